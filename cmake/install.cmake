@@ -1,0 +1,20 @@
+include(CMakePackageConfigHelpers)
+include(GNUInstallDirs)
+
+# Headers are the same on every machine, so the package lives in share/.
+set(package_dir "${CMAKE_INSTALL_DATADIR}/cmake/tacit")
+
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/tacit"
+  DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.hpp")
+install(TARGETS tacit EXPORT tacit_targets INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+install(EXPORT tacit_targets
+  FILE tacit-targets.cmake NAMESPACE tacit:: DESTINATION "${package_dir}")
+
+# Before 1.0 a new minor version may break what stood.
+write_basic_package_version_file("${PROJECT_BINARY_DIR}/tacit-config-version.cmake"
+  COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
+install(FILES "${PROJECT_SOURCE_DIR}/cmake/tacit-config.cmake"
+  "${PROJECT_BINARY_DIR}/tacit-config-version.cmake" DESTINATION "${package_dir}")
+
+configure_file("${PROJECT_SOURCE_DIR}/cmake/tacit.pc.in" "${PROJECT_BINARY_DIR}/tacit.pc" @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/tacit.pc" DESTINATION "${CMAKE_INSTALL_DATADIR}/pkgconfig")

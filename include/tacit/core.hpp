@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tacit/core/archive.hpp>
+#include <tacit/core/check.hpp>
+#include <tacit/core/inverse.hpp>
+#include <tacit/core/ledger.hpp>
+#include <tacit/core/log.hpp>
+#include <tacit/core/quadrature.hpp>
+#include <tacit/core/real.hpp>
+#include <tacit/core/sum.hpp>
+#include <tacit/core/units.hpp>

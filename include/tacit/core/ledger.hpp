@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tacit/core/check.hpp>
+#include <tacit/core/sum.hpp>
+#include <tacit/core/units.hpp>
+
+#include <string>
+#include <utility>
+
+namespace tacit {
+
+template <class Unit>
+class ledger;
+
+/// Proof that a release was paid for. Only a ledger mints one; the draw that makes the release
+/// consumes it. Move-only, and never refunded: charged is charged, even if the draw never happens.
+template <class Unit>
+class [[nodiscard]] receipt {
+ public:
+  receipt(receipt const&) = delete;
+  receipt& operator=(receipt const&) = delete;
+  receipt(receipt&& other) noexcept : cost_(other.cost_), live_(std::exchange(other.live_, false)) {}
+  receipt& operator=(receipt&&) = delete;
+  ~receipt() = default;
+
+  [[nodiscard]] Unit cost() const noexcept { return cost_; }
+
+  /// False once moved from: such a receipt pays for nothing.
+  [[nodiscard]] bool live() const noexcept { return live_; }
+
+ private:
+  friend class ledger<Unit>;
+  explicit receipt(Unit cost) noexcept : cost_(cost) {}
+
+  Unit cost_;
+  bool live_ = true;
+};
+
+/// A budget and what has been spent of it.
+///
+/// Guarantee: the sum of all charges, in exact arithmetic, is ≤ `spent()` ≤ `budget()`. Sums are
+/// rounded up, and a charge that does not fit, a negative one or a NaN leaves the ledger as it was.
+template <class Unit>
+class ledger {
+ public:
+  /// @throws std::domain_error unless budget and spent are finite, at least 0, and spent ≤ budget
+  explicit ledger(Unit budget, Unit spent = Unit(0.0)) : budget_(budget), spent_(spent) {
+    detail::check_non_negative("ledger", "budget", budget.value);
+    detail::require_domain(spent.value >= 0.0 && spent.value <= budget.value, "ledger", "spent",
+                           spent.value, "in [0, budget]");
+  }
+
+  [[nodiscard]] Unit budget() const noexcept { return budget_; }
+  [[nodiscard]] Unit spent() const noexcept { return spent_; }
+
+  /// Rounded down: what is surely left.
+  [[nodiscard]] Unit remaining() const noexcept {
+    return Unit(detail::subtract_down(budget_.value, spent_.value));
+  }
+
+  /// True for NaN.
+  [[nodiscard]] bool would_exceed(Unit cost) const noexcept {
+    return !(detail::add_up(spent_.value, cost.value) <= budget_.value);
+  }
+
+  /// Charges before the release exists.
+  /// @throws std::domain_error   unless cost is finite and at least 0
+  /// @throws budget_exhausted    if the charge does not fit; nothing is charged
+  receipt<Unit> charge(Unit cost) {
+    detail::check_non_negative("ledger::charge", "cost", cost.value);
+    if (would_exceed(cost)) {
+      throw budget_exhausted(detail::complaint("ledger::charge", "cost", detail::to_text(cost.value),
+                                               "at most the remaining " +
+                                                   detail::to_text(remaining().value)));
+    }
+    spent_ = Unit(detail::add_up(spent_.value, cost.value));
+    return receipt<Unit>(cost);
+  }
+
+  /// Charges whatever raises `spent` to `total`: for a ledger whose balance is the largest of many
+  /// sums kept elsewhere. The receipt's cost is that rise, rounded up.
+  /// @throws std::domain_error unless total is finite and at least what is spent; budget_exhausted if
+  ///         it is beyond the budget. Nothing is charged then.
+  receipt<Unit> raise_to(Unit total) {
+    detail::require_domain(total.value >= spent_.value, "ledger::raise_to", "total", total.value,
+                           "at least what is spent");
+    if (!(total.value <= budget_.value)) {
+      throw budget_exhausted(detail::complaint("ledger::raise_to", "total",
+                                               detail::to_text(total.value),
+                                               "at most the budget " +
+                                                   detail::to_text(budget_.value)));
+    }
+    Unit const rise(-detail::subtract_down(spent_.value, total.value));
+    spent_ = total;
+    return receipt<Unit>(rise);
+  }
+
+ private:
+  Unit budget_;
+  Unit spent_;
+};
+
+}  // namespace tacit

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tacit/core/real.hpp>
+
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <numbers>
+#include <ranges>
+#include <type_traits>
+
+/// Logarithms that lose nothing: sums in log space, and the two residuals of log(1+u) from which
+/// every divergence of this library is built without cancellation.
+
+namespace tacit {
+
+/// log(e^a + e^b). −∞ is the logarithm of zero: log_add(−∞, x) = x. (Boost's logaddexp returns −∞
+/// there, which loses mass and so understates a loss.) NaN in, NaN out.
+template <real T>
+[[nodiscard]] T log_add(T const& a, T const& b) {
+  using std::exp, std::log1p;
+  T const high = a < b ? b : a;
+  T const low = a < b ? a : b;
+  if (low == -std::numeric_limits<T>::infinity()) return high;
+  if (high == std::numeric_limits<T>::infinity()) return low != low ? low : high;
+  return T(high + log1p(T(exp(T(low - high)))));
+}
+
+/// log Σ e^x over a range; −∞ for an empty one. NaN anywhere gives NaN.
+template <std::ranges::forward_range Range>
+[[nodiscard]] auto log_sum(Range const& terms) {
+  using T = std::ranges::range_value_t<Range>;
+  using std::exp, std::log;
+  T high = -std::numeric_limits<T>::infinity();
+  for (T const& x : terms) {
+    if (x != x) return x;
+    if (x > high) high = x;
+  }
+  if (!(high > -std::numeric_limits<T>::infinity() && high < std::numeric_limits<T>::infinity())) {
+    return high;
+  }
+  T sum = T(0);
+  for (T const& x : terms) sum = T(sum + T(exp(T(x - high))));
+  return T(high + T(log(sum)));
+}
+
+/// log(1 − e^x) for x ≤ 0, accurate at both ends (Mächler 2012).
+template <real T>
+[[nodiscard]] T log1m_exp(T const& x) {
+  using std::exp, std::expm1, std::log, std::log1p;
+  return x > T(-std::numbers::ln2) ? T(log(T(-T(expm1(x))))) : T(log1p(T(-T(exp(x)))));
+}
+
+/// log(1 + e^x), without overflow.
+template <real T>
+[[nodiscard]] T log1p_exp(T const& x) {
+  return log_add(T(0), x);
+}
+
+namespace detail {
+
+/// Σ_{k≥0} y^k/(2k+3) for 0 ≤ y ≤ 1/36: the tail of atanh, (atanh z − z)/z³ at y = z².
+template <real T>
+[[nodiscard]] T atanh_tail(T const& y) {
+  if constexpr (std::is_floating_point_v<T>) {
+    // y^k ≤ 36^-k: the first dropped term is below half an ulp of the sum.
+    constexpr std::size_t terms = (std::numeric_limits<T>::digits * 100 / 516 + 3) / 2 * 2;
+    constexpr auto coefficients = [] {
+      std::array<T, terms> c{};
+      for (std::size_t k = 0; k < terms; ++k) c[k] = T(1) / T(2 * k + 3);
+      return c;
+    }();
+    // Even and odd powers apart: two short chains of multiplications instead of a long one.
+    static_assert(terms % 2 == 0);
+    T const square = y * y;
+    T even = coefficients[terms - 2];
+    T odd = coefficients[terms - 1];
+    for (std::size_t k = terms - 2; k > 0; k -= 2) {
+      even = even * square + coefficients[k - 2];
+      odd = odd * square + coefficients[k - 1];
+    }
+    return even + y * odd;
+  } else {
+    T sum = T(0);
+    T power = T(1);
+    for (int k = 0; power > std::numeric_limits<T>::epsilon(); ++k) {
+      sum = T(sum + T(power / T(2 * k + 3)));
+      power = T(power * y);
+    }
+    return sum;
+  }
+}
+
+}  // namespace detail
+
+/// φ(u) = u − log(1+u) ≥ 0 for u > −1, without cancellation: relative error a few ulp everywhere.
+/// For |u| < 2/7 through atanh: with z = u/(2+u), log(1+u) = 2 atanh z and u − 2z = uz.
+template <real T>
+[[nodiscard]] T log1p_residual(T const& u) {
+  using std::log1p;
+  if (u > T(-2) / T(7) && u < T(2) / T(5)) {
+    T const z = T(u / T(T(2) + u));
+    T const y = T(z * z);
+    return T(T(u * z) - T(T(2) * T(T(z * y) * detail::atanh_tail(y))));
+  }
+  return T(u - T(log1p(u)));
+}
+
+/// ψ(d) = (1+d)·log(1+d) − d ≥ 0 for d ≥ −1 (ψ(−1) = 1), without cancellation: the summand of a
+/// Kullback–Leibler divergence, Σ q ψ(p/q − 1) = KL(p‖q). `ratio` is 1+d, for callers who know it
+/// better than the sum tells where d is close to −1.
+template <real T>
+[[nodiscard]] T entropy_residual(T const& d, T const& ratio) {
+  using std::log;
+  if (d > T(-2) / T(7) && d < T(2) / T(5)) {
+    return T(T(d * d) - T(ratio * log1p_residual(d)));
+  }
+  if (!(ratio > T(0))) return ratio == T(0) ? T(1) : std::numeric_limits<T>::quiet_NaN();
+  return T(T(ratio * T(log(ratio))) - d);
+}
+template <real T>
+[[nodiscard]] T entropy_residual(T const& d) {
+  return entropy_residual(d, T(T(1) + d));
+}
+
+}  // namespace tacit

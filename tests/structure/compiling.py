@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs compilers over many small sources, without making an object."""
+import argparse
+import os
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+
+
+def parse_command_line(description):
+    """--compiler=… (repeated), then the flags that every compiler gets."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--compiler", action="append", required=True)
+    known, flags = parser.parse_known_args()
+    distinct = {os.path.realpath(compiler): compiler for compiler in known.compiler}
+    return list(distinct.values()), flags
+
+
+def accepts(command, source=None):
+    """(whether the compiler accepts it, what it said); a source is given on the standard input."""
+    run = subprocess.run(
+        [*command, "-fsyntax-only"] + (["-x", "c++", "-"] if source is not None else []),
+        input=source, capture_output=True, text=True, check=False)
+    return run.returncode == 0, run.stderr
+
+
+def in_parallel(function, items):
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return list(pool.map(function, items))

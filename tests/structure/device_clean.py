@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""nvcc accepts each device-clean header alone, and makes kernels of them (device_clean.cu).
+
+Warnings are errors. Exits 77 where there is no nvcc.
+"""
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from compiling import in_parallel
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+
+from check_floors import device_clean  # noqa: E402
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--nvcc", required=True)
+    parser.add_argument("--include", required=True)
+    arguments = parser.parse_args()
+    if not os.access(arguments.nvcc, os.X_OK):
+        print("skipped: there is no nvcc on this machine")
+        return 77
+
+    names = device_clean(ROOT)
+    with tempfile.TemporaryDirectory() as folder:
+        sources = [Path(__file__).with_suffix(".cu")]
+        for name in names:
+            sources.append(Path(folder) / (name.replace("/", "_") + ".cu"))
+            sources[-1].write_text(f"#include <tacit/{name}>\n", encoding="utf-8")
+
+        def accepted(source):
+            command = [arguments.nvcc, "-std=c++20", "-Werror=all-warnings", "-I",
+                       arguments.include, "-Xcompiler=-Wall,-Wextra", "-c", source,
+                       "-o", Path(folder) / (source.name + ".o")]
+            return subprocess.run(command, check=False).returncode == 0
+
+        bad = in_parallel(accepted, sources).count(False)
+    print(f"{len(names)} device-clean headers, one file of kernels, {bad} refused")
+    return 1 if bad or not names else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

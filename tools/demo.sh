@@ -1,0 +1,15 @@
+#!/bin/sh
+# Builds the examples and runs the demo: a private fine-tuning on digits, about two minutes.
+# On a bare Debian 12 it first installs what is missing.
+# usage: sh tools/demo.sh [ARGUMENTS OF THE DEMO]
+set -eu
+cd "$(dirname "$0")/.."
+
+sh tools/install_packages.sh g++ cmake ninja-build libeigen3-dev libboost-dev libcli11-dev \
+  nlohmann-json3-dev
+
+cmake --preset release -DTACIT_BUILD_TESTS=OFF -DTACIT_BUILD_BENCH=OFF
+cmake --build build/release --target examples/all
+build/release/bin/tacit_demo "$@"
+echo
+echo "The calculator stands at build/release/bin/tacit (try: build/release/bin/tacit --help)."
