@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tacit/secret/bernoulli.hpp>
+#include <tacit/secret/chacha20.hpp>
+#include <tacit/secret/normal.hpp>
+#include <tacit/secret/stream.hpp>
