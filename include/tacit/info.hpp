@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tacit/info/attack.hpp>
+#include <tacit/info/binary_channel.hpp>
+#include <tacit/info/conversion.hpp>
+#include <tacit/info/entropy.hpp>
+#include <tacit/info/sign_channel.hpp>

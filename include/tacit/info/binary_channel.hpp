@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tacit/core/check.hpp>
+#include <tacit/core/inverse.hpp>
+#include <tacit/core/log.hpp>
+#include <tacit/core/quadrature.hpp>
+#include <tacit/core/real.hpp>
+#include <tacit/core/units.hpp>
+#include <tacit/info/entropy.hpp>
+
+#include <boost/math/constants/constants.hpp>
+
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <type_traits>
+
+/// The binary-input Gaussian channel: a secret sign S = ±1 with P(S = +1) = q, seen as
+/// Y = S + N(0, σ²). All information is in nats.
+///
+/// Two evaluations, each a trapezoid sum of positive terms (docs/accuracy.md has the derivation and
+/// the error bound). Throughout, a = 1/σ, p = 1 − q, q the minority mass.
+///
+/// *Direct.* Fold y and −y together; with L = 2as and E = expm1(−L),
+///   I = ∫₀^∞ N(s; a, 1)·[q|E|L − (1+pE)·φ(qE/(1+pE)) − ψ(qE)] ds,
+/// φ and ψ of core/log.hpp. The bracket is ψ(E) − ψ(qE) − ψ(pE), arranged so that it loses at most a
+/// factor 3, for any q down to the smallest double and any σ up to 1e150.
+///
+/// *By equivocation*, where the channel tells most of the sign and h − I would be all that is left:
+///   H(S|Y) = p·e^{−b²/2}·(σ/√(8π))·∫ e^{−κu − σ²u²/8}·2cosh(u/2)·h(sigmoid u) du,
+/// u = log-odds of the posterior, λ = log(q/p), b = a + |λ|σ/2, κ = |λ|σ²/4. The exponent b²/2 is
+/// carried in two doubles, so that H keeps its relative accuracy where it is 1e-290.
+
+namespace tacit {
+
+template <real T = double>
+struct basic_binary_channel {
+  T prior = std::numeric_limits<T>::quiet_NaN();  // q = P(S = +1); by symmetry 1 − q serves as well
+  T sigma = std::numeric_limits<T>::quiet_NaN();  // absolute standard deviation; the signal is ±1
+};
+using binary_channel = basic_binary_channel<double>;
+
+namespace detail {
+
+/// What a working precision asks of a quadrature: terms below e^−range of the sum are dropped.
+template <real T>
+inline constexpr double quadrature_range = std::numeric_limits<T>::digits * 0.6931471805599453 + 5.0;
+
+template <real T>
+struct channel_sums {
+  T information;
+  T mmse;
+};
+
+template <real T>
+[[nodiscard]] T minority(T const& prior) {
+  T const rest = T(T(1) - prior);
+  return prior < rest ? prior : rest;
+}
+
+/// I(S;Y) and the minimum mean square error, by the direct formula.
+template <real T>
+[[nodiscard]] channel_sums<T> direct_sums(T const& q, T const& sigma) {
+  using std::exp, std::expm1, std::log, std::sqrt;
+  constexpr double range = quadrature_range<T>;
+  T const pi = boost::math::constants::pi<T>();
+  T const reach = T(std::sqrt(2.0 * range));  // standard deviations until N is below e^−range
+  T const p = T(T(1) - q);
+  T const a = T(T(1) / sigma);
+  // The bracket is analytic up to |Im s| = πσ/2, where its logarithms have their branch points; the
+  // normal density grows by e^{d²/2} on the way.
+  T const widest = T(pi * sigma / T(2));
+  T const d = widest < reach ? widest : reach;
+  T const step = T(T(2) * pi * d / T(T(range) + d * d / T(2)));
+
+  T information = T(0);
+  T mmse = T(0);
+  T const first = a > reach ? T((a - reach) / step) : T(0);
+  auto k = static_cast<std::size_t>(first);
+  if (k == 0) {
+    mmse = T(exp(T(-a * a / T(2))));  // half the node at s = 0, where the bracket vanishes
+    k = 1;
+  }
+  T const end = T(a + reach);
+  for (;; ++k) {
+    T const s = T(step * T(static_cast<double>(k)));
+    if (!(s <= end)) break;
+    T const x = T(s - a);
+    T const weight = T(exp(T(-x * x / T(2))));
+    T const L = T(T(2) * T(a * s));
+    // 1 + E and q + p(1 + E) as sums of positive terms: for small q both may be tiny.
+    bool const near_centre = L < T(0.69);
+    T const E = near_centre ? T(expm1(T(-L))) : T(T(exp(T(-L))) - T(1));
+    T const rest = near_centre ? T(T(1) + E) : T(exp(T(-L)));
+    T const qE = T(q * E);
+    T const scale = T(rest - qE);
+    T const w = T(qE / scale);
+    T const residual = w > T(-0.5) ? log1p_residual(w) : T(T(w + L) + T(log(scale)));
+    information =
+        T(information + T(weight * T(T(T(-qE * L) - T(scale * residual)) - entropy_residual(qE))));
+    mmse = T(mmse + T(weight * rest * T(T(T(1) / scale) + T(T(1) / T(T(1) + qE)))));
+  }
+  T const measure = T(step / boost::math::constants::root_two_pi<T>());
+  return {T(measure * information), T(T(measure * mmse) * T(T(4) * T(q * p)))};
+}
+
+/// e^{−b²/2}, b = 1/σ + |log(q/p)|·σ/2, with an exponent good to the last place even where it is in
+/// the hundreds and a plain one would cost e^{−b²/2} two or three digits.
+template <real T>
+[[nodiscard]] T saturated_scale(T const& q, T const& p, T const& sigma) {
+  using std::exp, std::log, std::log1p;
+  if constexpr (std::is_floating_point_v<T>) {
+    struct pair {
+      T high;
+      T low;
+    };
+    auto const add = [](pair x, pair y) {
+      T const sum = x.high + y.high;
+      T const part = sum - x.high;
+      return pair{sum, (x.high - (sum - part)) + (y.high - part) + x.low + y.low};
+    };
+    auto const multiply = [](pair x, pair y) {
+      T const product = x.high * y.high;
+      return pair{product, std::fma(x.high, y.high, -product) + (x.high * y.low + x.low * y.high)};
+    };
+    // |λ| = log(p/q): the exponent of q times log 2 in two parts, and a remainder below 1.4.
+    constexpr T log2_low = std::is_same_v<T, double> ? T(2.3190468138462996e-17) : T(0);
+    int exponent = 0;
+    T const mantissa = std::frexp(q, &exponent);
+    pair const odds = add(multiply({static_cast<T>(-exponent), T(0)},
+                                   {boost::math::constants::ln_two<T>(), log2_low}),
+                          {log1p(-q) - log(mantissa), T(0)});
+    pair const square = multiply({sigma, T(0)}, {sigma, T(0)});
+    T const inverse = T(1) / square.high;
+    pair const energy{inverse, (std::fma(-inverse, square.high, T(1)) - inverse * square.low) *
+                                   inverse};
+    pair const shift = multiply(multiply(odds, odds), {square.high / 4, square.low / 4});
+    pair const exponent_pair = add(add(energy, odds), shift);
+    return exp(-exponent_pair.high / 2) * (T(1) - exponent_pair.low / 2);
+  } else {
+    T const odds = T(log(T(p / q)));
+    T const b = T(T(T(1) / sigma) + T(odds * sigma / T(2)));
+    return T(exp(T(-b * b / T(2))));
+  }
+}
+
+/// H(S|Y) and the minimum mean square error, by the equivocation formula; needs σ²|λ| < 2.
+template <real T>
+[[nodiscard]] channel_sums<T> saturated_sums(T const& q, T const& sigma) {
+  using std::exp, std::log, std::log1p, std::sqrt;
+  constexpr double range = quadrature_range<T>;
+  if (!(sigma > T(1e-6))) return {T(0), T(0)};  // e^{−5e11}: below every exponent range
+  T const pi = boost::math::constants::pi<T>();
+  T const p = T(T(1) - q);
+  T const odds = T(log(T(p / q)));
+  T const curvature = T(sigma * sigma / T(8));
+  T const lean = T(T(2) * odds * curvature);  // κ
+  T const slow = T(T(0.5) - lean);
+  T const fast = T(T(0.5) + lean);
+  // h(sigmoid u) has its branch points at ±iπ.
+  T const step = T(T(2) * pi * pi / T(T(range) + pi * pi * curvature));
+  T const end = T(T(2) * T(range) / T(slow + T(sqrt(T(slow * slow + T(4 * range) * curvature)))));
+  T equivocation = T(T(2) * boost::math::constants::ln_two<T>());  // the node at u = 0
+  T mmse = T(2);
+  for (std::size_t k = 1;; ++k) {
+    T const v = T(step * T(static_cast<double>(k)));
+    if (!(v <= end)) break;
+    T const bell = T(curvature * v * v);
+    T const weight = T(T(exp(T(-slow * v - bell))) + T(exp(T(-fast * v - bell))));
+    T const tail = T(exp(T(-v)));
+    T const rest = T(T(1) + tail);
+    T const ratio = tail > T(0) ? T(T(log1p(tail)) / tail) : T(1);
+    equivocation = T(equivocation + T(weight * T(T(rest * ratio) + v)));
+    mmse = T(mmse + T(weight * T(T(4) / rest)));
+  }
+  T const measure = T(step * sigma / T(sqrt(T(T(8) * pi))));
+  T const scale = T(T(measure * p) * saturated_scale(q, p, sigma));
+  return {T(scale * equivocation), T(scale * mmse)};
+}
+
+/// Whether the channel tells about half of the entropy or more, where the two evaluations change
+/// over: σ²·max(|log(q/p)|, 2.09) < 2.
+template <real T>
+[[nodiscard]] bool saturated(T const& q, T const& sigma) {
+  using std::log;
+  T const square = T(sigma * sigma);
+  if (!(square < T(0.9585))) return false;
+  return T(square * T(log(T(T(T(1) - q) / q)))) < T(2);
+}
+
+template <real T>
+void check_channel(std::string_view function, basic_binary_channel<T> const& channel) {
+  check_probability(function, "prior", channel.prior);
+  require_domain(channel.sigma >= T(0), function, "sigma", channel.sigma, "at least 0");
+}
+
+/// No noise, or no signal, or nothing to tell: the cases that need no quadrature.
+template <real T>
+[[nodiscard]] bool degenerate(T const& q, T const& sigma) {
+  return q == T(0) || sigma == T(0) || T(T(1) / sigma) == T(0);
+}
+
+}  // namespace detail
+
+/// I(S;Y), in nats.
+/// σ = 0 gives the entropy h(q), σ = ∞ gives 0.
+/// Guarantee: nearest; relative error ≤ 1e-14 in double wherever the value is ≥ 1e-290, for a
+/// minority mass ≥ 1e-300 and σ in [1e-3, 1e150]. `information_charge` is the upper bound.
+/// @throws std::domain_error unless prior is in [0, 1] and sigma ≥ 0
+template <real T>
+[[nodiscard]] T mutual_information(basic_binary_channel<T> const& channel) {
+  detail::check_channel("mutual_information", channel);
+  T const q = detail::minority(channel.prior);
+  if (detail::degenerate(q, channel.sigma)) {
+    return channel.sigma == T(0) ? binary_entropy(q) : T(0);
+  }
+  return detail::saturated(q, channel.sigma)
+             ? T(binary_entropy(q) - detail::saturated_sums(q, channel.sigma).information)
+             : detail::direct_sums(q, channel.sigma).information;
+}
+
+/// H(S|Y) = h(q) − I(S;Y), in nats: what an observer of Y still does not know.
+/// Guarantee: nearest; the domain and accuracy of `mutual_information`, also where H is tiny.
+/// @throws std::domain_error unless prior is in [0, 1] and sigma ≥ 0
+template <real T>
+[[nodiscard]] T equivocation(basic_binary_channel<T> const& channel) {
+  detail::check_channel("equivocation", channel);
+  T const q = detail::minority(channel.prior);
+  if (detail::degenerate(q, channel.sigma)) {
+    return channel.sigma == T(0) ? T(0) : binary_entropy(q);
+  }
+  return detail::saturated(q, channel.sigma)
+             ? detail::saturated_sums(q, channel.sigma).information
+             : T(binary_entropy(q) - detail::direct_sums(q, channel.sigma).information);
+}
+
+/// E[(S − E[S|Y])²], the error of the best estimate of the sign: 4q(1−q) for σ = ∞, 0 for σ = 0.
+/// Guarantee: nearest; the domain and accuracy of `mutual_information`.
+/// @throws std::domain_error unless prior is in [0, 1] and sigma ≥ 0
+template <real T>
+[[nodiscard]] T mmse(basic_binary_channel<T> const& channel) {
+  detail::check_channel("mmse", channel);
+  T const q = detail::minority(channel.prior);
+  if (detail::degenerate(q, channel.sigma)) {
+    return channel.sigma == T(0) ? T(0) : T(T(T(4) * q) * T(T(1) - q));
+  }
+  return detail::saturated(q, channel.sigma) ? detail::saturated_sums(q, channel.sigma).mmse
+                                             : detail::direct_sums(q, channel.sigma).mmse;
+}
+
+/// dI/dσ = −mmse/σ³ (Guo, Shamai & Verdú 2005: dI/d(1/σ²) = mmse/2), nats per unit of σ.
+/// Guarantee: nearest; the domain and accuracy of `mutual_information`.
+/// @throws std::domain_error unless prior is in [0, 1] and sigma > 0
+template <real T>
+[[nodiscard]] T mutual_information_derivative(basic_binary_channel<T> const& channel) {
+  detail::require_domain(channel.sigma > T(0), "mutual_information_derivative", "sigma",
+                         channel.sigma, "positive");
+  T const a = T(T(1) / channel.sigma);
+  return T(-T(T(mmse(channel) * a) * a) * a);
+}
+
+/// The published rule of PACZero (arXiv 2605.06505), kept for comparison: I as the expected log of
+/// the density ratio, each conditional by Gauss–Hermite (60 nodes there).
+///   I ≈ Σ_s P(s)·π^{−½} Σ_k w_k log[N(y;s)/(qN(y;1)+pN(y;−1))],  y = s + √2σx_k
+/// Guarantee: estimate. Errors of either sign: 3e-6 relative near σ = .36, and nothing but rounding
+/// noise at large σ with a small prior (docs/papers.md). Use `mutual_information` to account.
+/// @throws std::domain_error unless prior is in (0, 1) and sigma positive and finite
+template <real T>
+[[nodiscard]] T gauss_hermite_information(basic_binary_channel<T> const& channel,
+                                          gauss_hermite_rule<T> const& rule) {
+  using std::exp, std::log, std::sqrt;
+  T const q = channel.prior;
+  detail::require_domain(q > T(0) && q < T(1), "gauss_hermite_information", "prior", q,
+                         "in (0, 1)");
+  detail::check_positive("gauss_hermite_information", "sigma", channel.sigma);
+  T const square = T(channel.sigma * channel.sigma);
+  T const log_positive = T(log(q));
+  T const log_negative = T(log(T(T(1) - q)));
+  T total = T(0);
+  for (int s = -1; s <= 1; s += 2) {
+    T conditional = T(0);
+    for (std::size_t k = 0; k < rule.node.size(); ++k) {
+      T const y = T(T(s) + T(boost::math::constants::root_two<T>() * channel.sigma * rule.node[k]));
+      auto const log_density = [&](int t) {
+        T const distance = T(y - T(t));
+        return T(-distance * distance / T(T(2) * square));
+      };
+      T const mixture = log_add(T(log_positive + log_density(1)), T(log_negative + log_density(-1)));
+      conditional = T(conditional + T(rule.weight[k] * T(log_density(s) - mixture)));
+    }
+    total = T(total + T(T(s > 0 ? q : T(T(1) - q)) * conditional));
+  }
+  return T(total / boost::math::constants::root_pi<T>());
+}
+
+/// What a ledger is charged for showing Y: an upper bound of I(S;Y), in nats.
+/// Guarantee: upper bound, 1e-13 relative above the truth at most where that is ≥ 1e-290.
+/// @throws std::domain_error unless prior is in [0, 1] and sigma ≥ 0
+[[nodiscard]] inline nats information_charge(binary_channel const& channel) {
+  double const information = mutual_information(channel);
+  return nats(detail::degenerate(detail::minority(channel.prior), channel.sigma) &&
+                      information == 0.0
+                  ? 0.0
+                  : detail::raised(information));
+}
+
+/// The smallest σ that keeps I(S;Y) within the budget, for a channel whose noise is not yet chosen:
+///   double const sigma = noise_for(binary_channel{.prior = 0.5}, 0.33_nats);
+///
+/// Guarantee: feasible end. I(S;Y) ≤ budget in exact arithmetic, because a σ is accepted only if the
+/// computed I, raised by its proven error bound, fits; and I ≥ budget·(1 − 1e-12) for budgets from
+/// 1e-290 up to the entropy. There the charge fits as well: information_charge ≤ budget.
+///   budget 0: +∞ (no signal at all).   budget ≥ entropy: 0 (no noise is needed).
+///
+/// Small budgets have a closed form: mmse ≤ 4qp gives I ≤ 2qp/σ², and d mmse/d(1/σ²) ≥ −mmse gives
+/// I ≥ 2qp/σ²·(1 − 1/(2σ²)); elsewhere Newton's method on log I, or on log H(S|Y) near saturation.
+/// @throws std::domain_error unless prior is in [0, 1] and budget ≥ 0; std::invalid_argument if the
+///         channel already has a sigma
+[[nodiscard]] inline double noise_for(binary_channel const& channel, nats budget) {
+  detail::check_noise_request(channel.prior, budget, channel.sigma != channel.sigma, "sigma");
+  double const q = detail::minority(channel.prior);
+  double const beta = budget.value;
+  if (beta == 0.0) return std::numeric_limits<double>::infinity();
+  double const entropy = binary_entropy(q);
+  if (q == 0.0 || beta >= detail::raised(entropy)) return 0.0;
+
+  double const variance = 4.0 * q * (1.0 - q);
+  double const least_energy = 2.0 * beta / variance;  // of 1/σ²: I ≤ variance/(2σ²)
+  if (least_energy <= 1e-12 || beta < 1e-290) {
+    return std::sqrt(variance / 2.0 / beta) * (1.0 + 2.0 * information_error);
+  }
+  double const energy =
+      detail::spend_nearly(beta, least_energy, true, [&](double trial, double aim) {
+        double const sigma = 1.0 / std::sqrt(trial);
+        if (detail::saturated(q, sigma)) {
+          auto const [left, error] = detail::saturated_sums(q, sigma);
+          // log H falls almost linearly in the energy, by mmse/(2H).
+          double const next = trial + std::log(left / (entropy - aim)) * 2.0 * left / error;
+          return detail::spending_step{entropy - left, next};
+        }
+        auto const [information, error] = detail::direct_sums(q, sigma);
+        double const slope = 0.5 * error * trial / information;
+        return detail::spending_step{information,
+                                     trial * std::exp(std::log(aim / information) / slope)};
+      });
+  return 1.0 / std::sqrt(energy);
+}
+
+}  // namespace tacit
