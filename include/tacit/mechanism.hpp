@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tacit/mechanism/mezo.hpp>
+#include <tacit/mechanism/paczero.hpp>
+#include <tacit/mechanism/paid_release.hpp>
+#include <tacit/mechanism/release.hpp>
