@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tacit/config.hpp>
+#include <tacit/core.hpp>
+#include <tacit/info.hpp>
+#include <tacit/mechanism.hpp>
+#include <tacit/pac.hpp>
+#include <tacit/random.hpp>
+#include <tacit/secret.hpp>
+#include <tacit/train.hpp>
+#include <tacit/zo.hpp>

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tacit/core/check.hpp>
+#include <tacit/core/units.hpp>
+#include <tacit/mechanism/release.hpp>
+#include <tacit/zo/direction.hpp>
+#include <tacit/zo/step.hpp>
+#include <tacit/zo/two_point.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+/// The loop around a user's loss. Each step: K public directions z_k, the losses at θ±μz_k, one release
+/// y from a mechanism, θ ← (1−η_tλ)θ − η_t Σ_k y_k z_k.
+///
+/// **θ is public.** It is a function of the initial θ, the options (with the public seed) and the
+/// releases: nothing else reaches it, and `replay` computes the same θ from them, bit for bit.
+///
+/// What happens to an entry of θ in a step, in this order, each line rounded to float:
+///   1. for each k: +μz_k, −2μz_k, +μz_k. In place, because a copy of θ would double the memory; the
+///      sums do not cancel exactly, and the few ulp that remain are part of θ. A replay makes the same
+///      sweeps.
+///   2. unless the release is a hold: (1−η_tλ)θ − η_t·y_0·z_0, then −η_t·y_k·z_k for k = 1 … K−1 where
+///      y_k ≠ 0. Weight decay acts once a step. A hold moves nothing, by decay neither.
+
+namespace tacit {
+
+enum class schedule {
+  constant,  ///< η_t = η
+  linear     ///< η_t = η·(1 − t/T) for the steps t = 0 … T−1, then 0
+};
+
+struct train_options {
+  double smoothing = required;      ///< μ
+  double learning_rate = required;  ///< η
+  double weight_decay = 0.0;        ///< λ ≥ 0, with ηλ ≤ 1
+  schedule decay = schedule::constant;
+  std::size_t steps = 0;  ///< T; only `linear` needs it
+  direction_law law = direction_law::rademacher;
+  std::uint64_t seed = 0;  ///< public: names the directions
+};
+
+/// One sweep of `update` over all parameters: θ ← (1−decay)θ + step·z.
+struct parameter_update {
+  direction z;
+  float step;
+  float decay;
+};
+
+namespace detail {
+
+inline void check_train_options(train_options const& options) {
+  (void)checked_smoothing("trainer", options.smoothing);
+  check_positive("trainer", "learning_rate", options.learning_rate);
+  require_domain(options.learning_rate <= double{std::numeric_limits<float>::max()}, "trainer",
+                 "learning_rate", options.learning_rate, "a finite float");
+  check_non_negative("trainer", "weight_decay", options.weight_decay);
+  require_domain(options.learning_rate * options.weight_decay <= 1.0, "trainer", "weight_decay",
+                 options.weight_decay, "at most 1/learning_rate");
+  require_argument(options.decay == schedule::constant || options.decay == schedule::linear,
+                   "trainer", "decay", static_cast<int>(options.decay), "constant or linear");
+  require_argument(options.decay == schedule::constant || options.steps > 0, "trainer", "steps",
+                   options.steps, "at least 1 for a linear schedule");
+}
+
+/// η_t.
+inline double rate_at(train_options const& options, std::size_t step) {
+  if (options.decay == schedule::constant) return options.learning_rate;
+  double const left = static_cast<double>(options.steps) - static_cast<double>(step);
+  return options.learning_rate * std::max(left, 0.0) / static_cast<double>(options.steps);
+}
+
+/// z_0 … z_(K−1) of a step: stream number step·K + k of the seed.
+inline void directions_at(train_options const& options, std::uint64_t dimension, std::size_t step,
+                          std::span<direction> out) {
+  for (std::size_t k = 0; k < out.size(); ++k) {
+    stream_id const stream{options.seed, std::uint64_t{step} * out.size() + k};
+    out[k] = direction_at(options.law, stream, dimension);
+  }
+}
+
+inline void updates_at(train_options const& options, std::size_t step, release const& released,
+                       std::span<direction const> z, std::vector<parameter_update>& out) {
+  out.clear();
+  if (released.held()) return;
+  double const rate = rate_at(options, step);
+  float decay = static_cast<float>(rate * options.weight_decay);
+  for (std::size_t k = 0; k < z.size(); ++k) {
+    double const y = released.coefficients[k];
+    if (y == 0.0 && decay == 0.0F) continue;
+    out.push_back({z[k], static_cast<float>(-rate * y), decay});
+    decay = 0.0F;
+  }
+}
+
+}  // namespace detail
+
+/// The pull form: for a program that holds the parameters itself, on a GPU say. It asks which
+/// directions to measure, and answers with the losses:
+///
+///     zeroth_order_loop loop(mechanism, options, number_of_parameters);
+///     while (!loop.done()) {
+///       for (std::size_t k = 0; k < loop.directions().size(); ++k) {
+///         // losses of all records at θ ± loop.smoothing()·z, z = loop.directions()[k]
+///         two_point_scalars(plus, minus, loop.smoothing(), loop.scalars(k));
+///       }
+///       for (parameter_update const& u : loop.step()) { /* θ ← (1−u.decay)θ + u.step·u.z */ }
+///     }
+///
+/// With the functors `perturb` and `update` in the order given above, θ is the one of `trainer` and
+/// `replay`, bit for bit. A program that evaluates at θ ± μz without moving θ has a θ of its own, which
+/// replays by the updates alone.
+///
+/// The mechanism is used, not owned, and must outlive the loop.
+template <zeroth_order_mechanism Mechanism>
+class zeroth_order_loop {
+ public:
+  /// Starts at the mechanism's next step: 0, or a later one of a resumed mechanism, for which θ is
+  /// rebuilt with `replay` first.
+  /// @throws std::domain_error, std::invalid_argument for an option outside its range
+  zeroth_order_loop(Mechanism& mechanism, train_options const& options, std::uint64_t dimension)
+      : mechanism_(&mechanism),
+        options_(options),
+        dimension_(dimension),
+        directions_(mechanism.directions()),
+        scalars_(mechanism.directions() * mechanism.records()) {
+    detail::check_train_options(options);
+    detail::require_argument(dimension > 0, "trainer", "number of parameters", dimension,
+                             "at least 1");
+    prepare();
+  }
+
+  [[nodiscard]] bool done() const { return mechanism_->done(); }
+  [[nodiscard]] float smoothing() const noexcept { return static_cast<float>(options_.smoothing); }
+
+  /// The K directions of the present step.
+  [[nodiscard]] std::span<direction const> directions() const noexcept { return directions_; }
+
+  /// Where the N scalars of direction k go. NaN until written: a direction that is forgotten makes the
+  /// mechanism hold.
+  /// @throws std::invalid_argument unless k < K
+  [[nodiscard]] std::span<double> scalars(std::size_t k) {
+    detail::require_argument(k < directions_.size(), "trainer", "direction", k,
+                             "below the number of directions");
+    std::size_t const records = scalars_.size() / directions_.size();
+    return std::span(scalars_).subspan(k * records, records);
+  }
+
+  /// All K×N scalars, row-major.
+  [[nodiscard]] std::span<double> scalars() noexcept { return scalars_; }
+
+  /// Asks the mechanism for its release and says what to do to θ: at most K sweeps in this order, none
+  /// for a hold. Then the next step begins.
+  /// @throws what the mechanism throws; then nothing has changed
+  std::span<parameter_update const> step() {
+    std::size_t const t = mechanism_->steps();
+    released_ = mechanism_->step(scalars_);
+    detail::updates_at(options_, t, released_, directions_, updates_);
+    prepare();
+    return updates_;
+  }
+
+  /// The last release; empty before the first step.
+  [[nodiscard]] release const& released() const noexcept { return released_; }
+
+ private:
+  void prepare() {
+    detail::directions_at(options_, dimension_, mechanism_->steps(), directions_);
+    std::fill(scalars_.begin(), scalars_.end(), std::numeric_limits<double>::quiet_NaN());
+  }
+
+  Mechanism* mechanism_;
+  train_options options_;
+  std::uint64_t dimension_;
+  std::vector<direction> directions_;
+  std::vector<double> scalars_;
+  std::vector<parameter_update> updates_;
+  release released_;
+};
+
+/// Rebuilds θ from the releases alone: in, θ as it was after the first `from` of them (0: the initial
+/// θ); out, θ after the last.
+/// Guarantee: with the options of the run, the θ of `trainer`, bit for bit. (A step whose loss threw
+/// and was taken again has moved θ by roundings that no release tells of.)
+/// @throws std::domain_error, std::invalid_argument for an option outside its range, for
+///         from > transcript.size(), or releases that differ in their number of directions
+inline void replay(parameters const& theta, train_options const& options,
+                   std::span<release const> transcript, std::size_t from = 0) {
+  detail::check_train_options(options);
+  detail::require_argument(from <= transcript.size(), "replay", "from", from,
+                           "at most the number of releases");
+  float const mu = static_cast<float>(options.smoothing);
+  std::vector<direction> directions(transcript.empty() ? 0
+                                                       : transcript.front().coefficients.size());
+  for (release const& released : transcript) {
+    detail::check_size("replay", "number of coefficients", released.coefficients.size(),
+                       directions.size());
+  }
+  std::vector<parameter_update> updates;
+  for (std::size_t t = from; t < transcript.size(); ++t) {
+    detail::directions_at(options, theta.size(), t, directions);
+    for (direction const& z : directions) {
+      for (float const amount : {mu, -2.0F * mu, mu}) perturb_all(theta, z, amount);
+    }
+    detail::updates_at(options, t, transcript[t], directions, updates);
+    for (parameter_update const& u : updates) update_all(theta, u.z, u.step, u.decay);
+  }
+}
+
+/// Trains parameters that lie in this program's memory:
+///
+///     trainer run{mechanism, {.smoothing = 1e-3, .learning_rate = 1e-2, .seed = 7}, theta};
+///     while (!run.done()) run.step(loss);
+///
+/// The mechanism and the parameters are used, not owned, and must outlive the trainer. To go on with a
+/// resumed mechanism, start from the initial θ and `replay` first.
+template <zeroth_order_mechanism Mechanism>
+class trainer {
+ public:
+  /// @throws std::domain_error, std::invalid_argument for an option outside its range
+  trainer(Mechanism& mechanism, train_options const& options, parameters theta)
+      : mechanism_(&mechanism),
+        theta_(std::move(theta)),
+        options_(options),
+        loop_(mechanism, options, theta_.size()),
+        unreplayed_(mechanism.steps()) {}
+
+  [[nodiscard]] bool done() const { return loop_.done(); }
+
+  /// One step; says what was released. The loss is called 2K times, at θ+μz_k and θ−μz_k in turn, with
+  /// the parameters moved in place.
+  /// @throws what the loss throws: θ is moved back, up to rounding, nothing is released or charged,
+  ///         and the step can be taken again
+  /// @throws what the mechanism throws: θ is where it was, up to rounding
+  /// @throws std::invalid_argument for a loss of one tensor where there are several, and before the
+  ///         releases of a resumed mechanism have been replayed
+  template <class Loss>
+  release const& step(Loss&& loss) {
+    detail::check_size("trainer", "number of releases not yet replayed", unreplayed_, 0);
+    two_point(theta_, loop_.directions(), options_.smoothing, loss, loop_.scalars());
+    for (parameter_update const& u : loop_.step()) update_all(theta_, u.z, u.step, u.decay);
+    return loop_.released();
+  }
+
+  /// Brings θ from after the first `from` releases (0: the initial θ) to where a resumed mechanism
+  /// stands.
+  /// @throws std::invalid_argument unless the transcript has as many releases as the mechanism steps
+  void replay(std::span<release const> transcript, std::size_t from = 0) {
+    detail::check_size("replay", "number of releases", transcript.size(), mechanism_->steps());
+    tacit::replay(theta_, options_, transcript, from);
+    unreplayed_ = 0;
+  }
+
+ private:
+  Mechanism* mechanism_;
+  parameters theta_;
+  train_options options_;
+  zeroth_order_loop<Mechanism> loop_;
+  std::size_t unreplayed_;
+};
+
+}  // namespace tacit

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tacit/mechanism/mezo.hpp>
+#include <tacit/train/trainer.hpp>
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <stdexcept>
+#include <vector>
+
+#include "support/catch.hpp"
+
+using namespace tacit;
+
+namespace {
+
+constexpr std::size_t records = 12;
+constexpr std::size_t dimension = 150;
+
+// ½‖θ − x_i‖²/d, with records around 1.
+void loss(std::span<float const> theta, std::span<double> losses) {
+  for (std::size_t i = 0; i < losses.size(); ++i) {
+    losses[i] = 0.0;
+    for (std::size_t j = 0; j < theta.size(); ++j) {
+      double const x = 1.0 + 0.1 * std::sin(static_cast<double>(i + 3 * j));
+      losses[i] += 0.5 * (double{theta[j]} - x) * (double{theta[j]} - x) / double{dimension};
+    }
+  }
+}
+
+std::vector<float> start() {
+  std::vector<float> theta(dimension);
+  for (std::size_t j = 0; j < dimension; ++j) theta[j] = 0.01F * static_cast<float>(j % 13);
+  return theta;
+}
+
+double mean_loss(std::vector<float> const& theta) {
+  std::vector<double> losses(records);
+  loss(theta, losses);
+  double sum = 0.0;
+  for (double const l : losses) sum += l;
+  return sum / records;
+}
+
+// A mechanism that releases what a test tells it to.
+struct scripted {
+  std::vector<release> says;
+  std::size_t k = 1;
+  std::size_t at = 0;
+  std::vector<double> seen = {};
+
+  std::size_t records() const { return ::records; }
+  std::size_t directions() const { return k; }
+  std::size_t steps() const { return at; }
+  bool done() const { return at == says.size(); }
+  release step(std::span<double const> scalars) {
+    seen.assign(scalars.begin(), scalars.end());
+    return says.at(at++);
+  }
+};
+
+train_options const plain{.smoothing = 1e-3, .learning_rate = 0.05, .seed = 7};
+
+}  // namespace
+
+TEST_CASE("a trainer brings the loss down") {
+  for (direction_law const law :
+       {direction_law::rademacher, direction_law::gaussian, direction_law::sphere}) {
+    std::vector<float> theta = start();
+    mezo mechanism({.steps = 1000}, records);
+    trainer run{mechanism,
+                {.smoothing = 1e-3,
+                 .learning_rate = 0.5,
+                 .decay = schedule::linear,
+                 .steps = 1000,
+                 .law = law,
+                 .seed = 7},
+                theta};
+    double const before = mean_loss(theta);
+    while (!run.done()) run.step(loss);
+    CHECK(mechanism.steps() == 1000);
+    CHECK(mean_loss(theta) < 0.1 * before);
+  }
+}
+
+TEST_CASE("one step is the formula") {
+  for (std::size_t const k : {1U, 3U}) {
+    scripted mechanism{{{std::vector<double>(k, 0.0)}, {std::vector<double>(k, 0.0)}}, k};
+    for (std::size_t j = 0; j < k; ++j) mechanism.says[1].coefficients[j] = 0.25 - 0.5 * double(j);
+    train_options const options{.smoothing = 1e-3,
+                                .learning_rate = 0.1,
+                                .weight_decay = 0.2,
+                                .decay = schedule::linear,
+                                .steps = 4,
+                                .law = direction_law::gaussian,
+                                .seed = 5};
+    std::vector<float> theta = start();
+    trainer run{mechanism, options, theta};
+    CHECK(run.step(loss).held());
+    for (std::size_t i = 0; i < dimension; ++i) {
+      REQUIRE(theta[i] == Approx(start()[i]).margin(1e-6));  // a hold: no decay either
+    }
+    std::vector<float> const before = theta;
+    run.step(loss);
+    double const rate = 0.1 * 3.0 / 4.0;
+    for (std::size_t i = 0; i < dimension; ++i) {
+      double expected = (1.0 - rate * 0.2) * double{before[i]};
+      for (std::size_t j = 0; j < k; ++j) {
+        direction const z =
+            direction_at(direction_law::gaussian, {.seed = 5, .step = k + j}, dimension);
+        expected -= rate * mechanism.says[1].coefficients[j] * double{z(i)};
+      }
+      REQUIRE(theta[i] == Approx(expected).margin(1e-6));
+    }
+  }
+}
+
+TEST_CASE("the mechanism sees the two-point scalars, direction by direction") {
+  scripted mechanism{{{{0.5, 0.5}}}, 2};
+  std::vector<float> theta = start();
+  trainer run{mechanism, plain, theta};
+  run.step(loss);
+  std::vector<direction> const z{direction_at(plain.law, {.seed = 7, .step = 0}, dimension),
+                                 direction_at(plain.law, {.seed = 7, .step = 1}, dimension)};
+  std::vector<double> expected(2 * records);
+  std::vector<float> again = start();
+  two_point(again, z, 1e-3, loss, expected);
+  CHECK(mechanism.seen == expected);
+}
+
+TEST_CASE("a replay of the releases is the training, bit for bit") {
+  for (direction_law const law :
+       {direction_law::rademacher, direction_law::gaussian, direction_law::sphere}) {
+    for (std::size_t const k : {1U, 2U}) {
+      train_options const options{.smoothing = 1e-3,
+                                  .learning_rate = 0.3,
+                                  .weight_decay = 0.01,
+                                  .decay = schedule::linear,
+                                  .steps = 60,
+                                  .law = law,
+                                  .seed = 99};
+      std::vector<float> theta = start();
+      std::vector<float> halfway;
+      std::vector<release> transcript;
+      mezo mechanism({.what = surrogate::full_sign, .directions = k, .steps = 60}, records);
+      trainer run{mechanism, options, theta};
+      auto const sometimes_nan = [&](std::span<float const> t, std::span<double> losses) {
+        loss(t, losses);
+        if (transcript.size() % 5 == 3) losses[2] = std::numeric_limits<double>::quiet_NaN();
+      };
+      while (!run.done()) {
+        transcript.push_back(run.step(sometimes_nan));
+        if (transcript.size() == 30) halfway = theta;
+      }
+      CHECK(transcript[3].held());
+      CHECK(!transcript[4].held());
+
+      std::vector<float> rebuilt = start();
+      replay(rebuilt, options, transcript);
+      CHECK(rebuilt == theta);
+
+      replay(halfway, options, transcript, 30);
+      CHECK(halfway == theta);
+
+      std::vector<float> other = start();
+      transcript[10].coefficients[0] *= -1.0;
+      replay(other, options, transcript);
+      CHECK(other != theta);
+    }
+  }
+}
+
+TEST_CASE("a trainer with a resumed mechanism insists on the replay") {
+  std::vector<release> const said{{{1.0}}, {{0.0}}, {{-1.0}}, {{1.0}}};
+  std::vector<float> theta = start();
+  scripted whole{said};
+  trainer run{whole, plain, theta};
+  while (!run.done()) run.step(loss);
+
+  std::vector<float> again = start();
+  scripted resumed{said, 1, 2};
+  trainer rest{resumed, plain, again};
+  CHECK_THROWS_AS(rest.step(loss), std::invalid_argument);
+  CHECK(again == start());
+  CHECK_THROWS_AS(rest.replay(said), std::invalid_argument);
+  rest.replay(std::span(said).first(2));
+  while (!rest.done()) rest.step(loss);
+  CHECK(again == theta);
+}
+
+TEST_CASE("the pull form with the library's functors is the trainer, bit for bit") {
+  train_options const options{
+      .smoothing = 1e-3, .learning_rate = 0.2, .weight_decay = 0.1, .seed = 21};
+  std::vector<float> theta = start();
+  mezo pushed({.directions = 2, .steps = 20}, records);
+  trainer run{pushed, options, theta};
+  while (!run.done()) run.step(loss);
+
+  std::vector<float> mine = start();
+  std::vector<double> plus(records);
+  std::vector<double> minus(records);
+  mezo pulled({.directions = 2, .steps = 20}, records);
+  zeroth_order_loop loop(pulled, options, dimension);
+  while (!loop.done()) {
+    float const mu = loop.smoothing();
+    for (std::size_t k = 0; k < loop.directions().size(); ++k) {
+      direction const z = loop.directions()[k];
+      for (std::size_t i = 0; i < dimension; ++i) perturb{mine.data(), z, mu}(i);
+      loss(mine, plus);
+      for (std::size_t i = 0; i < dimension; ++i) perturb{mine.data(), z, -2.0F * mu}(i);
+      loss(mine, minus);
+      for (std::size_t i = 0; i < dimension; ++i) perturb{mine.data(), z, mu}(i);
+      two_point_scalars(plus, minus, mu, loop.scalars(k));
+    }
+    for (parameter_update const& u : loop.step()) {
+      for (std::size_t i = 0; i < dimension; ++i) update{mine.data(), u.z, u.step, u.decay}(i);
+    }
+  }
+  CHECK(mine == theta);
+}
+
+TEST_CASE("a direction that is never measured holds the step") {
+  mezo mechanism({.directions = 2}, records);
+  zeroth_order_loop loop(mechanism, plain, dimension);
+  for (double& x : loop.scalars(0)) x = 1.0;
+  CHECK(loop.step().size() == 1);
+  CHECK(loop.released().coefficients[1] == 0.0);
+  CHECK(loop.step().empty());
+  CHECK(loop.released().held());
+  CHECK_THROWS_AS(loop.scalars(2), std::invalid_argument);
+}
+
+TEST_CASE("a loss that throws costs no step") {
+  std::vector<float> theta = start();
+  mezo mechanism({}, records);
+  trainer run{mechanism, plain, theta};
+  CHECK_THROWS_AS(run.step([](std::span<float const>, std::span<double>) {
+    throw std::runtime_error("out of memory");
+  }),
+                  std::runtime_error);
+  CHECK(mechanism.steps() == 0);
+  for (std::size_t i = 0; i < dimension; ++i) {
+    REQUIRE(theta[i] == Approx(start()[i]).margin(1e-6));
+  }
+  run.step(loss);
+  CHECK(mechanism.steps() == 1);
+}
+
+TEST_CASE("a forgotten or impossible option is refused by name") {
+  std::vector<float> theta = start();
+  mezo mechanism({}, records);
+  auto const make = [&](train_options const& options) { trainer{mechanism, options, theta}; };
+  double const nan = std::numeric_limits<double>::quiet_NaN();
+  CHECK_THROWS_WITH(make({.learning_rate = 1e-2}),
+                    "trainer: smoothing is nan, but must be positive and finite");
+  CHECK_THROWS_WITH(make({.smoothing = 1e-3}),
+                    "trainer: learning_rate is nan, but must be positive and finite");
+  CHECK_THROWS_AS(make({.smoothing = -1e-3, .learning_rate = 1e-2}), std::domain_error);
+  CHECK_THROWS_AS(make({.smoothing = 1e-3, .learning_rate = 1e300}), std::domain_error);
+  CHECK_THROWS_WITH(make({.smoothing = 1e-3, .learning_rate = 1e-2, .weight_decay = nan}),
+                    "trainer: weight_decay is nan, but must be finite and at least 0");
+  CHECK_THROWS_AS(make({.smoothing = 1e-3, .learning_rate = 1e-2, .weight_decay = 101.0}),
+                  std::domain_error);
+  CHECK_THROWS_WITH(
+      make({.smoothing = 1e-3, .learning_rate = 1e-2, .decay = schedule::linear}),
+      "trainer: steps is 0, but must be at least 1 for a linear schedule");
+  CHECK_THROWS_AS(replay(theta, plain, {}, 1), std::invalid_argument);
+  std::vector<release> const ragged{{{1.0}}, {{1.0, 1.0}}};
+  std::vector<float> const before = theta;
+  CHECK_THROWS_AS(replay(theta, plain, ragged), std::invalid_argument);
+  CHECK(theta == before);
+}
