@@ -3,6 +3,7 @@
 
 #include <tacit/info/attack.hpp>
 #include <tacit/info/binary_channel.hpp>
+#include <tacit/info/certified.hpp>
 #include <tacit/info/conversion.hpp>
 #include <tacit/info/entropy.hpp>
 #include <tacit/info/sign_channel.hpp>

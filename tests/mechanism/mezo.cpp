@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tacit/mechanism/mezo.hpp>
 
+#include "support/catch.hpp"
+
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <stdexcept>
 #include <vector>
-
-#include "support/catch.hpp"
 
 using namespace tacit;
 
@@ -98,9 +98,9 @@ TEST_CASE("a scalar that is not finite, or nothing but zeros, holds the directio
   for (surrogate const what : {surrogate::raw, surrogate::full_sign, surrogate::half_raw,
                                surrogate::half_sign, surrogate::random_sign}) {
     mezo mechanism({.what = what}, candidates);
-    for (double const bad : {std::numeric_limits<double>::quiet_NaN(),
-                             std::numeric_limits<double>::infinity(),
-                             -std::numeric_limits<double>::infinity()}) {
+    for (double const bad :
+         {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(),
+          -std::numeric_limits<double>::infinity()}) {
       std::vector<double> g = scalars(1);
       g[7] = bad;
       CHECK(mechanism.step(g).held());

@@ -2,14 +2,14 @@
 #include <tacit/mechanism/mezo.hpp>
 #include <tacit/train/trainer.hpp>
 
+#include "support/catch.hpp"
+
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <span>
 #include <stdexcept>
 #include <vector>
-
-#include "support/catch.hpp"
 
 using namespace tacit;
 
@@ -262,9 +262,8 @@ TEST_CASE("a forgotten or impossible option is refused by name") {
                     "trainer: weight_decay is nan, but must be finite and at least 0");
   CHECK_THROWS_AS(make({.smoothing = 1e-3, .learning_rate = 1e-2, .weight_decay = 101.0}),
                   std::domain_error);
-  CHECK_THROWS_WITH(
-      make({.smoothing = 1e-3, .learning_rate = 1e-2, .decay = schedule::linear}),
-      "trainer: steps is 0, but must be at least 1 for a linear schedule");
+  CHECK_THROWS_WITH(make({.smoothing = 1e-3, .learning_rate = 1e-2, .decay = schedule::linear}),
+                    "trainer: steps is 0, but must be at least 1 for a linear schedule");
   CHECK_THROWS_AS(replay(theta, plain, {}, 1), std::invalid_argument);
   std::vector<release> const ragged{{{1.0}}, {{1.0, 1.0}}};
   std::vector<float> const before = theta;

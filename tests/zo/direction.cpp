@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tacit/zo/direction.hpp>
 
+#include "support/catch.hpp"
+
 #include <cmath>
 #include <cstdint>
 #include <initializer_list>
 #include <type_traits>
-
-#include "support/catch.hpp"
 
 using namespace tacit;
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tacit/zo/step.hpp>
 
+#include "support/catch.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <type_traits>
 #include <vector>
-
-#include "support/catch.hpp"
 
 using namespace tacit;
 
@@ -23,7 +23,8 @@ constexpr direction_law laws[] = {direction_law::rademacher, direction_law::gaus
 std::vector<float> ramp(std::size_t d) {
   std::vector<float> theta(d);
   for (std::size_t i = 0; i < d; ++i) {
-    theta[i] = std::sin(1.7F * static_cast<float>(i)) * std::ldexp(1.0F, static_cast<int>(i % 20) - 10);
+    theta[i] =
+        std::sin(1.7F * static_cast<float>(i)) * std::ldexp(1.0F, static_cast<int>(i % 20) - 10);
   }
   return theta;
 }

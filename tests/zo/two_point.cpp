@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tacit/zo/two_point.hpp>
 
+#include "support/catch.hpp"
+
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -8,8 +10,6 @@
 #include <span>
 #include <stdexcept>
 #include <vector>
-
-#include "support/catch.hpp"
 
 using namespace tacit;
 
@@ -116,23 +116,25 @@ TEST_CASE("a loss over a list of tensors serves one tensor too") {
   std::vector<direction> const z = some_directions(direction_law::gaussian, 1);
   two_point(theta, z, 1e-3, quadratic, expected);
   theta = start();
-  two_point(theta, z, 1e-3,
-            [](std::span<std::span<float const> const> tensors, std::span<double> losses) {
-              REQUIRE(tensors.size() == 1);
-              quadratic(tensors[0], losses);
-            },
-            got);
+  two_point(
+      theta, z, 1e-3,
+      [](std::span<std::span<float const> const> tensors, std::span<double> losses) {
+        REQUIRE(tensors.size() == 1);
+        quadratic(tensors[0], losses);
+      },
+      got);
   CHECK(got == expected);
 }
 
 TEST_CASE("a loss that forgets a record leaves NaN there") {
   std::vector<float> theta = start();
   std::vector<double> scalars(records, 1.0);
-  two_point(theta, some_directions(direction_law::rademacher, 1), 1e-3,
-            [](std::span<float const> t, std::span<double> losses) {
-              quadratic(t, losses.first(records - 1));
-            },
-            scalars);
+  two_point(
+      theta, some_directions(direction_law::rademacher, 1), 1e-3,
+      [](std::span<float const> t, std::span<double> losses) {
+        quadratic(t, losses.first(records - 1));
+      },
+      scalars);
   for (std::size_t i = 0; i + 1 < records; ++i) CHECK(std::isfinite(scalars[i]));
   CHECK(std::isnan(scalars[records - 1]));
 }

@@ -5,6 +5,7 @@
 #include <tacit/core/inverse.hpp>
 #include <tacit/core/sum.hpp>
 #include <tacit/core/units.hpp>
+#include <tacit/info/certified.hpp>
 #include <tacit/info/entropy.hpp>
 
 #include <algorithm>

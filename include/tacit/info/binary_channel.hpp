@@ -7,6 +7,7 @@
 #include <tacit/core/quadrature.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/core/units.hpp>
+#include <tacit/info/certified.hpp>
 #include <tacit/info/entropy.hpp>
 
 #include <boost/math/constants/constants.hpp>

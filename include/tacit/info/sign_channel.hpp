@@ -6,6 +6,7 @@
 #include <tacit/core/real.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/info/binary_channel.hpp>
+#include <tacit/info/certified.hpp>
 #include <tacit/info/entropy.hpp>
 
 #include <boost/math/special_functions/erf.hpp>

@@ -87,8 +87,7 @@ class mezo {
     detail::require_argument(options.directions > 0, "mezo", "directions", options.directions,
                              "at least 1");
     detail::check_positive("mezo", "clip", options.clip);
-    bool const half =
-        options.what == surrogate::half_raw || options.what == surrogate::half_sign;
+    bool const half = options.what == surrogate::half_raw || options.what == surrogate::half_sign;
     if (!half) {
       chosen_.resize(records);
       std::iota(chosen_.begin(), chosen_.end(), std::size_t{0});
@@ -105,7 +104,8 @@ class mezo {
   double coefficient(std::span<double const> scalars) {
     fixed_point const grid{.clip = options_.clip};
     if (!grid.try_quantise(scalars, quantised_)) return 0.0;
-    if (std::all_of(quantised_.begin(), quantised_.end(), [](auto x) { return x == 0; })) return 0.0;
+    if (std::all_of(quantised_.begin(), quantised_.end(), [](auto x) { return x == 0; }))
+      return 0.0;
     std::int64_t sum = 0;
     for (std::size_t const i : chosen_) sum += quantised_[i];
     switch (options_.what) {

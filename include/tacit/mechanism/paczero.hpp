@@ -345,10 +345,15 @@ class paczero {
                      releases() - steps() * options_.directions - direction, releases());
   }
 
-  /// What the subset's account pays for, before the charge is raised by `belief_error` and rounded.
-  [[nodiscard]] double share_of_subset(std::size_t direction) const {
-    return allowed(subset_.remaining(), direction).value / (1.0 + belief_error()) *
-           (1.0 - 4.0 * std::numeric_limits<double>::epsilon());
+  /// What a release may tell about a sign of minority mass q: most of its entropy, or what the
+  /// subset's account pays for where that binds, before the charge is raised by `belief_error` and
+  /// rounded.
+  [[nodiscard]] nats limit_about_subset(double q, std::size_t direction) const {
+    double const most = entropy_cap * binary_entropy(q);
+    if (options_.ledger != ledger_kind::subset) return nats(most);
+    double const share = allowed(subset_.remaining(), direction).value / (1.0 + belief_error()) *
+                         (1.0 - 4.0 * std::numeric_limits<double>::epsilon());
+    return nats(std::min(most, share));
   }
 
   /// What each record may still be told by this release.
@@ -371,11 +376,7 @@ class paczero {
       paczero_report const& report, std::optional<record_exposure> const& exposed,
       std::size_t direction) const {
     double const q = report.agreement.minority;
-    double const most = entropy_cap * binary_entropy(q);
-    double const share = options_.ledger == ledger_kind::subset
-                             ? std::min(most, share_of_subset(direction))
-                             : most;
-    flip noise = noise_for(sign_channel{.prior = q}, nats(share));
+    flip noise = noise_for(sign_channel{.prior = q}, limit_about_subset(q, direction));
     if (options_.ledger == ledger_kind::record) {
       noise = exposed->flip_for(allowed_to_records(direction), noise);
     }
@@ -393,11 +394,7 @@ class paczero {
       paczero_report const& report, std::optional<record_exposure> const& exposed,
       std::size_t direction) const {
     double const q = report.agreement.minority;
-    double const most = entropy_cap * binary_entropy(q);
-    double const share = options_.ledger == ledger_kind::subset
-                             ? std::min(most, share_of_subset(direction))
-                             : most;
-    double sigma = noise_for(binary_channel{.prior = q}, nats(share));
+    double sigma = noise_for(binary_channel{.prior = q}, limit_about_subset(q, direction));
     if (options_.ledger == ledger_kind::record) {
       // I(U_i;Y) ≤ min(1, 1/σ²)·I(U_i;S): σ² = I(U_i;S)/allowance fits record i.
       std::vector<double> const allowance = allowed_to_records(direction);

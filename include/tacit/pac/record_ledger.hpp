@@ -6,6 +6,7 @@
 #include <tacit/core/log.hpp>
 #include <tacit/core/sum.hpp>
 #include <tacit/core/units.hpp>
+#include <tacit/info/certified.hpp>
 #include <tacit/info/sign_channel.hpp>
 #include <tacit/pac/candidates.hpp>
 #include <tacit/pac/posterior.hpp>

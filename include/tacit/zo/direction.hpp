@@ -36,8 +36,9 @@ struct direction {
 /// no time otherwise.
 [[nodiscard]] TACIT_HD inline direction direction_at(direction_law law, stream_id stream,
                                                      std::uint64_t dimension) noexcept {
-  return {law, stream,
-          law == direction_law::sphere ? static_cast<float>(sphere_scale(stream, dimension)) : 1.0F};
+  return {
+      law, stream,
+      law == direction_law::sphere ? static_cast<float>(sphere_scale(stream, dimension)) : 1.0F};
 }
 
 }  // namespace tacit

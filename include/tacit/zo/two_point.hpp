@@ -18,12 +18,18 @@
 
 namespace tacit {
 
+namespace detail {
+
+template <class Tensor>
+concept span_like = std::convertible_to<Tensor&, std::span<float>>;
+
+}  // namespace detail
+
 /// The parameters of a model: one tensor or several, seen as one vector of R^d in their order. A view:
 /// the tensors stay the caller's.
 class parameters {
  public:
-  template <class Tensor>
-    requires std::convertible_to<Tensor&, std::span<float>>
+  template <detail::span_like Tensor>
   parameters(Tensor& one) : parameters(std::vector<std::span<float>>{std::span<float>(one)}) {}
   parameters(std::initializer_list<std::span<float>> tensors)
       : parameters(std::vector<std::span<float>>(tensors)) {}
@@ -73,8 +79,9 @@ inline void update_all(parameters const& theta, direction const& z, float step,
 template <class Loss>
 concept loss_of_one_tensor = std::invocable<Loss&, std::span<float const>, std::span<double>>;
 template <class Loss>
-concept loss_of_tensors =
-    std::invocable<Loss&, std::span<std::span<float const> const>, std::span<double>>;
+concept loss_of_tensors = std::invocable < Loss&,
+        std::span < std::span<float const>
+const >, std::span < double >> ;
 
 namespace detail {
 
