@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The pull form: your program holds the parameters (on a GPU, say) and tacit only asks for the losses
+// at θ ± μz. `sweep` stands for your own kernel launch: the functors run on a device as they are.
+
+#include <tacit/mechanism/paczero.hpp>
+#include <tacit/train/trainer.hpp>
+
+#include <cmath>
+#include <cstdio>
+#include <vector>
+
+int main() {
+  constexpr std::size_t records = 400;
+  std::vector<float> theta(100, 0.0F);
+  auto const losses = [&](std::vector<double>& out) {  // record i wants every parameter near 1
+    double sum = 0.0;
+    for (float const t : theta) sum += (double{t} - 1.0) * (double{t} - 1.0);
+    for (std::size_t i = 0; i < records; ++i) {
+      out[i] = sum / 100.0 * (1.0 + 0.1 * std::sin(static_cast<double>(i)));
+    }
+  };
+
+  tacit::paczero mechanism({.steps = 2000, .budget = tacit::nats(0.0)},
+                           tacit::candidate_set::balanced({.records = records}, 42));
+  tacit::train_options const options{.smoothing = 1e-3, .learning_rate = 1e-2, .seed = 7};
+  tacit::zeroth_order_loop loop(mechanism, options, theta.size());
+
+  std::vector<double> plus(records);
+  std::vector<double> minus(records);
+  while (!loop.done()) {
+    float const mu = loop.smoothing();
+    for (std::size_t k = 0; k < loop.directions().size(); ++k) {
+      tacit::direction const z = loop.directions()[k];
+      tacit::sweep(tacit::perturb{theta.data(), z, mu}, theta.size());
+      losses(plus);
+      tacit::sweep(tacit::perturb{theta.data(), z, -2.0F * mu}, theta.size());
+      losses(minus);
+      tacit::sweep(tacit::perturb{theta.data(), z, mu}, theta.size());
+      tacit::two_point_scalars(plus, minus, mu, loop.scalars(k));
+    }
+    for (tacit::parameter_update const& u : loop.step()) {
+      tacit::sweep(tacit::update{theta.data(), u.z, u.step, u.decay}, theta.size());
+    }
+  }
+
+  losses(plus);
+  std::printf("loss %.4f after %zu steps, of which %zu were held, for %g nats\n", plus[0],
+              mechanism.steps(), mechanism.held_steps(), mechanism.spent().value);
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "arguments.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+
+namespace calculator {
+
+namespace {
+
+template <class T>
+std::optional<T> parsed(std::string const& text) {
+  T value{};
+  char const* const end = text.data() + text.size();
+  auto const [stop, error] = std::from_chars(text.data(), end, value);
+  return error == std::errc() && stop == end ? std::optional(value) : std::nullopt;
+}
+
+std::string joined(std::vector<std::string> const& words) {
+  std::string all;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (i > 0) all += i + 1 < words.size() ? ", " : " or ";
+    all += words[i];
+  }
+  return all;
+}
+
+std::string six_digits(double x) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.6g", x);
+  return text;
+}
+
+// Half a unit of the sixth digit further, where the nearest six digits lie on the wrong side.
+std::string six_digits_towards(double x, double side) {
+  std::string const nearest = six_digits(x);
+  if (x == 0.0 || side * (std::strtod(nearest.c_str(), nullptr) - x) >= 0.0) return nearest;
+  return six_digits(x + side * 0.5 * std::pow(10.0, std::floor(std::log10(std::fabs(x))) - 5.0));
+}
+
+}  // namespace
+
+rule number(std::string must_be, bool (*holds)(double)) {
+  return {std::move(must_be),
+          [holds](std::string const& text) {
+            auto const x = parsed<double>(text);
+            return x && std::isfinite(*x) && holds(*x);
+          },
+          "NUMBER"};
+}
+
+rule probability() {
+  return number("in [0, 1]", [](double x) { return x >= 0.0 && x <= 1.0; });
+}
+
+rule positive_probability() {
+  return number("in (0, 1]", [](double x) { return x > 0.0 && x <= 1.0; });
+}
+
+rule non_negative() {
+  return number("finite and at least 0", [](double x) { return x >= 0.0; });
+}
+
+rule whole(std::uint64_t low, std::uint64_t high) {
+  return {"a whole number in [" + std::to_string(low) + ", " + std::to_string(high) + "]",
+          [low, high](std::string const& text) {
+            auto const n = parsed<std::uint64_t>(text);
+            return n && *n >= low && *n <= high;
+          },
+          "COUNT"};
+}
+
+rule one_of(std::vector<std::string> words) {
+  std::string must_be = joined(words);
+  return {std::move(must_be),
+          [words = std::move(words)](std::string const& text) {
+            return std::find(words.begin(), words.end(), text) != words.end();
+          },
+          "WORD"};
+}
+
+rule file(std::string must_be) {
+  return {std::move(must_be), [](std::string const& text) { return !text.empty(); }, "FILE"};
+}
+
+arguments& arguments::add(std::string const& name, rule what, std::string const& help) {
+  argument& added = known_[name];
+  added.parsed = verb_->add_option(name, added.text, help + " (" + what.must_be + ")");
+  added.parsed->type_name(what.kind);
+  added.what = std::move(what);
+  if (name.front() == '-') names_ += name + ", ";
+  return *this;
+}
+
+void arguments::check() const {
+  std::vector<std::string> const unknown = verb_->remaining();
+  if (!unknown.empty()) {
+    throw bad_input("'" + unknown.front() + "' is unknown, but must be one of " + names_ +
+                    "--json, --help");
+  }
+  for (auto const& [name, known] : known_) {
+    if (given(name) && !known.what.holds(known.text)) refuse(name);
+  }
+}
+
+bool arguments::given(std::string const& name) const { return known_.at(name).parsed->count() > 0; }
+
+double arguments::number(std::string const& name) const {
+  return *parsed<double>(text(name)) + 0.0;  // -0 is 0
+}
+
+double arguments::number(std::string const& name, double otherwise) const {
+  return given(name) ? number(name) : otherwise;
+}
+
+std::uint64_t arguments::whole(std::string const& name, std::uint64_t otherwise) const {
+  return given(name) ? *parsed<std::uint64_t>(text(name)) : otherwise;
+}
+
+std::string const& arguments::text(std::string const& name) const {
+  if (!given(name)) refuse(name);
+  return known_.at(name).text;
+}
+
+void arguments::refuse(std::string const& name, std::string const& must_be) const {
+  std::string const& text = known_.at(name).text;
+  std::string const is = !given(name) ? "missing" : text.empty() ? "''" : text;
+  throw bad_input(name + " is " + is + ", but must be " + must_be);
+}
+
+void arguments::must_be_left_out(std::vector<std::string> const& names,
+                                 std::string const& where) const {
+  for (std::string const& name : names) {
+    if (given(name)) refuse(name, "left out " + where);
+  }
+}
+
+std::string arguments::must_be(std::string const& name) const {
+  auto const found = known_.find(name);
+  return found == known_.end() ? "" : found->second.what.must_be;
+}
+
+std::string exactly(double x) {
+  char text[32];
+  return {text, std::to_chars(text, text + sizeof text, x).ptr};
+}
+
+std::string rounded_up(double x) { return six_digits_towards(x, 1.0); }
+std::string rounded_down(double x) { return six_digits_towards(x, -1.0); }
+
+}  // namespace calculator

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "arguments.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <string>
+
+namespace calculator {
+
+struct answer {
+  std::string sentence;
+  nlohmann::ordered_json json;
+};
+
+/// One question: how it is asked on the command line, and its answer.
+struct verb {
+  char const* name;
+  char const* summary;
+  char const* note;  // below the options of its help
+  void (*declare)(arguments&);
+  answer (*run)(arguments const&);
+};
+
+verb mi();
+verb sigma();
+verb attack();
+verb budget();
+verb train();
+
+}  // namespace calculator
