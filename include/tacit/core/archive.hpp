@@ -6,6 +6,7 @@
 #include <boost/crc.hpp>
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,7 +15,6 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -184,57 +184,98 @@ class archive_reader {
   std::string_view name_;
 };
 
+namespace detail {
+
+/// An open file, closed at the end of its scope.
+class descriptor {
+ public:
+  explicit descriptor(int id) noexcept : id_(id) {}
+  descriptor(descriptor&& other) noexcept : id_(std::exchange(other.id_, -1)) {}
+  descriptor& operator=(descriptor&& other) noexcept {
+    std::swap(id_, other.id_);
+    return *this;
+  }
+  descriptor(descriptor const&) = delete;
+  descriptor& operator=(descriptor const&) = delete;
+  ~descriptor() {
+    if (id_ >= 0) ::close(id_);
+  }
+  [[nodiscard]] int id() const noexcept { return id_; }
+
+ private:
+  int id_;
+};
+
+[[noreturn]] inline void fail_file(std::string_view what, std::filesystem::path const& path,
+                                   int code = errno) {
+  throw std::system_error(code, std::generic_category(), std::string(what) + ' ' + path.string());
+}
+
+}  // namespace detail
+
+/// Keeps others from a state for as long as its writer lives: an advisory lock on `path`.lock, which
+/// ends with the process however it ends. (The file `path` itself is replaced at every write, and a lock
+/// on it would go with the old one.)
+class file_lock {
+ public:
+  /// @throws std::system_error if another writer holds it, or the lock file cannot be made
+  explicit file_lock(std::filesystem::path const& path) : file_(open(path.string() + ".lock")) {
+    if (::flock(file_.id(), LOCK_EX | LOCK_NB) != 0) {
+      detail::fail_file("file_lock: another run writes", path);
+    }
+  }
+
+ private:
+  static int open(std::filesystem::path const& path) {
+    int const id = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR);
+    if (id < 0) detail::fail_file("file_lock: cannot open", path);
+    return id;
+  }
+
+  detail::descriptor file_;
+};
+
 /// Replaces `path` by `text` at once and durably: a crash leaves the old file or the new one. Mode
 /// 0600: readable by its owner only.
 /// @throws std::system_error naming the file
 inline void write_private_file(std::filesystem::path const& path, std::string_view text) {
-  auto const fail = [&path](char const* what) {
-    int const code = errno;
-    throw std::system_error(code, std::generic_category(),
-                            std::string("write_private_file: ") + what + ' ' + path.string());
-  };
-  struct descriptor {
-    int id;
-    ~descriptor() {
-      if (id >= 0) ::close(id);
-    }
-  };
   std::filesystem::path fresh = path;
   fresh += ".new";
   std::filesystem::remove(fresh);  // of an earlier crash; O_EXCL below trusts no file it did not make
   {
-    descriptor const file{::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
-                                 S_IRUSR | S_IWUSR)};
-    if (file.id < 0) fail("cannot create");
+    detail::descriptor const file(::open(fresh.c_str(),
+                                         O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
+                                         S_IRUSR | S_IWUSR));
+    if (file.id() < 0) detail::fail_file("write_private_file: cannot create", fresh);
     while (!text.empty()) {
-      ssize_t const written = ::write(file.id, text.data(), text.size());
-      if (written < 0 && errno != EINTR) fail("cannot write");
+      ssize_t const written = ::write(file.id(), text.data(), text.size());
+      if (written < 0 && errno != EINTR) detail::fail_file("write_private_file: cannot write", fresh);
       if (written > 0) text.remove_prefix(static_cast<std::size_t>(written));
     }
-    if (::fsync(file.id) != 0) fail("cannot flush");
+    if (::fsync(file.id()) != 0) detail::fail_file("write_private_file: cannot flush", fresh);
   }
-  if (::rename(fresh.c_str(), path.c_str()) != 0) fail("cannot replace");
+  if (::rename(fresh.c_str(), path.c_str()) != 0) {
+    detail::fail_file("write_private_file: cannot replace", path);
+  }
   std::filesystem::path const folder = path.has_parent_path() ? path.parent_path() : ".";
-  descriptor const parent{::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
-  if (parent.id < 0 || ::fsync(parent.id) != 0) fail("cannot flush the folder of");
+  detail::descriptor const parent(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (parent.id() < 0 || ::fsync(parent.id()) != 0) {
+    detail::fail_file("write_private_file: cannot flush the folder", folder);
+  }
 }
 
 /// @throws std::system_error naming the file
 [[nodiscard]] inline std::string read_file(std::filesystem::path const& path) {
-  std::FILE* const file = std::fopen(path.c_str(), "rb");
-  if (file == nullptr) {
-    throw std::system_error(errno, std::generic_category(), "read_file: cannot open " + path.string());
-  }
+  detail::descriptor const file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.id() < 0) detail::fail_file("read_file: cannot open", path);
   std::string text;
   char buffer[65536];
-  std::size_t count = 0;
-  while ((count = std::fread(buffer, 1, sizeof buffer, file)) > 0) text.append(buffer, count);
-  bool const failed = std::ferror(file) != 0;
-  std::fclose(file);
-  if (failed) {
-    throw std::system_error(EIO, std::generic_category(), "read_file: cannot read " + path.string());
+  for (;;) {
+    ssize_t const count = ::read(file.id(), buffer, sizeof buffer);
+    if (count == 0) return text;
+    if (count < 0 && errno != EINTR) detail::fail_file("read_file: cannot read", path);
+    if (count > 0) text.append(buffer, static_cast<std::size_t>(count));
   }
-  return text;
 }
 
 /// Takes a state file for oneself: renames it to `path`.claimed and returns that name. Of any number
@@ -244,10 +285,7 @@ inline void write_private_file(std::filesystem::path const& path, std::string_vi
   std::filesystem::path claimed = path;
   claimed += ".claimed";
   // link fails where the target exists, and rename would not: the claim is the link.
-  if (::link(path.c_str(), claimed.c_str()) != 0) {
-    throw std::system_error(errno, std::generic_category(),
-                            "claim_file: cannot claim " + path.string());
-  }
+  if (::link(path.c_str(), claimed.c_str()) != 0) detail::fail_file("claim_file: cannot claim", path);
   std::filesystem::remove(path);
   return claimed;
 }

@@ -53,8 +53,10 @@ enum class observed {
 /// Whose information the budget limits.
 enum class ledger_kind {
   subset,    ///< nats about the secret subset (the paper)
-  record,    ///< nats about the membership of each record: far more signal for the same number
-  pathwise,  ///< no nats: every record's posterior within prior ± κ on every transcript
+  record,    ///< nats about the membership of each record by itself: far more signal for the same
+             ///< number, and no bound for an attacker who knows other memberships
+  pathwise,  ///< no nats: every record's posterior within prior ± κ on every transcript; each record
+             ///< by itself, too
 };
 
 /// What is released on a disagreement that nothing pays for. None of the three reads the secret.
@@ -212,11 +214,13 @@ class paczero {
   /// From now on every step stores charge, belief, release and the state of the secret stream before
   /// it returns, and the file is written once now. The file holds the secret: it is readable by its
   /// owner only and is no part of what is published.
-  /// @throws std::system_error if the file cannot be written
+  /// @throws std::system_error if the file cannot be written, or another run writes it
   void persist(std::filesystem::path path)
     requires requires(Secret const& s) { s.save(); }
   {
+    file_lock mine(path);
     path_ = std::move(path);
+    lock_.emplace(std::move(mine));
     owner_ = ::getpid();
     store();
   }
@@ -226,14 +230,16 @@ class paczero {
   /// been published before a crash: `transcript()` has it, and publishing that same release (never a
   /// new one) is what keeps the charge right.
   /// @throws corrupt_state for a damaged, truncated or foreign file, which is left as it was;
-  ///         std::system_error if there is no such file, or it was claimed before
+  ///         std::system_error if there is no such file, it was claimed before, or its writer lives
   [[nodiscard]] static paczero resume(std::filesystem::path path)
     requires requires(Secret const& s) { s.save(); }
   {
+    file_lock mine(path);
     std::filesystem::path claimed = claim_file(path);
     try {
       paczero run = parsed(read_file(claimed));
       run.path_ = std::move(path);
+      run.lock_.emplace(std::move(mine));
       run.owner_ = ::getpid();
       run.claimed_ = std::move(claimed);
       return run;
@@ -586,6 +592,7 @@ class paczero {
   std::vector<std::int8_t> signs_;
   std::filesystem::path path_;
   std::filesystem::path claimed_;
+  std::optional<file_lock> lock_;
   ::pid_t owner_ = 0;
   bool unstored_ = false;
 };

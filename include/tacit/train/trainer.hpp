@@ -158,7 +158,8 @@ class zeroth_order_loop {
 
   /// Asks the mechanism for its release and says what to do to θ: at most K sweeps in this order, none
   /// for a hold. Then the next step begins.
-  /// @throws what the mechanism throws; then nothing has changed
+  /// @throws what the mechanism throws: no update follows, and the loop is where it was. (A mechanism
+  ///         whose state could not be stored refuses every further step.)
   std::span<parameter_update const> step() {
     std::size_t const t = mechanism_->steps();
     released_ = mechanism_->step(scalars_);

@@ -78,10 +78,9 @@ inline void update_all(parameters const& theta, direction const& z, float step,
 /// `(std::span<std::span<float const> const> tensors, std::span<double> losses)`.
 template <class Loss>
 concept loss_of_one_tensor = std::invocable<Loss&, std::span<float const>, std::span<double>>;
+using tensor_views = std::span<std::span<float const> const>;
 template <class Loss>
-concept loss_of_tensors = std::invocable < Loss&,
-        std::span < std::span<float const>
-const >, std::span < double >> ;
+concept loss_of_tensors = std::invocable<Loss&, tensor_views, std::span<double>>;
 
 namespace detail {
 
