@@ -44,8 +44,11 @@ int say(calculator::answer const& answer, bool json) {
   return 0;
 }
 
-// CLI11's complaint about an option given twice, or without its value, starts with the option.
+// CLI11's complaint about an option given twice, or without its value, names the option.
 std::string explained(std::string const& complaint, arguments const* of) {
+  if (complaint.find("flag override") != std::string::npos) {
+    return "--" + complaint.substr(0, complaint.find(' ')) + " must be given without a value";
+  }
   std::size_t const begin = complaint.find("--");
   std::string const name =
       begin == std::string::npos

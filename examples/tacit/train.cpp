@@ -2,8 +2,7 @@
 //
 // Trains a small network on a table, under a mechanism.
 
-#include <tacit/core/check.hpp>
-#include <tacit/info/entropy.hpp>
+#include <tacit/core/archive.hpp>
 
 #include "demo/progress.hpp"
 #include "train/experiment.hpp"
@@ -127,23 +126,30 @@ struct saved_run {
   std::size_t steps_done;
 };
 
-// Looks at a state: claims it, and puts it back as it was.
+[[noreturn]] void refuse_because(arguments const& of, char const* name, std::exception const& why) {
+  of.refuse(name, of.must_be(name) + ": " + why.what());
+}
+
+// Looks at a state, and leaves it as it was.
 saved_run look_at(arguments const& of) {
-  std::filesystem::path const file = of.text("--resume");
+  std::string const file = of.text("--resume");
+  std::error_code none;
+  if (!std::filesystem::is_regular_file(file, none)) of.refuse("--resume");
+  std::optional<saved_run> saved;
   try {
-    auto run = tacit::paczero<>::resume(file);
-    run.persist(file);
+    auto const run = tacit::paczero<>::resume(file);
     tacit::candidate_set const& candidates = run.candidates();
     tacit::candidate_set::shape const& shape = candidates.dimensions();
-    if (run.done() || shape.one_in != 2 || shape.complementary || candidates.first_record() != 0) {
-      of.refuse("--resume");
+    if (!run.done() && shape.one_in == 2 && !shape.complementary &&
+        candidates.first_record() == 0) {
+      saved = saved_run{run.options(), shape, candidates.public_seed(), run.steps()};
     }
-    return {run.options(), shape, candidates.public_seed(), run.steps()};
-  } catch (std::system_error const& error) {
-    of.refuse("--resume", of.must_be("--resume") + ": " + error.code().message());
-  } catch (tacit::corrupt_state const& error) {
-    of.refuse("--resume", of.must_be("--resume") + ": " + error.what());
+  } catch (std::runtime_error const& error) {  // unreadable, in use, or corrupt
+    refuse_because(of, "--resume", error);
   }
+  tacit::unclaim_file(file + ".claimed", file);
+  if (!saved) of.refuse("--resume");
+  return *saved;
 }
 
 void must_agree(arguments const& of, experiment_options const& wanted, saved_run const& saved) {
@@ -327,14 +333,11 @@ answer run_train(arguments const& of) {
     seed = saved->seed;
   }
 
-  auto const refuse_data = [&](std::exception const& error) {
-    of.refuse("DATA", of.must_be("DATA") + ": " + error.what());
-  };
   examples::dataset all;
   try {
     all = examples::load_csv(of.text("DATA"));
   } catch (std::runtime_error const& error) {
-    refuse_data(error);
+    refuse_because(of, "DATA", error);
   }
 
   std::optional<examples::progress_bar> bar;
@@ -347,7 +350,7 @@ answer run_train(arguments const& of) {
     try {
       job = examples::prepare(all, seed + i);
     } catch (std::runtime_error const& error) {
-      refuse_data(error);
+      refuse_because(of, "DATA", error);
     }
     std::size_t const records = job->data.private_part.size();
     if (saved && records != saved->shape.records) {
@@ -362,8 +365,7 @@ answer run_train(arguments const& of) {
                                            }),
                              wanted.subsets));
     } catch (std::system_error const& error) {
-      char const* const file = saved ? "--resume" : "--save";
-      of.refuse(file, of.must_be(file) + ": " + error.code().message());
+      refuse_because(of, saved ? "--resume" : "--save", error);
     }
   }
 
@@ -387,10 +389,9 @@ answer run_train(arguments const& of) {
 }  // namespace
 
 verb train() {
-  return {
-      "train", "Trains a small network on private records under a mechanism",
-      R"(Part of DATA is taken as public and shows the network all but some classes by ordinary training;
-a secret half of the private part then trains it by zeroth-order steps; the rest tests it.
+  return {"train", "Trains a small network on private records under a mechanism",
+          R"(Part of DATA is taken as public and shows the network all but some classes, by ordinary
+training; a secret half of the private part then trains it by zeroth-order steps; the rest tests it.
   accuracy         on the test part
   mi               nats spent on which half was used
   mi_worst_record  nats spent on one record's membership
@@ -401,7 +402,7 @@ a secret half of the private part then trains it by zeroth-order steps; the rest
 With several --seeds these are means, and "seeds" lists the runs. With mezo every record is used and
 nothing protected: the attacker's figures are then all there is to know. The guarantees are about
 which half was used, not about who is in DATA.)",
-      declare_train, run_train};
+          declare_train, run_train};
 }
 
 }  // namespace calculator

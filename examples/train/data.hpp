@@ -20,8 +20,8 @@ struct dataset {
   std::size_t size() const { return labels.size(); }
 };
 
-/// Reads a comma-separated table of numbers whose last column is the label (any text). The first line
-/// may name the columns. Throws std::runtime_error with the line of what cannot be read.
+/// Reads a comma-separated table of numbers whose last column is the label (any text). The first
+/// line may name the columns. Throws std::runtime_error with the line of what cannot be read.
 dataset load_csv(std::filesystem::path const& file);
 
 struct split_options {
@@ -37,8 +37,8 @@ struct split_data {
   dataset test_part;
 };
 
-/// A random split by a public seed. Features are scaled by statistics of the public part alone: what
-/// the private part looks like must not reach the model beside the mechanism.
+/// A random split by a public seed. Features are scaled by statistics of the public part alone:
+/// what the private part looks like must not reach the model beside the mechanism.
 split_data split(dataset const& all, std::uint64_t seed, split_options const& options = {});
 
 }  // namespace examples

@@ -163,8 +163,7 @@ experiment_result run(task const& job, experiment_options const& options,
         mechanism.records() != candidates.records()) {
       throw std::runtime_error(options.resume.string() + ": the state of a run on other data");
     }
-    std::filesystem::path const& keep = options.save.empty() ? options.resume : options.save;
-    if (!keep.empty()) mechanism.persist(keep);
+    if (!options.save.empty()) mechanism.persist(options.save);  // a resumed run keeps its own file
     experiment_options as_stored = options;
     as_stored.paczero = mechanism.options();
     std::vector<tacit::release> const transcript(mechanism.transcript().begin(),

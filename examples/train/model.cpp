@@ -31,8 +31,8 @@ struct layers {
   biases output_bias;
 };
 
-// Hidden activations and output scores of all records. A column holds one unit of all records, so that
-// every elementwise operation runs over contiguous memory.
+// Hidden activations and output scores of all records. A column holds one unit of all records, so
+// that every elementwise operation runs over contiguous memory.
 void forward(layers<float const> const& net, matrix const& features, matrix& hidden,
              matrix& output) {
   hidden = net.hidden_bias.replicate(features.rows(), 1);

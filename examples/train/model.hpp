@@ -12,9 +12,9 @@
 
 namespace examples {
 
-/// A network with one hidden layer of tanh units and a softmax on top. Its parameters are the caller's,
-/// one after another: input weights (inputs x hidden, column by column), hidden biases, output weights
-/// (hidden x classes), output biases.
+/// A network with one hidden layer of tanh units and a softmax on top. Its parameters are the
+/// caller's, one after another: input weights (inputs x hidden, column by column), hidden biases,
+/// output weights (hidden x classes), output biases.
 struct mlp {
   std::size_t inputs;
   std::size_t hidden;

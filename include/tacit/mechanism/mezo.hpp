@@ -21,8 +21,8 @@
 
 namespace tacit {
 
-/// What is released of the scalars ĝ_i. From `raw` to PACZero in single changes: only the sign, only a
-/// secret half of the records, only a coin.
+/// What is released of the scalars ĝ_i. From `raw` to PACZero in single changes: only the sign,
+/// only a secret half of the records, only a coin.
 enum class surrogate {
   raw,         ///< the mean over all records: MeZO
   full_sign,   ///< the sign of the sum over all records
@@ -38,11 +38,11 @@ struct mezo_options {
   double clip = 1024.0;        ///< scalars are clipped to ±clip, on the grid of `fixed_point`
 };
 
-/// Zeroth-order steps **without privacy**: the baseline, and the surrogates that explain where accuracy
-/// is lost on the way to PACZero. Only random_sign says nothing about the records.
+/// Zeroth-order steps **without privacy**: the baseline, and the surrogates that explain where
+/// accuracy is lost on the way to PACZero. Only random_sign says nothing about the records.
 ///
-/// A direction whose scalars are all 0, or of which one is not finite, is held: coefficient 0. The sign
-/// of a sum that is exactly 0 is +1, as in PACZero.
+/// A direction whose scalars are all 0, or of which one is not finite, is held: coefficient 0. The
+/// sign of a sum that is exactly 0 is +1, as in PACZero.
 ///
 /// The secret subset (uniform over the candidates) and the coins come from `Secret`.
 /// Source: MeZO (Malladi et al. 2023); the surrogates: PACZero (arXiv 2605.06505).
@@ -50,8 +50,8 @@ template <secret_bits Secret = secret_stream>
 class mezo {
  public:
   /// Over all records: raw, full_sign, random_sign.
-  /// @throws std::invalid_argument for the surrogates over half of the records, and for no record or
-  ///         no direction
+  /// @throws std::invalid_argument for the surrogates over half of the records, and for no record
+  ///         or no direction
   mezo(mezo_options const& options, std::size_t records, Secret secret = Secret())
       : mezo(options, records, std::nullopt, std::move(secret)) {}
 

@@ -218,9 +218,12 @@ class paczero {
   void persist(std::filesystem::path path)
     requires requires(Secret const& s) { s.save(); }
   {
-    file_lock mine(path);
+    if (!lock_ || path != path_) {
+      file_lock mine(path);
+      lock_.reset();
+      lock_.emplace(std::move(mine));
+    }
     path_ = std::move(path);
-    lock_.emplace(std::move(mine));
     owner_ = ::getpid();
     store();
   }

@@ -22,8 +22,8 @@ struct release {
   friend bool operator==(release const&, release const&) = default;
 };
 
-/// Numbers in, one release out: takes the K×N two-point scalars of a step, row-major, and never sees
-/// the parameters.
+/// Numbers in, one release out: takes the K×N two-point scalars of a step, row-major, and never
+/// sees the parameters.
 template <class M>
 concept zeroth_order_mechanism = requires(M& mechanism, M const& view, std::span<double const> g) {
   { view.records() } -> std::convertible_to<std::size_t>;

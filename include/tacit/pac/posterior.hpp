@@ -51,7 +51,7 @@ class posterior {
   /// @throws std::invalid_argument for 0 candidates
   explicit posterior(std::size_t candidates)
       : log_weights_(checked_count(candidates), -std::log(static_cast<double>(candidates))),
-        probabilities_(candidates, std::exp(log_weights_.front())),
+        probabilities_(candidates, 1.0 / static_cast<double>(candidates)),
         live_(candidates) {}
 
   /// The belief with weights proportional to e^w, say from a stored state. Weights that sum to 1
@@ -128,6 +128,20 @@ class posterior {
 
   posterior() = default;
 
+  // e^w, but exactly 1/M where nothing has been learnt: e^(−log M) is an ulp off, and an attacker who
+  // knows nothing would seem to know something.
+  struct uniform_law {
+    double log_weight;
+    double probability;
+  };
+  static uniform_law uniform_over(std::size_t candidates) noexcept {
+    double const count = static_cast<double>(candidates);
+    return {-std::log(count), 1.0 / count};
+  }
+  static double mass(double w, uniform_law const& uniform) noexcept {
+    return w == uniform.log_weight ? uniform.probability : std::exp(w);
+  }
+
   static std::size_t checked_count(std::size_t candidates) {
     detail::require_argument(candidates >= 1, "posterior", "candidates", candidates, "at least 1");
     return candidates;
@@ -145,7 +159,7 @@ class posterior {
                 double log_total) noexcept;
 
   std::vector<double> log_weights_;
-  std::vector<double> probabilities_;  // exp(log_weights_), always: a function of them alone
+  std::vector<double> probabilities_;  // mass(log_weights_), always: a function of them alone
   std::size_t live_ = 0;
 };
 
@@ -174,7 +188,8 @@ inline posterior posterior::from_log_weights(std::vector<double> log_weights) {
     }
   }
   result.probabilities_.reserve(log_weights.size());
-  for (double const w : log_weights) result.probabilities_.push_back(std::exp(w));
+  uniform_law const uniform = uniform_over(log_weights.size());
+  for (double const w : log_weights) result.probabilities_.push_back(mass(w, uniform));
   result.log_weights_ = std::move(log_weights);
   return result;
 }
@@ -345,11 +360,12 @@ inline double posterior::log_sum(std::span<std::int8_t const> signs, double log_
 inline void posterior::multiply(std::span<std::int8_t const> signs, double log_minus,
                                 double log_plus, double log_total) noexcept {
   double const step[2] = {log_minus - log_total, log_plus - log_total};
+  uniform_law const uniform = uniform_over(size());
   std::size_t live = 0;
   for (std::size_t m = 0; m < size(); ++m) {
     double const w = log_weights_[m] + step[signs[m] > 0];
     log_weights_[m] = w;
-    probabilities_[m] = std::exp(w);
+    probabilities_[m] = mass(w, uniform);
     live += w > -std::numeric_limits<double>::infinity();
   }
   live_ = live;
