@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The digits demo: a small network learns eight of the ten digits from public images, and the other two
-// from a thousand private ones, by zeroth-order steps under one mechanism after another.
+// The digits demo: a small network learns eight of the ten digits from public images, and the other
+// two from a thousand private ones, by zeroth-order steps under one mechanism after another.
 
 #include "demo/plot.hpp"
 #include "demo/progress.hpp"
@@ -34,13 +34,29 @@ struct arguments {
   bool json = false;
 };
 
-bool chosen(examples::row const& row, std::vector<std::string> const& wanted) {
-  return wanted.empty() || std::any_of(wanted.begin(), wanted.end(), [&](std::string const& w) {
-           return row.id.find(w) != std::string::npos;
-         });
+// Keeps the rows whose names contain one of the wanted words.
+std::vector<examples::row> chosen(std::vector<examples::row> rows,
+                                  std::vector<std::string> const& wanted) {
+  auto const contains = [](examples::row const& r, std::string const& word) {
+    return r.id.find(word) != std::string::npos;
+  };
+  for (std::string const& word : wanted) {
+    if (std::any_of(rows.begin(), rows.end(), [&](auto const& r) { return contains(r, word); })) {
+      continue;
+    }
+    std::string names;
+    for (examples::row const& r : rows) names += ' ' + r.id;
+    throw std::invalid_argument("--rows: " + word + " is in no name of a row:" + names);
+  }
+  std::erase_if(rows, [&](examples::row const& r) {
+    return !wanted.empty() && std::none_of(wanted.begin(), wanted.end(),
+                                           [&](auto const& word) { return contains(r, word); });
+  });
+  return rows;
 }
 
-// Calls work(i) for i = 0 … count−1 on some threads; the first exception stops them and is rethrown.
+// Calls work(i) for i = 0 … count−1 on some threads; the first exception stops them and is
+// rethrown.
 template <class Work>
 void in_parallel(std::size_t count, std::size_t threads, Work const& work) {
   std::atomic<std::size_t> next = 0;
@@ -71,9 +87,7 @@ void write(std::filesystem::path const& file, std::string const& text) {
 void run(arguments const& wanted) {
   if (!wanted.out.empty()) std::filesystem::create_directories(wanted.out);
   examples::dataset const all = examples::load_csv(wanted.data);
-  std::vector<examples::row> rows = examples::demo_rows(wanted.steps);
-  std::erase_if(rows, [&](examples::row const& r) { return !chosen(r, wanted.rows); });
-  if (rows.empty()) throw std::runtime_error("--rows names no row");
+  std::vector<examples::row> rows = chosen(examples::demo_rows(wanted.steps), wanted.rows);
   for (examples::row& r : rows) r.runs.resize(wanted.seeds);
 
   std::vector<examples::task> jobs(wanted.seeds);
@@ -143,6 +157,9 @@ int main(int argc, char** argv) {
   }
   try {
     run(wanted);
+  } catch (std::invalid_argument const& error) {
+    std::fprintf(stderr, "tacit_demo: %s\n", error.what());
+    return 2;
   } catch (std::exception const& error) {
     std::fprintf(stderr, "tacit_demo: %s\n", error.what());
     return 1;

@@ -13,8 +13,8 @@ namespace examples {
 
 namespace {
 
-// The colours of Okabe and Ito, told apart with any kind of colour vision; paler and darker relatives
-// for rows of the same family.
+// The colours of Okabe and Ito, told apart with any kind of colour vision; paler and darker
+// relatives for rows of the same family.
 struct look {
   char const* id;
   char const* label;
@@ -34,10 +34,10 @@ constexpr look accuracy_lines[] = {
 constexpr look nats_lines[] = {
     {"half-sign", "half sign, no privacy", "#e69f00"},
     {"mi-.33-sign", "MI .33, spread", "#0072b2"},
-    {"mi-.01-sign", "MI .01, spread", "#7fb9e0"},
+    {"mi-.01-sign", "MI .01, spread", "#5aa7d8"},
     {"record-.33-spread", "MI .33 a record, spread", "#8c510a"},
     {"record-.33-confident", "MI .33 a record, confident", "#d55e00"},
-    {"record-.01-confident", "MI .01 a record, confident", "#f0a36b"},
+    {"record-.01-confident", "MI .01 a record, confident", "#e98b4a"},
     {"pathwise", "pathwise", "#666666"},
 };
 
@@ -186,7 +186,7 @@ panel accuracy_panel(std::vector<row> const& rows) {
 
 panel nats_panel(std::vector<row> const& rows) {
   panel p{"Nats spent",
-          "solid: about which half is the secret; dotted: about the worst record",
+          "solid: about which half is the secret; dotted: about the worst record; ZPL: 0",
           true,
           1e-4,
           10.0,

@@ -148,8 +148,10 @@ std::string caveat(std::size_t records) {
 }
 
 std::string legend() {
-  return "Bounds are averages over runs (pathwise: each run), and the worst record of one run may "
-         "exceed them. none: every record is used, and nothing protected.";
+  return "Bounds are averages over all possible runs (pathwise: every run): the few runs here, and "
+         "more so "
+         "the worst record of one, may exceed them. none: every record is used, and nothing "
+         "protected.";
 }
 
 std::string as_text(std::vector<summary> const& table) {

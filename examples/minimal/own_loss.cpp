@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A private trainer around your own loss: least squares on 400 records, 0.33 nats about which half of
-// them was used.
+// A private trainer around your own loss: least squares on 400 records, 0.33 nats about which half
+// of them was used.
 
 #include <tacit/mechanism/paczero.hpp>
 #include <tacit/random/normal.hpp>

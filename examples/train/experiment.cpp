@@ -115,6 +115,20 @@ void train(task const& job, experiment_options const& options, Mechanism& mechan
                   static_cast<double>(out.steps * mechanism.directions());
 }
 
+void train_privately(task const& job, experiment_options options, tacit::paczero<>& mechanism,
+                     std::function<void(std::size_t)> const& progress, experiment_result& out) {
+  options.paczero = mechanism.options();
+  std::vector<tacit::release> const transcript(mechanism.transcript().begin(),
+                                               mechanism.transcript().end());
+  auto const spent = [&] {
+    return std::pair(mechanism.spent().value, mechanism.spent_worst_record().value);
+  };
+  train(job, options, mechanism, transcript, spent, progress, out);
+  auto const seen = mechanism.belief().exposed(mechanism.candidates());
+  out.exposed = exposure{mechanism.spent().value, mechanism.spent_worst_record().value,
+                         mechanism.attack_bound(), seen.mean, seen.worst};
+}
+
 }  // namespace
 
 task prepare(dataset const& all, std::uint64_t seed, task_options const& options) {
@@ -156,25 +170,19 @@ experiment_result run(task const& job, experiment_options const& options,
       out.exposed = exposure{subset, record, half ? 1.0 : 0.5, seen.mean, seen.worst};
     }
   } else {
-    bool const resumed = !options.resume.empty();
-    auto mechanism =
-        resumed ? tacit::paczero<>::resume(options.resume) : tacit::paczero<>(wanted, candidates);
-    if (mechanism.candidates().public_seed() != job.seed ||
-        mechanism.records() != candidates.records()) {
-      throw std::runtime_error(options.resume.string() + ": the state of a run on other data");
+    if (options.resume.empty()) {
+      tacit::paczero<> mechanism(wanted, candidates);
+      if (!options.save.empty()) mechanism.persist(options.save);
+      train_privately(job, options, mechanism, progress, out);
+    } else {
+      tacit::paczero<> mechanism = tacit::paczero<>::resume(options.resume);
+      if (mechanism.candidates().public_seed() != job.seed ||
+          mechanism.records() != candidates.records()) {
+        throw std::runtime_error(options.resume.string() + ": the state of a run on other data");
+      }
+      mechanism.persist(options.save.empty() ? options.resume : options.save);
+      train_privately(job, options, mechanism, progress, out);
     }
-    if (!options.save.empty()) mechanism.persist(options.save);  // a resumed run keeps its own file
-    experiment_options as_stored = options;
-    as_stored.paczero = mechanism.options();
-    std::vector<tacit::release> const transcript(mechanism.transcript().begin(),
-                                                 mechanism.transcript().end());
-    auto const spent = [&] {
-      return std::pair(mechanism.spent().value, mechanism.spent_worst_record().value);
-    };
-    train(job, as_stored, mechanism, transcript, spent, progress, out);
-    auto const seen = mechanism.belief().exposed(candidates);
-    out.exposed = exposure{mechanism.spent().value, mechanism.spent_worst_record().value,
-                           mechanism.attack_bound(), seen.mean, seen.worst};
   }
   out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return out;

@@ -17,18 +17,18 @@
 #include <utility>
 #include <vector>
 
-/// The loop around a user's loss. Each step: K public directions z_k, the losses at θ±μz_k, one release
-/// y from a mechanism, θ ← (1−η_tλ)θ − η_t Σ_k y_k z_k.
+/// The loop around a user's loss. Each step: K public directions z_k, the losses at θ±μz_k, one
+/// release y from a mechanism, θ ← (1−η_tλ)θ − η_t Σ_k y_k z_k.
 ///
 /// **θ is public.** It is a function of the initial θ, the options (with the public seed) and the
 /// releases: nothing else reaches it, and `replay` computes the same θ from them, bit for bit.
 ///
 /// What happens to an entry of θ in a step, in this order, each line rounded to float:
-///   1. for each k: +μz_k, −2μz_k, +μz_k. In place, because a copy of θ would double the memory; the
-///      sums do not cancel exactly, and the few ulp that remain are part of θ. A replay makes the same
-///      sweeps.
-///   2. unless the release is a hold: (1−η_tλ)θ − η_t·y_0·z_0, then −η_t·y_k·z_k for k = 1 … K−1 where
-///      y_k ≠ 0. Weight decay acts once a step. A hold moves nothing, by decay neither.
+///   1. for each k: +μz_k, −2μz_k, +μz_k. In place, because a copy of θ would double the memory;
+///      the sums do not cancel exactly, and the few ulp that remain are part of θ. A replay makes
+///      the same sweeps.
+///   2. unless the release is a hold: (1−η_tλ)θ − η_t·y_0·z_0, then −η_t·y_k·z_k for k = 1 … K−1
+///      where y_k ≠ 0. Weight decay acts once a step. A hold moves nothing, by decay neither.
 
 namespace tacit {
 
@@ -115,8 +115,8 @@ inline void updates_at(train_options const& options, std::size_t step, release c
 ///     }
 ///
 /// With the functors `perturb` and `update` in the order given above, θ is the one of `trainer` and
-/// `replay`, bit for bit. A program that evaluates at θ ± μz without moving θ has a θ of its own, which
-/// replays by the updates alone.
+/// `replay`, bit for bit. A program that evaluates at θ ± μz without moving θ has a θ of its own,
+/// which replays by the updates alone.
 ///
 /// The mechanism is used, not owned, and must outlive the loop.
 template <zeroth_order_mechanism Mechanism>
@@ -143,8 +143,8 @@ class zeroth_order_loop {
   /// The K directions of the present step.
   [[nodiscard]] std::span<direction const> directions() const noexcept { return directions_; }
 
-  /// Where the N scalars of direction k go. NaN until written: a direction that is forgotten makes the
-  /// mechanism hold.
+  /// Where the N scalars of direction k go. NaN until written: a direction that is forgotten makes
+  /// the mechanism hold.
   /// @throws std::invalid_argument unless k < K
   [[nodiscard]] std::span<double> scalars(std::size_t k) {
     detail::require_argument(k < directions_.size(), "trainer", "direction", k,
@@ -156,10 +156,10 @@ class zeroth_order_loop {
   /// All K×N scalars, row-major.
   [[nodiscard]] std::span<double> scalars() noexcept { return scalars_; }
 
-  /// Asks the mechanism for its release and says what to do to θ: at most K sweeps in this order, none
-  /// for a hold. Then the next step begins.
-  /// @throws what the mechanism throws: no update follows, and the loop is where it was. (A mechanism
-  ///         whose state could not be stored refuses every further step.)
+  /// Asks the mechanism for its release and says what to do to θ: at most K sweeps in this order,
+  /// none for a hold. Then the next step begins.
+  /// @throws what the mechanism throws: no update follows, and the loop is where it was.
+  ///         (A mechanism whose state could not be stored refuses every further step.)
   std::span<parameter_update const> step() {
     std::size_t const t = mechanism_->steps();
     released_ = mechanism_->step(scalars_);
@@ -186,10 +186,10 @@ class zeroth_order_loop {
   release released_;
 };
 
-/// Rebuilds θ from the releases alone: in, θ as it was after the first `from` of them (0: the initial
-/// θ); out, θ after the last.
-/// Guarantee: with the options of the run, the θ of `trainer`, bit for bit. (A step whose loss threw
-/// and was taken again has moved θ by roundings that no release tells of.)
+/// Rebuilds θ from the releases alone: in, θ as it was after the first `from` of them (0: the
+/// initial θ); out, θ after the last.
+/// Guarantee: with the options of the run, the θ of `trainer`, bit for bit. (A step whose loss
+/// threw and was taken again has moved θ by roundings that no release tells of.)
 /// @throws std::domain_error, std::invalid_argument for an option outside its range, for
 ///         from > transcript.size(), or releases that differ in their number of directions
 inline void replay(parameters const& theta, train_options const& options,
@@ -220,8 +220,8 @@ inline void replay(parameters const& theta, train_options const& options,
 ///     trainer run{mechanism, {.smoothing = 1e-3, .learning_rate = 1e-2, .seed = 7}, theta};
 ///     while (!run.done()) run.step(loss);
 ///
-/// The mechanism and the parameters are used, not owned, and must outlive the trainer. To go on with a
-/// resumed mechanism, start from the initial θ and `replay` first.
+/// The mechanism and the parameters are used, not owned, and must outlive the trainer. To go on
+/// with a resumed mechanism, start from the initial θ and `replay` first.
 template <zeroth_order_mechanism Mechanism>
 class trainer {
  public:
@@ -235,8 +235,8 @@ class trainer {
 
   [[nodiscard]] bool done() const { return loop_.done(); }
 
-  /// One step; says what was released. The loss is called 2K times, at θ+μz_k and θ−μz_k in turn, with
-  /// the parameters moved in place.
+  /// One step; says what was released. The loss is called 2K times, at θ+μz_k and θ−μz_k in turn,
+  /// with the parameters moved in place.
   /// @throws what the loss throws: θ is moved back, up to rounding, nothing is released or charged,
   ///         and the step can be taken again
   /// @throws what the mechanism throws: θ is where it was, up to rounding
@@ -252,7 +252,8 @@ class trainer {
 
   /// Brings θ from after the first `from` releases (0: the initial θ) to where a resumed mechanism
   /// stands.
-  /// @throws std::invalid_argument unless the transcript has as many releases as the mechanism steps
+  /// @throws std::invalid_argument unless the transcript has as many releases as the mechanism
+  ///         has made steps
   void replay(std::span<release const> transcript, std::size_t from = 0) {
     detail::check_size("replay", "number of releases", transcript.size(), mechanism_->steps());
     tacit::replay(theta_, options_, transcript, from);

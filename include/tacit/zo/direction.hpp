@@ -32,8 +32,8 @@ struct direction {
   }
 };
 
-/// The direction of this law and stream in R^dimension. Takes one pass over the normals for `sphere`,
-/// no time otherwise.
+/// The direction of this law and stream in R^dimension. Takes one pass over the normals for
+/// `sphere`, no time otherwise.
 [[nodiscard]] TACIT_HD inline direction direction_at(direction_law law, stream_id stream,
                                                      std::uint64_t dimension) noexcept {
   return {

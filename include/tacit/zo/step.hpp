@@ -8,16 +8,18 @@
 #include <cstddef>
 #include <cstdint>
 
-/// Sweeps over one parameter tensor, in place. A sweep is a functor over the entries; the caller owns
-/// the loop (`sweep` below, a parallel for, a kernel launch). Entries are independent of each other.
+/// Sweeps over one parameter tensor, in place. A sweep is a functor over the entries; the caller
+/// owns the loop (`sweep` below, a parallel for, a kernel launch). Entries are independent of each
+/// other.
 ///
 /// Same bits everywhere: products of floats are exact in double, so that each sum is rounded at the
 /// same places whether or not the compiler fuses multiplications and additions.
 
 namespace tacit {
 
-/// θ[i] ← fl(θ[i] + amount·z[first + i]). With amount +μ, then −2μ, then +μ, the parameters visit θ+μz
-/// and θ−μz and come back to θ up to three roundings (at most 2 ulp of the largest of the three).
+/// θ[i] ← fl(θ[i] + amount·z[first + i]). With amount +μ, then −2μ, then +μ, the parameters visit
+/// θ+μz and θ−μz and come back to θ up to three roundings (at most 2 ulp of the largest of the
+/// three).
 struct perturb {
   float* theta;
   direction z;

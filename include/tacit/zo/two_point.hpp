@@ -25,8 +25,8 @@ concept span_like = std::convertible_to<Tensor&, std::span<float>>;
 
 }  // namespace detail
 
-/// The parameters of a model: one tensor or several, seen as one vector of R^d in their order. A view:
-/// the tensors stay the caller's.
+/// The parameters of a model: one tensor or several, seen as one vector of R^d in their order. A
+/// view: the tensors stay the caller's.
 class parameters {
  public:
   template <detail::span_like Tensor>
@@ -125,8 +125,8 @@ inline void two_point_scalars(std::span<double const> plus, std::span<double con
 /// The per-record derivatives along K directions, by central differences:
 /// scalars[k·N + i] = [ℓ_i(θ+μz_k) − ℓ_i(θ−μz_k)]/(2μ) = z_kᵀ∇ℓ_i(θ) + O(μ²).
 ///
-/// In place: for each direction θ goes through +μz, −2μz, +μz, and so comes back up to rounding. The
-/// directions are computed anew in each of the three sweeps; nothing of size d is stored.
+/// In place: for each direction θ goes through +μz, −2μz, +μz, and so comes back up to rounding.
+/// The directions are computed anew in each of the three sweeps; nothing of size d is stored.
 /// If the loss throws, θ is moved back (up to rounding) and the exception passes on.
 /// @throws std::invalid_argument unless scalars.size() is a multiple of the number of directions,
 ///                               or if a loss of one tensor meets several
