@@ -1,0 +1,425 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tacit/core/archive.hpp>
+#include <tacit/mechanism/paczero.hpp>
+
+#include "secret/script.hpp"
+#include "support/catch.hpp"
+#include "support/directory.hpp"
+
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <random>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using namespace tacit;
+
+constexpr std::size_t records = 20;
+
+candidate_set universe() {
+  return candidate_set::balanced({.records = records, .subsets = 8}, 21, 5);
+}
+
+std::vector<std::vector<double>> inputs(std::size_t steps, std::size_t directions = 1) {
+  std::mt19937_64 random(1);
+  std::normal_distribution<double> normal(0.05, 1.0);
+  std::vector<std::vector<double>> result(steps, std::vector<double>(records * directions));
+  for (auto& g : result) {
+    for (double& x : g) x = normal(random);
+  }
+  result[steps / 2].assign(records * directions, 1.0);  // unanimous
+  result[steps / 3].assign(records * directions, 0.0);  // a hold
+  return result;
+}
+
+std::vector<paczero_options> all_kinds() {
+  paczero_options const common{.steps = 12, .budget = nats(0.5), .otherwise = disagreement::coin};
+  std::vector<paczero_options> kinds(7, common);
+  kinds[1].what = observed::value;
+  kinds[2].ledger = ledger_kind::record;
+  kinds[2].what = observed::value;
+  kinds[3].ledger = ledger_kind::record;
+  kinds[3].spend = allocation::confident_or_hold;
+  kinds[3].horizon = 4.0;
+  kinds[3].minimum_correlation = 0.15;
+  kinds[4].ledger = ledger_kind::pathwise;
+  kinds[4].kappa = 0.1;
+  kinds[4].budget = nats{};
+  kinds[5].spend = allocation::budget_then_zero;
+  kinds[5].track_records = true;
+  kinds[5].directions = 3;
+  kinds[6].budget = nats(0.0);
+  return kinds;
+}
+
+/// All that a run knows, but for its secret and its stream.
+bool same(paczero<> const& a, paczero<> const& b) {
+  auto const equal = [](auto const& x, auto const& y) {
+    return std::equal(x.begin(), x.end(), y.begin(), y.end());
+  };
+  return a.steps() == b.steps() && equal(a.transcript(), b.transcript()) &&
+         equal(a.belief().log_weights(), b.belief().log_weights()) && a.spent() == b.spent() &&
+         a.spent_worst_record() == b.spent_worst_record() &&
+         a.unanimous_steps() == b.unanimous_steps() && a.held_steps() == b.held_steps() &&
+         a.done() == b.done() && a.attack_bound() == b.attack_bound() &&
+         a.records() == b.records() && a.directions() == b.directions() &&
+         a.candidates().public_seed() == b.candidates().public_seed() &&
+         a.candidates().first_record() == b.candidates().first_record();
+}
+
+unsigned mode_of(std::filesystem::path const& path) {
+  struct stat found {};
+  REQUIRE(::stat(path.c_str(), &found) == 0);
+  return found.st_mode & 07777U;
+}
+
+/// The text with one field replaced, sealed anew: whoever can write the file can do so.
+std::string tampered(std::string const& text, std::string const& field, std::string const& value) {
+  std::istringstream lines(text);
+  std::string body;
+  bool found = false;
+  for (std::string line; std::getline(lines, line);) {
+    std::string const name = line.substr(0, line.find(' '));
+    if (name == "checksum") break;
+    if (name == field) {
+      line = name + ' ' + value;
+      found = true;
+    }
+    body += line + '\n';
+  }
+  REQUIRE(found);
+  return body + "checksum " + std::to_string(detail::checksum(body)) + '\n';
+}
+
+std::string value_of(std::string const& text, std::string const& field) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.substr(0, line.find(' ')) == field) return line.substr(field.size() + 1);
+  }
+  FAIL("no field " << field);
+  return {};
+}
+
+/// A stored run of a few steps, and no process that holds it.
+std::string stored(std::filesystem::path const& path, paczero_options const& options,
+                   std::size_t steps = 4) {
+  paczero run(options, universe(), fixed_stream(3));
+  run.persist(path);
+  auto const g = inputs(options.steps, options.directions);
+  for (std::size_t t = 0; t < steps; ++t) (void)run.step(g[t]);
+  return read_file(path);
+}
+
+/// Written as it stands, refused as corrupt, and left as it was. "" if so.
+std::string trouble_with(std::filesystem::path const& path, std::string const& text) {
+  std::ofstream(path, std::ios::binary) << text;
+  std::string trouble;
+  try {
+    (void)paczero<>::resume(path);
+    std::filesystem::remove(path.string() + ".claimed");
+    return "resumed";
+  } catch (corrupt_state const&) {
+  } catch (std::exception const& other) {
+    trouble = std::string("not corrupt_state: ") + other.what();
+  }
+  if (!std::filesystem::exists(path)) return trouble + " the file is gone";
+  if (read_file(path) != text) return trouble + " the file has changed";
+  if (std::filesystem::exists(path.string() + ".claimed")) return trouble + " still claimed";
+  return trouble;
+}
+
+}  // namespace
+
+TEST_CASE("a state is written at once, for its owner alone", "[state]") {
+  support::directory const folder;
+  std::filesystem::path const path = folder / "run";
+  paczero run(all_kinds()[0], universe(), fixed_stream(3));
+  CHECK(std::filesystem::is_empty(folder.path()));
+  ::mode_t const mask = ::umask(0);
+  run.persist(path);
+  CHECK(mode_of(path) == 0600U);
+  std::string const before = read_file(path);
+  (void)run.step(inputs(12)[0]);
+  ::umask(mask);
+  CHECK(mode_of(path) == 0600U);
+  CHECK(mode_of(folder / "run.lock") == 0600U);
+  CHECK(read_file(path) != before);
+  CHECK(!std::filesystem::exists(folder / "run.new"));
+  CHECK(!std::filesystem::exists(folder / "run.claimed"));
+}
+
+TEST_CASE("charge and release are stored before the release is returned", "[state]") {
+  // The process dies with the return value of its last step: whoever resumes publishes that same one.
+  for (paczero_options const& options : all_kinds()) {
+    support::directory const folder;
+    std::filesystem::path const path = folder / "run";
+    auto const g = inputs(options.steps, options.directions);
+    paczero undisturbed(options, universe(), fixed_stream(4));
+    for (std::size_t const crash : {1U, 2U, 5U, 12U}) {
+      while (undisturbed.steps() < crash) (void)undisturbed.step(g[undisturbed.steps()]);
+      {
+        paczero doomed(options, universe(), fixed_stream(4));
+        doomed.persist(path);
+        for (std::size_t t = 0; t < crash; ++t) (void)doomed.step(g[t]);  // returned, and lost
+      }
+      paczero const resumed = paczero<>::resume(path);
+      REQUIRE(resumed.transcript().size() == crash);
+      REQUIRE(same(resumed, undisturbed));
+      std::filesystem::remove(folder / "run.claimed");
+    }
+  }
+}
+
+TEST_CASE("a resumed run goes on exactly as an undisturbed one", "[state]") {
+  for (paczero_options const& options : all_kinds()) {
+    support::directory const folder;
+    std::filesystem::path const path = folder / "run";
+    auto const g = inputs(options.steps, options.directions);
+    paczero undisturbed(options, universe(), fixed_stream(5));
+    std::optional<paczero<>> run;
+    run.emplace(options, universe(), fixed_stream(5));
+    run->persist(path);
+    std::string const chosen = value_of(read_file(path), "chosen");
+    while (!undisturbed.done()) {
+      std::size_t const t = undisturbed.steps();
+      release const expected = undisturbed.step(g[t]);
+      REQUIRE(run->step(g[t]) == expected);
+      REQUIRE(same(*run, undisturbed));
+      // Interrupted after every step.
+      run.reset();
+      run.emplace(paczero<>::resume(path));
+      REQUIRE(same(*run, undisturbed));
+    }
+    // The same secret as at first; to look, it has to be let go.
+    run.reset();
+    CHECK(value_of(read_file(path.string() + ".claimed"), "chosen") == chosen);
+  }
+}
+
+TEST_CASE("one state resumes once", "[state]") {
+  support::directory const folder;
+  std::filesystem::path const path = folder / "run";
+  std::string const text = stored(path, all_kinds()[0]);
+  {
+    paczero resumed = paczero<>::resume(path);
+    CHECK(!std::filesystem::exists(path));
+    CHECK(read_file(path.string() + ".claimed") == text);
+    CHECK_THROWS_AS(paczero<>::resume(path), std::system_error);
+  }
+  // Nor after the claimant has gone without a step.
+  CHECK_THROWS_AS(paczero<>::resume(path), std::system_error);
+  CHECK(read_file(path.string() + ".claimed") == text);
+  // Nor beside a copy put back in its place.
+  write_private_file(path, text);
+  CHECK_THROWS_AS(paczero<>::resume(path), std::system_error);
+  CHECK(read_file(path) == text);
+  std::filesystem::remove(path.string() + ".claimed");
+
+  paczero resumed = paczero<>::resume(path);
+  (void)resumed.step(inputs(12)[4]);
+  CHECK(std::filesystem::exists(path));
+  CHECK(!std::filesystem::exists(path.string() + ".claimed"));
+  CHECK(read_file(path) != text);
+  CHECK_THROWS_AS(paczero<>::resume(folder / "nothing"), std::system_error);
+}
+
+TEST_CASE("while a run lives nobody else takes its state", "[state]") {
+  support::directory const folder;
+  std::filesystem::path const path = folder / "run";
+  auto const g = inputs(12);
+  std::optional<paczero<>> run;
+  run.emplace(all_kinds()[0], universe(), fixed_stream(6));
+  run->persist(path);
+  (void)run->step(g[0]);
+  std::string const text = read_file(path);
+  CHECK_THROWS_AS(paczero<>::resume(path), std::system_error);
+  paczero other(all_kinds()[0], universe(), fixed_stream(7));
+  CHECK_THROWS_AS(other.persist(path), std::system_error);
+  CHECK(read_file(path) == text);
+  // Not even after the run has moved house.
+  paczero<> moved = std::move(*run);
+  run.reset();
+  CHECK_THROWS_AS(paczero<>::resume(path), std::system_error);
+  (void)moved.step(g[1]);
+  CHECK(read_file(path) != text);
+  // The other is free to go on, unstored, or elsewhere.
+  CHECK_NOTHROW(other.step(g[0]));
+  CHECK_NOTHROW(other.persist(folder / "elsewhere"));
+}
+
+TEST_CASE("a state that cannot be stored publishes nothing", "[state]") {
+  support::directory const folder;
+  auto const g = inputs(12);
+  paczero run(all_kinds()[0], universe(), fixed_stream(8));
+  CHECK_THROWS_AS(run.persist(folder / "absent" / "run"), std::system_error);
+
+  std::filesystem::create_directory(folder / "later");
+  paczero doomed(all_kinds()[0], universe(), fixed_stream(8));
+  paczero undisturbed(all_kinds()[0], universe(), fixed_stream(8));
+  std::filesystem::path const path = folder / "later" / "run";
+  doomed.persist(path);
+  CHECK(doomed.step(g[0]) == undisturbed.step(g[0]));
+  std::filesystem::rename(folder / "later", folder / "moved");
+  CHECK_THROWS_AS(doomed.step(g[1]), std::system_error);
+  // What it drew is known to no file: it draws no more.
+  std::filesystem::rename(folder / "moved", folder / "later");
+  CHECK_THROWS_AS(doomed.step(g[1]), std::logic_error);
+  doomed = paczero(all_kinds()[0], universe(), fixed_stream(9));  // lets go of the state
+  paczero resumed = paczero<>::resume(path);
+  CHECK(resumed.steps() == 1);
+  CHECK(resumed.step(g[1]) == undisturbed.step(g[1]));
+  CHECK(same(resumed, undisturbed));
+}
+
+TEST_CASE("every damaged byte of a state is refused, and the file left in place", "[state]") {
+  support::directory const folder;
+  std::filesystem::path const path = folder / "run";
+  std::string const text = stored(path, all_kinds()[2]);
+  std::filesystem::remove(path);
+  for (std::size_t place = 0; place < text.size(); ++place) {
+    std::string damaged = text;
+    damaged[place] = static_cast<char>(damaged[place] ^ (1 << (place % 7)));
+    REQUIRE(trouble_with(path, damaged).empty());
+  }
+  for (std::size_t size = 0; size < text.size(); size += 1 + size / 40) {
+    REQUIRE(trouble_with(path, text.substr(0, size)).empty());
+  }
+  REQUIRE(trouble_with(path, text + text).empty());
+  CHECK(trouble_with(path, text) == "resumed");
+}
+
+TEST_CASE("a state of another version or kind is refused", "[state]") {
+  support::directory const folder;
+  std::filesystem::path const path = folder / "run";
+  std::string const text = stored(path, all_kinds()[0]);
+  CHECK(value_of(text, "tacit-paczero") == "1");
+  CHECK(trouble_with(path, tampered(text, "tacit-paczero", "2")).empty());
+  CHECK(trouble_with(path, tampered(text, "tacit-paczero", "0")).empty());
+  CHECK(trouble_with(path, "").empty());
+  archive_writer other("tacit-other", 1);
+  CHECK(trouble_with(path, std::move(other).finish()).empty());
+  CHECK(trouble_with(path, text) == "resumed");
+}
+
+TEST_CASE("numbers that make no sense are refused, whatever their checksum", "[state]") {
+  support::directory const folder;
+  std::filesystem::path const path = folder / "run";
+  std::string const subset = stored(path, all_kinds()[0]);
+  std::string const record = stored(folder / "record", all_kinds()[2]);
+  std::string const pathwise = stored(folder / "pathwise", all_kinds()[4]);
+  std::string const three = stored(folder / "three", all_kinds()[5]);
+
+  auto const refused = [&](std::string const& text, std::string const& field,
+                           std::string const& value) {
+    CAPTURE(field, value);
+    CHECK(trouble_with(path, tampered(text, field, value)).empty());
+  };
+  for (char const* bad : {"0.51", "-0.1", "nan", "inf", "x", ""}) refused(subset, "spent", bad);
+  for (char const* bad : {"-1", "nan", "inf"}) refused(subset, "budget", bad);
+  for (char const* bad : {"0", "3", "-1"}) refused(subset, "steps", bad);  // 4 are done
+  for (char const* bad : {"8", "18446744073709551615", "-1"}) refused(subset, "chosen", bad);
+  for (char const* bad : {"-1", "3"}) refused(subset, "ledger", bad);
+  for (char const* bad : {"-1", "2"}) refused(subset, "observed", bad);
+  for (char const* bad : {"-1", "3"}) refused(subset, "otherwise", bad);
+  for (char const* bad : {"4 200 0.3", "-1 200 0.3", "2 nan 0.3", "2 0 0.3", "2 200 0"}) {
+    refused(subset, "spend", bad);
+  }
+  for (char const* bad : {"0", "nan", "-1"}) refused(subset, "clip", bad);
+  for (char const* bad : {"0", "3"}) refused(subset, "directions", bad);  // 4 symbols
+  refused(subset, "belief", "7 0 0 0 0 0 0 0");
+  refused(subset, "belief", "9 0 0 0 0 0 0 0 0 0");
+  refused(subset, "belief", "8 0 0 0 nan 0 0 0 0");
+  refused(subset, "belief", "8 0 0 0 inf 0 0 0 0");
+  refused(subset, "belief", "8 -inf -inf -inf -inf -inf -inf -inf -inf");
+  for (char const* bad : {"+0-x", "+0-+ -", "+++++++++++++", "+-+-\t"}) {
+    refused(subset, "transcript", bad);
+  }
+  refused(three, "transcript", "++++");
+  for (char const* bad : {"20 9 2 0 21 5", "0 8 2 0 21 5", "20 8 1 0 21 5", "20 8 4 1 21 5",
+                          "20 8 2 0 21 18446744073709551615", "20 8 2 0 21"}) {
+    refused(subset, "candidates", bad);
+  }
+  refused(subset, "candidates", "20 16 2 0 21 5");  // more subsets than weights
+  refused(subset, "stream_key", "8 0 0 0 0 0 0 0 0");
+  refused(subset, "stream_key", "7 1 2 3 4 5 6 7");
+  refused(subset, "stream_key", "9 1 2 3 4 5 6 7 8 9");
+  refused(subset, "stream_key", "8 4294967296 2 3 4 5 6 7 8");
+  refused(subset, "spent_by_record", "1 0.1");
+  refused(record, "spent_by_record", "0");
+  std::string nineteen;
+  for (int i = 0; i < 19; ++i) nineteen += " 0.1";
+  refused(record, "spent_by_record", "19" + nineteen);
+  for (char const* bad : {"0.51", "-0.1", "nan", "inf"}) {
+    refused(record, "spent_by_record", "20" + nineteen + ' ' + bad);
+  }
+  refused(record, "candidates", "21 8 2 0 21 5");
+  for (char const* bad : {"nan", "0", "0.6", "-0.1"}) refused(pathwise, "kappa", bad);
+  refused(pathwise, "observed", "0");
+
+  // And one field of each text rewritten as it was is taken: the form of these tests is right.
+  for (std::string const& text : {subset, record, pathwise, three}) {
+    CHECK(trouble_with(path, tampered(text, "spent", value_of(text, "spent"))) == "resumed");
+  }
+}
+
+TEST_CASE("a forked child shares neither draws nor state with its parent", "[state]") {
+  support::directory const folder;
+  auto const g = inputs(64);
+  // Nothing but coins: 62 of them, alike by chance with probability 2⁻⁶².
+  paczero run({.steps = 64, .budget = nats(0.0), .otherwise = disagreement::coin}, universe());
+  paczero kept({.steps = 4, .budget = nats(0.1)}, universe());
+  kept.persist(folder / "run");
+  int channel[2];
+  REQUIRE(::pipe(channel) == 0);
+  ::pid_t const child = ::fork();
+  REQUIRE(child >= 0);
+  auto const symbols = [&] {
+    std::string result;
+    while (!run.done()) {
+      double const y = run.step(g[run.steps()]).coefficients[0];
+      result.push_back(y > 0.0 ? '+' : y < 0.0 ? '-' : '0');
+    }
+    return result;
+  };
+  if (child == 0) {
+    std::string said = symbols();
+    try {
+      (void)kept.step(g[0]);
+      said.push_back('!');
+    } catch (std::logic_error const&) {
+    }
+    ssize_t const written = ::write(channel[1], said.data(), said.size());
+    ::_exit(written == static_cast<ssize_t>(said.size()) ? 0 : 1);
+  }
+  ::close(channel[1]);
+  std::string theirs;
+  char buffer[256];
+  for (ssize_t got = 0; (got = ::read(channel[0], buffer, sizeof buffer)) > 0;) {
+    theirs.append(buffer, static_cast<std::size_t>(got));
+  }
+  ::close(channel[0]);
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
+  std::string const ours = symbols();
+  REQUIRE(theirs.size() == 64);  // and no '!': the child could not write the parent's state
+  CHECK(ours != theirs);
+  CHECK(std::count(ours.begin(), ours.end(), '0') == 1);
+  CHECK_NOTHROW(kept.step(g[0]));
+}
