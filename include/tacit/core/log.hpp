@@ -97,15 +97,20 @@ template <real T>
 
 /// φ(u) = u − log(1+u) ≥ 0 for u > −1, without cancellation: relative error a few ulp everywhere.
 /// For |u| < 2/7 through atanh: with z = u/(2+u), log(1+u) = 2 atanh z and u − 2z = uz.
+/// With a `scale` s > 0: s·φ(u/s), for u > −s.
+template <real T>
+[[nodiscard]] T log1p_residual(T const& u, T const& scale) {
+  using std::log1p;
+  if (u > T(T(-2) / T(7) * scale) && u < T(T(2) / T(5) * scale)) {
+    T const z = T(u / T(T(2) * scale + u));
+    T const y = T(z * z);
+    return T(T(u * z) - T(T(2) * scale * T(T(z * y) * detail::atanh_tail(y))));
+  }
+  return T(u - T(scale * T(log1p(T(u / scale)))));
+}
 template <real T>
 [[nodiscard]] T log1p_residual(T const& u) {
-  using std::log1p;
-  if (u > T(-2) / T(7) && u < T(2) / T(5)) {
-    T const z = T(u / T(T(2) + u));
-    T const y = T(z * z);
-    return T(T(u * z) - T(T(2) * T(T(z * y) * detail::atanh_tail(y))));
-  }
-  return T(u - T(log1p(u)));
+  return log1p_residual(u, T(1));
 }
 
 /// ψ(d) = (1+d)·log(1+d) − d ≥ 0 for d ≥ −1 (ψ(−1) = 1), without cancellation: the summand of a

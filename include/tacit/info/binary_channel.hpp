@@ -12,6 +12,7 @@
 
 #include <boost/math/constants/constants.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <limits>
@@ -46,7 +47,8 @@ namespace detail {
 
 /// What a working precision asks of a quadrature: terms below e^−range of the sum are dropped.
 template <real T>
-inline constexpr double quadrature_range = std::numeric_limits<T>::digits * 0.6931471805599453 + 5.0;
+inline constexpr double quadrature_range =
+    std::numeric_limits<T>::digits * 0.6931471805599453 + 5.0;
 
 template <real T>
 struct channel_sums {
@@ -62,9 +64,9 @@ template <real T>
 
 /// I(S;Y) and the minimum mean square error, by the direct formula.
 template <real T>
-[[nodiscard]] channel_sums<T> direct_sums(T const& q, T const& sigma) {
+[[nodiscard]] channel_sums<T> direct_sums(T const& q, T const& sigma,
+                                          double range = quadrature_range<T>) {
   using std::exp, std::expm1, std::log, std::sqrt;
-  constexpr double range = quadrature_range<T>;
   T const pi = boost::math::constants::pi<T>();
   T const reach = T(std::sqrt(2.0 * range));  // standard deviations until N is below e^−range
   T const p = T(T(1) - q);
@@ -77,12 +79,13 @@ template <real T>
 
   T information = T(0);
   T mmse = T(0);
-  T const first = a > reach ? T((a - reach) / step) : T(0);
-  auto k = static_cast<std::size_t>(first);
+  int k = a > reach ? static_cast<int>(T((a - reach) / step)) : 0;
   if (k == 0) {
     mmse = T(exp(T(-a * a / T(2))));  // half the node at s = 0, where the bracket vanishes
     k = 1;
   }
+  T const first = T(expm1(T(T(-2) * T(a * step))));  // E at the first node
+  T power = T(0);
   T const end = T(a + reach);
   for (;; ++k) {
     T const s = T(step * T(static_cast<double>(k)));
@@ -90,17 +93,21 @@ template <real T>
     T const x = T(s - a);
     T const weight = T(exp(T(-x * x / T(2))));
     T const L = T(T(2) * T(a * s));
-    // 1 + E and q + p(1 + E) as sums of positive terms: for small q both may be tiny.
+    // 1 + E and 1 + pE = q + p(1 + E) as sums of positive terms: for small q both may be tiny. Near
+    // the centre 1 + E is a power, and E grows by terms of one sign: half an ulp a node, 14 at most.
     bool const near_centre = L < T(0.69);
-    T const E = near_centre ? T(expm1(T(-L))) : T(T(exp(T(-L))) - T(1));
-    T const rest = near_centre ? T(T(1) + E) : T(exp(T(-L)));
+    if (near_centre) power = T(power + T(first * T(T(1) + power)));
+    T const rest = near_centre ? T(T(1) + power) : T(exp(T(-L)));
+    T const E = near_centre ? power : T(rest - T(1));
     T const qE = T(q * E);
-    T const scale = T(rest - qE);
-    T const w = T(qE / scale);
-    T const residual = w > T(-0.5) ? log1p_residual(w) : T(T(w + L) + T(log(scale)));
+    T const plus = T(rest - qE);   // 1 + pE, the density of Y at s over N(s; a, 1)
+    T const minus = T(T(1) + qE);  // and at −s
+    // (1 + pE)·φ(qE/(1 + pE))
+    T const bend =
+        T(-qE) < T(plus / T(2)) ? log1p_residual(qE, plus) : T(qE + T(plus * T(L + T(log(plus)))));
     information =
-        T(information + T(weight * T(T(T(-qE * L) - T(scale * residual)) - entropy_residual(qE))));
-    mmse = T(mmse + T(weight * rest * T(T(T(1) / scale) + T(T(1) / T(T(1) + qE)))));
+        T(information + T(weight * T(T(T(-qE * L) - bend) - entropy_residual(qE, minus))));
+    mmse = T(mmse + T(weight * rest * T(T(1) + rest) / T(plus * minus)));
   }
   T const measure = T(step / boost::math::constants::root_two_pi<T>());
   return {T(measure * information), T(T(measure * mmse) * T(T(4) * T(q * p)))};
@@ -134,8 +141,8 @@ template <real T>
                           {log1p(-q) - log(mantissa), T(0)});
     pair const square = multiply({sigma, T(0)}, {sigma, T(0)});
     T const inverse = T(1) / square.high;
-    pair const energy{inverse, (std::fma(-inverse, square.high, T(1)) - inverse * square.low) *
-                                   inverse};
+    pair const energy{inverse,
+                      (std::fma(-inverse, square.high, T(1)) - inverse * square.low) * inverse};
     pair const shift = multiply(multiply(odds, odds), {square.high / 4, square.low / 4});
     pair const exponent_pair = add(add(energy, odds), shift);
     return exp(-exponent_pair.high / 2) * (T(1) - exponent_pair.low / 2);
@@ -148,9 +155,9 @@ template <real T>
 
 /// H(S|Y) and the minimum mean square error, by the equivocation formula; needs σ²|λ| < 2.
 template <real T>
-[[nodiscard]] channel_sums<T> saturated_sums(T const& q, T const& sigma) {
+[[nodiscard]] channel_sums<T> saturated_sums(T const& q, T const& sigma,
+                                             double range = quadrature_range<T>) {
   using std::exp, std::log, std::log1p, std::sqrt;
-  constexpr double range = quadrature_range<T>;
   if (!(sigma > T(1e-6))) return {T(0), T(0)};  // e^{−5e11}: below every exponent range
   T const pi = boost::math::constants::pi<T>();
   T const p = T(T(1) - q);
@@ -158,18 +165,22 @@ template <real T>
   T const curvature = T(sigma * sigma / T(8));
   T const lean = T(T(2) * odds * curvature);  // κ
   T const slow = T(T(0.5) - lean);
-  T const fast = T(T(0.5) + lean);
   // h(sigmoid u) has its branch points at ±iπ.
   T const step = T(T(2) * pi * pi / T(T(range) + pi * pi * curvature));
   T const end = T(T(2) * T(range) / T(slow + T(sqrt(T(slow * slow + T(4 * range) * curvature)))));
   T equivocation = T(T(2) * boost::math::constants::ln_two<T>());  // the node at u = 0
   T mmse = T(2);
+  // e^{−v} and e^{−2κv} are powers of their first: they gather an ulp a node, as the terms die out.
+  T const tail_ratio = T(exp(T(-step)));
+  T const lean_ratio = T(exp(T(T(-2) * lean * step)));
+  T tail = T(1);
+  T mirror = T(1);
   for (std::size_t k = 1;; ++k) {
     T const v = T(step * T(static_cast<double>(k)));
     if (!(v <= end)) break;
-    T const bell = T(curvature * v * v);
-    T const weight = T(T(exp(T(-slow * v - bell))) + T(exp(T(-fast * v - bell))));
-    T const tail = T(exp(T(-v)));
+    tail = T(tail * tail_ratio);
+    mirror = T(mirror * lean_ratio);
+    T const weight = T(T(exp(T(T(-slow * v) - T(curvature * v * v)))) * T(T(1) + mirror));
     T const rest = T(T(1) + tail);
     T const ratio = tail > T(0) ? T(T(log1p(tail)) / tail) : T(1);
     equivocation = T(equivocation + T(weight * T(T(rest * ratio) + v)));
@@ -287,13 +298,58 @@ template <real T>
         T const distance = T(y - T(t));
         return T(-distance * distance / T(T(2) * square));
       };
-      T const mixture = log_add(T(log_positive + log_density(1)), T(log_negative + log_density(-1)));
+      T const mixture =
+          log_add(T(log_positive + log_density(1)), T(log_negative + log_density(-1)));
       conditional = T(conditional + T(rule.weight[k] * T(log_density(s) - mixture)));
     }
     total = T(total + T(T(s > 0 ? q : T(T(1) - q)) * conditional));
   }
   return T(total / boost::math::constants::root_pi<T>());
 }
+
+namespace detail {
+
+/// One evaluation, at an energy 1/σ², in search of the energy where I = aim. `next` is a step of
+/// Newton's method, on log I or near saturation on log H(S|Y): each is nearly straight there.
+struct energy_trial {
+  double energy = std::numeric_limits<double>::quiet_NaN();
+  double information = 0.0;
+  double mmse = 0.0;
+  double next = 0.0;
+};
+
+[[nodiscard]] inline energy_trial try_energy(double q, double entropy, double energy, double aim,
+                                             double range) {
+  double const sigma = 1.0 / std::sqrt(energy);
+  if (saturated(q, sigma)) {
+    auto const [left, error] = saturated_sums(q, sigma, range);
+    double const move = std::log(left / (entropy - aim)) * 2.0 * left / error;
+    return {energy, entropy - left, error, energy + move};
+  }
+  auto const [information, error] = direct_sums(q, sigma, range);
+  double const slope = 0.5 * error * energy / information;
+  return {energy, information, error, energy * std::exp(std::log(aim / information) / slope)};
+}
+
+/// The energy where I = aim, to about 1e-7 and with no certificate: on half of the nodes, each worth
+/// half as much to Newton's method as to the certificate that follows.
+[[nodiscard]] inline double rough_energy(double q, double entropy, double aim) {
+  // From I = c(1 − e^{−v/(2cσ²)}), v = 4q(1−q): right to second order in 1/σ² for c = ½, and with its
+  // true limit for c = h.
+  double const variance = 4.0 * q * (1.0 - q);
+  double const c = std::max(entropy, 0.5);
+  double energy = -2.0 * c / variance * std::log1p(-aim / c);
+  for (int step = 0; step < 8; ++step) {
+    double const next = try_energy(q, entropy, energy, aim, 20.0).next;
+    if (!(next > 0.0 && next < std::numeric_limits<double>::max())) break;
+    bool const settled = std::abs(next - energy) < 1e-3 * energy;
+    energy = next;
+    if (settled) break;
+  }
+  return energy;
+}
+
+}  // namespace detail
 
 /// What a ledger is charged for showing Y: an upper bound of I(S;Y), in nats.
 /// Guarantee: upper bound, 1e-13 relative above the truth at most where that is ≥ 1e-290.
@@ -310,12 +366,15 @@ template <real T>
 ///   double const sigma = noise_for(binary_channel{.prior = 0.5}, 0.33_nats);
 ///
 /// Guarantee: feasible end. I(S;Y) ≤ budget in exact arithmetic, because a σ is accepted only if the
-/// computed I, raised by its proven error bound, fits; and I ≥ budget·(1 − 1e-12) for budgets from
-/// 1e-290 up to the entropy. There the charge fits as well: information_charge ≤ budget.
+/// computed I, or a tangent that lies above I, fits when raised by its proven error bound; and
+/// I ≥ budget·(1 − 1e-12) for budgets from 1e-290 up to the entropy. There the charge fits as well:
+/// information_charge ≤ budget.
 ///   budget 0: +∞ (no signal at all).   budget ≥ entropy: 0 (no noise is needed).
 ///
 /// Small budgets have a closed form: mmse ≤ 4qp gives I ≤ 2qp/σ², and d mmse/d(1/σ²) ≥ −mmse gives
-/// I ≥ 2qp/σ²·(1 − 1/(2σ²)); elsewhere Newton's method on log I, or on log H(S|Y) near saturation.
+/// I ≥ 2qp/σ²·(1 − 1/(2σ²)). Elsewhere Newton's method on few nodes, one evaluation on all of them,
+/// and one last step along the tangent: I is concave in the energy e = 1/σ² (its slope mmse/2 falls),
+/// and I″ ≥ −mmse/2, so that the tangent lies above I by mmse·Δe²/4 at most.
 /// @throws std::domain_error unless prior is in [0, 1] and budget ≥ 0; std::invalid_argument if the
 ///         channel already has a sigma
 [[nodiscard]] inline double noise_for(binary_channel const& channel, nats budget) {
@@ -331,20 +390,18 @@ template <real T>
   if (least_energy <= 1e-12 || beta < 1e-290) {
     return std::sqrt(variance / 2.0 / beta) * (1.0 + 2.0 * information_error);
   }
-  double const energy =
-      detail::spend_nearly(beta, least_energy, true, [&](double trial, double aim) {
-        double const sigma = 1.0 / std::sqrt(trial);
-        if (detail::saturated(q, sigma)) {
-          auto const [left, error] = detail::saturated_sums(q, sigma);
-          // log H falls almost linearly in the energy, by mmse/(2H).
-          double const next = trial + std::log(left / (entropy - aim)) * 2.0 * left / error;
-          return detail::spending_step{entropy - left, next};
-        }
-        auto const [information, error] = detail::direct_sums(q, sigma);
-        double const slope = 0.5 * error * trial / information;
-        return detail::spending_step{information,
-                                     trial * std::exp(std::log(aim / information) / slope)};
-      });
+  double const start = detail::rough_energy(q, entropy, beta * (1.0 - 3.0 * information_error));
+  detail::energy_trial last;
+  double const energy = detail::spend_nearly(beta, start, true, [&](double trial, double aim) {
+    double const move = trial - last.energy;
+    if (std::abs(move) < 0.01 * std::min(trial, 1.0) &&
+        last.mmse * move * move < 3.9e-13 * last.information) {
+      double const tangent = last.information + 0.5 * last.mmse * move;
+      return detail::spending_step{tangent, trial + 2.0 * (aim - tangent) / last.mmse};
+    }
+    last = detail::try_energy(q, entropy, trial, aim, detail::quadrature_range<double>);
+    return detail::spending_step{last.information, last.next};
+  });
   return 1.0 / std::sqrt(energy);
 }
 
