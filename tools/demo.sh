@@ -10,6 +10,7 @@ sh tools/install_packages.sh g++ cmake ninja-build libeigen3-dev libboost-dev li
 
 cmake --preset release -DTACIT_BUILD_TESTS=OFF -DTACIT_BUILD_BENCH=OFF
 cmake --build build/release --target examples/all
-build/release/bin/tacit_demo "$@"
+build/release/bin/tacit_demo --out build/demo "$@"
 echo
+echo "The table and the plot stand in build/demo, unless --out said otherwise: demo.md, .json, .svg."
 echo "The calculator stands at build/release/bin/tacit (try: build/release/bin/tacit --help)."

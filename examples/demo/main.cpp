@@ -127,9 +127,17 @@ void run(arguments const& wanted) {
   }
   if (wanted.out.empty()) return;
   write(wanted.out / "demo.json", json.dump(2) + "\n");
-  write(wanted.out / "demo.md", examples::as_markdown(table) + "\n" + examples::caveat(records) +
-                                    "\n" + examples::legend() +
-                                    "\n\n![accuracy and nats by step](demo.svg)\n");
+  write(
+      wanted.out / "demo.md",
+      "# The digits demo\n\n    sh tools/demo.sh --seeds " + std::to_string(wanted.seeds) +
+          " --steps " + std::to_string(wanted.steps) + " --out " + wanted.out.string() +
+          "\n\nA small network, trained openly on a public part, is tuned on " +
+          std::to_string(records) +
+          " private records by zeroth-order steps. Test\naccuracy: mean ± standard deviation over "
+          "the seeds; difference to MeZO in points, paired by seed, ± standard\nerror. Secrets are "
+          "drawn anew in each run, so the last digits vary.\n\n" +
+          examples::as_markdown(table) + "\n" + examples::caveat(records) + "\n\n" +
+          examples::legend() + "\n\n![accuracy and nats by step](demo.svg)\n");
   write(wanted.out / "demo.svg", examples::plot(rows));
 }
 
@@ -141,7 +149,8 @@ int main(int argc, char** argv) {
       "Trains a small network privately on hand-written digits, under one mechanism after "
       "another.");
   app.add_option("--data", wanted.data, "the table to train on")->check(CLI::ExistingFile);
-  app.add_option("--out", wanted.out, "write demo.json, demo.md and demo.svg into this folder");
+  app.add_option("--out", wanted.out, "write demo.json, demo.md and demo.svg into this folder")
+      ->take_last();
   app.add_option("--seeds", wanted.seeds, "runs of each row")->check(CLI::Range(1, 1000));
   app.add_option("--steps", wanted.steps, "steps of each run")->check(CLI::Range(1, 1000000));
   app.add_option("--threads", wanted.threads, "runs at once")->check(CLI::Range(1, 256));
