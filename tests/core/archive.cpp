@@ -74,10 +74,20 @@ TEST_CASE("the checksum is CRC-64/XZ", "[archive]") {
 
 TEST_CASE("numbers read back as the same bits", "[archive]") {
   double const infinity = std::numeric_limits<double>::infinity();
-  std::vector<double> values{0.0,       -0.0,     0.1,       -1.0 / 3.0,
-                             0x1p-1074, -0x1p-1074, std::nextafter(0x1p-1022, 0.0), 0x1p-1022,
-                             infinity,  -infinity, std::numeric_limits<double>::max(),
-                             std::numeric_limits<double>::lowest(), 1e22, 123456789.0};
+  std::vector<double> values{0.0,
+                             -0.0,
+                             0.1,
+                             -1.0 / 3.0,
+                             0x1p-1074,
+                             -0x1p-1074,
+                             std::nextafter(0x1p-1022, 0.0),
+                             0x1p-1022,
+                             infinity,
+                             -infinity,
+                             std::numeric_limits<double>::max(),
+                             std::numeric_limits<double>::lowest(),
+                             1e22,
+                             123456789.0};
   std::mt19937_64 random(1);
   while (values.size() < 2000) {
     auto const x = std::bit_cast<double>(static_cast<std::uint64_t>(random()));

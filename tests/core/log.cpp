@@ -78,9 +78,8 @@ std::vector<double> arguments() {
 /// The error in units of the last place of the result; the smallest double is the floor of a unit.
 template <class T>
 double error_in_ulp(T const& got, oracle const& truth) {
-  oracle const unit =
-      std::max(oracle(abs(truth) * std::numeric_limits<T>::epsilon()),
-               oracle(std::numeric_limits<T>::denorm_min()));
+  oracle const unit = std::max(oracle(abs(truth) * std::numeric_limits<T>::epsilon()),
+                               oracle(std::numeric_limits<T>::denorm_min()));
   return static_cast<double>(abs(oracle(oracle(got) - truth)) / unit);
 }
 
@@ -91,8 +90,8 @@ struct worst {
 
   worst() {
     for (double const u : arguments()) {
-      log1p_residual = std::max(log1p_residual,
-                                error_in_ulp(tacit::log1p_residual(T(u)), log1p_residual_of(u)));
+      log1p_residual =
+          std::max(log1p_residual, error_in_ulp(tacit::log1p_residual(T(u)), log1p_residual_of(u)));
       entropy_residual = std::max(
           entropy_residual, error_in_ulp(tacit::entropy_residual(T(u)), entropy_residual_of(u)));
     }
@@ -114,7 +113,8 @@ TEST_CASE("log_add: minus infinity is the logarithm of nothing", "[log]") {
   CHECK(is_nan(log_add(not_a_number, not_a_number)));
 }
 
-TEST_CASE("log_add is symmetric, exact to an ulp or two, and never below its larger term", "[log]") {
+TEST_CASE("log_add is symmetric, exact to an ulp or two, and never below its larger term",
+          "[log]") {
   using tacit::log_add;
   CHECK(log_add(1e308, 1e308) == 1e308);
   CHECK(log_add(-1e308, 1e308) == 1e308);
@@ -247,18 +247,17 @@ TEST_CASE("the residuals of log(1+u) lose no digit", "[log]") {
       oracle const residual = log1p_residual_of(all[k]);
       oracle const entropy = entropy_residual_of(all[k]);
       if (residual == 0) continue;
-      error = std::max(error, oracle(abs(oracle(
-                                         oracle(tacit::log1p_residual(exact(all[k]))) / residual -
-                                         1))));
-      error = std::max(error, oracle(abs(oracle(
-                                         oracle(tacit::entropy_residual(exact(all[k]))) / entropy -
-                                         1))));
+      error = std::max(
+          error, oracle(abs(oracle(oracle(tacit::log1p_residual(exact(all[k]))) / residual - 1))));
+      error = std::max(
+          error, oracle(abs(oracle(oracle(tacit::entropy_residual(exact(all[k]))) / entropy - 1))));
     }
     CHECK(error <= oracle("1e-48"));
   }
 }
 
-TEST_CASE("the residuals are never negative, and small arguments underflow to 0 or above", "[log]") {
+TEST_CASE("the residuals are never negative, and small arguments underflow to 0 or above",
+          "[log]") {
   bool never_negative = true;
   for (double const u : arguments()) {
     never_negative &= tacit::log1p_residual(u) >= 0.0 && tacit::entropy_residual(u) >= 0.0;
@@ -268,7 +267,8 @@ TEST_CASE("the residuals are never negative, and small arguments underflow to 0 
       double const half_square = static_cast<double>(oracle(oracle(u) * u / 2));
       never_negative &= tacit::log1p_residual(u) >= 0.0 && tacit::entropy_residual(u) >= 0.0;
       // Rounded once or twice in the range of subnormal numbers.
-      CHECK(std::abs(tacit::log1p_residual(u) - half_square) <= 3.0 * smallest + 1e-15 * half_square);
+      CHECK(std::abs(tacit::log1p_residual(u) - half_square) <=
+            3.0 * smallest + 1e-15 * half_square);
       CHECK(std::abs(tacit::entropy_residual(u) - half_square) <=
             3.0 * smallest + 1e-15 * half_square);
     }

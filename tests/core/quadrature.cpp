@@ -105,8 +105,7 @@ TEST_CASE("the order is the promise: exact to degree 2n-1, and not beyond", "[qu
   }
   gauss_hermite_rule<double> const rule = gauss_hermite(20);
   for (std::size_t k = 0; k < 20; ++k) {
-    CHECK(rule_moment(rule, 2 * k) ==
-          Approx(static_cast<double>(even_moment(k))).epsilon(1e-13));
+    CHECK(rule_moment(rule, 2 * k) == Approx(static_cast<double>(even_moment(k))).epsilon(1e-13));
   }
 }
 
@@ -167,7 +166,8 @@ TEST_CASE("the trapezoid rule on a Gaussian errs by its aliases alone", "[quadra
         Approx(std::sqrt(std::numbers::pi)).epsilon(1e-15));
 }
 
-TEST_CASE("the trapezoid grid starts at low, ends at or before high, and sums anything", "[quadrature]") {
+TEST_CASE("the trapezoid grid starts at low, ends at or before high, and sums anything",
+          "[quadrature]") {
   struct two {
     double nodes;
     double last;

@@ -22,8 +22,8 @@ using tacit::detail::add_up;
 using tacit::detail::subtract_down;
 
 // Wide enough to hold any sum of two doubles exactly: 2¹⁰²⁴ down to 2⁻¹⁰⁷⁴.
-using exact_sum = boost::multiprecision::number<boost::multiprecision::cpp_bin_float<
-    2200, boost::multiprecision::digit_base_2>>;
+using exact_sum = boost::multiprecision::number<
+    boost::multiprecision::cpp_bin_float<2200, boost::multiprecision::digit_base_2>>;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double epsilon = std::numeric_limits<double>::epsilon();

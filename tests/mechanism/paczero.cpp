@@ -111,14 +111,15 @@ TEST_CASE("paczero names the option that is out of range", "[paczero]") {
           o.kappa = 0.1;
           o.what = observed::value;
         }) ==
-        "paczero: observed is value, but must be sign for the pathwise ledger: an unbounded value has "
+        "paczero: observed is value, but must be sign for the pathwise ledger: an unbounded value "
+        "has "
         "no worst case");
   for (double const horizon : {0.0, 0.5, -3.0, infinity, not_a_number}) {
     CHECK(with([horizon](auto& o) {
             o.spend = allocation::confident_or_hold;
             o.horizon = horizon;
-          }) ==
-          "paczero: horizon is " + detail::to_text(horizon) + ", but must be finite and at least 1");
+          }) == "paczero: horizon is " + detail::to_text(horizon) +
+                    ", but must be finite and at least 1");
     CHECK(with([horizon](auto& o) { o.horizon = horizon; }).empty());  // not looked at
   }
   for (double const least : {0.0, -0.3, 1.1, not_a_number}) {
@@ -145,7 +146,8 @@ TEST_CASE("paczero refuses another shape, and a step beyond the last", "[paczero
   (void)run.step(std::vector<double>(6, -1.0));
   CHECK(run.done());
   CHECK_THROWS_AS(run.step(std::vector<double>(6, 1.0)), budget_exhausted);
-  CHECK_THROWS_WITH(run.step_from_sums(sums(4, 1)), "paczero::step: step is 3, but must be at most 2");
+  CHECK_THROWS_WITH(run.step_from_sums(sums(4, 1)),
+                    "paczero::step: step is 3, but must be at most 2");
   CHECK(run.steps() == 2);
   CHECK(run.transcript().size() == 2);
 }
@@ -153,14 +155,17 @@ TEST_CASE("paczero refuses another shape, and a step beyond the last", "[paczero
 TEST_CASE("a scalar that is not finite, or nothing but zeros, holds and charges nothing",
           "[paczero]") {
   for (std::size_t const directions : {1U, 2U}) {
-    paczero run({.steps = 8, .budget = nats(0.1), .otherwise = disagreement::coin,
+    paczero run({.steps = 8,
+                 .budget = nats(0.1),
+                 .otherwise = disagreement::coin,
                  .directions = directions},
                 four_subsets(), constant{});
     std::vector<double> const before = log_weights(run);
     std::size_t held = 0;
     for (double const bad : {not_a_number, infinity, -infinity, 0.0, -0.0, 1e-9}) {
       std::vector<double> g(directions * 6, bad == 0.0 || bad == 1e-9 ? bad : 1.0);
-      if (!std::isfinite(bad)) g[directions * 6 - 2] = bad;  // the last direction voids the first too
+      if (!std::isfinite(bad))
+        g[directions * 6 - 2] = bad;  // the last direction voids the first too
       release const result = run.step(g);
       CHECK(result.held());
       CHECK(result.coefficients.size() == directions);
@@ -267,8 +272,12 @@ TEST_CASE("a paid sign costs what is charged, nothing more, and never beyond the
                            allocation::budget_then_zero}) {
     for (auto const what : {observed::sign, observed::value}) {
       for (double const budget : {1e-9, 0.33, 3.0}) {
-        paczero_options const options{.steps = 100, .budget = nats(budget), .what = what,
-                                      .spend = spend, .horizon = 20.0, .directions = 2};
+        paczero_options const options{.steps = 100,
+                                      .budget = nats(budget),
+                                      .what = what,
+                                      .spend = spend,
+                                      .horizon = 20.0,
+                                      .directions = 2};
         paczero run(options, sixteen_subsets(), fixed_stream(7));
         double total = 0.0;
         int paid_for = 0;
@@ -337,7 +346,9 @@ TEST_CASE("a spent budget leaves the step to the disagreement policy", "[paczero
   for (auto const otherwise : {disagreement::coin, disagreement::hold, disagreement::majority}) {
     for (std::uint64_t const word : {std::uint64_t{0}, ones}) {
       constant const secret{word};
-      paczero run({.steps = 6, .budget = nats(0.01), .spend = allocation::budget_then_zero,
+      paczero run({.steps = 6,
+                   .budget = nats(0.01),
+                   .spend = allocation::budget_then_zero,
                    .otherwise = otherwise},
                   four_subsets(), secret);
       sums const three_to_one{4, 4, 4, -1};
@@ -372,8 +383,12 @@ TEST_CASE("a spent budget leaves the step to the disagreement policy", "[paczero
 TEST_CASE("confident or hold holds what it cannot say clearly", "[paczero]") {
   // Even with another policy for a spent budget: holding is the rule.
   constant const secret{};
-  paczero run({.steps = 3, .budget = nats(0.001), .spend = allocation::confident_or_hold,
-               .horizon = 10.0, .minimum_correlation = 0.3, .otherwise = disagreement::coin},
+  paczero run({.steps = 3,
+               .budget = nats(0.001),
+               .spend = allocation::confident_or_hold,
+               .horizon = 10.0,
+               .minimum_correlation = 0.3,
+               .otherwise = disagreement::coin},
               four_subsets(), secret);
   int const asked = *secret.asked;
   CHECK(run.step_from_sums(sums{1, -1, 1, -1}).held());
@@ -381,8 +396,11 @@ TEST_CASE("confident or hold holds what it cannot say clearly", "[paczero]") {
   CHECK(run.spent() == nats(0.0));
   CHECK(*secret.asked == asked);
   // The same budget over a shorter horizon says it.
-  paczero bold({.steps = 3, .budget = nats(0.5), .spend = allocation::confident_or_hold,
-                .horizon = 10.0, .minimum_correlation = 0.3},
+  paczero bold({.steps = 3,
+                .budget = nats(0.5),
+                .spend = allocation::confident_or_hold,
+                .horizon = 10.0,
+                .minimum_correlation = 0.3},
                four_subsets(), secret);
   CHECK_FALSE(bold.step_from_sums(sums{1, -1, 1, -1}).held());
   CHECK(bold.last()[0].correlation >= 0.3);
@@ -392,12 +410,15 @@ TEST_CASE("confident or hold holds what it cannot say clearly", "[paczero]") {
 TEST_CASE("the record ledger binds the worst record, in both views", "[paczero]") {
   std::mt19937_64 random(8);
   for (auto const what : {observed::sign, observed::value}) {
-    for (auto const spend :
-         {allocation::uniform, allocation::adaptive, allocation::confident_or_hold,
-          allocation::budget_then_zero}) {
+    for (auto const spend : {allocation::uniform, allocation::adaptive,
+                             allocation::confident_or_hold, allocation::budget_then_zero}) {
       double const budget = 0.05;
-      paczero run({.steps = 200, .budget = nats(budget), .what = what,
-                   .ledger = ledger_kind::record, .spend = spend, .horizon = 20.0,
+      paczero run({.steps = 200,
+                   .budget = nats(budget),
+                   .what = what,
+                   .ledger = ledger_kind::record,
+                   .spend = spend,
+                   .horizon = 20.0,
                    .minimum_correlation = 0.1},
                   sixteen_subsets(), fixed_stream(9));
       while (!run.done()) (void)run.step(scalars(random, 50));
@@ -424,9 +445,9 @@ TEST_CASE("an account of each record may be kept where it does not bind", "[pacz
     CHECK(tracked.spent_worst_record().value < 0.5 * tracked.spent().value);
     CHECK(tracked.spent_worst_record() > nats(0.0));
   }
-  paczero zero({.steps = 1, .budget = nats(0.0), .otherwise = disagreement::coin,
-                .track_records = true},
-               four_subsets(), constant{});
+  paczero zero(
+      {.steps = 1, .budget = nats(0.0), .otherwise = disagreement::coin, .track_records = true},
+      four_subsets(), constant{});
   (void)zero.step_from_sums(sums{1, -1, 1, -1});
   CHECK(zero.spent_worst_record() == nats(0.0));
 }
@@ -437,7 +458,9 @@ TEST_CASE("pathwise keeps every record near its prior all along", "[paczero]") {
     for (double const kappa : {0.01, 0.05}) {
       candidate_set const candidates =
           candidate_set::balanced({.records = 50, .subsets = 16, .one_in = one_in}, 11);
-      paczero run({.steps = 300, .ledger = ledger_kind::pathwise, .kappa = kappa,
+      paczero run({.steps = 300,
+                   .ledger = ledger_kind::pathwise,
+                   .kappa = kappa,
                    .otherwise = disagreement::coin},
                   candidates, fixed_stream(13));
       double furthest = 0.0;
@@ -485,7 +508,10 @@ TEST_CASE("without a budget no step touches the belief or asks for more than a c
     for (auto const what : {observed::sign, observed::value}) {
       for (auto const ledger : {ledger_kind::subset, ledger_kind::record}) {
         constant const secret{};
-        paczero run({.steps = 50, .budget = nats(0.0), .what = what, .ledger = ledger,
+        paczero run({.steps = 50,
+                     .budget = nats(0.0),
+                     .what = what,
+                     .ledger = ledger,
                      .otherwise = otherwise},
                     sixteen_subsets(), secret);
         std::vector<double> const before = log_weights(run);

@@ -78,8 +78,9 @@ oracle sums_of(std::vector<std::vector<std::int64_t>> rows) {
   };
 }
 
-std::vector<std::vector<std::int64_t>> const divided{
-    {3, -1, 2, -5}, {1, 1, -1, -1}, {4, -2, -2, 7}, {-1, -1, -1, 2}, {-3, 0, -2, -2}, {1, 1, 1, -1}};
+std::vector<std::vector<std::int64_t>> const divided{{3, -1, 2, -5},  {1, 1, -1, -1},
+                                                     {4, -2, -2, 7},  {-1, -1, -1, 2},
+                                                     {-3, 0, -2, -2}, {1, 1, 1, -1}};
 std::vector<std::vector<std::int64_t>> const mixed{
     {3, -1, 2, -5}, {1, 1, 2, 9}, {0, 0, 0, 0}, {-1, -2, -2, -7}, {-3, 0, -2, -2}};
 
@@ -178,8 +179,7 @@ class enumeration {
     long double worst = 0.0L;
     for (auto const& [key, t] : all_) {
       for (std::size_t j = 0; j < subsets; ++j) {
-        worst = std::max(worst,
-                         std::abs(t.belief[j] - t.probability[j] / (subsets * average(t))));
+        worst = std::max(worst, std::abs(t.belief[j] - t.probability[j] / (subsets * average(t))));
       }
     }
     return worst;
@@ -244,7 +244,8 @@ class enumeration {
           largest_correlation_ = std::max(largest_correlation_, report.correlation);
           // 1 − ρ, the chance of the rarest outcome, is known from ρ to this absolute error.
           blur_ = std::max(blur_, 1e-16 / (1.0 - report.correlation));
-          if (options_.directions == 1) charge_records(here, signs, report.correlation, charged_now);
+          if (options_.directions == 1)
+            charge_records(here, signs, report.correlation, charged_now);
         } else {
           REQUIRE(report.charged.value == 0.0);
           // An unpaid sign that used a word is a fair coin; the others are known beforehand.
@@ -280,7 +281,10 @@ constexpr std::array rules{allocation::uniform, allocation::adaptive, allocation
 
 paczero_options with_budget(double budget, allocation spend) {
   // A horizon and a least correlation at which some steps are paid for and some are held.
-  return {.steps = 4, .budget = nats(budget), .spend = spend, .horizon = 3.0,
+  return {.steps = 4,
+          .budget = nats(budget),
+          .spend = spend,
+          .horizon = 3.0,
           .minimum_correlation = 0.2};
 }
 
@@ -318,9 +322,10 @@ TEST_CASE("two directions share a step's budget, and the belief moves between th
     paczero_options options = with_budget(0.1, spend);
     options.steps = 2;
     options.directions = 2;
-    enumeration const world(options, small_universe(), sums_of({{3, -1, 2, -5, 1, -1, -1, -1},
-                                                                {1, 1, -1, -1, 2, 2, -3, -4},
-                                                                {-1, 2, 3, 4, 5, -6, 7, -8}}));
+    enumeration const world(options, small_universe(),
+                            sums_of({{3, -1, 2, -5, 1, -1, -1, -1},
+                                     {1, 1, -1, -1, 2, 2, -3, -4},
+                                     {-1, 2, 3, 4, 5, -6, 7, -8}}));
     REQUIRE(world.distance_from_a_law() < 1e-16L);
     CHECK(world.transcripts().size() == 16);
     CHECK(world.distance_of_beliefs() < 1e-13L);
@@ -364,7 +369,8 @@ TEST_CASE("each record's information stays within its own charges, and these in 
   }
 }
 
-TEST_CASE("a run that tells the whole subset does not fit a small membership budget", "[universe]") {
+TEST_CASE("a run that tells the whole subset does not fit a small membership budget",
+          "[universe]") {
   // The same releases under the subset's ledger alone: some record is told more than .02 nats.
   paczero_options options = with_budget(2.0, allocation::uniform);
   enumeration const world(options, small_universe(), sums_of(divided));
@@ -463,7 +469,7 @@ struct two_steps {
 
   struct choice {
     double sigma;
-    double charge;                      // to the subset
+    double charge;                          // to the subset
     std::array<double, records> charges{};  // to the records
   };
 
@@ -479,8 +485,8 @@ struct two_steps {
     for (std::size_t i = 0; i < records; ++i) {
       all[i] = exposure.information(i, flip::with_correlation(1.0));
       if (ledger == ledger_kind::record) {
-        result.sigma =
-            std::max(result.sigma, std::sqrt(std::max(1.0, all[i] * left / (budget - spent_by[i]))));
+        result.sigma = std::max(result.sigma,
+                                std::sqrt(std::max(1.0, all[i] * left / (budget - spent_by[i]))));
       }
     }
     result.charge = information_charge(binary_channel{.prior = q, .sigma = result.sigma}).value;
@@ -490,7 +496,9 @@ struct two_steps {
     return result;
   }
 
-  [[nodiscard]] choice choose_first() const { return choose(posterior(subsets), first, 0.0, {}, 2); }
+  [[nodiscard]] choice choose_first() const {
+    return choose(posterior(subsets), first, 0.0, {}, 2);
+  }
 
   [[nodiscard]] choice choose_second(double value) const {
     choice const before = choose_first();
@@ -518,9 +526,8 @@ TEST_CASE("the mechanism that assumes the value is seen does what is integrated 
         CHECK(run.last()[0].correlation ==
               Approx(flip_of_gaussian(first.sigma).correlation()).epsilon(1e-9));
         // The value that was drawn, from what it did to the belief.
-        double const value =
-            0.5 * first.sigma * first.sigma *
-            (run.belief().log_weights()[0] - run.belief().log_weights()[1]);
+        double const value = 0.5 * first.sigma * first.sigma *
+                             (run.belief().log_weights()[0] - run.belief().log_weights()[1]);
         CHECK((value >= 0.0) == (run.last()[0].released > 0));
         (void)run.step_from_sums(std::vector<std::int64_t>{1, 1, -1, 1});
         two_steps::choice const second = mirror.choose_second(value);
@@ -596,7 +603,8 @@ TEST_CASE("the released signs tell less than the value's charge, about the secre
           for (std::size_t j = 0; j < subsets; ++j) {
             if (world.candidates.contains(j, i)) in += p[j] / 4;
           }
-          told_about[i] += in * std::log(2 * in / all) + (all - in) * std::log(2 * (all - in) / all);
+          told_about[i] +=
+              in * std::log(2 * in / all) + (all - in) * std::log(2 * (all - in) / all);
         }
       }
       REQUIRE(total == Approx(1.0).epsilon(1e-9));
@@ -627,7 +635,8 @@ TEST_CASE("the values themselves tell exactly the expected charge", "[universe]"
     told += integral(first.sigma, low, high, [&](double one) {
       double const sigma = world.choose_second(one).sigma;
       std::array<double, subsets> outer{};
-      for (std::size_t j = 0; j < subsets; ++j) outer[j] = density(one, world.first[j], first.sigma);
+      for (std::size_t j = 0; j < subsets; ++j)
+        outer[j] = density(one, world.first[j], first.sigma);
       auto const inner = [&](double two) {
         std::array<double, subsets> p{};
         double all = 0.0;
@@ -653,8 +662,9 @@ TEST_CASE("the values themselves tell exactly the expected charge", "[universe]"
   CHECK(charge <= world.budget);
 }
 
-TEST_CASE("the sign's charge with the value's posterior would under-report: .398 told, .374 charged",
-          "[universe]") {
+TEST_CASE(
+    "the sign's charge with the value's posterior would under-report: .398 told, .374 charged",
+    "[universe]") {
   // Why no type allows it. Two candidates that disagree twice, σ = 1: each sign is charged as a sign,
   // but the second by the belief that the unreleased value of the first has left.
   constexpr double sigma = 1.0;
@@ -664,16 +674,16 @@ TEST_CASE("the sign's charge with the value's posterior would under-report: .398
     return mutual_information(sign_channel{.prior = q, .noise = noise});
   };
   std::vector<std::int8_t> const signs{1, -1};
-  double const charged = charge(0.5) + trapezoid(
-                                           [&](double value) {
-                                             posterior belief(2);
-                                             belief.observe_value(signs, value, sigma);
-                                             double const q = belief.agreement(signs).minority;
-                                             return 0.5 * (density(value, 1.0, sigma) +
-                                                           density(value, -1.0, sigma)) *
-                                                    charge(q);
-                                           },
-                                           -12.0, 12.0, 1.0 / 32.0);
+  double const charged =
+      charge(0.5) +
+      trapezoid(
+          [&](double value) {
+            posterior belief(2);
+            belief.observe_value(signs, value, sigma);
+            double const q = belief.agreement(signs).minority;
+            return 0.5 * (density(value, 1.0, sigma) + density(value, -1.0, sigma)) * charge(q);
+          },
+          -12.0, 12.0, 1.0 / 32.0);
   // What the two released signs tell: both are flips of the secret by the same noise.
   double told = 0.0;
   for (int const one : {-1, 1}) {

@@ -159,7 +159,8 @@ TEST_CASE("a minus is flipped like a plus", "[paid]") {
       script one(words);
       script other(words);
       auto const plus = draw(bought(flipped_with(flip::with_correlation(rho))), sign::plus, one);
-      auto const minus = draw(bought(flipped_with(flip::with_correlation(rho))), sign::minus, other);
+      auto const minus =
+          draw(bought(flipped_with(flip::with_correlation(rho))), sign::minus, other);
       CHECK(static_cast<int>(plus.released) == -static_cast<int>(minus.released));
       CHECK(plus.noise.correlation() == rho);
     }
@@ -174,8 +175,7 @@ TEST_CASE("signs are kept as often as they were paid for", "[paid]") {
     for (sign const truth : {sign::plus, sign::minus}) {
       int kept = 0;
       for (int k = 0; k < draws; ++k) {
-        auto const seen =
-            draw(bought(flipped_with(flip::with_correlation(rho))), truth, secret);
+        auto const seen = draw(bought(flipped_with(flip::with_correlation(rho))), truth, secret);
         kept += seen.released == truth;
       }
       CHECK(std::abs(statistics::binomial_score(kept, draws, 0.5 * (1.0 + rho))) <
@@ -192,8 +192,7 @@ TEST_CASE("a value is the sign plus its noise, and what is released is its sign"
       std::vector<double> noise;
       int wrong = 0;
       for (int k = 0; k < 10'000; ++k) {
-        auto const seen =
-            draw(bought(binary_channel{.prior = 0.5, .sigma = sigma}), truth, secret);
+        auto const seen = draw(bought(binary_channel{.prior = 0.5, .sigma = sigma}), truth, secret);
         noise.push_back((seen.value - static_cast<int>(truth)) / sigma);
         wrong += seen.sigma != sigma || (seen.value >= 0.0) != (seen.released == sign::plus);
       }
@@ -271,7 +270,9 @@ TEST_CASE("a noised value tells a membership no more than its contracted share o
   // I(U;Y) by integration, for U of any prior that acts on the sign with any strength.
   auto const information = [](double u, std::array<double, 2> const& plus, double sigma) {
     auto const density = [sigma](double p, double y) {
-      auto const bell = [&](double s) { return std::exp(-0.5 * (y - s) * (y - s) / sigma / sigma); };
+      auto const bell = [&](double s) {
+        return std::exp(-0.5 * (y - s) * (y - s) / sigma / sigma);
+      };
       return (p * bell(1.0) + (1.0 - p) * bell(-1.0)) / (sigma * std::sqrt(6.283185307179586));
     };
     return trapezoid(

@@ -98,9 +98,8 @@ TEST_CASE("allowance refuses a horizon and a count that mean nothing", "[allocat
     // The others do not look at it.
     CHECK_NOTHROW(allow({.rule = allocation::adaptive, .horizon = horizon}, 1.0, 1.0, 1, 1));
   }
-  CHECK_THROWS_WITH(
-      allow({.rule = allocation::confident_or_hold, .horizon = 0.5}, 1.0, 1.0, 1, 1),
-      "allowance: horizon is 0.5, but must be at least 1");
+  CHECK_THROWS_WITH(allow({.rule = allocation::confident_or_hold, .horizon = 0.5}, 1.0, 1.0, 1, 1),
+                    "allowance: horizon is 0.5, but must be at least 1");
   CHECK(allow({.rule = allocation::confident_or_hold, .horizon = infinity}, 1.0, 1.0, 1, 1) == 0.0);
   CHECK_THROWS_AS(allow({}, 1.0, 1.0, 0, 10), std::invalid_argument);
   CHECK_THROWS_AS(allow({}, 1.0, 1.0, 11, 10), std::invalid_argument);

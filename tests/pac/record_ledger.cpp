@@ -419,3 +419,17 @@ TEST_CASE("a restored record ledger goes on, and nonsense is refused", "[record_
     CHECK_THROWS_AS(record_ledger(2, nats(budget)), std::domain_error);
   }
 }
+
+TEST_CASE("an exposure refuses what is not a number", "[record_ledger]") {
+  candidate_set const set = candidate_set::balanced({.records = 20, .subsets = 8}, 21);
+  std::vector<std::int8_t> const signs{1, -1, 1, -1, 1, 1, -1, -1};
+  double const nothing = tacit::required;
+  record_exposure const exposure(set, posterior(8), signs, 1e-13);
+  flip const most = flip::with_correlation(0.9);
+  CHECK_THROWS_AS(exposure.flip_within(0.5, nothing, most), std::domain_error);
+  CHECK_THROWS_AS(exposure.flip_within(nothing, 0.1, most), std::domain_error);
+  CHECK_THROWS_AS(exposure.flip_within(0.5, 0.1, flip()), std::domain_error);
+  CHECK_THROWS_AS(exposure.flip_for(std::vector<double>(20, nothing), most), std::domain_error);
+  CHECK_THROWS_AS(record_exposure(set, posterior(8), signs, nothing), std::domain_error);
+  CHECK_THROWS_AS(record_exposure(set, posterior(8), signs, 0.5), std::domain_error);
+}

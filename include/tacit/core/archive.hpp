@@ -214,7 +214,7 @@ class descriptor {
 }  // namespace detail
 
 /// Keeps others from a state for as long as its writer lives: an advisory lock on `path`.lock, which
-/// ends with the process however it ends. (The file `path` itself is replaced at every write, and a lock
+/// ends with the process however it ends (and with the children that it forked). (The file `path` itself is replaced at every write, and a lock
 /// on it would go with the old one.)
 class file_lock {
  public:

@@ -97,7 +97,7 @@ template <real T>
 
 /// φ(u) = u − log(1+u) ≥ 0 for u > −1, without cancellation: relative error a few ulp everywhere.
 /// For |u| < 2/7 through atanh: with z = u/(2+u), log(1+u) = 2 atanh z and u − 2z = uz.
-/// With a `scale` s > 0: s·φ(u/s), for u > −s.
+/// With a `scale` s > 0: s·φ(u/s), for u > −s; a few ulp for u ≥ −s/2, more as u/s nears −1.
 template <real T>
 [[nodiscard]] T log1p_residual(T const& u, T const& scale) {
   using std::log1p;

@@ -51,7 +51,8 @@ template <real T = double>
     T before;
     T log_scale;
   };
-  auto const hermite = [order](T const& x) {
+  T const limit = T(std::numeric_limits<T>::max_exponent10 > 200 ? 1e100 : 1e12);
+  auto const hermite = [order, &limit](T const& x) {
     using std::abs, std::log, std::sqrt;
     T before = T(0);
     T last = T(1);
@@ -63,7 +64,7 @@ template <real T = double>
       before = last;
       last = next;
       T const size = T(abs(last));
-      if (size > T(1e100)) {
+      if (size > limit) {
         last = T(last / size);
         before = T(before / size);
         log_scale = T(log_scale + T(log(size)));

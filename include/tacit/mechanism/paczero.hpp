@@ -124,7 +124,7 @@ class paczero {
   /// One step from the K×N scalars ĝ, row-major. A NaN or infinite scalar, or all sums zero, holds:
   /// that is a function of the universe and costs nothing.
   /// @throws budget_exhausted beyond T steps; std::invalid_argument unless there are K·N scalars;
-  ///         std::logic_error in a forked process that shares its parent's state file;
+  ///         std::logic_error in a forked process: one run, one process;
   ///         std::system_error if the state cannot be stored: nothing was published then, this object
   ///         is of no further use, and `resume` takes the step again from the file, coins and all
   release step(std::span<double const> scalars) {
@@ -151,9 +151,7 @@ class paczero {
                                                detail::to_text(steps() + 1),
                                                "at most " + detail::to_text(options_.steps)));
     }
-    if (!path_.empty() && owner_ != ::getpid()) {
-      throw std::logic_error("paczero::step: the state file belongs to another process");
-    }
+    check_process("step");
     if (unstored_) throw std::logic_error("paczero::step: the last step could not be stored");
     std::size_t const subsets = candidates_.subsets();
     detail::check_size("paczero::step", "number of sums", sums.size(),
@@ -213,18 +211,25 @@ class paczero {
 
   /// From now on every step stores charge, belief, release and the state of the secret stream before
   /// it returns, and the file is written once now. The file holds the secret: it is readable by its
-  /// owner only and is no part of what is published.
-  /// @throws std::system_error if the file cannot be written, or another run writes it
-  void persist(std::filesystem::path path)
+  /// owner only and is no part of what is published. A run that is kept elsewhere already moves: no
+  /// state stays behind from which it could be resumed.
+  /// @throws std::system_error if the file cannot be written or the old one not moved, or another run
+  ///         writes it; std::logic_error in a forked process
+  void persist(std::filesystem::path const& file)
     requires requires(Secret const& s) { s.save(); }
   {
-    if (!lock_ || path != path_) {
+    check_process("persist");
+    std::filesystem::path path = std::filesystem::weakly_canonical(file);  // links are one file
+    if (path != path_) {
       file_lock mine(path);
+      if (!path_.empty()) {
+        std::filesystem::rename(claimed_.empty() ? path_ : claimed_, path);
+        claimed_.clear();
+      }
       lock_.reset();
       lock_.emplace(std::move(mine));
+      path_ = std::move(path);
     }
-    path_ = std::move(path);
-    owner_ = ::getpid();
     store();
   }
 
@@ -234,16 +239,16 @@ class paczero {
   /// new one) is what keeps the charge right.
   /// @throws corrupt_state for a damaged, truncated or foreign file, which is left as it was;
   ///         std::system_error if there is no such file, it was claimed before, or its writer lives
-  [[nodiscard]] static paczero resume(std::filesystem::path path)
+  [[nodiscard]] static paczero resume(std::filesystem::path const& file)
     requires requires(Secret const& s) { s.save(); }
   {
+    std::filesystem::path path = std::filesystem::weakly_canonical(file);
     file_lock mine(path);
     std::filesystem::path claimed = claim_file(path);
     try {
       paczero run = parsed(read_file(claimed));
       run.path_ = std::move(path);
       run.lock_.emplace(std::move(mine));
-      run.owner_ = ::getpid();
       run.claimed_ = std::move(claimed);
       return run;
     } catch (...) {
@@ -297,6 +302,14 @@ class paczero {
               "minimum_correlation", options.minimum_correlation, "in (0, 1]");
     }
     return options;
+  }
+
+  /// A forked child holds the same secret and the same budget; only its parent may spend it.
+  void check_process(char const* function) const {
+    if (owner_ != ::getpid()) {
+      throw std::logic_error(std::string("paczero::") + function +
+                             ": the run belongs to the process that made it");
+    }
   }
 
   /// A balance for an account that does not bind: a sign tells at most log 2.
@@ -561,6 +574,8 @@ class paczero {
       run.belief_ = posterior::from_log_weights(std::move(weights));
       run.observations_ = observations;
       run.subset_ = ledger<nats>(run.subset_.budget(), nats(spent));
+      demand(observations <= symbols.size() && unanimous <= symbols.size() && held <= symbols.size(),
+             "a count of releases");
       demand(by_record.size() == (run.record_ ? run.records() : 0), "spent_by_record");
       if (run.record_) run.record_.emplace(run.record_->budget(), std::move(by_record));
       run.unanimous_ = unanimous;
@@ -596,7 +611,7 @@ class paczero {
   std::filesystem::path path_;
   std::filesystem::path claimed_;
   std::optional<file_lock> lock_;
-  ::pid_t owner_ = 0;
+  ::pid_t owner_ = ::getpid();
   bool unstored_ = false;
 };
 

@@ -44,6 +44,8 @@ class record_exposure {
                                  std::numeric_limits<double>::epsilon()),
         membership_(candidates.records()),
         signed_membership_(candidates.records()) {
+    detail::require_domain(slack_ > 0.0 && slack_ < 0.25, "record_exposure", "slack", slack,
+                           "at least 0 and far below 1");
     belief.memberships(candidates, membership_);
     belief.sign_memberships(candidates, signs, signed_membership_);
     split const agreement = belief.agreement(signs);
@@ -86,6 +88,10 @@ class record_exposure {
   /// bound caps ρ, the upper one clears nearly all records, and the few that are left are solved.
   [[nodiscard]] flip flip_for(std::span<double const> allowance, flip const& most) const {
     detail::check_size("flip_for", "size of allowance", allowance.size(), records());
+    detail::check_probability("flip_for", "correlation", most.correlation());
+    for (double const a : allowance) {
+      detail::require_domain(a == a, "flip_for", "allowance", a, "a number");
+    }
     double rho = most.correlation();
     for (std::size_t i = 0; i < records(); ++i) {
       rho = std::min(rho, std::sqrt(2.0 * std::max(allowance[i], 0.0) / spread(i)));
@@ -114,6 +120,9 @@ class record_exposure {
   ///   ρ ≤ (κ ∓ (π − prior))/|a − (prior ± κ)·s̄|.
   /// Guarantee: feasible end; ρ = 0, a fair coin, where a record has no room left.
   [[nodiscard]] flip flip_within(double prior, double kappa, flip const& most) const {
+    detail::check_probability("flip_within", "prior", prior);
+    detail::require_domain(kappa <= 1.0, "flip_within", "kappa", kappa, "at most 1");
+    detail::check_probability("flip_within", "correlation", most.correlation());
     double rho = most.correlation();
     for (std::size_t i = 0; i < records(); ++i) {
       for (double const side : {-1.0, 1.0}) {

@@ -6,7 +6,8 @@
 
 using namespace tacit;
 
-double seen(paid<sign_channel>&& sign_paid, paid<binary_channel>&& value_paid, secret_stream& secret);
+double seen(paid<sign_channel>&& sign_paid, paid<binary_channel>&& value_paid,
+            secret_stream& secret);
 double seen(paid<sign_channel>&& sign_paid, paid<binary_channel>&& value_paid,
             secret_stream& secret) {
 #ifdef CONTROL
