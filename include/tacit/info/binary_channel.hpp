@@ -84,8 +84,9 @@ template <real T>
     mmse = T(exp(T(-a * a / T(2))));  // half the node at s = 0, where the bracket vanishes
     k = 1;
   }
-  T const first = T(expm1(T(T(-2) * T(a * step))));  // E at the first node
-  T power = T(0);
+  T const slope = T(T(-2) * T(a * step));
+  T const ratio = T(expm1(slope));  // E at s = step
+  T power = T(expm1(T(slope * T(static_cast<double>(k - 1)))));
   T const end = T(a + reach);
   for (;; ++k) {
     T const s = T(step * T(static_cast<double>(k)));
@@ -96,7 +97,7 @@ template <real T>
     // 1 + E and 1 + pE = q + p(1 + E) as sums of positive terms: for small q both may be tiny. Near
     // the centre 1 + E is a power, and E grows by terms of one sign: half an ulp a node, 14 at most.
     bool const near_centre = L < T(0.69);
-    if (near_centre) power = T(power + T(first * T(T(1) + power)));
+    if (near_centre) power = T(power + T(ratio * T(T(1) + power)));
     T const rest = near_centre ? T(T(1) + power) : T(exp(T(-L)));
     T const E = near_centre ? power : T(rest - T(1));
     T const qE = T(q * E);
