@@ -48,7 +48,7 @@ namespace detail {
 /// What a working precision asks of a quadrature: terms below e^−range of the sum are dropped.
 template <real T>
 inline constexpr double quadrature_range =
-    std::numeric_limits<T>::digits * 0.6931471805599453 + 5.0;
+    std::numeric_limits<T>::digits * 0.6931471805599453 + 3.0;
 
 template <real T>
 struct channel_sums {

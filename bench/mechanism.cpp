@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A whole release step of PACZero: quantise, subset sums, belief, price, charge, draw, update. Runs
+// of 1000 steps, one after the other, as in practice: the belief moves, and the transcript grows. A
+// fresh run is set up off the clock. `paid` is the share of steps that bought a sign; the others were
+// unanimous, too dear or void, and cost less time.
+
+#include <tacit/mechanism/paczero.hpp>
+
+#include <benchmark/benchmark.h>
+
+#include <cstddef>
+#include <memory>
+#include <random>
+#include <vector>
+
+namespace {
+
+using tacit::paczero_report;
+
+// Standard normal scalars: what a loss that is near its minimum gives. Their sum decides how far the
+// subsets agree, so a pool of them meets all cases.
+std::vector<std::vector<double>> scalar_pool(std::size_t records) {
+  std::mt19937_64 random(5);
+  std::normal_distribution<double> normal;
+  std::vector<std::vector<double>> pool(32, std::vector<double>(records));
+  for (auto& scalars : pool) {
+    for (double& g : scalars) g = normal(random);
+  }
+  return pool;
+}
+
+void release_step(benchmark::State& state, tacit::paczero_options options) {
+  options.steps = 1000;
+  tacit::candidate_set const candidates =
+      tacit::candidate_set::balanced({.records = static_cast<std::size_t>(state.range(0)),
+                                      .subsets = static_cast<std::size_t>(state.range(1))},
+                                     1);
+  auto const pool = scalar_pool(candidates.records());
+  auto mechanism = std::make_unique<tacit::paczero<>>(options, candidates);
+  std::size_t turn = 0;
+  std::size_t paid = 0;
+  for (auto _ : state) {
+    if (mechanism->done()) {
+      state.PauseTiming();
+      mechanism = std::make_unique<tacit::paczero<>>(options, candidates);
+      state.ResumeTiming();
+    }
+    benchmark::DoNotOptimize(mechanism->step(pool[turn++ % pool.size()]));
+    paid += mechanism->last().front().what == paczero_report::kind::paid;
+  }
+  state.counters["paid"] = static_cast<double>(paid) / static_cast<double>(turn);
+  if (options.ledger == tacit::ledger_kind::subset && mechanism->spent() > options.budget) {
+    state.SkipWithError("overspent");
+  }
+}
+
+tacit::nats const budget(0.33);
+
+BENCHMARK_CAPTURE(release_step, subset_sign, {.budget = budget})
+    ->Args({1000, 128})
+    ->Args({1000, 1024})
+    ->Args({1000, 4096})
+    ->Args({10'000, 128});
+BENCHMARK_CAPTURE(release_step, subset_value, {.budget = budget, .what = tacit::observed::value})
+    ->Args({1000, 128});
+BENCHMARK_CAPTURE(release_step, record, {.budget = budget, .ledger = tacit::ledger_kind::record})
+    ->Args({1000, 128});
+BENCHMARK_CAPTURE(release_step, pathwise, {.ledger = tacit::ledger_kind::pathwise, .kappa = 0.05})
+    ->Args({1000, 128});
+BENCHMARK_CAPTURE(release_step, zero_leakage_hold, {.budget = tacit::nats(0.0)})->Args({1000, 128});
+
+}  // namespace
+
+BENCHMARK_MAIN();
