@@ -4,7 +4,6 @@
 #include <tacit/core/check.hpp>
 
 #include <boost/crc.hpp>
-
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -31,7 +30,8 @@ namespace detail {
 
 [[nodiscard]] inline std::uint64_t checksum(std::string_view text) {
   // CRC-64/XZ: every error burst of up to 64 bits, and all but 2⁻⁶⁴ of the others.
-  boost::crc_optimal<64, 0x42F0E1EBA9EA3693, 0xFFFFFFFFFFFFFFFF, 0xFFFFFFFFFFFFFFFF, true, true> crc;
+  boost::crc_optimal<64, 0x42F0E1EBA9EA3693, 0xFFFFFFFFFFFFFFFF, 0xFFFFFFFFFFFFFFFF, true, true>
+      crc;
   crc.process_bytes(text.data(), text.size());
   return crc.checksum();
 }
@@ -227,7 +227,8 @@ class file_lock {
 
  private:
   static int open(std::filesystem::path const& path) {
-    int const id = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR);
+    int const id =
+        ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR);
     if (id < 0) detail::fail_file("file_lock: cannot open", path);
     return id;
   }
@@ -241,15 +242,16 @@ class file_lock {
 inline void write_private_file(std::filesystem::path const& path, std::string_view text) {
   std::filesystem::path fresh = path;
   fresh += ".new";
-  std::filesystem::remove(fresh);  // of an earlier crash; O_EXCL below trusts no file it did not make
+  std::filesystem::remove(
+      fresh);  // of an earlier crash; O_EXCL below trusts no file it did not make
   {
-    detail::descriptor const file(::open(fresh.c_str(),
-                                         O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
-                                         S_IRUSR | S_IWUSR));
+    detail::descriptor const file(::open(
+        fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR));
     if (file.id() < 0) detail::fail_file("write_private_file: cannot create", fresh);
     while (!text.empty()) {
       ssize_t const written = ::write(file.id(), text.data(), text.size());
-      if (written < 0 && errno != EINTR) detail::fail_file("write_private_file: cannot write", fresh);
+      if (written < 0 && errno != EINTR)
+        detail::fail_file("write_private_file: cannot write", fresh);
       if (written > 0) text.remove_prefix(static_cast<std::size_t>(written));
     }
     if (::fsync(file.id()) != 0) detail::fail_file("write_private_file: cannot flush", fresh);
@@ -285,7 +287,8 @@ inline void write_private_file(std::filesystem::path const& path, std::string_vi
   std::filesystem::path claimed = path;
   claimed += ".claimed";
   // link fails where the target exists, and rename would not: the claim is the link.
-  if (::link(path.c_str(), claimed.c_str()) != 0) detail::fail_file("claim_file: cannot claim", path);
+  if (::link(path.c_str(), claimed.c_str()) != 0)
+    detail::fail_file("claim_file: cannot claim", path);
   std::filesystem::remove(path);
   return claimed;
 }

@@ -20,7 +20,8 @@ class [[nodiscard]] receipt {
  public:
   receipt(receipt const&) = delete;
   receipt& operator=(receipt const&) = delete;
-  receipt(receipt&& other) noexcept : cost_(other.cost_), live_(std::exchange(other.live_, false)) {}
+  receipt(receipt&& other) noexcept
+      : cost_(other.cost_), live_(std::exchange(other.live_, false)) {}
   receipt& operator=(receipt&&) = delete;
   ~receipt() = default;
 
@@ -70,9 +71,9 @@ class ledger {
   receipt<Unit> charge(Unit cost) {
     detail::check_non_negative("ledger::charge", "cost", cost.value);
     if (would_exceed(cost)) {
-      throw budget_exhausted(detail::complaint("ledger::charge", "cost", detail::to_text(cost.value),
-                                               "at most the remaining " +
-                                                   detail::to_text(remaining().value)));
+      throw budget_exhausted(
+          detail::complaint("ledger::charge", "cost", detail::to_text(cost.value),
+                            "at most the remaining " + detail::to_text(remaining().value)));
     }
     spent_ = Unit(detail::add_up(spent_.value, cost.value));
     return receipt<Unit>(cost);
@@ -86,10 +87,9 @@ class ledger {
     detail::require_domain(total.value >= spent_.value, "ledger::raise_to", "total", total.value,
                            "at least what is spent");
     if (!(total.value <= budget_.value)) {
-      throw budget_exhausted(detail::complaint("ledger::raise_to", "total",
-                                               detail::to_text(total.value),
-                                               "at most the budget " +
-                                                   detail::to_text(budget_.value)));
+      throw budget_exhausted(
+          detail::complaint("ledger::raise_to", "total", detail::to_text(total.value),
+                            "at most the budget " + detail::to_text(budget_.value)));
     }
     Unit const rise(-detail::subtract_down(spent_.value, total.value));
     spent_ = total;

@@ -59,8 +59,8 @@ template <real T = double>
     T log_scale = T(0);
     for (std::size_t k = 0; k < order; ++k) {
       T const j = T(static_cast<double>(k));
-      T const next = T(T(x * T(sqrt(T(T(2) / T(j + T(1))))) * last) -
-                       T(T(sqrt(T(j / T(j + T(1))))) * before));
+      T const next =
+          T(T(x * T(sqrt(T(T(2) / T(j + T(1))))) * last) - T(T(sqrt(T(j / T(j + T(1))))) * before));
       before = last;
       last = next;
       T const size = T(abs(last));
@@ -98,8 +98,8 @@ template <real T = double>
     // w = √π / (n·h_{n−1}²) for h_0 = 1
     T const log_weight =
         T(T(log(T(root_pi / n))) - T(T(2) * T(T(log(T(abs(v.before)))) + v.log_scale)));
-    T const weight = v.log_scale == T(0) ? T(root_pi / T(n * T(v.before * v.before)))
-                                         : T(exp(log_weight));
+    T const weight =
+        v.log_scale == T(0) ? T(root_pi / T(n * T(v.before * v.before))) : T(exp(log_weight));
     rule.node[k] = x;
     rule.node[order - 1 - k] = T(-x);
     rule.weight[k] = weight;

@@ -11,6 +11,6 @@ namespace tacit {
 /// lookup. One source serves them all; the 50-digit run is the test of the double run.
 template <class T>
 concept real = std::copyable<T> && std::totally_ordered<T> && std::constructible_from<T, double> &&
-               std::numeric_limits<T>::is_specialized;
+    std::numeric_limits<T>::is_specialized;
 
 }  // namespace tacit

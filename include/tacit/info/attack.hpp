@@ -83,9 +83,9 @@ namespace tacit {
   detail::require_domain(success > 0.0 && success <= 1.0, "information_for", "success", success,
                          "in (0, 1]");
   if (success < prior_success) {
-    throw infeasible(detail::complaint("information_for", "success", detail::to_text(success),
-                                       "at least the prior success " +
-                                           detail::to_text(prior_success)));
+    throw infeasible(
+        detail::complaint("information_for", "success", detail::to_text(success),
+                          "at least the prior success " + detail::to_text(prior_success)));
   }
   if (prior_success == 1.0) return nats(0.0);
   return nats(detail::lowered(bernoulli_kl(success, prior_success)));

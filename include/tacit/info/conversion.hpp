@@ -44,8 +44,8 @@ struct gaussian_dp {
                           ? flip::with_correlation(correlation)
                           : flip::with_probability(1.0 / (1.0 + std::exp(guarantee.epsilon)));
   double const told = guarantee.delta * binary_entropy(detail::minority(prior));
-  double const answered = (1.0 - guarantee.delta) *
-                          mutual_information(sign_channel{.prior = prior, .noise = answer});
+  double const answered =
+      (1.0 - guarantee.delta) * mutual_information(sign_channel{.prior = prior, .noise = answer});
   return nats(told + answered == 0.0 ? 0.0 : detail::raised(told + answered));
 }
 

@@ -97,7 +97,7 @@ template <real T>
   T const e = noise.probability();
   T const kept = T(T(1) - e);
   T const rho = noise.correlation();
-  T const rare = T(T(e * p) + T(kept * q));    // P(Y = the minority's sign)
+  T const rare = T(T(e * p) + T(kept * q));  // P(Y = the minority's sign)
   T const common = T(T(kept * p) + T(e * q));
   // Σ_s P(s) Σ_y P(y)·ψ(P(y|s)/P(y) − 1): every term is positive, and each ratio is a quotient of
   // sums of positive terms.
@@ -112,8 +112,7 @@ template <real T>
 [[nodiscard]] inline double sign_information_slope(double q, flip const& noise) {
   double const e = noise.probability();
   double const rho = noise.correlation();
-  return q * std::log1p(rho / e) +
-         (0.5 - q) * std::log1p(q * rho / (e * (1.0 - e - q * rho)));
+  return q * std::log1p(rho / e) + (0.5 - q) * std::log1p(q * rho / (e * (1.0 - e - q * rho)));
 }
 
 }  // namespace detail
@@ -173,18 +172,17 @@ template <real T>
         }));
   }
   double const entropy = binary_entropy(q);
-  return flip::with_probability(
-      detail::spend_nearly(beta, 0.25, false, [&](double e, double aim) {
-        flip const noise = flip::with_probability(e);
-        double const information = detail::sign_information(q, noise);
-        double const fall = 2.0 * e * detail::sign_information_slope(q, noise);  // −dI/dlog e
-        // I falls linearly in log e until the flips outnumber the minority; before that it is the
-        // gap h − I that grows like a power of e.
-        double const gap = entropy - information;
-        double const move = information < gap ? (information - aim) / fall
-                                              : std::log((entropy - aim) / gap) * gap / fall;
-        return detail::spending_step{information, std::min(e * std::exp(move), 0.25)};
-      }));
+  return flip::with_probability(detail::spend_nearly(beta, 0.25, false, [&](double e, double aim) {
+    flip const noise = flip::with_probability(e);
+    double const information = detail::sign_information(q, noise);
+    double const fall = 2.0 * e * detail::sign_information_slope(q, noise);  // −dI/dlog e
+    // I falls linearly in log e until the flips outnumber the minority; before that it is the
+    // gap h − I that grows like a power of e.
+    double const gap = entropy - information;
+    double const move = information < gap ? (information - aim) / fall
+                                          : std::log((entropy - aim) / gap) * gap / fall;
+    return detail::spending_step{information, std::min(e * std::exp(move), 0.25)};
+  }));
 }
 
 }  // namespace tacit

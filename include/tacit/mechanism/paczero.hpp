@@ -52,9 +52,9 @@ enum class observed {
 
 /// Whose information the budget limits.
 enum class ledger_kind {
-  subset,    ///< nats about the secret subset (the paper)
-  record,    ///< nats about the membership of each record by itself: far more signal for the same
-             ///< number, and no bound for an attacker who knows other memberships
+  subset,  ///< nats about the secret subset (the paper)
+  record,  ///< nats about the membership of each record by itself: far more signal for the same
+           ///< number, and no bound for an attacker who knows other memberships
   pathwise,  ///< no nats: every record's posterior within prior ± κ on every transcript; each record
              ///< by itself, too
 };
@@ -67,18 +67,18 @@ enum class disagreement {
 };
 
 struct paczero_options {
-  std::size_t steps = 0;                    // T
-  nats budget{};                            // of the whole run; 0 is ZPL; not used by pathwise
+  std::size_t steps = 0;  // T
+  nats budget{};          // of the whole run; 0 is ZPL; not used by pathwise
   observed what = observed::sign;
   ledger_kind ledger = ledger_kind::subset;
-  double kappa = required;                  // pathwise only, in (0, ½]
+  double kappa = required;  // pathwise only, in (0, ½]
   allocation spend = allocation::adaptive;
-  double horizon = 200.0;                   // confident_or_hold only
-  double minimum_correlation = 0.3;         // confident_or_hold only
+  double horizon = 200.0;            // confident_or_hold only
+  double minimum_correlation = 0.3;  // confident_or_hold only
   disagreement otherwise = disagreement::hold;
-  std::size_t directions = 1;               // K
-  double clip = 1024.0;                     // of a record's scalar; utility only
-  bool track_records = false;               // keep the per-record account even where it does not bind
+  std::size_t directions = 1;  // K
+  double clip = 1024.0;        // of a record's scalar; utility only
+  bool track_records = false;  // keep the per-record account even where it does not bind
 };
 
 /// What happened in one direction of a step. Tells about the universe of records to anyone who does
@@ -138,8 +138,8 @@ class paczero {
         std::fill(sums.begin(), sums.end(), 0);
         break;
       }
-      candidates_.add_sums(quantised, std::span(sums).subspan(k * candidates_.subsets(),
-                                                              candidates_.subsets()));
+      candidates_.add_sums(
+          quantised, std::span(sums).subspan(k * candidates_.subsets(), candidates_.subsets()));
     }
     return step_from_sums(sums);
   }
@@ -215,8 +215,7 @@ class paczero {
   /// state stays behind from which it could be resumed.
   /// @throws std::system_error if the file cannot be written or the old one not moved, or another run
   ///         writes it; std::logic_error in a forked process
-  void persist(std::filesystem::path const& file)
-    requires requires(Secret const& s) { s.save(); }
+  void persist(std::filesystem::path const& file) requires requires(Secret const& s) { s.save(); }
   {
     check_process("persist");
     std::filesystem::path path = std::filesystem::weakly_canonical(file);  // links are one file
@@ -239,8 +238,10 @@ class paczero {
   /// new one) is what keeps the charge right.
   /// @throws corrupt_state for a damaged, truncated or foreign file, which is left as it was;
   ///         std::system_error if there is no such file, it was claimed before, or its writer lives
-  [[nodiscard]] static paczero resume(std::filesystem::path const& file)
-    requires requires(Secret const& s) { s.save(); }
+  [[nodiscard]] static paczero resume(std::filesystem::path const& file) requires
+      requires(Secret const& s) {
+    s.save();
+  }
   {
     std::filesystem::path path = std::filesystem::weakly_canonical(file);
     file_lock mine(path);
@@ -574,8 +575,9 @@ class paczero {
       run.belief_ = posterior::from_log_weights(std::move(weights));
       run.observations_ = observations;
       run.subset_ = ledger<nats>(run.subset_.budget(), nats(spent));
-      demand(observations <= symbols.size() && unanimous <= symbols.size() && held <= symbols.size(),
-             "a count of releases");
+      demand(
+          observations <= symbols.size() && unanimous <= symbols.size() && held <= symbols.size(),
+          "a count of releases");
       demand(by_record.size() == (run.record_ ? run.records() : 0), "spent_by_record");
       if (run.record_) run.record_.emplace(run.record_->budget(), std::move(by_record));
       run.unanimous_ = unanimous;
@@ -584,7 +586,9 @@ class paczero {
         release r;
         for (char const c : std::string_view(symbols).substr(t, o.directions)) {
           demand(c == '+' || c == '-' || c == '0', "transcript");
-          r.coefficients.push_back((c == '+' ? 1 : c == '-' ? -1 : 0) /
+          r.coefficients.push_back((c == '+'   ? 1
+                                    : c == '-' ? -1
+                                               : 0) /
                                    static_cast<double>(o.directions));
         }
         run.transcript_.push_back(std::move(r));

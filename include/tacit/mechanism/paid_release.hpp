@@ -69,7 +69,8 @@ template <class Channel>
 [[nodiscard]] paid<Channel> pay(ledger<nats>& account, Channel const& channel,
                                 double inflation = 1.0) {
   detail::require_domain(inflation >= 1.0, "pay", "inflation", inflation, "at least 1");
-  return paid<Channel>(channel, account.charge(nats(information_charge(channel).value * inflation)));
+  return paid<Channel>(channel,
+                       account.charge(nats(information_charge(channel).value * inflation)));
 }
 
 /// Charges every record what the released sign tells about its membership.
