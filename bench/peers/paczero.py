@@ -14,6 +14,7 @@ import math
 import statistics
 import sys
 import time
+from functools import partial
 
 import numpy as np
 import scipy
@@ -100,49 +101,51 @@ class Run:
         return 1.0 if value >= 0.0 else -1.0
 
 
-def nanoseconds(function, samples=15, shortest=0.02):
-    """The median CPU time of a call."""
-    function()
-    calls = 1
-    while True:
-        start = time.process_time()
-        for _ in range(calls):
-            function()
-        if time.process_time() - start >= shortest:
-            break
-        calls *= 2
-    times = []
+def seconds(function, calls):
+    start = time.process_time()
+    for _ in range(calls):
+        function()
+    return time.process_time() - start
+
+
+def medians(functions, samples=15, shortest=0.02):
+    """Nanoseconds of CPU time a call. Samples go round, so that a slow spell falls on all alike."""
+    calls = {}
+    for name, function in functions.items():
+        function()
+        calls[name] = 1
+        while seconds(function, calls[name]) < shortest:
+            calls[name] *= 2
+    times = {name: [] for name in functions}
     for _ in range(samples):
-        start = time.process_time()
-        for _ in range(calls):
-            function()
-        times.append((time.process_time() - start) / calls)
-    return 1e9 * statistics.median(times)
+        for name, function in functions.items():
+            times[name].append(1e9 * seconds(function, calls[name]) / calls[name])
+    return {name: statistics.median(values) for name, values in times.items()}
 
 
 def main():
-    times = {}
+    functions = {}
     for q, sigma in ((0.3, 20.0), (0.3, 1.0), (0.3, 0.5)):
-        times[f"information q={q:g} sigma={sigma:g}"] = nanoseconds(lambda: information(q, sigma))
+        functions[f"information q={q:g} sigma={sigma:g}"] = partial(information, q, sigma)
     for q, budget in ((0.3, 1e-7), (0.3, 3.3e-4), (0.3, 0.01), (0.3, 0.25), (0.3, 0.55)):
         at = f"q={q:g} nats={budget:g}"
-        times[f"bisection {at}"] = nanoseconds(lambda: sigma_by_bisection(q, budget))
-        times[f"brent {at}"] = nanoseconds(lambda: sigma_by_brent(q, budget))
+        functions[f"bisection {at}"] = partial(sigma_by_bisection, q, budget)
+        functions[f"brent {at}"] = partial(sigma_by_brent, q, budget)
 
     random = np.random.default_rng(2)
     for subsets in (128, 1000, 10_000, 100_000, 1_000_000):
-        posterior = np.full(subsets, 1.0 / subsets)
+        uniform = np.full(subsets, 1.0 / subsets)
         signs = random.choice((-1.0, 1.0), subsets)
-        times[f"observe_value M={subsets}"] = nanoseconds(
-            lambda: observe_value(posterior, signs, 0.7, 4.0))
+        functions[f"observe_value M={subsets}"] = partial(observe_value, uniform, signs, 0.7, 4.0)
 
     pool = itertools.cycle(random.standard_normal((32, 1000)))
     run = Run(records=1000, subsets=128)
-    times["step N=1000 M=128"] = nanoseconds(lambda: run.step(next(pool)), shortest=0.5)
+    functions["step N=1000 M=128"] = lambda: run.step(next(pool))
 
     with open(sys.argv[1], "w", encoding="utf-8") as out:
         json.dump({"numpy": np.__version__, "scipy": scipy.__version__,
-                   "python": sys.version.split()[0], "nanoseconds": times}, out, indent=1)
+                   "python": sys.version.split()[0], "nanoseconds": medians(functions)},
+                  out, indent=1)
 
 
 if __name__ == "__main__":
