@@ -19,17 +19,19 @@ FLOORS = {
     "random": set(),
     "secret": {"core"},
     "info": {"core"},
+    "dp": {"core", "info"},
     "zo": {"core", "random"},
     "pac": {"core", "info", "random"},
-    "mechanism": {"core", "info", "pac", "secret"},
+    "mechanism": {"core", "info", "dp", "pac", "secret"},
     "train": {"core", "random", "zo", "pac", "mechanism"},
 }
 
 # Where another library may enter. "posix" is any header whose name ends in .h.
 LIBRARIES = {
-    "Eigen": {"pac", "mechanism", "train"},
-    "boost": {"core", "info", "pac", "mechanism"},
+    "Eigen": {"dp", "pac", "mechanism", "train"},
+    "boost": {"core", "info", "dp", "pac", "mechanism"},
     "posix": {"core", "secret", "mechanism"},
+    "unsupported": {"dp"},  # Eigen's FFT
 }
 
 DEVICE_CLEAN = re.compile(r"config\.hpp|random\.hpp|random/.*|zo/(direction|step)\.hpp")

@@ -3,6 +3,7 @@
 
 #include <tacit/config.hpp>
 #include <tacit/core.hpp>
+#include <tacit/dp.hpp>
 #include <tacit/info.hpp>
 #include <tacit/mechanism.hpp>
 #include <tacit/pac.hpp>

@@ -32,6 +32,7 @@ struct nats {
 struct approx_dp {
   double epsilon = required;
   double delta = required;
+  friend bool operator==(approx_dp const&, approx_dp const&) = default;
 };
 
 /// Certified on both sides: lower ≤ truth ≤ upper.

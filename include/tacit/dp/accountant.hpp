@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tacit/core/archive.hpp>
+#include <tacit/core/check.hpp>
+#include <tacit/core/units.hpp>
+#include <tacit/dp/event.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+/// The shape that all accountants share. A *method* knows how to add up and to convert; `accountant`
+/// remembers what was composed, and so can be merged, saved, asked ahead, and copied.
+
+namespace tacit {
+
+/// A way of accounting: an object that takes releases in and answers for (ε, δ).
+template <class M>
+concept accounting_method = std::copyable<M> &&
+    requires(M& method, M const& fixed, event const& release, std::uint64_t count, double x) {
+  { M::name } -> std::convertible_to<std::string_view>;
+  M(adjacency::add_remove);
+  // Throws std::invalid_argument with the reason where no bound is known, and is then unchanged.
+  method.add(release, count);
+  // Throw std::domain_error outside δ in (0, 1), and ε ≥ 0.
+  { fixed.epsilon(x) } -> std::same_as<bound<double>>;
+  { fixed.delta(x) } -> std::same_as<bound<double>>;
+};
+
+[[nodiscard]] constexpr std::string_view to_text(adjacency neighbours) noexcept {
+  switch (neighbours) {
+    case adjacency::add_remove:
+      return "add_remove";
+    case adjacency::replace_one:
+      return "replace_one";
+    case adjacency::zero_out:
+      return "zero_out";
+  }
+  return "unknown";
+}
+
+/// One entry of a history: a release, so many times.
+struct composed {
+  event release;
+  std::uint64_t count;
+  friend bool operator==(composed const&, composed const&) = default;
+};
+
+namespace detail {
+
+/// A mechanism or a sampling scheme as a word and two numbers; whole numbers are below 2^53.
+struct event_words {
+  std::string word;
+  double first = 0.0;
+  double second = 0.0;
+};
+
+[[nodiscard]] inline event_words words_of(mechanism_event const& mechanism) {
+  struct visitor {
+    event_words operator()(gaussian const& m) const { return {"gaussian", m.noise_multiplier}; }
+    event_words operator()(laplace const& m) const { return {"laplace", m.noise_multiplier}; }
+    event_words operator()(discrete_gaussian const& m) const {
+      return {"discrete_gaussian", m.sigma, static_cast<double>(m.sensitivity)};
+    }
+    event_words operator()(discrete_laplace const& m) const {
+      return {"discrete_laplace", m.scale, static_cast<double>(m.sensitivity)};
+    }
+    event_words operator()(randomised_response const& m) const {
+      return {"randomised_response", m.epsilon, static_cast<double>(m.categories)};
+    }
+    event_words operator()(exponential_mechanism const& m) const {
+      return {"exponential_mechanism", m.epsilon};
+    }
+    event_words operator()(pure const& m) const { return {"pure", m.epsilon}; }
+    event_words operator()(approx_dp const& m) const { return {"approx_dp", m.epsilon, m.delta}; }
+    event_words operator()(matrix_gaussian const& m) const {
+      return {"matrix_gaussian", m.noise_multiplier, m.sensitivity};
+    }
+  };
+  return std::visit(visitor{}, mechanism);
+}
+
+[[nodiscard]] inline event_words words_of(sampling const& scheme) {
+  if (auto const* p = std::get_if<poisson>(&scheme)) return {"poisson", p->rate};
+  if (auto const* f = std::get_if<fixed_size>(&scheme)) {
+    return {"fixed_size", static_cast<double>(f->batch), static_cast<double>(f->records)};
+  }
+  return {std::holds_alternative<shuffled>(scheme) ? "shuffled" : "unsampled"};
+}
+
+[[nodiscard]] inline std::uint64_t whole_number(double x) {
+  if (!(x >= 0.0 && x <= 0x1p53 && x == std::floor(x))) {
+    throw corrupt_state("archive: release is not a whole number where one must be");
+  }
+  return static_cast<std::uint64_t>(x);
+}
+
+[[nodiscard]] inline event event_of(event_words const& what, event_words const& how) {
+  auto const unknown = [](std::string const& word) -> corrupt_state {
+    return corrupt_state("archive: release is of the unknown kind " + word);
+  };
+  mechanism_event const mechanism = [&]() -> mechanism_event {
+    double const a = what.first;
+    double const b = what.second;
+    if (what.word == "gaussian") return gaussian{a};
+    if (what.word == "laplace") return laplace{a};
+    if (what.word == "discrete_gaussian") return discrete_gaussian{a, whole_number(b)};
+    if (what.word == "discrete_laplace") return discrete_laplace{a, whole_number(b)};
+    if (what.word == "randomised_response") return randomised_response{a, whole_number(b)};
+    if (what.word == "exponential_mechanism") return exponential_mechanism{a};
+    if (what.word == "pure") return pure{a};
+    if (what.word == "approx_dp") return approx_dp{a, b};
+    if (what.word == "matrix_gaussian") return matrix_gaussian{a, b};
+    throw unknown(what.word);
+  }();
+  if (how.word == "unsampled") return event(mechanism);
+  if (how.word == "shuffled") return event(mechanism, shuffled{});
+  if (how.word == "poisson") return event(mechanism, poisson{how.first});
+  if (how.word == "fixed_size") {
+    return event(mechanism, fixed_size{whole_number(how.first), whole_number(how.second)});
+  }
+  throw unknown(how.word);
+}
+
+inline constexpr unsigned accountant_version = 1;
+
+}  // namespace detail
+
+template <accounting_method Method>
+class accountant {
+ public:
+  explicit accountant(adjacency neighbours = adjacency::add_remove)
+      : neighbours_(neighbours), method_(neighbours) {}
+
+  static constexpr std::string_view name = Method::name;
+
+  /// Adds `count` releases, each allowed to depend on all earlier ones (but see `filter.hpp` for noise
+  /// that is chosen on the way). Chainable; counts of 0 change nothing.
+  /// @throws std::domain_error for a value out of range; std::invalid_argument, with the reason, for an
+  ///         event that has no bound under this adjacency and method. Nothing is added then.
+  accountant& compose(event const& release, std::uint64_t count = 1) {
+    detail::check_event("compose", release);
+    std::vector<composed> after = history_;  // so that a refusal leaves everything as it was
+    auto const known = std::find_if(after.begin(), after.end(),
+                                    [&](composed const& c) { return c.release == release; });
+    if (known == after.end()) {
+      after.push_back({release, count});
+    } else {
+      detail::require_domain(known->count <= std::numeric_limits<std::uint64_t>::max() - count,
+                             "compose", "count", count, "small enough for a total of 64 bits");
+      known->count += count;
+    }
+    if (count == 0) return *this;
+    method_.add(release, count);
+    history_ = std::move(after);
+    return *this;
+  }
+
+  /// Merge: everything that the other one has seen.
+  /// @throws std::invalid_argument if it assumes other neighbours
+  accountant& compose(accountant const& other) {
+    if (other.neighbours_ != neighbours_) {
+      throw std::invalid_argument("compose: the other accountant's adjacency is " +
+                                  std::string(to_text(other.neighbours_)) + ", but must be " +
+                                  std::string(to_text(neighbours_)));
+    }
+    accountant merged = *this;
+    for (composed const& entry : std::vector<composed>(other.history_)) {
+      merged.compose(entry.release, entry.count);
+    }
+    *this = std::move(merged);
+    return *this;
+  }
+
+  /// The smallest ε ≥ 0 for which the composition is (ε, δ)-DP. `upper` may be ∞.
+  /// @throws std::domain_error unless δ is in (0, 1)
+  [[nodiscard]] bound<double> epsilon(double delta) const {
+    detail::require_domain(delta > 0.0 && delta < 1.0, "epsilon", "delta", delta, "in (0, 1)");
+    return method_.epsilon(delta);
+  }
+
+  /// The smallest δ for which the composition is (ε, δ)-DP.
+  /// @throws std::domain_error unless ε is finite and at least 0
+  [[nodiscard]] bound<double> delta(double epsilon) const {
+    detail::check_non_negative("delta", "epsilon", epsilon);
+    return method_.delta(epsilon);
+  }
+
+  /// What an attacker who knows one membership bit with prior π can reach: max(π, 1−π) +
+  /// min(π, 1−π)·δ(log(max/min)), the Bayes risk of the worse direction and assignment.
+  /// Guarantee: upper bound. Tighter than `attack_success(approx_dp)` at any single (ε, δ).
+  /// @throws std::domain_error unless prior is in [0, 1]
+  [[nodiscard]] double attack_success(double prior = 0.5) const {
+    detail::check_probability("attack_success", "prior", prior);
+    double const high = std::max(prior, 1.0 - prior);
+    double const low = std::min(prior, 1.0 - prior);
+    if (low == 0.0) return 1.0;
+    // Rounded down: δ falls in ε.
+    constexpr double slack = 4.0 * std::numeric_limits<double>::epsilon();
+    double const odds = (std::log(high / low) - slack) * (1.0 - slack);
+    double const success = high + low * delta(std::max(0.0, odds)).upper;
+    return std::min(1.0, success * (1.0 + slack));
+  }
+
+  /// Whether `count` more such releases would leave the budget, or could not be shown to stay in it.
+  /// @throws as `compose`, and std::domain_error unless the budget has ε ≥ 0 and δ in (0, 1)
+  [[nodiscard]] bool would_exceed(event const& release, std::uint64_t count,
+                                  approx_dp budget) const {
+    detail::check_non_negative("would_exceed", "epsilon", budget.epsilon);
+    detail::require_domain(budget.delta > 0.0 && budget.delta < 1.0, "would_exceed", "delta",
+                           budget.delta, "in (0, 1)");
+    accountant after = *this;
+    after.compose(release, count);
+    return !(after.delta(budget.epsilon).upper <= budget.delta);
+  }
+
+  [[nodiscard]] adjacency neighbours() const noexcept { return neighbours_; }
+  [[nodiscard]] std::span<composed const> history() const noexcept { return history_; }
+  [[nodiscard]] Method const& method() const noexcept { return method_; }
+
+  /// A versioned, checksummed text from which `load` rebuilds the accountant.
+  [[nodiscard]] std::string save() const {
+    archive_writer out("tacit-accountant", detail::accountant_version);
+    out.field("method", Method::name);
+    out.field("adjacency", to_text(neighbours_));
+    out.field("releases", history_.size());
+    for (composed const& entry : history_) {
+      detail::event_words const what = detail::words_of(entry.release.what);
+      detail::event_words const how = detail::words_of(entry.release.how);
+      out.field("release", what.word, what.first, what.second, how.word, how.first, how.second,
+                entry.release.records_per_person, entry.count);
+    }
+    return std::move(out).finish();
+  }
+  /// @throws corrupt_state for a text that `save` did not write, or of another accountant
+  [[nodiscard]] static accountant load(std::string text) {
+    archive_reader in(text, "tacit-accountant", detail::accountant_version);
+    std::string method;
+    std::string neighbours;
+    std::size_t releases = 0;
+    in.field("method", method);
+    in.field("adjacency", neighbours);
+    in.field("releases", releases);
+    if (method != Method::name)
+      throw corrupt_state("archive: method is not that of this accountant");
+    std::array const known{adjacency::add_remove, adjacency::replace_one, adjacency::zero_out};
+    auto const found = std::find_if(known.begin(), known.end(),
+                                    [&](adjacency a) { return neighbours == to_text(a); });
+    if (found == known.end()) throw corrupt_state("archive: adjacency is unknown");
+    accountant out(*found);
+    for (std::size_t k = 0; k < releases; ++k) {
+      detail::event_words what;
+      detail::event_words how;
+      std::uint64_t records = 0;
+      std::uint64_t count = 0;
+      in.field("release", what.word, what.first, what.second, how.word, how.first, how.second,
+               records, count);
+      try {
+        out.compose(by_person(detail::event_of(what, how), records), count);
+      } catch (std::logic_error const& error) {  // a value out of range, or a pair without a bound
+        throw corrupt_state(std::string("archive: release is refused: ") + error.what());
+      }
+    }
+    in.finish();
+    if (out.save() != text) throw corrupt_state("archive: state is not as it would be saved");
+    return out;
+  }
+
+ private:
+  adjacency neighbours_;
+  Method method_;
+  std::vector<composed> history_;
+};
+
+}  // namespace tacit

@@ -1,0 +1,509 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tacit/core/check.hpp>
+#include <tacit/core/sum.hpp>
+#include <tacit/dp/event.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+/// Dominating pairs: the one place that says what is known about an event under an adjacency.
+///
+/// (P, Q) dominates a mechanism if for every pair of neighbours and every ε the mechanism's hockey-stick
+/// divergence δ(ε) = sup_E P'(E) − e^ε Q'(E) is at most that of (P, Q). Dominating pairs compose, also
+/// adaptively (Zhu, Dong & Wang 2022). The privacy loss is L = log dP/dQ. Every accountant is a way of
+/// composing these pairs; a pair of event and adjacency without one is refused here, with the reason.
+
+namespace tacit {
+
+/// remove: P is the input that has the record (loss bounded below when sampled). add: the other way.
+enum class direction { remove, add };
+
+/// N(mu, 1) against N(0, 1). Symmetric.
+struct normal_pair {
+  double mu;
+  friend bool operator==(normal_pair const&, normal_pair const&) = default;
+};
+
+/// With M = (1−Σ weight)₊·N(0, 1) + Σ weight·N(shift, 1): (M, N(0, 1)) in the direction `remove`,
+/// (N(0, 1), M) in the direction `add`. The Poisson-sampled Gaussian has one part. (Shifts that are
+/// vectors of at most these norms are dominated too: E_Q[f(M/Q)] of a convex f grows with the
+/// covariances of the Gaussian exponents, Kahane 1986; Ganesh 2024.)
+struct mixture_pair {
+  struct part {
+    double weight;  // in (0, 1]
+    double shift;   // positive, ascending
+    friend bool operator==(part const&, part const&) = default;
+  };
+  std::vector<part> parts;
+  tacit::direction direction;
+  friend bool operator==(mixture_pair const&, mixture_pair const&) = default;
+};
+
+/// A loss in [−epsilon, epsilon]: under P an atom of mass `atom` at ε and of mass atom·e^{−ε} at −ε, and
+/// between them the density c·e^{(l−ε)/2}, with 2c(1−e^{−ε}) = 1 − atom(1+e^{−ε}). Symmetric before
+/// sampling. Laplace: atom ½. Bounded range: atom 0, which has δ(x) = (1−e^{(x−ε)/2})²/(1−e^{−ε}), the
+/// supremum over all two-valued losses t and t−ε; its trade-off multiplies the odds by e^ε, so that k
+/// such steps are one of kε. Pure ε (binary randomised response): atom 1/(1+e^{−ε}), no density. If
+/// rate < 1 the pair is sampled: with (A, B) as above, (rate·A + (1−rate)·B, B) in the direction
+/// `remove`, swapped in the direction `add`.
+struct bounded_pair {
+  double epsilon;
+  double atom;
+  double rate;
+  tacit::direction direction;
+  friend bool operator==(bounded_pair const&, bounded_pair const&) = default;
+};
+
+/// Discrete Gaussians on the integers: (1−rate)·D(0) + rate·D(shift) against D(0), D(m)(k) ∝
+/// e^{−(k−m)²/2σ²}; swapped in the direction `add`. Symmetric at rate 1.
+struct lattice_pair {
+  double sigma;
+  std::uint64_t shift;
+  double rate;
+  tacit::direction direction;
+  friend bool operator==(lattice_pair const&, lattice_pair const&) = default;
+};
+
+/// Finitely many losses, and what one side alone can produce.
+struct finite_pair {
+  struct atom {
+    double loss;  // finite, ascending
+    double p;     // mass under P
+    double q;     // mass under Q: p·e^{−loss}
+    friend bool operator==(atom const&, atom const&) = default;
+  };
+  std::vector<atom> atoms;
+  double infinite = 0.0;  // P's mass where Q has none: loss +∞
+  double excluded = 0.0;  // Q's mass where P has none: loss −∞
+  friend bool operator==(finite_pair const&, finite_pair const&) = default;
+};
+
+/// The symmetric pair given by its profile for ε′ ≥ 0: with e^{ε′} = 1+rate·(e^ε−1), θ = e^{ε′−ε},
+///   δ(ε′) = rate·[(1−θ)·δ_absent(ε) + θ·δ_changed(ε)],
+/// where δ_m is the profile of the noise's own pair with shift m: normal Φ(m/2−ε/m)−e^ε Φ(−m/2−ε/m),
+/// Laplace max(0, 1−e^{(ε−m)/2}). (Advanced joint convexity: Balle, Barthe & Gaboardi 2018.) What a
+/// sampled record's absence moves the sum by is `absent`, what its change does `changed`.
+/// Convex in e^{ε′}, as a pair's profile is, if absent ≤ changed. If absent > changed (a fixed size under
+/// zero_out) it need not be: the profile bounds the mechanism's all the same, and so does its largest
+/// convex minorant, which is the pair; second derivatives of the formula may then be negative.
+struct amplified_pair {
+  enum class noise { normal, laplace };
+  noise kind;
+  double rate;
+  double absent;
+  double changed;
+  friend bool operator==(amplified_pair const&, amplified_pair const&) = default;
+};
+
+using dominating_pair = std::variant<normal_pair, mixture_pair, bounded_pair, lattice_pair,
+                                     finite_pair, amplified_pair>;
+
+/// What dominates an event: one pair a direction, to be composed by itself, the larger δ counting.
+struct domination {
+  dominating_pair remove;
+  dominating_pair add;  // equal to `remove` where the pair is symmetric
+  bool symmetric;
+  /// Whether some mechanism that fits the event attains the pair, in rate and noise as given: only then
+  /// is a lower bound on the pair's ε a lower bound on the mechanism's.
+  bool attained;
+};
+
+namespace detail {
+
+[[noreturn]] inline void refuse_pair(std::string_view what, std::string_view why) {
+  throw std::invalid_argument("dominate: there is no known bound for " + std::string(what) + ": " +
+                              std::string(why));
+}
+
+[[nodiscard]] inline domination symmetric_domination(dominating_pair pair, bool attained) {
+  return {pair, pair, true, attained};
+}
+
+/// The two directions of a Poisson-sampled pair that knows its own rate and direction.
+template <class Pair>
+[[nodiscard]] domination directed_domination(Pair pair) {
+  if (pair.rate == 1.0) return symmetric_domination(pair, true);
+  Pair other = pair;
+  other.direction = direction::add;
+  return {pair, other, false, true};
+}
+
+/// Nothing is released about anyone.
+[[nodiscard]] inline domination no_loss() { return symmetric_domination(normal_pair{0.0}, true); }
+
+[[nodiscard]] inline finite_pair response_pair(double epsilon, double categories, double delta) {
+  double const other = (1.0 - delta) / (1.0 + (std::exp(-epsilon) * (categories - 1.0)));
+  double const low = other * std::exp(-epsilon);
+  finite_pair pair{{{-epsilon, low, other}, {0.0, 0.0, 0.0}, {epsilon, other, low}}, delta, delta};
+  if (epsilon == 0.0 || categories == 2.0) {
+    pair.atoms.erase(pair.atoms.begin() + 1);
+  } else {
+    pair.atoms[1] = {0.0, low * (categories - 2.0), low * (categories - 2.0)};
+  }
+  if (epsilon == 0.0) pair.atoms = {{0.0, 1.0 - delta, 1.0 - delta}};
+  return pair;
+}
+
+[[nodiscard]] inline finite_pair discrete_laplace_pair(double scale, std::uint64_t shift) {
+  require_domain(shift <= 1000000, "dominate", "shift of a discrete Laplace", shift,
+                 "at most 1e6 grid units");
+  double const s = static_cast<double>(shift);
+  check_finite("dominate", "shift in units of the noise", s / scale);
+  double const next = std::exp(-1.0 / scale);
+  double const tail = 1.0 / (1.0 + next);
+  double const point = -std::expm1(-1.0 / scale) * tail;
+  finite_pair pair;
+  pair.atoms.reserve(shift + 1);
+  for (std::uint64_t k = 0; k <= shift; ++k) {
+    double const j = static_cast<double>(k);
+    bool const end = k == 0 || k == shift;
+    pair.atoms.push_back({(2.0 * j - s) / scale, (end ? tail : point) * std::exp(-(s - j) / scale),
+                          (end ? tail : point) * std::exp(-j / scale)});
+  }
+  return pair;
+}
+
+/// log(1 + rate·(e^loss − 1)) for a rate in (0, 1].
+[[nodiscard]] inline double sampled_loss(double loss, double rate) {
+  if (rate == 1.0) return loss;
+  // Near the edge log(1−rate), where rate·(e^loss − 1) would come too close to −1.
+  if (rate > 0.5 && loss < -0.7) return std::log((1.0 - rate) + rate * std::exp(loss));
+  if (loss < 700.0) return std::log1p(rate * std::expm1(loss));
+  double const raised = std::log(rate) + loss;
+  return raised > 40.0 ? raised : std::log1p(std::exp(raised) - rate);
+}
+
+/// (rate·P + (1−rate)·Q, Q), or the same swapped.
+[[nodiscard]] inline finite_pair sampled_pair(finite_pair const& base, double rate,
+                                              direction towards) {
+  finite_pair out;
+  auto const put = [&](double loss, double p, double q) {
+    if (towards == direction::remove) {
+      out.atoms.push_back({loss, p, q});
+    } else {
+      out.atoms.push_back({-loss, q, p});
+    }
+  };
+  if (base.excluded > 0.0 && rate < 1.0) {
+    put(std::log1p(-rate), (1.0 - rate) * base.excluded, base.excluded);
+  }
+  for (finite_pair::atom const& a : base.atoms) {
+    put(sampled_loss(a.loss, rate), rate * a.p + (1.0 - rate) * a.q, a.q);
+  }
+  if (towards == direction::add) std::reverse(out.atoms.begin(), out.atoms.end());
+  double const alone = rate * base.infinite;
+  double const lost = rate == 1.0 ? base.excluded : 0.0;
+  out.infinite = towards == direction::remove ? alone : lost;
+  out.excluded = towards == direction::remove ? lost : alone;
+  return out;
+}
+
+/// A symmetric base of which a batch without replacement takes part: the profile of the sampled pair
+/// for ε ≥ 0, and its mirror image for ε < 0 (Zhu, Dong & Wang 2022). The two directions must not be
+/// composed apart (Lebeda et al. 2024).
+[[nodiscard]] inline finite_pair mirrored_pair(finite_pair const& base, double rate) {
+  finite_pair out;
+  double rest = (1.0 - rate) * base.infinite;
+  for (finite_pair::atom const& a : base.atoms) {
+    if (a.loss == 0.0) rest += a.p;
+    if (!(a.loss > 0.0)) continue;
+    double const loss = sampled_loss(a.loss, rate);
+    out.atoms.push_back({loss, rate * a.p + (1.0 - rate) * a.q, a.q});
+    rest += (1.0 - rate) * (a.p - a.q);
+  }
+  std::size_t const above = out.atoms.size();
+  for (std::size_t k = 0; k < above; ++k) {
+    finite_pair::atom const a = out.atoms[k];
+    out.atoms.push_back({-a.loss, a.q, a.p});
+  }
+  if (rest > 0.0) out.atoms.push_back({0.0, rest, rest});
+  std::sort(out.atoms.begin(), out.atoms.end(),
+            [](auto const& a, auto const& b) { return a.loss < b.loss; });
+  out.infinite = out.excluded = rate * base.infinite;
+  return out;
+}
+
+/// The binomial mixture of the shifts j·shift, j ~ Bin(records, rate), without its j = 0: by the
+/// recurrence from the mode outwards, in which nothing cancels. Weights below 5e-324 are 0.
+struct binomial_mixture {
+  std::vector<mixture_pair::part> parts;
+  bool
+      exact;  // else the weight of j = 0, which 1 − Σ weight cannot tell from 0, is with the others
+};
+[[nodiscard]] inline binomial_mixture binomial_parts(std::uint64_t records, double rate,
+                                                     double shift) {
+  if (records == 1) return {{{rate, shift}}, true};
+  double const n = static_cast<double>(records);
+  double const odds = rate / (1.0 - rate);
+  double const mode = std::min(n, std::floor((n + 1.0) * rate));
+  std::vector<mixture_pair::part> parts;  // j for the shift
+  double none = 0.0;
+  for (double j = mode, weight = 1.0; weight > 0.0; j -= 1.0) {
+    if (j == 0.0) {
+      none = weight;
+      break;
+    }
+    parts.push_back({weight, j});
+    weight *= j / ((n - j + 1.0) * odds);
+  }
+  std::reverse(parts.begin(), parts.end());
+  double weight = 1.0;
+  for (double j = mode; j < n; j += 1.0) {
+    weight *= (n - j) / (j + 1.0) * odds;
+    if (!(weight > 0.0)) break;
+    parts.push_back({weight, j + 1.0});
+  }
+  compensated_sum<double> total(none);
+  for (auto const& part : parts) total += part.weight;
+  none /= total.value();
+  for (auto& part : parts) part = {part.weight / total.value(), part.shift * shift};
+  std::erase_if(parts, [](auto const& part) { return !(part.weight > 0.0); });
+
+  bool const exact = none >= 1e-13;
+  // What is left for no shift must not come out above its weight by the rounding of a sum: it is where
+  // the loss in the direction `add` ends. A larger shift is the safe side.
+  auto const most = std::max_element(
+      parts.begin(), parts.end(), [](auto const& a, auto const& b) { return a.weight < b.weight; });
+  for (double const left = exact ? none : 0.0; left < 1e-3;) {
+    double rest = 1.0;
+    for (auto const& part : parts) rest -= part.weight;
+    if (!(rest > left)) break;
+    most->weight +=
+        std::max(rest - left, 2.0 * std::numeric_limits<double>::epsilon() * most->weight);
+  }
+  return {std::move(parts), exact};
+}
+
+class dominator {
+ public:
+  dominator(event const& release, adjacency neighbours)
+      : event_(release),
+        neighbours_(neighbours),
+        records_(static_cast<double>(release.records_per_person)),
+        change_(neighbours == adjacency::replace_one ? 2.0 : 1.0) {
+    if (auto const* scheme = std::get_if<poisson>(&release.how)) {
+      rate_ = scheme->rate;
+      how_ = rate_ == 1.0 ? taken::all : taken::poisson;
+    } else if (auto const* batch = std::get_if<fixed_size>(&release.how)) {
+      if (neighbours == adjacency::add_remove) {
+        refuse_pair("fixed-size batches under add_remove",
+                    "neighbours differ in size, and so does the sampling; use replace_one");
+      }
+      rate_ = batch->rate();
+      how_ = batch->batch == batch->records ? taken::all : taken::fixed_size;
+    } else if (std::holds_alternative<shuffled>(release.how)) {
+      if (neighbours == adjacency::add_remove) {
+        refuse_pair("shuffled batches under add_remove",
+                    "a record more moves all others; use zero_out or replace_one");
+      }
+      how_ = taken::shuffled;
+    }
+    if (release.records_per_person > 1 && sampled() &&
+        !(how_ == taken::poisson && std::holds_alternative<gaussian>(release.what) &&
+          one_sided())) {
+      refuse_pair("several records a person in these samples",
+                  "only the Poisson-sampled Gaussian under add_remove or zero_out has one");
+    }
+  }
+
+  [[nodiscard]] domination operator()(gaussian const& m) const {
+    double const shift = one_shift(m.noise_multiplier);
+    if (!sampled()) return whole(normal_pair{change_ * records_ / m.noise_multiplier});
+    if (how_ == taken::poisson && one_sided()) {
+      binomial_mixture mixed = binomial_parts(event_.records_per_person, rate_, shift);
+      mixture_pair pair{std::move(mixed.parts), direction::remove};
+      mixture_pair other = pair;
+      other.direction = direction::add;
+      return {pair, other, false, mixed.exact};
+    }
+    return amplified(amplified_pair::noise::normal, shift);
+  }
+
+  [[nodiscard]] domination operator()(laplace const& m) const {
+    double const shift = one_shift(m.noise_multiplier);
+    if (!sampled()) {
+      return whole(
+          bounded_pair{change_ * records_ / m.noise_multiplier, 0.5, 1.0, direction::remove});
+    }
+    if (how_ == taken::poisson && one_sided()) {
+      return directed_domination(bounded_pair{shift, 0.5, rate_, direction::remove});
+    }
+    return amplified(amplified_pair::noise::laplace, shift);
+  }
+
+  [[nodiscard]] domination operator()(discrete_gaussian const& m) const {
+    std::uint64_t const shift =
+        m.sensitivity * event_.records_per_person * (neighbours_ == adjacency::replace_one ? 2 : 1);
+    if (!sampled()) return whole(lattice_pair{m.sigma, shift, 1.0, direction::remove});
+    if (how_ == taken::poisson && one_sided()) {
+      return directed_domination(lattice_pair{m.sigma, shift, rate_, direction::remove});
+    }
+    refuse_pair("a discrete Gaussian in these samples",
+                "use Poisson sampling under add_remove or zero_out");
+  }
+
+  [[nodiscard]] domination operator()(discrete_laplace const& m) const {
+    std::uint64_t const shift =
+        m.sensitivity * event_.records_per_person * (neighbours_ == adjacency::replace_one ? 2 : 1);
+    return finite(discrete_laplace_pair(m.scale, shift), one_sided(),
+                  neighbours_ == adjacency::replace_one);
+  }
+
+  [[nodiscard]] domination operator()(randomised_response const& m) const {
+    if (neighbours_ != adjacency::replace_one) {
+      refuse_pair("randomised response under add_remove or zero_out",
+                  "every record gives an answer; use replace_one");
+    }
+    if (event_.records_per_person > 1) {
+      refuse_pair("randomised response of several records a person",
+                  "compose one response a record instead");
+    }
+    return finite(response_pair(m.epsilon, static_cast<double>(m.categories), 0.0), false, true);
+  }
+
+  [[nodiscard]] domination operator()(exponential_mechanism const& m) const {
+    if (m.epsilon == 0.0) return no_loss();
+    bounded_pair const pair{all_records(m.epsilon), 0.0, rate_, direction::remove};
+    if (!sampled()) return from_definition(pair, false);
+    if (how_ == taken::poisson && neighbours_ == adjacency::add_remove) {
+      domination sampled_by_rate = directed_domination(pair);
+      sampled_by_rate.attained = false;
+      return sampled_by_rate;
+    }
+    refuse_pair("an exponential mechanism in these samples",
+                "use Poisson sampling under add_remove");
+  }
+
+  [[nodiscard]] domination operator()(pure const& m) const {
+    return by_guarantee(response_pair(all_records(m.epsilon), 2.0, 0.0));
+  }
+
+  [[nodiscard]] domination operator()(approx_dp const& m) const {
+    // Group privacy: (kε, δ(e^{kε}−1)/(e^ε−1)).
+    double const epsilon = all_records(m.epsilon);
+    double factor = records_;
+    if (m.epsilon > 0.0 && records_ > 1.0) {
+      factor = m.epsilon < 700.0 ? std::expm1(epsilon) / std::expm1(m.epsilon)
+                                 : std::numeric_limits<double>::infinity();
+      factor *= 1.0 + 1e-15 * (1.0 + epsilon);  // an exponential is as wrong as its argument
+    }
+    double const delta = m.delta == 0.0 ? 0.0 : std::min(1.0, m.delta * factor);
+    return by_guarantee(response_pair(epsilon, 2.0, delta));
+  }
+
+  [[nodiscard]] domination operator()(matrix_gaussian const& m) const {
+    if (sampled() || how_ == taken::shuffled) {
+      refuse_pair("a sampled matrix mechanism", "its noise is correlated across the steps");
+    }
+    double const shift = change_ * records_ * m.sensitivity / m.noise_multiplier;
+    check_finite("dominate", "shift in units of the noise", shift);
+    return whole(normal_pair{shift});
+  }
+
+ private:
+  enum class taken { all, poisson, fixed_size, shuffled };
+
+  [[nodiscard]] bool sampled() const { return how_ == taken::poisson || how_ == taken::fixed_size; }
+
+  // Under these a record that is not sampled is as good as absent, for sums of contributions.
+  [[nodiscard]] bool one_sided() const { return neighbours_ != adjacency::replace_one; }
+
+  [[nodiscard]] double one_shift(double noise) const {
+    check_finite("dominate", "shift in units of the noise", 2.0 * records_ / noise);
+    return 1.0 / noise;
+  }
+
+  [[nodiscard]] double all_records(double epsilon) const {
+    check_finite("dominate", "epsilon of all records", records_ * epsilon);
+    return records_ * epsilon;
+  }
+
+  [[nodiscard]] domination whole(dominating_pair pair) const {
+    return symmetric_domination(std::move(pair), how_ == taken::all);
+  }
+
+  // A mechanism known by its guarantee alone. An epoch of batches is no longer that mechanism.
+  [[nodiscard]] domination from_definition(dominating_pair pair, bool attained) const {
+    return symmetric_domination(std::move(pair), attained && how_ == taken::all);
+  }
+
+  [[nodiscard]] domination amplified(amplified_pair::noise kind, double shift) const {
+    // What a batch loses with a record it did not draw: nothing for Poisson, a substitute for a fixed
+    // size.
+    double const absent = how_ == taken::poisson ? shift : 2.0 * shift;
+    return symmetric_domination(amplified_pair{kind, rate_, absent, change_ * shift}, false);
+  }
+
+  // Several records: no mechanism that keeps the guarantee at each step uses all of it at every one.
+  [[nodiscard]] domination by_guarantee(finite_pair const& base) const {
+    domination out =
+        finite(base, neighbours_ == adjacency::add_remove, neighbours_ == adjacency::replace_one);
+    out.attained = out.attained && records_ == 1.0;
+    return out;
+  }
+
+  [[nodiscard]] domination finite(finite_pair const& base, bool may_be_absent,
+                                  bool may_be_substituted) const {
+    if (rate_ == 0.0) return no_loss();
+    if (how_ == taken::poisson && may_be_absent) {
+      return {sampled_pair(base, rate_, direction::remove),
+              sampled_pair(base, rate_, direction::add), false, true};
+    }
+    if (how_ == taken::fixed_size && may_be_substituted) {
+      return symmetric_domination(mirrored_pair(base, rate_), false);
+    }
+    if (sampled()) {
+      refuse_pair("this mechanism in these samples",
+                  "use Poisson sampling under add_remove, or fixed-size batches under replace_one");
+    }
+    return from_definition(base, true);
+  }
+
+  event const& event_;
+  adjacency neighbours_;
+  double records_;
+  double change_;
+  double rate_ = 1.0;
+  taken how_ = taken::all;
+};
+
+}  // namespace detail
+
+/// The pair that dominates `release` under `neighbours`, for every real ε and both orders of the
+/// neighbours; parameters are nearest, a few ulp (weights of a binomial mixture: 1e-11, relative).
+///
+/// sampling    add_remove                     zero_out                     replace_one
+/// unsampled   all but randomised response    the same                     all
+/// poisson     all but randomised response    gaussian, laplace, discrete  gaussian, laplace (amplified)
+/// fixed_size  refused                        gaussian, laplace            gaussian, laplace, finite ones
+/// shuffled    refused                        as unsampled                 as unsampled
+///
+/// Matrix mechanisms only unsampled. Rate 1 and batch = records are unsampled; rate 0 releases nothing.
+/// In a shuffled epoch a person's records change one after the other, each in its own batch: the unsampled
+/// pair, which is that chain, covers it, also if a batch depends on what earlier ones released.
+///
+/// Sources: Zhu, Dong & Wang 2022 (Poisson: any pair; without replacement: mirrored), Balle, Barthe &
+/// Gaboardi 2018 (advanced joint convexity), Dong, Durfee & Rogers 2020 (bounded range), Kairouz, Oh &
+/// Viswanath 2015 ((ε, δ)). Several records a person: noise by group sensitivity; the Poisson-sampled
+/// Gaussian by the binomial mixture of shifts.
+/// @throws std::domain_error for a value out of range, or noise so small that a loss overflows;
+///         std::invalid_argument, with the reason, where no bound is known
+[[nodiscard]] inline domination dominate(event const& release, adjacency neighbours) {
+  detail::check_event("dominate", release);
+  auto const* scheme = std::get_if<poisson>(&release.how);
+  domination const found = std::visit(detail::dominator(release, neighbours), release.what);
+  return scheme != nullptr && scheme->rate == 0.0 ? detail::no_loss() : found;
+}
+
+}  // namespace tacit

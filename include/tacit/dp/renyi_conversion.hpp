@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tacit/core/check.hpp>
+#include <tacit/core/log.hpp>
+#include <tacit/core/real.hpp>
+#include <tacit/dp/renyi_divergence.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string_view>
+#include <utility>
+
+/// From one Rényi divergence to (ε, δ), as tightly as that one number allows, and what sampling without
+/// replacement does to a Rényi curve.
+///
+/// Given D_α(P‖Q) ≤ r, let z = α−1, m = e^{zr}, λ = e^ε and Y = dP/dQ: E Y = 1 and E Y^α ≤ m under Q. The
+/// largest δ = E(Y−λ)₊ has a Y of two values t < 1 < s (averaging Y on each side of λ keeps E Y and δ
+/// and lowers E Y^α). Its dual is what bounds here: the tangent construction
+///   (Y−λ)₊ ≤ a·[Y^α − αt^{z}Y + zt^α],   a = 1/(α(s^z−t^z)),   λ = (z/α)·[s + t^z(s−t)/(s^z−t^z)]
+/// holds for every t in [0, 1) and s > t, and its expectation is δ ≤ a·(m − αt^z + zt^α). So every t
+/// gives a proven bound, t = 0 gives δ = e^{z(r−ε)}/z·(1−1/α)^α (Balle et al. 2020, Canonne, Kamath &
+/// Steinke 2020 and Asoodeh et al. 2021, who write the same bound in three ways), and the best t the
+/// optimum, which meets the two-valued Y above. Mironov 2017, δ = e^{z(r−ε)}, is never better.
+
+namespace tacit {
+
+namespace detail {
+
+/// The dual bound for t = e^{−ℓ}; what does not depend on t is computed once.
+template <real T>
+class renyi_dual {
+ public:
+  renyi_dual(T const& order, T const& divergence) : order_(order), z_(T(order - T(1))) {
+    using std::exp, std::expm1, std::log, std::log1p;
+    log_moment_ = T(z_ * divergence);
+    log_excess_ = log_moment_ > T(1) ? T(log_moment_ + T(log1p(T(-T(exp(T(-log_moment_)))))))
+                                     : T(log(T(expm1(log_moment_))));
+    log_scale_ = T(log(T(z_ / order_)));
+  }
+
+  [[nodiscard]] T const& z() const { return z_; }
+  [[nodiscard]] T const& log_moment() const { return log_moment_; }
+
+  /// log(m − αt^z + zt^α), as (m − 1) + t^z·[z(e^{−ℓ}−1+ℓ) + (e^{zℓ}−1−zℓ)], positive terms.
+  [[nodiscard]] T log_excess(T const& fall) const {
+    using std::log;
+    T const tilt = T(z_ * fall);
+    T const lift =
+        T(T(z_ * scaled_remainder(T(-tilt), T(-fall))) + scaled_remainder(T(-tilt), tilt));
+    return lift > T(0) ? log_add(log_excess_, T(log(lift))) : log_excess_;
+  }
+
+  struct place {
+    T log_s;
+    T log_lambda;
+  };
+
+  /// log s and log λ where the bound equals δ.
+  [[nodiscard]] place from_delta(T const& fall, T const& log_delta) const {
+    using std::log;
+    T const log_gap = T(T(log_excess(fall) - T(log(order_))) - log_delta);  // log(s^z − t^z)
+    T const log_s = T(log_add(T(-T(z_ * fall)), log_gap) / z_);
+    return {log_s, log_lambda(fall, log_s, log_gap)};
+  }
+
+  /// log s for a λ not above the wanted one, as near to it as rounding lets. λ rises in s, from below
+  /// λ at s = λ to above it at s = λα/z.
+  [[nodiscard]] T from_epsilon(T const& fall, T const& epsilon) const {
+    T const near = T(T(4) * std::numeric_limits<T>::epsilon());
+    auto const excess = [&](T const& log_s) {
+      return T(log_lambda(fall, log_s, log_gap(fall, log_s)) - epsilon);
+    };
+    T low = epsilon;
+    T high = T(epsilon - log_scale_);
+    T at_low = T(-1);
+    T at_high = excess(high);
+    T middle = T(high - at_high);  // log λ rises about as fast as log s
+    for (int step = 0; step < 200; ++step) {
+      if (!(middle > low && middle < high)) middle = T(T(low + high) / T(2));
+      if (!(middle > low && middle < high)) break;
+      T const value = excess(middle);
+      bool const below = value <= T(0);
+      // So that neither end stays for long.
+      if (step > 1) (below ? at_high : at_low) = T((below ? at_high : at_low) / T(2));
+      (below ? low : high) = middle;
+      (below ? at_low : at_high) = value;
+      if (below && !(T(-value) > near)) break;
+      middle = T(low + T(T(high - low) * T(at_low / T(at_low - at_high))));
+    }
+    return low;
+  }
+
+  [[nodiscard]] T log_delta(T const& fall, T const& log_s) const {
+    using std::log;
+    return T(T(log_excess(fall) - T(log(order_))) - log_gap(fall, log_s));
+  }
+
+  /// The next t for a bound at (δ, λ/s): that of the two-valued Y with the same s and δ, whose
+  /// P(Y = s) is δ/(1−λ/s) under P. Negative where there is none.
+  [[nodiscard]] static T next_fall(T const& log_delta, place const& at) {
+    using std::exp, std::expm1, std::log1p;
+    T const p = T(T(exp(log_delta)) / T(-T(expm1(T(at.log_lambda - at.log_s)))));
+    if (!(p < T(1))) return T(-1);
+    return T(T(log1p(T(-T(p * T(exp(T(-at.log_s))))))) - T(log1p(T(-p))));
+  }
+
+ private:
+  [[nodiscard]] T log_gap(T const& fall, T const& log_s) const {  // log(s^z − t^z)
+    return T(T(z_ * log_s) + log1m_exp(T(-T(z_ * T(fall + log_s)))));
+  }
+  [[nodiscard]] T log_lambda(T const& fall, T const& log_s, T const& log_gap) const {
+    using std::exp, std::expm1, std::log1p;
+    T const other = T(T(exp(T(T(-T(z_ * fall)) - log_gap))) * T(-T(expm1(T(T(-fall) - log_s)))));
+    return T(T(log_scale_ + log_s) + T(log1p(other)));
+  }
+
+  T order_;
+  T z_;
+  T log_moment_;
+  T log_excess_;
+  T log_scale_;
+};
+
+/// Where next(fall) = fall, starting near there. `next` is −1 where the wanted t is beyond all, and
+/// log next − log fall falls; it records the bounds that it meets.
+template <real T, class Next>
+void settle_fall(T const& start, Next&& next) {
+  using std::exp, std::log;
+  T const near = T(1e-6);
+  T const far = T(1e3);  // stands for an infinite excess
+  T x = T(log(start));
+  T low = x;
+  T high = x;
+  T at_low = T(0);
+  T at_high = T(0);
+  for (int round = 0; round < 80; ++round) {
+    T const wanted = next(T(exp(x)));
+    T const excess = wanted > T(0) ? T(T(log(wanted)) - x) : far;
+    if (excess < near && excess > T(-near)) return;
+    if (excess > T(0)) {
+      low = x;
+      at_low = excess;
+      if (at_high < T(0) && round % 2 == 1) at_high = T(at_high / T(2));
+    } else {
+      high = x;
+      at_high = excess;
+      if (at_low > T(0) && round % 2 == 1) at_low = T(at_low / T(2));
+    }
+    if (at_low > T(0) && at_high < T(0)) {
+      if (!(T(high - low) > near)) return;
+      T const by_line = T(low + T(T(high - low) * T(at_low / T(at_low - at_high))));
+      x = at_low < T(10) && by_line > low && by_line < high ? by_line : T(T(low + high) / T(2));
+    } else {
+      x = excess < T(3) ? T(x + excess) : T(x + T(1.5));
+      if (x > T(6) || x < T(-700)) return;
+    }
+  }
+}
+
+template <real T>
+void check_renyi(std::string_view function, T const& order, T const& divergence) {
+  require_domain(order > T(1) && order <= std::numeric_limits<T>::max(), function, "order", order,
+                 "finite and above 1");
+  require_domain(divergence >= T(0), function, "divergence", divergence, "at least 0");
+}
+
+}  // namespace detail
+
+/// The smallest ε ≥ 0 for which D_α(P‖Q) ≤ `divergence` alone implies δ(ε) ≤ δ.
+/// Guarantee: upper bound; it exceeds the optimum by less than 1e-9 relative (measured 1e-12), and by
+/// what rounding may have lost, about 1e-15·(divergence + log(1/δ)/(α−1)). ∞ for an infinite divergence.
+/// @throws std::domain_error unless order is finite and above 1, divergence ≥ 0 and δ in (0, 1)
+template <real T>
+[[nodiscard]] T renyi_epsilon(T const& order, T const& divergence, T const& delta) {
+  using std::log, std::log1p;
+  detail::check_renyi("renyi_epsilon", order, divergence);
+  detail::require_domain(delta > T(0) && delta < T(1), "renyi_epsilon", "delta", delta,
+                         "in (0, 1)");
+  if (divergence == T(0)) return T(0);
+  if (!(divergence <= std::numeric_limits<T>::max())) return divergence;
+  detail::renyi_dual<T> const dual(order, divergence);
+  T const log_delta = T(log(delta));
+  T const log_share = T(T(log(order)) + log_delta);  // αδ
+
+  // t = 0.
+  typename detail::renyi_dual<T>::place at{};
+  at.log_s = T(T(dual.log_moment() - log_share) / dual.z());
+  at.log_lambda = T(at.log_s + T(log(T(dual.z() / order))));
+  T best = at.log_lambda;
+  // All of P at Y = s, s^z = m: the optimum wherever t = 0 would ask for more than all.
+  if (log_share >= T(0)) {
+    T const whole = T(divergence + T(log1p(T(-delta))));
+    if (whole < best) best = whole;
+  }
+  T const share = log_share < T(-1) ? T(order * delta) : T(0.4);
+  detail::settle_fall(T(-T(log1p(T(-share)))), [&](T const& fall) {
+    at = dual.from_delta(fall, log_delta);
+    if (at.log_lambda < best) best = at.log_lambda;
+    return detail::renyi_dual<T>::next_fall(log_delta, at);
+  });
+  T const size = log_share < T(0) ? T(-log_share) : log_share;
+  T const rounding = T(std::numeric_limits<T>::epsilon() *
+                       T(T(T(4) * divergence) + T(T(T(16) + T(T(4) * size)) / dual.z()) + T(8)));
+  // Nothing to pay for where the bound is below 0 even so.
+  T const raised = T(best + rounding);
+  return raised > T(0) ? raised : T(0);
+}
+
+namespace detail {
+
+/// log of the smallest δ that D_α(P‖Q) ≤ r implies at ε, and above 0 where that is nothing: so that a
+/// search over the orders sees a slope there too.
+template <real T>
+[[nodiscard]] T open_log_renyi_delta(T const& order, T const& divergence, T const& epsilon) {
+  using std::exp, std::expm1, std::log, std::log1p;
+  check_renyi("renyi_delta", order, divergence);
+  check_non_negative("renyi_delta", "epsilon", epsilon);
+  if (divergence == T(0)) return T(-std::numeric_limits<T>::infinity());
+  if (!(divergence <= std::numeric_limits<T>::max())) return divergence;
+  renyi_dual<T> const dual(order, divergence);
+  T const& z = dual.z();
+  T const log_scale = T(log(T(z / order)));
+  T best = T(T(T(dual.log_moment() - T(z * epsilon)) + T(z * log_scale)) - T(log(order)));
+  if (epsilon < T(divergence + log_scale)) {
+    T const whole = T(log(T(-T(expm1(T(epsilon - divergence))))));
+    if (whole < best) best = whole;
+  }
+  T const share = best < T(0) ? T(order * T(exp(best))) : T(1);
+  settle_fall(T(-T(log1p(T(-(share < T(0.4) ? share : T(0.4)))))), [&](T const& fall) {
+    T const log_s = dual.from_epsilon(fall, epsilon);
+    T const bound = dual.log_delta(fall, log_s);
+    if (bound < best) best = bound;
+    return renyi_dual<T>::next_fall(bound, {log_s, epsilon});
+  });
+  T const size = best < T(0) ? T(-best) : best;
+  return T(best + T(std::numeric_limits<T>::epsilon() *
+                    T(T(T(8) * T(dual.log_moment() + T(z * epsilon))) + T(T(8) * size) + T(32))));
+}
+
+}  // namespace detail
+
+/// log of the smallest δ that D_α(P‖Q) ≤ `divergence` alone implies at ε, at most 0; −∞ for none.
+/// Guarantee: upper bound, as `renyi_epsilon`.
+/// @throws std::domain_error unless order is finite and above 1, divergence ≥ 0, ε finite and ≥ 0
+template <real T>
+[[nodiscard]] T log_renyi_delta(T const& order, T const& divergence, T const& epsilon) {
+  T const level = detail::open_log_renyi_delta(order, divergence, epsilon);
+  return level < T(0) ? level : T(0);
+}
+
+/// The smallest δ that D_α(P‖Q) ≤ `divergence` alone implies at ε; at ε = 0 a bound on the total
+/// variation distance.
+/// Guarantee: upper bound, as `renyi_epsilon`; never 0 unless the divergence is.
+/// @throws std::domain_error unless order is finite and above 1, divergence ≥ 0, ε finite and ≥ 0
+[[nodiscard]] inline double renyi_delta(double order, double divergence, double epsilon) {
+  double const level = log_renyi_delta(order, divergence, epsilon);
+  if (level == -std::numeric_limits<double>::infinity()) return 0.0;
+  double const raised = std::exp(level) * (1.0 + 4.0 * std::numeric_limits<double>::epsilon());
+  return std::clamp(raised, std::numeric_limits<double>::denorm_min(), 1.0);
+}
+
+/// The largest order that `wang_balle_kasiviswanathan` takes: its cost grows with the order.
+inline constexpr double largest_without_replacement_order = 10000.0;
+
+/// The Rényi divergence of a mechanism on a uniform batch without replacement, γ = batch/records, under
+/// replace_one: for integers α
+///   (α−1)·D ≤ log(1 + γ²C(α,2)·min{4(e^{ε(2)}−1), e^{ε(2)}·min{2, (e^{ε(∞)}−1)²}}
+///                   + Σ_{j=3}^α γ^j C(α,j)·e^{(j−1)ε(j)}·min{2, (e^{ε(∞)}−1)^j}),
+/// ε(j) the divergence of the mechanism itself under replace_one, ε(∞) its largest loss. Between the
+/// integers (α−1)·D lies below the chord, because it is convex, and is 0 at 1.
+/// Guarantee: upper bound. `divergence(j)` must be one.
+/// Source: Wang, Balle & Kasiviswanathan 2019, Theorem 9.
+/// @throws std::domain_error unless rate is in [0, 1], largest_loss ≥ 0, order in (1, 1e4]
+template <class Divergence>
+[[nodiscard]] double wang_balle_kasiviswanathan(
+    double rate, double order, Divergence&& divergence,
+    double largest_loss = std::numeric_limits<double>::infinity()) {
+  char const* const me = "wang_balle_kasiviswanathan";
+  detail::check_probability(me, "rate", rate);
+  detail::require_domain(order > 1.0 && order <= largest_without_replacement_order, me, "order",
+                         order, "above 1 and at most 1e4");
+  detail::require_domain(largest_loss >= 0.0, me, "largest_loss", largest_loss, "at least 0");
+  if (rate == 0.0 || largest_loss == 0.0) return 0.0;
+  double const infinity = std::numeric_limits<double>::infinity();
+  double const log_two = std::log(2.0);
+  double const log_jump =
+      largest_loss < 700.0 ? std::log(std::expm1(largest_loss)) : largest_loss;  // e^{ε(∞)} − 1
+
+  // The logarithms of e^{(j−1)ε(j)}·min{…}, asked once an index.
+  auto const weight = [&](std::uint64_t index) {
+    double const j = static_cast<double>(index);
+    double const level = divergence(j);
+    if (!(level < infinity)) return infinity;
+    double const capped = (j - 1.0) * level + std::min(log_two, j * log_jump);
+    if (index > 2) return capped;
+    double const grown =
+        level > 1.0 ? level + std::log(-std::expm1(-level)) : std::log(std::expm1(level));
+    return std::min(2.0 * log_two + grown, capped);
+  };
+
+  // log M for the two integers around the order, from one pass over j.
+  auto const below = static_cast<std::uint64_t>(std::floor(order));
+  bool const whole = static_cast<double>(below) == order;
+  std::uint64_t const above = whole ? below : below + 1;
+  double const log_rate = std::log(rate);
+  double log_upper = -infinity;  // log(M − 1)
+  double log_lower = -infinity;
+  double choose_upper = std::log(static_cast<double>(above));  // log C(above, 1)
+  double choose_lower = std::log(static_cast<double>(below));
+  for (std::uint64_t j = 2; j <= above; ++j) {
+    double const k = static_cast<double>(j);
+    double const common = k * log_rate + weight(j);
+    choose_upper += std::log(static_cast<double>(above - j + 1) / k);
+    log_upper = log_add(log_upper, common + choose_upper);
+    if (!whole && j <= below) {
+      choose_lower += std::log(static_cast<double>(below - j + 1) / k);
+      log_lower = log_add(log_lower, common + choose_lower);
+    }
+  }
+  // Each logarithm is off by some ulp of its largest partial sum, the sums by one ulp a term.
+  double const unit = std::numeric_limits<double>::epsilon();
+  auto const moment = [&](double log_excess, double integer) {
+    double const lost =
+        unit * (8.0 * std::abs(log_excess) + 8.0 * integer * (2.0 + std::abs(log_rate)) + 64.0);
+    return log1p_exp(log_excess + lost) * (1.0 + 4.0 * unit);
+  };
+  double const at_upper = moment(log_upper, static_cast<double>(above));
+  if (whole) return at_upper / (order - 1.0);
+  double const at_lower = below == 1 ? 0.0 : moment(log_lower, static_cast<double>(below));
+  double const part = order - static_cast<double>(below);
+  return (at_lower + part * (at_upper - at_lower)) / (order - 1.0) * (1.0 + 4.0 * unit);
+}
+
+}  // namespace tacit

@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tacit/core/log.hpp>
+#include <tacit/core/real.hpp>
+#include <tacit/dp/dominating.hpp>
+#include <tacit/dp/renyi_table.hpp>
+
+#include <boost/math/constants/constants.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <numbers>
+#include <optional>
+#include <vector>
+
+/// The table of losses of a Gaussian mixture, continuous or on a lattice. See `renyi_divergence.hpp`.
+
+namespace tacit::detail {
+
+/// A normal, or a discrete normal on a lattice, against a mixture of shifted ones.
+template <real T>
+class gaussian_line {
+ public:
+  explicit gaussian_line(mixture_pair const& pair) : remove_(pair.direction == direction::remove) {
+    double rest = 1.0;
+    double lost = 0.0;
+    for (mixture_pair::part const& p : pair.parts) {
+      if (!(p.weight > 0.0 && p.shift > 0.0)) continue;
+      double const next = rest - p.weight;
+      lost += (rest - next) - p.weight;
+      rest = next;
+      parts_.push_back({T(p.weight), T(p.shift)});
+    }
+    rest_ = T(std::max(0.0, rest + lost));
+    finish();
+  }
+
+  explicit gaussian_line(lattice_pair const& pair)
+      : remove_(pair.direction == direction::remove), sigma_(pair.sigma) {
+    T const shift = T(T(static_cast<double>(pair.shift)) / T(pair.sigma));
+    if (pair.shift > 0 && pair.rate > 0.0) parts_.push_back({T(pair.rate), shift});
+    rest_ = T(T(1) - T(pair.rate));
+    finish();
+  }
+
+  [[nodiscard]] judged<T> operator()(T const& order) {
+    T const z = T(order - T(1));
+    double const alpha = static_cast<double>(order);
+    if (parts_.empty()) return {T(0), T(0)};
+    if (!table_ || alpha > covers_) {
+      layout const now = plan(alpha);
+      if (now.high > 3e7 || now.step < 0.003) return joint_convexity(z);
+      if (!now.affordable()) {
+        loss_table<T> const once = scattered(alpha, now);
+        return once.divergence(z, once.size());
+      }
+      // Further orders at once, where their nodes cost little.
+      used_ = now;
+      covers_ = alpha;
+      for (double const ahead : {8.0 * alpha, 3.0 * alpha, 1.5 * alpha}) {
+        layout const further = plan(std::max(ahead, 4.0 / largest_));
+        if (further.size() > std::max(1.5 * now.size(), 96.0) || !further.affordable()) continue;
+        used_ = further;
+        covers_ = std::max(ahead, 4.0 / largest_);
+        break;
+      }
+      table_ = checked_sum({{used_.low, used_.high}}, covers_, used_);
+    }
+    std::size_t count = table_->size();
+    if (remove_) {  // the nodes beyond are for larger orders
+      double const needed = (right_end(alpha) - used_.low) / used_.step + 2.0;
+      if (needed < static_cast<double>(count)) count = static_cast<std::size_t>(needed);
+    }
+    return table_->divergence(z, count);
+  }
+
+ private:
+  struct part {
+    T weight;
+    T shift;
+  };
+
+  void finish() {
+    for (part const& p : parts_) {
+      approximate_.push_back(
+          {std::log(static_cast<double>(p.weight)), static_cast<double>(p.shift)});
+      largest_ = std::max(largest_, approximate_.back().shift);
+    }
+    reach_ = std::sqrt(2.0 * fold_range<T>);
+  }
+
+  // In double, for the planning.
+  struct rough_part {
+    double log_weight;
+    double shift;
+  };
+  [[nodiscard]] double log_mixed(double x) const {  // log Σ weight·e^{shift·x − shift²/2}
+    double high = -std::numeric_limits<double>::infinity();
+    for (rough_part const& p : approximate_) {
+      high = std::max(high, p.log_weight + p.shift * (x - 0.5 * p.shift));
+    }
+    double sum = 0.0;
+    for (rough_part const& p : approximate_) {
+      sum += std::exp(p.log_weight + p.shift * (x - 0.5 * p.shift) - high);
+    }
+    return high + std::log(sum);
+  }
+  [[nodiscard]] double rough_log_ratio(double x) const {
+    double const rest = static_cast<double>(rest_);
+    return rest > 0.0 ? log_add(std::log(rest), log_mixed(x)) : log_mixed(x);
+  }
+  [[nodiscard]] double pull(double x) const {  // dℓ/dx
+    double const whole = rough_log_ratio(x);
+    double sum = 0.0;
+    for (rough_part const& p : approximate_) {
+      sum += p.shift * std::exp(p.log_weight + p.shift * (x - 0.5 * p.shift) - whole);
+    }
+    return sum;
+  }
+
+  // `add`: where e^{−zℓ−x²/2} is largest; its logarithm is concave.
+  [[nodiscard]] double summit(double z) const {
+    double low = -z * largest_;
+    double high = 0.0;
+    for (int step = 0; step < 100 && high - low > 1e-3; ++step) {
+      double const middle = 0.5 * (low + high);
+      (middle + z * pull(middle) < 0.0 ? low : high) = middle;
+    }
+    return 0.5 * (low + high);
+  }
+
+  /// Where the nodes for an order lie.
+  struct layout {
+    double low;
+    double high;
+    double step;
+    double coarse;  // log of the relative error to expect of the rule of twice the step
+    double summit;
+    [[nodiscard]] double size() const { return (high - low) / step; }
+    [[nodiscard]] bool affordable() const {
+      return high <= 3e7 && step >= 0.003 && size() < 4096.0;
+    }
+  };
+
+  [[nodiscard]] double right_end(double alpha) const {
+    // G grows at most like (e^{shift·x})^p, p = max(2, α) for `remove`, 2 for `add`.
+    return (remove_ ? std::max(2.0, alpha) : 2.0) * largest_ + reach_ + lattice_step();
+  }
+  [[nodiscard]] double lattice_step() const { return sigma_ > 0.0 ? 1.0 / sigma_ : 0.0; }
+
+  /// The step h for which the strip bound e^{g(a)}/(e^{2πa/h} − 1), |f(x ± ia)| ≤ e^{g(a)}|f(x)|, is
+  /// below the precision: |1+u(x+ia)| is at most 1+u(x), and at least cos(a·shift/2) times that. On a
+  /// coarser lattice the sum is the truth itself; on a finer one sum and integral are the same.
+  [[nodiscard]] layout plan(double alpha) const {
+    double const z = alpha - 1.0;
+    double const top = remove_ ? 0.0 : summit(z);
+    double const strip = std::numbers::pi / largest_;
+    // Near the summit e^{−zℓ} grows by less than the worst case: by its curvature z·share there.
+    double const share = remove_ ? 0.0 : -top / (z * largest_);
+    auto const growth = [&](double a) {
+      double const angle = a * largest_;
+      if (remove_) return 0.5 * a * a;
+      double most = -z * std::log(std::cos(0.5 * angle));
+      if (angle < 1.5) most = std::min(most, -2.0 * z * share * std::log(std::cos(angle)));
+      return 0.5 * a * a + most;
+    };
+    double const folds = fold_range<T> + 3.0;
+    double const widest = std::min(remove_ ? strip : 0.96 * strip, std::sqrt(2.0 * folds));
+    double best = 0.0;
+    for (double a = widest; a > 1e-6 * widest; a *= 0.8) {
+      double const step = 2.0 * std::numbers::pi * a / (folds + growth(a));
+      if (step < best) break;
+      best = step;
+    }
+    double coarse = 0.0;
+    for (double a = widest; a > 1e-6 * widest; a *= 0.8) {
+      coarse = std::min(coarse, growth(a) - std::numbers::pi * a / best);
+    }
+    return {top - reach_ - lattice_step(), right_end(alpha), std::max(best, lattice_step()), coarse,
+            top};
+  }
+
+  /// M − 1 ≤ Σ weight·(e^{αz·shift²/2} − 1): t^α and t^{−z} are convex.
+  [[nodiscard]] judged<T> joint_convexity(T const& z) const {
+    using std::expm1, std::exp, std::log;
+    T const order = T(T(1) + z);
+    T log_scale = T(0);
+    for (part const& p : parts_) {
+      T const exponent = T(T(order * z) * T(p.shift * p.shift) / T(2));
+      if (exponent > log_scale) log_scale = exponent;
+    }
+    if (!(log_scale <= std::numeric_limits<T>::max())) {  // D is at most that of the largest shift
+      T const value = T(order * T(T(largest_) * T(largest_)) / T(2));
+      return {value, T(value * T(T(4) * std::numeric_limits<T>::epsilon()))};
+    }
+    if (log_scale < T(500)) log_scale = T(0);
+    T sum = T(0);
+    for (part const& p : parts_) {
+      T const exponent = T(T(order * z) * T(p.shift * p.shift) / T(2));
+      T const grown = log_scale == T(0) ? T(expm1(exponent)) : T(exp(T(exponent - log_scale)));
+      sum = T(sum + T(p.weight * grown));
+    }
+    T const unit = T(std::numeric_limits<T>::epsilon() / T(2));
+    return divergence_of(z, sum, T(T(T(64) * unit) * sum), log_scale);
+  }
+
+  /// One node at x.
+  [[nodiscard]] typename loss_table<T>::entry at(T const& x, T const& log_weight) const {
+    using std::exp, std::expm1, std::log, std::log1p;
+    T high = T(0);
+    for (part const& p : parts_) {
+      T const t = T(p.shift * T(x - T(p.shift / T(2))));
+      if (t > high) high = t;
+    }
+    T log_ratio = T(0);
+    T share = T(1);
+    if (rest_ == T(0) && parts_.size() == 1) {
+      T const& shift = parts_.front().shift;
+      log_ratio = T(shift * T(x - T(shift / T(2))));
+    } else {
+      T excess = T(1);
+      if (high < T(300)) {
+        excess = T(0);
+        T mixed = T(0);
+        for (part const& p : parts_) {
+          T const grown = T(expm1(T(p.shift * T(x - T(p.shift / T(2))))));
+          excess = T(excess + T(p.weight * grown));
+          mixed = T(mixed + T(p.weight * T(T(1) + grown)));
+        }
+        if (excess > T(-0.5)) {
+          log_ratio = T(log1p(excess));
+          share = T(mixed / T(T(1) + excess));
+        }
+      }
+      if (!(excess > T(-0.5)) || !(high < T(300))) {
+        // 1 + u has no digits near −1; e^t has no room.
+        high = rest_ > T(0) ? T(0) : T(-std::numeric_limits<T>::max());
+        for (part const& p : parts_) {
+          T const t = T(p.shift * T(x - T(p.shift / T(2))));
+          if (t > high) high = t;
+        }
+        T sum = rest_ > T(0) ? T(rest_ * T(exp(T(-high)))) : T(0);
+        for (part const& p : parts_) {
+          sum = T(sum + T(p.weight * T(exp(T(T(p.shift * T(x - T(p.shift / T(2)))) - high)))));
+        }
+        log_ratio = T(high + T(log(sum)));
+        share = T(1);
+      }
+    }
+    T const size = x < T(0) ? T(-x) : x;
+    T const exponents = T(T(2) * T(largest_) * T(size + T(largest_)));
+    T const magnitude = log_ratio < T(0) ? T(-log_ratio) : log_ratio;
+    T const loss_error = T(T((share < T(1) ? share : T(1)) * exponents) + T(T(4) * magnitude));
+    T const normal = T(T(-T(x * x) / T(2)) + log_weight);
+    T const mass_error = T(T(x * x) + T(8));
+    if (remove_) return {log_ratio, T(normal + log_ratio), loss_error, T(mass_error + loss_error)};
+    return {T(-log_ratio), normal, loss_error, mass_error};
+  }
+
+  [[nodiscard]] T log_node_weight(double step) const {
+    using std::exp, std::log;
+    T const root = boost::math::constants::root_two_pi<T>();
+    if (!(step <= lattice_step())) return T(log(T(T(step) / root)));
+    T const sigma = T(sigma_);
+    // Σ e^{−k²/2σ²} = σ√(2π)·(1 + 2e^{−2π²σ²} + …)
+    if (2.0 * std::numbers::pi * std::numbers::pi * sigma_ * sigma_ > fold_range<T>) {
+      return T(-T(log(T(sigma * root))));
+    }
+    T sum = T(1);
+    for (int k = 1; k <= static_cast<int>(reach_ * sigma_) + 1; ++k) {
+      T const y = T(T(k) / sigma);
+      sum = T(sum + T(T(2) * T(exp(T(-T(y * y) / T(2))))));
+    }
+    return T(-T(log(sum)));
+  }
+
+  [[nodiscard]] T position(double index, double step) const {
+    return step <= lattice_step() ? T(T(index) / T(sigma_)) : T(T(index) * T(step));
+  }
+
+  [[nodiscard]] loss_table<T> sum_over(std::vector<interval> const& where, double step) const {
+    loss_table<T> out;
+    double count = 0.0;
+    for (interval const& i : where) count += (i.high - i.low) / step + 2.0;
+    out.reserve(static_cast<std::size_t>(count));
+    T const log_weight = log_node_weight(step);
+    double done = -std::numeric_limits<double>::infinity();
+    for (interval const& i : where) {
+      double const last = std::ceil(i.high / step);
+      for (double k = std::max(std::floor(i.low / step), done + 1.0); k <= last; ++k) {
+        out.add(at(position(k, step), log_weight));
+        done = k;
+      }
+    }
+    return out;
+  }
+
+  /// Sums over `where`. The step is halved until every other node alone comes as near to the sum as
+  /// the strip bound says that it must.
+  [[nodiscard]] loss_table<T> checked_sum(std::vector<interval> const& where, double alpha,
+                                          layout& how) const {
+    for (int halvings = 0;; ++halvings) {
+      loss_table<T> out = sum_over(where, how.step);
+      if (how.step <= lattice_step() || halvings == 5) return out;
+      if (out.balanced(T(alpha - 1.0), std::exp(how.coarse + 9.0))) return out;
+      how.step = std::max(0.5 * how.step, lattice_step());
+      how.coarse *= 2.0;
+    }
+  }
+
+  [[nodiscard]] loss_table<T> scattered(double alpha, layout how) const {
+    double const z = alpha - 1.0;
+    double const pad = lattice_step();
+    std::vector<interval> where;
+    auto const value = [&](double x) {
+      // On the lattice: between its points a summit may be much higher.
+      auto const node = at(T(std::round(x / how.step) * how.step), T(0));
+      double const loss = static_cast<double>(node.loss);
+      return static_cast<double>(node.log_mass) +
+             log_add(log_exp_remainder(z * loss), std::log(z) + log_exp_remainder(-loss));
+    };
+    if (!remove_) {
+      where.push_back({how.low, how.summit + reach_ + pad});
+      if (value(how.summit) > fold_range<T> + std::log1p(z) + 10.0) {
+        return checked_sum(where, alpha, how);
+      }
+      where.back().high = reach_ + pad;
+    } else {
+      where.push_back({-reach_ - pad, reach_ + pad});
+    }
+    double const start = where.back().high;
+    convex_growth const growth(remove_, z);
+    auto const bound = [&](double a, double b) {
+      auto const at_a = growth(log_mixed(a), rough_log_ratio(a));
+      auto const at_b = growth(log_mixed(b), rough_log_ratio(b));
+      return std::min(chord_bound(a, at_a[0], b, at_b[0]), chord_bound(a, at_a[1], b, at_b[1]));
+    };
+    std::vector<interval> const right = significant(start, how.high, std::max(1.0, 2.0 * pad),
+                                                    value(0.0), fold_range<T>, bound, value);
+    where.insert(where.end(), right.begin(), right.end());
+    return checked_sum(where, alpha, how);
+  }
+
+  bool remove_;
+  double sigma_ = 0.0;  // of the lattice, 0 for the continuous pair
+  std::vector<part> parts_;
+  std::vector<rough_part> approximate_;
+  T rest_ = T(1);
+  double largest_ = 0.0;
+  double reach_ = 0.0;
+  std::optional<loss_table<T>> table_;
+  double covers_ = 0.0;
+  layout used_{};
+};
+
+}  // namespace tacit::detail

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tacit/core/log.hpp>
+#include <tacit/core/real.hpp>
+
+#include <boost/math/quadrature/gauss.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <numbers>
+#include <type_traits>
+#include <vector>
+
+/// What the Rényi divergences of all pairs are computed from: tables of losses, and the search for the
+/// places that matter. See `renyi_divergence.hpp`.
+
+namespace tacit::detail {
+
+/// e^w − 1 − w ≥ 0: a few ulp everywhere.
+template <real T>
+[[nodiscard]] T exp_remainder(T const& w) {
+  using std::exp, std::expm1;
+  if constexpr (std::is_floating_point_v<T>) {
+    if (w > T(-1) && w < T(1)) {
+      // w²·Σ w^k/(k+2)!, even and odd powers apart.
+      constexpr std::size_t terms = std::numeric_limits<T>::digits > 53 ? 22 : 18;
+      constexpr auto coefficients = [] {
+        std::array<T, terms> c{};
+        T factorial = T(1);
+        for (std::size_t k = 0; k < terms; ++k) {
+          factorial *= T(k + 2);
+          c[k] = T(1) / factorial;
+        }
+        return c;
+      }();
+      T const square = w * w;
+      T even = coefficients[terms - 2];
+      T odd = coefficients[terms - 1];
+      for (std::size_t k = terms - 2; k > 0; k -= 2) {
+        even = even * square + coefficients[k - 2];
+        odd = odd * square + coefficients[k - 1];
+      }
+      return square * (even + w * odd);
+    }
+    return exp(w) - T(1) - w;
+  } else {
+    if (w > T(-0.25) && w < T(0.25)) {
+      T sum = T(0);
+      T term = T(T(w * w) / T(2));
+      for (int k = 3; T(term < T(0) ? T(-term) : term) > T(sum * std::numeric_limits<T>::epsilon());
+           ++k) {
+        sum = T(sum + term);
+        term = T(T(term * w) / T(k));
+      }
+      return sum;
+    }
+    return T(T(expm1(w)) - w);
+  }
+}
+
+/// e^{log_mass}·(e^w − 1 − w), without overflow between the two.
+template <real T>
+[[nodiscard]] T scaled_remainder(T const& log_mass, T const& w) {
+  using std::exp;
+  if (w > T(1)) {
+    return T(T(exp(T(log_mass + w))) * T(T(1) - T(T(T(1) + w) * T(exp(T(-w))))));
+  }
+  return T(T(exp(log_mass)) * exp_remainder(w));
+}
+
+/// log(e^w − 1 − w).
+[[nodiscard]] inline double log_exp_remainder(double w) {
+  return w > 30.0 ? w + std::log1p(-(1.0 + w) * std::exp(-w)) : std::log(exp_remainder(w));
+}
+
+/// By how many e-folds an integrand has to fall to be dropped.
+template <real T>
+inline constexpr double fold_range =
+    static_cast<double>(std::numeric_limits<T>::digits) * std::numbers::ln2 + 6.0;
+
+/// A computed value, and a bound on its error.
+template <real T>
+struct judged {
+  T value;
+  T error;
+};
+
+/// log(1 + scaled·e^{log_scale}) / z; `error` is that of `scaled`.
+template <real T>
+[[nodiscard]] judged<T> divergence_of(T const& z, T const& scaled, T const& error,
+                                      T const& log_scale) {
+  using std::exp, std::log, std::log1p;
+  T const unit = T(std::numeric_limits<T>::epsilon() / T(2));
+  T const total = T(scaled + T(exp(T(-log_scale))));
+  T const log_moment = log_scale == T(0) ? T(log1p(scaled)) : T(log_scale + T(log(total)));
+  T const value = T(log_moment / z);
+  T const rounding = T(T(T(8) * unit) * T(value + T(log_scale / z)));
+  // Below 1e-290 products underflow; this covers what they lose.
+  T const lost = T(value < T(1e-290) ? 1e-290 : 0.0);
+  return {value, T(T(T(T(error / total) / z) + rounding) + lost)};
+}
+
+/// Losses L_k with their masses p_k under P.
+template <real T>
+class loss_table {
+ public:
+  struct entry {
+    T loss;
+    T log_mass;
+    T loss_error;  // of the loss, absolute, in units of rounding
+    T mass_error;  // of the mass, relative, likewise
+  };
+
+  void reserve(std::size_t size) {
+    for (auto* column :
+         {&loss_, &log_mass_, &mass_, &loss_error_, &mass_error_, &lowest_, &highest_}) {
+      column->reserve(size);
+    }
+  }
+
+  void add(entry const& e) {
+    using std::exp;
+    bool const first = loss_.empty();
+    lowest_.push_back(first || e.log_mass < lowest_.back() ? e.log_mass : lowest_.back());
+    highest_.push_back(first || e.loss > highest_.back() ? e.loss : highest_.back());
+    loss_.push_back(e.loss);
+    log_mass_.push_back(e.log_mass);
+    mass_.push_back(T(exp(e.log_mass)));
+    loss_error_.push_back(e.loss_error);
+    mass_error_.push_back(e.mass_error);
+    T const backward = scaled_remainder(e.log_mass, T(-e.loss));
+    divergence_ = T(divergence_ + backward);
+    T const slope = T(backward - T(mass_.back() * e.loss));  // d/dL of the summand, up to sign
+    divergence_error_ =
+        T(divergence_error_ + T(T(magnitude(slope) * e.loss_error) + T(backward * e.mass_error)));
+  }
+
+  /// Q's mass where P has none.
+  void exclude(T const& mass) { divergence_ = T(divergence_ + mass); }
+
+  [[nodiscard]] std::size_t size() const { return loss_.size(); }
+
+  /// The divergence at order 1 + z from the first `count` entries.
+  [[nodiscard]] judged<T> divergence(T const& z, std::size_t count) const {
+    using std::exp;
+    if (count == 0) return divergence_of(z, T(z * divergence_), T(0), T(0));
+    T const unit = T(std::numeric_limits<T>::epsilon() / T(2));
+    bool const plain = lowest_[count - 1] > T(-690) && T(z * highest_[count - 1]) < T(600);
+    T log_scale = T(0);
+    if (!plain) {
+      for (std::size_t k = 0; k < count; ++k) {
+        T const log_term = T(log_mass_[k] + T(z * loss_[k]));
+        if (log_term > log_scale) log_scale = log_term;
+      }
+      if (log_scale < T(300)) log_scale = T(0);  // M may be near 1: only M − 1 has its digits
+    }
+    T sum = T(0);
+    T error = T(0);
+    for (std::size_t start = 0; start < count; start += block) {
+      std::size_t const end = std::min(count, start + block);
+      T part = T(0);
+      T part_error = T(0);
+      for (std::size_t k = start; k < end; ++k) {
+        T const w = T(z * loss_[k]);
+        // The largest term is at least e^−2 of the scale, this one below e^−50.
+        if (log_scale > T(0) &&
+            T(log_mass_[k] + (w > T(0) ? w : T(0))) < T(log_scale - T(skip_range))) {
+          continue;
+        }
+        T const mass = plain ? mass_[k] : T(exp(T(log_mass_[k] - log_scale)));
+        T const term =
+            plain ? T(mass * exp_remainder(w)) : scaled_remainder(T(log_mass_[k] - log_scale), w);
+        T const slope = T(term + T(mass * w));
+        part = T(part + term);
+        part_error = T(part_error +
+                       T(T(T(magnitude(slope) * z) * loss_error_[k]) + T(term * mass_error_[k])));
+      }
+      sum = T(sum + part);
+      error = T(error + part_error);
+    }
+    T const share = T(z * T(exp(T(-log_scale))));
+    sum = T(sum + T(share * divergence_));
+    error = T(error + T(share * divergence_error_));
+    T const adding = T(static_cast<double>(block + count / block + 8));
+    return divergence_of(z, sum, T(unit * T(error + T(adding * sum))), log_scale);
+  }
+
+  /// Whether the sum over every other node alone, the trapezoid rule of twice the step, comes as near
+  /// to the whole as `expected`, rounding apart.
+  [[nodiscard]] bool balanced(T const& z, double expected) const {
+    double const tilt = static_cast<double>(z);
+    std::vector<double> terms(size());
+    std::size_t top = 0;
+    for (std::size_t k = 0; k < size(); ++k) {
+      double const loss = static_cast<double>(loss_[k]);
+      terms[k] = static_cast<double>(log_mass_[k]) +
+                 log_add(log_exp_remainder(tilt * loss), std::log(tilt) + log_exp_remainder(-loss));
+      if (terms[k] > terms[top]) top = k;
+    }
+    std::array<double, 2> sums{};
+    for (std::size_t k = 0; k < size(); ++k) sums[k % 2] += std::exp(terms[k] - terms[top]);
+    double const rounding =
+        1e-14 + 1e-15 * static_cast<double>(T(z * loss_error_[top]) + mass_error_[top]);
+    return std::abs(sums[0] - sums[1]) <= (expected + rounding) * (sums[0] + sums[1]);
+  }
+
+ private:
+  static constexpr std::size_t block = 32;
+  // 50 e-folds, and 80 for e^w − 1 − w ≤ w²/2 at w < 0.
+  static constexpr double skip_range = 90.0 + fold_range<T>;
+  static T magnitude(T const& x) { return x < T(0) ? T(-x) : x; }
+
+  std::vector<T> loss_;
+  std::vector<T> log_mass_;
+  std::vector<T> mass_;
+  std::vector<T> loss_error_;
+  std::vector<T> mass_error_;
+  std::vector<T> lowest_;   // log_mass so far
+  std::vector<T> highest_;  // loss so far
+  T divergence_ = T(0);     // KL(P‖Q)
+  T divergence_error_ = T(0);
+};
+
+struct interval {
+  double low;
+  double high;
+};
+
+/// What is left of [low, high] when the parts are dropped on which an integrand is proved to stay
+/// `range` e-folds below its largest known value: bisection down to pieces of length `leaf`.
+/// `bound(a, b)` bounds its logarithm on [a, b], `value(x)` is its logarithm.
+template <class Bound, class Value>
+[[nodiscard]] std::vector<interval> significant(double low, double high, double leaf, double best,
+                                                double range, Bound&& bound, Value&& value) {
+  struct piece {
+    interval where;
+    double most;
+  };
+  if (!(low < high)) return {};
+  std::vector<piece> waiting{{{low, high}, std::numeric_limits<double>::infinity()}};
+  std::vector<piece> kept;
+  best = std::max({best, value(low), value(high)});
+  while (!waiting.empty()) {
+    piece const now = waiting.back();
+    waiting.pop_back();
+    if (now.most < best - range) continue;
+    if (now.where.high - now.where.low <= leaf) {
+      kept.push_back(now);
+      continue;
+    }
+    double const middle = 0.5 * (now.where.low + now.where.high);
+    best = std::max(best, value(middle));
+    piece const left{{now.where.low, middle}, bound(now.where.low, middle)};
+    piece const right{{middle, now.where.high}, bound(middle, now.where.high)};
+    waiting.push_back(right);  // so that the pieces come out in order
+    waiting.push_back(left);
+  }
+  std::vector<interval> out;
+  for (piece const& p : kept) {
+    if (p.most < best - range) continue;
+    if (!out.empty() && out.back().high == p.where.low) {
+      out.back().high = p.where.high;
+    } else {
+      out.push_back(p.where);
+    }
+  }
+  return out;
+}
+
+/// The largest value on [a, b] of a chord less a parabola: e_a + slope·(x−a) − x₊²/2.
+[[nodiscard]] inline double chord_bound(double a, double at_a, double b, double at_b) {
+  double const slope = (at_b - at_a) / (b - a);
+  double const x = std::clamp(slope, a, b);
+  double const y = std::max(x, 0.0);
+  return at_a + slope * (x - a) - 0.5 * y * y;
+}
+
+/// Bounds on log G(u), G(u) = (1+u)^p − 1 − pu ≥ 0, the integrand of M − 1, for u > 0: p = α for
+/// `remove`, 1−α for `add`. From log v for some v ≥ u, and ℓ = log(1+u). Where log v and ℓ are convex
+/// in x, so are both bounds: for p ≥ 2 log G is convex in log v, and at most pℓ; otherwise G lies below two powers
+/// of v (p < 2: p(p−1)/2·v², and v^p or, for p < 0, −pv).
+class convex_growth {
+ public:
+  convex_growth(bool remove, double z)
+      : remove_(remove), z_(z), square_(std::log(0.5 * z * (1.0 + z))) {}
+
+  [[nodiscard]] std::array<double, 2> operator()(double log_v, double log_ratio) const {
+    if (remove_ && z_ >= 1.0) {
+      double const loss = log1p_exp(log_v);
+      return {loss + log_add(log_exp_remainder(z_ * loss), std::log(z_) + log_exp_remainder(-loss)),
+              (1.0 + z_) * log_ratio};
+    }
+    return {square_ + 2.0 * log_v, remove_ ? (1.0 + z_) * log_v : std::log(z_) + log_v};
+  }
+
+ private:
+  bool remove_;
+  double z_;
+  double square_;
+};
+
+/// Gauss–Legendre panels: use(node, weight) over [low, high] in pieces of at most `width`.
+template <real T, class Use>
+void over_panels(double low, double high, double width, Use&& use) {
+  using rule = boost::math::quadrature::gauss<T, std::is_floating_point_v<T> ? 20 : 30>;
+  auto const pieces = static_cast<std::size_t>(std::ceil((high - low) / width - 1e-9));
+  T const half = T(T(T(high) - T(low)) / T(static_cast<double>(2 * pieces)));
+  for (std::size_t piece = 0; piece < pieces; ++piece) {
+    T const centre = T(T(low) + T(half * T(static_cast<double>(2 * piece + 1))));
+    for (std::size_t k = rule::abscissa().size(); k-- > 0;) {
+      use(T(centre - T(half * T(rule::abscissa()[k]))), T(half * T(rule::weights()[k])));
+    }
+    for (std::size_t k = 0; k < rule::abscissa().size(); ++k) {
+      use(T(centre + T(half * T(rule::abscissa()[k]))), T(half * T(rule::weights()[k])));
+    }
+  }
+}
+
+}  // namespace tacit::detail

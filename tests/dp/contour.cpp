@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tacit/dp/contour.hpp>
+#include <tacit/dp/gaussian.hpp>
+
+#include "support/catch.hpp"
+#include "support/table.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+using namespace tacit;
+using detail::contour;
+using support::exact;
+
+namespace {
+
+contour sampled_steps(double rate, double sigma, double steps, direction towards) {
+  return contour({{mixture_pair{{{rate, 1.0 / sigma}}, towards}, steps}}, 0.0);
+}
+
+// Compositions of unsampled Gaussians, given to the contour as mixtures: the truth is a closed form.
+void compare_with_closed_forms(int cases, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::uniform_real_distribution<double> uniform(0.0, 1.0);
+  int answered = 0;
+  int asked = 0;
+  while (asked < cases) {
+    double const mu = std::pow(10.0, -6.0 + 6.0 * uniform(random));
+    double const total = std::pow(10.0, -1.5 + 3.0 * uniform(random));
+    double const steps = std::min(1e12, std::max(2.0, std::round(total * total / mu / mu)));
+    double const delta = std::pow(10.0, -0.4 - 100.0 * uniform(random) * uniform(random));
+    bound<double> const truth = epsilon(gaussian_dp{mu * std::sqrt(steps)}, delta);
+    if (!(truth.lower > 0.0)) continue;
+    ++asked;
+    for (auto const towards : {direction::remove, direction::add}) {
+      try {
+        contour const found({{mixture_pair{{{1.0, mu}}, towards}, steps}}, 0.0);
+        bound<double> const interval = found.epsilon(delta);
+        CAPTURE(mu, steps, delta, interval.lower, interval.upper);
+        CHECK(interval.lower <= truth.upper);
+        CHECK(interval.upper >= truth.lower);
+        bound<double> const log_delta = found.log_delta(interval.upper);
+        CHECK(log_delta.lower <= std::log(delta) + 1e-15);
+        ++answered;
+      } catch (detail::no_certificate const&) {
+      }
+    }
+  }
+  CHECK(answered >= 2 * asked * 97 / 100);
+}
+
+}  // namespace
+
+TEST_CASE("run A down to 1e-100", "[dp]") {
+  contour const run = sampled_steps(0.01, 1.0, 1e4, direction::remove);
+  struct {
+    double delta;
+    double epsilon;
+    double digit;
+  } const known[] = {{1e-5, 6.18771238997, 1e-11},
+                     {1e-10, 9.316138526, 1e-9},
+                     {1e-20, 13.87977272, 1e-8},
+                     {1e-50, 24.44449131, 1e-8},
+                     {1e-100, 40.45484475, 1e-8}};
+  for (auto const& [delta, epsilon, digit] : known) {
+    bound<double> const found = run.epsilon(delta);
+    CHECK(found.lower <= epsilon + digit);
+    CHECK(found.upper >= epsilon - digit);
+    CHECK(found.upper - found.lower <= 1e-12 * epsilon);
+  }
+}
+
+TEST_CASE("the interval holds the closed form of unsampled runs", "[dp]") {
+  compare_with_closed_forms(400, 20);
+}
+
+TEST_CASE("the interval holds the closed form of unsampled runs, ten thousand", "[.sweep]") {
+  compare_with_closed_forms(10000, 21);
+}
+
+TEST_CASE("one event in two entries is the same composition", "[dp]") {
+  for (auto const towards : {direction::remove, direction::add}) {
+    mixture_pair const pair{{{0.02, 0.7}}, towards};
+    bound<double> const whole = contour({{pair, 3000.0}}, 0.0).epsilon(1e-8);
+    bound<double> const split = contour({{pair, 1000.0}, {pair, 2000.0}}, 0.0).epsilon(1e-8);
+    CHECK(whole.lower <= split.upper);
+    CHECK(split.lower <= whole.upper);
+    CHECK(split.upper - split.lower < 1e-11);
+  }
+}
+
+TEST_CASE("a normal part is the same as a mixture of weight one", "[dp]") {
+  mixture_pair const sampled{{{0.02, 0.7}}, direction::remove};
+  mixture_pair const whole{{{1.0, 0.01}}, direction::remove};
+  bound<double> const apart = contour({{sampled, 1000.0}}, 0.09).epsilon(1e-9);
+  bound<double> const together = contour({{sampled, 1000.0}, {whole, 900.0}}, 0.0).epsilon(1e-9);
+  CHECK(apart.lower <= together.upper);
+  CHECK(together.lower <= apart.upper);
+  CHECK(together.upper - together.lower < 1e-11);
+}
+
+TEST_CASE("ε and δ are each other's inverse, certified", "[dp]") {
+  std::mt19937_64 random(5);
+  std::uniform_real_distribution<double> uniform(0.0, 1.0);
+  int answered = 0;
+  for (int k = 0; k < 60; ++k) {
+    double const rate = std::pow(10.0, -4.0 * uniform(random));
+    double const sigma = std::pow(10.0, -0.2 + 1.5 * uniform(random));
+    double const steps = std::round(std::pow(10.0, 2.5 + 5.0 * uniform(random)));
+    double const delta = std::pow(10.0, -1.0 - 30.0 * uniform(random));
+    auto const towards = k % 2 == 0 ? direction::remove : direction::add;
+    contour const run = sampled_steps(rate, sigma, steps, towards);
+    CAPTURE(rate, sigma, steps, delta, k);
+    try {
+      bound<double> const epsilon = run.epsilon(delta);
+      bound<double> const at_lower = run.log_delta(epsilon.lower);
+      bound<double> const at_upper = run.log_delta(epsilon.upper);
+      CHECK(at_lower.upper >= std::log(delta) * (1.0 + 1e-15));
+      CHECK(at_upper.lower <= std::log(delta) * (1.0 - 1e-15));
+      ++answered;
+    } catch (detail::no_certificate const&) {
+    }
+  }
+  CHECK(answered > 50);
+}
+
+TEST_CASE("ε falls in δ and σ, and grows in the rate and the steps", "[dp]") {
+  auto const upper = [](double rate, double sigma, double steps, double delta) {
+    return sampled_steps(rate, sigma, steps, direction::remove).epsilon(delta).upper;
+  };
+  auto const lower = [](double rate, double sigma, double steps, double delta) {
+    return sampled_steps(rate, sigma, steps, direction::remove).epsilon(delta).lower;
+  };
+  for (double const step : {1e-3, 0.1}) {
+    CHECK(lower(0.01, 1.0, 1e4, 1e-6 * (1.0 - step)) > upper(0.01, 1.0, 1e4, 1e-6));
+    CHECK(lower(0.01, 1.0, 1e4, 1e-6) > upper(0.01, 1.0 + step, 1e4, 1e-6));
+    CHECK(lower(0.01 * (1.0 + step), 1.0, 1e4, 1e-6) > upper(0.01, 1.0, 1e4, 1e-6));
+    CHECK(lower(0.01, 1.0, 1e4 * (1.0 + step), 1e-6) > upper(0.01, 1.0, 1e4, 1e-6));
+  }
+}
+
+TEST_CASE("Chernoff's bound never contradicts the certificate", "[dp]") {
+  for (double const steps : {1e3, 1e5, 1e7}) {
+    contour const run = sampled_steps(0.003, 0.9, steps, direction::add);
+    for (double const delta : {1e-3, 1e-9, 1e-40}) {
+      bound<double> const epsilon = run.epsilon(delta);
+      CHECK_FALSE(run.surely_below(epsilon.lower, std::log(delta)));
+      CHECK(run.surely_below(epsilon.upper * 2.0 + 1.0, std::log(delta)));
+    }
+  }
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tacit/dp/moment.hpp>
+
+#include "support/catch.hpp"
+#include "support/table.hpp"
+
+#include <cmath>
+#include <numbers>
+#include <optional>
+
+using namespace tacit;
+using support::exact;
+
+namespace {
+
+double relative(double found, exact const& truth) {
+  return static_cast<double>(abs(exact(found) - truth) / abs(truth));
+}
+
+}  // namespace
+
+TEST_CASE("exp_residual keeps its digits on both sides of its switch", "[dp]") {
+  for (double w = -30.0; w < 30.0; w += 0.013) {
+    exact const truth = exp(exact(w)) - 1 - exact(w);
+    CHECK(relative(detail::exp_residual(w), truth) < 1e-15);
+    double const small = w * 1e-9;
+    CHECK(relative(detail::exp_residual(small), exp(exact(small)) - 1 - exact(small)) < 1e-15);
+  }
+  CHECK(detail::exp_residual(0.0) == 0.0);
+}
+
+TEST_CASE("the table's moments on the real axis are the Rényi divergences", "[dp]") {
+  support::table const rows("dp_renyi.csv");
+  int seen = 0;
+  for (std::size_t k = 0; k < rows.size(); ++k) {
+    double const sigma = rows.number(k, "sigma");
+    double const order = rows.number(k, "order");
+    // The contour's own range: beyond, the table would be as long as the tilt is large.
+    if (order / sigma > 2000.0) continue;
+    auto const towards = rows.text(k, "direction") == "remove" ? direction::remove : direction::add;
+    mixture_pair const pair{{{rows.number(k, "rate"), 1.0 / sigma}}, towards};
+    double const z = order - 1.0;
+    double const step = std::min(0.25, 0.4 * sigma) / (1.0 + order / (50.0 * sigma));
+    detail::mixture_nodes const nodes(pair, std::nullopt, z, step);
+    CAPTURE(k, pair.parts[0].weight, sigma, order, rows.text(k, "direction"));
+    CHECK(relative(nodes.value(z) / z, rows.value(k, "divergence")) < 1e-12);
+    ++seen;
+  }
+  CHECK(seen > 100);
+}
+
+TEST_CASE("the vertical line carries the moments of a normal, near one and far from it", "[dp]") {
+  // Weight 1: M(z) = e^{μ²z(z+1)/2}, so that K is known everywhere.
+  for (double const mu : {1e-4, 0.05, 0.7, 3.0}) {
+    for (double const tilt : {0.3, 2.0, 9.0}) {
+      for (auto const towards : {direction::remove, direction::add}) {
+        for (double const lift : {0.0, 0.3}) {
+          mixture_pair const pair{{{1.0, mu}}, towards};
+          detail::mixture_nodes const nodes(pair, std::nullopt, tilt, 0.1);
+          detail::moment_line const line(nodes, tilt, std::min(lift / mu, 1.0) * (lift > 0.0), 0.0);
+          detail::moment_line::sums sums(40);
+          double const spacing = 4.0 / (mu * 40.0);
+          line.add(1.0, spacing, sums);
+          for (std::size_t n = 0; n < 40; ++n) {
+            double const t = spacing * static_cast<double>(n);
+            double const real = 0.5 * mu * mu * (tilt * (tilt + 1.0) - t * t);
+            double const imaginary = mu * mu * t * (tilt + 0.5);
+            CAPTURE(mu, tilt, lift, n, sums.error[n]);
+            CHECK(std::abs(sums.real[n] - real) <= sums.error[n] + 1e-15 * std::abs(real));
+            double const turns = (sums.imaginary[n] - imaginary) / (2.0 * std::numbers::pi);
+            CHECK(std::abs(turns - std::round(turns)) * 6.3 <=
+                  sums.error[n] + 1e-15 * std::abs(imaginary));
+          }
+          CHECK(sums.error[0] < 1e-11);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("an excess over one keeps its digits at any rate", "[dp]") {
+  // σ = 1, order 2, remove: M(1) − 1 = q²(e−1) exactly.
+  for (double const q : {1e-12, 1e-8, 1e-4, 0.1}) {
+    detail::mixture_nodes const nodes({{{q, 1.0}}, direction::remove}, std::nullopt, 1.0, 0.25);
+    exact const truth = exact(q) * exact(q) * (exp(exact(1)) - 1);
+    CHECK(relative(nodes.excess(1.0), truth) < 1e-14);
+  }
+}
+
+TEST_CASE("what a taper drops is stated, and little", "[dp]") {
+  mixture_pair const pair{{{0.01, 1.0}}, direction::remove};
+  for (double const log_mass : {-40.0, -80.0, -300.0}) {
+    detail::mixture_nodes const nodes(pair, log_mass, 3.0, 0.2);
+    CHECK(nodes.dropped() > 0.0);
+    CHECK(std::log(nodes.dropped()) <= log_mass + std::log(2.0));
+    double sum = 0.0;
+    for (std::size_t k = 0; k < nodes.size(); ++k) sum += nodes.mass(k);
+    CHECK(std::abs(sum - 1.0) < 1e-14);
+  }
+}

@@ -1,0 +1,450 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tacit/dp/renyi_divergence.hpp>
+
+#include "support/catch.hpp"
+#include "support/table.hpp"
+
+#include <boost/math/quadrature/gauss.hpp>
+#include <boost/math/special_functions/erf.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+using namespace tacit;
+using support::exact;
+using support::table;
+
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+mixture_pair sampled_normal(double rate, double shift, direction towards) {
+  return {{{rate, shift}}, towards};
+}
+
+double relative(exact const& value, exact const& truth) {
+  return static_cast<double>(exact(abs(exact(value - truth)) / truth));
+}
+
+/// log(Σ_j C(α,j)(1−q)^{α−j} q^j e^{j(j−1)μ²/2})/(α−1), in 50 digits and from its M − 1.
+exact binomial(double rate, double shift, std::uint64_t order) {
+  exact const q(rate), m(shift);
+  exact const square = m * m;
+  exact excess = 0;
+  exact choose = exact(order) * exact(order - 1) / 2;
+  // Σ over j ≥ 2 of C(α,j)(1−q)^{α−j}q^j(e^{j(j−1)μ²/2} − 1): j < 2 gives nothing.
+  exact power = pow(q, 2) * pow(exact(1) - q, exact(order) - 2);
+  for (std::uint64_t j = 2; j <= order; ++j) {
+    excess += choose * power * expm1(exact(j) * exact(j - 1) * square / 2);
+    choose *= exact(order - j) / exact(j + 1);
+    if (q < 1) power *= q / (exact(1) - q);
+  }
+  return log1p(excess) / exact(order - 1);
+}
+
+class draws {
+ public:
+  explicit draws(std::uint64_t seed) : random_(seed) {}
+  double between(double low, double high) {
+    return std::uniform_real_distribution<double>(low, high)(random_);
+  }
+  double power(double low, double high) { return std::pow(10.0, between(low, high)); }
+  bool coin() { return between(0.0, 1.0) < 0.5; }
+
+ private:
+  std::mt19937_64 random_;
+};
+
+}  // namespace
+
+TEST_CASE("sampled Gaussian divergences agree with 40-digit integrals", "[dp]") {
+  table const reference("dp_renyi.csv");
+  REQUIRE(reference.size() >= 200);
+  for (std::size_t row = 0; row < reference.size(); ++row) {
+    direction const towards =
+        reference.text(row, "direction") == "remove" ? direction::remove : direction::add;
+    double const rate = reference.number(row, "rate");
+    double const sigma = reference.number(row, "sigma");
+    double const order = reference.number(row, "order");
+    exact const truth = reference.value(row, "divergence");
+    renyi_curve curve(sampled_normal(rate, 1.0 / sigma, towards));
+    auto const found = curve.at(order);
+    INFO("rate " << rate << ", sigma " << sigma << ", order " << order << ", "
+                 << reference.text(row, "direction"));
+    // The pair's shift is 1/sigma rounded, which the condition α(α−1)/σ² may magnify.
+    double const rounded = 1e-16 * std::min(1.0, rate * order) * order * order / (sigma * sigma) /
+                           std::max(1.0, (order - 1.0) * static_cast<double>(truth));
+    CHECK(relative(exact(found.value), truth) <= 1e-13 + rounded);
+    CHECK(exact(curve.upper(order)) >= truth * exact(1.0 - rounded));
+    CHECK(found.error <= 1e-12 * found.value + rounded * found.value);
+  }
+}
+
+TEST_CASE("integer orders agree with the binomial sum", "[dp][slow]") {
+  draws draw(1);
+  double worst = 0.0;
+  bool above = true;
+  auto const check = [&](double rate, double shift, std::uint64_t order) {
+    renyi_curve curve(sampled_normal(rate, shift, direction::remove));
+    exact const truth = binomial(rate, shift, order);
+    double const a = static_cast<double>(order);
+    auto const found = curve.at(a);
+    double const off = relative(exact(found.value), truth);
+    // At α·μ ≫ 1 and M ≈ 1 the value turns on the last digits of the inputs.
+    double const condition = a * shift * (a * shift + 1.0) / ((a - 1.0) * found.value + 1.0);
+    INFO("rate " << rate << ", shift " << shift << ", order " << order << ": off by " << off);
+    CHECK(off <= 1e-13 + 1e-15 * condition);
+    worst = std::max(worst, off / (1.0 + 0.01 * condition));
+    above = above && exact(curve.upper(a)) >= truth;
+  };
+  for (double const rate : {1e-12, 1e-8, 1e-3, 0.01, 0.3, 0.5, 0.9, 1.0 - 1e-9}) {
+    for (double const shift : {1e-6, 1e-3, 0.1, 1.0, 3.0, 20.0}) {
+      for (std::uint64_t const order : {2u, 3u, 7u, 32u, 301u}) check(rate, shift, order);
+    }
+  }
+  for (int i = 0; i < 150; ++i) {
+    check(draw.power(-12.0, -0.001), draw.power(-6.0, 1.3),
+          static_cast<std::uint64_t>(draw.power(0.31, 2.5)));
+  }
+  CHECK(above);
+  CHECK(worst <= 5e-14);
+}
+
+TEST_CASE("the largest integer orders agree with the binomial sum", "[.sweep]") {
+  for (double const rate : {1e-12, 1e-4, 0.3}) {
+    for (double const shift : {1e-6, 1e-2, 1.0, 20.0}) {
+      for (std::uint64_t const order : {10000u, 100000u}) {
+        // Beyond, e^{α²μ²/2} is no 50-digit number.
+        if (static_cast<double>(order) * shift > 2e4) continue;
+        renyi_curve curve(sampled_normal(rate, shift, direction::remove));
+        exact const truth = binomial(rate, shift, order);
+        double const a = static_cast<double>(order);
+        double const value = curve(a);
+        double const condition = a * shift * (a * shift + 1.0) / ((a - 1.0) * value + 1.0);
+        INFO("rate " << rate << ", shift " << shift << ", order " << order);
+        CHECK(relative(exact(value), truth) <= 1e-13 + 1e-15 * condition);
+        CHECK(exact(curve.upper(a)) >= truth);
+      }
+    }
+  }
+}
+
+namespace {
+
+dominating_pair random_pair(draws& draw, int kind) {
+  direction const towards = draw.coin() ? direction::remove : direction::add;
+  double const rate = draw.coin() ? draw.power(-12.0, -0.01) : draw.between(0.0, 1.0);
+  switch (kind) {
+    case 0:
+      return sampled_normal(rate, draw.power(-4.0, 0.7), towards);
+    case 1: {
+      double const shift = draw.power(-3.0, 0.3);
+      return mixture_pair{
+          {{rate * 0.6, shift}, {rate * 0.3, 2.0 * shift}, {rate * 0.05, 3.0 * shift}}, towards};
+    }
+    case 2:
+      return lattice_pair{draw.power(-0.7, 1.0),
+                          1 + static_cast<std::uint64_t>(draw.between(0.0, 3.0)),
+                          draw.coin() ? 1.0 : rate, towards};
+    case 3:
+      return bounded_pair{draw.power(-6.0, 1.0), draw.coin() ? 0.5 : 0.0, draw.coin() ? 1.0 : rate,
+                          towards};
+    case 4: {
+      double const loss = draw.power(-6.0, 1.0);
+      double const high = 1.0 / (1.0 + std::exp(-loss));
+      return finite_pair{
+          {{-loss, high * std::exp(-loss), high}, {loss, high, high * std::exp(-loss)}}, 0.0, 0.0};
+    }
+    default: {
+      double const shift = draw.power(-3.0, 0.5);
+      return amplified_pair{
+          draw.coin() ? amplified_pair::noise::normal : amplified_pair::noise::laplace, rate, shift,
+          2.0 * shift};
+    }
+  }
+}
+
+// The same source in 50 digits is the truth: its other tests show that it computes the right thing.
+void check_sides(int cases, std::uint64_t seed) {
+  draws draw(seed);
+  for (int i = 0; i < cases; ++i) {
+    int const kind = i % 6;
+    dominating_pair const pair = random_pair(draw, kind);
+    double const order = 1.0 + draw.power(-9.0, draw.coin() ? 1.0 : 3.0);
+    renyi_curve curve(pair);
+    auto const found = curve.at(order);
+    exact const truth = renyi_divergence(pair, exact(order));
+    INFO("kind " << kind << ", case " << i << ", order " << order << ": " << found.value
+                 << ", off by " << relative(exact(found.value), truth) << ", said "
+                 << found.error / found.value);
+    CHECK(exact(curve.upper(order)) >= truth);
+    CHECK(exact(found.value - found.error) <= truth);
+    // The condition number at large orders is in the error; elsewhere the promise is 1e-12.
+    bool const promised = found.error <= 1e-12 * found.value || order > 100.0;
+    CHECK(promised);
+    CHECK(relative(exact(found.value), truth) <= (order > 100.0 ? 1e-10 : 2e-13));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("divergences lie within their stated error, upper ends above the truth", "[dp][slow]") {
+  check_sides(42, 2);
+}
+TEST_CASE("divergences lie within their stated error, over and over", "[.sweep]") {
+  check_sides(2400, 3);
+}
+
+TEST_CASE("one curve answers any sequence of orders as a fresh one does", "[dp]") {
+  draws draw(4);
+  for (int kind = 0; kind < 6; ++kind) {
+    dominating_pair const pair = random_pair(draw, kind);
+    renyi_curve curve(pair);
+    for (double const order : {2.0, 1.0000001, 30.0, 1.5, 500.0, 7.0, 1e5, 3.0}) {
+      double const fresh = renyi_divergence(pair, order);
+      INFO("kind " << kind << ", order " << order);
+      CHECK(curve(order) == Approx(fresh).epsilon(1e-12));
+    }
+  }
+}
+
+TEST_CASE("at rate 1 every way gives the closed form", "[dp]") {
+  draws draw(5);
+  for (int i = 0; i < 1000; ++i) {
+    double const mu = draw.power(-6.0, 1.3);
+    double const order = 1.0 + draw.power(-9.0, 4.0);
+    direction const towards = i % 2 == 0 ? direction::remove : direction::add;
+    exact const truth = exact(order) * exact(mu) * exact(mu) / 2;
+    renyi_curve mixture(sampled_normal(1.0, mu, towards));
+    INFO("mu " << mu << ", order " << order << ", case " << i);
+    CHECK(relative(exact(mixture(order)), truth) <= 2e-13);
+    CHECK(exact(mixture.upper(order)) >= truth);
+    CHECK(exact(renyi_curve(normal_pair{mu}).upper(order)) >= truth);
+    if (i % 10 == 0 && order * mu < 1e3) {
+      renyi_curve profile(amplified_pair{amplified_pair::noise::normal, 1.0, 0.5 * mu, mu});
+      CHECK(relative(exact(profile(order)), truth) <= 1e-12);
+      CHECK(exact(profile.upper(order)) >= truth);
+    }
+    if (i % 10 == 1) {
+      double const epsilon = std::min(mu, 8.0);
+      bounded_pair const laplace{epsilon, 0.5, 1.0, direction::remove};
+      // Mironov 2017: log[α/(2α−1)·e^{(α−1)ε} + (α−1)/(2α−1)·e^{−αε}]/(α−1)
+      exact const a(order), e(epsilon);
+      exact const moment = (a * exp((a - 1) * e) + (a - 1) * exp(-a * e)) / (2 * a - 1);
+      exact const known = log(moment) / (a - 1);
+      CHECK(relative(exact(renyi_curve(laplace)(order)), known) <= 1e-13);
+      CHECK(exact(renyi_curve(laplace).upper(order)) >= known);
+      CHECK(relative(exact(renyi_curve(amplified_pair{amplified_pair::noise::laplace, 1.0,
+                                                      epsilon / 2, epsilon})(order)),
+                     known) <= 1e-12);
+    }
+  }
+}
+
+TEST_CASE("pairs agree with sums and integrals written another way", "[dp][slow]") {
+  draws draw(6);
+  for (int i = 0; i < 24; ++i) {
+    double const rate = draw.between(0.001, 0.999);
+    double const order = 1.0 + draw.power(-1.0, 1.0);
+    exact const q(rate), a(order), z = a - 1;
+    INFO("case " << i << ", rate " << rate << ", order " << order);
+
+    // Sampled binary response: two terms a direction.
+    double const loss = draw.power(-3.0, 0.5);
+    exact const l(loss);
+    exact const high = 1 / (1 + exp(-l));
+    exact const up = 1 + q * expm1(l);
+    exact const down = 1 + q * expm1(-l);
+    exact const removed = (1 - high) * pow(up, a) + high * pow(down, a);
+    exact const added = (1 - high) * pow(up, -z) + high * pow(down, -z);
+    double const atom = 1.0 / (1.0 + std::exp(-loss));
+    CHECK(relative(exact(renyi_curve(bounded_pair{loss, atom, rate, direction::remove})(order)),
+                   log(removed) / z) <= 1e-12);
+    CHECK(relative(exact(renyi_curve(bounded_pair{loss, atom, rate, direction::add})(order)),
+                   log(added) / z) <= 1e-12);
+
+    // Sampled Laplace: two atoms, and the loss density by another Gauss rule.
+    exact inside_removed = 0;
+    exact inside_added = 0;
+    static boost::math::quadrature::gauss<exact, 30> const rule;
+    int constexpr panels = 6;
+    for (int panel = 0; panel < panels; ++panel) {
+      for (std::size_t k = 0; k < rule.abscissa().size(); ++k) {
+        for (int side : {-1, 1}) {
+          exact const x = l * (2 * (panel + (1 + side * rule.abscissa()[k]) / 2) / panels - 1);
+          exact const weight = rule.weights()[k] * l / panels * exp(-(x + l) / 2) / 4;
+          exact const ratio = 1 + q * expm1(x);
+          inside_removed += weight * pow(ratio, a);
+          inside_added += weight * pow(ratio, -z);
+        }
+      }
+    }
+    exact const laplace_removed = exp(-l) / 2 * pow(up, a) + pow(down, a) / 2 + inside_removed;
+    exact const laplace_added = exp(-l) / 2 * pow(up, -z) + pow(down, -z) / 2 + inside_added;
+    CHECK(relative(exact(renyi_curve(bounded_pair{loss, 0.5, rate, direction::remove})(order)),
+                   log(laplace_removed) / z) <= 1e-12);
+    CHECK(relative(exact(renyi_curve(bounded_pair{loss, 0.5, rate, direction::add})(order)),
+                   log(laplace_added) / z) <= 1e-12);
+
+    // Discrete Gaussian: the sum over the integers.
+    double const sigma = draw.power(-0.8, 0.6);
+    std::uint64_t const shift = 1 + static_cast<std::uint64_t>(i % 3);
+    exact const s(sigma), d(static_cast<double>(shift));
+    exact norm = 0, lattice_removed = 0, lattice_added = 0;
+    int const far = static_cast<int>(16.0 * sigma + order * static_cast<double>(shift) + 10.0);
+    for (int k = -far; k <= far; ++k) {
+      exact const base = exp(-exact(k) * exact(k) / (2 * s * s));
+      exact const ratio = 1 - q + q * exp((d * k - d * d / 2) / (s * s));
+      norm += base;
+      lattice_removed += base * pow(ratio, a);
+      lattice_added += base * pow(ratio, -z);
+    }
+    CHECK(relative(exact(renyi_curve(lattice_pair{sigma, shift, rate, direction::remove})(order)),
+                   log(lattice_removed / norm) / z) <= 1e-12);
+    CHECK(relative(exact(renyi_curve(lattice_pair{sigma, shift, rate, direction::add})(order)),
+                   log(lattice_added / norm) / z) <= 1e-12);
+  }
+}
+
+TEST_CASE("the amplified pair agrees with its profile integrated plainly", "[dp][slow]") {
+  draws draw(7);
+  static boost::math::quadrature::gauss<exact, 30> const rule;
+  auto const tail = [](exact const& x) -> exact {
+    return exact(boost::math::erfc(exact(x / sqrt(exact(2)))) / 2);
+  };
+  for (int i = 0; i < 2; ++i) {
+    double const rate = draw.between(0.01, 0.9);
+    double const order = 1.0 + draw.power(-0.5, 0.7);
+    double const absent = draw.power(-1.0, 0.2);
+    double const changed = i % 2 == 0 ? absent : 2.0 * absent;
+    exact const q(rate), a(order), z = a - 1;
+    auto const profile = [&](exact const& e, double shift) -> exact {
+      exact const m(shift);
+      return exact(tail(e / m - m / 2) - exp(e) * tail(e / m + m / 2));
+    };
+    // The larger ε: where both are 50-digit noise.
+    exact const end = exact(changed) * (exact(changed) * a + 13);
+    int constexpr panels = 14;
+    exact sum = 0;
+    for (int panel = 0; panel < panels; ++panel) {
+      for (std::size_t k = 0; k < rule.abscissa().size(); ++k) {
+        for (int side : {-1, 1}) {
+          exact const e = end * (panel + (1 + side * rule.abscissa()[k]) / 2) / panels;
+          exact const sampled = log1p(q * expm1(e));
+          exact const theta = exp(sampled - e);
+          exact const delta = q * ((1 - theta) * profile(e, absent) + theta * profile(e, changed));
+          // dε′ = q·e^ε/(1+q(e^ε−1)) dε
+          sum += rule.weights()[k] * end / (2 * panels) * delta * q / theta *
+                 (exp(z * sampled) + exp(-a * sampled));
+        }
+      }
+    }
+    exact const truth = log1p(z * a * sum) / z;
+    INFO("rate " << rate << ", order " << order << ", absent " << absent);
+    renyi_curve curve(amplified_pair{amplified_pair::noise::normal, rate, absent, changed});
+    CHECK(relative(exact(curve(order)), truth) <= 1e-12);
+    CHECK(exact(curve.upper(order)) >= truth);
+  }
+}
+
+TEST_CASE("the exponential mechanism's divergence is the worst of the two-point losses", "[dp]") {
+  draws draw(8);
+  for (int i = 0; i < 80; ++i) {
+    double const epsilon = draw.power(-8.0, 1.5);
+    double const order = 1.0 + draw.power(-9.0, 3.0);
+    double const value = bounded_range_divergence(epsilon, order);
+    INFO("epsilon " << epsilon << ", order " << order);
+    CHECK(value <= order * epsilon * epsilon / 8.0 * (1.0 + 1e-14));
+    CHECK(value <= renyi_divergence(bounded_pair{epsilon, 1.0 / (1.0 + std::exp(-epsilon)), 1.0,
+                                                 direction::remove},
+                                    order) *
+                       (1.0 + 1e-12));
+    CHECK(relative(exact(value), bounded_range_divergence(exact(epsilon), exact(order))) <= 1e-13);
+    exact const e(epsilon), z = exact(order) - 1;
+    auto const at = [&](exact const& t) -> exact {
+      exact const p = expm1(t - e) / expm1(-e);
+      return exact(p * expm1(z * t) + (1 - p) * expm1(z * (t - e)));
+    };
+    exact low = 0, high = e;
+    for (int k = 0; k < 60; ++k) {
+      exact const third = (high - low) / 3;
+      (at(low + third) < at(high - third) ? low : high) =
+          at(low + third) < at(high - third) ? exact(low + third) : exact(high - third);
+    }
+    CHECK(relative(exact(value), log1p(at(low)) / z) <= 1e-13);
+  }
+  CHECK(bounded_range_divergence(0.0, 2.0) == 0.0);
+  CHECK_THROWS_AS(bounded_range_divergence(-1.0, 2.0), std::domain_error);
+}
+
+TEST_CASE("divergences rise in the order and (α−1)·D is convex", "[dp]") {
+  draws draw(9);
+  for (int i = 0; i < 60; ++i) {
+    renyi_curve curve(random_pair(draw, i % 6));
+    double last = 0.0;
+    double last_slope = 0.0;
+    double last_excess = 0.0;
+    double last_value = 0.0;
+    for (double excess = 0.01; excess < 50.0; excess *= 1.3) {
+      auto const found = curve.at(1.0 + excess);
+      INFO("case " << i << ", order " << 1.0 + excess);
+      CHECK(found.value >= last * (1.0 - 1e-12));
+      double const slope = (excess * found.value - last_value) / (excess - last_excess);
+      CHECK(slope >= last_slope * (1.0 - 1e-10));
+      last = found.value;
+      last_slope = slope;
+      last_excess = excess;
+      last_value = excess * found.value;
+    }
+  }
+}
+
+TEST_CASE("beyond its reach the divergence is an upper bound, and never hangs", "[dp]") {
+  for (direction const towards : {direction::remove, direction::add}) {
+    for (double const shift : {100.0, 1e4, 1e8, 1e150}) {
+      renyi_curve curve(sampled_normal(0.01, shift, towards));
+      for (double const order : {1.0 + 1e-9, 2.0, 1e6, 1e12}) {
+        double const value = curve.upper(order);
+        INFO("shift " << shift << ", order " << order);
+        CHECK(value > 0.0);
+        CHECK(value <= 0.5 * order * shift * shift * (1.0 + 1e-12));
+        // D ≥ that of the event "beyond shift/2", which P has with 0.01 and Q never.
+        if (towards == direction::remove && order >= 2.0) {
+          CHECK(value >= 0.4 * order * shift * shift);
+        }
+      }
+    }
+  }
+  renyi_curve huge(lattice_pair{1e-3, 1000000000, 0.5, direction::remove});
+  CHECK(huge.upper(3.0) >= 1e23);
+  renyi_curve wide(lattice_pair{1e8, 1, 0.5, direction::remove});
+  CHECK(wide(2.0) == Approx(renyi_divergence(sampled_normal(0.5, 1e-8, direction::remove), 2.0)));
+}
+
+TEST_CASE("mass that only one neighbour can have", "[dp]") {
+  renyi_curve revealing(finite_pair{{{0.0, 0.5, 0.5}}, 0.5, 0.5});
+  CHECK(revealing(2.0) == infinity);
+  // Q's own mass costs −log(1−mass), at every order.
+  renyi_curve lacking(finite_pair{{{-std::log1p(-0.25), 1.0, 0.75}}, 0.0, 0.25});
+  for (double const order : {1.001, 2.0, 50.0}) {
+    CHECK(lacking(order) == Approx(-std::log1p(-0.25)).epsilon(1e-13));
+  }
+  CHECK(renyi_curve(normal_pair{0.0}).upper(3.0) == 0.0);
+  CHECK(renyi_curve(finite_pair{{{0.0, 1.0, 1.0}}, 0.0, 0.0}).upper(3.0) == 0.0);
+  CHECK(renyi_curve(normal_pair{1e-200}).upper(3.0) > 0.0);
+}
+
+TEST_CASE("orders out of range are refused", "[dp]") {
+  renyi_curve curve(normal_pair{1.0});
+  for (double const order : {1.0, 0.5, -2.0, infinity, std::nan("")}) {
+    CHECK_THROWS_AS(curve(order), std::domain_error);
+    CHECK_THROWS_AS(curve.upper(order), std::domain_error);
+  }
+}

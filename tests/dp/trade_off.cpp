@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tacit/dp/gaussian.hpp>
+#include <tacit/dp/privacy_loss.hpp>
+#include <tacit/dp/trade_off.hpp>
+
+#include "support/catch.hpp"
+
+#include <cmath>
+
+using namespace tacit;
+
+namespace {
+
+gaussian_accountant normal_run(double mu) {
+  gaussian_accountant account;
+  account.compose(gaussian{.noise_multiplier = 1.0 / mu});
+  return account;
+}
+
+}  // namespace
+
+TEST_CASE("the curve of a Gaussian is the closed form, from below", "[dp]") {
+  for (double const mu : {0.01, 0.5, 1.0, 3.0, 8.0}) {
+    auto const account = normal_run(mu);
+    for (double const alpha : {1e-12, 1e-6, 1e-3, 0.05, 0.3, 0.5, 0.8, 0.99}) {
+      double const truth = gaussian_trade_off(mu, alpha);
+      double const found = false_negative_rate(account, alpha);
+      CAPTURE(mu, alpha, truth, found);
+      CHECK(found <= truth * (1.0 + 1e-12));
+      CHECK(found >= truth * (1.0 - 1e-5) - 1e-12);
+      CHECK(true_positive_rate(account, alpha) >= 1.0 - truth);
+    }
+  }
+}
+
+TEST_CASE("the curve is convex, falls, and is its own inverse", "[dp]") {
+  privacy_loss_accountant account;
+  account.compose(sampled(gaussian{.noise_multiplier = 1.0}, poisson{.rate = 0.01}), 2000);
+  double last = 1.0;
+  double before = 2.0;
+  for (double alpha = 0.0; alpha <= 1.0; alpha += 0.125) {
+    double const miss = false_negative_rate(account, alpha);
+    CHECK(miss <= 1.0 - alpha);
+    CHECK(miss <= last + 1e-12);
+    CHECK(last - miss <= before - last + 1e-6);
+    before = alpha == 0.0 ? 2.0 : last;
+    last = miss;
+  }
+  for (double const alpha : {0.01, 0.1, 0.2}) {
+    double const miss = false_negative_rate(account, alpha);
+    CHECK(std::abs(false_negative_rate(account, miss) - alpha) < 1e-5);
+  }
+}
+
+TEST_CASE("total variation and the Bayes risk belong to the same curve", "[dp]") {
+  auto const account = normal_run(1.5);
+  bound<double> const distance = total_variation(account);
+  double const half = 1.0 - 2.0 * normal_tail(0.75);  // 2Φ(μ/2) − 1
+  CHECK(distance.lower <= half * (1.0 + 1e-13));
+  CHECK(distance.upper >= half * (1.0 - 1e-13));
+  // Success at prior ½ is 1 − min over α of (α + f(α))/2.
+  double least = 1.0;
+  for (double alpha = 0.001; alpha < 1.0; alpha += 0.001) {
+    least = std::min(least, 0.5 * (alpha + false_negative_rate(account, alpha)));
+  }
+  CHECK(account.attack_success(0.5) >= 1.0 - least - 1e-9);
+  CHECK(account.attack_success(0.5) <= 1.0 - least + 1e-5);
+}
+
+TEST_CASE("nothing told, and rates out of range", "[dp]") {
+  gaussian_accountant const nothing;
+  CHECK(false_negative_rate(nothing, 0.3) <= 0.7);
+  CHECK(false_negative_rate(nothing, 0.3) >= 0.7 - 1e-9);
+  CHECK(false_negative_rate(nothing, 1.0) == 0.0);
+  CHECK(false_negative_rate(normal_run(1.0), 0.0) <= 1.0);
+  CHECK_THROWS_AS(false_negative_rate(nothing, -0.1), std::domain_error);
+  CHECK_THROWS_AS(false_negative_rate(nothing, std::nan("")), std::domain_error);
+}
