@@ -1,14 +1,27 @@
 #!/bin/sh
-# Times the library and its Python peer in one run and prints the medians, about 5 minutes.
-# On a bare Debian 12 it first installs what is missing; the peer's packages go into build/bench/venv.
-# usage: sh tools/bench.sh [--docs]      --docs: the tables also go into docs/benchmarks.md
+# Times the library and its Python peers in one run and prints the medians, side by side.
+# On a bare Debian 12 it first installs what is missing; the peers' packages go into build/bench/venv.
+# usage: sh tools/bench.sh [--docs] [--slow] [steps] [accountants]
+#   steps         PACZero's step and its parts, about 5 minutes
+#   accountants   (epsilon, delta) of training runs, about 10 minutes
+#                 neither: both
+#   --slow        with accountants: also what takes a peer minutes and 14 GB, up to 40 minutes more
+#   --docs        the tables also go into docs/benchmarks.md
 set -eu
 cd "$(dirname "$0")/.."
 
-case "$*" in
-  '' | --docs) ;;
-  *) echo "usage: sh tools/bench.sh [--docs]" >&2; exit 2 ;;
-esac
+docs=
+slow=
+groups=
+for argument in "$@"; do
+  case $argument in
+    --docs) docs=yes ;;
+    --slow) slow=--slow ;;
+    steps | accountants) groups="$groups $argument" ;;
+    *) echo "usage: sh tools/bench.sh [--docs] [--slow] [steps] [accountants]" >&2; exit 2 ;;
+  esac
+done
+groups=${groups:-steps accountants}
 
 sh tools/install_packages.sh g++ cmake ninja-build libeigen3-dev libboost-dev libbenchmark-dev \
   python3 python3-venv
@@ -16,37 +29,53 @@ sh tools/install_packages.sh g++ cmake ninja-build libeigen3-dev libboost-dev li
 cmake --preset release -DTACIT_BUILD_TESTS=OFF -DTACIT_BUILD_EXAMPLES=OFF
 cmake --build build/release --target bench/all
 compiler=$(sed -n 's/^CMAKE_CXX_COMPILER:[^=]*=//p' build/release/CMakeCache.txt)
+compiler=$("$compiler" --version | head -n 1)
 
 out=build/bench
 mkdir -p "$out"
 if ! cmp -s bench/peers/requirements.txt "$out/venv/requirements.txt"; then
   rm -rf "$out/venv"
   python3 -m venv "$out/venv"
-  "$out/venv/bin/pip" install -q -r bench/peers/requirements.txt
+  "$out/venv/bin/pip" install -q --no-deps -r bench/peers/requirements.txt
   cp bench/peers/requirements.txt "$out/venv/"
 fi
 
 # CPU time, for the machine may have other work; the repetitions in random order, for the same reason.
-for name in info pac mechanism; do
-  echo "timing $name"
-  "build/release/bench/tacit_bench_$name" --benchmark_repetitions=15 --benchmark_min_time=0.02 \
-    --benchmark_enable_random_interleaving=true --benchmark_out="$out/$name.json" \
-    --benchmark_out_format=json >/dev/null 2>"$out/$name.log" || { cat "$out/$name.log"; exit 1; }
+time_ours() {
+  for name in "$@"; do
+    echo "timing $name"
+    "build/release/bench/tacit_bench_$name" --benchmark_repetitions=15 --benchmark_min_time=0.02 \
+      --benchmark_enable_random_interleaving=true --benchmark_out="$out/$name.json" \
+      --benchmark_out_format=json >/dev/null 2>"$out/$name.log" || { cat "$out/$name.log"; exit 1; }
+  done
+}
+python() {
+  OPENBLAS_NUM_THREADS=1 "$out/venv/bin/python" "$@"
+}
+
+for group in $groups; do
+  if [ "$group" = steps ]; then
+    time_ours info pac mechanism
+    echo "timing the peer"
+    python bench/peers/paczero.py "$out/peer.json"
+    python bench/peers/table.py "$out" "$compiler" >"$out/steps.md"
+  else
+    time_ours dp
+    echo "timing the peers"
+    python bench/peers/accountants.py "$out/accountants.json" $slow
+    python bench/peers/failures.py "$out/failures.json"
+    python bench/peers/accountants_table.py "$out" "$compiler" >"$out/accountants.md"
+  fi
+  cat "$out/$group.md"
+
+  if [ -n "$docs" ]; then
+    awk -v start="<!-- table: $group," -v table="$out/$group.md" '
+      index($0, start) == 1 { print; print ""; while ((getline line < table) > 0) print line
+                              print ""; skip = 1; next }
+      /^<!-- end/           { skip = 0 }
+      !skip' docs/benchmarks.md >"$out/benchmarks.md"
+    mv "$out/benchmarks.md" docs/benchmarks.md
+    echo
+    echo "docs/benchmarks.md has the figures of this machine"
+  fi
 done
-echo "timing the peer"
-OPENBLAS_NUM_THREADS=1 "$out/venv/bin/python" bench/peers/paczero.py "$out/peer.json"
-
-"$out/venv/bin/python" bench/peers/table.py "$out" "$("$compiler" --version | head -n 1)" \
-  >"$out/table.md"
-cat "$out/table.md"
-
-if [ "$*" = --docs ]; then
-  awk -v table="$out/table.md" '
-    /^<!-- table/ { print; print ""; while ((getline line < table) > 0) print line
-                    print ""; skip = 1; next }
-    /^<!-- end/   { skip = 0 }
-    !skip' docs/benchmarks.md >"$out/benchmarks.md"
-  mv "$out/benchmarks.md" docs/benchmarks.md
-  echo
-  echo "docs/benchmarks.md has the figures of this machine"
-fi

@@ -11,14 +11,14 @@ clock. Each time is the median of 15 samples of CPU time, each of them at least 
 import itertools
 import json
 import math
-import statistics
 import sys
-import time
 from functools import partial
 
 import numpy as np
 import scipy
 from scipy.optimize import brentq
+
+from timing import medians
 
 NODES, WEIGHTS = np.polynomial.hermite.hermgauss(60)
 LOW, HIGH, TOLERANCE = math.log(1e-4), math.log(1e4), 1e-6
@@ -99,28 +99,6 @@ class Run:
         value = truth + sigma * self.random.standard_normal()
         self.posterior = observe_value(self.posterior, signs, value, sigma)
         return 1.0 if value >= 0.0 else -1.0
-
-
-def seconds(function, calls):
-    start = time.process_time()
-    for _ in range(calls):
-        function()
-    return time.process_time() - start
-
-
-def medians(functions, samples=15, shortest=0.02):
-    """Nanoseconds of CPU time a call. Samples go round, so that a slow spell falls on all alike."""
-    calls = {}
-    for name, function in functions.items():
-        function()
-        calls[name] = 1
-        while seconds(function, calls[name]) < shortest:
-            calls[name] *= 2
-    times = {name: [] for name in functions}
-    for _ in range(samples):
-        for name, function in functions.items():
-            times[name].append(1e9 * seconds(function, calls[name]) / calls[name])
-    return {name: statistics.median(values) for name, values in times.items()}
 
 
 def main():

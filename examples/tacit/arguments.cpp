@@ -20,15 +20,6 @@ std::optional<T> parsed(std::string const& text) {
   return error == std::errc() && stop == end ? std::optional(value) : std::nullopt;
 }
 
-std::string joined(std::vector<std::string> const& words) {
-  std::string all;
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    if (i > 0) all += i + 1 < words.size() ? ", " : " or ";
-    all += words[i];
-  }
-  return all;
-}
-
 std::string six_digits(double x) {
   char text[32];
   std::snprintf(text, sizeof text, "%.6g", x);
@@ -43,6 +34,15 @@ std::string six_digits_towards(double x, double side) {
 }
 
 }  // namespace
+
+std::string joined(std::vector<std::string> const& words) {
+  std::string all;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (i > 0) all += i + 1 < words.size() ? ", " : " or ";
+    all += words[i];
+  }
+  return all;
+}
 
 rule number(std::string must_be, bool (*holds)(double)) {
   return {std::move(must_be),
@@ -59,6 +59,14 @@ rule probability() {
 
 rule positive_probability() {
   return number("in (0, 1]", [](double x) { return x > 0.0 && x <= 1.0; });
+}
+
+rule open_probability() {
+  return number("in (0, 1)", [](double x) { return x > 0.0 && x < 1.0; });
+}
+
+rule positive() {
+  return number("positive and finite", [](double x) { return x > 0.0; });
 }
 
 rule non_negative() {
@@ -117,8 +125,12 @@ double arguments::number(std::string const& name, double otherwise) const {
   return given(name) ? number(name) : otherwise;
 }
 
+std::uint64_t arguments::whole(std::string const& name) const {
+  return *parsed<std::uint64_t>(text(name));
+}
+
 std::uint64_t arguments::whole(std::string const& name, std::uint64_t otherwise) const {
-  return given(name) ? *parsed<std::uint64_t>(text(name)) : otherwise;
+  return given(name) ? whole(name) : otherwise;
 }
 
 std::string const& arguments::text(std::string const& name) const {

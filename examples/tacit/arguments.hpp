@@ -29,6 +29,8 @@ struct rule {
 rule number(std::string must_be, bool (*holds)(double));
 rule probability();           // in [0, 1]
 rule positive_probability();  // in (0, 1]
+rule open_probability();      // in (0, 1)
+rule positive();              // and finite
 rule non_negative();
 rule whole(std::uint64_t low, std::uint64_t high);
 rule one_of(std::vector<std::string> words);
@@ -53,6 +55,7 @@ class arguments {
   /// Without `otherwise` the argument is needed.
   double number(std::string const& name) const;
   double number(std::string const& name, double otherwise) const;
+  std::uint64_t whole(std::string const& name) const;
   std::uint64_t whole(std::string const& name, std::uint64_t otherwise) const;
   std::string const& text(std::string const& name) const;
 
@@ -87,6 +90,9 @@ class arguments {
   std::map<std::string, argument> known_;
   std::string names_;  // of the options, for people
 };
+
+/// `gaussian, laplace or pure`
+std::string joined(std::vector<std::string> const& words);
 
 /// The shortest text that reads back as the same number.
 std::string exactly(double x);

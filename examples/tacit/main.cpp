@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdio>
 #include <deque>
 #include <exception>
@@ -22,8 +23,11 @@ using calculator::arguments;
 using calculator::bad_input;
 using calculator::verb;
 
-std::array<verb, 5> const verbs{calculator::mi(), calculator::sigma(), calculator::attack(),
-                                calculator::budget(), calculator::train()};
+std::array<verb, 13> const verbs{calculator::epsilon(), calculator::delta(),  calculator::noise(),
+                                 calculator::steps(),   calculator::rate(),   calculator::curve(),
+                                 calculator::report(),  calculator::mi(),     calculator::sigma(),
+                                 calculator::attack(),  calculator::budget(), calculator::ferret(),
+                                 calculator::train()};
 
 // One line, whatever the arguments held.
 int complain(std::string const& who, std::string what, int status) {
@@ -33,11 +37,19 @@ int complain(std::string const& who, std::string what, int status) {
   return status;
 }
 
-int say(calculator::answer const& answer, bool json) {
-  std::string const text = json ? answer.json.dump() : answer.sentence;
-  if (json && text.find("null") != std::string::npos) {  // what an infinity would become
+// JSON has no infinity: it would become null.
+void must_be_finite(nlohmann::ordered_json const& json) {
+  if (json.is_null() || (json.is_number_float() && !std::isfinite(json.get<double>()))) {
     throw std::logic_error("the answer is not a finite number");
   }
+  if (json.is_structured()) {
+    for (nlohmann::ordered_json const& entry : json) must_be_finite(entry);
+  }
+}
+
+int say(calculator::answer const& answer, bool json) {
+  if (json) must_be_finite(answer.json);
+  std::string const text = json ? answer.json.dump() : answer.sentence;
   if (std::puts(text.c_str()) < 0 || std::fflush(stdout) != 0) {
     throw std::runtime_error("cannot write the answer");
   }
@@ -61,8 +73,9 @@ std::string explained(std::string const& complaint, arguments const* of) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Answers questions about privacy: information in nats, noise, attackers, budgets.",
-               "tacit");
+  CLI::App app(
+      "Answers questions about privacy: epsilon and delta, nats, noise, attackers, budgets.",
+      "tacit");
   app.get_formatter()->label("SUBCOMMAND", "VERB");
   app.set_version_flag("--version", TACIT_VERSION);
   app.allow_extras();

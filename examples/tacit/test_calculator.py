@@ -14,6 +14,7 @@ import tempfile
 import time
 import unittest
 from pathlib import Path
+from xml.etree import ElementTree
 
 PROGRAM, DIGITS = sys.argv[1], sys.argv[2]
 LARGEST = sys.float_info.max
@@ -166,6 +167,398 @@ class Questions(Case):
         self.assertEqual(self.ask("budget", "--success", 1)["epsilon"], LARGEST)
 
 
+def gaussian_delta(mu, epsilon):
+    """Of one Gaussian of sensitivity mu, where nothing cancels."""
+    def phi(x):
+        return 0.5 * math.erfc(-x / math.sqrt(2))
+    return phi(mu / 2 - epsilon / mu) - math.exp(epsilon) * phi(-mu / 2 - epsilon / mu)
+
+
+class Accounting(Case):
+    A = ["--rate", 0.01, "--noise-multiplier", 1, "--steps", 10000]
+    B = ["--rate", 0.001, "--noise-multiplier", 0.6, "--steps", 100000]
+    C = ["--rate", 0.5, "--noise-multiplier", 10, "--steps", 1000]
+    NAMES = ["pld", "rdp", "zcdp", "gdp", "gdp-clt"]  # of all; discretised is asked by itself
+
+    @classmethod
+    def setUpClass(cls):
+        cls.kept = tempfile.TemporaryDirectory()
+        cls.folder = Path(cls.kept.name)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.kept.cleanup()
+
+    def schedule(self, content):
+        """The path of a schedule with this content, an object or a text."""
+        path = self.folder / "schedule.json"
+        path.write_text(content if isinstance(content, str) else json.dumps(content))
+        return path
+
+    def bound(self, answer, key):
+        self.assertEqual(list(answer), ["accountant", key, "lower", "upper"])
+        self.assertEqual(answer[key], answer["upper"])
+        self.assertLessEqual(answer["lower"], answer["upper"])
+        return answer["lower"], answer["upper"]
+
+    def test_known_runs(self):
+        for words, truth, digits in [(self.A, 6.1877123899715, 1e-8), (self.B, 6.1128, 1e-4),
+                                     (self.C, 7.5452, 1e-4)]:
+            answer = self.ask("epsilon", *words, "--delta", 1e-5)
+            self.assertEqual(answer["accountant"], "pld")
+            lower, upper = self.bound(answer, "epsilon")
+            self.assertAlmostEqual(upper, truth, delta=digits)
+            self.assertLessEqual(upper - lower, 1e-8 * upper)
+        for delta, truth in [(1e-10, 9.316138526), (1e-20, 13.87977272), (1e-50, 24.44449131),
+                             (1e-100, 40.45484475)]:
+            lower, upper = self.bound(self.ask_json("epsilon", *self.A, "--delta", delta), "epsilon")
+            self.assertLessEqual(lower, truth + 1e-8)
+            self.assertGreaterEqual(upper, truth - 1e-8)
+            self.assertLessEqual(upper - lower, 1e-8 * upper)
+
+    def test_delta_undoes_epsilon(self):
+        epsilon = self.ask("epsilon", *self.A, "--delta", 1e-5)["epsilon"]
+        lower, upper = self.bound(self.ask("delta", *self.A, "--epsilon", repr(epsilon)), "delta")
+        self.assertAlmostEqual(upper, 1e-5, delta=1e-13)
+        self.assertLessEqual(lower, 1e-5)
+
+    def test_closed_forms(self):
+        for sigma, steps, epsilon in [(2, 1, 0.5), (10, 100, 1), (50, 10000, 3)]:
+            mu = math.sqrt(steps) / sigma
+            words = ["--noise-multiplier", sigma, "--steps", steps]
+            for by in ("pld", "gdp"):
+                lower, upper = self.bound(
+                    self.ask("delta", *words, "--epsilon", epsilon, "--accountant", by), "delta")
+                truth = gaussian_delta(mu, epsilon)
+                self.assertLessEqual(lower, truth * (1 + 1e-12))
+                self.assertGreaterEqual(upper, truth * (1 - 1e-12))
+                self.assertAlmostEqual(upper, truth, delta=1e-9 * truth)
+            # Replacing moves the sum twice as far, and two records of a person do, too.
+            for more in (["--adjacency", "replace-one"], ["--records-per-person", 2]):
+                twice = self.ask_json("delta", *words, "--epsilon", epsilon, *more)["delta"]
+                truth = gaussian_delta(2 * mu, epsilon)
+                self.assertAlmostEqual(twice, truth, delta=1e-9 * truth)
+        laplace = ["--mechanism", "laplace", "--noise-multiplier", 2, "--steps", 1]
+        lower, upper = self.bound(self.ask("delta", *laplace, "--epsilon", 0.1), "delta")
+        truth = 1 - math.exp((0.1 - 0.5) / 2)
+        self.assertLessEqual(lower, truth)
+        self.assertGreaterEqual(upper, truth)
+        self.assertAlmostEqual(upper, truth, delta=1e-4 * truth)
+
+    def test_all_accountants(self):
+        answer = self.ask("epsilon", *self.A, "--delta", 1e-5, "--accountant", "all")
+        self.assertEqual(list(answer), ["accountants"])
+        by = {entry["accountant"]: entry for entry in answer["accountants"]}
+        self.assertEqual(list(by), self.NAMES)
+        by["discretised"] = self.ask("epsilon", *self.A, "--delta", 1e-5, "--accountant",
+                                     "discretised")
+        for name in ("pld", "discretised", "rdp"):
+            lower, upper = self.bound(by[name], "epsilon")
+            self.assertLessEqual(by["pld"]["lower"], upper)
+            self.assertLessEqual(lower, by["pld"]["upper"])
+        self.assertAlmostEqual(by["rdp"]["epsilon"], 6.7127, delta=0.02)
+        for name in ("zcdp", "gdp"):
+            self.assertEqual(list(by[name]), ["accountant", "refused"])
+            self.assertIn("sampled", by[name]["refused"])
+        self.assertEqual(list(by["gdp-clt"]), ["accountant", "epsilon", "estimate"])
+        self.assertIs(by["gdp-clt"]["estimate"], True)
+        self.assertAlmostEqual(by["gdp-clt"]["epsilon"], 6.00708, delta=1e-5)
+        sentence = run("epsilon", *self.A, "--delta", 1e-5, "--accountant", "gdp-clt").stdout
+        self.assertIn("estimate", sentence)
+        self.assertNotIn("at most", sentence)
+        for verb, key in (("delta", "delta"), ("epsilon", "epsilon")):
+            target = ["--epsilon", 1] if verb == "delta" else ["--delta", 1e-6]
+            answer = self.ask(verb, "--noise-multiplier", 5, "--steps", 1, *target, "--accountant",
+                              "all")
+            figures = {entry["accountant"]: entry[key] for entry in answer["accountants"]}
+            self.assertEqual(list(figures), self.NAMES)
+            for name, figure in figures.items():
+                self.assertGreaterEqual(figure, figures["gdp"] * (1 - 1e-9), name)
+
+    def test_no_finite_epsilon(self):
+        path = self.schedule({"releases": [{"mechanism": "approximate", "epsilon": 1,
+                                            "delta": 0.01}]})
+        answer = self.ask("epsilon", "--schedule", path, "--delta", 1e-5)
+        self.assertEqual((answer["epsilon"], answer["upper"]), (LARGEST, LARGEST))
+        self.assertIn("no finite number",
+                      run("epsilon", "--schedule", path, "--delta", 1e-5).stdout)
+
+    def test_calibration_keeps_the_target(self):
+        target = ["--epsilon", 2, "--delta", 1e-5]
+        plan = ["--rate", 0.01, "--steps", 10000]
+        for by, about in (("pld", 2.127), ("rdp", 2.278)):
+            asked = ["--accountant", by]
+            answer = self.ask("noise", *plan, *target, *asked)
+            self.assertEqual(list(answer), ["noise_multiplier"])
+            sigma = answer["noise_multiplier"]
+            self.assertAlmostEqual(sigma, about, delta=0.006)
+            noised = [*plan, *asked, "--noise-multiplier"]
+            self.assertLessEqual(
+                self.ask_json("epsilon", *noised, repr(sigma), "--delta", 1e-5)["epsilon"], 2)
+            self.assertLessEqual(
+                self.ask_json("delta", *noised, repr(sigma), "--epsilon", 2)["delta"], 1e-5)
+            self.assertGreater(
+                self.ask_json("epsilon", *noised, repr(sigma * (1 - 2e-6)), "--delta",
+                              1e-5)["lower" if by == "pld" else "epsilon"], 2)
+
+        def epsilon(*words):
+            return self.ask_json("epsilon", *words, "--delta", 1e-5)["epsilon"]
+
+        answer = self.ask("steps", "--rate", 0.01, "--noise-multiplier", 1, *target)
+        self.assertEqual(list(answer), ["steps"])
+        steps = answer["steps"]
+        self.assertLessEqual(epsilon("--rate", 0.01, "--noise-multiplier", 1, "--steps", steps), 2)
+        self.assertGreater(epsilon("--rate", 0.01, "--noise-multiplier", 1, "--steps", steps + 1),
+                           2)
+        answer = self.ask("rate", "--noise-multiplier", 1, "--steps", 1000, *target)
+        self.assertEqual(list(answer), ["rate"])
+        rate = answer["rate"]
+        fixed = ["--noise-multiplier", 1, "--steps", 1000, "--rate"]
+        self.assertLessEqual(epsilon(*fixed, repr(rate)), 2)
+        self.assertGreater(epsilon(*fixed, repr(rate * (1 + 2e-6))), 2)
+        words = ["--noise-multiplier", 2, "--steps", 1000, "--adjacency", "replace-one",
+                 "--records", 60000, "--accountant", "rdp"]
+        answer = self.ask("rate", *words, *target)
+        self.assertEqual(list(answer), ["rate", "batch"])
+        self.assertEqual(answer["rate"], answer["batch"] / 60000)
+        self.assertLessEqual(epsilon(*words, "--batch", answer["batch"]), 2)
+        self.assertGreater(epsilon(*words, "--batch", answer["batch"] + 1), 2)
+        answer = self.ask("noise", "--steps", 10, *target, "--accountant", "all")
+        by = {entry["accountant"]: entry for entry in answer["accountants"]}
+        self.assertEqual(list(by), self.NAMES)
+        self.assertAlmostEqual(by["pld"]["noise_multiplier"], by["gdp"]["noise_multiplier"],
+                               delta=1e-5)
+        self.assertIn("refused", by["gdp-clt"])
+
+    def test_schedules(self):
+        release = {"mechanism": "gaussian", "noise_multiplier": 1, "rate": 0.01, "steps": 10000}
+        run_a = self.ask("epsilon", *self.A, "--delta", 1e-5)
+        opacus = [[1.0, 0.01, 4000], [1.0, 0.01, 6000]]
+        for content in [{"releases": [release]}, {"adjacency": "add-remove", "releases": [release]},
+                        {"releases": [dict(release, steps=9000), dict(release, steps=1000)]},
+                        opacus, {"history": opacus}, {"mechanism": "prv", "history": opacus}]:
+            answer = self.ask("epsilon", "--schedule", self.schedule(content), "--delta", 1e-5)
+            self.assertEqual(answer, run_a, content)
+        path = self.schedule({"adjacency": "replace-one", "releases": [release]})
+        worse = self.ask("epsilon", "--schedule", path, "--delta", 1e-5)["epsilon"]
+        self.assertGreater(worse, run_a["epsilon"])
+        self.ask("epsilon", "--schedule", path, "--delta", 1e-5, "--adjacency", "replace-one")
+        self.refused("epsilon", "--schedule", path, "--delta", 1e-5, "--adjacency", "zero-out",
+                     naming=["--adjacency is zero-out", "replace-one"])
+
+    def test_every_mechanism_of_a_schedule(self):
+        gaussian = {"mechanism": "gaussian", "noise_multiplier": 3}
+        for release, neighbours in [
+                (gaussian, "add-remove"), (dict(gaussian, rate=0.1, steps=50), "add-remove"),
+                (dict(gaussian, rate=0.1, records_per_person=3), "zero-out"),
+                (dict(gaussian, batch=20, records=1000, steps=50), "replace-one"),
+                (dict(gaussian, shuffled=True, steps=3), "zero-out"),
+                ({"mechanism": "gaussian", "groups": [{"clip": 1, "sigma": 4},
+                                                      {"clip": 2, "sigma": 6}]}, "add-remove"),
+                ({"mechanism": "laplace", "noise_multiplier": 3, "rate": 0.1}, "add-remove"),
+                ({"mechanism": "discrete-gaussian", "sigma": 5.5, "sensitivity": 2}, "add-remove"),
+                ({"mechanism": "discrete-laplace", "scale": 4}, "add-remove"),
+                ({"mechanism": "randomised-response", "epsilon": 1, "categories": 5},
+                 "replace-one"),
+                ({"mechanism": "exponential", "epsilon": 0.5}, "add-remove"),
+                ({"mechanism": "pure", "epsilon": 0.5}, "add-remove"),
+                ({"mechanism": "approximate", "epsilon": 0.5, "delta": 1e-8}, "add-remove"),
+                ({"mechanism": "matrix-gaussian", "noise_multiplier": 4, "sensitivity": 2.5},
+                 "add-remove")]:
+            path = self.schedule({"adjacency": neighbours, "releases": [release]})
+            for by in ("pld", "discretised"):
+                answer = self.ask_json("epsilon", "--schedule", path, "--delta", 1e-4,
+                                       "--accountant", by)
+                lower, upper = self.bound(answer, "epsilon")
+                self.assertTrue(0 < upper < 20, (release, by))
+        # Groups of one step are one release: 1/sqrt(1/16 + 1/9) = 2.4.
+        groups = {"mechanism": "gaussian", "groups": [{"clip": 1, "sigma": 4},
+                                                      {"clip": 2, "sigma": 6}]}
+        asked = ["--delta", 1e-5]
+        joint = self.ask_json("epsilon", "--schedule", self.schedule({"releases": [groups]}), *asked)
+        plain = self.ask_json("epsilon", "--noise-multiplier", 2.4, "--steps", 1, *asked)
+        self.assertAlmostEqual(joint["epsilon"], plain["epsilon"], delta=1e-9)
+
+    def test_unusable_schedules(self):
+        good = {"mechanism": "gaussian", "noise_multiplier": 1, "rate": 0.01, "steps": 100}
+
+        def bad(naming, *changes, **fields):
+            release = {**good, **fields}
+            for key in changes:
+                del release[key]
+            cases.append(({"releases": [good, good, release]}, ["releases[2]" + naming[0]] +
+                          naming[1:]))
+
+        cases = []
+        bad([".rate is 1.5", "[0, 1]"], rate=1.5)
+        bad([".rate is -0.1", "[0, 1]"], rate=-0.1)
+        bad([".rate is true", "[0, 1]"], rate=True)
+        bad([".rate is null", "[0, 1]"], rate=None)
+        bad([".rate", "[0, 1]"], rate="0.1")
+        bad([".noise_multiplier is 0", "positive"], noise_multiplier=0)
+        bad([".noise_multiplier is missing"], "noise_multiplier")
+        bad([".mechanism is missing"], "mechanism")
+        bad([".mechanism is \"gausian\"", "laplace"], mechanism="gausian")
+        bad([".steps is 1.5", "whole"], steps=1.5)
+        bad([".steps is -1", "whole"], steps=-1)
+        bad([".steps is 0", "[1, "], steps=0)
+        bad([".steps is 1e+20", "whole"], steps=1e20)
+        bad([".sigma is unknown", "noise_multiplier"], sigma=1)
+        bad([".epsilon is unknown"], epsilon=1)
+        bad([".batch is 10", "left out"], batch=10, records=100)
+        bad([".batch is 101", "in [1, 100]"], "rate", batch=101, records=100)
+        bad([".records is missing"], "rate", batch=10)
+        bad([".batch is missing"], "rate", records=10)
+        bad([".shuffled is 1", "true"], "rate", shuffled=1)
+        bad([".shuffled is true", "left out"], shuffled=True)
+        bad([".records_per_person is 0", "[1, "], records_per_person=0)
+        bad([".noise_multiplier is 1", "left out"], groups=[{"clip": 1, "sigma": 1}])
+        bad([".groups[0].sigma is missing"], "noise_multiplier", groups=[{"clip": 1}])
+        bad([".groups is []"], "noise_multiplier", groups=[])
+        bad([": ", "no known bound"], "rate", batch=10, records=100)
+        bad([": ", "no known bound"], "rate", shuffled=True)
+        for content, naming in cases + [
+                ({"releases": []}, ["releases is []"]), ({}, ["releases is missing"]),
+                ({"releases": {}}, ["releases is {}", "list"]), ([], ["history is []"]),
+                ({"releases": [good], "steps": 3}, ["steps is unknown", "adjacency"]),
+                ({"adjacency": "replace", "releases": [good]}, ["adjacency", "replace-one"]),
+                ({"releases": [5]}, ["releases[0] is 5", "object"]), (7, ["no schedule"]),
+                ([[1, 0.01, 10], [1, 0.01]], ["history[1] is [1,0.01]", "three"]),
+                ([[1, 2, 10]], ["history[0].rate is 2", "[0, 1]"]),
+                ([[0, 0.1, 10]], ["history[0].noise_multiplier is 0", "positive"]),
+                ([[1, 0.1, 1.5]], ["history[0].steps is 1.5", "whole"]),
+                ({"history": [[1, 0.1, 1]], "mechanism": "rpd"}, ["mechanism", "rdp"]),
+                ({"history": [[1, 0.1, 1]], "releases": [good]}, ["releases is unknown"]),
+                ("", ["no JSON"]), ("{", ["no JSON"]), ('{"releases": [NaN]}', ["no JSON"]),
+                ("[[1e999, 0.1, 1]]", ["no JSON"]), ("\x00", ["no JSON"]),
+                ('[[1, 0.1, 1]] []', ["no JSON"]),
+                ('{"releases": [], "releases": []}', ["releases is given twice"])]:
+            path = self.schedule(content)
+            for verb in (["epsilon", "--delta", 0.1], ["report"]):
+                self.refused(*verb, "--schedule", path, naming=["schedule.json", *naming])
+        self.refused("epsilon", "--schedule", "nowhere.json", "--delta", 0.1,
+                     naming=["--schedule is nowhere.json", "readable"])
+        self.refused("epsilon", "--schedule", self.folder, "--delta", 0.1,
+                     naming=["--schedule", "readable"])
+        path = self.schedule({"releases": [good]})
+        for option in ["--noise-multiplier", "--rate", "--steps", "--records-per-person"]:
+            self.refused("epsilon", "--schedule", path, "--delta", 0.1, option, 1,
+                         naming=[option, "left out", "--schedule"])
+
+    def test_refusals(self):
+        for verb, target in [("epsilon", ["--delta", 1e-5]), ("delta", ["--epsilon", 1])]:
+            whole = [verb, *self.A, *target]
+            for k in (3, 5, 7):
+                self.refused(*whole[:k], *whole[k + 2:], naming=[f"{whole[k]} is missing"])
+            self.refused(*whole, "--batch", 10, naming=["--batch", "left out", "--rate"])
+            self.refused(*whole, "--records", 10, naming=["--records", "left out"])
+            self.refused(*whole, "--accountant", "prv", naming=["--accountant is prv", "pld"])
+            self.refused(*whole, "--adjacency", "add_remove", naming=["--adjacency", "add-remove"])
+            self.refused(*whole, "--mechanism", "cauchy", naming=["--mechanism", "laplace"])
+            self.refused(*whole, "--accountant", "gdp", naming=["sampled"])
+        plain = ["epsilon", "--noise-multiplier", 1, "--steps", 10, "--delta", 1e-5]
+        self.refused(*plain, "--records", 10, naming=["--records", "unless --batch"])
+        self.refused(*plain, "--batch", 10, naming=["--records is missing"])
+        self.refused(*plain, "--batch", 11, "--records", 10, naming=["--batch is 11", "--records"])
+        # A combination without a bound is no answer, under any accountant.
+        for by in (*self.NAMES, "discretised", "all"):
+            self.refused(*plain, "--batch", 10, "--records", 100, "--accountant", by, naming=[""])
+        self.refused(*plain, "--batch", 10, "--records", 100, naming=["no known bound", "replace_one"])
+        for option, text, must_be in [
+                ("--delta", "0", "in (0, 1)"), ("--delta", "1", "in (0, 1)"),
+                ("--delta", "nan", "in (0, 1)"), ("--noise-multiplier", "0", "positive"),
+                ("--noise-multiplier", "inf", "positive"), ("--steps", "0", "whole"),
+                ("--steps", "1e4", "whole"), ("--rate", "1.5", "in [0, 1]"),
+                ("--records-per-person", "0", "whole")]:
+            asked = {"--noise-multiplier": 1, "--steps": 10, "--delta": 1e-5, option: text}
+            self.refused("epsilon", *[w for item in asked.items() for w in item],
+                         naming=[f"{option} is {text}", must_be])
+        target = ["--epsilon", 2, "--delta", 1e-5]
+        self.refused("noise", "--steps", 10, "--noise-multiplier", 1, *target,
+                     naming=["--noise-multiplier", "unknown"])
+        self.refused("steps", "--steps", 10, "--noise-multiplier", 1, *target,
+                     naming=["--steps", "unknown"])
+        self.refused("rate", "--rate", 0.1, "--steps", 10, "--noise-multiplier", 1, *target,
+                     naming=["--rate", "unknown"])
+        self.refused("noise", "--steps", 10, *target, "--accountant", "gdp-clt",
+                     naming=["--accountant is gdp-clt", "estimate"])
+        self.refused("steps", "--noise-multiplier", 0.1, *target, naming=["not even one step"])
+
+    def test_curve(self):
+        path = self.folder / "curve.svg"
+        answer = self.ask_json("curve", *self.A, "--accountant", "all", "--plot", path)
+        by = {entry["accountant"]: entry for entry in answer["accountants"]}
+        self.assertEqual(list(by), ["pld", "rdp", "gdp-clt"])
+        self.assertEqual(answer["delta"], 1e-5)
+        for name, entry in by.items():
+            curve = entry["delta_by_epsilon"]
+            self.assertGreaterEqual(len(curve), 20)
+            self.assertTrue(all(a[1] >= b[1] for a, b in zip(curve, curve[1:])), name)
+            trade_off = entry["trade_off"]
+            self.assertEqual([trade_off[0][0], trade_off[-1]], [0, [1, 0]])
+            self.assertTrue(all(a[1] >= b[1] for a, b in zip(trade_off, trade_off[1:])), name)
+            steps = entry["epsilon_by_step"]
+            self.assertEqual(steps[-1][0], 10000)
+            self.assertTrue(all(a[1] <= b[1] for a, b in zip(steps, steps[1:])), name)
+        self.assertAlmostEqual(by["pld"]["epsilon_by_step"][-1][1], 6.18771239, delta=1e-7)
+        self.assertIs(by["gdp-clt"]["estimate"], True)
+        drawing = path.read_text()
+        self.assertTrue(drawing.startswith("<svg ") and drawing.endswith("</svg>\n"))
+        ElementTree.fromstring(drawing)
+        self.assertNotIn("nan", drawing)
+        for name in by:
+            self.assertIn(f">{name}</text>", drawing)
+        done = run("curve", *self.A)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("false alarms", done.stdout)
+        self.refused("curve", *self.A, "--plot", self.folder / "nowhere" / "x.svg",
+                     naming=["--plot", "folder"])
+        self.refused("curve", "--noise-multiplier", 1, "--rate", 0.1, "--steps", 5, "--accountant",
+                     "gdp", naming=["sampled"])
+
+    def test_report(self):
+        release = {"mechanism": "gaussian", "noise_multiplier": 1.5, "rate": 0.02, "steps": 500}
+        other = {"mechanism": "gaussian", "noise_multiplier": 20.0, "steps": 2}
+        content = {"adjacency": "add-remove", "releases": [release, other]}
+        answer = self.ask_json("report", "--schedule", self.schedule(content), "--delta", 1e-7)
+        self.assertEqual(list(answer), ["releases", "adjacency", "assumptions", "accountant",
+                                        "guarantees", "attack_success", "versions"])
+        self.assertEqual({key: answer[key] for key in content}, content)
+        deltas = [entry["delta"] for entry in answer["guarantees"]]
+        self.assertEqual(deltas, [1e-3, 1e-5, 1e-6, 1e-7, 1e-8, 1e-10])
+        for entry in answer["guarantees"]:
+            asked = self.ask_json("epsilon", "--schedule", self.schedule(content), "--delta",
+                                  repr(entry["delta"]))
+            self.assertEqual(entry["epsilon"], asked["epsilon"])
+        for entry in answer["attack_success"]:
+            before = max(entry["prior"], 1 - entry["prior"])
+            self.assertTrue(before <= entry["success"] < 1)
+        self.assertTrue(any("Poisson" in text for text in answer["assumptions"]))
+        page = run("report", "--schedule", self.schedule(content))
+        self.assertEqual((page.returncode, page.stderr), (0, ""))
+        self.assertTrue(page.stdout.startswith("# Privacy statement\n"))
+        version = run("--version").stdout.strip()
+        self.assertEqual(answer["versions"]["tacit"], version)
+        for text in ["Gaussian noise of multiplier 20", "Poisson", "add-remove", "tacit " + version]:
+            self.assertIn(text, page.stdout)
+        for by in ("all", "gdp-clt"):
+            self.refused("report", *self.A, "--accountant", by, naming=["--accountant", "bound"])
+
+    def test_ferret(self):
+        asked = ["ferret", "--groups", 200, "--steps", 1000, "--rate", 0.005]
+        answer = self.ask(*asked, "--epsilon", 0.5)
+        self.assertEqual(list(answer), ["probability", "ceiling"])
+        self.assertAlmostEqual(answer["probability"], 7.2135e-4, delta=1e-8)
+        self.assertLessEqual(answer["probability"], 0.5 / (1000 * math.log(2)))
+        self.assertAlmostEqual(answer["ceiling"], 693.147, delta=1e-3)
+        self.assertEqual(self.ask(*asked, "--epsilon", 1000)["probability"], 1)
+        self.assertEqual(self.ask(*asked, "--epsilon", 0)["probability"], 0)
+        self.assertIn("average", run(*asked, "--epsilon", 0.5).stdout)
+        self.refused(*asked, naming=["--epsilon is missing"])
+        self.refused(*asked[:-2], "--epsilon", 1, naming=["--rate is missing"])
+        self.refused(*asked[:-1], 1.5, "--epsilon", 1, naming=["--rate is 1.5"])
+
+
 class Refusals(Case):
     def test_numbers(self):
         bad = ["", " ", "1x", "x", "nan", "-nan", "inf", "-inf", "1e999", "1e-999", "0x1", "1,5",
@@ -183,7 +576,8 @@ class Refusals(Case):
             self.refused("sigma", "--prior", 0.5, "--mi", text, naming=["--mi", "at least 1e-290"])
 
     def test_words(self):
-        verbs = "mi, sigma, attack, budget, train"
+        verbs = ("epsilon, delta, noise, steps, rate, curve, report, mi, sigma, attack, budget, "
+                 "ferret, train")
         self.refused(naming=["missing", verbs])
         self.refused("--json", naming=["--json", verbs])
         self.refused("guess", "--mi", 1, naming=["guess", verbs])

@@ -23,10 +23,18 @@ struct verb {
   answer (*run)(arguments const&);
 };
 
+verb epsilon();
+verb delta();
+verb noise();
+verb steps();
+verb rate();
+verb curve();
+verb report();
 verb mi();
 verb sigma();
 verb attack();
 verb budget();
+verb ferret();
 verb train();
 
 }  // namespace calculator

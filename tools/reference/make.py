@@ -19,6 +19,8 @@ from mpmath import mp, mpf
 
 import by_arb
 import by_mpmath
+import dp_by_arb
+import dp_by_mpmath
 
 DATA = Path(__file__).resolve().parents[2] / "tests" / "data"
 AGREEMENT = 41  # digits
@@ -31,12 +33,14 @@ class Table:
     inputs: tuple
     outputs: tuple
     about: tuple    # lines of comment
-    rows: list
+    rows: object    # a list, or what makes it
     function: str = ""  # in both modules; the table's name unless given
+    inverse: bool = False  # the second method encloses what the first one found
 
     def methods(self):
         name = self.function or self.name
-        return getattr(by_mpmath, name), getattr(by_arb, name)
+        first, second = (dp_by_mpmath, dp_by_arb) if name.startswith("dp_") else (by_mpmath, by_arb)
+        return getattr(first, name), getattr(second, name)
 
 
 def log_uniform(generator, low, high):
@@ -132,6 +136,208 @@ def approx_dp_rows():
     return [row for row in product(epsilons, deltas) if row != (0., 0.)]
 
 
+DIRECTIONS = ("remove", "add")
+
+
+def dp_renyi_rows():
+    rates = [1e-12, 1e-8, 1e-6, 1e-4, .001, .01, .1, .3, .5, .9, .999, 1.]
+    sigmas = [.05, .1, .3, .6, 1., 2., 10., 1e3, 1e6]
+    orders = [1.000001, 1.1, 1.5, 2., 2.5, 4.7, 8., 32., 63.5, 256., 1e4, 1e6]
+    rows = list(product([1e-12, .01, .999], [.05, 1., 1e6], [1.000001, 2.5, 1e6], DIRECTIONS))
+    g = random.Random(7)
+    rows += g.sample(list(product(rates, sigmas, orders, DIRECTIONS)), 170)
+    for _ in range(24):
+        row = (log_uniform(g, 1e-6, 1), log_uniform(g, .3, 30), 1 + log_uniform(g, 1e-3, 300))
+        rows += [(*row, direction) for direction in DIRECTIONS]
+    def quick(rate, sigma, order, direction):  # a narrow strip, hence very many nodes
+        return direction == "remove" or rate == 1 or order < (4000 * sigma) ** 2
+    return [(.01, .05, 1e6, "add")] + [row for row in rows if quick(*row)]
+
+
+def _epsilon_at(profile, target, reach):
+    """Six digits of the ε at which a falling profile is about `target`, in [0, reach]."""
+    low, high = 0., reach
+    for _ in range(30):
+        middle = (low + high) / 2
+        low, high = (middle, high) if profile(middle) > target else (low, middle)
+    return float(f"{low:.6g}")
+
+
+def dp_profile_rows():
+    rows = []
+    for rate, sigma in product([1e-12, 1e-6, .01, .5, 1.], [.05, .3, 1., 10., 1e6]):
+        for direction in DIRECTIONS:
+            def profile(epsilon):
+                return dp_by_mpmath.dp_profile(rate, sigma, direction, epsilon)[0]
+            epsilons = [-3., -rate / 2, 0.]
+            top = profile(0.)
+            reach = 1.
+            if direction == "add" and rate < 1:
+                reach = -math.log1p(-rate)
+            else:
+                while profile(reach) > mpf("1e-300"):
+                    reach *= 2
+            epsilons += [_epsilon_at(profile, top / 3, reach)]
+            for target in ("1e-10", "1e-100", "1e-300"):
+                if top > mpf(target):
+                    epsilons.append(_epsilon_at(profile, mpf(target), reach))
+            rows += [(rate, sigma, direction, e) for e in epsilons
+                     if profile(e) > mpf("1e-305") or e == 0]
+    rows += [(.5, 1., "add", 1.), (.3, 1., "remove", -.3), (.3, 1., "add", .3)]
+    return rows
+
+
+def dp_gaussian_rows():
+    mus = [1e-12, 1e-8, 1e-4, .01, .1, .5, 1., 2., 5., 10., 36., 100., 1e3, 1e4]
+    rows = list(product(mus, [0., 1e-10, 1e-3, 1., 10., 1e3, 1e6]))
+    for mu in mus:
+        def profile(epsilon):
+            return dp_by_mpmath.dp_gaussian(mu, epsilon)[0]
+        for target in ("1e-5", "1e-20", "1e-100", "1e-300"):
+            rows.append((mu, _epsilon_at(profile, mpf(target), mu * (mu + 40))))
+    g = random.Random(8)
+    rows += [(mu, mu * (mu / 2 + round(g.uniform(-2, 30), 4)))
+             for mu in [log_uniform(g, 1e-6, 100) for _ in range(80)]]
+    return [row for row in rows
+            if row[1] >= 0 and dp_by_mpmath.dp_gaussian(*row)[0] > mpf("1e-305")]
+
+
+def dp_gaussian_epsilon_rows():
+    mus = [1e-12, 1e-6, 1e-3, .1, .5, 1., 2., 5., 10., 100., 1e4]
+    deltas = [1e-300, 1e-100, 1e-40, 1e-16, 1e-10, 1e-5, .001, .1, .5, .9]
+    g = random.Random(9)
+    rows = [(log_uniform(g, 1e-4, 100), log_uniform(g, 1e-300, .1)) for _ in range(60)]
+    return list(product(mus, deltas)) + rows
+
+
+def dp_sampled_rows():
+    def both(*rows):
+        return [(*row[:3], direction, row[3]) for row in rows for direction in DIRECTIONS]
+    a, b, c = (.01, 1., 10**4), (1e-3, .6, 10**5), (.5, 10., 1000)
+    rows = both(*[(*a, delta) for delta in (.1, 1e-5, 1e-10, 1e-20, 1e-50, 1e-100)],
+                *[(*b, delta) for delta in (1e-5, 1e-20, 1e-100)],
+                *[(*c, delta) for delta in (.1, 1e-5, 1e-50)])
+    hard = (1e-4, 1., 10**6)
+    rows += [(*hard, "remove", delta) for delta in (1e-5, 1e-6, 1e-20, 1e-100)]
+    rows += [(*hard, "add", delta) for delta in (1e-6, 1e-20, 1e-100)]
+    # One step and two.
+    rows += both((.01, 1., 1, 1e-5), (.5, .3, 1, 1e-5), (.9, 2., 1, 1e-20), (.999, .5, 1, 1e-20))
+    rows += both((.5, 1., 2, 1e-5), (.5, 10., 2, 1e-5), (.9, 5., 2, 1e-10), (1., 3., 2, 1e-10),
+                 (.1, 20., 2, 1e-10))
+    rows += [(.9, 1., 2, "remove", 1e-10), (.1, 2., 2, "remove", 1e-5)]
+    # Few.
+    rows += both((.5, 10., 3, 1e-10), (.9, 5., 3, 1e-5), (.9, 1., 10, 1e-5), (.5, 3., 10, 1e-10),
+                 (.1, 1., 100, 1e-5), (.9, .6, 100, 1e-5), (.01, .6, 1000, 1e-5))
+    rows += [(.9, 1., 10, "remove", 1e-50), (.5, .3, 100, "remove", 1e-50),
+             (.01, 1., 100, "remove", 1e-5), (.01, 1., 100, "add", 1e-5), (.5, 1., 10, "remove", 1e-50)]
+    # Many.
+    rows += both((.9, 1., 1000, 1e-5), (1., 50., 10**4, 1e-16), (.01, 100., 10**8, 1e-5),
+                 (.9, 100., 10**8, 1e-30), (1e-6, 1., 10**12, 1e-5), (1e-6, 1., 10**12, 1e-100),
+                 (.5, 100., 10**12, 1e-5), (1e-5, 10., 10**12, 1e-20), (1e-6, .6, 10**12, 1e-10))
+    g = random.Random(10)
+    while len(rows) < 130:
+        steps = 10 ** g.randrange(3, 13)
+        rate = log_uniform(g, max(1e-6, 100 / steps), 1)
+        sigma = log_uniform(g, .7, 100)
+        delta = float(f"{10 ** g.uniform(-40, -1):.3g}")
+        spread = rate / sigma * steps ** .5
+        if .03 < spread < 30:
+            rows.append((rate, sigma, steps, g.choice(DIRECTIONS), delta))
+    return rows
+
+
+def dp_heterogeneous_rows():
+    def written(*events):
+        return ";".join(f"{rate}:{sigma}:{steps}" for rate, sigma, steps in events)
+    return [
+        (written((.01, 1., 5000), (.01, 1.2, 5000)), 1e-5),
+        (written((.01, 1., 5000), (.01, 1., 5000)), 1e-5),
+        (written((.01, 1., 1000), (.02, 2., 1000), (.05, 4., 1000)), 1e-5),
+        (written((.01, 1., 1000), (.02, 2., 1000), (.05, 4., 1000)), 1e-50),
+        (written((1., 10., 3), (.001, .6, 10000)), 1e-6),
+        (written((.5, 3., 10), (.1, 1., 50), (.01, .8, 1000)), 1e-10),
+        (written((1., 5., 1), (.3, 4., 20)), 1e-20),
+        (written((1e-6, 1., 10**11), (1e-4, 2., 10**7), (.001, 30., 10**8)), 1e-8),
+        (written(*[(.01, round(.8 + .02 * k, 2), 500) for k in range(20)]), 1e-5),
+        (written(*[(round(.002 * (k + 1), 3), 1.1, 1000) for k in range(12)]), 1e-7),
+        (written((.9, 2., 5), (.2, 1., 40), (.02, 5., 10**5)), 1e-100),
+        (written((.004, .9, 15000), (.008, 1.3, 7500), (.016, 2.1, 3750)), .1),
+    ]
+
+
+def dp_pure_rows():
+    rows = []
+    def add(mechanism, parameter, delta0, count, targets, reach):
+        def profile(epsilon):
+            return dp_by_mpmath.dp_pure(mechanism, parameter, delta0, count, epsilon)[0]
+        epsilons = [0.] + [_epsilon_at(profile, mpf(t), reach) for t in targets]
+        rows.extend((mechanism, parameter, delta0, count, e) for e in dict.fromkeys(epsilons)
+                    if e == 0 or profile(e) > mpf("1e-305"))
+    for e0, delta0, count in [(.5, 0., 1), (.5, 0., 2), (1e-6, 0., 3), (.1, 0., 10), (.5, 0., 100),
+                              (1., 0., 100), (.5, 0., 1000), (.5, 0., 1100), (1., 0., 1000),
+                              (.01, 0., 10**4), (.1, 1e-8, 100), (.5, 1e-12, 1000), (3., 1e-3, 7),
+                              (20., 0., 30), (1e-3, 1e-10, 5000)]:
+        targets = [".1", "1e-5", "1e-12"] if delta0 else [".1", "1e-5", "1e-20", "1e-100"]
+        add("pure", e0, delta0, count, targets, e0 * count)
+    rows += [("pure", .01, 0., 10**5, e) for e in (0., 5., 25., 60.)]
+    rows += [("pure", .5, 0., 10**5, e) for e in (12000., 13000.)]
+    for mechanism in ("laplace", "exponential"):
+        for e0, count in product([.01, .5, 2., 10.], [1, 2, 3, 4, 5]):
+            top = e0 * count
+            rows += [(mechanism, e0, 0., count, float(f"{top * f:.6g}")) for f in (0, .3, .75, .97)]
+        rows += [(mechanism, .5, 0., 20, e) for e in (0., 1., 4.3, 9.5)]
+    for sigma, count in product([.3, 1., 2.5], [1, 10]):
+        rows += [("discrete_gaussian", sigma, 0., count, e)
+                 for e in (0., .1, .7, round(count / (2 * sigma**2) + 5 * count**.5 / sigma, 3),
+                           round(count / (2 * sigma**2) + 12 * count**.5 / sigma, 3))]
+    return rows
+
+
+def dp_user_rows():
+    g = random.Random(12)
+    rows = [row for row in product([1e-6, .01, .3, .9], [.6, 1., 5., 100.], [2, 3, 10, 40],
+                                   DIRECTIONS, [1.1, 2., 3., 8.5, 32.])
+            if row[2] * row[4] < 60 * row[1]]
+    return g.sample(rows, 110)
+
+
+def dp_user_profile_rows():
+    rows = []
+    for rate, sigma, records in product([1e-6, .01, .3], [.6, 2., 20.], [2, 10, 40]):
+        for direction in DIRECTIONS:
+            def profile(epsilon):
+                return dp_by_mpmath.dp_user_profile(rate, sigma, records, direction, epsilon)[0]
+            reach = records / sigma * (records / sigma + 40)
+            if direction == "add":
+                reach = -records * math.log1p(-rate)
+            epsilons = [0., -rate / 4]
+            epsilons += [_epsilon_at(profile, mpf(t), reach) for t in ("1e-8", "1e-60")
+                         if profile(0.) > mpf(t)]
+            rows += [(rate, sigma, records, direction, e) for e in epsilons]
+    return rows
+
+
+SHIFTS = [(1., 2.), (2., 1.), (2., 2.)]
+
+
+def dp_replace_rows():
+    rows = []
+    for rate, sigma, shifts in product([1e-9, .01, .5, 1.], [.5, 1., 5., 1e3], SHIFTS):
+        def profile(epsilon):
+            return dp_by_mpmath.dp_replace(rate, sigma, *shifts, epsilon)[0]
+        reach = 2 / sigma * (2 / sigma + 40)
+        epsilons = [0.] + [_epsilon_at(profile, mpf(t), reach) for t in ("1e-5", "1e-50", "1e-300")
+                           if profile(0.) > mpf(t)]
+        rows += [(rate, sigma, *shifts, e) for e in epsilons]
+    return rows
+
+
+def dp_replace_renyi_rows():
+    rows = [(rate, sigma, *shifts, order) for rate, sigma, shifts, order in
+            product([1e-6, .01, .5, 1.], [1., 4., 50.], SHIFTS, [1.1, 2., 8.5, 32.])]
+    return random.Random(13).sample(rows, 48)
+
+
 TABLES = [
     Table("entropy", ("p",), ("entropy",),
           ("binary entropy h(p) = -p log p - (1-p) log(1-p)",), entropy_rows()),
@@ -145,7 +351,7 @@ TABLES = [
            "Y = X + N(0, sigma^2)"), binary_channel_rows()),
     Table("inverse", ("prior", "beta"), ("sigma", "correlation", "flip"),
           ("the sigma at which binary_channel, and the correlation at which sign_channel, carries",
-           "exactly beta; flip = (1 - correlation)/2"), inverse_rows()),
+           "exactly beta; flip = (1 - correlation)/2"), inverse_rows(), inverse=True),
     Table("attack", ("mi", "prior"), ("success", "failure", "success_exact", "failure_exact"),
           ("success s >= prior with KL(s || prior) = mi, 1 where mi >= log(1/prior);",
            "success_exact: 1 - h^-1(h(prior) - mi), 1 where mi >= h(prior), nan where prior < 1/2;",
@@ -161,6 +367,42 @@ TABLES = [
     Table("gauss_hermite_nodes", ("order", "k"), ("node", "weight"),
           ("Gauss-Hermite rules for the weight e^(-x^2), nodes ascending, k from 0",),
           [(n, k) for n in (5, 20, 60) for k in range(n)]),
+    Table("dp_renyi", ("rate", "sigma", "order", "direction"), ("divergence",),
+          ("Renyi divergence of P = (1-rate) N(0, sigma^2) + rate N(1, sigma^2) from",
+           "Q = N(0, sigma^2) for `remove`, of Q from P for `add`"), dp_renyi_rows),
+    Table("dp_profile", ("rate", "sigma", "direction", "epsilon"), ("delta",),
+          ("hockey-stick divergence sup_E P(E) - e^epsilon Q(E) of the pairs of dp_renyi.csv",),
+          dp_profile_rows),
+    Table("dp_gaussian", ("mu", "epsilon"), ("delta",),
+          ("delta(epsilon) of N(mu, 1) and N(0, 1)",), dp_gaussian_rows),
+    Table("dp_gaussian_epsilon", ("mu", "delta"), ("epsilon",),
+          ("the epsilon >= 0 at which delta(epsilon) of N(mu, 1) and N(0, 1) is delta, 0 if none",),
+          dp_gaussian_epsilon_rows, inverse=True),
+    Table("dp_sampled", ("rate", "sigma", "steps", "direction", "delta"), ("epsilon",),
+          ("the epsilon >= 0 at which so many steps of the pair of dp_renyi.csv have this delta",
+           "in one direction; 0 if none"), dp_sampled_rows, inverse=True),
+    Table("dp_heterogeneous", ("schedule", "delta"), ("epsilon_remove", "epsilon_add"),
+          ("the same for runs rate:sigma:steps;rate:sigma:steps;..., each direction by itself",),
+          dp_heterogeneous_rows, inverse=True),
+    Table("dp_pure", ("mechanism", "parameter", "delta0", "count", "epsilon"), ("delta",),
+          ("delta(epsilon) of so many releases. pure: anything (parameter, delta0)-DP, the optimal",
+           "composition of Kairouz, Oh & Viswanath. laplace: sensitivity/scale = parameter.",
+           "exponential: bounded range = parameter. discrete_gaussian: sigma = parameter,",
+           "sensitivity 1"), dp_pure_rows),
+    Table("dp_user", ("rate", "sigma", "records", "direction", "order"), ("divergence",),
+          ("dp_renyi.csv for P = sum_j C(records, j) rate^j (1-rate)^(records-j) N(j, sigma^2)",),
+          dp_user_rows),
+    Table("dp_user_profile", ("rate", "sigma", "records", "direction", "epsilon"), ("delta",),
+          ("dp_profile.csv for the pairs of dp_user.csv",), dp_user_profile_rows),
+    Table("dp_replace", ("rate", "sigma", "absent", "changed", "epsilon"), ("delta",),
+          ("delta(epsilon') = rate ((1-theta) delta_a(epsilon) + theta delta_b(epsilon)) with",
+           "e^epsilon' = 1 + rate (e^epsilon - 1), theta = e^(epsilon'-epsilon), delta_m of N(m, 1)",
+           "and N(0, 1), a = absent/sigma, b = changed/sigma; the column epsilon is epsilon'.",
+           "Poisson, replace one: 1, 2. Fixed size: 2, 1 (zero out), 2, 2 (replace one)"),
+          dp_replace_rows),
+    Table("dp_replace_renyi", ("rate", "sigma", "absent", "changed", "order"), ("divergence",),
+          ("Renyi divergence of the symmetric pair that has the profile of dp_replace.csv",),
+          dp_replace_renyi_rows),
 ]
 
 
@@ -172,6 +414,10 @@ def agreed(x, ball):
     return bool(abs(ball - x) <= abs(x) * arb(10) ** -AGREEMENT)
 
 
+def given(x):
+    return x if isinstance(x, str) else repr(x)
+
+
 def printed(x):
     if mp.isnan(x) or x == 0:
         return "nan" if mp.isnan(x) else "0"
@@ -181,15 +427,15 @@ def printed(x):
 def make(table):
     first, second = table.methods()
     lines, refused = [], 0
-    for row in dict.fromkeys(table.rows):
+    for row in dict.fromkeys(table.rows() if callable(table.rows) else table.rows):
         values = first(*row)
-        if table.name == "inverse":  # the second method encloses what the first one found
+        if table.inverse:
             balls = second(*row, tuple(arb(mp.nstr(v, 70)) for v in values))
         else:
             balls = second(*row)
         complete = len(values) == len(balls) == len(table.outputs)
         if complete and all(map(agreed, values, balls)):
-            lines.append(",".join([*map(repr, row), *map(printed, values)]))
+            lines.append(",".join([*map(given, row), *map(printed, values)]))
         else:
             refused += 1
             print(f"  {table.name}: refused {row}", file=sys.stderr)

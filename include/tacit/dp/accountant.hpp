@@ -152,19 +152,23 @@ class accountant {
   ///         event that has no bound under this adjacency and method. Nothing is added then.
   accountant& compose(event const& release, std::uint64_t count = 1) {
     detail::check_event("compose", release);
-    std::vector<composed> after = history_;  // so that a refusal leaves everything as it was
-    auto const known = std::find_if(after.begin(), after.end(),
+    if (count == 0) return *this;
+    auto const known = std::find_if(history_.begin(), history_.end(),
                                     [&](composed const& c) { return c.release == release; });
-    if (known == after.end()) {
-      after.push_back({release, count});
-    } else {
+    if (known != history_.end()) {
       detail::require_domain(known->count <= std::numeric_limits<std::uint64_t>::max() - count,
                              "compose", "count", count, "small enough for a total of 64 bits");
+      method_.add(release, count);
       known->count += count;
+      return *this;
     }
-    if (count == 0) return *this;
-    method_.add(release, count);
-    history_ = std::move(after);
+    history_.push_back({release, count});
+    try {
+      method_.add(release, count);
+    } catch (...) {
+      history_.pop_back();
+      throw;
+    }
     return *this;
   }
 

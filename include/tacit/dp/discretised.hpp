@@ -62,6 +62,8 @@ class composed_losses {
     auto const known = std::find_if(pairs_.begin(), pairs_.end(),
                                     [&](counted_pair const& c) { return c.pair == pair; });
     if (known != pairs_.end()) {
+      require_domain(known->count <= std::numeric_limits<std::uint64_t>::max() - count, "compose",
+                     "count", count, "small enough for a total of 64 bits");
       known->count += count;
     } else {
       pairs_.push_back({pair, count});

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tacit/core/check.hpp>
+#include <tacit/core/log.hpp>
 #include <tacit/core/sum.hpp>
 #include <tacit/dp/dominating.hpp>
 
@@ -25,7 +26,7 @@ inline constexpr double unit_roundoff = std::numeric_limits<double>::epsilon() /
 /// log((1−rate) + rate·e^t), with `rest` = 1−rate: relative accuracy near t = 0, absolute elsewhere.
 [[nodiscard]] inline double mixed_loss(double t, double rate, double rest) {
   if (rest == 0.0) return t;
-  if (t > 600.0) return std::log(rate) + t;
+  if (t > 600.0) return log_add(std::log(rest), std::log(rate) + t);
   double const change = rate * std::expm1(t);
   return std::abs(change) < 0.5 ? std::log1p(change) : std::log(rest + rate * std::exp(t));
 }

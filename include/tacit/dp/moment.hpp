@@ -286,12 +286,12 @@ class mixture_nodes {
     for (mixture_pair::part const& part : pair_->parts) {
       largest = std::max(largest, part.shift * (x - 0.5 * part.shift));
     }
-    if (largest > 600.0) {  // the rest is below e^−600
+    if (largest > 600.0) {
       double sum = 0.0;
       for (mixture_pair::part const& part : pair_->parts) {
         sum += part.weight * std::exp(part.shift * (x - 0.5 * part.shift) - largest);
       }
-      return {0.0, 0.0, largest + std::log(sum), true};
+      return {0.0, 0.0, log_add(std::log(rest_), largest + std::log(sum)), true};
     }
     double excess = 0.0;
     for (mixture_pair::part const& part : pair_->parts) {

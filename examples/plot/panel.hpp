@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace examples {
+
+using points = std::vector<std::pair<double, double>>;
+
+struct line {
+  std::string label;  // none: no label at the end
+  std::string colour;
+  bool dashed;
+  points at;
+};
+
+struct panel {
+  std::string title;
+  std::string subtitle;
+  bool logarithmic;  // the vertical axis: points under `low` are left out
+  double low;
+  double high;
+  double right;  // the horizontal axis is [0, right]
+  std::vector<double> ticks;
+  std::vector<line> lines;
+  std::string across = "step";  // what the horizontal axis shows
+};
+
+/// 1, 2 or 5 times a power of ten, so that `range` has at most `about` of them.
+double nice_step(double range, double about);
+
+/// Sets the vertical axis of a panel that is not logarithmic, and its ticks, to hold [low, high].
+void fit_ticks(panel& p);
+
+/// An SVG of the panels, side by side.
+std::string svg(std::vector<panel> const& panels);
+
+}  // namespace examples

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The library's accountants behind one face.
+
+#include "accountants.hpp"
+
+#include <tacit/dp/calibration.hpp>
+#include <tacit/dp/discretised.hpp>
+#include <tacit/dp/dominating.hpp>
+#include <tacit/dp/gaussian.hpp>
+#include <tacit/dp/privacy_loss.hpp>
+#include <tacit/dp/renyi.hpp>
+#include <tacit/dp/zcdp.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+
+namespace calculator {
+
+using tacit::adjacency;
+using tacit::approx_dp;
+using tacit::bound;
+using tacit::composed;
+
+namespace {
+
+template <class Accountant>
+class account_of final : public account {
+ public:
+  explicit account_of(adjacency neighbours) : asked_(neighbours) {}
+
+  void compose(composed const& what) override { asked_.compose(what.release, what.count); }
+  bound<double> epsilon(double delta) const override { return asked_.epsilon(delta); }
+  bound<double> delta(double epsilon) const override { return asked_.delta(epsilon); }
+  double attack_success(double prior) const override { return asked_.attack_success(prior); }
+
+ private:
+  Accountant asked_;
+};
+
+class estimate_of_limit final : public account {
+ public:
+  explicit estimate_of_limit(adjacency neighbours) : neighbours_(neighbours) {}
+
+  void compose(composed const& what) override {
+    if (neighbours_ == adjacency::replace_one) {
+      throw std::invalid_argument(
+          "the central limit of sampled Gaussians is stated for add-remove and zero-out");
+    }
+    asked_.compose(what.release, what.count);
+  }
+  bound<double> epsilon(double delta) const override {
+    double const x = asked_.epsilon_estimate(delta);
+    return {x, x};
+  }
+  bound<double> delta(double epsilon) const override {
+    double const x = asked_.delta_estimate(epsilon);
+    return {x, x};
+  }
+  double attack_success(double prior) const override {
+    double const high = std::max(prior, 1.0 - prior);
+    if (high == 1.0) return 1.0;
+    return high + (1.0 - high) * asked_.delta_estimate(std::log(high / (1.0 - high)));
+  }
+
+ private:
+  adjacency neighbours_;
+  tacit::clt_estimate asked_;
+};
+
+template <class Account>
+std::unique_ptr<account> start(adjacency neighbours) {
+  return std::make_unique<Account>(neighbours);
+}
+
+template <class Accountant>
+method method_of(char const* word, char const* what, bool among_all = true) {
+  return {word,
+          what,
+          among_all,
+          false,
+          start<account_of<Accountant>>,
+          [](approx_dp target, history_of_number const& history, adjacency neighbours) {
+            return tacit::noise_multiplier_for<Accountant>(target, history, neighbours);
+          },
+          [](approx_dp target, tacit::event const& release, adjacency neighbours) {
+            return tacit::steps_for(target, release, Accountant(neighbours));
+          },
+          [](approx_dp target, history_of_number const& history, adjacency neighbours) {
+            return tacit::rate_for<Accountant>(target, history, neighbours);
+          },
+          [](approx_dp target, history_of_count const& history, std::uint64_t records,
+             adjacency neighbours) {
+            return tacit::batch_for<Accountant>(target, history, records, neighbours);
+          }};
+}
+
+}  // namespace
+
+std::vector<method> const& methods() {
+  static std::vector<method> const all{
+      method_of<tacit::privacy_loss_accountant>("pld", "privacy loss, certified"),
+      // A second opinion on pld, and many times as slow.
+      method_of<tacit::discretised_accountant>("discretised", "privacy loss on a grid", false),
+      method_of<tacit::renyi_accountant>("rdp", "Renyi divergences"),
+      method_of<tacit::zcdp_accountant>("zcdp", "zero-concentrated differential privacy"),
+      method_of<tacit::gaussian_accountant>("gdp", "Gaussian differential privacy, exact"),
+      {"gdp-clt", "central limit, an estimate", true, true, start<estimate_of_limit>, nullptr,
+       nullptr, nullptr, nullptr}};
+  return all;
+}
+
+void declare_accountant(arguments& of) {
+  std::vector<std::string> words;
+  for (method const& m : methods()) words.emplace_back(m.word);
+  words.emplace_back("all");
+  of.add(
+      "--accountant", one_of(std::move(words)),
+      "who keeps account; pld, the tightest, unless given. gdp-clt is an estimate, no bound; all "
+      "asks all but discretised");
+}
+
+std::vector<method const*> chosen_methods(arguments const& of) {
+  std::string const word = of.given("--accountant") ? of.text("--accountant") : "pld";
+  std::vector<method const*> chosen;
+  for (method const& m : methods()) {
+    if (word == m.word || (word == "all" && m.among_all)) chosen.push_back(&m);
+  }
+  return chosen;
+}
+
+std::unique_ptr<account> composed_by(method const& how, plan const& run) {
+  auto account = how.start(run.neighbours);
+  for (plan::entry const& e : run.releases) {
+    try {
+      account->compose(e.what);
+    } catch (
+        std::logic_error const& error) {  // no bound, or a value that this accountant has none for
+      throw bad_input((e.name.empty() ? "" : run.origin + ": " + e.name + ": ") + error.what());
+    }
+  }
+  return account;
+}
+
+double finite(double epsilon) { return std::min(epsilon, std::numeric_limits<double>::max()); }
+
+std::string epsilon_in_words(double epsilon) {
+  return epsilon < std::numeric_limits<double>::max() ? rounded_up(epsilon) : "no finite number";
+}
+
+bool attained(plan const& run) {
+  try {
+    return std::all_of(run.releases.begin(), run.releases.end(), [&](plan::entry const& e) {
+      return dominate(e.what.release, run.neighbours).attained;
+    });
+  } catch (std::invalid_argument const&) {  // a bound that needs no dominating pair
+    return false;
+  }
+}
+
+}  // namespace calculator

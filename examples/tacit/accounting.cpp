@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The questions about (epsilon, delta).
+
+#include <tacit/core/check.hpp>
+
+#include "accountants.hpp"
+#include "plan.hpp"
+#include "verbs.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+namespace calculator {
+
+using tacit::approx_dp;
+using tacit::bound;
+
+namespace {
+
+constexpr char const* bound_note =
+    R"(The figure is an upper bound, and "lower" a lower end: of the run's own loss where the sampling
+and the neighbours leave no slack, else of the accountant's bound on it. No finite epsilon is
+1.7976931348623157e308, the largest double. gdp-clt is an estimate that may be too small, and has no
+ends. docs/accountants.md says which accountant suits what, and has the format of --schedule.)";
+
+// A sentence about one accountant's answer, and its JSON.
+using answer_of = std::function<answer(method const&)>;
+
+// The answer of one accountant; of all of them, the list, in which some may have none.
+answer gathered(arguments const& of, std::string const& question, std::string const& about,
+                answer_of const& ask) {
+  std::vector<method const*> const asked = chosen_methods(of);
+  if (asked.size() == 1) {
+    answer one = ask(*asked.front());
+    one.sentence = question + one.sentence + " by " + asked.front()->word + about;
+    return one;
+  }
+  answer all{question, {{"accountants", nlohmann::ordered_json::array()}}};
+  std::string refusals;
+  bool answered = false;
+  for (method const* m : asked) {
+    nlohmann::ordered_json entry{{"accountant", m->word}};
+    std::string told;
+    try {
+      answer const one = ask(*m);
+      entry.update(one.json);
+      told = one.sentence + " by " + m->word;
+      answered = true;
+    } catch (std::runtime_error const& error) {  // no bound, or none that could be computed
+      entry["refused"] = error.what();
+      told = std::string("none by ") + m->word;
+      refusals += (refusals.empty() ? "" : "; ") + std::string(m->word) + ": " + error.what();
+    }
+    all.sentence += (m == asked.front() ? "" : ", ") + told;
+    all.json["accountants"].push_back(std::move(entry));
+  }
+  if (!answered) throw bad_input("no accountant has an answer: " + refusals);
+  all.sentence += about;
+  return all;
+}
+
+std::string about(plan const& run) {
+  return ": " + in_words(run) + ", " + in_words(run.neighbours) + " neighbours";
+}
+
+answer figure(char const* key, method const& how, bound<double> found, bool has_lower,
+              std::string (*in_words)(double)) {
+  double const upper = finite(found.upper);
+  double const lower = finite(found.lower);
+  if (how.estimate) {
+    return {"about " + rounded_up(upper) + " (an estimate)",
+            {{"accountant", how.word}, {key, upper}, {"estimate", true}}};
+  }
+  return {"at most " + in_words(upper) +
+              (has_lower && lower > 0.0 ? " (and at least " + rounded_down(lower) + ")" : ""),
+          {{"accountant", how.word}, {key, upper}, {"lower", lower}, {"upper", upper}}};
+}
+
+void declare_epsilon(arguments& of) {
+  declare_plan(of);
+  of.add("--delta", open_probability(), "needed");
+  declare_accountant(of);
+}
+
+answer run_epsilon(arguments const& of) {
+  plan const run = read_plan(of);
+  double const delta = of.number("--delta");
+  return gathered(
+      of, "epsilon at delta " + exactly(delta) + " is ", about(run), [&](method const& m) {
+        auto const account = composed_by(m, run);
+        return figure("epsilon", m, account->epsilon(delta), attained(run), epsilon_in_words);
+      });
+}
+
+void declare_delta(arguments& of) {
+  declare_plan(of);
+  of.add("--epsilon", non_negative(), "needed");
+  declare_accountant(of);
+}
+
+answer run_delta(arguments const& of) {
+  plan const run = read_plan(of);
+  double const epsilon = of.number("--epsilon");
+  return gathered(of, "delta at epsilon " + exactly(epsilon) + " is ", about(run),
+                  [&](method const& m) {
+                    auto const account = composed_by(m, run);
+                    return figure("delta", m, account->delta(epsilon), attained(run), rounded_up);
+                  });
+}
+
+// ---- calibration --------------------------------------------------------------------------------
+
+void declare_target(arguments& of) {
+  of.add("--epsilon", non_negative(), "needed: the target");
+  of.add("--delta", open_probability(), "needed: the target");
+  declare_accountant(of);
+}
+
+approx_dp read_target(arguments const& of) {
+  if (of.given("--accountant") && of.text("--accountant") == "gdp-clt") {
+    of.refuse("--accountant", "one with a bound: an estimate cannot keep a target");
+  }
+  return {of.number("--epsilon"), of.number("--delta")};
+}
+
+std::string target_in_words(approx_dp target) {
+  return "epsilon " + exactly(target.epsilon) + " at delta " + exactly(target.delta);
+}
+
+// What an accountant calibrates; what it cannot is bad input, with its reason.
+template <class Solve>
+auto solved(method const& how, Solve const& solve) {
+  if (how.estimate) throw bad_input("an estimate cannot keep a target");
+  try {
+    return solve();
+  } catch (tacit::infeasible const& error) {
+    throw bad_input(error.what());
+  } catch (std::logic_error const& error) {
+    throw bad_input(error.what());
+  }
+}
+
+void declare_noise(arguments& of) {
+  declare_plan(of, {.noise = false, .schedule = false});
+  declare_target(of);
+}
+
+answer run_noise(arguments const& of) {
+  approx_dp const target = read_target(of);
+  tacit::adjacency const neighbours = read_adjacency(of);
+  tacit::sampling const how = read_sampling(of);
+  std::uint64_t const persons = read_records_per_person(of);
+  std::uint64_t const steps = of.whole("--steps");
+  auto const history = [&](double multiplier) {
+    return std::vector<tacit::composed>{
+        {by_person(sampled(read_mechanism(of, multiplier), how), persons), steps}};
+  };
+  return gathered(of, "a noise multiplier of ",
+                  " keeps " + target_in_words(target) + ": " + std::to_string(steps) + " steps, " +
+                      in_words(how) + ", " + in_words(neighbours) + " neighbours",
+                  [&](method const& m) -> answer {
+                    double const sigma =
+                        solved(m, [&] { return m.noise(target, history, neighbours); });
+                    return {rounded_up(sigma), {{"noise_multiplier", sigma}}};
+                  });
+}
+
+void declare_steps(arguments& of) {
+  declare_plan(of, {.steps = false, .schedule = false});
+  declare_target(of);
+}
+
+answer run_steps(arguments const& of) {
+  approx_dp const target = read_target(of);
+  tacit::adjacency const neighbours = read_adjacency(of);
+  tacit::event const release =
+      by_person(sampled(read_mechanism(of, of.number("--noise-multiplier")), read_sampling(of)),
+                read_records_per_person(of));
+  return gathered(
+      of, "at most ",
+      " keep " + target_in_words(target) + ": " + in_words(release.what) + ", " +
+          in_words(release.how) + ", " + in_words(neighbours) + " neighbours",
+      [&](method const& m) -> answer {
+        std::uint64_t const steps = solved(m, [&] { return m.steps(target, release, neighbours); });
+        return {std::to_string(steps) + (steps == 1 ? " step" : " steps"), {{"steps", steps}}};
+      });
+}
+
+void declare_rate(arguments& of) {
+  declare_plan(of, {.sampling = false, .schedule = false});
+  declare_target(of);
+}
+
+answer run_rate(arguments const& of) {
+  approx_dp const target = read_target(of);
+  tacit::adjacency const neighbours = read_adjacency(of);
+  tacit::mechanism_event const mechanism = read_mechanism(of, of.number("--noise-multiplier"));
+  std::uint64_t const persons = read_records_per_person(of);
+  std::uint64_t const steps = of.whole("--steps");
+  std::uint64_t const records = of.whole("--records", 0);
+  auto const history = [&](tacit::sampling const& how) {
+    return std::vector<tacit::composed>{{by_person(sampled(mechanism, how), persons), steps}};
+  };
+  return gathered(
+      of, records == 0 ? "a Poisson rate of " : "fixed-size batches of ",
+      " keeps " + target_in_words(target) + ": " + std::to_string(steps) + " steps, " +
+          in_words(mechanism) + ", " + in_words(neighbours) + " neighbours",
+      [&](method const& m) -> answer {
+        if (records == 0) {
+          double const rate = solved(m, [&] {
+            return m.rate(
+                target, [&](double x) { return history(tacit::poisson{x}); }, neighbours);
+          });
+          return {rounded_down(rate), {{"rate", rate}}};
+        }
+        std::uint64_t const batch = solved(m, [&] {
+          return m.batch(
+              target,
+              [&](std::uint64_t n) {
+                return history(tacit::fixed_size{n, records});
+              },
+              records, neighbours);
+        });
+        double const rate = tacit::fixed_size{batch, records}.rate();
+        return {std::to_string(batch) + " out of " + std::to_string(records) + " records",
+                {{"rate", rate}, {"batch", batch}}};
+      });
+}
+
+constexpr char const* target_note =
+    R"(What is printed was itself asked, and keeps the target: noise and rates are within 1e-6 of the
+best for the accountant, steps and batches the best. The sentence rounds to the same side.)";
+
+}  // namespace
+
+verb epsilon() {
+  return {"epsilon", "How much do these releases tell? Epsilon at a delta", bound_note,
+          declare_epsilon, run_epsilon};
+}
+
+verb delta() {
+  return {"delta", "How much do these releases tell? Delta at an epsilon", bound_note,
+          declare_delta, run_delta};
+}
+
+verb noise() {
+  return {"noise", "How little noise keeps (epsilon, delta)?", target_note, declare_noise,
+          run_noise};
+}
+
+verb steps() {
+  return {"steps", "How many steps keep (epsilon, delta)?", target_note, declare_steps, run_steps};
+}
+
+verb rate() {
+  return {"rate", "Which sampling rate, or batch, keeps (epsilon, delta)?", target_note,
+          declare_rate, run_rate};
+}
+
+}  // namespace calculator

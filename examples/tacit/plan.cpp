@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A run, as the options of a verb state it.
+
+#include "plan.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace calculator {
+
+using tacit::adjacency;
+using tacit::composed;
+
+namespace {
+
+arguments::words<adjacency> const adjacencies{{"add-remove", adjacency::add_remove},
+                                              {"replace-one", adjacency::replace_one},
+                                              {"zero-out", adjacency::zero_out}};
+
+constexpr std::uint64_t most_steps = std::uint64_t{1} << 53;
+
+std::string of_multiplier(char const* noise, double multiplier) {
+  return std::string(noise) + " noise of multiplier " + exactly(multiplier);
+}
+
+std::string of_epsilon(std::string const& mechanism, double epsilon) {
+  return mechanism + " of epsilon " + exactly(epsilon);
+}
+
+}  // namespace
+
+std::uint64_t plan::steps() const {
+  std::uint64_t sum = 0;
+  for (entry const& e : releases) sum += e.what.count;
+  return sum;
+}
+
+std::vector<composed> plan::history() const {
+  std::vector<composed> all;
+  for (entry const& e : releases) all.push_back(e.what);
+  return all;
+}
+
+void declare_plan(arguments& of, plan_options which) {
+  char const* const only = which.schedule ? "needed unless --schedule is given: " : "needed: ";
+  of.add("--mechanism", one_of({"gaussian", "laplace"}), "the noise; gaussian unless given");
+  if (which.noise) {
+    of.add("--noise-multiplier", positive(),
+           std::string(only) +
+               "standard deviation (laplace: scale) of the noise over the clipping norm");
+  }
+  if (which.sampling) {
+    of.add("--rate", probability(),
+           "every record takes part in a step with this probability (Poisson)");
+    of.add("--batch", whole(1, most_steps),
+           "every step takes a fresh batch of this size without replacement, out of");
+  }
+  of.add("--records", whole(1, most_steps),
+         which.sampling ? "this many; without --rate and --batch every record takes part"
+                        : "fixed-size batches out of this many records; Poisson samples unless "
+                          "given");
+  if (which.steps) {
+    of.add("--steps", whole(1, most_steps), std::string(only) + "how many releases");
+  }
+  of.add("--records-per-person", whole(1, 1'000'000),
+         "protect a person with up to this many records; 1 unless given");
+  of.add("--adjacency", one_of({"add-remove", "replace-one", "zero-out"}),
+         "neighbours differ by a record more or less, by another one in its place, or by one that "
+         "contributes nothing; add-remove unless given");
+  if (which.schedule) {
+    of.add("--schedule", file("a readable schedule"),
+           "in place of all these: what is released, as JSON, or the history of an Opacus "
+           "accountant");
+  }
+}
+
+adjacency read_adjacency(arguments const& of) {
+  return of.choice("--adjacency", adjacencies, adjacency::add_remove);
+}
+
+tacit::mechanism_event read_mechanism(arguments const& of, double noise_multiplier) {
+  if (of.given("--mechanism") && of.text("--mechanism") == "laplace") {
+    return tacit::laplace{noise_multiplier};
+  }
+  return tacit::gaussian{noise_multiplier};
+}
+
+tacit::sampling read_sampling(arguments const& of) {
+  if (of.given("--rate")) {
+    of.must_be_left_out({"--batch", "--records"}, "where --rate is given");
+    return tacit::poisson{of.number("--rate")};
+  }
+  if (!of.given("--batch")) {
+    of.must_be_left_out({"--records"}, "unless --batch is given");
+    return tacit::unsampled{};
+  }
+  tacit::fixed_size const how{of.whole("--batch"), of.whole("--records")};
+  if (how.batch > how.records) of.refuse("--batch", "at most --records");
+  return how;
+}
+
+std::uint64_t read_records_per_person(arguments const& of) {
+  return of.whole("--records-per-person", 1);
+}
+
+plan read_plan(arguments const& of) {
+  if (of.given("--schedule")) {
+    of.must_be_left_out({"--mechanism", "--noise-multiplier", "--rate", "--batch", "--records",
+                         "--steps", "--records-per-person"},
+                        "where --schedule is given");
+    std::optional<adjacency> neighbours;
+    if (of.given("--adjacency")) neighbours = read_adjacency(of);
+    return read_schedule(of.text("--schedule"), neighbours);
+  }
+  tacit::mechanism_event const mechanism = read_mechanism(of, of.number("--noise-multiplier"));
+  tacit::event const release =
+      by_person(sampled(mechanism, read_sampling(of)), read_records_per_person(of));
+  return {read_adjacency(of), {{{release, of.whole("--steps")}, ""}}};
+}
+
+std::string in_words(tacit::mechanism_event const& mechanism) {
+  struct visitor {
+    std::string operator()(tacit::gaussian const& m) const {
+      return of_multiplier("Gaussian", m.noise_multiplier);
+    }
+    std::string operator()(tacit::laplace const& m) const {
+      return of_multiplier("Laplace", m.noise_multiplier);
+    }
+    std::string operator()(tacit::discrete_gaussian const& m) const {
+      return "discrete Gaussian noise of sigma " + exactly(m.sigma) + " on a sensitivity of " +
+             std::to_string(m.sensitivity);
+    }
+    std::string operator()(tacit::discrete_laplace const& m) const {
+      return "discrete Laplace noise of scale " + exactly(m.scale) + " on a sensitivity of " +
+             std::to_string(m.sensitivity);
+    }
+    std::string operator()(tacit::randomised_response const& m) const {
+      return of_epsilon("randomised response among " + std::to_string(m.categories), m.epsilon);
+    }
+    std::string operator()(tacit::exponential_mechanism const& m) const {
+      return of_epsilon("an exponential mechanism", m.epsilon);
+    }
+    std::string operator()(tacit::pure const& m) const {
+      return of_epsilon("any mechanism", m.epsilon);
+    }
+    std::string operator()(tacit::approx_dp const& m) const {
+      return of_epsilon("any mechanism", m.epsilon) + " and delta " + exactly(m.delta);
+    }
+    std::string operator()(tacit::matrix_gaussian const& m) const {
+      return of_multiplier("correlated Gaussian", m.noise_multiplier) + " on a sensitivity of " +
+             exactly(m.sensitivity);
+    }
+  };
+  return std::visit(visitor{}, mechanism);
+}
+
+std::string in_words(tacit::sampling const& how) {
+  if (auto const* p = std::get_if<tacit::poisson>(&how)) {
+    return "Poisson samples of rate " + exactly(p->rate);
+  }
+  if (auto const* f = std::get_if<tacit::fixed_size>(&how)) {
+    return "batches of " + std::to_string(f->batch) + " out of " + std::to_string(f->records) +
+           " records";
+  }
+  return std::holds_alternative<tacit::shuffled>(how) ? "epochs of shuffled batches"
+                                                      : "all records";
+}
+
+std::string in_words(composed const& what) {
+  std::string const steps = what.count == 1 ? "1 step" : std::to_string(what.count) + " steps";
+  std::string const persons =
+      what.release.records_per_person == 1
+          ? ""
+          : ", persons of up to " + std::to_string(what.release.records_per_person) + " records";
+  return steps + ", " + in_words(what.release.what) + ", " + in_words(what.release.how) + persons;
+}
+
+std::string in_words(plan const& run) {
+  if (run.releases.size() == 1) return in_words(run.releases.front().what);
+  return std::to_string(run.steps()) + " steps in " + std::to_string(run.releases.size()) +
+         " kinds of release";
+}
+
+std::string in_words(adjacency neighbours) {
+  return std::find_if(adjacencies.begin(), adjacencies.end(),
+                      [&](auto const& w) { return w.second == neighbours; })
+      ->first;
+}
+
+}  // namespace calculator

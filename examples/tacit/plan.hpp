@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tacit/dp/accountant.hpp>
+#include <tacit/dp/event.hpp>
+
+#include "arguments.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace calculator {
+
+/// What is released, in order, and who counts as neighbours.
+struct plan {
+  struct entry {
+    tacit::composed what;
+    std::string name;  // of a schedule's entry, for complaints: releases[2]
+  };
+
+  tacit::adjacency neighbours = tacit::adjacency::add_remove;
+  std::vector<entry> releases;
+  std::string origin = "";  // of the complaints about it: the schedule's file
+
+  std::uint64_t steps() const;
+  std::vector<tacit::composed> history() const;
+};
+
+/// Which of a run's options a verb has; what it seeks it does not ask for.
+struct plan_options {
+  bool noise = true;
+  bool sampling = true;
+  bool steps = true;
+  bool schedule = true;
+};
+
+void declare_plan(arguments& of, plan_options which = {});
+plan read_plan(arguments const& of);
+
+tacit::adjacency read_adjacency(arguments const& of);
+
+/// The mechanism that the options name, with this noise.
+tacit::mechanism_event read_mechanism(arguments const& of, double noise_multiplier);
+tacit::sampling read_sampling(arguments const& of);
+std::uint64_t read_records_per_person(arguments const& of);
+
+/// `10000 steps, Gaussian noise of multiplier 1, Poisson samples of rate 0.01`
+std::string in_words(tacit::mechanism_event const& mechanism);
+std::string in_words(tacit::sampling const& how);
+std::string in_words(tacit::composed const& what);
+std::string in_words(plan const& run);
+std::string in_words(tacit::adjacency neighbours);  // add-remove
+
+/// As a schedule has it.
+nlohmann::ordered_json as_json(tacit::composed const& what);
+
+/// Reads a schedule: {"adjacency": …, "releases": […]}, or the history of an Opacus accountant.
+/// `neighbours` are those that the options name, if they do.
+plan read_schedule(std::string const& file, std::optional<tacit::adjacency> neighbours);
+
+}  // namespace calculator

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A statement of one page: what was released, what is assumed, what follows.
+
+#include <tacit/config.hpp>
+#include <tacit/dp/event.hpp>
+
+#include "accountants.hpp"
+#include "plan.hpp"
+#include "verbs.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+namespace calculator {
+
+namespace {
+
+constexpr double priors[] = {0.5, 0.1, 0.01};
+
+void declare_report(arguments& of) {
+  declare_plan(of);
+  of.add("--delta", open_probability(),
+         "another delta to state epsilon at, besides 1e-3, 1e-5, 1e-6, 1e-8 and 1e-10");
+  declare_accountant(of);
+}
+
+std::string meaning(tacit::adjacency neighbours) {
+  switch (neighbours) {
+    case tacit::adjacency::add_remove:
+      return "Neighbours: one data set has a record more than the other.";
+    case tacit::adjacency::replace_one:
+      return "Neighbours: data sets of the same size, of which one record differs.";
+    case tacit::adjacency::zero_out:
+      return "Neighbours: in one data set a record is replaced by one that contributes nothing.";
+  }
+  return "";
+}
+
+std::vector<std::string> assumptions(plan const& run) {
+  auto const any = [&](std::function<bool(tacit::event const&)> const& holds) {
+    return std::any_of(run.releases.begin(), run.releases.end(),
+                       [&](plan::entry const& e) { return holds(e.what.release); });
+  };
+  auto const sampled_as = [&]<class Scheme>(Scheme /*which*/) {
+    return any([](tacit::event const& e) { return std::holds_alternative<Scheme>(e.how); });
+  };
+  auto const stated = [](tacit::event const& e) {
+    return std::holds_alternative<tacit::pure>(e.what) ||
+           std::holds_alternative<tacit::approx_dp>(e.what) ||
+           std::holds_alternative<tacit::randomised_response>(e.what) ||
+           std::holds_alternative<tacit::exponential_mechanism>(e.what);
+  };
+  std::vector<std::string> all{meaning(run.neighbours)};
+  if (any([](tacit::event const& e) { return e.records_per_person == 1; })) {
+    all.emplace_back("What is protected is one record: a person with several is protected less.");
+  }
+  if (any([](tacit::event const& e) { return e.records_per_person > 1; })) {
+    all.emplace_back("Where records per person are stated, no person has more of them.");
+  }
+  if (!any(stated) || std::any_of(run.releases.begin(), run.releases.end(),
+                                  [&](auto const& e) { return !stated(e.what.release); })) {
+    all.emplace_back(
+        "A record's contribution is clipped to the norm that the noise is relative to, before "
+        "the sum.");
+  }
+  if (any(stated)) {
+    all.emplace_back("A mechanism given by its epsilon keeps it under these neighbours.");
+  }
+  if (sampled_as(tacit::poisson{})) {
+    all.emplace_back(
+        "Poisson samples: each record takes part independently, with the stated rate, drawn afresh "
+        "each step; who took part stays secret, and no sum is divided by the size that came out.");
+  }
+  if (sampled_as(tacit::fixed_size{})) {
+    all.emplace_back(
+        "Fixed-size batches: each is a uniform draw without replacement, made afresh each step; "
+        "who "
+        "took part stays secret.");
+  }
+  if (sampled_as(tacit::shuffled{})) {
+    all.emplace_back(
+        "Shuffled batches: each record is in one batch of an epoch; a step is an epoch.");
+  }
+  if (sampled_as(tacit::unsampled{})) {
+    all.emplace_back("Where all records are named, each may take part in every step.");
+  }
+  all.emplace_back(
+      "Noise and samples are drawn from a source that nobody can predict. A step may depend on "
+      "what "
+      "was released before it; noise, rates and steps were fixed before the run.");
+  all.emplace_back(
+      "Every release is listed. The attacker sees all of them and knows all other "
+      "records.");
+  return all;
+}
+
+answer run_report(arguments const& of) {
+  plan const run = read_plan(of);
+  if (of.given("--accountant") &&
+      (of.text("--accountant") == "all" || of.text("--accountant") == "gdp-clt")) {
+    of.refuse("--accountant", "one with a bound");
+  }
+  method const& by = *chosen_methods(of).front();
+  auto const account = composed_by(by, run);
+  bool const exact = attained(run);
+  std::vector<double> deltas{1e-3, 1e-5, 1e-6, 1e-8, 1e-10};
+  if (of.given("--delta")) deltas.push_back(of.number("--delta"));
+  std::sort(deltas.begin(), deltas.end(), std::greater<>());
+  deltas.erase(std::unique(deltas.begin(), deltas.end()), deltas.end());
+
+  answer out;
+  std::string& page = out.sentence;
+  page = "# Privacy statement\n\n## What is released\n\n";
+  out.json["releases"] = nlohmann::ordered_json::array();
+  for (plan::entry const& e : run.releases) {
+    page += "- " + in_words(e.what) + "\n";
+    out.json["releases"].push_back(as_json(e.what));
+  }
+  out.json["adjacency"] = in_words(run.neighbours);
+  page += "\n## What is assumed\n\n";
+  for (std::string const& assumed : assumptions(run)) {
+    page += "- " + assumed + "\n";
+    out.json["assumptions"].push_back(assumed);
+  }
+
+  page += "\n## What follows\n\nUnder " + in_words(run.neighbours) +
+          " neighbours the run is (epsilon, delta)-differentially private with\n\n"
+          "| delta | epsilon at most |" +
+          (exact ? " and at least |\n|---|---|---|\n" : "\n|---|---|\n");
+  out.json["accountant"] = by.word;
+  for (double const delta : deltas) {
+    tacit::bound<double> const found = account->epsilon(delta);
+    double const upper = finite(found.upper);
+    double const lower = finite(found.lower);
+    page += "| " + exactly(delta) + " | " + epsilon_in_words(upper) + " |" +
+            (exact ? " " + rounded_down(lower) + " |\n" : "\n");
+    out.json["guarantees"].push_back(
+        {{"delta", delta}, {"epsilon", upper}, {"lower", lower}, {"upper", upper}});
+  }
+  page +=
+      "\nAn attacker who would tell which of two neighbours was the input, and gives one of them "
+      "a\n"
+      "probability, is right at most so often:\n\n"
+      "| probability of one | before the releases | after them |\n|---|---|---|\n";
+  for (double const prior : priors) {
+    double const before = std::max(prior, 1.0 - prior);
+    double const after = account->attack_success(prior);
+    page += "| " + exactly(prior) + " | " + exactly(before) + " | " + rounded_up(after) + " |\n";
+    out.json["attack_success"].push_back({{"prior", prior}, {"success", after}});
+  }
+  page += "\nFigures are rounded to the side that keeps them true. tacit " +
+          std::string(TACIT_VERSION) + ", accountant " + by.word + " (" + by.what + ").";
+  out.json["versions"] = {{"tacit", TACIT_VERSION}};
+  return out;
+}
+
+}  // namespace
+
+verb report() {
+  return {
+      "report", "A statement of one page: what is released, assumed, guaranteed",
+      R"(Markdown; with --json one object, whose "adjacency" and "releases" are a schedule. Lower ends
+stand on the page where the sampling and the neighbours leave no slack.)",
+      declare_report, run_report};
+}
+
+}  // namespace calculator

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tacit/dp/privacy_loss.hpp>
+#include <tacit/dp/renyi.hpp>
+#include <tacit/info/attack.hpp>
+
+#include "support/catch.hpp"
+#include "support/table.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
+#include <sstream>
+#include <string>
+
+using namespace tacit;
+using support::exact;
+
+namespace {
+
+event subsampled(double rate, double sigma) {
+  return sampled(gaussian{.noise_multiplier = sigma}, poisson{.rate = rate});
+}
+
+privacy_loss_accountant run(double rate, double sigma, std::uint64_t steps) {
+  privacy_loss_accountant account;
+  account.compose(subsampled(rate, sigma), steps);
+  return account;
+}
+
+}  // namespace
+
+TEST_CASE("the runs A, B and C", "[dp]") {
+  struct {
+    double rate;
+    double sigma;
+    std::uint64_t steps;
+    double epsilon;
+    double digit;
+  } const known[] = {{0.01, 1.0, 10000, 6.18771238997, 1e-11},
+                     {1e-3, 0.6, 100000, 6.1128, 5e-5},
+                     {0.5, 10.0, 1000, 7.5452, 5e-5}};
+  for (auto const& k : known) {
+    auto const account = run(k.rate, k.sigma, k.steps);
+    auto const found = account.method().epsilon_by(1e-5);
+    CHECK(found.by == privacy_loss::route::contour);
+    CHECK(found.value.lower <= k.epsilon + k.digit);
+    CHECK(found.value.upper >= k.epsilon - k.digit);
+    CHECK(found.value.upper - found.value.lower <= 1e-12 * k.epsilon);
+  }
+}
+
+TEST_CASE("every composition of the reference table lies in its interval", "[dp]") {
+  support::table const rows("dp_sampled.csv");
+  int wide = 0;
+  int asked = 0;
+  for (std::size_t k = 0; k < rows.size(); ++k) {
+    // The accountant answers for the worse direction; the table has each by itself.
+    if (rows.text(k, "direction") != "remove") continue;
+    double const delta = rows.number(k, "delta");
+    double const steps = rows.number(k, "steps");
+    bound<double> found =
+        run(rows.number(k, "rate"), rows.number(k, "sigma"), static_cast<std::uint64_t>(steps))
+            .epsilon(delta);
+    exact const truth = rows.value(k, "epsilon");
+    CAPTURE(k, rows.number(k, "rate"), rows.number(k, "sigma"), steps, delta, found.lower,
+            found.upper);
+    CHECK(exact(found.lower) <= truth);
+    CHECK(exact(found.upper) >= truth);
+    ++asked;
+    if (!(found.upper - found.lower <= 1e-9 * found.upper)) ++wide;
+  }
+  CHECK(asked > 30);
+  CHECK(wide <= asked / 5);
+}
+
+TEST_CASE("schedules of several events", "[dp]") {
+  support::table const rows("dp_heterogeneous.csv");
+  for (std::size_t k = 0; k < rows.size(); ++k) {
+    privacy_loss_accountant account;
+    std::istringstream schedule(rows.text(k, "schedule"));
+    for (std::string entry; std::getline(schedule, entry, ';');) {
+      double rate = 0.0;
+      double sigma = 0.0;
+      double steps = 0.0;
+      char colon = ':';
+      std::istringstream(entry) >> rate >> colon >> sigma >> colon >> steps;
+      account.compose(subsampled(rate, sigma), static_cast<std::uint64_t>(steps));
+    }
+    bound<double> const found = account.epsilon(rows.number(k, "delta"));
+    exact const truth = std::max(rows.value(k, "epsilon_remove"), rows.value(k, "epsilon_add"));
+    CAPTURE(rows.text(k, "schedule"), found.lower, found.upper);
+    CHECK(exact(found.lower) <= truth);
+    CHECK(exact(found.upper) >= truth);
+  }
+}
+
+TEST_CASE("one step is the profile of the pair", "[dp]") {
+  support::table const rows("dp_profile.csv");
+  int seen = 0;
+  for (std::size_t k = 0; k < rows.size(); ++k) {
+    double const epsilon = rows.number(k, "epsilon");
+    double const rate = rows.number(k, "rate");
+    if (rows.text(k, "direction") != "remove" || epsilon < 0.0) continue;
+    auto const account = run(rate, rows.number(k, "sigma"), 1);
+    auto const found = account.method().delta_by(epsilon);
+    exact const truth = rows.value(k, "delta");
+    CAPTURE(k, rate, rows.number(k, "sigma"), epsilon, found.value.lower, found.value.upper);
+    CHECK(found.by == privacy_loss::route::closed_form);
+    CHECK(exact(found.value.lower) <= truth);
+    CHECK(exact(found.value.upper) >= truth);
+    if (truth > exact(1e-290)) {
+      CHECK(found.value.upper - found.value.lower <= 1e-10 * found.value.upper);
+    }
+    ++seen;
+  }
+  CHECK(seen > 30);
+}
+
+TEST_CASE("one step: ε is the inverse of δ", "[dp]") {
+  for (double const rate : {1e-9, 0.01, 0.7}) {
+    for (double const sigma : {0.3, 1.0, 5.0}) {
+      for (double const part : {1e-3, 1e-12, 1e-100}) {
+        auto const account = run(rate, sigma, 1);
+        double const delta = rate * part;
+        bound<double> const epsilon = account.epsilon(delta);
+        CHECK(epsilon.lower <= epsilon.upper);
+        CHECK(account.delta(epsilon.upper).lower <= delta);
+        CHECK(account.delta(epsilon.lower).upper >= delta * (1.0 - 1e-9));
+        CHECK(epsilon.upper - epsilon.lower <= 1e-8 * epsilon.upper + 1e-300);
+      }
+    }
+  }
+}
+
+TEST_CASE("unsampled runs are Gaussian differential privacy", "[dp]") {
+  privacy_loss_accountant account;
+  account.compose(gaussian{.noise_multiplier = 50.0}, 10000);  // μ = 2
+  bound<double> const closed = epsilon(gaussian_dp{2.0}, 1e-10);
+  bound<double> const found = account.epsilon(1e-10);
+  CHECK(found.lower <= closed.upper);
+  CHECK(found.upper >= closed.lower);
+  CHECK(found.lower <= 14.27409 + 1e-5);
+  CHECK(found.upper >= 14.27409 - 1e-5);
+  CHECK(account.method().epsilon_by(1e-10).by == privacy_loss::route::closed_form);
+}
+
+TEST_CASE("the end of the Rényi accountant never lies below the certified one", "[dp]") {
+  std::mt19937_64 random(11);
+  std::uniform_real_distribution<double> uniform(0.0, 1.0);
+  for (int k = 0; k < 120; ++k) {
+    double const rate = std::pow(10.0, -5.0 * uniform(random));
+    double const sigma = std::pow(10.0, -0.3 + 1.8 * uniform(random));
+    auto const steps =
+        static_cast<std::uint64_t>(std::round(std::pow(10.0, 2.0 + 6.0 * uniform(random))));
+    double const delta = std::pow(10.0, -1.0 - 40.0 * uniform(random) * uniform(random));
+    auto const account = run(rate, sigma, steps);
+    auto const found = account.method().epsilon_by(delta);
+    renyi_accountant other;
+    other.compose(subsampled(rate, sigma), steps);
+    CAPTURE(rate, sigma, steps, delta);
+    CHECK(found.value.lower <= found.value.upper);
+    CHECK(other.epsilon(delta).upper >= found.value.lower);
+  }
+}
+
+TEST_CASE("the contour and the discretised distribution agree", "[dp]") {
+  std::mt19937_64 random(12);
+  std::uniform_real_distribution<double> uniform(0.0, 1.0);
+  for (int k = 0; k < 12; ++k) {
+    double const rate = std::pow(10.0, -3.0 * uniform(random));
+    double const sigma = std::pow(10.0, -0.2 + 1.2 * uniform(random));
+    auto const steps =
+        static_cast<std::uint64_t>(std::round(std::pow(10.0, 1.0 + 3.0 * uniform(random))));
+    double const delta = std::pow(10.0, -1.0 - 15.0 * uniform(random));
+    bound<double> const found = run(rate, sigma, steps).epsilon(delta);
+    discretised_accountant second;
+    second.compose(subsampled(rate, sigma), steps);
+    bound<double> const check = second.epsilon(delta);
+    CAPTURE(rate, sigma, steps, delta, found.lower, found.upper, check.lower, check.upper);
+    CHECK(found.lower <= check.upper);
+    CHECK(check.lower <= found.upper);
+  }
+}
+
+TEST_CASE("the number of steps costs nothing and may be a million millions", "[dp]") {
+  auto const found = run(1e-6, 1.0, 1000000000000).method().epsilon_by(1e-5);
+  CHECK(found.by == privacy_loss::route::contour);
+  CHECK(found.value.upper - found.value.lower <= 1e-12 * found.value.upper);
+  // CLT: Σ losses is nearly normal with variance T·q²(e−1).
+  CHECK(found.value.lower > 5.9);
+  CHECK(found.value.upper < 6.1);
+}
+
+TEST_CASE("nothing composed, nothing released, everything released", "[dp]") {
+  privacy_loss_accountant account;
+  CHECK(account.epsilon(1e-5).upper == 0.0);
+  CHECK(account.delta(0.0).upper <= std::numeric_limits<double>::min());
+  account.compose(subsampled(0.0, 1.0), 1000);
+  CHECK(account.epsilon(1e-5).upper == 0.0);
+  CHECK(account.method().attained());
+
+  // A rate and a number of steps at which δ(0) is below δ.
+  CHECK(run(1e-12, 1.0, 1000).epsilon(1e-5).upper == 0.0);
+
+  CHECK_THROWS_AS(account.epsilon(0.0), std::domain_error);
+  CHECK_THROWS_AS(account.epsilon(std::nan("")), std::domain_error);
+  CHECK_THROWS_AS(account.delta(-1.0), std::domain_error);
+  CHECK_THROWS_AS(account.compose(subsampled(1.5, 1.0)), std::domain_error);
+}
+
+TEST_CASE("merge, copy, save and load answer alike", "[dp]") {
+  privacy_loss_accountant first = run(0.01, 1.0, 4000);
+  privacy_loss_accountant second = run(0.02, 1.5, 3000);
+  privacy_loss_accountant both = first;
+  both.compose(second);
+  privacy_loss_accountant by_hand;
+  by_hand.compose(subsampled(0.01, 1.0), 4000).compose(subsampled(0.02, 1.5), 3000);
+  CHECK(both.epsilon(1e-6).upper == by_hand.epsilon(1e-6).upper);
+  auto const again = privacy_loss_accountant::load(both.save());
+  CHECK(again.epsilon(1e-6).upper == both.epsilon(1e-6).upper);
+  CHECK(both.would_exceed(subsampled(0.01, 1.0), 1, {both.epsilon(1e-6).upper, 1e-6}));
+  CHECK_FALSE(both.would_exceed(subsampled(0.01, 1.0), 1, {both.epsilon(1e-6).upper + 0.1, 1e-6}));
+  CHECK_THROWS_AS(renyi_accountant::load(both.save()), corrupt_state);
+}
+
+TEST_CASE("an attacker's success is below that of any single (ε, δ)", "[dp]") {
+  auto const account = run(0.01, 1.0, 1000);
+  for (double const prior : {0.5, 0.9, 0.99}) {
+    double const success = account.attack_success(prior);
+    CHECK(success >= prior);
+    for (double const delta : {1e-2, 1e-5, 1e-9}) {
+      approx_dp const guarantee{account.epsilon(delta).upper, delta};
+      CHECK(success <= attack_success(guarantee, prior) * (1.0 + 1e-12));
+    }
+  }
+}
+
+TEST_CASE("persons with several records are dearer than one, cheaper than all at once", "[dp]") {
+  privacy_loss_accountant one = run(0.01, 2.0, 1000);
+  privacy_loss_accountant four;
+  four.compose(by_person(subsampled(0.01, 2.0), 4), 1000);
+  privacy_loss_accountant shift;  // all four always together
+  shift.compose(subsampled(0.04, 0.5), 1000);
+  CHECK(four.epsilon(1e-6).lower > one.epsilon(1e-6).upper);
+  CHECK(four.epsilon(1e-6).upper < shift.epsilon(1e-6).lower);
+}
