@@ -94,7 +94,8 @@ std::string table(std::string const& title, std::vector<curves> const& all, poin
   std::string text = title + "\n" + column("");
   for (curves const& c : all) text += column(c.by->word);
   for (std::size_t k = 0; k < (all.front().*which).size(); ++k) {
-    text += "\n" + column(exactly((all.front().*which)[k].first));
+    text += "\n";
+    text += column(exactly((all.front().*which)[k].first));
     for (curves const& c : all) text += column(in_words((c.*which)[k].second));
   }
   return text;

@@ -15,7 +15,7 @@ using support::exact;
 
 namespace {
 
-contour sampled_steps(double rate, double sigma, double steps, direction towards) {
+contour sampled_steps(double rate, double sigma, double steps, orientation towards) {
   return contour({{mixture_pair{{{rate, 1.0 / sigma}}, towards}, steps}}, 0.0);
 }
 
@@ -33,7 +33,7 @@ void compare_with_closed_forms(int cases, std::uint64_t seed) {
     bound<double> const truth = epsilon(gaussian_dp{mu * std::sqrt(steps)}, delta);
     if (!(truth.lower > 0.0)) continue;
     ++asked;
-    for (auto const towards : {direction::remove, direction::add}) {
+    for (auto const towards : {orientation::remove, orientation::add}) {
       try {
         contour const found({{mixture_pair{{{1.0, mu}}, towards}, steps}}, 0.0);
         bound<double> const interval = found.epsilon(delta);
@@ -53,7 +53,7 @@ void compare_with_closed_forms(int cases, std::uint64_t seed) {
 }  // namespace
 
 TEST_CASE("run A down to 1e-100", "[dp]") {
-  contour const run = sampled_steps(0.01, 1.0, 1e4, direction::remove);
+  contour const run = sampled_steps(0.01, 1.0, 1e4, orientation::remove);
   struct {
     double delta;
     double epsilon;
@@ -80,7 +80,7 @@ TEST_CASE("the interval holds the closed form of unsampled runs, ten thousand", 
 }
 
 TEST_CASE("one event in two entries is the same composition", "[dp]") {
-  for (auto const towards : {direction::remove, direction::add}) {
+  for (auto const towards : {orientation::remove, orientation::add}) {
     mixture_pair const pair{{{0.02, 0.7}}, towards};
     bound<double> const whole = contour({{pair, 3000.0}}, 0.0).epsilon(1e-8);
     bound<double> const split = contour({{pair, 1000.0}, {pair, 2000.0}}, 0.0).epsilon(1e-8);
@@ -91,8 +91,8 @@ TEST_CASE("one event in two entries is the same composition", "[dp]") {
 }
 
 TEST_CASE("a normal part is the same as a mixture of weight one", "[dp]") {
-  mixture_pair const sampled{{{0.02, 0.7}}, direction::remove};
-  mixture_pair const whole{{{1.0, 0.01}}, direction::remove};
+  mixture_pair const sampled{{{0.02, 0.7}}, orientation::remove};
+  mixture_pair const whole{{{1.0, 0.01}}, orientation::remove};
   bound<double> const apart = contour({{sampled, 1000.0}}, 0.09).epsilon(1e-9);
   bound<double> const together = contour({{sampled, 1000.0}, {whole, 900.0}}, 0.0).epsilon(1e-9);
   CHECK(apart.lower <= together.upper);
@@ -109,7 +109,7 @@ TEST_CASE("ε and δ are each other's inverse, certified", "[dp]") {
     double const sigma = std::pow(10.0, -0.2 + 1.5 * uniform(random));
     double const steps = std::round(std::pow(10.0, 2.5 + 5.0 * uniform(random)));
     double const delta = std::pow(10.0, -1.0 - 30.0 * uniform(random));
-    auto const towards = k % 2 == 0 ? direction::remove : direction::add;
+    auto const towards = k % 2 == 0 ? orientation::remove : orientation::add;
     contour const run = sampled_steps(rate, sigma, steps, towards);
     CAPTURE(rate, sigma, steps, delta, k);
     try {
@@ -127,10 +127,10 @@ TEST_CASE("ε and δ are each other's inverse, certified", "[dp]") {
 
 TEST_CASE("ε falls in δ and σ, and grows in the rate and the steps", "[dp]") {
   auto const upper = [](double rate, double sigma, double steps, double delta) {
-    return sampled_steps(rate, sigma, steps, direction::remove).epsilon(delta).upper;
+    return sampled_steps(rate, sigma, steps, orientation::remove).epsilon(delta).upper;
   };
   auto const lower = [](double rate, double sigma, double steps, double delta) {
-    return sampled_steps(rate, sigma, steps, direction::remove).epsilon(delta).lower;
+    return sampled_steps(rate, sigma, steps, orientation::remove).epsilon(delta).lower;
   };
   for (double const step : {1e-3, 0.1}) {
     CHECK(lower(0.01, 1.0, 1e4, 1e-6 * (1.0 - step)) > upper(0.01, 1.0, 1e4, 1e-6));
@@ -142,7 +142,7 @@ TEST_CASE("ε falls in δ and σ, and grows in the rate and the steps", "[dp]") 
 
 TEST_CASE("Chernoff's bound never contradicts the certificate", "[dp]") {
   for (double const steps : {1e3, 1e5, 1e7}) {
-    contour const run = sampled_steps(0.003, 0.9, steps, direction::add);
+    contour const run = sampled_steps(0.003, 0.9, steps, orientation::add);
     for (double const delta : {1e-3, 1e-9, 1e-40}) {
       bound<double> const epsilon = run.epsilon(delta);
       CHECK_FALSE(run.surely_below(epsilon.lower, std::log(delta)));

@@ -26,7 +26,6 @@ using tacit::amplified_pair;
 using tacit::approx_dp;
 using tacit::bounded_pair;
 using tacit::by_person;
-using tacit::direction;
 using tacit::discrete_gaussian;
 using tacit::discrete_laplace;
 using tacit::dominate;
@@ -43,6 +42,7 @@ using tacit::matrix_gaussian;
 using tacit::mechanism_event;
 using tacit::mixture_pair;
 using tacit::normal_pair;
+using tacit::orientation;
 using tacit::poisson;
 using tacit::pure;
 using tacit::randomised_response;
@@ -84,9 +84,9 @@ struct profile_of {
   double operator()(normal_pair const& p) const { return normal_profile(p.mu, e); }
 
   double operator()(mixture_pair const& p) const {
-    if (p.direction == direction::add) {
+    if (p.orientation == orientation::add) {
       mixture_pair other = p;
-      other.direction = direction::remove;
+      other.orientation = orientation::remove;
       return turned(profile_of{-e}(other), e);
     }
     double rest = 1.0;
@@ -123,8 +123,8 @@ struct profile_of {
   }
   double operator()(bounded_pair const& p) const {
     auto const base = [&p](double x) { return bounded(p, x); };
-    return p.direction == direction::remove ? sampled_profile(base, p.rate, e)
-                                            : turned(sampled_profile(base, p.rate, -e), e);
+    return p.orientation == orientation::remove ? sampled_profile(base, p.rate, e)
+                                                : turned(sampled_profile(base, p.rate, -e), e);
   }
 
   double operator()(lattice_pair const& p) const {
@@ -137,8 +137,8 @@ struct profile_of {
       double const with =
           p.rate * std::exp(-0.5 * away * away / (p.sigma * p.sigma)) + (1.0 - p.rate) * without;
       total += without;
-      delta += p.direction == direction::remove ? std::max(0.0, with - std::exp(e) * without)
-                                                : std::max(0.0, without - std::exp(e) * with);
+      delta += p.orientation == orientation::remove ? std::max(0.0, with - std::exp(e) * without)
+                                                    : std::max(0.0, without - std::exp(e) * with);
     }
     return delta / total;
   }

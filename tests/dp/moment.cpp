@@ -37,7 +37,8 @@ TEST_CASE("the table's moments on the real axis are the Rényi divergences", "[d
     double const order = rows.number(k, "order");
     // The contour's own range: beyond, the table would be as long as the tilt is large.
     if (order / sigma > 2000.0) continue;
-    auto const towards = rows.text(k, "direction") == "remove" ? direction::remove : direction::add;
+    auto const towards =
+        rows.text(k, "direction") == "remove" ? orientation::remove : orientation::add;
     mixture_pair const pair{{{rows.number(k, "rate"), 1.0 / sigma}}, towards};
     double const z = order - 1.0;
     double const step = std::min(0.25, 0.4 * sigma) / (1.0 + order / (50.0 * sigma));
@@ -53,7 +54,7 @@ TEST_CASE("the vertical line carries the moments of a normal, near one and far f
   // Weight 1: M(z) = e^{μ²z(z+1)/2}, so that K is known everywhere.
   for (double const mu : {1e-4, 0.05, 0.7, 3.0}) {
     for (double const tilt : {0.3, 2.0, 9.0}) {
-      for (auto const towards : {direction::remove, direction::add}) {
+      for (auto const towards : {orientation::remove, orientation::add}) {
         for (double const lift : {0.0, 0.3}) {
           mixture_pair const pair{{{1.0, mu}}, towards};
           detail::mixture_nodes const nodes(pair, std::nullopt, tilt, 0.1);
@@ -81,14 +82,14 @@ TEST_CASE("the vertical line carries the moments of a normal, near one and far f
 TEST_CASE("an excess over one keeps its digits at any rate", "[dp]") {
   // σ = 1, order 2, remove: M(1) − 1 = q²(e−1) exactly.
   for (double const q : {1e-12, 1e-8, 1e-4, 0.1}) {
-    detail::mixture_nodes const nodes({{{q, 1.0}}, direction::remove}, std::nullopt, 1.0, 0.25);
+    detail::mixture_nodes const nodes({{{q, 1.0}}, orientation::remove}, std::nullopt, 1.0, 0.25);
     exact const truth = exact(q) * exact(q) * (exp(exact(1)) - 1);
     CHECK(relative(nodes.excess(1.0), truth) < 1e-14);
   }
 }
 
 TEST_CASE("what a taper drops is stated, and little", "[dp]") {
-  mixture_pair const pair{{{0.01, 1.0}}, direction::remove};
+  mixture_pair const pair{{{0.01, 1.0}}, orientation::remove};
   for (double const log_mass : {-40.0, -80.0, -300.0}) {
     detail::mixture_nodes const nodes(pair, log_mass, 3.0, 0.2);
     CHECK(nodes.dropped() > 0.0);

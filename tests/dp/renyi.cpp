@@ -199,8 +199,8 @@ TEST_CASE("compositions add up, whatever the order of composing", "[dp]") {
 TEST_CASE("both directions count", "[dp]") {
   for (double const rate : {1e-4, 0.1, 0.9, 0.999}) {
     for (double const shift : {0.2, 1.0, 4.0}) {
-      mixture_pair remove{{{rate, shift}}, direction::remove};
-      mixture_pair add{{{rate, shift}}, direction::add};
+      mixture_pair remove{{{rate, shift}}, orientation::remove};
+      mixture_pair add{{{rate, shift}}, orientation::add};
       for (double const order : {1.01, 2.0, 20.0, 2000.0}) {
         double const most = std::max(renyi_divergence(remove, order), renyi_divergence(add, order));
         double const found = divergence_of(dp_sgd(rate, 1.0 / shift), order);
@@ -222,7 +222,7 @@ TEST_CASE("the exponential mechanism is better than its pair", "[dp]") {
   for (double const epsilon : {0.01, 1.0, 5.0}) {
     for (double const order : {1.1, 2.0, 10.0}) {
       double const own = divergence_of(exponential_mechanism{epsilon}, order);
-      CHECK(own <= renyi_divergence(bounded_pair{epsilon, 0.0, 1.0, direction::remove}, order));
+      CHECK(own <= renyi_divergence(bounded_pair{epsilon, 0.0, 1.0, orientation::remove}, order));
       CHECK(own <= order * epsilon * epsilon / 8.0 * (1.0 + 1e-12));
       CHECK(own >= bounded_range_divergence(epsilon, order));
       CHECK(own <= bounded_range_divergence(epsilon, order) * (1.0 + 1e-12));

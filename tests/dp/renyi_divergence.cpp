@@ -25,7 +25,7 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-mixture_pair sampled_normal(double rate, double shift, direction towards) {
+mixture_pair sampled_normal(double rate, double shift, orientation towards) {
   return {{{rate, shift}}, towards};
 }
 
@@ -68,8 +68,8 @@ TEST_CASE("sampled Gaussian divergences agree with 40-digit integrals", "[dp]") 
   table const reference("dp_renyi.csv");
   REQUIRE(reference.size() >= 200);
   for (std::size_t row = 0; row < reference.size(); ++row) {
-    direction const towards =
-        reference.text(row, "direction") == "remove" ? direction::remove : direction::add;
+    orientation const towards =
+        reference.text(row, "direction") == "remove" ? orientation::remove : orientation::add;
     double const rate = reference.number(row, "rate");
     double const sigma = reference.number(row, "sigma");
     double const order = reference.number(row, "order");
@@ -92,7 +92,7 @@ TEST_CASE("integer orders agree with the binomial sum", "[dp][slow]") {
   double worst = 0.0;
   bool above = true;
   auto const check = [&](double rate, double shift, std::uint64_t order) {
-    renyi_curve curve(sampled_normal(rate, shift, direction::remove));
+    renyi_curve curve(sampled_normal(rate, shift, orientation::remove));
     exact const truth = binomial(rate, shift, order);
     double const a = static_cast<double>(order);
     auto const found = curve.at(a);
@@ -123,7 +123,7 @@ TEST_CASE("the largest integer orders agree with the binomial sum", "[.sweep]") 
       for (std::uint64_t const order : {10000u, 100000u}) {
         // Beyond, e^{α²μ²/2} is no 50-digit number.
         if (static_cast<double>(order) * shift > 2e4) continue;
-        renyi_curve curve(sampled_normal(rate, shift, direction::remove));
+        renyi_curve curve(sampled_normal(rate, shift, orientation::remove));
         exact const truth = binomial(rate, shift, order);
         double const a = static_cast<double>(order);
         double const value = curve(a);
@@ -139,7 +139,7 @@ TEST_CASE("the largest integer orders agree with the binomial sum", "[.sweep]") 
 namespace {
 
 dominating_pair random_pair(draws& draw, int kind) {
-  direction const towards = draw.coin() ? direction::remove : direction::add;
+  orientation const towards = draw.coin() ? orientation::remove : orientation::add;
   double const rate = draw.coin() ? draw.power(-12.0, -0.01) : draw.between(0.0, 1.0);
   switch (kind) {
     case 0:
@@ -220,7 +220,7 @@ TEST_CASE("at rate 1 every way gives the closed form", "[dp]") {
   for (int i = 0; i < 1000; ++i) {
     double const mu = draw.power(-6.0, 1.3);
     double const order = 1.0 + draw.power(-9.0, 4.0);
-    direction const towards = i % 2 == 0 ? direction::remove : direction::add;
+    orientation const towards = i % 2 == 0 ? orientation::remove : orientation::add;
     exact const truth = exact(order) * exact(mu) * exact(mu) / 2;
     renyi_curve mixture(sampled_normal(1.0, mu, towards));
     INFO("mu " << mu << ", order " << order << ", case " << i);
@@ -234,7 +234,7 @@ TEST_CASE("at rate 1 every way gives the closed form", "[dp]") {
     }
     if (i % 10 == 1) {
       double const epsilon = std::min(mu, 8.0);
-      bounded_pair const laplace{epsilon, 0.5, 1.0, direction::remove};
+      bounded_pair const laplace{epsilon, 0.5, 1.0, orientation::remove};
       // Mironov 2017: log[α/(2α−1)·e^{(α−1)ε} + (α−1)/(2α−1)·e^{−αε}]/(α−1)
       exact const a(order), e(epsilon);
       exact const moment = (a * exp((a - 1) * e) + (a - 1) * exp(-a * e)) / (2 * a - 1);
@@ -265,9 +265,9 @@ TEST_CASE("pairs agree with sums and integrals written another way", "[dp][slow]
     exact const removed = (1 - high) * pow(up, a) + high * pow(down, a);
     exact const added = (1 - high) * pow(up, -z) + high * pow(down, -z);
     double const atom = 1.0 / (1.0 + std::exp(-loss));
-    CHECK(relative(exact(renyi_curve(bounded_pair{loss, atom, rate, direction::remove})(order)),
+    CHECK(relative(exact(renyi_curve(bounded_pair{loss, atom, rate, orientation::remove})(order)),
                    log(removed) / z) <= 1e-12);
-    CHECK(relative(exact(renyi_curve(bounded_pair{loss, atom, rate, direction::add})(order)),
+    CHECK(relative(exact(renyi_curve(bounded_pair{loss, atom, rate, orientation::add})(order)),
                    log(added) / z) <= 1e-12);
 
     // Sampled Laplace: two atoms, and the loss density by another Gauss rule.
@@ -288,9 +288,9 @@ TEST_CASE("pairs agree with sums and integrals written another way", "[dp][slow]
     }
     exact const laplace_removed = exp(-l) / 2 * pow(up, a) + pow(down, a) / 2 + inside_removed;
     exact const laplace_added = exp(-l) / 2 * pow(up, -z) + pow(down, -z) / 2 + inside_added;
-    CHECK(relative(exact(renyi_curve(bounded_pair{loss, 0.5, rate, direction::remove})(order)),
+    CHECK(relative(exact(renyi_curve(bounded_pair{loss, 0.5, rate, orientation::remove})(order)),
                    log(laplace_removed) / z) <= 1e-12);
-    CHECK(relative(exact(renyi_curve(bounded_pair{loss, 0.5, rate, direction::add})(order)),
+    CHECK(relative(exact(renyi_curve(bounded_pair{loss, 0.5, rate, orientation::add})(order)),
                    log(laplace_added) / z) <= 1e-12);
 
     // Discrete Gaussian: the sum over the integers.
@@ -306,9 +306,9 @@ TEST_CASE("pairs agree with sums and integrals written another way", "[dp][slow]
       lattice_removed += base * pow(ratio, a);
       lattice_added += base * pow(ratio, -z);
     }
-    CHECK(relative(exact(renyi_curve(lattice_pair{sigma, shift, rate, direction::remove})(order)),
+    CHECK(relative(exact(renyi_curve(lattice_pair{sigma, shift, rate, orientation::remove})(order)),
                    log(lattice_removed / norm) / z) <= 1e-12);
-    CHECK(relative(exact(renyi_curve(lattice_pair{sigma, shift, rate, direction::add})(order)),
+    CHECK(relative(exact(renyi_curve(lattice_pair{sigma, shift, rate, orientation::add})(order)),
                    log(lattice_added / norm) / z) <= 1e-12);
   }
 }
@@ -363,7 +363,7 @@ TEST_CASE("the exponential mechanism's divergence is the worst of the two-point 
     INFO("epsilon " << epsilon << ", order " << order);
     CHECK(value <= order * epsilon * epsilon / 8.0 * (1.0 + 1e-14));
     CHECK(value <= renyi_divergence(bounded_pair{epsilon, 1.0 / (1.0 + std::exp(-epsilon)), 1.0,
-                                                 direction::remove},
+                                                 orientation::remove},
                                     order) *
                        (1.0 + 1e-12));
     CHECK(relative(exact(value), bounded_range_divergence(exact(epsilon), exact(order))) <= 1e-13);
@@ -390,8 +390,9 @@ TEST_CASE("an unsampled discrete Gaussian costs the same both ways", "[dp]") {
     double const sigma = draw.power(-1.0, 2.0);
     double const order = 1.0 + draw.power(-9.0, 3.0);
     auto const shift = static_cast<std::uint64_t>(1 + i % 4);
-    double const one = renyi_divergence(lattice_pair{sigma, shift, 1.0, direction::remove}, order);
-    double const other = renyi_divergence(lattice_pair{sigma, shift, 1.0, direction::add}, order);
+    double const one =
+        renyi_divergence(lattice_pair{sigma, shift, 1.0, orientation::remove}, order);
+    double const other = renyi_divergence(lattice_pair{sigma, shift, 1.0, orientation::add}, order);
     double const mu = static_cast<double>(shift) / sigma;
     INFO("sigma " << sigma << ", shift " << shift << ", order " << order);
     CHECK(one == Approx(other).epsilon(1e-12));
@@ -424,7 +425,7 @@ TEST_CASE("divergences rise in the order and (α−1)·D is convex", "[dp]") {
 }
 
 TEST_CASE("beyond its reach the divergence is an upper bound, and never hangs", "[dp]") {
-  for (direction const towards : {direction::remove, direction::add}) {
+  for (orientation const towards : {orientation::remove, orientation::add}) {
     for (double const shift : {100.0, 1e4, 1e8, 1e150}) {
       renyi_curve curve(sampled_normal(0.01, shift, towards));
       for (double const order : {1.0 + 1e-9, 2.0, 1e6, 1e12}) {
@@ -433,16 +434,16 @@ TEST_CASE("beyond its reach the divergence is an upper bound, and never hangs", 
         CHECK(value > 0.0);
         CHECK(value <= 0.5 * order * shift * shift * (1.0 + 1e-12));
         // D ≥ that of the event "beyond shift/2", which P has with 0.01 and Q never.
-        if (towards == direction::remove && order >= 2.0) {
+        if (towards == orientation::remove && order >= 2.0) {
           CHECK(value >= 0.4 * order * shift * shift);
         }
       }
     }
   }
-  renyi_curve huge(lattice_pair{1e-3, 1000000000, 0.5, direction::remove});
+  renyi_curve huge(lattice_pair{1e-3, 1000000000, 0.5, orientation::remove});
   CHECK(huge.upper(3.0) >= 1e23);
-  renyi_curve wide(lattice_pair{1e8, 1, 0.5, direction::remove});
-  CHECK(wide(2.0) == Approx(renyi_divergence(sampled_normal(0.5, 1e-8, direction::remove), 2.0)));
+  renyi_curve wide(lattice_pair{1e8, 1, 0.5, orientation::remove});
+  CHECK(wide(2.0) == Approx(renyi_divergence(sampled_normal(0.5, 1e-8, orientation::remove), 2.0)));
 }
 
 TEST_CASE("mass that only one neighbour can have", "[dp]") {

@@ -186,16 +186,19 @@ struct certified_tail {
       out.upper =
           holds(most) ? last_holding(most, 0.0, holds) : std::numeric_limits<double>::infinity();
     }
-    // Any ε at which δ surely exceeds is a lower bound; far below the tilt's own ε nothing is sure. So
-    // from the upper bound down.
+    // Any ε at which δ surely exceeds is a lower bound, but far from where the tilt is at home nothing
+    // is sure. So from there, and from the upper bound down.
     double const top = std::min(out.upper, above.last());
-    double start = top;
-    for (double k = 0x1p-40; k < 1.0 && !(start < top && exceeds(start)); k *= 2.0) {
-      start = std::max(0.0, top * (1.0 - k));
-    }
-    if (!exceeds(start)) start = 0.0;
-    if (exceeds(start))
+    double start = 0.0;
+    auto const consider = [&](double e) {
+      if (e > start && e <= top && exceeds(e)) start = e;
+    };
+    double const home = below.centre() - 1.0 / below.tilt() - 1.0 / (1.0 + below.tilt());
+    for (int z = -8; z <= 8; ++z) consider(home + 0.5 * z * below.deviation());
+    for (double k = 0x1p-40; k < 1.0; k *= 2.0) consider(top * (1.0 - k));
+    if (exceeds(start)) {
       out.lower = std::min(last_holding(start, std::max(start, top), exceeds), out.upper);
+    }
     return out;
   }
 };
@@ -419,9 +422,10 @@ class discretisation {
     out.above.log_norm = out.below.log_norm = log_scale;
     if (!normalise(out.above) || !normalise(out.below)) return std::nullopt;
     out.error = source.count * (out.above.log_norm - out.below.log_norm);
-    // Merging loses an isolated atom up to a step; the other way loses a few steps·√count.
+    // Merging loses an isolated atom up to a step; the other way loses a few steps·√count. Without the
+    // tilt that the question has, the norms do not tell which is better.
     double const moved = spread_shift(filler.cells(), step, tilt_, source.count, odds);
-    if (moved * tilt_ < out.error) {
+    if (tilt_ == steering_ ? moved * tilt_ < out.error : source.curves.empty()) {
       out.below = out.above;
       out.moved = moved;
       out.error = moved * tilt_;

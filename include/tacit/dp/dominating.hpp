@@ -27,7 +27,7 @@
 namespace tacit {
 
 /// remove: P is the input that has the record (loss bounded below when sampled). add: the other way.
-enum class direction { remove, add };
+enum class orientation { remove, add };
 
 /// N(mu, 1) against N(0, 1). Symmetric.
 struct normal_pair {
@@ -46,7 +46,7 @@ struct mixture_pair {
     friend bool operator==(part const&, part const&) = default;
   };
   std::vector<part> parts;
-  tacit::direction direction;
+  tacit::orientation orientation;
   friend bool operator==(mixture_pair const&, mixture_pair const&) = default;
 };
 
@@ -61,7 +61,7 @@ struct bounded_pair {
   double epsilon;
   double atom;
   double rate;
-  tacit::direction direction;
+  tacit::orientation orientation;
   friend bool operator==(bounded_pair const&, bounded_pair const&) = default;
 };
 
@@ -71,7 +71,7 @@ struct lattice_pair {
   double sigma;
   std::uint64_t shift;
   double rate;
-  tacit::direction direction;
+  tacit::orientation orientation;
   friend bool operator==(lattice_pair const&, lattice_pair const&) = default;
 };
 
@@ -135,7 +135,7 @@ template <class Pair>
 [[nodiscard]] domination directed_domination(Pair pair) {
   if (pair.rate == 1.0) return symmetric_domination(pair, true);
   Pair other = pair;
-  other.direction = direction::add;
+  other.orientation = orientation::add;
   return {pair, other, false, true};
 }
 
@@ -186,10 +186,10 @@ template <class Pair>
 
 /// (rate·P + (1−rate)·Q, Q), or the same swapped.
 [[nodiscard]] inline finite_pair sampled_pair(finite_pair const& base, double rate,
-                                              direction towards) {
+                                              orientation towards) {
   finite_pair out;
   auto const put = [&](double loss, double p, double q) {
-    if (towards == direction::remove) {
+    if (towards == orientation::remove) {
       out.atoms.push_back({loss, p, q});
     } else {
       out.atoms.push_back({-loss, q, p});
@@ -201,11 +201,11 @@ template <class Pair>
   for (finite_pair::atom const& a : base.atoms) {
     put(sampled_loss(a.loss, rate), rate * a.p + (1.0 - rate) * a.q, a.q);
   }
-  if (towards == direction::add) std::reverse(out.atoms.begin(), out.atoms.end());
+  if (towards == orientation::add) std::reverse(out.atoms.begin(), out.atoms.end());
   double const alone = rate * base.infinite;
   double const lost = rate == 1.0 ? base.excluded : 0.0;
-  out.infinite = towards == direction::remove ? alone : lost;
-  out.excluded = towards == direction::remove ? lost : alone;
+  out.infinite = towards == orientation::remove ? alone : lost;
+  out.excluded = towards == orientation::remove ? lost : alone;
   return out;
 }
 
@@ -322,9 +322,9 @@ class dominator {
     if (!sampled()) return whole(normal_pair{change_ * records_ / m.noise_multiplier});
     if (how_ == taken::poisson && one_sided()) {
       binomial_mixture mixed = binomial_parts(event_.records_per_person, rate_, shift);
-      mixture_pair pair{std::move(mixed.parts), direction::remove};
+      mixture_pair pair{std::move(mixed.parts), orientation::remove};
       mixture_pair other = pair;
-      other.direction = direction::add;
+      other.orientation = orientation::add;
       return {pair, other, false, mixed.exact};
     }
     return amplified(amplified_pair::noise::normal, shift);
@@ -334,10 +334,10 @@ class dominator {
     double const shift = one_shift(m.noise_multiplier);
     if (!sampled()) {
       return whole(
-          bounded_pair{change_ * records_ / m.noise_multiplier, 0.5, 1.0, direction::remove});
+          bounded_pair{change_ * records_ / m.noise_multiplier, 0.5, 1.0, orientation::remove});
     }
     if (how_ == taken::poisson && one_sided()) {
-      return directed_domination(bounded_pair{shift, 0.5, rate_, direction::remove});
+      return directed_domination(bounded_pair{shift, 0.5, rate_, orientation::remove});
     }
     return amplified(amplified_pair::noise::laplace, shift);
   }
@@ -345,9 +345,9 @@ class dominator {
   [[nodiscard]] domination operator()(discrete_gaussian const& m) const {
     std::uint64_t const shift =
         m.sensitivity * event_.records_per_person * (neighbours_ == adjacency::replace_one ? 2 : 1);
-    if (!sampled()) return whole(lattice_pair{m.sigma, shift, 1.0, direction::remove});
+    if (!sampled()) return whole(lattice_pair{m.sigma, shift, 1.0, orientation::remove});
     if (how_ == taken::poisson && one_sided()) {
-      return directed_domination(lattice_pair{m.sigma, shift, rate_, direction::remove});
+      return directed_domination(lattice_pair{m.sigma, shift, rate_, orientation::remove});
     }
     refuse_pair("a discrete Gaussian in these samples",
                 "use Poisson sampling under add_remove or zero_out");
@@ -374,7 +374,7 @@ class dominator {
 
   [[nodiscard]] domination operator()(exponential_mechanism const& m) const {
     if (m.epsilon == 0.0) return no_loss();
-    bounded_pair const pair{all_records(m.epsilon), 0.0, rate_, direction::remove};
+    bounded_pair const pair{all_records(m.epsilon), 0.0, rate_, orientation::remove};
     if (!sampled()) return from_definition(pair, false);
     if (how_ == taken::poisson && neighbours_ == adjacency::add_remove) {
       domination sampled_by_rate = directed_domination(pair);
@@ -457,8 +457,8 @@ class dominator {
                                   bool may_be_substituted) const {
     if (rate_ == 0.0) return no_loss();
     if (how_ == taken::poisson && may_be_absent) {
-      return {sampled_pair(base, rate_, direction::remove),
-              sampled_pair(base, rate_, direction::add), false, true};
+      return {sampled_pair(base, rate_, orientation::remove),
+              sampled_pair(base, rate_, orientation::add), false, true};
     }
     if (how_ == taken::fixed_size && may_be_substituted) {
       return symmetric_domination(mirrored_pair(base, rate_), false);

@@ -341,6 +341,13 @@ class tilted_tail {
       excess_[k] = static_cast<double>(excess);
       weight_[k] = static_cast<double>(weight);
     }
+    for (std::size_t k = 0; k < n; ++k) centre_ += measure_.mass[k] * static_cast<double>(k);
+    for (std::size_t k = 0; k < n; ++k) {
+      double const d = static_cast<double>(k) - centre_;
+      deviation_ += measure_.mass[k] * d * d;
+    }
+    centre_ = first_ + step * centre_;
+    deviation_ = step * std::sqrt(deviation_);
     rounding_ = 8.0 * unit_roundoff +
                 4.0 * static_cast<double>(std::numeric_limits<long double>::epsilon()) *
                     static_cast<double>(n + 4);
@@ -363,6 +370,9 @@ class tilted_tail {
   }
 
   [[nodiscard]] grid_measure const& measure() const { return measure_; }
+  /// Mean and deviation of the tilted loss: where the tilt is at home. Estimates.
+  [[nodiscard]] double centre() const { return centre_; }
+  [[nodiscard]] double deviation() const { return deviation_; }
   [[nodiscard]] double first() const { return first_; }
   [[nodiscard]] double last() const {
     return first_ + step_ * static_cast<double>(measure_.mass.size());
@@ -403,6 +413,8 @@ class tilted_tail {
   double shift_ = 0.0;
   double largest_ = 0.0;
   double first_ = 0.0;
+  double centre_ = 0.0;
+  double deviation_ = 0.0;
   double slack_ = 0.0;
   double log_constant_ = 0.0;
   double rounding_ = 0.0;

@@ -226,7 +226,7 @@ class source_maker {
   source_maker(double above, double below) : above_(above), below_(below) {}
 
   [[nodiscard]] loss_source operator()(normal_pair const& pair) const {
-    return (*this)(mixture_pair{{{1.0, pair.mu}}, direction::remove});
+    return (*this)(mixture_pair{{{1.0, pair.mu}}, orientation::remove});
   }
 
   [[nodiscard]] loss_source operator()(mixture_pair const& pair) const {
@@ -239,7 +239,7 @@ class source_maker {
     loss_source out;
     double first_x = 0.0;
     double last_x = 0.0;
-    if (pair.direction == direction::remove) {
+    if (pair.orientation == orientation::remove) {
       first_x = (curve.rest > 0.0 ? 0.0 : pair.parts.front().shift) - tail_point(below_);
       last_x = last + tail_point(above_);
       curve.low = first_x;
@@ -278,7 +278,7 @@ class source_maker {
     loss_source out;
     double const rest = 1.0 - pair.rate;
     double const less = std::exp(-pair.epsilon);
-    double const sign = pair.direction == direction::remove ? 1.0 : -1.0;
+    double const sign = pair.orientation == orientation::remove ? 1.0 : -1.0;
     if (pair.epsilon == 0.0) {
       out.atoms.push_back({0.0, 1.0});
       return finished(std::move(out));
@@ -312,7 +312,7 @@ class source_maker {
     double const m = static_cast<double>(pair.shift);
     double const variance = pair.sigma * pair.sigma;
     double const rest = 1.0 - pair.rate;
-    bool const remove = pair.direction == direction::remove;
+    bool const remove = pair.orientation == orientation::remove;
     double const reach_above = pair.sigma * tail_point(above_) + 1.0;
     double const reach_below = pair.sigma * tail_point(below_) + 1.0;
     double const lowest =

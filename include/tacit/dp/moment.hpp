@@ -57,7 +57,7 @@ class mixture_nodes {
   /// `reach` is the largest tilt to serve; without one the table ends at the cut.
   mixture_nodes(mixture_pair const& pair, std::optional<double> log_dropped,
                 std::optional<double> reach, double step)
-      : pair_(&pair), remove_(pair.direction == direction::remove), step_(step) {
+      : pair_(&pair), remove_(pair.orientation == orientation::remove), step_(step) {
     for (mixture_pair::part const& part : pair.parts) rest_ -= part.weight;
     rest_ = pair.parts.size() == 1 ? 1.0 - pair.parts.front().weight : std::max(0.0, rest_);
     double const largest = pair.parts.back().shift;

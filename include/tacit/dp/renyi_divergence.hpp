@@ -55,7 +55,7 @@ template <real T>
 class sampled_bounded {
  public:
   explicit sampled_bounded(bounded_pair const& pair)
-      : remove_(pair.direction == direction::remove),
+      : remove_(pair.orientation == orientation::remove),
         epsilon_(pair.epsilon),
         rate_(pair.rate),
         atom_(pair.atom),

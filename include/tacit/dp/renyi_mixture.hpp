@@ -24,7 +24,8 @@ namespace tacit::detail {
 template <real T>
 class gaussian_line {
  public:
-  explicit gaussian_line(mixture_pair const& pair) : remove_(pair.direction == direction::remove) {
+  explicit gaussian_line(mixture_pair const& pair)
+      : remove_(pair.orientation == orientation::remove) {
     double rest = 1.0;
     double lost = 0.0;
     for (mixture_pair::part const& p : pair.parts) {
@@ -39,7 +40,7 @@ class gaussian_line {
   }
 
   explicit gaussian_line(lattice_pair const& pair)
-      : remove_(pair.direction == direction::remove), sigma_(pair.sigma) {
+      : remove_(pair.orientation == orientation::remove), sigma_(pair.sigma) {
     T const shift = T(T(static_cast<double>(pair.shift)) / T(pair.sigma));
     if (pair.shift > 0 && pair.rate > 0.0) parts_.push_back({T(pair.rate), shift});
     rest_ = T(T(1) - T(pair.rate));
