@@ -449,18 +449,21 @@ def dp_user_profile(rate, sigma, records, direction, epsilon):
         target = e if direction == "remove" else 1 / e
         if target <= shares[0]:
             return (1 - e if direction == "remove" else mpf(0),)
-        low, high = mpf(-1), mpf(1)
-        while ratio(low) > target:
-            low *= 2
-        while ratio(high) < target:
-            high *= 2
-        for _ in range(500):
-            middle = (low + high) / 2
-            low, high = (middle, high) if ratio(middle) < target else (low, middle)
+        # Newton's method on log R, which is convex, from the right.
+        t = mpf(1)
+        while ratio(t) < target:
+            t *= 2
+        for _ in range(400):
+            x = exp(t / s)
+            terms = [b * exp(-mpf(j * j) / (2 * s * s)) * x ** j for j, b in enumerate(shares)]
+            total = mp.fsum(terms)
+            change = log(total / target) * total * s / mp.fsum(j * y for j, y in enumerate(terms))
+            t -= change
+            if abs(change) < mpf("1e-150") * (1 + abs(t)):
+                break
         if direction == "remove":
-            return (mp.fsum(b * _upper(low - j / s) for j, b in enumerate(shares))
-                    - e * _upper(low),)
-        return (_upper(-low) - e * mp.fsum(b * _upper(j / s - low) for j, b in enumerate(shares)),)
+            return (mp.fsum(b * _upper(t - j / s) for j, b in enumerate(shares)) - e * _upper(t),)
+        return (_upper(-t) - e * mp.fsum(b * _upper(j / s - t) for j, b in enumerate(shares)),)
 
 
 # --- replacement: δ(ε') = q [(1-θ) δ_a(ε) + θ δ_b(ε)], e^ε' = 1 + q (e^ε - 1), θ = e^(ε'-ε) ------

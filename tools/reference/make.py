@@ -297,8 +297,8 @@ def dp_user_rows():
     g = random.Random(12)
     rows = [row for row in product([1e-6, .01, .3, .9], [.6, 1., 5., 100.], [2, 3, 10, 40],
                                    DIRECTIONS, [1.1, 2., 3., 8.5, 32.])
-            if row[2] * row[4] < 60 * row[1]]
-    return g.sample(rows, 110)
+            if row[2] * row[4] < 60 * row[1] and row[2] < 13 * row[1]]
+    return g.sample(rows, 90)
 
 
 def dp_user_profile_rows():
