@@ -137,7 +137,8 @@ void observe_sign(benchmark::State& state) {
   bool up = false;
   for (auto _ : state) {
     up = !up;
-    belief.observe_sign(signs, up ? tacit::sign::plus : tacit::sign::minus, 0.1);
+    belief.observe_sign(signs, up ? tacit::sign::plus : tacit::sign::minus,
+                        tacit::flip::with_correlation(0.1));
     benchmark::DoNotOptimize(belief.probabilities().data());
     benchmark::ClobberMemory();
   }

@@ -130,24 +130,24 @@ struct saved_run {
   of.refuse(name, of.must_be(name) + ": " + why.what());
 }
 
-// Looks at a state, and leaves it as it was.
 saved_run look_at(arguments const& of) {
   std::string const file = of.text("--resume");
   std::error_code none;
   if (!std::filesystem::is_regular_file(file, none)) of.refuse("--resume");
   std::optional<saved_run> saved;
   try {
-    auto const run = tacit::paczero<>::resume(file);
-    tacit::candidate_set const& candidates = run.candidates();
-    tacit::candidate_set::shape const& shape = candidates.dimensions();
-    if (!run.done() && shape.one_in == 2 && !shape.complementary &&
-        candidates.first_record() == 0) {
-      saved = saved_run{run.options(), shape, candidates.public_seed(), run.steps()};
-    }
+    saved = tacit::paczero<>::look_at(file, [](tacit::paczero<> const& run) {
+      tacit::candidate_set const& candidates = run.candidates();
+      tacit::candidate_set::shape const& shape = candidates.dimensions();
+      bool const ours = !run.done() && shape.one_in == 2 && !shape.complementary &&
+                        candidates.first_record() == 0;
+      return ours ? std::optional<saved_run>(
+                        saved_run{run.options(), shape, candidates.public_seed(), run.steps()})
+                  : std::nullopt;
+    });
   } catch (std::runtime_error const& error) {  // unreadable, in use, or corrupt
     refuse_because(of, "--resume", error);
   }
-  tacit::unclaim_file(file + ".claimed", file);
   if (!saved) of.refuse("--resume");
   return *saved;
 }

@@ -47,7 +47,8 @@ class watched_mezo {
       unanimous_ += everyone_.unanimous(signs_);
       double const y = out.coefficients[k];
       if (options_.what == tacit::surrogate::half_sign && y != 0.0) {
-        belief_.observe_sign(signs_, y > 0.0 ? tacit::sign::plus : tacit::sign::minus, 1.0);
+        belief_.observe_sign(signs_, y > 0.0 ? tacit::sign::plus : tacit::sign::minus,
+                             tacit::flip::with_correlation(1.0));
       }
     }
     return out;

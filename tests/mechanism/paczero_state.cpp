@@ -211,6 +211,26 @@ TEST_CASE("a resumed run goes on exactly as an undisturbed one", "[state]") {
   }
 }
 
+TEST_CASE("a look at a state takes nothing", "[state]") {
+  support::directory const folder;
+  std::filesystem::path const path = folder / "run";
+  std::string const text = stored(path, all_kinds()[0]);
+  auto const steps = [](paczero<> const& run) { return run.steps(); };
+  std::size_t const seen = paczero<>::look_at(path, steps);
+  CHECK(read_file(path) == text);
+  CHECK(!std::filesystem::exists(path.string() + ".claimed"));
+  {
+    paczero run = paczero<>::resume(path);
+    CHECK(run.steps() == seen);
+    (void)run.step(inputs(12)[4]);
+    CHECK_THROWS_AS(paczero<>::look_at(path, steps), std::system_error);  // in use
+  }
+  CHECK(paczero<>::look_at(path, steps) == seen + 1);
+  write_private_file(path, text.substr(0, text.size() / 2));
+  CHECK_THROWS_AS(paczero<>::look_at(path, steps), tacit::corrupt_state);
+  CHECK_THROWS_AS(paczero<>::look_at(folder / "nothing", steps), std::system_error);
+}
+
 TEST_CASE("one state resumes once", "[state]") {
   support::directory const folder;
   std::filesystem::path const path = folder / "run";

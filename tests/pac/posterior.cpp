@@ -16,6 +16,7 @@
 namespace {
 
 using tacit::candidate_set;
+using tacit::flip;
 using tacit::posterior;
 using tacit::sign;
 using signs = std::vector<std::int8_t>;
@@ -90,12 +91,12 @@ TEST_CASE("a new posterior is uniform") {
 
 TEST_CASE("four candidates, by hand") {
   posterior belief(4);
-  belief.observe_sign(signs{1, 1, -1, -1}, sign::plus, 0.5);
+  belief.observe_sign(signs{1, 1, -1, -1}, sign::plus, flip::with_correlation(0.5));
   auto const close = [&](std::size_t m, double p) {
     return relative_error(belief.probabilities()[m], p) < 1e-14;
   };
   CHECK((close(0, 3.0 / 8) && close(1, 3.0 / 8) && close(2, 1.0 / 8) && close(3, 1.0 / 8)));
-  belief.observe_sign(signs{1, -1, 1, -1}, sign::minus, 0.5);
+  belief.observe_sign(signs{1, -1, 1, -1}, sign::minus, flip::with_correlation(0.5));
   CHECK((close(0, 3.0 / 16) && close(1, 9.0 / 16) && close(2, 1.0 / 16) && close(3, 3.0 / 16)));
 
   auto const lone = belief.agreement(signs{1, -1, -1, -1});
@@ -109,7 +110,7 @@ TEST_CASE("four candidates, by hand") {
   CHECK(belief.entropy() == Approx(-nine * std::log(nine) - 6.0 / 16 * std::log(3.0 / 16) -
                                    1.0 / 16 * std::log(1.0 / 16)));
 
-  belief.observe_sign(signs{1, -1, -1, 1}, sign::plus, 1.0);
+  belief.observe_sign(signs{1, -1, -1, 1}, sign::plus, flip::with_correlation(1.0));
   CHECK(belief.live() == 2);
   CHECK((close(0, 0.5) && close(3, 0.5)));
   CHECK(belief.probabilities()[1] == 0.0);
@@ -147,7 +148,7 @@ TEST_CASE("observations equal Bayes' rule in long double") {
       if (step % 2 == 0) {
         int const y = uniform(random) < 0.5 ? 1 : -1;
         double const correlation = uniform(random) * (step % 4 == 0 ? 0.99 : 1e-3);
-        belief.observe_sign(s, sign_of(y), correlation);
+        belief.observe_sign(s, sign_of(y), flip::with_correlation(correlation));
         naive.observe_sign(s, y, correlation);
       } else {
         double const sigma = std::exp(4 * uniform(random) - 0.7);
@@ -176,7 +177,7 @@ TEST_CASE("a long run drifts from Bayes' rule no further than its rounding, and 
   for (int step = 0; step < 100'000; ++step) {
     auto const s = random_signs(random, 16);
     int const y = (random() & 1) != 0 ? 1 : -1;
-    belief.observe_sign(s, sign_of(y), 0.3);
+    belief.observe_sign(s, sign_of(y), flip::with_correlation(0.3));
     for (std::size_t m = 0; m < 16; ++m) log_odds[m] += y * s[m] > 0 ? agree : differ;
   }
   for (std::size_t m = 1; m < 16; ++m) {
@@ -198,7 +199,7 @@ TEST_CASE("the order of observations does not matter") {
       belief.observe_value(s[i], 0.4 * static_cast<double>(i) - 3.0, 1.7);
     } else {
       belief.observe_sign(s[i], i % 2 == 0 ? sign::plus : sign::minus,
-                          0.04 * static_cast<double>(i));
+                          flip::with_correlation(0.04 * static_cast<double>(i)));
     }
   };
   for (std::size_t i = 0; i < 20; ++i) observe(forward, i);
@@ -212,14 +213,14 @@ TEST_CASE("what says nothing changes nothing") {
   std::mt19937_64 random(4);
   auto const s = random_signs(random, 10);
   posterior belief(10);
-  belief.observe_sign(s, sign::plus, 0.7);
+  belief.observe_sign(s, sign::plus, flip::with_correlation(0.7));
   auto const before = copy(belief.log_weights());
-  belief.observe_sign(random_signs(random, 10), sign::minus, 0.0);
+  belief.observe_sign(random_signs(random, 10), sign::minus, flip::with_correlation(0.0));
   belief.observe_value(random_signs(random, 10), 0.9, infinity);
   belief.observe_value(random_signs(random, 10), 0.0, 1.0);
   CHECK(copy(belief.log_weights()) == before);
   for (sign const y : {sign::plus, sign::minus}) {  // unanimous: expected beforehand
-    belief.observe_sign(signs(10, 1), y, 0.5);
+    belief.observe_sign(signs(10, 1), y, flip::with_correlation(0.5));
     belief.observe_value(signs(10, -1), 3.0, 0.5);
   }
   for (std::size_t m = 0; m < 10; ++m) {
@@ -238,14 +239,15 @@ TEST_CASE("a candidate whose weight has underflowed still disagrees, and can com
   CHECK_FALSE(split.minority_positive);
 
   double const correlation = 0.999999;
-  for (int i = 0; i < 60; ++i) belief.observe_sign(s, sign::minus, correlation);
+  for (int i = 0; i < 60; ++i)
+    belief.observe_sign(s, sign::minus, flip::with_correlation(correlation));
   long double const gain =
       std::log1p(0.999999L) - std::log1p(-static_cast<long double>(correlation));
   CHECK(belief.log_weights()[0] == Approx(static_cast<double>(800.0L - 60 * gain)).epsilon(1e-12));
   CHECK(belief.probabilities()[1] == 1.0);
 
   auto last = posterior::from_log_weights({0.0, -800.0});
-  last.observe_sign(s, sign::minus, 1.0);
+  last.observe_sign(s, sign::minus, flip::with_correlation(1.0));
   CHECK(last.live() == 1);
   CHECK(last.log_weights()[0] == -infinity);
   CHECK(last.log_weights()[1] == 0.0);
@@ -302,7 +304,7 @@ TEST_CASE("evidence beyond all range excludes nobody") {
   for (int i = 0; i < 10; ++i) belief.observe_value(s, 1e300, 1e-200);
   CHECK(belief.live() == 3);
   CHECK(belief.probabilities()[0] == Approx(0.5));
-  belief.observe_sign(s, sign::plus, 1.0);
+  belief.observe_sign(s, sign::plus, flip::with_correlation(1.0));
   CHECK(belief.live() == 2);
 
   auto const far = posterior::from_log_weights({1e308, -1.7e308, -infinity});
@@ -313,32 +315,34 @@ TEST_CASE("evidence beyond all range excludes nobody") {
 TEST_CASE("an impossible or malformed observation changes nothing") {
   posterior belief(4);
   signs const s = {1, 1, -1, -1};
-  belief.observe_sign(s, sign::plus, 1.0);
-  belief.observe_sign(signs{1, -1, 1, 1}, sign::plus, 0.25);
+  belief.observe_sign(s, sign::plus, flip::with_correlation(1.0));
+  belief.observe_sign(signs{1, -1, 1, 1}, sign::plus, flip::with_correlation(0.25));
   auto const before = copy(belief.log_weights());
   auto const p_before = copy(belief.probabilities());
 
-  CHECK_THROWS_WITH(belief.observe_sign(s, sign::minus, 1.0),
+  CHECK_THROWS_WITH(belief.observe_sign(s, sign::minus, flip::with_correlation(1.0)),
                     "observe_sign: released sign is -1, but must be that of a live candidate when "
-                    "the correlation is 1");
-  CHECK_THROWS_AS(belief.observe_sign(s, sign::minus, 1.0), std::invalid_argument);
-  for (double const bad : {not_a_number, -0.1, 1.0000001, infinity}) {
-    CHECK_THROWS_AS(belief.observe_sign(s, sign::plus, bad), std::domain_error);
-  }
-  CHECK_THROWS_AS(belief.observe_sign(s, static_cast<sign>(0), 0.5), std::domain_error);
+                    "the sign is not flipped");
+  CHECK_THROWS_AS(belief.observe_sign(s, sign::minus, flip::with_correlation(1.0)),
+                  std::invalid_argument);
+  CHECK_THROWS_AS(belief.observe_sign(s, sign::plus, flip{}), std::domain_error);  // never set
+  CHECK_THROWS_AS(belief.observe_sign(s, static_cast<sign>(0), flip::with_correlation(0.5)),
+                  std::domain_error);
   CHECK_THROWS_AS(belief.observe_value(s, not_a_number, 1.0), std::domain_error);
   CHECK_THROWS_AS(belief.observe_value(s, infinity, 1.0), std::domain_error);
   for (double const bad : {not_a_number, 0.0, -1.0, -infinity}) {
     CHECK_THROWS_AS(belief.observe_value(s, 1.0, bad), std::domain_error);
   }
   for (signs const& bad : {signs{1, 1, -1}, signs{}, signs{1, 1, -1, -1, 1}}) {
-    CHECK_THROWS_AS(belief.observe_sign(bad, sign::plus, 0.5), std::invalid_argument);
+    CHECK_THROWS_AS(belief.observe_sign(bad, sign::plus, flip::with_correlation(0.5)),
+                    std::invalid_argument);
     CHECK_THROWS_AS(belief.observe_value(bad, 1.0, 1.0), std::invalid_argument);
     CHECK_THROWS_AS(belief.unanimous(bad), std::invalid_argument);
     CHECK_THROWS_AS(belief.agreement(bad), std::invalid_argument);
   }
   for (signs const& bad : {signs{1, 1, -1, 0}, signs{2, 1, -1, 1}, signs{1, -128, 1, 1}}) {
-    CHECK_THROWS_AS(belief.observe_sign(bad, sign::plus, 0.5), std::domain_error);
+    CHECK_THROWS_AS(belief.observe_sign(bad, sign::plus, flip::with_correlation(0.5)),
+                    std::domain_error);
     CHECK_THROWS_AS(belief.observe_value(bad, 1.0, 1.0), std::domain_error);
     CHECK_THROWS_AS(belief.unanimous(bad), std::domain_error);
     CHECK_THROWS_AS(belief.agreement(bad), std::domain_error);
@@ -383,8 +387,8 @@ TEST_CASE("a restored posterior goes on bit for bit") {
     auto const s = random_signs(random, 128);
     sign const y = sign_of((random() & 1) != 0 ? 1 : -1);
     double const correlation = step == 400 ? 1.0 : 0.2;
-    kept.observe_sign(s, y, correlation);
-    restored.observe_sign(s, y, correlation);
+    kept.observe_sign(s, y, flip::with_correlation(correlation));
+    restored.observe_sign(s, y, flip::with_correlation(correlation));
     REQUIRE(copy(restored.log_weights()) == copy(kept.log_weights()));
     REQUIRE(restored.live() == kept.live());
   }
@@ -406,7 +410,7 @@ TEST_CASE("memberships on a small universe equal Bayes' rule over every transcri
       belief.sign_memberships(set, step[t], a);
       double mean_sign = 0.0;
       for (std::size_t m = 0; m < 4; ++m) mean_sign += belief.probabilities()[m] * step[t][m];
-      belief.observe_sign(step[t], sign_of(y), correlation);
+      belief.observe_sign(step[t], sign_of(y), flip::with_correlation(correlation));
       naive.observe_sign(step[t], y, correlation);
       belief.memberships(set, next);
       for (std::size_t i = 0; i < 4; ++i) {
@@ -443,7 +447,7 @@ TEST_CASE("exposure runs from the prior to certainty") {
 
   signs only(128, -1);
   only[31] = 1;
-  belief.observe_sign(only, sign::plus, 1.0);
+  belief.observe_sign(only, sign::plus, flip::with_correlation(1.0));
   auto const known = belief.exposed(set);
   CHECK(known.worst == 1.0);
   CHECK(known.mean == 1.0);
@@ -460,7 +464,7 @@ TEST_CASE("memberships stay in [0, 1] and refuse other shapes") {
   std::vector<double> pi(300), a(300);
   for (int step = 0; step < 200; ++step) {
     auto const s = random_signs(random, 128);
-    belief.observe_sign(s, sign::plus, 0.5);
+    belief.observe_sign(s, sign::plus, flip::with_correlation(0.5));
     belief.memberships(set, pi);
     belief.sign_memberships(set, s, a);
     for (std::size_t i = 0; i < 300; ++i) {

@@ -258,6 +258,20 @@ class paczero {
     }
   }
 
+  /// What `use` says of a stored run, which it gets as a constant; the file stays as it is.
+  /// @throws as `resume`, and what `use` throws
+  template <class Use>
+  [[nodiscard]] static auto look_at(std::filesystem::path const& file, Use&& use) requires
+      requires(Secret const& s) {
+    s.save();
+  }
+  {
+    std::filesystem::path const path = std::filesystem::weakly_canonical(file);
+    file_lock const mine(path);  // a run that writes it is not looked at half-way
+    paczero const stored = parsed(read_file(path));
+    return std::forward<Use>(use)(stored);
+  }
+
  private:
   struct fresh {};
   static constexpr unsigned format = 1;

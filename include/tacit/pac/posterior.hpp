@@ -85,15 +85,12 @@ class posterior {
   /// is summed by itself.
   [[nodiscard]] split agreement(std::span<std::int8_t const> signs) const;
 
-  /// The released sign is the secret's sign, flipped with probability (1−ρ)/2, ρ = correlation:
-  /// p[m] ∝ p[m]·(1 + y·ρ·s_m)/2. ρ = 1 excludes the candidates that disagree; ρ = 0 says nothing.
-  /// @throws std::domain_error      unless ρ is in [0, 1]
-  /// @throws std::invalid_argument  if ρ = 1 and every live candidate disagrees: such a release
+  /// The released sign is the secret's sign, flipped with probability e = (1−ρ)/2:
+  /// p[m] ∝ p[m]·(1 + y·ρ·s_m)/2. e = 0 excludes the candidates that disagree; any e > 0 excludes
+  /// nobody, however near 1 the correlation ρ; ρ = 0 says nothing.
+  /// @throws std::domain_error      if the flip was never set
+  /// @throws std::invalid_argument  if e = 0 and every live candidate disagrees: such a release
   ///                                cannot have happened
-  void observe_sign(std::span<std::int8_t const> signs, sign released, double correlation);
-
-  /// The same for a flip whose probability may be too small for its correlation to show: e > 0
-  /// excludes nobody.
   void observe_sign(std::span<std::int8_t const> signs, sign released, flip const& noise);
 
   /// The released value is the secret's sign plus N(0, σ²): p[m] ∝ p[m]·exp(s_m·y/σ²).
@@ -231,36 +228,24 @@ inline split posterior::agreement(std::span<std::int8_t const> signs) const {
 }
 
 inline void posterior::observe_sign(std::span<std::int8_t const> signs, sign released,
-                                    double correlation) {
+                                    flip const& noise) {
   check_signs("observe_sign", signs);
   detail::require_domain(released == sign::minus || released == sign::plus, "observe_sign",
                          "released sign", static_cast<int>(released), "-1 or +1");
-  detail::check_probability("observe_sign", "correlation", correlation);
+  double const correlation = noise.correlation();
+  detail::check_probability("observe_sign", "correlation", correlation);  // NaN: never set
   if (correlation == 0.0) return;
   double const agree = std::log1p(correlation);
-  double const differ = std::log1p(-correlation);  // −∞ at 1
+  // 1 − ρ = 2e has its digits in e where ρ is near 1, and in ρ where it is small; −∞ at e = 0.
+  double const differ =
+      correlation > 0.5 ? std::log(2.0 * noise.probability()) : std::log1p(-correlation);
   double const log_plus = released == sign::plus ? agree : differ;
   double const log_minus = released == sign::plus ? differ : agree;
   double const log_total = log_sum(signs, log_minus, log_plus);
   detail::require_argument(log_total > -std::numeric_limits<double>::infinity(), "observe_sign",
                            "released sign", static_cast<int>(released),
-                           "that of a live candidate when the correlation is 1");
+                           "that of a live candidate when the sign is not flipped");
   multiply(signs, log_minus, log_plus, log_total);
-}
-
-inline void posterior::observe_sign(std::span<std::int8_t const> signs, sign released,
-                                    flip const& noise) {
-  if (noise.correlation() <= 0.5 || noise.probability() == 0.0) {
-    observe_sign(signs, released, noise.correlation());
-    return;
-  }
-  check_signs("observe_sign", signs);
-  // 1 − ρ = 2e has its digits in e.
-  double const agree = std::log1p(noise.correlation());
-  double const differ = std::log(2.0 * noise.probability());
-  double const log_plus = released == sign::plus ? agree : differ;
-  double const log_minus = released == sign::plus ? differ : agree;
-  multiply(signs, log_minus, log_plus, log_sum(signs, log_minus, log_plus));
 }
 
 inline void posterior::observe_value(std::span<std::int8_t const> signs, double value,
