@@ -24,15 +24,17 @@ namespace {
 using history = std::vector<tacit::composed>;
 
 history sampled_gaussian(double rate, double sigma, std::uint64_t steps) {
-  return {{sampled(tacit::gaussian{.noise_multiplier = sigma}, tacit::poisson{.rate = rate}), steps}};
+  return {
+      {sampled(tacit::gaussian{.noise_multiplier = sigma}, tacit::poisson{.rate = rate}), steps}};
 }
 
 history const run_a = sampled_gaussian(0.01, 1.0, 10'000);
 history const run_b = sampled_gaussian(1e-3, 0.6, 100'000);
 history const run_c = sampled_gaussian(0.5, 10.0, 1000);
 
-/// The same sum of squares as A, spread over 10^8 steps.
+/// The same sum of squares as A, spread over 10^8 steps, and the first 10^4 of them.
 history const long_run = sampled_gaussian(0.01, 100.0, 100'000'000);
+history const short_run = sampled_gaussian(0.01, 100.0, 10'000);
 
 /// As many steps as A, and a noise of its own for every hundred of them: 1, 1.01, … 1.99.
 history schedule() {
@@ -108,7 +110,8 @@ int main(int argc, char** argv) {
   using tacit::privacy_loss_accountant;
   using tacit::renyi_accountant;
 
-  for (auto const& [name, run] : {std::pair("A", run_a), std::pair("B", run_b), std::pair("C", run_c),
+  for (auto const& [name, run] : {std::pair("A", run_a), std::pair("B", run_b),
+                                  std::pair("C", run_c), std::pair("short", short_run),
                                   std::pair("long", long_run), std::pair("schedule", schedule())}) {
     time_epsilon<privacy_loss_accountant>(name, run, 1e-5);
     time_epsilon<renyi_accountant>(name, run, 1e-5);

@@ -118,7 +118,7 @@ def check_headers(root):
             violations = list(check_header(name, text))
             if name in listings:
                 folder = name.removesuffix(".hpp") + "/"
-                expected = [f"tacit/{other}" for other in names if other.startswith(folder)]
+                expected = [f"tacit/{other}" for other in sorted(names) if other.startswith(folder)]
                 violations += check_listing(name, text, expected)
         for violation in violations:
             yield f"include/tacit/{name}: {violation}"

@@ -115,7 +115,9 @@ def main():
     heading("Certified ε at δ=1e-5:", bounds)
     for label in "ABC":
         run.bounds(label, f"epsilon/privacy-loss/{label}/delta=1e-05", f"epsilon {label}")
-    heading("1e8 steps of rate .01 and σ=100, and 100 values of σ for 100 steps each; δ=1e-5:", bounds)
+    heading("1e4 and 1e8 steps of rate .01 and σ=100, and 100 values of σ for 100 steps each; δ=1e-5:",
+            bounds)
+    run.bounds("1e4 steps", "epsilon/privacy-loss/short/delta=1e-05", "epsilon short")
     run.bounds("1e8 steps", "epsilon/privacy-loss/long/delta=1e-05", "epsilon long")
     run.bounds("100 σ", "epsilon/privacy-loss/schedule/delta=1e-05", "epsilon schedule")
     heading("A at smaller δ:", bounds)

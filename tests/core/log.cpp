@@ -216,6 +216,25 @@ TEST_CASE("log1p_exp does not overflow", "[log]") {
   CHECK(is_nan(log1p_exp(not_a_number)));
 }
 
+TEST_CASE("the residual of e^w loses no digit on either side of its switch", "[log]") {
+  auto const error = [](double w) {
+    exact const truth =
+        std::abs(w) < 1e-12 ? exact(w) * w / 2 * (1 + exact(w) / 3) : exact(exp(exact(w)) - 1 - w);
+    return static_cast<double>(abs(exact(tacit::exp_residual(w)) / truth - 1));
+  };
+  for (double w = -30.0; w < 30.0; w += 0.013) {
+    CHECK(error(w) < 1e-15);
+    CHECK(error(w * 1e-9) < 1e-15);
+    CHECK(error(w * 1e-120) < 1e-15);
+    CHECK(static_cast<double>(abs(exact(tacit::exp_residual(static_cast<long double>(w))) /
+                                      exact(exp(exact(w)) - 1 - w) -
+                                  1)) < 2e-18);
+  }
+  CHECK(tacit::exp_residual(0.0) == 0.0);
+  CHECK(tacit::exp_residual(800.0) == infinity);
+  CHECK(is_nan(tacit::exp_residual(not_a_number)));
+}
+
 TEST_CASE("the residuals of log(1+u) lose no digit", "[log]") {
   SECTION("double") {
     worst<double> const error;

@@ -245,3 +245,25 @@ TEST_CASE("persons with several records are dearer than one, cheaper than all at
   CHECK(four.epsilon(1e-6).lower > one.epsilon(1e-6).upper);
   CHECK(four.epsilon(1e-6).upper < shift.epsilon(1e-6).lower);
 }
+
+TEST_CASE("rare large losses: no end is on the wrong side of a Chernoff bound", "[dp]") {
+  // 10^8 steps of rate 10^-6 and σ = 1. With 60-digit moments of the law cut at 14, and what is cut off,
+  // δ(.5) ≤ 2.4e-35 and δ(.2) ≤ 3.6e-29: losses must keep their digits where they are small and their
+  // exponents are not.
+  privacy_loss run(adjacency::add_remove);
+  run.add(sampled(gaussian{.noise_multiplier = 1.0}, poisson{.rate = 1e-6}), 100'000'000);
+  bound<double> const half = run.delta(0.5);
+  CHECK(half.lower <= 2.4e-35);
+  CHECK(half.upper >= half.lower);
+  CHECK(half.upper < 1e-15);
+  bound<double> const fifth = run.delta(0.2);
+  CHECK(fifth.lower <= 3.6e-29);
+  CHECK(fifth.upper < 1e-10);
+  // The bulk is nearly normal, 7.6 deviations below .1.
+  bound<double> const tenth = run.delta(0.1);
+  CHECK(tenth.lower > 1e-17);
+  CHECK(tenth.upper < 1e-16);
+  bound<double> const epsilon = run.epsilon(1e-20);
+  CHECK(epsilon.lower < 0.2);
+  CHECK(epsilon.upper < 0.5);
+}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <tacit/dp/renyi_divergence.hpp>
+#include <tacit/dp/rdp/divergence.hpp>
 
 #include "support/catch.hpp"
 #include "support/table.hpp"

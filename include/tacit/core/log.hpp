@@ -130,4 +130,46 @@ template <real T>
   return entropy_residual(d, T(T(1) + d));
 }
 
+/// e^w − 1 − w ≥ 0, without cancellation: a few ulp everywhere.
+template <real T>
+[[nodiscard]] T exp_residual(T const& w) {
+  using std::exp, std::expm1;
+  if constexpr (std::is_floating_point_v<T>) {
+    if (w > T(-1) && w < T(1)) {
+      // w²·Σ w^k/(k+2)!, even and odd powers apart.
+      constexpr std::size_t terms = std::numeric_limits<T>::digits > 53 ? 22 : 18;
+      constexpr auto coefficients = [] {
+        std::array<T, terms> c{};
+        T factorial = T(1);
+        for (std::size_t k = 0; k < terms; ++k) {
+          factorial *= T(k + 2);
+          c[k] = T(1) / factorial;
+        }
+        return c;
+      }();
+      T const square = w * w;
+      T even = coefficients[terms - 2];
+      T odd = coefficients[terms - 1];
+      for (std::size_t k = terms - 2; k > 0; k -= 2) {
+        even = even * square + coefficients[k - 2];
+        odd = odd * square + coefficients[k - 1];
+      }
+      return square * (even + w * odd);
+    }
+    return exp(w) - T(1) - w;
+  } else {
+    if (w > T(-0.25) && w < T(0.25)) {
+      T sum = T(0);
+      T term = T(T(w * w) / T(2));
+      for (int k = 3; T(term < T(0) ? T(-term) : term) > T(sum * std::numeric_limits<T>::epsilon());
+           ++k) {
+        sum = T(sum + term);
+        term = T(T(term * w) / T(k));
+      }
+      return sum;
+    }
+    return T(T(expm1(w)) - w);
+  }
+}
+
 }  // namespace tacit

@@ -13,4 +13,10 @@ template <class T>
 concept real = std::copyable<T> && std::totally_ordered<T> && std::constructible_from<T, double> &&
     std::numeric_limits<T>::is_specialized;
 
+namespace detail {
+
+/// The largest relative error of one operation in double.
+inline constexpr double unit_roundoff = std::numeric_limits<double>::epsilon() / 2.0;
+
+}  // namespace detail
 }  // namespace tacit

@@ -4,10 +4,10 @@
 #include <tacit/core/check.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/dp/accountant.hpp>
-#include <tacit/dp/discretisation.hpp>
 #include <tacit/dp/dominating.hpp>
 #include <tacit/dp/event.hpp>
-#include <tacit/dp/loss_grid.hpp>
+#include <tacit/dp/pld/discretisation.hpp>
+#include <tacit/dp/pld/grid.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -25,7 +25,7 @@
 namespace tacit {
 
 /// The end of an interval that a grid stands for.
-enum class end { lower, upper };
+enum class interval_end { lower, upper };
 
 namespace detail {
 
@@ -80,11 +80,26 @@ class composed_losses {
       prepared const wide = prepare(-640.0);
       if (!wide.usable) return best;
       if (query.value >= wide.largest) return wide.infinite;
+      if (query.value >= wide.reach) return {wide.infinite.lower, wide.left_out};
       log_delta = find_saddle(wide.sketches, query).log_delta;
     }
     prepared ready = prepare(log_delta);
+    // Over a wide range an estimate is a poor one, and too much may have been left out.
+    for (int k = 0; k < 16 && !query.wants_epsilon && ready.usable && log_delta > -640.0; ++k) {
+      double const better = query.value < ready.reach ? find_saddle(ready.sketches, query).log_delta
+                                                      : 1.3 * std::min(log_delta, 0.0) - 10.0;
+      if (!(better < log_delta - 3.0)) break;
+      log_delta = better;
+      ready = prepare(log_delta);
+    }
     if (!ready.usable) return best;
-    if (query.wants_epsilon && ready.infinite.upper <= query.value) best.upper = ready.largest;
+    // What is known without a grid.
+    if (query.wants_epsilon) {
+      if (ready.infinite.upper <= query.value) best.upper = ready.largest;
+      if (ready.left_out <= query.value) best.upper = std::min(best.upper, ready.reach);
+    } else if (query.value >= ready.reach) {
+      return {ready.infinite.lower, ready.left_out};
+    }
     saddle const s = find_saddle(ready.sketches, query);
     cut(ready, s.tilt);
     discretisation const plan(ready.sources, ready.sketches, s.tilt);
@@ -96,7 +111,7 @@ class composed_losses {
     };
     if (std::optional<certified_tail> const tail = plan.exact()) {
       narrow(*tail);
-      return best;
+      return holding(best, ready);
     }
     // An error of d in log δ is one of d/θ in ε. Beyond 1 the tilt would be the wrong one.
     double aim = width;
@@ -104,20 +119,20 @@ class composed_losses {
       aim = std::min(1.0, width * s.tilt * std::max(s.epsilon, 0.1 * s.deviation));
     }
     double last = std::numeric_limits<double>::infinity();
-    for (int attempt = 0; attempt < 4; ++attempt) {
-      std::optional<certified_tail> const tail = plan.gridded(aim);
-      if (!tail) {
-        aim *= 16.0;
-        continue;
-      }
+    for (int attempt = 0; attempt < 5; ++attempt) {
+      std::optional<certified_tail> tail = plan.gridded(aim);
+      if (!tail) break;
+      // The lower end of what is on the grid, for now: it tells how good the upper one is.
+      tail->lower_holds = true;
       narrow(*tail);
       double const off = best.upper - best.lower;
       double const target = width * best.upper;
       if (off <= target || !(off < 0.8 * last) || tail->finest) break;
       last = off;
-      aim *= std::clamp(0.7 * target / off, 0.02, 0.5);
+      // Without a lower end the width tells little.
+      aim *= best.lower > 0.0 ? std::clamp(0.7 * target / off, 0.02, 0.5) : 0.1;
     }
-    return best;
+    return holding(best, ready);
   }
 
   /// Compositions at several tilts, which together serve δ from ½ down to e^{log_delta}.
@@ -135,7 +150,7 @@ class composed_losses {
       cut(now, s.tilt);
       discretisation const plan(now.sources, now.sketches, s.tilt);
       std::optional<certified_tail> tail = plan.exact();
-      for (double aim = width; !tail && aim < 100.0; aim *= 16.0) tail = plan.gridded(aim);
+      if (!tail) tail = plan.gridded(width);
       if (tail) out.push_back(std::move(*tail));
     }
     return out;
@@ -147,9 +162,8 @@ class composed_losses {
     saddle const s = find_saddle(ready.sketches, {true, 1e-6});
     double const flat = 1e-9 / std::max(std::abs(s.epsilon), s.deviation);
     discretisation const plan(ready.sources, ready.sketches, flat, s.tilt);
-    std::optional<certified_tail> tail = plan.exact();
-    for (double aim = width; !tail && aim < 100.0; aim *= 16.0) tail = plan.gridded(aim);
-    return tail;
+    std::optional<certified_tail> const tail = plan.exact();
+    return tail ? tail : plan.gridded(width);
   }
 
  private:
@@ -157,7 +171,9 @@ class composed_losses {
     std::vector<loss_source> sources;
     std::vector<loss_sketch> sketches;
     bool usable = true;
-    double largest = 0.0;  // no finite loss of the composition is larger
+    double largest = 0.0;   // no finite loss of the composition is larger
+    double reach = 0.0;     // no loss is larger …
+    double left_out = 1.0;  // … but for that much of P, the infinite ones included
     bound<double> infinite{0.0, 0.0};
     double above = 0.0;  // left out of a source
     double log_below = 0.0;
@@ -168,9 +184,11 @@ class composed_losses {
     double total = 0.0;
     for (counted_pair const& c : pairs_) total += static_cast<double>(c.count);
     // What is left out above adds to δ; what is left out below is next to nothing once tilted.
-    out.above = std::exp(std::clamp(log_delta - std::log(total) - 18.0, -680.0, -3.0));
+    out.above = std::exp(std::clamp(log_delta - std::log(total) - 25.0, -680.0, -3.0));
     out.log_below = std::clamp(-std::log(total) - 30.0, -680.0, -3.0);
     double infinite = 0.0;
+    double left_out = 0.0;
+    double size = 0.0;
     for (counted_pair const& c : pairs_) {
       // Atom by atom, a discrete Gaussian this wide is more than a grid holds.
       auto const* lattice = std::get_if<lattice_pair>(&c.pair);
@@ -181,13 +199,24 @@ class composed_losses {
       out.usable = reach > 1e-150 && reach < grid_loss_limit;
       if (!out.usable) break;
       out.largest += source.count * source.largest;
+      out.reach += source.count * (source.high + source.loss_error);
+      size += source.count * std::abs(source.high);
       infinite += source.count * std::log1p(-source.infinite);
+      left_out += source.count * std::log1p(-std::min(1.0, source.infinite + source.above));
       out.sketches.emplace_back(source);
       out.sources.push_back(std::move(source));
     }
     out.largest *= 1.0 + 1e-15;
+    out.reach = std::max(0.0, out.reach + 1e-15 * static_cast<double>(pairs_.size()) * size);
+    out.left_out = std::min(1.0, -std::expm1(left_out) * (1.0 + 1e-14));
     out.infinite = {-std::expm1(infinite) * (1.0 - 1e-15), -std::expm1(infinite) * (1.0 + 1e-15)};
     return out;
+  }
+
+  [[nodiscard]] static bound<double> holding(bound<double> found, prepared const& ready) {
+    bool const both = std::all_of(ready.sources.begin(), ready.sources.end(),
+                                  [](loss_source const& s) { return s.lower_holds; });
+    return {both ? found.lower : 0.0, found.upper};
   }
 
   [[nodiscard]] static loss_source source_of(counted_pair const& c, double above,
@@ -336,14 +365,14 @@ class discretised {
   /// Guarantee: `hockey_stick(grid, ε)` is above δ(ε) at the upper end, below it at the lower end, for
   /// every real ε.
   /// @throws std::invalid_argument if nothing was composed, or it fits no grid
-  [[nodiscard]] loss_grid distribution(orientation towards, end side) const {
+  [[nodiscard]] loss_grid distribution(orientation towards, interval_end side) const {
     detail::composed_losses const& losses =
         towards == orientation::remove ? composed_.remove : composed_.add;
     std::optional<detail::certified_tail> const tail = losses.untilted(width_);
-    if (!tail || (side == end::lower && !tail->lower_holds)) {
+    if (!tail || (side == interval_end::lower && !tail->lower_holds)) {
       throw std::invalid_argument("distribution: there is no grid for this composition");
     }
-    bool const upper = side == end::upper;
+    bool const upper = side == interval_end::upper;
     detail::tilted_tail const& from = upper ? tail->above : tail->below;
     loss_grid out;
     out.step = from.step();

@@ -10,8 +10,8 @@
 #include <tacit/dp/dominating.hpp>
 #include <tacit/dp/event.hpp>
 #include <tacit/dp/gaussian.hpp>
+#include <tacit/dp/rdp/conversion.hpp>
 #include <tacit/dp/renyi.hpp>
-#include <tacit/dp/renyi_conversion.hpp>
 #include <tacit/info/conversion.hpp>
 
 #include <algorithm>

@@ -5,8 +5,8 @@
 #include <tacit/core/log.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/core/units.hpp>
+#include <tacit/dp/rdp/conversion.hpp>
 #include <tacit/dp/renyi.hpp>
-#include <tacit/dp/renyi_conversion.hpp>
 
 #include <algorithm>
 #include <cmath>

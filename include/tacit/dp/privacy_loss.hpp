@@ -3,11 +3,12 @@
 
 #include <tacit/core/units.hpp>
 #include <tacit/dp/accountant.hpp>
-#include <tacit/dp/contour.hpp>
 #include <tacit/dp/discretised.hpp>
 #include <tacit/dp/dominating.hpp>
 #include <tacit/dp/event.hpp>
 #include <tacit/dp/gaussian.hpp>
+#include <tacit/dp/pld/contour.hpp>
+#include <tacit/dp/pld/mixture_profile.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -67,14 +68,17 @@ class privacy_loss {
     if (!others_ && remove_.empty()) {
       return {tacit::epsilon(gaussian_dp{mu()}, delta), route::closed_form};
     }
-    if (single()) return {single_epsilon(delta), route::closed_form};
+    if (single()) {
+      return {in_closed_form([&](auto const& profile) { return profile.epsilon(delta); }),
+              route::closed_form};
+    }
     if (!others_) {
       try {
         return {contour_epsilon(delta), route::contour};
       } catch (detail::no_certificate const&) {
       }
     }
-    return {grid_.epsilon(delta), route::discretised};
+    return {grid_epsilon(delta), route::discretised};
   }
 
   /// δ(ε) and the way it was found.
@@ -82,14 +86,17 @@ class privacy_loss {
     if (!others_ && remove_.empty()) {
       return {tacit::delta(gaussian_dp{mu()}, epsilon), route::closed_form};
     }
-    if (single()) return {single_delta(epsilon), route::closed_form};
+    if (single()) {
+      return {in_closed_form([&](auto const& profile) { return profile.delta(epsilon); }),
+              route::closed_form};
+    }
     if (!others_) {
       try {
         return {contour_delta(epsilon), route::contour};
       } catch (detail::no_certificate const&) {
       }
     }
-    return {grid_.delta(epsilon), route::discretised};
+    return {grid_delta(epsilon), route::discretised};
   }
 
  private:
@@ -109,49 +116,30 @@ class privacy_loss {
   [[nodiscard]] double mu() const { return std::sqrt(variance_); }
 
   [[nodiscard]] bool single() const {
-    return !others_ && variance_ == 0.0 && remove_.size() == 1 && remove_[0].count == 1.0 &&
-           remove_[0].pair.parts.size() == 1;
+    return !others_ && variance_ == 0.0 && remove_.size() == 1 && remove_[0].count == 1.0;
   }
 
-  static constexpr double closeness = 4e-13;
-
-  // δ(ε) = q·δ_Gauss(log(1 + (e^ε−1)/q)); for ε ≥ 0 the direction `remove` is the larger one (Zhu, Dong
-  // & Wang 2022, Proposition 30).
-  [[nodiscard]] bound<double> single_delta(double epsilon) const {
-    auto const [weight, shift] = remove_[0].pair.parts[0];
-    double const inner =
-        epsilon < 700.0 ? std::log1p(std::expm1(epsilon) / weight) : epsilon - std::log(weight);
-    bound<double> const low = tacit::delta(gaussian_dp{shift}, inner * (1.0 + 1e-15));
-    bound<double> const high = tacit::delta(gaussian_dp{shift}, inner * (1.0 - 1e-15));
-    double const least = std::numeric_limits<double>::min();
-    return {weight * low.lower * (1.0 - closeness),
-            std::min(1.0, weight * high.upper * (1.0 + closeness) + least)};
-  }
-
-  [[nodiscard]] bound<double> single_epsilon(double delta) const {
-    auto const [weight, shift] = remove_[0].pair.parts[0];
-    double const inner_delta = delta / weight;
-    if (inner_delta * (1.0 - closeness) >= 1.0) return {0.0, 0.0};
-    auto const outer = [weight = weight](double inner) {
-      return inner < 700.0 ? std::log1p(weight * std::expm1(inner)) : inner + std::log(weight);
-    };
-    // The Gaussian's own inverse is sound at the δ that it is given; that δ is moved to the safe side.
-    double const high = tacit::epsilon(gaussian_dp{shift}, inner_delta * (1.0 - closeness)).upper;
-    double const low_delta = inner_delta * (1.0 + closeness);
-    double const low = low_delta < 1.0 ? tacit::epsilon(gaussian_dp{shift}, low_delta).lower : 0.0;
-    return {outer(low) * (1.0 - 1e-14), outer(high) * (1.0 + 1e-14)};
+  // The larger of the two directions. One record has the larger in `remove` (Zhu, Dong & Wang 2022,
+  // Proposition 30); of persons with several that is not known.
+  template <class Ask>
+  [[nodiscard]] bound<double> in_closed_form(Ask&& ask) const {
+    bound<double> const removed = ask(detail::mixture_profile(remove_[0].pair));
+    if (remove_[0].pair.parts.size() == 1) return removed;
+    bound<double> const added = ask(detail::mixture_profile(add_[0].pair));
+    return {std::max(removed.lower, added.lower), std::max(removed.upper, added.upper)};
   }
 
   [[nodiscard]] bound<double> contour_epsilon(double delta) const {
     double const log_delta = std::log(delta);
     detail::contour const first(remove_, variance_);
-    // δ(0) is the total variation, at most √(KL/2) (Pinsker).
-    if (std::sqrt(0.5 * first.divergence()) <= delta) return {0.0, 0.0};
+    if (first.variation() <= delta) return {0.0, 0.0};
     auto const one = [&](detail::contour const& c) -> bound<double> {
       try {
         bound<double> const found = c.epsilon(delta);
         return {std::max(0.0, found.lower), std::max(0.0, found.upper)};
       } catch (detail::no_certificate const&) {
+        // δ(0) is the total variation, at most √(KL/2) (Pinsker).
+        if (std::sqrt(0.5 * c.divergence()) <= delta) return {0.0, 0.0};
         if (c.log_delta(0.0).upper <= log_delta) return {0.0, 0.0};
         throw;
       }
@@ -174,6 +162,50 @@ class privacy_loss {
     double const lower = std::exp(log_delta.lower) * (1.0 - 1e-15);
     double const upper = std::exp(log_delta.upper) * (1.0 + 1e-15);
     return {lower < least ? 0.0 : lower, std::min(1.0, std::max(upper, least))};
+  }
+
+  // Where losses come in rare large jumps a grid may say little, and the Chernoff bound of the truncated
+  // law more: the upper end is the better of the two.
+  [[nodiscard]] bound<double> grid_epsilon(double delta) const {
+    bound<double> found = grid_.epsilon(delta);
+    if (others_ || !(found.upper - found.lower > 1e-2 * found.upper)) return found;
+    double const log_delta = std::log(delta);
+    double const most = found.upper < 1e300 ? found.upper : 1e6;
+    found.upper = least_that_holds(std::max(found.lower, 1e-6 * most), found.upper, most,
+                                   [&](double e) { return surely_below(e, log_delta); });
+    return found;
+  }
+
+  [[nodiscard]] bound<double> grid_delta(double epsilon) const {
+    bound<double> found = grid_.delta(epsilon);
+    if (others_ || !(found.upper - found.lower > 1e-2 * found.upper)) return found;
+    double const least = std::max(found.lower, 1e-300);
+    // surely_below takes logarithms; e^{−1e-12} is for taking them.
+    found.upper = least_that_holds(least, found.upper, found.upper, [&](double d) {
+      return surely_below(epsilon, std::log(d) - 1e-12);
+    });
+    return found;
+  }
+
+  [[nodiscard]] bool surely_below(double epsilon, double log_delta) const {
+    return detail::contour(remove_, variance_).surely_below(epsilon, log_delta, true) &&
+           detail::contour(add_, variance_).surely_below(epsilon, log_delta, true);
+  }
+
+  // Nearly the least x in [low, high] for which `holds`; `known` if that is not less.
+  template <class Holds>
+  [[nodiscard]] static double least_that_holds(double low, double known, double high,
+                                               Holds&& holds) {
+    double log_low = std::log(low);
+    double log_high = std::log(high);
+    double best = known;
+    for (int step = 0; step < 60 && log_high - log_low > 1e-3; ++step) {
+      double const middle = std::exp(0.5 * (log_low + log_high));
+      bool const fits = holds(middle);
+      if (fits) best = std::min(best, middle);
+      (fits ? log_high : log_low) = std::log(middle);
+    }
+    return best;
   }
 
   adjacency neighbours_;

@@ -6,8 +6,8 @@
 #include <tacit/dp/accountant.hpp>
 #include <tacit/dp/dominating.hpp>
 #include <tacit/dp/event.hpp>
-#include <tacit/dp/renyi_conversion.hpp>
-#include <tacit/dp/renyi_divergence.hpp>
+#include <tacit/dp/rdp/conversion.hpp>
+#include <tacit/dp/rdp/divergence.hpp>
 
 #include <boost/math/tools/minima.hpp>
 

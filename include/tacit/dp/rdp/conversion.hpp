@@ -4,7 +4,7 @@
 #include <tacit/core/check.hpp>
 #include <tacit/core/log.hpp>
 #include <tacit/core/real.hpp>
-#include <tacit/dp/renyi_divergence.hpp>
+#include <tacit/dp/rdp/divergence.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -50,7 +50,7 @@ class renyi_dual {
     using std::log;
     T const tilt = T(z_ * fall);
     T const lift =
-        T(T(z_ * scaled_remainder(T(-tilt), T(-fall))) + scaled_remainder(T(-tilt), tilt));
+        T(T(z_ * scaled_residual(T(-tilt), T(-fall))) + scaled_residual(T(-tilt), tilt));
     return lift > T(0) ? log_add(log_excess_, T(log(lift))) : log_excess_;
   }
 

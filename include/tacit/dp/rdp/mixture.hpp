@@ -4,7 +4,7 @@
 #include <tacit/core/log.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/dp/dominating.hpp>
-#include <tacit/dp/renyi_table.hpp>
+#include <tacit/dp/rdp/table.hpp>
 
 #include <boost/math/constants/constants.hpp>
 
@@ -16,7 +16,7 @@
 #include <optional>
 #include <vector>
 
-/// The table of losses of a Gaussian mixture, continuous or on a lattice. See `renyi_divergence.hpp`.
+/// The table of losses of a Gaussian mixture, continuous or on a lattice. See `rdp/divergence.hpp`.
 
 namespace tacit::detail {
 
@@ -321,7 +321,7 @@ class gaussian_line {
       auto const node = at(T(std::round(x / how.step) * how.step), T(0));
       double const loss = static_cast<double>(node.loss);
       return static_cast<double>(node.log_mass) +
-             log_add(log_exp_remainder(z * loss), std::log(z) + log_exp_remainder(-loss));
+             log_add(log_exp_residual(z * loss), std::log(z) + log_exp_residual(-loss));
     };
     if (!remove_) {
       where.push_back({how.low, how.summit + reach_ + pad});

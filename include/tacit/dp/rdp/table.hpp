@@ -16,65 +16,23 @@
 #include <vector>
 
 /// What the Rényi divergences of all pairs are computed from: tables of losses, and the search for the
-/// places that matter. See `renyi_divergence.hpp`.
+/// places that matter. See `rdp/divergence.hpp`.
 
 namespace tacit::detail {
 
-/// e^w − 1 − w ≥ 0: a few ulp everywhere.
-template <real T>
-[[nodiscard]] T exp_remainder(T const& w) {
-  using std::exp, std::expm1;
-  if constexpr (std::is_floating_point_v<T>) {
-    if (w > T(-1) && w < T(1)) {
-      // w²·Σ w^k/(k+2)!, even and odd powers apart.
-      constexpr std::size_t terms = std::numeric_limits<T>::digits > 53 ? 22 : 18;
-      constexpr auto coefficients = [] {
-        std::array<T, terms> c{};
-        T factorial = T(1);
-        for (std::size_t k = 0; k < terms; ++k) {
-          factorial *= T(k + 2);
-          c[k] = T(1) / factorial;
-        }
-        return c;
-      }();
-      T const square = w * w;
-      T even = coefficients[terms - 2];
-      T odd = coefficients[terms - 1];
-      for (std::size_t k = terms - 2; k > 0; k -= 2) {
-        even = even * square + coefficients[k - 2];
-        odd = odd * square + coefficients[k - 1];
-      }
-      return square * (even + w * odd);
-    }
-    return exp(w) - T(1) - w;
-  } else {
-    if (w > T(-0.25) && w < T(0.25)) {
-      T sum = T(0);
-      T term = T(T(w * w) / T(2));
-      for (int k = 3; T(term < T(0) ? T(-term) : term) > T(sum * std::numeric_limits<T>::epsilon());
-           ++k) {
-        sum = T(sum + term);
-        term = T(T(term * w) / T(k));
-      }
-      return sum;
-    }
-    return T(T(expm1(w)) - w);
-  }
-}
-
 /// e^{log_mass}·(e^w − 1 − w), without overflow between the two.
 template <real T>
-[[nodiscard]] T scaled_remainder(T const& log_mass, T const& w) {
+[[nodiscard]] T scaled_residual(T const& log_mass, T const& w) {
   using std::exp;
   if (w > T(1)) {
     return T(T(exp(T(log_mass + w))) * T(T(1) - T(T(T(1) + w) * T(exp(T(-w))))));
   }
-  return T(T(exp(log_mass)) * exp_remainder(w));
+  return T(T(exp(log_mass)) * exp_residual(w));
 }
 
 /// log(e^w − 1 − w).
-[[nodiscard]] inline double log_exp_remainder(double w) {
-  return w > 30.0 ? w + std::log1p(-(1.0 + w) * std::exp(-w)) : std::log(exp_remainder(w));
+[[nodiscard]] inline double log_exp_residual(double w) {
+  return w > 30.0 ? w + std::log1p(-(1.0 + w) * std::exp(-w)) : std::log(exp_residual(w));
 }
 
 /// By how many e-folds an integrand has to fall to be dropped.
@@ -132,7 +90,7 @@ class loss_table {
     mass_.push_back(T(exp(e.log_mass)));
     loss_error_.push_back(e.loss_error);
     mass_error_.push_back(e.mass_error);
-    T const backward = scaled_remainder(e.log_mass, T(-e.loss));
+    T const backward = scaled_residual(e.log_mass, T(-e.loss));
     divergence_ = T(divergence_ + backward);
     T const slope = T(backward - T(mass_.back() * e.loss));  // d/dL of the summand, up to sign
     divergence_error_ =
@@ -173,7 +131,7 @@ class loss_table {
         }
         T const mass = plain ? mass_[k] : T(exp(T(log_mass_[k] - log_scale)));
         T const term =
-            plain ? T(mass * exp_remainder(w)) : scaled_remainder(T(log_mass_[k] - log_scale), w);
+            plain ? T(mass * exp_residual(w)) : scaled_residual(T(log_mass_[k] - log_scale), w);
         T const slope = T(term + T(mass * w));
         part = T(part + term);
         part_error = T(part_error +
@@ -198,7 +156,7 @@ class loss_table {
     for (std::size_t k = 0; k < size(); ++k) {
       double const loss = static_cast<double>(loss_[k]);
       terms[k] = static_cast<double>(log_mass_[k]) +
-                 log_add(log_exp_remainder(tilt * loss), std::log(tilt) + log_exp_remainder(-loss));
+                 log_add(log_exp_residual(tilt * loss), std::log(tilt) + log_exp_residual(-loss));
       if (terms[k] > terms[top]) top = k;
     }
     std::array<double, 2> sums{};
@@ -291,7 +249,7 @@ class convex_growth {
   [[nodiscard]] std::array<double, 2> operator()(double log_v, double log_ratio) const {
     if (remove_ && z_ >= 1.0) {
       double const loss = log1p_exp(log_v);
-      return {loss + log_add(log_exp_remainder(z_ * loss), std::log(z_) + log_exp_remainder(-loss)),
+      return {loss + log_add(log_exp_residual(z_ * loss), std::log(z_) + log_exp_residual(-loss)),
               (1.0 + z_) * log_ratio};
     }
     return {square_ + 2.0 * log_v, remove_ ? (1.0 + z_) * log_v : std::log(z_) + log_v};

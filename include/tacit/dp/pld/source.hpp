@@ -3,8 +3,10 @@
 
 #include <tacit/core/check.hpp>
 #include <tacit/core/log.hpp>
+#include <tacit/core/real.hpp>
 #include <tacit/core/sum.hpp>
 #include <tacit/dp/dominating.hpp>
+#include <tacit/dp/gaussian.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -20,8 +22,6 @@
 /// are smooth functions of a parameter. What the discretised accountant puts on its grids.
 
 namespace tacit::detail {
-
-inline constexpr double unit_roundoff = std::numeric_limits<double>::epsilon() / 2.0;
 
 /// log((1−rate) + rate·e^t), with `rest` = 1−rate: relative accuracy near t = 0, absolute elsewhere.
 [[nodiscard]] inline double mixed_loss(double t, double rate, double rest) {
@@ -120,46 +120,58 @@ struct bounded_curve {
   }
 };
 
-/// The profile of one noise pair: δ(ε), Q(L > ε), P(L > ε), and e^ε·δ″ (in e^ε), away from its kink.
+/// The profile of one noise pair and what follows from it, with x = e^ε. Nothing here overflows, nor
+/// underflows where it counts: the losses of a small noise are in the thousands.
 struct noise_profile {
   amplified_pair::noise kind;
   double shift;
 
+  [[nodiscard]] bool normal() const { return kind == amplified_pair::noise::normal; }
+  /// P(L > ε)
   [[nodiscard]] double tail_p(double e) const {
-    if (kind == amplified_pair::noise::normal) {
-      return 0.5 * std::erfc((e / shift - 0.5 * shift) * std::numbers::sqrt2 / 2.0);
-    }
+    if (normal()) return 0.5 * std::erfc((e / shift - 0.5 * shift) * std::numbers::sqrt2 / 2.0);
     return e < shift ? 1.0 - 0.5 * std::exp(0.5 * (e - shift)) : 0.0;
   }
-  [[nodiscard]] double tail_q(double e) const {
-    if (kind == amplified_pair::noise::normal) {
-      return 0.5 * std::erfc((e / shift + 0.5 * shift) * std::numbers::sqrt2 / 2.0);
+  /// P(L ≤ ε)
+  [[nodiscard]] double rest_p(double e) const {
+    if (normal()) return 0.5 * std::erfc((0.5 * shift - e / shift) * std::numbers::sqrt2 / 2.0);
+    return e < shift ? 0.5 * std::exp(0.5 * (e - shift)) : 1.0;
+  }
+  /// x·Q(L > ε), or x·Q(L ≥ ε)
+  [[nodiscard]] double raised_tail_q(double e, bool closed) const {
+    if (normal()) {
+      double const y = e / shift - 0.5 * shift;
+      return std::exp(-0.5 * y * y - 0.91893853320467274178) * mills_ratio(e / shift + 0.5 * shift);
     }
-    return e < shift ? 0.5 * std::exp(-0.5 * (e + shift)) : 0.0;
+    return e < shift || (closed && e == shift) ? 0.5 * std::exp(0.5 * (e - shift)) : 0.0;
   }
   [[nodiscard]] double delta(double e) const {
-    if (kind == amplified_pair::noise::normal) {
-      return e == 0.0 ? std::erf(shift * std::numbers::sqrt2 / 4.0)
-                      : std::max(0.0, tail_p(e) - std::exp(e) * tail_q(e));
-    }
+    if (normal()) return gaussian_profile(shift, e);
     return e < shift ? -std::expm1(0.5 * (e - shift)) : 0.0;
   }
-  // The logarithm of e^ε·δ″.
-  [[nodiscard]] double log_curvature(double e) const {
-    if (kind == amplified_pair::noise::normal) {
-      double const y = e / shift + 0.5 * shift;
-      return -0.5 * y * y - 0.91893853320467274178 - std::log(shift);
+  /// x²·δ″(x), away from a kink
+  [[nodiscard]] double curvature(double e) const {
+    if (normal()) {
+      double const y = e / shift - 0.5 * shift;
+      return std::exp(-0.5 * y * y - 0.91893853320467274178) / shift;
     }
-    return e < shift ? -0.5 * (e + shift) - 2.0 * std::numbers::ln2
-                     : -std::numeric_limits<double>::infinity();
+    return e < shift ? 0.25 * std::exp(0.5 * (e - shift)) : 0.0;
   }
 };
+
+/// P(L > ε) of one pair less that of another, without cancelling near 1.
+[[nodiscard]] inline double tail_difference(noise_profile const& a, noise_profile const& b,
+                                            double e) {
+  double const rest_a = a.rest_p(e);
+  double const rest_b = b.rest_p(e);
+  return rest_a + rest_b < 1.0 ? rest_b - rest_a : a.tail_p(e) - b.tail_p(e);
+}
 
 /// One side of an amplified pair. The parameter is the noise's own ε, or minus it on the negative side,
 /// where P's density is e^{−loss} times that at the mirrored loss.
 ///
-/// With x = e^ε and x′ = 1+rate·(x−1) the profile is D(x) = rate·[(1−rate)(1−1/x)δ_a + (rate+(1−rate)/x)δ_c],
-/// and P's density of ε is x′·x·D″/rate, where x²·D″/rate is what `log_density` sums up.
+/// With x = e^ε and x′ = 1+rate·(x−1) the profile is D = rate·G, G(x) = (1−rate)(1−1/x)δ_a +
+/// (rate+(1−rate)/x)δ_c. Q's mass above x′ is −dD/dx′ = −dG/dx, and P's density of ε is x′·x·G″(x).
 struct amplified_curve {
   noise_profile absent;
   noise_profile changed;
@@ -171,20 +183,35 @@ struct amplified_curve {
   [[nodiscard]] double loss(double t) const {
     return sign * mixed_loss(sign * t, rate, 1.0 - rate);
   }
+  /// G
+  [[nodiscard]] double profile(double e) const {
+    double const out = 1.0 - rate;
+    return out * -std::expm1(-e) * absent.delta(e) + (rate + out * std::exp(-e)) * changed.delta(e);
+  }
+  /// x·G′, from the right or from the left
+  [[nodiscard]] double slope(double e, bool from_left) const {
+    double const out = 1.0 - rate;
+    double const less = std::exp(-e);
+    return out * (less * (absent.delta(e) - changed.delta(e)) +
+                  std::expm1(-e) * absent.raised_tail_q(e, from_left)) -
+           (rate + out * less) * changed.raised_tail_q(e, from_left);
+  }
+  /// x²·G″
   [[nodiscard]] double curvature(double e) const {
     double const out = 1.0 - rate;
     double const less = std::exp(-e);
-    return out * -std::expm1(-e) * std::exp(absent.log_curvature(e)) +
-           (rate + out * less) * std::exp(changed.log_curvature(e)) +
-           2.0 * out * (changed.tail_p(e) - absent.tail_p(e)) * less * less;
+    return out * -std::expm1(-e) * absent.curvature(e) +
+           (rate + out * less) * changed.curvature(e) +
+           2.0 * out * less * tail_difference(changed, absent, e);
   }
   [[nodiscard]] double log_density(double t, double at_loss) const {
     double const value = curvature(sign * t);
-    double const x = sign > 0.0 ? at_loss : 0.0;
-    return value > 0.0 ? x + std::log(value) : -std::numeric_limits<double>::infinity();
+    double const e = sign * t;
+    return value > 0.0 ? (sign > 0.0 ? at_loss - e : -e) + std::log(value)
+                       : -std::numeric_limits<double>::infinity();
   }
   [[nodiscard]] double roughness(double t) const {
-    if (absent.kind == amplified_pair::noise::laplace) return 4.0;
+    if (!absent.normal()) return 4.0;
     double const m = std::min(absent.shift, changed.shift);
     return (std::abs(t) / m + 0.5 * m + 4.0) / m + 4.0;
   }
@@ -389,107 +416,126 @@ class source_maker {
   double below_;
 };
 
-/// The lower convex hull of a symmetric profile's samples, as atoms: at least the hull of the profile,
-/// which still bounds the mechanism where the profile itself is not convex.
-template <class Profile>
-[[nodiscard]] loss_source hull_of_profile(Profile const& profile, double reach) {
+/// Between which parameters a profile is taken as it is, and where by a chord.
+struct profile_piece {
+  double from;
+  double to;
+  bool chord;
+};
+
+/// Pieces that follow the lower convex hull of G, by samples of it between `ends`. A chord is at least the
+/// hull wherever its ends are, and so is a curve whose negative curvature, if any is left, is dropped: how
+/// well the samples find the hull is a matter of tightness alone.
+[[nodiscard]] inline std::vector<profile_piece> hull_of(amplified_curve const& curve,
+                                                        std::vector<double> const& ends) {
+  constexpr int samples = 2048;
+  constexpr std::size_t short_gap = 8;  // what rounding makes of a straight stretch
   struct point {
-    double loss;
-    double delta;
-  };
-  constexpr int samples = 1 << 14;
-  // The slope in e^loss from a to b, times e^(loss of a).
-  auto const slope = [](point const& a, point const& b) {
-    return (b.delta - a.delta) / std::expm1(b.loss - a.loss);
+    std::size_t index;
+    double e;
+    double value;
   };
   std::vector<point> hull;
-  double rounding = 0.0;
-  for (int k = 0; k <= samples; ++k) {
-    double const loss = reach * k / samples;
-    point const next{loss, k == samples ? 0.0 : profile(loss)};
-    rounding += next.delta;
-    while (hull.size() >= 2) {
-      point const& last = hull.back();
-      point const& before = hull[hull.size() - 2];
-      double const fall = std::exp(before.loss - last.loss) * slope(last, next);
-      if (slope(before, last) < fall) break;
-      hull.pop_back();
+  std::size_t index = 0;
+  for (std::size_t part = 0; part + 1 < ends.size(); ++part) {
+    for (int k = part == 0 ? 0 : 1; k <= samples; ++k, ++index) {
+      double const e =
+          k == samples ? ends[part + 1] : ends[part] + (ends[part + 1] - ends[part]) * k / samples;
+      point const next{index, e, curve.profile(e)};
+      while (hull.size() >= 2) {
+        point const& last = hull.back();
+        point const& before = hull[hull.size() - 2];
+        // Slopes in x, times x at the last.
+        double const from_left = (before.value - last.value) / std::expm1(before.e - last.e);
+        double const to_right = (next.value - last.value) / std::expm1(next.e - last.e);
+        if (from_left < to_right) break;
+        hull.pop_back();
+      }
+      hull.push_back(next);
     }
-    hull.push_back(next);
   }
-  loss_source out;
-  double const first_slope = slope(hull[0], hull[1]);
-  out.atoms.push_back({0.0, std::max(0.0, 1.0 + 2.0 * first_slope - hull[0].delta)});
-  for (std::size_t k = 1; k < hull.size(); ++k) {
-    double const before = std::exp(hull[k].loss - hull[k - 1].loss) * slope(hull[k - 1], hull[k]);
-    double const after = k + 1 < hull.size() ? slope(hull[k], hull[k + 1]) : 0.0;
-    double const p = std::max(0.0, after - before);
-    out.atoms.push_back({hull[k].loss, p});
-    out.atoms.push_back({-hull[k].loss, p * std::exp(-hull[k].loss)});
+  std::vector<profile_piece> out;
+  for (std::size_t k = 0; k + 1 < hull.size(); ++k) {
+    bool const chord = hull[k + 1].index - hull[k].index > short_gap;
+    bool const at_end = std::find(ends.begin(), ends.end(), hull[k].e) != ends.end();
+    if (chord || out.empty() || out.back().chord || at_end) {
+      out.push_back({hull[k].e, hull[k + 1].e, chord});
+    } else {
+      out.back().to = hull[k + 1].e;
+    }
   }
-  out.lower_holds = false;
-  out.mass_error = 256.0 * unit_roundoff * (2.0 + rounding / std::expm1(reach / samples));
   return out;
 }
 
 inline loss_source source_maker::operator()(amplified_pair const& pair) const {
   double const rest = 1.0 - pair.rate;
-  noise_profile const absent{pair.kind, pair.absent};
-  noise_profile const changed{pair.kind, pair.changed};
+  amplified_curve const curve{
+      {pair.kind, pair.absent}, {pair.kind, pair.changed}, pair.rate, 1.0, 0.0, 0.0};
   double const widest = std::max(pair.absent, pair.changed);
-  bool const normal = pair.kind == amplified_pair::noise::normal;
+  bool const normal = curve.absent.normal();
   // P(L′ > ε′) ≤ 6·P_widest(L > ε) ≤ 3·e^{−y²/2} with y = ε/m − m/2.
   double const reach = normal ? widest * (0.5 * widest + tail_point(above_ / 3.0)) : widest;
   double const reach_below = normal ? widest * (0.5 * widest + tail_point(below_ / 3.0)) : widest;
-  amplified_curve const curve{absent, changed, pair.rate, 1.0, 0.0, 0.0};
+  std::vector<double> ends{0.0};
+  double const narrow = std::min(pair.absent, pair.changed);
+  if (!normal && narrow > 0.0 && narrow < widest)
+    ends.push_back(narrow);  // a Laplace profile's kink
+  ends.push_back(reach);
 
   // The curvature is a sum of positive terms unless an absence moves more than a change.
-  if (pair.absent > pair.changed) {
-    bool convex = normal;
-    for (int k = 0; convex && k <= 4096; ++k) convex = curve.curvature(reach * k / 4096) >= 0.0;
-    if (!convex) {
-      auto const profile = [&](double loss) {
-        double const e = unmixed_loss(loss, pair.rate, rest);
-        double const less = std::exp(-e);
-        return pair.rate * (rest * -std::expm1(-e) * absent.delta(e) +
-                            (pair.rate + rest * less) * changed.delta(e));
-      };
-      loss_source out = finished(hull_of_profile(profile, mixed_loss(reach, pair.rate, rest)));
-      out.above = normal ? above_ : 0.0;
-      if (normal) out.largest = std::numeric_limits<double>::infinity();
-      return out;
-    }
+  bool const convex = pair.absent <= pair.changed;
+  std::vector<profile_piece> pieces;
+  if (convex) {
+    for (std::size_t k = 0; k + 1 < ends.size(); ++k)
+      pieces.push_back({ends[k], ends[k + 1], false});
+  } else {
+    pieces = hull_of(curve, ends);
   }
 
   loss_source out;
+  // x·G′ of a piece at its ends.
+  auto const slope_from = [&](profile_piece const& piece) {
+    if (!piece.chord) return curve.slope(piece.from, false);
+    return (curve.profile(piece.to) - curve.profile(piece.from)) /
+           std::expm1(piece.to - piece.from);
+  };
+  auto const slope_to = [&](profile_piece const& piece) {
+    if (!piece.chord) return curve.slope(piece.to, true);
+    return (curve.profile(piece.from) - curve.profile(piece.to)) /
+           std::expm1(piece.from - piece.to);
+  };
   // A symmetric profile has P(L = 0) = 1 + 2·dδ/dx′(1+) − δ(0).
-  double const zero_mass = rest * (2.0 * absent.delta(0.0) - changed.delta(0.0));
+  double const zero_mass = 1.0 + 2.0 * slope_from(pieces.front()) - pair.rate * curve.profile(0.0);
   if (zero_mass > 0.0) out.atoms.push_back({0.0, zero_mass});
-  if (!normal) {
-    // The kink of a Laplace profile at its shift.
-    auto const put = [&](double shift, double share) {
-      double const loss = mixed_loss(shift, pair.rate, rest);
-      double const q = 0.5 * std::exp(-shift) * share;
-      out.atoms.push_back({loss, q * std::exp(loss)});
-      out.atoms.push_back({-loss, q});
-    };
-    put(pair.absent, -rest * std::expm1(-pair.absent));
-    put(pair.changed, pair.rate + rest * std::exp(-pair.changed));
-  }
-  std::vector<double> ends{0.0};
-  if (!normal && pair.absent < widest) ends.push_back(pair.absent);
-  ends.push_back(reach);
-  for (std::size_t k = 0; k + 1 < ends.size(); ++k) {
+  for (std::size_t k = 0; k < pieces.size(); ++k) {
+    profile_piece const& piece = pieces[k];
+    bool const last = k + 1 == pieces.size();
+    // Where slopes jump there is an atom; rounded up, for a negative one would lower the profile.
+    if (!(normal && last && !piece.chord)) {
+      double const before = slope_to(piece);
+      double const after = last ? curve.slope(piece.to, false) : slope_from(pieces[k + 1]);
+      double const jump =
+          after - before + 64.0 * unit_roundoff * (std::abs(before) + std::abs(after));
+      double const loss = mixed_loss(piece.to, pair.rate, rest);
+      if (jump > 0.0) {
+        out.atoms.push_back({loss, jump * std::exp(loss - piece.to)});
+        out.atoms.push_back({-loss, jump * std::exp(-piece.to)});
+      }
+    }
+    if (piece.chord) continue;
     amplified_curve side = curve;
-    side.low = ends[k];
-    side.high = ends[k + 1];
+    side.low = piece.from;
+    side.high = piece.to;
     finish_curve(out, side);
     side.sign = -1.0;
-    side.low = normal ? -reach_below : -ends[k + 1];
-    side.high = -ends[k];
-    finish_curve(out, side);
+    side.high = -piece.from;
+    side.low = std::max(-piece.to, -reach_below);
+    if (side.low < side.high) finish_curve(out, side);
   }
-  out.mass_error = 256.0 * unit_roundoff;
+  // An exponent y²/2 is as wrong as y, and e^{loss−ε} as both.
+  double const far = reach / widest + widest;
+  out.mass_error = unit_roundoff * (256.0 + 16.0 * reach + 16.0 * far * far);
+  out.lower_holds = convex;
   out = finished(std::move(out));
   out.above = normal ? above_ : 0.0;
   out.below = normal ? below_ : 0.0;

@@ -3,7 +3,7 @@
 
 #include <tacit/core/sum.hpp>
 #include <tacit/core/units.hpp>
-#include <tacit/dp/loss_cells.hpp>
+#include <tacit/dp/pld/cells.hpp>
 
 #include <unsupported/Eigen/FFT>
 
@@ -55,25 +55,36 @@ struct index_moments {
   return out;
 }
 
+/// Σ_k mass_k·factor^k of `size` masses that lie `stride` apart (±1), in four chains that do not wait for
+/// each other.
+[[nodiscard]] inline double power_sum(double const* mass, std::size_t size, std::ptrdiff_t stride,
+                                      double factor) {
+  double const square = factor * factor;
+  double const fourth = square * square;
+  double sums[4] = {0.0, 0.0, 0.0, 0.0};
+  for (std::size_t block = (size + 3) / 4; block-- > 0;) {
+    for (std::size_t j = 0; j < 4; ++j) {
+      std::size_t const k = 4 * block + j;
+      double const here = k < size ? mass[static_cast<std::ptrdiff_t>(k) * stride] : 0.0;
+      sums[j] = here + sums[j] * fourth;
+    }
+  }
+  return (sums[0] + factor * sums[1]) + square * (sums[2] + factor * sums[3]);
+}
+
 /// log Σ mass·e^{λ·(index − centre)}, rounded up; ∞ where it overflows.
 [[nodiscard]] inline double log_moment(grid_measure const& measure, double centre, double lambda) {
   auto const n = static_cast<std::int64_t>(measure.mass.size());
   std::int64_t const middle =
       std::clamp<std::int64_t>(static_cast<std::int64_t>(centre) - measure.first, 0, n - 1);
+  double const* const at = measure.mass.data() + middle;
   double const up = std::exp(lambda);
   double const down = std::exp(-lambda);
-  double above = 0.0;
-  for (std::int64_t k = n - 1; k >= middle; --k) {
-    above = measure.mass[static_cast<std::size_t>(k)] + above * up;
-  }
-  double below = 0.0;
-  for (std::int64_t k = 0; k < middle; ++k) {
-    below = (measure.mass[static_cast<std::size_t>(k)] + below) * down;
-  }
-  double const sum = above + below;
+  double sum = power_sum(at, static_cast<std::size_t>(n - middle), 1, up);
+  if (middle > 0) sum += down * power_sum(at - 1, static_cast<std::size_t>(middle), -1, down);
   if (!(sum <= 1e300)) return std::numeric_limits<double>::infinity();
   double const shift = static_cast<double>(measure.first + middle) - centre;
-  // Horner's rule rounds twice a step.
+  // A factor to the n-th power is n times as wrong as itself, and every step rounds twice.
   return std::log(sum) + lambda * shift + 4.0 * unit_roundoff * static_cast<double>(n + 4);
 }
 
@@ -102,6 +113,8 @@ class loss_convolution {
     if (!(wanted <= static_cast<double>(largest_size_))) return std::nullopt;
     std::size_t size = 16;
     while (static_cast<double>(size) < wanted) size *= 2;
+    // 2^k, or 3·2^k if that will do.
+    if (size >= 64 && 0.75 * static_cast<double>(size) >= wanted) size = size / 4 * 3;
 
     std::vector<std::complex<double>> const result = spectrum(factors, w, size, distance);
     std::vector<double> values(size);
@@ -174,22 +187,33 @@ class loss_convolution {
         return sign * sum / lambda;
       };
       auto const nearer = [sign](double a, double b) { return sign > 0.0 ? a < b : a > b; };
-      // The bound is convex in 1/λ at its best; start from the normal law's λ and walk while it gains.
+      // The bound falls and then rises in λ: start from the normal law's λ, or from the largest that a far
+      // end with next to no mass permits, and walk while it gains.
       double const start = std::sqrt(2.0 * reach_ / variance);
+      double extent = 0.0;
+      for (std::size_t f = 0; f < factors.size(); ++f) {
+        double const first = static_cast<double>(factors[f].measure->first) - out.moments[f].centre;
+        double const last = first + static_cast<double>(factors[f].measure->mass.size());
+        extent = std::max(extent, sign > 0.0 ? last : -first);
+      }
       double at_start = at(start);
+      bool const overflow = !(std::abs(at_start) <= std::numeric_limits<double>::max());
+      double const from = overflow ? std::min({start, 1150.0 / extent, 170.0}) : start;
+      if (overflow) at_start = at(from);
       if (nearer(at_start, best)) best = at_start;
       for (double const factor : {0.6, 1.6}) {
         double previous = at_start;
-        double lambda = start;
-        for (int k = 0; k < 12; ++k) {
+        double lambda = from;
+        for (int k = 0; k < 40; ++k) {
           lambda *= factor;
           double const next = at(lambda);
-          if (!(nearer(next, previous) || previous != previous ||
-                std::abs(previous) > std::numeric_limits<double>::max()))
+          if (!(nearer(next, previous) ||
+                !(std::abs(previous) <= std::numeric_limits<double>::max())))
             break;
           if (nearer(next, best)) best = next;
           previous = next;
         }
+        if (overflow) break;  // more overflows all the same
       }
       return best;
     };

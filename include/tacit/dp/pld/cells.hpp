@@ -2,7 +2,7 @@
 #pragma once
 
 #include <tacit/core/sum.hpp>
-#include <tacit/dp/loss_source.hpp>
+#include <tacit/dp/pld/source.hpp>
 
 #include <algorithm>
 #include <array>
@@ -39,7 +39,7 @@ struct loss_cell {
   double low = 0.0;         // Σ p·(1−u)
   double high = 0.0;        // Σ p·u
   double cross = 0.0;       // Σ p·u(1−u)
-  double skew = 0.0;        // Σ p·u²(1−u)
+  double tent = 0.0;        // Σ p·u(1−u)·e^v
 };
 
 /// What follows from a cell's width.
@@ -147,7 +147,7 @@ inline bool normalise(grid_measure& measure) {
     loss_cell const& cell = cells[j];
     width.of(cell);
     double const inside = cell.low + cell.high;
-    height[j] = width.below * cell.cross;
+    height[j] = width.above * cell.tent;
     from_here[j] = cell.at + inside + from_here[j + 1] / width.lift;
     delta[j] = width.above * cell.high + (delta[j + 1] + width.above * q) / width.lift;
     q = cell.at + inside - width.above * cell.high + (1.0 - width.above) * q / width.lift;
@@ -355,6 +355,24 @@ struct cell_plan {
   return cells;
 }
 
+/// Halves the cell around a position, in steps, until that has a stride of 1: a heavy atom in a wide
+/// cell keeps the pair below from passing it, whatever the tilt makes of its mass.
+inline void split_at(std::vector<loss_cell>& cells, double position) {
+  auto const next = std::partition_point(cells.begin(), cells.end(), [&](loss_cell const& c) {
+    return static_cast<double>(c.node) <= position;
+  });
+  if (next == cells.begin()) return;
+  auto k = static_cast<std::size_t>(next - cells.begin()) - 1;
+  while (cells[k].stride > 1) {
+    loss_cell upper = cells[k];
+    cells[k].stride /= 2;
+    upper.node += cells[k].stride;
+    upper.stride -= cells[k].stride;
+    cells.insert(cells.begin() + static_cast<std::ptrdiff_t>(k) + 1, upper);
+    if (static_cast<double>(upper.node) <= position) ++k;
+  }
+}
+
 /// Puts a source on the cells of a grid with nodes origin + index·step.
 class cell_filler {
  public:
@@ -397,12 +415,14 @@ class cell_filler {
     double const p = tilted(cell, log_p, weight);
     width_.of(cell);
     double const u = std::min(1.0, -short_expm1(-v) / width_.above);
-    double const rest = std::min(1.0, short_expm1(width_.width - v) / width_.below);
-    double const cross = p * u * rest;
+    double const raise = short_expm1(width_.width - v);
+    double const rest = std::min(1.0, raise / width_.below);
+    // e^v·(1−u) = (1−e^{v−w})/(1−e^{−w}), which no width makes overflow
+    double const tent = std::min(1.0, raise / (1.0 + raise) / width_.above);
     cell.low += p * rest;
     cell.high += p * u;
-    cell.cross += cross;
-    cell.skew += cross * u;
+    cell.cross += p * u * rest;
+    cell.tent += p * u * tent;
   }
 
   // The last cell that begins at or below the loss.
@@ -485,8 +505,8 @@ class cell_filler {
   struct within {
     double low;
     double high;
-    double u;
     double rest;
+    double tent;
   };
   std::vector<within> table(static_cast<std::size_t>(ratio));
   double const width = step * static_cast<double>(ratio);
@@ -495,7 +515,8 @@ class cell_filler {
     double const lowered = std::exp(-tilt * v);
     double const u = std::expm1(-v) / std::expm1(-width);
     double const rest = std::expm1(width - v) / std::expm1(width);
-    table[k] = {rest * lowered, u * lowered, u, rest};
+    double const tent = std::expm1(v - width) / std::expm1(-width);
+    table[k] = {rest * lowered, u * lowered, rest, tent};
   }
   for (std::size_t k = 0; k < fine.mass.size(); ++k) {
     std::int64_t const index = fine.first + static_cast<std::int64_t>(k);
@@ -510,7 +531,7 @@ class cell_filler {
     cell.low += fine.mass[k] * t.low;
     cell.high += fine.mass[k] * t.high;
     cell.cross += fine.mass[k] * t.high * t.rest;
-    cell.skew += fine.mass[k] * t.high * t.rest * t.u;
+    cell.tent += fine.mass[k] * t.high * t.tent;
   }
   return out;
 }

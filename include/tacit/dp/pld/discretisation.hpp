@@ -4,7 +4,7 @@
 #include <tacit/core/inverse.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/dp/dominating.hpp>
-#include <tacit/dp/loss_convolution.hpp>
+#include <tacit/dp/pld/convolution.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -32,9 +32,21 @@ struct loss_sketch {
   double count = 0.0;
 
   explicit loss_sketch(loss_source const& source) : count(source.count) {
-    std::size_t const stride = source.atoms.size() / 4096 + 1;
-    for (std::size_t k = 0; k < source.atoms.size(); k += stride) {
-      put(source.atoms[k].loss, source.atoms[k].p * static_cast<double>(stride));
+    // Many atoms count in groups of neighbours, at their means: no mass is lost.
+    std::vector<loss_atom> atoms = source.atoms;
+    std::size_t const group = atoms.size() / 4096 + 1;
+    if (group > 1) {
+      std::sort(atoms.begin(), atoms.end(),
+                [](loss_atom const& a, loss_atom const& b) { return a.loss < b.loss; });
+    }
+    for (std::size_t k = 0; k < atoms.size(); k += group) {
+      double mass = 0.0;
+      double weighted = 0.0;
+      for (std::size_t j = k; j < std::min(k + group, atoms.size()); ++j) {
+        mass += atoms[j].p;
+        weighted += atoms[j].p * (atoms[j].loss - atoms[k].loss);
+      }
+      if (mass > 0.0) put(atoms[k].loss + weighted / mass, mass);
     }
     for (loss_curve_part const& part : source.curves) {
       std::visit(
@@ -300,8 +312,26 @@ class discretisation {
     return out;
   }
 
-  /// On a grid whose error in log δ is about `aim`, if that fits.
+  /// On a grid whose error in log δ is about `aim`, or else on the finest of those tried that fits.
   [[nodiscard]] std::optional<certified_tail> gridded(double aim) const {
+    double most = 0.1;
+    for (int k = 0; k < 8; ++k) {
+      if (std::optional<certified_tail> tail = on_grid(aim, most)) {
+        tail->finest = tail->finest || k > 0;
+        return tail;
+      }
+      aim *= 16.0;
+      most *= 4.0;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  static constexpr double odds = 21.0;
+  static constexpr std::size_t few_atoms = 64;  // that are worth a node each
+
+  /// Steps of at most `most` deviations, whose error in log δ is about `aim` if they are not too many.
+  [[nodiscard]] std::optional<certified_tail> on_grid(double aim, double most) const {
     double variance = 0.0;
     std::vector<double> deviation;
     for (std::size_t s = 0; s < sources_.size(); ++s) {
@@ -324,7 +354,7 @@ class discretisation {
     for (int k = 0; k < 12; ++k) {
       double const relative =
           std::sqrt(6.0 * aim / (variance * steering_ * (1.0 + steering_) * levels));
-      step = std::min(relative, 0.1) * least;
+      step = std::min(relative, most) * least;
       if (levels_for(step) <= levels) break;
       levels = levels_for(step);
     }
@@ -400,9 +430,6 @@ class discretisation {
     return out;
   }
 
- private:
-  static constexpr double odds = 21.0;
-
   [[nodiscard]] static double step_at(double step, int level) {
     return step * std::pow(double(ratio), level);
   }
@@ -412,8 +439,11 @@ class discretisation {
     double const log_scale = sketches_[s].at(tilt_).log_moment;
     fitted_source out;
     out.origin = source.low;
-    cell_filler const filler(source, cells_of(plan_of(source, sketches_[s], log_scale, step)), step,
-                             out.origin, tilt_, log_scale);
+    std::vector<loss_cell> cells = cells_of(plan_of(source, sketches_[s], log_scale, step));
+    if (source.atoms.size() <= few_atoms) {
+      for (loss_atom const& a : source.atoms) split_at(cells, (a.loss - source.low) / step);
+    }
+    cell_filler const filler(source, std::move(cells), step, out.origin, tilt_, log_scale);
     out.mass_error = filler.mass_error();
     out.above = spread(filler.cells(), step, tilt_);
     // What lies below everything is taken up to the first node.
@@ -494,7 +524,7 @@ class discretisation {
   /// nearest to nodes.
   [[nodiscard]] double aligned(loss_source const& source, double step) const {
     std::vector<loss_atom> special;
-    if (source.atoms.size() <= 64) special = source.atoms;
+    if (source.atoms.size() <= few_atoms) special = source.atoms;
     if (special.empty()) return step;
     double high = -std::numeric_limits<double>::infinity();
     for (loss_atom const& a : special) high = std::max(high, tilt_ * a.loss);

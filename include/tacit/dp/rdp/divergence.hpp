@@ -6,8 +6,8 @@
 #include <tacit/core/real.hpp>
 #include <tacit/dp/dominating.hpp>
 #include <tacit/dp/gaussian.hpp>
-#include <tacit/dp/renyi_mixture.hpp>
-#include <tacit/dp/renyi_table.hpp>
+#include <tacit/dp/rdp/mixture.hpp>
+#include <tacit/dp/rdp/table.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -126,7 +126,7 @@ class sampled_bounded {
       sampled_ratio<double> const ratio(rate_, l);
       double const loss = remove_ ? ratio.loss : -ratio.loss;
       return -0.5 * l + (remove_ ? loss : 0.0) +
-             log_add(log_exp_remainder(z * loss), std::log(z) + log_exp_remainder(-loss));
+             log_add(log_exp_residual(z * loss), std::log(z) + log_exp_residual(-loss));
     };
     double const best = std::max(value(-epsilon_), value(epsilon_));
     // G falls up to l = 0 and rises beyond; the base falls like e^{−l/2} throughout.

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tacit/core/real.hpp>
+#include <tacit/core/sum.hpp>
+#include <tacit/core/units.hpp>
+#include <tacit/dp/dominating.hpp>
+#include <tacit/dp/gaussian.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+/// One release, exactly: the profile of a Gaussian mixture's pair in closed form.
+///
+/// The likelihood ratio R(x) = rest + Σ w_j e^{t_j(x)}, t_j = s_j x − s_j²/2, rises, so the best event is
+/// a half-line that ends where R is e^ε (e^{−ε} in the direction `add`). There, with δ_s the profile of
+/// N(s, 1) and N(0, 1), everything that cancels is inside of δ_s:
+///   remove: δ(ε) = Σ w_j δ_{s_j}(t_j),          add: δ(ε) = e^ε Σ w_j e^{t_j} δ_{s_j}(−t_j).
+
+namespace tacit::detail {
+
+class mixture_profile {
+ public:
+  explicit mixture_profile(mixture_pair const& pair)
+      : pair_(&pair), remove_(pair.orientation == orientation::remove) {
+    compensated_sum<double> sum;
+    for (mixture_pair::part const& p : pair.parts) sum += p.weight;
+    mixed_ = std::min(1.0, sum.value());
+  }
+
+  /// δ(ε) for ε ≥ 0.
+  /// Guarantee: lower ≤ δ(ε) ≤ upper, about 1e-12 relative apart where δ ≥ 1e-290.
+  [[nodiscard]] bound<double> delta(double epsilon) const {
+    // Σ w_j e^{t_j} = e^{±ε} − rest, or without rest: Σ w_j (e^{t_j} − 1) = e^{±ε} − 1.
+    double const least = std::numeric_limits<double>::min();
+    if (epsilon > 700.0) {
+      return remove_ ? at(end_of_event(epsilon, 0.0), epsilon, epsilon, 0.0) : bound{0.0, least};
+    }
+    double const grown = std::expm1(remove_ ? epsilon : -epsilon);
+    // Where e^{−ε} is no more than rest, `add` has no event at all; it never has more than e^ε·left.
+    double const left = grown + mixed_;
+    if (!(left > 0.0)) {
+      double const rounded = 4.0 * unit_roundoff * std::abs(grown);
+      return {0.0, least + (left < -rounded ? 0.0 : std::exp(epsilon) * rounded)};
+    }
+    return at(end_of_event(std::log(left), grown), epsilon, std::log(left), grown);
+  }
+
+  /// The ε ≥ 0 with δ(ε) = delta; 0 where δ(0) is no more than that.
+  /// Guarantee: lower ≤ ε ≤ upper, about 1e-12 relative apart; the ends were asked.
+  [[nodiscard]] bound<double> epsilon(double delta) const {
+    if (this->delta(0.0).upper <= delta) return {0.0, 0.0};
+    double low = 0.0;
+    double high = 1.0;
+    while (this->delta(high).upper > delta && high < 1e300) high *= 2.0;
+    double const start = high;
+    // Regula falsi on log δ, bisection now and then.
+    double const wanted = std::log(delta);
+    auto const miss = [&](double e) {
+      bound<double> const found = this->delta(e);
+      return std::log(std::max(0.5 * (found.lower + found.upper), 1e-308)) - wanted;
+    };
+    double low_miss = miss(low);
+    double high_miss = miss(high);
+    for (int step = 1; step < 200 && high - low > 1e-15 * high; ++step) {
+      double middle = (low * high_miss - high * low_miss) / (high_miss - low_miss);
+      if (step % 3 == 0 || !(middle > low && middle < high)) middle = 0.5 * (low + high);
+      double const found = miss(middle);
+      (found > 0.0 ? low : high) = middle;
+      (found > 0.0 ? low_miss : high_miss) = found;
+      if (std::abs(found) < 1e-15) {
+        low = high = middle;
+      }
+    }
+    double lower = low;
+    double upper = high;
+    double const least = 1e-16 * std::max(high, std::numeric_limits<double>::min());
+    for (double move = least; this->delta(lower).lower < delta; move *= 2.0) {
+      lower = std::max(0.0, low - move);
+      if (lower == 0.0) break;
+    }
+    for (double move = least; this->delta(upper).upper > delta; move *= 2.0) {
+      upper = high + move;
+      if (!(upper < start + 1.0)) upper = start;  // asked above
+    }
+    return {lower, upper};
+  }
+
+ private:
+  [[nodiscard]] static double exponent(mixture_pair::part const& p, double x) {
+    return p.shift * (x - 0.5 * p.shift);
+  }
+
+  // Where log Σ w_j e^{t_j(x)} is `wanted`: convex in x, so that Newton's method falls from the right.
+  [[nodiscard]] double end_of_event(double wanted, double grown) const {
+    double x = std::numeric_limits<double>::infinity();
+    for (mixture_pair::part const& p : pair_->parts) {  // one part alone would do
+      double const others = (grown + (mixed_ - p.weight)) / p.weight;
+      double const t = others > -0.5 && others < 1e300 && wanted < 700.0
+                           ? std::log1p(others)
+                           : wanted - std::log(p.weight);
+      x = std::min(x, t / p.shift + 0.5 * p.shift);
+    }
+    for (int step = 0; step < 200 && pair_->parts.size() > 1; ++step) {
+      auto const [miss, slope] = miss_at(x, wanted, grown);
+      x -= miss / slope;
+      if (!(std::abs(miss) > 2.0 * unit_roundoff * exponents(x))) break;
+    }
+    return x;
+  }
+
+  struct missed {
+    double miss;
+    double slope;
+  };
+  [[nodiscard]] missed miss_at(double x, double wanted, double grown) const {
+    double largest = 0.0;
+    for (mixture_pair::part const& p : pair_->parts) {
+      largest = std::max(largest, std::abs(exponent(p, x)));
+    }
+    if (largest < 1.0) {
+      double sum = 0.0;
+      double slope = 0.0;
+      for (mixture_pair::part const& p : pair_->parts) {
+        double const term = std::expm1(exponent(p, x));
+        sum += p.weight * term;
+        slope += p.weight * p.shift * (1.0 + term);
+      }
+      double const all = grown + mixed_;
+      double const off = (sum - grown) / all;
+      return {std::log1p(off), slope / (all * (1.0 + off))};
+    }
+    largest = -std::numeric_limits<double>::infinity();
+    for (mixture_pair::part const& p : pair_->parts) {
+      largest = std::max(largest, std::log(p.weight) + exponent(p, x));
+    }
+    double sum = 0.0;
+    double slope = 0.0;
+    for (mixture_pair::part const& p : pair_->parts) {
+      double const term = std::exp(std::log(p.weight) + exponent(p, x) - largest);
+      sum += term;
+      slope += p.shift * term;
+    }
+    return {largest + std::log(sum) - wanted, slope / sum};
+  }
+
+  // At least |t_j|, and what its two terms round from.
+  [[nodiscard]] double exponents(double x) const {
+    double const largest = pair_->parts.back().shift;
+    return largest * (std::abs(x) + largest);
+  }
+
+  // δ at the ε that has its event end at x. What x is off counts: with A = Σ w_j e^{t_j} the sum changes
+  // by A·(1−Φ(x)) per unit of log A, by e^ε·A·Φ(x) in the direction `add`.
+  [[nodiscard]] bound<double> at(double x, double epsilon, double wanted, double grown) const {
+    double lower = 0.0;
+    double upper = 0.0;
+    double touched = std::abs(grown);
+    for (mixture_pair::part const& p : pair_->parts) {
+      double const t = exponent(p, x);
+      bound<double> const each = tacit::delta(gaussian_dp{p.shift}, remove_ ? t : -t);
+      double const share = remove_ ? p.weight : std::exp(std::log(p.weight) + epsilon + t);
+      lower += share * each.lower;
+      upper += share * each.upper;
+      touched += p.weight * std::abs(std::expm1(std::min(t, 700.0)));
+    }
+    double const inexact =
+        unit_roundoff * (8.0 * exponents(x) + 4.0 * std::min(touched * std::exp(-wanted), 1e300));
+    double const log_outside =
+        remove_ ? wanted + log_normal_tail(x) : epsilon + wanted + log_normal_tail(-x);
+    double const slack = inexact * std::exp(log_outside);
+    double const shares = remove_ ? 0.0 : epsilon + exponents(x) - std::log(least_weight());
+    double const sure =
+        1.0 - unit_roundoff * (8.0 + static_cast<double>(pair_->parts.size()) + 4.0 * shares);
+    double const least = std::numeric_limits<double>::min();
+    return {std::max(0.0, lower * sure - slack), std::min(1.0, upper / sure + slack + least)};
+  }
+
+  [[nodiscard]] double least_weight() const {
+    double least = 1.0;
+    for (mixture_pair::part const& p : pair_->parts) least = std::min(least, p.weight);
+    return least;
+  }
+
+  mixture_pair const* pair_;
+  bool remove_;
+  double mixed_;  // 1 − rest
+};
+
+}  // namespace tacit::detail

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tacit/dp/pld/mixture_profile.hpp>
+#include <tacit/dp/privacy_loss.hpp>
+#include <tacit/dp/rdp/divergence.hpp>
+
+#include "support/catch.hpp"
+#include "support/table.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <variant>
+
+// Persons with several records, and replacement under sampling: one release, against 40 digits.
+
+using namespace tacit;
+using support::exact;
+using support::table;
+
+namespace {
+
+// The table's quotients a/σ are exact; an event's are doubles.
+constexpr double rounded = 1e-13;
+
+event release_of(table const& rows, std::size_t k, double records) {
+  return by_person(sampled(gaussian{.noise_multiplier = rows.number(k, "sigma")},
+                           poisson{.rate = rows.number(k, "rate")}),
+                   static_cast<std::uint64_t>(records));
+}
+
+dominating_pair person(table const& rows, std::size_t k, double records) {
+  domination const found = dominate(release_of(rows, k, records), adjacency::add_remove);
+  return rows.text(k, "direction") == "remove" ? found.remove : found.add;
+}
+
+amplified_pair replaced(table const& rows, std::size_t k) {
+  double const sigma = rows.number(k, "sigma");
+  return {amplified_pair::noise::normal, rows.number(k, "rate"), rows.number(k, "absent") / sigma,
+          rows.number(k, "changed") / sigma};
+}
+
+}  // namespace
+
+TEST_CASE("several records a person: Rényi divergences in 40 digits", "[dp]") {
+  table const rows("dp_user.csv");
+  REQUIRE(rows.size() > 80);
+  for (std::size_t k = 0; k < rows.size(); ++k) {
+    exact const truth = rows.value(k, "divergence");
+    renyi_curve curve(person(rows, k, rows.number(k, "records")));
+    double const order = rows.number(k, "order");
+    CAPTURE(rows.number(k, "rate"), rows.number(k, "sigma"), rows.number(k, "records"), order);
+    CHECK(exact(curve(order)) >= truth * exact(1.0 - 1e-12));
+    CHECK(exact(curve(order)) <= truth * exact(1.0 + 1e-8));  // safe side, as below
+    CHECK(exact(curve.upper(order)) >= truth * exact(1.0 - rounded));
+  }
+}
+
+TEST_CASE("one release: profiles in 40 digits, both directions", "[dp]") {
+  for (char const* name : {"dp_profile.csv", "dp_user_profile.csv"}) {
+    table const rows(name);
+    bool const alone = std::string(name) == "dp_profile.csv";
+    std::size_t asked = 0;
+    std::size_t wide = 0;
+    for (std::size_t k = 0; k < rows.size(); ++k) {
+      double const epsilon = rows.number(k, "epsilon");
+      if (epsilon < 0.0) continue;
+      dominating_pair const all = person(rows, k, alone ? 1.0 : rows.number(k, "records"));
+      mixture_pair const* const pair = std::get_if<mixture_pair>(&all);
+      if (pair == nullptr) continue;  // rate 1
+      detail::mixture_profile const profile(*pair);
+      exact const truth = rows.value(k, "delta");
+      bound<double> const found = profile.delta(epsilon);
+      CAPTURE(name, rows.number(k, "rate"), rows.number(k, "sigma"), rows.text(k, "direction"),
+              epsilon, found.lower, found.upper, static_cast<double>(truth));
+      CHECK(exact(found.upper) >= truth * exact(1.0 - rounded));
+      // What is left of a person who may have none of k records is rounded to the safe side.
+      CHECK(exact(found.lower) <= truth * exact(1.0 + (alone ? rounded : 1e-7)));
+      if (!(truth > exact(1e-290))) continue;
+      ++asked;
+      wide += exact(found.upper) - exact(found.lower) > truth * exact(1e-10);
+      if (epsilon == 0.0 || truth > exact(0.9)) continue;
+      bound<double> const inverse = profile.epsilon(static_cast<double>(truth));
+      CAPTURE(inverse.lower, inverse.upper);
+      CHECK(inverse.upper >= epsilon * (1.0 - 1e-12));
+      CHECK(inverse.lower <= epsilon * (1.0 + 1e-10));
+      CHECK(inverse.upper - inverse.lower <= 1e-9 * epsilon);
+    }
+    CHECK(asked > 100);
+    CHECK(wide <
+          asked / 5);  // `add` where ε is next to the largest loss: e^{−ε} − rest has few digits
+  }
+}
+
+TEST_CASE("one release of a person: the larger direction, in closed form", "[dp]") {
+  table const rows("dp_user_profile.csv");
+  for (std::size_t k = 0; k < rows.size(); ++k) {
+    double const epsilon = rows.number(k, "epsilon");
+    if (epsilon < 0.0) continue;
+    privacy_loss account(adjacency::add_remove);
+    account.add(release_of(rows, k, rows.number(k, "records")), 1);
+    auto const [found, by] = account.delta_by(epsilon);
+    CHECK(by == privacy_loss::route::closed_form);
+    CHECK(exact(found.upper) >= rows.value(k, "delta") * exact(1.0 - rounded));
+    CHECK(found.upper - found.lower <= 1e-4 * found.upper + 1e-300);
+  }
+}
+
+TEST_CASE("replacement under sampling: Rényi divergences in 40 digits", "[dp]") {
+  table const rows("dp_replace_renyi.csv");
+  REQUIRE(rows.size() > 40);
+  for (std::size_t k = 0; k < rows.size(); ++k) {
+    exact const truth = rows.value(k, "divergence");
+    double const order = rows.number(k, "order");
+    renyi_curve curve(replaced(rows, k));
+    CAPTURE(rows.number(k, "rate"), rows.number(k, "sigma"), rows.number(k, "absent"),
+            rows.number(k, "changed"), order);
+    CHECK(static_cast<double>(abs(exact(curve(order)) / truth - 1)) < 1e-11);
+    CHECK(exact(curve.upper(order)) >= truth * exact(1.0 - rounded));
+  }
+}
