@@ -58,6 +58,7 @@ enum class purpose : std::uint8_t {
   membership = 1,      // which record is in which candidate set
   data_split = 2,      // which row is public, private, test
   initialisation = 3,  // starting parameters
+  estimation = 16,     // draws that a figure is computed from, about a run or before it
 };
 
 /// Which public stream. `seed` and `step` are free 64-bit numbers.

@@ -49,8 +49,7 @@ class renyi_dual {
   [[nodiscard]] T log_excess(T const& fall) const {
     using std::log;
     T const tilt = T(z_ * fall);
-    T const lift =
-        T(T(z_ * scaled_residual(T(-tilt), T(-fall))) + scaled_residual(T(-tilt), tilt));
+    T const lift = T(T(z_ * scaled_residual(T(-tilt), T(-fall))) + scaled_residual(T(-tilt), tilt));
     return lift > T(0) ? log_add(log_excess_, T(log(lift))) : log_excess_;
   }
 

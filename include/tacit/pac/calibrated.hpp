@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tacit/core/units.hpp>
+#include <tacit/pac/gaussian_noise.hpp>
+
+namespace tacit {
+
+/// I(X; Z) ≤ `value`: surely where the confidence is 1, else with at least that probability over the
+/// random draws from which it was computed.
+struct mi_bound {
+  nats value;
+  double confidence = required;
+};
+
+/// What I(X; Z) seems to be. Nothing is certified, and it never becomes a bound.
+struct mi_estimate {
+  nats value;
+};
+
+/// Noise, and what is known of the information that passes through it. `Figure` is `mi_bound` or
+/// `mi_estimate`: where a certificate is asked for, an estimate does not compile.
+template <class Figure>
+struct calibrated {
+  gaussian_noise noise;
+  Figure information;
+};
+
+}  // namespace tacit

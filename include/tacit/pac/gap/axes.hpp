@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tacit/pac/gap/surrogate.hpp>
+
+#include <Eigen/Core>
+#include <Eigen/Eigenvalues>
+#include <Eigen/QR>
+
+#include <cstddef>
+#include <numbers>
+
+/// Orthonormal axes in whitened coordinates: the columns of a d×d matrix. Any of them give a valid
+/// correction, Σ_i KL(P_i‖N(0,1)) ≤ KL(P‖N(0,I)), and the right ones give all of it. The coordinates of
+/// `normal_surrogate::fit` are the principal axes themselves.
+
+namespace tacit {
+
+/// Uniformly random ones.
+/// @throws std::invalid_argument if the dimension is 0
+[[nodiscard]] inline Eigen::MatrixXd random_axes(std::size_t dimension, public_stream stream) {
+  detail::require_argument(dimension > 0, "random_axes", "dimension", dimension, "positive");
+  auto const d = static_cast<Eigen::Index>(dimension);
+  Eigen::HouseholderQR<Eigen::MatrixXd> const qr(public_normals(stream, d, d));
+  // With R's diagonal made positive the law is Haar's.
+  Eigen::MatrixXd axes = qr.householderQ();
+  for (Eigen::Index i = 0; i < d; ++i) {
+    if (qr.matrixQR()(i, i) < 0.0) axes.col(i) *= -1.0;
+  }
+  return axes;
+}
+
+/// The axes that show given directions of the output space, such as its coordinates (the identity): axis
+/// i sees the i-th direction, less what the earlier ones have seen.
+/// @throws std::invalid_argument unless `directions` is d×d
+[[nodiscard]] inline Eigen::MatrixXd axes_along(normal_surrogate const& surrogate,
+                                                Eigen::MatrixXd const& directions) {
+  detail::check_rows("axes_along", directions, surrogate.dimension());
+  detail::check_size("axes_along", "number of rows", static_cast<std::size_t>(directions.rows()),
+                     surrogate.dimension());
+  Eigen::ColPivHouseholderQR<Eigen::MatrixXd> const inverse(surrogate.whitener().transpose());
+  return Eigen::HouseholderQR<Eigen::MatrixXd>(inverse.solve(directions)).householderQ();
+}
+
+/// Axes along which the whitened sample is as far from normal as can be: independent components by
+/// symmetric FastICA (Hyvärinen 1999). The distance is his approximation of the marginal gap itself, with
+/// a bounded function in the place of the kurtosis,
+///   J = (E u³)²/12 + (128/3)·(E e^{−u²/2} − 1/√2)²,
+/// so that both skewed and symmetric components are found. A normal sample has none, and then the answer
+/// is some orthonormal basis.
+/// @param whitened n×d, with about unit covariance
+/// @throws std::invalid_argument for an empty sample; std::domain_error unless it is finite
+[[nodiscard]] inline Eigen::MatrixXd independent_axes(Eigen::MatrixXd const& whitened,
+                                                      public_stream stream, int iterations = 60) {
+  auto const d = whitened.cols();
+  detail::check_rows("independent_axes", whitened, static_cast<std::size_t>(d));
+  auto const n = static_cast<double>(whitened.rows());
+  Eigen::MatrixXd axes = random_axes(static_cast<std::size_t>(d), stream);
+  Eigen::MatrixXd u(whitened.rows(), d);
+  Eigen::ArrayXd square(whitened.rows());
+  Eigen::ArrayXd bell(whitened.rows());
+  Eigen::VectorXd pull(d);
+  Eigen::MatrixXd next(d, d);
+  for (int step = 0; step < iterations; ++step) {
+    u.noalias() = whitened * axes;
+    for (Eigen::Index i = 0; i < d; ++i) {
+      auto column = u.col(i).array();
+      square = column.square();
+      bell = (-0.5 * square).exp();
+      double const skewness = (column * square).mean();
+      double const excess = 256.0 / 3.0 * (std::numbers::sqrt2 / 2.0 - bell.mean());
+      pull(i) = excess * ((1.0 - square) * bell).mean();
+      column = excess * column * bell + 0.5 * skewness * square;  // dJ/du
+    }
+    next.noalias() = whitened.transpose() * u / n;
+    next -= axes * pull.asDiagonal();
+    // The length of a component that is as good as normal is chance.
+    next.colwise().normalize();
+    Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> const solved(next.transpose() * next);
+    double const least = 1e-14 * solved.eigenvalues()(d - 1);
+    next = next * (solved.eigenvectors() *
+                   solved.eigenvalues().cwiseMax(least).cwiseSqrt().cwiseInverse().asDiagonal() *
+                   solved.eigenvectors().transpose());
+    double const least_cosine = next.cwiseProduct(axes).colwise().sum().cwiseAbs().minCoeff();
+    axes = next;
+    if (least_cosine > 1.0 - 1e-8) break;
+  }
+  return Eigen::HouseholderQR<Eigen::MatrixXd>(axes).householderQ();
+}
+
+}  // namespace tacit

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tacit/core/check.hpp>
+#include <tacit/core/real.hpp>
+#include <tacit/pac/gap/surrogate.hpp>
+#include <tacit/pac/public_normal.hpp>
+
+#include <Eigen/Cholesky>
+#include <Eigen/Core>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <utility>
+
+/// Critics that see all coordinates at once: KL(P‖Q) ≥ E_P f − log E_Q e^f for every f (Donsker &
+/// Varadhan 1983). Each is bounded by `bound()` on either side, so that both expectations can be
+/// certified, and none can show more than 2·bound(); nor can a sample of N draws of Q show more than
+/// about log N. What is a sum over coordinates is better shown by `product_critic`.
+
+namespace tacit {
+namespace detail {
+
+inline void check_bound(char const* function, double bound) {
+  require_domain(bound > 0.0 && bound <= 30.0, function, "bound", bound, "in (0, 30]");
+}
+
+}  // namespace detail
+
+/// f(t) = ½‖t‖² − ½‖B(t − c)‖² + log|det B|, held to ±bound: the log-ratio of two normals. It shows where
+/// the surrogate's moments are wrong, and nothing else: E_Q e^f is at most 1 + e^{−bound}.
+class quadratic_critic {
+ public:
+  /// The best one for a sample's mean and covariance.
+  /// @throws infeasible if that covariance is singular; std::domain_error unless bound is in (0, 30]
+  [[nodiscard]] static quadratic_critic fit(Eigen::MatrixXd const& whitened, double bound = 10.0) {
+    detail::check_bound("quadratic_critic", bound);
+    normal_surrogate const moments = normal_surrogate::fit(whitened);
+    // Triangular, so that its determinant is a product.
+    Eigen::MatrixXd const precision = moments.whitener().transpose() * moments.whitener();
+    Eigen::LLT<Eigen::MatrixXd> const factor(precision);
+    return quadratic_critic(moments.mean(), factor.matrixU(), bound);
+  }
+
+  [[nodiscard]] double bound() const noexcept { return bound_; }
+
+  /// log E_Q e^f: E e^{clip f} ≤ E e^f + e^{−bound}, and the first is 1.
+  /// Guarantee: upper bound.
+  [[nodiscard]] double log_normaliser() const noexcept {
+    return std::log1p(std::exp(-bound_)) * (1.0 + 1e-15);
+  }
+
+  [[nodiscard]] Eigen::VectorXd values(Eigen::MatrixXd const& whitened) const {
+    detail::check_rows("quadratic_critic", whitened, static_cast<std::size_t>(centre_.size()));
+    Eigen::MatrixXd const moved = (whitened.rowwise() - centre_.transpose()) *
+                                  root_.triangularView<Eigen::Upper>().transpose();
+    return (0.5 * (whitened.rowwise().squaredNorm() - moved.rowwise().squaredNorm()).array() +
+            log_determinant())
+        .cwiseMax(-bound_)
+        .cwiseMin(bound_);
+  }
+
+  /// How far a computed value may be from f at the exact t: t of this length, each coordinate `reach`
+  /// off.
+  [[nodiscard]] double error(double length, double reach) const noexcept {
+    auto const d = static_cast<double>(centre_.size());
+    double const size = root_.norm() * (length + centre_.norm());
+    double const off = std::sqrt(d) * reach;
+    return (off + 4.0 * d * detail::unit_roundoff * length) * (length + off) +
+           (root_.norm() * off + 4.0 * d * detail::unit_roundoff * size) *
+               (size + root_.norm() * off) +
+           8.0 * (d + 4.0) * detail::unit_roundoff *
+               (1.0 + root_.diagonal().array().log().abs().sum());
+  }
+
+ private:
+  quadratic_critic(Eigen::VectorXd centre, Eigen::MatrixXd root, double bound)
+      : centre_(std::move(centre)), root_(std::move(root)), bound_(bound) {}
+
+  [[nodiscard]] double log_determinant() const noexcept {
+    return root_.diagonal().array().log().sum();
+  }
+
+  Eigen::VectorXd centre_;
+  Eigen::MatrixXd root_;
+  double bound_;
+};
+
+/// f(t) = b·tanh(g(t)/b), g(t) = c + Σ_j a_j tanh(w_j·t + φ_j), b the bound.
+class feature_critic {
+ public:
+  /// `directions` is d×h, one w_j a column; `shifts` are the φ_j, `weights` the a_j.
+  /// @throws std::invalid_argument for shapes that do not match; std::domain_error unless all is finite
+  ///         and bound is in (0, 30]
+  feature_critic(Eigen::MatrixXd directions, Eigen::VectorXd shifts, Eigen::VectorXd weights,
+                 double offset, double bound)
+      : directions_(std::move(directions)),
+        shifts_(std::move(shifts)),
+        weights_(std::move(weights)),
+        offset_(offset),
+        bound_(bound) {
+    auto const h = static_cast<std::size_t>(directions_.cols());
+    detail::check_bound("feature_critic", bound);
+    detail::check_size("feature_critic", "number of shifts",
+                       static_cast<std::size_t>(shifts_.size()), h);
+    detail::check_size("feature_critic", "number of weights",
+                       static_cast<std::size_t>(weights_.size()), h);
+    detail::check_finite("feature_critic", "sum of its numbers",
+                         directions_.sum() + shifts_.sum() + weights_.sum() + offset_);
+  }
+
+  [[nodiscard]] double bound() const noexcept { return bound_; }
+
+  [[nodiscard]] Eigen::VectorXd values(Eigen::MatrixXd const& whitened) const {
+    detail::check_rows("feature_critic", whitened, static_cast<std::size_t>(directions_.rows()));
+    Eigen::MatrixXd const hidden = features(whitened);
+    return squashed(((hidden * weights_).array() + offset_).matrix());
+  }
+
+  /// How far a computed value may be from f at the exact t: t of this length, each coordinate `reach`
+  /// off. f has slope Σ|a_j|‖w_j‖ at most; the computed tanh is right to 1e-15.
+  [[nodiscard]] double error(double length, double reach) const noexcept {
+    auto const d = static_cast<double>(directions_.rows());
+    auto const h = static_cast<double>(directions_.cols());
+    double const off = std::sqrt(d) * reach + 2.0 * (d + 4.0) * detail::unit_roundoff * length;
+    double const slope = weights_.cwiseAbs().dot(directions_.colwise().norm().transpose());
+    double const size = weights_.cwiseAbs().sum() + std::abs(offset_);
+    double const shift = weights_.cwiseAbs().dot(shifts_.cwiseAbs());
+    return slope * off + 4.0 * detail::unit_roundoff * shift +
+           size * (2e-15 + 2.0 * (h + 4.0) * detail::unit_roundoff) + 2e-15 * bound_;
+  }
+
+  struct ridge_options {
+    std::size_t features = 128;
+    double ridge = 1e-2;  // on the squared weights
+    double bound = 5.0;
+    std::size_t draws = 8192;  // of Q, for training
+    public_stream stream = {};
+  };
+
+  /// Random directions and shifts; the weights maximise mean_P g − log mean_Q e^g − ½ridge‖a‖², which is
+  /// concave, by Newton's method.
+  /// @throws std::invalid_argument for no rows; std::domain_error for an option out of range
+  [[nodiscard]] static feature_critic random_features(Eigen::MatrixXd const& whitened,
+                                                      ridge_options options);
+
+  struct network_options {
+    std::size_t units = 64;
+    int steps = 600;
+    std::size_t batch = 256;
+    double rate = 1e-2;
+    double bound = 5.0;
+    public_stream stream = {};
+  };
+
+  /// All of it by Adam (Kingma & Ba 2015) on E_P f − log E_Q e^f, fresh draws of Q at every step. The
+  /// units start along the coordinates.
+  /// @throws as above
+  [[nodiscard]] static feature_critic network(Eigen::MatrixXd const& whitened,
+                                              network_options options);
+
+ private:
+  [[nodiscard]] static Eigen::MatrixXd tanh_of(Eigen::MatrixXd const& x) {
+    return 1.0 - 2.0 / (1.0 + (2.0 * x.array()).exp());
+  }
+
+  [[nodiscard]] Eigen::MatrixXd features(Eigen::MatrixXd const& t) const {
+    return tanh_of((t * directions_).rowwise() + shifts_.transpose());
+  }
+
+  [[nodiscard]] Eigen::VectorXd squashed(Eigen::VectorXd const& g) const {
+    return (bound_ * tanh_of(g / bound_)).cwiseMax(-bound_).cwiseMin(bound_);
+  }
+
+  Eigen::MatrixXd directions_;
+  Eigen::VectorXd shifts_;
+  Eigen::VectorXd weights_;
+  double offset_;
+  double bound_;
+};
+
+inline feature_critic feature_critic::random_features(Eigen::MatrixXd const& whitened,
+                                                      ridge_options options) {
+  Eigen::Index const d = whitened.cols();
+  detail::check_rows("random_features", whitened, static_cast<std::size_t>(d));
+  detail::check_bound("random_features", options.bound);
+  detail::check_positive("random_features", "ridge", options.ridge);
+  detail::require_argument(options.features > 0 && options.draws > 0, "random_features",
+                           "features and draws", options.features, "positive");
+  auto const h = static_cast<Eigen::Index>(options.features);
+  auto const draws = static_cast<Eigen::Index>(options.draws);
+  auto const part = [&](std::uint64_t k) { return detail::part_of(options.stream, k); };
+  feature_critic critic(2.0 * public_normals(part(1), d, h) / std::sqrt(static_cast<double>(d)),
+                        2.0 * public_normals(part(2), h, 1), Eigen::VectorXd::Zero(h), 0.0,
+                        options.bound);
+  Eigen::VectorXd const target = critic.features(whitened).colwise().mean();
+  Eigen::MatrixXd const drawn = critic.features(public_normals(part(3), draws, d));
+
+  // The objective, and the draws' shares e^g/Σe^g.
+  auto const evaluate = [&](Eigen::VectorXd const& a, Eigen::VectorXd& share) {
+    Eigen::VectorXd const g = drawn * a;
+    double const top = g.maxCoeff();
+    share = (g.array() - top).exp();
+    double const sum = share.sum();
+    share /= sum;
+    double const log_mean = top + std::log(sum / static_cast<double>(draws));
+    critic.offset_ = -log_mean;
+    return target.dot(a) - log_mean - 0.5 * options.ridge * a.squaredNorm();
+  };
+  Eigen::VectorXd share;
+  Eigen::VectorXd trial_share;
+  double value = evaluate(critic.weights_, share);
+  for (int step = 0; step < 50; ++step) {
+    Eigen::VectorXd const mean = drawn.transpose() * share;
+    Eigen::VectorXd const slope = target - mean - options.ridge * critic.weights_;
+    Eigen::MatrixXd curvature = drawn.transpose() * share.asDiagonal() * drawn;
+    curvature.noalias() -= mean * mean.transpose();
+    curvature.diagonal().array() += options.ridge;
+    Eigen::VectorXd const move = Eigen::LLT<Eigen::MatrixXd>(curvature).solve(slope);
+    double const gain = slope.dot(move);
+    if (!(gain > 1e-8)) break;
+    double fraction = 1.0;
+    while (fraction > 1e-6) {
+      double const trial = evaluate(critic.weights_ + fraction * move, trial_share);
+      if (trial >= value + 0.1 * fraction * gain) {
+        value = trial;
+        break;
+      }
+      fraction *= 0.5;
+    }
+    if (!(fraction > 1e-6)) break;
+    critic.weights_ += fraction * move;
+    share.swap(trial_share);
+  }
+  (void)evaluate(critic.weights_, share);  // sets the offset: log mean_Q e^g = 0
+  return critic;
+}
+
+inline feature_critic feature_critic::network(Eigen::MatrixXd const& whitened,
+                                              network_options options) {
+  Eigen::Index const n = whitened.rows();
+  Eigen::Index const d = whitened.cols();
+  detail::check_rows("network", whitened, static_cast<std::size_t>(d));
+  detail::check_bound("network", options.bound);
+  detail::check_positive("network", "rate", options.rate);
+  detail::require_argument(options.units > 0 && options.batch > 0, "network", "units and batch",
+                           options.units, "positive");
+  auto const h = static_cast<Eigen::Index>(options.units);
+  Eigen::Index const batch = std::min(static_cast<Eigen::Index>(options.batch), n);
+  auto const part = [&](std::uint64_t k) { return detail::part_of(options.stream, k); };
+  feature_critic critic(0.1 * public_normals(part(4), d, h), public_normals(part(5), h, 1),
+                        0.1 * public_normals(part(6), h, 1), 0.0, options.bound);
+  for (Eigen::Index j = 0; j < h; ++j) critic.directions_(j % d, j) += 2.0;
+
+  // One vector of all parameters, in Adam's terms: w, φ, a, c.
+  Eigen::Index const size = d * h + 2 * h + 1;
+  Eigen::VectorXd slope(size);
+  Eigen::VectorXd first = Eigen::VectorXd::Zero(size);
+  Eigen::VectorXd second = Eigen::VectorXd::Zero(size);
+  Eigen::MatrixXd t(2 * batch, d);
+  for (int step = 1; step <= options.steps; ++step) {
+    // A block of rows in the order given: the rows are independent, and so in random order.
+    Eigen::Index const start = (step - 1) * batch % n;
+    for (Eigen::Index k = 0; k < batch; ++k) t.row(k) = whitened.row((start + k) % n);
+    t.bottomRows(batch) = public_normals(part(7 + static_cast<std::uint64_t>(step)), batch, d);
+    Eigen::MatrixXd const hidden = critic.features(t);
+    Eigen::VectorXd const f =
+        critic.squashed(((hidden * critic.weights_).array() + critic.offset_).matrix());
+    Eigen::VectorXd pull = (1.0 - (f / options.bound).array().square()).matrix();
+    pull.head(batch) /= static_cast<double>(batch);
+    Eigen::ArrayXd const share = (f.tail(batch).array() - f.tail(batch).maxCoeff()).exp();
+    pull.tail(batch).array() *= -share / share.sum();
+    Eigen::MatrixXd const back =
+        ((pull * critic.weights_.transpose()).array() * (1.0 - hidden.array().square())).matrix();
+    Eigen::MatrixXd const to_directions = t.transpose() * back;
+    slope << to_directions.reshaped(), back.colwise().sum().transpose(), hidden.transpose() * pull,
+        pull.sum();
+
+    first = 0.9 * first + 0.1 * slope;
+    second = 0.99 * second + 0.01 * slope.cwiseAbs2();
+    double const warm =
+        options.rate * std::sqrt(1.0 - std::pow(0.99, step)) / (1.0 - std::pow(0.9, step));
+    double const cooled = warm * (1.0 - static_cast<double>(step - 1) / options.steps);
+    Eigen::VectorXd const move =
+        (cooled * first.array() / (second.array().sqrt() + 1e-10)).matrix();
+    critic.directions_.reshaped() += move.head(d * h);
+    critic.shifts_ += move.segment(d * h, h);
+    critic.weights_ += move.segment(d * h + h, h);
+    critic.offset_ += move(size - 1);
+  }
+  return critic;
+}
+
+}  // namespace tacit

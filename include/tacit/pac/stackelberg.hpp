@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tacit/core/check.hpp>
+#include <tacit/core/units.hpp>
+#include <tacit/pac/calibrated.hpp>
+#include <tacit/pac/candidate_information.hpp>
+#include <tacit/pac/candidate_noise.hpp>
+#include <tacit/pac/candidate_outputs.hpp>
+#include <tacit/pac/confidence.hpp>
+#include <tacit/pac/gaussian_noise.hpp>
+
+#include <Eigen/Cholesky>
+#include <Eigen/Core>
+#include <Eigen/QR>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+/// SR-PAC: a leader chooses noise, a follower infers the secret as well as can be, and the leader seeks the
+/// least noise for which the follower's conditional entropy stays at H(X) − β or more.
+///
+/// Listed candidates have an exact follower, Bayes' rule. The leader's gradient is I-MMSE:
+///   dI/dΣ_B⁻¹ = ½ E[Cov(Y | Z)]   (Palomar & Verdú 2006),
+/// over draws that stay the same while the noise changes; information is concave in Σ_B⁻¹ (its second
+/// derivative is −½ E tr(Cov·Δ·Cov·Δ)), which is what `least_inner_trace` asks for. Draws that chose the
+/// noise say nothing certain of it, so it is certified on fresh ones, and made louder until it is.
+
+namespace tacit {
+
+namespace detail {
+
+/// Mean KL(posterior‖p) over draws that stay.
+class posterior_measure {
+ public:
+  /// `draws` has a row for each row of `whitened`, then of `space.outside`.
+  posterior_measure(search_space const& space, Eigen::MatrixXd const& whitened,
+                    release_draws const& draws)
+      : weights_(space.weights),
+        candidate_(draws.candidate),
+        inside_(products_of(whitened, weights_.size())),
+        outside_(products_of(space.outside, weights_.size())),
+        inside_noise_(whitened.transpose() * draws.normals.topRows(whitened.rows())) {
+    inside_.colwise() -= (0.5 * inside_.diagonal()).eval();
+    if (space.outside.rows() > 0) {
+      outside_.colwise() -= (0.5 * outside_.diagonal()).eval();
+      outside_noise_.noalias() =
+          space.outside.transpose() * draws.normals.bottomRows(space.outside.rows());
+    }
+  }
+
+  [[nodiscard]] double information(double shrink) const {
+    double sum = 0.0;
+    visit(shrink, [&](double told, auto const&, Eigen::Index) { sum += told; });
+    return sum / static_cast<double>(candidate_.size());
+  }
+
+  /// What each draw tells.
+  [[nodiscard]] std::vector<double> told(double shrink) const {
+    std::vector<double> out(candidate_.size());
+    visit(shrink, [&](double told, auto const&, Eigen::Index i) {
+      out[static_cast<std::size_t>(i)] = told;
+    });
+    return out;
+  }
+
+  /// ½(diag(E π) − E ππᵀ).
+  [[nodiscard]] Eigen::MatrixXd laplacian(double shrink) const {
+    Eigen::Index const count = weights_.size();
+    auto const draws = static_cast<double>(candidate_.size());
+    Eigen::MatrixXd posterior(count, std::ssize(candidate_));
+    visit(shrink, [&](double, auto const& pi, Eigen::Index i) { posterior.col(i) = pi; });
+    Eigen::MatrixXd out = Eigen::MatrixXd::Zero(count, count);
+    out.selfadjointView<Eigen::Lower>().rankUpdate(posterior, -0.5 / draws);
+    out.triangularView<Eigen::StrictlyUpper>() = out.transpose();
+    out.diagonal() += 0.5 / draws * posterior.rowwise().sum();
+    return out;
+  }
+
+ private:
+  template <class Visit>
+  void visit(double shrink, Visit&& see) const {
+    double const root = std::sqrt(shrink);
+    Eigen::VectorXd column(weights_.size());
+    Eigen::Map<Eigen::VectorXd> logs(column.data(), column.size());
+    for (Eigen::Index i = 0; i < std::ssize(candidate_); ++i) {
+      Eigen::Index const m = candidate_[static_cast<std::size_t>(i)];
+      logs.array() = root * inside_noise_.col(i).array() + shrink * inside_.col(m).array();
+      if (outside_noise_.size() > 0) {
+        logs.array() += outside_noise_.col(i).array() + outside_.col(m).array();
+      }
+      double const told = read_release(logs, weights_);
+      see(told, logs, i);
+    }
+  }
+
+  Eigen::VectorXd const& weights_;
+  std::vector<Eigen::Index> const& candidate_;
+  Eigen::MatrixXd inside_;  // w_k·w_m − ½‖w_k‖²: of z = w_m, without noise
+  Eigen::MatrixXd outside_;
+  Eigen::MatrixXd inside_noise_;
+  Eigen::MatrixXd outside_noise_;
+};
+
+inline void check_draws(char const* function, monte_carlo const& draws) {
+  require_domain(draws.confidence > 0.0 && draws.confidence < 1.0, function, "confidence",
+                 draws.confidence, "in (0, 1)");
+  require_argument(draws.samples > 0, function, "samples", draws.samples, "positive");
+}
+
+// Runs of one seed: 0 is monte_carlo_information's, and a search's draws are never a certificate's.
+inline constexpr std::uint64_t shape_run = 1;
+inline constexpr std::uint64_t scale_run = 2;
+inline constexpr std::uint64_t first_certificate_run = 16;
+
+}  // namespace detail
+
+/// The quietest multiple found of a noise shape for which Monte Carlo certifies I(X; Z) ≤ β, or
+/// `information_bound` does: whichever asks for less noise.
+///
+/// The multiple is chosen on draws of its own, with the margin that the certificate's will need; then
+/// certified on fresh draws. Where it misses, it is made louder and tried on other fresh draws. The n-th
+/// trial may fail to cover with probability 2^−n(1 − confidence), so that all hold together with the
+/// confidence.
+/// Guarantee: feasible end, with the confidence in the figure: 1 where no draws were needed.
+/// @throws as the other `scale_to`; std::domain_error unless the confidence is in (0, 1);
+///         std::invalid_argument for 0 samples
+[[nodiscard]] inline calibrated<mi_bound> scale_to(candidate_outputs const& outputs,
+                                                   gaussian_noise const& shape, nats budget,
+                                                   monte_carlo const& draws) {
+  detail::check_draws("scale_to", draws);
+  calibrated<mi_bound> best = scale_to(outputs, shape, budget);
+  detail::candidate_bounds const bounds(outputs, shape);
+  detail::whitened_candidates const& white = bounds.white();
+  if (best.noise.trace() == 0.0 || bounds.on_a_line() || white.groups > 1) return best;
+
+  double const failure = 1.0 - draws.confidence;
+  detail::compact_candidates const compact(white);
+  detail::search_space const space{compact.columns, {}, white.weights, false};
+  std::size_t const trial_size = std::min<std::size_t>(draws.samples, 16'384);
+  detail::release_draws const trial(white.weights, compact.columns.rows(), draws.seed,
+                                    detail::scale_run, 0, trial_size);
+  detail::posterior_measure const measure(space, compact.columns, trial);
+  double const range = -std::log(white.weights.minCoeff()) * (1.0 + 1e-12) + 1e-12;
+  auto const expected = [&](double s) {
+    std::vector<double> told = measure.told(s);
+    double mean = 0.0;
+    for (double& x : told) mean += (x = std::clamp(x, 0.0, range));
+    mean /= static_cast<double>(trial_size);
+    double square = 0.0;
+    for (double const x : told) square += (x - mean) * (x - mean);
+    double const deviation = std::sqrt(square) / static_cast<double>(trial_size);
+    // What betting will ask for, and that this mean may be low.
+    double const margin =
+        std::sqrt(2.0 * std::log(2.0 / failure) / static_cast<double>(draws.samples)) * deviation *
+            std::sqrt(static_cast<double>(trial_size)) +
+        2.0 * std::log(2.0 / failure) * range / static_cast<double>(draws.samples);
+    return mean + margin + deviation;
+  };
+  double shrink =
+      detail::largest_shrink(expected, budget.value, 1e-4, shape.trace() / best.noise.trace());
+  double chance = 0.5 * failure;
+  for (std::uint64_t attempt = 0; attempt < 12; ++attempt, chance *= 0.5) {
+    gaussian_noise noise = shape.scaled(1.0 / shrink);
+    if (!(noise.trace() < best.noise.trace())) return best;
+    auto const found =
+        detail::sample_information(detail::candidate_bounds(outputs, noise), draws.samples, chance,
+                                   0.0, draws.seed, detail::first_certificate_run + attempt);
+    double const upper = found.interval.upper.value;
+    if (upper <= budget.value) return {std::move(noise), {nats(upper), draws.confidence}};
+    shrink *= 0.998 * std::pow(budget.value / upper, 1.2);
+  }
+  return best;
+}
+
+/// How the leader searches.
+struct leader {
+  noise_shape shape = noise_shape::full;
+  std::size_t draws = 4'096;  // that stay the same during the search
+  int steps = 60;             // at most
+};
+
+/// SR-PAC for listed candidates: the quietest noise found for which I(X; Z) ≤ β is certified, by Monte
+/// Carlo on fresh draws or without draws. It starts at `least_trace`'s noise and rejects what is louder.
+/// Guarantee: feasible end, with the confidence in the figure; its trace is at most `log_det`'s. Best found.
+/// @throws as `least_trace` and `scale_to`
+[[nodiscard]] inline calibrated<mi_bound> stackelberg(candidate_outputs const& outputs, nats budget,
+                                                      monte_carlo const& draws,
+                                                      leader const& search = {}) {
+  detail::check_draws("stackelberg", draws);
+  detail::require_argument(search.draws > 0, "stackelberg", "draws", search.draws, "positive");
+  calibrated<mi_bound> best = least_trace(outputs, budget, search.shape);
+  if (best.noise.trace() == 0.0) return best;
+  gaussian_noise const start = detail::with_heard_rest(best.noise);
+  detail::noise_search const inner(outputs, start);
+  detail::release_draws const fixed(inner.space.weights, inner.space.inside.rows(), draws.seed,
+                                    detail::shape_run, 0, search.draws);
+  detail::inner_noise const found = detail::least_inner_trace(
+      inner.space, inner.start, budget.value,
+      [&](Eigen::MatrixXd const& whitened) {
+        return detail::posterior_measure(inner.space, whitened, fixed);
+      },
+      search.steps);
+  try {
+    return detail::quieter(std::move(best), scale_to(outputs, inner.outer(found), budget, draws));
+  } catch (infeasible const&) {
+    return best;
+  } catch (convergence_error const&) {
+    return best;
+  }
+}
+
+/// SR-PAC with noise along given axes alone: a task that lives across them is spared. What candidates tell
+/// across the axes is drowned by the least equal noise that keeps it at `share` of β; the axes' noise is
+/// searched for with the rest of the budget.
+/// Guarantee: feasible end, with the confidence in the figure. Best found; not compared with `log_det`,
+/// which may be quieter where it may be anywhere.
+/// @param axes d×k, orthonormal to 1e-10, k < d
+/// @throws std::invalid_argument for the axes; std::domain_error unless share is in (0, 1); as `stackelberg`
+[[nodiscard]] inline calibrated<mi_bound> stackelberg_within(candidate_outputs const& outputs,
+                                                             Eigen::MatrixXd const& axes,
+                                                             nats budget, monte_carlo const& draws,
+                                                             double share = 0.1,
+                                                             leader const& search = {}) {
+  detail::check_draws("stackelberg_within", draws);
+  detail::check_candidate_budget("stackelberg_within", budget);
+  auto const d = static_cast<Eigen::Index>(outputs.dimension());
+  detail::require_argument(axes.rows() == d && axes.cols() > 0 && axes.cols() < d,
+                           "stackelberg_within", "number of axes", axes.cols(),
+                           "positive and below the outputs' dimension");
+  detail::require_domain(share > 0.0 && share < 1.0, "stackelberg_within", "share", share,
+                         "in (0, 1)");
+  Eigen::Index const k = axes.cols();
+  auto const white = gaussian_noise::along(axes, Eigen::VectorXd::Ones(k), 1.0);
+  detail::centred_columns centred = detail::distinct_outputs(outputs);
+  if (centred.weights.size() == 1) return detail::silence(outputs, 0.0);
+
+  detail::search_space space;
+  space.weights = std::move(centred.weights);
+  space.inside.noalias() = axes.transpose() * centred.columns;
+  space.diagonal = search.shape == noise_shape::diagonal;
+  Eigen::MatrixXd across = centred.columns - axes * space.inside;
+  double const power = (across.colwise().squaredNorm() * space.weights).value();
+  double const size = (centred.columns.colwise().squaredNorm() * space.weights).value();
+  // At least what drowns rounding: `with_heard_rest`.
+  double rest = 1e-10 * size / static_cast<double>(d);
+  if (power > 1e-20 * size) {
+    calibrated<mi_bound> const floor =
+        scale_to(candidate_outputs(across.transpose(), space.weights),
+                 gaussian_noise::isotropic(outputs.dimension(), 1.0), nats(share * budget.value));
+    rest = std::max(rest, floor.noise.rest());
+  }
+  space.outside = detail::compact_candidates(
+                      detail::whiten(candidate_outputs(across.transpose(), space.weights),
+                                     gaussian_noise::isotropic(outputs.dimension(), rest)))
+                      .columns;
+  // Candidates that agree across the axes were one there.
+  if (space.outside.cols() != space.weights.size()) space.outside.resize(0, space.weights.size());
+
+  Eigen::VectorXd spread = space.inside.cwiseAbs2() * space.weights;
+  spread = spread.cwiseMax(1e-9 * std::max(spread.maxCoeff(), size * 1e-9));
+  detail::inner_noise start{Eigen::MatrixXd::Identity(k, k), spread};
+  detail::release_draws const fixed(space.weights, k + space.outside.rows(), draws.seed,
+                                    detail::shape_run, 0, search.draws);
+  detail::inner_noise const found = detail::least_inner_trace(
+      space, start, budget.value,
+      [&](Eigen::MatrixXd const& whitened) {
+        return detail::posterior_measure(space, whitened, fixed);
+      },
+      search.steps);
+  return scale_to(outputs, gaussian_noise::along(axes * found.axes, found.variances, rest), budget,
+                  draws);
+}
+
+namespace detail {
+
+/// ½ log det(I + S₁P) − ½ log det(I + S₀P): what a linear follower reads through noise of precision P, from
+/// outputs of covariance S₁, and S₀ given the secret. `inside` is the identity.
+class linear_measure {
+ public:
+  linear_measure(Eigen::MatrixXd const& whole, Eigen::MatrixXd const& given,
+                 Eigen::MatrixXd const& whitened)
+      : whole_(whole), given_(given), precision_(whitened.transpose() * whitened) {}
+
+  [[nodiscard]] double information(double shrink) const {
+    return log_det(whole_, shrink) - log_det(given_, shrink);
+  }
+  /// dI/dP = ½((S₁⁻¹ + P)⁻¹ − (S₀⁻¹ + P)⁻¹).
+  [[nodiscard]] Eigen::MatrixXd laplacian(double shrink) const {
+    return slope(whole_, shrink) - slope(given_, shrink);
+  }
+
+ private:
+  // I + FᵀPF for S = FFᵀ: symmetric, and at least I.
+  [[nodiscard]] Eigen::LLT<Eigen::MatrixXd> factor(Eigen::MatrixXd const& root,
+                                                   double shrink) const {
+    Eigen::MatrixXd sum = shrink * (root.transpose() * precision_ * root);
+    sum.diagonal().array() += 1.0;
+    return Eigen::LLT<Eigen::MatrixXd>(sum);
+  }
+  [[nodiscard]] double log_det(Eigen::MatrixXd const& root, double shrink) const {
+    return factor(root, shrink).matrixLLT().diagonal().array().log().sum();
+  }
+  [[nodiscard]] Eigen::MatrixXd slope(Eigen::MatrixXd const& root, double shrink) const {
+    return 0.5 * (root * factor(root, shrink).solve(root.transpose()));
+  }
+
+  Eigen::MatrixXd const& whole_;
+  Eigen::MatrixXd const& given_;
+  Eigen::MatrixXd precision_;
+};
+
+}  // namespace detail
+
+/// SR-PAC from samples of (secret, output), a row each: the follower is the best linear one, exact for
+/// jointly Gaussian pairs, I = ½ log det(Σ_Y + Σ_B) − ½ log det(Σ_{Y|X} + Σ_B). `floor`, in output units
+/// squared, is added to both covariances.
+/// Guarantee: none: an estimate. Other secrets may be read better than linearly, and the covariances are
+/// those of a sample. Zero noise if a linear follower reads at most β without any.
+/// @throws std::invalid_argument unless there are as many secrets as outputs, and more than both
+///         widths together; std::domain_error unless all are finite, the floor and β positive
+[[nodiscard]] inline calibrated<mi_estimate> stackelberg_linear(
+    Eigen::MatrixXd const& secrets, Eigen::MatrixXd const& outputs, nats budget, double floor,
+    noise_shape shape = noise_shape::full) {
+  detail::check_candidate_budget("stackelberg_linear", budget);
+  detail::check_positive("stackelberg_linear", "floor", floor);
+  detail::require_argument(secrets.rows() == outputs.rows(), "stackelberg_linear",
+                           "number of secrets", secrets.rows(), "that of the outputs");
+  detail::require_argument(
+      secrets.cols() > 0 && outputs.cols() > 0 && outputs.rows() > secrets.cols() + outputs.cols(),
+      "stackelberg_linear", "number of rows", outputs.rows(), "above both widths together");
+  for (double const x : secrets.reshaped()) detail::check_finite("stackelberg_linear", "secret", x);
+  for (double const y : outputs.reshaped()) detail::check_finite("stackelberg_linear", "output", y);
+  Eigen::Index const d = outputs.cols();
+  Eigen::MatrixXd const x = secrets.rowwise() - secrets.colwise().mean();
+  Eigen::MatrixXd const y = outputs.rowwise() - outputs.colwise().mean();
+  Eigen::MatrixXd const left = y - x * x.colPivHouseholderQr().solve(y);
+  auto const n = static_cast<double>(y.rows());
+  auto const root_of = [&](Eigen::MatrixXd const& rows, double freedom) -> Eigen::MatrixXd {
+    Eigen::MatrixXd sum = rows.transpose() * rows / freedom;
+    sum.diagonal().array() += floor;
+    return sum.llt().matrixL();
+  };
+  Eigen::MatrixXd const whole = root_of(y, n - 1.0);
+  Eigen::MatrixXd const given = root_of(left, n - 1.0 - static_cast<double>(x.cols()));
+  double const all = (whole.diagonal().array() / given.diagonal().array()).log().sum();
+  if (all <= budget.value) {
+    return {gaussian_noise::isotropic(static_cast<std::size_t>(d), 0.0),
+            mi_estimate{nats(std::max(0.0, all))}};
+  }
+  detail::search_space const space{
+      Eigen::MatrixXd::Identity(d, d), {}, {}, shape == noise_shape::diagonal};
+  detail::inner_noise const start{Eigen::MatrixXd::Identity(d, d), whole.rowwise().squaredNorm()};
+  auto const measure = [&](Eigen::MatrixXd const& whitened) {
+    return detail::linear_measure(whole, given, whitened);
+  };
+  detail::inner_noise found = detail::least_inner_trace(space, start, budget.value, measure);
+  nats const information(measure(found.whitened(space)).information(1.0));
+  if (space.diagonal) {
+    return {gaussian_noise::diagonal(std::move(found.variances)), mi_estimate{information}};
+  }
+  return {gaussian_noise::along(std::move(found.axes), std::move(found.variances)),
+          mi_estimate{information}};
+}
+
+}  // namespace tacit

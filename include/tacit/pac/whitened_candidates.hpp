@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tacit/core/sum.hpp>
+#include <tacit/pac/candidate_outputs.hpp>
+#include <tacit/pac/candidate_spectrum.hpp>
+#include <tacit/pac/gaussian_noise.hpp>
+
+#include <Eigen/Core>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+/// Finitely many candidates in units of the noise, and what rounding may have moved.
+///
+/// Only the distances (y_m − y_k)ᵀΣ_B⁻¹(y_m − y_k) matter. Let Σ_B = Σ v_i u_i u_iᵀ + rest·(I − UUᵀ),
+/// ε ≥ ‖UᵀU − I‖, W an orthonormal basis of what is orthogonal to all u_i, B = [U W]. Then
+/// Σ_B = (1 ± 8ε·max(1, rest/min v))·B diag(v, rest) Bᵀ, also for the law of Σ_B^{1/2}g as
+/// `gaussian_noise::shaped` forms it, and the columns
+///   w_m = (Uᵀc_m/√v, (c_m − UUᵀc_m)/√rest),  c_m = y_m − centre,
+/// are off from diag(v, rest)^{−½}B⁻¹(y_m − centre), up to an isometry, by at most `error(m)`:
+///   · centring: two subtractions, u(2|c_m| + |c_0|) an entry;
+///   · (UᵀU)⁻¹Uᵀ for Uᵀ: 1.02ε‖c_m‖ before the division, along and across;
+///   · products: (d+4)u and (k+4)u of the lengths of their factors, in any order of summation.
+/// Double-precision u = 2⁻⁵³ throughout; constants are rounded up.
+///
+/// Where the noise is zero the candidates either agree, bit for bit, or are infinitely far apart: they
+/// fall into groups. Directions of zero noise that are not made of whole coordinates are beyond what
+/// rounded axes can tell; then `certain` is false, and candidates that differ at all are taken to be as
+/// far apart (for upper bounds) or as near (for lower bounds) as could be.
+
+namespace tacit::detail {
+
+struct whitened_candidates {
+  Eigen::MatrixXd columns;  // w_m, n×M: one column a distinct output that is still possible
+  Eigen::VectorXd weights;  // p: 1 in sum within M·u
+  Eigen::VectorXd error;    // ‖w_m − truth‖ at most
+  double stretch = 0.0;     // squared distances are right within a factor 1 ± stretch beyond that
+  std::vector<std::size_t> group;
+  std::size_t groups = 1;
+  bool certain = true;
+
+  [[nodiscard]] Eigen::Index size() const { return weights.size(); }
+
+  [[nodiscard]] bool together(Eigen::Index a, Eigen::Index b) const {
+    return a == b ||
+           (certain && group[static_cast<std::size_t>(a)] == group[static_cast<std::size_t>(b)]);
+  }
+
+  /// Relative error of a sum over candidates of positive terms with their weights.
+  [[nodiscard]] double sum_error() const {
+    return (4.0 * static_cast<double>(size()) + 32.0) * unit_roundoff;
+  }
+
+  /// H of the distinct outputs, raised; of the groups, nearest.
+  [[nodiscard]] double raised_entropy() const {
+    if (size() == 1) return 0.0;
+    compensated_sum<double> sum;
+    for (Eigen::Index m = 0; m < size(); ++m) {
+      double const p = weights(m);
+      double others = 0.0;  // 1 − p, where that is what counts
+      if (p > 0.5) others = weights.head(m).sum() + weights.tail(size() - m - 1).sum();
+      sum += p > 0.5 ? -p * std::log1p(-others) : -p * std::log(p);
+    }
+    return sum.value() * (1.0 + 4.0 * sum_error());
+  }
+  [[nodiscard]] double group_entropy() const {
+    std::vector<double> mass(groups, 0.0);
+    for (std::size_t m = 0; m < group.size(); ++m) {
+      mass[group[m]] += weights(static_cast<Eigen::Index>(m));
+    }
+    compensated_sum<double> sum;
+    for (double const p : mass) sum += -p * std::log(p);
+    return groups == 1 ? 0.0 : sum.value();
+  }
+};
+
+/// Numbers the classes of an equality that `before` orders: class[i] for each i of `order`.
+template <class Before>
+[[nodiscard]] std::size_t classify(std::vector<Eigen::Index>& order, Before&& before,
+                                   std::vector<std::size_t>& class_of) {
+  std::sort(order.begin(), order.end(), before);
+  std::size_t classes = 0;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    if (i == 0 || before(order[i - 1], order[i])) ++classes;
+    class_of[static_cast<std::size_t>(order[i])] = classes - 1;
+  }
+  return classes;
+}
+
+/// Rows of a matrix in dictionary order of the given columns.
+struct rows_before {
+  Eigen::MatrixXd const& rows;
+  std::vector<Eigen::Index> const& columns;
+
+  [[nodiscard]] bool operator()(Eigen::Index a, Eigen::Index b) const {
+    for (Eigen::Index const j : columns) {
+      if (rows(a, j) != rows(b, j)) return rows(a, j) < rows(b, j);
+    }
+    return false;
+  }
+};
+
+/// Which coordinates get no noise at all, and along which axes there is some. Not `certain` if some
+/// direction without noise is not made of whole coordinates.
+struct silent_directions {
+  std::vector<Eigen::Index> coordinates;
+  std::vector<Eigen::Index> sounding;  // axes of positive variance
+  bool certain = true;
+
+  explicit silent_directions(gaussian_noise const& noise) {
+    Eigen::VectorXd const& v = noise.variances();
+    for (Eigen::Index i = 0; i < v.size(); ++i) {
+      if (v(i) > 0.0) sounding.push_back(i);
+      if (v(i) == 0.0 && noise.along_coordinates()) coordinates.push_back(i);
+    }
+    if (noise.along_coordinates()) return;
+    bool const across_is_silent = noise.rest_dimension() > 0 && noise.rest() == 0.0;
+    auto const d = static_cast<Eigen::Index>(noise.dimension());
+    if (!across_is_silent && std::ssize(sounding) == v.size()) return;
+    Eigen::MatrixXd const& axes = noise.axes();
+    if (noise.rest() > 0.0) {
+      // Whole coordinates: every silent axis is one.
+      for (Eigen::Index i = 0; i < v.size(); ++i) {
+        if (v(i) > 0.0) continue;
+        Eigen::Index j = 0;
+        axes.col(i).cwiseAbs().maxCoeff(&j);
+        coordinates.push_back(j);
+        certain = certain && std::abs(axes(j, i)) == 1.0 &&
+                  (axes.col(i).array() != 0.0).count() == 1 &&
+                  (axes.row(j).array() != 0.0).count() == 1;
+      }
+      return;
+    }
+    // The sounding axes fill the coordinates that they touch, and no other axis touches those.
+    Eigen::Index touched = 0;
+    for (Eigen::Index j = 0; j < d; ++j) {
+      bool sounds = false;
+      bool silent = false;
+      for (Eigen::Index i = 0; i < v.size(); ++i) {
+        if (axes(j, i) != 0.0) (v(i) > 0.0 ? sounds : silent) = true;
+      }
+      certain = certain && !(sounds && silent);
+      if (sounds) ++touched;
+      if (!sounds) coordinates.push_back(j);
+    }
+    certain = certain && touched == std::ssize(sounding);
+  }
+};
+
+/// The distinct outputs of positive weight, centred: columns d×M.
+struct centred_columns {
+  Eigen::MatrixXd columns;
+  Eigen::VectorXd weights;
+  std::vector<Eigen::Index> source;  // a row of the outputs that each is
+};
+
+[[nodiscard]] inline centred_columns distinct_outputs(candidate_outputs const& outputs) {
+  Eigen::MatrixXd const& rows = outputs.rows();
+  Eigen::VectorXd const& p = outputs.probabilities();
+  std::vector<Eigen::Index> order;
+  for (Eigen::Index m = 0; m < p.size(); ++m) {
+    if (p(m) > 0.0) order.push_back(m);
+  }
+  std::vector<Eigen::Index> everywhere(outputs.dimension());
+  std::iota(everywhere.begin(), everywhere.end(), Eigen::Index{0});
+  std::vector<std::size_t> class_of(outputs.size());
+  std::vector<Eigen::Index> const possible = order;
+  std::size_t const classes = classify(order, rows_before{rows, everywhere}, class_of);
+
+  centred_columns out;
+  out.weights.setZero(static_cast<Eigen::Index>(classes));
+  // Distinct outputs in the order of their first appearance.
+  std::vector<Eigen::Index> place(classes, -1);
+  for (Eigen::Index const m : possible) {
+    Eigen::Index& at = place[class_of[static_cast<std::size_t>(m)]];
+    if (at < 0) {
+      at = std::ssize(out.source);
+      out.source.push_back(m);
+    }
+    out.weights(at) += p(m);
+  }
+  out.columns = rows(out.source, Eigen::all).transpose();
+  Eigen::VectorXd const base = out.columns.col(0);
+  out.columns.colwise() -= base;
+  Eigen::VectorXd const mean = out.columns * out.weights;
+  out.columns.colwise() -= mean;
+  return out;
+}
+
+[[nodiscard]] inline whitened_candidates whiten(candidate_outputs const& outputs,
+                                                gaussian_noise const& noise) {
+  check_size("candidates", "dimension of the noise", noise.dimension(), outputs.dimension());
+  centred_columns centred = distinct_outputs(outputs);
+  Eigen::MatrixXd& c = centred.columns;
+  check_finite("candidates", "largest difference of two outputs",
+               c.cwiseAbs().maxCoeff<Eigen::PropagateNaN>());
+  silent_directions const silent(noise);
+  Eigen::Index const d = c.rows();
+
+  whitened_candidates out;
+  out.weights = std::move(centred.weights);
+  Eigen::Index const count = out.weights.size();
+  auto const number = static_cast<std::size_t>(count);
+  out.group.assign(number, 0);
+  out.certain = silent.certain || count == 1;
+  if (!out.certain) {
+    std::iota(out.group.begin(), out.group.end(), std::size_t{0});
+    out.groups = number;
+    out.columns.setZero(1, count);
+    out.error.setZero(count);
+    return out;
+  }
+  if (!silent.coordinates.empty() && count > 1) {
+    std::vector<Eigen::Index> order(centred.source);
+    std::vector<std::size_t> class_of(outputs.size());
+    out.groups = classify(order, rows_before{outputs.rows(), silent.coordinates}, class_of);
+    for (std::size_t m = 0; m < number; ++m) {
+      out.group[m] = class_of[static_cast<std::size_t>(centred.source[m])];
+    }
+  }
+
+  auto const reciprocals = [&](Eigen::VectorXd const& v) -> Eigen::VectorXd {
+    return v(silent.sounding).cwiseSqrt().cwiseInverse();
+  };
+  if (noise.along_coordinates() || noise.variances().size() == 0) {
+    if (noise.along_coordinates()) {
+      Eigen::VectorXd const scale = reciprocals(noise.variances());
+      out.columns = silent.coordinates.empty()
+                        ? Eigen::MatrixXd(scale.asDiagonal() * c)
+                        : Eigen::MatrixXd(scale.asDiagonal() * c(silent.sounding, Eigen::all));
+    } else if (noise.rest() > 0.0) {
+      out.columns = c / std::sqrt(noise.rest());
+    } else {
+      out.columns.setZero(1, count);
+    }
+    Eigen::VectorXd const length = out.columns.colwise().norm();
+    out.error = 8.0 * unit_roundoff * (length.array() + length(0)).matrix();
+  } else {
+    Eigen::MatrixXd const u = noise.axes()(Eigen::all, silent.sounding);
+    Eigen::VectorXd const scale = reciprocals(noise.variances());
+    Eigen::Index const k = u.cols();
+    auto const dims = static_cast<double>(d);
+    auto const axes = static_cast<double>(k);
+    Eigen::MatrixXd products = -Eigen::MatrixXd::Identity(k, k);
+    products.selfadjointView<Eigen::Lower>().rankUpdate(u.transpose());
+    double const epsilon =
+        k == 0 ? 0.0
+               : std::sqrt(2.0) * products.norm() + 1.01 * axes * (dims + 4.0) * unit_roundoff;
+    Eigen::VectorXd const length = c.colwise().norm() * 1.01;
+    bool const across = noise.rest_dimension() > 0 && noise.rest() > 0.0;
+    Eigen::MatrixXd const along = u.transpose() * c;
+    out.columns.resize(across ? k + d : k, count);
+    out.columns.topRows(k) = scale.asDiagonal() * along;
+    out.stretch =
+        8.0 * epsilon * std::max(1.0, k > 0 ? noise.rest() * scale.cwiseAbs2().maxCoeff() : 1.0);
+    double const spread = scale.norm();  // √Σ1/v
+    double const steepest = k > 0 ? scale.maxCoeff() : 0.0;
+    Eigen::VectorXd const centring =
+        1.02 * unit_roundoff * (2.0 * length.array() + length(0)).matrix();
+    out.error = (1.02 * (epsilon + (dims + 8.0) * unit_roundoff) * spread) * length +
+                1.02 * steepest * centring;
+    if (across) {
+      double const sharp = 1.0 / std::sqrt(noise.rest());
+      Eigen::MatrixXd left = c;
+      left.noalias() -= u * along;
+      out.columns.bottomRows(d) = sharp * left;
+      for (Eigen::Index const j : silent.coordinates) out.columns.row(k + j).setZero();
+      double const products_lost =
+          1.03 * unit_roundoff * ((axes + dims + 12.0) * (1.0 + std::sqrt(axes)));
+      out.error += sharp * ((1.03 * epsilon + products_lost) * length + 1.02 * centring);
+    }
+  }
+  // Axes too crooked for their variances, or distances that overflow.
+  if (count > 1 && !(out.stretch <= 1e-3 && out.columns.allFinite())) {
+    out.certain = false;
+    std::iota(out.group.begin(), out.group.end(), std::size_t{0});
+    out.groups = number;
+  }
+  out.error.array() += std::numeric_limits<double>::min();  // what underflows
+  return out;
+}
+
+}  // namespace tacit::detail

@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tacit/info/binary_channel.hpp>
+#include <tacit/pac/candidate_information.hpp>
+#include <tacit/pac/candidate_noise.hpp>
+
+#include "support/catch.hpp"
+
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <random>
+#include <utility>
+
+namespace {
+
+using tacit::candidate_outputs;
+using tacit::gaussian_noise;
+using tacit::nats;
+
+Eigen::MatrixXd normals(Eigen::Index rows, Eigen::Index columns, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::normal_distribution<double> normal;
+  Eigen::MatrixXd out(rows, columns);
+  for (double& x : out.reshaped()) x = normal(random);
+  return out;
+}
+
+Eigen::VectorXd weights(Eigen::Index count, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::exponential_distribution<double> draw;
+  Eigen::VectorXd out(count);
+  for (double& x : out) x = draw(random);
+  return out;
+}
+
+/// Two candidates in d dimensions that differ along (1, 2, …, d)·length/norm.
+candidate_outputs pair(Eigen::Index d, double length, double prior) {
+  Eigen::MatrixXd rows = Eigen::MatrixXd::Zero(2, d);
+  rows.row(1) = Eigen::RowVectorXd::LinSpaced(d, 1.0, static_cast<double>(d)).normalized() * length;
+  return {std::move(rows), Eigen::Vector2d(prior, 1.0 - prior)};
+}
+
+double channel(double prior, double sigma) {
+  return tacit::mutual_information(tacit::binary_channel{.prior = prior, .sigma = sigma});
+}
+
+}  // namespace
+
+TEST_CASE("two candidates are the binary channel, in any dimension") {
+  for (Eigen::Index const d : {1, 3, 50}) {
+    for (double const prior : {0.5, 0.1, 1e-6}) {
+      for (double const sigma : {1e4, 30.0, 1.0, 0.3, 0.15}) {
+        auto const outputs = pair(d, 2.0, prior);
+        auto const noise = gaussian_noise::isotropic(static_cast<std::size_t>(d), sigma * sigma);
+        double const truth = channel(prior, sigma);
+        auto const exact = tacit::line_information(outputs, noise);
+        CAPTURE(d, prior, sigma, truth);
+        CHECK(exact.lower.value <= truth * (1.0 + 1e-14));
+        CHECK(exact.upper.value >= truth * (1.0 - 1e-14));
+        CHECK(exact.upper.value == Approx(truth).epsilon(1e-9));
+        // Common errors of the two: positions, here to an ulp of their length.
+        CHECK(0.5 * (exact.lower.value + exact.upper.value) == Approx(truth).epsilon(2e-14));
+        auto const pairwise = tacit::pairwise_information(outputs, noise);
+        CHECK(pairwise.lower.value <= truth);
+        CHECK(pairwise.upper.value >= truth * (1.0 - 1e-14));
+        CHECK(tacit::log_det_information(outputs, noise).value.value >= truth * (1.0 - 1e-14));
+        CHECK(tacit::information_bound(outputs, noise).value.value == Approx(truth).epsilon(1e-9));
+      }
+    }
+  }
+}
+
+TEST_CASE("any axes and coordinates give the same figures") {
+  auto const rows = normals(6, 4, 1);
+  candidate_outputs const outputs(rows, weights(6, 2));
+  Eigen::VectorXd const variances = Eigen::Vector4d(0.5, 2.0, 1.0, 0.1);
+  auto const diagonal = gaussian_noise::diagonal(variances);
+  Eigen::MatrixXd const covariance = variances.asDiagonal();
+  auto const general = gaussian_noise::with_covariance(covariance);
+  auto const some = gaussian_noise::along(Eigen::MatrixXd::Identity(4, 2), variances.head(2), 0.1);
+  auto const same = gaussian_noise::diagonal(Eigen::Vector4d(0.5, 2.0, 0.1, 0.1));
+  auto const check = [&](gaussian_noise const& a, gaussian_noise const& b) {
+    auto const x = tacit::pairwise_information(outputs, a);
+    auto const y = tacit::pairwise_information(outputs, b);
+    CHECK(x.upper.value == Approx(y.upper.value).epsilon(1e-12));
+    CHECK(x.lower.value == Approx(y.lower.value).epsilon(1e-12));
+    CHECK(tacit::log_det_information(outputs, a).value.value ==
+          Approx(tacit::log_det_information(outputs, b).value.value).epsilon(1e-12));
+  };
+  check(diagonal, general);
+  check(some, same);
+
+  // The formula, written plainly.
+  double upper = 0.0;
+  Eigen::VectorXd const p = outputs.probabilities();
+  for (Eigen::Index m = 0; m < 6; ++m) {
+    double sum = 0.0;
+    for (Eigen::Index k = 0; k < 6; ++k) {
+      double const squared =
+          ((rows.row(m) - rows.row(k)).transpose().array().square() / variances.array()).sum();
+      sum += p(k) * std::exp(-0.5 * squared);
+    }
+    upper -= p(m) * std::log(sum);
+  }
+  CHECK(tacit::pairwise_information(outputs, diagonal).upper.value == Approx(upper).epsilon(1e-12));
+  Eigen::MatrixXd const ratio =
+      covariance.inverse() * outputs.covariance() + Eigen::MatrixXd::Identity(4, 4);
+  CHECK(tacit::log_det_information(outputs, diagonal).value.value ==
+        Approx(0.5 * std::log(ratio.determinant())).epsilon(1e-12));
+}
+
+// Each configuration fails a true certificate with probability 1e-6: 24 of them, 2.4e-5 in all.
+TEST_CASE(
+    "Monte Carlo lies between the pairwise bounds, and the least bound is never above log-det") {
+  std::uint64_t seed = 10;
+  for (auto const& [count, d] : {std::pair{3, 1}, {5, 2}, {16, 4}, {20, 40}}) {
+    for (double const scale : {0.2, 1.0, 3.0}) {
+      for (bool const diagonal : {false, true}) {
+        ++seed;
+        candidate_outputs const outputs(normals(count, d, seed), weights(count, seed));
+        Eigen::VectorXd const variances =
+            (scale * scale * weights(d, seed + 100).array() + 0.1 * scale).matrix();
+        Eigen::MatrixXd const basis = normals(d, d, seed + 200).householderQr().householderQ();
+        auto const noise = diagonal ? gaussian_noise::diagonal(variances)
+                                    : gaussian_noise::along(basis, variances);
+        auto const sampled = tacit::monte_carlo_information(
+            outputs, noise, {.samples = 4'000, .confidence = 1.0 - 1e-6, .seed = seed});
+        auto const pairwise = tacit::pairwise_information(outputs, noise);
+        double const log_det = tacit::log_det_information(outputs, noise).value.value;
+        double const least = tacit::information_bound(outputs, noise).value.value;
+        double const six = 6.0 * sampled.middle.standard_error.value;
+        CAPTURE(count, d, scale, diagonal);
+        CHECK(least <= log_det);
+        CHECK(least <= pairwise.upper.value);
+        CHECK(least >= sampled.interval.lower.value);
+        CHECK(least >= sampled.middle.value.value - six);
+        CHECK(pairwise.upper.value >= sampled.middle.value.value - six);
+        CHECK(pairwise.lower.value <= sampled.middle.value.value + six);
+        CHECK(sampled.interval.lower.value <= sampled.interval.upper.value);
+        CHECK(sampled.interval.upper.value <= least);
+        CHECK(sampled.interval.lower.value >= pairwise.lower.value);
+        CHECK(sampled.confidence == 1.0 - 1e-6);
+        if (d == 1) {
+          auto const exact = tacit::line_information(outputs, noise);
+          CHECK(exact.lower.value <= sampled.interval.upper.value);
+          CHECK(exact.upper.value >= sampled.interval.lower.value);
+          CHECK(std::abs(exact.upper.value - sampled.middle.value.value) <= six);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("a certificate by drawing covers the truth as often as it says") {
+  // 200 intervals of confidence 0.9: more than 40 misses would happen with probability below 1e-5.
+  auto const outputs = pair(2, 2.0, 0.3);
+  auto const noise = gaussian_noise::isotropic(2, 1.0);
+  double const truth = channel(0.3, 1.0);
+  int misses = 0;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    tacit::detail::candidate_bounds const bounds(outputs, noise);
+    auto const found = tacit::detail::sample_information(bounds, 400, 0.05, 0.05, seed, 0);
+    if (!(found.interval.lower.value <= truth * (1.0 + 1e-12) &&
+          found.interval.upper.value >= truth * (1.0 - 1e-12))) {
+      ++misses;
+    }
+  }
+  CHECK(misses <= 40);
+}
+
+TEST_CASE("duplicates and impossible candidates tell nothing") {
+  Eigen::MatrixXd rows(5, 2);
+  rows << 1, 2, 4, 6, 1, 2, 1e300, 0, 4, 6;
+  Eigen::VectorXd p(5);
+  p << 0.2, 0.4, 0.1, 0.0, 0.3;
+  candidate_outputs const all(rows, p);
+  auto const noise = gaussian_noise::isotropic(2, 6.25);
+  double const truth = channel(0.3, 1.0);  // 5 apart, σ = 2.5
+  CHECK(tacit::information_bound(all, noise).value.value == Approx(truth).epsilon(1e-12));
+  CHECK(tacit::line_information(all, noise).lower.value == Approx(truth).epsilon(1e-12));
+
+  candidate_outputs const one(Eigen::MatrixXd::Constant(7, 3, 2.5));
+  CHECK(tacit::information_bound(one, gaussian_noise::isotropic(3, 1.0)).value.value == 0.0);
+  CHECK(tacit::information_bound(one, gaussian_noise::isotropic(3, 0.0)).value.value == 0.0);
+  CHECK(tacit::pairwise_information(candidate_outputs(Eigen::MatrixXd::Ones(1, 1)),
+                                    gaussian_noise::isotropic(1, 1.0))
+            .upper.value == 0.0);
+}
+
+TEST_CASE("without noise, candidates are told apart exactly where they differ") {
+  Eigen::MatrixXd rows(4, 2);
+  rows << 0, 0, 1, 0, 0, 7, 1, 7;
+  candidate_outputs const outputs(rows);
+  double const bit = std::log(2.0);
+  // The second coordinate is told in full, the first one drowned.
+  auto const half = gaussian_noise::diagonal(Eigen::Vector2d(1e20, 0.0));
+  auto const pairwise = tacit::pairwise_information(outputs, half);
+  CHECK(pairwise.lower.value == Approx(bit).epsilon(1e-12));
+  CHECK(pairwise.upper.value == Approx(bit).epsilon(1e-12));
+  CHECK(pairwise.upper.value >= bit);
+  CHECK(tacit::log_det_information(outputs, half).value.value ==
+        std::numeric_limits<double>::infinity());
+  auto const sampled =
+      tacit::monte_carlo_information(outputs, half, {.samples = 500, .confidence = 0.99});
+  CHECK(sampled.middle.value.value == Approx(bit).epsilon(1e-9));
+
+  auto const none = gaussian_noise::isotropic(2, 0.0);
+  CHECK(tacit::information_bound(outputs, none).value.value == Approx(2.0 * bit).epsilon(1e-12));
+  CHECK(tacit::pairwise_information(outputs, none).lower.value == Approx(2.0 * bit).epsilon(1e-12));
+  // Silent along an axis that is no coordinate: rounding cannot tell who agrees, and neither end guesses.
+  Eigen::MatrixXd axes(2, 1);
+  axes << std::sqrt(0.5), std::sqrt(0.5);
+  auto const slanted = gaussian_noise::along(axes, Eigen::VectorXd::Constant(1, 1e20), 0.0);
+  CHECK(tacit::pairwise_information(outputs, slanted).upper.value >= 2.0 * bit);
+  CHECK(tacit::pairwise_information(outputs, slanted).lower.value == 0.0);
+}
+
+TEST_CASE("far candidates tell the entropy, also past the range of doubles") {
+  candidate_outputs const outputs(normals(10, 3, 5), weights(10, 6));
+  double const entropy = outputs.entropy().value;
+  for (double const variance : {1e-8, 1e-100, 1e-320}) {
+    auto const noise = gaussian_noise::isotropic(3, variance);
+    double const upper = tacit::information_bound(outputs, noise).value.value;
+    CHECK(upper == Approx(entropy).epsilon(1e-12));
+    CHECK(upper >= entropy * (1.0 - 1e-15));
+  }
+  candidate_outputs const apart(Eigen::MatrixXd(Eigen::Vector2d(-1.7e308, 1.7e308)));
+  CHECK_THROWS_AS(tacit::information_bound(apart, gaussian_noise::isotropic(1, 1.0)),
+                  std::domain_error);
+  CHECK_THROWS_AS(tacit::information_bound(outputs, gaussian_noise::isotropic(2, 1.0)),
+                  std::invalid_argument);
+}
+
+TEST_CASE("a large common offset moves the bounds by its rounding only, and upwards") {
+  auto const rows = normals(12, 5, 8);
+  Eigen::MatrixXd const shifted = rows.array() + 1e8;
+  Eigen::MatrixXd const back = shifted.array() - 1e8;
+  auto const noise = gaussian_noise::isotropic(5, 2.0);
+  double const there = tacit::information_bound(candidate_outputs(shifted), noise).value.value;
+  double const here = tacit::information_bound(candidate_outputs(back), noise).value.value;
+  CHECK(there == Approx(here).epsilon(1e-13));
+}
+
+TEST_CASE("the gradient is that of the bound") {
+  candidate_outputs const outputs(normals(7, 4, 21), weights(7, 22));
+  Eigen::VectorXd const v = Eigen::Vector4d(0.6, 1.5, 0.9, 2.0);
+  auto const value = [&](gaussian_noise const& noise) {
+    return tacit::pairwise_gradient(outputs, noise).value.value;
+  };
+  double const h = 1e-5;
+  auto const slope = tacit::pairwise_gradient(outputs, gaussian_noise::diagonal(v));
+  CHECK(slope.value.value ==
+        Approx(tacit::pairwise_information(outputs, gaussian_noise::diagonal(v)).upper.value)
+            .epsilon(1e-12));
+  auto const full = tacit::pairwise_gradient_matrix(outputs, gaussian_noise::diagonal(v));
+  for (Eigen::Index i = 0; i < 4; ++i) {
+    Eigen::VectorXd const step = h * Eigen::VectorXd::Unit(4, i);
+    double const measured =
+        (value(gaussian_noise::diagonal(v + step)) - value(gaussian_noise::diagonal(v - step))) /
+        (2.0 * h);
+    CHECK(slope.variances(i) == Approx(measured).epsilon(1e-6));
+    CHECK(slope.variances(i) < 0.0);
+    CHECK(full(i, i) == Approx(measured).epsilon(1e-6));
+  }
+  Eigen::MatrixXd turn = Eigen::MatrixXd::Zero(4, 4);
+  turn(0, 2) = turn(2, 0) = h;
+  Eigen::MatrixXd const base = v.asDiagonal();
+  double const measured = (value(gaussian_noise::with_covariance(base + turn)) -
+                           value(gaussian_noise::with_covariance(base - turn))) /
+                          (2.0 * h);
+  CHECK(2.0 * full(0, 2) == Approx(measured).epsilon(1e-6));
+
+  Eigen::MatrixXd const axis = Eigen::Vector4d(1.0, 1.0, 0.0, 1.0).normalized();
+  auto const along = [&](double across) {
+    return gaussian_noise::along(axis, Eigen::VectorXd::Constant(1, 3.0), across);
+  };
+  CHECK(tacit::pairwise_gradient(outputs, along(0.7)).rest ==
+        Approx((value(along(0.7 + h)) - value(along(0.7 - h))) / (2.0 * h)).epsilon(1e-6));
+}
+
+TEST_CASE("a shape is scaled to the budget, from the safe side") {
+  for (Eigen::Index const d : {1, 3, 50}) {
+    for (double const budget : {1e-9, 0.01, 0.3, 0.6}) {
+      auto const outputs = pair(d, 2.0, 0.5);
+      auto const found = tacit::scale_to(
+          outputs, gaussian_noise::isotropic(static_cast<std::size_t>(d), 1.0), nats(budget));
+      double const sigma = tacit::noise_for(tacit::binary_channel{.prior = 0.5}, nats(budget));
+      CHECK(found.information.value.value <= budget);
+      CHECK(found.information.confidence == 1.0);
+      CHECK(found.noise.rest() == Approx(sigma * sigma).epsilon(1e-10));
+      CHECK(found.noise.rest() >= sigma * sigma * (1.0 - 1e-11));
+    }
+  }
+  candidate_outputs const many(normals(30, 6, 31));
+  for (double const budget : {1e-9, 0.1, 1.0, 3.0}) {
+    auto const found = tacit::scale_to(many, gaussian_noise::isotropic(6, 1.0), nats(budget));
+    CHECK(found.information.value.value <= budget);
+    CHECK(found.information.value.value >= budget * (1.0 - 1e-10));
+    CHECK(tacit::information_bound(many, found.noise).value.value <= budget);
+  }
+  CHECK(tacit::scale_to(many, gaussian_noise::isotropic(6, 1.0), nats(3.5)).noise.trace() == 0.0);
+  auto const silent = gaussian_noise::diagonal(Eigen::VectorXd::Unit(6, 0));
+  CHECK_THROWS_AS(tacit::scale_to(many, silent, nats(0.1)), tacit::infeasible);
+  CHECK_THROWS_AS(tacit::scale_to(many, silent, nats(0.0)), std::domain_error);
+  CHECK_THROWS_AS(tacit::scale_to(many, silent, nats()), std::domain_error);
+}
+
+TEST_CASE("least_trace is certified and never louder than log-det") {
+  std::uint64_t seed = 40;
+  for (auto const& [count, d] : {std::pair{2, 3}, {8, 3}, {16, 2}, {12, 30}}) {
+    for (double const share : {1e-9, 0.05, 0.5, 0.95}) {
+      for (auto const shape : {tacit::noise_shape::full, tacit::noise_shape::diagonal}) {
+        candidate_outputs const outputs(normals(count, d, ++seed));
+        nats const budget(share * std::log(count));
+        auto const rule = tacit::log_det(outputs, budget, shape);
+        auto const found = tacit::least_trace(outputs, budget, shape);
+        CAPTURE(count, d, share);
+        CHECK(found.noise.trace() <= rule.noise.trace());
+        CHECK(found.information.value <= budget);
+        // The other certificate agrees, but for what each charges to rounding.
+        CHECK(tacit::information_bound(outputs, found.noise).value.value <=
+              budget.value * (1.0 + 1e-3));
+        if (shape == tacit::noise_shape::diagonal) CHECK(found.noise.along_coordinates());
+        if (share == 0.95 && d < count && count > 2) {
+          CHECK(found.noise.trace() < 0.9 * rule.noise.trace());
+        }
+      }
+    }
+  }
+  // Two candidates: noise along their difference, as loud as the binary channel asks.
+  for (double const budget : {1e-9, 0.1, 0.6}) {
+    auto const outputs = pair(5, 2.0, 0.5);
+    double const sigma = tacit::noise_for(tacit::binary_channel{.prior = 0.5}, nats(budget));
+    CHECK(tacit::least_trace(outputs, nats(budget)).noise.trace() ==
+          Approx(sigma * sigma).epsilon(1e-6));
+  }
+  candidate_outputs const same(Eigen::MatrixXd::Ones(3, 2));
+  CHECK(tacit::least_trace(same, nats(0.1)).noise.trace() == 0.0);
+}
+
+TEST_CASE("128 candidates in 1000 dimensions") {
+  candidate_outputs const outputs(normals(128, 1000, 77));
+  auto const noise = gaussian_noise::diagonal(Eigen::VectorXd::Constant(1000, 100.0));
+  auto const pairwise = tacit::pairwise_information(outputs, noise);
+  double const least = tacit::information_bound(outputs, noise).value.value;
+  CHECK(pairwise.lower.value < least);
+  CHECK(least <= pairwise.upper.value);
+  CHECK(tacit::log_det(outputs, nats(1.0)).information.value.value <= 1.0);
+  auto const rule = tacit::log_det(outputs, nats(1.0));
+  // The two certificates charge rounding differently.
+  CHECK(tacit::log_det_information(outputs, rule.noise).value.value == Approx(1.0).epsilon(1e-3));
+}
