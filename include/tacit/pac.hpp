@@ -6,6 +6,7 @@
 #include <tacit/pac/candidate_information.hpp>
 #include <tacit/pac/candidate_noise.hpp>
 #include <tacit/pac/candidate_outputs.hpp>
+#include <tacit/pac/candidate_posterior.hpp>
 #include <tacit/pac/candidate_spectrum.hpp>
 #include <tacit/pac/candidates.hpp>
 #include <tacit/pac/confidence.hpp>
