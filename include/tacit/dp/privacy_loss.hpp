@@ -74,7 +74,7 @@ class privacy_loss {
     }
     if (!others_) {
       try {
-        return {contour_epsilon(delta), route::contour};
+        return met({contour_epsilon(delta), route::contour}, [&] { return grid_epsilon(delta); });
       } catch (detail::no_certificate const&) {
       }
     }
@@ -92,7 +92,7 @@ class privacy_loss {
     }
     if (!others_) {
       try {
-        return {contour_delta(epsilon), route::contour};
+        return met({contour_delta(epsilon), route::contour}, [&] { return grid_delta(epsilon); });
       } catch (detail::no_certificate const&) {
       }
     }
@@ -162,6 +162,17 @@ class privacy_loss {
     double const lower = std::exp(log_delta.lower) * (1.0 - 1e-15);
     double const upper = std::exp(log_delta.upper) * (1.0 + 1e-15);
     return {lower < least ? 0.0 : lower, std::min(1.0, std::max(upper, least))};
+  }
+
+  // Both are certified, so that where the contour has lost digits the truth is in what they share.
+  template <class Other>
+  [[nodiscard]] static answer met(answer found, Other&& other) {
+    bound<double> const& mine = found.value;
+    if (!(mine.upper - mine.lower > 1e-4 * mine.upper)) return found;
+    bound<double> const theirs = other();
+    bool const narrower = theirs.upper - theirs.lower < mine.upper - mine.lower;
+    return {{std::max(mine.lower, theirs.lower), std::min(mine.upper, theirs.upper)},
+            narrower ? route::discretised : route::contour};
   }
 
   // Where losses come in rare large jumps a grid may say little, and the Chernoff bound of the truncated
