@@ -23,11 +23,11 @@ using calculator::arguments;
 using calculator::bad_input;
 using calculator::verb;
 
-std::array<verb, 13> const verbs{calculator::epsilon(), calculator::delta(),  calculator::noise(),
-                                 calculator::steps(),   calculator::rate(),   calculator::curve(),
-                                 calculator::report(),  calculator::mi(),     calculator::sigma(),
-                                 calculator::attack(),  calculator::budget(), calculator::ferret(),
-                                 calculator::train()};
+std::array<verb, 15> const verbs{
+    calculator::epsilon(),   calculator::delta(),  calculator::noise(),  calculator::steps(),
+    calculator::rate(),      calculator::curve(),  calculator::report(), calculator::mi(),
+    calculator::sigma(),     calculator::attack(), calculator::budget(), calculator::ferret(),
+    calculator::calibrate(), calculator::gap(),    calculator::train()};
 
 // One line, whatever the arguments held.
 int complain(std::string const& who, std::string what, int status) {

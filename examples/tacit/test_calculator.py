@@ -559,6 +559,322 @@ class Accounting(Case):
         self.refused(*asked[:-1], 1.5, "--epsilon", 1, naming=["--rate is 1.5"])
 
 
+class Tables(Case):
+    """A folder for tables, and the eight corners of a box: variances (4, 1, 1/4), uncorrelated."""
+    CORNERS = [(x, y, z) for x in (-2, 2) for y in (-1, 1) for z in (-0.5, 0.5)]
+
+    def setUp(self):
+        kept = tempfile.TemporaryDirectory()
+        self.addCleanup(kept.cleanup)
+        self.folder = Path(kept.name)
+        self.corners = self.table("corners.csv", self.CORNERS)
+
+    def table(self, name, rows):
+        return self.text(name, "".join(",".join(map(repr, row)) + "\n" for row in rows))
+
+    def text(self, name, content):
+        file = self.folder / name
+        file.write_text(content)
+        return file
+
+
+def filled(variances, budget):
+    """The least trace with a log-det of `budget`, by bisection on the water level."""
+    def noise(level):
+        return [(math.sqrt(r * r + 2 * level * r) - r) / 2 for r in variances]
+
+    low, high = 1e-9, 1e9
+    for _ in range(200):
+        level = math.sqrt(low * high)
+        told = sum(math.log1p(r / v) for r, v in zip(variances, noise(level))) / 2
+        low, high = (level, high) if told > budget else (low, level)
+    return sum(noise(high))
+
+
+class Calibration(Tables):
+    VARIANCES = [4, 1, 0.25]
+
+    def calibrate(self, file, *words, mi=0.5):
+        return self.ask("calibrate", file, "--mi", mi, *words)
+
+    def listed(self, method, *words, mi=0.5):
+        return self.calibrate(self.corners, "--rows", "candidates", "--method", method, *words,
+                              mi=mi)
+
+    def test_least_traces(self):
+        for method, trace in [("log-det", filled(self.VARIANCES, 0.5)), ("efficient", 12.25),
+                              ("proportional", 5.25 / math.expm1(1 / 3))]:
+            answer = self.listed(method)
+            shape = "variances" if method == "efficient" else "covariance"
+            self.assertEqual(list(answer),
+                             ["trace", "mi_bound", "confidence", "eigenvalues", shape])
+            self.assertAlmostEqual(answer["trace"] / trace, 1, delta=1e-11)
+            self.assertEqual(answer["confidence"], 1)
+            self.assertEqual(answer["eigenvalues"], sorted(answer["eigenvalues"], reverse=True))
+            self.assertAlmostEqual(sum(answer["eigenvalues"]), answer["trace"], delta=1e-11)
+            noise = answer[shape] if shape == "variances" else [
+                answer[shape][i][i] for i in range(3)]
+            told = sum(math.log1p(r / v) for r, v in zip(self.VARIANCES, noise)) / 2
+            self.assertLessEqual(told, 0.5)
+            self.assertLessEqual(answer["mi_bound"], 0.5)
+            self.assertGreaterEqual(answer["mi_bound"], told * (1 - 1e-12))
+        self.assertAlmostEqual(self.listed("log-det")["trace"], 9.8408, delta=5e-5)
+        self.assertAlmostEqual(self.listed("proportional")["trace"], 13.2706, delta=5e-5)
+
+    def test_samples_are_an_estimate(self):
+        answer = self.calibrate(self.corners, "--method", "log-det")
+        self.assertEqual(list(answer), ["trace", "mi_estimate", "eigenvalues", "covariance",
+                                        "calibrated_on"])
+        whole = [r * 8 / 7 for r in self.VARIANCES]
+        self.assertAlmostEqual(answer["trace"], filled(whole, 0.5), delta=1e-9)
+        self.assertAlmostEqual(answer["mi_estimate"], 0.5, delta=1e-11)
+        for row, other in zip(answer["covariance"], zip(*answer["covariance"])):
+            self.assertEqual(row, list(other))
+        diagonal = self.calibrate(self.corners, "--method", "log-det", "--shape", "diagonal")
+        self.assertAlmostEqual(sum(diagonal["variances"]), answer["trace"], delta=1e-9)
+        self.assertNotIn("covariance", diagonal)
+        lifted = self.calibrate(self.corners, "--method", "log-det", "--floor", 0.5)
+        self.assertAlmostEqual(lifted["trace"], filled([r + 0.5 for r in whole], 0.5), delta=1e-9)
+        sentence = run("calibrate", self.corners, "--mi", 1, "--method", "efficient").stdout
+        self.assertIn("nothing is certified", sentence)
+        # In another order these are the same rows.
+        turned = self.table("turned.csv", self.CORNERS[::-1])
+        self.assertEqual(self.calibrate(turned, "--method", "log-det")["calibrated_on"],
+                         answer["calibrated_on"])
+
+    def test_algorithm_1(self):
+        asked = ["--method", "auto", "--output-norm", 3, "--c", 0.1, "--slack", 0.1]
+        answer = self.calibrate(self.corners, *asked)  # gaps are too small: isotropic
+        self.assertAlmostEqual(answer["eigenvalues"][2], (5.25 * 8 / 7 + 0.3) / 0.8, delta=1e-12)
+        self.assertEqual(answer["eigenvalues"][0], answer["eigenvalues"][2])
+        self.assertAlmostEqual(answer["mi_estimate"], 0.5, delta=1e-15)
+        self.refused("calibrate", self.corners, "--mi", 0.5, *asked[:-2],
+                     naming=["--slack is missing"])
+        self.refused("calibrate", self.corners, "--mi", 0.1, *asked, naming=["--slack", "--mi"])
+
+    def test_candidates_need_less(self):
+        trace = self.listed("log-det")["trace"]
+        sure = self.listed("candidates")
+        self.assertEqual(sure["confidence"], 1)
+        self.assertLessEqual(sure["trace"], trace)
+        drawn = self.listed("candidates", "--confidence", 0.9, mi=1)
+        self.assertEqual(drawn["confidence"], 0.9)
+        self.assertLess(drawn["trace"], self.listed("candidates", mi=1)["trace"])
+        led = self.listed("stackelberg", "--samples", 40000, mi=1)
+        self.assertEqual(led["confidence"], 0.95)
+        self.assertLess(led["trace"], self.listed("log-det", mi=1)["trace"])
+        for answer, budget in [(sure, 0.5), (drawn, 1), (led, 1)]:
+            self.assertLessEqual(answer["mi_bound"], budget)
+        same = self.listed("stackelberg", "--samples", 40000, "--seed", 1, mi=1)
+        self.assertEqual(same, led)
+
+    def test_two_candidates_are_the_binary_channel(self):
+        pair = self.table("pair.csv", [(-1,), (1,)])
+        weights = self.table("weights.csv", [(7,), (3,)])
+        for words, prior in [([], 0.5), (["--weights", weights], 0.3)]:
+            answer = self.calibrate(pair, "--method", "candidates", *words, mi=0.1)
+            sigma = self.ask_json("sigma", "--prior", prior, "--mi", 0.1)["sigma"]
+            self.assertAlmostEqual(answer["trace"] / sigma ** 2, 1, delta=1e-9)
+        # The budget pays for everything.
+        silent = self.calibrate(pair, "--method", "candidates", mi=0.7)
+        self.assertEqual((silent["trace"], silent["covariance"]), (0, [[0]]))
+        self.assertAlmostEqual(silent["mi_bound"], math.log(2), delta=1e-12)
+
+    def test_where_rows_agree(self):
+        rows = [(*corner, 7) for corner in self.CORNERS]
+        file = self.table("agree.csv", rows)
+        for method in ("log-det", "efficient", "candidates"):
+            answer = self.calibrate(file, "--rows", "candidates", "--method", method)
+            last = (answer["variances"] if method == "efficient" else answer["covariance"][3])[3]
+            self.assertEqual(last, 0, method)
+        # Samples that agree may differ tomorrow.
+        for method in ("log-det", "efficient", "proportional"):
+            asked = ["calibrate", file, "--mi", 1, "--method", method]
+            self.refused(*asked, naming=["agree.csv", "variance", "--floor"])
+            self.assertGreater(min(self.ask_json(*asked, "--floor", 0.01)["eigenvalues"]), 0)
+        few = self.table("few.csv", self.CORNERS[:3])
+        self.refused("calibrate", few, "--mi", 1, "--method", "log-det",
+                     naming=["few.csv", "number of outputs is 3", "--floor"])
+
+    def test_many_columns(self):
+        draw = random.Random(3)
+        wide = self.table("wide.csv", [[draw.randrange(9) for _ in range(20000)] for _ in range(7)])
+        for rows in ("samples", "candidates"):
+            answer = self.ask_json("calibrate", wide, "--mi", 1, "--method", "log-det", "--shape",
+                                   "diagonal", "--rows", rows, *(
+                                       ["--floor", 1] if rows == "samples" else []))
+            self.assertEqual(len(answer["variances"]), 20000)
+            self.assertAlmostEqual(sum(answer["variances"]) / answer["trace"], 1, delta=1e-9)
+        self.refused("calibrate", wide, "--mi", 1, "--method", "log-det",
+                     naming=["20000 columns", "4096", "--shape"])
+
+    def test_weights(self):
+        # A weight of 0 rules a candidate out.
+        weights = self.table("weights.csv", [(2,)] * 4 + [(0,)] * 4)
+        some = self.table("some.csv", self.CORNERS[:4])
+        for rows in ("samples", "candidates"):
+            asked = ["--rows", rows, "--method", "log-det", "--shape", "diagonal"]
+            if rows == "samples":
+                asked += ["--floor", 0.1]
+            weighed = self.calibrate(self.corners, *asked, "--weights", weights)
+            alone = self.calibrate(some, *asked)
+            self.assertAlmostEqual(weighed["trace"], alone["trace"], delta=1e-12)
+        for content, complaint in [("1\n2\n", ["has 2 weights", "corners.csv"]),
+                                   ("1\n" * 9, ["has 9 weights", "8"]),
+                                   ("1\n-1\n", [":2", "-1", "at least 0"]),
+                                   ("1,2\n", [":1", "2 columns"]), ("0\n" * 8, ["positive"])]:
+            bad = self.text("bad.csv", content)
+            for rows in ("samples", "candidates"):
+                self.refused("calibrate", self.corners, "--mi", 1, "--method", "log-det", "--rows",
+                             rows, "--weights", bad, naming=["bad.csv", *complaint])
+
+    def test_tables(self):
+        asked = ["--mi", 0.5, "--method", "efficient"]
+        plain = self.ask_json("calibrate", self.corners, *asked)
+        body = self.corners.read_text()
+        for content in ["x,y,z\n" + body, "# made\n" + body + "# end\n\n\n",
+                        "\ufeff" + body.replace(",", " ,\t").replace("\n", "\r\n"),
+                        body.rstrip("\n"), body.replace("0.5", "+0.5").replace("-+", "-")]:
+            other = self.text("other.csv", content)
+            self.assertEqual(self.ask_json("calibrate", other, *asked), plain, content)
+        for content, complaint in [
+                ("", ["has no rows"]), ("x,y\n", ["has no rows"]), ("#\n\n", ["has no rows"]),
+                ("1,2\n3,abc\n", [":2: column 2 is 'abc', but must be a finite number"]),
+                ("a,b\n1,2\nc,d\n", [":3: column 1 is 'c'"]), ("a,2\n1,2\n", [":1: column 1"]),
+                ("1,2\n1,nan\n", [":2: column 2 is 'nan'"]), ("inf,1\n", [":1: column 1 is 'inf'"]),
+                ("1,2\n1,1e999\n", [":2: column 2"]), ("1,2\n1\n", [":2: has 1 column", "2"]),
+                ("1,2\n1,2,\n", [":2: has 3 columns"]), ("1,2\n3,\n", [":2: column 2 is ''"]),
+                ("1\n\n2\n", [":2: is empty"]), ("1;2\n1;3\n", [":2: column 1 is '1;3'"]),
+                ("1,0x10\n", [":1: column 2 is '0x10'"]), ("1,2 3\n", [":1: column 2 is '2 3'"]),
+                ("1,2\n1," + "\u00bd" * 99 + "\n", [":2: column 2", "..."]),
+                ("1e308,1\n-1e308,2\n1,1\n", ["spread"])]:
+            bad = self.text("bad.csv", content)
+            self.refused("calibrate", bad, *asked, naming=["bad.csv", *complaint])
+        for name in ("nowhere.csv", self.folder):
+            self.refused("calibrate", name, *asked, naming=[str(name), "cannot be read"])
+
+    def test_refusals(self):
+        asked = ["calibrate", self.corners, "--mi", 1]
+        self.refused("calibrate", "--mi", 1, naming=["OUTPUTS is missing"])
+        self.refused(*asked, naming=["--method is missing", "log-det"])
+        self.refused("calibrate", self.corners, "--method", "log-det", naming=["--mi is missing"])
+        self.refused("calibrate", self.corners, "--mi", 0, "--method", "log-det", naming=["--mi"])
+        everywhere = [["--slack", 0.1], ["--c", 1], ["--output-norm", 1]]
+        for method, refused in [
+                ("log-det", [["--confidence", 0.9], ["--samples", 9], ["--seed", 1]]),
+                ("efficient", [["--shape", "full"], ["--confidence", 0.9]]),
+                ("proportional", [["--shape", "diagonal"]]),
+                ("candidates", [["--rows", "samples"], ["--samples", 9], ["--seed", 1],
+                                ["--floor", 1]]),
+                ("stackelberg", [["--rows", "samples"], ["--floor", 1]])]:
+            for words in refused + everywhere:
+                self.refused(*asked, "--method", method, *words, naming=[words[0]])
+        for words in [["--rows", "candidates"], ["--floor", 1], ["--shape", "diagonal"]]:
+            self.refused(*asked, "--method", "auto", "--output-norm", 3, "--c", 1, "--slack", 0.5,
+                         *words, naming=[words[0]])
+        self.refused(*asked, "--method", "log-det", "--rows", "candidates", "--floor", 1,
+                     naming=["--floor", "candidates"])
+
+
+class Gap(Tables):
+    def setUp(self):
+        super().setUp()
+        draw = random.Random(5)
+        # A fair sign along each of two axes, which are turned by 30 degrees.
+        c, s = math.cos(math.pi / 6), 0.5
+        rows = []
+        for _ in range(4000):
+            x, y = draw.choice((-1, 1)), draw.choice((-1, 1))
+            rows.append((c * x - s * y, s * x + c * y))
+        self.signs = self.table("signs.csv", rows)
+        self.noise = self.table("noise.csv", [(0.09, 0.09)])
+        self.truth = 2 * self.ask_json("mi", "--prior", 0.5, "--sigma", 0.3)["mi"]
+        self.asked = ["gap", self.signs, "--noise", self.noise]
+
+    def test_signs(self):
+        log_det = math.log1p(1 / 0.09)
+        answer = self.ask(*self.asked, "--radius", 1.4143)
+        self.assertEqual(list(answer), ["mi_estimate", "estimates", "gap_certified", "mi_bound",
+                                        "mi_bounds", "confidence"])
+        self.assertAlmostEqual(answer["estimates"]["log_det"], log_det, delta=0.01)
+        # Twice in the dimension: a basis says d times as much as a mean over directions.
+        estimates = answer["estimates"]
+        self.assertGreater(estimates["wasserstein"], 1.5 * estimates["sliced_wasserstein"])
+        self.assertAlmostEqual(estimates["marginal"], log_det - self.truth, delta=0.15)
+        self.assertAlmostEqual(answer["mi_estimate"], self.truth, delta=0.15)
+        self.assertTrue(0.5 * (log_det - self.truth) < answer["gap_certified"]
+                        < estimates["donsker_varadhan"] < log_det - self.truth)
+        self.assertEqual(answer["mi_bound"], min(answer["mi_bounds"].values()))
+        self.assertTrue(self.truth < answer["mi_bound"] < log_det)
+        self.assertEqual(answer["confidence"], 0.95)
+        # Without a radius nothing but the gap; more confidence, and foreign axes, show less of it.
+        bare = self.ask(*self.asked)
+        self.assertEqual(list(bare), ["mi_estimate", "estimates", "gap_certified", "confidence"])
+        surer = self.ask(*self.asked, "--confidence", 0.999)
+        self.assertLess(surer["gap_certified"], bare["gap_certified"])
+        turned = self.ask(*self.asked, "--axes", "random", "--seed", 3)
+        self.assertLess(turned["gap_certified"], bare["gap_certified"])
+        self.assertEqual(self.ask_json(*self.asked, "--seed", 1), bare)
+        self.assertNotEqual(self.ask_json(*self.asked, "--seed", 2), bare)
+
+    def test_normal_outputs_have_no_gap(self):
+        draw = random.Random(6)
+        normal = self.table("normal.csv", [(draw.gauss(0, 1), draw.gauss(0, 1))
+                                           for _ in range(2000)])
+        answer = self.ask("gap", normal, "--noise", self.noise, "--axes", "principal")
+        self.assertLess(answer["gap_certified"], 0.01)
+        self.assertLess(answer["estimates"]["marginal"], 0.05)
+        self.assertAlmostEqual(answer["mi_estimate"], math.log1p(1 / 0.09), delta=0.1)
+
+    def test_the_noise_may_be_stated_in_several_ways(self):
+        plain = self.ask_json(*self.asked, "--axes", "principal")
+        for name, content in [("matrix.csv", "0.09,0\n0,0.09\n"),
+                              ("a.json", '{"variances": [0.09, 0.09]}'),
+                              ("b.json", ' {"covariance": [[0.09, 0], [0, 0.09]], "trace": 1}')]:
+            other = self.ask_json("gap", self.signs, "--noise", self.text(name, content), "--axes",
+                                  "principal")
+            self.assertAlmostEqual(other["gap_certified"], plain["gap_certified"], delta=0.02)
+            self.assertAlmostEqual(other["estimates"]["log_det"], plain["estimates"]["log_det"],
+                                   delta=1e-9)
+        for content, complaint in [
+                ("{", ["no JSON"]), ("{}", ["covariance is missing"]),
+                ('{"covariance": [[1, 0]]}', ["covariance[0] has 2 entries", "1"]),
+                ('{"covariance": [[1, "x"], [0, 1]]}', ["covariance[0][1]", "finite"]),
+                ('{"covariance": 3}', ["covariance is 3", "list"]),
+                ('{"variances": []}', ["variances is []"]),
+                ('{"variances": [1, 0]}', ["least variance is 0", "positive"]),
+                ('{"variances": [1, 1, 1]}', ["3 dimensions", "2"]),
+                ("1,-1\n", ["variance is -1"]),
+                ("1,2\n3,4\n5,6\n", ["3 rows and 2 columns"]), ("1,0\n1,x\n", [":2: column 2"]),
+                ("1,2\n2,1\n", ["least eigenvalue is -"]), ("1,2\n0,1\n", ["asymmetry"]),
+                ("1,1\n1,1\n", ["least variance"])]:
+            bad = self.text("bad", content)
+            self.refused("gap", self.signs, "--noise", bad, naming=["bad", *complaint])
+
+    def test_rows_that_chose_the_noise_certify_nothing(self):
+        chosen = self.folder / "chosen.json"
+        asked = ["calibrate", self.signs, "--mi", 1, "--method", "log-det", "--json"]
+        chosen.write_text(run(*asked).stdout)
+        answer = self.ask("gap", self.signs, "--noise", chosen)
+        self.assertEqual(list(answer), ["mi_estimate", "estimates"])
+        self.assertAlmostEqual(answer["estimates"]["log_det"], 1, delta=1e-9)
+        self.assertLess(answer["mi_estimate"], 1)
+        for words in [["--radius", 2], ["--confidence", 0.9]]:
+            self.refused("gap", self.signs, "--noise", chosen, *words, naming=[words[0], "chose"])
+        rows = self.signs.read_text().splitlines(keepends=True)
+        fresh = self.text("fresh.csv", "".join(rows[:3000]))
+        self.assertIn("mi_bound", self.ask_json("gap", fresh, "--noise", chosen, "--radius", 2))
+
+    def test_refusals(self):
+        self.refused("gap", self.signs, naming=["--noise is missing"])
+        self.refused("gap", "--noise", self.noise, naming=["OUTPUTS is missing"])
+        self.refused(*self.asked, "--radius", 1.2, naming=["signs.csv:1", "--radius, 1.2"])
+        few = self.table("few.csv", [(1, 2)] * 9)
+        self.refused("gap", few, "--noise", self.noise, naming=["few.csv", "9 rows", "48"])
+        for option, text in [("--axes", "all"), ("--confidence", 1), ("--radius", 0)]:
+            self.refused(*self.asked, option, text, naming=[option])
+
+
 class Refusals(Case):
     def test_numbers(self):
         bad = ["", " ", "1x", "x", "nan", "-nan", "inf", "-inf", "1e999", "1e-999", "0x1", "1,5",
@@ -577,7 +893,7 @@ class Refusals(Case):
 
     def test_words(self):
         verbs = ("epsilon, delta, noise, steps, rate, curve, report, mi, sigma, attack, budget, "
-                 "ferret, train")
+                 "ferret, calibrate, gap, train")
         self.refused(naming=["missing", verbs])
         self.refused("--json", naming=["--json", verbs])
         self.refused("guess", "--mi", 1, naming=["guess", verbs])

@@ -35,6 +35,8 @@ verb sigma();
 verb attack();
 verb budget();
 verb ferret();
+verb calibrate();
+verb gap();
 verb train();
 
 }  // namespace calculator

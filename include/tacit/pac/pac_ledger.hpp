@@ -34,7 +34,8 @@ class pac_ledger {
   [[nodiscard]] nats remaining() const noexcept { return information_.remaining(); }
   [[nodiscard]] double allowed_failure() const noexcept { return allowed_; }
 
-  /// The union of the charged bounds' failures, rounded up.
+  /// The union of the charged bounds' failures, rounded up: a confidence of .999 fails with a little
+  /// more than .001, as doubles go.
   [[nodiscard]] double failure() const noexcept { return failure_; }
 
   /// What was spent, as one bound.

@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Gaussian noise for any output, from a table of outputs.
+
+#include <tacit/core/check.hpp>
+#include <tacit/core/units.hpp>
+#include <tacit/pac/calibrated.hpp>
+#include <tacit/pac/candidate_noise.hpp>
+#include <tacit/pac/candidate_outputs.hpp>
+#include <tacit/pac/covariance.hpp>
+#include <tacit/pac/gaussian_noise.hpp>
+#include <tacit/pac/moments.hpp>
+#include <tacit/pac/stackelberg.hpp>
+
+#include "matrix.hpp"
+#include "verbs.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+namespace calculator {
+
+using tacit::calibrated;
+using tacit::gaussian_noise;
+using tacit::mi_bound;
+using tacit::mi_estimate;
+using tacit::nats;
+using tacit::noise_shape;
+
+namespace {
+
+enum class rule_of_noise { log_det, auto_pac, efficient, proportional, candidates, stackelberg };
+
+arguments::words<rule_of_noise> const methods{
+    {"log-det", rule_of_noise::log_det},       {"auto", rule_of_noise::auto_pac},
+    {"efficient", rule_of_noise::efficient},   {"proportional", rule_of_noise::proportional},
+    {"candidates", rule_of_noise::candidates}, {"stackelberg", rule_of_noise::stackelberg}};
+
+// A full covariance has so many columns at most: as text it has some 20 bytes an entry.
+constexpr std::size_t most_columns = 4096;
+
+void declare_calibrate(arguments& of) {
+  of.add("OUTPUTS", file("a table of comma-separated numbers"), "needed: an output a row");
+  of.add("--mi", positive(), "needed: the budget, in nats");
+  std::vector<std::string> words;
+  for (auto const& [word, value] : methods) words.push_back(word);
+  of.add("--method", one_of(words), "needed: how the noise is found");
+  of.add("--rows", one_of({"samples", "candidates"}),
+         "rows are the outputs of sampled datasets, or of all candidates there are; samples unless "
+         "given, but candidates with the methods candidates and stackelberg");
+  of.add("--weights", file("a table of one number a row"),
+         "how likely each row is, up to a factor; all equally unless given");
+  of.add(
+      "--shape", one_of({"full", "diagonal"}),
+      "any covariance, or a variance a coordinate; full unless given, but efficient is diagonal");
+  of.add("--floor", non_negative(),
+         "samples: is added to each direction's variance; 0 unless given");
+  of.add("--confidence", open_probability(),
+         "stackelberg: of the bound, 0.95 unless given; candidates: draw for a tighter bound");
+  of.add("--samples", whole(1, 100'000'000),
+         "draws that certify, where there is a confidence; 100000 unless given");
+  of.add("--seed", whole(0, UINT64_MAX), "of those draws, public; 1 unless given");
+  of.add("--output-norm", positive(), "auto: no output is longer");
+  of.add("--c", positive(), "auto: how far an eigenvalue of the sample may be off");
+  of.add("--slack", positive(), "auto: the part of --mi for what the sample misses");
+}
+
+struct request {
+  rule_of_noise how;
+  bool listed;  // rows are all candidates
+  noise_shape shape;
+  nats budget;
+};
+
+request read_request(arguments const& of) {
+  for (char const* needed : {"OUTPUTS", "--method"}) of.text(needed);
+  request asked{of.choice("--method", methods, rule_of_noise::log_det), false, noise_shape::full,
+                nats(of.number("--mi"))};
+  std::string const with = "with --method " + of.text("--method");
+  bool const searched =
+      asked.how == rule_of_noise::candidates || asked.how == rule_of_noise::stackelberg;
+  asked.listed = searched || (of.given("--rows") && of.text("--rows") == "candidates");
+  if (searched && of.given("--rows") && of.text("--rows") == "samples") {
+    of.refuse("--rows", "candidates " + with);
+  }
+  if (asked.how == rule_of_noise::auto_pac) {
+    if (asked.listed) of.refuse("--rows", "samples " + with);
+    of.must_be_left_out({"--floor"}, with);
+    if (!(of.number("--slack") < asked.budget.value)) {
+      of.refuse("--slack", "positive and below --mi");
+    }
+  } else {
+    of.must_be_left_out({"--output-norm", "--c", "--slack"}, "unless --method is auto");
+  }
+  if (asked.listed) of.must_be_left_out({"--floor"}, "where rows are candidates");
+  if (!searched) of.must_be_left_out({"--confidence"}, with);
+  if (asked.how != rule_of_noise::stackelberg && !of.given("--confidence")) {
+    of.must_be_left_out({"--samples", "--seed"}, with + ", where no --confidence is given");
+  }
+
+  bool const along = asked.how == rule_of_noise::efficient;
+  bool const across =
+      asked.how == rule_of_noise::auto_pac || asked.how == rule_of_noise::proportional;
+  bool const diagonal = of.given("--shape") ? of.text("--shape") == "diagonal" : along;
+  if (along && !diagonal) of.refuse("--shape", "diagonal " + with);
+  if (across && diagonal) of.refuse("--shape", "full " + with);
+  asked.shape = diagonal ? noise_shape::diagonal : noise_shape::full;
+  return asked;
+}
+
+void check_columns(std::string const& file, std::size_t columns, request const& asked) {
+  if (asked.shape == noise_shape::full && columns > most_columns) {
+    throw bad_input(file + ": " + has(columns, "column") + ", but must have at most " +
+                    std::to_string(most_columns) + " unless --shape is diagonal");
+  }
+}
+
+// ---- the answer ---------------------------------------------------------------------------------
+
+// The covariance as it is printed: rounding may not have made it quieter than what was certified. Along
+// k axes each entry of the computed matrix has an error of at most (k + 5)u·Σ v|u_i||u_j|, a matrix of
+// norm (k + 5)u·Σv; so much more variance everywhere makes up for it, and noise that is louder in every
+// direction tells less. A coordinate without any noise has an exact 0.
+Eigen::MatrixXd printed_covariance(gaussian_noise const& noise) {
+  Eigen::MatrixXd out = noise.covariance();
+  auto const axes = static_cast<double>(noise.axes().cols());
+  double const size = noise.variances().sum() + (axes + 1.0) * noise.rest();
+  double const more = (axes + 8.0) * std::numeric_limits<double>::epsilon() * size;
+  for (double& v : out.diagonal()) {
+    if (v > 0.0 && axes > 0.0) v += more + v * std::numeric_limits<double>::epsilon();
+  }
+  return out;
+}
+
+std::vector<double> eigenvalues(gaussian_noise const& noise) {
+  std::vector<double> out(noise.variances().begin(), noise.variances().end());
+  out.insert(out.end(), noise.rest_dimension(), noise.rest());
+  std::sort(out.begin(), out.end(), std::greater<>());
+  return out;
+}
+
+nlohmann::ordered_json row_of(Eigen::VectorXd const& x) {
+  return std::vector<double>(x.begin(), x.end());
+}
+
+// From "eigenvalues" on. Returns the trace.
+double describe(gaussian_noise const& noise, noise_shape shape, nlohmann::ordered_json& json) {
+  json["eigenvalues"] = eigenvalues(noise);
+  if (shape == noise_shape::diagonal) {
+    // Silence has no axes.
+    auto const d = static_cast<Eigen::Index>(noise.dimension());
+    json["variances"] =
+        row_of(noise.along_coordinates() ? noise.variances()
+                                         : Eigen::VectorXd::Constant(d, noise.rest()).eval());
+    return noise.trace();
+  }
+  Eigen::MatrixXd const covariance = printed_covariance(noise);
+  json["covariance"] = nlohmann::ordered_json::array();
+  for (auto const& row : covariance.rowwise()) {
+    json["covariance"].push_back(row_of(row.transpose()));
+  }
+  return covariance.trace();
+}
+
+answer tell(calibrated<mi_bound> const& found, request const& asked, std::size_t candidates) {
+  double const told = found.information.value.value;
+  double const confidence = found.information.confidence;
+  answer out{"", {{"trace", 0.0}, {"mi_bound", told}, {"confidence", confidence}}};
+  double const trace = describe(found.noise, asked.shape, out.json);
+  out.json["trace"] = trace;
+  out.sentence = (trace > 0.0 ? "noise of trace " + rounded_up(trace) : "no noise") +
+                 ": which of " + std::to_string(candidates) +
+                 " candidates it was is told by at most " + rounded_up(told) + " nats, certified " +
+                 (confidence < 1.0 ? "with confidence " + exactly(confidence)
+                                   : std::string("without a chance of failure")) +
+                 " if these are all candidates and their weights";
+  return out;
+}
+
+answer tell(calibrated<mi_estimate> const& found, request const& asked, std::size_t rows,
+            std::string const& digest) {
+  double const told = found.information.value.value;
+  answer out{"", {{"trace", 0.0}, {"mi_estimate", told}}};
+  double const trace = describe(found.noise, asked.shape, out.json);
+  out.json["trace"] = trace;
+  out.json["calibrated_on"] = digest;
+  out.sentence = "noise of trace " + rounded_up(trace) + ": it seems to tell " + rounded_up(told) +
+                 " nats about the dataset, estimated from " + std::to_string(rows) +
+                 " sampled outputs; nothing is certified";
+  return out;
+}
+
+// ---- rows are candidates ------------------------------------------------------------------------
+
+calibrated<mi_bound> noise_for_candidates(arguments const& of, request const& asked,
+                                          tacit::candidate_outputs const& outputs) {
+  tacit::monte_carlo const draws{.samples = of.whole("--samples", 100'000),
+                                 .confidence = of.number("--confidence", 0.95),
+                                 .seed = of.whole("--seed", 1)};
+  switch (asked.how) {
+    case rule_of_noise::efficient:
+      return tacit::efficient_pac(outputs, asked.budget);
+    case rule_of_noise::proportional:
+      return tacit::proportional(outputs, asked.budget);
+    case rule_of_noise::candidates: {
+      calibrated<mi_bound> best = tacit::least_trace(outputs, asked.budget, asked.shape);
+      if (!of.given("--confidence") || best.noise.trace() == 0.0) return best;
+      try {
+        calibrated<mi_bound> drawn = tacit::scale_to(outputs, best.noise, asked.budget, draws);
+        if (drawn.noise.trace() < best.noise.trace()) return drawn;
+      } catch (tacit::infeasible const&) {  // the other bounds have no certificate for this shape
+      } catch (tacit::convergence_error const&) {
+      }
+      return best;
+    }
+    case rule_of_noise::stackelberg:
+      return tacit::stackelberg(outputs, asked.budget, draws, {.shape = asked.shape});
+    default:
+      return tacit::log_det(outputs, asked.budget, asked.shape);
+  }
+}
+
+answer run_candidates(arguments const& of, request const& asked,
+                      std::optional<Eigen::VectorXd> weights) {
+  std::string const& file = of.text("OUTPUTS");
+  Eigen::MatrixXd rows = read_matrix(file);
+  auto const count = static_cast<std::size_t>(rows.rows());
+  check_columns(file, static_cast<std::size_t>(rows.cols()), asked);
+  if (!weights) weights = Eigen::VectorXd::Ones(rows.rows());
+  if (weights->size() != rows.rows()) {
+    throw bad_input(of.text("--weights") + ": " +
+                    has(static_cast<std::size_t>(weights->size()), "weight") + ", but must have " +
+                    std::to_string(count) + ", one a row of " + file);
+  }
+  tacit::candidate_outputs const outputs(std::move(rows), *std::move(weights));
+  return tell(noise_for_candidates(of, asked, outputs), asked, count);
+}
+
+// ---- rows are samples ---------------------------------------------------------------------------
+
+// Moments of a table, some rows at a time: O(columns) memory for variances alone.
+template <class Moments>
+struct sampled_rows {
+  std::optional<Moments> moments;
+  std::size_t rows = 0;
+  row_digest digest;
+
+  sampled_rows(arguments const& of, request const& asked,
+               std::optional<Eigen::VectorXd> const& weights) {
+    std::string const& file = of.text("OUTPUTS");
+    Eigen::MatrixXd block;
+    Eigen::VectorXd block_weights;
+    Eigen::Index filled = 0;
+    auto const absorb = [&] {
+      moments->observe_rows(block.topRows(filled), block_weights.head(filled));
+      filled = 0;
+    };
+    auto const check_weights = [&](bool enough, std::size_t count) {
+      if (enough) return;
+      throw bad_input(of.text("--weights") + ": " +
+                      has(static_cast<std::size_t>(weights->size()), "weight") +
+                      ", but must have " + (count > 0 ? std::to_string(count) : "more") +
+                      ", one a row of " + file);
+    };
+    visit_rows(file, [&](std::size_t, std::span<double const> row) {
+      if (!moments) {
+        check_columns(file, row.size(), asked);
+        moments.emplace(row.size());
+        auto const d = std::ssize(row);
+        Eigen::Index const height = std::clamp<Eigen::Index>((1 << 20) / d, 1, 1024);
+        block.resize(height, d);
+        block_weights.resize(height);
+      }
+      auto const at = static_cast<Eigen::Index>(rows++);
+      if (weights) check_weights(at < weights->size(), 0);
+      block.row(filled) = Eigen::Map<Eigen::RowVectorXd const>(row.data(), std::ssize(row));
+      block_weights(filled) = weights ? (*weights)(at) : 1.0;
+      digest.add(row);
+      if (++filled == block.rows()) absorb();
+    });
+    if (weights) check_weights(static_cast<Eigen::Index>(rows) == weights->size(), rows);
+    if (filled > 0) absorb();
+  }
+};
+
+answer run_samples(arguments const& of, request const& asked,
+                   std::optional<Eigen::VectorXd> const& weights) {
+  double const floor = of.number("--floor", 0.0);
+  if (asked.shape == noise_shape::diagonal) {
+    sampled_rows<tacit::diagonal_moments> const seen(of, asked, weights);
+    return tell(asked.how == rule_of_noise::efficient
+                    ? tacit::efficient_pac(*seen.moments, asked.budget, floor)
+                    : tacit::log_det(*seen.moments, asked.budget, floor),
+                asked, seen.rows, seen.digest.text());
+  }
+  sampled_rows<tacit::output_moments> const seen(of, asked, weights);
+  auto const found = [&] {
+    if (asked.how == rule_of_noise::proportional) {
+      return tacit::proportional(*seen.moments, asked.budget, floor);
+    }
+    if (asked.how == rule_of_noise::log_det) {
+      return tacit::log_det(*seen.moments, asked.budget, floor);
+    }
+    nats const slack(of.number("--slack"));
+    return tacit::auto_pac(*seen.moments, {.output_norm = of.number("--output-norm"),
+                                           .c = of.number("--c"),
+                                           .v = nats(asked.budget.value - slack.value),
+                                           .slack = slack});
+  };
+  return tell(found(), asked, seen.rows, seen.digest.text());
+}
+
+answer run_calibrate(arguments const& of) {
+  request const asked = read_request(of);
+  std::optional<Eigen::VectorXd> weights;
+  if (of.given("--weights")) weights = read_weights(of.text("--weights"));
+  try {
+    return asked.listed ? run_candidates(of, asked, std::move(weights))
+                        : run_samples(of, asked, weights);
+  } catch (tacit::infeasible const& error) {
+    throw bad_input(of.text("OUTPUTS") + ": " + error.what() +
+                    (asked.listed ? "" : "; see --floor"));
+  } catch (std::logic_error const& error) {
+    throw bad_input(of.text("OUTPUTS") + ": " + error.what());
+  }
+}
+
+}  // namespace
+
+verb calibrate() {
+  return {"calibrate", "How much noise, and of which shape, does an output need for so many nats?",
+          R"(Rows are outputs, columns their coordinates; the noise is Gaussian.
+  log-det       the least trace at 1/2 log det(I + Sigma/Sigma_B) = B
+  auto          Algorithm 1 of PAC privacy, for a claim of B nats
+  efficient     Efficient-PAC: the least trace at 1/2 trace(Sigma/Sigma_B) = B
+  proportional  the shape of Sigma itself, for comparison
+  candidates    the quietest noise found by all bounds for listed candidates
+  stackelberg   the quietest found by gradient of what is left unknown, certified by drawing
+From candidates "mi_bound" is certified, if the rows are all there are; from samples "mi_estimate" is
+an estimate, and no bound. --json has the noise to draw: "covariance", or "variances" for a diagonal.
+"calibrated_on" names the sampled rows: tacit gap certifies nothing by the rows that chose the noise.)",
+          declare_calibrate, run_calibrate};
+}
+
+}  // namespace calculator

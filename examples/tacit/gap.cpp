@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How far noised outputs are from normal, and so the information below the log-det.
+
+#include <tacit/core/check.hpp>
+#include <tacit/core/units.hpp>
+#include <tacit/pac/calibrated.hpp>
+#include <tacit/pac/gap.hpp>
+#include <tacit/pac/gaussian_noise.hpp>
+#include <tacit/pac/moments.hpp>
+
+#include "matrix.hpp"
+#include "verbs.hpp"
+
+#include <Eigen/Eigenvalues>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <numeric>
+#include <stdexcept>
+#include <utility>
+
+namespace calculator {
+
+using nlohmann::json;
+using tacit::gaussian_noise;
+using tacit::mi_bound;
+using tacit::nats;
+using tacit::public_stream;
+
+namespace {
+
+enum class axes_choice { independent, principal, random };
+
+arguments::words<axes_choice> const choices{{"independent", axes_choice::independent},
+                                            {"principal", axes_choice::principal},
+                                            {"random", axes_choice::random}};
+
+// What each part of the seed is for.
+enum : std::uint64_t { order = 1, noise_draws, start_of_axes, slices, start_of_mixture };
+
+constexpr Eigen::Index fewest_rows = 48;  // half of which fit a critic
+
+void declare_gap(arguments& of) {
+  of.add("OUTPUTS", file("a table of comma-separated numbers"),
+         "needed: noiseless outputs of independently sampled datasets, one a row");
+  of.add("--noise", file("what tacit calibrate --json printed, or a table"),
+         "needed: its covariance, or one row of variances");
+  of.add("--axes", one_of({"independent", "principal", "random"}),
+         "along which outputs are compared with the normal; independent components unless given");
+  of.add("--confidence", open_probability(), "of what is certified; 0.95 unless given");
+  of.add("--radius", positive(),
+         "no output of any dataset is longer, as by clipping: certify the information too");
+  of.add("--seed", whole(0, UINT64_MAX), "public: halves, draws, axes; 1 unless given");
+}
+
+// ---- the noise ----------------------------------------------------------------------------------
+
+struct stated_noise {
+  gaussian_noise noise;
+  std::string calibrated_on;  // the digest of rows; may be empty
+};
+
+double number_in(std::string const& file, std::string const& name, json const& value) {
+  if (!value.is_number() || !std::isfinite(value.get<double>())) {
+    throw bad_input(file + ": " + name + " is " + value.dump().substr(0, 40) +
+                    ", but must be a finite number");
+  }
+  return value.get<double>();
+}
+
+json const& list_in(std::string const& file, std::string const& name, json const& value) {
+  if (!value.is_array() || value.empty()) {
+    throw bad_input(file + ": " + name + " is " + value.dump().substr(0, 40) +
+                    ", but must be a list of numbers");
+  }
+  return value;
+}
+
+// A noise in every direction, no louder than the covariance C in any: through C at most as much is told
+// as through it. With the axes V and variances v of C, C − V(v − t)Vᵀ = (C − VvVᵀ) + tVVᵀ is positive
+// where t exceeds the norm of what is left over, computed, plus its rounding, a few d·u·Σv.
+// ("gap_certified" is about this noise.)
+gaussian_noise no_louder_than(Eigen::MatrixXd const& covariance, std::string const& file) {
+  gaussian_noise const near = gaussian_noise::with_covariance(covariance);
+  Eigen::MatrixXd const& axes = near.axes();
+  auto const d = static_cast<double>(covariance.rows());
+  Eigen::MatrixXd const left = covariance - axes * near.variances().asDiagonal() * axes.transpose();
+  double const skew = (covariance - covariance.transpose()).norm();
+  double const less =
+      1.01 * (left.norm() + skew +
+              (d + 8.0) * std::numeric_limits<double>::epsilon() * near.variances().sum());
+  Eigen::VectorXd const variances = near.variances().array() - less;
+  if (!(variances.minCoeff() > 0.0)) {
+    throw bad_input(file + ": the least variance of any direction is " +
+                    exactly(near.least_variance()) + ", but must be above rounding, " +
+                    exactly(less));
+  }
+  return gaussian_noise::along(axes, variances);
+}
+
+gaussian_noise of_variances(Eigen::VectorXd const& variances, std::string const& file) {
+  if (!(variances.minCoeff() > 0.0)) {
+    throw bad_input(file + ": the least variance is " + exactly(variances.minCoeff()) +
+                    ", but must be positive");
+  }
+  return gaussian_noise::diagonal(variances);
+}
+
+stated_noise read_json(std::string const& file, std::string const& text) {
+  json stated;
+  try {
+    stated = json::parse(text);
+  } catch (json::exception const& error) {
+    throw bad_input(file + ": is no JSON: " + error.what());
+  }
+  std::string on;
+  if (stated.contains("calibrated_on") && stated["calibrated_on"].is_string()) {
+    on = stated["calibrated_on"].get<std::string>();
+  }
+  if (stated.contains("variances")) {
+    json const& list = list_in(file, "variances", stated["variances"]);
+    Eigen::VectorXd variances(std::ssize(list));
+    for (Eigen::Index i = 0; i < variances.size(); ++i) {
+      auto const at = static_cast<std::size_t>(i);
+      variances(i) = number_in(file, "variances[" + std::to_string(i) + "]", list[at]);
+    }
+    return {of_variances(variances, file), on};
+  }
+  if (!stated.contains("covariance")) {
+    throw bad_input(file + ": covariance is missing, and variances too, but one must be there");
+  }
+  json const& rows = list_in(file, "covariance", stated["covariance"]);
+  Eigen::MatrixXd covariance(std::ssize(rows), std::ssize(rows));
+  for (Eigen::Index i = 0; i < covariance.rows(); ++i) {
+    std::string const name = "covariance[" + std::to_string(i) + "]";
+    json const& row = list_in(file, name, rows[static_cast<std::size_t>(i)]);
+    if (row.size() != rows.size()) {
+      throw bad_input(file + ": " + name + " has " + std::to_string(row.size()) +
+                      " entries, but must have " + std::to_string(rows.size()));
+    }
+    for (Eigen::Index j = 0; j < covariance.cols(); ++j) {
+      auto const at = static_cast<std::size_t>(j);
+      covariance(i, j) = number_in(file, name + "[" + std::to_string(j) + "]", row[at]);
+    }
+  }
+  return {no_louder_than(covariance, file), on};
+}
+
+stated_noise read_noise(std::string const& file) {
+  std::ifstream in(file);
+  std::string const text{std::istreambuf_iterator<char>(in), {}};
+  std::size_t const begin = text.find_first_not_of(" \t\r\n");
+  if (begin != std::string::npos && text[begin] == '{') return read_json(file, text);
+  Eigen::MatrixXd const table = read_matrix(file);
+  if (table.rows() == 1) return {of_variances(table.row(0).transpose(), file), ""};
+  if (table.rows() != table.cols()) {
+    throw bad_input(file + ": " + has(static_cast<std::size_t>(table.rows()), "row") + " and " +
+                    std::to_string(table.cols()) +
+                    " columns, but must have one row, or as many as columns");
+  }
+  return {no_louder_than(table, file), ""};
+}
+
+// ---- the outputs --------------------------------------------------------------------------------
+
+struct sample {
+  Eigen::MatrixXd rows;  // in an order of the seed's
+  std::string digest;
+};
+
+sample read_sample(arguments const& of, std::uint64_t seed) {
+  std::string const& file = of.text("OUTPUTS");
+  double const radius = of.number("--radius", std::numeric_limits<double>::max());
+  std::vector<double> entries;
+  Eigen::Index count = 0;
+  row_digest digest;
+  visit_rows(file, [&](std::size_t line, std::span<double const> row) {
+    double const length =
+        Eigen::Map<Eigen::VectorXd const>(row.data(), std::ssize(row)).stableNorm();
+    if (!(length <= radius)) {
+      refuse_line(file, line,
+                  "the length of the output is " + exactly(length) +
+                      ", but must be at most --radius, " + exactly(radius));
+    }
+    entries.insert(entries.end(), row.begin(), row.end());
+    digest.add(row);
+    ++count;
+  });
+  if (count < fewest_rows) {
+    throw bad_input(file + ": " + has(static_cast<std::size_t>(count), "row") +
+                    ", but must have at least " + std::to_string(fewest_rows));
+  }
+  auto const d = std::ssize(entries) / count;
+  std::vector<Eigen::Index> at(static_cast<std::size_t>(count));
+  std::iota(at.begin(), at.end(), Eigen::Index{0});
+  for (std::size_t i = at.size() - 1; i > 0; --i) {
+    double const u = tacit::public_uniform({seed, order}, i);
+    std::swap(at[i], at[std::min(i, static_cast<std::size_t>(u * static_cast<double>(i + 1)))]);
+  }
+  Eigen::Map<Eigen::MatrixXd const> const columns(entries.data(), d, count);
+  return {columns(Eigen::all, at).transpose(), digest.text()};
+}
+
+// 1/2 log det(I + Sigma/Sigma_B), for the covariance of all rows.
+double log_det_of(Eigen::MatrixXd const& rows, gaussian_noise const& noise) {
+  Eigen::VectorXd const scale = noise.variances().cwiseSqrt().cwiseInverse();
+  tacit::output_moments moments(noise.dimension());
+  if (noise.along_coordinates()) {
+    moments.observe_rows((rows * scale.asDiagonal()).eval());
+  } else {
+    moments.observe_rows((rows * (noise.axes() * scale.asDiagonal())).eval());
+  }
+  Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> const solved(moments.covariance(),
+                                                              Eigen::EigenvaluesOnly);
+  return 0.5 * solved.eigenvalues().cwiseMax(0.0).array().log1p().sum();
+}
+
+// The mixture for the scoring rows, from the others alone: as many components as charge the last third
+// of those least when fitted on the rest.
+tacit::mixture_surrogate fit_mixture(Eigen::MatrixXd const& rows, gaussian_noise const& noise,
+                                     double radius, public_stream stream) {
+  Eigen::Index const last = rows.rows() / 3;
+  Eigen::MatrixXd const head = rows.topRows(rows.rows() - last);
+  Eigen::MatrixXd const tail = rows.bottomRows(last);
+  std::size_t best = 1;
+  double least = std::numeric_limits<double>::infinity();
+  for (std::size_t components = 1; components <= 32; components *= 2) {
+    if (static_cast<Eigen::Index>(8 * components) > head.rows()) break;
+    auto const trial =
+        tacit::mixture_surrogate::fit(head, noise, components, stream).guarded(noise, radius);
+    double const charged =
+        tacit::certified_information(trial, noise, tail, {.radius = radius, .failure = 0.5})
+            .value.value;
+    if (charged < least) {
+      least = charged;
+      best = components;
+    } else if (components > 4 * best) {
+      break;
+    }
+  }
+  return tacit::mixture_surrogate::fit(rows, noise, best, stream).guarded(noise, radius);
+}
+
+// ---- the answer ---------------------------------------------------------------------------------
+
+answer compare(arguments const& of, sample const& seen, stated_noise const& stated,
+               std::uint64_t seed) {
+  gaussian_noise const& noise = stated.noise;
+  bool const fresh = stated.calibrated_on != seen.digest;
+  std::size_t const d = noise.dimension();
+  Eigen::Index const half = seen.rows.rows() / 2;
+  Eigen::MatrixXd const z = tacit::with_public_noise(seen.rows, noise, {seed, noise_draws});
+  Eigen::MatrixXd const fit = z.topRows(half);
+  Eigen::MatrixXd const score = z.bottomRows(z.rows() - half);
+
+  auto const normal = tacit::normal_surrogate::fit(fit);
+  Eigen::MatrixXd const whitened = normal.whitened(fit);
+  axes_choice const choice = of.choice("--axes", choices, axes_choice::independent);
+  auto const size = static_cast<Eigen::Index>(d);
+  Eigen::MatrixXd axes = Eigen::MatrixXd::Identity(size, size);
+  if (choice == axes_choice::random) axes = tacit::random_axes(d, {seed, start_of_axes});
+  if (choice == axes_choice::independent) {
+    axes = tacit::independent_axes(whitened, {seed, start_of_axes});
+  }
+  auto const surrogate = normal.rotated(axes);
+  auto const critic = tacit::product_critic::fit(surrogate.whitened(fit));
+
+  double const log_det = log_det_of(seen.rows, noise);
+  double const published =
+      tacit::sliced_wasserstein_gap(whitened, 2 * d, {seed, slices}).value.value;
+  double const wasserstein = tacit::wasserstein_gap(whitened, axes).value.value;
+  double const marginal = tacit::marginal_gap(whitened, axes).value.value;
+  double const shown = tacit::donsker_varadhan_gap(surrogate, critic, score).value.value;
+  double const left = std::max(0.0, log_det - std::max(0.0, shown));
+  answer out{"it seems to tell " + rounded_up(left) + " nats: log-det says " + rounded_up(log_det) +
+                 ", and is too high by an estimated " + rounded_down(published) +
+                 " (published correction), " + rounded_down(wasserstein) + " (Wasserstein), " +
+                 rounded_down(marginal) + " (marginal) or " + rounded_down(shown) +
+                 " (Donsker-Varadhan)",
+             {{"mi_estimate", left},
+              {"estimates",
+               {{"log_det", log_det},
+                {"sliced_wasserstein", published},
+                {"wasserstein", wasserstein},
+                {"marginal", marginal},
+                {"donsker_varadhan", shown}}}}};
+  if (!fresh) {
+    out.sentence += "; nothing is certified: these rows chose the noise";
+    return out;
+  }
+
+  // What is certified holds together: the failures add up.
+  double const confidence = of.number("--confidence", 0.95);
+  bool const bounded = of.given("--radius");
+  double const failure = (1.0 - confidence) * (1.0 - 1e-15) / (bounded ? 3.0 : 1.0);
+  auto const certificate = tacit::certified_gap(surrogate, critic, score, failure);
+  out.json["gap_certified"] = certificate.value().value;
+  out.sentence += "; certified with confidence " + exactly(confidence) + ": at least " +
+                  rounded_down(certificate.value().value) + " nats from a normal fitted before";
+  if (bounded) {
+    double const radius = of.number("--radius");
+    Eigen::MatrixXd const before = seen.rows.topRows(half);
+    Eigen::MatrixXd const held_out = seen.rows.bottomRows(seen.rows.rows() - half);
+    tacit::held_out_options const options{.radius = radius, .failure = failure};
+    double const by_normal =
+        tacit::certified_information(certificate, noise, held_out, options).value.value;
+    auto const mixture = fit_mixture(before, noise, radius, {seed, start_of_mixture});
+    double const by_mixture =
+        tacit::certified_information(mixture, noise, held_out, options).value.value;
+    double const told = std::min(by_normal, by_mixture);
+    out.json["mi_bound"] = told;
+    out.json["mi_bounds"] = {{"normal", by_normal}, {"mixture", by_mixture}};
+    out.sentence += ", and at most " + rounded_up(told) + " nats told about the dataset";
+  }
+  out.json["confidence"] = confidence;
+  return out;
+}
+
+// What the library refuses, it refuses because of a file.
+template <class Use>
+auto with_file(std::string const& file, Use const& use) {
+  try {
+    return use();
+  } catch (tacit::infeasible const& error) {
+    throw bad_input(file + ": " + error.what());
+  } catch (std::logic_error const& error) {
+    throw bad_input(file + ": " + error.what());
+  }
+}
+
+answer run_gap(arguments const& of) {
+  std::string const& file = of.text("OUTPUTS");
+  std::string const& noise_file = of.text("--noise");
+  std::uint64_t const seed = of.whole("--seed", 1);
+  stated_noise const stated = with_file(noise_file, [&] { return read_noise(noise_file); });
+  sample const seen = read_sample(of, seed);
+  auto const columns = static_cast<std::size_t>(seen.rows.cols());
+  if (stated.noise.dimension() != columns) {
+    throw bad_input(noise_file + ": the noise " + has(stated.noise.dimension(), "dimension") +
+                    ", but must have " + std::to_string(columns) + ", the columns of " + file);
+  }
+  if (stated.calibrated_on == seen.digest) {
+    of.must_be_left_out({"--radius", "--confidence"},
+                        "where these rows chose the noise: nothing can be certified by them");
+  }
+  return with_file(file, [&] { return compare(of, seen, stated, seed); });
+}
+
+}  // namespace
+
+verb gap() {
+  return {
+      "gap", "How far is the information that noised outputs tell below the log-det?",
+      R"(Log-det would be the truth if Z = output + noise were normal. "estimates" has log-det and what
+seems to be missing: the published sliced Wasserstein figure, its sum over orthonormal axes, the sum of
+marginal divergences, and a critic on rows that it was not trained on. None of them is a bound.
+Half of the rows, chosen by the seed, fit a normal and a critic; the other half certify, all together
+with the confidence, that Z is so far from that normal ("gap_certified"; the normal is the fitted one, so
+log-det less this is no bound) and, with --radius, what is told ("mi_bound", the less of two). This needs
+independent rows, and a noise that was chosen without them. Rows known by their digest to have chosen it
+certify nothing.)",
+      declare_gap, run_gap};
+}
+
+}  // namespace calculator

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <Eigen/Core>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+
+namespace calculator {
+
+/// A row of a table: its line in the file, from 1, and its numbers.
+using row_visitor = std::function<void(std::size_t line, std::span<double const> row)>;
+
+/// `FILE:12: what is wrong`.
+[[noreturn]] void refuse_line(std::string const& file, std::size_t line, std::string const& what);
+
+/// Visits the rows of a table of comma-separated finite numbers, one after another, so that it need not
+/// fit into memory. The first line may name the columns: then none of its fields is a number. Lines that
+/// begin with # are comments, and the last ones may be empty.
+/// @throws bad_input, naming file and line, for anything else: an empty table, a row of another length
+void visit_rows(std::string const& file, row_visitor const& visit);
+
+/// All rows of one.
+Eigen::MatrixXd read_matrix(std::string const& file);
+
+/// One number a row, finite and at least 0, not all of them 0.
+Eigen::VectorXd read_weights(std::string const& file);
+
+/// A name for a set of rows in any order, to notice when the same ones come back. No defence against
+/// someone who wants them to go unnoticed.
+class row_digest {
+ public:
+  void add(std::span<double const> row);
+  std::string text() const;
+
+ private:
+  std::uint64_t sum_ = 0;
+};
+
+/// The words `has 1 row`, `has 3 rows`.
+std::string has(std::size_t count, std::string const& noun);
+
+}  // namespace calculator
