@@ -12,6 +12,7 @@
 #include <tacit/pac/confidence.hpp>
 #include <tacit/pac/covariance.hpp>
 #include <tacit/pac/fixed_point.hpp>
+#include <tacit/pac/follower.hpp>
 #include <tacit/pac/gap.hpp>
 #include <tacit/pac/gap/axes.hpp>
 #include <tacit/pac/gap/certificate.hpp>
