@@ -100,6 +100,21 @@ void independent_axes(benchmark::State& state) {
 }
 BENCHMARK(independent_axes)->Args({10'000, 16})->Args({10'000, 64})->Unit(benchmark::kMillisecond);
 
+// How many steps it takes hangs on the start: five of them, to compare with others.
+void independent_axes_five_steps(benchmark::State& state) {
+  auto const data = sample::make(state);
+  expect(state, tacit::independent_axes(data.whitened, {1, 3}, 5) !=
+                    tacit::independent_axes(data.whitened, {1, 3}, 4));
+  for (auto _ : state) {
+    auto axes = tacit::independent_axes(data.whitened, {1, 3}, 5);
+    benchmark::DoNotOptimize(axes.data());
+  }
+}
+BENCHMARK(independent_axes_five_steps)
+    ->Args({10'000, 16})
+    ->Args({10'000, 64})
+    ->Unit(benchmark::kMillisecond);
+
 void fit_product_critic(benchmark::State& state) {
   auto const data = sample::make(state);
   Eigen::MatrixXd const t = data.surrogate.whitened(data.z);

@@ -1,10 +1,11 @@
 #!/bin/sh
 # Times the library and its Python peers in one run and prints the medians, side by side.
 # On a bare Debian 12 it first installs what is missing; the peers' packages go into build/bench/venv.
-# usage: sh tools/bench.sh [--docs] [--slow] [steps] [accountants]
+# usage: sh tools/bench.sh [--docs] [--slow] [steps] [accountants] [pac]
 #   steps         PACZero's step and its parts, about 5 minutes
 #   accountants   (epsilon, delta) of training runs, about 10 minutes
-#                 neither: both
+#   pac           PAC privacy: moments, noise, candidates and gaps, about 10 minutes, 3 GB
+#                 none of them: all
 #   --slow        with accountants: also what takes a peer minutes and 14 GB, up to 40 minutes more
 #   --docs        the tables also go into docs/benchmarks.md
 set -eu
@@ -17,11 +18,11 @@ for argument in "$@"; do
   case $argument in
     --docs) docs=yes ;;
     --slow) slow=--slow ;;
-    steps | accountants) groups="$groups $argument" ;;
-    *) echo "usage: sh tools/bench.sh [--docs] [--slow] [steps] [accountants]" >&2; exit 2 ;;
+    steps | accountants | pac) groups="$groups $argument" ;;
+    *) echo "usage: sh tools/bench.sh [--docs] [--slow] [steps] [accountants] [pac]" >&2; exit 2 ;;
   esac
 done
-groups=${groups:-steps accountants}
+groups=${groups:-steps accountants pac}
 
 sh tools/install_packages.sh g++ cmake ninja-build libeigen3-dev libboost-dev libbenchmark-dev \
   python3 python3-venv
@@ -54,18 +55,27 @@ python() {
 }
 
 for group in $groups; do
-  if [ "$group" = steps ]; then
-    time_ours info pac mechanism
-    echo "timing the peer"
-    python bench/peers/paczero.py "$out/peer.json"
-    python bench/peers/table.py "$out" "$compiler" >"$out/steps.md"
-  else
-    time_ours dp
-    echo "timing the peers"
-    python bench/peers/accountants.py "$out/accountants.json" $slow
-    python bench/peers/failures.py "$out/failures.json"
-    python bench/peers/accountants_table.py "$out" "$compiler" >"$out/accountants.md"
-  fi
+  case $group in
+    steps)
+      time_ours info pac mechanism
+      echo "timing the peer"
+      python bench/peers/paczero.py "$out/peer.json"
+      python bench/peers/table.py "$out" "$compiler" >"$out/steps.md"
+      ;;
+    accountants)
+      time_ours dp
+      echo "timing the peers"
+      python bench/peers/accountants.py "$out/accountants.json" $slow
+      python bench/peers/failures.py "$out/failures.json"
+      python bench/peers/accountants_table.py "$out" "$compiler" >"$out/accountants.md"
+      ;;
+    pac)
+      time_ours covariance candidates gap
+      echo "timing the peer"
+      python bench/peers/pac.py "$out/pac_peer.json"
+      python bench/peers/pac_table.py "$out" "$compiler" >"$out/pac.md"
+      ;;
+  esac
   cat "$out/$group.md"
 
   if [ -n "$docs" ]; then

@@ -35,7 +35,8 @@ class mixture_profile {
     // Σ w_j e^{t_j} = e^{±ε} − rest, or without rest: Σ w_j (e^{t_j} − 1) = e^{±ε} − 1.
     double const least = std::numeric_limits<double>::min();
     if (epsilon > 700.0) {
-      return remove_ ? at(end_of_event(epsilon, 0.0), epsilon, epsilon, 0.0) : bound{0.0, least};
+      return remove_ ? at(end_of_event(epsilon, 0.0), epsilon, epsilon, 0.0)
+                     : bound<double>{0.0, least};
     }
     double const grown = std::expm1(remove_ ? epsilon : -epsilon);
     // Where e^{−ε} is no more than rest, `add` has no event at all; it never has more than e^ε·left.
