@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each header compiles by itself, and twice in one file, without a warning; by the faster compiler, for what
-a header forgot does not depend on it. The two-units program gets all of them at once, by the other."""
+a header forgot does not depend on it."""
 import sys
 from pathlib import Path
 
