@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <variant>
 
@@ -102,6 +103,27 @@ TEST_CASE("one release of a person: the larger direction, in closed form", "[dp]
     CHECK(by == privacy_loss::route::closed_form);
     CHECK(exact(found.upper) >= rows.value(k, "delta") * exact(1.0 - rounded));
     CHECK(found.upper - found.lower <= 1e-4 * found.upper + 1e-300);
+  }
+}
+
+TEST_CASE("one release where there is no rest, or no δ: the upper end stays one", "[dp]") {
+  // Weight 1 is the normal pair, whose profile is known and the same in both directions.
+  for (double const shift : {0.01, 1.0, 5.0, 60.0}) {
+    for (orientation const towards : {orientation::remove, orientation::add}) {
+      mixture_pair const pair{{{1.0, shift}}, towards};
+      detail::mixture_profile const profile(pair);
+      for (double const epsilon : {0.0, 0.3, 3.0, 40.0, 699.0, 701.0, 1500.0, 1e5}) {
+        bound<double> const truth = delta(gaussian_dp{shift}, epsilon);
+        bound<double> const found = profile.delta(epsilon);
+        CAPTURE(shift, epsilon, found.lower, found.upper, truth.lower);
+        CHECK(found.upper >= truth.lower);
+        CHECK(found.lower <= truth.upper);
+        CHECK(found.upper <= 1.0);
+        if (truth.lower > 1e-290) CHECK(found.upper - found.lower <= 1e-9 * truth.upper);
+      }
+      // Smaller than any δ that can be told from 0: an answer, and no finite one.
+      CHECK(profile.epsilon(1e-310).upper == std::numeric_limits<double>::infinity());
+    }
   }
 }
 

@@ -191,8 +191,8 @@ template <class Accountant>
 }
 
 template <class Plan>
-[[nodiscard]] std::optional<double> calibrated_plan(std::string_view who, approx_dp target,
-                                               Plan const& plan, quantity const& sought) {
+[[nodiscard]] std::optional<double> feasible_end(std::string_view who, approx_dp target,
+                                                 Plan const& plan, quantity const& sought) {
   check_target(who, target);
   check_positive(who, "smallest", sought.smallest);
   require_domain(sought.largest >= sought.smallest && std::isfinite(sought.largest), who, "largest",
@@ -264,7 +264,7 @@ inline std::string to_text(approx_dp target) {
 template <class Plan>
 requires std::invocable<Plan const&, double>
 [[nodiscard]] double calibrate(approx_dp target, Plan const& plan, quantity const& sought) {
-  auto const end = detail::calibrated_plan("calibrate", target, plan, sought);
+  auto const end = detail::feasible_end("calibrate", target, plan, sought);
   if (!end) {
     throw infeasible("calibrate: not even " +
                      detail::to_text(sought.protects ? sought.largest : sought.smallest) +
@@ -286,7 +286,7 @@ requires std::invocable<Plan const&, double>
 template <class Accountant, detail::plan_of<double> Plan>
 [[nodiscard]] double noise_multiplier_for(approx_dp target, Plan const& plan,
                                           adjacency neighbours = adjacency::add_remove) {
-  auto const end = detail::calibrated_plan(
+  auto const end = detail::feasible_end(
       "noise_multiplier_for", target,
       [&](double sigma) { return detail::run_of<Accountant>(plan(sigma), neighbours); },
       {.protects = true, .smallest = 1e-3, .largest = 1e300, .start = 1.0});
@@ -316,7 +316,7 @@ template <class Accountant>
 template <class Accountant>
 [[nodiscard]] std::uint64_t steps_for(approx_dp target, event const& release,
                                       Accountant const& spent = Accountant()) {
-  auto const end = detail::calibrated_plan(
+  auto const end = detail::feasible_end(
       "steps_for", target,
       [&](double count) {
         return Accountant(spent).compose(release, static_cast<std::uint64_t>(count));
@@ -333,7 +333,7 @@ template <class Accountant>
 template <class Accountant, detail::plan_of<double> Plan>
 [[nodiscard]] double rate_for(approx_dp target, Plan const& plan,
                               adjacency neighbours = adjacency::add_remove) {
-  auto const end = detail::calibrated_plan(
+  auto const end = detail::feasible_end(
       "rate_for", target,
       [&](double rate) { return detail::run_of<Accountant>(plan(rate), neighbours); },
       {.smallest = 1e-12, .largest = 1.0, .start = 0.01});
@@ -369,7 +369,7 @@ template <class Accountant, detail::plan_of<std::uint64_t> Plan>
   detail::require_domain(records >= 1 && records <= (std::uint64_t{1} << 53), "batch_for",
                          "records", records, "in [1, 2^53]");
   double const most = static_cast<double>(records);
-  auto const end = detail::calibrated_plan(
+  auto const end = detail::feasible_end(
       "batch_for", target,
       [&](double batch) {
         return detail::run_of<Accountant>(plan(static_cast<std::uint64_t>(batch)), neighbours);

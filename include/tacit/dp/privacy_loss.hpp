@@ -11,6 +11,7 @@
 #include <tacit/dp/pld/mixture_profile.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -182,8 +183,9 @@ class privacy_loss {
     if (others_ || !(found.upper - found.lower > 1e-2 * found.upper)) return found;
     double const log_delta = std::log(delta);
     double const most = found.upper < 1e300 ? found.upper : 1e6;
-    found.upper = least_that_holds(std::max(found.lower, 1e-6 * most), found.upper, most,
-                                   [&](double e) { return surely_below(e, log_delta); });
+    found.upper = least_that_holds(
+        std::max(found.lower, 1e-6 * most), found.upper, most,
+        [&, both = directions()](double e) { return surely_below(both, e, log_delta); });
     return found;
   }
 
@@ -192,15 +194,22 @@ class privacy_loss {
     if (others_ || !(found.upper - found.lower > 1e-2 * found.upper)) return found;
     double const least = std::max(found.lower, 1e-300);
     // surely_below takes logarithms; e^{−1e-12} is for taking them.
-    found.upper = least_that_holds(least, found.upper, found.upper, [&](double d) {
-      return surely_below(epsilon, std::log(d) - 1e-12);
-    });
+    found.upper =
+        least_that_holds(least, found.upper, found.upper, [&, both = directions()](double d) {
+          return surely_below(both, epsilon, std::log(d) - 1e-12);
+        });
     return found;
   }
 
-  [[nodiscard]] bool surely_below(double epsilon, double log_delta) const {
-    return detail::contour(remove_, variance_).surely_below(epsilon, log_delta, true) &&
-           detail::contour(add_, variance_).surely_below(epsilon, log_delta, true);
+  [[nodiscard]] std::array<detail::contour, 2> directions() const {
+    return {detail::contour(remove_, variance_), detail::contour(add_, variance_)};
+  }
+
+  [[nodiscard]] static bool surely_below(std::array<detail::contour, 2> const& both, double epsilon,
+                                         double log_delta) {
+    return std::all_of(both.begin(), both.end(), [&](detail::contour const& one) {
+      return one.surely_below(epsilon, log_delta, true);
+    });
   }
 
   // Nearly the least x in [low, high] for which `holds`; `known` if that is not less.

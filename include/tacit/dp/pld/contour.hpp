@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/real.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/dp/dominating.hpp>
 #include <tacit/dp/pld/moment.hpp>
@@ -262,8 +263,6 @@ class contour {
     throw no_certificate{};
   }
 
-  static constexpr double unit = 0.5 * std::numeric_limits<double>::epsilon();
-
   struct saddle {
     double tilt;
     double epsilon;
@@ -468,7 +467,8 @@ class contour {
         double const t = spacing_ * static_cast<double>(n);
         sums.real[n] += 0.5 * v * (tilt_ * (tilt_ + 1.0) - t * t);
         sums.imaginary[n] += v * t * (tilt_ + 0.5);
-        sums.error[n] += unit * 8.0 * v * (tilt_ * (tilt_ + 1.0) + t * t + t * (tilt_ + 0.5));
+        sums.error[n] +=
+            unit_roundoff * 8.0 * v * (tilt_ * (tilt_ + 1.0) + t * t + t * (tilt_ + 0.5));
       }
       if (split()) sums.subtract_small();
       sums_ = std::move(sums);
@@ -507,14 +507,15 @@ class contour {
         slope += (c * a + s * t) / next;
         double const kernel = 1.0 / std::sqrt(norm * next);
         double const phase = std::abs(sums_.imaginary[n]) + std::abs(t * epsilon);
-        double const inexact =
-            std::expm1(sums_.error[n]) +
-            unit * (2.0 * phase + 2.0 * std::abs(sums_.real[n]) + 2.0 * std::abs(scale) + 16.0);
+        double const inexact = std::expm1(sums_.error[n]) +
+                               unit_roundoff * (2.0 * phase + 2.0 * std::abs(sums_.real[n]) +
+                                                2.0 * std::abs(scale) + 16.0);
         error += size * kernel * inexact;
         magnitude += size * kernel;
       }
       double const factor = spacing_ / std::numbers::pi;
-      error += unit * magnitude * (4.0 + std::log2(static_cast<double>(sums_.real.size()) + 2.0));
+      error += unit_roundoff * magnitude *
+               (4.0 + std::log2(static_cast<double>(sums_.real.size()) + 2.0));
       // Σ over the line's rest of 1/|z(z+1)| is at most 1/(spacing·end).
       double const rest = std::exp(log_end_ - sums_.real[0]) / (std::numbers::pi * end_ * 0.99);
       double const alias = aliased(epsilon, scale);
@@ -714,7 +715,7 @@ class contour {
     for (double factor = 1.0; factor < 1e6; factor *= 2.0) {
       certified_profile const p = at.profile(epsilon);
       double const width = (upper ? p.above : p.below) * factor / p.slope;
-      double const step = std::max(width, 4.0 * unit * std::abs(epsilon) * factor);
+      double const step = std::max(width, 4.0 * unit_roundoff * std::abs(epsilon) * factor);
       double const candidate = upper ? epsilon + step : epsilon - step;
       certified_profile const there = at.profile(candidate);
       if (upper ? there.log_upper() <= log_delta : there.log_lower() >= log_delta) return candidate;

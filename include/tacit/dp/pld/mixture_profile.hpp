@@ -34,16 +34,17 @@ class mixture_profile {
   [[nodiscard]] bound<double> delta(double epsilon) const {
     // Σ w_j e^{t_j} = e^{±ε} − rest, or without rest: Σ w_j (e^{t_j} − 1) = e^{±ε} − 1.
     double const least = std::numeric_limits<double>::min();
-    if (epsilon > 700.0) {
-      return remove_ ? at(end_of_event(epsilon, 0.0), epsilon, epsilon, 0.0)
-                     : bound<double>{0.0, least};
+    double const grown = std::expm1(remove_ ? std::min(epsilon, 700.0) : -epsilon);
+    double const signed_epsilon = remove_ ? epsilon : -epsilon;
+    if (whole() || signed_epsilon > 700.0) {
+      return at(end_of_event(signed_epsilon, grown), epsilon, signed_epsilon, grown);
     }
-    double const grown = std::expm1(remove_ ? epsilon : -epsilon);
     // Where e^{−ε} is no more than rest, `add` has no event at all; it never has more than e^ε·left.
     double const left = grown + mixed_;
     if (!(left > 0.0)) {
       double const rounded = 4.0 * unit_roundoff * std::abs(grown);
-      return {0.0, least + (left < -rounded ? 0.0 : std::exp(epsilon) * rounded)};
+      double const most = left < -rounded ? 0.0 : std::exp(std::min(epsilon, 700.0)) * rounded;
+      return {0.0, std::min(1.0, least + most)};
     }
     return at(end_of_event(std::log(left), grown), epsilon, std::log(left), grown);
   }
@@ -54,7 +55,11 @@ class mixture_profile {
     if (this->delta(0.0).upper <= delta) return {0.0, 0.0};
     double low = 0.0;
     double high = 1.0;
-    while (this->delta(high).upper > delta && high < 1e300) high *= 2.0;
+    while (this->delta(high).upper > delta) {
+      high *= 2.0;
+      // δ underflows to the smallest normal number: below that nothing can be said.
+      if (!(high < 1e300)) return {0.0, std::numeric_limits<double>::infinity()};
+    }
     double const start = high;
     // Regula falsi on log δ, bisection now and then.
     double const wanted = std::log(delta);
@@ -89,6 +94,9 @@ class mixture_profile {
   }
 
  private:
+  // No rest that a double could tell from none.
+  [[nodiscard]] bool whole() const { return mixed_ == 1.0; }
+
   [[nodiscard]] static double exponent(mixture_pair::part const& p, double x) {
     return p.shift * (x - 0.5 * p.shift);
   }
@@ -98,7 +106,7 @@ class mixture_profile {
     double x = std::numeric_limits<double>::infinity();
     for (mixture_pair::part const& p : pair_->parts) {  // one part alone would do
       double const others = (grown + (mixed_ - p.weight)) / p.weight;
-      double const t = others > -0.5 && others < 1e300 && wanted < 700.0
+      double const t = others > -0.5 && others < 1e300 && std::abs(wanted) < 700.0
                            ? std::log1p(others)
                            : wanted - std::log(p.weight);
       x = std::min(x, t / p.shift + 0.5 * p.shift);
@@ -157,23 +165,33 @@ class mixture_profile {
   [[nodiscard]] bound<double> at(double x, double epsilon, double wanted, double grown) const {
     double lower = 0.0;
     double upper = 0.0;
-    double touched = std::abs(grown);
+    double largest = 0.0;
+    double grown_terms = 0.0;
     for (mixture_pair::part const& p : pair_->parts) {
       double const t = exponent(p, x);
       bound<double> const each = tacit::delta(gaussian_dp{p.shift}, remove_ ? t : -t);
       double const share = remove_ ? p.weight : std::exp(std::log(p.weight) + epsilon + t);
       lower += share * each.lower;
       upper += share * each.upper;
-      touched += p.weight * std::abs(std::expm1(std::min(t, 700.0)));
+      largest = std::max(largest, std::abs(t));
+      grown_terms += p.weight * std::abs(std::expm1(std::min(t, 700.0)));
     }
-    double const inexact =
-        unit_roundoff * (8.0 * exponents(x) + 4.0 * std::min(touched * std::exp(-wanted), 1e300));
+    // What A is the difference of, over A; nothing is subtracted where there is no rest.
+    double cancelled = 1.0;
+    if (largest < 1.0) {
+      cancelled = (std::abs(grown) + grown_terms) * std::exp(-wanted);
+    } else if (!whole()) {
+      cancelled = std::min((std::abs(grown) + mixed_) * std::exp(-wanted), 1e300);
+    }
+    double const inexact = unit_roundoff * (8.0 * exponents(x) + 4.0 * cancelled);
     double const log_outside =
         remove_ ? wanted + log_normal_tail(x) : epsilon + wanted + log_normal_tail(-x);
     double const slack = inexact * std::exp(log_outside);
     double const shares = remove_ ? 0.0 : epsilon + exponents(x) - std::log(least_weight());
-    double const sure =
-        1.0 - unit_roundoff * (8.0 + static_cast<double>(pair_->parts.size()) + 4.0 * shares);
+    double const lost =
+        unit_roundoff * (8.0 + static_cast<double>(pair_->parts.size()) + 4.0 * shares);
+    if (!(lost < 0.1)) return {0.0, 1.0};  // an exponent of 1e15 has no digits after the point
+    double const sure = 1.0 - lost;
     double const least = std::numeric_limits<double>::min();
     return {std::max(0.0, lower * sure - slack), std::min(1.0, upper / sure + slack + least)};
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tacit/core/log.hpp>
+#include <tacit/core/real.hpp>
 #include <tacit/dp/dominating.hpp>
 #include <tacit/dp/gaussian.hpp>
 
@@ -540,8 +541,6 @@ class envelope {
 
 /// log M(θ + it) for t = 0, η, 2η, …, added to a sum over the events of a composition.
 class moment_line {
-  static constexpr double unit = 0.5 * std::numeric_limits<double>::epsilon();
-
  public:
   struct sums {
     std::vector<double> real;                 // Σ count·Re log M
@@ -568,9 +567,10 @@ class moment_line {
         double const e = 1.0 + grown;
         // −expm1(fall + i·angle)
         std::complex<double> const w{2.0 * half * half * e - grown, -std::sin(angle) * e};
-        double const wrong = std::min(e + std::exp(ratio_size[n]), e * std::expm1(ratio_error[n])) +
-                             unit * (4.0 * std::abs(grown) +
-                                     e * (8.0 * half * half + 4.0 * std::abs(std::sin(angle))));
+        double const wrong =
+            std::min(e + std::exp(ratio_size[n]), e * std::expm1(ratio_error[n])) +
+            unit_roundoff *
+                (4.0 * std::abs(grown) + e * (8.0 * half * half + 4.0 * std::abs(std::sin(angle))));
         double const modulus = std::abs(w);
         // Below its own error it counts as that error.
         double const size = std::max({modulus, wrong, std::numeric_limits<double>::min()});
@@ -681,11 +681,11 @@ class moment_line {
         error = near_one(count, t, n, first_large, moment, drift, to);
       } else {
         double const modulus = std::hypot(sum_real, sum_imaginary);
-        error = unit * (inexact_ + drift * total_ + t * swing_) + alias_;
+        error = unit_roundoff * (inexact_ + drift * total_ + t * swing_) + alias_;
         to.real[n] += count * (value_ + std::log(modulus));
         to.imaginary[n] += count * std::atan2(sum_imaginary, sum_real);
         to.error[n] +=
-            count * (std::log1p(error / modulus) + unit * (4.0 * std::abs(value_) + 16.0));
+            count * (std::log1p(error / modulus) + unit_roundoff * (4.0 * std::abs(value_) + 16.0));
       }
       if (split_) {
         std::complex<double> large = 0.0;
@@ -693,8 +693,9 @@ class moment_line {
           large += nodes_[k].outside * std::complex<double>{real[k], imaginary[k]};
         }
         double const scale = near_one_ ? std::exp(value_) : 1.0;
-        double const wrong = unit * (large_inexact_ + drift * large_total_ + t * large_swing_) +
-                             large_alias_ * scale;
+        double const wrong =
+            unit_roundoff * (large_inexact_ + drift * large_total_ + t * large_swing_) +
+            large_alias_ * scale;
         compare(count, moment, error, large, wrong, n, to);
       }
     }
@@ -773,7 +774,7 @@ class moment_line {
     double const parts = size * divergence_error_ + 24.0 * dropped_ +
                          size * size * magnitudes_[first_large] + (1.0 + size) * beyond.absolute +
                          beyond.inexact + drift * beyond.tilted + t * beyond.swing;
-    double const error = unit * parts + alias_ * std::exp(value_);
+    double const error = unit_roundoff * parts + alias_ * std::exp(value_);
     to.error[n] += count * std::log1p(error / modulus);
     moment_or_large = 1.0 + m;
     return error;
@@ -787,7 +788,7 @@ class moment_line {
     double const size = std::abs(r);
     // of r
     double const off = error < 0.5 * modulus
-                           ? (wrong + size * error) / (modulus - error) + 8.0 * unit * size
+                           ? (wrong + size * error) / (modulus - error) + 8.0 * unit_roundoff * size
                            : std::numeric_limits<double>::infinity();
     double const square = std::norm(r) - 2.0 * r.real();
     double const left = std::abs(1.0 - r);
@@ -797,8 +798,9 @@ class moment_line {
     double const imaginary = std::atan2(-r.imag(), 1.0 - r.real());
     to.ratio[n] -= count * std::complex<double>{real, imaginary};
     to.ratio_error[n] +=
-        off < 0.5 * left ? count * (-std::log1p(-off / left) + 8.0 * unit * (size + std::abs(real)))
-                         : std::numeric_limits<double>::infinity();
+        off < 0.5 * left
+            ? count * (-std::log1p(-off / left) + 8.0 * unit_roundoff * (size + std::abs(real)))
+            : std::numeric_limits<double>::infinity();
     to.ratio_size[n] += count * std::log(left + off);
   }
 
