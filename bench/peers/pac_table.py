@@ -6,12 +6,10 @@ usage: pac_table.py FOLDER COMPILER
 FOLDER holds covariance.json, candidates.json, gap.json and pac_peer.json.
 """
 import json
-import os
 import sys
-from datetime import date
 from pathlib import Path
 
-from table import medians, natural, processor, shown
+from table import medians, print_all, print_conditions, shown
 
 # The ratio to aim at, by what the peer's work is: a quarter where it is one call of BLAS or LAPACK,
 # which uses all of this processor; else five.
@@ -61,9 +59,7 @@ def main():
         ours |= medians(folder / f"{name}.json")
     peer = json.loads((folder / "pac_peer.json").read_text())
 
-    load = json.loads((folder / "covariance.json").read_text())["context"]["load_avg"][0]
-    print(f"{processor()}, {os.cpu_count()} cores, load {load:.1f}; {compiler}; Python "
-          f"{peer['python']}, NumPy {peer['numpy']}, SciPy {peer['scipy']}; {date.today()}.\n")
+    print_conditions(folder / "covariance.json", compiler, peer)
     print("| | tacit | peer | ratio | aim | the peer's work |\n|---|---:|---:|---:|---:|---|")
     for label, mine, theirs, work, aim in ROWS:
         a, b = ours[mine][0], peer["nanoseconds"][theirs]
@@ -71,10 +67,7 @@ def main():
         places = 0 if ratio > 10.0 else 1 if ratio >= 1.0 else 2
         met = "" if ratio >= aim else ", missed"
         print(f"| {label} | {shown(a)} | {shown(b)} | {ratio:.{places}f} | {aim:g}{met} | {work} |")
-    print("\nEverything of PAC privacy that was timed:\n")
-    print("| benchmark | median | ± |\n|---|---:|---:|")
-    for name, (middle, spread) in sorted(ours.items(), key=lambda item: natural(item[0])):
-        print(f"| `{name}` | {shown(middle)} | {100 * spread:.0f} % |")
+    print_all(ours)
 
 
 if __name__ == "__main__":

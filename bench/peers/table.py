@@ -69,6 +69,20 @@ def processor():
     return "an unnamed processor"
 
 
+def print_conditions(first, compiler, peer):
+    """What the machine was; `first` is the run's first file."""
+    load = json.loads(first.read_text())["context"]["load_avg"][0]
+    print(f"{processor()}, {os.cpu_count()} cores, load {load:.1f}; {compiler}; Python {peer['python']}, "
+          f"NumPy {peer['numpy']}, SciPy {peer['scipy']}; {date.today()}.\n")
+
+
+def print_all(ours):
+    print("\nEverything that was timed:\n")
+    print("| benchmark | median | ± |\n|---|---:|---:|")
+    for name, (middle, spread) in sorted(ours.items(), key=lambda item: natural(item[0])):
+        print(f"| `{name}` | {shown(middle)} | {100 * spread:.0f} % |")
+
+
 def main():
     folder, compiler = Path(sys.argv[1]), sys.argv[2]
     ours = {}
@@ -76,17 +90,12 @@ def main():
         ours |= medians(folder / f"{name}.json")
     peer = json.loads((folder / "peer.json").read_text())
 
-    load = json.loads((folder / "info.json").read_text())["context"]["load_avg"][0]
-    print(f"{processor()}, {os.cpu_count()} cores, load {load:.1f}; {compiler}; Python {peer['python']}, "
-          f"NumPy {peer['numpy']}, SciPy {peer['scipy']}; {date.today()}.\n")
+    print_conditions(folder / "info.json", compiler, peer)
     print("| | tacit | peer | ratio |\n|---|---:|---:|---:|")
     for label, mine, theirs in PAIRS:
         a, b = ours[mine][0], peer["nanoseconds"][theirs]
         print(f"| {label} | {shown(a)} | {shown(b)} | {b / a:.{0 if b > 10 * a else 1}f} |")
-    print("\nEverything that was timed:\n")
-    print("| benchmark | median | ± |\n|---|---:|---:|")
-    for name, (middle, spread) in sorted(ours.items(), key=lambda item: natural(item[0])):
-        print(f"| `{name}` | {shown(middle)} | {100 * spread:.0f} % |")
+    print_all(ours)
 
 
 if __name__ == "__main__":

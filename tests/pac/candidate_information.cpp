@@ -4,6 +4,7 @@
 #include <tacit/pac/candidate_noise.hpp>
 
 #include "support/catch.hpp"
+#include "support/normals.hpp"
 
 #include <cmath>
 #include <cstddef>
@@ -16,14 +17,6 @@ namespace {
 using tacit::candidate_outputs;
 using tacit::gaussian_noise;
 using tacit::nats;
-
-Eigen::MatrixXd normals(Eigen::Index rows, Eigen::Index columns, std::uint64_t seed) {
-  std::mt19937_64 random(seed);
-  std::normal_distribution<double> normal;
-  Eigen::MatrixXd out(rows, columns);
-  for (double& x : out.reshaped()) x = normal(random);
-  return out;
-}
 
 Eigen::VectorXd weights(Eigen::Index count, std::uint64_t seed) {
   std::mt19937_64 random(seed);

@@ -3,6 +3,7 @@
 #include <tacit/pac/covariance.hpp>
 
 #include "support/catch.hpp"
+#include "support/normals.hpp"
 #include "support/table.hpp"
 
 #include <Eigen/Core>
@@ -26,10 +27,7 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
 Eigen::MatrixXd random_rows(Eigen::Index n, Eigen::Index d, unsigned seed, double decay = 0.7) {
-  std::mt19937_64 random(seed);
-  std::normal_distribution<double> normal;
-  Eigen::MatrixXd rows(n, d);
-  for (double& y : rows.reshaped()) y = normal(random);
+  Eigen::MatrixXd rows = normals(n, d, seed);
   for (Eigen::Index j = 0; j < d; ++j) rows.col(j) *= std::pow(decay, static_cast<double>(j));
   return rows;
 }

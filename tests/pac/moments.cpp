@@ -2,6 +2,7 @@
 #include <tacit/pac/moments.hpp>
 
 #include "support/catch.hpp"
+#include "support/normals.hpp"
 
 #include <Eigen/Core>
 
@@ -23,10 +24,7 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
 Eigen::MatrixXd random_rows(Eigen::Index n, Eigen::Index d, unsigned seed, double offset = 0.0) {
-  std::mt19937_64 random(seed);
-  std::normal_distribution<double> normal;
-  Eigen::MatrixXd rows(n, d);
-  for (double& y : rows.reshaped()) y = offset + normal(random);
+  Eigen::MatrixXd rows = normals(n, d, seed).array() + offset;
   for (Eigen::Index j = 1; j < d; ++j)
     rows.col(j) += 0.5 * (rows.col(j - 1).array() - offset).matrix();
   return rows;

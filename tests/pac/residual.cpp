@@ -21,6 +21,8 @@ using law = std::vector<double>;
 TEST_CASE("entropy and intrinsic privacy against three references") {
   CHECK(entropy_of(law{1.0}).value == 0.0);
   CHECK(entropy_of(law{0.25, 0.25, 0.25, 0.25}).value == Approx(std::log(4.0)).epsilon(1e-15));
+  CHECK(entropy_of(law{1.0, 1e-20}).value == Approx(1e-20 * (std::log(1e20) + 1.0)).epsilon(1e-15));
+  CHECK(entropy_of(law{0.5, 0.5}).value == Approx(std::log(2.0)).epsilon(1e-15));
   CHECK(entropy_of(law{0.2, 0.8, 0.0}).value == Approx(binary_entropy(0.2)).epsilon(1e-14));
 
   CHECK(std::abs(intrinsic_privacy(law(7, 1.0 / 7.0)).value) < 1e-15);
@@ -80,6 +82,9 @@ TEST_CASE("laws, entropies and parts that mean nothing are refused") {
   CHECK_THROWS_AS(intrinsic_privacy(law{0.5, 0.5}, law{1.0}), std::invalid_argument);
   CHECK_THROWS_AS(conditional_entropy(nats(not_a_number), {nats(0.1), 1.0}), std::domain_error);
   CHECK_THROWS_AS(conditional_entropy(nats(1.0), {nats(-0.1), 1.0}), std::domain_error);
+  CHECK_THROWS_AS(conditional_entropy(nats(1.0), {nats(0.1)}), std::domain_error);
+  CHECK_THROWS_AS(posterior_disadvantage(nats(-1.0), {nats(0.1)}), std::domain_error);
+  CHECK_THROWS_AS(attack_success(mi_bound{nats(0.1)}, 0.5), std::domain_error);
   CHECK_THROWS_AS(composed_entropy(nats(1.0), {}), std::invalid_argument);
   std::vector<remaining_entropy> const above{{nats(1.1), 1.0}};
   CHECK_THROWS_AS(composed_entropy(nats(1.0), above), std::domain_error);

@@ -3,11 +3,11 @@
 #include <tacit/pac/stackelberg.hpp>
 
 #include "support/catch.hpp"
+#include "support/normals.hpp"
 
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <random>
 #include <stdexcept>
 #include <utility>
 
@@ -16,14 +16,6 @@ namespace {
 using tacit::candidate_outputs;
 using tacit::gaussian_noise;
 using tacit::nats;
-
-Eigen::MatrixXd normals(Eigen::Index rows, Eigen::Index columns, std::uint64_t seed) {
-  std::mt19937_64 random(seed);
-  std::normal_distribution<double> normal;
-  Eigen::MatrixXd out(rows, columns);
-  for (double& x : out.reshaped()) x = normal(random);
-  return out;
-}
 
 }  // namespace
 

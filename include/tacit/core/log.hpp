@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cmath>
+#include <concepts>
 #include <cstddef>
 #include <limits>
 #include <numbers>
@@ -61,6 +62,20 @@ template <real T>
 
 namespace detail {
 
+/// Σ c_k x^k, even and odd powers apart: two short chains of multiplications instead of a long one.
+template <std::floating_point T, std::size_t terms>
+[[nodiscard]] constexpr T polynomial(std::array<T, terms> const& c, T x) {
+  static_assert(terms > 0 && terms % 2 == 0);
+  T const square = x * x;
+  T even = c[terms - 2];
+  T odd = c[terms - 1];
+  for (std::size_t k = terms - 2; k > 0; k -= 2) {
+    even = even * square + c[k - 2];
+    odd = odd * square + c[k - 1];
+  }
+  return even + x * odd;
+}
+
 /// Σ_{k≥0} y^k/(2k+3) for 0 ≤ y ≤ 1/36: the tail of atanh, (atanh z − z)/z³ at y = z².
 template <real T>
 [[nodiscard]] T atanh_tail(T const& y) {
@@ -72,16 +87,7 @@ template <real T>
       for (std::size_t k = 0; k < terms; ++k) c[k] = T(1) / T(2 * k + 3);
       return c;
     }();
-    // Even and odd powers apart: two short chains of multiplications instead of a long one.
-    static_assert(terms % 2 == 0);
-    T const square = y * y;
-    T even = coefficients[terms - 2];
-    T odd = coefficients[terms - 1];
-    for (std::size_t k = terms - 2; k > 0; k -= 2) {
-      even = even * square + coefficients[k - 2];
-      odd = odd * square + coefficients[k - 1];
-    }
-    return even + y * odd;
+    return polynomial(coefficients, y);
   } else {
     T sum = T(0);
     T power = T(1);
@@ -136,7 +142,7 @@ template <real T>
   using std::exp, std::expm1;
   if constexpr (std::is_floating_point_v<T>) {
     if (w > T(-1) && w < T(1)) {
-      // w²·Σ w^k/(k+2)!, even and odd powers apart.
+      // w²·Σ w^k/(k+2)!
       constexpr std::size_t terms = std::numeric_limits<T>::digits > 53 ? 22 : 18;
       constexpr auto coefficients = [] {
         std::array<T, terms> c{};
@@ -147,14 +153,7 @@ template <real T>
         }
         return c;
       }();
-      T const square = w * w;
-      T even = coefficients[terms - 2];
-      T odd = coefficients[terms - 1];
-      for (std::size_t k = terms - 2; k > 0; k -= 2) {
-        even = even * square + coefficients[k - 2];
-        odd = odd * square + coefficients[k - 1];
-      }
-      return square * (even + w * odd);
+      return w * w * detail::polynomial(coefficients, w);
     }
     return exp(w) - T(1) - w;
   } else {

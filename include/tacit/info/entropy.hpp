@@ -5,11 +5,14 @@
 #include <tacit/core/inverse.hpp>
 #include <tacit/core/log.hpp>
 #include <tacit/core/real.hpp>
+#include <tacit/core/sum.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/info/certified.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 
 namespace tacit {
 
@@ -25,6 +28,44 @@ template <real T>
   T const rest = T(T(1) - p);
   return p < rest ? T(T(-p * T(log(p))) - T(rest * T(log1p(T(-p)))))
                   : T(T(-p * T(log1p(T(-rest)))) - T(rest * T(log(rest))));
+}
+
+namespace detail {
+
+/// A finite law, or a refusal.
+inline void check_law(char const* function, char const* name, std::span<double const> law) {
+  require_argument(!law.empty(), function, name, law.size(), "not empty");
+  compensated_sum<double> sum;
+  for (double const p : law) {
+    check_probability(function, name, p);
+    sum += p;
+  }
+  require_domain(std::abs(sum.value() - 1.0) <= 1e-9, function, name, sum.value(),
+                 "probabilities that sum to 1");
+}
+
+}  // namespace detail
+
+/// H = −Σ p log p of a finite law, in nats: intrinsic privacy against the counting measure.
+/// Guarantee: nearest, relative error some 1e-15 for each candidate that counts: a probability above ½
+/// is taken as what the others leave, since a double cannot hold 1 − 1e-20.
+/// @throws std::domain_error unless these are probabilities that sum to 1 within 1e-9
+[[nodiscard]] inline nats entropy_of(std::span<double const> law) {
+  detail::check_law("entropy_of", "law", law);
+  double const most = *std::ranges::max_element(law);
+  compensated_sum<double> sum;
+  compensated_sum<double> others;
+  bool found = false;
+  for (double const p : law) {
+    if (p > 0.5 && p == most && !found) {
+      found = true;
+    } else if (p > 0.0) {
+      sum += -p * std::log(p);
+      others += p;
+    }
+  }
+  if (found) sum += -most * std::log1p(-others.value());
+  return nats(sum.value());
 }
 
 /// D(p‖q) = p log(p/q) + (1−p) log((1−p)/(1−q)), in nats, of two Bernoulli laws; +∞ where p puts

@@ -2,12 +2,11 @@
 #pragma once
 
 #include <tacit/core/check.hpp>
-#include <tacit/core/sum.hpp>
 #include <tacit/core/units.hpp>
+#include <tacit/info/entropy.hpp>
 
 #include <Eigen/Core>
 
-#include <cmath>
 #include <cstddef>
 #include <utility>
 
@@ -61,13 +60,7 @@ class candidate_outputs {
   [[nodiscard]] Eigen::VectorXd const& probabilities() const noexcept { return probabilities_; }
 
   /// H(X) = −Σ p log p, nearest: no release of any kind tells more.
-  [[nodiscard]] nats entropy() const {
-    compensated_sum<double> sum;
-    for (double const p : probabilities_) {
-      if (p > 0.0) sum += -p * std::log(p);
-    }
-    return nats(sum.value());
-  }
+  [[nodiscard]] nats entropy() const { return entropy_of({probabilities_.data(), size()}); }
 
   /// Σ p_m y_m.
   [[nodiscard]] Eigen::VectorXd mean() const { return rows_.transpose() * probabilities_; }

@@ -6,6 +6,7 @@
 #include <tacit/core/units.hpp>
 #include <tacit/info/attack.hpp>
 #include <tacit/info/certified.hpp>
+#include <tacit/info/entropy.hpp>
 #include <tacit/pac/calibrated.hpp>
 
 #include <algorithm>
@@ -25,34 +26,6 @@ struct remaining_entropy {
   nats value;
   double confidence = required;
 };
-
-namespace detail {
-
-/// A finite law, or a refusal.
-inline void check_law(char const* function, char const* name, std::span<double const> law) {
-  require_argument(!law.empty(), function, name, law.size(), "not empty");
-  compensated_sum<double> sum;
-  for (double const p : law) {
-    check_probability(function, name, p);
-    sum += p;
-  }
-  require_domain(std::abs(sum.value() - 1.0) <= 1e-9, function, name, sum.value(),
-                 "probabilities that sum to 1");
-}
-
-}  // namespace detail
-
-/// H = −Σ p log p of a finite law: intrinsic privacy against the counting measure.
-/// Guarantee: nearest, relative error some 1e-15.
-/// @throws std::domain_error unless these are probabilities that sum to 1 within 1e-9
-[[nodiscard]] inline nats entropy_of(std::span<double const> law) {
-  detail::check_law("entropy_of", "law", law);
-  compensated_sum<double> sum;
-  for (double const p : law) {
-    if (p > 0.0) sum += -p * std::log(p);
-  }
-  return nats(sum.value());
-}
 
 /// −KL(P ‖ U), U uniform on all candidates, those of probability 0 included: H − log M ≤ 0, and 0 for a
 /// secret about which nothing was known.
@@ -82,10 +55,12 @@ inline void check_law(char const* function, char const* name, std::span<double c
 
 /// What a release leaves of the secret: H(X | Z) = H − I(X; Z).
 /// Guarantee: lower bound with the information's confidence; at least 0.
-/// @throws std::domain_error unless entropy and information are finite and at least 0
+/// @throws std::domain_error unless entropy and information are finite and at least 0, and the
+///         confidence is in [0, 1]
 [[nodiscard]] inline remaining_entropy conditional_entropy(nats entropy, mi_bound information) {
   detail::check_non_negative("conditional_entropy", "entropy", entropy.value);
   detail::check_non_negative("conditional_entropy", "information", information.value.value);
+  detail::check_probability("conditional_entropy", "confidence", information.confidence);
   // The entropy is nearest, not a bound.
   double const left =
       detail::subtract_down(entropy.value * (1.0 - information_error), information.value.value);
@@ -94,11 +69,13 @@ inline void check_law(char const* function, char const* name, std::span<double c
 
 /// The posterior disadvantage, −KL(P ‖ R) − I(X; Z): intrinsic privacy less what the release told.
 /// Guarantee: lower bound with the information's confidence.
-/// @throws std::domain_error unless intrinsic is finite, and information finite and at least 0
+/// @throws std::domain_error unless intrinsic is finite, information finite and at least 0, and the
+///         confidence in [0, 1]
 [[nodiscard]] inline remaining_entropy posterior_disadvantage(nats intrinsic,
                                                               mi_bound information) {
   detail::check_finite("posterior_disadvantage", "intrinsic", intrinsic.value);
   detail::check_non_negative("posterior_disadvantage", "information", information.value.value);
+  detail::check_probability("posterior_disadvantage", "confidence", information.confidence);
   double const rounded = std::abs(intrinsic.value) * information_error;
   return {nats(detail::subtract_down(intrinsic.value - rounded, information.value.value)),
           information.confidence};
@@ -107,8 +84,9 @@ inline void check_law(char const* function, char const* name, std::span<double c
 /// The best success in any guess about the secret that succeeds with `prior` before the release: the
 /// largest s with KL(s ‖ prior) ≤ I(X; Z) (PAC privacy: Xiao & Devadas 2023).
 /// Guarantee: upper bound with the information's confidence.
-/// @throws as attack_success
+/// @throws as attack_success, and std::domain_error unless the confidence is in [0, 1]
 [[nodiscard]] inline double attack_success(mi_bound information, double prior) {
+  detail::check_probability("attack_success", "confidence", information.confidence);
   return attack_success(information.value, prior);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <tacit/core/sum.hpp>
+#include <tacit/info/entropy.hpp>
 #include <tacit/pac/candidate_outputs.hpp>
 #include <tacit/pac/candidate_spectrum.hpp>
 #include <tacit/pac/gaussian_noise.hpp>
@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <limits>
 #include <numeric>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -60,23 +61,15 @@ struct whitened_candidates {
   /// H of the distinct outputs, raised; of the groups, nearest.
   [[nodiscard]] double raised_entropy() const {
     if (size() == 1) return 0.0;
-    compensated_sum<double> sum;
-    for (Eigen::Index m = 0; m < size(); ++m) {
-      double const p = weights(m);
-      double others = 0.0;  // 1 − p, where that is what counts
-      if (p > 0.5) others = weights.head(m).sum() + weights.tail(size() - m - 1).sum();
-      sum += p > 0.5 ? -p * std::log1p(-others) : -p * std::log(p);
-    }
-    return sum.value() * (1.0 + 4.0 * sum_error());
+    std::span<double const> const law(weights.data(), static_cast<std::size_t>(size()));
+    return entropy_of(law).value * (1.0 + 4.0 * sum_error());
   }
   [[nodiscard]] double group_entropy() const {
     std::vector<double> mass(groups, 0.0);
     for (std::size_t m = 0; m < group.size(); ++m) {
       mass[group[m]] += weights(static_cast<Eigen::Index>(m));
     }
-    compensated_sum<double> sum;
-    for (double const p : mass) sum += -p * std::log(p);
-    return groups == 1 ? 0.0 : sum.value();
+    return entropy_of(mass).value;
   }
 };
 
