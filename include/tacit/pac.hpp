@@ -24,6 +24,7 @@
 #include <tacit/pac/gap/surrogate.hpp>
 #include <tacit/pac/gaussian_noise.hpp>
 #include <tacit/pac/moments.hpp>
+#include <tacit/pac/network_follower.hpp>
 #include <tacit/pac/pac_ledger.hpp>
 #include <tacit/pac/posterior.hpp>
 #include <tacit/pac/public_normal.hpp>

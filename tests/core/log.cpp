@@ -2,6 +2,7 @@
 #include <tacit/core/log.hpp>
 
 #include "support/catch.hpp"
+#include "support/numbers.hpp"
 #include "support/table.hpp"
 
 #include <boost/multiprecision/cpp_bin_float.hpp>
@@ -18,8 +19,6 @@ namespace {
 using support::exact;
 using oracle = boost::multiprecision::cpp_bin_float_100;
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 constexpr double smallest = std::numeric_limits<double>::denorm_min();
 
 bool is_nan(double x) { return std::isnan(x); }

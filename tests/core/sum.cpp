@@ -2,6 +2,7 @@
 #include <tacit/core/sum.hpp>
 
 #include "support/catch.hpp"
+#include "support/numbers.hpp"
 #include "support/table.hpp"
 
 #include <boost/multiprecision/cpp_bin_float.hpp>
@@ -25,7 +26,6 @@ using tacit::detail::subtract_down;
 using exact_sum = boost::multiprecision::number<
     boost::multiprecision::cpp_bin_float<2200, boost::multiprecision::digit_base_2>>;
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double epsilon = std::numeric_limits<double>::epsilon();
 
 constexpr double compensated(std::initializer_list<double> terms) {

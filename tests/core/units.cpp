@@ -3,6 +3,7 @@
 #include <tacit/core/units.hpp>
 
 #include "support/catch.hpp"
+#include "support/numbers.hpp"
 
 #include <cmath>
 #include <cstdint>
@@ -20,9 +21,6 @@ using tacit::nats;
 using tacit::receipt;
 
 namespace {
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
 static_assert(!std::is_convertible_v<double, nats>);
 static_assert(!std::is_convertible_v<nats, double>);

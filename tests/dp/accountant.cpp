@@ -2,6 +2,7 @@
 #include <tacit/dp/accountant.hpp>
 
 #include "support/catch.hpp"
+#include "support/numbers.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -40,9 +41,6 @@ using tacit::sampled;
 using tacit::sampling;
 using tacit::shuffled;
 using tacit::unsampled;
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
 /// Adds up ε of pure releases and answers for one randomised response of the sum: δ(ε) =
 /// (e^total − e^ε)/(1 + e^total). Other releases cost nothing here, but for shuffled ones, which are

@@ -47,14 +47,14 @@ double gaussian_epsilon(double mu, double delta) {
 
 // Gaussian releases, of which a Poisson rate scales μ: not a bound on anything, but smooth, monotone
 // and with ends known in closed form.
-struct toy {
-  static constexpr std::string_view name = "toy";
+struct planned {
+  static constexpr std::string_view name = "planned";
   static inline int questions = 0;
 
-  explicit toy(adjacency /*neighbours*/) {}
+  explicit planned(adjacency /*neighbours*/) {}
   void add(event const& release, std::uint64_t count) {
     auto const* noise = std::get_if<gaussian>(&release.what);
-    if (noise == nullptr) throw std::invalid_argument("toy: only Gaussians");
+    if (noise == nullptr) throw std::invalid_argument("planned: only Gaussians");
     double rate = 1.0;
     if (auto const* p = std::get_if<poisson>(&release.how)) rate = p->rate;
     if (auto const* f = std::get_if<fixed_size>(&release.how)) rate = f->rate();
@@ -67,7 +67,7 @@ struct toy {
   }
   double mu = 0.0;
 };
-using toy_accountant = accountant<toy>;
+using planned_accountant = accountant<planned>;
 
 // The μ at which Gaussian DP is just (ε, δ).
 double largest_mu(approx_dp target) {
@@ -80,13 +80,13 @@ double largest_mu(approx_dp target) {
   return low;
 }
 
-bool keeps(toy_accountant const& run, approx_dp target) {
+bool keeps(planned_accountant const& run, approx_dp target) {
   return run.delta(target.epsilon).upper <= target.delta &&
          run.epsilon(target.delta).upper <= target.epsilon;
 }
 
-toy_accountant toy_run(double sigma, sampling how, std::uint64_t steps) {
-  return toy_accountant().compose(sampled(gaussian{sigma}, how), steps);
+planned_accountant toy_run(double sigma, sampling how, std::uint64_t steps) {
+  return planned_accountant().compose(sampled(gaussian{sigma}, how), steps);
 }
 
 // A run as a function of x, whose answers a test makes up.
@@ -111,10 +111,10 @@ TEST_CASE("noise is the feasible end, and within 1e-6 of the best", "[dp][calibr
           approx_dp const target{epsilon, delta};
           double const rate = std::holds_alternative<poisson>(how) ? 1e-3 : 1.0;
           double const best = rate * std::sqrt(static_cast<double>(steps)) / largest_mu(target);
-          toy::questions = 0;
-          double const sigma = noise_multiplier_for<toy_accountant>(target, how, steps);
-          worst = std::max(worst, toy::questions);
-          all += toy::questions;
+          planned::questions = 0;
+          double const sigma = noise_multiplier_for<planned_accountant>(target, how, steps);
+          worst = std::max(worst, planned::questions);
+          all += planned::questions;
           ++runs;
           INFO(epsilon << ' ' << delta << ' ' << steps << ' ' << rate);
           CHECK(keeps(toy_run(sigma, how, steps), target));
@@ -130,12 +130,12 @@ TEST_CASE("noise is the feasible end, and within 1e-6 of the best", "[dp][calibr
 }
 
 TEST_CASE("few questions are asked", "[dp][calibration]") {
-  toy::questions = 0;
-  std::ignore = noise_multiplier_for<toy_accountant>({2.0, 1e-5}, poisson{0.01}, 10000);
-  CHECK(toy::questions <= 8);
-  toy::questions = 0;
-  std::ignore = steps_for({2.0, 1e-5}, sampled(gaussian{1.0}, poisson{0.01}), toy_accountant());
-  CHECK(toy::questions <= 10);
+  planned::questions = 0;
+  std::ignore = noise_multiplier_for<planned_accountant>({2.0, 1e-5}, poisson{0.01}, 10000);
+  CHECK(planned::questions <= 8);
+  planned::questions = 0;
+  std::ignore = steps_for({2.0, 1e-5}, sampled(gaussian{1.0}, poisson{0.01}), planned_accountant());
+  CHECK(planned::questions <= 10);
 }
 
 TEST_CASE("one step more would be too many", "[dp][calibration]") {
@@ -146,12 +146,12 @@ TEST_CASE("one step more would be too many", "[dp][calibration]") {
       double const best = largest_mu(target) * sigma / 0.3;
       INFO(sigma << ' ' << target.epsilon);
       if (best * best < 1.0) {
-        CHECK_THROWS_AS(steps_for<toy_accountant>(target, release), infeasible);
+        CHECK_THROWS_AS(steps_for<planned_accountant>(target, release), infeasible);
         continue;
       }
-      std::uint64_t const steps = steps_for<toy_accountant>(target, release);
-      CHECK(keeps(toy_accountant().compose(release, steps), target));
-      CHECK(!keeps(toy_accountant().compose(release, steps + 1), target));
+      std::uint64_t const steps = steps_for<planned_accountant>(target, release);
+      CHECK(keeps(planned_accountant().compose(release, steps), target));
+      CHECK(!keeps(planned_accountant().compose(release, steps + 1), target));
     }
   }
 }
@@ -159,15 +159,15 @@ TEST_CASE("one step more would be too many", "[dp][calibration]") {
 TEST_CASE("steps go on from what was spent", "[dp][calibration]") {
   event const release = sampled(gaussian{2.0}, poisson{0.01});
   approx_dp const target{3.0, 1e-5};
-  std::uint64_t const whole = steps_for<toy_accountant>(target, release);
-  toy_accountant const spent = toy_accountant().compose(release, whole / 3);
+  std::uint64_t const whole = steps_for<planned_accountant>(target, release);
+  planned_accountant const spent = planned_accountant().compose(release, whole / 3);
   CHECK(steps_for(target, release, spent) == whole - whole / 3);
-  toy_accountant const all = toy_accountant().compose(release, whole);
+  planned_accountant const all = planned_accountant().compose(release, whole);
   CHECK_THROWS_WITH(
       steps_for(target, release, all),
-      Catch::Contains("steps_for: not even one step keeps") && Catch::Contains("toy"));
+      Catch::Contains("steps_for: not even one step keeps") && Catch::Contains("planned"));
   // Nothing is lost at rate 0: as many as can be asked for.
-  CHECK(steps_for<toy_accountant>(target, sampled(gaussian{2.0}, poisson{0.0})) ==
+  CHECK(steps_for<planned_accountant>(target, sampled(gaussian{2.0}, poisson{0.0})) ==
         1000000000000000ULL);
 }
 
@@ -177,20 +177,21 @@ TEST_CASE("rates and batches", "[dp][calibration]") {
       approx_dp const target{1.0, 1e-6};
       double const best =
           std::min(1.0, largest_mu(target) * sigma / std::sqrt(static_cast<double>(steps)));
-      double const rate = rate_for<toy_accountant>(target, gaussian{sigma}, steps);
+      double const rate = rate_for<planned_accountant>(target, gaussian{sigma}, steps);
       CHECK(keeps(toy_run(sigma, poisson{rate}, steps), target));
       CHECK(rate >= best * (1.0 - 1e-6));
       for (std::uint64_t const records : {1000ULL, 60000ULL, 1000000000000ULL}) {
         if (best * static_cast<double>(records) < 1.0) {
-          CHECK_THROWS_AS(batch_for<toy_accountant>(target, gaussian{sigma}, batches::fixed_size,
-                                                    records, steps, adjacency::replace_one),
-                          infeasible);
+          CHECK_THROWS_AS(
+              batch_for<planned_accountant>(target, gaussian{sigma}, batches::fixed_size, records,
+                                            steps, adjacency::replace_one),
+              infeasible);
           continue;
         }
-        std::uint64_t const batch = batch_for<toy_accountant>(
+        std::uint64_t const batch = batch_for<planned_accountant>(
             target, gaussian{sigma}, batches::fixed_size, records, steps, adjacency::replace_one);
-        CHECK(batch == batch_for<toy_accountant>(target, gaussian{sigma}, batches::poisson, records,
-                                                 steps, adjacency::add_remove));
+        CHECK(batch == batch_for<planned_accountant>(target, gaussian{sigma}, batches::poisson,
+                                                     records, steps, adjacency::add_remove));
         CHECK(keeps(toy_run(sigma, fixed_size{batch, records}, steps), target));
         if (batch < records) {
           CHECK(!keeps(toy_run(sigma, fixed_size{batch + 1, records}, steps), target));
@@ -206,28 +207,29 @@ TEST_CASE("a plan may be a whole schedule", "[dp][calibration]") {
     return std::vector<composed>{{sampled(gaussian{sigma}, poisson{0.01}), 1000},
                                  {gaussian{10.0 * sigma}, 7}};
   };
-  double const sigma = noise_multiplier_for<toy_accountant>(target, schedule);
+  double const sigma = noise_multiplier_for<planned_accountant>(target, schedule);
   double const best = std::sqrt(1000.0 * 1e-4 + 7.0 * 1e-2) / largest_mu(target);
   CHECK(sigma == Approx(best).epsilon(1e-6));
   // An event is a plan, too.
-  CHECK(noise_multiplier_for<toy_accountant>(target, [](double s) { return gaussian{s}; }) ==
+  CHECK(noise_multiplier_for<planned_accountant>(target, [](double s) { return gaussian{s}; }) ==
         Approx(1.0 / largest_mu(target)).epsilon(1e-6));
 }
 
 TEST_CASE("the ends of the range", "[dp][calibration]") {
   // So much may be lost that any noise will do.
-  CHECK(noise_multiplier_for<toy_accountant>({0.0, 0.999999}, poisson{1e-12}, 1) == 1e-3);
-  CHECK(rate_for<toy_accountant>({5.0, 1e-3}, gaussian{100.0}, 1) == 1.0);
-  CHECK(batch_for<toy_accountant>({5.0, 1e-3}, gaussian{100.0}, batches::poisson, 50, 1,
-                                  adjacency::add_remove) == 50);
-  CHECK(batch_for<toy_accountant>({5.0, 1e-3}, gaussian{100.0}, batches::poisson, 1, 1,
-                                  adjacency::add_remove) == 1);
+  CHECK(noise_multiplier_for<planned_accountant>({0.0, 0.999999}, poisson{1e-12}, 1) == 1e-3);
+  CHECK(rate_for<planned_accountant>({5.0, 1e-3}, gaussian{100.0}, 1) == 1.0);
+  CHECK(batch_for<planned_accountant>({5.0, 1e-3}, gaussian{100.0}, batches::poisson, 50, 1,
+                                      adjacency::add_remove) == 50);
+  CHECK(batch_for<planned_accountant>({5.0, 1e-3}, gaussian{100.0}, batches::poisson, 1, 1,
+                                      adjacency::add_remove) == 1);
   // Far beyond any practice, but there.
   approx_dp const strict{0.0, 1e-200};
-  double const sigma = noise_multiplier_for<toy_accountant>(strict, unsampled{}, 1000000000000ULL);
+  double const sigma =
+      noise_multiplier_for<planned_accountant>(strict, unsampled{}, 1000000000000ULL);
   CHECK(sigma == Approx(1e6 / (std::sqrt(2.0 * std::acos(-1.0)) * 1e-200)).epsilon(1e-6));
   CHECK(keeps(toy_run(sigma, unsampled{}, 1000000000000ULL), strict));
-  CHECK_THROWS_WITH(rate_for<toy_accountant>({0.0, 1e-300}, gaussian{1.0}, 1),
+  CHECK_THROWS_WITH(rate_for<planned_accountant>({0.0, 1e-300}, gaussian{1.0}, 1),
                     Catch::Contains("not even a rate of 1e-12"));
 }
 
@@ -236,14 +238,15 @@ TEST_CASE("refusals", "[dp][calibration]") {
   for (approx_dp const target :
        {approx_dp{-1.0, 0.1}, approx_dp{nan, 0.1}, approx_dp{infinite, 0.1}, approx_dp{1.0, 0.0},
         approx_dp{1.0, 1.0}, approx_dp{1.0, nan}, approx_dp{}}) {
-    CHECK_THROWS_AS(noise_multiplier_for<toy_accountant>(target, unsampled{}, 1),
+    CHECK_THROWS_AS(noise_multiplier_for<planned_accountant>(target, unsampled{}, 1),
                     std::domain_error);
-    CHECK_THROWS_AS(steps_for<toy_accountant>(target, gaussian{1.0}), std::domain_error);
+    CHECK_THROWS_AS(steps_for<planned_accountant>(target, gaussian{1.0}), std::domain_error);
   }
   // An event without a bound keeps its reason.
-  CHECK_THROWS_WITH(rate_for<toy_accountant>({1.0, 1e-5}, laplace{1.0}, 10), "toy: only Gaussians");
-  CHECK_THROWS_AS(batch_for<toy_accountant>({1.0, 1e-5}, gaussian{1.0}, batches::poisson, 0, 1,
-                                            adjacency::add_remove),
+  CHECK_THROWS_WITH(rate_for<planned_accountant>({1.0, 1e-5}, laplace{1.0}, 10),
+                    "planned: only Gaussians");
+  CHECK_THROWS_AS(batch_for<planned_accountant>({1.0, 1e-5}, gaussian{1.0}, batches::poisson, 0, 1,
+                                                adjacency::add_remove),
                   std::domain_error);
   auto const plan = [](double x) {
     return made_up{[](double) { return 1.0; }, [](double) { return infinite; }, x};

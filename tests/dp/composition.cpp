@@ -2,6 +2,7 @@
 #include <tacit/dp/composition.hpp>
 
 #include "support/catch.hpp"
+#include "support/numbers.hpp"
 #include "support/table.hpp"
 
 #include <boost/math/special_functions/gamma.hpp>
@@ -24,9 +25,6 @@ using tacit::basic_composition;
 using tacit::best_composition;
 using tacit::bound;
 using tacit::optimal_composition;
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
 /// Every outcome of randomised responses that tell all with probability δ_i: the definition.
 exact enumerated(std::span<approx_dp const> each, exact const& p, exact const& q,

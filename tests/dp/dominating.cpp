@@ -2,13 +2,13 @@
 #include <tacit/dp/dominating.hpp>
 
 #include "support/catch.hpp"
+#include "support/numbers.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <random>
 #include <stdexcept>
 #include <string>
@@ -50,9 +50,6 @@ using tacit::sampled;
 using tacit::sampling;
 using tacit::shuffled;
 using tacit::unsampled;
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
 std::vector<double> const epsilons{-3.0, -2.0,  -1.2, -0.7, -0.3, -0.1, -0.01, -1e-6, 0.0, 1e-6,
                                    0.01, 0.033, 0.1,  0.2,  0.45, 0.7,  1.0,   1.4,   2.0, 3.0};

@@ -2,11 +2,11 @@
 #include <tacit/dp/event.hpp>
 
 #include "support/catch.hpp"
+#include "support/numbers.hpp"
 
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <random>
 #include <stdexcept>
 #include <string>
@@ -36,9 +36,6 @@ using tacit::sampled;
 using tacit::shuffled;
 using tacit::tree_sensitivity;
 using tacit::unsampled;
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
 std::string complaint_about(event const& release) {
   try {

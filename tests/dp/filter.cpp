@@ -3,12 +3,12 @@
 #include <tacit/dp/filter.hpp>
 
 #include "support/catch.hpp"
+#include "support/numbers.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <random>
 #include <stdexcept>
 #include <string>
@@ -34,9 +34,6 @@ using tacit::renyi_epsilon;
 using tacit::renyi_filter;
 using tacit::renyi_odometer;
 using tacit::sampled;
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
 static_assert(!std::is_copy_constructible_v<renyi_filter>);
 static_assert(!std::is_copy_assignable_v<renyi_filter>);

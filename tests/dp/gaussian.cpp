@@ -2,6 +2,7 @@
 #include <tacit/dp/gaussian.hpp>
 
 #include "support/catch.hpp"
+#include "support/numbers.hpp"
 #include "support/table.hpp"
 
 #include <boost/math/special_functions/erf.hpp>
@@ -16,16 +17,12 @@
 
 using namespace tacit;
 using support::exact;
+using support::relative;
 using support::table;
 
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double tiny = std::numeric_limits<double>::min();
-
-double relative(exact const& value, exact const& truth) {
-  return static_cast<double>(abs(exact((value - truth) / truth)));
-}
 
 /// 1 − Φ, by another route than the library's: Boost's erfc in 50 digits.
 exact plain_tail(exact const& x) { return boost::math::erfc(exact(x / sqrt(exact(2)))) / 2; }
@@ -42,9 +39,9 @@ exact exact_profile(double mu, double epsilon) {
 }
 
 /// μ in [1e-12, 1e4] and ε in [0, 1e8] with δ from 1 − 1e-16 to 1e-300.
-class questions {
+class gaussian_questions {
  public:
-  explicit questions(std::uint64_t seed) : random_(seed) {}
+  explicit gaussian_questions(std::uint64_t seed) : random_(seed) {}
   double draw() { return std::uniform_real_distribution<double>()(random_); }
   gaussian_dp guarantee() { return {std::pow(10.0, -12.0 + 16.0 * draw())}; }
   double epsilon(double mu) {
@@ -151,7 +148,7 @@ TEST_CASE("the profile keeps 5e-14 of the tabulated truth, and its bounds hold i
 }
 
 TEST_CASE("the profile against the plain formula in 50 digits", "[dp][slow]") {
-  questions source(11);
+  gaussian_questions source(11);
   for (int i = 0; i < 60; ++i) {
     double const mu = source.guarantee().mu;
     double const epsilon = source.epsilon(mu);
@@ -169,7 +166,7 @@ TEST_CASE("the profile against the plain formula in 50 digits", "[dp][slow]") {
 }
 
 TEST_CASE("lower <= truth <= upper, and close, on random configurations", "[dp][slow]") {
-  questions source(12);
+  gaussian_questions source(12);
   double widest = 0.0;
   bool contained = true;
   for (int i = 0; i < 1000; ++i) {
@@ -190,7 +187,7 @@ TEST_CASE("lower <= truth <= upper, and close, on random configurations", "[dp][
 }
 
 TEST_CASE("the inverse brackets the epsilon of 50 digits on random configurations", "[dp][slow]") {
-  questions source(13);
+  gaussian_questions source(13);
   int sharp = 0;
   for (int i = 0; i < 500; ++i) {
     gaussian_dp const guarantee = source.guarantee();
@@ -309,7 +306,7 @@ TEST_CASE("delta falls in epsilon and grows in mu", "[dp]") {
 }
 
 TEST_CASE("the largest mu within a target is feasible and nearly the best", "[dp]") {
-  questions source(14);
+  gaussian_questions source(14);
   for (int i = 0; i < 300; ++i) {
     double const epsilon = i % 10 == 0 ? 0.0 : std::pow(10.0, -12.0 + 20.0 * source.draw());
     double const delta =
@@ -329,7 +326,7 @@ TEST_CASE("the largest mu within a target is feasible and nearly the best", "[dp
 }
 
 TEST_CASE("mu compose in squares, rounded up", "[dp]") {
-  questions source(15);
+  gaussian_questions source(15);
   for (double const scale : {4e-323, 1e-200, 1.0, 1e200}) {
     std::vector<gaussian_dp> parts;
     exact squares(0);
@@ -428,7 +425,7 @@ TEST_CASE("the accountant's mu is that of the events", "[dp]") {
 }
 
 TEST_CASE("compositions of Gaussians contain the closed form", "[dp][slow]") {
-  questions source(16);
+  gaussian_questions source(16);
   for (int run = 0; run < 150; ++run) {
     gaussian_accountant spent(run % 2 == 0 ? adjacency::add_remove : adjacency::replace_one);
     exact const change(run % 2 == 0 ? 1 : 2);
@@ -526,7 +523,7 @@ TEST_CASE("squares that leave the exponent range stay on the safe side", "[dp]")
 }
 
 TEST_CASE("ten thousand random configurations contain their closed form", "[.sweep]") {
-  questions source(17);
+  gaussian_questions source(17);
   for (int i = 0; i < 10000; ++i) {
     gaussian_dp const guarantee = source.guarantee();
     double const epsilon = source.epsilon(guarantee.mu);

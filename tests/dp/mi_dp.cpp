@@ -3,6 +3,7 @@
 #include <tacit/dp/mi_dp.hpp>
 
 #include "support/catch.hpp"
+#include "support/numbers.hpp"
 #include "support/table.hpp"
 
 #include <boost/math/special_functions/expm1.hpp>
@@ -11,7 +12,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <numbers>
 #include <random>
 #include <stdexcept>
@@ -28,9 +28,6 @@ using tacit::masked_step_divergence;
 using tacit::mutual_information_bound;
 using tacit::mutual_information_ceiling;
 using tacit::nats;
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
 exact const log_two = log(exact(2));
 

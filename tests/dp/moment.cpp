@@ -10,14 +10,9 @@
 
 using namespace tacit;
 using support::exact;
+using support::relative;
 
-namespace {
-
-double relative(double found, exact const& truth) {
-  return static_cast<double>(abs(exact(found) - truth) / abs(truth));
-}
-
-}  // namespace
+namespace {}  // namespace
 
 TEST_CASE("the table's moments on the real axis are the Rényi divergences", "[dp]") {
   support::table const rows("dp_renyi.csv");

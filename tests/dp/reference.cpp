@@ -21,7 +21,7 @@ using support::table;
 namespace {
 
 // The table's quotients a/σ are exact; an event's are doubles.
-constexpr double rounded = 1e-13;
+constexpr double table_rounding = 1e-13;
 
 event release_of(table const& rows, std::size_t k, double records) {
   return by_person(sampled(gaussian{.noise_multiplier = rows.number(k, "sigma")},
@@ -52,7 +52,7 @@ TEST_CASE("several records a person: Rényi divergences in 40 digits", "[dp]") {
     CAPTURE(rows.number(k, "rate"), rows.number(k, "sigma"), rows.number(k, "records"), order);
     CHECK(exact(curve(order)) >= truth * exact(1.0 - 1e-12));
     CHECK(exact(curve(order)) <= truth * exact(1.0 + 1e-8));  // safe side, as below
-    CHECK(exact(curve.upper(order)) >= truth * exact(1.0 - rounded));
+    CHECK(exact(curve.upper(order)) >= truth * exact(1.0 - table_rounding));
   }
 }
 
@@ -73,9 +73,9 @@ TEST_CASE("one release: profiles in 40 digits, both directions", "[dp]") {
       bound<double> const found = profile.delta(epsilon);
       CAPTURE(name, rows.number(k, "rate"), rows.number(k, "sigma"), rows.text(k, "direction"),
               epsilon, found.lower, found.upper, static_cast<double>(truth));
-      CHECK(exact(found.upper) >= truth * exact(1.0 - rounded));
-      // What is left of a person who may have none of k records is rounded to the safe side.
-      CHECK(exact(found.lower) <= truth * exact(1.0 + (alone ? rounded : 1e-7)));
+      CHECK(exact(found.upper) >= truth * exact(1.0 - table_rounding));
+      // What is left of a person who may have none of k records is table_rounding to the safe side.
+      CHECK(exact(found.lower) <= truth * exact(1.0 + (alone ? table_rounding : 1e-7)));
       if (!(truth > exact(1e-290))) continue;
       ++asked;
       wide += exact(found.upper) - exact(found.lower) > truth * exact(1e-10);
@@ -101,7 +101,7 @@ TEST_CASE("one release of a person: the larger direction, in closed form", "[dp]
     account.add(release_of(rows, k, rows.number(k, "records")), 1);
     auto const [found, by] = account.delta_by(epsilon);
     CHECK(by == privacy_loss::route::closed_form);
-    CHECK(exact(found.upper) >= rows.value(k, "delta") * exact(1.0 - rounded));
+    CHECK(exact(found.upper) >= rows.value(k, "delta") * exact(1.0 - table_rounding));
     CHECK(found.upper - found.lower <= 1e-4 * found.upper + 1e-300);
   }
 }
@@ -137,6 +137,6 @@ TEST_CASE("replacement under sampling: Rényi divergences in 40 digits", "[dp]")
     CAPTURE(rows.number(k, "rate"), rows.number(k, "sigma"), rows.number(k, "absent"),
             rows.number(k, "changed"), order);
     CHECK(static_cast<double>(abs(exact(curve(order)) / truth - 1)) < 1e-11);
-    CHECK(exact(curve.upper(order)) >= truth * exact(1.0 - rounded));
+    CHECK(exact(curve.upper(order)) >= truth * exact(1.0 - table_rounding));
   }
 }

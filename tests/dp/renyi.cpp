@@ -3,12 +3,12 @@
 #include <tacit/dp/renyi.hpp>
 
 #include "support/catch.hpp"
+#include "support/numbers.hpp"
 #include "support/table.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <random>
 #include <stdexcept>
 #include <string>
@@ -17,8 +17,6 @@ using namespace tacit;
 using support::exact;
 
 namespace {
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 event dp_sgd(double rate, double multiplier) {
   return sampled(gaussian{.noise_multiplier = multiplier}, poisson{rate});

@@ -2,12 +2,12 @@
 #include <tacit/dp/rdp/conversion.hpp>
 
 #include "support/catch.hpp"
+#include "support/numbers.hpp"
 #include "support/table.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <random>
 #include <stdexcept>
 
@@ -16,16 +16,14 @@ using support::exact;
 
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-
 struct question {
   double order;
   double divergence;
   double delta;
 };
-class questions {
+class renyi_questions {
  public:
-  explicit questions(std::uint64_t seed) : random_(seed) {}
+  explicit renyi_questions(std::uint64_t seed) : random_(seed) {}
   question next() {
     return {1.0 + power(-3.0, 3.0), power(-5.0, 1.5), std::min(0.95, power(-12.0, 0.0))};
   }
@@ -71,7 +69,7 @@ long double least_q(long double order, long double divergence, long double p) {
 }  // namespace
 
 TEST_CASE("the conversion is never worse than the published ones", "[dp]") {
-  questions ask(1);
+  renyi_questions ask(1);
   bool strictly = false;
   for (int i = 0; i < 2000; ++i) {
     question const q = ask.next();
@@ -94,7 +92,7 @@ TEST_CASE("the conversion is never worse than the published ones", "[dp]") {
 }
 
 TEST_CASE("δ and ε are inverse to each other, and 50 digits lie below", "[dp][slow]") {
-  questions ask(2);
+  renyi_questions ask(2);
   int compared = 0;
   for (int i = 0; i < 300; ++i) {
     question const q = ask.next();
@@ -124,7 +122,7 @@ TEST_CASE("δ and ε are inverse to each other, and 50 digits lie below", "[dp][
 }
 
 TEST_CASE("no two-point pair beats the conversion, and one comes near", "[dp][slow]") {
-  questions ask(3);
+  renyi_questions ask(3);
   for (int i = 0; i < 100; ++i) {
     double const order = 1.0 + ask.power(-1.0, 1.3);
     double const divergence = ask.power(-3.0, 0.7);

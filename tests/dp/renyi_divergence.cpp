@@ -2,6 +2,7 @@
 #include <tacit/dp/rdp/divergence.hpp>
 
 #include "support/catch.hpp"
+#include "support/numbers.hpp"
 #include "support/table.hpp"
 
 #include <boost/math/quadrature/gauss.hpp>
@@ -11,7 +12,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <random>
 #include <stdexcept>
 #include <string>
@@ -19,18 +19,13 @@
 
 using namespace tacit;
 using support::exact;
+using support::relative;
 using support::table;
 
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-
 mixture_pair sampled_normal(double rate, double shift, orientation towards) {
   return {{{rate, shift}}, towards};
-}
-
-double relative(exact const& value, exact const& truth) {
-  return static_cast<double>(exact(abs(exact(value - truth)) / truth));
 }
 
 /// log(Σ_j C(α,j)(1−q)^{α−j} q^j e^{j(j−1)μ²/2})/(α−1), in 50 digits and from its M − 1.

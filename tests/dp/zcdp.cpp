@@ -3,19 +3,17 @@
 #include <tacit/dp/zcdp.hpp>
 
 #include "support/catch.hpp"
+#include "support/numbers.hpp"
 #include "support/table.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <random>
 
 using namespace tacit;
 using support::exact;
 
 namespace {
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 double uniform(std::mt19937_64& random) { return std::uniform_real_distribution<double>()(random); }
 

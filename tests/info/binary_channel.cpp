@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "support/catch.hpp"
-#include "support/table.hpp"
-
 #include <tacit/core/quadrature.hpp>
 #include <tacit/info/binary_channel.hpp>
 #include <tacit/info/sign_channel.hpp>
 
+#include "support/catch.hpp"
+#include "support/numbers.hpp"
+#include "support/table.hpp"
+
 #include <cmath>
-#include <limits>
 #include <random>
 
 using namespace tacit;
@@ -15,8 +15,6 @@ using support::exact;
 using support::table;
 
 namespace {
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 /// Priors from ½ down to 1e-300, budgets over every regime: a share of the entropy, a tiny share, next
 /// to the entropy, and plain small numbers.
@@ -35,10 +33,18 @@ class requests {
       double const entropy = binary_entropy(prior);
       double budget = 0.0;
       switch (kind_++ % 4) {
-        case 0: budget = entropy * draw(); break;
-        case 1: budget = entropy * std::pow(10.0, -12.0 * draw()); break;
-        case 2: budget = entropy * (1.0 - std::pow(10.0, -16.0 * draw())); break;
-        default: budget = std::pow(10.0, -290.0 * draw()); break;
+        case 0:
+          budget = entropy * draw();
+          break;
+        case 1:
+          budget = entropy * std::pow(10.0, -12.0 * draw());
+          break;
+        case 2:
+          budget = entropy * (1.0 - std::pow(10.0, -16.0 * draw()));
+          break;
+        default:
+          budget = std::pow(10.0, -290.0 * draw());
+          break;
       }
       if (budget >= 1e-290 && budget < entropy) return {prior, budget};
     }
@@ -74,8 +80,7 @@ void check_inverses(std::size_t cases, std::uint64_t seed) {
     T const by_value = T(spent_by_value<T>(prior, sigma) / T(budget));
     T const by_sign = T(spent_by_sign<T>(prior, noise) / T(budget));
     // The price that a ledger will ask fits too.
-    charges_fit = charges_fit &&
-                  information_charge(binary_channel{prior, sigma}).value <= budget &&
+    charges_fit = charges_fit && information_charge(binary_channel{prior, sigma}).value <= budget &&
                   information_charge(sign_channel{prior, noise}).value <= budget;
     highest_value = by_value > highest_value ? by_value : highest_value;
     lowest_value = by_value < lowest_value ? by_value : lowest_value;
@@ -95,8 +100,7 @@ TEST_CASE("noise_for never overspends and wastes at most 1e-12: 1e5 cases in lon
   check_inverses<long double>(100'000, 20261121);
 }
 
-TEST_CASE("noise_for never overspends and wastes at most 1e-12: 1e3 cases in 50 digits",
-          "[slow]") {
+TEST_CASE("noise_for never overspends and wastes at most 1e-12: 1e3 cases in 50 digits", "[slow]") {
   check_inverses<exact>(1'000, 7);
 }
 
@@ -153,9 +157,9 @@ TEST_CASE("noise_for refuses what has no answer") {
   // A noise that is already chosen is not silently replaced.
   CHECK_THROWS_AS(noise_for(binary_channel{.prior = 0.5, .sigma = 1.0}, nats(0.1)),
                   std::invalid_argument);
-  CHECK_THROWS_AS(noise_for(sign_channel{.prior = 0.5, .noise = flip::with_correlation(0.5)},
-                            nats(0.1)),
-                  std::invalid_argument);
+  CHECK_THROWS_AS(
+      noise_for(sign_channel{.prior = 0.5, .noise = flip::with_correlation(0.5)}, nats(0.1)),
+      std::invalid_argument);
   CHECK_THROWS_AS(mutual_information(binary_channel{.prior = 0.5}), std::domain_error);
   CHECK_THROWS_AS(mutual_information(binary_channel{.prior = 0.5, .sigma = -1.0}),
                   std::domain_error);
@@ -206,7 +210,8 @@ TEST_CASE("the derivative is the slope of the information") {
       exact const difference = (mutual_information(wide{exact(q), exact(sigma) + h}) -
                                 mutual_information(wide{exact(q), exact(sigma) - h})) /
                                (exact(2) * h);
-      double const slope = mutual_information_derivative(binary_channel{.prior = q, .sigma = sigma});
+      double const slope =
+          mutual_information_derivative(binary_channel{.prior = q, .sigma = sigma});
       CHECK(slope < 0.0);
       CHECK(slope == Approx(static_cast<double>(difference)).epsilon(1e-10));
     }
@@ -284,8 +289,8 @@ double published_sigma(double prior, double budget) {
 
 TEST_CASE("the published inverse overspends as reported, and noise_for does not") {
   auto const overspend = [](double budget) {
-    return mutual_information(
-               binary_channel{.prior = 0.5, .sigma = published_sigma(0.5, budget)}) / budget;
+    return mutual_information(binary_channel{.prior = 0.5, .sigma = published_sigma(0.5, budget)}) /
+           budget;
   };
   CHECK(overspend(1e-7) == Approx(5.0).epsilon(0.05));
   CHECK(overspend(5e-8) == Approx(10.0).epsilon(0.05));

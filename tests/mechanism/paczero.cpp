@@ -3,12 +3,12 @@
 
 #include "secret/script.hpp"
 #include "support/catch.hpp"
+#include "support/numbers.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <random>
 #include <stdexcept>
@@ -23,8 +23,6 @@ using namespace tacit;
 using kind = paczero_report::kind;
 using sums = std::vector<std::int64_t>;
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 constexpr std::uint64_t ones = ~std::uint64_t{0};
 
 /// A secret stream that repeats one word and counts how often it was asked. Zeros: the secret is

@@ -6,6 +6,7 @@
 
 #include "secret/script.hpp"
 #include "support/catch.hpp"
+#include "support/numbers.hpp"
 #include "support/statistics.hpp"
 
 #include <algorithm>
@@ -13,7 +14,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <stdexcept>
 #include <type_traits>
 #include <utility>
@@ -23,8 +23,6 @@ namespace {
 
 using namespace tacit;
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 constexpr std::uint64_t ones = ~std::uint64_t{0};
 
 // What was paid for as a sign is drawn as a sign, and observed as one.

@@ -2,10 +2,10 @@
 #include <tacit/pac/allocation.hpp>
 
 #include "support/catch.hpp"
+#include "support/numbers.hpp"
 
 #include <cmath>
 #include <cstddef>
-#include <limits>
 #include <random>
 #include <stdexcept>
 
@@ -15,9 +15,6 @@ using tacit::allocation;
 using tacit::allowance;
 using tacit::nats;
 using tacit::pacing;
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
 double allow(pacing const& pace, double budget, double remaining, std::size_t left,
              std::size_t releases) {

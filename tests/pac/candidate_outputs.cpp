@@ -2,19 +2,16 @@
 #include <tacit/pac/candidate_outputs.hpp>
 
 #include "support/catch.hpp"
+#include "support/numbers.hpp"
 
 #include <Eigen/Core>
 
 #include <cmath>
-#include <limits>
 #include <stdexcept>
 
 namespace {
 
 using tacit::candidate_outputs;
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
 }  // namespace
 

@@ -2,6 +2,7 @@
 #include <tacit/pac/confidence.hpp>
 
 #include "support/catch.hpp"
+#include "support/numbers.hpp"
 #include "support/statistics.hpp"
 
 #include <algorithm>
@@ -15,7 +16,7 @@
 
 namespace {
 
-struct law {
+struct bounded_law {
   char const* name;
   double low;
   double high;
@@ -23,7 +24,7 @@ struct law {
   std::function<double(double)> at;  // of a uniform number
 };
 
-std::vector<law> const laws{
+std::vector<bounded_law> const bounded_laws{
     {"uniform", 0.0, 1.0, 0.5, [](double u) { return u; }},
     {"rare", 0.0, 1.0, 0.01, [](double u) { return u < 0.01 ? 1.0 : 0.0; }},
     {"nearly always", -3.0, 5.0, 4.92, [](double u) { return u < 0.01 ? -3.0 : 5.0; }},
@@ -32,7 +33,7 @@ std::vector<law> const laws{
     {"narrow in a wide range", -1e6, 1e6, 0.5, [](double u) { return u; }},
 };
 
-std::vector<double> sample_of(law const& from, std::size_t size, std::mt19937_64& random) {
+std::vector<double> sample_of(bounded_law const& from, std::size_t size, std::mt19937_64& random) {
   std::uniform_real_distribution<double> uniform(0.0, 1.0);
   std::vector<double> sample(size);
   for (double& x : sample) x = from.at(uniform(random));
@@ -55,7 +56,7 @@ void check_coverage(int repeats, std::vector<std::size_t> const& sizes) {
   double const limit =
       repeats * failure + statistics::normal_limit * std::sqrt(repeats * failure * (1.0 - failure));
   std::mt19937_64 random(7);
-  for (law const& from : laws) {
+  for (bounded_law const& from : bounded_laws) {
     for (std::size_t const size : sizes) {
       int above = 0;
       int below = 0;
@@ -83,7 +84,7 @@ TEST_CASE("one-sided means cover, in long", "[.sweep][sweep]") {
 
 TEST_CASE("one-sided means are closer than the empirical Bernstein bound") {
   std::mt19937_64 random(11);
-  for (law const& from : laws) {
+  for (bounded_law const& from : bounded_laws) {
     for (std::size_t const size : {50U, 500U, 5000U}) {
       double gain = 0.0;
       for (int k = 0; k < 20; ++k) {
@@ -99,7 +100,7 @@ TEST_CASE("one-sided means are closer than the empirical Bernstein bound") {
 
 TEST_CASE("one-sided means approach the normal width") {
   std::mt19937_64 random(13);
-  auto const x = sample_of(laws[0], 100'000, random);
+  auto const x = sample_of(bounded_laws[0], 100'000, random);
   double mean = 0.0;
   for (double const v : x) mean += v / 1e5;
   double const width = std::sqrt(2.0 / 12.0 * std::log(1.0 / 0.05) / 1e5);
@@ -124,7 +125,7 @@ TEST_CASE("one-sided means of constants and of single observations") {
 
 TEST_CASE("one-sided means stay in the range, and agree under shifts and in the mirror") {
   std::mt19937_64 random(17);
-  auto const x = sample_of(laws[4], 300, random);
+  auto const x = sample_of(bounded_laws[4], 300, random);
   double const low = tacit::lower_confidence(x, 0.0, 1.0, 0.01);
   double const high = tacit::upper_confidence(x, 0.0, 1.0, 0.01);
   CHECK(low >= 0.0);
@@ -144,22 +145,20 @@ TEST_CASE("one-sided means stay in the range, and agree under shifts and in the 
 }
 
 TEST_CASE("one-sided means refuse what they cannot bound") {
-  double constexpr nan = std::numeric_limits<double>::quiet_NaN();
-  double constexpr infinity = std::numeric_limits<double>::infinity();
   std::vector<double> const x{0.25, 0.5};
   CHECK_THROWS_AS(tacit::lower_confidence({}, 0.0, 1.0, 0.05), std::invalid_argument);
   CHECK_THROWS_AS(tacit::upper_confidence({}, 0.0, 1.0, 0.05), std::invalid_argument);
-  for (double const failure : {0.0, 1.0, -0.1, nan}) {
+  for (double const failure : {0.0, 1.0, -0.1, not_a_number}) {
     CHECK_THROWS_AS(tacit::lower_confidence(x, 0.0, 1.0, failure), std::domain_error);
     CHECK_THROWS_AS(tacit::upper_confidence(x, 0.0, 1.0, failure), std::domain_error);
   }
   CHECK_THROWS_AS(tacit::lower_confidence(x, 0.3, 1.0, 0.05), std::domain_error);
   CHECK_THROWS_AS(tacit::lower_confidence(x, 0.0, 0.4, 0.05), std::domain_error);
-  CHECK_THROWS_AS(tacit::lower_confidence(x, nan, 1.0, 0.05), std::domain_error);
+  CHECK_THROWS_AS(tacit::lower_confidence(x, not_a_number, 1.0, 0.05), std::domain_error);
   CHECK_THROWS_AS(tacit::lower_confidence(x, 0.0, infinity, 0.05), std::domain_error);
   CHECK_THROWS_AS(tacit::lower_confidence(x, -1.7e308, 1.7e308, 0.05), std::domain_error);
   CHECK_THROWS_AS(tacit::lower_confidence(x, 1.0, 0.0, 0.05), std::domain_error);
-  std::vector<double> const hole{0.25, nan};
+  std::vector<double> const hole{0.25, not_a_number};
   CHECK_THROWS_AS(tacit::lower_confidence(hole, 0.0, 1.0, 0.05), std::domain_error);
   CHECK_THROWS_AS(tacit::upper_confidence(hole, 0.0, 1.0, 0.05), std::domain_error);
 }

@@ -4,6 +4,7 @@
 
 #include "support/catch.hpp"
 #include "support/normals.hpp"
+#include "support/numbers.hpp"
 #include "support/table.hpp"
 
 #include <Eigen/Core>
@@ -23,21 +24,18 @@ namespace {
 using namespace tacit;
 using support::exact;
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
-
-Eigen::MatrixXd random_rows(Eigen::Index n, Eigen::Index d, unsigned seed, double decay = 0.7) {
+Eigen::MatrixXd decaying_rows(Eigen::Index n, Eigen::Index d, unsigned seed, double decay = 0.7) {
   Eigen::MatrixXd rows = normals(n, d, seed);
   for (Eigen::Index j = 0; j < d; ++j) rows.col(j) *= std::pow(decay, static_cast<double>(j));
   return rows;
 }
 
 Eigen::MatrixXd random_axes(Eigen::Index d, unsigned seed) {
-  return Eigen::HouseholderQR<Eigen::MatrixXd>(random_rows(d, d, seed, 1.0)).householderQ();
+  return Eigen::HouseholderQR<Eigen::MatrixXd>(decaying_rows(d, d, seed, 1.0)).householderQ();
 }
 
 Eigen::VectorXd random_weights(Eigen::Index n, unsigned seed) {
-  return random_rows(n, 1, seed).cwiseAbs2();
+  return decaying_rows(n, 1, seed).cwiseAbs2();
 }
 
 // Fifty digits, so that its own rounding decides nothing.
@@ -257,7 +255,7 @@ TEST_CASE("Algorithm 1: known variances, and the isotropic way out") {
   CHECK_THROWS_AS(auto_pac_variances(eigenvalues, {}), std::domain_error);
 
   output_moments moments(3);
-  moments.observe_rows(random_rows(500, 3, 2, 0.3));
+  moments.observe_rows(decaying_rows(500, 3, 2, 0.3));
   auto_pac_request const narrow{.output_norm = 4.0, .c = 1e-5, .v = nats(0.4), .slack = nats(0.1)};
   auto const found = auto_pac(moments, narrow);
   static_assert(std::is_same_v<decltype(found.information), mi_estimate>);
@@ -275,7 +273,7 @@ TEST_CASE("candidates: the certificate holds in fifty digits, and spends the bud
     for (double const beta : {1e-12, 0.5, 50.0}) {
       for (bool const weighted : {false, true}) {
         for (double const offset : {0.0, 1e8}) {
-          Eigen::MatrixXd rows = random_rows(n, d, static_cast<unsigned>(7 * n + d));
+          Eigen::MatrixXd rows = decaying_rows(n, d, static_cast<unsigned>(7 * n + d));
           rows.array() += offset;
           Eigen::VectorXd weights = Eigen::VectorXd::Ones(n);
           if (weighted) weights = random_weights(n, 3);
@@ -310,7 +308,7 @@ TEST_CASE("two candidates: never below the truth, and at small budgets equal to 
   for (auto const d : {1, 3, 50}) {
     for (double const prior : {0.5, 0.01}) {
       for (double const beta : {1e-12, 1e-6, 0.01, 0.5, 3.0}) {
-        Eigen::MatrixXd const rows = random_rows(2, d, static_cast<unsigned>(d), 1.0);
+        Eigen::MatrixXd const rows = decaying_rows(2, d, static_cast<unsigned>(d), 1.0);
         candidate_outputs const outputs(rows, Eigen::Vector2d(prior, 1.0 - prior));
         for (noise_shape const shape : {noise_shape::full, noise_shape::diagonal}) {
           auto const [noise, information] = log_det(outputs, nats(beta), shape);
@@ -340,7 +338,7 @@ TEST_CASE("two candidates: never below the truth, and at small budgets equal to 
 }
 
 TEST_CASE("no noise only where all candidates agree, bit for bit") {
-  Eigen::MatrixXd rows = random_rows(4, 6, 5);
+  Eigen::MatrixXd rows = decaying_rows(4, 6, 5);
   rows.col(2).setConstant(0.1);
   rows(3, 4) = rows(0, 4) = rows(1, 4) = 1.0;
   rows(2, 4) = std::nextafter(1.0, 2.0);
@@ -356,7 +354,7 @@ TEST_CASE("no noise only where all candidates agree, bit for bit") {
   CHECK(full.noise.rest() < 1e-12 * full.noise.trace());
 
   // More candidates than coordinates: exactly none along the agreeing one, some everywhere else.
-  Eigen::MatrixXd many = random_rows(20, 3, 6);
+  Eigen::MatrixXd many = decaying_rows(20, 3, 6);
   many.col(1).setConstant(0.1);
   auto const embedded = log_det(candidate_outputs(many), nats(0.1)).noise;
   CHECK(embedded.axes().cols() == 2);
@@ -392,7 +390,7 @@ TEST_CASE("no noise only where all candidates agree, bit for bit") {
 
 TEST_CASE("candidates that nearly agree, far apart, or of any size") {
   for (double const scale : {1e-300, 1e-160, 1.0, 1e140}) {
-    Eigen::MatrixXd const rows = scale * random_rows(5, 4, 8);
+    Eigen::MatrixXd const rows = scale * decaying_rows(5, 4, 8);
     auto const found = log_det(candidate_outputs(rows), nats(0.5));
     CHECK(found.information.value.value <= 0.5);
     if (scale > 1e-150) {
@@ -401,13 +399,13 @@ TEST_CASE("candidates that nearly agree, far apart, or of any size") {
       CHECK(found.noise.least_variance() >= std::numeric_limits<double>::min());
     }
   }
-  CHECK_THROWS_AS(log_det(candidate_outputs(1e200 * random_rows(5, 4, 8)), nats(0.5)),
+  CHECK_THROWS_AS(log_det(candidate_outputs(1e200 * decaying_rows(5, 4, 8)), nats(0.5)),
                   std::domain_error);  // the variance of the noise overflows
   Eigen::MatrixXd opposite(2, 1);
   opposite << 1.7e308, -1.7e308;
   CHECK_THROWS_AS(log_det(candidate_outputs(opposite), nats(0.5)), std::domain_error);
 
-  Eigen::MatrixXd mixed = random_rows(6, 4, 9);
+  Eigen::MatrixXd mixed = decaying_rows(6, 4, 9);
   mixed.col(0) *= 1e9;
   mixed.col(3) *= 1e-9;
   for (double const beta : {1e-6, 0.5, 20.0}) {
@@ -419,7 +417,7 @@ TEST_CASE("candidates that nearly agree, far apart, or of any size") {
 }
 
 TEST_CASE("posterior weights: the noise follows what is still secret") {
-  Eigen::MatrixXd const rows = random_rows(8, 3, 10);
+  Eigen::MatrixXd const rows = decaying_rows(8, 3, 10);
   candidate_outputs outputs(rows);
   double const before = log_det(outputs, nats(0.5)).noise.trace();
   Eigen::VectorXd sure = Eigen::VectorXd::Constant(8, 1e-6);
@@ -431,7 +429,7 @@ TEST_CASE("posterior weights: the noise follows what is still secret") {
 }
 
 TEST_CASE("a thousand coordinates, 128 candidates") {
-  auto const found = log_det(candidate_outputs(random_rows(128, 1000, 11, 1.0)), nats(0.5));
+  auto const found = log_det(candidate_outputs(decaying_rows(128, 1000, 11, 1.0)), nats(0.5));
   CHECK(found.information.value.value <= 0.5);
   CHECK(found.information.value.value > 0.5 * (1.0 - 1e-12));
   CHECK(found.noise.axes().cols() == 127);
@@ -439,7 +437,7 @@ TEST_CASE("a thousand coordinates, 128 candidates") {
 }
 
 TEST_CASE("samples: an estimate, and a floor or nothing where the sample does not vary") {
-  Eigen::MatrixXd const rows = random_rows(4000, 3, 12, 0.5);
+  Eigen::MatrixXd const rows = decaying_rows(4000, 3, 12, 0.5);
   output_moments moments(3);
   moments.observe_rows(rows);
   auto const found = log_det(moments, nats(0.5));
@@ -485,7 +483,7 @@ TEST_CASE("a plug-in from few samples reads too low") {
   int above = 0;
   for (unsigned seed = 0; seed < 20; ++seed) {
     output_moments moments(20);
-    moments.observe_rows(random_rows(40, d, 100 + seed, 1.0));
+    moments.observe_rows(decaying_rows(40, d, 100 + seed, 1.0));
     Eigen::MatrixXd const noise = log_det(moments, nats(2.0)).noise.covariance();
     double const truth = 0.5 * std::log((Eigen::MatrixXd::Identity(d, d) + noise).determinant() /
                                         noise.determinant());
@@ -532,7 +530,7 @@ TEST_CASE("diagonal samples: up to a hundred thousand coordinates") {
 TEST_CASE("Efficient-PAC in a basis of one's own, from runs until they settle") {
   Eigen::MatrixXd const axes = random_axes(4, 13);
   auto const run = [&](std::size_t i, std::span<double> out) {
-    Eigen::MatrixXd const y = random_rows(1, 4, static_cast<unsigned>(i), 0.5);
+    Eigen::MatrixXd const y = decaying_rows(1, 4, static_cast<unsigned>(i), 0.5);
     Eigen::Map<Eigen::VectorXd>(out.data(), 4) = axes * y.row(0).transpose();
   };
   diagonal_moments moments(4);
@@ -548,7 +546,7 @@ TEST_CASE("Efficient-PAC in a basis of one's own, from runs until they settle") 
   CHECK_THROWS_AS(efficient_pac(moments, axes.leftCols(3), nats(0.5)), std::invalid_argument);
   CHECK_THROWS_AS(efficient_pac(moments, Eigen::MatrixXd(2.0 * axes), nats(0.5)),
                   std::invalid_argument);
-  candidate_outputs const outputs(random_rows(5, 4, 14));
+  candidate_outputs const outputs(decaying_rows(5, 4, 14));
   CHECK_THROWS_AS(efficient_pac(outputs, axes.leftCols(3), nats(0.5)), std::invalid_argument);
   CHECK_THROWS_AS(efficient_pac(outputs, Eigen::MatrixXd(2.0 * axes), nats(0.5)),
                   std::invalid_argument);

@@ -2,6 +2,7 @@
 #include <tacit/pac/fixed_point.hpp>
 
 #include "support/catch.hpp"
+#include "support/numbers.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -14,9 +15,7 @@
 
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
-constexpr std::int32_t full = 1 << 30;
+constexpr std::int32_t full_scale = 1 << 30;
 
 std::int32_t one(double clip, double x) {
   std::int32_t k = -1;
@@ -38,21 +37,21 @@ TEST_CASE("fixed_point rounds to nearest, ties to even") {
   CHECK(one(unit, -1.5) == -2);
   CHECK(one(unit, -2.5) == -2);
   CHECK(one(unit, 1073741822.5) == 1073741822);
-  CHECK(one(unit, 1073741823.5) == full);
+  CHECK(one(unit, 1073741823.5) == full_scale);
 }
 
 TEST_CASE("fixed_point saturates at the clip") {
   for (double const clip : {1024.0, 1.0, 0.3, 1e-310, 5e-324, 1e300, 1.7976931348623157e308}) {
     CAPTURE(clip);
-    CHECK(one(clip, clip) == full);
-    CHECK(one(clip, -clip) == -full);
-    CHECK(one(clip, std::numeric_limits<double>::max()) == full);
-    CHECK(one(clip, -std::numeric_limits<double>::max()) == -full);
+    CHECK(one(clip, clip) == full_scale);
+    CHECK(one(clip, -clip) == -full_scale);
+    CHECK(one(clip, std::numeric_limits<double>::max()) == full_scale);
+    CHECK(one(clip, -std::numeric_limits<double>::max()) == -full_scale);
     CHECK(one(clip, 0.0) == 0);
   }
   for (double const beyond : {std::nextafter(1.0, 2.0), 1.5, 2.0, 3.0}) {
-    CHECK(one(1.0, beyond) == full);
-    CHECK(one(1.0, -beyond) == -full);
+    CHECK(one(1.0, beyond) == full_scale);
+    CHECK(one(1.0, -beyond) == -full_scale);
   }
 }
 

@@ -4,13 +4,13 @@
 #include <tacit/pac/pac_ledger.hpp>
 
 #include "support/catch.hpp"
+#include "support/numbers.hpp"
 #include "support/statistics.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <numbers>
 #include <stdexcept>
 #include <vector>
@@ -21,8 +21,6 @@ using Eigen::Index;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 using tacit::nats;
-
-constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
 /// Z = ±1 + N(0, s²) in every one of d coordinates, turned by a random rotation.
 struct two_points {

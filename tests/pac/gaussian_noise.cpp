@@ -2,21 +2,18 @@
 #include <tacit/pac/gaussian_noise.hpp>
 
 #include "support/catch.hpp"
+#include "support/numbers.hpp"
 
 #include <Eigen/Core>
 #include <Eigen/Eigenvalues>
 #include <Eigen/QR>
 
 #include <cmath>
-#include <limits>
 #include <stdexcept>
 
 namespace {
 
 using tacit::gaussian_noise;
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
 Eigen::MatrixXd orthonormal(Eigen::Index d, Eigen::Index k) {
   Eigen::MatrixXd x(d, k);

@@ -3,12 +3,12 @@
 
 #include "support/catch.hpp"
 #include "support/normals.hpp"
+#include "support/numbers.hpp"
 
 #include <Eigen/Core>
 
 #include <cmath>
 #include <cstddef>
-#include <limits>
 #include <random>
 #include <span>
 #include <stdexcept>
@@ -20,10 +20,7 @@ namespace {
 using tacit::diagonal_moments;
 using tacit::output_moments;
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
-
-Eigen::MatrixXd random_rows(Eigen::Index n, Eigen::Index d, unsigned seed, double offset = 0.0) {
+Eigen::MatrixXd offset_rows(Eigen::Index n, Eigen::Index d, unsigned seed, double offset = 0.0) {
   Eigen::MatrixXd rows = normals(n, d, seed).array() + offset;
   for (Eigen::Index j = 1; j < d; ++j)
     rows.col(j) += 0.5 * (rows.col(j - 1).array() - offset).matrix();
@@ -65,9 +62,9 @@ TEMPLATE_TEST_CASE("one by one, in rows, and merged, the moments are the same", 
                    diagonal_moments) {
   for (double const offset : {0.0, 1e8}) {
     for (bool const weighted : {false, true}) {
-      Eigen::MatrixXd const rows = random_rows(3001, 7, 1, offset);
+      Eigen::MatrixXd const rows = offset_rows(3001, 7, 1, offset);
       Eigen::VectorXd weights = Eigen::VectorXd::Ones(rows.rows());
-      if (weighted) weights = random_rows(rows.rows(), 1, 2).cwiseAbs2();
+      if (weighted) weights = offset_rows(rows.rows(), 1, 2).cwiseAbs2();
       weights(17) = weighted ? 0.0 : 1.0;
 
       TestType one_by_one(7);
@@ -150,8 +147,8 @@ TEST_CASE("one of each is a variance of a half of the square") {
 }
 
 TEST_CASE("weights: their scale does not matter, vanishing ones are refused") {
-  Eigen::MatrixXd const rows = random_rows(50, 3, 4);
-  Eigen::VectorXd const weights = random_rows(50, 1, 5).cwiseAbs();
+  Eigen::MatrixXd const rows = offset_rows(50, 3, 4);
+  Eigen::VectorXd const weights = offset_rows(50, 1, 5).cwiseAbs();
   output_moments plain(3);
   plain.observe_rows(rows, weights);
   output_moments tiny(3);
@@ -175,7 +172,7 @@ TEMPLATE_TEST_CASE("a row that is not finite is refused by name, and nothing is 
                    output_moments, diagonal_moments) {
   for (double const bad : {not_a_number, infinity, -infinity}) {
     for (Eigen::Index const at : {0, 1500, 2999}) {
-      Eigen::MatrixXd rows = random_rows(3000, 100, 6);
+      Eigen::MatrixXd rows = offset_rows(3000, 100, 6);
       rows(at, 42) = bad;
       TestType moments(100);
       std::string const complaint = message_of([&] { moments.observe_rows(rows); });
@@ -205,7 +202,7 @@ TEMPLATE_TEST_CASE("a row that is not finite is refused by name, and nothing is 
 }
 
 TEMPLATE_TEST_CASE("runs of a black box", "", output_moments, diagonal_moments) {
-  Eigen::MatrixXd const rows = random_rows(1000, 5, 7);
+  Eigen::MatrixXd const rows = offset_rows(1000, 5, 7);
   auto const run = [&](std::size_t i, std::span<double> out) {
     for (std::size_t j = 0; j < out.size(); ++j) {
       out[j] = rows(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j));

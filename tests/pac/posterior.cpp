@@ -2,6 +2,7 @@
 #include <tacit/pac/posterior.hpp>
 
 #include "support/catch.hpp"
+#include "support/numbers.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -20,9 +21,6 @@ using tacit::flip;
 using tacit::posterior;
 using tacit::sign;
 using signs = std::vector<std::int8_t>;
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
 signs random_signs(std::mt19937_64& random, std::size_t count) {
   signs result(count);

@@ -2,13 +2,13 @@
 #include <tacit/pac/record_ledger.hpp>
 
 #include "support/catch.hpp"
+#include "support/numbers.hpp"
 #include "support/table.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <random>
 #include <stdexcept>
 #include <utility>
@@ -24,8 +24,6 @@ using tacit::posterior;
 using tacit::record_exposure;
 using tacit::record_ledger;
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 constexpr double slack = 1e-13;  // of the beliefs below: one observation each
 
 struct universe {
@@ -39,12 +37,12 @@ universe random_universe(std::mt19937_64& random, double spread, std::size_t one
   std::normal_distribution<double> normal(0.0, spread);
   std::vector<double> weights(8);
   for (double& w : weights) w = normal(random);
-  std::vector<std::int8_t> signs(8);
+  std::vector<std::int8_t> drawn(8);
   do {
-    for (auto& s : signs) s = (random() >> 33 & 1) != 0 ? 1 : -1;
-  } while (std::count(signs.begin(), signs.end(), 1) % 8 == 0);
+    for (auto& s : drawn) s = (random() >> 33 & 1) != 0 ? 1 : -1;
+  } while (std::count(drawn.begin(), drawn.end(), 1) % 8 == 0);
   return {candidate_set::balanced({.records = 6, .subsets = 8, .one_in = one_in}, random()),
-          posterior::from_log_weights(weights), signs};
+          posterior::from_log_weights(weights), drawn};
 }
 
 exact correlation_of(flip const& noise) {

@@ -3,9 +3,9 @@
 #include <tacit/pac/residual.hpp>
 
 #include "support/catch.hpp"
+#include "support/numbers.hpp"
 
 #include <cmath>
-#include <limits>
 #include <stdexcept>
 #include <vector>
 
@@ -13,7 +13,6 @@ using namespace tacit;
 
 namespace {
 
-constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 using law = std::vector<double>;
 
 }  // namespace

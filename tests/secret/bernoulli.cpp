@@ -3,6 +3,7 @@
 
 #include "secret/script.hpp"
 #include "support/catch.hpp"
+#include "support/numbers.hpp"
 #include "support/statistics.hpp"
 
 #include <array>
@@ -20,8 +21,6 @@ using tacit::uniform_below;
 namespace {
 
 constexpr std::uint64_t ones = ~std::uint64_t{0};
-constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 /// The outcome of bernoulli(p) on these words, which must be exactly the words it draws.
 bool outcome(double p, std::vector<std::uint64_t> words) {

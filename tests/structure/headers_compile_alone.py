@@ -4,15 +4,15 @@ a header forgot does not depend on it."""
 import sys
 from pathlib import Path
 
-from compiling import accepts, in_parallel, parse_command_line
+from compiling import accepts, fastest, in_parallel, parse_command_line
 
 
 def main():
     compilers, flags = parse_command_line(__doc__)
     include = Path(flags[flags.index("-I") + 1])
     names = [path.relative_to(include).as_posix() for path in sorted(include.rglob("*.hpp"))]
-    fastest = next((c for c in compilers if "clang" in c), compilers[0])
-    jobs = [(fastest, name) for name in names]
+    names = [name for name in names if not (include / name).with_suffix("").is_dir()]  # only list others
+    jobs = [(fastest(compilers), name) for name in names]
 
     def check(job):
         compiler, name = job

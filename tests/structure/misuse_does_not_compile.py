@@ -6,13 +6,13 @@ The twin differs by the misuse alone, so that the refusal has the right reason.
 import sys
 from pathlib import Path
 
-from compiling import accepts, in_parallel, parse_command_line
+from compiling import accepts, fastest, in_parallel, parse_command_line
 
 
 def main():
     compilers, flags = parse_command_line(__doc__)
     sources = sorted((Path(__file__).parent / "must_not_compile").glob("*.cpp"))
-    jobs = [(compiler, source) for source in sources for compiler in compilers]
+    jobs = [(fastest(compilers), source) for source in sources]
 
     def check(job):
         compiler, source = job
@@ -29,7 +29,7 @@ def main():
         if not control:
             bad += 1
             print(f"{compiler} {source.name}: the control does not compile\n{said}")
-    print(f"{len(sources)} misuses, {len(compilers)} compilers, {bad} failures")
+    print(f"{len(sources)} misuses, {bad} failures")
     return 1 if bad or not sources else 0
 
 

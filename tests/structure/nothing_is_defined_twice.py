@@ -6,7 +6,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from compiling import parse_command_line
+from compiling import fastest, parse_command_line
 
 STRONG = set("ABCDGRST")  # nm's letters of global symbols that are not weak
 
@@ -24,8 +24,7 @@ def strong_symbols(command, source):
 
 def main():
     compilers, flags = parse_command_line(__doc__)
-    fastest = next((c for c in compilers if "clang" in c), compilers[0])
-    found = strong_symbols([fastest, *flags],
+    found = strong_symbols([fastest(compilers), *flags],
                            "#include <tacit/tacit.hpp>\nnamespace tacit { int forgot() { return 0; } }\n")
     for name in found:
         print(name)

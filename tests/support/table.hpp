@@ -17,6 +17,11 @@ namespace support {
 /// templates run to judge the double ones.
 using exact = boost::multiprecision::cpp_bin_float_50;
 
+/// |value − truth|/|truth|.
+inline double relative(exact const& value, exact const& truth) {
+  return static_cast<double>(abs(exact((value - truth) / truth)));
+}
+
 /// A reference table of tests/data: comment lines, a line of column names, rows of numbers.
 class table {
  public:
@@ -42,7 +47,8 @@ class table {
     throw std::runtime_error("no column " + column);
   }
   [[nodiscard]] double number(std::size_t row, std::string const& column) const {
-    return std::strtod(text(row, column).c_str(), nullptr);  // subnormal and underflowing values too
+    return std::strtod(text(row, column).c_str(),
+                       nullptr);  // subnormal and underflowing values too
   }
   [[nodiscard]] exact value(std::size_t row, std::string const& column) const {
     return exact(text(row, column));

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <tacit/tacit.hpp>
+#include <tacit/config.hpp>
+#include <tacit/core/ledger.hpp>
+#include <tacit/core/quadrature.hpp>  // finds Boost
+#include <tacit/core/units.hpp>
+#include <tacit/pac/candidate_outputs.hpp>  // finds Eigen
 
 #include <iostream>
 

@@ -5,6 +5,7 @@
 #include <tacit/pac/gap/surrogate.hpp>
 
 #include <Eigen/Core>
+#include <boost/sort/pdqsort/pdqsort.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -119,8 +120,8 @@ class product_critic {
       auto const column = whitened.col(i);
       head.assign(column.data(), column.data() + first);
       all.assign(column.data(), column.data() + n);
-      std::sort(head.begin(), head.end());
-      std::sort(all.begin(), all.end());
+      boost::sort::pdqsort_branchless(head.begin(), head.end());
+      boost::sort::pdqsort_branchless(all.begin(), all.end());
       std::size_t cells = 1;
       std::size_t neighbours = 0;
       double best = 0.0;
