@@ -6,14 +6,15 @@ set -eu
 cd "$(dirname "$0")/.."
 
 sh tools/install_packages.sh g++ clang libclang-rt-dev cmake ninja-build pkg-config python3 \
-  libeigen3-dev libboost-dev catch2 libbenchmark-dev libcli11-dev nlohmann-json3-dev
+  libeigen3-dev libboost-dev catch2 libbenchmark-dev libcli11-dev nlohmann-json3-dev \
+  libopenmpi-dev openmpi-bin
 
 run=0
 failed=0
 summary=
 
 # Each floor's tests are run by at least one of the two, dp by g++ and pac by clang, most by both: all of
-# them by both would take two cores half an hour. Every header is compiled by both.
+# them by both would take two cores half an hour.
 for preset in dev asan; do
   log=build/$preset/ctest.log
   rm -f "$log"

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Private training on several ranks: each holds the parameters and a shard of the records, and a step
+// sends the subset sums one way and one release the other.
+
+#include <tacit/core/archive.hpp>
+#include <tacit/train/recorded.hpp>
+#include <tacit/train/trainer.hpp>
+#include <tacit/zo/hash.hpp>
+#include <tacit/zo/journal.hpp>
+
+#include "demo/progress.hpp"
+#include "mpi/communicator.hpp"
+#include "mpi/micro_batches.hpp"
+#include "mpi/setting.hpp"
+#include "mpi/shared_paczero.hpp"
+#include "tensors/safetensors.hpp"
+#include "train/recorded.hpp"
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace {
+
+using examples::communicator;
+using examples::traffic;
+
+struct arguments {
+  std::filesystem::path data = TACIT_EXAMPLE_DATA "/digits.csv";
+  std::filesystem::path transcript;
+  std::filesystem::path base;
+  std::filesystem::path tuned;
+  double budget = 0.33;
+  std::size_t steps = 4000;
+  std::uint64_t seed = 1;
+  bool json = false;
+};
+
+// ---- the last words of a rank that is stopped ---------------------------------------------------
+
+// Releases of which this rank knows that they are on disk.
+volatile std::sig_atomic_t safe_releases = 0;
+
+struct line {
+  char text[128];
+  std::size_t size;
+};
+
+// Calls only what a signal handler may.
+line what_is_safe() {
+  constexpr std::string_view before = "tacit_mpi: stopped; at least ";
+  constexpr std::string_view after = " releases are safe in the journal\n";
+  line out;
+  char* at = std::copy(before.begin(), before.end(), out.text);
+  at = std::to_chars(at, at + 20, int{safe_releases}).ptr;
+  at = std::copy(after.begin(), after.end(), at);
+  out.size = static_cast<std::size_t>(at - out.text);
+  return out;
+}
+
+// When a rank has died, MPI stops the others with SIGTERM.
+extern "C" void say_what_is_safe(int signal) {
+  line const last = what_is_safe();
+  [[maybe_unused]] auto const written = ::write(STDERR_FILENO, last.text, last.size);
+  std::signal(signal, SIG_DFL);
+  std::raise(signal);
+}
+
+// ---- the run ------------------------------------------------------------------------------------
+
+struct outcome {
+  tacit::parameter_hash hash;
+  double accuracy = 0.0;
+  double spent = 0.0;  // this and the next two are known to rank 0
+  double attack_bound = 0.0;
+  std::size_t held = 0;
+  double seconds = 0.0;
+  traffic exchanged;
+};
+
+std::span<std::byte const> bytes_of(tacit::parameter_hash const& hash) {
+  return std::as_bytes(std::span(hash.bytes));
+}
+
+std::filesystem::path journal_of(arguments const& wanted) {
+  std::filesystem::path file = wanted.transcript;
+  return file += ".journal";
+}
+
+void save(std::filesystem::path const& file, examples::task const& job, std::vector<float> theta) {
+  if (file.empty()) return;
+  examples::save_tensors(file, tensors_of(job.shape), named(job.shape, theta));
+}
+
+outcome train(communicator& ranks, examples::task const& job, arguments const& wanted) {
+  auto const options = examples::paczero_of(tacit::nats(wanted.budget), wanted.steps);
+  auto const training = examples::training_of(wanted.seed, wanted.steps);
+  examples::dataset const& records = job.data.private_part;
+  examples::shard const part = examples::shard_of(records.size(), ranks.rank(), ranks.size());
+  std::vector<float> theta = job.start;
+
+  std::optional<tacit::paczero<>> whole;
+  std::optional<tacit::journal> journal;
+  if (ranks.is_first()) {
+    whole.emplace(options, examples::candidates_of(job));
+    for (auto const& file : {wanted.transcript, wanted.base, wanted.tuned}) {
+      if (std::filesystem::exists(file)) {
+        throw std::invalid_argument("output is " + file.string() + ", but must be a new file");
+      }
+    }
+    save(wanted.base, job, job.start);
+    if (!wanted.transcript.empty()) {
+      journal.emplace(tacit::journal::create(
+          journal_of(wanted),
+          record_of(job, training, describe(options, whole->candidates()), options.directions,
+                    tacit::symbol_kind::held_sign, 1.0 / static_cast<double>(options.directions))));
+    }
+  }
+
+  examples::micro_batches loss(job.shape, records, part);
+  examples::shared_paczero<> mechanism(
+      ranks, options,
+      tacit::candidate_set::balanced({.records = part.records}, job.seed, part.first),
+      whole ? &*whole : nullptr, [&](tacit::release const& released) {
+        if (journal) journal->append(released.coefficients);
+      });
+  tacit::trainer run{mechanism, training, theta};
+
+  if (!wanted.transcript.empty()) std::signal(SIGTERM, say_what_is_safe);
+  std::optional<examples::progress_bar> bar;
+  if (ranks.is_first() && ::isatty(STDERR_FILENO) != 0) bar.emplace(wanted.steps);
+  outcome out;
+  traffic const before = ranks.exchanged();
+  auto const begin = std::chrono::steady_clock::now();
+  while (!run.done()) {
+    out.held += run.step(loss).held();
+    safe_releases = static_cast<std::sig_atomic_t>(mechanism.steps());
+    if (bar) bar->advance(1);
+  }
+  out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  out.exchanged = {ranks.exchanged().bytes - before.bytes,
+                   ranks.exchanged().seconds - before.seconds};
+
+  out.hash = tacit::hash_of(named(job.shape, theta));
+  must_agree(ranks, "the hash of the parameters", bytes_of(out.hash));
+  if (journal) {
+    tacit::write_private_file(wanted.transcript, journal->seal().sealed());
+    std::filesystem::path file = journal_of(wanted);
+    std::filesystem::remove(file);
+    std::filesystem::remove(file += ".lock");
+  }
+  if (whole) {
+    out.accuracy = job.shape.accuracy(theta, job.data.test_part);
+    out.spent = whole->spent().value;
+    out.attack_bound = whole->attack_bound();
+    save(wanted.tuned, job, theta);
+  }
+  return out;
+}
+
+void report(communicator const& ranks, examples::task const& job, arguments const& wanted,
+            outcome const& run) {
+  auto const steps = static_cast<double>(wanted.steps);
+  double const milliseconds = 1e3 * run.seconds / steps;
+  double const exchanging = 1e3 * run.exchanged.seconds / steps;
+  std::uint64_t const bytes = run.exchanged.bytes / wanted.steps;
+  std::string const hash = tacit::to_hex(run.hash);
+  if (wanted.json) {
+    nlohmann::ordered_json const json{{"ranks", ranks.size()},
+                                      {"records", job.data.private_part.size()},
+                                      {"parameters", job.start.size()},
+                                      {"steps", wanted.steps},
+                                      {"held", run.held},
+                                      {"accuracy_before", job.start_accuracy},
+                                      {"accuracy", run.accuracy},
+                                      {"mi", run.spent},
+                                      {"attack_bound", run.attack_bound},
+                                      {"hash", hash},
+                                      {"bytes_per_step", bytes},
+                                      {"milliseconds_per_step", milliseconds},
+                                      {"milliseconds_exchanging", exchanging}};
+    std::printf("%s\n", json.dump().c_str());
+    return;
+  }
+  std::printf(
+      "accuracy %.3f, before %.3f, after %zu steps, of which %zu were held; %.3f nats spent on "
+      "which "
+      "half was used\n",
+      run.accuracy, job.start_accuracy, wanted.steps, run.held, run.spent);
+  std::printf("hash of the parameters, the same on %s: %s\n",
+              ranks.size() == 1 ? "the one rank"
+                                : ("all " + std::to_string(ranks.size()) + " ranks").c_str(),
+              hash.c_str());
+  std::printf(
+      "a step: %llu bytes handed to MPI by a rank, %.3f ms, %.3f of them exchanging and waiting\n",
+      static_cast<unsigned long long>(bytes), milliseconds, exchanging);
+}
+
+void run(communicator& ranks, arguments const& wanted) {
+  examples::task job = examples::prepare(examples::load_csv(wanted.data), wanted.seed);
+  // Public training is the same in every process, but its last bits may be the processor's.
+  ranks.broadcast(std::span(job.start));
+  Eigen::MatrixXf& features = job.data.private_part.features;
+  std::span const all(features.data(), static_cast<std::size_t>(features.size()));
+  must_agree(ranks, "the table of records", bytes_of(tacit::hash_of(all)));
+  outcome const result = train(ranks, job, wanted);
+  if (ranks.is_first()) report(ranks, job, wanted, result);
+}
+
+void say(std::string const& error, arguments const& wanted) {
+  std::fprintf(stderr, "tacit_mpi: %s\n", error.c_str());
+  line const last = what_is_safe();
+  if (!wanted.transcript.empty()) std::fwrite(last.text, 1, last.size, stderr);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  communicator ranks(argc, argv);
+  arguments wanted;
+  CLI::App app(
+      "Trains a small network privately on several ranks: mpirun -np 4 tacit_mpi. Each holds the "
+      "parameters and a shard of the records; rank 0 holds the secret.");
+  app.add_option("DATA", wanted.data, "the table to train on, of which each rank keeps its shard");
+  app.add_option("--mi", wanted.budget,
+                 "nats about which half of the records was used; 0 is zero leakage");
+  app.add_option("--steps", wanted.steps, "steps")->check(CLI::Range(1, 10'000'000));
+  app.add_option("--seed", wanted.seed, "public: split, first weights, candidates, directions");
+  app.add_option("--transcript", wanted.transcript,
+                 "write what the world sees to this file, and to FILE.journal step by step");
+  app.add_option("--base", wanted.base,
+                 "write the parameters before the first step, as safetensors");
+  app.add_option("--tuned", wanted.tuned,
+                 "write the parameters after the last step, as safetensors");
+  app.add_flag("--json", wanted.json, "print JSON");
+  try {
+    app.parse(argc, argv);
+    if (!(wanted.budget >= 0.0 && wanted.budget <= 1e6)) {
+      throw CLI::ValidationError(
+          "--mi", "is " + std::to_string(wanted.budget) + ", but must be in [0, 1000000]");
+    }
+  } catch (CLI::ParseError const& error) {  // on every rank the same
+    if (error.get_exit_code() == 0) return ranks.is_first() ? app.exit(error) : 0;
+    if (ranks.is_first()) std::fprintf(stderr, "tacit_mpi: %s\n", error.what());
+    return 2;
+  }
+  try {
+    run(ranks, wanted);
+    return 0;
+  } catch (examples::shared_failure const& error) {
+    if (ranks.is_first()) say(error.what(), wanted);
+    return 1;
+  } catch (std::exception const& error) {
+    say("rank " + std::to_string(ranks.rank()) + ": " + error.what(), wanted);
+    ranks.abort();  // the others know nothing of it, and would wait
+  }
+}

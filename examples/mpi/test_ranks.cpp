@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Several ranks must train what one process trains, bit for bit: run by mpirun with any number of
+// ranks up to four.
+
+#include <tacit/mechanism/paczero.hpp>
+#include <tacit/random/philox.hpp>
+#include <tacit/train/trainer.hpp>
+#include <tacit/zo/hash.hpp>
+
+#include "mpi/communicator.hpp"
+#include "mpi/micro_batches.hpp"
+#include "mpi/shared_paczero.hpp"
+#include "train/experiment.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <limits>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace {
+
+using examples::communicator;
+using tacit::release;
+
+// A secret that anybody can draw again: for the same run twice.
+class known_secret {
+ public:
+  explicit known_secret(std::uint64_t seed) : seed_(seed) {}
+  std::uint64_t next() {
+    tacit::philox_block const block = tacit::random_block({.seed = seed_, .step = 0}, drawn_++);
+    return std::uint64_t{block.word[1]} << 32 | block.word[0];
+  }
+
+ private:
+  std::uint64_t seed_;
+  std::uint64_t drawn_ = 0;
+};
+
+using mechanism = tacit::paczero<known_secret>;
+
+struct setting {
+  tacit::paczero_options options;
+  tacit::train_options training;
+};
+
+struct outcome {
+  std::vector<float> theta;
+  std::vector<release> releases;
+  bool operator==(outcome const&) const = default;
+};
+
+class tests {
+ public:
+  tests(communicator& ranks, examples::task const& job) : ranks_(&ranks), job_(&job) {}
+
+  void run() {
+    losses_are_those_of_the_whole();
+    tacit::nats const nothing(0.0);
+    tacit::nats const something(0.33);
+    setting const zero{{.steps = 30, .budget = nothing},
+                       {.smoothing = 1e-3, .learning_rate = 0.02, .seed = 5}};
+    same("zero leakage", zero);
+    setting paid{
+        {.steps = 30, .budget = something, .otherwise = tacit::disagreement::coin, .directions = 2},
+        {.smoothing = 1e-3,
+         .learning_rate = 0.02,
+         .weight_decay = 0.1,
+         .decay = tacit::schedule::linear,
+         .steps = 30,
+         .law = tacit::direction_law::gaussian,
+         .seed = 6}};
+    same("paid releases and coins, two directions", paid);
+    paid.options.ledger = tacit::ledger_kind::record;
+    same("an account for each record", paid);
+    a_loss_that_is_no_number(zero);
+    another_loss_is_seen(zero);
+    an_error_reaches_all(zero);
+    nothing_after_the_last_step(zero);
+  }
+
+  std::int64_t failures() const { return failures_; }
+
+ private:
+  examples::dataset const& records() const { return job_->data.private_part; }
+
+  void check(bool holds, std::string const& what) {
+    if (holds) return;
+    ++failures_;
+    std::fprintf(stderr, "rank %zu of %zu: %s\n", ranks_->rank(), ranks_->size(), what.c_str());
+  }
+
+  mechanism whole(setting const& wanted) const {
+    return mechanism(wanted.options,
+                     tacit::candidate_set::balanced({.records = records().size()}, job_->seed),
+                     known_secret(9));
+  }
+
+  // By one process, with nothing of MPI. `spoil` is given step, first record and losses.
+  template <class Spoil>
+  outcome alone(setting const& wanted, Spoil const& spoil) const {
+    mechanism one = whole(wanted);
+    outcome out{job_->start, {}};
+    examples::micro_batches loss(job_->shape, records(), {0, records().size()});
+    tacit::trainer run{one, wanted.training, out.theta};
+    while (!run.done()) {
+      std::size_t const t = out.releases.size();
+      out.releases.push_back(run.step([&](std::span<float const> theta, std::span<double> losses) {
+        loss(theta, losses);
+        spoil(t, 0, losses);
+      }));
+    }
+    return out;
+  }
+
+  // By all ranks; `keep` as in shared_paczero. What stood when an error ended it, and its text.
+  template <class Spoil>
+  std::string together(setting const& wanted, Spoil const& spoil,
+                       examples::shared_paczero<mechanism>::keeper const& keep, outcome& out,
+                       std::size_t extra_steps = 0) {
+    std::optional<mechanism> first;
+    if (ranks_->is_first()) first.emplace(whole(wanted));
+    auto const part = examples::shard_of(records().size(), ranks_->rank(), ranks_->size());
+    examples::micro_batches loss(job_->shape, records(), part);
+    examples::shared_paczero<mechanism> all(
+        *ranks_, wanted.options,
+        tacit::candidate_set::balanced({.records = part.records}, job_->seed, part.first),
+        first ? &*first : nullptr, keep);
+    out = {job_->start, {}};
+    tacit::trainer run{all, wanted.training, out.theta};
+    try {
+      while (all.steps() < wanted.options.steps + extra_steps) {
+        std::size_t const t = out.releases.size();
+        out.releases.push_back(
+            run.step([&](std::span<float const> theta, std::span<double> losses) {
+              loss(theta, losses);
+              spoil(t, part.first, losses);
+            }));
+      }
+    } catch (examples::shared_failure const& error) {
+      return error.what();
+    }
+    return {};
+  }
+
+  // Record i is spoilt wherever it lies.
+  static void set(std::span<double> losses, std::size_t first, std::size_t i, double value) {
+    if (i >= first && i - first < losses.size()) losses[i - first] = value;
+  }
+  static void leave(std::size_t, std::size_t, std::span<double>) {}
+
+  void all_equal(std::vector<float>& theta, std::string const& what) {
+    tacit::parameter_hash const hash = tacit::hash_of(theta);
+    try {
+      must_agree(*ranks_, what, std::as_bytes(std::span(hash.bytes)));
+    } catch (examples::shared_failure const& error) {
+      check(false, error.what());
+    }
+  }
+
+  // Bit for bit: a release is a sign, and would not show a loss that is off by a rounding.
+  void losses_are_those_of_the_whole() {
+    std::vector<double> whole(records().size());
+    examples::micro_batches(job_->shape, records(), {0, whole.size()})(job_->start, whole);
+    auto const part = examples::shard_of(records().size(), ranks_->rank(), ranks_->size());
+    std::vector<double> own(part.records);
+    examples::micro_batches(job_->shape, records(), part)(job_->start, own);
+    check(
+        std::equal(own.begin(), own.end(), whole.begin() + static_cast<std::ptrdiff_t>(part.first)),
+        "losses: not those of the whole");
+    std::int64_t total = static_cast<std::int64_t>(part.records);
+    ranks_->add_up(std::span(&total, 1));
+    check(total == static_cast<std::int64_t>(whole.size()), "losses: not of all records");
+  }
+
+  void same(std::string const& what, setting const& wanted) {
+    outcome const one = alone(wanted, leave);
+    outcome all;
+    check(together(wanted, leave, {}, all).empty(), what + ": an error");
+    check(all.releases == one.releases, what + ": other releases than in one process");
+    check(all.theta == one.theta, what + ": another theta than in one process");
+    check(all.theta != job_->start, what + ": nothing was learnt");
+    all_equal(all.theta, what);
+  }
+
+  void a_loss_that_is_no_number(setting const& wanted) {
+    std::size_t const last = records().size() - 1;
+    auto const spoil = [&](std::size_t t, std::size_t first, std::span<double> losses) {
+      if (t == 3) set(losses, first, last, std::numeric_limits<double>::quiet_NaN());
+      if (t == 4) set(losses, first, 0, std::numeric_limits<double>::infinity());
+    };
+    outcome const one = alone(wanted, spoil);
+    outcome all;
+    check(together(wanted, spoil, {}, all).empty(), "bad losses: an error");
+    check(all == one, "bad losses: not as in one process");
+    check(all.releases[3].held() && all.releases[4].held(), "bad losses: no hold");
+    outcome const good = alone(wanted, leave);
+    check(!good.releases[3].held() || !good.releases[4].held(), "bad losses: would hold anyhow");
+  }
+
+  // That the comparison can fail: one record of the last rank has another loss.
+  void another_loss_is_seen(setting const& wanted) {
+    std::size_t step = 0;
+    auto const spoil = [&](std::size_t, std::size_t first, std::span<double> losses) {
+      set(losses, first, records().size() - 1, step++ % 2 == 0 ? 1e3 : -1e3);
+    };
+    outcome all;
+    check(together(wanted, spoil, {}, all).empty(), "another loss: an error");
+    check(all.releases != alone(wanted, leave).releases, "another loss: not seen");
+    all_equal(all.theta, "another loss");
+  }
+
+  void an_error_reaches_all(setting const& wanted) {
+    std::size_t kept = 0;
+    auto const keep = [&](release const&) {
+      if (++kept == 3) throw std::runtime_error("the disk is full");
+    };
+    outcome all;
+    std::string const text = together(wanted, leave, keep, all);
+    check(text == "the disk is full", "an error: told as '" + text + "'");
+    check(all.releases.size() == 2, "an error: the release was published");
+    all_equal(all.theta, "an error");
+  }
+
+  void nothing_after_the_last_step(setting const& wanted) {
+    outcome all;
+    std::string const text = together(wanted, leave, {}, all, 1);
+    check(text == "paczero::step: step is 31, but must be at most 30",
+          "after the last step: told as '" + text + "'");
+    check(all.releases == alone(wanted, leave).releases, "after the last step: another release");
+    all_equal(all.theta, "after the last step");
+  }
+
+  communicator* ranks_;
+  examples::task const* job_;
+  std::int64_t failures_ = 0;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  communicator ranks(argc, argv);
+  try {
+    // 121 records: four micro-batches, the last of them not full.
+    examples::task job = examples::prepare(
+        examples::load_csv(argv[1]), 3,
+        {.split = {.private_records = 121, .test_records = 100}, .hidden = 8, .epochs = 5});
+    ranks.broadcast(std::span(job.start));
+    tests all(ranks, job);
+    all.run();
+    std::int64_t failures = all.failures();
+    ranks.add_up(std::span(&failures, 1));
+    if (ranks.is_first())
+      std::printf("%zu ranks: %s\n", ranks.size(), failures == 0 ? "passed" : "FAILED");
+    return failures == 0 ? 0 : 1;
+  } catch (std::exception const& error) {
+    std::fprintf(stderr, "rank %zu: %s\n", ranks.rank(), error.what());
+    ranks.abort();
+  }
+}
