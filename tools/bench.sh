@@ -1,13 +1,14 @@
 #!/bin/sh
 # Times the library and its Python peers in one run and prints the medians, side by side.
 # On a bare Debian 12 it first installs what is missing; the peers' packages go into build/bench/venv.
-# usage: sh tools/bench.sh [--docs] [--slow] [steps] [accountants] [pac]
+# usage: sh tools/bench.sh [--docs] [--slow] [steps] [accountants] [pac] [kernels]
 #   steps         PACZero's step and its parts, about 5 minutes
 #   accountants   (epsilon, delta) of training runs, about 10 minutes
 #   pac           PAC privacy: moments, noise, candidates and gaps, about 10 minutes, 3 GB
+#   kernels       passes over the parameters, about 10 minutes, 2 GB, and PyTorch: some GB from PyPI
 #                 none of them: all
 #   --slow        with accountants: also what takes a peer minutes and 14 GB, up to 40 minutes more
-#   --docs        the tables also go into docs/benchmarks.md
+#   --docs        the tables also go into docs/benchmarks.md, those of kernels into docs/performance.md
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -18,11 +19,11 @@ for argument in "$@"; do
   case $argument in
     --docs) docs=yes ;;
     --slow) slow=--slow ;;
-    steps | accountants | pac) groups="$groups $argument" ;;
-    *) echo "usage: sh tools/bench.sh [--docs] [--slow] [steps] [accountants] [pac]" >&2; exit 2 ;;
+    steps | accountants | pac | kernels) groups="$groups $argument" ;;
+    *) echo "usage: sh tools/bench.sh [--docs] [--slow] [steps] [accountants] [pac] [kernels]" >&2; exit 2 ;;
   esac
 done
-groups=${groups:-steps accountants pac}
+groups=${groups:-steps accountants pac kernels}
 
 sh tools/install_packages.sh g++ cmake ninja-build libeigen3-dev libboost-dev libbenchmark-dev \
   python3 python3-venv
@@ -34,18 +35,23 @@ compiler=$("$compiler" --version | head -n 1)
 
 out=build/bench
 mkdir -p "$out"
-if ! cmp -s bench/peers/requirements.txt "$out/venv/requirements.txt"; then
-  rm -rf "$out/venv"
-  python3 -m venv "$out/venv"
-  "$out/venv/bin/pip" install -q --no-deps -r bench/peers/requirements.txt
-  cp bench/peers/requirements.txt "$out/venv/"
-fi
+# make_venv NAME REQUIREMENTS [PIP_OPTION]
+make_venv() {
+  cmp -s "$2" "$out/$1/requirements.txt" && return
+  rm -rf "${out:?}/$1"
+  python3 -m venv "$out/$1"
+  "$out/$1/bin/pip" install -q ${3:-} -r "$2"
+  cp "$2" "$out/$1/requirements.txt"
+}
+make_venv venv bench/peers/requirements.txt --no-deps
 
 # CPU time, for the machine may have other work; the repetitions in random order, for the same reason.
+# (What runs on two threads is read by the clock on the wall.)
+repetitions=15
 time_ours() {
   for name in "$@"; do
     echo "timing $name"
-    "build/release/bench/tacit_bench_$name" --benchmark_repetitions=15 --benchmark_min_time=0.02 \
+    "build/release/bench/tacit_bench_$name" --benchmark_repetitions=$repetitions --benchmark_min_time=0.02 \
       --benchmark_enable_random_interleaving=true --benchmark_out="$out/$name.json" \
       --benchmark_out_format=json >/dev/null 2>"$out/$name.log" || { cat "$out/$name.log"; exit 1; }
   done
@@ -75,17 +81,28 @@ for group in $groups; do
       python bench/peers/pac.py "$out/pac_peer.json"
       python bench/peers/pac_table.py "$out" "$compiler" >"$out/pac.md"
       ;;
+    kernels)
+      make_venv venv_torch bench/peers/requirements_torch.txt
+      repetitions=5
+      time_ours zo
+      repetitions=15
+      echo "timing the peer"
+      "$out/venv_torch/bin/python" bench/peers/mezo.py "$out/mezo.json"
+      python bench/peers/mezo_table.py "$out" "$compiler" "-O3 -march=native" >"$out/kernels.md"
+      ;;
   esac
   cat "$out/$group.md"
 
   if [ -n "$docs" ]; then
+    page=benchmarks
+    [ "$group" != kernels ] || page=performance
     awk -v start="<!-- table: $group," -v table="$out/$group.md" '
       index($0, start) == 1 { print; print ""; while ((getline line < table) > 0) print line
                               print ""; skip = 1; next }
       /^<!-- end/           { skip = 0 }
-      !skip' docs/benchmarks.md >"$out/benchmarks.md"
-    mv "$out/benchmarks.md" docs/benchmarks.md
+      !skip' "docs/$page.md" >"$out/$page.md"
+    mv "$out/$page.md" "docs/$page.md"
     echo
-    echo "docs/benchmarks.md has the figures of this machine"
+    echo "docs/$page.md has the figures of this machine"
   fi
 done

@@ -32,11 +32,12 @@ LIBRARIES = {
     "boost": {"core", "info", "dp", "pac", "mechanism"},
     "posix": {"core", "secret", "mechanism"},
     "unsupported": {"dp"},  # Eigen's FFT
+    "intrinsics": {"zo"},
 }
 
-DEVICE_CLEAN = re.compile(r"config\.hpp|random\.hpp|random/.*|zo/(direction|step)\.hpp")
+DEVICE_CLEAN = re.compile(r"config\.hpp|random\.hpp|random/.*|zo/(direction|direction_block|step|storage)\.hpp")
 # What neither throws nor allocates. nvcc, where there is one, has the last word.
-DEVICE_STANDARD = {"algorithm", "cmath", "concepts", "cstddef", "cstdint", "limits", "numbers",
+DEVICE_STANDARD = {"algorithm", "cmath", "concepts", "cstddef", "cstdint", "cstring", "limits", "numbers",
                    "type_traits"}
 
 # A path that exists on one machine only.
@@ -63,7 +64,9 @@ def floor_of(name):
 
 def check_third_party(name, floor, include):
     library = include.split("/")[0]
-    if include.endswith(".h"):
+    if include == "immintrin.h":
+        library = "intrinsics"
+    elif include.endswith(".h"):
         library = "posix"
     if "/" not in include and "." not in include:  # the standard library
         if DEVICE_CLEAN.fullmatch(name) and include not in DEVICE_STANDARD:

@@ -32,17 +32,15 @@ int main() {
   while (!loop.done()) {
     float const mu = loop.smoothing();
     for (std::size_t k = 0; k < loop.directions().size(); ++k) {
-      tacit::direction const z = loop.directions()[k];
-      tacit::sweep(tacit::perturb{theta.data(), z, mu}, theta.size());
+      tacit::perturb const there{theta.data(), loop.directions()[k], mu};
+      tacit::sweep(there, theta.size());
       losses(plus);
-      tacit::sweep(tacit::perturb{theta.data(), z, -2.0F * mu}, theta.size());
+      tacit::sweep(there.flip(), theta.size());
       losses(minus);
-      tacit::sweep(tacit::perturb{theta.data(), z, mu}, theta.size());
+      tacit::sweep(there.restore(), theta.size());
       tacit::two_point_scalars(plus, minus, mu, loop.scalars(k));
     }
-    for (tacit::parameter_update const& u : loop.step()) {
-      tacit::sweep(tacit::update{theta.data(), u.z, u.step, u.decay}, theta.size());
-    }
+    tacit::sweep(tacit::update{theta.data(), loop.step()}, theta.size());
   }
 
   losses(plus);

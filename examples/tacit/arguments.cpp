@@ -6,7 +6,9 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <optional>
+#include <system_error>
 
 namespace calculator {
 
@@ -95,6 +97,8 @@ rule file(std::string must_be) {
   return {std::move(must_be), [](std::string const& text) { return !text.empty(); }, "FILE"};
 }
 
+rule new_file() { return file("a new file, in a folder that exists"); }
+
 arguments& arguments::add(std::string const& name, rule what, std::string const& help) {
   argument& added = known_[name];
   added.parsed = verb_->add_option(name, added.text, help + " (" + what.must_be + ")");
@@ -142,6 +146,17 @@ void arguments::refuse(std::string const& name, std::string const& must_be) cons
   std::string const& text = known_.at(name).text;
   std::string const is = !given(name) ? "missing" : text.empty() ? "''" : text;
   throw bad_input(name + " is " + is + ", but must be " + must_be);
+}
+
+void arguments::refuse_because(std::string const& name, std::exception const& why) const {
+  refuse(name, must_be(name) + ": " + why.what());
+}
+
+void arguments::must_be_new(std::string const& name) const {
+  std::error_code none;
+  std::filesystem::path const path = std::filesystem::absolute(text(name), none);
+  bool const folder = std::filesystem::is_directory(path.parent_path(), none);
+  if (!folder || std::filesystem::exists(path, none)) refuse(name);
 }
 
 void arguments::must_be_left_out(std::vector<std::string> const& names,

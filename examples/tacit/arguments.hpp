@@ -4,6 +4,7 @@
 #include <CLI/App.hpp>
 
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <map>
 #include <stdexcept>
@@ -17,6 +18,9 @@ namespace calculator {
 struct bad_input : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
+
+/// Whole numbers beyond are not all doubles, nor numbers of JSON.
+inline constexpr std::uint64_t largest_count = std::uint64_t{1} << 53;
 
 /// What the text of an argument must be.
 struct rule {
@@ -35,6 +39,7 @@ rule non_negative();
 rule whole(std::uint64_t low, std::uint64_t high);
 rule one_of(std::vector<std::string> words);
 rule file(std::string must_be);
+rule new_file();
 
 /// The arguments of one verb. Each is read as text and held to its rule here, so that all of them
 /// complain alike.
@@ -72,6 +77,12 @@ class arguments {
   /// `--prior is 1.5, but must be in [0, 1]`, or `--prior is missing, but …`.
   [[noreturn]] void refuse(std::string const& name, std::string const& must_be) const;
   [[noreturn]] void refuse(std::string const& name) const { refuse(name, must_be(name)); }
+
+  /// The same, with what is wrong.
+  [[noreturn]] void refuse_because(std::string const& name, std::exception const& why) const;
+
+  /// Refuses a file that is there already, or whose folder is not.
+  void must_be_new(std::string const& name) const;
 
   /// Refuses those of the arguments that were given, where they mean nothing.
   void must_be_left_out(std::vector<std::string> const& names, std::string const& where) const;

@@ -101,7 +101,7 @@ std::string table(std::string const& title, std::vector<curves> const& all, poin
   return text;
 }
 
-nlohmann::ordered_json as_json(points const& curve) {
+nlohmann::ordered_json points_in_json(points const& curve) {
   auto out = nlohmann::ordered_json::array();
   for (auto const& [x, y] : curve) out.push_back({x, y});
   return out;
@@ -190,9 +190,9 @@ answer run_curve(arguments const& of) {
   for (curves const& c : all) {
     nlohmann::ordered_json entry{{"accountant", c.by->word}};
     if (c.by->estimate) entry["estimate"] = true;
-    entry["delta_by_epsilon"] = as_json(c.delta_by_epsilon);
-    entry["trade_off"] = as_json(c.misses_by_alarms);
-    entry["epsilon_by_step"] = as_json(c.epsilon_by_step);
+    entry["delta_by_epsilon"] = points_in_json(c.delta_by_epsilon);
+    entry["trade_off"] = points_in_json(c.misses_by_alarms);
+    entry["epsilon_by_step"] = points_in_json(c.epsilon_by_step);
     out.json["accountants"].push_back(std::move(entry));
   }
   out.json["delta"] = delta;

@@ -13,12 +13,10 @@ namespace calculator {
 
 namespace {
 
-constexpr std::uint64_t most = std::uint64_t{1} << 53;
-
 void declare_ferret(arguments& of) {
-  of.add("--groups", whole(1, most),
+  of.add("--groups", whole(1, largest_count),
          "needed: groups of parameters, which release a bit or nothing");
-  of.add("--steps", whole(1, most), "needed");
+  of.add("--steps", whole(1, largest_count), "needed");
   of.add("--rate", positive_probability(), "needed: how often a record takes part in a step");
   of.add("--epsilon", non_negative(), "needed: what a record may tell on average, in nats");
 }

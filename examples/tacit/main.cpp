@@ -23,11 +23,12 @@ using calculator::arguments;
 using calculator::bad_input;
 using calculator::verb;
 
-std::array<verb, 15> const verbs{
+std::array<verb, 17> const verbs{
     calculator::epsilon(),   calculator::delta(),  calculator::noise(),  calculator::steps(),
     calculator::rate(),      calculator::curve(),  calculator::report(), calculator::mi(),
     calculator::sigma(),     calculator::attack(), calculator::budget(), calculator::ferret(),
-    calculator::calibrate(), calculator::gap(),    calculator::train()};
+    calculator::calibrate(), calculator::gap(),    calculator::train(),  calculator::replay(),
+    calculator::audit()};
 
 // One line, whatever the arguments held.
 int complain(std::string const& who, std::string what, int status) {

@@ -18,8 +18,6 @@ arguments::words<adjacency> const adjacencies{{"add-remove", adjacency::add_remo
                                               {"replace-one", adjacency::replace_one},
                                               {"zero-out", adjacency::zero_out}};
 
-constexpr std::uint64_t most_steps = std::uint64_t{1} << 53;
-
 std::string of_multiplier(char const* noise, double multiplier) {
   return std::string(noise) + " noise of multiplier " + exactly(multiplier);
 }
@@ -53,15 +51,15 @@ void declare_plan(arguments& of, plan_options which) {
   if (which.sampling) {
     of.add("--rate", probability(),
            "every record takes part in a step with this probability (Poisson)");
-    of.add("--batch", whole(1, most_steps),
+    of.add("--batch", whole(1, largest_count),
            "every step takes a fresh batch of this size without replacement, out of");
   }
-  of.add("--records", whole(1, most_steps),
+  of.add("--records", whole(1, largest_count),
          which.sampling ? "this many; without --rate and --batch every record takes part"
                         : "fixed-size batches out of this many records; Poisson samples unless "
                           "given");
   if (which.steps) {
-    of.add("--steps", whole(1, most_steps), std::string(only) + "how many releases");
+    of.add("--steps", whole(1, largest_count), std::string(only) + "how many releases");
   }
   of.add("--records-per-person", whole(1, 1'000'000),
          "protect a person with up to this many records; 1 unless given");

@@ -21,8 +21,6 @@ using tacit::event;
 
 namespace {
 
-constexpr std::uint64_t most = std::uint64_t{1} << 53;
-
 // A value of the schedule and where it stands: `releases[2].rate`.
 class node {
  public:
@@ -167,7 +165,7 @@ std::vector<known_mechanism> const& mechanisms() {
        [](node const& of) -> tacit::mechanism_event {
          return tacit::randomised_response{
              of.field("epsilon").non_negative(),
-             of.has("categories") ? of.field("categories").whole(2, most) : 2};
+             of.has("categories") ? of.field("categories").whole(2, largest_count) : 2};
        }},
       {"exponential",
        {"epsilon"},
@@ -203,7 +201,7 @@ tacit::sampling read_sampling(node const& of) {
   }
   if (of.has("batch") || of.has("records")) {
     if (of.has("shuffled")) of.field("shuffled").refuse("left out where a batch is given");
-    std::uint64_t const records = of.field("records").whole(1, most);
+    std::uint64_t const records = of.field("records").whole(1, largest_count);
     return tacit::fixed_size{of.field("batch").whole(1, records), records};
   }
   if (!of.has("shuffled")) return tacit::unsampled{};
@@ -227,7 +225,7 @@ composed read_release(node const& of) {
   event const release = by_person(
       sampled(known.read(of), read_sampling(of)),
       of.has("records_per_person") ? of.field("records_per_person").whole(1, 1'000'000) : 1);
-  return {release, of.has("steps") ? of.field("steps").whole(1, most) : 1};
+  return {release, of.has("steps") ? of.field("steps").whole(1, largest_count) : 1};
 }
 
 // [[noise multiplier, rate, steps], …]
@@ -239,7 +237,7 @@ void read_opacus(node const& history, plan& out) {
     }
     tacit::gaussian const noise{entry.entry(0, entry.name() + ".noise_multiplier").positive()};
     tacit::poisson const rate{entry.entry(1, entry.name() + ".rate").probability()};
-    std::uint64_t const steps = entry.entry(2, entry.name() + ".steps").whole(1, most);
+    std::uint64_t const steps = entry.entry(2, entry.name() + ".steps").whole(1, largest_count);
     out.releases.push_back({{sampled(noise, rate), steps}, entry.name()});
   }
 }
@@ -291,10 +289,10 @@ plan read_schedule(std::string const& file, std::optional<tacit::adjacency> neig
   }
   std::uint64_t steps = 0;
   for (plan::entry const& e : out.releases) {
-    if (e.what.count > most - steps) {
+    if (e.what.count > largest_count - steps) {
       throw bad_input(out.origin + ": " + e.name + ".steps is " + std::to_string(e.what.count) +
                       ", but must be so small that all steps together are at most " +
-                      std::to_string(most));
+                      std::to_string(largest_count));
     }
     steps += e.what.count;
   }

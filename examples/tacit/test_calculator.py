@@ -4,10 +4,13 @@
 
 usage: test_calculator.py PROGRAM DIGITS_CSV [UNITTEST ARGUMENTS]
 """
+import hashlib
 import json
 import math
 import random
+import re
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -893,7 +896,7 @@ class Refusals(Case):
 
     def test_words(self):
         verbs = ("epsilon, delta, noise, steps, rate, curve, report, mi, sigma, attack, budget, "
-                 "ferret, calibrate, gap, train")
+                 "ferret, calibrate, gap, train, replay, audit")
         self.refused(naming=["missing", verbs])
         self.refused("--json", naming=["--json", verbs])
         self.refused("guess", "--mi", 1, naming=["guess", verbs])
@@ -931,7 +934,9 @@ class Refusals(Case):
             self.assertTrue(done.stdout)
 
 
-class Training(Case):
+class Records(Case):
+    """A small table to train on."""
+
     @classmethod
     def setUpClass(cls):
         cls.kept = tempfile.TemporaryDirectory()
@@ -957,6 +962,8 @@ class Training(Case):
             self.assertTrue(0 <= answer[key] <= 1, key)
         return answer
 
+
+class Training(Records):
     def test_digits_just_work(self):
         start = self.ask_json("train", DIGITS, "--mechanism", "mezo", "--steps", 1)["accuracy"]
         answer = self.ask_json("train", DIGITS, "--mechanism", "paczero-zpl", "--steps", 400)
@@ -1093,6 +1100,337 @@ class Training(Case):
         self.assertEqual((list(answer), answer["steps"]), (KEYS, steps))
         self.assertTrue(0 < answer["mi"] <= 0.33)
         self.refused(*go_on, naming=["--resume", "unfinished"])
+
+
+def crc64(data):
+    """CRC-64/XZ, bit by bit."""
+    crc = 2**64 - 1
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0xC96C5795D7870F42 if crc & 1 else 0)
+    return crc ^ 2**64 - 1
+
+
+class Model:
+    """A safetensors file and its hash, written by docs/transcript.md alone."""
+
+    BYTES = {"F32": 4, "F16": 2, "BF16": 2, "I64": 8}
+
+    def __init__(self, tensors):
+        self.tensors = tensors  # (name, type, shape, data), in the order of the file
+        header, end = {"__metadata__": {"format": "pt"}}, 0
+        for name, kind, shape, data in tensors:
+            assert math.prod(shape) * self.BYTES[kind] == len(data)
+            header[name] = {"dtype": kind, "shape": shape, "data_offsets": [end, end + len(data)]}
+            end += len(data)
+        text = json.dumps(header).encode() + b"  "
+        self.bytes = struct.pack("<Q", len(text)) + text + b"".join(t[3] for t in tensors)
+
+    def hash(self, names):
+        digest = hashlib.blake2b(digest_size=32)
+
+        def text(word):
+            digest.update(struct.pack("<Q", len(word)) + word)
+
+        text(b"tacit-parameters")
+        digest.update(struct.pack("<Q", len(names)))
+        for name in names:
+            _, kind, _, data = next(t for t in self.tensors if t[0] == name)
+            text(name.encode())
+            text(kind.encode())
+            digest.update(struct.pack("<Q", len(data) // self.BYTES[kind]) + data)
+        return digest.hexdigest()
+
+
+def quoted(text):
+    return '"' + "".join(chr(b) if 32 < b < 127 and chr(b) not in '"%' else f"%{b:02X}"
+                         for b in text.encode()) + '"'
+
+
+def sealed(model, names, scalars, mechanism=None, symbols="scalar 0", packed=None, directions=1,
+           steps=None, **fields):
+    """A transcript, written by docs/transcript.md alone."""
+    name, parameters = mechanism or ("mezo", [("steps", "whole", 0), ("surrogate", "text", "raw"),
+                                              ("clip", "real", 1024), ("records", "whole", 10)])
+    lines = ["tacit-transcript 1", f"mechanism {quoted(name)}", f"parameters {len(parameters)}"]
+    for key, kind, value in parameters:
+        lines.append(f"parameter {quoted(key)} {kind} "
+                     f"{quoted(value) if kind == 'text' else value}")
+    known = {"smoothing": "0.001", "learning_rate": "0.5", "weight_decay": "0",
+             "schedule": "constant 0", "law": "rademacher", "seed": "7"}
+    for key, value in {**known, **fields}.items():
+        lines.append(f"{key} {value}")
+    lines += [f"directions {directions}", f"symbols {symbols}", f"tensors {len(names)}"]
+    for key in names:
+        _, kind, shape, _ = next(t for t in model.tensors if t[0] == key)
+        lines += [f"tensor {quoted(key)} {kind}", " ".join(map(str, ["shape", len(shape), *shape]))]
+    steps = len(scalars) // directions if steps is None else steps
+    lines += [f"start {model.hash(names)}", f"released {steps}"]
+    header = ("\n".join(lines) + "\n").encode()
+    header += f"checksum {crc64(header)}\n".encode()
+    packed = packed if packed is not None else struct.pack(f"<{len(scalars)}d", *scalars)
+    return header + packed + struct.pack("<Q", crc64(header + packed))
+
+
+class Transcripts(Records):
+    """What train writes, replay rebuilds and audit checks."""
+
+    def setUp(self):
+        kept = tempfile.TemporaryDirectory()
+        self.addCleanup(kept.cleanup)
+        self.here = Path(kept.name)
+        self.transcript, self.base, self.tuned, self.out = (
+            self.here / name for name in ("transcript", "base", "tuned", "out"))
+
+    def written(self):
+        return ["--transcript", self.transcript, "--base", self.base, "--tuned", self.tuned]
+
+    def rebuilt(self):
+        self.out.unlink(missing_ok=True)
+        answer = self.ask_json("replay", self.base, self.transcript, self.out)
+        self.assertEqual(self.out.read_bytes(), self.tuned.read_bytes())
+        self.assertNotEqual(self.out.read_bytes(), self.base.read_bytes())
+        self.assertEqual(answer["untouched"], 0)
+        return answer
+
+    def test_a_model_is_its_transcript(self):
+        mi = ["--mechanism", "paczero-mi", "--mi", 0.33]
+        for words, steps, symbols in [
+                ([*mi, "--allocation", "uniform"], 1000, None),
+                ([*mi, "--allocation", "confident-or-hold"], 200, "held_sign"),
+                ([*mi, "--directions", 3, "--ledger", "record"], 200, None),
+                (["--mechanism", "paczero-mi", "--ledger", "pathwise", "--kappa", 0.1], 200, None),
+                (["--mechanism", "paczero-zpl", "--disagreement", "coin"], 1000, "sign"),
+                (["--mechanism", "mezo", "--directions", 2], 200, "scalar")]:
+            for file in self.here.iterdir():
+                file.unlink()
+            trained = self.train(*words, *self.written(), steps=steps)
+            self.assertEqual({f.name for f in self.here.iterdir()}, {"transcript", "base", "tuned"})
+            self.assertEqual(self.rebuilt()["steps"], steps)
+            public = self.ask("audit", self.transcript)
+            self.assertEqual((public["checked"], public["steps"]), ("public part", steps))
+            if symbols:
+                self.assertEqual(public["symbols"], symbols)
+            if symbols == "sign":  # a bit a step, and the header
+                content = self.transcript.read_bytes()
+                header = re.search(rb"\nchecksum \d+\n", content).end()
+                self.assertEqual(len(content) - header, 125 + 8)
+            self.assertEqual(public["attack_bound"], trained["attack_bound"])
+            full = self.ask("audit", self.transcript, "--universe", self.data)
+            self.assertEqual(full["checked"], "public part and universe")
+            self.assertEqual({k: full[k] for k in public if k != "checked"},
+                             {k: public[k] for k in public if k != "checked"})
+            if "mezo" not in words:
+                for ours, theirs in [("mi_spent", "mi"), ("unanimity", "unanimity"),
+                                     ("mi_spent_worst_record", "mi_worst_record"),
+                                     ("attack_achieved", "attack_achieved")]:
+                    self.assertEqual(full[ours], trained[theirs], (words, ours))
+
+    def test_audit_sees_what_the_rule_forbids(self):
+        self.train("--mechanism", "paczero-zpl", "--disagreement", "majority", *self.written())
+        content = self.transcript.read_bytes()
+        with_universe = ["audit", self.transcript, "--universe", self.data]
+        self.ask_json(*with_universe)
+        # A sign that no majority gave: the file is whole, and only the universe tells.
+        start = re.search(rb"\nchecksum \d+\n", content).end()
+        for step in (0, 77, 199):
+            forged = bytearray(content[:-8])
+            forged[start + step // 8] ^= 1 << step % 8
+            self.transcript.write_bytes(bytes(forged) + struct.pack("<Q", crc64(forged)))
+            self.ask_json("audit", self.transcript)
+            self.refused(*with_universe, naming=["TRANSCRIPT", "rule", f"step {step}:"])
+        self.transcript.write_bytes(content)
+        self.refused("audit", self.transcript, "--universe", DIGITS, naming=["--universe"])
+        self.refused("audit", self.transcript, "--universe", "nowhere", naming=["--universe"])
+        self.refused("audit", self.transcript, "--delta", 1e-5, naming=["--delta", "left out"])
+        for path in (self.out, self.base):
+            path.unlink(missing_ok=True)
+        self.train("--mechanism", "paczero-mi", "--mi", 0.33, "--observed", "value",
+                   "--transcript", self.out)
+        self.ask_json("audit", self.out)
+        self.refused("audit", self.out, "--universe", self.data, naming=["--universe", "values"])
+
+    def test_what_replay_refuses(self):
+        self.train("--mechanism", "paczero-zpl", *self.written())
+        command = ["replay", self.base, self.transcript, self.out]
+        self.refused("replay", self.tuned, *command[2:], naming=["BASE", "hash"])
+        self.refused("replay", self.data, *command[2:], naming=["BASE"])
+        self.refused("replay", "nowhere", *command[2:], naming=["BASE"])
+        self.refused("replay", self.base, self.base, self.out, naming=["TRANSCRIPT"])
+        self.refused(*command[:3], self.here / "no" / "where", naming=["OUT", "folder"])
+        self.refused(*command[:3], self.base, naming=["OUT", "new"])
+        content = self.transcript.read_bytes()
+        for damaged, defect in [(content[:-1], "symbols"), (content + b"x", "symbols"),
+                                (content.replace(b"0.001", b"0.002"), "checksum"), (b"", "header")]:
+            self.transcript.write_bytes(damaged)
+            for words in (command, ["audit", self.transcript]):
+                self.refused(*words, naming=["TRANSCRIPT", defect])
+        self.assertFalse(self.out.exists())
+        mezo = ["train", self.data, "--mechanism", "mezo"]
+        for option in ("--transcript", "--base", "--tuned"):
+            self.refused(*mezo, option, self.base, naming=[option, "new"])
+            self.refused(*mezo, option, self.here / "no" / "where", naming=[option, "folder"])
+            self.refused(*mezo, "--seeds", 2, option, self.out, naming=[option, "--seeds"])
+        Path(str(self.out) + ".journal").write_text("")
+        self.refused(*mezo, "--transcript", self.out, naming=["--transcript", "journal"])
+
+    def test_a_killed_run_goes_on_in_its_journal(self):
+        state, journal = self.here / "state", self.here / "transcript.journal"
+        asked = ["--mechanism", "paczero-mi", "--mi", 0.33]
+        for steps in (400, 4000, 40000):  # until a run is not over before it is killed
+            for file in self.here.iterdir():
+                file.unlink()
+            words = [*asked, "--steps", steps, "--save", state, "--transcript", self.transcript,
+                     "--base", self.base]
+            process = subprocess.Popen(
+                [PROGRAM, "train", str(self.data), *map(str, words)],
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            while process.poll() is None and (
+                    not journal.exists() or journal.stat().st_size < 1200):
+                time.sleep(0.001)
+            process.kill()
+            if process.wait() == -signal.SIGKILL:
+                break
+        self.assertEqual(process.returncode, -signal.SIGKILL)
+
+        # What there is of the run replays and is audited as it stands.
+        part = self.ask_json("replay", self.base, journal, self.out)
+        self.assertTrue(0 < part["steps"] < steps)
+        self.assertEqual(self.ask_json("audit", journal, "--universe", self.data)["steps"],
+                         part["steps"])
+        # Another run's journal is refused, and both files stay as they were.
+        go_on = ["train", self.data, "--resume", state, "--transcript", self.transcript,
+                 "--tuned", self.tuned]
+        kept = journal.read_bytes()
+        self.refused(*go_on, "--learning-rate", 0.5, naming=["--transcript", "journal"])
+        self.refused(*go_on[:-2], "--base", self.base, naming=["--base", "new"])
+        self.assertEqual(journal.read_bytes(), kept)
+        # A run of which no journal was kept can begin one: the state has all that it released.
+        late, late_state, late_tuned = (self.here / f"late{n}" for n in range(3))
+        late_state.write_bytes(state.read_bytes())
+        self.ask_json("train", self.data, "--resume", late_state, "--transcript", late,
+                      "--tuned", late_tuned)
+        self.out.unlink()
+        self.ask_json("replay", self.base, late, self.out)
+        self.assertEqual(self.out.read_bytes(), late_tuned.read_bytes())
+        # The crash came between the two files: the journal lacks what the state has, and is torn.
+        journal.write_bytes(kept[:-20])
+        self.ask_json(*go_on)
+        self.assertFalse(journal.exists())
+        self.assertEqual(self.rebuilt()["steps"], steps)
+        self.ask_json("audit", self.transcript, "--universe", self.data)
+
+    def test_tensors_of_every_type(self):
+        draw = random.Random(3)
+        floats = struct.pack("<50f", *[draw.gauss(0, 1) for _ in range(50)])
+        halves = struct.pack("<60e", *[draw.gauss(0, 1) for _ in range(60)])
+        brains = b"".join(struct.pack("<f", draw.gauss(0, 1))[2:] for _ in range(70))
+        model = Model([("ids", "I64", [2], bytes(range(16))), ("w", "F32", [5, 10], floats),
+                       ("frozen", "F32", [50], floats), ("h \u00e9", "F16", [60], halves),
+                       ("b", "BF16", [7, 1, 10], brains), ("none", "F32", [0], b"")])
+        names = ["b", "w", "none", "h \u00e9"]
+        self.base.write_bytes(model.bytes)
+
+        def replayed(scalars, **fields):
+            self.transcript.write_bytes(sealed(model, names, scalars, **fields))
+            self.out.unlink(missing_ok=True)
+            answer = self.ask_json("replay", self.base, self.transcript, self.out)
+            self.assertEqual((answer["parameters"], answer["tensors"], answer["untouched"]),
+                             (180, 4, 2))
+            return answer, self.out.read_bytes()
+
+        answer, content = replayed([])
+        self.assertEqual((content, answer["hash"]), (model.bytes, model.hash(names)))
+        answer, content = replayed([0.25])
+        at = len(model.bytes) - sum(len(t[3]) for t in model.tensors)
+        self.assertEqual(content[:at + 16], model.bytes[:at + 16])
+        after = []
+        for name, kind, shape, data in model.tensors:
+            after.append((name, kind, shape, content[at:at + len(data)]))
+            at += len(data)
+            if name in names and data:
+                self.assertNotEqual(after[-1][3], data, name)
+            else:
+                self.assertEqual(after[-1][3], data, name)
+        self.assertEqual(answer["hash"], Model(after).hash(names))
+        # A step of 0.5 * 0.25 along a sign: as far as rounding lets every entry come.
+        for index, size, code, ulps in [(1, 50, "f", 2**-20), (3, 60, "e", 2**-8)]:
+            was, now = (struct.unpack(f"<{size}{code}", t[index][3])
+                        for t in (model.tensors, after))
+            for x, y in zip(was, now):
+                self.assertAlmostEqual(abs(y - x), 0.125, delta=ulps)
+        self.assertNotEqual(replayed([0.25], seed="8")[1], content)
+        self.assertNotEqual(replayed([0.25, 0.0])[1], model.bytes)
+
+        for change in [dict(smoothing="1e-3"), dict(smoothing="1e300"), dict(learning_rate="-1"),
+                       dict(weight_decay="3"), dict(schedule="linear 0"), dict(seed="-1"),
+                       dict(law="cauchy"), dict(steps=2), dict(directions=0), dict(packed=b""),
+                       dict(packed=b"\xff" * 8)]:
+            self.transcript.write_bytes(sealed(model, names, [0.25], **{"steps": 1, **change}))
+            for words in (["audit", self.transcript],
+                          ["replay", self.base, self.transcript, self.here / "other"]):
+                self.refused(*words, naming=["TRANSCRIPT"])
+        for wrong in (["b", "w", "absent"], ["w", "w"]):
+            others = Model([*model.tensors, ("absent", "F32", [1], b"1234")])
+            self.transcript.write_bytes(sealed(others, wrong, [0.25]))
+            self.refused("replay", self.base, self.transcript, self.here / "other",
+                         naming=["BASE", "missing"])
+
+    def test_what_follows_from_the_parameters(self):
+        model = Model([("w", "F32", [2], bytes(8))])
+
+        def audited(name, parameters, scalars=(0.5, 1.5), **fields):
+            self.transcript.write_bytes(
+                sealed(model, ["w"], scalars, mechanism=(name, parameters), **fields))
+            return ["audit", self.transcript]
+
+        noisy = [("steps", "whole", 1000), ("noise_multiplier", "real", 1), ("rate", "real", 0.01)]
+        answer = self.ask(*audited("gaussian", noisy), "--delta", 1e-5)
+        epsilon = self.ask_json("epsilon", "--steps", 1000, "--noise-multiplier", 1, "--rate", 0.01,
+                                "--delta", 1e-5)["epsilon"]
+        self.assertEqual((answer["epsilon"], answer["delta"]), (epsilon, 1e-5))
+        self.refused(*audited("gaussian", noisy), naming=["--delta is missing"])
+        self.refused(*audited("gaussian", noisy[1:]), "--delta", 1e-5, naming=["steps", "missing"])
+        self.refused(*audited("gaussian", [("steps", "whole", 1), *noisy[1:]]), "--delta", 1e-5,
+                     naming=["2 steps", "at most 1"])
+        self.refused(*audited("gaussian", noisy), "--delta", 1e-5, "--universe", self.data,
+                     naming=["--universe", "left out"])
+
+        groups = [("groups", "whole", 5), ("steps", "whole", 40), ("rate", "real", 0.01),
+                  ("probability", "real", 0.25)]
+        signs = dict(directions=5, steps=1, symbols="held_sign 0.2", packed=bytes([121]))
+        answer = self.ask(*audited("ferret", groups, **signs))
+        self.assertAlmostEqual(answer["mi"], 5 * 40 * 0.01 * 0.25 * math.log(2), delta=1e-12)
+        self.assertEqual(answer["attack_bound"],
+                         self.ask_json("attack", "--mi", answer["mi"])["success"])
+        self.refused(*audited("ferret", [("groups", "whole", 4), *groups[1:]], **signs),
+                     naming=["5 coefficients", "4 groups"])
+        self.refused(*audited("ferret", groups, **{**signs, "symbols": "held_sign 0.25"}),
+                     naming=["0.25", "0.2"])
+        self.refused(*audited("ferret", groups), naming=["scalars"])
+
+        pac = [("steps", "whole", 4), ("ledger", "text", "record"), ("budget", "real", 0.33),
+               ("observed", "text", "sign"), ("allocation", "text", "adaptive"),
+               ("disagreement", "text", "hold"), ("clip", "real", 1024), ("records", "whole", 9),
+               ("subsets", "whole", 8), ("one_in", "whole", 4), ("complementary", "whole", 0),
+               ("candidate_seed", "whole", 2**64 - 1)]
+        sign = dict(symbols="sign 1", packed=b"\x03", steps=4)
+        answer = self.ask(*audited("paczero", pac, **sign))
+        self.assertEqual((answer["mi"], answer["ledger"]), (0.33, "record"))
+        self.assertEqual(answer["attack_bound"],
+                         self.ask_json("attack", "--mi", 0.33, "--prior", 0.75)["success_exact"])
+        self.refused(*audited("paczero", pac, **{**sign, "steps": 5}), naming=["5 steps"])
+        self.refused(*audited("paczero", pac, **{**sign, "symbols": "sign 0.5"}), naming=["0.5"])
+        self.refused(*audited("paczero", pac), naming=["scalars"])
+        for i, (key, kind, _) in enumerate(pac):
+            value = {"whole": 2**64 - 1, "real": -1, "text": "other"}[kind]
+            if key in ("steps", "candidate_seed"):
+                continue
+            wrong = [*pac[:i], (key, kind, value), *pac[i + 1:]]
+            self.refused(*audited("paczero", wrong, **sign), naming=["TRANSCRIPT", key])
+        self.refused(*audited("paczero", [*pac, ("more", "whole", 1)], **sign), naming=["more"])
+        self.refused(*audited("unheard", []), naming=["unheard", "paczero"])
 
 
 if __name__ == "__main__":

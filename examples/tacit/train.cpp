@@ -5,7 +5,9 @@
 #include <tacit/core/archive.hpp>
 
 #include "demo/progress.hpp"
+#include "tensors/safetensors.hpp"
 #include "train/experiment.hpp"
+#include "train/recorded.hpp"
 #include "verbs.hpp"
 
 #include <unistd.h>
@@ -18,6 +20,8 @@
 #include <numbers>
 #include <optional>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 namespace calculator {
 
@@ -34,9 +38,9 @@ namespace {
 
 enum class mechanism { mezo, paczero_mi, paczero_zpl };
 
-arguments::words<mechanism> const mechanisms{{"mezo", mechanism::mezo},
-                                             {"paczero-mi", mechanism::paczero_mi},
-                                             {"paczero-zpl", mechanism::paczero_zpl}};
+arguments::words<mechanism> const trainable{{"mezo", mechanism::mezo},
+                                            {"paczero-mi", mechanism::paczero_mi},
+                                            {"paczero-zpl", mechanism::paczero_zpl}};
 arguments::words<ledger_kind> const ledgers{{"subset", ledger_kind::subset},
                                             {"record", ledger_kind::record},
                                             {"pathwise", ledger_kind::pathwise}};
@@ -69,7 +73,7 @@ rule single_precision() {
 void declare_train(arguments& of) {
   of.add("DATA", file("a readable table: comma-separated numbers, the last column the label"),
          "needed: the records");
-  of.add("--mechanism", word_of(mechanisms), "needed: what is released of the private records");
+  of.add("--mechanism", word_of(trainable), "needed: what is released of the private records");
   of.add("--mi", number("positive and finite", [](double x) { return x > 0.0; }),
          "paczero-mi: the budget in nats (for 0 there is paczero-zpl)");
   of.add(
@@ -115,6 +119,11 @@ void declare_train(arguments& of) {
       "--resume", file("the state of an unfinished run of paczero, not in use elsewhere"),
       "go on with a saved run, with the same DATA, --smoothing and --learning-rate; what else is "
       "given must be as it was");
+  of.add("--transcript", new_file(),
+         "keep what the world sees here: while training in FILE.journal, sealed at the end; with "
+         "--resume it goes on with that journal");
+  of.add("--base", new_file(), "write the parameters before the first step, as safetensors");
+  of.add("--tuned", new_file(), "write the parameters after the last step, as safetensors");
 }
 
 // ---- a saved run --------------------------------------------------------------------------------
@@ -125,10 +134,6 @@ struct saved_run {
   std::uint64_t seed;
   std::size_t steps_done;
 };
-
-[[noreturn]] void refuse_because(arguments const& of, char const* name, std::exception const& why) {
-  of.refuse(name, of.must_be(name) + ": " + why.what());
-}
 
 saved_run look_at(arguments const& of) {
   std::string const file = of.text("--resume");
@@ -146,7 +151,7 @@ saved_run look_at(arguments const& of) {
                   : std::nullopt;
     });
   } catch (std::runtime_error const& error) {  // unreadable, in use, or corrupt
-    refuse_because(of, "--resume", error);
+    of.refuse_because("--resume", error);
   }
   if (!saved) of.refuse("--resume");
   return *saved;
@@ -179,13 +184,13 @@ void must_agree(arguments const& of, experiment_options const& wanted, saved_run
 mechanism mechanism_of(arguments const& of, std::optional<saved_run> const& saved) {
   if (!saved) {
     of.text("--mechanism");  // needed
-    return of.choice("--mechanism", mechanisms, mechanism::mezo);
+    return of.choice("--mechanism", trainable, mechanism::mezo);
   }
   bool const zpl =
       saved->options.ledger != ledger_kind::pathwise && saved->options.budget == nats(0.0);
   mechanism const then = zpl ? mechanism::paczero_zpl : mechanism::paczero_mi;
-  if (of.choice("--mechanism", mechanisms, then) != then) {
-    of.refuse("--mechanism", word_for(mechanisms, then) + ", as in the saved run");
+  if (of.choice("--mechanism", trainable, then) != then) {
+    of.refuse("--mechanism", word_for(trainable, then) + ", as in the saved run");
   }
   return then;
 }
@@ -216,7 +221,7 @@ void read_spending(arguments const& of, mechanism which, bool resumed, paczero_o
   std::vector<std::string> const spending{"--mi", "--allocation"};
   if (which != mechanism::paczero_mi) {
     for (auto const& names : {spending, pacing, {"--ledger", "--kappa", "--observed"}}) {
-      of.must_be_left_out(names, "with --mechanism " + word_for(mechanisms, which));
+      of.must_be_left_out(names, "with --mechanism " + word_for(trainable, which));
     }
     p.budget = nats(0.0);
     return;
@@ -278,6 +283,15 @@ experiment_options read_options(arguments const& of, mechanism which,
         std::filesystem::exists(wanted.save, none) && !std::filesystem::is_empty(wanted.save, none);
     if (taken || !std::filesystem::is_directory(folder, none)) of.refuse("--save");
   }
+  for (char const* name : {"--transcript", "--base", "--tuned"}) {
+    if (of.given(name)) of.must_be_new(name);
+  }
+  if (of.given("--transcript")) {
+    wanted.transcript = of.text("--transcript");
+    std::error_code none;
+    bool const left = std::filesystem::exists(of.text("--transcript") + ".journal", none);
+    if (left && !saved) of.refuse("--transcript", "one that has no FILE.journal, or with --resume");
+  }
   return wanted;
 }
 
@@ -316,11 +330,23 @@ std::string sentence(nlohmann::ordered_json const& mean, bool protects, std::siz
          privacy + "; " + rest;
 }
 
+void save(arguments const& of, char const* name, examples::task const& job,
+          std::vector<float> theta) {
+  if (!of.given(name)) return;
+  try {
+    examples::save_tensors(of.text(name), tensors_of(job.shape), named(job.shape, theta));
+  } catch (std::runtime_error const& error) {
+    of.refuse_because(name, error);
+  }
+}
+
 answer run_train(arguments const& of) {
   if (of.given("--resume")) of.must_be_left_out({"--save", "--seeds"}, "with --resume");
   std::size_t const runs = of.whole("--seeds", 1);
   std::uint64_t seed = of.whole("--seed", 1);
-  if (runs > 1) of.must_be_left_out({"--save"}, "with several --seeds");
+  if (runs > 1) {
+    of.must_be_left_out({"--save", "--transcript", "--base", "--tuned"}, "with several --seeds");
+  }
   if (seed > UINT64_MAX - (runs - 1)) of.refuse("--seed", "so small that --seeds fit above it");
 
   of.text("DATA");  // needed
@@ -337,7 +363,7 @@ answer run_train(arguments const& of) {
   try {
     all = examples::load_csv(of.text("DATA"));
   } catch (std::runtime_error const& error) {
-    refuse_because(of, "DATA", error);
+    of.refuse_because("DATA", error);
   }
 
   std::optional<examples::progress_bar> bar;
@@ -350,7 +376,7 @@ answer run_train(arguments const& of) {
     try {
       job = examples::prepare(all, seed + i);
     } catch (std::runtime_error const& error) {
-      refuse_because(of, "DATA", error);
+      of.refuse_because("DATA", error);
     }
     std::size_t const records = job->data.private_part.size();
     if (saved && records != saved->shape.records) {
@@ -358,14 +384,22 @@ answer run_train(arguments const& of) {
                             std::to_string(saved->shape.records) + " private records and not " +
                             std::to_string(records));
     }
+    save(of, "--base", *job, job->start);
     try {
-      each.push_back(figures(examples::run(*job, wanted,
-                                           [&](std::size_t steps) {
-                                             if (bar) bar->advance(steps);
-                                           }),
-                             wanted.subsets));
+      experiment_result run = examples::run(*job, wanted, [&](std::size_t steps) {
+        if (bar) bar->advance(steps);
+      });
+      each.push_back(figures(run, wanted.subsets));
+      save(of, "--tuned", *job, std::move(run.tuned));
     } catch (std::system_error const& error) {
-      refuse_because(of, saved ? "--resume" : "--save", error);
+      char const* const fresh = of.given("--save") ? "--save" : "--transcript";
+      of.refuse_because(saved ? "--resume" : fresh, error);
+    } catch (tacit::corrupt_state const& error) {
+      if (!of.given("--transcript")) throw;
+      of.refuse_because("--transcript", error);
+    } catch (std::invalid_argument const& error) {  // the journal of another run
+      if (!saved || !of.given("--transcript")) throw;
+      of.refuse_because("--transcript", error);
     }
   }
 

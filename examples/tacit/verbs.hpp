@@ -38,5 +38,7 @@ verb ferret();
 verb calibrate();
 verb gap();
 verb train();
+verb replay();
+verb audit();
 
 }  // namespace calculator

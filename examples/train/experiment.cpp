@@ -5,7 +5,11 @@
 #include <tacit/pac/candidates.hpp>
 #include <tacit/pac/fixed_point.hpp>
 #include <tacit/pac/posterior.hpp>
+#include <tacit/train/recorded.hpp>
 #include <tacit/train/trainer.hpp>
+#include <tacit/zo/journal.hpp>
+
+#include "train/recorded.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -77,23 +81,32 @@ std::pair<double, double> learnt(tacit::posterior const& belief,
   return {std::max(subset, 0.0), std::max(record, 0.0)};
 }
 
+// Who releases, as it is recorded.
+struct releaser {
+  tacit::recorded_mechanism described;
+  tacit::symbol_kind symbols;
+};
+
+tacit::journal open_journal(std::filesystem::path const& file, bool resumed,
+                            tacit::run_record const& record) {
+  return resumed && std::filesystem::exists(file) ? tacit::journal::resume(file, record)
+                                                  : tacit::journal::create(file, record);
+}
+
 template <class Mechanism, class Spent>
 void train(task const& job, experiment_options const& options, Mechanism& mechanism,
-           std::span<tacit::release const> transcript, Spent const& spent,
+           releaser const& who, std::span<tacit::release const> transcript, Spent const& spent,
            std::function<void(std::size_t)> const& progress, experiment_result& out) {
   std::size_t const steps = options.paczero.steps;
   std::size_t const every = std::max<std::size_t>(1, steps / options.curve_points);
-  std::vector<float> theta = job.start;
+  std::vector<float>& theta = out.tuned = job.start;
   batch_loss loss(job.shape, job.data.private_part);
-  tacit::trainer run{mechanism,
-                     {.smoothing = options.smoothing,
-                      .learning_rate = options.learning_rate,
-                      .decay = tacit::schedule::linear,
-                      .steps = steps,
-                      .law = options.law,
-                      .seed = job.seed},
-                     theta};
-  run.replay(transcript);
+  tacit::train_options const training{.smoothing = options.smoothing,
+                                      .learning_rate = options.learning_rate,
+                                      .decay = tacit::schedule::linear,
+                                      .steps = steps,
+                                      .law = options.law,
+                                      .seed = job.seed};
   std::size_t held = static_cast<std::size_t>(
       std::count_if(transcript.begin(), transcript.end(), [](auto const& r) { return r.held(); }));
   std::size_t reported = mechanism.steps();
@@ -104,10 +117,30 @@ void train(task const& job, experiment_options const& options, Mechanism& mechan
     if (progress) progress(mechanism.steps() - reported);
     reported = mechanism.steps();
   };
-  look();
-  while (!run.done()) {
-    held += run.step(loss).held();
-    if (mechanism.steps() % every == 0 || run.done()) look();
+  auto const loop = [&](auto& releases) {
+    tacit::trainer run{releases, training, theta};
+    run.replay(transcript);
+    look();
+    while (!run.done()) {
+      held += run.step(loss).held();
+      if (mechanism.steps() % every == 0 || run.done()) look();
+    }
+  };
+  if (options.transcript.empty()) {
+    loop(mechanism);
+  } else {
+    std::size_t const k = mechanism.directions();
+    bool const signs = who.symbols != tacit::symbol_kind::scalar;
+    std::filesystem::path file = options.transcript;
+    file += ".journal";
+    tacit::journal log = open_journal(file, !options.resume.empty(),
+                                      record_of(job, training, who.described, k, who.symbols,
+                                                signs ? 1.0 / static_cast<double>(k) : 0.0));
+    tacit::journaled recorded{mechanism, log};
+    loop(recorded);
+    tacit::write_private_file(options.transcript, log.seal().sealed());
+    std::filesystem::remove(file);
+    std::filesystem::remove(file += ".lock");
   }
   out.accuracy = out.curve.back().accuracy;
   out.steps = mechanism.steps();
@@ -124,7 +157,10 @@ void train_privately(task const& job, experiment_options options, tacit::paczero
   auto const spent = [&] {
     return std::pair(mechanism.spent().value, mechanism.spent_worst_record().value);
   };
-  train(job, options, mechanism, transcript, spent, progress, out);
+  // A loss that is not finite holds a step under every policy.
+  releaser const who{describe(mechanism.options(), mechanism.candidates()),
+                     tacit::symbol_kind::held_sign};
+  train(job, options, mechanism, who, transcript, spent, progress, out);
   auto const seen = mechanism.belief().exposed(mechanism.candidates());
   out.exposed = exposure{mechanism.spent().value, mechanism.spent_worst_record().value,
                          mechanism.attack_bound(), seen.mean, seen.worst};
@@ -153,17 +189,22 @@ experiment_result run(task const& job, experiment_options const& options,
 
   if (options.how == method::public_only) {
     out.accuracy = job.start_accuracy;
+    out.tuned = job.start;
     out.exposed = exposure{};
     out.curve = {{0, out.accuracy, 0.0, 0.0}, {wanted.steps, out.accuracy, 0.0, 0.0}};
     if (progress) progress(wanted.steps);
   } else if (options.how == method::without_privacy) {
-    watched_mezo mechanism({.what = options.surrogate,
-                            .directions = wanted.directions,
-                            .steps = wanted.steps,
-                            .clip = wanted.clip},
-                           candidates);
+    tacit::mezo_options const plain{.what = options.surrogate,
+                                    .directions = wanted.directions,
+                                    .steps = wanted.steps,
+                                    .clip = wanted.clip};
+    watched_mezo mechanism(plain, candidates);
+    bool const scalar = options.surrogate == tacit::surrogate::raw ||
+                        options.surrogate == tacit::surrogate::half_raw;
+    releaser const who{describe(plain, candidates.records()),
+                       scalar ? tacit::symbol_kind::scalar : tacit::symbol_kind::held_sign};
     auto const spent = [&] { return learnt(mechanism.belief(), candidates); };
-    train(job, options, mechanism, {}, spent, progress, out);
+    train(job, options, mechanism, who, {}, spent, progress, out);
     bool const half = options.surrogate == tacit::surrogate::half_sign;
     if (half || options.surrogate == tacit::surrogate::random_sign) {
       auto const [subset, record] = spent();

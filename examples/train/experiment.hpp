@@ -52,6 +52,8 @@ struct experiment_options {
   std::filesystem::path save{};    // paczero: keep the state here after every step
   std::filesystem::path resume{};  // paczero: go on from such a state; the mechanism's options are
                                    // the stored ones, the others must be given as before
+  std::filesystem::path transcript{};  // what the world sees: a journal of this name and .journal
+                                       // step by step, sealed as this file at the end
 };
 
 /// What a run gave away about the secret half of the private records.
@@ -78,6 +80,7 @@ struct experiment_result {
   std::size_t steps = 0;
   double seconds = 0.0;
   std::vector<curve_point> curve;
+  std::vector<float> tuned;  // the parameters after the last step
 };
 
 /// One run. `progress` is called with the number of steps done since its last call.

@@ -60,11 +60,14 @@ std::vector<float> mlp::initial(std::uint64_t seed) const {
 }
 
 void mlp::pretrain(std::span<float> theta, dataset const& data, int epochs, float rate) const {
-  Eigen::Map<Eigen::ArrayXf> weights(theta.data(), index(theta.size()));
+  // Loops over vectors round by where in memory they begin: in memory of its own, aligned, the same
+  // start comes out of every process.
+  Eigen::Map<Eigen::ArrayXf> caller(theta.data(), index(theta.size()));
+  Eigen::ArrayXf weights = caller;
   Eigen::ArrayXf slope(weights.size());
   Eigen::ArrayXf mean = Eigen::ArrayXf::Zero(weights.size());
   Eigen::ArrayXf square = Eigen::ArrayXf::Zero(weights.size());
-  layers<float const> const net(*this, theta.data());
+  layers<float const> const net(*this, weights.data());
   layers<float> gradient(*this, slope.data());
   matrix activation;
   matrix error;
@@ -89,6 +92,7 @@ void mlp::pretrain(std::span<float> theta, dataset const& data, int epochs, floa
     weights -= rate * (mean / (1.0F - std::pow(0.9F, t))) /
                ((square / (1.0F - std::pow(0.999F, t))).sqrt() + 1e-8F);
   }
+  caller = weights;
 }
 
 double mlp::accuracy(std::span<float const> theta, dataset const& data) const {

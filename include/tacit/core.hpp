@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/append_file.hpp>
 #include <tacit/core/archive.hpp>
 #include <tacit/core/check.hpp>
 #include <tacit/core/inverse.hpp>

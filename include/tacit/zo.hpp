@@ -2,5 +2,14 @@
 #pragma once
 
 #include <tacit/zo/direction.hpp>
+#include <tacit/zo/direction_block.hpp>
+#include <tacit/zo/hash.hpp>
+#include <tacit/zo/journal.hpp>
+#include <tacit/zo/launch.hpp>
+#include <tacit/zo/launch_cuda.hpp>
+#include <tacit/zo/options.hpp>
+#include <tacit/zo/parameters.hpp>
 #include <tacit/zo/step.hpp>
+#include <tacit/zo/storage.hpp>
+#include <tacit/zo/transcript.hpp>
 #include <tacit/zo/two_point.hpp>

@@ -69,6 +69,7 @@ class CheckFloors(unittest.TestCase):
         self.includes("core/units.hpp", "Eigen/Dense", "<Eigen/Dense> on floor core")
         self.includes("secret/stream.hpp", "boost/math/tools/roots.hpp", "on floor secret")
         self.includes("pac/posterior.hpp", "unistd.h", "<unistd.h> on floor pac")
+        self.includes("pac/posterior.hpp", "immintrin.h", "intrinsics enters at ['zo']")
         self.includes("pac/posterior.hpp", "fmt/core", "belongs to no library")
 
     def test_device_clean(self):

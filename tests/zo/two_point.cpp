@@ -95,8 +95,9 @@ TEST_CASE("several tensors are one vector, bit for bit") {
     two_point(whole, z, 1e-3, quadratic, one);
     two_point(parts, z, 1e-3, over_tensors, many);
     REQUIRE(one == many);
-    update_all(whole, z[1], 0.01F, 0.001F);
-    update_all(parts, z[1], 0.01F, 0.001F);
+    direction_step const terms[] = {{z[1], 0.01F, 0.001F}, {z[0], -0.02F}};
+    update_all(whole, {terms, 2});
+    update_all(parts, {terms, 2});
     std::vector<float> joined = a;
     joined.insert(joined.end(), b.begin(), b.end());
     REQUIRE(joined == whole);

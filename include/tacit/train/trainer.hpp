@@ -2,9 +2,12 @@
 #pragma once
 
 #include <tacit/core/check.hpp>
-#include <tacit/core/units.hpp>
 #include <tacit/mechanism/release.hpp>
 #include <tacit/zo/direction.hpp>
+#include <tacit/zo/direction_block.hpp>
+#include <tacit/zo/launch.hpp>
+#include <tacit/zo/options.hpp>
+#include <tacit/zo/parameters.hpp>
 #include <tacit/zo/step.hpp>
 #include <tacit/zo/two_point.hpp>
 
@@ -23,36 +26,15 @@
 /// **θ is public.** It is a function of the initial θ, the options (with the public seed) and the
 /// releases: nothing else reaches it, and `replay` computes the same θ from them, bit for bit.
 ///
-/// What happens to an entry of θ in a step, in this order, each line rounded to float:
+/// What happens to an entry of θ in a step, in this order, with the roundings of zo/step.hpp:
 ///   1. for each k: +μz_k, −2μz_k, +μz_k. In place, because a copy of θ would double the memory;
 ///      the sums do not cancel exactly, and the few ulp that remain are part of θ. A replay makes
-///      the same sweeps.
-///   2. unless the release is a hold: (1−η_tλ)θ − η_t·y_0·z_0, then −η_t·y_k·z_k for k = 1 … K−1
-///      where y_k ≠ 0. Weight decay acts once a step. A hold moves nothing, by decay neither.
+///      the same ones.
+///   2. unless the release is a hold: (1−η_tλ)θ − η_t Σ_k y_k·z_k, rounded once. A hold moves
+///      nothing, by decay neither.
+/// The last +μz and the update are one pass over memory: three a step for K = 1.
 
 namespace tacit {
-
-enum class schedule {
-  constant,  ///< η_t = η
-  linear     ///< η_t = η·(1 − t/T) for the steps t = 0 … T−1, then 0
-};
-
-struct train_options {
-  double smoothing = required;      ///< μ
-  double learning_rate = required;  ///< η
-  double weight_decay = 0.0;        ///< λ ≥ 0, with ηλ ≤ 1
-  schedule decay = schedule::constant;
-  std::size_t steps = 0;  ///< T; only `linear` needs it
-  direction_law law = direction_law::rademacher;
-  std::uint64_t seed = 0;  ///< public: names the directions
-};
-
-/// One sweep of `update` over all parameters: θ ← (1−decay)θ + step·z.
-struct parameter_update {
-  direction z;
-  float step;
-  float decay;
-};
 
 namespace detail {
 
@@ -82,21 +64,18 @@ inline void directions_at(train_options const& options, std::uint64_t dimension,
                           std::span<direction> out) {
   for (std::size_t k = 0; k < out.size(); ++k) {
     stream_id const stream{options.seed, std::uint64_t{step} * out.size() + k};
-    out[k] = direction_at(options.law, stream, dimension);
+    out[k] = direction_by_blocks(options.law, stream, dimension);
   }
 }
 
-inline void updates_at(train_options const& options, std::size_t step, release const& released,
-                       std::span<direction const> z, std::vector<parameter_update>& out) {
-  out.clear();
+/// The terms of a step; none for a hold.
+inline void terms_at(train_options const& options, std::size_t step, release const& released,
+                     std::span<direction const> z, std::vector<direction_step>& out) {
   if (released.held()) return;
   double const rate = rate_at(options, step);
-  float decay = static_cast<float>(rate * options.weight_decay);
   for (std::size_t k = 0; k < z.size(); ++k) {
-    double const y = released.coefficients[k];
-    if (y == 0.0 && decay == 0.0F) continue;
-    out.push_back({z[k], static_cast<float>(-rate * y), decay});
-    decay = 0.0F;
+    out.push_back({z[k], static_cast<float>(-rate * released.coefficients[k]),
+                   k == 0 ? static_cast<float>(rate * options.weight_decay) : 0.0F});
   }
 }
 
@@ -111,12 +90,12 @@ inline void updates_at(train_options const& options, std::size_t step, release c
 ///         // losses of all records at θ ± loop.smoothing()·z, z = loop.directions()[k]
 ///         two_point_scalars(plus, minus, loop.smoothing(), loop.scalars(k));
 ///       }
-///       for (parameter_update const& u : loop.step()) { /* θ ← (1−u.decay)θ + u.step·u.z */ }
+///       sweep(update{theta, loop.step()}, number_of_parameters);  // or your own kernel
 ///     }
 ///
-/// With the functors `perturb` and `update` in the order given above, θ is the one of `trainer` and
-/// `replay`, bit for bit. A program that evaluates at θ ± μz without moving θ has a θ of its own,
-/// which replays by the updates alone.
+/// With the functors of zo/step.hpp in the order given above, θ is the one of `trainer` and `replay`,
+/// bit for bit. A program that evaluates at θ ± μz without moving θ has a θ of its own, which replays
+/// by the updates alone.
 ///
 /// The mechanism is used, not owned, and must outlive the loop.
 template <zeroth_order_mechanism Mechanism>
@@ -156,16 +135,17 @@ class zeroth_order_loop {
   /// All K×N scalars, row-major.
   [[nodiscard]] std::span<double> scalars() noexcept { return scalars_; }
 
-  /// Asks the mechanism for its release and says what to do to θ: at most K sweeps in this order,
-  /// none for a hold. Then the next step begins.
+  /// Asks the mechanism for its release and says what to do to θ: the K terms of `update`, none for a
+  /// hold. Then the next step begins. The terms are valid until the next call.
   /// @throws what the mechanism throws: no update follows, and the loop is where it was.
   ///         (A mechanism whose state could not be stored refuses every further step.)
-  std::span<parameter_update const> step() {
+  direction_steps step() {
     std::size_t const t = mechanism_->steps();
     released_ = mechanism_->step(scalars_);
-    detail::updates_at(options_, t, released_, directions_, updates_);
+    terms_.clear();
+    detail::terms_at(options_, t, released_, directions_, terms_);
     prepare();
-    return updates_;
+    return {terms_.data(), terms_.size()};
   }
 
   /// The last release; empty before the first step.
@@ -182,37 +162,45 @@ class zeroth_order_loop {
   std::uint64_t dimension_;
   std::vector<direction> directions_;
   std::vector<double> scalars_;
-  std::vector<parameter_update> updates_;
+  std::vector<direction_step> terms_;
   release released_;
 };
 
 /// Rebuilds θ from the releases alone: in, θ as it was after the first `from` of them (0: the
-/// initial θ); out, θ after the last.
-/// Guarantee: with the options of the run, the θ of `trainer`, bit for bit. (A step whose loss
-/// threw and was taken again has moved θ by roundings that no release tells of.)
+/// initial θ); out, θ after the last. Each block of θ goes through all steps while it is in the cache.
+/// Guarantee: with the options of the run, the θ of `trainer`, bit for bit, for every storage and
+/// launcher. (A step whose loss threw and was taken again has moved θ by roundings that no release
+/// tells of.)
 /// @throws std::domain_error, std::invalid_argument for an option outside its range, for
 ///         from > transcript.size(), or releases that differ in their number of directions
-inline void replay(parameters const& theta, train_options const& options,
-                   std::span<release const> transcript, std::size_t from = 0) {
+template <class Launcher = serial>
+void replay(parameters const& theta, train_options const& options,
+            std::span<release const> transcript, std::size_t from = 0,
+            Launcher const& launch = {}) {
   detail::check_train_options(options);
   detail::require_argument(from <= transcript.size(), "replay", "from", from,
                            "at most the number of releases");
-  float const mu = static_cast<float>(options.smoothing);
-  std::vector<direction> directions(transcript.empty() ? 0
-                                                       : transcript.front().coefficients.size());
+  if (transcript.empty()) return;
+  std::vector<direction> directions(transcript.front().coefficients.size());
+  detail::require_argument(!directions.empty(), "replay", "number of coefficients", 0,
+                           "at least 1");
   for (release const& released : transcript) {
     detail::check_size("replay", "number of coefficients", released.coefficients.size(),
                        directions.size());
   }
-  std::vector<parameter_update> updates;
+  std::vector<direction_step> terms;
+  terms.reserve((transcript.size() - from) * directions.size());
   for (std::size_t t = from; t < transcript.size(); ++t) {
-    detail::directions_at(options, theta.size(), t, directions);
-    for (direction const& z : directions) {
-      for (float const amount : {mu, -2.0F * mu, mu}) perturb_all(theta, z, amount);
+    detail::directions_at(options, theta.dimension(), t, directions);
+    detail::terms_at(options, t, transcript[t], directions, terms);
+    if (transcript[t].held()) {
+      for (direction const& z : directions) terms.push_back({z, 0.0F});
     }
-    detail::updates_at(options, t, transcript[t], directions, updates);
-    for (parameter_update const& u : updates) update_all(theta, u.z, u.step, u.decay);
   }
+  float const mu = static_cast<float>(options.smoothing);
+  detail::over_tensors(theta, launch, [&](auto* entries, std::uint64_t first) {
+    return retrace{entries, mu, {terms.data(), terms.size()}, directions.size(), first};
+  });
 }
 
 /// Trains parameters that lie in this program's memory:
@@ -221,16 +209,19 @@ inline void replay(parameters const& theta, train_options const& options,
 ///     while (!run.done()) run.step(loss);
 ///
 /// The mechanism and the parameters are used, not owned, and must outlive the trainer. To go on
-/// with a resumed mechanism, start from the initial θ and `replay` first.
-template <zeroth_order_mechanism Mechanism>
+/// with a resumed mechanism, start from the initial θ and `replay` first. With a launcher as the last
+/// argument (`openmp{}`) the passes over θ run by it: the same bits, on more threads.
+template <zeroth_order_mechanism Mechanism, class Launcher = serial>
 class trainer {
  public:
   /// @throws std::domain_error, std::invalid_argument for an option outside its range
-  trainer(Mechanism& mechanism, train_options const& options, parameters theta)
+  trainer(Mechanism& mechanism, train_options const& options, parameters theta,
+          Launcher launch = {})
       : mechanism_(&mechanism),
         theta_(std::move(theta)),
         options_(options),
-        loop_(mechanism, options, theta_.size()),
+        launch_(std::move(launch)),
+        loop_(mechanism, options, theta_.dimension()),
         unreplayed_(mechanism.steps()) {}
 
   [[nodiscard]] bool done() const { return loop_.done(); }
@@ -240,13 +231,27 @@ class trainer {
   /// @throws what the loss throws: θ is moved back, up to rounding, nothing is released or charged,
   ///         and the step can be taken again
   /// @throws what the mechanism throws: θ is where it was, up to rounding
-  /// @throws std::invalid_argument for a loss of one tensor where there are several, and before the
-  ///         releases of a resumed mechanism have been replayed
+  /// @throws std::invalid_argument for a loss of one tensor where there are several, or of floats
+  ///         where θ is stored otherwise, and before the releases of a resumed mechanism have been
+  ///         replayed
   template <class Loss>
   release const& step(Loss&& loss) {
     detail::check_size("trainer", "number of releases not yet replayed", unreplayed_, 0);
-    two_point(theta_, loop_.directions(), options_.smoothing, loss, loop_.scalars());
-    for (parameter_update const& u : loop_.step()) update_all(theta_, u.z, u.step, u.decay);
+    float const mu = loop_.smoothing();
+    direction const last = loop_.directions().back();
+    detail::two_point_unrestored(theta_, loop_.directions(), mu, loss, loop_.scalars(), launch_);
+    direction_steps terms;
+    try {
+      terms = loop_.step();
+    } catch (...) {
+      perturb_all(theta_, last, mu, launch_);
+      throw;
+    }
+    if (terms.count == 0) {
+      perturb_all(theta_, last, mu, launch_);
+    } else {
+      restore_and_update_all(theta_, mu, terms, launch_);
+    }
     return loop_.released();
   }
 
@@ -256,7 +261,7 @@ class trainer {
   ///         has made steps
   void replay(std::span<release const> transcript, std::size_t from = 0) {
     detail::check_size("replay", "number of releases", transcript.size(), mechanism_->steps());
-    tacit::replay(theta_, options_, transcript, from);
+    tacit::replay(theta_, options_, transcript, from, launch_);
     unreplayed_ = 0;
   }
 
@@ -264,6 +269,7 @@ class trainer {
   Mechanism* mechanism_;
   parameters theta_;
   train_options options_;
+  Launcher launch_;
   zeroth_order_loop<Mechanism> loop_;
   std::size_t unreplayed_;
 };

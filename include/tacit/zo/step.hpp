@@ -3,89 +3,312 @@
 
 #include <tacit/config.hpp>
 #include <tacit/zo/direction.hpp>
+#include <tacit/zo/direction_block.hpp>
+#include <tacit/zo/storage.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
-/// Sweeps over one parameter tensor, in place. A sweep is a functor over the entries; the caller
-/// owns the loop (`sweep` below, a parallel for, a kernel launch). Entries are independent of each
-/// other.
+/// Passes over one parameter tensor, in place. A pass is a functor over the entries, which are
+/// independent of each other; the caller owns the loop (`sweep` below, a launcher of zo/launch.hpp, a
+/// parallel for, a kernel).
+///
+/// With S the rounding to storage, through float, and every sum taken in double in the order written:
+///   perturb              θ ← S(θ + amount·z)
+///   update               θ ← S(θ + Σ_k (step_k·z_k − decay_k·θ))
+///   restore_and_update   perturb by μ along the last z_k, then update: both roundings, one pass
+///   retrace              a recorded run: for each step +μ, −2μ, +μ along each z_k, then update
+/// So after +μ, −2μ, +μ an entry is S(S(S(θ+μz) − 2μz) + μz), up to three roundings from θ. In half
+/// and bfloat16 an entry with μ|z| well below half a unit in its last place does not move at all.
 ///
 /// Same bits everywhere: products of floats are exact in double, so that each sum is rounded at the
 /// same places whether or not the compiler fuses multiplications and additions.
 
 namespace tacit {
 
-/// θ[i] ← fl(θ[i] + amount·z[first + i]). With amount +μ, then −2μ, then +μ, the parameters visit
-/// θ+μz and θ−μz and come back to θ up to three roundings (at most 2 ulp of the largest of the
-/// three).
-struct perturb {
-  float* theta;
-  direction z;
-  float amount;
-  std::uint64_t first = 0;  ///< index of theta[0] among all parameters
-
-  TACIT_HD void apply(std::size_t i, float z_i) const noexcept {
-    theta[i] = static_cast<float>(double{theta[i]} + double{amount} * double{z_i});
-  }
-  TACIT_HD void operator()(std::size_t i) const noexcept { apply(i, z(first + i)); }
-};
-
-/// θ[i] ← fl((1 − decay)·θ[i] + step·z[first + i]), with decay = ηλ and step = −η·y.
-struct update {
-  float* theta;
-  direction z;
-  float step;
-  float decay = 0.0F;
-  std::uint64_t first = 0;
-
-  TACIT_HD void apply(std::size_t i, float z_i) const noexcept {
-    double const moved = double{theta[i]} + double{step} * double{z_i};
-    theta[i] = static_cast<float>(moved - double{decay} * double{theta[i]});
-  }
-  TACIT_HD void operator()(std::size_t i) const noexcept { apply(i, z(first + i)); }
-};
-
 namespace detail {
 
-inline constexpr std::size_t direction_block = 128;
+/// S(x + amount·z).
+template <parameter_storage T>
+[[nodiscard]] TACIT_HD T moved(float x, float amount, float z) noexcept {
+  return rounded_to<T>(static_cast<float>(double{x} + double{amount} * double{z}));
+}
 
-/// z[128n] … z[128n + 127], bit for bit as the direction gives them one by one, from 1 Philox block
-/// (Rademacher) or 32 (the others) instead of 128.
-inline void fill_block(direction const& z, std::uint64_t n,
-                       float (&out)[direction_block]) noexcept {
-  if (z.law == direction_law::rademacher) {
-    philox_block const block = random_block(z.stream, n);
-    for (std::size_t j = 0; j < direction_block; ++j) {
-      // 1 − 2·bit: no branch on a random bit.
-      std::uint32_t const bit = block.word[j / 32] >> (j % 32) & 1;
-      out[j] = static_cast<float>(1 - 2 * static_cast<std::int32_t>(bit));
+/// S(x + amount·z − decay·x).
+template <parameter_storage T>
+[[nodiscard]] TACIT_HD T decayed(float x, float amount, float z, float decay) noexcept {
+  double const sum = double{x} + double{amount} * double{z};
+  return rounded_to<T>(static_cast<float>(sum - double{decay} * double{x}));
+}
+
+/// Moves along one direction, one after the other and each rounded; the last may decay.
+template <std::size_t Moves>
+struct chain {
+  float amount[Moves];
+  float decay = 0.0F;
+
+  template <parameter_storage T, bool Signs, bool Decays>
+  [[nodiscard]] T apply(T stored, float z) const noexcept {
+    for (std::size_t m = 0; m < Moves; ++m) {
+      float const x = to_float(stored);
+      if (Decays && m + 1 == Moves) {
+        stored = decayed<T>(x, amount[m], z, decay);
+      } else if constexpr (Signs) {
+        // amount·z is exact in float, and to round a sum of two floats to double and then to float is
+        // to round it once.
+        stored = rounded_to<T>(x + amount[m] * z);
+      } else {
+        stored = moved<T>(x, amount[m], z);
+      }
     }
-    return;
+    return stored;
   }
-  for (std::size_t j = 0; j < direction_block; j += 4) {
-    four_normals const x = normals(z.stream, n * (direction_block / 4) + j / 4);
-    for (std::size_t k = 0; k < 4; ++k) out[j + k] = z.scale * x.value[k];
+};
+
+template <bool Decays, parameter_storage T, std::size_t Moves>
+void move_block(T* theta, std::size_t length, direction const& z, std::uint64_t first,
+                chain<Moves> const moves) noexcept {
+  if (z.law == direction_law::rademacher && first % sign_group == 0 && length % sign_group == 0) {
+    std::uint32_t words[direction_block::size / 32];
+    fill_words(z.stream, first / sign_group, length / sign_group, words);
+    for (std::size_t k = 0; k < length / 32; ++k) {
+      T* const at = theta + 32 * k;
+      for (std::size_t j = 0; j < 32; ++j) {
+        at[j] = moves.template apply<T, true, Decays>(at[j], sign_of(words[k], j));
+      }
+    }
+  } else {
+    direction_block block;
+    float const* __restrict const entries = block.load(z, first, length);
+    for (std::size_t j = 0; j < length; ++j) {
+      theta[j] = moves.template apply<T, false, Decays>(theta[j], entries[j]);
+    }
+  }
+}
+
+/// Entries first … first + length − 1, which lie in one block of the direction, in one go.
+template <parameter_storage T, std::size_t Moves>
+[[gnu::noinline]] void move_block(T* theta, std::size_t length, direction const& z,
+                                  std::uint64_t first, chain<Moves> const& moves) noexcept {
+  if (moves.decay == 0.0F) {
+    move_block<false>(theta, length, z, first, moves);
+  } else {
+    move_block<true>(theta, length, z, first, moves);
   }
 }
 
 }  // namespace detail
 
-/// The plain loop over a tensor on the host: what the functor does, bit for bit, with the direction
-/// made 128 entries at a time.
-template <class Sweep>
-void sweep(Sweep each, std::size_t count) noexcept {
-  constexpr std::size_t block = detail::direction_block;
-  float z[block];
-  for (std::size_t i = 0; i < count;) {
-    std::uint64_t const index = each.first + i;
-    auto const begin = static_cast<std::size_t>(index % block);
-    std::size_t const length = std::min(block - begin, count - i);
-    detail::fill_block(each.z, index / block, z);
-    for (std::size_t j = 0; j < length; ++j) each.apply(i + j, z[begin + j]);
-    i += length;
+/// θ[i] ← S(θ[i] + amount·z[first + i]).
+template <parameter_storage T>
+struct perturb {
+  T* theta;
+  direction z;
+  float amount;             ///< μ
+  std::uint64_t first = 0;  ///< index of theta[0] among all parameters
+
+  /// From θ+μz to θ−μz, and from there back.
+  [[nodiscard]] TACIT_HD perturb flip() const noexcept { return {theta, z, -2.0F * amount, first}; }
+  [[nodiscard]] TACIT_HD perturb restore() const noexcept { return *this; }
+
+  TACIT_HD void operator()(std::size_t i) const noexcept {
+    theta[i] = detail::moved<T>(to_float(theta[i]), amount, z(first + i));
   }
+
+  /// Entries i … i + length − 1 on the host, which lie in one block of the direction.
+  void block(std::size_t i, std::size_t length) const noexcept {
+    detail::move_block(theta + i, length, z, first + i, detail::chain<1>{{amount}});
+  }
+};
+
+template <parameter_storage T>
+perturb(T*, direction, float, std::uint64_t = 0) -> perturb<T>;
+
+/// One term of a step, step·z − decay·θ, with step = −η·y and decay = ηλ; a weight decay stands in
+/// the first term of a step. By itself also a list of one.
+struct direction_step {
+  direction z;
+  float step;
+  float decay = 0.0F;
+
+  [[nodiscard]] TACIT_HD static constexpr std::size_t size() noexcept { return 1; }
+  [[nodiscard]] TACIT_HD direction_step const& operator[](std::size_t) const noexcept {
+    return *this;
+  }
+};
+
+/// A view of K terms. Whoever runs the functor must be able to read them.
+struct direction_steps {
+  direction_step const* data = nullptr;
+  std::size_t count = 0;
+
+  [[nodiscard]] TACIT_HD std::size_t size() const noexcept { return count; }
+  [[nodiscard]] TACIT_HD direction_step const& operator[](std::size_t k) const noexcept {
+    return data[k];
+  }
+};
+
+namespace detail {
+
+/// Whether a step has a term that is not 0. One that has none is a hold, which rounds nothing.
+template <class Terms>
+[[nodiscard]] TACIT_HD bool moves(Terms const& terms) noexcept {
+  for (std::size_t k = 0; k < terms.size(); ++k) {
+    if (terms[k].step != 0.0F || terms[k].decay != 0.0F) return true;
+  }
+  return false;
+}
+
+TACIT_HD inline void add_term(double& sum, direction_step const& term, float x, float z) noexcept {
+  sum += double{term.step} * double{z};
+  if (term.decay != 0.0F) sum -= double{term.decay} * double{x};
+}
+
+/// The update of one entry.
+template <parameter_storage T, class Terms>
+[[nodiscard]] TACIT_HD T stepped(float x, Terms const& terms, std::uint64_t index) noexcept {
+  double sum = double{x};
+  for (std::size_t k = 0; k < terms.size(); ++k) add_term(sum, terms[k], x, terms[k].z(index));
+  return rounded_to<T>(static_cast<float>(sum));
+}
+
+/// The update of a block by several terms.
+template <parameter_storage T, class Terms>
+[[gnu::noinline]] void sum_block(T* theta, std::size_t length, Terms const& terms,
+                                 std::uint64_t first) noexcept {
+  direction_block block;
+  double sum[direction_block::size];
+  for (std::size_t j = 0; j < length; ++j) sum[j] = double{to_float(theta[j])};
+  for (std::size_t k = 0; k < terms.size(); ++k) {
+    float const* __restrict const z = block.load(terms[k].z, first, length);
+    double const step{terms[k].step};
+    double const decay{terms[k].decay};
+    for (std::size_t j = 0; j < length; ++j) sum[j] += step * double{z[j]};
+    if (decay != 0.0) {
+      for (std::size_t j = 0; j < length; ++j) sum[j] -= decay * double{to_float(theta[j])};
+    }
+  }
+  for (std::size_t j = 0; j < length; ++j) {
+    theta[j] = rounded_to<T>(static_cast<float>(sum[j]));
+  }
+}
+
+}  // namespace detail
+
+/// θ[i] ← S((1 − Σ_k decay_k)·θ[i] + Σ_k step_k·z_k[first + i]), rounded to storage once. A step all of
+/// whose terms are 0 leaves θ alone.
+template <parameter_storage T, class Terms = direction_steps>
+struct update {
+  T* theta;
+  Terms terms;
+  std::uint64_t first = 0;
+
+  TACIT_HD void operator()(std::size_t i) const noexcept {
+    if (detail::moves(terms)) theta[i] = detail::stepped<T>(to_float(theta[i]), terms, first + i);
+  }
+  void block(std::size_t i, std::size_t length) const noexcept {
+    if (!detail::moves(terms)) return;
+    if (terms.size() > 1) return detail::sum_block(theta + i, length, terms, first + i);
+    detail::move_block(theta + i, length, terms[0].z, first + i,
+                       detail::chain<1>{{terms[0].step}, terms[0].decay});
+  }
+};
+
+template <parameter_storage T, class Terms>
+update(T*, Terms, std::uint64_t = 0) -> update<T, Terms>;
+
+/// From θ−μz to the end of the step, where z is the direction of the last term: bit for bit
+/// perturb{theta, z, mu} and then update{theta, terms}, in one pass. At least one term.
+template <parameter_storage T, class Terms = direction_steps>
+struct restore_and_update {
+  T* theta;
+  float mu;
+  Terms terms;
+  std::uint64_t first = 0;
+
+  TACIT_HD void operator()(std::size_t i) const noexcept {
+    direction const& z = terms[terms.size() - 1].z;
+    T const restored = detail::moved<T>(to_float(theta[i]), mu, z(first + i));
+    theta[i] =
+        detail::moves(terms) ? detail::stepped<T>(to_float(restored), terms, first + i) : restored;
+  }
+  void block(std::size_t i, std::size_t length) const noexcept {
+    direction_step const& last = terms[terms.size() - 1];
+    if (terms.size() == 1 && detail::moves(terms)) {
+      detail::move_block(theta + i, length, last.z, first + i,
+                         detail::chain<2>{{mu, last.step}, last.decay});
+      return;
+    }
+    detail::move_block(theta + i, length, last.z, first + i, detail::chain<1>{{mu}});
+    if (detail::moves(terms)) detail::sum_block(theta + i, length, terms, first + i);
+  }
+};
+
+template <parameter_storage T, class Terms>
+restore_and_update(T*, float, Terms, std::uint64_t = 0) -> restore_and_update<T, Terms>;
+
+/// A run of recorded steps of `directions` terms each, one after the other: an entry stays in the
+/// cache until all are done.
+template <parameter_storage T>
+struct retrace {
+  T* theta;
+  float mu;
+  direction_steps terms;
+  std::size_t directions;
+  std::uint64_t first = 0;
+
+  TACIT_HD void operator()(std::size_t i) const noexcept {
+    T x = theta[i];
+    for (std::size_t t = 0; t < terms.size(); t += directions) {
+      direction_steps const step{terms.data + t, directions};
+      for (std::size_t k = 0; k < directions; ++k) {
+        float const z = step[k].z(first + i);
+        x = detail::moved<T>(to_float(x), mu, z);
+        x = detail::moved<T>(to_float(x), -2.0F * mu, z);
+        x = detail::moved<T>(to_float(x), mu, z);
+      }
+      if (detail::moves(step)) x = detail::stepped<T>(to_float(x), step, first + i);
+    }
+    theta[i] = x;
+  }
+  void block(std::size_t i, std::size_t length) const noexcept {
+    for (std::size_t t = 0; t < terms.size(); t += directions) {
+      direction_steps const step{terms.data + t, directions};
+      bool const moves = detail::moves(step);
+      if (directions == 1 && moves) {
+        detail::move_block(theta + i, length, step[0].z, first + i,
+                           detail::chain<4>{{mu, -2.0F * mu, mu, step[0].step}, step[0].decay});
+        continue;
+      }
+      for (std::size_t k = 0; k < directions; ++k) {
+        detail::move_block(theta + i, length, step[k].z, first + i,
+                           detail::chain<3>{{mu, -2.0F * mu, mu}});
+      }
+      if (moves) detail::sum_block(theta + i, length, step, first + i);
+    }
+  }
+};
+
+template <parameter_storage T>
+retrace(T*, float, direction_steps, std::size_t, std::uint64_t = 0) -> retrace<T>;
+
+/// The plain loop over entries begin … end − 1 of a tensor on the host: what the functor does entry by
+/// entry, bit for bit, with the directions made a block at a time.
+template <class Pass>
+void sweep(Pass const& pass, std::size_t begin, std::size_t end) noexcept {
+  constexpr std::size_t block = detail::direction_block::size;
+  while (begin < end) {
+    auto const skipped = static_cast<std::size_t>((pass.first + begin) % block);
+    std::size_t const length = std::min(block - skipped, end - begin);
+    pass.block(begin, length);
+    begin += length;
+  }
+}
+
+template <class Pass>
+void sweep(Pass const& pass, std::size_t count) noexcept {
+  sweep(pass, 0, count);
 }
 
 }  // namespace tacit

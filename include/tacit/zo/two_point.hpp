@@ -3,84 +3,72 @@
 
 #include <tacit/core/check.hpp>
 #include <tacit/zo/direction.hpp>
+#include <tacit/zo/launch.hpp>
+#include <tacit/zo/parameters.hpp>
 #include <tacit/zo/step.hpp>
 
 #include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <initializer_list>
 #include <limits>
 #include <span>
 #include <stdexcept>
-#include <utility>
+#include <variant>
 #include <vector>
 
 namespace tacit {
 
 namespace detail {
 
-template <class Tensor>
-concept span_like = std::convertible_to<Tensor&, std::span<float>>;
+/// launch(pass(entries, first), count) for each tensor.
+template <class Launcher, class Pass>
+void over_tensors(parameters const& theta, Launcher const& launch, Pass const& pass) {
+  for (tensor const& one : theta.all()) {
+    std::visit([&](auto entries) { launch(pass(entries.data(), *one.first), entries.size()); },
+               one.entries);
+  }
+}
 
 }  // namespace detail
 
-/// The parameters of a model: one tensor or several, seen as one vector of R^d in their order. A
-/// view: the tensors stay the caller's.
-class parameters {
- public:
-  template <detail::span_like Tensor>
-  parameters(Tensor& one) : parameters(std::vector<std::span<float>>{std::span<float>(one)}) {}
-  parameters(std::initializer_list<std::span<float>> tensors)
-      : parameters(std::vector<std::span<float>>(tensors)) {}
-
-  /// @throws std::invalid_argument if there is no parameter at all
-  parameters(std::vector<std::span<float>> tensors) : tensors_(std::move(tensors)) {
-    for (std::span<float> const tensor : tensors_) {
-      views_.emplace_back(tensor);
-      size_ += tensor.size();
-    }
-    detail::require_argument(size_ > 0, "parameters", "number of parameters", size_, "at least 1");
-  }
-
-  /// d: the entries of all tensors together.
-  [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
-  [[nodiscard]] std::span<std::span<float> const> tensors() const noexcept { return tensors_; }
-  [[nodiscard]] std::span<std::span<float const> const> view() const noexcept { return views_; }
-
- private:
-  std::vector<std::span<float>> tensors_;
-  std::vector<std::span<float const>> views_;
-  std::uint64_t size_ = 0;
-};
-
 /// θ ← θ + amount·z over all tensors, in place.
-inline void perturb_all(parameters const& theta, direction const& z, float amount) noexcept {
-  std::uint64_t first = 0;
-  for (std::span<float> const tensor : theta.tensors()) {
-    sweep(perturb{tensor.data(), z, amount, first}, tensor.size());
-    first += tensor.size();
-  }
+template <class Launcher = serial>
+void perturb_all(parameters const& theta, direction const& z, float amount,
+                 Launcher const& launch = {}) {
+  detail::over_tensors(theta, launch, [&](auto* entries, std::uint64_t first) {
+    return perturb{entries, z, amount, first};
+  });
 }
 
-/// θ ← (1−decay)·θ + step·z over all tensors, in place.
-inline void update_all(parameters const& theta, direction const& z, float step,
-                       float decay) noexcept {
-  std::uint64_t first = 0;
-  for (std::span<float> const tensor : theta.tensors()) {
-    sweep(update{tensor.data(), z, step, decay, first}, tensor.size());
-    first += tensor.size();
-  }
+/// The step over all tensors, in place.
+template <class Launcher = serial>
+void update_all(parameters const& theta, direction_steps terms, Launcher const& launch = {}) {
+  detail::over_tensors(theta, launch, [&](auto* entries, std::uint64_t first) {
+    return update{entries, terms, first};
+  });
 }
 
-/// A user's loss: fills one number a record. Either over one tensor,
-/// `(std::span<float const> theta, std::span<double> losses)`, or over the list of tensors,
-/// `(std::span<std::span<float const> const> tensors, std::span<double> losses)`.
+/// From θ−μz, with z the direction of the last term, to the end of the step. At least one term.
+template <class Launcher = serial>
+void restore_and_update_all(parameters const& theta, float mu, direction_steps terms,
+                            Launcher const& launch = {}) {
+  detail::over_tensors(theta, launch, [&](auto* entries, std::uint64_t first) {
+    return restore_and_update{entries, mu, terms, first};
+  });
+}
+
+/// A user's loss: fills one number a record. Over floats it takes one tensor,
+/// `(std::span<float const> theta, std::span<double> losses)`, or the list of tensors,
+/// `(std::span<std::span<float const> const> tensors, std::span<double> losses)`; over any storage
+/// `(parameters const& theta, std::span<double> losses)`.
 template <class Loss>
 concept loss_of_one_tensor = std::invocable<Loss&, std::span<float const>, std::span<double>>;
 using tensor_views = std::span<std::span<float const> const>;
 template <class Loss>
 concept loss_of_tensors = std::invocable<Loss&, tensor_views, std::span<double>>;
+template <class Loss>
+concept loss_of_parameters = std::invocable<Loss&, parameters const&, std::span<double>>;
 
 namespace detail {
 
@@ -89,18 +77,21 @@ void evaluate(Loss& loss, parameters const& theta, std::span<double> losses) {
   // A record that the loss forgets must not keep an older number.
   std::fill(losses.begin(), losses.end(), std::numeric_limits<double>::quiet_NaN());
   if constexpr (loss_of_one_tensor<Loss>) {
-    require_argument(theta.tensors().size() == 1, "two_point", "number of tensors",
-                     theta.tensors().size(), "1 for this loss");
-    loss(theta.view().front(), losses);
+    require_argument(theta.all().size() == 1, "two_point", "number of tensors", theta.all().size(),
+                     "1 for this loss");
+    loss(theta.floats().front(), losses);
+  } else if constexpr (loss_of_tensors<Loss>) {
+    loss(theta.floats(), losses);
   } else {
-    static_assert(loss_of_tensors<Loss>,
-                  "a loss takes (std::span<float const>, std::span<double>) or "
-                  "(std::span<std::span<float const> const>, std::span<double>)");
-    loss(theta.view(), losses);
+    static_assert(loss_of_parameters<Loss>,
+                  "a loss takes (std::span<float const>, std::span<double>), "
+                  "(std::span<std::span<float const> const>, std::span<double>) or "
+                  "(tacit::parameters const&, std::span<double>)");
+    loss(theta, losses);
   }
 }
 
-/// μ as the float that the sweeps use.
+/// μ as the float that the passes use.
 inline float checked_smoothing(char const* function, double smoothing) {
   constexpr double largest = std::numeric_limits<float>::max() / 2;
   check_positive(function, "smoothing", smoothing);
@@ -122,42 +113,54 @@ inline void two_point_scalars(std::span<double const> plus, std::span<double con
   for (std::size_t i = 0; i < plus.size(); ++i) scalars[i] = (plus[i] - minus[i]) / width;
 }
 
+namespace detail {
+
+/// two_point, but θ stays at θ−μz for the last direction.
+template <class Loss, class Launcher>
+void two_point_unrestored(parameters const& theta, std::span<direction const> directions, float mu,
+                          Loss& loss, std::span<double> scalars, Launcher const& launch) {
+  require_argument(!directions.empty() && scalars.size() % directions.size() == 0, "two_point",
+                   "size of scalars", scalars.size(),
+                   "a multiple of the number of directions, at least 1");
+  std::size_t const records = scalars.size() / directions.size();
+  std::vector<double> minus(records);
+  for (direction const& z : directions) {
+    if (&z != &directions.front()) perturb_all(theta, *(&z - 1), mu, launch);
+    std::span<double> const row = scalars.first(records);
+    scalars = scalars.subspan(records);
+    perturb_all(theta, z, mu, launch);
+    float back = -mu;
+    try {
+      evaluate(loss, theta, row);
+      perturb_all(theta, z, -2.0F * mu, launch);
+      back = mu;
+      evaluate(loss, theta, minus);
+    } catch (...) {
+      perturb_all(theta, z, back, launch);
+      throw;
+    }
+    two_point_scalars(row, minus, mu, row);
+  }
+}
+
+}  // namespace detail
+
 /// The per-record derivatives along K directions, by central differences:
 /// scalars[k·N + i] = [ℓ_i(θ+μz_k) − ℓ_i(θ−μz_k)]/(2μ) = z_kᵀ∇ℓ_i(θ) + O(μ²).
 ///
 /// In place: for each direction θ goes through +μz, −2μz, +μz, and so comes back up to rounding.
-/// The directions are computed anew in each of the three sweeps; nothing of size d is stored.
+/// The directions are computed anew in each of the three passes; nothing of size d is stored.
 /// If the loss throws, θ is moved back (up to rounding) and the exception passes on.
 /// @throws std::invalid_argument unless scalars.size() is a multiple of the number of directions,
-///                               or if a loss of one tensor meets several
+///                               or if a loss of one tensor, or of floats, meets others
 /// @throws std::domain_error     unless the smoothing μ is positive and a normal float
 /// Source: Malladi et al. 2023 (MeZO); Spall 1992.
-template <class Loss>
+template <class Loss, class Launcher = serial>
 void two_point(parameters const& theta, std::span<direction const> directions, double smoothing,
-               Loss&& loss, std::span<double> scalars) {
+               Loss&& loss, std::span<double> scalars, Launcher const& launch = {}) {
   float const mu = detail::checked_smoothing("two_point", smoothing);
-  detail::require_argument(!directions.empty() && scalars.size() % directions.size() == 0,
-                           "two_point", "size of scalars", scalars.size(),
-                           "a multiple of the number of directions, at least 1");
-  std::size_t const records = scalars.size() / directions.size();
-  std::vector<double> minus(records);
-  for (direction const& z : directions) {
-    std::span<double> const row = scalars.first(records);
-    scalars = scalars.subspan(records);
-    float back = -mu;
-    perturb_all(theta, z, mu);
-    try {
-      detail::evaluate(loss, theta, row);
-      perturb_all(theta, z, -2.0F * mu);
-      back = mu;
-      detail::evaluate(loss, theta, minus);
-    } catch (...) {
-      perturb_all(theta, z, back);
-      throw;
-    }
-    perturb_all(theta, z, mu);
-    two_point_scalars(row, minus, mu, row);
-  }
+  detail::two_point_unrestored(theta, directions, mu, loss, scalars, launch);
+  perturb_all(theta, directions.back(), mu, launch);
 }
 
 }  // namespace tacit

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Puts the kernels' part of one run of tools/bench.sh into Markdown tables.
+
+usage: mezo_table.py FOLDER COMPILER FLAGS    FOLDER holds zo.json and mezo.json
+"""
+import json
+import os
+import statistics
+import sys
+from datetime import date
+from pathlib import Path
+
+from table import processor
+
+PASSES = [("perturb", "perturb, flip or restore"), ("restore_and_update", "restore and update"),
+          ("update_by_4", "update by 4 directions"), ("replay_4_steps", "replay of 4 steps, all in one")]
+LAWS = ("rademacher", "gaussian")
+STORAGES = ("float", "half", "bfloat16")
+# Of the speed of the plain pass; of the peer's time for a step.
+AIMS = {"rademacher": 0.95, "gaussian": 0.30}
+PEER_AIMS = {"rademacher": 15.0, "gaussian": 4.0}
+
+
+def wall_times(path):
+    """Benchmark and threads -> (median milliseconds, median bytes a second)."""
+    times, rates = {}, {}
+    for row in json.loads(path.read_text())["benchmarks"]:
+        if row["run_type"] == "iteration":
+            name, threads = row["run_name"].removesuffix("/real_time").rsplit("/", 1)
+            times.setdefault((name, int(threads)), []).append(row["real_time"])
+            rates.setdefault((name, int(threads)), []).append(row["bytes_per_second"])
+    return {key: (statistics.median(times[key]), statistics.median(rates[key])) for key in times}
+
+
+def against(ratio, aim, shown):
+    return shown + (f" (aim {aim:g}{'' if ratio >= aim else ', missed'})" if aim else "")
+
+
+def main():
+    folder, compiler, flags = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
+    ours = wall_times(folder / "zo.json")
+    peer = json.loads((folder / "mezo.json").read_text())
+    context = json.loads((folder / "zo.json").read_text())["context"]
+    counts = sorted({threads for _, threads in ours}, reverse=True)
+
+    print(f"{processor()}, {os.cpu_count()} cores, load {context['load_avg'][0]:.1f}; {compiler}, {flags}; "
+          f"PyTorch {peer['torch']} on {peer['threads']} threads; {date.today()}.\n")
+
+    print("| a step's work on 2^26 floats | tacit | PyTorch | ratio |\n|---|---:|---:|---:|")
+    for law in LAWS:
+        mine = ours[f"step/{law}/float", counts[0]][0]
+        for kind in sorted({"gaussian", law}):
+            theirs = 1e3 * peer["seconds"][kind] * (1 << 26) / peer["parameters"]
+            ratio = theirs / mine
+            what = "MeZO's normals" if kind == "gaussian" else "random signs"
+            aim = PEER_AIMS[law] if kind == "gaussian" else None
+            print(f"| {law}, {counts[0]} threads; PyTorch: {what} | {mine:.0f} ms | {theirs:.0f} ms | "
+                  f"{against(ratio, aim, f'{ratio:.1f}')} |")
+
+    print("\nBytes read and written in a second, and their share of the plain pass's:\n")
+    print("| pass | law | storage |" + "".join(f" {n} thread{'s' if n > 1 else ''} |" for n in counts))
+    print("|---|---|---|" + "---:|" * len(counts))
+    for storage in STORAGES:
+        cells = "".join(f" {ours[f'axpy/{storage}', n][1] / 1e9:.1f} GB/s |" for n in counts)
+        print(f"| plain read, modify, write | | {storage} |{cells}")
+        for name, label in PASSES:
+            for law in LAWS:
+                cells = ""
+                for n in counts:
+                    rate = ours[f"{name}/{law}/{storage}", n][1]
+                    share = rate / ours[f"axpy/{storage}", n][1]
+                    aimed = name == "perturb" and storage == "float" and n == counts[0]
+                    shown = f"{rate / 1e9:.2f} GB/s, {100 * share:.0f} %"
+                    cells += f" {against(share, AIMS[law] if aimed else None, shown)} |"
+                print(f"| {label} | {law} | {storage} |{cells}")
+
+
+if __name__ == "__main__":
+    main()

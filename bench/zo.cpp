@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Passes over 2^26 parameters: what each functor costs beside a plain read-modify-write of the same
+// array, which is the speed of memory. Wall-clock time, for the passes run on one and on two threads.
+
+#include <tacit/zo/launch.hpp>
+#include <tacit/zo/step.hpp>
+
+#include <benchmark/benchmark.h>
+
+#if defined(_OPENMP)
+#include <omp.h>
+#endif
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using tacit::bfloat16;
+using tacit::direction;
+using tacit::direction_law;
+using tacit::direction_step;
+using tacit::half;
+
+constexpr std::size_t count = std::size_t{1} << 26;
+
+template <class T>
+std::vector<T>& array() {
+  static std::vector<T> theta(count, tacit::rounded_to<T>(0.25F));
+  return theta;
+}
+
+/// θ ← θ + amount: the same memory traffic, and next to no arithmetic.
+template <class T>
+struct axpy {
+  T* theta;
+  float amount;
+  std::uint64_t first = 0;
+
+  void block(std::size_t i, std::size_t length) const noexcept {
+    for (std::size_t j = i; j < i + length; ++j) {
+      if constexpr (std::is_same_v<T, float>) {
+        theta[j] += amount;
+      } else {
+        theta[j].bits = static_cast<std::uint16_t>(theta[j].bits ^ 1U);
+      }
+    }
+  }
+};
+
+void use_threads(benchmark::State const& state) {
+#if defined(_OPENMP)
+  omp_set_num_threads(static_cast<int>(state.range(0)));
+#else
+  (void)state;
+#endif
+}
+
+/// `make` gives the pass number `turn`, so that no two are along one direction.
+template <class T, class Make>
+void timed(benchmark::State& state, Make const& make) {
+  std::vector<T>& theta = array<T>();
+  use_threads(state);
+  std::uint64_t turn = 0;
+  for (auto _ : state) {
+    tacit::openmp{}(make(theta.data(), ++turn), theta.size());
+    benchmark::ClobberMemory();
+  }
+  state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(2 * count * sizeof(T)));
+}
+
+/// All passes of a step: there, to the other side, back and on.
+template <class T, class Directions>
+void timed_step(benchmark::State& state, Directions const& z) {
+  std::vector<T>& theta = array<T>();
+  use_threads(state);
+  std::uint64_t turn = 0;
+  tacit::openmp const launch;
+  for (auto _ : state) {
+    direction_step const term{z(++turn), turn % 2 == 0 ? 1e-6F : -1e-6F};
+    tacit::perturb<T> const there{theta.data(), term.z, 1e-3F};
+    launch(there, theta.size());
+    launch(there.flip(), theta.size());
+    launch(tacit::restore_and_update{theta.data(), 1e-3F, term}, theta.size());
+    benchmark::ClobberMemory();
+  }
+  state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(6 * count * sizeof(T)));
+}
+
+template <class Make>
+void add(std::string const& name, Make const& make) {
+  benchmark::RegisterBenchmark(name.c_str(), make)
+#if defined(_OPENMP)
+      ->Arg(2)
+#endif
+      ->Arg(1)
+      ->UseRealTime()
+      ->Unit(benchmark::kMillisecond);
+}
+
+template <class T>
+void add_passes(std::string const& storage) {
+  add("axpy/" + storage, [](benchmark::State& state) {
+    timed<T>(state, [](T* theta, std::uint64_t) { return axpy<T>{theta, 0x1p-20F}; });
+  });
+  for (auto const& [law, law_name] : {std::pair{direction_law::rademacher, "rademacher"},
+                                      {direction_law::gaussian, "gaussian"}}) {
+    auto const z = [law = law](std::uint64_t turn) {
+      return tacit::direction_at(law, {.seed = 1, .step = turn}, count);
+    };
+    std::string const rest = std::string("/") + law_name + "/" + storage;
+    add("perturb" + rest, [z](benchmark::State& state) {
+      timed<T>(state, [&](T* theta, std::uint64_t turn) {
+        return tacit::perturb<T>{theta, z(turn), turn % 2 == 0 ? 1e-3F : -1e-3F};
+      });
+    });
+    add("step" + rest, [z](benchmark::State& state) {  // what the peer is timed for
+      timed_step<T>(state, z);
+    });
+    add("restore_and_update" + rest, [z](benchmark::State& state) {
+      timed<T>(state, [&](T* theta, std::uint64_t turn) {
+        return tacit::restore_and_update<T, direction_step>{theta, 1e-3F, {z(turn), -1e-3F, 1e-6F}};
+      });
+    });
+    add("update_by_4" + rest, [z](benchmark::State& state) {
+      std::vector<direction_step> terms;
+      for (std::uint64_t k = 0; k < 4; ++k) terms.push_back({z(k), 1e-3F});
+      timed<T>(state, [&](T* theta, std::uint64_t) {
+        return tacit::update<T>{theta, {terms.data(), terms.size()}};
+      });
+    });
+    add("replay_4_steps" + rest, [z](benchmark::State& state) {
+      std::vector<direction_step> terms;
+      for (std::uint64_t t = 0; t < 4; ++t) terms.push_back({z(t), t % 2 == 0 ? 1e-3F : -1e-3F});
+      timed<T>(state, [&](T* theta, std::uint64_t) {
+        return tacit::retrace<T>{theta, 1e-3F, {terms.data(), terms.size()}, 1};
+      });
+    });
+  }
+}
+
+}  // namespace
+
+int main(int count_of_arguments, char** arguments) {
+  add_passes<float>("float");
+  add_passes<half>("half");
+  add_passes<bfloat16>("bfloat16");
+  benchmark::Initialize(&count_of_arguments, arguments);
+  if (benchmark::ReportUnrecognizedArguments(count_of_arguments, arguments)) return 1;
+  benchmark::RunSpecifiedBenchmarks();
+  benchmark::Shutdown();
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tacit/zo/options.hpp>
+#include <tacit/zo/parameters.hpp>
+#include <tacit/zo/transcript.hpp>
+
+#include "train/experiment.hpp"
+#include "train/model.hpp"
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace examples {
+
+/// The network's tensors as others know them: hidden.weight (hidden x inputs, row by row),
+/// hidden.bias, output.weight (classes x hidden), output.bias.
+std::vector<tacit::recorded_tensor> tensors_of(mlp const& shape);
+
+/// The same, as views of parameters that lie one after another.
+tacit::parameters named(mlp const& shape, std::span<float> theta);
+
+/// All that is fixed before the first step of a run on this task. `magnitude` is that of its signs,
+/// 0 for scalars.
+tacit::run_record record_of(task const& job, tacit::train_options const& training,
+                            tacit::recorded_mechanism mechanism, std::size_t directions,
+                            tacit::symbol_kind symbols, double magnitude);
+
+}  // namespace examples

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tacit/core/append_file.hpp>
+#include <tacit/core/archive.hpp>
+#include <tacit/core/check.hpp>
+#include <tacit/zo/transcript.hpp>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+/// A transcript in the making, on disk after every step.
+///
+/// The order of a step is charge, draw, journal, apply: a mechanism stores its charge with its release
+/// (`paczero::persist`), the journal appends that release, and only then do the parameters move.
+/// A crash
+///   - before the mechanism has stored: nothing happened; the step is taken anew;
+///   - between mechanism and journal: the mechanism's file has the release, and appends it here when
+///     the run goes on (`journaled` in train/recorded.hpp). The same release, never a new one: it is
+///     charged once;
+///   - while the journal appends: a torn record. It is cut off, and that is the case above;
+///   - between journal and parameters: the parameters are rebuilt from the journal.
+
+namespace tacit {
+
+namespace detail {
+
+/// What a journal file says. Each record is the symbols of one step and a checksum of them and of all
+/// that stands before.
+struct parsed_journal {
+  run_record run;
+  std::vector<double> coefficients;
+  std::string last_checksum;
+  std::uint64_t size = 0;  // bytes that stand; what follows is the torn end of a crash
+};
+
+inline constexpr std::string_view journal_kind = "tacit-journal";
+inline constexpr unsigned journal_format = 1;
+
+[[nodiscard]] inline parsed_journal parse_journal(std::string_view bytes) {
+  constexpr std::string_view who = journal_kind;
+  parsed_header header = read_header(who, journal_format, bytes, false);
+  std::string_view rest = header.symbols;
+  parsed_journal out;
+  out.run = std::move(header.run);
+  out.size = bytes.size() - rest.size();
+  out.last_checksum = checksum_bytes(bytes.substr(0, out.size));
+  std::size_t const directions = out.run.directions;
+  if (symbols_within(out.run.symbols, rest.size()) < directions) return out;  // not one record
+  auto const symbols = static_cast<std::size_t>(bytes_of(out.run.symbols, directions));
+  constexpr std::size_t check = 8;
+  while (rest.size() >= symbols + check) {
+    std::string_view const packed = rest.substr(0, symbols);
+    std::string_view const sum = rest.substr(symbols, check);
+    rest.remove_prefix(symbols + check);
+    // A file may have grown before its bytes came: a last record whose checksum was never written.
+    if (rest.empty() && sum == std::string_view("\0\0\0\0\0\0\0\0", check)) return out;
+    std::string expected = checksum_bytes(out.last_checksum + std::string(packed));
+    if (sum != expected) {
+      fail_record(who, "the record of step " + to_text(out.coefficients.size() / directions) +
+                           " is damaged");
+    }
+    std::vector<double> const values = unpack(who, out.run, packed, directions);
+    out.coefficients.insert(out.coefficients.end(), values.begin(), values.end());
+    out.last_checksum = std::move(expected);
+    out.size += symbols + check;
+  }
+  return out;
+}
+
+}  // namespace detail
+
+/// Appends the releases of a run to a file. One owner at a time, by a lock that ends with the process.
+class journal {
+ public:
+  /// Starts a new file.
+  /// @throws std::domain_error, std::invalid_argument for a record that makes no sense;
+  ///         std::system_error if the file exists, another run writes it, or it cannot be written
+  [[nodiscard]] static journal create(std::filesystem::path const& file, run_record run) {
+    detail::check_run("journal", run);
+    file_lock mine(file);
+    if (std::filesystem::exists(std::filesystem::symlink_status(file))) {
+      detail::fail_file("journal: there is already", file, EEXIST);
+    }
+    std::string const header = detail::header_of(detail::journal_kind, detail::journal_format, run);
+    write_private_file(file, header);
+    return journal(std::move(mine), append_file(file, header.size()), std::move(run), {},
+                   detail::checksum_bytes(header));
+  }
+
+  /// Goes on with a file of the same run. A torn record at its end is cut off.
+  /// @throws corrupt_state for any other damage; std::invalid_argument for the journal of another run;
+  ///         std::system_error if there is no such file, or another run writes it
+  [[nodiscard]] static journal resume(std::filesystem::path const& file, run_record const& run) {
+    detail::check_run("journal", run);
+    file_lock mine(file);
+    detail::parsed_journal found = detail::parse_journal(read_file(file));
+    auto const header = [](run_record const& of) {
+      return detail::header_of(detail::journal_kind, detail::journal_format, of);
+    };
+    if (header(found.run) != header(run)) {
+      throw std::invalid_argument("journal: file is " + file.string() +
+                                  ", but must be the journal of this run");
+    }
+    return journal(std::move(mine), append_file(file, found.size), std::move(found.run),
+                   std::move(found.coefficients), std::move(found.last_checksum));
+  }
+
+  [[nodiscard]] run_record const& run() const noexcept { return run_; }
+  [[nodiscard]] std::size_t steps() const noexcept {
+    return coefficients_.size() / run_.directions;
+  }
+
+  /// The K coefficients of a step.
+  /// @throws std::invalid_argument unless t < steps()
+  [[nodiscard]] std::span<double const> step(std::size_t t) const {
+    detail::require_argument(t < steps(), "journal", "step", t, "below the number of steps");
+    return std::span(coefficients_).subspan(t * run_.directions, run_.directions);
+  }
+
+  /// Appends what one step released; it is on disk when this returns.
+  /// @throws std::invalid_argument unless there are K coefficients; std::domain_error for one that is
+  ///         no symbol of this run; nothing is written then
+  /// @throws std::system_error if it cannot be written: this object is of no further use
+  void append(std::span<double const> coefficients) {
+    detail::check_size("journal", "number of coefficients", coefficients.size(), run_.directions);
+    for (double const y : coefficients) detail::check_coefficient("journal", run_, y);
+    std::string record = detail::pack(run_, coefficients);
+    std::string sum = detail::checksum_bytes(last_checksum_ + record);
+    coefficients_.reserve(coefficients_.size() + coefficients.size());
+    file_.append(record + sum);
+    coefficients_.insert(coefficients_.end(), coefficients.begin(), coefficients.end());
+    last_checksum_ = std::move(sum);
+  }
+
+  /// The transcript of what was released so far.
+  [[nodiscard]] transcript seal() const { return {run_, coefficients_}; }
+
+ private:
+  journal(file_lock&& mine, append_file&& file, run_record run, std::vector<double> coefficients,
+          std::string last_checksum)
+      : mine_(std::move(mine)),
+        file_(std::move(file)),
+        run_(std::move(run)),
+        coefficients_(std::move(coefficients)),
+        last_checksum_(std::move(last_checksum)) {}
+
+  file_lock mine_;
+  append_file file_;
+  run_record run_;
+  std::vector<double> coefficients_;
+  std::string last_checksum_;
+};
+
+/// The transcript in a file: sealed, or the journal of a run that has ended or was left. Changes
+/// nothing; a torn record at the end of a journal is passed over.
+/// @throws corrupt_state naming the defect; std::system_error naming the file
+[[nodiscard]] inline transcript read_transcript(std::filesystem::path const& file) {
+  std::string const bytes = read_file(file);
+  if (!bytes.starts_with(detail::journal_kind)) return transcript::parse(bytes);
+  detail::parsed_journal found = detail::parse_journal(bytes);
+  return {std::move(found.run), std::move(found.coefficients)};
+}
+
+}  // namespace tacit

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tacit/zo/step.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+/// Launchers: who runs a pass over the entries of a tensor. A launcher is called with the functor and
+/// the number of entries, and returns when all are done; which one it is changes no bit. Anything that
+/// can be called so is a launcher.
+
+namespace tacit {
+
+namespace detail {
+
+/// Entries that one thread takes at a time: 64 KiB of floats.
+inline constexpr std::size_t launch_piece = std::size_t{1} << 14;
+
+[[nodiscard]] inline std::size_t pieces_of(std::size_t count) noexcept {
+  return count / launch_piece + (count % launch_piece != 0 ? 1 : 0);
+}
+
+template <class Pass>
+void sweep_piece(Pass const& pass, std::size_t piece, std::size_t count) noexcept {
+  std::size_t const begin = piece * launch_piece;
+  sweep(pass, begin, std::min(begin + launch_piece, count));
+}
+
+}  // namespace detail
+
+/// The calling thread.
+struct serial {
+  template <class Pass>
+  void operator()(Pass const& pass, std::size_t count) const noexcept {
+    sweep(pass, count);
+  }
+};
+
+/// OpenMP's threads, each with a contiguous part of the tensor. Compiled without OpenMP (-fopenmp) it
+/// is `serial`.
+struct openmp {
+  template <class Pass>
+  void operator()(Pass const& pass, std::size_t count) const noexcept {
+#if defined(_OPENMP)
+    auto const pieces = static_cast<std::int64_t>(detail::pieces_of(count));
+#pragma omp parallel for schedule(static) if (pieces > 1)
+    for (std::int64_t piece = 0; piece < pieces; ++piece) {
+      detail::sweep_piece(pass, static_cast<std::size_t>(piece), count);
+    }
+#else
+    sweep(pass, count);
+#endif
+  }
+};
+
+/// A standard execution policy: `with_policy{std::execution::par}`. The program includes <execution>
+/// and links what its standard library needs for it (libstdc++: TBB). It is the pieces of a
+/// tensor that run in parallel; each is vectorised by itself.
+template <class Policy>
+struct with_policy {
+  Policy policy;
+
+  template <class Pass>
+  void operator()(Pass const& pass, std::size_t count) const {
+    std::vector<std::size_t> pieces(detail::pieces_of(count));
+    for (std::size_t i = 0; i < pieces.size(); ++i) pieces[i] = i;
+    std::for_each(policy, pieces.begin(), pieces.end(),
+                  [&pass, count](std::size_t piece) { detail::sweep_piece(pass, piece, count); });
+  }
+};
+
+template <class Policy>
+with_policy(Policy) -> with_policy<Policy>;
+
+}  // namespace tacit

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// Prints a hash of every kernel's output, and fails unless it is the known one. same_bits.py builds it
+// by several compilers with several flags; nvcc's build runs the kernels on the device.
+#include <tacit/zo/launch.hpp>
+#include <tacit/zo/launch_cuda.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <initializer_list>
+#include <vector>
+
+using namespace tacit;
+
+namespace {
+
+constexpr std::uint64_t known = 0xE0700E3C375D482B;
+
+constexpr direction_law laws[] = {direction_law::rademacher, direction_law::gaussian,
+                                  direction_law::sphere};
+constexpr std::size_t count = 20'000;  // two pieces of a launcher
+constexpr std::uint64_t first = 77;
+
+// FNV-1a over 32-bit words.
+struct digest {
+  std::uint64_t value = 0xCBF29CE484222325;
+
+  void add(std::uint32_t word) { value = (value ^ word) * 0x100000001B3; }
+  void add(float x) {
+    std::uint32_t bits = 0;
+    std::memcpy(&bits, &x, sizeof bits);
+    add(bits);
+  }
+  void add(half x) { add(std::uint32_t{x.bits}); }
+  void add(bfloat16 x) { add(std::uint32_t{x.bits}); }
+  template <class T>
+  void add(std::vector<T> const& all) {
+    for (T const& x : all) add(x);
+  }
+};
+
+template <class T, class Make>
+void run(std::vector<T>& theta, Make const& make) {
+#if defined(__CUDACC__)
+  std::size_t const bytes = theta.size() * sizeof(T);
+  T* device = nullptr;
+  detail::require_cuda(cudaMalloc(&device, bytes), "memory");
+  detail::require_cuda(cudaMemcpy(device, theta.data(), bytes, cudaMemcpyHostToDevice), "copy");
+  cuda{}(make(device), theta.size());
+  detail::require_cuda(cudaMemcpy(theta.data(), device, bytes, cudaMemcpyDeviceToHost), "copy");
+  detail::require_cuda(cudaFree(device), "free");
+#else
+  openmp{}(make(theta.data()), theta.size());
+#endif
+}
+
+// Magnitudes from 2^-17 to 2, of both signs.
+template <class T>
+std::vector<T> start() {
+  std::vector<T> theta(count);
+  std::uint32_t word = 1;
+  for (T& x : theta) {
+    word = word * 1664525 + 1013904223;
+    float const magnitude = static_cast<float>(word >> 8) * 0x1p-23F;
+    float const scale = 1.0F / static_cast<float>(1U << (word >> 4 & 15));
+    x = rounded_to<T>((word & 1) != 0 ? -magnitude * scale : magnitude * scale);
+  }
+  return theta;
+}
+
+template <class T>
+void add_passes(digest& all, direction_law law) {
+  float const mu = 1e-2F;
+  std::vector<T> theta = start<T>();
+  std::vector<direction_step> terms;
+  for (float const step : {0.03F, 0.02F, -0.01F, -0.02F, 0.05F, 0.04F}) {
+    std::uint64_t const k = terms.size();
+    terms.push_back(
+        {direction_at(law, {0x123456789ABCDEF, k}, 1000), step, k % 3 == 0 ? 1e-3F : 0.0F});
+  }
+  direction_steps const three{terms.data(), 3};
+  direction const z = terms[2].z;
+  auto const step = [&](auto const& make) {
+    run(theta, make);
+    all.add(theta);
+  };
+  perturb<T> const there{nullptr, z, mu, first};
+  step([&](T* x) { return perturb<T>{x, z, there.amount, first}; });
+  step([&](T* x) { return perturb<T>{x, z, there.flip().amount, first}; });
+  step([&](T* x) { return perturb<T>{x, z, there.restore().amount, first}; });
+  step([&](T* x) { return update<T, direction_step>{x, terms[0], first}; });
+  step([&](T* x) { return update<T, direction_step>{x, terms[1], first}; });
+  step([&](T* x) { return update<T>{x, three, first}; });
+  step([&](T* x) { return restore_and_update<T>{x, mu, three, first}; });
+  step([&](T* x) { return restore_and_update<T>{x, mu, {terms.data() + 3, 1}, first}; });
+  step([&](T* x) { return retrace<T>{x, mu, {terms.data(), terms.size()}, 3, first}; });
+}
+
+void add_directions(digest& all, direction_law law) {
+  direction const z = direction_at(law, {~std::uint64_t{7}, 1ULL << 40}, 3000);
+  detail::direction_block block;
+  for (std::uint64_t const origin : {0ULL, 1ULL << 33, (1ULL << 56) - 4096}) {
+    for (std::uint64_t i = 0; i < 4096; i += 512) {
+      float const* const entries = block.load(z, origin + i, 512);
+      for (std::uint64_t j = 0; j < 512; ++j) all.add(entries[j]);
+      all.add(z(origin + i + 5));
+    }
+  }
+}
+
+}  // namespace
+
+int main() {
+#if defined(__CUDACC__)
+  int devices = 0;
+  if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
+    std::puts("skipped: there is no CUDA device on this machine");
+    return 77;
+  }
+#endif
+  digest all;
+  for (direction_law const law : laws) {
+    add_directions(all, law);
+    add_passes<float>(all, law);
+    add_passes<half>(all, law);
+    add_passes<bfloat16>(all, law);
+  }
+  std::printf("%016llx\n", static_cast<unsigned long long>(all.value));
+  return all.value == known ? 0 : 1;
+}
