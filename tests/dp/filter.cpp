@@ -370,7 +370,7 @@ TEST_CASE("a release without a bound, or without sense, is refused", "[dp][filte
   approx_dp const budget{.epsilon = 1.0, .delta = 1e-6};
   renyi_filter filter({8.0, 32.0}, budget);
   renyi_odometer odometer({8.0, 32.0});
-  gaussian_filter exact(budget);
+  gaussian_filter gaussians(budget);
   for (event const& release : {event(gaussian{not_a_number}), event(gaussian{0.0}),
                                event(gaussian{-1.0}), event(gaussian{infinity}), event(gaussian{}),
                                sampled(gaussian{1.0}, poisson{.rate = not_a_number}),
@@ -378,7 +378,7 @@ TEST_CASE("a release without a bound, or without sense, is refused", "[dp][filte
     CHECK_THROWS_AS((void)filter.charge(release), std::domain_error);
     CHECK_THROWS_AS((void)filter.would_exceed(release), std::domain_error);
     CHECK_THROWS_AS(odometer.add(release), std::domain_error);
-    CHECK_THROWS_AS((void)exact.charge(release), std::domain_error);
+    CHECK_THROWS_AS((void)gaussians.charge(release), std::domain_error);
   }
   for (event const& release :
        {event(approx_dp{0.1, 1e-9}), sampled(gaussian{10.0}, tacit::fixed_size{10, 1000}),
@@ -386,13 +386,13 @@ TEST_CASE("a release without a bound, or without sense, is refused", "[dp][filte
     CHECK_THROWS_AS((void)filter.charge(release), std::invalid_argument);
     CHECK_THROWS_AS((void)filter.would_exceed(release), std::invalid_argument);
     CHECK_THROWS_AS(odometer.add(release), std::invalid_argument);
-    CHECK_THROWS_AS((void)exact.charge(release), std::invalid_argument);
+    CHECK_THROWS_AS((void)gaussians.charge(release), std::invalid_argument);
   }
   // No Gaussian pair, no Gaussian filter.
   for (event const& release :
        {event(tacit::laplace{10.0}), event(tacit::pure{0.1}),
         sampled(gaussian{10.0}, poisson{.rate = 0.5}), event(tacit::discrete_gaussian{10.0})}) {
-    CHECK_THROWS_AS((void)exact.charge(release), std::invalid_argument);
+    CHECK_THROWS_AS((void)gaussians.charge(release), std::invalid_argument);
     CHECK(filter.would_exceed(release, 1000000));
   }
   for (double const bad : {not_a_number, -1.0, -1e-300}) {
@@ -405,7 +405,7 @@ TEST_CASE("a release without a bound, or without sense, is refused", "[dp][filte
   CHECK(filter.spent()[0] == 0.0);
   CHECK(filter.spent()[1] == 0.0);
   CHECK(odometer.spent()[0] == 0.0);
-  CHECK(exact.spent().mu == 0.0);
+  CHECK(gaussians.spent().mu == 0.0);
 
   // One order may be lost, and stays lost.
   (void)filter.charge([](double order) { return order > 10.0 ? 0.01 : infinity; });
