@@ -13,7 +13,7 @@ run=0
 failed=0
 summary=
 
-# Each floor's tests are run by at least one of the two, dp by g++ and pac by clang, most by both: all of
+# Each floor's tests are run by at least one of the two, dp and info by g++, pac by clang, most by both: all of
 # them by both would take two cores half an hour.
 for preset in dev asan; do
   log=build/$preset/ctest.log

@@ -1,23 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each benchmark compiles, where a build leaves them out."""
+"""The programs that a build leaves out compile: benchmarks, and those that make the tables of docs/pac.md."""
 import sys
 from pathlib import Path
 
 from compiling import accepts, fastest, in_parallel, parse_command_line
 
-BENCH = Path(__file__).resolve().parents[2] / "bench"
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def main():
     compilers, flags = parse_command_line(__doc__)
-    sources = sorted(BENCH.glob("*.cpp"))
+    flags += ["-I", str(ROOT / "examples")]
+    sources = sorted([*ROOT.glob("bench/*.cpp"), *ROOT.glob("examples/pac/*.cpp")])
     answers = in_parallel(lambda source: accepts([fastest(compilers), *flags, str(source)]), sources)
     bad = 0
     for source, (accepted, said) in zip(sources, answers):
         if not accepted:
             bad += 1
             print(f"{source.name}\n{said}")
-    print(f"{len(sources)} benchmarks, {bad} failures")
+    print(f"{len(sources)} programs, {bad} failures")
     return 1 if bad or not sources else 0
 
 
