@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def main():
     compilers, flags = parse_command_line(__doc__)
-    flags += ["-I", str(ROOT / "examples")]
+    flags += ["-I", str(ROOT / "examples"), '-DTACIT_EXAMPLE_DATA=""']
     sources = sorted([*ROOT.glob("bench/*.cpp"), *ROOT.glob("examples/pac/*.cpp")])
     answers = in_parallel(lambda source: accepts([fastest(compilers), *flags, str(source)]), sources)
     bad = 0
