@@ -3,7 +3,6 @@
 // Private training on several ranks: each holds the parameters and a shard of the records, and a step
 // sends the subset sums one way and one release the other.
 
-#include <tacit/core/archive.hpp>
 #include <tacit/train/recorded.hpp>
 #include <tacit/train/trainer.hpp>
 #include <tacit/zo/hash.hpp>
@@ -97,11 +96,6 @@ std::span<std::byte const> bytes_of(tacit::parameter_hash const& hash) {
   return std::as_bytes(std::span(hash.bytes));
 }
 
-std::filesystem::path journal_of(arguments const& wanted) {
-  std::filesystem::path file = wanted.transcript;
-  return file += ".journal";
-}
-
 void save(std::filesystem::path const& file, examples::task const& job, std::vector<float> theta) {
   if (file.empty()) return;
   examples::save_tensors(file, tensors_of(job.shape), named(job.shape, theta));
@@ -126,7 +120,7 @@ outcome train(communicator& ranks, examples::task const& job, arguments const& w
     save(wanted.base, job, job.start);
     if (!wanted.transcript.empty()) {
       journal.emplace(tacit::journal::create(
-          journal_of(wanted),
+          examples::journal_of(wanted.transcript),
           record_of(job, training, describe(options, whole->candidates()), options.directions,
                     tacit::symbol_kind::held_sign, 1.0 / static_cast<double>(options.directions))));
     }
@@ -158,12 +152,7 @@ outcome train(communicator& ranks, examples::task const& job, arguments const& w
 
   out.hash = tacit::hash_of(named(job.shape, theta));
   must_agree(ranks, "the hash of the parameters", bytes_of(out.hash));
-  if (journal) {
-    tacit::write_private_file(wanted.transcript, journal->seal().sealed());
-    std::filesystem::path file = journal_of(wanted);
-    std::filesystem::remove(file);
-    std::filesystem::remove(file += ".lock");
-  }
+  if (journal) examples::seal(*journal, wanted.transcript);
   if (whole) {
     out.accuracy = job.shape.accuracy(theta, job.data.test_part);
     out.spent = whole->spent().value;

@@ -289,7 +289,7 @@ experiment_options read_options(arguments const& of, mechanism which,
   if (of.given("--transcript")) {
     wanted.transcript = of.text("--transcript");
     std::error_code none;
-    bool const left = std::filesystem::exists(of.text("--transcript") + ".journal", none);
+    bool const left = std::filesystem::exists(examples::journal_of(wanted.transcript), none);
     if (left && !saved) of.refuse("--transcript", "one that has no FILE.journal, or with --resume");
   }
   return wanted;

@@ -131,16 +131,12 @@ void train(task const& job, experiment_options const& options, Mechanism& mechan
   } else {
     std::size_t const k = mechanism.directions();
     bool const signs = who.symbols != tacit::symbol_kind::scalar;
-    std::filesystem::path file = options.transcript;
-    file += ".journal";
-    tacit::journal log = open_journal(file, !options.resume.empty(),
+    tacit::journal log = open_journal(journal_of(options.transcript), !options.resume.empty(),
                                       record_of(job, training, who.described, k, who.symbols,
                                                 signs ? 1.0 / static_cast<double>(k) : 0.0));
     tacit::journaled recorded{mechanism, log};
     loop(recorded);
-    tacit::write_private_file(options.transcript, log.seal().sealed());
-    std::filesystem::remove(file);
-    std::filesystem::remove(file += ".lock");
+    seal(log, options.transcript);
   }
   out.accuracy = out.curve.back().accuracy;
   out.steps = mechanism.steps();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/recorded.hpp"
 
+#include <tacit/core/archive.hpp>
 #include <tacit/zo/hash.hpp>
 
 #include <utility>
@@ -37,6 +38,17 @@ tacit::run_record record_of(task const& job, tacit::train_options const& trainin
           .magnitude = magnitude,
           .tensors = tensors_of(job.shape),
           .start = tacit::hash_of(named(job.shape, start))};
+}
+
+std::filesystem::path journal_of(std::filesystem::path transcript) {
+  return transcript += ".journal";
+}
+
+void seal(tacit::journal const& log, std::filesystem::path const& transcript) {
+  tacit::write_private_file(transcript, log.seal().sealed());
+  std::filesystem::path journal = journal_of(transcript);
+  std::filesystem::remove(journal);
+  std::filesystem::remove(journal += ".lock");
 }
 
 }  // namespace examples

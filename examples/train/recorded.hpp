@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/zo/journal.hpp>
 #include <tacit/zo/options.hpp>
 #include <tacit/zo/parameters.hpp>
 #include <tacit/zo/transcript.hpp>
@@ -9,6 +10,7 @@
 #include "train/model.hpp"
 
 #include <cstddef>
+#include <filesystem>
 #include <span>
 #include <vector>
 
@@ -26,5 +28,11 @@ tacit::parameters named(mlp const& shape, std::span<float> theta);
 tacit::run_record record_of(task const& job, tacit::train_options const& training,
                             tacit::recorded_mechanism mechanism, std::size_t directions,
                             tacit::symbol_kind symbols, double magnitude);
+
+/// FILE.journal: where the transcript FILE is kept while its run goes on.
+std::filesystem::path journal_of(std::filesystem::path transcript);
+
+/// At the end of a run: the transcript in the place of its journal.
+void seal(tacit::journal const& log, std::filesystem::path const& transcript);
 
 }  // namespace examples

@@ -36,6 +36,18 @@ def accepts(command, source=None):
     return run.returncode == 0, run.stderr
 
 
+def refusals(commands, what):
+    """Of {name: arguments of accepts}: prints what is refused; the exit status of a test."""
+    answers = in_parallel(lambda arguments: accepts(*arguments), commands.values())
+    bad = 0
+    for name, (accepted, said) in zip(commands, answers):
+        if not accepted:
+            bad += 1
+            print(f"{name}\n{said}")
+    print(f"{len(commands)} {what}, {bad} failures")
+    return 1 if bad or not commands else 0
+
+
 def in_parallel(function, items):
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         return list(pool.map(function, items))

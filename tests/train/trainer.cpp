@@ -64,6 +64,14 @@ train_options const plain{.smoothing = 1e-3, .learning_rate = 0.05, .seed = 7};
 
 }  // namespace
 
+TEST_CASE("a mechanism without a direction is refused") {
+  std::vector<float> theta = start();
+  scripted mechanism{.says = {release{}}, .k = 0};
+  trainer run{mechanism, plain, theta};
+  CHECK_THROWS_AS(run.step(loss), std::invalid_argument);
+  CHECK(theta == start());
+}
+
 TEST_CASE("a trainer brings the loss down") {
   for (direction_law const law :
        {direction_law::rademacher, direction_law::gaussian, direction_law::sphere}) {

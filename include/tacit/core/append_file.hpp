@@ -11,7 +11,6 @@
 #include <cerrno>
 #include <cstdint>
 #include <filesystem>
-#include <limits>
 #include <stdexcept>
 #include <string>
 #include <string_view>

@@ -238,8 +238,8 @@ class trainer {
   release const& step(Loss&& loss) {
     detail::check_size("trainer", "number of releases not yet replayed", unreplayed_, 0);
     float const mu = loop_.smoothing();
-    direction const last = loop_.directions().back();
     detail::two_point_unrestored(theta_, loop_.directions(), mu, loss, loop_.scalars(), launch_);
+    direction const last = loop_.directions().back();  // the loop goes on to the next step's
     direction_steps terms;
     try {
       terms = loop_.step();
