@@ -22,6 +22,7 @@ FLOORS = {
     "dp": {"core", "info"},
     "zo": {"core", "random"},
     "pac": {"core", "info", "random"},
+    "audit": {"core", "info", "dp", "pac"},
     "mechanism": {"core", "info", "dp", "pac", "secret"},
     "train": {"core", "random", "zo", "pac", "mechanism"},
 }
@@ -29,7 +30,7 @@ FLOORS = {
 # Where another library may enter. "posix" is any header whose name ends in .h.
 LIBRARIES = {
     "Eigen": {"dp", "pac", "mechanism", "train"},
-    "boost": {"core", "info", "dp", "pac", "mechanism"},
+    "boost": {"core", "info", "dp", "pac", "audit", "mechanism"},
     "posix": {"core", "secret", "mechanism"},
     "unsupported": {"dp"},  # Eigen's FFT
     "intrinsics": {"zo"},

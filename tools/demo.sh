@@ -9,7 +9,7 @@ sh tools/install_packages.sh g++ cmake ninja-build libeigen3-dev libboost-dev li
   nlohmann-json3-dev
 
 cmake --preset release -DTACIT_BUILD_TESTS=OFF -DTACIT_BUILD_BENCH=OFF
-cmake --build build/release --target examples/all
+cmake --build build/release --target tacit_demo tacit_calculator
 build/release/bin/tacit_demo --out build/demo "$@"
 echo
 echo "The table and the plot stand in build/demo, unless --out said otherwise: demo.md, .json, .svg."

@@ -24,7 +24,7 @@ constexpr double height = 380.0;
 constexpr double width = 400.0;
 
 void draw(std::string& out, panel const& p, double left) {
-  auto const x_of = [&](double x) { return left + width * x / p.right; };
+  auto const x_of = [&](double x) { return left + width * (x - p.left) / (p.right - p.left); };
   auto const y_of = [&](double value) {
     auto const place = [&](double v) { return p.logarithmic ? std::log(v) : v; };
     double const share = (place(value) - place(p.low)) / (place(p.high) - place(p.low));
@@ -39,12 +39,20 @@ void draw(std::string& out, panel const& p, double left) {
     append(out, "<text x='%.1f' y='%.1f' class='tick' text-anchor='end'>%g</text>\n", left - 8,
            y_of(tick) + 4, tick);
   }
-  double const stride = nice_step(p.right, 5.0);
-  for (double tick = 0.0; tick <= p.right; tick += stride) {
-    append(out, "<line x1='%.1f' x2='%.1f' y1='%.1f' y2='%.1f' class='axis'/>\n", x_of(tick),
-           x_of(tick), top + height, top + height + 5);
-    append(out, "<text x='%.1f' y='%.1f' class='tick' text-anchor='middle'>%g</text>\n", x_of(tick),
-           top + height + 20, tick);
+  auto const mark = [&](double x, std::string const& text) {
+    append(out, "<line x1='%.1f' x2='%.1f' y1='%.1f' y2='%.1f' class='axis'/>\n", x_of(x), x_of(x),
+           top + height, top + height + 5);
+    append(out, "<text x='%.1f' y='%.1f' class='tick' text-anchor='middle'>%s</text>\n", x_of(x),
+           top + height + 20, text.c_str());
+  };
+  for (auto const& [x, text] : p.marks) mark(x, text);
+  if (p.marks.empty()) {
+    double const stride = nice_step(p.right - p.left, 5.0);
+    for (double x = p.left; x <= p.right; x += stride) {
+      std::string text;
+      append(text, "%g", x);
+      mark(x, text);
+    }
   }
   append(out, "<line x1='%.1f' x2='%.1f' y1='%.1f' y2='%.1f' class='axis'/>\n", left, left + width,
          top + height, top + height);

@@ -22,10 +22,12 @@ struct panel {
   bool logarithmic;  // the vertical axis: points under `low` are left out
   double low;
   double high;
-  double right;  // the horizontal axis is [0, right]
+  double right;  // the horizontal axis is [left, right]
   std::vector<double> ticks;
   std::vector<line> lines;
   std::string across = "step";  // what the horizontal axis shows
+  double left = 0.0;
+  std::vector<std::pair<double, std::string>> marks = {};  // its ticks; none: at equal distances
 };
 
 /// 1, 2 or 5 times a power of ten, so that `range` has at most `about` of them.

@@ -5,7 +5,10 @@
 #include <tacit/dp/mi_dp.hpp>
 #include <tacit/dp/privacy_loss.hpp>
 #include <tacit/info/attack.hpp>
+#include <tacit/mechanism/dp_zo_laplace.hpp>
+#include <tacit/mechanism/gridded.hpp>
 #include <tacit/mechanism/mezo.hpp>
+#include <tacit/mechanism/noisy_sum.hpp>
 #include <tacit/mechanism/paczero.hpp>
 #include <tacit/train/recorded.hpp>
 #include <tacit/train/trainer.hpp>
@@ -251,6 +254,20 @@ answer universe_mezo(transcript const& run, examples::task const& job, arguments
   return {"every release is that of these records", nlohmann::ordered_json::object()};
 }
 
+answer epsilon_of(tacit::event const& release, std::uint64_t steps, arguments const& of) {
+  double const delta = of.number("--delta");
+  tacit::privacy_loss_accountant account;
+  account.compose(release, steps);
+  tacit::bound<double> const epsilon = account.epsilon(delta);
+  double const success = account.attack_success();
+  return {"epsilon is at most " + epsilon_in_words(finite(epsilon.upper)) + " at delta " +
+              exactly(delta) +
+              ", add-remove neighbours; an attacker on membership is right with "
+              "at most " +
+              rounded_up(success),
+          {{"epsilon", finite(epsilon.upper)}, {"delta", delta}, {"attack_bound", success}}};
+}
+
 answer public_gaussian(transcript const& run, arguments const& of) {
   tacit::parameter_reader in(run.run().mechanism);
   std::uint64_t const steps = in.whole("steps");
@@ -261,18 +278,42 @@ answer public_gaussian(transcript const& run, arguments const& of) {
   tacit::detail::check_probability("gaussian", "rate", rate);
   must(run.run().symbols == symbol_kind::scalar, "signs, but gaussian releases scalars");
   check_steps(run, steps);
-  double const delta = of.number("--delta");
-  tacit::privacy_loss_accountant account;
-  account.compose(sampled(tacit::gaussian{.noise_multiplier = noise}, tacit::poisson{.rate = rate}),
-                  steps);
-  tacit::bound<double> const epsilon = account.epsilon(delta);
-  double const success = account.attack_success();
-  return {"epsilon is at most " + epsilon_in_words(finite(epsilon.upper)) + " at delta " +
-              exactly(delta) +
-              ", add-remove neighbours; an attacker on membership is right with "
-              "at most " +
-              rounded_up(success),
-          {{"epsilon", finite(epsilon.upper)}, {"delta", delta}, {"attack_bound", success}}};
+  return epsilon_of(
+      sampled(tacit::gaussian{.noise_multiplier = noise}, tacit::poisson{.rate = rate}), steps, of);
+}
+
+/// The options, once the releases are seen to be sums of whole numbers, as those of this mechanism are.
+tacit::noisy_sum_options noisy_sum_of(transcript const& run) {
+  tacit::noisy_sum_options const o = noisy_sum_described(run.run().mechanism).options;
+  must(run.run().symbols == symbol_kind::scalar,
+       "signs, but " + run.run().mechanism.name + " releases scalars");
+  check_steps(run, o.steps);
+  double const unit = tacit::contribution_grid{o.clip}.quantum() / o.divisor();
+  for (std::size_t t = 0; t < run.steps(); ++t) {
+    for (double const y : run.step(t)) {
+      must(y == std::nearbyint(y / unit) * unit, "step " + std::to_string(t) + ": " + exactly(y) +
+                                                     " was released, which is not on the grid of " +
+                                                     exactly(unit));
+    }
+  }
+  return o;
+}
+
+answer public_dpzero(transcript const& run, arguments const& of) {
+  tacit::noisy_sum_options const o = noisy_sum_of(run);
+  must(run.run().directions == 1, "several directions, but dpzero has one");
+  return epsilon_of(o.gaussian_event(), o.steps, of);
+}
+
+answer public_dp_aggzo(transcript const& run, arguments const& of) {
+  tacit::noisy_sum_options const o = noisy_sum_of(run);
+  return epsilon_of(o.gaussian_event(), o.steps, of);
+}
+
+answer public_dp_zo_laplace(transcript const& run, arguments const& of) {
+  tacit::noisy_sum_options const o = noisy_sum_of(run);
+  must(run.run().directions == 1, "several directions, but dp_zo_laplace has one");
+  return epsilon_of(tacit::dp_zo_laplace_event(o.noise_multiplier, o.rate), o.steps, of);
 }
 
 answer public_ferret(transcript const& run, arguments const& of) {
@@ -303,9 +344,12 @@ struct audited_mechanism {
   answer (*from_universe)(transcript const&, examples::task const&, arguments const&);
 };
 
-constexpr std::array<audited_mechanism, 4> audited{{
+constexpr std::array<audited_mechanism, 7> audited{{
     {"paczero", public_paczero, universe_paczero},
     {"mezo", public_mezo, universe_mezo},
+    {"dpzero", public_dpzero, nullptr},
+    {"dp_aggzo", public_dp_aggzo, nullptr},
+    {"dp_zo_laplace", public_dp_zo_laplace, nullptr},
     {"gaussian", public_gaussian, nullptr},
     {"ferret", public_ferret, nullptr},
 }};
@@ -384,7 +428,7 @@ verb audit() {
       R"(From the transcript alone: that it is whole, that its symbols, their number and its parameters
 are those of its mechanism, and what follows from the parameters.
   checked       "public part", or "public part and universe"
-  mi, kappa     what is guaranteed of the secret (paczero, ferret); epsilon, delta (gaussian)
+  mi, kappa     what is guaranteed of the secret (paczero, ferret); epsilon, delta (the others)
   attack_bound  no attacker on membership is right more often
 With --universe, the table of a run of tacit train, its losses are computed again at every step (on
 a machine that computes like the one that trained), what each release cost, and whether the rule

@@ -1017,8 +1017,8 @@ class Training(Records):
         mi = [*small, "--mechanism", "paczero-mi"]
         self.refused("train", naming=["DATA is missing"])
         self.refused("train", "--mechanism", "mezo", naming=["DATA is missing"])
-        self.refused(*small, naming=["--mechanism is missing", "mezo, paczero-mi or paczero-zpl"])
-        self.refused(*small, "--mechanism", "sgd", naming=["--mechanism is sgd", "paczero-zpl"])
+        self.refused(*small, naming=["--mechanism is missing", "mezo, paczero-mi, paczero-zpl"])
+        self.refused(*small, "--mechanism", "adam", naming=["--mechanism is adam", "ferret or rldp"])
         self.refused(*small, small[1], "--mechanism", "mezo", naming=[str(self.data)])
         for name in ["nowhere.csv", self.folder]:
             self.refused("train", name, "--mechanism", "mezo", naming=["DATA", "readable table"])
@@ -1100,6 +1100,77 @@ class Training(Records):
         self.assertEqual((list(answer), answer["steps"]), (KEYS, steps))
         self.assertTrue(0 < answer["mi"] <= 0.33)
         self.refused(*go_on, naming=["--resume", "unfinished"])
+
+
+class Systems(Records):
+    """The systems of the other papers, by the same verb."""
+
+    def tuned(self, *words, steps=6):
+        answer = self.ask_json("train", self.data, "--steps", steps, *words)
+        self.assertEqual(answer["steps"], steps)
+        for key in ("accuracy", "attack_bound", "attack_achieved"):
+            if key in answer:
+                self.assertTrue(0 <= answer[key] <= 1, key)
+        return answer
+
+    def test_what_is_spent_is_what_was_allowed(self):
+        for words in [["dpzero"], ["dp-aggzo", "--directions", 3], ["dpgd-0th"], ["dp-sgd"],
+                      ["dp-sgd", "--rate", 0.3], ["rldp"], ["rldp", "--controller", "median"],
+                      ["rldp", "--controller", "sac", "--rate", 0.5]]:
+            answer = self.tuned("--mechanism", *words, "--epsilon", 2, "--delta", 1e-6)
+            self.assertTrue(1.9 < answer["epsilon"] <= 2, (words, answer))
+            self.assertEqual(answer["delta"], 1e-6)
+            bound = self.ask_json("attack", "--epsilon", 2, "--delta", 1e-6)["success"]
+            self.assertTrue(0.5 < answer["attack_bound"] <= bound, words)
+        answer = self.tuned("--mechanism", "dp-zo-laplace", "--epsilon", 1)  # purely
+        self.assertTrue(0 < answer["epsilon"] <= 1 and answer["attack_bound"] < 0.74)
+        answer = self.tuned("--mechanism", "ferret", "--mi", 0.2, "--rate", 0.1, "--groups", 2)
+        self.assertTrue(0 < answer["mi_worst_record"] <= 0.2)
+        self.assertEqual(self.tuned("--mechanism", "sgd")["attack_bound"], 1)
+
+    def test_models(self):
+        for words in [["paczero-zpl"], ["mezo"], ["dp-sgd", "--epsilon", 1]]:
+            self.tuned("--mechanism", *words, "--model", "adapters")
+        zero = self.tuned("--mechanism", "paczero-zpl", "--model", "adapters", "--seeds", 2)
+        self.assertEqual((zero["mi_worst_record"], zero["attack_bound"], len(zero["seeds"])), (0, 0.5, 2))
+        answer = self.ask_json("train", "--model", "transformer", "--mechanism", "dpzero", "--epsilon", 4,
+                               "--steps", 1)
+        self.assertGreater(answer["perplexity"], 1)
+        self.assertTrue(0 < answer["epsilon"] <= 4)
+
+    def test_transcripts(self):
+        files = {name: self.folder / name for name in ("t", "b", "o", "again")}
+        for mechanism in ("dpzero", "dp-aggzo", "dp-zo-laplace"):
+            for file in files.values():
+                file.unlink(missing_ok=True)
+            done = self.tuned("--mechanism", mechanism, "--epsilon", 2, "--transcript", files["t"],
+                              "--base", files["b"], "--tuned", files["o"], steps=20)
+            self.ask_json("replay", files["b"], files["t"], files["again"])
+            self.assertEqual(files["again"].read_bytes(), files["o"].read_bytes())
+            seen = self.ask_json("audit", files["t"], "--delta", done["delta"])
+            self.assertEqual(seen["epsilon"], done["epsilon"])
+
+    def test_refusals(self):
+        def refused(*words, naming):
+            self.refused("train", self.data, "--mechanism", *words, naming=naming)
+
+        refused("dpzero", naming=["--epsilon is missing", "positive"])
+        refused("ferret", naming=["--mi is missing"])
+        refused("dpzero", "--epsilon", 0, naming=["--epsilon", "positive"])
+        refused("dpzero", "--epsilon", 1, "--delta", 1, naming=["--delta", "in (0, 1)"])
+        refused("rldp", "--epsilon", 1, "--controller", "none", naming=["--controller", "median"])
+        refused("ferret", "--mi", 1, "--groups", 3, naming=["--groups", "eighth"])
+        for words in [["dpzero", "--epsilon", 1, "--mi", 1], ["dpzero", "--epsilon", 1, "--rate", 0.5],
+                      ["dpzero", "--epsilon", 1, "--directions", 2], ["sgd", "--epsilon", 1],
+                      ["dp-sgd", "--epsilon", 1, "--transcript", self.folder / "x"],
+                      ["dp-sgd", "--epsilon", 1, "--ledger", "record"],
+                      ["mezo", "--epsilon", 1], ["paczero-mi", "--mi", 1, "--groups", "max"],
+                      ["paczero-zpl", "--model", "adapters", "--save", self.folder / "x"]]:
+            refused(*words, naming=[next(w for w in reversed(words) if str(w).startswith("--")), "left out"])
+        self.refused("train", "--mechanism", "dpzero", "--epsilon", 1, naming=["DATA is missing"])
+        self.refused("train", self.data, "--model", "transformer", "--mechanism", "dpzero", "--epsilon", 1,
+                     naming=["DATA", "left out"])
+        self.assertFalse((self.folder / "x").exists())
 
 
 def crc64(data):
@@ -1396,6 +1467,27 @@ class Transcripts(Records):
                      naming=["2 steps", "at most 1"])
         self.refused(*audited("gaussian", noisy), "--delta", 1e-5, "--universe", self.data,
                      naming=["--universe", "left out"])
+
+        sums = [("steps", "whole", 1000), ("clip", "real", 1), ("noise_multiplier", "real", 1),
+                ("rate", "real", 0.01), ("expected_records", "real", 100), ("records", "whole", 90)]
+        for name in ("dpzero", "dp_aggzo"):
+            answer = self.ask(*audited(name, sums), "--delta", 1e-5)
+            self.assertEqual((answer["epsilon"], answer["delta"]), (epsilon, 1e-5))
+        answer = self.ask(*audited("dp_zo_laplace", [("steps", "whole", 3), *sums[1:3],
+                                                     ("rate", "real", 1),
+                                                     ("expected_records", "real", 1), sums[5]],
+                                   scalars=(0.5, 1.5, -2.25)), "--delta", 1e-9)
+        self.assertTrue(2.9 < answer["epsilon"] <= 3.000001)  # pure 3
+        for name in ("dpzero", "dp_aggzo", "dp_zo_laplace"):
+            self.refused(*audited(name, sums), naming=["--delta is missing"])
+            self.refused(*audited(name, sums, scalars=(0.5, 0.3)), "--delta", 1e-5,
+                         naming=["step 1", "grid"])
+            self.refused(*audited(name, [("steps", "whole", 1), *sums[1:]]), "--delta", 1e-5,
+                         naming=["2 steps", "at most 1"])
+            self.refused(*audited(name, [*sums[:1], ("clip", "real", 0), *sums[2:]]), "--delta", 1e-5,
+                         naming=["clip"])
+            self.refused(*audited(name, sums, symbols="sign 1", packed=b"\x03", steps=4), "--delta",
+                         1e-5, naming=["signs"])
 
         groups = [("groups", "whole", 5), ("steps", "whole", 40), ("rate", "real", 0.01),
                   ("probability", "real", 0.25)]

@@ -8,6 +8,7 @@
 #include "tensors/safetensors.hpp"
 #include "train/experiment.hpp"
 #include "train/recorded.hpp"
+#include "tune.hpp"
 #include "verbs.hpp"
 
 #include <unistd.h>
@@ -66,14 +67,22 @@ std::string word_for(arguments::words<Choice> const& of, Choice choice) {
       ->first;
 }
 
+std::vector<std::string> mechanism_words() {
+  std::vector<std::string> words;
+  for (auto const& [word, value] : trainable) words.push_back(word);
+  for (std::string const& word : tuned_mechanisms()) words.push_back(word);
+  return words;
+}
+
 rule single_precision() {
   return number("in [1e-37, 1e38]", [](double x) { return x >= 1e-37 && x <= 1e38; });
 }
 
 void declare_train(arguments& of) {
   of.add("DATA", file("a readable table: comma-separated numbers, the last column the label"),
-         "needed: the records");
-  of.add("--mechanism", word_of(trainable), "needed: what is released of the private records");
+         "needed, but for the transformer, which makes its own texts: the records");
+  of.add("--mechanism", one_of(mechanism_words()),
+         "needed: what is released of the private records");
   of.add("--mi", number("positive and finite", [](double x) { return x > 0.0; }),
          "paczero-mi: the budget in nats (for 0 there is paczero-zpl)");
   of.add(
@@ -124,6 +133,7 @@ void declare_train(arguments& of) {
          "--resume it goes on with that journal");
   of.add("--base", new_file(), "write the parameters before the first step, as safetensors");
   of.add("--tuned", new_file(), "write the parameters after the last step, as safetensors");
+  declare_tuned(of);
 }
 
 // ---- a saved run --------------------------------------------------------------------------------
@@ -341,6 +351,8 @@ void save(arguments const& of, char const* name, examples::task const& job,
 }
 
 answer run_train(arguments const& of) {
+  if (is_tuned(of)) return run_tuned(of);
+  must_not_be_tuned(of);
   if (of.given("--resume")) of.must_be_left_out({"--save", "--seeds"}, "with --resume");
   std::size_t const runs = of.whole("--seeds", 1);
   std::uint64_t seed = of.whole("--seed", 1);
@@ -433,6 +445,9 @@ training; a secret half of the private part then trains it by zeroth-order steps
   attack_achieved  by one who knows all but the half, mean over the records
   unanimity        share of the steps on which all candidates agreed
   steps, seconds
+sgd to rldp, and every mechanism on adapters or the transformer: the half is drawn record by record,
+epsilon, delta and released (steps that moved the model) are told where they apply, and
+attack_achieved is by one who knows all but the record in question (for PACZero, the half).
 With several --seeds these are means, and "seeds" lists the runs. With mezo every record is used and
 nothing protected: the attacker's figures are then all there is to know. The guarantees are about
 which half was used, not about who is in DATA.)",

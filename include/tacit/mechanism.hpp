@@ -1,8 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/mechanism/dp_aggzo.hpp>
+#include <tacit/mechanism/dp_sgd.hpp>
+#include <tacit/mechanism/dp_zo_laplace.hpp>
+#include <tacit/mechanism/dpgd_0th.hpp>
+#include <tacit/mechanism/dpzero.hpp>
+#include <tacit/mechanism/ferret.hpp>
+#include <tacit/mechanism/gridded.hpp>
 #include <tacit/mechanism/mezo.hpp>
 #include <tacit/mechanism/noisy_output.hpp>
+#include <tacit/mechanism/noisy_sum.hpp>
 #include <tacit/mechanism/paczero.hpp>
 #include <tacit/mechanism/paid_release.hpp>
+#include <tacit/mechanism/parameter_groups.hpp>
+#include <tacit/mechanism/participants.hpp>
 #include <tacit/mechanism/release.hpp>
+#include <tacit/mechanism/rldp.hpp>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/pac/all_finite.hpp>
 #include <tacit/pac/allocation.hpp>
 #include <tacit/pac/calibrated.hpp>
 #include <tacit/pac/candidate_information.hpp>
@@ -21,6 +22,7 @@
 #include <tacit/pac/gap/information.hpp>
 #include <tacit/pac/gap/mixture.hpp>
 #include <tacit/pac/gap/product_critic.hpp>
+#include <tacit/pac/gap/sort.hpp>
 #include <tacit/pac/gap/surrogate.hpp>
 #include <tacit/pac/gaussian_noise.hpp>
 #include <tacit/pac/moments.hpp>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/audit.hpp>
 #include <tacit/config.hpp>
 #include <tacit/core.hpp>
 #include <tacit/dp.hpp>

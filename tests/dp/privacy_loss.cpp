@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <tacit/dp/discretised.hpp>
 #include <tacit/dp/privacy_loss.hpp>
 #include <tacit/dp/renyi.hpp>
 #include <tacit/info/attack.hpp>
+#include <tacit/mechanism/dp_zo_laplace.hpp>
+#include <tacit/mechanism/gridded.hpp>
 
 #include "support/catch.hpp"
 #include "support/table.hpp"
@@ -274,4 +277,78 @@ TEST_CASE("rare large losses: no end is on the wrong side of a Chernoff bound", 
   bound<double> const epsilon = run.epsilon(1e-20);
   CHECK(epsilon.lower < 0.2);
   CHECK(epsilon.upper < 0.5);
+}
+
+// What the noise of mechanism/gridded.hpp is charged as, against the exact law.
+
+TEST_CASE("discrete Gaussian noise, composed and sampled, leaks no more than it is charged",
+          "[whole_noise]") {
+  struct whole_run {
+    std::uint64_t sigma;
+    std::uint64_t sensitivity;
+    double rate;
+    std::uint64_t steps;
+  };
+  for (whole_run const& r :
+       {whole_run{4, 1, 1.0, 1}, whole_run{4, 8, 1.0, 3}, whole_run{6, 2, 0.2, 20},
+        whole_run{10, 3, 1.0, 50}, whole_run{12, 8, 0.1, 200}, whole_run{20, 1, 0.01, 1000},
+        whole_run{20, 8, 0.05, 100}}) {
+    gridded_noise const noise{r.sigma, static_cast<double>(r.sensitivity)};
+    discretised_accountant lattice;
+    lattice.compose(
+        sampled(discrete_gaussian{static_cast<double>(r.sigma), r.sensitivity}, poisson{r.rate}),
+        r.steps);
+    privacy_loss_accountant charged;
+    charged.compose(sampled(noise.charged(), poisson{r.rate}), r.steps);
+    for (double const delta : {1e-2, 1e-5, 1e-8}) {
+      INFO("sigma " << r.sigma << " sensitivity " << r.sensitivity << " rate " << r.rate);
+      CHECK(lattice.epsilon(delta).upper <= charged.epsilon(delta).upper * (1.0 + 1e-4));
+    }
+    if (r.sigma == 20) {  // 391 of 400 units of variance: nearly as little as it could be
+      CHECK(lattice.epsilon(1e-5).lower >= 0.97 * charged.epsilon(1e-5).upper);
+    }
+  }
+}
+
+TEST_CASE("discrete Laplace noise leaks no more than on the coarser grid of its charge",
+          "[whole_noise]") {
+  // A grid of 1024 a clip, which an accountant still takes, against one of 64.
+  constexpr std::uint64_t cells = gridded_laplace::cells;
+  for (double const rate : {1.0, 0.1}) {
+    for (double const multiplier : {0.5, 3.0, 20.0}) {
+      std::uint64_t const steps = 10;
+      auto const spent = [&](mechanism_event const& what) {
+        privacy_loss_accountant all;
+        return all.compose(sampled(what, poisson{rate}), steps);
+      };
+      auto const fine = spent(discrete_laplace{1024.0 * multiplier, 1024});
+      auto const coarse = spent(discrete_laplace{static_cast<double>(cells) * multiplier, cells});
+      for (double const delta : {1e-2, 1e-5}) {
+        double const charged = coarse.epsilon(delta).upper;
+        CHECK(fine.epsilon(delta).lower <= charged);
+        CHECK(fine.epsilon(delta).upper <= charged * (1.0 + 1e-4));
+        CHECK(fine.epsilon(delta).lower >= 0.98 * charged);
+      }
+    }
+  }
+  // The continuous distribution is no bound: its largest loss is rarer.
+  auto const one = [](mechanism_event const& what) {
+    return privacy_loss_accountant().compose(what).delta(0.9);
+  };
+  CHECK(one(discrete_laplace{64.0, 64}).lower > one(laplace{1.0}).upper);
+  CHECK(one(discrete_laplace{1024.0, 1024}).lower > one(laplace{1.0}).upper);
+}
+
+TEST_CASE("a release with Laplace noise is pure", "[whole_noise]") {
+  for (double const multiplier : {0.3, 1.0, 7.7}) {
+    auto const noise = gridded_laplace::for_multiplier(multiplier);
+    double const pure = noise.epsilon();
+    CHECK(pure <= 1.0 / multiplier * (1.0 + 1e-14));
+    CHECK(pure >= 1.0 / multiplier * (1.0 - 1e-5));
+    auto const steps = privacy_loss_accountant().compose(noise.charged(), 4);
+    CHECK(steps.delta(4.0 * pure * (1.0 + 1e-12)).upper <= 1e-12);
+    CHECK(steps.delta(4.0 * pure * 0.99).upper > 1e-12);
+  }
+  CHECK_THROWS_AS(gridded_laplace::for_multiplier(0.0), std::domain_error);
+  CHECK_THROWS_AS(gridded_laplace::for_multiplier(0x1p26), std::domain_error);
 }

@@ -234,6 +234,18 @@ TEST_CASE("noise for extreme variances and budgets") {
   CHECK_THROWS_AS(log_det_variances(Eigen::VectorXd(), nats(1.0)), std::invalid_argument);
 }
 
+TEST_CASE("sums of logarithms keep their digits, of any size and number") {
+  for (Eigen::Index const n : {1, 2, 7, 8, 9, 15, 1000}) {
+    for (double const size : {1e-300, 1e-16, 1e-3, 1.0, 1e29, 1e31, 1e290}) {
+      Eigen::ArrayXd a = size * random_weights(n, static_cast<unsigned>(n)).array();
+      a(n / 2) = 0.0;
+      long double sum = 0.0L;
+      for (double const x : a) sum += std::log1p(static_cast<long double>(x));
+      CHECK(static_cast<long double>(detail::log1p_sum(a)) == Approx(sum).epsilon(3e-15));
+    }
+  }
+}
+
 TEST_CASE("Algorithm 1: known variances, and the isotropic way out") {
   Eigen::Vector3d const eigenvalues(0.25, 4.0, 1.0);
   auto_pac_request const asked{.output_norm = 5.0, .c = 1e-3, .v = nats(0.4), .slack = nats(0.1)};

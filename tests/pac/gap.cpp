@@ -191,6 +191,30 @@ TEST_CASE("the one-dimensional Wasserstein distance from the normal is exact") {
         Approx(0.5 * (0.0625 + 0.25)).epsilon(0.03));
 }
 
+TEST_CASE("columns are sorted, whatever they hold") {
+  tacit::detail::column_sorter sort;
+  for (Index const n : {1, 1023, 1024, 5000}) {
+    VectorXd const z = tacit::public_normals({35, 0}, n, 1);
+    VectorXd const ascending = VectorXd::LinSpaced(n, -3.0, 2.0);
+    VectorXd outlier = z;
+    outlier(n / 2) = 1e20;  // all others share a cell
+    VectorXd extremes = z * 1e300;
+    extremes(0) = -1.7e308;
+    extremes(n - 1) = 1.7e308;
+    for (VectorXd const& column :
+         {z, VectorXd(ascending), VectorXd(ascending.reverse()), outlier, extremes,
+          VectorXd(z.array().sign() * 0.0), VectorXd((4.0 * z).array().round()),
+          VectorXd((1.0 + z.array() * 0x1p-45)), VectorXd(z * 1e-310),
+          VectorXd(z.array().tan() * 1e10)}) {
+      std::vector<double> found(column.begin(), column.end());
+      std::vector<double> expected = found;
+      sort(found);
+      std::sort(expected.begin(), expected.end());
+      CHECK(found == expected);
+    }
+  }
+}
+
 TEST_CASE("estimates of the gap: published, on axes, marginal") {
   // 8.88 nats; the published correction shows 0.0005, random axes 0.008, the right ones 1.10 by W₂ and
   // all by their marginals. A sample of 10⁴ adds some 10⁻⁴ an axis to the small ones.

@@ -20,15 +20,16 @@ def fastest(compilers):
     return next((compiler for compiler in compilers if "clang" in compiler), compilers[0])
 
 
-def accepts(command, source=None):
+def accepts(command, source=None, out=os.devnull, after=None):
     """(whether the compiler accepts it, what it said); a source is given on the standard input.
 
-    clang reads it as a header to precompile, which leaves the bodies of function templates alone: most of
-    the time goes into those, and the tests instantiate them.
+    clang reads it as a header to precompile, into `out` and beginning with what `after` has precompiled. That
+    leaves the bodies of function templates alone: most of the time goes into those, and the tests
+    instantiate them.
     """
     if "clang" in command[0]:
-        how = ["-Xclang", "-emit-pch", "-fno-pch-instantiate-templates", "-x", "c++-header",
-               "-o", os.devnull]
+        how = ["-Xclang", "-emit-pch", "-fno-pch-instantiate-templates", "-x", "c++-header", "-o", str(out)]
+        how += ["-include-pch", str(after)] if after else []
     else:
         how = ["-fsyntax-only", "-x", "c++"]
     command = [command[0], *how, *command[1:]] + (["-"] if source is not None else [])
@@ -36,16 +37,15 @@ def accepts(command, source=None):
     return run.returncode == 0, run.stderr
 
 
-def refusals(commands, what):
-    """Of {name: arguments of accepts}: prints what is refused; the exit status of a test."""
-    answers = in_parallel(lambda arguments: accepts(*arguments), commands.values())
+def report(answers, what):
+    """Prints what was refused of {name: answer of accepts}; the exit status of a test."""
     bad = 0
-    for name, (accepted, said) in zip(commands, answers):
+    for name, (accepted, said) in answers.items():
         if not accepted:
             bad += 1
             print(f"{name}\n{said}")
-    print(f"{len(commands)} {what}, {bad} failures")
-    return 1 if bad or not commands else 0
+    print(f"{len(answers)} {what}, {bad} failures")
+    return 1 if bad or not answers else 0
 
 
 def in_parallel(function, items):

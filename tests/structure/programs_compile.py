@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from compiling import fastest, parse_command_line, refusals
+from compiling import accepts, fastest, in_parallel, parse_command_line, report
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -12,7 +12,8 @@ def main():
     compilers, flags = parse_command_line(__doc__)
     command = [fastest(compilers), *flags, "-I", str(ROOT / "examples"), '-DTACIT_EXAMPLE_DATA=""']
     sources = sorted([*ROOT.glob("bench/*.cpp"), *ROOT.glob("examples/pac/*.cpp")])
-    return refusals({source.name: ([*command, str(source)],) for source in sources}, "programs")
+    answers = in_parallel(lambda source: accepts([*command, str(source)]), sources)
+    return report({source.name: answer for source, answer in zip(sources, answers)}, "programs")
 
 
 if __name__ == "__main__":

@@ -273,3 +273,27 @@ TEST_CASE("Mechanisms read back as they were described", "[recorded]") {
     CHECK_THROWS_AS(mezo_described(describe(options(), candidates()), 2), std::invalid_argument);
   }
 }
+
+TEST_CASE("mechanisms with noise are described and read back", "[recorded]") {
+  tacit::noisy_sum_options const o{
+      .clip = 0.3, .noise_multiplier = 1.7, .rate = 0.02, .expected_records = 1234.0, .steps = 77};
+  for (char const* name : {"dpzero", "dp_aggzo", "dp_zo_laplace"}) {
+    auto const described = tacit::describe(name, o, 1300);
+    CHECK(described.name == name);
+    auto const back = noisy_sum_described(described);
+    CHECK(describe(name, back.options, back.records) == described);
+    CHECK(back.options.divisor() == o.divisor());
+    for (std::size_t i = 0; i < described.parameters.size(); ++i) {
+      auto wrong = described;
+      wrong.parameters.erase(wrong.parameters.begin() + static_cast<std::ptrdiff_t>(i));
+      CHECK_THROWS_AS(noisy_sum_described(wrong), std::logic_error);
+      for (tacit::recorded_mechanism::value const& bad :
+           {tacit::recorded_mechanism::value("?"), tacit::recorded_mechanism::value(0.0),
+            tacit::recorded_mechanism::value(std::uint64_t{0})}) {
+        wrong = described;
+        wrong.parameters[i].second = bad;
+        CHECK_THROWS_AS(noisy_sum_described(wrong), std::logic_error);
+      }
+    }
+  }
+}

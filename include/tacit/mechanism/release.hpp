@@ -22,6 +22,13 @@ struct release {
   friend bool operator==(release const&, release const&) = default;
 };
 
+/// All that a step in parameter space publishes: θ ← (1−ηλ)θ − η·value.
+struct vector_release {
+  std::vector<float> value;
+
+  friend bool operator==(vector_release const&, vector_release const&) = default;
+};
+
 /// Numbers in, one release out: takes the K×N two-point scalars of a step, row-major, and never
 /// sees the parameters.
 template <class M>
@@ -31,6 +38,19 @@ concept zeroth_order_mechanism = requires(M& mechanism, M const& view, std::span
   { view.steps() } -> std::convertible_to<std::size_t>;  // done so far
   { view.done() } -> std::convertible_to<bool>;
   { mechanism.step(g) } -> std::same_as<release>;
+};
+
+/// Per-record gradients in, one vector out. The mechanism asks for them, `gradient_of(record, out)`
+/// with room for all numbers of one gradient: of the records of the secret batch only, in
+/// increasing order. Whoever watches the calls sees the batch.
+template <class M>
+concept first_order_mechanism = requires(M& mechanism, M const& view,
+                                         void (*gradient_of)(std::size_t, std::span<float>)) {
+  { view.records() } -> std::convertible_to<std::size_t>;
+  { view.dimension() } -> std::convertible_to<std::size_t>;
+  { view.steps() } -> std::convertible_to<std::size_t>;  // done so far
+  { view.done() } -> std::convertible_to<bool>;
+  { mechanism.step(gradient_of) } -> std::same_as<vector_release>;
 };
 
 }  // namespace tacit

@@ -44,11 +44,12 @@ namespace tacit {
 
 namespace detail {
 
-/// All d²_mk in units of the noise: certainly between `lower` and `upper`. M×M, symmetric.
+/// All d²_mk in units of the noise, certainly between `lower` and `upper`, and w_m·w_k: M×M, of which
+/// the lower halves are filled.
 struct pair_distances {
   Eigen::MatrixXd lower;
   Eigen::MatrixXd upper;
-  Eigen::MatrixXd products;  // w_m·w_k, its lower half
+  Eigen::MatrixXd products;
 };
 
 [[nodiscard]] inline pair_distances distances(whitened_candidates const& w) {
@@ -58,34 +59,37 @@ struct pair_distances {
   if (count == 1) return out;
   Eigen::MatrixXd& gram = out.products;
   gram.selfadjointView<Eigen::Lower>().rankUpdate(w.columns.transpose());
-  Eigen::VectorXd const square = gram.diagonal();
-  Eigen::VectorXd const length = square.cwiseSqrt();
+  Eigen::ArrayXd const square = gram.diagonal();
+  Eigen::ArrayXd const length = square.sqrt();
+  Eigen::ArrayXd const error = w.error.array();
   double const unit = (static_cast<double>(w.columns.rows()) + 8.0) * unit_roundoff;
   double constexpr infinity = std::numeric_limits<double>::infinity();
-  for (Eigen::Index k = 0; k < count; ++k) {
-    for (Eigen::Index m = k + 1; m < count; ++m) {
-      double low = 0.0;
-      double high = infinity;
-      if (w.together(m, k)) {
-        double far = square(m) + square(k) - 2.0 * gram(m, k);
-        double lost = unit * (length(m) + length(k)) * (length(m) + length(k));
-        if (!(lost <= 1e-9 * far)) {  // next to each other, far from the centre
-          far = (w.columns.col(m) - w.columns.col(k)).squaredNorm();
-          lost = unit * far;
-        }
-        double const moved = w.error(m) + w.error(k);
-        double const longest = std::sqrt(far + lost) + moved;
-        double const shortest = std::sqrt(std::max(0.0, far - lost)) - moved;
-        high = longest * longest * (1.0 + w.stretch) * (1.0 + 8.0 * unit_roundoff);
-        if (!(high < infinity)) high = infinity;
-        if (shortest > 0.0 && shortest < infinity) {
-          low = shortest * shortest * (1.0 - w.stretch) * (1.0 - 8.0 * unit_roundoff);
-        }
-      } else if (w.certain) {
-        low = infinity;
-      }
-      out.lower(m, k) = out.lower(k, m) = low;
-      out.upper(m, k) = out.upper(k, m) = high;
+  double const more = (1.0 + w.stretch) * (1.0 + 8.0 * unit_roundoff);
+  double const less = (1.0 - w.stretch) * (1.0 - 8.0 * unit_roundoff);
+  Eigen::ArrayXd far;
+  Eigen::ArrayXd lost;
+  Eigen::ArrayXd moved;
+  for (Eigen::Index k = 0; k + 1 < count; ++k) {
+    Eigen::Index const n = count - k - 1;  // those after k
+    far = square.tail(n) + square(k) - 2.0 * gram.col(k).tail(n).array();
+    lost = unit * (length.tail(n) + length(k)).square();
+    for (Eigen::Index i = 0; i < n; ++i) {
+      if (lost(i) <= 1e-9 * far(i)) continue;
+      // Next to each other, far from the centre.
+      far(i) = (w.columns.col(k + 1 + i) - w.columns.col(k)).squaredNorm();
+      lost(i) = unit * far(i);
+    }
+    moved = error.tail(n) + error(k);
+    auto high = out.upper.col(k).tail(n).array();
+    high = ((far + lost).sqrt() + moved).square() * more;
+    high = (high < infinity).select(high, infinity);
+    auto low = out.lower.col(k).tail(n).array();
+    low = (far - lost).max(0.0).sqrt() - moved;
+    low = (low > 0.0 && low < infinity).select(low.square() * less, 0.0);
+    for (Eigen::Index i = 0; w.groups > 1 && i < n; ++i) {
+      if (w.together(k + 1 + i, k)) continue;
+      out.lower(k + 1 + i, k) = w.certain ? infinity : 0.0;
+      out.upper(k + 1 + i, k) = infinity;
     }
   }
   return out;
@@ -103,8 +107,11 @@ struct pair_distances {
     double far_k = 0.0;
     for (Eigen::Index m = k + 1; m < count; ++m) {
       double const x = factor * squared(m, k);
-      double const like = x < 746.0 ? std::exp(-x) : 0.0;
-      double const unlike = x < 0.5 ? -std::expm1(-x) : 1.0 - like;
+      // One of the two, from which the other is 1 less.
+      bool const is_near = x < 0.5;
+      double const told = is_near ? -std::expm1(-x) : x < 746.0 ? std::exp(-x) : 0.0;
+      double const like = is_near ? 1.0 - told : told;
+      double const unlike = is_near ? told : 1.0 - told;
       near(m) += p(k) * like;
       far(m) += p(k) * unlike;
       near_k += p(m) * like;
@@ -137,20 +144,26 @@ struct pair_distances {
   return std::max(0.0, sum * (1.0 - 4.0 * w.sum_error()) - std::numeric_limits<double>::min());
 }
 
-/// L with d(pairwise_sum at ½)/dP = W L Wᵀ, P the precision of the noise in its own units: the Laplacian
-/// of the graph whose edges are ½(p_m π_mk + p_k π_km), π_m· the weights of the inner sum.
+/// The lower half of the symmetric L with d(pairwise_sum at ½)/dP = W L Wᵀ, P the precision of the noise in
+/// its own units: the Laplacian of the graph whose edges are ½(p_m π_mk + p_k π_km), π_m· the weights of the
+/// inner sum. Of the squared distances, too, the lower half is read.
 [[nodiscard]] inline Eigen::MatrixXd pairwise_laplacian(Eigen::MatrixXd const& squared,
                                                         Eigen::VectorXd const& p) {
-  Eigen::MatrixXd edge =
-      squared.unaryExpr([](double x) { return x < 1490.0 ? std::exp(-0.5 * x) : 0.0; });
-  Eigen::VectorXd const sums = edge * p;
-  Eigen::VectorXd const rate = p.cwiseQuotient(sums);
+  Eigen::Index const count = p.size();
+  Eigen::MatrixXd edge = Eigen::MatrixXd::Identity(count, count);
+  for (Eigen::Index k = 0; k < count; ++k) {
+    for (Eigen::Index m = k + 1; m < count; ++m) {
+      edge(m, k) = squared(m, k) < 1490.0 ? std::exp(-0.5 * squared(m, k)) : 0.0;
+    }
+  }
+  auto const whole = edge.selfadjointView<Eigen::Lower>();
+  Eigen::VectorXd const rate = p.cwiseQuotient(whole * p);
   // ½(p_m p_k e/S_m + p_m p_k e/S_k), negative off the diagonal; rows sum to 0.
-  for (Eigen::Index k = 0; k < p.size(); ++k) {
+  for (Eigen::Index k = 0; k < count; ++k) {
     edge.col(k).array() *= -0.5 * (rate.array() * p(k) + p.array() * rate(k));
   }
   edge.diagonal().setZero();
-  edge.diagonal() = -edge.rowwise().sum();
+  edge.diagonal() = -(whole * Eigen::VectorXd::Ones(count));
   return edge;
 }
 
@@ -244,22 +257,21 @@ class candidate_bounds {
       : white_(whiten(outputs, noise)) {
     if (one_output()) return;
     distances_ = distances(white_);
-    Eigen::ArrayXd const length = white_.columns.colwise().norm().transpose().array();
+    Eigen::ArrayXd const length = distances_.products.diagonal().array().sqrt();
     Eigen::ArrayXd const error = white_.error.array();
-    Eigen::ArrayXd const p = white_.weights.array();
-    missed_ = 1.01 * (p * error * (2.0 * length + error)).sum();
+    Eigen::VectorXd const& p = white_.weights;
+    missed_ = 1.01 * (p.array() * error * (2.0 * length + error)).sum();
     if (comparable()) {
-      Eigen::MatrixXd const weighted = white_.columns * white_.weights.cwiseSqrt().asDiagonal();
-      along_ = weighted.rowwise().squaredNorm();
-      Eigen::Index const small = std::min(weighted.rows(), weighted.cols());
-      if (small > 1 && small <= static_cast<Eigen::Index>(largest_determinant)) {
-        if (small == weighted.rows()) {
-          gram_ = Eigen::MatrixXd::Zero(small, small);
-          gram_.selfadjointView<Eigen::Lower>().rankUpdate(weighted);
-        } else {
-          Eigen::VectorXd const root = white_.weights.cwiseSqrt();
-          gram_ = root.asDiagonal() * distances_.products * root.asDiagonal();
-        }
+      Eigen::MatrixXd const& w = white_.columns;
+      along_ = Eigen::VectorXd::Zero(w.rows());
+      for (Eigen::Index m = 0; m < w.cols(); ++m) along_ += p(m) * w.col(m).cwiseAbs2();
+      // Its lower half.
+      if (w.cols() <= w.rows() && w.cols() <= static_cast<Eigen::Index>(largest_determinant)) {
+        Eigen::VectorXd const root = p.cwiseSqrt();
+        gram_ = root.asDiagonal() * distances_.products * root.asDiagonal();
+      } else if (w.rows() > 1 && w.rows() <= static_cast<Eigen::Index>(largest_determinant)) {
+        gram_ = Eigen::MatrixXd::Zero(w.rows(), w.rows());
+        gram_.selfadjointView<Eigen::Lower>().rankUpdate(w * p.cwiseSqrt().asDiagonal());
       }
       find_line();
     }
@@ -390,9 +402,9 @@ class candidate_bounds {
     auto const from_first = distances_.upper.col(0).array();
     Eigen::Index farthest = 0;
     double const longest = std::sqrt(from_first.maxCoeff(&farthest));
-    Eigen::ArrayXd const t =
-        (from_first + from_first(farthest) - distances_.upper.col(farthest).array()) /
-        (2.0 * longest);
+    Eigen::ArrayXd from_farthest = distances_.upper.col(farthest);
+    from_farthest.head(farthest) = distances_.upper.row(farthest).head(farthest).transpose();
+    Eigen::ArrayXd const t = (from_first + from_first(farthest) - from_farthest) / (2.0 * longest);
     return (from_first - t.square()).maxCoeff() <= 1e-6 * longest * longest;
   }
 
@@ -449,8 +461,11 @@ struct pairwise_slope {
                            "certain");
   auto const squared = detail::distances(white).upper;
   Eigen::MatrixXd const& w = white.columns;
-  Eigen::MatrixXd const product = w * detail::pairwise_laplacian(squared, white.weights);
-  Eigen::VectorXd const energy = product.cwiseProduct(w).rowwise().sum();
+  // The diagonal of W L Wᵀ, from half of L: each pair counts twice.
+  Eigen::MatrixXd half = detail::pairwise_laplacian(squared, white.weights);
+  half.diagonal() *= 0.5;
+  Eigen::MatrixXd const product = w * half.triangularView<Eigen::Lower>();
+  Eigen::VectorXd const energy = 2.0 * product.cwiseProduct(w).rowwise().sum();
 
   pairwise_slope out{nats(detail::pairwise_sum(squared, 0.5, white.weights)),
                      Eigen::VectorXd::Zero(noise.variances().size()), 0.0};
@@ -489,7 +504,7 @@ struct pairwise_slope {
     }
     if (noise.rest_dimension() > 0) twice += white.columns.bottomRows(d) / std::sqrt(noise.rest());
   }
-  return -(twice * laplacian * twice.transpose());
+  return -(twice * laplacian.selfadjointView<Eigen::Lower>() * twice.transpose());
 }
 
 /// The least of what is certified without drawing: log-det, pairwise, the entropy of what is said, and
@@ -575,7 +590,7 @@ struct release_draws {
       auto const column = static_cast<Eigen::Index>(i);
       for (Eigen::Index j = 0; j < r; j += 2) {
         two_normals const g =
-            normal_pair(what, (first + i) * pairs + static_cast<std::uint64_t>(j / 2));
+            two_normals_at(what, (first + i) * pairs + static_cast<std::uint64_t>(j / 2));
         normals(j, column) = g.first;
         if (j + 1 < r) normals(j + 1, column) = g.second;
       }

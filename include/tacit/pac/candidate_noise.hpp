@@ -147,7 +147,8 @@ class pairwise_measure {
     return pairwise_sum(shrink * inside_ + outside_, 0.5, weights_);
   }
   [[nodiscard]] Eigen::MatrixXd laplacian(double shrink) const {
-    return pairwise_laplacian(shrink * inside_ + outside_, weights_);
+    return pairwise_laplacian(shrink * inside_ + outside_, weights_)
+        .selfadjointView<Eigen::Lower>();
   }
 
  private:

@@ -89,11 +89,11 @@ struct centred_candidates {
 };
 
 /// Directions, and upper bounds on the candidates' variances in them. The last entry stands for
-/// each of the directions across the axes where there are any: it counts that often.
+/// each of the directions across the axes where there are any.
 struct candidate_spectrum {
   Eigen::MatrixXd axes;       // d×k; empty along the coordinates
   Eigen::VectorXd variances;  // r
-  Eigen::VectorXd counts;     // how many directions have this variance
+  double repeats = 1.0;       // how many directions the last one stands for
   double excess = 1.0;        // 1 + 8ε
 };
 
@@ -110,7 +110,6 @@ struct candidate_spectrum {
   candidate_spectrum out;
   auto const k = static_cast<Eigen::Index>(all.differing.size());
   out.variances.resize(k);
-  out.counts.setOnes(k);
   for (Eigen::Index i = 0; i < k; ++i) {
     Eigen::Index const j = all.differing[static_cast<std::size_t>(i)];
     double const sum = all.rows.col(j).cwiseAbs2().dot(all.probabilities);
@@ -145,7 +144,6 @@ struct candidate_spectrum {
   Eigen::MatrixXd const along = all.rows * axes;
   Eigen::Index const entries = across > 0 ? k + 1 : k;
   out.variances.resize(entries);
-  out.counts.setOnes(entries);
   for (Eigen::Index i = 0; i < k; ++i) {
     out.variances(i) = raised_variance(along.col(i).cwiseAbs2().dot(all.probabilities), hidden, n);
   }
@@ -159,7 +157,7 @@ struct candidate_spectrum {
     auto const count = static_cast<double>(across);
     out.variances(k) =
         raised_variance(sum, centring + products_lost, n) / count * (1.0 + 4.0 * unit_roundoff);
-    out.counts(k) = count;
+    out.repeats = count;
   }
   out.axes = std::move(axes);
   return out;

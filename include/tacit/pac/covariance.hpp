@@ -44,31 +44,61 @@ inline void check_noise_rule(char const* function, Eigen::VectorXd const& varian
   check_positive(function, "budget", budget.value);
 }
 
-/// Σ counts·½ log(1 + r/ℓ), with 0/0 = 0.
-/// Accuracy: a quotient, a logarithm of condition number ≤ 1 and a compensated sum of positive
-/// terms: some 8u, far within `information_error`.
-[[nodiscard]] inline double log_det_sum(Eigen::VectorXd const& variances,
-                                        Eigen::VectorXd const& counts,
+/// Σ log(1 + a), overwriting a ≥ 0. Factors are multiplied in eights, less one, so that seven of eight
+/// logarithms are saved: (1 + e)(1 + a) − 1 = e + a + ea, where nothing cancels.
+/// Accuracy: a relative error δ of e moves log(1 + e) by δ·e/(1 + e), less than δ·log(1 + e). So each
+/// of three levels adds 2u to the relative error of the sum, beside a logarithm and a compensated sum.
+[[nodiscard]] inline double log1p_sum(Eigen::Ref<Eigen::ArrayXd> a) {
+  Eigen::Index left = a.size();
+  // Eight larger ones would overflow.
+  for (int level = 0; level < 3 && a.head(left).maxCoeff() < 1e30; ++level) {
+    Eigen::Index const half = left / 2;
+    auto const other = a.segment(left - half, half);
+    a.head(half) += other + a.head(half) * other;
+    left -= half;
+  }
+  compensated_sum<double> sum;
+  for (double const e : a.head(left)) sum += std::log1p(e);
+  return sum.value();
+}
+
+/// Room for a piece of a long array that the first cache holds.
+using array_piece = Eigen::Array<double, Eigen::Dynamic, 1, 0, 1024, 1>;
+
+/// Calls f(first, n) for such pieces.
+template <class Function>
+void by_pieces(Eigen::Index size, Function&& f) {
+  constexpr Eigen::Index most = array_piece::MaxRowsAtCompileTime;
+  for (Eigen::Index i = 0; i < size; i += most) f(i, std::min(most, size - i));
+}
+
+/// ½ Σ log(1 + r/ℓ), with 0/0 = 0 and the last term taken `repeats` times.
+/// Accuracy: some 16u, far within `information_error`.
+[[nodiscard]] inline double log_det_sum(Eigen::VectorXd const& variances, double repeats,
                                         Eigen::VectorXd const& noise) {
   compensated_sum<double> sum;
-  for (Eigen::Index i = 0; i < variances.size(); ++i) {
-    if (variances(i) > 0.0) sum += 0.5 * counts(i) * std::log1p(variances(i) / noise(i));
-  }
+  array_piece ratio;
+  by_pieces(variances.size(), [&](Eigen::Index i, Eigen::Index n) {
+    auto const r = variances.segment(i, n).array();
+    ratio = (r > 0.0).select(r / noise.segment(i, n).array(), 0.0);
+    double const last = ratio(n - 1);
+    sum += 0.5 * log1p_sum(ratio);
+    if (i + n == variances.size()) sum += 0.5 * (repeats - 1.0) * std::log1p(last);
+  });
   return sum.value();
 }
 
 /// Noise that a rule has chosen, louder by some 1e-13 where rounding asks for it; the information
 /// is returned, raised by its error, and fits the budget.
-[[nodiscard]] inline double fit_noise(Eigen::VectorXd const& variances,
-                                      Eigen::VectorXd const& counts, Eigen::VectorXd& noise,
-                                      double budget) {
+[[nodiscard]] inline double fit_noise(Eigen::VectorXd const& variances, double repeats,
+                                      Eigen::VectorXd& noise, double budget) {
   for (Eigen::Index i = 0; i < noise.size(); ++i) {
     if (variances(i) > 0.0) {
       noise(i) = std::max({noise(i), 1e-300 * variances(i), std::numeric_limits<double>::min()});
     }
   }
   for (double step = 2.0 * information_error;; step *= 2.0) {
-    double const sum = log_det_sum(variances, counts, noise);
+    double const sum = log_det_sum(variances, repeats, noise);
     if (sum == 0.0) return 0.0;
     double const information = raised(sum);
     if (information <= budget) return information;
@@ -80,23 +110,33 @@ inline void check_noise_rule(char const* function, Eigen::VectorXd const& varian
 /// Water-filling. With y_i = asinh(½μ√r_i), ℓ_i = r_i/expm1(2y_i) makes ½ log(1 + r_i/ℓ_i) = y_i,
 /// and both stationarity and the budget read Σ y_i = β. The sum is concave in μ: Newton's method
 /// from below stays below, and rises. This is ℓ_i = (−r_i + √(r_i² + 2λr_i))/2 at μ² = 2/λ
-/// (Proposition 2 of Residual-PAC), without its cancellation.
-[[nodiscard]] inline Eigen::VectorXd fill_water(Eigen::VectorXd const& variances,
-                                                Eigen::VectorXd const& counts, double budget) {
-  Eigen::ArrayXd const half = 0.5 * variances.array().sqrt();
-  double const scale = half.maxCoeff();
+/// (Proposition 2 of Residual-PAC), without its cancellation: for z = ½μ√r_i and w = √(1 + z²),
+/// y_i = log(1 + a) with a = z + z²/(1 + w), and expm1(2y_i) = 2z(z + w).
+[[nodiscard]] inline Eigen::VectorXd fill_water(Eigen::VectorXd const& variances, double repeats,
+                                                double budget) {
+  Eigen::ArrayXd x = 0.5 * variances.array().sqrt();
+  double const scale = x.maxCoeff();
   if (scale == 0.0) return Eigen::VectorXd::Zero(variances.size());
-  Eigen::ArrayXd const x = half / scale;
+  x /= scale;
+  Eigen::Index const last = x.size() - 1;
+  double const more = repeats - 1.0;
   double const aim = budget * (1.0 - 3.0 * information_error);
-  double mu = aim / (x * counts.array()).sum();
+  double mu = aim / (x.sum() + more * x(last));
+  array_piece z;
+  array_piece w;
   for (int step = 0; step < 100; ++step) {
     compensated_sum<double> sum;
     double slope = 0.0;
-    for (Eigen::Index i = 0; i < x.size(); ++i) {
-      double const z = mu * x(i);
-      sum += counts(i) * std::asinh(z);
-      slope += counts(i) * x(i) / std::sqrt(1.0 + z * z);
-    }
+    by_pieces(x.size(), [&](Eigen::Index i, Eigen::Index n) {
+      z = mu * x.segment(i, n);
+      w = (1.0 + z.square()).sqrt();
+      slope += (x.segment(i, n) / w).sum();
+      z += z.square() / (1.0 + w);
+      sum += log1p_sum(z);
+    });
+    double const at_last = mu * x(last);
+    sum += more * std::asinh(at_last);
+    slope += more * x(last) / std::sqrt(1.0 + at_last * at_last);
     double const left = aim - sum.value();
     if (!(left > 1e-13 * budget)) break;
     double const next = std::min(mu + left / slope, 1e150);
@@ -104,49 +144,50 @@ inline void check_noise_rule(char const* function, Eigen::VectorXd const& varian
     mu = next;
   }
   Eigen::VectorXd noise(variances.size());
-  for (Eigen::Index i = 0; i < x.size(); ++i) {
-    noise(i) = variances(i) > 0.0 ? variances(i) / std::expm1(2.0 * std::asinh(mu * x(i))) : 0.0;
-  }
+  by_pieces(x.size(), [&](Eigen::Index i, Eigen::Index n) {
+    auto const r = variances.segment(i, n).array();
+    z = mu * x.segment(i, n);
+    noise.segment(i, n) = (r > 0.0).select(r / (2.0 * z * (z + (1.0 + z.square()).sqrt())), 0.0);
+  });
   return noise;
 }
 
 [[nodiscard]] inline Eigen::VectorXd spread_efficiently(Eigen::VectorXd const& variances,
-                                                        Eigen::VectorXd const& counts,
-                                                        double budget) {
+                                                        double repeats, double budget) {
   Eigen::VectorXd const roots = variances.cwiseSqrt();
-  return roots * (0.5 * roots.dot(counts) / budget);
+  double const sum = roots.sum() + (repeats - 1.0) * roots(roots.size() - 1);
+  return roots * (0.5 * sum / budget);
 }
 
-// What the rules have in common: (r, counts, β) → ℓ.
-using noise_rule = Eigen::VectorXd (*)(Eigen::VectorXd const&, Eigen::VectorXd const&, double);
+// What the rules have in common: (r, how often the last one, β) → ℓ.
+using noise_rule = Eigen::VectorXd (*)(Eigen::VectorXd const&, double, double);
 
 [[nodiscard]] inline Eigen::VectorXd chosen_variances(char const* function,
                                                       Eigen::VectorXd const& variances, nats budget,
                                                       noise_rule rule) {
   check_noise_rule(function, variances, budget);
-  Eigen::VectorXd const once = Eigen::VectorXd::Ones(variances.size());
-  Eigen::VectorXd noise = rule(variances, once, budget.value);
-  static_cast<void>(fit_noise(variances, once, noise, budget.value));
+  Eigen::VectorXd noise = rule(variances, 1.0, budget.value);
+  static_cast<void>(fit_noise(variances, 1.0, noise, budget.value));
   return noise;
 }
 
 [[nodiscard]] inline Eigen::VectorXd spread_in_proportion(Eigen::VectorXd const& variances,
-                                                          Eigen::VectorXd const& counts,
-                                                          double budget) {
-  return variances / std::expm1(2.0 * budget / counts.sum());
+                                                          double repeats, double budget) {
+  double const count = static_cast<double>(variances.size() - 1) + repeats;
+  return variances / std::expm1(2.0 * budget / count);
 }
 
 /// Noise for certified variances. Nothing that differs is left without noise.
 [[nodiscard]] inline calibrated<mi_bound> certified_noise(centred_candidates const& all,
                                                           candidate_spectrum spectrum, nats budget,
                                                           noise_rule rule) {
-  Eigen::VectorXd noise = rule(spectrum.variances, spectrum.counts, budget.value);
+  Eigen::VectorXd noise = rule(spectrum.variances, spectrum.repeats, budget.value);
   bool const has_rest =
       spectrum.axes.size() > 0 && spectrum.variances.size() > spectrum.axes.cols();
   Eigen::Index const last = noise.size() - 1;
   // The certificate asks of each axis at least the noise of the rest.
   if (has_rest) noise = noise.cwiseMax(noise(last));
-  double const information = fit_noise(spectrum.variances, spectrum.counts, noise, budget.value);
+  double const information = fit_noise(spectrum.variances, spectrum.repeats, noise, budget.value);
   noise *= spectrum.excess;
   for (double& v : noise) v = all.unscaled(v);
   mi_bound const bound{nats(information), 1.0};
@@ -168,8 +209,8 @@ using noise_rule = Eigen::VectorXd (*)(Eigen::VectorXd const&, Eigen::VectorXd c
     return certified_noise(all, principal_spectrum(all), budget, rule);
   }
   candidate_spectrum const spectrum = spectrum_along_coordinates(all);
-  Eigen::VectorXd noise = rule(spectrum.variances, spectrum.counts, budget.value);
-  double const information = fit_noise(spectrum.variances, spectrum.counts, noise, budget.value);
+  Eigen::VectorXd noise = rule(spectrum.variances, spectrum.repeats, budget.value);
+  double const information = fit_noise(spectrum.variances, spectrum.repeats, noise, budget.value);
   Eigen::VectorXd everywhere = Eigen::VectorXd::Zero(all.rows.cols());
   for (std::size_t i = 0; i < all.differing.size(); ++i) {
     everywhere(all.differing[i]) = all.unscaled(noise(static_cast<Eigen::Index>(i)));
@@ -214,7 +255,7 @@ struct principal_axes {
 
 [[nodiscard]] inline mi_estimate estimated_information(Eigen::VectorXd const& variances,
                                                        Eigen::VectorXd const& noise) {
-  return {nats(log_det_sum(variances, Eigen::VectorXd::Ones(variances.size()), noise))};
+  return {nats(log_det_sum(variances, 1.0, noise))};
 }
 
 [[nodiscard]] inline calibrated<mi_estimate> estimated_noise(output_moments const& moments,

@@ -8,4 +8,5 @@
 #include <tacit/pac/gap/information.hpp>
 #include <tacit/pac/gap/mixture.hpp>
 #include <tacit/pac/gap/product_critic.hpp>
+#include <tacit/pac/gap/sort.hpp>
 #include <tacit/pac/gap/surrogate.hpp>

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tacit/core/check.hpp>
+#include <tacit/pac/all_finite.hpp>
 
 #include <Eigen/Core>
 
@@ -15,16 +16,6 @@
 /// Moments of a black box's outputs, one run at a time, in blocks, or merged across threads.
 
 namespace tacit {
-
-namespace detail {
-
-/// Whether every entry is finite: x − x is 0 for those and NaN for the others.
-template <class Derived>
-[[nodiscard]] bool all_finite(Eigen::MatrixBase<Derived> const& x) {
-  return x.size() == 0 || (x.array() - x.array()).sum() == 0.0;
-}
-
-}  // namespace detail
 
 /// Mean and covariance (`output_moments`) or variances alone (`diagonal_moments`: O(d) memory, so
 /// that d = 10⁵ needs no d×d matrix) of weighted outputs.

@@ -38,7 +38,7 @@ struct two_normals {
 };
 
 /// Box & Muller (1958), from uniforms 2n and 2n + 1.
-[[nodiscard]] inline two_normals normal_pair(stream_id stream, std::uint64_t n) noexcept {
+[[nodiscard]] inline two_normals two_normals_at(stream_id stream, std::uint64_t n) noexcept {
   double const radius = std::sqrt(-2.0 * std::log(uniform(stream, 2 * n)));
   double const angle = 2.0 * std::numbers::pi * uniform(stream, 2 * n + 1);
   return {radius * std::cos(angle), radius * std::sin(angle)};
@@ -50,7 +50,7 @@ struct two_normals {
 /// 2^-53 in each uniform behind it, |z| < 8.58. The last digits depend on the platform's logarithm and
 /// cosine.
 [[nodiscard]] inline double public_normal(public_stream stream, std::uint64_t index) noexcept {
-  detail::two_normals const pair = detail::normal_pair(detail::stream_of(stream), index / 2);
+  detail::two_normals const pair = detail::two_normals_at(detail::stream_of(stream), index / 2);
   return index % 2 == 0 ? pair.first : pair.second;
 }
 
@@ -66,7 +66,7 @@ struct two_normals {
   Eigen::Index const size = out.size();
   stream_id const id = detail::stream_of(stream);
   for (Eigen::Index k = 0; k + 1 < size; k += 2) {
-    auto const [first, second] = detail::normal_pair(id, static_cast<std::uint64_t>(k / 2));
+    auto const [first, second] = detail::two_normals_at(id, static_cast<std::uint64_t>(k / 2));
     out.data()[k] = first;
     out.data()[k + 1] = second;
   }

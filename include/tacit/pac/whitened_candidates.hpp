@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tacit/info/entropy.hpp>
+#include <tacit/pac/all_finite.hpp>
 #include <tacit/pac/candidate_outputs.hpp>
 #include <tacit/pac/candidate_spectrum.hpp>
 #include <tacit/pac/gaussian_noise.hpp>
@@ -178,9 +179,17 @@ struct centred_columns {
     }
     out.weights(at) += p(m);
   }
-  out.columns = rows(out.source, Eigen::all).transpose();
-  Eigen::VectorXd const base = out.columns.col(0);
-  out.columns.colwise() -= base;
+  // Eight coordinates at a time: what is written fills a line of the cache, what is read stays there.
+  Eigen::Index const d = rows.cols();
+  out.columns.resize(d, std::ssize(out.source));
+  Eigen::RowVectorXd const base = rows.row(out.source[0]);
+  for (Eigen::Index first = 0; first < d; first += 8) {
+    Eigen::Index const last = std::min<Eigen::Index>(first + 8, d);
+    for (Eigen::Index m = 0; m < out.columns.cols(); ++m) {
+      Eigen::Index const from = out.source[static_cast<std::size_t>(m)];
+      for (Eigen::Index j = first; j < last; ++j) out.columns(j, m) = rows(from, j) - base(j);
+    }
+  }
   Eigen::VectorXd const mean = out.columns * out.weights;
   out.columns.colwise() -= mean;
   return out;
@@ -191,8 +200,10 @@ struct centred_columns {
   check_size("candidates", "dimension of the noise", noise.dimension(), outputs.dimension());
   centred_columns centred = distinct_outputs(outputs);
   Eigen::MatrixXd& c = centred.columns;
-  check_finite("candidates", "largest difference of two outputs",
-               c.cwiseAbs().maxCoeff<Eigen::PropagateNaN>());
+  if (!all_finite(c)) {
+    check_finite("candidates", "largest difference of two outputs",
+                 c.cwiseAbs().maxCoeff<Eigen::PropagateNaN>());
+  }
   silent_directions const silent(noise);
   Eigen::Index const d = c.rows();
 
@@ -223,10 +234,9 @@ struct centred_columns {
   };
   if (noise.along_coordinates() || noise.variances().size() == 0) {
     if (noise.along_coordinates()) {
-      Eigen::VectorXd const scale = reciprocals(noise.variances());
-      out.columns = silent.coordinates.empty()
-                        ? Eigen::MatrixXd(scale.asDiagonal() * c)
-                        : Eigen::MatrixXd(scale.asDiagonal() * c(silent.sounding, Eigen::all));
+      out.columns = silent.coordinates.empty() ? std::move(c)
+                                               : Eigen::MatrixXd(c(silent.sounding, Eigen::all));
+      out.columns.array().colwise() *= reciprocals(noise.variances()).array();
     } else if (noise.rest() > 0.0) {
       out.columns = c / std::sqrt(noise.rest());
     } else {
@@ -270,7 +280,7 @@ struct centred_columns {
     }
   }
   // Axes too crooked for their variances, or distances that overflow.
-  if (count > 1 && !(out.stretch <= 1e-3 && out.columns.allFinite())) {
+  if (count > 1 && !(out.stretch <= 1e-3 && all_finite(out.columns))) {
     out.certain = false;
     std::iota(out.group.begin(), out.group.end(), std::size_t{0});
     out.groups = number;

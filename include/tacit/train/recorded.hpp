@@ -4,6 +4,7 @@
 #include <tacit/core/check.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/mechanism/mezo.hpp>
+#include <tacit/mechanism/noisy_sum.hpp>
 #include <tacit/mechanism/paczero.hpp>
 #include <tacit/mechanism/release.hpp>
 #include <tacit/pac/allocation.hpp>
@@ -201,6 +202,44 @@ struct mezo_description {
   out.options.what = in.choice<surrogate>("surrogate", detail::surrogate_words);
   out.options.clip = in.real("clip");
   detail::check_positive(who, "clip", out.options.clip);
+  out.records = in.whole("records");
+  detail::require_domain(out.records >= 1, who, "records", out.records, "at least 1");
+  in.finish();
+  return out;
+}
+
+/// What is public of dpzero, dp_aggzo or dp_zo_laplace, whichever is `name`. (Not who takes part.)
+[[nodiscard]] inline recorded_mechanism describe(std::string name, noisy_sum_options const& o,
+                                                 std::size_t records) {
+  return {std::move(name),
+          {{"steps", std::uint64_t{o.steps}},
+           {"clip", o.clip},
+           {"noise_multiplier", o.noise_multiplier},
+           {"rate", o.rate},
+           {"expected_records", o.expected_records},
+           {"records", std::uint64_t{records}}}};
+}
+
+/// One of those, described.
+struct noisy_sum_description {
+  noisy_sum_options options;
+  std::size_t records = 0;
+};
+
+/// The inverse of `describe`.
+/// @throws std::invalid_argument, std::domain_error naming the parameter that `describe` never writes
+[[nodiscard]] inline noisy_sum_description noisy_sum_described(
+    recorded_mechanism const& mechanism) {
+  std::string const& who = mechanism.name;
+  parameter_reader in(mechanism);
+  noisy_sum_description out;
+  out.options.steps = in.whole("steps");
+  detail::require_domain(out.options.steps >= 1, who, "steps", out.options.steps, "at least 1");
+  out.options.clip = in.real("clip");
+  out.options.noise_multiplier = in.real("noise_multiplier");
+  out.options.rate = in.real("rate");
+  out.options.expected_records = in.real("expected_records");
+  out.options.check(who);
   out.records = in.whole("records");
   detail::require_domain(out.records >= 1, who, "records", out.records, "at least 1");
   in.finish();

@@ -3,17 +3,17 @@
 
 #include <tacit/core/check.hpp>
 #include <tacit/core/units.hpp>
+#include <tacit/pac/gap/sort.hpp>
 #include <tacit/pac/gap/surrogate.hpp>
 
 #include <Eigen/Core>
 #include <boost/math/special_functions/digamma.hpp>
 #include <boost/math/special_functions/erf.hpp>
-#include <boost/sort/pdqsort/pdqsort.hpp>
 
-#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <numbers>
+#include <span>
 
 /// How far below the log-det the information seems to be: plug-in figures, from a sample of Z whitened
 /// by its own normal (`normal_surrogate`). In whitened coordinates, for every orthonormal basis,
@@ -33,9 +33,11 @@ namespace detail {
 /// ∫Φ⁻¹ from k/n to (k+1)/n for k = 0 … n−1, which is φ(Φ⁻¹(k/n)) − φ(Φ⁻¹((k+1)/n)).
 [[nodiscard]] inline Eigen::VectorXd quantile_integrals(Eigen::Index n) {
   Eigen::VectorXd density = Eigen::VectorXd::Zero(n + 1);
+  // In double throughout, which is right to a few units of the last digit.
+  using boost::math::policies::policy, boost::math::policies::promote_double;
   for (Eigen::Index k = 1; 2 * k <= n; ++k) {
-    double const z =
-        boost::math::erfc_inv(2.0 * static_cast<double>(k) / static_cast<double>(n));  // −q/√2
+    double const z = boost::math::erfc_inv(2.0 * static_cast<double>(k) / static_cast<double>(n),
+                                           policy<promote_double<false>>());  // −q/√2
     density(k) = std::exp(-z * z) * std::numbers::inv_sqrtpi / std::numbers::sqrt2;
     density(n - k) = density(k);
   }
@@ -45,10 +47,11 @@ namespace detail {
 /// ½W₂² summed over the columns.
 [[nodiscard]] inline double half_squared_distances(Eigen::MatrixXd columns) {
   Eigen::VectorXd const integrals = quantile_integrals(columns.rows());
+  column_sorter sort;
   double sum = 0.0;
   for (Eigen::Index i = 0; i < columns.cols(); ++i) {
     auto column = columns.col(i);
-    boost::sort::pdqsort_branchless(column.data(), column.data() + column.size());
+    sort({column.data(), static_cast<std::size_t>(column.size())});
     // W₂² of a sorted sample x, exactly: ∫(F⁻¹ − Φ⁻¹)².
     double const squares = column.squaredNorm() / static_cast<double>(column.size());
     sum += 0.5 * (squares + 1.0 - 2.0 * column.dot(integrals));
@@ -106,15 +109,16 @@ inline void check_axes(char const* function, Eigen::MatrixXd const& whitened,
   for (Eigen::Index i = 1; i <= m; ++i) {
     bias += 2.0 / count * boost::math::digamma(static_cast<double>(i + m - 1));
   }
+  detail::column_sorter sort;
   double sum = 0.0;
   Eigen::ArrayXd spacings(n);
   Eigen::MatrixXd columns = whitened * axes;
   for (Eigen::Index i = 0; i < columns.cols(); ++i) {
     auto column = columns.col(i);
-    boost::sort::pdqsort_branchless(column.data(), column.data() + n);
-    for (Eigen::Index k = 0; k < n; ++k) {
-      spacings(k) = column(std::min(k + m, n - 1)) - column(std::max(k - m, Eigen::Index{0}));
-    }
+    sort({column.data(), static_cast<std::size_t>(n)});
+    spacings.head(m) = column.segment(m, m).array() - column(0);
+    spacings.segment(m, n - 2 * m) = (column.tail(n - 2 * m) - column.head(n - 2 * m)).array();
+    spacings.tail(m) = column(n - 1) - column.segment(n - 2 * m, m).array();
     detail::check_positive("marginal_gap", "a spacing", spacings.minCoeff<Eigen::PropagateNaN>());
     double const logs = spacings.log().sum();
     double const entropy = logs / count + std::log(count / (2.0 * width)) - bias;

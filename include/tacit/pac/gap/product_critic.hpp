@@ -2,10 +2,10 @@
 #pragma once
 
 #include <tacit/core/check.hpp>
+#include <tacit/pac/gap/sort.hpp>
 #include <tacit/pac/gap/surrogate.hpp>
 
 #include <Eigen/Core>
-#include <boost/sort/pdqsort/pdqsort.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -116,12 +116,13 @@ class product_critic {
     std::vector<step_function> chosen;
     std::vector<double> head;
     std::vector<double> all;
+    detail::column_sorter sort;
     for (Eigen::Index i = 0; i < whitened.cols(); ++i) {
       auto const column = whitened.col(i);
       head.assign(column.data(), column.data() + first);
       all.assign(column.data(), column.data() + n);
-      boost::sort::pdqsort_branchless(head.begin(), head.end());
-      boost::sort::pdqsort_branchless(all.begin(), all.end());
+      sort(head);
+      sort(all);
       std::size_t cells = 1;
       std::size_t neighbours = 0;
       double best = 0.0;

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "dpzero/study.hpp"
+
+#include <string>
+#include <vector>
+
+namespace examples {
+
+/// The gradient norm against d, both logarithmic, a panel for each effective rank.
+std::string figure(std::vector<study_row> const& rows);
+
+}  // namespace examples

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tacit/core/units.hpp>
+#include <tacit/mechanism/ferret.hpp>
+#include <tacit/mechanism/paczero.hpp>
+#include <tacit/zo/parameters.hpp>
+#include <tacit/zo/transcript.hpp>
+
+#include "models/model.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// One fine-tune of one model under one of the papers' systems, watched by the strongest attacker that its
+/// guarantee speaks of.
+///
+/// The model's records are a universe that the attacker knows. Half of them take part, which half is the
+/// secret: for PACZero one of a list of candidate subsets that is known too, for all others each record by a
+/// coin of its own.
+
+namespace examples {
+
+enum class tuning_system {
+  none,           ///< the model as public training left it
+  mezo,           ///< zeroth-order steps without privacy
+  sgd,            ///< gradients without privacy
+  paczero_mi,     ///< signs within an information budget a record
+  paczero_zpl,    ///< signs that tell nothing
+  dpzero,         ///< a noisy scalar
+  dp_zo_laplace,  ///< the same, pure ε
+  dp_aggzo,       ///< K noisy scalars
+  dpgd_0th,       ///< a noisy vector along a direction
+  dp_sgd,         ///< a noisy gradient
+  ferret,         ///< a masked sign a group
+  rldp            ///< noise and clips by group, chosen on the way
+};
+
+inline constexpr std::string_view system_names[]{
+    "none",          "mezo",     "sgd",      "paczero-mi", "paczero-zpl", "dpzero",
+    "dp-zo-laplace", "dp-aggzo", "dpgd-0th", "dp-sgd",     "ferret",      "rldp"};
+
+struct tuning_options {
+  tuning_system system = tuning_system::none;
+  std::size_t steps = 1000;
+  double learning_rate = 0.01;  // falls linearly to 0
+  double clip = 1.0;            // of a record's scalar, or of its gradient's norm
+  double rate = 1.0;            // of Poisson batches: dp-sgd, ferret, rldp
+  std::size_t directions = 1;   // dp-aggzo
+  tacit::approx_dp target{};    // the (ε, δ) systems; δ is not used by dp-zo-laplace's noise
+  tacit::nats budget{0.0};      // about a record: paczero-mi, ferret
+  tacit::paczero_options paczero{};  // allocation, what is observed, what is done on disagreement
+  std::size_t subsets = 128;         // paczero
+  tacit::ferret_grouping groups = tacit::ferret_grouping::max;  // ferret
+  std::string controller = "fixed";                             // rldp
+  std::uint64_t seed = 1;  // public: first numbers of the adapters, directions, candidates
+  bool attacked = true;    // whether the attacker watches: where gradients are needed of all
+                           // records for that, it takes longer than the training
+  std::size_t curve_points = 20;
+  std::filesystem::path transcript{};  // what the world sees: of dpzero, dp-zo-laplace, dp-aggzo
+};
+
+struct tuning_result {
+  double score = 0.0;              // of the tuned model: accuracy, or perplexity
+  std::vector<double> curve;       // the score along the way, the first and the last included
+  std::optional<double> epsilon;   // spent, at the target's δ: an upper bound
+  std::optional<double> nats;      // spent about a record: an upper bound
+  double bound = 1.0;              // no attacker on membership is right more often (prior ½)
+  std::optional<double> attacked;  // share of the records of which the attacker guessed membership
+  std::size_t steps = 0;
+  std::size_t released = 0;       // steps that moved θ
+  double seconds_per_step = 0.0;  // the median; without the attacker
+  std::vector<float> tuned;
+  std::vector<bool> inside;  // who took part; empty for paczero, which keeps it to itself
+};
+
+/// @throws what the mechanisms throw
+tuning_result tune(model& of, tuning_options const& options,
+                   std::function<void(std::size_t)> const& progress = {});
+
+/// The tensors of a model, for a transcript and for a file.
+std::vector<tacit::recorded_tensor> recorded_tensors(model const& of);
+tacit::parameters named_tensors(model const& of, std::span<float> theta);
+
+/// What a step costs: its median time, and by how much the resident memory of a process that takes a few
+/// steps grows. Measured in a child process; call it before starting threads.
+struct step_cost {
+  double seconds;
+  double bytes;
+};
+step_cost cost_of(model& of, tuning_options options, std::size_t steps = 12);
+
+}  // namespace examples

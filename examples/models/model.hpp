@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace examples {
+
+/// Names and shapes in the order of θ, row by row in memory.
+using tensor_list = std::vector<std::pair<std::string, std::vector<std::size_t>>>;
+
+/// What private training sees of a model: N records, a loss and a gradient for each, and a score of
+/// the whole. θ lies in the caller's memory, floats one after another; where it lies changes no
+/// bit. A model keeps its buffers: one a thread.
+class model {
+ public:
+  virtual ~model() = default;
+
+  virtual tensor_list tensors() const = 0;
+  std::size_t parameters() const;
+
+  /// Where private training begins: what was learnt from public data, and from the public stream of
+  /// this seed whatever is new.
+  virtual std::vector<float> initial(std::uint64_t seed) const = 0;
+
+  virtual std::size_t records() const = 0;
+
+  /// The loss of every record.
+  virtual void losses(std::span<float const> theta, std::span<double> out) = 0;
+
+  /// The gradient of one record's loss.
+  virtual void gradient(std::span<float const> theta, std::size_t record, std::span<float> out) = 0;
+
+  /// On records for the test alone: accuracy, or perplexity of a language model.
+  virtual double score(std::span<float const> theta) = 0;
+
+ protected:
+  model() = default;
+  model(model const&) = default;
+  model& operator=(model const&) = default;
+
+  /// @throws std::invalid_argument, naming the argument
+  void check(std::span<float const> theta) const;
+  void check(std::span<float const> theta, std::span<double> losses) const;
+  void check(std::span<float const> theta, std::size_t record, std::span<float> gradient) const;
+};
+
+/// The number of entries of a tensor.
+std::size_t entries(std::vector<std::size_t> const& shape);
+
+}  // namespace examples

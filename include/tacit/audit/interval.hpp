@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tacit/core/check.hpp>
+#include <tacit/core/inverse.hpp>
+#include <tacit/core/sum.hpp>
+#include <tacit/pac/confidence.hpp>
+
+#include <boost/math/policies/policy.hpp>
+#include <boost/math/special_functions/beta.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+/// What a finite number of attacks says about the chance of success: an interval that covers the truth
+/// with a stated confidence at any sample size, and the one comparison that an audit is about.
+
+namespace tacit {
+
+/// lower ≤ truth ≤ upper, but with probability 1 − confidence over the trials; half of that on each side.
+struct confidence_interval {
+  double value;  ///< as measured
+  double lower;
+  double upper;
+  double confidence;
+};
+
+namespace detail {
+
+/// P(at least `hits` of n trials of probability p), hits ≥ 1: the regularised incomplete beta function.
+[[nodiscard]] inline double binomial_tail(std::uint64_t hits, std::uint64_t trials, double p) {
+  using policy = boost::math::policies::policy<boost::math::policies::promote_double<false>>;
+  return boost::math::ibeta(static_cast<double>(hits), static_cast<double>(trials - hits + 1), p,
+                            policy());
+}
+
+/// Bounds the error of `binomial_tail` relative to itself: measured 3e-11 at 10⁶ trials, growing with them.
+inline constexpr double binomial_tail_error = 1e-8;
+
+inline void check_hits(std::string_view who, std::string_view name, std::uint64_t hits,
+                       std::uint64_t trials) {
+  require_argument(trials >= 1, who, "number of trials", trials, "at least 1");
+  require_argument(trials <= (std::uint64_t{1} << 24), who, "number of trials", trials,
+                   "at most 2^24");
+  require_argument(hits <= trials, who, name, hits, "at most the number of trials");
+}
+
+inline void check_open(std::string_view who, std::string_view name, double x) {
+  require_domain(x > 0.0 && x < 1.0, who, name, x, "in (0, 1)");
+}
+
+}  // namespace detail
+
+/// The p at which `hits` or more of so many independent trials would happen with probability `failure`
+/// (Clopper & Pearson 1934). 0 for no hits. Also where trials of different probabilities, of mean p, are
+/// counted together and at least one hit is to be expected: their count is less spread (Hoeffding 1956).
+/// Guarantee: lower bound of the true rate, but with probability `failure`, at any number of trials.
+/// @throws std::invalid_argument unless hits ≤ trials and 1 ≤ trials ≤ 2^24; std::domain_error unless
+///         failure is in (0, 1)
+[[nodiscard]] inline double lower_rate(std::uint64_t hits, std::uint64_t trials, double failure) {
+  detail::check_hits("lower_rate", "hits", hits, trials);
+  detail::check_open("lower_rate", "failure", failure);
+  if (hits == 0) return 0.0;
+  double const enough = failure * (1.0 - detail::binomial_tail_error);
+  return last_holding(0.0, 1.0,
+                      [=](double p) { return detail::binomial_tail(hits, trials, p) <= enough; });
+}
+
+/// `lower_rate` of the misses, in the mirror.
+/// Guarantee: upper bound of the true rate, but with probability `failure`.
+/// @throws as `lower_rate`
+[[nodiscard]] inline double upper_rate(std::uint64_t hits, std::uint64_t trials, double failure) {
+  detail::check_hits("upper_rate", "hits", hits, trials);
+  detail::check_open("upper_rate", "failure", failure);
+  return detail::add_up(1.0, -lower_rate(trials - hits, trials, failure));
+}
+
+/// Where the chance of success lies that gave `correct` of `trials` *independent* guesses: one guess a run.
+/// Guesses about many records of one run share its noise and are not independent: `attack_trials`.
+/// Guarantee: covers at any number of trials (Clopper–Pearson), each end missing with (1−confidence)/2.
+/// @throws std::invalid_argument unless correct ≤ trials and 1 ≤ trials ≤ 2^24; std::domain_error unless
+///         confidence is in (0, 1)
+[[nodiscard]] inline confidence_interval success_interval(std::uint64_t correct,
+                                                          std::uint64_t trials, double confidence) {
+  detail::check_hits("success_interval", "correct", correct, trials);
+  detail::check_open("success_interval", "confidence", confidence);
+  double const failure = 0.5 * (1.0 - confidence);
+  return {static_cast<double>(correct) / static_cast<double>(trials),
+          lower_rate(correct, trials, failure), upper_rate(correct, trials, failure), confidence};
+}
+
+/// Where the mean of the law of independent numbers in [low, high] lies (pac/confidence.hpp).
+/// Guarantee: covers at any number of them, each end missing with (1−confidence)/2.
+/// @throws as `lower_confidence`; std::domain_error unless confidence is in (0, 1)
+[[nodiscard]] inline confidence_interval mean_interval(std::span<double const> sample, double low,
+                                                       double high, double confidence) {
+  detail::check_open("mean_interval", "confidence", confidence);
+  double const failure = 0.5 * (1.0 - confidence);
+  double const lower = lower_confidence(sample, low, high, failure);
+  double const upper = upper_confidence(sample, low, high, failure);
+  compensated_sum<double> sum;
+  for (double const x : sample) sum += x;
+  double const mean = sum.value() / static_cast<double>(sample.size());
+  return {std::clamp(mean, lower, upper), lower, upper, confidence};
+}
+
+enum class verdict {
+  not_caught,  ///< this attack, at this number of trials, shows nothing; it proves nothing either
+  caught,      ///< even the interval's lower end is above what the guarantee allows
+};
+
+/// An attack that succeeds more often than a guarantee allows refutes it, and only then.
+/// Guarantee: a mechanism that keeps `allowed` is caught with probability (1 − confidence)/2 at the most.
+/// @throws std::domain_error unless the interval is ordered, and `allowed` is in [0, 1]
+[[nodiscard]] inline verdict verdict_on(confidence_interval const& success, double allowed) {
+  detail::require_domain(success.lower <= success.upper, "verdict_on", "lower end", success.lower,
+                         "at most the upper end");
+  detail::check_probability("verdict_on", "allowed", allowed);
+  return success.lower > allowed ? verdict::caught : verdict::not_caught;
+}
+
+/// How often an attack was right about each record, run after run.
+///
+/// One run is one trial: the records of a run share its noise. What is counted are therefore runs, for
+/// one record; and a run's *share* of right guesses, one number in [0, 1], for all records together.
+class attack_trials {
+ public:
+  /// @throws std::invalid_argument for 0 records
+  explicit attack_trials(std::size_t records) : right_(records, 0) {
+    detail::require_argument(records >= 1, "attack_trials", "records", records, "at least 1");
+  }
+
+  /// One more independent run: for each record, 1 if its guess was right and 0 if not.
+  /// @throws std::invalid_argument unless there is one entry a record; std::domain_error for an entry
+  ///         other than 0 and 1. Nothing is counted then.
+  void add(std::span<std::uint8_t const> right) {
+    detail::check_size("attack_trials::add", "number of guesses", right.size(), right_.size());
+    std::size_t hits = 0;
+    for (std::uint8_t const r : right) {
+      detail::require_domain(r <= 1, "attack_trials::add", "guess", unsigned{r}, "0 or 1");
+      hits += r;
+    }
+    shares_.push_back(static_cast<double>(hits) / static_cast<double>(right.size()));
+    for (std::size_t i = 0; i < right.size(); ++i) right_[i] += right[i];
+  }
+
+  [[nodiscard]] std::size_t records() const noexcept { return right_.size(); }
+  [[nodiscard]] std::size_t runs() const noexcept { return shares_.size(); }
+
+  /// Success on one record that was named before the runs.
+  /// @throws std::invalid_argument for a record beyond the last, or before the first run;
+  ///         std::domain_error unless confidence is in (0, 1)
+  [[nodiscard]] confidence_interval on(std::size_t record, double confidence) const {
+    detail::require_argument(record < records(), "attack_trials", "record", record,
+                             "below the number of records");
+    return success_interval(right_[record], runs(), confidence);
+  }
+
+  /// Success averaged over the records.
+  /// @throws as `mean_interval`
+  [[nodiscard]] confidence_interval mean(double confidence) const {
+    return mean_interval(shares_, 0.0, 1.0, confidence);
+  }
+
+  struct worst_case {
+    std::size_t record;
+    confidence_interval success;
+  };
+
+  /// The record that was guessed right most often (the first of equals). It was chosen after the fact,
+  /// so its interval holds for all N records at once: failures of (1−confidence)/N each.
+  /// Its `value` is the largest of N and leans upwards.
+  /// @throws as `on`
+  [[nodiscard]] worst_case worst(double confidence) const {
+    detail::check_open("attack_trials::worst", "confidence", confidence);
+    auto const most = std::max_element(right_.begin(), right_.end());
+    double const each = 1.0 - (1.0 - confidence) / static_cast<double>(records());
+    confidence_interval success = success_interval(*most, runs(), each);
+    success.confidence = confidence;
+    return {static_cast<std::size_t>(most - right_.begin()), success};
+  }
+
+ private:
+  std::vector<std::uint64_t> right_;
+  std::vector<double> shares_;
+};
+
+}  // namespace tacit

@@ -1,0 +1,420 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The mechanisms with a clip, noise and Poisson batches.
+
+#include <tacit/dp/gaussian.hpp>
+#include <tacit/mechanism/dp_aggzo.hpp>
+#include <tacit/mechanism/dp_sgd.hpp>
+#include <tacit/mechanism/dp_zo_laplace.hpp>
+#include <tacit/mechanism/dpgd_0th.hpp>
+#include <tacit/mechanism/dpzero.hpp>
+
+#include "secret/script.hpp"
+#include "support/catch.hpp"
+#include "support/numbers.hpp"
+#include "support/statistics.hpp"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <stdexcept>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+using namespace tacit;
+
+namespace {
+
+constexpr std::size_t many = 50;
+
+noisy_sum_options sums(double noise_multiplier, std::size_t steps = 1, double rate = 1.0) {
+  return {.clip = 2.0,
+          .noise_multiplier = noise_multiplier,
+          .rate = rate,
+          .expected_records = static_cast<double>(many),
+          .steps = steps};
+}
+
+std::vector<double> wavy(std::size_t size, double height = 3.0) {
+  std::vector<double> out(size);
+  for (std::size_t i = 0; i < size; ++i) {
+    out[i] = height * std::sin(1.7 * static_cast<double>(i) + 0.3);
+  }
+  return out;
+}
+
+/// The whole number behind a release.
+double whole(double released, noisy_sum_options const& o) {
+  double const unit = contribution_grid{o.clip}.quantum() / o.divisor();
+  double const k = std::nearbyint(released / unit);
+  CHECK(k * unit == released);
+  return k;
+}
+
+static_assert(zeroth_order_mechanism<dpzero<>> && zeroth_order_mechanism<dp_aggzo<>> &&
+              zeroth_order_mechanism<dp_zo_laplace<>> && first_order_mechanism<dp_sgd<>>);
+static_assert(!std::is_copy_constructible_v<dpzero<>> && !std::is_copy_constructible_v<dp_sgd<>> &&
+              !std::is_copy_constructible_v<dpgd_0th<>>);
+
+}  // namespace
+
+TEST_CASE("DPZero releases the sum of its clipped scalars in units, and whole noise") {
+  std::vector<double> g = wavy(many);
+  dpzero mechanism(sums(1.5), many, fixed_stream(1));
+  double const released = whole(mechanism.step(g).coefficients.at(0), mechanism.options());
+
+  auto same = fixed_stream(1);
+  contribution_grid const grid{2.0};
+  std::int64_t expected = 0;
+  for (double const x : g) expected += grid.quantise(x);
+  expected +=
+      draw_discrete_gaussian(same, gridded_noise::for_multiplier("test", 1.5, 0x1p20).sigma);
+  CHECK(released == static_cast<double>(expected));
+  CHECK(mechanism.event() == sampled(gaussian{1.5}, poisson{1.0}));
+}
+
+TEST_CASE("one record moves a sum by at most a clip, with the noise and batch as they were") {
+  std::vector<bool> without(many, true);
+  without[7] = false;
+  for (double const value : {0.3, -1.99, 2.0, 1e30, -infinity, not_a_number}) {
+    std::vector<double> g = wavy(many);
+    g[7] = value;
+    auto const moved = [&](auto mechanism, auto other) {
+      return whole(mechanism.step(g).coefficients.at(0), mechanism.options()) -
+             whole(other.step(g).coefficients.at(0), other.options());
+    };
+    double const expected = contribution_grid{2.0}.quantise(value);
+    CHECK(moved(dpzero(sums(1.0), many, fixed_stream(2)),
+                dpzero(sums(1.0), without, fixed_stream(2))) == expected);
+    CHECK(moved(dp_zo_laplace(sums(1.0), many, fixed_stream(2)),
+                dp_zo_laplace(sums(1.0), without, fixed_stream(2))) == expected);
+    CHECK(std::fabs(expected) <= 0x1p20);
+    CHECK((std::isfinite(value) || expected == 0.0));
+  }
+}
+
+TEST_CASE("DP-AggZO clips the K scalars of a record together") {
+  constexpr std::size_t k = 4;
+  for (double const height : {0.01, 100.0}) {
+    std::vector<double> g = wavy(k * many, height);
+    std::vector<bool> without(many, true);
+    without[7] = false;
+    dp_aggzo mechanism(sums(1.0), k, many, fixed_stream(3));
+    dp_aggzo other(sums(1.0), k, without, fixed_stream(3));
+    release const a = mechanism.step(g);
+    release const b = other.step(g);
+    double square = 0.0;
+    for (std::size_t j = 0; j < k; ++j) {
+      double const units =
+          whole(a.coefficients[j], mechanism.options()) - whole(b.coefficients[j], other.options());
+      double const wanted = g[j * many + 7] / k / contribution_grid{2.0}.quantum();
+      if (height == 0.01) CHECK(units == std::trunc(wanted));
+      square += units * units;
+    }
+    CHECK(square <= 0x1p40);
+    if (height == 100.0) CHECK(square > 0.9999 * 0x1p40);
+  }
+  std::vector<double> g = wavy(k * many);
+  std::vector<double> zero = g;
+  for (std::size_t j = 0; j < k; ++j) zero[j * many + 7] = 0.0;
+  g[2 * many + 7] = not_a_number;
+  CHECK(dp_aggzo(sums(1.0), k, many, fixed_stream(4)).step(g) ==
+        dp_aggzo(sums(1.0), k, many, fixed_stream(4)).step(zero));
+}
+
+TEST_CASE("batches are Poisson, and nobody but the batch is asked for a gradient") {
+  // False alarm 1e-6 for each of the 4 scores.
+  constexpr int steps = 4000;
+  constexpr double rate = 0.3;
+  dp_sgd mechanism(sums(1.0, steps, rate), 1, many, fixed_stream(5));
+  std::vector<double> taken(many);
+  double sizes = 0.0;
+  double spread = 0.0;
+  double together = 0.0;  // records 3 and 4
+  double again = 0.0;     // record 3, twice running
+  bool before = false;
+  double const n = static_cast<double>(many);
+  for (int t = 0; t < steps; ++t) {
+    std::vector<std::size_t> batch;
+    (void)mechanism.step([&](std::size_t i, std::span<float>) { batch.push_back(i); });
+    REQUIRE(std::is_sorted(batch.begin(), batch.end(), std::less_equal<>{}));
+    for (std::size_t const i : batch) taken.at(i) += 1.0;
+    double const size = static_cast<double>(batch.size());
+    sizes += size;
+    spread += (size - n * rate) * (size - n * rate);
+    bool const three = std::find(batch.begin(), batch.end(), 3U) != batch.end();
+    bool const four = std::find(batch.begin(), batch.end(), 4U) != batch.end();
+    together += three && four ? 1.0 : 0.0;
+    again += three && before ? 1.0 : 0.0;
+    before = three;
+  }
+  CHECK(std::abs(statistics::binomial_score(sizes, steps * n, rate)) < statistics::normal_limit);
+  // The variance of a size is n·q(1−q), that of its square about twice its square.
+  double const variance = n * rate * (1.0 - rate);
+  CHECK(std::abs(spread / steps / variance - 1.0) / std::sqrt(2.0 / steps) <
+        statistics::normal_limit);
+  CHECK(std::abs(statistics::binomial_score(together, steps, rate * rate)) <
+        statistics::normal_limit);
+  CHECK(std::abs(again - steps * rate * rate) <
+        statistics::normal_limit * std::sqrt(steps * rate * rate * (1 + 2 * rate)));
+  // χ² with 50 degrees of freedom, beyond 120: 1e-7.
+  double chi = 0.0;
+  for (double const count : taken) {
+    double const z = statistics::binomial_score(count, steps, rate);
+    chi += z * z;
+  }
+  CHECK(chi < 120.0);
+}
+
+TEST_CASE("the divisor is public: neither who takes part nor the batch shows in it") {
+  std::vector<double> const g(many, 2.0);
+  std::vector<bool> half(many);
+  for (std::size_t i = 0; i < many / 2; ++i) half[i] = true;
+  auto const mean = [&](participants who, double rate) {
+    dpzero mechanism(sums(1e-5, 1, rate), std::move(who), fixed_stream(6));
+    return mechanism.step(g).coefficients.at(0);
+  };
+  CHECK(mean(many, 1.0) == Approx(2.0).epsilon(1e-3));
+  CHECK(mean(half, 1.0) == Approx(1.0).epsilon(1e-3));
+  CHECK(mean(std::vector<bool>(many), 1.0) == Approx(0.0).margin(1e-3));
+  double const batch = mean(many, 0.5) * 0.5 * many / 2.0;  // a whole number of records of 2.0
+  CHECK(batch == Approx(std::nearbyint(batch)).margin(1e-3));
+  CHECK(std::fabs(batch - 25.0) < 20.0);
+}
+
+TEST_CASE("noise has the size that it is charged for") {
+  // False alarm 1e-6 for each of the three.
+  constexpr std::size_t steps = 20'000;
+  std::vector<double> const g(many);
+  dpzero normal(sums(0.8, steps), many, fixed_stream(7));
+  dp_zo_laplace laplacian(sums(0.8, steps), many, fixed_stream(8));
+  double square = 0.0;
+  double size = 0.0;
+  double const unit = 0.8 * 2.0 / many;
+  for (std::size_t t = 0; t < steps; ++t) {
+    double const z = normal.step(g).coefficients[0] / unit;
+    square += z * z - 1.0;
+    size += std::fabs(laplacian.step(g).coefficients[0]) / unit - 1.0;
+  }
+  CHECK(std::abs(square) / std::sqrt(2.0 * steps) < statistics::normal_limit);
+  CHECK(std::abs(size) / std::sqrt(1.0 * steps) < statistics::normal_limit);
+
+  std::vector<float> const z(10'000, -1.5F);
+  dpgd_0th vector(sums(0.8), z.size(), many, fixed_stream(9));
+  double sum = 0.0;
+  for (float const x : vector.step(g, z).value) {
+    sum += static_cast<double>(x) * static_cast<double>(x) / unit / unit - 1.0;
+  }
+  CHECK(std::abs(sum) / std::sqrt(2e4) < statistics::normal_limit);
+}
+
+TEST_CASE("DPGD-0th clips the vector along the direction") {
+  std::vector<float> z;
+  for (int j = 0; j < 300; ++j) z.push_back(std::sin(0.9F * static_cast<float>(j)));
+  double length = 0.0;
+  for (float const x : z) length = std::hypot(length, static_cast<double>(x));
+  for (double const scalar : {0.01, -0.05, 40.0}) {
+    std::vector<double> const g(many, scalar);
+    std::vector<bool> one(many);
+    one[3] = true;
+    dpgd_0th with(sums(1e-3), z.size(), one, fixed_stream(10));
+    dpgd_0th none(sums(1e-3), z.size(), std::vector<bool>(many), fixed_stream(10));
+    vector_release const a = with.step(g, z);
+    vector_release const b = none.step(g, z);
+    double const share = std::min(1.0, 2.0 / (std::fabs(scalar) * length));
+    double norm = 0.0;
+    double off = 0.0;
+    for (std::size_t j = 0; j < z.size(); ++j) {
+      double const moved =
+          (static_cast<double>(a.value[j]) - static_cast<double>(b.value[j])) * many;
+      norm = std::hypot(norm, moved);
+      off = std::hypot(off, moved - scalar * share * static_cast<double>(z[j]));
+    }
+    CHECK(norm <= 2.0 * (1.0 + 1e-6));
+    CHECK(off <= 0.004 * norm);  // the direction was put on its grid
+  }
+  dpgd_0th mechanism(sums(1.0), 2, many);
+  std::vector<double> const g(many);
+  std::vector<float> const bad{1.0F, std::numeric_limits<float>::quiet_NaN()};
+  std::vector<float> const flat{0.0F, 1e-4F};
+  std::vector<float> const longer{1.0F, 1.0F, 1.0F};
+  CHECK_THROWS_AS(mechanism.step(g, bad), std::domain_error);
+  CHECK_THROWS_AS(mechanism.step(g, flat), std::domain_error);
+  CHECK_THROWS_AS(mechanism.step(g, longer), std::invalid_argument);
+  CHECK(mechanism.steps() == 0);
+  dpgd_0th loud(sums(0x1p20), 2, many);
+  CHECK_THROWS_AS(loud.step(g, std::vector<float>{1.0F, 1.0F}), std::domain_error);
+}
+
+TEST_CASE("DP-SGD clips gradients; one that is not finite counts as nothing") {
+  auto const gradient = [](std::size_t i, std::span<float> out) {
+    for (std::size_t j = 0; j < out.size(); ++j) {
+      CHECK(out[j] == 0.0F);
+      out[j] = std::sin(static_cast<float>(i * out.size() + j)) * static_cast<float>(i);
+    }
+  };
+  auto const broken = [&](std::size_t i, std::span<float> out) {
+    gradient(i, out);
+    if (i == 9) out[1] = std::numeric_limits<float>::infinity();
+  };
+  auto const silent = [&](std::size_t i, std::span<float> out) {
+    if (i != 9) gradient(i, out);
+  };
+  auto const released = [](auto const& of) {
+    return dp_sgd(sums(0.5), 6, many, fixed_stream(11)).step(of);
+  };
+  CHECK(released(broken) == released(silent));
+  CHECK(released(gradient) != released(silent));
+  // Without noise to speak of: the mean of the clipped gradients.
+  dp_sgd exact(sums(1e-5), 6, many, fixed_stream(12));
+  std::vector<double> mean(6);
+  for (std::size_t i = 0; i < many; ++i) {
+    std::vector<float> g(6);
+    gradient(i, g);
+    double norm = 0.0;
+    for (float const x : g) norm = std::hypot(norm, static_cast<double>(x));
+    for (std::size_t j = 0; j < 6; ++j) {
+      mean[j] += static_cast<double>(g[j]) * std::min(1.0, 2.0 / std::max(norm, 1e-9)) / many;
+    }
+  }
+  vector_release const out = exact.step(gradient);
+  for (std::size_t j = 0; j < 6; ++j) {
+    CHECK(static_cast<double>(out.value[j]) == Approx(mean[j]).margin(1e-4));
+  }
+}
+
+TEST_CASE("a step is charged before it is drawn, and none follows the last") {
+  std::vector<double> const g(many);
+  dpzero mechanism(sums(1.0, 2), many);
+  CHECK_THROWS_AS(mechanism.step(std::vector<double>(3)), std::invalid_argument);
+  CHECK(mechanism.steps() == 0);
+  (void)mechanism.step(g);
+  CHECK(!mechanism.done());
+  (void)mechanism.step(g);
+  CHECK(mechanism.done());
+  CHECK_THROWS_WITH(mechanism.step(g), "dpzero: step is 2, but must be below 2");
+  CHECK_THROWS_AS(mechanism.step(g), budget_exhausted);
+
+  // A gradient that throws has used up its step, and its batch does not come again.
+  dp_sgd first(sums(1.0, 2, 0.5), 1, many, fixed_stream(13));
+  std::vector<std::size_t> lost;
+  std::vector<std::size_t> next;
+  CHECK_THROWS_AS(first.step([&](std::size_t i, std::span<float>) {
+    lost.push_back(i);
+    if (lost.size() == 10) throw std::runtime_error("no gradient");
+  }),
+                  std::runtime_error);
+  CHECK(first.steps() == 1);
+  (void)first.step([&](std::size_t i, std::span<float>) { next.push_back(i); });
+  next.resize(10);
+  CHECK(lost != next);
+  CHECK(first.done());
+}
+
+TEST_CASE("a run can be moved, and neither used twice nor by a forked child") {
+  std::vector<double> const g(many);
+  dpzero from(sums(1.0, 3), many);
+  (void)from.step(g);
+  dpzero to = std::move(from);
+  CHECK_THROWS_AS(from.step(g), std::logic_error);  // NOLINT: that is the question
+  ::pid_t const child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    try {
+      (void)to.step(g);
+    } catch (std::logic_error const&) {
+      ::_exit(0);
+    }
+    ::_exit(1);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
+  CHECK(to.steps() == 1);
+  CHECK_NOTHROW(to.step(g));
+}
+
+TEST_CASE("an option that was forgotten or has no meaning is refused by its name") {
+  auto const refused = [](auto change) {
+    noisy_sum_options o = sums(1.0);
+    change(o);
+    CHECK_THROWS_AS(dpzero(o, many), std::logic_error);
+    CHECK_THROWS_AS(dp_zo_laplace(o, many), std::logic_error);
+    CHECK_THROWS_AS(dp_aggzo(o, 2, many), std::logic_error);
+    CHECK_THROWS_AS(dp_sgd(o, 2, many), std::logic_error);
+    CHECK_THROWS_AS(dpgd_0th(o, 2, many), std::logic_error);
+  };
+  refused([](auto& o) { o.clip = required; });
+  refused([](auto& o) { o.clip = 0.0; });
+  refused([](auto& o) { o.clip = 1e101; });
+  refused([](auto& o) { o.noise_multiplier = required; });
+  refused([](auto& o) { o.noise_multiplier = 0.0; });
+  refused([](auto& o) { o.noise_multiplier = infinity; });
+  refused([](auto& o) { o.rate = required; });
+  refused([](auto& o) { o.rate = 0.0; });
+  refused([](auto& o) { o.rate = 1.5; });
+  refused([](auto& o) { o.expected_records = required; });
+  refused([](auto& o) { o.expected_records = 0.0; });
+  refused([](auto& o) { o.steps = 0; });
+  CHECK_THROWS_AS(dpzero(sums(1.0), 0), std::invalid_argument);
+  CHECK_THROWS_AS(dp_aggzo(sums(1.0), 0, many), std::invalid_argument);
+  CHECK_THROWS_AS(dp_sgd(sums(1.0), 0, many), std::invalid_argument);
+  CHECK_THROWS_WITH(
+      dp_sgd({.clip = 1.0, .noise_multiplier = 1.0, .rate = 0.1, .steps = 1}, 2, many),
+      "dp_sgd: expected_records is nan, but must be in [1, 2^53]");
+}
+
+TEST_CASE("DPZero's own noise: more than twice the least, and refused where it is too little") {
+  constexpr std::uint64_t steps = 1000;
+  constexpr std::uint64_t n = 10'000;
+  for (double const epsilon : {1.0, 2.0, 4.0, 8.0}) {
+    approx_dp const target{epsilon, 1e-5};
+    double const sigma = dpzero_paper_sigma(3.0, steps, n, target);
+    double const multiplier = sigma * n / 3.0;
+    // μ of T steps under replace_one: 2√T/multiplier.
+    double const least = 2.0 * std::sqrt(1.0 * steps) / gaussian_dp_for(target).mu;
+    CHECK(multiplier / least > 2.17);
+    CHECK(multiplier / least < 2.58);
+  }
+  CHECK(dpzero_paper_sigma(1.0, 1, 1, {2.0, 1e-5}) ==
+        Approx(2.0 * std::sqrt(2.0 * std::log(std::exp(1.0) + 2e5))));
+  CHECK_NOTHROW(dpzero_paper_sigma(3.0, steps, n, {169.2, 1e-5}));
+  CHECK_THROWS_AS(dpzero_paper_sigma(3.0, steps, n, {169.4, 1e-5}), std::domain_error);
+  CHECK_NOTHROW(dpzero_paper_sigma(3.0, steps, n, {188.8, 1e-6}));
+  CHECK_THROWS_AS(dpzero_paper_sigma(3.0, steps, n, {189.0, 1e-6}), std::domain_error);
+  try {
+    (void)dpzero_paper_sigma(3.0, steps, n, {1000.0, 1e-5});
+    CHECK(false);
+  } catch (std::domain_error const& error) {
+    CHECK_THAT(error.what(),
+               Catch::StartsWith("dpzero_paper_sigma: epsilon is 1000, but must be at most 169.2"));
+  }
+  CHECK_THROWS_AS(dpzero_paper_sigma(0.0, 1, 1, {1.0, 1e-5}), std::domain_error);
+  CHECK_THROWS_AS(dpzero_paper_sigma(1.0, 0, 1, {1.0, 1e-5}), std::domain_error);
+  CHECK_THROWS_AS(dpzero_paper_sigma(1.0, 1, 1, {1.0, 0.0}), std::domain_error);
+}
+
+TEST_CASE("Theorem 3 of DPZero: its formulas, and a clip that hardly ever clips") {
+  dpzero_problem const problem{
+      .lipschitz = 2.0, .smoothness = 0.5, .effective_rank = 7.0, .dimension = 30, .records = 1000};
+  dpzero_parameters const found = dpzero_theorem(problem, {2.0, 1e-6}, 0.01);
+  CHECK(found.learning_rate == Approx(1.0 / (4.0 * 0.5 * 9.0)));
+  CHECK(found.steps ==
+        static_cast<std::size_t>(
+            std::round(1000 * 9 * 2.0 / (4.0 * std::sqrt(7.0 * std::log(std::exp(1.0) + 2e6))))));
+  double const c0 = found.clip / std::sqrt(2.0);
+  double const scalars = 1000.0 * static_cast<double>(found.steps);
+  CHECK(scalars * 2.0 * std::sqrt(2.0 * 3.14159265358979) * std::exp(-c0 * c0 / 32.0) ==
+        Approx(0.01));
+  CHECK(c0 + 0.5 * found.smoothing * 0.5 * 30 == Approx(found.clip));
+  CHECK_THROWS_AS(dpzero_theorem({}, {1.0, 1e-5}), std::domain_error);
+  CHECK_THROWS_AS(dpzero_theorem(problem, {1.0, 1e-5}, 1.0), std::domain_error);
+}
