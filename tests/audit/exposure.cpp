@@ -154,6 +154,13 @@ TEST_CASE("the extrapolated exposure is near the tail of the laws that it fits",
 }
 
 TEST_CASE("bounds on ranks refuse what is no guarantee", "[audit]") {
+  // Without any loss of privacy the bound is the blind chance, to its last digits.
+  for (std::uint64_t const candidates : {1000ULL, 1000000000ULL, 900000000000001ULL}) {
+    double const blind = 1.0 / static_cast<double>(candidates);
+    double const bound = tacit::rank_success(tacit::approx_dp{0.0, 0.0}, 1, candidates);
+    CHECK(bound >= blind);
+    CHECK(bound <= blind * (1.0 + 1e-14));
+  }
   for (double const bad : {-0.1, not_a_number}) {
     CHECK_THROWS_AS(tacit::rank_success(tacit::nats(bad), 1, 10), std::domain_error);
     CHECK_THROWS_AS(tacit::exposure_bound(tacit::nats(bad), 10), std::domain_error);

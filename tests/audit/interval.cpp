@@ -132,6 +132,14 @@ TEST_CASE("trials: one guess a run for a record, one share a run for all of them
   CHECK_THROWS_AS(tacit::attack_trials(2).mean(0.9), std::invalid_argument);
 }
 
+TEST_CASE("an interval for a mean stands on a sample that no law would give", "[audit]") {
+  std::vector<double> sorted(200, 1.0);
+  sorted.resize(20000, 0.0);
+  tacit::confidence_interval const mean = tacit::mean_interval(sorted, 0.0, 1.0, 0.95);
+  CHECK(mean.value == Approx(0.01));
+  CHECK(mean.lower <= mean.upper);
+}
+
 TEST_CASE("a mechanism is caught by the lower end alone", "[audit]") {
   auto const success = tacit::success_interval(80, 100, 0.95);
   CHECK(tacit::verdict_on(success, 0.5) == tacit::verdict::caught);

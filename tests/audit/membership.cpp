@@ -223,6 +223,11 @@ TEST_CASE("likelihood ratios by hand", "[audit]") {
 }
 
 TEST_CASE("membership attacks refuse what they cannot judge", "[audit]") {
+  // No threshold is above it, so that none could leave it out.
+  CHECK_THROWS_AS(tacit::threshold_at({{1.0}, {infinity}}, 0.0), std::domain_error);
+  CHECK_THROWS_AS(tacit::best_threshold({{infinity}, {1.0}}), std::domain_error);
+  CHECK(tacit::count_guesses({{1.0}, {-infinity}}, tacit::threshold_at({{1.0}, {-infinity}}, 0.0))
+            .false_positives == 0);
   CHECK_THROWS_AS(tacit::auc({{}, {1.0}}, 0.9), std::invalid_argument);
   CHECK_THROWS_AS(tacit::auc({{1.0}, {not_a_number}}, 0.9), std::domain_error);
   CHECK_THROWS_AS(tacit::auc({{1.0}, {0.0}}, 1.0), std::domain_error);

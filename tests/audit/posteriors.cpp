@@ -241,6 +241,16 @@ TEST_CASE("signs of sums: what they exclude, and what noise leaves", "[audit]") 
 }
 
 TEST_CASE("posterior attacks refuse what they cannot weigh", "[audit]") {
+  {
+    // Two contributions whose evidence is +infinity and -infinity.
+    tacit::known_rest attack(1);
+    std::vector<double> const huge{1e200, 1e200};
+    std::vector<double> const residual{1e200, -3e200};
+    std::vector<std::uint8_t> const out{0};
+    double const sigma = 1e-100;
+    CHECK_THROWS_AS(attack.observe(huge, out, residual, {&sigma, 1}), std::domain_error);
+    CHECK(attack.evidence()[0] == 0.0);
+  }
   CHECK_THROWS_AS(tacit::known_rest(0), std::invalid_argument);
   tacit::known_rest attack(2);
   std::vector<double> const g{0.5, 1.0};

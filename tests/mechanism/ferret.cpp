@@ -194,6 +194,7 @@ TEST_CASE("the dithered sign has its law, below the bound that is charged") {
   options.noise_multiplier = 1.5;
   options.clip = 0.25;
   ferret_mechanism mechanism(options, participants(2), fixed_stream(7));
+  CHECK(mechanism.dithered().steps == steps);  // whenever the run stops, it is part of T steps
   double plus = 0.0;
   for (std::size_t t = 0; t < steps; ++t) {
     // 0.15 and a clipped 0.25: 1.6 clips.

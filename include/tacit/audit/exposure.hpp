@@ -138,8 +138,9 @@ inline constexpr double few_ulps_up = 1.0 + 16.0 * std::numeric_limits<double>::
   detail::check_guarantee("rank_success", guarantee);
   double const blind = static_cast<double>(rank) / static_cast<double>(candidates);
   double const raised = std::exp(guarantee.epsilon) * blind + guarantee.delta;
-  double const rest = std::exp(-guarantee.epsilon) * std::max(0.0, 1.0 - blind - guarantee.delta);
-  return std::min({1.0, raised * detail::few_ulps_up, (1.0 - rest) * detail::few_ulps_up});
+  double const kept = std::exp(-guarantee.epsilon) * std::min(1.0, blind + guarantee.delta);
+  double const other = kept - std::expm1(-guarantee.epsilon);  // nothing cancels: both are positive
+  return std::min({1.0, raised * detail::few_ulps_up, other * detail::few_ulps_up});
 }
 
 /// The largest mean exposure, in bits, of a canary about which the releases tell at most so many nats.

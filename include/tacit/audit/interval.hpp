@@ -79,6 +79,17 @@ inline void check_open(std::string_view who, std::string_view name, double x) {
   return detail::add_up(1.0, -lower_rate(trials - hits, trials, failure));
 }
 
+namespace detail {
+
+/// Each end missing with `failure`.
+[[nodiscard]] inline confidence_interval success_within(std::uint64_t correct, std::uint64_t trials,
+                                                        double confidence, double failure) {
+  return {static_cast<double>(correct) / static_cast<double>(trials),
+          lower_rate(correct, trials, failure), upper_rate(correct, trials, failure), confidence};
+}
+
+}  // namespace detail
+
 /// Where the chance of success lies that gave `correct` of `trials` *independent* guesses: one guess a run.
 /// Guesses about many records of one run share its noise and are not independent: `attack_trials`.
 /// Guarantee: covers at any number of trials (Clopper–Pearson), each end missing with (1−confidence)/2.
@@ -88,9 +99,7 @@ inline void check_open(std::string_view who, std::string_view name, double x) {
                                                           std::uint64_t trials, double confidence) {
   detail::check_hits("success_interval", "correct", correct, trials);
   detail::check_open("success_interval", "confidence", confidence);
-  double const failure = 0.5 * (1.0 - confidence);
-  return {static_cast<double>(correct) / static_cast<double>(trials),
-          lower_rate(correct, trials, failure), upper_rate(correct, trials, failure), confidence};
+  return detail::success_within(correct, trials, confidence, 0.5 * (1.0 - confidence));
 }
 
 /// Where the mean of the law of independent numbers in [low, high] lies (pac/confidence.hpp).
@@ -105,7 +114,9 @@ inline void check_open(std::string_view who, std::string_view name, double x) {
   compensated_sum<double> sum;
   for (double const x : sample) sum += x;
   double const mean = sum.value() / static_cast<double>(sample.size());
-  return {std::clamp(mean, lower, upper), lower, upper, confidence};
+  if (lower > upper)
+    return {mean, low, high, confidence};  // no law of independent numbers looks so
+  return {mean, lower, upper, confidence};
 }
 
 enum class verdict {
@@ -178,10 +189,10 @@ class attack_trials {
   [[nodiscard]] worst_case worst(double confidence) const {
     detail::check_open("attack_trials::worst", "confidence", confidence);
     auto const most = std::max_element(right_.begin(), right_.end());
-    double const each = 1.0 - (1.0 - confidence) / static_cast<double>(records());
-    confidence_interval success = success_interval(*most, runs(), each);
-    success.confidence = confidence;
-    return {static_cast<std::size_t>(most - right_.begin()), success};
+    double const failure =
+        0.5 * (1.0 - confidence) / static_cast<double>(records()) * (1.0 - 1e-15);
+    return {static_cast<std::size_t>(most - right_.begin()),
+            detail::success_within(*most, runs(), confidence, failure)};
   }
 
  private:

@@ -229,6 +229,7 @@ class known_rest {
     std::vector<double> next = evidence_;
     for (std::size_t i = 0; i < records(); ++i) {
       double const more = ratio(i);
+      detail::require_domain(more == more, "known_rest", "a likelihood ratio", more, "a number");
       // The first certainty stays: another one can only be of rounding.
       if (std::isfinite(next[i])) next[i] += more;
     }

@@ -64,7 +64,10 @@ inline void check_scores(char const* function, membership_scores const& scores, 
   auto const check = [=](char const* name, std::vector<double> const& side) {
     require_argument(side.size() >= least, function, name, side.size(),
                      "at least " + to_text(least));
-    for (double const x : side) require_domain(x == x, function, "a score", x, "a number");
+    for (double const x : side) {
+      require_domain(x < std::numeric_limits<double>::infinity(), function, "a score", x,
+                     "a number below infinity");
+    }
   };
   check("number of members", scores.members);
   check("number of others", scores.others);
@@ -130,7 +133,8 @@ inline void check_scores(char const* function, membership_scores const& scores, 
 
 /// The same area with the standard error of DeLong, DeLong & Clarke-Pearson 1988.
 /// Guarantee: estimate: the error is right for many scores, and none where they separate perfectly.
-/// @throws std::invalid_argument unless both sides have two scores; std::domain_error for a NaN
+/// @throws std::invalid_argument unless both sides have two scores; std::domain_error unless scores are
+///         below infinity
 [[nodiscard]] inline estimate<double> auc_estimate(membership_scores const& scores) {
   detail::check_scores("auc_estimate", scores, 2);
   auto const above = detail::placements(scores.members, detail::ascending(scores.others));
@@ -148,7 +152,8 @@ struct attack_counts {
   std::uint64_t false_positives = 0;  ///< others that were called members
 };
 
-/// @throws std::invalid_argument unless both sides have a score; std::domain_error for a NaN
+/// @throws std::invalid_argument unless both sides have a score; std::domain_error unless scores are
+///         below infinity
 [[nodiscard]] inline attack_counts count_guesses(membership_scores const& scores,
                                                  double threshold) {
   detail::check_scores("count_guesses", scores, 1);
@@ -164,7 +169,8 @@ struct attack_counts {
 
 /// The threshold with the largest true positive rate less false positive rate, on these scores: choose it on
 /// one part, count on another. The highest of equals; +∞ (nobody is a member) where none does any good.
-/// @throws std::invalid_argument unless both sides have a score; std::domain_error for a NaN
+/// @throws std::invalid_argument unless both sides have a score; std::domain_error unless scores are
+///         below infinity
 [[nodiscard]] inline double best_threshold(membership_scores const& calibration) {
   detail::check_scores("best_threshold", calibration, 1);
   auto const members = detail::ascending(calibration.members);
@@ -186,8 +192,8 @@ struct attack_counts {
 }
 
 /// The lowest threshold that calls at most this share of the others members, on these scores.
-/// @throws std::invalid_argument unless both sides have a score; std::domain_error for a NaN, or unless
-///         the rate is in [0, 1]
+/// @throws std::invalid_argument unless both sides have a score; std::domain_error unless scores are
+///         below infinity and the rate is in [0, 1]
 [[nodiscard]] inline double threshold_at(membership_scores const& calibration,
                                          double false_positive_rate) {
   detail::check_scores("threshold_at", calibration, 1);

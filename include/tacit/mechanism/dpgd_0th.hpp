@@ -35,13 +35,16 @@ template <secret_bits Secret = secret_stream>
 class dpgd_0th : public noisy_sum_run<Secret> {
  public:
   /// @throws std::domain_error for an option outside its range; std::invalid_argument for no step,
-  ///         no coordinate, or no record
+  ///         no coordinate, no record, or more than 2^26 records
   dpgd_0th(noisy_sum_options const& options, std::size_t dimension, participants taking_part,
            Secret secret = Secret())
       : noisy_sum_run<Secret>("dpgd_0th", options, std::move(taking_part), std::move(secret)),
         direction_(dimension),
         noise_(dimension) {
     detail::require_argument(dimension > 0, "dpgd_0th", "dimension", dimension, "at least 1");
+    // So that no coordinate of a sum, 2^20 a record times 2^15, leaves 64 bits.
+    detail::require_argument(this->records() <= std::size_t{1} << 26, "dpgd_0th", "records",
+                             this->records(), "at most 2^26");
   }
 
   [[nodiscard]] std::size_t dimension() const noexcept { return direction_.size(); }
@@ -84,7 +87,7 @@ class dpgd_0th : public noisy_sum_run<Secret> {
     vector_release out{std::vector<float>(dimension())};
     for (std::size_t j = 0; j < dimension(); ++j) {
       std::int64_t const released = sum * direction_[j] + noise_[j];
-      out.value[j] = static_cast<float>(static_cast<double>(released) * unit);
+      out.value[j] = detail::as_released<float>(static_cast<double>(released) * unit);
     }
     return out;
   }

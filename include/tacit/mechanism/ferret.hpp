@@ -67,7 +67,8 @@ struct ferret_options {
 /// empty batch nor moves θ one way. A scalar that is not finite counts as 0: an exception would tell of
 /// the record.
 ///
-/// Guarantee: I(X_i; Y | X_{−i}) ≤ `account().spent()` ≤ ε nats for each record, given the others and
+/// Guarantee: I(X_i; Y | X_{−i}) ≤ ε nats for each record (and ≤ `account().spent()`, if the number of
+/// steps hangs on nothing released), given the others and
 /// the public past: *an average over transcripts*, that bounds no single one and gives no (ε, δ). The
 /// clip does not enter it. With dither also what dp/mi_dp.hpp says of `dithered()`, worst case and for
 /// any adjacency: sums are integers, a record moves one by at most 2·2³⁰, and the discrete Gaussian of
@@ -101,16 +102,18 @@ class ferret_mechanism {
 
   /// p.
   [[nodiscard]] double probability() const noexcept { return probability_; }
-  /// The mutual information charged so far.
+  /// The mutual information charged so far. Where what was released decides when to stop, only its budget
+  /// bounds the information; else what is spent does.
   [[nodiscard]] ledger<nats> const& account() const noexcept { return account_; }
 
-  /// The steps done so far, for `epsilon`, `delta` and `divergence` of dp/mi_dp.hpp.
+  /// All T steps, for `epsilon`, `delta` and `divergence` of dp/mi_dp.hpp. A run that stops before, whatever
+  /// makes it stop, is post-processing of those.
   /// @throws std::invalid_argument if there is no dither: then no (ε, δ) is known
   [[nodiscard]] ferret_dithered dithered() const {
     detail::require_argument(options_.noise_multiplier > 0.0, "ferret_mechanism::dithered",
                              "noise_multiplier", options_.noise_multiplier, "positive");
     return {.groups = options_.groups,
-            .steps = steps(),
+            .steps = options_.steps,
             .rate = options_.rate,
             .probability = probability_,
             .noise_multiplier = options_.noise_multiplier};

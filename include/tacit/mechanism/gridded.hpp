@@ -12,6 +12,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,17 @@
 /// integer is post-processing.
 
 namespace tacit {
+
+namespace detail {
+
+/// What a released number becomes: one that T cannot hold, its largest.
+template <std::floating_point T>
+[[nodiscard]] constexpr T as_released(double x) {
+  constexpr double most = std::numeric_limits<T>::max();
+  return static_cast<T>(std::clamp(x, -most, most));
+}
+
+}  // namespace detail
 
 /// Whole units for contributions of L2 norm at most `clip`, which is 2^20 of them.
 struct contribution_grid {
@@ -155,6 +167,12 @@ class gridded_sum {
     detail::require_argument(dimension > 0, "gridded_sum", "dimension", dimension, "at least 1");
     grid_.check("gridded_sum");
   }
+  // It moves and does not copy: what was charged once is released once.
+  gridded_sum(gridded_sum const&) = delete;
+  gridded_sum& operator=(gridded_sum const&) = delete;
+  gridded_sum(gridded_sum&&) noexcept = default;
+  gridded_sum& operator=(gridded_sum&&) noexcept = default;
+  ~gridded_sum() = default;
 
   /// One record's. With a number that is not finite it counts as 0.
   /// @throws std::invalid_argument unless it has as many numbers as the sum
@@ -179,7 +197,7 @@ class gridded_sum {
     add_discrete_gaussian(secret, noise_.sigma, released);
     double const unit = grid_.quantum() / divisor;
     for (std::size_t j = 0; j < out.size(); ++j) {
-      out[j] = static_cast<T>(static_cast<double>(released[j]) * unit);
+      out[j] = detail::as_released<T>(static_cast<double>(released[j]) * unit);
     }
   }
 

@@ -218,7 +218,8 @@ class pairwise_steps {
   /// The loss clipped to [0, loss_clip], from −unit to unit.
   [[nodiscard]] std::int64_t centred(double loss) const {
     if (!std::isfinite(options_.loss_noise_multiplier)) return 0;
-    double const part = loss < options_.loss_clip ? std::max(loss, 0.0) / options_.loss_clip : 1.0;
+    bool const within = std::isfinite(loss) && loss < options_.loss_clip;
+    double const part = within ? std::max(loss, 0.0) / options_.loss_clip : 1.0;
     return static_cast<std::int64_t>((2.0 * part - 1.0) * static_cast<double>(unit));
   }
 
@@ -322,10 +323,7 @@ class pairwise_gaussian {
   [[nodiscard]] bool done() const noexcept { return run_.paid().done() || exceeds_; }
 
   /// What the next step is charged as.
-  [[nodiscard]] tacit::event event() const {
-    return sampled(detail::joint_release(run_.controls().noise_multipliers, run_.options()),
-                   poisson{run_.options().rate});
-  }
+  [[nodiscard]] tacit::event event() const { return event_of(run_.controls()); }
 
   [[nodiscard]] approx_dp budget() const noexcept { return filter_.budget(); }
   /// Guarantee: upper bound, at the budget's δ, of the run up to now.
@@ -335,8 +333,9 @@ class pairwise_gaussian {
   /// For the next step. To be chosen from `state()` and what is public, from nothing else.
   /// @throws std::domain_error, std::invalid_argument for a control outside its range: nothing changes
   void set(pairwise_controls controls) {
+    detail::check_controls("pairwise_gaussian::set", controls, run_.groups());
+    exceeds_ = filter_.would_exceed(event_of(controls));
     run_.set("pairwise_gaussian::set", std::move(controls));
-    exceeds_ = filter_.would_exceed(event());
   }
 
   [[nodiscard]] pairwise_state state() const {
@@ -367,6 +366,11 @@ class pairwise_gaussian {
   }
 
  private:
+  [[nodiscard]] tacit::event event_of(pairwise_controls const& controls) const {
+    return sampled(detail::joint_release(controls.noise_multipliers, run_.options()),
+                   poisson{run_.options().rate});
+  }
+
   /// The best order for the steps that fit, with the first controls.
   static double order(detail::pairwise_steps<Secret> const& run) {
     pairwise_options const& options = run.options();
