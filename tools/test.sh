@@ -13,8 +13,8 @@ run=0
 failed=0
 summary=
 
-# Each floor's tests are run by at least one of the two, dp and info by g++, pac by clang, most by both: all of
-# them by both would take two cores half an hour.
+# Each floor's tests are run by at least one of the two: all of them by both would take two cores half an hour.
+# Where it is clang alone, the programs have g++ compile the headers.
 for preset in dev asan; do
   log=build/$preset/ctest.log
   rm -f "$log"

@@ -7,6 +7,7 @@
 #include "demo/progress.hpp"
 #include "demo/report.hpp"
 #include "demo/rows.hpp"
+#include "demo/text_file.hpp"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -16,7 +17,6 @@
 #include <cstdio>
 #include <exception>
 #include <filesystem>
-#include <fstream>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -78,12 +78,6 @@ void in_parallel(std::size_t count, std::size_t threads, Work const& work) {
   }
 }
 
-void write(std::filesystem::path const& file, std::string const& text) {
-  std::ofstream out(file, std::ios::binary);
-  out << text;
-  if (!out.flush()) throw std::runtime_error("cannot write " + file.string());
-}
-
 void run(arguments const& wanted) {
   if (!wanted.out.empty()) std::filesystem::create_directories(wanted.out);
   examples::dataset const all = examples::load_csv(wanted.data);
@@ -126,8 +120,8 @@ void run(arguments const& wanted) {
                 examples::legend().c_str());
   }
   if (wanted.out.empty()) return;
-  write(wanted.out / "demo.json", json.dump(2) + "\n");
-  write(
+  examples::write_text(wanted.out / "demo.json", json.dump(2) + "\n");
+  examples::write_text(
       wanted.out / "demo.md",
       "# The digits demo\n\n    sh tools/demo.sh --seeds " + std::to_string(wanted.seeds) +
           " --steps " + std::to_string(wanted.steps) + " --out " + wanted.out.string() +
@@ -138,7 +132,7 @@ void run(arguments const& wanted) {
           "drawn anew in each run, so the last digits vary.\n\n" +
           examples::as_markdown(table) + "\n" + examples::caveat(records) + "\n\n" +
           examples::legend() + "\n\n![accuracy and nats by step](demo.svg)\n");
-  write(wanted.out / "demo.svg", examples::plot(rows));
+  examples::write_text(wanted.out / "demo.svg", examples::plot(rows));
 }
 
 }  // namespace

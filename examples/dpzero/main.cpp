@@ -3,6 +3,7 @@
 // DPZero's synthetic study: the error of three private methods by dimension and effective rank.
 
 #include "demo/progress.hpp"
+#include "demo/text_file.hpp"
 #include "dpzero/figure.hpp"
 #include "dpzero/study.hpp"
 
@@ -13,19 +14,12 @@
 #include <cstdio>
 #include <exception>
 #include <filesystem>
-#include <fstream>
 #include <mutex>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 namespace {
-
-void write(std::filesystem::path const& file, std::string const& text) {
-  std::ofstream out(file, std::ios::binary);
-  out << text;
-  if (!out.flush()) throw std::runtime_error("cannot write " + file.string());
-}
 
 void print(std::vector<examples::study_row> const& rows) {
   std::printf("%-6s %5s  %-9s %9s %9s   %7s %6s %6s\n", "rank", "d", "method", "start", "gradient",
@@ -111,8 +105,8 @@ int main(int argc, char** argv) {
       seconds = bar.elapsed();
     }
     print(rows);
-    if (!json.empty()) write(json, as_json(study, rows, seconds).dump(2) + "\n");
-    if (!plot.empty()) write(plot, examples::figure(rows));
+    if (!json.empty()) examples::write_text(json, as_json(study, rows, seconds).dump(2) + "\n");
+    if (!plot.empty()) examples::write_text(plot, examples::figure(rows));
   } catch (std::exception const& error) {
     std::fprintf(stderr, "tacit_dpzero: %s\n", error.what());
     return 1;

@@ -134,7 +134,7 @@ class tuning {
   tacit::train_options training() const {
     return {.smoothing = 1e-3,
             .learning_rate = options_.learning_rate,
-            .decay = tacit::schedule::linear,
+            .decay = options_.decay,
             .steps = options_.steps,
             .seed = options_.seed};
   }

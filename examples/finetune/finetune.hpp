@@ -4,6 +4,7 @@
 #include <tacit/core/units.hpp>
 #include <tacit/mechanism/ferret.hpp>
 #include <tacit/mechanism/paczero.hpp>
+#include <tacit/zo/options.hpp>
 #include <tacit/zo/parameters.hpp>
 #include <tacit/zo/transcript.hpp>
 
@@ -50,12 +51,13 @@ inline constexpr std::string_view system_names[]{
 struct tuning_options {
   tuning_system system = tuning_system::none;
   std::size_t steps = 1000;
-  double learning_rate = 0.01;  // falls linearly to 0
-  double clip = 1.0;            // of a record's scalar, or of its gradient's norm
-  double rate = 1.0;            // of Poisson batches: dp-sgd, ferret, rldp
-  std::size_t directions = 1;   // dp-aggzo
-  tacit::approx_dp target{};    // the (ε, δ) systems; δ is not used by dp-zo-laplace's noise
-  tacit::nats budget{0.0};      // about a record: paczero-mi, ferret
+  double learning_rate = 0.01;
+  tacit::schedule decay = tacit::schedule::linear;  // of the learning rate
+  double clip = 1.0;           // of a record's scalar, or of its gradient's norm
+  double rate = 1.0;           // of Poisson batches: dp-sgd, ferret, rldp
+  std::size_t directions = 1;  // dp-aggzo
+  tacit::approx_dp target{};   // the (ε, δ) systems; δ is not used by dp-zo-laplace's noise
+  tacit::nats budget{0.0};     // about a record: paczero-mi, ferret
   tacit::paczero_options paczero{};  // allocation, what is observed, what is done on disagreement
   std::size_t subsets = 128;         // paczero
   tacit::ferret_grouping groups = tacit::ferret_grouping::max;  // ferret

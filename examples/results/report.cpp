@@ -51,7 +51,7 @@ double largest(std::vector<double> const& of) {
 // Upper bounds are printed upwards.
 std::string up(double x, int digits) {
   double const scale = std::pow(10.0, digits);
-  return format("%.*f", digits, std::max(std::ceil(x * scale - 1e-9), 0.0) / scale);
+  return format("%.*f", digits, (std::max(std::ceil(x * scale - 1e-9), 0.0) + 0.0) / scale);
 }
 
 std::string spent(result_row const& row) {
@@ -124,8 +124,10 @@ std::string as_markdown(results const& all) {
       "this page is "
       "written by\n\n    " +
       all.command + "\n\n" +
-      format("from runs with %zu seeds each; it took %.0f minutes on two cores.\n", all.seeds,
-             std::ceil(all.seconds / 60.0));
+      format(
+          "from runs with %zu seeds each, for some claims thrice as many; it took %.0f minutes on "
+          "two cores.\n",
+          all.seeds, std::ceil(all.seconds / 60.0));
   out +=
       "\n## How to read it\n\n"
       "- A model has learnt public data. Of the private records a secret half takes part in the "

@@ -36,7 +36,7 @@ setting of(place where, tuning_system system, std::size_t budget) {
       return text ? setting{300, 0.003, 1.0} : setting{1000, 0.03, 1.0};
     case sgd:
       return text             ? setting{60, 0.5, 1.0}
-             : is_lora(where) ? setting{60, 2.0, 1.0}
+             : is_lora(where) ? setting{60, 0.3, 1.0}
                               : setting{100, 1.0, 1.0};
     case paczero_zpl:
       return text ? setting{300, 0.01, 1.0} : setting{1000, 0.02, 1.0};
@@ -144,7 +144,8 @@ void add_for_claims(std::vector<result_row>& rows) {
                           std::string("drift-") + name, paczero_zpl, 1);
     row.options.paczero.otherwise = otherwise;
     row.options.steps = 6000;
-    row.options.learning_rate = otherwise == tacit::disagreement::coin ? 0.006 : 0.02;
+    row.options.learning_rate = 0.01;
+    row.options.decay = tacit::schedule::constant;  // one that falls to 0 ends any drift
   }
   for (auto const& [what, name] :
        {std::pair(tacit::observed::value, "value"), std::pair(tacit::observed::sign, "sign")}) {

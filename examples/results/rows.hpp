@@ -18,7 +18,7 @@ struct result_row {
   std::string family;             // rows of a family are one line of the figure
   std::optional<double> epsilon;  // that the budget stands for
   tuning_options options;
-  bool in_table = true;               // or only there for a claim
+  bool in_table = true;               // or only there for a claim: then with more seeds
   std::vector<tuning_result> runs{};  // one a seed
   std::vector<double> auc{};          // of the loss-threshold attack on each run
   std::vector<double>
