@@ -16,6 +16,7 @@
 #include <tacit/pac/public_normal.hpp>
 #include <tacit/pac/stackelberg.hpp>
 
+#include "plot/format.hpp"
 #include "plot/panel.hpp"
 #include "train/data.hpp"
 
@@ -23,7 +24,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdarg>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -297,15 +297,6 @@ attacked attack(problem const& p, plan const& q, std::size_t draws) {
 /// One line of a table.
 using cells = std::vector<std::string>;
 
-[[gnu::format(printf, 1, 2)]] std::string text(char const* format, ...) {
-  char out[128];
-  std::va_list arguments;
-  va_start(arguments, format);
-  std::vsnprintf(out, sizeof out, format, arguments);
-  va_end(arguments);
-  return out;
-}
-
 void print(std::string const& title, cells const& head, std::vector<cells> const& rows) {
   std::printf("\n**%s**\n\n", title.c_str());
   for (std::string const& cell : head) std::printf("| %s ", cell.c_str());
@@ -326,8 +317,8 @@ examples::panel compare(problem const& p, effort const& now) {
   std::vector<nats> budgets;
   for (int k = 1; k <= now.halvings; ++k) {
     budgets.emplace_back(std::ldexp(1.0, -k));
-    head.push_back(k == 1 ? "0.5" : text("1/%d", 1 << k));
-    bounds.push_back(text("%.4f", tacit::attack_success(budgets.back())));
+    head.push_back(k == 1 ? "0.5" : examples::formatted("1/%d", 1 << k));
+    bounds.push_back(examples::formatted("%.4f", tacit::attack_success(budgets.back())));
   }
   std::vector<cells> trace, claim, achieved, success{bounds}, relative;
   examples::panel panel{p.name,
@@ -344,16 +335,17 @@ examples::panel compare(problem const& p, effort const& now) {
     examples::line line{m.name, m.colour, m.dashed, {}};
     for (std::size_t k = 0; k < budgets.size(); ++k) {
       plan const q = m.make(p, budgets[k], now);
-      trace.back().push_back(text("%.4g", q.noise.trace()));
-      claim.back().push_back(q.claim ? text(q.certified ? "%.4g" : "(%.4g)", *q.claim) : "none");
+      trace.back().push_back(examples::formatted("%.4g", q.noise.trace()));
+      claim.back().push_back(
+          q.claim ? examples::formatted(q.certified ? "%.4g" : "(%.4g)", *q.claim) : "none");
       auto const truth = tacit::monte_carlo_information(
           q.said, q.noise,
           {.samples = now.draws, .confidence = truth_confidence, .seed = truth_seed});
-      achieved.back().push_back(
-          text("%.4g to %.4g", truth.interval.lower.value, truth.interval.upper.value));
+      achieved.back().push_back(examples::formatted("%.4g to %.4g", truth.interval.lower.value,
+                                                    truth.interval.upper.value));
       attacked const met = attack(p, q, now.draws);
-      success.back().push_back(text("%.4f", met.success));
-      relative.back().push_back(text("%.3g %%", 100.0 * met.relative));
+      success.back().push_back(examples::formatted("%.4f", met.success));
+      relative.back().push_back(examples::formatted("%.3g %%", 100.0 * met.relative));
       line.at.emplace_back(static_cast<double>(k + 1), q.noise.trace());
       panel.low = std::min(panel.low, q.noise.trace());
       panel.high = std::max(panel.high, q.noise.trace());
@@ -371,11 +363,13 @@ examples::panel compare(problem const& p, effort const& now) {
               p.outputs.size());
   print("Trace of the noise, E‖B‖²", head, trace);
   print("Claimed nats; in brackets: estimates", head, claim);
-  print(text("Achieved nats: where the truth lies with confidence %g, by %zu independent releases",
-             truth_confidence, now.draws),
+  print(examples::formatted(
+            "Achieved nats: where the truth lies with confidence %g, by %zu independent releases",
+            truth_confidence, now.draws),
         head, achieved);
-  print(text("Membership attack: success on the most exposed record, ± %.4f at confidence %g",
-             half_width(now.draws), truth_confidence),
+  print(examples::formatted(
+            "Membership attack: success on the most exposed record, ± %.4f at confidence %g",
+            half_width(now.draws), truth_confidence),
         head, success);
   print("Relative error of a released mean, averaged over the columns", head, relative);
   return panel;
@@ -391,7 +385,7 @@ void compare_with_log_det(universe const& all, effort const& now) {
   for (auto const& [name, share] : shares) head.emplace_back(name);
   std::vector<cells> rows;
   for (std::size_t const count : now.counts) {
-    rows.push_back({text("%zu", count)});
+    rows.push_back({examples::formatted("%zu", count)});
     candidate_outputs const outputs = listed(all, count).outputs;
     for (auto const& [name, share] : shares) {
       nats const budget(share * outputs.entropy().value);
@@ -404,7 +398,7 @@ void compare_with_log_det(universe const& all, effort const& now) {
               {.draws = now.searching})
               .noise.trace();
       rows.back().push_back(
-          text("%.1f / %.1f %%", 100.0 * quiet / log_det, 100.0 * leader / log_det));
+          examples::formatted("%.1f / %.1f %%", 100.0 * quiet / log_det, 100.0 * leader / log_det));
     }
   }
   print("Trace of candidates' / SR-PAC's noise in percent of log-det's", head, rows);

@@ -1,23 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plot/panel.hpp"
 
+#include "plot/format.hpp"
+
 #include <algorithm>
 #include <cmath>
-#include <cstdarg>
-#include <cstdio>
 
 namespace examples {
 
 namespace {
-
-[[gnu::format(printf, 2, 3)]] void append(std::string& out, char const* format, ...) {
-  char text[512];
-  std::va_list arguments;
-  va_start(arguments, format);
-  std::vsnprintf(text, sizeof text, format, arguments);
-  va_end(arguments);
-  out += text;
-}
 
 constexpr double top = 74.0;
 constexpr double height = 380.0;
@@ -31,33 +22,33 @@ void draw(std::string& out, panel const& p, double left) {
     return top + height * (1.0 - std::clamp(share, 0.0, 1.0));
   };
 
-  append(out, "<text x='%.0f' y='32' class='title'>%s</text>\n", left - 44, p.title.c_str());
-  append(out, "<text x='%.0f' y='51' class='note'>%s</text>\n", left - 44, p.subtitle.c_str());
+  out += formatted("<text x='%.0f' y='32' class='title'>%s</text>\n", left - 44, p.title.c_str());
+  out += formatted("<text x='%.0f' y='51' class='note'>%s</text>\n", left - 44, p.subtitle.c_str());
   for (double const tick : p.ticks) {
-    append(out, "<line x1='%.1f' x2='%.1f' y1='%.1f' y2='%.1f' class='grid'/>\n", left,
-           left + width, y_of(tick), y_of(tick));
-    append(out, "<text x='%.1f' y='%.1f' class='tick' text-anchor='end'>%g</text>\n", left - 8,
-           y_of(tick) + 4, tick);
+    out += formatted("<line x1='%.1f' x2='%.1f' y1='%.1f' y2='%.1f' class='grid'/>\n", left,
+                     left + width, y_of(tick), y_of(tick));
+    out += formatted("<text x='%.1f' y='%.1f' class='tick' text-anchor='end'>%g</text>\n", left - 8,
+                     y_of(tick) + 4, tick);
   }
   auto const mark = [&](double x, std::string const& text) {
-    append(out, "<line x1='%.1f' x2='%.1f' y1='%.1f' y2='%.1f' class='axis'/>\n", x_of(x), x_of(x),
-           top + height, top + height + 5);
-    append(out, "<text x='%.1f' y='%.1f' class='tick' text-anchor='middle'>%s</text>\n", x_of(x),
-           top + height + 20, text.c_str());
+    out += formatted("<line x1='%.1f' x2='%.1f' y1='%.1f' y2='%.1f' class='axis'/>\n", x_of(x),
+                     x_of(x), top + height, top + height + 5);
+    out += formatted("<text x='%.1f' y='%.1f' class='tick' text-anchor='middle'>%s</text>\n",
+                     x_of(x), top + height + 20, text.c_str());
   };
   for (auto const& [x, text] : p.marks) mark(x, text);
   if (p.marks.empty()) {
     double const stride = nice_step(p.right - p.left, 5.0);
     for (double x = p.left; x <= p.right; x += stride) {
       std::string text;
-      append(text, "%g", x);
+      text += formatted("%g", x);
       mark(x, text);
     }
   }
-  append(out, "<line x1='%.1f' x2='%.1f' y1='%.1f' y2='%.1f' class='axis'/>\n", left, left + width,
-         top + height, top + height);
-  append(out, "<text x='%.1f' y='%.1f' class='tick' text-anchor='middle'>%s</text>\n",
-         left + width / 2, top + height + 40, p.across.c_str());
+  out += formatted("<line x1='%.1f' x2='%.1f' y1='%.1f' y2='%.1f' class='axis'/>\n", left,
+                   left + width, top + height, top + height);
+  out += formatted("<text x='%.1f' y='%.1f' class='tick' text-anchor='middle'>%s</text>\n",
+                   left + width / 2, top + height + 40, p.across.c_str());
 
   std::vector<std::pair<double, line const*>> ends;
   for (line const& l : p.lines) {
@@ -66,11 +57,11 @@ void draw(std::string& out, panel const& p, double left) {
     for (auto const& [x, value] : l.at) {
       if (p.logarithmic && value < p.low) continue;
       end = y_of(value);
-      append(path, "%s%.1f,%.1f", path.empty() ? "" : " ", x_of(x), end);
+      path += formatted("%s%.1f,%.1f", path.empty() ? "" : " ", x_of(x), end);
     }
     if (path.empty()) continue;
-    append(out, "<polyline class='line' stroke='%s'%s points='", l.colour.c_str(),
-           l.dashed ? " stroke-dasharray='3 4' stroke-width='1.5'" : "");
+    out += formatted("<polyline class='line' stroke='%s'%s points='", l.colour.c_str(),
+                     l.dashed ? " stroke-dasharray='3 4' stroke-width='1.5'" : "");
     out += path + "'/>\n";
     if (!l.label.empty()) ends.emplace_back(end, &l);
   }
@@ -90,10 +81,10 @@ void draw(std::string& out, panel const& p, double left) {
   }
   for (std::size_t i = 0; i < ends.size(); ++i) {
     auto const& [y, l] = ends[i];
-    append(out, "<polyline class='lead' points='%.1f,%.1f %.1f,%.1f'/>\n", left + width + 2, y,
-           left + width + 12, place[i]);
-    append(out, "<text x='%.1f' y='%.1f' class='label' fill='%s'>%s</text>\n", left + width + 15,
-           place[i] + 4, l->colour.c_str(), l->label.c_str());
+    out += formatted("<polyline class='lead' points='%.1f,%.1f %.1f,%.1f'/>\n", left + width + 2, y,
+                     left + width + 12, place[i]);
+    out += formatted("<text x='%.1f' y='%.1f' class='label' fill='%s'>%s</text>\n",
+                     left + width + 15, place[i] + 4, l->colour.c_str(), l->label.c_str());
   }
 }
 
@@ -118,10 +109,10 @@ void fit_ticks(panel& p) {
 std::string svg(std::vector<panel> const& panels) {
   int const whole = 652 * static_cast<int>(panels.size()) - 4;
   std::string out;
-  append(out,
-         "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 %d 520' width='%d' height='520' "
-         "font-family='Helvetica, Arial, sans-serif'>\n",
-         whole, whole);
+  out += formatted(
+      "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 %d 520' width='%d' height='520' "
+      "font-family='Helvetica, Arial, sans-serif'>\n",
+      whole, whole);
   out +=
       "<style>\n"
       ".title { font-size: 16px; font-weight: bold; fill: #222 }\n"
@@ -132,7 +123,7 @@ std::string svg(std::vector<panel> const& panels) {
       ".lead { stroke: #ccc; fill: none }\n"
       ".line { fill: none; stroke-width: 2; stroke-linejoin: round }\n"
       "</style>\n";
-  append(out, "<rect width='%d' height='520' fill='white'/>\n", whole);
+  out += formatted("<rect width='%d' height='520' fill='white'/>\n", whole);
   double left = 62.0;
   for (panel const& p : panels) {
     draw(out, p, left);

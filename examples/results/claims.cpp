@@ -1,21 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "results/claims.hpp"
 
+#include "plot/format.hpp"
+
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <functional>
 #include <numeric>
 
 namespace examples {
 
 namespace {
-
-std::string format(char const* pattern, auto... values) {
-  char text[512];
-  std::snprintf(text, sizeof text, pattern, values...);
-  return text;
-}
 
 // by how much each run of `a` is better than its twin of `b`, whatever better means there.
 std::vector<double> gains(std::vector<double> const& a, std::vector<double> const& b,
@@ -36,9 +31,9 @@ outcome judged(spread_of_runs const& gain) {
 
 std::string figures(std::vector<double> const& a, std::vector<double> const& b,
                     spread_of_runs const& gain) {
-  return format("%.4g against %.4g; paired difference %.3g ± %.2g (standard error, %zu seeds)",
-                spread_of(a).mean, spread_of(b).mean, gain.mean,
-                gain.deviation / std::sqrt(static_cast<double>(gain.runs)), gain.runs);
+  return formatted("%.4g against %.4g; paired difference %.3g ± %.2g (standard error, %zu seeds)",
+                   spread_of(a).mean, spread_of(b).mean, gain.mean,
+                   gain.deviation / std::sqrt(static_cast<double>(gain.runs)), gain.runs);
 }
 
 class checker {
@@ -171,14 +166,14 @@ std::vector<claim> claims_of(std::vector<result_row> const& rows,
     double const vector = slope(study, effective_rank::logarithmic, study_method::dpgd_0th, points);
     out.push_back(
         {"the error is nearly flat in d at low effective rank", "DPZero",
-         format(
+         formatted(
              "slope of log error over log d: %.2f at rank O(log d), where the rank itself grows, "
              "%.2f at rank d",
              flat, whole),
          std::abs(flat) < 0.1 ? outcome::confirmed : outcome::refuted});
     out.push_back(
         {"that of DPGD-0th grows faster", "DPZero",
-         format("slopes at rank O(log d): %.2f for DPZero, %.2f for DPGD-0th", flat, vector),
+         formatted("slopes at rank O(log d): %.2f for DPZero, %.2f for DPGD-0th", flat, vector),
          vector > flat + 0.05 ? outcome::confirmed : outcome::refuted});
   }
   return out;

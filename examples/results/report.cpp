@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "results/report.hpp"
 
+#include "plot/format.hpp"
 #include "plot/panel.hpp"
 
 #include <boost/math/distributions/students_t.hpp>
@@ -8,19 +9,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <optional>
 #include <utility>
 
 namespace examples {
 
 namespace {
-
-std::string format(char const* pattern, auto... values) {
-  char text[512];
-  std::snprintf(text, sizeof text, pattern, values...);
-  return text;
-}
 
 // Half the width of a 95 % interval for the mean, by Student's t: runs are independent, records of one
 // run are not.
@@ -51,7 +45,7 @@ double largest(std::vector<double> const& of) {
 // Upper bounds are printed upwards.
 std::string up(double x, int digits) {
   double const scale = std::pow(10.0, digits);
-  return format("%.*f", digits, (std::max(std::ceil(x * scale - 1e-9), 0.0) + 0.0) / scale);
+  return formatted("%.*f", digits, (std::max(std::ceil(x * scale - 1e-9), 0.0) + 0.0) / scale);
 }
 
 std::string spent(result_row const& row) {
@@ -71,11 +65,11 @@ std::string attack_text(result_row const& row) {
   if (found.empty() || row.family == "none" || bound_of(row) == 1.0) return "–";
   spread_of_runs const s = spread_of(found);
   double const width = half_width(s);
-  return format("%.3f (%.2f to %.2f)", s.mean, std::max(s.mean - width, 0.0),
-                std::min(s.mean + width, 1.0));
+  return formatted("%.3f (%.2f to %.2f)", s.mean, std::max(s.mean - width, 0.0),
+                   std::min(s.mean + width, 1.0));
 }
 
-std::string cost_text(double bytes) { return format("%.1f", bytes / 1e6); }
+std::string cost_text(double bytes) { return formatted("%.1f", bytes / 1e6); }
 
 void table_of(std::string& out, std::vector<result_row> const& rows, place where) {
   place_words const words = words_of(where);
@@ -87,18 +81,18 @@ void table_of(std::string& out, std::vector<result_row> const& rows, place where
   for (result_row const& row : rows) {
     if (row.where != where || !row.in_table || row.runs.empty()) continue;
     spread_of_runs const score = spread_of(scores_of(row));
-    out += "| " + row.title + " | " + (row.epsilon ? format("%g", *row.epsilon) : "") + " | " +
-           format(text ? "%.2f ± %.2f" : "%.3f ± %.3f", score.mean, score.deviation) + " | " +
+    out += "| " + row.title + " | " + (row.epsilon ? formatted("%g", *row.epsilon) : "") + " | " +
+           formatted(text ? "%.2f ± %.2f" : "%.3f ± %.3f", score.mean, score.deviation) + " | " +
            spent(row) + " | " + (bound_of(row) == 1.0 ? "1" : up(bound_of(row), 3)) + " | " +
            attack_text(row) + " | " +
-           (row.runs.front().inside.empty() ? "–" : format("%.3f", spread_of(row.auc).mean)) +
+           (row.runs.front().inside.empty() ? "–" : formatted("%.3f", spread_of(row.auc).mean)) +
            " | ";
     if (text) {
       out += row.exposure_in.empty() ? "– | "
-                                     : format("%.1f, %.1f | ", spread_of(row.exposure_in).mean,
-                                              spread_of(row.exposure_out).mean);
+                                     : formatted("%.1f, %.1f | ", spread_of(row.exposure_in).mean,
+                                                 spread_of(row.exposure_out).mean);
     }
-    out += row.cost.seconds > 0.0 ? format("%.2f | ", 1e3 * row.cost.seconds) : "– | ";
+    out += row.cost.seconds > 0.0 ? formatted("%.2f | ", 1e3 * row.cost.seconds) : "– | ";
     out += (row.cost.bytes > 0.0 ? cost_text(row.cost.bytes) : "–") + " |\n";
   }
 }
@@ -124,7 +118,7 @@ std::string as_markdown(results const& all) {
       "this page is "
       "written by\n\n    " +
       all.command + "\n\n" +
-      format(
+      formatted(
           "from runs with %zu seeds each, for some claims thrice as many; it took %.0f minutes on "
           "two cores.\n",
           all.seeds, std::ceil(all.seconds / 60.0));
@@ -141,8 +135,9 @@ std::string as_markdown(results const& all) {
       "release of that "
       "(ε, δ): ";
   for (double const epsilon : {0.5, 2.0, 8.0}) {
-    out += format("%.3f or %.4f nats for ε = %g%s", success_at(epsilon),
-                  information_at(epsilon).value, epsilon, epsilon < 8.0 ? ", " : ".\n");
+    out += formatted("%s or %.4f nats for ε = %g%s", up(success_at(epsilon), 3).c_str(),
+                     std::floor(1e4 * information_at(epsilon).value) * 1e-4, epsilon,
+                     epsilon < 8.0 ? ", " : ".\n");
   }
   out +=
       "- *spent* and *bound* are upper bounds: what was charged, and how often any attacker on one "
@@ -152,7 +147,8 @@ std::string as_markdown(results const& all) {
       "ε-private, which is stricter: its ε at δ is less.\n"
       "- *attack*: how often the strongest attacker was right, with a 95 % interval over the seeds "
       "(Student's t). "
-      "It knows every number of every record. For (ε, δ) and for FERRET it also knows who takes "
+      "For PACZero it is what its posterior expects. It knows every number of every record. For "
+      "(ε, δ) and for FERRET it also knows who takes "
       "part but for "
       "the record in question; for PACZero it knows the 128 candidate halves. An interval reaching "
       "above the "
@@ -204,9 +200,9 @@ std::string as_markdown(results const& all) {
       "nothing is "
       "private.\n\n| | success | 95 % | bound | loss AUC |\n|---|---:|---:|---:|---:|\n";
   for (lira_row const& r : all.lira) {
-    out += "| " + r.title + " | " + format("%.3f", r.success.value) + " | " +
-           format("%.3f to %.3f", r.success.lower, r.success.upper) + " | " +
-           (r.bound == 1.0 ? "1" : up(r.bound, 3)) + " | " + format("%.3f", r.threshold_auc) +
+    out += "| " + r.title + " | " + formatted("%.3f", r.success.value) + " | " +
+           formatted("%.3f to %.3f", r.success.lower, r.success.upper) + " | " +
+           (r.bound == 1.0 ? "1" : up(r.bound, 3)) + " | " + formatted("%.3f", r.threshold_auc) +
            " |\n";
   }
   return out;

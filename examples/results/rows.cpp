@@ -5,7 +5,7 @@
 #include <tacit/dp/privacy_loss.hpp>
 #include <tacit/info/attack.hpp>
 
-#include <cstdio>
+#include "plot/format.hpp"
 
 namespace examples {
 
@@ -62,12 +62,6 @@ setting of(place where, tuning_system system, std::size_t budget) {
       return by_budget({30, 1.0, 0.3}, {60, 2.0, 0.3}, {60, 2.0, 0.3});
   }
   return {};
-}
-
-std::string short_number(double x) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3g", x);
-  return text;
 }
 
 result_row make(place where, std::string title, std::string family, tuning_system system,
@@ -161,8 +155,8 @@ void add_for_claims(std::vector<result_row>& rows) {
                                        std::pair(tacit::ferret_grouping::eighth, "EIGHTH"),
                                        std::pair(tacit::ferret_grouping::two, "2")}) {
       result_row& row =
-          add(place::text, std::string("FERRET-") + name + ", " + short_number(nats) + " nats",
-              std::string("ferret-") + name + "-" + short_number(nats), ferret, 1);
+          add(place::text, std::string("FERRET-") + name + ", " + formatted("%.3g", nats) + " nats",
+              std::string("ferret-") + name + "-" + formatted("%.3g", nats), ferret, 1);
       row.options.groups = groups;
       row.options.budget = tacit::nats(nats);
       row.options.rate = 1.0 / 64.0;
