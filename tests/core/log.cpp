@@ -14,6 +14,8 @@
 #include <random>
 #include <vector>
 
+namespace log_tests {
+
 namespace {
 
 using support::exact;
@@ -336,3 +338,5 @@ TEST_CASE("a ratio known better than 1+d is used", "[log]") {
   CHECK(tacit::entropy_residual(-1.0, 1e-5) == Approx(1.0 + 1e-5 * std::log(1e-5)).epsilon(1e-15));
   CHECK(tacit::entropy_residual(3.0, 4.0) == tacit::entropy_residual(3.0));
 }
+
+}  // namespace log_tests

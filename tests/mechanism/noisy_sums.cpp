@@ -28,6 +28,8 @@
 #include <utility>
 #include <vector>
 
+namespace noisy_sums_tests {
+
 using namespace tacit;
 
 namespace {
@@ -418,3 +420,5 @@ TEST_CASE("Theorem 3 of DPZero: its formulas, and a clip that hardly ever clips"
   CHECK_THROWS_AS(dpzero_theorem({}, {1.0, 1e-5}), std::domain_error);
   CHECK_THROWS_AS(dpzero_theorem(problem, {1.0, 1e-5}, 1.0), std::domain_error);
 }
+
+}  // namespace noisy_sums_tests

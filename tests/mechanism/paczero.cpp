@@ -17,6 +17,8 @@
 #include <utility>
 #include <vector>
 
+namespace paczero_tests {
+
 namespace {
 
 using namespace tacit;
@@ -552,3 +554,5 @@ TEST_CASE("the transcript is what was returned", "[paczero]") {
     }
   }
 }
+
+}  // namespace paczero_tests

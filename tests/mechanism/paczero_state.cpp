@@ -25,6 +25,8 @@
 #include <utility>
 #include <vector>
 
+namespace paczero_state_tests {
+
 namespace {
 
 using namespace tacit;
@@ -465,3 +467,5 @@ TEST_CASE("a link to a live state resumes nothing", "[state]") {
   CHECK_THROWS_AS(paczero<>::resume(folder / "alias"), std::system_error);
   CHECK_NOTHROW(run.step(g[0]));
 }
+
+}  // namespace paczero_state_tests

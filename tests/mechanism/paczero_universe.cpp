@@ -26,6 +26,8 @@
 #include <utility>
 #include <vector>
 
+namespace paczero_universe_tests {
+
 namespace {
 
 using namespace tacit;
@@ -705,3 +707,5 @@ TEST_CASE(
       mutual_information(binary_channel{.prior = 0.5, .sigma = sigma / std::sqrt(2.0)});
   CHECK(by_value > told);
 }
+
+}  // namespace paczero_universe_tests

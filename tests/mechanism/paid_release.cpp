@@ -19,6 +19,8 @@
 #include <utility>
 #include <vector>
 
+namespace paid_release_tests {
+
 namespace {
 
 using namespace tacit;
@@ -311,3 +313,5 @@ TEST_CASE("a noised value tells a membership no more than its contracted share o
   CHECK_THROWS_AS(gaussian_contraction(-1.0), std::domain_error);
   CHECK_THROWS_AS(gaussian_contraction(not_a_number), std::domain_error);
 }
+
+}  // namespace paid_release_tests

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+namespace normal_tests {
+
 using tacit::standard_normal;
 
 namespace {
@@ -102,3 +104,5 @@ TEST_CASE("standard_normal follows its law at length", "[.sweep][normal]") {
         statistics::normal_limit);
   CHECK(statistics::kolmogorov(sample, statistics::normal_cdf) < statistics::kolmogorov_limit);
 }
+
+}  // namespace normal_tests

@@ -11,6 +11,8 @@
 #include <stdexcept>
 #include <vector>
 
+namespace trainer_tests {
+
 using namespace tacit;
 
 namespace {
@@ -334,3 +336,5 @@ TEST_CASE("a forgotten or impossible option is refused by name") {
   CHECK_THROWS_AS(replay(theta, plain, ragged), std::invalid_argument);
   CHECK(theta == before);
 }
+
+}  // namespace trainer_tests

@@ -11,6 +11,8 @@
 #include <type_traits>
 #include <vector>
 
+namespace step_tests {
+
 using namespace tacit;
 
 static_assert(std::is_trivially_copyable_v<perturb<float>> &&
@@ -292,3 +294,5 @@ TEST_CASE("the sphere's scale is the same by blocks") {
     }
   }
 }
+
+}  // namespace step_tests
