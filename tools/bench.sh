@@ -79,7 +79,7 @@ for group in $groups; do
       time_ours covariance candidates gap
       echo "timing the peer"
       python bench/peers/pac.py "$out/pac_peer.json"
-      python bench/peers/pac_table.py "$out" "$compiler" >"$out/pac.md"
+      python bench/peers/pac_table.py "$out" "$compiler, -O3 -march=native" >"$out/pac.md"
       ;;
     kernels)
       make_venv venv_torch bench/peers/requirements_torch.txt

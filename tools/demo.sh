@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds the examples and runs the demo: a private fine-tuning on digits, about two minutes.
+# Builds the demo and runs it: a private fine-tuning on digits, about two minutes.
 # On a bare Debian 12 it first installs what is missing.
 # usage: sh tools/demo.sh [ARGUMENTS OF THE DEMO]
 set -eu
@@ -9,8 +9,8 @@ sh tools/install_packages.sh g++ cmake ninja-build libeigen3-dev libboost-dev li
   nlohmann-json3-dev
 
 cmake --preset release -DTACIT_BUILD_TESTS=OFF -DTACIT_BUILD_BENCH=OFF
-cmake --build build/release --target tacit_demo tacit_calculator
+cmake --build build/release --target tacit_demo
 build/release/bin/tacit_demo --out build/demo "$@"
 echo
 echo "The table and the plot stand in build/demo, unless --out said otherwise: demo.md, .json, .svg."
-echo "The calculator stands at build/release/bin/tacit (try: build/release/bin/tacit --help)."
+echo "The calculator, build/release/bin/tacit: cmake --build build/release --target tacit_calculator"

@@ -11,6 +11,7 @@
 #include <tacit/pac/candidate_spectrum.hpp>
 #include <tacit/pac/candidates.hpp>
 #include <tacit/pac/confidence.hpp>
+#include <tacit/pac/congruence.hpp>
 #include <tacit/pac/covariance.hpp>
 #include <tacit/pac/fixed_point.hpp>
 #include <tacit/pac/follower.hpp>

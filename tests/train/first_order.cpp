@@ -54,6 +54,7 @@ TEST_CASE("a run replays from its releases, bit for bit", "[first_order]") {
     CHECK(again == theta);
     tacit::replay(halfway, options, releases, 5);
     CHECK(halfway == theta);
+    CHECK_THROWS_AS(tacit::replay(again, options, releases, 11), std::invalid_argument);
     CHECK(theta != start);
   }
 }

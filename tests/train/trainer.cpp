@@ -52,7 +52,7 @@ struct scripted {
   std::size_t at = 0;
   std::vector<double> seen = {};
 
-  std::size_t records() const { return ::records; }
+  std::size_t records() const { return trainer_tests::records; }
   std::size_t directions() const { return k; }
   std::size_t steps() const { return at; }
   bool done() const { return at == says.size(); }

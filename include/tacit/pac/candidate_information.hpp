@@ -271,7 +271,8 @@ class candidate_bounds {
         gram_ = root.asDiagonal() * distances_.products * root.asDiagonal();
       } else if (w.rows() > 1 && w.rows() <= static_cast<Eigen::Index>(largest_determinant)) {
         gram_ = Eigen::MatrixXd::Zero(w.rows(), w.rows());
-        gram_.selfadjointView<Eigen::Lower>().rankUpdate(w * p.cwiseSqrt().asDiagonal());
+        Eigen::MatrixXd const weighted = w * p.cwiseSqrt().asDiagonal();
+        gram_.selfadjointView<Eigen::Lower>().rankUpdate(weighted);
       }
       find_line();
     }
@@ -500,11 +501,13 @@ struct pairwise_slope {
   } else {
     twice = Eigen::MatrixXd::Zero(d, white.size());
     if (sharp.size() > 0) {
-      twice += noise.axes() * (sharp.asDiagonal() * white.columns.topRows(sharp.size()));
+      Eigen::MatrixXd const along = sharp.asDiagonal() * white.columns.topRows(sharp.size());
+      twice += noise.axes() * along;
     }
     if (noise.rest_dimension() > 0) twice += white.columns.bottomRows(d) / std::sqrt(noise.rest());
   }
-  return -(twice * laplacian.selfadjointView<Eigen::Lower>() * twice.transpose());
+  Eigen::MatrixXd const pulled = twice * laplacian.selfadjointView<Eigen::Lower>();
+  return -(pulled * twice.transpose());
 }
 
 /// The least of what is certified without drawing: log-det, pairwise, the entropy of what is said, and

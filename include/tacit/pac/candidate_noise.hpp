@@ -206,7 +206,8 @@ struct inner_noise {
   [[nodiscard]] Eigen::MatrixXd whitened(search_space const& space) const {
     Eigen::VectorXd const scale = variances.cwiseSqrt().cwiseInverse();
     if (space.diagonal) return scale.asDiagonal() * space.inside;
-    return scale.asDiagonal() * (axes.transpose() * space.inside);
+    Eigen::MatrixXd const along = axes.transpose() * space.inside;
+    return scale.asDiagonal() * along;
   }
 };
 
@@ -236,8 +237,8 @@ template <class Measure>
       noise.variances =
           product.cwiseProduct(space.inside).rowwise().sum().cwiseMax(0.0).cwiseSqrt();
     } else {
-      Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> const solved(product *
-                                                                  space.inside.transpose());
+      Eigen::MatrixXd const pull = product * space.inside.transpose();
+      Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> const solved(pull);
       noise.axes = solved.eigenvectors();
       noise.variances = solved.eigenvalues().cwiseMax(0.0).cwiseSqrt();
     }
@@ -280,7 +281,8 @@ struct noise_search {
     if (space.diagonal) {
       space.inside = centred.columns(sounding, Eigen::all);
     } else {
-      space.inside.noalias() = noise.axes()(Eigen::all, sounding).transpose() * centred.columns;
+      Eigen::MatrixXd const axes = noise.axes()(Eigen::all, sounding);
+      space.inside = axes.transpose() * centred.columns;
       start.axes.setIdentity(start.variances.size(), start.variances.size());
     }
   }
@@ -293,8 +295,9 @@ struct noise_search {
     }
     // What is across keeps its part of the trace.
     double const part = inner.variances.sum() / start.variances.sum();
-    return with_heard_rest(gaussian_noise::along(shape.axes()(Eigen::all, sounding) * inner.axes,
-                                                 inner.variances, shape.rest() * part));
+    Eigen::MatrixXd const axes = shape.axes()(Eigen::all, sounding);
+    return with_heard_rest(
+        gaussian_noise::along(axes * inner.axes, inner.variances, shape.rest() * part));
   }
 };
 

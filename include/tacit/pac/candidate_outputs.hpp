@@ -4,6 +4,7 @@
 #include <tacit/core/check.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/info/entropy.hpp>
+#include <tacit/pac/congruence.hpp>
 
 #include <Eigen/Core>
 
@@ -74,8 +75,7 @@ class candidate_outputs {
 
   /// Σ p_m (y_m − mean)(y_m − mean)ᵀ, d×d.
   [[nodiscard]] Eigen::MatrixXd covariance() const {
-    Eigen::MatrixXd const c = centred();
-    return c.transpose() * probabilities_.asDiagonal() * c;
+    return detail::scatter(centred(), probabilities_);
   }
 
   /// Its diagonal, without the matrix.

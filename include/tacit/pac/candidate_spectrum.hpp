@@ -188,7 +188,8 @@ struct candidate_spectrum {
   Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> const solved(gram);
   // Largest first. Lengths below rounding carry no direction: what they stood for is left to the
   // rest.
-  Eigen::MatrixXd spanning = weighted.transpose() * solved.eigenvectors().rowwise().reverse();
+  Eigen::MatrixXd const falling = solved.eigenvectors().rowwise().reverse();
+  Eigen::MatrixXd spanning = weighted.transpose() * falling;
   Eigen::RowVectorXd const lengths = spanning.colwise().norm();
   double const least = 16.0 * unit_roundoff * static_cast<double>(n) * all.root_trace;
   Eigen::Index const k = std::min<Eigen::Index>(n - 1, (lengths.array() > least).count());

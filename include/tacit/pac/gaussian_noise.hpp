@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tacit/core/check.hpp>
+#include <tacit/pac/congruence.hpp>
 
 #include <Eigen/Core>
 #include <Eigen/Eigenvalues>
@@ -120,8 +121,7 @@ class gaussian_noise {
   /// Σ_B as a d×d matrix.
   [[nodiscard]] Eigen::MatrixXd covariance() const {
     if (along_coordinates_) return variances_.asDiagonal();
-    Eigen::MatrixXd out =
-        axes_ * (variances_.array() - rest_).matrix().asDiagonal() * axes_.transpose();
+    Eigen::MatrixXd out = detail::congruence(axes_, (variances_.array() - rest_).matrix());
     out.diagonal().array() += rest_;
     return 0.5 * (out + out.transpose());
   }
@@ -142,9 +142,9 @@ class gaussian_noise {
                              "number of normals", normals.size(), "the dimension");
     if (along_coordinates_) return variances_.cwiseSqrt().cwiseProduct(normals);
     double const across = std::sqrt(rest_);
-    return across * normals +
-           axes_ * ((variances_.cwiseSqrt().array() - across).matrix().asDiagonal() *
-                    (axes_.transpose() * normals));
+    Eigen::VectorXd along = axes_.transpose() * normals;
+    along.array() *= variances_.cwiseSqrt().array() - across;
+    return across * normals + axes_ * along;
   }
 
  private:

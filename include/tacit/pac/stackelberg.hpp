@@ -298,7 +298,9 @@ class linear_measure {
   // I + FᵀPF for S = FFᵀ: symmetric, and at least I.
   [[nodiscard]] Eigen::LLT<Eigen::MatrixXd> factor(Eigen::MatrixXd const& root,
                                                    double shrink) const {
-    Eigen::MatrixXd sum = shrink * (root.transpose() * precision_ * root);
+    Eigen::MatrixXd const pulled = root.transpose() * precision_;
+    Eigen::MatrixXd sum = pulled * root;
+    sum *= shrink;
     sum.diagonal().array() += 1.0;
     return Eigen::LLT<Eigen::MatrixXd>(sum);
   }
@@ -306,7 +308,8 @@ class linear_measure {
     return factor(root, shrink).matrixLLT().diagonal().array().log().sum();
   }
   [[nodiscard]] Eigen::MatrixXd slope(Eigen::MatrixXd const& root, double shrink) const {
-    return 0.5 * (root * factor(root, shrink).solve(root.transpose()));
+    Eigen::MatrixXd const solved = 0.5 * factor(root, shrink).solve(root.transpose());
+    return root * solved;
   }
 
   Eigen::MatrixXd const& whole_;
@@ -338,7 +341,8 @@ class linear_measure {
   Eigen::Index const d = outputs.cols();
   Eigen::MatrixXd const x = secrets.rowwise() - secrets.colwise().mean();
   Eigen::MatrixXd const y = outputs.rowwise() - outputs.colwise().mean();
-  Eigen::MatrixXd const left = y - x * x.colPivHouseholderQr().solve(y);
+  Eigen::MatrixXd const slope = x.colPivHouseholderQr().solve(y);
+  Eigen::MatrixXd const left = y - x * slope;
   auto const n = static_cast<double>(y.rows());
   auto const root_of = [&](Eigen::MatrixXd const& rows, double freedom) -> Eigen::MatrixXd {
     Eigen::MatrixXd sum = rows.transpose() * rows / freedom;

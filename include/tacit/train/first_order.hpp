@@ -36,9 +36,11 @@ inline void descend(std::span<float> theta, train_options options, std::size_t t
 
 /// Rebuilds θ from the releases: in, θ as it was after the first `from` of them; out, θ after the
 /// last.
-/// @throws as descend
+/// @throws as descend; std::invalid_argument for from > releases.size()
 inline void replay(std::span<float> theta, train_options const& options,
                    std::span<vector_release const> releases, std::size_t from = 0) {
+  detail::require_argument(from <= releases.size(), "replay", "from", from,
+                           "at most the number of releases");
   for (std::size_t t = from; t < releases.size(); ++t) descend(theta, options, t, releases[t]);
 }
 

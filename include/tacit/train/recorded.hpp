@@ -66,9 +66,9 @@ class parameter_reader {
   template <class Enum, std::size_t N>
   [[nodiscard]] Enum choice(std::string_view name, std::array<std::string_view, N> const& words) {
     auto const word = take<std::string>(name);
-    auto const found = std::find(words.begin(), words.end(), word);
-    detail::require_argument(found != words.end(), who_, name, word, "one of those there are");
-    return static_cast<Enum>(found - words.begin());
+    auto const choice = detail::choice_called<Enum>(words, word);
+    detail::require_argument(choice.has_value(), who_, name, word, "one of those there are");
+    return *choice;
   }
 
   /// @throws std::invalid_argument if a parameter is left
@@ -85,24 +85,24 @@ class parameter_reader {
 /// What of PACZero is public: its options and the candidate subsets. Not which of them is the secret.
 [[nodiscard]] inline recorded_mechanism describe(paczero_options const& o,
                                                  candidate_set const& candidates) {
-  auto const word = [](auto const& words, auto choice) {
-    return std::string(words[static_cast<std::size_t>(choice)]);
-  };
   bool const pathwise = o.ledger == ledger_kind::pathwise;
   recorded_mechanism out{"paczero", {}};
   auto const add = [&](std::string name, recorded_mechanism::value value) {
     out.parameters.emplace_back(std::move(name), std::move(value));
   };
+  auto const add_word = [&](char const* name, auto const& words, auto choice) {
+    add(name, detail::word_of("paczero", name, words, choice));
+  };
   add("steps", std::uint64_t{o.steps});
-  add("ledger", word(detail::ledger_words, o.ledger));
+  add_word("ledger", detail::ledger_words, o.ledger);
   add(pathwise ? "kappa" : "budget", pathwise ? o.kappa : o.budget.value);
-  add("observed", word(detail::observed_words, o.what));
-  add("allocation", word(detail::allocation_words, o.spend));
+  add_word("observed", detail::observed_words, o.what);
+  add_word("allocation", detail::allocation_words, o.spend);
   if (o.spend == allocation::confident_or_hold) {
     add("horizon", o.horizon);
     add("minimum_correlation", o.minimum_correlation);
   }
-  add("disagreement", word(detail::disagreement_words, o.otherwise));
+  add_word("disagreement", detail::disagreement_words, o.otherwise);
   add("clip", o.clip);
   candidate_set::shape const& shape = candidates.dimensions();
   add("records", std::uint64_t{shape.records});
@@ -178,7 +178,7 @@ struct paczero_description {
 [[nodiscard]] inline recorded_mechanism describe(mezo_options const& o, std::size_t records) {
   return {"mezo",
           {{"steps", std::uint64_t{o.steps}},
-           {"surrogate", std::string(detail::surrogate_words[static_cast<std::size_t>(o.what)])},
+           {"surrogate", detail::word_of("mezo", "surrogate", detail::surrogate_words, o.what)},
            {"clip", o.clip},
            {"records", std::uint64_t{records}}}};
 }

@@ -143,12 +143,21 @@ inline constexpr std::array<std::string_view, 2> schedule_words{"constant", "lin
 inline constexpr std::array<std::string_view, 3> law_words{"rademacher", "gaussian", "sphere"};
 inline constexpr std::array<std::string_view, 3> type_words{"F32", "F16", "BF16"};
 
+/// What is called so; nothing if nothing is.
+template <class Enum, std::size_t N>
+[[nodiscard]] std::optional<Enum> choice_called(std::array<std::string_view, N> const& words,
+                                                std::string_view word) {
+  auto const found = std::find(words.begin(), words.end(), word);
+  if (found == words.end()) return std::nullopt;
+  return static_cast<Enum>(found - words.begin());
+}
+
 template <class Enum, std::size_t N>
 [[nodiscard]] Enum choice_of(std::string_view who, std::array<std::string_view, N> const& words,
                              std::string_view word) {
-  auto const found = std::find(words.begin(), words.end(), word);
-  if (found == words.end()) fail_record(who, "a choice is none of those there are");
-  return static_cast<Enum>(found - words.begin());
+  auto const choice = choice_called<Enum>(words, word);
+  if (!choice) fail_record(who, "a choice is none of those there are");
+  return *choice;
 }
 
 template <class Enum, std::size_t N>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/pac/congruence.hpp>
 #include <tacit/pac/gap/surrogate.hpp>
 
 #include <Eigen/Core>
@@ -39,7 +40,8 @@ namespace tacit {
   detail::check_size("axes_along", "number of rows", static_cast<std::size_t>(directions.rows()),
                      surrogate.dimension());
   Eigen::ColPivHouseholderQR<Eigen::MatrixXd> const inverse(surrogate.whitener().transpose());
-  return Eigen::HouseholderQR<Eigen::MatrixXd>(inverse.solve(directions)).householderQ();
+  Eigen::MatrixXd const seen = inverse.solve(directions);
+  return Eigen::HouseholderQR<Eigen::MatrixXd>(seen).householderQ();
 }
 
 /// Axes along which the whitened sample is as far from normal as can be: independent components by
@@ -76,11 +78,12 @@ namespace tacit {
     next -= axes * pull.asDiagonal();
     // The length of a component that is as good as normal is chance.
     next.colwise().normalize();
-    Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> const solved(next.transpose() * next);
+    Eigen::MatrixXd const gram = next.transpose() * next;
+    Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> const solved(gram);
     double const least = 1e-14 * solved.eigenvalues()(d - 1);
-    next = next * (solved.eigenvectors() *
-                   solved.eigenvalues().cwiseMax(least).cwiseSqrt().cwiseInverse().asDiagonal() *
-                   solved.eigenvectors().transpose());
+    next =
+        next * detail::congruence(solved.eigenvectors(),
+                                  solved.eigenvalues().cwiseMax(least).cwiseSqrt().cwiseInverse());
     double const least_cosine = next.cwiseProduct(axes).colwise().sum().cwiseAbs().minCoeff();
     axes = next;
     if (least_cosine > 1.0 - 1e-8) break;

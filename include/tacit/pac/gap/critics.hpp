@@ -3,6 +3,7 @@
 
 #include <tacit/core/check.hpp>
 #include <tacit/core/real.hpp>
+#include <tacit/pac/congruence.hpp>
 #include <tacit/pac/gap/surrogate.hpp>
 #include <tacit/pac/public_normal.hpp>
 
@@ -55,8 +56,8 @@ class quadratic_critic {
 
   [[nodiscard]] Eigen::VectorXd values(Eigen::MatrixXd const& whitened) const {
     detail::check_rows("quadratic_critic", whitened, static_cast<std::size_t>(centre_.size()));
-    Eigen::MatrixXd const moved = (whitened.rowwise() - centre_.transpose()) *
-                                  root_.triangularView<Eigen::Upper>().transpose();
+    Eigen::MatrixXd const centred = whitened.rowwise() - centre_.transpose();
+    Eigen::MatrixXd const moved = centred * root_.triangularView<Eigen::Upper>().transpose();
     return (0.5 * (whitened.rowwise().squaredNorm() - moved.rowwise().squaredNorm()).array() +
             log_determinant())
         .cwiseMax(-bound_)
@@ -216,7 +217,7 @@ inline feature_critic feature_critic::random_features(Eigen::MatrixXd const& whi
   for (int step = 0; step < 50; ++step) {
     Eigen::VectorXd const mean = drawn.transpose() * share;
     Eigen::VectorXd const slope = target - mean - options.ridge * critic.weights_;
-    Eigen::MatrixXd curvature = drawn.transpose() * share.asDiagonal() * drawn;
+    Eigen::MatrixXd curvature = detail::scatter(drawn, share);
     curvature.noalias() -= mean * mean.transpose();
     curvature.diagonal().array() += options.ridge;
     Eigen::VectorXd const move = Eigen::LLT<Eigen::MatrixXd>(curvature).solve(slope);

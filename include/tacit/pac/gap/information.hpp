@@ -5,6 +5,7 @@
 #include <tacit/core/units.hpp>
 #include <tacit/pac/calibrated.hpp>
 #include <tacit/pac/confidence.hpp>
+#include <tacit/pac/congruence.hpp>
 #include <tacit/pac/gap/certificate.hpp>
 #include <tacit/pac/gap/surrogate.hpp>
 #include <tacit/pac/gaussian_noise.hpp>
@@ -44,16 +45,13 @@ struct noise_root {
   double const across = std::sqrt(noise.rest());
   Eigen::MatrixXd const& axes = noise.axes();
   Eigen::VectorXd const extra = (noise.variances().cwiseSqrt().array() - across).matrix();
-  Eigen::MatrixXd out = axes * extra.asDiagonal() * axes.transpose();
+  Eigen::MatrixXd out = congruence(axes, extra);
   out.diagonal().array() += across;
   double largest = across;
   if (axes.cols() > 0) {
     Eigen::VectorXd const terms =
         (noise.variances().cwiseSqrt().array() + across).matrix();  // what extra was rounded from
-    largest += (axes.cwiseAbs() * terms.asDiagonal() * axes.cwiseAbs().transpose())
-                   .colwise()
-                   .norm()
-                   .maxCoeff();
+    largest += congruence(axes.cwiseAbs(), terms).colwise().norm().maxCoeff();
   }
   return {std::move(out), 4.0 * static_cast<double>(axes.cols() + 4) * unit_roundoff * largest};
 }
@@ -109,8 +107,9 @@ struct conditional_divergence {
                        d * entry_error * (std::sqrt(squares) + d * entry_error) +
                        4.0 * d * d * unit_roundoff * squares +
                        8.0 * unit_roundoff * (std::abs(determinant.value) + squares + d);
+  Eigen::MatrixXd const gram = a * a.transpose();
   double const spectral =
-      Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd>(a * a.transpose(), Eigen::EigenvaluesOnly)
+      Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd>(gram, Eigen::EigenvaluesOnly)
           .eigenvalues()(a.rows() - 1);
   return {fixed + error, std::sqrt(spectral + 100.0 * d * d * unit_roundoff * a.squaredNorm())};
 }

@@ -5,6 +5,7 @@
 #include <tacit/core/units.hpp>
 #include <tacit/pac/calibrated.hpp>
 #include <tacit/pac/confidence.hpp>
+#include <tacit/pac/congruence.hpp>
 #include <tacit/pac/gap/information.hpp>
 #include <tacit/pac/gap/surrogate.hpp>
 #include <tacit/pac/gaussian_noise.hpp>
@@ -214,8 +215,7 @@ inline mixture_surrogate mixture_surrogate::fit(Eigen::MatrixXd const& outputs,
       if (!(mass > 1e-9 * static_cast<double>(n))) continue;
       Eigen::VectorXd const mean = outputs.transpose() * share.col(k) / mass;
       Eigen::MatrixXd const centred = outputs.rowwise() - mean.transpose();
-      Eigen::MatrixXd const covariance =
-          floor + centred.transpose() * (share.col(k) / mass).asDiagonal() * centred;
+      Eigen::MatrixXd const covariance = floor + detail::scatter(centred, share.col(k) / mass);
       parts.emplace_back(mean, whitener_of(covariance));
       weights.push_back(mass);
     }

@@ -37,10 +37,11 @@ inline void check_rows(char const* function, Eigen::MatrixXd const& rows, std::s
     return outputs + normals * noise.variances().cwiseSqrt().asDiagonal();
   }
   double const across = std::sqrt(noise.rest());
+  Eigen::VectorXd const extra = (noise.variances().cwiseSqrt().array() - across).matrix();
+  Eigen::MatrixXd along = normals * noise.axes();
+  along = along * extra.asDiagonal();
   Eigen::MatrixXd out = outputs + across * normals;
-  out.noalias() += (normals * noise.axes()) *
-                   (noise.variances().cwiseSqrt().array() - across).matrix().asDiagonal() *
-                   noise.axes().transpose();
+  out.noalias() += along * noise.axes().transpose();
   return out;
 }
 
@@ -92,7 +93,8 @@ class normal_surrogate {
   /// t of every row, n×d.
   [[nodiscard]] Eigen::MatrixXd whitened(Eigen::MatrixXd const& rows) const {
     detail::check_rows("whitened", rows, dimension());
-    return (rows.rowwise() - mean_.transpose()) * whitener_.transpose();
+    Eigen::MatrixXd const centred = rows.rowwise() - mean_.transpose();
+    return centred * whitener_.transpose();
   }
 
   /// How far a coordinate of the computed t may be from the exact one, row by row: an inner product of
