@@ -96,12 +96,12 @@ void check_inverses(std::size_t cases, std::uint64_t seed) {
 
 }  // namespace
 
-TEST_CASE("noise_for never overspends and wastes at most 1e-12: 5e4 cases in long double") {
-  check_inverses<long double>(50'000, 20261121);
+TEST_CASE("noise_for never overspends and wastes at most 1e-12: 1e5 cases in long double") {
+  check_inverses<long double>(100'000, 20261121);
 }
 
-TEST_CASE("noise_for never overspends and wastes at most 1e-12: 400 cases in 50 digits", "[slow]") {
-  check_inverses<exact>(400, 7);
+TEST_CASE("noise_for never overspends and wastes at most 1e-12: 1e3 cases in 50 digits", "[slow]") {
+  check_inverses<exact>(1'000, 7);
 }
 
 TEST_CASE("noise_for over a million cases", "[.sweep][sweep]") {
