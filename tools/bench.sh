@@ -28,7 +28,7 @@ groups=${groups:-steps accountants pac kernels}
 sh tools/install_packages.sh g++ cmake ninja-build libeigen3-dev libboost-dev libbenchmark-dev \
   python3 python3-venv
 
-cmake --preset release -DTACIT_BUILD_TESTS=OFF -DTACIT_BUILD_EXAMPLES=OFF
+cmake --preset release -DTACIT_BUILD_TESTS=OFF -DTACIT_BUILD_APPS=OFF -DTACIT_BUILD_EXAMPLES=OFF
 cmake --build build/release --target bench/all
 compiler=$(sed -n 's/^CMAKE_CXX_COMPILER:[^=]*=//p' build/release/CMakeCache.txt)
 compiler=$("$compiler" --version | head -n 1)

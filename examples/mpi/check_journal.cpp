@@ -9,9 +9,9 @@
 #include <tacit/zo/hash.hpp>
 #include <tacit/zo/journal.hpp>
 
-#include "mpi/micro_batches.hpp"
-#include "mpi/setting.hpp"
-#include "train/recorded.hpp"
+#include "micro_batches.hpp"
+#include "setting.hpp"
+#include "training/recorded.hpp"
 
 #include <algorithm>
 #include <cstdio>

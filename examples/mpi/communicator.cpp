@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "mpi/communicator.hpp"
+#include "communicator.hpp"
 
 #include <mpi.h>
 

@@ -8,13 +8,13 @@
 #include <tacit/zo/hash.hpp>
 #include <tacit/zo/journal.hpp>
 
-#include "demo/progress.hpp"
-#include "mpi/communicator.hpp"
-#include "mpi/micro_batches.hpp"
-#include "mpi/setting.hpp"
-#include "mpi/shared_paczero.hpp"
-#include "tensors/safetensors.hpp"
-#include "train/recorded.hpp"
+#include "output/progress.hpp"
+#include "communicator.hpp"
+#include "micro_batches.hpp"
+#include "setting.hpp"
+#include "shared_paczero.hpp"
+#include "safetensors/safetensors.hpp"
+#include "training/recorded.hpp"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>

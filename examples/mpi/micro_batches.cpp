@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "mpi/micro_batches.hpp"
+#include "micro_batches.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "mpi/communicator.hpp"
-#include "train/model.hpp"
+#include "communicator.hpp"
+#include "training/model.hpp"
 
 #include <cstddef>
 #include <span>

@@ -5,7 +5,7 @@
 #include <tacit/mechanism/paczero.hpp>
 #include <tacit/train/trainer.hpp>
 
-#include "train/experiment.hpp"
+#include "training/experiment.hpp"
 
 #include <cstddef>
 #include <cstdint>

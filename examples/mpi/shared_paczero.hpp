@@ -3,7 +3,7 @@
 
 #include <tacit/mechanism/paczero.hpp>
 
-#include "mpi/communicator.hpp"
+#include "communicator.hpp"
 
 #include <algorithm>
 #include <cstddef>

@@ -8,10 +8,10 @@
 #include <tacit/train/trainer.hpp>
 #include <tacit/zo/hash.hpp>
 
-#include "mpi/communicator.hpp"
-#include "mpi/micro_batches.hpp"
-#include "mpi/shared_paczero.hpp"
-#include "train/experiment.hpp"
+#include "communicator.hpp"
+#include "micro_batches.hpp"
+#include "shared_paczero.hpp"
+#include "training/experiment.hpp"
 
 #include <algorithm>
 #include <cstdio>

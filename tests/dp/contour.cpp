@@ -2,7 +2,7 @@
 #include <tacit/dp/discretised.hpp>
 #include <tacit/dp/event.hpp>
 #include <tacit/dp/gaussian.hpp>
-#include <tacit/dp/pld/contour.hpp>
+#include <tacit/dp/contour/inversion.hpp>
 
 #include "support/catch.hpp"
 #include "support/table.hpp"

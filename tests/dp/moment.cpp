@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <tacit/dp/pld/moment.hpp>
+#include <tacit/dp/contour/moment.hpp>
 
 #include "support/catch.hpp"
 #include "support/table.hpp"

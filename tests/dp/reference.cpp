@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <tacit/dp/pld/mixture_profile.hpp>
+#include <tacit/dp/mixture_profile.hpp>
 #include <tacit/dp/privacy_loss.hpp>
 #include <tacit/dp/rdp/divergence.hpp>
 

@@ -10,8 +10,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def main():
     compilers, flags = parse_command_line(__doc__)
-    command = [fastest(compilers), *flags, "-I", str(ROOT / "examples"), '-DTACIT_EXAMPLE_DATA=""']
-    sources = sorted([*ROOT.glob("bench/*.cpp"), *ROOT.glob("examples/pac/*.cpp")])
+    command = [fastest(compilers), *flags, "-I", str(ROOT / "apps" / "shared"), '-DTACIT_EXAMPLE_DATA=""']
+    sources = sorted([*ROOT.glob("bench/*.cpp"), *ROOT.glob("apps/pac_studies/*.cpp")])
     answers = in_parallel(lambda source: accepts([*command, str(source)]), sources)
     return report({source.name: answer for source, answer in zip(sources, answers)}, "programs")
 

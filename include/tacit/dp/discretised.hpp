@@ -6,8 +6,8 @@
 #include <tacit/dp/accountant.hpp>
 #include <tacit/dp/dominating.hpp>
 #include <tacit/dp/event.hpp>
-#include <tacit/dp/pld/discretisation.hpp>
-#include <tacit/dp/pld/grid.hpp>
+#include <tacit/dp/grid/discretisation.hpp>
+#include <tacit/dp/grid/loss_grid.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -7,8 +7,8 @@
 #include <tacit/dp/dominating.hpp>
 #include <tacit/dp/event.hpp>
 #include <tacit/dp/gaussian.hpp>
-#include <tacit/dp/pld/contour.hpp>
-#include <tacit/dp/pld/mixture_profile.hpp>
+#include <tacit/dp/contour/inversion.hpp>
+#include <tacit/dp/mixture_profile.hpp>
 
 #include <algorithm>
 #include <array>

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tacit/audit/interval.hpp>
+
+#include "finetune/finetune.hpp"
+#include "places.hpp"
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace examples {
+
+/// The AUC of the loss-threshold attack on one run; ½ where it does not say who took part.
+double loss_threshold_auc(model& of, tuning_result const& run);
+
+/// Exposure of each canary, in bits, apart by whether it took part.
+void expose(workplace& at, tuning_result const& run, std::vector<double>& inside,
+            std::vector<double>& outside);
+
+/// The likelihood-ratio attack: runs of one training on random halves of one universe, each in turn under
+/// attack with the others as shadows. A guess is the sign of the score.
+struct lira_row {
+  std::string title;
+  tuning_options options;
+  tacit::confidence_interval success{};  // mean over the records
+  double threshold_auc = 0.0;            // of the loss-threshold attack, mean over the runs
+  double bound = 1.0;
+};
+std::vector<lira_row> lira_rows(bool quick);
+void attack(lira_row& row, std::size_t runs, std::filesystem::path const& data, bool quick,
+            std::function<void(std::size_t)> const& progress);
+
+}  // namespace examples

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "models/model.hpp"
+#include "training/model.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace examples {
+
+/// The network with one hidden layer, all of it trained.
+class network final : public model {
+ public:
+  /// `start`: the parameters after public training. The parts are used, not owned.
+  network(mlp const& shape, std::vector<float> start, dataset const& private_part,
+          dataset const& test_part);
+
+  tensor_list tensors() const override;
+  std::vector<float> initial(std::uint64_t seed) const override;
+  std::size_t records() const override { return private_->size(); }
+  void losses(std::span<float const> theta, std::span<double> out) override;
+  void gradient(std::span<float const> theta, std::size_t record, std::span<float> out) override;
+  double score(std::span<float const> theta) override;
+
+ private:
+  std::span<float const> own(std::span<float const> theta);
+
+  mlp shape_;
+  std::vector<float> start_;
+  dataset const* private_;
+  dataset const* test_;
+  batch_loss loss_;
+  Eigen::VectorXf theta_;  // aligned: what is computed does not depend on where the caller's lies
+};
+
+}  // namespace examples

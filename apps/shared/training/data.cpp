@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/data.hpp"
+
+#include <tacit/random/uniform.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <fstream>
+#include <numeric>
+#include <optional>
+#include <stdexcept>
+#include <string_view>
+#include <utility>
+
+namespace examples {
+
+namespace {
+
+std::string_view trimmed(std::string_view text) {
+  auto const first = text.find_first_not_of(" \t\r");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
+}
+
+std::vector<std::string_view> cells_of(std::string_view line) {
+  std::vector<std::string_view> cells;
+  while (true) {
+    auto const comma = line.find(',');
+    cells.push_back(trimmed(line.substr(0, comma)));
+    if (comma == std::string_view::npos) return cells;
+    line.remove_prefix(comma + 1);
+  }
+}
+
+std::optional<double> number(std::string_view text) {
+  double value = 0.0;
+  auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  bool const whole = error == std::errc() && end == text.data() + text.size();
+  return whole && std::isfinite(value) ? std::optional(value) : std::nullopt;
+}
+
+std::vector<std::string> classes_of(std::vector<std::string> labels) {
+  std::sort(labels.begin(), labels.end());
+  labels.erase(std::unique(labels.begin(), labels.end()), labels.end());
+  if (std::all_of(labels.begin(), labels.end(), [](auto const& l) { return number(l); })) {
+    std::stable_sort(labels.begin(), labels.end(),
+                     [](auto const& a, auto const& b) { return *number(a) < *number(b); });
+  }
+  return labels;
+}
+
+std::size_t two_digits(double x) {
+  double const unit = std::pow(10.0, std::max(0.0, std::floor(std::log10(x)) - 1.0));
+  return static_cast<std::size_t>(std::round(x / unit) * unit);
+}
+
+dataset rows_of(dataset const& all, std::vector<std::size_t> const& rows) {
+  dataset part{Eigen::MatrixXf(rows.size(), all.features.cols()), {}, all.classes};
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    part.features.row(static_cast<Eigen::Index>(i)) =
+        all.features.row(static_cast<Eigen::Index>(rows[i]));
+    part.labels.push_back(all.labels[rows[i]]);
+  }
+  return part;
+}
+
+}  // namespace
+
+dataset load_csv(std::filesystem::path const& file) {
+  std::ifstream in(file);
+  if (!in) throw std::runtime_error("cannot read " + file.string());
+  std::vector<std::vector<double>> rows;
+  std::vector<std::string> labels;
+  std::string line;
+  for (std::size_t at = 1; std::getline(in, line); ++at) {
+    if (trimmed(line).empty()) continue;
+    std::vector<std::string_view> const cells = cells_of(line);
+    auto const fail = [&](std::string const& what) {
+      throw std::runtime_error(file.string() + ":" + std::to_string(at) + ": " + what);
+    };
+    if (cells.size() < 2) fail("a record needs a feature and a label");
+    bool const names = at == 1 && std::none_of(cells.begin(), cells.end() - 1, number);
+    if (names) continue;
+    if (!rows.empty() && cells.size() != rows.front().size() + 1) {
+      fail(std::to_string(cells.size()) + " columns, but must be " +
+           std::to_string(rows.front().size() + 1));
+    }
+    std::vector<double> row;
+    for (std::size_t j = 0; j + 1 < cells.size(); ++j) {
+      std::optional<double> const value = number(cells[j]);
+      if (!value) fail(std::string(cells[j]).append(" is not a finite number"));
+      row.push_back(*value);
+    }
+    rows.push_back(std::move(row));
+    labels.emplace_back(cells.back());
+  }
+  if (rows.empty()) throw std::runtime_error(file.string() + ": no records");
+
+  dataset out;
+  out.classes = classes_of(labels);
+  if (out.classes.size() < 2) throw std::runtime_error(file.string() + ": only one class");
+  out.features.resize(static_cast<Eigen::Index>(rows.size()),
+                      static_cast<Eigen::Index>(rows.front().size()));
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    for (std::size_t j = 0; j < rows[i].size(); ++j) {
+      out.features(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j)) =
+          static_cast<float>(rows[i][j]);
+    }
+    auto const found = std::find(out.classes.begin(), out.classes.end(), labels[i]);
+    out.labels.push_back(static_cast<int>(found - out.classes.begin()));
+  }
+  return out;
+}
+
+split_data split(dataset const& all, std::uint64_t seed, split_options const& options) {
+  auto const total = static_cast<double>(all.size());
+  std::size_t const hidden =
+      options.private_records != 0 ? options.private_records : two_digits(total * 5.0 / 9.0);
+  std::size_t const test =
+      options.test_records != 0 ? options.test_records : two_digits(total * 5.0 / 18.0);
+  if (hidden >= all.size() || test >= all.size() - hidden) {
+    throw std::runtime_error(
+        "no record is left for the public part: " + std::to_string(all.size()) + " records, " +
+        std::to_string(hidden) + " private, " + std::to_string(test) + " for the test");
+  }
+  int const classes = static_cast<int>(all.classes.size());
+  int const unseen = options.unseen_classes >= 0 ? options.unseen_classes : classes / 5;
+
+  // Fisher-Yates with the public stream of this seed.
+  std::vector<std::size_t> order(all.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  tacit::stream_id const stream{.seed = seed, .use = tacit::purpose::data_split};
+  for (std::size_t i = order.size(); i > 1; --i) {
+    auto const j = static_cast<std::size_t>(tacit::uniform(stream, i) * static_cast<double>(i));
+    std::swap(order[i - 1], order[j]);
+  }
+
+  std::size_t const known = all.size() - hidden - test;
+  std::vector<std::size_t> public_rows;
+  std::vector<std::size_t> rest;
+  for (std::size_t const row : order) {
+    bool const seen = all.labels[row] < classes - unseen;
+    (seen && public_rows.size() < known ? public_rows : rest).push_back(row);
+  }
+  if (public_rows.empty()) throw std::runtime_error("the public part has no class to show");
+  auto const middle = rest.begin() + static_cast<std::ptrdiff_t>(std::min(hidden, rest.size()));
+  auto const end = middle + static_cast<std::ptrdiff_t>(
+                                std::min(test, static_cast<std::size_t>(rest.end() - middle)));
+  split_data out{rows_of(all, public_rows), rows_of(all, {rest.begin(), middle}),
+                 rows_of(all, {middle, end})};
+  if (out.test_part.size() == 0) throw std::runtime_error("no record is left for the test");
+
+  Eigen::RowVectorXf const low = out.public_part.features.colwise().minCoeff();
+  Eigen::RowVectorXf const high = out.public_part.features.colwise().maxCoeff();
+  Eigen::RowVectorXf const width =
+      (high - low).unaryExpr([](float w) { return w > 0.0F ? w : 1.0F; });
+  for (dataset* part : {&out.public_part, &out.private_part, &out.test_part}) {
+    part->features.rowwise() -= low;
+    part->features.array().rowwise() /= width.array();
+    part->features = part->features.cwiseMax(-1.0F).cwiseMin(2.0F);
+  }
+  return out;
+}
+
+}  // namespace examples

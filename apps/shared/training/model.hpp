@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "training/data.hpp"
+
+#include <Eigen/Core>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace examples {
+
+/// A network with one hidden layer of tanh units and a softmax on top. Its parameters are the
+/// caller's, one after another: input weights (inputs x hidden, column by column), hidden biases,
+/// output weights (hidden x classes), output biases.
+struct mlp {
+  std::size_t inputs;
+  std::size_t hidden;
+  std::size_t classes;
+
+  std::size_t parameters() const { return (inputs + 1) * hidden + (hidden + 1) * classes; }
+
+  /// Uniform weights in the range of Glorot and Bengio (2010), zero biases, from a public stream.
+  std::vector<float> initial(std::uint64_t seed) const;
+
+  /// Full-batch Adam on the cross-entropy: the public part's ordinary training.
+  void pretrain(std::span<float> theta, dataset const& data, int epochs, float rate) const;
+
+  double accuracy(std::span<float const> theta, dataset const& data) const;
+};
+
+/// The cross-entropy of each record of a data set, all in one go: what zeroth-order training calls
+/// again and again. Keeps its buffers.
+class batch_loss {
+ public:
+  batch_loss(mlp const& shape, dataset const& data);
+
+  void operator()(std::span<float const> theta, std::span<double> losses);
+
+ private:
+  mlp shape_;
+  dataset const* data_;
+  Eigen::MatrixXf hidden_;
+  Eigen::MatrixXf output_;
+  Eigen::ArrayXf largest_;
+  Eigen::ArrayXf total_;
+};
+
+}  // namespace examples

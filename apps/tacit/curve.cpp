@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Curves of a run: delta by epsilon, the trade-off of an attacker's errors, epsilon by step.
+
+#include "accountants.hpp"
+#include "plan.hpp"
+#include "output/panel.hpp"
+#include "verbs.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <limits>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+namespace calculator {
+
+using examples::points;
+
+namespace {
+
+constexpr double smallest_delta = 1e-10;  // where the first curve ends
+
+struct curves {
+  method const* by;
+  points delta_by_epsilon;
+  points misses_by_alarms;  // the least false negative rate at a false positive rate
+  points epsilon_by_step;
+};
+
+void declare_curve(arguments& of) {
+  declare_plan(of);
+  of.add("--delta", open_probability(), "of epsilon by step; 1e-5 unless given");
+  declare_accountant(of);
+  of.add("--plot", file("a file in a folder that exists"),
+         "draw the curves into this file, as SVG");
+}
+
+// The first steps of a run.
+plan beginning(plan const& run, std::uint64_t steps) {
+  plan out = run;
+  for (plan::entry& e : out.releases) {
+    e.what.count = std::min(e.what.count, steps);
+    steps -= e.what.count;
+  }
+  std::erase_if(out.releases, [](plan::entry const& e) { return e.what.count == 0; });
+  return out;
+}
+
+// No test has fewer misses at this rate of false alarms: the largest that the (epsilon, delta) say.
+double fewest_misses(points const& delta_by_epsilon, double alarms) {
+  double most = 0.0;
+  for (auto const& [epsilon, delta] : delta_by_epsilon) {
+    most = std::max({most, 1.0 - delta - std::exp(epsilon) * alarms,
+                     std::exp(-epsilon) * (1.0 - delta - alarms)});
+  }
+  return most * (1.0 - 1e-14);
+}
+
+curves drawn(method const& by, plan const& run, double farthest, double delta) {
+  curves out{&by, {}, {}, {}};
+  auto const account = composed_by(by, run);
+  constexpr int pieces = 50;
+  for (int k = 0; k <= pieces; ++k) {
+    double const epsilon = farthest * k / pieces;
+    out.delta_by_epsilon.emplace_back(epsilon, std::min(1.0, account->delta(epsilon).upper));
+  }
+  for (int k = 0; k <= pieces; ++k) {
+    double const alarms = static_cast<double>(k) / pieces;
+    out.misses_by_alarms.emplace_back(alarms, fewest_misses(out.delta_by_epsilon, alarms));
+  }
+  std::uint64_t const steps = run.steps();
+  std::uint64_t const parts = std::min<std::uint64_t>(steps, 25);
+  for (std::uint64_t k = 1; k <= parts; ++k) {
+    std::uint64_t const done = steps / parts * k + steps % parts * k / parts;
+    out.epsilon_by_step.emplace_back(
+        static_cast<double>(done),
+        finite(composed_by(by, beginning(run, done))->epsilon(delta).upper));
+  }
+  return out;
+}
+
+// ---- as text, as JSON, as SVG -------------------------------------------------------------------
+
+std::string column(std::string const& text) {
+  return std::string(text.size() < 13 ? 13 - text.size() : 1, ' ') + text;
+}
+
+std::string table(std::string const& title, std::vector<curves> const& all, points curves::*which,
+                  std::string (*in_words)(double)) {
+  std::string text = title + "\n" + column("");
+  for (curves const& c : all) text += column(c.by->word);
+  for (std::size_t k = 0; k < (all.front().*which).size(); ++k) {
+    text += "\n";
+    text += column(exactly((all.front().*which)[k].first));
+    for (curves const& c : all) text += column(in_words((c.*which)[k].second));
+  }
+  return text;
+}
+
+nlohmann::ordered_json points_in_json(points const& curve) {
+  auto out = nlohmann::ordered_json::array();
+  for (auto const& [x, y] : curve) out.push_back({x, y});
+  return out;
+}
+
+constexpr char const* colours[] = {"#0072b2", "#009e73", "#d55e00",
+                                   "#cc79a7", "#e69f00", "#666666"};
+
+std::string plot(std::vector<curves> const& all, plan const& run, double delta) {
+  examples::panel by_epsilon{in_words(run.neighbours) + ": delta by epsilon",
+                             "upper bounds; dotted: an estimate",
+                             true,
+                             smallest_delta,
+                             1.0,
+                             all.front().delta_by_epsilon.back().first,
+                             {1e-10, 1e-8, 1e-6, 1e-4, 1e-2, 1.0},
+                             {},
+                             "epsilon"};
+  examples::panel errors{"An attacker's errors",
+                         "no test of one record has fewer misses",
+                         false,
+                         0.0,
+                         1.0,
+                         1.0,
+                         {},
+                         {},
+                         "false alarms"};
+  examples::panel by_step{"Epsilon by step, at delta " + exactly(delta),
+                          "upper bounds; dotted: an estimate",
+                          false,
+                          0.0,
+                          0.0,
+                          static_cast<double>(run.steps()),
+                          {},
+                          {},
+                          "step"};
+  for (std::size_t k = 0; k < all.size(); ++k) {
+    curves const& c = all[k];
+    std::string const colour = colours[k % std::size(colours)];
+    by_epsilon.lines.push_back({c.by->word, colour, c.by->estimate, c.delta_by_epsilon});
+    errors.lines.push_back({c.by->word, colour, c.by->estimate, c.misses_by_alarms});
+    points shown;
+    for (auto const& [step, epsilon] : c.epsilon_by_step) {
+      if (epsilon == finite(std::numeric_limits<double>::infinity())) continue;
+      shown.emplace_back(step, epsilon);
+      by_step.high = std::max(by_step.high, epsilon);
+    }
+    by_step.lines.push_back({c.by->word, colour, c.by->estimate, std::move(shown)});
+  }
+  examples::fit_ticks(errors);
+  examples::fit_ticks(by_step);
+  return examples::svg({by_epsilon, errors, by_step});
+}
+
+answer run_curve(arguments const& of) {
+  plan const run = read_plan(of);
+  double const delta = of.number("--delta", 1e-5);
+  std::vector<curves> all;
+  std::string refusals;
+  double farthest = 0.0;  // the same epsilons for all
+  for (method const* m : chosen_methods(of)) {
+    try {
+      if (all.empty()) {
+        farthest = composed_by(*m, run)->epsilon(smallest_delta).upper;
+        farthest = farthest > 0.0 ? std::min(farthest, 1000.0) : 1.0;
+        double const nice = examples::nice_step(farthest, 50.0);
+        farthest = std::ceil(farthest / nice) * nice;
+      }
+      all.push_back(drawn(*m, run, farthest, delta));
+    } catch (std::runtime_error const& error) {
+      refusals += (refusals.empty() ? "" : "; ") + std::string(m->word) + ": " + error.what();
+    }
+  }
+  if (all.empty()) throw bad_input(refusals);
+
+  answer out;
+  out.sentence = in_words(run) + ", " + in_words(run.neighbours) + " neighbours\n\n" +
+                 table("delta is at most, at epsilon", all, &curves::delta_by_epsilon, rounded_up) +
+                 "\n\n" +
+                 table("an attacker's misses are at least, at a rate of false alarms of", all,
+                       &curves::misses_by_alarms, rounded_down) +
+                 "\n\n" +
+                 table("epsilon at delta " + exactly(delta) + " is at most, after step", all,
+                       &curves::epsilon_by_step, epsilon_in_words);
+  if (!refusals.empty()) out.sentence += "\n\nno bound: " + refusals;
+  for (curves const& c : all) {
+    nlohmann::ordered_json entry{{"accountant", c.by->word}};
+    if (c.by->estimate) entry["estimate"] = true;
+    entry["delta_by_epsilon"] = points_in_json(c.delta_by_epsilon);
+    entry["trade_off"] = points_in_json(c.misses_by_alarms);
+    entry["epsilon_by_step"] = points_in_json(c.epsilon_by_step);
+    out.json["accountants"].push_back(std::move(entry));
+  }
+  out.json["delta"] = delta;
+  if (of.given("--plot")) {
+    std::ofstream file(of.text("--plot"), std::ios::binary);
+    file << plot(all, run, delta);
+    if (!file.flush()) of.refuse("--plot");
+    out.json["plot"] = of.text("--plot");
+  }
+  return out;
+}
+
+}  // namespace
+
+verb curve() {
+  return {
+      "curve", "Delta by epsilon, an attacker's errors, epsilon by step",
+      R"(Prints the curves, and draws them with --plot. delta and epsilon are upper bounds; misses are a
+lower bound, at every rate of false alarms, on those of any test for one record.)",
+      declare_curve, run_curve};
+}
+
+}  // namespace calculator
