@@ -4,6 +4,7 @@
 #include <tacit/core/append_file.hpp>
 #include <tacit/core/archive.hpp>
 #include <tacit/core/check.hpp>
+#include <tacit/core/decimal.hpp>
 #include <tacit/core/inverse.hpp>
 #include <tacit/core/ledger.hpp>
 #include <tacit/core/log.hpp>
