@@ -10,70 +10,83 @@ namespace examples {
 
 namespace {
 
+constexpr double whole_width = 840.0;
+constexpr double whole_height = 480.0;
+constexpr double left = 84.0;
 constexpr double top = 74.0;
-constexpr double height = 380.0;
-constexpr double width = 400.0;
+constexpr double width = 540.0;
+constexpr double height = 330.0;
+constexpr double line_height = 20.0;
+constexpr std::size_t few_points = 16;
 
-void draw(std::string& out, panel const& p, double left) {
+/// `offset` is the panel's upper edge.
+void draw(std::string& out, panel const& p, double offset) {
+  double const bottom = offset + top + height;
   auto const x_of = [&](double x) { return left + width * (x - p.left) / (p.right - p.left); };
   auto const y_of = [&](double value) {
     auto const place = [&](double v) { return p.logarithmic ? std::log(v) : v; };
     double const share = (place(value) - place(p.low)) / (place(p.high) - place(p.low));
-    return top + height * (1.0 - std::clamp(share, 0.0, 1.0));
+    return bottom - height * std::clamp(share, 0.0, 1.0);
   };
 
-  out += formatted("<text x='%.0f' y='32' class='title'>%s</text>\n", left - 44, p.title.c_str());
-  out += formatted("<text x='%.0f' y='51' class='note'>%s</text>\n", left - 44, p.subtitle.c_str());
+  out += formatted("<text x='8' y='%.0f' class='title'>%s</text>\n", offset + 28, p.title.c_str());
+  out +=
+      formatted("<text x='8' y='%.0f' class='note'>%s</text>\n", offset + 52, p.subtitle.c_str());
   for (double const tick : p.ticks) {
     out += formatted("<line x1='%.1f' x2='%.1f' y1='%.1f' y2='%.1f' class='grid'/>\n", left,
                      left + width, y_of(tick), y_of(tick));
     out += formatted("<text x='%.1f' y='%.1f' class='tick' text-anchor='end'>%g</text>\n", left - 8,
-                     y_of(tick) + 4, tick);
+                     y_of(tick) + 6, tick);
   }
   auto const mark = [&](double x, std::string const& text) {
     out += formatted("<line x1='%.1f' x2='%.1f' y1='%.1f' y2='%.1f' class='axis'/>\n", x_of(x),
-                     x_of(x), top + height, top + height + 5);
+                     x_of(x), bottom, bottom + 5);
     out += formatted("<text x='%.1f' y='%.1f' class='tick' text-anchor='middle'>%s</text>\n",
-                     x_of(x), top + height + 20, text.c_str());
+                     x_of(x), bottom + 25, text.c_str());
   };
   for (auto const& [x, text] : p.marks) mark(x, text);
   if (p.marks.empty()) {
     double const stride = nice_step(p.right - p.left, 5.0);
-    for (double x = p.left; x <= p.right; x += stride) {
-      std::string text;
-      text += formatted("%g", x);
-      mark(x, text);
-    }
+    for (double x = p.left; x <= p.right; x += stride) mark(x, formatted("%g", x));
   }
   out += formatted("<line x1='%.1f' x2='%.1f' y1='%.1f' y2='%.1f' class='axis'/>\n", left,
-                   left + width, top + height, top + height);
+                   left + width, bottom, bottom);
   out += formatted("<text x='%.1f' y='%.1f' class='tick' text-anchor='middle'>%s</text>\n",
-                   left + width / 2, top + height + 40, p.across.c_str());
+                   left + width / 2, bottom + 52, p.across.c_str());
 
   std::vector<std::pair<double, line const*>> ends;
   for (line const& l : p.lines) {
     std::string path;
+    std::string marks;
     double end = 0.0;
-    for (auto const& [x, value] : l.at) {
+    for (std::size_t k = 0; k < l.at.size(); ++k) {
+      auto const& [x, value] = l.at[k];
       if (p.logarithmic && value < p.low) continue;
       end = y_of(value);
       path += formatted("%s%.1f,%.1f", path.empty() ? "" : " ", x_of(x), end);
+      if (l.at.size() > few_points) continue;
+      marks += formatted("<circle cx='%.1f' cy='%.1f' r='4.5' fill='%s'/>\n", x_of(x), end,
+                         l.colour.c_str());
+      if (k < l.interval.size()) {
+        marks += formatted(
+            "<line x1='%.1f' x2='%.1f' y1='%.1f' y2='%.1f' class='line' stroke='%s'/>\n", x_of(x),
+            x_of(x), y_of(l.interval[k].first), y_of(l.interval[k].second), l.colour.c_str());
+      }
     }
     if (path.empty()) continue;
     out += formatted("<polyline class='line' stroke='%s'%s points='", l.colour.c_str(),
-                     l.dashed ? " stroke-dasharray='3 4' stroke-width='1.5'" : "");
-    out += path + "'/>\n";
+                     l.dashed ? " stroke-dasharray='5 5'" : "");
+    out += path + "'/>\n" + marks;
     if (!l.label.empty()) ends.emplace_back(end, &l);
   }
 
   // Labels stand at the ends of their lines, moved apart where they would touch.
-  constexpr double apart = 16.0;
   std::sort(ends.begin(), ends.end());
   std::vector<double> place;
   for (auto const& [y, l] : ends) place.push_back(y);
   for (int round = 0; round < 200; ++round) {
     for (std::size_t i = 1; i < place.size(); ++i) {
-      double const overlap = apart - (place[i] - place[i - 1]);
+      double const overlap = line_height - (place[i] - place[i - 1]);
       if (overlap <= 0.0) continue;
       place[i - 1] -= overlap / 2;
       place[i] += overlap / 2;
@@ -84,7 +97,7 @@ void draw(std::string& out, panel const& p, double left) {
     out += formatted("<polyline class='lead' points='%.1f,%.1f %.1f,%.1f'/>\n", left + width + 2, y,
                      left + width + 12, place[i]);
     out += formatted("<text x='%.1f' y='%.1f' class='label' fill='%s'>%s</text>\n",
-                     left + width + 15, place[i] + 4, l->colour.c_str(), l->label.c_str());
+                     left + width + 16, place[i] + 6, l->colour.c_str(), l->label.c_str());
   }
 }
 
@@ -107,27 +120,24 @@ void fit_ticks(panel& p) {
 }
 
 std::string svg(std::vector<panel> const& panels) {
-  int const whole = 652 * static_cast<int>(panels.size()) - 4;
-  std::string out;
-  out += formatted(
-      "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 %d 520' width='%d' height='520' "
+  double const whole = whole_height * static_cast<double>(panels.size());
+  std::string out = formatted(
+      "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 %.0f %.0f' width='%.0f' height='%.0f' "
       "font-family='Helvetica, Arial, sans-serif'>\n",
-      whole, whole);
+      whole_width, whole, whole_width, whole);
   out +=
       "<style>\n"
-      ".title { font-size: 16px; font-weight: bold; fill: #222 }\n"
-      ".note, .tick { font-size: 12px; fill: #666 }\n"
-      ".label { font-size: 12px }\n"
+      "text { font-size: 18px }\n"
+      ".title { font-size: 21px; font-weight: bold; fill: #222 }\n"
+      ".note, .tick { fill: #555 }\n"
       ".grid { stroke: #e6e6e6 }\n"
       ".axis { stroke: #888 }\n"
       ".lead { stroke: #ccc; fill: none }\n"
-      ".line { fill: none; stroke-width: 2; stroke-linejoin: round }\n"
+      ".line { fill: none; stroke-width: 2.5; stroke-linejoin: round }\n"
       "</style>\n";
-  out += formatted("<rect width='%d' height='520' fill='white'/>\n", whole);
-  double left = 62.0;
-  for (panel const& p : panels) {
-    draw(out, p, left);
-    left += 648.0;
+  out += formatted("<rect width='%.0f' height='%.0f' fill='white'/>\n", whole_width, whole);
+  for (std::size_t k = 0; k < panels.size(); ++k) {
+    draw(out, panels[k], whole_height * static_cast<double>(k));
   }
   return out + "</svg>\n";
 }

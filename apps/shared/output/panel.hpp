@@ -13,7 +13,8 @@ struct line {
   std::string label;  // none: no label at the end
   std::string colour;
   bool dashed;
-  points at;
+  points at;             // with a marker each, where there are few
+  points interval = {};  // (low, high) of each point, drawn as error bars; none: no bars
 };
 
 struct panel {
@@ -36,7 +37,8 @@ double nice_step(double range, double about);
 /// Sets the vertical axis of a panel that is not logarithmic, and its ticks, to hold [low, high].
 void fit_ticks(panel& p);
 
-/// An SVG of the panels, side by side.
+/// An SVG of the panels, one below the other. As wide as the column of a repository page, so that its text is
+/// read at the size that it is written in, 18 px.
 std::string svg(std::vector<panel> const& panels);
 
 }  // namespace examples
