@@ -3,8 +3,8 @@
 // Curves of a run: delta by epsilon, the trade-off of an attacker's errors, epsilon by step.
 
 #include "accountants.hpp"
-#include "plan.hpp"
 #include "output/panel.hpp"
+#include "plan.hpp"
 #include "verbs.hpp"
 
 #include <algorithm>
@@ -31,12 +31,16 @@ struct curves {
   points epsilon_by_step;
 };
 
+constexpr char const* panels[] = {"delta-by-epsilon", "errors", "epsilon-by-step"};
+
 void declare_curve(arguments& of) {
   declare_plan(of);
   of.add("--delta", open_probability(), "of epsilon by step; 1e-5 unless given");
   declare_accountant(of);
   of.add("--plot", file("a file in a folder that exists"),
          "draw the curves into this file, as SVG");
+  of.add("--panel", one_of({"all", panels[0], panels[1], panels[2]}),
+         "which of the curves --plot draws; all unless given");
 }
 
 // The first steps of a run.
@@ -110,7 +114,9 @@ nlohmann::ordered_json points_in_json(points const& curve) {
 constexpr char const* colours[] = {"#0072b2", "#009e73", "#d55e00",
                                    "#cc79a7", "#e69f00", "#666666"};
 
-std::string plot(std::vector<curves> const& all, plan const& run, double delta) {
+/// All three panels, or the one of that name.
+std::string plot(std::vector<curves> const& all, plan const& run, double delta,
+                 std::string const& which) {
   examples::panel by_epsilon{in_words(run.neighbours) + ": delta by epsilon",
                              "upper bounds; dotted: an estimate",
                              true,
@@ -153,6 +159,9 @@ std::string plot(std::vector<curves> const& all, plan const& run, double delta) 
   }
   examples::fit_ticks(errors);
   examples::fit_ticks(by_step);
+  if (which == panels[0]) return examples::svg({by_epsilon});
+  if (which == panels[1]) return examples::svg({errors});
+  if (which == panels[2]) return examples::svg({by_step});
   return examples::svg({by_epsilon, errors, by_step});
 }
 
@@ -198,7 +207,7 @@ answer run_curve(arguments const& of) {
   out.json["delta"] = delta;
   if (of.given("--plot")) {
     std::ofstream file(of.text("--plot"), std::ios::binary);
-    file << plot(all, run, delta);
+    file << plot(all, run, delta, of.given("--panel") ? of.text("--panel") : "all");
     if (!file.flush()) of.refuse("--plot");
     out.json["plot"] = of.text("--plot");
   }
