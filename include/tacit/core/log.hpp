@@ -26,7 +26,7 @@ template <real T>
   T const low = a < b ? a : b;
   if (low == -std::numeric_limits<T>::infinity()) return high;
   if (high == std::numeric_limits<T>::infinity()) return low != low ? low : high;
-  return T(high + log1p(T(exp(T(low - high)))));
+  return high + log1p(exp(low - high));
 }
 
 /// log Σ e^x over a range; −∞ for an empty one. NaN anywhere gives NaN.
@@ -42,16 +42,16 @@ template <std::ranges::forward_range Range>
   if (!(high > -std::numeric_limits<T>::infinity() && high < std::numeric_limits<T>::infinity())) {
     return high;
   }
-  T sum = T(0);
-  for (T const& x : terms) sum = T(sum + T(exp(T(x - high))));
-  return T(high + T(log(sum)));
+  T sum(0);
+  for (T const& x : terms) sum += exp(x - high);
+  return high + log(sum);
 }
 
 /// log(1 − e^x) for x ≤ 0, accurate at both ends (Mächler 2012).
 template <real T>
 [[nodiscard]] T log1m_exp(T const& x) {
   using std::exp, std::expm1, std::log, std::log1p;
-  return x > T(-std::numbers::ln2) ? T(log(T(-T(expm1(x))))) : T(log1p(T(-T(exp(x)))));
+  return x > T(-std::numbers::ln2) ? log(-expm1(x)) : log1p(-exp(x));
 }
 
 /// log(1 + e^x), without overflow.
@@ -89,11 +89,11 @@ template <real T>
     }();
     return polynomial(coefficients, y);
   } else {
-    T sum = T(0);
-    T power = T(1);
+    T sum(0);
+    T power(1);
     for (int k = 0; power > std::numeric_limits<T>::epsilon(); ++k) {
-      sum = T(sum + T(power / T(2 * k + 3)));
-      power = T(power * y);
+      sum += power / T(2 * k + 3);
+      power *= y;
     }
     return sum;
   }
@@ -107,12 +107,12 @@ template <real T>
 template <real T>
 [[nodiscard]] T log1p_residual(T const& u, T const& scale) {
   using std::log1p;
-  if (u > T(T(-2) / T(7) * scale) && u < T(T(2) / T(5) * scale)) {
-    T const z = T(u / T(T(2) * scale + u));
-    T const y = T(z * z);
-    return T(T(u * z) - T(T(2) * scale * T(T(z * y) * detail::atanh_tail(y))));
+  if (u > T(-2) / T(7) * scale && u < T(2) / T(5) * scale) {
+    T const z = u / (T(2) * scale + u);
+    T const y = z * z;
+    return u * z - T(2) * scale * (z * y * detail::atanh_tail(y));
   }
-  return T(u - T(scale * T(log1p(T(u / scale)))));
+  return u - scale * log1p(u / scale);
 }
 template <real T>
 [[nodiscard]] T log1p_residual(T const& u) {
@@ -126,14 +126,14 @@ template <real T>
 [[nodiscard]] T entropy_residual(T const& d, T const& ratio) {
   using std::log;
   if (d > T(-2) / T(7) && d < T(2) / T(5)) {
-    return T(T(d * d) - T(ratio * log1p_residual(d)));
+    return d * d - ratio * log1p_residual(d);
   }
   if (!(ratio > T(0))) return ratio == T(0) ? T(1) : std::numeric_limits<T>::quiet_NaN();
-  return T(T(ratio * T(log(ratio))) - d);
+  return ratio * log(ratio) - d;
 }
 template <real T>
 [[nodiscard]] T entropy_residual(T const& d) {
-  return entropy_residual(d, T(T(1) + d));
+  return entropy_residual(d, T(1) + d);
 }
 
 /// e^w − 1 − w ≥ 0, without cancellation: a few ulp everywhere.
@@ -146,7 +146,7 @@ template <real T>
       constexpr std::size_t terms = std::numeric_limits<T>::digits > 53 ? 22 : 18;
       constexpr auto coefficients = [] {
         std::array<T, terms> c{};
-        T factorial = T(1);
+        T factorial(1);
         for (std::size_t k = 0; k < terms; ++k) {
           factorial *= T(k + 2);
           c[k] = T(1) / factorial;
@@ -158,16 +158,15 @@ template <real T>
     return exp(w) - T(1) - w;
   } else {
     if (w > T(-0.25) && w < T(0.25)) {
-      T sum = T(0);
-      T term = T(T(w * w) / T(2));
-      for (int k = 3; T(term < T(0) ? T(-term) : term) > T(sum * std::numeric_limits<T>::epsilon());
-           ++k) {
-        sum = T(sum + term);
-        term = T(T(term * w) / T(k));
+      T sum(0);
+      T term = w * w / T(2);
+      for (int k = 3; (term < T(0) ? -term : term) > sum * std::numeric_limits<T>::epsilon(); ++k) {
+        sum += term;
+        term = term * w / T(k);
       }
       return sum;
     }
-    return T(T(expm1(w)) - w);
+    return expm1(w) - w;
   }
 }
 

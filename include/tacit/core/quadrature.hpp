@@ -51,29 +51,28 @@ template <real T = double>
     T before;
     T log_scale;
   };
-  T const limit = T(std::numeric_limits<T>::max_exponent10 > 200 ? 1e100 : 1e12);
+  T const limit(std::numeric_limits<T>::max_exponent10 > 200 ? 1e100 : 1e12);
   auto const hermite = [order, &limit](T const& x) {
     using std::abs, std::log, std::sqrt;
-    T before = T(0);
-    T last = T(1);
-    T log_scale = T(0);
+    T before(0);
+    T last(1);
+    T log_scale(0);
     for (std::size_t k = 0; k < order; ++k) {
-      T const j = T(static_cast<double>(k));
-      T const next =
-          T(T(x * T(sqrt(T(T(2) / T(j + T(1))))) * last) - T(T(sqrt(T(j / T(j + T(1))))) * before));
+      T const j(static_cast<double>(k));
+      T const next = x * sqrt(T(2) / (j + T(1))) * last - sqrt(j / (j + T(1))) * before;
       before = last;
       last = next;
-      T const size = T(abs(last));
+      T const size = abs(last);
       if (size > limit) {
-        last = T(last / size);
-        before = T(before / size);
-        log_scale = T(log_scale + T(log(size)));
+        last /= size;
+        before /= size;
+        log_scale += log(size);
       }
     }
     return values{last, before, log_scale};
   };
 
-  T const n = T(static_cast<double>(order));
+  T const n(static_cast<double>(order));
   double const edge = std::sqrt(2.0 * static_cast<double>(order) + 1.0) + 1.0;
   T const root_pi = boost::math::constants::root_pi<T>();
 
@@ -90,18 +89,16 @@ template <real T = double>
     values v = hermite(x);
     for (int step = 0; !centre && step < 8; ++step) {
       // h_n' = √(2n)·h_{n−1}
-      T const move = T(v.last / T(T(sqrt(T(T(2) * n))) * v.before));
-      x = T(x - move);
+      T const move = v.last / (sqrt(T(2) * n) * v.before);
+      x -= move;
       v = hermite(x);
-      if (!(T(abs(move)) > T(std::numeric_limits<T>::epsilon() * x))) break;
+      if (!(abs(move) > std::numeric_limits<T>::epsilon() * x)) break;
     }
     // w = √π / (n·h_{n−1}²) for h_0 = 1
-    T const log_weight =
-        T(T(log(T(root_pi / n))) - T(T(2) * T(T(log(T(abs(v.before)))) + v.log_scale)));
-    T const weight =
-        v.log_scale == T(0) ? T(root_pi / T(n * T(v.before * v.before))) : T(exp(log_weight));
+    T const log_weight = log(root_pi / n) - T(2) * (log(abs(v.before)) + v.log_scale);
+    T const weight = v.log_scale == T(0) ? root_pi / (n * (v.before * v.before)) : exp(log_weight);
     rule.node[k] = x;
-    rule.node[order - 1 - k] = T(-x);
+    rule.node[order - 1 - k] = -x;
     rule.weight[k] = weight;
     rule.weight[order - 1 - k] = weight;
   }
@@ -116,7 +113,7 @@ template <real T, class Function>
 [[nodiscard]] auto trapezoid(Function&& f, T const& low, T const& high, T const& step) {
   auto sum = f(low);
   for (std::size_t k = 1;; ++k) {
-    T const x = T(low + T(step * T(static_cast<double>(k))));
+    T const x = low + step * T(static_cast<double>(k));
     if (!(x <= high)) break;
     sum += f(x);
   }

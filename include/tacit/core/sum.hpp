@@ -17,18 +17,18 @@ class compensated_sum {
   constexpr explicit compensated_sum(T start) : sum_(start) {}
 
   constexpr compensated_sum& operator+=(T const& x) {
-    T const next = T(sum_ + x);
-    bool const sum_is_larger = (sum_ < T(0) ? T(-sum_) : sum_) >= (x < T(0) ? T(-x) : x);
-    correction_ = T(correction_ + (sum_is_larger ? T(T(sum_ - next) + x) : T(T(x - next) + sum_)));
+    T const next = sum_ + x;
+    bool const sum_is_larger = (sum_ < T(0) ? -sum_ : sum_) >= (x < T(0) ? -x : x);
+    correction_ += sum_is_larger ? (sum_ - next) + x : (x - next) + sum_;
     sum_ = next;
     return *this;
   }
 
-  [[nodiscard]] constexpr T value() const { return T(sum_ + correction_); }
+  [[nodiscard]] constexpr T value() const { return sum_ + correction_; }
 
  private:
-  T sum_ = T(0);
-  T correction_ = T(0);
+  T sum_{0};
+  T correction_{0};
 };
 
 namespace detail {
