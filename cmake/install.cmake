@@ -9,6 +9,11 @@ install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/tacit"
 install(TARGETS tacit EXPORT tacit_targets INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 install(EXPORT tacit_targets
   FILE tacit-targets.cmake NAMESPACE tacit:: DESTINATION "${package_dir}")
+if(TACIT_BUILD_COMPILED)
+  install(TARGETS tacit_compiled EXPORT tacit_compiled_targets)
+  install(EXPORT tacit_compiled_targets
+    FILE tacit-compiled-targets.cmake NAMESPACE tacit:: DESTINATION "${package_dir}")
+endif()
 
 # Before 1.0 a new minor version may break what stood.
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/tacit-config-version.cmake"

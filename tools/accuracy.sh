@@ -5,10 +5,10 @@ set -eu
 cd "$(dirname "$0")/.."
 
 cmake --preset dev >/dev/null
-cmake --build --preset dev --target tacit_test_info >/dev/null
+cmake --build --preset dev --target tacit_test_info_accuracy >/dev/null
 rows=build/accuracy_rows.md
 rm -f "$rows"
-TACIT_ACCURACY_ROWS="$rows" build/dev/tests/tacit_test_info '[accuracy]' >/dev/null
+TACIT_ACCURACY_ROWS="$rows" build/dev/tests/tacit_test_info_accuracy '[accuracy]' >/dev/null
 
 awk -v rows="$rows" '
   /^<!-- table/ { print; print ""

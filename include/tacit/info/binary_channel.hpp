@@ -406,4 +406,14 @@ struct energy_trial {
   return 1.0 / std::sqrt(energy);
 }
 
+#if defined(TACIT_COMPILED)
+namespace detail {
+extern template channel_sums<double> direct_sums(double const&, double const&, double);
+extern template channel_sums<double> saturated_sums(double const&, double const&, double);
+}  // namespace detail
+extern template double mutual_information(binary_channel const&);
+extern template double equivocation(binary_channel const&);
+extern template double mmse(binary_channel const&);
+#endif
+
 }  // namespace tacit
