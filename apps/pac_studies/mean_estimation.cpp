@@ -7,7 +7,7 @@
 // The secret is one of M listed subsets, each record in half of them: so that everything can be
 // certified, and the truth measured.
 
-#include <tacit/dp/gaussian.hpp>
+#include <tacit/core/normal.hpp>
 #include <tacit/info/attack.hpp>
 #include <tacit/pac/candidate_noise.hpp>
 #include <tacit/pac/candidates.hpp>

@@ -24,5 +24,6 @@
 #include <tacit/dp/rdp/mixture.hpp>
 #include <tacit/dp/rdp/table.hpp>
 #include <tacit/dp/renyi.hpp>
+#include <tacit/dp/sensitivity.hpp>
 #include <tacit/dp/trade_off.hpp>
 #include <tacit/dp/zcdp.hpp>

@@ -8,6 +8,7 @@
 #include <tacit/audit/known_rest.hpp>
 #include <tacit/dp/event.hpp>
 #include <tacit/dp/gaussian.hpp>
+#include <tacit/dp/sensitivity.hpp>
 #include <tacit/info/attack.hpp>
 #include <tacit/info/binary_channel.hpp>
 #include <tacit/mechanism/paczero.hpp>

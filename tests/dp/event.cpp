@@ -17,24 +17,20 @@ namespace {
 
 using tacit::approx_dp;
 using tacit::by_person;
-using tacit::clipped_group;
 using tacit::discrete_gaussian;
 using tacit::discrete_laplace;
 using tacit::event;
 using tacit::exponential_mechanism;
 using tacit::fixed_size;
 using tacit::gaussian;
-using tacit::joint_gaussian;
 using tacit::laplace;
 using tacit::matrix_gaussian;
-using tacit::matrix_sensitivity;
 using tacit::mechanism_event;
 using tacit::poisson;
 using tacit::pure;
 using tacit::randomised_response;
 using tacit::sampled;
 using tacit::shuffled;
-using tacit::tree_sensitivity;
 using tacit::unsampled;
 
 std::string complaint_about(event const& release) {
@@ -157,133 +153,4 @@ TEST_CASE("events are equal in all their parts or not", "[dp][event]") {
   CHECK(std::holds_alternative<unsampled>(plain.how));
   CHECK(plain.records_per_person == 1);
   CHECK(fixed_size{1, 4}.rate() == 0.25);
-}
-
-TEST_CASE("groups released together: n equal ones have 1/√n of the noise", "[dp][event]") {
-  for (std::size_t const n : std::vector<std::size_t>{1, 2, 24, 1000, 100000}) {
-    std::vector<clipped_group> const groups(n, {.clip = 0.7, .sigma = 0.7 * 1.3});
-    double const joint = joint_gaussian(groups).noise_multiplier;
-    double const truth = 1.3 / std::sqrt(static_cast<double>(n));
-    CHECK(joint <= truth);
-    CHECK(joint >= truth * (1.0 - 1e-14 * static_cast<double>(n + 10)));
-  }
-  // RLDP's adapters, GPT-2 with q and v: 24 groups, each with noise σC_i for its own C_i.
-  std::vector<clipped_group> adapters;
-  for (int i = 0; i < 24; ++i) adapters.push_back({0.1 * (i + 1), 2.0 * 0.1 * (i + 1)});
-  CHECK(2.0 / joint_gaussian(adapters).noise_multiplier ==
-        Approx(4.898979485566356).epsilon(1e-12));
-}
-
-TEST_CASE("groups released together: never more noise than there is", "[dp][event]") {
-  std::mt19937_64 bits(7);
-  std::uniform_real_distribution<double> exponent(-3.0, 3.0);
-  for (int trial = 0; trial < 2000; ++trial) {
-    std::vector<clipped_group> groups(1 + bits() % 40);
-    long double squares = 0.0L;
-    for (clipped_group& g : groups) {
-      g = {std::pow(10.0, exponent(bits)), std::pow(10.0, exponent(bits))};
-      long double const ratio = static_cast<long double>(g.clip) / g.sigma;
-      squares += ratio * ratio;
-    }
-    long double const truth = 1.0L / std::sqrt(squares);
-    double const joint = joint_gaussian(groups).noise_multiplier;
-    REQUIRE(static_cast<long double>(joint) <= truth);
-    REQUIRE(static_cast<long double>(joint) >= truth * (1.0L - 1e-13L));
-  }
-  // A group that nobody contributes to changes nothing but the rounding.
-  std::vector<clipped_group> const one{{3.0, 4.0}};
-  std::vector<clipped_group> const two{{3.0, 4.0}, {0.0, 1.0}};
-  CHECK(joint_gaussian(two).noise_multiplier ==
-        Approx(joint_gaussian(one).noise_multiplier).epsilon(1e-14));
-}
-
-TEST_CASE("groups released together: refusals", "[dp][event]") {
-  auto const joint = [](double clip, double sigma) {
-    std::vector<clipped_group> const groups{{1.0, 1.0}, {clip, sigma}};
-    return joint_gaussian(groups);
-  };
-  for (double const x : not_positive) CHECK_THROWS_AS(joint(1.0, x), std::domain_error);
-  for (double const x : not_non_negative) CHECK_THROWS_AS(joint(x, 1.0), std::domain_error);
-  CHECK_THROWS_WITH(joint(-1.0, 1.0),
-                    "joint_gaussian: clip is -1, but must be finite and at least 0");
-  CHECK_THROWS_WITH(joint(1.0, 0.0), "joint_gaussian: sigma is 0, but must be positive and finite");
-  std::string const none =
-      "joint_gaussian: number of groups with a positive clip is 0, but must be at least 1";
-  CHECK_THROWS_WITH(joint_gaussian(std::vector<clipped_group>{}), none);
-  CHECK_THROWS_AS(joint_gaussian(std::vector<clipped_group>{}), std::invalid_argument);
-  CHECK_THROWS_WITH(joint_gaussian(std::vector<clipped_group>{{0.0, 1.0}}), none);
-  // Neither noise out of an underflow, nor infinitely little of it.
-  CHECK_THROWS_AS(joint_gaussian(std::vector<clipped_group>{{1e-300, 1e300}}), std::domain_error);
-  CHECK_THROWS_AS(joint(1e300, 1e-300), std::domain_error);
-}
-
-TEST_CASE("a matrix mechanism's sensitivity is never below the move of a participation pattern",
-          "[dp][event]") {
-  // Lower triangular of ones (prefix sums): column norms √4, √3, √2, 1.
-  std::vector<double> const prefix{1, 0, 0, 0, 1, 1, 0, 0, 1, 1, 1, 0, 1, 1, 1, 1};
-  CHECK(matrix_sensitivity(prefix, 4) >= 2.0);
-  CHECK(matrix_sensitivity(prefix, 4) == Approx(2.0).epsilon(1e-14));
-  CHECK(matrix_sensitivity(prefix, 4, 3) >= 6.0);
-  CHECK(matrix_sensitivity(prefix, 4, 3) == Approx(6.0).epsilon(1e-14));
-
-  std::mt19937_64 bits(11);
-  std::normal_distribution<double> draw;
-  for (int trial = 0; trial < 300; ++trial) {
-    std::size_t const rows = 1 + bits() % 6;
-    std::size_t const columns = 1 + bits() % 5;
-    std::vector<double> entries(rows * columns);
-    for (double& entry : entries) entry = draw(bits);
-    std::uint64_t const participations = 1 + bits() % columns;
-    double const bound = matrix_sensitivity(entries, columns, participations);
-    // Every pattern of at most that many steps, with contributions ±1.
-    for (std::size_t pattern = 0; pattern < (std::size_t{1} << columns); ++pattern) {
-      std::uint64_t taken = 0;
-      for (std::size_t c = 0; c < columns; ++c) taken += (pattern >> c) & 1;
-      if (taken > participations) continue;
-      for (std::size_t signs = 0; signs < (std::size_t{1} << columns); ++signs) {
-        long double norm = 0.0L;
-        for (std::size_t r = 0; r < rows; ++r) {
-          long double sum = 0.0L;
-          for (std::size_t c = 0; c < columns; ++c) {
-            if (((pattern >> c) & 1) == 0) continue;
-            sum += ((signs >> c) & 1) != 0 ? entries[r * columns + c] : -entries[r * columns + c];
-          }
-          norm += sum * sum;
-        }
-        REQUIRE(std::sqrt(norm) <= static_cast<long double>(bound));
-      }
-    }
-  }
-}
-
-TEST_CASE("a matrix mechanism's sensitivity: refusals", "[dp][event]") {
-  std::vector<double> const entries{1.0, 2.0, 3.0};
-  CHECK_THROWS_AS(matrix_sensitivity(entries, 2), std::invalid_argument);
-  CHECK_THROWS_AS(matrix_sensitivity(entries, 0), std::invalid_argument);
-  CHECK_THROWS_AS(matrix_sensitivity(std::vector<double>{}, 1), std::invalid_argument);
-  CHECK_THROWS_WITH(matrix_sensitivity(entries, 3, 0),
-                    "matrix_sensitivity: participations is 0, but must be at least 1");
-  for (double const x : {infinity, -infinity, not_a_number}) {
-    CHECK_THROWS_AS(matrix_sensitivity(std::vector<double>{1.0, x}, 2), std::domain_error);
-  }
-  // Too large for a double: infinite, which no event takes.
-  double const huge = matrix_sensitivity(std::vector<double>{1.7e308, 1.7e308}, 1);
-  CHECK(huge == infinity);
-  CHECK_FALSE(complaint_about(matrix_gaussian{1.0, huge}).empty());
-}
-
-TEST_CASE("a tree's leaf is in 1+⌈log₂ steps⌉ nodes", "[dp][event]") {
-  for (std::uint64_t steps = 1; steps <= 300; ++steps) {
-    // Built: pairs of neighbours are joined until one node is left.
-    std::uint64_t depth = 1;
-    for (std::uint64_t nodes = steps; nodes > 1; nodes = (nodes + 1) / 2) ++depth;
-    double const truth = std::sqrt(static_cast<double>(depth));
-    REQUIRE(tree_sensitivity(steps) >= truth);
-    REQUIRE(tree_sensitivity(steps) <= truth * (1.0 + 1e-14));
-    REQUIRE(tree_sensitivity(steps, 3) >= 3.0 * truth);
-    REQUIRE(tree_sensitivity(steps, 3) <= 3.0 * truth * (1.0 + 1e-14));
-  }
-  CHECK(tree_sensitivity(~std::uint64_t{0}) == Approx(std::sqrt(65.0)).epsilon(1e-14));
-  CHECK_THROWS_AS(tree_sensitivity(0), std::invalid_argument);
-  CHECK_THROWS_AS(tree_sensitivity(8, 0), std::domain_error);
 }

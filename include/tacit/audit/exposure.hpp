@@ -4,9 +4,9 @@
 #include <tacit/core/check.hpp>
 #include <tacit/core/inverse.hpp>
 #include <tacit/core/log.hpp>
+#include <tacit/core/normal.hpp>
 #include <tacit/core/sum.hpp>
 #include <tacit/core/units.hpp>
-#include <tacit/dp/gaussian.hpp>
 #include <tacit/info/attack.hpp>
 #include <tacit/info/certified.hpp>
 

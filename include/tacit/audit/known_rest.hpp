@@ -3,7 +3,7 @@
 
 #include <tacit/core/check.hpp>
 #include <tacit/core/log.hpp>
-#include <tacit/dp/gaussian.hpp>
+#include <tacit/core/normal.hpp>
 #include <tacit/pac/posterior.hpp>
 
 #include <algorithm>

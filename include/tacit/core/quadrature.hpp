@@ -2,9 +2,8 @@
 #pragma once
 
 #include <tacit/core/check.hpp>
+#include <tacit/core/constants.hpp>
 #include <tacit/core/real.hpp>
-
-#include <boost/math/constants/constants.hpp>
 
 #include <cmath>
 #include <cstddef>
@@ -12,6 +11,15 @@
 #include <vector>
 
 namespace tacit {
+
+namespace detail {
+
+/// What a working precision asks of a quadrature: terms below e^−range of the sum are dropped.
+template <real T>
+inline constexpr double quadrature_range =
+    std::numeric_limits<T>::digits * 0.6931471805599453 + 3.0;
+
+}  // namespace detail
 
 /// Σ_k weight[k]·f(node[k]) ≈ ∫ f(x) e^{−x²} dx, exact for polynomials of degree ≤ 2n−1.
 /// (The physicists' weight. An expectation over N(μ, σ²) is Σ weight·f(μ + √2 σ node)/√π.)
@@ -74,7 +82,7 @@ template <real T = double>
 
   T const n(static_cast<double>(order));
   double const edge = std::sqrt(2.0 * static_cast<double>(order) + 1.0) + 1.0;
-  T const root_pi = boost::math::constants::root_pi<T>();
+  T const root_pi = detail::constants::root_pi<T>();
 
   gauss_hermite_rule<T> rule{std::vector<T>(order), std::vector<T>(order)};
   for (std::size_t k = order / 2; k < order; ++k) {

@@ -27,5 +27,9 @@ namespace detail {
 /// The largest relative error of one operation in double.
 inline constexpr double unit_roundoff = std::numeric_limits<double>::epsilon() / 2.0;
 
+// A few roundings up and down.
+inline constexpr double a_little_more = 1.0 + 8.0 * std::numeric_limits<double>::epsilon();
+inline constexpr double a_little_less = 1.0 - 8.0 * std::numeric_limits<double>::epsilon();
+
 }  // namespace detail
 }  // namespace tacit

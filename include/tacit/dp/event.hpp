@@ -4,12 +4,8 @@
 #include <tacit/core/check.hpp>
 #include <tacit/core/units.hpp>
 
-#include <cmath>
 #include <concepts>
-#include <cstddef>
 #include <cstdint>
-#include <limits>
-#include <span>
 #include <string_view>
 #include <utility>
 #include <variant>
@@ -84,8 +80,7 @@ struct pure {
 
 /// A matrix or tree mechanism: B(Cx + noise). `sensitivity` is what one record's whole participation
 /// moves Cx by (L2) for contributions of norm 1; the noise is N(0, noise_multiplier²) a coordinate in
-/// the same unit. The event is the entire run, so its count is 1. See `matrix_sensitivity`,
-/// `tree_sensitivity`.
+/// the same unit. The event is the entire run, so its count is 1. See `sensitivity.hpp`.
 struct matrix_gaussian {
   double noise_multiplier = required;
   double sensitivity = required;
@@ -210,77 +205,5 @@ inline void check_event(std::string_view who, event const& release) {
                  "records_per_person", release.records_per_person, "in [1, 1e6]");
 }
 
-// A noise multiplier may only be rounded towards less noise.
-inline constexpr double a_little_less = 1.0 - 8.0 * std::numeric_limits<double>::epsilon();
-
 }  // namespace detail
-
-/// A group of coordinates with its own clip and its own noise.
-struct clipped_group {
-  double clip = required;   // the L2 norm of a record's contribution to this group is at most this
-  double sigma = required;  // standard deviation of the noise in each of its coordinates
-};
-
-/// Several groups released together are one Gaussian release of multiplier 1/√(Σ clip²/sigma²): n
-/// equal groups of multiplier m make m/√n, not m.
-/// Guarantee: lower bound (less noise, never more).
-/// @throws std::domain_error unless clips are at least 0 and sigmas positive, or if the joint clip over
-///         sigma is outside [1e-290, 1e290]; invalid_argument if no group has a positive clip
-[[nodiscard]] inline gaussian joint_gaussian(std::span<clipped_group const> groups) {
-  double norm = 0.0;
-  int positive = 0;
-  for (clipped_group const& group : groups) {
-    detail::check_non_negative("joint_gaussian", "clip", group.clip);
-    detail::check_positive("joint_gaussian", "sigma", group.sigma);
-    if (group.clip > 0.0) positive = 1;
-    norm = std::hypot(norm, group.clip / group.sigma);
-  }
-  detail::require_argument(positive > 0, "joint_gaussian", "number of groups with a positive clip",
-                           positive, "at least 1");
-  // Outside, a quotient or its inverse would overflow, or lose digits.
-  detail::require_domain(norm >= 1e-290 && norm <= 1e290, "joint_gaussian", "joint clip over sigma",
-                         norm, "in [1e-290, 1e290]");
-  double const accumulated = static_cast<double>(groups.size()) * 3e-16;
-  return {.noise_multiplier = 1.0 / norm * (detail::a_little_less - accumulated)};
-}
-
-/// How far one record can move Cx, for contributions of norm 1 in at most `participations` of the
-/// steps: participations times the largest column norm of C (the triangle inequality: exact for one).
-/// `entries` is C row by row.
-/// Guarantee: upper bound.
-/// @throws std::invalid_argument unless entries fill whole rows; domain_error unless they are finite and
-///         participations at least 1
-[[nodiscard]] inline double matrix_sensitivity(std::span<double const> entries, std::size_t columns,
-                                               std::uint64_t participations = 1) {
-  detail::require_argument(columns >= 1 && !entries.empty() && entries.size() % columns == 0,
-                           "matrix_sensitivity", "number of entries", entries.size(),
-                           "a positive multiple of the number of columns");
-  detail::require_domain(participations >= 1, "matrix_sensitivity", "participations",
-                         participations, "at least 1");
-  double largest = 0.0;
-  for (std::size_t column = 0; column < columns; ++column) {
-    double norm = 0.0;
-    for (std::size_t k = column; k < entries.size(); k += columns) {
-      detail::check_finite("matrix_sensitivity", "entry", entries[k]);
-      norm = std::hypot(norm, entries[k]);
-    }
-    largest = norm > largest ? norm : largest;
-  }
-  double const rows = static_cast<double>(entries.size() / columns);
-  return largest * static_cast<double>(participations) * (1.0 + 4e-16 * (rows + 2.0));
-}
-
-/// The binary tree over `steps` leaves, every node released: a leaf is in 1+⌈log₂ steps⌉ nodes.
-/// Guarantee: upper bound, as `matrix_sensitivity`.
-[[nodiscard]] inline double tree_sensitivity(std::uint64_t steps,
-                                             std::uint64_t participations = 1) {
-  detail::require_argument(steps >= 1, "tree_sensitivity", "steps", steps, "at least 1");
-  detail::require_domain(participations >= 1, "tree_sensitivity", "participations", participations,
-                         "at least 1");
-  std::uint64_t depth = 1;
-  for (std::uint64_t rest = steps - 1; rest > 0; rest /= 2) ++depth;
-  return std::sqrt(static_cast<double>(depth)) * static_cast<double>(participations) *
-         (1.0 + 4.0 * std::numeric_limits<double>::epsilon());
-}
-
 }  // namespace tacit

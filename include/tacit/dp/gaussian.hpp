@@ -2,7 +2,9 @@
 #pragma once
 
 #include <tacit/core/check.hpp>
+#include <tacit/core/constants.hpp>
 #include <tacit/core/log.hpp>
+#include <tacit/core/normal.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/core/sum.hpp>
 #include <tacit/core/units.hpp>
@@ -12,10 +14,7 @@
 #include <tacit/info/binary_channel.hpp>
 #include <tacit/info/conversion.hpp>
 
-#include <boost/math/constants/constants.hpp>
-
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -28,166 +27,13 @@
 #include <utility>
 #include <variant>
 
-/// Gaussian differential privacy, exact: the normal tail without cancellation, the profile δ(ε) of
-/// N(μ, 1) against N(0, 1), its inverses, its trade-off curve, and the accountant of unsampled
-/// Gaussians.
+/// Gaussian differential privacy, exact: the profile δ(ε) of N(μ, 1) against N(0, 1), its inverses,
+/// its trade-off curve, and the accountant of unsampled Gaussians.
 ///
-/// All of it rests on one quadrature. With R(x) = (1−Φ(x))/φ(x) the Mills ratio, b = ε/μ − μ/2 and
-/// c = ε/μ + μ/2,
-///   δ(ε) = Φ(−b) − e^ε Φ(−c) = φ(b)·[R(b) − R(c)],      R(x) = √(2/π) ∫₀^∞ x/(x²+t²) e^{−t²/2} dt,
-/// and the midpoint rule of step h with the residues of its poles ±ix added gives (Hunter & Regan
-/// 1972), with t_k = (k+½)h and κ = 2π/h,
-///   R(x) = (2h/√2π) Σ_k x/(x²+t_k²)·e^{−t_k²/2} + √2π e^{x²/2}/(1+e^{κx})
-/// up to e^{−κ²/2}. Sum and pole are subtracted term by term and in closed form, so that R(b) −
-/// R(c) is a multiple of μ before anything is rounded: in modulus the terms add up to 13 times the
-/// result at the most. For |x| near κ the pole is as small as the error of the rule: it may be left
-/// in or out.
+/// With R the Mills ratio (core/normal.hpp), b = ε/μ − μ/2 and c = ε/μ + μ/2,
+///   δ(ε) = Φ(−b) − e^ε Φ(−c) = φ(b)·[R(b) − R(c)].
 
 namespace tacit {
-
-namespace detail {
-
-/// The midpoint rule that serves a working precision. κ²/2 leaves a factor e^16 to the precision,
-/// so that the pole may be switched off anywhere within 3 of κ.
-template <real T>
-struct tail_rule {
-  static constexpr std::size_t nodes =
-      static_cast<std::size_t>((quadrature_range<T> + 9.5) / 6.283185307179586) * 2 + 2;
-
-  T pole;  // κ
-  std::array<T, nodes> square;
-  std::array<T, nodes> weight;
-
-  tail_rule() : pole(T(std::sqrt(2.0 * (quadrature_range<T> + 16.0)))), square(), weight() {
-    using std::exp;
-    T const step = T(boost::math::constants::two_pi<T>() / pole);
-    T const measure = T(T(2) * step / boost::math::constants::root_two_pi<T>());
-    for (std::size_t k = 0; k < nodes; ++k) {
-      T const t = T(step * T(static_cast<double>(k) + 0.5));
-      square[k] = T(t * t);
-      weight[k] = T(measure * T(exp(T(-square[k] / T(2)))));
-    }
-  }
-
-  [[nodiscard]] static tail_rule const& get() {
-    static tail_rule const rule;
-    return rule;
-  }
-
-  /// Σ weight·term(t²), in two sums that run beside each other.
-  template <class Term>
-  [[nodiscard]] T sum(Term&& term) const {
-    T sums[2] = {T(0), T(0)};
-    for (std::size_t k = 0; k < nodes; k += 2) {
-      for (std::size_t j = 0; j < 2; ++j) {
-        sums[j] = T(sums[j] + T(weight[k + j] * term(square[k + j])));
-      }
-    }
-    return T(sums[0] + sums[1]);
-  }
-};
-
-/// e^{−x²/2} is 0 beyond this, in T.
-template <real T>
-[[nodiscard]] T tail_limit() {
-  using limits = std::numeric_limits<T>;
-  double const bits =
-      static_cast<double>(limits::digits) - static_cast<double>(limits::min_exponent);
-  return T(std::sqrt(2.0 * 0.6931471805599453 * (bits + 2.0)));
-}
-
-/// A number in two parts, where one of them would not carry enough digits into an exponent.
-template <real T>
-struct two_part {
-  T high;
-  T low;
-};
-
-/// −x²/2 in two parts.
-template <real T>
-[[nodiscard]] two_part<T> half_square(two_part<T> const& x) {
-  T const square = T(x.high * x.high);
-  if constexpr (std::is_floating_point_v<T>) {
-    return {-square / 2, -(std::fma(x.high, x.high, -square) + 2 * (x.high * x.low)) / 2};
-  } else {
-    return {T(-square / T(2)), T(0)};
-  }
-}
-
-/// e^{−x²/2}, to a few ulp also where x²/2 is in the hundreds.
-template <real T>
-[[nodiscard]] T bell(two_part<T> const& x) {
-  using std::exp;
-  two_part<T> const exponent = half_square(x);
-  return T(T(exp(exponent.high)) * T(T(1) + exponent.low));
-}
-
-}  // namespace detail
-
-/// The Mills ratio R(x) = (1−Φ(x))/φ(x) of the standard normal, for any x; +∞ where it overflows
-/// (x < −37 in double).
-/// Guarantee: nearest; relative error ≤ 1e-14 in double for x ≥ −1, and (1+x²)·1e-15 below.
-template <real T>
-[[nodiscard]] T mills_ratio(T const& x) {
-  using std::exp;
-  if (x < T(0)) {
-    T const whole = T(boost::math::constants::root_two_pi<T>() * T(exp(T(x * x / T(2)))));
-    return T(whole - mills_ratio(T(-x)));
-  }
-  if (x > T(T(1) / std::numeric_limits<T>::epsilon())) return T(T(1) / x);
-  auto const& rule = detail::tail_rule<T>::get();
-  T const square = T(x * x);
-  T const sum = T(x * rule.sum([&](T const& t) { return T(T(1) / T(square + t)); }));
-  if (!(x < rule.pole)) return sum;
-  T const pole = T(T(exp(T(square / T(2)))) / T(T(1) + T(exp(T(rule.pole * x)))));
-  return T(sum + T(boost::math::constants::root_two_pi<T>() * pole));
-}
-
-/// 1 − Φ(x), the upper tail of the standard normal; Φ(x) is normal_tail(−x).
-/// Guarantee: nearest; relative error ≤ 2e-14 in double where the value is ≥ 1e-300.
-template <real T>
-[[nodiscard]] T normal_tail(T const& x) {
-  if (x < T(0)) return T(T(1) - normal_tail(T(-x)));
-  if (x > detail::tail_limit<T>()) return T(0);
-  T const density = T(detail::bell<T>({x, T(0)}) / boost::math::constants::root_two_pi<T>());
-  return T(density * mills_ratio(x));
-}
-
-/// log(1 − Φ(x)), also where 1 − Φ(x) itself underflows.
-/// Guarantee: nearest; relative error ≤ 2e-14 in double.
-template <real T>
-[[nodiscard]] T log_normal_tail(T const& x) {
-  using std::log, std::log1p;
-  if (x < T(-1)) return T(log1p(T(-normal_tail(T(-x)))));
-  T const scale = T(mills_ratio(x) / boost::math::constants::root_two_pi<T>());
-  return T(T(-x * x / T(2)) + T(log(scale)));
-}
-
-/// The x with log(1 − Φ(x)) = log_probability, for any value ≤ 0, −1e300 as well: Newton's method
-/// from the right, monotone because log(1−Φ) is concave.
-/// Guarantee: nearest; relative error ≤ 1e-14 in double where |x| ≥ 1, absolute 1e-14 else.
-/// @throws std::domain_error unless log_probability ≤ 0
-template <real T>
-[[nodiscard]] T log_normal_tail_inverse(T const& log_probability) {
-  using std::sqrt;
-  detail::require_domain(log_probability <= T(0), "log_normal_tail_inverse", "log_probability",
-                         log_probability, "at most 0");
-  T const infinity = std::numeric_limits<T>::infinity();
-  if (log_probability == T(0)) return T(-infinity);
-  if (log_probability == T(-infinity)) return infinity;
-  if (log_probability > T(-boost::math::constants::ln_two<T>())) {
-    return T(-log_normal_tail_inverse(log1m_exp(log_probability)));
-  }
-  T x = T(sqrt(T(T(-2) * log_probability)));
-  for (int step = 0; step < 60; ++step) {
-    T const move = T(T(log_normal_tail(x) - log_probability) * mills_ratio(x));
-    x = T(x + move);
-    T const size = move < T(0) ? T(-move) : move;
-    // Steps of 1e-9 leave an error of 1e-18; more precise types take one or two steps more.
-    if (!(T(size * size) > T(std::numeric_limits<T>::epsilon() / T(16)))) break;
-  }
-  return x;
-}
 
 namespace detail {
 
@@ -214,46 +60,11 @@ struct gaussian_ends {
   }
 };
 
-/// R(b) − R(c) = smooth + √2π·e^{b²/2}·pole, so that δ = φ(b)·smooth + pole.
-template <real T>
-struct mills_difference {
-  T smooth;
-  T pole;
-};
-
-/// For b > −1, c = b + μ and ε = μ(b+c)/2.
-template <real T>
-[[nodiscard]] mills_difference<T> difference_of_mills(T const& b, T const& c, T const& mu,
-                                                      T const& epsilon) {
-  using std::exp, std::expm1;
-  T const unit = std::numeric_limits<T>::epsilon();
-  if (b > T(T(1) / unit)) return {T(T(mu / c) / b), T(0)};  // R(x) = 1/x there
-  auto const& rule = tail_rule<T>::get();
-  // Beyond 1/ε² R(c) is nothing beside R(b); its square would overflow.
-  T const most = T(T(1) / T(unit * unit));
-  T const end = c < most ? c : most;
-  T const gap = mu < most ? mu : most;
-  T const product = T(b * end);
-  T const b_square = T(b * b);
-  T const c_square = T(end * end);
-  T const smooth = T(gap * rule.sum([&](T const& t) {
-    return T(T(product - t) / T(T(b_square + t) * T(c_square + t)));
-  }));
-  if (!(b < T(rule.pole - T(3)))) return {smooth, T(0)};
-  // 1/(1+e^{κb}) − e^ε/(1+e^{κc}), over the common denominator.
-  T const at_b = T(exp(T(rule.pole * b)));
-  if (!(c < T(rule.pole + T(2)))) return {smooth, T(T(1) / T(T(1) + at_b))};
-  T const rise = T(expm1(T(rule.pole * mu)));
-  T const above = T(T(at_b * rise) - T(T(T(1) + at_b) * T(expm1(epsilon))));
-  T const at_c = T(at_b * T(T(1) + rise));
-  return {smooth, T(above / T(T(T(1) + at_b) * T(T(1) + at_c)))};
-}
-
 /// 1 − δ(ε) for ε ≥ 0 and b ≤ 0: Φ(b) + e^ε Φ(−c), positive terms.
 template <real T>
 [[nodiscard]] T gaussian_miss(gaussian_ends<T> const& at) {
   if (at.b.high < T(-tail_limit<T>())) return T(0);
-  T const density = T(bell(at.b) / boost::math::constants::root_two_pi<T>());
+  T const density = T(bell(at.b) / constants::root_two_pi<T>());
   return T(density * T(mills_ratio(T(-at.b.high)) + mills_ratio(at.c)));
 }
 
@@ -281,7 +92,7 @@ template <real T>
   }
   if (at.b.high > tail_limit<T>()) return {T(0), T(1)};
   auto const [smooth, pole] = difference_of_mills(at.b.high, at.c, mu, epsilon);
-  T const density = T(bell(at.b) / boost::math::constants::root_two_pi<T>());
+  T const density = T(bell(at.b) / constants::root_two_pi<T>());
   T const delta = T(T(density * smooth) + pole);
   return {delta, delta > T(0.5) ? gaussian_miss(at) : T(T(1) - delta)};  // > ½ needs b < 0
 }
@@ -329,37 +140,12 @@ template <real T>
   detail::gaussian_ends<T> const at(mu, epsilon);
   if (!(at.b.high > T(-1))) return T(log1p(T(-detail::gaussian_miss(at))));
   if (!(T(at.b.high * at.b.high) <= std::numeric_limits<T>::max())) return T(-infinity);
-  T const root_two_pi = boost::math::constants::root_two_pi<T>();
+  T const root_two_pi = detail::constants::root_two_pi<T>();
   auto const [smooth, pole] = detail::difference_of_mills(at.b.high, at.c, mu, epsilon);
   // Below the pole's end e^{b²/2} is harmless.
   T const scale = pole > T(0) ? T(smooth + T(root_two_pi * pole / detail::bell(at.b))) : smooth;
   detail::two_part<T> const exponent = detail::half_square(at.b);
   return T(T(exponent.high + T(log(T(scale / root_two_pi)))) + exponent.low);
-}
-
-/// The x with 1 − Φ(x) = probability: Newton's method on log(1−Φ), or from p = ¼ to ¾ on 2Φ(x) − 1
-/// = δ(0) at μ = 2x, which keeps the digits of an x near 0.
-/// Guarantee: nearest; relative error ≤ 4e-14 in double, also of an x near 0. 0 gives +∞, 1 gives
-/// −∞.
-/// @throws std::domain_error unless probability is in [0, 1]
-template <real T>
-[[nodiscard]] T normal_tail_inverse(T const& probability) {
-  using std::exp, std::log;
-  detail::check_probability("normal_tail_inverse", "probability", probability);
-  if (probability == T(1)) return T(-std::numeric_limits<T>::infinity());
-  if (probability > T(0.5)) return T(-normal_tail_inverse(T(T(1) - probability)));
-  if (probability < T(0.25)) return log_normal_tail_inverse(T(log(probability)));
-  T const half_root = T(boost::math::constants::root_two_pi<T>() / T(2));  // 1/(2φ(0))
-  T const aim = T(T(1) - T(T(2) * probability));
-  T x = T(aim * half_root);
-  for (int step = 0; step < 60; ++step) {  // from the left, monotone: 2Φ − 1 is concave
-    T const rest = T(aim - detail::gaussian_profile_value(T(T(2) * x), T(0)).delta);
-    T const move = T(T(rest * half_root) * T(exp(T(x * x / T(2)))));
-    x = T(x + move);
-    T const limit = T(T(x * x) * T(std::numeric_limits<T>::epsilon() / T(16)));
-    if (!(T(move * move) > limit)) break;
-  }
-  return x;
 }
 
 /// The bound on the relative error of `gaussian_profile` and `gaussian_profile_complement` in
@@ -412,7 +198,7 @@ class profile_aim {
   }
 
  private:
-  static double root_two_pi() { return boost::math::constants::root_two_pi<double>(); }
+  static double root_two_pi() { return constants::root_two_pi<double>(); }
 
   bool by_complement_;
   double log_aim_;

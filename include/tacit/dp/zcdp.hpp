@@ -32,9 +32,6 @@ struct zcdp {
 
 namespace detail {
 
-// A few roundings up.
-inline constexpr double a_little_more = 1.0 + 8.0 * std::numeric_limits<double>::epsilon();
-
 /// Not 0 unless it is 0 in truth.
 [[nodiscard]] inline double at_least_tiny(double x) {
   return std::max(x, std::numeric_limits<double>::min());

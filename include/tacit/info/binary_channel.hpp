@@ -2,15 +2,13 @@
 #pragma once
 
 #include <tacit/core/check.hpp>
-#include <tacit/core/inverse.hpp>
+#include <tacit/core/constants.hpp>
 #include <tacit/core/log.hpp>
 #include <tacit/core/quadrature.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/info/certified.hpp>
 #include <tacit/info/entropy.hpp>
-
-#include <boost/math/constants/constants.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -45,11 +43,6 @@ using binary_channel = basic_binary_channel<double>;
 
 namespace detail {
 
-/// What a working precision asks of a quadrature: terms below e^−range of the sum are dropped.
-template <real T>
-inline constexpr double quadrature_range =
-    std::numeric_limits<T>::digits * 0.6931471805599453 + 3.0;
-
 template <real T>
 struct channel_sums {
   T information;
@@ -67,7 +60,7 @@ template <real T>
 [[nodiscard]] channel_sums<T> direct_sums(T const& q, T const& sigma,
                                           double range = quadrature_range<T>) {
   using std::exp, std::expm1, std::log, std::sqrt;
-  T const pi = boost::math::constants::pi<T>();
+  T const pi = constants::pi<T>();
   T const reach = T(std::sqrt(2.0 * range));  // standard deviations until N is below e^−range
   T const p = T(T(1) - q);
   T const a = T(T(1) / sigma);
@@ -110,7 +103,7 @@ template <real T>
         T(information + T(weight * T(T(T(-qE * L) - bend) - entropy_residual(qE, minus))));
     mmse = T(mmse + T(weight * rest * T(T(1) + rest) / T(plus * minus)));
   }
-  T const measure = T(step / boost::math::constants::root_two_pi<T>());
+  T const measure = T(step / constants::root_two_pi<T>());
   return {T(measure * information), T(T(measure * mmse) * T(T(4) * T(q * p)))};
 }
 
@@ -138,7 +131,7 @@ template <real T>
     int exponent = 0;
     T const mantissa = std::frexp(q, &exponent);
     pair const odds = add(multiply({static_cast<T>(-exponent), T(0)},
-                                   {boost::math::constants::ln_two<T>(), log2_low}),
+                                   {constants::ln_two<T>(), log2_low}),
                           {log1p(-q) - log(mantissa), T(0)});
     pair const square = multiply({sigma, T(0)}, {sigma, T(0)});
     T const inverse = T(1) / square.high;
@@ -160,7 +153,7 @@ template <real T>
                                              double range = quadrature_range<T>) {
   using std::exp, std::log, std::log1p, std::sqrt;
   if (!(sigma > T(1e-6))) return {T(0), T(0)};  // e^{−5e11}: below every exponent range
-  T const pi = boost::math::constants::pi<T>();
+  T const pi = constants::pi<T>();
   T const p = T(T(1) - q);
   T const odds = T(log(T(p / q)));
   T const curvature = T(sigma * sigma / T(8));
@@ -169,7 +162,7 @@ template <real T>
   // h(sigmoid u) has its branch points at ±iπ.
   T const step = T(T(2) * pi * pi / T(T(range) + pi * pi * curvature));
   T const end = T(T(2) * T(range) / T(slow + T(sqrt(T(slow * slow + T(4 * range) * curvature)))));
-  T equivocation = T(T(2) * boost::math::constants::ln_two<T>());  // the node at u = 0
+  T equivocation = T(T(2) * constants::ln_two<T>());  // the node at u = 0
   T mmse = T(2);
   // e^{−v} and e^{−2κv} are powers of their first: they gather an ulp a node, as the terms die out.
   T const tail_ratio = T(exp(T(-step)));
@@ -294,7 +287,7 @@ template <real T>
   for (int s = -1; s <= 1; s += 2) {
     T conditional = T(0);
     for (std::size_t k = 0; k < rule.node.size(); ++k) {
-      T const y = T(T(s) + T(boost::math::constants::root_two<T>() * channel.sigma * rule.node[k]));
+      T const y = T(T(s) + T(detail::constants::root_two<T>() * channel.sigma * rule.node[k]));
       auto const log_density = [&](int t) {
         T const distance = T(y - T(t));
         return T(-distance * distance / T(T(2) * square));
@@ -305,7 +298,7 @@ template <real T>
     }
     total = T(total + T(T(s > 0 ? q : T(T(1) - q)) * conditional));
   }
-  return T(total / boost::math::constants::root_pi<T>());
+  return T(total / detail::constants::root_pi<T>());
 }
 
 namespace detail {

@@ -4,6 +4,7 @@
 #include <tacit/core/check.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/dp/event.hpp>
+#include <tacit/dp/sensitivity.hpp>
 #include <tacit/secret/discrete.hpp>
 #include <tacit/secret/stream.hpp>
 

@@ -8,6 +8,7 @@
 #include <tacit/dp/event.hpp>
 #include <tacit/dp/filter.hpp>
 #include <tacit/dp/renyi.hpp>
+#include <tacit/dp/sensitivity.hpp>
 #include <tacit/mechanism/gridded.hpp>
 #include <tacit/mechanism/parameter_groups.hpp>
 #include <tacit/mechanism/participants.hpp>

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/constants.hpp>
 #include <tacit/core/log.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/dp/dominating.hpp>
 #include <tacit/dp/rdp/table.hpp>
-
-#include <boost/math/constants/constants.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -263,7 +262,7 @@ class gaussian_line {
 
   [[nodiscard]] T log_node_weight(double step) const {
     using std::exp, std::log;
-    T const root = boost::math::constants::root_two_pi<T>();
+    T const root = constants::root_two_pi<T>();
     if (!(step <= lattice_step())) return T(log(T(T(step) / root)));
     T const sigma = T(sigma_);
     // Σ e^{−k²/2σ²} = σ√(2π)·(1 + 2e^{−2π²σ²} + …)
