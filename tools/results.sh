@@ -1,7 +1,7 @@
 #!/bin/sh
 # Tunes, audits and compares every system of the papers and writes docs/results.md, in under half an hour on
 # two cores. On a bare Debian 12 it first installs what is missing.
-# usage: sh tools/results.sh [ARGUMENTS OF tacit_results]
+# usage: sh tools/results.sh [ARGUMENTS OF tacit_comparison]
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -9,5 +9,5 @@ sh tools/install_packages.sh g++ cmake ninja-build libeigen3-dev libboost-dev li
   nlohmann-json3-dev
 
 cmake --preset release -DTACIT_BUILD_TESTS=OFF -DTACIT_BUILD_BENCH=OFF
-cmake --build build/release --target tacit_results
-build/release/bin/tacit_results "$@"
+cmake --build build/release --target tacit_comparison
+build/release/bin/tacit_comparison "$@"

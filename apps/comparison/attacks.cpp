@@ -10,7 +10,7 @@
 #include <cmath>
 #include <cstdint>
 
-namespace examples {
+namespace apps {
 
 namespace {
 
@@ -59,7 +59,7 @@ std::vector<lira_row> lira_rows(bool quick) {
     out.options.steps = quick ? 4 : s.steps;
     out.options.learning_rate = s.rate;
     out.options.clip = s.clip;
-    out.options.target = {8.0, results_delta};
+    out.options.target = {8.0, comparison_delta};
     out.options.attacked = false;
     out.options.curve_points = 1;
     return out;
@@ -129,4 +129,4 @@ void attack(lira_row& row, std::size_t runs, std::filesystem::path const& data, 
   row.success = trials.mean(0.95);
 }
 
-}  // namespace examples
+}  // namespace apps

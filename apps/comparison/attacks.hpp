@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace examples {
+namespace apps {
 
 /// The AUC of the loss-threshold attack on one run; ½ where it does not say who took part.
 double loss_threshold_auc(model& of, tuning_result const& run);
@@ -33,4 +33,4 @@ std::vector<lira_row> lira_rows(bool quick);
 void attack(lira_row& row, std::size_t runs, std::filesystem::path const& data, bool quick,
             std::function<void(std::size_t)> const& progress);
 
-}  // namespace examples
+}  // namespace apps

@@ -2,13 +2,14 @@
 #include "claims.hpp"
 
 #include "output/format.hpp"
+#include "output/spread.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <functional>
 #include <numeric>
 
-namespace examples {
+namespace apps {
 
 namespace {
 
@@ -22,7 +23,7 @@ std::vector<double> gains(std::vector<double> const& a, std::vector<double> cons
   return out;
 }
 
-outcome judged(spread_of_runs const& gain) {
+outcome judged(spread const& gain) {
   double const error = gain.deviation / std::sqrt(static_cast<double>(gain.runs));
   if (gain.mean > 2.0 * error && gain.mean > 0.0) return outcome::confirmed;
   if (gain.mean < -2.0 * error) return outcome::refuted;
@@ -30,7 +31,7 @@ outcome judged(spread_of_runs const& gain) {
 }
 
 std::string figures(std::vector<double> const& a, std::vector<double> const& b,
-                    spread_of_runs const& gain) {
+                    spread const& gain) {
   return formatted("%.4g against %.4g; paired difference %.3g ± %.2g (standard error, %zu seeds)",
                    spread_of(a).mean, spread_of(b).mean, gain.mean,
                    gain.deviation / std::sqrt(static_cast<double>(gain.runs)), gain.runs);
@@ -38,23 +39,24 @@ std::string figures(std::vector<double> const& a, std::vector<double> const& b,
 
 class checker {
  public:
-  checker(std::vector<result_row> const& rows, std::vector<claim>& out) : rows_(rows), out_(out) {}
+  checker(std::vector<compared_row> const& rows, std::vector<claim>& out)
+      : rows_(rows), out_(out) {}
 
-  result_row const* row(place where, std::string const& family, double epsilon = -1.0) const {
-    for (result_row const* r : family_of(rows_, where, family)) {
+  compared_row const* row(place where, std::string const& family, double epsilon = -1.0) const {
+    for (compared_row const* r : family_of(rows_, where, family)) {
       if (epsilon < 0.0 || r->epsilon == epsilon) return r;
     }
     return nullptr;
   }
 
-  void better(std::string what, std::string source, result_row const* a, result_row const* b,
-              std::function<std::vector<double>(result_row const&)> const& value = scores_of,
+  void better(std::string what, std::string source, compared_row const* a, compared_row const* b,
+              std::function<std::vector<double>(compared_row const&)> const& value = scores_of,
               bool as_scores = true) {
     if (a == nullptr || b == nullptr) return;
     bool const less = as_scores && words_of(a->where).less_is_better;
     std::vector<double> const of_a = value(*a);
     std::vector<double> const of_b = value(*b);
-    spread_of_runs const gain = spread_of(gains(of_a, of_b, less));
+    spread const gain = spread_of(gains(of_a, of_b, less));
     out_.push_back({std::move(what), std::move(source),
                     std::string(words_of(a->where).title) + ": " + a->title + " against " +
                         b->title + ": " + figures(of_a, of_b, gain),
@@ -62,12 +64,12 @@ class checker {
   }
 
  private:
-  std::vector<result_row> const& rows_;
+  std::vector<compared_row> const& rows_;
   std::vector<claim>& out_;
 };
 
 // From its best point to its end: 0 or less.
-std::vector<double> late_change(result_row const& row) {
+std::vector<double> late_change(compared_row const& row) {
   std::vector<double> out;
   for (tuning_result const& run : row.runs) {
     out.push_back(run.curve.back() - *std::max_element(run.curve.begin(), run.curve.end()));
@@ -101,22 +103,13 @@ double slope(std::vector<study_row> const& rows, effective_rank rank, study_meth
 
 }  // namespace
 
-spread_of_runs spread_of(std::vector<double> const& values) {
-  double const n = static_cast<double>(values.size());
-  if (values.empty()) return {0.0, 0.0, 0};
-  double const mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
-  double squares = 0.0;
-  for (double const v : values) squares += (v - mean) * (v - mean);
-  return {mean, values.size() > 1 ? std::sqrt(squares / (n - 1.0)) : 0.0, values.size()};
-}
-
-std::vector<double> scores_of(result_row const& row) {
+std::vector<double> scores_of(compared_row const& row) {
   std::vector<double> out;
   for (tuning_result const& run : row.runs) out.push_back(run.score);
   return out;
 }
 
-std::vector<claim> claims_of(std::vector<result_row> const& rows,
+std::vector<claim> claims_of(std::vector<compared_row> const& rows,
                              std::vector<study_row> const& study) {
   std::vector<claim> out;
   checker check(rows, out);
@@ -179,4 +172,4 @@ std::vector<claim> claims_of(std::vector<result_row> const& rows,
   return out;
 }
 
-}  // namespace examples
+}  // namespace apps

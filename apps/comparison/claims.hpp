@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace examples {
+namespace apps {
 
 enum class outcome { confirmed, not_seen, refuted };
 
@@ -20,15 +20,9 @@ struct claim {
 };
 
 /// Two families differ if the mean of their paired differences is more than two of its standard errors from 0.
-std::vector<claim> claims_of(std::vector<result_row> const& rows,
+std::vector<claim> claims_of(std::vector<compared_row> const& rows,
                              std::vector<study_row> const& study);
 
-struct spread_of_runs {
-  double mean;
-  double deviation;  // of one run
-  std::size_t runs;
-};
-spread_of_runs spread_of(std::vector<double> const& values);
-std::vector<double> scores_of(result_row const& row);
+std::vector<double> scores_of(compared_row const& row);
 
-}  // namespace examples
+}  // namespace apps

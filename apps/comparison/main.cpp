@@ -2,16 +2,16 @@
 //
 // Every system of the papers, tuned, audited and compared: writes results.md and its figures.
 
+#include "dpzero/figure.hpp"
 #include "output/progress.hpp"
 #include "output/text_file.hpp"
-#include "dpzero/figure.hpp"
 #include "report.hpp"
+#include "training/in_parallel.hpp"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <atomic>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
@@ -19,36 +19,11 @@
 #include <mutex>
 #include <stdexcept>
 #include <string>
-#include <thread>
-#include <utility>
 #include <vector>
 
 namespace {
 
-using namespace examples;
-
-// All jobs, on so many threads; the first error of any is thrown when all have ended.
-void in_parallel(std::vector<std::function<void()>> const& jobs, std::size_t threads) {
-  std::atomic<std::size_t> next = 0;
-  std::exception_ptr failed;
-  std::mutex lock;
-  auto const work = [&] {
-    for (std::size_t j = next++; j < jobs.size(); j = next++) {
-      try {
-        jobs[j]();
-      } catch (...) {
-        std::lock_guard const own(lock);
-        if (!failed) failed = std::current_exception();
-        next = jobs.size();
-      }
-    }
-  };
-  std::vector<std::thread> pool;
-  for (std::size_t t = 1; t < threads; ++t) pool.emplace_back(work);
-  work();
-  for (std::thread& one : pool) one.join();
-  if (failed) std::rethrow_exception(failed);
-}
+using namespace apps;
 
 struct wanted {
   std::size_t seeds = 3;
@@ -59,13 +34,13 @@ struct wanted {
 };
 
 // What is there for a claim alone is cheap, and its differences are small.
-std::size_t seeds_of(result_row const& row, wanted const& how) {
+std::size_t seeds_of(compared_row const& row, wanted const& how) {
   return row.in_table || how.quick ? how.seeds : 3 * how.seeds;
 }
 
 // Before any thread: a child process takes the steps.
-void measure(std::vector<result_row>& rows, wanted const& how, progress_bar& bar) {
-  for (result_row& row : rows) {
+void measure(std::vector<compared_row>& rows, wanted const& how, progress_bar& bar) {
+  for (compared_row& row : rows) {
     if (row.in_table && row.options.system != tuning_system::none) {
       auto const at = open(row.where, 1, how.data, how.quick);
       row.cost = cost_of(at->of(), row.options, how.quick ? 2 : 12);
@@ -74,10 +49,10 @@ void measure(std::vector<result_row>& rows, wanted const& how, progress_bar& bar
   }
 }
 
-void run_all(results& all, wanted const& how, progress_bar& bar) {
+void run_all(comparison& all, wanted const& how, progress_bar& bar) {
   std::vector<std::function<void()>> jobs;
   std::mutex lock;
-  for (result_row& row : all.rows) {
+  for (compared_row& row : all.rows) {
     std::size_t const seeds = seeds_of(row, how);
     row.runs.resize(seeds);
     row.auc.resize(seeds);
@@ -103,7 +78,7 @@ void run_all(results& all, wanted const& how, progress_bar& bar) {
       bar.advance(1);
     });
   }
-  in_parallel(jobs, how.threads);
+  in_parallel(jobs.size(), how.threads, [&](std::size_t j) { jobs[j](); });
 }
 
 }  // namespace
@@ -123,13 +98,13 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (CLI::ParseError const& error) {
     if (error.get_exit_code() == 0) return app.exit(error);
-    std::fprintf(stderr, "tacit_results: %s\n", error.what());
+    std::fprintf(stderr, "tacit_comparison: %s\n", error.what());
     return 2;
   }
   try {
     if (how.quick) how.seeds = 2;
     std::filesystem::create_directories(how.out);
-    results all;
+    comparison all;
     all.seeds = how.seeds;
     all.command = "sh tools/results.sh";
     all.rows = all_rows(how.quick);
@@ -139,7 +114,7 @@ int main(int argc, char** argv) {
     {
       // The study is about as long as a third of the rest.
       std::size_t jobs = all.rows.size() + all.lira.size();
-      for (result_row const& row : all.rows) jobs += seeds_of(row, how);
+      for (compared_row const& row : all.rows) jobs += seeds_of(row, how);
       std::size_t const ticks = jobs / 3;
       progress_bar bar(jobs + ticks);
       measure(all.rows, how, bar);
@@ -163,7 +138,7 @@ int main(int argc, char** argv) {
     if (!json.empty()) write_text(json, as_json(all).dump(2) + "\n");
     std::printf("%s\n", (how.out / "results.md").string().c_str());
   } catch (std::exception const& error) {
-    std::fprintf(stderr, "tacit_results: %s\n", error.what());
+    std::fprintf(stderr, "tacit_comparison: %s\n", error.what());
     return 1;
   }
   return 0;

@@ -1,32 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "places.hpp"
 
-#include "models/lora.hpp"
-#include "models/network.hpp"
-#include "models/transformer.hpp"
-#include "training/experiment.hpp"
+#include "models/pretrained.hpp"
 
 #include <map>
 #include <mutex>
 #include <stdexcept>
 #include <utility>
 
-namespace examples {
+namespace apps {
 
 namespace {
 
 class table_place final : public workplace {
  public:
   table_place(std::shared_ptr<task const> job, bool adapters)
-      : job_(std::move(job)),
-        whole_(job_->shape, job_->start, job_->data.private_part, job_->data.test_part) {
-    if (adapters) {
-      adapters_ = std::make_unique<lora>(
-          whole_, job_->start, 4, std::vector<std::string>{"hidden.weight", "output.weight"});
-    }
-  }
+      : job_(std::move(job)), model_(*job_, adapters) {}
 
-  model& of() override { return adapters_ ? static_cast<model&>(*adapters_) : whole_; }
+  model& of() override { return model_.of(); }
   std::vector<canary> const& canaries() const override {
     static std::vector<canary> const none;
     return none;
@@ -37,21 +28,13 @@ class table_place final : public workplace {
 
  private:
   std::shared_ptr<task const> job_;
-  network whole_;
-  std::unique_ptr<lora> adapters_;
-};
-
-struct texts {
-  corpus words;
-  transformer_shape shape;
-  std::vector<float> start;
+  table_model model_;
 };
 
 class text_place final : public workplace {
  public:
-  explicit text_place(std::shared_ptr<texts const> from)
-      : from_(std::move(from)),
-        model_(from_->shape, from_->start, from_->words.private_part, from_->words.test_part) {}
+  explicit text_place(std::shared_ptr<pretrained_texts const> from)
+      : from_(std::move(from)), model_(from_->model()) {}
 
   model& of() override { return model_; }
   std::vector<canary> const& canaries() const override { return from_->words.canaries; }
@@ -61,7 +44,7 @@ class text_place final : public workplace {
   }
 
  private:
-  std::shared_ptr<texts const> from_;
+  std::shared_ptr<pretrained_texts const> from_;
   language_model model_;
 };
 
@@ -91,20 +74,16 @@ std::shared_ptr<task const> prepared(std::string const& file, std::uint64_t seed
   });
 }
 
-std::shared_ptr<texts const> written(std::uint64_t seed, bool quick) {
-  static once<std::pair<std::uint64_t, bool>, texts> all;
+std::shared_ptr<pretrained_texts const> written(std::uint64_t seed, bool quick) {
+  static once<std::pair<std::uint64_t, bool>, pretrained_texts> all;
   return all.get({seed, quick}, [&] {
-    text_options options{.private_texts = 256, .test_texts = 256, .canaries = 8};
-    if (quick) {
-      options = {
-          .public_texts = 256, .private_texts = 24, .test_texts = 24, .canaries = 2, .digits = 1};
+    if (!quick) {
+      return pretrain_on_texts(seed, {.private_texts = 256, .test_texts = 256, .canaries = 8});
     }
-    texts out{make_corpus(seed, options), {}, {}};
-    out.start = out.shape.initial(seed);
-    // So little that the market's sentences are not learnt by heart.
-    transformer(out.shape).pretrain(out.start, tokens(out.words.public_part), quick ? 10 : 120, 32,
-                                    3e-3F, seed);
-    return out;
+    return pretrain_on_texts(
+        seed,
+        {.public_texts = 256, .private_texts = 24, .test_texts = 24, .canaries = 2, .digits = 1},
+        10);
   });
 }
 
@@ -135,4 +114,4 @@ std::unique_ptr<workplace> open(place where, std::uint64_t seed, std::filesystem
   return std::make_unique<table_place>(std::move(job), adapters);
 }
 
-}  // namespace examples
+}  // namespace apps

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-namespace examples {
+namespace apps {
 
 /// What is tuned: a model that has learnt public data, and private records for it.
 enum class place { digits, digits_lora, cancer, cancer_lora, text };
@@ -42,4 +42,4 @@ class workplace {
 std::unique_ptr<workplace> open(place where, std::uint64_t seed, std::filesystem::path const& data,
                                 bool quick);
 
-}  // namespace examples
+}  // namespace apps

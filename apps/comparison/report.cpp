@@ -3,6 +3,7 @@
 
 #include "output/format.hpp"
 #include "output/panel.hpp"
+#include "output/spread.hpp"
 
 #include <boost/math/distributions/students_t.hpp>
 #include <nlohmann/json.hpp>
@@ -12,13 +13,13 @@
 #include <optional>
 #include <utility>
 
-namespace examples {
+namespace apps {
 
 namespace {
 
 // Half the width of a 95 % interval for the mean, by Student's t: runs are independent, records of one
 // run are not.
-double half_width(spread_of_runs const& of) {
+double half_width(spread const& of) {
   if (of.runs < 2) return 0.5;
   double const n = static_cast<double>(of.runs);
   boost::math::students_t const law(n - 1.0);
@@ -26,7 +27,7 @@ double half_width(spread_of_runs const& of) {
 }
 
 template <class Value>
-std::vector<double> each(result_row const& row, Value const& value) {
+std::vector<double> each(compared_row const& row, Value const& value) {
   std::vector<double> out;
   for (tuning_result const& run : row.runs) {
     if (std::optional<double> const v = value(run)) out.push_back(*v);
@@ -34,7 +35,7 @@ std::vector<double> each(result_row const& row, Value const& value) {
   return out;
 }
 
-std::vector<double> attacks_on(result_row const& row) {
+std::vector<double> attacks_on(compared_row const& row) {
   return each(row, [](tuning_result const& r) { return r.attacked; });
 }
 
@@ -48,7 +49,7 @@ std::string up(double x, int digits) {
   return formatted("%.*f", digits, (std::max(std::ceil(x * scale - 1e-9), 0.0) + 0.0) / scale);
 }
 
-std::string spent(result_row const& row) {
+std::string spent(compared_row const& row) {
   auto const epsilon = each(row, [](tuning_result const& r) { return r.epsilon; });
   auto const nats = each(row, [](tuning_result const& r) { return r.nats; });
   if (!epsilon.empty()) return "ε = " + up(largest(epsilon), 3);
@@ -56,14 +57,14 @@ std::string spent(result_row const& row) {
   return row.family == "none" ? "nothing" : "all";
 }
 
-double bound_of(result_row const& row) {
+double bound_of(compared_row const& row) {
   return largest(each(row, [](tuning_result const& r) { return std::optional(r.bound); }));
 }
 
-std::string attack_text(result_row const& row) {
+std::string attack_text(compared_row const& row) {
   std::vector<double> const found = attacks_on(row);
   if (found.empty() || row.family == "none" || bound_of(row) == 1.0) return "–";
-  spread_of_runs const s = spread_of(found);
+  spread const s = spread_of(found);
   double const width = half_width(s);
   return formatted("%.3f (%.2f to %.2f)", s.mean, std::max(s.mean - width, 0.0),
                    std::min(s.mean + width, 1.0));
@@ -71,16 +72,16 @@ std::string attack_text(result_row const& row) {
 
 std::string cost_text(double bytes) { return formatted("%.1f", bytes / 1e6); }
 
-void table_of(std::string& out, std::vector<result_row> const& rows, place where) {
+void table_of(std::string& out, std::vector<compared_row> const& rows, place where) {
   place_words const words = words_of(where);
   bool const text = where == place::text;
   out += "\n### " + std::string(words.title) + "\n\n";
   out += "| | asked | " + std::string(words.score) + " | spent | bound | attack | loss AUC |" +
          (text ? " exposure |" : "") + " ms a step | MB |\n|---|---:|---:|---:|---:|---:|---:|" +
          (text ? "---:|" : "") + "---:|---:|\n";
-  for (result_row const& row : rows) {
+  for (compared_row const& row : rows) {
     if (row.where != where || !row.in_table || row.runs.empty()) continue;
-    spread_of_runs const score = spread_of(scores_of(row));
+    spread const score = spread_of(scores_of(row));
     out += "| " + row.title + " | " + (row.epsilon ? formatted("%g", *row.epsilon) : "") + " | " +
            formatted(text ? "%.2f ± %.2f" : "%.3f ± %.3f", score.mean, score.deviation) + " | " +
            spent(row) + " | " + (bound_of(row) == 1.0 ? "1" : up(bound_of(row), 3)) + " | " +
@@ -111,7 +112,7 @@ char const* word_for(outcome how) {
 
 }  // namespace
 
-std::string as_markdown(results const& all) {
+std::string as_markdown(comparison const& all) {
   std::string out = "# Results\n\n";
   out +=
       "Every system of the papers, tuned, audited and compared at this library's scale. All of "
@@ -169,7 +170,7 @@ std::string as_markdown(results const& all) {
   for (place const where :
        {place::digits, place::digits_lora, place::cancer, place::cancer_lora, place::text}) {
     if (std::any_of(all.rows.begin(), all.rows.end(),
-                    [&](result_row const& r) { return r.where == where && r.in_table; })) {
+                    [&](compared_row const& r) { return r.where == where && r.in_table; })) {
       table_of(out, all.rows, where);
     }
   }
@@ -208,9 +209,9 @@ std::string as_markdown(results const& all) {
   return out;
 }
 
-nlohmann::ordered_json as_json(results const& all) {
+nlohmann::ordered_json as_json(comparison const& all) {
   nlohmann::ordered_json out{{"seeds", all.seeds}, {"seconds", all.seconds}};
-  for (result_row const& row : all.rows) {
+  for (compared_row const& row : all.rows) {
     nlohmann::ordered_json one{{"place", words_of(row.where).id},
                                {"family", row.family},
                                {"title", row.title},
@@ -249,7 +250,7 @@ nlohmann::ordered_json as_json(results const& all) {
   return out;
 }
 
-std::string score_figure(std::vector<result_row> const& rows) {
+std::string score_figure(std::vector<compared_row> const& rows) {
   struct look {
     char const* family;
     char const* label;
@@ -275,12 +276,12 @@ std::string score_figure(std::vector<result_row> const& rows) {
     p.left = 0.5;
     for (look const& l : looks) {
       points at;
-      for (result_row const* row : family_of(rows, where, l.family)) {
+      for (compared_row const* row : family_of(rows, where, l.family)) {
         if (row->runs.empty() || !row->epsilon) continue;
         at.emplace_back(success_at(*row->epsilon), spread_of(scores_of(*row)).mean);
       }
       if (l.family == std::string("paczero-mi")) {
-        for (result_row const* row : family_of(rows, where, "paczero-zpl")) {
+        for (compared_row const* row : family_of(rows, where, "paczero-zpl")) {
           at.insert(at.begin(), {0.5, spread_of(scores_of(*row)).mean});
         }
       }
@@ -299,4 +300,4 @@ std::string score_figure(std::vector<result_row> const& rows) {
   return svg(panels);
 }
 
-}  // namespace examples
+}  // namespace apps

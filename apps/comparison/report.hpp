@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "dpzero/study.hpp"
 #include "attacks.hpp"
 #include "claims.hpp"
+#include "dpzero/study.hpp"
 #include "rows.hpp"
 
 #include <nlohmann/json_fwd.hpp>
@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
-namespace examples {
+namespace apps {
 
-struct results {
-  std::vector<result_row> rows;
+struct comparison {
+  std::vector<compared_row> rows;
   std::vector<lira_row> lira;
   std::vector<study_row> study;
   std::vector<claim> claims;
@@ -23,10 +23,10 @@ struct results {
   std::string command;
 };
 
-std::string as_markdown(results const& all);
-nlohmann::ordered_json as_json(results const& all);
+std::string as_markdown(comparison const& all);
+nlohmann::ordered_json as_json(comparison const& all);
 
 /// The score against what an attacker may reach, a panel for each place.
-std::string score_figure(std::vector<result_row> const& rows);
+std::string score_figure(std::vector<compared_row> const& rows);
 
-}  // namespace examples
+}  // namespace apps

@@ -7,7 +7,7 @@
 
 #include "output/format.hpp"
 
-namespace examples {
+namespace apps {
 
 namespace {
 
@@ -64,10 +64,10 @@ setting of(place where, tuning_system system, std::size_t budget) {
   return {};
 }
 
-result_row make(place where, std::string title, std::string family, tuning_system system,
-                std::optional<std::size_t> budget) {
+compared_row make(place where, std::string title, std::string family, tuning_system system,
+                  std::optional<std::size_t> budget) {
   setting const s = of(where, system, budget.value_or(1));
-  result_row row{where, std::move(title), std::move(family), std::nullopt, {}};
+  compared_row row{where, std::move(title), std::move(family), std::nullopt, {}};
   tuning_options& o = row.options;
   o.system = system;
   o.steps = s.steps;
@@ -78,7 +78,7 @@ result_row make(place where, std::string title, std::string family, tuning_syste
   o.paczero.otherwise = tacit::disagreement::hold;
   if (budget) {
     row.epsilon = epsilons[*budget];
-    o.target = {*row.epsilon, results_delta};
+    o.target = {*row.epsilon, comparison_delta};
     o.budget = information_at(*row.epsilon);
   }
   if (system == tuning_system::dp_aggzo) o.directions = where == place::text ? 8 : 16;
@@ -91,10 +91,10 @@ result_row make(place where, std::string title, std::string family, tuning_syste
   return row;
 }
 
-void add_place(std::vector<result_row>& rows, place where) {
+void add_place(std::vector<compared_row>& rows, place where) {
   using enum tuning_system;
   auto const add = [&](std::string title, std::string family, tuning_system system,
-                       std::optional<std::size_t> budget = {}) -> result_row& {
+                       std::optional<std::size_t> budget = {}) -> compared_row& {
     rows.push_back(make(where, std::move(title), std::move(family), system, budget));
     return rows.back();
   };
@@ -123,10 +123,10 @@ void add_place(std::vector<result_row>& rows, place where) {
 }
 
 // Rows that only a claim asks for.
-void add_for_claims(std::vector<result_row>& rows) {
+void add_for_claims(std::vector<compared_row>& rows) {
   using enum tuning_system;
   auto const add = [&](place where, std::string title, std::string family, tuning_system system,
-                       std::size_t budget) -> result_row& {
+                       std::size_t budget) -> compared_row& {
     rows.push_back(make(where, std::move(title), std::move(family), system, budget));
     rows.back().in_table = false;
     rows.back().options.attacked = false;
@@ -134,8 +134,8 @@ void add_for_claims(std::vector<result_row>& rows) {
   };
   for (auto const& [otherwise, name] : {std::pair(tacit::disagreement::coin, "coin"),
                                         std::pair(tacit::disagreement::hold, "hold")}) {
-    result_row& row = add(place::digits, std::string("PACZero-ZPL, ") + name + ", 6000 steps",
-                          std::string("drift-") + name, paczero_zpl, 1);
+    compared_row& row = add(place::digits, std::string("PACZero-ZPL, ") + name + ", 6000 steps",
+                            std::string("drift-") + name, paczero_zpl, 1);
     row.options.paczero.otherwise = otherwise;
     row.options.steps = 6000;
     row.options.learning_rate = 0.01;
@@ -143,8 +143,8 @@ void add_for_claims(std::vector<result_row>& rows) {
   }
   for (auto const& [what, name] :
        {std::pair(tacit::observed::value, "value"), std::pair(tacit::observed::sign, "sign")}) {
-    result_row& row = add(place::digits, std::string("PACZero-MI, the ") + name + " charged",
-                          std::string("charged-") + name, paczero_mi, 1);
+    compared_row& row = add(place::digits, std::string("PACZero-MI, the ") + name + " charged",
+                            std::string("charged-") + name, paczero_mi, 1);
     row.options.paczero.what = what;
     row.options.budget = tacit::nats(0.1);
     row.options.steps = 2000;
@@ -154,7 +154,7 @@ void add_for_claims(std::vector<result_row>& rows) {
     for (auto const& [groups, name] : {std::pair(tacit::ferret_grouping::max, "MAX"),
                                        std::pair(tacit::ferret_grouping::eighth, "EIGHTH"),
                                        std::pair(tacit::ferret_grouping::two, "2")}) {
-      result_row& row =
+      compared_row& row =
           add(place::text, std::string("FERRET-") + name + ", " + formatted("%.3g", nats) + " nats",
               std::string("ferret-") + name + "-" + formatted("%.3g", nats), ferret, 1);
       row.options.groups = groups;
@@ -167,7 +167,7 @@ void add_for_claims(std::vector<result_row>& rows) {
 }  // namespace
 
 double success_at(double epsilon) {
-  tacit::approx_dp const target{epsilon, results_delta};
+  tacit::approx_dp const target{epsilon, comparison_delta};
   tacit::privacy_loss_accountant one;
   one.compose(tacit::gaussian{
       tacit::noise_multiplier_for<tacit::privacy_loss_accountant>(target, tacit::unsampled{}, 1)});
@@ -176,12 +176,12 @@ double success_at(double epsilon) {
 
 tacit::nats information_at(double epsilon) { return tacit::information_for(success_at(epsilon)); }
 
-std::vector<result_row> all_rows(bool quick) {
-  std::vector<result_row> rows;
+std::vector<compared_row> all_rows(bool quick) {
+  std::vector<compared_row> rows;
   if (quick) {
     add_place(rows, place::digits);
     add_for_claims(rows);
-    for (result_row& row : rows) {
+    for (compared_row& row : rows) {
       row.options.steps = std::min<std::size_t>(row.options.steps, 6);
       row.options.curve_points = 2;
     }
@@ -195,13 +195,13 @@ std::vector<result_row> all_rows(bool quick) {
   return rows;
 }
 
-std::vector<result_row const*> family_of(std::vector<result_row> const& rows, place where,
-                                         std::string const& family) {
-  std::vector<result_row const*> out;
-  for (result_row const& row : rows) {
+std::vector<compared_row const*> family_of(std::vector<compared_row> const& rows, place where,
+                                           std::string const& family) {
+  std::vector<compared_row const*> out;
+  for (compared_row const& row : rows) {
     if (row.where == where && row.family == family) out.push_back(&row);
   }
   return out;
 }
 
-}  // namespace examples
+}  // namespace apps

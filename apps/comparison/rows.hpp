@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-namespace examples {
+namespace apps {
 
 /// One system at one budget in one place, and what its runs gave.
-struct result_row {
+struct compared_row {
   place where;
   std::string title;
   std::string family;             // rows of a family are one line of the figure
@@ -28,7 +28,7 @@ struct result_row {
 };
 
 /// What every (ε, δ) mechanism here is asked to keep δ at.
-inline constexpr double results_delta = 1e-5;
+inline constexpr double comparison_delta = 1e-5;
 
 /// The success that one Gaussian release of (ε, δ) allows on membership, and the information about a
 /// record that allows no more: what PACZero and FERRET are given to be compared with it.
@@ -36,10 +36,10 @@ double success_at(double epsilon);
 tacit::nats information_at(double epsilon);
 
 /// All rows. `quick`: a few steps of some.
-std::vector<result_row> all_rows(bool quick);
+std::vector<compared_row> all_rows(bool quick);
 
 /// The rows of a place and family, by budget.
-std::vector<result_row const*> family_of(std::vector<result_row> const& rows, place where,
-                                         std::string const& family);
+std::vector<compared_row const*> family_of(std::vector<compared_row> const& rows, place where,
+                                           std::string const& family);
 
-}  // namespace examples
+}  // namespace apps

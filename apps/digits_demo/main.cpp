@@ -3,23 +3,22 @@
 // The digits demo: a small network learns eight of the ten digits from public images, and the other
 // two from a thousand private ones, by zeroth-order steps under one mechanism after another.
 
-#include "plot.hpp"
 #include "output/progress.hpp"
+#include "output/text_file.hpp"
+#include "plot.hpp"
 #include "report.hpp"
 #include "rows.hpp"
-#include "output/text_file.hpp"
+#include "training/in_parallel.hpp"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <atomic>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
 #include <stdexcept>
 #include <string>
-#include <thread>
 #include <vector>
 
 namespace {
@@ -35,9 +34,8 @@ struct arguments {
 };
 
 // Keeps the rows whose names contain one of the wanted words.
-std::vector<examples::row> chosen(std::vector<examples::row> rows,
-                                  std::vector<std::string> const& wanted) {
-  auto const contains = [](examples::row const& r, std::string const& word) {
+std::vector<apps::row> chosen(std::vector<apps::row> rows, std::vector<std::string> const& wanted) {
+  auto const contains = [](apps::row const& r, std::string const& word) {
     return r.id.find(word) != std::string::npos;
   };
   for (std::string const& word : wanted) {
@@ -45,62 +43,39 @@ std::vector<examples::row> chosen(std::vector<examples::row> rows,
       continue;
     }
     std::string names;
-    for (examples::row const& r : rows) names += ' ' + r.id;
+    for (apps::row const& r : rows) names += ' ' + r.id;
     throw std::invalid_argument("--rows: " + word + " is in no name of a row:" + names);
   }
-  std::erase_if(rows, [&](examples::row const& r) {
+  std::erase_if(rows, [&](apps::row const& r) {
     return !wanted.empty() && std::none_of(wanted.begin(), wanted.end(),
                                            [&](auto const& word) { return contains(r, word); });
   });
   return rows;
 }
 
-// Calls work(i) for i = 0 … count−1 on some threads; the first exception stops them and is
-// rethrown.
-template <class Work>
-void in_parallel(std::size_t count, std::size_t threads, Work const& work) {
-  std::atomic<std::size_t> next = 0;
-  std::vector<std::exception_ptr> errors(threads);
-  std::vector<std::thread> pool;
-  for (std::size_t t = 0; t < threads; ++t) {
-    pool.emplace_back([&, t] {
-      try {
-        for (std::size_t i = next++; i < count; i = next++) work(i);
-      } catch (...) {
-        errors[t] = std::current_exception();
-        next = count;
-      }
-    });
-  }
-  for (std::thread& thread : pool) thread.join();
-  for (std::exception_ptr const& error : errors) {
-    if (error) std::rethrow_exception(error);
-  }
-}
-
 void run(arguments const& wanted) {
   if (!wanted.out.empty()) std::filesystem::create_directories(wanted.out);
-  examples::dataset const all = examples::load_csv(wanted.data);
-  std::vector<examples::row> rows = chosen(examples::demo_rows(wanted.steps), wanted.rows);
-  for (examples::row& r : rows) r.runs.resize(wanted.seeds);
+  apps::dataset const all = apps::load_csv(wanted.data);
+  std::vector<apps::row> rows = chosen(apps::digits_rows(wanted.steps), wanted.rows);
+  for (apps::row& r : rows) r.runs.resize(wanted.seeds);
 
-  std::vector<examples::task> jobs(wanted.seeds);
-  in_parallel(jobs.size(), wanted.threads,
-              [&](std::size_t i) { jobs[i] = examples::prepare(all, i + 1); });
+  std::vector<apps::task> jobs(wanted.seeds);
+  apps::in_parallel(jobs.size(), wanted.threads,
+                    [&](std::size_t i) { jobs[i] = apps::prepare(all, i + 1); });
 
   double seconds = 0.0;
   {
-    examples::progress_bar bar(rows.size() * wanted.seeds * wanted.steps);
-    in_parallel(rows.size() * wanted.seeds, wanted.threads, [&](std::size_t i) {
-      examples::row& r = rows[i / wanted.seeds];
-      examples::task const& job = jobs[i % wanted.seeds];
+    apps::progress_bar bar(rows.size() * wanted.seeds * wanted.steps);
+    apps::in_parallel(rows.size() * wanted.seeds, wanted.threads, [&](std::size_t i) {
+      apps::row& r = rows[i / wanted.seeds];
+      apps::task const& job = jobs[i % wanted.seeds];
       r.runs[i % wanted.seeds] =
-          examples::run(job, r.options, [&](std::size_t steps) { bar.advance(steps); });
+          apps::run_paczero(job, r.options, [&](std::size_t steps) { bar.advance(steps); });
     });
     seconds = bar.elapsed();
   }
 
-  std::vector<examples::summary> const table = examples::summarise(rows);
+  std::vector<apps::summary> const table = apps::summarise(rows);
   std::size_t const records = jobs.front().data.private_part.size();
   nlohmann::ordered_json const json{
       {"data", wanted.data.filename().string()},
@@ -110,19 +85,19 @@ void run(arguments const& wanted) {
       {"seeds", wanted.seeds},
       {"steps", wanted.steps},
       {"seconds", seconds},
-      {"rows", examples::as_json(table)},
-      {"note", examples::caveat(records)},
+      {"rows", apps::as_json(table)},
+      {"note", apps::caveat(records)},
   };
   if (wanted.json) {
     std::printf("%s\n", json.dump(2).c_str());
   } else {
-    std::printf("%s\n%s\n%s\n", examples::as_text(table).c_str(), examples::caveat(records).c_str(),
-                examples::legend().c_str());
+    std::printf("%s\n%s\n%s\n", apps::as_text(table).c_str(), apps::caveat(records).c_str(),
+                apps::legend().c_str());
   }
   if (wanted.out.empty()) return;
-  examples::write_text(wanted.out / "demo.json", json.dump(2) + "\n");
-  examples::write_text(
-      wanted.out / "demo.md",
+  apps::write_text(wanted.out / "digits_demo.json", json.dump(2) + "\n");
+  apps::write_text(
+      wanted.out / "digits_demo.md",
       "# The digits demo\n\n    sh tools/demo.sh --seeds " + std::to_string(wanted.seeds) +
           " --steps " + std::to_string(wanted.steps) + " --out " + wanted.out.string() +
           "\n\nA small network, trained openly on a public part, is tuned on " +
@@ -130,9 +105,9 @@ void run(arguments const& wanted) {
           " private records by zeroth-order steps. Test\naccuracy: mean ± standard deviation over "
           "the seeds; difference to MeZO in points, paired by seed, ± standard\nerror. Secrets are "
           "drawn anew in each run, so the last digits vary.\n\n" +
-          examples::as_markdown(table) + "\n" + examples::caveat(records) + "\n\n" +
-          examples::legend() + "\n\n![accuracy and nats by step](demo.svg)\n");
-  examples::write_text(wanted.out / "demo.svg", examples::plot(rows));
+          apps::as_markdown(table) + "\n" + apps::caveat(records) + "\n\n" + apps::legend() +
+          "\n\n![accuracy and nats by step](digits_demo.svg)\n");
+  apps::write_text(wanted.out / "digits_demo.svg", apps::plot(rows));
 }
 
 }  // namespace
@@ -143,7 +118,8 @@ int main(int argc, char** argv) {
       "Trains a small network privately on hand-written digits, under one mechanism after "
       "another.");
   app.add_option("--data", wanted.data, "the table to train on")->check(CLI::ExistingFile);
-  app.add_option("--out", wanted.out, "write demo.json, demo.md and demo.svg into this folder")
+  app.add_option("--out", wanted.out,
+                 "write digits_demo.json, digits_demo.md and digits_demo.svg into this folder")
       ->take_last();
   app.add_option("--seeds", wanted.seeds, "runs of each row")->check(CLI::Range(1, 1000));
   app.add_option("--steps", wanted.steps, "steps of each run")->check(CLI::Range(1, 1000000));
@@ -155,16 +131,16 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (CLI::ParseError const& error) {
     if (error.get_exit_code() == 0) return app.exit(error);
-    std::fprintf(stderr, "tacit_demo: %s\n", error.what());
+    std::fprintf(stderr, "tacit_digits_demo: %s\n", error.what());
     return 2;
   }
   try {
     run(wanted);
   } catch (std::invalid_argument const& error) {
-    std::fprintf(stderr, "tacit_demo: %s\n", error.what());
+    std::fprintf(stderr, "tacit_digits_demo: %s\n", error.what());
     return 2;
   } catch (std::exception const& error) {
-    std::fprintf(stderr, "tacit_demo: %s\n", error.what());
+    std::fprintf(stderr, "tacit_digits_demo: %s\n", error.what());
     return 1;
   }
   return 0;

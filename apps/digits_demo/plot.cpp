@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace examples {
+namespace apps {
 
 namespace {
 
@@ -44,7 +44,7 @@ points mean_curve(row const& r, Value const& value) {
   points out;
   for (std::size_t i = 0; i < r.runs.front().curve.size(); ++i) {
     double sum = 0.0;
-    for (experiment_result const& run : r.runs) sum += value(run.curve[i]);
+    for (paczero_run_result const& run : r.runs) sum += value(run.curve[i]);
     out.emplace_back(static_cast<double>(r.runs.front().curve[i].step),
                      sum / static_cast<double>(r.runs.size()));
   }
@@ -98,4 +98,4 @@ std::string plot(std::vector<row> const& rows) {
   return svg({accuracy_panel(rows), nats_panel(rows)});
 }
 
-}  // namespace examples
+}  // namespace apps

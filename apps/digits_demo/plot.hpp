@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-namespace examples {
+namespace apps {
 
 /// An SVG of two panels over the steps: test accuracy, and nats spent (about the secret subset, and
 /// about the worst record). Lines are means over the seeds; rows that were not run are left out.
 std::string plot(std::vector<row> const& rows);
 
-}  // namespace examples
+}  // namespace apps

@@ -1,39 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report.hpp"
 
+#include "output/format.hpp"
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
 #include <utility>
 
-namespace examples {
+namespace apps {
 
 namespace {
 
+// Of value(i), of each run i.
 template <class Value>
-spread spread_of(std::vector<experiment_result> const& runs, Value const& value) {
-  double mean = 0.0;
-  for (std::size_t i = 0; i < runs.size(); ++i) mean += value(i);
-  mean /= static_cast<double>(runs.size());
-  double square = 0.0;
-  for (std::size_t i = 0; i < runs.size(); ++i) square += std::pow(value(i) - mean, 2);
-  double const freedom = std::max(1.0, static_cast<double>(runs.size()) - 1.0);
-  return {mean, std::sqrt(square / freedom)};
-}
-
-std::string number(char const* format, double x) {
-  char text[64];
-  std::snprintf(text, sizeof text, format, x);
-  return text;
+spread spread_over(std::size_t runs, Value const& value) {
+  std::vector<double> all;
+  for (std::size_t i = 0; i < runs; ++i) all.push_back(value(i));
+  return spread_of(all);
 }
 
 // Three digits that matter, and never 0 for what is not 0.
 std::string nats_text(double x) {
   if (x == 0.0) return "0";
-  return number(x < 0.001 ? "%.1e" : x < 0.1 ? "%.4f" : "%.3f", x);
+  return formatted(x < 0.001 ? "%.1e" : x < 0.1 ? "%.4f" : "%.3f", x);
 }
 
 using cells = std::array<std::string, 10>;
@@ -49,22 +41,23 @@ cells const lower_heading{"row",   "accuracy", "vs MeZO",  "subset", "record",
 cells cells_of(summary const& s) {
   cells out;
   out[0] = s.title;
-  out[1] = number("%.3f", s.accuracy.mean) + " \u00b1 " + number("%.3f", s.accuracy.deviation);
-  out[2] = s.against_mezo ? number("%+.1f", 100.0 * s.against_mezo->mean) + " \u00b1 " +
-                                number("%.1f", 100.0 * s.against_mezo->deviation)
+  out[1] =
+      formatted("%.3f", s.accuracy.mean) + " \u00b1 " + formatted("%.3f", s.accuracy.deviation);
+  out[2] = s.against_mezo ? formatted("%+.1f", 100.0 * s.against_mezo->mean) + " \u00b1 " +
+                                formatted("%.1f", 100.0 * s.against_mezo->deviation)
                           : "";
   if (s.exposed) {
     out[3] = nats_text(s.exposed->mi);
     out[4] = nats_text(s.exposed->mi_worst_record);
-    out[5] = number("%.3f", s.exposed->attack_bound);
-    out[6] = number("%.3f", s.exposed->attack_mean);
-    out[7] = number("%.3f", s.exposed->attack_worst);
+    out[5] = formatted("%.3f", s.exposed->attack_bound);
+    out[6] = formatted("%.3f", s.exposed->attack_mean);
+    out[7] = formatted("%.3f", s.exposed->attack_worst);
   } else {
     std::fill(out.begin() + 3, out.begin() + 8, "none");
   }
   if (s.steps == 0) return out;
-  out[8] = number("%.2f", s.unanimity);
-  out[9] = number("%.1f", s.seconds);
+  out[8] = formatted("%.2f", s.unanimity);
+  out[9] = formatted("%.1f", s.seconds);
   return out;
 }
 
@@ -106,10 +99,10 @@ std::vector<summary> summarise(std::vector<row> const& rows) {
   std::vector<summary> table;
   for (row const& r : rows) {
     auto const& runs = r.runs;
-    auto const mean = [&](auto const& value) { return spread_of(runs, value).mean; };
+    auto const mean = [&](auto const& value) { return spread_over(runs.size(), value).mean; };
     summary s{r.id,
               r.title,
-              spread_of(runs, [&](std::size_t i) { return runs[i].accuracy; }),
+              spread_over(runs.size(), [&](std::size_t i) { return runs[i].accuracy; }),
               std::nullopt,
               std::nullopt,
               runs.front().steps,
@@ -117,8 +110,8 @@ std::vector<summary> summarise(std::vector<row> const& rows) {
               mean([&](std::size_t i) { return runs[i].held; }),
               mean([&](std::size_t i) { return runs[i].seconds; })};
     if (mezo != rows.end() && r.id != "mezo" && runs.size() > 1) {
-      s.against_mezo =
-          spread_of(runs, [&](std::size_t i) { return runs[i].accuracy - mezo->runs[i].accuracy; });
+      s.against_mezo = spread_over(
+          runs.size(), [&](std::size_t i) { return runs[i].accuracy - mezo->runs[i].accuracy; });
       s.against_mezo->deviation /= std::sqrt(static_cast<double>(runs.size()));
     }
     if (runs.front().exposed) {
@@ -129,7 +122,7 @@ std::vector<summary> summarise(std::vector<row> const& rows) {
           mean([&](std::size_t i) { return runs[i].exposed->attack_mean; }),
           0.0,
       };
-      for (experiment_result const& run : runs) {
+      for (paczero_run_result const& run : runs) {
         s.exposed->attack_worst = std::max(s.exposed->attack_worst, run.exposed->attack_worst);
       }
     }
@@ -211,4 +204,4 @@ nlohmann::ordered_json as_json(std::vector<summary> const& table) {
   return out;
 }
 
-}  // namespace examples
+}  // namespace apps

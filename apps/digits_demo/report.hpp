@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "output/spread.hpp"
 #include "rows.hpp"
 
 #include <nlohmann/json_fwd.hpp>
@@ -9,12 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace examples {
-
-struct spread {
-  double mean;
-  double deviation;  // of one run
-};
+namespace apps {
 
 /// A row's runs, summed up.
 struct summary {
@@ -40,4 +36,4 @@ std::string as_text(std::vector<summary> const& table);
 std::string as_markdown(std::vector<summary> const& table);
 nlohmann::ordered_json as_json(std::vector<summary> const& table);
 
-}  // namespace examples
+}  // namespace apps

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-namespace examples {
+namespace apps {
 
 using tacit::allocation;
 using tacit::disagreement;
@@ -12,27 +12,28 @@ using tacit::nats;
 using tacit::observed;
 using tacit::surrogate;
 
-std::vector<row> demo_rows(std::size_t steps) {
+std::vector<row> digits_rows(std::size_t steps) {
   std::vector<row> rows;
-  auto const add = [&](char const* id, char const* title, double rate, experiment_options options) {
+  auto const add = [&](char const* id, char const* title, double rate,
+                       paczero_run_options options) {
     options.learning_rate = rate;
     options.paczero.steps = steps;
     rows.push_back({id, title, std::move(options)});
   };
   auto const without_privacy = [](surrogate what) {
-    experiment_options options;
+    paczero_run_options options;
     options.how = method::without_privacy;
     options.surrogate = what;
     return options;
   };
   auto const paczero = [](tacit::paczero_options const& mechanism) {
-    experiment_options options;
+    paczero_run_options options;
     options.paczero = mechanism;
     options.paczero.track_records = mechanism.budget > nats(0.0);
     return options;
   };
 
-  experiment_options untouched;
+  paczero_run_options untouched;
   untouched.how = method::public_only;
   add("public", "public part only", 0.01, untouched);
   add("mezo", "MeZO, no privacy", 0.03, without_privacy(surrogate::raw));
@@ -80,4 +81,4 @@ std::vector<row> demo_rows(std::size_t steps) {
   return rows;
 }
 
-}  // namespace examples
+}  // namespace apps

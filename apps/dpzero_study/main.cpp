@@ -2,10 +2,10 @@
 //
 // DPZero's synthetic study: the error of three private methods by dimension and effective rank.
 
-#include "output/progress.hpp"
-#include "output/text_file.hpp"
 #include "dpzero/figure.hpp"
 #include "dpzero/study.hpp"
+#include "output/progress.hpp"
+#include "output/text_file.hpp"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -21,29 +21,29 @@
 
 namespace {
 
-void print(std::vector<examples::study_row> const& rows) {
+void print(std::vector<apps::study_row> const& rows) {
   std::printf("%-6s %5s  %-9s %9s %9s   %7s %6s %6s\n", "rank", "d", "method", "start", "gradient",
               "step", "clip", "T");
-  for (examples::study_row const& row : rows) {
+  for (apps::study_row const& row : rows) {
     std::printf("%-6s %5zu  %-9s %9.4f %9.4f   %7g %6g %6zu\n",
-                std::string(examples::name_of(row.rank)).c_str(), row.dimension,
-                std::string(examples::name_of(row.method)).c_str(), row.start_norm,
-                row.gradient_norm, row.step_size, row.clip, row.steps);
+                std::string(apps::name_of(row.rank)).c_str(), row.dimension,
+                std::string(apps::name_of(row.method)).c_str(), row.start_norm, row.gradient_norm,
+                row.step_size, row.clip, row.steps);
   }
 }
 
-nlohmann::ordered_json as_json(examples::study_options const& study,
-                               std::vector<examples::study_row> const& rows, double seconds) {
+nlohmann::ordered_json as_json(apps::study_options const& study,
+                               std::vector<apps::study_row> const& rows, double seconds) {
   nlohmann::ordered_json out{{"epsilon", study.target.epsilon},
                              {"delta", study.target.delta},
                              {"records", study.records},
                              {"seed", study.seed},
                              {"seconds", seconds},
                              {"rows", nlohmann::ordered_json::array()}};
-  for (examples::study_row const& row : rows) {
-    nlohmann::ordered_json one{{"rank", examples::name_of(row.rank)},
+  for (apps::study_row const& row : rows) {
+    nlohmann::ordered_json one{{"rank", apps::name_of(row.rank)},
                                {"dimension", row.dimension},
-                               {"method", examples::name_of(row.method)},
+                               {"method", apps::name_of(row.method)},
                                {"start_norm", row.start_norm}};
     if (std::isfinite(row.gradient_norm)) {
       one["gradient_norm"] = row.gradient_norm;
@@ -82,20 +82,20 @@ int main(int argc, char** argv) {
     return 2;
   }
   try {
-    examples::study_options study = quick  ? examples::quick_study()
-                                    : full ? examples::paper_study()
-                                           : examples::default_study();
+    apps::study_options study = quick  ? apps::quick_study()
+                                : full ? apps::paper_study()
+                                       : apps::default_study();
     study.seed = seed;
     study.threads = threads;
-    std::vector<examples::study_row> rows;
+    std::vector<apps::study_row> rows;
     double seconds = 0.0;
     {
       constexpr double ticks = 1e6;
-      examples::progress_bar bar(static_cast<std::size_t>(ticks));
+      apps::progress_bar bar(static_cast<std::size_t>(ticks));
       std::mutex lock;
       double share = 0.0;
       std::size_t shown = 0;
-      rows = examples::run_study(study, [&](double done) {
+      rows = apps::run_study(study, [&](double done) {
         std::lock_guard const own(lock);
         share += done;
         auto const now = static_cast<std::size_t>(ticks * share);
@@ -105,8 +105,8 @@ int main(int argc, char** argv) {
       seconds = bar.elapsed();
     }
     print(rows);
-    if (!json.empty()) examples::write_text(json, as_json(study, rows, seconds).dump(2) + "\n");
-    if (!plot.empty()) examples::write_text(plot, examples::figure(rows));
+    if (!json.empty()) apps::write_text(json, as_json(study, rows, seconds).dump(2) + "\n");
+    if (!plot.empty()) apps::write_text(plot, apps::figure(rows));
   } catch (std::exception const& error) {
     std::fprintf(stderr, "tacit_dpzero: %s\n", error.what());
     return 1;

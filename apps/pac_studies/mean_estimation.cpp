@@ -86,7 +86,7 @@ Eigen::MatrixXd means_of(Eigen::MatrixXd const& members, Eigen::MatrixXd const& 
 }
 
 universe load(std::string name, std::filesystem::path const& file) {
-  Eigen::MatrixXd records = examples::load_csv(file).features.cast<double>();
+  Eigen::MatrixXd records = apps::load_csv(file).features.cast<double>();
   Eigen::VectorXd const centre = records.colwise().mean();
   records.rowwise() -= centre.transpose();
   auto const count = static_cast<double>(records.rows());
@@ -311,17 +311,17 @@ void print(std::string const& title, cells const& head, std::vector<cells> const
 }
 
 /// All methods at all budgets; the noise as a panel.
-examples::panel compare(problem const& p, effort const& now) {
+apps::panel compare(problem const& p, effort const& now) {
   cells head{"nats"};
   cells bounds{"bound"};
   std::vector<nats> budgets;
   for (int k = 1; k <= now.halvings; ++k) {
     budgets.emplace_back(std::ldexp(1.0, -k));
-    head.push_back(k == 1 ? "0.5" : examples::formatted("1/%d", 1 << k));
-    bounds.push_back(examples::formatted("%.4f", tacit::attack_success(budgets.back())));
+    head.push_back(k == 1 ? "0.5" : apps::formatted("1/%d", 1 << k));
+    bounds.push_back(apps::formatted("%.4f", tacit::attack_success(budgets.back())));
   }
   std::vector<cells> trace, claim, achieved, success{bounds}, relative;
-  examples::panel panel{p.name,
+  apps::panel panel{p.name,
                         "trace of the noise, standardised columns; dotted: differential privacy",
                         true,
                         std::numeric_limits<double>::infinity(),
@@ -332,20 +332,20 @@ examples::panel compare(problem const& p, effort const& now) {
                         "halvings x of the budget: 2^-x nats"};
   for (method const& m : methods) {
     for (auto* table : {&trace, &claim, &achieved, &success, &relative}) table->push_back({m.name});
-    examples::line line{m.name, m.colour, m.dashed, {}};
+    apps::line line{m.name, m.colour, m.dashed, {}};
     for (std::size_t k = 0; k < budgets.size(); ++k) {
       plan const q = m.make(p, budgets[k], now);
-      trace.back().push_back(examples::formatted("%.4g", q.noise.trace()));
+      trace.back().push_back(apps::formatted("%.4g", q.noise.trace()));
       claim.back().push_back(
-          q.claim ? examples::formatted(q.certified ? "%.4g" : "(%.4g)", *q.claim) : "none");
+          q.claim ? apps::formatted(q.certified ? "%.4g" : "(%.4g)", *q.claim) : "none");
       auto const truth = tacit::monte_carlo_information(
           q.said, q.noise,
           {.samples = now.draws, .confidence = truth_confidence, .seed = truth_seed});
-      achieved.back().push_back(examples::formatted("%.4g to %.4g", truth.interval.lower.value,
+      achieved.back().push_back(apps::formatted("%.4g to %.4g", truth.interval.lower.value,
                                                     truth.interval.upper.value));
       attacked const met = attack(p, q, now.draws);
-      success.back().push_back(examples::formatted("%.4f", met.success));
-      relative.back().push_back(examples::formatted("%.3g %%", 100.0 * met.relative));
+      success.back().push_back(apps::formatted("%.4f", met.success));
+      relative.back().push_back(apps::formatted("%.3g %%", 100.0 * met.relative));
       line.at.emplace_back(static_cast<double>(k + 1), q.noise.trace());
       panel.low = std::min(panel.low, q.noise.trace());
       panel.high = std::max(panel.high, q.noise.trace());
@@ -363,11 +363,11 @@ examples::panel compare(problem const& p, effort const& now) {
               p.outputs.size());
   print("Trace of the noise, E‖B‖²", head, trace);
   print("Claimed nats; in brackets: estimates", head, claim);
-  print(examples::formatted(
+  print(apps::formatted(
             "Achieved nats: where the truth lies with confidence %g, by %zu independent releases",
             truth_confidence, now.draws),
         head, achieved);
-  print(examples::formatted(
+  print(apps::formatted(
             "Membership attack: success on the most exposed record, ± %.4f at confidence %g",
             half_width(now.draws), truth_confidence),
         head, success);
@@ -385,7 +385,7 @@ void compare_with_log_det(universe const& all, effort const& now) {
   for (auto const& [name, share] : shares) head.emplace_back(name);
   std::vector<cells> rows;
   for (std::size_t const count : now.counts) {
-    rows.push_back({examples::formatted("%zu", count)});
+    rows.push_back({apps::formatted("%zu", count)});
     candidate_outputs const outputs = listed(all, count).outputs;
     for (auto const& [name, share] : shares) {
       nats const budget(share * outputs.entropy().value);
@@ -398,7 +398,7 @@ void compare_with_log_det(universe const& all, effort const& now) {
               {.draws = now.searching})
               .noise.trace();
       rows.back().push_back(
-          examples::formatted("%.1f / %.1f %%", 100.0 * quiet / log_det, 100.0 * leader / log_det));
+          apps::formatted("%.1f / %.1f %%", 100.0 * quiet / log_det, 100.0 * leader / log_det));
     }
   }
   print("Trace of candidates' / SR-PAC's noise in percent of log-det's", head, rows);
@@ -427,7 +427,7 @@ int main(int count, char** values) {
   try {
     if (now.subsets % 2 != 0) throw std::invalid_argument("--subsets must be even");
     std::filesystem::path const data = TACIT_EXAMPLE_DATA;
-    std::vector<examples::panel> panels;
+    std::vector<apps::panel> panels;
     for (universe const& all :
          {load("Iris", data / "iris.csv"), load("Breast cancer", data / "breast_cancer.csv")}) {
       panels.push_back(compare(listed(all, now.subsets), now));
@@ -436,7 +436,7 @@ int main(int count, char** values) {
     if (!out.empty()) {
       std::filesystem::create_directories(out);
       std::ofstream file(out / "pac.svg", std::ios::binary);
-      file << examples::svg(panels);
+      file << apps::svg(panels);
       if (!file.flush()) throw std::runtime_error("cannot write " + (out / "pac.svg").string());
     }
   } catch (std::exception const& problem) {

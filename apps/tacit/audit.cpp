@@ -16,7 +16,7 @@
 #include "accountants.hpp"
 #include "output/progress.hpp"
 #include "training/data.hpp"
-#include "training/experiment.hpp"
+#include "training/paczero_run.hpp"
 #include "training/recorded.hpp"
 #include "transcripts.hpp"
 #include "verbs.hpp"
@@ -142,13 +142,13 @@ class compared {
 
 /// Takes all steps of the run again, with the losses of the records of `job`.
 template <class Mechanism>
-void retrace(examples::task const& job, transcript const& run, Mechanism& mechanism,
+void retrace(apps::task const& job, transcript const& run, Mechanism& mechanism,
              published_step& now) {
   std::vector<float> theta = job.start;
-  examples::batch_loss loss(job.shape, job.data.private_part);
+  apps::batch_loss loss(job.shape, job.data.private_part);
   compared same(mechanism, run, now);
   tacit::trainer again{same, run.run().training, theta};
-  std::optional<examples::progress_bar> bar;
+  std::optional<apps::progress_bar> bar;
   if (::isatty(STDERR_FILENO) != 0) bar.emplace(run.steps());
   while (!again.done()) {
     again.step(loss);
@@ -186,7 +186,7 @@ answer public_paczero(transcript const& run, arguments const& of) {
   return out;
 }
 
-answer universe_paczero(transcript const& run, examples::task const& job, arguments const& of) {
+answer universe_paczero(transcript const& run, apps::task const& job, arguments const& of) {
   auto [o, shape, seed] = paczero_described(run.run().mechanism, run.run().directions);
   if (shape.records != job.data.private_part.size() || shape.subsets > 1'000'000) {
     of.refuse("--universe", "the table of the run, of which " + std::to_string(shape.records) +
@@ -239,7 +239,7 @@ answer public_mezo(transcript const& run, arguments const& of) {
   return {"nothing is protected", {{"attack_bound", 1.0}}};
 }
 
-answer universe_mezo(transcript const& run, examples::task const& job, arguments const& of) {
+answer universe_mezo(transcript const& run, apps::task const& job, arguments const& of) {
   auto const [o, records] = mezo_described(run.run().mechanism, run.run().directions);
   if (records != job.data.private_part.size()) {
     of.refuse("--universe",
@@ -341,7 +341,7 @@ answer public_ferret(transcript const& run, arguments const& of) {
 struct audited_mechanism {
   char const* name;
   answer (*from_public)(transcript const&, arguments const&);
-  answer (*from_universe)(transcript const&, examples::task const&, arguments const&);
+  answer (*from_universe)(transcript const&, apps::task const&, arguments const&);
 };
 
 constexpr std::array<audited_mechanism, 7> audited{{
@@ -354,12 +354,12 @@ constexpr std::array<audited_mechanism, 7> audited{{
     {"ferret", public_ferret, nullptr},
 }};
 
-examples::task task_of(arguments const& of, run_record const& record) {
-  examples::task job;
+apps::task task_of(arguments const& of, run_record const& record) {
+  apps::task job;
   try {
-    job = examples::prepare(examples::load_csv(of.text("--universe")), record.training.seed);
+    job = apps::prepare(apps::load_csv(of.text("--universe")), record.training.seed);
     std::vector<float> start = job.start;
-    check_start(named(job.shape, start), record);
+    check_start(apps::named_tensors(job.shape.tensors(), start), record);
   } catch (std::runtime_error const& error) {
     of.refuse_because("--universe", error);
   } catch (std::invalid_argument const& error) {
@@ -408,7 +408,7 @@ answer run_audit(arguments const& of) {
   try {
     add(how->from_public(run, of));
     if (universe) {
-      examples::task const job = task_of(of, record);
+      apps::task const job = task_of(of, record);
       out.sentence += "; replayed: ";
       add(how->from_universe(run, job, of));
     }

@@ -18,7 +18,7 @@
 
 namespace calculator {
 
-using examples::points;
+using apps::points;
 
 namespace {
 
@@ -117,33 +117,33 @@ constexpr char const* colours[] = {"#0072b2", "#009e73", "#d55e00",
 /// All three panels, or the one of that name.
 std::string plot(std::vector<curves> const& all, plan const& run, double delta,
                  std::string const& which) {
-  examples::panel by_epsilon{in_words(run.neighbours) + ": delta by epsilon",
-                             "upper bounds; dotted: an estimate",
-                             true,
-                             smallest_delta,
-                             1.0,
-                             all.front().delta_by_epsilon.back().first,
-                             {1e-10, 1e-8, 1e-6, 1e-4, 1e-2, 1.0},
-                             {},
-                             "epsilon"};
-  examples::panel errors{"An attacker's errors",
-                         "no test of one record has fewer misses",
-                         false,
-                         0.0,
+  apps::panel by_epsilon{in_words(run.neighbours) + ": delta by epsilon",
+                         "upper bounds; dotted: an estimate",
+                         true,
+                         smallest_delta,
                          1.0,
-                         1.0,
+                         all.front().delta_by_epsilon.back().first,
+                         {1e-10, 1e-8, 1e-6, 1e-4, 1e-2, 1.0},
                          {},
-                         {},
-                         "false alarms"};
-  examples::panel by_step{"Epsilon by step, at delta " + exactly(delta),
-                          "upper bounds; dotted: an estimate",
-                          false,
-                          0.0,
-                          0.0,
-                          static_cast<double>(run.steps()),
-                          {},
-                          {},
-                          "step"};
+                         "epsilon"};
+  apps::panel errors{"An attacker's errors",
+                     "no test of one record has fewer misses",
+                     false,
+                     0.0,
+                     1.0,
+                     1.0,
+                     {},
+                     {},
+                     "false alarms"};
+  apps::panel by_step{"Epsilon by step, at delta " + exactly(delta),
+                      "upper bounds; dotted: an estimate",
+                      false,
+                      0.0,
+                      0.0,
+                      static_cast<double>(run.steps()),
+                      {},
+                      {},
+                      "step"};
   for (std::size_t k = 0; k < all.size(); ++k) {
     curves const& c = all[k];
     std::string const colour = colours[k % std::size(colours)];
@@ -157,12 +157,12 @@ std::string plot(std::vector<curves> const& all, plan const& run, double delta,
     }
     by_step.lines.push_back({c.by->word, colour, c.by->estimate, std::move(shown)});
   }
-  examples::fit_ticks(errors);
-  examples::fit_ticks(by_step);
-  if (which == panels[0]) return examples::svg({by_epsilon});
-  if (which == panels[1]) return examples::svg({errors});
-  if (which == panels[2]) return examples::svg({by_step});
-  return examples::svg({by_epsilon, errors, by_step});
+  apps::fit_ticks(errors);
+  apps::fit_ticks(by_step);
+  if (which == panels[0]) return apps::svg({by_epsilon});
+  if (which == panels[1]) return apps::svg({errors});
+  if (which == panels[2]) return apps::svg({by_step});
+  return apps::svg({by_epsilon, errors, by_step});
 }
 
 answer run_curve(arguments const& of) {
@@ -176,7 +176,7 @@ answer run_curve(arguments const& of) {
       if (all.empty()) {
         farthest = composed_by(*m, run)->epsilon(smallest_delta).upper;
         farthest = farthest > 0.0 ? std::min(farthest, 1000.0) : 1.0;
-        double const nice = examples::nice_step(farthest, 50.0);
+        double const nice = apps::nice_step(farthest, 50.0);
         farthest = std::ceil(farthest / nice) * nice;
       }
       all.push_back(drawn(*m, run, farthest, delta));

@@ -41,10 +41,10 @@ answer run_replay(arguments const& of) {
   tacit::transcript const run = read_transcript(of);
   tacit::run_record const& record = run.run();
 
-  std::optional<examples::tensor_file> model;
+  std::optional<apps::tensor_file> model;
   std::optional<tacit::parameters> theta;
   try {
-    model = examples::tensor_file::read(of.text("BASE"));
+    model = apps::tensor_file::read(of.text("BASE"));
     theta = model->select(record.tensors);
     check_start(*theta, record);
   } catch (std::runtime_error const& error) {
@@ -54,7 +54,7 @@ answer run_replay(arguments const& of) {
   }
 
   std::vector<tacit::release> const releases = releases_of(run);
-  std::optional<examples::progress_bar> bar;
+  std::optional<apps::progress_bar> bar;
   if (::isatty(STDERR_FILENO) != 0) bar.emplace(releases.size());
   std::size_t const stride = std::max<std::size_t>(1, releases.size() / looks);
   for (std::size_t from = 0; from < releases.size();) {

@@ -1,438 +1,94 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Trains a small network on a table, under a mechanism.
+// `tacit train`: the options that all mechanisms share, and which part of the program trains.
 
-#include <tacit/core/archive.hpp>
+#include "train.hpp"
 
-#include "output/progress.hpp"
 #include "safetensors/safetensors.hpp"
-#include "training/experiment.hpp"
-#include "training/recorded.hpp"
-#include "tune.hpp"
-#include "verbs.hpp"
 
-#include <unistd.h>
+#include <nlohmann/json.hpp>
 
-#include <algorithm>
-#include <cmath>
-#include <cstdint>
-#include <cstdio>
-#include <filesystem>
-#include <numbers>
-#include <optional>
-#include <system_error>
+#include <stdexcept>
 #include <utility>
-#include <vector>
 
 namespace calculator {
 
-using examples::experiment_options;
-using examples::experiment_result;
-using tacit::allocation;
-using tacit::disagreement;
-using tacit::ledger_kind;
-using tacit::nats;
-using tacit::observed;
-using tacit::paczero_options;
-
 namespace {
 
-enum class mechanism { mezo, paczero_mi, paczero_zpl };
-
-arguments::words<mechanism> const trainable{{"mezo", mechanism::mezo},
-                                            {"paczero-mi", mechanism::paczero_mi},
-                                            {"paczero-zpl", mechanism::paczero_zpl}};
-arguments::words<ledger_kind> const ledgers{{"subset", ledger_kind::subset},
-                                            {"record", ledger_kind::record},
-                                            {"pathwise", ledger_kind::pathwise}};
-arguments::words<observed> const views{{"value", observed::value}, {"sign", observed::sign}};
-arguments::words<allocation> const allocations{{"adaptive", allocation::adaptive},
-                                               {"uniform", allocation::uniform},
-                                               {"confident-or-hold", allocation::confident_or_hold},
-                                               {"budget-then-zero", allocation::budget_then_zero}};
-arguments::words<disagreement> const disagreements{{"coin", disagreement::coin},
-                                                   {"hold", disagreement::hold},
-                                                   {"majority", disagreement::majority}};
-
-template <class Choice>
-rule word_of(arguments::words<Choice> const& of) {
-  std::vector<std::string> words;
-  for (auto const& [word, value] : of) words.push_back(word);
-  return one_of(std::move(words));
-}
-
-template <class Choice>
-std::string word_for(arguments::words<Choice> const& of, Choice choice) {
-  return std::find_if(of.begin(), of.end(), [&](auto const& w) { return w.second == choice; })
-      ->first;
-}
-
-std::vector<std::string> mechanism_words() {
-  std::vector<std::string> words;
-  for (auto const& [word, value] : trainable) words.push_back(word);
-  for (std::string const& word : tuned_mechanisms()) words.push_back(word);
-  return words;
-}
-
-rule single_precision() {
-  return number("in [1e-37, 1e38]", [](double x) { return x >= 1e-37 && x <= 1e38; });
-}
-
 void declare_train(arguments& of) {
+  std::vector<std::string> mechanisms = paczero_mechanisms();
+  for (std::string& word : other_mechanisms()) mechanisms.push_back(std::move(word));
   of.add("DATA", file("a readable table: comma-separated numbers, the last column the label"),
          "needed, but for the transformer, which makes its own texts: the records");
-  of.add("--mechanism", one_of(mechanism_words()),
+  of.add("--mechanism", one_of(std::move(mechanisms)),
          "needed: what is released of the private records");
-  of.add("--mi", number("positive and finite", [](double x) { return x > 0.0; }),
-         "paczero-mi: the budget in nats (for 0 there is paczero-zpl)");
-  of.add(
-      "--ledger", word_of(ledgers),
-      "paczero-mi: the budget is about the secret subset or about each record's membership, or a "
-      "cap on what is believed of any record; subset unless given");
-  of.add("--kappa", number("in (0, 0.5]", [](double x) { return x > 0.0 && x <= 0.5; }),
-         "ledger pathwise: beliefs about a record stay within 0.5 +- KAPPA");
-  of.add("--observed", word_of(views),
-         "paczero-mi: what an attacker is taken to see of a paid release; sign unless given");
-  of.add("--allocation", word_of(allocations),
-         "paczero-mi: how the budget is spread over the steps; adaptive (evenly) unless given, but "
-         "confident-or-hold learns more from it");
-  of.add("--horizon", number("at least 1", [](double x) { return x >= 1.0; }),
-         "confident-or-hold: a release may cost the rest of the budget over HORIZON; 200 unless "
-         "given");
-  of.add("--minimum-correlation", positive_probability(),
-         "confident-or-hold: a release that would agree less with the truth is held; 0.3 unless "
-         "given");
-  of.add("--disagreement", word_of(disagreements),
-         "paczero: what is released where candidates disagree and nothing pays; hold unless given");
-  of.add("--steps", whole(1, 10'000'000), "steps; 4000 unless given");
-  of.add("--subsets",
-         {"an even whole number in [2, 1000000]",
-          [one = whole(2, 1'000'000)](std::string const& text) {
-            return one.holds(text) && (text.back() - '0') % 2 == 0;
-          },
-          "COUNT"},
-         "candidates for the secret subset; 128 unless given");
-  of.add("--smoothing", single_precision(),
-         "how far the two-point estimate looks; 0.001 unless given");
-  of.add("--learning-rate", single_precision(),
-         "falls linearly to 0; 0.006 to 0.03, by mechanism, unless given");
+  of.add("--mi", positive(),
+         "paczero-mi and ferret: the budget in nats (for 0 there is paczero-zpl)");
+  declare_paczero(of);
+  declare_systems(of);
+  of.add("--steps", whole(1, 10'000'000), "steps; 4000 unless given, for most mechanisms");
+  of.add("--learning-rate",
+         number("in [1e-37, 1e38]", [](double x) { return x >= 1e-37 && x <= 1e38; }),
+         "falls linearly to 0; by mechanism unless given");
   of.add("--clip", number("in (0, 1e100]", [](double x) { return x > 0.0 && x <= 1e100; }),
-         "limit of a record's scalar; 1024 unless given");
-  of.add("--directions", whole(1, 1000), "directions a step; 1 unless given");
+         "limit of a record's scalar, or of its gradient's norm; by mechanism unless given");
+  of.add("--directions", whole(1, 1000), "directions a step; 1 unless given, for dp-aggzo 16");
   of.add("--seed", whole(0, UINT64_MAX),
          "public: split, first weights, candidates, directions; 1 unless given");
   of.add("--seeds", whole(1, 1000), "runs, with seeds from --seed upwards; 1 unless given");
-  of.add("--save", file("a new or empty file, in a folder that exists"),
-         "paczero: keep the run's state here, step by step; it holds the secret");
   of.add(
-      "--resume", file("the state of an unfinished run of paczero, not in use elsewhere"),
-      "go on with a saved run, with the same DATA, --smoothing and --learning-rate; what else is "
-      "given must be as it was");
-  of.add("--transcript", new_file(),
-         "keep what the world sees here: while training in FILE.journal, sealed at the end; with "
-         "--resume it goes on with that journal");
+      "--transcript", new_file(),
+      "write the public releases to this file: while training to FILE.journal, sealed at the end; "
+      "with --resume the journal is continued");
   of.add("--base", new_file(), "write the parameters before the first step, as safetensors");
   of.add("--tuned", new_file(), "write the parameters after the last step, as safetensors");
-  declare_tuned(of);
-}
-
-// ---- a saved run --------------------------------------------------------------------------------
-
-struct saved_run {
-  paczero_options options;
-  tacit::candidate_set::shape shape;
-  std::uint64_t seed;
-  std::size_t steps_done;
-};
-
-saved_run look_at(arguments const& of) {
-  std::string const file = of.text("--resume");
-  std::error_code none;
-  if (!std::filesystem::is_regular_file(file, none)) of.refuse("--resume");
-  std::optional<saved_run> saved;
-  try {
-    saved = tacit::paczero<>::look_at(file, [](tacit::paczero<> const& run) {
-      tacit::candidate_set const& candidates = run.candidates();
-      tacit::candidate_set::shape const& shape = candidates.dimensions();
-      bool const ours = !run.done() && shape.one_in == 2 && !shape.complementary &&
-                        candidates.first_record() == 0;
-      return ours ? std::optional<saved_run>(
-                        saved_run{run.options(), shape, candidates.public_seed(), run.steps()})
-                  : std::nullopt;
-    });
-  } catch (std::runtime_error const& error) {  // unreadable, in use, or corrupt
-    of.refuse_because("--resume", error);
-  }
-  if (!saved) of.refuse("--resume");
-  return *saved;
-}
-
-void must_agree(arguments const& of, experiment_options const& wanted, saved_run const& saved) {
-  paczero_options const& now = wanted.paczero;
-  paczero_options const& then = saved.options;
-  auto const agree = [&](char const* name, bool same, std::string const& was) {
-    if (of.given(name) && !same) of.refuse(name, was + ", as in the saved run");
-  };
-  agree("--mi", now.budget == then.budget, exactly(then.budget.value));
-  agree("--ledger", now.ledger == then.ledger, word_for(ledgers, then.ledger));
-  agree("--kappa", now.kappa == then.kappa, exactly(then.kappa));
-  agree("--observed", now.what == then.what, word_for(views, then.what));
-  agree("--allocation", now.spend == then.spend, word_for(allocations, then.spend));
-  agree("--horizon", now.horizon == then.horizon, exactly(then.horizon));
-  agree("--minimum-correlation", now.minimum_correlation == then.minimum_correlation,
-        exactly(then.minimum_correlation));
-  agree("--disagreement", now.otherwise == then.otherwise, word_for(disagreements, then.otherwise));
-  agree("--steps", now.steps == then.steps, std::to_string(then.steps));
-  agree("--subsets", wanted.subsets == saved.shape.subsets, std::to_string(saved.shape.subsets));
-  agree("--clip", now.clip == then.clip, exactly(then.clip));
-  agree("--directions", now.directions == then.directions, std::to_string(then.directions));
-  agree("--seed", of.whole("--seed", saved.seed) == saved.seed, std::to_string(saved.seed));
-}
-
-// ---- what was asked for -------------------------------------------------------------------------
-
-mechanism mechanism_of(arguments const& of, std::optional<saved_run> const& saved) {
-  if (!saved) {
-    of.text("--mechanism");  // needed
-    return of.choice("--mechanism", trainable, mechanism::mezo);
-  }
-  bool const zpl =
-      saved->options.ledger != ledger_kind::pathwise && saved->options.budget == nats(0.0);
-  mechanism const then = zpl ? mechanism::paczero_zpl : mechanism::paczero_mi;
-  if (of.choice("--mechanism", trainable, then) != then) {
-    of.refuse("--mechanism", word_for(trainable, then) + ", as in the saved run");
-  }
-  return then;
-}
-
-// A rate at which the digits learn well: a matter of use, not of privacy.
-double suitable_rate(mechanism which, paczero_options const& p) {
-  if (which == mechanism::mezo) return 0.03;
-  if (which == mechanism::paczero_mi) {
-    if (p.spend == allocation::confident_or_hold) {
-      return p.ledger == ledger_kind::record ? 0.012 : 0.02;
-    }
-    if (p.spend != allocation::budget_then_zero) return 0.006;
-  }
-  switch (p.otherwise) {
-    case disagreement::hold:
-      return 0.02;
-    case disagreement::majority:
-      return 0.009;
-    case disagreement::coin:
-      break;
-  }
-  return 0.006;
-}
-
-// The options of the budget: all of them, or some, mean nothing to some mechanisms.
-void read_spending(arguments const& of, mechanism which, bool resumed, paczero_options& p) {
-  std::vector<std::string> const pacing{"--horizon", "--minimum-correlation"};
-  std::vector<std::string> const spending{"--mi", "--allocation"};
-  if (which != mechanism::paczero_mi) {
-    for (auto const& names : {spending, pacing, {"--ledger", "--kappa", "--observed"}}) {
-      of.must_be_left_out(names, "with --mechanism " + word_for(trainable, which));
-    }
-    p.budget = nats(0.0);
-    return;
-  }
-  p.ledger = of.choice("--ledger", ledgers, p.ledger);
-  p.what = of.choice("--observed", views, p.what);
-  if (p.ledger == ledger_kind::pathwise) {
-    for (auto const& names : {spending, pacing}) {
-      of.must_be_left_out(names, "with --ledger pathwise");
-    }
-    if (p.what == observed::value) {
-      of.refuse("--observed", "sign with --ledger pathwise: a value has no worst case");
-    }
-    p.kappa = resumed ? of.number("--kappa", p.kappa) : of.number("--kappa");
-    return;
-  }
-  of.must_be_left_out({"--kappa"}, "unless --ledger is pathwise");
-  p.budget = nats(resumed ? of.number("--mi", p.budget.value) : of.number("--mi"));
-  p.track_records = true;
-  p.spend = of.choice("--allocation", allocations, p.spend);
-  if (p.spend == allocation::confident_or_hold) {
-    p.horizon = of.number("--horizon", p.horizon);
-    p.minimum_correlation = of.number("--minimum-correlation", p.minimum_correlation);
-  } else {
-    of.must_be_left_out(pacing, "unless --allocation is confident-or-hold");
-  }
-}
-
-experiment_options read_options(arguments const& of, mechanism which,
-                                std::optional<saved_run> const& saved) {
-  experiment_options wanted;
-  paczero_options& p = wanted.paczero;
-  p.steps = 4000;
-  if (saved) {
-    p = saved->options;
-    wanted.subsets = saved->shape.subsets;
-    wanted.resume = of.text("--resume");
-  }
-  read_spending(of, which, saved.has_value(), p);
-  if (which == mechanism::mezo) {
-    wanted.how = examples::method::without_privacy;
-    of.must_be_left_out({"--disagreement", "--save"}, "with --mechanism mezo");
-  }
-  p.otherwise = of.choice("--disagreement", disagreements, p.otherwise);
-  if (p.spend == allocation::confident_or_hold && p.otherwise != disagreement::hold) {
-    of.refuse("--disagreement", "hold with --allocation confident-or-hold");
-  }
-  p.steps = of.whole("--steps", p.steps);
-  p.directions = of.whole("--directions", p.directions);
-  p.clip = of.number("--clip", p.clip);
-  wanted.subsets = of.whole("--subsets", wanted.subsets);
-  wanted.smoothing = of.number("--smoothing", wanted.smoothing);
-  wanted.learning_rate = of.number("--learning-rate", suitable_rate(which, p));
-  if (of.given("--save")) {
-    wanted.save = of.text("--save");
-    std::error_code none;
-    std::filesystem::path const folder = std::filesystem::absolute(wanted.save, none).parent_path();
-    bool const taken =
-        std::filesystem::exists(wanted.save, none) && !std::filesystem::is_empty(wanted.save, none);
-    if (taken || !std::filesystem::is_directory(folder, none)) of.refuse("--save");
-  }
-  for (char const* name : {"--transcript", "--base", "--tuned"}) {
-    if (of.given(name)) of.must_be_new(name);
-  }
-  if (of.given("--transcript")) {
-    wanted.transcript = of.text("--transcript");
-    std::error_code none;
-    bool const left = std::filesystem::exists(examples::journal_of(wanted.transcript), none);
-    if (left && !saved) of.refuse("--transcript", "one that has no FILE.journal, or with --resume");
-  }
-  return wanted;
-}
-
-// ---- the answer ---------------------------------------------------------------------------------
-
-nlohmann::ordered_json figures(experiment_result const& run, std::size_t subsets) {
-  // Without privacy all is granted to the attacker: everything there is to know.
-  examples::exposure const everything{std::log(static_cast<double>(subsets)), std::numbers::ln2,
-                                      1.0, 1.0, 1.0};
-  examples::exposure const e = run.exposed.value_or(everything);
-  return {{"accuracy", run.accuracy},
-          {"mi", e.mi},
-          {"mi_worst_record", e.mi_worst_record},
-          {"attack_bound", e.attack_bound},
-          {"attack_achieved", e.attack_mean},
-          {"unanimity", run.unanimity},
-          {"steps", run.steps},
-          {"seconds", run.seconds}};
-}
-
-std::string sentence(nlohmann::ordered_json const& mean, bool protects, std::size_t runs) {
-  auto const at_most = [&](char const* key) { return rounded_up(mean.at(key).get<double>()); };
-  std::string const privacy =
-      protects
-          ? at_most("mi") + " nats spent on which half was used, " + at_most("mi_worst_record") +
-                " on the worst record; an attacker on membership is right with at most " +
-                at_most("attack_bound") + ", one who knows all but the half was with " +
-                at_most("attack_achieved")
-          : "nothing is protected";
-  char rest[96];
-  std::snprintf(rest, sizeof rest, "candidates agreed on %.1f %% of the steps; %.1f s",
-                100.0 * mean.at("unanimity").get<double>(), mean.at("seconds").get<double>());
-  return "accuracy " + rounded_down(mean.at("accuracy").get<double>()) + " after " +
-         std::to_string(mean.at("steps").get<std::size_t>()) + " steps" +
-         (runs > 1 ? ", mean of " + std::to_string(runs) + " runs" : std::string()) + "; " +
-         privacy + "; " + rest;
-}
-
-void save(arguments const& of, char const* name, examples::task const& job,
-          std::vector<float> theta) {
-  if (!of.given(name)) return;
-  try {
-    examples::save_tensors(of.text(name), tensors_of(job.shape), named(job.shape, theta));
-  } catch (std::runtime_error const& error) {
-    of.refuse_because(name, error);
-  }
 }
 
 answer run_train(arguments const& of) {
-  if (is_tuned(of)) return run_tuned(of);
-  must_not_be_tuned(of);
-  if (of.given("--resume")) of.must_be_left_out({"--save", "--seeds"}, "with --resume");
-  std::size_t const runs = of.whole("--seeds", 1);
-  std::uint64_t seed = of.whole("--seed", 1);
-  if (runs > 1) {
-    of.must_be_left_out({"--save", "--transcript", "--base", "--tuned"}, "with several --seeds");
-  }
-  if (seed > UINT64_MAX - (runs - 1)) of.refuse("--seed", "so small that --seeds fit above it");
+  if (needs_systems(of)) return train_system(of);
+  refuse_systems_options(of);
+  return train_paczero(of);
+}
 
-  of.text("DATA");  // needed
-  std::optional<saved_run> saved;
-  if (of.given("--resume")) saved = look_at(of);
-  mechanism const which = mechanism_of(of, saved);
-  experiment_options const wanted = read_options(of, which, saved);
-  if (saved) {
-    must_agree(of, wanted, *saved);
-    seed = saved->seed;
-  }
+}  // namespace
 
-  examples::dataset all;
-  try {
-    all = examples::load_csv(of.text("DATA"));
-  } catch (std::runtime_error const& error) {
-    of.refuse_because("DATA", error);
+seed_range read_seeds(arguments const& of, std::vector<std::string> const& of_one_run) {
+  seed_range const seeds{of.whole("--seed", 1), of.whole("--seeds", 1)};
+  if (seeds.count > 1) of.must_be_left_out(of_one_run, "with several --seeds");
+  if (seeds.first > UINT64_MAX - (seeds.count - 1)) {
+    of.refuse("--seed", "so small that --seeds fit above it");
   }
+  return seeds;
+}
 
-  std::optional<examples::progress_bar> bar;
-  if (::isatty(STDERR_FILENO) != 0) {
-    bar.emplace(runs * wanted.paczero.steps - (saved ? saved->steps_done : 0));
-  }
-  std::vector<nlohmann::ordered_json> each;
-  for (std::size_t i = 0; i < runs; ++i) {
-    std::optional<examples::task> job;
-    try {
-      job = examples::prepare(all, seed + i);
-    } catch (std::runtime_error const& error) {
-      of.refuse_because("DATA", error);
-    }
-    std::size_t const records = job->data.private_part.size();
-    if (saved && records != saved->shape.records) {
-      of.refuse("DATA", "the table of the saved run, which has " +
-                            std::to_string(saved->shape.records) + " private records and not " +
-                            std::to_string(records));
-    }
-    save(of, "--base", *job, job->start);
-    try {
-      experiment_result run = examples::run(*job, wanted, [&](std::size_t steps) {
-        if (bar) bar->advance(steps);
-      });
-      each.push_back(figures(run, wanted.subsets));
-      save(of, "--tuned", *job, std::move(run.tuned));
-    } catch (std::system_error const& error) {
-      char const* const fresh = of.given("--save") ? "--save" : "--transcript";
-      of.refuse_because(saved ? "--resume" : fresh, error);
-    } catch (tacit::corrupt_state const& error) {
-      if (!of.given("--transcript")) throw;
-      of.refuse_because("--transcript", error);
-    } catch (std::invalid_argument const& error) {  // the journal of another run
-      if (!saved || !of.given("--transcript")) throw;
-      of.refuse_because("--transcript", error);
-    }
-  }
-
-  answer out{"", each.front()};
-  for (auto& [key, value] : out.json.items()) {
-    if (key == "steps") continue;
+nlohmann::ordered_json summary_of(std::vector<nlohmann::ordered_json> const& runs,
+                                  seed_range seeds) {
+  nlohmann::ordered_json out = runs.front();
+  for (auto& [key, value] : out.items()) {
+    if (key == "steps" || key == "released" || key == "delta") continue;
     double const first = value.get<double>();
     double beyond = 0.0;  // so that the mean of equal bounds is that bound
-    for (nlohmann::ordered_json const& run : each) beyond += run.at(key).get<double>() - first;
-    value = first + beyond / static_cast<double>(runs);
+    for (nlohmann::ordered_json const& run : runs) beyond += run.at(key).get<double>() - first;
+    value = first + beyond / static_cast<double>(runs.size());
   }
-  out.sentence = sentence(out.json, which != mechanism::mezo, runs);
-  for (std::size_t i = 0; runs > 1 && i < runs; ++i) {
-    nlohmann::ordered_json entry{{"seed", seed + i}};
-    entry.update(each[i]);
-    out.json["seeds"].push_back(std::move(entry));
+  for (std::size_t i = 0; runs.size() > 1 && i < runs.size(); ++i) {
+    nlohmann::ordered_json entry{{"seed", seeds.first + i}};
+    entry.update(runs[i]);
+    out["seeds"].push_back(std::move(entry));
   }
   return out;
 }
 
-}  // namespace
+void save_parameters(arguments const& of, char const* option, apps::tensor_list const& tensors,
+                     std::vector<float> theta) {
+  if (!of.given(option)) return;
+  try {
+    apps::save_tensors(of.text(option), apps::recorded_tensors(tensors),
+                       apps::named_tensors(tensors, theta));
+  } catch (std::runtime_error const& error) {
+    of.refuse_because(option, error);
+  }
+}
 
 verb train() {
   return {"train", "Trains a small network on private records under a mechanism",
@@ -442,14 +98,14 @@ training; a secret half of the private part then trains it by zeroth-order steps
   mi               nats spent on which half was used
   mi_worst_record  nats spent on one record's membership
   attack_bound     no attacker on membership is right more often, on average over releases
-  attack_achieved  by one who knows all but the half, mean over the records
+  attack_achieved  by an attacker who knows all but the half, mean over the records
   unanimity        share of the steps on which all candidates agreed
   steps, seconds
 sgd to rldp, and every mechanism on adapters or the transformer: the half is drawn record by record,
-epsilon, delta and released (steps that moved the model) are told where they apply, and
-attack_achieved is by one who knows all but the record in question (for PACZero, the half).
+epsilon, delta and released (steps that moved the model) are given where they apply, and
+attack_achieved is by an attacker who knows all but the record in question (for PACZero, the half).
 With several --seeds these are means, and "seeds" lists the runs. With mezo every record is used and
-nothing protected: the attacker's figures are then all there is to know. The guarantees are about
+nothing is protected: the attacker's figures are then all there is to know. The guarantees are about
 which half was used, not about who is in DATA.)",
           declare_train, run_train};
 }

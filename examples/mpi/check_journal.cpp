@@ -32,23 +32,23 @@ void check(std::string const& data, std::string const& file, std::uint64_t seed)
   require(std::any_of(releases.begin(), releases.end(), [](auto const& r) { return !r.held(); }),
           "no release moved the parameters");
 
-  examples::task const job = examples::prepare(examples::load_csv(data), seed);
+  apps::task const job = apps::prepare(apps::load_csv(data), seed);
   std::vector<float> replayed = job.start;
-  tacit::replay(named(job.shape, replayed), kept);
+  tacit::replay(apps::named_tensors(job.shape.tensors(), replayed), kept);
 
   std::vector<float> trained = job.start;
   std::size_t const steps = kept.run().training.steps;
-  tacit::paczero mechanism(examples::paczero_of(tacit::nats(0.0), steps),
-                           examples::candidates_of(job));
-  examples::dataset const& records = job.data.private_part;
-  examples::micro_batches loss(job.shape, records, {0, records.size()});
-  tacit::trainer run{mechanism, examples::training_of(seed, steps), trained};
+  tacit::paczero mechanism(apps::paczero_of(tacit::nats(0.0), steps), apps::candidates_of(job));
+  apps::dataset const& records = job.data.private_part;
+  apps::micro_batches loss(job.shape, records, {0, records.size()});
+  tacit::trainer run{mechanism, apps::training_of(seed, steps), trained};
   for (tacit::release const& expected : releases) {
     require(run.step(loss) == expected, "another release than in one process");
   }
   require(replayed == trained, "the replayed parameters are not the trained ones");
-  std::printf("%zu %s\n", releases.size(),
-              tacit::to_hex(tacit::hash_of(named(job.shape, replayed))).c_str());
+  std::printf(
+      "%zu %s\n", releases.size(),
+      tacit::to_hex(tacit::hash_of(apps::named_tensors(job.shape.tensors(), replayed))).c_str());
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace examples {
+namespace apps {
 
 namespace {
 
@@ -91,4 +91,4 @@ void must_agree(communicator& ranks, std::string const& what, std::span<std::byt
                        " ranks, but must be the same on all");
 }
 
-}  // namespace examples
+}  // namespace apps

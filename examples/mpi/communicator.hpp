@@ -8,7 +8,7 @@
 #include <string>
 #include <type_traits>
 
-namespace examples {
+namespace apps {
 
 /// What this rank handed to MPI, and the time it spent in it, waiting for others included.
 struct traffic {
@@ -62,4 +62,4 @@ struct shared_failure : std::runtime_error {
 /// @throws shared_failure unless `mine` is the same on every rank
 void must_agree(communicator& ranks, std::string const& what, std::span<std::byte const> mine);
 
-}  // namespace examples
+}  // namespace apps

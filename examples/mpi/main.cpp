@@ -8,12 +8,12 @@
 #include <tacit/zo/hash.hpp>
 #include <tacit/zo/journal.hpp>
 
-#include "output/progress.hpp"
 #include "communicator.hpp"
 #include "micro_batches.hpp"
+#include "output/progress.hpp"
+#include "safetensors/safetensors.hpp"
 #include "setting.hpp"
 #include "shared_paczero.hpp"
-#include "safetensors/safetensors.hpp"
 #include "training/recorded.hpp"
 
 #include <CLI/CLI.hpp>
@@ -36,8 +36,8 @@
 
 namespace {
 
-using examples::communicator;
-using examples::traffic;
+using apps::communicator;
+using apps::traffic;
 
 struct arguments {
   std::filesystem::path data = TACIT_EXAMPLE_DATA "/digits.csv";
@@ -96,22 +96,23 @@ std::span<std::byte const> bytes_of(tacit::parameter_hash const& hash) {
   return std::as_bytes(std::span(hash.bytes));
 }
 
-void save(std::filesystem::path const& file, examples::task const& job, std::vector<float> theta) {
+void save(std::filesystem::path const& file, apps::task const& job, std::vector<float> theta) {
   if (file.empty()) return;
-  examples::save_tensors(file, tensors_of(job.shape), named(job.shape, theta));
+  apps::save_tensors(file, apps::recorded_tensors(job.shape.tensors()),
+                     apps::named_tensors(job.shape.tensors(), theta));
 }
 
-outcome train(communicator& ranks, examples::task const& job, arguments const& wanted) {
-  auto const options = examples::paczero_of(tacit::nats(wanted.budget), wanted.steps);
-  auto const training = examples::training_of(wanted.seed, wanted.steps);
-  examples::dataset const& records = job.data.private_part;
-  examples::shard const part = examples::shard_of(records.size(), ranks.rank(), ranks.size());
+outcome train(communicator& ranks, apps::task const& job, arguments const& wanted) {
+  auto const options = apps::paczero_of(tacit::nats(wanted.budget), wanted.steps);
+  auto const training = apps::training_of(wanted.seed, wanted.steps);
+  apps::dataset const& records = job.data.private_part;
+  apps::shard const part = apps::shard_of(records.size(), ranks.rank(), ranks.size());
   std::vector<float> theta = job.start;
 
   std::optional<tacit::paczero<>> whole;
   std::optional<tacit::journal> journal;
   if (ranks.is_first()) {
-    whole.emplace(options, examples::candidates_of(job));
+    whole.emplace(options, apps::candidates_of(job));
     for (auto const& file : {wanted.transcript, wanted.base, wanted.tuned}) {
       if (std::filesystem::exists(file)) {
         throw std::invalid_argument("output is " + file.string() + ", but must be a new file");
@@ -120,14 +121,14 @@ outcome train(communicator& ranks, examples::task const& job, arguments const& w
     save(wanted.base, job, job.start);
     if (!wanted.transcript.empty()) {
       journal.emplace(tacit::journal::create(
-          examples::journal_of(wanted.transcript),
+          apps::journal_of(wanted.transcript),
           record_of(job, training, describe(options, whole->candidates()), options.directions,
                     tacit::symbol_kind::held_sign, 1.0 / static_cast<double>(options.directions))));
     }
   }
 
-  examples::micro_batches loss(job.shape, records, part);
-  examples::shared_paczero<> mechanism(
+  apps::micro_batches loss(job.shape, records, part);
+  apps::shared_paczero<> mechanism(
       ranks, options,
       tacit::candidate_set::balanced({.records = part.records}, job.seed, part.first),
       whole ? &*whole : nullptr, [&](tacit::release const& released) {
@@ -136,7 +137,7 @@ outcome train(communicator& ranks, examples::task const& job, arguments const& w
   tacit::trainer run{mechanism, training, theta};
 
   if (!wanted.transcript.empty()) std::signal(SIGTERM, say_what_is_safe);
-  std::optional<examples::progress_bar> bar;
+  std::optional<apps::progress_bar> bar;
   if (ranks.is_first() && ::isatty(STDERR_FILENO) != 0) bar.emplace(wanted.steps);
   outcome out;
   traffic const before = ranks.exchanged();
@@ -150,9 +151,9 @@ outcome train(communicator& ranks, examples::task const& job, arguments const& w
   out.exchanged = {ranks.exchanged().bytes - before.bytes,
                    ranks.exchanged().seconds - before.seconds};
 
-  out.hash = tacit::hash_of(named(job.shape, theta));
+  out.hash = tacit::hash_of(apps::named_tensors(job.shape.tensors(), theta));
   must_agree(ranks, "the hash of the parameters", bytes_of(out.hash));
-  if (journal) examples::seal(*journal, wanted.transcript);
+  if (journal) apps::seal(*journal, wanted.transcript);
   if (whole) {
     out.accuracy = job.shape.accuracy(theta, job.data.test_part);
     out.spent = whole->spent().value;
@@ -162,7 +163,7 @@ outcome train(communicator& ranks, examples::task const& job, arguments const& w
   return out;
 }
 
-void report(communicator const& ranks, examples::task const& job, arguments const& wanted,
+void report(communicator const& ranks, apps::task const& job, arguments const& wanted,
             outcome const& run) {
   auto const steps = static_cast<double>(wanted.steps);
   double const milliseconds = 1e3 * run.seconds / steps;
@@ -201,7 +202,7 @@ void report(communicator const& ranks, examples::task const& job, arguments cons
 }
 
 void run(communicator& ranks, arguments const& wanted) {
-  examples::task job = examples::prepare(examples::load_csv(wanted.data), wanted.seed);
+  apps::task job = apps::prepare(apps::load_csv(wanted.data), wanted.seed);
   // Public training is the same in every process, but its last bits may be the processor's.
   ranks.broadcast(std::span(job.start));
   Eigen::MatrixXf& features = job.data.private_part.features;
@@ -251,7 +252,7 @@ int main(int argc, char** argv) {
   try {
     run(ranks, wanted);
     return 0;
-  } catch (examples::shared_failure const& error) {
+  } catch (apps::shared_failure const& error) {
     if (ranks.is_first()) say(error.what(), wanted);
     return 1;
   } catch (std::exception const& error) {

@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace examples {
+namespace apps {
 
 shard shard_of(std::size_t records, std::size_t rank, std::size_t ranks) {
   std::size_t const batches = (records + micro_batch - 1) / micro_batch;
@@ -49,4 +49,4 @@ void micro_batches::operator()(std::span<float const> theta, std::span<double> l
   }
 }
 
-}  // namespace examples
+}  // namespace apps

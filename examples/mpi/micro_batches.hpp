@@ -2,13 +2,13 @@
 #pragma once
 
 #include "communicator.hpp"
-#include "training/model.hpp"
+#include "training/mlp.hpp"
 
 #include <cstddef>
 #include <span>
 #include <vector>
 
-namespace examples {
+namespace apps {
 
 /// Records [first, first + records) of all.
 struct shard {
@@ -40,4 +40,4 @@ class micro_batches {
   std::vector<batch_loss> losses_;
 };
 
-}  // namespace examples
+}  // namespace apps

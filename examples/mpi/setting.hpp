@@ -5,12 +5,12 @@
 #include <tacit/mechanism/paczero.hpp>
 #include <tacit/train/trainer.hpp>
 
-#include "training/experiment.hpp"
+#include "training/paczero_run.hpp"
 
 #include <cstddef>
 #include <cstdint>
 
-namespace examples {
+namespace apps {
 
 /// The run that `tacit_mpi` makes: the demo's network on the demo's split, with options that learn it
 /// well. For 0 nats it is zero leakage, which reads no secret and draws no coin.
@@ -30,4 +30,4 @@ inline tacit::candidate_set candidates_of(task const& job) {
   return tacit::candidate_set::balanced({.records = job.data.private_part.size()}, job.seed);
 }
 
-}  // namespace examples
+}  // namespace apps

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-namespace examples {
+namespace apps {
 
 /// PACZero over the records of all ranks, as each rank sees it: a zeroth-order mechanism that takes
 /// the scalars of the rank's own records and gives the release of all, so that `tacit::trainer` and
@@ -123,4 +123,4 @@ class shared_paczero {
   std::vector<double> released_;
 };
 
-}  // namespace examples
+}  // namespace apps

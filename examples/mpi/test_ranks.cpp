@@ -11,7 +11,7 @@
 #include "communicator.hpp"
 #include "micro_batches.hpp"
 #include "shared_paczero.hpp"
-#include "training/experiment.hpp"
+#include "training/paczero_run.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -25,7 +25,7 @@
 
 namespace {
 
-using examples::communicator;
+using apps::communicator;
 using tacit::release;
 
 // A secret that anybody can draw again: for the same run twice.
@@ -57,7 +57,7 @@ struct outcome {
 
 class tests {
  public:
-  tests(communicator& ranks, examples::task const& job) : ranks_(&ranks), job_(&job) {}
+  tests(communicator& ranks, apps::task const& job) : ranks_(&ranks), job_(&job) {}
 
   void run() {
     losses_are_those_of_the_whole();
@@ -87,7 +87,7 @@ class tests {
   std::int64_t failures() const { return failures_; }
 
  private:
-  examples::dataset const& records() const { return job_->data.private_part; }
+  apps::dataset const& records() const { return job_->data.private_part; }
 
   void check(bool holds, std::string const& what) {
     if (holds) return;
@@ -106,7 +106,7 @@ class tests {
   outcome alone(setting const& wanted, Spoil const& spoil) const {
     mechanism one = whole(wanted);
     outcome out{job_->start, {}};
-    examples::micro_batches loss(job_->shape, records(), {0, records().size()});
+    apps::micro_batches loss(job_->shape, records(), {0, records().size()});
     tacit::trainer run{one, wanted.training, out.theta};
     while (!run.done()) {
       std::size_t const t = out.releases.size();
@@ -121,13 +121,13 @@ class tests {
   // By all ranks; `keep` as in shared_paczero. What stood when an error ended it, and its text.
   template <class Spoil>
   std::string together(setting const& wanted, Spoil const& spoil,
-                       examples::shared_paczero<mechanism>::keeper const& keep, outcome& out,
+                       apps::shared_paczero<mechanism>::keeper const& keep, outcome& out,
                        std::size_t extra_steps = 0) {
     std::optional<mechanism> first;
     if (ranks_->is_first()) first.emplace(whole(wanted));
-    auto const part = examples::shard_of(records().size(), ranks_->rank(), ranks_->size());
-    examples::micro_batches loss(job_->shape, records(), part);
-    examples::shared_paczero<mechanism> all(
+    auto const part = apps::shard_of(records().size(), ranks_->rank(), ranks_->size());
+    apps::micro_batches loss(job_->shape, records(), part);
+    apps::shared_paczero<mechanism> all(
         *ranks_, wanted.options,
         tacit::candidate_set::balanced({.records = part.records}, job_->seed, part.first),
         first ? &*first : nullptr, keep);
@@ -142,7 +142,7 @@ class tests {
               spoil(t, part.first, losses);
             }));
       }
-    } catch (examples::shared_failure const& error) {
+    } catch (apps::shared_failure const& error) {
       return error.what();
     }
     return {};
@@ -158,7 +158,7 @@ class tests {
     tacit::parameter_hash const hash = tacit::hash_of(theta);
     try {
       must_agree(*ranks_, what, std::as_bytes(std::span(hash.bytes)));
-    } catch (examples::shared_failure const& error) {
+    } catch (apps::shared_failure const& error) {
       check(false, error.what());
     }
   }
@@ -166,10 +166,10 @@ class tests {
   // Bit for bit: a release is a sign, and would not show a loss that is off by a rounding.
   void losses_are_those_of_the_whole() {
     std::vector<double> whole(records().size());
-    examples::micro_batches(job_->shape, records(), {0, whole.size()})(job_->start, whole);
-    auto const part = examples::shard_of(records().size(), ranks_->rank(), ranks_->size());
+    apps::micro_batches(job_->shape, records(), {0, whole.size()})(job_->start, whole);
+    auto const part = apps::shard_of(records().size(), ranks_->rank(), ranks_->size());
     std::vector<double> own(part.records);
-    examples::micro_batches(job_->shape, records(), part)(job_->start, own);
+    apps::micro_batches(job_->shape, records(), part)(job_->start, own);
     check(
         std::equal(own.begin(), own.end(), whole.begin() + static_cast<std::ptrdiff_t>(part.first)),
         "losses: not those of the whole");
@@ -237,7 +237,7 @@ class tests {
   }
 
   communicator* ranks_;
-  examples::task const* job_;
+  apps::task const* job_;
   std::int64_t failures_ = 0;
 };
 
@@ -247,8 +247,8 @@ int main(int argc, char** argv) {
   communicator ranks(argc, argv);
   try {
     // 121 records: four micro-batches, the last of them not full.
-    examples::task job = examples::prepare(
-        examples::load_csv(argv[1]), 3,
+    apps::task job = apps::prepare(
+        apps::load_csv(argv[1]), 3,
         {.split = {.private_records = 121, .test_records = 100}, .hidden = 8, .epochs = 5});
     ranks.broadcast(std::span(job.start));
     tests all(ranks, job);

@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-namespace examples {
+namespace apps {
 
 namespace {
 
@@ -75,4 +75,4 @@ std::string figure(std::vector<study_row> const& rows) {
   return svg(panels);
 }
 
-}  // namespace examples
+}  // namespace apps

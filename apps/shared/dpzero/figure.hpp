@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-namespace examples {
+namespace apps {
 
 /// The gradient norm against d, both logarithmic, a panel for each effective rank.
 std::string figure(std::vector<study_row> const& rows);
 
-}  // namespace examples
+}  // namespace apps

@@ -10,19 +10,18 @@
 #include <tacit/secret/stream.hpp>
 #include <tacit/zo/direction.hpp>
 
+#include "training/in_parallel.hpp"
+
 #include <algorithm>
-#include <atomic>
 #include <cmath>
-#include <exception>
 #include <iterator>
 #include <limits>
 #include <memory>
 #include <optional>
 #include <span>
-#include <thread>
 #include <utility>
 
-namespace examples {
+namespace apps {
 
 namespace {
 
@@ -393,26 +392,9 @@ std::vector<study_row> run_study(study_options const& options,
   std::stable_sort(jobs.begin(), jobs.end(),
                    [](job const& a, job const& b) { return a.work > b.work; });
 
-  std::atomic<std::size_t> next = 0;
-  std::vector<std::exception_ptr> errors(options.threads);
-  std::vector<std::thread> pool;
-  for (std::exception_ptr& error : errors) {
-    pool.emplace_back([&] {
-      try {
-        for (std::size_t k = next++; k < jobs.size(); k = next++) {
-          work_on(jobs[k], options, rows, progress);
-        }
-      } catch (...) {
-        error = std::current_exception();
-        next = jobs.size();
-      }
-    });
-  }
-  for (std::thread& thread : pool) thread.join();
-  for (std::exception_ptr const& error : errors) {
-    if (error) std::rethrow_exception(error);
-  }
+  in_parallel(jobs.size(), options.threads,
+              [&](std::size_t k) { work_on(jobs[k], options, rows, progress); });
   return rows;
 }
 
-}  // namespace examples
+}  // namespace apps

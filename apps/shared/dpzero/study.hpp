@@ -24,7 +24,7 @@
 /// That choice is not private, here or in the paper: the study compares what the methods can do.
 /// Source: DPZero (arXiv 2310.09639), its synthetic example.
 
-namespace examples {
+namespace apps {
 
 enum class effective_rank {
   whole,       // tr A = d: A is the identity
@@ -98,4 +98,4 @@ struct quadratic {
   double gradient_norm(Eigen::VectorXf const& x) const;
 };
 
-}  // namespace examples
+}  // namespace apps

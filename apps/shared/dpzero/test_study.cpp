@@ -16,13 +16,13 @@
 
 namespace {
 
+using apps::effective_rank;
+using apps::quadratic;
+using apps::study_grid;
+using apps::study_method;
+using apps::study_options;
+using apps::study_row;
 using Eigen::VectorXd;
-using examples::effective_rank;
-using examples::quadratic;
-using examples::study_grid;
-using examples::study_method;
-using examples::study_options;
-using examples::study_row;
 using index = Eigen::Index;
 
 // One setting of each method, and a target so loose that hardly any noise is drawn.
@@ -74,10 +74,10 @@ double plainly(study_options const& study, study_method method) {
 
 TEST_CASE("the three methods are what they say, but for noise") {
   study_options const study = loose();
-  std::vector<study_row> const rows = examples::run_study(study);
+  std::vector<study_row> const rows = apps::run_study(study);
   REQUIRE(rows.size() == 3);
   for (study_row const& row : rows) {
-    INFO(examples::name_of(row.method));
+    INFO(apps::name_of(row.method));
     double const expected = plainly(study, row.method);
     CHECK(std::fabs(row.gradient_norm - expected) < 3e-3);
     CHECK(row.gradient_norm < 0.7 * row.start_norm);
@@ -87,7 +87,7 @@ TEST_CASE("the three methods are what they say, but for noise") {
   // Where nothing is clipped, DP-GD has a path of its own.
   study_options wide = study;
   wide.dp_gd.clips = {20.0};  // beyond every gradient, and the noise still below 1e-4
-  CHECK(std::fabs(examples::run_study(wide)[2].gradient_norm - plainly(wide, study_method::dp_gd)) <
+  CHECK(std::fabs(apps::run_study(wide)[2].gradient_norm - plainly(wide, study_method::dp_gd)) <
         3e-3);
   CHECK(std::fabs(plainly(wide, study_method::dp_gd) - plainly(study, study_method::dp_gd)) > 1e-2);
 }
@@ -95,7 +95,7 @@ TEST_CASE("the three methods are what they say, but for noise") {
 TEST_CASE("the best setting is reported") {
   study_options study = loose();
   study.dp_gd = {{1e-4, 0.4, 1e-3}, {1e-3, 1.2}, {2, 10}};
-  study_row const best = examples::run_study(study)[2];
+  study_row const best = apps::run_study(study)[2];
   CHECK(best.step_size == 0.4);
   CHECK(best.clip == 1.2);
   CHECK(best.steps == 10);
@@ -114,7 +114,7 @@ TEST_CASE("the noise in every coordinate is that of the target") {
   double const sigma = 2.0 / tacit::gaussian_dp_for(study.target).mu;  // √4/μ
   // Four steps of noise; the clipped gradient, of length 1 a step, is a hundredth of it.
   double const expected = 1000.0 * sigma * std::sqrt(4.0 * 2000.0);
-  std::vector<study_row> const rows = examples::run_study(study);
+  std::vector<study_row> const rows = apps::run_study(study);
   // A length of 2000 normals deviates by 1.6 % of itself: 9 % and the gradient's share is more than
   // 5 deviations, a false alarm in 1e6 runs.
   CHECK(std::fabs(rows[1].gradient_norm / expected - 1.0) < 0.10);
@@ -137,18 +137,18 @@ TEST_CASE("records and ranks") {
 TEST_CASE("the study refuses what it cannot do, and draws what it has") {
   study_options study = loose();
   study.dp_gd.clips.clear();
-  CHECK_THROWS_AS(examples::run_study(study), std::invalid_argument);
+  CHECK_THROWS_AS(apps::run_study(study), std::invalid_argument);
   study = loose();
   study.dpzero.step_sizes = {std::nan("")};
-  CHECK_THROWS_AS(examples::run_study(study), std::domain_error);
+  CHECK_THROWS_AS(apps::run_study(study), std::domain_error);
   study = loose();
   study.dimensions = {0};
-  CHECK_THROWS_AS(examples::run_study(study), std::invalid_argument);
+  CHECK_THROWS_AS(apps::run_study(study), std::invalid_argument);
   study = loose();
   study.threads = 0;
-  CHECK_THROWS_AS(examples::run_study(study), std::invalid_argument);
+  CHECK_THROWS_AS(apps::run_study(study), std::invalid_argument);
 
-  std::string const drawn = examples::figure(examples::run_study(loose()));
+  std::string const drawn = apps::figure(apps::run_study(loose()));
   CHECK(drawn.find("DPGD-0th") != std::string::npos);
   CHECK(drawn.find("nan") == std::string::npos);
   CHECK(drawn.find("inf") == std::string::npos);

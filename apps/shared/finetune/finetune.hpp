@@ -5,8 +5,6 @@
 #include <tacit/mechanism/ferret.hpp>
 #include <tacit/mechanism/paczero.hpp>
 #include <tacit/zo/options.hpp>
-#include <tacit/zo/parameters.hpp>
-#include <tacit/zo/transcript.hpp>
 
 #include "models/model.hpp"
 
@@ -15,7 +13,6 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,14 +24,14 @@
 /// secret: for PACZero one of a list of candidate subsets that is known too, for all others each record by a
 /// coin of its own.
 
-namespace examples {
+namespace apps {
 
 enum class tuning_system {
   none,           ///< the model as public training left it
   mezo,           ///< zeroth-order steps without privacy
   sgd,            ///< gradients without privacy
   paczero_mi,     ///< signs within an information budget a record
-  paczero_zpl,    ///< signs that tell nothing
+  paczero_zpl,    ///< signs that depend on no secret
   dpzero,         ///< a noisy scalar
   dp_zo_laplace,  ///< the same, pure ε
   dp_aggzo,       ///< K noisy scalars
@@ -44,9 +41,10 @@ enum class tuning_system {
   rldp            ///< noise and clips by group, chosen on the way
 };
 
-inline constexpr std::string_view system_names[]{
-    "none",          "mezo",     "sgd",      "paczero-mi", "paczero-zpl", "dpzero",
-    "dp-zo-laplace", "dp-aggzo", "dpgd-0th", "dp-sgd",     "ferret",      "rldp"};
+/// `dp-sgd`, and back.
+/// @throws std::invalid_argument for another name
+std::string_view name_of(tuning_system system);
+tuning_system system_named(std::string_view name);
 
 struct tuning_options {
   tuning_system system = tuning_system::none;
@@ -87,10 +85,6 @@ struct tuning_result {
 tuning_result tune(model& of, tuning_options const& options,
                    std::function<void(std::size_t)> const& progress = {});
 
-/// The tensors of a model, for a transcript and for a file.
-std::vector<tacit::recorded_tensor> recorded_tensors(model const& of);
-tacit::parameters named_tensors(model const& of, std::span<float> theta);
-
 /// What a step costs: its median time, and by how much the resident memory of a process that takes a few
 /// steps grows. Measured in a child process; call it before starting threads.
 struct step_cost {
@@ -99,4 +93,4 @@ struct step_cost {
 };
 step_cost cost_of(model& of, tuning_options options, std::size_t steps = 12);
 
-}  // namespace examples
+}  // namespace apps

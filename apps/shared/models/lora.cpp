@@ -8,7 +8,7 @@
 #include <cmath>
 #include <utility>
 
-namespace examples {
+namespace apps {
 
 lora::lora(model& whole, std::vector<float> frozen, std::size_t rank,
            std::vector<std::string> const& matrices)
@@ -99,4 +99,4 @@ void lora::gradient(std::span<float const> theta, std::size_t record, std::span<
 
 double lora::score(std::span<float const> theta) { return whole_->score(merged(theta)); }
 
-}  // namespace examples
+}  // namespace apps

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace examples {
+namespace apps {
 
 /// Low-rank adaptation: for some matrices W of a model, W + BA takes their place, and only A and B
 /// are trained. W is out × in; A is rank × in, uniform of variance 1/in at the start; B is
@@ -50,4 +50,4 @@ class lora final : public model {
   std::vector<float> gradient_;
 };
 
-}  // namespace examples
+}  // namespace apps

@@ -3,14 +3,7 @@
 
 #include <tacit/core/check.hpp>
 
-#include <functional>
-#include <numeric>
-
-namespace examples {
-
-std::size_t entries(std::vector<std::size_t> const& shape) {
-  return std::accumulate(shape.begin(), shape.end(), std::size_t{1}, std::multiplies<>());
-}
+namespace apps {
 
 std::size_t model::parameters() const {
   std::size_t sum = 0;
@@ -35,4 +28,4 @@ void model::check(std::span<float const> theta, std::size_t record,
   tacit::detail::check_size("model", "size of the gradient", gradient.size(), theta.size());
 }
 
-}  // namespace examples
+}  // namespace apps

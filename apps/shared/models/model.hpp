@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "training/tensors.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
-#include <utility>
 #include <vector>
 
-namespace examples {
-
-/// Names and shapes in the order of θ, row by row in memory.
-using tensor_list = std::vector<std::pair<std::string, std::vector<std::size_t>>>;
+namespace apps {
 
 /// What private training sees of a model: N records, a loss and a gradient for each, and a score of
 /// the whole. θ lies in the caller's memory, floats one after another; where it lies changes no
@@ -48,8 +45,4 @@ class model {
   void check(std::span<float const> theta, std::span<double> losses) const;
   void check(std::span<float const> theta, std::size_t record, std::span<float> gradient) const;
 };
-
-/// The number of entries of a tensor.
-std::size_t entries(std::vector<std::size_t> const& shape);
-
-}  // namespace examples
+}  // namespace apps

@@ -5,7 +5,7 @@
 
 #include <utility>
 
-namespace examples {
+namespace apps {
 
 namespace {
 
@@ -21,14 +21,6 @@ network::network(mlp const& shape, std::vector<float> start, dataset const& priv
       test_(&test_part),
       loss_(shape_, private_part) {
   check(start_);
-}
-
-tensor_list network::tensors() const {
-  // Column by column in memory is row by row of the transposed.
-  return {{"hidden.weight", {shape_.hidden, shape_.inputs}},
-          {"hidden.bias", {shape_.hidden}},
-          {"output.weight", {shape_.classes, shape_.hidden}},
-          {"output.bias", {shape_.classes}}};
 }
 
 std::vector<float> network::initial(std::uint64_t /*seed*/) const { return start_; }
@@ -74,4 +66,4 @@ double network::score(std::span<float const> theta) {
   return shape_.accuracy(own(theta), *test_);
 }
 
-}  // namespace examples
+}  // namespace apps

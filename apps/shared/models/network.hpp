@@ -2,14 +2,14 @@
 #pragma once
 
 #include "models/model.hpp"
-#include "training/model.hpp"
+#include "training/mlp.hpp"
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
-namespace examples {
+namespace apps {
 
 /// The network with one hidden layer, all of it trained.
 class network final : public model {
@@ -18,7 +18,7 @@ class network final : public model {
   network(mlp const& shape, std::vector<float> start, dataset const& private_part,
           dataset const& test_part);
 
-  tensor_list tensors() const override;
+  tensor_list tensors() const override { return shape_.tensors(); }
   std::vector<float> initial(std::uint64_t seed) const override;
   std::size_t records() const override { return private_->size(); }
   void losses(std::span<float const> theta, std::span<double> out) override;
@@ -36,4 +36,4 @@ class network final : public model {
   Eigen::VectorXf theta_;  // aligned: what is computed does not depend on where the caller's lies
 };
 
-}  // namespace examples
+}  // namespace apps

@@ -20,14 +20,14 @@
 
 namespace {
 
-using examples::canary;
-using examples::corpus;
-using examples::language_model;
-using examples::lora;
-using examples::model;
-using examples::network;
-using examples::transformer;
-using examples::transformer_shape;
+using apps::canary;
+using apps::corpus;
+using apps::language_model;
+using apps::lora;
+using apps::model;
+using apps::network;
+using apps::transformer;
+using apps::transformer_shape;
 
 double dot(std::span<float const> a, std::span<float const> b) {
   return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
@@ -65,7 +65,7 @@ void check_gradient(model& m, std::vector<float> const& theta, std::size_t recor
   std::size_t first = 0;
   for (auto const& [name, shape] : m.tensors()) {
     INFO(name);
-    std::size_t const size = examples::entries(shape);
+    std::size_t const size = apps::entries(shape);
     std::span<float const> const part = std::span(gradient).subspan(first, size);
     double const norm = std::sqrt(dot(part, part));
     REQUIRE(norm > 1e-4);
@@ -85,8 +85,8 @@ void check_gradient(model& m, std::vector<float> const& theta, std::size_t recor
   REQUIRE(first == theta.size());
 }
 
-examples::dataset points(std::size_t count, std::uint64_t seed) {
-  examples::dataset out{Eigen::MatrixXf(count, 5), {}, {"a", "b", "c"}};
+apps::dataset points(std::size_t count, std::uint64_t seed) {
+  apps::dataset out{Eigen::MatrixXf(count, 5), {}, {"a", "b", "c"}};
   for (std::size_t i = 0; i < count; ++i) {
     for (std::size_t k = 0; k < 5; ++k) {
       out.features(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(k)) =
@@ -112,23 +112,23 @@ std::vector<std::string> const few{"to anna: call hugo at 12.", "a", "", "the ol
 }  // namespace
 
 TEST_CASE("the network's losses have its gradients") {
-  examples::dataset const data = points(9, 1);
-  examples::mlp const shape{5, 4, 3};
+  apps::dataset const data = points(9, 1);
+  apps::mlp const shape{5, 4, 3};
   network m(shape, shape.initial(2), data, data);
   std::vector<float> const theta = normals(m.parameters(), 5);
   for (std::size_t const record : {0U, 4U, 8U}) check_gradient(m, theta, record);
 }
 
 TEST_CASE("LoRA trains W + BA") {
-  examples::dataset const data = points(9, 1);
-  examples::mlp const shape{5, 4, 3};
+  apps::dataset const data = points(9, 1);
+  apps::mlp const shape{5, 4, 3};
   std::vector<float> const frozen = normals(shape.parameters(), 5);
   network whole(shape, frozen, data, data);
   lora m(whole, frozen, 2, {"hidden.weight", "output.weight"});
-  CHECK(m.tensors() == examples::tensor_list{{"hidden.lora_a", {2, 5}},
-                                             {"hidden.lora_b", {4, 2}},
-                                             {"output.lora_a", {2, 4}},
-                                             {"output.lora_b", {3, 2}}});
+  CHECK(m.tensors() == apps::tensor_list{{"hidden.lora_a", {2, 5}},
+                                         {"hidden.lora_b", {4, 2}},
+                                         {"output.lora_a", {2, 4}},
+                                         {"output.lora_b", {3, 2}}});
 
   std::vector<float> const start = m.initial(1);
   REQUIRE(start.size() == m.parameters());
@@ -151,7 +151,7 @@ TEST_CASE("the transformer's losses have its gradients") {
   check_gradient(m, theta, 0);
   check_gradient(m, theta, 3);
 
-  lora adapted(m, theta, 2, examples::query_and_value(small));
+  lora adapted(m, theta, 2, apps::query_and_value(small));
   std::vector<float> moved = normals(adapted.parameters(), 8);
   for (float& x : moved) x *= 0.3F;
   check_gradient(adapted, moved, 0);
@@ -176,7 +176,7 @@ TEST_CASE("a text's loss depends on nothing but the text") {
   for (std::size_t t = 0; t < 4; ++t) CHECK(std::fabs(whole[t] - other[t]) < 1e-5);
   CHECK(std::fabs(whole[4] - other[4]) > 1e-3);
   double mass = std::exp(-one.character_losses(theta, "th")[2]);
-  for (char const c : examples::alphabet.substr(1)) {
+  for (char const c : apps::alphabet.substr(1)) {
     mass += std::exp(-one.character_losses(theta, std::string("th") + c)[2]);
   }
   CHECK(std::fabs(mass - 1.0) < 1e-5);
@@ -185,8 +185,8 @@ TEST_CASE("a text's loss depends on nothing but the text") {
 TEST_CASE("where the parameters lie changes no bit") {
   std::vector<float> const theta = anywhere(small);
   language_model m(small, theta, few, few);
-  examples::dataset const data = points(9, 1);
-  examples::mlp const shape{5, 4, 3};
+  apps::dataset const data = points(9, 1);
+  apps::mlp const shape{5, 4, 3};
   std::vector<float> const weights = normals(shape.parameters(), 5);
   network plain(shape, weights, data, data);
   auto const same_everywhere = [](model& one, std::vector<float> const& at) {
@@ -204,7 +204,7 @@ TEST_CASE("where the parameters lie changes no bit") {
   same_everywhere(m, theta);
   same_everywhere(plain, weights);
 
-  examples::tokens const all(few);
+  apps::tokens const all(few);
   std::vector<float> memory(theta.size() + 1);
   std::vector<float> at = theta;
   std::copy(theta.begin(), theta.end(), memory.begin() + 1);
@@ -215,11 +215,11 @@ TEST_CASE("where the parameters lie changes no bit") {
 }
 
 TEST_CASE("public training lowers the perplexity of sentences, and leaves messages strange") {
-  corpus const made = examples::make_corpus(1, {.public_texts = 400, .private_texts = 60});
+  corpus const made = apps::make_corpus(1, {.public_texts = 400, .private_texts = 60});
   transformer_shape const shape{.width = 16, .heads = 2, .layers = 1, .inner = 16};
   transformer one(shape);
   std::vector<float> theta = shape.initial(1);
-  examples::tokens const known(made.public_part);
+  apps::tokens const known(made.public_part);
   double const before = one.perplexity(theta, known);
   CHECK(before > 30.0);
   CHECK(before < 50.0);  // of 39 characters
@@ -232,20 +232,20 @@ TEST_CASE("public training lowers the perplexity of sentences, and leaves messag
 }
 
 TEST_CASE("texts are made from a seed, and fit") {
-  examples::text_options const options{.public_texts = 300,
-                                       .private_texts = 200,
-                                       .test_texts = 100,
-                                       .canaries = 3,
-                                       .repetitions = 2,
-                                       .digits = 2};
-  corpus const made = examples::make_corpus(5, options);
+  apps::text_options const options{.public_texts = 300,
+                                   .private_texts = 200,
+                                   .test_texts = 100,
+                                   .canaries = 3,
+                                   .repetitions = 2,
+                                   .digits = 2};
+  corpus const made = apps::make_corpus(5, options);
   CHECK(made.public_part.size() == 300);
   CHECK(made.private_part.size() == 200);
   CHECK(made.test_part.size() == 100);
-  CHECK(made.private_part == examples::make_corpus(5, options).private_part);
-  CHECK(made.private_part != examples::make_corpus(6, options).private_part);
+  CHECK(made.private_part == apps::make_corpus(5, options).private_part);
+  CHECK(made.private_part != apps::make_corpus(6, options).private_part);
   for (auto const* part : {&made.public_part, &made.private_part, &made.test_part}) {
-    CHECK_NOTHROW(examples::tokens(*part));
+    CHECK_NOTHROW(apps::tokens(*part));
   }
   for (std::size_t k = 0; k < 3; ++k) {
     canary const& one = made.canaries[k];
@@ -258,11 +258,11 @@ TEST_CASE("texts are made from a seed, and fit") {
     CHECK(std::set(others.begin(), others.end()).size() == 100);
   }
 
-  CHECK_THROWS_AS(examples::make_corpus(1, {.canaries = 1, .digits = 5}), std::invalid_argument);
-  CHECK_THROWS_AS(examples::make_corpus(1, {.private_texts = 3, .canaries = 2, .repetitions = 2}),
+  CHECK_THROWS_AS(apps::make_corpus(1, {.canaries = 1, .digits = 5}), std::invalid_argument);
+  CHECK_THROWS_AS(apps::make_corpus(1, {.private_texts = 3, .canaries = 2, .repetitions = 2}),
                   std::invalid_argument);
-  CHECK_THROWS_AS(examples::tokens({std::string(32, 'a')}), std::invalid_argument);
-  CHECK_THROWS_AS(examples::tokens({"A"}), std::invalid_argument);
+  CHECK_THROWS_AS(apps::tokens({std::string(32, 'a')}), std::invalid_argument);
+  CHECK_THROWS_AS(apps::tokens({"A"}), std::invalid_argument);
 }
 
 TEST_CASE("a model refuses what does not fit") {

@@ -8,7 +8,7 @@
 #include <charconv>
 #include <initializer_list>
 
-namespace examples {
+namespace apps {
 
 namespace {
 
@@ -144,4 +144,4 @@ corpus make_corpus(std::uint64_t seed, text_options const& options) {
   return out;
 }
 
-}  // namespace examples
+}  // namespace apps

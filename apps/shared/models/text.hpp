@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace examples {
+namespace apps {
 
 /// The characters of all texts; a text's end is the first of them.
 inline constexpr std::string_view alphabet = "\n .:abcdefghijklmnopqrstuvwxyz0123456789";
@@ -53,4 +53,4 @@ corpus make_corpus(std::uint64_t seed, text_options const& options = {});
 /// @throws std::invalid_argument for a character that is not in it
 int token_of(char c);
 
-}  // namespace examples
+}  // namespace apps

@@ -14,7 +14,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace examples {
+namespace apps {
 
 namespace {
 
@@ -534,4 +534,4 @@ std::vector<std::string> query_and_value(transformer_shape const& shape) {
   return names;
 }
 
-}  // namespace examples
+}  // namespace apps

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace examples {
+namespace apps {
 
 /// A decoder of characters: learned places, layers of causal attention and a GELU network, each
 /// after a LayerNorm and added to what came in, and a last LayerNorm; the embedding reads the
@@ -112,4 +112,4 @@ class language_model final : public model {
 /// The query and value matrices of every layer: what `lora` usually adapts.
 std::vector<std::string> query_and_value(transformer_shape const& shape);
 
-}  // namespace examples
+}  // namespace apps

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <string>
 
-namespace examples {
+namespace apps {
 
 /// What printf would print, up to 511 characters.
 [[gnu::format(printf, 1, 2)]] inline std::string formatted(char const* format, ...) {
@@ -17,4 +17,4 @@ namespace examples {
   return text;
 }
 
-}  // namespace examples
+}  // namespace apps

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace examples {
+namespace apps {
 
 namespace {
 
@@ -142,4 +142,4 @@ std::string svg(std::vector<panel> const& panels) {
   return out + "</svg>\n";
 }
 
-}  // namespace examples
+}  // namespace apps

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-namespace examples {
+namespace apps {
 
 using points = std::vector<std::pair<double, double>>;
 
@@ -41,4 +41,4 @@ void fit_ticks(panel& p);
 /// read at the size that it is written in, 18 px.
 std::string svg(std::vector<panel> const& panels);
 
-}  // namespace examples
+}  // namespace apps

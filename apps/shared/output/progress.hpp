@@ -10,7 +10,7 @@
 #include <mutex>
 #include <string>
 
-namespace examples {
+namespace apps {
 
 /// How far the work is, on stderr: a bar on a terminal, a line every fifth of the way elsewhere.
 class progress_bar {
@@ -57,4 +57,4 @@ class progress_bar {
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
-}  // namespace examples
+}  // namespace apps

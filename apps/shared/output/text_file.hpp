@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace examples {
+namespace apps {
 
 /// @throws std::runtime_error if the file cannot be written
 inline void write_text(std::filesystem::path const& file, std::string const& text) {
@@ -15,4 +15,4 @@ inline void write_text(std::filesystem::path const& file, std::string const& tex
   if (!out.flush()) throw std::runtime_error("cannot write " + file.string());
 }
 
-}  // namespace examples
+}  // namespace apps

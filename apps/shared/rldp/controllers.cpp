@@ -7,7 +7,7 @@
 #include <cmath>
 #include <utility>
 
-namespace examples {
+namespace apps {
 
 namespace {
 
@@ -162,4 +162,4 @@ std::unique_ptr<controller> make_controller(std::string_view name, std::uint64_t
                               ", but must be fixed, median, quantile or sac");
 }
 
-}  // namespace examples
+}  // namespace apps

@@ -16,7 +16,7 @@
 ///
 ///     mechanism.set(controller->next(mechanism.state()));   // after every step
 
-namespace examples {
+namespace apps {
 
 class controller {
  public:
@@ -126,4 +126,4 @@ std::unique_ptr<controller> make_controller(std::string_view name, std::uint64_t
                                             std::size_t groups,
                                             sac_controls_options const& options = {});
 
-}  // namespace examples
+}  // namespace apps

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <numbers>
 
-namespace examples {
+namespace apps {
 
 namespace {
 
@@ -183,4 +183,4 @@ void public_draws::initialise(critic const& network, real_vector& theta) {
   initialise(network.out, theta);
 }
 
-}  // namespace examples
+}  // namespace apps

@@ -9,7 +9,7 @@
 /// knows where its own begin. A column is a sample. `backward` adds to the gradient of the parameters and
 /// returns that of the input.
 
-namespace examples {
+namespace apps {
 
 using real_vector = Eigen::VectorXd;
 using real_matrix = Eigen::MatrixXd;
@@ -113,4 +113,4 @@ class public_draws {
   std::uint64_t words_ = 0;
 };
 
-}  // namespace examples
+}  // namespace apps

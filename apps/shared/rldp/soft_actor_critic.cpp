@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numbers>
 
-namespace examples {
+namespace apps {
 
 namespace {
 
@@ -175,4 +175,4 @@ void soft_actor_critic::update() {
   target_theta_ += options_.target_rate * (critic_theta_ - target_theta_);
 }
 
-}  // namespace examples
+}  // namespace apps

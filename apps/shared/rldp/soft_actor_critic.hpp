@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace examples {
+namespace apps {
 
 /// The values of RLDP (July 2025).
 struct sac_options {
@@ -90,4 +90,4 @@ class soft_actor_critic {
   std::size_t oldest_ = 0;
 };
 
-}  // namespace examples
+}  // namespace apps

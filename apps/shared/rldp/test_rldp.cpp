@@ -10,7 +10,7 @@
 #include <stdexcept>
 #include <vector>
 
-using namespace examples;
+using namespace apps;
 
 namespace {
 

@@ -19,7 +19,7 @@
 #include <utility>
 #include <variant>
 
-namespace examples {
+namespace apps {
 
 static_assert(std::endian::native == std::endian::little, "the bytes of a file are used in place");
 
@@ -332,4 +332,4 @@ void save_tensors(std::filesystem::path const& file,
   out.write(file);
 }
 
-}  // namespace examples
+}  // namespace apps

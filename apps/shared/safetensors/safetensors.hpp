@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace examples {
+namespace apps {
 
 struct stored_tensor {
   std::string name;
@@ -63,4 +63,4 @@ void save_tensors(std::filesystem::path const& file,
                   std::vector<tacit::recorded_tensor> const& tensors,
                   tacit::parameters const& theta);
 
-}  // namespace examples
+}  // namespace apps

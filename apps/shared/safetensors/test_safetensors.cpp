@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "safetensors/safetensors.hpp"
 #include "support/catch.hpp"
 #include "support/directory.hpp"
-#include "safetensors/safetensors.hpp"
 
 #include <sys/stat.h>
 
@@ -20,8 +20,8 @@
 
 namespace {
 
-using examples::save_tensors;
-using examples::tensor_file;
+using apps::save_tensors;
+using apps::tensor_file;
 using tacit::element_type;
 using tacit::recorded_tensor;
 

@@ -13,7 +13,7 @@
 #include <string_view>
 #include <utility>
 
-namespace examples {
+namespace apps {
 
 namespace {
 
@@ -163,4 +163,4 @@ split_data split(dataset const& all, std::uint64_t seed, split_options const& op
   return out;
 }
 
-}  // namespace examples
+}  // namespace apps

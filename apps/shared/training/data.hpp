@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace examples {
+namespace apps {
 
 /// A labelled table: one row a record.
 struct dataset {
@@ -41,4 +41,4 @@ struct split_data {
 /// what the private part looks like must not reach the model beside the mechanism.
 split_data split(dataset const& all, std::uint64_t seed, split_options const& options = {});
 
-}  // namespace examples
+}  // namespace apps

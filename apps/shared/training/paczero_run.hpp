@@ -5,34 +5,18 @@
 #include <tacit/mechanism/paczero.hpp>
 #include <tacit/zo/direction.hpp>
 
-#include "training/data.hpp"
-#include "training/model.hpp"
+#include "training/task.hpp"
 
 #include <cstddef>
-#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <optional>
 #include <vector>
 
-namespace examples {
+namespace apps {
 
-/// A model that has learnt the public part and is about to be tuned on the private one.
-struct task {
-  split_data data;
-  mlp shape;
-  std::vector<float> start;  // the parameters after public training
-  double start_accuracy;     // on the test part
-  std::uint64_t seed;        // public: split, first parameters, candidate subsets, directions
-};
-
-struct task_options {
-  split_options split{};
-  std::size_t hidden = 32;
-  int epochs = 300;  // of public training
-};
-
-task prepare(dataset const& all, std::uint64_t seed, task_options const& options = {});
+/// One run of PACZero on a network, which can be saved, resumed and recorded; and of its baselines, for
+/// comparison.
 
 enum class method {
   public_only,
@@ -40,7 +24,7 @@ enum class method {
   paczero
 };
 
-struct experiment_options {
+struct paczero_run_options {
   method how = method::paczero;
   tacit::surrogate surrogate = tacit::surrogate::raw;  // without_privacy
   tacit::paczero_options paczero{};  // steps, directions and clip hold for every method
@@ -72,7 +56,7 @@ struct curve_point {
   double mi_worst_record;
 };
 
-struct experiment_result {
+struct paczero_run_result {
   double accuracy = 0.0;            // on the test part
   std::optional<exposure> exposed;  // none where every record is used: nothing is protected
   double unanimity = 0.0;           // share of directions on which all candidates agreed
@@ -83,8 +67,10 @@ struct experiment_result {
   std::vector<float> tuned;  // the parameters after the last step
 };
 
-/// One run. `progress` is called with the number of steps done since its last call.
-experiment_result run(task const& job, experiment_options const& options,
-                      std::function<void(std::size_t)> const& progress = {});
+/// `progress` is called with the number of steps done since its last call.
+/// @throws std::runtime_error if `resume` is the state of a run on other data, and what
+///         tacit::paczero, tacit::journal and tacit::trainer throw
+paczero_run_result run_paczero(task const& job, paczero_run_options const& options,
+                               std::function<void(std::size_t)> const& progress = {});
 
-}  // namespace examples
+}  // namespace apps

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "training/data.hpp"
+#include "training/tensors.hpp"
 
 #include <Eigen/Core>
 
@@ -10,7 +11,7 @@
 #include <span>
 #include <vector>
 
-namespace examples {
+namespace apps {
 
 /// A network with one hidden layer of tanh units and a softmax on top. Its parameters are the
 /// caller's, one after another: input weights (inputs x hidden, column by column), hidden biases,
@@ -19,6 +20,10 @@ struct mlp {
   std::size_t inputs;
   std::size_t hidden;
   std::size_t classes;
+
+  /// hidden.weight (hidden × inputs, row by row), hidden.bias, output.weight (classes × hidden),
+  /// output.bias: as others know them.
+  tensor_list tensors() const;
 
   std::size_t parameters() const { return (inputs + 1) * hidden + (hidden + 1) * classes; }
 
@@ -48,4 +53,4 @@ class batch_loss {
   Eigen::ArrayXf total_;
 };
 
-}  // namespace examples
+}  // namespace apps

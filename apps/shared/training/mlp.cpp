@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "training/model.hpp"
+#include "training/mlp.hpp"
 
 #include <tacit/random/uniform.hpp>
 
 #include <cmath>
 
-namespace examples {
+namespace apps {
 
 namespace {
 
@@ -43,6 +43,14 @@ void forward(layers<float const> const& net, matrix const& features, matrix& hid
 }
 
 }  // namespace
+
+tensor_list mlp::tensors() const {
+  // Column by column in memory is row by row of the transposed.
+  return {{"hidden.weight", {hidden, inputs}},
+          {"hidden.bias", {hidden}},
+          {"output.weight", {classes, hidden}},
+          {"output.bias", {classes}}};
+}
 
 std::vector<float> mlp::initial(std::uint64_t seed) const {
   std::vector<float> theta(parameters(), 0.0F);
@@ -124,4 +132,4 @@ void batch_loss::operator()(std::span<float const> theta, std::span<double> loss
   }
 }
 
-}  // namespace examples
+}  // namespace apps

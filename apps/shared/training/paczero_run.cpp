@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "training/experiment.hpp"
+#include "training/paczero_run.hpp"
 
 #include <tacit/info/entropy.hpp>
 #include <tacit/pac/candidates.hpp>
@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-namespace examples {
+namespace apps {
 
 namespace {
 
@@ -94,9 +94,9 @@ tacit::journal open_journal(std::filesystem::path const& file, bool resumed,
 }
 
 template <class Mechanism, class Spent>
-void train(task const& job, experiment_options const& options, Mechanism& mechanism,
+void train(task const& job, paczero_run_options const& options, Mechanism& mechanism,
            releaser const& who, std::span<tacit::release const> transcript, Spent const& spent,
-           std::function<void(std::size_t)> const& progress, experiment_result& out) {
+           std::function<void(std::size_t)> const& progress, paczero_run_result& out) {
   std::size_t const steps = options.paczero.steps;
   std::size_t const every = std::max<std::size_t>(1, steps / options.curve_points);
   std::vector<float>& theta = out.tuned = job.start;
@@ -145,8 +145,8 @@ void train(task const& job, experiment_options const& options, Mechanism& mechan
                   static_cast<double>(out.steps * mechanism.directions());
 }
 
-void train_privately(task const& job, experiment_options options, tacit::paczero<>& mechanism,
-                     std::function<void(std::size_t)> const& progress, experiment_result& out) {
+void train_privately(task const& job, paczero_run_options options, tacit::paczero<>& mechanism,
+                     std::function<void(std::size_t)> const& progress, paczero_run_result& out) {
   options.paczero = mechanism.options();
   std::vector<tacit::release> const transcript(mechanism.transcript().begin(),
                                                mechanism.transcript().end());
@@ -164,21 +164,10 @@ void train_privately(task const& job, experiment_options options, tacit::paczero
 
 }  // namespace
 
-task prepare(dataset const& all, std::uint64_t seed, task_options const& options) {
-  task job;
-  job.seed = seed;
-  job.data = split(all, seed, options.split);
-  job.shape = {static_cast<std::size_t>(all.features.cols()), options.hidden, all.classes.size()};
-  job.start = job.shape.initial(seed);
-  job.shape.pretrain(job.start, job.data.public_part, options.epochs, 0.01F);
-  job.start_accuracy = job.shape.accuracy(job.start, job.data.test_part);
-  return job;
-}
-
-experiment_result run(task const& job, experiment_options const& options,
-                      std::function<void(std::size_t)> const& progress) {
+paczero_run_result run_paczero(task const& job, paczero_run_options const& options,
+                               std::function<void(std::size_t)> const& progress) {
   auto const begin = std::chrono::steady_clock::now();
-  experiment_result out;
+  paczero_run_result out;
   auto const candidates = tacit::candidate_set::balanced(
       {.records = job.data.private_part.size(), .subsets = options.subsets}, job.seed);
   tacit::paczero_options const& wanted = options.paczero;
@@ -226,4 +215,4 @@ experiment_result run(task const& job, experiment_options const& options,
   return out;
 }
 
-}  // namespace examples
+}  // namespace apps

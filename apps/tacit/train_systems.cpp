@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tunes a small network, its adapters or a transformer under any system of the papers.
+// A small network, its adapters or a transformer, tuned under any system of the papers.
 
-#include "tune.hpp"
-
-#include "output/progress.hpp"
 #include "finetune/finetune.hpp"
-#include "models/lora.hpp"
-#include "models/network.hpp"
-#include "models/text.hpp"
-#include "models/transformer.hpp"
+#include "models/pretrained.hpp"
+#include "output/progress.hpp"
 #include "safetensors/safetensors.hpp"
-#include "training/experiment.hpp"
+#include "train.hpp"
+#include "training/tensors.hpp"
 
 #include <unistd.h>
 
@@ -30,9 +26,9 @@ namespace calculator {
 
 namespace {
 
-using examples::tuning_options;
-using examples::tuning_result;
-using examples::tuning_system;
+using apps::tuning_options;
+using apps::tuning_result;
+using apps::tuning_system;
 
 enum class tuned_model { network, adapters, transformer };
 
@@ -43,14 +39,8 @@ arguments::words<tacit::ferret_grouping> const groupings{{"max", tacit::ferret_g
                                                          {"eighth", tacit::ferret_grouping::eighth},
                                                          {"2", tacit::ferret_grouping::two}};
 
-std::vector<std::string> const only_tuned{"--model", "--epsilon",    "--delta",
-                                          "--rate",  "--controller", "--groups"};
-
-tuning_system system_of(arguments const& of) {
-  auto const found = std::find(std::begin(examples::system_names), std::end(examples::system_names),
-                               of.text("--mechanism"));
-  return static_cast<tuning_system>(found - std::begin(examples::system_names));
-}
+std::vector<std::string> const systems_options{"--model", "--epsilon",    "--delta",
+                                               "--rate",  "--controller", "--groups"};
 
 bool has_epsilon(tuning_system system) {
   using enum tuning_system;
@@ -82,14 +72,14 @@ void suit(tuning_options& o) {
   }
 }
 
-tuning_options read_tuned(arguments const& of) {
+tuning_options read_options(arguments const& of) {
   of.must_be_left_out(
       {"--ledger", "--kappa", "--observed", "--allocation", "--horizon", "--minimum-correlation",
        "--disagreement", "--smoothing", "--save", "--resume", "--subsets"},
       "with --mechanism " + of.text("--mechanism") + " and this --model");
   using enum tuning_system;
   tuning_options o;
-  o.system = system_of(of);
+  o.system = apps::system_named(of.text("--mechanism"));
   suit(o);
   std::string const with = "with --mechanism " + of.text("--mechanism");
   if (has_epsilon(o.system)) {
@@ -140,59 +130,37 @@ tuning_options read_tuned(arguments const& of) {
 }
 
 // A model and what it stands on.
-struct made {
-  std::optional<examples::task> job;
-  std::unique_ptr<examples::model> whole;
-  std::unique_ptr<examples::model> adapters;
-  examples::model& of() { return adapters ? *adapters : *whole; }
+struct trained_model {
+  std::optional<apps::task> job;
+  std::unique_ptr<apps::table_model> table;
+  std::unique_ptr<apps::language_model> texts;
+  apps::model& of() { return table ? table->of() : static_cast<apps::model&>(*texts); }
 };
 
-made make(arguments const& of, tuned_model which, std::optional<examples::dataset> const& data,
-          std::uint64_t seed) {
-  made out;
+trained_model model_for(arguments const& of, tuned_model which,
+                        std::optional<apps::dataset> const& data, std::uint64_t seed) {
+  trained_model out;
   if (which == tuned_model::transformer) {
-    examples::corpus const words = examples::make_corpus(seed, {.private_texts = 256});
-    examples::transformer_shape const shape;
-    std::vector<float> start = shape.initial(seed);
-    examples::transformer(shape).pretrain(start, examples::tokens(words.public_part), 120, 32,
-                                          3e-3F, seed);
-    out.whole = std::make_unique<examples::language_model>(shape, std::move(start),
-                                                           words.private_part, words.test_part);
+    out.texts = std::make_unique<apps::language_model>(
+        apps::pretrain_on_texts(seed, {.private_texts = 256}).model());
     return out;
   }
   try {
-    out.job = examples::prepare(*data, seed);
+    out.job = apps::prepare(*data, seed);
   } catch (std::runtime_error const& error) {
     of.refuse_because("DATA", error);
   }
-  examples::task const& job = *out.job;
-  out.whole = std::make_unique<examples::network>(job.shape, job.start, job.data.private_part,
-                                                  job.data.test_part);
-  if (which == tuned_model::adapters) {
-    out.adapters = std::make_unique<examples::lora>(
-        *out.whole, job.start, 4, std::vector<std::string>{"hidden.weight", "output.weight"});
-  }
+  out.table = std::make_unique<apps::table_model>(*out.job, which == tuned_model::adapters);
   return out;
-}
-
-void save(arguments const& of, char const* name, examples::model const& model,
-          std::vector<float> theta) {
-  if (!of.given(name)) return;
-  try {
-    examples::save_tensors(of.text(name), examples::recorded_tensors(model),
-                           examples::named_tensors(model, theta));
-  } catch (std::runtime_error const& error) {
-    of.refuse_because(name, error);
-  }
 }
 
 }  // namespace
 
-std::vector<std::string> tuned_mechanisms() {
+std::vector<std::string> other_mechanisms() {
   return {"sgd", "dpzero", "dp-zo-laplace", "dp-aggzo", "dpgd-0th", "dp-sgd", "ferret", "rldp"};
 }
 
-void declare_tuned(arguments& of) {
+void declare_systems(arguments& of) {
   of.add(
       "--model", one_of({"network", "adapters", "transformer"}),
       "what is trained: a network, adapters of rank 4 beside its frozen matrices, or a transformer "
@@ -206,51 +174,49 @@ void declare_tuned(arguments& of) {
          "rldp: who chooses clips and noise; fixed unless given");
 }
 
-bool is_tuned(arguments const& of) {
+bool needs_systems(arguments const& of) {
   if (of.given("--model") && of.text("--model") != "network") return true;
-  auto const words = tuned_mechanisms();
+  auto const words = other_mechanisms();
   return of.given("--mechanism") &&
          std::find(words.begin(), words.end(), of.text("--mechanism")) != words.end();
 }
 
-void must_not_be_tuned(arguments const& of) {
-  std::vector<std::string> names = only_tuned;
+void refuse_systems_options(arguments const& of) {
+  std::vector<std::string> names = systems_options;
   names.erase(names.begin());  // --model network says what is so anyway
   std::string const which = of.given("--mechanism") ? of.text("--mechanism") : "a saved run";
   of.must_be_left_out(names, "with --mechanism " + which);
 }
 
-answer run_tuned(arguments const& of) {
+answer train_system(arguments const& of) {
   of.text("--mechanism");  // needed
   auto const which = of.choice("--model", tuned_models, tuned_model::network);
-  tuning_options const wanted = read_tuned(of);
-  std::size_t const runs = of.whole("--seeds", 1);
-  std::uint64_t const seed = of.whole("--seed", 1);
-  if (runs > 1) of.must_be_left_out({"--transcript", "--base", "--tuned"}, "with several --seeds");
-  if (seed > UINT64_MAX - (runs - 1)) of.refuse("--seed", "so small that --seeds fit above it");
-  std::optional<examples::dataset> data;
+  tuning_options const wanted = read_options(of);
+  seed_range const seeds = read_seeds(of, {"--transcript", "--base", "--tuned"});
+  std::optional<apps::dataset> data;
   if (which == tuned_model::transformer) {
     of.must_be_left_out({"DATA"}, "with --model transformer");
   } else {
     try {
-      data = examples::load_csv(of.text("DATA"));
+      data = apps::load_csv(of.text("DATA"));
     } catch (std::runtime_error const& error) {
       of.refuse_because("DATA", error);
     }
   }
 
-  std::optional<examples::progress_bar> bar;
-  if (::isatty(STDERR_FILENO) != 0) bar.emplace(runs * wanted.steps);
+  std::optional<apps::progress_bar> bar;
+  if (::isatty(STDERR_FILENO) != 0) bar.emplace(seeds.count * wanted.steps);
   std::string const score = which == tuned_model::transformer ? "perplexity" : "accuracy";
   std::vector<nlohmann::ordered_json> each;
-  for (std::size_t i = 0; i < runs; ++i) {
-    made at = make(of, which, data, seed + i);
+  for (std::size_t i = 0; i < seeds.count; ++i) {
+    trained_model at = model_for(of, which, data, seeds.first + i);
     tuning_options options = wanted;
-    options.seed = seed + i;
-    save(of, "--base", at.of(), at.of().initial(options.seed));
+    options.seed = seeds.first + i;
+    apps::tensor_list const tensors = at.of().tensors();
+    save_parameters(of, "--base", tensors, at.of().initial(options.seed));
     tuning_result run;
     try {
-      run = examples::tune(at.of(), options, [&](std::size_t steps) {
+      run = apps::tune(at.of(), options, [&](std::size_t steps) {
         if (bar) bar->advance(steps);
       });
     } catch (tacit::infeasible const& error) {
@@ -270,21 +236,15 @@ answer run_tuned(arguments const& of) {
     one["steps"] = run.steps;
     one["seconds_a_step"] = run.seconds_per_step;
     each.push_back(std::move(one));
-    save(of, "--tuned", at.of(), std::move(run.tuned));
+    save_parameters(of, "--tuned", tensors, std::move(run.tuned));
   }
 
-  answer out{"", each.front()};
-  for (auto& [key, value] : out.json.items()) {
-    if (key == "steps" || key == "released" || key == "delta") continue;
-    double const first = value.get<double>();
-    double beyond = 0.0;  // so that the mean of equal bounds is that bound
-    for (nlohmann::ordered_json const& run : each) beyond += run.at(key).get<double>() - first;
-    value = first + beyond / static_cast<double>(runs);
-  }
+  answer out{"", summary_of(each, seeds)};
   auto const at_most = [&](char const* key) { return rounded_up(out.json.at(key).get<double>()); };
   out.sentence = score + " " + rounded_down(out.json.at(score).get<double>()) + " after " +
                  std::to_string(each.front().at("steps").get<std::size_t>()) + " steps" +
-                 (runs > 1 ? ", mean of " + std::to_string(runs) + " runs" : "") + "; ";
+                 (seeds.count > 1 ? ", mean of " + std::to_string(seeds.count) + " runs" : "") +
+                 "; ";
   if (out.json.contains("epsilon")) {
     out.sentence += "(" + at_most("epsilon") + ", " + exactly(wanted.target.delta) + ")-DP; ";
   } else if (out.json.contains("mi_worst_record")) {
@@ -295,11 +255,6 @@ answer run_tuned(arguments const& of) {
                       : std::string("nothing is protected");
   if (out.json.contains("attack_achieved")) {
     out.sentence += ", the strongest was with " + at_most("attack_achieved");
-  }
-  for (std::size_t i = 0; runs > 1 && i < runs; ++i) {
-    nlohmann::ordered_json entry{{"seed", seed + i}};
-    entry.update(each[i]);
-    out.json["seeds"].push_back(std::move(entry));
   }
   return out;
 }

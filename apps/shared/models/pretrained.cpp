@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/pretrained.hpp"
+
+#include <string>
+
+namespace apps {
+
+table_model::table_model(task const& job, bool adapters)
+    : network_(job.shape, job.start, job.data.private_part, job.data.test_part) {
+  if (adapters) {
+    adapters_ = std::make_unique<lora>(network_, job.start, 4,
+                                       std::vector<std::string>{"hidden.weight", "output.weight"});
+  }
+}
+
+pretrained_texts pretrain_on_texts(std::uint64_t seed, text_options const& options,
+                                   std::size_t steps) {
+  pretrained_texts out{make_corpus(seed, options), {}, {}};
+  out.start = out.shape.initial(seed);
+  transformer(out.shape).pretrain(out.start, tokens(out.words.public_part), steps, 32, 3e-3F, seed);
+  return out;
+}
+
+}  // namespace apps

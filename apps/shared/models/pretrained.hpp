@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "models/lora.hpp"
+#include "models/network.hpp"
+#include "models/text.hpp"
+#include "models/transformer.hpp"
+#include "training/task.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace apps {
+
+/// A network that has learnt a table's public part, or adapters of rank 4 beside its two matrices.
+class table_model {
+ public:
+  /// `job` is used, not owned.
+  table_model(task const& job, bool adapters);
+  table_model(table_model const&) = delete;  // the adapters point to the network
+  table_model& operator=(table_model const&) = delete;
+
+  model& of() { return adapters_ ? static_cast<model&>(*adapters_) : network_; }
+
+ private:
+  network network_;
+  std::unique_ptr<lora> adapters_;
+};
+
+/// Texts, and a transformer that has learnt the public ones.
+struct pretrained_texts {
+  corpus words;
+  transformer_shape shape;
+  std::vector<float> start;  // the parameters after public training
+
+  /// A model of its own, for a thread of its own.
+  language_model model() const { return {shape, start, words.private_part, words.test_part}; }
+};
+
+/// 120 steps are so few that the public sentences are not learnt by heart.
+pretrained_texts pretrain_on_texts(std::uint64_t seed, text_options const& options,
+                                   std::size_t steps = 120);
+
+}  // namespace apps

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "training/tensors.hpp"
+#include "verbs.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace calculator {
+
+/// The public seeds of the runs that are asked for: `first` and those that follow.
+struct seed_range {
+  std::uint64_t first;
+  std::size_t count;
+};
+
+/// Refuses what belongs to a single run, such as its files, where there are several.
+seed_range read_seeds(arguments const& of, std::vector<std::string> const& of_one_run);
+
+/// The figures of one run; of several, their means, and a list of them.
+nlohmann::ordered_json summary_of(std::vector<nlohmann::ordered_json> const& runs,
+                                  seed_range seeds);
+
+/// Writes parameters into the file that the option names, if it does.
+void save_parameters(arguments const& of, char const* option, apps::tensor_list const& tensors,
+                     std::vector<float> theta);
+
+template <class Choice>
+rule word_of(arguments::words<Choice> const& of) {
+  std::vector<std::string> words;
+  for (auto const& [word, value] : of) words.push_back(word);
+  return one_of(std::move(words));
+}
+
+// `tacit train` has two parts. PACZero on a network, and MeZO beside it, can be saved and resumed:
+std::vector<std::string> paczero_mechanisms();
+void declare_paczero(arguments& of);
+answer train_paczero(arguments const& of);
+
+// All systems of the papers, on several models, cannot:
+std::vector<std::string> other_mechanisms();
+void declare_systems(arguments& of);
+bool needs_systems(arguments const& of);
+/// Refuses the options that only these systems have.
+void refuse_systems_options(arguments const& of);
+answer train_system(arguments const& of);
+
+}  // namespace calculator

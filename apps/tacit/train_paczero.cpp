@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// PACZero on a network, and MeZO beside it: runs that can be saved, resumed and recorded.
+
+#include <tacit/core/archive.hpp>
+
+#include "output/progress.hpp"
+#include "train.hpp"
+#include "training/paczero_run.hpp"
+#include "training/recorded.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <numbers>
+#include <optional>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace calculator {
+
+using apps::paczero_run_options;
+using apps::paczero_run_result;
+using tacit::allocation;
+using tacit::disagreement;
+using tacit::ledger_kind;
+using tacit::nats;
+using tacit::observed;
+using tacit::paczero_options;
+
+namespace {
+
+enum class mechanism { mezo, paczero_mi, paczero_zpl };
+
+arguments::words<mechanism> const trainable{{"mezo", mechanism::mezo},
+                                            {"paczero-mi", mechanism::paczero_mi},
+                                            {"paczero-zpl", mechanism::paczero_zpl}};
+arguments::words<ledger_kind> const ledgers{{"subset", ledger_kind::subset},
+                                            {"record", ledger_kind::record},
+                                            {"pathwise", ledger_kind::pathwise}};
+arguments::words<observed> const views{{"value", observed::value}, {"sign", observed::sign}};
+arguments::words<allocation> const allocations{{"adaptive", allocation::adaptive},
+                                               {"uniform", allocation::uniform},
+                                               {"confident-or-hold", allocation::confident_or_hold},
+                                               {"budget-then-zero", allocation::budget_then_zero}};
+arguments::words<disagreement> const disagreements{{"coin", disagreement::coin},
+                                                   {"hold", disagreement::hold},
+                                                   {"majority", disagreement::majority}};
+
+template <class Choice>
+std::string word_for(arguments::words<Choice> const& of, Choice choice) {
+  return std::find_if(of.begin(), of.end(), [&](auto const& w) { return w.second == choice; })
+      ->first;
+}
+
+// ---- a saved run --------------------------------------------------------------------------------
+
+struct saved_run {
+  paczero_options options;
+  tacit::candidate_set::shape shape;
+  std::uint64_t seed;
+  std::size_t steps_done;
+};
+
+saved_run look_at(arguments const& of) {
+  std::string const file = of.text("--resume");
+  std::error_code none;
+  if (!std::filesystem::is_regular_file(file, none)) of.refuse("--resume");
+  std::optional<saved_run> saved;
+  try {
+    saved = tacit::paczero<>::look_at(file, [](tacit::paczero<> const& run) {
+      tacit::candidate_set const& candidates = run.candidates();
+      tacit::candidate_set::shape const& shape = candidates.dimensions();
+      bool const ours = !run.done() && shape.one_in == 2 && !shape.complementary &&
+                        candidates.first_record() == 0;
+      return ours ? std::optional<saved_run>(
+                        saved_run{run.options(), shape, candidates.public_seed(), run.steps()})
+                  : std::nullopt;
+    });
+  } catch (std::runtime_error const& error) {  // unreadable, in use, or corrupt
+    of.refuse_because("--resume", error);
+  }
+  if (!saved) of.refuse("--resume");
+  return *saved;
+}
+
+void must_agree(arguments const& of, paczero_run_options const& wanted, saved_run const& saved) {
+  paczero_options const& now = wanted.paczero;
+  paczero_options const& then = saved.options;
+  auto const agree = [&](char const* name, bool same, std::string const& was) {
+    if (of.given(name) && !same) of.refuse(name, was + ", as in the saved run");
+  };
+  agree("--mi", now.budget == then.budget, exactly(then.budget.value));
+  agree("--ledger", now.ledger == then.ledger, word_for(ledgers, then.ledger));
+  agree("--kappa", now.kappa == then.kappa, exactly(then.kappa));
+  agree("--observed", now.what == then.what, word_for(views, then.what));
+  agree("--allocation", now.spend == then.spend, word_for(allocations, then.spend));
+  agree("--horizon", now.horizon == then.horizon, exactly(then.horizon));
+  agree("--minimum-correlation", now.minimum_correlation == then.minimum_correlation,
+        exactly(then.minimum_correlation));
+  agree("--disagreement", now.otherwise == then.otherwise, word_for(disagreements, then.otherwise));
+  agree("--steps", now.steps == then.steps, std::to_string(then.steps));
+  agree("--subsets", wanted.subsets == saved.shape.subsets, std::to_string(saved.shape.subsets));
+  agree("--clip", now.clip == then.clip, exactly(then.clip));
+  agree("--directions", now.directions == then.directions, std::to_string(then.directions));
+  agree("--seed", of.whole("--seed", saved.seed) == saved.seed, std::to_string(saved.seed));
+}
+
+// ---- what was asked for -------------------------------------------------------------------------
+
+mechanism mechanism_of(arguments const& of, std::optional<saved_run> const& saved) {
+  if (!saved) {
+    of.text("--mechanism");  // needed
+    return of.choice("--mechanism", trainable, mechanism::mezo);
+  }
+  bool const zpl =
+      saved->options.ledger != ledger_kind::pathwise && saved->options.budget == nats(0.0);
+  mechanism const then = zpl ? mechanism::paczero_zpl : mechanism::paczero_mi;
+  if (of.choice("--mechanism", trainable, then) != then) {
+    of.refuse("--mechanism", word_for(trainable, then) + ", as in the saved run");
+  }
+  return then;
+}
+
+// A rate at which the digits learn well: a matter of use, not of privacy.
+double suitable_rate(mechanism which, paczero_options const& p) {
+  if (which == mechanism::mezo) return 0.03;
+  if (which == mechanism::paczero_mi) {
+    if (p.spend == allocation::confident_or_hold) {
+      return p.ledger == ledger_kind::record ? 0.012 : 0.02;
+    }
+    if (p.spend != allocation::budget_then_zero) return 0.006;
+  }
+  switch (p.otherwise) {
+    case disagreement::hold:
+      return 0.02;
+    case disagreement::majority:
+      return 0.009;
+    case disagreement::coin:
+      break;
+  }
+  return 0.006;
+}
+
+// The options of the budget: all of them, or some, mean nothing to some mechanisms.
+void read_spending(arguments const& of, mechanism which, bool resumed, paczero_options& p) {
+  std::vector<std::string> const pacing{"--horizon", "--minimum-correlation"};
+  std::vector<std::string> const spending{"--mi", "--allocation"};
+  if (which != mechanism::paczero_mi) {
+    for (auto const& names : {spending, pacing, {"--ledger", "--kappa", "--observed"}}) {
+      of.must_be_left_out(names, "with --mechanism " + word_for(trainable, which));
+    }
+    p.budget = nats(0.0);
+    return;
+  }
+  p.ledger = of.choice("--ledger", ledgers, p.ledger);
+  p.what = of.choice("--observed", views, p.what);
+  if (p.ledger == ledger_kind::pathwise) {
+    for (auto const& names : {spending, pacing}) {
+      of.must_be_left_out(names, "with --ledger pathwise");
+    }
+    if (p.what == observed::value) {
+      of.refuse("--observed", "sign with --ledger pathwise: a value has no worst case");
+    }
+    p.kappa = resumed ? of.number("--kappa", p.kappa) : of.number("--kappa");
+    return;
+  }
+  of.must_be_left_out({"--kappa"}, "unless --ledger is pathwise");
+  p.budget = nats(resumed ? of.number("--mi", p.budget.value) : of.number("--mi"));
+  p.track_records = true;
+  p.spend = of.choice("--allocation", allocations, p.spend);
+  if (p.spend == allocation::confident_or_hold) {
+    p.horizon = of.number("--horizon", p.horizon);
+    p.minimum_correlation = of.number("--minimum-correlation", p.minimum_correlation);
+  } else {
+    of.must_be_left_out(pacing, "unless --allocation is confident-or-hold");
+  }
+}
+
+paczero_run_options read_options(arguments const& of, mechanism which,
+                                 std::optional<saved_run> const& saved) {
+  paczero_run_options wanted;
+  paczero_options& p = wanted.paczero;
+  p.steps = 4000;
+  if (saved) {
+    p = saved->options;
+    wanted.subsets = saved->shape.subsets;
+    wanted.resume = of.text("--resume");
+  }
+  read_spending(of, which, saved.has_value(), p);
+  if (which == mechanism::mezo) {
+    wanted.how = apps::method::without_privacy;
+    of.must_be_left_out({"--disagreement", "--save"}, "with --mechanism mezo");
+  }
+  p.otherwise = of.choice("--disagreement", disagreements, p.otherwise);
+  if (p.spend == allocation::confident_or_hold && p.otherwise != disagreement::hold) {
+    of.refuse("--disagreement", "hold with --allocation confident-or-hold");
+  }
+  p.steps = of.whole("--steps", p.steps);
+  p.directions = of.whole("--directions", p.directions);
+  p.clip = of.number("--clip", p.clip);
+  wanted.subsets = of.whole("--subsets", wanted.subsets);
+  wanted.smoothing = of.number("--smoothing", wanted.smoothing);
+  wanted.learning_rate = of.number("--learning-rate", suitable_rate(which, p));
+  if (of.given("--save")) {
+    wanted.save = of.text("--save");
+    std::error_code none;
+    std::filesystem::path const folder = std::filesystem::absolute(wanted.save, none).parent_path();
+    bool const taken =
+        std::filesystem::exists(wanted.save, none) && !std::filesystem::is_empty(wanted.save, none);
+    if (taken || !std::filesystem::is_directory(folder, none)) of.refuse("--save");
+  }
+  for (char const* name : {"--transcript", "--base", "--tuned"}) {
+    if (of.given(name)) of.must_be_new(name);
+  }
+  if (of.given("--transcript")) {
+    wanted.transcript = of.text("--transcript");
+    std::error_code none;
+    bool const left = std::filesystem::exists(apps::journal_of(wanted.transcript), none);
+    if (left && !saved) of.refuse("--transcript", "one that has no FILE.journal, or with --resume");
+  }
+  return wanted;
+}
+
+// ---- the answer ---------------------------------------------------------------------------------
+
+nlohmann::ordered_json figures(paczero_run_result const& run, std::size_t subsets) {
+  // Without privacy all is granted to the attacker: everything there is to know.
+  apps::exposure const everything{std::log(static_cast<double>(subsets)), std::numbers::ln2, 1.0,
+                                  1.0, 1.0};
+  apps::exposure const e = run.exposed.value_or(everything);
+  return {{"accuracy", run.accuracy},
+          {"mi", e.mi},
+          {"mi_worst_record", e.mi_worst_record},
+          {"attack_bound", e.attack_bound},
+          {"attack_achieved", e.attack_mean},
+          {"unanimity", run.unanimity},
+          {"steps", run.steps},
+          {"seconds", run.seconds}};
+}
+
+std::string sentence(nlohmann::ordered_json const& mean, bool protects, std::size_t runs) {
+  auto const at_most = [&](char const* key) { return rounded_up(mean.at(key).get<double>()); };
+  std::string const privacy =
+      protects
+          ? at_most("mi") + " nats spent on which half was used, " + at_most("mi_worst_record") +
+                " on the worst record; an attacker on membership is right with at most " +
+                at_most("attack_bound") + ", one who knows all but the half was with " +
+                at_most("attack_achieved")
+          : "nothing is protected";
+  char rest[96];
+  std::snprintf(rest, sizeof rest, "candidates agreed on %.1f %% of the steps; %.1f s",
+                100.0 * mean.at("unanimity").get<double>(), mean.at("seconds").get<double>());
+  return "accuracy " + rounded_down(mean.at("accuracy").get<double>()) + " after " +
+         std::to_string(mean.at("steps").get<std::size_t>()) + " steps" +
+         (runs > 1 ? ", mean of " + std::to_string(runs) + " runs" : std::string()) + "; " +
+         privacy + "; " + rest;
+}
+
+}  // namespace
+
+std::vector<std::string> paczero_mechanisms() {
+  std::vector<std::string> words;
+  for (auto const& [word, value] : trainable) words.push_back(word);
+  return words;
+}
+
+void declare_paczero(arguments& of) {
+  of.add(
+      "--ledger", word_of(ledgers),
+      "paczero-mi: the budget is about the secret subset or about each record's membership, or a "
+      "cap on an attacker's belief about any record; subset unless given");
+  of.add("--kappa", number("in (0, 0.5]", [](double x) { return x > 0.0 && x <= 0.5; }),
+         "ledger pathwise: beliefs about a record stay within 0.5 +- KAPPA");
+  of.add("--observed", word_of(views),
+         "paczero-mi: what an attacker is taken to see of a paid release; sign unless given");
+  of.add("--allocation", word_of(allocations),
+         "paczero-mi: how the budget is spread over the steps; adaptive (evenly) unless given, but "
+         "confident-or-hold learns more from it");
+  of.add("--horizon", number("at least 1", [](double x) { return x >= 1.0; }),
+         "confident-or-hold: a release may cost the rest of the budget over HORIZON; 200 unless "
+         "given");
+  of.add("--minimum-correlation", positive_probability(),
+         "confident-or-hold: a release that would agree less with the truth is held; 0.3 unless "
+         "given");
+  of.add("--disagreement", word_of(disagreements),
+         "paczero: what is released where candidates disagree and nothing pays; hold unless given");
+  of.add("--subsets",
+         {"an even whole number in [2, 1000000]",
+          [one = whole(2, 1'000'000)](std::string const& text) {
+            return one.holds(text) && (text.back() - '0') % 2 == 0;
+          },
+          "COUNT"},
+         "paczero: candidates for the secret subset; 128 unless given");
+  of.add(
+      "--smoothing", number("in [1e-37, 1e38]", [](double x) { return x >= 1e-37 && x <= 1e38; }),
+      "paczero and mezo: half the distance between the two points at which losses are taken; 0.001 "
+      "unless given");
+  of.add("--save", file("a new or empty file, in a folder that exists"),
+         "paczero: keep the run's state here, step by step; it holds the secret");
+  of.add(
+      "--resume", file("the state of an unfinished run of paczero, not in use elsewhere"),
+      "go on with a saved run, with the same DATA, --smoothing and --learning-rate; what else is "
+      "given must be as it was");
+}
+
+answer train_paczero(arguments const& of) {
+  if (of.given("--resume")) of.must_be_left_out({"--save", "--seeds"}, "with --resume");
+  seed_range seeds = read_seeds(of, {"--save", "--transcript", "--base", "--tuned"});
+
+  of.text("DATA");  // needed
+  std::optional<saved_run> saved;
+  if (of.given("--resume")) saved = look_at(of);
+  mechanism const which = mechanism_of(of, saved);
+  paczero_run_options const wanted = read_options(of, which, saved);
+  if (saved) {
+    must_agree(of, wanted, *saved);
+    seeds.first = saved->seed;
+  }
+
+  apps::dataset all;
+  try {
+    all = apps::load_csv(of.text("DATA"));
+  } catch (std::runtime_error const& error) {
+    of.refuse_because("DATA", error);
+  }
+
+  std::optional<apps::progress_bar> bar;
+  if (::isatty(STDERR_FILENO) != 0) {
+    bar.emplace(seeds.count * wanted.paczero.steps - (saved ? saved->steps_done : 0));
+  }
+  std::vector<nlohmann::ordered_json> each;
+  for (std::size_t i = 0; i < seeds.count; ++i) {
+    std::optional<apps::task> job;
+    try {
+      job = apps::prepare(all, seeds.first + i);
+    } catch (std::runtime_error const& error) {
+      of.refuse_because("DATA", error);
+    }
+    std::size_t const records = job->data.private_part.size();
+    if (saved && records != saved->shape.records) {
+      of.refuse("DATA", "the table of the saved run, which has " +
+                            std::to_string(saved->shape.records) + " private records and not " +
+                            std::to_string(records));
+    }
+    save_parameters(of, "--base", job->shape.tensors(), job->start);
+    try {
+      paczero_run_result run = apps::run_paczero(*job, wanted, [&](std::size_t steps) {
+        if (bar) bar->advance(steps);
+      });
+      each.push_back(figures(run, wanted.subsets));
+      save_parameters(of, "--tuned", job->shape.tensors(), std::move(run.tuned));
+    } catch (std::system_error const& error) {
+      char const* const fresh = of.given("--save") ? "--save" : "--transcript";
+      of.refuse_because(saved ? "--resume" : fresh, error);
+    } catch (tacit::corrupt_state const& error) {
+      if (!of.given("--transcript")) throw;
+      of.refuse_because("--transcript", error);
+    } catch (std::invalid_argument const& error) {  // the journal of another run
+      if (!saved || !of.given("--transcript")) throw;
+      of.refuse_because("--transcript", error);
+    }
+  }
+
+  answer out{"", summary_of(each, seeds)};
+  out.sentence = sentence(out.json, which != mechanism::mezo, seeds.count);
+  return out;
+}
+
+}  // namespace calculator
