@@ -16,6 +16,7 @@
 #include <tacit/dp/grid/discretisation.hpp>
 #include <tacit/dp/grid/loss_grid.hpp>
 #include <tacit/dp/grid/source.hpp>
+#include <tacit/dp/loss.hpp>
 #include <tacit/dp/mi_dp.hpp>
 #include <tacit/dp/mixture_profile.hpp>
 #include <tacit/dp/privacy_loss.hpp>

@@ -54,6 +54,13 @@ template <real T>
   return x > T(-std::numbers::ln2) ? log(-expm1(x)) : log1p(-exp(x));
 }
 
+/// log(e^x − 1) for x ≥ 0, accurate at both ends.
+template <real T>
+[[nodiscard]] T log_expm1(T const& x) {
+  using std::exp, std::expm1, std::log, std::log1p;
+  return x > T(1) ? x + log1p(-exp(-x)) : log(expm1(x));
+}
+
 /// log(1 + e^x), without overflow.
 template <real T>
 [[nodiscard]] T log1p_exp(T const& x) {

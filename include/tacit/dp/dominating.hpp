@@ -4,6 +4,7 @@
 #include <tacit/core/check.hpp>
 #include <tacit/core/sum.hpp>
 #include <tacit/dp/event.hpp>
+#include <tacit/dp/loss.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -172,16 +173,6 @@ template <class Pair>
                           (end ? tail : point) * std::exp(-j / scale)});
   }
   return pair;
-}
-
-/// log(1 + rate·(e^loss − 1)) for a rate in (0, 1].
-[[nodiscard]] inline double sampled_loss(double loss, double rate) {
-  if (rate == 1.0) return loss;
-  // Near the edge log(1−rate), where rate·(e^loss − 1) would come too close to −1.
-  if (rate > 0.5 && loss < -0.7) return std::log((1.0 - rate) + rate * std::exp(loss));
-  if (loss < 700.0) return std::log1p(rate * std::expm1(loss));
-  double const raised = std::log(rate) + loss;
-  return raised > 40.0 ? raised : std::log1p(std::exp(raised) - rate);
 }
 
 /// (rate·P + (1−rate)·Q, Q), or the same swapped.

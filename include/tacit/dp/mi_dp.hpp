@@ -2,9 +2,8 @@
 #pragma once
 
 #include <tacit/core/check.hpp>
-#include <tacit/core/log.hpp>
-#include <tacit/core/real.hpp>
 #include <tacit/core/units.hpp>
+#include <tacit/dp/loss.hpp>
 #include <tacit/dp/rdp/conversion.hpp>
 #include <tacit/dp/renyi.hpp>
 
@@ -54,16 +53,6 @@ namespace detail {
 inline void check_ferret(std::string_view who, std::uint64_t groups, double rate) {
   require_domain(groups >= 1, who, "groups", groups, "at least 1");
   check_probability(who, "rate", rate);
-}
-
-/// log(1 + weight·(e^x − 1)) for x ≥ 0 and a weight in [0, 1]: nothing cancels or overflows.
-template <real T>
-[[nodiscard]] T log_mixed(T const& weight, T const& x) {
-  using std::expm1, std::log, std::log1p;
-  if (weight == T(0) || x == T(0)) return T(0);
-  if (weight == T(1)) return x;
-  // e^x − 1 is e^x there, to more digits than there are.
-  return x < T(600) ? T(log1p(T(weight * T(expm1(x))))) : log1p_exp(T(T(log(weight)) + x));
 }
 
 }  // namespace detail
@@ -139,7 +128,7 @@ template <real T>
   detail::check_probability(me, "probability", probability);
   if (divergence == 0.0 || probability == 0.0) return 0.0;
   double const z = order - 1.0;
-  double const log_moment = detail::log_mixed(probability, detail::pushed_up(z * divergence));
+  double const log_moment = detail::sampled_loss(detail::pushed_up(z * divergence), probability);
   return detail::pushed_up(detail::pushed_up(log_moment) / z);
 }
 
@@ -158,7 +147,7 @@ template <real T>
   if (each == 0.0 || rate == 0.0) return 0.0;
   double const z = order - 1.0;
   double const joint = detail::pushed_up(z * each * static_cast<double>(groups));
-  return detail::pushed_up(detail::pushed_up(detail::log_mixed(rate, joint)) / z);
+  return detail::pushed_up(detail::pushed_up(detail::sampled_loss(joint, rate)) / z);
 }
 
 /// `ferret` with Gaussian noise of noise_multiplier·C on each released sum of signs clipped to C. A

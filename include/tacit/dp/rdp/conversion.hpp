@@ -37,8 +37,7 @@ class renyi_dual {
   renyi_dual(T const& order, T const& divergence) : order_(order), z_(T(order - T(1))) {
     using std::exp, std::expm1, std::log, std::log1p;
     log_moment_ = T(z_ * divergence);
-    log_excess_ = log_moment_ > T(1) ? T(log_moment_ + T(log1p(T(-T(exp(T(-log_moment_)))))))
-                                     : T(log(T(expm1(log_moment_))));
+    log_excess_ = log_expm1(log_moment_);
     log_scale_ = T(log(T(z_ / order_)));
   }
 
@@ -286,8 +285,7 @@ template <class Divergence>
   if (rate == 0.0 || largest_loss == 0.0) return 0.0;
   double const infinity = std::numeric_limits<double>::infinity();
   double const log_two = std::log(2.0);
-  double const log_jump =
-      largest_loss < 700.0 ? std::log(std::expm1(largest_loss)) : largest_loss;  // e^{ε(∞)} − 1
+  double const log_jump = log_expm1(largest_loss);  // e^{ε(∞)} − 1
 
   // The logarithms of e^{(j−1)ε(j)}·min{…}, asked once an index.
   auto const weight = [&](std::uint64_t index) {
@@ -296,9 +294,7 @@ template <class Divergence>
     if (!(level < infinity)) return infinity;
     double const capped = (j - 1.0) * level + std::min(log_two, j * log_jump);
     if (index > 2) return capped;
-    double const grown =
-        level > 1.0 ? level + std::log(-std::expm1(-level)) : std::log(std::expm1(level));
-    return std::min(2.0 * log_two + grown, capped);
+    return std::min(2.0 * log_two + log_expm1(level), capped);
   };
 
   // log M for the two integers around the order, from one pass over j.

@@ -6,6 +6,7 @@
 #include <tacit/core/real.hpp>
 #include <tacit/dp/dominating.hpp>
 #include <tacit/dp/gaussian.hpp>
+#include <tacit/dp/loss.hpp>
 #include <tacit/dp/rdp/mixture.hpp>
 #include <tacit/dp/rdp/table.hpp>
 
@@ -29,24 +30,17 @@ namespace tacit {
 
 namespace detail {
 
-/// log(1 + rate·(e^l − 1)), and how much of the ratio the sampled part makes.
+/// `sampled_loss`, and how much of the likelihood ratio the sampled part makes.
 template <real T>
 struct sampled_ratio {
   T loss;
   T share;
 
   sampled_ratio(T const& rate, T const& l) {
-    using std::exp, std::expm1, std::log, std::log1p;
-    T const rest = T(T(1) - rate);
-    if (l < T(300)) {
-      T const excess = T(rate * T(expm1(l)));
-      T const mixed = T(rate * T(exp(l)));
-      loss = excess > T(-0.5) ? T(log1p(excess)) : T(log(T(rest + mixed)));
-      share = T(mixed / T(rest + mixed));
-    } else {
-      loss = T(l + T(log(T(rate + T(rest * T(exp(T(-l))))))));
-      share = T(1);
-    }
+    using std::exp;
+    T const rest = T(1) - rate;
+    loss = sampled_loss(l, rate, rest);
+    share = rest > T(0) ? rate / (rate + rest * exp(-l)) : T(1);
   }
 };
 

@@ -5,6 +5,7 @@
 #include <tacit/core/log.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/dp/dominating.hpp>
+#include <tacit/dp/loss.hpp>
 #include <tacit/dp/rdp/table.hpp>
 
 #include <algorithm>
@@ -93,32 +94,14 @@ class gaussian_line {
   }
 
   // In double, for the planning.
-  struct rough_part {
-    double log_weight;
-    double shift;
-  };
-  [[nodiscard]] double log_mixed(double x) const {  // log Σ weight·e^{shift·x − shift²/2}
-    double high = -std::numeric_limits<double>::infinity();
-    for (rough_part const& p : approximate_) {
-      high = std::max(high, p.log_weight + p.shift * (x - 0.5 * p.shift));
-    }
-    double sum = 0.0;
-    for (rough_part const& p : approximate_) {
-      sum += std::exp(p.log_weight + p.shift * (x - 0.5 * p.shift) - high);
-    }
-    return high + std::log(sum);
-  }
+  [[nodiscard]] double log_mixed(double x) const { return log_mixture(approximate_, x).value; }
   [[nodiscard]] double rough_log_ratio(double x) const {
     double const rest = static_cast<double>(rest_);
     return rest > 0.0 ? log_add(std::log(rest), log_mixed(x)) : log_mixed(x);
   }
   [[nodiscard]] double pull(double x) const {  // dℓ/dx
-    double const whole = rough_log_ratio(x);
-    double sum = 0.0;
-    for (rough_part const& p : approximate_) {
-      sum += p.shift * std::exp(p.log_weight + p.shift * (x - 0.5 * p.shift) - whole);
-    }
-    return sum;
+    auto const [value, slope] = log_mixture(approximate_, x);
+    return slope * std::exp(value - rough_log_ratio(x));
   }
 
   // `add`: where e^{−zℓ−x²/2} is largest; its logarithm is concave.
@@ -209,47 +192,10 @@ class gaussian_line {
 
   /// One node at x.
   [[nodiscard]] typename loss_table<T>::entry at(T const& x, T const& log_weight) const {
-    using std::exp, std::expm1, std::log, std::log1p;
-    T high = T(0);
-    for (part const& p : parts_) {
-      T const t = T(p.shift * T(x - T(p.shift / T(2))));
-      if (t > high) high = t;
-    }
-    T log_ratio = T(0);
-    T share = T(1);
-    if (rest_ == T(0) && parts_.size() == 1) {
-      T const& shift = parts_.front().shift;
-      log_ratio = T(shift * T(x - T(shift / T(2))));
-    } else {
-      T excess = T(1);
-      if (high < T(300)) {
-        excess = T(0);
-        T mixed = T(0);
-        for (part const& p : parts_) {
-          T const grown = T(expm1(T(p.shift * T(x - T(p.shift / T(2))))));
-          excess = T(excess + T(p.weight * grown));
-          mixed = T(mixed + T(p.weight * T(T(1) + grown)));
-        }
-        if (excess > T(-0.5)) {
-          log_ratio = T(log1p(excess));
-          share = T(mixed / T(T(1) + excess));
-        }
-      }
-      if (!(excess > T(-0.5)) || !(high < T(300))) {
-        // 1 + u has no digits near −1; e^t has no room.
-        high = rest_ > T(0) ? T(0) : T(-std::numeric_limits<T>::max());
-        for (part const& p : parts_) {
-          T const t = T(p.shift * T(x - T(p.shift / T(2))));
-          if (t > high) high = t;
-        }
-        T sum = rest_ > T(0) ? T(rest_ * T(exp(T(-high)))) : T(0);
-        for (part const& p : parts_) {
-          sum = T(sum + T(p.weight * T(exp(T(T(p.shift * T(x - T(p.shift / T(2)))) - high)))));
-        }
-        log_ratio = T(high + T(log(sum)));
-        share = T(1);
-      }
-    }
+    auto const ratio = mixture_ratio(parts_, rest_, x);
+    bool const near_one = ratio.excess > T(-0.5) && ratio.excess <= std::numeric_limits<T>::max();
+    T const share = near_one ? ratio.mixed / (T(1) + ratio.excess) : T(1);
+    T const& log_ratio = ratio.log;
     T const size = x < T(0) ? T(-x) : x;
     T const exponents = T(T(2) * T(largest_) * T(size + T(largest_)));
     T const magnitude = log_ratio < T(0) ? T(-log_ratio) : log_ratio;
@@ -347,7 +293,7 @@ class gaussian_line {
   bool remove_;
   double sigma_ = 0.0;  // of the lattice, 0 for the continuous pair
   std::vector<part> parts_;
-  std::vector<rough_part> approximate_;
+  std::vector<log_part> approximate_;
   T rest_ = T(1);
   double largest_ = 0.0;
   double reach_ = 0.0;

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tacit/core/log.hpp>
+#include <tacit/core/real.hpp>
+
+#include <cmath>
+#include <limits>
+#include <numbers>
+#include <span>
+
+/// What sampling does to a privacy loss, and the likelihood ratio of a mixture of normals: no overflow
+/// and full accuracy at every argument.
+
+namespace tacit::detail {
+
+/// e^x does not overflow below this.
+template <real T>
+[[nodiscard]] T largest_exponent() {
+  return T((std::numeric_limits<T>::max_exponent - 2) * std::numbers::ln2);
+}
+
+/// log(1 + rate·(e^loss − 1)), the loss of (rate·P + (1−rate)·Q, Q) where (P, Q) has `loss`; for a
+/// rate in [0, 1], and any loss, ±∞ as well. `rest` is 1 − rate, for callers who know it better.
+/// Guarantee: nearest; a few ulp, beside what the last digit of `loss` decides where that is negative
+/// and the rate near 1.
+template <real T>
+[[nodiscard]] T sampled_loss(T const& loss, T const& rate, T const& rest) {
+  using std::exp, std::expm1, std::log, std::log1p;
+  if (rest == T(0)) return loss;
+  if (rate == T(0)) return T(0);
+  if (loss > largest_exponent<T>()) {
+    T const root = exp(loss / T(2));
+    T const mixed = rate * root * root;
+    return mixed <= std::numeric_limits<T>::max() ? log1p(mixed - rate) : loss + log(rate);
+  }
+  T const excess = rate * expm1(loss);
+  return excess > T(-0.5) ? log1p(excess) : log(rest + rate * exp(loss));
+}
+template <real T>
+[[nodiscard]] T sampled_loss(T const& loss, T const& rate) {
+  return sampled_loss<T>(loss, rate, T(1) - rate);
+}
+
+/// The inverse of `sampled_loss` for a rate in (0, 1]; −∞ where there is none, from log(1−rate) down.
+template <real T>
+[[nodiscard]] T unsampled_loss(T const& loss, T const& rate, T const& rest) {
+  using std::expm1, std::log, std::log1p;
+  if (rest == T(0)) return loss;
+  T const excess = expm1(loss) / rate;
+  if (!(excess <= std::numeric_limits<T>::max())) return log_expm1(loss) - log(rate);
+  return excess > T(-1) ? log1p(excess) : -std::numeric_limits<T>::infinity();
+}
+template <real T>
+[[nodiscard]] T unsampled_loss(T const& loss, T const& rate) {
+  return unsampled_loss<T>(loss, rate, T(1) - rate);
+}
+
+/// R(x) = rest + Σ weight·e^t, t = shift·(x − shift/2): the likelihood ratio of rest·N(0, 1) +
+/// Σ weight·N(shift, 1) to N(0, 1) at x, rest + Σ weight = 1.
+template <real T>
+struct likelihood_ratio {
+  T log;
+  T excess;  // R − 1
+  T mixed;   // R − rest; ∞ where it overflows
+};
+
+/// Guarantee: nearest; a few ulp a part, beside what the last digits of x decide. −∞ for log 0.
+template <real T, class Parts>
+[[nodiscard]] likelihood_ratio<T> mixture_ratio(Parts const& parts, T const& rest, T const& x) {
+  using std::exp, std::expm1, std::log, std::log1p;
+  auto const exponent = [&x](auto const& part) -> T {
+    return part.shift * (x - part.shift / T(2));
+  };
+  T high = -std::numeric_limits<T>::infinity();
+  for (auto const& part : parts) {
+    T const t = exponent(part);
+    if (t > high) high = t;
+  }
+  bool const shifted_alone = rest == T(0) && parts.size() == 1;
+  T mixed = T(0);
+  T excess = T(0);
+  if (!(high > largest_exponent<T>())) {
+    for (auto const& part : parts) {
+      T const grown = expm1(exponent(part));
+      excess = excess + part.weight * grown;
+      mixed = mixed + part.weight * (T(1) + grown);
+    }
+    if (excess > T(-0.5)) return {shifted_alone ? high : log1p(excess), excess, mixed};
+  } else {
+    T const root = exp(high / T(2));
+    for (auto const& part : parts) mixed = mixed + part.weight * exp(exponent(part) - high / T(2));
+    mixed = mixed * root;
+    excess = mixed - (T(1) - rest);
+    if (mixed <= std::numeric_limits<T>::max()) {
+      return {shifted_alone ? high : log1p(excess), excess, mixed};
+    }
+  }
+  // R has no digits left in 1 + (R − 1), or overflows.
+  T const top = rest > T(0) && high < T(0) ? T(0) : high;
+  T sum = rest > T(0) ? rest * exp(-top) : T(0);
+  for (auto const& part : parts) sum = sum + part.weight * exp(exponent(part) - top);
+  return {top + log(sum), excess, mixed};
+}
+
+/// A part of a mixture by the logarithm of its weight.
+struct log_part {
+  double log_weight;
+  double shift;
+};
+
+/// log Σ e^{log_weight + t}, t = shift·(x − shift/2), and its derivative in x.
+struct log_mixture_value {
+  double value;
+  double slope;
+};
+[[nodiscard]] inline log_mixture_value log_mixture(std::span<log_part const> parts, double x) {
+  auto const term = [x](log_part const& part) {
+    return part.log_weight + part.shift * (x - 0.5 * part.shift);
+  };
+  double high = -std::numeric_limits<double>::infinity();
+  for (log_part const& part : parts) {
+    double const t = term(part);
+    high = t > high ? t : high;
+  }
+  double sum = 0.0;
+  double slope = 0.0;
+  for (log_part const& part : parts) {
+    double const share = std::exp(term(part) - high);
+    sum += share;
+    slope += part.shift * share;
+  }
+  return {high + std::log(sum), slope / sum};
+}
+
+}  // namespace tacit::detail
