@@ -1,7 +1,8 @@
 #!/bin/sh
 # Times the library and its Python peers in one run and prints the medians, side by side.
 # On a bare Debian 12 it first installs what is missing; the peers' packages go into build/bench/venv.
-# usage: sh tools/bench.sh [--docs] [--slow] [steps] [accountants] [pac] [kernels]
+# usage: sh tools/bench.sh [--docs] [--slow] [compile] [steps] [accountants] [pac] [kernels]
+#   compile       what an include costs, and two small programs, about 3 minutes
 #   steps         PACZero's step and its parts, about 5 minutes
 #   accountants   (epsilon, delta) of training runs, about 10 minutes
 #   pac           PAC privacy: moments, noise, candidates and gaps, about 10 minutes, 3 GB
@@ -19,19 +20,14 @@ for argument in "$@"; do
   case $argument in
     --docs) docs=yes ;;
     --slow) slow=--slow ;;
-    steps | accountants | pac | kernels) groups="$groups $argument" ;;
-    *) echo "usage: sh tools/bench.sh [--docs] [--slow] [steps] [accountants] [pac] [kernels]" >&2; exit 2 ;;
+    compile | steps | accountants | pac | kernels) groups="$groups $argument" ;;
+    *) sed -n 's/^# usage/usage/p' "$0" >&2; exit 2 ;;
   esac
 done
-groups=${groups:-steps accountants pac kernels}
+groups=${groups:-compile steps accountants pac kernels}
 
 sh tools/install_packages.sh g++ cmake ninja-build libeigen3-dev libboost-dev libbenchmark-dev \
   python3 python3-venv
-
-cmake --preset release -DTACIT_BUILD_TESTS=OFF -DTACIT_BUILD_APPS=OFF -DTACIT_BUILD_EXAMPLES=OFF
-cmake --build build/release --target bench/all
-compiler=$(sed -n 's/^CMAKE_CXX_COMPILER:[^=]*=//p' build/release/CMakeCache.txt)
-compiler=$("$compiler" --version | head -n 1)
 
 out=build/bench
 mkdir -p "$out"
@@ -43,7 +39,14 @@ make_venv() {
   "$out/$1/bin/pip" install -q ${3:-} -r "$2"
   cp "$2" "$out/$1/requirements.txt"
 }
-make_venv venv bench/peers/requirements.txt --no-deps
+
+if [ "$groups" != ' compile' ]; then
+  cmake --preset release -DTACIT_BUILD_TESTS=OFF -DTACIT_BUILD_APPS=OFF -DTACIT_BUILD_EXAMPLES=OFF
+  cmake --build build/release --target bench/all
+  compiler=$(sed -n 's/^CMAKE_CXX_COMPILER:[^=]*=//p' build/release/CMakeCache.txt)
+  compiler=$("$compiler" --version | head -n 1)
+  make_venv venv bench/peers/requirements.txt --no-deps
+fi
 
 # CPU time, for the machine may have other work; the repetitions in random order, for the same reason.
 # (What runs on two threads is read by the clock on the wall.)
@@ -62,6 +65,9 @@ python() {
 
 for group in $groups; do
   case $group in
+    compile)
+      python3 bench/compile.py >"$out/compile.md"
+      ;;
     steps)
       time_ours info pac mechanism
       echo "timing the peer"

@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What compiling costs: headers alone, and two small programs with and without tacit::compiled.
+
+usage: compile.py [--compiler=…] [--check=FACTOR] [FLAGS]
+
+Prints the table of docs/benchmarks.md: user CPU seconds and the compiler's memory, medians of three runs, and the ratio to
+<Eigen/Dense> in the same run, which hardly depends on the machine. --check prints nothing of the kind, but fails
+where one of four headers costs more than FACTOR times its aim.
+"""
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from datetime import date
+from pathlib import Path
+from statistics import median
+
+ROOT = Path(__file__).resolve().parent.parent
+UNIT = "Eigen/Dense"
+
+# The aims: a ratio to <Eigen/Dense>, and MB or nothing.
+HEADERS = {
+    "core": (1.0, None),
+    "info": (1.0, None),
+    "zo": (1.0, None),
+    "dp/privacy_loss": (1.5, None),
+    "dp": (2.0, None),
+    "mechanism": (2.5, None),
+    "pac": (2.5, 500),
+    "tacit": (3.5, 700),
+}
+CHECKED = ["info", "dp", "pac", "tacit"]
+PROGRAMS = {
+    "certified_epsilon": ("one certified ε", 3.0),
+    "calibrated_candidates": ("one calibration from candidates", 6.0),
+}
+
+
+def cost(command, source=None):
+    """(user CPU seconds, MB) of a run of the compiler."""
+    with tempfile.TemporaryFile("w+") as given, tempfile.TemporaryFile("w+") as said:
+        given.write(source or "")
+        given.seek(0)
+        process = subprocess.Popen(command, stdin=given, stdout=said, stderr=said)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            said.seek(0)
+            sys.exit(f"{' '.join(command)}\n{said.read()}")
+    return usage.ru_utime, usage.ru_maxrss / 1024
+
+
+def cost_of_include(compiler, header):
+    return cost([*compiler, "-fsyntax-only", "-x", "c++", "-"], f"#include <{header}>\n")
+
+
+def cost_of_program(compiler, name, *flags):
+    source = ROOT / "bench" / "compile" / f"{name}.cpp"
+    return cost([*compiler, "-O2", *flags, "-c", "-o", os.devnull, str(source)])
+
+
+def measured(what, *arguments):
+    runs = [what(*arguments) for _ in range(3)]
+    return median(seconds for seconds, _ in runs), median(memory for _, memory in runs)
+
+
+def print_table(compiler):
+    version = subprocess.run([compiler[0], "--version"], capture_output=True, text=True, check=True).stdout
+    print(f"{version.splitlines()[0]}; load {os.getloadavg()[0]:.1f}; {date.today()}.\n")
+    unit, memory = measured(cost_of_include, compiler, UNIT)
+    print("| | CPU | ratio | aim | memory | aim |")
+    print("|---|---:|---:|---:|---:|---:|")
+    print(f"| `<{UNIT}>` | {unit:.2f} s | 1 | | {memory:.0f} MB | |")
+
+    def print_row(name, got, ratio_aim=None, memory_aim=None):
+        seconds, memory = got
+        ratio_aim = f"≤ {ratio_aim:g}" if ratio_aim else ""
+        memory_aim = f"≤ {memory_aim} MB" if memory_aim else ""
+        print(f"| {name} | {seconds:.2f} s | {seconds / unit:.2f} | {ratio_aim} "
+              f"| {memory:.0f} MB | {memory_aim} |")
+
+    for header, aims in HEADERS.items():
+        print_row(f"`<tacit/{header}.hpp>`",
+                  measured(cost_of_include, compiler, f"tacit/{header}.hpp"), *aims)
+    for name, (words, aim) in PROGRAMS.items():
+        print_row(f"{words}, `-O2`", measured(cost_of_program, compiler, name), aim)
+        print_row(f"{words}, `-O2`, with `tacit::compiled`",
+                  measured(cost_of_program, compiler, name, "-DTACIT_COMPILED"))
+
+
+def check(compiler, factor):
+    bad = 0
+    for header in CHECKED:
+        ratios = []
+        while not ratios or (min(ratios) > factor * HEADERS[header][0] and len(ratios) < 3):
+            # One right after the other, so that a busy machine slows both.
+            unit, _ = cost_of_include(compiler, UNIT)
+            seconds, memory = cost_of_include(compiler, f"tacit/{header}.hpp")
+            ratios.append(seconds / unit)
+        ratio_aim, memory_aim = HEADERS[header]
+        good = min(ratios) <= factor * ratio_aim and memory <= factor * (memory_aim or 1000)
+        bad += not good
+        print(f"tacit/{header}.hpp: {min(ratios):.2f} times <{UNIT}>, aim {ratio_aim:g}; "
+              f"{memory:.0f} MB{'' if good else ' FAILS'}")
+    return 1 if bad else 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--compiler", default="g++")
+    parser.add_argument("--check", type=float, metavar="FACTOR")
+    arguments, flags = parser.parse_known_args()
+    flags = flags or ["-std=c++20", "-I", str(ROOT / "include"), "-isystem", "/usr/include/eigen3"]
+    compiler = [arguments.compiler, *flags]
+    if arguments.check:
+        return check(compiler, arguments.check)
+    print_table(compiler)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
