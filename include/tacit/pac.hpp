@@ -13,6 +13,7 @@
 #include <tacit/pac/confidence.hpp>
 #include <tacit/pac/congruence.hpp>
 #include <tacit/pac/covariance.hpp>
+#include <tacit/pac/dense.hpp>
 #include <tacit/pac/fixed_point.hpp>
 #include <tacit/pac/follower.hpp>
 #include <tacit/pac/gap.hpp>

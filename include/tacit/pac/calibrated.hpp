@@ -20,9 +20,9 @@ struct mi_estimate {
 
 /// Noise, and what is known of the information that passes through it. `Figure` is `mi_bound` or
 /// `mi_estimate`: where a certificate is asked for, an estimate does not compile.
-template <class Figure>
+template <class Figure, dense_scalar T = double>
 struct calibrated {
-  gaussian_noise noise;
+  basic_gaussian_noise<T> noise;
   Figure information;
 };
 

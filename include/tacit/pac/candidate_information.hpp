@@ -8,6 +8,7 @@
 #include <tacit/pac/calibrated.hpp>
 #include <tacit/pac/candidate_outputs.hpp>
 #include <tacit/pac/confidence.hpp>
+#include <tacit/pac/dense.hpp>
 #include <tacit/pac/gaussian_noise.hpp>
 #include <tacit/pac/public_normal.hpp>
 #include <tacit/pac/whitened_candidates.hpp>
@@ -46,29 +47,31 @@ namespace detail {
 
 /// All d²_mk in units of the noise, certainly between `lower` and `upper`, and w_m·w_k: M×M, of which
 /// the lower halves are filled.
+template <dense_scalar T>
 struct pair_distances {
-  Eigen::MatrixXd lower;
-  Eigen::MatrixXd upper;
-  Eigen::MatrixXd products;
+  matrix_of<T> lower;
+  matrix_of<T> upper;
+  matrix_of<T> products;
 };
 
-[[nodiscard]] inline pair_distances distances(whitened_candidates const& w) {
+template <dense_scalar T = double>
+[[nodiscard]] pair_distances<T> distances(whitened_candidates<T> const& w) {
   Eigen::Index const count = w.size();
-  Eigen::MatrixXd const zero = Eigen::MatrixXd::Zero(count, count);
-  pair_distances out{zero, zero, zero};
+  matrix_of<T> const zero = matrix_of<T>::Zero(count, count);
+  pair_distances<T> out{zero, zero, zero};
   if (count == 1) return out;
-  Eigen::MatrixXd& gram = out.products;
-  gram.selfadjointView<Eigen::Lower>().rankUpdate(w.columns.transpose());
-  Eigen::ArrayXd const square = gram.diagonal();
-  Eigen::ArrayXd const length = square.sqrt();
-  Eigen::ArrayXd const error = w.error.array();
+  matrix_of<T>& gram = out.products;
+  gram.template selfadjointView<Eigen::Lower>().rankUpdate(w.columns.transpose());
+  array_of<T> const square = gram.diagonal();
+  array_of<T> const length = square.sqrt();
+  array_of<T> const error = w.error.array();
   double const unit = (static_cast<double>(w.columns.rows()) + 8.0) * unit_roundoff;
   double constexpr infinity = std::numeric_limits<double>::infinity();
   double const more = (1.0 + w.stretch) * (1.0 + 8.0 * unit_roundoff);
   double const less = (1.0 - w.stretch) * (1.0 - 8.0 * unit_roundoff);
-  Eigen::ArrayXd far;
-  Eigen::ArrayXd lost;
-  Eigen::ArrayXd moved;
+  array_of<T> far;
+  array_of<T> lost;
+  array_of<T> moved;
   for (Eigen::Index k = 0; k + 1 < count; ++k) {
     Eigen::Index const n = count - k - 1;  // those after k
     far = square.tail(n) + square(k) - 2.0 * gram.col(k).tail(n).array();
@@ -97,11 +100,12 @@ struct pair_distances {
 
 /// −Σ p_m log Σ_k p_k e^{−factor·d²_mk}: relative error below 4·sum_error, given the exponents. Where
 /// the inner sum is near 1 it is taken as 1 − Σ p_k(1 − e^…), in which nothing cancels.
-[[nodiscard]] inline double pairwise_sum(Eigen::MatrixXd const& squared, double factor,
-                                         Eigen::VectorXd const& p) {
+template <dense_scalar T = double>
+[[nodiscard]] double pairwise_sum(matrix_of<T> const& squared, double factor,
+                                  vector_of<T> const& p) {
   Eigen::Index const count = p.size();
-  Eigen::VectorXd near = p;
-  Eigen::VectorXd far = Eigen::VectorXd::Zero(count);
+  vector_of<T> near = p;
+  vector_of<T> far = vector_of<T>::Zero(count);
   for (Eigen::Index k = 0; k < count; ++k) {
     double near_k = 0.0;
     double far_k = 0.0;
@@ -128,16 +132,18 @@ struct pair_distances {
 }
 
 /// The two bounds for noise of covariance Σ_B/shrink, raised and lowered.
-[[nodiscard]] inline double pairwise_upper(whitened_candidates const& w,
-                                           pair_distances const& squared, double shrink) {
+template <dense_scalar T = double>
+[[nodiscard]] double pairwise_upper(whitened_candidates<T> const& w,
+                                    pair_distances<T> const& squared, double shrink) {
   if (w.size() == 1) return 0.0;
   double const sum =
       pairwise_sum(squared.upper, 0.5 * shrink * (1.0 + 8.0 * unit_roundoff), w.weights);
   return std::min(w.raised_entropy(),
                   sum * (1.0 + 4.0 * w.sum_error()) + std::numeric_limits<double>::min());
 }
-[[nodiscard]] inline double pairwise_lower(whitened_candidates const& w,
-                                           pair_distances const& squared, double shrink) {
+template <dense_scalar T = double>
+[[nodiscard]] double pairwise_lower(whitened_candidates<T> const& w,
+                                    pair_distances<T> const& squared, double shrink) {
   if (w.size() == 1) return 0.0;
   double const sum =
       pairwise_sum(squared.lower, 0.125 * shrink * (1.0 - 8.0 * unit_roundoff), w.weights);
@@ -147,23 +153,23 @@ struct pair_distances {
 /// The lower half of the symmetric L with d(pairwise_sum at ½)/dP = W L Wᵀ, P the precision of the noise in
 /// its own units: the Laplacian of the graph whose edges are ½(p_m π_mk + p_k π_km), π_m· the weights of the
 /// inner sum. Of the squared distances, too, the lower half is read.
-[[nodiscard]] inline Eigen::MatrixXd pairwise_laplacian(Eigen::MatrixXd const& squared,
-                                                        Eigen::VectorXd const& p) {
+template <dense_scalar T = double>
+[[nodiscard]] matrix_of<T> pairwise_laplacian(matrix_of<T> const& squared, vector_of<T> const& p) {
   Eigen::Index const count = p.size();
-  Eigen::MatrixXd edge = Eigen::MatrixXd::Identity(count, count);
+  matrix_of<T> edge = matrix_of<T>::Identity(count, count);
   for (Eigen::Index k = 0; k < count; ++k) {
     for (Eigen::Index m = k + 1; m < count; ++m) {
       edge(m, k) = squared(m, k) < 1490.0 ? std::exp(-0.5 * squared(m, k)) : 0.0;
     }
   }
-  auto const whole = edge.selfadjointView<Eigen::Lower>();
-  Eigen::VectorXd const rate = p.cwiseQuotient(whole * p);
+  auto const whole = edge.template selfadjointView<Eigen::Lower>();
+  vector_of<T> const rate = p.cwiseQuotient(whole * p);
   // ½(p_m p_k e/S_m + p_m p_k e/S_k), negative off the diagonal; rows sum to 0.
   for (Eigen::Index k = 0; k < count; ++k) {
     edge.col(k).array() *= -0.5 * (rate.array() * p(k) + p.array() * rate(k));
   }
   edge.diagonal().setZero();
-  edge.diagonal() = -(whole * Eigen::VectorXd::Ones(count));
+  edge.diagonal() = -(whole * vector_of<T>::Ones(count));
   return edge;
 }
 
@@ -182,9 +188,9 @@ struct line_sum {
 /// *Tails.* KL ≤ log 1/p_min, mix ≤ φ(distance from the outermost candidate).
 /// *Rounding.* A relative error e of posterior/p moves KL by at most e·(KL + √(2KL)) (Pinsker).
 /// Nothing if it would take more than `most` evaluations of a normal.
-[[nodiscard]] inline std::optional<line_sum> line_quadrature(Eigen::ArrayXd t,
-                                                             Eigen::ArrayXd const& p, double least,
-                                                             double most = 2e8) {
+template <dense_scalar T = double>
+[[nodiscard]] std::optional<line_sum> line_quadrature(array_of<T> t, array_of<T> const& p,
+                                                      double least, double most = 2e8) {
   using std::exp, std::expm1, std::log, std::sqrt;
   double constexpr pi = std::numbers::pi;
   t -= (p * t).sum();
@@ -208,7 +214,7 @@ struct line_sum {
 
   compensated_sum<double> value;
   double lost = 0.0;
-  Eigen::ArrayXd x(p.size());
+  array_of<T> x(p.size());
   auto const first = static_cast<long>(std::floor((low - reach) / step));
   auto const last = static_cast<long>(std::ceil((high + reach) / step));
   for (long j = first; j <= last; ++j) {
@@ -251,35 +257,36 @@ struct line_sum {
 inline constexpr std::size_t largest_determinant = 1024;
 
 /// The bounds above for one noise and all its multiples, from one pass over the outputs.
+template <dense_scalar T>
 class candidate_bounds {
  public:
-  candidate_bounds(candidate_outputs const& outputs, gaussian_noise const& noise)
+  candidate_bounds(basic_candidate_outputs<T> const& outputs, basic_gaussian_noise<T> const& noise)
       : white_(whiten(outputs, noise)) {
     if (one_output()) return;
     distances_ = distances(white_);
-    Eigen::ArrayXd const length = distances_.products.diagonal().array().sqrt();
-    Eigen::ArrayXd const error = white_.error.array();
-    Eigen::VectorXd const& p = white_.weights;
+    array_of<T> const length = distances_.products.diagonal().array().sqrt();
+    array_of<T> const error = white_.error.array();
+    vector_of<T> const& p = white_.weights;
     missed_ = 1.01 * (p.array() * error * (2.0 * length + error)).sum();
     if (comparable()) {
-      Eigen::MatrixXd const& w = white_.columns;
-      along_ = Eigen::VectorXd::Zero(w.rows());
+      matrix_of<T> const& w = white_.columns;
+      along_ = vector_of<T>::Zero(w.rows());
       for (Eigen::Index m = 0; m < w.cols(); ++m) along_ += p(m) * w.col(m).cwiseAbs2();
       // Its lower half.
       if (w.cols() <= w.rows() && w.cols() <= static_cast<Eigen::Index>(largest_determinant)) {
-        Eigen::VectorXd const root = p.cwiseSqrt();
+        vector_of<T> const root = p.cwiseSqrt();
         gram_ = root.asDiagonal() * distances_.products * root.asDiagonal();
       } else if (w.rows() > 1 && w.rows() <= static_cast<Eigen::Index>(largest_determinant)) {
-        gram_ = Eigen::MatrixXd::Zero(w.rows(), w.rows());
-        Eigen::MatrixXd const weighted = w * p.cwiseSqrt().asDiagonal();
-        gram_.selfadjointView<Eigen::Lower>().rankUpdate(weighted);
+        gram_ = matrix_of<T>::Zero(w.rows(), w.rows());
+        matrix_of<T> const weighted = w * p.cwiseSqrt().asDiagonal();
+        gram_.template selfadjointView<Eigen::Lower>().rankUpdate(weighted);
       }
       find_line();
     }
   }
 
-  [[nodiscard]] whitened_candidates const& white() const noexcept { return white_; }
-  [[nodiscard]] pair_distances const& squared() const noexcept { return distances_; }
+  [[nodiscard]] whitened_candidates<T> const& white() const noexcept { return white_; }
+  [[nodiscard]] pair_distances<T> const& squared() const noexcept { return distances_; }
   [[nodiscard]] bool one_output() const noexcept { return white_.size() == 1; }
   [[nodiscard]] bool on_a_line() const noexcept { return position_.size() > 0; }
 
@@ -309,9 +316,9 @@ class candidate_bounds {
     if (gram_.size() > 0 && trace < 1e12) {
       // log det A ≤ log det(A + E) + √m‖E‖_F for A ⪰ I: E is what the products and the
       // factorisation rounded off.
-      Eigen::MatrixXd shifted = shrink * gram_;
+      matrix_of<T> shifted = shrink * gram_;
       shifted.diagonal().array() += 1.0;
-      Eigen::LLT<Eigen::Ref<Eigen::MatrixXd>> const factor(shifted);
+      Eigen::LLT<Eigen::Ref<matrix_of<T>>> const factor(shifted);
       if (factor.info() == Eigen::Success) {
         auto const m = static_cast<double>(gram_.rows());
         double const longest = std::max(axes, static_cast<double>(white_.size()));
@@ -334,8 +341,8 @@ class candidate_bounds {
 
   /// How far I can move if the candidates move by their errors: dI = Σ p_m e_m·(w_m − E[E[W|Z]|m]), at
   /// most √(Σp‖e‖²)·√(tr Cov W) by Cauchy & Schwarz; and E[W|Z] − Z = −E[N|Z], so √M serves as well.
-  [[nodiscard]] double slack(double shrink, Eigen::ArrayXd const& moved, double trace) const {
-    Eigen::ArrayXd const p = white_.weights.array();
+  [[nodiscard]] double slack(double shrink, array_of<T> const& moved, double trace) const {
+    array_of<T> const p = white_.weights.array();
     double const root = std::sqrt(shrink * (p * moved.square()).sum());
     return 1.01 * root *
            std::min(std::sqrt(shrink * trace) + root, std::sqrt(static_cast<double>(p.size())));
@@ -346,7 +353,7 @@ class candidate_bounds {
     if (!on_a_line()) return std::nullopt;
     double const least = pairwise_lower(shrink);
     if (!(least > 1e-280)) return std::nullopt;
-    Eigen::ArrayXd const p = white_.weights.array();
+    array_of<T> const p = white_.weights.array();
     auto const sum = line_quadrature(std::sqrt(shrink) * position_, p, least);
     if (!sum) return std::nullopt;
     double const error = sum->error + slack(shrink, moved_, (p * position_.square()).sum()) +
@@ -368,18 +375,18 @@ class candidate_bounds {
   /// Positions along the longest difference, if next to nothing is left across it.
   void find_line() {
     if (white_.columns.rows() > 1 && !nearly_on_a_line()) return;
-    Eigen::MatrixXd const from_first = white_.columns.colwise() - white_.columns.col(0);
-    Eigen::VectorXd const length = from_first.colwise().norm();
+    matrix_of<T> const from_first = white_.columns.colwise() - white_.columns.col(0);
+    vector_of<T> const length = from_first.colwise().norm();
     Eigen::Index farthest = 0;
     double const longest = length.maxCoeff(&farthest);
     if (!(longest > 0.0 && longest < std::numeric_limits<double>::max())) return;
-    Eigen::ArrayXd t;
-    Eigen::ArrayXd moved = white_.error.array() + white_.error(0) + white_.stretch * length.array();
+    array_of<T> t;
+    array_of<T> moved = white_.error.array() + white_.error(0) + white_.stretch * length.array();
     if (white_.columns.rows() == 1) {
       t = from_first.row(0).transpose().array();
       moved += 2.0 * unit_roundoff * length.array();
     } else {
-      Eigen::VectorXd const direction = from_first.col(farthest) / longest;
+      vector_of<T> const direction = from_first.col(farthest) / longest;
       t = (from_first.transpose() * direction).array();
       double const unit = (static_cast<double>(direction.size()) + 8.0) * unit_roundoff;
       moved += 3.0 * unit * length.array();
@@ -390,7 +397,7 @@ class candidate_bounds {
         t(farthest) = longest;
       }
     }
-    Eigen::ArrayXd const p = white_.weights.array();
+    array_of<T> const p = white_.weights.array();
     t -= (p * t).sum();
     double const trace = (p * t.square()).sum();
     if ((p * moved.square()).sum() <= 1e-12 * trace) {
@@ -403,19 +410,19 @@ class candidate_bounds {
     auto const from_first = distances_.upper.col(0).array();
     Eigen::Index farthest = 0;
     double const longest = std::sqrt(from_first.maxCoeff(&farthest));
-    Eigen::ArrayXd from_farthest = distances_.upper.col(farthest);
+    array_of<T> from_farthest = distances_.upper.col(farthest);
     from_farthest.head(farthest) = distances_.upper.row(farthest).head(farthest).transpose();
-    Eigen::ArrayXd const t = (from_first + from_first(farthest) - from_farthest) / (2.0 * longest);
+    array_of<T> const t = (from_first + from_first(farthest) - from_farthest) / (2.0 * longest);
     return (from_first - t.square()).maxCoeff() <= 1e-6 * longest * longest;
   }
 
-  whitened_candidates white_;
-  pair_distances distances_;
+  whitened_candidates<T> white_;
+  pair_distances<T> distances_;
   double missed_ = 0.0;
-  Eigen::VectorXd along_;    // Σ p w_i² along each axis
-  Eigen::MatrixXd gram_;     // of the weighted columns, the smaller one
-  Eigen::ArrayXd position_;  // on a line; empty if there is none
-  Eigen::ArrayXd moved_;
+  vector_of<T> along_;    // Σ p w_i² along each axis
+  matrix_of<T> gram_;     // of the weighted columns, the smaller one
+  array_of<T> position_;  // on a line; empty if there is none
+  array_of<T> moved_;
 };
 
 }  // namespace detail
@@ -428,17 +435,19 @@ class candidate_bounds {
 /// relative for 128 candidates in d = 1000 with 1e-12 of the noise across their span. O(Md·min(M, d)).
 /// @throws std::invalid_argument unless the noise has the outputs' dimension; std::domain_error if two
 ///         outputs are more than the largest double apart
-[[nodiscard]] inline mi_bound log_det_information(candidate_outputs const& outputs,
-                                                  gaussian_noise const& noise) {
-  return {nats(detail::candidate_bounds(outputs, noise).log_det(1.0)), 1.0};
+template <dense_scalar T = double>
+[[nodiscard]] mi_bound log_det_information(basic_candidate_outputs<T> const& outputs,
+                                           basic_gaussian_noise<T> const& noise) {
+  return {nats(detail::candidate_bounds<T>(outputs, noise).log_det(1.0)), 1.0};
 }
 
 /// −Σ p_m log Σ_k p_k e^{−d²_mk/2} above I(X; Z), and the same with d²/8 below it.
 /// Guarantee: bounds on both sides. O(M²d), no d×d matrix.
 /// @throws as `log_det_information`
 /// Source: Kolchinsky & Tracey 2017, "Estimating mixture entropy with pairwise distances".
-[[nodiscard]] inline bound<nats> pairwise_information(candidate_outputs const& outputs,
-                                                      gaussian_noise const& noise) {
+template <dense_scalar T = double>
+[[nodiscard]] bound<nats> pairwise_information(basic_candidate_outputs<T> const& outputs,
+                                               basic_gaussian_noise<T> const& noise) {
   auto const white = detail::whiten(outputs, noise);
   auto const squared = detail::distances(white);
   return {nats(detail::pairwise_lower(white, squared, 1.0)),
@@ -446,31 +455,35 @@ class candidate_bounds {
 }
 
 /// The pairwise upper bound and how it moves with the noise.
-struct pairwise_slope {
+template <dense_scalar T = double>
+struct basic_pairwise_slope {
   nats value;
-  Eigen::VectorXd variances;  // its derivative by each variance of the noise, 0 where that is 0
-  double rest = 0.0;          // by the variance across the axes
+  vector_of<T> variances;  // its derivative by each variance of the noise, 0 where that is 0
+  double rest = 0.0;       // by the variance across the axes
 };
+
+using pairwise_slope = basic_pairwise_slope<>;
 
 /// Guarantee: nearest. O(M²d).
 /// @throws as `log_det_information`; std::invalid_argument if a direction without noise is not made of
 ///         whole coordinates
-[[nodiscard]] inline pairwise_slope pairwise_gradient(candidate_outputs const& outputs,
-                                                      gaussian_noise const& noise) {
+template <dense_scalar T = double>
+[[nodiscard]] basic_pairwise_slope<T> pairwise_gradient(basic_candidate_outputs<T> const& outputs,
+                                                        basic_gaussian_noise<T> const& noise) {
   auto const white = detail::whiten(outputs, noise);
   detail::require_argument(white.certain, "pairwise_gradient", "number of groups", white.groups,
                            "certain");
   auto const squared = detail::distances(white).upper;
-  Eigen::MatrixXd const& w = white.columns;
+  matrix_of<T> const& w = white.columns;
   // The diagonal of W L Wᵀ, from half of L: each pair counts twice.
-  Eigen::MatrixXd half = detail::pairwise_laplacian(squared, white.weights);
+  matrix_of<T> half = detail::pairwise_laplacian(squared, white.weights);
   half.diagonal() *= 0.5;
-  Eigen::MatrixXd const product = w * half.triangularView<Eigen::Lower>();
-  Eigen::VectorXd const energy = 2.0 * product.cwiseProduct(w).rowwise().sum();
+  matrix_of<T> const product = w * half.template triangularView<Eigen::Lower>();
+  vector_of<T> const energy = 2.0 * product.cwiseProduct(w).rowwise().sum();
 
-  pairwise_slope out{nats(detail::pairwise_sum(squared, 0.5, white.weights)),
-                     Eigen::VectorXd::Zero(noise.variances().size()), 0.0};
-  detail::silent_directions const silent(noise);
+  basic_pairwise_slope<T> out{nats(detail::pairwise_sum(squared, 0.5, white.weights)),
+                              vector_of<T>::Zero(noise.variances().size()), 0.0};
+  detail::silent_directions<T> const silent(noise);
   auto const k = std::ssize(silent.sounding);
   for (Eigen::Index i = 0; i < k; ++i) {
     Eigen::Index const axis = silent.sounding[static_cast<std::size_t>(i)];
@@ -483,30 +496,31 @@ struct pairwise_slope {
 /// Its derivative by Σ_B as a whole, d×d and symmetric: d(bound) = tr(G·dΣ_B).
 /// Guarantee: nearest. @throws as `pairwise_gradient`; std::invalid_argument unless there is noise in
 /// every direction
-[[nodiscard]] inline Eigen::MatrixXd pairwise_gradient_matrix(candidate_outputs const& outputs,
-                                                              gaussian_noise const& noise) {
+template <dense_scalar T = double>
+[[nodiscard]] matrix_of<T> pairwise_gradient_matrix(basic_candidate_outputs<T> const& outputs,
+                                                    basic_gaussian_noise<T> const& noise) {
   detail::require_argument(noise.least_variance() > 0.0, "pairwise_gradient_matrix",
                            "least variance", noise.least_variance(), "positive");
   auto const white = detail::whiten(outputs, noise);
   detail::require_argument(white.certain, "pairwise_gradient_matrix", "number of groups",
                            white.groups, "certain");
-  Eigen::MatrixXd const laplacian =
+  matrix_of<T> const laplacian =
       detail::pairwise_laplacian(detail::distances(white).upper, white.weights);
   // Σ_B⁻¹(y − mean): the whitened columns, whitened once more.
   auto const d = static_cast<Eigen::Index>(outputs.dimension());
-  Eigen::VectorXd const sharp = noise.variances().cwiseSqrt().cwiseInverse();
-  Eigen::MatrixXd twice;
+  vector_of<T> const sharp = noise.variances().cwiseSqrt().cwiseInverse();
+  matrix_of<T> twice;
   if (noise.along_coordinates()) {
     twice = sharp.asDiagonal() * white.columns;
   } else {
-    twice = Eigen::MatrixXd::Zero(d, white.size());
+    twice = matrix_of<T>::Zero(d, white.size());
     if (sharp.size() > 0) {
-      Eigen::MatrixXd const along = sharp.asDiagonal() * white.columns.topRows(sharp.size());
+      matrix_of<T> const along = sharp.asDiagonal() * white.columns.topRows(sharp.size());
       twice += noise.axes() * along;
     }
     if (noise.rest_dimension() > 0) twice += white.columns.bottomRows(d) / std::sqrt(noise.rest());
   }
-  Eigen::MatrixXd const pulled = twice * laplacian.selfadjointView<Eigen::Lower>();
+  matrix_of<T> const pulled = twice * laplacian.template selfadjointView<Eigen::Lower>();
   return -(pulled * twice.transpose());
 }
 
@@ -514,18 +528,20 @@ struct pairwise_slope {
 /// on a line the truth.
 /// Guarantee: upper bound, confidence 1; never above `log_det_information`.
 /// @throws as `log_det_information`
-[[nodiscard]] inline mi_bound information_bound(candidate_outputs const& outputs,
-                                                gaussian_noise const& noise) {
-  return {nats(detail::candidate_bounds(outputs, noise).best(1.0)), 1.0};
+template <dense_scalar T = double>
+[[nodiscard]] mi_bound information_bound(basic_candidate_outputs<T> const& outputs,
+                                         basic_gaussian_noise<T> const& noise) {
+  return {nats(detail::candidate_bounds<T>(outputs, noise).best(1.0)), 1.0};
 }
 
 /// I(X; Z) where the candidates lie on a line in units of the noise: d = 1, or two candidates.
 /// Guarantee: bounds on both sides, a few 1e-14 apart (more for weights of very different size).
 /// @throws std::invalid_argument if they do not, or stand so far apart that it would take too long;
 ///         else as `log_det_information`
-[[nodiscard]] inline bound<nats> line_information(candidate_outputs const& outputs,
-                                                  gaussian_noise const& noise) {
-  detail::candidate_bounds const bounds(outputs, noise);
+template <dense_scalar T = double>
+[[nodiscard]] bound<nats> line_information(basic_candidate_outputs<T> const& outputs,
+                                           basic_gaussian_noise<T> const& noise) {
+  detail::candidate_bounds<T> const bounds(outputs, noise);
   if (bounds.one_output()) return {nats(0.0), nats(0.0)};
   auto const exact = bounds.line(1.0);
   if (!exact) {
@@ -554,19 +570,20 @@ namespace detail {
 
 /// Candidates in at most M − 1 dimensions, at the same distances: by QR, whose backward error moves a
 /// column by some nM·u of its length.
+template <dense_scalar T>
 struct compact_candidates {
-  Eigen::MatrixXd columns;  // r×M
-  Eigen::ArrayXd moved;     // by how much they may be off, in any isometry
-  double trace = 0.0;       // of their covariance, at most
+  matrix_of<T> columns;  // r×M
+  array_of<T> moved;     // by how much they may be off, in any isometry
+  double trace = 0.0;    // of their covariance, at most
 
-  explicit compact_candidates(whitened_candidates const& w) {
-    Eigen::ArrayXd const length = w.columns.colwise().norm().transpose().array();
+  explicit compact_candidates(whitened_candidates<T> const& w) {
+    array_of<T> const length = w.columns.colwise().norm().transpose().array();
     moved = w.error.array() + w.stretch * length;
     if (w.columns.rows() <= w.size()) {
       columns = w.columns;
     } else {
-      Eigen::HouseholderQR<Eigen::MatrixXd> const qr(w.columns);
-      columns = qr.matrixQR().topRows(w.size()).triangularView<Eigen::Upper>();
+      Eigen::HouseholderQR<matrix_of<T>> const qr(w.columns);
+      columns = qr.matrixQR().topRows(w.size()).template triangularView<Eigen::Upper>();
       moved += 8.0 * static_cast<double>(w.columns.size()) * unit_roundoff * length;
     }
     trace = 1.01 * (w.weights.array() * length.square()).sum();
@@ -574,12 +591,13 @@ struct compact_candidates {
 };
 
 /// Releases to come: candidate m ~ p, and r standard normals for each, by (seed, run, index).
+template <dense_scalar T>
 struct release_draws {
   std::vector<Eigen::Index> candidate;
-  Eigen::MatrixXd normals;  // r×N
+  matrix_of<T> normals;  // r×N
 
-  release_draws(Eigen::VectorXd const& weights, Eigen::Index r, std::uint64_t seed,
-                std::uint64_t run, std::size_t first, std::size_t count)
+  release_draws(vector_of<T> const& weights, Eigen::Index r, std::uint64_t seed, std::uint64_t run,
+                std::size_t first, std::size_t count)
       : candidate(count), normals(r, static_cast<Eigen::Index>(count)) {
     public_stream const which{seed, 2 * run};
     stream_id const what = stream_of({seed, 2 * run + 1});
@@ -603,8 +621,8 @@ struct release_draws {
 
 /// What one release tells, KL(posterior‖p), from log-likelihoods up to a constant; those become the
 /// posterior. A candidate that is out of the question has −∞.
-template <class Column>
-[[nodiscard]] double read_release(Column&& logs, Eigen::VectorXd const& weights) {
+template <class Column, dense_scalar T = double>
+[[nodiscard]] double read_release(Column&& logs, vector_of<T> const& weights) {
   double const top = logs.maxCoeff();
   double const least = logs.minCoeff() - top;
   double told = 0.0;
@@ -632,11 +650,12 @@ template <class Column>
 }
 
 /// One run of draws and its certificate, one-sided failures each.
-[[nodiscard]] inline sampled_information sample_information(candidate_bounds const& bounds,
-                                                            std::size_t samples, double above,
-                                                            double below, std::uint64_t seed,
-                                                            std::uint64_t run) {
-  whitened_candidates const& w = bounds.white();
+template <dense_scalar T = double>
+[[nodiscard]] sampled_information sample_information(candidate_bounds<T> const& bounds,
+                                                     std::size_t samples, double above,
+                                                     double below, std::uint64_t seed,
+                                                     std::uint64_t run) {
+  whitened_candidates<T> const& w = bounds.white();
   double const certain_upper = bounds.best(1.0);
   double const certain_lower = bounds.pairwise_lower(1.0);
   double const confidence = 1.0 - above - below;
@@ -646,14 +665,14 @@ template <class Column>
         confidence,
         {nats(0.5 * (certain_lower + certain_upper)), nats(0.5 * (certain_upper - certain_lower))}};
   }
-  compact_candidates const compact(w);
+  compact_candidates<T> const compact(w);
   double const range = -std::log(w.weights.minCoeff()) * (1.0 + 1e-12) + 1e-12;
   std::vector<double> told(samples);
-  Eigen::VectorXd const half_square = 0.5 * compact.columns.colwise().squaredNorm();
-  Eigen::MatrixXd logs;
+  vector_of<T> const half_square = 0.5 * compact.columns.colwise().squaredNorm();
+  matrix_of<T> logs;
   for (std::size_t start = 0; start < samples; start += 256) {
-    release_draws draws(w.weights, compact.columns.rows(), seed, run, start,
-                        std::min<std::size_t>(256, samples - start));
+    release_draws<T> draws(w.weights, compact.columns.rows(), seed, run, start,
+                           std::min<std::size_t>(256, samples - start));
     draws.normals += compact.columns(Eigen::all, draws.candidate);
     logs.noalias() = compact.columns.transpose() * draws.normals;
     for (std::size_t i = 0; i < draws.candidate.size(); ++i) {
@@ -699,15 +718,16 @@ template <class Column>
 /// to be independent normals. The middle is an estimate.
 /// @throws std::domain_error unless the confidence is in (0, 1); std::invalid_argument for 0 samples;
 ///         else as `log_det_information`
-[[nodiscard]] inline sampled_information monte_carlo_information(candidate_outputs const& outputs,
-                                                                 gaussian_noise const& noise,
-                                                                 monte_carlo const& draws) {
+template <dense_scalar T = double>
+[[nodiscard]] sampled_information monte_carlo_information(basic_candidate_outputs<T> const& outputs,
+                                                          basic_gaussian_noise<T> const& noise,
+                                                          monte_carlo const& draws) {
   detail::require_domain(draws.confidence > 0.0 && draws.confidence < 1.0,
                          "monte_carlo_information", "confidence", draws.confidence, "in (0, 1)");
   detail::require_argument(draws.samples > 0, "monte_carlo_information", "samples", draws.samples,
                            "positive");
   double const failure = 0.5 * (1.0 - draws.confidence);
-  auto out = detail::sample_information(detail::candidate_bounds(outputs, noise), draws.samples,
+  auto out = detail::sample_information(detail::candidate_bounds<T>(outputs, noise), draws.samples,
                                         failure, failure, draws.seed, 0);
   out.confidence = draws.confidence;
   return out;

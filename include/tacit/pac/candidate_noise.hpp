@@ -8,6 +8,7 @@
 #include <tacit/pac/candidate_outputs.hpp>
 #include <tacit/pac/confidence.hpp>
 #include <tacit/pac/covariance.hpp>
+#include <tacit/pac/dense.hpp>
 #include <tacit/pac/gaussian_noise.hpp>
 
 #include <Eigen/Cholesky>
@@ -77,12 +78,14 @@ inline void check_candidate_budget(char const* function, nats budget) {
 }
 
 /// No noise at all, where everything that is said may be told.
-[[nodiscard]] inline calibrated<mi_bound> silence(candidate_outputs const& outputs,
-                                                  double information) {
-  return {gaussian_noise::isotropic(outputs.dimension(), 0.0), {nats(information), 1.0}};
+template <dense_scalar T = double>
+[[nodiscard]] calibrated<mi_bound, T> silence(basic_candidate_outputs<T> const& outputs,
+                                              double information) {
+  return {basic_gaussian_noise<T>::isotropic(outputs.dimension(), 0.0), {nats(information), 1.0}};
 }
 
-inline void require_reachable(char const* function, candidate_bounds const& bounds, nats budget) {
+template <dense_scalar T = double>
+void require_reachable(char const* function, candidate_bounds<T> const& bounds, nats budget) {
   if (bounds.white().groups > 1 && !(bounds.least() < budget.value)) {
     throw infeasible(
         complaint(function, "budget", to_text(budget.value),
@@ -97,17 +100,18 @@ inline void require_reachable(char const* function, candidate_bounds const& boun
 /// noise if the entropy of what is said is at most β.
 /// @throws std::domain_error unless β is positive and finite; infeasible if directions without noise tell
 ///         β or more; else as `information_bound`
-[[nodiscard]] inline calibrated<mi_bound> scale_to(candidate_outputs const& outputs,
-                                                   gaussian_noise const& shape, nats budget) {
+template <dense_scalar T = double>
+[[nodiscard]] calibrated<mi_bound, T> scale_to(basic_candidate_outputs<T> const& outputs,
+                                               basic_gaussian_noise<T> const& shape, nats budget) {
   detail::check_candidate_budget("scale_to", budget);
-  detail::candidate_bounds const bounds(outputs, shape);
+  detail::candidate_bounds<T> const bounds(outputs, shape);
   if (bounds.entropy() <= budget.value) return detail::silence(outputs, bounds.entropy());
   detail::require_reachable("scale_to", bounds, budget);
   double const shrink =
       detail::largest_shrink([&](double s) { return bounds.best(s); }, budget.value, 1e-12);
   // Scaling rounds, so that the certificate is that of the noise itself.
   for (double more = 0.0;; more = std::max(2.0 * more, 1e-13)) {
-    gaussian_noise noise = shape.scaled((1.0 + more) / shrink);
+    basic_gaussian_noise<T> noise = shape.scaled((1.0 + more) / shrink);
     mi_bound const certificate = information_bound(outputs, noise);
     if (certificate.value <= budget) return {std::move(noise), certificate};
     if (!(more < 1.0)) {
@@ -121,10 +125,11 @@ namespace detail {
 
 /// A search for the noise of least trace: candidates in k coordinates that get noise, and what they show
 /// elsewhere, in units of a noise that stays.
+template <dense_scalar T>
 struct search_space {
-  Eigen::MatrixXd inside;   // k×M
-  Eigen::MatrixXd outside;  // n×M, whitened; may be empty
-  Eigen::VectorXd weights;
+  matrix_of<T> inside;   // k×M
+  matrix_of<T> outside;  // n×M, whitened; may be empty
+  vector_of<T> weights;
   bool diagonal = false;
 };
 
@@ -132,44 +137,47 @@ struct search_space {
 /// `laplacian(shrink)`, L with dI/dP = Y L Yᵀ for the precision P of that noise, Y = `inside`.
 
 /// Of w: all products of columns, and 0 if there are no rows.
-[[nodiscard]] inline Eigen::MatrixXd products_of(Eigen::MatrixXd const& w, Eigen::Index count) {
-  if (w.rows() == 0) return Eigen::MatrixXd::Zero(count, count);
+template <dense_scalar T = double>
+[[nodiscard]] matrix_of<T> products_of(matrix_of<T> const& w, Eigen::Index count) {
+  if (w.rows() == 0) return matrix_of<T>::Zero(count, count);
   return w.transpose() * w;
 }
 
 /// −Σ p log Σ p e^{−d²/2}.
+template <dense_scalar T>
 class pairwise_measure {
  public:
-  pairwise_measure(search_space const& space, Eigen::MatrixXd const& whitened)
+  pairwise_measure(search_space<T> const& space, matrix_of<T> const& whitened)
       : weights_(space.weights), inside_(squared(whitened)), outside_(squared(space.outside)) {}
 
   [[nodiscard]] double information(double shrink) const {
     return pairwise_sum(shrink * inside_ + outside_, 0.5, weights_);
   }
-  [[nodiscard]] Eigen::MatrixXd laplacian(double shrink) const {
+  [[nodiscard]] matrix_of<T> laplacian(double shrink) const {
     return pairwise_laplacian(shrink * inside_ + outside_, weights_)
-        .selfadjointView<Eigen::Lower>();
+        .template selfadjointView<Eigen::Lower>();
   }
 
  private:
-  [[nodiscard]] Eigen::MatrixXd squared(Eigen::MatrixXd const& w) const {
-    Eigen::MatrixXd const gram = products_of(w, weights_.size());
-    Eigen::VectorXd const square = gram.diagonal();
-    Eigen::MatrixXd out = -2.0 * gram;
+  [[nodiscard]] matrix_of<T> squared(matrix_of<T> const& w) const {
+    matrix_of<T> const gram = products_of(w, weights_.size());
+    vector_of<T> const square = gram.diagonal();
+    matrix_of<T> out = -2.0 * gram;
     out.colwise() += square;
     out.rowwise() += square.transpose();
     return out.cwiseMax(0.0);
   }
 
-  Eigen::VectorXd const& weights_;
-  Eigen::MatrixXd inside_;
-  Eigen::MatrixXd outside_;
+  vector_of<T> const& weights_;
+  matrix_of<T> inside_;
+  matrix_of<T> outside_;
 };
 
 /// ½ log det(I + ΣΣ_B⁻¹), by M×M matrices.
+template <dense_scalar T>
 class log_det_measure {
  public:
-  log_det_measure(search_space const& space, Eigen::MatrixXd const& whitened)
+  log_det_measure(search_space<T> const& space, matrix_of<T> const& whitened)
       : root_(space.weights.cwiseSqrt()),
         inside_(weighted(whitened)),
         outside_(weighted(space.outside)) {}
@@ -177,36 +185,37 @@ class log_det_measure {
   [[nodiscard]] double information(double shrink) const {
     return factor(shrink).matrixLLT().diagonal().array().log().sum();
   }
-  [[nodiscard]] Eigen::MatrixXd laplacian(double shrink) const {
+  [[nodiscard]] matrix_of<T> laplacian(double shrink) const {
     Eigen::Index const count = root_.size();
-    Eigen::MatrixXd const inverse = factor(shrink).solve(Eigen::MatrixXd::Identity(count, count));
+    matrix_of<T> const inverse = factor(shrink).solve(matrix_of<T>::Identity(count, count));
     return 0.5 * (root_.asDiagonal() * inverse * root_.asDiagonal());
   }
 
  private:
-  [[nodiscard]] Eigen::MatrixXd weighted(Eigen::MatrixXd const& w) const {
+  [[nodiscard]] matrix_of<T> weighted(matrix_of<T> const& w) const {
     return root_.asDiagonal() * products_of(w, root_.size()) * root_.asDiagonal();
   }
-  [[nodiscard]] Eigen::LLT<Eigen::MatrixXd> factor(double shrink) const {
-    Eigen::MatrixXd sum = shrink * inside_ + outside_;
+  [[nodiscard]] Eigen::LLT<matrix_of<T>> factor(double shrink) const {
+    matrix_of<T> sum = shrink * inside_ + outside_;
     sum.diagonal().array() += 1.0;
-    return Eigen::LLT<Eigen::MatrixXd>(sum);
+    return Eigen::LLT<matrix_of<T>>(sum);
   }
 
-  Eigen::VectorXd root_;
-  Eigen::MatrixXd inside_;
-  Eigen::MatrixXd outside_;
+  vector_of<T> root_;
+  matrix_of<T> inside_;
+  matrix_of<T> outside_;
 };
 
 /// A noise inside the search space: along the columns of `axes` (k×k; unused along coordinates).
+template <dense_scalar T>
 struct inner_noise {
-  Eigen::MatrixXd axes;
-  Eigen::VectorXd variances;
+  matrix_of<T> axes;
+  vector_of<T> variances;
 
-  [[nodiscard]] Eigen::MatrixXd whitened(search_space const& space) const {
-    Eigen::VectorXd const scale = variances.cwiseSqrt().cwiseInverse();
+  [[nodiscard]] matrix_of<T> whitened(search_space<T> const& space) const {
+    vector_of<T> const scale = variances.cwiseSqrt().cwiseInverse();
     if (space.diagonal) return scale.asDiagonal() * space.inside;
-    Eigen::MatrixXd const along = axes.transpose() * space.inside;
+    matrix_of<T> const along = axes.transpose() * space.inside;
     return scale.asDiagonal() * along;
   }
 };
@@ -217,11 +226,11 @@ struct inner_noise {
 /// step meets the budget and lowers the trace; the rescaling to the budget lowers it further. It ends where
 /// a step gains less than 1e-5: a stationary point, not surely the best.
 /// `measure(whitened)` makes the measure of candidates in units of a noise.
-template <class Measure>
-[[nodiscard]] inner_noise least_inner_trace(search_space const& space, inner_noise noise,
-                                            double budget, Measure&& measure, int steps = 100) {
+template <dense_scalar T, class Measure>
+[[nodiscard]] inner_noise<T> least_inner_trace(search_space<T> const& space, inner_noise<T> noise,
+                                               double budget, Measure&& measure, int steps = 100) {
   double last = std::numeric_limits<double>::infinity();
-  inner_noise best = noise;
+  inner_noise<T> best = noise;
   double shrink = 1.0;
   for (int step = 0; step < steps; ++step) {
     auto const info = measure(noise.whitened(space));
@@ -232,13 +241,13 @@ template <class Measure>
     best = noise;
     if (trace > last * (1.0 - 1e-5)) break;
     last = trace;
-    Eigen::MatrixXd const product = space.inside * info.laplacian(shrink);
+    matrix_of<T> const product = space.inside * info.laplacian(shrink);
     if (space.diagonal) {
       noise.variances =
           product.cwiseProduct(space.inside).rowwise().sum().cwiseMax(0.0).cwiseSqrt();
     } else {
-      Eigen::MatrixXd const pull = product * space.inside.transpose();
-      Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> const solved(pull);
+      matrix_of<T> const pull = product * space.inside.transpose();
+      Eigen::SelfAdjointEigenSolver<matrix_of<T>> const solved(pull);
       noise.axes = solved.eigenvectors();
       noise.variances = solved.eigenvalues().cwiseMax(0.0).cwiseSqrt();
     }
@@ -253,7 +262,8 @@ template <class Measure>
 
 /// Rounding of size e, relative to the candidates, shows as e/√rest. Where rest only drowns rounding, a little
 /// more of it costs (d−k)·rest of trace and saves 2e/√rest of information: balanced here.
-[[nodiscard]] inline gaussian_noise with_heard_rest(gaussian_noise const& noise) {
+template <dense_scalar T = double>
+[[nodiscard]] basic_gaussian_noise<T> with_heard_rest(basic_gaussian_noise<T> const& noise) {
   Eigen::Index const k = noise.variances().size();
   auto const across = static_cast<double>(noise.rest_dimension());
   if (k == 0 || noise.along_coordinates() || noise.rest() == 0.0 || across == 0.0) return noise;
@@ -262,52 +272,56 @@ template <class Measure>
   double const error = unit_roundoff * (axes * d + (axes + d + 12.0) * (1.0 + std::sqrt(axes)));
   double const level = std::pow(error * axes / across, 2.0 / 3.0);
   double const rest = std::max(noise.rest(), level * noise.variances().mean());
-  return gaussian_noise::along(noise.axes(), noise.variances().cwiseMax(rest), rest);
+  return basic_gaussian_noise<T>::along(noise.axes(), noise.variances().cwiseMax(rest), rest);
 }
 
 /// The search space that a noise opens, the noise within it, and the way back.
+template <dense_scalar T>
 struct noise_search {
-  search_space space;
-  inner_noise start;
+  search_space<T> space;
+  inner_noise<T> start;
   std::vector<Eigen::Index> sounding;
-  gaussian_noise shape;
+  basic_gaussian_noise<T> shape;
 
-  noise_search(candidate_outputs const& outputs, gaussian_noise const& noise)
-      : sounding(silent_directions(noise).sounding), shape(noise) {
-    centred_columns centred = distinct_outputs(outputs);
+  noise_search(basic_candidate_outputs<T> const& outputs, basic_gaussian_noise<T> const& noise)
+      : sounding(silent_directions<T>(noise).sounding), shape(noise) {
+    centred_columns<T> centred = distinct_outputs(outputs);
     space.weights = std::move(centred.weights);
     space.diagonal = noise.along_coordinates();
     start.variances = noise.variances()(sounding);
     if (space.diagonal) {
       space.inside = centred.columns(sounding, Eigen::all);
     } else {
-      Eigen::MatrixXd const axes = noise.axes()(Eigen::all, sounding);
+      matrix_of<T> const axes = noise.axes()(Eigen::all, sounding);
       space.inside = axes.transpose() * centred.columns;
       start.axes.setIdentity(start.variances.size(), start.variances.size());
     }
   }
 
-  [[nodiscard]] gaussian_noise outer(inner_noise const& inner) const {
+  [[nodiscard]] basic_gaussian_noise<T> outer(inner_noise<T> const& inner) const {
     if (space.diagonal) {
-      Eigen::VectorXd variances = Eigen::VectorXd::Zero(shape.variances().size());
+      vector_of<T> variances = vector_of<T>::Zero(shape.variances().size());
       variances(sounding) = inner.variances;
-      return gaussian_noise::diagonal(std::move(variances));
+      return basic_gaussian_noise<T>::diagonal(std::move(variances));
     }
     // What is across keeps its part of the trace.
     double const part = inner.variances.sum() / start.variances.sum();
-    Eigen::MatrixXd const axes = shape.axes()(Eigen::all, sounding);
+    matrix_of<T> const axes = shape.axes()(Eigen::all, sounding);
     return with_heard_rest(
-        gaussian_noise::along(axes * inner.axes, inner.variances, shape.rest() * part));
+        basic_gaussian_noise<T>::along(axes * inner.axes, inner.variances, shape.rest() * part));
   }
 };
 
-[[nodiscard]] inline calibrated<mi_bound> quieter(calibrated<mi_bound> a, calibrated<mi_bound> b) {
+template <dense_scalar T = double>
+[[nodiscard]] calibrated<mi_bound, T> quieter(calibrated<mi_bound, T> a,
+                                              calibrated<mi_bound, T> b) {
   return b.noise.trace() < a.noise.trace() ? std::move(b) : std::move(a);
 }
 
 /// `scale_to`, or nothing where rounding leaves no certificate for this shape.
-[[nodiscard]] inline std::optional<calibrated<mi_bound>> try_scale_to(
-    candidate_outputs const& outputs, gaussian_noise const& shape, nats budget) {
+template <dense_scalar T = double>
+[[nodiscard]] std::optional<calibrated<mi_bound, T>> try_scale_to(
+    basic_candidate_outputs<T> const& outputs, basic_gaussian_noise<T> const& shape, nats budget) {
   try {
     return scale_to(outputs, shape, budget);
   } catch (infeasible const&) {
@@ -324,13 +338,15 @@ struct noise_search {
 /// Guarantee: feasible end; its trace is at most `log_det`'s. Best found, not surely the least: the bound is
 /// concave in Σ_B⁻¹, so the problem is not convex.
 /// @throws as `log_det`
-[[nodiscard]] inline calibrated<mi_bound> least_trace(candidate_outputs const& outputs, nats budget,
-                                                      noise_shape shape = noise_shape::full) {
+template <dense_scalar T = double>
+[[nodiscard]] calibrated<mi_bound, T> least_trace(basic_candidate_outputs<T> const& outputs,
+                                                  nats budget,
+                                                  noise_shape shape = noise_shape::full) {
   detail::check_candidate_budget("least_trace", budget);
-  calibrated<mi_bound> best = log_det(outputs, budget, shape);
+  calibrated<mi_bound, T> best = log_det(outputs, budget, shape);
   if (best.noise.trace() == 0.0) return best;
-  detail::noise_search const search(outputs, best.noise);
-  auto const consider = [&](gaussian_noise const& found) {
+  detail::noise_search<T> const search(outputs, best.noise);
+  auto const consider = [&](basic_gaussian_noise<T> const& found) {
     if (auto scaled = detail::try_scale_to(outputs, found, budget)) {
       best = detail::quieter(std::move(best), *std::move(scaled));
     }
@@ -338,14 +354,14 @@ struct noise_search {
   consider(detail::with_heard_rest(best.noise));
   if (best.noise.trace() == 0.0) return best;
   consider(search.outer(detail::least_inner_trace(
-      search.space, search.start, budget.value, [&](Eigen::MatrixXd const& whitened) {
-        return detail::pairwise_measure(search.space, whitened);
+      search.space, search.start, budget.value, [&](matrix_of<T> const& whitened) {
+        return detail::pairwise_measure<T>(search.space, whitened);
       })));
   // Along the coordinates log-det's optimum was Hadamard's: the determinant is less.
   if (shape == noise_shape::diagonal && outputs.size() <= detail::largest_determinant) {
     consider(search.outer(detail::least_inner_trace(
-        search.space, search.start, budget.value, [&](Eigen::MatrixXd const& whitened) {
-          return detail::log_det_measure(search.space, whitened);
+        search.space, search.start, budget.value, [&](matrix_of<T> const& whitened) {
+          return detail::log_det_measure<T>(search.space, whitened);
         })));
   }
   return best;

@@ -3,6 +3,7 @@
 
 #include <tacit/core/check.hpp>
 #include <tacit/pac/candidate_outputs.hpp>
+#include <tacit/pac/dense.hpp>
 #include <tacit/pac/gaussian_noise.hpp>
 
 #include <Eigen/Core>
@@ -20,9 +21,10 @@ namespace tacit {
 /// Accuracy: nearest; absolute error some 1e-13·(z−y)ᵀΣ_B⁻¹(z−y) of a probability.
 /// @throws std::invalid_argument unless noise and release have the outputs' dimension, or if no candidate
 ///         could have said this; std::domain_error for a release that is not finite
-[[nodiscard]] inline Eigen::VectorXd posterior_after(candidate_outputs const& outputs,
-                                                     gaussian_noise const& noise,
-                                                     Eigen::VectorXd const& release) {
+template <dense_scalar T = double>
+[[nodiscard]] vector_of<T> posterior_after(basic_candidate_outputs<T> const& outputs,
+                                           basic_gaussian_noise<T> const& noise,
+                                           vector_of<T> const& release) {
   detail::check_size("posterior_after", "dimension of the noise", noise.dimension(),
                      outputs.dimension());
   detail::check_size("posterior_after", "dimension of the release",
@@ -31,18 +33,18 @@ namespace tacit {
 
   constexpr double never = -std::numeric_limits<double>::infinity();
   constexpr double rounded = 1e-12;
-  Eigen::VectorXd logs(outputs.probabilities().size());
+  vector_of<T> logs(outputs.probabilities().size());
   for (Eigen::Index m = 0; m < logs.size(); ++m) {
     double const p = outputs.probabilities()(m);
     if (p == 0.0) {
       logs(m) = never;
       continue;
     }
-    Eigen::VectorXd const y = outputs.rows().row(m);
-    Eigen::VectorXd const away = release - y;
+    vector_of<T> const y = outputs.rows().row(m);
+    vector_of<T> const away = release - y;
     double const tolerance = rounded * (release.norm() + y.norm());
-    Eigen::VectorXd const along =
-        noise.along_coordinates() ? away : Eigen::VectorXd(noise.axes().transpose() * away);
+    vector_of<T> const along =
+        noise.along_coordinates() ? away : vector_of<T>(noise.axes().transpose() * away);
     double squared = 0.0;
     bool possible = true;
     for (Eigen::Index i = 0; i < along.size(); ++i) {
@@ -67,7 +69,7 @@ namespace tacit {
   detail::require_argument(largest > never, "posterior_after", "largest likelihood", 0.0,
                            "positive: some candidate must be able to say the release");
   // Not Eigen's exp, which is not 0 at −∞.
-  Eigen::VectorXd const weights =
+  vector_of<T> const weights =
       logs.unaryExpr([largest](double l) { return std::exp(l - largest); });
   return weights / weights.sum();
 }

@@ -4,6 +4,7 @@
 #include <tacit/core/check.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/pac/candidate_outputs.hpp>
+#include <tacit/pac/dense.hpp>
 
 #include <Eigen/Core>
 #include <Eigen/Eigenvalues>
@@ -43,16 +44,17 @@
 namespace tacit::detail {
 
 /// Candidates that are still possible, centred, and scaled by 2^−exponent.
+template <dense_scalar T>
 struct centred_candidates {
-  Eigen::MatrixXd rows;                 // n×d
-  Eigen::VectorXd probabilities;        // n, all positive
-  Eigen::RowVectorXd shift;             // |centre − first row|
+  matrix_of<T> rows;                    // n×d
+  vector_of<T> probabilities;           // n, all positive
+  row_of<T> shift;                      // |centre − first row|
   std::vector<Eigen::Index> differing;  // coordinates in which not all agree, bit for bit
   int exponent = 0;
   double root_trace = 0.0;  // nearest √Σ p‖row‖²
 
-  explicit centred_candidates(candidate_outputs const& outputs) {
-    Eigen::VectorXd const& p = outputs.probabilities();
+  explicit centred_candidates(basic_candidate_outputs<T> const& outputs) {
+    vector_of<T> const& p = outputs.probabilities();
     std::vector<Eigen::Index> possible;
     for (Eigen::Index m = 0; m < p.size(); ++m) {
       if (p(m) > 0.0) possible.push_back(m);
@@ -66,7 +68,7 @@ struct centred_candidates {
       });
       if (!agree) differing.push_back(j);
     }
-    Eigen::RowVectorXd const base = rows.row(0);
+    row_of<T> const base = rows.row(0);
     rows.rowwise() -= base;
     double const size = rows.cwiseAbs().maxCoeff();
     check_finite("candidates", "largest difference of two outputs", size);
@@ -90,11 +92,12 @@ struct centred_candidates {
 
 /// Directions, and upper bounds on the candidates' variances in them. The last entry stands for
 /// each of the directions across the axes where there are any.
+template <dense_scalar T>
 struct candidate_spectrum {
-  Eigen::MatrixXd axes;       // d×k; empty along the coordinates
-  Eigen::VectorXd variances;  // r
-  double repeats = 1.0;       // how many directions the last one stands for
-  double excess = 1.0;        // 1 + 8ε
+  matrix_of<T> axes;       // d×k; empty along the coordinates
+  vector_of<T> variances;  // r
+  double repeats = 1.0;    // how many directions the last one stands for
+  double excess = 1.0;     // 1 + 8ε
 };
 
 /// Σ over candidates, per axis, and what rounding may have hidden: (√r̂ + hidden)², raised.
@@ -106,8 +109,9 @@ struct candidate_spectrum {
 
 /// Along the coordinates in which candidates differ; nothing is rotated, so the errors are each
 /// coordinate's own.
-[[nodiscard]] inline candidate_spectrum spectrum_along_coordinates(centred_candidates const& all) {
-  candidate_spectrum out;
+template <dense_scalar T = double>
+[[nodiscard]] candidate_spectrum<T> spectrum_along_coordinates(centred_candidates<T> const& all) {
+  candidate_spectrum<T> out;
   auto const k = static_cast<Eigen::Index>(all.differing.size());
   out.variances.resize(k);
   for (Eigen::Index i = 0; i < k; ++i) {
@@ -121,15 +125,16 @@ struct candidate_spectrum {
 
 /// Along given axes, orthonormal up to rounding, and across them if `across` is positive: the
 /// number of directions there.
-[[nodiscard]] inline candidate_spectrum spectrum_along(centred_candidates const& all,
-                                                       Eigen::MatrixXd axes, Eigen::Index across) {
+template <dense_scalar T = double>
+[[nodiscard]] candidate_spectrum<T> spectrum_along(centred_candidates<T> const& all,
+                                                   matrix_of<T> axes, Eigen::Index across) {
   Eigen::Index const n = all.rows.rows();
   Eigen::Index const k = axes.cols();
   auto const d = static_cast<double>(axes.rows());
   auto const columns = static_cast<double>(k);
 
-  Eigen::MatrixXd products = -Eigen::MatrixXd::Identity(k, k);
-  products.selfadjointView<Eigen::Lower>().rankUpdate(axes.transpose());
+  matrix_of<T> products = -matrix_of<T>::Identity(k, k);
+  products.template selfadjointView<Eigen::Lower>().rankUpdate(axes.transpose());
   double const epsilon =
       std::sqrt(2.0) * products.norm() + 1.01 * (columns + 2.0) * (d + 2.0) * unit_roundoff;
   require_argument(epsilon <= 1e-6, "spectrum_along", "distance of the axes from orthonormal ones",
@@ -139,16 +144,16 @@ struct candidate_spectrum {
   double const centring = 1.02 * unit_roundoff * (2.0 * trace + all.shift.norm());
   double const hidden = centring + 1.02 * (unit_roundoff * (d + 4.0) + epsilon) * trace;
 
-  candidate_spectrum out;
+  candidate_spectrum<T> out;
   out.excess = 1.0 + 8.0 * epsilon;
-  Eigen::MatrixXd const along = all.rows * axes;
+  matrix_of<T> const along = all.rows * axes;
   Eigen::Index const entries = across > 0 ? k + 1 : k;
   out.variances.resize(entries);
   for (Eigen::Index i = 0; i < k; ++i) {
     out.variances(i) = raised_variance(along.col(i).cwiseAbs2().dot(all.probabilities), hidden, n);
   }
   if (across > 0) {
-    Eigen::MatrixXd left = all.rows;
+    matrix_of<T> left = all.rows;
     left.noalias() -= along * axes.transpose();
     double const sum = left.rowwise().squaredNorm().dot(all.probabilities) *
                        (1.0 + 1.01 * unit_roundoff * (d + 4.0));
@@ -165,40 +170,40 @@ struct candidate_spectrum {
 
 /// Along (nearly) the principal axes: those of the d×d covariance where there are more candidates
 /// than differing coordinates, else through the n×n Gram matrix, and no d×d matrix is formed.
-[[nodiscard]] inline candidate_spectrum principal_spectrum(centred_candidates const& all) {
+template <dense_scalar T = double>
+[[nodiscard]] candidate_spectrum<T> principal_spectrum(centred_candidates<T> const& all) {
   Eigen::Index const n = all.rows.rows();
   Eigen::Index const d = all.rows.cols();
   auto const differing = static_cast<Eigen::Index>(all.differing.size());
-  Eigen::MatrixXd const weighted =
+  matrix_of<T> const weighted =
       all.probabilities.cwiseSqrt().asDiagonal() * all.rows(Eigen::all, all.differing);
 
   if (n > differing) {
     // All axes within the differing coordinates: the others get no noise, exactly.
-    Eigen::MatrixXd covariance = Eigen::MatrixXd::Zero(differing, differing);
-    covariance.selfadjointView<Eigen::Lower>().rankUpdate(weighted.transpose());
-    Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> const solved(covariance);
+    matrix_of<T> covariance = matrix_of<T>::Zero(differing, differing);
+    covariance.template selfadjointView<Eigen::Lower>().rankUpdate(weighted.transpose());
+    Eigen::SelfAdjointEigenSolver<matrix_of<T>> const solved(covariance);
     if (differing == d) return spectrum_along(all, solved.eigenvectors(), 0);
-    Eigen::MatrixXd axes = Eigen::MatrixXd::Zero(d, differing);
+    matrix_of<T> axes = matrix_of<T>::Zero(d, differing);
     axes(all.differing, Eigen::all) = solved.eigenvectors();
     return spectrum_along(all, std::move(axes), 0);
   }
 
-  Eigen::MatrixXd gram = Eigen::MatrixXd::Zero(n, n);
-  gram.selfadjointView<Eigen::Lower>().rankUpdate(weighted);
-  Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> const solved(gram);
+  matrix_of<T> gram = matrix_of<T>::Zero(n, n);
+  gram.template selfadjointView<Eigen::Lower>().rankUpdate(weighted);
+  Eigen::SelfAdjointEigenSolver<matrix_of<T>> const solved(gram);
   // Largest first. Lengths below rounding carry no direction: what they stood for is left to the
   // rest.
-  Eigen::MatrixXd const falling = solved.eigenvectors().rowwise().reverse();
-  Eigen::MatrixXd spanning = weighted.transpose() * falling;
-  Eigen::RowVectorXd const lengths = spanning.colwise().norm();
+  matrix_of<T> const falling = solved.eigenvectors().rowwise().reverse();
+  matrix_of<T> spanning = weighted.transpose() * falling;
+  row_of<T> const lengths = spanning.colwise().norm();
   double const least = 16.0 * unit_roundoff * static_cast<double>(n) * all.root_trace;
   Eigen::Index const k = std::min<Eigen::Index>(n - 1, (lengths.array() > least).count());
   // Gram squares what it sees, so small axes come out crooked: made orthonormal again.
-  Eigen::HouseholderQR<Eigen::MatrixXd> const triangular(spanning.leftCols(k));
-  Eigen::MatrixXd axes = Eigen::MatrixXd::Zero(d, k);
+  Eigen::HouseholderQR<matrix_of<T>> const triangular(spanning.leftCols(k));
+  matrix_of<T> axes = matrix_of<T>::Zero(d, k);
   if (k > 0) {
-    Eigen::MatrixXd const thin =
-        triangular.householderQ() * Eigen::MatrixXd::Identity(differing, k);
+    matrix_of<T> const thin = triangular.householderQ() * matrix_of<T>::Identity(differing, k);
     axes(all.differing, Eigen::all) = thin;
   }
   return spectrum_along(all, std::move(axes), d - k);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/pac/dense.hpp>
+
 #include <Eigen/Core>
 
 /// Two products with a diagonal between. By function, on plain matrices: an Eigen expression of its own in
@@ -9,16 +11,16 @@
 namespace tacit::detail {
 
 /// A·diag(v)·Aᵀ.
-[[nodiscard]] inline Eigen::MatrixXd congruence(Eigen::MatrixXd const& a,
-                                                Eigen::VectorXd const& v) {
-  Eigen::MatrixXd const scaled = a * v.asDiagonal();
+template <dense_scalar T = double>
+[[nodiscard]] matrix_of<T> congruence(matrix_of<T> const& a, vector_of<T> const& v) {
+  matrix_of<T> const scaled = a * v.asDiagonal();
   return scaled * a.transpose();
 }
 
 /// Aᵀ·diag(w)·A, the sum of w_i·a_i·a_iᵀ over the rows of A.
-[[nodiscard]] inline Eigen::MatrixXd scatter(Eigen::MatrixXd const& rows,
-                                             Eigen::VectorXd const& weights) {
-  Eigen::MatrixXd const scaled = rows.transpose() * weights.asDiagonal();
+template <dense_scalar T = double>
+[[nodiscard]] matrix_of<T> scatter(matrix_of<T> const& rows, vector_of<T> const& weights) {
+  matrix_of<T> const scaled = rows.transpose() * weights.asDiagonal();
   return scaled * rows;
 }
 

@@ -6,6 +6,7 @@
 #include <tacit/pac/calibrated.hpp>
 #include <tacit/pac/candidate_noise.hpp>
 #include <tacit/pac/covariance.hpp>
+#include <tacit/pac/dense.hpp>
 #include <tacit/pac/gaussian_noise.hpp>
 #include <tacit/pac/moments.hpp>
 #include <tacit/pac/network_follower.hpp>
@@ -36,25 +37,29 @@
 namespace tacit {
 
 /// What a black box said, one output a row, and the secret of each run: a class, counted from 0.
-struct labelled_outputs {
-  Eigen::MatrixXd rows;
+template <dense_scalar T = double>
+struct basic_labelled_outputs {
+  matrix_of<T> rows;
   std::vector<std::size_t> labels;
 };
+
+using labelled_outputs = basic_labelled_outputs<>;
 
 /// Runs a black box `samples` times. `run(index, out)` draws a dataset, writes its output to the d
 /// numbers of `out` and returns the class of its secret; the index, `first`, `first` + 1, …, is a
 /// good seed.
 /// @throws std::invalid_argument if d or `samples` is 0; std::domain_error, naming the run, if a
 ///         number is not finite or was left unwritten; what `run` throws
-template <class Run>
-[[nodiscard]] labelled_outputs observe_labelled(Run&& run, std::size_t dimension,
-                                                std::size_t samples, std::size_t first = 0) {
+template <class Run, dense_scalar T = double>
+[[nodiscard]] basic_labelled_outputs<T> observe_labelled(Run&& run, std::size_t dimension,
+                                                         std::size_t samples,
+                                                         std::size_t first = 0) {
   detail::require_argument(dimension > 0, "observe_labelled", "dimension", dimension, "positive");
   detail::require_argument(samples > 0, "observe_labelled", "samples", samples, "positive");
   auto const d = static_cast<Eigen::Index>(dimension);
-  labelled_outputs out{Eigen::MatrixXd(static_cast<Eigen::Index>(samples), d), {}};
+  basic_labelled_outputs<T> out{matrix_of<T>(static_cast<Eigen::Index>(samples), d), {}};
   out.labels.reserve(samples);
-  Eigen::VectorXd output(d);
+  vector_of<T> output(d);
   for (std::size_t i = 0; i < samples; ++i) {
     output.setConstant(std::numeric_limits<double>::quiet_NaN());
     out.labels.push_back(run(first + i, std::span<double>(output.data(), dimension)));
@@ -69,12 +74,15 @@ template <class Run>
 namespace detail {
 
 /// Every other output of each class to learn from, the rest to judge by, in an order drawn by lot.
+template <dense_scalar T>
 struct split_outputs {
-  labelled_half learn;
-  labelled_half judge;
+  labelled_half<T> learn;
+  labelled_half<T> judge;
 };
 
-[[nodiscard]] inline split_outputs split(labelled_outputs const& observed, public_stream lots) {
+template <dense_scalar T = double>
+[[nodiscard]] split_outputs<T> split(basic_labelled_outputs<T> const& observed,
+                                     public_stream lots) {
   std::size_t const n = observed.labels.size();
   std::vector<std::size_t> order(n);
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -87,7 +95,7 @@ struct split_outputs {
   });
   auto const half = [&](std::size_t from) {
     auto const size = static_cast<Eigen::Index>((n - from + 1) / 2);
-    labelled_half out{Eigen::MatrixXd(observed.rows.cols(), size), {}};
+    labelled_half<T> out{matrix_of<T>(observed.rows.cols(), size), {}};
     for (std::size_t i = from; i < n; i += 2) {
       out.outputs.col(std::ssize(out.labels)) =
           observed.rows.row(static_cast<Eigen::Index>(order[i])).transpose();
@@ -139,8 +147,9 @@ inline void check_follower(char const* function, follower_options const& options
 ///         std::domain_error unless the outputs are finite, the floor positive, and β at least
 ///         32/draws, below which chance decides; convergence_error if the follower's numbers are
 ///         not finite
-[[nodiscard]] inline calibrated<mi_estimate> stackelberg_network(
-    labelled_outputs const& observed, nats budget, double floor,
+template <dense_scalar T = double>
+[[nodiscard]] calibrated<mi_estimate, T> stackelberg_network(
+    basic_labelled_outputs<T> const& observed, nats budget, double floor,
     follower_options const& options = {}) {
   char const* const name = "stackelberg_network";
   detail::check_candidate_budget(name, budget);
@@ -165,29 +174,29 @@ inline void check_follower(char const* function, follower_options const& options
     moments.observe_rows(observed.rows);
     return log_det(moments, budget, floor).noise;
   };
-  gaussian_noise const start =
-      diagonal ? start_from(diagonal_moments(d)) : start_from(output_moments(d));
-  Eigen::MatrixXd axes = start.axes();
+  basic_gaussian_noise<T> const start = diagonal ? start_from(basic_moments<vector_of<T>>(d))
+                                                 : start_from(basic_moments<matrix_of<T>>(d));
+  matrix_of<T> axes = start.axes();
   if (diagonal) axes.setIdentity(observed.rows.cols(), observed.rows.cols());
-  Eigen::VectorXd variances = start.variances().cwiseMax(floor);
+  vector_of<T> variances = start.variances().cwiseMax(floor);
 
-  detail::split_outputs halves = detail::split(observed, detail::part_of(options.stream, 8));
-  detail::network_follower follower(std::move(halves.learn), std::move(halves.judge), classes,
-                                    options);
+  detail::split_outputs<T> halves = detail::split(observed, detail::part_of(options.stream, 8));
+  detail::network_follower<T> follower(std::move(halves.learn), std::move(halves.judge), classes,
+                                       options);
   if (follower.entropy() <= budget.value) {
-    return {gaussian_noise::isotropic(d, floor), mi_estimate{nats(follower.entropy())}};
+    return {basic_gaussian_noise<T>::isotropic(d, floor), mi_estimate{nats(follower.entropy())}};
   }
   for (int round = 0; round < options.rounds; ++round) {
     follower.face(axes, variances);
     follower.learn();
     auto const [shown, along] = follower.look();
-    Eigen::VectorXd const scale = variances.cwiseSqrt();
-    Eigen::MatrixXd const pull = scale.asDiagonal() * along * scale.asDiagonal();
+    vector_of<T> const scale = variances.cwiseSqrt();
+    matrix_of<T> const pull = scale.asDiagonal() * along * scale.asDiagonal();
     double const trace = variances.sum();
     if (diagonal) {
       variances = pull.diagonal().cwiseMax(0.0).cwiseSqrt();
     } else {
-      Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> const solved(pull);
+      Eigen::SelfAdjointEigenSolver<matrix_of<T>> const solved(pull);
       axes *= solved.eigenvectors();
       variances = solved.eigenvalues().cwiseMax(0.0).cwiseSqrt();
     }
@@ -195,8 +204,8 @@ inline void check_follower(char const* function, follower_options const& options
     variances = (variances * (louder * trace / variances.sum())).cwiseMax(floor);
   }
 
-  calibrated<mi_estimate> best{start, {}};
-  Eigen::VectorXd const shape = variances;
+  calibrated<mi_estimate, T> best{start, {}};
+  vector_of<T> const shape = variances;
   (void)detail::largest_shrink(
       [&](double shrink) {
         variances = (shape / shrink).cwiseMax(floor);
@@ -204,9 +213,9 @@ inline void check_follower(char const* function, follower_options const& options
         follower.learn();
         double const shown = std::max(0.0, follower.shown());
         if (!(shown <= budget.value)) return shown;
-        best = {
-            diagonal ? gaussian_noise::diagonal(variances) : gaussian_noise::along(axes, variances),
-            mi_estimate{nats(shown)}};
+        best = {diagonal ? basic_gaussian_noise<T>::diagonal(variances)
+                         : basic_gaussian_noise<T>::along(axes, variances),
+                mi_estimate{nats(shown)}};
         // At the floor all is done.
         return variances.maxCoeff() > floor ? shown : budget.value;
       },

@@ -3,6 +3,7 @@
 
 #include <tacit/core/check.hpp>
 #include <tacit/pac/congruence.hpp>
+#include <tacit/pac/dense.hpp>
 
 #include <Eigen/Core>
 #include <Eigen/Eigenvalues>
@@ -23,24 +24,25 @@ enum class noise_shape { full, diagonal };
 ///
 /// Memory: d·k numbers along given axes, d along the coordinates' own, so d = 10⁵ needs no d×d
 /// matrix.
-class gaussian_noise {
+template <dense_scalar T = double>
+class basic_gaussian_noise {
  public:
   /// The same variance in every direction.
   /// @throws std::invalid_argument if the dimension is 0; std::domain_error unless the variance is
   ///         finite and at least 0
-  [[nodiscard]] static gaussian_noise isotropic(std::size_t dimension, double variance) {
+  [[nodiscard]] static basic_gaussian_noise isotropic(std::size_t dimension, double variance) {
     detail::require_argument(dimension > 0, "isotropic", "dimension", dimension, "positive");
     check_variance("isotropic", "variance", variance);
     auto const d = static_cast<Eigen::Index>(dimension);
-    return gaussian_noise(Eigen::MatrixXd(d, 0), Eigen::VectorXd(0), variance);
+    return basic_gaussian_noise(matrix_of<T>(d, 0), vector_of<T>(0), variance);
   }
 
   /// One variance a coordinate.
-  [[nodiscard]] static gaussian_noise diagonal(Eigen::VectorXd variances) {
+  [[nodiscard]] static basic_gaussian_noise diagonal(vector_of<T> variances) {
     detail::require_argument(variances.size() > 0, "diagonal", "number of variances",
                              variances.size(), "positive");
     for (double const v : variances) check_variance("diagonal", "variance", v);
-    gaussian_noise out(Eigen::MatrixXd(), std::move(variances), 0.0);
+    basic_gaussian_noise out(matrix_of<T>(), std::move(variances), 0.0);
     out.along_coordinates_ = true;
     return out;
   }
@@ -48,8 +50,8 @@ class gaussian_noise {
   /// `axes` is d×k with orthonormal columns; `rest` is the variance across them.
   /// @throws std::invalid_argument unless k ≤ d, there is one variance an axis, and the axes are
   ///         orthonormal to 1e-10; std::domain_error for a variance
-  [[nodiscard]] static gaussian_noise along(Eigen::MatrixXd axes, Eigen::VectorXd variances,
-                                            double rest = 0.0) {
+  [[nodiscard]] static basic_gaussian_noise along(matrix_of<T> axes, vector_of<T> variances,
+                                                  double rest = 0.0) {
     detail::require_argument(axes.rows() > 0 && axes.cols() <= axes.rows(), "along",
                              "number of axes", axes.cols(), "at most the dimension");
     detail::require_argument(variances.size() == axes.cols(), "along", "number of variances",
@@ -57,28 +59,28 @@ class gaussian_noise {
     for (double const v : variances) check_variance("along", "variance", v);
     check_variance("along", "rest", rest);
     Eigen::Index const k = axes.cols();
-    Eigen::MatrixXd products = -Eigen::MatrixXd::Identity(k, k);
-    products.selfadjointView<Eigen::Lower>().rankUpdate(axes.transpose());
-    double const off = k == 0 ? 0.0 : products.cwiseAbs().maxCoeff<Eigen::PropagateNaN>();
+    matrix_of<T> products = -matrix_of<T>::Identity(k, k);
+    products.template selfadjointView<Eigen::Lower>().rankUpdate(axes.transpose());
+    double const off = k == 0 ? 0.0 : products.cwiseAbs().template maxCoeff<Eigen::PropagateNaN>();
     detail::require_argument(off <= 1e-10, "along", "distance of the axes from orthonormal ones",
                              off, "at most 1e-10");
-    return gaussian_noise(std::move(axes), std::move(variances), rest);
+    return basic_gaussian_noise(std::move(axes), std::move(variances), rest);
   }
 
   /// Any covariance matrix. Eigenvalues that rounding has left below 0 become 0.
   /// @throws std::invalid_argument unless it is square, symmetric to 1e-10 and positive
   ///         semidefinite
-  [[nodiscard]] static gaussian_noise with_covariance(Eigen::MatrixXd const& covariance) {
+  [[nodiscard]] static basic_gaussian_noise with_covariance(matrix_of<T> const& covariance) {
     detail::require_argument(covariance.rows() > 0 && covariance.rows() == covariance.cols(),
                              "with_covariance", "number of columns", covariance.cols(),
                              "that of the rows, and positive");
-    double const size = covariance.cwiseAbs().maxCoeff<Eigen::PropagateNaN>();
+    double const size = covariance.cwiseAbs().template maxCoeff<Eigen::PropagateNaN>();
     detail::check_finite("with_covariance", "largest entry", size);
     double const skew =
-        (covariance - covariance.transpose()).cwiseAbs().maxCoeff<Eigen::PropagateNaN>();
+        (covariance - covariance.transpose()).cwiseAbs().template maxCoeff<Eigen::PropagateNaN>();
     detail::require_argument(skew <= 1e-10 * size, "with_covariance", "asymmetry", skew,
                              "at most 1e-10 of the largest entry");
-    Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> const solved(covariance);
+    Eigen::SelfAdjointEigenSolver<matrix_of<T>> const solved(covariance);
     double const least = solved.eigenvalues()(0);
     detail::require_argument(least >= -1e-10 * size, "with_covariance", "least eigenvalue", least,
                              "at least 0");
@@ -93,10 +95,10 @@ class gaussian_noise {
   [[nodiscard]] bool along_coordinates() const noexcept { return along_coordinates_; }
 
   /// d×k, orthonormal columns.
-  [[nodiscard]] Eigen::MatrixXd const& axes() const noexcept { return axes_; }
+  [[nodiscard]] matrix_of<T> const& axes() const noexcept { return axes_; }
 
   /// v: one an axis.
-  [[nodiscard]] Eigen::VectorXd const& variances() const noexcept { return variances_; }
+  [[nodiscard]] vector_of<T> const& variances() const noexcept { return variances_; }
 
   /// The variance across the axes; nothing is across d axes.
   [[nodiscard]] double rest() const noexcept { return rest_; }
@@ -119,46 +121,48 @@ class gaussian_noise {
   }
 
   /// Σ_B as a d×d matrix.
-  [[nodiscard]] Eigen::MatrixXd covariance() const {
+  [[nodiscard]] matrix_of<T> covariance() const {
     if (along_coordinates_) return variances_.asDiagonal();
-    Eigen::MatrixXd out = detail::congruence(axes_, (variances_.array() - rest_).matrix());
+    matrix_of<T> out = detail::congruence(axes_, (variances_.array() - rest_).matrix());
     out.diagonal().array() += rest_;
     return 0.5 * (out + out.transpose());
   }
 
   /// Σ_B·factor: the same shape, louder.
   /// @throws std::domain_error unless the factor is positive and finite
-  [[nodiscard]] gaussian_noise scaled(double factor) const {
+  [[nodiscard]] basic_gaussian_noise scaled(double factor) const {
     detail::check_positive("scaled", "factor", factor);
-    gaussian_noise out = *this;
+    basic_gaussian_noise out = *this;
     out.variances_ *= factor;
     out.rest_ *= factor;
     return out;
   }
 
   /// Σ_B^{1/2}·g: a draw, if g is a vector of d independent standard normals.
-  [[nodiscard]] Eigen::VectorXd shaped(Eigen::VectorXd const& normals) const {
+  [[nodiscard]] vector_of<T> shaped(vector_of<T> const& normals) const {
     detail::require_argument(normals.size() == static_cast<Eigen::Index>(dimension()), "shaped",
                              "number of normals", normals.size(), "the dimension");
     if (along_coordinates_) return variances_.cwiseSqrt().cwiseProduct(normals);
     double const across = std::sqrt(rest_);
-    Eigen::VectorXd along = axes_.transpose() * normals;
+    vector_of<T> along = axes_.transpose() * normals;
     along.array() *= variances_.cwiseSqrt().array() - across;
     return across * normals + axes_ * along;
   }
 
  private:
-  gaussian_noise(Eigen::MatrixXd axes, Eigen::VectorXd variances, double rest)
+  basic_gaussian_noise(matrix_of<T> axes, vector_of<T> variances, double rest)
       : axes_(std::move(axes)), variances_(std::move(variances)), rest_(rest) {}
 
   static void check_variance(char const* function, char const* name, double variance) {
     detail::check_non_negative(function, name, variance);
   }
 
-  Eigen::MatrixXd axes_;
-  Eigen::VectorXd variances_;
+  matrix_of<T> axes_;
+  vector_of<T> variances_;
   double rest_;
   bool along_coordinates_ = false;
 };
+
+using gaussian_noise = basic_gaussian_noise<>;
 
 }  // namespace tacit

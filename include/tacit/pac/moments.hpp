@@ -3,6 +3,7 @@
 
 #include <tacit/core/check.hpp>
 #include <tacit/pac/all_finite.hpp>
+#include <tacit/pac/dense.hpp>
 
 #include <Eigen/Core>
 
@@ -30,7 +31,8 @@ namespace tacit {
 /// What is computed from them is about a sample, and so an estimate.
 template <class Scatter>
 class basic_moments {
-  static constexpr bool full = std::is_same_v<Scatter, Eigen::MatrixXd>;
+  using T = typename Scatter::Scalar;
+  static constexpr bool full = Scatter::ColsAtCompileTime != 1;
 
  public:
   /// @throws std::invalid_argument if the dimension is 0
@@ -51,7 +53,7 @@ class basic_moments {
   void observe(std::span<double const> output, double weight = 1.0) {
     detail::check_size("observe", "number of entries", output.size(), dimension());
     detail::check_non_negative("observe", "weight", weight);
-    Eigen::Map<Eigen::VectorXd const> const y(output.data(), mean_.size());
+    Eigen::Map<vector_of<T> const> const y(output.data(), mean_.size());
     if (!detail::all_finite(y)) {
       for (double const v : output) detail::check_finite("observe", "entry", v);
     }
@@ -70,7 +72,7 @@ class basic_moments {
   ///         std::domain_error, naming the row, unless all numbers are finite and weights at least
   ///         0; nothing is observed then
   template <class Derived>
-  void observe_rows(Eigen::MatrixBase<Derived> const& rows, Eigen::VectorXd const& weights) {
+  void observe_rows(Eigen::MatrixBase<Derived> const& rows, vector_of<T> const& weights) {
     detail::check_size("observe_rows", "number of weights",
                        static_cast<std::size_t>(weights.size()),
                        static_cast<std::size_t>(rows.rows()));
@@ -104,7 +106,7 @@ class basic_moments {
   }
 
   /// @throws std::invalid_argument if nothing was observed
-  [[nodiscard]] Eigen::VectorXd const& mean() const {
+  [[nodiscard]] vector_of<T> const& mean() const {
     detail::require_argument(count_ > 0, "mean", "number of outputs", count_, "at least 1");
     return mean_;
   }
@@ -112,9 +114,9 @@ class basic_moments {
   /// Σ̂, d×d.
   /// @throws std::invalid_argument if fewer than two outputs, or one weight beside which the others
   ///         vanish, were observed; std::domain_error if an entry overflows
-  [[nodiscard]] Eigen::MatrixXd covariance() const requires full {
+  [[nodiscard]] matrix_of<T> covariance() const requires full {
     double const freedom = degrees_of_freedom("covariance");
-    Eigen::MatrixXd out = scatter_.template selfadjointView<Eigen::Lower>();
+    matrix_of<T> out = scatter_.template selfadjointView<Eigen::Lower>();
     out /= freedom;
     check_overflow("covariance", out);
     return out;
@@ -122,9 +124,9 @@ class basic_moments {
 
   /// The diagonal of Σ̂.
   /// @throws as covariance
-  [[nodiscard]] Eigen::VectorXd variances() const {
+  [[nodiscard]] vector_of<T> variances() const {
     double const freedom = degrees_of_freedom("variances");
-    Eigen::VectorXd out;
+    vector_of<T> out;
     if constexpr (full) {
       out = scatter_.diagonal() / freedom;
     } else {
@@ -148,7 +150,7 @@ class basic_moments {
       double const share = weight / total;
       double const spread = weight_ * share;
       if constexpr (full) {
-        Eigen::VectorXd const move = mean - mean_;
+        vector_of<T> const move = mean - mean_;
         scatter_.template selfadjointView<Eigen::Lower>().rankUpdate(move, spread);
         mean_ += share * move;
       } else {
@@ -170,7 +172,7 @@ class basic_moments {
 
   /// All rows are observed apart and then merged: a refusal leaves nothing half done.
   template <class Derived>
-  void absorb(Eigen::MatrixBase<Derived> const& rows, Eigen::VectorXd const* weights) {
+  void absorb(Eigen::MatrixBase<Derived> const& rows, vector_of<T> const* weights) {
     detail::check_size("observe_rows", "number of columns", static_cast<std::size_t>(rows.cols()),
                        dimension());
     basic_moments added(dimension());
@@ -185,7 +187,7 @@ class basic_moments {
         auto const one_each = static_cast<double>(n);
         added.add_block(block, nullptr, static_cast<std::size_t>(n), one_each, one_each);
       } else {
-        Eigen::VectorXd const part = weights->segment(first, n);
+        vector_of<T> const part = weights->segment(first, n);
         auto const positive = static_cast<std::size_t>((part.array() > 0.0).count());
         if (positive == 0) {
           if (!detail::all_finite(block)) refuse(rows, first, n);
@@ -200,12 +202,12 @@ class basic_moments {
 
   /// Two passes over one block: its mean about its first row, and squares about that mean.
   template <class Block>
-  void add_block(Block const& block, Eigen::VectorXd const* weights, std::size_t count,
-                 double weight, double weight_squares) {
-    Eigen::VectorXd mean = block.row(0).transpose();
+  void add_block(Block const& block, vector_of<T> const* weights, std::size_t count, double weight,
+                 double weight_squares) {
+    vector_of<T> mean = block.row(0).transpose();
     if constexpr (full) {
-      Eigen::MatrixXd centred = block.rowwise() - mean.transpose();
-      Eigen::VectorXd offset;
+      matrix_of<T> centred = block.rowwise() - mean.transpose();
+      vector_of<T> offset;
       if (weights == nullptr) {
         offset = centred.colwise().sum().transpose() / weight;
       } else {
@@ -216,7 +218,7 @@ class basic_moments {
       scatter_.template selfadjointView<Eigen::Lower>().rankUpdate(centred.transpose());
       mean += offset;
     } else {
-      Eigen::VectorXd centred(block.rows());
+      vector_of<T> centred(block.rows());
       for (Eigen::Index j = 0; j < block.cols(); ++j) {
         centred = block.col(j).array() - mean(j);
         double const offset = (weights == nullptr ? centred.sum() : centred.dot(*weights)) / weight;
@@ -257,15 +259,15 @@ class basic_moments {
                            std::numeric_limits<double>::infinity(), "finite");
   }
 
-  Eigen::VectorXd mean_;
+  vector_of<T> mean_;
   Scatter scatter_;  // Σ w (y−ȳ)(y−ȳ)ᵀ, its lower triangle; or its diagonal
   std::size_t count_ = 0;
   double weight_ = 0.0;
   double weight_squares_ = 0.0;
 };
 
-using output_moments = basic_moments<Eigen::MatrixXd>;
-using diagonal_moments = basic_moments<Eigen::VectorXd>;
+using output_moments = basic_moments<matrix_of<double>>;
+using diagonal_moments = basic_moments<vector_of<double>>;
 
 /// Runs a black box `samples` times, each on a freshly sampled dataset, and observes what it says.
 /// `run(index, out)` writes the output of run `index` = first, first + 1, … to the d numbers of
@@ -277,8 +279,8 @@ void observe_runs(basic_moments<Scatter>& moments, Run&& run, std::size_t sample
                   std::size_t first = 0) {
   basic_moments<Scatter> added(moments.dimension());
   auto const d = static_cast<Eigen::Index>(moments.dimension());
-  constexpr Eigen::Index height = std::is_same_v<Scatter, Eigen::MatrixXd> ? 64 : 1;
-  Eigen::MatrixXd outputs(d, height);
+  constexpr Eigen::Index height = Scatter::ColsAtCompileTime != 1 ? 64 : 1;
+  matrix_of<typename Scatter::Scalar> outputs(d, height);
   Eigen::Index filled = 0;
   for (std::size_t i = 0; i < samples; ++i) {
     auto out = outputs.col(filled);
@@ -322,11 +324,11 @@ std::size_t observe_until_settled(basic_moments<Scatter>& moments, Run&& run,
   detail::require_argument(rule.most_runs / 2 >= rule.stride, "observe_until_settled", "most_runs",
                            rule.most_runs, "at least twice the stride");
   observe_runs(moments, run, rule.stride);
-  Eigen::VectorXd before = moments.variances();
+  vector_of<typename Scatter::Scalar> before = moments.variances();
   double move = std::numeric_limits<double>::infinity();
   for (std::size_t runs = 2 * rule.stride; runs <= rule.most_runs; runs += rule.stride) {
     observe_runs(moments, run, rule.stride, runs - rule.stride);
-    Eigen::VectorXd now = moments.variances();
+    vector_of<typename Scatter::Scalar> now = moments.variances();
     move = (now - before).cwiseAbs().maxCoeff();
     if (move <= rule.tau) return runs;
     before.swap(now);

@@ -3,6 +3,7 @@
 
 #include <tacit/core/check.hpp>
 #include <tacit/pac/calibrated.hpp>
+#include <tacit/pac/dense.hpp>
 #include <tacit/pac/gaussian_noise.hpp>
 #include <tacit/pac/public_normal.hpp>
 
@@ -35,8 +36,9 @@ struct follower_options {
 namespace detail {
 
 /// Half of the outputs, one a column.
+template <dense_scalar T>
 struct labelled_half {
-  Eigen::MatrixXd outputs;
+  matrix_of<T> outputs;
   std::vector<Eigen::Index> labels;
 };
 
@@ -46,9 +48,10 @@ struct labelled_half {
 /// The first part is the normal classes' discriminant, exact where the noise drowns the outputs; it
 /// follows the noise by itself. The rest is learned. Releases come in pairs, noise g and −g, which
 /// cancels most of what chance there is in small information.
+template <dense_scalar T>
 class network_follower {
  public:
-  network_follower(labelled_half learn, labelled_half judge, Eigen::Index classes,
+  network_follower(labelled_half<T> learn, labelled_half<T> judge, Eigen::Index classes,
                    follower_options const& options)
       : learn_(std::move(learn)),
         judge_(std::move(judge)),
@@ -56,36 +59,36 @@ class network_follower {
         d_(learn_.outputs.rows()),
         classes_(classes),
         units_(static_cast<Eigen::Index>(options.units)),
-        means_(Eigen::MatrixXd::Zero(d_, classes)) {
-    Eigen::VectorXd count = Eigen::VectorXd::Zero(classes);
+        means_(matrix_of<T>::Zero(d_, classes)) {
+    vector_of<T> count = vector_of<T>::Zero(classes);
     for (std::size_t i = 0; i < learn_.labels.size(); ++i) {
       means_.col(learn_.labels[i]) += learn_.outputs.col(static_cast<Eigen::Index>(i));
       count(learn_.labels[i]) += 1.0;
     }
     means_.array().rowwise() /= count.transpose().array();
-    Eigen::VectorXd const priors = count / count.sum();
+    vector_of<T> const priors = count / count.sum();
     log_priors_ = priors.array().log();
-    Eigen::MatrixXd within = learn_.outputs;
+    matrix_of<T> within = learn_.outputs;
     for (std::size_t i = 0; i < learn_.labels.size(); ++i) {
       within.col(static_cast<Eigen::Index>(i)) -= means_.col(learn_.labels[i]);
     }
     within_ = within * within.transpose() / count.sum();
-    Eigen::VectorXd const mean = means_ * priors;
+    vector_of<T> const mean = means_ * priors;
     means_.colwise() -= mean;
     learn_.outputs.colwise() -= mean;
     judge_.outputs.colwise() -= mean;
 
     Eigen::Index const size = d_ * (units_ + classes) + units_ * (classes + 1) + classes;
-    parameters_ = Eigen::VectorXd::Zero(size);
+    parameters_ = vector_of<T>::Zero(size);
     in(parameters_).directions =
         public_normals(part(0), d_, units_) / std::sqrt(static_cast<double>(d_));
     in(parameters_).shifts = public_normals(part(4), units_, 1);
   }
 
   /// From now on the noise is Σ v_i u_i u_iᵀ.
-  void face(Eigen::MatrixXd const& axes, Eigen::VectorXd const& variances) {
-    Eigen::MatrixXd const root = axes * variances.cwiseSqrt().asDiagonal();
-    Eigen::LLT<Eigen::MatrixXd> const factor(within_ + root * root.transpose());
+  void face(matrix_of<T> const& axes, vector_of<T> const& variances) {
+    matrix_of<T> const root = axes * variances.cwiseSqrt().asDiagonal();
+    Eigen::LLT<matrix_of<T>> const factor(within_ + root * root.transpose());
     noise_ = factor.matrixL().solve(root);
     centres_ = factor.matrixL().solve(means_);
     quiet_learn_ = factor.matrixL().solve(learn_.outputs);
@@ -96,9 +99,9 @@ class network_follower {
   /// Some steps of Adam on the cross-entropy, fresh releases at each.
   void learn() {
     if (units_ == 0) return;
-    Eigen::VectorXd slope(parameters_.size());
-    Eigen::VectorXd first = Eigen::VectorXd::Zero(parameters_.size());
-    Eigen::VectorXd second = first;
+    vector_of<T> slope(parameters_.size());
+    vector_of<T> first = vector_of<T>::Zero(parameters_.size());
+    vector_of<T> second = first;
     for (int step = 1; step <= options_.steps; ++step) {
       (void)pass(draw(half_batch()), &slope);
       first = 0.9 * first + 0.1 * slope;
@@ -119,13 +122,13 @@ class network_follower {
     double learned = 0.0;
     auto const repeats = std::max<Eigen::Index>(1, (pairs + n - 1) / n);
     for (Eigen::Index r = 0; r < repeats; ++r) {
-      Eigen::MatrixXd const moved =
+      matrix_of<T> const moved =
           noise_ * public_normals(part(4 * static_cast<std::uint64_t>(r) + 1), d_, n);
       for (double const sign : {1.0, -1.0}) {
         releases const seen{quiet_judge_ + sign * moved, judge_.labels};
         born += log_likelihood(log_posterior(seen.t, nullptr), seen.labels);
         if (units_ > 0) {
-          Eigen::MatrixXd hidden;
+          matrix_of<T> hidden;
           learned += log_likelihood(log_posterior(seen.t, &hidden), seen.labels);
         }
       }
@@ -136,8 +139,8 @@ class network_follower {
   }
 
   struct reading {
-    double shown;           // on fresh releases of what the follower learns from
-    Eigen::MatrixXd along;  // the matrix K, in the noise's axes
+    double shown;        // on fresh releases of what the follower learns from
+    matrix_of<T> along;  // the matrix K, in the noise's axes
   };
 
   /// K = 2·dI/dP for the precision P of the noise: Σ_B E[ssᵀ] Σ_B, s = the slope of log q(k|z) in
@@ -145,23 +148,23 @@ class network_follower {
   /// Σ_B^{½}g would estimate as −E[s gᵀ]Σ_B^{−½}: the same, but noisier, and not surely positive
   /// semidefinite.
   [[nodiscard]] reading look() {
-    Eigen::MatrixXd sum = Eigen::MatrixXd::Zero(d_, d_);
+    matrix_of<T> sum = matrix_of<T>::Zero(d_, d_);
     double likelihood = 0.0;
     Eigen::Index constexpr repeats = 32;
     for (Eigen::Index r = 0; r < repeats; ++r) {
       releases const seen = draw(half_batch());
       answers const got = pass(seen, nullptr);
-      sum.selfadjointView<Eigen::Lower>().rankUpdate(noise_.transpose() * got.pull);
+      sum.template selfadjointView<Eigen::Lower>().rankUpdate(noise_.transpose() * got.pull);
       likelihood += got.likelihood;
     }
     auto const count = static_cast<double>(2 * half_batch() * repeats);
     return {told_by(likelihood / count),
-            Eigen::MatrixXd(sum.selfadjointView<Eigen::Lower>()) / count};
+            matrix_of<T>(sum.template selfadjointView<Eigen::Lower>()) / count};
   }
 
   /// Of the secret, among the outputs that judge.
   [[nodiscard]] double entropy() const {
-    Eigen::VectorXd share = Eigen::VectorXd::Zero(classes_);
+    vector_of<T> share = vector_of<T>::Zero(classes_);
     for (Eigen::Index const k : judge_.labels) share(k) += 1.0;
     share /= share.sum();
     return -share.dot(share.array().log().matrix());
@@ -170,8 +173,7 @@ class network_follower {
  private:
   template <class Vector>
   struct layers {
-    using matrix =
-        std::conditional_t<std::is_const_v<Vector>, Eigen::MatrixXd const, Eigen::MatrixXd>;
+    using matrix = std::conditional_t<std::is_const_v<Vector>, matrix_of<T> const, matrix_of<T>>;
     Eigen::Map<matrix> straight;    // a, d×K
     Eigen::Map<matrix> directions;  // W, d×h
     Eigen::Map<matrix> weights;     // v, h×K
@@ -193,12 +195,12 @@ class network_follower {
   }
 
   struct releases {
-    Eigen::MatrixXd t;
+    matrix_of<T> t;
     std::vector<Eigen::Index> labels;
   };
   struct answers {
-    double likelihood;     // Σ log q(k|z)
-    Eigen::MatrixXd pull;  // its slope in t
+    double likelihood;  // Σ log q(k|z)
+    matrix_of<T> pull;  // its slope in t
   };
 
   /// What cannot be computed must not pass for a follower that sees nothing.
@@ -218,8 +220,8 @@ class network_follower {
   /// `pairs` pairs of fresh releases.
   [[nodiscard]] releases draw(Eigen::Index pairs) {
     std::uint64_t const turn = 4 * drawn_++;
-    releases out{Eigen::MatrixXd(d_, 2 * pairs), {}};
-    Eigen::MatrixXd const moved = noise_ * public_normals(part(turn + 2), d_, pairs);
+    releases out{matrix_of<T>(d_, 2 * pairs), {}};
+    matrix_of<T> const moved = noise_ * public_normals(part(turn + 2), d_, pairs);
     auto const rows = static_cast<double>(quiet_learn_.cols());
     for (Eigen::Index i = 0; i < pairs; ++i) {
       auto const row = static_cast<Eigen::Index>(
@@ -234,13 +236,12 @@ class network_follower {
   }
 
   /// K×n. Without `hidden`, what the follower was born with.
-  [[nodiscard]] Eigen::MatrixXd log_posterior(Eigen::MatrixXd const& t,
-                                              Eigen::MatrixXd* hidden) const {
-    Eigen::MatrixXd out = centres_.transpose() * t;
+  [[nodiscard]] matrix_of<T> log_posterior(matrix_of<T> const& t, matrix_of<T>* hidden) const {
+    matrix_of<T> out = centres_.transpose() * t;
     out.colwise() += levels_;
     if (hidden != nullptr) {
       auto const net = in(parameters_);
-      Eigen::MatrixXd const x = (net.directions.transpose() * t).colwise() + net.shifts.col(0);
+      matrix_of<T> const x = (net.directions.transpose() * t).colwise() + net.shifts.col(0);
       *hidden = 1.0 - 2.0 / (1.0 + (2.0 * x.array()).exp());
       out.noalias() += net.straight.transpose() * t;
       out.noalias() += net.weights.transpose() * *hidden;
@@ -251,7 +252,7 @@ class network_follower {
     return out;
   }
 
-  [[nodiscard]] static double log_likelihood(Eigen::MatrixXd const& log_posterior,
+  [[nodiscard]] static double log_likelihood(matrix_of<T> const& log_posterior,
                                              std::vector<Eigen::Index> const& labels) {
     double sum = 0.0;
     for (std::size_t i = 0; i < labels.size(); ++i) {
@@ -261,16 +262,16 @@ class network_follower {
   }
 
   /// Forth and back through the network; `to_parameters` gets the mean slope.
-  [[nodiscard]] answers pass(releases const& seen, Eigen::VectorXd* to_parameters) const {
-    Eigen::MatrixXd hidden;
-    Eigen::MatrixXd error = log_posterior(seen.t, &hidden);
+  [[nodiscard]] answers pass(releases const& seen, vector_of<T>* to_parameters) const {
+    matrix_of<T> hidden;
+    matrix_of<T> error = log_posterior(seen.t, &hidden);
     double const likelihood = log_likelihood(error, seen.labels);
     error = -error.array().exp();
     for (std::size_t i = 0; i < seen.labels.size(); ++i) {
       error(seen.labels[i], static_cast<Eigen::Index>(i)) += 1.0;
     }
     auto const net = in(parameters_);
-    Eigen::MatrixXd const back =
+    matrix_of<T> const back =
         ((net.weights * error).array() * (1.0 - hidden.array().square())).matrix();
     if (to_parameters == nullptr) {
       return {likelihood, (centres_ + net.straight) * error + net.directions * back};
@@ -285,23 +286,23 @@ class network_follower {
     return {likelihood, {}};
   }
 
-  labelled_half learn_;
-  labelled_half judge_;
+  labelled_half<T> learn_;
+  labelled_half<T> judge_;
   follower_options options_;
   Eigen::Index d_;
   Eigen::Index classes_;
   Eigen::Index units_;
-  Eigen::MatrixXd means_;
-  Eigen::MatrixXd within_;
-  Eigen::VectorXd log_priors_;
-  Eigen::VectorXd parameters_;
+  matrix_of<T> means_;
+  matrix_of<T> within_;
+  vector_of<T> log_priors_;
+  vector_of<T> parameters_;
   std::uint64_t drawn_ = 0;
   // For the noise that it faces:
-  Eigen::MatrixXd noise_;  // L⁻¹Σ_B^{½}
-  Eigen::MatrixXd centres_;
-  Eigen::VectorXd levels_;
-  Eigen::MatrixXd quiet_learn_;  // L⁻¹y
-  Eigen::MatrixXd quiet_judge_;
+  matrix_of<T> noise_;  // L⁻¹Σ_B^{½}
+  matrix_of<T> centres_;
+  vector_of<T> levels_;
+  matrix_of<T> quiet_learn_;  // L⁻¹y
+  matrix_of<T> quiet_judge_;
 };
 
 }  // namespace detail

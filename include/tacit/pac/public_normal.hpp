@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/pac/dense.hpp>
 #include <tacit/random/uniform.hpp>
 
 #include <Eigen/Core>
@@ -60,9 +61,10 @@ struct two_normals {
 }
 
 /// rows × columns of them, `public_normal` 0, 1, 2, … down the columns.
-[[nodiscard]] inline Eigen::MatrixXd public_normals(public_stream stream, Eigen::Index rows,
-                                                    Eigen::Index columns) {
-  Eigen::MatrixXd out(rows, columns);
+template <dense_scalar T = double>
+[[nodiscard]] matrix_of<T> public_normals(public_stream stream, Eigen::Index rows,
+                                          Eigen::Index columns) {
+  matrix_of<T> out(rows, columns);
   Eigen::Index const size = out.size();
   stream_id const id = detail::stream_of(stream);
   for (Eigen::Index k = 0; k + 1 < size; k += 2) {

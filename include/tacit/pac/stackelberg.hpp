@@ -8,6 +8,7 @@
 #include <tacit/pac/candidate_noise.hpp>
 #include <tacit/pac/candidate_outputs.hpp>
 #include <tacit/pac/confidence.hpp>
+#include <tacit/pac/dense.hpp>
 #include <tacit/pac/gaussian_noise.hpp>
 
 #include <Eigen/Cholesky>
@@ -35,11 +36,12 @@ namespace tacit {
 namespace detail {
 
 /// Mean KL(posterior‖p) over draws that stay.
+template <dense_scalar T>
 class posterior_measure {
  public:
   /// `draws` has a row for each row of `whitened`, then of `space.outside`.
-  posterior_measure(search_space const& space, Eigen::MatrixXd const& whitened,
-                    release_draws const& draws)
+  posterior_measure(search_space<T> const& space, matrix_of<T> const& whitened,
+                    release_draws<T> const& draws)
       : weights_(space.weights),
         candidate_(draws.candidate),
         inside_(products_of(whitened, weights_.size())),
@@ -69,14 +71,14 @@ class posterior_measure {
   }
 
   /// ½(diag(E π) − E ππᵀ).
-  [[nodiscard]] Eigen::MatrixXd laplacian(double shrink) const {
+  [[nodiscard]] matrix_of<T> laplacian(double shrink) const {
     Eigen::Index const count = weights_.size();
     auto const draws = static_cast<double>(candidate_.size());
-    Eigen::MatrixXd posterior(count, std::ssize(candidate_));
+    matrix_of<T> posterior(count, std::ssize(candidate_));
     visit(shrink, [&](double, auto const& pi, Eigen::Index i) { posterior.col(i) = pi; });
-    Eigen::MatrixXd out = Eigen::MatrixXd::Zero(count, count);
-    out.selfadjointView<Eigen::Lower>().rankUpdate(posterior, -0.5 / draws);
-    out.triangularView<Eigen::StrictlyUpper>() = out.transpose();
+    matrix_of<T> out = matrix_of<T>::Zero(count, count);
+    out.template selfadjointView<Eigen::Lower>().rankUpdate(posterior, -0.5 / draws);
+    out.template triangularView<Eigen::StrictlyUpper>() = out.transpose();
     out.diagonal() += 0.5 / draws * posterior.rowwise().sum();
     return out;
   }
@@ -85,8 +87,8 @@ class posterior_measure {
   template <class Visit>
   void visit(double shrink, Visit&& see) const {
     double const root = std::sqrt(shrink);
-    Eigen::VectorXd column(weights_.size());
-    Eigen::Map<Eigen::VectorXd> logs(column.data(), column.size());
+    vector_of<T> column(weights_.size());
+    Eigen::Map<vector_of<T>> logs(column.data(), column.size());
     for (Eigen::Index i = 0; i < std::ssize(candidate_); ++i) {
       Eigen::Index const m = candidate_[static_cast<std::size_t>(i)];
       logs.array() = root * inside_noise_.col(i).array() + shrink * inside_.col(m).array();
@@ -98,12 +100,12 @@ class posterior_measure {
     }
   }
 
-  Eigen::VectorXd const& weights_;
+  vector_of<T> const& weights_;
   std::vector<Eigen::Index> const& candidate_;
-  Eigen::MatrixXd inside_;  // w_k·w_m − ½‖w_k‖²: of z = w_m, without noise
-  Eigen::MatrixXd outside_;
-  Eigen::MatrixXd inside_noise_;
-  Eigen::MatrixXd outside_noise_;
+  matrix_of<T> inside_;  // w_k·w_m − ½‖w_k‖²: of z = w_m, without noise
+  matrix_of<T> outside_;
+  matrix_of<T> inside_noise_;
+  matrix_of<T> outside_noise_;
 };
 
 inline void check_draws(char const* function, monte_carlo const& draws) {
@@ -129,22 +131,23 @@ inline constexpr std::uint64_t first_certificate_run = 16;
 /// Guarantee: feasible end, with the confidence in the figure: 1 where no draws were needed.
 /// @throws as the other `scale_to`; std::domain_error unless the confidence is in (0, 1);
 ///         std::invalid_argument for 0 samples
-[[nodiscard]] inline calibrated<mi_bound> scale_to(candidate_outputs const& outputs,
-                                                   gaussian_noise const& shape, nats budget,
-                                                   monte_carlo const& draws) {
+template <dense_scalar T = double>
+[[nodiscard]] calibrated<mi_bound, T> scale_to(basic_candidate_outputs<T> const& outputs,
+                                               basic_gaussian_noise<T> const& shape, nats budget,
+                                               monte_carlo const& draws) {
   detail::check_draws("scale_to", draws);
-  calibrated<mi_bound> best = scale_to(outputs, shape, budget);
-  detail::candidate_bounds const bounds(outputs, shape);
-  detail::whitened_candidates const& white = bounds.white();
+  calibrated<mi_bound, T> best = scale_to(outputs, shape, budget);
+  detail::candidate_bounds<T> const bounds(outputs, shape);
+  detail::whitened_candidates<T> const& white = bounds.white();
   if (best.noise.trace() == 0.0 || bounds.on_a_line() || white.groups > 1) return best;
 
   double const failure = 1.0 - draws.confidence;
-  detail::compact_candidates const compact(white);
-  detail::search_space const space{compact.columns, {}, white.weights, false};
+  detail::compact_candidates<T> const compact(white);
+  detail::search_space<T> const space{compact.columns, {}, white.weights, false};
   std::size_t const trial_size = std::min<std::size_t>(draws.samples, 16'384);
-  detail::release_draws const trial(white.weights, compact.columns.rows(), draws.seed,
-                                    detail::scale_run, 0, trial_size);
-  detail::posterior_measure const measure(space, compact.columns, trial);
+  detail::release_draws<T> const trial(white.weights, compact.columns.rows(), draws.seed,
+                                       detail::scale_run, 0, trial_size);
+  detail::posterior_measure<T> const measure(space, compact.columns, trial);
   double const range = -std::log(white.weights.minCoeff()) * (1.0 + 1e-12) + 1e-12;
   auto const expected = [&](double s) {
     std::vector<double> told = measure.told(s);
@@ -165,11 +168,11 @@ inline constexpr std::uint64_t first_certificate_run = 16;
       detail::largest_shrink(expected, budget.value, 1e-4, shape.trace() / best.noise.trace());
   double chance = 0.5 * failure;
   for (std::uint64_t attempt = 0; attempt < 12; ++attempt, chance *= 0.5) {
-    gaussian_noise noise = shape.scaled(1.0 / shrink);
+    basic_gaussian_noise<T> noise = shape.scaled(1.0 / shrink);
     if (!(noise.trace() < best.noise.trace())) return best;
-    auto const found =
-        detail::sample_information(detail::candidate_bounds(outputs, noise), draws.samples, chance,
-                                   0.0, draws.seed, detail::first_certificate_run + attempt);
+    auto const found = detail::sample_information(detail::candidate_bounds<T>(outputs, noise),
+                                                  draws.samples, chance, 0.0, draws.seed,
+                                                  detail::first_certificate_run + attempt);
     double const upper = found.interval.upper.value;
     if (upper <= budget.value) return {std::move(noise), {nats(upper), draws.confidence}};
     shrink *= 0.998 * std::pow(budget.value / upper, 1.2);
@@ -188,21 +191,22 @@ struct leader {
 /// Carlo on fresh draws or without draws. It starts at `least_trace`'s noise and rejects what is louder.
 /// Guarantee: feasible end, with the confidence in the figure; its trace is at most `log_det`'s. Best found.
 /// @throws as `least_trace` and `scale_to`
-[[nodiscard]] inline calibrated<mi_bound> stackelberg(candidate_outputs const& outputs, nats budget,
-                                                      monte_carlo const& draws,
-                                                      leader const& search = {}) {
+template <dense_scalar T = double>
+[[nodiscard]] calibrated<mi_bound, T> stackelberg(basic_candidate_outputs<T> const& outputs,
+                                                  nats budget, monte_carlo const& draws,
+                                                  leader const& search = {}) {
   detail::check_draws("stackelberg", draws);
   detail::require_argument(search.draws > 0, "stackelberg", "draws", search.draws, "positive");
-  calibrated<mi_bound> best = least_trace(outputs, budget, search.shape);
+  calibrated<mi_bound, T> best = least_trace(outputs, budget, search.shape);
   if (best.noise.trace() == 0.0) return best;
-  gaussian_noise const start = detail::with_heard_rest(best.noise);
-  detail::noise_search const inner(outputs, start);
-  detail::release_draws const fixed(inner.space.weights, inner.space.inside.rows(), draws.seed,
-                                    detail::shape_run, 0, search.draws);
-  detail::inner_noise const found = detail::least_inner_trace(
+  basic_gaussian_noise<T> const start = detail::with_heard_rest(best.noise);
+  detail::noise_search<T> const inner(outputs, start);
+  detail::release_draws<T> const fixed(inner.space.weights, inner.space.inside.rows(), draws.seed,
+                                       detail::shape_run, 0, search.draws);
+  detail::inner_noise<T> const found = detail::least_inner_trace(
       inner.space, inner.start, budget.value,
-      [&](Eigen::MatrixXd const& whitened) {
-        return detail::posterior_measure(inner.space, whitened, fixed);
+      [&](matrix_of<T> const& whitened) {
+        return detail::posterior_measure<T>(inner.space, whitened, fixed);
       },
       search.steps);
   try {
@@ -221,11 +225,12 @@ struct leader {
 /// which may be quieter where it may be anywhere.
 /// @param axes d×k, orthonormal to 1e-10, k < d
 /// @throws std::invalid_argument for the axes; std::domain_error unless share is in (0, 1); as `stackelberg`
-[[nodiscard]] inline calibrated<mi_bound> stackelberg_within(candidate_outputs const& outputs,
-                                                             Eigen::MatrixXd const& axes,
-                                                             nats budget, monte_carlo const& draws,
-                                                             double share = 0.1,
-                                                             leader const& search = {}) {
+template <dense_scalar T = double>
+[[nodiscard]] calibrated<mi_bound, T> stackelberg_within(basic_candidate_outputs<T> const& outputs,
+                                                         matrix_of<T> const& axes, nats budget,
+                                                         monte_carlo const& draws,
+                                                         double share = 0.1,
+                                                         leader const& search = {}) {
   detail::check_draws("stackelberg_within", draws);
   detail::check_candidate_budget("stackelberg_within", budget);
   auto const d = static_cast<Eigen::Index>(outputs.dimension());
@@ -235,86 +240,85 @@ struct leader {
   detail::require_domain(share > 0.0 && share < 1.0, "stackelberg_within", "share", share,
                          "in (0, 1)");
   Eigen::Index const k = axes.cols();
-  auto const white = gaussian_noise::along(axes, Eigen::VectorXd::Ones(k), 1.0);
-  detail::centred_columns centred = detail::distinct_outputs(outputs);
+  auto const white = basic_gaussian_noise<T>::along(axes, vector_of<T>::Ones(k), 1.0);
+  detail::centred_columns<T> centred = detail::distinct_outputs(outputs);
   if (centred.weights.size() == 1) return detail::silence(outputs, 0.0);
 
-  detail::search_space space;
+  detail::search_space<T> space;
   space.weights = std::move(centred.weights);
   space.inside.noalias() = axes.transpose() * centred.columns;
   space.diagonal = search.shape == noise_shape::diagonal;
-  Eigen::MatrixXd across = centred.columns - axes * space.inside;
+  matrix_of<T> across = centred.columns - axes * space.inside;
   double const power = (across.colwise().squaredNorm() * space.weights).value();
   double const size = (centred.columns.colwise().squaredNorm() * space.weights).value();
   // At least what drowns rounding: `with_heard_rest`.
   double rest = 1e-10 * size / static_cast<double>(d);
   if (power > 1e-20 * size) {
-    calibrated<mi_bound> const floor =
-        scale_to(candidate_outputs(across.transpose(), space.weights),
-                 gaussian_noise::isotropic(outputs.dimension(), 1.0), nats(share * budget.value));
+    calibrated<mi_bound, T> const floor = scale_to(
+        basic_candidate_outputs<T>(across.transpose(), space.weights),
+        basic_gaussian_noise<T>::isotropic(outputs.dimension(), 1.0), nats(share * budget.value));
     rest = std::max(rest, floor.noise.rest());
   }
-  space.outside = detail::compact_candidates(
-                      detail::whiten(candidate_outputs(across.transpose(), space.weights),
-                                     gaussian_noise::isotropic(outputs.dimension(), rest)))
+  space.outside = detail::compact_candidates<T>(
+                      detail::whiten(basic_candidate_outputs<T>(across.transpose(), space.weights),
+                                     basic_gaussian_noise<T>::isotropic(outputs.dimension(), rest)))
                       .columns;
   // Candidates that agree across the axes were one there.
   if (space.outside.cols() != space.weights.size()) space.outside.resize(0, space.weights.size());
 
-  Eigen::VectorXd spread = space.inside.cwiseAbs2() * space.weights;
+  vector_of<T> spread = space.inside.cwiseAbs2() * space.weights;
   spread = spread.cwiseMax(1e-9 * std::max(spread.maxCoeff(), size * 1e-9));
-  detail::inner_noise start{Eigen::MatrixXd::Identity(k, k), spread};
-  detail::release_draws const fixed(space.weights, k + space.outside.rows(), draws.seed,
-                                    detail::shape_run, 0, search.draws);
-  detail::inner_noise const found = detail::least_inner_trace(
+  detail::inner_noise<T> start{matrix_of<T>::Identity(k, k), spread};
+  detail::release_draws<T> const fixed(space.weights, k + space.outside.rows(), draws.seed,
+                                       detail::shape_run, 0, search.draws);
+  detail::inner_noise<T> const found = detail::least_inner_trace(
       space, start, budget.value,
-      [&](Eigen::MatrixXd const& whitened) {
-        return detail::posterior_measure(space, whitened, fixed);
+      [&](matrix_of<T> const& whitened) {
+        return detail::posterior_measure<T>(space, whitened, fixed);
       },
       search.steps);
-  return scale_to(outputs, gaussian_noise::along(axes * found.axes, found.variances, rest), budget,
-                  draws);
+  return scale_to(outputs, basic_gaussian_noise<T>::along(axes * found.axes, found.variances, rest),
+                  budget, draws);
 }
 
 namespace detail {
 
 /// ½ log det(I + S₁P) − ½ log det(I + S₀P): what a linear follower reads through noise of precision P, from
 /// outputs of covariance S₁, and S₀ given the secret. `inside` is the identity.
+template <dense_scalar T>
 class linear_measure {
  public:
-  linear_measure(Eigen::MatrixXd const& whole, Eigen::MatrixXd const& given,
-                 Eigen::MatrixXd const& whitened)
+  linear_measure(matrix_of<T> const& whole, matrix_of<T> const& given, matrix_of<T> const& whitened)
       : whole_(whole), given_(given), precision_(whitened.transpose() * whitened) {}
 
   [[nodiscard]] double information(double shrink) const {
     return log_det(whole_, shrink) - log_det(given_, shrink);
   }
   /// dI/dP = ½((S₁⁻¹ + P)⁻¹ − (S₀⁻¹ + P)⁻¹).
-  [[nodiscard]] Eigen::MatrixXd laplacian(double shrink) const {
+  [[nodiscard]] matrix_of<T> laplacian(double shrink) const {
     return slope(whole_, shrink) - slope(given_, shrink);
   }
 
  private:
   // I + FᵀPF for S = FFᵀ: symmetric, and at least I.
-  [[nodiscard]] Eigen::LLT<Eigen::MatrixXd> factor(Eigen::MatrixXd const& root,
-                                                   double shrink) const {
-    Eigen::MatrixXd const pulled = root.transpose() * precision_;
-    Eigen::MatrixXd sum = pulled * root;
+  [[nodiscard]] Eigen::LLT<matrix_of<T>> factor(matrix_of<T> const& root, double shrink) const {
+    matrix_of<T> const pulled = root.transpose() * precision_;
+    matrix_of<T> sum = pulled * root;
     sum *= shrink;
     sum.diagonal().array() += 1.0;
-    return Eigen::LLT<Eigen::MatrixXd>(sum);
+    return Eigen::LLT<matrix_of<T>>(sum);
   }
-  [[nodiscard]] double log_det(Eigen::MatrixXd const& root, double shrink) const {
+  [[nodiscard]] double log_det(matrix_of<T> const& root, double shrink) const {
     return factor(root, shrink).matrixLLT().diagonal().array().log().sum();
   }
-  [[nodiscard]] Eigen::MatrixXd slope(Eigen::MatrixXd const& root, double shrink) const {
-    Eigen::MatrixXd const solved = 0.5 * factor(root, shrink).solve(root.transpose());
+  [[nodiscard]] matrix_of<T> slope(matrix_of<T> const& root, double shrink) const {
+    matrix_of<T> const solved = 0.5 * factor(root, shrink).solve(root.transpose());
     return root * solved;
   }
 
-  Eigen::MatrixXd const& whole_;
-  Eigen::MatrixXd const& given_;
-  Eigen::MatrixXd precision_;
+  matrix_of<T> const& whole_;
+  matrix_of<T> const& given_;
+  matrix_of<T> precision_;
 };
 
 }  // namespace detail
@@ -326,9 +330,11 @@ class linear_measure {
 /// those of a sample. Zero noise if a linear follower reads at most β without any.
 /// @throws std::invalid_argument unless there are as many secrets as outputs, and more than both
 ///         widths together; std::domain_error unless all are finite, the floor and β positive
-[[nodiscard]] inline calibrated<mi_estimate> stackelberg_linear(
-    Eigen::MatrixXd const& secrets, Eigen::MatrixXd const& outputs, nats budget, double floor,
-    noise_shape shape = noise_shape::full) {
+template <dense_scalar T = double>
+[[nodiscard]] calibrated<mi_estimate, T> stackelberg_linear(matrix_of<T> const& secrets,
+                                                            matrix_of<T> const& outputs,
+                                                            nats budget, double floor,
+                                                            noise_shape shape = noise_shape::full) {
   detail::check_candidate_budget("stackelberg_linear", budget);
   detail::check_positive("stackelberg_linear", "floor", floor);
   detail::require_argument(secrets.rows() == outputs.rows(), "stackelberg_linear",
@@ -339,35 +345,36 @@ class linear_measure {
   for (double const x : secrets.reshaped()) detail::check_finite("stackelberg_linear", "secret", x);
   for (double const y : outputs.reshaped()) detail::check_finite("stackelberg_linear", "output", y);
   Eigen::Index const d = outputs.cols();
-  Eigen::MatrixXd const x = secrets.rowwise() - secrets.colwise().mean();
-  Eigen::MatrixXd const y = outputs.rowwise() - outputs.colwise().mean();
-  Eigen::MatrixXd const slope = x.colPivHouseholderQr().solve(y);
-  Eigen::MatrixXd const left = y - x * slope;
+  matrix_of<T> const x = secrets.rowwise() - secrets.colwise().mean();
+  matrix_of<T> const y = outputs.rowwise() - outputs.colwise().mean();
+  matrix_of<T> const slope = x.colPivHouseholderQr().solve(y);
+  matrix_of<T> const left = y - x * slope;
   auto const n = static_cast<double>(y.rows());
-  auto const root_of = [&](Eigen::MatrixXd const& rows, double freedom) -> Eigen::MatrixXd {
-    Eigen::MatrixXd sum = rows.transpose() * rows / freedom;
+  auto const root_of = [&](matrix_of<T> const& rows, double freedom) -> matrix_of<T> {
+    matrix_of<T> sum = rows.transpose() * rows / freedom;
     sum.diagonal().array() += floor;
     return sum.llt().matrixL();
   };
-  Eigen::MatrixXd const whole = root_of(y, n - 1.0);
-  Eigen::MatrixXd const given = root_of(left, n - 1.0 - static_cast<double>(x.cols()));
+  matrix_of<T> const whole = root_of(y, n - 1.0);
+  matrix_of<T> const given = root_of(left, n - 1.0 - static_cast<double>(x.cols()));
   double const all = (whole.diagonal().array() / given.diagonal().array()).log().sum();
   if (all <= budget.value) {
-    return {gaussian_noise::isotropic(static_cast<std::size_t>(d), 0.0),
+    return {basic_gaussian_noise<T>::isotropic(static_cast<std::size_t>(d), 0.0),
             mi_estimate{nats(std::max(0.0, all))}};
   }
-  detail::search_space const space{
-      Eigen::MatrixXd::Identity(d, d), {}, {}, shape == noise_shape::diagonal};
-  detail::inner_noise const start{Eigen::MatrixXd::Identity(d, d), whole.rowwise().squaredNorm()};
-  auto const measure = [&](Eigen::MatrixXd const& whitened) {
-    return detail::linear_measure(whole, given, whitened);
+  detail::search_space<T> const space{
+      matrix_of<T>::Identity(d, d), {}, {}, shape == noise_shape::diagonal};
+  detail::inner_noise<T> const start{matrix_of<T>::Identity(d, d), whole.rowwise().squaredNorm()};
+  auto const measure = [&](matrix_of<T> const& whitened) {
+    return detail::linear_measure<T>(whole, given, whitened);
   };
-  detail::inner_noise found = detail::least_inner_trace(space, start, budget.value, measure);
+  detail::inner_noise<T> found = detail::least_inner_trace(space, start, budget.value, measure);
   nats const information(measure(found.whitened(space)).information(1.0));
   if (space.diagonal) {
-    return {gaussian_noise::diagonal(std::move(found.variances)), mi_estimate{information}};
+    return {basic_gaussian_noise<T>::diagonal(std::move(found.variances)),
+            mi_estimate{information}};
   }
-  return {gaussian_noise::along(std::move(found.axes), std::move(found.variances)),
+  return {basic_gaussian_noise<T>::along(std::move(found.axes), std::move(found.variances)),
           mi_estimate{information}};
 }
 

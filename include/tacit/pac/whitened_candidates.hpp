@@ -5,6 +5,7 @@
 #include <tacit/pac/all_finite.hpp>
 #include <tacit/pac/candidate_outputs.hpp>
 #include <tacit/pac/candidate_spectrum.hpp>
+#include <tacit/pac/dense.hpp>
 #include <tacit/pac/gaussian_noise.hpp>
 
 #include <Eigen/Core>
@@ -38,11 +39,12 @@
 
 namespace tacit::detail {
 
+template <dense_scalar T>
 struct whitened_candidates {
-  Eigen::MatrixXd columns;  // w_m, n×M: one column a distinct output that is still possible
-  Eigen::VectorXd weights;  // p: 1 in sum within M·u
-  Eigen::VectorXd error;    // ‖w_m − truth‖ at most
-  double stretch = 0.0;     // squared distances are right within a factor 1 ± stretch beyond that
+  matrix_of<T> columns;  // w_m, n×M: one column a distinct output that is still possible
+  vector_of<T> weights;  // p: 1 in sum within M·u
+  vector_of<T> error;    // ‖w_m − truth‖ at most
+  double stretch = 0.0;  // squared distances are right within a factor 1 ± stretch beyond that
   std::vector<std::size_t> group;
   std::size_t groups = 1;
   bool certain = true;
@@ -88,8 +90,9 @@ template <class Before>
 }
 
 /// Rows of a matrix in dictionary order of the given columns.
+template <dense_scalar T>
 struct rows_before {
-  Eigen::MatrixXd const& rows;
+  matrix_of<T> const& rows;
   std::vector<Eigen::Index> const& columns;
 
   [[nodiscard]] bool operator()(Eigen::Index a, Eigen::Index b) const {
@@ -102,13 +105,14 @@ struct rows_before {
 
 /// Which coordinates get no noise at all, and along which axes there is some. Not `certain` if some
 /// direction without noise is not made of whole coordinates.
+template <dense_scalar T>
 struct silent_directions {
   std::vector<Eigen::Index> coordinates;
   std::vector<Eigen::Index> sounding;  // axes of positive variance
   bool certain = true;
 
-  explicit silent_directions(gaussian_noise const& noise) {
-    Eigen::VectorXd const& v = noise.variances();
+  explicit silent_directions(basic_gaussian_noise<T> const& noise) {
+    vector_of<T> const& v = noise.variances();
     for (Eigen::Index i = 0; i < v.size(); ++i) {
       if (v(i) > 0.0) sounding.push_back(i);
       if (v(i) == 0.0 && noise.along_coordinates()) coordinates.push_back(i);
@@ -117,7 +121,7 @@ struct silent_directions {
     bool const across_is_silent = noise.rest_dimension() > 0 && noise.rest() == 0.0;
     auto const d = static_cast<Eigen::Index>(noise.dimension());
     if (!across_is_silent && std::ssize(sounding) == v.size()) return;
-    Eigen::MatrixXd const& axes = noise.axes();
+    matrix_of<T> const& axes = noise.axes();
     if (noise.rest() > 0.0) {
       // Whole coordinates: every silent axis is one.
       for (Eigen::Index i = 0; i < v.size(); ++i) {
@@ -148,15 +152,17 @@ struct silent_directions {
 };
 
 /// The distinct outputs of positive weight, centred: columns d×M.
+template <dense_scalar T>
 struct centred_columns {
-  Eigen::MatrixXd columns;
-  Eigen::VectorXd weights;
+  matrix_of<T> columns;
+  vector_of<T> weights;
   std::vector<Eigen::Index> source;  // a row of the outputs that each is
 };
 
-[[nodiscard]] inline centred_columns distinct_outputs(candidate_outputs const& outputs) {
-  Eigen::MatrixXd const& rows = outputs.rows();
-  Eigen::VectorXd const& p = outputs.probabilities();
+template <dense_scalar T = double>
+[[nodiscard]] centred_columns<T> distinct_outputs(basic_candidate_outputs<T> const& outputs) {
+  matrix_of<T> const& rows = outputs.rows();
+  vector_of<T> const& p = outputs.probabilities();
   std::vector<Eigen::Index> order;
   for (Eigen::Index m = 0; m < p.size(); ++m) {
     if (p(m) > 0.0) order.push_back(m);
@@ -165,9 +171,9 @@ struct centred_columns {
   std::iota(everywhere.begin(), everywhere.end(), Eigen::Index{0});
   std::vector<std::size_t> class_of(outputs.size());
   std::vector<Eigen::Index> const possible = order;
-  std::size_t const classes = classify(order, rows_before{rows, everywhere}, class_of);
+  std::size_t const classes = classify(order, rows_before<T>{rows, everywhere}, class_of);
 
-  centred_columns out;
+  centred_columns<T> out;
   out.weights.setZero(static_cast<Eigen::Index>(classes));
   // Distinct outputs in the order of their first appearance.
   std::vector<Eigen::Index> place(classes, -1);
@@ -182,7 +188,7 @@ struct centred_columns {
   // Eight coordinates at a time: what is written fills a line of the cache, what is read stays there.
   Eigen::Index const d = rows.cols();
   out.columns.resize(d, std::ssize(out.source));
-  Eigen::RowVectorXd const base = rows.row(out.source[0]);
+  row_of<T> const base = rows.row(out.source[0]);
   for (Eigen::Index first = 0; first < d; first += 8) {
     Eigen::Index const last = std::min<Eigen::Index>(first + 8, d);
     for (Eigen::Index m = 0; m < out.columns.cols(); ++m) {
@@ -190,24 +196,25 @@ struct centred_columns {
       for (Eigen::Index j = first; j < last; ++j) out.columns(j, m) = rows(from, j) - base(j);
     }
   }
-  Eigen::VectorXd const mean = out.columns * out.weights;
+  vector_of<T> const mean = out.columns * out.weights;
   out.columns.colwise() -= mean;
   return out;
 }
 
-[[nodiscard]] inline whitened_candidates whiten(candidate_outputs const& outputs,
-                                                gaussian_noise const& noise) {
+template <dense_scalar T = double>
+[[nodiscard]] whitened_candidates<T> whiten(basic_candidate_outputs<T> const& outputs,
+                                            basic_gaussian_noise<T> const& noise) {
   check_size("candidates", "dimension of the noise", noise.dimension(), outputs.dimension());
-  centred_columns centred = distinct_outputs(outputs);
-  Eigen::MatrixXd& c = centred.columns;
+  centred_columns<T> centred = distinct_outputs(outputs);
+  matrix_of<T>& c = centred.columns;
   if (!all_finite(c)) {
     check_finite("candidates", "largest difference of two outputs",
-                 c.cwiseAbs().maxCoeff<Eigen::PropagateNaN>());
+                 c.cwiseAbs().template maxCoeff<Eigen::PropagateNaN>());
   }
-  silent_directions const silent(noise);
+  silent_directions<T> const silent(noise);
   Eigen::Index const d = c.rows();
 
-  whitened_candidates out;
+  whitened_candidates<T> out;
   out.weights = std::move(centred.weights);
   Eigen::Index const count = out.weights.size();
   auto const number = static_cast<std::size_t>(count);
@@ -223,54 +230,54 @@ struct centred_columns {
   if (!silent.coordinates.empty() && count > 1) {
     std::vector<Eigen::Index> order(centred.source);
     std::vector<std::size_t> class_of(outputs.size());
-    out.groups = classify(order, rows_before{outputs.rows(), silent.coordinates}, class_of);
+    out.groups = classify(order, rows_before<T>{outputs.rows(), silent.coordinates}, class_of);
     for (std::size_t m = 0; m < number; ++m) {
       out.group[m] = class_of[static_cast<std::size_t>(centred.source[m])];
     }
   }
 
-  auto const reciprocals = [&](Eigen::VectorXd const& v) -> Eigen::VectorXd {
+  auto const reciprocals = [&](vector_of<T> const& v) -> vector_of<T> {
     return v(silent.sounding).cwiseSqrt().cwiseInverse();
   };
   if (noise.along_coordinates() || noise.variances().size() == 0) {
     if (noise.along_coordinates()) {
-      out.columns = silent.coordinates.empty() ? std::move(c)
-                                               : Eigen::MatrixXd(c(silent.sounding, Eigen::all));
+      out.columns =
+          silent.coordinates.empty() ? std::move(c) : matrix_of<T>(c(silent.sounding, Eigen::all));
       out.columns.array().colwise() *= reciprocals(noise.variances()).array();
     } else if (noise.rest() > 0.0) {
       out.columns = c / std::sqrt(noise.rest());
     } else {
       out.columns.setZero(1, count);
     }
-    Eigen::VectorXd const length = out.columns.colwise().norm();
+    vector_of<T> const length = out.columns.colwise().norm();
     out.error = 8.0 * unit_roundoff * (length.array() + length(0)).matrix();
   } else {
-    Eigen::MatrixXd const u = noise.axes()(Eigen::all, silent.sounding);
-    Eigen::VectorXd const scale = reciprocals(noise.variances());
+    matrix_of<T> const u = noise.axes()(Eigen::all, silent.sounding);
+    vector_of<T> const scale = reciprocals(noise.variances());
     Eigen::Index const k = u.cols();
     auto const dims = static_cast<double>(d);
     auto const axes = static_cast<double>(k);
-    Eigen::MatrixXd products = -Eigen::MatrixXd::Identity(k, k);
-    products.selfadjointView<Eigen::Lower>().rankUpdate(u.transpose());
+    matrix_of<T> products = -matrix_of<T>::Identity(k, k);
+    products.template selfadjointView<Eigen::Lower>().rankUpdate(u.transpose());
     double const epsilon =
         k == 0 ? 0.0
                : std::sqrt(2.0) * products.norm() + 1.01 * axes * (dims + 4.0) * unit_roundoff;
-    Eigen::VectorXd const length = c.colwise().norm() * 1.01;
+    vector_of<T> const length = c.colwise().norm() * 1.01;
     bool const across = noise.rest_dimension() > 0 && noise.rest() > 0.0;
-    Eigen::MatrixXd const along = u.transpose() * c;
+    matrix_of<T> const along = u.transpose() * c;
     out.columns.resize(across ? k + d : k, count);
     out.columns.topRows(k) = scale.asDiagonal() * along;
     out.stretch =
         8.0 * epsilon * std::max(1.0, k > 0 ? noise.rest() * scale.cwiseAbs2().maxCoeff() : 1.0);
     double const spread = scale.norm();  // √Σ1/v
     double const steepest = k > 0 ? scale.maxCoeff() : 0.0;
-    Eigen::VectorXd const centring =
+    vector_of<T> const centring =
         1.02 * unit_roundoff * (2.0 * length.array() + length(0)).matrix();
     out.error = (1.02 * (epsilon + (dims + 8.0) * unit_roundoff) * spread) * length +
                 1.02 * steepest * centring;
     if (across) {
       double const sharp = 1.0 / std::sqrt(noise.rest());
-      Eigen::MatrixXd left = c;
+      matrix_of<T> left = c;
       left.noalias() -= u * along;
       out.columns.bottomRows(d) = sharp * left;
       for (Eigen::Index const j : silent.coordinates) out.columns.row(k + j).setZero();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tacit/pac/congruence.hpp>
+#include <tacit/pac/dense.hpp>
 #include <tacit/pac/gap/surrogate.hpp>
 
 #include <Eigen/Core>
@@ -19,12 +20,13 @@ namespace tacit {
 
 /// Uniformly random ones.
 /// @throws std::invalid_argument if the dimension is 0
-[[nodiscard]] inline Eigen::MatrixXd random_axes(std::size_t dimension, public_stream stream) {
+template <dense_scalar T = double>
+[[nodiscard]] matrix_of<T> random_axes(std::size_t dimension, public_stream stream) {
   detail::require_argument(dimension > 0, "random_axes", "dimension", dimension, "positive");
   auto const d = static_cast<Eigen::Index>(dimension);
-  Eigen::HouseholderQR<Eigen::MatrixXd> const qr(public_normals(stream, d, d));
+  Eigen::HouseholderQR<matrix_of<T>> const qr(public_normals(stream, d, d));
   // With R's diagonal made positive the law is Haar's.
-  Eigen::MatrixXd axes = qr.householderQ();
+  matrix_of<T> axes = qr.householderQ();
   for (Eigen::Index i = 0; i < d; ++i) {
     if (qr.matrixQR()(i, i) < 0.0) axes.col(i) *= -1.0;
   }
@@ -34,14 +36,15 @@ namespace tacit {
 /// The axes that show given directions of the output space, such as its coordinates (the identity): axis
 /// i sees the i-th direction, less what the earlier ones have seen.
 /// @throws std::invalid_argument unless `directions` is d×d
-[[nodiscard]] inline Eigen::MatrixXd axes_along(normal_surrogate const& surrogate,
-                                                Eigen::MatrixXd const& directions) {
+template <dense_scalar T = double>
+[[nodiscard]] matrix_of<T> axes_along(basic_normal_surrogate<T> const& surrogate,
+                                      matrix_of<T> const& directions) {
   detail::check_rows("axes_along", directions, surrogate.dimension());
   detail::check_size("axes_along", "number of rows", static_cast<std::size_t>(directions.rows()),
                      surrogate.dimension());
-  Eigen::ColPivHouseholderQR<Eigen::MatrixXd> const inverse(surrogate.whitener().transpose());
-  Eigen::MatrixXd const seen = inverse.solve(directions);
-  return Eigen::HouseholderQR<Eigen::MatrixXd>(seen).householderQ();
+  Eigen::ColPivHouseholderQR<matrix_of<T>> const inverse(surrogate.whitener().transpose());
+  matrix_of<T> const seen = inverse.solve(directions);
+  return Eigen::HouseholderQR<matrix_of<T>>(seen).householderQ();
 }
 
 /// Axes along which the whitened sample is as far from normal as can be: independent components by
@@ -52,17 +55,18 @@ namespace tacit {
 /// is some orthonormal basis.
 /// @param whitened n×d, with about unit covariance
 /// @throws std::invalid_argument for an empty sample; std::domain_error unless it is finite
-[[nodiscard]] inline Eigen::MatrixXd independent_axes(Eigen::MatrixXd const& whitened,
-                                                      public_stream stream, int iterations = 60) {
+template <dense_scalar T = double>
+[[nodiscard]] matrix_of<T> independent_axes(matrix_of<T> const& whitened, public_stream stream,
+                                            int iterations = 60) {
   auto const d = whitened.cols();
   detail::check_rows("independent_axes", whitened, static_cast<std::size_t>(d));
   auto const n = static_cast<double>(whitened.rows());
-  Eigen::MatrixXd axes = random_axes(static_cast<std::size_t>(d), stream);
-  Eigen::MatrixXd u(whitened.rows(), d);
-  Eigen::ArrayXd square(whitened.rows());
-  Eigen::ArrayXd bell(whitened.rows());
-  Eigen::VectorXd pull(d);
-  Eigen::MatrixXd next(d, d);
+  matrix_of<T> axes = random_axes(static_cast<std::size_t>(d), stream);
+  matrix_of<T> u(whitened.rows(), d);
+  array_of<T> square(whitened.rows());
+  array_of<T> bell(whitened.rows());
+  vector_of<T> pull(d);
+  matrix_of<T> next(d, d);
   for (int step = 0; step < iterations; ++step) {
     u.noalias() = whitened * axes;
     for (Eigen::Index i = 0; i < d; ++i) {
@@ -78,8 +82,8 @@ namespace tacit {
     next -= axes * pull.asDiagonal();
     // The length of a component that is as good as normal is chance.
     next.colwise().normalize();
-    Eigen::MatrixXd const gram = next.transpose() * next;
-    Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> const solved(gram);
+    matrix_of<T> const gram = next.transpose() * next;
+    Eigen::SelfAdjointEigenSolver<matrix_of<T>> const solved(gram);
     double const least = 1e-14 * solved.eigenvalues()(d - 1);
     next =
         next * detail::congruence(solved.eigenvectors(),
@@ -88,7 +92,7 @@ namespace tacit {
     axes = next;
     if (least_cosine > 1.0 - 1e-8) break;
   }
-  return Eigen::HouseholderQR<Eigen::MatrixXd>(axes).householderQ();
+  return Eigen::HouseholderQR<matrix_of<T>>(axes).householderQ();
 }
 
 }  // namespace tacit

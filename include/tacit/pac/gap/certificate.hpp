@@ -4,6 +4,7 @@
 #include <tacit/core/check.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/pac/confidence.hpp>
+#include <tacit/pac/dense.hpp>
 #include <tacit/pac/gap/critics.hpp>
 #include <tacit/pac/gap/estimate.hpp>
 #include <tacit/pac/gap/product_critic.hpp>
@@ -32,29 +33,33 @@ struct certify;
 /// KL(P_Z‖Q) ≥ `value` for the surrogate within, but with probability 1 − `confidence` over the scoring
 /// rows. Only the functions below make one: a `gap_estimate` does not become it. KL is against this Q
 /// and not against the normal of the true moments, to which P_Z is nearer still.
-class gap_certificate {
+template <dense_scalar T = double>
+class basic_gap_certificate {
  public:
   /// KL ≥ 0, for sure: the log-det bound as it is.
-  explicit gap_certificate(normal_surrogate surrogate)
-      : gap_certificate(std::move(surrogate), nats(0.0), 1.0) {}
+  explicit basic_gap_certificate(basic_normal_surrogate<T> surrogate)
+      : basic_gap_certificate(std::move(surrogate), nats(0.0), 1.0) {}
 
-  [[nodiscard]] normal_surrogate const& surrogate() const noexcept { return surrogate_; }
+  [[nodiscard]] basic_normal_surrogate<T> const& surrogate() const noexcept { return surrogate_; }
   [[nodiscard]] nats value() const noexcept { return value_; }
   [[nodiscard]] double confidence() const noexcept { return confidence_; }
 
  private:
   friend struct detail::certify;
-  gap_certificate(normal_surrogate surrogate, nats value, double confidence)
+  basic_gap_certificate(basic_normal_surrogate<T> surrogate, nats value, double confidence)
       : surrogate_(std::move(surrogate)), value_(value), confidence_(confidence) {}
 
-  normal_surrogate surrogate_;
+  basic_normal_surrogate<T> surrogate_;
   nats value_;
   double confidence_;
 };
 
+using gap_certificate = basic_gap_certificate<>;
+
 namespace detail {
 
-[[nodiscard]] inline std::span<double const> span_of(Eigen::VectorXd const& x) {
+template <dense_scalar T = double>
+[[nodiscard]] std::span<double const> span_of(vector_of<T> const& x) {
   return {x.data(), static_cast<std::size_t>(x.size())};
 }
 
@@ -68,10 +73,10 @@ inline void check_failure(char const* function, double failure) {
 }
 
 /// How far f may be from a critic's computed values, row by row.
-template <class Critic>
-[[nodiscard]] Eigen::VectorXd errors(Critic const& critic, Eigen::MatrixXd const& whitened,
-                                     Eigen::VectorXd const& reach) {
-  Eigen::VectorXd out(whitened.rows());
+template <class Critic, dense_scalar T = double>
+[[nodiscard]] vector_of<T> errors(Critic const& critic, matrix_of<T> const& whitened,
+                                  vector_of<T> const& reach) {
+  vector_of<T> out(whitened.rows());
   for (Eigen::Index k = 0; k < out.size(); ++k) {
     out(k) = critic.error(whitened.row(k).norm(), reach(k));
   }
@@ -79,28 +84,29 @@ template <class Critic>
 }
 
 /// e^f at fresh draws of Q, t ~ N(0, I), each rounded up and at most e^bound.
-template <class Critic>
-[[nodiscard]] Eigen::VectorXd tilts(Critic const& critic, Eigen::Index dimension, std::size_t draws,
-                                    public_stream stream) {
+template <class Critic, dense_scalar T = double>
+[[nodiscard]] vector_of<T> tilts(Critic const& critic, Eigen::Index dimension, std::size_t draws,
+                                 public_stream stream) {
   auto const count = static_cast<Eigen::Index>(draws);
-  Eigen::VectorXd out(count);
+  vector_of<T> out(count);
   constexpr Eigen::Index block = 4096;
   for (Eigen::Index start = 0; start < count; start += block) {
     Eigen::Index const rows = std::min(block, count - start);
     // A part of its own for each block, in the half that no training reads.
     public_stream const own =
         part_of(stream, 0x8000'0000U + static_cast<std::uint64_t>(start / block));
-    Eigen::MatrixXd const t = public_normals(own, rows, dimension);
+    matrix_of<T> const t = public_normals(own, rows, dimension);
     // Box and Muller's numbers are right to some 1e-15 of their size.
-    Eigen::VectorXd const error = errors(critic, t, Eigen::VectorXd::Constant(rows, 1e-14));
+    vector_of<T> const error = errors(critic, t, vector_of<T>::Constant(rows, 1e-14));
     out.segment(start, rows) = (critic.values(t) + error).cwiseMin(critic.bound()).array().exp();
   }
   return out;
 }
 
 struct certify {
-  [[nodiscard]] static gap_certificate make(normal_surrogate surrogate, double value,
-                                            double failure) {
+  template <dense_scalar T>
+  [[nodiscard]] static basic_gap_certificate<T> make(basic_normal_surrogate<T> surrogate,
+                                                     double value, double failure) {
     return {std::move(surrogate), nats(std::max(0.0, value)), confidence_of(failure)};
   }
 };
@@ -112,13 +118,14 @@ struct certify {
 /// @param rows of Z, independent of the surrogate and the critic
 /// @throws std::invalid_argument for no rows, or another dimension; std::domain_error unless the rows
 ///         are finite and failure is in (0, 1)
-[[nodiscard]] inline gap_certificate certified_gap(normal_surrogate const& surrogate,
-                                                   product_critic const& critic,
-                                                   Eigen::MatrixXd const& rows, double failure) {
+template <dense_scalar T = double>
+[[nodiscard]] basic_gap_certificate<T> certified_gap(basic_normal_surrogate<T> const& surrogate,
+                                                     basic_product_critic<T> const& critic,
+                                                     matrix_of<T> const& rows, double failure) {
   detail::check_failure("certified_gap", failure);
   detail::check_size("certified_gap", "dimension of the critic", critic.dimension(),
                      surrogate.dimension());
-  Eigen::VectorXd const values = critic.values(surrogate.whitened(rows), surrogate.rounding(rows));
+  vector_of<T> const values = critic.values(surrogate.whitened(rows), surrogate.rounding(rows));
   double size = 0.0;
   for (auto const& f : critic.coordinates()) {
     size += std::max(std::abs(f.least()), std::abs(f.most()));
@@ -140,13 +147,14 @@ struct scoring_options {
 /// would be too large on average.)
 /// Guarantee: lower bound, but with probability `failure` over the rows and the draws.
 /// @throws as above
-template <class Critic>
-[[nodiscard]] gap_certificate certified_gap(normal_surrogate const& surrogate, Critic const& critic,
-                                            Eigen::MatrixXd const& rows, scoring_options options) {
+template <class Critic, dense_scalar T = double>
+[[nodiscard]] basic_gap_certificate<T> certified_gap(basic_normal_surrogate<T> const& surrogate,
+                                                     Critic const& critic, matrix_of<T> const& rows,
+                                                     scoring_options options) {
   detail::check_failure("certified_gap", options.failure);
   double const bound = critic.bound();
-  Eigen::MatrixXd const whitened = surrogate.whitened(rows);
-  Eigen::VectorXd const values =
+  matrix_of<T> const whitened = surrogate.whitened(rows);
+  vector_of<T> const values =
       (critic.values(whitened) - detail::errors(critic, whitened, surrogate.rounding(rows)))
           .cwiseMax(-bound);
   constexpr bool closed = requires { critic.log_normaliser(); };
@@ -158,7 +166,7 @@ template <class Critic>
   } else {
     detail::require_argument(options.draws > 0, "certified_gap", "draws", options.draws,
                              "positive");
-    Eigen::VectorXd const tilts = detail::tilts(critic, rows.cols(), options.draws, options.stream);
+    vector_of<T> const tilts = detail::tilts(critic, rows.cols(), options.draws, options.stream);
     double const most = std::exp(bound) * (1.0 + 1e-15);
     double const mean_tilt = upper_confidence(detail::span_of(tilts), 0.0, most, share);
     normaliser = std::log(mean_tilt) + 1e-15 * (2.0 + bound);  // and the exponentials' own error
@@ -169,13 +177,13 @@ template <class Critic>
 /// What the critic shows on average: mean f − log E_Q e^f, the second term by its closed form or the
 /// mean over draws.
 /// @throws as above; failure is not used
-template <class Critic>
-[[nodiscard]] gap_estimate donsker_varadhan_gap(normal_surrogate const& surrogate,
-                                                Critic const& critic, Eigen::MatrixXd const& rows,
+template <class Critic, dense_scalar T = double>
+[[nodiscard]] gap_estimate donsker_varadhan_gap(basic_normal_surrogate<T> const& surrogate,
+                                                Critic const& critic, matrix_of<T> const& rows,
                                                 scoring_options options = {}) {
-  Eigen::MatrixXd const whitened = surrogate.whitened(rows);
-  if constexpr (std::is_same_v<Critic, product_critic>) {
-    return {nats(critic.values(whitened, Eigen::VectorXd::Zero(rows.rows())).mean() -
+  matrix_of<T> const whitened = surrogate.whitened(rows);
+  if constexpr (std::is_same_v<Critic, basic_product_critic<T>>) {
+    return {nats(critic.values(whitened, vector_of<T>::Zero(rows.rows())).mean() -
                  critic.log_normaliser())};
   } else if constexpr (requires { critic.log_normaliser(); }) {
     return {nats(critic.values(whitened).mean() - critic.log_normaliser())};

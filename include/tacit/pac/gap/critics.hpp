@@ -4,6 +4,7 @@
 #include <tacit/core/check.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/pac/congruence.hpp>
+#include <tacit/pac/dense.hpp>
 #include <tacit/pac/gap/surrogate.hpp>
 #include <tacit/pac/public_normal.hpp>
 
@@ -33,17 +34,19 @@ inline void check_bound(char const* function, double bound) {
 
 /// f(t) = ½‖t‖² − ½‖B(t − c)‖² + log|det B|, held to ±bound: the log-ratio of two normals. It shows where
 /// the surrogate's moments are wrong, and nothing else: E_Q e^f is at most 1 + e^{−bound}.
-class quadratic_critic {
+template <dense_scalar T = double>
+class basic_quadratic_critic {
  public:
   /// The best one for a sample's mean and covariance.
   /// @throws infeasible if that covariance is singular; std::domain_error unless bound is in (0, 30]
-  [[nodiscard]] static quadratic_critic fit(Eigen::MatrixXd const& whitened, double bound = 10.0) {
+  [[nodiscard]] static basic_quadratic_critic fit(matrix_of<T> const& whitened,
+                                                  double bound = 10.0) {
     detail::check_bound("quadratic_critic", bound);
-    normal_surrogate const moments = normal_surrogate::fit(whitened);
+    basic_normal_surrogate<T> const moments = basic_normal_surrogate<T>::fit(whitened);
     // Triangular, so that its determinant is a product.
-    Eigen::MatrixXd const precision = moments.whitener().transpose() * moments.whitener();
-    Eigen::LLT<Eigen::MatrixXd> const factor(precision);
-    return quadratic_critic(moments.mean(), factor.matrixU(), bound);
+    matrix_of<T> const precision = moments.whitener().transpose() * moments.whitener();
+    Eigen::LLT<matrix_of<T>> const factor(precision);
+    return basic_quadratic_critic(moments.mean(), factor.matrixU(), bound);
   }
 
   [[nodiscard]] double bound() const noexcept { return bound_; }
@@ -54,10 +57,10 @@ class quadratic_critic {
     return std::log1p(std::exp(-bound_)) * (1.0 + 1e-15);
   }
 
-  [[nodiscard]] Eigen::VectorXd values(Eigen::MatrixXd const& whitened) const {
+  [[nodiscard]] vector_of<T> values(matrix_of<T> const& whitened) const {
     detail::check_rows("quadratic_critic", whitened, static_cast<std::size_t>(centre_.size()));
-    Eigen::MatrixXd const centred = whitened.rowwise() - centre_.transpose();
-    Eigen::MatrixXd const moved = centred * root_.triangularView<Eigen::Upper>().transpose();
+    matrix_of<T> const centred = whitened.rowwise() - centre_.transpose();
+    matrix_of<T> const moved = centred * root_.template triangularView<Eigen::Upper>().transpose();
     return (0.5 * (whitened.rowwise().squaredNorm() - moved.rowwise().squaredNorm()).array() +
             log_determinant())
         .cwiseMax(-bound_)
@@ -78,26 +81,29 @@ class quadratic_critic {
   }
 
  private:
-  quadratic_critic(Eigen::VectorXd centre, Eigen::MatrixXd root, double bound)
+  basic_quadratic_critic(vector_of<T> centre, matrix_of<T> root, double bound)
       : centre_(std::move(centre)), root_(std::move(root)), bound_(bound) {}
 
   [[nodiscard]] double log_determinant() const noexcept {
     return root_.diagonal().array().log().sum();
   }
 
-  Eigen::VectorXd centre_;
-  Eigen::MatrixXd root_;
+  vector_of<T> centre_;
+  matrix_of<T> root_;
   double bound_;
 };
 
+using quadratic_critic = basic_quadratic_critic<>;
+
 /// f(t) = b·tanh(g(t)/b), g(t) = c + Σ_j a_j tanh(w_j·t + φ_j), b the bound.
-class feature_critic {
+template <dense_scalar T = double>
+class basic_feature_critic {
  public:
   /// `directions` is d×h, one w_j a column; `shifts` are the φ_j, `weights` the a_j.
   /// @throws std::invalid_argument for shapes that do not match; std::domain_error unless all is finite
   ///         and bound is in (0, 30]
-  feature_critic(Eigen::MatrixXd directions, Eigen::VectorXd shifts, Eigen::VectorXd weights,
-                 double offset, double bound)
+  basic_feature_critic(matrix_of<T> directions, vector_of<T> shifts, vector_of<T> weights,
+                       double offset, double bound)
       : directions_(std::move(directions)),
         shifts_(std::move(shifts)),
         weights_(std::move(weights)),
@@ -115,9 +121,9 @@ class feature_critic {
 
   [[nodiscard]] double bound() const noexcept { return bound_; }
 
-  [[nodiscard]] Eigen::VectorXd values(Eigen::MatrixXd const& whitened) const {
+  [[nodiscard]] vector_of<T> values(matrix_of<T> const& whitened) const {
     detail::check_rows("feature_critic", whitened, static_cast<std::size_t>(directions_.rows()));
-    Eigen::MatrixXd const hidden = features(whitened);
+    matrix_of<T> const hidden = features(whitened);
     return squashed(((hidden * weights_).array() + offset_).matrix());
   }
 
@@ -145,8 +151,8 @@ class feature_critic {
   /// Random directions and shifts; the weights maximise mean_P g − log mean_Q e^g − ½ridge‖a‖², which is
   /// concave, by Newton's method.
   /// @throws std::invalid_argument for no rows; std::domain_error for an option out of range
-  [[nodiscard]] static feature_critic random_features(Eigen::MatrixXd const& whitened,
-                                                      ridge_options options);
+  [[nodiscard]] static basic_feature_critic random_features(matrix_of<T> const& whitened,
+                                                            ridge_options options);
 
   struct network_options {
     std::size_t units = 64;
@@ -160,31 +166,34 @@ class feature_critic {
   /// All of it by Adam (Kingma & Ba 2015) on E_P f − log E_Q e^f, fresh draws of Q at every step. The
   /// units start along the coordinates.
   /// @throws as above
-  [[nodiscard]] static feature_critic network(Eigen::MatrixXd const& whitened,
-                                              network_options options);
+  [[nodiscard]] static basic_feature_critic network(matrix_of<T> const& whitened,
+                                                    network_options options);
 
  private:
-  [[nodiscard]] static Eigen::MatrixXd tanh_of(Eigen::MatrixXd const& x) {
+  [[nodiscard]] static matrix_of<T> tanh_of(matrix_of<T> const& x) {
     return 1.0 - 2.0 / (1.0 + (2.0 * x.array()).exp());
   }
 
-  [[nodiscard]] Eigen::MatrixXd features(Eigen::MatrixXd const& t) const {
+  [[nodiscard]] matrix_of<T> features(matrix_of<T> const& t) const {
     return tanh_of((t * directions_).rowwise() + shifts_.transpose());
   }
 
-  [[nodiscard]] Eigen::VectorXd squashed(Eigen::VectorXd const& g) const {
+  [[nodiscard]] vector_of<T> squashed(vector_of<T> const& g) const {
     return (bound_ * tanh_of(g / bound_)).cwiseMax(-bound_).cwiseMin(bound_);
   }
 
-  Eigen::MatrixXd directions_;
-  Eigen::VectorXd shifts_;
-  Eigen::VectorXd weights_;
+  matrix_of<T> directions_;
+  vector_of<T> shifts_;
+  vector_of<T> weights_;
   double offset_;
   double bound_;
 };
 
-inline feature_critic feature_critic::random_features(Eigen::MatrixXd const& whitened,
-                                                      ridge_options options) {
+using feature_critic = basic_feature_critic<>;
+
+template <dense_scalar T>
+basic_feature_critic<T> basic_feature_critic<T>::random_features(matrix_of<T> const& whitened,
+                                                                 ridge_options options) {
   Eigen::Index const d = whitened.cols();
   detail::check_rows("random_features", whitened, static_cast<std::size_t>(d));
   detail::check_bound("random_features", options.bound);
@@ -194,15 +203,15 @@ inline feature_critic feature_critic::random_features(Eigen::MatrixXd const& whi
   auto const h = static_cast<Eigen::Index>(options.features);
   auto const draws = static_cast<Eigen::Index>(options.draws);
   auto const part = [&](std::uint64_t k) { return detail::part_of(options.stream, k); };
-  feature_critic critic(2.0 * public_normals(part(1), d, h) / std::sqrt(static_cast<double>(d)),
-                        2.0 * public_normals(part(2), h, 1), Eigen::VectorXd::Zero(h), 0.0,
-                        options.bound);
-  Eigen::VectorXd const target = critic.features(whitened).colwise().mean();
-  Eigen::MatrixXd const drawn = critic.features(public_normals(part(3), draws, d));
+  basic_feature_critic<T> critic(
+      2.0 * public_normals(part(1), d, h) / std::sqrt(static_cast<double>(d)),
+      2.0 * public_normals(part(2), h, 1), vector_of<T>::Zero(h), 0.0, options.bound);
+  vector_of<T> const target = critic.features(whitened).colwise().mean();
+  matrix_of<T> const drawn = critic.features(public_normals(part(3), draws, d));
 
   // The objective, and the draws' shares e^g/Σe^g.
-  auto const evaluate = [&](Eigen::VectorXd const& a, Eigen::VectorXd& share) {
-    Eigen::VectorXd const g = drawn * a;
+  auto const evaluate = [&](vector_of<T> const& a, vector_of<T>& share) {
+    vector_of<T> const g = drawn * a;
     double const top = g.maxCoeff();
     share = (g.array() - top).exp();
     double const sum = share.sum();
@@ -211,16 +220,16 @@ inline feature_critic feature_critic::random_features(Eigen::MatrixXd const& whi
     critic.offset_ = -log_mean;
     return target.dot(a) - log_mean - 0.5 * options.ridge * a.squaredNorm();
   };
-  Eigen::VectorXd share;
-  Eigen::VectorXd trial_share;
+  vector_of<T> share;
+  vector_of<T> trial_share;
   double value = evaluate(critic.weights_, share);
   for (int step = 0; step < 50; ++step) {
-    Eigen::VectorXd const mean = drawn.transpose() * share;
-    Eigen::VectorXd const slope = target - mean - options.ridge * critic.weights_;
-    Eigen::MatrixXd curvature = detail::scatter(drawn, share);
+    vector_of<T> const mean = drawn.transpose() * share;
+    vector_of<T> const slope = target - mean - options.ridge * critic.weights_;
+    matrix_of<T> curvature = detail::scatter(drawn, share);
     curvature.noalias() -= mean * mean.transpose();
     curvature.diagonal().array() += options.ridge;
-    Eigen::VectorXd const move = Eigen::LLT<Eigen::MatrixXd>(curvature).solve(slope);
+    vector_of<T> const move = Eigen::LLT<matrix_of<T>>(curvature).solve(slope);
     double const gain = slope.dot(move);
     if (!(gain > 1e-8)) break;
     double fraction = 1.0;
@@ -240,8 +249,9 @@ inline feature_critic feature_critic::random_features(Eigen::MatrixXd const& whi
   return critic;
 }
 
-inline feature_critic feature_critic::network(Eigen::MatrixXd const& whitened,
-                                              network_options options) {
+template <dense_scalar T>
+basic_feature_critic<T> basic_feature_critic<T>::network(matrix_of<T> const& whitened,
+                                                         network_options options) {
   Eigen::Index const n = whitened.rows();
   Eigen::Index const d = whitened.cols();
   detail::check_rows("network", whitened, static_cast<std::size_t>(d));
@@ -252,31 +262,31 @@ inline feature_critic feature_critic::network(Eigen::MatrixXd const& whitened,
   auto const h = static_cast<Eigen::Index>(options.units);
   Eigen::Index const batch = std::min(static_cast<Eigen::Index>(options.batch), n);
   auto const part = [&](std::uint64_t k) { return detail::part_of(options.stream, k); };
-  feature_critic critic(0.1 * public_normals(part(4), d, h), public_normals(part(5), h, 1),
-                        0.1 * public_normals(part(6), h, 1), 0.0, options.bound);
+  basic_feature_critic<T> critic(0.1 * public_normals(part(4), d, h), public_normals(part(5), h, 1),
+                                 0.1 * public_normals(part(6), h, 1), 0.0, options.bound);
   for (Eigen::Index j = 0; j < h; ++j) critic.directions_(j % d, j) += 2.0;
 
   // One vector of all parameters, in Adam's terms: w, φ, a, c.
   Eigen::Index const size = d * h + 2 * h + 1;
-  Eigen::VectorXd slope(size);
-  Eigen::VectorXd first = Eigen::VectorXd::Zero(size);
-  Eigen::VectorXd second = Eigen::VectorXd::Zero(size);
-  Eigen::MatrixXd t(2 * batch, d);
+  vector_of<T> slope(size);
+  vector_of<T> first = vector_of<T>::Zero(size);
+  vector_of<T> second = vector_of<T>::Zero(size);
+  matrix_of<T> t(2 * batch, d);
   for (int step = 1; step <= options.steps; ++step) {
     // A block of rows in the order given: the rows are independent, and so in random order.
     Eigen::Index const start = (step - 1) * batch % n;
     for (Eigen::Index k = 0; k < batch; ++k) t.row(k) = whitened.row((start + k) % n);
     t.bottomRows(batch) = public_normals(part(7 + static_cast<std::uint64_t>(step)), batch, d);
-    Eigen::MatrixXd const hidden = critic.features(t);
-    Eigen::VectorXd const f =
+    matrix_of<T> const hidden = critic.features(t);
+    vector_of<T> const f =
         critic.squashed(((hidden * critic.weights_).array() + critic.offset_).matrix());
-    Eigen::VectorXd pull = (1.0 - (f / options.bound).array().square()).matrix();
+    vector_of<T> pull = (1.0 - (f / options.bound).array().square()).matrix();
     pull.head(batch) /= static_cast<double>(batch);
-    Eigen::ArrayXd const share = (f.tail(batch).array() - f.tail(batch).maxCoeff()).exp();
+    array_of<T> const share = (f.tail(batch).array() - f.tail(batch).maxCoeff()).exp();
     pull.tail(batch).array() *= -share / share.sum();
-    Eigen::MatrixXd const back =
+    matrix_of<T> const back =
         ((pull * critic.weights_.transpose()).array() * (1.0 - hidden.array().square())).matrix();
-    Eigen::MatrixXd const to_directions = t.transpose() * back;
+    matrix_of<T> const to_directions = t.transpose() * back;
     slope << to_directions.reshaped(), back.colwise().sum().transpose(), hidden.transpose() * pull,
         pull.sum();
 
@@ -285,8 +295,7 @@ inline feature_critic feature_critic::network(Eigen::MatrixXd const& whitened,
     double const warm =
         options.rate * std::sqrt(1.0 - std::pow(0.99, step)) / (1.0 - std::pow(0.9, step));
     double const cooled = warm * (1.0 - static_cast<double>(step - 1) / options.steps);
-    Eigen::VectorXd const move =
-        (cooled * first.array() / (second.array().sqrt() + 1e-10)).matrix();
+    vector_of<T> const move = (cooled * first.array() / (second.array().sqrt() + 1e-10)).matrix();
     critic.directions_.reshaped() += move.head(d * h);
     critic.shifts_ += move.segment(d * h, h);
     critic.weights_ += move.segment(d * h + h, h);

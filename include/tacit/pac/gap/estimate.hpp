@@ -3,6 +3,7 @@
 
 #include <tacit/core/check.hpp>
 #include <tacit/core/units.hpp>
+#include <tacit/pac/dense.hpp>
 #include <tacit/pac/gap/sort.hpp>
 #include <tacit/pac/gap/surrogate.hpp>
 
@@ -31,8 +32,9 @@ struct gap_estimate {
 namespace detail {
 
 /// ∫Φ⁻¹ from k/n to (k+1)/n for k = 0 … n−1, which is φ(Φ⁻¹(k/n)) − φ(Φ⁻¹((k+1)/n)).
-[[nodiscard]] inline Eigen::VectorXd quantile_integrals(Eigen::Index n) {
-  Eigen::VectorXd density = Eigen::VectorXd::Zero(n + 1);
+template <dense_scalar T = double>
+[[nodiscard]] vector_of<T> quantile_integrals(Eigen::Index n) {
+  vector_of<T> density = vector_of<T>::Zero(n + 1);
   // In double throughout, which is right to a few units of the last digit.
   using boost::math::policies::policy, boost::math::policies::promote_double;
   for (Eigen::Index k = 1; 2 * k <= n; ++k) {
@@ -45,9 +47,10 @@ namespace detail {
 }
 
 /// ½W₂² summed over the columns.
-[[nodiscard]] inline double half_squared_distances(Eigen::MatrixXd columns) {
-  Eigen::VectorXd const integrals = quantile_integrals(columns.rows());
-  column_sorter sort;
+template <dense_scalar T = double>
+[[nodiscard]] double half_squared_distances(matrix_of<T> columns) {
+  vector_of<T> const integrals = quantile_integrals(columns.rows());
+  column_sorter<T> sort;
   double sum = 0.0;
   for (Eigen::Index i = 0; i < columns.cols(); ++i) {
     auto column = columns.col(i);
@@ -59,8 +62,8 @@ namespace detail {
   return sum;
 }
 
-inline void check_axes(char const* function, Eigen::MatrixXd const& whitened,
-                       Eigen::MatrixXd const& axes) {
+template <dense_scalar T = double>
+void check_axes(char const* function, matrix_of<T> const& whitened, matrix_of<T> const& axes) {
   check_rows(function, whitened, static_cast<std::size_t>(whitened.cols()));
   check_rows(function, axes, static_cast<std::size_t>(axes.cols()));
   check_size(function, "number of rows of axes", static_cast<std::size_t>(axes.rows()),
@@ -72,22 +75,22 @@ inline void check_axes(char const* function, Eigen::MatrixXd const& whitened,
 /// The published correction (Residual-PAC, Theorem 4 and Algorithm 5): the mean of ½W₂² over uniformly
 /// random directions, a d-th of what a basis gives.
 /// @throws std::invalid_argument for no rows or no directions
-[[nodiscard]] inline gap_estimate sliced_wasserstein_gap(Eigen::MatrixXd const& whitened,
-                                                         std::size_t directions,
-                                                         public_stream stream) {
+template <dense_scalar T = double>
+[[nodiscard]] gap_estimate sliced_wasserstein_gap(matrix_of<T> const& whitened,
+                                                  std::size_t directions, public_stream stream) {
   detail::check_rows("sliced_wasserstein_gap", whitened, static_cast<std::size_t>(whitened.cols()));
   detail::require_argument(directions > 0, "sliced_wasserstein_gap", "directions", directions,
                            "positive");
   auto const count = static_cast<Eigen::Index>(directions);
-  Eigen::MatrixXd slices = public_normals(stream, whitened.cols(), count);
+  matrix_of<T> slices = public_normals(stream, whitened.cols(), count);
   slices.colwise().normalize();
   return {nats(detail::half_squared_distances(whitened * slices) / static_cast<double>(count))};
 }
 
 /// Σ ½W₂² over orthonormal axes: for random ones d times `sliced_wasserstein_gap` on average.
 /// @throws std::invalid_argument for no rows, or axes of another dimension
-[[nodiscard]] inline gap_estimate wasserstein_gap(Eigen::MatrixXd const& whitened,
-                                                  Eigen::MatrixXd const& axes) {
+template <dense_scalar T = double>
+[[nodiscard]] gap_estimate wasserstein_gap(matrix_of<T> const& whitened, matrix_of<T> const& axes) {
   detail::check_axes("wasserstein_gap", whitened, axes);
   return {nats(detail::half_squared_distances(whitened * axes))};
 }
@@ -96,8 +99,8 @@ inline void check_axes(char const* function, Eigen::MatrixXd const& whitened,
 /// wide, less the bias that they have for a uniform law.
 /// @throws std::invalid_argument for fewer than 8 rows, or axes of another dimension;
 ///         std::domain_error if more than m observations agree: Z has a density, and its sample no ties
-[[nodiscard]] inline gap_estimate marginal_gap(Eigen::MatrixXd const& whitened,
-                                               Eigen::MatrixXd const& axes) {
+template <dense_scalar T = double>
+[[nodiscard]] gap_estimate marginal_gap(matrix_of<T> const& whitened, matrix_of<T> const& axes) {
   detail::check_axes("marginal_gap", whitened, axes);
   Eigen::Index const n = whitened.rows();
   detail::require_argument(n >= 8, "marginal_gap", "number of rows", n, "at least 8");
@@ -109,17 +112,18 @@ inline void check_axes(char const* function, Eigen::MatrixXd const& whitened,
   for (Eigen::Index i = 1; i <= m; ++i) {
     bias += 2.0 / count * boost::math::digamma(static_cast<double>(i + m - 1));
   }
-  detail::column_sorter sort;
+  detail::column_sorter<T> sort;
   double sum = 0.0;
-  Eigen::ArrayXd spacings(n);
-  Eigen::MatrixXd columns = whitened * axes;
+  array_of<T> spacings(n);
+  matrix_of<T> columns = whitened * axes;
   for (Eigen::Index i = 0; i < columns.cols(); ++i) {
     auto column = columns.col(i);
     sort({column.data(), static_cast<std::size_t>(n)});
     spacings.head(m) = column.segment(m, m).array() - column(0);
     spacings.segment(m, n - 2 * m) = (column.tail(n - 2 * m) - column.head(n - 2 * m)).array();
     spacings.tail(m) = column(n - 1) - column.segment(n - 2 * m, m).array();
-    detail::check_positive("marginal_gap", "a spacing", spacings.minCoeff<Eigen::PropagateNaN>());
+    detail::check_positive("marginal_gap", "a spacing",
+                           spacings.template minCoeff<Eigen::PropagateNaN>());
     double const logs = spacings.log().sum();
     double const entropy = logs / count + std::log(count / (2.0 * width)) - bias;
     double const cross = 0.5 * (std::log(2.0 * std::numbers::pi) + column.squaredNorm() / count);

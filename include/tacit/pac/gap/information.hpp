@@ -6,6 +6,7 @@
 #include <tacit/pac/calibrated.hpp>
 #include <tacit/pac/confidence.hpp>
 #include <tacit/pac/congruence.hpp>
+#include <tacit/pac/dense.hpp>
 #include <tacit/pac/gap/certificate.hpp>
 #include <tacit/pac/gap/surrogate.hpp>
 #include <tacit/pac/gaussian_noise.hpp>
@@ -32,24 +33,26 @@ namespace tacit {
 namespace detail {
 
 /// T with TTᵀ = Σ_B, as drawn by `shaped`.
+template <dense_scalar T>
 struct noise_root {
-  Eigen::MatrixXd matrix;
+  matrix_of<T> matrix;
   double error;  // of the length of any column
 };
 
-[[nodiscard]] inline noise_root root_of(gaussian_noise const& noise) {
+template <dense_scalar T = double>
+[[nodiscard]] noise_root<T> root_of(basic_gaussian_noise<T> const& noise) {
   if (noise.along_coordinates()) {
-    Eigen::VectorXd const deviations = noise.variances().cwiseSqrt();
+    vector_of<T> const deviations = noise.variances().cwiseSqrt();
     return {deviations.asDiagonal(), unit_roundoff * deviations.maxCoeff()};
   }
   double const across = std::sqrt(noise.rest());
-  Eigen::MatrixXd const& axes = noise.axes();
-  Eigen::VectorXd const extra = (noise.variances().cwiseSqrt().array() - across).matrix();
-  Eigen::MatrixXd out = congruence(axes, extra);
+  matrix_of<T> const& axes = noise.axes();
+  vector_of<T> const extra = (noise.variances().cwiseSqrt().array() - across).matrix();
+  matrix_of<T> out = congruence(axes, extra);
   out.diagonal().array() += across;
   double largest = across;
   if (axes.cols() > 0) {
-    Eigen::VectorXd const terms =
+    vector_of<T> const terms =
         (noise.variances().cwiseSqrt().array() + across).matrix();  // what extra was rounded from
     largest += congruence(axes.cwiseAbs(), terms).colwise().norm().maxCoeff();
   }
@@ -64,14 +67,15 @@ struct log_determinant {
   double error;
 };
 
-[[nodiscard]] inline log_determinant log_determinant_of(Eigen::MatrixXd const& c,
-                                                        double entry_error, char const* function) {
+template <dense_scalar T = double>
+[[nodiscard]] log_determinant log_determinant_of(matrix_of<T> const& c, double entry_error,
+                                                 char const* function) {
   auto const d = static_cast<double>(c.rows());
-  Eigen::PartialPivLU<Eigen::MatrixXd> const lu(c);
-  Eigen::MatrixXd const& factors = lu.matrixLU();
+  Eigen::PartialPivLU<matrix_of<T>> const lu(c);
+  matrix_of<T> const& factors = lu.matrixLU();
   double const value = factors.diagonal().array().abs().log().sum();
-  Eigen::MatrixXd const lower = factors.triangularView<Eigen::UnitLower>();
-  Eigen::MatrixXd const upper = factors.triangularView<Eigen::Upper>();
+  matrix_of<T> const lower = factors.template triangularView<Eigen::UnitLower>();
+  matrix_of<T> const upper = factors.template triangularView<Eigen::Upper>();
   double const backward = 2.0 * d * unit_roundoff * lower.norm() * upper.norm() + entry_error * d;
   double const relative = 2.0 * backward * lu.inverse().norm();
   require_domain(relative < 0.1, function, "relative error of the log-determinant", relative,
@@ -87,16 +91,17 @@ struct conditional_divergence {
   double largest_gain;  // ‖A‖₂ from above
 };
 
-[[nodiscard]] inline conditional_divergence divergence_from(normal_surrogate const& surrogate,
-                                                            gaussian_noise const& noise,
-                                                            char const* function) {
+template <dense_scalar T = double>
+[[nodiscard]] conditional_divergence divergence_from(basic_normal_surrogate<T> const& surrogate,
+                                                     basic_gaussian_noise<T> const& noise,
+                                                     char const* function) {
   check_size(function, "dimension of the noise", noise.dimension(), surrogate.dimension());
   require_domain(noise.least_variance() > 0.0, function, "least variance of the noise",
                  noise.least_variance(), "positive in every direction");
   auto const d = static_cast<double>(surrogate.dimension());
-  Eigen::MatrixXd const& a = surrogate.whitener();
+  matrix_of<T> const& a = surrogate.whitener();
   auto const [t, t_error] = root_of(noise);
-  Eigen::MatrixXd const c = a * t;
+  matrix_of<T> const c = a * t;
   double const entry_error =
       a.rowwise().norm().maxCoeff() *
       (t_error + 4.0 * (d + 4.0) * unit_roundoff * t.colwise().norm().maxCoeff());
@@ -107,30 +112,32 @@ struct conditional_divergence {
                        d * entry_error * (std::sqrt(squares) + d * entry_error) +
                        4.0 * d * d * unit_roundoff * squares +
                        8.0 * unit_roundoff * (std::abs(determinant.value) + squares + d);
-  Eigen::MatrixXd const gram = a * a.transpose();
-  double const spectral =
-      Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd>(gram, Eigen::EigenvaluesOnly)
-          .eigenvalues()(a.rows() - 1);
+  matrix_of<T> const gram = a * a.transpose();
+  double const spectral = Eigen::SelfAdjointEigenSolver<matrix_of<T>>(gram, Eigen::EigenvaluesOnly)
+                              .eigenvalues()(a.rows() - 1);
   return {fixed + error, std::sqrt(spectral + 100.0 * d * d * unit_roundoff * a.squaredNorm())};
 }
 
 /// ½‖A(y − m)‖² of every row, rounded up.
-[[nodiscard]] inline Eigen::VectorXd half_energies(normal_surrogate const& surrogate,
-                                                   Eigen::MatrixXd const& outputs) {
+template <dense_scalar T = double>
+[[nodiscard]] vector_of<T> half_energies(basic_normal_surrogate<T> const& surrogate,
+                                         matrix_of<T> const& outputs) {
   auto const d = static_cast<double>(surrogate.dimension());
-  Eigen::ArrayXd const lengths = surrogate.whitened(outputs).rowwise().norm().array() +
-                                 std::sqrt(d) * surrogate.rounding(outputs).array();
+  array_of<T> const lengths = surrogate.whitened(outputs).rowwise().norm().array() +
+                              std::sqrt(d) * surrogate.rounding(outputs).array();
   return (0.5 * lengths.square() * (1.0 + 4.0 * (d + 4.0) * unit_roundoff)).matrix();
 }
 
 /// A bound of ½‖A(y − m)‖² for ‖y‖ ≤ radius.
-[[nodiscard]] inline double largest_half_energy(normal_surrogate const& surrogate,
-                                                double largest_gain, double radius) {
+template <dense_scalar T = double>
+[[nodiscard]] double largest_half_energy(basic_normal_surrogate<T> const& surrogate,
+                                         double largest_gain, double radius) {
   double const length = largest_gain * (radius + surrogate.mean().norm()) * (1.0 + 1e-12);
   return 0.5 * length * length;
 }
 
-inline void check_radius(char const* function, Eigen::MatrixXd const& outputs, double radius) {
+template <dense_scalar T = double>
+void check_radius(char const* function, matrix_of<T> const& outputs, double radius) {
   check_non_negative(function, "radius", radius);
   double const longest = outputs.rowwise().norm().maxCoeff();
   require_domain(longest <= radius * (1.0 + 1e-12), function, "length of an output", longest,
@@ -155,16 +162,17 @@ struct held_out_options {
 /// @param outputs noiseless, one M(x) a row, x drawn from its law
 /// @throws std::invalid_argument for shapes that do not match; std::domain_error for an output beyond the
 ///         radius, noise that is 0 in some direction, or too small to certify its determinant
-[[nodiscard]] inline mi_bound certified_information(gap_certificate const& gap,
-                                                    gaussian_noise const& noise,
-                                                    Eigen::MatrixXd const& outputs,
-                                                    held_out_options options) {
+template <dense_scalar T = double>
+[[nodiscard]] mi_bound certified_information(basic_gap_certificate<T> const& gap,
+                                             basic_gaussian_noise<T> const& noise,
+                                             matrix_of<T> const& outputs,
+                                             held_out_options options) {
   detail::check_failure("certified_information", options.failure);
-  normal_surrogate const& surrogate = gap.surrogate();
+  basic_normal_surrogate<T> const& surrogate = gap.surrogate();
   detail::check_rows("certified_information", outputs, surrogate.dimension());
   detail::check_radius("certified_information", outputs, options.radius);
   auto const [fixed, gain] = detail::divergence_from(surrogate, noise, "certified_information");
-  Eigen::VectorXd const energies = detail::half_energies(surrogate, outputs);
+  vector_of<T> const energies = detail::half_energies(surrogate, outputs);
   double const largest =
       std::max(detail::largest_half_energy(surrogate, gain, options.radius) *
                    (1.0 + 8.0 * (static_cast<double>(surrogate.dimension()) + 4.0) * 1e-12),
@@ -180,12 +188,13 @@ struct held_out_options {
 /// The twin without a certificate: −log|det C|, which is ½log det(SΣ_B⁻¹), less an estimate.
 /// Guarantee: estimate.
 /// @throws as above
-[[nodiscard]] inline mi_estimate estimated_information(normal_surrogate const& surrogate,
-                                                       gap_estimate gap,
-                                                       gaussian_noise const& noise) {
+template <dense_scalar T = double>
+[[nodiscard]] mi_estimate estimated_information(basic_normal_surrogate<T> const& surrogate,
+                                                gap_estimate gap,
+                                                basic_gaussian_noise<T> const& noise) {
   detail::check_size("estimated_information", "dimension of the noise", noise.dimension(),
                      surrogate.dimension());
-  Eigen::MatrixXd const c = surrogate.whitener() * detail::root_of(noise).matrix;
+  matrix_of<T> const c = surrogate.whitener() * detail::root_of(noise).matrix;
   auto const determinant = detail::log_determinant_of(c, 0.0, "estimated_information");
   double const information = -determinant.value - gap.value.value;
   detail::check_finite("estimated_information", "log-det less the gap", information);

@@ -6,6 +6,7 @@
 #include <tacit/pac/calibrated.hpp>
 #include <tacit/pac/confidence.hpp>
 #include <tacit/pac/congruence.hpp>
+#include <tacit/pac/dense.hpp>
 #include <tacit/pac/gap/information.hpp>
 #include <tacit/pac/gap/surrogate.hpp>
 #include <tacit/pac/gaussian_noise.hpp>
@@ -27,12 +28,14 @@ namespace tacit {
 ///   KL(N(y, Σ_B)‖Q) ≤ −log Σ_k w_k e^{−KL_k(y)}
 /// (Jensen's inequality, with the best weights: Hershey & Olsen 2007). So I(X; Z) ≤ E KL(P_{Z|X}‖Q) is
 /// bounded by the mean of a bounded function of the outputs alone: no Z is drawn, no critic trained.
-class mixture_surrogate {
+template <dense_scalar T = double>
+class basic_mixture_surrogate {
  public:
   /// Weights proportional to the given ones.
   /// @throws std::invalid_argument unless there is one weight a component, and at least one of them;
   ///         std::domain_error unless all weights are positive and finite
-  mixture_surrogate(std::vector<normal_surrogate> components, std::vector<double> weights)
+  basic_mixture_surrogate(std::vector<basic_normal_surrogate<T>> components,
+                          std::vector<double> weights)
       : components_(std::move(components)), log_weights_(std::move(weights)) {
     detail::require_argument(!components_.empty(), "mixture_surrogate", "number of components",
                              components_.size(), "positive");
@@ -60,9 +63,10 @@ class mixture_surrogate {
   /// outputs and their covariance plus Σ_B: both halves lower the bound.
   /// @throws std::invalid_argument for no components or more than rows; std::domain_error for noise that
   ///         is 0 in some direction
-  [[nodiscard]] static mixture_surrogate fit(Eigen::MatrixXd const& outputs,
-                                             gaussian_noise const& noise, std::size_t components,
-                                             public_stream stream, int rounds = 50);
+  [[nodiscard]] static basic_mixture_surrogate fit(matrix_of<T> const& outputs,
+                                                   basic_gaussian_noise<T> const& noise,
+                                                   std::size_t components, public_stream stream,
+                                                   int rounds = 50);
 
   /// The same, with one more component of this weight that is as wide as the ball ‖y‖ ≤ radius: its
   /// covariance is Σ_B + radius²/d. It costs every output −log(1 − weight), and no output in the ball
@@ -70,55 +74,58 @@ class mixture_surrogate {
   /// bound pays for outputs that the sample might have missed.
   /// @throws std::domain_error unless radius is positive and finite, and weight in (0, 1);
   ///         std::invalid_argument for noise of another dimension
-  [[nodiscard]] mixture_surrogate guarded(gaussian_noise const& noise, double radius,
-                                          double weight = 0.01) const {
+  [[nodiscard]] basic_mixture_surrogate guarded(basic_gaussian_noise<T> const& noise, double radius,
+                                                double weight = 0.01) const {
     detail::check_positive("guarded", "radius", radius);
     detail::require_domain(weight > 0.0 && weight < 1.0, "guarded", "weight", weight, "in (0, 1)");
     detail::check_size("guarded", "dimension of the noise", noise.dimension(), dimension());
-    Eigen::MatrixXd covariance = noise.covariance();
+    matrix_of<T> covariance = noise.covariance();
     covariance.diagonal().array() += radius * radius / static_cast<double>(dimension());
-    mixture_surrogate out = *this;
+    basic_mixture_surrogate out = *this;
     for (double& w : out.log_weights_) w = (w + std::log1p(-weight)) * (1.0 + 1e-15);
-    out.components_.emplace_back(Eigen::VectorXd::Zero(covariance.rows()), whitener_of(covariance));
+    out.components_.emplace_back(vector_of<T>::Zero(covariance.rows()), whitener_of(covariance));
     out.log_weights_.push_back(std::log(weight) * (1.0 + 1e-15));
     return out;
   }
 
   [[nodiscard]] std::size_t size() const noexcept { return components_.size(); }
   [[nodiscard]] std::size_t dimension() const noexcept { return components_[0].dimension(); }
-  [[nodiscard]] std::vector<normal_surrogate> const& components() const noexcept {
+  [[nodiscard]] std::vector<basic_normal_surrogate<T>> const& components() const noexcept {
     return components_;
   }
   /// log w_k, rounded down.
   [[nodiscard]] std::vector<double> const& log_weights() const noexcept { return log_weights_; }
 
  private:
-  [[nodiscard]] static Eigen::MatrixXd whitener_of(Eigen::MatrixXd const& covariance) {
-    Eigen::MatrixXd out = Eigen::MatrixXd::Identity(covariance.rows(), covariance.cols());
-    Eigen::LLT<Eigen::MatrixXd> const factor(covariance);
+  [[nodiscard]] static matrix_of<T> whitener_of(matrix_of<T> const& covariance) {
+    matrix_of<T> out = matrix_of<T>::Identity(covariance.rows(), covariance.cols());
+    Eigen::LLT<matrix_of<T>> const factor(covariance);
     factor.matrixL().solveInPlace(out);
     return out;
   }
 
-  std::vector<normal_surrogate> components_;
+  std::vector<basic_normal_surrogate<T>> components_;
   std::vector<double> log_weights_;
 };
+
+using mixture_surrogate = basic_mixture_surrogate<>;
 
 namespace detail {
 
 /// KL_k(y) − log w_k, n×K, rounded up.
+template <dense_scalar T>
 struct mixture_charges {
-  Eigen::MatrixXd charge;
+  matrix_of<T> charge;
   std::vector<double> fixed;
   std::vector<double> gain;
 };
 
-[[nodiscard]] inline mixture_charges charges_of(mixture_surrogate const& mixture,
-                                                gaussian_noise const& noise,
-                                                Eigen::MatrixXd const& outputs,
-                                                char const* function) {
-  mixture_charges out{
-      Eigen::MatrixXd(outputs.rows(), static_cast<Eigen::Index>(mixture.size())), {}, {}};
+template <dense_scalar T = double>
+[[nodiscard]] mixture_charges<T> charges_of(basic_mixture_surrogate<T> const& mixture,
+                                            basic_gaussian_noise<T> const& noise,
+                                            matrix_of<T> const& outputs, char const* function) {
+  mixture_charges<T> out{
+      matrix_of<T>(outputs.rows(), static_cast<Eigen::Index>(mixture.size())), {}, {}};
   for (std::size_t k = 0; k < mixture.size(); ++k) {
     auto const [fixed, gain] = divergence_from(mixture.components()[k], noise, function);
     out.fixed.push_back(fixed - mixture.log_weights()[k]);
@@ -130,8 +137,9 @@ struct mixture_charges {
 }
 
 /// −log Σ_k e^{−charge_k}, at least 0.
-[[nodiscard]] inline Eigen::VectorXd soft_least(Eigen::MatrixXd const& charge) {
-  Eigen::VectorXd const least = charge.rowwise().minCoeff();
+template <dense_scalar T = double>
+[[nodiscard]] vector_of<T> soft_least(matrix_of<T> const& charge) {
+  vector_of<T> const least = charge.rowwise().minCoeff();
   return (least.array() - (-(charge.colwise() - least)).array().exp().rowwise().sum().log())
       .cwiseMax(0.0)
       .matrix();
@@ -142,10 +150,11 @@ struct mixture_charges {
 /// I(X; Z) from above, by a mixture that was fitted on other outputs.
 /// Guarantee: upper bound with confidence 1 − failure over the rows.
 /// @throws as `certified_information` of a normal surrogate
-[[nodiscard]] inline mi_bound certified_information(mixture_surrogate const& mixture,
-                                                    gaussian_noise const& noise,
-                                                    Eigen::MatrixXd const& outputs,
-                                                    held_out_options options) {
+template <dense_scalar T = double>
+[[nodiscard]] mi_bound certified_information(basic_mixture_surrogate<T> const& mixture,
+                                             basic_gaussian_noise<T> const& noise,
+                                             matrix_of<T> const& outputs,
+                                             held_out_options options) {
   detail::check_failure("certified_information", options.failure);
   detail::check_rows("certified_information", outputs, mixture.dimension());
   detail::check_radius("certified_information", outputs, options.radius);
@@ -163,33 +172,35 @@ struct mixture_charges {
   largest = std::max(largest * (1.0 + 8.0 * (d + 4.0) * 1e-12), 0.0) + 1e-9 * scale;
   double const rounding =
       4.0 * static_cast<double>(mixture.size() + 8) * detail::unit_roundoff * (scale + largest);
-  Eigen::VectorXd const values = detail::soft_least(charges.charge);
+  vector_of<T> const values = detail::soft_least(charges.charge);
   double const mean = upper_confidence(detail::span_of(values), 0.0, largest, options.failure);
   detail::check_finite("certified_information", "the bound", mean);
   return {nats(mean + rounding), detail::confidence_of(options.failure)};
 }
 
-inline mixture_surrogate mixture_surrogate::fit(Eigen::MatrixXd const& outputs,
-                                                gaussian_noise const& noise, std::size_t components,
-                                                public_stream stream, int rounds) {
+template <dense_scalar T>
+basic_mixture_surrogate<T> basic_mixture_surrogate<T>::fit(matrix_of<T> const& outputs,
+                                                           basic_gaussian_noise<T> const& noise,
+                                                           std::size_t components,
+                                                           public_stream stream, int rounds) {
   detail::check_rows("mixture_surrogate", outputs, noise.dimension());
   Eigen::Index const n = outputs.rows();
   auto const count = static_cast<Eigen::Index>(components);
   detail::require_argument(components >= 1 && count <= n, "mixture_surrogate", "components",
                            components, "in [1, number of rows]");
-  Eigen::MatrixXd const floor = noise.covariance();
+  matrix_of<T> const floor = noise.covariance();
 
   // Start: outputs far apart in the noise's own scale (k-means++; Arthur & Vassilvitskii 2007), each
   // output with its nearest.
-  Eigen::MatrixXd const root = detail::root_of(noise).matrix;
-  Eigen::MatrixXd const scaled = root.fullPivLu().solve(outputs.transpose());
-  Eigen::VectorXd nearest = Eigen::VectorXd::Constant(n, std::numeric_limits<double>::infinity());
+  matrix_of<T> const root = detail::root_of(noise).matrix;
+  matrix_of<T> const scaled = root.fullPivLu().solve(outputs.transpose());
+  vector_of<T> nearest = vector_of<T>::Constant(n, std::numeric_limits<double>::infinity());
   std::vector<Eigen::Index> owner(static_cast<std::size_t>(n), 0);
   Eigen::Index seed = std::min(
       n - 1, static_cast<Eigen::Index>(public_uniform(stream, 0) * static_cast<double>(n)));
   Eigen::Index started = 0;
   while (started < count) {
-    Eigen::VectorXd const far =
+    vector_of<T> const far =
         (scaled.colwise() - scaled.col(seed)).colwise().squaredNorm().transpose();
     for (Eigen::Index j = 0; j < n; ++j) {
       if (far(j) < nearest(j)) {
@@ -203,29 +214,29 @@ inline mixture_surrogate mixture_surrogate::fit(Eigen::MatrixXd const& outputs,
     double left = public_uniform(stream, static_cast<std::uint64_t>(started)) * sum;
     for (seed = 0; seed + 1 < n && left >= nearest(seed); ++seed) left -= nearest(seed);
   }
-  Eigen::MatrixXd share = Eigen::MatrixXd::Zero(n, started);
+  matrix_of<T> share = matrix_of<T>::Zero(n, started);
   for (Eigen::Index j = 0; j < n; ++j) share(j, owner[static_cast<std::size_t>(j)]) = 1.0;
 
   double before = std::numeric_limits<double>::infinity();
   for (int round = 0;; ++round) {
-    std::vector<normal_surrogate> parts;
+    std::vector<basic_normal_surrogate<T>> parts;
     std::vector<double> weights;
     for (Eigen::Index k = 0; k < share.cols(); ++k) {
       double const mass = share.col(k).sum();
       if (!(mass > 1e-9 * static_cast<double>(n))) continue;
-      Eigen::VectorXd const mean = outputs.transpose() * share.col(k) / mass;
-      Eigen::MatrixXd const centred = outputs.rowwise() - mean.transpose();
-      Eigen::MatrixXd const covariance = floor + detail::scatter(centred, share.col(k) / mass);
+      vector_of<T> const mean = outputs.transpose() * share.col(k) / mass;
+      matrix_of<T> const centred = outputs.rowwise() - mean.transpose();
+      matrix_of<T> const covariance = floor + detail::scatter(centred, share.col(k) / mass);
       parts.emplace_back(mean, whitener_of(covariance));
       weights.push_back(mass);
     }
-    mixture_surrogate fitted(std::move(parts), std::move(weights));
+    basic_mixture_surrogate<T> fitted(std::move(parts), std::move(weights));
     if (round == rounds) return fitted;
     auto const charges = detail::charges_of(fitted, noise, outputs, "mixture_surrogate");
     double const now = detail::soft_least(charges.charge).mean();
     if (!(now < before - 1e-6)) return fitted;
     before = now;
-    Eigen::VectorXd const least = charges.charge.rowwise().minCoeff();
+    vector_of<T> const least = charges.charge.rowwise().minCoeff();
     share = (-(charges.charge.colwise() - least)).array().exp();
     share.array().colwise() /= share.array().rowwise().sum().eval();
   }

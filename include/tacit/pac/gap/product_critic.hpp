@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tacit/core/check.hpp>
+#include <tacit/pac/dense.hpp>
 #include <tacit/pac/gap/sort.hpp>
 #include <tacit/pac/gap/surrogate.hpp>
 
@@ -95,10 +96,11 @@ class step_function {
 /// where nothing about Q is sampled. The best f_i are log dP_i/dQ_i, and then the right side is
 /// Σ KL(P_i‖N(0,1)). No limit of Donsker–Varadhan bounds by sampling (log of the number of draws)
 /// applies: E_Q e^f is known.
-class product_critic {
+template <dense_scalar T = double>
+class basic_product_critic {
  public:
   /// @throws std::invalid_argument for no coordinate
-  explicit product_critic(std::vector<step_function> coordinates)
+  explicit basic_product_critic(std::vector<step_function> coordinates)
       : coordinates_(std::move(coordinates)) {
     detail::require_argument(!coordinates_.empty(), "product_critic", "number of coordinates",
                              coordinates_.size(), "positive");
@@ -109,14 +111,14 @@ class product_critic {
   /// on the first two, or a single cell, which is f = 0.
   /// @param whitened the training rows in the surrogate's coordinates, in no particular order
   /// @throws std::invalid_argument for fewer than 24 rows
-  [[nodiscard]] static product_critic fit(Eigen::MatrixXd const& whitened) {
+  [[nodiscard]] static basic_product_critic fit(matrix_of<T> const& whitened) {
     Eigen::Index const n = whitened.rows();
     detail::require_argument(n >= 24, "product_critic", "number of rows", n, "at least 24");
     Eigen::Index const first = n - n / 3;
     std::vector<step_function> chosen;
     std::vector<double> head;
     std::vector<double> all;
-    detail::column_sorter sort;
+    detail::column_sorter<T> sort;
     for (Eigen::Index i = 0; i < whitened.cols(); ++i) {
       auto const column = whitened.col(i);
       head.assign(column.data(), column.data() + first);
@@ -141,7 +143,7 @@ class product_critic {
       }
       chosen.push_back(log_histogram(all, cells, neighbours));
     }
-    return product_critic(std::move(chosen));
+    return basic_product_critic(std::move(chosen));
   }
 
   [[nodiscard]] std::size_t dimension() const noexcept { return coordinates_.size(); }
@@ -164,10 +166,10 @@ class product_critic {
   /// f of every row.
   /// Guarantee: lower bound, but for the rounding of the sum of d values, which leaves it in
   /// [least(), most()] and is counted by the certificate.
-  [[nodiscard]] Eigen::VectorXd values(Eigen::MatrixXd const& whitened,
-                                       Eigen::VectorXd const& rounding) const {
+  [[nodiscard]] vector_of<T> values(matrix_of<T> const& whitened,
+                                    vector_of<T> const& rounding) const {
     detail::check_rows("product_critic", whitened, dimension());
-    Eigen::VectorXd out = Eigen::VectorXd::Zero(whitened.rows());
+    vector_of<T> out = vector_of<T>::Zero(whitened.rows());
     for (Eigen::Index i = 0; i < whitened.cols(); ++i) {
       step_function const& f = coordinates_[static_cast<std::size_t>(i)];
       for (Eigen::Index k = 0; k < whitened.rows(); ++k) {
@@ -217,5 +219,7 @@ class product_critic {
 
   std::vector<step_function> coordinates_;
 };
+
+using product_critic = basic_product_critic<>;
 
 }  // namespace tacit

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <Eigen/Core>
+#include <tacit/pac/dense.hpp>
+
 #include <boost/sort/pdqsort/pdqsort.hpp>
 
 #include <algorithm>
@@ -22,10 +23,11 @@ namespace tacit::detail {
 /// 3, §5.2.5), and then a comparison sort of each cell that came out in disorder: few of them, where
 /// numbers are spread out as those of a sample are. Whatever the numbers, it takes a comparison sort's
 /// time and that of the passes at most.
+template <dense_scalar T = double>
 class column_sorter {
  public:
-  void operator()(std::span<double> x) {
-    Eigen::Map<Eigen::ArrayXd const> const all(x.data(), std::ssize(x));
+  void operator()(std::span<T> x) {
+    Eigen::Map<array_of<T> const> const all(x.data(), std::ssize(x));
     // The counters, of 32 bits, cost as much as a comparison sort of few numbers.
     bool const suitable = x.size() >= 1024 && x.size() <= std::numeric_limits<std::uint32_t>::max();
     double const least = suitable ? all.minCoeff() : 0.0;
@@ -70,7 +72,7 @@ class column_sorter {
   static constexpr std::uint32_t digits = 1U << 11;
   static constexpr std::uint32_t cells = digits * digits;
 
-  std::vector<double> other_;
+  std::vector<T> other_;
   std::array<std::uint32_t, digits> low_;
   std::array<std::uint32_t, digits> high_;
 };

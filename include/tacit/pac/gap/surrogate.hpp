@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tacit/core/check.hpp>
+#include <tacit/pac/dense.hpp>
 #include <tacit/pac/gaussian_noise.hpp>
 #include <tacit/pac/public_normal.hpp>
 
@@ -16,7 +17,8 @@
 namespace tacit {
 namespace detail {
 
-inline void check_rows(char const* function, Eigen::MatrixXd const& rows, std::size_t dimension) {
+template <dense_scalar T = double>
+void check_rows(char const* function, matrix_of<T> const& rows, std::size_t dimension) {
   require_argument(rows.rows() > 0, function, "number of rows", rows.rows(), "positive");
   check_size(function, "number of columns", static_cast<std::size_t>(rows.cols()), dimension);
   require_domain(rows.allFinite(), function, "an entry", std::numeric_limits<double>::quiet_NaN(),
@@ -28,19 +30,20 @@ inline void check_rows(char const* function, Eigen::MatrixXd const& rows, std::s
 /// Z = M(X) + B, row by row: outputs with public noise on them, for estimates and certificates. Nothing
 /// that is to be released may be drawn here.
 /// @throws std::invalid_argument unless the noise has the outputs' dimension
-[[nodiscard]] inline Eigen::MatrixXd with_public_noise(Eigen::MatrixXd const& outputs,
-                                                       gaussian_noise const& noise,
-                                                       public_stream stream) {
+template <dense_scalar T = double>
+[[nodiscard]] matrix_of<T> with_public_noise(matrix_of<T> const& outputs,
+                                             basic_gaussian_noise<T> const& noise,
+                                             public_stream stream) {
   detail::check_rows("with_public_noise", outputs, noise.dimension());
-  Eigen::MatrixXd const normals = public_normals(stream, outputs.rows(), outputs.cols());
+  matrix_of<T> const normals = public_normals(stream, outputs.rows(), outputs.cols());
   if (noise.along_coordinates()) {
     return outputs + normals * noise.variances().cwiseSqrt().asDiagonal();
   }
   double const across = std::sqrt(noise.rest());
-  Eigen::VectorXd const extra = (noise.variances().cwiseSqrt().array() - across).matrix();
-  Eigen::MatrixXd along = normals * noise.axes();
+  vector_of<T> const extra = (noise.variances().cwiseSqrt().array() - across).matrix();
+  matrix_of<T> along = normals * noise.axes();
   along = along * extra.asDiagonal();
-  Eigen::MatrixXd out = outputs + across * normals;
+  matrix_of<T> out = outputs + across * normals;
   out.noalias() += along * noise.axes().transpose();
   return out;
 }
@@ -48,11 +51,12 @@ inline void check_rows(char const* function, Eigen::MatrixXd const& rows, std::s
 /// A normal law Q to hold the law of Z against: t = A(z − m) is standard normal under it, exactly, for
 /// the numbers in A and m as they are. So the coordinates of t are independent under Q whatever rounding
 /// went into A, and only the evaluation of t has an error.
-class normal_surrogate {
+template <dense_scalar T = double>
+class basic_normal_surrogate {
  public:
   /// @throws std::invalid_argument unless A is square and m of its size; std::domain_error unless all is
   ///         finite
-  normal_surrogate(Eigen::VectorXd mean, Eigen::MatrixXd whitener)
+  basic_normal_surrogate(vector_of<T> mean, matrix_of<T> whitener)
       : mean_(std::move(mean)), whitener_(std::move(whitener)) {
     detail::check_rows("normal_surrogate", whitener_, static_cast<std::size_t>(mean_.size()));
     detail::check_size("normal_surrogate", "number of rows",
@@ -64,15 +68,15 @@ class normal_surrogate {
   /// The sample's mean and covariance. The coordinates of t are the principal components.
   /// @throws std::domain_error unless all is finite; infeasible if the covariance is singular to
   ///         working precision, as it is from d rows or fewer
-  [[nodiscard]] static normal_surrogate fit(Eigen::MatrixXd const& rows) {
+  [[nodiscard]] static basic_normal_surrogate fit(matrix_of<T> const& rows) {
     detail::check_rows("normal_surrogate", rows, static_cast<std::size_t>(rows.cols()));
     detail::require_argument(rows.rows() >= 2, "normal_surrogate", "number of rows", rows.rows(),
                              "at least 2");
-    Eigen::VectorXd const mean = rows.colwise().mean();
-    Eigen::MatrixXd const centred = rows.rowwise() - mean.transpose();
-    Eigen::MatrixXd const covariance =
+    vector_of<T> const mean = rows.colwise().mean();
+    matrix_of<T> const centred = rows.rowwise() - mean.transpose();
+    matrix_of<T> const covariance =
         centred.transpose() * centred / static_cast<double>(rows.rows() - 1);
-    Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> const solved(covariance);
+    Eigen::SelfAdjointEigenSolver<matrix_of<T>> const solved(covariance);
     double const least = solved.eigenvalues()(0);
     double const largest = solved.eigenvalues()(rows.cols() - 1);
     if (!(least > 1e-12 * largest) || rows.rows() <= rows.cols()) {
@@ -87,19 +91,19 @@ class normal_surrogate {
   [[nodiscard]] std::size_t dimension() const noexcept {
     return static_cast<std::size_t>(mean_.size());
   }
-  [[nodiscard]] Eigen::VectorXd const& mean() const noexcept { return mean_; }
-  [[nodiscard]] Eigen::MatrixXd const& whitener() const noexcept { return whitener_; }
+  [[nodiscard]] vector_of<T> const& mean() const noexcept { return mean_; }
+  [[nodiscard]] matrix_of<T> const& whitener() const noexcept { return whitener_; }
 
   /// t of every row, n×d.
-  [[nodiscard]] Eigen::MatrixXd whitened(Eigen::MatrixXd const& rows) const {
+  [[nodiscard]] matrix_of<T> whitened(matrix_of<T> const& rows) const {
     detail::check_rows("whitened", rows, dimension());
-    Eigen::MatrixXd const centred = rows.rowwise() - mean_.transpose();
+    matrix_of<T> const centred = rows.rowwise() - mean_.transpose();
     return centred * whitener_.transpose();
   }
 
   /// How far a coordinate of the computed t may be from the exact one, row by row: an inner product of
   /// d terms in any order, and the subtraction before, are (d + 2)u·‖A_i‖‖z − m‖ off at most; twice it.
-  [[nodiscard]] Eigen::VectorXd rounding(Eigen::MatrixXd const& rows) const {
+  [[nodiscard]] vector_of<T> rounding(matrix_of<T> const& rows) const {
     double const unit = static_cast<double>(dimension() + 4) *
                         std::numeric_limits<double>::epsilon() * longest_row_;
     return unit * (rows.rowwise() - mean_.transpose()).rowwise().norm();
@@ -108,15 +112,17 @@ class normal_surrogate {
   /// The coordinates of t turned to new axes, the orthonormal columns of a d×d matrix. Up to rounding it
   /// is the same law; a certificate belongs to the one that it was computed for.
   /// @throws std::invalid_argument for another shape
-  [[nodiscard]] normal_surrogate rotated(Eigen::MatrixXd const& axes) const {
+  [[nodiscard]] basic_normal_surrogate rotated(matrix_of<T> const& axes) const {
     detail::check_rows("rotated", axes, dimension());
     return {mean_, axes.transpose() * whitener_};
   }
 
  private:
-  Eigen::VectorXd mean_;
-  Eigen::MatrixXd whitener_;
+  vector_of<T> mean_;
+  matrix_of<T> whitener_;
   double longest_row_;
 };
+
+using normal_surrogate = basic_normal_surrogate<>;
 
 }  // namespace tacit
