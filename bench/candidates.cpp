@@ -5,6 +5,7 @@
 
 #include <tacit/pac/candidate_information.hpp>
 #include <tacit/pac/candidate_noise.hpp>
+#include <tacit/pac/monte_carlo_information.hpp>
 #include <tacit/pac/stackelberg.hpp>
 
 #include <benchmark/benchmark.h>

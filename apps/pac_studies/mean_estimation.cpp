@@ -9,10 +9,12 @@
 
 #include <tacit/core/normal.hpp>
 #include <tacit/info/attack.hpp>
+#include <tacit/pac/auto_pac.hpp>
 #include <tacit/pac/candidate_noise.hpp>
 #include <tacit/pac/candidates.hpp>
 #include <tacit/pac/covariance.hpp>
 #include <tacit/pac/moments.hpp>
+#include <tacit/pac/monte_carlo_information.hpp>
 #include <tacit/pac/public_normal.hpp>
 #include <tacit/pac/stackelberg.hpp>
 

@@ -4,12 +4,14 @@
 
 #include <tacit/core/check.hpp>
 #include <tacit/core/units.hpp>
+#include <tacit/pac/auto_pac.hpp>
 #include <tacit/pac/calibrated.hpp>
 #include <tacit/pac/candidate_noise.hpp>
 #include <tacit/pac/candidate_outputs.hpp>
 #include <tacit/pac/covariance.hpp>
 #include <tacit/pac/gaussian_noise.hpp>
 #include <tacit/pac/moments.hpp>
+#include <tacit/pac/monte_carlo_information.hpp>
 #include <tacit/pac/stackelberg.hpp>
 
 #include "matrix.hpp"

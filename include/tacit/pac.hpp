@@ -3,7 +3,10 @@
 
 #include <tacit/pac/all_finite.hpp>
 #include <tacit/pac/allocation.hpp>
+#include <tacit/pac/auto_pac.hpp>
 #include <tacit/pac/calibrated.hpp>
+#include <tacit/pac/candidate_bounds.hpp>
+#include <tacit/pac/candidate_distances.hpp>
 #include <tacit/pac/candidate_information.hpp>
 #include <tacit/pac/candidate_noise.hpp>
 #include <tacit/pac/candidate_outputs.hpp>
@@ -27,8 +30,11 @@
 #include <tacit/pac/gap/sort.hpp>
 #include <tacit/pac/gap/surrogate.hpp>
 #include <tacit/pac/gaussian_noise.hpp>
+#include <tacit/pac/line_quadrature.hpp>
 #include <tacit/pac/moments.hpp>
+#include <tacit/pac/monte_carlo_information.hpp>
 #include <tacit/pac/network_follower.hpp>
+#include <tacit/pac/noise_rules.hpp>
 #include <tacit/pac/pac_ledger.hpp>
 #include <tacit/pac/posterior.hpp>
 #include <tacit/pac/public_normal.hpp>

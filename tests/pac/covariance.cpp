@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tacit/info/binary_channel.hpp>
+#include <tacit/pac/auto_pac.hpp>
 #include <tacit/pac/covariance.hpp>
+#include <tacit/pac/noise_rules.hpp>
 
 #include "support/catch.hpp"
 #include "support/normals.hpp"

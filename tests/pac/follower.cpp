@@ -2,6 +2,7 @@
 #include <tacit/info/binary_channel.hpp>
 #include <tacit/pac/candidate_information.hpp>
 #include <tacit/pac/follower.hpp>
+#include <tacit/pac/monte_carlo_information.hpp>
 
 #include "support/catch.hpp"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tacit/info/binary_channel.hpp>
+#include <tacit/pac/monte_carlo_information.hpp>
 #include <tacit/pac/stackelberg.hpp>
 
 #include "support/catch.hpp"

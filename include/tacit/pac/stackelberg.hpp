@@ -10,6 +10,7 @@
 #include <tacit/pac/confidence.hpp>
 #include <tacit/pac/dense.hpp>
 #include <tacit/pac/gaussian_noise.hpp>
+#include <tacit/pac/monte_carlo_information.hpp>
 
 #include <Eigen/Cholesky>
 #include <Eigen/Core>

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tacit/core/real.hpp>
+#include <tacit/core/units.hpp>
+#include <tacit/pac/candidate_distances.hpp>
+#include <tacit/pac/candidate_outputs.hpp>
+#include <tacit/pac/dense.hpp>
+#include <tacit/pac/gaussian_noise.hpp>
+#include <tacit/pac/line_quadrature.hpp>
+#include <tacit/pac/whitened_candidates.hpp>
+
+#include <Eigen/Cholesky>
+#include <Eigen/Core>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <optional>
+
+namespace tacit::detail {
+
+/// Beyond this many candidates and dimensions a determinant costs too much: Hadamard's bound has to do.
+inline constexpr std::size_t largest_determinant = 1024;
+
+/// The bounds above for one noise and all its multiples, from one pass over the outputs.
+template <dense_scalar T>
+class candidate_bounds {
+ public:
+  candidate_bounds(basic_candidate_outputs<T> const& outputs, basic_gaussian_noise<T> const& noise)
+      : white_(whiten(outputs, noise)) {
+    if (one_output()) return;
+    distances_ = distances(white_);
+    array_of<T> const length = distances_.products.diagonal().array().sqrt();
+    array_of<T> const error = white_.error.array();
+    vector_of<T> const& p = white_.weights;
+    missed_ = 1.01 * (p.array() * error * (2.0 * length + error)).sum();
+    if (comparable()) {
+      matrix_of<T> const& w = white_.columns;
+      along_ = vector_of<T>::Zero(w.rows());
+      for (Eigen::Index m = 0; m < w.cols(); ++m) along_ += p(m) * w.col(m).cwiseAbs2();
+      // Its lower half.
+      if (w.cols() <= w.rows() && w.cols() <= static_cast<Eigen::Index>(largest_determinant)) {
+        vector_of<T> const root = p.cwiseSqrt();
+        gram_ = root.asDiagonal() * distances_.products * root.asDiagonal();
+      } else if (w.rows() > 1 && w.rows() <= static_cast<Eigen::Index>(largest_determinant)) {
+        gram_ = matrix_of<T>::Zero(w.rows(), w.rows());
+        matrix_of<T> const weighted = w * p.cwiseSqrt().asDiagonal();
+        gram_.template selfadjointView<Eigen::Lower>().rankUpdate(weighted);
+      }
+      find_line();
+    }
+  }
+
+  [[nodiscard]] whitened_candidates<T> const& white() const noexcept { return white_; }
+  [[nodiscard]] pair_distances<T> const& squared() const noexcept { return distances_; }
+  [[nodiscard]] bool one_output() const noexcept { return white_.size() == 1; }
+  [[nodiscard]] bool on_a_line() const noexcept { return position_.size() > 0; }
+
+  /// H of what is said, raised.
+  [[nodiscard]] double entropy() const { return white_.raised_entropy(); }
+
+  /// No noise in the directions that have some leaves this much.
+  [[nodiscard]] double least() const {
+    return one_output() ? 0.0 : white_.group_entropy() * (1.0 + 4.0 * white_.sum_error());
+  }
+
+  /// Each for noise of covariance Σ_B/shrink. Upper bounds, raised.
+  [[nodiscard]] double log_det(double shrink) const {
+    if (one_output()) return 0.0;
+    if (!comparable()) return std::numeric_limits<double>::infinity();
+    double const axes = static_cast<double>(along_.size());
+    double const relative =
+        1.0 + white_.stretch + 4.0 * white_.sum_error() + 4.0 * axes * unit_roundoff;
+    double const missed = 0.5 * shrink * missed_ * relative;
+    double hadamard = 0.0;
+    double trace = 0.0;
+    for (double const r : along_) {
+      hadamard += std::log1p(shrink * r);
+      trace += shrink * r;
+    }
+    double best = 0.5 * hadamard * relative;
+    if (gram_.size() > 0 && trace < 1e12) {
+      // log det A ≤ log det(A + E) + √m‖E‖_F for A ⪰ I: E is what the products and the
+      // factorisation rounded off.
+      matrix_of<T> shifted = shrink * gram_;
+      shifted.diagonal().array() += 1.0;
+      Eigen::LLT<Eigen::Ref<matrix_of<T>>> const factor(shifted);
+      if (factor.info() == Eigen::Success) {
+        auto const m = static_cast<double>(gram_.rows());
+        double const longest = std::max(axes, static_cast<double>(white_.size()));
+        double const off =
+            std::sqrt(m) * unit_roundoff * ((m + 8.0) * (m + trace) + (longest + 8.0) * trace);
+        double const half_log = shifted.diagonal().array().log().sum();
+        best =
+            std::min(best, (half_log * (1.0 + (m + 8.0) * unit_roundoff) + 0.51 * off) * relative);
+      }
+    }
+    return best + missed + std::numeric_limits<double>::min();
+  }
+
+  [[nodiscard]] double pairwise_upper(double shrink) const {
+    return detail::pairwise_upper(white_, distances_, shrink);
+  }
+  [[nodiscard]] double pairwise_lower(double shrink) const {
+    return detail::pairwise_lower(white_, distances_, shrink);
+  }
+
+  /// How far I can move if the candidates move by their errors: dI = Σ p_m e_m·(w_m − E[E[W|Z]|m]), at
+  /// most √(Σp‖e‖²)·√(tr Cov W) by Cauchy & Schwarz; and E[W|Z] − Z = −E[N|Z], so √M serves as well.
+  [[nodiscard]] double slack(double shrink, array_of<T> const& moved, double trace) const {
+    array_of<T> const p = white_.weights.array();
+    double const root = std::sqrt(shrink * (p * moved.square()).sum());
+    return 1.01 * root *
+           std::min(std::sqrt(shrink * trace) + root, std::sqrt(static_cast<double>(p.size())));
+  }
+
+  /// Exact on a line, but for rounding. Nothing elsewhere, and where it would take too long.
+  [[nodiscard]] std::optional<bound<nats>> line(double shrink) const {
+    if (!on_a_line()) return std::nullopt;
+    double const least = pairwise_lower(shrink);
+    if (!(least > 1e-280)) return std::nullopt;
+    array_of<T> const p = white_.weights.array();
+    auto const sum = line_quadrature(std::sqrt(shrink) * position_, p, least);
+    if (!sum) return std::nullopt;
+    double const error = sum->error + slack(shrink, moved_, (p * position_.square()).sum()) +
+                         2.0 * white_.sum_error() * sum->value;
+    return bound<nats>{nats(std::max(least, sum->value - error)),
+                       nats(std::min(entropy(), sum->value + error))};
+  }
+
+  /// The least of all upper bounds.
+  [[nodiscard]] double best(double shrink) const {
+    double least = std::min({log_det(shrink), pairwise_upper(shrink), entropy()});
+    if (auto const exact = line(shrink)) least = std::min(least, exact->upper.value);
+    return least;
+  }
+
+ private:
+  [[nodiscard]] bool comparable() const { return white_.certain && white_.groups == 1; }
+
+  /// Positions along the longest difference, if next to nothing is left across it.
+  void find_line() {
+    if (white_.columns.rows() > 1 && !nearly_on_a_line()) return;
+    matrix_of<T> const from_first = white_.columns.colwise() - white_.columns.col(0);
+    vector_of<T> const length = from_first.colwise().norm();
+    Eigen::Index farthest = 0;
+    double const longest = length.maxCoeff(&farthest);
+    if (!(longest > 0.0 && longest < std::numeric_limits<double>::max())) return;
+    array_of<T> t;
+    array_of<T> moved = white_.error.array() + white_.error(0) + white_.stretch * length.array();
+    if (white_.columns.rows() == 1) {
+      t = from_first.row(0).transpose().array();
+      moved += 2.0 * unit_roundoff * length.array();
+    } else {
+      vector_of<T> const direction = from_first.col(farthest) / longest;
+      t = (from_first.transpose() * direction).array();
+      double const unit = (static_cast<double>(direction.size()) + 8.0) * unit_roundoff;
+      moved += 3.0 * unit * length.array();
+      if (white_.size() > 2) {
+        moved +=
+            (from_first - direction * t.matrix().transpose()).colwise().norm().transpose().array();
+      } else {
+        t(farthest) = longest;
+      }
+    }
+    array_of<T> const p = white_.weights.array();
+    t -= (p * t).sum();
+    double const trace = (p * t.square()).sum();
+    if ((p * moved.square()).sum() <= 1e-12 * trace) {
+      position_ = t;
+      moved_ = moved + 2.0 * unit_roundoff * (t.abs() + std::abs(t(0)));
+    }
+  }
+
+  [[nodiscard]] bool nearly_on_a_line() const {
+    auto const from_first = distances_.upper.col(0).array();
+    Eigen::Index farthest = 0;
+    double const longest = std::sqrt(from_first.maxCoeff(&farthest));
+    array_of<T> from_farthest = distances_.upper.col(farthest);
+    from_farthest.head(farthest) = distances_.upper.row(farthest).head(farthest).transpose();
+    array_of<T> const t = (from_first + from_first(farthest) - from_farthest) / (2.0 * longest);
+    return (from_first - t.square()).maxCoeff() <= 1e-6 * longest * longest;
+  }
+
+  whitened_candidates<T> white_;
+  pair_distances<T> distances_;
+  double missed_ = 0.0;
+  vector_of<T> along_;    // Σ p w_i² along each axis
+  matrix_of<T> gram_;     // of the weighted columns, the smaller one
+  array_of<T> position_;  // on a line; empty if there is none
+  array_of<T> moved_;
+};
+
+}  // namespace tacit::detail

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tacit/core/real.hpp>
+#include <tacit/core/sum.hpp>
+#include <tacit/pac/dense.hpp>
+#include <tacit/pac/whitened_candidates.hpp>
+
+#include <Eigen/Core>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+
+/// Pairwise distances of candidates in units of the noise, and the sums over pairs that bound I(X; Z).
+
+namespace tacit::detail {
+
+/// All d²_mk in units of the noise, certainly between `lower` and `upper`, and w_m·w_k: M×M, of which
+/// the lower halves are filled.
+template <dense_scalar T>
+struct pair_distances {
+  matrix_of<T> lower;
+  matrix_of<T> upper;
+  matrix_of<T> products;
+};
+
+template <dense_scalar T = double>
+[[nodiscard]] pair_distances<T> distances(whitened_candidates<T> const& w) {
+  Eigen::Index const count = w.size();
+  matrix_of<T> const zero = matrix_of<T>::Zero(count, count);
+  pair_distances<T> out{zero, zero, zero};
+  if (count == 1) return out;
+  matrix_of<T>& gram = out.products;
+  gram.template selfadjointView<Eigen::Lower>().rankUpdate(w.columns.transpose());
+  array_of<T> const square = gram.diagonal();
+  array_of<T> const length = square.sqrt();
+  array_of<T> const error = w.error.array();
+  double const unit = (static_cast<double>(w.columns.rows()) + 8.0) * unit_roundoff;
+  double constexpr infinity = std::numeric_limits<double>::infinity();
+  double const more = (1.0 + w.stretch) * (1.0 + 8.0 * unit_roundoff);
+  double const less = (1.0 - w.stretch) * (1.0 - 8.0 * unit_roundoff);
+  array_of<T> far;
+  array_of<T> lost;
+  array_of<T> moved;
+  for (Eigen::Index k = 0; k + 1 < count; ++k) {
+    Eigen::Index const n = count - k - 1;  // those after k
+    far = square.tail(n) + square(k) - 2.0 * gram.col(k).tail(n).array();
+    lost = unit * (length.tail(n) + length(k)).square();
+    for (Eigen::Index i = 0; i < n; ++i) {
+      if (lost(i) <= 1e-9 * far(i)) continue;
+      // Next to each other, far from the centre.
+      far(i) = (w.columns.col(k + 1 + i) - w.columns.col(k)).squaredNorm();
+      lost(i) = unit * far(i);
+    }
+    moved = error.tail(n) + error(k);
+    auto high = out.upper.col(k).tail(n).array();
+    high = ((far + lost).sqrt() + moved).square() * more;
+    high = (high < infinity).select(high, infinity);
+    auto low = out.lower.col(k).tail(n).array();
+    low = (far - lost).max(0.0).sqrt() - moved;
+    low = (low > 0.0 && low < infinity).select(low.square() * less, 0.0);
+    for (Eigen::Index i = 0; w.groups > 1 && i < n; ++i) {
+      if (w.together(k + 1 + i, k)) continue;
+      out.lower(k + 1 + i, k) = w.certain ? infinity : 0.0;
+      out.upper(k + 1 + i, k) = infinity;
+    }
+  }
+  return out;
+}
+
+/// −Σ p_m log Σ_k p_k e^{−factor·d²_mk}: relative error below 4·sum_error, given the exponents. Where
+/// the inner sum is near 1 it is taken as 1 − Σ p_k(1 − e^…), in which nothing cancels.
+template <dense_scalar T = double>
+[[nodiscard]] double pairwise_sum(matrix_of<T> const& squared, double factor,
+                                  vector_of<T> const& p) {
+  Eigen::Index const count = p.size();
+  vector_of<T> near = p;
+  vector_of<T> far = vector_of<T>::Zero(count);
+  for (Eigen::Index k = 0; k < count; ++k) {
+    double near_k = 0.0;
+    double far_k = 0.0;
+    for (Eigen::Index m = k + 1; m < count; ++m) {
+      double const x = factor * squared(m, k);
+      // One of the two, from which the other is 1 less.
+      bool const is_near = x < 0.5;
+      double const told = is_near ? -std::expm1(-x) : x < 746.0 ? std::exp(-x) : 0.0;
+      double const like = is_near ? 1.0 - told : told;
+      double const unlike = is_near ? told : 1.0 - told;
+      near(m) += p(k) * like;
+      far(m) += p(k) * unlike;
+      near_k += p(m) * like;
+      far_k += p(m) * unlike;
+    }
+    near(k) += near_k;
+    far(k) += far_k;
+  }
+  compensated_sum<double> sum;
+  for (Eigen::Index m = 0; m < count; ++m) {
+    sum += p(m) * (far(m) < 0.5 ? -std::log1p(-far(m)) : -std::log(near(m)));
+  }
+  return std::max(0.0, sum.value());
+}
+
+/// The two bounds for noise of covariance Σ_B/shrink, raised and lowered.
+template <dense_scalar T = double>
+[[nodiscard]] double pairwise_upper(whitened_candidates<T> const& w,
+                                    pair_distances<T> const& squared, double shrink) {
+  if (w.size() == 1) return 0.0;
+  double const sum =
+      pairwise_sum(squared.upper, 0.5 * shrink * (1.0 + 8.0 * unit_roundoff), w.weights);
+  return std::min(w.raised_entropy(),
+                  sum * (1.0 + 4.0 * w.sum_error()) + std::numeric_limits<double>::min());
+}
+template <dense_scalar T = double>
+[[nodiscard]] double pairwise_lower(whitened_candidates<T> const& w,
+                                    pair_distances<T> const& squared, double shrink) {
+  if (w.size() == 1) return 0.0;
+  double const sum =
+      pairwise_sum(squared.lower, 0.125 * shrink * (1.0 - 8.0 * unit_roundoff), w.weights);
+  return std::max(0.0, sum * (1.0 - 4.0 * w.sum_error()) - std::numeric_limits<double>::min());
+}
+
+/// The lower half of the symmetric L with d(pairwise_sum at ½)/dP = W L Wᵀ, P the precision of the noise in
+/// its own units: the Laplacian of the graph whose edges are ½(p_m π_mk + p_k π_km), π_m· the weights of the
+/// inner sum. Of the squared distances, too, the lower half is read.
+template <dense_scalar T = double>
+[[nodiscard]] matrix_of<T> pairwise_laplacian(matrix_of<T> const& squared, vector_of<T> const& p) {
+  Eigen::Index const count = p.size();
+  matrix_of<T> edge = matrix_of<T>::Identity(count, count);
+  for (Eigen::Index k = 0; k < count; ++k) {
+    for (Eigen::Index m = k + 1; m < count; ++m) {
+      edge(m, k) = squared(m, k) < 1490.0 ? std::exp(-0.5 * squared(m, k)) : 0.0;
+    }
+  }
+  auto const whole = edge.template selfadjointView<Eigen::Lower>();
+  vector_of<T> const rate = p.cwiseQuotient(whole * p);
+  // ½(p_m p_k e/S_m + p_m p_k e/S_k), negative off the diagonal; rows sum to 0.
+  for (Eigen::Index k = 0; k < count; ++k) {
+    edge.col(k).array() *= -0.5 * (rate.array() * p(k) + p.array() * rate(k));
+  }
+  edge.diagonal().setZero();
+  edge.diagonal() = -(whole * vector_of<T>::Ones(count));
+  return edge;
+}
+
+}  // namespace tacit::detail
