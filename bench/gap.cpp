@@ -4,7 +4,7 @@
 // result is checked first, so that no figure belongs to a wrong answer.
 
 #include <tacit/info/binary_channel.hpp>
-#include <tacit/pac/confidence.hpp>
+#include <tacit/core/betting.hpp>
 #include <tacit/pac/gap.hpp>
 
 #include <benchmark/benchmark.h>

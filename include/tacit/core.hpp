@@ -3,6 +3,7 @@
 
 #include <tacit/core/append_file.hpp>
 #include <tacit/core/archive.hpp>
+#include <tacit/core/betting.hpp>
 #include <tacit/core/check.hpp>
 #include <tacit/core/constants.hpp>
 #include <tacit/core/decimal.hpp>

@@ -13,7 +13,6 @@
 #include <tacit/pac/candidate_posterior.hpp>
 #include <tacit/pac/candidate_spectrum.hpp>
 #include <tacit/pac/candidates.hpp>
-#include <tacit/pac/confidence.hpp>
 #include <tacit/pac/congruence.hpp>
 #include <tacit/pac/covariance.hpp>
 #include <tacit/pac/dense.hpp>

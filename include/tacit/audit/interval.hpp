@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/betting.hpp>
 #include <tacit/core/check.hpp>
 #include <tacit/core/inverse.hpp>
 #include <tacit/core/sum.hpp>
-#include <tacit/pac/confidence.hpp>
 
 #include <boost/math/policies/policy.hpp>
 #include <boost/math/special_functions/beta.hpp>
@@ -102,7 +102,7 @@ namespace detail {
   return detail::success_within(correct, trials, confidence, 0.5 * (1.0 - confidence));
 }
 
-/// Where the mean of the law of independent numbers in [low, high] lies (pac/confidence.hpp).
+/// Where the mean of the law of independent numbers in [low, high] lies (core/betting.hpp).
 /// Guarantee: covers at any number of them, each end missing with (1−confidence)/2.
 /// @throws as `lower_confidence`; std::domain_error unless confidence is in (0, 1)
 [[nodiscard]] inline confidence_interval mean_interval(std::span<double const> sample, double low,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/betting.hpp>
 #include <tacit/core/check.hpp>
 #include <tacit/core/log.hpp>
 #include <tacit/core/real.hpp>
@@ -8,7 +9,6 @@
 #include <tacit/core/units.hpp>
 #include <tacit/pac/candidate_bounds.hpp>
 #include <tacit/pac/candidate_outputs.hpp>
-#include <tacit/pac/confidence.hpp>
 #include <tacit/pac/dense.hpp>
 #include <tacit/pac/gaussian_noise.hpp>
 #include <tacit/pac/public_normal.hpp>

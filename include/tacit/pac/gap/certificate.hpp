@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/betting.hpp>
 #include <tacit/core/check.hpp>
 #include <tacit/core/units.hpp>
-#include <tacit/pac/confidence.hpp>
 #include <tacit/pac/dense.hpp>
 #include <tacit/pac/gap/critics.hpp>
 #include <tacit/pac/gap/estimate.hpp>

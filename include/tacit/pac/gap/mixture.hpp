@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/betting.hpp>
 #include <tacit/core/check.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/pac/calibrated.hpp>
-#include <tacit/pac/confidence.hpp>
 #include <tacit/pac/congruence.hpp>
 #include <tacit/pac/dense.hpp>
 #include <tacit/pac/gap/information.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <tacit/pac/confidence.hpp>
+#include <tacit/core/betting.hpp>
 
 #include "support/catch.hpp"
 #include "support/numbers.hpp"
