@@ -25,7 +25,7 @@ struct pacing {
   double minimum_correlation = 0.3;  // confident_or_hold only
 };
 
-/// The share of a sign's entropy that a release may tell at most. Below 1, so that no candidate is
+/// The share of a sign's entropy that a release may give away at most. Below 1, so that no candidate is
 /// ever excluded by a release that is paid for (PACZero: 0.999).
 inline constexpr double entropy_cap = 0.999;
 

@@ -69,7 +69,7 @@ template <dense_scalar T = double>
 /// Algorithm 1 of PAC privacy: noise for a claim of I(X; Z) ≤ v + β′.
 ///
 /// The paper states this with confidence 1 − γ for enough sampled datasets. How many, for a given c
-/// and γ, hangs on a universal constant that it does not specify, so that no γ can be computed from
+/// and γ, depends on a universal constant that it does not specify, so that no γ can be computed from
 /// c, nor c from γ: what comes back is an estimate, v + β′, whatever c is.
 /// Guarantee: none: an estimate.
 /// @throws std::domain_error unless all that is asked for is positive and finite; as

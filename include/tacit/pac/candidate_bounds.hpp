@@ -58,7 +58,7 @@ class candidate_bounds {
   [[nodiscard]] bool one_output() const noexcept { return white_.size() == 1; }
   [[nodiscard]] bool on_a_line() const noexcept { return position_.size() > 0; }
 
-  /// H of what is said, raised.
+  /// Entropy of the distinct outputs, raised.
   [[nodiscard]] double entropy() const { return white_.raised_entropy(); }
 
   /// No noise in the directions that have some leaves this much.

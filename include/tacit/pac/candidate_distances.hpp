@@ -83,11 +83,11 @@ template <dense_scalar T = double>
     double far_k = 0.0;
     for (Eigen::Index m = k + 1; m < count; ++m) {
       double const x = factor * squared(m, k);
-      // One of the two, from which the other is 1 less.
+      // The smaller of e^{−x} and 1 − e^{−x}; the other is 1 less that.
       bool const is_near = x < 0.5;
-      double const told = is_near ? -std::expm1(-x) : x < 746.0 ? std::exp(-x) : 0.0;
-      double const like = is_near ? 1.0 - told : told;
-      double const unlike = is_near ? told : 1.0 - told;
+      double const smaller = is_near ? -std::expm1(-x) : x < 746.0 ? std::exp(-x) : 0.0;
+      double const like = is_near ? 1.0 - smaller : smaller;
+      double const unlike = is_near ? smaller : 1.0 - smaller;
       near(m) += p(k) * like;
       far(m) += p(k) * unlike;
       near_k += p(m) * like;

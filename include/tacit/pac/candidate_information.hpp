@@ -21,11 +21,11 @@
 ///   log-det    ≤ ½ log det(I + ΣΣ_B⁻¹): tight where the noise drowns the candidates.
 ///   pairwise   ≤ −Σ p_m log Σ_k p_k e^{−d²_mk/2}, d² = (y_m−y_k)ᵀΣ_B⁻¹(y_m−y_k), and ≥ the same with
 ///              d²/8 (Kolchinsky & Tracey 2017): tight where the candidates stand apart; at most the
-///              entropy of what is said; twice the truth where the noise drowns them.
+///              entropy of the distinct outputs; twice the truth where the noise drowns them.
 ///   line       exact, where all candidates lie on a line in units of the noise (d = 1, or M = 2).
 ///   Monte Carlo  in between, with a confidence.
 ///
-/// Rounding: `whitened_candidates` bounds what it does to positions and distances, which are then taken
+/// Rounding: `whitened_candidates` bounds the errors of positions and distances, which are then taken
 /// as far apart (or as near) as they may be; after that all sums have positive terms, whose
 /// relative errors are counted in units of 2⁻⁵³ and charged.
 
@@ -87,10 +87,10 @@ template <dense_scalar T = double>
 
   basic_pairwise_slope<T> out{nats(detail::pairwise_sum(squared, 0.5, white.weights)),
                               vector_of<T>::Zero(noise.variances().size()), 0.0};
-  detail::silent_directions<T> const silent(noise);
-  auto const k = std::ssize(silent.sounding);
+  detail::noiseless_directions<T> const noiseless(noise);
+  auto const k = std::ssize(noiseless.noisy_axes);
   for (Eigen::Index i = 0; i < k; ++i) {
-    Eigen::Index const axis = silent.sounding[static_cast<std::size_t>(i)];
+    Eigen::Index const axis = noiseless.noisy_axes[static_cast<std::size_t>(i)];
     out.variances(axis) = -energy(i) / noise.variances()(axis);
   }
   if (noise.rest() > 0.0) out.rest = -energy.tail(energy.size() - k).sum() / noise.rest();
@@ -128,8 +128,8 @@ template <dense_scalar T = double>
   return -(pulled * twice.transpose());
 }
 
-/// The least of what is certified without drawing: log-det, pairwise, the entropy of what is said, and
-/// on a line the truth.
+/// The least of the bounds that need no draws: log-det, pairwise, the entropy of the distinct outputs, and
+/// on a line the exact value.
 /// Guarantee: upper bound, confidence 1; never above `log_det_information`.
 /// @throws as `log_det_information`
 template <dense_scalar T = double>

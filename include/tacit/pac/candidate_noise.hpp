@@ -24,8 +24,8 @@
 #include <utility>
 #include <vector>
 
-/// Noise for listed candidates from `candidate_information`: a given shape made as loud as the budget
-/// asks, and shapes found by search.
+/// Noise for listed candidates from `candidate_information`: a given shape scaled to the budget, and shapes
+/// found by search.
 
 namespace tacit {
 
@@ -77,10 +77,10 @@ inline void check_candidate_budget(char const* function, nats budget) {
   check_positive(function, "budget", budget.value);
 }
 
-/// No noise at all, where everything that is said may be told.
+/// No noise, where the budget covers the entropy of the outputs.
 template <dense_scalar T = double>
-[[nodiscard]] calibrated<mi_bound, T> silence(basic_candidate_outputs<T> const& outputs,
-                                              double information) {
+[[nodiscard]] calibrated<mi_bound, T> no_noise(basic_candidate_outputs<T> const& outputs,
+                                               double information) {
   return {basic_gaussian_noise<T>::isotropic(outputs.dimension(), 0.0), {nats(information), 1.0}};
 }
 
@@ -89,7 +89,7 @@ void require_reachable(char const* function, candidate_bounds<T> const& bounds, 
   if (bounds.white().groups > 1 && !(bounds.least() < budget.value)) {
     throw infeasible(
         complaint(function, "budget", to_text(budget.value),
-                  "above what directions without noise tell, " + to_text(bounds.least())));
+                  "above the information in directions without noise, " + to_text(bounds.least())));
   }
 }
 
@@ -97,15 +97,15 @@ void require_reachable(char const* function, candidate_bounds<T> const& bounds, 
 
 /// The smallest multiple of a noise shape for which `information_bound` is at most β.
 /// Guarantee: feasible end; at most 1e-11 of β unspent where the bound can be followed that far. Zero
-/// noise if the entropy of what is said is at most β.
-/// @throws std::domain_error unless β is positive and finite; infeasible if directions without noise tell
-///         β or more; else as `information_bound`
+/// noise if the entropy of the distinct outputs is at most β.
+/// @throws std::domain_error unless β is positive and finite; infeasible if directions without noise give
+///         away β or more; else as `information_bound`
 template <dense_scalar T = double>
 [[nodiscard]] calibrated<mi_bound, T> scale_to(basic_candidate_outputs<T> const& outputs,
                                                basic_gaussian_noise<T> const& shape, nats budget) {
   detail::check_candidate_budget("scale_to", budget);
   detail::candidate_bounds<T> const bounds(outputs, shape);
-  if (bounds.entropy() <= budget.value) return detail::silence(outputs, bounds.entropy());
+  if (bounds.entropy() <= budget.value) return detail::no_noise(outputs, bounds.entropy());
   detail::require_reachable("scale_to", bounds, budget);
   double const shrink =
       detail::largest_shrink([&](double s) { return bounds.best(s); }, budget.value, 1e-12);
@@ -123,8 +123,8 @@ template <dense_scalar T = double>
 
 namespace detail {
 
-/// A search for the noise of least trace: candidates in k coordinates that get noise, and what they show
-/// elsewhere, in units of a noise that stays.
+/// A search for the noise of least trace: candidates in k coordinates that get noise, and their other
+/// coordinates in units of a noise that stays.
 template <dense_scalar T>
 struct search_space {
   matrix_of<T> inside;   // k×M
@@ -224,7 +224,7 @@ struct inner_noise {
 /// in the precision P = Σ_B⁻¹, so that it lies below its tangent ½tr(K·P), K = 2·dI/dP; and among
 /// all P that the tangent admits, tr P⁻¹ is least at Σ_B ∝ K^{½} (its diagonal along coordinates). Each
 /// step meets the budget and lowers the trace; the rescaling to the budget lowers it further. It ends where
-/// a step gains less than 1e-5: a stationary point, not surely the best.
+/// a step gains less than 1e-5: a stationary point, not necessarily the best.
 /// `measure(whitened)` makes the measure of candidates in units of a noise.
 template <dense_scalar T, class Measure>
 [[nodiscard]] inner_noise<T> least_inner_trace(search_space<T> const& space, inner_noise<T> noise,
@@ -260,10 +260,10 @@ template <dense_scalar T, class Measure>
   return best;
 }
 
-/// Rounding of size e, relative to the candidates, shows as e/√rest. Where rest only drowns rounding, a little
-/// more of it costs (d−k)·rest of trace and saves 2e/√rest of information: balanced here.
+/// Rounding of size e, relative to the candidates, counts as e/√rest of information. Where rest only covers rounding,
+/// a little more of it costs (d−k)·rest of trace and saves 2e/√rest: balanced here.
 template <dense_scalar T = double>
-[[nodiscard]] basic_gaussian_noise<T> with_heard_rest(basic_gaussian_noise<T> const& noise) {
+[[nodiscard]] basic_gaussian_noise<T> with_balanced_rest(basic_gaussian_noise<T> const& noise) {
   Eigen::Index const k = noise.variances().size();
   auto const across = static_cast<double>(noise.rest_dimension());
   if (k == 0 || noise.along_coordinates() || noise.rest() == 0.0 || across == 0.0) return noise;
@@ -280,19 +280,19 @@ template <dense_scalar T>
 struct noise_search {
   search_space<T> space;
   inner_noise<T> start;
-  std::vector<Eigen::Index> sounding;
+  std::vector<Eigen::Index> noisy_axes;
   basic_gaussian_noise<T> shape;
 
   noise_search(basic_candidate_outputs<T> const& outputs, basic_gaussian_noise<T> const& noise)
-      : sounding(silent_directions<T>(noise).sounding), shape(noise) {
+      : noisy_axes(noiseless_directions<T>(noise).noisy_axes), shape(noise) {
     centred_columns<T> centred = distinct_outputs(outputs);
     space.weights = std::move(centred.weights);
     space.diagonal = noise.along_coordinates();
-    start.variances = noise.variances()(sounding);
+    start.variances = noise.variances()(noisy_axes);
     if (space.diagonal) {
-      space.inside = centred.columns(sounding, Eigen::all);
+      space.inside = centred.columns(noisy_axes, Eigen::all);
     } else {
-      matrix_of<T> const axes = noise.axes()(Eigen::all, sounding);
+      matrix_of<T> const axes = noise.axes()(Eigen::all, noisy_axes);
       space.inside = axes.transpose() * centred.columns;
       start.axes.setIdentity(start.variances.size(), start.variances.size());
     }
@@ -301,20 +301,20 @@ struct noise_search {
   [[nodiscard]] basic_gaussian_noise<T> outer(inner_noise<T> const& inner) const {
     if (space.diagonal) {
       vector_of<T> variances = vector_of<T>::Zero(shape.variances().size());
-      variances(sounding) = inner.variances;
+      variances(noisy_axes) = inner.variances;
       return basic_gaussian_noise<T>::diagonal(std::move(variances));
     }
     // What is across keeps its part of the trace.
     double const part = inner.variances.sum() / start.variances.sum();
-    matrix_of<T> const axes = shape.axes()(Eigen::all, sounding);
-    return with_heard_rest(
+    matrix_of<T> const axes = shape.axes()(Eigen::all, noisy_axes);
+    return with_balanced_rest(
         basic_gaussian_noise<T>::along(axes * inner.axes, inner.variances, shape.rest() * part));
   }
 };
 
 template <dense_scalar T = double>
-[[nodiscard]] calibrated<mi_bound, T> quieter(calibrated<mi_bound, T> a,
-                                              calibrated<mi_bound, T> b) {
+[[nodiscard]] calibrated<mi_bound, T> of_lower_trace(calibrated<mi_bound, T> a,
+                                                     calibrated<mi_bound, T> b) {
   return b.noise.trace() < a.noise.trace() ? std::move(b) : std::move(a);
 }
 
@@ -332,10 +332,10 @@ template <dense_scalar T = double>
 
 }  // namespace detail
 
-/// The quietest noise found whose `information_bound` is at most β, of any covariance or along the
-/// coordinates: log-det's optimum, the same made quieter by the other bounds, and what a descent on the
+/// The noise of least trace found whose `information_bound` is at most β, of any covariance or along the
+/// coordinates: log-det's optimum, the same scaled down by the other bounds, and what a descent on the
 /// pairwise bound makes of it.
-/// Guarantee: feasible end; its trace is at most `log_det`'s. Best found, not surely the least: the bound is
+/// Guarantee: feasible end; its trace is at most `log_det`'s. Best found, not necessarily the least: the bound is
 /// concave in Σ_B⁻¹, so the problem is not convex.
 /// @throws as `log_det`
 template <dense_scalar T = double>
@@ -348,10 +348,10 @@ template <dense_scalar T = double>
   detail::noise_search<T> const search(outputs, best.noise);
   auto const consider = [&](basic_gaussian_noise<T> const& found) {
     if (auto scaled = detail::try_scale_to(outputs, found, budget)) {
-      best = detail::quieter(std::move(best), *std::move(scaled));
+      best = detail::of_lower_trace(std::move(best), *std::move(scaled));
     }
   };
-  consider(detail::with_heard_rest(best.noise));
+  consider(detail::with_balanced_rest(best.noise));
   if (best.noise.trace() == 0.0) return best;
   consider(search.outer(detail::least_inner_trace(
       search.space, search.start, budget.value, [&](matrix_of<T> const& whitened) {

@@ -14,9 +14,9 @@
 
 namespace tacit {
 
-/// Everything that a black box could have said: the outputs of all M candidates for the secret dataset,
-/// and how likely each is to the adversary. What is computed from them is about the mechanism itself,
-/// not about a sample of it, and so may be certified.
+/// The outputs of a black box on all M candidates for the secret dataset, and how likely each is to the
+/// adversary. Figures computed from them are about the mechanism itself, not about a sample of it, and so
+/// may be certified.
 template <dense_scalar T = double>
 class basic_candidate_outputs {
  public:
@@ -62,7 +62,7 @@ class basic_candidate_outputs {
   /// p: sums to 1 up to rounding.
   [[nodiscard]] vector_of<T> const& probabilities() const noexcept { return probabilities_; }
 
-  /// H(X) = −Σ p log p, nearest: no release of any kind tells more.
+  /// H(X) = −Σ p log p, nearest: no release of any kind gives away more.
   [[nodiscard]] nats entropy() const { return entropy_of({probabilities_.data(), size()}); }
 
   /// Σ p_m y_m.

@@ -14,13 +14,13 @@
 
 namespace tacit {
 
-/// What the adversary believes about the candidates after a release z = y + N(0, Σ_B):
+/// The adversary's posterior over the candidates after a release z = y + N(0, Σ_B):
 /// p_m ∝ p_m·exp(−½(z−y_m)ᵀΣ_B⁻¹(z−y_m)). Where there is no noise, a candidate that disagrees with z by
-/// more than rounding is ruled out. `candidate_outputs::reweigh` takes what comes back: the noise of the
+/// more than rounding is ruled out. `candidate_outputs::reweigh` takes the result: the noise of the
 /// next release has to be calibrated for it, if that release is chosen now.
 /// Accuracy: nearest; absolute error some 1e-13·(z−y)ᵀΣ_B⁻¹(z−y) of a probability.
 /// @throws std::invalid_argument unless noise and release have the outputs' dimension, or if no candidate
-///         could have said this; std::domain_error for a release that is not finite
+///         could have released this; std::domain_error for a release that is not finite
 template <dense_scalar T = double>
 [[nodiscard]] vector_of<T> posterior_after(basic_candidate_outputs<T> const& outputs,
                                            basic_gaussian_noise<T> const& noise,
@@ -67,7 +67,7 @@ template <dense_scalar T = double>
   }
   double const largest = logs.maxCoeff();
   detail::require_argument(largest > never, "posterior_after", "largest likelihood", 0.0,
-                           "positive: some candidate must be able to say the release");
+                           "positive: some candidate must be able to release it");
   // Not Eigen's exp, which is not 0 at −∞.
   vector_of<T> const weights =
       logs.unaryExpr([largest](double l) { return std::exp(l - largest); });

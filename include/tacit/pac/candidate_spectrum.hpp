@@ -199,7 +199,7 @@ template <dense_scalar T = double>
   row_of<T> const lengths = spanning.colwise().norm();
   double const least = 16.0 * unit_roundoff * static_cast<double>(n) * all.root_trace;
   Eigen::Index const k = std::min<Eigen::Index>(n - 1, (lengths.array() > least).count());
-  // Gram squares what it sees, so small axes come out crooked: made orthonormal again.
+  // The Gram matrix squares lengths, so that small axes lose their orthogonality: made orthonormal again.
   Eigen::HouseholderQR<matrix_of<T>> const triangular(spanning.leftCols(k));
   matrix_of<T> axes = matrix_of<T>::Zero(d, k);
   if (k > 0) {

@@ -82,7 +82,7 @@ template <dense_scalar T = double>
 }
 
 /// Estimated variances on top of a floor. Without one, a direction in which the sample happens not
-/// to vary would get no noise, and whatever varies there later would be told in full.
+/// to vary would get no noise, and whatever varies there later would be released exactly.
 template <dense_scalar T = double>
 void add_floor(char const* function, vector_of<T>& variances, double rounding, double floor) {
   check_non_negative(function, "floor", floor);
@@ -155,7 +155,7 @@ template <dense_scalar T = double>
 /// candidates do not differ in get what rounding asks for, some 1e-12 of the rest; coordinates in
 /// which all agree bit for bit get exactly 0 along the coordinates, and where candidates outnumber
 /// the coordinates that differ. If all agree everywhere: no noise, 0 nats.
-/// Guarantee: feasible end; the bound holds surely, for the candidates and weights given, with all
+/// Guarantee: feasible end; the bound is certain, for the candidates and weights given, with all
 /// rounding counted (pac/candidate_spectrum.hpp has the argument).
 /// Cost: O(n²d) for n ≤ d candidates, without a d×d matrix; else O(nd² + d³); O(nd) along
 /// coordinates.
@@ -212,7 +212,7 @@ template <dense_scalar T = double>
           found.information};
 }
 
-/// A run that says axesᵀ·output of another run.
+/// A run whose output is axesᵀ·(the output of another run).
 template <class Run, dense_scalar T = double>
 [[nodiscard]] auto in_basis(matrix_of<T> axes, Run run) {
   return [axes = std::move(axes), run = std::move(run), output = vector_of<T>()](

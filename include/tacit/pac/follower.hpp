@@ -28,15 +28,15 @@
 /// learns the secret from noisy outputs, the leader adapts the noise to it.
 ///
 /// For every q, H(X) − E[−log q(X|Z)] ≤ I(X; Z), with equality for Bayes' posterior alone. So what
-/// a follower shows is an UNDER-estimate: one that learned badly shows little, and noise that
-/// satisfies it may tell more than the budget. With few outputs it does, by much: two normal
-/// classes in 20 coordinates, told apart by one, showed 0.0100 where 0.085 was told (100 outputs),
+/// a follower achieves is an UNDER-estimate: one that learned badly achieves little, and noise that
+/// satisfies it may give away more than the budget. With few outputs it does, by much: two normal
+/// classes in 20 coordinates, different in one, gave 0.0100 where the truth is 0.085 (100 outputs),
 /// 0.015 (2000), 0.011 (10000). All here is an `mi_estimate`, and no bound can be made of it. Where
 /// the candidates can be listed, `stackelberg` has a certificate.
 
 namespace tacit {
 
-/// What a black box said, one output a row, and the secret of each run: a class, counted from 0.
+/// Outputs of a black box, one a row, and the secret of each run: a class, counted from 0.
 template <dense_scalar T = double>
 struct basic_labelled_outputs {
   matrix_of<T> rows;
@@ -135,10 +135,10 @@ inline void check_follower(char const* function, follower_options const& options
 
 }  // namespace detail
 
-/// SR-PAC against a classifier. The leader minimises trace + λ·(what the follower shows), λ such
+/// SR-PAC against a classifier. The leader minimises trace + λ·(what the follower achieves), λ such
 /// that this is β: from log-det's noise, rounds of learning and of moves Σ_B ∝ K^{½}, which are at
 /// rest where that sum is, then the least multiple found for which a follower that learned at that
-/// very noise shows at most β, to 1 %, on outputs that it has not learned from. No direction gets
+/// very noise achieves at most β, to 1 %, on outputs that it has not learned from. No direction gets
 /// less noise than `floor`, in output units squared.
 /// Guarantee: none: an estimate, and from below (see the top of this header). The classes are as
 /// frequent as among the outputs. Secrets that are vectors: `stackelberg_linear`.
@@ -167,7 +167,7 @@ template <dense_scalar T = double>
   detail::require_argument(rows >= enough, name, "number of outputs", rows,
                            "at least " + detail::to_text(enough) +
                                ", twice the classes and coordinates: a follower of fewer learns "
-                               "them by heart, and shows nothing");
+                               "them by heart, and achieves nothing");
 
   bool const diagonal = options.shape == noise_shape::diagonal;
   auto const start_from = [&](auto moments) {
@@ -187,9 +187,9 @@ template <dense_scalar T = double>
     return {basic_gaussian_noise<T>::isotropic(d, floor), mi_estimate{nats(follower.entropy())}};
   }
   for (int round = 0; round < options.rounds; ++round) {
-    follower.face(axes, variances);
+    follower.set_noise(axes, variances);
     follower.learn();
-    auto const [shown, along] = follower.look();
+    auto const [achieved, along] = follower.measure();
     vector_of<T> const scale = variances.cwiseSqrt();
     matrix_of<T> const pull = scale.asDiagonal() * along * scale.asDiagonal();
     double const trace = variances.sum();
@@ -200,8 +200,8 @@ template <dense_scalar T = double>
       axes *= solved.eigenvectors();
       variances = solved.eigenvalues().cwiseMax(0.0).cwiseSqrt();
     }
-    double const louder = std::pow(std::clamp(shown / budget.value, 0.125, 8.0), 1.1);
-    variances = (variances * (louder * trace / variances.sum())).cwiseMax(floor);
+    double const growth = std::pow(std::clamp(achieved / budget.value, 0.125, 8.0), 1.1);
+    variances = (variances * (growth * trace / variances.sum())).cwiseMax(floor);
   }
 
   calibrated<mi_estimate, T> best{start, {}};
@@ -209,15 +209,15 @@ template <dense_scalar T = double>
   (void)detail::largest_shrink(
       [&](double shrink) {
         variances = (shape / shrink).cwiseMax(floor);
-        follower.face(axes, variances);
+        follower.set_noise(axes, variances);
         follower.learn();
-        double const shown = std::max(0.0, follower.shown());
-        if (!(shown <= budget.value)) return shown;
+        double const achieved = std::max(0.0, follower.judged());
+        if (!(achieved <= budget.value)) return achieved;
         best = {diagonal ? basic_gaussian_noise<T>::diagonal(variances)
                          : basic_gaussian_noise<T>::along(axes, variances),
-                mi_estimate{nats(shown)}};
+                mi_estimate{nats(achieved)}};
         // At the floor all is done.
-        return variances.maxCoeff() > floor ? shown : budget.value;
+        return variances.maxCoeff() > floor ? achieved : budget.value;
       },
       budget.value, 1e-2);
   return best;

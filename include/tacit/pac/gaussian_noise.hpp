@@ -15,11 +15,11 @@
 
 namespace tacit {
 
-/// What a noise may look like: any covariance, or one variance a coordinate.
+/// The shapes of a noise: any covariance, or one variance a coordinate.
 enum class noise_shape { full, diagonal };
 
 /// N(0, Σ_B) in d dimensions, Σ_B = Σ_i v_i u_i u_iᵀ + rest·(I − Σ_i u_i u_iᵀ) for k ≤ d
-/// orthonormal axes u_i. Variances are in the output's own units, squared. It says what to draw;
+/// orthonormal axes u_i. Variances are in the output's own units, squared. It describes the law;
 /// drawing belongs to `mechanism`, which holds the secret stream.
 ///
 /// Memory: d·k numbers along given axes, d along the coordinates' own, so d = 10⁵ needs no d×d
@@ -128,7 +128,7 @@ class basic_gaussian_noise {
     return 0.5 * (out + out.transpose());
   }
 
-  /// Σ_B·factor: the same shape, louder.
+  /// Σ_B·factor: the same shape.
   /// @throws std::domain_error unless the factor is positive and finite
   [[nodiscard]] basic_gaussian_noise scaled(double factor) const {
     detail::check_positive("scaled", "factor", factor);

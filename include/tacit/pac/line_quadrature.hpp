@@ -16,7 +16,7 @@
 
 namespace tacit::detail {
 
-/// ∫ of a mixture of unit normals on a line against what each point tells.
+/// ∫ mix(z)·KL(posterior(z)‖p) dz for a mixture of unit normals on a line.
 struct line_sum {
   double value;
   double error;
@@ -44,15 +44,15 @@ template <dense_scalar T = double>
   auto const count = static_cast<double>(p.size());
   double entropy = 0.0;
   for (double const q : p) entropy -= q * log(q);
-  double const most_told = -log(p.minCoeff());
+  double const largest_kl = -log(p.minCoeff());
 
   double const aim = 0x1p-56 * least;
   double const digits = log(2.0 * (entropy + 5.0) / aim);
   double const strip = std::min(0.8 * pi / range, sqrt(2.0 * digits));
   double const step = 2.0 * pi * strip / (digits + 0.5 * strip * strip);
-  double const reach = sqrt(2.0 * log((most_told + 2.0) * 4.0 / aim));
+  double const reach = sqrt(2.0 * log((largest_kl + 2.0) * 4.0 / aim));
   if (!((range + 2.0 * reach) / step * count <= most)) return std::nullopt;
-  double const tails = 2.0 * most_told * (step + 1.0 / reach) * exp(-0.5 * reach * reach);
+  double const tails = 2.0 * largest_kl * (step + 1.0 / reach) * exp(-0.5 * reach * reach);
   double error = 1.01 * (aim + tails);
 
   compensated_sum<double> value;

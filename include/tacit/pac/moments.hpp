@@ -100,7 +100,7 @@ class basic_moments {
   /// Outputs of positive weight.
   [[nodiscard]] std::size_t count() const noexcept { return count_; }
 
-  /// W²/W₂: how many equally weighted outputs tell as much; `count()` where all weights are equal.
+  /// W²/W₂: how many equally weighted outputs are worth as much; `count()` where all weights are equal.
   [[nodiscard]] double effective_count() const noexcept {
     return count_ == 0 ? 0.0 : weight_ * (weight_ / weight_squares_);
   }
@@ -269,7 +269,7 @@ class basic_moments {
 using output_moments = basic_moments<matrix_of<double>>;
 using diagonal_moments = basic_moments<vector_of<double>>;
 
-/// Runs a black box `samples` times, each on a freshly sampled dataset, and observes what it says.
+/// Runs a black box `samples` times, each on a freshly sampled dataset, and observes its outputs.
 /// `run(index, out)` writes the output of run `index` = first, first + 1, … to the d numbers of
 /// `out`; the index is a good seed. Threads and machines take separate ranges and merge.
 /// @throws std::domain_error, naming the run, if a number is not finite or was left unwritten; what
@@ -302,15 +302,15 @@ void observe_runs(basic_moments<Scatter>& moments, Run&& run, std::size_t sample
   moments.merge(added);
 }
 
-/// When a stream of runs has said enough.
+/// When a stream of runs is long enough.
 struct settling {
   double tau = std::numeric_limits<double>::quiet_NaN();  // largest move, in output units squared
-  std::size_t stride = 100;           // runs between one look at the variances and the next
+  std::size_t stride = 100;           // runs between two checks of the variances
   std::size_t most_runs = 1'000'000;  // patience
 };
 
-/// Runs until no variance moves by more than τ between one look and the next: the convergence rule
-/// of Efficient-PAC (Sridhar, Xiao & Devadas 2024), which looks after every run. Returns the number
+/// Runs until no variance moves by more than τ from one check to the next: the convergence rule
+/// of Efficient-PAC (Sridhar, Xiao & Devadas 2024), which checks after every run. Returns the number
 /// of runs. That estimates have settled is no certificate that they are right.
 /// @throws std::domain_error unless τ is positive and finite; std::invalid_argument unless the
 ///         stride is at least 2 and `most_runs` at least twice that; convergence_error, with the

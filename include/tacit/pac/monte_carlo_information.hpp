@@ -34,7 +34,7 @@ struct monte_carlo {
   std::uint64_t seed = 0;  // public; chosen before the outputs are seen, and not tuned to them
 };
 
-/// What drawing tells of I(X; Z).
+/// I(X; Z) as found by drawing.
 struct sampled_information {
   bound<nats> interval;  // holds with the confidence asked for
   double confidence = required;
@@ -94,34 +94,34 @@ struct release_draws {
   }
 };
 
-/// What one release tells, KL(posterior‖p), from log-likelihoods up to a constant; those become the
+/// The information of one release, KL(posterior‖p), from log-likelihoods up to a constant; those become the
 /// posterior. A candidate that is out of the question has −∞.
 template <class Column, dense_scalar T = double>
 [[nodiscard]] double read_release(Column&& logs, vector_of<T> const& weights) {
   double const top = logs.maxCoeff();
   double const least = logs.minCoeff() - top;
-  double told = 0.0;
+  double kl = 0.0;
   double total = 0.0;
   if (least > -0.5) {
-    // Σ p ψ(r − 1), r = π/p: what is told may be as little as 1e-12.
+    // Σ p ψ(r − 1), r = π/p: KL may be as little as 1e-12.
     for (double& x : logs) x = std::expm1(x - top);
     double const mean = weights.dot(logs);
     total = 1.0 + mean;
     for (double& x : logs) x = (x - mean) / total;  // r − 1
     for (Eigen::Index k = 0; k < weights.size(); ++k) {
-      told += weights(k) * entropy_residual(logs(k));
+      kl += weights(k) * entropy_residual(logs(k));
       logs(k) = weights(k) * (1.0 + logs(k));
     }
-    return told;
+    return kl;
   }
   for (Eigen::Index k = 0; k < weights.size(); ++k) {
     double const x = logs(k) - top;
     logs(k) = x > -700.0 ? weights(k) * std::exp(x) : 0.0;
-    if (logs(k) > 0.0) told += logs(k) * x;
+    if (logs(k) > 0.0) kl += logs(k) * x;
     total += logs(k);
   }
   logs /= total;
-  return told / total - std::log(total);
+  return kl / total - std::log(total);
 }
 
 /// One run of draws and its certificate, one-sided failures each.
@@ -142,7 +142,7 @@ template <dense_scalar T = double>
   }
   compact_candidates<T> const compact(w);
   double const range = -std::log(w.weights.minCoeff()) * (1.0 + 1e-12) + 1e-12;
-  std::vector<double> told(samples);
+  std::vector<double> kl(samples);
   vector_of<T> const half_square = 0.5 * compact.columns.colwise().squaredNorm();
   matrix_of<T> logs;
   for (std::size_t start = 0; start < samples; start += 256) {
@@ -158,18 +158,18 @@ template <dense_scalar T = double>
           column(k) = -std::numeric_limits<double>::infinity();
         }
       }
-      told[start + i] = std::clamp(read_release(column, w.weights), 0.0, range);
+      kl[start + i] = std::clamp(read_release(column, w.weights), 0.0, range);
     }
   }
   compensated_sum<double> sum;
-  for (double const x : told) sum += x;
+  for (double const x : kl) sum += x;
   double const mean = sum.value() / static_cast<double>(samples);
   compensated_sum<double> squares;
-  for (double const x : told) squares += (x - mean) * (x - mean);
+  for (double const x : kl) squares += (x - mean) * (x - mean);
   double const error = std::sqrt(squares.value()) / static_cast<double>(samples);
 
   // Rounding of log-likelihood ratios: products of r terms of lengths up to the candidates' and the
-  // draw's. It moves what a release tells by twice that, times 1 + KL.
+  // draw's. It moves the KL of a release by twice that, times 1 + KL.
   double const longest = std::sqrt(2.0 * compact.columns.colwise().squaredNorm().maxCoeff());
   auto const r = static_cast<double>(compact.columns.rows());
   double const logit =
@@ -177,8 +177,8 @@ template <dense_scalar T = double>
   double const slack = bounds.slack(1.0, compact.moved, compact.trace) +
                        2.0 * (1.0 + range) * std::min(logit, 1.0) * std::min(1.0, longest) +
                        4.0 * w.sum_error() * mean;
-  double const upper = above > 0.0 ? upper_confidence(told, 0.0, range, above) + slack : range;
-  double const lower = below > 0.0 ? lower_confidence(told, 0.0, range, below) - slack : 0.0;
+  double const upper = above > 0.0 ? upper_confidence(kl, 0.0, range, above) + slack : range;
+  double const lower = below > 0.0 ? lower_confidence(kl, 0.0, range, below) - slack : 0.0;
   return {{nats(std::max(certain_lower, lower)), nats(std::min(certain_upper, upper))},
           confidence,
           {nats(mean), nats(error)}};

@@ -29,7 +29,7 @@ struct follower_options {
   int steps = 150;             // of the follower in each
   std::size_t batch = 256;     // releases a step
   double rate = 1e-2;          // of Adam (Kingma & Ba 2015)
-  std::size_t draws = 32'768;  // releases, at least, that decide how loud the noise has to be
+  std::size_t draws = 32'768;  // releases, at least, that decide the size of the noise
   public_stream stream = {};
 };
 
@@ -86,7 +86,7 @@ class network_follower {
   }
 
   /// From now on the noise is Σ v_i u_i u_iᵀ.
-  void face(matrix_of<T> const& axes, vector_of<T> const& variances) {
+  void set_noise(matrix_of<T> const& axes, vector_of<T> const& variances) {
     matrix_of<T> const root = axes * variances.cwiseSqrt().asDiagonal();
     Eigen::LLT<matrix_of<T>> const factor(within_ + root * root.transpose());
     noise_ = factor.matrixL().solve(root);
@@ -113,12 +113,12 @@ class network_follower {
     }
   }
 
-  /// What the follower shows of outputs that it has not learned from, over releases that stay the
-  /// same while the noise changes: the better of what it was born with and what it learned.
-  [[nodiscard]] double shown() {
+  /// Information achieved on outputs that it has not learned from, over releases that stay the same
+  /// while the noise changes: the better of the discriminant and the trained network.
+  [[nodiscard]] double judged() {
     Eigen::Index const n = quiet_judge_.cols();
     auto const pairs = static_cast<Eigen::Index>(options_.draws + 1) / 2;
-    double born = 0.0;
+    double discriminant = 0.0;
     double learned = 0.0;
     auto const repeats = std::max<Eigen::Index>(1, (pairs + n - 1) / n);
     for (Eigen::Index r = 0; r < repeats; ++r) {
@@ -126,7 +126,7 @@ class network_follower {
           noise_ * public_normals(part(4 * static_cast<std::uint64_t>(r) + 1), d_, n);
       for (double const sign : {1.0, -1.0}) {
         releases const seen{quiet_judge_ + sign * moved, judge_.labels};
-        born += log_likelihood(log_posterior(seen.t, nullptr), seen.labels);
+        discriminant += log_likelihood(log_posterior(seen.t, nullptr), seen.labels);
         if (units_ > 0) {
           matrix_of<T> hidden;
           learned += log_likelihood(log_posterior(seen.t, &hidden), seen.labels);
@@ -134,20 +134,20 @@ class network_follower {
       }
     }
     auto const count = static_cast<double>(2 * repeats * n);
-    double const told = told_by(born / count);
-    return units_ > 0 ? std::max(told, told_by(learned / count)) : told;
+    double const plain = information_from(discriminant / count);
+    return units_ > 0 ? std::max(plain, information_from(learned / count)) : plain;
   }
 
   struct reading {
-    double shown;        // on fresh releases of what the follower learns from
+    double achieved;     // on fresh releases of what the follower learns from
     matrix_of<T> along;  // the matrix K, in the noise's axes
   };
 
   /// K = 2·dI/dP for the precision P of the noise: Σ_B E[ssᵀ] Σ_B, s = the slope of log q(k|z) in
   /// z. Where q is the posterior, E[ssᵀ] = −E[∇²log q] = −2·dI/dΣ_B, which the path z = y +
-  /// Σ_B^{½}g would estimate as −E[s gᵀ]Σ_B^{−½}: the same, but noisier, and not surely positive
+  /// Σ_B^{½}g would estimate as −E[s gᵀ]Σ_B^{−½}: the same, but noisier, and not necessarily positive
   /// semidefinite.
-  [[nodiscard]] reading look() {
+  [[nodiscard]] reading measure() {
     matrix_of<T> sum = matrix_of<T>::Zero(d_, d_);
     double likelihood = 0.0;
     Eigen::Index constexpr repeats = 32;
@@ -158,7 +158,7 @@ class network_follower {
       likelihood += got.likelihood;
     }
     auto const count = static_cast<double>(2 * half_batch() * repeats);
-    return {told_by(likelihood / count),
+    return {information_from(likelihood / count),
             matrix_of<T>(sum.template selfadjointView<Eigen::Lower>()) / count};
   }
 
@@ -203,8 +203,8 @@ class network_follower {
     matrix_of<T> pull;  // its slope in t
   };
 
-  /// What cannot be computed must not pass for a follower that sees nothing.
-  [[nodiscard]] double told_by(double likelihood) const {
+  /// A likelihood that is not finite must not pass for no information.
+  [[nodiscard]] double information_from(double likelihood) const {
     if (!(std::abs(likelihood) <= std::numeric_limits<double>::max())) {
       throw convergence_error("stackelberg_network: the follower's numbers have left the finite",
                               -std::numeric_limits<double>::infinity(), entropy());
@@ -235,7 +235,7 @@ class network_follower {
     return out;
   }
 
-  /// K×n. Without `hidden`, what the follower was born with.
+  /// K×n. Without `hidden`, the discriminant alone.
   [[nodiscard]] matrix_of<T> log_posterior(matrix_of<T> const& t, matrix_of<T>* hidden) const {
     matrix_of<T> out = centres_.transpose() * t;
     out.colwise() += levels_;
@@ -261,7 +261,7 @@ class network_follower {
     return sum;
   }
 
-  /// Forth and back through the network; `to_parameters` gets the mean slope.
+  /// Forward and backward pass; `to_parameters` gets the mean slope.
   [[nodiscard]] answers pass(releases const& seen, vector_of<T>* to_parameters) const {
     matrix_of<T> hidden;
     matrix_of<T> error = log_posterior(seen.t, &hidden);
@@ -297,7 +297,7 @@ class network_follower {
   vector_of<T> log_priors_;
   vector_of<T> parameters_;
   std::uint64_t drawn_ = 0;
-  // For the noise that it faces:
+  // For the noise that was set:
   matrix_of<T> noise_;  // L⁻¹Σ_B^{½}
   matrix_of<T> centres_;
   vector_of<T> levels_;

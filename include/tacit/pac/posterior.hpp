@@ -26,7 +26,7 @@ struct split {
   bool minority_positive;  ///< the minority has sign +1; false in a tie
 };
 
-/// What an adversary who knows everything but the secret believes about it: P(secret = m | releases)
+/// The belief of an adversary who knows everything but the secret: P(secret = m | releases)
 /// for each of M candidates, by Bayes' rule.
 ///
 /// Weights are kept as logarithms: a candidate that has become as unlikely as e⁻⁸⁰⁰ is still there,
@@ -54,7 +54,7 @@ class posterior {
         probabilities_(candidates, 1.0 / static_cast<double>(candidates)),
         live_(candidates) {}
 
-  /// The belief with weights proportional to e^w, say from a stored state. Weights that sum to 1
+  /// The belief with weights proportional to e^w, as from a stored state. Weights that sum to 1
   /// within 10⁻¹² are kept bit for bit: a restored belief goes on exactly as the saved one would.
   /// @throws std::domain_error      for a NaN or +∞, naming the candidate
   /// @throws std::invalid_argument  unless at least one weight is finite
@@ -87,14 +87,14 @@ class posterior {
 
   /// The released sign is the secret's sign, flipped with probability e = (1−ρ)/2:
   /// p[m] ∝ p[m]·(1 + y·ρ·s_m)/2. e = 0 excludes the candidates that disagree; any e > 0 excludes
-  /// nobody, however near 1 the correlation ρ; ρ = 0 says nothing.
+  /// nobody, however near 1 the correlation ρ; ρ = 0 changes nothing.
   /// @throws std::domain_error      if the flip was never set
   /// @throws std::invalid_argument  if e = 0 and every live candidate disagrees: such a release
   ///                                cannot have happened
   void observe_sign(std::span<std::int8_t const> signs, sign released, flip const& noise);
 
   /// The released value is the secret's sign plus N(0, σ²): p[m] ∝ p[m]·exp(s_m·y/σ²).
-  /// σ = +∞ says nothing. Excludes nobody.
+  /// σ = +∞ changes nothing. Excludes nobody.
   /// @throws std::domain_error unless the value is finite and σ is positive (+∞ included)
   void observe_value(std::span<std::int8_t const> signs, double value, double sigma);
 
@@ -125,8 +125,8 @@ class posterior {
 
   posterior() = default;
 
-  // e^w, but exactly 1/M where nothing has been learnt: e^(−log M) is an ulp off, and an attacker who
-  // knows nothing would seem to know something.
+  // e^w, but exactly 1/M where nothing has been learnt: e^(−log M) is an ulp off, and an attacker without
+  // information would seem to have some.
   struct uniform_law {
     double log_weight;
     double probability;

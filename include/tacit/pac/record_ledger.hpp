@@ -26,13 +26,13 @@
 /// the output of a binary symmetric channel whose input S has mean s̄ = Σ p_m s_m, and mean
 /// m₁ = a_i/π_i given U_i = 1, m₀ = (s̄ − a_i)/(1 − π_i) given U_i = 0. Hence exactly
 ///   I(U_i; Y | past) = Σ_u P(u) Σ_y P(y)·ψ(yρ(m_u − s̄)/(1 + yρs̄)),
-/// and by the chain rule for U_i the sums over steps bound I(U_i; transcript). A run may tell far
+/// and by the chain rule for U_i the sums over steps bound I(U_i; transcript). A run may give away far
 /// more about *which subset* was the secret than about any one record: that is what makes this
 /// ledger worth its arithmetic.
 
 namespace tacit {
 
-/// What a belief says about every record and about one sign that may be released: the price of a
+/// A belief about every record and about one sign that may be released: the price of a
 /// release for each record, and the bound it would put on their posteriors. Rounding goes to the safe
 /// side: informations are upper bounds, `flip_within` is a feasible end.
 class record_exposure {
@@ -80,7 +80,7 @@ class record_exposure {
     return detail::raised(total);
   }
 
-  /// The largest ρ ≤ `most` for which no record is told more than its allowance.
+  /// The largest ρ ≤ `most` for which no record's information exceeds its allowance.
   /// Guarantee: feasible end, within 1e-6 relative of the largest.
   ///
   /// With v_i = cov(U_i, S)²/(π_i(1−π_i)): I_i ≤ χ² = ρ²v_i/(4·P(Y=1)·P(Y=−1)), and I_i/ρ² increases
@@ -101,9 +101,9 @@ class record_exposure {
     double const chi_square = rho * rho / (4.0 * rare * (1.0 - rare));
     for (std::size_t i = 0; i < records(); ++i) {
       if (chi_square * spread(i) <= allowance[i] * (1.0 - 1e-12)) continue;
-      double const told = information(i, flip::with_correlation(rho));
-      if (told <= allowance[i]) continue;
-      double low = rho * std::sqrt(allowance[i] / told) * (1.0 - 1e-5);
+      double const spent = information(i, flip::with_correlation(rho));
+      if (spent <= allowance[i]) continue;
+      double low = rho * std::sqrt(allowance[i] / spent) * (1.0 - 1e-5);
       double high = rho;
       while (high - low > 1e-7 * low) {
         double const middle = 0.5 * (low + high);

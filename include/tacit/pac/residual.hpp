@@ -14,8 +14,8 @@
 #include <cstddef>
 #include <span>
 
-/// Residual-PAC (Zhang & Vorobeychik 2025): not what a release tells, but what it leaves. With H the
-/// secret's entropy, I(X; Z) what was told, and R a reference law of the secret,
+/// Residual-PAC (Zhang & Vorobeychik 2025): not what a release gives away, but what it leaves. With H the
+/// secret's entropy, I(X; Z) what was given away, and R a reference law of the secret,
 ///   intrinsic privacy        −KL(P_X ‖ R)               what the secret had before,
 ///   residual privacy         −KL(P_X ‖ R) − I(X; Z)     the posterior disadvantage: what is left.
 
@@ -67,7 +67,7 @@ struct remaining_entropy {
   return {nats(std::max(0.0, left)), information.confidence};
 }
 
-/// The posterior disadvantage, −KL(P ‖ R) − I(X; Z): intrinsic privacy less what the release told.
+/// The posterior disadvantage, −KL(P ‖ R) − I(X; Z): intrinsic privacy less what the release gave away.
 /// Guarantee: lower bound with the information's confidence.
 /// @throws std::domain_error unless intrinsic is finite, information finite and at least 0, and the
 ///         confidence in [0, 1]
@@ -94,8 +94,8 @@ struct remaining_entropy {
 ///
 /// For mechanisms with randomness of their own, chosen before the first answer: then
 /// I(X; Z_1 … Z_k) ≤ Σ I(X; Z_i). Chosen later, H(X | ·) must be bounded for every history (outputs
-/// reweighed by the posterior). Randomness that two releases share breaks it: X⊕R and R tell X, each of
-/// them nothing.
+/// reweighed by the posterior). Randomness that two releases share breaks it: X⊕R and R together give X, each of
+/// them alone nothing.
 /// Guarantee: lower bound; the failures of its parts add up.
 /// @throws std::domain_error unless entropies are finite and at least 0, none of the parts above H, and
 ///         confidences in [0, 1]; std::invalid_argument without a part
@@ -104,16 +104,16 @@ struct remaining_entropy {
   detail::check_non_negative("composed_entropy", "entropy", entropy.value);
   detail::require_argument(!parts.empty(), "composed_entropy", "number of parts", parts.size(),
                            "positive");
-  double told = 0.0;
+  double given = 0.0;
   double failure = 0.0;
   for (remaining_entropy const& part : parts) {
     detail::require_domain(part.value.value >= 0.0 && part.value <= entropy, "composed_entropy",
                            "part", part.value.value, "in [0, entropy]");
     detail::check_probability("composed_entropy", "confidence", part.confidence);
-    told = detail::add_up(told, -detail::subtract_down(part.value.value, entropy.value));
+    given = detail::add_up(given, -detail::subtract_down(part.value.value, entropy.value));
     failure = detail::add_up(failure, -detail::subtract_down(part.confidence, 1.0));
   }
-  return {nats(std::max(0.0, detail::subtract_down(entropy.value, told))),
+  return {nats(std::max(0.0, detail::subtract_down(entropy.value, given))),
           std::max(0.0, detail::subtract_down(1.0, failure))};
 }
 

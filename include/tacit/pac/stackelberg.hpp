@@ -30,7 +30,7 @@
 ///   dI/dΣ_B⁻¹ = ½ E[Cov(Y | Z)]   (Palomar & Verdú 2006),
 /// over draws that stay the same while the noise changes; information is concave in Σ_B⁻¹ (its second
 /// derivative is −½ E tr(Cov·Δ·Cov·Δ)), which is what `least_inner_trace` asks for. Draws that chose the
-/// noise say nothing certain of it, so it is certified on fresh ones, and made louder until it is.
+/// noise certify nothing about it, so it is certified on fresh ones, and scaled up until it is.
 
 namespace tacit {
 
@@ -58,16 +58,15 @@ class posterior_measure {
 
   [[nodiscard]] double information(double shrink) const {
     double sum = 0.0;
-    visit(shrink, [&](double told, auto const&, Eigen::Index) { sum += told; });
+    visit(shrink, [&](double kl, auto const&, Eigen::Index) { sum += kl; });
     return sum / static_cast<double>(candidate_.size());
   }
 
-  /// What each draw tells.
-  [[nodiscard]] std::vector<double> told(double shrink) const {
+  /// The information of each draw.
+  [[nodiscard]] std::vector<double> by_draw(double shrink) const {
     std::vector<double> out(candidate_.size());
-    visit(shrink, [&](double told, auto const&, Eigen::Index i) {
-      out[static_cast<std::size_t>(i)] = told;
-    });
+    visit(shrink,
+          [&](double kl, auto const&, Eigen::Index i) { out[static_cast<std::size_t>(i)] = kl; });
     return out;
   }
 
@@ -96,8 +95,8 @@ class posterior_measure {
       if (outside_noise_.size() > 0) {
         logs.array() += outside_noise_.col(i).array() + outside_.col(m).array();
       }
-      double const told = read_release(logs, weights_);
-      see(told, logs, i);
+      double const kl = read_release(logs, weights_);
+      see(kl, logs, i);
     }
   }
 
@@ -122,11 +121,11 @@ inline constexpr std::uint64_t first_certificate_run = 16;
 
 }  // namespace detail
 
-/// The quietest multiple found of a noise shape for which Monte Carlo certifies I(X; Z) ≤ β, or
+/// The smallest multiple found of a noise shape for which Monte Carlo certifies I(X; Z) ≤ β, or
 /// `information_bound` does: whichever asks for less noise.
 ///
 /// The multiple is chosen on draws of its own, with the margin that the certificate's will need; then
-/// certified on fresh draws. Where it misses, it is made louder and tried on other fresh draws. The n-th
+/// certified on fresh draws. Where it misses, it is scaled up and tried on other fresh draws. The n-th
 /// trial may fail to cover with probability 2^−n(1 − confidence), so that all hold together with the
 /// confidence.
 /// Guarantee: feasible end, with the confidence in the figure: 1 where no draws were needed.
@@ -151,12 +150,12 @@ template <dense_scalar T = double>
   detail::posterior_measure<T> const measure(space, compact.columns, trial);
   double const range = -std::log(white.weights.minCoeff()) * (1.0 + 1e-12) + 1e-12;
   auto const expected = [&](double s) {
-    std::vector<double> told = measure.told(s);
+    std::vector<double> kl = measure.by_draw(s);
     double mean = 0.0;
-    for (double& x : told) mean += (x = std::clamp(x, 0.0, range));
+    for (double& x : kl) mean += (x = std::clamp(x, 0.0, range));
     mean /= static_cast<double>(trial_size);
     double square = 0.0;
-    for (double const x : told) square += (x - mean) * (x - mean);
+    for (double const x : kl) square += (x - mean) * (x - mean);
     double const deviation = std::sqrt(square) / static_cast<double>(trial_size);
     // What betting will ask for, and that this mean may be low.
     double const margin =
@@ -188,8 +187,8 @@ struct leader {
   int steps = 60;             // at most
 };
 
-/// SR-PAC for listed candidates: the quietest noise found for which I(X; Z) ≤ β is certified, by Monte
-/// Carlo on fresh draws or without draws. It starts at `least_trace`'s noise and rejects what is louder.
+/// SR-PAC for listed candidates: the noise of least trace found for which I(X; Z) ≤ β is certified, by Monte
+/// Carlo on fresh draws or without draws. It starts at `least_trace`'s noise and rejects a larger trace.
 /// Guarantee: feasible end, with the confidence in the figure; its trace is at most `log_det`'s. Best found.
 /// @throws as `least_trace` and `scale_to`
 template <dense_scalar T = double>
@@ -200,7 +199,7 @@ template <dense_scalar T = double>
   detail::require_argument(search.draws > 0, "stackelberg", "draws", search.draws, "positive");
   calibrated<mi_bound, T> best = least_trace(outputs, budget, search.shape);
   if (best.noise.trace() == 0.0) return best;
-  basic_gaussian_noise<T> const start = detail::with_heard_rest(best.noise);
+  basic_gaussian_noise<T> const start = detail::with_balanced_rest(best.noise);
   detail::noise_search<T> const inner(outputs, start);
   detail::release_draws<T> const fixed(inner.space.weights, inner.space.inside.rows(), draws.seed,
                                        detail::shape_run, 0, search.draws);
@@ -211,7 +210,8 @@ template <dense_scalar T = double>
       },
       search.steps);
   try {
-    return detail::quieter(std::move(best), scale_to(outputs, inner.outer(found), budget, draws));
+    return detail::of_lower_trace(std::move(best),
+                                  scale_to(outputs, inner.outer(found), budget, draws));
   } catch (infeasible const&) {
     return best;
   } catch (convergence_error const&) {
@@ -219,11 +219,11 @@ template <dense_scalar T = double>
   }
 }
 
-/// SR-PAC with noise along given axes alone: a task that lives across them is spared. What candidates tell
-/// across the axes is drowned by the least equal noise that keeps it at `share` of β; the axes' noise is
+/// SR-PAC with noise along given axes alone: a task that lives across them is spared. Information
+/// across the axes is covered by the least equal noise that keeps it at `share` of β; the axes' noise is
 /// searched for with the rest of the budget.
 /// Guarantee: feasible end, with the confidence in the figure. Best found; not compared with `log_det`,
-/// which may be quieter where it may be anywhere.
+/// which may need less noise where the noise may be anywhere.
 /// @param axes d×k, orthonormal to 1e-10, k < d
 /// @throws std::invalid_argument for the axes; std::domain_error unless share is in (0, 1); as `stackelberg`
 template <dense_scalar T = double>
@@ -243,7 +243,7 @@ template <dense_scalar T = double>
   Eigen::Index const k = axes.cols();
   auto const white = basic_gaussian_noise<T>::along(axes, vector_of<T>::Ones(k), 1.0);
   detail::centred_columns<T> centred = detail::distinct_outputs(outputs);
-  if (centred.weights.size() == 1) return detail::silence(outputs, 0.0);
+  if (centred.weights.size() == 1) return detail::no_noise(outputs, 0.0);
 
   detail::search_space<T> space;
   space.weights = std::move(centred.weights);
@@ -252,7 +252,7 @@ template <dense_scalar T = double>
   matrix_of<T> across = centred.columns - axes * space.inside;
   double const power = (across.colwise().squaredNorm() * space.weights).value();
   double const size = (centred.columns.colwise().squaredNorm() * space.weights).value();
-  // At least what drowns rounding: `with_heard_rest`.
+  // At least what covers rounding: `with_balanced_rest`.
   double rest = 1e-10 * size / static_cast<double>(d);
   if (power > 1e-20 * size) {
     calibrated<mi_bound, T> const floor = scale_to(

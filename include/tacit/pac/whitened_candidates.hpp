@@ -34,7 +34,7 @@
 ///
 /// Where the noise is zero the candidates either agree, bit for bit, or are infinitely far apart: they
 /// fall into groups. Directions of zero noise that are not made of whole coordinates are beyond what
-/// rounded axes can tell; then `certain` is false, and candidates that differ at all are taken to be as
+/// rounded axes can decide; then `certain` is false, and candidates that differ at all are taken to be as
 /// far apart (for upper bounds) or as near (for lower bounds) as could be.
 
 namespace tacit::detail {
@@ -106,24 +106,24 @@ struct rows_before {
 /// Which coordinates get no noise at all, and along which axes there is some. Not `certain` if some
 /// direction without noise is not made of whole coordinates.
 template <dense_scalar T>
-struct silent_directions {
+struct noiseless_directions {
   std::vector<Eigen::Index> coordinates;
-  std::vector<Eigen::Index> sounding;  // axes of positive variance
+  std::vector<Eigen::Index> noisy_axes;  // axes of positive variance
   bool certain = true;
 
-  explicit silent_directions(basic_gaussian_noise<T> const& noise) {
+  explicit noiseless_directions(basic_gaussian_noise<T> const& noise) {
     vector_of<T> const& v = noise.variances();
     for (Eigen::Index i = 0; i < v.size(); ++i) {
-      if (v(i) > 0.0) sounding.push_back(i);
+      if (v(i) > 0.0) noisy_axes.push_back(i);
       if (v(i) == 0.0 && noise.along_coordinates()) coordinates.push_back(i);
     }
     if (noise.along_coordinates()) return;
-    bool const across_is_silent = noise.rest_dimension() > 0 && noise.rest() == 0.0;
+    bool const across_is_noiseless = noise.rest_dimension() > 0 && noise.rest() == 0.0;
     auto const d = static_cast<Eigen::Index>(noise.dimension());
-    if (!across_is_silent && std::ssize(sounding) == v.size()) return;
+    if (!across_is_noiseless && std::ssize(noisy_axes) == v.size()) return;
     matrix_of<T> const& axes = noise.axes();
     if (noise.rest() > 0.0) {
-      // Whole coordinates: every silent axis is one.
+      // Whole coordinates: every noiseless axis is one.
       for (Eigen::Index i = 0; i < v.size(); ++i) {
         if (v(i) > 0.0) continue;
         Eigen::Index j = 0;
@@ -135,19 +135,19 @@ struct silent_directions {
       }
       return;
     }
-    // The sounding axes fill the coordinates that they touch, and no other axis touches those.
+    // The noisy axes fill the coordinates that they touch, and no other axis touches those.
     Eigen::Index touched = 0;
     for (Eigen::Index j = 0; j < d; ++j) {
-      bool sounds = false;
-      bool silent = false;
+      bool noisy = false;
+      bool noiseless = false;
       for (Eigen::Index i = 0; i < v.size(); ++i) {
-        if (axes(j, i) != 0.0) (v(i) > 0.0 ? sounds : silent) = true;
+        if (axes(j, i) != 0.0) (v(i) > 0.0 ? noisy : noiseless) = true;
       }
-      certain = certain && !(sounds && silent);
-      if (sounds) ++touched;
-      if (!sounds) coordinates.push_back(j);
+      certain = certain && !(noisy && noiseless);
+      if (noisy) ++touched;
+      if (!noisy) coordinates.push_back(j);
     }
-    certain = certain && touched == std::ssize(sounding);
+    certain = certain && touched == std::ssize(noisy_axes);
   }
 };
 
@@ -211,7 +211,7 @@ template <dense_scalar T = double>
     check_finite("candidates", "largest difference of two outputs",
                  c.cwiseAbs().template maxCoeff<Eigen::PropagateNaN>());
   }
-  silent_directions<T> const silent(noise);
+  noiseless_directions<T> const noiseless(noise);
   Eigen::Index const d = c.rows();
 
   whitened_candidates<T> out;
@@ -219,7 +219,7 @@ template <dense_scalar T = double>
   Eigen::Index const count = out.weights.size();
   auto const number = static_cast<std::size_t>(count);
   out.group.assign(number, 0);
-  out.certain = silent.certain || count == 1;
+  out.certain = noiseless.certain || count == 1;
   if (!out.certain) {
     std::iota(out.group.begin(), out.group.end(), std::size_t{0});
     out.groups = number;
@@ -227,22 +227,23 @@ template <dense_scalar T = double>
     out.error.setZero(count);
     return out;
   }
-  if (!silent.coordinates.empty() && count > 1) {
+  if (!noiseless.coordinates.empty() && count > 1) {
     std::vector<Eigen::Index> order(centred.source);
     std::vector<std::size_t> class_of(outputs.size());
-    out.groups = classify(order, rows_before<T>{outputs.rows(), silent.coordinates}, class_of);
+    out.groups = classify(order, rows_before<T>{outputs.rows(), noiseless.coordinates}, class_of);
     for (std::size_t m = 0; m < number; ++m) {
       out.group[m] = class_of[static_cast<std::size_t>(centred.source[m])];
     }
   }
 
   auto const reciprocals = [&](vector_of<T> const& v) -> vector_of<T> {
-    return v(silent.sounding).cwiseSqrt().cwiseInverse();
+    return v(noiseless.noisy_axes).cwiseSqrt().cwiseInverse();
   };
   if (noise.along_coordinates() || noise.variances().size() == 0) {
     if (noise.along_coordinates()) {
-      out.columns =
-          silent.coordinates.empty() ? std::move(c) : matrix_of<T>(c(silent.sounding, Eigen::all));
+      out.columns = noiseless.coordinates.empty()
+                        ? std::move(c)
+                        : matrix_of<T>(c(noiseless.noisy_axes, Eigen::all));
       out.columns.array().colwise() *= reciprocals(noise.variances()).array();
     } else if (noise.rest() > 0.0) {
       out.columns = c / std::sqrt(noise.rest());
@@ -252,7 +253,7 @@ template <dense_scalar T = double>
     vector_of<T> const length = out.columns.colwise().norm();
     out.error = 8.0 * unit_roundoff * (length.array() + length(0)).matrix();
   } else {
-    matrix_of<T> const u = noise.axes()(Eigen::all, silent.sounding);
+    matrix_of<T> const u = noise.axes()(Eigen::all, noiseless.noisy_axes);
     vector_of<T> const scale = reciprocals(noise.variances());
     Eigen::Index const k = u.cols();
     auto const dims = static_cast<double>(d);
@@ -280,13 +281,13 @@ template <dense_scalar T = double>
       matrix_of<T> left = c;
       left.noalias() -= u * along;
       out.columns.bottomRows(d) = sharp * left;
-      for (Eigen::Index const j : silent.coordinates) out.columns.row(k + j).setZero();
+      for (Eigen::Index const j : noiseless.coordinates) out.columns.row(k + j).setZero();
       double const products_lost =
           1.03 * unit_roundoff * ((axes + dims + 12.0) * (1.0 + std::sqrt(axes)));
       out.error += sharp * ((1.03 * epsilon + products_lost) * length + 1.02 * centring);
     }
   }
-  // Axes too crooked for their variances, or distances that overflow.
+  // Axes too far from orthonormal for their variances, or distances that overflow.
   if (count > 1 && !(out.stretch <= 1e-3 && all_finite(out.columns))) {
     out.certain = false;
     std::iota(out.group.begin(), out.group.end(), std::size_t{0});

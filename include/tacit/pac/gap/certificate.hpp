@@ -20,7 +20,7 @@
 #include <type_traits>
 #include <utility>
 
-/// How far the law of Z surely is from a surrogate that was fitted before: KL(P_Z‖Q) from below, with
+/// How far the law of Z is at least from a surrogate that was fitted before: KL(P_Z‖Q) from below, with
 /// confidence. The rows that score a critic must be independent of those that chose the surrogate, the
 /// axes and the critic.
 
@@ -36,7 +36,7 @@ struct certify;
 template <dense_scalar T = double>
 class basic_gap_certificate {
  public:
-  /// KL ≥ 0, for sure: the log-det bound as it is.
+  /// KL ≥ 0, with certainty: the log-det bound as it is.
   explicit basic_gap_certificate(basic_normal_surrogate<T> surrogate)
       : basic_gap_certificate(std::move(surrogate), nats(0.0), 1.0) {}
 
@@ -174,7 +174,7 @@ template <class Critic, dense_scalar T = double>
   return detail::certify::make(surrogate, mean - normaliser - 1e-15 * bound, options.failure);
 }
 
-/// What the critic shows on average: mean f − log E_Q e^f, the second term by its closed form or the
+/// The critic's value on average: mean f − log E_Q e^f, the second term by its closed form or the
 /// mean over draws.
 /// @throws as above; failure is not used
 template <class Critic, dense_scalar T = double>

@@ -32,7 +32,7 @@ inline void check_bound(char const* function, double bound) {
 
 }  // namespace detail
 
-/// f(t) = ½‖t‖² − ½‖B(t − c)‖² + log|det B|, held to ±bound: the log-ratio of two normals. It shows where
+/// f(t) = ½‖t‖² − ½‖B(t − c)‖² + log|det B|, held to ±bound: the log-ratio of two normals. It detects where
 /// the surrogate's moments are wrong, and nothing else: E_Q e^f is at most 1 + e^{−bound}.
 template <dense_scalar T = double>
 class basic_quadratic_critic {

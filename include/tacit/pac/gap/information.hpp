@@ -156,7 +156,7 @@ struct held_out_options {
 };
 
 /// I(X; Z) from above, by a certificate of the gap: what the normal surrogate charges, less how far Z's
-/// law surely is from it.
+/// law is from it at least.
 /// Guarantee: upper bound with confidence 1 − failure − (the certificate's own failure), over the rows
 /// of both. They may be the same rows; neither may have been used to fit the surrogate.
 /// @param outputs noiseless, one M(x) a row, x drawn from its law
@@ -185,7 +185,7 @@ template <dense_scalar T = double>
           detail::both_confidences(gap.confidence(), options.failure)};
 }
 
-/// The twin without a certificate: −log|det C|, which is ½log det(SΣ_B⁻¹), less an estimate.
+/// The same without a certificate: −log|det C|, which is ½log det(SΣ_B⁻¹), less an estimate.
 /// Guarantee: estimate.
 /// @throws as above
 template <dense_scalar T = double>
