@@ -30,6 +30,7 @@
 #include <tacit/pac/gap/surrogate.hpp>
 #include <tacit/pac/gaussian_noise.hpp>
 #include <tacit/pac/line_quadrature.hpp>
+#include <tacit/pac/mi_bound.hpp>
 #include <tacit/pac/moments.hpp>
 #include <tacit/pac/monte_carlo_information.hpp>
 #include <tacit/pac/network_follower.hpp>

@@ -3,12 +3,12 @@
 
 #include <tacit/core/check.hpp>
 #include <tacit/core/units.hpp>
-#include <tacit/pac/calibrated.hpp>
 #include <tacit/pac/candidate_bounds.hpp>
 #include <tacit/pac/candidate_distances.hpp>
 #include <tacit/pac/candidate_outputs.hpp>
 #include <tacit/pac/dense.hpp>
 #include <tacit/pac/gaussian_noise.hpp>
+#include <tacit/pac/mi_bound.hpp>
 #include <tacit/pac/whitened_candidates.hpp>
 
 #include <Eigen/Core>
@@ -155,5 +155,15 @@ template <dense_scalar T = double>
   }
   return *exact;
 }
+
+#if defined(TACIT_COMPILED)
+extern template mi_bound log_det_information(candidate_outputs const&, gaussian_noise const&);
+extern template bound<nats> pairwise_information(candidate_outputs const&, gaussian_noise const&);
+extern template pairwise_slope pairwise_gradient(candidate_outputs const&, gaussian_noise const&);
+extern template Eigen::MatrixXd pairwise_gradient_matrix(candidate_outputs const&,
+                                                         gaussian_noise const&);
+extern template mi_bound information_bound(candidate_outputs const&, gaussian_noise const&);
+extern template bound<nats> line_information(candidate_outputs const&, gaussian_noise const&);
+#endif
 
 }  // namespace tacit

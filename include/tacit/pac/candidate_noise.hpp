@@ -367,4 +367,10 @@ template <dense_scalar T = double>
   return best;
 }
 
+#if defined(TACIT_COMPILED)
+extern template calibrated<mi_bound> scale_to(candidate_outputs const&, gaussian_noise const&,
+                                              nats);
+extern template calibrated<mi_bound> least_trace(candidate_outputs const&, nats, noise_shape);
+#endif
+
 }  // namespace tacit

@@ -74,4 +74,9 @@ template <dense_scalar T = double>
   return weights / weights.sum();
 }
 
+#if defined(TACIT_COMPILED)
+extern template Eigen::VectorXd posterior_after(candidate_outputs const&, gaussian_noise const&,
+                                                Eigen::VectorXd const&);
+#endif
+
 }  // namespace tacit

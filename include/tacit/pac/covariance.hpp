@@ -275,4 +275,18 @@ template <dense_scalar T = double>
                                  noise_shape::full, "proportional");
 }
 
+#if defined(TACIT_COMPILED)
+extern template calibrated<mi_bound> log_det(candidate_outputs const&, nats, noise_shape);
+extern template calibrated<mi_estimate> log_det<double>(output_moments const&, nats, double);
+extern template calibrated<mi_estimate> log_det<double>(diagonal_moments const&, nats, double);
+extern template calibrated<mi_estimate> efficient_pac<double>(diagonal_moments const&, nats,
+                                                              double);
+extern template calibrated<mi_estimate> efficient_pac<double>(diagonal_moments const&,
+                                                              Eigen::MatrixXd, nats, double);
+extern template calibrated<mi_bound> efficient_pac(candidate_outputs const&, nats);
+extern template calibrated<mi_bound> efficient_pac(candidate_outputs const&, Eigen::MatrixXd, nats);
+extern template calibrated<mi_estimate> proportional<double>(output_moments const&, nats, double);
+extern template calibrated<mi_bound> proportional(candidate_outputs const&, nats);
+#endif
+
 }  // namespace tacit

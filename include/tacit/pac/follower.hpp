@@ -223,4 +223,9 @@ template <dense_scalar T = double>
   return best;
 }
 
+#if defined(TACIT_COMPILED)
+extern template calibrated<mi_estimate> stackelberg_network(labelled_outputs const&, nats, double,
+                                                            follower_options const&);
+#endif
+
 }  // namespace tacit

@@ -208,4 +208,10 @@ template <dense_scalar T = double>
   return out;
 }
 
+#if defined(TACIT_COMPILED)
+extern template sampled_information monte_carlo_information(candidate_outputs const&,
+                                                            gaussian_noise const&,
+                                                            monte_carlo const&);
+#endif
+
 }  // namespace tacit

@@ -5,7 +5,7 @@
 #include <tacit/core/ledger.hpp>
 #include <tacit/core/sum.hpp>
 #include <tacit/core/units.hpp>
-#include <tacit/pac/calibrated.hpp>
+#include <tacit/pac/mi_bound.hpp>
 
 #include <utility>
 

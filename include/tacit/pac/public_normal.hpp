@@ -78,4 +78,8 @@ template <dense_scalar T = double>
   return out;
 }
 
+#if defined(TACIT_COMPILED)
+extern template Eigen::MatrixXd public_normals<double>(public_stream, Eigen::Index, Eigen::Index);
+#endif
+
 }  // namespace tacit

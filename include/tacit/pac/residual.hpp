@@ -7,7 +7,7 @@
 #include <tacit/info/attack.hpp>
 #include <tacit/info/certified.hpp>
 #include <tacit/info/entropy.hpp>
-#include <tacit/pac/calibrated.hpp>
+#include <tacit/pac/mi_bound.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -379,4 +379,17 @@ template <dense_scalar T = double>
           mi_estimate{information}};
 }
 
+#if defined(TACIT_COMPILED)
+extern template calibrated<mi_bound> scale_to(candidate_outputs const&, gaussian_noise const&, nats,
+                                              monte_carlo const&);
+extern template calibrated<mi_bound> stackelberg(candidate_outputs const&, nats, monte_carlo const&,
+                                                 leader const&);
+extern template calibrated<mi_bound> stackelberg_within(candidate_outputs const&,
+                                                        Eigen::MatrixXd const&, nats,
+                                                        monte_carlo const&, double, leader const&);
+extern template calibrated<mi_estimate> stackelberg_linear<double>(Eigen::MatrixXd const&,
+                                                                   Eigen::MatrixXd const&, nats,
+                                                                   double, noise_shape);
+#endif
+
 }  // namespace tacit

@@ -194,4 +194,9 @@ template <class Critic, dense_scalar T = double>
   }
 }
 
+#if defined(TACIT_COMPILED)
+extern template gap_certificate certified_gap(normal_surrogate const&, product_critic const&,
+                                              Eigen::MatrixXd const&, double);
+#endif
+
 }  // namespace tacit

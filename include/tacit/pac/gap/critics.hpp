@@ -304,4 +304,10 @@ basic_feature_critic<T> basic_feature_critic<T>::network(matrix_of<T> const& whi
   return critic;
 }
 
+#if defined(TACIT_COMPILED)
+extern template feature_critic feature_critic::random_features(Eigen::MatrixXd const&,
+                                                               ridge_options);
+extern template feature_critic feature_critic::network(Eigen::MatrixXd const&, network_options);
+#endif
+
 }  // namespace tacit

@@ -132,4 +132,12 @@ template <dense_scalar T = double>
   return {nats(sum)};
 }
 
+#if defined(TACIT_COMPILED)
+extern template gap_estimate sliced_wasserstein_gap<double>(Eigen::MatrixXd const&, std::size_t,
+                                                            public_stream);
+extern template gap_estimate wasserstein_gap<double>(Eigen::MatrixXd const&,
+                                                     Eigen::MatrixXd const&);
+extern template gap_estimate marginal_gap<double>(Eigen::MatrixXd const&, Eigen::MatrixXd const&);
+#endif
+
 }  // namespace tacit

@@ -4,12 +4,12 @@
 #include <tacit/core/betting.hpp>
 #include <tacit/core/check.hpp>
 #include <tacit/core/units.hpp>
-#include <tacit/pac/calibrated.hpp>
 #include <tacit/pac/congruence.hpp>
 #include <tacit/pac/dense.hpp>
 #include <tacit/pac/gap/certificate.hpp>
 #include <tacit/pac/gap/surrogate.hpp>
 #include <tacit/pac/gaussian_noise.hpp>
+#include <tacit/pac/mi_bound.hpp>
 
 #include <Eigen/Core>
 #include <Eigen/Eigenvalues>
@@ -200,5 +200,12 @@ template <dense_scalar T = double>
   detail::check_finite("estimated_information", "log-det less the gap", information);
   return {nats(std::max(0.0, information))};
 }
+
+#if defined(TACIT_COMPILED)
+extern template mi_bound certified_information(gap_certificate const&, gaussian_noise const&,
+                                               Eigen::MatrixXd const&, held_out_options);
+extern template mi_estimate estimated_information(normal_surrogate const&, gap_estimate,
+                                                  gaussian_noise const&);
+#endif
 
 }  // namespace tacit

@@ -4,16 +4,17 @@
 #include <tacit/core/betting.hpp>
 #include <tacit/core/check.hpp>
 #include <tacit/core/units.hpp>
-#include <tacit/pac/calibrated.hpp>
 #include <tacit/pac/congruence.hpp>
 #include <tacit/pac/dense.hpp>
 #include <tacit/pac/gap/information.hpp>
 #include <tacit/pac/gap/surrogate.hpp>
 #include <tacit/pac/gaussian_noise.hpp>
+#include <tacit/pac/mi_bound.hpp>
 #include <tacit/pac/public_normal.hpp>
 
 #include <Eigen/Cholesky>
 #include <Eigen/Core>
+#include <Eigen/LU>
 
 #include <algorithm>
 #include <cmath>
@@ -241,5 +242,13 @@ basic_mixture_surrogate<T> basic_mixture_surrogate<T>::fit(matrix_of<T> const& o
     share.array().colwise() /= share.array().rowwise().sum().eval();
   }
 }
+
+#if defined(TACIT_COMPILED)
+extern template mixture_surrogate mixture_surrogate::fit(Eigen::MatrixXd const&,
+                                                         gaussian_noise const&, std::size_t,
+                                                         public_stream, int);
+extern template mi_bound certified_information(mixture_surrogate const&, gaussian_noise const&,
+                                               Eigen::MatrixXd const&, held_out_options);
+#endif
 
 }  // namespace tacit
