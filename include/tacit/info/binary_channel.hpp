@@ -51,7 +51,7 @@ struct channel_sums {
 
 template <real T>
 [[nodiscard]] T minority(T const& prior) {
-  T const rest = T(T(1) - prior);
+  T const rest = T(1) - prior;
   return prior < rest ? prior : rest;
 }
 
@@ -62,49 +62,47 @@ template <real T>
   using std::exp, std::expm1, std::log, std::sqrt;
   T const pi = constants::pi<T>();
   T const reach = T(std::sqrt(2.0 * range));  // standard deviations until N is below e^−range
-  T const p = T(T(1) - q);
-  T const a = T(T(1) / sigma);
+  T const p = T(1) - q;
+  T const a = T(1) / sigma;
   // The bracket is analytic up to |Im s| = πσ/2, where its logarithms have their branch points; the
   // normal density grows by e^{d²/2} on the way.
-  T const widest = T(pi * sigma / T(2));
+  T const widest = pi * sigma / T(2);
   T const d = widest < reach ? widest : reach;
-  T const step = T(T(2) * pi * d / T(T(range) + d * d / T(2)));
+  T const step = T(2) * pi * d / (T(range) + d * d / T(2));
 
   T information = T(0);
   T mmse = T(0);
-  int k = a > reach ? static_cast<int>(T((a - reach) / step)) : 0;
+  int k = a > reach ? static_cast<int>((a - reach) / step) : 0;
   if (k == 0) {
-    mmse = T(exp(T(-a * a / T(2))));  // half the node at s = 0, where the bracket vanishes
+    mmse = exp(-a * a / T(2));  // half the node at s = 0, where the bracket vanishes
     k = 1;
   }
-  T const slope = T(T(-2) * T(a * step));
-  T const ratio = T(expm1(slope));  // E at s = step
-  T power = T(expm1(T(slope * T(static_cast<double>(k - 1)))));
-  T const end = T(a + reach);
+  T const slope = T(-2) * (a * step);
+  T const ratio = expm1(slope);  // E at s = step
+  T power = expm1(slope * T(static_cast<double>(k - 1)));
+  T const end = a + reach;
   for (;; ++k) {
-    T const s = T(step * T(static_cast<double>(k)));
+    T const s = step * T(static_cast<double>(k));
     if (!(s <= end)) break;
-    T const x = T(s - a);
-    T const weight = T(exp(T(-x * x / T(2))));
-    T const L = T(T(2) * T(a * s));
+    T const x = s - a;
+    T const weight = exp(-x * x / T(2));
+    T const L = T(2) * (a * s);
     // 1 + E and 1 + pE = q + p(1 + E) as sums of positive terms: for small q both may be tiny. Near
     // the centre 1 + E is a power, and E grows by terms of one sign: half an ulp a node, 14 at most.
     bool const near_centre = L < T(0.69);
-    if (near_centre) power = T(power + T(ratio * T(T(1) + power)));
-    T const rest = near_centre ? T(T(1) + power) : T(exp(T(-L)));
-    T const E = near_centre ? power : T(rest - T(1));
-    T const qE = T(q * E);
-    T const plus = T(rest - qE);   // 1 + pE, the density of Y at s over N(s; a, 1)
-    T const minus = T(T(1) + qE);  // and at −s
+    if (near_centre) power = power + ratio * (T(1) + power);
+    T const rest = near_centre ? T(1) + power : exp(-L);
+    T const E = near_centre ? power : rest - T(1);
+    T const qE = q * E;
+    T const plus = rest - qE;   // 1 + pE, the density of Y at s over N(s; a, 1)
+    T const minus = T(1) + qE;  // and at −s
     // (1 + pE)·φ(qE/(1 + pE))
-    T const bend =
-        T(-qE) < T(plus / T(2)) ? log1p_residual(qE, plus) : T(qE + T(plus * T(L + T(log(plus)))));
-    information =
-        T(information + T(weight * T(T(T(-qE * L) - bend) - entropy_residual(qE, minus))));
-    mmse = T(mmse + T(weight * rest * T(T(1) + rest) / T(plus * minus)));
+    T const bend = -qE < plus / T(2) ? log1p_residual(qE, plus) : qE + plus * (L + log(plus));
+    information = information + weight * (-qE * L - bend - entropy_residual(qE, minus));
+    mmse = mmse + weight * rest * (T(1) + rest) / (plus * minus);
   }
-  T const measure = T(step / constants::root_two_pi<T>());
-  return {T(measure * information), T(T(measure * mmse) * T(T(4) * T(q * p)))};
+  T const measure = step / constants::root_two_pi<T>();
+  return {measure * information, measure * mmse * (T(4) * (q * p))};
 }
 
 /// e^{−b²/2}, b = 1/σ + |log(q/p)|·σ/2, with an exponent good to the last place even where it is in
@@ -130,9 +128,9 @@ template <real T>
     constexpr T log2_low = std::is_same_v<T, double> ? T(2.3190468138462996e-17) : T(0);
     int exponent = 0;
     T const mantissa = std::frexp(q, &exponent);
-    pair const odds = add(multiply({static_cast<T>(-exponent), T(0)},
-                                   {constants::ln_two<T>(), log2_low}),
-                          {log1p(-q) - log(mantissa), T(0)});
+    pair const odds =
+        add(multiply({static_cast<T>(-exponent), T(0)}, {constants::ln_two<T>(), log2_low}),
+            {log1p(-q) - log(mantissa), T(0)});
     pair const square = multiply({sigma, T(0)}, {sigma, T(0)});
     T const inverse = T(1) / square.high;
     pair const energy{inverse,
@@ -141,9 +139,9 @@ template <real T>
     pair const exponent_pair = add(add(energy, odds), shift);
     return exp(-exponent_pair.high / 2) * (T(1) - exponent_pair.low / 2);
   } else {
-    T const odds = T(log(T(p / q)));
-    T const b = T(T(T(1) / sigma) + T(odds * sigma / T(2)));
-    return T(exp(T(-b * b / T(2))));
+    T const odds = log(p / q);
+    T const b = T(1) / sigma + odds * sigma / T(2);
+    return exp(-b * b / T(2));
   }
 }
 
@@ -154,35 +152,35 @@ template <real T>
   using std::exp, std::log, std::log1p, std::sqrt;
   if (!(sigma > T(1e-6))) return {T(0), T(0)};  // e^{−5e11}: below every exponent range
   T const pi = constants::pi<T>();
-  T const p = T(T(1) - q);
-  T const odds = T(log(T(p / q)));
-  T const curvature = T(sigma * sigma / T(8));
-  T const lean = T(T(2) * odds * curvature);  // κ
-  T const slow = T(T(0.5) - lean);
+  T const p = T(1) - q;
+  T const odds = log(p / q);
+  T const curvature = sigma * sigma / T(8);
+  T const lean = T(2) * odds * curvature;  // κ
+  T const slow = T(0.5) - lean;
   // h(sigmoid u) has its branch points at ±iπ.
-  T const step = T(T(2) * pi * pi / T(T(range) + pi * pi * curvature));
-  T const end = T(T(2) * T(range) / T(slow + T(sqrt(T(slow * slow + T(4 * range) * curvature)))));
-  T equivocation = T(T(2) * constants::ln_two<T>());  // the node at u = 0
+  T const step = T(2) * pi * pi / (T(range) + pi * pi * curvature);
+  T const end = T(2) * T(range) / (slow + sqrt(slow * slow + T(4 * range) * curvature));
+  T equivocation = T(2) * constants::ln_two<T>();  // the node at u = 0
   T mmse = T(2);
   // e^{−v} and e^{−2κv} are powers of their first: they gather an ulp a node, as the terms die out.
-  T const tail_ratio = T(exp(T(-step)));
-  T const lean_ratio = T(exp(T(T(-2) * lean * step)));
+  T const tail_ratio = exp(-step);
+  T const lean_ratio = exp(T(-2) * lean * step);
   T tail = T(1);
   T mirror = T(1);
   for (std::size_t k = 1;; ++k) {
-    T const v = T(step * T(static_cast<double>(k)));
+    T const v = step * T(static_cast<double>(k));
     if (!(v <= end)) break;
-    tail = T(tail * tail_ratio);
-    mirror = T(mirror * lean_ratio);
-    T const weight = T(T(exp(T(T(-slow * v) - T(curvature * v * v)))) * T(T(1) + mirror));
-    T const rest = T(T(1) + tail);
-    T const ratio = tail > T(0) ? T(T(log1p(tail)) / tail) : T(1);
-    equivocation = T(equivocation + T(weight * T(T(rest * ratio) + v)));
-    mmse = T(mmse + T(weight * T(T(4) / rest)));
+    tail = tail * tail_ratio;
+    mirror = mirror * lean_ratio;
+    T const weight = exp(-slow * v - curvature * v * v) * (T(1) + mirror);
+    T const rest = T(1) + tail;
+    T const ratio = tail > T(0) ? log1p(tail) / tail : T(1);
+    equivocation = equivocation + weight * (rest * ratio + v);
+    mmse = mmse + weight * (T(4) / rest);
   }
-  T const measure = T(step * sigma / T(sqrt(T(T(8) * pi))));
-  T const scale = T(T(measure * p) * saturated_scale(q, p, sigma));
-  return {T(scale * equivocation), T(scale * mmse)};
+  T const measure = step * sigma / sqrt(T(8) * pi);
+  T const scale = measure * p * saturated_scale(q, p, sigma);
+  return {scale * equivocation, scale * mmse};
 }
 
 /// Whether the channel tells about half of the entropy or more, where the two evaluations change
@@ -190,9 +188,9 @@ template <real T>
 template <real T>
 [[nodiscard]] bool saturated(T const& q, T const& sigma) {
   using std::log;
-  T const square = T(sigma * sigma);
+  T const square = sigma * sigma;
   if (!(square < T(0.9585))) return false;
-  return T(square * T(log(T(T(T(1) - q) / q)))) < T(2);
+  return square * log((T(1) - q) / q) < T(2);
 }
 
 template <real T>
@@ -204,7 +202,7 @@ void check_channel(std::string_view function, basic_binary_channel<T> const& cha
 /// No noise, or no signal, or nothing to tell: the cases that need no quadrature.
 template <real T>
 [[nodiscard]] bool degenerate(T const& q, T const& sigma) {
-  return q == T(0) || sigma == T(0) || T(T(1) / sigma) == T(0);
+  return q == T(0) || sigma == T(0) || T(1) / sigma == T(0);
 }
 
 }  // namespace detail
@@ -222,7 +220,7 @@ template <real T>
     return channel.sigma == T(0) ? binary_entropy(q) : T(0);
   }
   return detail::saturated(q, channel.sigma)
-             ? T(binary_entropy(q) - detail::saturated_sums(q, channel.sigma).information)
+             ? binary_entropy(q) - detail::saturated_sums(q, channel.sigma).information
              : detail::direct_sums(q, channel.sigma).information;
 }
 
@@ -238,7 +236,7 @@ template <real T>
   }
   return detail::saturated(q, channel.sigma)
              ? detail::saturated_sums(q, channel.sigma).information
-             : T(binary_entropy(q) - detail::direct_sums(q, channel.sigma).information);
+             : binary_entropy(q) - detail::direct_sums(q, channel.sigma).information;
 }
 
 /// E[(S − E[S|Y])²], the error of the best estimate of the sign: 4q(1−q) for σ = ∞, 0 for σ = 0.
@@ -249,7 +247,7 @@ template <real T>
   detail::check_channel("mmse", channel);
   T const q = detail::minority(channel.prior);
   if (detail::degenerate(q, channel.sigma)) {
-    return channel.sigma == T(0) ? T(0) : T(T(T(4) * q) * T(T(1) - q));
+    return channel.sigma == T(0) ? T(0) : T(4) * q * (T(1) - q);
   }
   return detail::saturated(q, channel.sigma) ? detail::saturated_sums(q, channel.sigma).mmse
                                              : detail::direct_sums(q, channel.sigma).mmse;
@@ -262,8 +260,8 @@ template <real T>
 [[nodiscard]] T mutual_information_derivative(basic_binary_channel<T> const& channel) {
   detail::require_domain(channel.sigma > T(0), "mutual_information_derivative", "sigma",
                          channel.sigma, "positive");
-  T const a = T(T(1) / channel.sigma);
-  return T(-T(T(mmse(channel) * a) * a) * a);
+  T const a = T(1) / channel.sigma;
+  return -(mmse(channel) * a * a) * a;
 }
 
 /// The published rule of PACZero (arXiv 2605.06505), kept for comparison: I as the expected log of
@@ -280,25 +278,24 @@ template <real T>
   detail::require_domain(q > T(0) && q < T(1), "gauss_hermite_information", "prior", q,
                          "in (0, 1)");
   detail::check_positive("gauss_hermite_information", "sigma", channel.sigma);
-  T const square = T(channel.sigma * channel.sigma);
-  T const log_positive = T(log(q));
-  T const log_negative = T(log(T(T(1) - q)));
+  T const square = channel.sigma * channel.sigma;
+  T const log_positive = log(q);
+  T const log_negative = log(T(1) - q);
   T total = T(0);
   for (int s = -1; s <= 1; s += 2) {
     T conditional = T(0);
     for (std::size_t k = 0; k < rule.node.size(); ++k) {
-      T const y = T(T(s) + T(detail::constants::root_two<T>() * channel.sigma * rule.node[k]));
+      T const y = T(s) + detail::constants::root_two<T>() * channel.sigma * rule.node[k];
       auto const log_density = [&](int t) {
-        T const distance = T(y - T(t));
-        return T(-distance * distance / T(T(2) * square));
+        T const distance = y - T(t);
+        return -distance * distance / (T(2) * square);
       };
-      T const mixture =
-          log_add(T(log_positive + log_density(1)), T(log_negative + log_density(-1)));
-      conditional = T(conditional + T(rule.weight[k] * T(log_density(s) - mixture)));
+      T const mixture = log_add(log_positive + log_density(1), log_negative + log_density(-1));
+      conditional = conditional + rule.weight[k] * (log_density(s) - mixture);
     }
-    total = T(total + T(T(s > 0 ? q : T(T(1) - q)) * conditional));
+    total = total + (s > 0 ? q : T(1) - q) * conditional;
   }
-  return T(total / detail::constants::root_pi<T>());
+  return total / detail::constants::root_pi<T>();
 }
 
 namespace detail {

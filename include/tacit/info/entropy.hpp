@@ -25,9 +25,8 @@ template <real T>
   using std::log, std::log1p;
   detail::check_probability("binary_entropy", "p", p);
   if (p == T(0) || p == T(1)) return T(0);
-  T const rest = T(T(1) - p);
-  return p < rest ? T(T(-p * T(log(p))) - T(rest * T(log1p(T(-p)))))
-                  : T(T(-p * T(log1p(T(-rest)))) - T(rest * T(log(rest))));
+  T const rest = T(1) - p;
+  return p < rest ? -p * log(p) - rest * log1p(-p) : -p * log1p(-rest) - rest * log(rest);
 }
 
 namespace detail {
@@ -79,14 +78,13 @@ template <real T>
   detail::check_probability("bernoulli_kl", "q", q);
   if (p == q) return T(0);
   if (q == T(0) || q == T(1)) return std::numeric_limits<T>::infinity();
-  T const rest = T(T(1) - q);
-  T const excess = T(p - q);
+  T const rest = T(1) - q;
+  T const excess = p - q;
   if (excess / q > T(1e300)) {  // p/q overflows: its term is p·log(p/q) − p + q
     using std::log;
-    return T(T(T(p * T(T(log(p)) - T(log(q)))) - excess) +
-             T(rest * entropy_residual(T(-excess / rest))));
+    return p * (log(p) - log(q)) - excess + rest * entropy_residual(-excess / rest);
   }
-  return T(T(q * entropy_residual(T(excess / q))) + T(rest * entropy_residual(T(-excess / rest))));
+  return q * entropy_residual(excess / q) + rest * entropy_residual(-excess / rest);
 }
 
 /// The smallest p in [0, ½] whose entropy is still at least `entropy`, less the error bound: the

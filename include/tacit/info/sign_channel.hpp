@@ -34,14 +34,14 @@ class basic_flip {
   /// @throws std::domain_error unless in [0, 1]
   [[nodiscard]] static basic_flip with_correlation(T const& correlation) {
     detail::check_probability("flip", "correlation", correlation);
-    return basic_flip(correlation, T(T(T(1) - correlation) / T(2)));
+    return basic_flip(correlation, (T(1) - correlation) / T(2));
   }
 
   /// @throws std::domain_error unless in [0, ½]
   [[nodiscard]] static basic_flip with_probability(T const& probability) {
     detail::require_domain(probability >= T(0) && probability <= T(0.5), "flip", "probability",
                            probability, "in [0, 0.5]");
-    return basic_flip(T(T(1) - T(T(2) * probability)), probability);
+    return basic_flip(T(1) - T(2) * probability, probability);
   }
 
   [[nodiscard]] T const& correlation() const { return correlation_; }
@@ -93,19 +93,19 @@ namespace detail {
 
 template <real T>
 [[nodiscard]] T sign_information(T const& q, basic_flip<T> const& noise) {
-  T const p = T(T(1) - q);
+  T const p = T(1) - q;
   T const e = noise.probability();
-  T const kept = T(T(1) - e);
+  T const kept = T(1) - e;
   T const rho = noise.correlation();
-  T const rare = T(T(e * p) + T(kept * q));  // P(Y = the minority's sign)
-  T const common = T(T(kept * p) + T(e * q));
+  T const rare = e * p + kept * q;  // P(Y = the minority's sign)
+  T const common = kept * p + e * q;
   // Σ_s P(s) Σ_y P(y)·ψ(P(y|s)/P(y) − 1): every term is positive, and each ratio is a quotient of
   // sums of positive terms.
-  T const minority = T(T(rare * entropy_residual(T(T(p * rho) / rare), T(kept / rare))) +
-                       T(common * entropy_residual(T(-T(p * rho) / common), T(e / common))));
-  T const majority = T(T(rare * entropy_residual(T(-T(q * rho) / rare), T(e / rare))) +
-                       T(common * entropy_residual(T(T(q * rho) / common), T(kept / common))));
-  return T(T(q * minority) + T(p * majority));
+  T const minority = rare * entropy_residual(p * rho / rare, kept / rare) +
+                     common * entropy_residual(-p * rho / common, e / common);
+  T const majority = rare * entropy_residual(-q * rho / rare, e / rare) +
+                     common * entropy_residual(q * rho / common, kept / common);
+  return q * minority + p * majority;
 }
 
 /// dI/dρ = atanh ρ − m·atanh(mρ), m = 1 − 2q, as a sum of positive terms.

@@ -34,11 +34,11 @@ namespace detail {
 template <real T>
 class renyi_dual {
  public:
-  renyi_dual(T const& order, T const& divergence) : order_(order), z_(T(order - T(1))) {
+  renyi_dual(T const& order, T const& divergence) : order_(order), z_(order - T(1)) {
     using std::exp, std::expm1, std::log, std::log1p;
-    log_moment_ = T(z_ * divergence);
+    log_moment_ = z_ * divergence;
     log_excess_ = log_expm1(log_moment_);
-    log_scale_ = T(log(T(z_ / order_)));
+    log_scale_ = log(z_ / order_);
   }
 
   [[nodiscard]] T const& z() const { return z_; }
@@ -47,9 +47,9 @@ class renyi_dual {
   /// log(m − αt^z + zt^α), as (m − 1) + t^z·[z(e^{−ℓ}−1+ℓ) + (e^{zℓ}−1−zℓ)], positive terms.
   [[nodiscard]] T log_excess(T const& fall) const {
     using std::log;
-    T const tilt = T(z_ * fall);
-    T const lift = T(T(z_ * scaled_residual(T(-tilt), T(-fall))) + scaled_residual(T(-tilt), tilt));
-    return lift > T(0) ? log_add(log_excess_, T(log(lift))) : log_excess_;
+    T const tilt = z_ * fall;
+    T const lift = z_ * scaled_residual(-tilt, -fall) + scaled_residual(-tilt, tilt);
+    return lift > T(0) ? log_add(log_excess_, log(lift)) : log_excess_;
   }
 
   struct place {
@@ -60,60 +60,60 @@ class renyi_dual {
   /// log s and log λ where the bound equals δ.
   [[nodiscard]] place from_delta(T const& fall, T const& log_delta) const {
     using std::log;
-    T const log_gap = T(T(log_excess(fall) - T(log(order_))) - log_delta);  // log(s^z − t^z)
-    T const log_s = T(log_add(T(-T(z_ * fall)), log_gap) / z_);
+    T const log_gap = log_excess(fall) - log(order_) - log_delta;  // log(s^z − t^z)
+    T const log_s = log_add(-z_ * fall, log_gap) / z_;
     return {log_s, log_lambda(fall, log_s, log_gap)};
   }
 
   /// log s for a λ not above the wanted one, as near to it as rounding lets. λ rises in s, from below
   /// λ at s = λ to above it at s = λα/z.
   [[nodiscard]] T from_epsilon(T const& fall, T const& epsilon) const {
-    T const near = T(T(4) * std::numeric_limits<T>::epsilon());
+    T const near = T(4) * std::numeric_limits<T>::epsilon();
     auto const excess = [&](T const& log_s) {
-      return T(log_lambda(fall, log_s, log_gap(fall, log_s)) - epsilon);
+      return log_lambda(fall, log_s, log_gap(fall, log_s)) - epsilon;
     };
     T low = epsilon;
-    T high = T(epsilon - log_scale_);
+    T high = epsilon - log_scale_;
     T at_low = T(-1);
     T at_high = excess(high);
-    T middle = T(high - at_high);  // log λ rises about as fast as log s
+    T middle = high - at_high;  // log λ rises about as fast as log s
     for (int step = 0; step < 200; ++step) {
-      if (!(middle > low && middle < high)) middle = T(T(low + high) / T(2));
+      if (!(middle > low && middle < high)) middle = (low + high) / T(2);
       if (!(middle > low && middle < high)) break;
       T const value = excess(middle);
       bool const below = value <= T(0);
       // So that neither end stays for long.
-      if (step > 1) (below ? at_high : at_low) = T((below ? at_high : at_low) / T(2));
+      if (step > 1) (below ? at_high : at_low) = (below ? at_high : at_low) / T(2);
       (below ? low : high) = middle;
       (below ? at_low : at_high) = value;
-      if (below && !(T(-value) > near)) break;
-      middle = T(low + T(T(high - low) * T(at_low / T(at_low - at_high))));
+      if (below && !(-value > near)) break;
+      middle = low + (high - low) * (at_low / (at_low - at_high));
     }
     return low;
   }
 
   [[nodiscard]] T log_delta(T const& fall, T const& log_s) const {
     using std::log;
-    return T(T(log_excess(fall) - T(log(order_))) - log_gap(fall, log_s));
+    return log_excess(fall) - log(order_) - log_gap(fall, log_s);
   }
 
   /// The next t for a bound at (δ, λ/s): that of the two-valued Y with the same s and δ, whose
   /// P(Y = s) is δ/(1−λ/s) under P. Negative where there is none.
   [[nodiscard]] static T next_fall(T const& log_delta, place const& at) {
     using std::exp, std::expm1, std::log1p;
-    T const p = T(T(exp(log_delta)) / T(-T(expm1(T(at.log_lambda - at.log_s)))));
+    T const p = exp(log_delta) / -expm1(at.log_lambda - at.log_s);
     if (!(p < T(1))) return T(-1);
-    return T(T(log1p(T(-T(p * T(exp(T(-at.log_s))))))) - T(log1p(T(-p))));
+    return log1p(-p * exp(-at.log_s)) - log1p(-p);
   }
 
  private:
   [[nodiscard]] T log_gap(T const& fall, T const& log_s) const {  // log(s^z − t^z)
-    return T(T(z_ * log_s) + log1m_exp(T(-T(z_ * T(fall + log_s)))));
+    return z_ * log_s + log1m_exp(-(z_ * (fall + log_s)));
   }
   [[nodiscard]] T log_lambda(T const& fall, T const& log_s, T const& log_gap) const {
     using std::exp, std::expm1, std::log1p;
-    T const other = T(T(exp(T(T(-T(z_ * fall)) - log_gap))) * T(-T(expm1(T(T(-fall) - log_s)))));
-    return T(T(log_scale_ + log_s) + T(log1p(other)));
+    T const other = exp(-z_ * fall - log_gap) * -expm1(-fall - log_s);
+    return log_scale_ + log_s + log1p(other);
   }
 
   T order_;
@@ -130,30 +130,30 @@ void settle_fall(T const& start, Next&& next) {
   using std::exp, std::log;
   T const near = T(1e-6);
   T const far = T(1e3);  // stands for an infinite excess
-  T x = T(log(start));
+  T x = log(start);
   T low = x;
   T high = x;
   T at_low = T(0);
   T at_high = T(0);
   for (int round = 0; round < 80; ++round) {
-    T const wanted = next(T(exp(x)));
-    T const excess = wanted > T(0) ? T(T(log(wanted)) - x) : far;
-    if (excess < near && excess > T(-near)) return;
+    T const wanted = next(exp(x));
+    T const excess = wanted > T(0) ? log(wanted) - x : far;
+    if (excess < near && excess > -near) return;
     if (excess > T(0)) {
       low = x;
       at_low = excess;
-      if (at_high < T(0) && round % 2 == 1) at_high = T(at_high / T(2));
+      if (at_high < T(0) && round % 2 == 1) at_high = at_high / T(2);
     } else {
       high = x;
       at_high = excess;
-      if (at_low > T(0) && round % 2 == 1) at_low = T(at_low / T(2));
+      if (at_low > T(0) && round % 2 == 1) at_low = at_low / T(2);
     }
     if (at_low > T(0) && at_high < T(0)) {
-      if (!(T(high - low) > near)) return;
-      T const by_line = T(low + T(T(high - low) * T(at_low / T(at_low - at_high))));
-      x = at_low < T(10) && by_line > low && by_line < high ? by_line : T(T(low + high) / T(2));
+      if (!(high - low > near)) return;
+      T const by_line = low + (high - low) * (at_low / (at_low - at_high));
+      x = at_low < T(10) && by_line > low && by_line < high ? by_line : (low + high) / T(2);
     } else {
-      x = excess < T(3) ? T(x + excess) : T(x + T(1.5));
+      x = excess < T(3) ? x + excess : x + T(1.5);
       if (x > T(6) || x < T(-700)) return;
     }
   }
@@ -181,30 +181,30 @@ template <real T>
   if (divergence == T(0)) return T(0);
   if (!(divergence <= std::numeric_limits<T>::max())) return divergence;
   detail::renyi_dual<T> const dual(order, divergence);
-  T const log_delta = T(log(delta));
-  T const log_share = T(T(log(order)) + log_delta);  // αδ
+  T const log_delta = log(delta);
+  T const log_share = log(order) + log_delta;  // αδ
 
   // t = 0.
   typename detail::renyi_dual<T>::place at{};
-  at.log_s = T(T(dual.log_moment() - log_share) / dual.z());
-  at.log_lambda = T(at.log_s + T(log(T(dual.z() / order))));
+  at.log_s = (dual.log_moment() - log_share) / dual.z();
+  at.log_lambda = at.log_s + log(dual.z() / order);
   T best = at.log_lambda;
   // All of P at Y = s, s^z = m: the optimum wherever t = 0 would ask for more than all.
   if (log_share >= T(0)) {
-    T const whole = T(divergence + T(log1p(T(-delta))));
+    T const whole = divergence + log1p(-delta);
     if (whole < best) best = whole;
   }
-  T const share = log_share < T(-1) ? T(order * delta) : T(0.4);
-  detail::settle_fall(T(-T(log1p(T(-share)))), [&](T const& fall) {
+  T const share = log_share < T(-1) ? order * delta : T(0.4);
+  detail::settle_fall(-log1p(-share), [&](T const& fall) {
     at = dual.from_delta(fall, log_delta);
     if (at.log_lambda < best) best = at.log_lambda;
     return detail::renyi_dual<T>::next_fall(log_delta, at);
   });
-  T const size = log_share < T(0) ? T(-log_share) : log_share;
-  T const rounding = T(std::numeric_limits<T>::epsilon() *
-                       T(T(T(4) * divergence) + T(T(T(16) + T(T(4) * size)) / dual.z()) + T(8)));
+  T const size = log_share < T(0) ? -log_share : log_share;
+  T const rounding = std::numeric_limits<T>::epsilon() *
+                     (T(4) * divergence + (T(16) + T(4) * size) / dual.z() + T(8));
   // Nothing to pay for where the bound is below 0 even so.
-  T const raised = T(best + rounding);
+  T const raised = best + rounding;
   return raised > T(0) ? raised : T(0);
 }
 
@@ -217,26 +217,26 @@ template <real T>
   using std::exp, std::expm1, std::log, std::log1p;
   check_renyi("renyi_delta", order, divergence);
   check_non_negative("renyi_delta", "epsilon", epsilon);
-  if (divergence == T(0)) return T(-std::numeric_limits<T>::infinity());
+  if (divergence == T(0)) return -std::numeric_limits<T>::infinity();
   if (!(divergence <= std::numeric_limits<T>::max())) return divergence;
   renyi_dual<T> const dual(order, divergence);
   T const& z = dual.z();
-  T const log_scale = T(log(T(z / order)));
-  T best = T(T(T(dual.log_moment() - T(z * epsilon)) + T(z * log_scale)) - T(log(order)));
-  if (epsilon < T(divergence + log_scale)) {
-    T const whole = T(log(T(-T(expm1(T(epsilon - divergence))))));
+  T const log_scale = log(z / order);
+  T best = dual.log_moment() - z * epsilon + z * log_scale - log(order);
+  if (epsilon < divergence + log_scale) {
+    T const whole = log(-expm1(epsilon - divergence));
     if (whole < best) best = whole;
   }
-  T const share = best < T(0) ? T(order * T(exp(best))) : T(1);
-  settle_fall(T(-T(log1p(T(-(share < T(0.4) ? share : T(0.4)))))), [&](T const& fall) {
+  T const share = best < T(0) ? order * exp(best) : T(1);
+  settle_fall(-log1p(-(share < T(0.4) ? share : T(0.4))), [&](T const& fall) {
     T const log_s = dual.from_epsilon(fall, epsilon);
     T const bound = dual.log_delta(fall, log_s);
     if (bound < best) best = bound;
     return renyi_dual<T>::next_fall(bound, {log_s, epsilon});
   });
-  T const size = best < T(0) ? T(-best) : best;
-  return T(best + T(std::numeric_limits<T>::epsilon() *
-                    T(T(T(8) * T(dual.log_moment() + T(z * epsilon))) + T(T(8) * size) + T(32))));
+  T const size = best < T(0) ? -best : best;
+  return best + std::numeric_limits<T>::epsilon() *
+                    (T(8) * (dual.log_moment() + z * epsilon) + T(8) * size + T(32));
 }
 
 }  // namespace detail

@@ -58,17 +58,17 @@ class sampled_bounded {
   /// log c, 2c(1−e^{−ε}) = 1 − atom(1+e^{−ε}); −∞ where that is nothing but rounding.
   [[nodiscard]] static T log_density(T const& epsilon, T const& atom) {
     using std::expm1, std::log;
-    T const lost = T(-T(expm1(T(-epsilon))));
-    T const mass = T(T(T(1) - T(T(2) * atom)) + T(atom * lost));
+    T const lost = -expm1(-epsilon);
+    T const mass = T(1) - T(2) * atom + atom * lost;
     // The atom is a double: beside 1/(1+e^{−ε}) it may leave 2^−52 over.
     if (!(mass > T(4 * std::numeric_limits<double>::epsilon()))) {
-      return T(-std::numeric_limits<T>::infinity());
+      return -std::numeric_limits<T>::infinity();
     }
-    return T(log(T(mass / T(T(2) * lost))));
+    return log(mass / (T(2) * lost));
   }
 
   [[nodiscard]] judged<T> operator()(T const& order) {
-    T const z = T(order - T(1));
+    T const z = order - T(1);
     double const alpha = static_cast<double>(order);
     if (epsilon_ == 0.0 || rate_ == 0.0) return {T(0), T(0)};
     if (!table_ || alpha > covers_) {
@@ -89,12 +89,12 @@ class sampled_bounded {
 
   [[nodiscard]] typename loss_table<T>::entry at(T const& l, T const& log_base) const {
     sampled_ratio<T> const ratio(T(rate_), l);
-    T const magnitude = ratio.loss < T(0) ? T(-ratio.loss) : ratio.loss;
-    T const size = l < T(0) ? T(-l) : l;
-    T const error = T(T(ratio.share * size) + T(T(4) * magnitude));
-    T const mass_error = T(T(12) + T(T(2) * T(epsilon_)));
-    if (remove_) return {ratio.loss, T(log_base + ratio.loss), error, T(mass_error + error)};
-    return {T(-ratio.loss), log_base, error, mass_error};
+    T const magnitude = ratio.loss < T(0) ? -ratio.loss : ratio.loss;
+    T const size = l < T(0) ? -l : l;
+    T const error = ratio.share * size + T(4) * magnitude;
+    T const mass_error = T(12) + T(2) * T(epsilon_);
+    if (remove_) return {ratio.loss, log_base + ratio.loss, error, mass_error + error};
+    return {-ratio.loss, log_base, error, mass_error};
   }
 
   [[nodiscard]] loss_table<T> sum_over(std::vector<interval> const& where, double width) const {
@@ -102,13 +102,13 @@ class sampled_bounded {
     loss_table<T> out;
     T const end = T(epsilon_);
     if (atom_ > 0.0) {  // Q's atoms
-      out.add(at(T(-end), T(log(T(atom_)))));
-      out.add(at(end, T(T(log(T(atom_))) - end)));
+      out.add(at(-end, log(T(atom_))));
+      out.add(at(end, log(T(atom_)) - end));
     }
-    if (log_density_ == T(-std::numeric_limits<T>::infinity())) return out;
+    if (log_density_ == -std::numeric_limits<T>::infinity()) return out;
     for (interval const& i : where) {
       over_panels<T>(i.low, i.high, width, [&](T const& l, T const& weight) {
-        out.add(at(l, T(T(log_density_ - T(T(l + end) / T(2))) + T(log(weight)))));
+        out.add(at(l, log_density_ - (l + end) / T(2) + log(weight)));
       });
     }
     return out;
@@ -151,7 +151,7 @@ class profile_curve {
       : pair_(pair), largest_(std::max(pair.absent, pair.changed)) {}
 
   [[nodiscard]] judged<T> operator()(T const& order) {
-    T const z = T(order - T(1));
+    T const z = order - T(1);
     double const tilt = static_cast<double>(z);
     if (largest_ == 0.0 || pair_.rate == 0.0) return {T(0), T(0)};
     if (nodes_.empty() || tilt > covers_) {
@@ -189,38 +189,37 @@ class profile_curve {
 
   /// D ≤ that of the unsampled change.
   [[nodiscard]] judged<T> unsampled(T const& z) const {
-    T const value = T(T(T(1) + z) * T(T(largest_) * T(largest_)) / T(2));
-    return {value, T(value * T(std::numeric_limits<T>::epsilon() * T(4)))};
+    T const value = (T(1) + z) * (T(largest_) * T(largest_)) / T(2);
+    return {value, value * (std::numeric_limits<T>::epsilon() * T(4))};
   }
 
   [[nodiscard]] T log_profile(double shift, T const& epsilon) const {
     using std::expm1, std::log;
-    if (shift == 0.0) return T(-std::numeric_limits<T>::infinity());
+    if (shift == 0.0) return -std::numeric_limits<T>::infinity();
     if (normal()) return log_gaussian_profile(T(shift), epsilon);
-    if (!(epsilon < T(shift))) return T(-std::numeric_limits<T>::infinity());
-    return T(log(T(-T(expm1(T(T(epsilon - T(shift)) / T(2)))))));
+    if (!(epsilon < T(shift))) return -std::numeric_limits<T>::infinity();
+    return log(-expm1((epsilon - T(shift)) / T(2)));
   }
 
   [[nodiscard]] node at(T const& place, T const& weight) const {
     using std::exp, std::expm1, std::log;
     T const m = T(largest_);
-    T const epsilon = normal() ? T(m * T(place + T(m / T(2)))) : place;
+    T const epsilon = normal() ? m * (place + m / T(2)) : place;
     T const rate = T(pair_.rate);
     sampled_ratio<T> const ratio(rate, epsilon);
-    T const kept = T(T(exp(T(-epsilon))) * T(T(1) - rate));  // θ = rate + kept
-    T const theta = T(rate + kept);
-    T const absence = T(T(T(1) - rate) * T(-T(expm1(T(-epsilon)))));
+    T const kept = exp(-epsilon) * (T(1) - rate);  // θ = rate + kept
+    T const theta = rate + kept;
+    T const absence = (T(1) - rate) * -expm1(-epsilon);
     T log_absent = log_profile(pair_.absent, epsilon);
-    T const log_changed = T(log_profile(pair_.changed, epsilon) + T(log(theta)));
-    log_absent =
-        absence > T(0) ? T(log_absent + T(log(absence))) : T(-std::numeric_limits<T>::infinity());
+    T const log_changed = log_profile(pair_.changed, epsilon) + log(theta);
+    log_absent = absence > T(0) ? log_absent + log(absence) : -std::numeric_limits<T>::infinity();
     T const log_delta = log_add(log_absent, log_changed);
     // dε′ = rate/θ dε, and once more the rate of the profile.
-    T const scale = T(normal() ? T(weight * m) : weight);
-    T const log_weight = T(T(log_delta + T(T(2) * T(log(rate)))) + T(log(T(scale / theta))));
-    T const magnitude = log_weight < T(0) ? T(-log_weight) : log_weight;
-    return {ratio.loss, log_weight, T(T(T(4) * ratio.loss) + T(ratio.share * epsilon)),
-            T(T(1000) + T(T(20) * magnitude))};
+    T const scale = normal() ? weight * m : weight;
+    T const log_weight = log_delta + T(2) * log(rate) + log(scale / theta);
+    T const magnitude = log_weight < T(0) ? -log_weight : log_weight;
+    return {ratio.loss, log_weight, T(4) * ratio.loss + ratio.share * epsilon,
+            T(1000) + T(20) * magnitude};
   }
 
   [[nodiscard]] std::vector<node> tabulate(std::vector<interval> const& where, double width) const {
@@ -228,7 +227,7 @@ class profile_curve {
     auto const put = [&](double from, double to) {
       over_panels<T>(from, to, width, [&](T const& place, T const& weight) {
         node const n = at(place, weight);
-        if (n.log_weight > T(-std::numeric_limits<T>::infinity())) out.push_back(n);
+        if (n.log_weight > -std::numeric_limits<T>::infinity()) out.push_back(n);
       });
     };
     double const kink = std::min(pair_.absent, pair_.changed);
@@ -245,26 +244,25 @@ class profile_curve {
 
   [[nodiscard]] judged<T> sum(T const& z, std::vector<node> const& nodes) const {
     using std::exp, std::log;
-    T const unit = T(std::numeric_limits<T>::epsilon() / T(2));
+    T const unit = std::numeric_limits<T>::epsilon() / T(2);
     T log_scale = T(0);
     for (node const& n : nodes) {
-      T const term = T(n.log_weight + T(z * n.epsilon));
+      T const term = n.log_weight + z * n.epsilon;
       if (term > log_scale) log_scale = term;
     }
     if (log_scale < T(300)) log_scale = T(0);  // M may be near 1: only M − 1 has its digits
     T total = T(0);
     T error = T(0);
-    T const both = T(T(T(2) * z) + T(1));
+    T const both = T(2) * z + T(1);
     for (node const& n : nodes) {
-      T const term = T(T(exp(T(T(n.log_weight + T(z * n.epsilon)) - log_scale))) *
-                       T(T(1) + T(exp(T(-T(both * n.epsilon))))));
-      total = T(total + term);
-      error = T(error + T(term * T(n.weight_error + T(both * n.epsilon_error))));
+      T const term =
+          exp(n.log_weight + z * n.epsilon - log_scale) * (T(1) + exp(-both * n.epsilon));
+      total = total + term;
+      error = error + term * (n.weight_error + both * n.epsilon_error);
     }
-    T const factor = T(z * T(T(1) + z));
+    T const factor = z * (T(1) + z);
     T const adding = T(static_cast<double>(nodes.size()) + 8.0);
-    return divergence_of(z, T(factor * total), T(T(unit * factor) * T(error + T(adding * total))),
-                         log_scale);
+    return divergence_of(z, factor * total, unit * factor * (error + adding * total), log_scale);
   }
 
   [[nodiscard]] std::vector<interval> places(double z) const {
@@ -300,34 +298,34 @@ template <real T>
   using std::exp;
   if (x < T(1)) {
     // e^{−x}·x³/6·Σ 6x^{2k}/(2k+3)!
-    T const square = T(x * x);
-    T term = T(T(x * square) / T(6));
+    T const square = x * x;
+    T term = x * square / T(6);
     T sum = T(0);
-    for (int k = 4; term > T(sum * std::numeric_limits<T>::epsilon()); k += 2) {
-      sum = T(sum + term);
-      term = T(T(term * square) / T(k * (k + 1)));
+    for (int k = 4; term > sum * std::numeric_limits<T>::epsilon(); k += 2) {
+      sum = sum + term;
+      term = term * square / T(k * (k + 1));
     }
-    return T(sum * T(exp(T(-x))));
+    return sum * exp(-x);
   }
-  T const back = T(exp(T(-x)));
-  return T(T(T(T(1) - T(back * back)) / T(2)) - T(x * back));
+  T const back = exp(-x);
+  return (T(1) - back * back) / T(2) - x * back;
 }
 template <real T>
 [[nodiscard]] T cosh_excess(T const& x) {
   using std::exp;
   if (x < T(1)) {
     // Σ 2k·x^{2k+1}/(2k+1)!
-    T const square = T(x * x);
-    T power = T(T(x * square) / T(6));
+    T const square = x * x;
+    T power = x * square / T(6);
     T sum = T(0);
-    for (int k = 1; T(T(2 * k) * power) > T(sum * std::numeric_limits<T>::epsilon()); ++k) {
-      sum = T(sum + T(T(2 * k) * power));
-      power = T(T(power * square) / T((2 * k + 2) * (2 * k + 3)));
+    for (int k = 1; T(2 * k) * power > sum * std::numeric_limits<T>::epsilon(); ++k) {
+      sum = sum + T(2 * k) * power;
+      power = power * square / T((2 * k + 2) * (2 * k + 3));
     }
-    return T(sum * T(exp(T(-x))));
+    return sum * exp(-x);
   }
-  T const back = T(exp(T(T(-2) * x)));
-  return T(T(T(x * T(T(1) + back)) - T(T(1) - back)) / T(2));
+  T const back = exp(T(-2) * x);
+  return (x * (T(1) + back) - (T(1) - back)) / T(2);
 }
 
 /// A `bounded_pair` at rate 1. For a symmetric pair M − 1 = ∫_{l>0} p(l)·e^{zl}(1−e^{−αl})(1−e^{−zl}).
@@ -336,45 +334,44 @@ template <real T>
   using std::exp, std::expm1;
   if (pair.epsilon == 0.0) return {T(0), T(0)};
   T const epsilon = T(pair.epsilon);
-  T const z = T(order - T(1));
-  T const tilt = T(z * epsilon);
+  T const z = order - T(1);
+  T const tilt = z * epsilon;
   T const log_scale = tilt < T(300) ? T(0) : tilt;
-  T sum = T(T(T(pair.atom) * T(-T(expm1(T(-T(order * epsilon)))))) * T(-T(expm1(T(-tilt)))));
+  T sum = T(pair.atom) * -expm1(-order * epsilon) * -expm1(-tilt);
   T const log_density = sampled_bounded<T>::log_density(epsilon, T(pair.atom));
-  if (log_density > T(-std::numeric_limits<T>::infinity())) {
+  if (log_density > -std::numeric_limits<T>::infinity()) {
     // 2c·e^{−ε/2}·ε·[S(b) − S(a)], S(y) = sinh(y)/y, a = ε/2, b = a + zε; all times e^{−zε}.
-    T const a = T(epsilon / T(2));
-    T const b = T(a + tilt);
-    T const sinh_a = T(-T(expm1(T(-epsilon))) / T(2));
-    T const cosh_a = T(T(T(1) + T(exp(T(-epsilon)))) / T(2));
-    T const half = T(-T(expm1(T(-tilt))) / T(2));
-    T const difference =
-        T(T(T(T(2) * T(a * sinh_a)) * T(half * half)) +
-          T(T(T(tilt * T(exp(T(-tilt)))) * cosh_excess(a)) + T(T(a * cosh_a) * sinh_excess(tilt))));
-    sum = T(sum + T(T(T(T(2) * T(exp(log_density))) * epsilon) * T(difference / T(a * b))));
+    T const a = epsilon / T(2);
+    T const b = a + tilt;
+    T const sinh_a = -expm1(-epsilon) / T(2);
+    T const cosh_a = (T(1) + exp(-epsilon)) / T(2);
+    T const half = -expm1(-tilt) / T(2);
+    T const difference = T(2) * (a * sinh_a) * (half * half) +
+                         (tilt * exp(-tilt) * cosh_excess(a) + a * cosh_a * sinh_excess(tilt));
+    sum = sum + T(2) * exp(log_density) * epsilon * (difference / (a * b));
   }
-  if (log_scale == T(0)) sum = T(sum * T(exp(tilt)));
-  T const unit = T(std::numeric_limits<T>::epsilon() / T(2));
-  T const rounding = T(T(64) + T(T(2) * T(tilt < T(300) ? tilt : T(300))));
-  return divergence_of(z, sum, T(T(unit * rounding) * sum), log_scale);
+  if (log_scale == T(0)) sum = sum * exp(tilt);
+  T const unit = std::numeric_limits<T>::epsilon() / T(2);
+  T const rounding = T(64) + T(2) * (tilt < T(300) ? tilt : T(300));
+  return divergence_of(z, sum, unit * rounding * sum, log_scale);
 }
 
 /// λ(a+b) − λ(a) for λ(v) = log(sinh(v)/v), a and b > 0.
 template <real T>
 [[nodiscard]] T log_sinhc_step(T const& a, T const& b) {
   using std::exp, std::expm1, std::log, std::log1p, std::sinh;
-  T const sinh_a = T(-T(expm1(T(T(-2) * a))) / T(2));  // times e^{−a}
+  T const sinh_a = -expm1(T(-2) * a) / T(2);  // times e^{−a}
   if (b < T(20)) {
-    T const half = T(sinh(T(b / T(2))));
-    T const rise = T(T(T(2) * a) * T(half * half));             // a(cosh b − 1)
-    T const lean = T(T(cosh_excess(a) / sinh_a) * T(sinh(b)));  // (a·coth a − 1)·sinh b
-    T const bend = T(sinh_excess(b) * T(exp(b)));               // sinh b − b
-    return T(log1p(T(T(rise + T(lean + bend)) / T(a + b))));
+    T const half = sinh(b / T(2));
+    T const rise = T(2) * a * (half * half);           // a(cosh b − 1)
+    T const lean = cosh_excess(a) / sinh_a * sinh(b);  // (a·coth a − 1)·sinh b
+    T const bend = sinh_excess(b) * exp(b);            // sinh b − b
+    return log1p((rise + (lean + bend)) / (a + b));
   }
-  T const tail = T(exp(T(T(-2) * b)));
-  T const coth_a = T(T(T(1) - sinh_a) / sinh_a);
-  T const sum = T(T(T(T(1) + tail) + T(coth_a * T(T(1) - tail))) / T(2));
-  return T(b + T(log(T(T(a / T(a + b)) * sum))));
+  T const tail = exp(T(-2) * b);
+  T const coth_a = (T(1) - sinh_a) / sinh_a;
+  T const sum = (T(1) + tail + coth_a * (T(1) - tail)) / T(2);
+  return b + log(a / (a + b) * sum);
 }
 
 inline void check_order(double order) {
@@ -410,7 +407,7 @@ class basic_renyi_curve {
   /// @throws std::domain_error unless order is finite and above 1
   [[nodiscard]] T upper(T const& order) {
     detail::judged<T> const d = at(order);
-    return T(d.value + d.error);
+    return d.value + d.error;
   }
 
   /// The value with the bound on its error that `upper` adds.
@@ -424,9 +421,9 @@ class basic_renyi_curve {
     double mu;
     detail::judged<T> operator()(T const& order) const {
       if (mu == 0.0) return {T(0), T(0)};
-      T const value = T(order * T(T(mu) * T(mu)) / T(2));
+      T const value = order * (T(mu) * T(mu)) / T(2);
       T const lost = T(value < T(1e-290) ? 1e-290 : 0.0);
-      return {value, T(T(value * T(T(2) * std::numeric_limits<T>::epsilon())) + lost)};
+      return {value, value * (T(2) * std::numeric_limits<T>::epsilon()) + lost};
     }
   };
   struct closed_bounded {
@@ -442,7 +439,7 @@ class basic_renyi_curve {
     detail::judged<T> operator()(T const& order) const {
       if (nothing) return {T(0), T(0)};
       if (infinite) return {std::numeric_limits<T>::infinity(), T(0)};
-      return table.divergence(T(order - T(1)), table.size());
+      return table.divergence(order - T(1), table.size());
     }
   };
   using any_source =
@@ -469,7 +466,7 @@ class basic_renyi_curve {
           continue;
         }
         T const size = T(a.loss < 0.0 ? -a.loss : a.loss);
-        sum.table.add({T(a.loss), T(log(T(a.p))), T(T(2) * size), T(4)});
+        sum.table.add({T(a.loss), log(T(a.p)), T(2) * size, T(4)});
       }
       sum.table.exclude(T(p.excluded));
       return sum;
@@ -501,10 +498,10 @@ template <real T>
   detail::check_non_negative("bounded_range_divergence", "epsilon", epsilon);
   detail::check_order(static_cast<double>(order));
   if (epsilon == T(0)) return T(0);
-  T const z = T(order - T(1));
-  T const v = T(epsilon / T(2));
-  T const tilt = T(z * v);
-  return T(detail::log_sinhc_step(tilt, v) + T(detail::log_sinhc_step(v, tilt) / z));
+  T const z = order - T(1);
+  T const v = epsilon / T(2);
+  T const tilt = z * v;
+  return detail::log_sinhc_step(tilt, v) + detail::log_sinhc_step(v, tilt) / z;
 }
 
 }  // namespace tacit

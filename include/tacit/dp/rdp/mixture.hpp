@@ -41,14 +41,14 @@ class gaussian_line {
 
   explicit gaussian_line(lattice_pair const& pair)
       : remove_(pair.orientation == orientation::remove), sigma_(pair.sigma) {
-    T const shift = T(T(static_cast<double>(pair.shift)) / T(pair.sigma));
+    T const shift = T(static_cast<double>(pair.shift)) / T(pair.sigma);
     if (pair.shift > 0 && pair.rate > 0.0) parts_.push_back({T(pair.rate), shift});
-    rest_ = T(T(1) - T(pair.rate));
+    rest_ = T(1) - T(pair.rate);
     finish();
   }
 
   [[nodiscard]] judged<T> operator()(T const& order) {
-    T const z = T(order - T(1));
+    T const z = order - T(1);
     double const alpha = static_cast<double>(order);
     if (parts_.empty()) return {T(0), T(0)};
     if (!table_ || alpha > covers_) {
@@ -169,25 +169,25 @@ class gaussian_line {
   /// M − 1 ≤ Σ weight·(e^{αz·shift²/2} − 1): t^α and t^{−z} are convex.
   [[nodiscard]] judged<T> joint_convexity(T const& z) const {
     using std::expm1, std::exp, std::log;
-    T const order = T(T(1) + z);
+    T const order = T(1) + z;
     T log_scale = T(0);
     for (part const& p : parts_) {
-      T const exponent = T(T(order * z) * T(p.shift * p.shift) / T(2));
+      T const exponent = order * z * (p.shift * p.shift) / T(2);
       if (exponent > log_scale) log_scale = exponent;
     }
     if (!(log_scale <= std::numeric_limits<T>::max())) {  // D is at most that of the largest shift
-      T const value = T(order * T(T(largest_) * T(largest_)) / T(2));
-      return {value, T(value * T(T(4) * std::numeric_limits<T>::epsilon()))};
+      T const value = order * (T(largest_) * T(largest_)) / T(2);
+      return {value, value * (T(4) * std::numeric_limits<T>::epsilon())};
     }
     if (log_scale < T(500)) log_scale = T(0);
     T sum = T(0);
     for (part const& p : parts_) {
-      T const exponent = T(T(order * z) * T(p.shift * p.shift) / T(2));
-      T const grown = log_scale == T(0) ? T(expm1(exponent)) : T(exp(T(exponent - log_scale)));
-      sum = T(sum + T(p.weight * grown));
+      T const exponent = order * z * (p.shift * p.shift) / T(2);
+      T const grown = log_scale == T(0) ? expm1(exponent) : exp(exponent - log_scale);
+      sum = sum + p.weight * grown;
     }
-    T const unit = T(std::numeric_limits<T>::epsilon() / T(2));
-    return divergence_of(z, sum, T(T(T(64) * unit) * sum), log_scale);
+    T const unit = std::numeric_limits<T>::epsilon() / T(2);
+    return divergence_of(z, sum, T(64) * unit * sum, log_scale);
   }
 
   /// One node at x.
@@ -196,35 +196,35 @@ class gaussian_line {
     bool const near_one = ratio.excess > T(-0.5) && ratio.excess <= std::numeric_limits<T>::max();
     T const share = near_one ? ratio.mixed / (T(1) + ratio.excess) : T(1);
     T const& log_ratio = ratio.log;
-    T const size = x < T(0) ? T(-x) : x;
-    T const exponents = T(T(2) * T(largest_) * T(size + T(largest_)));
-    T const magnitude = log_ratio < T(0) ? T(-log_ratio) : log_ratio;
-    T const loss_error = T(T((share < T(1) ? share : T(1)) * exponents) + T(T(4) * magnitude));
-    T const normal = T(T(-T(x * x) / T(2)) + log_weight);
-    T const mass_error = T(T(x * x) + T(8));
-    if (remove_) return {log_ratio, T(normal + log_ratio), loss_error, T(mass_error + loss_error)};
-    return {T(-log_ratio), normal, loss_error, mass_error};
+    T const size = x < T(0) ? -x : x;
+    T const exponents = T(2) * T(largest_) * (size + T(largest_));
+    T const magnitude = log_ratio < T(0) ? -log_ratio : log_ratio;
+    T const loss_error = (share < T(1) ? share : T(1)) * exponents + T(4) * magnitude;
+    T const normal = -x * x / T(2) + log_weight;
+    T const mass_error = x * x + T(8);
+    if (remove_) return {log_ratio, normal + log_ratio, loss_error, mass_error + loss_error};
+    return {-log_ratio, normal, loss_error, mass_error};
   }
 
   [[nodiscard]] T log_node_weight(double step) const {
     using std::exp, std::log;
     T const root = constants::root_two_pi<T>();
-    if (!(step <= lattice_step())) return T(log(T(T(step) / root)));
+    if (!(step <= lattice_step())) return log(T(step) / root);
     T const sigma = T(sigma_);
     // Σ e^{−k²/2σ²} = σ√(2π)·(1 + 2e^{−2π²σ²} + …)
     if (2.0 * std::numbers::pi * std::numbers::pi * sigma_ * sigma_ > fold_range<T>) {
-      return T(-T(log(T(sigma * root))));
+      return -log(sigma * root);
     }
     T sum = T(1);
     for (int k = 1; k <= static_cast<int>(reach_ * sigma_) + 1; ++k) {
-      T const y = T(T(k) / sigma);
-      sum = T(sum + T(T(2) * T(exp(T(-T(y * y) / T(2))))));
+      T const y = T(k) / sigma;
+      sum = sum + T(2) * exp(-y * y / T(2));
     }
-    return T(-T(log(sum)));
+    return -log(sum);
   }
 
   [[nodiscard]] T position(double index, double step) const {
-    return step <= lattice_step() ? T(T(index) / T(sigma_)) : T(T(index) * T(step));
+    return step <= lattice_step() ? T(index) / T(sigma_) : T(index) * T(step);
   }
 
   [[nodiscard]] loss_table<T> sum_over(std::vector<interval> const& where, double step) const {

@@ -25,9 +25,9 @@ template <real T>
 [[nodiscard]] T scaled_residual(T const& log_mass, T const& w) {
   using std::exp;
   if (w > T(1)) {
-    return T(T(exp(T(log_mass + w))) * T(T(1) - T(T(T(1) + w) * T(exp(T(-w))))));
+    return exp(log_mass + w) * (T(1) - (T(1) + w) * exp(-w));
   }
-  return T(T(exp(log_mass)) * exp_residual(w));
+  return exp(log_mass) * exp_residual(w);
 }
 
 /// log(e^w − 1 − w).
@@ -52,14 +52,14 @@ template <real T>
 [[nodiscard]] judged<T> divergence_of(T const& z, T const& scaled, T const& error,
                                       T const& log_scale) {
   using std::exp, std::log, std::log1p;
-  T const unit = T(std::numeric_limits<T>::epsilon() / T(2));
-  T const total = T(scaled + T(exp(T(-log_scale))));
-  T const log_moment = log_scale == T(0) ? T(log1p(scaled)) : T(log_scale + T(log(total)));
-  T const value = T(log_moment / z);
-  T const rounding = T(T(T(8) * unit) * T(value + T(log_scale / z)));
+  T const unit = std::numeric_limits<T>::epsilon() / T(2);
+  T const total = scaled + exp(-log_scale);
+  T const log_moment = log_scale == T(0) ? log1p(scaled) : log_scale + log(total);
+  T const value = log_moment / z;
+  T const rounding = T(8) * unit * (value + log_scale / z);
   // Below 1e-290 products underflow; this covers what they lose.
   T const lost = T(value < T(1e-290) ? 1e-290 : 0.0);
-  return {value, T(T(T(T(error / total) / z) + rounding) + lost)};
+  return {value, error / total / z + rounding + lost};
 }
 
 /// Losses L_k with their masses p_k under P.
@@ -87,31 +87,31 @@ class loss_table {
     highest_.push_back(first || e.loss > highest_.back() ? e.loss : highest_.back());
     loss_.push_back(e.loss);
     log_mass_.push_back(e.log_mass);
-    mass_.push_back(T(exp(e.log_mass)));
+    mass_.push_back(exp(e.log_mass));
     loss_error_.push_back(e.loss_error);
     mass_error_.push_back(e.mass_error);
-    T const backward = scaled_residual(e.log_mass, T(-e.loss));
-    divergence_ = T(divergence_ + backward);
-    T const slope = T(backward - T(mass_.back() * e.loss));  // d/dL of the summand, up to sign
+    T const backward = scaled_residual(e.log_mass, -e.loss);
+    divergence_ = divergence_ + backward;
+    T const slope = backward - mass_.back() * e.loss;  // d/dL of the summand, up to sign
     divergence_error_ =
-        T(divergence_error_ + T(T(magnitude(slope) * e.loss_error) + T(backward * e.mass_error)));
+        divergence_error_ + (magnitude(slope) * e.loss_error + backward * e.mass_error);
   }
 
   /// Q's mass where P has none.
-  void exclude(T const& mass) { divergence_ = T(divergence_ + mass); }
+  void exclude(T const& mass) { divergence_ = divergence_ + mass; }
 
   [[nodiscard]] std::size_t size() const { return loss_.size(); }
 
   /// The divergence at order 1 + z from the first `count` entries.
   [[nodiscard]] judged<T> divergence(T const& z, std::size_t count) const {
     using std::exp;
-    if (count == 0) return divergence_of(z, T(z * divergence_), T(0), T(0));
-    T const unit = T(std::numeric_limits<T>::epsilon() / T(2));
-    bool const plain = lowest_[count - 1] > T(-690) && T(z * highest_[count - 1]) < T(600);
+    if (count == 0) return divergence_of(z, z * divergence_, T(0), T(0));
+    T const unit = std::numeric_limits<T>::epsilon() / T(2);
+    bool const plain = lowest_[count - 1] > T(-690) && z * highest_[count - 1] < T(600);
     T log_scale = T(0);
     if (!plain) {
       for (std::size_t k = 0; k < count; ++k) {
-        T const log_term = T(log_mass_[k] + T(z * loss_[k]));
+        T const log_term = log_mass_[k] + z * loss_[k];
         if (log_term > log_scale) log_scale = log_term;
       }
       if (log_scale < T(300)) log_scale = T(0);  // M may be near 1: only M − 1 has its digits
@@ -123,28 +123,26 @@ class loss_table {
       T part = T(0);
       T part_error = T(0);
       for (std::size_t k = start; k < end; ++k) {
-        T const w = T(z * loss_[k]);
+        T const w = z * loss_[k];
         // The largest term is at least e^−2 of the scale, this one below e^−50.
-        if (log_scale > T(0) &&
-            T(log_mass_[k] + (w > T(0) ? w : T(0))) < T(log_scale - T(skip_range))) {
+        if (log_scale > T(0) && log_mass_[k] + (w > T(0) ? w : T(0)) < log_scale - T(skip_range)) {
           continue;
         }
-        T const mass = plain ? mass_[k] : T(exp(T(log_mass_[k] - log_scale)));
+        T const mass = plain ? mass_[k] : exp(log_mass_[k] - log_scale);
         T const term =
-            plain ? T(mass * exp_residual(w)) : scaled_residual(T(log_mass_[k] - log_scale), w);
-        T const slope = T(term + T(mass * w));
-        part = T(part + term);
-        part_error = T(part_error +
-                       T(T(T(magnitude(slope) * z) * loss_error_[k]) + T(term * mass_error_[k])));
+            plain ? mass * exp_residual(w) : scaled_residual(log_mass_[k] - log_scale, w);
+        T const slope = term + mass * w;
+        part = part + term;
+        part_error = part_error + (magnitude(slope) * z * loss_error_[k] + term * mass_error_[k]);
       }
-      sum = T(sum + part);
-      error = T(error + part_error);
+      sum = sum + part;
+      error = error + part_error;
     }
-    T const share = T(z * T(exp(T(-log_scale))));
-    sum = T(sum + T(share * divergence_));
-    error = T(error + T(share * divergence_error_));
+    T const share = z * exp(-log_scale);
+    sum = sum + share * divergence_;
+    error = error + share * divergence_error_;
     T const adding = T(static_cast<double>(block + count / block + 8));
-    return divergence_of(z, sum, T(unit * T(error + T(adding * sum))), log_scale);
+    return divergence_of(z, sum, unit * (error + adding * sum), log_scale);
   }
 
   /// Whether the sum over every other node alone, the trapezoid rule of twice the step, comes as near
@@ -162,7 +160,7 @@ class loss_table {
     std::array<double, 2> sums{};
     for (std::size_t k = 0; k < size(); ++k) sums[k % 2] += std::exp(terms[k] - terms[top]);
     double const rounding =
-        1e-14 + 1e-15 * static_cast<double>(T(z * loss_error_[top]) + mass_error_[top]);
+        1e-14 + 1e-15 * static_cast<double>(z * loss_error_[top] + mass_error_[top]);
     return std::abs(sums[0] - sums[1]) <= (expected + rounding) * (sums[0] + sums[1]);
   }
 
@@ -170,7 +168,7 @@ class loss_table {
   static constexpr std::size_t block = 32;
   // 50 e-folds, and 80 for e^w − 1 − w ≤ w²/2 at w < 0.
   static constexpr double skip_range = 90.0 + fold_range<T>;
-  static T magnitude(T const& x) { return x < T(0) ? T(-x) : x; }
+  static T magnitude(T const& x) { return x < T(0) ? -x : x; }
 
   std::vector<T> loss_;
   std::vector<T> log_mass_;
@@ -266,14 +264,14 @@ template <real T, class Use>
 void over_panels(double low, double high, double width, Use&& use) {
   using rule = boost::math::quadrature::gauss<T, std::is_floating_point_v<T> ? 20 : 30>;
   auto const pieces = static_cast<std::size_t>(std::ceil((high - low) / width - 1e-9));
-  T const half = T(T(T(high) - T(low)) / T(static_cast<double>(2 * pieces)));
+  T const half = (T(high) - T(low)) / T(static_cast<double>(2 * pieces));
   for (std::size_t piece = 0; piece < pieces; ++piece) {
-    T const centre = T(T(low) + T(half * T(static_cast<double>(2 * piece + 1))));
+    T const centre = T(low) + half * T(static_cast<double>(2 * piece + 1));
     for (std::size_t k = rule::abscissa().size(); k-- > 0;) {
-      use(T(centre - T(half * T(rule::abscissa()[k]))), T(half * T(rule::weights()[k])));
+      use(centre - half * T(rule::abscissa()[k]), half * T(rule::weights()[k]));
     }
     for (std::size_t k = 0; k < rule::abscissa().size(); ++k) {
-      use(T(centre + T(half * T(rule::abscissa()[k]))), T(half * T(rule::weights()[k])));
+      use(centre + half * T(rule::abscissa()[k]), half * T(rule::weights()[k]));
     }
   }
 }
