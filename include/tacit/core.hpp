@@ -13,5 +13,6 @@
 #include <tacit/core/normal.hpp>
 #include <tacit/core/quadrature.hpp>
 #include <tacit/core/real.hpp>
+#include <tacit/core/solve.hpp>
 #include <tacit/core/sum.hpp>
 #include <tacit/core/units.hpp>

@@ -215,29 +215,34 @@ template <real T>
   return bell<T>({x, T(0)}) / constants::root_two_pi<T>() * smooth + pole;
 }
 
+/// The x with 2Φ(x) − 1 = aim for 0 ≤ aim ≤ ½: Newton's method, which keeps the digits of an x near 0.
+template <real T>
+[[nodiscard]] T normal_centre_inverse(T const& aim) {
+  using std::exp;
+  T const half_root = constants::root_two_pi<T>() / T(2);  // 1/(2φ(0))
+  T x = aim * half_root;
+  for (int step = 0; step < 60; ++step) {  // from the left, monotone: 2Φ − 1 is concave
+    T const move = (aim - normal_centre(x)) * half_root * exp(x * x / T(2));
+    x = x + move;
+    if (!(move * move > x * x * (std::numeric_limits<T>::epsilon() / T(16)))) break;
+  }
+  return x;
+}
+
 }  // namespace detail
 
-/// The x with 1 − Φ(x) = probability: Newton's method on log(1−Φ), or from p = ¼ to ¾ on 2Φ(x) − 1,
-/// which keeps the digits of an x near 0.
+/// The x with 1 − Φ(x) = probability: by log(1−Φ), or from p = ¼ to ¾ by 2Φ(x) − 1.
 /// Guarantee: nearest; relative error ≤ 4e-14 in double, also of an x near 0. 0 gives +∞, 1 gives
 /// −∞.
 /// @throws std::domain_error unless probability is in [0, 1]
 template <real T>
 [[nodiscard]] T normal_tail_inverse(T const& probability) {
-  using std::exp, std::log;
+  using std::log;
   detail::check_probability("normal_tail_inverse", "probability", probability);
   if (probability == T(1)) return -std::numeric_limits<T>::infinity();
   if (probability > T(0.5)) return -normal_tail_inverse(T(1) - probability);
-  if (probability < T(0.25)) return log_normal_tail_inverse(T(log(probability)));
-  T const half_root = detail::constants::root_two_pi<T>() / T(2);  // 1/(2φ(0))
-  T const aim = T(1) - T(2) * probability;
-  T x = aim * half_root;
-  for (int step = 0; step < 60; ++step) {  // from the left, monotone: 2Φ − 1 is concave
-    T const move = (aim - detail::normal_centre(x)) * half_root * exp(x * x / T(2));
-    x = x + move;
-    if (!(move * move > x * x * (std::numeric_limits<T>::epsilon() / T(16)))) break;
-  }
-  return x;
+  return probability < T(0.25) ? log_normal_tail_inverse(log(probability))
+                               : detail::normal_centre_inverse(T(1) - T(2) * probability);
 }
 
 }  // namespace tacit

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tacit/core/check.hpp>
+#include <tacit/core/solve.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/dp/accountant.hpp>
 #include <tacit/dp/event.hpp>
@@ -70,13 +71,8 @@ namespace detail {
     return delta < 0.5 ? std::log1p(-std::min(1.0, std::exp(log_rest))) < target
                        : log_rest > target;
   };
-  double low = -705.0;
-  double high = 355.0;
-  for (int k = 0; k < 64; ++k) {
-    double const middle = low + 0.5 * (high - low);
-    (below(middle) ? low : high) = middle;
-  }
-  return high;
+  auto const always = [](double, double) { return true; };
+  return bisect<double>({-705.0, 355.0}, always, below, 64).high;
 }
 
 /// The feasible end of one axis: `score(x)` ≤ 0 where x keeps the target; a NaN does not. None if not

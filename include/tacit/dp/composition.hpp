@@ -3,6 +3,7 @@
 
 #include <tacit/core/check.hpp>
 #include <tacit/core/log.hpp>
+#include <tacit/core/solve.hpp>
 #include <tacit/core/units.hpp>
 
 #include <boost/math/tools/toms748_solve.hpp>
@@ -60,13 +61,9 @@ class lattice_rule {
           pivot = -x - beta[n] * beta[n] / safe;
         }
       };
-      extended low = 0.0L;
-      extended high = 1.0L;
-      while (high - low > 1e-6L) {
-        extended const middle = 0.5L * (low + high);
-        (nodes_below(middle) > order / 2 + k ? high : low) = middle;
-      }
-      extended x = 0.5L * (low + high);
+      auto const wide = [](extended low, extended high) { return high - low > 1e-6L; };
+      auto const left = [&](extended x) { return nodes_below(x) <= order / 2 + k; };
+      extended x = bisect<extended>({0.0L, 1.0L}, wide, left).middle();
       extended norm = 0.0L;
       for (int step = 0; step < 4; ++step) {
         extended before = 0.0L;

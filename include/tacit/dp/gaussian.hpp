@@ -6,6 +6,7 @@
 #include <tacit/core/log.hpp>
 #include <tacit/core/normal.hpp>
 #include <tacit/core/real.hpp>
+#include <tacit/core/solve.hpp>
 #include <tacit/core/sum.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/dp/accountant.hpp>
@@ -204,24 +205,6 @@ class profile_aim {
   double log_aim_;
 };
 
-/// Nearly the root of a monotone difference of logarithms: Newton's method, and bisection where it
-/// leaves the bracket [low, high]. `evaluate(x)` returns {value, derivative}; the derivative's sign
-/// is `rising`. A step from within 1e-8 leaves 1e-16.
-template <class Evaluate>
-[[nodiscard]] double newton_between(double low, double high, double x, bool rising,
-                                    Evaluate&& evaluate) {
-  for (int step = 0; step < 200; ++step) {
-    auto const [value, derivative] = evaluate(x);
-    double const next = x - value / derivative;
-    if (std::abs(value) <= 1e-8) return std::clamp(next, low, high);
-    ((value > 0.0) == rising ? high : low) = x;
-    double const inside = next > low && next < high ? next : low + 0.5 * (high - low);
-    if (!(std::abs(inside - x) > 1e-15 * std::abs(x))) break;
-    x = inside;
-  }
-  return x;
-}
-
 }  // namespace detail
 
 /// The profile of μ-Gaussian DP, certified. ε may be negative.
@@ -263,7 +246,7 @@ template <class Evaluate>
   };
   if (fits(0.0)) return {0.0, 0.0};
   double const value =
-      most > 0.0 ? detail::newton_between(0.0, most, most, false,
+      most > 0.0 ? detail::newton_between({0.0, most}, most, false,
                                           [&](double at) {
                                             detail::profile_excess const e = excess(mu, at);
                                             return std::pair(e.value, e.by_epsilon);
@@ -305,7 +288,7 @@ template <class Evaluate>
     high *= 2.0;
   } while (excess(high, target.epsilon).value <= 0.0);
   double const log_mu = detail::newton_between(
-      0.0, std::log(high / low), std::log(high / low), true, [&](double log_share) {
+      {0.0, std::log(high / low)}, std::log(high / low), true, [&](double log_share) {
         detail::profile_excess const e = excess(low * std::exp(log_share), target.epsilon);
         return std::pair(e.value, e.by_log_mu);
       });

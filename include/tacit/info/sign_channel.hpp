@@ -2,14 +2,14 @@
 #pragma once
 
 #include <tacit/core/check.hpp>
+#include <tacit/core/constants.hpp>
 #include <tacit/core/log.hpp>
+#include <tacit/core/normal.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/info/binary_channel.hpp>
 #include <tacit/info/certified.hpp>
 #include <tacit/info/entropy.hpp>
-
-#include <boost/math/special_functions/erf.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -82,11 +82,18 @@ using sign_channel = basic_sign_channel<double>;
   detail::check_probability("gaussian_sigma", "correlation", noise.correlation());
   if (noise.correlation() == 0.0) return std::numeric_limits<double>::infinity();
   if (noise.probability() == 0.0) return 0.0;
-  double const threshold = noise.correlation() <= 0.5
-                               ? boost::math::erf_inv(noise.correlation())
-                               : boost::math::erfc_inv(2.0 * noise.probability());
+  // 2Φ(1/σ) − 1 = ρ, 1 − Φ(1/σ) = the flip's probability.
+  double const rho = noise.correlation();
+  double x =
+      rho <= 0.5 ? detail::normal_centre_inverse(rho) : normal_tail_inverse(noise.probability());
+  if (noise.probability() > 1e-3) {  // below, the logarithm that the inverse solves for is as good
+    double const half = x / std::sqrt(2.0);
+    double const miss =
+        rho <= 0.5 ? 0.5 * (rho - std::erf(half)) : 0.5 * std::erfc(half) - noise.probability();
+    x += miss * detail::constants::root_two_pi<double>() * std::exp(half * half);
+  }
   // Some tens of ulp: the errors of the inverse, of the root and of the division.
-  return 1.0 / (threshold * std::sqrt(2.0)) * (1.0 + 5e-15);
+  return 1.0 / x * (1.0 + 5e-15);
 }
 
 namespace detail {

@@ -4,6 +4,7 @@
 #include <tacit/core/constants.hpp>
 #include <tacit/core/log.hpp>
 #include <tacit/core/real.hpp>
+#include <tacit/core/solve.hpp>
 #include <tacit/dp/dominating.hpp>
 #include <tacit/dp/loss.hpp>
 #include <tacit/dp/rdp/table.hpp>
@@ -106,13 +107,9 @@ class gaussian_line {
 
   // `add`: where e^{−zℓ−x²/2} is largest; its logarithm is concave.
   [[nodiscard]] double summit(double z) const {
-    double low = -z * largest_;
-    double high = 0.0;
-    for (int step = 0; step < 100 && high - low > 1e-3; ++step) {
-      double const middle = 0.5 * (low + high);
-      (middle + z * pull(middle) < 0.0 ? low : high) = middle;
-    }
-    return 0.5 * (low + high);
+    auto const wide = [](double low, double high) { return high - low > 1e-3; };
+    auto const below = [&](double x) { return x + z * pull(x) < 0.0; };
+    return bisect<double>({-z * largest_, 0.0}, wide, below, 100).middle();
   }
 
   /// Where the nodes for an order lie.

@@ -2,9 +2,8 @@
 #pragma once
 
 #include <tacit/core/log.hpp>
+#include <tacit/core/quadrature.hpp>
 #include <tacit/core/real.hpp>
-
-#include <boost/math/quadrature/gauss.hpp>
 
 #include <algorithm>
 #include <array>
@@ -262,17 +261,15 @@ class convex_growth {
 /// Gauss–Legendre panels: use(node, weight) over [low, high] in pieces of at most `width`.
 template <real T, class Use>
 void over_panels(double low, double high, double width, Use&& use) {
-  using rule = boost::math::quadrature::gauss<T, std::is_floating_point_v<T> ? 20 : 30>;
+  auto const& rule = gauss_legendre<T>();
   auto const pieces = static_cast<std::size_t>(std::ceil((high - low) / width - 1e-9));
   T const half = (T(high) - T(low)) / T(static_cast<double>(2 * pieces));
   for (std::size_t piece = 0; piece < pieces; ++piece) {
     T const centre = T(low) + half * T(static_cast<double>(2 * piece + 1));
-    for (std::size_t k = rule::abscissa().size(); k-- > 0;) {
-      use(centre - half * T(rule::abscissa()[k]), half * T(rule::weights()[k]));
+    for (std::size_t k = rule.size(); k-- > 0;) {
+      use(centre - half * rule[k].node, half * rule[k].weight);
     }
-    for (std::size_t k = 0; k < rule::abscissa().size(); ++k) {
-      use(centre + half * T(rule::abscissa()[k]), half * T(rule::weights()[k]));
-    }
+    for (auto const& [node, weight] : rule) use(centre + half * node, half * weight);
   }
 }
 
