@@ -10,7 +10,13 @@
 #include <tacit/dp/dominating.hpp>
 #include <tacit/dp/event.hpp>
 #include <tacit/dp/filter.hpp>
+#include <tacit/dp/filter/gaussian.hpp>
+#include <tacit/dp/filter/odometer.hpp>
+#include <tacit/dp/filter/renyi.hpp>
+#include <tacit/dp/filter/state.hpp>
+#include <tacit/dp/filter/tally.hpp>
 #include <tacit/dp/gaussian.hpp>
+#include <tacit/dp/gaussian_profile.hpp>
 #include <tacit/dp/grid/cells.hpp>
 #include <tacit/dp/grid/convolution.hpp>
 #include <tacit/dp/grid/discretisation.hpp>
@@ -25,6 +31,7 @@
 #include <tacit/dp/rdp/mixture.hpp>
 #include <tacit/dp/rdp/table.hpp>
 #include <tacit/dp/renyi.hpp>
+#include <tacit/dp/response_profile.hpp>
 #include <tacit/dp/sensitivity.hpp>
 #include <tacit/dp/trade_off.hpp>
 #include <tacit/dp/zcdp.hpp>

@@ -276,6 +276,7 @@ struct binomial_mixture {
   return {std::move(parts), exact};
 }
 
+template <real T>
 class dominator {
  public:
   dominator(event const& release, adjacency neighbours)
@@ -490,10 +491,11 @@ class dominator {
 /// Gaussian by the binomial mixture of shifts.
 /// @throws std::domain_error for a value out of range, or noise so small that a loss overflows;
 ///         std::invalid_argument, with the reason, where no bound is known
-[[nodiscard]] inline domination dominate(event const& release, adjacency neighbours) {
+template <real T = double>
+[[nodiscard]] domination dominate(event const& release, adjacency neighbours) {
   detail::check_event("dominate", release);
   auto const* scheme = std::get_if<poisson>(&release.how);
-  domination const found = std::visit(detail::dominator(release, neighbours), release.what);
+  domination const found = std::visit(detail::dominator<T>(release, neighbours), release.what);
   return scheme != nullptr && scheme->rate == 0.0 ? detail::no_loss() : found;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tacit/core/check.hpp>
+#include <tacit/core/real.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/dp/loss.hpp>
 #include <tacit/dp/rdp/conversion.hpp>
@@ -183,17 +184,19 @@ struct ferret_dithered {
 /// The smallest ε that the divergences above give at δ, over all orders. `lower` is 0: none is known.
 /// Guarantee: upper bound.
 /// @throws as `step_divergence`; std::domain_error unless δ is in (0, 1)
-[[nodiscard]] inline bound<double> epsilon(ferret_dithered const& run, double delta) {
+template <real T = double>
+[[nodiscard]] bound<double> epsilon(ferret_dithered const& run, double delta) {
   detail::require_domain(delta > 0.0 && delta < 1.0, "epsilon", "delta", delta, "in (0, 1)");
   return {0.0, detail::least_over_orders(0.0, 0.0, [&](double order) {
-                 return renyi_epsilon(order, divergence(run, order), delta);
+                 return renyi_epsilon<T>(order, divergence(run, order), delta);
                }).value};
 }
 
 /// The smallest δ that the divergences above give at ε, over all orders. `lower` is 0: none is known.
 /// Guarantee: upper bound.
 /// @throws as `step_divergence`; std::domain_error unless ε is finite and at least 0
-[[nodiscard]] inline bound<double> delta(ferret_dithered const& run, double epsilon) {
+template <real T = double>
+[[nodiscard]] bound<double> delta(ferret_dithered const& run, double epsilon) {
   detail::check_non_negative("delta", "epsilon", epsilon);
   double best = std::numeric_limits<double>::infinity();
   (void)detail::least_over_orders(0.0, -std::numeric_limits<double>::infinity(), [&](double order) {

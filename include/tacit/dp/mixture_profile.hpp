@@ -5,7 +5,7 @@
 #include <tacit/core/sum.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/dp/dominating.hpp>
-#include <tacit/dp/gaussian.hpp>
+#include <tacit/dp/gaussian_profile.hpp>
 
 #include <algorithm>
 #include <cmath>

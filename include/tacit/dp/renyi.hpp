@@ -58,6 +58,7 @@ struct renyi_cost {
 }
 
 /// Upper bounds on the divergence of one release, at any order.
+template <real T>
 class cost_curve {
  public:
   explicit cost_curve(renyi_cost const& cost)
@@ -92,8 +93,8 @@ class cost_curve {
     return base_->upper(order);
   }
 
-  std::optional<renyi_curve> whole_;
-  std::optional<renyi_curve> base_;
+  std::optional<basic_renyi_curve<T>> whole_;
+  std::optional<basic_renyi_curve<T>> base_;
   double rate_;
   bool bounded_range_;
   double epsilon_ = 0.0;
@@ -101,10 +102,11 @@ class cost_curve {
 };
 
 /// The sum of the divergences of a composition, in one direction.
+template <real T>
 class composed_curve {
  public:
   void add(renyi_cost const& cost, std::uint64_t count) {
-    parts_.push_back({cost_curve(cost), static_cast<double>(count)});
+    parts_.push_back({cost_curve<T>(cost), static_cast<double>(count)});
   }
 
   [[nodiscard]] double upper(double order) {
@@ -117,7 +119,7 @@ class composed_curve {
 
  private:
   struct part {
-    cost_curve curve;
+    cost_curve<T> curve;
     double count;
   };
   std::vector<part> parts_;
@@ -182,11 +184,12 @@ template <class Bound>
 /// Beside the dominating pairs it knows the exponential mechanism's own divergence (unsampled), and for
 /// batches without replacement under replace_one the smaller of Wang–Balle–Kasiviswanathan's bound and
 /// the amplified pair's divergence. An event with δ > 0 has no finite divergence and is refused.
-class renyi {
+template <real T = double>
+class basic_renyi {
  public:
   static constexpr std::string_view name = "renyi";
 
-  explicit renyi(adjacency neighbours) : neighbours_(neighbours) {}
+  explicit basic_renyi(adjacency neighbours) : neighbours_(neighbours) {}
 
   /// @throws std::domain_error for a value out of range; std::invalid_argument, with the reason, where
   ///         no bound is known. Nothing is added then.
@@ -206,7 +209,7 @@ class renyi {
   [[nodiscard]] bound<double> epsilon(double delta) const {
     detail::require_domain(delta > 0.0 && delta < 1.0, "epsilon", "delta", delta, "in (0, 1)");
     double const level = -std::log(delta);
-    return {0.0, worst_least([&](detail::composed_curve& curve) { return start(curve, level); },
+    return {0.0, worst_least([&](detail::composed_curve<T>& curve) { return start(curve, level); },
                              [&](double order, double divergence) {
                                return renyi_epsilon(order, divergence, delta);
                              })};
@@ -215,7 +218,7 @@ class renyi {
   [[nodiscard]] bound<double> delta(double epsilon) const {
     detail::check_non_negative("delta", "epsilon", epsilon);
     double const least = worst_least(
-        [&](detail::composed_curve& curve) {
+        [&](detail::composed_curve<T>& curve) {
           // Where K′(z) = ε, if K(z) ≈ z(1+z)·D₂/2.
           double const half = 0.5 * curve.upper(2.0);
           return half > 0.0 ? std::log(std::max(0.5 * (epsilon / half - 1.0), 1e-3)) : 0.0;
@@ -301,8 +304,8 @@ class renyi {
                        [](entry const& e) { return e.symmetric; });
   }
 
-  [[nodiscard]] detail::composed_curve composed(detail::renyi_cost entry::*towards) const {
-    detail::composed_curve curve;
+  [[nodiscard]] detail::composed_curve<T> composed(detail::renyi_cost entry::*towards) const {
+    detail::composed_curve<T> curve;
     for (entry const& e : entries_) curve.add(e.*towards, e.count);
     return curve;
   }
@@ -311,12 +314,12 @@ class renyi {
   /// known any better.
   template <class Start, class Bound>
   [[nodiscard]] double worst_least(Start&& first, Bound&& of) const {
-    detail::composed_curve removed = composed(&entry::remove);
+    detail::composed_curve<T> removed = composed(&entry::remove);
     double constexpr none = -std::numeric_limits<double>::infinity();
     detail::ordered_bound const one = detail::least_over_orders(
         first(removed), none, [&](double order) { return of(order, removed.upper(order)); });
     if (symmetric()) return one.value;
-    detail::composed_curve added = composed(&entry::add);
+    detail::composed_curve<T> added = composed(&entry::add);
     detail::ordered_bound const other = detail::least_over_orders(
         one.where, one.value, [&](double order) { return of(order, added.upper(order)); });
     return std::max(one.value, other.value);
@@ -324,7 +327,7 @@ class renyi {
 
   // log(α−1) of about the best order for ε at e^{−level}: where z(1+z)·D₂/2 = level, unless D grows
   // faster than that, which the first look at it tells.
-  [[nodiscard]] static double start(detail::composed_curve& curve, double level) {
+  [[nodiscard]] static double start(detail::composed_curve<T>& curve, double level) {
     double const half = 0.5 * curve.upper(2.0);
     if (!(half > 0.0 && half < 1e300)) return 0.0;
     double z = std::sqrt(level / half);
@@ -340,8 +343,7 @@ class renyi {
   std::vector<entry> entries_;
 };
 
-static_assert(accounting_method<renyi>);
-
+using renyi = basic_renyi<double>;
 using renyi_accountant = accountant<renyi>;
 
 }  // namespace tacit

@@ -143,7 +143,8 @@ struct zcdp_of_pair {
 /// Guarantee: upper bound.
 /// @throws std::domain_error for a value out of range; std::invalid_argument, with the reason,
 ///         where no bound is known
-[[nodiscard]] inline zcdp zcdp_of(event const& release, adjacency neighbours) {
+template <real T = double>
+[[nodiscard]] zcdp zcdp_of(event const& release, adjacency neighbours) {
   domination const pair = dominate(release, neighbours);
   detail::zcdp_of_pair const visitor{release};
   if (detail::is_sampled(release.how)) visitor.refuse_samples();
@@ -239,11 +240,12 @@ namespace detail {
 
 /// Accounting by zCDP: ρ adds up, and δ and ε come from the sum.
 /// Guarantee: upper bounds; it has no lower ones (lower = 0). Cost: none in the counts.
-class zero_concentrated {
+template <real T = double>
+class basic_zero_concentrated {
  public:
   static constexpr std::string_view name = "zcdp";
 
-  explicit zero_concentrated(adjacency neighbours) : neighbours_(neighbours) {}
+  explicit basic_zero_concentrated(adjacency neighbours) : neighbours_(neighbours) {}
 
   /// @throws std::invalid_argument, with the reason, for an event without a bound
   void add(event const& release, std::uint64_t count) {
@@ -273,6 +275,7 @@ class zero_concentrated {
   compensated_sum<double> sum_;
 };
 
+using zero_concentrated = basic_zero_concentrated<double>;
 using zcdp_accountant = accountant<zero_concentrated>;
 
 }  // namespace tacit

@@ -4,7 +4,7 @@
 #include <tacit/core/log.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/dp/dominating.hpp>
-#include <tacit/dp/gaussian.hpp>
+#include <tacit/dp/gaussian_profile.hpp>
 
 #include <algorithm>
 #include <array>

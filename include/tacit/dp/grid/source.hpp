@@ -6,7 +6,7 @@
 #include <tacit/core/real.hpp>
 #include <tacit/core/sum.hpp>
 #include <tacit/dp/dominating.hpp>
-#include <tacit/dp/gaussian.hpp>
+#include <tacit/dp/gaussian_profile.hpp>
 
 #include <algorithm>
 #include <cmath>

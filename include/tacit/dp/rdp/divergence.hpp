@@ -5,7 +5,7 @@
 #include <tacit/core/log.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/dp/dominating.hpp>
-#include <tacit/dp/gaussian.hpp>
+#include <tacit/dp/gaussian_profile.hpp>
 #include <tacit/dp/loss.hpp>
 #include <tacit/dp/rdp/mixture.hpp>
 #include <tacit/dp/rdp/table.hpp>

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tacit/core/archive.hpp>
+#include <tacit/core/check.hpp>
+#include <tacit/dp/accountant.hpp>
+#include <tacit/dp/event.hpp>
+
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+/// What filters and odometers share: a single owner, and a state that is read back or refused.
+
+namespace tacit::detail {
+
+/// True in the one object that may go on; false in what it was moved from, whose budget would
+/// otherwise be spent twice.
+class sole_owner {
+ public:
+  sole_owner() = default;
+  sole_owner(sole_owner const&) = delete;
+  sole_owner& operator=(sole_owner const&) = delete;
+  sole_owner(sole_owner&& other) noexcept : owns_(std::exchange(other.owns_, false)) {}
+  sole_owner& operator=(sole_owner&& other) noexcept {
+    owns_ = std::exchange(other.owns_, false);
+    return *this;
+  }
+  ~sole_owner() = default;
+
+  void check(std::string_view who) const {
+    if (!owns_) throw std::logic_error(std::string(who) + ": it was moved from");
+  }
+
+ private:
+  bool owns_ = true;
+};
+
+[[nodiscard]] inline adjacency stored_adjacency(std::string const& text) {
+  for (adjacency const known :
+       {adjacency::add_remove, adjacency::replace_one, adjacency::zero_out}) {
+    if (text == to_text(known)) return known;
+  }
+  throw corrupt_state("archive: adjacency is unknown");
+}
+
+[[nodiscard]] inline std::vector<double> stored_list(archive_reader& in, std::string_view name) {
+  std::vector<double> values;
+  in.list(name, values);
+  return values;
+}
+
+[[nodiscard]] inline std::string stored_word(archive_reader& in, std::string_view name) {
+  std::string word;
+  in.field(name, word);
+  return word;
+}
+
+/// Any complaint about stored values is a corrupt state.
+template <class Build>
+[[nodiscard]] auto from_storage(Build&& build) {
+  try {
+    return build();
+  } catch (std::logic_error const& error) {
+    throw corrupt_state(std::string("archive: ") + error.what());
+  } catch (infeasible const& error) {
+    throw corrupt_state(std::string("archive: ") + error.what());
+  }
+}
+
+}  // namespace tacit::detail
