@@ -22,7 +22,7 @@
 #include <vector>
 
 /// The shape that all accountants share. A *method* knows how to add up and to convert; `accountant`
-/// remembers what was composed, and so can be merged, saved, asked ahead, and copied.
+/// remembers what was composed, and so can be merged, saved, queried ahead, and copied.
 
 namespace tacit {
 

@@ -23,7 +23,7 @@
 /// Calibration: the least noise, the most steps, the largest rate or batch that keeps a run (ε, δ)-DP
 /// by an accountant of one's choice.
 ///
-/// Whatever is returned was itself asked, and both answers were within the target: delta(ε).upper ≤ δ
+/// Whatever is returned was itself evaluated, and both figures were within the target: delta(ε).upper ≤ δ
 /// and epsilon(δ).upper ≤ ε. That holds for every accountant, however its upper ends behave. Where
 /// they are monotone, a noise multiplier or rate is within 1e-6 (relative) of the best for that
 /// accountant, and a count or batch is the best.
@@ -44,7 +44,7 @@ namespace detail {
 
 /// About the log of the μ at which Gaussian DP has this δ at this ε. In it, the loss of a run is
 /// nearly linear in the log of its noise, steps and rate, so that a secant finds the end in a few
-/// questions. Only the speed rests on it. Grows with δ; ±∞ where δ tells nothing.
+/// evaluations. Only the speed rests on it. Grows with δ; ±∞ where δ is 0 or nearly 1.
 [[nodiscard]] inline double loss_coordinate(double epsilon, double delta) {
   if (!(delta < 1.0 - 0x1p-50)) return std::numeric_limits<double>::infinity();
   if (delta <= 0.0) return -std::numeric_limits<double>::infinity();
@@ -109,7 +109,7 @@ template <class Score>
   enum class aimed { nowhere, in, out } aim = aimed::nowhere;
   int misses = 0;
   double x = within_range(sought.start);
-  for (int asked = 1; asked <= 1000; ++asked) {
+  for (int evaluation = 1; evaluation <= 1000; ++evaluation) {
     point const now{x, score(x)};
     bool const holds = now.score <= 0.0;
     (holds ? inside : outside) = now;
@@ -147,7 +147,7 @@ template <class Score>
     if (inside && outside) {
       double const low = std::min(inside->x, outside->x);
       double const high = std::max(inside->x, outside->x);
-      if (!finite || !(x > low && x < high) || (asked >= 24 && asked % 2 == 1)) {
+      if (!finite || !(x > low && x < high) || (evaluation >= 24 && evaluation % 2 == 1)) {
         aim = aimed::nowhere;
         x = high > 4.0 * low ? std::sqrt(low) * std::sqrt(high) : low + 0.5 * (high - low);
       }

@@ -20,9 +20,9 @@
 /// Composition of (ε, δ) guarantees about which nothing else is known.
 ///
 /// For k equal ones the optimum is known in closed form (Kairouz, Oh & Viswanath 2015): the worst
-/// mechanism is randomised response, with a probability δ of telling all. For different ones the
-/// optimum is #P-hard (Murtagh & Vadhan 2016), so there is no such function here: `best_composition`
-/// bounds it, and a certified accountant that composes the same events comes closer.
+/// mechanism is randomised response, with a probability δ of revealing the record. For different ones
+/// the optimum is #P-hard (Murtagh & Vadhan 2016), so there is no such function here:
+/// `best_composition` bounds it, and a certified accountant that composes the same events comes closer.
 
 namespace tacit {
 
@@ -31,8 +31,8 @@ namespace detail {
 /// A bracket, a few ulp extended, of the point where a decreasing `height` passes 0: height(lower) ≥ 0 ≥
 /// height(upper).
 template <class Height>
-[[nodiscard]] bound<double> passing(double low, double at_low, double high, double at_high,
-                                    Height&& height) {
+[[nodiscard]] bound<double> root_bracket(double low, double at_low, double high, double at_high,
+                                         Height&& height) {
   if (at_low == 0.0) return {low, low};
   if (at_high == 0.0) return {high, high};
   std::uintmax_t steps = 300;
@@ -62,10 +62,10 @@ class basic_optimal_composition {
   basic_optimal_composition(approx_dp each, std::uint64_t count)
       : each_(each), count_(count), responses_(checked(each, count).epsilon, count) {
     double const k = static_cast<double>(count);
-    double const told = count == 0 ? 0.0 : -std::expm1(k * std::log1p(-each.delta));
+    double const failure = count == 0 ? 0.0 : -std::expm1(k * std::log1p(-each.delta));
     constexpr double slack = 8.0 * std::numeric_limits<double>::epsilon();
-    all_ = {std::max(0.0, told * (1.0 - slack)), std::min(1.0, told * (1.0 + slack))};
-    if (each.delta == 1.0 && count > 0) all_ = {1.0, 1.0};
+    failure_ = {std::max(0.0, failure * (1.0 - slack)), std::min(1.0, failure * (1.0 + slack))};
+    if (each.delta == 1.0 && count > 0) failure_ = {1.0, 1.0};
   }
 
   /// The smallest δ.
@@ -85,8 +85,8 @@ class basic_optimal_composition {
     constexpr double slack = 6.0 * std::numeric_limits<double>::epsilon();
     low = std::clamp(low, 0.0, 1.0);
     high = std::clamp(high, 0.0, 1.0);
-    return {std::max(0.0, (low + (1.0 - low) * all_.lower) * (1.0 - slack)),
-            std::min(1.0, (high + (1.0 - high) * all_.upper) * (1.0 + slack))};
+    return {std::max(0.0, (low + (1.0 - low) * failure_.lower) * (1.0 - slack)),
+            std::min(1.0, (high + (1.0 - high) * failure_.upper) * (1.0 + slack))};
   }
 
   /// The smallest ε ≥ 0; ∞ where the δ₀ alone exceed δ.
@@ -100,9 +100,9 @@ class basic_optimal_composition {
     double const loss = static_cast<double>(count_) * each_.epsilon;
     double const most = loss * (1.0 + slack);
     if (delta == 0.0 && each_.delta == 0.0) return {loss * (1.0 - slack), most};
-    double const upper = all_.upper <= delta ? last_below(most, delta, true) : never;
+    double const upper = failure_.upper <= delta ? last_below(most, delta, true) : never;
     double lower = 0.0;
-    if (all_.lower > delta) {
+    if (failure_.lower > delta) {
       lower = never;
     } else if (this->delta(0.0).lower > delta) {
       lower = last_below(std::min(upper, most), delta, false);
@@ -122,13 +122,13 @@ class basic_optimal_composition {
   /// `from_above`: an ε at which the upper bound on δ(ε) is at most δ. Else one at which the lower
   /// bound is at least δ.
   [[nodiscard]] double last_below(double most, double delta, bool from_above) const {
-    double const told = from_above ? all_.upper : all_.lower;
+    double const failure = from_above ? failure_.upper : failure_.lower;
     // The logarithm of the part that moves, for speed; all that is relied on is its sign.
     auto const height = [&](double x) {
       bound<double> const at = this->delta(x);
       double const d = from_above ? at.upper : at.lower;
       if (d == delta) return 0.0;
-      double const h = std::log((d - told) / (delta - told));
+      double const h = std::log((d - failure) / (delta - failure));
       // Written so that what is not a number becomes the far end.
       return d > delta ? std::max(1e-20, std::min(1e4, h)) : -std::max(1e-20, std::min(1e4, -h));
     };
@@ -137,7 +137,8 @@ class basic_optimal_composition {
     double const spread = std::sqrt(static_cast<double>(count_)) * each_.epsilon;
     double const mean =
         static_cast<double>(count_) * each_.epsilon * std::tanh(0.5 * each_.epsilon);
-    double high = std::min(most, mean + spread * std::sqrt(2.0 * -std::log(delta - told)) * 1.01);
+    double high =
+        std::min(most, mean + spread * std::sqrt(2.0 * -std::log(delta - failure)) * 1.01);
     double low = std::max(0.0, mean - 4.0 * spread);
     double at_high = high > low ? height(high) : 1.0;
     if (!(at_high <= 0.0)) {
@@ -150,14 +151,14 @@ class basic_optimal_composition {
       low = 0.0;
       at_low = height(low);
     }
-    bound<double> const at = detail::passing(low, at_low, high, at_high, height);
+    bound<double> const at = detail::root_bracket(low, at_low, high, at_high, height);
     return from_above ? at.upper : at.lower;
   }
 
   approx_dp each_;
   std::uint64_t count_;
   detail::response_profile<T> responses_;
-  bound<double> all_{};  // 1 − (1−δ₀)^k
+  bound<double> failure_{};  // 1 − (1−δ₀)^k
 };
 using optimal_composition = basic_optimal_composition<double>;
 
@@ -234,11 +235,15 @@ template <real T = double>
   bool const equal = std::all_of(each.begin(), each.end(),
                                  [&](approx_dp const& one) { return one == each.front(); });
   if (equal && !each.empty()) {
-    // The δ_i are in union_delta already: what is asked here is what slack buys for the rest.
+    // The δ_i are in union_delta already: this is what slack buys for the rest.
     basic_optimal_composition<T> const optimum({each.front().epsilon, 0.0}, each.size());
     best.epsilon = std::min(best.epsilon, optimum.epsilon(slack).upper);
   }
   return best;
 }
+
+#if defined(TACIT_COMPILED)
+extern template class basic_optimal_composition<double>;
+#endif
 
 }  // namespace tacit

@@ -499,4 +499,8 @@ template <real T = double>
   return scheme != nullptr && scheme->rate == 0.0 ? detail::no_loss() : found;
 }
 
+#if defined(TACIT_COMPILED)
+extern template domination dominate<double>(event const&, adjacency);
+#endif
+
 }  // namespace tacit

@@ -10,12 +10,17 @@
 #include <utility>
 #include <variant>
 
-/// What was released, said apart from any accountant: a mechanism, how its records were sampled, and
+/// What was released, independent of any accountant: a mechanism, how its records were sampled, and
 /// how many records one person holds. Which inputs count as neighbours belongs to the accountant.
 ///
 /// One record's *contribution* is what it adds to the released sum, clipped to norm C. `C` is therefore
 /// the sensitivity under add_remove and zero_out, and 2C is the sensitivity under replace_one, where one
 /// contribution leaves and another one comes. Noise multipliers are relative to C whatever the adjacency.
+///
+/// Stability. Saved accountants name these events: a field is never removed, and never changes its
+/// meaning, unit or default. What a mechanism cannot express today becomes a new mechanism or sampling
+/// scheme; a new field may be added only with a default under which every event keeps its meaning, and
+/// it is written to archives under a new version. An accountant refuses what it does not know.
 
 namespace tacit {
 

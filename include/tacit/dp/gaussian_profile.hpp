@@ -343,4 +343,10 @@ template <real T = double>
   return std::max(0.0, value * (1.0 - 1e-12) - lost);
 }
 
+#if defined(TACIT_COMPILED)
+extern template bound<double> delta<double>(gaussian_dp, double);
+extern template bound<double> epsilon<double>(gaussian_dp, double);
+extern template gaussian_dp gaussian_dp_for<double>(approx_dp);
+#endif
+
 }  // namespace tacit

@@ -46,7 +46,7 @@ struct masked_participation {
 namespace detail {
 
 /// Above a positive value that a few operations rounded, or underflowed.
-[[nodiscard]] inline double pushed_up(double computed) {
+[[nodiscard]] inline double rounded_up(double computed) {
   return computed * (1.0 + 8.0 * std::numeric_limits<double>::epsilon()) +
          std::numeric_limits<double>::min();
 }
@@ -58,7 +58,7 @@ inline void check_ferret(std::string_view who, std::uint64_t groups, double rate
 
 }  // namespace detail
 
-/// I(X_i; Y | X_{−i}) ≤ G·p·ln 2·E[participations of record i]: a group that fires tells at most a bit
+/// I(X_i; Y | X_{−i}) ≤ G·p·ln 2·E[participations of record i]: a group that fires reveals at most a bit
 /// about a record in its batch, and nothing else is released.
 /// Guarantee: upper bound, of an average-case quantity: see the head of this file.
 /// @throws std::domain_error unless groups ≥ 1, participations is finite and at least 0, probability in
@@ -70,7 +70,7 @@ inline void check_ferret(std::string_view who, std::uint64_t groups, double rate
   detail::check_probability(me, "probability", run.probability);
   if (run.participations == 0.0 || run.probability == 0.0) return nats(0.0);
   double const bits = static_cast<double>(run.groups) * run.participations * run.probability;
-  return nats(detail::pushed_up(bits * std::numbers::ln2));
+  return nats(detail::rounded_up(bits * std::numbers::ln2));
 }
 
 /// I(X_i; Y | X_{−i}) ≤ G·T·s·p·ln 2. (The paper's Lemmas 1 and 2 print =; ≤ is what holds.)
@@ -84,7 +84,7 @@ inline void check_ferret(std::string_view who, std::uint64_t groups, double rate
                            .probability = run.probability});
 }
 
-/// G·T·s·ln 2, what groups that always fire would tell: no budget beyond it restrains anything.
+/// G·T·s·ln 2, what groups that always fire would reveal: a larger budget restricts nothing.
 /// `probability` plays no part and may be left out.
 /// Guarantee: upper bound, of an average-case quantity: see the head of this file.
 /// @throws std::domain_error unless groups ≥ 1 and rate is in [0, 1]
@@ -94,7 +94,7 @@ inline void check_ferret(std::string_view who, std::uint64_t groups, double rate
 }
 
 /// The largest fire probability that keeps I(X_i; Y | X_{−i}) within the budget,
-/// min(1, ε/(G·T·s·ln 2)). `probability` must be left out: it is what is asked for.
+/// min(1, ε/(G·T·s·ln 2)). `probability` must be left out: it is the result.
 /// Guarantee: feasible end, 1e-14 relative below the largest for budgets above 1e-290:
 /// `mutual_information_bound` there is at most the budget. An average-case guarantee: see the head of
 /// this file.
@@ -129,8 +129,8 @@ inline void check_ferret(std::string_view who, std::uint64_t groups, double rate
   detail::check_probability(me, "probability", probability);
   if (divergence == 0.0 || probability == 0.0) return 0.0;
   double const z = order - 1.0;
-  double const log_moment = detail::sampled_loss(detail::pushed_up(z * divergence), probability);
-  return detail::pushed_up(detail::pushed_up(log_moment) / z);
+  double const log_moment = detail::sampled_loss(detail::rounded_up(z * divergence), probability);
+  return detail::rounded_up(detail::rounded_up(log_moment) / z);
 }
 
 /// A whole step: G such groups that share one batch, which has a record with probability `rate`:
@@ -147,8 +147,8 @@ inline void check_ferret(std::string_view who, std::uint64_t groups, double rate
   double const each = masked_divergence(order, divergence, probability);
   if (each == 0.0 || rate == 0.0) return 0.0;
   double const z = order - 1.0;
-  double const joint = detail::pushed_up(z * each * static_cast<double>(groups));
-  return detail::pushed_up(detail::pushed_up(detail::sampled_loss(joint, rate)) / z);
+  double const joint = detail::rounded_up(z * each * static_cast<double>(groups));
+  return detail::rounded_up(detail::rounded_up(detail::sampled_loss(joint, rate)) / z);
 }
 
 /// `ferret` with Gaussian noise of noise_multiplier·C on each released sum of signs clipped to C. A
@@ -168,7 +168,7 @@ struct ferret_dithered {
 [[nodiscard]] inline double step_divergence(ferret_dithered const& run, double order) {
   detail::check_positive("step_divergence", "noise_multiplier", run.noise_multiplier);
   double const inverse = 1.0 / run.noise_multiplier;
-  return masked_step_divergence(order, detail::pushed_up(2.0 * order * inverse * inverse),
+  return masked_step_divergence(order, detail::rounded_up(2.0 * order * inverse * inverse),
                                 run.probability, run.groups, run.rate);
 }
 
@@ -178,7 +178,7 @@ struct ferret_dithered {
 [[nodiscard]] inline double divergence(ferret_dithered const& run, double order) {
   double const step = step_divergence(run, order);
   if (step == 0.0 || run.steps == 0) return 0.0;
-  return detail::pushed_up(step * static_cast<double>(run.steps));
+  return detail::rounded_up(step * static_cast<double>(run.steps));
 }
 
 /// The smallest ε that the divergences above give at δ, over all orders. `lower` is 0: none is known.

@@ -181,7 +181,7 @@ template <class Bound>
 /// tightest that one order allows (`renyi_epsilon`), and the order leaves less than 1e-7 of the best
 /// bound. No lower bound: `lower` is 0.
 ///
-/// Beside the dominating pairs it knows the exponential mechanism's own divergence (unsampled), and for
+/// Beside the dominating pairs it uses the exponential mechanism's own divergence (unsampled), and for
 /// batches without replacement under replace_one the smaller of Wang–Balle–Kasiviswanathan's bound and
 /// the amplified pair's divergence. An event with δ > 0 has no finite divergence and is refused.
 template <real T = double>
@@ -326,7 +326,7 @@ class basic_renyi {
   }
 
   // log(α−1) of about the best order for ε at e^{−level}: where z(1+z)·D₂/2 = level, unless D grows
-  // faster than that, which the first look at it tells.
+  // faster than that, which its first value shows.
   [[nodiscard]] static double start(detail::composed_curve<T>& curve, double level) {
     double const half = 0.5 * curve.upper(2.0);
     if (!(half > 0.0 && half < 1e300)) return 0.0;
@@ -345,5 +345,9 @@ class basic_renyi {
 
 using renyi = basic_renyi<double>;
 using renyi_accountant = accountant<renyi>;
+
+#if defined(TACIT_COMPILED)
+extern template class basic_renyi<double>;
+#endif
 
 }  // namespace tacit

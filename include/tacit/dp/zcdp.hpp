@@ -21,7 +21,7 @@
 #include <variant>
 
 /// Zero-concentrated differential privacy: one number ρ, which adds up; what it costs in accuracy
-/// is the conversion, which knows the loss by its Rényi divergences ρα alone.
+/// is the conversion, which has only the Rényi divergences ρα of the loss.
 
 namespace tacit {
 

@@ -27,7 +27,7 @@
 /// φ and ψ of core/log.hpp. The bracket is ψ(E) − ψ(qE) − ψ(pE), arranged so that it loses at most a
 /// factor 3, for any q down to the smallest double and any σ up to 1e150.
 ///
-/// *By equivocation*, where the channel tells most of the sign and h − I would be all that is left:
+/// *By equivocation*, where the channel reveals most of the sign and h − I would cancel:
 ///   H(S|Y) = p·e^{−b²/2}·(σ/√(8π))·∫ e^{−κu − σ²u²/8}·2cosh(u/2)·h(sigmoid u) du,
 /// u = log-odds of the posterior, λ = log(q/p), b = a + |λ|σ/2, κ = |λ|σ²/4. The exponent b²/2 is
 /// carried in two doubles, so that H keeps its relative accuracy where it is 1e-290.
@@ -183,7 +183,7 @@ template <real T>
   return {scale * equivocation, scale * mmse};
 }
 
-/// Whether the channel tells about half of the entropy or more, where the two evaluations change
+/// Whether the channel reveals about half of the entropy or more, where the two evaluations change
 /// over: σ²·max(|log(q/p)|, 2.09) < 2.
 template <real T>
 [[nodiscard]] bool saturated(T const& q, T const& sigma) {

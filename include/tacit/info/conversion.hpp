@@ -30,7 +30,7 @@ struct gaussian_dp {
 }
 
 /// I(U;Y) ≤ δ·h(π) + (1−δ)·I(binary symmetric channel with ρ = tanh(ε/2)): every (ε, δ) release is a
-/// function of one that tells the truth with probability δ and else answers by randomised response
+/// function of one that reveals the secret with probability δ and else answers by randomised response
 /// (Kairouz, Oh & Viswanath 2015). At π = ½: δ log 2 + (1−δ)(log 2 − h(1/(1+e^ε))).
 /// Guarantee: upper bound.
 /// @throws std::domain_error unless ε ≥ 0, δ in [0, 1] and prior in [0, 1]
@@ -43,10 +43,10 @@ struct gaussian_dp {
   flip const answer = correlation <= 0.5
                           ? flip::with_correlation(correlation)
                           : flip::with_probability(1.0 / (1.0 + std::exp(guarantee.epsilon)));
-  double const told = guarantee.delta * binary_entropy(detail::minority(prior));
+  double const revealed = guarantee.delta * binary_entropy(detail::minority(prior));
   double const answered =
       (1.0 - guarantee.delta) * mutual_information(sign_channel{.prior = prior, .noise = answer});
-  return nats(told + answered == 0.0 ? 0.0 : detail::raised(told + answered));
+  return nats(revealed + answered == 0.0 ? 0.0 : detail::raised(revealed + answered));
 }
 
 }  // namespace tacit

@@ -142,9 +142,9 @@ template <real T>
 /// @throws std::domain_error unless prior is in [0, 1] and the flip is set
 [[nodiscard]] inline nats information_charge(sign_channel const& channel) {
   double const information = mutual_information(channel);
-  bool const nothing_told =
+  bool const independent =
       detail::minority(channel.prior) == 0.0 || channel.noise.correlation() == 0.0;
-  return nats(nothing_told ? 0.0 : detail::raised(information));
+  return nats(independent ? 0.0 : detail::raised(information));
 }
 
 /// The least flip that keeps I(S;Y) within the budget, for a channel whose noise is not yet chosen:

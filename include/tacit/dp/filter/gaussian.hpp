@@ -136,4 +136,8 @@ class basic_gaussian_filter {
 };
 using gaussian_filter = basic_gaussian_filter<double>;
 
+#if defined(TACIT_COMPILED)
+extern template class basic_gaussian_filter<double>;
+#endif
+
 }  // namespace tacit

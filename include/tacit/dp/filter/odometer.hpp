@@ -98,4 +98,8 @@ class basic_renyi_odometer {
 };
 using renyi_odometer = basic_renyi_odometer<double>;
 
+#if defined(TACIT_COMPILED)
+extern template class basic_renyi_odometer<double>;
+#endif
+
 }  // namespace tacit

@@ -201,4 +201,8 @@ template <real T = double>
   return 1.0 + std::exp(best.where);
 }
 
+#if defined(TACIT_COMPILED)
+extern template class basic_renyi_filter<double>;
+#endif
+
 }  // namespace tacit

@@ -287,7 +287,7 @@ template <class Divergence>
   double const log_two = std::log(2.0);
   double const log_jump = log_expm1(largest_loss);  // e^{ε(∞)} − 1
 
-  // The logarithms of e^{(j−1)ε(j)}·min{…}, asked once an index.
+  // The logarithms of e^{(j−1)ε(j)}·min{…}, each computed once.
   auto const weight = [&](std::uint64_t index) {
     double const j = static_cast<double>(index);
     double const level = divergence(j);

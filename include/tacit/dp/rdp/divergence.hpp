@@ -67,7 +67,7 @@ class sampled_bounded {
     return log(mass / (T(2) * lost));
   }
 
-  [[nodiscard]] judged<T> operator()(T const& order) {
+  [[nodiscard]] with_error<T> operator()(T const& order) {
     T const z = order - T(1);
     double const alpha = static_cast<double>(order);
     if (epsilon_ == 0.0 || rate_ == 0.0) return {T(0), T(0)};
@@ -145,12 +145,12 @@ class sampled_bounded {
 
 /// A symmetric pair given by its profile: M − 1 = zα·∫_0^∞ δ(ε)(e^{zε} + e^{−αε}) dε.
 template <real T>
-class profile_curve {
+class profile_divergence {
  public:
-  explicit profile_curve(amplified_pair const& pair)
+  explicit profile_divergence(amplified_pair const& pair)
       : pair_(pair), largest_(std::max(pair.absent, pair.changed)) {}
 
-  [[nodiscard]] judged<T> operator()(T const& order) {
+  [[nodiscard]] with_error<T> operator()(T const& order) {
     T const z = order - T(1);
     double const tilt = static_cast<double>(z);
     if (largest_ == 0.0 || pair_.rate == 0.0) return {T(0), T(0)};
@@ -188,7 +188,7 @@ class profile_curve {
   }
 
   /// D ≤ that of the unsampled change.
-  [[nodiscard]] judged<T> unsampled(T const& z) const {
+  [[nodiscard]] with_error<T> unsampled(T const& z) const {
     T const value = (T(1) + z) * (T(largest_) * T(largest_)) / T(2);
     return {value, value * (std::numeric_limits<T>::epsilon() * T(4))};
   }
@@ -242,7 +242,7 @@ class profile_curve {
     return out;
   }
 
-  [[nodiscard]] judged<T> sum(T const& z, std::vector<node> const& nodes) const {
+  [[nodiscard]] with_error<T> sum(T const& z, std::vector<node> const& nodes) const {
     using std::exp, std::log;
     T const unit = std::numeric_limits<T>::epsilon() / T(2);
     T log_scale = T(0);
@@ -330,7 +330,7 @@ template <real T>
 
 /// A `bounded_pair` at rate 1. For a symmetric pair M − 1 = ∫_{l>0} p(l)·e^{zl}(1−e^{−αl})(1−e^{−zl}).
 template <real T>
-[[nodiscard]] judged<T> whole_bounded(bounded_pair const& pair, T const& order) {
+[[nodiscard]] with_error<T> bounded_divergence(bounded_pair const& pair, T const& order) {
   using std::exp, std::expm1;
   if (pair.epsilon == 0.0) return {T(0), T(0)};
   T const epsilon = T(pair.epsilon);
@@ -382,8 +382,8 @@ inline void check_order(double order) {
 }  // namespace detail
 
 /// The Rényi divergences D_α(P‖Q) of one dominating pair, in nats, at any real order α > 1: tables are
-/// built on first use, kept, and extended when a larger order is asked for (so one curve must not be
-/// asked from two threads at once; copies may).
+/// built on first use, kept, and extended for a larger order (so one curve must not be
+/// used by two threads at once; copies may).
 ///
 /// Guarantee: nearest. Relative error ≤ 1e-12 (measured 2e-14) in double, times the condition number
 /// where that is above 1e3: at α·shift > 100 the value depends on the last digits of the shift and rate.
@@ -406,12 +406,12 @@ class basic_renyi_curve {
   /// Guarantee: upper bound.
   /// @throws std::domain_error unless order is finite and above 1
   [[nodiscard]] T upper(T const& order) {
-    detail::judged<T> const d = at(order);
+    detail::with_error<T> const d = at(order);
     return d.value + d.error;
   }
 
   /// The value with the bound on its error that `upper` adds.
-  [[nodiscard]] detail::judged<T> at(T const& order) {
+  [[nodiscard]] detail::with_error<T> at(T const& order) {
     detail::check_order(static_cast<double>(order));
     return std::visit([&](auto& source) { return source(order); }, source_);
   }
@@ -419,7 +419,7 @@ class basic_renyi_curve {
  private:
   struct closed_normal {
     double mu;
-    detail::judged<T> operator()(T const& order) const {
+    detail::with_error<T> operator()(T const& order) const {
       if (mu == 0.0) return {T(0), T(0)};
       T const value = order * (T(mu) * T(mu)) / T(2);
       T const lost = T(value < T(1e-290) ? 1e-290 : 0.0);
@@ -428,29 +428,31 @@ class basic_renyi_curve {
   };
   struct closed_bounded {
     bounded_pair pair;
-    detail::judged<T> operator()(T const& order) const {
-      return detail::whole_bounded<T>(pair, order);
+    detail::with_error<T> operator()(T const& order) const {
+      return detail::bounded_divergence<T>(pair, order);
     }
   };
   struct finite_sum {
     detail::loss_table<T> table;
     bool infinite;
     bool nothing;  // every loss is 0
-    detail::judged<T> operator()(T const& order) const {
+    detail::with_error<T> operator()(T const& order) const {
       if (nothing) return {T(0), T(0)};
       if (infinite) return {std::numeric_limits<T>::infinity(), T(0)};
       return table.divergence(order - T(1), table.size());
     }
   };
   using any_source =
-      std::variant<closed_normal, closed_bounded, finite_sum, detail::gaussian_line<T>,
-                   detail::sampled_bounded<T>, detail::profile_curve<T>>;
+      std::variant<closed_normal, closed_bounded, finite_sum, detail::mixture_divergence<T>,
+                   detail::sampled_bounded<T>, detail::profile_divergence<T>>;
 
   struct maker {
     any_source operator()(normal_pair const& p) const { return closed_normal{p.mu}; }
-    any_source operator()(mixture_pair const& p) const { return detail::gaussian_line<T>(p); }
-    any_source operator()(lattice_pair const& p) const { return detail::gaussian_line<T>(p); }
-    any_source operator()(amplified_pair const& p) const { return detail::profile_curve<T>(p); }
+    any_source operator()(mixture_pair const& p) const { return detail::mixture_divergence<T>(p); }
+    any_source operator()(lattice_pair const& p) const { return detail::mixture_divergence<T>(p); }
+    any_source operator()(amplified_pair const& p) const {
+      return detail::profile_divergence<T>(p);
+    }
     any_source operator()(bounded_pair const& p) const {
       if (p.rate == 1.0) return closed_bounded{p};
       return detail::sampled_bounded<T>(p);
@@ -503,5 +505,9 @@ template <real T>
   T const tilt = z * v;
   return detail::log_sinhc_step(tilt, v) + detail::log_sinhc_step(v, tilt) / z;
 }
+
+#if defined(TACIT_COMPILED)
+extern template class basic_renyi_curve<double>;
+#endif
 
 }  // namespace tacit

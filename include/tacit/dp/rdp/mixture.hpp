@@ -23,9 +23,9 @@ namespace tacit::detail {
 
 /// A normal, or a discrete normal on a lattice, against a mixture of shifted ones.
 template <real T>
-class gaussian_line {
+class mixture_divergence {
  public:
-  explicit gaussian_line(mixture_pair const& pair)
+  explicit mixture_divergence(mixture_pair const& pair)
       : remove_(pair.orientation == orientation::remove) {
     double rest = 1.0;
     double lost = 0.0;
@@ -40,7 +40,7 @@ class gaussian_line {
     finish();
   }
 
-  explicit gaussian_line(lattice_pair const& pair)
+  explicit mixture_divergence(lattice_pair const& pair)
       : remove_(pair.orientation == orientation::remove), sigma_(pair.sigma) {
     T const shift = T(static_cast<double>(pair.shift)) / T(pair.sigma);
     if (pair.shift > 0 && pair.rate > 0.0) parts_.push_back({T(pair.rate), shift});
@@ -48,7 +48,7 @@ class gaussian_line {
     finish();
   }
 
-  [[nodiscard]] judged<T> operator()(T const& order) {
+  [[nodiscard]] with_error<T> operator()(T const& order) {
     T const z = order - T(1);
     double const alpha = static_cast<double>(order);
     if (parts_.empty()) return {T(0), T(0)};
@@ -164,7 +164,7 @@ class gaussian_line {
   }
 
   /// M − 1 ≤ Σ weight·(e^{αz·shift²/2} − 1): t^α and t^{−z} are convex.
-  [[nodiscard]] judged<T> joint_convexity(T const& z) const {
+  [[nodiscard]] with_error<T> joint_convexity(T const& z) const {
     using std::expm1, std::exp, std::log;
     T const order = T(1) + z;
     T log_scale = T(0);

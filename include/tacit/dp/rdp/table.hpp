@@ -41,15 +41,15 @@ inline constexpr double fold_range =
 
 /// A computed value, and a bound on its error.
 template <real T>
-struct judged {
+struct with_error {
   T value;
   T error;
 };
 
 /// log(1 + scaled·e^{log_scale}) / z; `error` is that of `scaled`.
 template <real T>
-[[nodiscard]] judged<T> divergence_of(T const& z, T const& scaled, T const& error,
-                                      T const& log_scale) {
+[[nodiscard]] with_error<T> divergence_of(T const& z, T const& scaled, T const& error,
+                                          T const& log_scale) {
   using std::exp, std::log, std::log1p;
   T const unit = std::numeric_limits<T>::epsilon() / T(2);
   T const total = scaled + exp(-log_scale);
@@ -102,7 +102,7 @@ class loss_table {
   [[nodiscard]] std::size_t size() const { return loss_.size(); }
 
   /// The divergence at order 1 + z from the first `count` entries.
-  [[nodiscard]] judged<T> divergence(T const& z, std::size_t count) const {
+  [[nodiscard]] with_error<T> divergence(T const& z, std::size_t count) const {
     using std::exp;
     if (count == 0) return divergence_of(z, z * divergence_, T(0), T(0));
     T const unit = std::numeric_limits<T>::epsilon() / T(2);

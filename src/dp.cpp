@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tacit/dp/composition.hpp>
+#include <tacit/dp/filter.hpp>
+#include <tacit/dp/gaussian.hpp>
+#include <tacit/dp/renyi.hpp>
+
+namespace tacit {
+
+template domination dominate<double>(event const&, adjacency);
+template bound<double> delta<double>(gaussian_dp, double);
+template bound<double> epsilon<double>(gaussian_dp, double);
+template gaussian_dp gaussian_dp_for<double>(approx_dp);
+template class basic_renyi_curve<double>;
+template class basic_renyi<double>;
+template class basic_optimal_composition<double>;
+template class basic_renyi_odometer<double>;
+template class basic_renyi_filter<double>;
+template class basic_gaussian_filter<double>;
+
+}  // namespace tacit
