@@ -25,7 +25,10 @@
 #include <tacit/dp/loss.hpp>
 #include <tacit/dp/mi_dp.hpp>
 #include <tacit/dp/mixture_profile.hpp>
+#include <tacit/dp/pair.hpp>
 #include <tacit/dp/privacy_loss.hpp>
+#include <tacit/dp/rdp/amplified.hpp>
+#include <tacit/dp/rdp/bounded.hpp>
 #include <tacit/dp/rdp/conversion.hpp>
 #include <tacit/dp/rdp/divergence.hpp>
 #include <tacit/dp/rdp/mixture.hpp>

@@ -5,8 +5,8 @@
 #include <tacit/core/log.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/core/solve.hpp>
-#include <tacit/dp/dominating.hpp>
 #include <tacit/dp/loss.hpp>
+#include <tacit/dp/pair.hpp>
 #include <tacit/dp/rdp/table.hpp>
 
 #include <algorithm>

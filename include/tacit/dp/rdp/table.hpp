@@ -4,6 +4,7 @@
 #include <tacit/core/log.hpp>
 #include <tacit/core/quadrature.hpp>
 #include <tacit/core/real.hpp>
+#include <tacit/dp/loss.hpp>
 
 #include <algorithm>
 #include <array>
@@ -178,6 +179,20 @@ class loss_table {
   std::vector<T> highest_;  // loss so far
   T divergence_ = T(0);     // KL(P‖Q)
   T divergence_error_ = T(0);
+};
+
+/// `sampled_loss`, and how much of the likelihood ratio the sampled part makes.
+template <real T>
+struct sampled_ratio {
+  T loss;
+  T share;
+
+  sampled_ratio(T const& rate, T const& l) {
+    using std::exp;
+    T const rest = T(1) - rate;
+    loss = sampled_loss(l, rate, rest);
+    share = rest > T(0) ? rate / (rate + rest * exp(-l)) : T(1);
+  }
 };
 
 struct interval {

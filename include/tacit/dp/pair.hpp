@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <variant>
+#include <vector>
+
+/// Dominating pairs as values: what a mechanism's privacy loss is at most, in every order of the
+/// neighbours. See dominating.hpp for which event has which.
+
+namespace tacit {
+
+/// remove: P is the input that has the record (loss bounded below when sampled). add: the other way.
+enum class orientation { remove, add };
+
+/// N(mu, 1) against N(0, 1). Symmetric.
+struct normal_pair {
+  double mu;
+  friend bool operator==(normal_pair const&, normal_pair const&) = default;
+};
+
+/// With M = (1−Σ weight)₊·N(0, 1) + Σ weight·N(shift, 1): (M, N(0, 1)) in the direction `remove`,
+/// (N(0, 1), M) in the direction `add`. The Poisson-sampled Gaussian has one part. (Shifts that are
+/// vectors of at most these norms are dominated too: E_Q[f(M/Q)] of a convex f grows with the
+/// covariances of the Gaussian exponents, Kahane 1986; Ganesh 2024.)
+struct mixture_pair {
+  struct part {
+    double weight;  // in (0, 1]
+    double shift;   // positive, ascending
+    friend bool operator==(part const&, part const&) = default;
+  };
+  std::vector<part> parts;
+  tacit::orientation orientation;
+  friend bool operator==(mixture_pair const&, mixture_pair const&) = default;
+};
+
+/// A loss in [−epsilon, epsilon]: under P an atom of mass `atom` at ε and of mass atom·e^{−ε} at −ε, and
+/// between them the density c·e^{(l−ε)/2}, with 2c(1−e^{−ε}) = 1 − atom(1+e^{−ε}). Symmetric before
+/// sampling. Laplace: atom ½. Bounded range: atom 0, which has δ(x) = (1−e^{(x−ε)/2})²/(1−e^{−ε}), the
+/// supremum over all two-valued losses t and t−ε; its trade-off multiplies the odds by e^ε, so that k
+/// such steps are one of kε. Pure ε (binary randomised response): atom 1/(1+e^{−ε}), no density. If
+/// rate < 1 the pair is sampled: with (A, B) as above, (rate·A + (1−rate)·B, B) in the direction
+/// `remove`, swapped in the direction `add`.
+struct bounded_pair {
+  double epsilon;
+  double atom;
+  double rate;
+  tacit::orientation orientation;
+  friend bool operator==(bounded_pair const&, bounded_pair const&) = default;
+};
+
+/// Discrete Gaussians on the integers: (1−rate)·D(0) + rate·D(shift) against D(0), D(m)(k) ∝
+/// e^{−(k−m)²/2σ²}; swapped in the direction `add`. Symmetric at rate 1.
+struct lattice_pair {
+  double sigma;
+  std::uint64_t shift;
+  double rate;
+  tacit::orientation orientation;
+  friend bool operator==(lattice_pair const&, lattice_pair const&) = default;
+};
+
+/// Finitely many losses, and what one side alone can produce.
+struct finite_pair {
+  struct atom {
+    double loss;  // finite, ascending
+    double p;     // mass under P
+    double q;     // mass under Q: p·e^{−loss}
+    friend bool operator==(atom const&, atom const&) = default;
+  };
+  std::vector<atom> atoms;
+  double infinite = 0.0;  // P's mass where Q has none: loss +∞
+  double excluded = 0.0;  // Q's mass where P has none: loss −∞
+  friend bool operator==(finite_pair const&, finite_pair const&) = default;
+};
+
+/// The symmetric pair given by its profile for ε′ ≥ 0: with e^{ε′} = 1+rate·(e^ε−1), θ = e^{ε′−ε},
+///   δ(ε′) = rate·[(1−θ)·δ_absent(ε) + θ·δ_changed(ε)],
+/// where δ_m is the profile of the noise's own pair with shift m: normal Φ(m/2−ε/m)−e^ε Φ(−m/2−ε/m),
+/// Laplace max(0, 1−e^{(ε−m)/2}). (Advanced joint convexity: Balle, Barthe & Gaboardi 2018.) What a
+/// sampled record's absence moves the sum by is `absent`, what its change does `changed`.
+/// Convex in e^{ε′}, as a pair's profile is, if absent ≤ changed. If absent > changed (a fixed size under
+/// zero_out) it need not be: the profile bounds the mechanism's all the same, and so does its largest
+/// convex minorant, which is the pair; second derivatives of the formula may then be negative.
+struct amplified_pair {
+  enum class noise { normal, laplace };
+  noise kind;
+  double rate;
+  double absent;
+  double changed;
+  friend bool operator==(amplified_pair const&, amplified_pair const&) = default;
+};
+
+using dominating_pair = std::variant<normal_pair, mixture_pair, bounded_pair, lattice_pair,
+                                     finite_pair, amplified_pair>;
+
+/// What dominates an event: one pair a direction, to be composed by itself, the larger δ counting.
+struct domination {
+  dominating_pair remove;
+  dominating_pair add;  // equal to `remove` where the pair is symmetric
+  bool symmetric;
+  /// Whether some mechanism that fits the event attains the pair, in rate and noise as given: only then
+  /// is a lower bound on the pair's ε a lower bound on the mechanism's.
+  bool attained;
+};
+
+}  // namespace tacit

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tacit/core/log.hpp>
+#include <tacit/core/real.hpp>
+#include <tacit/dp/pair.hpp>
+#include <tacit/dp/rdp/table.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <vector>
+
+/// Losses in [−ε, ε]: Laplace noise, bounded range and pure ε, sampled or not. See `rdp/divergence.hpp`.
+
+namespace tacit::detail {
+
+/// The loss density of a sampled `bounded_pair`, and its two atoms.
+template <real T>
+class sampled_bounded {
+ public:
+  explicit sampled_bounded(bounded_pair const& pair)
+      : remove_(pair.orientation == orientation::remove),
+        epsilon_(pair.epsilon),
+        rate_(pair.rate),
+        atom_(pair.atom),
+        log_density_(log_density(T(pair.epsilon), T(pair.atom))) {}
+
+  /// log c, 2c(1−e^{−ε}) = 1 − atom(1+e^{−ε}); −∞ where that is nothing but rounding.
+  [[nodiscard]] static T log_density(T const& epsilon, T const& atom) {
+    using std::expm1, std::log;
+    T const lost = -expm1(-epsilon);
+    T const mass = T(1) - T(2) * atom + atom * lost;
+    // The atom is a double: beside 1/(1+e^{−ε}) it may leave 2^−52 over.
+    if (!(mass > T(4 * std::numeric_limits<double>::epsilon()))) {
+      return -std::numeric_limits<T>::infinity();
+    }
+    return log(mass / (T(2) * lost));
+  }
+
+  [[nodiscard]] with_error<T> operator()(T const& order) {
+    T const z = order - T(1);
+    double const alpha = static_cast<double>(order);
+    if (epsilon_ == 0.0 || rate_ == 0.0) return {T(0), T(0)};
+    if (!table_ || alpha > covers_) {
+      double const ahead = std::max(1.5 * alpha, 5.0);
+      if (2.0 * epsilon_ <= 64.0 * panel(ahead)) {
+        covers_ = ahead;
+        table_ = sum_over({{-epsilon_, epsilon_}}, panel(ahead));
+      } else {
+        loss_table<T> const once = sum_over(places(alpha), panel(alpha));
+        return once.divergence(z, once.size());
+      }
+    }
+    return table_->divergence(z, table_->size());
+  }
+
+ private:
+  [[nodiscard]] static double panel(double alpha) { return std::min(2.5, 12.0 / alpha); }
+
+  [[nodiscard]] typename loss_table<T>::entry at(T const& l, T const& log_base) const {
+    sampled_ratio<T> const ratio(T(rate_), l);
+    T const magnitude = ratio.loss < T(0) ? -ratio.loss : ratio.loss;
+    T const size = l < T(0) ? -l : l;
+    T const error = ratio.share * size + T(4) * magnitude;
+    T const mass_error = T(12) + T(2) * T(epsilon_);
+    if (remove_) return {ratio.loss, log_base + ratio.loss, error, mass_error + error};
+    return {-ratio.loss, log_base, error, mass_error};
+  }
+
+  [[nodiscard]] loss_table<T> sum_over(std::vector<interval> const& where, double width) const {
+    using std::log;
+    loss_table<T> out;
+    T const end = T(epsilon_);
+    if (atom_ > 0.0) {  // Q's atoms
+      out.add(at(-end, log(T(atom_))));
+      out.add(at(end, log(T(atom_)) - end));
+    }
+    if (log_density_ == -std::numeric_limits<T>::infinity()) return out;
+    for (interval const& i : where) {
+      over_panels<T>(i.low, i.high, width, [&](T const& l, T const& weight) {
+        out.add(at(l, log_density_ - (l + end) / T(2) + log(weight)));
+      });
+    }
+    return out;
+  }
+
+  [[nodiscard]] std::vector<interval> places(double alpha) const {
+    double const z = alpha - 1.0;
+    auto const value = [&](double l) {
+      sampled_ratio<double> const ratio(rate_, l);
+      double const loss = remove_ ? ratio.loss : -ratio.loss;
+      return -0.5 * l + (remove_ ? loss : 0.0) +
+             log_add(log_exp_residual(z * loss), std::log(z) + log_exp_residual(-loss));
+    };
+    double const best = std::max(value(-epsilon_), value(epsilon_));
+    // G falls up to l = 0 and rises beyond; the base falls like e^{−l/2} throughout.
+    std::vector<interval> where = significant(
+        -epsilon_, 0.0, panel(alpha), best, fold_range<T>,
+        [&](double a, double) { return value(a); }, value);
+    std::vector<interval> const right = significant(
+        0.0, epsilon_, panel(alpha), best, fold_range<T>,
+        [&](double a, double b) { return value(b) + 0.5 * (b - a); }, value);
+    where.insert(where.end(), right.begin(), right.end());
+    return where;
+  }
+
+  bool remove_;
+  double epsilon_;
+  double rate_;
+  double atom_;
+  T log_density_;
+  std::optional<loss_table<T>> table_;
+  double covers_ = 0.0;
+};
+
+/// sinh x − x ≥ 0 and x·cosh x − sinh x ≥ 0, for x ≥ 0, times e^{−x}.
+template <real T>
+[[nodiscard]] T sinh_excess(T const& x) {
+  using std::exp;
+  if (x < T(1)) {
+    // e^{−x}·x³/6·Σ 6x^{2k}/(2k+3)!
+    T const square = x * x;
+    T term = x * square / T(6);
+    T sum = T(0);
+    for (int k = 4; term > sum * std::numeric_limits<T>::epsilon(); k += 2) {
+      sum = sum + term;
+      term = term * square / T(k * (k + 1));
+    }
+    return sum * exp(-x);
+  }
+  T const back = exp(-x);
+  return (T(1) - back * back) / T(2) - x * back;
+}
+template <real T>
+[[nodiscard]] T cosh_excess(T const& x) {
+  using std::exp;
+  if (x < T(1)) {
+    // Σ 2k·x^{2k+1}/(2k+1)!
+    T const square = x * x;
+    T power = x * square / T(6);
+    T sum = T(0);
+    for (int k = 1; T(2 * k) * power > sum * std::numeric_limits<T>::epsilon(); ++k) {
+      sum = sum + T(2 * k) * power;
+      power = power * square / T((2 * k + 2) * (2 * k + 3));
+    }
+    return sum * exp(-x);
+  }
+  T const back = exp(T(-2) * x);
+  return (x * (T(1) + back) - (T(1) - back)) / T(2);
+}
+
+/// A `bounded_pair` at rate 1. For a symmetric pair M − 1 = ∫_{l>0} p(l)·e^{zl}(1−e^{−αl})(1−e^{−zl}).
+template <real T>
+[[nodiscard]] with_error<T> bounded_divergence(bounded_pair const& pair, T const& order) {
+  using std::exp, std::expm1;
+  if (pair.epsilon == 0.0) return {T(0), T(0)};
+  T const epsilon = T(pair.epsilon);
+  T const z = order - T(1);
+  T const tilt = z * epsilon;
+  T const log_scale = tilt < T(300) ? T(0) : tilt;
+  T sum = T(pair.atom) * -expm1(-order * epsilon) * -expm1(-tilt);
+  T const log_density = sampled_bounded<T>::log_density(epsilon, T(pair.atom));
+  if (log_density > -std::numeric_limits<T>::infinity()) {
+    // 2c·e^{−ε/2}·ε·[S(b) − S(a)], S(y) = sinh(y)/y, a = ε/2, b = a + zε; all times e^{−zε}.
+    T const a = epsilon / T(2);
+    T const b = a + tilt;
+    T const sinh_a = -expm1(-epsilon) / T(2);
+    T const cosh_a = (T(1) + exp(-epsilon)) / T(2);
+    T const half = -expm1(-tilt) / T(2);
+    T const difference = T(2) * (a * sinh_a) * (half * half) +
+                         (tilt * exp(-tilt) * cosh_excess(a) + a * cosh_a * sinh_excess(tilt));
+    sum = sum + T(2) * exp(log_density) * epsilon * (difference / (a * b));
+  }
+  if (log_scale == T(0)) sum = sum * exp(tilt);
+  T const unit = std::numeric_limits<T>::epsilon() / T(2);
+  T const rounding = T(64) + T(2) * (tilt < T(300) ? tilt : T(300));
+  return divergence_of(z, sum, unit * rounding * sum, log_scale);
+}
+
+/// λ(a+b) − λ(a) for λ(v) = log(sinh(v)/v), a and b > 0.
+template <real T>
+[[nodiscard]] T log_sinhc_step(T const& a, T const& b) {
+  using std::exp, std::expm1, std::log, std::log1p, std::sinh;
+  T const sinh_a = -expm1(T(-2) * a) / T(2);  // times e^{−a}
+  if (b < T(20)) {
+    T const half = sinh(b / T(2));
+    T const rise = T(2) * a * (half * half);           // a(cosh b − 1)
+    T const lean = cosh_excess(a) / sinh_a * sinh(b);  // (a·coth a − 1)·sinh b
+    T const bend = sinh_excess(b) * exp(b);            // sinh b − b
+    return log1p((rise + (lean + bend)) / (a + b));
+  }
+  T const tail = exp(T(-2) * b);
+  T const coth_a = (T(1) - sinh_a) / sinh_a;
+  T const sum = (T(1) + tail + coth_a * (T(1) - tail)) / T(2);
+  return b + log(a / (a + b) * sum);
+}
+
+}  // namespace tacit::detail
