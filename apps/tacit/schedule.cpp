@@ -2,7 +2,7 @@
 //
 // Schedules: what a run releases, as JSON. docs/accountants.md has the format.
 
-#include <tacit/core/archive.hpp>
+#include <tacit/core/private_file.hpp>
 #include <tacit/dp/sensitivity.hpp>
 
 #include "plan.hpp"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tacit/core/real.hpp>
 
+#include "support/catch.hpp"
+
 #include <boost/multiprecision/cpp_bin_float.hpp>
 
 #include <string>
@@ -13,10 +15,12 @@ namespace multiprecision = boost::multiprecision;
 using quiet = multiprecision::number<multiprecision::cpp_bin_float<50>, multiprecision::et_off>;
 using lazy = multiprecision::number<multiprecision::cpp_bin_float<50>, multiprecision::et_on>;
 
-static_assert(real<float> && real<double> && real<long double>);
-static_assert(real<quiet> && real<multiprecision::cpp_bin_float_50>);
-static_assert(!real<lazy>);   // x + y is an expression, not a number
-static_assert(!real<short>);  // x + y is an int
-static_assert(!real<std::string> && !real<void*>);
-
 }  // namespace
+
+TEST_CASE("arithmetic on a real number yields that type", "[real]") {
+  STATIC_REQUIRE((real<float> && real<double> && real<long double>));
+  STATIC_REQUIRE((real<quiet> && real<multiprecision::cpp_bin_float_50>));
+  STATIC_REQUIRE(!real<lazy>);   // x + y is an expression, not a number
+  STATIC_REQUIRE(!real<short>);  // x + y is an int
+  STATIC_REQUIRE((!real<std::string> && !real<void*>));
+}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <tacit/core/archive.hpp>
+#include <tacit/core/private_file.hpp>
+#include <tacit/core/text_archive.hpp>
 #include <tacit/mechanism/paczero.hpp>
 
 #include "secret/script.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "training/recorded.hpp"
 
-#include <tacit/core/archive.hpp>
+#include <tacit/core/private_file.hpp>
 #include <tacit/zo/hash.hpp>
 
 #include "training/tensors.hpp"

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/number_text.hpp>
 #include <tacit/core/real.hpp>
 
-#include <charconv>
 #include <cstddef>
 #include <limits>
-#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <type_traits>
 
 /// Errors, and the checks that raise them.
 ///
@@ -46,21 +44,6 @@ struct convergence_error : std::runtime_error {
 };
 
 namespace detail {
-
-/// The shortest text that reads back as the same number.
-template <class T>
-[[nodiscard]] std::string to_text(T const& x) {
-  if constexpr (std::is_arithmetic_v<T>) {
-    char buffer[64];
-    auto const end = std::to_chars(buffer, buffer + sizeof buffer, x).ptr;
-    return std::string(buffer, end);
-  } else {
-    std::ostringstream out;
-    out.precision(std::numeric_limits<T>::max_digits10);
-    out << x;
-    return out.str();
-  }
-}
 
 [[nodiscard]] inline std::string complaint(std::string_view function, std::string_view argument,
                                            std::string_view value, std::string_view range) {

@@ -7,9 +7,9 @@
 #include <cmath>
 #include <concepts>
 #include <cstddef>
+#include <iterator>
 #include <limits>
 #include <numbers>
-#include <ranges>
 #include <type_traits>
 
 /// Logarithms that lose nothing: sums in log space, and the two residuals of log(1+u) from which
@@ -30,9 +30,10 @@ template <real T>
 }
 
 /// log Σ e^x over a range; −∞ for an empty one. NaN anywhere gives NaN.
-template <std::ranges::forward_range Range>
+template <class Range>
 [[nodiscard]] auto log_sum(Range const& terms) {
-  using T = std::ranges::range_value_t<Range>;
+  using T = std::remove_cvref_t<decltype(*std::begin(terms))>;
+  static_assert(real<T>);
   using std::exp, std::log;
   T high = -std::numeric_limits<T>::infinity();
   for (T const& x : terms) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <tacit/core/archive.hpp>
 #include <tacit/core/check.hpp>
 #include <tacit/core/ledger.hpp>
+#include <tacit/core/private_file.hpp>
+#include <tacit/core/text_archive.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/info/attack.hpp>
 #include <tacit/info/sign_channel.hpp>

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <tacit/core/append_file.hpp>
-#include <tacit/core/archive.hpp>
 #include <tacit/core/check.hpp>
+#include <tacit/core/private_file.hpp>
 #include <tacit/zo/transcript.hpp>
 
-#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -89,7 +87,8 @@ class journal {
     detail::check_run("journal", run);
     file_lock mine(file);
     if (std::filesystem::exists(std::filesystem::symlink_status(file))) {
-      detail::fail_file("journal: there is already", file, EEXIST);
+      detail::fail_file("journal", "there is already", file,
+                        std::make_error_code(std::errc::file_exists));
     }
     std::string const header = detail::header_of(detail::journal_kind, detail::journal_format, run);
     write_private_file(file, header);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <tacit/core/archive.hpp>
 #include <tacit/core/check.hpp>
 #include <tacit/core/real.hpp>
+#include <tacit/core/text_archive.hpp>
 #include <tacit/dp/accountant.hpp>
 #include <tacit/dp/event.hpp>
 #include <tacit/dp/filter/state.hpp>

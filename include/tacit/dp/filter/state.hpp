@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <tacit/core/archive.hpp>
 #include <tacit/core/check.hpp>
+#include <tacit/core/text_archive.hpp>
 #include <tacit/dp/accountant.hpp>
 #include <tacit/dp/event.hpp>
 

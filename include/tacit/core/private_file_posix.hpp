@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#if !defined(_WIN32)
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <optional>
+#include <system_error>
+
+namespace tacit::detail {
+
+/// What core/private_file.hpp asks of the operating system. A failure is a return value; `last_error`
+/// has its reason. Interrupted calls are repeated.
+struct posix_files {
+  using handle = int;
+  static constexpr handle none = -1;
+  using path = std::filesystem::path;
+
+  static handle open_to_read(path const& file) noexcept {
+    return ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
+  }
+  /// A new file that its owner alone can read; fails if there is anything of this name.
+  static handle create(path const& file) noexcept {
+    return ::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
+                  S_IRUSR | S_IWUSR);
+  }
+  /// Made if there is none.
+  static handle open_to_lock(path const& file) noexcept {
+    return ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR);
+  }
+  /// Writes go to the end.
+  static handle open_to_append(path const& file) noexcept {
+    return ::open(file.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
+  }
+  static void close(handle file) noexcept { ::close(file); }
+
+  /// For this process and the children that it forks, until the last of them ends or closes it.
+  static bool lock(handle file) noexcept { return ::flock(file, LOCK_EX | LOCK_NB) == 0; }
+
+  /// The number of bytes, 0 at the end of the file, −1 on failure.
+  static std::ptrdiff_t read(handle file, char* to, std::size_t size) noexcept {
+    for (;;) {
+      ::ssize_t const count = ::read(file, to, size);
+      if (count >= 0 || errno != EINTR) return count;
+    }
+  }
+  /// The number of bytes, perhaps fewer than asked; −1 on failure.
+  static std::ptrdiff_t write(handle file, char const* from, std::size_t size) noexcept {
+    for (;;) {
+      ::ssize_t const count = ::write(file, from, size);
+      if (count >= 0 || errno != EINTR) return count;
+    }
+  }
+  static bool flush(handle file) noexcept { return ::fsync(file) == 0; }
+
+  static std::optional<std::uint64_t> size(handle file) noexcept {
+    struct ::stat about {};
+    if (::fstat(file, &about) != 0) return std::nullopt;
+    return static_cast<std::uint64_t>(about.st_size);
+  }
+  static bool truncate(handle file, std::uint64_t size) noexcept {
+    return ::ftruncate(file, static_cast<::off_t>(size)) == 0;
+  }
+
+  /// A second name of a file; fails where that name exists.
+  static bool link(path const& file, path const& name) noexcept {
+    return ::link(file.c_str(), name.c_str()) == 0;
+  }
+  static bool replace(path const& file, path const& by) noexcept {
+    return ::rename(by.c_str(), file.c_str()) == 0;
+  }
+  /// True also if there is nothing of this name.
+  static bool remove(path const& file) noexcept {
+    return ::remove(file.c_str()) == 0 || errno == ENOENT;
+  }
+  /// The names in a folder, on disk.
+  static bool flush_folder(path const& folder) noexcept {
+    handle const opened = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (opened < 0) return false;
+    bool const flushed = flush(opened);
+    int const reason = errno;
+    close(opened);
+    errno = reason;
+    return flushed;
+  }
+
+  static std::error_code last_error() noexcept { return {errno, std::generic_category()}; }
+};
+
+using files = posix_files;
+
+}  // namespace tacit::detail
+
+#endif

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#if defined(_WIN32)
+
+#if !defined(NOMINMAX)
+#define NOMINMAX
+#endif
+#if !defined(WIN32_LEAN_AND_MEAN)
+#define WIN32_LEAN_AND_MEAN
+#endif
+#include <sddl.h>
+#include <windows.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <system_error>
+
+namespace tacit::detail {
+
+/// What core/private_file.hpp asks of the operating system; see `posix_files`. The differences: a
+/// state file is private by an access list that admits its owner alone; a lock is not inherited by
+/// children; names are made durable by MOVEFILE_WRITE_THROUGH and the file system's own journal, as
+/// Windows flushes no folder; links need a file system that has them (NTFS, not FAT).
+struct windows_files {
+  using handle = HANDLE;
+  inline static handle const none = INVALID_HANDLE_VALUE;
+  using path = std::filesystem::path;
+
+  static handle open_to_read(path const& file) noexcept {
+    return ::CreateFileW(file.c_str(), GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_DELETE, nullptr,
+                         OPEN_EXISTING, FILE_ATTRIBUTE_NORMAL, nullptr);
+  }
+  static handle create(path const& file) noexcept {
+    return open_private(file, GENERIC_WRITE, 0, CREATE_NEW);
+  }
+  static handle open_to_lock(path const& file) noexcept {
+    return open_private(file, GENERIC_READ | GENERIC_WRITE,
+                        FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, OPEN_ALWAYS);
+  }
+  static handle open_to_append(path const& file) noexcept {
+    handle const opened = refuse_link(
+        ::CreateFileW(file.c_str(), GENERIC_WRITE, FILE_SHARE_READ, nullptr, OPEN_EXISTING,
+                      FILE_ATTRIBUTE_NORMAL | FILE_FLAG_OPEN_REPARSE_POINT, nullptr));
+    if (opened != none && !seek(opened, 0, FILE_END)) return give_up(opened);
+    return opened;
+  }
+  static void close(handle file) noexcept { ::CloseHandle(file); }
+
+  static bool lock(handle file) noexcept {
+    OVERLAPPED from_start{};
+    return ::LockFileEx(file, LOCKFILE_EXCLUSIVE_LOCK | LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0,
+                        &from_start) != 0;
+  }
+
+  static std::ptrdiff_t read(handle file, char* to, std::size_t size) noexcept {
+    DWORD count = 0;
+    if (::ReadFile(file, to, at_once(size), &count, nullptr) == 0) return -1;
+    return static_cast<std::ptrdiff_t>(count);
+  }
+  static std::ptrdiff_t write(handle file, char const* from, std::size_t size) noexcept {
+    DWORD count = 0;
+    if (::WriteFile(file, from, at_once(size), &count, nullptr) == 0) return -1;
+    return static_cast<std::ptrdiff_t>(count);
+  }
+  static bool flush(handle file) noexcept { return ::FlushFileBuffers(file) != 0; }
+
+  static std::optional<std::uint64_t> size(handle file) noexcept {
+    LARGE_INTEGER bytes{};
+    if (::GetFileSizeEx(file, &bytes) == 0) return std::nullopt;
+    return static_cast<std::uint64_t>(bytes.QuadPart);
+  }
+  static bool truncate(handle file, std::uint64_t size) noexcept {
+    return seek(file, size, FILE_BEGIN) && ::SetEndOfFile(file) != 0;
+  }
+
+  static bool link(path const& file, path const& name) noexcept {
+    return ::CreateHardLinkW(name.c_str(), file.c_str(), nullptr) != 0;
+  }
+  static bool replace(path const& file, path const& by) noexcept {
+    return ::MoveFileExW(by.c_str(), file.c_str(),
+                         MOVEFILE_REPLACE_EXISTING | MOVEFILE_WRITE_THROUGH) != 0;
+  }
+  static bool remove(path const& file) noexcept {
+    return ::DeleteFileW(file.c_str()) != 0 || ::GetLastError() == ERROR_FILE_NOT_FOUND;
+  }
+  static bool flush_folder(path const&) noexcept { return true; }
+
+  static std::error_code last_error() noexcept {
+    return {static_cast<int>(::GetLastError()), std::system_category()};
+  }
+
+ private:
+  static DWORD at_once(std::size_t size) noexcept {
+    return static_cast<DWORD>(std::min<std::size_t>(size, std::size_t{1} << 30));
+  }
+
+  static bool seek(handle file, std::uint64_t distance, DWORD from) noexcept {
+    LARGE_INTEGER move{};
+    move.QuadPart = static_cast<LONGLONG>(distance);
+    return ::SetFilePointerEx(file, move, nullptr, from) != 0;
+  }
+
+  static handle give_up(handle file) noexcept {
+    DWORD const reason = ::GetLastError();
+    close(file);
+    ::SetLastError(reason);
+    return none;
+  }
+
+  static handle refuse_link(handle file) noexcept {
+    BY_HANDLE_FILE_INFORMATION about{};
+    if (file == none) return none;
+    if (::GetFileInformationByHandle(file, &about) == 0) return give_up(file);
+    if ((about.dwFileAttributes & FILE_ATTRIBUTE_REPARSE_POINT) == 0) return file;
+    ::SetLastError(ERROR_CANT_ACCESS_FILE);
+    return give_up(file);
+  }
+
+  static handle open_private(path const& file, DWORD access, DWORD sharing, DWORD how) noexcept {
+    // Full access to the file's owner, to nobody else, and nothing inherited from the folder.
+    SECURITY_ATTRIBUTES owner_only{sizeof(SECURITY_ATTRIBUTES), nullptr, FALSE};
+    if (::ConvertStringSecurityDescriptorToSecurityDescriptorW(
+            L"D:P(A;;FA;;;OW)", SDDL_REVISION_1, &owner_only.lpSecurityDescriptor, nullptr) == 0) {
+      return none;
+    }
+    handle const opened =
+        ::CreateFileW(file.c_str(), access, sharing, &owner_only, how,
+                      FILE_ATTRIBUTE_NORMAL | FILE_FLAG_OPEN_REPARSE_POINT, nullptr);
+    DWORD const reason = ::GetLastError();
+    ::LocalFree(owner_only.lpSecurityDescriptor);
+    ::SetLastError(reason);
+    return refuse_link(opened);
+  }
+};
+
+using files = windows_files;
+
+}  // namespace tacit::detail
+
+#endif

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tacit/core/check.hpp>
+#include <tacit/core/number_text.hpp>
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+/// A state as text: versioned, checksummed lines of named fields. Plain C++; for the file that keeps
+/// such a text private, see core/private_file.hpp.
+
+namespace tacit {
+
+namespace detail {
+
+inline constexpr std::array<std::uint64_t, 256> checksum_table = [] {
+  std::array<std::uint64_t, 256> table{};
+  for (std::uint64_t byte = 0; byte < 256; ++byte) {
+    std::uint64_t rest = byte;
+    for (int bit = 0; bit < 8; ++bit) rest = rest >> 1 ^ (rest % 2 != 0 ? 0xC96C5795D7870F42 : 0);
+    table[byte] = rest;
+  }
+  return table;
+}();
+
+/// CRC-64/XZ: every error burst of up to 64 bits, and all but 2⁻⁶⁴ of the others.
+[[nodiscard]] constexpr std::uint64_t checksum(std::string_view text) noexcept {
+  std::uint64_t rest = ~std::uint64_t{0};
+  for (char const c : text) {
+    rest = rest >> 8 ^ checksum_table[(rest ^ static_cast<unsigned char>(c)) & 0xFF];
+  }
+  return ~rest;
+}
+
+static_assert(checksum("123456789") == 0x995DC9BBDF1939FA);  // the check value of the CRC catalogue
+
+}  // namespace detail
+
+/// Writes one `name value value …` line a field. Numbers read back as the same bits.
+class archive_writer {
+ public:
+  /// `kind` is one word, `version` the format's.
+  archive_writer(std::string_view kind, unsigned version) {
+    text_.append(kind).append(" ").append(detail::to_text(version)).append("\n");
+  }
+
+  template <class... Values>
+  archive_writer& field(std::string_view name, Values const&... values) {
+    text_.append(name);
+    (append(values), ...);
+    text_.push_back('\n');
+    return *this;
+  }
+
+  template <class Range>
+  archive_writer& list(std::string_view name, Range const& values) {
+    text_.append(name);
+    append(std::size(values));
+    for (auto const& value : values) append(value);
+    text_.push_back('\n');
+    return *this;
+  }
+
+  /// The text, closed by its checksum.
+  [[nodiscard]] std::string finish() && {
+    std::uint64_t const sum = detail::checksum(text_);
+    field("checksum", sum);
+    return std::move(text_);
+  }
+
+ private:
+  template <class T>
+  void append(T const& value) {
+    text_.push_back(' ');
+    if constexpr (std::is_convertible_v<T, std::string_view>) {
+      text_.append(std::string_view(value));  // one word
+    } else {
+      text_.append(detail::to_text(value));
+    }
+  }
+
+  std::string text_;
+};
+
+/// Reads what `archive_writer` wrote, field by field in the same order.
+/// Every defect (wrong kind or version, a damaged or truncated text, a missing field, a value that
+/// does not parse) throws `corrupt_state`, which names the field.
+class archive_reader {
+ public:
+  archive_reader(std::string text, std::string_view kind, unsigned version)
+      : text_(std::move(text)) {
+    std::size_t const mark = text_.rfind("checksum ");
+    if (mark == std::string::npos || (mark != 0 && text_[mark - 1] != '\n') ||
+        text_.back() != '\n') {
+      fail("checksum", "missing: the state is truncated");
+    }
+    rest_ = std::string_view(text_).substr(mark);
+    open("checksum");
+    std::uint64_t const sum = number<std::uint64_t>();
+    close();
+    if (!rest_.empty() || sum != detail::checksum(std::string_view(text_).substr(0, mark))) {
+      fail("checksum", "wrong: the state is damaged");
+    }
+    rest_ = std::string_view(text_).substr(0, mark);
+    open(kind);
+    if (number<unsigned>() != version) fail(kind, "of another version");
+    close();
+  }
+  // Holds views into its own text.
+  archive_reader(archive_reader const&) = delete;
+  archive_reader& operator=(archive_reader const&) = delete;
+
+  template <class... Values>
+  void field(std::string_view name, Values&... values) {
+    open(name);
+    (read(values), ...);
+    close();
+  }
+
+  template <class T>
+  void list(std::string_view name, std::vector<T>& values) {
+    open(name);
+    auto const size = number<std::size_t>();
+    if (size > line_.size()) fail(name, "shorter than it says");  // two characters an entry
+    values.resize(size);
+    for (T& value : values) read(value);
+    close();
+  }
+
+  /// Nothing may follow the last field.
+  void finish() const {
+    if (!rest_.empty()) fail("state", "longer than it should be");
+  }
+
+ private:
+  [[noreturn]] static void fail(std::string_view name, std::string_view what) {
+    throw corrupt_state("archive: " + std::string(name) + " is " + std::string(what));
+  }
+
+  void open(std::string_view name) {
+    name_ = name;
+    std::size_t const end = rest_.find('\n');
+    line_ = rest_.substr(0, end);
+    if (end == std::string_view::npos || word() != name) fail(name, "missing");
+    rest_.remove_prefix(end + 1);
+  }
+
+  void close() const {
+    if (!line_.empty()) fail(name_, "longer than it should be");
+  }
+
+  std::string_view word() {
+    std::size_t const end = line_.find(' ');
+    std::string_view const result = line_.substr(0, end);
+    line_.remove_prefix(end == std::string_view::npos ? line_.size() : end + 1);
+    return result;
+  }
+
+  template <class T>
+  T number() {
+    auto const value = detail::from_text<T>(word());
+    if (!value) fail(name_, "not a number in range");
+    return *value;
+  }
+
+  template <class T>
+  void read(T& value) {
+    if constexpr (std::same_as<T, std::string>) {
+      value = word();
+    } else {
+      value = number<T>();
+    }
+  }
+
+  std::string text_;
+  std::string_view rest_;
+  std::string_view line_;
+  std::string_view name_;
+};
+
+}  // namespace tacit
