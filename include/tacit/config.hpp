@@ -12,6 +12,19 @@
 #error "tacit refuses -ffast-math: it lets NaN through every check"
 #endif
 
+// A refusal is an exception. (A device compiler sees headers that throw nothing.)
+#if !defined(__cpp_exceptions) && !defined(_CPPUNWIND) && !defined(__CUDACC__) && !defined(__HIP__)
+#error "tacit needs exceptions: compile without -fno-exceptions"
+#endif
+
+// Error bounds and bits rest on each operation being rounded to its own type, once. The x87 unit of
+// 32-bit x86 keeps 64 bits of every double.
+#if defined(__FLT_EVAL_METHOD__)
+#if __FLT_EVAL_METHOD__ != 0 && __FLT_EVAL_METHOD__ != 16
+#error "tacit needs doubles rounded to double (FLT_EVAL_METHOD 0): on 32-bit x86 add -msse2 -mfpmath=sse"
+#endif
+#endif
+
 // Marks a function that runs on the host and on a device. The same in both compiler passes, so that
 // both see one signature.
 #if defined(__CUDACC__) || defined(__HIP__)

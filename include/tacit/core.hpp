@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tacit/core/betting.hpp>
+#include <tacit/core/bit_cast.hpp>
 #include <tacit/core/check.hpp>
 #include <tacit/core/constants.hpp>
 #include <tacit/core/decimal.hpp>
@@ -13,9 +14,11 @@
 #include <tacit/core/private_file.hpp>
 #include <tacit/core/private_file_posix.hpp>
 #include <tacit/core/private_file_windows.hpp>
+#include <tacit/core/process.hpp>
 #include <tacit/core/quadrature.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/core/solve.hpp>
 #include <tacit/core/sum.hpp>
 #include <tacit/core/text_archive.hpp>
 #include <tacit/core/units.hpp>
+#include <tacit/core/windows.hpp>

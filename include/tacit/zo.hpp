@@ -9,7 +9,9 @@
 #include <tacit/zo/launch_cuda.hpp>
 #include <tacit/zo/options.hpp>
 #include <tacit/zo/parameters.hpp>
+#include <tacit/zo/run_record.hpp>
 #include <tacit/zo/step.hpp>
 #include <tacit/zo/storage.hpp>
+#include <tacit/zo/symbols.hpp>
 #include <tacit/zo/transcript.hpp>
 #include <tacit/zo/two_point.hpp>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/bit_cast.hpp>
 #include <tacit/core/check.hpp>
 
-#include <bit>
 #include <cstdint>
 
 namespace tacit {
@@ -21,14 +21,14 @@ template <class Predicate>
   detail::require_domain(fails_there >= 0.0, "last_holding", "fails_there", fails_there,
                          "at least 0");
   // Non-negative doubles order as their bit patterns do; + 0.0 turns −0 into +0.
-  auto inside = std::bit_cast<std::uint64_t>(holds_here + 0.0);
-  auto outside = std::bit_cast<std::uint64_t>(fails_there + 0.0);
+  auto inside = detail::bit_cast<std::uint64_t>(holds_here + 0.0);
+  auto outside = detail::bit_cast<std::uint64_t>(fails_there + 0.0);
   while (inside + 1 < outside || outside + 1 < inside) {
     std::uint64_t const middle =
         inside < outside ? inside + (outside - inside) / 2 : outside + (inside - outside) / 2;
-    (holds(std::bit_cast<double>(middle)) ? inside : outside) = middle;
+    (holds(detail::bit_cast<double>(middle)) ? inside : outside) = middle;
   }
-  return std::bit_cast<double>(inside);
+  return detail::bit_cast<double>(inside);
 }
 
 }  // namespace tacit

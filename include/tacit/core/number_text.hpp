@@ -137,8 +137,8 @@ template <class T>
     int shift = 0;
     auto const [end, error] = std::from_chars(power.data(), power.data() + power.size(), shift);
     if (end != power.data() + power.size() || error != std::errc{}) return std::nullopt;
-    constexpr int far = 1 << 30;  // beyond any number's exponent and any text's length
-    number.exponent += std::clamp(shift, -far, far);
+    constexpr int most = 1 << 30;  // beyond any number's exponent and any text's length
+    number.exponent += std::clamp(shift, -most, most);
   }
   if (number.digits.empty()) return sign(T(0));
   T const x = nearest_to<T>(number);
@@ -149,7 +149,9 @@ template <class T>
 /// The shortest text that reads back as the same number.
 template <class T>
 [[nodiscard]] std::string to_text(T const& x) {
-  if constexpr (std::is_integral_v<T>) {
+  if constexpr (std::is_convertible_v<T const&, std::string_view>) {
+    return std::string(std::string_view(x));
+  } else if constexpr (std::is_integral_v<T>) {
     return std::to_string(x);
   } else if constexpr (std::is_floating_point_v<T>) {
 #if defined(__cpp_lib_to_chars)
@@ -165,16 +167,25 @@ template <class T>
   }
 }
 
+#if defined(__cpp_lib_to_chars)
+template <class T>
+concept read_by_from_chars = std::is_arithmetic_v<T>;
+#else
+template <class T>
+concept read_by_from_chars = std::is_integral_v<T>;
+#endif
+
 /// The number that is all of `text`; nothing if it is none, or out of T's range.
 template <class T>
 [[nodiscard]] std::optional<T> from_text(std::string_view text) {
-#if !defined(__cpp_lib_to_chars)
-  if constexpr (std::is_floating_point_v<T>) return floating_from_text<T>(text);
-#endif
-  T x{};
-  auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), x);
-  if (text.empty() || error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return x;
+  if constexpr (read_by_from_chars<T>) {
+    T x{};
+    auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), x);
+    bool const all = error == std::errc{} && end == text.data() + text.size();
+    return all ? std::optional<T>(x) : std::nullopt;
+  } else {
+    return floating_from_text<T>(text);
+  }
 }
 
 }  // namespace tacit::detail

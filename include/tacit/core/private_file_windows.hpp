@@ -3,14 +3,9 @@
 
 #if defined(_WIN32)
 
-#if !defined(NOMINMAX)
-#define NOMINMAX
-#endif
-#if !defined(WIN32_LEAN_AND_MEAN)
-#define WIN32_LEAN_AND_MEAN
-#endif
+#include <tacit/core/windows.hpp>
+
 #include <sddl.h>
-#include <windows.h>
 
 #include <algorithm>
 #include <cstddef>

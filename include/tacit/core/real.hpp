@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/config.hpp>
+
 #include <concepts>
 #include <limits>
 

@@ -4,6 +4,7 @@
 #include <tacit/core/check.hpp>
 #include <tacit/core/ledger.hpp>
 #include <tacit/core/private_file.hpp>
+#include <tacit/core/process.hpp>
 #include <tacit/core/text_archive.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/info/attack.hpp>
@@ -17,9 +18,6 @@
 #include <tacit/pac/record_ledger.hpp>
 #include <tacit/secret/bernoulli.hpp>
 #include <tacit/secret/stream.hpp>
-
-#include <sys/types.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -322,7 +320,7 @@ class paczero {
 
   /// A forked child holds the same secret and the same budget; only its parent may spend it.
   void check_process(char const* function) const {
-    if (owner_ != ::getpid()) {
+    if (owner_ != detail::process_id()) {
       throw std::logic_error(std::string("paczero::") + function +
                              ": the run belongs to the process that made it");
     }
@@ -630,7 +628,7 @@ class paczero {
   std::filesystem::path path_;
   std::filesystem::path claimed_;
   std::optional<file_lock> lock_;
-  ::pid_t owner_ = ::getpid();
+  std::int64_t owner_ = detail::process_id();
   bool unstored_ = false;
 };
 

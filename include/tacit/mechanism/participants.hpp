@@ -2,12 +2,12 @@
 #pragma once
 
 #include <tacit/core/check.hpp>
+#include <tacit/core/process.hpp>
 #include <tacit/secret/bernoulli.hpp>
 #include <tacit/secret/stream.hpp>
 
-#include <unistd.h>
-
 #include <cstddef>
+#include <cstdint>
 #include <numeric>
 #include <span>
 #include <stdexcept>
@@ -91,7 +91,7 @@ class paid_steps {
   ///         forked process
   void charge() {
     if (owner_ == 0) throw std::logic_error(std::string(who_) + ": used after it was moved from");
-    if (owner_ != ::getpid()) {
+    if (owner_ != detail::process_id()) {
       throw std::logic_error(std::string(who_) + ": used in a forked process");
     }
     if (done()) {
@@ -105,7 +105,7 @@ class paid_steps {
   std::string_view who_;
   std::size_t total_;
   std::size_t taken_ = 0;
-  ::pid_t owner_ = ::getpid();
+  std::int64_t owner_ = detail::process_id();
 };
 
 }  // namespace tacit

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/bit_cast.hpp>
 #include <tacit/core/check.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/pac/candidate_outputs.hpp>
@@ -11,7 +12,6 @@
 #include <Eigen/QR>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -62,9 +62,9 @@ struct centred_candidates {
     rows = outputs.rows()(possible, Eigen::all);
     probabilities = p(possible);
     for (Eigen::Index j = 0; j < rows.cols(); ++j) {
-      auto const first = std::bit_cast<std::uint64_t>(rows(0, j));
+      auto const first = detail::bit_cast<std::uint64_t>(rows(0, j));
       bool const agree = std::all_of(rows.col(j).begin(), rows.col(j).end(), [&](double y) {
-        return std::bit_cast<std::uint64_t>(y) == first;
+        return detail::bit_cast<std::uint64_t>(y) == first;
       });
       if (!agree) differing.push_back(j);
     }

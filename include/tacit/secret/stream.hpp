@@ -2,21 +2,16 @@
 #pragma once
 
 #include <tacit/core/check.hpp>
+#include <tacit/core/process.hpp>
 #include <tacit/secret/chacha20.hpp>
-
-#include <pthread.h>
-#include <sys/random.h>
-#include <unistd.h>
+#include <tacit/secret/entropy.hpp>
 
 #include <array>
-#include <atomic>
-#include <cerrno>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <stdexcept>
-#include <system_error>
 
 namespace tacit {
 
@@ -35,41 +30,9 @@ void wipe(std::array<T, Size>& secret) noexcept {
   for (T& part : secret) static_cast<T volatile&>(part) = T{};
 }
 
-/// Fills `bytes` from `source(pointer, size)`, which answers like getrandom: with the number of bytes
-/// written, fewer than asked perhaps, or −1 and errno. An interrupted call is repeated; nothing but
-/// full success returns.
-template <class Source>
-void fill(std::span<std::byte> bytes, Source&& source) {
-  while (!bytes.empty()) {
-    auto const got = source(bytes.data(), bytes.size());
-    if (got > 0) {
-      bytes = bytes.subspan(static_cast<std::size_t>(got));
-    } else if (got == 0 || errno != EINTR) {
-      throw std::system_error(got == 0 ? EIO : errno, std::generic_category(),
-                              "secret_stream: the operating system gave no randomness");
-    }
-  }
-}
-
-/// Counts the forks between the first process and this one; from 1.
-inline constinit std::atomic<std::uint64_t> generation = 1;
-
-[[nodiscard]] inline std::uint64_t current_generation() noexcept {
-  return generation.load(std::memory_order_relaxed);
-}
-
-inline void watch_forks() {
-  static int const failed = ::pthread_atfork(
-      nullptr, nullptr, [] { generation.fetch_add(1, std::memory_order_relaxed); });
-  if (failed != 0) {
-    throw std::system_error(failed, std::generic_category(), "secret_stream: pthread_atfork");
-  }
-}
-
 }  // namespace detail
 
-/// A stream of secret random words: ChaCha20 under a key from the operating system (getrandom, which
-/// waits until the system is seeded). Word k is bytes 8k … 8k + 7 of the RFC's key stream, read
+/// A stream of secret random words: ChaCha20 under a key from the operating system. Word k is bytes 8k … 8k + 7 of the RFC's key stream, read
 /// little-endian, with a 64-bit block counter (low half in the counter, high half in nonce[0]).
 ///
 /// Guarantee: computational. Who tells these words from ideal ones breaks ChaCha20 or the system's
@@ -135,7 +98,7 @@ class secret_stream {
       : key_(saved.key),
         position_(saved.position),
         generation_(detail::current_generation()),
-        process_(::getpid()) {
+        process_(detail::process_id()) {
     if (key_ == chacha20_key{}) {
       throw std::invalid_argument(detail::complaint("secret_stream::restore", "key", "all zero",
                                                     "the key of a saved stream"));
@@ -148,16 +111,15 @@ class secret_stream {
   }
 
   [[nodiscard]] bool is_inherited() const noexcept {
-    return generation_ != detail::current_generation() || process_ != ::getpid();
+    return generation_ != detail::current_generation() || process_ != detail::process_id();
   }
 
   // Until the new key is complete the stream still counts as inherited, and draws nothing.
   void reseed() const {
-    detail::fill(std::as_writable_bytes(std::span(key_)),
-                 [](std::byte* to, std::size_t size) { return ::getrandom(to, size, 0); });
+    detail::fill(std::as_writable_bytes(std::span(key_)), detail::system_entropy);
     position_ = 0;
     generation_ = detail::current_generation();
-    process_ = ::getpid();
+    process_ = detail::process_id();
   }
 
   void refill() {
@@ -196,7 +158,7 @@ class secret_stream {
   mutable chacha20_key key_{};
   mutable std::uint64_t position_ = 0;
   mutable std::uint64_t generation_ = 0;  // 0: moved from
-  mutable ::pid_t process_ = 0;
+  mutable std::int64_t process_ = 0;
   std::array<std::uint64_t, block_words> buffer_{};
 };
 

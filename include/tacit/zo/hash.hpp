@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/bit_cast.hpp>
 #include <tacit/core/check.hpp>
 #include <tacit/zo/parameters.hpp>
 #include <tacit/zo/storage.hpp>
@@ -152,7 +153,7 @@ void hash_entries(blake2b& hash, std::span<T const> entries) noexcept {
     std::size_t const count = std::min(entries.size(), bytes.size() / width);
     for (std::size_t i = 0; i < count; ++i) {
       using word = std::conditional_t<width == 4, std::uint32_t, std::uint16_t>;
-      auto const bits = std::bit_cast<word>(entries[i]);
+      auto const bits = bit_cast<word>(entries[i]);
       for (std::size_t j = 0; j < width; ++j) {
         bytes[width * i + j] = static_cast<std::uint8_t>(bits >> (8 * j));
       }

@@ -48,11 +48,11 @@ concept parameter_storage =
   std::uint32_t const magnitude = std::uint32_t{x.bits} << 13 & 0x0FFFE000;
   std::uint32_t const sign = std::uint32_t{x.bits} << 16 & 0x80000000;
   // Below 2^-14 the leading bit is not implied: put it there as 2^-14, and take it away again.
-  float const small = __builtin_bit_cast(float, magnitude + (113U << 23)) - 0x1p-14F;
+  float const subnormal = __builtin_bit_cast(float, magnitude + (113U << 23)) - 0x1p-14F;
   std::uint32_t const rest =
       magnitude + detail::select(magnitude < 31U << 23, 112U << 23, 224U << 23);
   std::uint32_t const bits =
-      detail::select(magnitude < 1U << 23, __builtin_bit_cast(std::uint32_t, small), rest);
+      detail::select(magnitude < 1U << 23, __builtin_bit_cast(std::uint32_t, subnormal), rest);
   return __builtin_bit_cast(float, bits | sign);
 }
 
@@ -77,10 +77,10 @@ template <>
   // Below 2^-14 the last place is worth 2^-24, as it is for a float in [1/2, 1).
   bool const is_small = magnitude < 113U << 23;
   float const shifted = __builtin_bit_cast(float, detail::select(is_small, magnitude, 0)) + 0.5F;
-  std::uint32_t const small = __builtin_bit_cast(std::uint32_t, shifted) - (126U << 23);
+  std::uint32_t const subnormal = __builtin_bit_cast(std::uint32_t, shifted) - (126U << 23);
   std::uint32_t const nearest =
       (magnitude - (112U << 23) + 0xFFF + (magnitude >> 13 & 1)) >> 13;  // carries into infinity
-  std::uint32_t const finite = detail::select(is_small, small, nearest);
+  std::uint32_t const finite = detail::select(is_small, subnormal, nearest);
   std::uint32_t const large = detail::select(magnitude > 255U << 23, 0x7E00, 0x7C00);
   return {static_cast<std::uint16_t>(detail::select(magnitude < 143U << 23, finite, large) | sign)};
 }
