@@ -2,7 +2,7 @@
 //
 // PACZero on a network, and MeZO beside it: runs that can be saved, resumed and recorded.
 
-#include <tacit/core/archive.hpp>
+#include <tacit/core/private_file.hpp>
 
 #include "output/progress.hpp"
 #include "train.hpp"
