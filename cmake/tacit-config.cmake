@@ -1,6 +1,10 @@
 include(CMakeFindDependencyMacro)
-find_dependency(Eigen3 3.4 CONFIG)
-find_dependency(Boost 1.74 CONFIG)
+if(NOT TARGET Eigen3::Eigen)
+  find_dependency(Eigen3 3.4 CONFIG)
+endif()
+if(NOT TARGET Boost::headers)
+  find_dependency(Boost 1.74 CONFIG)
+endif()
 include("${CMAKE_CURRENT_LIST_DIR}/tacit-targets.cmake")
 include("${CMAKE_CURRENT_LIST_DIR}/tacit-compiled-targets.cmake" OPTIONAL)
 

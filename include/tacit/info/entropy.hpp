@@ -51,7 +51,7 @@ inline void check_law(char const* function, char const* name, std::span<double c
 /// @throws std::domain_error unless these are probabilities that sum to 1 within 1e-9
 [[nodiscard]] inline nats entropy_of(std::span<double const> law) {
   detail::check_law("entropy_of", "law", law);
-  double const most = *std::ranges::max_element(law);
+  double const most = *std::max_element(law.begin(), law.end());
   compensated_sum<double> sum;
   compensated_sum<double> others;
   bool found = false;

@@ -1,6 +1,7 @@
-# Builds and runs the user's program beside this file, which finds the library by ${way}.
+# Builds and runs a user's program by each way to find the library: the three CMake projects beside this file,
+# pkg-config, and -I alone. What find_package and pkg-config find is installed once.
 set(here "${CMAKE_CURRENT_LIST_DIR}")
-set(scratch "${build}/installed/${way}")
+set(scratch "${build}/installed")
 set(prefix "${scratch}/prefix")
 file(REMOVE_RECURSE "${scratch}")
 
@@ -8,24 +9,32 @@ function(run)
   execute_process(COMMAND ${ARGN} COMMAND_ECHO STDOUT COMMAND_ERROR_IS_FATAL ANY)
 endfunction()
 
-if(NOT way STREQUAL "add_subdirectory")
-  run("${CMAKE_COMMAND}" --install "${build}" --prefix "${prefix}")
-endif()
+run("${CMAKE_COMMAND}" --install "${build}" --prefix "${prefix}")
 
-if(way STREQUAL "pkg_config")
-  find_program(pkg_config NAMES pkg-config REQUIRED)
-  set(ENV{PKG_CONFIG_PATH} "${prefix}/share/pkgconfig:$ENV{PKG_CONFIG_PATH}")
-  execute_process(COMMAND "${pkg_config}" --cflags --libs tacit
-    OUTPUT_VARIABLE cflags OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
-  separate_arguments(cflags UNIX_COMMAND "${cflags}")
-  separate_arguments(flags UNIX_COMMAND "${flags}")
-  run("${compiler}" -std=c++20 ${flags} "${here}/main.cpp" ${cflags} -o "${scratch}/user")
-else()
-  file(STRINGS "${source}/include/tacit/config.hpp" version REGEX "define TACIT_VERSION \"")
-  string(REGEX REPLACE ".*\"([0-9]+\\.[0-9]+).*" "\\1" version "${version}")
-  run("${CMAKE_COMMAND}" -S "${here}" -B "${scratch}" -G "${generator}"
+foreach(way find_package add_subdirectory fetch_content)
+  set(folder "${scratch}/${way}")
+  run("${CMAKE_COMMAND}" -S "${here}/${way}" -B "${folder}" -G "${generator}"
     "-DCMAKE_CXX_COMPILER=${compiler}" "-DCMAKE_CXX_FLAGS=${flags}" "-DCMAKE_PREFIX_PATH=${prefix}"
-    "-Dway=${way}" "-Dversion=${version}" "-Dsource=${source}")
-  run("${CMAKE_COMMAND}" --build "${scratch}")
-endif()
-run("${scratch}/user")
+    "-Dsource=${source}" "-Deigen=${eigen}" "-Dboost=${boost}" --no-warn-unused-cli)
+  run("${CMAKE_COMMAND}" --build "${folder}")
+  run("${folder}/your_program")
+endforeach()
+
+separate_arguments(flags UNIX_COMMAND "${flags}")
+
+find_program(pkg_config NAMES pkg-config REQUIRED)
+set(ENV{PKG_CONFIG_PATH} "${prefix}/share/pkgconfig:$ENV{PKG_CONFIG_PATH}")
+execute_process(COMMAND "${pkg_config}" --cflags --libs tacit
+  OUTPUT_VARIABLE cflags OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+separate_arguments(cflags UNIX_COMMAND "${cflags}")
+run("${compiler}" -std=c++20 ${flags} "${here}/main.cpp" ${cflags} -o "${scratch}/by_pkg_config")
+run("${scratch}/by_pkg_config")
+
+set(folders "-I${source}/include")
+foreach(folder IN LISTS eigen boost)
+  if(NOT folder STREQUAL "/usr/include")
+    list(APPEND folders "-I${folder}")
+  endif()
+endforeach()
+run("${compiler}" -std=c++20 ${flags} "${here}/main.cpp" ${folders} -o "${scratch}/by_include_path")
+run("${scratch}/by_include_path")
