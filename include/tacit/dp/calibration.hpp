@@ -88,8 +88,8 @@ template <class Score>
     double x;
     double score;
   };
-  constexpr double gap = 1.5e-7;  // aimed beside the expected end, relatively
-  constexpr double near = 7e-7;   // inside so near the end, what is left is to close the bracket
+  constexpr double gap = 1.5e-7;     // aimed beside the expected end, relatively
+  constexpr double close_by = 7e-7;  // inside so near the end, what is left is to close the bracket
   constexpr double closed = 9e-7;
   double const up = sought.protects ? 1.0 : -1.0;  // towards the numbers that keep the target
   double const safest = sought.protects ? sought.largest : sought.smallest;
@@ -131,7 +131,7 @@ template <class Score>
     if (finite) {
       double const end = now.x * std::exp(-now.score / slope);
       bool const close = inside && (sought.whole ? up * inside->x <= up * within_range(end)
-                                                 : up * (inside->x - end) <= near * end);
+                                                 : up * (inside->x - end) <= close_by * end);
       aim = close ? aimed::out : aimed::in;
       if (sought.whole) {
         x = close ? inside->x - up * farther : within_range(end) + up * (farther - 1.0);

@@ -41,25 +41,25 @@ template <dense_scalar T = double>
   double constexpr infinity = std::numeric_limits<double>::infinity();
   double const more = (1.0 + w.stretch) * (1.0 + 8.0 * unit_roundoff);
   double const less = (1.0 - w.stretch) * (1.0 - 8.0 * unit_roundoff);
-  array_of<T> far;
+  array_of<T> apart;
   array_of<T> lost;
   array_of<T> moved;
   for (Eigen::Index k = 0; k + 1 < count; ++k) {
     Eigen::Index const n = count - k - 1;  // those after k
-    far = square.tail(n) + square(k) - 2.0 * gram.col(k).tail(n).array();
+    apart = square.tail(n) + square(k) - 2.0 * gram.col(k).tail(n).array();
     lost = unit * (length.tail(n) + length(k)).square();
     for (Eigen::Index i = 0; i < n; ++i) {
-      if (lost(i) <= 1e-9 * far(i)) continue;
+      if (lost(i) <= 1e-9 * apart(i)) continue;
       // Next to each other, far from the centre.
-      far(i) = (w.columns.col(k + 1 + i) - w.columns.col(k)).squaredNorm();
-      lost(i) = unit * far(i);
+      apart(i) = (w.columns.col(k + 1 + i) - w.columns.col(k)).squaredNorm();
+      lost(i) = unit * apart(i);
     }
     moved = error.tail(n) + error(k);
     auto high = out.upper.col(k).tail(n).array();
-    high = ((far + lost).sqrt() + moved).square() * more;
+    high = ((apart + lost).sqrt() + moved).square() * more;
     high = (high < infinity).select(high, infinity);
     auto low = out.lower.col(k).tail(n).array();
-    low = (far - lost).max(0.0).sqrt() - moved;
+    low = (apart - lost).max(0.0).sqrt() - moved;
     low = (low > 0.0 && low < infinity).select(low.square() * less, 0.0);
     for (Eigen::Index i = 0; w.groups > 1 && i < n; ++i) {
       if (w.together(k + 1 + i, k)) continue;
@@ -76,11 +76,11 @@ template <dense_scalar T = double>
 [[nodiscard]] double pairwise_sum(matrix_of<T> const& squared, double factor,
                                   vector_of<T> const& p) {
   Eigen::Index const count = p.size();
-  vector_of<T> near = p;
-  vector_of<T> far = vector_of<T>::Zero(count);
+  vector_of<T> alike = p;
+  vector_of<T> unalike = vector_of<T>::Zero(count);
   for (Eigen::Index k = 0; k < count; ++k) {
-    double near_k = 0.0;
-    double far_k = 0.0;
+    double alike_k = 0.0;
+    double unalike_k = 0.0;
     for (Eigen::Index m = k + 1; m < count; ++m) {
       double const x = factor * squared(m, k);
       // The smaller of e^{−x} and 1 − e^{−x}; the other is 1 less that.
@@ -88,17 +88,17 @@ template <dense_scalar T = double>
       double const smaller = is_near ? -std::expm1(-x) : x < 746.0 ? std::exp(-x) : 0.0;
       double const like = is_near ? 1.0 - smaller : smaller;
       double const unlike = is_near ? smaller : 1.0 - smaller;
-      near(m) += p(k) * like;
-      far(m) += p(k) * unlike;
-      near_k += p(m) * like;
-      far_k += p(m) * unlike;
+      alike(m) += p(k) * like;
+      unalike(m) += p(k) * unlike;
+      alike_k += p(m) * like;
+      unalike_k += p(m) * unlike;
     }
-    near(k) += near_k;
-    far(k) += far_k;
+    alike(k) += alike_k;
+    unalike(k) += unalike_k;
   }
   compensated_sum<double> sum;
   for (Eigen::Index m = 0; m < count; ++m) {
-    sum += p(m) * (far(m) < 0.5 ? -std::log1p(-far(m)) : -std::log(near(m)));
+    sum += p(m) * (unalike(m) < 0.5 ? -std::log1p(-unalike(m)) : -std::log(alike(m)));
   }
   return std::max(0.0, sum.value());
 }

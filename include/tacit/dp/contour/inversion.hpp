@@ -3,8 +3,8 @@
 
 #include <tacit/core/real.hpp>
 #include <tacit/core/units.hpp>
-#include <tacit/dp/dominating.hpp>
 #include <tacit/dp/contour/moment.hpp>
+#include <tacit/dp/dominating.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -205,9 +205,9 @@ class contour {
         choose_cuts(epsilon, guess);
       }
       found = prepared(guess, [&] { return saddle_for_epsilon(epsilon); });
-      bool const near = std::abs(found.log_delta - guess) < 2.0;
+      bool const is_near = std::abs(found.log_delta - guess) < 2.0;
       guess = std::min(found.log_delta, -1e-3);
-      if (near) break;
+      if (is_near) break;
     }
     line const at(*this, {found.tilt, epsilon, guess}, guess);
     certified_profile const p = at.profile(epsilon);

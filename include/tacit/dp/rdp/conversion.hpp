@@ -68,7 +68,7 @@ class renyi_dual {
   /// log s for a λ not above the wanted one, as near to it as rounding lets. λ rises in s, from below
   /// λ at s = λ to above it at s = λα/z.
   [[nodiscard]] T from_epsilon(T const& fall, T const& epsilon) const {
-    T const near = T(4) * std::numeric_limits<T>::epsilon();
+    T const tolerance = T(4) * std::numeric_limits<T>::epsilon();
     auto const excess = [&](T const& log_s) {
       return log_lambda(fall, log_s, log_gap(fall, log_s)) - epsilon;
     };
@@ -86,7 +86,7 @@ class renyi_dual {
       if (step > 1) (below ? at_high : at_low) = (below ? at_high : at_low) / T(2);
       (below ? low : high) = middle;
       (below ? at_low : at_high) = value;
-      if (below && !(-value > near)) break;
+      if (below && !(-value > tolerance)) break;
       middle = low + (high - low) * (at_low / (at_low - at_high));
     }
     return low;
@@ -128,8 +128,8 @@ class renyi_dual {
 template <real T, class Next>
 void settle_fall(T const& start, Next&& next) {
   using std::exp, std::log;
-  T const near = T(1e-6);
-  T const far = T(1e3);  // stands for an infinite excess
+  T const tolerance = T(1e-6);
+  T const beyond = T(1e3);  // stands for an infinite excess
   T x = log(start);
   T low = x;
   T high = x;
@@ -137,8 +137,8 @@ void settle_fall(T const& start, Next&& next) {
   T at_high = T(0);
   for (int round = 0; round < 80; ++round) {
     T const wanted = next(exp(x));
-    T const excess = wanted > T(0) ? log(wanted) - x : far;
-    if (excess < near && excess > -near) return;
+    T const excess = wanted > T(0) ? log(wanted) - x : beyond;
+    if (excess < tolerance && excess > -tolerance) return;
     if (excess > T(0)) {
       low = x;
       at_low = excess;
@@ -149,7 +149,7 @@ void settle_fall(T const& start, Next&& next) {
       if (at_low > T(0) && round % 2 == 1) at_low = at_low / T(2);
     }
     if (at_low > T(0) && at_high < T(0)) {
-      if (!(high - low > near)) return;
+      if (!(high - low > tolerance)) return;
       T const by_line = low + (high - low) * (at_low / (at_low - at_high));
       x = at_low < T(10) && by_line > low && by_line < high ? by_line : (low + high) / T(2);
     } else {

@@ -201,11 +201,11 @@ basic_mixture_surrogate<T> basic_mixture_surrogate<T>::fit(matrix_of<T> const& o
       n - 1, static_cast<Eigen::Index>(public_uniform(stream, 0) * static_cast<double>(n)));
   Eigen::Index started = 0;
   while (started < count) {
-    vector_of<T> const far =
+    vector_of<T> const distance =
         (scaled.colwise() - scaled.col(seed)).colwise().squaredNorm().transpose();
     for (Eigen::Index j = 0; j < n; ++j) {
-      if (far(j) < nearest(j)) {
-        nearest(j) = far(j);
+      if (distance(j) < nearest(j)) {
+        nearest(j) = distance(j);
         owner[static_cast<std::size_t>(j)] = started;
       }
     }
