@@ -3,6 +3,7 @@
 // PACZero on a network, and MeZO beside it: runs that can be saved, resumed and recorded.
 
 #include <tacit/core/private_file.hpp>
+#include <tacit/mechanism/saved_run.hpp>
 
 #include "output/progress.hpp"
 #include "train.hpp"
@@ -60,26 +61,26 @@ std::string word_for(arguments::words<Choice> const& of, Choice choice) {
 
 // ---- a saved run --------------------------------------------------------------------------------
 
-struct saved_run {
+struct stored_run {
   paczero_options options;
   tacit::candidate_set::shape shape;
   std::uint64_t seed;
   std::size_t steps_done;
 };
 
-saved_run look_at(arguments const& of) {
+stored_run look_at(arguments const& of) {
   std::string const file = of.text("--resume");
   std::error_code none;
   if (!std::filesystem::is_regular_file(file, none)) of.refuse("--resume");
-  std::optional<saved_run> saved;
+  std::optional<stored_run> saved;
   try {
-    saved = tacit::paczero<>::look_at(file, [](tacit::paczero<> const& run) {
+    saved = tacit::saved_run<tacit::paczero<>>::look_at(file, [](tacit::paczero<> const& run) {
       tacit::candidate_set const& candidates = run.candidates();
       tacit::candidate_set::shape const& shape = candidates.dimensions();
       bool const ours = !run.done() && shape.one_in == 2 && !shape.complementary &&
                         candidates.first_record() == 0;
-      return ours ? std::optional<saved_run>(
-                        saved_run{run.options(), shape, candidates.public_seed(), run.steps()})
+      return ours ? std::optional<stored_run>(
+                        stored_run{run.options(), shape, candidates.public_seed(), run.steps()})
                   : std::nullopt;
     });
   } catch (std::runtime_error const& error) {  // unreadable, in use, or corrupt
@@ -89,7 +90,7 @@ saved_run look_at(arguments const& of) {
   return *saved;
 }
 
-void must_agree(arguments const& of, paczero_run_options const& wanted, saved_run const& saved) {
+void must_agree(arguments const& of, paczero_run_options const& wanted, stored_run const& saved) {
   paczero_options const& now = wanted.paczero;
   paczero_options const& then = saved.options;
   auto const agree = [&](char const* name, bool same, std::string const& was) {
@@ -113,7 +114,7 @@ void must_agree(arguments const& of, paczero_run_options const& wanted, saved_ru
 
 // ---- what was asked for -------------------------------------------------------------------------
 
-mechanism mechanism_of(arguments const& of, std::optional<saved_run> const& saved) {
+mechanism mechanism_of(arguments const& of, std::optional<stored_run> const& saved) {
   if (!saved) {
     of.text("--mechanism");  // needed
     return of.choice("--mechanism", trainable, mechanism::mezo);
@@ -183,7 +184,7 @@ void read_spending(arguments const& of, mechanism which, bool resumed, paczero_o
 }
 
 paczero_run_options read_options(arguments const& of, mechanism which,
-                                 std::optional<saved_run> const& saved) {
+                                 std::optional<stored_run> const& saved) {
   paczero_run_options wanted;
   paczero_options& p = wanted.paczero;
   p.steps = 4000;
@@ -314,7 +315,7 @@ answer train_paczero(arguments const& of) {
   seed_range seeds = read_seeds(of, {"--save", "--transcript", "--base", "--tuned"});
 
   of.text("DATA");  // needed
-  std::optional<saved_run> saved;
+  std::optional<stored_run> saved;
   if (of.given("--resume")) saved = look_at(of);
   mechanism const which = mechanism_of(of, saved);
   paczero_run_options const wanted = read_options(of, which, saved);

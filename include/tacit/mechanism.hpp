@@ -12,8 +12,13 @@
 #include <tacit/mechanism/noisy_output.hpp>
 #include <tacit/mechanism/noisy_sum.hpp>
 #include <tacit/mechanism/paczero.hpp>
+#include <tacit/mechanism/paczero_account.hpp>
+#include <tacit/mechanism/paczero_options.hpp>
 #include <tacit/mechanism/paid_release.hpp>
+#include <tacit/mechanism/paid_steps.hpp>
 #include <tacit/mechanism/parameter_groups.hpp>
 #include <tacit/mechanism/participants.hpp>
 #include <tacit/mechanism/release.hpp>
 #include <tacit/mechanism/rldp.hpp>
+#include <tacit/mechanism/run_owner.hpp>
+#include <tacit/mechanism/saved_run.hpp>

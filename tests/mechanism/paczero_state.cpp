@@ -2,6 +2,7 @@
 #include <tacit/core/private_file.hpp>
 #include <tacit/core/text_archive.hpp>
 #include <tacit/mechanism/paczero.hpp>
+#include <tacit/mechanism/saved_run.hpp>
 
 #include "secret/script.hpp"
 #include "support/catch.hpp"
@@ -33,6 +34,8 @@ namespace {
 using namespace tacit;
 
 constexpr std::size_t records = 20;
+
+using saved_paczero = saved_run<paczero<>>;
 
 candidate_set universe() {
   return candidate_set::balanced({.records = records, .subsets = 8}, 21, 5);
@@ -121,8 +124,7 @@ std::string value_of(std::string const& text, std::string const& field) {
 /// A stored run of a few steps, and no process that holds it.
 std::string stored(std::filesystem::path const& path, paczero_options const& options,
                    std::size_t steps = 4) {
-  paczero run(options, universe(), fixed_stream(3));
-  run.persist(path);
+  saved_run run(paczero(options, universe(), fixed_stream(3)), path);
   auto const g = inputs(options.steps, options.directions);
   for (std::size_t t = 0; t < steps; ++t) (void)run.step(g[t]);
   return read_file(path);
@@ -133,7 +135,7 @@ std::string trouble_with(std::filesystem::path const& path, std::string const& t
   std::ofstream(path, std::ios::binary) << text;
   std::string trouble;
   try {
-    (void)paczero<>::resume(path);
+    (void)saved_paczero::resume(path);
     std::filesystem::remove(path.string() + ".claimed");
     return "resumed";
   } catch (corrupt_state const&) {
@@ -151,10 +153,10 @@ std::string trouble_with(std::filesystem::path const& path, std::string const& t
 TEST_CASE("a state is written at once, for its owner alone", "[state]") {
   support::directory const folder;
   std::filesystem::path const path = folder / "run";
-  paczero run(all_kinds()[0], universe(), fixed_stream(3));
+  paczero unsaved(all_kinds()[0], universe(), fixed_stream(3));
   CHECK(std::filesystem::is_empty(folder.path()));
   ::mode_t const mask = ::umask(0);
-  run.persist(path);
+  saved_run run(std::move(unsaved), path);
   CHECK(mode_of(path) == 0600U);
   std::string const before = read_file(path);
   (void)run.step(inputs(12)[0]);
@@ -176,13 +178,12 @@ TEST_CASE("charge and release are stored before the release is returned", "[stat
     for (std::size_t const crash : {1U, 2U, 5U, 12U}) {
       while (undisturbed.steps() < crash) (void)undisturbed.step(g[undisturbed.steps()]);
       {
-        paczero doomed(options, universe(), fixed_stream(4));
-        doomed.persist(path);
+        saved_run doomed(paczero(options, universe(), fixed_stream(4)), path);
         for (std::size_t t = 0; t < crash; ++t) (void)doomed.step(g[t]);  // returned, and lost
       }
-      paczero const resumed = paczero<>::resume(path);
+      auto const resumed = saved_paczero::resume(path);
       REQUIRE(resumed.transcript().size() == crash);
-      REQUIRE(same(resumed, undisturbed));
+      REQUIRE(same(*resumed, undisturbed));
       std::filesystem::remove(folder / "run.claimed");
     }
   }
@@ -194,19 +195,18 @@ TEST_CASE("a resumed run goes on exactly as an undisturbed one", "[state]") {
     std::filesystem::path const path = folder / "run";
     auto const g = inputs(options.steps, options.directions);
     paczero undisturbed(options, universe(), fixed_stream(5));
-    std::optional<paczero<>> run;
-    run.emplace(options, universe(), fixed_stream(5));
-    run->persist(path);
+    std::optional<saved_paczero> run;
+    run.emplace(paczero(options, universe(), fixed_stream(5)), path);
     std::string const chosen = value_of(read_file(path), "chosen");
     while (!undisturbed.done()) {
       std::size_t const t = undisturbed.steps();
       release const expected = undisturbed.step(g[t]);
       REQUIRE(run->step(g[t]) == expected);
-      REQUIRE(same(*run, undisturbed));
+      REQUIRE(same(**run, undisturbed));
       // Interrupted after every step.
       run.reset();
-      run.emplace(paczero<>::resume(path));
-      REQUIRE(same(*run, undisturbed));
+      run.emplace(saved_paczero::resume(path));
+      REQUIRE(same(**run, undisturbed));
     }
     // The same secret as at first; to look, it has to be let go.
     run.reset();
@@ -214,24 +214,50 @@ TEST_CASE("a resumed run goes on exactly as an undisturbed one", "[state]") {
   }
 }
 
+TEST_CASE("states stored by earlier releases are read, and stored again as the same text",
+          "[state]") {
+  // Every kind of ledger and release, written by tacit 0.1 after 0 or 4 steps.
+  std::ifstream file(TACIT_TEST_DATA_DIR "/paczero_states.txt");
+  support::directory const folder;
+  std::filesystem::path const path = folder / "run";
+  std::size_t states = 0;
+  std::string text;
+  for (std::string line; std::getline(file, line);) {
+    text += line + '\n';
+    if (!line.starts_with("checksum ")) continue;
+    CAPTURE(text);
+    std::ofstream(path, std::ios::binary) << text;
+    {
+      auto run = saved_paczero::resume(path);
+      CHECK(run.steps() == (states == 0 ? 0 : 4));
+      run.save_to(path);
+    }
+    CHECK(read_file(path) == text);
+    std::filesystem::remove(path);
+    text.clear();
+    ++states;
+  }
+  CHECK(states == 8);
+}
+
 TEST_CASE("a look at a state takes nothing", "[state]") {
   support::directory const folder;
   std::filesystem::path const path = folder / "run";
   std::string const text = stored(path, all_kinds()[0]);
   auto const steps = [](paczero<> const& run) { return run.steps(); };
-  std::size_t const seen = paczero<>::look_at(path, steps);
+  std::size_t const seen = saved_paczero::look_at(path, steps);
   CHECK(read_file(path) == text);
   CHECK(!std::filesystem::exists(path.string() + ".claimed"));
   {
-    paczero run = paczero<>::resume(path);
+    auto run = saved_paczero::resume(path);
     CHECK(run.steps() == seen);
     (void)run.step(inputs(12)[4]);
-    CHECK_THROWS_AS(paczero<>::look_at(path, steps), std::system_error);  // in use
+    CHECK_THROWS_AS(saved_paczero::look_at(path, steps), std::system_error);  // in use
   }
-  CHECK(paczero<>::look_at(path, steps) == seen + 1);
+  CHECK(saved_paczero::look_at(path, steps) == seen + 1);
   write_private_file(path, text.substr(0, text.size() / 2));
-  CHECK_THROWS_AS(paczero<>::look_at(path, steps), tacit::corrupt_state);
-  CHECK_THROWS_AS(paczero<>::look_at(folder / "nothing", steps), std::system_error);
+  CHECK_THROWS_AS(saved_paczero::look_at(path, steps), tacit::corrupt_state);
+  CHECK_THROWS_AS(saved_paczero::look_at(folder / "nothing", steps), std::system_error);
 }
 
 TEST_CASE("one state resumes once", "[state]") {
@@ -239,74 +265,75 @@ TEST_CASE("one state resumes once", "[state]") {
   std::filesystem::path const path = folder / "run";
   std::string const text = stored(path, all_kinds()[0]);
   {
-    paczero resumed = paczero<>::resume(path);
+    auto const resumed = saved_paczero::resume(path);
     CHECK(!std::filesystem::exists(path));
     CHECK(read_file(path.string() + ".claimed") == text);
-    CHECK_THROWS_AS(paczero<>::resume(path), std::system_error);
+    CHECK_THROWS_AS(saved_paczero::resume(path), std::system_error);
   }
   // Nor after the claimant has gone without a step.
-  CHECK_THROWS_AS(paczero<>::resume(path), std::system_error);
+  CHECK_THROWS_AS(saved_paczero::resume(path), std::system_error);
   CHECK(read_file(path.string() + ".claimed") == text);
   // Nor beside a copy put back in its place.
   write_private_file(path, text);
-  CHECK_THROWS_AS(paczero<>::resume(path), std::system_error);
+  CHECK_THROWS_AS(saved_paczero::resume(path), std::system_error);
   CHECK(read_file(path) == text);
   std::filesystem::remove(path.string() + ".claimed");
 
-  paczero resumed = paczero<>::resume(path);
+  auto resumed = saved_paczero::resume(path);
   (void)resumed.step(inputs(12)[4]);
   CHECK(std::filesystem::exists(path));
   CHECK(!std::filesystem::exists(path.string() + ".claimed"));
   CHECK(read_file(path) != text);
-  CHECK_THROWS_AS(paczero<>::resume(folder / "nothing"), std::system_error);
+  CHECK_THROWS_AS(saved_paczero::resume(folder / "nothing"), std::system_error);
 }
 
 TEST_CASE("while a run lives nobody else takes its state", "[state]") {
   support::directory const folder;
   std::filesystem::path const path = folder / "run";
   auto const g = inputs(12);
-  std::optional<paczero<>> run;
-  run.emplace(all_kinds()[0], universe(), fixed_stream(6));
-  run->persist(path);
+  std::optional<saved_paczero> run;
+  run.emplace(paczero(all_kinds()[0], universe(), fixed_stream(6)), path);
   (void)run->step(g[0]);
   std::string const text = read_file(path);
-  CHECK_THROWS_AS(paczero<>::resume(path), std::system_error);
-  paczero other(all_kinds()[0], universe(), fixed_stream(7));
-  CHECK_THROWS_AS(other.persist(path), std::system_error);
+  CHECK_THROWS_AS(saved_paczero::resume(path), std::system_error);
+  saved_run other(paczero(all_kinds()[0], universe(), fixed_stream(7)), folder / "other");
+  CHECK_THROWS_AS(other.save_to(path), std::system_error);
+  CHECK_THROWS_AS(saved_run(paczero(all_kinds()[0], universe()), path), std::system_error);
   CHECK(read_file(path) == text);
   // Not even after the run has moved house.
-  paczero<> moved = std::move(*run);
+  saved_paczero moved = std::move(*run);
+  CHECK_THROWS_AS(run->step(g[1]), std::logic_error);  // NOLINT: moved from
   run.reset();
-  CHECK_THROWS_AS(paczero<>::resume(path), std::system_error);
+  CHECK_THROWS_AS(saved_paczero::resume(path), std::system_error);
   (void)moved.step(g[1]);
   CHECK(read_file(path) != text);
-  // The other is free to go on, unstored, or elsewhere.
+  // The other is free to go on, where it was or elsewhere.
   CHECK_NOTHROW(other.step(g[0]));
-  CHECK_NOTHROW(other.persist(folder / "elsewhere"));
+  CHECK_NOTHROW(other.save_to(folder / "elsewhere"));
 }
 
 TEST_CASE("a state that cannot be stored publishes nothing", "[state]") {
   support::directory const folder;
   auto const g = inputs(12);
   paczero run(all_kinds()[0], universe(), fixed_stream(8));
-  CHECK_THROWS_AS(run.persist(folder / "absent" / "run"), std::system_error);
+  CHECK_THROWS_AS(saved_run(std::move(run), folder / "absent" / "run"), std::system_error);
 
   std::filesystem::create_directory(folder / "later");
-  paczero doomed(all_kinds()[0], universe(), fixed_stream(8));
-  paczero undisturbed(all_kinds()[0], universe(), fixed_stream(8));
   std::filesystem::path const path = folder / "later" / "run";
-  doomed.persist(path);
+  saved_run doomed(paczero(all_kinds()[0], universe(), fixed_stream(8)), path);
+  paczero undisturbed(all_kinds()[0], universe(), fixed_stream(8));
   CHECK(doomed.step(g[0]) == undisturbed.step(g[0]));
   std::filesystem::rename(folder / "later", folder / "moved");
   CHECK_THROWS_AS(doomed.step(g[1]), std::system_error);
   // What it drew is known to no file: it draws no more.
   std::filesystem::rename(folder / "moved", folder / "later");
   CHECK_THROWS_AS(doomed.step(g[1]), std::logic_error);
-  doomed = paczero(all_kinds()[0], universe(), fixed_stream(9));  // lets go of the state
-  paczero resumed = paczero<>::resume(path);
+  doomed = saved_run(paczero(all_kinds()[0], universe(), fixed_stream(9)),
+                     folder / "another");  // lets go of the state
+  auto resumed = saved_paczero::resume(path);
   CHECK(resumed.steps() == 1);
   CHECK(resumed.step(g[1]) == undisturbed.step(g[1]));
-  CHECK(same(resumed, undisturbed));
+  CHECK(same(*resumed, undisturbed));
 }
 
 TEST_CASE("every damaged byte of a state is refused, and the file left in place", "[state]") {
@@ -409,8 +436,7 @@ TEST_CASE("a forked child cannot go on with its parent's run", "[state]") {
   support::directory const folder;
   auto const g = inputs(8);
   paczero loose({.steps = 8, .budget = nats(0.1)}, universe());
-  paczero kept({.steps = 8, .budget = nats(0.1)}, universe());
-  kept.persist(folder / "run");
+  saved_run kept(paczero({.steps = 8, .budget = nats(0.1)}, universe()), folder / "run");
   std::string const text = read_file(folder / "run");
   ::pid_t const child = ::fork();
   REQUIRE(child >= 0);
@@ -425,8 +451,8 @@ TEST_CASE("a forked child cannot go on with its parent's run", "[state]") {
     };
     attempt([&] { (void)loose.step(g[0]); });
     attempt([&] { (void)kept.step(g[0]); });
-    attempt([&] { kept.persist(folder / "run"); });
-    attempt([&] { kept.persist(folder / "elsewhere"); });
+    attempt([&] { kept.save_to(folder / "run"); });
+    attempt([&] { kept.save_to(folder / "elsewhere"); });
     ::_exit(refusals);
   }
   int status = 0;
@@ -441,31 +467,29 @@ TEST_CASE("a forked child cannot go on with its parent's run", "[state]") {
 TEST_CASE("a run that moves to another file leaves no state behind to resume", "[state]") {
   support::directory const folder;
   auto const g = inputs(8);
-  std::optional<paczero<>> run;
-  run.emplace(all_kinds()[0], universe(), fixed_stream(1));
-  run->persist(folder / "first");
+  std::optional<saved_paczero> run;
+  run.emplace(paczero(all_kinds()[0], universe(), fixed_stream(1)), folder / "first");
   (void)run->step(g[0]);
-  run->persist(folder / "second");
+  run->save_to(folder / "second");
   CHECK(!std::filesystem::exists(folder / "first"));
-  CHECK_THROWS_AS(paczero<>::resume(folder / "first"), std::system_error);
+  CHECK_THROWS_AS(saved_paczero::resume(folder / "first"), std::system_error);
   run.reset();
   // And a resumed one that moves before its first step takes its claim along.
-  run.emplace(paczero<>::resume(folder / "second"));
-  run->persist(folder / "third");
+  run.emplace(saved_paczero::resume(folder / "second"));
+  run->save_to(folder / "third");
   CHECK(!std::filesystem::exists(folder / "second"));
   CHECK(!std::filesystem::exists(folder / "second.claimed"));
   (void)run->step(g[1]);
   run.reset();
-  CHECK(paczero<>::resume(folder / "third").steps() == 2);
+  CHECK(saved_paczero::resume(folder / "third").steps() == 2);
 }
 
 TEST_CASE("a link to a live state resumes nothing", "[state]") {
   support::directory const folder;
   auto const g = inputs(8);
-  paczero run(all_kinds()[0], universe(), fixed_stream(1));
-  run.persist(folder / "run");
+  saved_run run(paczero(all_kinds()[0], universe(), fixed_stream(1)), folder / "run");
   std::filesystem::create_symlink(folder / "run", folder / "alias");
-  CHECK_THROWS_AS(paczero<>::resume(folder / "alias"), std::system_error);
+  CHECK_THROWS_AS(saved_paczero::resume(folder / "alias"), std::system_error);
   CHECK_NOTHROW(run.step(g[0]));
 }
 

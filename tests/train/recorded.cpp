@@ -137,21 +137,20 @@ TEST_CASE("A crash between mechanism and journal is mended by the same release",
   run_record const record = record_of(theta);
   std::vector<tacit::release> made;
   {
-    tacit::paczero<> mechanism(options(), candidates());
-    mechanism.persist(folder / "state");
+    tacit::saved_run mechanism(tacit::paczero(options(), candidates()), folder / "state");
     journal log = journal::create(folder / "j", record);
     journaled recorded{mechanism, log};
     tacit::trainer run{recorded, training(), theta};
     for (int t = 0; t < 20; ++t) made.push_back(run.step(loss));
   }
   {  // the mechanism steps, and the journal does not
-    tacit::paczero<> mechanism = tacit::paczero<>::resume(folder / "state");
-    mechanism.persist(folder / "state");
+    auto mechanism = tacit::saved_run<tacit::paczero<>>::resume(folder / "state");
+    mechanism.save_to(folder / "state");
     made.push_back(mechanism.step(std::vector<double>(records, 1.0)));
   }
   {
-    tacit::paczero<> mechanism = tacit::paczero<>::resume(folder / "state");
-    mechanism.persist(folder / "state");
+    auto mechanism = tacit::saved_run<tacit::paczero<>>::resume(folder / "state");
+    mechanism.save_to(folder / "state");
     journal log = journal::resume(folder / "j", record);
     CHECK(log.steps() == 20);
     journaled recorded{mechanism, log};
@@ -162,14 +161,14 @@ TEST_CASE("A crash between mechanism and journal is mended by the same release",
   {
     journal log = journal::resume(folder / "j", record);
     log.append(std::vector{1.0});
-    tacit::paczero<> mechanism = tacit::paczero<>::resume(folder / "state");
-    mechanism.persist(folder / "state");
+    auto mechanism = tacit::saved_run<tacit::paczero<>>::resume(folder / "state");
+    mechanism.save_to(folder / "state");
     CHECK_THROWS_AS((journaled{mechanism, log}), std::invalid_argument);
   }
   {
     journal log = journal::create(folder / "other", record);
     log.append(std::vector{made[0].coefficients[0] == 1.0 ? -1.0 : 1.0});
-    tacit::paczero<> mechanism = tacit::paczero<>::resume(folder / "state");
+    auto mechanism = tacit::saved_run<tacit::paczero<>>::resume(folder / "state");
     CHECK_THROWS_AS((journaled{mechanism, log}), std::invalid_argument);
   }
   journal wide = journal::create(folder / "wide", record_of(theta, 2));

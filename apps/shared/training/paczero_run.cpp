@@ -2,6 +2,7 @@
 #include "training/paczero_run.hpp"
 
 #include <tacit/info/entropy.hpp>
+#include <tacit/mechanism/saved_run.hpp>
 #include <tacit/pac/candidates.hpp>
 #include <tacit/pac/fixed_point.hpp>
 #include <tacit/pac/posterior.hpp>
@@ -93,9 +94,11 @@ tacit::journal open_journal(std::filesystem::path const& file, bool resumed,
                                                   : tacit::journal::create(file, record);
 }
 
-template <class Mechanism, class Spent>
-void train(task const& job, paczero_run_options const& options, Mechanism& mechanism,
-           releaser const& who, std::span<tacit::release const> transcript, Spent const& spent,
+// `run` takes the steps of `mechanism`.
+template <class Run, class Mechanism, class Spent>
+void train(task const& job, paczero_run_options const& options, Run& run,
+           Mechanism const& mechanism, releaser const& who,
+           std::span<tacit::release const> transcript, Spent const& spent,
            std::function<void(std::size_t)> const& progress, paczero_run_result& out) {
   std::size_t const steps = options.paczero.steps;
   std::size_t const every = std::max<std::size_t>(1, steps / options.curve_points);
@@ -117,25 +120,25 @@ void train(task const& job, paczero_run_options const& options, Mechanism& mecha
     if (progress) progress(mechanism.steps() - reported);
     reported = mechanism.steps();
   };
-  auto const loop = [&](auto& releases) {
-    tacit::trainer run{releases, training, theta};
-    run.replay(transcript);
+  auto const train_on = [&](auto& releases) {
+    tacit::trainer loop{releases, training, theta};
+    loop.replay(transcript);
     look();
-    while (!run.done()) {
-      held += run.step(loss).held();
-      if (mechanism.steps() % every == 0 || run.done()) look();
+    while (!loop.done()) {
+      held += loop.step(loss).held();
+      if (mechanism.steps() % every == 0 || loop.done()) look();
     }
   };
   if (options.transcript.empty()) {
-    loop(mechanism);
+    train_on(run);
   } else {
     std::size_t const k = mechanism.directions();
     bool const signs = who.symbols != tacit::symbol_kind::scalar;
     tacit::journal log = open_journal(journal_of(options.transcript), !options.resume.empty(),
                                       record_of(job, training, who.described, k, who.symbols,
                                                 signs ? 1.0 / static_cast<double>(k) : 0.0));
-    tacit::journaled recorded{mechanism, log};
-    loop(recorded);
+    tacit::journaled recorded{run, log};
+    train_on(recorded);
     seal(log, options.transcript);
   }
   out.accuracy = out.curve.back().accuracy;
@@ -145,7 +148,10 @@ void train(task const& job, paczero_run_options const& options, Mechanism& mecha
                   static_cast<double>(out.steps * mechanism.directions());
 }
 
-void train_privately(task const& job, paczero_run_options options, tacit::paczero<>& mechanism,
+// `run` is the mechanism itself, or keeps its state on disk.
+template <class Run>
+void train_privately(task const& job, paczero_run_options options, Run& run,
+                     tacit::paczero<> const& mechanism,
                      std::function<void(std::size_t)> const& progress, paczero_run_result& out) {
   options.paczero = mechanism.options();
   std::vector<tacit::release> const transcript(mechanism.transcript().begin(),
@@ -156,7 +162,7 @@ void train_privately(task const& job, paczero_run_options options, tacit::paczer
   // A loss that is not finite holds a step under every policy.
   releaser const who{describe(mechanism.options(), mechanism.candidates()),
                      tacit::symbol_kind::held_sign};
-  train(job, options, mechanism, who, transcript, spent, progress, out);
+  train(job, options, run, mechanism, who, transcript, spent, progress, out);
   auto const seen = mechanism.belief().exposed(mechanism.candidates());
   out.exposed = exposure{mechanism.spent().value, mechanism.spent_worst_record().value,
                          mechanism.attack_bound(), seen.mean, seen.worst};
@@ -189,7 +195,7 @@ paczero_run_result run_paczero(task const& job, paczero_run_options const& optio
     releaser const who{describe(plain, candidates.records()),
                        scalar ? tacit::symbol_kind::scalar : tacit::symbol_kind::held_sign};
     auto const spent = [&] { return learnt(mechanism.belief(), candidates); };
-    train(job, options, mechanism, who, {}, spent, progress, out);
+    train(job, options, mechanism, mechanism, who, {}, spent, progress, out);
     bool const half = options.surrogate == tacit::surrogate::half_sign;
     if (half || options.surrogate == tacit::surrogate::random_sign) {
       auto const [subset, record] = spent();
@@ -197,18 +203,21 @@ paczero_run_result run_paczero(task const& job, paczero_run_options const& optio
       out.exposed = exposure{subset, record, half ? 1.0 : 0.5, seen.mean, seen.worst};
     }
   } else {
-    if (options.resume.empty()) {
-      tacit::paczero<> mechanism(wanted, candidates);
-      if (!options.save.empty()) mechanism.persist(options.save);
-      train_privately(job, options, mechanism, progress, out);
-    } else {
-      tacit::paczero<> mechanism = tacit::paczero<>::resume(options.resume);
-      if (mechanism.candidates().public_seed() != job.seed ||
-          mechanism.records() != candidates.records()) {
+    auto const train_saved = [&](tacit::saved_run<tacit::paczero<>> run) {
+      train_privately(job, options, run, *run, progress, out);
+    };
+    if (!options.resume.empty()) {
+      auto run = tacit::saved_run<tacit::paczero<>>::resume(options.resume);
+      if (run->candidates().public_seed() != job.seed || run.records() != candidates.records()) {
         throw std::runtime_error(options.resume.string() + ": the state of a run on other data");
       }
-      mechanism.persist(options.save.empty() ? options.resume : options.save);
-      train_privately(job, options, mechanism, progress, out);
+      run.save_to(options.save.empty() ? options.resume : options.save);
+      train_saved(std::move(run));
+    } else if (!options.save.empty()) {
+      train_saved({tacit::paczero(wanted, candidates), options.save});
+    } else {
+      tacit::paczero mechanism(wanted, candidates);
+      train_privately(job, options, mechanism, mechanism, progress, out);
     }
   }
   out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();

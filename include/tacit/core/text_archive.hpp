@@ -44,7 +44,8 @@ static_assert(checksum("123456789") == 0x995DC9BBDF1939FA);  // the check value 
 
 }  // namespace detail
 
-/// Writes one `name value value …` line a field. Numbers read back as the same bits.
+/// Writes one `name value value …` line a field. Numbers read back as the same bits. A bool or an
+/// enumerator is written as its number.
 class archive_writer {
  public:
   /// `kind` is one word, `version` the format's.
@@ -82,6 +83,8 @@ class archive_writer {
     text_.push_back(' ');
     if constexpr (std::is_convertible_v<T, std::string_view>) {
       text_.append(std::string_view(value));  // one word
+    } else if constexpr (std::same_as<T, bool> || std::is_enum_v<T>) {
+      text_.append(detail::to_text(static_cast<int>(value)));
     } else {
       text_.append(detail::to_text(value));
     }
@@ -125,13 +128,18 @@ class archive_reader {
     close();
   }
 
-  template <class T>
-  void list(std::string_view name, std::vector<T>& values) {
+  /// An array has its number of values, a vector any.
+  template <class Range>
+  void list(std::string_view name, Range& values) {
     open(name);
     auto const size = number<std::size_t>();
     if (size > line_.size()) fail(name, "shorter than it says");  // two characters an entry
-    values.resize(size);
-    for (T& value : values) read(value);
+    if constexpr (requires { values.resize(size); }) {
+      values.resize(size);
+    } else if (size != std::size(values)) {
+      fail(name, "of another size");
+    }
+    for (auto& value : values) read(value);
     close();
   }
 
@@ -175,6 +183,10 @@ class archive_reader {
   void read(T& value) {
     if constexpr (std::same_as<T, std::string>) {
       value = word();
+    } else if constexpr (std::same_as<T, bool>) {
+      value = number<int>() != 0;
+    } else if constexpr (std::is_enum_v<T>) {
+      value = static_cast<T>(number<int>());  // one of those there are, or not: its user checks
     } else {
       value = number<T>();
     }

@@ -5,6 +5,7 @@
 #include <tacit/core/units.hpp>
 #include <tacit/dp/event.hpp>
 #include <tacit/mechanism/gridded.hpp>
+#include <tacit/mechanism/paid_steps.hpp>
 #include <tacit/mechanism/participants.hpp>
 #include <tacit/secret/stream.hpp>
 

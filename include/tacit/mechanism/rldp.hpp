@@ -11,6 +11,7 @@
 #include <tacit/dp/sensitivity.hpp>
 #include <tacit/mechanism/gridded.hpp>
 #include <tacit/mechanism/parameter_groups.hpp>
+#include <tacit/mechanism/paid_steps.hpp>
 #include <tacit/mechanism/participants.hpp>
 #include <tacit/mechanism/release.hpp>
 #include <tacit/secret/discrete.hpp>

@@ -19,7 +19,7 @@
 /// A transcript in the making, on disk after every step.
 ///
 /// The order of a step is charge, draw, journal, apply: a mechanism stores its charge with its release
-/// (`paczero::persist`), the journal appends that release, and only then do the parameters move.
+/// (mechanism/saved_run.hpp), the journal appends that release, and only then do the parameters move.
 /// A crash
 ///   - before the mechanism has stored: nothing happened; the step is taken anew;
 ///   - between mechanism and journal: the mechanism's file has the release, and appends it here when

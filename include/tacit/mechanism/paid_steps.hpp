@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tacit/core/check.hpp>
+#include <tacit/mechanism/run_owner.hpp>
+
+#include <cstddef>
+#include <string_view>
+
+namespace tacit {
+
+/// A run's ledger where each step costs the same: the number of steps that the noise was calibrated
+/// for. It moves and does not copy, and a forked child cannot spend it, so that no step is paid for
+/// once and drawn twice.
+class paid_steps {
+ public:
+  /// @throws std::invalid_argument for no step
+  paid_steps(std::string_view who, std::size_t steps) : who_(who), total_(steps) {
+    detail::require_argument(steps > 0, who, "steps", steps, "at least 1");
+  }
+
+  [[nodiscard]] std::size_t taken() const noexcept { return taken_; }
+  [[nodiscard]] bool done() const noexcept { return taken_ >= total_; }
+
+  /// Charges one step, before anything of it is drawn. Charged is charged, whatever comes after.
+  /// @throws budget_exhausted beyond the last step; std::logic_error if it was moved from, or in a
+  ///         forked process
+  void charge() {
+    owner_.check(who_);
+    if (done()) {
+      throw budget_exhausted(detail::complaint(who_, "step", detail::to_text(taken_),
+                                               "below " + detail::to_text(total_)));
+    }
+    ++taken_;
+  }
+
+ private:
+  std::string_view who_;
+  std::size_t total_;
+  std::size_t taken_ = 0;
+  detail::run_owner owner_;
+};
+
+}  // namespace tacit

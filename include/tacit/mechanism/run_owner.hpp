@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tacit/core/process.hpp>
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace tacit::detail {
+
+/// Ties a run to the one object and the one process that may spend its budget. It moves and does not
+/// copy; a forked child, which has a copy of secret and budget, is refused.
+class run_owner {
+ public:
+  run_owner() = default;
+  run_owner(run_owner&& other) noexcept : process_(std::exchange(other.process_, none)) {}
+  run_owner& operator=(run_owner&& other) noexcept {
+    process_ = std::exchange(other.process_, none);
+    return *this;
+  }
+  ~run_owner() = default;
+
+  /// @throws std::logic_error if the run was moved from, or in a forked process
+  void check(std::string_view who) const {
+    if (process_ == none)
+      throw std::logic_error(std::string(who) + ": used after it was moved from");
+    if (process_ != process_id()) {
+      throw std::logic_error(std::string(who) + ": used in a forked process");
+    }
+  }
+
+ private:
+  static constexpr std::int64_t none = 0;
+  std::int64_t process_ = process_id();
+};
+
+}  // namespace tacit::detail
