@@ -3,6 +3,7 @@
 // PACZero on a network, and MeZO beside it: runs that can be saved, resumed and recorded.
 
 #include <tacit/core/private_file.hpp>
+#include <tacit/mechanism/paczero.hpp>
 #include <tacit/mechanism/saved_run.hpp>
 
 #include "output/progress.hpp"
@@ -74,7 +75,7 @@ stored_run look_at(arguments const& of) {
   if (!std::filesystem::is_regular_file(file, none)) of.refuse("--resume");
   std::optional<stored_run> saved;
   try {
-    saved = tacit::saved_run<tacit::paczero<>>::look_at(file, [](tacit::paczero<> const& run) {
+    saved = tacit::saved_run<tacit::paczero<>>::inspect(file, [](tacit::paczero<> const& run) {
       tacit::candidate_set const& candidates = run.candidates();
       tacit::candidate_set::shape const& shape = candidates.dimensions();
       bool const ours = !run.done() && shape.one_in == 2 && !shape.complementary &&

@@ -4,6 +4,7 @@
 // alone: the releases must be its releases, and the replayed parameters its parameters.
 // usage: check_journal DATA JOURNAL SEED. Prints the number of releases and the hash.
 
+#include <tacit/mechanism/paczero.hpp>
 #include <tacit/train/recorded.hpp>
 #include <tacit/train/trainer.hpp>
 #include <tacit/zo/hash.hpp>

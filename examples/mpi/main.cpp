@@ -3,6 +3,7 @@
 // Private training on several ranks: each holds the parameters and a shard of the records, and a step
 // sends the subset sums one way and one release the other.
 
+#include <tacit/mechanism/paczero.hpp>
 #include <tacit/train/recorded.hpp>
 #include <tacit/train/trainer.hpp>
 #include <tacit/zo/hash.hpp>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <tacit/mechanism/dp_aggzo.hpp>
 #include <tacit/mechanism/dp_sgd.hpp>
 #include <tacit/mechanism/dp_zo_laplace.hpp>
 #include <tacit/mechanism/dpgd_0th.hpp>
@@ -16,9 +15,11 @@
 #include <tacit/mechanism/paczero_options.hpp>
 #include <tacit/mechanism/paid_release.hpp>
 #include <tacit/mechanism/paid_steps.hpp>
+#include <tacit/mechanism/pairwise_run.hpp>
 #include <tacit/mechanism/parameter_groups.hpp>
 #include <tacit/mechanism/participants.hpp>
 #include <tacit/mechanism/release.hpp>
 #include <tacit/mechanism/rldp.hpp>
 #include <tacit/mechanism/run_owner.hpp>
 #include <tacit/mechanism/saved_run.hpp>
+#include <tacit/mechanism/unsound_rldp.hpp>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/train/description.hpp>
 #include <tacit/train/ferret.hpp>
 #include <tacit/train/first_order.hpp>
 #include <tacit/train/recorded.hpp>

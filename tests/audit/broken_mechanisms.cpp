@@ -5,7 +5,7 @@
 // Intervals have a confidence of 1 − 2e-6: an honest mechanism would be caught with probability 1e-6. Seeds are fixed.
 #include <tacit/audit/exact_posterior.hpp>
 #include <tacit/audit/interval.hpp>
-#include <tacit/audit/known_rest.hpp>
+#include <tacit/audit/informed_adversary.hpp>
 #include <tacit/dp/event.hpp>
 #include <tacit/dp/gaussian.hpp>
 #include <tacit/dp/sensitivity.hpp>
@@ -53,7 +53,7 @@ attack_trials attack_scalar_gaussian(noise_source source, double sigma) {
   attack_trials trials(records);
   for (std::uint64_t run = 0; run < 300; ++run) {
     auto const inside = coins(records, random);
-    known_rest attack(records);
+    informed_adversary attack(records);
     for (std::uint64_t step = 0; step < 16; ++step) {
       std::vector<double> g(records);
       for (double& x : g) x = std::clamp(2.0 * normal_law(random), -1.0, 1.0);
@@ -131,7 +131,7 @@ attack_trials attack_groups(double sigma) {
     }
     std::vector<double> residual(groups * 2);
     for (double& x : residual) x = sigma * normal_law(random);
-    known_rest attack(records);
+    informed_adversary attack(records);
     attack.observe(g, inside, residual, std::vector<double>{sigma});
     trials.add(attack.right_guesses(inside));
   }

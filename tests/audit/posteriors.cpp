@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tacit/audit/exact_posterior.hpp>
 #include <tacit/audit/interval.hpp>
-#include <tacit/audit/known_rest.hpp>
+#include <tacit/audit/informed_adversary.hpp>
 
 #include "support/catch.hpp"
 #include "support/numbers.hpp"
@@ -119,7 +119,7 @@ TEST_CASE("knowing the rest is the likelihood ratio of one record", "[audit]") {
   std::vector<double> const residual{y[0] - sum[0], y[1] - sum[1]};
   std::vector<double> const sigmas{0.6, 1.2};
   for (double const rate : {1.0, 0.25}) {
-    tacit::known_rest attack(3);
+    tacit::informed_adversary attack(3);
     attack.observe(g, in_sum, residual, sigmas, rate);
     attack.observe(g, in_sum, residual, sigmas, rate);
     for (std::size_t i = 0; i < 3; ++i) {
@@ -135,7 +135,7 @@ TEST_CASE("knowing the rest is the likelihood ratio of one record", "[audit]") {
     }
   }
   // At rate 1 the batch is known anyway; one sigma serves all coordinates.
-  tacit::known_rest seen(3), unseen(3);
+  tacit::informed_adversary seen(3), unseen(3);
   seen.observe(g, in_sum, residual, std::vector<double>{0.6});
   unseen.observe_unseen(g, in_sum, y, std::vector<double>{0.6, 0.6}, 1.0);
   for (std::size_t i = 0; i < 3; ++i) {
@@ -160,7 +160,7 @@ TEST_CASE("who knows the rest is right as often as it believes, sampled or not",
     for (int run = 0; run < 1500; ++run) {
       std::vector<std::uint8_t> inside(records);
       for (auto& u : inside) u = static_cast<std::uint8_t>(random() >> 63);
-      tacit::known_rest seen(records), unseen(records);
+      tacit::informed_adversary seen(records), unseen(records);
       for (int step = 0; step < 5; ++step) {
         std::vector<double> g(2 * records);
         for (double& x : g) x = normal(random);
@@ -202,7 +202,7 @@ TEST_CASE("signs of sums: what they exclude, and what noise leaves", "[audit]") 
   std::vector<std::uint8_t> const in_sum{1, 1, 1};
   std::vector<double> const sums{3.0, -1.0};
   std::vector<std::int8_t> const signs{1, -1};
-  tacit::known_rest attack(3);
+  tacit::informed_adversary attack(3);
   attack.observe_signs(g, in_sum, sums, signs, 0.0, 1.0);
   CHECK(attack.evidence()[0] == infinity);  // without record 0 the first sum is −2
   CHECK(attack.evidence()[1] == infinity);  // without record 1 the second is +1
@@ -211,7 +211,7 @@ TEST_CASE("signs of sums: what they exclude, and what noise leaves", "[audit]") 
   CHECK(attack.evidence()[0] == infinity);
 
   // Not in the batch, though its place in it would have changed a sign: 1 − q.
-  tacit::known_rest out(3);
+  tacit::informed_adversary out(3);
   out.observe_signs(g, std::vector<std::uint8_t>{0, 0, 1}, std::vector<double>{-1.0, 0.0},
                     std::vector<std::int8_t>{-1, 1}, 0.0, 0.25);
   CHECK(out.evidence()[0] == Approx(std::log(0.75)));  // sign of 4 is +, not −
@@ -220,7 +220,7 @@ TEST_CASE("signs of sums: what they exclude, and what noise leaves", "[audit]") 
   // Record 2 in the sum: with it −1, 0; without 0, 0: two coins against one.
   CHECK(out.evidence()[2] == Approx(std::log(0.75 * 0.25 + 0.25 * 0.5) - std::log(0.25)));
 
-  tacit::known_rest dithered(3);
+  tacit::informed_adversary dithered(3);
   dithered.observe_signs(g, in_sum, sums, signs, 2.0, 0.25);
   for (std::size_t i = 0; i < 3; ++i) {
     auto const chance = [](double a, double b) {
@@ -243,7 +243,7 @@ TEST_CASE("signs of sums: what they exclude, and what noise leaves", "[audit]") 
 TEST_CASE("posterior attacks refuse what they cannot weigh", "[audit]") {
   {
     // Two contributions whose evidence is +infinity and -infinity.
-    tacit::known_rest attack(1);
+    tacit::informed_adversary attack(1);
     std::vector<double> const huge{1e200, 1e200};
     std::vector<double> const residual{1e200, -3e200};
     std::vector<std::uint8_t> const out{0};
@@ -251,8 +251,8 @@ TEST_CASE("posterior attacks refuse what they cannot weigh", "[audit]") {
     CHECK_THROWS_AS(attack.observe(huge, out, residual, {&sigma, 1}), std::domain_error);
     CHECK(attack.evidence()[0] == 0.0);
   }
-  CHECK_THROWS_AS(tacit::known_rest(0), std::invalid_argument);
-  tacit::known_rest attack(2);
+  CHECK_THROWS_AS(tacit::informed_adversary(0), std::invalid_argument);
+  tacit::informed_adversary attack(2);
   std::vector<double> const g{0.5, 1.0};
   std::vector<std::uint8_t> const flags{1, 0};
   std::vector<double> const one{1.0};

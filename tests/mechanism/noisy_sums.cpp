@@ -2,8 +2,6 @@
 //
 // The mechanisms with a clip, noise and Poisson batches.
 
-#include <tacit/dp/gaussian.hpp>
-#include <tacit/mechanism/dp_aggzo.hpp>
 #include <tacit/mechanism/dp_sgd.hpp>
 #include <tacit/mechanism/dp_zo_laplace.hpp>
 #include <tacit/mechanism/dpgd_0th.hpp>
@@ -129,6 +127,16 @@ TEST_CASE("DP-AggZO clips the K scalars of a record together") {
   g[2 * many + 7] = not_a_number;
   CHECK(dp_aggzo(sums(1.0), k, many, fixed_stream(4)).step(g) ==
         dp_aggzo(sums(1.0), k, many, fixed_stream(4)).step(zero));
+}
+
+TEST_CASE("DPZero is DP-AggZO with one direction") {
+  dpzero one(sums(0.7, 5, 0.4), many, fixed_stream(14));
+  dp_aggzo same(sums(0.7, 5, 0.4), 1, many, fixed_stream(14));
+  CHECK(one.event() == same.event());
+  CHECK(one.directions() == 1);
+  for (double const height : {0.01, 1.0, 3.0, 100.0, 1e300}) {
+    CHECK(one.step(wavy(many, height)) == same.step(wavy(many, height)));
+  }
 }
 
 TEST_CASE("batches are Poisson, and nobody but the batch is asked for a gradient") {
@@ -372,53 +380,6 @@ TEST_CASE("an option that was forgotten or has no meaning is refused by its name
   CHECK_THROWS_WITH(
       dp_sgd({.clip = 1.0, .noise_multiplier = 1.0, .rate = 0.1, .steps = 1}, 2, many),
       "dp_sgd: expected_records is nan, but must be in [1, 2^53]");
-}
-
-TEST_CASE("DPZero's own noise: more than twice the least, and refused where it is too little") {
-  constexpr std::uint64_t steps = 1000;
-  constexpr std::uint64_t n = 10'000;
-  for (double const epsilon : {1.0, 2.0, 4.0, 8.0}) {
-    approx_dp const target{epsilon, 1e-5};
-    double const sigma = dpzero_paper_sigma(3.0, steps, n, target);
-    double const multiplier = sigma * n / 3.0;
-    // μ of T steps under replace_one: 2√T/multiplier.
-    double const least = 2.0 * std::sqrt(1.0 * steps) / gaussian_dp_for(target).mu;
-    CHECK(multiplier / least > 2.17);
-    CHECK(multiplier / least < 2.58);
-  }
-  CHECK(dpzero_paper_sigma(1.0, 1, 1, {2.0, 1e-5}) ==
-        Approx(2.0 * std::sqrt(2.0 * std::log(std::exp(1.0) + 2e5))));
-  CHECK_NOTHROW(dpzero_paper_sigma(3.0, steps, n, {169.2, 1e-5}));
-  CHECK_THROWS_AS(dpzero_paper_sigma(3.0, steps, n, {169.4, 1e-5}), std::domain_error);
-  CHECK_NOTHROW(dpzero_paper_sigma(3.0, steps, n, {188.8, 1e-6}));
-  CHECK_THROWS_AS(dpzero_paper_sigma(3.0, steps, n, {189.0, 1e-6}), std::domain_error);
-  try {
-    (void)dpzero_paper_sigma(3.0, steps, n, {1000.0, 1e-5});
-    CHECK(false);
-  } catch (std::domain_error const& error) {
-    CHECK_THAT(error.what(),
-               Catch::StartsWith("dpzero_paper_sigma: epsilon is 1000, but must be at most 169.2"));
-  }
-  CHECK_THROWS_AS(dpzero_paper_sigma(0.0, 1, 1, {1.0, 1e-5}), std::domain_error);
-  CHECK_THROWS_AS(dpzero_paper_sigma(1.0, 0, 1, {1.0, 1e-5}), std::domain_error);
-  CHECK_THROWS_AS(dpzero_paper_sigma(1.0, 1, 1, {1.0, 0.0}), std::domain_error);
-}
-
-TEST_CASE("Theorem 3 of DPZero: its formulas, and a clip that hardly ever clips") {
-  dpzero_problem const problem{
-      .lipschitz = 2.0, .smoothness = 0.5, .effective_rank = 7.0, .dimension = 30, .records = 1000};
-  dpzero_parameters const found = dpzero_theorem(problem, {2.0, 1e-6}, 0.01);
-  CHECK(found.learning_rate == Approx(1.0 / (4.0 * 0.5 * 9.0)));
-  CHECK(found.steps ==
-        static_cast<std::size_t>(
-            std::round(1000 * 9 * 2.0 / (4.0 * std::sqrt(7.0 * std::log(std::exp(1.0) + 2e6))))));
-  double const c0 = found.clip / std::sqrt(2.0);
-  double const scalars = 1000.0 * static_cast<double>(found.steps);
-  CHECK(scalars * 2.0 * std::sqrt(2.0 * 3.14159265358979) * std::exp(-c0 * c0 / 32.0) ==
-        Approx(0.01));
-  CHECK(c0 + 0.5 * found.smoothing * 0.5 * 30 == Approx(found.clip));
-  CHECK_THROWS_AS(dpzero_theorem({}, {1.0, 1e-5}), std::domain_error);
-  CHECK_THROWS_AS(dpzero_theorem(problem, {1.0, 1e-5}, 1.0), std::domain_error);
 }
 
 }  // namespace noisy_sums_tests

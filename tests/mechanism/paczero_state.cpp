@@ -240,24 +240,24 @@ TEST_CASE("states stored by earlier releases are read, and stored again as the s
   CHECK(states == 8);
 }
 
-TEST_CASE("a look at a state takes nothing", "[state]") {
+TEST_CASE("a state is inspected without being claimed", "[state]") {
   support::directory const folder;
   std::filesystem::path const path = folder / "run";
   std::string const text = stored(path, all_kinds()[0]);
   auto const steps = [](paczero<> const& run) { return run.steps(); };
-  std::size_t const seen = saved_paczero::look_at(path, steps);
+  std::size_t const seen = saved_paczero::inspect(path, steps);
   CHECK(read_file(path) == text);
   CHECK(!std::filesystem::exists(path.string() + ".claimed"));
   {
     auto run = saved_paczero::resume(path);
     CHECK(run.steps() == seen);
     (void)run.step(inputs(12)[4]);
-    CHECK_THROWS_AS(saved_paczero::look_at(path, steps), std::system_error);  // in use
+    CHECK_THROWS_AS(saved_paczero::inspect(path, steps), std::system_error);  // in use
   }
-  CHECK(saved_paczero::look_at(path, steps) == seen + 1);
+  CHECK(saved_paczero::inspect(path, steps) == seen + 1);
   write_private_file(path, text.substr(0, text.size() / 2));
-  CHECK_THROWS_AS(saved_paczero::look_at(path, steps), tacit::corrupt_state);
-  CHECK_THROWS_AS(saved_paczero::look_at(folder / "nothing", steps), std::system_error);
+  CHECK_THROWS_AS(saved_paczero::inspect(path, steps), tacit::corrupt_state);
+  CHECK_THROWS_AS(saved_paczero::inspect(folder / "nothing", steps), std::system_error);
 }
 
 TEST_CASE("one state resumes once", "[state]") {

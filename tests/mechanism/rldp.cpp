@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tacit/dp/gaussian.hpp>
 #include <tacit/mechanism/rldp.hpp>
+#include <tacit/mechanism/unsound_rldp.hpp>
 
 #include "secret/script.hpp"
 #include "support/catch.hpp"
@@ -65,6 +66,12 @@ double gradient_of_record(std::size_t record, std::span<float> out) {
   return 0.5 * static_cast<double>(record);
 }
 
+/// What the paper charges for a step of n groups with noise multiplier σ: one release of multiplier
+/// σ, where the joint release has σ/√n.
+event paper_event(double noise_multiplier, double rate) {
+  return sampled(gaussian{noise_multiplier}, poisson{rate});
+}
+
 }  // namespace
 
 TEST_CASE("n groups of one noise multiplier are charged with it over the root of n") {
@@ -80,7 +87,7 @@ TEST_CASE("n groups of one noise multiplier are charged with it over the root of
   CHECK(joint == Approx(6.0 / std::sqrt(24.0)).epsilon(1e-12));
   CHECK(std::get<poisson>(plain.event().how).rate == 0.3);
   // The paper charges the multiplier itself: 4.9 times the noise that is there.
-  CHECK(multiplier_of(rldp_paper_event(6.0, 0.3)) / joint == Approx(4.898979).epsilon(1e-6));
+  CHECK(multiplier_of(paper_event(6.0, 0.3)) / joint == Approx(4.898979).epsilon(1e-6));
 
   options.share_noise_multiplier = 20.0;
   options.loss_noise_multiplier = 30.0;
@@ -100,7 +107,7 @@ TEST_CASE("an accountant catches the charge without the root") {
   std::vector<clipped_group> const pairs(24, {1.0, 20.0});
   gaussian_accountant claimed(adjacency::add_remove);
   gaussian_accountant true_loss(adjacency::add_remove);
-  claimed.compose(rldp_paper_event(20.0, 1.0), 100);
+  claimed.compose(paper_event(20.0, 1.0), 100);
   true_loss.compose(sampled(joint_gaussian(pairs), poisson{1.0}), 100);
   // A record whose gradient reaches every clip attains the bound.
   CHECK(true_loss.epsilon(1e-5).lower > 4.0 * claimed.epsilon(1e-5).upper);

@@ -108,7 +108,7 @@ TEST_CASE("any mechanism that lists its fields is saved, and goes on as if undis
   while (!undisturbed.done()) {
     CHECK(run->step(gradient_of) == undisturbed.step(gradient_of));
     run.reset();
-    CHECK(saved::look_at(path, [](noisy_gradient const& m) { return m.last(); }) ==
+    CHECK(saved::inspect(path, [](noisy_gradient const& m) { return m.last(); }) ==
           undisturbed.last());
     run.emplace(saved::resume(path));
     CHECK((*run)->last() == undisturbed.last());

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <tacit/mechanism/mezo.hpp>
+#include <tacit/mechanism/paczero.hpp>
+#include <tacit/mechanism/saved_run.hpp>
 #include <tacit/train/recorded.hpp>
 
 #include "support/catch.hpp"

@@ -2,8 +2,8 @@
 //
 // DPZero, DP-AggZO and DP-ZO with Laplace noise: a noisy scalar a direction.
 
-#include <tacit/mechanism/dp_aggzo.hpp>
 #include <tacit/mechanism/dp_zo_laplace.hpp>
+#include <tacit/mechanism/dpzero.hpp>
 
 #include "finetune/tuning_run.hpp"
 #include "finetune/zeroth_order.hpp"

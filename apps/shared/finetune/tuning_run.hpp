@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <tacit/audit/known_rest.hpp>
+#include <tacit/audit/informed_adversary.hpp>
 #include <tacit/dp/event.hpp>
 #include <tacit/mechanism/noisy_sum.hpp>
 #include <tacit/zo/options.hpp>
@@ -29,7 +29,7 @@ class tuning_run {
   std::vector<float> theta;
   std::vector<bool> inside;         ///< who takes part
   std::vector<std::uint8_t> flags;  ///< the same, for the attacker
-  tacit::known_rest attacker;
+  tacit::informed_adversary attacker;
   tuning_result result;
 
   std::size_t records() const { return of.records(); }

@@ -2,6 +2,8 @@
 #include "training/paczero_run.hpp"
 
 #include <tacit/info/entropy.hpp>
+#include <tacit/mechanism/mezo.hpp>
+#include <tacit/mechanism/paczero.hpp>
 #include <tacit/mechanism/saved_run.hpp>
 #include <tacit/pac/candidates.hpp>
 #include <tacit/pac/fixed_point.hpp>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/audit/sigmas.hpp>
 #include <tacit/core/check.hpp>
 #include <tacit/pac/candidates.hpp>
 #include <tacit/pac/posterior.hpp>
@@ -28,7 +29,7 @@ struct released_mean {
 ///
 /// What covers it: bounds of the information about the secret subset (`membership_success(nats, prior)` for
 /// a record, `attack_success(nats, 1/M)` for the subset), on average over releases. Differential privacy of
-/// single records does not: candidates differ in many records (`known_rest`).
+/// single records does not: candidates differ in many records (`informed_adversary`).
 ///
 /// Every observation either happens or throws and changes nothing.
 class candidate_attack {
@@ -83,9 +84,9 @@ class candidate_attack {
           squares[m] += inside[m] * g * g;
         }
       }
-      double const sigma = sigmas.size() == 1 ? sigmas[0] : sigmas[k];
+      double const noise = detail::variance_of(sigmas, k);
       for (std::size_t m = 0; m < subsets; ++m) {
-        double const variance = sigma * sigma + spread * squares[m];
+        double const variance = noise + spread * squares[m];
         double const away = released[k] - how.rate * sum[m];
         logs[m] -= 0.5 * (away * away / variance + std::log(variance));
       }
@@ -99,14 +100,9 @@ class candidate_attack {
     constexpr char const* who = "candidate_attack";
     detail::check_size(who, "number of contributions", contributions.size(),
                        candidates_.records() * released.size());
-    detail::require_argument(sigmas.size() == 1 || sigmas.size() == released.size(), who,
-                             "number of sigmas", sigmas.size(),
-                             "1 or " + detail::to_text(released.size()));
+    detail::check_sigmas(who, sigmas, released.size());
     for (double const g : contributions) detail::check_finite(who, "contribution", g);
     for (double const y : released) detail::check_finite(who, "released number", y);
-    for (double const s : sigmas) {
-      detail::require_domain(s >= 1e-150 && s <= 1e150, who, "sigma", s, "in [1e-150, 1e150]");
-    }
     detail::check_positive(who, "divisor", how.divisor);
     detail::require_domain(how.rate > 0.0 && how.rate <= 1.0, who, "rate", how.rate, "in (0, 1]");
   }

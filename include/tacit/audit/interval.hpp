@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-/// What a finite number of attacks says about the chance of success: an interval that covers the truth
+/// The chance of success, from a finite number of attacks: an interval that covers the truth
 /// with a stated confidence at any sample size, and the one comparison that an audit is about.
 
 namespace tacit {

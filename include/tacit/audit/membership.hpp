@@ -22,8 +22,8 @@
 /// from others, and how often a threshold on it is right.
 ///
 /// The intervals are those of independent scores. Scores of fresh runs, one a run, are independent. Scores
-/// of the records of *one* model are not quite: members shaped the same model. An interval over them says
-/// how much the choice of records matters, not the run.
+/// of the records of *one* model are not quite: members shaped the same model. An interval over them covers
+/// the choice of records, not that of the run.
 
 namespace tacit {
 

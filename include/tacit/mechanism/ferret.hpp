@@ -64,9 +64,9 @@ struct ferret_options {
 /// (train/ferret.hpp); the step is θ ← θ − η Σ_g y_g u_g. What the world sees is y, masks included: they
 /// depend on no record.
 ///
-/// A sum that is exactly 0, of an empty batch above all, is a fair coin, so that it neither tells of the
-/// empty batch nor moves θ one way. A scalar that is not finite counts as 0: an exception would tell of
-/// the record.
+/// A sum that is exactly 0, of an empty batch above all, is a fair coin, so that it neither reveals an
+/// empty batch nor moves θ one way. A scalar that is not finite counts as 0: an exception would
+/// depend on the record.
 ///
 /// Guarantee: I(X_i; Y | X_{−i}) ≤ ε nats for each record (and ≤ `account().spent()`, if the number of
 /// steps hangs on nothing released), given the others and

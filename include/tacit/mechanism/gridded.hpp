@@ -19,7 +19,7 @@
 #include <vector>
 
 /// Noise that cannot be read back. A sum of real numbers plus a real normal, in doubles, has low
-/// bits that tell of the summands (Mironov 2012). Here contributions are whole numbers from the
+/// bits that depend on the summands (Mironov 2012). Here contributions are whole numbers from the
 /// start: put on a grid, of a norm that is checked in integers, summed exactly in any order, and
 /// hidden by noise that is a whole number itself, drawn exactly. What becomes of the released
 /// integer is post-processing.
@@ -54,7 +54,7 @@ struct contribution_grid {
 
   /// min(1, clip/‖v‖)·v in units, rounded towards 0.
   /// Guarantee: the squares of `out` sum to at most norm², in integers. A contribution with a
-  /// number that is not finite becomes 0: to stop on it would tell of the record.
+  /// number that is not finite becomes 0: an exception would reveal the record.
   /// @throws std::invalid_argument unless in and out have the same size
   template <std::floating_point T>
   void quantise(std::span<T const> in, std::span<std::int32_t> out) const {

@@ -28,7 +28,7 @@ enum class surrogate {
   full_sign,   ///< the sign of the sum over all records
   half_raw,    ///< the mean over the secret subset
   half_sign,   ///< the sign of the sum over the secret subset: what PACZero hides
-  random_sign  ///< a fair coin: what is left if the scalars say nothing
+  random_sign  ///< a fair coin: what training reaches without any information
 };
 
 struct mezo_options {
@@ -39,7 +39,7 @@ struct mezo_options {
 };
 
 /// Zeroth-order steps **without privacy**: the baseline, and the surrogates that explain where
-/// accuracy is lost on the way to PACZero. Only random_sign says nothing about the records.
+/// accuracy is lost on the way to PACZero. Only random_sign is independent of the records.
 ///
 /// A direction whose scalars are all 0, or of which one is not finite, is held: coefficient 0. The
 /// sign of a sum that is exactly 0 is +1, as in PACZero.

@@ -86,6 +86,7 @@ class noisy_sum_run {
   }
 
   [[nodiscard]] Secret& secret() noexcept { return secret_; }
+  [[nodiscard]] std::string_view who() const noexcept { return paid_.who(); }
 
  private:
   noisy_sum_options options_;

@@ -19,6 +19,8 @@ class paid_steps {
     detail::require_argument(steps > 0, who, "steps", steps, "at least 1");
   }
 
+  /// The mechanism's name, for messages.
+  [[nodiscard]] std::string_view who() const noexcept { return who_; }
   [[nodiscard]] std::size_t taken() const noexcept { return taken_; }
   [[nodiscard]] bool done() const noexcept { return taken_ >= total_; }
 

@@ -19,7 +19,7 @@ namespace tacit {
 ///     saved_run run(paczero(options, candidates), "run.state");   // new
 ///     auto run = saved_run<paczero<>>::resume("run.state");       // after a crash, or on another day
 ///     while (!run.done()) publish(run.step(scalars));
-///     run->spent();                                               // what the mechanism says
+///     run->spent();                                               // the mechanism, as a constant
 ///
 /// Guarantee: charge and release are on disk together before a release is returned, so that no
 /// release is published that the file does not know of. The file holds the secret: it is readable by
@@ -62,12 +62,12 @@ class saved_run {
     }
   }
 
-  /// What `use` says of a stored mechanism, which it gets as a constant; the file stays as it is.
+  /// What `use` returns for a stored mechanism, which it gets as a constant; the file stays as it is.
   /// @throws as `resume`, and what `use` throws
   template <class Use>
-  [[nodiscard]] static auto look_at(std::filesystem::path const& file, Use&& use) {
+  [[nodiscard]] static auto inspect(std::filesystem::path const& file, Use&& use) {
     std::filesystem::path const path = canonical(file);
-    file_lock const lock(path);  // a run that writes it is not looked at half-way
+    file_lock const lock(path);  // not while a run writes it
     Mechanism const stored = parsed(read_file(path));
     return std::forward<Use>(use)(stored);
   }

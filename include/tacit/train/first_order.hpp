@@ -39,8 +39,7 @@ inline void descend(std::span<float> theta, train_options options, std::size_t t
 /// @throws as descend; std::invalid_argument for from > releases.size()
 inline void replay(std::span<float> theta, train_options const& options,
                    std::span<vector_release const> releases, std::size_t from = 0) {
-  detail::require_argument(from <= releases.size(), "replay", "from", from,
-                           "at most the number of releases");
+  detail::check_from(from, releases.size());
   for (std::size_t t = from; t < releases.size(); ++t) descend(theta, options, t, releases[t]);
 }
 
@@ -70,7 +69,7 @@ class first_order_trainer {
   /// How many releases there are: fewer than the mechanism's steps if some threw.
   [[nodiscard]] std::size_t releases() const noexcept { return releases_; }
 
-  /// One step; says what was released. `gradient_of(record, out)` writes the gradient at θ as it
+  /// One step; returns its release. `gradient_of(record, out)` writes the gradient at θ as it
   /// is.
   /// @throws what the mechanism or gradient_of throws: θ is where it was, and the step is charged
   template <class Gradient>

@@ -59,6 +59,10 @@ inline double rate_at(train_options const& options, std::size_t step) {
   return options.learning_rate * std::max(left, 0.0) / static_cast<double>(options.steps);
 }
 
+inline void check_from(std::size_t from, std::size_t releases) {
+  require_argument(from <= releases, "replay", "from", from, "at most the number of releases");
+}
+
 /// z_0 … z_(K−1) of a step: stream number step·K + k of the seed.
 inline void directions_at(train_options const& options, std::uint64_t dimension, std::size_t step,
                           std::span<direction> out) {
@@ -135,7 +139,7 @@ class zeroth_order_loop {
   /// All K×N scalars, row-major.
   [[nodiscard]] std::span<double> scalars() noexcept { return scalars_; }
 
-  /// Asks the mechanism for its release and says what to do to θ: the K terms of `update`, none for a
+  /// The mechanism's release, as what is to be done to θ: the K terms of `update`, none for a
   /// hold. Then the next step begins. The terms are valid until the next call.
   /// @throws what the mechanism throws: no update follows, and the loop is where it was.
   ///         (A mechanism whose state could not be stored refuses every further step.)
@@ -170,7 +174,7 @@ class zeroth_order_loop {
 /// initial θ); out, θ after the last. Each block of θ goes through all steps while it is in the cache.
 /// Guarantee: with the options of the run, the θ of `trainer`, bit for bit, for every storage and
 /// launcher. (A step whose loss threw and was taken again has moved θ by roundings that no release
-/// tells of.)
+/// accounts for.)
 /// @throws std::domain_error, std::invalid_argument for an option outside its range, for
 ///         from > transcript.size(), or releases that differ in their number of directions
 template <class Launcher = serial>
@@ -178,8 +182,7 @@ void replay(parameters const& theta, train_options const& options,
             std::span<release const> transcript, std::size_t from = 0,
             Launcher const& launch = {}) {
   detail::check_train_options(options);
-  detail::require_argument(from <= transcript.size(), "replay", "from", from,
-                           "at most the number of releases");
+  detail::check_from(from, transcript.size());
   if (transcript.empty()) return;
   std::vector<direction> directions(transcript.front().coefficients.size());
   detail::require_argument(!directions.empty(), "replay", "number of coefficients", 0,
@@ -226,7 +229,7 @@ class trainer {
 
   [[nodiscard]] bool done() const { return loop_.done(); }
 
-  /// One step; says what was released. The loss is called 2K times, at θ+μz_k and θ−μz_k in turn,
+  /// One step; returns its release. The loss is called 2K times, at θ+μz_k and θ−μz_k in turn,
   /// with the parameters moved in place.
   /// @throws what the loss throws: θ is moved back, up to rounding, nothing is released or charged,
   ///         and the step can be taken again

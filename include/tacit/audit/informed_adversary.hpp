@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/audit/sigmas.hpp>
 #include <tacit/core/check.hpp>
 #include <tacit/core/log.hpp>
 #include <tacit/core/normal.hpp>
@@ -17,8 +18,9 @@
 
 namespace tacit {
 
-/// The strongest attacker that differential privacy speaks of: it knows every number of every record and who
-/// takes part, but for one record; and so for each of N records in turn. It keeps
+/// The informed adversary (Balle, Cherubin & Hayes 2022), the strongest attacker that differential privacy
+/// protects from: it knows every number of every record and who takes part, but for one record; and so for
+/// each of N records in turn. It keeps
 ///   evidence_i = log P(releases | i takes part, rest) − log P(releases | i does not, rest),
 /// the optimal test of "i takes part" by Neyman & Pearson. At prior ½ it guesses by the sign.
 ///
@@ -31,11 +33,11 @@ namespace tacit {
 /// does; releases, sums and sigmas are those of the sum, before any division. All are N×d, record after
 /// record, or d numbers; d may differ from one observation to the next. Sigmas are one for all d or d.
 /// Every observation either happens or throws and changes nothing.
-class known_rest {
+class informed_adversary {
  public:
   /// @throws std::invalid_argument for 0 records
-  explicit known_rest(std::size_t records) : evidence_(records, 0.0) {
-    detail::require_argument(records >= 1, "known_rest", "records", records, "at least 1");
+  explicit informed_adversary(std::size_t records) : evidence_(records, 0.0) {
+    detail::require_argument(records >= 1, "informed_adversary", "records", records, "at least 1");
   }
 
   [[nodiscard]] std::size_t records() const noexcept { return evidence_.size(); }
@@ -54,9 +56,9 @@ class known_rest {
                double rate = 1.0) {
     std::size_t const d = residual.size();
     check("observe", contributions, in_sum, residual, rate);
-    check_sigmas("observe", sigmas, d);
+    detail::check_sigmas("observe", sigmas, d);
     std::vector<double> weight(d);
-    for (std::size_t k = 0; k < d; ++k) weight[k] = 1.0 / variance(sigmas, k);
+    for (std::size_t k = 0; k < d; ++k) weight[k] = 1.0 / detail::variance_of(sigmas, k);
     add([&](std::size_t i) {
       double const side = in_sum[i] != 0 ? 0.5 : -0.5;
       double l = 0.0;
@@ -77,7 +79,7 @@ class known_rest {
                       double rate) {
     std::size_t const d = released.size();
     check("observe_unseen", contributions, inside, released, rate);
-    check_sigmas("observe_unseen", sigmas, d);
+    detail::check_sigmas("observe_unseen", sigmas, d);
     double const spread = rate * (1.0 - rate);
     std::vector<double> sum(d, 0.0);
     std::vector<double> squares(d, 0.0);
@@ -96,7 +98,8 @@ class known_rest {
         double const g = contributions[i * d + k];
         double const mean = rate * (sum[k] - own * g);
         double const others = std::max(squares[k] - own * g * g, 0.0);
-        l += g * (released[k] - mean - 0.5 * g) / (variance(sigmas, k) + spread * others);
+        l +=
+            g * (released[k] - mean - 0.5 * g) / (detail::variance_of(sigmas, k) + spread * others);
       }
       return mixed(l, rate);
     });
@@ -150,7 +153,7 @@ class known_rest {
   /// What the attacker believes its success to be: max(π, 1−π) = 1/(1 + e^−|evidence|).
   /// @throws std::invalid_argument for a record beyond the last
   [[nodiscard]] double success(std::size_t record) const {
-    detail::require_argument(record < records(), "known_rest", "record", record,
+    detail::require_argument(record < records(), "informed_adversary", "record", record,
                              "below the number of records");
     return 1.0 / (1.0 + std::exp(-std::abs(evidence_[record])));
   }
@@ -193,11 +196,6 @@ class known_rest {
     return t > 0.0 ? 0.0 : t < 0.0 ? never : std::log(0.5);
   }
 
-  static double variance(std::span<double const> sigmas, std::size_t k) {
-    double const sigma = sigmas.size() == 1 ? sigmas[0] : sigmas[k];
-    return sigma * sigma;
-  }
-
   void check_flags(char const* function, std::span<std::uint8_t const> flags) const {
     detail::check_size(function, "number of flags", flags.size(), records());
     for (std::uint8_t const f : flags) {
@@ -216,20 +214,13 @@ class known_rest {
     detail::require_domain(rate > 0.0 && rate <= 1.0, function, "rate", rate, "in (0, 1]");
   }
 
-  static void check_sigmas(char const* function, std::span<double const> sigmas, std::size_t d) {
-    detail::require_argument(sigmas.size() == 1 || sigmas.size() == d, function, "number of sigmas",
-                             sigmas.size(), "1 or " + detail::to_text(d));
-    for (double const s : sigmas) {
-      detail::require_domain(s >= 1e-150 && s <= 1e150, function, "sigma", s, "in [1e-150, 1e150]");
-    }
-  }
-
   template <class Ratio>
   void add(Ratio const& ratio) {
     std::vector<double> next = evidence_;
     for (std::size_t i = 0; i < records(); ++i) {
       double const more = ratio(i);
-      detail::require_domain(more == more, "known_rest", "a likelihood ratio", more, "a number");
+      detail::require_domain(more == more, "informed_adversary", "a likelihood ratio", more,
+                             "a number");
       // The first certainty stays: another one can only be of rounding.
       if (std::isfinite(next[i])) next[i] += more;
     }

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tacit/core/check.hpp>
+#include <tacit/mechanism/mezo.hpp>
+#include <tacit/mechanism/noisy_sum.hpp>
+#include <tacit/mechanism/paczero_options.hpp>
+#include <tacit/pac/allocation.hpp>
+#include <tacit/pac/candidates.hpp>
+#include <tacit/zo/transcript.hpp>
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+/// What is public of a mechanism, as it stands in a run's record: written and read back by one list
+/// of its parameters.
+
+namespace tacit {
+
+namespace detail {
+
+inline constexpr std::array<std::string_view, 3> ledger_words{"subset", "record", "pathwise"};
+inline constexpr std::array<std::string_view, 2> observed_words{"value", "sign"};
+inline constexpr std::array<std::string_view, 4> allocation_words{
+    "uniform", "adaptive", "confident-or-hold", "budget-then-zero"};
+inline constexpr std::array<std::string_view, 3> disagreement_words{"coin", "hold", "majority"};
+inline constexpr std::array<std::string_view, 5> surrogate_words{"raw", "full-sign", "half-raw",
+                                                                 "half-sign", "random-sign"};
+
+}  // namespace detail
+
+/// Writes a mechanism's parameters.
+class parameter_writer {
+ public:
+  explicit parameter_writer(recorded_mechanism& mechanism) : mechanism_(&mechanism) {}
+
+  void field(std::string_view name, double value) { add(name, value); }
+  void field(std::string_view name, std::unsigned_integral auto value) {
+    add(name, std::uint64_t{value});
+  }
+  template <class Enum, std::size_t N>
+  void field(char const* name, std::array<std::string_view, N> const& words, Enum value) {
+    add(name, detail::word_of(mechanism_->name, name, words, value));
+  }
+
+ private:
+  void add(std::string_view name, recorded_mechanism::value value) {
+    mechanism_->parameters.emplace_back(std::string(name), std::move(value));
+  }
+
+  recorded_mechanism* mechanism_;
+};
+
+/// Reads a mechanism's parameters in the order in which they were written.
+class parameter_reader {
+ public:
+  explicit parameter_reader(recorded_mechanism const& mechanism)
+      : who_(mechanism.name), rest_(mechanism.parameters) {}
+
+  /// @throws std::invalid_argument unless the next parameter has this name and type
+  template <class T>
+  [[nodiscard]] T take(std::string_view name) {
+    if (!rest_.empty() && rest_.front().first == name) {
+      if (auto const* value = std::get_if<T>(&rest_.front().second)) {
+        rest_ = rest_.subspan(1);
+        return *value;
+      }
+    }
+    throw std::invalid_argument(
+        detail::complaint(who_, name, "missing, or of another type", "the next parameter"));
+  }
+  [[nodiscard]] double real(std::string_view name) { return take<double>(name); }
+  [[nodiscard]] std::uint64_t whole(std::string_view name) { return take<std::uint64_t>(name); }
+
+  template <class Enum, std::size_t N>
+  [[nodiscard]] Enum choice(std::string_view name, std::array<std::string_view, N> const& words) {
+    auto const word = take<std::string>(name);
+    auto const choice = detail::choice_called<Enum>(words, word);
+    detail::require_argument(choice.has_value(), who_, name, word, "one of those there are");
+    return *choice;
+  }
+
+  // Into a field, as `parameter_writer` takes it from one.
+  void field(std::string_view name, double& value) { value = real(name); }
+  template <std::unsigned_integral T>
+  void field(std::string_view name, T& value) {
+    constexpr std::uint64_t most = std::numeric_limits<T>::max();
+    std::uint64_t const number = whole(name);
+    detail::require_domain(number <= most, who_, name, number, "at most " + detail::to_text(most));
+    value = static_cast<T>(number);
+  }
+  template <class Enum, std::size_t N>
+  void field(std::string_view name, std::array<std::string_view, N> const& words, Enum& value) {
+    value = choice<Enum>(name, words);
+  }
+
+  /// @throws std::invalid_argument if a parameter is left
+  void finish() const {
+    if (rest_.empty()) return;
+    detail::fail_argument(who_, "parameter", rest_.front().first, "one of this mechanism");
+  }
+
+ private:
+  std::string who_;
+  std::span<std::pair<std::string, recorded_mechanism::value> const> rest_;
+};
+
+namespace detail {
+
+template <class Description>
+[[nodiscard]] recorded_mechanism described_as(std::string name, Description const& description) {
+  recorded_mechanism out{std::move(name), {}};
+  parameter_writer writer(out);
+  Description::fields(writer, description);
+  return out;
+}
+
+template <class Description>
+void read_description(recorded_mechanism const& mechanism, std::string_view name,
+                      Description& description) {
+  require_argument(mechanism.name == name, name, "mechanism", mechanism.name, name);
+  parameter_reader reader(mechanism);
+  Description::fields(reader, description);
+  reader.finish();
+}
+
+}  // namespace detail
+
+/// What of PACZero is public: its options and the candidate subsets. Not which of them is the secret.
+struct paczero_description {
+  paczero_options options;
+  candidate_set::shape candidates;
+  std::uint64_t candidate_seed = 0;
+
+  template <class Parameters, class Self>
+  static void fields(Parameters& parameters, Self& self) {
+    auto& [o, shape, seed] = self;
+    parameters.field("steps", o.steps);
+    parameters.field("ledger", detail::ledger_words, o.ledger);
+    if (o.ledger == ledger_kind::pathwise) {
+      parameters.field("kappa", o.kappa);
+    } else {
+      parameters.field("budget", o.budget.value);
+    }
+    parameters.field("observed", detail::observed_words, o.what);
+    parameters.field("allocation", detail::allocation_words, o.spend);
+    if (o.spend == allocation::confident_or_hold) {
+      parameters.field("horizon", o.horizon);
+      parameters.field("minimum_correlation", o.minimum_correlation);
+    }
+    parameters.field("disagreement", detail::disagreement_words, o.otherwise);
+    parameters.field("clip", o.clip);
+    parameters.field("records", shape.records);
+    parameters.field("subsets", shape.subsets);
+    parameters.field("one_in", shape.one_in);
+    parameters.field("complementary", shape.complementary);
+    parameters.field("candidate_seed", seed);
+  }
+};
+
+[[nodiscard]] inline recorded_mechanism describe(paczero_options const& options,
+                                                 candidate_set const& candidates) {
+  return detail::described_as(
+      "paczero", paczero_description{options, candidates.dimensions(), candidates.public_seed()});
+}
+
+/// The inverse of `describe`; `directions` is the record's.
+/// @throws std::invalid_argument, std::domain_error naming the parameter that `describe` never writes
+[[nodiscard]] inline paczero_description paczero_described(recorded_mechanism const& mechanism,
+                                                           std::size_t directions) {
+  constexpr std::string_view who = "paczero";
+  paczero_description out;
+  detail::read_description(mechanism, who, out);
+  out.options.directions = directions;
+  out.options.check();
+  candidate_set::shape const& s = out.candidates;
+  constexpr std::uint64_t most = std::uint64_t{1} << 32;
+  detail::require_domain(s.records >= 1 && s.records <= most, who, "records", s.records,
+                         "in [1, 2^32]");
+  detail::require_domain(s.one_in >= 2, who, "one_in", s.one_in, "at least 2");
+  detail::require_domain(s.subsets >= 1 && s.subsets < most && s.subsets % s.one_in == 0, who,
+                         "subsets", s.subsets, "a multiple of one_in in [1, 2^32 - 1]");
+  detail::require_domain(!s.complementary || s.one_in == 2, who, "one_in", s.one_in,
+                         "2 for complementary subsets");
+  return out;
+}
+
+/// What of MeZO is public.
+struct mezo_description {
+  mezo_options options;
+  std::size_t records = 0;
+
+  template <class Parameters, class Self>
+  static void fields(Parameters& parameters, Self& self) {
+    parameters.field("steps", self.options.steps);
+    parameters.field("surrogate", detail::surrogate_words, self.options.what);
+    parameters.field("clip", self.options.clip);
+    parameters.field("records", self.records);
+  }
+};
+
+[[nodiscard]] inline recorded_mechanism describe(mezo_options const& options, std::size_t records) {
+  return detail::described_as("mezo", mezo_description{options, records});
+}
+
+/// The inverse of `describe`.
+/// @throws std::invalid_argument, std::domain_error naming the parameter that `describe` never writes
+[[nodiscard]] inline mezo_description mezo_described(recorded_mechanism const& mechanism,
+                                                     std::size_t directions) {
+  constexpr std::string_view who = "mezo";
+  mezo_description out;
+  detail::read_description(mechanism, who, out);
+  out.options.directions = directions;
+  detail::check_positive(who, "clip", out.options.clip);
+  detail::require_domain(out.records >= 1, who, "records", out.records, "at least 1");
+  return out;
+}
+
+/// What is public of dpzero, dp_aggzo or dp_zo_laplace. (Not who takes part.)
+struct noisy_sum_description {
+  noisy_sum_options options;
+  std::size_t records = 0;
+
+  template <class Parameters, class Self>
+  static void fields(Parameters& parameters, Self& self) {
+    parameters.field("steps", self.options.steps);
+    parameters.field("clip", self.options.clip);
+    parameters.field("noise_multiplier", self.options.noise_multiplier);
+    parameters.field("rate", self.options.rate);
+    parameters.field("expected_records", self.options.expected_records);
+    parameters.field("records", self.records);
+  }
+};
+
+/// `name` is the mechanism's.
+[[nodiscard]] inline recorded_mechanism describe(std::string name, noisy_sum_options const& options,
+                                                 std::size_t records) {
+  return detail::described_as(std::move(name), noisy_sum_description{options, records});
+}
+
+/// The inverse of `describe`, whichever of them it is.
+/// @throws std::invalid_argument, std::domain_error naming the parameter that `describe` never writes
+[[nodiscard]] inline noisy_sum_description noisy_sum_described(
+    recorded_mechanism const& mechanism) {
+  std::string const& who = mechanism.name;
+  noisy_sum_description out;
+  detail::read_description(mechanism, who, out);
+  out.options.check(who);
+  detail::require_domain(out.options.steps >= 1, who, "steps", out.options.steps, "at least 1");
+  detail::require_domain(out.records >= 1, who, "records", out.records, "at least 1");
+  return out;
+}
+
+}  // namespace tacit
