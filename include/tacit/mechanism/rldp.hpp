@@ -2,11 +2,12 @@
 #pragma once
 
 #include <tacit/core/check.hpp>
+#include <tacit/core/real.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/dp/accountant.hpp>
 #include <tacit/dp/calibration.hpp>
 #include <tacit/dp/event.hpp>
-#include <tacit/dp/filter.hpp>
+#include <tacit/dp/filter/renyi.hpp>
 #include <tacit/dp/renyi.hpp>
 #include <tacit/mechanism/pairwise_run.hpp>
 #include <tacit/mechanism/parameter_groups.hpp>
@@ -56,16 +57,17 @@ struct pairwise_state {
 /// Guarantee: feasible end for `pairwise_gaussian` with these options, within 1e-4 of its best.
 /// @throws infeasible if the statistics alone use up the budget; std::domain_error for an option outside
 ///         its range; std::invalid_argument for no group or no step
-[[nodiscard]] inline double pairwise_noise_multiplier(pairwise_options const& options,
-                                                      std::size_t groups) {
+template <real T = double>
+[[nodiscard]] double pairwise_noise_multiplier(pairwise_options const& options,
+                                               std::size_t groups) {
   constexpr std::string_view me = "pairwise_noise_multiplier";
   detail::check_pairwise(me, options);
   detail::require_argument(groups >= 1, me, "groups", groups, "at least 1");
   detail::require_argument(options.steps >= 1, me, "steps", options.steps, "at least 1");
   // The filter's order is the best only up to rounding: a little of the budget stays.
-  double const joint =
-      noise_multiplier_for<renyi_accountant>(options.budget, poisson{options.rate}, options.steps) *
-      (1.0 + 2e-5);
+  double const joint = noise_multiplier_for<accountant<basic_renyi<T>>>(
+                           options.budget, poisson{options.rate}, options.steps) *
+                       (1.0 + 2e-5);
   double const n = static_cast<double>(groups);
   double const share = 1.0 / options.share_noise_multiplier;
   double const loss = 1.0 / options.loss_noise_multiplier;
