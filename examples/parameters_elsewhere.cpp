@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The pull form: your program holds the parameters (on a GPU, say) and tacit only asks for the
-// losses at θ ± μz. `sweep` stands for your own kernel launch: the functors run on a device as they
-// are.
+// Private training where your program holds the parameters, on a GPU for example: tacit says where to move
+// and asks for the losses at θ ± μz. `sweep` stands for your own kernel launch; the functors run on a device
+// as they are.
 
 #include <tacit/mechanism/paczero.hpp>
 #include <tacit/train/trainer.hpp>

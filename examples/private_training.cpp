@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A private trainer around your own loss: least squares on 400 records, 0.33 nats about which half
-// of them was used.
+// Private training around your own loss: least squares on 400 records, of which a secret half takes part.
+// The run reveals at most 0.33 nats about which half.
 
 #include <tacit/mechanism/paczero.hpp>
 #include <tacit/random/normal.hpp>
@@ -40,6 +40,6 @@ int main() {
 
   std::printf("y = %.2f x %+.2f, %.3f nats spent\n", double{theta[0]}, double{theta[1]},
               mechanism.spent().value);
-  std::printf("no attacker guesses a record's membership with success over %.3f, on average\n",
+  std::printf("an attacker on membership is right with probability %.3f at most, on average\n",
               mechanism.attack_bound());
 }
