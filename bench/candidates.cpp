@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What listed candidates tell: the pairwise bounds, their gradient, the least bound, a Monte-Carlo
+// Information about listed candidates: the pairwise bounds, their gradient, the least bound, a Monte-Carlo
 // certificate, and noise for a budget. Checked against the formula written plainly before it is timed.
 
 #include <tacit/pac/candidate_information.hpp>
@@ -25,7 +25,7 @@ tacit::candidate_outputs outputs_of(benchmark::State const& state) {
   return tacit::candidate_outputs(std::move(rows));
 }
 
-// About half of the entropy is told.
+// About half of the entropy is revealed.
 tacit::gaussian_noise noise_of(benchmark::State const& state) {
   return tacit::gaussian_noise::diagonal(Eigen::VectorXd::LinSpaced(state.range(1), 0.1, 0.3) *
                                          static_cast<double>(state.range(1)));

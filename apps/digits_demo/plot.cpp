@@ -10,7 +10,7 @@ namespace apps {
 
 namespace {
 
-// The colours of Okabe and Ito, told apart with any kind of colour vision; paler and darker
+// The colours of Okabe and Ito, distinguishable with any kind of colour vision; paler and darker
 // relatives for rows of the same family.
 struct look {
   char const* id;

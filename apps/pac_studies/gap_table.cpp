@@ -5,7 +5,7 @@
 //
 //   gap_table [REPEATS [ROWS]]
 //
-// Outputs are a product of coordinates, turned by a random rotation that the corrections are not told.
+// Outputs are a product of coordinates, turned by a random rotation that the corrections do not know.
 
 #include <tacit/pac/gap.hpp>
 

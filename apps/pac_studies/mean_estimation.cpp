@@ -324,27 +324,27 @@ apps::panel compare(problem const& p, effort const& now) {
   }
   std::vector<cells> trace, claim, achieved, success{bounds}, relative;
   apps::panel panel{p.name,
-                        "trace of the noise, standardised columns; dotted: differential privacy",
-                        true,
-                        std::numeric_limits<double>::infinity(),
-                        0.0,
-                        static_cast<double>(now.halvings),
-                        {},
-                        {},
-                        "halvings x of the budget: 2^-x nats"};
+                    "trace of the noise, standardised columns; dotted: differential privacy",
+                    true,
+                    std::numeric_limits<double>::infinity(),
+                    0.0,
+                    static_cast<double>(now.halvings),
+                    {},
+                    {},
+                    "halvings x of the budget: 2^-x nats"};
   for (method const& m : methods) {
     for (auto* table : {&trace, &claim, &achieved, &success, &relative}) table->push_back({m.name});
     apps::line line{m.name, m.colour, m.dashed, {}};
     for (std::size_t k = 0; k < budgets.size(); ++k) {
       plan const q = m.make(p, budgets[k], now);
       trace.back().push_back(apps::formatted("%.4g", q.noise.trace()));
-      claim.back().push_back(
-          q.claim ? apps::formatted(q.certified ? "%.4g" : "(%.4g)", *q.claim) : "none");
+      claim.back().push_back(q.claim ? apps::formatted(q.certified ? "%.4g" : "(%.4g)", *q.claim)
+                                     : "none");
       auto const truth = tacit::monte_carlo_information(
           q.said, q.noise,
           {.samples = now.draws, .confidence = truth_confidence, .seed = truth_seed});
-      achieved.back().push_back(apps::formatted("%.4g to %.4g", truth.interval.lower.value,
-                                                    truth.interval.upper.value));
+      achieved.back().push_back(
+          apps::formatted("%.4g to %.4g", truth.interval.lower.value, truth.interval.upper.value));
       attacked const met = attack(p, q, now.draws);
       success.back().push_back(apps::formatted("%.4f", met.success));
       relative.back().push_back(apps::formatted("%.3g %%", 100.0 * met.relative));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The library's accountants behind one face.
+// The library's accountants behind one interface.
 
 #include "accountants.hpp"
 
@@ -112,18 +112,20 @@ std::vector<method> const& methods() {
   return all;
 }
 
+method const& default_method() { return methods().front(); }
+
 void declare_accountant(arguments& of) {
   std::vector<std::string> words;
   for (method const& m : methods()) words.emplace_back(m.word);
   words.emplace_back("all");
-  of.add(
-      "--accountant", one_of(std::move(words)),
-      "who keeps account; pld, the tightest, unless given. gdp-clt is an estimate, no bound; all "
-      "asks all but discretised");
+  of.add("--accountant", one_of(std::move(words)),
+         "the accountant; pld, the tightest, unless given. gdp-clt is an estimate, no bound; all "
+         "asks all but discretised");
 }
 
 std::vector<method const*> chosen_methods(arguments const& of) {
-  std::string const word = of.given("--accountant") ? of.text("--accountant") : "pld";
+  std::string const word =
+      of.given("--accountant") ? of.text("--accountant") : default_method().word;
   std::vector<method const*> chosen;
   for (method const& m : methods()) {
     if (word == m.word || (word == "all" && m.among_all)) chosen.push_back(&m);
@@ -136,8 +138,7 @@ std::unique_ptr<account> composed_by(method const& how, plan const& run) {
   for (plan::entry const& e : run.releases) {
     try {
       account->compose(e.what);
-    } catch (
-        std::logic_error const& error) {  // no bound, or a value that this accountant has none for
+    } catch (std::logic_error const& error) {  // no bound is known, or none at this value
       throw bad_input((e.name.empty() ? "" : run.origin + ": " + e.name + ": ") + error.what());
     }
   }

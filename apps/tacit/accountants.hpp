@@ -50,6 +50,9 @@ struct method {
 
 std::vector<method> const& methods();
 
+/// The one that is asked unless another is named.
+method const& default_method();
+
 void declare_accountant(arguments& of);
 
 /// The accountants that are asked: one, or with `all` every one.

@@ -42,18 +42,18 @@ answer gathered(arguments const& of, std::string const& question, std::string co
   bool answered = false;
   for (method const* m : asked) {
     nlohmann::ordered_json entry{{"accountant", m->word}};
-    std::string told;
+    std::string words;
     try {
       answer const one = ask(*m);
       entry.update(one.json);
-      told = one.sentence + " by " + m->word;
+      words = one.sentence + " by " + m->word;
       answered = true;
     } catch (std::runtime_error const& error) {  // no bound, or none that could be computed
       entry["refused"] = error.what();
-      told = std::string("none by ") + m->word;
+      words = std::string("none by ") + m->word;
       refusals += (refusals.empty() ? "" : "; ") + std::string(m->word) + ": " + error.what();
     }
-    all.sentence += (m == asked.front() ? "" : ", ") + told;
+    all.sentence += (m == asked.front() ? "" : ", ") + words;
     all.json["accountants"].push_back(std::move(entry));
   }
   if (!answered) throw bad_input("no accountant has an answer: " + refusals);
@@ -230,32 +230,32 @@ answer run_rate(arguments const& of) {
 }
 
 constexpr char const* target_note =
-    R"(What is printed was itself asked, and keeps the target: noise and rates are within 1e-6 of the
-best for the accountant, steps and batches the best. The sentence rounds to the same side.)";
+    R"(The printed value keeps the target, as the accountant itself confirms: noise and rates are within
+1e-6 of the best for the accountant, steps and batches the best. The sentence rounds to the same side.)";
 
 }  // namespace
 
 verb epsilon() {
-  return {"epsilon", "How much do these releases tell? Epsilon at a delta", bound_note,
-          declare_epsilon, run_epsilon};
+  return {"epsilon", "Epsilon of these releases at a delta", bound_note, declare_epsilon,
+          run_epsilon};
 }
 
 verb delta() {
-  return {"delta", "How much do these releases tell? Delta at an epsilon", bound_note,
-          declare_delta, run_delta};
+  return {"delta", "Delta of these releases at an epsilon", bound_note, declare_delta, run_delta};
 }
 
 verb noise() {
-  return {"noise", "How little noise keeps (epsilon, delta)?", target_note, declare_noise,
+  return {"noise", "The least noise that keeps (epsilon, delta)", target_note, declare_noise,
           run_noise};
 }
 
 verb steps() {
-  return {"steps", "How many steps keep (epsilon, delta)?", target_note, declare_steps, run_steps};
+  return {"steps", "The most steps that keep (epsilon, delta)", target_note, declare_steps,
+          run_steps};
 }
 
 verb rate() {
-  return {"rate", "Which sampling rate, or batch, keeps (epsilon, delta)?", target_note,
+  return {"rate", "The largest sampling rate, or batch, that keeps (epsilon, delta)", target_note,
           declare_rate, run_rate};
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "arguments.hpp"
 
+#include <CLI/App.hpp>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>

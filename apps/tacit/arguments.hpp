@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <CLI/App.hpp>
-
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -11,6 +9,11 @@
 #include <string>
 #include <utility>
 #include <vector>
+
+namespace CLI {  // heavy to include: only arguments.cpp and main.cpp do
+class App;
+class Option;
+}  // namespace CLI
 
 namespace calculator {
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a transcript proves by itself, and what it proves to one who holds the universe.
+// What a transcript proves by itself, and what it proves together with the universe of records.
 
 #include <tacit/dp/mi_dp.hpp>
-#include <tacit/dp/privacy_loss.hpp>
 #include <tacit/info/attack.hpp>
 #include <tacit/mechanism/dp_zo_laplace.hpp>
 #include <tacit/mechanism/gridded.hpp>
@@ -234,7 +233,7 @@ answer public_mezo(transcript const& run, arguments const& of) {
   }
   if (o.steps != 0) check_steps(run, o.steps);
   if (o.what == tacit::surrogate::random_sign) {
-    return {"the releases are coins, which tell nothing", {{"mi", 0.0}, {"attack_bound", 0.5}}};
+    return {"the releases are coins, which reveal nothing", {{"mi", 0.0}, {"attack_bound", 0.5}}};
   }
   return {"nothing is protected", {{"attack_bound", 1.0}}};
 }
@@ -256,10 +255,10 @@ answer universe_mezo(transcript const& run, apps::task const& job, arguments con
 
 answer epsilon_of(tacit::event const& release, std::uint64_t steps, arguments const& of) {
   double const delta = of.number("--delta");
-  tacit::privacy_loss_accountant account;
-  account.compose(release, steps);
-  tacit::bound<double> const epsilon = account.epsilon(delta);
-  double const success = account.attack_success();
+  auto const account = default_method().start(tacit::adjacency::add_remove);
+  account->compose({release, steps});
+  tacit::bound<double> const epsilon = account->epsilon(delta);
+  double const success = account->attack_success(0.5);
   return {"epsilon is at most " + epsilon_in_words(finite(epsilon.upper)) + " at delta " +
               exactly(delta) +
               ", add-remove neighbours; an attacker on membership is right with "
@@ -329,12 +328,12 @@ answer public_ferret(transcript const& run, arguments const& of) {
                                                 " coefficients a step, but there are " +
                                                 std::to_string(what.groups) + " groups");
   check_steps(run, what.steps);
-  tacit::nats const told = mutual_information_bound(what);
-  double const bound = tacit::membership_success(told);
-  return {"at most " + rounded_up(told.value) +
+  tacit::nats const revealed = mutual_information_bound(what);
+  double const bound = tacit::membership_success(revealed);
+  return {"at most " + rounded_up(revealed.value) +
               " nats about a record; an attacker on membership is right with at most " +
               rounded_up(bound) + " on average",
-          {{"mi", told.value}, {"attack_bound", bound}}};
+          {{"mi", revealed.value}, {"attack_bound", bound}}};
 }
 
 /// Whose transcripts are understood. A mechanism of another name has no guarantee here.
@@ -434,7 +433,7 @@ With --universe, the table of a run of tacit train, its losses are computed agai
 a machine that computes like the one that trained), what each release cost, and whether the rule
 allows it:
   mi_spent, mi_spent_worst_record  nats charged on this path, which are no bound: the budget is
-  attack_achieved                  by one who knows all but the half, mean over the records
+  attack_achieved                  by an attacker who knows all but the half, mean over the records
   unanimity                        share of the signs on which all candidates agreed
 That the budget was kept by a secret drawn fairly, no transcript can prove.)",
       declare_audit, run_audit};

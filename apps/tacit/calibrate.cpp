@@ -125,10 +125,10 @@ void check_columns(std::string const& file, std::size_t columns, request const& 
 
 // ---- the answer ---------------------------------------------------------------------------------
 
-// The covariance as it is printed: rounding may not have made it quieter than what was certified. Along
+// The covariance as it is printed: rounding must not make the noise smaller than what was certified. Along
 // k axes each entry of the computed matrix has an error of at most (k + 5)u·Σ v|u_i||u_j|, a matrix of
-// norm (k + 5)u·Σv; so much more variance everywhere makes up for it, and noise that is louder in every
-// direction tells less. A coordinate without any noise has an exact 0.
+// norm (k + 5)u·Σv; so much more variance in every direction makes up for it, and more noise in every
+// direction reveals less. A coordinate without any noise has an exact 0.
 Eigen::MatrixXd printed_covariance(gaussian_noise const& noise) {
   Eigen::MatrixXd out = noise.covariance();
   auto const axes = static_cast<double>(noise.axes().cols());
@@ -155,7 +155,7 @@ nlohmann::ordered_json row_of(Eigen::VectorXd const& x) {
 double describe(gaussian_noise const& noise, noise_shape shape, nlohmann::ordered_json& json) {
   json["eigenvalues"] = eigenvalues(noise);
   if (shape == noise_shape::diagonal) {
-    // Silence has no axes.
+    // No noise at all has no axes.
     auto const d = static_cast<Eigen::Index>(noise.dimension());
     json["variances"] =
         row_of(noise.along_coordinates() ? noise.variances()
@@ -170,30 +170,31 @@ double describe(gaussian_noise const& noise, noise_shape shape, nlohmann::ordere
   return covariance.trace();
 }
 
-answer tell(calibrated<mi_bound> const& found, request const& asked, std::size_t candidates) {
-  double const told = found.information.value.value;
+answer answer_for(calibrated<mi_bound> const& found, request const& asked, std::size_t candidates) {
+  double const revealed = found.information.value.value;
   double const confidence = found.information.confidence;
-  answer out{"", {{"trace", 0.0}, {"mi_bound", told}, {"confidence", confidence}}};
+  answer out{"", {{"trace", 0.0}, {"mi_bound", revealed}, {"confidence", confidence}}};
   double const trace = describe(found.noise, asked.shape, out.json);
   out.json["trace"] = trace;
   out.sentence = (trace > 0.0 ? "noise of trace " + rounded_up(trace) : "no noise") +
                  ": which of " + std::to_string(candidates) +
-                 " candidates it was is told by at most " + rounded_up(told) + " nats, certified " +
+                 " candidates was used is revealed by at most " + rounded_up(revealed) +
+                 " nats, certified " +
                  (confidence < 1.0 ? "with confidence " + exactly(confidence)
                                    : std::string("without a chance of failure")) +
                  " if these are all candidates and their weights";
   return out;
 }
 
-answer tell(calibrated<mi_estimate> const& found, request const& asked, std::size_t rows,
-            std::string const& digest) {
-  double const told = found.information.value.value;
-  answer out{"", {{"trace", 0.0}, {"mi_estimate", told}}};
+answer answer_for(calibrated<mi_estimate> const& found, request const& asked, std::size_t rows,
+                  std::string const& digest) {
+  double const revealed = found.information.value.value;
+  answer out{"", {{"trace", 0.0}, {"mi_estimate", revealed}}};
   double const trace = describe(found.noise, asked.shape, out.json);
   out.json["trace"] = trace;
   out.json["calibrated_on"] = digest;
-  out.sentence = "noise of trace " + rounded_up(trace) + ": it seems to tell " + rounded_up(told) +
-                 " nats about the dataset, estimated from " + std::to_string(rows) +
+  out.sentence = "noise of trace " + rounded_up(trace) + ": it is estimated to reveal " +
+                 rounded_up(revealed) + " nats about the dataset, from " + std::to_string(rows) +
                  " sampled outputs; nothing is certified";
   return out;
 }
@@ -241,7 +242,7 @@ answer run_candidates(arguments const& of, request const& asked,
                     std::to_string(count) + ", one a row of " + file);
   }
   tacit::candidate_outputs const outputs(std::move(rows), *std::move(weights));
-  return tell(noise_for_candidates(of, asked, outputs), asked, count);
+  return answer_for(noise_for_candidates(of, asked, outputs), asked, count);
 }
 
 // ---- rows are samples ---------------------------------------------------------------------------
@@ -296,10 +297,10 @@ answer run_samples(arguments const& of, request const& asked,
   double const floor = of.number("--floor", 0.0);
   if (asked.shape == noise_shape::diagonal) {
     sampled_rows<tacit::diagonal_moments> const seen(of, asked, weights);
-    return tell(asked.how == rule_of_noise::efficient
-                    ? tacit::efficient_pac(*seen.moments, asked.budget, floor)
-                    : tacit::log_det(*seen.moments, asked.budget, floor),
-                asked, seen.rows, seen.digest.text());
+    return answer_for(asked.how == rule_of_noise::efficient
+                          ? tacit::efficient_pac(*seen.moments, asked.budget, floor)
+                          : tacit::log_det(*seen.moments, asked.budget, floor),
+                      asked, seen.rows, seen.digest.text());
   }
   sampled_rows<tacit::output_moments> const seen(of, asked, weights);
   auto const found = [&] {
@@ -315,7 +316,7 @@ answer run_samples(arguments const& of, request const& asked,
                                            .v = nats(asked.budget.value - slack.value),
                                            .slack = slack});
   };
-  return tell(found(), asked, seen.rows, seen.digest.text());
+  return answer_for(found(), asked, seen.rows, seen.digest.text());
 }
 
 answer run_calibrate(arguments const& of) {
@@ -342,8 +343,8 @@ verb calibrate() {
   auto          Algorithm 1 of PAC privacy, for a claim of B nats
   efficient     Efficient-PAC: the least trace at 1/2 trace(Sigma/Sigma_B) = B
   proportional  the shape of Sigma itself, for comparison
-  candidates    the quietest noise found by all bounds for listed candidates
-  stackelberg   the quietest found by gradient of what is left unknown, certified by drawing
+  candidates    the least noise found by all bounds for listed candidates
+  stackelberg   the least found by descent on the Monte Carlo information, certified by drawing
 From candidates "mi_bound" is certified, if the rows are all there are; from samples "mi_estimate" is
 an estimate, and no bound. --json has the noise to draw: "covariance", or "variances" for a diagonal.
 "calibrated_on" names the sampled rows: tacit gap certifies nothing by the rows that chose the noise.)",

@@ -18,7 +18,8 @@ void declare_ferret(arguments& of) {
          "needed: groups of parameters, which release a bit or nothing");
   of.add("--steps", whole(1, largest_count), "needed");
   of.add("--rate", positive_probability(), "needed: how often a record takes part in a step");
-  of.add("--epsilon", non_negative(), "needed: what a record may tell on average, in nats");
+  of.add("--epsilon", non_negative(),
+         "needed: what may be revealed of a record on average, in nats");
 }
 
 answer run_ferret(arguments const& of) {
@@ -28,9 +29,9 @@ answer run_ferret(arguments const& of) {
   double const probability = fire_probability(run, budget);
   double const ceiling = mutual_information_ceiling(run).value;
   return {"groups that fire with probability " + rounded_down(probability) +
-              " or less tell at most " + exactly(budget.value) +
+              " or less reveal at most " + exactly(budget.value) +
               " nats about a record, on average over releases (an average, no epsilon of "
-              "differential privacy); always firing they would tell at most " +
+              "differential privacy); always firing they would reveal at most " +
               rounded_up(ceiling),
           {{"probability", probability}, {"ceiling", ceiling}}};
 }

@@ -81,11 +81,11 @@ json const& list_in(std::string const& file, std::string const& name, json const
   return value;
 }
 
-// A noise in every direction, no louder than the covariance C in any: through C at most as much is told
-// as through it. With the axes V and variances v of C, C − V(v − t)Vᵀ = (C − VvVᵀ) + tVVᵀ is positive
+// A noise with at most the variance of the covariance C in every direction: C reveals at most as much as it
+// does. With the axes V and variances v of C, C − V(v − t)Vᵀ = (C − VvVᵀ) + tVVᵀ is positive
 // where t exceeds the norm of what is left over, computed, plus its rounding, a few d·u·Σv.
 // ("gap_certified" is about this noise.)
-gaussian_noise no_louder_than(Eigen::MatrixXd const& covariance, std::string const& file) {
+gaussian_noise noise_below(Eigen::MatrixXd const& covariance, std::string const& file) {
   gaussian_noise const near = gaussian_noise::with_covariance(covariance);
   Eigen::MatrixXd const& axes = near.axes();
   auto const d = static_cast<double>(covariance.rows());
@@ -148,7 +148,7 @@ stated_noise read_json(std::string const& file, std::string const& text) {
       covariance(i, j) = number_in(file, name + "[" + std::to_string(j) + "]", row[at]);
     }
   }
-  return {no_louder_than(covariance, file), on};
+  return {noise_below(covariance, file), on};
 }
 
 stated_noise read_noise(std::string const& file) {
@@ -163,7 +163,7 @@ stated_noise read_noise(std::string const& file) {
                     std::to_string(table.cols()) +
                     " columns, but must have one row, or as many as columns");
   }
-  return {no_louder_than(table, file), ""};
+  return {noise_below(table, file), ""};
 }
 
 // ---- the outputs --------------------------------------------------------------------------------
@@ -277,11 +277,11 @@ answer compare(arguments const& of, sample const& seen, stated_noise const& stat
   double const marginal = tacit::marginal_gap(whitened, axes).value.value;
   double const shown = tacit::donsker_varadhan_gap(surrogate, critic, score).value.value;
   double const left = std::max(0.0, log_det - std::max(0.0, shown));
-  answer out{"it seems to tell " + rounded_up(left) + " nats: log-det says " + rounded_up(log_det) +
-                 ", and is too high by an estimated " + rounded_down(published) +
-                 " (published correction), " + rounded_down(wasserstein) + " (Wasserstein), " +
-                 rounded_down(marginal) + " (marginal) or " + rounded_down(shown) +
-                 " (Donsker-Varadhan)",
+  answer out{"an estimated " + rounded_up(left) + " nats are revealed: log-det gives " +
+                 rounded_up(log_det) + ", and is too high by an estimated " +
+                 rounded_down(published) + " (published correction), " + rounded_down(wasserstein) +
+                 " (Wasserstein), " + rounded_down(marginal) + " (marginal) or " +
+                 rounded_down(shown) + " (Donsker-Varadhan)",
              {{"mi_estimate", left},
               {"estimates",
                {{"log_det", log_det},
@@ -312,10 +312,10 @@ answer compare(arguments const& of, sample const& seen, stated_noise const& stat
     auto const mixture = fit_mixture(before, noise, radius, {seed, start_of_mixture});
     double const by_mixture =
         tacit::certified_information(mixture, noise, held_out, options).value.value;
-    double const told = std::min(by_normal, by_mixture);
-    out.json["mi_bound"] = told;
+    double const revealed = std::min(by_normal, by_mixture);
+    out.json["mi_bound"] = revealed;
     out.json["mi_bounds"] = {{"normal", by_normal}, {"mixture", by_mixture}};
-    out.sentence += ", and at most " + rounded_up(told) + " nats told about the dataset";
+    out.sentence += ", and at most " + rounded_up(revealed) + " nats revealed about the dataset";
   }
   out.json["confidence"] = confidence;
   return out;
@@ -355,13 +355,13 @@ answer run_gap(arguments const& of) {
 
 verb gap() {
   return {
-      "gap", "How far is the information that noised outputs tell below the log-det?",
-      R"(Log-det would be the truth if Z = output + noise were normal. "estimates" has log-det and what
-seems to be missing: the published sliced Wasserstein figure, its sum over orthonormal axes, the sum of
+      "gap", "How far is the information in noisy outputs below the log-det bound?",
+      R"(Log-det would be the truth if Z = output + noise were normal. "estimates" has log-det and
+estimates of its excess: the published sliced Wasserstein figure, its sum over orthonormal axes, the sum of
 marginal divergences, and a critic on rows that it was not trained on. None of them is a bound.
 Half of the rows, chosen by the seed, fit a normal and a critic; the other half certify, all together
 with the confidence, that Z is so far from that normal ("gap_certified"; the normal is the fitted one, so
-log-det less this is no bound) and, with --radius, what is told ("mi_bound", the less of two). This needs
+log-det less this is no bound) and, with --radius, what is revealed ("mi_bound", the smaller of two). This needs
 independent rows, and a noise that was chosen without them. Rows known by their digest to have chosen it
 certify nothing.)",
       declare_gap, run_gap};

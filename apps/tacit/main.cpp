@@ -6,7 +6,10 @@
 
 #include "verbs.hpp"
 
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <array>

@@ -43,12 +43,12 @@ void declare_mi(arguments& of) {
 answer run_mi(arguments const& of) {
   double const prior = of.number("--prior");
   double const sigma = of.number("--sigma");
-  double const told = charge(prior, sigma, sign_only(of)).value;
-  return {"at most " + rounded_up(told) + " nats: what the " +
+  double const revealed = charge(prior, sigma, sign_only(of)).value;
+  return {"at most " + rounded_up(revealed) + " nats: what the " +
               (sign_only(of) ? "released sign" : "noised value") +
-              " tells about a sign with P(+1) = " + exactly(prior) +
+              " reveals about a sign with P(+1) = " + exactly(prior) +
               " under Gaussian noise of standard deviation " + exactly(sigma),
-          {{"mi", told}}};
+          {{"mi", revealed}}};
 }
 
 void declare_sigma(arguments& of) {
@@ -65,11 +65,11 @@ answer run_sigma(arguments const& of) {
                            ? gaussian_sigma(noise_for(tacit::sign_channel{.prior = prior}, budget))
                            : noise_for(tacit::binary_channel{.prior = prior}, budget);
   // noise_for keeps the information within the budget in exact arithmetic: both are upper bounds.
-  double const told = std::min(charge(prior, sigma, sign_only(of)).value, budget.value);
+  double const revealed = std::min(charge(prior, sigma, sign_only(of)).value, budget.value);
   return {"sigma " + rounded_up(sigma) + ": under Gaussian noise of this standard deviation the " +
-              (sign_only(of) ? "released sign" : "noised value") + " tells at most " +
-              rounded_up(told) + " nats about a sign with P(+1) = " + exactly(prior),
-          {{"sigma", sigma}, {"mi", told}}};
+              (sign_only(of) ? "released sign" : "noised value") + " reveals at most " +
+              rounded_up(revealed) + " nats about a sign with P(+1) = " + exactly(prior),
+          {{"sigma", sigma}, {"mi", revealed}}};
 }
 
 // ---- attackers ----------------------------------------------------------------------------------
@@ -92,10 +92,10 @@ constexpr char const* matched_note =
     R"(Matched figures set the same bound on an attacker's success. Where that is 1, epsilon is
 1.7976931348623157e308, the largest double: no finite epsilon. For a prior under 1/2, epsilon is the
 one that matches these nats for a fair membership bit. Bounds from nats are averages over releases:
-one unlucky release may tell more.)";
+one unlucky release may reveal more.)";
 
 void declare_attack(arguments& of) {
-  of.add("--mi", non_negative(), "the information told, in nats; needed, or");
+  of.add("--mi", non_negative(), "the information revealed, in nats; needed, or");
   of.add("--epsilon", non_negative(), "the epsilon of differential privacy");
   of.add("--delta", probability(), "its delta; 0 unless given");
   of.add("--prior", positive_probability(),
@@ -112,7 +112,7 @@ answer run_attack(arguments const& of) {
   double success = 0.0;
   double epsilon = 0.0;
   double mi = 0.0;
-  std::string told;
+  std::string revealed;
   std::string matched;
   if (of.given("--mi")) {
     mi = of.number("--mi");
@@ -120,7 +120,7 @@ answer run_attack(arguments const& of) {
     epsilon = matched_epsilon(nats(mi), success, prior);
     out.json["success"] = success;
     if (prior >= 0.5) out.json["success_exact"] = tacit::membership_success(nats(mi), prior);
-    told = exactly(mi) + " nats";
+    revealed = exactly(mi) + " nats";
     matched = text_of_epsilon(epsilon);
   } else {
     if (prior < 0.5) of.refuse("--prior", "in [0.5, 1] where --epsilon is given");
@@ -129,12 +129,12 @@ answer run_attack(arguments const& of) {
     success = tacit::attack_success(guarantee, prior);
     mi = tacit::information_for(success, prior).value;
     out.json["success"] = success;
-    told = "epsilon " + exactly(epsilon) + ", delta " + exactly(guarantee.delta);
+    revealed = "epsilon " + exactly(epsilon) + ", delta " + exactly(guarantee.delta);
     matched = rounded_down(mi) + " nats";
   }
   out.json["epsilon"] = epsilon;
   out.json["mi"] = mi;
-  out.sentence = told + ": an attacker who guesses right with probability " + exactly(prior) +
+  out.sentence = revealed + ": an attacker who guesses right with probability " + exactly(prior) +
                  " before the release does so with at most " + rounded_up(success) +
                  " after it; matched by " + matched;
   if (prior > 0.5 && of.given("--mi")) {
@@ -169,15 +169,15 @@ answer run_budget(arguments const& of) {
 }  // namespace
 
 verb mi() {
-  return {"mi", "How much does a noised sign tell? An upper bound, in nats",
+  return {"mi", "How much does a noisy sign reveal? An upper bound, in nats",
           "A sign S is +1 or -1; S + N(0, sigma^2) is seen.", declare_mi, run_mi};
 }
 
 verb sigma() {
   return {
-      "sigma", "How much noise keeps what a sign tells within a budget of nats?",
+      "sigma", "How much noise keeps what a sign reveals within a budget of nats?",
       R"(A sign S is +1 or -1; S + N(0, sigma^2) is seen. The noise never overspends. sigma 0: the
-budget pays for the sign itself. A budget of 0 is refused: no finite noise tells nothing.)",
+budget covers the sign itself. A budget of 0 is refused: no finite noise reveals nothing.)",
       declare_sigma, run_sigma};
 }
 

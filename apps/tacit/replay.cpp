@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tuned model from its starting point and what the world saw.
+// The tuned model from its starting point and its public releases.
 
 #include <tacit/train/recorded.hpp>
 #include <tacit/zo/journal.hpp>
@@ -31,8 +31,8 @@ void declare_replay(arguments& of) {
   of.add("OUT", new_file(), "needed: where the parameters after the last step go, as safetensors");
 }
 
-// Under half a second between two looks at the bar, for all but the largest models.
-constexpr std::size_t looks = 200;
+// Under half a second between two updates of the bar, for all but the largest models.
+constexpr std::size_t updates = 200;
 
 answer run_replay(arguments const& of) {
   of.text("BASE");
@@ -56,7 +56,7 @@ answer run_replay(arguments const& of) {
   std::vector<tacit::release> const releases = releases_of(run);
   std::optional<apps::progress_bar> bar;
   if (::isatty(STDERR_FILENO) != 0) bar.emplace(releases.size());
-  std::size_t const stride = std::max<std::size_t>(1, releases.size() / looks);
+  std::size_t const stride = std::max<std::size_t>(1, releases.size() / updates);
   for (std::size_t from = 0; from < releases.size();) {
     std::size_t const to = std::min(releases.size(), from + stride);
     tacit::replay(*theta, record.training, std::span(releases).first(to), from);

@@ -140,9 +140,10 @@ answer run_report(arguments const& of) {
         {{"delta", delta}, {"epsilon", upper}, {"lower", lower}, {"upper", upper}});
   }
   page +=
-      "\nAn attacker who would tell which of two neighbours was the input, and gives one of them "
-      "a\n"
-      "probability, is right at most so often:\n\n"
+      "\nAn attacker guesses which of two neighbours was the input, knowing the probability of one "
+      "of "
+      "them\n"
+      "beforehand. The guess is right at most with probability:\n\n"
       "| probability of one | before the releases | after them |\n|---|---|---|\n";
   for (double const prior : priors) {
     double const before = std::max(prior, 1.0 - prior);

@@ -7,6 +7,8 @@
 
 #include "plan.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -22,7 +24,7 @@ using tacit::event;
 
 namespace {
 
-// A value of the schedule and where it stands: `releases[2].rate`.
+// A value of the schedule and its place in it: `releases[2].rate`.
 class node {
  public:
   node(std::string origin, std::string name, json const& value)
@@ -102,7 +104,7 @@ class node {
 json parsed(std::string const& origin, std::string const& text) {
   // The parser would take the last of two equal keys.
   std::vector<std::set<std::string>> open;
-  auto const watch = [&](int /*depth*/, json::parse_event_t what, json& value) {
+  auto const refuse_repeated = [&](int /*depth*/, json::parse_event_t what, json& value) {
     if (what == json::parse_event_t::object_start) open.emplace_back();
     if (what == json::parse_event_t::object_end) open.pop_back();
     if (what == json::parse_event_t::key && !open.back().insert(value.get<std::string>()).second) {
@@ -111,7 +113,7 @@ json parsed(std::string const& origin, std::string const& text) {
     return true;
   };
   try {
-    return json::parse(text, watch);
+    return json::parse(text, refuse_repeated);
   } catch (json::exception const& error) {
     throw bad_input(origin + " is no JSON: " + error.what());
   }

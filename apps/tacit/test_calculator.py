@@ -177,7 +177,8 @@ def gaussian_delta(mu, epsilon):
     return phi(mu / 2 - epsilon / mu) - math.exp(epsilon) * phi(-mu / 2 - epsilon / mu)
 
 
-class Accounting(Case):
+class Runs(Case):
+    """Three runs of DP-SGD, and a folder for schedules."""
     A = ["--rate", 0.01, "--noise-multiplier", 1, "--steps", 10000]
     B = ["--rate", 0.001, "--noise-multiplier", 0.6, "--steps", 100000]
     C = ["--rate", 0.5, "--noise-multiplier", 10, "--steps", 1000]
@@ -204,6 +205,8 @@ class Accounting(Case):
         self.assertLessEqual(answer["lower"], answer["upper"])
         return answer["lower"], answer["upper"]
 
+
+class Accounting(Runs):
     def test_known_runs(self):
         for words, truth, digits in [(self.A, 6.1877123899715, 1e-8), (self.B, 6.1128, 1e-4),
                                      (self.C, 7.5452, 1e-4)]:
@@ -333,6 +336,8 @@ class Accounting(Case):
                                delta=1e-5)
         self.assertIn("refused", by["gdp-clt"])
 
+
+class Schedules(Runs):
     def test_schedules(self):
         release = {"mechanism": "gaussian", "noise_multiplier": 1, "rate": 0.01, "steps": 10000}
         run_a = self.ask("epsilon", *self.A, "--delta", 1e-5)
@@ -447,6 +452,10 @@ class Accounting(Case):
         for option in ["--noise-multiplier", "--rate", "--steps", "--records-per-person"]:
             self.refused("epsilon", "--schedule", path, "--delta", 0.1, option, 1,
                          naming=[option, "left out", "--schedule"])
+
+
+class Pages(Runs):
+    """Refusals of the accounting verbs, and what prints more than a figure."""
 
     def test_refusals(self):
         for verb, target in [("epsilon", ["--delta", 1e-5]), ("delta", ["--epsilon", 1])]:

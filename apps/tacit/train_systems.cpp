@@ -129,7 +129,7 @@ tuning_options read_options(arguments const& of) {
   return o;
 }
 
-// A model and what it stands on.
+// A model and what it is built on.
 struct trained_model {
   std::optional<apps::task> job;
   std::unique_ptr<apps::table_model> table;

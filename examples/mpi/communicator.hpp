@@ -53,7 +53,7 @@ class communicator {
   traffic exchanged_;
 };
 
-/// An error that every rank was told of. All of them throw it at the same place, so that none waits
+/// An error that every rank knows of. All of them throw it at the same place, so that none waits
 /// for another.
 struct shared_failure : std::runtime_error {
   using std::runtime_error::runtime_error;

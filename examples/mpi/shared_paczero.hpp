@@ -25,7 +25,7 @@ namespace apps {
 /// A step is one all-reduce of K·M + 1 integers, the exact subset sums and the number of ranks with a
 /// scalar that is no number, and one broadcast of K + 1 numbers, the release and the length of an
 /// error's text. Rank 0 alone has the secret and the ledger: it charges, draws, calls `keep`, and only
-/// then tells the others. Nothing that is sent depends on the number of parameters.
+/// then sends the release to the others. Nothing that is sent depends on the number of parameters.
 template <class Mechanism = tacit::paczero<>>
 class shared_paczero {
  public:

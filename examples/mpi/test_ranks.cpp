@@ -222,7 +222,7 @@ class tests {
     };
     outcome all;
     std::string const text = together(wanted, leave, keep, all);
-    check(text == "the disk is full", "an error: told as '" + text + "'");
+    check(text == "the disk is full", "an error: reported as '" + text + "'");
     check(all.releases.size() == 2, "an error: the release was published");
     all_equal(all.theta, "an error");
   }
@@ -231,7 +231,7 @@ class tests {
     outcome all;
     std::string const text = together(wanted, leave, {}, all, 1);
     check(text == "paczero::step: step is 31, but must be at most 30",
-          "after the last step: told as '" + text + "'");
+          "after the last step: reported as '" + text + "'");
     check(all.releases == alone(wanted, leave).releases, "after the last step: another release");
     all_equal(all.theta, "after the last step");
   }

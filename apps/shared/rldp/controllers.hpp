@@ -105,7 +105,7 @@ class sac_controller final : public controller {
 };
 
 /// The paper's controller, on raw quartiles of the norms, Fisher moments and losses of secret batches. What
-/// it chooses tells of the records.
+/// it chooses depends on the records.
 class unsound_sac_controller {
  public:
   unsound_sac_controller(std::uint64_t seed, std::size_t groups,
