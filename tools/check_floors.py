@@ -29,10 +29,9 @@ FLOORS = {
 
 # Where another library may enter. "posix" is any header whose name ends in .h.
 LIBRARIES = {
-    "Eigen": {"dp", "pac", "mechanism", "train"},
+    "Eigen": {"pac", "mechanism", "train"},
     "boost": {"core", "info", "dp", "pac", "audit", "mechanism"},
     "posix": {"core", "secret", "mechanism"},
-    "unsupported": {"dp"},  # Eigen's FFT
     "intrinsics": {"zo"},
 }
 

@@ -20,7 +20,7 @@
 #include <tacit/dp/grid/cells.hpp>
 #include <tacit/dp/grid/convolution.hpp>
 #include <tacit/dp/grid/discretisation.hpp>
-#include <tacit/dp/grid/loss_grid.hpp>
+#include <tacit/dp/grid/fft.hpp>
 #include <tacit/dp/grid/source.hpp>
 #include <tacit/dp/loss.hpp>
 #include <tacit/dp/mi_dp.hpp>

@@ -557,59 +557,6 @@ TEST_CASE("fixed batches under zero_out compose, and cost less than under replac
   }
 }
 
-TEST_CASE("a grid goes out and comes back", "[dp]") {
-  discretised const run = method(sampled_gaussian(0.05, 1.5), 40, 1e-3);
-  for (orientation const towards : {orientation::remove, orientation::add}) {
-    loss_grid const above = run.distribution(towards, interval_end::upper);
-    loss_grid const below = run.distribution(towards, interval_end::lower);
-    CHECK(load_loss_grid(save(above)) == above);
-    for (double const e : {-0.3, 0.0, 0.1, 0.4, 1.0}) {
-      CHECK(hockey_stick(below, e) <= hockey_stick(above, e));
-    }
-    // Twice 40 steps, by the grid and by the event.
-    discretised twice(adjacency::add_remove, 1e-3);
-    finite_pair const pair = pair_of(above);
-    twice.add(domination{pair, pair, true, false}, 2);
-    domination const given = dominate(sampled_gaussian(0.05, 1.5), adjacency::add_remove);
-    dominating_pair const& side = towards == orientation::remove ? given.remove : given.add;
-    discretised direct(adjacency::add_remove, 1e-3);
-    direct.add(domination{side, side, true, true}, 80);
-    CHECK(twice.delta(1.0).upper >= direct.delta(1.0).lower);
-    CHECK(twice.delta(1.0).upper <= direct.delta(1.0).upper * 1.02 + 1e-8);
-  }
-  std::string text = save(run.distribution(orientation::remove, interval_end::upper));
-  text[text.size() / 2] = text[text.size() / 2] == '1' ? '2' : '1';
-  CHECK_THROWS_AS(load_loss_grid(text), corrupt_state);
-  CHECK_THROWS_AS(hockey_stick(loss_grid{0.1, 0.0, {0.5, -0.1}, 0.0}, 0.0), std::domain_error);
-  CHECK_THROWS_AS(hockey_stick(loss_grid{0.1, 0.0, {0.9}, 0.2}, 0.0), std::domain_error);
-  CHECK_THROWS_AS(hockey_stick(loss_grid{0.1, 0.0, {}, 0.2}, 0.0), std::invalid_argument);
-  CHECK_THROWS_AS(
-      discretised(adjacency::add_remove).distribution(orientation::add, interval_end::upper),
-      std::invalid_argument);
-}
-
-TEST_CASE("a whole curve from a few compositions", "[dp]") {
-  discretised const run = method(gaussian{.noise_multiplier = 10.0}, 100, 1e-3);
-  loss_curve const curve = run.curve(1e-20);
-  for (double e = 0.0; e < 9.0; e += 0.37) {
-    bound<double> const d = curve.delta(e);
-    exact const truth = gaussian_delta(exact(1), exact(e));
-    CAPTURE(e, d.lower, d.upper);
-    CHECK(exact(d.lower) <= truth);
-    CHECK(truth <= exact(d.upper));
-    CHECK(width_of(d) < 1e-2);
-  }
-  bound<double> const e = curve.epsilon(1e-9);
-  CHECK(gaussian_delta(exact(1), exact(e.upper)) <= exact(1e-9));
-  CHECK(gaussian_delta(exact(1), exact(e.lower)) >= exact(1e-9));
-  // It serves trade-off curves: Φ(Φ⁻¹(1−α) − μ) at α = Φ(−1) is Φ(0) = ½.
-  double const alpha = static_cast<double>(normal_cdf(exact(-1)));
-  CHECK(false_negative_rate(curve, alpha) <= 0.5);
-  CHECK(false_negative_rate(curve, alpha) >= 0.499);
-  CHECK_THROWS_AS(curve.delta(-1.0), std::domain_error);
-  CHECK_THROWS_AS(curve.epsilon(1.0), std::domain_error);
-}
-
 TEST_CASE("the accountant of this method", "[dp]") {
   discretised_accountant account;
   CHECK(account.epsilon(1e-5).upper == 0.0);

@@ -7,7 +7,6 @@
 #include <tacit/dp/dominating.hpp>
 #include <tacit/dp/event.hpp>
 #include <tacit/dp/grid/discretisation.hpp>
-#include <tacit/dp/grid/loss_grid.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -23,9 +22,6 @@
 #include <vector>
 
 namespace tacit {
-
-/// The end of an interval that a grid stands for.
-enum class interval_end { lower, upper };
 
 namespace detail {
 
@@ -135,37 +131,6 @@ class composed_losses {
     return holding(best, ready);
   }
 
-  /// Compositions at several tilts, which together serve δ from ½ down to e^{log_delta}.
-  [[nodiscard]] std::vector<certified_tail> ladder(double log_delta, double width) const {
-    std::vector<certified_tail> out;
-    if (pairs_.empty()) return out;
-    prepared const ready = prepare(log_delta);
-    if (!ready.usable) return out;
-    // A tilt keeps its accuracy for some seven decades to either side of its δ.
-    double const steps = std::ceil(std::max(0.0, -1.0 - log_delta) / 14.0);
-    for (double k = 0.0; k <= steps; k += 1.0) {
-      double const at = steps == 0.0 ? log_delta : -1.0 + (log_delta + 1.0) * k / steps;
-      saddle const s = find_saddle(ready.sketches, {true, std::exp(at)});
-      prepared now = ready;
-      cut(now, s.tilt);
-      discretisation const plan(now.sources, now.sketches, s.tilt);
-      std::optional<certified_tail> tail = plan.exact();
-      if (!tail) tail = plan.gridded(width);
-      if (tail) out.push_back(std::move(*tail));
-    }
-    return out;
-  }
-
-  [[nodiscard]] std::optional<certified_tail> untilted(double width) const {
-    prepared const ready = prepare(-37.0);
-    if (pairs_.empty() || !ready.usable) return std::nullopt;
-    saddle const s = find_saddle(ready.sketches, {true, 1e-6});
-    double const flat = 1e-9 / std::max(std::abs(s.epsilon), s.deviation);
-    discretisation const plan(ready.sources, ready.sketches, flat, s.tilt);
-    std::optional<certified_tail> const tail = plan.exact();
-    return tail ? tail : plan.gridded(width);
-  }
-
  private:
   struct prepared {
     std::vector<loss_source> sources;
@@ -257,45 +222,6 @@ class composed_losses {
 
 }  // namespace detail
 
-/// δ(ε) of a composition at every ε, for curves: composed once, then cheap.
-/// Guarantee: bounds, on each side. Accurate for δ from ½ down to the `smallest_delta` that
-/// `discretised::curve` was given.
-class loss_curve {
- public:
-  /// @throws std::domain_error unless ε is finite and at least 0
-  [[nodiscard]] bound<double> delta(double epsilon) const {
-    detail::check_non_negative("delta", "epsilon", epsilon);
-    return worst(1.0, [epsilon](auto const& tail) { return tail.delta(epsilon); });
-  }
-
-  /// @throws std::domain_error unless δ is in (0, 1)
-  [[nodiscard]] bound<double> epsilon(double delta) const {
-    detail::require_domain(delta > 0.0 && delta < 1.0, "epsilon", "delta", delta, "in (0, 1)");
-    return worst(std::numeric_limits<double>::infinity(),
-                 [delta](auto const& tail) { return tail.epsilon(delta); });
-  }
-
- private:
-  friend class discretised;
-
-  // Every tilt's interval holds; of the directions the worse one counts.
-  template <class Ask>
-  [[nodiscard]] bound<double> worst(double unknown, Ask const& ask) const {
-    bound<double> out{0.0, 0.0};
-    for (auto const& ladder : directions_) {
-      bound<double> best{0.0, unknown};
-      for (detail::certified_tail const& tail : ladder) {
-        bound<double> const here = ask(tail);
-        best = {std::max(best.lower, here.lower), std::min(best.upper, here.upper)};
-      }
-      out = {std::max(out.lower, best.lower), std::max(out.upper, best.upper)};
-    }
-    return out;
-  }
-
-  std::vector<std::vector<detail::certified_tail>> directions_;
-};
-
 /// Accounting on a grid of privacy losses. The losses of every pair are put on a grid twice, once as
 /// a pair that is above it (connect-the-dots: Doroshenko, Ghazi, Kamath, Kumar & Manurangsi 2022), once
 /// as one that is below; both are composed by FFT after multiplying by e^{θ·loss}, θ near the saddle point
@@ -326,7 +252,7 @@ class discretised {
     add(dominate(release, neighbours_), count);
   }
 
-  /// A pair of one's own, for example `pair_of` a loss grid that came from elsewhere.
+  /// Any dominating pairs, for a mechanism that is no `event`.
   void add(domination const& pairs, std::uint64_t count) {
     if (count == 0) return;
     composition next = composed_;
@@ -344,58 +270,6 @@ class discretised {
   [[nodiscard]] bound<double> delta(double epsilon) const {
     detail::check_non_negative("delta", "epsilon", epsilon);
     return worse({false, epsilon});
-  }
-
-  /// Everything from δ = ½ down to `smallest_delta` at once.
-  /// @throws std::domain_error unless smallest_delta is in (0, 1)
-  [[nodiscard]] loss_curve curve(double smallest_delta = 1e-12) const {
-    detail::require_domain(smallest_delta > 0.0 && smallest_delta < 1.0, "curve", "smallest_delta",
-                           smallest_delta, "in (0, 1)");
-    loss_curve out;
-    for (detail::composed_losses const* losses : directions()) {
-      if (losses->empty()) continue;
-      out.directions_.push_back(losses->ladder(std::log(smallest_delta), width_));
-    }
-    return out;
-  }
-
-  /// The composed privacy loss distribution of one direction, on a grid, as accountants exchange it. It is
-  /// not tilted, so all of its errors count alike; they are found in `infinite` (upper end) or missing at
-  /// the top (lower end): good for δ down to about 1e-9, or 1e-13 times the number of releases.
-  /// Guarantee: `hockey_stick(grid, ε)` is above δ(ε) at the upper end, below it at the lower end, for
-  /// every real ε.
-  /// @throws std::invalid_argument if nothing was composed, or it fits no grid
-  [[nodiscard]] loss_grid distribution(orientation towards, interval_end side) const {
-    detail::composed_losses const& losses =
-        towards == orientation::remove ? composed_.remove : composed_.add;
-    std::optional<detail::certified_tail> const tail = losses.untilted(width_);
-    if (!tail || (side == interval_end::lower && !tail->lower_holds)) {
-      throw std::invalid_argument("distribution: there is no grid for this composition");
-    }
-    bool const upper = side == interval_end::upper;
-    detail::tilted_tail const& from = upper ? tail->above : tail->below;
-    loss_grid out;
-    out.step = from.step();
-    out.first = from.first() + (upper ? from.shift() : -from.shift());
-    for (std::size_t k = 0; k < from.measure().mass.size(); ++k) {
-      double const loss = from.first() + from.step() * static_cast<double>(k);
-      double const untilted = from.measure().log_norm - from.tilt() * loss;
-      out.mass.push_back(from.measure().mass[k] * std::exp(untilted) * (upper ? 1.0 : 1.0 - 1e-14));
-    }
-    // What is off may be anywhere: nothing weighs more than the loss ∞, or takes more away than at the
-    // top. The tilt is so small that it makes no difference in what is kept; at the far end, at most e.
-    double off = from.slack() * std::exp(from.log_scale() + 1.0) + 1e-14;
-    if (upper) {
-      out.infinite = std::min(1.0, tail->infinite_above + off);
-      return out;
-    }
-    out.infinite = tail->infinite_below;
-    for (std::size_t k = out.mass.size(); k-- > 0 && off > 0.0;) {
-      double const taken = std::min(off, out.mass[k]);
-      out.mass[k] -= taken;
-      off -= taken;
-    }
-    return out;
   }
 
  private:

@@ -16,7 +16,7 @@
 #include <vector>
 
 /// Privacy as a trade-off between an attacker's two errors (f-DP; Dong, Roth & Su 2022), from anything
-/// that knows δ(ε): an accountant of any method, or a `loss_curve`, which answers many points at once.
+/// that knows δ(ε): an accountant of any method.
 
 namespace tacit {
 

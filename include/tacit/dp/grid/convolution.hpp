@@ -4,8 +4,7 @@
 #include <tacit/core/sum.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/dp/grid/cells.hpp>
-
-#include <unsupported/Eigen/FFT>
+#include <tacit/dp/grid/fft.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -93,9 +92,7 @@ class loss_convolution {
  public:
   /// Tilted mass left out at each end is at most e^{−reach}.
   loss_convolution(std::size_t largest_size, double reach)
-      : largest_size_(largest_size), reach_(reach) {
-    fft_.SetFlag(Eigen::FFT<double>::HalfSpectrum);
-  }
+      : largest_size_(largest_size), reach_(reach) {}
 
   /// How many grid points the composition would take; ∞ where there is no bound.
   [[nodiscard]] double size_of(std::vector<loss_factor> const& factors) const {
@@ -116,15 +113,15 @@ class loss_convolution {
     // 2^k, or 3·2^k if that will do.
     if (size >= 64 && 0.75 * static_cast<double>(size) >= wanted) size = size / 4 * 3;
 
-    std::vector<std::complex<double>> const result = spectrum(factors, w, size, distance);
-    std::vector<double> values(size);
-    fft_.inv(values.data(), result.data(), static_cast<Eigen::Index>(size));
+    if (!fft_ || fft_->size() != size) fft_.emplace(size);
+    std::vector<std::complex<double>> const result = spectrum(factors, w, distance);
+    std::vector<double> const values = fft_->inverse(result);
 
     double norm = 0.0;
     for (std::size_t k = 0; k < result.size(); ++k) {
       norm += (k == 0 || k + 1 == result.size() ? 1.0 : 2.0) * std::norm(result[k]);
     }
-    distance += fft_error(size) * std::sqrt(norm) + 2.0 * std::exp(-reach_);
+    distance += real_fft::error(size) * std::sqrt(norm) + 2.0 * std::exp(-reach_);
     // Whole numbers: index = base + place, place in [low, high].
     double base = 0.0;
     double log_norm = 0.0;
@@ -156,11 +153,6 @@ class loss_convolution {
     double low = 0.0;  // places from the sum of the centres
     double high = 0.0;
   };
-
-  // Of a transform of masses that sum to 1: each bin is a sum over log₂N butterflies of at most 6u.
-  [[nodiscard]] static double fft_error(std::size_t size) {
-    return 6.0 * unit_roundoff * (std::log2(static_cast<double>(size)) + 3.0);
-  }
 
   // Chernoff at both ends, from the measures' own moments, and never beyond what can occur.
   [[nodiscard]] window window_of(std::vector<loss_factor> const& factors) const {
@@ -230,8 +222,8 @@ class loss_convolution {
   // weighted by the powers; the l1 distance of what they become is at most the l2 norm of the errors of
   // the spectrum (Parseval, Cauchy–Schwarz).
   [[nodiscard]] std::vector<std::complex<double>> spectrum(std::vector<loss_factor> const& factors,
-                                                           window const& w, std::size_t size,
-                                                           double& distance) {
+                                                           window const& w, double& distance) {
+    std::size_t const size = fft_->size();
     std::size_t const bins = size / 2 + 1;
     std::vector<double> log_size(bins, 0.0);
     std::vector<double> phase(bins, 0.0);
@@ -289,9 +281,8 @@ class loss_convolution {
         buffer[static_cast<std::size_t>(place)] += mass;
         if (++place == static_cast<std::int64_t>(size)) place = 0;
       }
-      transform.resize(bins);
-      fft_.fwd(transform.data(), buffer.data(), static_cast<Eigen::Index>(size));
-      double const off = fft_error(size);
+      transform = fft_->forward(buffer);
+      double const off = real_fft::error(size);  // the masses sum to 1
       for (std::size_t bin = 0; bin < bins; ++bin) {
         double const square = std::max(1e-300, std::norm(transform[bin]));
         double const logarithm = 0.5 * std::log(square);
@@ -326,7 +317,7 @@ class loss_convolution {
 
   std::size_t largest_size_;
   double reach_;
-  Eigen::FFT<double> fft_;
+  std::optional<real_fft> fft_;
 };
 
 /// δ(ε) of a tilted measure, at every ε, and what is known of its errors.

@@ -256,15 +256,10 @@ class discretisation {
   static constexpr std::int64_t ratio = 8;  // of the steps of two levels
   static constexpr double fan = 64.0;       // = ratio²: releases that a level composes into one
 
-  /// Any sources, the tilt of a saddle.
+  /// Any sources; `tilt` is that of a saddle.
   discretisation(std::span<loss_source const> sources, std::span<loss_sketch const> sketches,
                  double tilt)
-      : sources_(sources), sketches_(sketches), tilt_(tilt), steering_(tilt) {}
-
-  /// Composes at `tilt`, with the steps that a tilt of `steering` needs.
-  discretisation(std::span<loss_source const> sources, std::span<loss_sketch const> sketches,
-                 double tilt, double steering)
-      : sources_(sources), sketches_(sketches), tilt_(tilt), steering_(steering) {}
+      : sources_(sources), sketches_(sketches), tilt_(tilt) {}
 
   /// On the losses' own lattice: no grid error at all. Nothing if there is none, or it is too long.
   [[nodiscard]] std::optional<certified_tail> exact() const {
@@ -353,7 +348,7 @@ class discretisation {
     };
     for (int k = 0; k < 12; ++k) {
       double const relative =
-          std::sqrt(6.0 * aim / (variance * steering_ * (1.0 + steering_) * levels));
+          std::sqrt(6.0 * aim / (variance * tilt_ * (1.0 + tilt_) * levels));
       step = std::min(relative, most) * least;
       if (levels_for(step) <= levels) break;
       levels = levels_for(step);
@@ -388,8 +383,7 @@ class discretisation {
         fits.push_back(std::move(*fit));
       }
       double const allowed = aim / levels_for(step) + noise;
-      // Without the tilt that the aim is for, errors do not tell.
-      if (tilt_ != steering_ || !(error > 1.3 * allowed)) break;
+      if (!(error > 1.3 * allowed)) break;
       double const next = step * std::clamp(0.9 * std::sqrt(allowed / error), 0.3, 0.8);
       finest = next < smallest;
       if (finest) break;
@@ -452,10 +446,9 @@ class discretisation {
     out.above.log_norm = out.below.log_norm = log_scale;
     if (!normalise(out.above) || !normalise(out.below)) return std::nullopt;
     out.error = source.count * (out.above.log_norm - out.below.log_norm);
-    // Merging loses an isolated atom up to a step; the other way loses a few steps·√count. Without the
-    // tilt that the question has, the norms do not tell which is better.
+    // Merging loses an isolated atom up to a step; the other way loses a few steps·√count.
     double const moved = spread_shift(filler.cells(), step, tilt_, source.count, odds);
-    if (tilt_ == steering_ ? moved * tilt_ < out.error : source.curves.empty()) {
+    if (moved * tilt_ < out.error) {
       out.below = out.above;
       out.moved = moved;
       out.error = moved * tilt_;
@@ -632,7 +625,6 @@ class discretisation {
   std::span<loss_source const> sources_;
   std::span<loss_sketch const> sketches_;
   double tilt_;
-  double steering_;
 };
 
 }  // namespace detail
