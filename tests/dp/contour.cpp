@@ -2,7 +2,7 @@
 #include <tacit/dp/discretised.hpp>
 #include <tacit/dp/event.hpp>
 #include <tacit/dp/gaussian.hpp>
-#include <tacit/dp/contour/inversion.hpp>
+#include <tacit/dp/contour/routes.hpp>
 
 #include "support/catch.hpp"
 #include "support/table.hpp"
@@ -14,7 +14,7 @@
 #include <utility>
 
 using namespace tacit;
-using detail::contour;
+using contour = detail::contour<>;
 using support::exact;
 
 namespace {

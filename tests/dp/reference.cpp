@@ -68,7 +68,7 @@ TEST_CASE("one release: profiles in 40 digits, both directions", "[dp]") {
       dominating_pair const all = person(rows, k, alone ? 1.0 : rows.number(k, "records"));
       mixture_pair const* const pair = std::get_if<mixture_pair>(&all);
       if (pair == nullptr) continue;  // rate 1
-      detail::mixture_profile const profile(*pair);
+      detail::mixture_profile<> const profile(*pair);
       exact const truth = rows.value(k, "delta");
       bound<double> const found = profile.delta(epsilon);
       CAPTURE(name, rows.number(k, "rate"), rows.number(k, "sigma"), rows.text(k, "direction"),
@@ -111,7 +111,7 @@ TEST_CASE("one release where there is no rest, or no δ: the upper end stays one
   for (double const shift : {0.01, 1.0, 5.0, 60.0}) {
     for (orientation const towards : {orientation::remove, orientation::add}) {
       mixture_pair const pair{{{1.0, shift}}, towards};
-      detail::mixture_profile const profile(pair);
+      detail::mixture_profile<> const profile(pair);
       for (double const epsilon : {0.0, 0.3, 3.0, 40.0, 699.0, 701.0, 1500.0, 1e5}) {
         bound<double> const truth = delta(gaussian_dp{shift}, epsilon);
         bound<double> const found = profile.delta(epsilon);

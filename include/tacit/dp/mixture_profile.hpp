@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <concepts>
 #include <limits>
 
 /// One release, exactly: the profile of a Gaussian mixture's pair in closed form.
@@ -20,30 +21,31 @@
 
 namespace tacit::detail {
 
+template <std::same_as<double> T = double>
 class mixture_profile {
  public:
   explicit mixture_profile(mixture_pair const& pair)
       : pair_(&pair), remove_(pair.orientation == orientation::remove) {
-    compensated_sum<double> sum;
+    compensated_sum<T> sum;
     for (mixture_pair::part const& p : pair.parts) sum += p.weight;
     mixed_ = std::min(1.0, sum.value());
   }
 
   /// δ(ε) for ε ≥ 0.
   /// Guarantee: lower ≤ δ(ε) ≤ upper, about 1e-12 relative apart where δ ≥ 1e-290.
-  [[nodiscard]] bound<double> delta(double epsilon) const {
+  [[nodiscard]] bound<T> delta(T epsilon) const {
     // Σ w_j e^{t_j} = e^{±ε} − rest, or without rest: Σ w_j (e^{t_j} − 1) = e^{±ε} − 1.
-    double const least = std::numeric_limits<double>::min();
-    double const grown = std::expm1(remove_ ? std::min(epsilon, 700.0) : -epsilon);
-    double const signed_epsilon = remove_ ? epsilon : -epsilon;
+    T const least = std::numeric_limits<T>::min();
+    T const grown = std::expm1(remove_ ? std::min(epsilon, 700.0) : -epsilon);
+    T const signed_epsilon = remove_ ? epsilon : -epsilon;
     if (whole() || signed_epsilon > 700.0) {
       return at(end_of_event(signed_epsilon, grown), epsilon, signed_epsilon, grown);
     }
     // Where e^{−ε} is no more than rest, `add` has no event at all; it never has more than e^ε·left.
-    double const left = grown + mixed_;
+    T const left = grown + mixed_;
     if (!(left > 0.0)) {
-      double const rounded = 4.0 * unit_roundoff * std::abs(grown);
-      double const most = left < -rounded ? 0.0 : std::exp(std::min(epsilon, 700.0)) * rounded;
+      T const rounded = 4.0 * unit_roundoff * std::abs(grown);
+      T const most = left < -rounded ? 0.0 : std::exp(std::min(epsilon, 700.0)) * rounded;
       return {0.0, std::min(1.0, least + most)};
     }
     return at(end_of_event(std::log(left), grown), epsilon, std::log(left), grown);
@@ -51,42 +53,42 @@ class mixture_profile {
 
   /// The ε ≥ 0 with δ(ε) = delta; 0 where δ(0) is no more than that.
   /// Guarantee: lower ≤ ε ≤ upper, about 1e-12 relative apart; the ends were asked.
-  [[nodiscard]] bound<double> epsilon(double delta) const {
+  [[nodiscard]] bound<T> epsilon(T delta) const {
     if (this->delta(0.0).upper <= delta) return {0.0, 0.0};
-    double low = 0.0;
-    double high = 1.0;
+    T low = 0.0;
+    T high = 1.0;
     while (this->delta(high).upper > delta) {
       high *= 2.0;
       // δ underflows to the smallest normal number: below that nothing can be said.
-      if (!(high < 1e300)) return {0.0, std::numeric_limits<double>::infinity()};
+      if (!(high < 1e300)) return {0.0, std::numeric_limits<T>::infinity()};
     }
-    double const start = high;
+    T const start = high;
     // Regula falsi on log δ, bisection now and then.
-    double const wanted = std::log(delta);
-    auto const miss = [&](double e) {
-      bound<double> const found = this->delta(e);
+    T const wanted = std::log(delta);
+    auto const miss = [&](T e) {
+      bound<T> const found = this->delta(e);
       return std::log(std::max(0.5 * (found.lower + found.upper), 1e-308)) - wanted;
     };
-    double low_miss = miss(low);
-    double high_miss = miss(high);
+    T low_miss = miss(low);
+    T high_miss = miss(high);
     for (int step = 1; step < 200 && high - low > 1e-15 * high; ++step) {
-      double middle = (low * high_miss - high * low_miss) / (high_miss - low_miss);
+      T middle = (low * high_miss - high * low_miss) / (high_miss - low_miss);
       if (step % 3 == 0 || !(middle > low && middle < high)) middle = 0.5 * (low + high);
-      double const found = miss(middle);
+      T const found = miss(middle);
       (found > 0.0 ? low : high) = middle;
       (found > 0.0 ? low_miss : high_miss) = found;
       if (std::abs(found) < 1e-15) {
         low = high = middle;
       }
     }
-    double lower = low;
-    double upper = high;
-    double const least = 1e-16 * std::max(high, std::numeric_limits<double>::min());
-    for (double move = least; this->delta(lower).lower < delta; move *= 2.0) {
+    T lower = low;
+    T upper = high;
+    T const least = 1e-16 * std::max(high, std::numeric_limits<T>::min());
+    for (T move = least; this->delta(lower).lower < delta; move *= 2.0) {
       lower = std::max(0.0, low - move);
       if (lower == 0.0) break;
     }
-    for (double move = least; this->delta(upper).upper > delta; move *= 2.0) {
+    for (T move = least; this->delta(upper).upper > delta; move *= 2.0) {
       upper = high + move;
       if (!(upper < start + 1.0)) upper = start;  // asked above
     }
@@ -94,21 +96,21 @@ class mixture_profile {
   }
 
  private:
-  // No rest that a double could tell from none.
+  // No rest that a T could tell from none.
   [[nodiscard]] bool whole() const { return mixed_ == 1.0; }
 
-  [[nodiscard]] static double exponent(mixture_pair::part const& p, double x) {
+  [[nodiscard]] static T exponent(mixture_pair::part const& p, T x) {
     return p.shift * (x - 0.5 * p.shift);
   }
 
   // Where log Σ w_j e^{t_j(x)} is `wanted`: convex in x, so that Newton's method falls from the right.
-  [[nodiscard]] double end_of_event(double wanted, double grown) const {
-    double x = std::numeric_limits<double>::infinity();
+  [[nodiscard]] T end_of_event(T wanted, T grown) const {
+    T x = std::numeric_limits<T>::infinity();
     for (mixture_pair::part const& p : pair_->parts) {  // one part alone would do
-      double const others = (grown + (mixed_ - p.weight)) / p.weight;
-      double const t = others > -0.5 && others < 1e300 && std::abs(wanted) < 700.0
-                           ? std::log1p(others)
-                           : wanted - std::log(p.weight);
+      T const others = (grown + (mixed_ - p.weight)) / p.weight;
+      T const t = others > -0.5 && others < 1e300 && std::abs(wanted) < 700.0
+                      ? std::log1p(others)
+                      : wanted - std::log(p.weight);
       x = std::min(x, t / p.shift + 0.5 * p.shift);
     }
     for (int step = 0; step < 200 && pair_->parts.size() > 1; ++step) {
@@ -120,34 +122,34 @@ class mixture_profile {
   }
 
   struct missed {
-    double miss;
-    double slope;
+    T miss;
+    T slope;
   };
-  [[nodiscard]] missed miss_at(double x, double wanted, double grown) const {
-    double largest = 0.0;
+  [[nodiscard]] missed miss_at(T x, T wanted, T grown) const {
+    T largest = 0.0;
     for (mixture_pair::part const& p : pair_->parts) {
       largest = std::max(largest, std::abs(exponent(p, x)));
     }
     if (largest < 1.0) {
-      double sum = 0.0;
-      double slope = 0.0;
+      T sum = 0.0;
+      T slope = 0.0;
       for (mixture_pair::part const& p : pair_->parts) {
-        double const term = std::expm1(exponent(p, x));
+        T const term = std::expm1(exponent(p, x));
         sum += p.weight * term;
         slope += p.weight * p.shift * (1.0 + term);
       }
-      double const all = grown + mixed_;
-      double const off = (sum - grown) / all;
+      T const all = grown + mixed_;
+      T const off = (sum - grown) / all;
       return {std::log1p(off), slope / (all * (1.0 + off))};
     }
-    largest = -std::numeric_limits<double>::infinity();
+    largest = -std::numeric_limits<T>::infinity();
     for (mixture_pair::part const& p : pair_->parts) {
       largest = std::max(largest, std::log(p.weight) + exponent(p, x));
     }
-    double sum = 0.0;
-    double slope = 0.0;
+    T sum = 0.0;
+    T slope = 0.0;
     for (mixture_pair::part const& p : pair_->parts) {
-      double const term = std::exp(std::log(p.weight) + exponent(p, x) - largest);
+      T const term = std::exp(std::log(p.weight) + exponent(p, x) - largest);
       sum += term;
       slope += p.shift * term;
     }
@@ -155,56 +157,55 @@ class mixture_profile {
   }
 
   // At least |t_j|, and what its two terms round from.
-  [[nodiscard]] double exponents(double x) const {
-    double const largest = pair_->parts.back().shift;
+  [[nodiscard]] T exponents(T x) const {
+    T const largest = pair_->parts.back().shift;
     return largest * (std::abs(x) + largest);
   }
 
   // δ at the ε that has its event end at x. What x is off counts: with A = Σ w_j e^{t_j} the sum changes
   // by A·(1−Φ(x)) per unit of log A, by e^ε·A·Φ(x) in the direction `add`.
-  [[nodiscard]] bound<double> at(double x, double epsilon, double wanted, double grown) const {
-    double lower = 0.0;
-    double upper = 0.0;
-    double largest = 0.0;
-    double grown_terms = 0.0;
+  [[nodiscard]] bound<T> at(T x, T epsilon, T wanted, T grown) const {
+    T lower = 0.0;
+    T upper = 0.0;
+    T largest = 0.0;
+    T grown_terms = 0.0;
     for (mixture_pair::part const& p : pair_->parts) {
-      double const t = exponent(p, x);
-      bound<double> const each = tacit::delta(gaussian_dp{p.shift}, remove_ ? t : -t);
-      double const share = remove_ ? p.weight : std::exp(std::log(p.weight) + epsilon + t);
+      T const t = exponent(p, x);
+      bound<T> const each = tacit::delta(gaussian_dp{p.shift}, remove_ ? t : -t);
+      T const share = remove_ ? p.weight : std::exp(std::log(p.weight) + epsilon + t);
       lower += share * each.lower;
       upper += share * each.upper;
       largest = std::max(largest, std::abs(t));
       grown_terms += p.weight * std::abs(std::expm1(std::min(t, 700.0)));
     }
     // What A is the difference of, over A; nothing is subtracted where there is no rest.
-    double cancelled = 1.0;
+    T cancelled = 1.0;
     if (largest < 1.0) {
       cancelled = (std::abs(grown) + grown_terms) * std::exp(-wanted);
     } else if (!whole()) {
       cancelled = std::min((std::abs(grown) + mixed_) * std::exp(-wanted), 1e300);
     }
-    double const inexact = unit_roundoff * (8.0 * exponents(x) + 4.0 * cancelled);
-    double const log_outside =
+    T const inexact = unit_roundoff * (8.0 * exponents(x) + 4.0 * cancelled);
+    T const log_outside =
         remove_ ? wanted + log_normal_tail(x) : epsilon + wanted + log_normal_tail(-x);
-    double const slack = inexact * std::exp(log_outside);
-    double const shares = remove_ ? 0.0 : epsilon + exponents(x) - std::log(least_weight());
-    double const lost =
-        unit_roundoff * (8.0 + static_cast<double>(pair_->parts.size()) + 4.0 * shares);
+    T const slack = inexact * std::exp(log_outside);
+    T const shares = remove_ ? 0.0 : epsilon + exponents(x) - std::log(least_weight());
+    T const lost = unit_roundoff * (8.0 + static_cast<T>(pair_->parts.size()) + 4.0 * shares);
     if (!(lost < 0.1)) return {0.0, 1.0};  // an exponent of 1e15 has no digits after the point
-    double const sure = 1.0 - lost;
-    double const least = std::numeric_limits<double>::min();
+    T const sure = 1.0 - lost;
+    T const least = std::numeric_limits<T>::min();
     return {std::max(0.0, lower * sure - slack), std::min(1.0, upper / sure + slack + least)};
   }
 
-  [[nodiscard]] double least_weight() const {
-    double least = 1.0;
+  [[nodiscard]] T least_weight() const {
+    T least = 1.0;
     for (mixture_pair::part const& p : pair_->parts) least = std::min(least, p.weight);
     return least;
   }
 
   mixture_pair const* pair_;
   bool remove_;
-  double mixed_;  // 1 − rest
+  T mixed_;  // 1 − rest
 };
 
 }  // namespace tacit::detail

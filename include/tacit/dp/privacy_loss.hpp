@@ -3,16 +3,17 @@
 
 #include <tacit/core/units.hpp>
 #include <tacit/dp/accountant.hpp>
+#include <tacit/dp/contour/routes.hpp>
 #include <tacit/dp/discretised.hpp>
 #include <tacit/dp/dominating.hpp>
 #include <tacit/dp/event.hpp>
 #include <tacit/dp/gaussian.hpp>
-#include <tacit/dp/contour/inversion.hpp>
 #include <tacit/dp/mixture_profile.hpp>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <concepts>
 #include <cstdint>
 #include <limits>
 #include <string_view>
@@ -31,23 +32,24 @@ namespace tacit {
 ///
 /// Guarantee: lower ≤ truth ≤ upper; rounding is counted, libm is trusted to a few ulp (not interval
 /// arithmetic). `lower` bounds the mechanism's own ε only where `domination::attained`.
-class privacy_loss {
+template <std::same_as<double> T = double>
+class basic_privacy_loss {
  public:
   static constexpr std::string_view name = "privacy-loss";
 
-  enum class route { closed_form, contour, discretised };
+  enum class route { closed_form, contour, grid };
   struct answer {
-    bound<double> value;
+    bound<T> value;
     route by;
   };
 
-  explicit privacy_loss(adjacency neighbours) : neighbours_(neighbours), grid_(neighbours) {}
+  explicit basic_privacy_loss(adjacency neighbours) : neighbours_(neighbours), grid_(neighbours) {}
 
   void add(event const& release, std::uint64_t count) {
     domination const found = dominate(release, neighbours_);
     grid_.add(release, count);
     attained_ = attained_ && found.attained;
-    double const n = static_cast<double>(count);
+    T const n = static_cast<T>(count);
     if (auto const* normal = std::get_if<normal_pair>(&found.remove)) {
       variance_ += n * normal->mu * normal->mu;
     } else if (auto const* mixture = std::get_if<mixture_pair>(&found.remove)) {
@@ -58,14 +60,14 @@ class privacy_loss {
     }
   }
 
-  [[nodiscard]] bound<double> epsilon(double delta) const { return epsilon_by(delta).value; }
-  [[nodiscard]] bound<double> delta(double epsilon) const { return delta_by(epsilon).value; }
+  [[nodiscard]] bound<T> epsilon(T delta) const { return epsilon_by(delta).value; }
+  [[nodiscard]] bound<T> delta(T epsilon) const { return delta_by(epsilon).value; }
 
   /// Whether the pairs are attained, so that `lower` bounds the mechanism's own loss.
   [[nodiscard]] bool attained() const noexcept { return attained_; }
 
   /// ε(δ) and the way it was found.
-  [[nodiscard]] answer epsilon_by(double delta) const {
+  [[nodiscard]] answer epsilon_by(T delta) const {
     if (!others_ && remove_.empty()) {
       return {tacit::epsilon(gaussian_dp{mu()}, delta), route::closed_form};
     }
@@ -79,11 +81,11 @@ class privacy_loss {
       } catch (detail::no_certificate const&) {
       }
     }
-    return {grid_epsilon(delta), route::discretised};
+    return {grid_epsilon(delta), route::grid};
   }
 
   /// δ(ε) and the way it was found.
-  [[nodiscard]] answer delta_by(double epsilon) const {
+  [[nodiscard]] answer delta_by(T epsilon) const {
     if (!others_ && remove_.empty()) {
       return {tacit::delta(gaussian_dp{mu()}, epsilon), route::closed_form};
     }
@@ -97,13 +99,13 @@ class privacy_loss {
       } catch (detail::no_certificate const&) {
       }
     }
-    return {grid_delta(epsilon), route::discretised};
+    return {grid_delta(epsilon), route::grid};
   }
 
  private:
-  using entries = std::vector<detail::contour::entry>;
+  using entries = std::vector<typename detail::contour<T>::entry>;
 
-  static void put(entries& to, mixture_pair const& pair, double count) {
+  static void put(entries& to, mixture_pair const& pair, T count) {
     auto const known =
         std::find_if(to.begin(), to.end(), [&](auto const& e) { return e.pair == pair; });
     if (known == to.end()) {
@@ -114,7 +116,7 @@ class privacy_loss {
   }
 
   // Rounded up by what the sum may have lost; the lower end gives as much away.
-  [[nodiscard]] double mu() const { return std::sqrt(variance_); }
+  [[nodiscard]] T mu() const { return std::sqrt(variance_); }
 
   [[nodiscard]] bool single() const {
     return !others_ && variance_ == 0.0 && remove_.size() == 1 && remove_[0].count == 1.0;
@@ -123,20 +125,20 @@ class privacy_loss {
   // The larger of the two directions. One record has the larger in `remove` (Zhu, Dong & Wang 2022,
   // Proposition 30); of persons with several that is not known.
   template <class Ask>
-  [[nodiscard]] bound<double> in_closed_form(Ask&& ask) const {
-    bound<double> const removed = ask(detail::mixture_profile(remove_[0].pair));
+  [[nodiscard]] bound<T> in_closed_form(Ask&& ask) const {
+    bound<T> const removed = ask(detail::mixture_profile<T>(remove_[0].pair));
     if (remove_[0].pair.parts.size() == 1) return removed;
-    bound<double> const added = ask(detail::mixture_profile(add_[0].pair));
+    bound<T> const added = ask(detail::mixture_profile<T>(add_[0].pair));
     return {std::max(removed.lower, added.lower), std::max(removed.upper, added.upper)};
   }
 
-  [[nodiscard]] bound<double> contour_epsilon(double delta) const {
-    double const log_delta = std::log(delta);
-    detail::contour const first(remove_, variance_);
+  [[nodiscard]] bound<T> contour_epsilon(T delta) const {
+    T const log_delta = std::log(delta);
+    detail::contour<T> const first(remove_, variance_);
     if (first.variation() <= delta) return {0.0, 0.0};
-    auto const one = [&](detail::contour const& c) -> bound<double> {
+    auto const one = [&](detail::contour<T> const& c) -> bound<T> {
       try {
-        bound<double> const found = c.epsilon(delta);
+        bound<T> const found = c.epsilon(delta);
         return {std::max(0.0, found.lower), std::max(0.0, found.upper)};
       } catch (detail::no_certificate const&) {
         // δ(0) is the total variation, at most √(KL/2) (Pinsker).
@@ -145,82 +147,80 @@ class privacy_loss {
         throw;
       }
     };
-    bound<double> const removed = one(first);
-    detail::contour const second(add_, variance_);
+    bound<T> const removed = one(first);
+    detail::contour<T> const second(add_, variance_);
     if (second.surely_below(removed.lower, log_delta)) return removed;
-    bound<double> const added = one(second);
+    bound<T> const added = one(second);
     return {std::max(removed.lower, added.lower), std::max(removed.upper, added.upper)};
   }
 
-  [[nodiscard]] bound<double> contour_delta(double epsilon) const {
-    bound<double> log_delta = detail::contour(remove_, variance_).log_delta(epsilon);
-    detail::contour const second(add_, variance_);
+  [[nodiscard]] bound<T> contour_delta(T epsilon) const {
+    bound<T> log_delta = detail::contour<T>(remove_, variance_).log_delta(epsilon);
+    detail::contour<T> const second(add_, variance_);
     if (!second.surely_below(epsilon, log_delta.lower)) {
-      bound<double> const added = second.log_delta(epsilon);
+      bound<T> const added = second.log_delta(epsilon);
       log_delta = {std::max(log_delta.lower, added.lower), std::max(log_delta.upper, added.upper)};
     }
-    double const least = std::numeric_limits<double>::min();
-    double const lower = std::exp(log_delta.lower) * (1.0 - 1e-15);
-    double const upper = std::exp(log_delta.upper) * (1.0 + 1e-15);
+    T const least = std::numeric_limits<T>::min();
+    T const lower = std::exp(log_delta.lower) * (1.0 - 1e-15);
+    T const upper = std::exp(log_delta.upper) * (1.0 + 1e-15);
     return {lower < least ? 0.0 : lower, std::min(1.0, std::max(upper, least))};
   }
 
   // Both are certified, so that where the contour has lost digits the truth is in what they share.
   template <class Other>
   [[nodiscard]] static answer met(answer found, Other&& other) {
-    bound<double> const& mine = found.value;
+    bound<T> const& mine = found.value;
     if (!(mine.upper - mine.lower > 1e-4 * mine.upper)) return found;
-    bound<double> const theirs = other();
+    bound<T> const theirs = other();
     bool const narrower = theirs.upper - theirs.lower < mine.upper - mine.lower;
     return {{std::max(mine.lower, theirs.lower), std::min(mine.upper, theirs.upper)},
-            narrower ? route::discretised : route::contour};
+            narrower ? route::grid : route::contour};
   }
 
   // Where losses come in rare large jumps a grid may say little, and the Chernoff bound of the truncated
   // law more: the upper end is the better of the two.
-  [[nodiscard]] bound<double> grid_epsilon(double delta) const {
-    bound<double> found = grid_.epsilon(delta);
+  [[nodiscard]] bound<T> grid_epsilon(T delta) const {
+    bound<T> found = grid_.epsilon(delta);
     if (others_ || !(found.upper - found.lower > 1e-2 * found.upper)) return found;
-    double const log_delta = std::log(delta);
-    double const most = found.upper < 1e300 ? found.upper : 1e6;
+    T const log_delta = std::log(delta);
+    T const most = found.upper < 1e300 ? found.upper : 1e6;
     found.upper = least_that_holds(
         std::max(found.lower, 1e-6 * most), found.upper, most,
-        [&, both = directions()](double e) { return surely_below(both, e, log_delta); });
+        [&, both = directions()](T e) { return surely_below(both, e, log_delta); });
     return found;
   }
 
-  [[nodiscard]] bound<double> grid_delta(double epsilon) const {
-    bound<double> found = grid_.delta(epsilon);
+  [[nodiscard]] bound<T> grid_delta(T epsilon) const {
+    bound<T> found = grid_.delta(epsilon);
     if (others_ || !(found.upper - found.lower > 1e-2 * found.upper)) return found;
-    double const least = std::max(found.lower, 1e-300);
+    T const least = std::max(found.lower, 1e-300);
     // surely_below takes logarithms; e^{−1e-12} is for taking them.
-    found.upper =
-        least_that_holds(least, found.upper, found.upper, [&, both = directions()](double d) {
-          return surely_below(both, epsilon, std::log(d) - 1e-12);
-        });
+    found.upper = least_that_holds(least, found.upper, found.upper, [&, both = directions()](T d) {
+      return surely_below(both, epsilon, std::log(d) - 1e-12);
+    });
     return found;
   }
 
-  [[nodiscard]] std::array<detail::contour, 2> directions() const {
-    return {detail::contour(remove_, variance_), detail::contour(add_, variance_)};
+  [[nodiscard]] std::array<detail::contour<T>, 2> directions() const {
+    return {detail::contour<T>(remove_, variance_), detail::contour<T>(add_, variance_)};
   }
 
-  [[nodiscard]] static bool surely_below(std::array<detail::contour, 2> const& both, double epsilon,
-                                         double log_delta) {
-    return std::all_of(both.begin(), both.end(), [&](detail::contour const& one) {
+  [[nodiscard]] static bool surely_below(std::array<detail::contour<T>, 2> const& both, T epsilon,
+                                         T log_delta) {
+    return std::all_of(both.begin(), both.end(), [&](detail::contour<T> const& one) {
       return one.surely_below(epsilon, log_delta, true);
     });
   }
 
   // Nearly the least x in [low, high] for which `holds`; `known` if that is not less.
   template <class Holds>
-  [[nodiscard]] static double least_that_holds(double low, double known, double high,
-                                               Holds&& holds) {
-    double log_low = std::log(low);
-    double log_high = std::log(high);
-    double best = known;
+  [[nodiscard]] static T least_that_holds(T low, T known, T high, Holds&& holds) {
+    T log_low = std::log(low);
+    T log_high = std::log(high);
+    T best = known;
     for (int step = 0; step < 60 && log_high - log_low > 1e-3; ++step) {
-      double const middle = std::exp(0.5 * (log_low + log_high));
+      T const middle = std::exp(0.5 * (log_low + log_high));
       bool const fits = holds(middle);
       if (fits) best = std::min(best, middle);
       (fits ? log_high : log_low) = std::log(middle);
@@ -231,12 +231,13 @@ class privacy_loss {
   adjacency neighbours_;
   entries remove_;
   entries add_;
-  double variance_ = 0.0;
+  T variance_ = 0.0;
   bool others_ = false;
   bool attained_ = true;
-  discretised grid_;
+  basic_discretised<T> grid_;
 };
 
+using privacy_loss = basic_privacy_loss<double>;
 using privacy_loss_accountant = accountant<privacy_loss>;
 
 }  // namespace tacit

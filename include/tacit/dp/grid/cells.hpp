@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <tacit/core/sum.hpp>
-#include <tacit/dp/grid/source.hpp>
+#include <tacit/dp/grid/measure.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <span>
-#include <utility>
-#include <variant>
 #include <vector>
 
 /// From the law of one release's loss to masses on a grid: a pair above it and a pair below it.
@@ -32,83 +28,57 @@ namespace tacit::detail {
 
 /// P-mass between node `node` and node `node + stride`, tilted as at the lower one. With v the loss
 /// above that node, w the cell's width, and u = (1−e^{−v})/(1−e^{−w}) in [0, 1]:
+template <std::same_as<double> T = double>
 struct loss_cell {
   std::int64_t node = 0;
   std::int64_t stride = 1;  // the far tails get wide cells
-  double at = 0.0;          // on the lower node itself; the rest is
-  double low = 0.0;         // Σ p·(1−u)
-  double high = 0.0;        // Σ p·u
-  double cross = 0.0;       // Σ p·u(1−u)
-  double tent = 0.0;        // Σ p·u(1−u)·e^v
+  T at = 0.0;               // on the lower node itself; the rest is
+  T low = 0.0;              // Σ p·(1−u)
+  T high = 0.0;             // Σ p·u
+  T cross = 0.0;            // Σ p·u(1−u)
+  T tent = 0.0;             // Σ p·u(1−u)·e^v
 };
 
 /// What follows from a cell's width.
+template <std::same_as<double> T = double>
 class cell_width {
  public:
-  cell_width(double step, double tilt) : step_(step), tilt_(tilt) {}
-  void of(loss_cell const& cell) {
+  cell_width(T step, T tilt) : step_(step), tilt_(tilt) {}
+  void of(loss_cell<T> const& cell) {
     if (cell.stride == stride_) return;
     stride_ = cell.stride;
-    width = step_ * static_cast<double>(stride_);
+    width = step_ * static_cast<T>(stride_);
     lift = std::exp(tilt_ * width);
     above = -std::expm1(-width);
     below = std::expm1(width);
   }
 
-  double width = 0.0;
-  double lift = 1.0;   // tilt at the upper node over tilt at the lower
-  double above = 0.0;  // an outcome at u has R − R(lower node) = above·u in its own R, …
-  double below = 0.0;  // … and R(upper node) − R = below·(1−u)
+  T width = 0.0;
+  T lift = 1.0;   // tilt at the upper node over tilt at the lower
+  T above = 0.0;  // an outcome at u has R − R(lower node) = above·u in its own R, …
+  T below = 0.0;  // … and R(upper node) − R = below·(1−u)
 
  private:
-  double step_;
-  double tilt_;
+  T step_;
+  T tilt_;
   std::int64_t stride_ = 0;
 };
 
-/// Masses at the losses index·step (+ an origin kept elsewhere), index = first, first+1, …; they sum to
-/// 1, and e^{log_norm} times them are the tilted masses.
-struct grid_measure {
-  std::int64_t first = 0;
-  std::vector<double> mass;
-  double log_norm = 0.0;
-};
-
-/// Scales to sum 1 and cuts empty ends. False if there is nothing to scale.
-inline bool normalise(grid_measure& measure) {
-  // Less than any distance that is ever claimed, and slow to compute with.
-  auto const full = [](double mass) { return mass > 1e-200; };
-  auto const begin = std::find_if(measure.mass.begin(), measure.mass.end(), full);
-  if (begin == measure.mass.end()) return false;
-  auto const end = std::find_if(measure.mass.rbegin(), measure.mass.rend(), full).base();
-  measure.first += begin - measure.mass.begin();
-  measure.mass.erase(end, measure.mass.end());
-  measure.mass.erase(measure.mass.begin(), begin);
-  compensated_sum<double> total;
-  for (double& mass : measure.mass) {
-    if (!full(mass)) mass = 0.0;
-    total += mass;
-  }
-  if (!(total.value() <= std::numeric_limits<double>::max())) return false;
-  for (double& mass : measure.mass) mass /= total.value();
-  measure.log_norm += std::log(total.value());
-  return true;
-}
-
 /// A measure without mass on the nodes of these cells.
-[[nodiscard]] inline grid_measure nodes_of(std::vector<loss_cell> const& cells) {
+template <std::same_as<double> T = double>
+[[nodiscard]] grid_measure<T> nodes_of(std::vector<loss_cell<T>> const& cells) {
   std::int64_t const last = cells.back().node + cells.back().stride;
   auto const size = static_cast<std::size_t>(last - cells.front().node) + 1;
-  return {cells.front().node, std::vector<double>(size, 0.0), 0.0};
+  return {cells.front().node, std::vector<T>(size, 0.0), 0.0};
 }
 
 /// The pair above: each cell's mass between its two nodes, u of an outcome's P-mass to the upper one
 /// (connect-the-dots: Doroshenko, Ghazi, Kamath, Kumar & Manurangsi 2022).
-[[nodiscard]] inline grid_measure spread(std::vector<loss_cell> const& cells, double step,
-                                         double tilt) {
-  cell_width width(step, tilt);
-  grid_measure out = nodes_of(cells);
-  for (loss_cell const& cell : cells) {
+template <std::same_as<double> T = double>
+[[nodiscard]] grid_measure<T> spread(std::vector<loss_cell<T>> const& cells, T step, T tilt) {
+  cell_width<T> width(step, tilt);
+  grid_measure<T> out = nodes_of(cells);
+  for (loss_cell<T> const& cell : cells) {
     width.of(cell);
     auto const k = static_cast<std::size_t>(cell.node - out.first);
     out.mass[k] += cell.at + cell.low;
@@ -128,25 +98,25 @@ inline bool normalise(grid_measure& measure) {
 /// The ends. Below its first node the polygon is the line P − xQ, and nowhere under it: the first node
 /// is the last one at which c would be more than δ is above that line. At its last node it is 0: where c is
 /// more than δ itself, all that lies above moves down to that node.
-[[nodiscard]] inline grid_measure contract(std::vector<loss_cell> const& cells, double step,
-                                           double tilt) {
-  cell_width width(step, tilt);
-  grid_measure out = nodes_of(cells);
-  auto const place = [&](std::int64_t at) -> double& {
+template <std::same_as<double> T = double>
+[[nodiscard]] grid_measure<T> contract(std::vector<loss_cell<T>> const& cells, T step, T tilt) {
+  cell_width<T> width(step, tilt);
+  grid_measure<T> out = nodes_of(cells);
+  auto const place = [&](std::int64_t at) -> T& {
     return out.mass[static_cast<std::size_t>(at - out.first)];
   };
   std::size_t const all = cells.size();
-  std::vector<double> height(all, 0.0);
+  std::vector<T> height(all, 0.0);
   // P's mass from a node up, δ at the node, and δ less P − xQ there; in passing, Q's mass above and below
   // in units of the node's R.
-  std::vector<double> from_here(all + 1, 0.0);
-  std::vector<double> delta(all + 1, 0.0);
-  std::vector<double> beneath(all + 1, 0.0);
-  double q = 0.0;
+  std::vector<T> from_here(all + 1, 0.0);
+  std::vector<T> delta(all + 1, 0.0);
+  std::vector<T> beneath(all + 1, 0.0);
+  T q = 0.0;
   for (std::size_t j = all; j-- > 0;) {
-    loss_cell const& cell = cells[j];
+    loss_cell<T> const& cell = cells[j];
     width.of(cell);
-    double const inside = cell.low + cell.high;
+    T const inside = cell.low + cell.high;
     height[j] = width.above * cell.tent;
     from_here[j] = cell.at + inside + from_here[j + 1] / width.lift;
     delta[j] = width.above * cell.high + (delta[j + 1] + width.above * q) / width.lift;
@@ -154,14 +124,14 @@ inline bool normalise(grid_measure& measure) {
   }
   q = 0.0;
   for (std::size_t j = 0; j < all; ++j) {
-    loss_cell const& cell = cells[j];
+    loss_cell<T> const& cell = cells[j];
     width.of(cell);
     q += cell.at;
     beneath[j + 1] = width.lift * (beneath[j] + width.below * (q + cell.low));
     q = width.lift * (1.0 + width.below) * (q + cell.low + cell.high - width.above * cell.high);
   }
 
-  std::vector<double> lowered(all + 1, 0.0);
+  std::vector<T> lowered(all + 1, 0.0);
   std::size_t first = 0;
   std::size_t n = all;
   for (std::size_t j = 1; j < all; ++j) {
@@ -184,8 +154,8 @@ inline bool normalise(grid_measure& measure) {
   }
   for (; n >= first + 2; --n) {
     // From the last node but one to the last, on the last but one: δ of what is now above it permitting.
-    double const below = gap_below(n - 1);
-    loss_cell const& last = cells[n - 1];
+    T const below = gap_below(n - 1);
+    loss_cell<T> const& last = cells[n - 1];
     width.of(last);
     lowered[n - 1] = std::max(below, width.above * last.high);
     if (lowered[n - 1] <= width.above * (last.high + from_here[n] / width.lift)) break;
@@ -197,12 +167,12 @@ inline bool normalise(grid_measure& measure) {
   lowered[n] = 0.0;
 
   // The masses are the bends of the polygon.
-  std::vector<double> mass(n + 1, 0.0);
-  double from_below = 0.0;
-  double bend_below = 0.0;
+  std::vector<T> mass(n + 1, 0.0);
+  T from_below = 0.0;
+  T bend_below = 0.0;
   for (std::size_t j = first; j < n; ++j) {
     width.of(cells[j]);
-    double const rise = lowered[j + 1] / width.lift - lowered[j];
+    T const rise = lowered[j + 1] / width.lift - lowered[j];
     mass[j] = j == first
                   ? (beneath[j + 1] - lowered[j + 1]) / (width.below * width.lift)
                   : cells[j].at + cells[j].low + from_below - rise / width.below + bend_below;
@@ -219,11 +189,11 @@ inline bool normalise(grid_measure& measure) {
     while (!kept.empty() && mass[kept.back()] < 0.0) {
       std::size_t const j = kept.back();
       kept.pop_back();
-      double const to_next = step * static_cast<double>(node[k] - node[j]);
-      double share = 1.0;
+      T const to_next = step * static_cast<T>(node[k] - node[j]);
+      T share = 1.0;
       if (!kept.empty()) {
         std::size_t const i = kept.back();
-        double const back = step * static_cast<double>(node[j] - node[i]);
+        T const back = step * static_cast<T>(node[j] - node[i]);
         share = std::expm1(-back) / std::expm1(-(back + to_next));
         mass[i] += mass[j] * (1.0 - share) * std::exp(-tilt * back);
       }
@@ -241,18 +211,19 @@ inline bool normalise(grid_measure& measure) {
 ///   δ(ε) ≥ δ_above(ε + shift) − (that probability).
 /// For isolated atoms, which have nobody to merge with. An outcome's node is its loss plus noise in
 /// [−v, w−v]; Chernoff for the sum of the noises, e^{λx} by its chord over the cell.
-[[nodiscard]] inline double spread_shift(std::vector<loss_cell> const& cells, double step,
-                                         double tilt, double count, double log_odds) {
+template <std::same_as<double> T = double>
+[[nodiscard]] T spread_shift(std::vector<loss_cell<T>> const& cells, T step, T tilt, T count,
+                             T log_odds) {
   struct noise {
-    double width;
-    double down;
-    double up;
+    T width;
+    T down;
+    T up;
   };
   std::vector<noise> noises;
-  cell_width width(step, tilt);
-  double total = 0.0;
-  double variance = 0.0;
-  for (loss_cell const& cell : cells) {
+  cell_width<T> width(step, tilt);
+  T total = 0.0;
+  T variance = 0.0;
+  for (loss_cell<T> const& cell : cells) {
     width.of(cell);
     total += cell.at + cell.low + width.lift * cell.high;
     if (noises.empty() || noises.back().width != width.width)
@@ -263,266 +234,54 @@ inline bool normalise(grid_measure& measure) {
     variance += 2.0 * cell.cross * width.width * width.width;
   }
   if (!(total > 0.0) || variance == 0.0) return 0.0;
-  auto const bound = [&](double lambda) {
-    double excess = 0.0;
+  auto const bound = [&](T lambda) {
+    T excess = 0.0;
     for (noise const& n : noises) {
       excess += n.up * std::expm1(lambda * n.width) + n.down * std::expm1(-lambda * n.width);
     }
     return (count * std::log1p(excess / total) + log_odds) / lambda;
   };
-  double const lambda = std::sqrt(2.0 * log_odds * total / (count * variance));
-  double shift = std::numeric_limits<double>::infinity();
-  for (double const factor : {0.3, 0.5, 0.7, 1.0, 1.4, 2.0}) {
-    double const here = bound(factor * lambda);
+  T const lambda = std::sqrt(2.0 * log_odds * total / (count * variance));
+  T shift = std::numeric_limits<T>::infinity();
+  for (T const factor : {0.3, 0.5, 0.7, 1.0, 1.4, 2.0}) {
+    T const here = bound(factor * lambda);
     if (here < shift) shift = here;
   }
   return shift * (1.0 + 1e-12);
 }
 
-/// Gauss–Legendre on [0, 1].
-struct unit_rule {
-  std::span<double const> node;
-  std::span<double const> weight;
-};
-
-/// The rule whose error is below 1e-16 of an integrand f·(1−e^{−v}) on an interval of this width times
-/// roughness: (n!)⁴/((2n+1)(2n)!³)·x^{2n}·(1+2n/x) (Abramowitz & Stegun 25.4.30). Up to ½.
-[[nodiscard]] inline unit_rule gauss_legendre(double rough_width) {
-  static constexpr std::array<double, 2> n2{0.21132486540518711775, 0.78867513459481288225};
-  static constexpr std::array<double, 2> w2{0.5, 0.5};
-  static constexpr std::array<double, 3> n3{0.11270166537925831148, 0.5, 0.88729833462074168852};
-  static constexpr std::array<double, 3> w3{0.27777777777777777778, 0.44444444444444444444,
-                                            0.27777777777777777778};
-  static constexpr std::array<double, 4> n4{0.069431844202973712388, 0.33000947820757186760,
-                                            0.66999052179242813240, 0.93056815579702628761};
-  static constexpr std::array<double, 4> w4{0.17392742256872692869, 0.32607257743127307131,
-                                            0.32607257743127307131, 0.17392742256872692869};
-  static constexpr std::array<double, 6> n6{0.033765242898423986094, 0.16939530676686774317,
-                                            0.38069040695840154568,  0.61930959304159845432,
-                                            0.83060469323313225683,  0.96623475710157601391};
-  static constexpr std::array<double, 6> w6{0.085662246189585172520, 0.18038078652406930378,
-                                            0.23395696728634552370,  0.23395696728634552370,
-                                            0.18038078652406930378,  0.085662246189585172520};
-  if (rough_width < 4e-5) return {n2, w2};
-  if (rough_width < 6e-3) return {n3, w3};
-  if (rough_width < 0.06) return {n4, w4};
-  return {n6, w6};
-}
-
-/// e^x − 1 where |x| is often small.
-[[nodiscard]] inline double short_expm1(double x) {
-  if (std::abs(x) < 0.01) {
-    return x * (1.0 + x * (1.0 / 2 + x * (1.0 / 6 + x * (1.0 / 24 + x * (1.0 / 120 + x / 720)))));
-  }
-  return std::expm1(x);
-}
-
-/// The nodes of a source: even in the bulk of its tilted law, ever wider apart in the tails.
-struct cell_plan {
-  std::int64_t first = 0;
-  std::int64_t last = 0;
-  // Between the first of either kind every node; the stride doubles at every mark outwards.
-  std::vector<std::int64_t> marks_down;
-  std::vector<std::int64_t> marks_up;
-};
-
-[[nodiscard]] inline std::vector<loss_cell> cells_of(cell_plan const& plan) {
-  std::vector<loss_cell> cells;
-  std::int64_t const inner = !plan.marks_down.empty() ? plan.marks_down.front()
-                             : !plan.marks_up.empty() ? plan.marks_up.front()
-                                                      : plan.first;
-  std::int64_t const middle = std::clamp(inner, plan.first, plan.last);
-  auto const walk = [&](std::int64_t sign, std::int64_t end,
-                        std::vector<std::int64_t> const& marks) {
-    std::int64_t stride = 1;
-    std::size_t mark = 0;
-    for (std::int64_t at = middle; at != end;) {
-      while (mark < marks.size() && sign * (at - marks[mark]) >= 0) {
-        ++mark;
-        stride *= 2;
-      }
-      std::int64_t const width = std::min(stride, sign * (end - at));
-      loss_cell cell;
-      cell.node = sign > 0 ? at : at - width;
-      cell.stride = width;
-      cells.push_back(cell);
-      at += sign * width;
-    }
-  };
-  walk(-1, plan.first, plan.marks_down);
-  std::reverse(cells.begin(), cells.end());
-  walk(1, plan.last, plan.marks_up);
-  return cells;
-}
-
-/// Halves the cell around a position, in steps, until that has a stride of 1: a heavy atom in a wide
-/// cell keeps the pair below from passing it, whatever the tilt makes of its mass.
-inline void split_at(std::vector<loss_cell>& cells, double position) {
-  auto const next = std::partition_point(cells.begin(), cells.end(), [&](loss_cell const& c) {
-    return static_cast<double>(c.node) <= position;
-  });
-  if (next == cells.begin()) return;
-  auto k = static_cast<std::size_t>(next - cells.begin()) - 1;
-  while (cells[k].stride > 1) {
-    loss_cell upper = cells[k];
-    cells[k].stride /= 2;
-    upper.node += cells[k].stride;
-    upper.stride -= cells[k].stride;
-    cells.insert(cells.begin() + static_cast<std::ptrdiff_t>(k) + 1, upper);
-    if (static_cast<double>(upper.node) <= position) ++k;
-  }
-}
-
-/// Puts a source on the cells of a grid with nodes origin + index·step.
-class cell_filler {
- public:
-  cell_filler(loss_source const& source, std::vector<loss_cell> cells, double step, double origin,
-              double tilt, double log_scale)
-      : cells_(std::move(cells)),
-        width_(step, tilt),
-        step_(step),
-        origin_(origin),
-        tilt_(tilt),
-        log_scale_(log_scale) {
-    for (loss_atom const& atom : source.atoms) put(atom);
-    for (loss_curve_part const& part : source.curves) {
-      std::visit([this](auto const& curve) { put_curve(curve); }, part);
-    }
-  }
-
-  [[nodiscard]] std::vector<loss_cell> const& cells() const { return cells_; }
-  /// How far the masses are off, in units of the roundoff and of all of them together.
-  [[nodiscard]] double mass_error() const { return total_ > 0.0 ? wear_ / total_ : 0.0; }
-
- private:
-  [[nodiscard]] double node_loss(loss_cell const& cell) const {
-    return origin_ + step_ * static_cast<double>(cell.node);
-  }
-  [[nodiscard]] double width(loss_cell const& cell) const {
-    return step_ * static_cast<double>(cell.stride);
-  }
-
-  double tilted(loss_cell const& cell, double log_p, double weight) {
-    double const exponent = log_p + tilt_ * node_loss(cell) - log_scale_;
-    double const p = weight * std::exp(exponent);
-    total_ += p;
-    wear_ += p * (8.0 + 2.0 * std::abs(log_p) + 2.0 * std::abs(exponent - log_p) +
-                  2.0 * std::abs(log_scale_));
-    return p;
-  }
-
-  void add(loss_cell& cell, double v, double log_p, double weight) {
-    double const p = tilted(cell, log_p, weight);
-    width_.of(cell);
-    double const u = std::min(1.0, -short_expm1(-v) / width_.above);
-    double const raise = short_expm1(width_.width - v);
-    double const rest = std::min(1.0, raise / width_.below);
-    // e^v·(1−u) = (1−e^{v−w})/(1−e^{−w}), which no width makes overflow
-    double const tent = std::min(1.0, raise / (1.0 + raise) / width_.above);
-    cell.low += p * rest;
-    cell.high += p * u;
-    cell.cross += p * u * rest;
-    cell.tent += p * u * tent;
-  }
-
-  // The last cell that begins at or below the loss.
-  [[nodiscard]] std::size_t cell_below(double loss) const {
-    double const position = (loss - origin_) / step_;
-    auto const next = std::partition_point(cells_.begin(), cells_.end(), [&](loss_cell const& c) {
-      return static_cast<double>(c.node) <= position;
-    });
-    return next == cells_.begin() ? 0 : static_cast<std::size_t>(next - cells_.begin()) - 1;
-  }
-
-  void put(loss_atom const& atom) {
-    if (!(atom.p > 0.0)) return;
-    std::size_t k = cell_below(atom.loss);
-    double v = std::clamp(atom.loss - node_loss(cells_[k]), 0.0, width(cells_[k]));
-    // On a node but for the rounding of its loss.
-    double const slack = 8.0 * unit_roundoff * (std::abs(atom.loss) + std::abs(origin_));
-    if (width(cells_[k]) - v <= slack && k + 1 < cells_.size()) {
-      ++k;
-      v = 0.0;
-    }
-    if (v > slack) {
-      add(cells_[k], v, std::log(atom.p), 1.0);
-    } else {
-      cells_[k].at += tilted(cells_[k], std::log(atom.p), 1.0);
-    }
-  }
-
-  template <class Curve>
-  void put_curve(Curve const& curve) {
-    double t = curve.low;
-    for (std::size_t k = cell_below(curve.loss(t)); t < curve.high; ++k) {
-      bool const last = k + 1 == cells_.size();
-      double end = last ? curve.high : curve.parameter(node_loss(cells_[k]) + width(cells_[k]), t);
-      if (!(end < curve.high)) end = curve.high;
-      if (!(end > t)) continue;
-      put_piece(curve, cells_[k], t, end);
-      t = end;
-    }
-  }
-
-  template <class Curve>
-  void put_piece(Curve const& curve, loss_cell& cell, double from, double to) {
-    double const roughness = std::max(curve.roughness(from), curve.roughness(to));
-    double const pieces = std::max(1.0, std::ceil((to - from) * roughness * 2.0));
-    double const length = (to - from) / pieces;
-    unit_rule const rule = gauss_legendre(length * roughness);
-    for (double piece = 0.0; piece < pieces; piece += 1.0) {
-      for (std::size_t k = 0; k < rule.node.size(); ++k) {
-        double const t = from + length * (piece + rule.node[k]);
-        double const loss = curve.loss(t);
-        double const log_p = curve.log_density(t, loss);
-        if (!(log_p > -std::numeric_limits<double>::infinity())) continue;
-        double const v = std::clamp(loss - node_loss(cell), 0.0, width(cell));
-        add(cell, v, log_p, length * rule.weight[k]);
-      }
-    }
-  }
-
-  std::vector<loss_cell> cells_;
-  cell_width width_;
-  double step_;
-  double origin_;
-  double tilt_;
-  double log_scale_;
-  double total_ = 0.0;
-  double wear_ = 0.0;
-};
-
 /// A coarser grid's cells, `ratio` steps of a finer one's masses each.
-[[nodiscard]] inline std::vector<loss_cell> gather(grid_measure const& fine, double step,
-                                                   double tilt, std::int64_t ratio) {
+template <std::same_as<double> T = double>
+[[nodiscard]] std::vector<loss_cell<T>> gather(grid_measure<T> const& fine, T step, T tilt,
+                                               std::int64_t ratio) {
   auto const coarse = [ratio](std::int64_t index) {
     return index >= 0 ? index / ratio : -((-index + ratio - 1) / ratio);
   };
   std::int64_t const first = coarse(fine.first);
   std::int64_t const last = coarse(fine.first + static_cast<std::int64_t>(fine.mass.size()) - 1);
-  std::vector<loss_cell> out(static_cast<std::size_t>(last - first) + 1);
+  std::vector<loss_cell<T>> out(static_cast<std::size_t>(last - first) + 1);
   for (std::size_t k = 0; k < out.size(); ++k) out[k].node = first + static_cast<std::int64_t>(k);
   struct within {
-    double low;
-    double high;
-    double rest;
-    double tent;
+    T low;
+    T high;
+    T rest;
+    T tent;
   };
   std::vector<within> table(static_cast<std::size_t>(ratio));
-  double const width = step * static_cast<double>(ratio);
+  T const width = step * static_cast<T>(ratio);
   for (std::size_t k = 0; k < table.size(); ++k) {
-    double const v = step * static_cast<double>(k);
-    double const lowered = std::exp(-tilt * v);
-    double const u = std::expm1(-v) / std::expm1(-width);
-    double const rest = std::expm1(width - v) / std::expm1(width);
-    double const tent = std::expm1(v - width) / std::expm1(-width);
+    T const v = step * static_cast<T>(k);
+    T const lowered = std::exp(-tilt * v);
+    T const u = std::expm1(-v) / std::expm1(-width);
+    T const rest = std::expm1(width - v) / std::expm1(width);
+    T const tent = std::expm1(v - width) / std::expm1(-width);
     table[k] = {rest * lowered, u * lowered, rest, tent};
   }
   for (std::size_t k = 0; k < fine.mass.size(); ++k) {
     std::int64_t const index = fine.first + static_cast<std::int64_t>(k);
     std::int64_t const node = coarse(index);
     auto const place = static_cast<std::size_t>(index - node * ratio);
-    loss_cell& cell = out[static_cast<std::size_t>(node - first)];
+    loss_cell<T>& cell = out[static_cast<std::size_t>(node - first)];
     if (place == 0) {
       cell.at = fine.mass[k];
       continue;

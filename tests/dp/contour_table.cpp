@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <tacit/dp/contour/moment.hpp>
+#include <tacit/dp/contour/moments.hpp>
+#include <tacit/dp/contour/table.hpp>
 
 #include "support/catch.hpp"
 #include "support/table.hpp"
@@ -12,7 +13,6 @@ using namespace tacit;
 using support::exact;
 using support::relative;
 
-namespace {}  // namespace
 
 TEST_CASE("the table's moments on the real axis are the Rényi divergences", "[dp]") {
   support::table const rows("dp_renyi.csv");
@@ -27,7 +27,7 @@ TEST_CASE("the table's moments on the real axis are the Rényi divergences", "[d
     mixture_pair const pair{{{rows.number(k, "rate"), 1.0 / sigma}}, towards};
     double const z = order - 1.0;
     double const step = std::min(0.25, 0.4 * sigma) / (1.0 + order / (50.0 * sigma));
-    detail::mixture_nodes const nodes(pair, std::nullopt, z, step);
+    detail::mixture_table<> const nodes(pair, std::nullopt, z, step);
     CAPTURE(k, pair.parts[0].weight, sigma, order, rows.text(k, "direction"));
     CHECK(relative(nodes.value(z) / z, rows.value(k, "divergence")) < 1e-12);
     ++seen;
@@ -42,9 +42,9 @@ TEST_CASE("the vertical line carries the moments of a normal, near one and far f
       for (auto const towards : {orientation::remove, orientation::add}) {
         for (double const lift : {0.0, 0.3}) {
           mixture_pair const pair{{{1.0, mu}}, towards};
-          detail::mixture_nodes const nodes(pair, std::nullopt, tilt, 0.1);
-          detail::moment_line const line(nodes, tilt, std::min(lift / mu, 1.0) * (lift > 0.0), 0.0);
-          detail::moment_line::sums sums(40);
+          detail::mixture_table<> const nodes(pair, std::nullopt, tilt, 0.1);
+          detail::moment_line<> const line(nodes, tilt, std::min(lift / mu, 1.0) * (lift > 0.0), 0.0);
+          detail::moment_line<>::sums sums(40);
           double const spacing = 4.0 / (mu * 40.0);
           line.add(1.0, spacing, sums);
           for (std::size_t n = 0; n < 40; ++n) {
@@ -67,7 +67,7 @@ TEST_CASE("the vertical line carries the moments of a normal, near one and far f
 TEST_CASE("an excess over one keeps its digits at any rate", "[dp]") {
   // σ = 1, order 2, remove: M(1) − 1 = q²(e−1) exactly.
   for (double const q : {1e-12, 1e-8, 1e-4, 0.1}) {
-    detail::mixture_nodes const nodes({{{q, 1.0}}, orientation::remove}, std::nullopt, 1.0, 0.25);
+    detail::mixture_table<> const nodes({{{q, 1.0}}, orientation::remove}, std::nullopt, 1.0, 0.25);
     exact const truth = exact(q) * exact(q) * (exp(exact(1)) - 1);
     CHECK(relative(nodes.excess(1.0), truth) < 1e-14);
   }
@@ -76,7 +76,7 @@ TEST_CASE("an excess over one keeps its digits at any rate", "[dp]") {
 TEST_CASE("what a taper drops is stated, and little", "[dp]") {
   mixture_pair const pair{{{0.01, 1.0}}, orientation::remove};
   for (double const log_mass : {-40.0, -80.0, -300.0}) {
-    detail::mixture_nodes const nodes(pair, log_mass, 3.0, 0.2);
+    detail::mixture_table<> const nodes(pair, log_mass, 3.0, 0.2);
     CHECK(nodes.dropped() > 0.0);
     CHECK(std::log(nodes.dropped()) <= log_mass + std::log(2.0));
     double sum = 0.0;

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tacit/core/log.hpp>
+#include <tacit/core/normal.hpp>
+#include <tacit/dp/dominating.hpp>
+#include <tacit/dp/gaussian.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <concepts>
+#include <limits>
+#include <numbers>
+#include <variant>
+#include <vector>
+
+/// The smooth parts of a dominating pair's law: curves along which the loss and P's density are smooth functions
+/// of a parameter.
+
+namespace tacit::detail {
+
+/// log((1−rate) + rate·e^t), with `rest` = 1−rate: relative accuracy near t = 0, absolute elsewhere.
+template <std::same_as<double> T = double>
+[[nodiscard]] T mixed_loss(T t, T rate, T rest) {
+  if (rest == 0.0) return t;
+  if (t > 600.0) return log_add(std::log(rest), std::log(rate) + t);
+  T const change = rate * std::expm1(t);
+  return std::abs(change) < 0.5 ? std::log1p(change) : std::log(rest + rate * std::exp(t));
+}
+
+/// The t at which mixed_loss is `loss`; −∞ below its range.
+template <std::same_as<double> T = double>
+[[nodiscard]] T unmixed_loss(T loss, T rate, T rest) {
+  if (rest == 0.0) return loss;
+  if (loss > 600.0) return loss - std::log(rate);
+  T const change = std::expm1(loss) / rate;
+  return change > -1.0 ? std::log1p(change) : -std::numeric_limits<T>::infinity();
+}
+
+// Each curve: parameter in [low, high], loss ascending. `roughness` D bounds the n-th derivative of
+// both densities by D^n times their value, up to the order that the quadrature uses.
+
+/// Mixture pairs, and normal ones as a mixture without rest. The parameter is x in the direction
+/// `remove`, −x in the direction `add`.
+template <std::same_as<double> T = double>
+struct mixture_curve {
+  std::vector<mixture_pair::part> parts;
+  T rest = 0.0;
+  T sign = 1.0;
+  T low = 0.0;
+  T high = 0.0;
+
+  [[nodiscard]] T ratio_log(T x) const {
+    if (parts.size() == 1) {
+      T const s = parts[0].shift;
+      return mixed_loss(s * (x - 0.5 * s), parts[0].weight, rest);
+    }
+    T change = 0.0;
+    T highest = -std::numeric_limits<T>::infinity();
+    for (mixture_pair::part const& p : parts) {
+      T const t = p.shift * (x - 0.5 * p.shift);
+      highest = std::max(highest, t);
+      if (t < 600.0) change += p.weight * std::expm1(t);
+    }
+    if (highest < 600.0 && std::abs(change) < 0.5) return std::log1p(change);
+    T const top = std::max(highest, 0.0);
+    T sum = rest * std::exp(-top);
+    for (mixture_pair::part const& p : parts) {
+      sum += p.weight * std::exp(p.shift * (x - 0.5 * p.shift) - top);
+    }
+    return top + std::log(sum);
+  }
+  [[nodiscard]] T loss(T t) const { return sign * ratio_log(sign * t); }
+  [[nodiscard]] T log_density(T t, T at_loss) const {
+    T const normal = -0.5 * t * t - 0.91893853320467274178;
+    return sign > 0.0 ? at_loss + normal : normal;
+  }
+  [[nodiscard]] T roughness(T t) const {
+    T const shift = parts.back().shift;
+    return std::max(std::abs(t), std::abs(sign * t - shift)) + 4.0;
+  }
+  [[nodiscard]] T parameter(T at_loss, T hint) const {
+    T const target = sign * at_loss;
+    T const s = parts.back().shift;
+    if (parts.size() == 1) {
+      return sign * (unmixed_loss(target, parts[0].weight, rest) / s + 0.5 * s);
+    }
+    // Bisection in what is left of [low, high]; an error here moves mass by no more loss than it spans.
+    T below = std::max(low, hint);
+    T above = high;
+    for (int k = 0; k < 60 && above - below > 1e-15 * (std::abs(above) + std::abs(below)); ++k) {
+      T const middle = 0.5 * (below + above);
+      (loss(middle) <= at_loss ? below : above) = middle;
+    }
+    return 0.5 * (below + above);
+  }
+};
+
+/// The density between the atoms of a bounded pair. The parameter is the loss before sampling, or
+/// minus it in the direction `add`.
+template <std::same_as<double> T = double>
+struct bounded_curve {
+  T epsilon = 0.0;
+  T log_height = 0.0;
+  T rate = 1.0;
+  T sign = 1.0;
+  T low = 0.0;
+  T high = 0.0;
+
+  [[nodiscard]] T loss(T t) const { return sign * mixed_loss(sign * t, rate, 1.0 - rate); }
+  [[nodiscard]] T log_density(T t, T at_loss) const {
+    T const base = log_height - 0.5 * (sign * t + epsilon);
+    return sign > 0.0 ? at_loss + base : base;
+  }
+  [[nodiscard]] T roughness(T) const { return 2.0; }
+  [[nodiscard]] T parameter(T at_loss, T) const {
+    return sign * unmixed_loss(sign * at_loss, rate, 1.0 - rate);
+  }
+};
+
+/// The profile of one noise pair and what follows from it, with x = e^ε. Nothing here overflows, nor
+/// underflows where it counts: the losses of a small noise are in the thousands.
+template <std::same_as<double> T = double>
+struct noise_profile {
+  amplified_pair::noise kind;
+  T shift;
+
+  [[nodiscard]] bool normal() const { return kind == amplified_pair::noise::normal; }
+  /// P(L > ε)
+  [[nodiscard]] T tail_p(T e) const {
+    if (normal()) return 0.5 * std::erfc((e / shift - 0.5 * shift) * std::numbers::sqrt2 / 2.0);
+    return e < shift ? 1.0 - 0.5 * std::exp(0.5 * (e - shift)) : 0.0;
+  }
+  /// P(L ≤ ε)
+  [[nodiscard]] T rest_p(T e) const {
+    if (normal()) return 0.5 * std::erfc((0.5 * shift - e / shift) * std::numbers::sqrt2 / 2.0);
+    return e < shift ? 0.5 * std::exp(0.5 * (e - shift)) : 1.0;
+  }
+  /// x·Q(L > ε), or x·Q(L ≥ ε)
+  [[nodiscard]] T raised_tail_q(T e, bool closed) const {
+    if (normal()) {
+      T const y = e / shift - 0.5 * shift;
+      return std::exp(-0.5 * y * y - 0.91893853320467274178) * mills_ratio(e / shift + 0.5 * shift);
+    }
+    return e < shift || (closed && e == shift) ? 0.5 * std::exp(0.5 * (e - shift)) : 0.0;
+  }
+  [[nodiscard]] T delta(T e) const {
+    if (normal()) return gaussian_profile(shift, e);
+    return e < shift ? -std::expm1(0.5 * (e - shift)) : 0.0;
+  }
+  /// x²·δ″(x), away from a kink
+  [[nodiscard]] T curvature(T e) const {
+    if (normal()) {
+      T const y = e / shift - 0.5 * shift;
+      return std::exp(-0.5 * y * y - 0.91893853320467274178) / shift;
+    }
+    return e < shift ? 0.25 * std::exp(0.5 * (e - shift)) : 0.0;
+  }
+};
+
+/// P(L > ε) of one pair less that of another, without cancelling near 1.
+template <std::same_as<double> T = double>
+[[nodiscard]] T tail_difference(noise_profile<T> const& a, noise_profile<T> const& b, T e) {
+  T const rest_a = a.rest_p(e);
+  T const rest_b = b.rest_p(e);
+  return rest_a + rest_b < 1.0 ? rest_b - rest_a : a.tail_p(e) - b.tail_p(e);
+}
+
+/// One side of an amplified pair. The parameter is the noise's own ε, or minus it on the negative side,
+/// where P's density is e^{−loss} times that at the mirrored loss.
+///
+/// With x = e^ε and x′ = 1+rate·(x−1) the profile is D = rate·G, G(x) = (1−rate)(1−1/x)δ_a +
+/// (rate+(1−rate)/x)δ_c. Q's mass above x′ is −dD/dx′ = −dG/dx, and P's density of ε is x′·x·G″(x).
+template <std::same_as<double> T = double>
+struct amplified_curve {
+  noise_profile<T> absent;
+  noise_profile<T> changed;
+  T rate = 1.0;
+  T sign = 1.0;
+  T low = 0.0;
+  T high = 0.0;
+
+  [[nodiscard]] T loss(T t) const { return sign * mixed_loss(sign * t, rate, 1.0 - rate); }
+  /// G
+  [[nodiscard]] T profile(T e) const {
+    T const out = 1.0 - rate;
+    return out * -std::expm1(-e) * absent.delta(e) + (rate + out * std::exp(-e)) * changed.delta(e);
+  }
+  /// x·G′, from the right or from the left
+  [[nodiscard]] T slope(T e, bool from_left) const {
+    T const out = 1.0 - rate;
+    T const less = std::exp(-e);
+    return out * (less * (absent.delta(e) - changed.delta(e)) +
+                  std::expm1(-e) * absent.raised_tail_q(e, from_left)) -
+           (rate + out * less) * changed.raised_tail_q(e, from_left);
+  }
+  /// x²·G″
+  [[nodiscard]] T curvature(T e) const {
+    T const out = 1.0 - rate;
+    T const less = std::exp(-e);
+    return out * -std::expm1(-e) * absent.curvature(e) +
+           (rate + out * less) * changed.curvature(e) +
+           2.0 * out * less * tail_difference(changed, absent, e);
+  }
+  [[nodiscard]] T log_density(T t, T at_loss) const {
+    T const value = curvature(sign * t);
+    T const e = sign * t;
+    return value > 0.0 ? (sign > 0.0 ? at_loss - e : -e) + std::log(value)
+                       : -std::numeric_limits<T>::infinity();
+  }
+  [[nodiscard]] T roughness(T t) const {
+    if (!absent.normal()) return 4.0;
+    T const m = std::min(absent.shift, changed.shift);
+    return (std::abs(t) / m + 0.5 * m + 4.0) / m + 4.0;
+  }
+  [[nodiscard]] T parameter(T at_loss, T) const {
+    return sign * unmixed_loss(sign * at_loss, rate, 1.0 - rate);
+  }
+};
+
+template <std::same_as<double> T = double>
+using loss_curve = std::variant<mixture_curve<T>, bounded_curve<T>, amplified_curve<T>>;
+
+}  // namespace tacit::detail

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tacit/core/real.hpp>
+#include <tacit/dp/grid/cells.hpp>
+#include <tacit/dp/grid/law.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <utility>
+#include <variant>
+#include <vector>
+
+/// A law's masses put into the cells of a grid: atoms one by one, curves by quadrature.
+
+namespace tacit::detail {
+
+/// Gauss–Legendre on [0, 1].
+template <std::same_as<double> T = double>
+struct unit_rule {
+  std::span<T const> node;
+  std::span<T const> weight;
+};
+
+/// The rule whose error is below 1e-16 of an integrand f·(1−e^{−v}) on an interval of this width times
+/// roughness: (n!)⁴/((2n+1)(2n)!³)·x^{2n}·(1+2n/x) (Abramowitz & Stegun 25.4.30). Up to ½.
+template <std::same_as<double> T = double>
+[[nodiscard]] unit_rule<T> gauss_legendre(T rough_width) {
+  static constexpr std::array<T, 2> n2{0.21132486540518711775, 0.78867513459481288225};
+  static constexpr std::array<T, 2> w2{0.5, 0.5};
+  static constexpr std::array<T, 3> n3{0.11270166537925831148, 0.5, 0.88729833462074168852};
+  static constexpr std::array<T, 3> w3{0.27777777777777777778, 0.44444444444444444444,
+                                       0.27777777777777777778};
+  static constexpr std::array<T, 4> n4{0.069431844202973712388, 0.33000947820757186760,
+                                       0.66999052179242813240, 0.93056815579702628761};
+  static constexpr std::array<T, 4> w4{0.17392742256872692869, 0.32607257743127307131,
+                                       0.32607257743127307131, 0.17392742256872692869};
+  static constexpr std::array<T, 6> n6{0.033765242898423986094, 0.16939530676686774317,
+                                       0.38069040695840154568,  0.61930959304159845432,
+                                       0.83060469323313225683,  0.96623475710157601391};
+  static constexpr std::array<T, 6> w6{0.085662246189585172520, 0.18038078652406930378,
+                                       0.23395696728634552370,  0.23395696728634552370,
+                                       0.18038078652406930378,  0.085662246189585172520};
+  if (rough_width < 4e-5) return {n2, w2};
+  if (rough_width < 6e-3) return {n3, w3};
+  if (rough_width < 0.06) return {n4, w4};
+  return {n6, w6};
+}
+
+/// e^x − 1 where |x| is often small.
+template <std::same_as<double> T = double>
+[[nodiscard]] T short_expm1(T x) {
+  if (std::abs(x) < 0.01) {
+    return x * (1.0 + x * (1.0 / 2 + x * (1.0 / 6 + x * (1.0 / 24 + x * (1.0 / 120 + x / 720)))));
+  }
+  return std::expm1(x);
+}
+
+/// The nodes of a law: even in the bulk of its tilted law, ever wider apart in the tails.
+struct cell_plan {
+  std::int64_t first = 0;
+  std::int64_t last = 0;
+  // Between the first of either kind every node; the stride doubles at every mark outwards.
+  std::vector<std::int64_t> marks_down;
+  std::vector<std::int64_t> marks_up;
+};
+
+template <std::same_as<double> T = double>
+[[nodiscard]] std::vector<loss_cell<T>> cells_of(cell_plan const& plan) {
+  std::vector<loss_cell<T>> cells;
+  std::int64_t const inner = !plan.marks_down.empty() ? plan.marks_down.front()
+                             : !plan.marks_up.empty() ? plan.marks_up.front()
+                                                      : plan.first;
+  std::int64_t const middle = std::clamp(inner, plan.first, plan.last);
+  auto const walk = [&](std::int64_t sign, std::int64_t end,
+                        std::vector<std::int64_t> const& marks) {
+    std::int64_t stride = 1;
+    std::size_t mark = 0;
+    for (std::int64_t at = middle; at != end;) {
+      while (mark < marks.size() && sign * (at - marks[mark]) >= 0) {
+        ++mark;
+        stride *= 2;
+      }
+      std::int64_t const width = std::min(stride, sign * (end - at));
+      loss_cell<T> cell;
+      cell.node = sign > 0 ? at : at - width;
+      cell.stride = width;
+      cells.push_back(cell);
+      at += sign * width;
+    }
+  };
+  walk(-1, plan.first, plan.marks_down);
+  std::reverse(cells.begin(), cells.end());
+  walk(1, plan.last, plan.marks_up);
+  return cells;
+}
+
+/// Halves the cell around a position, in steps, until that has a stride of 1: a heavy atom in a wide
+/// cell keeps the pair below from passing it, whatever the tilt makes of its mass.
+template <std::same_as<double> T = double>
+void split_at(std::vector<loss_cell<T>>& cells, T position) {
+  auto const next = std::partition_point(cells.begin(), cells.end(), [&](loss_cell<T> const& c) {
+    return static_cast<T>(c.node) <= position;
+  });
+  if (next == cells.begin()) return;
+  auto k = static_cast<std::size_t>(next - cells.begin()) - 1;
+  while (cells[k].stride > 1) {
+    loss_cell<T> upper = cells[k];
+    cells[k].stride /= 2;
+    upper.node += cells[k].stride;
+    upper.stride -= cells[k].stride;
+    cells.insert(cells.begin() + static_cast<std::ptrdiff_t>(k) + 1, upper);
+    if (static_cast<T>(upper.node) <= position) ++k;
+  }
+}
+
+/// Puts a law on the cells of a grid with nodes origin + index·step.
+template <std::same_as<double> T = double>
+class cell_filler {
+ public:
+  cell_filler(loss_law<T> const& law, std::vector<loss_cell<T>> cells, T step, T origin, T tilt,
+              T log_scale)
+      : cells_(std::move(cells)),
+        width_(step, tilt),
+        step_(step),
+        origin_(origin),
+        tilt_(tilt),
+        log_scale_(log_scale) {
+    for (loss_atom<T> const& atom : law.atoms) put(atom);
+    for (loss_curve<T> const& part : law.curves) {
+      std::visit([this](auto const& curve) { put_curve(curve); }, part);
+    }
+  }
+
+  [[nodiscard]] std::vector<loss_cell<T>> const& cells() const { return cells_; }
+  /// How far the masses are off, in units of the roundoff and of all of them together.
+  [[nodiscard]] T mass_error() const { return total_ > 0.0 ? wear_ / total_ : 0.0; }
+
+ private:
+  [[nodiscard]] T node_loss(loss_cell<T> const& cell) const {
+    return origin_ + step_ * static_cast<T>(cell.node);
+  }
+  [[nodiscard]] T width(loss_cell<T> const& cell) const {
+    return step_ * static_cast<T>(cell.stride);
+  }
+
+  T tilted(loss_cell<T> const& cell, T log_p, T weight) {
+    T const exponent = log_p + tilt_ * node_loss(cell) - log_scale_;
+    T const p = weight * std::exp(exponent);
+    total_ += p;
+    wear_ += p * (8.0 + 2.0 * std::abs(log_p) + 2.0 * std::abs(exponent - log_p) +
+                  2.0 * std::abs(log_scale_));
+    return p;
+  }
+
+  void add(loss_cell<T>& cell, T v, T log_p, T weight) {
+    T const p = tilted(cell, log_p, weight);
+    width_.of(cell);
+    T const u = std::min(1.0, -short_expm1(-v) / width_.above);
+    T const raise = short_expm1(width_.width - v);
+    T const rest = std::min(1.0, raise / width_.below);
+    // e^v·(1−u) = (1−e^{v−w})/(1−e^{−w}), which no width makes overflow
+    T const tent = std::min(1.0, raise / (1.0 + raise) / width_.above);
+    cell.low += p * rest;
+    cell.high += p * u;
+    cell.cross += p * u * rest;
+    cell.tent += p * u * tent;
+  }
+
+  // The last cell that begins at or below the loss.
+  [[nodiscard]] std::size_t cell_below(T loss) const {
+    T const position = (loss - origin_) / step_;
+    auto const next = std::partition_point(
+        cells_.begin(), cells_.end(),
+        [&](loss_cell<T> const& c) { return static_cast<T>(c.node) <= position; });
+    return next == cells_.begin() ? 0 : static_cast<std::size_t>(next - cells_.begin()) - 1;
+  }
+
+  void put(loss_atom<T> const& atom) {
+    if (!(atom.p > 0.0)) return;
+    std::size_t k = cell_below(atom.loss);
+    T v = std::clamp(atom.loss - node_loss(cells_[k]), 0.0, width(cells_[k]));
+    // On a node but for the rounding of its loss.
+    T const slack = 8.0 * unit_roundoff * (std::abs(atom.loss) + std::abs(origin_));
+    if (width(cells_[k]) - v <= slack && k + 1 < cells_.size()) {
+      ++k;
+      v = 0.0;
+    }
+    if (v > slack) {
+      add(cells_[k], v, std::log(atom.p), 1.0);
+    } else {
+      cells_[k].at += tilted(cells_[k], std::log(atom.p), 1.0);
+    }
+  }
+
+  template <class Curve>
+  void put_curve(Curve const& curve) {
+    T t = curve.low;
+    for (std::size_t k = cell_below(curve.loss(t)); t < curve.high; ++k) {
+      bool const last = k + 1 == cells_.size();
+      T end = last ? curve.high : curve.parameter(node_loss(cells_[k]) + width(cells_[k]), t);
+      if (!(end < curve.high)) end = curve.high;
+      if (!(end > t)) continue;
+      put_piece(curve, cells_[k], t, end);
+      t = end;
+    }
+  }
+
+  template <class Curve>
+  void put_piece(Curve const& curve, loss_cell<T>& cell, T from, T to) {
+    T const roughness = std::max(curve.roughness(from), curve.roughness(to));
+    T const pieces = std::max(1.0, std::ceil((to - from) * roughness * 2.0));
+    T const length = (to - from) / pieces;
+    unit_rule<T> const rule = gauss_legendre(length * roughness);
+    for (T piece = 0.0; piece < pieces; piece += 1.0) {
+      for (std::size_t k = 0; k < rule.node.size(); ++k) {
+        T const t = from + length * (piece + rule.node[k]);
+        T const loss = curve.loss(t);
+        T const log_p = curve.log_density(t, loss);
+        if (!(log_p > -std::numeric_limits<T>::infinity())) continue;
+        T const v = std::clamp(loss - node_loss(cell), 0.0, width(cell));
+        add(cell, v, log_p, length * rule.weight[k]);
+      }
+    }
+  }
+
+  std::vector<loss_cell<T>> cells_;
+  cell_width<T> width_;
+  T step_;
+  T origin_;
+  T tilt_;
+  T log_scale_;
+  T total_ = 0.0;
+  T wear_ = 0.0;
+};
+
+}  // namespace tacit::detail

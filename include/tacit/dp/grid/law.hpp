@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tacit/core/real.hpp>
+#include <tacit/core/sum.hpp>
+#include <tacit/dp/dominating.hpp>
+#include <tacit/dp/grid/curves.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <concepts>
+#include <cstddef>
+#include <limits>
+#include <numbers>
+#include <utility>
+#include <vector>
+
+/// A dominating pair as the law of its loss under P: atoms and curves. What the discretised accountant puts
+/// on its grids.
+
+namespace tacit::detail {
+
+template <std::same_as<double> T = double>
+struct loss_atom {
+  T loss;
+  T p;
+};
+
+/// A law of the loss. Masses are exact up to the relative error `mass_error`, losses up to `loss_error`.
+template <std::same_as<double> T = double>
+struct loss_law {
+  std::vector<loss_atom<T>> atoms;
+  std::vector<loss_curve<T>> curves;
+  T infinite = 0.0;  // P's own
+  T above = 0.0;     // at most that much of P lies above all curves and atoms, …
+  T below = 0.0;     // … and below them
+  T low = 0.0;       // the ends of what is not left out
+  T high = 0.0;
+  T largest = 0.0;        // no finite loss is larger; may be ∞
+  bool has_edge = false;  // `low` is (in the direction add, `high` is) where the loss itself ends
+  bool lower_holds = true;
+  T loss_error = 0.0;
+  T mass_error = 4.0 * unit_roundoff;
+  T count = 0.0;
+};
+
+/// How many standard deviations leave out at most `mass` of a normal law (or of a discrete one: both
+/// are sub-Gaussian, Canonne, Kamath & Steinke 2020).
+template <std::same_as<double> T = double>
+[[nodiscard]] T tail_point(T mass) {
+  return std::sqrt(-2.0 * std::log(mass));
+}
+
+template <std::same_as<double> T = double>
+class law_maker {
+ public:
+  law_maker(T above, T below) : above_(above), below_(below) {}
+
+  [[nodiscard]] loss_law<T> operator()(normal_pair const& pair) const {
+    return (*this)(mixture_pair{{{1.0, pair.mu}}, orientation::remove});
+  }
+
+  [[nodiscard]] loss_law<T> operator()(mixture_pair const& pair) const {
+    mixture_curve<T> curve;
+    curve.parts = pair.parts;
+    compensated_sum<T> rest(1.0);
+    for (mixture_pair::part const& p : pair.parts) rest += -p.weight;
+    curve.rest = std::max(0.0, rest.value());
+    T const last = pair.parts.back().shift;
+    loss_law<T> out;
+    T first_x = 0.0;
+    T last_x = 0.0;
+    if (pair.orientation == orientation::remove) {
+      first_x = (curve.rest > 0.0 ? 0.0 : pair.parts.front().shift) - tail_point(below_);
+      last_x = last + tail_point(above_);
+      curve.low = first_x;
+      curve.high = last_x;
+      out.largest = std::numeric_limits<T>::infinity();
+    } else {
+      curve.sign = -1.0;
+      first_x = -tail_point(above_);
+      last_x = tail_point(below_);
+      curve.low = -last_x;
+      curve.high = -first_x;
+      out.largest = curve.rest > 0.0 ? -std::log(curve.rest) * (1.0 + 4.0 * unit_roundoff)
+                                     : std::numeric_limits<T>::infinity();
+    }
+    for (T const x : {first_x, last_x}) {
+      // The exponent shift·(x − shift/2) is off by a few ulp, the loss by at most as much.
+      T slope = 1.0;
+      if (pair.parts.size() == 1 && curve.rest > 0.0) {
+        T const t = last * (x - 0.5 * last);
+        T const raised = pair.parts[0].weight * std::exp(std::min(t, 600.0));
+        slope = raised / (curve.rest + raised);
+      }
+      T const exponent = slope * last * (std::abs(x) + last);
+      out.loss_error =
+          std::max(out.loss_error, 8.0 * unit_roundoff * (exponent + std::abs(curve.ratio_log(x))));
+    }
+    out.mass_error = 8.0 * unit_roundoff;
+    out.has_edge = curve.rest > 0.0;
+    finish_curve(out, std::move(curve));
+    out.above = above_;
+    out.below = below_;
+    return out;
+  }
+
+  [[nodiscard]] loss_law<T> operator()(bounded_pair const& pair) const {
+    loss_law<T> out;
+    T const rest = 1.0 - pair.rate;
+    T const less = std::exp(-pair.epsilon);
+    T const sign = pair.orientation == orientation::remove ? 1.0 : -1.0;
+    if (pair.epsilon == 0.0) {
+      out.atoms.push_back({0.0, 1.0});
+      return finished(std::move(out));
+    }
+    for (T const base : {-pair.epsilon, pair.epsilon}) {
+      if (pair.atom == 0.0) break;
+      T const a = base > 0.0 ? pair.atom : pair.atom * less;
+      T const b = base > 0.0 ? pair.atom * less : pair.atom;
+      T const p = sign > 0.0 ? pair.rate * a + rest * b : b;
+      out.atoms.push_back({sign * mixed_loss(base, pair.rate, rest), p});
+    }
+    T const spread = 1.0 - pair.atom * (1.0 + less);
+    if (spread > 4.0 * unit_roundoff) {
+      bounded_curve<T> curve;
+      curve.epsilon = pair.epsilon;
+      curve.rate = pair.rate;
+      curve.sign = sign;
+      curve.log_height = std::log(-0.5 * spread / std::expm1(-pair.epsilon));
+      curve.low = -pair.epsilon;
+      curve.high = pair.epsilon;
+      // c is as badly known as its numerator.
+      out.mass_error = 8.0 * unit_roundoff * (1.0 + 1.0 / spread);
+      finish_curve(out, std::move(curve));
+    }
+    out.has_edge = true;
+    return finished(std::move(out));
+  }
+
+  [[nodiscard]] loss_law<T> operator()(lattice_pair const& pair) const {
+    loss_law<T> out;
+    T const m = static_cast<T>(pair.shift);
+    T const variance = pair.sigma * pair.sigma;
+    T const rest = 1.0 - pair.rate;
+    bool const remove = pair.orientation == orientation::remove;
+    T const reach_above = pair.sigma * tail_point(above_) + 1.0;
+    T const reach_below = pair.sigma * tail_point(below_) + 1.0;
+    T const lowest =
+        std::floor((remove && rest == 0.0 ? m : 0.0) - (remove ? reach_below : reach_above));
+    T const highest = std::ceil((remove ? m : 0.0) + (remove ? reach_above : reach_below));
+    // Σ e^{−k²/2σ²}; where σ > 2 it is σ√(2π) to the last bit (Poisson summation).
+    compensated_sum<T> total;
+    if (pair.sigma > 2.0) {
+      total += pair.sigma * std::sqrt(2.0 * std::numbers::pi);
+    } else {
+      for (int k = -80; k <= 80; ++k) total += std::exp(-0.5 * k * k / variance);
+    }
+    T const log_total = std::log(total.value());
+    for (T k = lowest; k <= highest; k += 1.0) {
+      T const ratio = m * (2.0 * k - m) / (2.0 * variance);
+      T const loss = mixed_loss(ratio, pair.rate, rest);
+      T const base = -0.5 * k * k / variance - log_total;
+      T const p = remove ? (rest == 0.0 ? std::exp(-0.5 * (k - m) * (k - m) / variance - log_total)
+                                        : std::exp(base + loss))
+                         : std::exp(base);
+      out.atoms.push_back({remove ? loss : -loss, p});
+    }
+    T const exponent = m * (2.0 * std::max(std::abs(lowest), std::abs(highest)) + m) / variance;
+    out.above = above_;
+    out.below = below_;
+    out.mass_error = unit_roundoff * (16.0 + 2.0 * tail_point(above_) * tail_point(above_));
+    out.has_edge = rest > 0.0;
+    out = finished(std::move(out));
+    out.loss_error +=
+        8.0 * unit_roundoff * std::min(exponent, 2.0 * out.high + exponent * pair.rate);
+    out.largest = remove || rest == 0.0 ? std::numeric_limits<T>::infinity() : -std::log(rest);
+    return out;
+  }
+
+  [[nodiscard]] loss_law<T> operator()(finite_pair const& pair) const {
+    loss_law<T> out;
+    for (finite_pair::atom const& a : pair.atoms) {
+      if (a.p > 0.0) out.atoms.push_back({a.loss, a.p});
+    }
+    out.infinite = pair.infinite;
+    return finished(std::move(out));
+  }
+
+  [[nodiscard]] loss_law<T> operator()(amplified_pair const& pair) const;
+
+ private:
+  template <class Curve>
+  static void finish_curve(loss_law<T>& out, Curve curve) {
+    T const low = curve.loss(curve.low);
+    T const high = curve.loss(curve.high);
+    bool const first = out.curves.empty();
+    out.low = first ? low : std::min(out.low, low);
+    out.high = first ? high : std::max(out.high, high);
+    out.curves.emplace_back(std::move(curve));
+  }
+
+  // The ends and the errors of a law whose losses are all finite and few ulp off.
+  [[nodiscard]] static loss_law<T> finished(loss_law<T> out) {
+    bool first = out.curves.empty();
+    for (loss_atom<T> const& a : out.atoms) {
+      out.low = first ? a.loss : std::min(out.low, a.loss);
+      out.high = first ? a.loss : std::max(out.high, a.loss);
+      first = false;
+    }
+    T const size = std::max(std::abs(out.low), std::abs(out.high));
+    out.largest = out.high + 8.0 * unit_roundoff * size;
+    out.loss_error = std::max(out.loss_error, 8.0 * unit_roundoff * size);
+    return out;
+  }
+
+  T above_;
+  T below_;
+};
+
+/// Between which parameters a profile is taken as it is, and where by a chord.
+template <std::same_as<double> T = double>
+struct profile_piece {
+  T from;
+  T to;
+  bool chord;
+};
+
+/// Pieces that follow the lower convex hull of G, by samples of it between `ends`. A chord is at least the
+/// hull wherever its ends are, and so is a curve whose negative curvature, if any is left, is dropped: how
+/// well the samples find the hull is a matter of tightness alone.
+template <std::same_as<double> T = double>
+[[nodiscard]] std::vector<profile_piece<T>> hull_of(amplified_curve<T> const& curve,
+                                                    std::vector<T> const& ends) {
+  constexpr int samples = 2048;
+  constexpr std::size_t short_gap = 8;  // what rounding makes of a straight stretch
+  struct point {
+    std::size_t index;
+    T e;
+    T value;
+  };
+  std::vector<point> hull;
+  std::size_t index = 0;
+  for (std::size_t part = 0; part + 1 < ends.size(); ++part) {
+    for (int k = part == 0 ? 0 : 1; k <= samples; ++k, ++index) {
+      T const e =
+          k == samples ? ends[part + 1] : ends[part] + (ends[part + 1] - ends[part]) * k / samples;
+      point const next{index, e, curve.profile(e)};
+      while (hull.size() >= 2) {
+        point const& last = hull.back();
+        point const& before = hull[hull.size() - 2];
+        // Slopes in x, times x at the last.
+        T const from_left = (before.value - last.value) / std::expm1(before.e - last.e);
+        T const to_right = (next.value - last.value) / std::expm1(next.e - last.e);
+        if (from_left < to_right) break;
+        hull.pop_back();
+      }
+      hull.push_back(next);
+    }
+  }
+  std::vector<profile_piece<T>> out;
+  for (std::size_t k = 0; k + 1 < hull.size(); ++k) {
+    bool const chord = hull[k + 1].index - hull[k].index > short_gap;
+    bool const at_end = std::find(ends.begin(), ends.end(), hull[k].e) != ends.end();
+    if (chord || out.empty() || out.back().chord || at_end) {
+      out.push_back({hull[k].e, hull[k + 1].e, chord});
+    } else {
+      out.back().to = hull[k + 1].e;
+    }
+  }
+  return out;
+}
+
+template <std::same_as<double> T>
+loss_law<T> law_maker<T>::operator()(amplified_pair const& pair) const {
+  T const rest = 1.0 - pair.rate;
+  amplified_curve<T> const curve{
+      {pair.kind, pair.absent}, {pair.kind, pair.changed}, pair.rate, 1.0, 0.0, 0.0};
+  T const widest = std::max(pair.absent, pair.changed);
+  bool const normal = curve.absent.normal();
+  // P(L′ > ε′) ≤ 6·P_widest(L > ε) ≤ 3·e^{−y²/2} with y = ε/m − m/2.
+  T const reach = normal ? widest * (0.5 * widest + tail_point(above_ / 3.0)) : widest;
+  T const reach_below = normal ? widest * (0.5 * widest + tail_point(below_ / 3.0)) : widest;
+  std::vector<T> ends{0.0};
+  T const narrow = std::min(pair.absent, pair.changed);
+  if (!normal && narrow > 0.0 && narrow < widest)
+    ends.push_back(narrow);  // a Laplace profile's kink
+  ends.push_back(reach);
+
+  // The curvature is a sum of positive terms unless an absence moves more than a change.
+  bool const convex = pair.absent <= pair.changed;
+  std::vector<profile_piece<T>> pieces;
+  if (convex) {
+    for (std::size_t k = 0; k + 1 < ends.size(); ++k)
+      pieces.push_back({ends[k], ends[k + 1], false});
+  } else {
+    pieces = hull_of(curve, ends);
+  }
+
+  loss_law<T> out;
+  // x·G′ of a piece at its ends.
+  auto const slope_from = [&](profile_piece<T> const& piece) {
+    if (!piece.chord) return curve.slope(piece.from, false);
+    return (curve.profile(piece.to) - curve.profile(piece.from)) /
+           std::expm1(piece.to - piece.from);
+  };
+  auto const slope_to = [&](profile_piece<T> const& piece) {
+    if (!piece.chord) return curve.slope(piece.to, true);
+    return (curve.profile(piece.from) - curve.profile(piece.to)) /
+           std::expm1(piece.from - piece.to);
+  };
+  // A symmetric profile has P(L = 0) = 1 + 2·dδ/dx′(1+) − δ(0).
+  T const zero_mass = 1.0 + 2.0 * slope_from(pieces.front()) - pair.rate * curve.profile(0.0);
+  if (zero_mass > 0.0) out.atoms.push_back({0.0, zero_mass});
+  for (std::size_t k = 0; k < pieces.size(); ++k) {
+    profile_piece<T> const& piece = pieces[k];
+    bool const last = k + 1 == pieces.size();
+    // Where slopes jump there is an atom; rounded up, for a negative one would lower the profile.
+    if (!(normal && last && !piece.chord)) {
+      T const before = slope_to(piece);
+      T const after = last ? curve.slope(piece.to, false) : slope_from(pieces[k + 1]);
+      T const jump = after - before + 64.0 * unit_roundoff * (std::abs(before) + std::abs(after));
+      T const loss = mixed_loss(piece.to, pair.rate, rest);
+      if (jump > 0.0) {
+        out.atoms.push_back({loss, jump * std::exp(loss - piece.to)});
+        out.atoms.push_back({-loss, jump * std::exp(-piece.to)});
+      }
+    }
+    if (piece.chord) continue;
+    amplified_curve<T> side = curve;
+    side.low = piece.from;
+    side.high = piece.to;
+    finish_curve(out, side);
+    side.sign = -1.0;
+    side.high = -piece.from;
+    side.low = std::max(-piece.to, -reach_below);
+    if (side.low < side.high) finish_curve(out, side);
+  }
+  // An exponent y²/2 is as wrong as y, and e^{loss−ε} as both.
+  T const far = reach / widest + widest;
+  out.mass_error = unit_roundoff * (256.0 + 16.0 * reach + 16.0 * far * far);
+  out.lower_holds = convex;
+  out = finished(std::move(out));
+  out.above = normal ? above_ : 0.0;
+  out.below = normal ? below_ : 0.0;
+  if (normal) out.largest = std::numeric_limits<T>::infinity();
+  return out;
+}
+
+}  // namespace tacit::detail

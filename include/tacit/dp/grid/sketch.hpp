@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tacit/dp/grid/law.hpp>
+#include <tacit/dp/saddle.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <concepts>
+#include <cstddef>
+#include <limits>
+#include <numbers>
+#include <span>
+#include <utility>
+#include <variant>
+#include <vector>
+
+/// Where to tilt a composition: its saddle point, from sketches of the laws. Estimates: they steer, and never
+/// bound.
+
+namespace tacit::detail {
+
+/// Losses and masses for estimates, dense enough for sums e^{θ·loss} and coarse enough to be cheap.
+template <std::same_as<double> T = double>
+struct loss_sketch {
+  std::vector<T> loss;  // ascending
+  std::vector<T> p;
+  T count = 0.0;
+
+  explicit loss_sketch(loss_law<T> const& law) : count(law.count) {
+    // Many atoms count in groups of neighbours, at their means: no mass is lost.
+    std::vector<loss_atom<T>> atoms = law.atoms;
+    std::size_t const group = atoms.size() / 4096 + 1;
+    if (group > 1) {
+      std::sort(atoms.begin(), atoms.end(),
+                [](loss_atom<T> const& a, loss_atom<T> const& b) { return a.loss < b.loss; });
+    }
+    for (std::size_t k = 0; k < atoms.size(); k += group) {
+      T mass = 0.0;
+      T weighted = 0.0;
+      for (std::size_t j = k; j < std::min(k + group, atoms.size()); ++j) {
+        mass += atoms[j].p;
+        weighted += atoms[j].p * (atoms[j].loss - atoms[k].loss);
+      }
+      if (mass > 0.0) put(atoms[k].loss + weighted / mass, mass);
+    }
+    for (loss_curve<T> const& part : law.curves) {
+      std::visit(
+          [this](auto const& curve) {
+            T const length = curve.high - curve.low;
+            T const rough = std::max(curve.roughness(curve.low), curve.roughness(curve.high));
+            auto const n =
+                static_cast<int>(std::clamp(length * std::min(rough, 16.0), 64.0, 4096.0));
+            for (int k = 0; k < n; ++k) {
+              T const t = curve.low + length * (k + 0.5) / n;
+              T const l = curve.loss(t);
+              put(l, std::exp(curve.log_density(t, l)) * length / n);
+            }
+          },
+          part);
+    }
+    std::vector<std::size_t> order(loss.size());
+    for (std::size_t k = 0; k < order.size(); ++k) order[k] = k;
+    std::sort(order.begin(), order.end(),
+              [&](std::size_t a, std::size_t b) { return loss[a] < loss[b]; });
+    std::vector<T> sorted_loss;
+    std::vector<T> sorted_p;
+    for (std::size_t const k : order) {
+      sorted_loss.push_back(loss[k]);
+      sorted_p.push_back(p[k]);
+    }
+    loss = std::move(sorted_loss);
+    p = std::move(sorted_p);
+  }
+
+  [[nodiscard]] cumulants<T> at(T tilt) const {
+    T high = -std::numeric_limits<T>::infinity();
+    for (T const l : loss) high = std::max(high, tilt * l);
+    T sum = 0.0;
+    T first = 0.0;
+    T second = 0.0;
+    T const base = loss.empty() ? 0.0 : loss[loss.size() / 2];
+    for (std::size_t k = 0; k < loss.size(); ++k) {
+      T const w = p[k] * std::exp(tilt * loss[k] - high);
+      T const d = loss[k] - base;
+      sum += w;
+      first += w * d;
+      second += w * d * d;
+    }
+    T const mean = first / sum;
+    return {high + std::log(sum), base + mean, std::max(0.0, second / sum - mean * mean)};
+  }
+
+ private:
+  void put(T l, T mass) {
+    if (!(mass > 0.0)) return;
+    loss.push_back(l);
+    p.push_back(mass);
+  }
+};
+
+/// What a query is about; the other of the two is estimated.
+template <std::same_as<double> T = double>
+struct loss_query {
+  bool wants_epsilon;
+  T value;
+};
+
+/// The saddle point at this tilt.
+template <std::same_as<double> T = double>
+[[nodiscard]] saddle<T> saddle_at(std::span<loss_sketch<T> const> sketches, T tilt) {
+  cumulants<T> sum{0.0, 0.0, 0.0};
+  for (loss_sketch<T> const& s : sketches) {
+    cumulants<T> const one = s.at(tilt);
+    sum.value += s.count * one.value;
+    sum.slope += s.count * one.slope;
+    sum.curvature += s.count * one.curvature;
+  }
+  return saddle_at(tilt, sum);
+}
+
+/// The saddle point for the query.
+template <std::same_as<double> T = double>
+[[nodiscard]] saddle<T> find_saddle(std::span<loss_sketch<T> const> sketches, loss_query<T> query) {
+  // Both ε and −log δ rise with the tilt.
+  T low = -46.0;
+  T high = 46.0;
+  T const log_delta = query.wants_epsilon ? std::log(query.value) : 0.0;
+  while (high - low > 0.01) {
+    T const middle = 0.5 * (low + high);
+    saddle<T> const s = saddle_at(sketches, std::exp(middle));
+    bool const beyond =
+        query.wants_epsilon ? !(s.log_delta > log_delta) : !(s.epsilon < query.value);
+    (beyond ? high : low) = middle;
+  }
+  return saddle_at(sketches, std::exp(0.5 * (low + high)));
+}
+
+}  // namespace tacit::detail
