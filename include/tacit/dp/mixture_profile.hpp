@@ -6,11 +6,13 @@
 #include <tacit/core/units.hpp>
 #include <tacit/dp/dominating.hpp>
 #include <tacit/dp/gaussian_profile.hpp>
+#include <tacit/dp/loss.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <concepts>
 #include <limits>
+#include <vector>
 
 /// One release, exactly: the profile of a Gaussian mixture's pair in closed form.
 ///
@@ -27,7 +29,10 @@ class mixture_profile {
   explicit mixture_profile(mixture_pair const& pair)
       : pair_(&pair), remove_(pair.orientation == orientation::remove) {
     compensated_sum<T> sum;
-    for (mixture_pair::part const& p : pair.parts) sum += p.weight;
+    for (mixture_pair::part const& p : pair.parts) {
+      sum += p.weight;
+      parts_.push_back({std::log(p.weight), p.shift});
+    }
     mixed_ = std::min(1.0, sum.value());
   }
 
@@ -142,18 +147,8 @@ class mixture_profile {
       T const off = (sum - grown) / all;
       return {std::log1p(off), slope / (all * (1.0 + off))};
     }
-    largest = -std::numeric_limits<T>::infinity();
-    for (mixture_pair::part const& p : pair_->parts) {
-      largest = std::max(largest, std::log(p.weight) + exponent(p, x));
-    }
-    T sum = 0.0;
-    T slope = 0.0;
-    for (mixture_pair::part const& p : pair_->parts) {
-      T const term = std::exp(std::log(p.weight) + exponent(p, x) - largest);
-      sum += term;
-      slope += p.shift * term;
-    }
-    return {largest + std::log(sum) - wanted, slope / sum};
+    log_mixture_value const sum = log_mixture(parts_, x);
+    return {sum.value - wanted, sum.slope};
   }
 
   // At least |t_j|, and what its two terms round from.
@@ -205,6 +200,7 @@ class mixture_profile {
 
   mixture_pair const* pair_;
   bool remove_;
+  std::vector<log_part> parts_;
   T mixed_;  // 1 − rest
 };
 

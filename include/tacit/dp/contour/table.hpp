@@ -5,6 +5,7 @@
 #include <tacit/core/normal.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/dp/dominating.hpp>
+#include <tacit/dp/loss.hpp>
 #include <tacit/dp/saddle.hpp>
 
 #include <algorithm>
@@ -64,7 +65,7 @@ class mixture_table {
       end = cut_ + 32.0 * outwards;
       T const limit = *log_dropped;
       auto const log_left = [&](T x) {
-        T const loss = loss_at(x).log_ratio;
+        T const loss = mixture_ratio(pair_->parts, rest_, x).log;
         return -0.5 * x * x + (remove_ ? 1.0 + tilt : -tilt) * loss +
                log_normal_tail(sign() * (x - cut_) / taper_width);
       };
@@ -356,44 +357,10 @@ class mixture_table {
                                      : std::min(sharp, log1p_exp(sharp + log_other) - log_this);
   }
 
-  // The likelihood ratio M/N(0, 1) at x: u = ratio − 1, and its logarithm.
-  struct likelihood {
-    T excess;
-    T ratio;
-    T log_ratio;
-    bool huge;  // then only the logarithm can be used
-  };
-  [[nodiscard]] likelihood loss_at(T x) const {
-    T largest = 0.0;
-    for (mixture_pair::part const& part : pair_->parts) {
-      largest = std::max(largest, part.shift * (x - 0.5 * part.shift));
-    }
-    if (largest > 600.0) {
-      T sum = 0.0;
-      for (mixture_pair::part const& part : pair_->parts) {
-        sum += part.weight * std::exp(part.shift * (x - 0.5 * part.shift) - largest);
-      }
-      return {0.0, 0.0, log_add(std::log(rest_), largest + std::log(sum)), true};
-    }
-    T excess = 0.0;
-    for (mixture_pair::part const& part : pair_->parts) {
-      excess += part.weight * std::expm1(part.shift * (x - 0.5 * part.shift));
-    }
-    if (excess > -0.5) return {excess, 1.0 + excess, std::log1p(excess), false};
-    T ratio = rest_;  // 1 + excess would have lost what is left of it
-    for (mixture_pair::part const& part : pair_->parts) {
-      ratio += part.weight * std::exp(part.shift * (x - 0.5 * part.shift));
-    }
-    if (ratio > 1e-290) return {excess, ratio, std::log(ratio), false};
-    T log_ratio = rest_ > 0.0 ? std::log(rest_) : -std::numeric_limits<T>::infinity();
-    for (mixture_pair::part const& part : pair_->parts) {
-      log_ratio = log_add(log_ratio, std::log(part.weight) + part.shift * (x - 0.5 * part.shift));
-    }
-    return {excess, ratio, log_ratio, false};
-  }
-
   void add(T x) {
-    auto const [excess, ratio, log_ratio, huge] = loss_at(x);
+    auto const [log_ratio, excess, mixed] = mixture_ratio(pair_->parts, rest_, x);
+    bool const huge =
+        !(mixed <= std::numeric_limits<T>::max());  // then only the logarithm can be used
     if (tapered_) outer_.push(sign() * (x - cut_) / taper_width);
     T const taper = tapered_ ? outer_.log_inside.back() : 0.0;
     T const log_base =
@@ -402,7 +369,8 @@ class mixture_table {
     if (remove_) {
       push(x, log_ratio, log_base + log_ratio);
       divergence_ +=
-          huge ? mass_.back() * (log_ratio - 1.0) + base : base * entropy_residual(excess, ratio);
+          huge ? mass_.back() * (log_ratio - 1.0) + base
+               : base * entropy_residual(excess, excess > -0.5 ? 1.0 + excess : rest_ + mixed);
     } else {
       push(x, -log_ratio, log_base);
       divergence_ += huge ? std::exp(log_base + log_ratio) - base * (1.0 + log_ratio)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <tacit/core/log.hpp>
 #include <tacit/core/normal.hpp>
 #include <tacit/dp/dominating.hpp>
 #include <tacit/dp/gaussian.hpp>
+#include <tacit/dp/loss.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -19,24 +19,6 @@
 
 namespace tacit::detail {
 
-/// log((1−rate) + rate·e^t), with `rest` = 1−rate: relative accuracy near t = 0, absolute elsewhere.
-template <std::same_as<double> T = double>
-[[nodiscard]] T mixed_loss(T t, T rate, T rest) {
-  if (rest == 0.0) return t;
-  if (t > 600.0) return log_add(std::log(rest), std::log(rate) + t);
-  T const change = rate * std::expm1(t);
-  return std::abs(change) < 0.5 ? std::log1p(change) : std::log(rest + rate * std::exp(t));
-}
-
-/// The t at which mixed_loss is `loss`; −∞ below its range.
-template <std::same_as<double> T = double>
-[[nodiscard]] T unmixed_loss(T loss, T rate, T rest) {
-  if (rest == 0.0) return loss;
-  if (loss > 600.0) return loss - std::log(rate);
-  T const change = std::expm1(loss) / rate;
-  return change > -1.0 ? std::log1p(change) : -std::numeric_limits<T>::infinity();
-}
-
 // Each curve: parameter in [low, high], loss ascending. `roughness` D bounds the n-th derivative of
 // both densities by D^n times their value, up to the order that the quadrature uses.
 
@@ -50,26 +32,7 @@ struct mixture_curve {
   T low = 0.0;
   T high = 0.0;
 
-  [[nodiscard]] T ratio_log(T x) const {
-    if (parts.size() == 1) {
-      T const s = parts[0].shift;
-      return mixed_loss(s * (x - 0.5 * s), parts[0].weight, rest);
-    }
-    T change = 0.0;
-    T highest = -std::numeric_limits<T>::infinity();
-    for (mixture_pair::part const& p : parts) {
-      T const t = p.shift * (x - 0.5 * p.shift);
-      highest = std::max(highest, t);
-      if (t < 600.0) change += p.weight * std::expm1(t);
-    }
-    if (highest < 600.0 && std::abs(change) < 0.5) return std::log1p(change);
-    T const top = std::max(highest, 0.0);
-    T sum = rest * std::exp(-top);
-    for (mixture_pair::part const& p : parts) {
-      sum += p.weight * std::exp(p.shift * (x - 0.5 * p.shift) - top);
-    }
-    return top + std::log(sum);
-  }
+  [[nodiscard]] T ratio_log(T x) const { return mixture_ratio(parts, rest, x).log; }
   [[nodiscard]] T loss(T t) const { return sign * ratio_log(sign * t); }
   [[nodiscard]] T log_density(T t, T at_loss) const {
     T const normal = -0.5 * t * t - 0.91893853320467274178;
@@ -83,7 +46,7 @@ struct mixture_curve {
     T const target = sign * at_loss;
     T const s = parts.back().shift;
     if (parts.size() == 1) {
-      return sign * (unmixed_loss(target, parts[0].weight, rest) / s + 0.5 * s);
+      return sign * (unsampled_loss<T>(target, parts[0].weight, rest) / s + 0.5 * s);
     }
     // Bisection in what is left of [low, high]; an error here moves mass by no more loss than it spans.
     T below = std::max(low, hint);
@@ -107,14 +70,14 @@ struct bounded_curve {
   T low = 0.0;
   T high = 0.0;
 
-  [[nodiscard]] T loss(T t) const { return sign * mixed_loss(sign * t, rate, 1.0 - rate); }
+  [[nodiscard]] T loss(T t) const { return sign * sampled_loss<T>(sign * t, rate, 1.0 - rate); }
   [[nodiscard]] T log_density(T t, T at_loss) const {
     T const base = log_height - 0.5 * (sign * t + epsilon);
     return sign > 0.0 ? at_loss + base : base;
   }
   [[nodiscard]] T roughness(T) const { return 2.0; }
   [[nodiscard]] T parameter(T at_loss, T) const {
-    return sign * unmixed_loss(sign * at_loss, rate, 1.0 - rate);
+    return sign * unsampled_loss<T>(sign * at_loss, rate, 1.0 - rate);
   }
 };
 
@@ -180,7 +143,7 @@ struct amplified_curve {
   T low = 0.0;
   T high = 0.0;
 
-  [[nodiscard]] T loss(T t) const { return sign * mixed_loss(sign * t, rate, 1.0 - rate); }
+  [[nodiscard]] T loss(T t) const { return sign * sampled_loss<T>(sign * t, rate, 1.0 - rate); }
   /// G
   [[nodiscard]] T profile(T e) const {
     T const out = 1.0 - rate;
@@ -214,7 +177,7 @@ struct amplified_curve {
     return (std::abs(t) / m + 0.5 * m + 4.0) / m + 4.0;
   }
   [[nodiscard]] T parameter(T at_loss, T) const {
-    return sign * unmixed_loss(sign * at_loss, rate, 1.0 - rate);
+    return sign * unsampled_loss<T>(sign * at_loss, rate, 1.0 - rate);
   }
 };
 

@@ -5,6 +5,7 @@
 #include <tacit/core/sum.hpp>
 #include <tacit/dp/dominating.hpp>
 #include <tacit/dp/grid/curves.hpp>
+#include <tacit/dp/loss.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -119,7 +120,7 @@ class law_maker {
       T const a = base > 0.0 ? pair.atom : pair.atom * less;
       T const b = base > 0.0 ? pair.atom * less : pair.atom;
       T const p = sign > 0.0 ? pair.rate * a + rest * b : b;
-      out.atoms.push_back({sign * mixed_loss(base, pair.rate, rest), p});
+      out.atoms.push_back({sign * sampled_loss<T>(base, pair.rate, rest), p});
     }
     T const spread = 1.0 - pair.atom * (1.0 + less);
     if (spread > 4.0 * unit_roundoff) {
@@ -159,7 +160,7 @@ class law_maker {
     T const log_total = std::log(total.value());
     for (T k = lowest; k <= highest; k += 1.0) {
       T const ratio = m * (2.0 * k - m) / (2.0 * variance);
-      T const loss = mixed_loss(ratio, pair.rate, rest);
+      T const loss = sampled_loss<T>(ratio, pair.rate, rest);
       T const base = -0.5 * k * k / variance - log_total;
       T const p = remove ? (rest == 0.0 ? std::exp(-0.5 * (k - m) * (k - m) / variance - log_total)
                                         : std::exp(base + loss))
@@ -320,7 +321,7 @@ loss_law<T> law_maker<T>::operator()(amplified_pair const& pair) const {
       T const before = slope_to(piece);
       T const after = last ? curve.slope(piece.to, false) : slope_from(pieces[k + 1]);
       T const jump = after - before + 64.0 * unit_roundoff * (std::abs(before) + std::abs(after));
-      T const loss = mixed_loss(piece.to, pair.rate, rest);
+      T const loss = sampled_loss<T>(piece.to, pair.rate, rest);
       if (jump > 0.0) {
         out.atoms.push_back({loss, jump * std::exp(loss - piece.to)});
         out.atoms.push_back({-loss, jump * std::exp(-piece.to)});
