@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tacit/dp/composition.hpp>
+#include <tacit/dp/discretised.hpp>
 #include <tacit/dp/filter.hpp>
 #include <tacit/dp/gaussian.hpp>
+#include <tacit/dp/privacy_loss.hpp>
 #include <tacit/dp/renyi.hpp>
 
 namespace tacit {
@@ -16,5 +18,9 @@ template class basic_optimal_composition<double>;
 template class basic_renyi_odometer<double>;
 template class basic_renyi_filter<double>;
 template class basic_gaussian_filter<double>;
+template class detail::contour<double>;
+template class detail::mixture_profile<double>;
+template class basic_discretised<double>;
+template class basic_privacy_loss<double>;
 
 }  // namespace tacit

@@ -30,6 +30,7 @@
 #include <tacit/dp/grid/law.hpp>
 #include <tacit/dp/grid/measure.hpp>
 #include <tacit/dp/grid/sketch.hpp>
+#include <tacit/dp/grid/tail.hpp>
 #include <tacit/dp/loss.hpp>
 #include <tacit/dp/mi_dp.hpp>
 #include <tacit/dp/mixture_profile.hpp>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <tacit/dp/contour/routes.hpp>
 #include <tacit/dp/discretised.hpp>
 #include <tacit/dp/event.hpp>
 #include <tacit/dp/gaussian.hpp>
-#include <tacit/dp/contour/routes.hpp>
 
 #include "support/catch.hpp"
 #include "support/table.hpp"
@@ -149,8 +149,8 @@ TEST_CASE("Chernoff's bound never contradicts the certificate", "[dp]") {
     contour const run = sampled_steps(0.003, 0.9, steps, orientation::add);
     for (double const delta : {1e-3, 1e-9, 1e-40}) {
       bound<double> const epsilon = run.epsilon(delta);
-      CHECK_FALSE(run.surely_below(epsilon.lower, std::log(delta)));
-      CHECK(run.surely_below(epsilon.upper * 2.0 + 1.0, std::log(delta)));
+      CHECK_FALSE(run.chernoff_below(epsilon.lower, std::log(delta)));
+      CHECK(run.chernoff_below(epsilon.upper * 2.0 + 1.0, std::log(delta)));
     }
   }
 }

@@ -256,14 +256,7 @@ class basic_discretised {
   }
 
   /// Any dominating pairs, for a mechanism that is no `event`.
-  void add(domination const& pairs, std::uint64_t count) {
-    if (count == 0) return;
-    composition next = composed_;
-    next.remove.add(pairs.remove, count);
-    next.add.add(pairs.add, count);
-    next.symmetric = next.symmetric && pairs.symmetric;
-    composed_ = std::move(next);
-  }
+  void add(domination const& pairs, std::uint64_t count);
 
   [[nodiscard]] bound<T> epsilon(T delta) const {
     detail::require_domain(delta > 0.0 && delta < 1.0, "epsilon", "delta", delta, "in (0, 1)");
@@ -287,23 +280,40 @@ class basic_discretised {
     return {&composed_.remove, &composed_.add};
   }
 
-  [[nodiscard]] bound<T> worse(detail::loss_query<T> query) const {
-    bound<T> out{0.0, 0.0};
-    for (detail::composed_losses<T> const* losses : directions()) {
-      bound<T> const here = losses->answer(query, width_);
-      out = {std::max(out.lower, here.lower), std::max(out.upper, here.upper)};
-    }
-    return out;
-  }
+  [[nodiscard]] bound<T> worse(detail::loss_query<T> query) const;
 
   adjacency neighbours_;
   T width_;
   composition composed_;
 };
 
+template <std::same_as<double> T>
+void basic_discretised<T>::add(domination const& pairs, std::uint64_t count) {
+  if (count == 0) return;
+  composition next = composed_;
+  next.remove.add(pairs.remove, count);
+  next.add.add(pairs.add, count);
+  next.symmetric = next.symmetric && pairs.symmetric;
+  composed_ = std::move(next);
+}
+
+template <std::same_as<double> T>
+bound<T> basic_discretised<T>::worse(detail::loss_query<T> query) const {
+  bound<T> out{0.0, 0.0};
+  for (detail::composed_losses<T> const* losses : directions()) {
+    bound<T> const here = losses->answer(query, width_);
+    out = {std::max(out.lower, here.lower), std::max(out.upper, here.upper)};
+  }
+  return out;
+}
+
 using discretised = basic_discretised<double>;
 using discretised_accountant = accountant<discretised>;
 
 static_assert(accounting_method<discretised>);
+
+#if defined(TACIT_COMPILED)
+extern template class basic_discretised<double>;
+#endif
 
 }  // namespace tacit

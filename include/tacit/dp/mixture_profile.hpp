@@ -4,9 +4,9 @@
 #include <tacit/core/real.hpp>
 #include <tacit/core/sum.hpp>
 #include <tacit/core/units.hpp>
-#include <tacit/dp/dominating.hpp>
 #include <tacit/dp/gaussian_profile.hpp>
 #include <tacit/dp/loss.hpp>
+#include <tacit/dp/pair.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -38,67 +38,11 @@ class mixture_profile {
 
   /// δ(ε) for ε ≥ 0.
   /// Guarantee: lower ≤ δ(ε) ≤ upper, about 1e-12 relative apart where δ ≥ 1e-290.
-  [[nodiscard]] bound<T> delta(T epsilon) const {
-    // Σ w_j e^{t_j} = e^{±ε} − rest, or without rest: Σ w_j (e^{t_j} − 1) = e^{±ε} − 1.
-    T const least = std::numeric_limits<T>::min();
-    T const grown = std::expm1(remove_ ? std::min(epsilon, 700.0) : -epsilon);
-    T const signed_epsilon = remove_ ? epsilon : -epsilon;
-    if (whole() || signed_epsilon > 700.0) {
-      return at(end_of_event(signed_epsilon, grown), epsilon, signed_epsilon, grown);
-    }
-    // Where e^{−ε} is no more than rest, `add` has no event at all; it never has more than e^ε·left.
-    T const left = grown + mixed_;
-    if (!(left > 0.0)) {
-      T const rounded = 4.0 * unit_roundoff * std::abs(grown);
-      T const most = left < -rounded ? 0.0 : std::exp(std::min(epsilon, 700.0)) * rounded;
-      return {0.0, std::min(1.0, least + most)};
-    }
-    return at(end_of_event(std::log(left), grown), epsilon, std::log(left), grown);
-  }
+  [[nodiscard]] bound<T> delta(T epsilon) const;
 
   /// The ε ≥ 0 with δ(ε) = delta; 0 where δ(0) is no more than that.
   /// Guarantee: lower ≤ ε ≤ upper, about 1e-12 relative apart; the ends were asked.
-  [[nodiscard]] bound<T> epsilon(T delta) const {
-    if (this->delta(0.0).upper <= delta) return {0.0, 0.0};
-    T low = 0.0;
-    T high = 1.0;
-    while (this->delta(high).upper > delta) {
-      high *= 2.0;
-      // δ underflows to the smallest normal number: below that nothing can be said.
-      if (!(high < 1e300)) return {0.0, std::numeric_limits<T>::infinity()};
-    }
-    T const start = high;
-    // Regula falsi on log δ, bisection now and then.
-    T const wanted = std::log(delta);
-    auto const miss = [&](T e) {
-      bound<T> const found = this->delta(e);
-      return std::log(std::max(0.5 * (found.lower + found.upper), 1e-308)) - wanted;
-    };
-    T low_miss = miss(low);
-    T high_miss = miss(high);
-    for (int step = 1; step < 200 && high - low > 1e-15 * high; ++step) {
-      T middle = (low * high_miss - high * low_miss) / (high_miss - low_miss);
-      if (step % 3 == 0 || !(middle > low && middle < high)) middle = 0.5 * (low + high);
-      T const found = miss(middle);
-      (found > 0.0 ? low : high) = middle;
-      (found > 0.0 ? low_miss : high_miss) = found;
-      if (std::abs(found) < 1e-15) {
-        low = high = middle;
-      }
-    }
-    T lower = low;
-    T upper = high;
-    T const least = 1e-16 * std::max(high, std::numeric_limits<T>::min());
-    for (T move = least; this->delta(lower).lower < delta; move *= 2.0) {
-      lower = std::max(0.0, low - move);
-      if (lower == 0.0) break;
-    }
-    for (T move = least; this->delta(upper).upper > delta; move *= 2.0) {
-      upper = high + move;
-      if (!(upper < start + 1.0)) upper = start;  // asked above
-    }
-    return {lower, upper};
-  }
+  [[nodiscard]] bound<T> epsilon(T delta) const;
 
  private:
   // No rest that a T could tell from none.
@@ -203,5 +147,71 @@ class mixture_profile {
   std::vector<log_part> parts_;
   T mixed_;  // 1 − rest
 };
+
+template <std::same_as<double> T>
+bound<T> mixture_profile<T>::delta(T epsilon) const {
+  // Σ w_j e^{t_j} = e^{±ε} − rest, or without rest: Σ w_j (e^{t_j} − 1) = e^{±ε} − 1.
+  T const least = std::numeric_limits<T>::min();
+  T const grown = std::expm1(remove_ ? std::min(epsilon, 700.0) : -epsilon);
+  T const signed_epsilon = remove_ ? epsilon : -epsilon;
+  if (whole() || signed_epsilon > 700.0) {
+    return at(end_of_event(signed_epsilon, grown), epsilon, signed_epsilon, grown);
+  }
+  // Where e^{−ε} is no more than rest, `add` has no event at all; it never has more than e^ε·left.
+  T const left = grown + mixed_;
+  if (!(left > 0.0)) {
+    T const rounded = 4.0 * unit_roundoff * std::abs(grown);
+    T const most = left < -rounded ? 0.0 : std::exp(std::min(epsilon, 700.0)) * rounded;
+    return {0.0, std::min(1.0, least + most)};
+  }
+  return at(end_of_event(std::log(left), grown), epsilon, std::log(left), grown);
+}
+
+template <std::same_as<double> T>
+bound<T> mixture_profile<T>::epsilon(T delta) const {
+  if (this->delta(0.0).upper <= delta) return {0.0, 0.0};
+  T low = 0.0;
+  T high = 1.0;
+  while (this->delta(high).upper > delta) {
+    high *= 2.0;
+    // δ underflows to the smallest normal number: below that nothing can be said.
+    if (!(high < 1e300)) return {0.0, std::numeric_limits<T>::infinity()};
+  }
+  T const start = high;
+  // Regula falsi on log δ, bisection now and then.
+  T const wanted = std::log(delta);
+  auto const miss = [&](T e) {
+    bound<T> const found = this->delta(e);
+    return std::log(std::max(0.5 * (found.lower + found.upper), 1e-308)) - wanted;
+  };
+  T low_miss = miss(low);
+  T high_miss = miss(high);
+  for (int step = 1; step < 200 && high - low > 1e-15 * high; ++step) {
+    T middle = (low * high_miss - high * low_miss) / (high_miss - low_miss);
+    if (step % 3 == 0 || !(middle > low && middle < high)) middle = 0.5 * (low + high);
+    T const found = miss(middle);
+    (found > 0.0 ? low : high) = middle;
+    (found > 0.0 ? low_miss : high_miss) = found;
+    if (std::abs(found) < 1e-15) {
+      low = high = middle;
+    }
+  }
+  T lower = low;
+  T upper = high;
+  T const least = 1e-16 * std::max(high, std::numeric_limits<T>::min());
+  for (T move = least; this->delta(lower).lower < delta; move *= 2.0) {
+    lower = std::max(0.0, low - move);
+    if (lower == 0.0) break;
+  }
+  for (T move = least; this->delta(upper).upper > delta; move *= 2.0) {
+    upper = high + move;
+    if (!(upper < start + 1.0)) upper = start;  // asked above
+  }
+  return {lower, upper};
+}
+
+#if defined(TACIT_COMPILED)
+extern template class mixture_profile<double>;
+#endif
 
 }  // namespace tacit::detail

@@ -7,7 +7,7 @@
 #include <tacit/dp/discretised.hpp>
 #include <tacit/dp/dominating.hpp>
 #include <tacit/dp/event.hpp>
-#include <tacit/dp/gaussian.hpp>
+#include <tacit/dp/gaussian_profile.hpp>
 #include <tacit/dp/mixture_profile.hpp>
 
 #include <algorithm>
@@ -45,20 +45,7 @@ class basic_privacy_loss {
 
   explicit basic_privacy_loss(adjacency neighbours) : neighbours_(neighbours), grid_(neighbours) {}
 
-  void add(event const& release, std::uint64_t count) {
-    domination const found = dominate(release, neighbours_);
-    grid_.add(release, count);
-    attained_ = attained_ && found.attained;
-    T const n = static_cast<T>(count);
-    if (auto const* normal = std::get_if<normal_pair>(&found.remove)) {
-      variance_ += n * normal->mu * normal->mu;
-    } else if (auto const* mixture = std::get_if<mixture_pair>(&found.remove)) {
-      put(remove_, *mixture, n);
-      put(add_, std::get<mixture_pair>(found.add), n);
-    } else {
-      others_ = true;
-    }
-  }
+  void add(event const& release, std::uint64_t count);
 
   [[nodiscard]] bound<T> epsilon(T delta) const { return epsilon_by(delta).value; }
   [[nodiscard]] bound<T> delta(T epsilon) const { return delta_by(epsilon).value; }
@@ -67,40 +54,10 @@ class basic_privacy_loss {
   [[nodiscard]] bool attained() const noexcept { return attained_; }
 
   /// ε(δ) and the way it was found.
-  [[nodiscard]] answer epsilon_by(T delta) const {
-    if (!others_ && remove_.empty()) {
-      return {tacit::epsilon(gaussian_dp{mu()}, delta), route::closed_form};
-    }
-    if (single()) {
-      return {in_closed_form([&](auto const& profile) { return profile.epsilon(delta); }),
-              route::closed_form};
-    }
-    if (!others_) {
-      try {
-        return met({contour_epsilon(delta), route::contour}, [&] { return grid_epsilon(delta); });
-      } catch (detail::no_certificate const&) {
-      }
-    }
-    return {grid_epsilon(delta), route::grid};
-  }
+  [[nodiscard]] answer epsilon_by(T delta) const;
 
   /// δ(ε) and the way it was found.
-  [[nodiscard]] answer delta_by(T epsilon) const {
-    if (!others_ && remove_.empty()) {
-      return {tacit::delta(gaussian_dp{mu()}, epsilon), route::closed_form};
-    }
-    if (single()) {
-      return {in_closed_form([&](auto const& profile) { return profile.delta(epsilon); }),
-              route::closed_form};
-    }
-    if (!others_) {
-      try {
-        return met({contour_delta(epsilon), route::contour}, [&] { return grid_delta(epsilon); });
-      } catch (detail::no_certificate const&) {
-      }
-    }
-    return {grid_delta(epsilon), route::grid};
-  }
+  [[nodiscard]] answer delta_by(T epsilon) const;
 
  private:
   using entries = std::vector<typename detail::contour<T>::entry>;
@@ -149,7 +106,7 @@ class basic_privacy_loss {
     };
     bound<T> const removed = one(first);
     detail::contour<T> const second(add_, variance_);
-    if (second.surely_below(removed.lower, log_delta)) return removed;
+    if (second.chernoff_below(removed.lower, log_delta)) return removed;
     bound<T> const added = one(second);
     return {std::max(removed.lower, added.lower), std::max(removed.upper, added.upper)};
   }
@@ -157,7 +114,7 @@ class basic_privacy_loss {
   [[nodiscard]] bound<T> contour_delta(T epsilon) const {
     bound<T> log_delta = detail::contour<T>(remove_, variance_).log_delta(epsilon);
     detail::contour<T> const second(add_, variance_);
-    if (!second.surely_below(epsilon, log_delta.lower)) {
+    if (!second.chernoff_below(epsilon, log_delta.lower)) {
       bound<T> const added = second.log_delta(epsilon);
       log_delta = {std::max(log_delta.lower, added.lower), std::max(log_delta.upper, added.upper)};
     }
@@ -185,9 +142,9 @@ class basic_privacy_loss {
     if (others_ || !(found.upper - found.lower > 1e-2 * found.upper)) return found;
     T const log_delta = std::log(delta);
     T const most = found.upper < 1e300 ? found.upper : 1e6;
-    found.upper = least_that_holds(
-        std::max(found.lower, 1e-6 * most), found.upper, most,
-        [&, both = directions()](T e) { return surely_below(both, e, log_delta); });
+    found.upper =
+        least_that_holds(std::max(found.lower, 1e-6 * most), found.upper, most,
+                         [&, both = directions()](T e) { return both_below(both, e, log_delta); });
     return found;
   }
 
@@ -195,9 +152,9 @@ class basic_privacy_loss {
     bound<T> found = grid_.delta(epsilon);
     if (others_ || !(found.upper - found.lower > 1e-2 * found.upper)) return found;
     T const least = std::max(found.lower, 1e-300);
-    // surely_below takes logarithms; e^{−1e-12} is for taking them.
+    // e^{−1e-12} allows for the rounding of the logarithm.
     found.upper = least_that_holds(least, found.upper, found.upper, [&, both = directions()](T d) {
-      return surely_below(both, epsilon, std::log(d) - 1e-12);
+      return both_below(both, epsilon, std::log(d) - 1e-12);
     });
     return found;
   }
@@ -206,10 +163,10 @@ class basic_privacy_loss {
     return {detail::contour<T>(remove_, variance_), detail::contour<T>(add_, variance_)};
   }
 
-  [[nodiscard]] static bool surely_below(std::array<detail::contour<T>, 2> const& both, T epsilon,
-                                         T log_delta) {
+  [[nodiscard]] static bool both_below(std::array<detail::contour<T>, 2> const& both, T epsilon,
+                                       T log_delta) {
     return std::all_of(both.begin(), both.end(), [&](detail::contour<T> const& one) {
-      return one.surely_below(epsilon, log_delta, true);
+      return one.chernoff_below(epsilon, log_delta, true);
     });
   }
 
@@ -237,7 +194,63 @@ class basic_privacy_loss {
   basic_discretised<T> grid_;
 };
 
+template <std::same_as<double> T>
+void basic_privacy_loss<T>::add(event const& release, std::uint64_t count) {
+  domination const found = dominate(release, neighbours_);
+  grid_.add(release, count);
+  attained_ = attained_ && found.attained;
+  T const n = static_cast<T>(count);
+  if (auto const* normal = std::get_if<normal_pair>(&found.remove)) {
+    variance_ += n * normal->mu * normal->mu;
+  } else if (auto const* mixture = std::get_if<mixture_pair>(&found.remove)) {
+    put(remove_, *mixture, n);
+    put(add_, std::get<mixture_pair>(found.add), n);
+  } else {
+    others_ = true;
+  }
+}
+
+template <std::same_as<double> T>
+typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::epsilon_by(T delta) const {
+  if (!others_ && remove_.empty()) {
+    return {tacit::epsilon(gaussian_dp{mu()}, delta), route::closed_form};
+  }
+  if (single()) {
+    return {in_closed_form([&](auto const& profile) { return profile.epsilon(delta); }),
+            route::closed_form};
+  }
+  if (!others_) {
+    try {
+      return met({contour_epsilon(delta), route::contour}, [&] { return grid_epsilon(delta); });
+    } catch (detail::no_certificate const&) {
+    }
+  }
+  return {grid_epsilon(delta), route::grid};
+}
+
+template <std::same_as<double> T>
+typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::delta_by(T epsilon) const {
+  if (!others_ && remove_.empty()) {
+    return {tacit::delta(gaussian_dp{mu()}, epsilon), route::closed_form};
+  }
+  if (single()) {
+    return {in_closed_form([&](auto const& profile) { return profile.delta(epsilon); }),
+            route::closed_form};
+  }
+  if (!others_) {
+    try {
+      return met({contour_delta(epsilon), route::contour}, [&] { return grid_delta(epsilon); });
+    } catch (detail::no_certificate const&) {
+    }
+  }
+  return {grid_delta(epsilon), route::grid};
+}
+
 using privacy_loss = basic_privacy_loss<double>;
 using privacy_loss_accountant = accountant<privacy_loss>;
+
+#if defined(TACIT_COMPILED)
+extern template class basic_privacy_loss<double>;
+#endif
 
 }  // namespace tacit

@@ -203,7 +203,7 @@ class contour_line {
     spacing_ = 2.0 * std::numbers::pi / period_;
   }
 
-  // Where |M| has surely fallen so far that the rest of the line does not matter.
+  // Where |M| is bounded so low that the rest of the line does not matter.
   void choose_end(saddle<T> const& found, T log_delta) {
     cumulants<T> const k = of_.shape(tilt_);
     T const value = of_.value(tilt_);
@@ -232,7 +232,7 @@ class contour_line {
       for (std::size_t j = 0; j < count; ++j) {
         T const events = of_.entries_[j].count;
         T const typical = std::min(of_.coarse_[j].strip(), 8.0 / std::sqrt(events));
-        // What the search tables say of a decay is believed to one part in 1000, for they are coarse.
+        // Of the decay that the coarse tables show, 999 parts in 1000 are used.
         if (split()) {
           // |M^n − S^n| ≤ (s + l)^n − s^n with any bounds s and l on |M_small| and |M_large|.
           T const s = inside[j] + 0.999 * small[j].least(end_, typical);

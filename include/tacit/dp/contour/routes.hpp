@@ -56,59 +56,17 @@ class contour : contour_search<T> {
     return by_best_route([&] { return log_delta_by_route(epsilon); });
   }
 
-  /// Whether δ(ε) is surely at most e^{log_delta}, by the Chernoff (Rényi) bound alone: cheap, and enough
+  /// Whether the Chernoff (Rényi) bound alone shows that δ(ε) ≤ e^{log_delta}: cheap, and enough
   /// to see that the other direction rules. The tail that is dropped from P counts in full: `loosely` a
   /// few percent of δ are given for it, which says far more where rare large losses rule the moments.
-  [[nodiscard]] bool surely_below(T epsilon, T log_delta, bool loosely = false) const {
-    kind_ = table::tapered;
-    log_tolerance_ = loosely ? -1.0 : fine;
-    cuts_.clear();
-    tabulate(log_delta, 0.0);
-    T error = loosely ? 0.05 : 1e-3;  // −log(1 − e^{−3.3}) = .038
-    T second = variance_;
-    for (std::size_t k = 0; k < entries_.size(); ++k) {
-      T const a = std::min(8.0, coarse_[k].strip());
-      error += entries_[k].count *
-               std::exp(0.5 * a * a - 2.0 * std::numbers::pi * a / coarse_[k].step() + 5.0);
-      second += entries_[k].count * coarse_[k].at(0.0).curvature;
-    }
-    T best = std::numeric_limits<T>::infinity();
-    for (T tilt = 0.5 / std::sqrt(second); tilt < 1e15; tilt *= 1.5) {
-      T const bound = this->value(tilt) - tilt * epsilon + chernoff_constant(tilt);
-      if (bound + error <= log_delta) return true;
-      if (!(bound < best)) return false;
-      best = bound;
-    }
-    return false;
-  }
+  [[nodiscard]] bool chernoff_below(T epsilon, T log_delta, bool loosely = false) const;
 
   /// An upper bound on δ(0), the total variation, in closed form: the sum of the events', and √(KL/2)
   /// (Pinsker, which holds in either order), KL(M‖N) ≤ log(1 + χ²), χ² = Σ w_i w_j (e^{μ_i μ_j} − 1).
-  [[nodiscard]] T variation() const {
-    T sum = std::erf(std::sqrt(0.125 * variance_));
-    T divergence = 0.5 * variance_;
-    for (entry const& e : entries_) {
-      T square = 0.0;
-      for (mixture_pair::part const& part : e.pair.parts) {
-        sum += e.count * part.weight * std::erf(part.shift / std::sqrt(8.0));
-        for (mixture_pair::part const& other : e.pair.parts) {
-          square += part.weight * other.weight * std::expm1(part.shift * other.shift);
-        }
-      }
-      divergence += e.count * std::log1p(square);
-    }
-    return std::min({1.0, sum, std::sqrt(0.5 * divergence)}) * (1.0 + 1e-9);
-  }
+  [[nodiscard]] T variation() const;
 
   /// An upper bound on E_P[L], the Kullback–Leibler divergence.
-  [[nodiscard]] T divergence() const {
-    T sum = 0.5 * variance_;
-    for (entry const& e : entries_) {
-      T const step = std::min(0.3, 1.5 / e.pair.parts.back().shift);
-      sum += e.count * mixture_table<T>(e.pair, std::nullopt, 0.0, step).divergence();
-    }
-    return sum * 1.001;
-  }
+  [[nodiscard]] T divergence() const;
 
  private:
   using search::chernoff_constant;
@@ -159,61 +117,9 @@ class contour : contour_search<T> {
     throw no_certificate{};
   }
 
-  [[nodiscard]] bound<T> epsilon_by_route(T log_delta) const {
-    if (kind_ == table::split) {
-      // A first guess from tables without what is too rare to matter for it.
-      tabulate(log_delta - log_tolerance_ - 2.0, 0.0);
-      T const guess = chernoff_epsilon(log_delta);
-      tabulate(log_delta, 0.0);
-      choose_cuts(guess, log_delta);
-    }
-    saddle<T> found = prepared(log_delta, [&] { return saddle_for_delta(log_delta); });
-    if (kind_ == table::split && found.epsilon > 0.0) {
-      choose_cuts(found.epsilon, log_delta);
-      found = prepared(log_delta, [&] { return saddle_for_delta(log_delta); });
-    }
-    for (int round = 0;; ++round) {
-      line const at(*this, found, log_delta);
-      T const epsilon = root(at, log_delta);
-      // Where losses come in rare jumps the saddle<T> point's own estimate is far off: once more, with the
-      // tilt that belongs to the ε just found.
-      bool const off = std::abs(epsilon - found.epsilon) * found.tilt > 1.0;
-      if ((round < 2 && off) ||
-          (round < 3 && at.small(epsilon) > log_delta + log_tolerance_ + 1.0)) {
-        if (kind_ == table::split) choose_cuts(epsilon * 0.99, log_delta);
-        saddle<T> const better = prepared(log_delta, [&] { return saddle_for_epsilon(epsilon); });
-        found = {better.tilt, epsilon, log_delta};
-        continue;
-      }
-      return {end(at, epsilon, log_delta, false), end(at, epsilon, log_delta, true)};
-    }
-  }
+  [[nodiscard]] bound<T> epsilon_by_route(T log_delta) const;
 
-  [[nodiscard]] bound<T> log_delta_by_route(T epsilon) const {
-    T guess = std::log(1e-20);
-    saddle<T> found{};
-    for (int round = 0; round < 3; ++round) {
-      if (kind_ == table::split) {
-        cuts_.clear();
-        if (round == 0) {
-          tabulate(guess, 0.0);
-          start_ = smallest_tilt();
-          found = prepared(guess, [&] { return saddle_for_epsilon(epsilon); });
-          guess = std::min(found.log_delta, -1e-3);
-          tabulate(guess, 0.0);
-        }
-        choose_cuts(epsilon, guess);
-      }
-      found = prepared(guess, [&] { return saddle_for_epsilon(epsilon); });
-      bool const near = std::abs(found.log_delta - guess) < 2.0;
-      guess = std::min(found.log_delta, -1e-3);
-      if (near) break;
-    }
-    line const at(*this, {found.tilt, epsilon, guess}, guess);
-    certified_profile<T> const p = at.profile(epsilon);
-    if (!(p.value > p.below)) throw no_certificate{};
-    return {p.log_lower(), p.log_upper()};
-  }
+  [[nodiscard]] bound<T> log_delta_by_route(T epsilon) const;
 
   // Newton's method on log δ(ε), kept inside a bracket. δ(ε) ≥ 1 − e^ε gives its lower end; an ε at which
   // this line can tell nothing is too large, for δ falls.
@@ -251,5 +157,117 @@ class contour : contour_search<T> {
     throw no_certificate{};
   }
 };
+
+template <std::same_as<double> T>
+bool contour<T>::chernoff_below(T epsilon, T log_delta, bool loosely) const {
+  kind_ = table::tapered;
+  log_tolerance_ = loosely ? -1.0 : fine;
+  cuts_.clear();
+  tabulate(log_delta, 0.0);
+  T error = loosely ? 0.05 : 1e-3;  // −log(1 − e^{−3.3}) = .038
+  T second = variance_;
+  for (std::size_t k = 0; k < entries_.size(); ++k) {
+    T const a = std::min(8.0, coarse_[k].strip());
+    error += entries_[k].count *
+             std::exp(0.5 * a * a - 2.0 * std::numbers::pi * a / coarse_[k].step() + 5.0);
+    second += entries_[k].count * coarse_[k].at(0.0).curvature;
+  }
+  T best = std::numeric_limits<T>::infinity();
+  for (T tilt = 0.5 / std::sqrt(second); tilt < 1e15; tilt *= 1.5) {
+    T const bound = this->value(tilt) - tilt * epsilon + chernoff_constant(tilt);
+    if (bound + error <= log_delta) return true;
+    if (!(bound < best)) return false;
+    best = bound;
+  }
+  return false;
+}
+
+template <std::same_as<double> T>
+T contour<T>::variation() const {
+  T sum = std::erf(std::sqrt(0.125 * variance_));
+  T divergence = 0.5 * variance_;
+  for (entry const& e : entries_) {
+    T square = 0.0;
+    for (mixture_pair::part const& part : e.pair.parts) {
+      sum += e.count * part.weight * std::erf(part.shift / std::sqrt(8.0));
+      for (mixture_pair::part const& other : e.pair.parts) {
+        square += part.weight * other.weight * std::expm1(part.shift * other.shift);
+      }
+    }
+    divergence += e.count * std::log1p(square);
+  }
+  return std::min({1.0, sum, std::sqrt(0.5 * divergence)}) * (1.0 + 1e-9);
+}
+
+template <std::same_as<double> T>
+T contour<T>::divergence() const {
+  T sum = 0.5 * variance_;
+  for (entry const& e : entries_) {
+    T const step = std::min(0.3, 1.5 / e.pair.parts.back().shift);
+    sum += e.count * mixture_table<T>(e.pair, std::nullopt, 0.0, step).divergence();
+  }
+  return sum * 1.001;
+}
+
+template <std::same_as<double> T>
+bound<T> contour<T>::epsilon_by_route(T log_delta) const {
+  if (kind_ == table::split) {
+    // A first guess from tables without what is too rare to matter for it.
+    tabulate(log_delta - log_tolerance_ - 2.0, 0.0);
+    T const guess = chernoff_epsilon(log_delta);
+    tabulate(log_delta, 0.0);
+    choose_cuts(guess, log_delta);
+  }
+  saddle<T> found = prepared(log_delta, [&] { return saddle_for_delta(log_delta); });
+  if (kind_ == table::split && found.epsilon > 0.0) {
+    choose_cuts(found.epsilon, log_delta);
+    found = prepared(log_delta, [&] { return saddle_for_delta(log_delta); });
+  }
+  for (int round = 0;; ++round) {
+    line const at(*this, found, log_delta);
+    T const epsilon = root(at, log_delta);
+    // Where losses come in rare jumps the saddle<T> point's own estimate is far off: once more, with the
+    // tilt that belongs to the ε just found.
+    bool const off = std::abs(epsilon - found.epsilon) * found.tilt > 1.0;
+    if ((round < 2 && off) || (round < 3 && at.small(epsilon) > log_delta + log_tolerance_ + 1.0)) {
+      if (kind_ == table::split) choose_cuts(epsilon * 0.99, log_delta);
+      saddle<T> const better = prepared(log_delta, [&] { return saddle_for_epsilon(epsilon); });
+      found = {better.tilt, epsilon, log_delta};
+      continue;
+    }
+    return {end(at, epsilon, log_delta, false), end(at, epsilon, log_delta, true)};
+  }
+}
+
+template <std::same_as<double> T>
+bound<T> contour<T>::log_delta_by_route(T epsilon) const {
+  T guess = std::log(1e-20);
+  saddle<T> found{};
+  for (int round = 0; round < 3; ++round) {
+    if (kind_ == table::split) {
+      cuts_.clear();
+      if (round == 0) {
+        tabulate(guess, 0.0);
+        start_ = smallest_tilt();
+        found = prepared(guess, [&] { return saddle_for_epsilon(epsilon); });
+        guess = std::min(found.log_delta, -1e-3);
+        tabulate(guess, 0.0);
+      }
+      choose_cuts(epsilon, guess);
+    }
+    found = prepared(guess, [&] { return saddle_for_epsilon(epsilon); });
+    bool const near = std::abs(found.log_delta - guess) < 2.0;
+    guess = std::min(found.log_delta, -1e-3);
+    if (near) break;
+  }
+  line const at(*this, {found.tilt, epsilon, guess}, guess);
+  certified_profile<T> const p = at.profile(epsilon);
+  if (!(p.value > p.below)) throw no_certificate{};
+  return {p.log_lower(), p.log_upper()};
+}
+
+#if defined(TACIT_COMPILED)
+extern template class contour<double>;
+#endif
 
 }  // namespace tacit::detail

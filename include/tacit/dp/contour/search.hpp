@@ -2,7 +2,7 @@
 #pragma once
 
 #include <tacit/dp/contour/table.hpp>
-#include <tacit/dp/dominating.hpp>
+#include <tacit/dp/pair.hpp>
 #include <tacit/dp/saddle.hpp>
 
 #include <algorithm>
@@ -52,7 +52,7 @@ class contour_search {
     return best;
   }
 
-  // Each P is cut in two, so that losses below the cuts alone surely make less than 1e-15 of δ: what is
+  // Each P is cut in two, so that losses below the cuts alone make less than 1e-15 of δ: what is
   // left of M after them falls along the line even if most of P is nearly an atom. The largest such
   // cuts, for then it falls the fastest.
   void choose_cuts(T epsilon, T log_delta) const {

@@ -4,8 +4,8 @@
 #include <tacit/core/log.hpp>
 #include <tacit/core/normal.hpp>
 #include <tacit/core/real.hpp>
-#include <tacit/dp/dominating.hpp>
 #include <tacit/dp/loss.hpp>
+#include <tacit/dp/pair.hpp>
 #include <tacit/dp/saddle.hpp>
 
 #include <algorithm>

@@ -209,7 +209,7 @@ template <std::same_as<double> T = double>
 /// How much lower than the losses of `spread`'s pair the true ones may be, over `count` releases, but
 /// for a tilted probability of e^{−log_odds}: another pair below is the one above, moved by that much,
 ///   δ(ε) ≥ δ_above(ε + shift) − (that probability).
-/// For isolated atoms, which have nobody to merge with. An outcome's node is its loss plus noise in
+/// For isolated atoms, which no other atom shares a cell with. An outcome's node is its loss plus noise in
 /// [−v, w−v]; Chernoff for the sum of the noises, e^{λx} by its chord over the cell.
 template <std::same_as<double> T = double>
 [[nodiscard]] T spread_shift(std::vector<loss_cell<T>> const& cells, T step, T tilt, T count,

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <tacit/core/inverse.hpp>
 #include <tacit/core/real.hpp>
-#include <tacit/core/units.hpp>
 #include <tacit/dp/grid/cells.hpp>
 #include <tacit/dp/grid/convolution.hpp>
 #include <tacit/dp/grid/fill.hpp>
 #include <tacit/dp/grid/law.hpp>
 #include <tacit/dp/grid/measure.hpp>
 #include <tacit/dp/grid/sketch.hpp>
+#include <tacit/dp/grid/tail.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -44,82 +43,6 @@ struct fitted_law {
   T mass_error = 0.0;
   T error = 0.0;  // an estimate: of log δ, over all releases
 };
-
-/// The composition of one direction, certified on both sides.
-template <std::same_as<double> T = double>
-struct certified_tail {
-  tilted_tail<T> above;
-  tilted_tail<T> below;
-  T infinite_above = 0.0;
-  T infinite_below = 0.0;
-  bool lower_holds = true;
-  bool finest = false;  // no finer grid fits
-
-  [[nodiscard]] bound<T> delta(T epsilon) const {
-    T const up = (infinite_above + above.upper(epsilon)) * (1.0 + 4.0 * unit_roundoff);
-    T const low =
-        lower_holds ? (infinite_below + below.lower(epsilon)) * (1.0 - 4.0 * unit_roundoff) : 0.0;
-    return {std::min(1.0, low), up < 1.0 ? up : 1.0};
-  }
-  [[nodiscard]] bound<T> epsilon(T delta_aim) const {
-    auto const holds = [&](T e) { return delta(e).upper <= delta_aim; };
-    auto const exceeds = [&](T e) { return delta(e).lower > delta_aim; };
-    bound<T> out{0.0, 0.0};
-    if (!holds(0.0)) {
-      T const most = std::numeric_limits<T>::max();
-      out.upper = holds(most) ? last_holding(most, 0.0, holds) : std::numeric_limits<T>::infinity();
-    }
-    // Any ε at which δ surely exceeds is a lower bound, but far from where the tilt is at home nothing
-    // is sure. So from there, and from the upper bound down.
-    T const top = std::min(out.upper, above.last());
-    T start = 0.0;
-    auto const consider = [&](T e) {
-      if (e > start && e <= top && exceeds(e)) start = e;
-    };
-    T const home = below.centre() - 1.0 / below.tilt() - 1.0 / (1.0 + below.tilt());
-    for (int z = -8; z <= 8; ++z) consider(home + 0.5 * z * below.deviation());
-    for (T k = 0x1p-40; k < 1.0; k *= 2.0) consider(top * (1.0 - k));
-    if (exceeds(start)) {
-      out.lower = std::min(last_holding(start, std::max(start, top), exceeds), out.upper);
-    }
-    return out;
-  }
-};
-
-/// The common step of all losses, if every law is made of atoms on such a lattice.
-template <std::same_as<double> T = double>
-[[nodiscard]] std::optional<T> common_lattice(std::span<loss_law<T> const> laws) {
-  T common = 0.0;
-  std::vector<T> steps;
-  for (loss_law<T> const& law : laws) {
-    if (!law.curves.empty() || law.atoms.empty()) return std::nullopt;
-    if (law.atoms.size() == 1) continue;
-    std::vector<T> losses;
-    for (loss_atom<T> const& a : law.atoms) losses.push_back(a.loss);
-    std::sort(losses.begin(), losses.end());
-    T least = std::numeric_limits<T>::infinity();
-    for (std::size_t k = 1; k < losses.size(); ++k)
-      least = std::min(least, losses[k] - losses[k - 1]);
-    T const range = losses.back() - losses.front();
-    T const intervals = std::round(range / least);
-    if (!(least > 0.0) || !(intervals <= 4e6)) return std::nullopt;
-    T const step = range / intervals;
-    T const slack =
-        32.0 * unit_roundoff * std::max(std::abs(losses.front()), std::abs(losses.back()));
-    for (T const loss : losses) {
-      T const d = loss - losses.front();
-      if (std::abs(d - step * std::round(d / step)) > slack) return std::nullopt;
-    }
-    steps.push_back(step);
-    common = common == 0.0 ? step : std::min(common, step);
-  }
-  if (common == 0.0) return 1.0;
-  for (T const step : steps) {
-    T const ratio = step / common;
-    if (std::abs(ratio - std::round(ratio)) > 16.0 * unit_roundoff * ratio) return std::nullopt;
-  }
-  return common;
-}
 
 template <std::same_as<double> T = double>
 class grid_composition {

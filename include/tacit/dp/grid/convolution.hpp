@@ -236,7 +236,7 @@ class loss_convolution {
       T const exponent = log_size[bin];
       T const y = error[bin] + unit_roundoff * (4.0 + std::abs(exponent) + std::abs(phase[bin]));
       T const weight = bin == 0 || bin + 1 == bins ? 1.0 : 2.0;
-      // What is not worth a phase is not worth more than its bound.
+      // Too small for its phase to matter: its bound is added to the error.
       if (exponent + y < -80.0) {
         squares += weight * std::exp(2.0 * (exponent + y));
         transform[bin] = 0.0;

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <tacit/core/normal.hpp>
-#include <tacit/dp/dominating.hpp>
-#include <tacit/dp/gaussian.hpp>
+#include <tacit/dp/gaussian_profile.hpp>
 #include <tacit/dp/loss.hpp>
+#include <tacit/dp/pair.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -134,7 +134,7 @@ class cell_filler {
         log_scale_(log_scale) {
     for (loss_atom<T> const& atom : law.atoms) put(atom);
     for (loss_curve<T> const& part : law.curves) {
-      std::visit([this](auto const& curve) { put_curve(curve); }, part);
+      std::visit([this](auto const& curve) { this->put_curve(curve); }, part);
     }
   }
 

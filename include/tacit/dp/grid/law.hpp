@@ -3,9 +3,9 @@
 
 #include <tacit/core/real.hpp>
 #include <tacit/core/sum.hpp>
-#include <tacit/dp/dominating.hpp>
 #include <tacit/dp/grid/curves.hpp>
 #include <tacit/dp/loss.hpp>
+#include <tacit/dp/pair.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -13,6 +13,8 @@
 #include <cstddef>
 #include <limits>
 #include <numbers>
+#include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -346,6 +348,41 @@ loss_law<T> law_maker<T>::operator()(amplified_pair const& pair) const {
   out.below = normal ? below_ : 0.0;
   if (normal) out.largest = std::numeric_limits<T>::infinity();
   return out;
+}
+
+/// The common step of all losses, if every law is made of atoms on such a lattice.
+template <std::same_as<double> T = double>
+[[nodiscard]] std::optional<T> common_lattice(std::span<loss_law<T> const> laws) {
+  T common = 0.0;
+  std::vector<T> steps;
+  for (loss_law<T> const& law : laws) {
+    if (!law.curves.empty() || law.atoms.empty()) return std::nullopt;
+    if (law.atoms.size() == 1) continue;
+    std::vector<T> losses;
+    for (loss_atom<T> const& a : law.atoms) losses.push_back(a.loss);
+    std::sort(losses.begin(), losses.end());
+    T least = std::numeric_limits<T>::infinity();
+    for (std::size_t k = 1; k < losses.size(); ++k)
+      least = std::min(least, losses[k] - losses[k - 1]);
+    T const range = losses.back() - losses.front();
+    T const intervals = std::round(range / least);
+    if (!(least > 0.0) || !(intervals <= 4e6)) return std::nullopt;
+    T const step = range / intervals;
+    T const slack =
+        32.0 * unit_roundoff * std::max(std::abs(losses.front()), std::abs(losses.back()));
+    for (T const loss : losses) {
+      T const d = loss - losses.front();
+      if (std::abs(d - step * std::round(d / step)) > slack) return std::nullopt;
+    }
+    steps.push_back(step);
+    common = common == 0.0 ? step : std::min(common, step);
+  }
+  if (common == 0.0) return 1.0;
+  for (T const step : steps) {
+    T const ratio = step / common;
+    if (std::abs(ratio - std::round(ratio)) > 16.0 * unit_roundoff * ratio) return std::nullopt;
+  }
+  return common;
 }
 
 }  // namespace tacit::detail
