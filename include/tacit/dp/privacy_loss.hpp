@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/solve.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/dp/accountant.hpp>
 #include <tacit/dp/contour/routes.hpp>
@@ -173,15 +174,15 @@ class basic_privacy_loss {
   // Nearly the least x in [low, high] for which `holds`; `known` if that is not less.
   template <class Holds>
   [[nodiscard]] static T least_that_holds(T low, T known, T high, Holds&& holds) {
-    T log_low = std::log(low);
-    T log_high = std::log(high);
     T best = known;
-    for (int step = 0; step < 60 && log_high - log_low > 1e-3; ++step) {
-      T const middle = std::exp(0.5 * (log_low + log_high));
-      bool const fits = holds(middle);
-      if (fits) best = std::min(best, middle);
-      (fits ? log_high : log_low) = std::log(middle);
-    }
+    auto const wide = [](T a, T b) { return b - a > 1e-3; };
+    auto const fails = [&](T log_x) {
+      T const x = std::exp(log_x);
+      bool const fits = holds(x);
+      if (fits) best = std::min(best, x);
+      return !fits;
+    };
+    (void)detail::bisect(detail::bracket<T>{std::log(low), std::log(high)}, wide, fails, 60);
     return best;
   }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tacit/core/normal.hpp>
+#include <tacit/core/solve.hpp>
 #include <tacit/dp/gaussian_profile.hpp>
 #include <tacit/dp/loss.hpp>
 #include <tacit/dp/pair.hpp>
@@ -49,13 +50,11 @@ struct mixture_curve {
       return sign * (unsampled_loss<T>(target, parts[0].weight, rest) / s + 0.5 * s);
     }
     // Bisection in what is left of [low, high]; an error here moves mass by no more loss than it spans.
-    T below = std::max(low, hint);
-    T above = high;
-    for (int k = 0; k < 60 && above - below > 1e-15 * (std::abs(above) + std::abs(below)); ++k) {
-      T const middle = 0.5 * (below + above);
-      (loss(middle) <= at_loss ? below : above) = middle;
-    }
-    return 0.5 * (below + above);
+    return bisect(
+               bracket<T>{std::max(low, hint), high},
+               [](T a, T b) { return b - a > 1e-15 * (std::abs(a) + std::abs(b)); },
+               [&](T middle) { return loss(middle) <= at_loss; }, 60)
+        .middle();
   }
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/solve.hpp>
 #include <tacit/dp/grid/law.hpp>
 #include <tacit/dp/saddle.hpp>
 
@@ -123,17 +124,13 @@ template <std::same_as<double> T = double>
 template <std::same_as<double> T = double>
 [[nodiscard]] saddle<T> find_saddle(std::span<loss_sketch<T> const> sketches, loss_query<T> query) {
   // Both ε and −log δ rise with the tilt.
-  T low = -46.0;
-  T high = 46.0;
   T const log_delta = query.wants_epsilon ? std::log(query.value) : 0.0;
-  while (high - low > 0.01) {
-    T const middle = 0.5 * (low + high);
-    saddle<T> const s = saddle_at(sketches, std::exp(middle));
-    bool const beyond =
-        query.wants_epsilon ? !(s.log_delta > log_delta) : !(s.epsilon < query.value);
-    (beyond ? high : low) = middle;
-  }
-  return saddle_at(sketches, std::exp(0.5 * (low + high)));
+  auto const before = [&](T log_tilt) {
+    saddle<T> const s = saddle_at(sketches, std::exp(log_tilt));
+    return query.wants_epsilon ? s.log_delta > log_delta : s.epsilon < query.value;
+  };
+  auto const wide = [](T low, T high) { return high - low > 0.01; };
+  return saddle_at(sketches, std::exp(bisect(bracket<T>{-46.0, 46.0}, wide, before).middle()));
 }
 
 }  // namespace tacit::detail
