@@ -256,9 +256,9 @@ bound<T> contour<T>::log_delta_by_route(T epsilon) const {
       choose_cuts(epsilon, guess);
     }
     found = prepared(guess, [&] { return saddle_for_epsilon(epsilon); });
-    bool const near = std::abs(found.log_delta - guess) < 2.0;
+    bool const is_near = std::abs(found.log_delta - guess) < 2.0;
     guess = std::min(found.log_delta, -1e-3);
-    if (near) break;
+    if (is_near) break;
   }
   line const at(*this, {found.tilt, epsilon, guess}, guess);
   certified_profile<T> const p = at.profile(epsilon);

@@ -359,8 +359,7 @@ class mixture_table {
 
   void add(T x) {
     auto const [log_ratio, excess, mixed] = mixture_ratio(pair_->parts, rest_, x);
-    bool const huge =
-        !(mixed <= std::numeric_limits<T>::max());  // then only the logarithm can be used
+    bool const huge = !(mixed < 1e260);  // the product of ratio and logarithm might overflow
     if (tapered_) outer_.push(sign() * (x - cut_) / taper_width);
     T const taper = tapered_ ? outer_.log_inside.back() : 0.0;
     T const log_base =

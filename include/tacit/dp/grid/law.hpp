@@ -340,8 +340,8 @@ loss_law<T> law_maker<T>::operator()(amplified_pair const& pair) const {
     if (side.low < side.high) finish_curve(out, side);
   }
   // An exponent y²/2 is as wrong as y, and e^{loss−ε} as both.
-  T const far = reach / widest + widest;
-  out.mass_error = unit_roundoff * (256.0 + 16.0 * reach + 16.0 * far * far);
+  T const farthest = reach / widest + widest;
+  out.mass_error = unit_roundoff * (256.0 + 16.0 * reach + 16.0 * farthest * farthest);
   out.lower_holds = convex;
   out = finished(std::move(out));
   out.above = normal ? above_ : 0.0;
