@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tacit/mechanism/rldp.hpp>
+#include <tacit/mechanism/unsound_rldp.hpp>
 
 #include "rldp/soft_actor_critic.hpp"
 

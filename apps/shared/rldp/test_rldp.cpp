@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tacit/mechanism/rldp.hpp>
-#include <tacit/mechanism/unsound_rldp.hpp>
 
 #include "rldp/controllers.hpp"
 #include "support/catch.hpp"
