@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstring>
 #include <execution>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -66,7 +67,11 @@ int main() {
     all = all && good;
   };
   report("tacit::openmp", step_by(tacit::openmp{}));
-  report("std::execution", step_by(tacit::with_policy{std::execution::par}));
+  report("std::execution", step_by([](auto const& pass, std::size_t n) {
+           std::vector<std::size_t> index(n);
+           std::iota(index.begin(), index.end(), std::size_t{0});
+           std::for_each(std::execution::par, index.begin(), index.end(), pass);
+         }));
   report("like Kokkos", step_by([](auto const& pass, std::size_t n) {
            loops::parallel_for("tacit", n, pass);  // Kokkos::parallel_for
          }));

@@ -10,11 +10,6 @@
 #include <span>
 #include <vector>
 
-// Where TBB is, libstdc++'s <execution> wants it linked.
-#if !__has_include(<tbb/tbb.h>)
-#include <execution>
-#endif
-
 using namespace tacit;
 
 namespace {
@@ -62,9 +57,6 @@ void check_launchers(std::size_t d, std::uint64_t first) {
   CHECK_FALSE(same(expected, start<T>(d)));
   CHECK(same(moved_by<T>(d, first, serial{}), expected));
   CHECK(same(moved_by<T>(d, first, openmp{}), expected));
-#if !__has_include(<tbb/tbb.h>)
-  CHECK(same(moved_by<T>(d, first, with_policy{std::execution::par}), expected));
-#endif
 }
 
 }  // namespace

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 /// Launchers: who runs a pass over the entries of a tensor. A launcher is called with the functor and
 /// the number of entries, and returns when all are done; which one it is changes no bit. Anything that
@@ -55,24 +54,5 @@ struct openmp {
 #endif
   }
 };
-
-/// A standard execution policy: `with_policy{std::execution::par}`. The program includes <execution>
-/// and links what its standard library needs for it (libstdc++: TBB). It is the pieces of a
-/// tensor that run in parallel; each is vectorised by itself.
-template <class Policy>
-struct with_policy {
-  Policy policy;
-
-  template <class Pass>
-  void operator()(Pass const& pass, std::size_t count) const {
-    std::vector<std::size_t> pieces(detail::pieces_of(count));
-    for (std::size_t i = 0; i < pieces.size(); ++i) pieces[i] = i;
-    std::for_each(policy, pieces.begin(), pieces.end(),
-                  [&pass, count](std::size_t piece) { detail::sweep_piece(pass, piece, count); });
-  }
-};
-
-template <class Policy>
-with_policy(Policy) -> with_policy<Policy>;
 
 }  // namespace tacit
