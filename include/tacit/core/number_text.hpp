@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstddef>
@@ -138,7 +137,7 @@ template <class T>
     auto const [end, error] = std::from_chars(power.data(), power.data() + power.size(), shift);
     if (end != power.data() + power.size() || error != std::errc{}) return std::nullopt;
     constexpr int most = 1 << 30;  // beyond any number's exponent and any text's length
-    number.exponent += std::clamp(shift, -most, most);
+    number.exponent += shift < -most ? -most : shift > most ? most : shift;
   }
   if (number.digits.empty()) return sign(T(0));
   T const x = nearest_to<T>(number);
