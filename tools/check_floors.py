@@ -31,7 +31,7 @@ FLOORS = {
 LIBRARIES = {
     "Eigen": {"pac", "mechanism", "train"},
     "boost": {"core", "info", "dp", "pac", "audit", "mechanism"},
-    "posix": {"core", "secret", "mechanism"},
+    "posix": {"core", "secret"},
     "intrinsics": {"zo"},
 }
 
