@@ -5,8 +5,6 @@
 
 #include <tacit/core/windows.hpp>
 
-#include <sddl.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -17,7 +15,7 @@
 namespace tacit::detail {
 
 /// What core/private_file.hpp asks of the operating system; see `posix_files`. The differences: a
-/// state file is private by an access list that admits its owner alone; a lock is not inherited by
+/// state file is private by an access list that admits one user alone; a lock is not inherited by
 /// children; names are made durable by MOVEFILE_WRITE_THROUGH and the file system's own journal, as
 /// Windows flushes no folder; links need a file system that has them (NTFS, not FAT).
 struct windows_files {
@@ -116,20 +114,40 @@ struct windows_files {
   }
 
   static handle open_private(path const& file, DWORD access, DWORD sharing, DWORD how) noexcept {
-    // Full access to the file's owner, to nobody else, and nothing inherited from the folder.
-    SECURITY_ATTRIBUTES owner_only{sizeof(SECURITY_ATTRIBUTES), nullptr, FALSE};
-    if (::ConvertStringSecurityDescriptorToSecurityDescriptorW(
-            L"D:P(A;;FA;;;OW)", SDDL_REVISION_1, &owner_only.lpSecurityDescriptor, nullptr) == 0) {
-      return none;
-    }
-    handle const opened =
-        ::CreateFileW(file.c_str(), access, sharing, &owner_only, how,
-                      FILE_ATTRIBUTE_NORMAL | FILE_FLAG_OPEN_REPARSE_POINT, nullptr);
-    DWORD const reason = ::GetLastError();
-    ::LocalFree(owner_only.lpSecurityDescriptor);
-    ::SetLastError(reason);
-    return refuse_link(opened);
+    owner_only const rule;
+    if (!rule.made) return none;
+    SECURITY_ATTRIBUTES attributes{sizeof(SECURITY_ATTRIBUTES), rule.get(), FALSE};
+    return refuse_link(::CreateFileW(file.c_str(), access, sharing, &attributes, how,
+                                     FILE_ATTRIBUTE_NORMAL | FILE_FLAG_OPEN_REPARSE_POINT,
+                                     nullptr));
   }
+
+  /// Full access to the user of this process, none to others, and nothing inherited from the folder.
+  struct owner_only {
+    owner_only() noexcept {
+      HANDLE token = nullptr;
+      if (::OpenProcessToken(::GetCurrentProcess(), TOKEN_QUERY, &token) == 0) return;
+      DWORD size = 0;
+      bool const known = ::GetTokenInformation(token, TokenUser, user, sizeof user, &size) != 0;
+      ::CloseHandle(token);
+      if (!known) return;
+      PSID const sid = reinterpret_cast<TOKEN_USER*>(user)->User.Sid;
+      auto* const allowed = reinterpret_cast<ACL*>(list);
+      made = ::InitializeAcl(allowed, sizeof list, ACL_REVISION) != 0 &&
+             ::AddAccessAllowedAce(allowed, ACL_REVISION, FILE_ALL_ACCESS, sid) != 0 &&
+             ::InitializeSecurityDescriptor(&descriptor, SECURITY_DESCRIPTOR_REVISION) != 0 &&
+             ::SetSecurityDescriptorDacl(&descriptor, TRUE, allowed, FALSE) != 0 &&
+             ::SetSecurityDescriptorControl(&descriptor, SE_DACL_PROTECTED, SE_DACL_PROTECTED) != 0;
+    }
+    [[nodiscard]] void* get() const noexcept {
+      return const_cast<SECURITY_DESCRIPTOR*>(&descriptor);
+    }
+
+    alignas(void*) BYTE user[sizeof(TOKEN_USER) + SECURITY_MAX_SID_SIZE];
+    alignas(void*) BYTE list[sizeof(ACL) + sizeof(ACCESS_ALLOWED_ACE) + SECURITY_MAX_SID_SIZE];
+    SECURITY_DESCRIPTOR descriptor{};
+    bool made = false;
+  };
 };
 
 using files = windows_files;

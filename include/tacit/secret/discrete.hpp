@@ -45,6 +45,27 @@ class bit_reserve {
   unsigned left_ = 0;
 };
 
+struct wide_product {
+  std::uint64_t high;
+  std::uint64_t low;
+
+  friend constexpr bool operator==(wide_product, wide_product) = default;
+};
+
+/// a·b in 128 bits, which not every processor's compiler has as a type.
+[[nodiscard]] constexpr wide_product wide_multiply(std::uint64_t a, std::uint64_t b) noexcept {
+  constexpr std::uint64_t mask = 0xFFFFFFFF;
+  std::uint64_t const lowest = (a & mask) * (b & mask);
+  std::uint64_t const left = (a >> 32) * (b & mask) + (lowest >> 32);
+  std::uint64_t const right = (a & mask) * (b >> 32) + (left & mask);
+  return {(a >> 32) * (b >> 32) + (left >> 32) + (right >> 32), right << 32 | (lowest & mask)};
+}
+
+static_assert(wide_multiply(~std::uint64_t{0}, ~std::uint64_t{0}) ==
+              wide_product{~std::uint64_t{1}, 1});
+static_assert(wide_multiply(0x123456789ABCDEF0, 0xFEDCBA9876543210) ==
+              wide_product{0x121FA00AD77D7422, 0x236D88FE5618CF00});
+
 /// Uniform on {0, …, n − 1}: of the product of n and a random number, the high half; products whose
 /// low half would favour some are rejected. (Lemire 2019.)
 template <class Bits>
@@ -56,11 +77,9 @@ template <class Bits>
       if (low >= n || low >= 0x100000000 % n) return product >> 32;
     }
   }
-  __extension__ using wide = unsigned __int128;
   for (;;) {
-    wide const product = wide{bits.word()} * n;
-    auto const low = static_cast<std::uint64_t>(product);
-    if (low >= n || low >= -n % n) return static_cast<std::uint64_t>(product >> 64);
+    auto const [high, low] = wide_multiply(bits.word(), n);
+    if (low >= n || low >= -n % n) return high;
   }
 }
 
