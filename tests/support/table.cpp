@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
@@ -16,7 +17,7 @@ double relative(exact const& value, exact const& truth) {
 }
 
 table::table(std::string const& name) {
-  std::ifstream file(std::string(TACIT_TEST_DATA_DIR) + "/" + name);
+  std::ifstream file(std::filesystem::path(TACIT_TEST_DATA_DIR) / name);
   if (!file) throw std::runtime_error("no reference table " + name);
   for (std::string line; std::getline(file, line);) {
     if (line.empty() || line.front() == '#') continue;
