@@ -86,7 +86,7 @@ for platform in $platforms; do
       ;;
     emscripten)
       try emscripten 'emscripten nodejs' \
-        'em++ -fexceptions -s ALLOW_MEMORY_GROWTH=1 -s EXIT_RUNTIME=1 $flags $source -o $program.js' \
+        'em++ -fexceptions -s ALLOW_MEMORY_GROWTH=1 -s EXIT_RUNTIME=1 -s SINGLE_FILE=1 $flags $source -o $program.js' \
         'node $program.js'
       ;;
     *)

@@ -66,10 +66,6 @@ class open_file {
   files::handle handle_;
 };
 
-inline void remove_file(std::string_view who, std::filesystem::path const& path) {
-  if (!files::remove(path)) fail_file(who, "cannot remove", path);
-}
-
 }  // namespace detail
 
 /// Keeps others from a state for as long as its writer lives: an advisory lock on `path`.lock, which
@@ -99,7 +95,8 @@ inline void write_private_file(std::filesystem::path const& path, std::string_vi
   constexpr std::string_view who = "write_private_file";
   std::filesystem::path fresh = path;
   fresh += ".new";
-  detail::remove_file(who, fresh);  // of an earlier crash; `create` trusts no file it did not make
+  // Of an earlier crash; `create` trusts no file that it did not make.
+  if (!detail::files::remove(fresh)) detail::fail_file(who, "cannot remove", fresh);
   detail::open_file(detail::files::create(fresh), who, "cannot create", fresh)
       .write(text, who, fresh);
   if (!detail::files::replace(path, fresh)) detail::fail_file(who, "cannot replace", path);
@@ -128,15 +125,15 @@ inline void write_private_file(std::filesystem::path const& path, std::string_vi
 [[nodiscard]] inline std::filesystem::path claim_file(std::filesystem::path const& path) {
   std::filesystem::path claimed = path;
   claimed += ".claimed";
-  // A link fails where the target exists, and a renaming would not: the claim is the link.
-  if (!detail::files::link(path, claimed)) detail::fail_file("claim_file", "cannot claim", path);
-  detail::remove_file("claim_file", path);
+  if (!detail::files::rename_new(path, claimed)) {
+    detail::fail_file("claim_file", "cannot claim", path);
+  }
   return claimed;
 }
 
 /// Gives a claim back untouched, for a claimant that could not use the state.
 inline void unclaim_file(std::filesystem::path const& claimed, std::filesystem::path const& path) {
-  if (detail::files::link(claimed, path)) detail::remove_file("unclaim_file", claimed);
+  detail::files::rename_new(claimed, path);
 }
 
 /// A file that grows at its end, durably: an append is on disk when it returns. A crash during an

@@ -19,7 +19,8 @@
 namespace tacit::detail {
 
 /// What core/private_file.hpp asks of the operating system. A failure is a return value; `last_error`
-/// has its reason. Interrupted calls are repeated.
+/// has its reason. Interrupted calls are repeated. (Under emscripten nothing is locked: a page's files
+/// have one user.)
 struct posix_files {
   using handle = int;
   static constexpr handle none = -1;
@@ -71,9 +72,17 @@ struct posix_files {
     return ::ftruncate(file, static_cast<::off_t>(size)) == 0;
   }
 
-  /// A second name of a file; fails where that name exists.
-  static bool link(path const& file, path const& name) noexcept {
-    return ::link(file.c_str(), name.c_str()) == 0;
+  /// Another name for a file; fails, and changes nothing, where that name is taken.
+  static bool rename_new(path const& file, path const& name) noexcept {
+#if defined(__EMSCRIPTEN__)  // no links
+    handle const made = create(name);
+    if (made == none) return false;
+    close(made);
+    return ::rename(file.c_str(), name.c_str()) == 0;
+#else
+    // A link fails where the name exists, and a renaming would not.
+    return ::link(file.c_str(), name.c_str()) == 0 && ::unlink(file.c_str()) == 0;
+#endif
   }
   static bool replace(path const& file, path const& by) noexcept {
     return ::rename(by.c_str(), file.c_str()) == 0;

@@ -17,7 +17,7 @@ namespace tacit::detail {
 /// What core/private_file.hpp asks of the operating system; see `posix_files`. The differences: a
 /// state file is private by an access list that admits one user alone; a lock is not inherited by
 /// children; names are made durable by MOVEFILE_WRITE_THROUGH and the file system's own journal, as
-/// Windows flushes no folder; links need a file system that has them (NTFS, not FAT).
+/// Windows flushes no folder.
 struct windows_files {
   using handle = HANDLE;
   inline static handle const none = INVALID_HANDLE_VALUE;
@@ -70,8 +70,8 @@ struct windows_files {
     return seek(file, size, FILE_BEGIN) && ::SetEndOfFile(file) != 0;
   }
 
-  static bool link(path const& file, path const& name) noexcept {
-    return ::CreateHardLinkW(name.c_str(), file.c_str(), nullptr) != 0;
+  static bool rename_new(path const& file, path const& name) noexcept {
+    return ::MoveFileExW(file.c_str(), name.c_str(), MOVEFILE_WRITE_THROUGH) != 0;
   }
   static bool replace(path const& file, path const& by) noexcept {
     return ::MoveFileExW(by.c_str(), file.c_str(),
