@@ -36,7 +36,7 @@ try() {
     row "$name" 'no tools' - -
     return
   fi
-  rm -f "$program"* 
+  rm -f "$program" "$program".*
   if ! eval "$3" >"$program.log" 2>&1; then
     failed=1
     grep -m 5 -E 'error|undefined' "$program.log" >&2 || tail -5 "$program.log" >&2
@@ -79,6 +79,7 @@ for platform in $platforms; do
       ;;
     mingw)
       sh tools/install_packages.sh wine64 || true
+      rm -rf "$out/wine"
       wine=$(command -v wine64 || command -v /usr/lib/wine/wine64 || true)
       try mingw g++-mingw-w64-x86-64-posix \
         'x86_64-w64-mingw32-g++-posix -static $flags $source -o $program.exe -lbcrypt' \
