@@ -87,7 +87,7 @@ template <dense_scalar T = double>
   return {basic_gaussian_noise<T>::along(solved.eigenvectors(), std::move(variances)), claim};
 }
 
-#if defined(TACIT_COMPILED)
+#if defined(TACIT_COMPILED_DENSE)
 extern template Eigen::VectorXd auto_pac_variances<double>(Eigen::VectorXd const&,
                                                            auto_pac_request const&);
 extern template calibrated<mi_estimate> auto_pac<double>(output_moments const&,

@@ -156,7 +156,7 @@ template <dense_scalar T = double>
   return *exact;
 }
 
-#if defined(TACIT_COMPILED)
+#if defined(TACIT_COMPILED_DENSE)
 extern template mi_bound log_det_information(candidate_outputs const&, gaussian_noise const&);
 extern template bound<nats> pairwise_information(candidate_outputs const&, gaussian_noise const&);
 extern template pairwise_slope pairwise_gradient(candidate_outputs const&, gaussian_noise const&);

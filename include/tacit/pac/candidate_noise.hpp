@@ -367,7 +367,7 @@ template <dense_scalar T = double>
   return best;
 }
 
-#if defined(TACIT_COMPILED)
+#if defined(TACIT_COMPILED_DENSE)
 extern template calibrated<mi_bound> scale_to(candidate_outputs const&, gaussian_noise const&,
                                               nats);
 extern template calibrated<mi_bound> least_trace(candidate_outputs const&, nats, noise_shape);

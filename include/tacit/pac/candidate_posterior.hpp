@@ -74,7 +74,7 @@ template <dense_scalar T = double>
   return weights / weights.sum();
 }
 
-#if defined(TACIT_COMPILED)
+#if defined(TACIT_COMPILED_DENSE)
 extern template Eigen::VectorXd posterior_after(candidate_outputs const&, gaussian_noise const&,
                                                 Eigen::VectorXd const&);
 #endif

@@ -275,7 +275,7 @@ template <dense_scalar T = double>
                                  noise_shape::full, "proportional");
 }
 
-#if defined(TACIT_COMPILED)
+#if defined(TACIT_COMPILED_DENSE)
 extern template calibrated<mi_bound> log_det(candidate_outputs const&, nats, noise_shape);
 extern template calibrated<mi_estimate> log_det<double>(output_moments const&, nats, double);
 extern template calibrated<mi_estimate> log_det<double>(diagonal_moments const&, nats, double);

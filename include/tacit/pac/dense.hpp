@@ -40,3 +40,9 @@ template <dense_scalar T>
 using array_of = typename detail::dense<T>::array;
 
 }  // namespace tacit
+
+// Matrices pass between a program and tacit::compiled, which is built for the vectors of every processor.
+// Eigen aligns memory in another way for wider ones: a program for those instantiates by itself.
+#if defined(TACIT_COMPILED) && EIGEN_DEFAULT_ALIGN_BYTES == 16
+#define TACIT_COMPILED_DENSE
+#endif

@@ -223,7 +223,7 @@ template <dense_scalar T = double>
   return best;
 }
 
-#if defined(TACIT_COMPILED)
+#if defined(TACIT_COMPILED_DENSE)
 extern template calibrated<mi_estimate> stackelberg_network(labelled_outputs const&, nats, double,
                                                             follower_options const&);
 #endif

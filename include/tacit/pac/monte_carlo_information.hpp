@@ -208,7 +208,7 @@ template <dense_scalar T = double>
   return out;
 }
 
-#if defined(TACIT_COMPILED)
+#if defined(TACIT_COMPILED_DENSE)
 extern template sampled_information monte_carlo_information(candidate_outputs const&,
                                                             gaussian_noise const&,
                                                             monte_carlo const&);

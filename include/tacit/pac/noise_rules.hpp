@@ -198,7 +198,7 @@ template <dense_scalar T = double>
                                   detail::spread_in_proportion<T>);
 }
 
-#if defined(TACIT_COMPILED)
+#if defined(TACIT_COMPILED_DENSE)
 extern template Eigen::VectorXd log_det_variances<double>(Eigen::VectorXd const&, nats);
 extern template Eigen::VectorXd efficient_pac_variances<double>(Eigen::VectorXd const&, nats);
 extern template Eigen::VectorXd proportional_variances<double>(Eigen::VectorXd const&, nats);

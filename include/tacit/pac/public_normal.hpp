@@ -78,7 +78,7 @@ template <dense_scalar T = double>
   return out;
 }
 
-#if defined(TACIT_COMPILED)
+#if defined(TACIT_COMPILED_DENSE)
 extern template Eigen::MatrixXd public_normals<double>(public_stream, Eigen::Index, Eigen::Index);
 #endif
 

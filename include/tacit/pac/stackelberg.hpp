@@ -379,7 +379,7 @@ template <dense_scalar T = double>
           mi_estimate{information}};
 }
 
-#if defined(TACIT_COMPILED)
+#if defined(TACIT_COMPILED_DENSE)
 extern template calibrated<mi_bound> scale_to(candidate_outputs const&, gaussian_noise const&, nats,
                                               monte_carlo const&);
 extern template calibrated<mi_bound> stackelberg(candidate_outputs const&, nats, monte_carlo const&,

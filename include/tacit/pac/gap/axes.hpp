@@ -95,7 +95,7 @@ template <dense_scalar T = double>
   return Eigen::HouseholderQR<matrix_of<T>>(axes).householderQ();
 }
 
-#if defined(TACIT_COMPILED)
+#if defined(TACIT_COMPILED_DENSE)
 extern template Eigen::MatrixXd random_axes<double>(std::size_t, public_stream);
 extern template Eigen::MatrixXd axes_along(normal_surrogate const&, Eigen::MatrixXd const&);
 extern template Eigen::MatrixXd independent_axes<double>(Eigen::MatrixXd const&, public_stream,

@@ -194,7 +194,7 @@ template <class Critic, dense_scalar T = double>
   }
 }
 
-#if defined(TACIT_COMPILED)
+#if defined(TACIT_COMPILED_DENSE)
 extern template gap_certificate certified_gap(normal_surrogate const&, product_critic const&,
                                               Eigen::MatrixXd const&, double);
 #endif

@@ -304,7 +304,7 @@ basic_feature_critic<T> basic_feature_critic<T>::network(matrix_of<T> const& whi
   return critic;
 }
 
-#if defined(TACIT_COMPILED)
+#if defined(TACIT_COMPILED_DENSE)
 extern template feature_critic feature_critic::random_features(Eigen::MatrixXd const&,
                                                                ridge_options);
 extern template feature_critic feature_critic::network(Eigen::MatrixXd const&, network_options);

@@ -132,7 +132,7 @@ template <dense_scalar T = double>
   return {nats(sum)};
 }
 
-#if defined(TACIT_COMPILED)
+#if defined(TACIT_COMPILED_DENSE)
 extern template gap_estimate sliced_wasserstein_gap<double>(Eigen::MatrixXd const&, std::size_t,
                                                             public_stream);
 extern template gap_estimate wasserstein_gap<double>(Eigen::MatrixXd const&,

@@ -201,7 +201,7 @@ template <dense_scalar T = double>
   return {nats(std::max(0.0, information))};
 }
 
-#if defined(TACIT_COMPILED)
+#if defined(TACIT_COMPILED_DENSE)
 extern template mi_bound certified_information(gap_certificate const&, gaussian_noise const&,
                                                Eigen::MatrixXd const&, held_out_options);
 extern template mi_estimate estimated_information(normal_surrogate const&, gap_estimate,

@@ -243,7 +243,7 @@ basic_mixture_surrogate<T> basic_mixture_surrogate<T>::fit(matrix_of<T> const& o
   }
 }
 
-#if defined(TACIT_COMPILED)
+#if defined(TACIT_COMPILED_DENSE)
 extern template mixture_surrogate mixture_surrogate::fit(Eigen::MatrixXd const&,
                                                          gaussian_noise const&, std::size_t,
                                                          public_stream, int);

@@ -125,7 +125,7 @@ class basic_normal_surrogate {
 
 using normal_surrogate = basic_normal_surrogate<>;
 
-#if defined(TACIT_COMPILED)
+#if defined(TACIT_COMPILED_DENSE)
 extern template Eigen::MatrixXd with_public_noise(Eigen::MatrixXd const&, gaussian_noise const&,
                                                   public_stream);
 #endif
