@@ -3,8 +3,8 @@
 // Gap corrections and the certificates behind them, on two-point outputs in d dimensions. Every timed
 // result is checked first, so that no figure belongs to a wrong answer.
 
-#include <tacit/info/binary_channel.hpp>
 #include <tacit/core/betting.hpp>
+#include <tacit/info/binary_channel.hpp>
 #include <tacit/pac/gap.hpp>
 
 #include <benchmark/benchmark.h>

@@ -21,7 +21,8 @@
 // 32-bit x86 keeps 64 bits of every double.
 #if defined(__FLT_EVAL_METHOD__)
 #if __FLT_EVAL_METHOD__ != 0 && __FLT_EVAL_METHOD__ != 16
-#error "tacit needs doubles rounded to double (FLT_EVAL_METHOD 0): on 32-bit x86 add -msse2 -mfpmath=sse"
+#error \
+    "tacit needs doubles rounded to double (FLT_EVAL_METHOD 0): on 32-bit x86 add -msse2 -mfpmath=sse"
 #endif
 #endif
 

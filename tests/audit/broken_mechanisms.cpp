@@ -4,8 +4,8 @@
 //
 // Intervals have a confidence of 1 − 2e-6: an honest mechanism would be caught with probability 1e-6. Seeds are fixed.
 #include <tacit/audit/exact_posterior.hpp>
-#include <tacit/audit/interval.hpp>
 #include <tacit/audit/informed_adversary.hpp>
+#include <tacit/audit/interval.hpp>
 #include <tacit/dp/event.hpp>
 #include <tacit/dp/gaussian.hpp>
 #include <tacit/dp/sensitivity.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tacit/audit/exact_posterior.hpp>
-#include <tacit/audit/interval.hpp>
 #include <tacit/audit/informed_adversary.hpp>
+#include <tacit/audit/interval.hpp>
 
 #include "support/catch.hpp"
 #include "support/numbers.hpp"

@@ -34,14 +34,16 @@ TEST_CASE("papers.md: the paper's PACZero", "[docs]") {
 TEST_CASE("papers.md: 60 nodes of Gauss and Hermite, in 50 digits", "[docs]") {
   using wide = boost::multiprecision::cpp_bin_float_50;
   tacit::basic_binary_channel<wide> const c{wide(0.03), wide(0.36)};
-  wide const error = gauss_hermite_information(c, tacit::gauss_hermite<wide>(60)) / mutual_information(c) - 1;
+  wide const error =
+      gauss_hermite_information(c, tacit::gauss_hermite<wide>(60)) / mutual_information(c) - 1;
   CHECK(static_cast<double>(error) == Approx(-2.8e-6).margin(5e-8));
 }
 
 TEST_CASE("papers.md: a sign charged as a sign has the larger correlation", "[docs]") {
   nats const budget(0.3 * binary_entropy(0.5));
   double const by_sign = noise_for(sign_channel{.prior = 0.5}, budget).correlation();
-  double const by_value = flip_of_gaussian(noise_for(binary_channel{.prior = 0.5}, budget)).correlation();
+  double const by_value =
+      flip_of_gaussian(noise_for(binary_channel{.prior = 0.5}, budget)).correlation();
   CHECK(by_sign == Approx(0.6214).margin(5e-5));
   CHECK(by_value == Approx(0.5294).margin(5e-5));
 }
@@ -66,6 +68,6 @@ TEST_CASE("audit.md: a verdict", "[docs]") {
   for (int run = 0; run < 100; ++run) trials.add(right);
   double const allowed = 0.6;
   confidence_interval const success = trials.mean(0.99);
-  verdict const v = verdict_on(success, allowed);   // caught: success.lower > allowed
+  verdict const v = verdict_on(success, allowed);  // caught: success.lower > allowed
   CHECK(v == verdict::caught);
 }

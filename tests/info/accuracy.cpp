@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // One table, function × type → largest relative error over the 40-digit references: asserted here,
 // and printed into docs/accuracy.md by `sh tools/accuracy.sh`.
-#include "support/catch.hpp"
-#include "support/table.hpp"
-
 #include <tacit/info/binary_channel.hpp>
 #include <tacit/info/entropy.hpp>
 #include <tacit/info/sign_channel.hpp>
+
+#include "support/catch.hpp"
+#include "support/table.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -134,8 +134,8 @@ TEST_CASE("the float functions follow the double ones to 2e-5", "[accuracy]") {
     float const q = 0.5F * std::pow(10.0F, -6.0F * uniform(random));
     float const sigma = std::pow(10.0F, -0.5F + 4.0F * uniform(random));
     double const truth = tacit::mutual_information(tacit::binary_channel{q, sigma});
-    double const error =
-        std::abs(tacit::mutual_information(tacit::basic_binary_channel<float>{q, sigma}) / truth - 1);
+    double const error = std::abs(
+        tacit::mutual_information(tacit::basic_binary_channel<float>{q, sigma}) / truth - 1);
     worst = std::max(worst, error);
   }
   CHECK(worst <= 2e-5);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "support/catch.hpp"
-#include "support/table.hpp"
-
 #include <tacit/info/attack.hpp>
 #include <tacit/info/conversion.hpp>
+
+#include "support/catch.hpp"
+#include "support/table.hpp"
 
 #include <cmath>
 #include <limits>
@@ -27,7 +27,8 @@ TEST_CASE("attack bounds stay above the 40-digit truth, and close to it") {
     double const exact_form = membership_success(mi, prior);
     exact const sharp_truth = reference.value(row, "success_exact");
     CHECK(exact(exact_form) >= sharp_truth);
-    CHECK(exact(exact_form) <= sharp_truth + exact(1e-9) * (sharp_truth - exact(prior)) + exact(4e-16));
+    CHECK(exact(exact_form) <=
+          sharp_truth + exact(1e-9) * (sharp_truth - exact(prior)) + exact(4e-16));
     CHECK(exact_form <= success * (1 + 1e-12));
     ++sharp;
   }

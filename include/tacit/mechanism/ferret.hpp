@@ -5,8 +5,8 @@
 #include <tacit/core/ledger.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/dp/mi_dp.hpp>
-#include <tacit/mechanism/parameter_groups.hpp>
 #include <tacit/mechanism/paid_steps.hpp>
+#include <tacit/mechanism/parameter_groups.hpp>
 #include <tacit/mechanism/participants.hpp>
 #include <tacit/mechanism/release.hpp>
 #include <tacit/pac/fixed_point.hpp>
