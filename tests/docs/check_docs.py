@@ -10,7 +10,7 @@ A fenced block is one of
 
 and a comment on the line before a block says what a reader need not see:
   <!-- output varies -->     the numbers of the output differ from run to run: only the words are compared
-  <!-- from: FILE -->        the block stands in FILE, which is compiled or run elsewhere
+  <!-- from: FILE -->        its lines stand in FILE, in this order; FILE is compiled or run elsewhere
   <!-- file: NAME -->        a file of that name, for later commands of the page
   <!-- not run: REASON -->   why it cannot be run here
 A block that is none of these is an error.
@@ -115,6 +115,19 @@ def squeezed(text):
     return " ".join(text.split())
 
 
+def stands_in(block, path):
+    """Whether the lines of the block follow each other in the file, which may break and indent them its own way."""
+    if not path.is_file():
+        return False
+    text, position = squeezed(path.read_text(encoding="utf-8")), 0
+    for line in filter(None, map(squeezed, block.text.split("\n"))):
+        position = text.find(line, position)
+        if position < 0:
+            return False
+        position += len(line)
+    return True
+
+
 def words_of(text):
     """The text with its numbers masked, for outputs that vary."""
     return squeezed(NUMBER.sub("#", text))
@@ -191,8 +204,7 @@ def check_page(blocks, programs, calculator, folder):
             if not block.notes["not run"]:
                 errors.append(f"{block}: not run, but why?")
         elif "from" in block.notes:
-            path = ROOT / block.notes["from"]
-            if not path.is_file() or squeezed(block.text) not in squeezed(path.read_text(encoding="utf-8")):
+            if not stands_in(block, ROOT / block.notes["from"]):
                 errors.append(f"{block}: is not in {block.notes['from']}")
         elif block.language == "cpp":
             error, _ = programs[index]

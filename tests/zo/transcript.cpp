@@ -141,27 +141,27 @@ TEST_CASE("The example of docs/transcript.md is these bytes", "[transcript]") {
                        .magnitude = 1.0,
                        .tensors = tensors_of(all),
                        .start = hash_of(all)};
-  std::string const header =
-      "tacit-transcript 1\n"
-      "mechanism \"paczero\"\n"
-      "parameters 3\n"
-      "parameter \"steps\" whole 1000\n"
-      "parameter \"ledger\" text \"subset\"\n"
-      "parameter \"budget\" real 0.33\n"
-      "smoothing 0.001\n"
-      "learning_rate 0.02\n"
-      "weight_decay 0\n"
-      "schedule constant 0\n"
-      "law rademacher\n"
-      "seed 7\n"
-      "directions 1\n"
-      "symbols held_sign 1\n"
-      "tensors 1\n"
-      "tensor \"w\" F32\n"
-      "shape 1 2\n"
-      "start 5e3d0b7015d7a69d2ef9c6c978f91d832e700896ad3961687d41213c1272b6ce\n"
-      "released 7\n"
-      "checksum 2609256227901302740\n";
+  std::string const header = R"(tacit-transcript 1
+mechanism "paczero"
+parameters 3
+parameter "steps" whole 1000
+parameter "ledger" text "subset"
+parameter "budget" real 0.33
+smoothing 0.001
+learning_rate 0.02
+weight_decay 0
+schedule constant 0
+law rademacher
+seed 7
+directions 1
+symbols held_sign 1
+tensors 1
+tensor "w" F32
+shape 1 2
+start 5e3d0b7015d7a69d2ef9c6c978f91d832e700896ad3961687d41213c1272b6ce
+released 7
+checksum 2609256227901302740
+)";
   std::string const rest = "\xC8\x06\x36\x57\x0A\xFB\x61\xFE\x8C\x20";
   CHECK(transcript(run, {1.0, -1.0, 0.0, 0.0, 1.0, -1.0, 1.0}).sealed() == header + rest);
 }
