@@ -5,6 +5,7 @@
 // need not be saved: replaying the releases from the start gives them again, bit for bit.
 
 #include <tacit/mechanism/paczero.hpp>
+#include <tacit/mechanism/saved_run.hpp>
 #include <tacit/train/trainer.hpp>
 
 #include <cstdio>
@@ -41,18 +42,18 @@ int main() {
 
   std::vector<float> before{0.0F, 0.0F};
   {
-    paczero mechanism({.steps = steps, .budget = 0.33_nats},
-                      candidate_set::balanced({.records = records}, 42));
-    mechanism.persist(state);  // it holds the secret: readable by its owner only
+    // Every step is stored before it returns. The file holds the secret: only its owner can read it.
+    saved_run mechanism(paczero({.steps = steps, .budget = 0.33_nats},
+                                candidate_set::balanced({.records = records}, 42)),
+                        state);
     trainer run{mechanism, options, before};
     for (int k = 0; k < 100; ++k) run.step(loss);
     std::printf("stopped after %zu steps, %.3f nats spent\n", mechanism.steps(),
-                mechanism.spent().value);
+                mechanism->spent().value);
   }  // the process ends here
 
   // Later, in another process: the same secret, account and coins.
-  paczero mechanism = paczero<>::resume(state);
-  mechanism.persist(state);
+  auto mechanism = saved_run<paczero<>>::resume(state);
   std::vector<float> theta{0.0F, 0.0F};  // the start again
   trainer run{mechanism, options, theta};
   run.replay(mechanism.transcript());
@@ -63,7 +64,7 @@ int main() {
   std::printf("done after %zu steps: y = %.2f x %+.2f\n", mechanism.steps(), double{theta[0]},
               double{theta[1]});
   std::printf("an attacker on membership is right with probability %.3f at most\n",
-              mechanism.attack_bound());
+              mechanism->attack_bound());
   std::filesystem::remove(state);
   return same ? 0 : 1;
 }

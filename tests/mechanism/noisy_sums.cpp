@@ -263,7 +263,7 @@ TEST_CASE("DPGD-0th clips the vector along the direction") {
   CHECK_THROWS_AS(loud.step(g, std::vector<float>{1.0F, 1.0F}), std::domain_error);
 }
 
-TEST_CASE("DP-SGD clips gradients; one that is not finite counts as nothing") {
+TEST_CASE("DP-SGD clips gradients, and counts one that is not finite as nothing") {
   auto const gradient = [](std::size_t i, std::span<float> out) {
     for (std::size_t j = 0; j < out.size(); ++j) {
       CHECK(out[j] == 0.0F);

@@ -453,13 +453,15 @@ TEST_CASE("a forked child cannot go on with its parent's run", "[state]") {
     attempt([&] { (void)kept.step(g[0]); });
     attempt([&] { kept.save_to(folder / "run"); });
     attempt([&] { kept.save_to(folder / "elsewhere"); });
+    attempt([&] { saved_run(std::move(loose), folder / "of the child"); });
     ::_exit(refusals);
   }
   int status = 0;
   REQUIRE(::waitpid(child, &status, 0) == child);
   CHECK(WIFEXITED(status));
-  CHECK(WEXITSTATUS(status) == 4);
+  CHECK(WEXITSTATUS(status) == 5);
   CHECK(read_file(folder / "run") == text);
+  CHECK(!std::filesystem::exists(folder / "of the child"));
   CHECK_NOTHROW(kept.step(g[0]));
   CHECK_NOTHROW(loose.step(g[0]));
 }

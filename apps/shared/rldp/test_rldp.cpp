@@ -171,7 +171,7 @@ TEST_CASE("the paper's controller reads the private statistics") {
   CHECK(!(mechanism.controls() == tacit::pairwise_controls{{1.0, 1.0}, {1.0, 1.0}}));
 }
 
-TEST_CASE("clips follow a quantile of the norms; fixed ones stay") {
+TEST_CASE("clips follow a quantile of the norms, and fixed ones stay") {
   tacit::pairwise_state seen;
   seen.controls = {{0.3, 9.0}, {1.0, 1.0}};
   auto const median = make_controller("median", 1, 2);

@@ -190,7 +190,9 @@ class paczero {
   static constexpr double near_unanimous = 1e-12;
   static constexpr std::string_view no_steps = "none";
 
+  /// @throws std::logic_error if the run was moved from, or in a forked process
   [[nodiscard]] state save() const {
+    owner_.check("paczero");
     candidate_set const& set = candidates();
     state out{options(), set.dimensions(), set.public_seed(), set.first_record(),
               chosen_,   account_.save(),  unanimous_,        held_,

@@ -30,14 +30,16 @@ namespace tacit {
 ///   state            an aggregate: `kind` (a word), `version`, and one function of all its fields,
 ///                     `fields(archive, self)`, which writes them to an archive_writer and reads them
 ///                     from an archive_reader
-///   save()           its state
+///   save()           its state; throws std::logic_error where the run may not be spent: moved from, or
+///                     in a forked process
 ///   restore(state)   static; throws std::logic_error for a state that no run has
 /// all of which may be private, with `friend class saved_run<Mechanism>`.
 template <class Mechanism>
 class saved_run {
  public:
   /// Stores the run now, and at each step from now on.
-  /// @throws std::system_error if the file cannot be written, or another run writes it
+  /// @throws std::system_error if the file cannot be written, or another run writes it;
+  ///         std::logic_error if the mechanism was moved from, or in a forked process
   saved_run(Mechanism mechanism, std::filesystem::path const& file)
       : mechanism_(std::move(mechanism)), path_(canonical(file)), lock_(path_) {
     store();
