@@ -6,6 +6,8 @@
 #include <tacit/core/check.hpp>
 #include <tacit/core/constants.hpp>
 #include <tacit/core/decimal.hpp>
+#include <tacit/core/enclosure.hpp>
+#include <tacit/core/exact_sum.hpp>
 #include <tacit/core/inverse.hpp>
 #include <tacit/core/ledger.hpp>
 #include <tacit/core/log.hpp>
@@ -17,6 +19,7 @@
 #include <tacit/core/process.hpp>
 #include <tacit/core/quadrature.hpp>
 #include <tacit/core/real.hpp>
+#include <tacit/core/rounded.hpp>
 #include <tacit/core/solve.hpp>
 #include <tacit/core/sum.hpp>
 #include <tacit/core/text_archive.hpp>

@@ -2,9 +2,7 @@
 #pragma once
 
 #include <tacit/core/real.hpp>
-
-#include <cmath>
-#include <limits>
+#include <tacit/core/rounded.hpp>
 
 namespace tacit {
 
@@ -31,29 +29,4 @@ class compensated_sum {
   T correction_{0};
 };
 
-namespace detail {
-
-/// The rounding error of a + b, exactly (Knuth's TwoSum).
-[[nodiscard]] inline double two_sum_error(double a, double b, double sum) noexcept {
-  double const b_part = sum - a;
-  return (a - (sum - b_part)) + (b - b_part);
-}
-
-/// a + b rounded up: ≥ the exact sum, and equal to it where the sum is a double.
-[[nodiscard]] inline double add_up(double a, double b) noexcept {
-  double const sum = a + b;
-  return two_sum_error(a, b, sum) > 0.0
-             ? std::nextafter(sum, std::numeric_limits<double>::infinity())
-             : sum;
-}
-
-/// a − b rounded down: ≤ the exact difference.
-[[nodiscard]] inline double subtract_down(double a, double b) noexcept {
-  double const difference = a - b;
-  return two_sum_error(a, -b, difference) < 0.0
-             ? std::nextafter(difference, -std::numeric_limits<double>::infinity())
-             : difference;
-}
-
-}  // namespace detail
 }  // namespace tacit
