@@ -42,8 +42,8 @@ TEST_CASE("the vertical line carries the moments of a normal, near one and far f
         for (double const lift : {0.0, 0.3}) {
           mixture_pair const pair{{{1.0, mu}}, towards};
           detail::mixture_table<> const nodes(pair, std::nullopt, tilt, 0.1);
-          detail::moment_line<> const line(nodes, tilt, std::min(lift / mu, 1.0) * (lift > 0.0),
-                                           0.0);
+          detail::moment_line<> const line(nodes, tilt,
+                                           detail::short_number(std::min(lift / mu, 1.0), 11), 0.0);
           detail::moment_line<>::sums sums(40);
           double const spacing = 4.0 / (mu * 40.0);
           line.add(1.0, spacing, sums);

@@ -200,7 +200,8 @@ class contour_line {
         [&](T part) { return part > 0.02 && part < 0.95 ? -part * tilt_ : 0.0; }, best, left_);
     period_ = std::max(period_, best) * 1.02;
     if (!(period_ > 0.0 && period_ < std::numeric_limits<T>::max())) throw no_certificate{};
-    spacing_ = 2.0 * std::numbers::pi / period_;
+    spacing_ = short_number(2.0 * std::numbers::pi / period_, 22);
+    period_ = 2.0 * std::numbers::pi / spacing_;
   }
 
   // Where |M| is bounded so low that the rest of the line does not matter.
@@ -274,7 +275,7 @@ class contour_line {
       height = here;
     }
     if (!(best > 0.0)) throw no_certificate{};
-    return {std::min(0.42, best), height};
+    return {std::min(0.42, best), short_number(height, 11)};
   }
 
   // The trapezoid rule's error in a part of M, relative to e^value, its size at θ.

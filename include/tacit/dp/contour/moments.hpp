@@ -79,17 +79,17 @@ class moment_line {
     for (std::size_t k = 0; k < size; ++k) {
       auto const at = nodes.lift(k, height);
       T const grown = at.log_mass + tilt * at.loss - (near_one_ ? 0.0 : value_);
-      T const angle = at.angle + tilt * at.turn;
+      std::complex<T> const phase = std::polar(1.0, at.angle);
       // An exponential is as wrong as its argument's last digit.
       T const loss_error = nodes.loss_error(k);
       T const x = nodes.point(k);
-      T const plain = 16.0 + x * x + loss_error + std::abs(at.log_mass) + std::abs(at.angle);
+      T const plain = 16.0 + x * x + loss_error + std::abs(at.log_mass) + std::abs(at.turned);
       T const shifted = plain + tilt * (loss_error + 4.0 * std::abs(at.turn)) +
                         (near_one_ ? 0.0 : std::abs(value_));
       all.push_back({std::hypot(at.loss, at.turn),
                      {at.loss, at.turn},
-                     std::polar(std::exp(at.log_mass), at.angle),
-                     std::polar(std::exp(grown), angle),
+                     std::polar(std::exp(at.log_mass), at.turned) * phase,
+                     std::polar(std::exp(grown), at.turned + tilt * at.turn) * phase,
                      plain,
                      loss_error,
                      shifted,

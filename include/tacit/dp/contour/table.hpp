@@ -13,6 +13,7 @@
 #include <complex>
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <numbers>
 #include <optional>
@@ -31,6 +32,15 @@ namespace tacit::detail {
 
 inline constexpr double taper_width = 0.3;
 
+/// `number` > 0 cut to `bits` significant bits: at most 2^{1−bits} of it less, and exact when multiplied
+/// by an integer below 2^{53−bits}. The trapezoid rule's theorems are about nodes that are equally spaced.
+template <std::same_as<double> T>
+[[nodiscard]] T short_number(T number, int bits) {
+  int exponent = 0;
+  T const mantissa = std::frexp(number, &exponent);
+  return std::ldexp(std::floor(std::ldexp(mantissa, bits)), exponent - bits);
+}
+
 /// Which part of a split table.
 enum class losses { all, small, large };
 
@@ -44,7 +54,9 @@ class mixture_table {
   /// `reach` is the largest tilt to serve; without one the table ends at the cut.
   mixture_table(mixture_pair const& pair, std::optional<T> log_dropped, std::optional<T> reach,
                 T step)
-      : pair_(&pair), remove_(pair.orientation == orientation::remove), step_(step) {
+      : pair_(&pair),
+        remove_(pair.orientation == orientation::remove),
+        step_(short_number(step, 11)) {
     for (mixture_pair::part const& part : pair.parts) rest_ -= part.weight;
     rest_ = pair.parts.size() == 1 ? 1.0 - pair.parts.front().weight : std::max(0.0, rest_);
     T const largest = pair.parts.back().shift;
@@ -83,14 +95,16 @@ class mixture_table {
     } else {
       low = std::min(low, -tilt * largest - 10.5);
     }
-    auto const count = static_cast<std::size_t>((high - low) / step) + 2;
+    auto const first = static_cast<std::int64_t>(std::floor(low / step_));
+    auto const last = static_cast<std::int64_t>(std::ceil(high / step_)) + 1;
+    auto const count = static_cast<std::size_t>(last - first) + 1;
     point_.reserve(count);
     loss_.reserve(count);
     log_mass_.reserve(count);
     mass_.reserve(count);
     if (tapered_) outer_.log_inside.reserve(count);
     if (tapered_) outer_.log_outside.reserve(count);
-    for (std::size_t k = 0; k < count; ++k) add(low + step * static_cast<T>(k));
+    for (std::int64_t k = first; k <= last; ++k) add(step_ * static_cast<T>(k));
     if (tapered_) finish(*log_dropped);
   }
 
@@ -297,15 +311,17 @@ class mixture_table {
     return out;
   }
 
-  /// A node moved to x ± i·height (the side on which |e^{itL}| falls in t), of an untapered P.
+  /// A node moved to x ± i·height (the side on which |e^{itL}| falls in t), of an untapered P. The height
+  /// has at most 11 bits, so that height·x is exact: it may be in the thousands, and is an angle.
   struct lifted {
     T loss;      // Re L
     T turn;      // Im L ≥ 0
     T log_mass;  // of |P-mass|
-    T angle;     // arg of the P-mass
+    T turned;    // arg of the P-mass, but for the next
+    T angle;     // ∓height·x
   };
   [[nodiscard]] lifted lift(std::size_t k, T height) const {
-    if (height == 0.0) return {loss_[k], 0.0, log_mass_[k], 0.0};
+    if (height == 0.0) return {loss_[k], 0.0, log_mass_[k], 0.0, 0.0};
     T const x = point_[k];
     T const high = std::max(0.0, pair_->parts.back().shift * (x - 0.5 * pair_->parts.back().shift));
     // (1 + u)·e^{−high}, and u itself: where it is small, log(1 + u) has its digits in u, however large
@@ -332,8 +348,8 @@ class mixture_table {
     T const turn = std::atan2(imaginary, real);
     T const base = -0.5 * x * x + 0.5 * height * height - 0.5 * std::log(2.0 * std::numbers::pi) +
                    std::log(step_);
-    return remove_ ? lifted{log_ratio, turn, base + log_ratio, turn - height * x}
-                   : lifted{-log_ratio, turn, base, height * x};
+    return remove_ ? lifted{log_ratio, turn, base + log_ratio, turn, -height * x}
+                   : lifted{-log_ratio, turn, base, 0.0, height * x};
   }
 
   /// The largest height at which the likelihood ratio keeps clear of its zeros.
