@@ -285,7 +285,9 @@ TEST_CASE("attack success is the Bayes rule's against one randomised response",
     CHECK(a.attack_success(0.0) == 1.0);
     CHECK(a.attack_success(1.0) == 1.0);
     CHECK(a.attack_success() == a.attack_success(0.5));
-    CHECK(a.attack_success(1e-300) == 1.0);
+    for (double const tiny : {1e-300, 1e-308, 1e-310, 5e-324}) {
+      CHECK(a.attack_success(tiny) == 1.0);
+    }
   }
   // It grows with what was released.
   toy_accountant a;

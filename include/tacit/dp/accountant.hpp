@@ -211,9 +211,10 @@ class accountant {
     double const high = std::max(prior, 1.0 - prior);
     double const low = std::min(prior, 1.0 - prior);
     if (low == 0.0) return 1.0;
-    // Rounded down: δ falls in ε.
+    // Rounded down: δ falls in ε. The ratio overflows for the smallest priors.
     constexpr double slack = 4.0 * std::numeric_limits<double>::epsilon();
-    double const odds = (std::log(high / low) - slack) * (1.0 - slack);
+    double const log_odds = low < 1e-300 ? -std::log(low) : std::log(high / low);
+    double const odds = (log_odds - slack) * (1.0 - slack);
     double const success = high + low * delta(std::max(0.0, odds)).upper;
     return std::min(1.0, success * (1.0 + slack));
   }
