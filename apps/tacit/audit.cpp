@@ -163,11 +163,10 @@ answer public_paczero(transcript const& run, arguments const& of) {
   check_signs(run.run());
   check_steps(run, o.steps);
   double const kept = 1.0 / static_cast<double>(shape.one_in);
-  double const prior = std::max(kept, 1.0 - kept);
+  double const bound = attack_bound(o, shape.one_in);
   std::string const word(tacit::detail::ledger_words[static_cast<std::size_t>(o.ledger)]);
   answer out{"", {{"ledger", word}}};
   if (o.ledger == tacit::ledger_kind::pathwise) {
-    double const bound = std::min(1.0, prior + o.kappa);
     out.json["kappa"] = o.kappa;
     out.json["attack_bound"] = bound;
     out.sentence = "beliefs about a record stay within " + exactly(kept) + " +- " +
@@ -175,7 +174,6 @@ answer public_paczero(transcript const& run, arguments const& of) {
                    rounded_up(bound);
     return out;
   }
-  double const bound = tacit::membership_success(o.budget, prior);
   out.json["mi"] = o.budget.value;
   out.json["attack_bound"] = bound;
   out.sentence =

@@ -146,3 +146,30 @@ TEST_CASE("inverses of entropy and divergence return the safe end") {
   CHECK_THROWS_AS(bernoulli_kl(0.5, std::nan("")), std::domain_error);
   CHECK(bernoulli_kl(0.5, 0.0) == std::numeric_limits<double>::infinity());
 }
+
+TEST_CASE("what underflows is not nothing, and next to the prior success is not at it") {
+  // A guarantee of 1e-310, or of 1e-200 whose square underflows, still lets something through.
+  for (double const tiny : {5e-324, 1e-310, 1e-200}) {
+    CHECK(information_bound(gaussian_dp{tiny}).value > 0.0);
+    CHECK(information_bound(approx_dp{tiny, 0.0}).value > 0.0);
+    CHECK(information_bound(approx_dp{0.0, tiny}).value > 0.0);
+    CHECK(attack_success(approx_dp{tiny, 0.0}) > 0.5);
+    CHECK(attack_success(approx_dp{0.0, tiny}) > 0.5);
+    for (double const prior : {0.5, 0.75, 1.0 - 1e-9}) {
+      CHECK(attack_success(nats(tiny), prior) > prior);
+      CHECK(membership_success(nats(tiny), prior) > prior);
+    }
+  }
+  CHECK(information_bound(gaussian_dp{0.0}).value == 0.0);
+  CHECK(information_bound(approx_dp{0.0, 0.0}).value == 0.0);
+  CHECK(attack_success(approx_dp{0.0, 0.0}) == 0.5);
+  // e^ε/(1 + e^ε) for ε around log(p/(1−p)): never rounded down to the prior success.
+  for (double const prior : {0.6, 0.75, 0.9, 0.999}) {
+    double epsilon = std::log(prior / (1.0 - prior));
+    for (int k = 0; k < 8; ++k) epsilon = std::nextafter(epsilon, 0.0);
+    for (int k = 0; k < 16; ++k, epsilon = std::nextafter(epsilon, 10.0)) {
+      exact const truth = 1 / (1 + exp(exact(-epsilon)));
+      CHECK(exact(attack_success(approx_dp{epsilon, 0.0}, prior)) >= truth);
+    }
+  }
+}

@@ -70,7 +70,8 @@ namespace tacit {
   double const corner = 1.0 - miss;
   double const edge = prior_success + guarantee.delta * (1.0 - prior_success);
   constexpr double up = 1.0 + 4.0 * std::numeric_limits<double>::epsilon();
-  bool const prior_stands = guarantee.delta == 0.0 && corner <= prior_success;
+  bool const prior_stands =
+      guarantee.delta == 0.0 && (guarantee.epsilon == 0.0 || corner * up <= prior_success);
   return prior_stands ? prior_success : std::min(1.0, std::max(corner, edge) * up);
 }
 
@@ -105,7 +106,9 @@ namespace tacit {
   if (success == 1.0) return std::numeric_limits<double>::infinity();
   // From s = 1 − (1−δ)/(1+e^ε), written so that a success next to ½ loses nothing.
   double const excess = (2.0 * success - 1.0 - delta) / (1.0 - success);  // e^ε − 1
-  bool const edge_holds = prior_success + delta * (1.0 - prior_success) <= success;
+  double const edge = prior_success + delta * (1.0 - prior_success);
+  constexpr double up = 1.0 + 2.0 * std::numeric_limits<double>::epsilon();
+  bool const edge_holds = (delta == 0.0 ? prior_success : edge * up) <= success;
   if (!(excess >= 0.0) || !edge_holds) {
     throw infeasible(detail::complaint("epsilon_for", "success", detail::to_text(success),
                                        "at least what epsilon 0 with the prior success " +

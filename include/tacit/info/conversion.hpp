@@ -6,7 +6,9 @@
 #include <tacit/info/binary_channel.hpp>
 #include <tacit/info/sign_channel.hpp>
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 /// One ledger for both worlds: what a differential-privacy guarantee says, in nats, about the
 /// membership U of one record (prior π) given everything that was released.
@@ -26,7 +28,11 @@ struct gaussian_dp {
 [[nodiscard]] inline nats information_bound(gaussian_dp guarantee, double prior = 0.5) {
   detail::require_domain(guarantee.mu >= 0.0, "information_bound", "mu", guarantee.mu,
                          "at least 0");
-  return information_charge(binary_channel{.prior = prior, .sigma = 2.0 / guarantee.mu});
+  // 2/μ may overflow, but is never no signal at all.
+  double const sigma = guarantee.mu == 0.0
+                           ? std::numeric_limits<double>::infinity()
+                           : std::min(2.0 / guarantee.mu, std::numeric_limits<double>::max());
+  return information_charge(binary_channel{.prior = prior, .sigma = sigma});
 }
 
 /// I(U;Y) ≤ δ·h(π) + (1−δ)·I(binary symmetric channel with ρ = tanh(ε/2)): every (ε, δ) release is a
@@ -46,7 +52,10 @@ struct gaussian_dp {
   double const revealed = guarantee.delta * binary_entropy(detail::minority(prior));
   double const answered =
       (1.0 - guarantee.delta) * mutual_information(sign_channel{.prior = prior, .noise = answer});
-  return nats(revealed + answered == 0.0 ? 0.0 : detail::raised(revealed + answered));
+  // What underflows is not nothing.
+  bool const nothing =
+      detail::minority(prior) == 0.0 || (guarantee.epsilon == 0.0 && guarantee.delta == 0.0);
+  return nats(nothing ? 0.0 : detail::raised(revealed + answered));
 }
 
 }  // namespace tacit

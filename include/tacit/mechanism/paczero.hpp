@@ -140,9 +140,8 @@ class paczero {
   /// What an attacker who has seen the transcript, and knows the universe, believes.
   [[nodiscard]] posterior const& belief() const noexcept { return account_.belief(); }
 
-  /// The success that the guarantee allows in guessing one record's membership. From the budget, not
-  /// from what this path happened to spend.
-  /// Guarantee: upper bound; an average over transcripts, except for pathwise, where it holds on each.
+  /// The success that the guarantee allows in guessing a record's membership: `tacit::attack_bound`. From
+  /// the budget, not from what this path happened to spend.
   [[nodiscard]] double attack_bound() const { return account_.attack_bound(); }
 
   /// Directions in which every live candidate had the same sign.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tacit/core/ledger.hpp>
+#include <tacit/core/sum.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/info/attack.hpp>
 #include <tacit/info/sign_channel.hpp>
@@ -23,6 +24,31 @@
 #include <vector>
 
 namespace tacit {
+
+/// How often an attacker who has seen the transcript is right about whether a record is in the secret
+/// subset, at most. The prior success is p = 1 − 1/k, k = `one_in`, rounded up.
+///   subset    the s with D(s‖p) = budget: on average over transcripts, for any record, also one that is
+///             chosen after the transcript was seen. At k = 2 it is the bound below.
+///   record    1 − h⁻¹(h(p) − budget): on average over transcripts, for a record that is fixed beforehand.
+///             A record that stands out in the transcript is not covered.
+///   pathwise  p + κ: for any record, on every transcript.
+/// Guarantee: upper bound. docs/certificates/pac.md, lemmas 3 to 5.
+/// @throws std::domain_error for a budget that is negative or NaN
+[[nodiscard]] inline double attack_bound(paczero_options const& options, std::size_t one_in) {
+  auto const k = static_cast<double>(one_in);
+  double const nearest = 1.0 / k;
+  double const below = std::fma(nearest, k, -1.0) > 0.0 ? std::nextafter(nearest, 0.0) : nearest;
+  double const prior = detail::add_up(1.0, -below);
+  switch (options.ledger) {
+    case ledger_kind::pathwise:
+      return std::min(1.0, detail::add_up(prior, options.kappa));
+    case ledger_kind::record:
+      return membership_success(options.budget, prior);
+    case ledger_kind::subset:
+      break;
+  }
+  return attack_success(options.budget, prior);
+}
 
 /// What a PACZero run has charged, and what an attacker who has seen its releases and knows the
 /// universe believes. Everything here is a function of the universe and the releases: the account
@@ -93,12 +119,9 @@ class paczero_account {
     return record_ ? record_->worst() : subset_.spent();
   }
 
-  /// The success that the budget allows in guessing one record's membership.
-  /// Guarantee: upper bound; an average over transcripts, except for pathwise, where it holds on each.
+  /// The success that the budget allows in guessing a record's membership: see the function of that name.
   [[nodiscard]] double attack_bound() const {
-    double const prior = std::max(candidates_.prior(), 1.0 - candidates_.prior());
-    if (binds(ledger_kind::pathwise)) return std::min(1.0, prior + options_.kappa);
-    return membership_success(options_.budget, prior);
+    return tacit::attack_bound(options_, candidates_.dimensions().one_in);
   }
 
   /// What a release of one of these signs would tell about each record; nothing unless records are
