@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/bit_cast.hpp>
 #include <tacit/core/check.hpp>
 #include <tacit/core/text_archive.hpp>
 #include <tacit/core/units.hpp>
@@ -13,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -136,6 +138,21 @@ struct event_words {
 
 inline constexpr unsigned accountant_version = 1;
 
+/// What an event is, as numbers that can be put in order: equal events, and no others, have equal keys.
+using event_key = std::array<std::uint64_t, 6>;
+
+[[nodiscard]] inline event_key key_of(event const& release) {
+  event_words const what = words_of(release.what);
+  event_words const how = words_of(release.how);
+  auto const bits = [](double x) { return bit_cast<std::uint64_t>(x + 0.0); };  // −0 is 0
+  return {16 * release.what.index() + release.how.index(),
+          bits(what.first),
+          bits(what.second),
+          bits(how.first),
+          bits(how.second),
+          release.records_per_person};
+}
+
 }  // namespace detail
 
 template <accounting_method Method>
@@ -153,20 +170,21 @@ class accountant {
   accountant& compose(event const& release, std::uint64_t count = 1) {
     detail::check_event("compose", release);
     if (count == 0) return *this;
-    auto const known = std::find_if(history_.begin(), history_.end(),
-                                    [&](composed const& c) { return c.release == release; });
-    if (known != history_.end()) {
-      detail::require_domain(known->count <= std::numeric_limits<std::uint64_t>::max() - count,
-                             "compose", "count", count, "small enough for a total of 64 bits");
+    auto const [place, is_new] = places_.try_emplace(detail::key_of(release), history_.size());
+    if (!is_new) {
+      std::uint64_t& known = history_[place->second].count;
+      detail::require_domain(known <= std::numeric_limits<std::uint64_t>::max() - count, "compose",
+                             "count", count, "small enough for a total of 64 bits");
       method_.add(release, count);
-      known->count += count;
+      known += count;
       return *this;
     }
-    history_.push_back({release, count});
     try {
+      history_.push_back({release, count});
       method_.add(release, count);
     } catch (...) {
-      history_.pop_back();
+      history_.resize(place->second, {release, 0});
+      places_.erase(place);
       throw;
     }
     return *this;
@@ -287,6 +305,7 @@ class accountant {
   adjacency neighbours_;
   Method method_;
   std::vector<composed> history_;
+  std::map<detail::event_key, std::size_t> places_;  // in the history
 };
 
 }  // namespace tacit

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/bit_cast.hpp>
 #include <tacit/core/check.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/dp/accountant.hpp>
@@ -18,6 +19,7 @@
 #include <span>
 #include <stdexcept>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -38,15 +40,17 @@ inline constexpr double grid_loss_limit = 1e12;
 template <std::same_as<double> T = double>
 class composed_losses {
  public:
+  /// The caller sees to it that the counts have a total of 64 bits.
   void add(dominating_pair const& pair, std::uint64_t count) {
     if (no_leak(pair)) return;
-    auto const known = std::find_if(pairs_.begin(), pairs_.end(),
-                                    [&](counted_pair const& c) { return c.pair == pair; });
-    if (known != pairs_.end()) {
-      require_domain(known->count <= std::numeric_limits<std::uint64_t>::max() - count, "compose",
-                     "count", count, "small enough for a total of 64 bits");
-      known->count += count;
+    std::uint64_t const key = key_of(pair);
+    auto const [first, last] = places_.equal_range(key);
+    auto const known =
+        std::find_if(first, last, [&](auto const& at) { return pairs_[at.second].pair == pair; });
+    if (known != last) {
+      pairs_[known->second].count += count;
     } else {
+      places_.emplace(key, pairs_.size());
       pairs_.push_back({pair, count});
     }
   }
@@ -117,6 +121,41 @@ class composed_losses {
   }
 
  private:
+  // Equal pairs have equal keys.
+  [[nodiscard]] static std::uint64_t key_of(dominating_pair const& pair) {
+    struct mixer {
+      std::uint64_t key = 0xCBF29CE484222325;  // FNV-1a
+      void take(double x) { key = (key ^ bit_cast<std::uint64_t>(x + 0.0)) * 0x100000001B3; }
+      void operator()(normal_pair const& p) { take(p.mu); }
+      void operator()(mixture_pair const& p) {
+        for (mixture_pair::part const& part : p.parts) {
+          take(part.weight);
+          take(part.shift);
+        }
+      }
+      void operator()(bounded_pair const& p) {
+        take(p.epsilon);
+        take(p.rate);
+      }
+      void operator()(lattice_pair const& p) {
+        take(p.sigma);
+        take(p.rate);
+      }
+      void operator()(finite_pair const& p) {
+        for (finite_pair::atom const& a : p.atoms) {
+          take(a.loss);
+          take(a.p);
+        }
+      }
+      void operator()(amplified_pair const& p) {
+        take(p.rate);
+        take(p.changed);
+      }
+    } mixed;
+    std::visit(mixed, pair);
+    return mixed.key;
+  }
+
   // Whether the pair leaks nothing at all.
   [[nodiscard]] static bool no_leak(dominating_pair const& pair) {
     struct visitor {
@@ -220,6 +259,7 @@ class composed_losses {
   }
 
   std::vector<counted_pair> pairs_;
+  std::unordered_multimap<std::uint64_t, std::size_t> places_;  // by key
 };
 
 }  // namespace detail
@@ -285,16 +325,18 @@ class basic_discretised {
   adjacency neighbours_;
   T width_;
   composition composed_;
+  std::uint64_t releases_ = 0;
 };
 
 template <std::same_as<double> T>
 void basic_discretised<T>::add(domination const& pairs, std::uint64_t count) {
   if (count == 0) return;
-  composition next = composed_;
-  next.remove.add(pairs.remove, count);
-  next.add.add(pairs.add, count);
-  next.symmetric = next.symmetric && pairs.symmetric;
-  composed_ = std::move(next);
+  detail::require_domain(releases_ <= std::numeric_limits<std::uint64_t>::max() - count, "compose",
+                         "count", count, "small enough for a total of 64 bits");
+  composed_.remove.add(pairs.remove, count);
+  composed_.add.add(pairs.add, count);
+  composed_.symmetric = composed_.symmetric && pairs.symmetric;
+  releases_ += count;
 }
 
 template <std::same_as<double> T>

@@ -2,18 +2,16 @@
 #pragma once
 
 #include <tacit/core/check.hpp>
-#include <tacit/core/sum.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/dp/accountant.hpp>
 #include <tacit/dp/dominating.hpp>
 #include <tacit/dp/event.hpp>
 #include <tacit/dp/gaussian_profile.hpp>
+#include <tacit/dp/normal_sum.hpp>
 #include <tacit/info/conversion.hpp>
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -91,21 +89,11 @@ class basic_gaussian_differential_privacy {
     dominating_pair const pair = dominate(release, neighbours_).remove;
     auto const* normal = std::get_if<normal_pair>(&pair);
     if (normal == nullptr) refuse(release);
-    if (normal->mu == 0.0) return;
-    double const square = normal->mu * normal->mu;
-    double const times = static_cast<double>(count);
-    // An underflowing square is not lost above, and does not count below.
-    constexpr double least = std::numeric_limits<double>::min();
-    lower_ += square < least ? 0.0 : times * square;
-    upper_ += times * std::max(square, least);
+    normals_.add(*normal, count);
   }
 
   /// The μ of the composition.
-  [[nodiscard]] bound<gaussian_dp> guarantee() const {
-    // A square is good to 12 roundings, the sum to 2 more.
-    return {{std::sqrt(finite(lower_.value())) * (1.0 - 2e-15)},
-            {std::sqrt(total(upper_.value())) * (1.0 + 2e-15)}};
-  }
+  [[nodiscard]] bound<gaussian_dp> guarantee() const { return normals_.mu(); }
 
   [[nodiscard]] bound<double> epsilon(double delta) const {
     auto const [low, high] = guarantee();
@@ -118,13 +106,6 @@ class basic_gaussian_differential_privacy {
   }
 
  private:
-  // An overflowing sum (which leaves a NaN behind) is ∞ above, and says nothing below.
-  static double total(double sum) {
-    return sum <= std::numeric_limits<double>::max() ? sum
-                                                     : std::numeric_limits<double>::infinity();
-  }
-  static double finite(double sum) { return sum <= std::numeric_limits<double>::max() ? sum : 0.0; }
-
   [[noreturn]] static void refuse(event const& release) {
     std::string const what = detail::words_of(release.what).word;
     bool const noise_is_normal = std::holds_alternative<gaussian>(release.what);
@@ -136,8 +117,7 @@ class basic_gaussian_differential_privacy {
   }
 
   adjacency neighbours_;
-  compensated_sum<double> lower_;
-  compensated_sum<double> upper_;
+  detail::normal_sum normals_;
 };
 
 using gaussian_differential_privacy = basic_gaussian_differential_privacy<double>;

@@ -10,6 +10,7 @@
 #include <tacit/dp/event.hpp>
 #include <tacit/dp/gaussian_profile.hpp>
 #include <tacit/dp/mixture_profile.hpp>
+#include <tacit/dp/normal_sum.hpp>
 
 #include <algorithm>
 #include <array>
@@ -17,6 +18,7 @@
 #include <concepts>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <string_view>
 #include <variant>
 #include <vector>
@@ -63,21 +65,37 @@ class basic_privacy_loss {
  private:
   using entries = std::vector<typename detail::contour<T>::entry>;
 
-  static void put(entries& to, mixture_pair const& pair, T count) {
-    auto const known =
-        std::find_if(to.begin(), to.end(), [&](auto const& e) { return e.pair == pair; });
-    if (known == to.end()) {
-      to.push_back({pair, count});
+  // Equal pairs count together. Both directions have the same parts.
+  void put(mixture_pair const& removed, mixture_pair const& added, T count) {
+    std::vector<T> key;
+    key.reserve(2 * removed.parts.size());
+    for (mixture_pair::part const& part : removed.parts) {
+      key.insert(key.end(), {part.weight, part.shift});
+    }
+    auto const [place, is_new] = places_.try_emplace(std::move(key), remove_.size());
+    if (is_new) {
+      remove_.push_back({removed, count});
+      add_.push_back({added, count});
     } else {
-      known->count += count;
+      remove_[place->second].count += count;
+      add_[place->second].count += count;
     }
   }
 
-  // Rounded up by what the sum may have lost; the lower end gives as much away.
-  [[nodiscard]] T mu() const { return std::sqrt(variance_); }
-
+  [[nodiscard]] bool only_normals() const { return !others_ && remove_.empty(); }
   [[nodiscard]] bool single() const {
-    return !others_ && variance_ == 0.0 && remove_.size() == 1 && remove_[0].count == 1.0;
+    return !others_ && normals_.variance().upper == 0.0 && remove_.size() == 1 &&
+           remove_[0].count == 1.0;
+  }
+
+  // Both ends of an answer that rises with the variance of the normal pairs, of which there is an
+  // enclosure: a pair of larger μ dominates one of smaller μ.
+  template <class Ask>
+  [[nodiscard]] bound<T> over_variance(Ask&& ask) const {
+    detail::enclosure const variance = normals_.variance();
+    bound<T> found = ask(variance.upper);
+    if (variance.lower < variance.upper) found.lower = ask(variance.lower).lower;
+    return found;
   }
 
   // The larger of the two directions. One record has the larger in `remove` (Zhu, Dong & Wang 2022,
@@ -91,8 +109,15 @@ class basic_privacy_loss {
   }
 
   [[nodiscard]] bound<T> contour_epsilon(T delta) const {
+    return over_variance([&](T variance) { return contour_epsilon(delta, variance); });
+  }
+  [[nodiscard]] bound<T> contour_delta(T epsilon) const {
+    return over_variance([&](T variance) { return contour_delta(epsilon, variance); });
+  }
+
+  [[nodiscard]] bound<T> contour_epsilon(T delta, T variance) const {
     T const log_delta = std::log(delta);
-    detail::contour<T> const first(remove_, variance_);
+    detail::contour<T> const first(remove_, variance);
     if (first.variation() <= delta) return {0.0, 0.0};
     auto const one = [&](detail::contour<T> const& c) -> bound<T> {
       try {
@@ -106,15 +131,15 @@ class basic_privacy_loss {
       }
     };
     bound<T> const removed = one(first);
-    detail::contour<T> const second(add_, variance_);
+    detail::contour<T> const second(add_, variance);
     if (second.chernoff_below(removed.lower, log_delta)) return removed;
     bound<T> const added = one(second);
     return {std::max(removed.lower, added.lower), std::max(removed.upper, added.upper)};
   }
 
-  [[nodiscard]] bound<T> contour_delta(T epsilon) const {
-    bound<T> log_delta = detail::contour<T>(remove_, variance_).log_delta(epsilon);
-    detail::contour<T> const second(add_, variance_);
+  [[nodiscard]] bound<T> contour_delta(T epsilon, T variance) const {
+    bound<T> log_delta = detail::contour<T>(remove_, variance).log_delta(epsilon);
+    detail::contour<T> const second(add_, variance);
     if (!second.chernoff_below(epsilon, log_delta.lower)) {
       bound<T> const added = second.log_delta(epsilon);
       log_delta = {std::max(log_delta.lower, added.lower), std::max(log_delta.upper, added.upper)};
@@ -161,7 +186,8 @@ class basic_privacy_loss {
   }
 
   [[nodiscard]] std::array<detail::contour<T>, 2> directions() const {
-    return {detail::contour<T>(remove_, variance_), detail::contour<T>(add_, variance_)};
+    T const variance = normals_.variance().upper;  // for upper ends
+    return {detail::contour<T>(remove_, variance), detail::contour<T>(add_, variance)};
   }
 
   [[nodiscard]] static bool both_below(std::array<detail::contour<T>, 2> const& both, T epsilon,
@@ -189,7 +215,8 @@ class basic_privacy_loss {
   adjacency neighbours_;
   entries remove_;
   entries add_;
-  T variance_ = 0.0;
+  std::map<std::vector<T>, std::size_t> places_;  // of the parts, in both
+  detail::normal_sum normals_;
   bool others_ = false;
   bool attained_ = true;
   basic_discretised<T> grid_;
@@ -200,12 +227,10 @@ void basic_privacy_loss<T>::add(event const& release, std::uint64_t count) {
   domination const found = dominate(release, neighbours_);
   grid_.add(release, count);
   attained_ = attained_ && found.attained;
-  T const n = static_cast<T>(count);
   if (auto const* normal = std::get_if<normal_pair>(&found.remove)) {
-    variance_ += n * normal->mu * normal->mu;
+    normals_.add(*normal, count);
   } else if (auto const* mixture = std::get_if<mixture_pair>(&found.remove)) {
-    put(remove_, *mixture, n);
-    put(add_, std::get<mixture_pair>(found.add), n);
+    put(*mixture, std::get<mixture_pair>(found.add), static_cast<T>(count));
   } else {
     others_ = true;
   }
@@ -213,8 +238,10 @@ void basic_privacy_loss<T>::add(event const& release, std::uint64_t count) {
 
 template <std::same_as<double> T>
 typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::epsilon_by(T delta) const {
-  if (!others_ && remove_.empty()) {
-    return {tacit::epsilon(gaussian_dp{mu()}, delta), route::closed_form};
+  if (only_normals()) {
+    auto const [low, high] = normals_.mu();
+    return {{tacit::epsilon(low, delta).lower, tacit::epsilon(high, delta).upper},
+            route::closed_form};
   }
   if (single()) {
     return {in_closed_form([&](auto const& profile) { return profile.epsilon(delta); }),
@@ -231,8 +258,10 @@ typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::epsilon_by(T delta
 
 template <std::same_as<double> T>
 typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::delta_by(T epsilon) const {
-  if (!others_ && remove_.empty()) {
-    return {tacit::delta(gaussian_dp{mu()}, epsilon), route::closed_form};
+  if (only_normals()) {
+    auto const [low, high] = normals_.mu();
+    return {{tacit::delta(low, epsilon).lower, tacit::delta(high, epsilon).upper},
+            route::closed_form};
   }
   if (single()) {
     return {in_closed_form([&](auto const& profile) { return profile.delta(epsilon); }),

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tacit/core/check.hpp>
+#include <tacit/core/rounded.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/dp/accountant.hpp>
 #include <tacit/dp/dominating.hpp>
@@ -16,6 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -89,7 +91,9 @@ class cost_curve {
 
  private:
   [[nodiscard]] double unsampled(double order) {
-    if (bounded_range_) return bounded_range_divergence(epsilon_, order) * (1.0 + 1e-13);
+    if (bounded_range_) {
+      return multiply_up(bounded_range_divergence(epsilon_, order), 1.0 + 1e-13);
+    }
     return base_->upper(order);
   }
 
@@ -106,15 +110,13 @@ template <real T>
 class composed_curve {
  public:
   void add(renyi_cost const& cost, std::uint64_t count) {
-    parts_.push_back({cost_curve<T>(cost), static_cast<double>(count)});
+    parts_.push_back({cost_curve<T>(cost), count_up(count)});
   }
 
   [[nodiscard]] double upper(double order) {
     double sum = 0.0;
-    for (part& p : parts_) sum += p.count * p.curve.upper(order);
-    // The counts, the products and the sums are rounded.
-    return sum * (1.0 + (4.0 + static_cast<double>(parts_.size())) *
-                            std::numeric_limits<double>::epsilon());
+    for (part& p : parts_) sum = add_up(sum, multiply_up(p.count, p.curve.upper(order)));
+    return sum;
   }
 
  private:
@@ -194,16 +196,17 @@ class basic_renyi {
   /// @throws std::domain_error for a value out of range; std::invalid_argument, with the reason, where
   ///         no bound is known. Nothing is added then.
   void add(event const& release, std::uint64_t count) {
-    both_costs cost = costs(release);
-    auto const known = std::find_if(entries_.begin(), entries_.end(), [&](entry const& e) {
-      return e.remove == cost.remove && e.add == cost.add &&
-             e.count <= std::numeric_limits<std::uint64_t>::max() - count;
-    });
-    if (known != entries_.end()) {
-      known->count += count;
-    } else {
-      entries_.push_back({std::move(cost.remove), std::move(cost.add), cost.symmetric, count});
+    detail::event_key const key = detail::key_of(release);
+    if (auto const known = places_.find(key); known != places_.end()) {
+      entry& same = entries_[known->second];
+      if (same.count <= std::numeric_limits<std::uint64_t>::max() - count) {
+        same.count += count;
+        return;
+      }
     }
+    both_costs cost = costs(release);
+    entries_.push_back({std::move(cost.remove), std::move(cost.add), cost.symmetric, count});
+    places_.insert_or_assign(key, entries_.size() - 1);
   }
 
   [[nodiscard]] bound<double> epsilon(double delta) const {
@@ -341,6 +344,7 @@ class basic_renyi {
 
   adjacency neighbours_;
   std::vector<entry> entries_;
+  std::map<detail::event_key, std::size_t> places_;  // of the entries
 };
 
 using renyi = basic_renyi<double>;
