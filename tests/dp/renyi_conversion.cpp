@@ -228,3 +228,29 @@ TEST_CASE("without replacement: Wang, Balle & Kasiviswanathan's sum", "[dp]") {
   CHECK_THROWS_AS(wang_balle_kasiviswanathan(1.1, 4.0, whole), std::domain_error);
   CHECK_THROWS_AS(wang_balle_kasiviswanathan(0.1, 1.0, whole), std::domain_error);
 }
+
+TEST_CASE("δ is not below the optimum where λ = e^ε cancels", "[dp]") {
+  // The largest p − e^ε·q over pairs of two outcomes with D_α ≤ r, in 80 digits (mpmath): golden sections
+  // in p, bisection for q, and no dual.
+  struct row {
+    double order, divergence, epsilon;
+    char const* truth;
+  };
+  for (row const& r : {row{1.000001, 1e-15, 0.0, "2.23606685946663952593592e-8"},
+                       row{1.0001, 0.0021352046725060607, 0.0, "0.03266867699487393188334953"},
+                       row{2.0, 1e-12, 0.0, "0.0000005000000000001249949716619"},
+                       row{1.000001, 1e-15, 1e-9, "2.186625807601485135616787e-8"},
+                       row{30.0, 1e-9, 1e-6, "0.000003612949552381453546889593"},
+                       row{1.5, 0.3, 0.1, "0.2832011240978158363188734"},
+                       row{8.0, 2.0, 3.0, "0.00004476150195722998683399401"}}) {
+    CAPTURE(r.order, r.divergence, r.epsilon);
+    exact const truth(r.truth);
+    double const delta = renyi_delta(r.order, r.divergence, r.epsilon);
+    CHECK(exact(delta) >= truth);
+    CHECK(exact(delta) <= truth * exact(1.0 + 1e-10));
+    // The ε of that δ leads back.
+    double const epsilon = renyi_epsilon(r.order, r.divergence, static_cast<double>(truth));
+    CHECK(epsilon >= r.epsilon * (1.0 - 1e-15));
+    CHECK(epsilon <= r.epsilon + 1e-14 * (1.0 + r.divergence + 40.0 / (r.order - 1.0)));
+  }
+}

@@ -248,7 +248,7 @@ template <real T = double>
   double step =
       -1.5 * there.slack / there.by_epsilon + 1e-15 * value + std::numeric_limits<double>::min();
   bound<double> result{value - step, value + step};
-  while (!fits(result.upper) && result.upper < std::numeric_limits<double>::infinity()) {
+  while (result.upper < std::numeric_limits<double>::infinity() && !fits(result.upper)) {
     result.upper = value + (step *= 2.0);
   }
   for (step = value - result.lower; result.lower > 0.0; result.lower = value - (step *= 2.0)) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tacit/core/check.hpp>
+#include <tacit/core/enclosure.hpp>
 #include <tacit/core/rounded.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/dp/accountant.hpp>
@@ -230,8 +231,7 @@ class basic_renyi {
           return detail::open_log_renyi_delta(order, divergence, epsilon);
         });
     if (least == -std::numeric_limits<double>::infinity()) return {0.0, 0.0};
-    double const raised = std::exp(least) * (1.0 + 4.0 * std::numeric_limits<double>::epsilon());
-    return {0.0, std::clamp(raised, std::numeric_limits<double>::denorm_min(), 1.0)};
+    return {0.0, std::min(1.0, exp(detail::enclosure(least)).upper)};
   }
 
   /// The divergence of the whole composition at one order, of the worse direction.

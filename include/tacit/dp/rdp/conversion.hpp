@@ -5,6 +5,7 @@
 #include <tacit/core/log.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/dp/rdp/divergence.hpp>
+#include <tacit/dp/rdp/dual_bound.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -12,6 +13,7 @@
 #include <cstdint>
 #include <limits>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 /// From one Rényi divergence to (ε, δ), as tightly as that one number allows, and what sampling without
@@ -169,8 +171,9 @@ void check_renyi(std::string_view function, T const& order, T const& divergence)
 }  // namespace detail
 
 /// The smallest ε ≥ 0 for which D_α(P‖Q) ≤ `divergence` alone implies δ(ε) ≤ δ.
-/// Guarantee: upper bound; it exceeds the optimum by less than 1e-9 relative (measured 1e-12), and by
-/// what rounding may have lost, about 1e-15·(divergence + log(1/δ)/(α−1)). ∞ for an infinite divergence.
+/// Guarantee: upper bound, in double (dual_bound.hpp); above the optimum by less than 1e-9 relative (measured
+/// 1e-12) and what rounding may have lost, about 1e-15·(divergence + log(1/δ)/(α−1)). ∞ for an infinite
+/// divergence.
 /// @throws std::domain_error unless order is finite and above 1, divergence ≥ 0 and δ in (0, 1)
 template <real T>
 [[nodiscard]] T renyi_epsilon(T const& order, T const& divergence, T const& delta) {
@@ -195,11 +198,21 @@ template <real T>
     if (whole < best) best = whole;
   }
   T const share = log_share < T(-1) ? order * delta : T(0.4);
+  T best_fall = std::numeric_limits<T>::infinity();
   detail::settle_fall(-log1p(-share), [&](T const& fall) {
     at = dual.from_delta(fall, log_delta);
-    if (at.log_lambda < best) best = at.log_lambda;
+    if (at.log_lambda < best) {
+      best = at.log_lambda;
+      best_fall = fall;
+    }
     return detail::renyi_dual<T>::next_fall(log_delta, at);
   });
+  if constexpr (std::is_same_v<T, double>) {
+    detail::dual_bound const certified(order, divergence);
+    return std::max(0.0, std::min({certified.epsilon(detail::infinite_double, delta),
+                                   certified.epsilon(best_fall, delta),
+                                   detail::tangent_epsilon(order, divergence, delta)}));
+  }
   T const size = log_share < T(0) ? -log_share : log_share;
   T const rounding = std::numeric_limits<T>::epsilon() *
                      (T(4) * divergence + (T(16) + T(4) * size) / dual.z() + T(8));
@@ -228,12 +241,24 @@ template <real T>
     if (whole < best) best = whole;
   }
   T const share = best < T(0) ? order * exp(best) : T(1);
+  T best_fall = std::numeric_limits<T>::infinity();
+  T best_log_s = T(0);
   settle_fall(-log1p(-(share < T(0.4) ? share : T(0.4))), [&](T const& fall) {
     T const log_s = dual.from_epsilon(fall, epsilon);
     T const bound = dual.log_delta(fall, log_s);
-    if (bound < best) best = bound;
+    if (bound < best) {
+      best = bound;
+      best_fall = fall;
+      best_log_s = log_s;
+    }
     return renyi_dual<T>::next_fall(bound, {log_s, epsilon});
   });
+  if constexpr (std::is_same_v<T, double>) {
+    dual_bound const certified(order, divergence);
+    return std::min({certified.log_delta(infinite_double, 0.0, epsilon),
+                     certified.log_delta(best_fall, best_log_s, epsilon),
+                     tangent_log_delta(order, divergence, epsilon)});
+  }
   T const size = best < T(0) ? -best : best;
   return best + std::numeric_limits<T>::epsilon() *
                     (T(8) * (dual.log_moment() + z * epsilon) + T(8) * size + T(32));
@@ -257,8 +282,7 @@ template <real T>
 [[nodiscard]] inline double renyi_delta(double order, double divergence, double epsilon) {
   double const level = log_renyi_delta(order, divergence, epsilon);
   if (level == -std::numeric_limits<double>::infinity()) return 0.0;
-  double const raised = std::exp(level) * (1.0 + 4.0 * std::numeric_limits<double>::epsilon());
-  return std::clamp(raised, std::numeric_limits<double>::denorm_min(), 1.0);
+  return std::min(1.0, exp(detail::enclosure(level)).upper);
 }
 
 /// The largest order that `wang_balle_kasiviswanathan` takes: its cost grows with the order.
