@@ -255,9 +255,11 @@ template <real T>
   });
   if constexpr (std::is_same_v<T, double>) {
     dual_bound const certified(order, divergence);
-    return std::min({certified.log_delta(infinite_double, 0.0, epsilon),
-                     certified.log_delta(best_fall, best_log_s, epsilon),
-                     tangent_log_delta(order, divergence, epsilon)});
+    double const plain = certified.log_delta(infinite_double, 0.0, epsilon);
+    double const found = std::min({plain, certified.log_delta(best_fall, best_log_s, epsilon),
+                                   tangent_log_delta(order, divergence, epsilon)});
+    // No δ is above 1: a slope for the search, where there is nothing else.
+    return found < -unit_roundoff ? found : std::max(found, plain);
   }
   T const size = best < T(0) ? -best : best;
   return best + std::numeric_limits<T>::epsilon() *
