@@ -34,12 +34,14 @@
 #include <tacit/dp/loss.hpp>
 #include <tacit/dp/mi_dp.hpp>
 #include <tacit/dp/mixture_profile.hpp>
+#include <tacit/dp/normal_sum.hpp>
 #include <tacit/dp/pair.hpp>
 #include <tacit/dp/privacy_loss.hpp>
 #include <tacit/dp/rdp/amplified.hpp>
 #include <tacit/dp/rdp/bounded.hpp>
 #include <tacit/dp/rdp/conversion.hpp>
 #include <tacit/dp/rdp/divergence.hpp>
+#include <tacit/dp/rdp/dual_bound.hpp>
 #include <tacit/dp/rdp/mixture.hpp>
 #include <tacit/dp/rdp/table.hpp>
 #include <tacit/dp/renyi.hpp>
