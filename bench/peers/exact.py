@@ -1,10 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
 """The truth apart from the C++ library: closed forms in 30 digits, and the inversion of moments in
-80-bit numbers, good to ten digits where it is used."""
+80-bit numbers, good to ten digits where it is used.
+
+Every answer is computed twice, in two precisions or with two sets of nodes on two lines. Where the two
+disagree, or a search ends at an end of its range, ArithmeticError is raised: nothing is printed that
+only one of them vouches for."""
 import numpy as np
 from mpmath import binomial, erfc, exp, expm1, fsum, linspace, log, log1p, mp, mpf, pi, quad, sqrt
 
 mp.dps = 30
+
+
+def agreed(answer, again, tolerance):
+    """`answer`, which `again` must repeat."""
+    if not 0 <= answer < float("inf") or not abs(answer - again) <= tolerance * max(1, abs(answer)):
+        raise ArithmeticError(f"two computations of one number disagree: {answer} and {again}")
+    return answer
+
+
+def in_two_precisions(ask):
+    """`ask()` in 30 digits, checked in 45."""
+    answer = ask()
+    with mp.workdps(45):
+        again = ask()
+    return agreed(answer, again, mpf(10)**-15)
 
 
 def smallest(profile, delta, top):
@@ -12,6 +31,8 @@ def smallest(profile, delta, top):
     low, high = 0 * top, top
     if profile(low) <= delta:
         return low
+    if not profile(high) <= delta:
+        raise ArithmeticError(f"delta is not reached up to epsilon = {top}")
     for _ in range(70):
         middle = (low + high) / 2
         if profile(middle) > delta:
@@ -23,25 +44,29 @@ def smallest(profile, delta, top):
 
 def gaussian_epsilon(mu, delta):
     """Unsampled Gaussians, however many: mu = sqrt(steps)/sigma."""
-    mu = mpf(mu)
-
     def below(x):
         return erfc(-x / sqrt(2)) / 2
 
-    def profile(epsilon):
-        return below(mu / 2 - epsilon / mu) - exp(epsilon) * below(-mu / 2 - epsilon / mu)
-    return smallest(profile, mpf(delta), mpf(1000))
+    def ask():
+        m = mpf(mu)
+
+        def profile(epsilon):
+            return below(m / 2 - epsilon / m) - exp(epsilon) * below(-m / 2 - epsilon / m)
+        return smallest(profile, mpf(delta), mpf(1000))
+    return in_two_precisions(ask)
 
 
 def response_epsilon(loss, count, delta):
     """`count` binary randomised responses of this loss each, the worst of all that is pure-DP: this is
     optimal composition too."""
-    loss = mpf(loss)
-    truth = 1 / (1 + exp(-loss))
-    atoms = [(loss * (2 * k - count), binomial(count, k) * truth**k * (1 - truth)**(count - k))
-             for k in range(count + 1)]
-    return smallest(lambda e: fsum(-p * expm1(e - x) for x, p in atoms if x > e), mpf(delta),
-                    loss * count)
+    def ask():
+        each = mpf(loss)
+        truth = 1 / (1 + exp(-each))
+        atoms = [(each * (2 * k - count), binomial(count, k) * truth**k * (1 - truth)**(count - k))
+                 for k in range(count + 1)]
+        return smallest(lambda e: fsum(-p * expm1(e - x) for x, p in atoms if x > e), mpf(delta),
+                        each * count)
+    return in_two_precisions(ask)
 
 
 def sampled_renyi(rate, sigma, order):
@@ -51,25 +76,41 @@ def sampled_renyi(rate, sigma, order):
     def integrand(x):
         density = exp(-x * x / (2 * sigma**2)) / (sigma * sqrt(2 * pi))
         return density * exp(order * log1p(rate * expm1((2 * x - 1) / (2 * sigma**2))))
-    return log(quad(integrand, linspace(-14 * sigma, order + 14 * sigma, 40))) / (order - 1)
+
+    def divergence(pieces, reach):
+        ends = linspace(-reach * sigma, order + reach * sigma, pieces)
+        return log(quad(integrand, ends)) / (order - 1)
+    return agreed(divergence(40, 14), divergence(57, 15), mpf(10)**-15)
 
 
 def sampled_epsilon(rate, sigma, steps, delta):
     """`steps` Poisson-sampled Gaussians, a record removed (the worse direction in all that is asked
-    here). With M(z) = E_Q[(P/Q)^(1+z)] and any theta > 0,
+    here), on two lines and by two sets of nodes. An answer of 0 is refused, too: this inversion cannot
+    tell a loss of nothing from a line that went wrong."""
+    if np.finfo(np.longdouble).nmant < 63 or np.finfo(np.longdouble).minexp > -16000:
+        raise ArithmeticError("numpy's long double is shorter than 80 bits here")
+    answer = agreed(_inverted(rate, sigma, steps, delta, 1, 10, 40),
+                    _inverted(rate, sigma, steps, delta, np.longdouble("0.93"), 14, 52), 1e-9)
+    if not answer > 0:
+        raise ArithmeticError("the inversion found an epsilon of 0")
+    return answer
+
+
+def _inverted(rate, sigma, steps, delta, share, fineness, period):
+    """With M(z) = E_Q[(P/Q)^(1+z)] and any theta > 0,
 
         delta(epsilon) = 1/(2 pi i) * integral of M(z)^steps e^(-z epsilon)/(z(z+1)) dz over theta + iR,
 
-    by the trapezoid rule in both integrals. theta is the one whose moment alone proves the least
-    epsilon. An alias lies 40 standard deviations and jumps of the loss away; the sum ends where 200
-    terms on end are below 1e-18 of the first."""
+    by the trapezoid rule in both integrals. theta is `share` times the one whose moment alone proves the
+    least epsilon; nodes in x lie sigma/fineness apart. An alias lies `period` standard deviations and
+    jumps of the loss away; the sum ends where 200 terms on end are below 1e-18 of the first."""
     real = np.longdouble
     rate, sigma, log_delta = real(rate), real(sigma), np.log(real(delta))
 
     def nodes(theta):  # the losses, and their masses under the tilted Q
-        x = np.arange(-14 * sigma, theta + 1 + 14 * sigma, sigma / 10, dtype=real)
+        x = np.arange(-14 * sigma, theta + 1 + 14 * sigma, sigma / fineness, dtype=real)
         loss = np.log1p(rate * np.expm1((2 * x - 1) / (2 * sigma**2)))
-        normal = real(1) / 10 / np.sqrt(2 * real(np.pi))
+        normal = real(1) / fineness / np.sqrt(2 * real(np.pi))
         return loss, normal * np.exp((1 + theta) * loss - x * x / (2 * sigma**2))
 
     def proved(log_theta):
@@ -82,15 +123,17 @@ def sampled_epsilon(rate, sigma, steps, delta):
             high -= third
         else:
             low += third
-    theta, top = np.exp(low), proved(low)
+    theta, top = share * np.exp(low), proved(low)
 
     loss, mass = nodes(theta)
     mean = (mass * loss).sum() / mass.sum()
     spread = np.sqrt(steps * (mass * (loss - mean)**2).sum() / mass.sum())
     jump = np.abs(loss[steps * mass > 1e-20 * mass.sum()]).max()
-    step = 2 * real(np.pi) / (40 * (spread + jump))
+    step = 2 * real(np.pi) / (period * (spread + jump))
     kernels, at = [], []
     while len(at) < 200 or max(abs(k) for k in kernels[-200:]) > 1e-18 * abs(kernels[0]):
+        if len(at) > 100_000:
+            raise ArithmeticError("the moments do not fall along the line")
         z = theta + 1j * (len(at) * step)
         moment = (mass * np.exp(1j * z.imag * loss)).sum()
         # The power relative to that on the real axis, which may be out of range.
@@ -100,7 +143,19 @@ def sampled_epsilon(rate, sigma, steps, delta):
     kernels[0] /= 2
     scale = steps * np.log(mass.sum())
 
-    def log_profile(epsilon):
+    # Far from the line's own epsilon the sum is the rounding of its terms, of either sign. Raised to
+    # that, it still lies on the right side of delta.
+    floor = 1e-16 * np.abs(kernels).sum() * step / real(np.pi)
+
+    def profile(epsilon):
         total = (kernels * np.exp(-1j * at.imag * epsilon)).real.sum() * step / real(np.pi)
-        return np.log(np.maximum(total, real(1e-4000))) + scale - theta * epsilon
-    return smallest(log_profile, log_delta, top)
+        if not np.isfinite(total):
+            raise ArithmeticError("the inversion's sum is not a number")
+        return total
+
+    def log_profile(epsilon):
+        return np.log(np.maximum(profile(epsilon), floor)) + scale - theta * epsilon
+    found = smallest(log_profile, log_delta, top)
+    if not profile(found) > 1e4 * floor or not abs(log_profile(found) - log_delta) <= 1e-6:
+        raise ArithmeticError(f"the inversion does not return delta at epsilon = {found}")
+    return found
