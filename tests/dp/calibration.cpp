@@ -60,7 +60,10 @@ struct planned {
     if (auto const* f = std::get_if<fixed_size>(&release.how)) rate = f->rate();
     mu = std::hypot(mu, std::sqrt(static_cast<double>(count)) * rate / noise->noise_multiplier);
   }
-  bound<double> epsilon(double delta) const { return {0.0, gaussian_epsilon(mu, delta)}; }
+  bound<double> epsilon(double delta) const {
+    ++questions;
+    return {0.0, gaussian_epsilon(mu, delta)};
+  }
   bound<double> delta(double epsilon) const {
     ++questions;
     return {0.0, gaussian_delta(mu, epsilon)};
@@ -136,6 +139,75 @@ TEST_CASE("few questions are asked", "[dp][calibration]") {
   planned::questions = 0;
   std::ignore = steps_for({2.0, 1e-5}, sampled(gaussian{1.0}, poisson{0.01}), planned_accountant());
   CHECK(planned::questions <= 10);
+}
+
+// δ(1e4) of the first steps is far below the smallest double. The truths: the largest n at which the
+// closed form δ(1e4) of μ = √n/5, in 400 digits (mpmath), is at most 1e-300, and the same for zCDP and
+// Rényi divergences, whose bound is the closed form min over z.
+TEST_CASE("a δ that underflows hides no end", "[dp][calibration]") {
+  approx_dp const target{1e4, 1e-300};
+  CHECK(steps_for<gaussian_accountant>(target, gaussian{5.0}) == 297854);
+  CHECK(steps_for<privacy_loss_accountant>(target, gaussian{5.0}) == 297854);
+  CHECK(steps_for<zcdp_accountant>(target, gaussian{5.0}) == 297408);
+  CHECK(steps_for<renyi_accountant>(target, gaussian{5.0}) == 297408);
+}
+
+// The figures of one run say the same, whatever the target: the smallest double, 0, 1 or ∞.
+TEST_CASE("answers that tell no two runs apart cost few questions", "[dp][calibration]") {
+  struct flat {
+    double x;
+    int* asked;
+    double loss() const { return 1e9 / x; }  // δ(ε) jumps at loss() = ε, ε(δ) at loss() = 2000
+    bound<double> delta(double epsilon) const {
+      ++*asked;
+      return {0.0, loss() <= epsilon ? std::numeric_limits<double>::min() : 1.0};
+    }
+    bound<double> epsilon(double) const {
+      ++*asked;
+      return {0.0, loss() <= 2000.0 ? 0.0 : infinite};
+    }
+  };
+  for (bool const whole : {false, true}) {
+    for (double const start : {1.0, 1e6, 1e15}) {
+      for (double const epsilon : {0.0, 1e-9, 1.0, 1e3, 1e4}) {
+        int asked = 0;
+        auto const plan = [&](double x) { return flat{x, &asked}; };
+        quantity const sought{
+            .protects = true, .whole = whole, .smallest = 1.0, .largest = 1e15, .start = start};
+        INFO(whole << ' ' << start << ' ' << epsilon);
+        if (epsilon < 1e-6) {
+          if (epsilon == 0.0) CHECK_THROWS_AS(calibrate({epsilon, 1e-5}, plan, sought), infeasible);
+        } else {
+          double const best = std::max(5e5, 1e9 / epsilon);
+          double const x = calibrate({epsilon, 1e-5}, plan, sought);
+          CHECK(x >= best);
+          CHECK((whole ? x < best + 1.0 : x <= best * (1.0 + 1e-6)));
+        }
+        CHECK(asked <= 200);
+      }
+    }
+  }
+}
+
+TEST_CASE("a run far inside or outside of the target costs few questions", "[dp][calibration]") {
+  for (approx_dp const target :
+       {approx_dp{1e4, 1e-300}, approx_dp{1e6, 1e-30}, approx_dp{0.0, 1e-300},
+        approx_dp{1e-9, 1e-12}, approx_dp{1e-3, 0.5}, approx_dp{30.0, 0.999}}) {
+    for (double const sigma : {1e-2, 1.0, 1e5}) {
+      auto const ask = [&](auto const& calibrate_it) {
+        planned::questions = 0;
+        try {
+          std::ignore = calibrate_it();
+        } catch (infeasible const&) {
+        }
+        INFO(target.epsilon << ' ' << target.delta << ' ' << sigma);
+        CHECK(planned::questions <= 25);
+      };
+      ask([&] { return steps_for<planned_accountant>(target, gaussian{sigma}); });
+      ask([&] { return rate_for<planned_accountant>(target, gaussian{sigma}, 110176); });
+      ask([&] { return noise_multiplier_for<planned_accountant>(target, poisson{1e-5}, 93); });
+    }
+  }
 }
 
 TEST_CASE("one step more would be too many", "[dp][calibration]") {
