@@ -13,6 +13,7 @@
 #include <tacit/dp/discretised.hpp>
 #include <tacit/dp/dominating.hpp>
 #include <tacit/dp/event.hpp>
+#include <tacit/dp/feasible_end.hpp>
 #include <tacit/dp/filter.hpp>
 #include <tacit/dp/filter/gaussian.hpp>
 #include <tacit/dp/filter/odometer.hpp>
