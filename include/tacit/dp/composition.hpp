@@ -3,10 +3,9 @@
 
 #include <tacit/core/check.hpp>
 #include <tacit/core/real.hpp>
+#include <tacit/core/solve.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/dp/response_profile.hpp>
-
-#include <boost/math/tools/toms748_solve.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -25,26 +24,6 @@
 /// `best_composition` bounds it, and a certified accountant that composes the same events comes closer.
 
 namespace tacit {
-
-namespace detail {
-
-/// A bracket, a few ulp extended, of the point where a decreasing `height` passes 0: height(lower) ≥ 0 ≥
-/// height(upper).
-template <class Height>
-[[nodiscard]] bound<double> root_bracket(double low, double at_low, double high, double at_high,
-                                         Height&& height) {
-  if (at_low == 0.0) return {low, low};
-  if (at_high == 0.0) return {high, high};
-  std::uintmax_t steps = 300;
-  auto const close = [](double a, double b) {
-    return std::abs(b - a) <= 2.0 * std::numeric_limits<double>::epsilon() * std::max(a, b);
-  };
-  auto const [a, b] =
-      boost::math::tools::toms748_solve(height, low, high, at_low, at_high, close, steps);
-  return {std::min(a, b), std::max(a, b)};
-}
-
-}  // namespace detail
 
 /// The optimal composition of `count` mechanisms of which each is (ε₀, δ₀)-differentially private,
 /// chosen adaptively, with (ε₀, δ₀) fixed before the run:
@@ -151,8 +130,8 @@ class basic_optimal_composition {
       low = 0.0;
       at_low = height(low);
     }
-    bound<double> const at = detail::root_bracket(low, at_low, high, at_high, height);
-    return from_above ? at.upper : at.lower;
+    auto const at = detail::sign_change({low, high}, at_low, at_high, height);
+    return from_above ? at.high : at.low;
   }
 
   approx_dp each_;

@@ -4,14 +4,13 @@
 #include <tacit/core/check.hpp>
 #include <tacit/core/enclosure.hpp>
 #include <tacit/core/rounded.hpp>
+#include <tacit/core/solve.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/dp/accountant.hpp>
 #include <tacit/dp/dominating.hpp>
 #include <tacit/dp/event.hpp>
 #include <tacit/dp/rdp/conversion.hpp>
 #include <tacit/dp/rdp/divergence.hpp>
-
-#include <boost/math/tools/minima.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -171,8 +170,7 @@ template <class Bound>
     right = std::min(highest, right + step);
     at_right = at(right);
   }
-  std::uintmax_t rounds = best.value <= enough ? 0 : 40;
-  if (rounds > 0) (void)boost::math::tools::brent_find_minima(at, left, right, 14, rounds);
+  if (best.value > enough) (void)least_between({left, right}, 0x1p-13, 40, at);
   return best;
 }
 

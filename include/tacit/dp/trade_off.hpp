@@ -2,14 +2,12 @@
 #pragma once
 
 #include <tacit/core/check.hpp>
+#include <tacit/core/solve.hpp>
 #include <tacit/core/units.hpp>
-
-#include <boost/math/tools/minima.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <concepts>
-#include <cstdint>
 #include <limits>
 #include <span>
 #include <utility>
@@ -63,9 +61,8 @@ template <privacy_profile P>
       reach *= 2.0;
     }
     // Where the first step falls, the maximum may be much closer to 0.
-    std::uintmax_t iterations = 60;
-    boost::math::tools::brent_find_minima([&](double e) { return -at(e, mirrored); }, 0.0, reach,
-                                          26, iterations);
+    (void)detail::least_between({0.0, reach}, 0x1p-25, 60,
+                                [&](double e) { return -at(e, mirrored); });
   }
   return std::min(best, 1.0 - alpha);
 }
