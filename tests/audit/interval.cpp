@@ -24,6 +24,37 @@ double binomial(std::uint64_t k, std::uint64_t n, double p) {
 
 }  // namespace
 
+TEST_CASE("tails of binomial laws have eight digits", "[audit]") {
+  struct row {
+    std::uint64_t hits, trials;
+    double p, tail;
+  };
+  // Sums of the terms in 60 digits (mpmath).
+  row const rows[] = {
+      {1, 1, 0.25, 0.25},
+      {3, 5, 0.5, 0.5},
+      {8, 10, 0.4375, 0.022670973998174304143},
+      {8, 10, 0.875, 0.88049784675240516663},
+      {16, 100, 0.0625, 0.00047431928089367487163},
+      {500, 1000, 0.125, 9.0701553513228928669e-182},
+      {700000, 1000000, 0.6875, 1.1915074940358740105e-161},
+      {20, 1000000, 0x1p-20, 6.4234302353764248765e-20},
+      {999980, 1000000, 1.0 - 0x1p-16, 0.90574163154011593327},
+      {1, 16777216, 0x1p-24, 0.63212056979221965629},
+      {8388608, 16777216, 0.5, 0.50009739801622478747},
+      {8396800, 16777216, 0.5, 0.000031703891270919725339},
+      {8380416, 16777216, 0.5, 0.99996836145546609783},
+  };
+  for (row const& r : rows) {
+    CAPTURE(r.hits, r.trials, r.p);
+    double const tail = tacit::detail::binomial_tail(r.hits, r.trials, r.p);
+    CHECK(std::abs(tail - r.tail) <= tacit::detail::binomial_tail_error * r.tail);
+  }
+  CHECK(tacit::detail::binomial_tail(3, 5, 0.0) == 1e-300);
+  CHECK(tacit::detail::binomial_tail(3, 5, 1.0) == 1.0);
+  CHECK(tacit::lower_rate(1, 1, 1e-305) == 0.0);  // no tail is told from 1e-300
+}
+
 TEST_CASE("Clopper-Pearson intervals have the known ends", "[audit]") {
   // No hit, or nothing but hits: closed forms.
   CHECK(tacit::lower_rate(0, 50, 0.025) == 0.0);
