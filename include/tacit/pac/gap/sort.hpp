@@ -3,8 +3,6 @@
 
 #include <tacit/pac/dense.hpp>
 
-#include <boost/sort/pdqsort/pdqsort.hpp>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -34,7 +32,7 @@ class column_sorter {
     double const range = suitable ? all.maxCoeff() - least : 0.0;
     double const scale = static_cast<double>(cells - 1) / range;
     if (!std::isnormal(scale)) {  // too few, too many, all alike, or too far apart
-      boost::sort::pdqsort_branchless(x.begin(), x.end());
+      std::sort(x.begin(), x.end());
       return;
     }
     auto const cell = [=](double value) {
@@ -64,7 +62,7 @@ class column_sorter {
       std::size_t first = i - 1;
       while (first > 0 && cell(x[first - 1]) == k) --first;
       while (i < x.size() && cell(x[i]) == k) ++i;
-      boost::sort::pdqsort_branchless(x.data() + first, x.data() + i);
+      std::sort(x.data() + first, x.data() + i);
     }
   }
 
