@@ -7,7 +7,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -21,13 +20,16 @@
 
 namespace tacit {
 
+/// The name of a file. A std::filesystem::path, a string and a literal convert to it.
+using file_path = detail::files::path;
+
 namespace detail {
 
 [[noreturn]] inline void fail_file(std::string_view who, std::string_view what,
-                                   std::filesystem::path const& path,
+                                   file_path const& path,
                                    std::error_code reason = files::last_error()) {
   std::string text(who);
-  throw std::system_error(reason, text.append(": ").append(what) + ' ' + path.string());
+  throw std::system_error(reason, text.append(": ").append(what) + ' ' + files::text(path));
 }
 
 /// An open file, closed at the end of its scope.
@@ -35,7 +37,7 @@ class open_file {
  public:
   /// @throws std::system_error unless `opened` is a file
   open_file(files::handle opened, std::string_view who, std::string_view what,
-            std::filesystem::path const& path)
+            file_path const& path)
       : handle_(opened) {
     if (handle_ == files::none) fail_file(who, what, path);
   }
@@ -53,7 +55,7 @@ class open_file {
 
   /// Writes all of `bytes`, and returns when they are on disk.
   /// @throws std::system_error naming the function and the file
-  void write(std::string_view bytes, std::string_view who, std::filesystem::path const& path) {
+  void write(std::string_view bytes, std::string_view who, file_path const& path) {
     while (!bytes.empty()) {
       std::ptrdiff_t const written = files::write(handle_, bytes.data(), bytes.size());
       if (written < 0) fail_file(who, "cannot write", path);
@@ -74,14 +76,15 @@ class open_file {
 class file_lock {
  public:
   /// @throws std::system_error if another writer holds it, or the lock file cannot be made
-  explicit file_lock(std::filesystem::path const& path) : file_(open(path.string() + ".lock")) {
+  explicit file_lock(file_path const& path) : file_(open(path)) {
     if (!detail::files::lock(file_.handle())) {
       detail::fail_file("file_lock", "another run writes", path);
     }
   }
 
  private:
-  static detail::open_file open(std::filesystem::path const& path) {
+  static detail::open_file open(file_path path) {
+    path += ".lock";
     return {detail::files::open_to_lock(path), "file_lock", "cannot open", path};
   }
 
@@ -91,23 +94,23 @@ class file_lock {
 /// Replaces `path` by `text` at once and durably: a crash leaves the old file or the new one, which
 /// its owner alone can read.
 /// @throws std::system_error naming the file
-inline void write_private_file(std::filesystem::path const& path, std::string_view text) {
+inline void write_private_file(file_path const& path, std::string_view text) {
   constexpr std::string_view who = "write_private_file";
-  std::filesystem::path fresh = path;
+  file_path fresh = path;
   fresh += ".new";
   // Of an earlier crash; `create` trusts no file that it did not make.
   if (!detail::files::remove(fresh)) detail::fail_file(who, "cannot remove", fresh);
   detail::open_file(detail::files::create(fresh), who, "cannot create", fresh)
       .write(text, who, fresh);
   if (!detail::files::replace(path, fresh)) detail::fail_file(who, "cannot replace", path);
-  std::filesystem::path const folder = path.has_parent_path() ? path.parent_path() : ".";
+  file_path const folder = detail::files::folder_of(path);
   if (!detail::files::flush_folder(folder)) {
     detail::fail_file(who, "cannot flush the folder", folder);
   }
 }
 
 /// @throws std::system_error naming the file
-[[nodiscard]] inline std::string read_file(std::filesystem::path const& path) {
+[[nodiscard]] inline std::string read_file(file_path const& path) {
   detail::open_file const file(detail::files::open_to_read(path), "read_file", "cannot open", path);
   std::string text;
   char buffer[65536];
@@ -122,8 +125,8 @@ inline void write_private_file(std::filesystem::path const& path, std::string_vi
 /// Takes a state file for oneself: renames it to `path`.claimed and returns that name. Of any number
 /// of claimants exactly one succeeds; a claimed state is never overwritten.
 /// @throws std::system_error if there is nothing to claim, or an earlier claim is still there
-[[nodiscard]] inline std::filesystem::path claim_file(std::filesystem::path const& path) {
-  std::filesystem::path claimed = path;
+[[nodiscard]] inline file_path claim_file(file_path const& path) {
+  file_path claimed = path;
   claimed += ".claimed";
   if (!detail::files::rename_new(path, claimed)) {
     detail::fail_file("claim_file", "cannot claim", path);
@@ -132,7 +135,7 @@ inline void write_private_file(std::filesystem::path const& path, std::string_vi
 }
 
 /// Gives a claim back untouched, for a claimant that could not use the state.
-inline void unclaim_file(std::filesystem::path const& claimed, std::filesystem::path const& path) {
+inline void unclaim_file(file_path const& claimed, file_path const& path) {
   detail::files::rename_new(claimed, path);
 }
 
@@ -142,7 +145,7 @@ class append_file {
  public:
   /// Opens an existing file and cuts off what follows its first `size` bytes.
   /// @throws std::system_error naming the file; std::invalid_argument if it is shorter than `size`
-  append_file(std::filesystem::path path, std::uint64_t size)
+  append_file(file_path path, std::uint64_t size)
       : path_(std::move(path)),
         file_(detail::files::open_to_append(path_), "append_file", "cannot open", path_) {
     auto const present = detail::files::size(file_.handle());
@@ -159,7 +162,8 @@ class append_file {
   ///         every later append throws std::logic_error: open the file anew
   void append(std::string_view bytes) {
     if (broken_) {
-      throw std::logic_error("append_file: an earlier append to " + path_.string() + " failed");
+      throw std::logic_error("append_file: an earlier append to " + detail::files::text(path_) +
+                             " failed");
     }
     broken_ = true;
     file_.write(bytes, "append_file", path_);
@@ -167,7 +171,7 @@ class append_file {
   }
 
  private:
-  std::filesystem::path path_;
+  file_path path_;
   detail::open_file file_;
   bool broken_ = false;
 };

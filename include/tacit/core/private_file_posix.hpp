@@ -12,8 +12,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <filesystem>
+#include <cstdlib>
 #include <optional>
+#include <string>
 #include <system_error>
 
 namespace tacit::detail {
@@ -24,7 +25,34 @@ namespace tacit::detail {
 struct posix_files {
   using handle = int;
   static constexpr handle none = -1;
-  using path = std::filesystem::path;
+  // A std::filesystem::path converts to it, without the cost of its header.
+  using path = std::string;
+
+  [[nodiscard]] static std::string text(path const& file) { return file; }
+  [[nodiscard]] static path folder_of(path const& file) {
+    std::size_t const slash = file.rfind('/');
+    return slash == std::string::npos ? "." : file.substr(0, slash == 0 ? 1 : slash);
+  }
+  /// One name for a file under all its names, also where only its folder exists.
+  [[nodiscard]] static path canonical(path const& file) {
+    auto const resolved = [](path const& name) -> path {
+      char* const found = ::realpath(name.c_str(), nullptr);
+      if (found == nullptr) return {};
+      path out(found);
+      std::free(found);
+      return out;
+    };
+    if (path whole = resolved(file); !whole.empty()) return whole;
+    path folder = resolved(folder_of(file));
+    if (folder.empty()) return file;
+    if (folder.back() != '/') folder += '/';
+    return folder += file.substr(file.rfind('/') + 1);  // npos + 1 = 0
+  }
+  /// Also a link to nothing.
+  [[nodiscard]] static bool exists(path const& file) noexcept {
+    struct ::stat about {};
+    return ::lstat(file.c_str(), &about) == 0;
+  }
 
   static handle open_to_read(path const& file) noexcept {
     return ::open(file.c_str(), O_RDONLY | O_CLOEXEC);

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <string>
 #include <system_error>
 
 namespace tacit::detail {
@@ -22,6 +23,17 @@ struct windows_files {
   using handle = HANDLE;
   inline static handle const none = INVALID_HANDLE_VALUE;
   using path = std::filesystem::path;
+
+  [[nodiscard]] static std::string text(path const& file) { return file.string(); }
+  [[nodiscard]] static path folder_of(path const& file) {
+    return file.has_parent_path() ? file.parent_path() : path(".");
+  }
+  [[nodiscard]] static path canonical(path const& file) {
+    return std::filesystem::weakly_canonical(file);
+  }
+  [[nodiscard]] static bool exists(path const& file) {
+    return std::filesystem::exists(std::filesystem::symlink_status(file));
+  }
 
   static handle open_to_read(path const& file) noexcept {
     return ::CreateFileW(file.c_str(), GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_DELETE, nullptr,

@@ -7,7 +7,6 @@
 #include <tacit/mechanism/run_owner.hpp>
 
 #include <cstddef>
-#include <filesystem>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -40,7 +39,7 @@ class saved_run {
   /// Stores the run now, and at each step from now on.
   /// @throws std::system_error if the file cannot be written, or another run writes it;
   ///         std::logic_error if the mechanism was moved from, or in a forked process
-  saved_run(Mechanism mechanism, std::filesystem::path const& file)
+  saved_run(Mechanism mechanism, file_path const& file)
       : mechanism_(std::move(mechanism)), path_(canonical(file)), lock_(path_) {
     store();
   }
@@ -51,10 +50,10 @@ class saved_run {
   /// release (never a new one) is what keeps the charge right.
   /// @throws corrupt_state for a damaged, truncated or foreign file, which is left as it was;
   ///         std::system_error if there is no such file, it was claimed before, or its writer lives
-  [[nodiscard]] static saved_run resume(std::filesystem::path const& file) {
-    std::filesystem::path path = canonical(file);
+  [[nodiscard]] static saved_run resume(file_path const& file) {
+    file_path path = canonical(file);
     file_lock lock(path);
-    std::filesystem::path claimed = claim_file(path);
+    file_path claimed = claim_file(path);
     try {
       Mechanism mechanism = parsed(read_file(claimed));
       return {std::move(mechanism), std::move(path), std::move(lock), std::move(claimed)};
@@ -67,8 +66,8 @@ class saved_run {
   /// What `use` returns for a stored mechanism, which it gets as a constant; the file stays as it is.
   /// @throws as `resume`, and what `use` throws
   template <class Use>
-  [[nodiscard]] static auto inspect(std::filesystem::path const& file, Use&& use) {
-    std::filesystem::path const path = canonical(file);
+  [[nodiscard]] static auto inspect(file_path const& file, Use&& use) {
+    file_path const path = canonical(file);
     file_lock const lock(path);  // not while a run writes it
     Mechanism const stored = parsed(read_file(path));
     return std::forward<Use>(use)(stored);
@@ -77,12 +76,14 @@ class saved_run {
   /// From now on the run is stored in `file`, and is once now. The state in the old file moves.
   /// @throws std::system_error if the file cannot be written or the old one not moved, or another run
   ///         writes it; std::logic_error in a forked process
-  void save_to(std::filesystem::path const& file) {
+  void save_to(file_path const& file) {
     owner_.check("saved_run");
-    std::filesystem::path path = canonical(file);
+    file_path path = canonical(file);
     if (path != path_) {
       file_lock lock(path);
-      std::filesystem::rename(claimed_.empty() ? path_ : claimed_, path);
+      if (!detail::files::replace(path, claimed_.empty() ? path_ : claimed_)) {
+        detail::fail_file("saved_run", "cannot move the state to", path);
+      }
       claimed_.clear();
       lock_ = std::move(lock);
       path_ = std::move(path);
@@ -128,16 +129,13 @@ class saved_run {
  private:
   using state = typename Mechanism::state;
 
-  saved_run(Mechanism&& mechanism, std::filesystem::path&& path, file_lock&& lock,
-            std::filesystem::path&& claimed)
+  saved_run(Mechanism&& mechanism, file_path&& path, file_lock&& lock, file_path&& claimed)
       : mechanism_(std::move(mechanism)),
         path_(std::move(path)),
         claimed_(std::move(claimed)),
         lock_(std::move(lock)) {}
 
-  static std::filesystem::path canonical(std::filesystem::path const& file) {
-    return std::filesystem::weakly_canonical(file);  // links are one file
-  }
+  static file_path canonical(file_path const& file) { return detail::files::canonical(file); }
 
   void store() {
     unstored_ = true;
@@ -146,7 +144,9 @@ class saved_run {
     state::fields(out, now);
     write_private_file(path_, std::move(out).finish());
     unstored_ = false;
-    if (!claimed_.empty()) std::filesystem::remove(std::exchange(claimed_, {}));
+    if (!claimed_.empty() && !detail::files::remove(std::exchange(claimed_, {}))) {
+      detail::fail_file("saved_run", "cannot remove the claim of", path_);
+    }
   }
 
   static Mechanism parsed(std::string text) {
@@ -163,8 +163,8 @@ class saved_run {
   }
 
   Mechanism mechanism_;
-  std::filesystem::path path_;
-  std::filesystem::path claimed_;
+  file_path path_;
+  file_path claimed_;
   file_lock lock_;
   detail::run_owner owner_;
   bool unstored_ = false;

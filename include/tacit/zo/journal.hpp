@@ -7,7 +7,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -83,10 +82,10 @@ class journal {
   /// Starts a new file.
   /// @throws std::domain_error, std::invalid_argument for a record that makes no sense;
   ///         std::system_error if the file exists, another run writes it, or it cannot be written
-  [[nodiscard]] static journal create(std::filesystem::path const& file, run_record run) {
+  [[nodiscard]] static journal create(file_path const& file, run_record run) {
     detail::check_run("journal", run);
     file_lock mine(file);
-    if (std::filesystem::exists(std::filesystem::symlink_status(file))) {
+    if (detail::files::exists(file)) {
       detail::fail_file("journal", "there is already", file,
                         std::make_error_code(std::errc::file_exists));
     }
@@ -99,7 +98,7 @@ class journal {
   /// Goes on with a file of the same run. A torn record at its end is cut off.
   /// @throws corrupt_state for any other damage; std::invalid_argument for the journal of another run;
   ///         std::system_error if there is no such file, or another run writes it
-  [[nodiscard]] static journal resume(std::filesystem::path const& file, run_record const& run) {
+  [[nodiscard]] static journal resume(file_path const& file, run_record const& run) {
     detail::check_run("journal", run);
     file_lock mine(file);
     detail::parsed_journal found = detail::parse_journal(read_file(file));
@@ -107,7 +106,7 @@ class journal {
       return detail::header_of(detail::journal_kind, detail::journal_format, of);
     };
     if (header(found.run) != header(run)) {
-      throw std::invalid_argument("journal: file is " + file.string() +
+      throw std::invalid_argument("journal: file is " + detail::files::text(file) +
                                   ", but must be the journal of this run");
     }
     return journal(std::move(mine), append_file(file, found.size), std::move(found.run),
@@ -163,7 +162,7 @@ class journal {
 /// The transcript in a file: sealed, or the journal of a run that has ended or was left. Changes
 /// nothing; a torn record at the end of a journal is passed over.
 /// @throws corrupt_state naming the defect; std::system_error naming the file
-[[nodiscard]] inline transcript read_transcript(std::filesystem::path const& file) {
+[[nodiscard]] inline transcript read_transcript(file_path const& file) {
   std::string const bytes = read_file(file);
   if (!bytes.starts_with(detail::journal_kind)) return transcript::parse(bytes);
   detail::parsed_journal found = detail::parse_journal(bytes);
