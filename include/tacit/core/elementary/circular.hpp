@@ -5,7 +5,7 @@
 
 #include <limits>
 
-/// sin x and cos x in double with a proven error: docs/certificates/elementary.md, theorem 5.
+/// sin x and cos x in double with a proven error: docs/certificates/elementary.md, theorem 6.
 
 namespace tacit {
 
@@ -70,6 +70,7 @@ namespace elementary {
 using detail::sine_and_cosine;
 
 /// sin x and cos x, for |x| ≤ 2^20; NaN for any other x.
+/// Guarantee: nearest; |error| ≤ 1.8·2⁻⁵³·|sin x| and 1.8·2⁻⁵³·|cos x|.
 [[nodiscard]] inline sine_and_cosine sin_cos(double x) {
   using namespace detail;
   constexpr double nan = std::numeric_limits<double>::quiet_NaN();
@@ -85,10 +86,10 @@ using detail::sine_and_cosine;
   return {select(refused, nan, select(mask_of_top(size - 1), x, s)), select(refused, nan, c)};
 }
 
-/// sin x, for |x| ≤ 2^20; NaN for any other x.
+/// For |x| ≤ 2^20; NaN for any other x.
+/// Guarantee: as of sin_cos.
 [[nodiscard]] inline double sin(double x) { return sin_cos(x).sin; }
 
-/// cos x, for |x| ≤ 2^20; NaN for any other x.
 [[nodiscard]] inline double cos(double x) { return sin_cos(x).cos; }
 
 }  // namespace elementary
