@@ -6,6 +6,11 @@
 #include <tacit/core/check.hpp>
 #include <tacit/core/constants.hpp>
 #include <tacit/core/decimal.hpp>
+#include <tacit/core/elementary.hpp>
+#include <tacit/core/elementary/circular.hpp>
+#include <tacit/core/elementary/exponential.hpp>
+#include <tacit/core/elementary/logarithm.hpp>
+#include <tacit/core/elementary/parts.hpp>
 #include <tacit/core/enclosure.hpp>
 #include <tacit/core/exact_sum.hpp>
 #include <tacit/core/inverse.hpp>

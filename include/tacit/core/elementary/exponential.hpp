@@ -80,8 +80,8 @@ namespace elementary {
 [[nodiscard]] inline double expm1(double x) {
   auto const t = detail::reduce_exponent(x, -40.0, 710.0);
   // 2^k·((1 − 2^−k) + (e^t − 1)), where 2^−k is nothing from k = 100 on.
-  detail::word const least = detail::select(detail::mask_below(100 + 1023, t.bits + 1023),
-                                            detail::word{100}, t.bits);
+  detail::word const least =
+      detail::select(detail::mask_below(100 + 1023, t.bits + 1023), detail::word{100}, t.bits);
   double const inverse = detail::from_bits((1023 - least) << 52);
   double const one = 1.0 - inverse;
   double const one_low = (1.0 - one) - inverse;

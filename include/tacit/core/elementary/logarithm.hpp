@@ -67,8 +67,7 @@ namespace elementary {
 [[nodiscard]] inline double log(double x) {
   using namespace detail;
   word const subnormal = mask_below(bits_of(x), bits_of(std::numeric_limits<double>::min()));
-  auto const [k, m] =
-      split_binary(select(subnormal, x * 0x1p54, x), select(subnormal, 54.0, 0.0));
+  auto const [k, m] = split_binary(select(subnormal, x * 0x1p54, x), select(subnormal, 54.0, 0.0));
   return log_or_limit(x, log_sum_of(k, m - 1.0, 0.0));
 }
 
@@ -86,8 +85,8 @@ namespace elementary {
   double const low = smaller - (high - larger);
   auto const [k, m] = split_binary(high, 0.0);
   word const near = mask_below(size, select(negative, bits_of(0.2928), bits_of(0.4142)));
-  double const y = log_sum_of(select(near, 0.0, k), select(near, x, m - 1.0),
-                              select(near, 0.0, low / high));
+  double const y =
+      log_sum_of(select(near, 0.0, k), select(near, x, m - 1.0), select(near, 0.0, low / high));
   return select(mask_of_top(size - 1), x, log_or_limit(high, y));
 }
 
