@@ -11,6 +11,7 @@
 #include <tacit/dp/gaussian_profile.hpp>
 #include <tacit/dp/mixture_profile.hpp>
 #include <tacit/dp/normal_sum.hpp>
+#include <tacit/dp/rays/answer.hpp>
 
 #include <algorithm>
 #include <array>
@@ -19,6 +20,8 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <optional>
+#include <stdexcept>
 #include <string_view>
 #include <variant>
 #include <vector>
@@ -30,8 +33,9 @@ namespace tacit {
 ///
 /// Gaussians, sampled or not, and persons with several records: one step and unsampled steps in closed
 /// form, other compositions by the contour integral, in about a millisecond for any number of steps and
-/// to a relative width of about 1e-13. Everything else, and what the contour cannot certify (a few steps
-/// at small noise), by the discretised privacy loss distribution, whose intervals are wider.
+/// to a relative width of about 1e-13. A contour on two rays serves sampled Gaussians where a vertical
+/// line does not: few steps, small noise, tiny rates. Everything else by the discretised privacy loss
+/// distribution, whose intervals are wider. Where two ways answer, the truth is in what they share.
 ///
 /// Guarantee: lower ≤ truth ≤ upper; rounding is counted, libm is trusted to a few ulp (not interval
 /// arithmetic). `lower` bounds the mechanism's own ε only where `domination::attained`.
@@ -40,7 +44,7 @@ class basic_privacy_loss {
  public:
   static constexpr std::string_view name = "privacy-loss";
 
-  enum class route { closed_form, contour, grid };
+  enum class route { closed_form, contour, rays, grid };
   struct answer {
     bound<T> value;
     route by;
@@ -150,15 +154,65 @@ class basic_privacy_loss {
     return {lower < least ? 0.0 : lower, std::min(1.0, std::max(upper, least))};
   }
 
-  // Both are certified, so that where the contour has lost digits the truth is in what they share.
-  template <class Other>
-  [[nodiscard]] static answer met(answer found, Other&& other) {
-    bound<T> const& mine = found.value;
-    if (!(mine.upper - mine.lower > 1e-4 * mine.upper)) return found;
-    bound<T> const theirs = other();
-    bool const narrower = theirs.upper - theirs.lower < mine.upper - mine.lower;
-    return {{std::max(mine.lower, theirs.lower), std::min(mine.upper, theirs.upper)},
-            narrower ? route::grid : route::contour};
+  // The composition as the rays have it: sampled Gaussians of one record, and unsampled ones.
+  [[nodiscard]] std::optional<detail::rays::composition> sampled(T variance) const {
+    detail::rays::composition out{{}, variance};
+    for (auto const& e : remove_) {
+      if (e.pair.parts.size() != 1 || !(e.pair.parts[0].weight < 1.0)) return std::nullopt;
+      out.events.push_back({e.pair.parts[0].weight, e.pair.parts[0].shift, e.count});
+    }
+    return out;
+  }
+
+  // What rises with the variance of the normal pairs, of which there is an enclosure.
+  template <class Ask>
+  [[nodiscard]] std::optional<bound<T>> on_rays(Ask&& ask) const {
+    detail::enclosure const variance = normals_.variance();
+    auto const most = sampled(variance.upper);
+    std::optional<bound<T>> found = most ? ask(*most) : std::nullopt;
+    if (!found || variance.lower == variance.upper) return found;
+    std::optional<bound<T>> const least = ask(*sampled(variance.lower));
+    found->lower = least ? least->lower : 0.0;
+    return found;
+  }
+
+  // Of all ways that may answer, in order, until one is narrow: relative to the larger of `scale` and the upper end.
+  // All are certified, so that the truth is in what they share.
+  template <class OnContour, class OnRays, class OnGrid>
+  [[nodiscard]] answer by_ways(T scale, OnContour&& contour, OnRays&& rays, OnGrid&& grid) const {
+    constexpr T infinity = std::numeric_limits<T>::infinity();
+    answer best{{0.0, infinity}, route::grid};
+    T width = infinity;
+    auto const wide = [&](T relative) {
+      return !(width < infinity && width <= relative * std::max(scale, best.value.upper));
+    };
+    auto const meet = [&](bound<T> const& found, route by) {
+      best.value.lower = std::max(best.value.lower, found.lower);
+      best.value.upper = std::min(best.value.upper, found.upper);
+      if (!(best.value.lower <= best.value.upper)) {
+        throw std::logic_error("privacy_loss: two certified intervals do not meet");
+      }
+      if (found.upper - found.lower < width) best.by = by;
+      width = std::min(width, found.upper - found.lower);
+    };
+    auto const on_line = [&] {
+      try {
+        meet(contour(), route::contour);
+      } catch (detail::no_certificate const&) {
+      }
+    };
+    auto const on_two_rays = [&] {
+      if (std::optional<bound<T>> const found = rays()) meet(*found, route::rays);
+    };
+    if (!others_) {
+      auto const what = sampled(normals_.variance().upper);
+      bool const first = what && detail::rays::rules(*what);
+      if (first) on_two_rays();
+      if (wide(1e-9)) on_line();
+      if (!first && wide(1e-9)) on_two_rays();
+    }
+    if (wide(1e-4)) meet(grid(), route::grid);
+    return best;
   }
 
   // Where losses come in rare large jumps a grid may say little, and the Chernoff bound of the truncated
@@ -247,13 +301,10 @@ typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::epsilon_by(T delta
     return {in_closed_form([&](auto const& profile) { return profile.epsilon(delta); }),
             route::closed_form};
   }
-  if (!others_) {
-    try {
-      return met({contour_epsilon(delta), route::contour}, [&] { return grid_epsilon(delta); });
-    } catch (detail::no_certificate const&) {
-    }
-  }
-  return {grid_epsilon(delta), route::grid};
+  auto const rays = [&](auto const& what) { return detail::rays::epsilon(what, delta); };
+  return by_ways(
+      1.0, [&] { return contour_epsilon(delta); }, [&] { return on_rays(rays); },
+      [&] { return grid_epsilon(delta); });
 }
 
 template <std::same_as<double> T>
@@ -267,13 +318,10 @@ typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::delta_by(T epsilon
     return {in_closed_form([&](auto const& profile) { return profile.delta(epsilon); }),
             route::closed_form};
   }
-  if (!others_) {
-    try {
-      return met({contour_delta(epsilon), route::contour}, [&] { return grid_delta(epsilon); });
-    } catch (detail::no_certificate const&) {
-    }
-  }
-  return {grid_delta(epsilon), route::grid};
+  auto const rays = [&](auto const& what) { return detail::rays::delta(what, epsilon); };
+  return by_ways(
+      0.0, [&] { return contour_delta(epsilon); }, [&] { return on_rays(rays); },
+      [&] { return grid_delta(epsilon); });
 }
 
 using privacy_loss = basic_privacy_loss<double>;

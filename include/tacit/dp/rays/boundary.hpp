@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tacit/dp/rays/transform.hpp>
+
+/// ∫|F| on the ray at the angle π/2 − 2α, which bounds the error of the rule in u (Theorem 7).
+
+namespace tacit::detail::rays {
+
+/// Bounds on ∫|g N y′ e^{pg}| and the like over the line γ for |p − c| ≥ ρ: each cell of the line falls as
+/// e^{−ρ|g| sin(γ − 2α)} (Lemma 4).
+class falling_cells {
+ public:
+  falling_cells(std::vector<line_cells::cell> const& cells, long first, int stride, double step,
+                double sine)
+      : first_(first), stride_(stride), cells_(cells) {
+    // cell i begins at step·(stride·(first + i − 1)); cell 0 at 0
+    low_ = static_cast<long>(std::floor(std::log(1e-4 / sine) / step));
+    long const high = static_cast<long>(std::ceil(std::log(60.0 / sine) / step));
+    for (long n = low_; n <= high; ++n) {
+      fall_.push_back(std::exp(-std::exp(step * static_cast<double>(n)) * sine));
+    }
+    below_.resize(cells.size() + 1);
+    above_.resize(cells.size() + 1);
+    for (std::size_t i = 0; i < cells.size(); ++i) below_[i + 1] = sum(below_[i], cells[i], 1.0);
+    for (std::size_t i = cells.size(); i-- > 0;) above_[i] = sum(above_[i + 1], cells[i], 1.0);
+  }
+
+  /// At ρ = e^{step·j}, or ρ = 0.
+  [[nodiscard]] line_cells::cell at(std::optional<long> j) const {
+    if (!j) return scaled(below_.back());
+    auto const index = [&](long n) {  // the first cell that begins at step·(n − j) or later
+      long const at = n - *j - stride_ * (first_ - 1);
+      long const i = at >= 0 ? (at + stride_ - 1) / stride_ : 0;
+      return static_cast<std::size_t>(std::clamp(i, 1L, static_cast<long>(cells_.size())));
+    };
+    std::size_t const from = index(low_), to = index(low_ + static_cast<long>(fall_.size()));
+    line_cells::cell out = below_[from];
+    for (std::size_t i = from; i < to; ++i) {
+      long const n = *j + stride_ * (first_ - 1 + static_cast<long>(i));
+      out = sum(out, cells_[i], fall_[static_cast<std::size_t>(n - low_)]);
+    }
+    return scaled(sum(out, above_[to], fall_.back()));
+  }
+
+ private:
+  static line_cells::cell sum(line_cells::cell const& a, line_cells::cell const& b, double f) {
+    return {a.first + f * b.first, a.second + f * b.second, a.large + f * b.large,
+            a.large_first + f * b.large_first, a.large_second + f * b.large_second};
+  }
+  static line_cells::cell scaled(line_cells::cell const& c) { return sum({}, c, 1.0 + 1e-9); }
+
+  long first_;
+  int stride_;
+  std::vector<line_cells::cell> cells_;
+  long low_;
+  std::vector<double> fall_;
+  std::vector<line_cells::cell> below_, above_;
+};
+
+/// One factor H^n of Ψ on a stretch of half-length `reach`: with h = inf|H|, Taylor's formula for log H.
+struct factor_bound {
+  double log_size = 0.0;
+  complex<double> slope{};  // of the logarithm
+  double bend = 0.0;        // sup of its second derivative
+
+  void multiply(double n, complex<double> value, complex<double> derivative, double wrong,
+                double derivative_wrong, double first, double second, double reach,
+                double trivial) {
+    double const size = modulus(value), least = size - wrong - reach * first;
+    if (least > 0.3 * size) {
+      double const f = first / least;
+      log_size += n * std::log(size + wrong);
+      slope += n * (derivative / value);
+      bend +=
+          n * (second / least + f * f) + 2.0 * n * (derivative_wrong + f * wrong) / least / reach;
+    } else {
+      log_size += n * std::log(std::min(size + wrong + reach * first, trivial));
+    }
+  }
+  [[nodiscard]] double at_most(complex<double> const& way, double reach) const {
+    return log_size + reach * std::abs((way * slope).re) + 0.5 * reach * reach * bend;
+  }
+};
+
+/// The same tables in double: a weight errs by the 100 to 2000 times smaller unit of R and by u, which are below what is
+/// counted for E and the sum; doubled, the counts hold.
+template <class R>
+[[nodiscard]] tabulated<double> in_double(tabulated<R> const& e) {
+  event_table<R> const& from = e.table;
+  tabulated<double> out{{}, e.low, e.right, e.top, 0.0, 0.0};
+  event_table<double>& to = out.table;
+  auto const number = [](R const& x) { return static_cast<double>(x); };
+  auto const copied = [&](std::vector<R> const& x, double factor) {
+    std::vector<double> y(x.size());
+    std::transform(x.begin(), x.end(), y.begin(), [&](R const& v) { return factor * number(v); });
+    return y;
+  };
+  auto const pair = [&](complex<R> const& z) {
+    return complex<double>{number(z.re), number(z.im)};
+  };
+  auto const series = [&](std::vector<typename event_table<R>::series> const& x) {
+    std::vector<event_table<double>::series> y(x.size());
+    for (std::size_t k = 0; k < x.size(); ++k) {
+      std::transform(x[k].begin(), x[k].begin() + event_table<double>::moments, y[k].begin(), pair);
+    }
+    return y;
+  };
+  to.count = number(from.count);
+  to.first = from.first;
+  to.wr = copied(from.wr, 1.0), to.wi = copied(from.wi, 1.0);
+  to.lr = copied(from.lr, 1.0), to.li = copied(from.li, 1.0);
+  to.vr = copied(from.vr, 1.0), to.vi = copied(from.vi, 1.0);
+  to.mr = copied(from.mr, 1.0), to.mi = copied(from.mi, 1.0);
+  to.prefix = series(from.prefix);
+  to.prefix_large = series(from.prefix_large);
+  to.suffix.resize(from.suffix.size());
+  std::transform(from.suffix.begin(), from.suffix.end(), to.suffix.begin(), pair);
+  to.rough_low = copied(from.rough_low, 2.0);
+  to.rough_high = copied(from.rough_high, 2.0);
+  to.rough_all = 2.0 * number(from.rough_all);
+  to.rough_large = 2.0 * number(from.rough_large);
+  to.rough_large_slope = 2.0 * number(from.rough_large_slope);
+  to.at_c = pair(from.at_c);
+  to.at_c_wrong = number(from.at_c_wrong) + 2.0 * unit<double> * modulus(to.at_c);
+  to.direct = from.direct;
+  to.left_out = number(from.left_out);
+  to.left_out_first = number(from.left_out_first);
+  to.left_out_large = number(from.left_out_large);
+  return out;
+}
+
+/// Stretches of the right boundary, each with its bound; empty if none was found.
+template <std::same_as<double> T>
+[[nodiscard]] std::vector<stretch> right_boundary(angles const& at, exponentials<T> const& on_right,
+                                                  std::vector<tabulated<T>> const& events,
+                                                  std::vector<falling_cells> const& falling,
+                                                  double variance, crossing const& q, double G,
+                                                  double log_scale, double start) {
+  double const kappa = at.step, alpha = at.alpha;
+  double const angle = 0.5 * std::numbers::pi - 2.0 * alpha, sine = std::sin(2.0 * alpha);
+  double const below = std::expm1(2.0 * std::numbers::pi * (at.gamma - 2.0 * alpha) / kappa);
+  double const above = std::expm1(2.0 * std::numbers::pi * (at.top - at.gamma) / kappa);
+  complex<double> const way = polar(1.0, angle);
+  bool const cutting = q.cutting();
+  double trivial = 0.0;
+  for (tabulated<T> const& e : events) {
+    trivial += e.table.count * std::log(std::max(e.right.plain, e.right.small));
+  }
+  constexpr double slack = 1e-6;  // the rounding of an exponent
+  std::vector<stretch> out;
+  long const first = static_cast<long>(std::floor(std::log(start) / (4.0 * kappa))) * 4;
+  for (long j = first;; j += 4) {
+    // [e^{κ(j−2)}, e^{κ(j+2)}], and the first one from 0 on
+    bool const begins = j == first;
+    double const low = begins ? 0.0 : std::exp(kappa * static_cast<double>(j - 2));
+    double const high = std::exp(kappa * static_cast<double>(j + 2));
+    double const middle = begins ? 0.0 : std::exp(kappa * static_cast<double>(j));
+    double const reach = begins ? high : std::max(high - middle, middle - low);
+    complex<double> const p = q.c + middle * way;
+    factor_bound all, small;
+    complex<double> const normal = (0.5 * variance) * (p * (p - 1.0));
+    all.log_size = normal.re;
+    all.slope = variance * (p - 0.5) - G;
+    all.bend = variance;
+    small = all;
+    double ratio = 0.0;
+    for (std::size_t k = 0; k < events.size(); ++k) {
+      tabulated<T> const& e = events[k];
+      event_table<T> const& t = e.table;
+      double const n = t.count;
+      sums<T> const s =
+          begins ? sum_at_c(t, cutting) : sum_at(t, on_right, j, middle * way, cutting, true);
+      complex<double> const h = 1.0 + s.change, slope = s.slope;
+      line_cells::cell const most =
+          falling[k].at(begins ? std::nullopt : std::optional<long>(j - 2));
+      double const rounding =
+          2 * unit<double> * (t.rough_high[0] + t.rough_all) + t.at_c_wrong + t.left_out;
+      double const wrong = rounding + 8.0 * unit<double> * (1.0 + modulus(h)) +
+                           (e.right.plain + e.right.mass) / below +
+                           (e.top.plain + e.top.mass) / above;
+      double const slope_wrong = unit<double> * 4 * t.rough_low.back() + t.left_out_first +
+                                 8.0 * unit<double> * most.first + e.right.first / below +
+                                 e.top.first / above;
+      all.multiply(n, h, slope, wrong, slope_wrong, most.first, most.second, reach, e.right.plain);
+      if (!cutting) continue;
+      complex<double> const large = s.large;
+      double const large_wrong = 2 * unit<double> * t.rough_large + t.left_out_large +
+                                 8.0 * unit<double> * most.large + e.right.large / below +
+                                 e.top.large / above;
+      double const large_slope_wrong = 2 * unit<double> * t.rough_large_slope + slope_wrong +
+                                       8.0 * unit<double> * most.large_first +
+                                       e.right.large_first / below + e.top.large_first / above;
+      small.multiply(n, h - large, slope - s.large_slope, wrong + large_wrong,
+                     slope_wrong + large_slope_wrong, most.first + most.large_first,
+                     most.second + most.large_second, reach, e.right.small);
+      double const part =
+          std::min(modulus(large) + large_wrong + reach * most.large_first, most.large);
+      double const least = modulus(h) - wrong - reach * most.first;
+      ratio += least > 0.0 ? n * std::log1p(part / least) : std::numeric_limits<double>::infinity();
+    }
+    double bound = all.at_most(way, reach);
+    if (cutting) {
+      double const rest = small.at_most(way, reach);
+      double const by_sum = std::max(bound, rest) + std::log1p(std::exp(-std::abs(bound - rest)));
+      double const by_ratio = bound + (ratio > 30.0 ? ratio : std::log(std::expm1(ratio)));
+      bound = std::min(by_sum, by_ratio);
+    }
+    double const near = 1e-300;
+    double const poles =
+        std::max(near, modulus(p) - reach) * std::max(near, modulus(p - 1.0) - reach);
+    double const a = q.c + middle * sine;
+    out.push_back({bound - a * G - log_scale - std::log(poles) + std::log(high - low) + slack, a,
+                   reach * sine});
+    // the rest of the ray: |Ψ| ≤ 2·Π(∫|N y′ e^{cg}|)^n·e^{½variance·Re p(p−1)}, and |p|, |p − 1| ≥ ρ cos 2α
+    double const end = q.c + high * sine;
+    double const rest = std::numbers::ln2 + trivial - end * G - log_scale - std::log(high) + 0.1 +
+                        0.5 * variance * std::abs(q.c * (q.c - 1.0)) + slack;
+    if (!(rest < 1e300)) return {};
+    if ((high > 4.0 * std::abs(q.c) || variance == 0.0) && rest < 0.0) {
+      out.push_back({rest, end, 0.0});
+      return out;
+    }
+    if (out.size() > 4000) return {};
+  }
+}
+
+}  // namespace tacit::detail::rays

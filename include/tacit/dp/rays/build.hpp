@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tacit/dp/rays/boundary.hpp>
+#include <tacit/dp/rays/transform.hpp>
+
+#include <concepts>
+#include <utility>
+
+/// Tables and terms of one ray.
+
+namespace tacit::detail::rays {
+
+/// What is asked of a ray.
+struct request {
+  crossing at;
+  double log_tolerance;  // what its ends may leave out, over F(c)
+  bool certified;        // a draft has no bounds, and a step that is chosen for speed
+};
+
+/// Multiply-adds that remain; what needs more is refused.
+struct budget {
+  double left;
+  [[nodiscard]] bool spend(double work) { return (left -= work) >= 0.0; }
+};
+
+template <class R>
+[[nodiscard]] std::optional<ray<R>> build(composition const& what, orientation towards,
+                                          double epsilon, lines<R>& on, request const& asked,
+                                          budget& work) {
+  constexpr double pi = std::numbers::pi;
+  crossing const& q = asked.at;
+  double const kappa = on.at.step, alpha = on.at.alpha, c = q.c;
+  bool const cutting = q.cutting(), certified = asked.certified;
+  ray<R> out;
+  out.towards = towards;
+  out.at = on.at;
+  out.base = base(what);
+  out.c = R(c);
+  R const G = out.G0 = out.exponent(epsilon);
+  double const poles = towards == orientation::remove ? c - 1.0 : -c;
+  if (!(G > 0 && poles > 0.0)) return std::nullopt;
+
+  std::vector<tabulated<R>> events;
+  std::vector<falling_cells> falling;
+  double trivial = 0.0;
+  std::vector<line_cells::cell> cells;
+  for (auto& e : on.events) {
+    tabulated<R> t{event_table<R>(e.nodes, e.count, q), {}, {}, {}, R(0), R(0)};
+    if (!(t.table.left_out < 1) || !work.spend(200.0 * static_cast<double>(t.table.size())))
+      return std::nullopt;
+    t.table.accumulate(e.nodes);
+    if (certified) {
+      window const* const cut = cutting ? &q.cut : nullptr;
+      double const tilt = q.tilt();
+      t.low = e.low.along(tilt, q.cap, cut);
+      t.right = e.right.along(tilt, q.cap, cut);
+      t.top = e.top.along(tilt, q.cap, cut);
+      (void)e.middle.along(tilt, q.cap, cut, &cells);
+      if (!(t.top.plain < 1e200 && t.right.plain < 1e200 && t.low.plain < 1e200))
+        return std::nullopt;
+      falling.emplace_back(cells, e.middle.first(), lines<R>::stride(on.at), kappa,
+                           std::sin(on.at.gamma - 2.0 * alpha));
+      trivial += static_cast<double>(e.count) * std::log(std::max(t.low.plain, t.low.small));
+      double const below = std::expm1(2.0 * pi * (on.at.gamma - alpha) / kappa) * (1.0 - 1e-9);
+      double const above = std::expm1(2.0 * pi * (on.at.top - on.at.gamma) / kappa) * (1.0 - 1e-9);
+      t.alias = R((t.low.plain + t.low.mass) / below + (t.top.plain + t.top.mass) / above);
+      t.alias_large = R(t.low.large / below + t.top.large / above);
+    }
+    events.push_back(std::move(t));
+  }
+
+  auto const at_c =
+      transform(on, events, what.variance, cutting, complex<R>{R(c), R(0)}, {}, std::nullopt);
+  if (!(at_c.wrong < 0.5)) return std::nullopt;
+  R const log_poles = std::log(std::abs(R(c) * (R(c) - 1)));
+  out.log_scale = at_c.log.re - R(c) * G - log_poles;
+  double const at_c_wrong = static_cast<double>(at_c.wrong) + 1e-13;
+
+  // Below: F(c) stands for F, |F(p) − F(c)| ≤ M(ρ/r)/(1 − ρ/r) by Cauchy's estimates.
+  out.radius = q.reach;
+  double log_circle_ = 0.0;
+  if (certified) {
+    log_circle_ = log_circle(on, events, what.variance, q, G, out.radius) -
+                  static_cast<double>(out.log_scale);
+    if (!(log_circle_ < 40.0)) return std::nullopt;
+    log_circle_ = std::max(log_circle_, 0.0);
+  } else {
+    log_circle_ = 3.0;
+  }
+  double const log_share = std::min(-3.0, 0.5 * (asked.log_tolerance - log_circle_));
+  long const first = static_cast<long>(std::floor((std::log(out.radius) + log_share) / kappa));
+  R const beta = R(0.5) * std::numbers::pi_v<R> - R(alpha);
+  {
+    R const rho = std::exp(R(kappa) * static_cast<R>(first));
+    R const sum = R(kappa) / std::numbers::pi_v<R> * std::sin(beta) * rho / std::expm1(R(kappa));
+    double const share = static_cast<double>(rho) / out.radius;
+    out.low = sum;
+    out.low_wrong = kappa / pi * std::exp(log_circle_) * share * static_cast<double>(rho) /
+                        ((1.0 - share) * std::expm1(2.0 * kappa)) +
+                    static_cast<double>(sum) * (at_c_wrong + 40.0 * static_cast<double>(unit<R>));
+    out.low_wrong *= 1.0 + 1e-9;
+  }
+
+  // The terms, until the trivial bound on the rest is small enough.
+  double const sine = std::sin(alpha);
+  R const log_factor = std::log(R(kappa) / std::numbers::pi_v<R>);
+  R const u = unit<R>;
+  double largest = -1e300;
+  for (long j = first;; ++j) {
+    R const log_rho = R(kappa) * static_cast<R>(j);
+    complex<R> const d = polar(std::exp(log_rho), beta);
+    complex<R> const p = R(c) + d;
+    auto const psi = transform(on, events, what.variance, cutting, p, d, j);
+    complex<R> const log_p = log(p), log_p1 = log(p - R(1));
+    complex<R> const value =
+        psi.log - G * p - (log_p + log_p1) + complex<R>{log_factor + log_rho - out.log_scale, beta};
+    R const exponents = modulus(psi.log) + G * modulus(p) + modulus(log_p) + modulus(log_p1) +
+                        std::abs(out.log_scale) + std::abs(log_rho) + 4;
+    out.terms.push_back({p, value, psi.wrong + u * (24 * exponents + 20 * G * modulus(d))});
+    double const rho = static_cast<double>(modulus(d));
+    largest = std::max(largest, static_cast<double>(value.re));
+    if (!certified) {
+      if (rho > out.radius && value.re < largest - 16.0) break;
+    } else if (rho > 4.0 * std::abs(c) || what.variance == 0.0) {
+      double const a = c + rho * sine;
+      out.log_high = std::numbers::ln2 + trivial - a * static_cast<double>(G) -
+                     static_cast<double>(out.log_scale) - std::log(rho) -
+                     std::log(-std::expm1(-kappa)) + std::log(kappa / pi) +
+                     0.5 * what.variance * std::abs(c * (c - 1.0)) + 0.1;
+      out.a_high = a;
+      if (out.log_high < asked.log_tolerance) break;
+    }
+    double const cost =
+        static_cast<double>(events.size()) * (100.0 + 13.0 / kappa * (cutting ? 2.0 : 1.0));
+    if (!(value.re == value.re) ||
+        !work.spend(std::numeric_limits<R>::digits > 53 ? 4.0 * cost : cost))
+      return std::nullopt;
+  }
+  if (!certified) return out;
+
+  out.log_left = std::log1p(at_c_wrong) + std::log(0.5 * pi) +
+                 0.5 * static_cast<double>(log_poles) + 1e-9;  // over |F(c)|
+  double const begin = std::min(out.radius, poles) * 0.05;
+  auto const bounded = [&](std::vector<tabulated<double>> const& in) {
+    return right_boundary(on.at, on.on_right, in, falling, what.variance, q, static_cast<double>(G),
+                          static_cast<double>(out.log_scale), begin);
+  };
+  if constexpr (std::same_as<R, double>) {
+    out.right = bounded(events);
+  } else {
+    std::vector<tabulated<double>> narrow;
+    for (tabulated<R> const& e : events) narrow.push_back(in_double(e));
+    out.right = bounded(narrow);
+  }
+  if (out.right.empty()) return std::nullopt;
+  return out;
+}
+
+}  // namespace tacit::detail::rays

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cmath>
+#include <limits>
+
+/// Complex numbers with products and quotients as written, so that their rounding can be counted:
+/// std::complex asks what an infinity would make of each product, and its elementary functions promise no
+/// accuracy.
+
+namespace tacit::detail::rays {
+
+template <class R>
+struct complex {
+  R re{};
+  R im{};
+
+  constexpr complex& operator+=(complex const& z) {
+    re += z.re;
+    im += z.im;
+    return *this;
+  }
+  friend constexpr complex operator+(complex a, complex const& b) { return a += b; }
+  friend constexpr complex operator-(complex const& a) { return {-a.re, -a.im}; }
+  friend constexpr complex operator-(complex const& a, complex const& b) {
+    return {a.re - b.re, a.im - b.im};
+  }
+  /// error ≤ √5·u·|ab| (Brent, Percival & Zimmermann 2007)
+  friend constexpr complex operator*(complex const& a, complex const& b) {
+    return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
+  }
+  friend constexpr complex operator*(R a, complex const& b) { return {a * b.re, a * b.im}; }
+  friend constexpr complex operator+(R a, complex const& b) { return {a + b.re, b.im}; }
+  friend constexpr complex operator+(complex const& a, R b) { return {a.re + b, a.im}; }
+  friend constexpr complex operator-(complex const& a, R b) { return {a.re - b, a.im}; }
+  friend constexpr complex operator-(R a, complex const& b) { return {a - b.re, -b.im}; }
+  /// error ≤ 7u·|a/b|
+  friend constexpr complex operator/(complex const& a, complex const& b) {
+    R const square = b.re * b.re + b.im * b.im;
+    return {(a.re * b.re + a.im * b.im) / square, (a.im * b.re - a.re * b.im) / square};
+  }
+};
+
+template <class R>
+inline constexpr R unit = std::numeric_limits<R>::epsilon() / 2;
+
+/// |z| to 2u, for 1e-150 ≤ |z| ≤ 1e150: 0 below, or ∞ above.
+template <class R>
+[[nodiscard]] inline R modulus(complex<R> const& z) {
+  return std::sqrt(z.re * z.re + z.im * z.im);
+}
+
+template <class R>
+[[nodiscard]] inline complex<R> polar(R radius, R angle) {
+  return {radius * std::cos(angle), radius * std::sin(angle)};
+}
+
+template <class R>
+[[nodiscard]] inline complex<R> exp(complex<R> const& z) {
+  R const size = std::exp(z.re);
+  return size == 0 ? complex<R>{} : polar(size, z.im);
+}
+
+template <class R>
+[[nodiscard]] inline complex<R> log(complex<R> const& z) {
+  return {std::log(modulus(z)), std::atan2(z.im, z.re)};
+}
+
+/// e^z − 1, relatively accurate: with e = e^x − 1 and c = cos y − 1 = −2 sin²(y/2), e + c + e·c, where
+/// |e^z − 1|² = e² + 2(1+e)|c|.
+template <class R>
+[[nodiscard]] inline complex<R> expm1(complex<R> const& z) {
+  R const e = std::expm1(z.re);
+  R const half = std::sin(z.im / 2);
+  R const c = -2 * half * half;
+  return {e + c + e * c, (1 + e) * std::sin(z.im)};
+}
+
+/// 1 − e^z for Re z ≤ 0, relatively accurate: 14u.
+template <class R>
+[[nodiscard]] inline complex<R> one_minus_exp(complex<R> const& z) {
+  return modulus(z) < 1 ? -expm1(z) : R(1) - exp(z);
+}
+
+/// log(1 + z), principal, relatively accurate.
+template <class R>
+[[nodiscard]] inline complex<R> log1p(complex<R> const& z) {
+  R const square = 2 * z.re + (z.re * z.re + z.im * z.im);
+  return {square > R(-0.5) ? std::log1p(square) / 2 : std::log(modulus(complex<R>{1 + z.re, z.im})),
+          std::atan2(z.im, 1 + z.re)};
+}
+
+}  // namespace tacit::detail::rays

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tacit/dp/rays/tails.hpp>
+
+#include <utility>
+
+/// Where the rays should cross the real axis, and which losses to take apart: proposals only, no bound rests on
+/// them.
+///
+/// Rounding and the rules' errors are relative to Σ|terms|, which may be far above D where a few rare steps make
+/// it: the many small losses are in every term. Windows a₁ < a₂ < … then split D into levels,
+///
+///   D = D[small a₁] + Σ_j (D[small a_{j+1}] − D[small a_j]) + (D − D[small a_n]),
+///
+/// every summand ≥ 0, each on a ray of its own; the first is bounded by Chernoff, the last by `log_far`.
+
+namespace tacit::detail::rays {
+
+struct plan {
+  std::vector<crossing> levels;
+  double log_error;  // predicted for the worst level, of D
+  double log_rest;   // above D of what is small for the lowest cut, at G
+  double rest_tilt;  // and e^{−rest_tilt·ΔG} times that at G + ΔG
+  double log_far;    // above δ of what is large for the highest cap
+};
+
+/// Moments on the real axis and sizes on the lines γ and top, on a coarse grid without errors.
+template <std::same_as<double> T = double>
+class planner {
+ public:
+  planner(composition const& what, orientation towards, angles const& a, budget& work)
+      : what_(&what),
+        towards_(towards),
+        power_(window::largest_angle / a.top),
+        gamma_(a.gamma),
+        top_(a.top),
+        moments_(what, std::min(0.5, a.top)),
+        far_(what),
+        work_(&work) {
+    for (sampled_gaussian const& e : what.events) tabulate(e);
+  }
+
+  /// The rules' step, and the relative error of one weight, about.
+  void set(double step, double noise) {
+    log_noise_ = std::log(noise);
+    alias_ = 2.0 * std::numbers::pi * (top_ - gamma_) / step + log_noise_;
+  }
+
+  /// For errors of e^{log_goal} in D(G). `c`: where the ray of a similar question crossed, or NaN.
+  [[nodiscard]] std::optional<plan> make(double G, double log_goal, int most_levels, double c);
+
+ private:
+  static constexpr double infinity = std::numeric_limits<double>::infinity();
+
+  struct node {
+    double g, log_g, log_weight, weight;
+    double turned, log_turned;  // Re g and log|weight| on the line γ
+    double raised, log_raised;  // and on the line top
+    double kept, log_kept;      // small_cap, and its logarithm
+    double log_part;            // bound on the part that counts, on γ
+    double log_cap;             // and on small_cap, on top
+  };
+  struct one {
+    double count;
+    std::vector<node> nodes;
+  };
+
+  void tabulate(sampled_gaussian const& e) {
+    law<double> const l(e);
+    double const s = l.deviation, mean = l.mean + l.rest;
+    double const step = std::min(0.4 * s, 0.8 / power_);
+    double const norm = std::log(step / (s * 2.50662827463100050));
+    complex<double> const turn = polar(1.0, gamma_), up = polar(1.0, top_);
+    auto const exponent = [&](complex<double> const& g) {
+      complex<double> const y = log_ratio(g);
+      double const x = (y.re - mean) / s, im = y.im / s;
+      return norm - 0.5 * (x * x - im * im);
+    };
+    one o{e.count, {}};
+    double stride = step;
+    for (double y = mean - 8.5 * s; y < 1e5; y += stride) {
+      // far out the steps grow: there it is only to be seen where e^{cg} beats the normal law
+      if (y > mean + 22.0 * s) stride *= 1.2;
+      double const x = (y - mean) / s, g = std::exp(log_softplus(y));
+      o.nodes.push_back({g, std::log(g), norm - 0.5 * x * x, std::exp(norm - 0.5 * x * x),
+                         g * turn.re, exponent(g * turn), g * up.re, exponent(g * up), 1.0, 0.0,
+                         0.0, 0.0});
+    }
+    events_.push_back(std::move(o));
+  }
+
+  void set_windows(window const& cap, window const& cut) {
+    cutting_ = !cut.all();
+    for (one& o : events_) {
+      for (node& n : o.nodes) {
+        n.kept = 1.0;
+        n.log_kept = n.log_cap = n.log_part = 0.0;
+        if (!cap.all()) {
+          double const w =
+              2.0 * std::sinh(std::clamp(power_ * (n.log_g - cap.log_cut), -40.0, 40.0));
+          n.kept = 1.0 / (1.0 + std::exp(w));
+          n.log_kept = w > 30.0 ? -w : std::log(n.kept);
+          n.log_cap = cap.log_small(n.log_g, n.log_g, top_);
+          n.log_part = cap.log_small(n.log_g, n.log_g, gamma_);
+        }
+        if (cutting_) n.log_part = std::min(n.log_part, cut.log_large(n.log_g, n.log_g, gamma_));
+      }
+    }
+  }
+
+  // log H(a) summed up, with small_cap.
+  [[nodiscard]] double log_moment(double a) const {
+    double k = 0.5 * what_->variance * a * (a - 1.0);
+    for (one const& o : events_) {
+      double h = 0.0;
+      for (node const& n : o.nodes) h += moment(n, a);
+      k += o.count * std::log1p(h);
+    }
+    return k;
+  }
+  [[nodiscard]] static double moment(node const& n, double a) {
+    double const z = a * n.g, e = n.log_weight + z + n.log_kept;
+    if (z < 1.0) return n.weight * (std::expm1(z) * n.kept - (1.0 - n.kept));
+    return (e > -60.0 ? std::exp(std::min(e, 700.0)) : 0.0) - n.weight;
+  }
+
+  // log of what the errors of a weight of noise 1 make of Ψ at a.
+  [[nodiscard]] double log_rough(double a) const {
+    double k = 0.5 * what_->variance * a * (a - 1.0), rough = cutting_ ? 0.0 : 1.0;
+    for (one const& o : events_) {
+      double h = 0.0, sum = 0.0;
+      for (node const& n : o.nodes) {
+        h += moment(n, a);
+        double const t = n.log_turned + a * n.turned + n.log_part;
+        double const up = n.log_raised + a * n.raised + n.log_cap - alias_;
+        if (t > 600.0 || up > 600.0) return infinity;
+        if (up > -60.0) sum += std::exp(up);
+        if (t > -60.0) sum += (cutting_ ? 1.0 : std::min(1.0, std::abs(a * n.g))) * std::exp(t);
+      }
+      if (!(h > -1.0 && h < 1e250)) return infinity;
+      k += o.count * std::log1p(h);
+      rough += o.count * sum / (1.0 + h);
+    }
+    return k + std::log(rough);
+  }
+
+  // The crossing that belongs to s, and the error there.
+  [[nodiscard]] double tilt(double s) const {
+    return towards_ == orientation::remove ? 1.0 + std::exp(s) : -std::exp(s);
+  }
+  [[nodiscard]] double error(double s, double G) const {
+    for (one const& o : events_) {
+      if (!work_->spend(30.0 * static_cast<double>(o.nodes.size()))) return infinity;
+    }
+    double const a = tilt(s);
+    double const v =
+        log_rough(a) - a * G - std::log(std::abs(towards_ == orientation::remove ? a : a - 1.0));
+    return v == v ? v : infinity;
+  }
+
+  struct least {
+    double s;
+    double value;
+  };
+  // The best of some starts, as there may be several minima.
+  [[nodiscard]] double coarse(double G, double start) const {
+    least best{start, error(start, G)};
+    for (double s = start - 6.0; s < start + 8.0; s += 2.0) {
+      double const value = error(s, G);
+      if (value < best.value) best = {s, value};
+    }
+    return best.s;
+  }
+  [[nodiscard]] least minimise(double G, double start) const {
+    least best{start, error(start, G)};
+    while (best.value == infinity && best.s > -12.0) best = {best.s - 1.0, error(best.s - 1.0, G)};
+    double stride = 0.7;
+    for (double const way : {-1.0, 1.0}) {
+      bool moved = false;
+      for (double s = best.s + way * stride; s > -12.0 && s < 14.0; s += way * stride) {
+        double const value = error(s, G);
+        if (!(value < best.value)) break;
+        best = {s, value};
+        moved = true;
+      }
+      if (moved) break;
+    }
+    for (int i = 0; i < 3; ++i) {
+      stride *= 0.4;
+      double const left = error(best.s - stride, G), right = error(best.s + stride, G);
+      if (left < best.value && left <= right) {
+        best = {best.s - stride, left};
+      } else if (right < best.value) {
+        best = {best.s + stride, right};
+      }
+    }
+    return best;
+  }
+
+  // c, and how far around it F grows by little.
+  [[nodiscard]] crossing crossing_at(least const& at, double G, window const& cap,
+                                     window const& cut) const {
+    double const c = tilt(at.s), poles = std::exp(at.s);
+    auto const size = [&](double a) { return log_rough(a) - a * G; };
+    double const here = size(c);
+    double reach = 0.5 * poles;
+    for (int i = 0; i < 20 && !(std::max(size(c - reach), size(c + reach)) < here + 1.5); ++i)
+      reach *= 0.5;
+    return {c, reach, cap, cut};
+  }
+
+  composition const* what_;
+  orientation towards_;
+  double log_noise_ = 0.0;
+  double power_;
+  double gamma_;
+  double top_;
+  double alias_ = 0.0;
+  real_line<T> moments_;
+  far_jumps far_;
+  budget* work_;
+  std::vector<one> events_;
+  bool cutting_ = false;
+};
+
+template <std::same_as<double> T>
+std::optional<plan> planner<T>::make(double G, double log_goal, int most_levels, double c) {
+  if (!(G > 0.0)) return std::nullopt;
+  bool const remove = towards_ == orientation::remove;
+  plan out{{}, -infinity, -infinity, 0.0, -infinity};
+  window const none{infinity, power_};
+  window cap = none;
+  double const shift = remove ? G - static_cast<double>(base(*what_)) : 0.0;  // log(δ/D)
+  double reach = 0.0;
+  for (one const& o : events_) reach = std::max(reach, o.nodes.back().log_g);
+  if (remove) {  // the least cap above which nothing matters
+    double low = std::log(1e-3 * G);
+    for (double high = reach; high - low > 0.25;) {
+      double const x = cap.all() ? high : 0.5 * (low + high);
+      double const far = far_.log_bound({x, power_});
+      if (far > log_goal + shift - 1.0) {
+        if (cap.all()) break;
+        low = x;
+      } else {
+        cap.log_cut = high = x;
+        out.log_far = far;
+      }
+    }
+  }
+  double s = std::log(std::clamp(2.0 / G, 1e-2, 1e5));
+  bool const known = c == c;
+  if (known) s = std::log(remove ? c - 1.0 : -c);
+  for (int level = 1;; ++level) {
+    set_windows(cap, none);
+    least const whole = minimise(G, level == 1 && !known ? coarse(G, s) : s);
+    double const predicted = whole.value + log_noise_;
+    if (predicted <= log_goal || !remove) {
+      out.levels.push_back(crossing_at(whole, G, cap, none));
+      out.log_error = std::max(out.log_error, predicted);
+      return out;
+    }
+    if (level == most_levels && most_levels == 1) return std::nullopt;
+    // the lowest cut that leaves the losses above precise
+    window cut = none;
+    least found{whole.s, infinity};
+    double start = whole.s;
+    bool ends = false;
+    for (double x = std::min(std::log(2.0 * G), cap.log_cut - 0.4); x > std::log(1e-3 * G);
+         x -= 0.47) {
+      set_windows(cap, {x, power_});
+      least const next = minimise(G, start);
+      if (next.value + log_noise_ > log_goal && !cut.all()) break;
+      cut.log_cut = x;
+      found = next;
+      start = next.s;
+      if (x < std::log(0.7 * G)) {  // what is below may be nothing
+        set_windows(cut, none);
+        double best = infinity, at = 2.0;
+        for (double t = 1.0 + 0.5 * std::exp(-x); t < 1e12; t = 1.0 + (t - 1.0) * 1.5) {
+          double const value =
+              log_moment(t) - t * G - (t - 1.0) * std::log1p(1.0 / (t - 1.0)) - std::log(t);
+          if (!(value < best + 1.0)) break;
+          if (value < best) best = value, at = t;
+        }
+        if (best < log_goal) {
+          out.log_rest = moments_.log_chernoff(at, G, cut);
+          out.rest_tilt = at;
+          ends = out.log_rest < log_goal + 1.0;
+          if (ends) break;
+        }
+      }
+      if (next.value + log_noise_ > log_goal) break;
+    }
+    if (cut.all()) return std::nullopt;
+    set_windows(cap, cut);
+    out.levels.push_back(crossing_at(found, G, cap, cut));
+    out.log_error = std::max(out.log_error, found.value + log_noise_);
+    if (ends) return out;
+    if (level == most_levels) return std::nullopt;
+    cap = cut;
+    s = found.s;
+  }
+}
+
+}  // namespace tacit::detail::rays

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tacit/core/sum.hpp>
+#include <tacit/core/units.hpp>
+#include <tacit/dp/rays/ray.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+/// δ(ε) from rays, with all errors.
+
+namespace tacit::detail::rays {
+
+/// e^{log_scale}·[value − below, value + above] holds δ(ε); slope = −dδ/dε at the same scale, about.
+struct profile {
+  double log_scale;
+  double value;
+  double below;
+  double above;
+  double slope;
+
+  [[nodiscard]] double log_upper() const { return log_scale + std::log(value + above) + rounded(); }
+  [[nodiscard]] double log_lower() const {
+    return value > below ? log_scale + std::log(value - below) - rounded()
+                         : -std::numeric_limits<double>::infinity();
+  }
+
+ private:
+  [[nodiscard]] double rounded() const { return 4.0 * unit<double> * (std::abs(log_scale) + 40.0); }
+};
+
+template <class R>
+[[nodiscard]] profile integrate(ray<R> const& r, double epsilon) {
+  R const move = r.exponent(epsilon) - r.G0;
+  compensated_sum<R> sum, slope;
+  double size = 0.0, rounding = 0.0;
+  double const u = static_cast<double>(unit<R>);
+  for (auto const& t : r.terms) {
+    complex<R> const e = t.log_value - move * t.p;
+    if (e.re < R(-150)) {
+      rounding += 1e-65;
+      continue;
+    }
+    complex<R> const value = exp(e);
+    sum += value.im;
+    slope += value.re * t.p.im + value.im * t.p.re;
+    double const a = static_cast<double>(modulus(value));
+    size += a;
+    rounding += a * static_cast<double>(t.wrong + 24 * unit<R> * modulus(t.p) * std::abs(move));
+  }
+  rounding += size * u * 40.0 + u * u * size * static_cast<double>(r.terms.size());
+  double const moved = static_cast<double>(move);
+  double const scale = std::exp(-static_cast<double>(r.c) * moved);
+  double right = 0.0;
+  for (auto const& s : r.right) {
+    right += std::exp(s.log_bound - s.a * moved + s.reach * std::abs(moved));
+  }
+  double alias = 0.0, ends = 0.0;
+  if (!r.right.empty()) {
+    alias = (std::exp(r.log_left) * scale + right) /
+            (std::numbers::pi * std::expm1(2.0 * std::numbers::pi * r.at.alpha / r.at.step));
+    ends = r.low_wrong * scale * std::exp(r.radius * std::abs(moved)) +
+           std::exp(r.log_high - r.a_high * moved);
+  }
+  R const low = r.low * std::exp(-r.c * move);
+  bool const remove = r.towards == orientation::remove;
+  profile out;
+  out.log_scale = static_cast<double>(r.log_scale) + (remove ? epsilon : 0.0);
+  out.value = static_cast<double>(sum.value() + low);
+  out.below = out.above =
+      (alias + ends + rounding) * (1.0 + 1e-9) + 4.0 * unit<double> * std::abs(out.value);
+  double const tilted = static_cast<double>(slope.value() + r.c * low);
+  out.slope = remove ? tilted - out.value : -tilted;
+  return out;
+}
+
+/// The levels of a plan, and the bounds of what they leave out.
+template <class R>
+struct ray_sum {
+  std::vector<ray<R>> levels;
+  double log_rest;  // of D at G0; falls as e^{−rest_tilt·G}
+  double rest_tilt;
+  double log_far;  // of δ
+
+  /// What G is rounded by, which moves ε.
+  [[nodiscard]] double shift(double epsilon) const {
+    ray<R> const& r = levels.front();
+    double const sum = static_cast<double>(r.base) + epsilon;
+    return 4.0 * static_cast<double>(unit<R>) * static_cast<double>(r.exponent(epsilon)) +
+           64.0 * static_cast<double>(unit<long double>) * sum;
+  }
+};
+
+template <class R>
+[[nodiscard]] profile integrate(ray_sum<R> const& r, double epsilon) {
+  profile out = integrate(r.levels.front(), epsilon);
+  for (std::size_t i = 1; i < r.levels.size(); ++i) {
+    profile const p = integrate(r.levels[i], epsilon);
+    double const k = std::exp(p.log_scale - out.log_scale) * (1.0 + 1e-15);
+    double const rounded =
+        8.0 * unit<double> * (std::abs(p.log_scale) + std::abs(out.log_scale) + 8.0);
+    out.value += k * p.value;
+    out.below += k * (p.below + rounded * std::abs(p.value));
+    out.above += k * (p.above + rounded * std::abs(p.value));
+    out.slope += k * p.slope;
+  }
+  ray<R> const& first = r.levels.front();
+  double const shift = first.towards == orientation::remove ? epsilon : 0.0;
+  double const moved = static_cast<double>(first.exponent(epsilon) - first.G0);
+  out.above += (std::exp(r.log_rest - r.rest_tilt * moved + shift - out.log_scale) +
+                std::exp(r.log_far - out.log_scale)) *
+               (1.0 + 1e-9);
+  return out;
+}
+
+}  // namespace tacit::detail::rays

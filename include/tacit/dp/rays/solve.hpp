@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tacit/dp/rays/plan.hpp>
+#include <tacit/dp/rays/profile.hpp>
+
+#include <array>
+#include <list>
+
+/// ε(δ) and δ(ε) in one direction: drafts find ε, certified rays ask the ends.
+
+namespace tacit::detail::rays {
+
+struct configuration {
+  angles at;
+  bool wide;     // sums in long double
+  double noise;  // relative error of a weight, about
+};
+
+/// From the fastest to the most precise. Narrow angles bear rare far jumps, whose weights on turned lines grow.
+[[nodiscard]] inline std::array<configuration, 7> menu() {
+  auto const at = [](double scale, bool wide) {
+    double const step = wide ? 3.0 / 128.0 : 1.0 / 32.0;
+    return configuration{
+        {0.15 * scale, 0.4 * scale, 0.6 * scale, step * scale}, wide, wide ? 1e-16 : 2e-13};
+  };
+  return {at(1.0, false),  at(0.5, false), at(1.0, true),  at(0.5, true),
+          at(0.25, false), at(0.25, true), at(0.125, true)};
+}
+
+inline constexpr bool has_wide =
+    std::numeric_limits<long double>::digits > std::numeric_limits<double>::digits;
+
+template <class R>
+[[nodiscard]] std::optional<ray_sum<R>> build(composition const& what, orientation towards,
+                                              double epsilon, lines<R>& on, plan const& planned,
+                                              bool certified, budget& work) {
+  ray_sum<R> out{{}, planned.log_rest, planned.rest_tilt, planned.log_far};
+  double const tolerance =
+      certified ? (std::numeric_limits<R>::digits > 53 ? -44.0 : -32.0) : -14.0;
+  for (crossing const& at : planned.levels) {
+    auto one = build(what, towards, epsilon, on, request{at, tolerance, certified}, work);
+    if (!one) return std::nullopt;
+    out.levels.push_back(std::move(*one));
+  }
+  return out;
+}
+
+/// The root of δ(ε) = δ on given rays.
+struct root_found {
+  double epsilon;
+  profile at;
+  bool found;    // by Newton's method
+  bool too_low;  // if not: δ at the start is below
+};
+
+template <class R>
+[[nodiscard]] root_found root(ray_sum<R> const& r, double log_delta, double start, double most,
+                              double closeness = 1e-15) {
+  double e = start;
+  profile p = integrate(r, e);
+  for (int i = 0; i < 40; ++i) {
+    if (!(p.value > 0.0 && p.slope > 0.0)) {
+      profile const begin = integrate(r, start);
+      return {start, begin, false,
+              !(begin.value + begin.above > 0.0) || begin.log_upper() < log_delta};
+    }
+    double const miss = p.log_scale + std::log(p.value) - log_delta;
+    double next = e + miss * p.value / p.slope;
+    if (next < 0.0) next = 0.5 * e;
+    if (next >= most) next = 0.5 * (e + most);
+    // closer than a small part of what is not known anyway
+    bool const done =
+        std::abs(next - e) <= 1e-15 * std::abs(next) ||
+        std::abs(miss) * p.value < std::max(0.03 * (p.above + p.below), closeness * p.value);
+    e = next;
+    p = integrate(r, e);
+    if (done || e < 1e-300) break;
+  }
+  return {e, p, e == e, false};
+}
+
+/// The ends of the interval, each asked: δ(upper) ≤ δ ≤ δ(lower) by the bounds.
+template <class R>
+[[nodiscard]] std::optional<bound<double>> ends(ray_sum<R> const& r, double log_delta,
+                                                root_found const& at, double most) {
+  double const e = at.epsilon, shift = r.shift(e);
+  bound<double> out{0.0, most};
+  bool found = false;
+  for (double k = 1.0; k < 60.0 && !found; k *= 1.5) {
+    out.upper = e + std::max(k * at.at.above / at.at.slope, 4.0 * unit<double> * e * k);
+    found = out.upper >= most || integrate(r, out.upper).log_upper() <= log_delta;
+  }
+  if (!found) return std::nullopt;
+  found = false;
+  for (double k = 1.0; k < 60.0 && !found; k *= 1.5) {
+    out.lower = e - std::max(k * at.at.below / at.at.slope, 4.0 * unit<double> * e * k);
+    found = out.lower <= 0.0 || integrate(r, out.lower).log_lower() >= log_delta;
+  }
+  if (!found) return std::nullopt;
+  if (out.lower <= 0.0 && integrate(r, 0.0).log_upper() <= log_delta)
+    return bound<double>{0.0, 0.0};
+  return bound<double>{std::max(0.0, (out.lower - shift) * (1.0 - 1e-15)),
+                       std::min(most, out.upper) * (1.0 + 1e-15) + shift};
+}
+
+/// log δ(ε) of one step that alone reaches beyond ε, about.
+[[nodiscard]] inline double log_one_jump(composition const& what, double epsilon, double scale) {
+  double sum = 0.0;
+  double const G = epsilon + scale, strike = std::log(std::expm1(G));
+  auto const normal = [](double x) { return 0.5 * std::erfc(-x * 0.70710678118654752440); };
+  for (sampled_gaussian const& e : what.events) {
+    double const mean = law<double>(e).mean, d = (mean - strike) / e.shift;
+    sum += e.count *
+           std::max(0.0, e.rate / (1.0 - e.rate) * normal(d + e.shift) - std::expm1(G) * normal(d));
+  }
+  return std::log(std::max(sum, 1e-320)) - scale;
+}
+
+/// The variance of the loss but for jumps beyond three deviations.
+[[nodiscard]] inline double moderate_variance(composition const& what) {
+  double variance = what.variance;
+  for (sampled_gaussian const& e : what.events) {
+    variance += e.count * e.rate * e.rate * std::expm1(e.shift * e.shift) * 0.5 *
+                std::erfc((2.0 * e.shift - 3.0) * 0.70710678118654752440);
+  }
+  return variance;
+}
+
+/// Where to begin: one jump alone, or the normal law of the variance of jumps up to three deviations.
+[[nodiscard]] inline double first_guess(composition const& what, double log_delta) {
+  double const scale = static_cast<double>(base(what));
+  double jump = 0.0;
+  if (log_one_jump(what, 1e-12, scale) >= log_delta) {
+    double low = 0.0, high = 1.0;
+    while (high < 1e6 && log_one_jump(what, high, scale) > log_delta) high *= 2.0;
+    for (int i = 0; i < 30; ++i) {
+      double const middle = 0.5 * (low + high);
+      (log_one_jump(what, middle, scale) > log_delta ? low : high) = middle;
+    }
+    jump = 0.5 * (low + high);
+  }
+  double const variance = moderate_variance(what), mu = std::sqrt(variance);
+  double z = 0.0;
+  for (int i = 0; i < 20; ++i) {
+    z = std::sqrt(
+        std::max(0.0, 2.0 * (std::log(mu + 1e-300) - log_delta - 0.9 - 2.0 * std::log1p(z))));
+  }
+  return std::max({jump, mu * z + 0.5 * variance, 1e-9});
+}
+
+/// The same for log δ at ε.
+[[nodiscard]] inline double first_guess_of_delta(composition const& what, double epsilon) {
+  double const variance = moderate_variance(what);
+  double const z = (epsilon - 0.5 * variance) / std::sqrt(variance);
+  double const normal = z < 5.0 ? std::log(0.5 * std::erfc(z * 0.70710678118654752440))
+                                : -0.5 * z * z - std::log(2.5 * z);
+  return std::min(std::max(log_one_jump(what, epsilon, static_cast<double>(base(what))), normal),
+                  -1e-2);
+}
+
+/// One direction of a composition. Its tables belong to the question; nothing is kept.
+template <std::same_as<double> T = double>
+class solver {
+ public:
+  solver(composition const& what, orientation towards, budget& work)
+      : what_(&what), towards_(towards), base_(static_cast<double>(base(what))), work_(&work) {}
+
+  /// ε at δ, from about where to begin.
+  [[nodiscard]] std::optional<bound<double>> epsilon(double log_delta, double start) {
+    return certified({std::min(start, 0.5 * most()), log_delta}, true);
+  }
+  /// log δ at ε.
+  [[nodiscard]] std::optional<bound<double>> log_delta(double epsilon) {
+    if (!(exponent(epsilon) > 0.0)) return std::nullopt;
+    return certified({epsilon, first_guess_of_delta(*what_, epsilon)}, false);
+  }
+
+ private:
+  static constexpr double infinity = std::numeric_limits<double>::infinity();
+
+  // A point of the profile, about, and where a ray for it crosses the real axis.
+  struct point {
+    double epsilon;
+    double log_delta;
+    double tilt = 1.0;
+    double c = std::numeric_limits<double>::quiet_NaN();
+  };
+
+  [[nodiscard]] double most() const { return towards_ == orientation::add ? base_ : infinity; }
+  [[nodiscard]] double exponent(double epsilon) const {
+    return towards_ == orientation::remove ? base_ + epsilon : base_ - epsilon;
+  }
+  [[nodiscard]] double log_scale(double epsilon) const {  // of δ over D
+    return towards_ == orientation::remove ? epsilon : 0.0;
+  }
+  [[nodiscard]] std::optional<plan> planned(planner<T>& search, point const& at, double log_error,
+                                            int levels) const {
+    return search.make(exponent(at.epsilon), at.log_delta - log_scale(at.epsilon) + log_error,
+                       levels, at.c);
+  }
+
+  // Drafts: the root, or the value, to a few percent of δ.
+  [[nodiscard]] point approach(point now, bool root_wanted);
+
+  // Certified rays at a point, which moves to what they find. An interval of ε, or of log δ.
+  template <class R>
+  [[nodiscard]] std::optional<bound<double>> ask(lines<R>& on, plan const& planned,
+                                                 bool root_wanted, point& at, double& error);
+
+  [[nodiscard]] std::optional<bound<double>> certified(point start, bool root_wanted);
+
+  [[nodiscard]] lines<T>& lines_for(angles const& at) {
+    for (lines<T>& known : lines_) {
+      if (known.at.top == at.top && known.at.step == at.step) return known;
+    }
+    return lines_.emplace_back(*what_, at);
+  }
+  // One planner serves all steps and formats on the same lines.
+  [[nodiscard]] planner<T>& search_for(angles const& at, double noise) {
+    auto const known = std::find_if(searches_.begin(), searches_.end(),
+                                    [&](auto const& s) { return s.first == at.top; });
+    auto& found = known == searches_.end()
+                      ? searches_.emplace_back(at.top, planner<T>(*what_, towards_, at, *work_))
+                      : *known;
+    found.second.set(at.step, noise);
+    return found.second;
+  }
+
+  composition const* what_;
+  orientation towards_;
+  double base_;
+  budget* work_;
+  std::vector<std::pair<double, planner<T>>> searches_;
+  std::list<lines<T>> lines_;
+};
+
+template <std::same_as<double> T>
+typename solver<T>::point solver<T>::approach(point now, bool root_wanted) {
+  struct coarse {
+    double scale, step, noise;
+    int levels;
+  };
+  int tries = 0;
+  for (coarse const& c : {coarse{1.0, 1.0 / 8.0, 1e-3, 1}, coarse{1.0, 1.0 / 16.0, 1e-6, 1},
+                          coarse{1.0, 1.0 / 32.0, 2e-13, 4}, coarse{0.5, 1.0 / 64.0, 2e-13, 4}}) {
+    angles const at{0.15 * c.scale, 0.4 * c.scale, 0.6 * c.scale, c.step};
+    planner<T>& search = search_for(at, c.noise);
+    lines<T>& on = lines_for(at);
+    for (; tries < 14; ++tries) {
+      auto const plan = planned(search, now, -3.0, c.levels);
+      if (!plan) break;
+      auto const rays = build(*what_, towards_, now.epsilon, on, *plan, false, *work_);
+      if (!rays) break;
+      point const before = now;
+      now.c = plan->levels.back().c;
+      if (root_wanted) {
+        root_found const found = root(*rays, now.log_delta, now.epsilon, most(), 1e-3);
+        if (!found.found) {
+          if (!found.too_low) break;
+          now.epsilon *= 0.6;
+          now.c = before.c;
+          continue;
+        }
+        now.epsilon = found.epsilon;
+        now.tilt = found.at.slope / found.at.value;
+        double const away = std::abs(now.epsilon - before.epsilon);
+        if (away * now.tilt <= 2.0 && away * std::abs(now.c) <= 4.0) return now;
+      } else {
+        profile const p = integrate(*rays, now.epsilon);
+        if (!(p.value > 0.0)) break;
+        // what is left out counts where it is most of it
+        now.log_delta = std::min(p.log_scale + std::log(p.value + p.above), 0.0);
+        now.tilt = p.slope / p.value;
+        if (std::abs(now.log_delta - before.log_delta) <= 1.0) return now;
+      }
+    }
+  }
+  return now;
+}
+
+template <std::same_as<double> T>
+template <class R>
+std::optional<bound<double>> solver<T>::ask(lines<R>& on, plan const& planned, bool root_wanted,
+                                            point& at, double& error) {
+  auto const rays = build(*what_, towards_, at.epsilon, on, planned, true, *work_);
+  if (!rays) return std::nullopt;
+  root_found found{at.epsilon, {}, true, false};
+  if (root_wanted) {
+    found = root(*rays, at.log_delta, at.epsilon, most());
+    if (!found.found) return std::nullopt;
+    at.epsilon = found.epsilon;
+  } else {
+    found.at = integrate(*rays, at.epsilon);
+    if (!(found.at.value > 2.0 * found.at.below)) return std::nullopt;
+    at.log_delta = found.at.log_scale + std::log(found.at.value);
+  }
+  at.tilt = found.at.slope / found.at.value;
+  error = found.at.log_scale + std::log(0.5 * (found.at.above + found.at.below));
+  if (root_wanted) return ends(*rays, at.log_delta, found, most());
+  // δ falls, and what G is rounded by is less than the shift
+  double const shift = rays->shift(at.epsilon);
+  return bound<double>{integrate(*rays, at.epsilon + shift).log_lower(),
+                       integrate(*rays, at.epsilon - shift).log_upper()};
+}
+
+template <std::same_as<double> T>
+std::optional<bound<double>> solver<T>::certified(point start, bool root_wanted) {
+  point at = approach(start, root_wanted);
+  std::optional<bound<double>> best;
+  auto const width = [](bound<double> const& b) { return b.upper - b.lower; };
+  // ε to 1e-9; log δ to as much, or if it must be to what corresponds in ε
+  for (bool const strict : {true, false}) {
+    if (!strict && (root_wanted || best)) break;
+    for (configuration const& how : menu()) {
+      if (work_->left < 0.0) break;
+      if (how.wide && !has_wide) continue;
+      planner<T>& search = search_for(how.at, how.noise);
+      std::optional<lines<long double>> wide;
+      for (int tries = 0; tries < 4; ++tries) {
+        double const scale = root_wanted ? std::max(1.0, at.epsilon) : 1.0;
+        double const goal = std::log(
+            2e-10 * scale * std::max(1.0, root_wanted || !strict ? at.tilt : 0.03 * at.tilt));
+        auto const plan = planned(search, at, goal, 5);
+        if (!plan || plan->log_error > at.log_delta - log_scale(at.epsilon) + goal + 1.0) break;
+        point const before = at;
+        at.c = plan->levels.back().c;
+        double error = 0.0;
+        std::optional<bound<double>> found;
+        if (how.wide) {
+          if (!wide) wide.emplace(*what_, how.at);
+          found = ask(*wide, *plan, root_wanted, at, error);
+        } else {
+          found = ask(lines_for(how.at), *plan, root_wanted, at, error);
+        }
+        if (found && (!best || width(*found) < width(*best))) best = found;
+        if (best && width(*best) <= 1e-9 * (root_wanted ? scale : std::max(1.0, at.tilt)))
+          return best;
+        if (!found || work_->left < 0.0) break;
+        double const moved = std::abs(at.epsilon - before.epsilon) * at.tilt +
+                             std::abs(at.log_delta - before.log_delta);
+        if (moved > 0.5) continue;
+        // more noise than was thought
+        double const ratio = std::exp(error - log_scale(at.epsilon) - plan->log_error);
+        if (!(tries == 0 && ratio > 1.5 && ratio < 1e12)) break;
+        search.set(how.at.step, how.noise * std::min(ratio, 1e4));
+      }
+    }
+  }
+  return best;
+}
+
+}  // namespace tacit::detail::rays

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tacit/dp/rays/build.hpp>
+
+#include <concepts>
+
+/// Bounds that need no contour: Chernoff's, and what far jumps can add.
+
+namespace tacit::detail::rays {
+
+/// Bounds on H(t) of each event, t > 1 or t < 0, from the trapezoid rule on the real line ζ: on Im ζ = ±θ the
+/// integrand is bounded by cells, and the rule is off by at most 2∫|…|/(e^{2πθ/κ} − 1).
+template <std::same_as<double> T = double>
+class real_line {
+ public:
+  explicit real_line(composition const& what, double angle = 0.5) : what_(&what), angle_(angle) {
+    double const step =
+        std::ldexp(std::floor(std::ldexp(2.0 * std::numbers::pi * angle / 34.0, 8)), -8);
+    angles const at{0.0, 0.0, angle, step};
+    for (sampled_gaussian const& e : what.events) {
+      events_.push_back({e.count, line_nodes<T>(e, at), line_cells(e, angle, 2.0 * step)});
+    }
+    factor_ = 2.0 / std::expm1(2.0 * std::numbers::pi * angle / step) * (1.0 + 1e-9);
+  }
+
+  /// Above K(t) = log E_Q[V^t], with the losses that `cap` makes small alone.
+  [[nodiscard]] double log_moment(double t, window const& cap) {
+    double sum = 0.5 * what_->variance * t * (t - 1.0) * (1.0 + 1e-12);
+    for (auto& e : events_) {
+      event_table<T> const table(e.nodes, e.count, {t, 0.0, cap, {}});
+      auto const bounds = e.cells.along(std::max(t, 0.0), cap, nullptr);
+      double const wrong =
+          table.at_c_wrong + table.left_out + factor_ * (bounds.plain + bounds.mass);
+      sum += e.count * (std::log1p(table.at_c.re + wrong) + 1e-15);
+    }
+    return sum == sum ? sum : std::numeric_limits<double>::infinity();
+  }
+
+  /// Above log D(G): t log t-like constants are those of sup (e^x − 1)₊ e^{−tx} and of sup (1 − e^x)₊ e^{−tx}.
+  [[nodiscard]] double log_chernoff(double t, double G, window const& cap) {
+    double const constant = t > 1.0 ? -(t - 1.0) * std::log1p(1.0 / (t - 1.0)) - std::log(t)
+                                    : t * std::log1p(-1.0 / t) - std::log1p(-t);
+    return log_moment(t, cap) - t * G + constant + 1e-9 + 1e-14 * std::abs(t * G);
+  }
+
+ private:
+  struct one {
+    double count;
+    line_nodes<T> nodes;
+    line_cells cells;
+  };
+  composition const* what_;
+  double angle_;
+  double factor_;
+  std::vector<one> events_;
+};
+
+/// Σ count·E_P[large(g)] bounds what compositions with a step whose loss is large add to δ in the direction
+/// `remove` (Lemma 10): E_Q[V e^{−B}; such a step] is the probability of one under P.
+class far_jumps {
+ public:
+  explicit far_jumps(composition const& what) {
+    auto const tail = [](double x) { return 0.5 * std::erfc(x * 0.70710678118654752440); };
+    for (sampled_gaussian const& e : what.events) {
+      law<double> const l(e);
+      double const s = l.deviation, mean = l.mean + l.rest;
+      // under P: y is (1 − rate)·N(m, s²) + rate·N(m + s², s²)
+      double below = 1.0, below_shifted = 1.0;
+      for (double x = -9.0; x < s + 38.0; x += 0.25) {
+        double const above = tail(x), above_shifted = tail(x - s);
+        double const mass = (1.0 - e.rate) * (below - above) +
+                            e.rate * (below_shifted - above_shifted) +
+                            1e-15 * (below + below_shifted);
+        cells_.push_back({log_softplus(mean + x * s) + 1e-12, e.count * mass});
+        below = above;
+        below_shifted = above_shifted;
+      }
+      beyond_ += e.count * (below + below_shifted);
+    }
+  }
+
+  /// The logarithm of the bound: `large` rises along a cell.
+  [[nodiscard]] double log_bound(window const& cap) const {
+    double sum = beyond_, sure = 0.0;
+    double const reach = 4.5 / cap.power;  // 2 sinh 4.5 > 90
+    for (cell const& c : cells_) {
+      double const x = c.log_loss - cap.log_cut;
+      if (x < -reach) {
+        sure += c.mass;
+      } else {
+        sum += x > 0.0
+                   ? c.mass
+                   : c.mass * std::exp(std::min(0.0, cap.log_large(c.log_loss, c.log_loss, 0.0)));
+      }
+    }
+    return std::log(sum + 4e-39 * sure) + 1e-9;  // e^{−89}·1.01
+  }
+
+ private:
+  struct cell {
+    double log_loss;  // at its end
+    double mass;      // under P, times the count
+  };
+  std::vector<cell> cells_;
+  double beyond_ = 0.0;
+};
+
+}  // namespace tacit::detail::rays

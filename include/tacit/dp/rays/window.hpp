@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tacit/dp/rays/complex.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+/// A smooth step between small and large losses g = e^ζ,
+///
+///   small(ζ) = 1/(1 + e^{w}),   large(ζ) = 1 − small(ζ) = 1/(1 + e^{−w}),   w = 2 sinh(λ(ζ − log a)),
+///
+/// which falls doubly exponentially on either side of a, on the real line and on every line Im ζ = θ with
+/// λθ ≤ 5/4 (docs/certificates/rays.md, Lemma 5): there |1 + e^w| ≥ max(1, e^{Re w})/2.25, so that small has no
+/// pole, and |1 + e^w| ≥ |e^{Re w} − 1|.
+
+namespace tacit::detail::rays {
+
+/// One smooth step: a as its logarithm, −∞ if everything is large, ∞ if everything is small.
+struct window {
+  double log_cut = std::numeric_limits<double>::infinity();
+  double power = 1.0;  // λ
+
+  static constexpr double largest_angle = 1.25;
+
+  [[nodiscard]] bool all() const { return log_cut == std::numeric_limits<double>::infinity(); }
+
+  /// Logarithms of bounds on |small| and |large| over low ≤ log ρ ≤ high on the line at angle θ.
+  [[nodiscard]] double log_small(double low, double high, double theta) const {
+    if (all()) return 0.0;
+    if (low >= log_cut) return decayed(low - log_cut, theta);
+    if (high <= log_cut) return whole(log_cut - high, theta);
+    return log_most;
+  }
+  [[nodiscard]] double log_large(double low, double high, double theta) const {
+    if (all()) return -1e9;
+    if (high <= log_cut) return decayed(log_cut - high, theta);
+    if (low >= log_cut) return whole(low - log_cut, theta);
+    return log_most;
+  }
+  /// |Re w| at the distance x ≥ 0 from the cut.
+  [[nodiscard]] double exponent(double x, double theta) const {
+    return 2.0 * std::sinh(std::min(power * x, 300.0)) * std::cos(power * theta);
+  }
+
+  static constexpr double most = 2.25;
+  static constexpr double log_most = 0.8109302162163289;  // rounded up
+
+ private:
+  [[nodiscard]] double whole(double x, double theta) const {
+    double const rest = -std::expm1(-exponent(x, theta));
+    return rest > 1.0 / most ? -std::log(rest) : log_most;
+  }
+  [[nodiscard]] double decayed(double x, double theta) const {
+    return whole(x, theta) - exponent(x, theta) * (1.0 - 1e-14);
+  }
+};
+
+/// Both values as e^{exponent}·factor, and their relative errors in units of u: an error of 30u|w| in w moves the
+/// smaller of the two by as much, the larger by the part that the smaller is of it.
+template <class R>
+struct window_value {
+  struct one {
+    complex<R> exponent;
+    complex<R> factor;
+    R wrong;
+    [[nodiscard]] complex<R> value() const { return exp(exponent) * factor; }
+  };
+  one small{{}, {R(1), R(0)}, R(0)};
+  one large{{R(-1e5), R(0)}, {}, R(0)};
+};
+
+/// At ζ + iθ.
+template <class R>
+[[nodiscard]] inline window_value<R> at(window const& step, R zeta, R theta) {
+  if (step.all()) return {};
+  R const x = std::clamp(R(step.power) * (zeta - R(step.log_cut)), R(-40), R(40));
+  R const y = R(step.power) * theta;
+  complex<R> const w{2 * std::sinh(x) * std::cos(y), 2 * std::cosh(x) * std::sin(y)};
+  bool const right = w.re >= 0;
+  complex<R> const minor = right ? -w : w;  // Re ≤ 0
+  complex<R> const e = minor.re < -690 ? complex<R>{} : exp(minor);
+  complex<R> const factor = complex<R>{R(1), R(0)} / (R(1) + e);
+  typename window_value<R>::one const kept{{}, factor, 60 + 225 * modulus(w) * modulus(e)};
+  typename window_value<R>::one const gone{minor, factor, 60 + 100 * modulus(w)};
+  return right ? window_value<R>{gone, kept} : window_value<R>{kept, gone};
+}
+
+}  // namespace tacit::detail::rays
