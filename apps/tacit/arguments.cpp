@@ -95,11 +95,22 @@ rule one_of(std::vector<std::string> words) {
           "WORD"};
 }
 
-rule file(std::string must_be) {
-  return {std::move(must_be), [](std::string const& text) { return !text.empty(); }, "FILE"};
+namespace {
+
+rule file(std::string must_be, names what, std::vector<std::string> beside) {
+  return {std::move(must_be), [](std::string const& text) { return !text.empty(); }, "FILE", what,
+          std::move(beside)};
 }
 
-rule new_file() { return file("a new file, in a folder that exists"); }
+}  // namespace
+
+rule input_file(std::string must_be) { return file(std::move(must_be), names::an_input, {}); }
+
+rule new_file(std::vector<std::string> beside) {
+  return file("a new file, in a folder that exists", names::an_output, std::move(beside));
+}
+
+rule state_file(std::string must_be) { return file(std::move(must_be), names::a_state, {".lock"}); }
 
 arguments& arguments::add(std::string const& name, rule what, std::string const& help) {
   argument& added = known_[name];
@@ -107,6 +118,14 @@ arguments& arguments::add(std::string const& name, rule what, std::string const&
   added.parsed->type_name(what.kind);
   added.what = std::move(what);
   if (name.front() == '-') names_ += name + ", ";
+  return *this;
+}
+
+arguments& arguments::add_flag(std::string const& name, std::string const& help) {
+  argument& added = known_[name];
+  added.parsed = verb_->add_flag(name, help)->disable_flag_override();
+  added.what = {"given without a value", [](std::string const&) { return true; }, ""};
+  names_ += name + ", ";
   return *this;
 }
 
@@ -118,6 +137,48 @@ void arguments::check() const {
   }
   for (auto const& [name, known] : known_) {
     if (given(name) && !known.what.holds(known.text)) refuse(name);
+  }
+  check_files();
+}
+
+// Two names may be one file by links, or by the case of their letters: the operating system is asked of
+// those that are there, and the names are compared of those that are not.
+void arguments::check_files() const {
+  struct use {
+    std::string argument;
+    std::filesystem::path path;
+    bool written;
+  };
+  std::vector<use> files;
+  for (auto const& [name, known] : known_) {
+    if (known.what.what == names::a_value || !given(name) || known.text == "-") continue;
+    bool const written = known.what.what != names::an_input;
+    files.push_back({name, known.text, written});
+    for (std::string const& ending : known.what.beside) {
+      files.push_back({name, known.text + ending, true});
+    }
+  }
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      if (!files[i].written && !files[j].written) continue;
+      std::error_code error;
+      bool same = std::filesystem::equivalent(files[i].path, files[j].path, error);
+      if (error) {
+        auto const full = [](std::filesystem::path const& path) {
+          std::error_code unknown;
+          auto found =
+              std::filesystem::weakly_canonical(std::filesystem::absolute(path, unknown), unknown);
+          return unknown ? path : found;
+        };
+        same = full(files[i].path) == full(files[j].path);
+      }
+      if (same) {
+        refuse(files[i].argument, files[i].path.string() == text(files[i].argument)
+                                      ? "another file than " + files[j].argument
+                                      : "such that " + files[i].path.string() +
+                                            " is another file than " + files[j].argument);
+      }
+    }
   }
 }
 
@@ -158,7 +219,8 @@ void arguments::must_be_new(std::string const& name) const {
   std::error_code none;
   std::filesystem::path const path = std::filesystem::absolute(text(name), none);
   bool const folder = std::filesystem::is_directory(path.parent_path(), none);
-  if (!folder || std::filesystem::exists(path, none)) refuse(name);
+  bool const taken = std::filesystem::exists(std::filesystem::symlink_status(path, none));
+  if (!folder || taken) refuse(name);
 }
 
 void arguments::must_be_left_out(std::vector<std::string> const& names,

@@ -25,11 +25,16 @@ struct bad_input : std::runtime_error {
 /// Whole numbers beyond are not all doubles, nor numbers of JSON.
 inline constexpr std::uint64_t largest_count = std::uint64_t{1} << 53;
 
+/// What the text of an argument names.
+enum class names { a_value, an_input, an_output, a_state };
+
 /// What the text of an argument must be.
 struct rule {
   std::string must_be;
   std::function<bool(std::string const&)> holds;
   char const* kind;  // for the help
+  calculator::names what = calculator::names::a_value;
+  std::vector<std::string> beside{};  // a file: the endings of others that come and go with it
 };
 
 /// A decimal number that a double can hold: no infinity, no NaN, nothing before or after it.
@@ -41,8 +46,9 @@ rule positive();              // and finite
 rule non_negative();
 rule whole(std::uint64_t low, std::uint64_t high);
 rule one_of(std::vector<std::string> words);
-rule file(std::string must_be);
-rule new_file();
+rule input_file(std::string must_be);  // read; `-` is the standard input where the verb reads text
+rule new_file(std::vector<std::string> beside = {});
+rule state_file(std::string must_be);  // kept step by step, beside its lock
 
 /// The arguments of one verb. Each is read as text and held to its rule here, so that all of them
 /// complain alike.
@@ -55,7 +61,11 @@ class arguments {
   /// `--name` is an option, a bare name is positional.
   arguments& add(std::string const& name, rule what, std::string const& help);
 
-  /// Holds everything that was given to its rule, and refuses what is unknown.
+  /// An option without a value.
+  arguments& add_flag(std::string const& name, std::string const& help);
+
+  /// Holds everything that was given to its rule, refuses what is unknown, and refuses files of which
+  /// one is written and another one is the same.
   void check() const;
 
   bool given(std::string const& name) const;
@@ -84,7 +94,7 @@ class arguments {
   /// The same, with what is wrong.
   [[noreturn]] void refuse_because(std::string const& name, std::exception const& why) const;
 
-  /// Refuses a file that is there already, or whose folder is not.
+  /// Refuses a file if there is anything of this name already, or no folder for it.
   void must_be_new(std::string const& name) const;
 
   /// Refuses those of the arguments that were given, where they mean nothing.
@@ -94,6 +104,8 @@ class arguments {
   std::string must_be(std::string const& name) const;
 
  private:
+  void check_files() const;
+
   struct argument {
     CLI::Option* parsed;
     std::string text;

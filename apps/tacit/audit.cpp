@@ -367,7 +367,7 @@ apps::task task_of(arguments const& of, run_record const& record) {
 
 void declare_audit(arguments& of) {
   declare_transcript(of);
-  of.add("--universe", file("the table that tacit train was given"),
+  of.add("--universe", input_file("the table that tacit train was given"),
          "replay the losses and the charges too, step by step");
   of.add("--delta", open_probability(), "for transcripts whose guarantee is (epsilon, delta)");
 }

@@ -48,7 +48,7 @@ arguments::words<rule_of_noise> const methods{
 constexpr std::size_t most_columns = 4096;
 
 void declare_calibrate(arguments& of) {
-  of.add("OUTPUTS", file("a table of comma-separated numbers"), "needed: an output a row");
+  of.add("OUTPUTS", input_file("a table of comma-separated numbers"), "needed: an output a row");
   of.add("--mi", positive(), "needed: the budget, in nats");
   std::vector<std::string> words;
   for (auto const& [word, value] : methods) words.push_back(word);
@@ -56,7 +56,7 @@ void declare_calibrate(arguments& of) {
   of.add("--rows", one_of({"samples", "candidates"}),
          "rows are the outputs of sampled datasets, or of all candidates there are; samples unless "
          "given, but candidates with the methods candidates and stackelberg");
-  of.add("--weights", file("a table of one number a row"),
+  of.add("--weights", input_file("a table of one number a row"),
          "how likely each row is, up to a factor; all equally unless given");
   of.add(
       "--shape", one_of({"full", "diagonal"}),

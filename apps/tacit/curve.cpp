@@ -4,13 +4,13 @@
 
 #include "accountants.hpp"
 #include "output/panel.hpp"
+#include "output/text_file.hpp"
 #include "plan.hpp"
 #include "verbs.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <fstream>
 #include <limits>
 #include <optional>
 #include <stdexcept>
@@ -37,8 +37,8 @@ void declare_curve(arguments& of) {
   declare_plan(of);
   of.add("--delta", open_probability(), "of epsilon by step; 1e-5 unless given");
   declare_accountant(of);
-  of.add("--plot", file("a file in a folder that exists"),
-         "draw the curves into this file, as SVG");
+  of.add("--plot", new_file(), "draw the curves into this file, as SVG");
+  of.add_flag("--force", "--plot may replace a file");
   of.add("--panel", one_of({"all", panels[0], panels[1], panels[2]}),
          "which of the curves --plot draws; all unless given");
 }
@@ -166,6 +166,11 @@ std::string plot(std::vector<curves> const& all, plan const& run, double delta,
 }
 
 answer run_curve(arguments const& of) {
+  if (!of.given("--plot")) {
+    of.must_be_left_out({"--panel", "--force"}, "without --plot");
+  } else if (!of.given("--force")) {
+    of.must_be_new("--plot");
+  }
   plan const run = read_plan(of);
   double const delta = of.number("--delta", 1e-5);
   std::vector<curves> all;
@@ -206,9 +211,8 @@ answer run_curve(arguments const& of) {
   }
   out.json["delta"] = delta;
   if (of.given("--plot")) {
-    std::ofstream file(of.text("--plot"), std::ios::binary);
-    file << plot(all, run, delta, of.given("--panel") ? of.text("--panel") : "all");
-    if (!file.flush()) of.refuse("--plot");
+    apps::write_text(of.text("--plot"),
+                     plot(all, run, delta, of.given("--panel") ? of.text("--panel") : "all"));
     out.json["plot"] = of.text("--plot");
   }
   return out;

@@ -9,7 +9,9 @@
 #include <tacit/pac/gaussian_noise.hpp>
 #include <tacit/pac/moments.hpp>
 
+#include "json_text.hpp"
 #include "matrix.hpp"
+#include "output/text_file.hpp"
 #include "verbs.hpp"
 
 #include <Eigen/Eigenvalues>
@@ -17,10 +19,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <fstream>
-#include <iterator>
 #include <limits>
 #include <numeric>
+#include <sstream>
 #include <stdexcept>
 #include <utility>
 
@@ -46,9 +47,9 @@ enum : std::uint64_t { order = 1, noise_draws, start_of_axes, slices, start_of_m
 constexpr Eigen::Index fewest_rows = 48;  // half of which fit a critic
 
 void declare_gap(arguments& of) {
-  of.add("OUTPUTS", file("a table of comma-separated numbers"),
+  of.add("OUTPUTS", input_file("a table of comma-separated numbers"),
          "needed: noiseless outputs of independently sampled datasets, one a row");
-  of.add("--noise", file("what tacit calibrate --json printed, or a table"),
+  of.add("--noise", input_file("what tacit calibrate --json printed, or a table"),
          "needed: its covariance, or one row of variances");
   of.add("--axes", one_of({"independent", "principal", "random"}),
          "along which outputs are compared with the normal; independent components unless given");
@@ -112,12 +113,7 @@ gaussian_noise of_variances(Eigen::VectorXd const& variances, std::string const&
 }
 
 stated_noise read_json(std::string const& file, std::string const& text) {
-  json stated;
-  try {
-    stated = json::parse(text);
-  } catch (json::exception const& error) {
-    throw bad_input(file + ": is no JSON: " + error.what());
-  }
+  json const stated = parse_json(file, text);
   std::string on;
   if (stated.contains("calibrated_on") && stated["calibrated_on"].is_string()) {
     on = stated["calibrated_on"].get<std::string>();
@@ -152,11 +148,16 @@ stated_noise read_json(std::string const& file, std::string const& text) {
 }
 
 stated_noise read_noise(std::string const& file) {
-  std::ifstream in(file);
-  std::string const text{std::istreambuf_iterator<char>(in), {}};
+  std::string text;
+  try {
+    text = apps::read_text(file);
+  } catch (std::runtime_error const& error) {
+    throw bad_input(file + ": cannot be read: " + error.what());
+  }
   std::size_t const begin = text.find_first_not_of(" \t\r\n");
   if (begin != std::string::npos && text[begin] == '{') return read_json(file, text);
-  Eigen::MatrixXd const table = read_matrix(file);
+  std::istringstream in(text);
+  Eigen::MatrixXd const table = read_matrix(file, in);
   if (table.rows() == 1) return {of_variances(table.row(0).transpose(), file), ""};
   if (table.rows() != table.cols()) {
     throw bad_input(file + ": " + has(static_cast<std::size_t>(table.rows()), "row") + " and " +

@@ -17,6 +17,7 @@
 #include <cstdio>
 #include <deque>
 #include <exception>
+#include <iostream>
 #include <stdexcept>
 #include <string>
 
@@ -118,7 +119,10 @@ int main(int argc, char** argv) {
     known[asked].check();
     return say(verbs[asked].run(known[asked]), json);
   } catch (CLI::ParseError const& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);
+    if (error.get_exit_code() == 0) {
+      app.exit(error);
+      return std::cout.flush() ? 0 : complain(who, "cannot write the answer", 1);
+    }
     find_asked();
     return complain(who, explained(error.what(), asked < verbs.size() ? &known[asked] : nullptr),
                     2);

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 #include <string_view>
 #include <system_error>
 #include <vector>
@@ -65,11 +66,16 @@ void refuse_line(std::string const& file, std::size_t line, std::string const& w
 }
 
 void visit_rows(std::string const& file, row_visitor const& visit) {
+  if (file == "-") return visit_rows(file, std::cin, visit);
   std::error_code none;
   std::ifstream in(file);
-  if (!in || std::filesystem::is_directory(file, none)) {
+  if (!std::filesystem::is_regular_file(file, none) || !in) {
     throw bad_input(file + ": cannot be read, but must be a table of comma-separated numbers");
   }
+  visit_rows(file, in, visit);
+}
+
+void visit_rows(std::string const& file, std::istream& in, row_visitor const& visit) {
   std::string text;
   std::vector<std::string_view> fields;
   std::vector<double> row;
@@ -116,16 +122,30 @@ void visit_rows(std::string const& file, row_visitor const& visit) {
   if (rows == 0) throw bad_input(file + ": has no rows, but must have at least one");
 }
 
-Eigen::MatrixXd read_matrix(std::string const& file) {
+namespace {
+
+// `visit` goes over the rows.
+template <class Visit>
+Eigen::MatrixXd matrix_of(Visit&& visit) {
   std::vector<double> entries;
   std::size_t rows = 0;
-  visit_rows(file, [&](std::size_t, std::span<double const> row) {
+  visit([&](std::size_t, std::span<double const> row) {
     entries.insert(entries.end(), row.begin(), row.end());
     ++rows;
   });
   auto const n = static_cast<Eigen::Index>(rows);
   using by_row = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
   return Eigen::Map<by_row const>(entries.data(), n, std::ssize(entries) / n);
+}
+
+}  // namespace
+
+Eigen::MatrixXd read_matrix(std::string const& file) {
+  return matrix_of([&](row_visitor const& visit) { visit_rows(file, visit); });
+}
+
+Eigen::MatrixXd read_matrix(std::string const& file, std::istream& in) {
+  return matrix_of([&](row_visitor const& visit) { visit_rows(file, in, visit); });
 }
 
 Eigen::VectorXd read_weights(std::string const& file) {

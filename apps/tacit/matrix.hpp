@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <iosfwd>
 #include <span>
 #include <string>
 
@@ -22,9 +23,11 @@ using row_visitor = std::function<void(std::size_t line, std::span<double const>
 /// begin with # are comments, and the last ones may be empty.
 /// @throws bad_input, naming file and line, for anything else: an empty table, a row of another length
 void visit_rows(std::string const& file, row_visitor const& visit);
+void visit_rows(std::string const& file, std::istream& in, row_visitor const& visit);
 
 /// All rows of one.
 Eigen::MatrixXd read_matrix(std::string const& file);
+Eigen::MatrixXd read_matrix(std::string const& file, std::istream& in);
 
 /// One number a row, finite and at least 0, not all of them 0.
 Eigen::VectorXd read_weights(std::string const& file);

@@ -67,7 +67,7 @@ void declare_plan(arguments& of, plan_options which) {
          "neighbours differ by a record more or less, by another one in its place, or by one that "
          "contributes nothing; add-remove unless given");
   if (which.schedule) {
-    of.add("--schedule", file("a readable schedule"),
+    of.add("--schedule", input_file("a readable schedule"),
            "in place of all these: what is released, as JSON, or the history of an Opacus "
            "accountant");
   }

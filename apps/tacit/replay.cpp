@@ -24,9 +24,10 @@ namespace calculator {
 namespace {
 
 void declare_replay(arguments& of) {
-  of.add("BASE",
-         file("a safetensors file with the tensors, and the numbers, that the run began with"),
-         "needed: the parameters before the first step");
+  of.add(
+      "BASE",
+      input_file("a safetensors file with the tensors, and the numbers, that the run began with"),
+      "needed: the parameters before the first step");
   declare_transcript(of);
   of.add("OUT", new_file(), "needed: where the parameters after the last step go, as safetensors");
 }
@@ -85,7 +86,8 @@ answer run_replay(arguments const& of) {
 }  // namespace
 
 void declare_transcript(arguments& of) {
-  of.add("TRANSCRIPT", file("a transcript, or the journal of a run"), "needed: what was released");
+  of.add("TRANSCRIPT", input_file("a transcript, or the journal of a run"),
+         "needed: what was released");
 }
 
 tacit::transcript read_transcript(arguments const& of) {

@@ -2,9 +2,10 @@
 //
 // Schedules: what a run releases, as JSON. docs/accountants.md has the format.
 
-#include <tacit/core/private_file.hpp>
 #include <tacit/dp/sensitivity.hpp>
 
+#include "json_text.hpp"
+#include "output/text_file.hpp"
 #include "plan.hpp"
 
 #include <nlohmann/json.hpp>
@@ -12,8 +13,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <set>
-#include <system_error>
+#include <stdexcept>
 #include <utility>
 
 namespace calculator {
@@ -100,24 +100,6 @@ class node {
   std::string name_;
   json const* value_;
 };
-
-json parsed(std::string const& origin, std::string const& text) {
-  // The parser would take the last of two equal keys.
-  std::vector<std::set<std::string>> open;
-  auto const refuse_repeated = [&](int /*depth*/, json::parse_event_t what, json& value) {
-    if (what == json::parse_event_t::object_start) open.emplace_back();
-    if (what == json::parse_event_t::object_end) open.pop_back();
-    if (what == json::parse_event_t::key && !open.back().insert(value.get<std::string>()).second) {
-      throw bad_input(origin + ": " + value.get<std::string>() + " is given twice in an object");
-    }
-    return true;
-  };
-  try {
-    return json::parse(text, refuse_repeated);
-  } catch (json::exception const& error) {
-    throw bad_input(origin + " is no JSON: " + error.what());
-  }
-}
 
 struct known_mechanism {
   char const* word;
@@ -250,14 +232,14 @@ void read_opacus(node const& history, plan& out) {
 plan read_schedule(std::string const& file, std::optional<tacit::adjacency> neighbours) {
   std::string text;
   try {
-    text = tacit::read_file(file);
-  } catch (std::system_error const& error) {
+    text = apps::read_text(file);
+  } catch (std::runtime_error const& error) {
     throw bad_input("--schedule is " + file + ", but must be a readable schedule: " + error.what());
   }
   plan out;
   out.origin = "--schedule " + file;
   out.neighbours = neighbours.value_or(tacit::adjacency::add_remove);
-  json const whole = parsed(out.origin, text);
+  json const whole = parse_json(out.origin, text);
   node const top(out.origin, "", whole);
   if (whole.is_array()) {
     read_opacus(node(out.origin, "history", whole), out);

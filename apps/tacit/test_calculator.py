@@ -7,6 +7,7 @@ usage: test_calculator.py PROGRAM DIGITS_CSV [UNITTEST ARGUMENTS]
 import hashlib
 import json
 import math
+import os
 import random
 import re
 import signal
@@ -1047,7 +1048,7 @@ class Training(Records):
                 ("--seed", "18446744073709551616", "in [0, 18446744073709551615]"),
                 ("--save", "", "file"), ("--save", "nowhere/state", "folder"),
                 ("--save", str(self.data), "new or empty"),
-                ("--resume", "nowhere", "unfinished run")]:
+                ("--resume", "nowhere", "the state of a run")]:
             self.refused(*spent, option, text, naming=[option, must_be])
 
     def test_what_means_nothing_is_refused(self):
@@ -1102,13 +1103,15 @@ class Training(Records):
         for damaged in [kept[:len(kept) // 2], kept.replace("\nspent ", "\nspent 1"), "", "hi\n"]:
             other = self.folder / "damaged"
             other.write_text(damaged)
-            self.refused("train", self.data, "--resume", other, naming=["--resume", "unfinished"])
+            self.refused("train", self.data, "--resume", other, naming=["--resume", "the state of a run"])
             self.assertEqual(other.read_text(), damaged)
 
         answer = self.ask_json(*go_on, *asked)
         self.assertEqual((list(answer), answer["steps"]), (KEYS, steps))
         self.assertTrue(0 < answer["mi"] <= 0.33)
-        self.refused(*go_on, naming=["--resume", "unfinished"])
+        # A run that is done tells the same again.
+        again = self.ask_json(*go_on)
+        self.assertEqual({k: again[k] for k in KEYS[:-1]}, {k: answer[k] for k in KEYS[:-1]})
 
 
 class Systems(Records):
@@ -1352,7 +1355,7 @@ class Transcripts(Records):
         self.assertFalse(self.out.exists())
         mezo = ["train", self.data, "--mechanism", "mezo"]
         for option in ("--transcript", "--base", "--tuned"):
-            self.refused(*mezo, option, self.base, naming=[option, "new"])
+            self.refused(*mezo, option, self.tuned, naming=[option, "new"])
             self.refused(*mezo, option, self.here / "no" / "where", naming=[option, "folder"])
             self.refused(*mezo, "--seeds", 2, option, self.out, naming=[option, "--seeds"])
         Path(str(self.out) + ".journal").write_text("")
@@ -1386,8 +1389,11 @@ class Transcripts(Records):
         go_on = ["train", self.data, "--resume", state, "--transcript", self.transcript,
                  "--tuned", self.tuned]
         kept = journal.read_bytes()
-        self.refused(*go_on, "--learning-rate", 0.5, naming=["--transcript", "journal"])
-        self.refused(*go_on[:-2], "--base", self.base, naming=["--base", "new"])
+        self.refused(*go_on, "--learning-rate", 0.5, naming=["DATA", "--learning-rate"])
+        self.refused(*go_on, "--base", self.data, naming=["--base", "another file"])
+        other = self.here / "other"
+        other.write_bytes(self.base.read_bytes()[:-1] + b"x")
+        self.refused(*go_on, "--base", other, naming=["--base", "new"])
         self.assertEqual(journal.read_bytes(), kept)
         # A run of which no journal was kept can begin one: the state has all that it released.
         late, late_state, late_tuned = (self.here / f"late{n}" for n in range(3))
@@ -1403,6 +1409,139 @@ class Transcripts(Records):
         self.assertFalse(journal.exists())
         self.assertEqual(self.rebuilt()["steps"], steps)
         self.ask_json("audit", self.transcript, "--universe", self.data)
+
+    def test_a_run_that_was_killed_at_its_end_is_finished(self):
+        words = ["train", self.data, "--mechanism", "paczero-mi", "--mi", 0.33, "--steps", 50]
+        state, journal = self.here / "state", self.here / "transcript.journal"
+        asked = self.ask_json(*words, "--save", state, *self.written())
+        sealed, tuned = self.transcript.read_bytes(), self.tuned.read_bytes()
+        finish = [*words, "--resume", state, *self.written()]
+        # The same command with --resume finds all done, or does what is missing.
+        for gone in ([], [self.tuned], [self.tuned, self.transcript],
+                     [self.tuned, self.transcript, self.base]):
+            for file in gone:
+                file.unlink()
+            answer = self.ask_json(*finish)
+            self.assertEqual({k: answer[k] for k in KEYS[:-1]}, {k: asked[k] for k in KEYS[:-1]})
+            self.assertEqual(self.transcript.read_bytes(), sealed)
+            self.assertEqual(self.tuned.read_bytes(), tuned)
+            self.assertFalse(journal.exists())
+        # Other files of these names stay as they are.
+        for file, whole in [(self.transcript, sealed), (self.tuned, tuned)]:
+            file.write_bytes(whole[:-1] + b"x")
+            done = run(*finish)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertEqual(file.read_bytes(), whole[:-1] + b"x")
+            file.write_bytes(whole)
+
+    def test_names_that_a_user_may_type(self):
+        words = ["train", str(self.data), "--mechanism", "paczero-mi", "--mi", "0.33"]
+        in_folder = lambda *more: subprocess.run([PROGRAM, *words, *more], cwd=self.here,
+                                                 capture_output=True, text=True)
+        self.assertEqual(in_folder("--steps", "20", "--save", "run").returncode, 0)
+        for name in ("run", "./run", "../" + self.here.name + "/run", str(self.here / "run")):
+            done = in_folder("--resume", name)
+            self.assertEqual((done.returncode, done.stderr), (0, ""), name)
+        self.assertEqual({f.name for f in self.here.iterdir()}, {"run"})
+        # A second name of a state would remain as a copy.
+        (self.here / "second").hardlink_to(self.here / "run")
+        self.refused(*words, "--resume", self.here / "run", naming=["--resume", "names"])
+
+    def test_another_table_of_the_same_length_is_refused(self):
+        state, other = self.here / "state", self.here / "other.csv"
+        words = ["--mechanism", "paczero-mi", "--mi", 0.33]
+        self.ask_json("train", self.data, *words, "--steps", 20, "--save", state)
+        lines = self.data.read_text().splitlines()
+        lines[7], lines[8] = lines[8], lines[7]
+        other.write_text("\n".join(lines) + "\n")
+        self.refused("train", other, *words, "--resume", state, naming=["DATA", "saved run"])
+        self.ask_json("train", self.data, *words, "--resume", state)
+
+    def test_no_file_is_lost(self):
+        """Every pair of names of one command, the same file: refused, and the file as it was."""
+        mi = ["--mechanism", "paczero-mi", "--mi", "0.33", "--steps", "5"]
+        files = ["--save", "--transcript", "--base", "--tuned"]
+        target = self.here / "x"
+        link = self.here / "link"
+        for one in files:
+            for text in (f"{target}", f"{self.here}/../{self.here.name}/x"):
+                for other in files:
+                    if other != one:
+                        self.refused("train", self.data, *mi, one, target, other, text,
+                                     naming=["another file"])
+                        self.assertFalse(target.exists())
+            kept = self.data.read_bytes()
+            self.refused("train", self.data, *mi, one, self.data, naming=[one])
+            self.assertEqual(self.data.read_bytes(), kept)
+            # A link that leads nowhere is not written through, nor is one to a file.
+            link.symlink_to(self.here / "nothing")
+            if one != "--save":
+                self.refused("train", self.data, *mi, one, link, naming=[one])
+            link.unlink()
+            self.assertFalse((self.here / "nothing").exists())
+        self.refused("train", self.data, *mi, "--save", target, "--base", f"{target}.lock",
+                     naming=["another file"])
+        self.refused("train", self.data, *mi, "--transcript", target, "--base",
+                     f"{target}.journal", naming=["another file"])
+        # A table of which an output's temporary file once had the name.
+        for ending in (".new", ".lock", ".claimed"):
+            table = self.here / f"y{ending}"
+            table.write_bytes(self.data.read_bytes())
+            run("train", table, *mi, "--save", self.here / "y", "--base", self.here / "z")
+            self.assertEqual(table.read_bytes(), self.data.read_bytes(), ending)
+            for name in ("y", "z"):
+                (self.here / name).unlink(missing_ok=True)
+        self.train("--mechanism", "paczero-zpl", *self.written())
+        planted = self.here / "out.new"
+        planted.symlink_to(self.base)
+        kept = self.base.read_bytes()
+        self.ask_json("replay", self.base, self.transcript, self.out)
+        self.assertEqual(self.base.read_bytes(), kept)
+        self.refused("replay", self.base, self.transcript, self.base, naming=["another file"])
+        self.refused("replay", self.base, self.transcript, self.transcript, naming=["another file"])
+        picture = self.here / "p.svg"
+        curve = ["curve", "--noise-multiplier", 5, "--steps", 3, "--plot", picture]
+        self.assertEqual(run(*curve).returncode, 0)
+        self.refused(*curve, naming=["--plot", "new"])
+        self.assertEqual(run(*curve, "--force").returncode, 0)
+        self.refused(*curve[:-2], "--force", naming=["--force", "--plot"])
+
+    def test_inputs_without_end_or_bottom(self):
+        deep = self.here / "deep.json"
+        deep.write_text("[" * 75000)
+        self.refused("epsilon", "--delta", 1e-5, "--schedule", deep, naming=["nested"])
+        self.refused("gap", self.data, "--noise", deep, "--mi", 1, naming=["deep.json"])
+        deep.write_text('{"a":' * 75000)
+        self.refused("epsilon", "--delta", 1e-5, "--schedule", deep, naming=["nested"])
+        pipe = self.here / "pipe"
+        os.mkfifo(pipe)
+        for endless in ("/dev/zero", pipe):
+            for words in (["train", endless, "--mechanism", "mezo"],
+                          ["calibrate", endless, "--method", "log-det", "--mi", 1],
+                          ["epsilon", "--delta", 1e-5, "--schedule", endless],
+                          ["audit", endless], ["replay", endless, endless, self.out]):
+                done = subprocess.run([PROGRAM, *map(str, words)], capture_output=True, timeout=20)
+                self.assertEqual(done.returncode, 2, (words, done.stderr))
+        wide = self.here / "wide.csv"
+        wide.write_text("1e39,u\n" * 100 + "1,v\n" * 100)
+        self.refused("train", wide, "--mechanism", "mezo", naming=["1e39", "finite"])
+        # A table may come through the standard input.
+        done = subprocess.run([PROGRAM, "train", "-", "--mechanism", "paczero-zpl", "--steps", "20",
+                               "--json"], input=self.data.read_text(), capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_answers_that_cannot_be_written(self):
+        for words in (["--help"], ["epsilon", "--help"], ["--version"],
+                      ["attack", "--mi", "0.3"]):
+            with open("/dev/full", "w") as full:
+                done = subprocess.run([PROGRAM, *words], stdout=full, stderr=subprocess.PIPE, text=True)
+            self.assertEqual(done.returncode, 1, words)
+            self.assertIn("cannot write the answer", done.stderr)
+
+    def test_a_budget_that_promises_nothing_is_said_to(self):
+        done = run("train", self.data, "--mechanism", "paczero-mi", "--mi", 1, "--steps", 5)
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("warning: --mi", done.stderr)
 
     def test_tensors_of_every_type(self):
         draw = random.Random(3)

@@ -18,7 +18,7 @@ namespace {
 void declare_train(arguments& of) {
   std::vector<std::string> mechanisms = paczero_mechanisms();
   for (std::string& word : other_mechanisms()) mechanisms.push_back(std::move(word));
-  of.add("DATA", file("a readable table: comma-separated numbers, the last column the label"),
+  of.add("DATA", input_file("a readable table: comma-separated numbers, the last column the label"),
          "needed, but for the transformer, which makes its own texts: the records");
   of.add("--mechanism", one_of(std::move(mechanisms)),
          "needed: what is released of the private records");
@@ -37,7 +37,7 @@ void declare_train(arguments& of) {
          "public: split, first weights, candidates, directions; 1 unless given");
   of.add("--seeds", whole(1, 1000), "runs, with seeds from --seed upwards; 1 unless given");
   of.add(
-      "--transcript", new_file(),
+      "--transcript", new_file({".journal", ".journal.lock"}),
       "write the public releases to this file: while training to FILE.journal, sealed at the end; "
       "with --resume the journal is continued");
   of.add("--base", new_file(), "write the parameters before the first step, as safetensors");
@@ -82,12 +82,8 @@ nlohmann::ordered_json summary_of(std::vector<nlohmann::ordered_json> const& run
 void save_parameters(arguments const& of, char const* option, apps::tensor_list const& tensors,
                      std::vector<float> theta) {
   if (!of.given(option)) return;
-  try {
-    apps::save_tensors(of.text(option), apps::recorded_tensors(tensors),
-                       apps::named_tensors(tensors, theta));
-  } catch (std::runtime_error const& error) {
-    of.refuse_because(option, error);
-  }
+  apps::save_tensors(of.text(option), apps::recorded_tensors(tensors),
+                     apps::named_tensors(tensors, theta));
 }
 
 verb train() {

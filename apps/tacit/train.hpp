@@ -24,7 +24,9 @@ seed_range read_seeds(arguments const& of, std::vector<std::string> const& of_on
 nlohmann::ordered_json summary_of(std::vector<nlohmann::ordered_json> const& runs,
                                   seed_range seeds);
 
-/// Writes parameters into the file that the option names, if it does.
+/// Writes parameters into the file that the option names, if it does. A file with the same bytes is left
+/// as it is.
+/// @throws std::runtime_error if it cannot be written
 void save_parameters(arguments const& of, char const* option, apps::tensor_list const& tensors,
                      std::vector<float> theta);
 

@@ -2,11 +2,12 @@
 //
 // PACZero on a network, and MeZO beside it: runs that can be saved, resumed and recorded.
 
-#include <tacit/core/private_file.hpp>
 #include <tacit/mechanism/paczero.hpp>
 #include <tacit/mechanism/saved_run.hpp>
+#include <tacit/zo/hash.hpp>
 
 #include "output/progress.hpp"
+#include "output/text_file.hpp"
 #include "train.hpp"
 #include "training/paczero_run.hpp"
 #include "training/recorded.hpp"
@@ -14,12 +15,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
 #include <numbers>
 #include <optional>
+#include <stdexcept>
+#include <string>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -67,6 +71,7 @@ struct stored_run {
   tacit::candidate_set::shape shape;
   std::uint64_t seed;
   std::size_t steps_done;
+  std::string about;
 };
 
 stored_run look_at(arguments const& of) {
@@ -75,13 +80,13 @@ stored_run look_at(arguments const& of) {
   if (!std::filesystem::is_regular_file(file, none)) of.refuse("--resume");
   std::optional<stored_run> saved;
   try {
-    saved = tacit::saved_run<tacit::paczero<>>::inspect(file, [](tacit::paczero<> const& run) {
+    saved = tacit::saved_run<tacit::paczero<>>::inspect(file, [](tacit::paczero<> const& run,
+                                                                 std::string const& about) {
       tacit::candidate_set const& candidates = run.candidates();
       tacit::candidate_set::shape const& shape = candidates.dimensions();
-      bool const ours = !run.done() && shape.one_in == 2 && !shape.complementary &&
-                        candidates.first_record() == 0;
-      return ours ? std::optional<stored_run>(
-                        stored_run{run.options(), shape, candidates.public_seed(), run.steps()})
+      bool const ours = shape.one_in == 2 && !shape.complementary && candidates.first_record() == 0;
+      return ours ? std::optional<stored_run>(stored_run{
+                        run.options(), shape, candidates.public_seed(), run.steps(), about})
                   : std::nullopt;
     });
   } catch (std::runtime_error const& error) {  // unreadable, in use, or corrupt
@@ -217,8 +222,10 @@ paczero_run_options read_options(arguments const& of, mechanism which,
         std::filesystem::exists(wanted.save, none) && !std::filesystem::is_empty(wanted.save, none);
     if (taken || !std::filesystem::is_directory(folder, none)) of.refuse("--save");
   }
-  for (char const* name : {"--transcript", "--base", "--tuned"}) {
-    if (of.given(name)) of.must_be_new(name);
+  // The files of a run that is done may be there, from the same command: as it would write them.
+  bool const done = saved && saved->steps_done == p.steps;
+  for (char const* name : {"--transcript", "--tuned"}) {
+    if (of.given(name) && !done) of.must_be_new(name);
   }
   if (of.given("--transcript")) {
     wanted.transcript = of.text("--transcript");
@@ -227,6 +234,39 @@ paczero_run_options read_options(arguments const& of, mechanism which,
     if (left && !saved) of.refuse("--transcript", "one that has no FILE.journal, or with --resume");
   }
   return wanted;
+}
+
+// ---- the files of a run ---------------------------------------------------------------------------
+
+// One word that says on what a run goes on: the bytes of the table, and what moves the parameters.
+std::string belongs_to(std::string const& table, paczero_run_options const& wanted) {
+  tacit::detail::blake2b hash;
+  tacit::detail::hash_text(hash, table);
+  for (double const x : {wanted.smoothing, wanted.learning_rate}) {
+    tacit::detail::hash_number(hash, std::bit_cast<std::uint64_t>(x));
+  }
+  return to_hex(tacit::parameter_hash{hash.finish()});
+}
+
+// Before its first step a run can only have been refused a file.
+[[noreturn]] void refuse_file(arguments const& of, std::exception const& why) {
+  for (char const* name : {"--resume", "--save", "--transcript"}) {
+    if (!of.given(name)) continue;
+    std::string const file = std::filesystem::path(of.text(name)).filename().string();
+    if (std::string(why.what()).find(file) != std::string::npos) of.refuse_because(name, why);
+  }
+  throw std::runtime_error(why.what());
+}
+
+// Later it has failed, and nothing that it released is lost.
+[[noreturn]] void fail_midway(arguments const& of, std::exception const& why) {
+  std::string text = why.what();
+  char const* const kept = of.given("--resume") ? "--resume" : "--save";
+  if (of.given(kept)) {
+    text += "; the run is kept: go on with the same command and --resume " + of.text(kept);
+    if (!of.given("--resume")) text += " in place of --save";
+  }
+  throw std::runtime_error(text);
 }
 
 // ---- the answer ---------------------------------------------------------------------------------
@@ -303,12 +343,12 @@ void declare_paczero(arguments& of) {
       "--smoothing", number("in [1e-37, 1e38]", [](double x) { return x >= 1e-37 && x <= 1e38; }),
       "paczero and mezo: half the distance between the two points at which losses are taken; 0.001 "
       "unless given");
-  of.add("--save", file("a new or empty file, in a folder that exists"),
+  of.add("--save", state_file("a new or empty file, in a folder that exists"),
          "paczero: keep the run's state here, step by step; it holds the secret");
-  of.add(
-      "--resume", file("the state of an unfinished run of paczero, not in use elsewhere"),
-      "go on with a saved run, with the same DATA, --smoothing and --learning-rate; what else is "
-      "given must be as it was");
+  of.add("--resume", state_file("the state of a run of paczero, not in use elsewhere"),
+         "go on with a saved run, or finish the files of one that is done, with the same DATA, "
+         "--smoothing "
+         "and --learning-rate; what else is given must be as it was");
 }
 
 answer train_paczero(arguments const& of) {
@@ -319,17 +359,27 @@ answer train_paczero(arguments const& of) {
   std::optional<stored_run> saved;
   if (of.given("--resume")) saved = look_at(of);
   mechanism const which = mechanism_of(of, saved);
-  paczero_run_options const wanted = read_options(of, which, saved);
+  paczero_run_options const asked = read_options(of, which, saved);
   if (saved) {
-    must_agree(of, wanted, *saved);
+    must_agree(of, asked, *saved);
     seeds.first = saved->seed;
   }
 
   apps::dataset all;
+  paczero_run_options wanted = asked;
   try {
-    all = apps::load_csv(of.text("DATA"));
+    std::string const table = apps::read_text(of.text("DATA"));
+    all = apps::parse_csv(table, of.text("DATA"));
+    wanted.about = belongs_to(table, wanted);
   } catch (std::runtime_error const& error) {
     of.refuse_because("DATA", error);
+  }
+  if (which == mechanism::paczero_mi && wanted.paczero.ledger != ledger_kind::pathwise &&
+      !(wanted.paczero.budget.value < std::numbers::ln2)) {
+    std::fprintf(
+        stderr,
+        "tacit train: warning: --mi is log 2 or more, which allows an attacker to be sure of "
+        "a record's membership\n");
   }
 
   std::optional<apps::progress_bar> bar;
@@ -350,16 +400,25 @@ answer train_paczero(arguments const& of) {
                             std::to_string(saved->shape.records) + " private records and not " +
                             std::to_string(records));
     }
-    save_parameters(of, "--base", job->shape.tensors(), job->start);
+    if (saved && saved->about != wanted.about) {
+      of.refuse("DATA", "the table of the saved run, with its --smoothing and --learning-rate");
+    }
+    try {
+      save_parameters(of, "--base", job->shape.tensors(), job->start);
+    } catch (std::runtime_error const& error) {
+      of.refuse_because("--base", error);
+    }
+    bool begun = false;
     try {
       paczero_run_result run = apps::run_paczero(*job, wanted, [&](std::size_t steps) {
+        begun = true;
         if (bar) bar->advance(steps);
       });
       each.push_back(figures(run, wanted.subsets));
       save_parameters(of, "--tuned", job->shape.tensors(), std::move(run.tuned));
     } catch (std::system_error const& error) {
-      char const* const fresh = of.given("--save") ? "--save" : "--transcript";
-      of.refuse_because(saved ? "--resume" : fresh, error);
+      if (!begun) refuse_file(of, error);
+      fail_midway(of, error);
     } catch (tacit::corrupt_state const& error) {
       if (!of.given("--transcript")) throw;
       of.refuse_because("--transcript", error);

@@ -13,6 +13,7 @@
 #include <tacit/core/elementary/parts.hpp>
 #include <tacit/core/enclosure.hpp>
 #include <tacit/core/exact_sum.hpp>
+#include <tacit/core/file_facts.hpp>
 #include <tacit/core/inverse.hpp>
 #include <tacit/core/ledger.hpp>
 #include <tacit/core/log.hpp>

@@ -18,9 +18,10 @@
 namespace {
 
 using tacit::append_file;
-using tacit::claim_file;
+using tacit::create_private_file;
+using tacit::file_lock;
+using tacit::output_file;
 using tacit::read_file;
-using tacit::unclaim_file;
 using tacit::write_private_file;
 
 unsigned mode_of(std::filesystem::path const& path) {
@@ -49,21 +50,21 @@ TEST_CASE("a private file is its owner's alone, and replaced at once", "[file]")
   CHECK(read_file(path) == long_text);
   CHECK(read_file(folder / "old") == "first");
   CHECK(mode_of(path) == 0600U);
-  CHECK(!std::filesystem::exists(folder / "state.new"));
 
-  // A file that stood there open to all becomes private, and a crash's remainder is no obstacle.
+  // A file that stood there open to all becomes private. One that the user called *.new is no business
+  // of ours, and a link is replaced, not followed.
   std::filesystem::permissions(path, std::filesystem::perms::all);
-  write_private_file(folder / "state.new", "left over");
+  write_private_file(folder / "state.new", "the user's");
   write_private_file(path, "third");
   CHECK(mode_of(path) == 0600U);
   CHECK(read_file(path) == "third");
-
-  // A link planted under the fresh name is not followed.
-  write_private_file(folder / "victim", "untouched");
-  std::filesystem::create_symlink(folder / "victim", folder / "state.new");
+  CHECK(read_file(folder / "state.new") == "the user's");
+  std::filesystem::remove(path);
+  std::filesystem::create_symlink(folder / "state.new", path);
   write_private_file(path, "fourth");
-  CHECK(read_file(folder / "victim") == "untouched");
+  CHECK(read_file(folder / "state.new") == "the user's");
   CHECK(read_file(path) == "fourth");
+  CHECK(support::names_in(folder.path()) == std::vector<std::string>{"old", "state", "state.new"});
 
   write_private_file(path, "");
   CHECK(read_file(path).empty());
@@ -82,76 +83,96 @@ TEST_CASE("files that cannot be written or read say so", "[file]") {
   CHECK(std::filesystem::is_directory(folder / "taken"));
 }
 
-TEST_CASE("a file is claimed once", "[file]") {
+TEST_CASE("a new file takes no other's place", "[file]") {
   support::directory const folder;
-  std::filesystem::path const path = folder / "state";
-  CHECK_THROWS_AS(claim_file(path), std::system_error);  // nothing to claim
-
-  write_private_file(path, "text");
-  std::filesystem::path const claimed = claim_file(path);
-  CHECK(claimed == folder / "state.claimed");
-  CHECK(!std::filesystem::exists(path));
-  CHECK(read_file(claimed) == "text");
-  CHECK(mode_of(claimed) == 0600U);
-  CHECK_THROWS_AS(claim_file(path), std::system_error);
-
-  // A state written later does not overwrite the earlier claim.
-  write_private_file(path, "later");
-  CHECK_THROWS_AS(claim_file(path), std::system_error);
-  CHECK(read_file(claimed) == "text");
-  CHECK(read_file(path) == "later");
-
-  // A claim is not given back over a state that has come since.
-  unclaim_file(claimed, path);
-  CHECK(read_file(claimed) == "text");
-  CHECK(read_file(path) == "later");
-
-  std::filesystem::remove(path);
-  unclaim_file(claimed, path);
-  CHECK(!std::filesystem::exists(claimed));
-  CHECK(read_file(path) == "text");
-  CHECK(claim_file(path) == claimed);
+  create_private_file(folder / "state", "text");
+  CHECK(mode_of(folder / "state") == 0600U);
+  CHECK_THROWS_AS(create_private_file(folder / "state", "other"), std::system_error);
+  CHECK(read_file(folder / "state") == "text");
+  std::filesystem::create_symlink(folder / "nothing", folder / "link");
+  CHECK_THROWS_AS(create_private_file(folder / "link", "other"), std::system_error);
+  CHECK(support::names_in(folder.path()) == std::vector<std::string>{"link", "state"});
 }
 
-TEST_CASE("of processes that race for one file exactly one claims it", "[file]") {
+TEST_CASE("an output that is not finished leaves nothing", "[file]") {
+  support::directory const folder;
+  {
+    output_file file(folder / "out", tacit::readers::all);
+    file.write("half of");
+    CHECK(support::names_in(folder.path()).size() == 1);
+    CHECK(!std::filesystem::exists(folder / "out"));
+  }
+  CHECK(std::filesystem::is_empty(folder.path()));
+  ::mode_t const mask = ::umask(0022);
+  {
+    output_file file(folder / "out", tacit::readers::all);
+    file.write("all ");
+    file.write("of it");
+    file.place();
+  }
+  ::umask(mask);
+  CHECK(read_file(folder / "out") == "all of it");
+  CHECK(mode_of(folder / "out") == 0644U);
+  CHECK(support::names_in(folder.path()) == std::vector<std::string>{"out"});
+}
+
+TEST_CASE("only regular files of bounded size are read", "[file]") {
+  support::directory const folder;
+  write_private_file(folder / "f", "abc");
+  CHECK(read_file(folder / "f", 3) == "abc");
+  CHECK_THROWS_AS(read_file(folder / "f", 2), std::system_error);
+  REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
+  CHECK_THROWS_AS(read_file(folder / "pipe"), std::system_error);  // and does not wait for a writer
+  CHECK_THROWS_AS(read_file("/dev/zero"), std::system_error);
+}
+
+TEST_CASE("of processes that race for one lock one at a time has it", "[file]") {
+  // Each holder makes a file that another holder would find there.
   support::directory const folder;
   std::filesystem::path const path = folder / "state";
-  for (int round = 0; round < 100; ++round) {
-    write_private_file(path, "text");
-    int gate[2];
-    REQUIRE(::pipe(gate) == 0);
-    std::vector<::pid_t> children;
-    for (int k = 0; k < 3; ++k) {
-      ::pid_t const child = ::fork();
-      REQUIRE(child >= 0);
-      if (child == 0) {
-        ::close(gate[1]);
-        char start = 0;
-        [[maybe_unused]] ssize_t const got = ::read(gate[0], &start, 1);  // until the gate closes
-        int answer = 2;
+  constexpr int processes = 4;
+  std::vector<::pid_t> children;
+  for (int k = 0; k < processes; ++k) {
+    ::pid_t const child = ::fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+      for (int taken = 0; taken < 100;) {
         try {
-          answer = read_file(claim_file(path)) == "text" ? 0 : 3;
-        } catch (std::system_error const&) {
-          answer = 1;
+          file_lock const mine(path);
+          std::filesystem::path const mark = folder / "held";
+          create_private_file(mark, "");  // throws if another holder is in here
+          if (::unlink(mark.c_str()) != 0) ::_exit(0);
+          ++taken;
+        } catch (std::system_error const& error) {
+          if (std::string(error.what()).find("another run writes") == std::string::npos) ::_exit(0);
         }
-        ::_exit(answer);
       }
-      children.push_back(child);
+      ::_exit(1);
     }
-    ::close(gate[0]);
-    ::close(gate[1]);
-    int winners = 0;
-    int losers = 0;
-    for (::pid_t const child : children) {
-      int status = 0;
-      REQUIRE(::waitpid(child, &status, 0) == child);
-      winners += WIFEXITED(status) && WEXITSTATUS(status) == 0;
-      losers += WIFEXITED(status) && WEXITSTATUS(status) == 1;
-    }
-    REQUIRE(winners == 1);
-    REQUIRE(losers == 2);
-    std::filesystem::remove(folder / "state.claimed");
+    children.push_back(child);
   }
+  for (::pid_t const child : children) {
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    CHECK(WIFEXITED(status));
+    CHECK(WEXITSTATUS(status) == 1);
+  }
+  CHECK(std::filesystem::is_empty(folder.path()));
+}
+
+TEST_CASE("a forked child does not let go of its parent's lock", "[file]") {
+  support::directory const folder;
+  file_lock const mine(folder / "state");
+  ::pid_t const child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    { file_lock const moved(std::move(const_cast<file_lock&>(mine))); }
+    ::_exit(0);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK_THROWS_AS(file_lock(folder / "state"), std::system_error);
+  CHECK(std::filesystem::exists(folder / "state.lock"));
 }
 
 TEST_CASE("A file grows at its end, after what is trusted of it", "[file]") {

@@ -96,6 +96,21 @@ TEST_CASE("a charge that does not fit leaves the ledger as it was", "[ledger]") 
   CHECK(account.charge(0.0_nats).live());
 }
 
+TEST_CASE("a ledger that was moved from charges nothing", "[ledger]") {
+  static_assert(!std::is_copy_constructible_v<ledger<nats>>);
+  static_assert(!std::is_copy_assignable_v<ledger<nats>>);
+  ledger<nats> first(nats(1.0));
+  (void)first.charge(nats(0.25));
+  ledger<nats> second = std::move(first);
+  CHECK(second.remaining() == nats(0.75));
+  CHECK(first.would_exceed(nats(0.0)));  // NOLINT: moved from
+  CHECK_THROWS_AS(first.charge(nats(0.0)), std::logic_error);
+  CHECK_THROWS_AS(first.raise_to(nats(0.25)), std::logic_error);
+  first = std::move(second);
+  CHECK_NOTHROW(first.charge(nats(0.75)));
+  CHECK_THROWS_AS(second.charge(nats(0.0)), std::logic_error);  // NOLINT: moved from
+}
+
 TEST_CASE("a charge that is no amount is refused", "[ledger]") {
   ledger<nats> account(1.0_nats, 0.5_nats);
   for (double const cost : {not_a_number, infinity, -infinity, -0.25, -1e-300}) {

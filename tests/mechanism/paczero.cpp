@@ -73,6 +73,26 @@ std::vector<double> scalars(std::mt19937_64& random, std::size_t count) {
 
 }  // namespace
 
+TEST_CASE("a run that was moved from takes no step", "[paczero]") {
+  paczero<constant> first({.steps = 2, .budget = nats(0.0)}, four_subsets(), constant{});
+  std::vector<double> const scalars(first.records(), 1.0);
+  paczero<constant> second = std::move(first);
+  CHECK_THROWS_AS(first.step(scalars), std::logic_error);  // NOLINT: moved from
+  CHECK_NOTHROW(second.step(scalars));
+}
+
+TEST_CASE("more scalars than can be counted are refused", "[paczero]") {
+  for (std::size_t const directions : {std::size_t{1} << 61, std::size_t{1} << 63}) {
+    CHECK_THROWS_AS(paczero<constant>({.steps = 1, .budget = nats(0.0), .directions = directions},
+                                      four_subsets(8), constant{}),
+                    std::domain_error);
+  }
+  CHECK_THROWS_AS(
+      paczero<constant>({.steps = 16, .budget = nats(0.0), .directions = std::size_t{1} << 60},
+                        four_subsets(), constant{}),
+      std::domain_error);
+}
+
 TEST_CASE("paczero names the option that is out of range", "[paczero]") {
   paczero_options const good{.steps = 3, .budget = nats(0.1)};
   CHECK(complaint_about(good).empty());

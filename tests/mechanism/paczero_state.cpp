@@ -136,7 +136,6 @@ std::string trouble_with(std::filesystem::path const& path, std::string const& t
   std::string trouble;
   try {
     (void)saved_paczero::resume(path);
-    std::filesystem::remove(path.string() + ".claimed");
     return "resumed";
   } catch (corrupt_state const&) {
   } catch (std::exception const& other) {
@@ -144,7 +143,7 @@ std::string trouble_with(std::filesystem::path const& path, std::string const& t
   }
   if (!std::filesystem::exists(path)) return trouble + " the file is gone";
   if (read_file(path) != text) return trouble + " the file has changed";
-  if (std::filesystem::exists(path.string() + ".claimed")) return trouble + " still claimed";
+  if (std::filesystem::exists(path.string() + ".lock")) return trouble + " still locked";
   return trouble;
 }
 
@@ -164,8 +163,7 @@ TEST_CASE("a state is written at once, for its owner alone", "[state]") {
   CHECK(mode_of(path) == 0600U);
   CHECK(mode_of(folder / "run.lock") == 0600U);
   CHECK(read_file(path) != before);
-  CHECK(!std::filesystem::exists(folder / "run.new"));
-  CHECK(!std::filesystem::exists(folder / "run.claimed"));
+  CHECK(support::names_in(folder.path()) == std::vector<std::string>{"run", "run.lock"});
 }
 
 TEST_CASE("charge and release are stored before the release is returned", "[state]") {
@@ -184,7 +182,7 @@ TEST_CASE("charge and release are stored before the release is returned", "[stat
       auto const resumed = saved_paczero::resume(path);
       REQUIRE(resumed.transcript().size() == crash);
       REQUIRE(same(*resumed, undisturbed));
-      std::filesystem::remove(folder / "run.claimed");
+      std::filesystem::remove(path);
     }
   }
 }
@@ -208,9 +206,7 @@ TEST_CASE("a resumed run goes on exactly as an undisturbed one", "[state]") {
       run.emplace(saved_paczero::resume(path));
       REQUIRE(same(**run, undisturbed));
     }
-    // The same secret as at first; to look, it has to be let go.
-    run.reset();
-    CHECK(value_of(read_file(path.string() + ".claimed"), "chosen") == chosen);
+    CHECK(value_of(read_file(path), "chosen") == chosen);
   }
 }
 
@@ -240,14 +236,14 @@ TEST_CASE("states stored by earlier releases are read, and stored again as the s
   CHECK(states == 8);
 }
 
-TEST_CASE("a state is inspected without being claimed", "[state]") {
+TEST_CASE("a state is inspected as it is", "[state]") {
   support::directory const folder;
   std::filesystem::path const path = folder / "run";
   std::string const text = stored(path, all_kinds()[0]);
   auto const steps = [](paczero<> const& run) { return run.steps(); };
   std::size_t const seen = saved_paczero::inspect(path, steps);
   CHECK(read_file(path) == text);
-  CHECK(!std::filesystem::exists(path.string() + ".claimed"));
+  CHECK(support::names_in(folder.path()) == std::vector<std::string>{"run"});
   {
     auto run = saved_paczero::resume(path);
     CHECK(run.steps() == seen);
@@ -260,31 +256,109 @@ TEST_CASE("a state is inspected without being claimed", "[state]") {
   CHECK_THROWS_AS(saved_paczero::inspect(folder / "nothing", steps), std::system_error);
 }
 
-TEST_CASE("one state resumes once", "[state]") {
+TEST_CASE("one run at a time has a state, and leaving it without a step changes nothing",
+          "[state]") {
   support::directory const folder;
   std::filesystem::path const path = folder / "run";
   std::string const text = stored(path, all_kinds()[0]);
-  {
+  for (int turn = 0; turn < 2; ++turn) {
     auto const resumed = saved_paczero::resume(path);
-    CHECK(!std::filesystem::exists(path));
-    CHECK(read_file(path.string() + ".claimed") == text);
+    CHECK(read_file(path) == text);
     CHECK_THROWS_AS(saved_paczero::resume(path), std::system_error);
   }
-  // Nor after the claimant has gone without a step.
-  CHECK_THROWS_AS(saved_paczero::resume(path), std::system_error);
-  CHECK(read_file(path.string() + ".claimed") == text);
-  // Nor beside a copy put back in its place.
-  write_private_file(path, text);
-  CHECK_THROWS_AS(saved_paczero::resume(path), std::system_error);
-  CHECK(read_file(path) == text);
-  std::filesystem::remove(path.string() + ".claimed");
+  CHECK(support::names_in(folder.path()) == std::vector<std::string>{"run"});
 
   auto resumed = saved_paczero::resume(path);
   (void)resumed.step(inputs(12)[4]);
-  CHECK(std::filesystem::exists(path));
-  CHECK(!std::filesystem::exists(path.string() + ".claimed"));
-  CHECK(read_file(path) != text);
+  std::string const after = read_file(path);
+  CHECK(after != text);
+  // A copy put back does not survive the run that lives.
+  write_private_file(path, text);
+  CHECK_THROWS_AS(saved_paczero::resume(path), std::system_error);
+  (void)resumed.step(inputs(12)[5]);
+  CHECK(support::names_in(folder.path()) == std::vector<std::string>{"run", "run.lock"});
   CHECK_THROWS_AS(saved_paczero::resume(folder / "nothing"), std::system_error);
+  { auto const over = std::move(resumed); }
+  CHECK(saved_paczero::resume(path).steps() == 6);
+}
+
+TEST_CASE("a bare name is a file of the folder in which the run began, wherever the process goes",
+          "[state]") {
+  support::directory const folder;
+  std::filesystem::create_directory(folder / "elsewhere");
+  std::filesystem::path const before = std::filesystem::current_path();
+  auto const g = inputs(12);
+  std::filesystem::current_path(folder.path());
+  {
+    saved_run run(paczero(all_kinds()[0], universe(), fixed_stream(1)), "run");
+    std::filesystem::current_path(folder / "elsewhere");
+    (void)run.step(g[0]);
+  }
+  CHECK(std::filesystem::is_empty(folder / "elsewhere"));
+  std::filesystem::current_path(folder.path());
+  for (char const* name : {"run", "./run", "elsewhere/../run"}) {
+    auto run = saved_paczero::resume(name);
+    std::filesystem::current_path(folder / "elsewhere");
+    (void)run.step(g[run.steps()]);
+    std::filesystem::current_path(folder.path());
+  }
+  std::filesystem::current_path(before);
+  CHECK(saved_paczero::resume(folder / "run").steps() == 4);
+  CHECK(support::names_in(folder.path()) == std::vector<std::string>{"elsewhere", "run"});
+}
+
+TEST_CASE("a new run overwrites nothing", "[state]") {
+  support::directory const folder;
+  std::filesystem::path const path = folder / "run";
+  auto const start = [](std::uint32_t key) {
+    return paczero(all_kinds()[0], universe(), fixed_stream(key));
+  };
+  std::string const text = stored(path, all_kinds()[0]);
+  CHECK_THROWS_AS(saved_run(start(1), path), std::system_error);
+  CHECK(read_file(path) == text);
+  {
+    saved_run other(start(1), folder / "other");
+    CHECK_THROWS_AS(other.save_to(path), std::system_error);
+    CHECK(read_file(path) == text);
+    CHECK_NOTHROW(other.step(inputs(12)[0]));  // where it was
+  }
+  CHECK(saved_paczero::resume(folder / "other").steps() == 1);
+  // What is there is resumed; an empty file, such as mktemp makes, is a place.
+  CHECK(saved_paczero::resume_or_start(path, [&] { return start(1); }).steps() == 4);
+  std::ofstream(folder / "empty").close();
+  CHECK(saved_paczero::resume_or_start(folder / "empty", [&] { return start(1); }).steps() == 0);
+  CHECK(saved_paczero::resume_or_start(folder / "none", [&] { return start(1); }).steps() == 0);
+  CHECK(saved_paczero::resume(folder / "none").steps() == 0);
+  // A damaged state is not taken for none.
+  write_private_file(path, text.substr(1));
+  CHECK_THROWS_AS(saved_paczero::resume_or_start(path, [&] { return start(1); }),
+                  tacit::corrupt_state);
+  std::filesystem::create_directory(folder / "folder");
+  CHECK_THROWS_AS(saved_run(start(1), folder / "folder"), std::system_error);
+}
+
+TEST_CASE("a state with two names is refused: one would remain as a copy", "[state]") {
+  support::directory const folder;
+  std::filesystem::path const path = folder / "run";
+  std::string const text = stored(path, all_kinds()[0]);
+  std::filesystem::create_hard_link(path, folder / "second");
+  CHECK_THROWS_AS(saved_paczero::resume(path), std::system_error);
+  CHECK_THROWS_AS(saved_paczero::resume(folder / "second"), std::system_error);
+  std::filesystem::remove(folder / "second");
+  CHECK(saved_paczero::resume(path).steps() == 4);
+}
+
+TEST_CASE("what a killed writer left beside a state is removed, and nothing else", "[state]") {
+  support::directory const folder;
+  std::filesystem::path const path = folder / "run";
+  std::string const text = stored(path, all_kinds()[0]);
+  std::vector<std::string> const mine{"run.new", "run.0123456789abcdef", "run.0123456789abcdeg.new",
+                                      "run.claimed", "runs.0123456789abcdef.new"};
+  for (std::string const& name : mine) write_private_file(folder / name, name);
+  write_private_file(folder / "run.0123456789abcdef.new", "torn");
+  CHECK(saved_paczero::resume(path).steps() == 4);
+  CHECK_FALSE(std::filesystem::exists(folder / "run.0123456789abcdef.new"));
+  for (std::string const& name : mine) CHECK(read_file(folder / name) == name);
 }
 
 TEST_CASE("while a run lives nobody else takes its state", "[state]") {
@@ -476,11 +550,10 @@ TEST_CASE("a run that moves to another file leaves no state behind to resume", "
   CHECK(!std::filesystem::exists(folder / "first"));
   CHECK_THROWS_AS(saved_paczero::resume(folder / "first"), std::system_error);
   run.reset();
-  // And a resumed one that moves before its first step takes its claim along.
+  // And so does a resumed one that moves before its first step.
   run.emplace(saved_paczero::resume(folder / "second"));
   run->save_to(folder / "third");
   CHECK(!std::filesystem::exists(folder / "second"));
-  CHECK(!std::filesystem::exists(folder / "second.claimed"));
   (void)run->step(g[1]);
   run.reset();
   CHECK(saved_paczero::resume(folder / "third").steps() == 2);

@@ -1,18 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/private_file.hpp>
+
+#include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <stdexcept>
 #include <string>
 
 namespace apps {
 
-/// @throws std::runtime_error if the file cannot be written
+inline constexpr std::size_t longest_text = std::size_t{1} << 32;  // bytes
+
+/// The whole of a regular file, or of the standard input for `-`.
+/// @throws std::runtime_error if it cannot be read to its end, or is longer than `longest_text`
+inline std::string read_text(std::string const& file) {
+  if (file != "-") return tacit::read_file(file, longest_text);
+  std::string text;
+  char buffer[65536];
+  for (std::size_t count = 0; (count = std::fread(buffer, 1, sizeof buffer, stdin)) > 0;) {
+    text.append(buffer, count);
+    if (text.size() > longest_text) throw std::runtime_error("the standard input is too long");
+  }
+  if (std::ferror(stdin) != 0) throw std::runtime_error("the standard input cannot be read");
+  return text;
+}
+
+/// Replaces a file at once; a crash leaves the old one or the new one.
+/// @throws std::runtime_error if it cannot be written
 inline void write_text(std::filesystem::path const& file, std::string const& text) {
-  std::ofstream out(file, std::ios::binary);
-  out << text;
-  if (!out.flush()) throw std::runtime_error("cannot write " + file.string());
+  tacit::output_file out(file, tacit::readers::all, "write_text");
+  out.write(text);
+  out.replace();
 }
 
 }  // namespace apps

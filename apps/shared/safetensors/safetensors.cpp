@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "safetensors/safetensors.hpp"
 
+#include <tacit/core/private_file.hpp>
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -291,25 +293,24 @@ tacit::parameters tensor_file::select(std::vector<tacit::recorded_tensor> const&
   return tacit::parameters(std::move(views));
 }
 
+bool tensor_file::is_in(std::filesystem::path const& file) const {
+  if (std::filesystem::file_size(file) != 8 + header_.size() + size_) return false;
+  tensor_file const there = read(file);
+  return there.header_ == header_ &&
+         (size_ == 0 || std::memcmp(there.data_.get(), data_.get(), size_) == 0);
+}
+
 void tensor_file::write(std::filesystem::path const& file) const {
-  std::filesystem::path fresh = file;
-  fresh += ".new";
   std::array<char, 8> prefix{};
   for (std::size_t i = 0; i < prefix.size(); ++i) {
     prefix[i] = static_cast<char>(std::uint64_t{header_.size()} >> (8 * i));
   }
-  std::ofstream out(fresh, std::ios::binary | std::ios::trunc);
-  out.write(prefix.data(), prefix.size());
-  out.write(header_.data(), static_cast<std::streamsize>(header_.size()));
-  out.write(reinterpret_cast<char const*>(data_.get()), static_cast<std::streamsize>(size_));
-  out.close();
-  std::error_code error;
-  if (out) std::filesystem::rename(fresh, file, error);
-  if (!out || error) {
-    std::error_code ignored;
-    std::filesystem::remove(fresh, ignored);
-    throw std::runtime_error(file.string() + ": cannot be written");
-  }
+  if (std::filesystem::is_regular_file(file) && is_in(file)) return;
+  tacit::output_file out(file, tacit::readers::all, "safetensors");
+  out.write({prefix.data(), prefix.size()});
+  out.write(header_);
+  out.write({reinterpret_cast<char const*>(data_.get()), size_});
+  out.place();
 }
 
 void save_tensors(std::filesystem::path const& file,

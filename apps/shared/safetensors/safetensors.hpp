@@ -43,12 +43,13 @@ class tensor_file {
   /// @throws std::runtime_error naming a tensor that is not here, or of another type or shape
   tacit::parameters select(std::vector<tacit::recorded_tensor> const& wanted);
 
-  /// Replaces `file` at once: a reader finds the old one or the new one.
-  /// @throws std::runtime_error naming the file
+  /// Makes `file`, whole and on disk. One that has the same bytes already is left as it is.
+  /// @throws std::runtime_error naming the file, also if there is another: it stays as it was
   void write(std::filesystem::path const& file) const;
 
  private:
   tensor_file() = default;
+  bool is_in(std::filesystem::path const& file) const;
   std::span<std::byte> data() { return {data_.get(), size_}; }
 
   std::string header_;  // with its padding, without its length
@@ -57,7 +58,7 @@ class tensor_file {
   std::size_t size_ = 0;
 };
 
-/// Writes a model: `tensors` says the shapes, `theta` has the numbers.
+/// Writes a model into a new file: `tensors` says the shapes, `theta` has the numbers.
 /// @throws std::runtime_error naming the file
 void save_tensors(std::filesystem::path const& file,
                   std::vector<tacit::recorded_tensor> const& tensors,

@@ -3,10 +3,12 @@
 
 #include <tacit/random/uniform.hpp>
 
+#include "output/text_file.hpp"
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <fstream>
+#include <limits>
 #include <numeric>
 #include <optional>
 #include <stdexcept>
@@ -68,16 +70,20 @@ dataset rows_of(dataset const& all, std::vector<std::size_t> const& rows) {
 }  // namespace
 
 dataset load_csv(std::filesystem::path const& file) {
-  std::ifstream in(file);
-  if (!in) throw std::runtime_error("cannot read " + file.string());
-  std::vector<std::vector<double>> rows;
+  return parse_csv(read_text(file.string()), file.string());
+}
+
+dataset parse_csv(std::string_view text, std::string const& name) {
+  std::vector<std::vector<float>> rows;
   std::vector<std::string> labels;
-  std::string line;
-  for (std::size_t at = 1; std::getline(in, line); ++at) {
-    if (trimmed(line).empty()) continue;
+  for (std::size_t at = 1; !text.empty(); ++at) {
+    std::size_t const end = std::min(text.find('\n'), text.size());
+    std::string_view const line = trimmed(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line.empty()) continue;
     std::vector<std::string_view> const cells = cells_of(line);
     auto const fail = [&](std::string const& what) {
-      throw std::runtime_error(file.string() + ":" + std::to_string(at) + ": " + what);
+      throw std::runtime_error(name + ":" + std::to_string(at) + ": " + what);
     };
     if (cells.size() < 2) fail("a record needs a feature and a label");
     bool const names = at == 1 && std::none_of(cells.begin(), cells.end() - 1, number);
@@ -86,26 +92,26 @@ dataset load_csv(std::filesystem::path const& file) {
       fail(std::to_string(cells.size()) + " columns, but must be " +
            std::to_string(rows.front().size() + 1));
     }
-    std::vector<double> row;
+    std::vector<float> row;
     for (std::size_t j = 0; j + 1 < cells.size(); ++j) {
       std::optional<double> const value = number(cells[j]);
-      if (!value) fail(std::string(cells[j]).append(" is not a finite number"));
-      row.push_back(*value);
+      bool const held = value && std::abs(*value) <= double{std::numeric_limits<float>::max()};
+      if (!held) fail(std::string(cells[j]).append(" is not a finite number, as a float"));
+      row.push_back(static_cast<float>(*value));
     }
     rows.push_back(std::move(row));
     labels.emplace_back(cells.back());
   }
-  if (rows.empty()) throw std::runtime_error(file.string() + ": no records");
+  if (rows.empty()) throw std::runtime_error(name + ": no records");
 
   dataset out;
   out.classes = classes_of(labels);
-  if (out.classes.size() < 2) throw std::runtime_error(file.string() + ": only one class");
+  if (out.classes.size() < 2) throw std::runtime_error(name + ": only one class");
   out.features.resize(static_cast<Eigen::Index>(rows.size()),
                       static_cast<Eigen::Index>(rows.front().size()));
   for (std::size_t i = 0; i < rows.size(); ++i) {
     for (std::size_t j = 0; j < rows[i].size(); ++j) {
-      out.features(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j)) =
-          static_cast<float>(rows[i][j]);
+      out.features(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j)) = rows[i][j];
     }
     auto const found = std::find(out.classes.begin(), out.classes.end(), labels[i]);
     out.labels.push_back(static_cast<int>(found - out.classes.begin()));

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace apps {
@@ -21,8 +22,11 @@ struct dataset {
 };
 
 /// Reads a comma-separated table of numbers whose last column is the label (any text). The first
-/// line may name the columns. Throws std::runtime_error with the line of what cannot be read.
+/// line may name the columns; a feature must be finite as a float. Throws std::runtime_error with the line of what cannot be read.
 dataset load_csv(std::filesystem::path const& file);
+
+/// The same of a text; `name` is for the messages.
+dataset parse_csv(std::string_view text, std::string const& name);
 
 struct split_options {
   std::size_t private_records = 0;  // 0: five ninths of all, rounded to two digits

@@ -209,14 +209,14 @@ paczero_run_result run_paczero(task const& job, paczero_run_options const& optio
       train_privately(job, options, run, *run, progress, out);
     };
     if (!options.resume.empty()) {
-      auto run = tacit::saved_run<tacit::paczero<>>::resume(options.resume);
+      auto run = tacit::saved_run<tacit::paczero<>>::resume(options.resume, options.about);
       if (run->candidates().public_seed() != job.seed || run.records() != candidates.records()) {
         throw std::runtime_error(options.resume.string() + ": the state of a run on other data");
       }
       run.save_to(options.save.empty() ? options.resume : options.save);
       train_saved(std::move(run));
     } else if (!options.save.empty()) {
-      train_saved({tacit::paczero(wanted, candidates), options.save});
+      train_saved({tacit::paczero(wanted, candidates), options.save, options.about});
     } else {
       tacit::paczero mechanism(wanted, candidates);
       train_privately(job, options, mechanism, mechanism, progress, out);

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace apps {
@@ -38,6 +39,7 @@ struct paczero_run_options {
                                    // the stored ones, the others must be given as before
   std::filesystem::path transcript{};  // what the world sees: a journal of this name and .journal
                                        // step by step, sealed as this file at the end
+  std::string about{};  // one word, stored with the state: a run resumes only with the same
 };
 
 /// What a run gave away about the secret half of the private records.

@@ -6,6 +6,7 @@
 
 #include "training/tensors.hpp"
 
+#include <string>
 #include <utility>
 
 namespace apps {
@@ -29,10 +30,12 @@ std::filesystem::path journal_of(std::filesystem::path transcript) {
 }
 
 void seal(tacit::journal const& log, std::filesystem::path const& transcript) {
-  tacit::write_private_file(transcript, log.seal().sealed());
-  std::filesystem::path journal = journal_of(transcript);
-  std::filesystem::remove(journal);
-  std::filesystem::remove(journal += ".lock");
+  std::string const sealed = log.seal().sealed();
+  bool const there = std::filesystem::exists(std::filesystem::symlink_status(transcript));
+  if (!there || tacit::read_file(transcript) != sealed) {
+    tacit::create_private_file(transcript, sealed);
+  }
+  std::filesystem::remove(journal_of(transcript));
 }
 
 }  // namespace apps

@@ -21,7 +21,9 @@ tacit::run_record record_of(task const& job, tacit::train_options const& trainin
 /// FILE.journal: where the transcript FILE is kept while its run goes on.
 std::filesystem::path journal_of(std::filesystem::path transcript);
 
-/// At the end of a run: the transcript in the place of its journal.
+/// At the end of a run: the transcript in the place of its journal. A crash before the journal was
+/// removed leaves both, and this may be done again.
+/// @throws std::system_error naming the file, also if it is another transcript
 void seal(tacit::journal const& log, std::filesystem::path const& transcript);
 
 }  // namespace apps

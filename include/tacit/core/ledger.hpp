@@ -5,6 +5,7 @@
 #include <tacit/core/sum.hpp>
 #include <tacit/core/units.hpp>
 
+#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -38,7 +39,8 @@ class [[nodiscard]] receipt {
   bool live_ = true;
 };
 
-/// A budget and what has been spent of it.
+/// A budget and what has been spent of it. It moves and does not copy, so that no budget is spent twice;
+/// one that was moved from charges nothing.
 ///
 /// Guarantee: the sum of all charges, in exact arithmetic, is ≤ `spent()` ≤ `budget()`. Sums are
 /// rounded up, and a charge that does not fit, a negative one or a NaN leaves the ledger as it was.
@@ -52,6 +54,19 @@ class ledger {
                            spent.value, "in [0, budget]");
   }
 
+  ledger(ledger const&) = delete;
+  ledger& operator=(ledger const&) = delete;
+  ledger(ledger&& other) noexcept
+      : budget_(other.budget_), spent_(other.spent_), live_(std::exchange(other.live_, false)) {}
+  ledger& operator=(ledger&& other) noexcept {
+    if (this == &other) return *this;
+    budget_ = other.budget_;
+    spent_ = other.spent_;
+    live_ = std::exchange(other.live_, false);
+    return *this;
+  }
+  ~ledger() = default;
+
   [[nodiscard]] Unit budget() const noexcept { return budget_; }
   [[nodiscard]] Unit spent() const noexcept { return spent_; }
 
@@ -60,15 +75,17 @@ class ledger {
     return Unit(detail::subtract_down(budget_.value, spent_.value));
   }
 
-  /// True for NaN.
+  /// True for NaN, and of a ledger that was moved from.
   [[nodiscard]] bool would_exceed(Unit cost) const noexcept {
-    return !(detail::add_up(spent_.value, cost.value) <= budget_.value);
+    return !live_ || !(detail::add_up(spent_.value, cost.value) <= budget_.value);
   }
 
   /// Charges before the release exists.
   /// @throws std::domain_error   unless cost is finite and at least 0
   /// @throws budget_exhausted    if the charge does not fit; nothing is charged
+  /// @throws std::logic_error    if the ledger was moved from
   receipt<Unit> charge(Unit cost) {
+    check_alive();
     detail::check_non_negative("ledger::charge", "cost", cost.value);
     if (would_exceed(cost)) {
       throw budget_exhausted(
@@ -82,8 +99,10 @@ class ledger {
   /// Charges whatever raises `spent` to `total`: for a ledger whose balance is the largest of many
   /// sums kept elsewhere. The receipt's cost is that rise, rounded up.
   /// @throws std::domain_error unless total is finite and at least what is spent; budget_exhausted if
-  ///         it is beyond the budget. Nothing is charged then.
+  ///         it is beyond the budget; std::logic_error if the ledger was moved from. Nothing is charged
+  ///         then.
   receipt<Unit> raise_to(Unit total) {
+    check_alive();
     detail::require_domain(total.value >= spent_.value, "ledger::raise_to", "total", total.value,
                            "at least what is spent");
     if (!(total.value <= budget_.value)) {
@@ -97,8 +116,13 @@ class ledger {
   }
 
  private:
+  void check_alive() const {
+    if (!live_) throw std::logic_error("ledger: used after it was moved from");
+  }
+
   Unit budget_;
   Unit spent_;
+  bool live_ = true;
 };
 
 }  // namespace tacit

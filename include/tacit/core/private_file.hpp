@@ -2,8 +2,10 @@
 #pragma once
 
 #include <tacit/core/check.hpp>
+#include <tacit/core/file_facts.hpp>
 #include <tacit/core/private_file_posix.hpp>
 #include <tacit/core/private_file_windows.hpp>
+#include <tacit/core/process.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -13,8 +15,8 @@
 #include <system_error>
 #include <utility>
 
-/// Private state on disk, in files that their owner alone can read: replaced atomically, appended to
-/// durably, and resumed at most once.
+/// State on disk, in files that their owner alone can read: replaced atomically, appended to durably,
+/// and written by one process at a time.
 ///
 /// Every operation on a file goes through `detail::files`, which is `posix_files` or `windows_files`.
 
@@ -30,6 +32,11 @@ namespace detail {
                                    std::error_code reason = files::last_error()) {
   std::string text(who);
   throw std::system_error(reason, text.append(": ").append(what) + ' ' + files::text(path));
+}
+
+[[noreturn]] inline void fail_file(std::string_view who, std::string_view what,
+                                   file_path const& path, std::errc reason) {
+  fail_file(who, what, path, std::make_error_code(reason));
 }
 
 /// An open file, closed at the end of its scope.
@@ -49,24 +56,36 @@ class open_file {
   open_file(open_file const&) = delete;
   open_file& operator=(open_file const&) = delete;
   ~open_file() {
-    if (handle_ != files::none) files::close(handle_);
+    if (is_open()) files::close(handle_);
   }
+  [[nodiscard]] bool is_open() const noexcept { return handle_ != files::none; }
   [[nodiscard]] files::handle handle() const noexcept { return handle_; }
 
-  /// Writes all of `bytes`, and returns when they are on disk.
+  /// Writes all of `bytes`.
   /// @throws std::system_error naming the function and the file
   void write(std::string_view bytes, std::string_view who, file_path const& path) {
     while (!bytes.empty()) {
       std::ptrdiff_t const written = files::write(handle_, bytes.data(), bytes.size());
       if (written < 0) fail_file(who, "cannot write", path);
+      if (written == 0) fail_file(who, "cannot write", path, std::errc::no_space_on_device);
       bytes.remove_prefix(static_cast<std::size_t>(written));
     }
+  }
+  /// Returns when all that was written is on disk.
+  /// @throws std::system_error naming the function and the file
+  void flush(std::string_view who, file_path const& path) {
     if (!files::flush(handle_)) fail_file(who, "cannot flush", path);
   }
 
  private:
   files::handle handle_;
 };
+
+/// Returns when the names in the folder of `path` are on disk.
+inline void flush_folder_of(file_path const& path, std::string_view who) {
+  file_path const folder = files::folder_of(path);
+  if (!files::flush_folder(folder)) fail_file(who, "cannot flush the folder", folder);
+}
 
 }  // namespace detail
 
@@ -76,67 +95,182 @@ class open_file {
 class file_lock {
  public:
   /// @throws std::system_error if another writer holds it, or the lock file cannot be made
-  explicit file_lock(file_path const& path) : file_(open(path)) {
-    if (!detail::files::lock(file_.handle())) {
-      detail::fail_file("file_lock", "another run writes", path);
-    }
+  explicit file_lock(file_path const& path) : path_(lock_of(path)), file_(open(path_)) {
+    while (!locked(path)) file_ = open(path_);
+  }
+  file_lock(file_lock&& other) = default;
+  file_lock& operator=(file_lock&& other) noexcept {
+    std::swap(path_, other.path_);
+    std::swap(file_, other.file_);
+    std::swap(process_, other.process_);
+    return *this;
+  }
+  file_lock(file_lock const&) = delete;
+  file_lock& operator=(file_lock const&) = delete;
+  /// Removes the lock file, but not in a forked child: its parent still holds the lock.
+  ~file_lock() {
+    if (file_.is_open() && process_ == detail::process_id()) detail::files::remove(path_);
   }
 
  private:
-  static detail::open_file open(file_path path) {
-    path += ".lock";
-    return {detail::files::open_to_lock(path), "file_lock", "cannot open", path};
+  static constexpr std::string_view who = "file_lock";
+
+  static file_path lock_of(file_path path) { return path += ".lock"; }
+
+  static detail::open_file open(file_path const& path) {
+    return {detail::files::open_to_lock(path), who, "cannot open", path};
   }
 
+  // False if the file was removed by its last holder before it was locked here: a lock on a file
+  // without a name keeps nobody out.
+  bool locked(file_path const& path) {
+    if (!detail::files::lock(file_.handle())) {
+      std::error_code const reason = detail::files::last_error();
+      detail::fail_file(
+          who, detail::files::held_elsewhere(reason) ? "another run writes" : "cannot lock", path,
+          reason);
+    }
+    auto const mine = detail::files::look(file_.handle());
+    if (!mine) detail::fail_file(who, "cannot look at", path_);
+    if (!mine->regular || mine->size != 0) {  // somebody's, and it would be removed
+      detail::fail_file(who, "not a lock file:", path_, std::errc::file_exists);
+    }
+    auto const named = detail::files::look(path_);
+    return named && mine->is(*named);
+  }
+
+  file_path path_;
   detail::open_file file_;
+  std::int64_t process_ = detail::process_id();
+};
+
+/// Who may read a file.
+enum class readers { owner, all };
+
+/// A file in the making. It is written beside its place, under a name of its own, and comes into its
+/// place at the end, whole and on disk; a crash leaves what stood there before. One that is not
+/// finished is removed. A process that is killed leaves `path`.XXXXXXXXXXXXXXXX.new behind, with 16
+/// random hexadecimal digits.
+class output_file {
+ public:
+  /// @throws std::system_error naming the file
+  explicit output_file(file_path path, readers who_reads = readers::owner,
+                       std::string_view who = "output_file")
+      : who_(who), path_(std::move(path)), file_(create(who_reads)) {}
+  output_file(output_file const&) = delete;
+  output_file& operator=(output_file const&) = delete;
+  ~output_file() {
+    if (!done_) detail::files::remove(fresh_);
+  }
+
+  /// @throws std::system_error naming the file
+  void write(std::string_view bytes) { file_.write(bytes, who_, fresh_); }
+
+  /// Takes the place of whatever file is there.
+  /// @throws std::system_error naming the file
+  void replace() {
+    file_.flush(who_, fresh_);
+    if (!detail::files::replace(path_, fresh_)) detail::fail_file(who_, "cannot replace", path_);
+    finish();
+  }
+
+  /// Takes a place where nothing is.
+  /// @throws std::system_error naming the file, also if there is one: it stays as it was
+  void place() {
+    file_.flush(who_, fresh_);
+    if (!detail::files::rename_new(fresh_, path_)) detail::fail_file(who_, "cannot make", path_);
+    finish();
+  }
+
+ private:
+  detail::open_file create(readers who_reads) {
+    for (int attempt = 1;; ++attempt) {
+      std::uint64_t bits = 0;
+      if (!detail::files::unforeseen(bits)) detail::fail_file(who_, "no name beside", path_);
+      fresh_ = path_;
+      fresh_ += ".";
+      for (int digit = 0; digit < 16; ++digit) fresh_ += "0123456789abcdef"[bits >> 4 * digit & 15];
+      fresh_ += ".new";
+      auto const made = detail::files::create(fresh_, who_reads == readers::owner);
+      bool const taken =
+          made == detail::files::none && detail::files::last_error() == std::errc::file_exists;
+      if (!taken || attempt == 100) return {made, who_, "cannot create", fresh_};
+    }
+  }
+
+  void finish() {
+    done_ = true;
+    detail::flush_folder_of(path_, who_);
+  }
+
+  std::string_view who_;
+  file_path path_;
+  file_path fresh_;
+  detail::open_file file_;
+  bool done_ = false;
 };
 
 /// Replaces `path` by `text` at once and durably: a crash leaves the old file or the new one, which
 /// its owner alone can read.
 /// @throws std::system_error naming the file
 inline void write_private_file(file_path const& path, std::string_view text) {
-  constexpr std::string_view who = "write_private_file";
-  file_path fresh = path;
-  fresh += ".new";
-  // Of an earlier crash; `create` trusts no file that it did not make.
-  if (!detail::files::remove(fresh)) detail::fail_file(who, "cannot remove", fresh);
-  detail::open_file(detail::files::create(fresh), who, "cannot create", fresh)
-      .write(text, who, fresh);
-  if (!detail::files::replace(path, fresh)) detail::fail_file(who, "cannot replace", path);
+  output_file file(path, readers::owner, "write_private_file");
+  file.write(text);
+  file.replace();
+}
+
+/// Makes a file that its owner alone can read, durably.
+/// @throws std::system_error naming the file, also if there is one with this name: it stays as it was
+inline void create_private_file(file_path const& path, std::string_view text) {
+  output_file file(path, readers::owner, "create_private_file");
+  file.write(text);
+  file.place();
+}
+
+/// Removes what killed writers of `path` left beside it. For the holder of its `file_lock` alone.
+/// @throws std::system_error naming the file
+inline void remove_unfinished(file_path const& path) {
+  std::string const whole = detail::files::text(path);
   file_path const folder = detail::files::folder_of(path);
-  if (!detail::files::flush_folder(folder)) {
-    detail::fail_file(who, "cannot flush the folder", folder);
+  for (file_path const& entry : detail::files::names_in(folder)) {
+    std::string const name = detail::files::text(entry);
+    if (name.size() < 21 || !name.ends_with(".new")) continue;
+    std::string_view const digits = std::string_view(name).substr(name.size() - 20, 16);
+    std::string const target = name.substr(0, name.size() - 21);
+    bool const fresh = name[target.size()] == '.' && !target.empty() && whole.ends_with(target) &&
+                       (whole.size() == target.size() ||
+                        detail::files::is_separator(whole[whole.size() - target.size() - 1])) &&
+                       digits.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+    if (!fresh) continue;
+    file_path file = path;
+    file += name.substr(target.size());
+    if (!detail::files::remove(file)) detail::fail_file("remove_unfinished", "cannot remove", file);
   }
 }
 
-/// @throws std::system_error naming the file
-[[nodiscard]] inline std::string read_file(file_path const& path) {
-  detail::open_file const file(detail::files::open_to_read(path), "read_file", "cannot open", path);
+/// The whole of a regular file.
+/// @throws std::system_error naming the file: it is missing, unreadable, larger than `most` bytes, or a
+///         folder, a pipe or a device
+[[nodiscard]] inline std::string read_file(file_path const& path,
+                                           std::uint64_t most = std::uint64_t{1} << 32) {
+  constexpr std::string_view who = "read_file";
+  detail::open_file const file(detail::files::open_to_read(path), who, "cannot open", path);
+  auto const facts = detail::files::look(file.handle());
+  if (!facts) detail::fail_file(who, "cannot look at", path);
+  if (!facts->regular) {
+    detail::fail_file(who, "not a regular file:", path, std::errc::invalid_argument);
+  }
   std::string text;
   char buffer[65536];
   for (;;) {
+    if (facts->size > most || text.size() > most) {
+      detail::fail_file(who, "too large:", path, std::errc::file_too_large);
+    }
     std::ptrdiff_t const count = detail::files::read(file.handle(), buffer, sizeof buffer);
     if (count == 0) return text;
-    if (count < 0) detail::fail_file("read_file", "cannot read", path);
+    if (count < 0) detail::fail_file(who, "cannot read", path);
     text.append(buffer, static_cast<std::size_t>(count));
   }
-}
-
-/// Takes a state file for oneself: renames it to `path`.claimed and returns that name. Of any number
-/// of claimants exactly one succeeds; a claimed state is never overwritten.
-/// @throws std::system_error if there is nothing to claim, or an earlier claim is still there
-[[nodiscard]] inline file_path claim_file(file_path const& path) {
-  file_path claimed = path;
-  claimed += ".claimed";
-  if (!detail::files::rename_new(path, claimed)) {
-    detail::fail_file("claim_file", "cannot claim", path);
-  }
-  return claimed;
-}
-
-/// Gives a claim back untouched, for a claimant that could not use the state.
-inline void unclaim_file(file_path const& claimed, file_path const& path) {
-  detail::files::rename_new(claimed, path);
 }
 
 /// A file that grows at its end, durably: an append is on disk when it returns. A crash during an
@@ -148,11 +282,11 @@ class append_file {
   append_file(file_path path, std::uint64_t size)
       : path_(std::move(path)),
         file_(detail::files::open_to_append(path_), "append_file", "cannot open", path_) {
-    auto const present = detail::files::size(file_.handle());
+    auto const present = detail::files::look(file_.handle());
     if (!present) detail::fail_file("append_file", "cannot look at", path_);
-    detail::require_argument(size <= *present, "append_file", "size", size,
+    detail::require_argument(size <= present->size, "append_file", "size", size,
                              "at most that of the file");
-    if (size == *present) return;
+    if (size == present->size) return;
     if (!detail::files::truncate(file_.handle(), size) || !detail::files::flush(file_.handle())) {
       detail::fail_file("append_file", "cannot cut", path_);
     }
@@ -167,6 +301,7 @@ class append_file {
     }
     broken_ = true;
     file_.write(bytes, "append_file", path_);
+    file_.flush("append_file", path_);
     broken_ = false;
   }
 

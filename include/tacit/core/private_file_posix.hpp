@@ -3,8 +3,14 @@
 
 #if !defined(_WIN32)
 
+#include <tacit/core/file_facts.hpp>
+
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
+#if defined(__APPLE__)
+#include <sys/random.h>
+#endif
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,6 +22,7 @@
 #include <optional>
 #include <string>
 #include <system_error>
+#include <vector>
 
 namespace tacit::detail {
 
@@ -29,6 +36,7 @@ struct posix_files {
   using path = std::string;
 
   [[nodiscard]] static std::string text(path const& file) { return file; }
+  [[nodiscard]] static bool is_separator(char c) noexcept { return c == '/'; }
   [[nodiscard]] static path folder_of(path const& file) {
     std::size_t const slash = file.rfind('/');
     return slash == std::string::npos ? "." : file.substr(0, slash == 0 ? 1 : slash);
@@ -48,19 +56,29 @@ struct posix_files {
     if (folder.back() != '/') folder += '/';
     return folder += file.substr(file.rfind('/') + 1);  // npos + 1 = 0
   }
-  /// Also a link to nothing.
-  [[nodiscard]] static bool exists(path const& file) noexcept {
-    struct ::stat about {};
-    return ::lstat(file.c_str(), &about) == 0;
+  /// The names of what is in a folder; empty if it cannot be listed.
+  [[nodiscard]] static std::vector<path> names_in(path const& folder) {
+    std::vector<path> names;
+    if (::DIR* const opened = ::opendir(folder.c_str())) {
+      while (::dirent const* const entry = ::readdir(opened)) names.emplace_back(entry->d_name);
+      ::closedir(opened);
+    }
+    return names;
+  }
+  /// 64 bits for a name that nobody can have foreseen.
+  static bool unforeseen(std::uint64_t& bits) noexcept {
+    return ::getentropy(&bits, sizeof bits) == 0;
   }
 
+  /// Does not wait for the other end of a pipe.
   static handle open_to_read(path const& file) noexcept {
-    return ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
+    return ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   }
-  /// A new file that its owner alone can read; fails if there is anything of this name.
-  static handle create(path const& file) noexcept {
+  /// A new file that its owner alone can read, or everybody whom the process lets; fails if there is
+  /// anything of this name.
+  static handle create(path const& file, bool owner_only) noexcept {
     return ::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
-                  S_IRUSR | S_IWUSR);
+                  owner_only ? 0600 : 0666);
   }
   /// Made if there is none.
   static handle open_to_lock(path const& file) noexcept {
@@ -73,7 +91,16 @@ struct posix_files {
   static void close(handle file) noexcept { ::close(file); }
 
   /// For this process and the children that it forks, until the last of them ends or closes it.
-  static bool lock(handle file) noexcept { return ::flock(file, LOCK_EX | LOCK_NB) == 0; }
+  static bool lock(handle file) noexcept {
+    for (;;) {
+      if (::flock(file, LOCK_EX | LOCK_NB) == 0) return true;
+      if (errno != EINTR) return false;
+    }
+  }
+  /// Whether `lock` failed because there is another holder.
+  static bool held_elsewhere(std::error_code reason) noexcept {
+    return reason.value() == EWOULDBLOCK;
+  }
 
   /// The number of bytes, 0 at the end of the file, −1 on failure.
   static std::ptrdiff_t read(handle file, char* to, std::size_t size) noexcept {
@@ -89,27 +116,55 @@ struct posix_files {
       if (count >= 0 || errno != EINTR) return count;
     }
   }
-  static bool flush(handle file) noexcept { return ::fsync(file) == 0; }
+  static bool flush(handle file) noexcept {
+    for (;;) {
+      if (::fsync(file) == 0) return true;
+      if (errno != EINTR) return false;
+    }
+  }
 
-  static std::optional<std::uint64_t> size(handle file) noexcept {
+  static std::optional<file_facts> look(handle file) noexcept {
     struct ::stat about {};
     if (::fstat(file, &about) != 0) return std::nullopt;
-    return static_cast<std::uint64_t>(about.st_size);
+    return facts(about);
+  }
+  /// Of what has this name, links followed. Nothing (and ENOENT) if there is none.
+  static std::optional<file_facts> look(path const& file) noexcept {
+    struct ::stat about {};
+    if (::stat(file.c_str(), &about) != 0) return std::nullopt;
+    return facts(about);
   }
   static bool truncate(handle file, std::uint64_t size) noexcept {
-    return ::ftruncate(file, static_cast<::off_t>(size)) == 0;
+    for (;;) {
+      if (::ftruncate(file, static_cast<::off_t>(size)) == 0) return true;
+      if (errno != EINTR) return false;
+    }
   }
 
-  /// Another name for a file; fails, and changes nothing, where that name is taken.
+  /// Gives a file another name; fails, and changes nothing, where that name is taken.
   static bool rename_new(path const& file, path const& name) noexcept {
-#if defined(__EMSCRIPTEN__)  // no links
-    handle const made = create(name);
-    if (made == none) return false;
-    close(made);
+#if defined(__APPLE__)
+    return ::renamex_np(file.c_str(), name.c_str(), RENAME_EXCL) == 0;
+#elif defined(__EMSCRIPTEN__)  // one user, and no links
+    if (::access(name.c_str(), F_OK) == 0) {
+      errno = EEXIST;
+      return false;
+    }
     return ::rename(file.c_str(), name.c_str()) == 0;
 #else
+#if defined(RENAME_NOREPLACE)  // glibc on Linux
+    if (::renameat2(AT_FDCWD, file.c_str(), AT_FDCWD, name.c_str(), RENAME_NOREPLACE) == 0) {
+      return true;
+    }
+    if (errno != ENOSYS && errno != EINVAL) return false;
+#endif
     // A link fails where the name exists, and a renaming would not.
-    return ::link(file.c_str(), name.c_str()) == 0 && ::unlink(file.c_str()) == 0;
+    if (::link(file.c_str(), name.c_str()) != 0) return false;
+    if (::unlink(file.c_str()) == 0) return true;
+    int const reason = errno;
+    ::unlink(name.c_str());
+    errno = reason;
+    return false;
 #endif
   }
   static bool replace(path const& file, path const& by) noexcept {
@@ -131,6 +186,13 @@ struct posix_files {
   }
 
   static std::error_code last_error() noexcept { return {errno, std::generic_category()}; }
+
+ private:
+  static file_facts facts(struct ::stat const& about) noexcept {
+    return {S_ISREG(about.st_mode), static_cast<std::uint64_t>(about.st_size),
+            static_cast<std::uint64_t>(about.st_nlink), static_cast<std::uint64_t>(about.st_dev),
+            static_cast<std::uint64_t>(about.st_ino)};
+  }
 };
 
 using files = posix_files;

@@ -3,7 +3,10 @@
 
 #if defined(_WIN32)
 
+#include <tacit/core/file_facts.hpp>
 #include <tacit/core/windows.hpp>
+
+#include <bcrypt.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -12,6 +15,7 @@
 #include <optional>
 #include <string>
 #include <system_error>
+#include <vector>
 
 namespace tacit::detail {
 
@@ -25,22 +29,34 @@ struct windows_files {
   using path = std::filesystem::path;
 
   [[nodiscard]] static std::string text(path const& file) { return file.string(); }
+  [[nodiscard]] static bool is_separator(char c) noexcept { return c == '/' || c == '\\'; }
   [[nodiscard]] static path folder_of(path const& file) {
     return file.has_parent_path() ? file.parent_path() : path(".");
   }
   [[nodiscard]] static path canonical(path const& file) {
-    return std::filesystem::weakly_canonical(file);
+    return std::filesystem::weakly_canonical(std::filesystem::absolute(file));
   }
-  [[nodiscard]] static bool exists(path const& file) {
-    return std::filesystem::exists(std::filesystem::symlink_status(file));
+  [[nodiscard]] static std::vector<path> names_in(path const& folder) {
+    std::vector<path> names;
+    std::error_code none;
+    for (auto const& entry : std::filesystem::directory_iterator(folder, none)) {
+      names.push_back(entry.path().filename());
+    }
+    return names;
+  }
+  static bool unforeseen(std::uint64_t& bits) noexcept {
+    return ::BCryptGenRandom(nullptr, reinterpret_cast<UCHAR*>(&bits), sizeof bits,
+                             BCRYPT_USE_SYSTEM_PREFERRED_RNG) >= 0;
   }
 
   static handle open_to_read(path const& file) noexcept {
     return ::CreateFileW(file.c_str(), GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_DELETE, nullptr,
                          OPEN_EXISTING, FILE_ATTRIBUTE_NORMAL, nullptr);
   }
-  static handle create(path const& file) noexcept {
-    return open_private(file, GENERIC_WRITE, 0, CREATE_NEW);
+  static handle create(path const& file, bool owner_only) noexcept {
+    if (owner_only) return open_private(file, GENERIC_WRITE, 0, CREATE_NEW);
+    return ::CreateFileW(file.c_str(), GENERIC_WRITE, 0, nullptr, CREATE_NEW, FILE_ATTRIBUTE_NORMAL,
+                         nullptr);
   }
   static handle open_to_lock(path const& file) noexcept {
     return open_private(file, GENERIC_READ | GENERIC_WRITE,
@@ -60,6 +76,9 @@ struct windows_files {
     return ::LockFileEx(file, LOCKFILE_EXCLUSIVE_LOCK | LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0,
                         &from_start) != 0;
   }
+  static bool held_elsewhere(std::error_code reason) noexcept {
+    return reason.value() == ERROR_LOCK_VIOLATION;
+  }
 
   static std::ptrdiff_t read(handle file, char* to, std::size_t size) noexcept {
     DWORD count = 0;
@@ -73,10 +92,23 @@ struct windows_files {
   }
   static bool flush(handle file) noexcept { return ::FlushFileBuffers(file) != 0; }
 
-  static std::optional<std::uint64_t> size(handle file) noexcept {
-    LARGE_INTEGER bytes{};
-    if (::GetFileSizeEx(file, &bytes) == 0) return std::nullopt;
-    return static_cast<std::uint64_t>(bytes.QuadPart);
+  static std::optional<file_facts> look(handle file) noexcept {
+    BY_HANDLE_FILE_INFORMATION about{};
+    if (::GetFileInformationByHandle(file, &about) == 0) return std::nullopt;
+    bool const regular = ::GetFileType(file) == FILE_TYPE_DISK &&
+                         (about.dwFileAttributes & FILE_ATTRIBUTE_DIRECTORY) == 0;
+    return file_facts{regular, joined(about.nFileSizeHigh, about.nFileSizeLow),
+                      about.nNumberOfLinks, about.dwVolumeSerialNumber,
+                      joined(about.nFileIndexHigh, about.nFileIndexLow)};
+  }
+  static std::optional<file_facts> look(path const& file) noexcept {
+    handle const opened =
+        ::CreateFileW(file.c_str(), 0, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE,
+                      nullptr, OPEN_EXISTING, FILE_FLAG_BACKUP_SEMANTICS, nullptr);
+    if (opened == none) return std::nullopt;
+    std::optional<file_facts> const found = look(opened);
+    close(opened);
+    return found;
   }
   static bool truncate(handle file, std::uint64_t size) noexcept {
     return seek(file, size, FILE_BEGIN) && ::SetEndOfFile(file) != 0;
@@ -99,6 +131,10 @@ struct windows_files {
   }
 
  private:
+  static std::uint64_t joined(DWORD high, DWORD low) noexcept {
+    return (std::uint64_t{high} << 32) | low;
+  }
+
   static DWORD at_once(std::size_t size) noexcept {
     return static_cast<DWORD>(std::min<std::size_t>(size, std::size_t{1} << 30));
   }

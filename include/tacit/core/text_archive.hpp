@@ -143,6 +143,9 @@ class archive_reader {
     close();
   }
 
+  /// Whether another field follows.
+  [[nodiscard]] bool has_more() const noexcept { return !rest_.empty(); }
+
   /// Nothing may follow the last field.
   void finish() const {
     if (!rest_.empty()) fail("state", "longer than it should be");

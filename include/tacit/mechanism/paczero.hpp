@@ -18,6 +18,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -67,6 +68,7 @@ class paczero {
   /// @throws std::invalid_argument or std::domain_error naming the option out of range
   paczero(paczero_options const& options, candidate_set candidates, Secret secret = Secret())
       : account_(options, std::move(candidates)), secret_(std::move(secret)) {
+    check_sizes();
     chosen_ = uniform_below(secret_, this->candidates().subsets());
   }
 
@@ -80,8 +82,9 @@ class paczero {
   /// One step from the K×N scalars ĝ, row-major. A NaN or infinite scalar, or all sums zero, holds:
   /// that is a function of the universe and costs nothing.
   /// @throws budget_exhausted beyond T steps; std::invalid_argument unless there are K·N scalars;
-  ///         std::logic_error in a forked process: one run, one process
+  ///         std::logic_error if the run was moved from, or in a forked process: one run, one process
   release step(std::span<double const> scalars) {
+    owner_.check("paczero");
     detail::check_size("paczero::step", "number of scalars", scalars.size(),
                        directions() * records());
     fixed_point const grid{options().clip};
@@ -100,12 +103,12 @@ class paczero {
 
   /// The same from the K×M subset sums, row-major: for one who adds them up elsewhere.
   release step_from_sums(std::span<std::int64_t const> sums) {
+    owner_.check("paczero");
     if (done()) {
       throw budget_exhausted(detail::complaint("paczero::step", "step",
                                                detail::to_text(steps() + 1),
                                                "at most " + detail::to_text(options().steps)));
     }
-    owner_.check("paczero");
     std::size_t const subsets = candidates().subsets();
     detail::check_size("paczero::step", "number of sums", sums.size(), directions() * subsets);
     release result;
@@ -119,6 +122,8 @@ class paczero {
       result.coefficients.push_back(coefficient(report.released, directions()));
     }
     transcript_.push_back(result);
+    // A state of this run that somebody reads later tells nothing of the coins so far.
+    if constexpr (requires { secret_.forget_past(); }) secret_.forget_past();
     return result;
   }
 
@@ -206,7 +211,17 @@ class paczero {
   }
 
   paczero(paczero_account&& account, Secret&& secret)
-      : account_(std::move(account)), secret_(std::move(secret)) {}
+      : account_(std::move(account)), secret_(std::move(secret)) {
+    check_sizes();
+  }
+
+  // Of K·N and K·M, which are counted in std::size_t.
+  void check_sizes() const {
+    std::size_t const most = std::numeric_limits<std::size_t>::max() /
+                             std::max(candidates().records(), candidates().subsets());
+    detail::require_domain(directions() <= most, "paczero", "directions", directions(),
+                           "so few that there are not too many scalars to count");
+  }
 
   /// @throws std::logic_error for a state that no run has: by the checks of the constructors, and
   ///         these

@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <stdexcept>
 #include <string_view>
 
@@ -72,6 +73,8 @@ struct paczero_options {
     one_of("disagreement", otherwise, disagreement::majority, "coin, hold or majority");
     require(steps >= 1, "steps", steps, "at least 1");
     require(directions >= 1, "directions", directions, "at least 1");
+    require(directions <= std::numeric_limits<std::size_t>::max() / steps, "directions", directions,
+            "so few that all releases can be counted");
     detail::check_positive(who, "clip", clip);
     if (ledger == ledger_kind::pathwise) {
       require(kappa > 0.0 && kappa <= 0.5, "kappa", kappa, "in (0, 0.5]");

@@ -6,9 +6,13 @@
 #include <tacit/core/text_archive.hpp>
 #include <tacit/mechanism/run_owner.hpp>
 
+#include <concepts>
 #include <cstddef>
+#include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
+#include <system_error>
 #include <utility>
 
 namespace tacit {
@@ -17,13 +21,19 @@ namespace tacit {
 ///
 ///     saved_run run(paczero(options, candidates), "run.state");   // new
 ///     auto run = saved_run<paczero<>>::resume("run.state");       // after a crash, or on another day
+///     auto run = saved_run<paczero<>>::resume_or_start("run.state", [&] { return paczero(…); });
 ///     while (!run.done()) publish(run.step(scalars));
 ///     run->spent();                                               // the mechanism, as a constant
 ///
 /// Guarantee: charge and release are on disk together before a release is returned, so that no
 /// release is published that the file does not know of. The file holds the secret: it is readable by
-/// its owner only and is no part of what is published. One state resumes once, and a run that moves
-/// to another file leaves none behind.
+/// its owner only and is no part of what is published. One run at a time writes a state, by a lock
+/// that ends with its process; no file that is already there is overwritten by a new run, and a run
+/// that moves to another file leaves none behind. A copy of a state that somebody keeps is beyond
+/// this: to resume both spends the same budget twice.
+///
+/// `about`, one word such as a digest of the data, says what the run belongs to. It is stored with the
+/// state, which resumes only with the same word.
 ///
 /// The mechanism has
 ///   state            an aggregate: `kind` (a word), `version`, and one function of all its fields,
@@ -37,54 +47,70 @@ template <class Mechanism>
 class saved_run {
  public:
   /// Stores the run now, and at each step from now on.
-  /// @throws std::system_error if the file cannot be written, or another run writes it;
-  ///         std::logic_error if the mechanism was moved from, or in a forked process
-  saved_run(Mechanism mechanism, file_path const& file)
-      : mechanism_(std::move(mechanism)), path_(canonical(file)), lock_(path_) {
-    store();
+  /// @throws std::system_error if there is a file that is not empty, it cannot be written, or another
+  ///         run writes it; std::invalid_argument if `about` is not one word; std::logic_error if the
+  ///         mechanism was moved from, or in a forked process
+  saved_run(Mechanism mechanism, file_path const& file, std::string about = {})
+      : saved_run(std::move(mechanism), detail::files::canonical(file), std::move(about), {}) {
+    start();
   }
 
-  /// Goes on with a stored run: the same secret, belief, account and stream. Claims the file, so that
-  /// one state resumes once; the next step writes `file` again. The last stored release may not have
-  /// been published before a crash: the mechanism's transcript has it, and publishing that same
-  /// release (never a new one) is what keeps the charge right.
+  /// Goes on with a stored run: the same secret, belief, account and stream. The last stored release
+  /// may not have been published before a crash: the mechanism's transcript has it, and publishing
+  /// that same release (never a new one) is what keeps the charge right. A run that is done resumes
+  /// as well, for what it released.
   /// @throws corrupt_state for a damaged, truncated or foreign file, which is left as it was;
-  ///         std::system_error if there is no such file, it was claimed before, or its writer lives
-  [[nodiscard]] static saved_run resume(file_path const& file) {
-    file_path path = canonical(file);
+  ///         std::system_error if there is no such file, it has a second name (a hard link, which would
+  ///         remain a copy), or another run writes it; std::invalid_argument if it is about something
+  ///         else
+  [[nodiscard]] static saved_run resume(file_path const& file, std::string about = {}) {
+    file_path path = detail::files::canonical(file);
     file_lock lock(path);
-    file_path claimed = claim_file(path);
-    try {
-      Mechanism mechanism = parsed(read_file(claimed));
-      return {std::move(mechanism), std::move(path), std::move(lock), std::move(claimed)};
-    } catch (...) {
-      unclaim_file(claimed, path);
-      throw;
-    }
+    return resumed(std::move(path), std::move(about), std::move(lock));
   }
 
-  /// What `use` returns for a stored mechanism, which it gets as a constant; the file stays as it is.
+  /// Resumes the run in `file`, or starts the one that `make()` returns where there is none, or an
+  /// empty file.
+  /// @throws as both
+  template <class Make>
+  [[nodiscard]] static saved_run resume_or_start(file_path const& file, Make&& make,
+                                                 std::string about = {}) {
+    file_path path = detail::files::canonical(file);
+    file_lock lock(path);
+    if (present(path)) return resumed(std::move(path), std::move(about), std::move(lock));
+    saved_run out(std::forward<Make>(make)(), std::move(path), std::move(about), std::move(lock));
+    out.start();
+    return out;
+  }
+
+  /// What `use` returns for a stored mechanism, which it gets as a constant, and for what it is about
+  /// if it takes that too; the file stays as it is.
   /// @throws as `resume`, and what `use` throws
   template <class Use>
   [[nodiscard]] static auto inspect(file_path const& file, Use&& use) {
-    file_path const path = canonical(file);
+    file_path const path = detail::files::canonical(file);
     file_lock const lock(path);  // not while a run writes it
-    Mechanism const stored = parsed(read_file(path));
-    return std::forward<Use>(use)(stored);
+    stored const found = parsed(read_file(path), [](std::string const&) {});
+    if constexpr (std::invocable<Use, Mechanism const&, std::string const&>) {
+      return std::forward<Use>(use)(found.mechanism, found.about);
+    } else {
+      return std::forward<Use>(use)(found.mechanism);
+    }
   }
 
-  /// From now on the run is stored in `file`, and is once now. The state in the old file moves.
-  /// @throws std::system_error if the file cannot be written or the old one not moved, or another run
-  ///         writes it; std::logic_error in a forked process
+  /// From now on the run is stored in `file`, on the same volume, and is once now. The state in the
+  /// old file moves.
+  /// @throws std::system_error if there is a file that is not empty, the state cannot be moved there or
+  ///         not be written, or another run writes it; std::logic_error in a forked process
   void save_to(file_path const& file) {
-    owner_.check("saved_run");
-    file_path path = canonical(file);
+    owner_.check(who);
+    file_path path = detail::files::canonical(file);
     if (path != path_) {
       file_lock lock(path);
-      if (!detail::files::replace(path, claimed_.empty() ? path_ : claimed_)) {
-        detail::fail_file("saved_run", "cannot move the state to", path);
+      make_room(path);
+      if (!detail::files::rename_new(path_, path)) {
+        detail::fail_file(who, "cannot move the state to", path);
       }
-      claimed_.clear();
       lock_ = std::move(lock);
       path_ = std::move(path);
     }
@@ -119,7 +145,7 @@ class saved_run {
     m.step(std::forward<Input>(input)...);
   }
   {
-    owner_.check("saved_run");
+    owner_.check(who);
     if (unstored_) throw std::logic_error("saved_run: the last step could not be stored");
     auto released = mechanism_.step(std::forward<Input>(input)...);
     store();
@@ -129,34 +155,84 @@ class saved_run {
  private:
   using state = typename Mechanism::state;
 
-  saved_run(Mechanism&& mechanism, file_path&& path, file_lock&& lock, file_path&& claimed)
+  static constexpr std::string_view who = "saved_run";
+
+  struct stored {
+    Mechanism mechanism;
+    std::string about;
+  };
+
+  // Without a lock it takes one.
+  saved_run(Mechanism&& mechanism, file_path&& path, std::string&& about,
+            std::optional<file_lock> lock)
       : mechanism_(std::move(mechanism)),
         path_(std::move(path)),
-        claimed_(std::move(claimed)),
-        lock_(std::move(lock)) {}
+        about_(std::move(about)),
+        lock_(lock ? *std::move(lock) : file_lock(path_)) {
+    detail::require_argument(about_.find_first_of(" \n") == std::string::npos, who, "about", about_,
+                             "one word");
+  }
 
-  static file_path canonical(file_path const& file) { return detail::files::canonical(file); }
+  static saved_run resumed(file_path&& path, std::string&& about, file_lock&& lock) {
+    remove_unfinished(path);
+    auto const facts = detail::files::look(path);
+    if (facts && facts->names > 1) {
+      detail::fail_file(who, "remove all names but one of", path, std::errc::too_many_links);
+    }
+    Mechanism mechanism =
+        parsed(read_file(path), [&](std::string const& was) {
+          detail::require_argument(was == about, who, "about", about, was + ", as in the state");
+        }).mechanism;
+    return {std::move(mechanism), std::move(path), std::move(about), std::move(lock)};
+  }
+
+  // Whether there is anything but an empty file.
+  static bool present(file_path const& path) {
+    auto const facts = detail::files::look(path);
+    return facts && !(facts->regular && facts->size == 0);
+  }
+
+  // An empty file, such as mktemp makes, holds a place.
+  static void make_room(file_path const& path) {
+    if (present(path)) detail::fail_file(who, "there is already", path, std::errc::file_exists);
+    if (!detail::files::remove(path)) detail::fail_file(who, "cannot remove", path);
+  }
+
+  void start() {
+    remove_unfinished(path_);
+    make_room(path_);
+    unstored_ = true;
+    create_private_file(path_, text());
+    unstored_ = false;
+  }
 
   void store() {
     unstored_ = true;
+    write_private_file(path_, text());
+    unstored_ = false;
+  }
+
+  std::string text() {
     state const now = mechanism_.save();
     archive_writer out(state::kind, state::version);
     state::fields(out, now);
-    write_private_file(path_, std::move(out).finish());
-    unstored_ = false;
-    if (!claimed_.empty() && !detail::files::remove(std::exchange(claimed_, {}))) {
-      detail::fail_file("saved_run", "cannot remove the claim of", path_);
-    }
+    if (!about_.empty()) out.field("about", about_);
+    return std::move(out).finish();
   }
 
-  static Mechanism parsed(std::string text) {
+  // `check` sees what the state is about before anything is made of its fields.
+  template <class Check>
+  static stored parsed(std::string text, Check&& check) {
     archive_reader in(std::move(text), state::kind, state::version);
-    state stored{};
-    state::fields(in, stored);
+    state fields{};
+    state::fields(in, fields);
+    std::string about;
+    if (in.has_more()) in.field("about", about);
     in.finish();
+    check(about);
     // A text that passed its checksum and still makes no sense.
     try {
-      return Mechanism::restore(std::move(stored));
+      return {Mechanism::restore(std::move(fields)), std::move(about)};
     } catch (std::logic_error const& error) {
       throw corrupt_state(error.what());
     }
@@ -164,7 +240,7 @@ class saved_run {
 
   Mechanism mechanism_;
   file_path path_;
-  file_path claimed_;
+  std::string about_;
   file_lock lock_;
   detail::run_owner owner_;
   bool unstored_ = false;

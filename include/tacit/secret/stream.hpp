@@ -5,6 +5,7 @@
 #include <tacit/core/process.hpp>
 #include <tacit/secret/chacha20.hpp>
 #include <tacit/secret/entropy.hpp>
+#include <tacit/secret/guarded.hpp>
 
 #include <array>
 #include <concepts>
@@ -22,29 +23,20 @@ concept secret_bits = requires(Source& source) {
   { source.next() } -> std::same_as<std::uint64_t>;
 };
 
-namespace detail {
-
-/// Overwrites memory that is about to die, in a way the compiler may not drop.
-template <class T, std::size_t Size>
-void wipe(std::array<T, Size>& secret) noexcept {
-  for (T& part : secret) static_cast<T volatile&>(part) = T{};
-}
-
-}  // namespace detail
-
-/// A stream of secret random words: ChaCha20 under a key from the operating system. Word k is bytes 8k … 8k + 7 of the RFC's key stream, read
-/// little-endian, with a 64-bit block counter (low half in the counter, high half in nonce[0]).
+/// A stream of secret random words: ChaCha20 under a key from the operating system. Word k is bytes
+/// 8k … 8k + 7 of the RFC's key stream, read little-endian, with a 64-bit block counter (low half in the
+/// counter, high half in nonce[0]).
 ///
 /// Guarantee: computational. Who tells these words from ideal ones breaks ChaCha20 or the system's
 /// generator.
 /// Never repeats: it moves but does not copy, a moved-from stream throws, and after fork() the child's
 /// stream takes a new key from the system while the parent's goes on. (A child made by a bare clone
-/// system call, behind the C library's back, is noticed by its process number at the next block, up to
-/// seven words late.) One thread at a time.
-/// Resumes: `save` and `restore` continue at the very next word, which is why the key stays for life.
-/// The price, against a generator that erases its key as it goes: who reads the process' memory learns
-/// past words too. A mechanism's memory holds the outcome of those draws anyway. Key and buffer are
-/// wiped on destruction and on moving.
+/// system call, behind the C library's back, finds the stream's memory empty on Linux; elsewhere its
+/// process number is noticed at the next block, up to seven words late.) One thread at a time.
+/// Resumes: `save` and `restore` continue at the very next word. `forget_past` goes on under a new key,
+/// so that whoever reads the memory or a state later learns nothing of the words before.
+/// Key and buffer are kept out of core dumps, forked children and swap where the system does that
+/// (`guarded`), and wiped at the end.
 /// @throws std::system_error  (a std::runtime_error) if the operating system gives no randomness
 /// @throws std::logic_error   on use of a moved-from stream
 class secret_stream {
@@ -71,95 +63,99 @@ class secret_stream {
 
   secret_stream(secret_stream const&) = delete;
   secret_stream& operator=(secret_stream const&) = delete;
-  secret_stream(secret_stream&& other) noexcept { take(other); }
-  secret_stream& operator=(secret_stream&& other) noexcept {
-    if (this != &other) take(other);
-    return *this;
-  }
-  ~secret_stream() { forget(); }
+  secret_stream(secret_stream&& other) noexcept = default;
+  secret_stream& operator=(secret_stream&& other) noexcept = default;
+  ~secret_stream() = default;
 
   /// The next 64 bits.
   std::uint64_t next() {
-    if (position_ % block_words == 0 || generation_ != detail::current_generation()) refill();
-    return buffer_[position_++ % block_words];
+    check_alive();
+    memory& m = *memory_;
+    if (m.position % block_words == 0 || m.generation != detail::current_generation()) refill();
+    return m.buffer[m.position++ % block_words];
+  }
+
+  /// Goes on under a new key, the next 32 bytes of the stream, and erases the old one: word k is now word
+  /// k of that key's stream. Nothing happens before the first word.
+  void forget_past() {
+    check_alive();
+    if (is_inherited()) reseed();
+    memory& m = *memory_;
+    if (m.position == 0) return;
+    m.position = (m.position + block_words - 1) / block_words * block_words;
+    generate();
+    for (std::size_t k = 0; k < m.key.size(); ++k) {
+      m.key[k] = static_cast<std::uint32_t>(m.buffer[k / 2] >> (k % 2 * 32));
+    }
+    detail::wipe(m.buffer);
+    m.position = 0;
   }
 
   /// In a forked child that has not drawn yet, the child's own new stream.
   [[nodiscard]] state save() const {
     check_alive();
     if (is_inherited()) reseed();
-    return {key_, position_};
+    return {memory_->key, memory_->position};
   }
 
  private:
   static constexpr std::uint64_t block_words = 8;
 
-  explicit secret_stream(state const& saved)
-      : key_(saved.key),
-        position_(saved.position),
-        generation_(detail::current_generation()),
-        process_(detail::process_id()) {
-    if (key_ == chacha20_key{}) {
+  struct memory {
+    chacha20_key key;
+    std::array<std::uint64_t, block_words> buffer;
+    std::uint64_t position;
+    std::uint64_t generation;  // 0 in a forked child, where the system fills the pages with zeros
+    std::int64_t process;
+  };
+
+  explicit secret_stream(state const& saved) {
+    if (saved.key == chacha20_key{}) {
       throw std::invalid_argument(detail::complaint("secret_stream::restore", "key", "all zero",
                                                     "the key of a saved stream"));
     }
+    memory_->key = saved.key;
+    memory_->position = saved.position;
+    memory_->generation = detail::current_generation();
+    memory_->process = detail::process_id();
     generate();
   }
 
   void check_alive() const {
-    if (generation_ == 0) throw std::logic_error("secret_stream: used after it was moved from");
+    if (!memory_) throw std::logic_error("secret_stream: used after it was moved from");
   }
 
   [[nodiscard]] bool is_inherited() const noexcept {
-    return generation_ != detail::current_generation() || process_ != detail::process_id();
+    return memory_->generation != detail::current_generation() ||
+           memory_->process != detail::process_id();
   }
 
   // Until the new key is complete the stream still counts as inherited, and draws nothing.
   void reseed() const {
-    detail::fill(std::as_writable_bytes(std::span(key_)), detail::system_entropy);
-    position_ = 0;
-    generation_ = detail::current_generation();
-    process_ = detail::process_id();
+    detail::fill(std::as_writable_bytes(std::span(memory_->key)), detail::system_entropy);
+    memory_->position = 0;
+    memory_->generation = detail::current_generation();
+    memory_->process = detail::process_id();
   }
 
   void refill() {
-    check_alive();
     if (is_inherited()) reseed();
     generate();
   }
 
   void generate() noexcept {
-    std::uint64_t const block = position_ / block_words;
-    chacha20_block words = chacha20(key_, static_cast<std::uint32_t>(block),
+    memory& m = *memory_;
+    std::uint64_t const block = m.position / block_words;
+    chacha20_block words = chacha20(m.key, static_cast<std::uint32_t>(block),
                                     {static_cast<std::uint32_t>(block >> 32), 0, 0});
     for (std::size_t k = 0; k < block_words; ++k) {
-      buffer_[k] = std::uint64_t{words[2 * k + 1]} << 32 | words[2 * k];
+      m.buffer[k] = std::uint64_t{words[2 * k + 1]} << 32 | words[2 * k];
     }
     detail::wipe(words);
   }
 
-  void take(secret_stream& other) noexcept {
-    key_ = other.key_;
-    buffer_ = other.buffer_;
-    position_ = other.position_;
-    generation_ = other.generation_;
-    process_ = other.process_;
-    other.forget();
-  }
-
-  void forget() noexcept {
-    detail::wipe(key_);
-    detail::wipe(buffer_);
-    position_ = 0;
-    generation_ = 0;
-  }
-
-  // Mutable: the child of a fork takes its own key even if the first it does is to save.
-  mutable chacha20_key key_{};
-  mutable std::uint64_t position_ = 0;
-  mutable std::uint64_t generation_ = 0;  // 0: moved from
-  mutable std::int64_t process_ = 0;
-  std::array<std::uint64_t, block_words> buffer_{};
+  // A pointer to the memory: the child of a fork takes its own key even if the first it does is to save.
+  detail::guarded<memory> memory_;
 };
 
 static_assert(secret_bits<secret_stream>);

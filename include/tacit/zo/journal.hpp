@@ -84,14 +84,12 @@ class journal {
   ///         std::system_error if the file exists, another run writes it, or it cannot be written
   [[nodiscard]] static journal create(file_path const& file, run_record run) {
     detail::check_run("journal", run);
-    file_lock mine(file);
-    if (detail::files::exists(file)) {
-      detail::fail_file("journal", "there is already", file,
-                        std::make_error_code(std::errc::file_exists));
-    }
+    file_path const path = detail::files::canonical(file);
+    file_lock mine(path);
+    remove_unfinished(path);
     std::string const header = detail::header_of(detail::journal_kind, detail::journal_format, run);
-    write_private_file(file, header);
-    return journal(std::move(mine), append_file(file, header.size()), std::move(run), {},
+    create_private_file(path, header);
+    return journal(std::move(mine), append_file(path, header.size()), std::move(run), {},
                    detail::checksum_bytes(header));
   }
 
@@ -100,16 +98,17 @@ class journal {
   ///         std::system_error if there is no such file, or another run writes it
   [[nodiscard]] static journal resume(file_path const& file, run_record const& run) {
     detail::check_run("journal", run);
-    file_lock mine(file);
-    detail::parsed_journal found = detail::parse_journal(read_file(file));
+    file_path const path = detail::files::canonical(file);
+    file_lock mine(path);
+    detail::parsed_journal found = detail::parse_journal(read_file(path));
     auto const header = [](run_record const& of) {
       return detail::header_of(detail::journal_kind, detail::journal_format, of);
     };
     if (header(found.run) != header(run)) {
-      throw std::invalid_argument("journal: file is " + detail::files::text(file) +
+      throw std::invalid_argument("journal: file is " + detail::files::text(path) +
                                   ", but must be the journal of this run");
     }
-    return journal(std::move(mine), append_file(file, found.size), std::move(found.run),
+    return journal(std::move(mine), append_file(path, found.size), std::move(found.run),
                    std::move(found.coefficients), std::move(found.last_checksum));
   }
 

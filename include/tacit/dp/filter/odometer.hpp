@@ -61,7 +61,7 @@ class basic_renyi_odometer {
   [[nodiscard]] adjacency neighbours() const noexcept { return tally_.neighbours(); }
 
   /// A versioned, checksummed text. To be stored before the release that was added last, and resumed
-  /// from once (`write_private_file`, `claim_file`).
+  /// from once (`write_private_file`, `file_lock`).
   [[nodiscard]] std::string save() const {
     owner_.check("renyi_odometer");
     archive_writer out("tacit-renyi-odometer", 1);

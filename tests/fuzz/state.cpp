@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The state of a run of PACZero: refused as corrupt, or a run that can be stored again as the same text.
+
+#include <tacit/core/check.hpp>
+#include <tacit/core/private_file.hpp>
+#include <tacit/mechanism/paczero.hpp>
+#include <tacit/mechanism/saved_run.hpp>
+
+#include "checksummed.hpp"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
+  static std::filesystem::path const path = [] {
+    std::string name = (std::filesystem::temp_directory_path() / "tacit_fuzz_XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) std::abort();
+    return std::filesystem::path(name) / "state";
+  }();
+  std::string const text = fuzz::checksummed(fuzz::text_of(data, size));
+  std::ofstream(path, std::ios::binary | std::ios::trunc) << text;
+  try {
+    auto const spent = tacit::saved_run<tacit::paczero<>>::inspect(
+        path, [](tacit::paczero<> const& run) { return run.spent().value - run.options().budget.value; });
+    if (spent > 0.0) std::abort();  // no ledger allows it
+  } catch (tacit::corrupt_state const&) {
+  }
+  return 0;
+}

@@ -1,0 +1,42 @@
+#!/bin/sh
+# Feeds the readers of files with inputs that nobody wrote: libFuzzer with address and undefined-behaviour
+# sanitisers, and a limit of 512 MB, so that a small input that asks for much memory is a failure, too.
+# New inputs that reach new code are kept in build/fuzz; a failing one is named.
+# usage: sh tools/fuzz.sh [-runs=N | -max_total_time=SECONDS] [TARGET...]     (10 000 000 runs, all targets)
+#   TARGET  archive state transcript journal safetensors csv matrix json schedule
+set -eu
+cd "$(dirname "$0")/.."
+
+limit=-runs=10000000
+case ${1:-} in
+  -runs=* | -max_total_time=*) limit=$1; shift ;;
+  -*) sed -n 's/^# usage/usage/p' "$0" >&2; exit 2 ;;
+esac
+[ $# -gt 0 ] || set -- archive state transcript journal safetensors csv matrix json schedule
+
+sh tools/install_packages.sh clang libclang-rt-dev libeigen3-dev libboost-dev libcli11-dev nlohmann-json3-dev
+
+# What a target needs besides its own file.
+sources_of() {
+  case $1 in
+    safetensors) echo apps/shared/safetensors/safetensors.cpp ;;
+    csv) echo apps/shared/training/data.cpp ;;
+    matrix) echo apps/tacit/matrix.cpp apps/tacit/arguments.cpp ;;
+    json) echo apps/tacit/json_text.cpp apps/tacit/arguments.cpp ;;
+    schedule) echo apps/tacit/schedule.cpp apps/tacit/plan.cpp apps/tacit/json_text.cpp apps/tacit/arguments.cpp ;;
+  esac
+}
+
+mkdir -p build/fuzz
+for target; do
+  # shellcheck disable=SC2046  # words
+  clang++ -std=c++20 -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -ffp-contract=off \
+    -I include -I apps -I apps/shared -I apps/tacit -isystem /usr/include/eigen3 -I tests/fuzz \
+    "tests/fuzz/$target.cpp" $(sources_of "$target") -o "build/fuzz/$target"
+  mkdir -p "build/fuzz/corpus/$target"
+  echo "$target"
+  "build/fuzz/$target" "$limit" -rss_limit_mb=512 -malloc_limit_mb=256 -timeout=10 -max_len=65536 -print_final_stats=1 \
+    -artifact_prefix="build/fuzz/$target-" "build/fuzz/corpus/$target" "tests/fuzz/corpus/$target" \
+    2>"build/fuzz/$target.log" || { tail -40 "build/fuzz/$target.log"; exit 1; }
+  grep -E 'stat::number_of_executed_units|stat::peak_rss_mb' "build/fuzz/$target.log"
+done
