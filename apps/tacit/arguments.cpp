@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <optional>
 #include <system_error>
+#include <tuple>
 
 namespace calculator {
 
@@ -172,12 +173,13 @@ void arguments::check_files() const {
         };
         same = full(files[i].path) == full(files[j].path);
       }
-      if (same) {
-        refuse(files[i].argument, files[i].path.string() == text(files[i].argument)
-                                      ? "another file than " + files[j].argument
-                                      : "such that " + files[i].path.string() +
-                                            " is another file than " + files[j].argument);
-      }
+      if (!same) continue;
+      auto const& [one, other] =
+          files[i].written ? std::tie(files[i], files[j]) : std::tie(files[j], files[i]);
+      bool const itself = one.path.string() == text(one.argument);
+      refuse(one.argument, (itself ? std::string("another file than ")
+                                   : "such that " + one.path.string() + " is another file than ") +
+                               other.argument);
     }
   }
 }

@@ -68,8 +68,11 @@ void refuse_line(std::string const& file, std::size_t line, std::string const& w
 void visit_rows(std::string const& file, row_visitor const& visit) {
   if (file == "-") return visit_rows(file, std::cin, visit);
   std::error_code none;
-  std::ifstream in(file);
-  if (!std::filesystem::is_regular_file(file, none) || !in) {
+  bool const regular =
+      std::filesystem::is_regular_file(file, none);  // a pipe would wait for a writer
+  std::ifstream in;
+  if (regular) in.open(file);
+  if (!regular || !in) {
     throw bad_input(file + ": cannot be read, but must be a table of comma-separated numbers");
   }
   visit_rows(file, in, visit);

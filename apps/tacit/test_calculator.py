@@ -20,7 +20,7 @@ import unittest
 from pathlib import Path
 from xml.etree import ElementTree
 
-PROGRAM, DIGITS = sys.argv[1], sys.argv[2]
+PROGRAM, DIGITS = (str(Path(name).resolve()) for name in sys.argv[1:3])
 LARGEST = sys.float_info.max
 KEYS = ["accuracy", "mi", "mi_worst_record", "attack_bound", "attack_achieved", "unanimity",
         "steps", "seconds"]
@@ -1047,7 +1047,7 @@ class Training(Records):
                 ("--seed", "-1", "in [0, 18446744073709551615]"), ("--seeds", "0", "in [1, "),
                 ("--seed", "18446744073709551616", "in [0, 18446744073709551615]"),
                 ("--save", "", "file"), ("--save", "nowhere/state", "folder"),
-                ("--save", str(self.data), "new or empty"),
+                ("--save", str(self.data), "another file than DATA"),
                 ("--resume", "nowhere", "the state of a run")]:
             self.refused(*spent, option, text, naming=[option, must_be])
 
@@ -1345,7 +1345,8 @@ class Transcripts(Records):
         self.refused("replay", "nowhere", *command[2:], naming=["BASE"])
         self.refused("replay", self.base, self.base, self.out, naming=["TRANSCRIPT"])
         self.refused(*command[:3], self.here / "no" / "where", naming=["OUT", "folder"])
-        self.refused(*command[:3], self.base, naming=["OUT", "new"])
+        self.refused(*command[:3], self.base, naming=["OUT", "another file than BASE"])
+        self.refused(*command[:3], self.tuned, naming=["OUT", "new"])
         content = self.transcript.read_bytes()
         for damaged, defect in [(content[:-1], "symbols"), (content + b"x", "symbols"),
                                 (content.replace(b"0.001", b"0.002"), "checksum"), (b"", "header")]:
@@ -1510,7 +1511,7 @@ class Transcripts(Records):
         deep = self.here / "deep.json"
         deep.write_text("[" * 75000)
         self.refused("epsilon", "--delta", 1e-5, "--schedule", deep, naming=["nested"])
-        self.refused("gap", self.data, "--noise", deep, "--mi", 1, naming=["deep.json"])
+        self.refused("gap", DIGITS, "--noise", deep, naming=["deep.json"])
         deep.write_text('{"a":' * 75000)
         self.refused("epsilon", "--delta", 1e-5, "--schedule", deep, naming=["nested"])
         pipe = self.here / "pipe"
