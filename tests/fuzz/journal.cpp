@@ -22,7 +22,7 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
   if (data[0] % 4 < 2) text += tacit::detail::checksum_bytes(text);
   try {
     tacit::detail::parsed_journal const found = tacit::detail::parse_journal(text);
-      if (found.size > text.size()) std::abort();
+    if (found.size > text.size()) std::abort();
     if (found.coefficients.size() % found.run.directions != 0) std::abort();
   } catch (tacit::corrupt_state const&) {
   }

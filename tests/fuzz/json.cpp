@@ -2,9 +2,8 @@
 //
 // The JSON of `--schedule` and `--noise`.
 
-#include "tacit/json_text.hpp"
-
 #include "tacit/arguments.hpp"
+#include "tacit/json_text.hpp"
 
 #include <nlohmann/json.hpp>
 

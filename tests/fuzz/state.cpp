@@ -24,7 +24,8 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
   std::ofstream(path, std::ios::binary | std::ios::trunc) << text;
   try {
     auto const spent = tacit::saved_run<tacit::paczero<>>::inspect(
-        path, [](tacit::paczero<> const& run) { return run.spent().value - run.options().budget.value; });
+        path,
+        [](tacit::paczero<> const& run) { return run.spent().value - run.options().budget.value; });
     if (spent > 0.0) std::abort();  // no ledger allows it
   } catch (tacit::corrupt_state const&) {
   }

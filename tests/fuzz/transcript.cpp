@@ -22,7 +22,7 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
   if (data[0] % 4 < 2) text += tacit::detail::checksum_bytes(text);
   try {
     tacit::transcript const run = tacit::transcript::parse(text);
-      // One form alone: what is accepted is what would be written.
+    // One form alone: what is accepted is what would be written.
     if (run.sealed() != text) std::abort();
   } catch (tacit::corrupt_state const&) {
   }
