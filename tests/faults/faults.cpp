@@ -10,7 +10,7 @@
 //   ENOSPC+   fails it and every later write with that reason
 //   short     writes one byte of it
 //
-//     LD_PRELOAD=libfaults.so FAULT_FOLDER=/tmp/x FAULT_AT=12 FAULT_KIND=power program …
+//     LD_PRELOAD=libfaults.so FAULT_FOLDER=folder FAULT_AT=12 FAULT_KIND=power program …
 //
 // Without FAULT_AT it only counts. The number of operations goes into the file FAULT_COUNT, if that is given.
 
