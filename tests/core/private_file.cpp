@@ -205,3 +205,29 @@ TEST_CASE("A file that is missing, too short or a link is refused", "[file]") {
   CHECK_THROWS_AS(append_file(folder / "link", 0), std::system_error);
   CHECK(read_file(folder / "f") == "abc");
 }
+
+TEST_CASE("A file has one name, through links and before it is there", "[file]") {
+  using tacit::detail::files;
+  support::directory const folder;
+  std::filesystem::create_directory(folder / "real");
+  std::filesystem::create_directory_symlink(folder / "real", folder / "link");
+  write_private_file(folder / "real" / "file", "text");
+  std::filesystem::create_symlink(folder / "real" / "file", folder / "alias");
+  auto const canonical = [](std::filesystem::path const& path) { return files::canonical(path); };
+  std::string const real = std::filesystem::canonical(folder / "real").string();
+  CHECK(canonical(folder / "link" / "file") == real + "/file");
+  CHECK(canonical(folder / "alias") == real + "/file");
+  CHECK(canonical(folder / "link" / "new") == real + "/new");
+  CHECK(canonical(folder / "link" / ".." / "real" / "new") == real + "/new");
+  CHECK(canonical("new") == std::filesystem::current_path().string() + "/new");
+  CHECK(canonical("/new") == "/new");
+  CHECK(canonical(folder / "nowhere" / "new") == (folder / "nowhere" / "new").string());
+
+  CHECK(files::folder_of("/a/b") == "/a");
+  CHECK(files::folder_of("/a") == "/");
+  CHECK(files::folder_of("a") == ".");
+  std::filesystem::create_symlink(folder / "nothing", folder / "dangling");
+  CHECK(files::exists(folder / "real"));
+  CHECK(files::exists(folder / "dangling"));
+  CHECK(!files::exists(folder / "nothing"));
+}
