@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What compiling costs: headers alone, and two small programs with and without tacit::compiled.
 
-usage: compile.py [--compiler=…] [--check=FACTOR] [FLAGS]
+usage: compile.py [--compiler=…] [--runs=3] [--check=FACTOR] [FLAGS]
 
-Prints the table of docs/benchmarks.md: user CPU seconds and the compiler's memory, medians of three runs, and the ratio to
+Prints the table of docs/benchmarks.md: user CPU seconds and the compiler's memory, medians of some runs, and the ratio to
 <Eigen/Dense> in the same run, which hardly depends on the machine. --check prints nothing of the kind, but fails
 where one of four headers costs more than FACTOR times its aim.
 """
@@ -61,12 +61,11 @@ def cost_of_program(compiler, name, *flags):
     return cost([*compiler, "-O2", *flags, "-c", "-o", os.devnull, str(source)])
 
 
-def measured(what, *arguments):
-    runs = [what(*arguments) for _ in range(3)]
-    return median(seconds for seconds, _ in runs), median(memory for _, memory in runs)
+def print_table(compiler, runs):
+    def measured(what, *arguments):
+        costs = [what(*arguments) for _ in range(runs)]
+        return median(seconds for seconds, _ in costs), median(memory for _, memory in costs)
 
-
-def print_table(compiler):
     version = subprocess.run([compiler[0], "--version"], capture_output=True, text=True, check=True).stdout
     print(f"{version.splitlines()[0]}; load {os.getloadavg()[0]:.1f}; {date.today()}.\n")
     unit, memory = measured(cost_of_include, compiler, UNIT)
@@ -112,12 +111,13 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--compiler", default="g++")
     parser.add_argument("--check", type=float, metavar="FACTOR")
+    parser.add_argument("--runs", type=int, default=3)
     arguments, flags = parser.parse_known_args()
     flags = flags or ["-std=c++20", "-I", str(ROOT / "include"), "-isystem", "/usr/include/eigen3"]
     compiler = [arguments.compiler, *flags]
     if arguments.check:
         return check(compiler, arguments.check)
-    print_table(compiler)
+    print_table(compiler, arguments.runs)
     return 0
 
 
