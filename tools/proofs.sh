@@ -46,7 +46,7 @@ if [ "$(grep -c '^proved' "$scratch/said")" -ne "$asked" ]; then
   failed=1
 fi
 
-python3 proofs/elementary/reduction.py || failed=1
+for script in proofs/elementary/*.py; do python3 "$script" || failed=1; done
 
 [ "$failed" -eq 0 ] && echo "Every proof checks." || echo "A PROOF FAILED."
 exit "$failed"

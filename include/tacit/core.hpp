@@ -8,6 +8,7 @@
 #include <tacit/core/decimal.hpp>
 #include <tacit/core/elementary.hpp>
 #include <tacit/core/elementary/circular.hpp>
+#include <tacit/core/elementary/erfc.hpp>
 #include <tacit/core/elementary/exponential.hpp>
 #include <tacit/core/elementary/logarithm.hpp>
 #include <tacit/core/elementary/parts.hpp>

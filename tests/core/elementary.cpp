@@ -150,6 +150,9 @@ TEST_CASE("the measured errors of the elementary functions are below the proven 
               return exact(e / (e + 2));
             }) < 4.9);
   CHECK(worst_error(
+            "erfc", random_arguments(27.5, count), [](double x) { return elementary::erfc(x); },
+            [](exact const& x) { return exact(boost::multiprecision::erfc(x)); }) < 17.2);
+  CHECK(worst_error(
             "log", powers_of_two(2 * count), [](double x) { return elementary::log(x); },
             [](exact const& x) { return exact(log(x)); }) < 1.92);
 
@@ -196,6 +199,10 @@ TEST_CASE("an elementary function at the ends of its domain") {
   CHECK(elementary::expm1(1e300) == infinity);
   CHECK(elementary::tanh(infinity) == 1.0);
   CHECK(elementary::tanh(-infinity) == -1.0);
+  CHECK(elementary::erfc(0.0) == Approx(1.0).epsilon(1e-15));
+  CHECK(elementary::erfc(infinity) == 0.0);
+  CHECK(elementary::erfc(1e200) == 0.0);
+  CHECK(elementary::erfc(-infinity) == 2.0);
   CHECK(elementary::log(1.0) == 0.0);
   CHECK_FALSE(signbit(elementary::log(1.0)));
   CHECK(elementary::log(0.0) == -infinity);
@@ -230,8 +237,8 @@ TEST_CASE("an elementary function at the ends of its domain") {
   }
   for (double const x : {not_a_number, -not_a_number}) {
     for (double const y :
-         {elementary::exp(x), elementary::expm1(x), elementary::tanh(x), elementary::log(x),
-          elementary::log1p(x), elementary::sin(x), elementary::cos(x)}) {
+         {elementary::exp(x), elementary::expm1(x), elementary::tanh(x), elementary::erfc(x),
+          elementary::log(x), elementary::log1p(x), elementary::sin(x), elementary::cos(x)}) {
       CHECK(std::isnan(y));
     }
   }

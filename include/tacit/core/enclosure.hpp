@@ -4,8 +4,6 @@
 #include <tacit/core/elementary.hpp>
 #include <tacit/core/rounded.hpp>
 
-#include <cmath>
-
 /// Closed intervals that carry a lower and an upper end through a formula, by the directed operations
 /// of rounded.hpp. Lemmas and hypotheses: docs/certificates/rounding.md.
 
@@ -96,13 +94,8 @@ struct enclosure {
   return {x.lower > 0.0 ? sqrt_down(x.lower) : 0.0, sqrt_up(x.upper)};
 }
 
-/// Hypothesis L of docs/certificates/rounding.md: what libm returns for erfc of a double lies no more
-/// than this many doubles beside the truth, i.e. the truth is between the libm_ulps-th double below
-/// and the libm_ulps-th above.
-inline constexpr int libm_ulps = 8;
-
 /// Where enclosures have their elementary functions from, at one double: the errors are proved in
-/// docs/certificates/elementary.md, all but that of erfc.
+/// docs/certificates/elementary.md.
 struct elementary_functions {
   static enclosure exp(double x) noexcept {
     return within_steps(elementary::exp(x), elementary::exp_steps);
@@ -119,7 +112,9 @@ struct elementary_functions {
   static enclosure tanh(double x) noexcept {
     return within_steps(elementary::tanh(x), elementary::tanh_steps);
   }
-  static enclosure erfc(double x) noexcept { return within_steps(std::erfc(x), libm_ulps); }
+  static enclosure erfc(double x) noexcept {
+    return within_steps(elementary::erfc(x), elementary::erfc_steps);
+  }
 };
 
 /// An increasing function by its enclosures at the ends, inside of its range.
@@ -201,7 +196,6 @@ namespace tacit::detail {
 
 using enclosures::enclosure;
 using enclosures::hull;
-using enclosures::libm_ulps;
 using enclosures::within_steps;
 
 }  // namespace tacit::detail
