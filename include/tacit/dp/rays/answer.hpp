@@ -82,14 +82,16 @@ template <std::same_as<double> T = double>
   return bound<double>{lower < least ? 0.0 : lower, std::min(1.0, std::max(upper, least))};
 }
 
-/// Whether this way should be tried before the vertical line: few steps, or rare jumps of a lognormal size.
+/// Whether this way should be tried before the vertical line: few steps, or rare jumps of a lognormal size. Many small
+/// losses are all but normal, which suits the line.
 [[nodiscard]] inline bool rules(composition const& what) {
   double jumps = 0.0, shift = 0.0;
   for (sampled_gaussian const& e : what.events) {
+    if (e.rate > 0.3 && e.shift < 0.5) return false;
     jumps += e.count * e.rate;
     shift = std::max(shift, e.shift);
   }
-  return what.events.size() <= 4 && jumps < 10.0 && shift > 0.2;
+  return what.events.size() <= 4 && shift > 0.2 && jumps < (shift > 0.4 ? 10.0 : 1.0);
 }
 
 #if defined(TACIT_COMPILED)
