@@ -10,7 +10,9 @@
 namespace support {
 
 /// 50 decimal digits: what the 40-digit tables are read into, and the precision in which the same
-/// templates run to judge the double ones.
+/// templates run to judge the double ones. The latter shows what rounding does, and cannot show a wrong
+/// formula, which is as wrong in 50 digits. Formulas are judged by tables whose values come from other
+/// formulas (tools/reference/, tests/referee/enclosures.py).
 using exact = boost::multiprecision::cpp_bin_float_50;
 
 /// |value − truth|/|truth|.
