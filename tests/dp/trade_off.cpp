@@ -33,6 +33,29 @@ TEST_CASE("the curve of a Gaussian is the closed form, from below", "[dp]") {
   }
 }
 
+TEST_CASE("the curve far out, where the likelihood ratio of the best test is e^225", "[dp]") {
+  // Φ(Φ⁻¹(1−α) − μ) by mpmath, 60 digits.
+  struct row {
+    double mu, alpha, truth;
+  };
+  for (row const& r :
+       {row{20.0, 1e-100, 0.89857142923815647}, row{30.0, 1e-300, 0.99999999999908655},
+        row{5.0, 1e-12, 0.97904858110816683}, row{20.0, 0.5, 2.7536241186062337e-89}}) {
+    CAPTURE(r.mu, r.alpha);
+    double const found = false_negative_rate(normal_run(r.mu), r.alpha);
+    CHECK(found <= r.truth * (1.0 + 1e-14));
+    CHECK(found >= r.truth * (1.0 - 1e-10));
+    double const closed = false_negative_rate(gaussian_dp{r.mu}, r.alpha);
+    CHECK(closed <= r.truth * (1.0 + 1e-15));
+    CHECK(closed >= r.truth * (1.0 - 2e-12));
+  }
+  // By the closed form alone: the profile's own 1 − δ has no digits there.
+  double const truth = 6.8915053854197572e-117;
+  CHECK(false_negative_rate(gaussian_dp{60.0}, 1e-300) <= truth * (1.0 + 1e-15));
+  CHECK(false_negative_rate(gaussian_dp{60.0}, 1e-300) >= truth * (1.0 - 1e-10));
+  CHECK(false_negative_rate(normal_run(60.0), 1e-300) <= truth);
+}
+
 TEST_CASE("the curve is convex, falls, and is its own inverse", "[dp]") {
   privacy_loss_accountant account;
   account.compose(sampled(gaussian{.noise_multiplier = 1.0}, poisson{.rate = 0.01}), 2000);

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <tacit/core/check.hpp>
+#include <tacit/core/enclosure.hpp>
+#include <tacit/core/exact_sum.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/core/solve.hpp>
 #include <tacit/core/units.hpp>
@@ -12,7 +14,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <numbers>
 #include <span>
 #include <string_view>
 
@@ -40,11 +41,12 @@ class basic_optimal_composition {
   /// @throws std::domain_error unless ε₀ is finite and at least 0, δ₀ in [0, 1], count ≤ 1e15
   basic_optimal_composition(approx_dp each, std::uint64_t count)
       : each_(each), count_(count), responses_(checked(each, count).epsilon, count) {
-    double const k = static_cast<double>(count);
-    double const failure = count == 0 ? 0.0 : -std::expm1(k * std::log1p(-each.delta));
-    constexpr double slack = 8.0 * std::numeric_limits<double>::epsilon();
-    failure_ = {std::max(0.0, failure * (1.0 - slack)), std::min(1.0, failure * (1.0 + slack))};
-    if (each.delta == 1.0 && count > 0) failure_ = {1.0, 1.0};
+    if (count == 0 || each.delta == 0.0) return;
+    failure_ = {1.0, 1.0};
+    if (each.delta == 1.0) return;
+    detail::enclosure const kept = log1p(detail::enclosure(-each.delta));  // count ≤ 2^53
+    detail::enclosure const failure = -expm1(static_cast<double>(count) * kept);
+    failure_ = {failure.lower, failure.upper};
   }
 
   /// The smallest δ.
@@ -61,11 +63,11 @@ class basic_optimal_composition {
       low = 0.0;
       high = std::max(high, std::numeric_limits<double>::min());
     }
-    constexpr double slack = 6.0 * std::numeric_limits<double>::epsilon();
-    low = std::clamp(low, 0.0, 1.0);
-    high = std::clamp(high, 0.0, 1.0);
-    return {std::max(0.0, (low + (1.0 - low) * failure_.lower) * (1.0 - slack)),
-            std::min(1.0, (high + (1.0 - high) * failure_.upper) * (1.0 + slack))};
+    // The cast to double rounded once more.
+    detail::enclosure const least(std::clamp(detail::next_down(low), 0.0, 1.0));
+    detail::enclosure const most(std::clamp(detail::next_up(high), 0.0, 1.0));
+    return {(least + (1.0 - least) * failure_.lower).lower,
+            std::min(1.0, (most + (1.0 - most) * failure_.upper).upper)};
   }
 
   /// The smallest ε ≥ 0; ∞ where the δ₀ alone exceed δ.
@@ -75,10 +77,10 @@ class basic_optimal_composition {
     constexpr double never = std::numeric_limits<double>::infinity();
     if (count_ == 0 || this->delta(0.0).upper <= delta) return {0.0, 0.0};
     // Beyond the largest loss nothing but the δ₀ is left.
-    constexpr double slack = 2.0 * std::numeric_limits<double>::epsilon();
-    double const loss = static_cast<double>(count_) * each_.epsilon;
-    double const most = loss * (1.0 + slack);
-    if (delta == 0.0 && each_.delta == 0.0) return {loss * (1.0 - slack), most};
+    double const most = detail::multiply_up(static_cast<double>(count_), each_.epsilon);
+    if (delta == 0.0 && each_.delta == 0.0) {
+      return {detail::multiply_down(static_cast<double>(count_), each_.epsilon), most};
+    }
     double const upper = failure_.upper <= delta ? last_below(most, delta, true) : never;
     double lower = 0.0;
     if (failure_.lower > delta) {
@@ -151,16 +153,13 @@ inline void check_guarantees(std::string_view who, std::span<approx_dp const> ea
   check_probability(who, "slack", slack);
 }
 
-/// Above every sum of that many terms that was rounded on the way.
-[[nodiscard]] inline double raised_sum(double sum, std::size_t terms) {
-  return sum * (1.0 + (static_cast<double>(terms) + 32.0) * std::numeric_limits<double>::epsilon());
-}
-
-/// 1 − (1−slack)·Π(1−δ_i).
+/// 1 − (1−slack)·Π(1−δ_i), rounded up.
 [[nodiscard]] inline double union_delta(std::span<approx_dp const> each, double slack) {
-  double kept = std::log1p(-slack);
-  for (approx_dp const& one : each) kept += std::log1p(-one.delta);
-  return std::min(1.0, raised_sum(-std::expm1(kept), each.size()));
+  enclosure kept = slack < 1.0 ? log1p(enclosure(-slack)) : enclosure(-infinite_double);
+  for (approx_dp const& one : each) {
+    kept += one.delta < 1.0 ? log1p(enclosure(-one.delta)) : enclosure(-infinite_double);
+  }
+  return std::min(1.0, (-expm1(kept)).upper);
 }
 
 }  // namespace detail
@@ -171,9 +170,9 @@ inline void check_guarantees(std::string_view who, std::span<approx_dp const> ea
 /// @throws std::domain_error unless every ε_i is finite and at least 0 and every δ_i in [0, 1]
 [[nodiscard]] inline approx_dp basic_composition(std::span<approx_dp const> each) {
   detail::check_guarantees("basic_composition", each, 0.0);
-  double epsilon = 0.0;
-  for (approx_dp const& one : each) epsilon += one.epsilon;
-  return {detail::raised_sum(epsilon, each.size()), detail::union_delta(each, 0.0)};
+  detail::exact_sum epsilon;
+  for (approx_dp const& one : each) epsilon.add(one.epsilon);
+  return {epsilon.value().upper, detail::union_delta(each, 0.0)};
 }
 
 /// With δ = 1 − (1−slack)·Π(1−δ_i), the smallest of
@@ -188,19 +187,23 @@ inline void check_guarantees(std::string_view who, std::span<approx_dp const> ea
 /// @throws std::domain_error unless every ε_i is finite and at least 0, every δ_i and slack in [0, 1]
 [[nodiscard]] inline approx_dp advanced_composition(std::span<approx_dp const> each, double slack) {
   detail::check_guarantees("advanced_composition", each, slack);
-  double sum = 0.0;
-  double mean = 0.0;
-  double norm = 0.0;  // √Σ ε_i²: the squares themselves may overflow
+  detail::exact_sum sum;
+  detail::exact_sum mean;
+  detail::exact_sum squares;
   for (approx_dp const& one : each) {
-    sum += one.epsilon;
-    mean += one.epsilon * std::tanh(0.5 * one.epsilon);
-    norm = std::hypot(norm, one.epsilon);
+    detail::enclosure const epsilon(one.epsilon);
+    sum.add(one.epsilon);
+    mean.add((epsilon * tanh(0.5 * epsilon)).upper);
+    squares.add(square(epsilon).upper);
   }
-  double const tail = std::min(-std::log(slack), std::log(std::numbers::e + norm / slack));
-  // slack = 0 leaves the sum alone, and 0·∞ is not a number.
-  double const spread =
-      slack > 0.0 ? mean + norm * std::sqrt(2.0 * tail) : std::numeric_limits<double>::infinity();
-  return {detail::raised_sum(std::min(sum, spread), each.size()), detail::union_delta(each, slack)};
+  double best = sum.value().upper;
+  if (slack > 0.0) {  // squares that overflow leave the sum alone, as does slack = 0
+    detail::enclosure const norm = sqrt(squares.value());
+    detail::enclosure const e = exp(detail::enclosure(1.0));
+    detail::enclosure const tail = min(-log(detail::enclosure(slack)), log(e + norm / slack));
+    best = std::min(best, (mean.value() + norm * sqrt(2.0 * tail)).upper);
+  }
+  return {best, detail::union_delta(each, slack)};
 }
 
 /// The smallest ε of the bounds above at δ = 1 − (1−slack)·Π(1−δ_i); where all guarantees are equal,

@@ -26,6 +26,8 @@
 ///     such ε is S + log(z/α) − log(δα)/z, the conversion of Balle et al. and Canonne, Kamath & Steinke
 ///     (2020). In general it is l + log(1 − δ·Σ w_i e^{z_i(l−S_i)}) at the l where
 ///     δ·Σ w_i α_i e^{z_i(l−S_i)} = 1 (that function of l is concave).
+/// With one order both hold at once, by one δ: the smaller of the budget and the reading is a reading
+/// (docs/certificates/filters.md, Lemma 3).
 /// "(ε, δ)-DP with ε read at the end" means: P(E) ≤ ∫_E e^ε dQ + δ for every set E of outcomes, so that
 /// P(E) ≤ e^{ε₀}·Q(E) + δ for every set on which the reading was at most ε₀. (Odometers: Rogers et al.
 /// 2016; linear boundaries: Whitehouse et al. 2023; the constant, and several orders, as shown here.)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tacit/core/check.hpp>
+#include <tacit/core/enclosure.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/dp/loss.hpp>
@@ -45,10 +46,11 @@ struct masked_participation {
 
 namespace detail {
 
-/// Above a positive value that a few operations rounded, or underflowed.
-[[nodiscard]] inline double rounded_up(double computed) {
-  return computed * (1.0 + 8.0 * std::numeric_limits<double>::epsilon()) +
-         std::numeric_limits<double>::min();
+/// log(1 + rate·(e^x − 1)) for x ≥ 0 and a rate in [0, 1], rounded up.
+[[nodiscard]] inline double sampled_loss_up(enclosure x, double rate) {
+  enclosure const share(rate);
+  double const plain = log1p(share * expm1(x)).upper;
+  return std::min(plain, (x + log(share + (1.0 - share) * exp(-x))).upper);  // e^x may overflow
 }
 
 inline void check_ferret(std::string_view who, std::uint64_t groups, double rate) {
@@ -69,8 +71,10 @@ inline void check_ferret(std::string_view who, std::uint64_t groups, double rate
   detail::check_non_negative(me, "participations", run.participations);
   detail::check_probability(me, "probability", run.probability);
   if (run.participations == 0.0 || run.probability == 0.0) return nats(0.0);
-  double const bits = static_cast<double>(run.groups) * run.participations * run.probability;
-  return nats(detail::rounded_up(bits * std::numbers::ln2));
+  double const times = detail::multiply_up(detail::count_up(run.groups), run.participations);
+  double const bits = detail::multiply_up(times, run.probability);
+  // The double nearest to log 2 is below it.
+  return nats(detail::multiply_up(bits, detail::next_up(std::numbers::ln2)));
 }
 
 /// I(X_i; Y | X_{−i}) ≤ G·T·s·p·ln 2. (The paper's Lemmas 1 and 2 print =; ≤ is what holds.)
@@ -78,10 +82,10 @@ inline void check_ferret(std::string_view who, std::uint64_t groups, double rate
 /// @throws std::domain_error unless groups ≥ 1, rate and probability are in [0, 1]
 [[nodiscard]] inline nats mutual_information_bound(ferret const& run) {
   detail::check_ferret("mutual_information_bound", run.groups, run.rate);
-  return mutual_information_bound(
-      masked_participation{.groups = run.groups,
-                           .participations = static_cast<double>(run.steps) * run.rate,
-                           .probability = run.probability});
+  return mutual_information_bound(masked_participation{
+      .groups = run.groups,
+      .participations = detail::multiply_up(detail::count_up(run.steps), run.rate),
+      .probability = run.probability});
 }
 
 /// G·T·s·ln 2, what groups that always fire would reveal: a larger budget restricts nothing.
@@ -128,9 +132,9 @@ inline void check_ferret(std::string_view who, std::uint64_t groups, double rate
   detail::check_renyi(me, order, divergence);
   detail::check_probability(me, "probability", probability);
   if (divergence == 0.0 || probability == 0.0) return 0.0;
-  double const z = order - 1.0;
-  double const log_moment = detail::sampled_loss(detail::rounded_up(z * divergence), probability);
-  return detail::rounded_up(detail::rounded_up(log_moment) / z);
+  detail::enclosure const z = detail::enclosure(order) - 1.0;
+  double const log_moment = detail::sampled_loss_up(z * divergence, probability);
+  return detail::divide_up(log_moment, z.lower);
 }
 
 /// A whole step: G such groups that share one batch, which has a record with probability `rate`:
@@ -146,9 +150,9 @@ inline void check_ferret(std::string_view who, std::uint64_t groups, double rate
   detail::check_ferret("masked_step_divergence", groups, rate);
   double const each = masked_divergence(order, divergence, probability);
   if (each == 0.0 || rate == 0.0) return 0.0;
-  double const z = order - 1.0;
-  double const joint = detail::rounded_up(z * each * static_cast<double>(groups));
-  return detail::rounded_up(detail::rounded_up(detail::sampled_loss(joint, rate)) / z);
+  detail::enclosure const z = detail::enclosure(order) - 1.0;
+  double const joint = (z * each * detail::count_up(groups)).upper;
+  return detail::divide_up(detail::sampled_loss_up(joint, rate), z.lower);
 }
 
 /// `ferret` with Gaussian noise of noise_multiplier·C on each released sum of signs clipped to C. A
@@ -167,9 +171,9 @@ struct ferret_dithered {
 ///         [0, 1] and noise_multiplier is positive and finite
 [[nodiscard]] inline double step_divergence(ferret_dithered const& run, double order) {
   detail::check_positive("step_divergence", "noise_multiplier", run.noise_multiplier);
-  double const inverse = 1.0 / run.noise_multiplier;
-  return masked_step_divergence(order, detail::rounded_up(2.0 * order * inverse * inverse),
-                                run.probability, run.groups, run.rate);
+  detail::enclosure const shift = detail::enclosure(1.0) / run.noise_multiplier;
+  return masked_step_divergence(order, (2.0 * order * square(shift)).upper, run.probability,
+                                run.groups, run.rate);
 }
 
 /// D_α of the whole run: T times that of a step, also if later steps depend on earlier releases.
@@ -178,7 +182,7 @@ struct ferret_dithered {
 [[nodiscard]] inline double divergence(ferret_dithered const& run, double order) {
   double const step = step_divergence(run, order);
   if (step == 0.0 || run.steps == 0) return 0.0;
-  return detail::rounded_up(step * static_cast<double>(run.steps));
+  return detail::multiply_up(detail::count_up(run.steps), step);
 }
 
 /// The smallest ε that the divergences above give at δ, over all orders. `lower` is 0: none is known.

@@ -229,6 +229,10 @@ class basic_privacy_loss {
   }
 
   [[nodiscard]] bound<T> grid_delta(T epsilon) const {
+    // Where δ is below e^−709 it is no normal number, and a grid says no more than that.
+    if (!others_ && both_below(directions(), epsilon, -709.0)) {
+      return {0.0, std::numeric_limits<T>::min()};
+    }
     bound<T> found = grid_.delta(epsilon);
     if (others_ || !(found.upper - found.lower > 1e-2 * found.upper)) return found;
     T const least = std::max(found.lower, 1e-300);

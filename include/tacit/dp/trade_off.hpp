@@ -2,13 +2,13 @@
 #pragma once
 
 #include <tacit/core/check.hpp>
+#include <tacit/core/enclosure.hpp>
 #include <tacit/core/solve.hpp>
 #include <tacit/core/units.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <concepts>
-#include <limits>
 #include <span>
 #include <utility>
 #include <vector>
@@ -33,46 +33,57 @@ struct error_rates {
 /// The least false negative rate of any test between two neighbours whose false positive rate is at most
 /// α, by what is known of δ:
 ///   f(α) = max over ε ≥ 0 of 1 − δ(ε) − e^ε·α and e^{−ε}(1 − δ(ε) − α), and 0.
-/// Guarantee: lower bound: every ε gives one, the best is searched for (both are concave in e^{±ε}).
+/// Guarantee: lower bound: every ε gives one, the best is searched for. Both are concave, in e^ε and in
+/// e^{−ε}, and at least 0 where that is 0: on the side of 0 each falls no faster than its argument, so that
+/// points 8 apart in ε find the summit's slope unless f is below 1e-12.
 /// @throws std::domain_error unless α is in [0, 1]
 template <privacy_profile P>
 [[nodiscard]] double false_negative_rate(P const& profile, double false_positive_rate) {
   double const alpha = false_positive_rate;
   detail::check_probability("false_negative_rate", "false_positive_rate", alpha);
-  // 1 − δ − … rounds by less than three units of 1's last place.
-  constexpr double rounding = 3.0 * std::numeric_limits<double>::epsilon();
+  if (alpha == 1.0) return 0.0;
   double best = 0.0;
   auto const at = [&](double epsilon, bool mirrored) {
-    double const miss = 1.0 - profile.delta(epsilon).upper;
-    double const rate =
-        mirrored ? std::exp(-epsilon) * (miss - alpha) : miss - std::exp(epsilon) * alpha;
-    // e^{−ε} scales its own rounding, which matters where the rate is next to 0.
-    best = std::max(best, rate - (mirrored ? std::exp(-epsilon) : 1.0) * rounding -
-                              4.0 * std::numeric_limits<double>::epsilon() * rate);
+    detail::enclosure const miss = detail::enclosure(1.0) - profile.delta(epsilon).upper;
+    double const rate = (mirrored ? exp(detail::enclosure(-epsilon)) * (miss - alpha)
+                                  : miss - exp(detail::enclosure(epsilon)) * alpha)
+                            .lower;
+    best = std::max(best, rate);
     return rate;
   };
   for (bool const mirrored : {false, true}) {
-    // The maximum lies below the first doubling at which the rate falls.
-    double reach = 0.25;
-    double last = at(0.0, mirrored);
-    for (double next = at(reach, mirrored); next > last && reach < 1e6;
-         next = at(reach, mirrored)) {
-      last = next;
-      reach *= 2.0;
+    // Beyond −log α the first is negative, beyond −log of the best the second is no better.
+    double const farthest = std::min(745.0, mirrored || alpha == 0.0 ? 745.0 : -std::log(alpha));
+    double const step = std::max(1e-3, std::min(8.0, 0.25 * farthest));
+    double where = 0.0;
+    double highest = 0.0;
+    double last = 0.0;
+    bool falls = false;  // past the summit, as far as rounding can tell
+    for (double e = 0.0; e <= farthest && !falls; e += step) {
+      double const scale = mirrored ? std::exp(-e) : 1.0;
+      double const rate = at(e, mirrored);
+      falls = last > 1e-12 * scale && rate <= last;
+      last = rate;
+      if (rate > highest) {
+        highest = rate;
+        where = e;
+      }
+      if (mirrored && scale < best) break;
     }
-    // Where the first step falls, the maximum may be much closer to 0.
-    (void)detail::least_between({0.0, reach}, 0x1p-25, 60,
+    if (!(highest > 0.0)) continue;
+    double low = std::max(0.0, where - step);
+    double high = std::min(where + step, mirrored ? -std::log(best) : farthest);
+    (void)detail::least_between({low, high}, 0x1p-26, 60,
                                 [&](double e) { return -at(e, mirrored); });
   }
-  return std::min(best, 1.0 - alpha);
+  return std::min(best, detail::subtract_down(1.0, alpha));
 }
 
 /// 1 − f(FPR): the largest true positive rate of any attacker with that false positive rate.
 /// Guarantee: upper bound. @throws as `false_negative_rate`
 template <privacy_profile P>
 [[nodiscard]] double true_positive_rate(P const& profile, double false_positive_rate) {
-  double const power = 1.0 - false_negative_rate(profile, false_positive_rate);
-  return std::min(1.0, power * (1.0 + std::numeric_limits<double>::epsilon()));
+  return detail::subtract_up(1.0, false_negative_rate(profile, false_positive_rate));
 }
 
 /// f at each of the false positive rates.

@@ -4,6 +4,7 @@
 #include <tacit/core/check.hpp>
 #include <tacit/core/ledger.hpp>
 #include <tacit/core/real.hpp>
+#include <tacit/core/rounded.hpp>
 #include <tacit/core/text_archive.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/dp/accountant.hpp>
@@ -11,10 +12,10 @@
 #include <tacit/dp/event.hpp>
 #include <tacit/dp/filter/state.hpp>
 #include <tacit/dp/gaussian_profile.hpp>
+#include <tacit/dp/normal_sum.hpp>
 #include <tacit/info/conversion.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <stdexcept>
@@ -104,12 +105,11 @@ class basic_gaussian_filter {
 
   static gaussian_cost squared_down(gaussian_dp guarantee) {
     detail::check_non_negative("gaussian_filter", "mu", guarantee.mu);
-    return gaussian_cost(guarantee.mu * guarantee.mu *
-                         (1.0 - std::numeric_limits<double>::epsilon()));
+    return gaussian_cost(detail::multiply_down(guarantee.mu, guarantee.mu));
   }
 
   static gaussian_dp rooted_up(gaussian_cost cost) noexcept {
-    return {std::sqrt(cost.value) * (1.0 + 2.0 * std::numeric_limits<double>::epsilon())};
+    return {detail::sqrt_up(cost.value)};
   }
 
   [[nodiscard]] gaussian_cost cost(std::string_view who, event const& release,
@@ -122,12 +122,11 @@ class basic_gaussian_filter {
                                   "there is no such filter for sampled or other noise; use "
                                   "renyi_filter");
     }
-    double const square = normal->mu * normal->mu * static_cast<double>(count);
-    if (square == 0.0 && (normal->mu == 0.0 || count == 0)) return gaussian_cost(0.0);
-    // A pair's μ is good to a few ulp.
+    if (count == 0) return gaussian_cost(0.0);
+    double const each = square(detail::shift_of(*normal)).upper;
+    // An infinite cost is beyond every budget, and would be no amount.
     return gaussian_cost(std::min(std::numeric_limits<double>::max(),
-                                  square * (1.0 + 24.0 * std::numeric_limits<double>::epsilon()) +
-                                      std::numeric_limits<double>::min()));
+                                  detail::multiply_up(detail::count_up(count), each)));
   }
 
   adjacency neighbours_;

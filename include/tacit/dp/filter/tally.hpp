@@ -2,7 +2,8 @@
 #pragma once
 
 #include <tacit/core/check.hpp>
-#include <tacit/core/sum.hpp>
+#include <tacit/core/enclosure.hpp>
+#include <tacit/core/rounded.hpp>
 #include <tacit/dp/event.hpp>
 #include <tacit/dp/renyi.hpp>
 
@@ -82,13 +83,8 @@ class renyi_tally {
     }
     std::vector<double> sums = spent_;
     if (count == 0) return sums;
-    double const n = static_cast<double>(count);
     for (std::size_t i = 0; i < sums.size(); ++i) {
-      if (each[i] == 0.0) continue;
-      // The count and the product are rounded.
-      double const cost =
-          count == 1 ? each[i] : std::nextafter(std::nextafter(n, infinity) * each[i], infinity);
-      sums[i] = cost + sums[i] < infinity ? add_up(sums[i], cost) : infinity;
+      if (each[i] > 0.0) sums[i] = add_up(sums[i], multiply_up(count_up(count), each[i]));
     }
     return sums;
   }
@@ -125,36 +121,36 @@ class renyi_tally {
       if (!(move > 1e-15 * std::abs(l))) break;
       l -= move;
     }
-    sum_at const at = terms(sums, log_share, l);
-    // The function is concave and flat at its top: an error η of l costs η²·α/2. Rounding costs an
-    // exponent's error over its slope.
-    double const rounding =
-        32.0 * std::numeric_limits<double>::epsilon() *
-        (1.0 + std::abs(l) + (std::abs(log_share) + std::log(orders_.back()) + 2.0) / at.mean_z);
-    double const value = l + std::log1p(-at.plain) + rounding;
-    return value > 0.0 ? value : 0.0;
+    // l + (1−A)/A′ − 1 + log A′ bounds the reading at every l: docs/certificates/filters.md, Lemma 5.
+    enclosure const share = enclosure(delta) / static_cast<double>(orders_.size());
+    enclosure sum = 0.0;
+    enclosure slope = 0.0;
+    for (std::size_t i = 0; i < orders_.size(); ++i) {
+      if (!(sums[i] < infinity)) continue;
+      enclosure const z = enclosure(orders_[i]) - 1.0;
+      enclosure const root = exp(0.5 * z * (enclosure(l) - sums[i]));
+      enclosure const term = root * share * root;
+      sum += term;
+      slope += z * term;
+    }
+    return std::max(0.0, (l + ((1.0 - sum) / slope - 1.0 + log(slope))).upper);
   }
 
  private:
   struct sum_at {
-    double plain;     // δ·Σ w e^{z(l−S)}
     double weighted;  // δ·Σ wα e^{z(l−S)}
     double slope;     // d log weighted/dl
-    double mean_z;
   };
   [[nodiscard]] sum_at terms(std::span<double const> sums, double log_share, double l) const {
-    sum_at at{0.0, 0.0, 0.0, 0.0};
+    sum_at at{0.0, 0.0};
     for (std::size_t i = 0; i < orders_.size(); ++i) {
       if (!(sums[i] < std::numeric_limits<double>::infinity())) continue;
       double const z = orders_[i] - 1.0;
       double const term = std::exp(log_share + z * (l - sums[i]));
-      at.plain += term;
-      at.mean_z += z * term;
       at.weighted += orders_[i] * term;
       at.slope += z * orders_[i] * term;
     }
     at.slope /= at.weighted;
-    at.mean_z /= at.plain;
     return at;
   }
 
