@@ -73,6 +73,7 @@ template <privacy_profile P>
     if (!(highest > 0.0)) continue;
     double low = std::max(0.0, where - step);
     double high = std::min(where + step, mirrored ? -std::log(best) : farthest);
+    if (!(low < high)) continue;
     (void)detail::least_between({low, high}, 0x1p-26, 60,
                                 [&](double e) { return -at(e, mirrored); });
   }

@@ -133,7 +133,10 @@ class renyi_tally {
       sum += term;
       slope += z * term;
     }
-    return std::max(0.0, (l + ((1.0 - sum) / slope - 1.0 + log(slope))).upper);
+    // As a function of A′ it falls and rises: the ends of the enclosure are the worst.
+    enclosure const left = 1.0 - enclosure(sum.lower);
+    auto const at = [&](enclosure a) { return (l + (left / a - 1.0 + log(a))).upper; };
+    return std::max({0.0, at(slope.lower), at(slope.upper)});
   }
 
  private:
