@@ -487,3 +487,24 @@ TEST_CASE("ten thousand random configurations contain their closed form", "[.swe
     REQUIRE(exact_profile(mu, epsilon) <= exact(target));
   }
 }
+
+TEST_CASE("epsilon and log delta where delta is the smallest of numbers", "[dp]") {
+  // From Φ(μ/2−ε/μ) − e^ε Φ(−μ/2−ε/μ) by mpmath, 400 digits, solved for ε.
+  struct row {
+    double mu, delta;
+    char const* epsilon;
+  };
+  for (row const& r : {row{0.01, 1e-300, "0.3682989900138094847197171"},
+                       row{20.0, 1e-300, "940.3761240049179245657598"},
+                       row{200.0, 1e-300, "27408.50183040023929371411"},
+                       row{1e-3, 5e-324, "0.03819280373137391128715705"}}) {
+    CAPTURE(r.mu, r.delta);
+    exact const truth(r.epsilon);
+    bound<double> const found = epsilon(gaussian_dp{r.mu}, r.delta);
+    CHECK(exact(found.lower) <= truth);
+    CHECK(exact(found.upper) >= truth);
+    CHECK(found.upper - found.lower <= 1e-13 * found.upper);
+  }
+  CHECK(log_gaussian_profile(29.0, 1e4) == Approx(-54567.39309199055).epsilon(1e-14));
+  CHECK(log_gaussian_profile(40.0, 2e3) == Approx(-454.88153832895355).epsilon(1e-14));
+}

@@ -30,6 +30,11 @@ namespace tacit {
 
 namespace detail {
 
+/// Hypothesis L of docs/certificates/gaussian.md: what libm returns for exp, expm1, log and log1p of a
+/// double lies no more than this many doubles beside the truth, i.e. the truth is between the
+/// libm_ulps-th double below and the libm_ulps-th above.
+inline constexpr int libm_ulps = 2;
+
 /// The midpoint rule that serves a working precision. κ²/2 leaves a factor e^16 to the precision,
 /// so that the pole may be switched off anywhere within 3 of κ.
 template <real T>

@@ -65,7 +65,7 @@ class basic_optimal_composition {
     }
     // The cast to double rounded once more.
     detail::enclosure const least(std::clamp(detail::next_down(low), 0.0, 1.0));
-    detail::enclosure const most(std::clamp(detail::next_up(high), 0.0, 1.0));
+    detail::enclosure const most(high > 0.0 ? std::min(1.0, detail::next_up(high)) : 0.0);
     return {(least + (1.0 - least) * failure_.lower).lower,
             std::min(1.0, (most + (1.0 - most) * failure_.upper).upper)};
   }
@@ -159,7 +159,7 @@ inline void check_guarantees(std::string_view who, std::span<approx_dp const> ea
   for (approx_dp const& one : each) {
     kept += one.delta < 1.0 ? log1p(enclosure(-one.delta)) : enclosure(-infinite_double);
   }
-  return std::min(1.0, (-expm1(kept)).upper);
+  return std::min(1.0, (0.0 - expm1(kept)).upper);
 }
 
 }  // namespace detail
