@@ -53,9 +53,9 @@ class sole_owner {
 }
 
 [[nodiscard]] inline std::string stored_word(archive_reader& in, std::string_view name) {
-  std::string word;
-  in.field(name, word);
-  return word;
+  std::string text;
+  in.field(name, text);
+  return text;
 }
 
 /// Any complaint about stored values is a corrupt state.
