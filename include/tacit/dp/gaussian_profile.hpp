@@ -172,7 +172,9 @@ template <real T>
 class profile_aim {
  public:
   explicit profile_aim(double delta)
-      : by_complement_(delta > 0.5), log_aim_(std::log(by_complement_ ? 1.0 - delta : delta)) {}
+      : by_complement_(delta > 0.5),
+        aim_(by_complement_ ? 1.0 - delta : delta),
+        log_aim_(std::log(aim_)) {}
 
   [[nodiscard]] profile_excess operator()(double mu, double epsilon) const {
     gaussian_ends<T> const at(mu, epsilon);
@@ -189,14 +191,21 @@ class profile_aim {
       level = log_gaussian_profile(mu, epsilon);
       ratio = std::exp(level - half_square(at.b).high) * root_two_pi();
     }
-    return {by_complement_ ? log_aim_ - level : level - log_aim_, -tail / ratio, mu / ratio,
-            log_slack(level, log_aim_)};
+    double value = by_complement_ ? log_aim_ - level : level - log_aim_;
+    double slack = log_slack(level, log_aim_);
+    if (!by_complement_ && aim_ >= 2e-290 && std::abs(value) < 0.5) {
+      // δ itself, without the rounding of two large logarithms.
+      value = std::log1p((gaussian_profile(mu, epsilon) - aim_) / aim_);
+      slack = gaussian_error + 8.0 * unit_roundoff;
+    }
+    return {value, -tail / ratio, mu / ratio, slack};
   }
 
  private:
   static double root_two_pi() { return constants::root_two_pi<double>(); }
 
   bool by_complement_;
+  double aim_;
   double log_aim_;
 };
 
