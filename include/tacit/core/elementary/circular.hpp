@@ -15,7 +15,7 @@ namespace detail {
 struct reduced_angle {
   double high;
   double low;
-  word quadrant;  // in two's complement
+  bit_pattern quadrant;  // in two's complement
 };
 
 /// For |x| ≤ 2^20. Three parts of π/2 have 33 bits at most, so that k times each of them is exact.
@@ -76,13 +76,13 @@ using detail::sine_and_cosine;
   constexpr double nan = std::numeric_limits<double>::quiet_NaN();
   auto const t = reduce_angle(x);
   auto const near = sin_cos_near_zero(t.high, t.low);
-  word const odd = word{0} - (t.quadrant & 1);
-  word const sin_sign = (t.quadrant & 2) << 62;
-  word const cos_sign = ((t.quadrant + 1) & 2) << 62;
+  bit_pattern const odd = bit_pattern{0} - (t.quadrant & 1);
+  bit_pattern const sin_sign = (t.quadrant & 2) << 62;
+  bit_pattern const cos_sign = ((t.quadrant + 1) & 2) << 62;
   double const s = from_bits(select(odd, bits_of(near.cos), bits_of(near.sin)) ^ sin_sign);
   double const c = from_bits(select(odd, bits_of(near.sin), bits_of(near.cos)) ^ cos_sign);
-  word const size = bits_of(x) & ~sign_bit;
-  word const refused = mask_below(bits_of(0x1p20), size);
+  bit_pattern const size = bits_of(x) & ~sign_bit;
+  bit_pattern const refused = mask_below(bits_of(0x1p20), size);
   return {select(refused, nan, select(mask_of_top(size - 1), x, s)), select(refused, nan, c)};
 }
 

@@ -42,11 +42,11 @@ namespace elementary {
 /// Guarantee: nearest; |error| ≤ 17.2·2⁻⁵³·erfc x, and 2⁻¹⁰⁷³ more where the result is subnormal.
 [[nodiscard]] inline double erfc(double x) {
   using namespace detail;
-  word const negative = mask_of_top(bits_of(x));
-  word const size = bits_of(x) & ~sign_bit;
+  bit_pattern const negative = mask_of_top(bits_of(x));
+  bit_pattern const size = bits_of(x) & ~sign_bit;
   double const y = from_bits(select(mask_below(size, bits_of(28.0)), size, bits_of(28.0)));
   // y² = high² + rest, where high² is exact.
-  double const high = from_bits(bits_of(y) & ~word{0x7FFFFFF});
+  double const high = from_bits(bits_of(y) & ~bit_pattern{0x7FFFFFF});
   double const rest = product(y - high, y + high);
   double const bell = exp(-(high * high)) * exp(-rest);
   double const tail = product(bell, scaled_erfc(y) / (1.0 + 2.0 * y));

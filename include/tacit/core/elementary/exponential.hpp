@@ -13,7 +13,7 @@ namespace detail {
 struct reduced_exponent {
   double high;
   double low;
-  word bits;
+  bit_pattern bits;
 };
 
 /// For low ≤ x ≤ high, else for the end of this range that is nearer to x or, with NaN, has its sign.
@@ -22,7 +22,7 @@ struct reduced_exponent {
   constexpr double ln2_high = 0x1.62e42fefa38p-1;  // 42 bits: times k it is exact
   constexpr double ln2_low = 0x1.ef35793c768p-45;  // the next 42
   constexpr double to_integer = 0x1.8p52;
-  word const size = bits_of(x) & ~sign_bit;
+  bit_pattern const size = bits_of(x) & ~sign_bit;
   double const end = select(mask_of_top(bits_of(x)), low, high);
   double const y = select(mask_below(bits_of(end) & ~sign_bit, size), end, x);
   double const shifted = product(y, per_ln2) + to_integer;
@@ -51,9 +51,9 @@ struct reduced_exponent {
 }
 
 /// y·2^k for k from −1080 to 1030, rounded once: below the normal numbers, or to +∞.
-[[nodiscard]] inline double scale(double y, word k) {
-  word const biased = k + 2046;
-  word const half = biased >> 1;
+[[nodiscard]] inline double scale(double y, bit_pattern k) {
+  bit_pattern const biased = k + 2046;
+  bit_pattern const half = biased >> 1;
   return y * from_bits(half << 52) * from_bits((biased - half) << 52);
 }
 
@@ -80,8 +80,8 @@ namespace elementary {
 [[nodiscard]] inline double expm1(double x) {
   auto const t = detail::reduce_exponent(x, -40.0, 710.0);
   // 2^k·((1 − 2^−k) + (e^t − 1)), where 2^−k is nothing from k = 100 on.
-  detail::word const least =
-      detail::select(detail::mask_below(100 + 1023, t.bits + 1023), detail::word{100}, t.bits);
+  detail::bit_pattern const least = detail::select(detail::mask_below(100 + 1023, t.bits + 1023),
+                                                   detail::bit_pattern{100}, t.bits);
   double const inverse = detail::from_bits((1023 - least) << 52);
   double const one = 1.0 - inverse;
   double const one_low = (1.0 - one) - inverse;
@@ -97,8 +97,8 @@ namespace elementary {
 /// Guarantee: nearest; |error| ≤ 4.9·2⁻⁵³·|tanh x|, and 2⁻¹⁰⁷⁵ more where the result is subnormal.
 [[nodiscard]] inline double tanh(double x) {
   using namespace detail;
-  word const sign = bits_of(x) & sign_bit;
-  word const size = bits_of(x) ^ sign;
+  bit_pattern const sign = bits_of(x) & sign_bit;
+  bit_pattern const size = bits_of(x) ^ sign;
   double const near = from_bits(select(mask_below(size, bits_of(20.0)), size, bits_of(20.0)));
   double const e = expm1(2.0 * near);
   return unless_nan(x, from_bits(bits_of(e / (2.0 + e)) | sign));

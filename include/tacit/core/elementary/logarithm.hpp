@@ -19,9 +19,9 @@ struct binary_scale {
 
 /// For a normal x > 0; k is less by `shift`.
 [[nodiscard]] inline binary_scale split_binary(double x, double shift) {
-  constexpr word root_half = 0x3FE6A09E00000000;  // √½, a little below
-  constexpr word fraction = 0x000FFFFFFFFFFFFF;
-  word const bits = bits_of(x) + (bits_of(1.0) - root_half);
+  constexpr bit_pattern root_half = 0x3FE6A09E00000000;  // √½, a little below
+  constexpr bit_pattern fraction = 0x000FFFFFFFFFFFFF;
+  bit_pattern const bits = bits_of(x) + (bits_of(1.0) - root_half);
   return {from_bits((bits >> 52) | bits_of(0x1p52)) - (0x1p52 + 1023.0 + shift),
           from_bits((bits & fraction) + root_half)};
 }
@@ -51,10 +51,10 @@ struct binary_scale {
 [[nodiscard]] inline double log_or_limit(double x, double value) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-  word const size = bits_of(x) & ~sign_bit;
-  word const zero = mask_of_top(size - 1);
-  word const negative = mask_of_top(bits_of(x));
-  word const limited = zero | negative | mask_of_top(infinity_bits - 1 - size);
+  bit_pattern const size = bits_of(x) & ~sign_bit;
+  bit_pattern const zero = mask_of_top(size - 1);
+  bit_pattern const negative = mask_of_top(bits_of(x));
+  bit_pattern const limited = zero | negative | mask_of_top(infinity_bits - 1 - size);
   return select(limited, select(zero, -infinity, select(negative, nan, x)), value);
 }
 
@@ -66,7 +66,7 @@ namespace elementary {
 /// Guarantee: nearest; |error| ≤ 1.92·2⁻⁵³·|log x|.
 [[nodiscard]] inline double log(double x) {
   using namespace detail;
-  word const subnormal = mask_below(bits_of(x), bits_of(std::numeric_limits<double>::min()));
+  bit_pattern const subnormal = mask_below(bits_of(x), bits_of(std::numeric_limits<double>::min()));
   auto const [k, m] = split_binary(select(subnormal, x * 0x1p54, x), select(subnormal, 54.0, 0.0));
   return log_or_limit(x, log_sum_of(k, m - 1.0, 0.0));
 }
@@ -75,16 +75,16 @@ namespace elementary {
 /// Guarantee: nearest; |error| ≤ 1.92·2⁻⁵³·|log(1 + x)|.
 [[nodiscard]] inline double log1p(double x) {
   using namespace detail;
-  word const size = bits_of(x) & ~sign_bit;
-  word const negative = mask_of_top(bits_of(x));
+  bit_pattern const size = bits_of(x) & ~sign_bit;
+  bit_pattern const negative = mask_of_top(bits_of(x));
   // 1 + x = high + low = 2^k·(1 + f)·(1 + low/high); near 0 f = x itself.
-  word const large = mask_below(bits_of(1.0), size) & ~negative;
+  bit_pattern const large = mask_below(bits_of(1.0), size) & ~negative;
   double const larger = select(large, x, 1.0);
   double const smaller = select(large, 1.0, x);
   double const high = larger + smaller;
   double const low = smaller - (high - larger);
   auto const [k, m] = split_binary(high, 0.0);
-  word const near = mask_below(size, select(negative, bits_of(0.2928), bits_of(0.4142)));
+  bit_pattern const near = mask_below(size, select(negative, bits_of(0.2928), bits_of(0.4142)));
   double const y =
       log_sum_of(select(near, 0.0, k), select(near, x, m - 1.0), select(near, 0.0, low / high));
   return select(mask_of_top(size - 1), x, log_or_limit(high, y));

@@ -23,24 +23,29 @@ namespace tacit::detail {
 #endif
 }
 
-using word = std::uint64_t;
+using bit_pattern = std::uint64_t;
 
-[[nodiscard]] inline constexpr word bits_of(double x) { return bit_cast<word>(x); }
-[[nodiscard]] inline constexpr double from_bits(word x) { return bit_cast<double>(x); }
+[[nodiscard]] inline constexpr bit_pattern bits_of(double x) { return bit_cast<bit_pattern>(x); }
+[[nodiscard]] inline constexpr double from_bits(bit_pattern x) { return bit_cast<double>(x); }
 
-inline constexpr word sign_bit = word{1} << 63;
-inline constexpr word infinity_bits = word{0x7FF} << 52;
+inline constexpr bit_pattern sign_bit = bit_pattern{1} << 63;
+inline constexpr bit_pattern infinity_bits = bit_pattern{0x7FF} << 52;
 
 /// All ones where the top bit is set, else 0.
-[[nodiscard]] inline constexpr word mask_of_top(word x) { return word{0} - (x >> 63); }
+[[nodiscard]] inline constexpr bit_pattern mask_of_top(bit_pattern x) {
+  return bit_pattern{0} - (x >> 63);
+}
 
 /// All ones where a < b, else 0; both below 2^63.
-[[nodiscard]] inline constexpr word mask_below(word a, word b) { return mask_of_top(a - b); }
+[[nodiscard]] inline constexpr bit_pattern mask_below(bit_pattern a, bit_pattern b) {
+  return mask_of_top(a - b);
+}
 
-[[nodiscard]] inline constexpr word select(word mask, word yes, word no) {
+[[nodiscard]] inline constexpr bit_pattern select(bit_pattern mask, bit_pattern yes,
+                                                  bit_pattern no) {
   return (yes & mask) | (no & ~mask);
 }
-[[nodiscard]] inline constexpr double select(word mask, double yes, double no) {
+[[nodiscard]] inline constexpr double select(bit_pattern mask, double yes, double no) {
   return from_bits(select(mask, bits_of(yes), bits_of(no)));
 }
 
