@@ -25,6 +25,7 @@
 #include <optional>
 #include <stdexcept>
 #include <utility>
+#include <vector>
 
 namespace calculator {
 
@@ -187,12 +188,12 @@ answer answer_for(calibrated<mi_bound> const& found, request const& asked, std::
 }
 
 answer answer_for(calibrated<mi_estimate> const& found, request const& asked, std::size_t rows,
-                  std::string const& digest) {
+                  std::vector<std::uint64_t> const& digests) {
   double const revealed = found.information.value.value;
   answer out{"", {{"trace", 0.0}, {"mi_estimate", revealed}}};
   double const trace = describe(found.noise, asked.shape, out.json);
   out.json["trace"] = trace;
-  out.json["calibrated_on"] = digest;
+  out.json["calibrated_on"] = digest_texts(digests);
   out.sentence = "noise of trace " + rounded_up(trace) + ": it is estimated to reveal " +
                  rounded_up(revealed) + " nats about the dataset, from " + std::to_string(rows) +
                  " sampled outputs; nothing is certified";
@@ -252,7 +253,7 @@ template <class Moments>
 struct sampled_rows {
   std::optional<Moments> moments;
   std::size_t rows = 0;
-  row_digest digest;
+  std::vector<std::uint64_t> digests;
 
   sampled_rows(arguments const& of, request const& asked,
                std::optional<Eigen::VectorXd> const& weights) {
@@ -284,7 +285,7 @@ struct sampled_rows {
       if (weights) check_weights(at < weights->size(), 0);
       block.row(filled) = Eigen::Map<Eigen::RowVectorXd const>(row.data(), std::ssize(row));
       block_weights(filled) = weights ? (*weights)(at) : 1.0;
-      digest.add(row);
+      digests.push_back(row_digest(row));
       if (++filled == block.rows()) absorb();
     });
     if (weights) check_weights(static_cast<Eigen::Index>(rows) == weights->size(), rows);
@@ -300,7 +301,7 @@ answer run_samples(arguments const& of, request const& asked,
     return answer_for(asked.how == rule_of_noise::efficient
                           ? tacit::efficient_pac(*seen.moments, asked.budget, floor)
                           : tacit::log_det(*seen.moments, asked.budget, floor),
-                      asked, seen.rows, seen.digest.text());
+                      asked, seen.rows, seen.digests);
   }
   sampled_rows<tacit::output_moments> const seen(of, asked, weights);
   auto const found = [&] {
@@ -316,7 +317,7 @@ answer run_samples(arguments const& of, request const& asked,
                                            .v = nats(asked.budget.value - slack.value),
                                            .slack = slack});
   };
-  return answer_for(found(), asked, seen.rows, seen.digest.text());
+  return answer_for(found(), asked, seen.rows, seen.digests);
 }
 
 answer run_calibrate(arguments const& of) {
@@ -347,7 +348,8 @@ verb calibrate() {
   stackelberg   the least found by descent on the Monte Carlo information, certified by drawing
 From candidates "mi_bound" is certified, if the rows are all there are; from samples "mi_estimate" is
 an estimate, and no bound. --json has the noise to draw: "covariance", or "variances" for a diagonal.
-"calibrated_on" names the sampled rows: tacit gap certifies nothing by the rows that chose the noise.)",
+"calibrated_on" names the sampled rows, one by one: tacit gap certifies nothing by rows of which any chose
+the noise. Where a coordinate gets no noise, release 0 for -0: a sign of zero is nothing that was counted.)",
           declare_calibrate, run_calibrate};
 }
 

@@ -19,11 +19,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <limits>
-#include <numeric>
+#include <optional>
 #include <sstream>
 #include <stdexcept>
+#include <unordered_set>
 #include <utility>
+#include <vector>
 
 namespace calculator {
 
@@ -41,8 +44,8 @@ arguments::words<axes_choice> const choices{{"independent", axes_choice::indepen
                                             {"principal", axes_choice::principal},
                                             {"random", axes_choice::random}};
 
-// What each part of the seed is for.
-enum : std::uint64_t { order = 1, noise_draws, start_of_axes, slices, start_of_mixture };
+// What each part of the seed is for. Not the parts that `tacit calibrate` draws by, whose noise may come here.
+enum : std::uint64_t { order = 1 << 16, noise_draws, start_of_axes, slices, start_of_mixture };
 
 constexpr Eigen::Index fewest_rows = 48;  // half of which fit a critic
 
@@ -63,7 +66,7 @@ void declare_gap(arguments& of) {
 
 struct stated_noise {
   gaussian_noise noise;
-  std::string calibrated_on;  // the digest of rows; may be empty
+  std::vector<std::string> calibrated_on;  // the rows' digests, in order; may be empty
 };
 
 double number_in(std::string const& file, std::string const& name, json const& value) {
@@ -77,7 +80,7 @@ double number_in(std::string const& file, std::string const& name, json const& v
 json const& list_in(std::string const& file, std::string const& name, json const& value) {
   if (!value.is_array() || value.empty()) {
     throw bad_input(file + ": " + name + " is " + value.dump().substr(0, 40) +
-                    ", but must be a list of numbers");
+                    ", but must be a list");
   }
   return value;
 }
@@ -114,9 +117,16 @@ gaussian_noise of_variances(Eigen::VectorXd const& variances, std::string const&
 
 stated_noise read_json(std::string const& file, std::string const& text) {
   json const stated = parse_json(file, text);
-  std::string on;
-  if (stated.contains("calibrated_on") && stated["calibrated_on"].is_string()) {
-    on = stated["calibrated_on"].get<std::string>();
+  std::vector<std::string> on;
+  if (stated.contains("calibrated_on")) {
+    for (json const& digest : list_in(file, "calibrated_on", stated["calibrated_on"])) {
+      if (!digest.is_string()) {
+        throw bad_input(file + ": calibrated_on has " + digest.dump().substr(0, 40) +
+                        ", but must be a list of names of rows");
+      }
+      on.push_back(digest.get<std::string>());
+    }
+    std::sort(on.begin(), on.end());
   }
   if (stated.contains("variances")) {
     json const& list = list_in(file, "variances", stated["variances"]);
@@ -158,28 +168,41 @@ stated_noise read_noise(std::string const& file) {
   if (begin != std::string::npos && text[begin] == '{') return read_json(file, text);
   std::istringstream in(text);
   Eigen::MatrixXd const table = read_matrix(file, in);
-  if (table.rows() == 1) return {of_variances(table.row(0).transpose(), file), ""};
+  if (table.rows() == 1) return {of_variances(table.row(0).transpose(), file), {}};
   if (table.rows() != table.cols()) {
     throw bad_input(file + ": " + has(static_cast<std::size_t>(table.rows()), "row") + " and " +
                     std::to_string(table.cols()) +
                     " columns, but must have one row, or as many as columns");
   }
-  return {noise_below(table, file), ""};
+  return {noise_below(table, file), {}};
 }
 
 // ---- the outputs --------------------------------------------------------------------------------
 
 struct sample {
-  Eigen::MatrixXd rows;  // in an order of the seed's
-  std::string digest;
+  Eigen::MatrixXd rows;  // different ones, in an order of the seed's
+  Eigen::MatrixXd all;   // with their repetitions, where there are any
+  std::vector<std::string> digests;
 };
+
+/// The columns of `entries` at these places, each a row, in an order of the seed's.
+Eigen::MatrixXd shuffled(Eigen::Map<Eigen::MatrixXd const> const& entries,
+                         std::vector<Eigen::Index> at, std::uint64_t seed) {
+  for (std::size_t i = at.size() - 1; i > 0; --i) {
+    double const u = tacit::public_uniform({seed, order}, i);
+    std::swap(at[i], at[std::min(i, static_cast<std::size_t>(u * static_cast<double>(i + 1)))]);
+  }
+  return entries(Eigen::all, at).transpose();
+}
 
 sample read_sample(arguments const& of, std::uint64_t seed) {
   std::string const& file = of.text("OUTPUTS");
   double const radius = of.number("--radius", std::numeric_limits<double>::max());
   std::vector<double> entries;
-  Eigen::Index count = 0;
-  row_digest digest;
+  std::vector<std::uint64_t> digests;
+  std::unordered_set<std::uint64_t> known;
+  std::vector<Eigen::Index> everywhere;
+  std::vector<Eigen::Index> different;
   visit_rows(file, [&](std::size_t line, std::span<double const> row) {
     double const length =
         Eigen::Map<Eigen::VectorXd const>(row.data(), std::ssize(row)).stableNorm();
@@ -189,22 +212,27 @@ sample read_sample(arguments const& of, std::uint64_t seed) {
                       ", but must be at most --radius, " + exactly(radius));
     }
     entries.insert(entries.end(), row.begin(), row.end());
-    digest.add(row);
-    ++count;
+    everywhere.push_back(std::ssize(everywhere));
+    digests.push_back(row_digest(row));
+    if (known.insert(digests.back()).second) different.push_back(everywhere.back());
   });
-  if (count < fewest_rows) {
-    throw bad_input(file + ": " + has(static_cast<std::size_t>(count), "row") +
+  if (std::ssize(different) < fewest_rows) {
+    throw bad_input(file + ": " + has(different.size(), "different row") +
                     ", but must have at least " + std::to_string(fewest_rows));
   }
-  auto const d = std::ssize(entries) / count;
-  std::vector<Eigen::Index> at(static_cast<std::size_t>(count));
-  std::iota(at.begin(), at.end(), Eigen::Index{0});
-  for (std::size_t i = at.size() - 1; i > 0; --i) {
-    double const u = tacit::public_uniform({seed, order}, i);
-    std::swap(at[i], at[std::min(i, static_cast<std::size_t>(u * static_cast<double>(i + 1)))]);
-  }
-  Eigen::Map<Eigen::MatrixXd const> const columns(entries.data(), d, count);
-  return {columns(Eigen::all, at).transpose(), digest.text()};
+  auto const count = std::ssize(everywhere);
+  Eigen::Map<Eigen::MatrixXd const> const columns(entries.data(), std::ssize(entries) / count,
+                                                  count);
+  sample out{shuffled(columns, different, seed), {}, digest_texts(std::move(digests))};
+  if (different.size() < everywhere.size()) out.all = shuffled(columns, everywhere, seed);
+  return out;
+}
+
+std::size_t rows_in_common(sample const& seen, stated_noise const& stated) {
+  std::vector<std::string> both;
+  std::set_intersection(seen.digests.begin(), seen.digests.end(), stated.calibrated_on.begin(),
+                        stated.calibrated_on.end(), std::back_inserter(both));
+  return both.size();
 }
 
 // 1/2 log det(I + Sigma/Sigma_B), for the covariance of all rows.
@@ -249,34 +277,75 @@ tacit::mixture_surrogate fit_mixture(Eigen::MatrixXd const& rows, gaussian_noise
 
 // ---- the answer ---------------------------------------------------------------------------------
 
-answer compare(arguments const& of, sample const& seen, stated_noise const& stated,
-               std::uint64_t seed) {
-  gaussian_noise const& noise = stated.noise;
-  bool const fresh = stated.calibrated_on != seen.digest;
-  std::size_t const d = noise.dimension();
-  Eigen::Index const half = seen.rows.rows() / 2;
-  Eigen::MatrixXd const z = tacit::with_public_noise(seen.rows, noise, {seed, noise_draws});
-  Eigen::MatrixXd const fit = z.topRows(half);
-  Eigen::MatrixXd const score = z.bottomRows(z.rows() - half);
+// What half of the rows fit, and the other half score.
+struct comparison {
+  Eigen::MatrixXd before;
+  Eigen::MatrixXd held_out;
+  Eigen::MatrixXd score;  // held_out with noise
+  Eigen::MatrixXd whitened;
+  Eigen::MatrixXd axes;
+  tacit::normal_surrogate surrogate;
+  tacit::product_critic critic;
+};
 
+comparison fit_half(Eigen::MatrixXd const& rows, gaussian_noise const& noise, axes_choice choice,
+                    std::uint64_t seed) {
+  Eigen::Index const half = rows.rows() / 2;
+  Eigen::MatrixXd const z = tacit::with_public_noise(rows, noise, {seed, noise_draws});
+  Eigen::MatrixXd const fit = z.topRows(half);
   auto const normal = tacit::normal_surrogate::fit(fit);
   Eigen::MatrixXd const whitened = normal.whitened(fit);
-  axes_choice const choice = of.choice("--axes", choices, axes_choice::independent);
-  auto const size = static_cast<Eigen::Index>(d);
-  Eigen::MatrixXd axes = Eigen::MatrixXd::Identity(size, size);
-  if (choice == axes_choice::random) axes = tacit::random_axes(d, {seed, start_of_axes});
+  Eigen::MatrixXd axes = Eigen::MatrixXd::Identity(rows.cols(), rows.cols());
+  if (choice == axes_choice::random) {
+    axes = tacit::random_axes(noise.dimension(), {seed, start_of_axes});
+  }
   if (choice == axes_choice::independent) {
     axes = tacit::independent_axes(whitened, {seed, start_of_axes});
   }
-  auto const surrogate = normal.rotated(axes);
-  auto const critic = tacit::product_critic::fit(surrogate.whitened(fit));
+  auto surrogate = normal.rotated(axes);
+  auto critic = tacit::product_critic::fit(surrogate.whitened(fit));
+  Eigen::Index const rest = rows.rows() - half;
+  return {rows.topRows(half), rows.bottomRows(rest), z.bottomRows(rest), whitened,
+          std::move(axes),    std::move(surrogate),  std::move(critic)};
+}
+
+struct certified {
+  double gap = 0.0;
+  double by_normal = 0.0;
+  double by_mixture = 0.0;
+};
+
+// All of it together with the confidence: the failures add up.
+certified certify(comparison const& halves, gaussian_noise const& noise, double failure,
+                  std::optional<double> radius, std::uint64_t seed) {
+  double const share = failure * (1.0 - 1e-15) / (radius ? 3.0 : 1.0);
+  auto const certificate =
+      tacit::certified_gap(halves.surrogate, halves.critic, halves.score, share);
+  certified out{certificate.value().value};
+  if (!radius) return out;
+  tacit::held_out_options const options{.radius = *radius, .failure = share};
+  out.by_normal =
+      tacit::certified_information(certificate, noise, halves.held_out, options).value.value;
+  auto const mixture = fit_mixture(halves.before, noise, *radius, {seed, start_of_mixture});
+  out.by_mixture =
+      tacit::certified_information(mixture, noise, halves.held_out, options).value.value;
+  return out;
+}
+
+answer compare(arguments const& of, sample const& seen, stated_noise const& stated,
+               std::uint64_t seed) {
+  gaussian_noise const& noise = stated.noise;
+  std::size_t const d = noise.dimension();
+  axes_choice const choice = of.choice("--axes", choices, axes_choice::independent);
+  comparison const halves = fit_half(seen.rows, noise, choice, seed);
 
   double const log_det = log_det_of(seen.rows, noise);
   double const published =
-      tacit::sliced_wasserstein_gap(whitened, 2 * d, {seed, slices}).value.value;
-  double const wasserstein = tacit::wasserstein_gap(whitened, axes).value.value;
-  double const marginal = tacit::marginal_gap(whitened, axes).value.value;
-  double const shown = tacit::donsker_varadhan_gap(surrogate, critic, score).value.value;
+      tacit::sliced_wasserstein_gap(halves.whitened, 2 * d, {seed, slices}).value.value;
+  double const wasserstein = tacit::wasserstein_gap(halves.whitened, halves.axes).value.value;
+  double const marginal = tacit::marginal_gap(halves.whitened, halves.axes).value.value;
+  double const shown =
+      tacit::donsker_varadhan_gap(halves.surrogate, halves.critic, halves.score).value.value;
   double const left = std::max(0.0, log_det - std::max(0.0, shown));
   answer out{"an estimated " + rounded_up(left) + " nats are revealed: log-det gives " +
                  rounded_up(log_det) + ", and is too high by an estimated " +
@@ -290,32 +359,38 @@ answer compare(arguments const& of, sample const& seen, stated_noise const& stat
                 {"wasserstein", wasserstein},
                 {"marginal", marginal},
                 {"donsker_varadhan", shown}}}}};
-  if (!fresh) {
-    out.sentence += "; nothing is certified: these rows chose the noise";
+  auto const repeated =
+      static_cast<std::size_t>(seen.all.rows() > 0 ? seen.all.rows() - seen.rows.rows() : 0);
+  if (repeated > 0) {
+    out.json["rows_repeated"] = repeated;
+    out.sentence +=
+        "; rows that are equal count once, and " + std::to_string(repeated) + " repeat others";
+  }
+  if (std::size_t const common = rows_in_common(seen, stated); common > 0) {
+    out.sentence +=
+        "; nothing is certified: " + std::to_string(common) + " of these rows chose the noise";
     return out;
   }
 
-  // What is certified holds together: the failures add up.
   double const confidence = of.number("--confidence", 0.95);
-  bool const bounded = of.given("--radius");
-  double const failure = (1.0 - confidence) * (1.0 - 1e-15) / (bounded ? 3.0 : 1.0);
-  auto const certificate = tacit::certified_gap(surrogate, critic, score, failure);
-  out.json["gap_certified"] = certificate.value().value;
+  std::optional<double> radius;
+  if (of.given("--radius")) radius = of.number("--radius");
+  certified found = certify(halves, noise, 1.0 - confidence, radius, seed);
+  if (repeated > 0) {
+    // Equal rows are copies, or independent outputs of a law with atoms: what holds in either case.
+    certified const other =
+        certify(fit_half(seen.all, noise, choice, seed), noise, 1.0 - confidence, radius, seed);
+    found.gap = std::min(found.gap, other.gap);
+    found.by_normal = std::max(found.by_normal, other.by_normal);
+    found.by_mixture = std::max(found.by_mixture, other.by_mixture);
+  }
+  out.json["gap_certified"] = found.gap;
   out.sentence += "; certified with confidence " + exactly(confidence) + ": at least " +
-                  rounded_down(certificate.value().value) + " nats from a normal fitted before";
-  if (bounded) {
-    double const radius = of.number("--radius");
-    Eigen::MatrixXd const before = seen.rows.topRows(half);
-    Eigen::MatrixXd const held_out = seen.rows.bottomRows(seen.rows.rows() - half);
-    tacit::held_out_options const options{.radius = radius, .failure = failure};
-    double const by_normal =
-        tacit::certified_information(certificate, noise, held_out, options).value.value;
-    auto const mixture = fit_mixture(before, noise, radius, {seed, start_of_mixture});
-    double const by_mixture =
-        tacit::certified_information(mixture, noise, held_out, options).value.value;
-    double const revealed = std::min(by_normal, by_mixture);
+                  rounded_down(found.gap) + " nats from a normal fitted before";
+  if (radius) {
+    double const revealed = std::min(found.by_normal, found.by_mixture);
     out.json["mi_bound"] = revealed;
-    out.json["mi_bounds"] = {{"normal", by_normal}, {"mixture", by_mixture}};
+    out.json["mi_bounds"] = {{"normal", found.by_normal}, {"mixture", found.by_mixture}};
     out.sentence += ", and at most " + rounded_up(revealed) + " nats revealed about the dataset";
   }
   out.json["confidence"] = confidence;
@@ -345,9 +420,10 @@ answer run_gap(arguments const& of) {
     throw bad_input(noise_file + ": the noise " + has(stated.noise.dimension(), "dimension") +
                     ", but must have " + std::to_string(columns) + ", the columns of " + file);
   }
-  if (stated.calibrated_on == seen.digest) {
-    of.must_be_left_out({"--radius", "--confidence"},
-                        "where these rows chose the noise: nothing can be certified by them");
+  if (rows_in_common(seen, stated) > 0) {
+    of.must_be_left_out(
+        {"--radius", "--confidence"},
+        "where some of these rows chose the noise: nothing can be certified by them");
   }
   return with_file(file, [&] { return compare(of, seen, stated, seed); });
 }
@@ -363,8 +439,10 @@ marginal divergences, and a critic on rows that it was not trained on. None of t
 Half of the rows, chosen by the seed, fit a normal and a critic; the other half certify, all together
 with the confidence, that Z is so far from that normal ("gap_certified"; the normal is the fitted one, so
 log-det less this is no bound) and, with --radius, what is revealed ("mi_bound", the smaller of two). This needs
-independent rows, and a noise that was chosen without them. Rows known by their digest to have chosen it
-certify nothing.)",
+independent rows, and a noise that was chosen without them: where "calibrated_on" names any of them, nothing is
+certified. Rows that are equal count once. Where there are any, all rows are scored as well, and the worse
+figure is given: it holds for copies of independent outputs that are never equal by chance, and for
+independent outputs that may be.)",
       declare_gap, run_gap};
 }
 

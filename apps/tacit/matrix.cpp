@@ -168,18 +168,24 @@ Eigen::VectorXd read_weights(std::string const& file) {
   return Eigen::Map<Eigen::VectorXd const>(weights.data(), std::ssize(weights));
 }
 
-void row_digest::add(std::span<double const> row) {
+std::uint64_t row_digest(std::span<double const> row) {
   std::uint64_t hash = row.size();
   for (double const y : row) {
     hash = (hash ^ std::bit_cast<std::uint64_t>(y + 0.0)) * 0x9e3779b97f4a7c15U;  // -0 is 0
     hash ^= hash >> 29;
   }
-  sum_ += hash * 0xbf58476d1ce4e5b9U;  // in any order
+  return hash * 0xbf58476d1ce4e5b9U;
 }
 
-std::string row_digest::text() const {
-  char out[17];
-  std::snprintf(out, sizeof out, "%016llx", static_cast<unsigned long long>(sum_));
+std::vector<std::string> digest_texts(std::vector<std::uint64_t> digests) {
+  std::sort(digests.begin(), digests.end());
+  digests.erase(std::unique(digests.begin(), digests.end()), digests.end());
+  std::vector<std::string> out;
+  for (std::uint64_t const digest : digests) {
+    char text[17];
+    std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(digest));
+    out.emplace_back(text);
+  }
   return out;
 }
 

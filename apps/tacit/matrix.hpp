@@ -9,6 +9,7 @@
 #include <iosfwd>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace calculator {
 
@@ -32,16 +33,11 @@ Eigen::MatrixXd read_matrix(std::string const& file, std::istream& in);
 /// One number a row, finite and at least 0, not all of them 0.
 Eigen::VectorXd read_weights(std::string const& file);
 
-/// A name for a set of rows in any order, to notice when the same ones come back. No defence against
-/// someone who wants them to go unnoticed.
-class row_digest {
- public:
-  void add(std::span<double const> row);
-  std::string text() const;
+/// A name for a row, to notice when it comes back. No defence against someone who wants it to go unnoticed.
+std::uint64_t row_digest(std::span<double const> row);
 
- private:
-  std::uint64_t sum_ = 0;
-};
+/// Each name once and in order, as text.
+std::vector<std::string> digest_texts(std::vector<std::uint64_t> digests);
 
 /// The words `has 1 row`, `has 3 rows`.
 std::string has(std::size_t count, std::string const& noun);

@@ -654,6 +654,7 @@ class Calibration(Tables):
         turned = self.table("turned.csv", self.CORNERS[::-1])
         self.assertEqual(self.calibrate(turned, "--method", "log-det")["calibrated_on"],
                          answer["calibrated_on"])
+        self.assertEqual(len(set(answer["calibrated_on"])), len(self.CORNERS))
 
     def test_algorithm_1(self):
         asked = ["--method", "auto", "--output-norm", 3, "--c", 0.1, "--slack", 0.1]
@@ -793,16 +794,20 @@ class Gap(Tables):
     def setUp(self):
         super().setUp()
         draw = random.Random(5)
-        # A fair sign along each of two axes, which are turned by 30 degrees.
-        c, s = math.cos(math.pi / 6), 0.5
-        rows = []
-        for _ in range(4000):
-            x, y = draw.choice((-1, 1)), draw.choice((-1, 1))
-            rows.append((c * x - s * y, s * x + c * y))
+        # A fair sign along each of two axes, which are turned by 30 degrees; a little off, each time another
+        # way, as rows that are equal count once.
+        self.rows = lambda draw, count: [self.turned(draw.choice((-1, 1)) + draw.uniform(-1e-5, 1e-5),
+                                                     draw.choice((-1, 1))) for _ in range(count)]
+        rows = self.rows(draw, 4000)
         self.signs = self.table("signs.csv", rows)
         self.noise = self.table("noise.csv", [(0.09, 0.09)])
         self.truth = 2 * self.ask_json("mi", "--prior", 0.5, "--sigma", 0.3)["mi"]
         self.asked = ["gap", self.signs, "--noise", self.noise]
+
+    @staticmethod
+    def turned(x, y):
+        c, s = math.cos(math.pi / 6), 0.5
+        return c * x - s * y, s * x + c * y
 
     def test_signs(self):
         log_det = math.log1p(1 / 0.09)
@@ -874,16 +879,39 @@ class Gap(Tables):
         self.assertLess(answer["mi_estimate"], 1)
         for words in [["--radius", 2], ["--confidence", 0.9]]:
             self.refused("gap", self.signs, "--noise", chosen, *words, naming=[words[0], "chose"])
+        # Nor do some of them, in whatever company; rows of their own do.
         rows = self.signs.read_text().splitlines(keepends=True)
-        fresh = self.text("fresh.csv", "".join(rows[:3000]))
+        fresh = self.table("fresh.csv", self.rows(random.Random(7), 1000))
         self.assertIn("mi_bound", self.ask_json("gap", fresh, "--noise", chosen, "--radius", 2))
+        for some in [rows[1:], rows[:3000], [*fresh.read_text().splitlines(keepends=True), rows[9]]]:
+            mixed = self.text("mixed.csv", "".join(some))
+            self.assertEqual(list(self.ask_json("gap", mixed, "--noise", chosen)),
+                             ["mi_estimate", "estimates"])
+            self.refused("gap", mixed, "--noise", chosen, "--radius", 2, naming=["--radius", "chose"])
+        # What is no list of rows names none.
+        old = self.text("old.json", '{"variances": [1, 1], "calibrated_on": "0123456789abcdef"}')
+        self.refused("gap", self.signs, "--noise", old, naming=["old.json", "calibrated_on"])
+
+    def test_rows_that_are_equal_count_once(self):
+        draw = random.Random(8)
+        ten = self.table("ten.csv", [(draw.gauss(0, 1), draw.gauss(0, 1)) for _ in range(10)] * 60)
+        self.refused("gap", ten, "--noise", self.noise, "--radius", 9,
+                     naming=["ten.csv", "10 different rows", "48"])
+        some = self.rows(draw, 100)
+        once = self.ask("gap", self.table("once.csv", some), "--noise", self.noise, "--radius", 2)
+        often = self.ask("gap", self.table("often.csv", some * 20), "--noise", self.noise, "--radius", 2)
+        self.assertEqual(often.pop("rows_repeated"), 1900)
+        self.assertEqual(often["estimates"], once["estimates"])
+        # Never more than what the different rows show.
+        self.assertLessEqual(often["gap_certified"], once["gap_certified"])
+        self.assertGreaterEqual(often["mi_bound"], once["mi_bound"])
 
     def test_refusals(self):
         self.refused("gap", self.signs, naming=["--noise is missing"])
         self.refused("gap", "--noise", self.noise, naming=["OUTPUTS is missing"])
         self.refused(*self.asked, "--radius", 1.2, naming=["signs.csv:1", "--radius, 1.2"])
-        few = self.table("few.csv", [(1, 2)] * 9)
-        self.refused("gap", few, "--noise", self.noise, naming=["few.csv", "9 rows", "48"])
+        few = self.table("few.csv", [(1, 0.1 * i) for i in range(9)])
+        self.refused("gap", few, "--noise", self.noise, naming=["few.csv", "9 different rows", "48"])
         for option, text in [("--axes", "all"), ("--confidence", 1), ("--radius", 0)]:
             self.refused(*self.asked, option, text, naming=[option])
 
