@@ -13,7 +13,7 @@ template mi_bound information_bound(candidate_outputs const&, gaussian_noise con
 template bound<nats> line_information(candidate_outputs const&, gaussian_noise const&);
 template sampled_information monte_carlo_information(candidate_outputs const&,
                                                      gaussian_noise const&, monte_carlo const&);
-template Eigen::VectorXd posterior_after(candidate_outputs const&, gaussian_noise const&,
+template candidate_belief posterior_after(candidate_outputs const&, gaussian_noise const&,
                                          Eigen::VectorXd const&);
 
 }  // namespace tacit

@@ -572,6 +572,44 @@ TEST_CASE("a ledger adds bounds and their failures, rounded up") {
   CHECK_THROWS_AS(tacit::pac_ledger(nats(1.0), not_a_number), std::domain_error);
 }
 
+TEST_CASE("rare large outputs: certified, and far above the truth") {
+  // One output in 2000 is 100 standard deviations away: I = h(1/2000). docs/certificates/pac.md has these.
+  double const rate = 1.0 / 2000.0;
+  double const truth = -rate * std::log(rate) - (1.0 - rate) * std::log1p(-rate);
+  auto const noise = tacit::gaussian_noise::isotropic(1, 1.0);
+  MatrixXd rows(1000, 1);
+  for (Eigen::Index i = 0; i < rows.rows(); ++i) {
+    rows(i, 0) = tacit::public_uniform({77, 3}, static_cast<std::uint64_t>(i)) < rate ? 100.0 : 0.0;
+  }
+  MatrixXd const z = tacit::with_public_noise(rows, noise, {77, 9});
+  auto const normal = tacit::normal_surrogate::fit(z.topRows(500));
+  tacit::held_out_options const options{.radius = 100.0, .failure = 0.05};
+  MatrixXd const held_out = rows.bottomRows(500);
+  double const by_normal =
+      tacit::certified_information(tacit::gap_certificate(normal), noise, held_out, options)
+          .value.value;
+  auto const mixture =
+      tacit::mixture_surrogate::fit(rows.topRows(500), noise, 2, {77, 5}).guarded(noise, 100.0);
+  double const by_mixture =
+      tacit::certified_information(mixture, noise, held_out, options).value.value;
+  CHECK(by_normal == Approx(58.3).epsilon(0.01));
+  CHECK(by_mixture == Approx(0.120).epsilon(0.01));
+  CHECK(truth == Approx(0.0043).epsilon(1e-3));
+}
+
+TEST_CASE("a common offset of the outputs does not certify what their rounding makes") {
+  // Rounded to the grid of doubles next to 2^50, noise is a staircase: as far from a normal as it looks, and no
+  // property of the law that was rounded.
+  auto const noise = tacit::gaussian_noise::isotropic(1, 1.0 / 16.0);
+  MatrixXd const rows = MatrixXd::Constant(4'000, 1, 0x1p50);
+  MatrixXd const z = tacit::with_public_noise(rows, noise, {78, 1});
+  auto const q =
+      tacit::normal_surrogate(VectorXd::Constant(1, 0x1p50), MatrixXd::Constant(1, 1, 4.0));
+  auto const critic = tacit::product_critic::fit(q.whitened(z.topRows(2'000)));
+  CHECK(tacit::donsker_varadhan_gap(q, critic, MatrixXd(z.bottomRows(2'000))).value.value > 0.1);
+  CHECK(tacit::certified_gap(q, critic, MatrixXd(z.bottomRows(2'000)), 0.05).value() == nats(0.0));
+}
+
 TEST_CASE("gap corrections refuse what they cannot answer") {
   MatrixXd const rows = tacit::public_normals({111, 0}, 100, 3);
   tacit::normal_surrogate const q(VectorXd::Zero(3), identity(3));

@@ -27,7 +27,7 @@ TEST_CASE("two candidates: noise along the difference, as loud as the binary cha
     for (double const prior : {0.5, 0.2}) {
       candidate_outputs const outputs(rows, Eigen::Vector2d(prior, 1.0 - prior));
       auto const found = tacit::stackelberg(outputs, nats(std::min(budget, 2.0 * prior * budget)),
-                                            {.samples = 1000, .confidence = 0.99});
+                                            {.samples = 1000, .confidence = 0.99, .seed = 1});
       double const sigma = tacit::noise_for(tacit::binary_channel{.prior = prior},
                                             nats(std::min(budget, 2.0 * prior * budget)));
       CHECK(found.noise.trace() ==
@@ -97,13 +97,14 @@ TEST_CASE("a task across the axes is spared") {
   // Nothing at all across the axis.
   rows.rightCols(2).setConstant(0.25);
   auto const flat = tacit::stackelberg_within(candidate_outputs(rows), axis, nats(0.8),
-                                              {.samples = 20'000, .confidence = 0.999});
+                                              {.samples = 20'000, .confidence = 0.999, .seed = 1});
   CHECK(flat.information.value.value <= 0.8);
   CHECK(flat.noise.covariance()(1, 1) < 1e-6 * flat.noise.covariance()(0, 0));
-  CHECK_THROWS_AS(tacit::stackelberg_within(outputs, axis, nats(0.8), {.confidence = 0.9}, 1.0),
-                  std::domain_error);
+  CHECK_THROWS_AS(
+      tacit::stackelberg_within(outputs, axis, nats(0.8), {.confidence = 0.9, .seed = 1}, 1.0),
+      std::domain_error);
   CHECK_THROWS_AS(tacit::stackelberg_within(outputs, Eigen::MatrixXd::Identity(3, 3), nats(0.8),
-                                            {.confidence = 0.9}),
+                                            {.confidence = 0.9, .seed = 1}),
                   std::invalid_argument);
 }
 
@@ -131,11 +132,13 @@ TEST_CASE("a linear follower, on Gaussian pairs") {
 
 TEST_CASE("a leader refuses what it cannot use") {
   candidate_outputs const outputs(normals(4, 2, 50));
-  CHECK_THROWS_AS(tacit::stackelberg(outputs, nats(0.1), {}), std::domain_error);
-  CHECK_THROWS_AS(tacit::stackelberg(outputs, nats(0.1), {.samples = 0, .confidence = 0.9}),
-                  std::invalid_argument);
-  CHECK_THROWS_AS(tacit::stackelberg(outputs, nats(-1.0), {.confidence = 0.9}), std::domain_error);
+  CHECK_THROWS_AS(tacit::stackelberg(outputs, nats(0.1), {.seed = 1}), std::domain_error);
+  CHECK_THROWS_AS(
+      tacit::stackelberg(outputs, nats(0.1), {.samples = 0, .confidence = 0.9, .seed = 1}),
+      std::invalid_argument);
+  CHECK_THROWS_AS(tacit::stackelberg(outputs, nats(-1.0), {.confidence = 0.9, .seed = 1}),
+                  std::domain_error);
   CHECK(tacit::stackelberg(candidate_outputs(Eigen::MatrixXd::Ones(4, 2)), nats(0.1),
-                           {.confidence = 0.9})
+                           {.confidence = 0.9, .seed = 1})
             .noise.trace() == 0.0);
 }

@@ -24,6 +24,11 @@ namespace tacit::detail {
 /// Beyond this many candidates and dimensions a determinant costs too much: Hadamard's bound has to do.
 inline constexpr std::size_t largest_determinant = 1024;
 
+/// Evaluations of a normal that a quadrature on a line may take: some milliseconds where a search asks
+/// again and again, and half a second for one answer.
+inline constexpr double most_for_a_search = 1e6;
+inline constexpr double most_for_an_answer = 5e7;
+
 /// The bounds above for one noise and all its multiples, from one pass over the outputs.
 template <dense_scalar T>
 class candidate_bounds {
@@ -59,11 +64,12 @@ class candidate_bounds {
   [[nodiscard]] bool on_a_line() const noexcept { return position_.size() > 0; }
 
   /// Entropy of the distinct outputs, raised.
-  [[nodiscard]] double entropy() const { return white_.raised_entropy(); }
+  [[nodiscard]] double entropy() const { return white_.above(white_.raised_entropy()); }
 
   /// No noise in the directions that have some leaves this much.
   [[nodiscard]] double least() const {
-    return one_output() ? 0.0 : white_.group_entropy() * (1.0 + 4.0 * white_.sum_error());
+    return one_output() ? 0.0
+                        : white_.above(white_.group_entropy() * (1.0 + 4.0 * white_.sum_error()));
   }
 
   /// Each for noise of covariance Σ_B/shrink. Upper bounds, raised.
@@ -82,7 +88,7 @@ class candidate_bounds {
     }
     double best = 0.5 * hadamard * relative;
     if (gram_.size() > 0 && trace < 1e12) {
-      // log det A ≤ log det(A + E) + √m‖E‖_F for A ⪰ I: E is what the products and the
+      // log det A ≤ log det(A + E) + √m‖E‖_F/(1 − ‖E‖) for A ⪰ I: E is what the products and the
       // factorisation rounded off.
       matrix_of<T> shifted = shrink * gram_;
       shifted.diagonal().array() += 1.0;
@@ -90,52 +96,65 @@ class candidate_bounds {
       if (factor.info() == Eigen::Success) {
         auto const m = static_cast<double>(gram_.rows());
         double const longest = std::max(axes, static_cast<double>(white_.size()));
-        double const off =
-            std::sqrt(m) * unit_roundoff * ((m + 8.0) * (m + trace) + (longest + 8.0) * trace);
+        double const e = 1.01 * unit_roundoff * ((m + 8.0) * (m + trace) + (longest + 8.0) * trace);
         double const half_log = shifted.diagonal().array().log().sum();
-        best =
-            std::min(best, (half_log * (1.0 + (m + 8.0) * unit_roundoff) + 0.51 * off) * relative);
+        if (e < 0.5) {
+          double const off = 0.51 * std::sqrt(m) * e / (1.0 - e);
+          best = std::min(best, (half_log * (1.0 + (m + 8.0) * unit_roundoff) + off) * relative);
+        }
       }
     }
-    return best + missed + std::numeric_limits<double>::min();
+    return white_.above(best + missed + std::numeric_limits<double>::min());
   }
 
   [[nodiscard]] double pairwise_upper(double shrink) const {
-    return detail::pairwise_upper(white_, distances_, shrink);
+    return white_.above(detail::pairwise_upper(white_, distances_, shrink));
   }
   [[nodiscard]] double pairwise_lower(double shrink) const {
-    return detail::pairwise_lower(white_, distances_, shrink);
+    return white_.below(detail::pairwise_lower(white_, distances_, shrink));
   }
 
   /// How far I can move if the candidates move by their errors: dI = Σ p_m e_m·(w_m − E[E[W|Z]|m]), at
-  /// most √(Σp‖e‖²)·√(tr Cov W) by Cauchy & Schwarz; and E[W|Z] − Z = −E[N|Z], so √M serves as well.
+  /// most √(Σp‖e‖²)·√(tr Cov W) by Cauchy & Schwarz; and E[W|Z] − Z = −E[N|Z], so that √(the dimension) and
+  /// √M serve as well.
   [[nodiscard]] double slack(double shrink, array_of<T> const& moved, double trace) const {
     array_of<T> const p = white_.weights.array();
     double const root = std::sqrt(shrink * (p * moved.square()).sum());
     return 1.01 * root *
-           std::min(std::sqrt(shrink * trace) + root, std::sqrt(static_cast<double>(p.size())));
+           std::min(std::sqrt(shrink * trace) + root,
+                    std::sqrt(static_cast<double>(std::min(p.size(), white_.columns.rows()))));
   }
 
-  /// Exact on a line, but for rounding. Nothing elsewhere, and where it would take too long.
-  [[nodiscard]] std::optional<bound<nats>> line(double shrink) const {
+  /// Exact on a line, but for rounding. Nothing elsewhere, and where it would take more than `most`
+  /// evaluations of a normal.
+  [[nodiscard]] std::optional<bound<nats>> line(double shrink,
+                                                double most = most_for_a_search) const {
     if (!on_a_line()) return std::nullopt;
-    double const least = pairwise_lower(shrink);
+    double const least = detail::pairwise_lower(white_, distances_, shrink);
     if (!(least > 1e-280)) return std::nullopt;
-    array_of<T> const p = white_.weights.array();
-    auto const sum = line_quadrature(std::sqrt(shrink) * position_, p, least);
+    auto const sum = information_on_a_line<T>(std::sqrt(shrink) * position_, white_.weights.array(),
+                                              least, most);
     if (!sum) return std::nullopt;
-    double const error = sum->error + slack(shrink, moved_, (p * position_.square()).sum()) +
-                         2.0 * white_.sum_error() * sum->value;
-    return bound<nats>{nats(std::max(least, sum->value - error)),
-                       nats(std::min(entropy(), sum->value + error))};
+    double const off =
+        slack(shrink, moved_, position_square_) + 2.0 * white_.sum_error() * sum->upper;
+    return bound<nats>{nats(white_.below(std::max(least, sum->lower - off))),
+                       nats(std::min(entropy(), white_.above(sum->upper + off)))};
+  }
+
+  /// The best that is known without draws.
+  [[nodiscard]] bound<nats> certain(double shrink, double most = most_for_a_search) const {
+    if (one_output()) return {nats(0.0), nats(0.0)};
+    double upper = std::min({log_det(shrink), pairwise_upper(shrink), entropy()});
+    double lower = pairwise_lower(shrink);
+    if (auto const exact = line(shrink, most)) {
+      upper = std::min(upper, exact->upper.value);
+      lower = std::max(lower, exact->lower.value);
+    }
+    return {nats(std::min(lower, upper)), nats(upper)};
   }
 
   /// The least of all upper bounds.
-  [[nodiscard]] double best(double shrink) const {
-    double least = std::min({log_det(shrink), pairwise_upper(shrink), entropy()});
-    if (auto const exact = line(shrink)) least = std::min(least, exact->upper.value);
-    return least;
-  }
+  [[nodiscard]] double best(double shrink) const { return certain(shrink).upper.value; }
 
  private:
   [[nodiscard]] bool comparable() const { return white_.certain && white_.groups == 1; }
@@ -170,7 +189,8 @@ class candidate_bounds {
     double const trace = (p * t.square()).sum();
     if ((p * moved.square()).sum() <= 1e-12 * trace) {
       position_ = t;
-      moved_ = moved + 2.0 * unit_roundoff * (t.abs() + std::abs(t(0)));
+      position_square_ = 1.01 * trace;
+      moved_ = moved + 6.0 * unit_roundoff * (t.abs() + std::abs(t(0)));
     }
   }
 
@@ -191,6 +211,7 @@ class candidate_bounds {
   matrix_of<T> gram_;     // of the weighted columns, the smaller one
   array_of<T> position_;  // on a line; empty if there is none
   array_of<T> moved_;
+  double position_square_ = 0.0;  // Σ p t², at least
 };
 
 }  // namespace tacit::detail

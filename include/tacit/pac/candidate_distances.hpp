@@ -26,6 +26,25 @@ struct pair_distances {
   matrix_of<T> products;
 };
 
+/// d² of two candidates in units of the noise, by itself.
+struct squared_distance {
+  double lower;
+  double upper;
+};
+
+template <dense_scalar T = double>
+[[nodiscard]] squared_distance squared_between(whitened_candidates<T> const& w, Eigen::Index a,
+                                               Eigen::Index b) {
+  double const apart = (w.columns.col(a) - w.columns.col(b)).squaredNorm();
+  double const lost = (static_cast<double>(w.columns.rows()) + 8.0) * unit_roundoff * apart;
+  double const moved = w.error(a) + w.error(b);
+  double const high = std::sqrt(apart + lost) + moved;
+  double const low = std::sqrt(std::max(apart - lost, 0.0)) * (1.0 - 4.0 * unit_roundoff) -
+                     moved * (1.0 + 4.0 * unit_roundoff);
+  double const rounding = w.stretch + 8.0 * unit_roundoff;
+  return {low > 0.0 ? low * low * (1.0 - rounding) : 0.0, high * high * (1.0 + 2.0 * rounding)};
+}
+
 template <dense_scalar T = double>
 [[nodiscard]] pair_distances<T> distances(whitened_candidates<T> const& w) {
   Eigen::Index const count = w.size();
@@ -59,7 +78,9 @@ template <dense_scalar T = double>
     high = ((apart + lost).sqrt() + moved).square() * more;
     high = (high < infinity).select(high, infinity);
     auto low = out.lower.col(k).tail(n).array();
-    low = (apart - lost).max(0.0).sqrt() - moved;
+    // Each operand's own rounding: the difference may be small.
+    low = (apart - lost).max(0.0).sqrt() * (1.0 - 4.0 * unit_roundoff) -
+          moved * (1.0 + 4.0 * unit_roundoff);
     low = (low > 0.0 && low < infinity).select(low.square() * less, 0.0);
     for (Eigen::Index i = 0; w.groups > 1 && i < n; ++i) {
       if (w.together(k + 1 + i, k)) continue;
@@ -103,7 +124,7 @@ template <dense_scalar T = double>
   return std::max(0.0, sum.value());
 }
 
-/// The two bounds for noise of covariance Σ_B/shrink, raised and lowered.
+/// The two bounds for noise of covariance Σ_B/shrink, raised and lowered, at the stated weights.
 template <dense_scalar T = double>
 [[nodiscard]] double pairwise_upper(whitened_candidates<T> const& w,
                                     pair_distances<T> const& squared, double shrink) {

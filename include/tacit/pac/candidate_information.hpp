@@ -54,8 +54,8 @@ template <dense_scalar T = double>
                                                basic_gaussian_noise<T> const& noise) {
   auto const white = detail::whiten(outputs, noise);
   auto const squared = detail::distances(white);
-  return {nats(detail::pairwise_lower(white, squared, 1.0)),
-          nats(detail::pairwise_upper(white, squared, 1.0))};
+  return {nats(white.below(detail::pairwise_lower(white, squared, 1.0))),
+          nats(white.above(detail::pairwise_upper(white, squared, 1.0)))};
 }
 
 /// The pairwise upper bound and how it moves with the noise.
@@ -135,7 +135,8 @@ template <dense_scalar T = double>
 template <dense_scalar T = double>
 [[nodiscard]] mi_bound information_bound(basic_candidate_outputs<T> const& outputs,
                                          basic_gaussian_noise<T> const& noise) {
-  return {nats(detail::candidate_bounds<T>(outputs, noise).best(1.0)), 1.0};
+  detail::candidate_bounds<T> const bounds(outputs, noise);
+  return {bounds.certain(1.0, detail::most_for_an_answer).upper, 1.0};
 }
 
 /// I(X; Z) where the candidates lie on a line in units of the noise: d = 1, or two candidates.
@@ -147,7 +148,7 @@ template <dense_scalar T = double>
                                            basic_gaussian_noise<T> const& noise) {
   detail::candidate_bounds<T> const bounds(outputs, noise);
   if (bounds.one_output()) return {nats(0.0), nats(0.0)};
-  auto const exact = bounds.line(1.0);
+  auto const exact = bounds.line(1.0, detail::most_for_an_answer);
   if (!exact) {
     detail::fail_argument(
         "line_information", "number of distinct candidates", bounds.white().size(),

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <tacit/core/bit_cast.hpp>
 #include <tacit/core/check.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/pac/candidate_outputs.hpp>
@@ -14,7 +13,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
 #include <limits>
 #include <vector>
 
@@ -49,11 +47,13 @@ struct centred_candidates {
   matrix_of<T> rows;                    // n×d
   vector_of<T> probabilities;           // n, all positive
   row_of<T> shift;                      // |centre − first row|
-  std::vector<Eigen::Index> differing;  // coordinates in which not all agree, bit for bit
+  std::vector<Eigen::Index> differing;  // coordinates in which not all agree
   int exponent = 0;
   double root_trace = 0.0;  // nearest √Σ p‖row‖²
+  double excess = 1.0;      // a true probability is at most so many times its own
 
-  explicit centred_candidates(basic_candidate_outputs<T> const& outputs) {
+  explicit centred_candidates(basic_candidate_outputs<T> const& outputs)
+      : excess(outputs.excess()) {
     vector_of<T> const& p = outputs.probabilities();
     std::vector<Eigen::Index> possible;
     for (Eigen::Index m = 0; m < p.size(); ++m) {
@@ -62,11 +62,7 @@ struct centred_candidates {
     rows = outputs.rows()(possible, Eigen::all);
     probabilities = p(possible);
     for (Eigen::Index j = 0; j < rows.cols(); ++j) {
-      auto const first = detail::bit_cast<std::uint64_t>(rows(0, j));
-      bool const agree = std::all_of(rows.col(j).begin(), rows.col(j).end(), [&](double y) {
-        return detail::bit_cast<std::uint64_t>(y) == first;
-      });
-      if (!agree) differing.push_back(j);
+      if ((rows.col(j).array() != rows(0, j)).any()) differing.push_back(j);
     }
     row_of<T> const base = rows.row(0);
     rows.rowwise() -= base;

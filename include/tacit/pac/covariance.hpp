@@ -36,21 +36,32 @@ namespace tacit {
 
 namespace detail {
 
+/// The budget for the information at the stated weights, and the bound for the law that may differ from
+/// them: at most `excess` times as much (docs/certificates/pac.md, lemma 7).
+[[nodiscard]] inline double budget_within(double budget, double excess) {
+  return excess == 1.0 ? budget : budget / excess * (1.0 - 4.0 * unit_roundoff);
+}
+[[nodiscard]] inline mi_bound bound_beyond(double information, double excess) {
+  double const raised = information * excess * (1.0 + 2.0 * unit_roundoff);
+  return {nats(excess == 1.0 ? information : raised), 1.0};
+}
+
 /// Noise for certified variances. Nothing that differs is left without noise.
 template <dense_scalar T = double>
 [[nodiscard]] calibrated<mi_bound, T> certified_noise(centred_candidates<T> const& all,
                                                       candidate_spectrum<T> spectrum, nats budget,
                                                       noise_rule<T> rule) {
-  vector_of<T> noise = rule(spectrum.variances, spectrum.repeats, budget.value);
+  double const within = budget_within(budget.value, all.excess);
+  vector_of<T> noise = rule(spectrum.variances, spectrum.repeats, within);
   bool const has_rest =
       spectrum.axes.size() > 0 && spectrum.variances.size() > spectrum.axes.cols();
   Eigen::Index const last = noise.size() - 1;
   // The certificate asks of each axis at least the noise of the rest.
   if (has_rest) noise = noise.cwiseMax(noise(last));
-  double const information = fit_noise(spectrum.variances, spectrum.repeats, noise, budget.value);
+  double const information = fit_noise(spectrum.variances, spectrum.repeats, noise, within);
   noise *= spectrum.excess;
   for (double& v : noise) v = all.unscaled(v);
-  mi_bound const bound{nats(information), 1.0};
+  mi_bound const bound = bound_beyond(information, all.excess);
   if (has_rest) {
     return {basic_gaussian_noise<T>::along(std::move(spectrum.axes), noise.head(last), noise(last)),
             bound};
@@ -71,14 +82,15 @@ template <dense_scalar T = double>
     return certified_noise(all, principal_spectrum(all), budget, rule);
   }
   candidate_spectrum<T> const spectrum = spectrum_along_coordinates(all);
-  vector_of<T> noise = rule(spectrum.variances, spectrum.repeats, budget.value);
-  double const information = fit_noise(spectrum.variances, spectrum.repeats, noise, budget.value);
+  double const within = budget_within(budget.value, all.excess);
+  vector_of<T> noise = rule(spectrum.variances, spectrum.repeats, within);
+  double const information = fit_noise(spectrum.variances, spectrum.repeats, noise, within);
   vector_of<T> everywhere = vector_of<T>::Zero(all.rows.cols());
   for (std::size_t i = 0; i < all.differing.size(); ++i) {
     everywhere(all.differing[i]) = all.unscaled(noise(static_cast<Eigen::Index>(i)));
   }
   return {basic_gaussian_noise<T>::diagonal(std::move(everywhere)),
-          mi_bound{nats(information), 1.0}};
+          bound_beyond(information, all.excess)};
 }
 
 /// Estimated variances on top of a floor. Without one, a direction in which the sample happens not

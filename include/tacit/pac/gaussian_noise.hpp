@@ -138,15 +138,20 @@ class basic_gaussian_noise {
     return out;
   }
 
-  /// Σ_B^{1/2}·g: a draw, if g is a vector of d independent standard normals.
+  /// Σ_B^{1/2}·g: a draw, if g is a vector of d independent standard normals. Never −0: a sum of it and
+  /// an output is not −0 either, and so does not show the sign of a zero where there is no noise.
   [[nodiscard]] vector_of<T> shaped(vector_of<T> const& normals) const {
     detail::require_argument(normals.size() == static_cast<Eigen::Index>(dimension()), "shaped",
                              "number of normals", normals.size(), "the dimension");
-    if (along_coordinates_) return variances_.cwiseSqrt().cwiseProduct(normals);
+    if (along_coordinates_) {
+      return (variances_.cwiseSqrt().cwiseProduct(normals).array() + 0.0).matrix();
+    }
     double const across = std::sqrt(rest_);
     vector_of<T> along = axes_.transpose() * normals;
     along.array() *= variances_.cwiseSqrt().array() - across;
-    return across * normals + axes_ * along;
+    vector_of<T> out = across * normals;
+    out.noalias() += axes_ * along;
+    return (out.array() + 0.0).matrix();
   }
 
  private:

@@ -27,11 +27,21 @@
 
 namespace tacit {
 
+/// The seed of draws that certify. It has no default, so that one is named wherever a certificate is drawn: a
+/// second certificate on the same draws is worth nothing where what it is about, or the wish for it,
+/// depended on the first.
+struct draw_seed {
+  std::uint64_t value;
+
+  constexpr draw_seed(std::uint64_t seed) noexcept : value(seed) {}  // NOLINT: a number is a seed
+};
+
 /// How to draw.
 struct monte_carlo {
   std::size_t samples = 100'000;
   double confidence = required;  // that the certificate holds, in (0, 1)
-  std::uint64_t seed = 0;  // public; chosen before the outputs are seen, and not tuned to them
+  draw_seed
+      seed;  // public, named before the outputs are seen, and another one for each certificate
 };
 
 /// I(X; Z) as found by drawing.
@@ -128,27 +138,28 @@ template <class Column, dense_scalar T = double>
 template <dense_scalar T = double>
 [[nodiscard]] sampled_information sample_information(candidate_bounds<T> const& bounds,
                                                      std::size_t samples, double above,
-                                                     double below, std::uint64_t seed,
+                                                     double below, draw_seed seed,
                                                      std::uint64_t run) {
   whitened_candidates<T> const& w = bounds.white();
-  double const certain_upper = bounds.best(1.0);
-  double const certain_lower = bounds.pairwise_lower(1.0);
+  bound<nats> const certain = bounds.certain(1.0);
   double const confidence = 1.0 - above - below;
   if (bounds.one_output() || !w.certain) {
-    return {
-        {nats(certain_lower), nats(certain_upper)},
-        confidence,
-        {nats(0.5 * (certain_lower + certain_upper)), nats(0.5 * (certain_upper - certain_lower))}};
+    return {certain,
+            confidence,
+            {nats(0.5 * (certain.lower.value + certain.upper.value)),
+             nats(0.5 * (certain.upper.value - certain.lower.value))}};
   }
   compact_candidates<T> const compact(w);
   double const range = -std::log(w.weights.minCoeff()) * (1.0 + 1e-12) + 1e-12;
   std::vector<double> kl(samples);
   vector_of<T> const half_square = 0.5 * compact.columns.colwise().squaredNorm();
   matrix_of<T> logs;
+  double farthest = 0.0;  // the longest release
   for (std::size_t start = 0; start < samples; start += 256) {
-    release_draws<T> draws(w.weights, compact.columns.rows(), seed, run, start,
+    release_draws<T> draws(w.weights, compact.columns.rows(), seed.value, run, start,
                            std::min<std::size_t>(256, samples - start));
     draws.normals += compact.columns(Eigen::all, draws.candidate);
+    farthest = std::max<double>(farthest, draws.normals.colwise().norm().maxCoeff());
     logs.noalias() = compact.columns.transpose() * draws.normals;
     for (std::size_t i = 0; i < draws.candidate.size(); ++i) {
       auto column = logs.col(static_cast<Eigen::Index>(i));
@@ -162,26 +173,40 @@ template <dense_scalar T = double>
     }
   }
   compensated_sum<double> sum;
-  for (double const x : kl) sum += x;
-  double const mean = sum.value() / static_cast<double>(samples);
+  compensated_sum<double> moves;  // what a relative error of the likelihoods moves KL by: Pinsker
+  for (double const x : kl) {
+    sum += x;
+    moves += x + std::sqrt(2.0 * x);
+  }
+  auto const count = static_cast<double>(samples);
+  double const mean = sum.value() / count;
   compensated_sum<double> squares;
   for (double const x : kl) squares += (x - mean) * (x - mean);
-  double const error = std::sqrt(squares.value()) / static_cast<double>(samples);
+  double const error = std::sqrt(squares.value()) / count;
 
-  // Rounding of log-likelihood ratios: products of r terms of lengths up to the candidates' and the
-  // draw's. It moves the KL of a release by twice that, times 1 + KL.
+  // Rounding of log-likelihood ratios: of a release, and of products of r terms of lengths up to the
+  // candidates' and the release's. And which candidate is drawn, by sums of M weights.
   double const longest = std::sqrt(2.0 * compact.columns.colwise().squaredNorm().maxCoeff());
   auto const r = static_cast<double>(compact.columns.rows());
-  double const logit =
-      4.0 * (r + 16.0) * detail::unit_roundoff * longest * (2.0 * longest + std::sqrt(r) + 9.0);
-  double const slack = bounds.slack(1.0, compact.moved, compact.trace) +
-                       2.0 * (1.0 + range) * std::min(logit, 1.0) * std::min(1.0, longest) +
-                       4.0 * w.sum_error() * mean;
-  double const upper = above > 0.0 ? upper_confidence(kl, 0.0, range, above) + slack : range;
-  double const lower = below > 0.0 ? lower_confidence(kl, 0.0, range, below) - slack : 0.0;
-  return {{nats(std::max(certain_lower, lower)), nats(std::min(certain_upper, upper))},
-          confidence,
-          {nats(mean), nats(error)}};
+  double const logit = 4.0 * (r + 16.0) * unit_roundoff * longest * (2.0 * longest + farthest) +
+                       (2.0 * static_cast<double>(w.size()) + 64.0) * unit_roundoff *
+                           std::min(1.0, longest * (longest + farthest));
+  double const rounding = logit < 1e-3 ? 1.01 * logit * (moves.value() / count + logit) : range;
+  double const slack = bounds.slack(1.0, compact.moved, compact.trace) + rounding +
+                       2.0 * static_cast<double>(w.size()) * unit_roundoff * range;
+  double const upper =
+      above > 0.0 ? (upper_confidence(kl, 0.0, range, above) + slack) * (1.0 + 4.0 * w.sum_error())
+                  : range;
+  double const lower =
+      below > 0.0 ? (lower_confidence(kl, 0.0, range, below) - slack) * (1.0 - 4.0 * w.sum_error())
+                  : 0.0;
+  // Where the draws contradict what is certain, they are the ones that fail.
+  auto const within = [&](double x) {
+    return std::clamp(x, certain.lower.value, certain.upper.value);
+  };
+  bound<nats> const drawn{nats(within(w.below(std::max(0.0, lower)))),
+                          nats(within(w.above(upper)))};
+  return {drawn.lower <= drawn.upper ? drawn : certain, confidence, {nats(mean), nats(error)}};
 }
 
 }  // namespace detail
@@ -190,7 +215,7 @@ template <dense_scalar T = double>
 /// interval by betting (`upper_confidence`), each side with half of the failure, and never outside of
 /// the bounds that need no draws.
 /// Guarantee: bounds on both sides that hold together with the confidence, over the public draws taken
-/// to be independent normals. The middle is an estimate.
+/// to be independent normals; lower ≤ upper, whatever was drawn. The middle is an estimate.
 /// @throws std::domain_error unless the confidence is in (0, 1); std::invalid_argument for 0 samples;
 ///         else as `log_det_information`
 template <dense_scalar T = double>

@@ -145,7 +145,7 @@ template <dense_scalar T = double>
   detail::compact_candidates<T> const compact(white);
   detail::search_space<T> const space{compact.columns, {}, white.weights, false};
   std::size_t const trial_size = std::min<std::size_t>(draws.samples, 16'384);
-  detail::release_draws<T> const trial(white.weights, compact.columns.rows(), draws.seed,
+  detail::release_draws<T> const trial(white.weights, compact.columns.rows(), draws.seed.value,
                                        detail::scale_run, 0, trial_size);
   detail::posterior_measure<T> const measure(space, compact.columns, trial);
   double const range = -std::log(white.weights.minCoeff()) * (1.0 + 1e-12) + 1e-12;
@@ -201,8 +201,8 @@ template <dense_scalar T = double>
   if (best.noise.trace() == 0.0) return best;
   basic_gaussian_noise<T> const start = detail::with_balanced_rest(best.noise);
   detail::noise_search<T> const inner(outputs, start);
-  detail::release_draws<T> const fixed(inner.space.weights, inner.space.inside.rows(), draws.seed,
-                                       detail::shape_run, 0, search.draws);
+  detail::release_draws<T> const fixed(inner.space.weights, inner.space.inside.rows(),
+                                       draws.seed.value, detail::shape_run, 0, search.draws);
   detail::inner_noise<T> const found = detail::least_inner_trace(
       inner.space, inner.start, budget.value,
       [&](matrix_of<T> const& whitened) {
@@ -270,7 +270,7 @@ template <dense_scalar T = double>
   vector_of<T> spread = space.inside.cwiseAbs2() * space.weights;
   spread = spread.cwiseMax(1e-9 * std::max(spread.maxCoeff(), size * 1e-9));
   detail::inner_noise<T> start{matrix_of<T>::Identity(k, k), spread};
-  detail::release_draws<T> const fixed(space.weights, k + space.outside.rows(), draws.seed,
+  detail::release_draws<T> const fixed(space.weights, k + space.outside.rows(), draws.seed.value,
                                        detail::shape_run, 0, search.draws);
   detail::inner_noise<T> const found = detail::least_inner_trace(
       space, start, budget.value,

@@ -48,12 +48,30 @@ struct whitened_candidates {
   std::vector<std::size_t> group;
   std::size_t groups = 1;
   bool certain = true;
+  std::vector<Eigen::Index> column_of;  // of each row of the outputs; −1 for an impossible one
+  double excess = 1.0;                  // a true probability is at most so many times its weight
 
   [[nodiscard]] Eigen::Index size() const { return weights.size(); }
 
   [[nodiscard]] bool together(Eigen::Index a, Eigen::Index b) const {
     return a == b ||
            (certain && group[static_cast<std::size_t>(a)] == group[static_cast<std::size_t>(b)]);
+  }
+
+  /// From an upper (lower) bound of the information at `weights` to one at the true law p. Information is
+  /// concave in the law and at least 0, so I(p) ≤ excess·I(weights); and `weights` is a mixture of p and
+  /// another law, η = 1 − 1/excess of it, so I(weights) ≤ I(p) + h(η) + η·log M (docs/certificates/pac.md,
+  /// lemma 7).
+  [[nodiscard]] double above(double information) const {
+    return excess == 1.0 ? information : information * excess * (1.0 + 4.0 * unit_roundoff);
+  }
+  [[nodiscard]] double below(double information) const {
+    if (excess == 1.0) return information;
+    double const other = (excess - 1.0) * (1.0 + 4.0 * unit_roundoff);
+    if (!(other < 0.5)) return 0.0;
+    double const lost =
+        1.01 * (binary_entropy(other) + other * std::log(static_cast<double>(size())));
+    return std::max(0.0, information - lost);
   }
 
   /// Relative error of a sum over candidates of positive terms with their weights.
@@ -156,7 +174,8 @@ template <dense_scalar T>
 struct centred_columns {
   matrix_of<T> columns;
   vector_of<T> weights;
-  std::vector<Eigen::Index> source;  // a row of the outputs that each is
+  std::vector<Eigen::Index> source;     // a row of the outputs that each is
+  std::vector<Eigen::Index> column_of;  // of each row; −1 for an impossible one
 };
 
 template <dense_scalar T = double>
@@ -175,6 +194,7 @@ template <dense_scalar T = double>
 
   centred_columns<T> out;
   out.weights.setZero(static_cast<Eigen::Index>(classes));
+  out.column_of.assign(outputs.size(), -1);
   // Distinct outputs in the order of their first appearance.
   std::vector<Eigen::Index> place(classes, -1);
   for (Eigen::Index const m : possible) {
@@ -184,6 +204,7 @@ template <dense_scalar T = double>
       out.source.push_back(m);
     }
     out.weights(at) += p(m);
+    out.column_of[static_cast<std::size_t>(m)] = at;
   }
   // Eight coordinates at a time: what is written fills a line of the cache, what is read stays there.
   Eigen::Index const d = rows.cols();
@@ -216,6 +237,8 @@ template <dense_scalar T = double>
 
   whitened_candidates<T> out;
   out.weights = std::move(centred.weights);
+  out.column_of = std::move(centred.column_of);
+  out.excess = outputs.excess();
   Eigen::Index const count = out.weights.size();
   auto const number = static_cast<std::size_t>(count);
   out.group.assign(number, 0);

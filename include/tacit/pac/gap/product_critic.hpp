@@ -20,7 +20,7 @@
 namespace tacit {
 namespace detail {
 
-/// Φ(b) − Φ(a), to 1e-15 absolutely.
+/// Φ(b) − Φ(a), to 4e-15 absolutely: two erfc of at most 2, each right to 8 ulp.
 [[nodiscard]] inline double normal_mass(double a, double b) noexcept {
   double const x = a / std::numbers::sqrt2;
   double const y = b / std::numbers::sqrt2;
@@ -55,7 +55,7 @@ class step_function {
     for (std::size_t k = 0; k < values_.size(); ++k) {
       double const mass = detail::normal_mass(k == 0 ? -infinity : edges_[k - 1],
                                               k == edges_.size() ? infinity : edges_[k]);
-      sum += std::exp(values_[k] - most_) * (std::max(mass, 0.0) + 1e-15);
+      sum += std::exp(values_[k] - most_) * (std::max(mass, 0.0) + 4e-15);
     }
     // The exponential's argument is right to |f|u, everything else to a few u a term.
     double const terms = static_cast<double>(values_.size());
