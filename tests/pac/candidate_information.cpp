@@ -578,7 +578,7 @@ TEST_CASE("coverage of a thousand certificates by drawing, off the line") {
   }
 }
 
-TEST_CASE("coverage of noise that was scaled and certified by drawing", "[.sweep]") {
+TEST_CASE("coverage of noise that was scaled and certified by drawing", "[.sweep][sweep]") {
   // 2000 calibrations at confidence ½, each on draws of its own: certified noise that gives away more than
   // the budget. More than 1100 of them has probability below 1e-5.
   auto const rows = normals(6, 3, 81);

@@ -298,7 +298,7 @@ TEST_CASE("no transcript and no average over transcripts passes what a ledger pr
   sweep(120);
 }
 
-TEST_CASE("many universes in full", "[.sweep]") { sweep(4000); }
+TEST_CASE("many universes in full", "[.sweep][sweep]") { sweep(4000); }
 
 TEST_CASE(
     "a record that is chosen after the transcript: the divergence form holds, rate-distortion "

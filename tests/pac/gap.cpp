@@ -336,6 +336,26 @@ TEST_CASE("certificates hold, over 1000 repeats", "[.sweep][sweep]") {
   }
 }
 
+TEST_CASE("a mixture's certificates hold, over 1000 repeats", "[.sweep][sweep]") {
+  double const failure = 0.1;
+  double const most =
+      100.0 + statistics::normal_limit * std::sqrt(1000.0 * failure * (1.0 - failure));
+  for (double const s : {0.3, 1.0, 3.0}) {
+    two_points const law{2, s};
+    int failed = 0;
+    for (std::uint64_t seed = 0; seed < 1000; ++seed) {
+      MatrixXd const outputs = law.outputs(120, 5000 + seed);
+      auto const q = tacit::mixture_surrogate::fit(outputs.topRows(60), law.noise(), 4, {seed, 1})
+                         .guarded(law.noise(), law.radius());
+      failed += tacit::certified_information(q, law.noise(), MatrixXd(outputs.bottomRows(60)),
+                                             {.radius = law.radius(), .failure = failure})
+                    .value.value < law.information();
+    }
+    CAPTURE(s, failed);
+    CHECK(failed <= most);
+  }
+}
+
 TEST_CASE("a certificate in 64 dimensions shows most of the gap") {
   two_points const law{64, 0.3};
   outcome const got = certify(law, 4000, 51, 0.025);

@@ -26,7 +26,7 @@ inline constexpr std::size_t largest_determinant = 1024;
 
 /// Evaluations of a normal that a quadrature on a line may take: some milliseconds where a search asks
 /// again and again, and half a second for one answer.
-inline constexpr double most_for_a_search = 1e6;
+inline constexpr double most_for_a_search = 5e5;
 inline constexpr double most_for_an_answer = 5e7;
 
 /// The bounds above for one noise and all its multiples, from one pass over the outputs.

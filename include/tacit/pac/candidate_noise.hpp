@@ -352,7 +352,8 @@ template <dense_scalar T = double>
     }
   };
   consider(detail::with_balanced_rest(best.noise));
-  if (best.noise.trace() == 0.0) return best;
+  // One dimension has one shape.
+  if (best.noise.trace() == 0.0 || outputs.dimension() == 1) return best;
   consider(search.outer(detail::least_inner_trace(
       search.space, search.start, budget.value, [&](matrix_of<T> const& whitened) {
         return detail::pairwise_measure<T>(search.space, whitened);
