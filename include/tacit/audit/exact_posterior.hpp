@@ -27,8 +27,9 @@ struct released_mean {
 /// record's numbers and every release, and follows Bayes' rule. It guesses for each record whether it is in the
 /// secret subset, and which candidate that is.
 ///
-/// What covers it: bounds of the information about the secret subset (`membership_success(nats, prior)` for
-/// a record, `attack_success(nats, 1/M)` for the subset), on average over releases. Differential privacy of
+/// What covers it: bounds of the information about the secret subset, on average over releases:
+/// `membership_success(nats, prior)` for a record that is fixed beforehand, `attack_success(nats, prior)` also for one
+/// that is chosen afterwards, `attack_success(nats, 1/M)` for the subset. Differential privacy of
 /// single records does not: candidates differ in many records (`informed_adversary`).
 ///
 /// Every observation either happens or throws and changes nothing.

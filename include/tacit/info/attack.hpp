@@ -36,7 +36,9 @@ namespace tacit {
 }
 
 /// 1 − h⁻¹(h(π) − information): the sharp bound for one membership bit (rate–distortion of a binary
-/// source under Hamming distortion). Equal to the other form at π = ½, strictly below it elsewhere.
+/// source under Hamming distortion) that is fixed beforehand. For a bit that is picked after the release was seen,
+/// from several of one prior, take the other form, and the information about all of them together. Equal to
+/// it at π = ½, strictly below it elsewhere.
 /// Solved for the failure x ≤ r = 1 − π through h(r) − h(x) = D(x‖r) + (r−x)·log((1−r)/r), in which
 /// nothing cancels.
 /// Guarantee: upper bound; 1 once the information reaches h(π).
