@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tacit/core/check.hpp>
+#include <tacit/core/real.hpp>
 #include <tacit/pac/dense.hpp>
 #include <tacit/pac/gaussian_noise.hpp>
 #include <tacit/pac/public_normal.hpp>
@@ -103,11 +104,13 @@ class basic_normal_surrogate {
 
   /// How far a coordinate of the computed t may be from the exact one, row by row: an inner product of
   /// d terms in any order, and the subtraction before, are (d + 2)u·‖A_i‖‖z − m‖ off at most; twice it. And
-  /// z itself is a sum that was rounded, of noise and a row that may lie far from 0.
+  /// z itself is the double nearest to a sum of noise and a row that may lie far from 0.
   [[nodiscard]] vector_of<T> rounding(matrix_of<T> const& rows) const {
     double const unit = static_cast<double>(dimension() + 4) *
                         std::numeric_limits<double>::epsilon() * longest_row_;
-    return unit * ((rows.rowwise() - mean_.transpose()).rowwise().norm() + rows.rowwise().norm());
+    double const nearest = 1.01 * detail::unit_roundoff * longest_row_;
+    return unit * (rows.rowwise() - mean_.transpose()).rowwise().norm() +
+           nearest * rows.rowwise().norm();
   }
 
   /// The coordinates of t turned to new axes, the orthonormal columns of a d×d matrix. Up to rounding it
