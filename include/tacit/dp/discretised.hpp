@@ -3,11 +3,16 @@
 
 #include <tacit/core/bit_cast.hpp>
 #include <tacit/core/check.hpp>
+#include <tacit/core/inverse.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/dp/accountant.hpp>
 #include <tacit/dp/dominating.hpp>
 #include <tacit/dp/event.hpp>
-#include <tacit/dp/grid/compose.hpp>
+#include <tacit/dp/grid/atoms.hpp>
+#include <tacit/dp/grid/ends.hpp>
+#include <tacit/dp/grid/pairs.hpp>
+#include <tacit/dp/grid/plan.hpp>
+#include <tacit/dp/grid/prepare.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -28,75 +33,127 @@ namespace tacit {
 
 namespace detail {
 
-struct counted_pair {
-  dominating_pair pair;
-  std::uint64_t count;
-};
-
-/// Losses beyond these are not worth a grid: answered by 0 and ∞.
-inline constexpr double grid_loss_limit = 1e12;
-
 /// The composition of one direction's pairs.
 template <std::same_as<double> T = double>
 class composed_losses {
  public:
-  /// The caller sees to it that the counts have a total of 64 bits.
-  void add(dominating_pair const& pair, std::uint64_t count) {
-    if (no_leak(pair)) return;
-    std::uint64_t const key = key_of(pair);
-    auto const [first, last] = places_.equal_range(key);
-    auto const known =
-        std::find_if(first, last, [&](auto const& at) { return pairs_[at.second].pair == pair; });
-    if (known != last) {
-      pairs_[known->second].count += count;
-    } else {
-      places_.emplace(key, pairs_.size());
-      pairs_.push_back({pair, count});
+  void add(dominating_pair const& pair, std::uint64_t count) { pairs_.add(pair, count); }
+
+  [[nodiscard]] bound<T> answer(loss_query<T> query, T width) const {
+    pair_envelope const around = envelope_of(pairs_.all());
+    bound<T> const above = answer_of(around.above, query, width);
+    if (around.exact) return above;
+    return {std::min(above.upper, answer_of(around.below, query, width).lower), above.upper};
+  }
+
+ private:
+  /// What one answer may take, in the nanoseconds of `work_budget`.
+  static constexpr T most_work = 5e9;
+  static constexpr T lowest_log_delta = -640.0;
+
+  static void narrow(bound<T>& best, bound<T> found) {
+    best.upper = std::min(best.upper, found.upper);
+    best.lower = std::min(std::max(best.lower, found.lower), best.upper);
+  }
+
+  [[nodiscard]] static bound<T> answer_of(std::vector<counted_pair> const& pairs,
+                                          loss_query<T> query, T width) {
+    if (pairs.empty()) return {0.0, 0.0};
+    T const log_delta = query.wants_epsilon ? std::log(query.value) : lowest_log_delta;
+    prepared_laws<T> const laws(pairs, log_delta);
+    if (!laws.usable()) {
+      return {0.0, query.wants_epsilon ? std::numeric_limits<T>::infinity() : 1.0};
+    }
+    bound<T> best =
+        query.wants_epsilon ? laws.ends().epsilon(query.value) : laws.ends().delta(query.value);
+    if (!laws.lower_holds()) best.lower = 0.0;
+    if (best.lower == best.upper) return best;
+    if (auto const atoms = atom_composition<T>::of(laws.laws())) {
+      narrow(best, by_atoms(*atoms, laws.ends(), query, best));
+      return best;
+    }
+    work_budget<T> work{most_work};
+    if (query.wants_epsilon) {
+      on_grid(laws, query, width, best, work);
+      return best;
+    }
+    delta_on_grid(pairs, laws, query, width, best, work);
+    // Near the largest loss a tilt is steeper than rounding permits, but δ is convex.
+    T const gap = laws.ends().largest() - query.value;
+    for (T far = 64.0; far < 1e18 && gap < 1e300 && laws.lower_holds() && !good(best, width);
+         far *= 64.0) {
+      T const below = laws.ends().largest() - far * gap;
+      if (!(below > 0.0) || !work.allows(1e6)) break;
+      bound<T> there = laws.ends().delta(below);
+      delta_on_grid(pairs, laws, {false, below}, width, there, work);
+      narrow(best, {0.0, laws.ends().chord(query.value, below, there.upper)});
+    }
+    return best;
+  }
+
+  [[nodiscard]] static bool good(bound<T> const& found, T width) {
+    return found.upper - found.lower <= 100.0 * width * found.upper;
+  }
+
+  [[nodiscard]] static bound<T> by_atoms(atom_composition<T> const& atoms, loss_ends<T> const& ends,
+                                         loss_query<T> query, bound<T> const& known) {
+    auto const delta = [&](T e) { return ends.with_infinite(atoms.delta(e)); };
+    if (!query.wants_epsilon) return delta(query.value);
+    auto const holds = [&](T e) { return delta(e).upper <= query.value; };
+    auto const exceeds = [&](T e) { return delta(e).lower > query.value; };
+    bound<T> out = known;
+    if (holds(0.0)) return {0.0, 0.0};
+    if (holds(known.upper)) out.upper = last_holding(known.upper, 0.0, holds);
+    if (exceeds(0.0)) out.lower = last_holding(0.0, out.upper, exceeds);
+    return out;
+  }
+
+  /// δ(ε): first how small it is, then on grids for that.
+  static void delta_on_grid(std::vector<counted_pair> const& pairs, prepared_laws<T> const& wide,
+                            loss_query<T> query, T width, bound<T>& best, work_budget<T>& work) {
+    if (query.value >= wide.ends().reach()) return;
+    T log_delta = find_saddle<T>(wide.sketches(), query).log_delta;
+    prepared_laws<T> ready(pairs, log_delta);
+    // Over a wide range an estimate is a poor one, and too much may have been left out.
+    for (int k = 0; k < 16 && ready.usable() && log_delta > lowest_log_delta; ++k) {
+      T const better = query.value < ready.ends().reach()
+                           ? find_saddle<T>(ready.sketches(), query).log_delta
+                           : 1.3 * std::min(log_delta, 0.0) - 10.0;
+      if (!(better < log_delta - 3.0)) break;
+      log_delta = better;
+      ready = prepared_laws<T>(pairs, log_delta);
+    }
+    if (ready.usable()) on_grid(std::move(ready), query, width, best, work);
+  }
+
+  static void on_grid(prepared_laws<T> laws, loss_query<T> query, T width, bound<T>& best,
+                      work_budget<T>& work) {
+    bound<T> const known =
+        query.wants_epsilon ? laws.ends().epsilon(query.value) : laws.ends().delta(query.value);
+    bool const lower = laws.lower_holds();
+    narrow(best, {lower ? known.lower : 0.0, known.upper});
+    saddle<T> const first = find_saddle<T>(laws.sketches(), query);
+    for (T const factor : {1.0, 0.2, 0.03, 5.0}) {
+      saddle<T> const s =
+          factor == 1.0 ? first : saddle_at<T>(laws.sketches(), factor * first.tilt);
+      prepared_laws<T> here = laws;
+      here.cut(s.tilt);
+      at_tilt(here, query, s, width, best, work);
+      if (!lower) best.lower = 0.0;
+      if (!lower || good(best, width)) break;
     }
   }
 
-  [[nodiscard]] bool empty() const { return pairs_.empty(); }
-
-  [[nodiscard]] bound<T> answer(loss_query<T> query, T width) const {
-    if (pairs_.empty()) return {0.0, 0.0};
-    bound<T> best{0.0, query.wants_epsilon ? std::numeric_limits<T>::infinity() : 1.0};
-    T log_delta = std::log(query.value);
-    if (!query.wants_epsilon) {
-      prepared const wide = prepare(-640.0);
-      if (!wide.usable) return best;
-      if (query.value >= wide.largest) return wide.infinite;
-      if (query.value >= wide.reach) return {wide.infinite.lower, wide.left_out};
-      log_delta = find_saddle<T>(wide.sketches, query).log_delta;
-    }
-    prepared ready = prepare(log_delta);
-    // Over a wide range an estimate is a poor one, and too much may have been left out.
-    for (int k = 0; k < 16 && !query.wants_epsilon && ready.usable && log_delta > -640.0; ++k) {
-      T const better = query.value < ready.reach ? find_saddle<T>(ready.sketches, query).log_delta
-                                                 : 1.3 * std::min(log_delta, 0.0) - 10.0;
-      if (!(better < log_delta - 3.0)) break;
-      log_delta = better;
-      ready = prepare(log_delta);
-    }
-    if (!ready.usable) return best;
-    // What is known without a grid.
-    if (query.wants_epsilon) {
-      if (ready.infinite.upper <= query.value) best.upper = ready.largest;
-      if (ready.left_out <= query.value) best.upper = std::min(best.upper, ready.reach);
-    } else if (query.value >= ready.reach) {
-      return {ready.infinite.lower, ready.left_out};
-    }
-    saddle<T> const s = find_saddle<T>(ready.sketches, query);
-    cut(ready, s.tilt);
-    grid_composition<T> const plan(ready.laws, ready.sketches, s.tilt);
-    auto const narrow = [&](certified_tail<T> const& tail) {
-      bound<T> const found =
-          query.wants_epsilon ? tail.epsilon(query.value) : tail.delta(query.value);
-      best.lower = std::max(best.lower, found.lower);
-      best.upper = std::min(best.upper, found.upper);
+  /// With grids tilted by s, ever finer while that helps.
+  static void at_tilt(prepared_laws<T> const& laws, loss_query<T> query, saddle<T> const& s,
+                      T width, bound<T>& best, work_budget<T>& work) {
+    grid_composition<T> const plan(laws.laws(), laws.sketches(), s.tilt, work);
+    auto const read = [&](certified_tail<T> const& tail) {
+      narrow(best, query.wants_epsilon ? tail.epsilon(query.value) : tail.delta(query.value));
     };
     if (std::optional<certified_tail<T>> const tail = plan.exact()) {
-      narrow(*tail);
-      return holding(best, ready);
+      read(*tail);
+      return;
     }
     // An error of d in log δ is one of d/θ in ε. Beyond 1 the tilt would be the wrong one.
     T aim = width;
@@ -109,7 +166,7 @@ class composed_losses {
       if (!tail) break;
       // The lower end of what is on the grid, for now: it tells how good the upper one is.
       tail->lower_holds = true;
-      narrow(*tail);
+      read(*tail);
       T const off = best.upper - best.lower;
       T const target = width * best.upper;
       if (off <= target || !(off < 0.8 * last) || tail->finest) break;
@@ -117,149 +174,9 @@ class composed_losses {
       // Without a lower end the width tells little.
       aim *= best.lower > 0.0 ? std::clamp(0.7 * target / off, 0.02, 0.5) : 0.1;
     }
-    return holding(best, ready);
   }
 
- private:
-  // Equal pairs have equal keys.
-  [[nodiscard]] static std::uint64_t key_of(dominating_pair const& pair) {
-    struct mixer {
-      std::uint64_t key = 0xCBF29CE484222325;  // FNV-1a
-      void take(double x) { key = (key ^ bit_cast<std::uint64_t>(x + 0.0)) * 0x100000001B3; }
-      void operator()(normal_pair const& p) { take(p.mu); }
-      void operator()(mixture_pair const& p) {
-        for (mixture_pair::part const& part : p.parts) {
-          take(part.weight);
-          take(part.shift);
-        }
-      }
-      void operator()(bounded_pair const& p) {
-        take(p.epsilon);
-        take(p.rate);
-      }
-      void operator()(lattice_pair const& p) {
-        take(p.sigma);
-        take(p.rate);
-      }
-      void operator()(finite_pair const& p) {
-        for (finite_pair::atom const& a : p.atoms) {
-          take(a.loss);
-          take(a.p);
-        }
-      }
-      void operator()(amplified_pair const& p) {
-        take(p.rate);
-        take(p.changed);
-      }
-    } mixed;
-    std::visit(mixed, pair);
-    return mixed.key;
-  }
-
-  // Whether the pair leaks nothing at all.
-  [[nodiscard]] static bool no_leak(dominating_pair const& pair) {
-    struct visitor {
-      bool operator()(normal_pair const& p) const { return p.mu == 0.0; }
-      bool operator()(mixture_pair const& p) const { return p.parts.empty(); }
-      bool operator()(bounded_pair const& p) const { return p.epsilon == 0.0 || p.rate == 0.0; }
-      bool operator()(lattice_pair const& p) const { return p.shift == 0 || p.rate == 0.0; }
-      bool operator()(finite_pair const& p) const {
-        return p.infinite == 0.0 && std::all_of(p.atoms.begin(), p.atoms.end(),
-                                                [](auto const& a) { return a.loss == 0.0; });
-      }
-      bool operator()(amplified_pair const& p) const {
-        return p.rate == 0.0 || (p.absent == 0.0 && p.changed == 0.0);
-      }
-    };
-    return std::visit(visitor{}, pair);
-  }
-
-  struct prepared {
-    std::vector<loss_law<T>> laws;
-    std::vector<loss_sketch<T>> sketches;
-    bool usable = true;
-    T largest = 0.0;   // no finite loss of the composition is larger
-    T reach = 0.0;     // no loss is larger …
-    T left_out = 1.0;  // … but for that much of P, the infinite ones included
-    bound<T> infinite{0.0, 0.0};
-    T above = 0.0;  // left out of a law
-    T log_below = 0.0;
-  };
-
-  [[nodiscard]] prepared prepare(T log_delta) const {
-    prepared out;
-    T total = 0.0;
-    for (counted_pair const& c : pairs_) total += static_cast<T>(c.count);
-    // What is left out above adds to δ; what is left out below is next to nothing once tilted.
-    out.above = std::exp(std::clamp(log_delta - std::log(total) - 25.0, -680.0, -3.0));
-    out.log_below = std::clamp(-std::log(total) - 30.0, -680.0, -3.0);
-    T infinite = 0.0;
-    T left_out = 0.0;
-    T size = 0.0;
-    for (counted_pair const& c : pairs_) {
-      // Atom by atom, a discrete Gaussian this wide is more than a grid holds.
-      auto const* lattice = std::get_if<lattice_pair>(&c.pair);
-      out.usable = lattice == nullptr || lattice->sigma <= 5e4;
-      if (!out.usable) break;
-      loss_law<T> law = law_of(c, out.above, out.log_below);
-      T const reach = std::max(std::abs(law.low), std::abs(law.high));
-      out.usable = reach > 1e-150 && reach < grid_loss_limit;
-      if (!out.usable) break;
-      out.largest += law.count * law.largest;
-      out.reach += law.count * (law.high + law.loss_error);
-      size += law.count * std::abs(law.high);
-      infinite += law.count * std::log1p(-law.infinite);
-      left_out += law.count * std::log1p(-std::min(1.0, law.infinite + law.above));
-      out.sketches.emplace_back(law);
-      out.laws.push_back(std::move(law));
-    }
-    out.largest *= 1.0 + 1e-15;
-    out.reach = std::max(0.0, out.reach + 1e-15 * static_cast<T>(pairs_.size()) * size);
-    out.left_out = std::min(1.0, -std::expm1(left_out) * (1.0 + 1e-14));
-    out.infinite = {-std::expm1(infinite) * (1.0 - 1e-15), -std::expm1(infinite) * (1.0 + 1e-15)};
-    return out;
-  }
-
-  [[nodiscard]] static bound<T> holding(bound<T> found, prepared const& ready) {
-    bool const both = std::all_of(ready.laws.begin(), ready.laws.end(),
-                                  [](loss_law<T> const& s) { return s.lower_holds; });
-    return {both ? found.lower : 0.0, found.upper};
-  }
-
-  [[nodiscard]] static loss_law<T> law_of(counted_pair const& c, T above, T log_below) {
-    loss_law<T> law = std::visit(law_maker<T>(above, std::exp(log_below)), c.pair);
-    law.count = static_cast<T>(c.count);
-    T const range = law.high - law.low;
-    if (!law.curves.empty() && !(range > 1e-12 * std::abs(law.high))) {
-      // To this precision the loss is a number.
-      law.loss_error += 2.0 * range;
-      law.mass_error += law.above + law.below;
-      law.atoms = {{law.high, 1.0}};
-      law.curves.clear();
-      law.low = law.high;
-      law.below = 0.0;
-    }
-    return law;
-  }
-
-  /// Leaves out below what the tilt makes negligible, where that is most of the range.
-  void cut(prepared& ready, T tilt) const {
-    for (std::size_t s = 0; s < pairs_.size(); ++s) {
-      if (ready.laws[s].curves.empty() || ready.laws[s].below == 0.0) continue;
-      T const log_moment = ready.sketches[s].at(tilt).value;
-      for (T log_below = -3.0; log_below > ready.log_below; log_below *= 1.4) {
-        loss_law<T> law = law_of(pairs_[s], ready.above, log_below);
-        if (log_below + tilt * law.low - log_moment > ready.log_below) continue;
-        if (law.curves.empty()) break;
-        ready.sketches[s] = loss_sketch<T>(law);
-        ready.laws[s] = std::move(law);
-        break;
-      }
-    }
-  }
-
-  std::vector<counted_pair> pairs_;
-  std::unordered_multimap<std::uint64_t, std::size_t> places_;  // by key
+  pair_list pairs_;
 };
 
 }  // namespace detail

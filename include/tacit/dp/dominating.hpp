@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tacit/core/check.hpp>
+#include <tacit/core/rounded.hpp>
 #include <tacit/core/sum.hpp>
 #include <tacit/dp/event.hpp>
 #include <tacit/dp/loss.hpp>
@@ -73,6 +74,7 @@ template <class Pair>
   double const tail = 1.0 / (1.0 + next);
   double const point = -std::expm1(-1.0 / scale) * tail;
   finite_pair pair;
+  pair.loss_error = std::numeric_limits<double>::epsilon();
   pair.atoms.reserve(shift + 1);
   for (std::uint64_t k = 0; k <= shift; ++k) {
     double const j = static_cast<double>(k);
@@ -87,6 +89,7 @@ template <class Pair>
 [[nodiscard]] inline finite_pair sampled_pair(finite_pair const& base, double rate,
                                               orientation towards) {
   finite_pair out;
+  out.loss_error = base.loss_error + 32.0 * std::numeric_limits<double>::epsilon();
   auto const put = [&](double loss, double p, double q) {
     if (towards == orientation::remove) {
       out.atoms.push_back({loss, p, q});
@@ -113,6 +116,7 @@ template <class Pair>
 /// composed apart (Lebeda et al. 2024).
 [[nodiscard]] inline finite_pair mirrored_pair(finite_pair const& base, double rate) {
   finite_pair out;
+  out.loss_error = base.loss_error + 32.0 * std::numeric_limits<double>::epsilon();
   double rest = (1.0 - rate) * base.infinite;
   for (finite_pair::atom const& a : base.atoms) {
     if (a.loss == 0.0) rest += a.p;
@@ -233,8 +237,8 @@ class dominator {
   [[nodiscard]] domination operator()(laplace const& m) const {
     double const shift = one_shift(m.noise_multiplier);
     if (!sampled()) {
-      return whole(
-          bounded_pair{change_ * records_ / m.noise_multiplier, 0.5, 1.0, orientation::remove});
+      return whole(bounded_pair{divide_up(change_ * records_, m.noise_multiplier), 0.5, 1.0,
+                                orientation::remove});
     }
     if (how_ == taken::poisson && one_sided()) {
       return directed_domination(bounded_pair{shift, 0.5, rate_, orientation::remove});
@@ -326,7 +330,7 @@ class dominator {
 
   [[nodiscard]] double all_records(double epsilon) const {
     check_finite("dominate", "epsilon of all records", records_ * epsilon);
-    return records_ * epsilon;
+    return multiply_up(records_, epsilon);
   }
 
   [[nodiscard]] domination whole(dominating_pair pair) const {

@@ -68,8 +68,9 @@ struct finite_pair {
     friend bool operator==(atom const&, atom const&) = default;
   };
   std::vector<atom> atoms;
-  double infinite = 0.0;  // P's mass where Q has none: loss +∞
-  double excluded = 0.0;  // Q's mass where P has none: loss −∞
+  double infinite = 0.0;    // P's mass where Q has none: loss +∞
+  double excluded = 0.0;    // Q's mass where P has none: loss −∞
+  double loss_error = 0.0;  // the losses are off by at most that much, relatively
   friend bool operator==(finite_pair const&, finite_pair const&) = default;
 };
 

@@ -12,6 +12,7 @@
 #include <tacit/dp/mixture_profile.hpp>
 #include <tacit/dp/normal_sum.hpp>
 #include <tacit/dp/rays/answer.hpp>
+#include <tacit/dp/renyi.hpp>
 
 #include <algorithm>
 #include <array>
@@ -215,10 +216,18 @@ class basic_privacy_loss {
     return best;
   }
 
+  // With the Rényi accountant's upper end, where it covers the events. That of an exponential mechanism may
+  // be below the pair's lower end: the mechanism does not attain its pair.
+  [[nodiscard]] static bound<T> capped(bound<T> found, T upper) {
+    if (upper < found.lower) found.lower = 0.0;
+    return {found.lower, std::min(found.upper, upper)};
+  }
+
   // Where losses come in rare large jumps a grid may say little, and the Chernoff bound of the truncated
   // law more: the upper end is the better of the two.
   [[nodiscard]] bound<T> grid_epsilon(T delta) const {
     bound<T> found = grid_.epsilon(delta);
+    if (moments_) found = capped(found, moments_->epsilon(delta).upper);
     if (others_ || !(found.upper - found.lower > 1e-2 * found.upper)) return found;
     T const log_delta = std::log(delta);
     T const most = found.upper < 1e300 ? found.upper : 1e6;
@@ -234,6 +243,7 @@ class basic_privacy_loss {
       return {0.0, std::numeric_limits<T>::min()};
     }
     bound<T> found = grid_.delta(epsilon);
+    if (moments_) found = capped(found, moments_->delta(epsilon).upper);
     if (others_ || !(found.upper - found.lower > 1e-2 * found.upper)) return found;
     T const least = std::max(found.lower, 1e-300);
     // e^{−1e-12} allows for the rounding of the logarithm.
@@ -278,12 +288,21 @@ class basic_privacy_loss {
   bool others_ = false;
   bool attained_ = true;
   basic_discretised<T> grid_;
+  std::optional<basic_renyi<T>> moments_{std::in_place,
+                                         neighbours_};  // none once an event has none
 };
 
 template <std::same_as<double> T>
 void basic_privacy_loss<T>::add(event const& release, std::uint64_t count) {
   domination const found = dominate(release, neighbours_);
   grid_.add(release, count);
+  if (moments_) {
+    try {
+      moments_->add(release, count);
+    } catch (std::invalid_argument const&) {
+      moments_.reset();
+    }
+  }
   attained_ = attained_ && found.attained;
   if (auto const* normal = std::get_if<normal_pair>(&found.remove)) {
     normals_.add(*normal, count);

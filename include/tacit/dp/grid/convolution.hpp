@@ -23,17 +23,19 @@ namespace tacit::detail {
 
 template <std::same_as<double> T = double>
 struct loss_factor {
-  grid_measure<T> const* measure;
+  measure<T> const* law;
   T count;
 };
 
-/// The sum of all losses: Σ count of each factor's index. `distance` grows by what the result is off.
+/// The sum of all losses: Σ count of each factor's index. docs/certificates/grid.md, Lemma 9.
 template <std::same_as<double> T = double>
 class loss_convolution {
  public:
+  static constexpr std::size_t largest_size = std::size_t{1} << 22;
+  static constexpr std::size_t direct_products = 1 << 14;
+
   /// Tilted mass left out at each end is at most e^{−reach}.
-  loss_convolution(std::size_t largest_size, T reach)
-      : largest_size_(largest_size), reach_(reach) {}
+  explicit loss_convolution(T reach) : reach_(reach) {}
 
   /// How many grid points the composition would take; ∞ where there is no bound.
   [[nodiscard]] T size_of(std::vector<loss_factor<T>> const& factors) const {
@@ -41,37 +43,48 @@ class loss_convolution {
     return w.high - w.low + 1.0;
   }
 
-  /// Nothing if the result does not fit the largest size.
-  [[nodiscard]] std::optional<grid_measure<T>> compose(std::vector<loss_factor<T>> const& factors,
-                                                       T& distance) {
-    if (factors.empty()) return grid_measure<T>{0, {1.0}, 0.0};
-    if (factors.size() == 1 && factors[0].count == 1.0) return *factors[0].measure;
+  /// Nothing if the result does not fit the largest size, or the work is more than is left.
+  [[nodiscard]] std::optional<measure<T>> compose(std::vector<loss_factor<T>> const& factors,
+                                                  work_budget<T>& work) const {
+    T lengths = 0.0;
+    for (loss_factor<T> const& f : factors) lengths += static_cast<T>(f.law->mass.size());
+    if (!work.take(500.0 + 100.0 * lengths)) return std::nullopt;
     window const w = window_of(factors);
     T const wanted = w.high - w.low + 1.0;
-    if (!(wanted <= static_cast<T>(largest_size_))) return std::nullopt;
+    if (!(wanted <= static_cast<T>(largest_size))) return std::nullopt;
     std::size_t size = 16;
     while (static_cast<T>(size) < wanted) size *= 2;
     // 2^k, or 3·2^k if that will do.
     if (size >= 64 && 0.75 * static_cast<T>(size) >= wanted) size = size / 4 * 3;
+    T const n = static_cast<T>(size);
+    if (!work.take(n *
+                   (50.0 + (1.0 + static_cast<T>(factors.size())) * (60.0 + 2.0 * std::log2(n))))) {
+      return std::nullopt;
+    }
 
-    if (!fft_ || fft_->size() != size) fft_.emplace(size);
-    std::vector<std::complex<T>> const result = spectrum(factors, w, distance);
-    std::vector<T> const values = fft_->inverse(result);
+    real_fft fft(size);
+    measure<T> out;
+    for (loss_factor<T> const& f : factors) {
+      out.distance += f.count * f.law->distance;
+      out.log_scale += f.count * f.law->log_scale;
+    }
+    std::vector<std::complex<T>> const result = spectrum(fft, factors, w, out.distance);
+    std::vector<T> const values = fft.inverse(result);
 
     T norm = 0.0;
     for (std::size_t k = 0; k < result.size(); ++k) {
       norm += (k == 0 || k + 1 == result.size() ? 1.0 : 2.0) * std::norm(result[k]);
     }
-    distance += real_fft::error(size) * std::sqrt(norm) + 2.0 * std::exp(-reach_);
+    // What lies beyond the window is missing there, and wrapped into it.
+    out.distance += real_fft::error(size) * std::sqrt(norm) + 4.0 * std::exp(-reach_);
     // Whole numbers: index = base + place, place in [low, high].
     T base = 0.0;
     T log_norm = 0.0;
     for (std::size_t f = 0; f < factors.size(); ++f) {
       base += factors[f].count * w.moments[f].centre;
-      log_norm += factors[f].count * factors[f].measure->log_norm;
+      log_norm += factors[f].count * factors[f].law->log_norm;
     }
     if (!(std::abs(base) + std::abs(w.low) < 0x1p53)) return std::nullopt;
-    grid_measure<T> out;
     out.first = static_cast<std::int64_t>(base + w.low);
     out.mass.resize(static_cast<std::size_t>(wanted));
     auto const low = static_cast<std::int64_t>(w.low);
@@ -82,10 +95,30 @@ class loss_convolution {
       // A mass below 0 is rounding; 0 is nearer to the truth.
       out.mass[k] = std::max(0.0, values[static_cast<std::size_t>(place)]);
     }
-    if (!normalise(out)) return std::nullopt;
-    out.log_norm += log_norm;
-    distance += 4.0 * unit_roundoff;
-    return out;
+    return finished(std::move(out), factors, log_norm);
+  }
+
+  /// The sum of two losses: of short laws by the definition, whose terms are all positive.
+  [[nodiscard]] std::optional<measure<T>> compose(measure<T> const& a, measure<T> const& b,
+                                                  work_budget<T>& work) const {
+    std::vector<loss_factor<T>> const factors{{&a, 1.0}, {&b, 1.0}};
+    std::size_t const shorter = std::min(a.mass.size(), b.mass.size());
+    std::size_t const products = a.mass.size() * b.mass.size();
+    if (products > direct_products && shorter > 8) return compose(factors, work);
+    if (a.mass.size() + b.mass.size() > largest_size ||
+        !work.take(200.0 + static_cast<T>(products))) {
+      return std::nullopt;
+    }
+    measure<T> out;
+    out.first = a.first + b.first;
+    out.mass.resize(a.mass.size() + b.mass.size() - 1, 0.0);
+    for (std::size_t i = 0; i < a.mass.size(); ++i) {
+      if (a.mass[i] == 0.0) continue;
+      for (std::size_t j = 0; j < b.mass.size(); ++j) out.mass[i + j] += a.mass[i] * b.mass[j];
+    }
+    out.distance = a.distance + b.distance + unit_roundoff * static_cast<T>(shorter + 1);
+    out.log_scale = a.log_scale + b.log_scale;
+    return finished(std::move(out), factors, a.log_norm + b.log_norm);
   }
 
  private:
@@ -95,6 +128,18 @@ class loss_convolution {
     T high = 0.0;
   };
 
+  [[nodiscard]] static std::optional<measure<T>> finished(
+      measure<T> out, std::vector<loss_factor<T>> const& factors, T log_norm) {
+    out.step = factors.front().law->step;
+    out.tilt = factors.front().law->tilt;
+    out.log_norm = log_norm;
+    for (loss_factor<T> const& f : factors) {
+      out.distance += 3.0 * unit_roundoff * f.count * std::abs(f.law->log_norm);
+    }
+    if (!normalise(out)) return std::nullopt;
+    return out;
+  }
+
   // Chernoff at both ends, from the measures' own moments, and never beyond what can occur.
   [[nodiscard]] window window_of(std::vector<loss_factor<T>> const& factors) const {
     window out;
@@ -102,10 +147,10 @@ class loss_convolution {
     T lowest = 0.0;
     T highest = 0.0;
     for (loss_factor<T> const& f : factors) {
-      index_moments<T> const m = moments_of(*f.measure);
-      T const first = static_cast<T>(f.measure->first) - m.centre;
+      index_moments<T> const m = moments_of(*f.law);
+      T const first = static_cast<T>(f.law->first) - m.centre;
       lowest += f.count * first;
-      highest += f.count * (first + static_cast<T>(f.measure->mass.size() - 1));
+      highest += f.count * (first + static_cast<T>(f.law->mass.size() - 1));
       variance += f.count * m.variance;
       out.moments.push_back(m);
     }
@@ -114,8 +159,8 @@ class loss_convolution {
       auto const at = [&](T lambda) {
         T sum = reach_;
         for (std::size_t f = 0; f < factors.size(); ++f) {
-          sum += factors[f].count *
-                 log_moment(*factors[f].measure, out.moments[f].centre, sign * lambda);
+          sum +=
+              factors[f].count * log_moment(*factors[f].law, out.moments[f].centre, sign * lambda);
         }
         return sign * sum / lambda;
       };
@@ -125,8 +170,8 @@ class loss_convolution {
       T const start = std::sqrt(2.0 * reach_ / variance);
       T extent = 0.0;
       for (std::size_t f = 0; f < factors.size(); ++f) {
-        T const first = static_cast<T>(factors[f].measure->first) - out.moments[f].centre;
-        T const last = first + static_cast<T>(factors[f].measure->mass.size());
+        T const first = static_cast<T>(factors[f].law->first) - out.moments[f].centre;
+        T const last = first + static_cast<T>(factors[f].law->mass.size());
         extent = std::max(extent, sign > 0.0 ? last : -first);
       }
       T at_start = at(start);
@@ -152,8 +197,8 @@ class loss_convolution {
     out.low = lowest;
     out.high = highest;
     if (highest - lowest > 64.0 && variance > 0.0) {
-      out.low = std::max(lowest, std::floor(end(-1.0, lowest)));
-      out.high = std::min(highest, std::ceil(end(1.0, highest)));
+      out.low = std::max(lowest, std::floor(end(-1.0, lowest)) - 1.0);
+      out.high = std::min(highest, std::ceil(end(1.0, highest)) + 1.0);
     }
     return out;
   }
@@ -161,9 +206,10 @@ class loss_convolution {
   // The product of the factors' transforms to their powers. Relative errors of the factors add up,
   // weighted by the powers; the l1 distance of what they become is at most the l2 norm of the errors of
   // the spectrum (Parseval, Cauchy–Schwarz).
-  [[nodiscard]] std::vector<std::complex<T>> spectrum(std::vector<loss_factor<T>> const& factors,
-                                                      window const& w, T& distance) {
-    std::size_t const size = fft_->size();
+  [[nodiscard]] std::vector<std::complex<T>> spectrum(real_fft& fft,
+                                                      std::vector<loss_factor<T>> const& factors,
+                                                      window const& w, T& distance) const {
+    std::size_t const size = fft.size();
     std::size_t const bins = size / 2 + 1;
     std::vector<T> log_size(bins, 0.0);
     std::vector<T> phase(bins, 0.0);
@@ -171,9 +217,9 @@ class loss_convolution {
     std::vector<T> buffer;
     std::vector<std::complex<T>> transform;
     for (std::size_t f = 0; f < factors.size(); ++f) {
-      grid_measure<T> const& measure = *factors[f].measure;
+      measure<T> const& law = *factors[f].law;
       T const count = factors[f].count;
-      T const first = static_cast<T>(measure.first) - w.moments[f].centre;
+      T const first = static_cast<T>(law.first) - w.moments[f].centre;
       auto const put = [&](std::size_t bin, T logarithm, T angle, T relative) {
         log_size[bin] += count * logarithm;
         phase[bin] += count * angle;
@@ -181,12 +227,12 @@ class loss_convolution {
             count * (relative + 3.0 * unit_roundoff * (std::abs(logarithm) + std::abs(angle)));
       };
       std::vector<std::pair<std::uint64_t, T>> few;
-      for (std::size_t k = 0; k < measure.mass.size() && few.size() <= 8; ++k) {
-        if (measure.mass[k] == 0.0) continue;
+      for (std::size_t k = 0; k < law.mass.size() && few.size() <= 8; ++k) {
+        if (law.mass[k] == 0.0) continue;
         std::int64_t place = (static_cast<std::int64_t>(first) + static_cast<std::int64_t>(k)) %
                              static_cast<std::int64_t>(size);
         if (place < 0) place += static_cast<std::int64_t>(size);
-        few.emplace_back(static_cast<std::uint64_t>(place), measure.mass[k]);
+        few.emplace_back(static_cast<std::uint64_t>(place), law.mass[k]);
       }
       if (few.size() <= 8) {
         // 1 − transform, to relative accuracy: what a high power needs.
@@ -209,18 +255,18 @@ class loss_convolution {
           T const length = std::max(1e-300, std::sqrt(std::max(0.0, 1.0 + square)));
           T const logarithm = square > -0.5 ? 0.5 * std::log1p(square) : std::log(length);
           put(bin, logarithm, std::atan2(imaginary, 1.0 - real),
-              std::log1p(8.0 * unit_roundoff * touched / (length * length)));
+              std::log1p(16.0 * unit_roundoff * touched / (length * length)));
         }
         continue;
       }
       buffer.assign(size, 0.0);
       auto place = static_cast<std::int64_t>(first) % static_cast<std::int64_t>(size);
       if (place < 0) place += static_cast<std::int64_t>(size);
-      for (T const mass : measure.mass) {
+      for (T const mass : law.mass) {
         buffer[static_cast<std::size_t>(place)] += mass;
         if (++place == static_cast<std::int64_t>(size)) place = 0;
       }
-      transform = fft_->forward(buffer);
+      transform = fft.forward(buffer);
       T const off = real_fft::error(size);  // the masses sum to 1
       for (std::size_t bin = 0; bin < bins; ++bin) {
         T const square = std::max(1e-300, std::norm(transform[bin]));
@@ -253,9 +299,7 @@ class loss_convolution {
     return transform;
   }
 
-  std::size_t largest_size_;
   T reach_;
-  std::optional<real_fft> fft_;
 };
 
 }  // namespace tacit::detail

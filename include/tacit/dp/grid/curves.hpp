@@ -20,8 +20,9 @@
 
 namespace tacit::detail {
 
-// Each curve: parameter in [low, high], loss ascending. `roughness` D bounds the n-th derivative of
-// both densities by D^n times their value, up to the order that the quadrature uses.
+// Each curve: parameter in [low, high], loss ascending. `roughness` is the D of docs/certificates/grid.md,
+// Lemma 7, on a stretch of parameters: over it the k-th derivatives of the densities are at most D^k times
+// their values, up to the order that the quadrature uses. `cost` is that of a quadrature node, in nanoseconds.
 
 /// Mixture pairs, and normal ones as a mixture without rest. The parameter is x in the direction
 /// `remove`, −x in the direction `add`.
@@ -39,9 +40,12 @@ struct mixture_curve {
     T const normal = -0.5 * t * t - 0.91893853320467274178;
     return sign > 0.0 ? at_loss + normal : normal;
   }
-  [[nodiscard]] T roughness(T t) const {
+  static constexpr T cost = 250.0;
+  [[nodiscard]] T roughness(T from, T to) const {
     T const shift = parts.back().shift;
-    return std::max(std::abs(t), std::abs(sign * t - shift)) + 4.0;
+    T const farthest = std::max(
+        {std::abs(from), std::abs(to), std::abs(sign * from - shift), std::abs(sign * to - shift)});
+    return farthest + 0.5 * shift + 2.2;
   }
   [[nodiscard]] T parameter(T at_loss, T hint) const {
     T const target = sign * at_loss;
@@ -74,7 +78,8 @@ struct bounded_curve {
     T const base = log_height - 0.5 * (sign * t + epsilon);
     return sign > 0.0 ? at_loss + base : base;
   }
-  [[nodiscard]] T roughness(T) const { return 2.0; }
+  static constexpr T cost = 170.0;
+  [[nodiscard]] T roughness(T, T) const { return 2.0; }
   [[nodiscard]] T parameter(T at_loss, T) const {
     return sign * unsampled_loss<T>(sign * at_loss, rate, 1.0 - rate);
   }
@@ -170,10 +175,21 @@ struct amplified_curve {
     return value > 0.0 ? (sign > 0.0 ? at_loss - e : -e) + std::log(value)
                        : -std::numeric_limits<T>::infinity();
   }
-  [[nodiscard]] T roughness(T t) const {
-    if (!absent.normal()) return 4.0;
-    T const m = std::min(absent.shift, changed.shift);
-    return (std::abs(t) / m + 0.5 * m + 4.0) / m + 4.0;
+  static constexpr T cost = 450.0;
+  /// @pre absent ≤ changed
+  [[nodiscard]] T roughness(T from, T to) const {
+    if (!absent.normal()) return 5.0;
+    T const least = std::min(std::abs(from), std::abs(to));
+    T const most = std::max(std::abs(from), std::abs(to));
+    T const a = absent.shift;
+    T const c = changed.shift;
+    T const normals = most / (a * a) + 0.5 + 2.2 / a;
+    // N_a over N_c, at most, and N_a over P_c(L > e) − P_a(L > e)
+    T const ratio = std::exp((c - a) * (c + a) / 8.0);
+    T const beyond = std::min(0.5 * (c - a), 1.0 / (most / a + 0.5 * a + 1.0));
+    T const rising = std::min({1.0 / least, ratio * c / a, 2.25 / (a * beyond)});
+    T const between = std::min(2.0 * (c / a - 1.0) * ratio, 1.0 / (least + 0.5 * a * a));
+    return normals + 2.0 + rising + between;
   }
   [[nodiscard]] T parameter(T at_loss, T) const {
     return sign * unsampled_loss<T>(sign * at_loss, rate, 1.0 - rate);

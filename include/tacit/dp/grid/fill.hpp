@@ -28,8 +28,8 @@ struct unit_rule {
   std::span<T const> weight;
 };
 
-/// The rule whose error is below 1e-16 of an integrand f·(1−e^{−v}) on an interval of this width times
-/// roughness: (n!)⁴/((2n+1)(2n)!³)·x^{2n}·(1+2n/x) (Abramowitz & Stegun 25.4.30). Up to ½.
+/// A rule for Σp(1−u) and Σp·u over a stretch of this width times roughness, at most 0.4, of a cell: its error
+/// is below 3 units of rounding of the stretch's mass (docs/certificates/grid.md, Lemma 8).
 template <std::same_as<double> T = double>
 [[nodiscard]] unit_rule<T> gauss_legendre(T rough_width) {
   static constexpr std::array<T, 2> n2{0.21132486540518711775, 0.78867513459481288225};
@@ -47,9 +47,9 @@ template <std::same_as<double> T = double>
   static constexpr std::array<T, 6> w6{0.085662246189585172520, 0.18038078652406930378,
                                        0.23395696728634552370,  0.23395696728634552370,
                                        0.18038078652406930378,  0.085662246189585172520};
-  if (rough_width < 4e-5) return {n2, w2};
-  if (rough_width < 6e-3) return {n3, w3};
-  if (rough_width < 0.06) return {n4, w4};
+  if (rough_width < 3.5e-5) return {n2, w2};
+  if (rough_width < 5.5e-3) return {n3, w3};
+  if (rough_width < 0.05) return {n4, w4};
   return {n6, w6};
 }
 
@@ -69,15 +69,38 @@ struct cell_plan {
   // Between the first of either kind every node; the stride doubles at every mark outwards.
   std::vector<std::int64_t> marks_down;
   std::vector<std::int64_t> marks_up;
+
+  [[nodiscard]] std::int64_t middle() const {
+    std::int64_t const inner = !marks_down.empty() ? marks_down.front()
+                               : !marks_up.empty() ? marks_up.front()
+                                                   : first;
+    return std::clamp(inner, first, last);
+  }
+  /// About how many cells there are.
+  [[nodiscard]] double size() const {
+    auto const side = [&](std::int64_t sign, std::int64_t end,
+                          std::vector<std::int64_t> const& marks) {
+      double cells = 0.0;
+      double stride = 1.0;
+      std::int64_t at = middle();
+      for (std::int64_t const mark : marks) {
+        if (sign * (mark - at) > 0 && sign * (end - mark) >= 0) {
+          cells += static_cast<double>(sign * (mark - at)) / stride;
+          at = mark;
+        }
+        stride *= 2.0;
+      }
+      return cells + 1.0 + static_cast<double>(sign * (end - at)) / stride;
+    };
+    return side(-1, first, marks_down) + side(1, last, marks_up);
+  }
 };
 
 template <std::same_as<double> T = double>
 [[nodiscard]] std::vector<loss_cell<T>> cells_of(cell_plan const& plan) {
   std::vector<loss_cell<T>> cells;
-  std::int64_t const inner = !plan.marks_down.empty() ? plan.marks_down.front()
-                             : !plan.marks_up.empty() ? plan.marks_up.front()
-                                                      : plan.first;
-  std::int64_t const middle = std::clamp(inner, plan.first, plan.last);
+  std::int64_t const middle = plan.middle();
+  cells.reserve(static_cast<std::size_t>(plan.size()) + 8);
   auto const walk = [&](std::int64_t sign, std::int64_t end,
                         std::vector<std::int64_t> const& marks) {
     std::int64_t stride = 1;
@@ -124,23 +147,50 @@ void split_at(std::vector<loss_cell<T>>& cells, T position) {
 template <std::same_as<double> T = double>
 class cell_filler {
  public:
-  cell_filler(loss_law<T> const& law, std::vector<loss_cell<T>> cells, T step, T origin, T tilt,
-              T log_scale)
-      : cells_(std::move(cells)),
-        width_(step, tilt),
-        step_(step),
-        origin_(origin),
-        tilt_(tilt),
-        log_scale_(log_scale) {
+  using cells = std::vector<loss_cell<T>>;
+
+  cell_filler(loss_law<T> const& law, cells const& empty, T step, T origin, T tilt, T log_scale)
+      : width_(step, tilt), step_(step), origin_(origin), tilt_(tilt), log_scale_(log_scale) {
+    if (!law.atoms.empty()) atoms_ = empty;
+    if (!law.curves.empty()) curves_ = empty;
     for (loss_atom<T> const& atom : law.atoms) put(atom);
     for (loss_curve<T> const& part : law.curves) {
       std::visit([this](auto const& curve) { this->put_curve(curve); }, part);
     }
   }
 
-  [[nodiscard]] std::vector<loss_cell<T>> const& cells() const { return cells_; }
+  [[nodiscard]] cells const& atoms() const { return atoms_; }
+  [[nodiscard]] cells const& curves() const { return curves_; }
+  [[nodiscard]] cells all() const {
+    if (curves_.empty()) return atoms_;
+    cells out = curves_;
+    for (std::size_t k = 0; k < atoms_.size(); ++k) {
+      out[k].at += atoms_[k].at;
+      out[k].low += atoms_[k].low;
+      out[k].high += atoms_[k].high;
+    }
+    return out;
+  }
   /// How far the masses are off, in units of the roundoff and of all of them together.
-  [[nodiscard]] T mass_error() const { return total_ > 0.0 ? wear_ / total_ : 0.0; }
+  [[nodiscard]] T mass_error() const { return total_ > 0.0 ? 16.0 + wear_ / total_ : 0.0; }
+  [[nodiscard]] T total() const { return total_; }
+
+  /// What filling that many cells costs.
+  [[nodiscard]] static T cost(loss_law<T> const& law, T size, T step) {
+    T cost = 300.0 * size + 150.0 * static_cast<T>(law.atoms.size());
+    for (loss_curve<T> const& part : law.curves) {
+      std::visit(
+          [&](auto const& curve) {
+            T const range = std::abs(curve.loss(curve.high) - curve.loss(curve.low));
+            T const n = std::min(size, 2.0 + range / step);
+            T const rough = (curve.high - curve.low) * curve.roughness(curve.low, curve.high);
+            T const nodes = n * static_cast<T>(gauss_legendre<T>(rough / n).node.size());
+            cost += curve.cost * (nodes + 15.0 * std::min(rough, 1e6));
+          },
+          part);
+    }
+    return cost;
+  }
 
  private:
   [[nodiscard]] T node_loss(loss_cell<T> const& cell) const {
@@ -150,72 +200,80 @@ class cell_filler {
     return step_ * static_cast<T>(cell.stride);
   }
 
-  T tilted(loss_cell<T> const& cell, T log_p, T weight) {
-    T const exponent = log_p + tilt_ * node_loss(cell) - log_scale_;
-    T const p = weight * std::exp(exponent);
+  void count_wear(T p, T log_p, T tilt) {
     total_ += p;
-    wear_ += p * (8.0 + 2.0 * std::abs(log_p) + 2.0 * std::abs(exponent - log_p) +
+    wear_ += p * (libm_units + 20.0 * std::abs(log_p) + 2.0 * std::abs(tilt) +
                   2.0 * std::abs(log_scale_));
-    return p;
   }
 
-  void add(loss_cell<T>& cell, T v, T log_p, T weight) {
-    T const p = tilted(cell, log_p, weight);
+  void add(loss_cell<T>& cell, T v, T log_p, T weight, bool atom) {
     width_.of(cell);
     T const u = std::min(1.0, -short_expm1(-v) / width_.above);
-    T const raise = short_expm1(width_.width - v);
-    T const rest = std::min(1.0, raise / width_.below);
-    // e^v·(1−u) = (1−e^{v−w})/(1−e^{−w}), which no width makes overflow
-    T const tent = std::min(1.0, raise / (1.0 + raise) / width_.above);
-    cell.low += p * rest;
-    cell.high += p * u;
-    cell.cross += p * u * rest;
-    cell.tent += p * u * tent;
+    // 1 − u = e^{−v}·(1−e^{v−w})/(1−e^{−w})
+    T const rest = std::min(1.0, std::exp(-v) * -short_expm1(v - width_.width) / width_.above);
+    T const tilt_low = tilt_ * node_loss(cell);
+    T const tilt_high = tilt_low + tilt_ * width_.width;
+    T const p = weight * std::exp(log_p + tilt_low - log_scale_);
+    T const at_low = p * rest;
+    T const at_high = width_.drop > 1e-50 ? p * u / width_.drop
+                                          : weight * u * std::exp(log_p + tilt_high - log_scale_);
+    count_wear(at_low, log_p, tilt_low);
+    count_wear(at_high, log_p, tilt_high);
+    cell.low += at_low;
+    cell.high += at_high;
+    if (atom) {
+      cell.cross_low += at_low * u;
+      cell.cross_high += at_high * rest;
+    }
   }
 
   // The last cell that begins at or below the loss.
-  [[nodiscard]] std::size_t cell_below(T loss) const {
+  [[nodiscard]] std::size_t cell_below(cells const& in, T loss) const {
     T const position = (loss - origin_) / step_;
-    auto const next = std::partition_point(
-        cells_.begin(), cells_.end(),
-        [&](loss_cell<T> const& c) { return static_cast<T>(c.node) <= position; });
-    return next == cells_.begin() ? 0 : static_cast<std::size_t>(next - cells_.begin()) - 1;
+    auto const next = std::partition_point(in.begin(), in.end(), [&](loss_cell<T> const& c) {
+      return static_cast<T>(c.node) <= position;
+    });
+    return next == in.begin() ? 0 : static_cast<std::size_t>(next - in.begin()) - 1;
   }
 
   void put(loss_atom<T> const& atom) {
     if (!(atom.p > 0.0)) return;
-    std::size_t k = cell_below(atom.loss);
-    T v = std::clamp(atom.loss - node_loss(cells_[k]), 0.0, width(cells_[k]));
-    // On a node but for the rounding of its loss.
+    std::size_t k = cell_below(atoms_, atom.loss);
+    T v = std::clamp(atom.loss - node_loss(atoms_[k]), 0.0, width(atoms_[k]));
+    // On a node but for the rounding of its loss, which `on_grid` counts.
     T const slack = 8.0 * unit_roundoff * (std::abs(atom.loss) + std::abs(origin_));
-    if (width(cells_[k]) - v <= slack && k + 1 < cells_.size()) {
+    if (width(atoms_[k]) - v <= slack && k + 1 < atoms_.size()) {
       ++k;
       v = 0.0;
     }
     if (v > slack) {
-      add(cells_[k], v, std::log(atom.p), 1.0);
+      add(atoms_[k], v, std::log(atom.p), 1.0, true);
     } else {
-      cells_[k].at += tilted(cells_[k], std::log(atom.p), 1.0);
+      T const log_p = std::log(atom.p);
+      T const tilt = tilt_ * node_loss(atoms_[k]);
+      T const p = std::exp(log_p + tilt - log_scale_);
+      count_wear(p, log_p, tilt);
+      atoms_[k].at += p;
     }
   }
 
   template <class Curve>
   void put_curve(Curve const& curve) {
     T t = curve.low;
-    for (std::size_t k = cell_below(curve.loss(t)); t < curve.high; ++k) {
-      bool const last = k + 1 == cells_.size();
-      T end = last ? curve.high : curve.parameter(node_loss(cells_[k]) + width(cells_[k]), t);
+    for (std::size_t k = cell_below(curves_, curve.loss(t)); t < curve.high; ++k) {
+      bool const last = k + 1 == curves_.size();
+      T end = last ? curve.high : curve.parameter(node_loss(curves_[k]) + width(curves_[k]), t);
       if (!(end < curve.high)) end = curve.high;
       if (!(end > t)) continue;
-      put_piece(curve, cells_[k], t, end);
+      put_piece(curve, curves_[k], t, end);
       t = end;
     }
   }
 
   template <class Curve>
   void put_piece(Curve const& curve, loss_cell<T>& cell, T from, T to) {
-    T const roughness = std::max(curve.roughness(from), curve.roughness(to));
-    T const pieces = std::max(1.0, std::ceil((to - from) * roughness * 2.0));
+    T const roughness = curve.roughness(from, to);
+    T const pieces = std::max(1.0, std::ceil((to - from) * roughness * 2.5));
     T const length = (to - from) / pieces;
     unit_rule<T> const rule = gauss_legendre(length * roughness);
     for (T piece = 0.0; piece < pieces; piece += 1.0) {
@@ -225,12 +283,13 @@ class cell_filler {
         T const log_p = curve.log_density(t, loss);
         if (!(log_p > -std::numeric_limits<T>::infinity())) continue;
         T const v = std::clamp(loss - node_loss(cell), 0.0, width(cell));
-        add(cell, v, log_p, length * rule.weight[k]);
+        add(cell, v, log_p, length * rule.weight[k], false);
       }
     }
   }
 
-  std::vector<loss_cell<T>> cells_;
+  cells atoms_;
+  cells curves_;
   cell_width<T> width_;
   T step_;
   T origin_;

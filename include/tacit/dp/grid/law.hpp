@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tacit/core/real.hpp>
+#include <tacit/core/rounded.hpp>
 #include <tacit/core/sum.hpp>
 #include <tacit/dp/grid/curves.hpp>
 #include <tacit/dp/loss.hpp>
@@ -23,6 +24,9 @@
 
 namespace tacit::detail {
 
+/// What a few elementary functions in a row may be off, in units of the roundoff.
+inline constexpr double libm_units = 64.0;
+
 template <std::same_as<double> T = double>
 struct loss_atom {
   T loss;
@@ -39,11 +43,13 @@ struct loss_law {
   T below = 0.0;     // … and below them
   T low = 0.0;       // the ends of what is not left out
   T high = 0.0;
-  T largest = 0.0;        // no finite loss is larger; may be ∞
-  bool has_edge = false;  // `low` is (in the direction add, `high` is) where the loss itself ends
+  T largest = 0.0;  // no finite loss is larger; may be ∞
+  // At least that much of P has a loss of at least `top`.
+  T top = 0.0;
+  T top_mass = 0.0;
   bool lower_holds = true;
   T loss_error = 0.0;
-  T mass_error = 4.0 * unit_roundoff;
+  T mass_error = libm_units * unit_roundoff;
   T count = 0.0;
 };
 
@@ -67,7 +73,11 @@ class law_maker {
     mixture_curve<T> curve;
     curve.parts = pair.parts;
     compensated_sum<T> rest(1.0);
-    for (mixture_pair::part const& p : pair.parts) rest += -p.weight;
+    T most = 0.0;  // Σ weight, rounded up
+    for (mixture_pair::part const& p : pair.parts) {
+      rest += -p.weight;
+      most = add_up(most, p.weight);
+    }
     curve.rest = std::max(0.0, rest.value());
     T const last = pair.parts.back().shift;
     loss_law<T> out;
@@ -85,8 +95,8 @@ class law_maker {
       last_x = tail_point(below_);
       curve.low = -last_x;
       curve.high = -first_x;
-      out.largest = curve.rest > 0.0 ? -std::log(curve.rest) * (1.0 + 4.0 * unit_roundoff)
-                                     : std::numeric_limits<T>::infinity();
+      out.largest = most < 1.0 ? -std::log1p(-most) * (1.0 + libm_units * unit_roundoff)
+                               : std::numeric_limits<T>::infinity();
     }
     for (T const x : {first_x, last_x}) {
       // The exponent shift·(x − shift/2) is off by a few ulp, the loss by at most as much.
@@ -98,10 +108,12 @@ class law_maker {
       }
       T const exponent = slope * last * (std::abs(x) + last);
       out.loss_error =
-          std::max(out.loss_error, 8.0 * unit_roundoff * (exponent + std::abs(curve.ratio_log(x))));
+          std::max(out.loss_error,
+                   unit_roundoff * (8.0 * exponent + libm_units * std::abs(curve.ratio_log(x))));
     }
-    out.mass_error = 8.0 * unit_roundoff;
-    out.has_edge = curve.rest > 0.0;
+    // The density is e^{loss − t²/2}, or without the loss.
+    out.mass_error = out.loss_error +
+                     unit_roundoff * (libm_units + 2.0 * first_x * first_x + 2.0 * last_x * last_x);
     finish_curve(out, std::move(curve));
     out.above = above_;
     out.below = below_;
@@ -124,6 +136,11 @@ class law_maker {
       T const p = sign > 0.0 ? pair.rate * a + rest * b : b;
       out.atoms.push_back({sign * sampled_loss<T>(base, pair.rate, rest), p});
     }
+    if (pair.atom > 0.0 && pair.rate == 1.0) {
+      out.largest = pair.epsilon;
+      out.top = pair.epsilon * (1.0 - 4.0 * unit_roundoff);
+      out.top_mass = pair.atom;
+    }
     T const spread = 1.0 - pair.atom * (1.0 + less);
     if (spread > 4.0 * unit_roundoff) {
       bounded_curve<T> curve;
@@ -134,10 +151,16 @@ class law_maker {
       curve.low = -pair.epsilon;
       curve.high = pair.epsilon;
       // c is as badly known as its numerator.
-      out.mass_error = 8.0 * unit_roundoff * (1.0 + 1.0 / spread);
+      out.mass_error = libm_units * unit_roundoff * (1.0 + pair.epsilon + 1.0 / spread);
+      if (pair.atom == 0.0 && pair.rate == 1.0) {
+        // ∫ c·e^{(l−ε)/2} dl over the last 1e-9 of the range
+        T const last = 1e-9 * pair.epsilon;
+        out.largest = pair.epsilon;
+        out.top = pair.epsilon - 1.01 * last;
+        out.top_mass = 0.9 * last * std::exp(curve.log_height);
+      }
       finish_curve(out, std::move(curve));
     }
-    out.has_edge = true;
     return finished(std::move(out));
   }
 
@@ -172,22 +195,38 @@ class law_maker {
     T const exponent = m * (2.0 * std::max(std::abs(lowest), std::abs(highest)) + m) / variance;
     out.above = above_;
     out.below = below_;
-    out.mass_error = unit_roundoff * (16.0 + 2.0 * tail_point(above_) * tail_point(above_));
-    out.has_edge = rest > 0.0;
+    out.mass_error =
+        unit_roundoff * (4.0 * libm_units + 4.0 * tail_point(above_) * tail_point(above_));
     out = finished(std::move(out));
     out.loss_error +=
-        8.0 * unit_roundoff * std::min(exponent, 2.0 * out.high + exponent * pair.rate);
-    out.largest = remove || rest == 0.0 ? std::numeric_limits<T>::infinity() : -std::log(rest);
+        16.0 * unit_roundoff * std::min(exponent, 2.0 * out.high + exponent * pair.rate);
+    out.largest = remove || rest == 0.0
+                      ? std::numeric_limits<T>::infinity()
+                      : -std::log1p(-pair.rate) * (1.0 + libm_units * unit_roundoff);
+    out.top_mass = 0.0;
     return out;
   }
 
   [[nodiscard]] loss_law<T> operator()(finite_pair const& pair) const {
     loss_law<T> out;
+    T size = 0.0;
     for (finite_pair::atom const& a : pair.atoms) {
-      if (a.p > 0.0) out.atoms.push_back({a.loss, a.p});
+      if (!(a.p > 0.0)) continue;
+      out.atoms.push_back({a.loss, a.p});
+      out.largest = out.atoms.size() == 1 ? a.loss : std::max(out.largest, a.loss);
+      size = std::max(size, std::abs(a.loss));
     }
     out.infinite = pair.infinite;
-    return finished(std::move(out));
+    // Losses are what they are given as, but those that were computed.
+    out.loss_error = pair.loss_error * size;
+    out.mass_error += 4.0 * out.loss_error;
+    T const off = pair.loss_error * std::abs(out.largest);
+    for (loss_atom<T> const& a : out.atoms) {
+      if (a.loss == out.largest) out.top_mass += a.p;
+    }
+    out.top = subtract_down(out.largest, off);
+    out.largest = add_up(out.largest, off);
+    return finished(std::move(out), true);
   }
 
   [[nodiscard]] loss_law<T> operator()(amplified_pair const& pair) const;
@@ -203,17 +242,24 @@ class law_maker {
     out.curves.emplace_back(std::move(curve));
   }
 
-  // The ends and the errors of a law whose losses are all finite and few ulp off.
-  [[nodiscard]] static loss_law<T> finished(loss_law<T> out) {
+  // The ends and the errors of a law whose losses are all finite, and few ulp off or `exact`.
+  [[nodiscard]] static loss_law<T> finished(loss_law<T> out, bool exact = false) {
     bool first = out.curves.empty();
     for (loss_atom<T> const& a : out.atoms) {
       out.low = first ? a.loss : std::min(out.low, a.loss);
       out.high = first ? a.loss : std::max(out.high, a.loss);
       first = false;
     }
+    if (exact) return out;
     T const size = std::max(std::abs(out.low), std::abs(out.high));
-    out.largest = out.high + 8.0 * unit_roundoff * size;
-    out.loss_error = std::max(out.loss_error, 8.0 * unit_roundoff * size);
+    T const off = libm_units * unit_roundoff * std::abs(out.high);
+    out.loss_error = std::max(out.loss_error, libm_units * unit_roundoff * size);
+    if (out.largest > 0.0) return out;
+    out.largest = out.high + off;
+    out.top = out.high - off;
+    for (loss_atom<T> const& a : out.atoms) {
+      if (a.loss == out.high) out.top_mass += a.p;
+    }
     return out;
   }
 
@@ -221,34 +267,21 @@ class law_maker {
   T below_;
 };
 
-/// Between which parameters a profile is taken as it is, and where by a chord.
+/// Where a profile between `ends` touches its lower convex hull, of samples of it. The polygon through these
+/// is at least the hull: how well the samples find that is a matter of tightness alone.
 template <std::same_as<double> T = double>
-struct profile_piece {
-  T from;
-  T to;
-  bool chord;
-};
-
-/// Pieces that follow the lower convex hull of G, by samples of it between `ends`. A chord is at least the
-/// hull wherever its ends are, and so is a curve whose negative curvature, if any is left, is dropped: how
-/// well the samples find the hull is a matter of tightness alone.
-template <std::same_as<double> T = double>
-[[nodiscard]] std::vector<profile_piece<T>> hull_of(amplified_curve<T> const& curve,
-                                                    std::vector<T> const& ends) {
-  constexpr int samples = 2048;
-  constexpr std::size_t short_gap = 8;  // what rounding makes of a straight stretch
+[[nodiscard]] std::vector<T> hull_of(amplified_curve<T> const& curve, std::vector<T> const& ends) {
+  constexpr int samples = 4096;
   struct point {
-    std::size_t index;
     T e;
     T value;
   };
   std::vector<point> hull;
-  std::size_t index = 0;
   for (std::size_t part = 0; part + 1 < ends.size(); ++part) {
-    for (int k = part == 0 ? 0 : 1; k <= samples; ++k, ++index) {
+    for (int k = part == 0 ? 0 : 1; k <= samples; ++k) {
       T const e =
           k == samples ? ends[part + 1] : ends[part] + (ends[part + 1] - ends[part]) * k / samples;
-      point const next{index, e, curve.profile(e)};
+      point const next{e, curve.profile(e)};
       while (hull.size() >= 2) {
         point const& last = hull.back();
         point const& before = hull[hull.size() - 2];
@@ -261,16 +294,8 @@ template <std::same_as<double> T = double>
       hull.push_back(next);
     }
   }
-  std::vector<profile_piece<T>> out;
-  for (std::size_t k = 0; k + 1 < hull.size(); ++k) {
-    bool const chord = hull[k + 1].index - hull[k].index > short_gap;
-    bool const at_end = std::find(ends.begin(), ends.end(), hull[k].e) != ends.end();
-    if (chord || out.empty() || out.back().chord || at_end) {
-      out.push_back({hull[k].e, hull[k + 1].e, chord});
-    } else {
-      out.back().to = hull[k + 1].e;
-    }
-  }
+  std::vector<T> out;
+  for (point const& p : hull) out.push_back(p.e);
   return out;
 }
 
@@ -292,51 +317,52 @@ loss_law<T> law_maker<T>::operator()(amplified_pair const& pair) const {
 
   // The curvature is a sum of positive terms unless an absence moves more than a change.
   bool const convex = pair.absent <= pair.changed;
-  std::vector<profile_piece<T>> pieces;
-  if (convex) {
-    for (std::size_t k = 0; k + 1 < ends.size(); ++k)
-      pieces.push_back({ends[k], ends[k + 1], false});
-  } else {
-    pieces = hull_of(curve, ends);
-  }
+  if (!convex) ends = hull_of(curve, ends);
 
   loss_law<T> out;
-  // x·G′ of a piece at its ends.
-  auto const slope_from = [&](profile_piece<T> const& piece) {
-    if (!piece.chord) return curve.slope(piece.from, false);
-    return (curve.profile(piece.to) - curve.profile(piece.from)) /
-           std::expm1(piece.to - piece.from);
+  // x·G′ of the piece from ends[k], at its ends; and by how much it may be off.
+  auto const chord = [&](std::size_t k, bool at_end) {
+    T const width = ends[k + 1] - ends[k];
+    T const rise = curve.profile(ends[k + 1]) - curve.profile(ends[k]);
+    return at_end ? rise / -std::expm1(-width) : rise / std::expm1(width);
   };
-  auto const slope_to = [&](profile_piece<T> const& piece) {
-    if (!piece.chord) return curve.slope(piece.to, true);
-    return (curve.profile(piece.from) - curve.profile(piece.to)) /
-           std::expm1(piece.from - piece.to);
+  auto const slope_from = [&](std::size_t k) {
+    return convex ? curve.slope(ends[k], false) : chord(k, false);
+  };
+  auto const slope_to = [&](std::size_t k) {
+    return convex ? curve.slope(ends[k + 1], true) : chord(k, true);
+  };
+  auto const off = [&](std::size_t k) {
+    return convex ? 0.0
+                  : (curve.profile(ends[k]) + curve.profile(ends[k + 1])) /
+                        std::min(1.0, ends[k + 1] - ends[k]);
   };
   // A symmetric profile has P(L = 0) = 1 + 2·dδ/dx′(1+) − δ(0).
-  T const zero_mass = 1.0 + 2.0 * slope_from(pieces.front()) - pair.rate * curve.profile(0.0);
+  T const zero_mass = 1.0 + 2.0 * slope_from(0) - pair.rate * curve.profile(0.0) +
+                      (convex ? 0.0 : 64.0 * unit_roundoff * (2.0 + off(0)));
   if (zero_mass > 0.0) out.atoms.push_back({0.0, zero_mass});
-  for (std::size_t k = 0; k < pieces.size(); ++k) {
-    profile_piece<T> const& piece = pieces[k];
-    bool const last = k + 1 == pieces.size();
+  for (std::size_t k = 0; k + 1 < ends.size(); ++k) {
+    bool const last = k + 2 == ends.size();
     // Where slopes jump there is an atom; rounded up, for a negative one would lower the profile.
-    if (!(normal && last && !piece.chord)) {
-      T const before = slope_to(piece);
-      T const after = last ? curve.slope(piece.to, false) : slope_from(pieces[k + 1]);
-      T const jump = after - before + 64.0 * unit_roundoff * (std::abs(before) + std::abs(after));
-      T const loss = sampled_loss<T>(piece.to, pair.rate, rest);
+    if (!(normal && last && convex)) {
+      T const before = slope_to(k);
+      T const after = last ? curve.slope(ends[k + 1], false) : slope_from(k + 1);
+      T const wrong = std::abs(before) + std::abs(after) + off(k) + (last ? 0.0 : off(k + 1));
+      T const jump = after - before + 64.0 * unit_roundoff * wrong;
+      T const loss = sampled_loss<T>(ends[k + 1], pair.rate, rest);
       if (jump > 0.0) {
-        out.atoms.push_back({loss, jump * std::exp(loss - piece.to)});
-        out.atoms.push_back({-loss, jump * std::exp(-piece.to)});
+        out.atoms.push_back({loss, jump * std::exp(loss - ends[k + 1])});
+        out.atoms.push_back({-loss, jump * std::exp(-ends[k + 1])});
       }
     }
-    if (piece.chord) continue;
+    if (!convex) continue;
     amplified_curve<T> side = curve;
-    side.low = piece.from;
-    side.high = piece.to;
+    side.low = ends[k];
+    side.high = ends[k + 1];
     finish_curve(out, side);
     side.sign = -1.0;
-    side.high = -piece.from;
-    side.low = std::max(-piece.to, -reach_below);
+    side.high = -ends[k];
+    side.low = std::max(-ends[k + 1], -reach_below);
     if (side.low < side.high) finish_curve(out, side);
   }
   // An exponent y²/2 is as wrong as y, and e^{loss−ε} as both.
@@ -346,7 +372,10 @@ loss_law<T> law_maker<T>::operator()(amplified_pair const& pair) const {
   out = finished(std::move(out));
   out.above = normal ? above_ : 0.0;
   out.below = normal ? below_ : 0.0;
-  if (normal) out.largest = std::numeric_limits<T>::infinity();
+  if (normal) {
+    out.largest = std::numeric_limits<T>::infinity();
+    out.top_mass = 0.0;
+  }
   return out;
 }
 

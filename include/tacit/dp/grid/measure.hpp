@@ -13,38 +13,64 @@
 #include <utility>
 #include <vector>
 
-/// Masses on a grid of losses, and their moments.
+/// A privacy loss distribution on a grid, as a value: `composer` (compose.hpp) composes it and takes it to
+/// powers, `tilted_tail` (tail.hpp) reads δ(ε) off it. The proofs are in docs/certificates/grid.md.
 
 namespace tacit::detail {
 
-/// Masses at the losses index·step (+ an origin kept elsewhere), index = first, first+1, …; they sum to
-/// 1, and e^{log_norm} times them are the tilted masses.
+/// Masses at the losses index·step (+ an origin kept elsewhere), index = first, first+1, …, multiplied by
+/// e^{tilt·loss} and scaled to sum 1.
 template <std::same_as<double> T = double>
-struct grid_measure {
+struct measure {
   std::int64_t first = 0;
   std::vector<T> mass;
-  T log_norm = 0.0;
+  T step = 1.0;
+  T tilt = 0.0;
+  T log_norm = 0.0;   // e^{log_norm} times them are the tilted masses
+  T log_scale = 0.0;  // the largest log_norm on the way here
+  T distance = 0.0;   // at least Σ|mass − meant|
 };
 
-/// Scales to sum 1 and cuts empty ends. False if there is nothing to scale.
+/// What may still be done, in nanoseconds of the machine that the costs were measured on. It counts work
+/// and not time, so that answers do not depend on the machine.
 template <std::same_as<double> T = double>
-bool normalise(grid_measure<T>& measure) {
+struct work_budget {
+  T left;
+  [[nodiscard]] bool allows(T cost) const { return cost <= left; }
+  [[nodiscard]] bool take(T cost) {
+    if (!allows(cost)) return false;
+    left -= cost;
+    return true;
+  }
+};
+
+/// Scales to sum 1 and cuts empty ends. False if there is nothing to scale, or a mass is not finite.
+template <std::same_as<double> T = double>
+[[nodiscard]] bool normalise(measure<T>& m) {
+  T largest = 0.0;
+  for (T const mass : m.mass) {
+    if (!(mass >= 0.0 && mass <= 1e300)) return false;
+    largest = std::max(largest, mass);
+  }
   // Less than any distance that is ever claimed, and slow to compute with.
-  auto const full = [](T mass) { return mass > 1e-200; };
-  auto const begin = std::find_if(measure.mass.begin(), measure.mass.end(), full);
-  if (begin == measure.mass.end()) return false;
-  auto const end = std::find_if(measure.mass.rbegin(), measure.mass.rend(), full).base();
-  measure.first += begin - measure.mass.begin();
-  measure.mass.erase(end, measure.mass.end());
-  measure.mass.erase(measure.mass.begin(), begin);
+  T const least = 1e-200 * largest;
+  auto const full = [least](T mass) { return mass > least; };
+  auto const begin = std::find_if(m.mass.begin(), m.mass.end(), full);
+  if (begin == m.mass.end()) return false;
+  auto const end = std::find_if(m.mass.rbegin(), m.mass.rend(), full).base();
+  m.first += begin - m.mass.begin();
+  m.mass.erase(end, m.mass.end());
+  m.mass.erase(m.mass.begin(), begin);
   compensated_sum<T> total;
-  for (T& mass : measure.mass) {
+  for (T& mass : m.mass) {
     if (!full(mass)) mass = 0.0;
     total += mass;
   }
-  if (!(total.value() <= std::numeric_limits<T>::max())) return false;
-  for (T& mass : measure.mass) mass /= total.value();
-  measure.log_norm += std::log(total.value());
+  if (!(total.value() <= 1e300)) return false;
+  for (T& mass : m.mass) mass /= total.value();
+  m.log_norm += std::log(total.value());
+  m.log_scale = std::max(m.log_scale, m.log_norm);
+  m.distance += 4.0 * unit_roundoff;
   return true;
 }
 
@@ -57,16 +83,16 @@ struct index_moments {
 };
 
 template <std::same_as<double> T = double>
-[[nodiscard]] index_moments<T> moments_of(grid_measure<T> const& measure) {
+[[nodiscard]] index_moments<T> moments_of(measure<T> const& m) {
   T mean = 0.0;
-  for (std::size_t k = 0; k < measure.mass.size(); ++k) mean += measure.mass[k] * static_cast<T>(k);
+  for (std::size_t k = 0; k < m.mass.size(); ++k) mean += m.mass[k] * static_cast<T>(k);
   index_moments<T> out;
   T const centre = std::floor(mean + 0.5);
-  out.centre = static_cast<T>(measure.first) + centre;
-  for (std::size_t k = 0; k < measure.mass.size(); ++k) {
+  out.centre = static_cast<T>(m.first) + centre;
+  for (std::size_t k = 0; k < m.mass.size(); ++k) {
     T const d = static_cast<T>(k) - centre;
-    out.mean += measure.mass[k] * d;
-    out.variance += measure.mass[k] * d * d;
+    out.mean += m.mass[k] * d;
+    out.variance += m.mass[k] * d * d;
   }
   out.variance = std::max(0.0, out.variance - out.mean * out.mean);
   return out;
@@ -91,17 +117,17 @@ template <std::same_as<double> T = double>
 
 /// log Σ mass·e^{λ·(index − centre)}, rounded up; ∞ where it overflows.
 template <std::same_as<double> T = double>
-[[nodiscard]] T log_moment(grid_measure<T> const& measure, T centre, T lambda) {
-  auto const n = static_cast<std::int64_t>(measure.mass.size());
+[[nodiscard]] T log_moment(measure<T> const& m, T centre, T lambda) {
+  auto const n = static_cast<std::int64_t>(m.mass.size());
   std::int64_t const middle =
-      std::clamp<std::int64_t>(static_cast<std::int64_t>(centre) - measure.first, 0, n - 1);
-  T const* const at = measure.mass.data() + middle;
+      std::clamp<std::int64_t>(static_cast<std::int64_t>(centre) - m.first, 0, n - 1);
+  T const* const at = m.mass.data() + middle;
   T const up = std::exp(lambda);
   T const down = std::exp(-lambda);
   T sum = power_sum(at, static_cast<std::size_t>(n - middle), 1, up);
   if (middle > 0) sum += down * power_sum(at - 1, static_cast<std::size_t>(middle), -1, down);
   if (!(sum <= 1e300)) return std::numeric_limits<T>::infinity();
-  T const shift = static_cast<T>(measure.first + middle) - centre;
+  T const shift = static_cast<T>(m.first + middle) - centre;
   // A factor to the n-th power is n times as wrong as itself, and every step rounds twice.
   return std::log(sum) + lambda * shift + 4.0 * unit_roundoff * static_cast<T>(n + 4);
 }

@@ -28,7 +28,8 @@ struct loss_sketch {
   std::vector<T> p;
   T count = 0.0;
 
-  explicit loss_sketch(loss_law<T> const& law) : count(law.count) {
+  /// The more laws there are, the fewer points each gets.
+  explicit loss_sketch(loss_law<T> const& law, std::size_t laws = 1) : count(law.count) {
     // Many atoms count in groups of neighbours, at their means: no mass is lost.
     std::vector<loss_atom<T>> atoms = law.atoms;
     std::size_t const group = atoms.size() / 4096 + 1;
@@ -47,11 +48,11 @@ struct loss_sketch {
     }
     for (loss_curve<T> const& part : law.curves) {
       std::visit(
-          [this](auto const& curve) {
+          [&](auto const& curve) {
             T const length = curve.high - curve.low;
-            T const rough = std::max(curve.roughness(curve.low), curve.roughness(curve.high));
-            auto const n =
-                static_cast<int>(std::clamp(length * std::min(rough, 16.0), 64.0, 4096.0));
+            T const rough = std::min(curve.roughness(curve.low, curve.high), 16.0);
+            auto const n = static_cast<int>(
+                std::clamp(length * rough, laws > 20 ? 24.0 : 64.0, laws > 20 ? 200.0 : 4096.0));
             for (int k = 0; k < n; ++k) {
               T const t = curve.low + length * (k + 0.5) / n;
               T const l = curve.loss(t);

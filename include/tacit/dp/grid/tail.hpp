@@ -27,20 +27,20 @@ template <std::same_as<double> T = double>
 class tilted_tail {
  public:
   tilted_tail() = default;
-  /// Losses origin + step·index. `distance` and `log_scale` bound all that the measure is off; losses
-  /// are off by at most `shift`. No finite loss is larger than `largest`.
-  tilted_tail(grid_measure<T> measure, T step, T origin, T tilt, T distance, T log_scale, T shift,
-              T largest)
-      : measure_(std::move(measure)),
-        step_(step),
-        tilt_(tilt),
-        log_scale_(std::max(log_scale, measure_.log_norm)),
+  /// Losses origin + step·index, off by at most `shift`. No finite loss is larger than `largest`.
+  tilted_tail(measure<T> law, T origin, T shift, T largest)
+      : measure_(std::move(law)),
+        step_(measure_.step),
+        tilt_(measure_.tilt),
+        log_scale_(measure_.log_scale),
         shift_(shift),
         largest_(largest) {
+    T const step = step_;
+    T const tilt = tilt_;
     first_ = origin + step * static_cast<T>(measure_.first);
     T const last = first_ + step * static_cast<T>(measure_.mass.size());
     shift_ += 4.0 * unit_roundoff * (std::abs(origin) + std::abs(first_) + std::abs(last));
-    slack_ = std::expm1(distance + unit_roundoff * 8.0 * std::abs(measure_.log_norm));
+    slack_ = std::expm1(measure_.distance + unit_roundoff * 8.0 * std::abs(measure_.log_norm));
     if (!(slack_ < 1e300)) slack_ = std::numeric_limits<T>::infinity();
     // log C(θ)
     log_constant_ = (tilt > 0.0 ? tilt * std::log(tilt) : 0.0) - (1.0 + tilt) * std::log1p(tilt);
@@ -67,8 +67,8 @@ class tilted_tail {
     centre_ = first_ + step * centre_;
     deviation_ = step * std::sqrt(deviation_);
     rounding_ =
-        8.0 * unit_roundoff +
-        4.0 * static_cast<T>(std::numeric_limits<long double>::epsilon()) * static_cast<T>(n + 4);
+        8.0 * unit_roundoff + 4.0 * static_cast<T>(std::numeric_limits<long double>::epsilon()) *
+                                  (static_cast<T>(n + 4) * (1.0 + (1.0 + tilt) * step));
   }
 
   /// The finite losses' part of δ(ε), as bounds.
@@ -87,7 +87,6 @@ class tilted_tail {
     return low > 0.0 ? low : 0.0;
   }
 
-  [[nodiscard]] grid_measure<T> const& measure() const { return measure_; }
   /// Mean and deviation of the tilted loss. Estimates.
   [[nodiscard]] T centre() const { return centre_; }
   [[nodiscard]] T deviation() const { return deviation_; }
@@ -120,7 +119,7 @@ class tilted_tail {
            4.0 * unit_roundoff * (std::abs(measure_.log_norm) + 2.0 * std::abs(tilt_ * epsilon));
   }
 
-  grid_measure<T> measure_;
+  measure<T> measure_;
   std::vector<T> excess_;
   std::vector<T> weight_;
   T step_ = 1.0;

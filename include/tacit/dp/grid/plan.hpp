@@ -1,0 +1,405 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tacit/core/real.hpp>
+#include <tacit/dp/grid/cells.hpp>
+#include <tacit/dp/grid/compose.hpp>
+#include <tacit/dp/grid/fill.hpp>
+#include <tacit/dp/grid/law.hpp>
+#include <tacit/dp/grid/measure.hpp>
+#include <tacit/dp/grid/sketch.hpp>
+#include <tacit/dp/grid/tail.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+/// A composition on grids: which steps, and the certified δ(ε) that comes of it.
+
+namespace tacit::detail {
+
+/// A law's pairs above and below. The one below is off by `moved` over all releases.
+template <std::same_as<double> T = double>
+struct fitted_law {
+  measure<T> above;
+  measure<T> below;
+  T origin = 0.0;
+  T moved = 0.0;
+  T error = 0.0;  // an estimate: of log δ, over all releases
+};
+
+template <std::same_as<double> T = double>
+class grid_composition {
+ public:
+  /// Any laws; `tilt` is that of a saddle. Work is taken from `work`.
+  grid_composition(std::span<loss_law<T> const> laws, std::span<loss_sketch<T> const> sketches,
+                   T tilt, work_budget<T>& work)
+      : laws_(laws), sketches_(sketches), tilt_(tilt), work_(work) {
+    for (loss_law<T> const& law : laws) total_ += law.count;
+  }
+
+  /// On the losses' own lattice: no grid error at all. Nothing if there is none, or it is too long.
+  [[nodiscard]] std::optional<certified_tail<T>> exact() const {
+    std::optional<T> const step = common_lattice(laws_);
+    if (!step) return std::nullopt;
+    composer<T> const compose(rounding_side::exact, 40.0 + std::log(1.0 + total_), work_);
+    std::vector<measure<T>> powers;
+    certified_tail<T> out = infinite_parts();
+    T origin = 0.0;
+    T shift = 0.0;
+    T largest = 0.0;
+    for (std::size_t s = 0; s < laws_.size(); ++s) {
+      loss_law<T> const& law = laws_[s];
+      T const log_scale = sketches_[s].at(tilt_).value;
+      measure<T> one;
+      one.step = *step;
+      one.tilt = tilt_;
+      auto const last = static_cast<std::size_t>(std::round((law.high - law.low) / *step));
+      one.mass.resize(last + 1);
+      T wear = 0.0;
+      T sum = 0.0;
+      for (loss_atom<T> const& a : law.atoms) {
+        T const exponent = tilt_ * a.loss - log_scale;
+        auto const k = static_cast<std::size_t>(std::round((a.loss - law.low) / *step));
+        T const mass = a.p * std::exp(exponent);
+        one.mass[k] += mass;
+        sum += mass;
+        wear += mass * (libm_units + 2.0 * std::abs(exponent) + 2.0 * std::abs(log_scale));
+      }
+      one.log_norm = log_scale;
+      if (!normalise(one)) return std::nullopt;
+      one.distance +=
+          law.mass_error +
+          (unit_roundoff * wear + law.below * std::exp(tilt_ * law.low - log_scale)) / sum;
+      origin += law.count * law.low;
+      shift += law.count *
+               (law.loss_error + 32.0 * unit_roundoff * (std::abs(law.low) + std::abs(law.high)));
+      largest = add_up(largest, multiply_up(law.count, law.largest));
+      std::optional<measure<T>> all = compose.power(one, law.count);
+      if (!all) return std::nullopt;
+      powers.push_back(std::move(*all));
+    }
+    std::optional<measure<T>> sum = compose.compose(std::move(powers));
+    if (!sum) return std::nullopt;
+    out.above = out.below = tilted_tail<T>(std::move(*sum), origin, shift, largest);
+    return out;
+  }
+
+  /// On a grid whose error in log δ is about `aim`, or else on the finest of those tried that fits.
+  [[nodiscard]] std::optional<certified_tail<T>> gridded(T aim) const {
+    T most = 0.1;
+    for (int k = 0; k < 10; ++k) {
+      // Half of what is left, so that something remains for a coarser one.
+      work_budget<T> share{0.5 * work_.left};
+      T const whole = share.left;
+      std::optional<certified_tail<T>> tail = on_grid(aim, most, share);
+      work_.left -= whole - share.left;
+      if (tail) {
+        tail->finest = tail->finest || k > 0;
+        return tail;
+      }
+      aim *= 16.0;
+      most *= 4.0;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  static constexpr T odds = 21.0;
+  static constexpr std::size_t few_atoms = 64;  // that are worth a node each
+  static constexpr T ratio = static_cast<T>(composer<T>::ratio);
+
+  /// Steps of at most `most` deviations, whose error in log δ is about `aim` if they are not too many.
+  [[nodiscard]] std::optional<certified_tail<T>> on_grid(T aim, T most,
+                                                         work_budget<T>& work) const {
+    T const whole_share = work.left;
+    T variance = 0.0;
+    std::vector<T> deviation;
+    for (std::size_t s = 0; s < laws_.size(); ++s) {
+      T const v = sketches_[s].at(tilt_).curvature;
+      T const width = laws_[s].high - laws_[s].low;
+      // A law that the sketch misses is still somewhere in its range.
+      deviation.push_back(std::max(std::sqrt(v), 1e-9 * width));
+      variance += laws_[s].count * v;
+    }
+    // A law that hardly varies may be rounded as much as the others are.
+    T const laws = static_cast<T>(laws_.size());
+    T shared = 0.0;
+    for (std::size_t s = 0; s < laws_.size(); ++s) {
+      deviation[s] = std::max(deviation[s], std::sqrt(variance / (laws_[s].count * laws)));
+      shared += laws_[s].count * deviation[s] * deviation[s];
+    }
+    variance = shared;
+    T const least = *std::min_element(deviation.begin(), deviation.end());
+    // Each of the two pairs moves log δ by T·θ(1+θ)h²/12 where the grid resolves the losses; every law
+    // gets a share by its variance, every level the same.
+    T levels = 1.0;
+    T step = 0.0;  // of the law of the least deviation
+    auto const levels_for = [&](T h) {
+      T const size = 18.0 * std::sqrt(variance) / h / composer<T>::comfortable_size;
+      return 1.0 + std::max(0.0, std::ceil(std::log(size) / std::log(ratio)));
+    };
+    for (int k = 0; k < 12; ++k) {
+      T const relative = std::sqrt(6.0 * aim / (variance * tilt_ * (1.0 + tilt_) * levels));
+      step = std::min(relative, most) * least;
+      if (levels_for(step) <= levels) break;
+      levels = levels_for(step);
+    }
+    std::vector<int> level(laws_.size());
+    T smallest = 0.0;
+    for (std::size_t s = 0; s < laws_.size(); ++s) {
+      T const l = std::log(deviation[s] / least) / std::log(ratio);
+      level[s] = static_cast<int>(std::clamp(std::floor(l + 1e-9), 0.0, 60.0));
+      T const width = laws_[s].high - laws_[s].low;
+      smallest = std::max(
+          smallest, width / step_at(1.0, level[s]) / (T(loss_convolution<T>::largest_size) / 8.0));
+    }
+    step = std::max(step, smallest);
+    if (!(step > 0.0 && step < 1e300)) return std::nullopt;
+    for (std::size_t s = 0; s < laws_.size(); ++s) {
+      if (level[s] == 0) {
+        step = aligned(laws_[s], step);
+        break;
+      }
+    }
+    // About what the powers, and the sums of them, will take on either side.
+    T expected = 0.0;
+    for (std::size_t s = 0; s < laws_.size(); ++s) {
+      T const n = laws_[s].count;
+      T const spread_out =
+          std::min(18.0 * std::sqrt(n) * deviation[s], n * (laws_[s].high - laws_[s].low));
+      T const points = std::min(spread_out / step_at(step, level[s]), 3e5);
+      if (laws_.size() > 1 || n > 1.0) expected += 600.0 * (points + 64.0);
+    }
+    if (!work.allows(expected)) return std::nullopt;
+    std::vector<fitted_law<T>> fits;
+    bool finest = false;
+    for (int round = 0; round < 10; ++round) {
+      fits.clear();
+      T error = 0.0;
+      T noise = 0.0;
+      for (std::size_t s = 0; s < laws_.size(); ++s) {
+        std::optional<fitted_law<T>> fit = fitted(s, step_at(step, level[s]), work);
+        if (!fit) return std::nullopt;
+        error += fit->error;
+        noise += 1e-14 * laws_[s].count;
+        fits.push_back(std::move(*fit));
+      }
+      T const allowed = aim / levels_for(step) + noise;
+      if (!(error > 1.3 * allowed)) break;
+      T const next = step * std::clamp(0.9 * std::sqrt(allowed / error), 0.3, 0.8);
+      finest = next < smallest || laws_.size() > few_atoms || work.left < 0.6 * whole_share;
+      if (finest) break;
+      step = next;
+    }
+
+    certified_tail<T> out = infinite_parts();
+    out.finest = finest || step <= smallest;
+    T const reach = 25.0 + std::log(total_ + static_cast<T>(laws_.size()));
+    composer<T> const up(rounding_side::above, reach, work);
+    composer<T> const down(rounding_side::below, reach, work);
+    T origin = 0.0;
+    T shift = 0.0;
+    T moved = 0.0;
+    T largest = 0.0;
+    std::vector<measure<T>> above;
+    std::vector<measure<T>> below;
+    for (std::size_t s = 0; s < laws_.size(); ++s) {
+      loss_law<T> const& law = laws_[s];
+      origin += law.count * fits[s].origin;
+      shift += law.count * (2.0 * law.loss_error +
+                            24.0 * unit_roundoff * (std::abs(law.low) + std::abs(law.high)));
+      largest = add_up(largest, multiply_up(law.count, law.largest));
+      moved += fits[s].moved;
+      std::optional<measure<T>> high = up.power(fits[s].above, law.count);
+      std::optional<measure<T>> low = down.power(fits[s].below, law.count);
+      if (!high || !low) return std::nullopt;
+      above.push_back(std::move(*high));
+      below.push_back(std::move(*low));
+    }
+    std::optional<measure<T>> high = up.compose(std::move(above));
+    std::optional<measure<T>> low = down.compose(std::move(below));
+    if (!high || !low) return std::nullopt;
+    out.above = tilted_tail<T>(std::move(*high), origin, shift, largest);
+    out.below = tilted_tail<T>(std::move(*low), origin, shift + moved, largest);
+    return out;
+  }
+
+  [[nodiscard]] static T step_at(T step, int level) { return step * std::pow(ratio, level); }
+
+  [[nodiscard]] std::optional<fitted_law<T>> fitted(std::size_t s, T step,
+                                                    work_budget<T>& work) const {
+    loss_law<T> const& law = laws_[s];
+    T const log_scale = sketches_[s].at(tilt_).value;
+    T const origin = origin_of(law, step);
+    cell_plan const nodes = plan_of(law, sketches_[s], log_scale, step, origin);
+    T const size = nodes.size();
+    if (!work.take(cell_filler<T>::cost(law, size, step))) return std::nullopt;
+    std::vector<loss_cell<T>> cells = cells_of<T>(nodes);
+    if (law.atoms.size() <= few_atoms) {
+      for (loss_atom<T> const& a : law.atoms) split_at(cells, (a.loss - origin) / step);
+    }
+    cell_filler<T> const filler(law, cells, step, origin, tilt_, log_scale);
+    if (!(filler.total() > 1e-30)) return std::nullopt;
+    T const off = law.mass_error + unit_roundoff * filler.mass_error();
+    auto const scaled = [&](measure<T> m) -> std::optional<measure<T>> {
+      m.log_norm = m.log_scale = log_scale;
+      m.distance += off;
+      return normalise(m) ? std::optional(std::move(m)) : std::nullopt;
+    };
+    std::vector<loss_cell<T>> const all = filler.all();
+    measure<T> up = spread(all, step, tilt_);
+    // What lies below everything is taken up to the first node that does not.
+    up.mass[1] += law.below * std::exp(tilt_ * (origin + step) - log_scale);
+    std::optional<measure<T>> above = scaled(std::move(up));
+    if (!above) return std::nullopt;
+    fitted_law<T> out;
+    out.origin = origin;
+    out.above = std::move(*above);
+    T best = std::numeric_limits<T>::infinity();
+    auto const consider = [&](measure<T> candidate, T moved) {
+      std::optional<measure<T>> below = scaled(std::move(candidate));
+      if (!below) return;
+      T const error = law.count * (out.above.log_norm - below->log_norm) + moved * tilt_;
+      if (!(error < best)) return;
+      best = error;
+      out.below = std::move(*below);
+      out.moved = moved;
+      out.error = std::max(0.0, error);
+    };
+    consider(contract(all, step, tilt_), 0.0);
+    // Merging loses an isolated atom up to a step; the other way loses a few steps·√count.
+    if (!filler.atoms().empty()) {
+      T const moved = spread_shift(filler.atoms(), step, tilt_, filler.total(), law.count, odds);
+      if (moved * tilt_ < best) {
+        measure<T> split = spread(filler.atoms(), step, tilt_);
+        if (!filler.curves().empty()) {
+          measure<T> const rest = contract(filler.curves(), step, tilt_);
+          for (std::size_t k = 0; k < rest.mass.size(); ++k) split.mass[k] += rest.mass[k];
+          split.distance += rest.distance;
+        }
+        split.distance += std::exp(-odds) / law.count;
+        consider(std::move(split), moved);
+      }
+    }
+    if (!(best < 0.1)) consider(lowered(all, step, tilt_), 0.0);
+    if (out.below.mass.empty()) return std::nullopt;
+    return out;
+  }
+
+  [[nodiscard]] certified_tail<T> infinite_parts() const {
+    certified_tail<T> out;
+    T above = 0.0;
+    T below = 0.0;
+    for (loss_law<T> const& law : laws_) {
+      above += law.count * std::log1p(-std::min(1.0, law.infinite + law.above));
+      below += law.count * std::log1p(-law.infinite);
+      out.lower_holds = out.lower_holds && law.lower_holds;
+    }
+    T const off = unit_roundoff * (16.0 + 2.0 * static_cast<T>(laws_.size()));
+    out.infinite_above = -std::expm1(above) * (1.0 + off);
+    out.infinite_below = -std::expm1(below) * (1.0 - off);
+    return out;
+  }
+
+  /// The first node: at most a step below the law, such that the heaviest of few atoms has a node to itself.
+  [[nodiscard]] T origin_of(loss_law<T> const& law, T step) const {
+    if (law.atoms.empty() || law.atoms.size() > few_atoms) return law.low;
+    loss_atom<T> const& heaviest = *std::max_element(
+        law.atoms.begin(), law.atoms.end(), [&](loss_atom<T> const& a, loss_atom<T> const& b) {
+          return std::log(a.p) + tilt_ * a.loss < std::log(b.p) + tilt_ * b.loss;
+        });
+    return heaviest.loss - step * std::ceil((heaviest.loss - law.low) / step - 1e-9);
+  }
+
+  /// Cells whose widths add little to the error: of c steps where the tilted mass beyond is below
+  /// 2e-3/c², and in which that mass does not fall by much.
+  [[nodiscard]] cell_plan plan_of(loss_law<T> const& law, loss_sketch<T> const& sketch, T log_scale,
+                                  T step, T origin) const {
+    cell_plan out;
+    out.last = static_cast<std::int64_t>(std::ceil((law.high - origin) / step - 1e-9)) + 1;
+    auto const n = sketch.loss.size();
+    auto const marks = [&](bool from_above) {
+      // From the end inwards: a loss, the mass up to it, the way on which it has tripled.
+      struct point {
+        T loss;
+        T tail;
+        T scale;
+      };
+      std::vector<point> points;
+      T tail = 0.0;
+      std::size_t third = 0;
+      for (std::size_t j = 0; j < n; ++j) {
+        std::size_t const k = from_above ? n - 1 - j : j;
+        tail += sketch.p[k] * std::exp(tilt_ * sketch.loss[k] - log_scale);
+        points.push_back({sketch.loss[k], tail, 0.0});
+        while (3.0 * points[third].tail < tail) ++third;
+        points.back().scale = std::abs(points.back().loss - points[third].loss);
+      }
+      std::vector<std::int64_t> found;
+      std::size_t k = points.size();
+      T stride = 2.0;
+      for (int doubling = 0; doubling < 20; ++doubling, stride *= 2.0) {
+        while (k > 0 && !(points[k - 1].tail * stride * stride < 1e-2 &&
+                          stride * step < 0.15 * points[k - 1].scale)) {
+          --k;
+        }
+        if (k == 0) break;
+        found.push_back(static_cast<std::int64_t>((points[k - 1].loss - origin) / step));
+      }
+      return found;
+    };
+    out.marks_down = marks(false);
+    out.marks_up = marks(true);
+    return out;
+  }
+
+  /// A step a little below the one wanted, on which the law's upper end and its few atoms come
+  /// nearest to nodes.
+  [[nodiscard]] T aligned(loss_law<T> const& law, T step) const {
+    std::vector<loss_atom<T>> special;
+    if (law.atoms.size() <= few_atoms) special = law.atoms;
+    if (special.empty()) return step;
+    T high = -std::numeric_limits<T>::infinity();
+    for (loss_atom<T> const& a : special) high = std::max(high, tilt_ * a.loss);
+    T best = std::numeric_limits<T>::infinity();
+    T found = step;
+    // Candidates put the highest atom on a node.
+    T top = law.low;
+    for (loss_atom<T> const& a : special) top = std::max(top, a.loss);
+    T const range = top - law.low;
+    if (!(range > 0.0)) return step;
+    T const fewest = std::ceil(range / step);
+    T const most = std::max(fewest, std::min(std::floor(1.4 * fewest), fewest + 1000.0));
+    for (T n = fewest; n <= most; n += 1.0) {
+      T const h = range / n;
+      T cost = 0.0;
+      for (loss_atom<T> const& a : special) {
+        T const position = (a.loss - law.low) / h;
+        T const off = std::abs(position - std::round(position));
+        cost += a.p * std::exp(tilt_ * a.loss - high) * std::max(0.0, off - 1e-9);
+      }
+      if (cost < best) {
+        best = cost;
+        found = h;
+      }
+      if (cost == 0.0) break;
+    }
+    return found;
+  }
+
+  std::span<loss_law<T> const> laws_;
+  std::span<loss_sketch<T> const> sketches_;
+  T tilt_;
+  work_budget<T>& work_;
+  T total_ = 0.0;
+};
+
+}  // namespace tacit::detail
