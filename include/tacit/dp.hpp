@@ -7,8 +7,11 @@
 #include <tacit/dp/contour/envelope.hpp>
 #include <tacit/dp/contour/integrate.hpp>
 #include <tacit/dp/contour/moments.hpp>
+#include <tacit/dp/contour/plan.hpp>
 #include <tacit/dp/contour/routes.hpp>
 #include <tacit/dp/contour/search.hpp>
+#include <tacit/dp/contour/strip.hpp>
+#include <tacit/dp/contour/sums.hpp>
 #include <tacit/dp/contour/table.hpp>
 #include <tacit/dp/discretised.hpp>
 #include <tacit/dp/dominating.hpp>

@@ -96,10 +96,14 @@ class basic_privacy_loss {
   // Both ends of an answer that rises with the variance of the normal pairs, of which there is an
   // enclosure: a pair of larger μ dominates one of smaller μ.
   template <class Ask>
-  [[nodiscard]] bound<T> over_variance(Ask&& ask) const {
+  [[nodiscard]] std::optional<bound<T>> over_variance(Ask&& ask) const {
     detail::enclosure const variance = normals_.variance();
-    bound<T> found = ask(variance.upper);
-    if (variance.lower < variance.upper) found.lower = ask(variance.lower).lower;
+    std::optional<bound<T>> found = ask(variance.upper);
+    if (found && variance.lower < variance.upper) {
+      std::optional<bound<T>> const least = ask(variance.lower);
+      if (!least) return {};
+      found->lower = least->lower;
+    }
     return found;
   }
 
@@ -113,46 +117,51 @@ class basic_privacy_loss {
     return {std::max(removed.lower, added.lower), std::max(removed.upper, added.upper)};
   }
 
-  [[nodiscard]] bound<T> contour_epsilon(T delta) const {
+  [[nodiscard]] std::optional<bound<T>> contour_epsilon(T delta) const {
     return over_variance([&](T variance) { return contour_epsilon(delta, variance); });
   }
-  [[nodiscard]] bound<T> contour_delta(T epsilon) const {
+  [[nodiscard]] std::optional<bound<T>> contour_delta(T epsilon) const {
     return over_variance([&](T variance) { return contour_delta(epsilon, variance); });
   }
 
-  [[nodiscard]] bound<T> contour_epsilon(T delta, T variance) const {
+  // Nothing where the contour has no certificate in a direction that may rule.
+  [[nodiscard]] std::optional<bound<T>> contour_epsilon(T delta, T variance) const {
     T const log_delta = std::log(delta);
-    detail::contour<T> const first(remove_, variance);
-    if (first.variation() <= delta) return {0.0, 0.0};
-    auto const one = [&](detail::contour<T> const& c) -> bound<T> {
-      try {
-        bound<T> const found = c.epsilon(delta);
-        return {std::max(0.0, found.lower), std::max(0.0, found.upper)};
-      } catch (detail::no_certificate const&) {
-        // δ(0) is the total variation, at most √(KL/2) (Pinsker).
-        if (std::sqrt(0.5 * c.divergence()) <= delta) return {0.0, 0.0};
-        if (c.log_delta(0.0).upper <= log_delta) return {0.0, 0.0};
-        throw;
+    detail::contour<T> const removing(remove_, variance);
+    if (removing.variation() <= delta) return bound<T>{0.0, 0.0};
+    auto const one = [&](detail::contour<T> const& c) -> std::optional<bound<T>> {
+      if (auto const found = c.epsilon(delta)) {
+        return bound<T>{std::max(0.0, found->lower), std::max(0.0, found->upper)};
       }
+      auto const at_zero = c.log_delta(0.0);  // the total variation
+      T const goal = log_delta - 4.0 * detail::unit_roundoff * std::abs(log_delta);
+      if (at_zero && at_zero->upper <= goal) return bound<T>{0.0, 0.0};
+      return {};
     };
-    bound<T> const removed = one(first);
-    detail::contour<T> const second(add_, variance);
-    if (second.chernoff_below(removed.lower, log_delta)) return removed;
-    bound<T> const added = one(second);
-    return {std::max(removed.lower, added.lower), std::max(removed.upper, added.upper)};
+    auto const removed = one(removing);
+    if (!removed) return {};
+    detail::contour<T> const adding(add_, variance);
+    if (adding.chernoff_below(removed->lower, log_delta)) return removed;
+    auto const added = one(adding);
+    if (!added) return {};
+    return bound<T>{std::max(removed->lower, added->lower), std::max(removed->upper, added->upper)};
   }
 
-  [[nodiscard]] bound<T> contour_delta(T epsilon, T variance) const {
-    bound<T> log_delta = detail::contour<T>(remove_, variance).log_delta(epsilon);
-    detail::contour<T> const second(add_, variance);
-    if (!second.chernoff_below(epsilon, log_delta.lower)) {
-      bound<T> const added = second.log_delta(epsilon);
-      log_delta = {std::max(log_delta.lower, added.lower), std::max(log_delta.upper, added.upper)};
+  [[nodiscard]] std::optional<bound<T>> contour_delta(T epsilon, T variance) const {
+    auto log_delta = detail::contour<T>(remove_, variance).log_delta(epsilon);
+    if (!log_delta) return {};
+    detail::contour<T> const adding(add_, variance);
+    if (!adding.chernoff_below(epsilon, log_delta->lower)) {
+      auto const added = adding.log_delta(epsilon);
+      if (!added) return {};
+      log_delta = {std::max(log_delta->lower, added->lower),
+                   std::max(log_delta->upper, added->upper)};
     }
+    // libm's exponential is right to an ulp; below the least normal number it is 0 or that number.
     T const least = std::numeric_limits<T>::min();
-    T const lower = std::exp(log_delta.lower) * (1.0 - 1e-15);
-    T const upper = std::exp(log_delta.upper) * (1.0 + 1e-15);
-    return {lower < least ? 0.0 : lower, std::min(1.0, std::max(upper, least))};
+    T const lower = std::exp(log_delta->lower) * detail::a_little_less;
+    T const upper = std::exp(log_delta->upper) * detail::a_little_more;
+    return bound<T>{lower < least ? 0.0 : lower, std::min(1.0, std::max(upper, least))};
   }
 
   // The composition as the rays have it: sampled Gaussians of one record, and unsampled ones.
@@ -197,10 +206,7 @@ class basic_privacy_loss {
       width = std::min(width, found.upper - found.lower);
     };
     auto const on_line = [&] {
-      try {
-        meet(contour(), route::contour);
-      } catch (detail::no_certificate const&) {
-      }
+      if (std::optional<bound<T>> const found = contour()) meet(*found, route::contour);
     };
     auto const on_two_rays = [&] {
       if (std::optional<bound<T>> const found = rays()) meet(*found, route::rays);

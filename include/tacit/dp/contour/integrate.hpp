@@ -2,11 +2,14 @@
 #pragma once
 
 #include <tacit/core/real.hpp>
+#include <tacit/core/sum.hpp>
 #include <tacit/dp/contour/envelope.hpp>
 #include <tacit/dp/contour/moments.hpp>
+#include <tacit/dp/contour/plan.hpp>
 #include <tacit/dp/contour/search.hpp>
+#include <tacit/dp/contour/strip.hpp>
+#include <tacit/dp/contour/sums.hpp>
 #include <tacit/dp/contour/table.hpp>
-#include <tacit/dp/saddle.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -31,92 +34,52 @@ struct certified_profile {
   T above;  // δ ≤ e^{log_scale}(value + above)
   T slope;  // −dδ/dε, in the same scale
 
-  [[nodiscard]] T log_upper() const { return log_scale + std::log(value + above); }
+  [[nodiscard]] T log_upper() const {
+    T const log_value = std::log(value + above);
+    return log_scale + log_value + rounding(log_value);
+  }
   [[nodiscard]] T log_lower() const {
-    return value > below ? log_scale + std::log(value - below)
-                         : -std::numeric_limits<T>::infinity();
+    if (!(value > below)) return -std::numeric_limits<T>::infinity();
+    T const log_value = std::log(value - below);
+    return log_scale + log_value - rounding(log_value);
+  }
+
+ private:
+  [[nodiscard]] T rounding(T log_value) const {
+    return unit_roundoff *
+           (2.0 * std::abs(log_scale + log_value) + 4.0 * std::abs(log_value) + 4.0);
   }
 };
 
-/// K on one vertical line, and every error that comes with it.
+/// e^K on one vertical line, and every error that comes with it: what `integrate` returns.
 template <std::same_as<double> T = double>
 class contour_line {
-  using search = contour_search<T>;
-  using table = typename search::table;
-
  public:
-  contour_line(search const& of, saddle<T> const& found, T log_delta)
-      : of_(of), tilt_(found.tilt), start_(found.epsilon), sums_(0) {
-    choose_period(found, log_delta);
-    choose_end(found, log_delta);
-    std::size_t work = 0;
-    auto const size = static_cast<std::size_t>(end_ / spacing_) + 2;
-    typename moment_line<T>::sums sums(size);
-    if (split()) sums.split();
-    for (std::size_t k = 0; k < of.entries_.size(); ++k) {
-      typename search::entry const& e = of.entries_[k];
-      auto const [step, height] = choose_step(k);
-      // The table is at least 20 wide: no use in building one that is too long anyway.
-      if (20.0 / step * static_cast<T>(size) > of.most_work_) throw no_certificate{};
-      T const share = static_cast<T>(of.entries_.size());
-      auto const taper =
-          lifted() ? std::nullopt : std::optional(of.dropped(log_delta, e.count * share));
-      mixture_table<T> nodes(e.pair, taper, tilt_ + right_, step);
-      if (split()) nodes.split(of.cuts_[k]);
-      work += nodes.size() * size;
-      if (static_cast<T>(work) > of.most_work_) throw no_certificate{};
-      T const value = nodes.value(tilt_);
-      T large = 0.0;
-      if (split()) {
-        T const outside = nodes.at_outside(tilt_).value;
-        large = std::exp(outside - value) * alias_of(nodes, height, losses::large, outside);
-      }
-      moment_line<T> const moments(nodes, tilt_, lifted() ? height : 0.0,
-                                   alias_of(nodes, height, losses::all, value), large);
-      moments.add(e.count, spacing_, sums);
-      dropped_ += e.count * nodes.dropped();
-      value_ += e.count * moments.value();
-      at_right_ += e.count * nodes.value(tilt_ + right_);
-      if (left_ < tilt_) at_left_ += e.count * nodes.value(tilt_ - left_);
-      if (split()) at_small_ += e.count * nodes.value_inside(of.small_tilt_);
-    }
-    T const v = of.variance_;
-    value_ += 0.5 * tilt_ * (tilt_ + 1.0) * v;
-    at_right_ += 0.5 * (tilt_ + right_) * (tilt_ + right_ + 1.0) * v;
-    at_left_ += 0.5 * (tilt_ - left_) * (tilt_ - left_ + 1.0) * v;
-    at_small_ += 0.5 * of.small_tilt_ * (of.small_tilt_ + 1.0) * v;
-    for (std::size_t n = 0; n < size; ++n) {
-      T const t = spacing_ * static_cast<T>(n);
-      sums.real[n] += 0.5 * v * (tilt_ * (tilt_ + 1.0) - t * t);
-      sums.imaginary[n] += v * t * (tilt_ + 0.5);
-      sums.error[n] +=
-          unit_roundoff * 8.0 * v * (tilt_ * (tilt_ + 1.0) + t * t + t * (tilt_ + 0.5));
-    }
-    if (split()) sums.subtract_small();
-    sums_ = std::move(sums);
-    end_ = spacing_ * static_cast<T>(size);
-  }
-
   [[nodiscard]] T start() const { return start_; }
   [[nodiscard]] T tilt() const { return tilt_; }
+  /// Of one profile.
+  [[nodiscard]] T work() const { return 10.0 * static_cast<T>(sums_.real.size()); }
 
   /// log of the δ(ε) that small losses alone make at most (Chernoff), if split; else of nothing.
   [[nodiscard]] T small(T epsilon) const {
-    T const z = of_.small_tilt_;
-    return split() ? search::chernoff_constant(z) + at_small_ - z * epsilon + 0.01
-                   : -std::numeric_limits<T>::infinity();
+    return split_ ? sum_above<T>({chernoff(small_tilt_), at_small_, -small_tilt_ * epsilon})
+                  : -std::numeric_limits<T>::infinity();
   }
 
   [[nodiscard]] certified_profile<T> profile(T epsilon) const {
-    T const scale = sums_.real[0] - tilt_ * epsilon;
-    T value = 0.0;
+    T const top = sums_.real[0].value();
+    T const scale = top - tilt_ * epsilon;
+    // e^scale is exact but for a product and a difference.
+    T const slack = 1.01 * unit_roundoff * (std::abs(scale) + std::abs(tilt_ * epsilon));
+    compensated_sum<T> value;
     T slope = 0.0;
     T error = 0.0;
-    T magnitude = 0.0;
     for (std::size_t n = 0; n < sums_.real.size(); ++n) {
       T const t = spacing_ * static_cast<T>(n);
-      T const size = std::exp(sums_.real[n] - sums_.real[0]) * (n == 0 ? 0.5 : 1.0);
-      T const angle = sums_.imaginary[n] - t * epsilon;
+      T const fall = sums_.real[n].value() - top;
+      T const turned = sums_.imaginary[n].value();
+      T const size = std::exp(fall) * (n == 0 ? 0.5 : 1.0);
+      T const angle = turned - t * epsilon;
       T const c = std::cos(angle) * size;
       T const s = std::sin(angle) * size;
       // 1/(z(z+1)) and 1/(z+1) at z = θ + it.
@@ -128,181 +91,231 @@ class contour_line {
       value += c * kernel_real - s * kernel_imaginary;
       slope += (c * a + s * t) / next;
       T const kernel = 1.0 / std::sqrt(norm * next);
-      T const phase = std::abs(sums_.imaginary[n]) + std::abs(t * epsilon);
-      T const inexact = std::expm1(sums_.error[n]) +
-                        unit_roundoff * (2.0 * phase + 2.0 * std::abs(sums_.real[n]) +
-                                         2.0 * std::abs(scale) + 16.0);
-      error += size * kernel * inexact;
-      magnitude += size * kernel;
+      // Lemma 13
+      T const units = 22.0 + 2.0 * std::abs(fall) + std::abs(turned) + 2.0 * std::abs(t * epsilon);
+      error += size * kernel * (std::expm1(sums_.error[n]) + unit_roundoff * units);
     }
+    T const points = static_cast<T>(sums_.real.size());
     T const factor = spacing_ / std::numbers::pi;
-    error += unit_roundoff * magnitude * (4.0 + std::log2(static_cast<T>(sums_.real.size()) + 2.0));
-    // Σ over the line's rest of 1/|z(z+1)| is at most 1/(spacing·end).
-    T const rest = std::exp(log_end_ - sums_.real[0]) / (std::numbers::pi * end_ * 0.99);
     T const alias = aliased(epsilon, scale);
-    T lost = dropped_ > 0.0 ? std::exp(std::log(dropped_) - scale) : 0.0;
-    lost += std::exp(small(epsilon) - scale);
-    T const sure = factor * error + rest;
-    return {scale, factor * value, sure + alias, sure + lost, factor * slope};
+    // The sums of positive terms are no longer than the line: what they lose is a part of themselves.
+    T const rounded = 1.0 + unit_roundoff * (4.0 * points + 64.0);
+    T const rest = std::exp(sum_above<T>({log_end_, -top, slack})) * (1.0 + 1.0 / points) /
+                   (std::numbers::pi * end_);
+    T lost = dropped_ > 0.0 ? std::exp(sum_above<T>({std::log(dropped_), -scale, slack})) : 0.0;
+    lost += std::exp(sum_above<T>({small(epsilon), -scale, slack}));
+    T const sure = (factor * error + rest + slack * factor * std::abs(value.value())) * rounded;
+    return {scale, factor * value.value(), (sure + alias) * rounded, (sure + lost) * rounded,
+            factor * slope};
   }
 
  private:
-  [[nodiscard]] bool lifted() const { return of_.kind_ == table::lifted; }
-  [[nodiscard]] bool split() const { return of_.kind_ == table::split; }
+  template <std::same_as<double> U>
+  friend std::optional<contour_line<U>> integrate(contour_pairs<U> const&, line_plan<U> const&,
+                                                  work_budget<U>&);
 
-  // Everything is relative to e^{scale}.
+  contour_line() : sums_(0, true) {}
+
+  [[nodiscard]] static T chernoff(T tilt) { return contour_search<T>::chernoff_constant(tilt); }
+
+  // Everything is relative to e^{scale}. Lemma 12.
   [[nodiscard]] T aliased(T epsilon, T scale) const {
     T const right = tilt_ + right_;
-    T sum = std::exp(search::chernoff_constant(right) + at_right_ - right * epsilon -
-                     right_ * period_ - scale) /
-            -std::expm1(-right_ * period_);
+    T const up =
+        sum_above<T>({chernoff(right), at_right_, -right * epsilon, -right_ * period_, -scale,
+                      unit_roundoff * 4.0 * (std::abs(scale) + std::abs(tilt_ * epsilon))});
     T const left = tilt_ - left_;
-    T const log_left =
-        left > 0.0 ? search::chernoff_constant(left) + at_left_ - left * epsilon : 0.0;
-    sum += std::exp(log_left - left_ * period_ - scale) / -std::expm1(-left_ * period_);
-    return sum * 1.0001;
+    T const log_left = left > 0.0 ? sum_above<T>({chernoff(left), at_left_, -left * epsilon}) : 0.0;
+    T const down =
+        sum_above<T>({log_left, -left_ * period_, -scale,
+                      unit_roundoff * 4.0 * (std::abs(scale) + std::abs(tilt_ * epsilon))});
+    return std::exp(up) / -std::expm1(-right_ * period_) +
+           std::exp(down) / -std::expm1(-left_ * period_);
   }
 
-  // The copies of δ at ε ± P, ε ± 2P, … must be small: Chernoff at θ ± Δ, Δ chosen for each side.
-  void choose_period(saddle<T> const& found, T log_delta) {
-    T const goal = log_delta + of_.log_tolerance_;
-    T const deviation = 1.0 / std::sqrt(of_.shape(tilt_).curvature);
-    auto const need = [&](T move) {
-      T const tilt = tilt_ + move;
-      return (search::chernoff_constant(tilt) + of_.value(tilt) - tilt * found.epsilon - goal) /
-             std::abs(move);
-    };
-    // Each has one minimum, for a normal K at √70 deviations: down both ways from near there.
-    auto const descend = [&](T scale, T factor, auto&& move, T& best, T& at) {
-      T here = need(move(scale));
-      T where = scale;
-      for (T const way : {factor, 1.0 / factor}) {
-        for (T next = where * way; move(next) != 0.0; next *= way) {
-          T const there = need(move(next));
-          if (!(there < here)) break;
-          here = there;
-          where = next;
-        }
-      }
-      if (here < best) {
-        best = here;
-        at = std::abs(move(where));
-      }
-    };
-    period_ = std::numeric_limits<T>::infinity();
-    descend(
-        6.5, 1.6, [&](T scale) { return scale > 1.0 && scale < 40.0 ? scale * deviation : 0.0; },
-        period_, right_);
-    T best = -goal / tilt_;  // δ ≤ 1
-    left_ = tilt_;
-    descend(
-        std::clamp(8.0 * deviation / tilt_, 0.05, 0.9), 1.5,
-        [&](T part) { return part > 0.02 && part < 0.95 ? -part * tilt_ : 0.0; }, best, left_);
-    period_ = std::max(period_, best) * 1.02;
-    if (!(period_ > 0.0 && period_ < std::numeric_limits<T>::max())) throw no_certificate{};
-    spacing_ = short_number(2.0 * std::numbers::pi / period_, 22);
-    period_ = 2.0 * std::numbers::pi / spacing_;
-  }
-
-  // Where |M| is bounded so low that the rest of the line does not matter.
-  void choose_end(saddle<T> const& found, T log_delta) {
-    cumulants<T> const k = of_.shape(tilt_);
-    T const value = of_.value(tilt_);
-    std::size_t const count = of_.entries_.size();
-    std::vector<T> inside;  // log M of the parts
-    std::vector<T> outside;
-    std::vector<envelope<T>> small;
-    std::vector<envelope<T>> large;
-    for (std::size_t j = 0; j < count; ++j) {
-      mixture_table<T> const& nodes = of_.coarse_[j];
-      envelopes_.emplace_back(nodes, tilt_, nodes.value(tilt_));
-      if (split()) {
-        inside.push_back(nodes.value_inside(tilt_));
-        outside.push_back(nodes.at_outside(tilt_).value);
-        small.emplace_back(nodes, tilt_, inside.back(), losses::small);
-        large.emplace_back(nodes, tilt_, outside.back(), losses::large);
-      }
-    }
-    T const goal = log_delta + of_.log_tolerance_ - (value - tilt_ * found.epsilon);
-    end_ = 8.0 / std::sqrt(k.curvature);
-    for (;;) {
-      if (!(end_ / spacing_ < of_.most_work_)) throw no_certificate{};
-      T fallen = -0.5 * of_.variance_ * end_ * end_;
-      if (split()) fallen += 0.5 * of_.variance_ * tilt_ * (tilt_ + 1.0) - value;
-      T ratio = 0.0;
-      for (std::size_t j = 0; j < count; ++j) {
-        T const events = of_.entries_[j].count;
-        T const typical = std::min(of_.coarse_[j].strip(), 8.0 / std::sqrt(events));
-        // Of the decay that the coarse tables show, 999 parts in 1000 are used.
-        if (split()) {
-          // |M^n − S^n| ≤ (s + l)^n − s^n with any bounds s and l on |M_small| and |M_large|.
-          T const s = inside[j] + 0.999 * small[j].least(end_, typical);
-          fallen += events * s;
-          ratio +=
-              events * std::log1p(std::exp(outside[j] + 0.999 * large[j].least(end_, 0.1) - s));
-        } else {
-          fallen += 0.999 * events * envelopes_[j].least(end_, typical);
-        }
-      }
-      if (split())
-        fallen += ratio > 1.0 ? ratio + std::log(-std::expm1(-ratio)) : std::log(std::expm1(ratio));
-      T const enough = goal + std::log(std::numbers::pi * end_);
-      if (fallen <= enough) {
-        log_end_ = value + fallen;
-        break;
-      }
-      // A normal law's logarithm falls as t².
-      end_ *= fallen < 0.0 && enough < 0.0
-                  ? std::clamp(1.02 * std::sqrt(enough / fallen), 1.06, 1.3)
-                  : 1.3;
-    }
-  }
-
-  // The spacing in x at which the trapezoid rule's own error does not matter either, with the height
-  // that shows it: the distance to the lines that bound the error, and of the table if it is lifted.
-  [[nodiscard]] std::pair<T, T> choose_step(std::size_t j) {
-    mixture_table<T> const& nodes = of_.coarse_[j];
-    T const need = std::log(4.0 * of_.entries_[j].count) - of_.log_tolerance_;
-    T best = 0.0;
-    T height = 0.0;
-    T const most = std::min(nodes.strip(), 12.0);
-    for (T h = most; h > 0.05 * most; h *= 0.6) {
-      T const here = lifted() ? 0.5 * h : h;
-      T const growth = std::max(0.0, envelopes_[j].log_size(h, lifted() ? 0.0 : -end_));
-      T const step = 2.0 * std::numbers::pi * here / (need + growth);
-      if (step < best) break;
-      best = step;
-      height = here;
-    }
-    if (!(best > 0.0)) throw no_certificate{};
-    return {std::min(0.42, best), short_number(height, 11)};
-  }
-
-  // The trapezoid rule's error in a part of M, relative to e^value, its size at θ.
-  [[nodiscard]] T alias_of(mixture_table<T> const& nodes, T height, losses which, T value) const {
-    envelope<T> bounds(nodes, tilt_, value, which);
-    T const size = lifted() ? std::exp(bounds.log_size(2.0 * height, 0.0)) + 1.0
-                            : std::exp(bounds.log_size(height, -end_)) +
-                                  std::exp(bounds.log_size(height, 0.0));
-    return 1.01 * size / std::expm1(2.0 * std::numbers::pi * height / nodes.step());
-  }
-
-  search const& of_;
-  T tilt_;
-  T start_;
-  T period_ = 0.0;
+  bool split_ = false;
+  T tilt_ = 0.0;
+  T start_ = 0.0;
   T spacing_ = 0.0;
+  T period_ = 0.0;
   T end_ = 0.0;
-  T log_end_ = 0.0;
   T right_ = 0.0;
   T left_ = 0.0;
-  T value_ = 0.0;
-  T at_right_ = 0.0;
+  T small_tilt_ = 0.0;
+  T log_end_ = 0.0;   // log|e^K| from `end_` on at most
+  T at_right_ = 0.0;  // K at real tilts at most
   T at_left_ = 0.0;
-  T dropped_ = 0.0;
   T at_small_ = 0.0;
-  std::vector<envelope<T>> envelopes_;
-  typename moment_line<T>::sums sums_;
+  T dropped_ = 0.0;
+  line_sums<T> sums_;
 };
+
+/// What 1 + zL and z(R − 1) contribute to the rule's error and the ends' where M − 1 is summed: Lemma 9.
+template <std::same_as<double> T>
+void add_linear_alias(mixture_table<T> const& nodes, T height, moment_alias<T>& alias) {
+  T const infinity = std::numeric_limits<T>::infinity();
+  T const s = nodes.shift();
+  T weight = 0.0;
+  compensated_sum<T> above_one(-1.0);
+  for (mixture_pair::part const& part : nodes.pair().parts) {
+    weight += 1.01 * part.weight;
+    above_one += part.weight;
+  }
+  // Weights that their rounding makes more than one together.
+  T const parts = static_cast<T>(nodes.pair().parts.size());
+  T const defect = 1.01 * std::max(0.0, above_one.value()) +
+                   (parts > 1.0 ? 4.0 * parts * parts * unit_roundoff * unit_roundoff : 0.0);
+  T const tail = nodes.removes() && nodes.tapered() ? 4.0 * nodes.cut_off()
+                                                    : std::exp(log_tail<T>(nodes, 0.0, 0.0, 0.0));
+  T const least = std::min(-nodes.point(0), nodes.point(nodes.size() - 1) - s);
+  T const normal_tail_above =
+      least > 1.0 ? 1.01 * std::exp(-0.5 * least * least) / least : infinity;
+  if (height == 0.0) {
+    T const normals = alias_of_normals(nodes);
+    alias.constant = 1.01 * (normals + tail + defect);
+    alias.slope =
+        2.02 * (weight * (normals + 2.0 * normal_tail_above) + 2.0 * nodes.cut_off() + defect);
+    return;
+  }
+  T const rule = 1.01 * std::exp(log_alias(nodes, height));
+  T const square = std::exp(2.0 * height * height);
+  auto const residual = [&](T c) {
+    return 4.0 * weight * weight * std::exp(1.5 * s * s + 0.5 * c * c) / std::cos(0.5 * s * c);
+  };
+  T const stretched = std::exp(log_stretch(nodes, T(0.0), height));
+  T const longest = std::max(std::abs(nodes.loss(0)), std::abs(nodes.loss(nodes.size() - 1))) +
+                    s * height + s - std::log(std::cos(0.5 * s * height));
+  alias.constant = 1.01 * (rule * (1.0 + square) + stretched * tail + defect);
+  alias.slope =
+      1.01 *
+      (rule * (2.0 * weight * (1.0 + square) + residual(0.0) + 3.0 * residual(2.0 * height)) +
+       stretched * (longest * tail + 4.0 * weight * normal_tail_above) + defect);
+}
+
+/// The line of a plan, from its own tables. Nothing of what is certain of it rests on how the plan was
+/// found. Empty if the budget does not allow it.
+template <std::same_as<double> T>
+[[nodiscard]] std::optional<contour_line<T>> integrate(contour_pairs<T> const& of,
+                                                       line_plan<T> const& plan,
+                                                       work_budget<T>& budget) {
+  bool const lifted = plan.route.table == contour_table::lifted;
+  bool const split = plan.route.table == contour_table::split;
+  T const most_work = plan.route.work * (plan.route.each ? static_cast<T>(of.entries.size()) : 1.0);
+  contour_line<T> line;
+  line.split_ = split;
+  line.tilt_ = plan.tilt;
+  line.start_ = plan.epsilon;
+  line.spacing_ = plan.spacing;
+  line.period_ = 2.0 * std::numbers::pi / plan.spacing;
+  line.end_ = plan.end();
+  line.right_ = plan.right;
+  line.left_ = plan.left;
+  line.small_tilt_ = plan.small_tilt;
+  T const theta = plan.tilt;
+  T const end = line.end_;
+  line_sums<T> sums(plan.points, of.entries.size() == 1 && of.variance == 0.0);
+  if (split) sums.split();
+  // A product with a count, and the sum over the entries.
+  T const lost = unit_roundoff * (4.0 + static_cast<T>(of.entries.size()));
+  auto const add = [&](T& to, T count, T log_size) {
+    to += count * log_size + lost * std::abs(count * log_size);
+  };
+  T log_ratio = 0.0;
+  T work = 0.0;
+  for (std::size_t k = 0; k < of.entries.size(); ++k) {
+    contour_entry<T> const& e = of.entries[k];
+    auto const& part = plan.parts[k];
+    T const reach = theta + plan.right;
+    T const size = mixture_table<T>::nodes_for(e.pair, !lifted, reach, part.step);
+    T const points = static_cast<T>(plan.points);
+    work += size * points;
+    if (!budget.spend((split ? 1.0 : 0.3) * size * points + 20.0 * points +
+                      (split ? 800.0 : 300.0) * size) ||
+        work > 4.0 * most_work)
+      return {};
+    T const most = std::max({part.height, part.end_height + 3.0, 3.2});
+    T const turns = lifted ? 0.0 : end * part.height * e.pair.parts.back().shift;
+    T const swell = 0.5 * most * most * (1.0 + 1.0 / (taper_width * taper_width));
+    mixture_table<T> nodes(e.pair, part.log_dropped, reach, part.step, turns, swell);
+    if (split) {
+      nodes.split(part.cut);
+      if (!nodes.is_split()) return {};
+    }
+    T const value = nodes.value(theta);
+    table_facts<T> const facts(nodes);
+    envelope<T> all(nodes, theta, value, losses::all, &facts);
+    moment_alias<T> alias;
+    T const rule = log_alias(nodes, part.height);
+    if (lifted) {
+      alias.whole = std::exp(sum_above<T>(
+                        {rule, log_add(all.moves_to(0.0), all.moves_to(2.0 * part.height))})) +
+                    std::exp(all.moved_tail(part.height, 0.0));
+    } else {
+      alias.whole = std::exp(sum_above<T>({0.7, rule, all.grows_to(part.height, end)})) +
+                    std::exp(all.moved_tail(part.height, end));
+    }
+    add_linear_alias(nodes, lifted ? part.height : 0.0, alias);
+    T const n = e.count;
+    if (split) {
+      envelope<T> small(nodes, theta, value, losses::small, &facts);
+      envelope<T> large(nodes, theta, value, losses::large, &facts);
+      alias.large = std::exp(sum_above<T>({0.7, rule, large.grows_to(part.height, end)})) +
+                    std::exp(large.moved_tail(part.height, end));
+      T const s = small.falls_to(part.small_height, end);
+      T const l = large.falls_to(part.large_height, end);
+      add(line.log_end_, n, value + s + 2.0 * unit_roundoff * (std::abs(value) + std::abs(s)));
+      add(log_ratio, n,
+          std::log1p(std::exp(l - s) *
+                     (1.0 + 8.0 * unit_roundoff * (std::abs(l) + std::abs(s) + 1.0))));
+      T const at_small = nodes.at_small(plan.small_tilt).value;
+      add(line.at_small_, n,
+          envelope<T>(nodes, plan.small_tilt, at_small, losses::small, &facts).log_moment());
+    } else {
+      T fallen = all.falls_to(part.end_height, end);
+      // Lower down the taper swells less.
+      T const aim = all.log_size(part.end_height, end) + 1.0 / n;
+      for (T h = 0.5 * part.end_height; !(fallen <= aim) && h > 0.2 * part.end_height; h *= 0.5) {
+        fallen = std::min(fallen, all.falls_to(h, end));
+      }
+      add(line.log_end_, n,
+          value + fallen + 2.0 * unit_roundoff * (std::abs(value) + std::abs(fallen)));
+    }
+    moment_line<T> const moments(nodes, facts, theta, lifted ? part.height : 0.0, value, alias);
+    moments.add(n, plan.spacing, sums);
+    line.dropped_ +=
+        n * nodes.dropped() *
+        (1.0 + 2.0 * tail_units * unit_roundoff * (2.0 - std::log(nodes.dropped() + 1e-300)));
+    T const right = theta + plan.right;
+    add(line.at_right_, n,
+        envelope<T>(nodes, right, nodes.value(right), losses::all, &facts).log_moment());
+    if (plan.left < theta) {
+      T const left = theta - plan.left;
+      add(line.at_left_, n,
+          envelope<T>(nodes, left, nodes.value(left), losses::all, &facts).log_moment());
+    }
+  }
+  if (split) {
+    line.log_end_ =
+        sum_above<T>({line.log_end_, log_ratio > 1.0 ? log_ratio + std::log(-std::expm1(-log_ratio))
+                                                     : std::log(std::expm1(log_ratio))});
+  }
+  T const v = of.variance;
+  auto const normal = [&](T z) { return 0.5 * z * (z + 1.0) * v; };
+  line.log_end_ = sum_above<T>({line.log_end_, normal(theta), -0.5 * v * end * end});
+  line.at_right_ = sum_above<T>({line.at_right_, normal(theta + plan.right)});
+  line.at_left_ = sum_above<T>({line.at_left_, normal(theta - plan.left)});
+  line.at_small_ = sum_above<T>({line.at_small_, normal(plan.small_tilt)});
+  if (v > 0.0) {
+    for (std::size_t n = 0; n < plan.points; ++n) {
+      T const t = plan.spacing * static_cast<T>(n);
+      T const here = theta * (theta + 1.0);
+      sums.add(n, 0.5 * v * (here - t * t), v * t * (theta + 0.5),
+               unit_roundoff * 8.0 * v * (here + t * t + t * (theta + 0.5)));
+    }
+  }
+  if (split) sums.subtract_small();
+  line.sums_ = std::move(sums);
+  return line;
+}
 
 }  // namespace tacit::detail

@@ -2,9 +2,13 @@
 #pragma once
 
 #include <tacit/core/real.hpp>
+#include <tacit/core/sum.hpp>
+#include <tacit/dp/contour/strip.hpp>
+#include <tacit/dp/contour/sums.hpp>
 #include <tacit/dp/contour/table.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <complex>
 #include <concepts>
@@ -21,97 +25,50 @@ namespace tacit::detail {
 template <std::same_as<double> T = double>
 class moment_line {
  public:
-  struct sums {
-    std::vector<T> real;                 // Σ count·Re log M
-    std::vector<T> imaginary;            // Σ count·Im log M
-    std::vector<T> error;                // log of (1 + the relative error of e^Σ)
-    std::vector<std::complex<T>> ratio;  // R = Σ count·log(M/M_small), if split
-    std::vector<T> ratio_error;          // of R, absolute
-    std::vector<T> ratio_size;           // log|e^{−R}| at most
-    explicit sums(std::size_t size) : real(size), imaginary(size), error(size) {}
-
-    void split() {
-      ratio.resize(real.size());
-      ratio_error.resize(real.size());
-      ratio_size.resize(real.size());
-    }
-
-    /// Turns e^Σ into e^Σ − e^{Σ−R} = e^Σ(1 − e^{−R}).
-    void subtract_small() {
-      for (std::size_t n = 0; n < real.size(); ++n) {
-        T const fall = -ratio[n].real();
-        T const angle = -ratio[n].imag();
-        T const grown = std::expm1(fall);
-        T const half = std::sin(0.5 * angle);
-        T const e = 1.0 + grown;
-        // −expm1(fall + i·angle)
-        std::complex<T> const w{2.0 * half * half * e - grown, -std::sin(angle) * e};
-        T const wrong = std::min(e + std::exp(ratio_size[n]), e * std::expm1(ratio_error[n])) +
-                        unit_roundoff * (4.0 * std::abs(grown) +
-                                         e * (8.0 * half * half + 4.0 * std::abs(std::sin(angle))));
-        T const modulus = std::abs(w);
-        // Below its own error it counts as that error.
-        T const size = std::max({modulus, wrong, std::numeric_limits<T>::min()});
-        real[n] += std::log(size);
-        imaginary[n] += std::arg(w);
-        error[n] += modulus >= wrong ? std::log1p(wrong / size) : 2.0;
-      }
-    }
-  };
-
   /// The nodes moved to the height at which they are summed (0: on the real axis, where they may be
-  /// tapered). `alias` bounds the error of their trapezoid rule in M, relative to M(θ); `large_alias`
-  /// that of the part with large losses, if the nodes are split, relative to M(θ) too.
-  moment_line(mixture_table<T> const& nodes, T tilt, T height, T alias, T large_alias = 0.0)
+  /// tapered). `value` is log M(tilt) or nearly, to which what is not near one is relative.
+  moment_line(mixture_table<T> const& nodes, table_facts<T> const& facts, T tilt, T height, T value,
+              moment_alias<T> const& alias)
       : tilt_(tilt),
         alias_(alias),
-        large_alias_(large_alias),
         split_(nodes.is_split()),
+        near_one_(nodes.excess(tilt) < 0.5),
+        lifted_(height > 0.0),
+        value_(value),
         divergence_(nodes.divergence()),
-        divergence_error_(nodes.divergence_error()),
         dropped_(nodes.dropped()) {
     std::size_t const size = nodes.size();
-    T const excess = nodes.excess(tilt);
-    near_one_ = excess < 0.5;
-    value_ = near_one_ ? std::log1p(excess) : nodes.value(tilt);
     std::vector<node> all;
     all.reserve(size);
+    T divergence_error = 2.0 * std::abs(divergence_);
     for (std::size_t k = 0; k < size; ++k) {
-      auto const at = nodes.lift(k, height);
-      T const grown = at.log_mass + tilt * at.loss - (near_one_ ? 0.0 : value_);
-      std::complex<T> const phase = std::polar(1.0, at.angle);
-      // An exponential is as wrong as its argument's last digit.
-      T const loss_error = nodes.loss_error(k);
-      T const x = nodes.point(k);
-      T const plain = 16.0 + x * x + loss_error + std::abs(at.log_mass) + std::abs(at.turned);
-      T const shifted = plain + tilt * (loss_error + 4.0 * std::abs(at.turn)) +
-                        (near_one_ ? 0.0 : std::abs(value_));
-      all.push_back({std::hypot(at.loss, at.turn),
-                     {at.loss, at.turn},
-                     std::polar(std::exp(at.log_mass), at.turned) * phase,
-                     std::polar(std::exp(grown), at.turned + tilt * at.turn) * phase,
-                     plain,
-                     loss_error,
-                     shifted,
-                     split_ ? nodes.outside(k) : 0.0});
+      all.push_back(height > 0.0 ? lifted(nodes, k, height) : plain(nodes, facts.errors[k], k));
+      if (near_one_) divergence_error += nodes.mass(k) * facts.errors[k].divergence;
     }
+    // A dropped mass is as wrong as its logarithm, which 181 units of it are.
+    constant_error_ =
+        dropped_ > 0.0 ? dropped_ * (24.0 + 400.0 * std::abs(std::log(dropped_))) : 0.0;
+    divergence_error_ = divergence_error + 2.0 * constant_error_;
     std::sort(all.begin(), all.end(), [](node const& a, node const& b) { return a.size < b.size; });
     nodes_ = std::move(all);
     if (near_one_) tabulate();
     for (node const& n : nodes_) {
-      total_ += std::abs(n.tilted);
-      inexact_ += std::abs(n.tilted) * n.shifted;
-      swing_ += std::abs(n.tilted) * (n.size + n.loss_error);
-      // A share is as wrong as its logarithm's last digits, at most 1e3 below.
-      large_total_ += n.outside * std::abs(n.tilted);
-      large_inexact_ += n.outside * std::abs(n.tilted) * (n.shifted + 2e3);
-      large_swing_ += n.outside * std::abs(n.tilted) * (n.size + n.loss_error);
+      T const modulus = std::abs(n.tilted);
+      total_ += modulus;
+      inexact_ += modulus * n.shifted;
+      swing_ += modulus * (n.size + n.loss_error);
+      large_total_ += n.outside * modulus;
+      large_inexact_ += n.outside * modulus * (n.shifted + n.outside_error);
+      large_swing_ += n.outside * modulus * (n.size + n.loss_error);
     }
   }
 
-  [[nodiscard]] T value() const { return value_; }
+  /// The work of `add` for so many t, in multiplications or so.
+  [[nodiscard]] static T work(std::size_t nodes, std::size_t size) {
+    return 4.0 * static_cast<T>(nodes) * static_cast<T>(size);
+  }
 
-  void add(T count, T spacing, sums& to) const {
+  void add(T count, T spacing, line_sums<T>& to) const {
     std::size_t const size = nodes_.size();
     // Structure of arrays: the loops below are the accountant's hottest.
     std::vector<T> real(size);
@@ -119,24 +76,26 @@ class moment_line {
     std::vector<T> turn_real(size);
     std::vector<T> turn_imaginary(size);
     for (std::size_t k = 0; k < size; ++k) {
-      T const fall = std::exp(-spacing * nodes_[k].loss.imag());
+      T const fall = lifted_ ? std::exp(-spacing * nodes_[k].loss.imag()) : 1.0;
       turn_real[k] = fall * std::cos(spacing * nodes_[k].loss.real());
       turn_imaginary[k] = fall * std::sin(spacing * nodes_[k].loss.real());
     }
+    T const depth = 12.0 + static_cast<T>(size / block);
     std::size_t first_large = near_one_ ? size : 0;
     for (std::size_t n = 0; n < to.real.size(); ++n) {
       T const t = spacing * static_cast<T>(n);
       if (near_one_) {
-        T const reach = 0.5 / std::hypot(tilt_, t);
+        T const reach = 0.499 / std::hypot(tilt_, t);
         while (first_large > 0 && nodes_[first_large - 1].size >= reach) --first_large;
       }
       if (n % resync == 0) {
         for (std::size_t k = 0; k < size; ++k) {
           node const& at = nodes_[k];
-          std::complex<T> const now =
-              at.tilted * std::polar(std::exp(-t * at.loss.imag()), t * at.loss.real());
-          real[k] = now.real();
-          imaginary[k] = now.imag();
+          T const fall = lifted_ ? std::exp(-t * at.loss.imag()) : 1.0;
+          T const c = fall * std::cos(t * at.loss.real());
+          T const s = fall * std::sin(t * at.loss.real());
+          real[k] = at.tilted.real() * c - at.tilted.imag() * s;
+          imaginary[k] = at.tilted.real() * s + at.tilted.imag() * c;
         }
       } else {
         for (std::size_t k = 0; k < size; ++k) {
@@ -145,24 +104,19 @@ class moment_line {
           imaginary[k] = r * turn_imaginary[k] + imaginary[k] * turn_real[k];
         }
       }
-      T sum_real = 0.0;
-      T sum_imaginary = 0.0;
-      for (std::size_t k = first_large; k < size; ++k) {
-        sum_real += real[k];
-        sum_imaginary += imaginary[k];
-      }
-      T const drift = 2.0 * static_cast<T>(n % resync + 1);
-      std::complex<T> moment{sum_real, sum_imaginary};  // over M(θ) unless that is near one
+      // Of a product of complex numbers √5, of a turn 2 for its sine and cosine, if it falls 3 more.
+      T const drift = depth + 8.0 + (lifted_ ? 8.0 : 5.0) * static_cast<T>(n % resync);
+      std::complex<T> moment{sum_from(real, first_large), sum_from(imaginary, first_large)};
       T error = 0.0;
       if (near_one_) {
         error = near_one(count, t, n, first_large, moment, drift, to);
       } else {
-        T const modulus = std::hypot(sum_real, sum_imaginary);
-        error = unit_roundoff * (inexact_ + drift * total_ + t * swing_) + alias_;
-        to.real[n] += count * (value_ + std::log(modulus));
-        to.imaginary[n] += count * std::atan2(sum_imaginary, sum_real);
-        to.error[n] +=
-            count * (std::log1p(error / modulus) + unit_roundoff * (4.0 * std::abs(value_) + 16.0));
+        T const modulus = std::abs(moment);
+        error = unit_roundoff * (inexact_ + drift * total_ + t * swing_) + alias_.whole;
+        to.add(n, count * (value_ + std::log(modulus)), count * std::arg(moment),
+               count * (off(error, modulus) +
+                        unit_roundoff * (std::abs(value_) + 3.0 * std::abs(std::log(modulus)) +
+                                         3.0 * std::abs(std::arg(moment)) + 4.0)));
       }
       if (split_) {
         std::complex<T> large = 0.0;
@@ -170,26 +124,30 @@ class moment_line {
           large += nodes_[k].outside * std::complex<T>{real[k], imaginary[k]};
         }
         T const scale = near_one_ ? std::exp(value_) : 1.0;
-        T const wrong = unit_roundoff * (large_inexact_ + drift * large_total_ + t * large_swing_) +
-                        large_alias_ * scale;
+        T const wrong =
+            unit_roundoff * (large_inexact_ + (drift + static_cast<T>(size)) * large_total_ +
+                             t * large_swing_) +
+            1.01 * alias_.large * scale;
         compare(count, moment, error, large, wrong, n, to);
       }
     }
   }
 
  private:
-  static constexpr std::size_t resync = 32;
+  static constexpr std::size_t resync = 16;
   static constexpr std::size_t powers = 15;  // L², …, L¹⁶: 0.5¹⁷/17! is below an ulp of the sum
+  static constexpr std::size_t block = 64;
 
   struct node {
     T size;  // |L|
     std::complex<T> loss;
     std::complex<T> mass;
-    std::complex<T> tilted;  // mass·e^{θL}; divided by M(θ) unless that is near 1
+    std::complex<T> tilted;  // mass·e^{θL}; divided by e^value unless M is near 1
     T plain;                 // relative error of the mass, in units of rounding
     T loss_error;            // absolute error of the loss, in the same
     T shifted;               // the same of the tilted mass
     T outside;               // its share in the part with large losses
+    T outside_error;         // the share's, in units
   };
 
   struct suffix {
@@ -201,29 +159,146 @@ class moment_line {
     T swing = 0.0;
   };
 
+  // |aⁿ − bⁿ| ≤ (|b| + |a − b|)ⁿ − |b|ⁿ, and so for products of different numbers.
+  [[nodiscard]] static T off(T error, T modulus) { return std::log1p(1.001 * error / modulus); }
+
+  // In eight lanes, a block of 64 after the other: a term takes part in at most 11 + size/64 additions.
+  [[nodiscard]] static T sum_from(std::vector<T> const& x, std::size_t from) {
+    T sum = 0.0;
+    std::size_t k = from;
+    while (k < x.size()) {
+      std::array<T, 8> lane{};
+      std::size_t const end = std::min(x.size(), k + block);
+      for (; k + 8 <= end; k += 8) {
+        for (std::size_t j = 0; j < 8; ++j) lane[j] += x[k + j];
+      }
+      for (std::size_t j = 0; k < end; ++k, ++j) lane[j] += x[k];
+      sum +=
+          ((lane[0] + lane[1]) + (lane[2] + lane[3])) + ((lane[4] + lane[5]) + (lane[6] + lane[7]));
+    }
+    return sum;
+  }
+
+  [[nodiscard]] node plain(mixture_table<T> const& nodes, node_errors<T> const& e,
+                           std::size_t k) const {
+    T const loss = nodes.loss(k);
+    T const log_tilted = nodes.log_mass(k) + tilt_ * loss;
+    T const grown = near_one_ ? log_tilted : log_tilted - value_;
+    T const outside = split_ ? std::exp(nodes.log_outside(k) - nodes.log_taper(k)) : 0.0;
+    T const windows = outside > 0.0 ? (tail_units + 3.0) * (std::abs(nodes.log_outside(k)) +
+                                                            std::abs(nodes.log_inside(k)) +
+                                                            std::abs(nodes.log_taper(k))) +
+                                          8.0
+                                    : 0.0;
+    T const shifted =
+        e.mass + tilt_ * (e.loss + std::abs(loss)) + std::abs(log_tilted) + std::abs(grown);
+    return {std::abs(loss),
+            {loss, 0.0},
+            {nodes.mass(k), 0.0},
+            {nodes.weight() * std::exp(grown), 0.0},
+            e.mass,
+            e.loss,
+            shifted,
+            outside,
+            windows};
+  }
+
+  // A node moved to x ± i·height (the side on which |e^{itL}| falls in t), of an untapered P. The height
+  // has at most 11 bits, so that height·x is exact: it may be in the thousands, and is an angle.
+  [[nodiscard]] node lifted(mixture_table<T> const& nodes, std::size_t k, T height) const {
+    auto const& parts = nodes.pair().parts;
+    T const x = nodes.point(k);
+    T const top = nodes.shift() * (x - 0.5 * nodes.shift());
+    T const high = std::max(0.0, top);
+    // (1 + u)·e^{−high}, and u itself: where it is small, log(1 + u) has its digits in u, however large
+    // the exponents. A loss must be right to a few ulp of itself.
+    T real = nodes.rest() * std::exp(-high);
+    T imaginary = 0.0;
+    T excess = 0.0;
+    T turned = 0.0;
+    T wrong = 0.0;  // Lemma 3: of u in units, at the scale of e^high
+    T wrong_near = 0.0;
+    T total = 0.0;
+    T const n = static_cast<T>(parts.size());
+    for (mixture_pair::part const& part : parts) {
+      T const exponent = part.shift * (x - 0.5 * part.shift);
+      T const angle = part.shift * height;
+      T const size = part.weight * std::exp(exponent - high);
+      T const half = std::sin(0.5 * angle);
+      total += size;
+      real += size * std::cos(angle);
+      imaginary += size * std::sin(angle);
+      // e^{r+ia} − 1 = expm1(r)·cos a − 2 sin²(a/2) + i e^r sin a
+      T const limited = std::min(exponent, 700.0);
+      excess += part.weight * (std::expm1(limited) * std::cos(angle) - 2.0 * half * half);
+      turned += part.weight * std::exp(limited) * std::sin(angle);
+      T const near = std::min(1.0, std::abs(exponent) + angle);
+      wrong_near += part.weight * std::exp(std::max(0.0, exponent) - high) * (10.0 + n) * near;
+      wrong += size * (3.0 * std::abs(exponent) + 2.0 * std::abs(high) + 4.0 * angle);
+    }
+    bool const small = std::abs(excess) < 0.5 && std::abs(turned) < 0.5;
+    T const modulus = std::hypot(real, imaginary);
+    wrong += small ? wrong_near : (10.0 + n) * total;
+    if (!small) wrong += (8.0 + n) * std::abs(real) + 4.0 * nodes.rest() * std::exp(-high) * high;
+    T const log_ratio = small ? 0.5 * std::log1p(2.0 * excess + excess * excess + turned * turned)
+                              : high + std::log(modulus);
+    T const turn = std::atan2(imaginary, real);
+    T const base = 0.5 * height * height - 0.5 * x * x;
+    T const sign = nodes.removes() ? 1.0 : -1.0;
+    std::complex<T> const loss{sign * log_ratio, turn};
+    T const log_mass = nodes.removes() ? base + log_ratio : base;
+    T const angle = nodes.removes() ? turn : 0.0;
+    std::complex<T> const phase = std::polar(nodes.weight(), -sign * height * x);
+    T const log_tilted = log_mass + tilt_ * loss.real();
+    T const grown = near_one_ ? log_tilted : log_tilted - value_;
+    // Real and imaginary part together.
+    T const loss_error = 1.5 * (wrong / modulus + 4.0 * std::abs(log_ratio) + 3.0 * turn);
+    T const plain = 16.0 + x * x + height * height + std::abs(log_mass) + loss_error + 3.0 * angle;
+    T const shifted = plain + tilt_ * (loss_error + std::abs(loss.real()) + 3.0 * turn) +
+                      std::abs(log_tilted) + std::abs(grown) + 2.0 * std::abs(angle);
+    return {std::abs(loss),
+            loss,
+            std::polar(std::exp(log_mass), angle) * phase,
+            std::polar(std::exp(grown), angle + tilt_ * turn) * phase,
+            plain,
+            loss_error,
+            shifted,
+            0.0,
+            0.0};
+  }
+
   void tabulate() {
     std::size_t const size = nodes_.size();
     moments_.assign((size + 1) * powers, {});
     magnitudes_.assign(size + 1, 0.0);
     suffixes_.assign(size + 1, {});
+    std::array<complex_sum<T>, 2> exact;
     for (std::size_t k = 0; k < size; ++k) {
       node const& at = nodes_[k];
       std::complex<T> term = at.mass * at.loss;
       magnitudes_[k + 1] =
-          magnitudes_[k] + std::abs(term) * (at.size * at.plain + 2.0 * at.loss_error);
+          magnitudes_[k] +
+          std::abs(term) *
+              (at.size * (at.plain + 16.0 + 0.03 * static_cast<T>(size)) + 2.0 * at.loss_error);
       for (std::size_t j = 0; j < powers; ++j) {
         term *= at.loss / static_cast<T>(j + 2);
-        moments_[(k + 1) * powers + j] = moments_[k * powers + j] + term;
+        if (j < exact.size()) {
+          moments_[(k + 1) * powers + j] = (exact[j] += term).value();
+        } else {
+          moments_[(k + 1) * powers + j] = moments_[k * powers + j] + term;
+        }
       }
     }
+    complex_sum<T> masses;
+    complex_sum<T> firsts;
     for (std::size_t k = size; k-- > 0;) {
       node const& at = nodes_[k];
       suffix const& next = suffixes_[k + 1];
       T const mass = std::abs(at.mass);
       T const tilted = std::abs(at.tilted);
-      suffixes_[k] = {next.mass + at.mass,
-                      next.first + at.mass * at.loss,
-                      next.absolute + mass * ((1.0 + at.size) * at.plain + at.loss_error),
+      suffixes_[k] = {(masses += at.mass).value(),
+                      (firsts += at.mass * at.loss).value(),
+                      next.absolute + mass * ((1.0 + at.size) * (at.plain + 8.0) + at.loss_error),
                       next.inexact + tilted * at.shifted,
                       next.tilted + tilted,
                       next.swing + tilted * (at.size + at.loss_error)};
@@ -233,39 +308,47 @@ class moment_line {
   // M = 1 + m: the losses below ½/|z| through their moments, the others by themselves.
   // Takes the sum over the large ones, leaves M, and returns the latter's error.
   [[nodiscard]] T near_one(T count, T t, std::size_t n, std::size_t first_large,
-                           std::complex<T>& moment_or_large, T drift, sums& to) const {
+                           std::complex<T>& moment_or_large, T drift, line_sums<T>& to) const {
     std::complex<T> const large = moment_or_large;
     std::complex<T> const z(tilt_, t);
     std::complex<T> const* const moment = &moments_[first_large * powers];
     std::complex<T> small = 0.0;
     for (std::size_t j = powers; j-- > 0;) small = small * z + moment[j];
     suffix const& beyond = suffixes_[first_large];
-    std::complex<T> const m =
-        (z * divergence_ - dropped_) + z * z * small + (large - beyond.mass - z * beyond.first);
+    std::complex<T> const linear = z * divergence_ - dropped_;
+    std::complex<T> const bent = z * z * small;
+    std::complex<T> const far = large - beyond.mass - z * beyond.first;
+    std::complex<T> const m = linear + bent + far;
     T const square = 2.0 * m.real() + std::norm(m);
     T const modulus = std::abs(1.0 + m);
-    to.real[n] += count * (square > -0.5 ? 0.5 * std::log1p(square) : std::log(modulus));
-    to.imaginary[n] += count * std::atan2(m.imag(), 1.0 + m.real());
+    T const real = square > -0.5 ? 0.5 * std::log1p(square) : std::log(modulus);
+    T const argument = std::atan2(m.imag(), 1.0 + m.real());
     T const size = std::abs(z);
-    T const parts = size * divergence_error_ + 24.0 * dropped_ +
-                    size * size * magnitudes_[first_large] + (1.0 + size) * beyond.absolute +
-                    beyond.inexact + drift * beyond.tilted + t * beyond.swing;
-    T const error = unit_roundoff * parts + alias_ * std::exp(value_);
-    to.error[n] += count * std::log1p(error / modulus);
+    T const parts =
+        size * divergence_error_ + constant_error_ +
+        1.001 * (size * size * magnitudes_[first_large] + (1.0 + size) * beyond.absolute +
+                 beyond.inexact + drift * beyond.tilted + t * beyond.swing) +
+        4.0 * std::abs(linear) + 7.0 * std::abs(bent) + 2.0 * std::abs(far);
+    T const error = unit_roundoff * parts + 1.001 * (alias_.whole * std::exp(value_) +
+                                                     alias_.constant + size * alias_.slope);
+    to.add(n, count * real, count * argument,
+           count * (off(error, modulus) +
+                    unit_roundoff * ((2.0 + 4.0 * std::abs(m)) * std::abs(m) +
+                                     2.0 * std::abs(real) + 3.0 * std::abs(argument))));
     moment_or_large = 1.0 + m;
-    return error;
+    return error + 2.0 * unit_roundoff * modulus;
   }
 
   // R += −count·log(1 − M_large/M)
   static void compare(T count, std::complex<T> moment, T error, std::complex<T> large, T wrong,
-                      std::size_t n, sums& to) {
+                      std::size_t n, line_sums<T>& to) {
     T const modulus = std::abs(moment);
     std::complex<T> const r = large / moment;
     T const size = std::abs(r);
     // of r
-    T const off = error < 0.5 * modulus
-                      ? (wrong + size * error) / (modulus - error) + 8.0 * unit_roundoff * size
-                      : std::numeric_limits<T>::infinity();
+    T const distance = error < 0.5 * modulus ? 1.01 * (wrong + size * error) / (modulus - error) +
+                                                   16.0 * unit_roundoff * size
+                                             : std::numeric_limits<T>::infinity();
     T const square = std::norm(r) - 2.0 * r.real();
     T const left = std::abs(1.0 - r);
     T const real = square > -0.5 ? 0.5 * std::log1p(square)
@@ -273,21 +356,24 @@ class moment_line {
     T const imaginary = std::atan2(-r.imag(), 1.0 - r.real());
     to.ratio[n] -= count * std::complex<T>{real, imaginary};
     to.ratio_error[n] +=
-        off < 0.5 * left
-            ? count * (-std::log1p(-off / left) + 8.0 * unit_roundoff * (size + std::abs(real)))
+        distance < 0.5 * left
+            ? count * (-std::log1p(-1.01 * distance / left) +
+                       16.0 * unit_roundoff * (size + std::abs(real) + std::abs(imaginary))) +
+                  4.0 * unit_roundoff * std::abs(to.ratio[n])
             : std::numeric_limits<T>::infinity();
-    to.ratio_size[n] += count * std::log(left + off);
+    to.ratio_size[n] += count * (std::log(left + distance) + 4.0 * unit_roundoff);
   }
 
   T tilt_;
-  T alias_;
-  T large_alias_;
+  moment_alias<T> alias_;
   bool split_;
-  bool near_one_ = false;
-  T value_ = 0.0;
+  bool near_one_;
+  bool lifted_;
+  T value_;
   T divergence_;
-  T divergence_error_;
+  T divergence_error_ = 0.0;
   T dropped_;
+  T constant_error_ = 0.0;
   T total_ = 0.0;
   T inexact_ = 0.0;
   T swing_ = 0.0;

@@ -3,17 +3,21 @@
 
 #include <tacit/core/real.hpp>
 #include <tacit/core/units.hpp>
+#include <tacit/dp/contour/envelope.hpp>
 #include <tacit/dp/contour/integrate.hpp>
+#include <tacit/dp/contour/plan.hpp>
 #include <tacit/dp/contour/search.hpp>
 #include <tacit/dp/contour/table.hpp>
 #include <tacit/dp/saddle.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <limits>
 #include <numbers>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -28,32 +32,33 @@
 /// line, spacing η, returns exactly Σ_k e^{θkP}δ(ε+kP), P = 2π/η: more than δ(ε) by terms that Chernoff
 /// bounds. What else is not exact is bounded and added: the end of the line (|M| falls under a bound
 /// monotone in Im z, got by moving the integral in x off the real axis), the trapezoid rule in x (the
-/// same bound on the other side), the dropped tail of P, and rounding.
+/// same bound on the other side), the dropped tail of P, and rounding. Each bound is a lemma of
+/// docs/certificates/contour.md.
 
 namespace tacit::detail {
 
-/// One direction of a composition of normal and mixture pairs.
+/// One direction of a composition of normal and mixture pairs. A question that has no certificate here,
+/// or whose certificate would cost more than about a second, has no answer.
 template <std::same_as<double> T = double>
-class contour : contour_search<T> {
-  using search = contour_search<T>;
-  using line = contour_line<T>;
-  using table = typename search::table;
-
+class contour {
  public:
-  using entry = typename search::entry;
+  using entry = contour_entry<T>;
 
   /// `variance` is Σ count·mu² of the normal pairs.
-  contour(std::vector<entry> entries, T variance) : search(std::move(entries), variance) {}
+  contour(std::vector<entry> entries, T variance) : of_{std::move(entries), variance} {}
 
   /// ε at δ, certified.
-  [[nodiscard]] bound<T> epsilon(T delta) const {
-    T const log_delta = std::log(delta);
-    return by_best_route([&] { return epsilon_by_route(log_delta); });
+  [[nodiscard]] std::optional<bound<T>> epsilon(T delta) const {
+    return by_best_route([&](line_route<T> const& route, work_budget<T>& budget) {
+      return epsilon_by(route, std::log(delta), budget);
+    });
   }
 
   /// log δ at ε, certified.
-  [[nodiscard]] bound<T> log_delta(T epsilon) const {
-    return by_best_route([&] { return log_delta_by_route(epsilon); });
+  [[nodiscard]] std::optional<bound<T>> log_delta(T epsilon) const {
+    return by_best_route([&](line_route<T> const& route, work_budget<T>& budget) {
+      return log_delta_by(route, epsilon, budget);
+    });
   }
 
   /// Whether the Chernoff (Rényi) bound alone shows that δ(ε) ≤ e^{log_delta}: cheap, and enough
@@ -65,69 +70,50 @@ class contour : contour_search<T> {
   /// (Pinsker, which holds in either order), KL(M‖N) ≤ log(1 + χ²), χ² = Σ w_i w_j (e^{μ_i μ_j} − 1).
   [[nodiscard]] T variation() const;
 
-  /// An upper bound on E_P[L], the Kullback–Leibler divergence.
-  [[nodiscard]] T divergence() const;
-
  private:
-  using search::chernoff_constant;
-  using search::chernoff_epsilon;
-  using search::choose_cuts;
-  using search::coarse_;
-  using search::cuts_;
-  using search::entries_;
-  using search::fine;
-  using search::kind_;
-  using search::log_tolerance_;
-  using search::most_work_;
-  using search::prepared;
-  using search::rough;
-  using search::saddle_for_delta;
-  using search::saddle_for_epsilon;
-  using search::smallest_tilt;
-  using search::start_;
-  using search::tabulate;
-  using search::variance_;
+  static constexpr T fine = -34.5;   // 1e-15
+  static constexpr T rough = -25.0;  // 1e-11
+  static constexpr T most_work = 4e7;
 
   // The tapered table on the real axis is best for long compositions. Where most of P is nearly an atom,
   // with rare jumps, |M| does not fall: the split table takes the part without jumps off. In other short
   // compositions |M| falls slowly along the line, and e^{itL} there turns too fast to be sampled: the
   // table is lifted off the real axis to where it falls instead.
+  static constexpr std::array<line_route<T>, 7> routes{{
+      {contour_table::tapered, 3e5, true, fine},
+      {contour_table::split, 3e6, false, fine},
+      {contour_table::split, 3e6, false, rough},
+      {contour_table::tapered, 3e6, false, fine},
+      {contour_table::lifted, 2e7, false, fine},
+      {contour_table::split, 2e7, false, rough},
+      {contour_table::tapered, 2e7, false, fine},
+  }};
+
   template <class Answer>
-  [[nodiscard]] bound<T> by_best_route(Answer&& answer) const {
-    struct way {
-      table kind;
-      T work;
-      T log_tolerance;
-    };
-    T const each = static_cast<T>(entries_.size());
-    for (auto const& [kind, work, tolerance] :
-         {way{table::tapered, 3e5 * each, fine}, way{table::split, 3e6, fine},
-          way{table::split, 3e6, rough}, way{table::tapered, 3e6, fine},
-          way{table::lifted, 2e7, fine}, way{table::split, 2e7, rough},
-          way{table::tapered, 2e7, fine}}) {
-      kind_ = kind;
-      log_tolerance_ = tolerance;
-      most_work_ = work;
-      cuts_.clear();
-      try {
-        return answer();
-      } catch (no_certificate const&) {
-      }
+  [[nodiscard]] std::optional<bound<T>> by_best_route(Answer&& answer) const {
+    work_budget<T> budget(most_work);
+    for (line_route<T> const& route : routes) {
+      if (std::optional<bound<T>> const found = answer(route, budget)) return found;
+      if (!(budget.left() > 0.0)) break;
     }
-    throw no_certificate{};
+    return {};
   }
 
-  [[nodiscard]] bound<T> epsilon_by_route(T log_delta) const;
+  [[nodiscard]] std::optional<bound<T>> epsilon_by(line_route<T> const& route, T log_delta,
+                                                   work_budget<T>& budget) const;
 
-  [[nodiscard]] bound<T> log_delta_by_route(T epsilon) const;
+  [[nodiscard]] std::optional<bound<T>> log_delta_by(line_route<T> const& route, T epsilon,
+                                                     work_budget<T>& budget) const;
 
   // Newton's method on log δ(ε), kept inside a bracket. δ(ε) ≥ 1 − e^ε gives its lower end; an ε at which
   // this line can tell nothing is too large, for δ falls.
-  [[nodiscard]] static T root(line const& at, T log_delta) {
+  [[nodiscard]] static std::optional<T> root(contour_line<T> const& at, T log_delta,
+                                             work_budget<T>& budget) {
     T low = std::log1p(-std::exp(log_delta));
     T high = std::numeric_limits<T>::infinity();
     T epsilon = std::max(at.start(), low);
     for (int step = 0; step < 200; ++step) {
+      if (!budget.spend(at.work())) return {};
       certified_profile<T> const p = at.profile(epsilon);
       bool const known = p.value > p.below && p.slope > 0.0;
       T const excess = known ? p.log_scale + std::log(p.value) - log_delta : -1.0;
@@ -144,126 +130,129 @@ class contour : contour_search<T> {
     return epsilon;
   }
 
-  // The end of the interval for ε: the certificate itself must hold there.
-  [[nodiscard]] static T end(line const& at, T epsilon, T log_delta, bool upper) {
-    for (T factor = 1.0; factor < 1e6; factor *= 2.0) {
-      certified_profile<T> const p = at.profile(epsilon);
-      T const width = (upper ? p.above : p.below) * factor / p.slope;
+  // The end of the interval for ε: the certificate itself must hold there, of a log δ that is as wrong as
+  // libm's logarithm.
+  [[nodiscard]] static std::optional<T> end(contour_line<T> const& at, T epsilon, T log_delta,
+                                            bool upper, work_budget<T>& budget) {
+    certified_profile<T> const p = at.profile(epsilon);
+    T const goal = log_delta * (upper ? 1.0 + 4.0 * unit_roundoff : 1.0 - 4.0 * unit_roundoff);
+    T const wrong = std::abs(log_delta) * 4.0 * unit_roundoff * p.value;
+    for (T factor = 1.0; factor < 1e6 && budget.spend(at.work()); factor *= 2.0) {
+      T const width = ((upper ? p.above : p.below) + wrong) * factor / p.slope;
       T const step = std::max(width, 4.0 * unit_roundoff * std::abs(epsilon) * factor);
       T const candidate = upper ? epsilon + step : epsilon - step;
       certified_profile<T> const there = at.profile(candidate);
-      if (upper ? there.log_upper() <= log_delta : there.log_lower() >= log_delta) return candidate;
+      if (upper ? there.log_upper() <= goal : there.log_lower() >= goal) return candidate;
     }
-    throw no_certificate{};
+    return {};
   }
+
+  contour_pairs<T> of_;
 };
 
 template <std::same_as<double> T>
 bool contour<T>::chernoff_below(T epsilon, T log_delta, bool loosely) const {
-  kind_ = table::tapered;
-  log_tolerance_ = loosely ? -1.0 : fine;
-  cuts_.clear();
-  tabulate(log_delta, 0.0);
-  T error = loosely ? 0.05 : 1e-3;  // −log(1 − e^{−3.3}) = .038
-  T second = variance_;
-  for (std::size_t k = 0; k < entries_.size(); ++k) {
-    T const a = std::min(8.0, coarse_[k].strip());
-    error += entries_[k].count *
-             std::exp(0.5 * a * a - 2.0 * std::numbers::pi * a / coarse_[k].step() + 5.0);
-    second += entries_[k].count * coarse_[k].at(0.0).curvature;
-  }
+  work_budget<T> budget(most_work);
+  // Of P so much is dropped that it makes e^{−1−2.3} < .037 or 1e-16 of δ: what is left may have
+  // log(1 − .037) > −.038 less.
+  contour_search<T> search(of_, {contour_table::tapered, 0.0, false, loosely ? -1.0 : fine},
+                           budget);
+  if (!search.tabulate(log_delta, 0.0, -1.0)) return false;
+  T const goal = log_delta - (loosely ? 0.04 : 1e-15) - 4.0 * unit_roundoff * std::abs(log_delta);
   T best = std::numeric_limits<T>::infinity();
-  for (T tilt = 0.5 / std::sqrt(second); tilt < 1e15; tilt *= 1.5) {
-    T const bound = this->value(tilt) - tilt * epsilon + chernoff_constant(tilt);
-    if (bound + error <= log_delta) return true;
-    if (!(bound < best)) return false;
-    best = bound;
+  for (T tilt = 0.5 * std::exp(search.smallest_tilt()); tilt < 1e15; tilt *= 1.5) {
+    T const log_size =
+        search.value(tilt) - tilt * epsilon + contour_search<T>::chernoff_constant(tilt);
+    if (log_size + 1e-9 <= goal) {
+      T sum = 0.0;
+      T size = 0.0;
+      for (std::size_t k = 0; k < of_.entries.size(); ++k) {
+        mixture_table<T> const& nodes = search.tables()[k];
+        table_facts<T> const facts(nodes);
+        envelope<T> at(nodes, tilt, nodes.value(tilt), losses::all, &facts);
+        T const one = of_.entries[k].count * at.log_moment();
+        sum += one;
+        size += std::abs(one);
+      }
+      T const sure =
+          sum_above<T>({sum, unit_roundoff * (4.0 + static_cast<T>(of_.entries.size())) * size,
+                        0.5 * tilt * (tilt + 1.0) * of_.variance, -tilt * epsilon,
+                        contour_search<T>::chernoff_constant(tilt)});
+      if (sure <= goal) return true;
+    }
+    if (!(log_size < best) || budget.left() < 0.0) return false;
+    best = log_size;
   }
   return false;
 }
 
 template <std::same_as<double> T>
 T contour<T>::variation() const {
-  T sum = std::erf(std::sqrt(0.125 * variance_));
-  T divergence = 0.5 * variance_;
-  for (entry const& e : entries_) {
+  T sum = std::erf(std::sqrt(0.125 * of_.variance));
+  T divergence = 0.5 * of_.variance;
+  T terms = 32.0;
+  for (entry const& e : of_.entries) {
     T square = 0.0;
     for (mixture_pair::part const& part : e.pair.parts) {
       sum += e.count * part.weight * std::erf(part.shift / std::sqrt(8.0));
       for (mixture_pair::part const& other : e.pair.parts) {
-        square += part.weight * other.weight * std::expm1(part.shift * other.shift);
+        T const product = part.shift * other.shift;
+        square += part.weight * other.weight * std::expm1(product);
+        terms += 1.0;
       }
     }
     divergence += e.count * std::log1p(square);
+    terms += 1.0;
   }
-  return std::min({1.0, sum, std::sqrt(0.5 * divergence)}) * (1.0 + 1e-9);
+  // Sums of positive terms: each is right to a few units, and e^x where x < 700 to x more.
+  T const rounded = 1.0 + unit_roundoff * (terms + 720.0);
+  return std::min({1.0, sum * rounded, std::sqrt(0.5 * divergence) * rounded});
 }
 
 template <std::same_as<double> T>
-T contour<T>::divergence() const {
-  T sum = 0.5 * variance_;
-  for (entry const& e : entries_) {
-    T const step = std::min(0.3, 1.5 / e.pair.parts.back().shift);
-    sum += e.count * mixture_table<T>(e.pair, std::nullopt, 0.0, step).divergence();
-  }
-  return sum * 1.001;
-}
-
-template <std::same_as<double> T>
-bound<T> contour<T>::epsilon_by_route(T log_delta) const {
-  if (kind_ == table::split) {
-    // A first guess from tables without what is too rare to matter for it.
-    tabulate(log_delta - log_tolerance_ - 2.0, 0.0);
-    T const guess = chernoff_epsilon(log_delta);
-    tabulate(log_delta, 0.0);
-    choose_cuts(guess, log_delta);
-  }
-  saddle<T> found = prepared(log_delta, [&] { return saddle_for_delta(log_delta); });
-  if (kind_ == table::split && found.epsilon > 0.0) {
-    choose_cuts(found.epsilon, log_delta);
-    found = prepared(log_delta, [&] { return saddle_for_delta(log_delta); });
-  }
-  for (int round = 0;; ++round) {
-    line const at(*this, found, log_delta);
-    T const epsilon = root(at, log_delta);
-    // Where losses come in rare jumps the saddle<T> point's own estimate is far off: once more, with the
+std::optional<bound<T>> contour<T>::epsilon_by(line_route<T> const& route, T log_delta,
+                                               work_budget<T>& budget) const {
+  line_planner<T> search(of_, route, budget);
+  std::optional<saddle<T>> found = search.for_delta(log_delta);
+  for (int round = 0; found; ++round) {
+    auto const plan = search.plan(*found, log_delta);
+    if (!plan) return {};
+    auto const line = integrate(of_, *plan, budget);
+    if (!line) return {};
+    std::optional<T> const nearly = root(*line, log_delta, budget);
+    if (!nearly) return {};
+    T const epsilon = *nearly;
+    // Where losses come in rare jumps the saddle point's own estimate is far off: once more, with the
     // tilt that belongs to the ε just found.
-    bool const off = std::abs(epsilon - found.epsilon) * found.tilt > 1.0;
-    if ((round < 2 && off) || (round < 3 && at.small(epsilon) > log_delta + log_tolerance_ + 1.0)) {
-      if (kind_ == table::split) choose_cuts(epsilon * 0.99, log_delta);
-      saddle<T> const better = prepared(log_delta, [&] { return saddle_for_epsilon(epsilon); });
-      found = {better.tilt, epsilon, log_delta};
+    bool const off = std::abs(epsilon - found->epsilon) * found->tilt > 1.0;
+    bool const small = line->small(epsilon) > log_delta + route.log_tolerance + 1.0;
+    if ((round < 2 && off) || (round < 3 && small)) {
+      if (search.splits() && !search.choose_cuts(epsilon * 0.99, log_delta)) return {};
+      found = search.for_epsilon(epsilon, log_delta);
+      if (found) *found = {found->tilt, epsilon, log_delta, found->deviation};
       continue;
     }
-    return {end(at, epsilon, log_delta, false), end(at, epsilon, log_delta, true)};
+    std::optional<T> const lower = end(*line, epsilon, log_delta, false, budget);
+    std::optional<T> const upper = end(*line, epsilon, log_delta, true, budget);
+    if (!lower || !upper) return {};
+    return bound<T>{*lower, *upper};
   }
+  return {};
 }
 
 template <std::same_as<double> T>
-bound<T> contour<T>::log_delta_by_route(T epsilon) const {
-  T guess = std::log(1e-20);
-  saddle<T> found{};
-  for (int round = 0; round < 3; ++round) {
-    if (kind_ == table::split) {
-      cuts_.clear();
-      if (round == 0) {
-        tabulate(guess, 0.0);
-        start_ = smallest_tilt();
-        found = prepared(guess, [&] { return saddle_for_epsilon(epsilon); });
-        guess = std::min(found.log_delta, -1e-3);
-        tabulate(guess, 0.0);
-      }
-      choose_cuts(epsilon, guess);
-    }
-    found = prepared(guess, [&] { return saddle_for_epsilon(epsilon); });
-    bool const is_near = std::abs(found.log_delta - guess) < 2.0;
-    guess = std::min(found.log_delta, -1e-3);
-    if (is_near) break;
-  }
-  line const at(*this, {found.tilt, epsilon, guess}, guess);
-  certified_profile<T> const p = at.profile(epsilon);
-  if (!(p.value > p.below)) throw no_certificate{};
-  return {p.log_lower(), p.log_upper()};
+std::optional<bound<T>> contour<T>::log_delta_by(line_route<T> const& route, T epsilon,
+                                                 work_budget<T>& budget) const {
+  line_planner<T> search(of_, route, budget);
+  std::optional<saddle<T>> const found = search.for_epsilon(epsilon);
+  if (!found) return {};
+  auto const plan = search.plan(*found, found->log_delta);
+  if (!plan) return {};
+  auto const line = integrate(of_, *plan, budget);
+  if (!line) return {};
+  certified_profile<T> const p = line->profile(epsilon);
+  if (!(p.value > p.below)) return {};
+  return bound<T>{p.log_lower(), p.log_upper()};
 }
 
 #if defined(TACIT_COMPILED)

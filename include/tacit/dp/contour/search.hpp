@@ -10,6 +10,7 @@
 #include <concepts>
 #include <cstddef>
 #include <limits>
+#include <numbers>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -18,28 +19,196 @@
 
 namespace tacit::detail {
 
-/// What could not be certified, and so must be answered by other means.
-struct no_certificate {};
+template <std::same_as<double> T = double>
+struct contour_entry {
+  mixture_pair pair;
+  T count;
+};
 
-/// One direction of a composition of normal and mixture pairs, and the tables that the route under way works
-/// with.
+/// One direction of a composition of normal and mixture pairs; `variance` is Σ count·mu² of the former.
+template <std::same_as<double> T = double>
+struct contour_pairs {
+  std::vector<contour_entry<T>> entries;
+  T variance;
+};
+
+/// What a question may cost, in steps of about ten nanoseconds: counted, so that every machine gives the
+/// same answer.
+template <std::same_as<double> T = double>
+class work_budget {
+ public:
+  explicit work_budget(T most) : left_(most) {}
+  [[nodiscard]] bool spend(T steps) {
+    left_ -= steps;
+    return left_ >= 0.0;
+  }
+  [[nodiscard]] T left() const { return left_; }
+
+ private:
+  T left_;
+};
+
+enum class contour_table { tapered, lifted, split };
+
+/// A way to integrate along a line.
+template <std::same_as<double> T = double>
+struct line_route {
+  contour_table table;
+  T work;           // at most so many nodes times points of the line
+  bool each;        // for each of the entries
+  T log_tolerance;  // what each kind of error may add to δ, relatively
+};
+
+/// The coarse tables of one route, and the searches on them. Empty results mean that the route has no
+/// answer, or none that the budget allows.
 template <std::same_as<double> T = double>
 class contour_search {
  public:
-  struct entry {
-    mixture_pair pair;
-    T count;
-  };
+  contour_search(contour_pairs<T> const& of, line_route<T> const& route, work_budget<T>& budget)
+      : of_(&of), route_(route), budget_(&budget) {}
 
-  enum class table { tapered, lifted, split };
-  static constexpr T fine = -34.5;   // 1e-15
-  static constexpr T rough = -25.0;  // 1e-11
+  [[nodiscard]] bool splits() const { return route_.table == contour_table::split; }
 
-  contour_search(std::vector<entry> entries, T variance)
-      : entries_(std::move(entries)), variance_(variance) {}
+  // log of sup (1 − e^{−x})e^{−θx}
+  [[nodiscard]] static T chernoff_constant(T tilt) {
+    // θ log θ − (1+θ)log(1+θ), which at large tilts would lose every digit
+    return -tilt * std::log1p(1.0 / tilt) - std::log1p(tilt);
+  }
 
+  /// A saddle for δ, or for ε near a guess of log δ. If split, the cuts come with it.
+  [[nodiscard]] std::optional<saddle<T>> for_delta(T log_delta) {
+    if (splits()) {
+      // A first guess from tables without what is too rare to matter for it.
+      if (!tabulate(log_delta - route_.log_tolerance - 2.0, 0.0)) return {};
+      std::optional<T> const guess = chernoff_epsilon(log_delta);
+      if (!guess || !tabulate(log_delta, 0.0) || !choose_cuts(*guess, log_delta)) return {};
+    }
+    auto const by_delta = [&] {
+      return search([&](saddle<T> const& s) { return s.log_delta - log_delta; }, 0.3);
+    };
+    auto found = prepared(log_delta, by_delta);
+    if (found && splits() && found->epsilon > 0.0) {
+      if (!choose_cuts(found->epsilon, log_delta)) return {};
+      found = prepared(log_delta, by_delta);
+    }
+    return found;
+  }
+
+  [[nodiscard]] std::optional<saddle<T>> for_epsilon(T epsilon, T log_delta) {
+    return prepared(log_delta, [&] {
+      return search([&](saddle<T> const& s) { return (epsilon - s.epsilon) * s.tilt; }, 0.2);
+    });
+  }
+
+  /// The same where δ is not known yet: its saddle.log_delta is the guess of it.
+  [[nodiscard]] std::optional<saddle<T>> for_epsilon(T epsilon) {
+    T guess = std::log(1e-20);
+    std::optional<saddle<T>> found;
+    for (int round = 0; round < 3; ++round) {
+      if (splits()) {
+        cuts_.clear();
+        if (round == 0) {
+          if (!tabulate(guess, 0.0)) return {};
+          start_ = smallest_tilt();
+          found = for_epsilon(epsilon, guess);
+          if (!found) return {};
+          guess = std::min(found->log_delta, -1e-3);
+          if (!tabulate(guess, 0.0)) return {};
+        }
+        if (!choose_cuts(epsilon, guess)) return {};
+      }
+      found = for_epsilon(epsilon, guess);
+      if (!found) return {};
+      bool const is_near = std::abs(found->log_delta - guess) < 2.0;
+      guess = std::min(found->log_delta, -1e-3);
+      if (is_near) break;
+    }
+    return saddle<T>{found->tilt, epsilon, guess, found->deviation};
+  }
+
+  /// Each P is cut in two, so that losses below the cuts alone make less than 1e-15 of δ: what is
+  /// left of M after them falls along the line even if most of P is nearly an atom. The largest such
+  /// cuts, for then it falls the fastest.
+  [[nodiscard]] bool choose_cuts(T epsilon, T log_delta) {
+    T const goal = log_delta + route_.log_tolerance - 0.01;
+    T loss = epsilon;
+    for (int step = 0; step < 60; ++step, loss /= 1.4) {
+      cuts_.clear();
+      if (!budget_->spend(nodes_)) return false;
+      for (mixture_table<T>& nodes : coarse_) {
+        T const cut = nodes.where(loss);
+        if (!(cut == cut)) break;
+        nodes.split(cut);
+        if (!nodes.is_split()) break;
+        cuts_.push_back(cut);
+      }
+      if (cuts_.size() < coarse_.size()) continue;
+      T best = std::numeric_limits<T>::infinity();
+      for (T tilt = 1.0 / epsilon; tilt < 1e20; tilt *= 1.4) {
+        if (!budget_->spend(3.0 * nodes_)) return false;
+        T sum =
+            0.5 * tilt * (tilt + 1.0) * of_->variance + chernoff_constant(tilt) - tilt * epsilon;
+        for (std::size_t k = 0; k < coarse_.size(); ++k) {
+          sum += of_->entries[k].count * coarse_[k].at_small(tilt).value;
+        }
+        if (sum <= goal) {
+          small_tilt_ = tilt;
+          return true;
+        }
+        if (!(sum < best)) break;
+        best = sum;
+      }
+    }
+    return false;
+  }
+
+  // The coarse tables.
+  [[nodiscard]] bool tabulate(T log_delta, T reach, T turns = 0.0) {
+    T const share = static_cast<T>(of_->entries.size());
+    coarse_.clear();
+    nodes_ = 0.0;
+    bool const tapered = route_.table != contour_table::lifted;
+    for (contour_entry<T> const& e : of_->entries) {
+      T const step = std::min(0.3, 1.5 / e.pair.parts.back().shift);
+      T const size = mixture_table<T>::nodes_for(e.pair, tapered, reach, step);
+      if (!budget_->spend(20.0 * size * static_cast<T>(e.pair.parts.size()))) return false;
+      if (tapered) {
+        coarse_.emplace_back(e.pair, dropped(log_delta, e.count * share), std::nullopt, step,
+                             turns);
+      } else {
+        coarse_.emplace_back(e.pair, std::nullopt, reach, step);
+      }
+      if (coarse_.size() <= cuts_.size()) {
+        coarse_.back().split(cuts_[coarse_.size() - 1]);
+        if (!coarse_.back().is_split()) return false;
+      }
+      nodes_ += static_cast<T>(coarse_.back().size());
+    }
+    return true;
+  }
+  [[nodiscard]] std::vector<mixture_table<T>> const& tables() const { return coarse_; }
+
+  // log of the tilt at which the exponent has moved by about one.
+  [[nodiscard]] T smallest_tilt() const {
+    T second = of_->variance;
+    for (std::size_t k = 0; k < coarse_.size(); ++k) {
+      second += of_->entries[k].count * coarse_[k].at(0.0).curvature;
+    }
+    return std::log(1.0 / std::sqrt(second));
+  }
+
+  [[nodiscard]] T value(T tilt) const {
+    (void)budget_->spend(nodes_);
+    T sum = 0.5 * tilt * (tilt + 1.0) * of_->variance;
+    for (std::size_t k = 0; k < coarse_.size(); ++k) {
+      sum += of_->entries[k].count * coarse_[k].value(tilt);
+    }
+    return sum;
+  }
+
+ protected:
   // The least ε that Chernoff shows, on the coarse tables.
-  [[nodiscard]] T chernoff_epsilon(T log_delta) const {
+  [[nodiscard]] std::optional<T> chernoff_epsilon(T log_delta) {
     T best = std::numeric_limits<T>::infinity();
     T const start = 1e-6 * std::exp(smallest_tilt());
     for (T tilt = start; tilt < start * 1e18; tilt *= 1.4) {
@@ -48,118 +217,60 @@ class contour_search {
       best = epsilon;
       start_ = std::log(tilt);
     }
-    if (!(best > 0.0 && best < std::numeric_limits<T>::max())) throw no_certificate{};
+    if (!(best > 0.0 && best < std::numeric_limits<T>::max())) return {};
     return best;
-  }
-
-  // Each P is cut in two, so that losses below the cuts alone make less than 1e-15 of δ: what is
-  // left of M after them falls along the line even if most of P is nearly an atom. The largest such
-  // cuts, for then it falls the fastest.
-  void choose_cuts(T epsilon, T log_delta) const {
-    T const goal = log_delta + log_tolerance_ - 0.01;
-    T loss = epsilon;
-    T tilt = 0.0;
-    for (int step = 0; step < 60; ++step, loss /= 1.4) {
-      cuts_.clear();
-      for (mixture_table<T>& nodes : coarse_) {
-        T const cut = nodes.where(loss);
-        if (!(cut == cut)) break;
-        nodes.split(cut);
-        cuts_.push_back(cut);
-      }
-      if (cuts_.size() < coarse_.size()) continue;
-      T best = std::numeric_limits<T>::infinity();
-      for (tilt = 1.0 / epsilon; tilt < 1e20; tilt *= 1.4) {
-        T sum = 0.5 * tilt * (tilt + 1.0) * variance_ + chernoff_constant(tilt) - tilt * epsilon;
-        for (std::size_t k = 0; k < entries_.size(); ++k) {
-          sum += entries_[k].count * coarse_[k].value_inside(tilt);
-        }
-        if (sum <= goal) {
-          small_tilt_ = tilt;
-          return;
-        }
-        if (!(sum < best)) break;
-        best = sum;
-      }
-    }
-    throw no_certificate{};
-  }
-
-  // log of sup (1 − e^{−x})e^{−θx}
-  [[nodiscard]] static T chernoff_constant(T tilt) {
-    // θ log θ − (1+θ)log(1+θ), which at large tilts would lose every digit
-    return -tilt * std::log1p(1.0 / tilt) - std::log1p(tilt);
-  }
-
-  // log of the tilt at which the exponent has moved by about one.
-  [[nodiscard]] T smallest_tilt() const {
-    T second = variance_;
-    for (std::size_t k = 0; k < entries_.size(); ++k) {
-      second += entries_[k].count * coarse_[k].at(0.0).curvature;
-    }
-    return std::log(1.0 / std::sqrt(second));
-  }
-
-  // The coarse tables.
-  void tabulate(T log_delta, T reach) const {
-    T const share = static_cast<T>(entries_.size());
-    coarse_.clear();
-    for (entry const& e : entries_) {
-      T const step = std::min(0.3, 1.5 / e.pair.parts.back().shift);
-      if (kind_ == table::lifted) {
-        coarse_.emplace_back(e.pair, std::nullopt, reach, step);
-      } else {
-        coarse_.emplace_back(e.pair, dropped(log_delta, e.count * share), std::nullopt, step);
-      }
-      if (coarse_.size() <= cuts_.size()) coarse_.back().split(cuts_[coarse_.size() - 1]);
-    }
   }
 
   // The answer of a search on coarse tables. Untapered ones must reach beyond the tilt that is found.
   template <class Search>
-  [[nodiscard]] saddle<T> prepared(T log_delta, Search&& found_by) const {
+  [[nodiscard]] std::optional<saddle<T>> prepared(T log_delta, Search&& found_by) {
     T largest = 0.0;
-    for (entry const& e : entries_) largest = std::max(largest, e.pair.parts.back().shift);
-    for (T reach = 8.0 / largest + 8.0; reach * largest < 1e5; reach *= 4.0) {
-      tabulate(log_delta, reach);
-      saddle<T> const found = found_by();
-      if (kind_ != table::lifted || found.tilt < 0.6 * reach) return found;
+    for (contour_entry<T> const& e : of_->entries) {
+      largest = std::max(largest, e.pair.parts.back().shift);
     }
-    throw no_certificate{};
+    for (T reach = 8.0 / largest + 8.0; reach * largest < 1e5; reach *= 4.0) {
+      if (!tabulate(log_delta, reach)) return {};
+      std::optional<saddle<T>> const found = found_by();
+      if (!found || route_.table != contour_table::lifted || found->tilt < 0.6 * reach)
+        return found;
+    }
+    return {};
   }
 
   [[nodiscard]] T dropped(T log_delta, T count) const {
-    return log_delta + log_tolerance_ - 2.3 - std::log(count);
+    return log_delta + route_.log_tolerance - 2.3 - std::log(count);
   }
 
   [[nodiscard]] cumulants<T> at(T tilt) const {
-    cumulants<T> sum{0.5 * tilt * (tilt + 1.0) * variance_, (tilt + 0.5) * variance_, variance_};
-    for (std::size_t k = 0; k < entries_.size(); ++k) {
+    T const v = of_->variance;
+    cumulants<T> sum{0.5 * tilt * (tilt + 1.0) * v, (tilt + 0.5) * v, v};
+    for (std::size_t k = 0; k < coarse_.size(); ++k) {
       cumulants<T> const one = coarse_[k].at(tilt);
-      sum.value += entries_[k].count * one.value;
-      sum.slope += entries_[k].count * one.slope;
-      sum.curvature += entries_[k].count * one.curvature;
+      sum.value += of_->entries[k].count * one.value;
+      sum.slope += of_->entries[k].count * one.slope;
+      sum.curvature += of_->entries[k].count * one.curvature;
     }
     return sum;
   }
 
   // The same of log(e^K − e^S), S = K of the parts with small losses, if split.
   [[nodiscard]] cumulants<T> shape(T tilt) const {
+    (void)budget_->spend(3.0 * nodes_);
     cumulants<T> const whole = at(tilt);
-    if (kind_ != table::split || cuts_.empty()) return whole;
+    if (!splits() || cuts_.empty()) return whole;
     // R = K − S = −Σ count·log(1 − r), r the large losses' share of M.
     cumulants<T> fall{0.0, 0.0, 0.0};
-    for (std::size_t k = 0; k < entries_.size(); ++k) {
+    for (std::size_t k = 0; k < coarse_.size(); ++k) {
+      T const count = of_->entries[k].count;
       cumulants<T> const all = coarse_[k].at(tilt);
-      cumulants<T> const large = coarse_[k].at_outside(tilt);
+      cumulants<T> const large = coarse_[k].at_large(tilt);
       T const r = std::min(std::exp(large.value - all.value), 1.0 - 1e-15);
       T const apart = large.slope - all.slope;
       T const odds = r / (1.0 - r);
-      fall.value -= entries_[k].count * std::log1p(-r);
-      fall.slope += entries_[k].count * odds * apart;
-      fall.curvature +=
-          entries_[k].count *
-          (odds * (large.curvature - all.curvature + apart * apart) + odds * odds * apart * apart);
+      fall.value -= count * std::log1p(-r);
+      fall.slope += count * odds * apart;
+      fall.curvature += count * (odds * (large.curvature - all.curvature + apart * apart) +
+                                 odds * odds * apart * apart);
     }
     T const weight = 1.0 / std::expm1(fall.value);
     T const slope = whole.slope + weight * fall.slope;
@@ -169,20 +280,12 @@ class contour_search {
             std::max(second - slope * slope, 1e-12 * slope * slope)};
   }
 
-  [[nodiscard]] T value(T tilt) const {
-    T sum = 0.5 * tilt * (tilt + 1.0) * variance_;
-    for (std::size_t k = 0; k < entries_.size(); ++k) {
-      sum += entries_[k].count * coarse_[k].value(tilt);
-    }
-    return sum;
-  }
-
   [[nodiscard]] saddle<T> estimate(T tilt) const { return saddle_at(tilt, shape(tilt)); }
 
   // `miss` falls in the tilt; its root to a few percent of a unit is enough.
   template <class Miss>
-  [[nodiscard]] saddle<T> search(Miss&& miss, T closeness) const {
-    T low = kind_ == table::split && !cuts_.empty() ? start_ : smallest_tilt();
+  [[nodiscard]] std::optional<saddle<T>> search(Miss&& miss, T closeness) const {
+    T low = splits() && !cuts_.empty() ? start_ : smallest_tilt();
     saddle<T> at_low = estimate(std::exp(low));
     T low_miss = miss(at_low);
     T stride = low_miss > 0.0 ? 1.0 : -1.0;
@@ -195,14 +298,14 @@ class contour_search {
       low_miss = high_miss;
       high += stride;
       stride *= 1.3;
-      if (!(std::abs(high) < 400.0)) throw no_certificate{};
+      if (!(std::abs(high) < 400.0) || budget_->left() < 0.0) return {};
       at_high = estimate(std::exp(high));
       high_miss = miss(at_high);
-      if (!(high_miss == high_miss)) throw no_certificate{};
+      if (!(high_miss == high_miss)) return {};
     }
     // Illinois (regula falsi that halves the weight of an end that stays), and bisection now and then:
     // where jumps take over, `miss` is nearly a step.
-    for (int step = 1; step < 100; ++step) {
+    for (int step = 1; step < 100 && budget_->left() >= 0.0; ++step) {
       T const secant = (low * high_miss - high * low_miss) / (high_miss - low_miss);
       T const middle = step % 4 == 0 ? 0.5 * (low + high) : secant;
       saddle<T> const found = estimate(std::exp(middle));
@@ -217,26 +320,17 @@ class contour_search {
       high = middle;
       high_miss = found_miss;
     }
-    throw no_certificate{};
+    return {};
   }
 
-  [[nodiscard]] saddle<T> saddle_for_delta(T log_delta) const {
-    return search([&](saddle<T> const& s) { return s.log_delta - log_delta; }, 0.3);
-  }
-  [[nodiscard]] saddle<T> saddle_for_epsilon(T epsilon) const {
-    return search([&](saddle<T> const& s) { return (epsilon - s.epsilon) * s.tilt; }, 0.2);
-  }
-
-  std::vector<entry> entries_;
-  T variance_;
-  // What the route under way works with; not part of the composition.
-  mutable table kind_ = table::tapered;
-  mutable T log_tolerance_ = fine;  // what each part may add to δ, relatively
-  mutable T most_work_ = 0.0;
-  mutable std::vector<T> cuts_;  // in x, one an entry, if split
-  mutable T start_ = 0.0;        // log of a tilt near the saddle
-  mutable T small_tilt_ = 0.0;   // at which Chernoff shows that small losses alone are not enough
-  mutable std::vector<mixture_table<T>> coarse_;
+  contour_pairs<T> const* of_;
+  line_route<T> route_;
+  work_budget<T>* budget_;
+  std::vector<T> cuts_;  // in x, one an entry, if split
+  T start_ = 0.0;        // log of a tilt near the saddle
+  T small_tilt_ = 0.0;   // at which Chernoff shows that small losses alone are not enough
+  T nodes_ = 0.0;
+  std::vector<mixture_table<T>> coarse_;
 };
 
 }  // namespace tacit::detail

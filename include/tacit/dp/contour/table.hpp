@@ -4,16 +4,17 @@
 #include <tacit/core/log.hpp>
 #include <tacit/core/normal.hpp>
 #include <tacit/core/real.hpp>
+#include <tacit/core/sum.hpp>
 #include <tacit/dp/loss.hpp>
 #include <tacit/dp/pair.hpp>
 #include <tacit/dp/saddle.hpp>
 
 #include <algorithm>
 #include <cmath>
-#include <complex>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <limits>
 #include <numbers>
 #include <optional>
@@ -32,13 +33,35 @@ namespace tacit::detail {
 
 inline constexpr double taper_width = 0.3;
 
-/// `number` > 0 cut to `bits` significant bits: at most 2^{1−bits} of it less, and exact when multiplied
+/// How far exp, expm1, log, log1p, sin, cos, atan2, hypot and erf may be off, in units of rounding (one ulp
+/// is at most two units): the hypothesis on libm of docs/certificates/contour.md, where all counts of
+/// units below are derived.
+inline constexpr double libm_units = 2.0;
+/// The same of `log_normal_tail`, relatively.
+inline constexpr double tail_units = 181.0;
+
+/// `number` ≥ 0 cut to `bits` significant bits: at most 2^{1−bits} of it less, and exact when multiplied
 /// by an integer below 2^{53−bits}. The trapezoid rule's theorems are about nodes that are equally spaced.
 template <std::same_as<double> T>
 [[nodiscard]] T short_number(T number, int bits) {
   int exponent = 0;
   T const mantissa = std::frexp(number, &exponent);
   return std::ldexp(std::floor(std::ldexp(mantissa, bits)), exponent - bits);
+}
+
+/// At least Σ terms (certificate, Lemma 2); −∞ is the logarithm of zero, as in log_add.
+template <std::same_as<double> T>
+[[nodiscard]] T sum_above(std::initializer_list<T> terms) {
+  T sum = 0.0;
+  T size = 0.0;
+  for (T const x : terms) {
+    sum += x;
+    size += std::abs(x);
+  }
+  if (!(size <= std::numeric_limits<T>::max())) {
+    return sum < 0.0 ? sum : std::numeric_limits<T>::infinity();
+  }
+  return sum + 8.0 * unit_roundoff * size;
 }
 
 /// Which part of a split table.
@@ -51,44 +74,47 @@ class mixture_table {
   /// P is tapered smoothly where the loss is largest, far out: S(x) = Φ(±(cut − x)/taper_width), so
   /// that at most e^{log_dropped} of its mass is lost (and added to every upper end): the far tail
   /// would else rule M at the tilts that matter. Without `log_dropped` there is no taper.
-  /// `reach` is the largest tilt to serve; without one the table ends at the cut.
+  /// `reach` is the largest tilt to serve; e^{turns} and e^{swell} are what the ratio's argument and the
+  /// taper may grow by off the axis. Without a reach the table ends near the cut, and nearer if `turns` is
+  /// below 0. In the direction `remove` a tapered P is cut off at the end.
   mixture_table(mixture_pair const& pair, std::optional<T> log_dropped, std::optional<T> reach,
-                T step)
+                T step, T turns = 0.0, T swell = 0.0)
       : pair_(&pair),
         remove_(pair.orientation == orientation::remove),
-        step_(short_number(step, 11)) {
-    for (mixture_pair::part const& part : pair.parts) rest_ -= part.weight;
-    rest_ = pair.parts.size() == 1 ? 1.0 - pair.parts.front().weight : std::max(0.0, rest_);
-    T const largest = pair.parts.back().shift;
-    tapered_ = log_dropped.has_value();
+        tapered_(log_dropped.has_value()),
+        step_(short_number(step, 11)),
+        weight_(step_ * 0.39894228040143268),  // 1/√2π
+        rest_(rest_of(pair)) {
+    T const largest = shift();
     if (tapered_) {
       // A normal tail is below e^{−y²/2}.
       T const out = std::sqrt(-2.0 * *log_dropped) * std::hypot(1.0, taper_width);
       cut_ = remove_ ? largest + out : -out;
     }
     // Without a taper a tilt z moves the mass to z times the shift. With one the table ends where even
-    // the largest tilt has left less than may be dropped; what P has beyond is dropped too.
+    // the largest tilt has left less than may be dropped.
     T const tilt = reach.value_or(0.0);
     T low = -10.5;
-    T high = 2.0 * largest + 10.5;
+    T high = std::max(2.0 * largest + 10.5,
+                      std::min(80.0, std::sqrt(2.0 * std::max(0.0, turns) + 110.0)));
     T& end = remove_ ? high : low;
     if (tapered_) {
       T const outwards = remove_ ? 0.1 : -0.1;
       end = cut_ + 32.0 * outwards;
-      T const limit = *log_dropped;
-      auto const log_left = [&](T x) {
-        T const loss = mixture_ratio(pair_->parts, rest_, x).log;
-        return -0.5 * x * x + (remove_ ? 1.0 + tilt : -tilt) * loss +
-               log_normal_tail(sign() * (x - cut_) / taper_width);
+      // As long as the share of what is shifted grows, large tilts find more there.
+      for (T const most = cut_ + 8.0;
+           remove_ && turns >= 0.0 && end < most && !(share_of_shifted(end) > 0.9);)
+        end += 0.5;
+      auto const done = [&](T x) {
+        T const log_ratio = mixture_ratio(pair_->parts, rest_, x).log;
+        return -0.5 * x * x + (remove_ ? 1.0 + tilt : -tilt) * log_ratio +
+                   log_normal_tail(beyond(x, cut_)) + swell +
+                   turns * turn_at(share_of_shifted(x)) <=
+               *log_dropped;
       };
       if (reach) {
-        for (end = cut_ + outwards; log_left(end) > limit; end += outwards) {
-          if (std::abs(end - cut_) > 1e3) {
-            dropped_ = std::numeric_limits<T>::infinity();  // nothing can be said
-            end = cut_;
-            break;
-          }
-        }
+        end = cut_ + outwards;
+        while (!done(end) && std::abs(end - cut_) < 1e3) end += outwards;
       }
     } else if (remove_) {
       high = std::max(high, (1.0 + tilt) * largest + 10.5);
@@ -102,53 +128,57 @@ class mixture_table {
     loss_.reserve(count);
     log_mass_.reserve(count);
     mass_.reserve(count);
-    if (tapered_) outer_.log_inside.reserve(count);
-    if (tapered_) outer_.log_outside.reserve(count);
+    if (tapered_) outer_.reserve(count);
     for (std::int64_t k = first; k <= last; ++k) add(step_ * static_cast<T>(k));
-    if (tapered_) finish(*log_dropped);
+    if (tapered_) finish();
+  }
+
+  /// arg R(x + ib) over its largest value s·b, at most, where the shifted normals have that share in R.
+  [[nodiscard]] static T turn_at(T share) {
+    return std::min(1.0, 1.01 * share / std::max(1.0 - 2.0 * share, 0.25));
+  }
+
+  /// How many nodes such a table has at most, before it is built.
+  [[nodiscard]] static T nodes_for(mixture_pair const& pair, bool tapered, T reach, T step) {
+    T const largest = pair.parts.back().shift;
+    return (40.0 + 3.0 * largest + (tapered ? 0.0 : reach * largest)) / step;
   }
 
   [[nodiscard]] std::size_t size() const { return loss_.size(); }
   [[nodiscard]] T step() const { return step_; }
+  [[nodiscard]] T weight() const { return weight_; }
+  [[nodiscard]] T rest() const { return rest_; }
+  [[nodiscard]] bool removes() const { return remove_; }
+  [[nodiscard]] bool tapered() const { return tapered_; }
+  [[nodiscard]] mixture_pair const& pair() const { return *pair_; }
+  [[nodiscard]] T shift() const { return pair_->parts.back().shift; }
+  [[nodiscard]] T cut() const { return cut_; }
+  [[nodiscard]] T inner_cut() const { return inner_cut_; }
   [[nodiscard]] T dropped() const { return dropped_; }
-  [[nodiscard]] T divergence() const { return divergence_; }
-  /// Its error, in units of rounding.
-  [[nodiscard]] T divergence_error() const {
-    T const shift = pair_->parts.back().shift;
-    T sum = 24.0 * std::abs(divergence_);
-    for (std::size_t k = 0; k < size(); ++k) {
-      T const x = std::abs(point_[k]);
-      // Each term is about mass·L²/2 where L is small, and below mass·(|L| + 1) elsewhere.
-      T const term = mass_[k] * std::min(loss_[k] * loss_[k], std::abs(loss_[k]) + 1.0);
-      sum += term * (x * x + 8.0 * shift * (x + 0.5 * shift));
-    }
-    return sum;
-  }
+  [[nodiscard]] T divergence() const { return divergence_.value(); }
   [[nodiscard]] T loss(std::size_t k) const { return loss_[k]; }
   [[nodiscard]] T mass(std::size_t k) const { return mass_[k]; }
+  /// log of the mass, but for log(weight).
   [[nodiscard]] T log_mass(std::size_t k) const { return log_mass_[k]; }
   [[nodiscard]] T point(std::size_t k) const { return point_[k]; }
+  /// log Φ of the taper at a node.
+  [[nodiscard]] T log_taper(std::size_t k) const { return tapered_ ? outer_[k] : 0.0; }
+  /// How far x is beyond a cut, in units of the taper: the taper is 1 − Φ of it.
+  [[nodiscard]] T beyond(T x, T cut) const { return (remove_ ? x - cut : cut - x) / taper_width; }
 
-  /// The error of a node's loss, in units of rounding: of the exponents shift·(x − shift/2), which carry
-  /// that of x itself, times how much of the likelihood ratio they make, and of the logarithm.
-  [[nodiscard]] T loss_error(std::size_t k) const {
-    T const x = point_[k];
-    T const log_ratio = remove_ ? loss_[k] : -loss_[k];
-    T sum = 4.0 * std::abs(log_ratio);
-    for (mixture_pair::part const& part : pair_->parts) {
-      T const share = part.weight * std::exp(part.shift * (x - 0.5 * part.shift) - log_ratio);
-      sum += 4.0 * share * part.shift * (std::abs(x) + 0.5 * part.shift);
-    }
-    return sum;
-  }
-
-  [[nodiscard]] T sign() const { return remove_ ? 1.0 : -1.0; }
+  [[nodiscard]] bool is_split() const { return split_; }
+  /// log of the small losses' share and of the large ones', of P before the taper.
+  [[nodiscard]] T log_inside(std::size_t k) const { return inner_[k]; }
+  [[nodiscard]] T log_outside(std::size_t k) const { return outside_[k]; }
 
   /// M(z) − 1 at real z, if it is below ½; else something that is not.
   [[nodiscard]] T excess(T z) const {
     T sum = 0.0;
-    for (std::size_t k = 0; k < size(); ++k) sum += mass_[k] * exp_residual(z * loss_[k]);
-    return z * divergence_ - dropped_ + sum;
+    for (std::size_t k = 0; k < size(); ++k) {
+      T const w = z * loss_[k];
+      sum += w < 600.0 ? mass_[k] * exp_residual(w) : weight_ * std::exp(log_mass_[k] + w);
+    }
+    return z * divergence() - dropped_ + sum;
   }
 
   /// K(z) alone.
@@ -158,11 +188,12 @@ class mixture_table {
   }
 
   [[nodiscard]] cumulants<T> at(T z) const {
-    T m = z * divergence_ - dropped_;
-    T first = divergence_;
+    T m = z * divergence() - dropped_;
+    T first = divergence();
     T second = 0.0;
     for (std::size_t k = 0; k < size(); ++k) {
       T const w = z * loss_[k];
+      if (w > 600.0) return moments_of(z, [&](std::size_t j) { return log_mass_[j]; });
       T const grown = std::expm1(w);
       T const weighted = mass_[k] * loss_[k];
       m += mass_[k] * (std::abs(w) < 0.5 ? exp_residual(w) : grown - w);
@@ -173,36 +204,25 @@ class mixture_table {
       T const slope = first / (1.0 + m);
       return {std::log1p(m), slope, second / (1.0 + m) - slope * slope};
     }
-    T high = -std::numeric_limits<T>::infinity();
-    for (std::size_t k = 0; k < size(); ++k) high = std::max(high, log_mass_[k] + z * loss_[k]);
-    T zeroth = 0.0;
-    first = 0.0;
-    for (std::size_t k = 0; k < size(); ++k) {
-      T const weight = std::exp(log_mass_[k] + z * loss_[k] - high);
-      zeroth += weight;
-      first += weight * loss_[k];
-    }
-    T const slope = first / zeroth;
-    second = 0.0;
-    for (std::size_t k = 0; k < size(); ++k) {
-      T const away = loss_[k] - slope;
-      second += std::exp(log_mass_[k] + z * loss_[k] - high) * away * away;
-    }
-    return {high + std::log(zeroth), slope, second / zeroth};
+    return moments_of(z, [&](std::size_t k) { return log_mass_[k]; });
   }
 
   /// Divides P at `cut`, by the same smooth step as the taper, into a part with small losses and one
-  /// with large ones.
+  /// with large ones. Steps further apart than the taper's width; else there is no split.
   void split(T cut) {
-    split_ = true;
-    inner_ = {};
-    dropped_inside_ = dropped_;
-    divergence_inside_ = divergence_;
+    split_ = beyond(cut_, cut) >= 1.0;
+    if (!split_) return;
+    inner_cut_ = cut;
+    inner_.clear();
+    outside_.clear();
     for (std::size_t k = 0; k < size(); ++k) {
-      inner_.push(sign() * (point_[k] - cut) / taper_width);
-      T const outside = mass_[k] * std::exp(inner_.log_outside.back());
-      dropped_inside_ += outside;
-      divergence_inside_ -= outside * loss_[k];
+      T const y = beyond(point_[k], cut);
+      T const inside = log_step(y);
+      inner_.push_back(inside);
+      // Φ(y₁) − Φ(y₂) is the difference of what lies beyond, where both are near one.
+      T const outer = beyond(point_[k], cut_);
+      outside_.push_back(y > 0.0 ? log_difference(outer_[k], inside)
+                                 : log_difference(log_step(-y), log_step(-outer)));
     }
   }
 
@@ -216,171 +236,93 @@ class mixture_table {
     return std::numeric_limits<T>::quiet_NaN();
   }
 
-  /// log M at a real tilt of the part with small losses.
-  [[nodiscard]] T value_inside(T z) const {
-    T m = z * divergence_inside_ - dropped_inside_;
-    for (std::size_t k = 0; k < size(); ++k) {
-      T const inside = inner_.log_inside[k];
-      T const w = z * loss_[k];
-      m += w < 600.0 ? mass_[k] * std::exp(inside) * exp_residual(w)
-                     : std::exp(log_mass_[k] + inside + w);
-    }
-    if (m < 0.5) return std::log1p(m);
-    T large = -std::numeric_limits<T>::infinity();
-    for (std::size_t k = 0; k < size(); ++k) {
-      large = std::max(large, log_mass_[k] + inner_.log_inside[k] + z * loss_[k]);
-    }
-    T sum = 0.0;
-    for (std::size_t k = 0; k < size(); ++k) {
-      sum += std::exp(log_mass_[k] + inner_.log_inside[k] + z * loss_[k] - large);
-    }
-    return large + std::log(sum);
+  /// log M and its derivatives at a real tilt of a part.
+  [[nodiscard]] cumulants<T> at_small(T z) const {
+    return moments_of(z, [&](std::size_t k) { return log_mass_[k] + log_share(k, losses::small); });
+  }
+  [[nodiscard]] cumulants<T> at_large(T z) const {
+    return moments_of(z, [&](std::size_t k) { return log_mass_[k] + log_share(k, losses::large); });
   }
 
-  /// log M and its derivatives at a real tilt of the part with large losses.
-  [[nodiscard]] cumulants<T> at_outside(T z) const {
-    T high = -std::numeric_limits<T>::infinity();
-    for (std::size_t k = 0; k < size(); ++k) {
-      high = std::max(high, log_mass_[k] + inner_.log_outside[k] + z * loss_[k]);
-    }
-    T zeroth = 0.0;
-    T first = 0.0;
-    T second = 0.0;
-    for (std::size_t k = 0; k < size(); ++k) {
-      T const weight = std::exp(log_mass_[k] + inner_.log_outside[k] + z * loss_[k] - high);
-      zeroth += weight;
-      first += weight * loss_[k];
-      second += weight * loss_[k] * loss_[k];
-    }
-    T const mean = first / zeroth;
-    return {high + std::log(zeroth), mean, second / zeroth - mean * mean};
-  }
-
-  [[nodiscard]] bool is_split() const { return split_; }
-  /// The share of a node's mass that belongs to the part with large losses.
-  [[nodiscard]] T outside(std::size_t k) const { return std::exp(inner_.log_outside[k]); }
-
-  [[nodiscard]] std::vector<T> tilted(T z, T value, losses which) const {
-    std::vector<T> out(size());
-    for (std::size_t k = 0; k < size(); ++k) {
-      T const share = which == losses::all     ? 0.0
-                      : which == losses::small ? inner_.log_inside[k]
-                                               : inner_.log_outside[k];
-      out[k] = std::exp(log_mass_[k] + share + z * loss_[k] - value);
-    }
-    return out;
-  }
-
-  struct moved {
-    T height;
-    std::vector<T> stretch;
-    std::vector<T> turn;
-  };
-
-  /// For `envelope`.
-  [[nodiscard]] moved move(T z, T height, losses which) const {
-    moved out{height, std::vector<T>(size()), std::vector<T>(size())};
-    T const power = remove_ ? 1.0 + z : -z;
-    T const sharp = 0.5 * height * height / (taper_width * taper_width);
-    std::vector<std::complex<T>> turns;
-    for (mixture_pair::part const& part : pair_->parts) {
-      turns.push_back(std::polar(1.0, part.shift * height));
-    }
-    for (std::size_t k = 0; k < size(); ++k) {
-      // 1 + u(x + ia), over 1 + u(x).
-      T const x = point_[k];
-      T const log_ratio = remove_ ? loss_[k] : -loss_[k];
-      T real = rest_ * std::exp(-log_ratio);
-      T imaginary = 0.0;
-      for (std::size_t j = 0; j < turns.size(); ++j) {
-        mixture_pair::part const& part = pair_->parts[j];
-        T const size = part.weight * std::exp(part.shift * (x - 0.5 * part.shift) - log_ratio);
-        real += size * turns[j].real();
-        imaginary += size * turns[j].imag();
-      }
-      out.turn[k] = std::atan2(imaginary, real);
-      out.stretch[k] =
-          0.5 * height * height + power * 0.5 * std::log(real * real + imaginary * imaginary);
-      if (tapered_) out.stretch[k] += growth(outer_.log_inside[k], outer_.log_outside[k], sharp);
-      if (which == losses::small) {
-        out.stretch[k] += growth(inner_.log_inside[k], inner_.log_outside[k], sharp);
-      } else if (which == losses::large) {
-        out.stretch[k] += growth(inner_.log_outside[k], inner_.log_inside[k], sharp);
-      }
-    }
-    return out;
-  }
-
-  /// A node moved to x ± i·height (the side on which |e^{itL}| falls in t), of an untapered P. The height
-  /// has at most 11 bits, so that height·x is exact: it may be in the thousands, and is an angle.
-  struct lifted {
-    T loss;      // Re L
-    T turn;      // Im L ≥ 0
-    T log_mass;  // of |P-mass|
-    T turned;    // arg of the P-mass, but for the next
-    T angle;     // ∓height·x
-  };
-  [[nodiscard]] lifted lift(std::size_t k, T height) const {
-    if (height == 0.0) return {loss_[k], 0.0, log_mass_[k], 0.0, 0.0};
-    T const x = point_[k];
-    T const high = std::max(0.0, pair_->parts.back().shift * (x - 0.5 * pair_->parts.back().shift));
-    // (1 + u)·e^{−high}, and u itself: where it is small, log(1 + u) has its digits in u, however large
-    // the exponents. A loss must be right to a few ulp of itself.
-    T real = rest_ * std::exp(-high);
-    T imaginary = 0.0;
-    T excess = 0.0;
-    T turned = 0.0;
-    for (mixture_pair::part const& part : pair_->parts) {
-      T const exponent = part.shift * (x - 0.5 * part.shift);
-      T const size = part.weight * std::exp(exponent - high);
-      T const half = std::sin(0.5 * part.shift * height);
-      real += size * std::cos(part.shift * height);
-      imaginary += size * std::sin(part.shift * height);
-      // e^{r+ia} − 1 = expm1(r)·cos a − 2 sin²(a/2) + i e^r sin a
-      excess +=
-          part.weight * (std::expm1(std::min(exponent, 700.0)) * std::cos(part.shift * height) -
-                         2.0 * half * half);
-      turned += part.weight * std::exp(std::min(exponent, 700.0)) * std::sin(part.shift * height);
-    }
-    bool const small = std::abs(excess) < 0.5 && std::abs(turned) < 0.5;
-    T const log_ratio = small ? 0.5 * std::log1p(2.0 * excess + excess * excess + turned * turned)
-                              : high + 0.5 * std::log(real * real + imaginary * imaginary);
-    T const turn = std::atan2(imaginary, real);
-    T const base = -0.5 * x * x + 0.5 * height * height - 0.5 * std::log(2.0 * std::numbers::pi) +
-                   std::log(step_);
-    return remove_ ? lifted{log_ratio, turn, base + log_ratio, turn, -height * x}
-                   : lifted{-log_ratio, turn, base, 0.0, height * x};
+  /// log of a part's share in a node's mass, which has the taper.
+  [[nodiscard]] T log_share(std::size_t k, losses which) const {
+    if (which == losses::all) return 0.0;
+    return (which == losses::small ? inner_[k] : outside_[k]) - outer_[k];
   }
 
   /// The largest height at which the likelihood ratio keeps clear of its zeros.
-  [[nodiscard]] T strip() const { return 0.95 * std::numbers::pi / pair_->parts.back().shift; }
+  [[nodiscard]] T strip() const { return 0.95 * std::numbers::pi / shift(); }
+
+  /// Of tapered normals, what lies beyond the end at which P is cut off: of the one farthest out, at most.
+  [[nodiscard]] T cut_off() const {
+    if (!remove_ || !tapered_) return 0.0;
+    T const end = point_.back() - shift();
+    return end > 0.0 ? std::exp(outer_.back() + log_normal_tail(end)) : 1.0;
+  }
+
+  /// What a normal of this mean loses to the step at `cut`, and ∫φ(y(x)) under it.
+  [[nodiscard]] T taken(T mean, T cut) const {
+    return std::exp(log_normal_tail(-beyond(mean, cut) * taper_width / wide));
+  }
+  [[nodiscard]] T bump(T mean, T cut) const {
+    T const y = beyond(mean, cut) * taper_width / wide;
+    return taper_width / wide * std::exp(-0.5 * y * y) / std::sqrt(2.0 * std::numbers::pi);
+  }
 
  private:
-  // A smooth step Φ(∓y) at every node, and what is on its other side.
-  struct edge {
-    std::vector<T> log_inside;
-    std::vector<T> log_outside;
+  static constexpr T wide = 1.0440306508910550;  // √(1 + taper_width²)
 
-    void push(T y) {
-      log_inside.push_back(y < -9.0 ? -1e-18 : log_normal_tail(y));
-      log_outside.push_back(y > 9.0 ? -1e-18 : log_normal_tail(-y));
+  // log Φ(−y). Below −9 it is above −2e-19, and 0 serves.
+  [[nodiscard]] static T log_step(T y) { return y < -9.0 ? 0.0 : log_normal_tail(y); }
+
+  // log(e^high − e^low)
+  [[nodiscard]] static T log_difference(T high, T low) {
+    return low < high ? high + log1m_exp(low - high) : -std::numeric_limits<T>::infinity();
+  }
+
+  // 1 − Σ weight, rounded once or twice.
+  [[nodiscard]] static T rest_of(mixture_pair const& pair) {
+    compensated_sum<T> rest(1.0);
+    for (mixture_pair::part const& part : pair.parts) rest += -part.weight;
+    return std::max(0.0, rest.value());
+  }
+
+  template <class Log>
+  [[nodiscard]] cumulants<T> moments_of(T z, Log&& log_of) const {
+    T high = -std::numeric_limits<T>::infinity();
+    for (std::size_t k = 0; k < size(); ++k) high = std::max(high, log_of(k) + z * loss_[k]);
+    T zeroth = 0.0;
+    T first = 0.0;
+    for (std::size_t k = 0; k < size(); ++k) {
+      T const weight = std::exp(log_of(k) + z * loss_[k] - high);
+      zeroth += weight;
+      first += weight * loss_[k];
     }
-  };
+    T const slope = first / zeroth;
+    T second = 0.0;
+    for (std::size_t k = 0; k < size(); ++k) {
+      T const away = loss_[k] - slope;
+      second += std::exp(log_of(k) + z * loss_[k] - high) * away * away;
+    }
+    return {high + std::log(zeroth * weight_), slope, second / zeroth};
+  }
 
-  // log of |Φ(y + ib)|/Φ(y) at most, `sharp` = b²/2: |Φ(y + ib)| ≤ e^{b²/2}Φ(y), and ≤ 1 + e^{b²/2}Φ(−y).
-  [[nodiscard]] static T growth(T log_this, T log_other, T sharp) {
-    return sharp + log_other < -41.0 ? 1e-17
-                                     : std::min(sharp, log1p_exp(sharp + log_other) - log_this);
+  [[nodiscard]] T share_of_shifted(T x) const {
+    T const log_ratio = mixture_ratio(pair_->parts, rest_, x).log;
+    T share = 0.0;
+    for (mixture_pair::part const& part : pair_->parts) {
+      share += part.weight * std::exp(part.shift * (x - 0.5 * part.shift) - log_ratio);
+    }
+    return share;
   }
 
   void add(T x) {
     auto const [log_ratio, excess, mixed] = mixture_ratio(pair_->parts, rest_, x);
     bool const huge = !(mixed < 1e260);  // the product of ratio and logarithm might overflow
-    if (tapered_) outer_.push(sign() * (x - cut_) / taper_width);
-    T const taper = tapered_ ? outer_.log_inside.back() : 0.0;
-    T const log_base =
-        -0.5 * x * x - 0.5 * std::log(2.0 * std::numbers::pi) + std::log(step_) + taper;
-    T const base = std::exp(log_base);
+    if (tapered_) outer_.push_back(log_step(beyond(x, cut_)));
+    T log_base = -0.5 * x * x;
+    if (tapered_) log_base += outer_.back();
+    T const base = weight_ * std::exp(log_base);
     if (remove_) {
       push(x, log_ratio, log_base + log_ratio);
       divergence_ +=
@@ -388,7 +330,7 @@ class mixture_table {
                : base * entropy_residual(excess, excess > -0.5 ? 1.0 + excess : rest_ + mixed);
     } else {
       push(x, -log_ratio, log_base);
-      divergence_ += huge ? std::exp(log_base + log_ratio) - base * (1.0 + log_ratio)
+      divergence_ += huge ? weight_ * std::exp(log_base + log_ratio) - base * (1.0 + log_ratio)
                           : base * (excess > -0.5 ? log1p_residual(excess) : excess - log_ratio);
     }
   }
@@ -397,37 +339,34 @@ class mixture_table {
     point_.push_back(x);
     loss_.push_back(loss);
     log_mass_.push_back(log_mass);
-    mass_.push_back(std::exp(log_mass));
+    mass_.push_back(weight_ * std::exp(log_mass));
   }
 
-  void finish(T log_dropped) {
-    // What the taper takes from a normal of mean m.
-    T const wide = std::sqrt(1.0 + taper_width * taper_width);
-    auto const taken = [&](T mean) {
-      return std::exp(log_normal_tail(sign() * (cut_ - mean) / wide));
-    };
-    T const of_normal = taken(0.0);
+  // E[1 − S(X)] = P(X + taper_width·Y > cut) for a normal X.
+  void finish() {
+    T const of_normal = taken(0.0, cut_);
     T of_mixture = rest_ * of_normal;
-    for (mixture_pair::part const& part : pair_->parts)
-      of_mixture += part.weight * taken(part.shift);
-    dropped_ += remove_ ? of_mixture : of_normal;
+    for (mixture_pair::part const& part : pair_->parts) {
+      of_mixture += part.weight * taken(part.shift, cut_);
+    }
+    dropped_ = remove_ ? of_mixture + cut_off() : of_normal;
     divergence_ += remove_ ? of_normal - of_mixture : of_mixture - of_normal;
-    dropped_ += std::exp(log_dropped);  // beyond the end of the table
   }
 
   mixture_pair const* pair_;
   bool remove_;
-  bool tapered_ = false;
+  bool tapered_;
   bool split_ = false;
   T step_;
-  T rest_ = 1.0;
+  T weight_;  // step/√2π
+  T rest_;
   T cut_ = 0.0;
+  T inner_cut_ = 0.0;
   T dropped_ = 0.0;
-  T divergence_ = 0.0;  // E[L] of the tapered P
-  edge outer_;
-  edge inner_;
-  T dropped_inside_ = 0.0;  // dropped_ and divergence_ of the part with small losses
-  T divergence_inside_ = 0.0;
+  compensated_sum<T> divergence_;  // E[L] of the tapered P
+  std::vector<T> outer_;  // log Φ at every node: the taper, and the parts of a split table
+  std::vector<T> inner_;
+  std::vector<T> outside_;
   std::vector<T> point_;
   std::vector<T> loss_;
   std::vector<T> log_mass_;

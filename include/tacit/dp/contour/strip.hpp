@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tacit/core/log.hpp>
+#include <tacit/core/real.hpp>
+#include <tacit/dp/contour/table.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <concepts>
+#include <cstddef>
+#include <limits>
+#include <numbers>
+#include <vector>
+
+/// What a table of nodes is certain of on the real axis: the rounding of its nodes, what lies beyond its
+/// ends, and an upper bound on the moment M(z). Lemmas: docs/certificates/contour.md.
+
+namespace tacit::detail {
+
+/// In units of rounding.
+template <std::same_as<double> T = double>
+struct node_errors {
+  T loss;        // absolute
+  T mass;        // relative
+  T divergence;  // of the node's term in E[L], over its mass
+  T share;       // of a part's share in the likelihood ratio, relative
+};
+
+/// Lemma 3.
+template <std::same_as<double> T>
+[[nodiscard]] node_errors<T> errors_at(mixture_table<T> const& nodes, std::size_t k) {
+  T const x = nodes.point(k);
+  T const loss = nodes.loss(k);
+  T const log_ratio = nodes.removes() ? loss : -loss;
+  auto const& parts = nodes.pair().parts;
+  T const n = static_cast<T>(parts.size());
+  T const inverse = std::exp(-log_ratio);
+  T grown = 0.0;  // Σ weight·|e^t − 1|, over the ratio
+  T moved = 0.0;  // Σ weight·e^t·|t|, over the ratio
+  T farthest = 0.0;
+  for (mixture_pair::part const& part : parts) {
+    T const t = part.shift * (x - 0.5 * part.shift);
+    T const share = part.weight * std::exp(t - log_ratio);
+    grown += (t > 0.0 ? share : part.weight * inverse) * std::min(1.0, std::abs(t));
+    moved += share * std::abs(t);
+    farthest = std::max(farthest, std::abs(t));
+  }
+  if (log_ratio < -0.69 || log_ratio > 700.0) grown = 1.0 + n;
+  node_errors<T> e{};
+  e.loss = 3.0 * std::abs(loss) + (6.0 + n) * grown + 3.0 * moved;
+  T const taper = nodes.log_taper(k);
+  T const base =
+      5.0 + 0.5 * x * x + (taper != 0.0 ? (tail_units + 1.0) * std::abs(taper) + 0.5 * x * x : 0.0);
+  e.mass = base + (nodes.removes() ? e.loss + std::abs(nodes.log_mass(k)) : 0.0);
+  T const sensitive = nodes.removes() ? std::abs(loss) : std::abs(std::expm1(log_ratio));
+  e.divergence = (base + (std::abs(loss) < 0.336 ? 10.0 : 50.0)) * exp_residual(-loss) +
+                 sensitive * ((3.0 + n) * grown + 2.0 * moved);
+  e.share = 8.0 + 3.0 * farthest + e.loss + std::abs(loss);
+  return e;
+}
+
+/// What several bounds on one table share.
+template <std::same_as<double> T = double>
+struct table_facts {
+  std::vector<node_errors<T>> errors;
+  std::vector<T> shares;  // of every part in the likelihood ratio, node by node
+
+  explicit table_facts(mixture_table<T> const& nodes) : shares(shares_of(nodes)) {
+    errors.reserve(nodes.size());
+    for (std::size_t k = 0; k < nodes.size(); ++k) errors.push_back(errors_at(nodes, k));
+  }
+
+  [[nodiscard]] static std::vector<T> shares_of(mixture_table<T> const& nodes) {
+    std::vector<T> shares;
+    shares.reserve(nodes.size() * nodes.pair().parts.size());
+    for (std::size_t k = 0; k < nodes.size(); ++k) {
+      T const log_ratio = nodes.removes() ? nodes.loss(k) : -nodes.loss(k);
+      for (mixture_pair::part const& part : nodes.pair().parts) {
+        T const t = part.shift * (nodes.point(k) - 0.5 * part.shift);
+        shares.push_back(part.weight * std::exp(t - log_ratio));
+      }
+    }
+    return shares;
+  }
+};
+
+/// log ∫₀^b e^{v²/2} dv at most: v² ≤ bv.
+template <std::same_as<double> T>
+[[nodiscard]] T log_swell(T b) {
+  return sum_above<T>({0.5 * b * b, std::log(std::min(b, 2.0 / b))});
+}
+
+/// log of |f(x ± ib)|/f(x) at most for the untapered integrand at tilt z, wherever the shifted normals' share
+/// in the likelihood ratio is at most `share`; 0 ≤ b < π/shift. Lemma 5.
+template <std::same_as<double> T>
+[[nodiscard]] T log_stretch(mixture_table<T> const& nodes, T z, T b, T share = 1.0) {
+  if (nodes.removes()) return sum_above<T>({0.5 * b * b});
+  T const half = std::sin(0.5 * b * nodes.shift());
+  T const left = std::max(std::cos(0.5 * b * nodes.shift()),
+                          b * nodes.shift() < 1.57 ? 1.0 - 2.0 * share * half * half : 0.0);
+  // The cosine is as wrong as its argument.
+  return sum_above<T>({0.5 * b * b, -z * std::log(left), z * unit_roundoff * 16.0 * share / left});
+}
+
+/// log of 1/(e^{2πb/step} − 1), which the trapezoid rule's error has as a factor.
+template <std::same_as<double> T>
+[[nodiscard]] T log_alias(mixture_table<T> const& nodes, T b) {
+  T const turns = 2.0 * std::numbers::pi * b / nodes.step();
+  return sum_above<T>({-turns, -log1m_exp(-turns)});
+}
+
+/// The shifted normals' share in the likelihood ratio at x, at most.
+template <std::same_as<double> T>
+[[nodiscard]] T share_at(mixture_table<T> const& nodes, T x, T log_ratio) {
+  T share = 0.0;
+  for (mixture_pair::part const& part : nodes.pair().parts) {
+    share += part.weight * std::exp(part.shift * (x - 0.5 * part.shift) - log_ratio);
+  }
+  return std::min(1.0, 1.01 * share);
+}
+
+/// What ends the table, for sums and integrals of |f(x ± ib)|·e^{t·arg R(x + ib)}, t ≥ 0, where f is the
+/// integrand at tilt z with the taper's bound at that height: log of step·Σ over the nodes that it leaves
+/// out, and where P is cut off, of what that adds to the trapezoid rule's error and to an integral moved by b.
+/// Lemma 7.
+template <std::same_as<double> T>
+[[nodiscard]] T log_tail(mixture_table<T> const& nodes, T z, T b, T t) {
+  T const infinity = std::numeric_limits<T>::infinity();
+  T const s = nodes.shift();
+  T const turns = t * s * b;
+  T const swell = b > 0.0 ? log_swell(b / taper_width) : -infinity;
+  T sum = -infinity;
+  for (bool const right : {false, true}) {
+    std::size_t const k = right ? nodes.size() - 1 : 0;
+    T const x = nodes.point(k);
+    if (!(right ? x > 1.0 : x < -1.0)) return infinity;
+    T const share = share_at(nodes, x, nodes.removes() ? nodes.loss(k) : -nodes.loss(k));
+    node_errors<T> const wrong = errors_at(nodes, k);
+    T const end = sum_above<T>(
+        {nodes.log_mass(k) + z * nodes.loss(k), std::log(nodes.weight()),
+         log_stretch(nodes, z, b, share),
+         unit_roundoff * 2.0 * (wrong.mass + z * (wrong.loss + std::abs(nodes.loss(k))))});
+    bool const cut_here = nodes.tapered() && right == nodes.removes();
+    T const y = nodes.tapered() ? nodes.beyond(x, nodes.cut()) : 0.0;
+    if (cut_here && !(y >= 0.0)) return infinity;
+    if (cut_here && right) {
+      // The integrand there, and its derivative.
+      T const edge = b / taper_width;
+      T const hazard = (y + 1.0) * (2.0 + (y + edge) / taper_width);
+      T const swollen = log_add(0.0, log_add(swell, 0.5 * edge * edge) + std::log(hazard));
+      T const slope = x + b + (1.0 + z + t) * s / std::cos(0.5 * s * b);
+      sum = log_add(sum, sum_above<T>({end, turns * mixture_table<T>::turn_at(share), swollen, 0.01,
+                                       std::log(1.0 + nodes.step() * slope + b / nodes.step())}));
+      continue;
+    }
+    T fall = std::abs(x);  // of log f a unit outwards, at least
+    T counted = fall;
+    if (!right && !nodes.removes()) {
+      fall -= z * s * share;
+      counted += z * s * share;
+    }
+    if (right && nodes.removes()) {
+      fall -= (1.0 + z) * s;
+      counted += (1.0 + z) * s;
+    }
+    if (cut_here) {
+      fall += y / taper_width;
+      counted += y / taper_width;
+    }
+    fall -= 16.0 * unit_roundoff * counted;
+    if (!(fall > 1e-3)) return infinity;
+    T const swollen = cut_here
+                          ? log_add(0.0, swell + std::log(y + 1.0 + 1.0 / (taper_width * fall)))
+                      : nodes.tapered() ? log_add(0.0, swell - 0.5 * y * y) - nodes.log_taper(k)
+                                        : 0.0;
+    // The share falls to the left.
+    T const grown = turns * (right ? 1.0 : mixture_table<T>::turn_at(share));
+    sum = log_add(sum, sum_above<T>({end, -std::log(nodes.step() * fall), swollen, grown}));
+  }
+  return sum_above<T>({sum});
+}
+
+/// The trapezoid rule's error in a moment of the tapered normal N·(1−S) alone, S the taper, over (1 +
+/// |z|·Σ weight): what the terms 1 + zL of an excess over one contribute to it. Lemma 9.
+template <std::same_as<double> T>
+[[nodiscard]] T alias_of_normals(mixture_table<T> const& nodes) {
+  T const turn = 2.0 * std::numbers::pi / nodes.step();
+  T const plain = 2.02 * std::exp(-0.5 * turn * turn * (1.0 - 1e-12));
+  if (!nodes.tapered()) return plain;
+  T most = std::numeric_limits<T>::infinity();
+  for (T const b : {1.5, 2.0, 2.5, 3.0}) {
+    T taken = nodes.taken(0.0, nodes.cut());
+    T bump = nodes.bump(0.0, nodes.cut());
+    for (mixture_pair::part const& part : nodes.pair().parts) {
+      taken = std::max(taken, nodes.taken(part.shift, nodes.cut()));
+      bump = std::max(bump, nodes.bump(part.shift, nodes.cut()));
+    }
+    T const log_size = log_add(std::log(taken), log_swell(b / taper_width) + std::log(bump));
+    most =
+        std::min(most, std::exp(sum_above<T>({0.7, 0.5 * b * b, log_size, log_alias(nodes, b)})));
+  }
+  return plain + most;
+}
+
+}  // namespace tacit::detail

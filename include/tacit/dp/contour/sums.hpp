@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tacit/core/real.hpp>
+#include <tacit/core/sum.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <concepts>
+#include <cstddef>
+#include <limits>
+#include <vector>
+
+/// log M summed over the events of a composition along a line, with its rounding.
+
+namespace tacit::detail {
+
+template <std::same_as<double> T = double>
+struct complex_sum {
+  compensated_sum<T> real;
+  compensated_sum<T> imaginary;
+  complex_sum& operator+=(std::complex<T> const& x) {
+    real += x.real();
+    imaginary += x.imag();
+    return *this;
+  }
+  [[nodiscard]] std::complex<T> value() const { return {real.value(), imaginary.value()}; }
+};
+
+/// The trapezoid rule's error in M(θ + it), what the table leaves out included.
+template <std::same_as<double> T = double>
+struct moment_alias {
+  T whole = 0.0;     // relative to M(θ)
+  T large = 0.0;     // of the part with large losses, if the nodes are split, relative to M(θ) too
+  T constant = 0.0;  // with |z|·slope what 1 + zL adds to it where M − 1 is summed
+  T slope = 0.0;
+};
+
+/// Σ over the events of a composition at t = 0, η, 2η, …
+template <std::same_as<double> T = double>
+struct line_sums {
+  std::vector<compensated_sum<T>> real;       // Σ count·Re log M
+  std::vector<compensated_sum<T>> imaginary;  // Σ count·Im log M
+  std::vector<T> error;                       // log of (1 + the relative error of e^Σ)
+  std::vector<std::complex<T>> ratio;         // R = Σ count·log(M/M_small), if split
+  std::vector<T> ratio_error;                 // of R, absolute
+  std::vector<T> ratio_size;                  // log|e^{−R}| at most
+
+  T addition;  // units of rounding of a product, and of a sum if there is one
+
+  line_sums(std::size_t size, bool single)
+      : real(size), imaginary(size), error(size), addition(single ? 1.0 : 4.0) {}
+
+  void split() {
+    ratio.resize(real.size());
+    ratio_error.resize(real.size());
+    ratio_size.resize(real.size());
+  }
+
+  void add(std::size_t n, T real_part, T imaginary_part, T wrong) {
+    real[n] += real_part;
+    imaginary[n] += imaginary_part;
+    error[n] += wrong + unit_roundoff * addition * (std::abs(real_part) + std::abs(imaginary_part));
+  }
+
+  /// Turns e^Σ into e^Σ − e^{Σ−R} = e^Σ(1 − e^{−R}).
+  void subtract_small() {
+    for (std::size_t n = 0; n < real.size(); ++n) {
+      T const fall = -ratio[n].real();
+      T const angle = -ratio[n].imag();
+      T const grown = std::expm1(fall);
+      T const half = std::sin(0.5 * angle);
+      T const e = 1.0 + grown;
+      // −expm1(fall + i·angle)
+      std::complex<T> const w{2.0 * half * half * e - grown, -std::sin(angle) * e};
+      T const wrong = std::min(e + std::exp(ratio_size[n]), 1.01 * e * std::expm1(ratio_error[n])) +
+                      unit_roundoff * (8.0 * std::abs(grown) +
+                                       e * (16.0 * half * half + 8.0 * std::abs(std::sin(angle))));
+      T const modulus = std::abs(w);
+      // Below its own error it counts as that error.
+      T const size = std::max({modulus, wrong, std::numeric_limits<T>::min()});
+      add(n, std::log(size), std::arg(w), modulus >= wrong ? std::log1p(1.01 * wrong / size) : 2.0);
+    }
+  }
+};
+
+}  // namespace tacit::detail
