@@ -144,7 +144,7 @@ TEST_CASE("the rays and the vertical line meet", "[dp]") {
     REQUIRE(found);
     detail::contour<double> const line({{{{{r.rate, 1.0 / r.sigma}}, orientation::remove}, count}},
                                        0.0);
-    bound<double> const other = line.epsilon(r.delta);
+    bound<double> const other = line.epsilon(r.delta).value();
     CHECK(found->lower <= other.upper);
     CHECK(other.lower <= found->upper);
     CHECK(found->upper - found->lower <= 1e-9 * std::max(1.0, found->upper));

@@ -59,13 +59,10 @@ void check(bound<double> const& found, asked const& a) {
 }
 
 std::optional<bound<double>> by_contour(asked const& a) {
-  try {
-    bound<double> const found = detail::contour<>({{a.pair, a.steps}}, 0.0).log_delta(a.epsilon);
-    return bound<double>{std::exp(found.lower) * (1.0 - 1e-15),
-                         std::exp(found.upper) * (1.0 + 1e-15)};
-  } catch (detail::no_certificate const&) {
-    return std::nullopt;
-  }
+  auto const found = detail::contour<>({{a.pair, a.steps}}, 0.0).log_delta(a.epsilon);
+  if (!found) return std::nullopt;
+  return bound<double>{std::exp(found->lower) * (1.0 - 1e-15),
+                       std::exp(found->upper) * (1.0 + 1e-15)};
 }
 
 bound<double> by_grid(asked const& a) {
