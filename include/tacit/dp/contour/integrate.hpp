@@ -111,8 +111,8 @@ class contour_line {
 
  private:
   template <std::same_as<double> U>
-  friend std::optional<contour_line<U>> integrate(contour_pairs<U> const&, line_plan<U> const&,
-                                                  work_budget<U>&);
+  friend std::optional<contour_line<U>> integrate(contour_pairs<U> const&, contour_plan<U> const&,
+                                                  line_budget<U>&);
 
   contour_line() : sums_(0, true) {}
 
@@ -196,8 +196,8 @@ void add_linear_alias(mixture_table<T> const& nodes, T height, moment_alias<T>& 
 /// found. Empty if the budget does not allow it.
 template <std::same_as<double> T>
 [[nodiscard]] std::optional<contour_line<T>> integrate(contour_pairs<T> const& of,
-                                                       line_plan<T> const& plan,
-                                                       work_budget<T>& budget) {
+                                                       contour_plan<T> const& plan,
+                                                       line_budget<T>& budget) {
   bool const lifted = plan.route.table == contour_table::lifted;
   bool const split = plan.route.table == contour_table::split;
   T const most_work = plan.route.work * (plan.route.each ? static_cast<T>(of.entries.size()) : 1.0);

@@ -23,7 +23,7 @@ namespace tacit::detail {
 
 /// A line of integration.
 template <std::same_as<double> T = double>
-struct line_plan {
+struct contour_plan {
   struct part {
     std::optional<T> log_dropped;
     T cut;         // in x, if split
@@ -64,8 +64,9 @@ class line_planner : public contour_search<T> {
   using contour_search<T>::contour_search;
 
   /// The line through a saddle found here.
-  [[nodiscard]] std::optional<line_plan<T>> plan(saddle<T> const& found, T log_delta) {
-    line_plan<T> line{route_, found.tilt, found.epsilon, 0.0, found.tilt, 0.0, 0, small_tilt_, {}};
+  [[nodiscard]] std::optional<contour_plan<T>> plan(saddle<T> const& found, T log_delta) {
+    contour_plan<T> line{route_, found.tilt, found.epsilon, 0.0, found.tilt,
+                         0.0,    0,          small_tilt_,   {}};
     if (!choose_period(line, log_delta) || !choose_end(line, log_delta)) return {};
     T const share = static_cast<T>(coarse_.size());
     for (std::size_t k = 0; k < coarse_.size(); ++k) {
@@ -80,7 +81,7 @@ class line_planner : public contour_search<T> {
 
  private:
   // The copies of δ at ε ± P, ε ± 2P, … must be small: Chernoff at θ ± Δ, Δ chosen for each side.
-  [[nodiscard]] bool choose_period(line_plan<T>& line, T log_delta) const {
+  [[nodiscard]] bool choose_period(contour_plan<T>& line, T log_delta) const {
     T const goal = log_delta + route_.log_tolerance;
     T const theta = line.tilt;
     T const deviation = 1.0 / std::sqrt(shape(theta).curvature);
@@ -122,7 +123,7 @@ class line_planner : public contour_search<T> {
   }
 
   // Where |M| is bounded so low that the rest of the line does not matter.
-  [[nodiscard]] bool choose_end(line_plan<T>& line, T log_delta) {
+  [[nodiscard]] bool choose_end(contour_plan<T>& line, T log_delta) {
     T const theta = line.tilt;
     T const whole = this->value(theta);
     std::size_t const count = coarse_.size();
@@ -188,7 +189,7 @@ class line_planner : public contour_search<T> {
 
   // The spacing in x at which the trapezoid rule's own error does not matter either, with the height
   // that shows it: the distance to the lines that bound the error, and of the table if it is lifted.
-  [[nodiscard]] bool choose_step(line_plan<T>& line, std::size_t j) {
+  [[nodiscard]] bool choose_step(contour_plan<T>& line, std::size_t j) {
     mixture_table<T> const& nodes = coarse_[j];
     bool const lifted = route_.table == contour_table::lifted;
     contour_entry<T> const& entry = of_->entries[j];

@@ -49,14 +49,14 @@ class contour {
 
   /// ε at δ, certified.
   [[nodiscard]] std::optional<bound<T>> epsilon(T delta) const {
-    return by_best_route([&](line_route<T> const& route, work_budget<T>& budget) {
+    return by_best_route([&](line_route<T> const& route, line_budget<T>& budget) {
       return epsilon_by(route, std::log(delta), budget);
     });
   }
 
   /// log δ at ε, certified.
   [[nodiscard]] std::optional<bound<T>> log_delta(T epsilon) const {
-    return by_best_route([&](line_route<T> const& route, work_budget<T>& budget) {
+    return by_best_route([&](line_route<T> const& route, line_budget<T>& budget) {
       return log_delta_by(route, epsilon, budget);
     });
   }
@@ -91,7 +91,7 @@ class contour {
 
   template <class Answer>
   [[nodiscard]] std::optional<bound<T>> by_best_route(Answer&& answer) const {
-    work_budget<T> budget(most_work);
+    line_budget<T> budget(most_work);
     for (line_route<T> const& route : routes) {
       if (std::optional<bound<T>> const found = answer(route, budget)) return found;
       if (!(budget.left() > 0.0)) break;
@@ -100,15 +100,15 @@ class contour {
   }
 
   [[nodiscard]] std::optional<bound<T>> epsilon_by(line_route<T> const& route, T log_delta,
-                                                   work_budget<T>& budget) const;
+                                                   line_budget<T>& budget) const;
 
   [[nodiscard]] std::optional<bound<T>> log_delta_by(line_route<T> const& route, T epsilon,
-                                                     work_budget<T>& budget) const;
+                                                     line_budget<T>& budget) const;
 
   // Newton's method on log δ(ε), kept inside a bracket. δ(ε) ≥ 1 − e^ε gives its lower end; an ε at which
   // this line can tell nothing is too large, for δ falls.
   [[nodiscard]] static std::optional<T> root(contour_line<T> const& at, T log_delta,
-                                             work_budget<T>& budget) {
+                                             line_budget<T>& budget) {
     T low = std::log1p(-std::exp(log_delta));
     T high = std::numeric_limits<T>::infinity();
     T epsilon = std::max(at.start(), low);
@@ -133,7 +133,7 @@ class contour {
   // The end of the interval for ε: the certificate itself must hold there, of a log δ that is as wrong as
   // libm's logarithm.
   [[nodiscard]] static std::optional<T> end(contour_line<T> const& at, T epsilon, T log_delta,
-                                            bool upper, work_budget<T>& budget) {
+                                            bool upper, line_budget<T>& budget) {
     certified_profile<T> const p = at.profile(epsilon);
     T const goal = log_delta * (upper ? 1.0 + 4.0 * unit_roundoff : 1.0 - 4.0 * unit_roundoff);
     T const wrong = std::abs(log_delta) * 4.0 * unit_roundoff * p.value;
@@ -152,7 +152,7 @@ class contour {
 
 template <std::same_as<double> T>
 bool contour<T>::chernoff_below(T epsilon, T log_delta, bool loosely) const {
-  work_budget<T> budget(most_work);
+  line_budget<T> budget(most_work);
   // Of P so much is dropped that it makes e^{−1−2.3} < .037 or 1e-16 of δ: what is left may have
   // log(1 − .037) > −.038 less.
   contour_search<T> search(of_, {contour_table::tapered, 0.0, false, loosely ? -1.0 : fine},
@@ -211,7 +211,7 @@ T contour<T>::variation() const {
 
 template <std::same_as<double> T>
 std::optional<bound<T>> contour<T>::epsilon_by(line_route<T> const& route, T log_delta,
-                                               work_budget<T>& budget) const {
+                                               line_budget<T>& budget) const {
   line_planner<T> search(of_, route, budget);
   std::optional<saddle<T>> found = search.for_delta(log_delta);
   for (int round = 0; found; ++round) {
@@ -242,7 +242,7 @@ std::optional<bound<T>> contour<T>::epsilon_by(line_route<T> const& route, T log
 
 template <std::same_as<double> T>
 std::optional<bound<T>> contour<T>::log_delta_by(line_route<T> const& route, T epsilon,
-                                                 work_budget<T>& budget) const {
+                                                 line_budget<T>& budget) const {
   line_planner<T> search(of_, route, budget);
   std::optional<saddle<T>> const found = search.for_epsilon(epsilon);
   if (!found) return {};

@@ -35,9 +35,9 @@ struct contour_pairs {
 /// What a question may cost, in steps of about ten nanoseconds: counted, so that every machine gives the
 /// same answer.
 template <std::same_as<double> T = double>
-class work_budget {
+class line_budget {
  public:
-  explicit work_budget(T most) : left_(most) {}
+  explicit line_budget(T most) : left_(most) {}
   [[nodiscard]] bool spend(T steps) {
     left_ -= steps;
     return left_ >= 0.0;
@@ -64,7 +64,7 @@ struct line_route {
 template <std::same_as<double> T = double>
 class contour_search {
  public:
-  contour_search(contour_pairs<T> const& of, line_route<T> const& route, work_budget<T>& budget)
+  contour_search(contour_pairs<T> const& of, line_route<T> const& route, line_budget<T>& budget)
       : of_(&of), route_(route), budget_(&budget) {}
 
   [[nodiscard]] bool splits() const { return route_.table == contour_table::split; }
@@ -325,7 +325,7 @@ class contour_search {
 
   contour_pairs<T> const* of_;
   line_route<T> route_;
-  work_budget<T>* budget_;
+  line_budget<T>* budget_;
   std::vector<T> cuts_;  // in x, one an entry, if split
   T start_ = 0.0;        // log of a tilt near the saddle
   T small_tilt_ = 0.0;   // at which Chernoff shows that small losses alone are not enough

@@ -36,7 +36,7 @@ inline constexpr double taper_width = 0.3;
 /// How far exp, expm1, log, log1p, sin, cos, atan2, hypot and erf may be off, in units of rounding (one ulp
 /// is at most two units): the hypothesis on libm of docs/certificates/contour.md, where all counts of
 /// units below are derived.
-inline constexpr double libm_units = 2.0;
+inline constexpr double contour_libm_units = 2.0;
 /// The same of `log_normal_tail`, relatively.
 inline constexpr double tail_units = 181.0;
 
