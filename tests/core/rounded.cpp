@@ -93,6 +93,14 @@ void over_pairs(Use&& use) {
 
 }  // namespace
 
+TEST_CASE("a difference of nothing is +0, whichever way it is rounded", "[rounded]") {
+  for (double const x : {0.0, 0.05, 1e300, 5e-324}) {
+    CHECK_FALSE(std::signbit(tacit::detail::subtract_down(x, x)));
+    CHECK_FALSE(std::signbit(tacit::detail::subtract_up(x, x)));
+    CHECK_FALSE(std::signbit(tacit::detail::add_down(x, -x)));
+  }
+}
+
 TEST_CASE("neighbouring doubles are those of nextafter", "[rounded]") {
   for (double const x : corners()) {
     CHECK(next_up(x) == std::nextafter(x, infinity));

@@ -450,6 +450,22 @@ TEST_CASE("the record ledger binds the worst record, in both views", "[paczero]"
   }
 }
 
+TEST_CASE("a record that has nothing left holds its run, and is no error", "[paczero]") {
+  std::mt19937_64 random(5);
+  for (std::uint32_t key = 0; key < 10; ++key) {
+    for (auto const what : {observed::sign, observed::value}) {
+      paczero run({.steps = 30,
+                   .budget = nats(0.05),
+                   .what = what,
+                   .ledger = ledger_kind::record,
+                   .spend = allocation::budget_then_zero},
+                  sixteen_subsets(), fixed_stream(key));
+      while (!run.done()) CHECK_NOTHROW(run.step(scalars(random, 50)));
+      CHECK(run.spent_worst_record() <= nats(0.05));
+    }
+  }
+}
+
 TEST_CASE("an account of each record may be kept where it does not bind", "[paczero]") {
   std::mt19937_64 random(10);
   std::vector<std::vector<double>> steps(50);

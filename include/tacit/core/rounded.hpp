@@ -76,9 +76,12 @@ inline constexpr double infinite_double = std::numeric_limits<double>::infinity(
   if (!is_finite(sum)) return overflowed_up(sum, is_finite(a) && is_finite(b));
   return sum_error(a, b, sum) > 0.0 ? next_up(sum) : sum;
 }
-[[nodiscard]] inline double add_down(double a, double b) noexcept { return -add_up(-a, -b); }
+// A zero is +0, whose reciprocal is +∞: 0 − add_up, not its negative.
+[[nodiscard]] inline double add_down(double a, double b) noexcept { return 0.0 - add_up(-a, -b); }
 [[nodiscard]] inline double subtract_up(double a, double b) noexcept { return add_up(a, -b); }
-[[nodiscard]] inline double subtract_down(double a, double b) noexcept { return -add_up(-a, b); }
+[[nodiscard]] inline double subtract_down(double a, double b) noexcept {
+  return 0.0 - add_up(-a, b);
+}
 
 // Below this the residual of a product or a quotient may underflow (Lemma 2).
 inline constexpr double sure_residual = 0x1p-960;

@@ -165,7 +165,9 @@ class paczero_account {
       double variance = 1.0;
       for (std::size_t i = 0; i < allowance.size(); ++i) {
         double const all = exposed->information(i, flip::with_correlation(1.0));
-        variance = std::max(variance, all / allowance[i]);  // ∞ for a record that has nothing left
+        double const needed =
+            allowance[i] > 0.0 ? all / allowance[i] : std::numeric_limits<double>::infinity();
+        variance = std::max(variance, needed);
       }
       sigma = std::max(sigma, std::sqrt(variance) * (1.0 + 1e-14));
     }
