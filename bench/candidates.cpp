@@ -89,8 +89,8 @@ void monte_carlo_certificate(benchmark::State& state) {
   auto const outputs = outputs_of(state);
   auto const noise = noise_of(state);
   for (auto _ : state) {
-    benchmark::DoNotOptimize(
-        tacit::monte_carlo_information(outputs, noise, {.samples = 10'000, .confidence = 0.99, .seed = 1}));
+    benchmark::DoNotOptimize(tacit::monte_carlo_information(
+        outputs, noise, {.samples = 10'000, .confidence = 0.99, .seed = 1}));
   }
 }
 BENCHMARK(monte_carlo_certificate)->Args({128, 10})->Unit(benchmark::kMillisecond);
@@ -106,9 +106,9 @@ BENCHMARK(noise_without_draws)->Args({128, 10})->Args({128, 1000})->Unit(benchma
 void noise_by_stackelberg(benchmark::State& state) {
   auto const outputs = outputs_of(state);
   for (auto _ : state) {
-    benchmark::DoNotOptimize(
-        tacit::stackelberg(outputs, tacit::nats(2.0), {.samples = 20'000, .confidence = 0.99, .seed = 1})
-            .noise.trace());
+    benchmark::DoNotOptimize(tacit::stackelberg(outputs, tacit::nats(2.0),
+                                                {.samples = 20'000, .confidence = 0.99, .seed = 1})
+                                 .noise.trace());
   }
 }
 BENCHMARK(noise_by_stackelberg)->Args({64, 4})->Unit(benchmark::kMillisecond)->Iterations(1);

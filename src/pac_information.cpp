@@ -14,6 +14,6 @@ template bound<nats> line_information(candidate_outputs const&, gaussian_noise c
 template sampled_information monte_carlo_information(candidate_outputs const&,
                                                      gaussian_noise const&, monte_carlo const&);
 template candidate_belief posterior_after(candidate_outputs const&, gaussian_noise const&,
-                                         Eigen::VectorXd const&);
+                                          Eigen::VectorXd const&);
 
 }  // namespace tacit

@@ -80,9 +80,9 @@ class composed_losses {
     delta_on_grid(pairs, laws, query, width, best, work);
     // Near the largest loss a tilt is steeper than rounding permits, but δ is convex.
     T const gap = laws.ends().largest() - query.value;
-    for (T far = 64.0; far < 1e18 && gap < 1e300 && laws.lower_holds() && !good(best, width);
-         far *= 64.0) {
-      T const below = laws.ends().largest() - far * gap;
+    for (T reach = 64.0; reach < 1e18 && gap < 1e300 && laws.lower_holds() && !good(best, width);
+         reach *= 64.0) {
+      T const below = laws.ends().largest() - reach * gap;
       if (!(below > 0.0) || !work.allows(1e6)) break;
       bound<T> there = laws.ends().delta(below);
       delta_on_grid(pairs, laws, {false, below}, width, there, work);

@@ -106,9 +106,9 @@ class envelope {
     T const top = std::numbers::pi / nodes_->shift();
     T rule = std::numeric_limits<T>::infinity();
     for (T const part : {0.9, 0.6, 0.3}) {
-      T const near = part * std::min({height, 0.95 * top - height, 6.0});
-      T const far = part * std::min(0.49 * top - height, 6.0);
-      T const b = std::max(near, far);
+      T const inner = part * std::min({height, 0.95 * top - height, 6.0});
+      T const outer = part * std::min(0.49 * top - height, 6.0);
+      T const b = std::max(inner, outer);
       if (!(b > 0.0)) continue;
       T const size = log_swollen(height + b);
       rule = std::min(rule, log_add(sum_above<T>({0.7, size, log_alias(*nodes_, b)}),

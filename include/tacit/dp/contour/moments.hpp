@@ -232,8 +232,8 @@ class moment_line {
       T const limited = std::min(exponent, 700.0);
       excess += part.weight * (std::expm1(limited) * std::cos(angle) - 2.0 * half * half);
       turned += part.weight * std::exp(limited) * std::sin(angle);
-      T const near = std::min(1.0, std::abs(exponent) + angle);
-      wrong_near += part.weight * std::exp(std::max(0.0, exponent) - high) * (10.0 + n) * near;
+      T const nearness = std::min(1.0, std::abs(exponent) + angle);
+      wrong_near += part.weight * std::exp(std::max(0.0, exponent) - high) * (10.0 + n) * nearness;
       wrong += size * (3.0 * std::abs(exponent) + 2.0 * std::abs(high) + 4.0 * angle);
     }
     bool const small = std::abs(excess) < 0.5 && std::abs(turned) < 0.5;
@@ -317,8 +317,8 @@ class moment_line {
     suffix const& beyond = suffixes_[first_large];
     std::complex<T> const linear = z * divergence_ - dropped_;
     std::complex<T> const bent = z * z * small;
-    std::complex<T> const far = large - beyond.mass - z * beyond.first;
-    std::complex<T> const m = linear + bent + far;
+    std::complex<T> const outer = large - beyond.mass - z * beyond.first;
+    std::complex<T> const m = linear + bent + outer;
     T const square = 2.0 * m.real() + std::norm(m);
     T const modulus = std::abs(1.0 + m);
     T const real = square > -0.5 ? 0.5 * std::log1p(square) : std::log(modulus);
@@ -328,7 +328,7 @@ class moment_line {
         size * divergence_error_ + constant_error_ +
         1.001 * (size * size * magnitudes_[first_large] + (1.0 + size) * beyond.absolute +
                  beyond.inexact + drift * beyond.tilted + t * beyond.swing) +
-        4.0 * std::abs(linear) + 7.0 * std::abs(bent) + 2.0 * std::abs(far);
+        4.0 * std::abs(linear) + 7.0 * std::abs(bent) + 2.0 * std::abs(outer);
     T const error = unit_roundoff * parts + 1.001 * (alias_.whole * std::exp(value_) +
                                                      alias_.constant + size * alias_.slope);
     to.add(n, count * real, count * argument,

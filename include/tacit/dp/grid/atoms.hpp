@@ -105,13 +105,13 @@ class atom_composition {
     std::sort(list.atoms.begin(), list.atoms.end(),
               [](loss_atom<T> const& a, loss_atom<T> const& b) { return a.loss < b.loss; });
     T const size = std::max(std::abs(list.atoms.front().loss), std::abs(list.atoms.back().loss));
-    T const near = 16.0 * unit_roundoff * size;
+    T const tolerance = 16.0 * unit_roundoff * size;
     std::vector<loss_atom<T>> out;
     T most = 0.0;
     T here = 0.0;
     bool merged = false;
     for (loss_atom<T> const& a : list.atoms) {
-      if (!out.empty() && a.loss - out.back().loss <= near) {
+      if (!out.empty() && a.loss - out.back().loss <= tolerance) {
         out.back().p += a.p;
         merged = merged || a.loss != out.back().loss;
         here += 1.0;
@@ -122,7 +122,7 @@ class atom_composition {
       most = std::max(most, here);
     }
     list.atoms = std::move(out);
-    if (merged) list.loss_error += near;
+    if (merged) list.loss_error += tolerance;
     list.mass_error += unit_roundoff * most;
   }
 

@@ -98,10 +98,11 @@ class loss_ends {
   /// δ(ε) by the chord from a point below, for δ is convex in e^ε. Only if no finite loss is larger than
   /// `largest`.
   [[nodiscard]] T chord(T epsilon, T below, T delta_below) const {
-    T const near = -std::expm1(-subtract_up(largest_, epsilon));
-    T const far = -std::expm1(-subtract_down(largest_, below));
+    T const at_epsilon = -std::expm1(-subtract_up(largest_, epsilon));
+    T const at_below = -std::expm1(-subtract_down(largest_, below));
     T const finite = std::max(0.0, delta_below - infinite_.lower);
-    return with_infinite({0.0, finite * near / far * (1.0 + 16.0 * unit_roundoff)}).upper;
+    return with_infinite({0.0, finite * at_epsilon / at_below * (1.0 + 16.0 * unit_roundoff)})
+        .upper;
   }
 
  private:

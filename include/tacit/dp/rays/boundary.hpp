@@ -206,9 +206,9 @@ template <std::same_as<double> T>
       double const by_ratio = bound + (ratio > 30.0 ? ratio : std::log(std::expm1(ratio)));
       bound = std::min(by_sum, by_ratio);
     }
-    double const near = 1e-300;
-    double const poles =
-        std::max(near, modulus(p) - reach) * std::max(near, modulus(p - 1.0) - reach);
+    double const least_distance = 1e-300;
+    double const poles = std::max(least_distance, modulus(p) - reach) *
+                         std::max(least_distance, modulus(p - 1.0) - reach);
     double const a = q.c + middle * sine;
     out.push_back({bound - a * G - log_scale - std::log(poles) + std::log(high - low) + slack, a,
                    reach * sine});

@@ -238,13 +238,13 @@ std::optional<plan> planner<T>::make(double G, double log_goal, int most_levels,
     double low = std::log(1e-3 * G);
     for (double high = reach; high - low > 0.25;) {
       double const x = cap.all() ? high : 0.5 * (low + high);
-      double const far = far_.log_bound({x, power_});
-      if (far > log_goal + shift - 1.0) {
+      double const beyond = far_.log_bound({x, power_});
+      if (beyond > log_goal + shift - 1.0) {
         if (cap.all()) break;
         low = x;
       } else {
         cap.log_cut = high = x;
-        out.log_far = far;
+        out.log_far = beyond;
       }
     }
   }

@@ -187,10 +187,10 @@ event_table<R>::event_table(line_nodes<R>& nodes, R count_, crossing const& q)
     R const rel_capped = rel + cap.small.wrong;
     R const bare = modulus(n.bare), all = modulus(w);
     // W − κN(y)y′ without cancellation
-    bool const near = tilt_size < 1;
+    bool const is_close = tilt_size < 1;
     complex<R> change;
     R change_wrong;
-    if (near) {
+    if (is_close) {
       complex<R> const small = cap.small.value(), large = cap.large.value();
       change = n.bare * (expm1(cg) * small - large);
       change_wrong = bare * (2 * tilt_size * modulus(small) * (rel_capped + 30) +
