@@ -2,7 +2,7 @@
 #pragma once
 
 #include <tacit/core/ledger.hpp>
-#include <tacit/core/sum.hpp>
+#include <tacit/core/rounded.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/info/attack.hpp>
 #include <tacit/info/sign_channel.hpp>
@@ -35,10 +35,8 @@ namespace tacit {
 /// Guarantee: upper bound. docs/certificates/pac.md, lemmas 3 to 5.
 /// @throws std::domain_error for a budget that is negative or NaN
 [[nodiscard]] inline double attack_bound(paczero_options const& options, std::size_t one_in) {
-  auto const k = static_cast<double>(one_in);
-  double const nearest = 1.0 / k;
-  double const below = std::fma(nearest, k, -1.0) > 0.0 ? std::nextafter(nearest, 0.0) : nearest;
-  double const prior = detail::add_up(1.0, -below);
+  double const share = detail::divide_down(1.0, static_cast<double>(one_in));
+  double const prior = detail::subtract_up(1.0, share);
   switch (options.ledger) {
     case ledger_kind::pathwise:
       return std::min(1.0, detail::add_up(prior, options.kappa));
