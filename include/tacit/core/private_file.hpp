@@ -123,7 +123,7 @@ class file_lock {
 
   // False if the file was removed by its last holder before it was locked here: a lock on a file
   // without a name keeps nobody out.
-  bool locked(file_path const& path) {
+  bool locked(file_path const& path) const {
     if (!detail::files::lock(file_.handle())) {
       std::error_code const reason = detail::files::last_error();
       detail::fail_file(
@@ -231,19 +231,15 @@ inline void create_private_file(file_path const& path, std::string_view text) {
 /// @throws std::system_error naming the file
 inline void remove_unfinished(file_path const& path) {
   std::string const whole = detail::files::text(path);
-  file_path const folder = detail::files::folder_of(path);
-  for (file_path const& entry : detail::files::names_in(folder)) {
+  std::string const begin = whole.substr(whole.find_last_of(detail::files::separators) + 1) + '.';
+  for (file_path const& entry : detail::files::names_in(detail::files::folder_of(path))) {
     std::string const name = detail::files::text(entry);
-    if (name.size() < 21 || !name.ends_with(".new")) continue;
-    std::string_view const digits = std::string_view(name).substr(name.size() - 20, 16);
-    std::string const target = name.substr(0, name.size() - 21);
-    bool const fresh = name[target.size()] == '.' && !target.empty() && whole.ends_with(target) &&
-                       (whole.size() == target.size() ||
-                        detail::files::is_separator(whole[whole.size() - target.size() - 1])) &&
-                       digits.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+    bool const fresh =
+        name.size() == begin.size() + 20 && name.starts_with(begin) && name.ends_with(".new") &&
+        name.find_first_not_of("0123456789abcdef", begin.size()) == begin.size() + 16;
     if (!fresh) continue;
     file_path file = path;
-    file += name.substr(target.size());
+    file += name.substr(begin.size() - 1);
     if (!detail::files::remove(file)) detail::fail_file("remove_unfinished", "cannot remove", file);
   }
 }

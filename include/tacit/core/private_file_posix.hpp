@@ -36,7 +36,7 @@ struct posix_files {
   using path = std::string;
 
   [[nodiscard]] static std::string text(path const& file) { return file; }
-  [[nodiscard]] static bool is_separator(char c) noexcept { return c == '/'; }
+  static constexpr char const* separators = "/";
   [[nodiscard]] static path folder_of(path const& file) {
     std::size_t const slash = file.rfind('/');
     return slash == std::string::npos ? "." : file.substr(0, slash == 0 ? 1 : slash);

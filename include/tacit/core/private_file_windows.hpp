@@ -29,7 +29,7 @@ struct windows_files {
   using path = std::filesystem::path;
 
   [[nodiscard]] static std::string text(path const& file) { return file.string(); }
-  [[nodiscard]] static bool is_separator(char c) noexcept { return c == '/' || c == '\\'; }
+  static constexpr char const* separators = "/\\";
   [[nodiscard]] static path folder_of(path const& file) {
     return file.has_parent_path() ? file.parent_path() : path(".");
   }
