@@ -4,26 +4,21 @@
 
 #include "safetensors/safetensors.hpp"
 
+#include "scratch_file.hpp"
+
+#include <cstdint>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <stdexcept>
 #include <string>
 
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
-  static std::filesystem::path const path = [] {
-    std::string name = (std::filesystem::temp_directory_path() / "tacit_fuzz_XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) std::abort();
-    return std::filesystem::path(name) / "tensors";
-  }();
   if (size < 2) return 0;
   std::string bytes(8, '\0');
   bytes[0] = static_cast<char>(data[0]);
   bytes[1] = static_cast<char>(data[1]);
   bytes.append(reinterpret_cast<char const*>(data + 2), size - 2);
-  std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
   try {
-    apps::tensor_file const file = apps::tensor_file::read(path);
+    apps::tensor_file const file = apps::tensor_file::read(fuzz::scratch_file(bytes));
     for (apps::stored_tensor const& one : file.tensors()) {
       if (one.end < one.begin || one.end > bytes.size()) std::abort();
     }

@@ -8,20 +8,13 @@
 #include <tacit/mechanism/saved_run.hpp>
 
 #include "checksummed.hpp"
+#include "scratch_file.hpp"
 
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <string>
 
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
-  static std::filesystem::path const path = [] {
-    std::string name = (std::filesystem::temp_directory_path() / "tacit_fuzz_XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) std::abort();
-    return std::filesystem::path(name) / "state";
-  }();
-  std::string const text = fuzz::checksummed(fuzz::text_of(data, size));
-  std::ofstream(path, std::ios::binary | std::ios::trunc) << text;
+  std::string const path = fuzz::scratch_file(fuzz::checksummed(fuzz::text_of(data, size)));
   try {
     auto const spent = tacit::saved_run<tacit::paczero<>>::inspect(
         path,
