@@ -99,8 +99,8 @@ namespace elementary {
   using namespace detail;
   bit_pattern const sign = bits_of(x) & sign_bit;
   bit_pattern const size = bits_of(x) ^ sign;
-  double const near = from_bits(select(mask_below(size, bits_of(20.0)), size, bits_of(20.0)));
-  double const e = expm1(2.0 * near);
+  double const within = from_bits(select(mask_below(size, bits_of(20.0)), size, bits_of(20.0)));
+  double const e = expm1(2.0 * within);
   return unless_nan(x, from_bits(bits_of(e / (2.0 + e)) | sign));
 }
 

@@ -84,9 +84,9 @@ namespace elementary {
   double const high = larger + smaller;
   double const low = smaller - (high - larger);
   auto const [k, m] = split_binary(high, 0.0);
-  bit_pattern const near = mask_below(size, select(negative, bits_of(0.2928), bits_of(0.4142)));
+  bit_pattern const close = mask_below(size, select(negative, bits_of(0.2928), bits_of(0.4142)));
   double const y =
-      log_sum_of(select(near, 0.0, k), select(near, x, m - 1.0), select(near, 0.0, low / high));
+      log_sum_of(select(close, 0.0, k), select(close, x, m - 1.0), select(close, 0.0, low / high));
   return select(mask_of_top(size - 1), x, log_or_limit(high, y));
 }
 
