@@ -1,7 +1,8 @@
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 
-# Headers are the same on every machine, so the package lives in share/.
+# Headers are the same on every machine, so the package lives in share/; with tacit::compiled it serves
+# the architecture of that library alone.
 set(package_dir "${CMAKE_INSTALL_DATADIR}/cmake/tacit")
 
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/tacit"
@@ -16,8 +17,12 @@ if(TACIT_BUILD_COMPILED)
 endif()
 
 # Before 1.0 a new minor version may break what stood.
+set(arch_independent ARCH_INDEPENDENT)
+if(TACIT_BUILD_COMPILED)
+  unset(arch_independent)
+endif()
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/tacit-config-version.cmake"
-  COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
+  COMPATIBILITY SameMinorVersion ${arch_independent})
 install(FILES "${PROJECT_SOURCE_DIR}/cmake/tacit-config.cmake"
   "${PROJECT_BINARY_DIR}/tacit-config-version.cmake" DESTINATION "${package_dir}")
 

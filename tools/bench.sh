@@ -26,7 +26,7 @@ for argument in "$@"; do
 done
 groups=${groups:-compile steps accountants pac kernels}
 
-sh tools/install_packages.sh g++ cmake ninja-build libeigen3-dev libboost-dev libbenchmark-dev \
+sh tools/install_packages.sh g++ cmake ninja-build libeigen3-dev libbenchmark-dev \
   python3 python3-venv
 
 out=build/bench

@@ -5,7 +5,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-sh tools/install_packages.sh g++ cmake ninja-build libeigen3-dev libboost-dev libcli11-dev \
+sh tools/install_packages.sh g++ cmake ninja-build libeigen3-dev libcli11-dev \
   nlohmann-json3-dev
 
 cmake --preset release -DTACIT_BUILD_TESTS=OFF -DTACIT_BUILD_BENCH=OFF

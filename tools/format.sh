@@ -19,7 +19,7 @@ while :; do
   shift
 done
 
-sh tools/install_packages.sh clang-format-14 ${tidy:+clang-tidy-14 libeigen3-dev libboost-dev}
+sh tools/install_packages.sh clang-format-14 ${tidy:+clang-tidy-14 libeigen3-dev}
 
 # shellcheck disable=SC2086  # two words
 find include src tests apps examples bench -name '*.[ch]pp' -print0 | xargs -0 clang-format-14 $mode

@@ -10,11 +10,11 @@ platforms=${*:-libcxx m32 aarch64 mingw emscripten}
 out=build/portability
 mkdir -p "$out"
 rm -rf "$out/headers"
-sh tools/install_packages.sh g++ python3 libeigen3-dev libboost-dev
+sh tools/install_packages.sh g++ python3 libeigen3-dev
 
-# Eigen and Boost are headers alone, and those of this machine serve all others; the rest of /usr/include does not.
+# Eigen is headers alone, and those of this machine serve all others; the rest of /usr/include does not.
 mkdir -p "$out/headers"
-ln -s /usr/include/eigen3/Eigen /usr/include/eigen3/unsupported /usr/include/boost "$out/headers/"
+ln -s /usr/include/eigen3/Eigen /usr/include/eigen3/unsupported "$out/headers/"
 
 source=tools/portability/figures.cpp
 flags="-std=c++20 -O1 -w -I include -isystem $out/headers"

@@ -1,5 +1,6 @@
 # Builds and runs a user's program by each way to find the library: the three CMake projects beside this file,
-# pkg-config, and -I alone. What find_package and pkg-config find is installed once.
+# pkg-config, and -I alone. What find_package and pkg-config find is installed once. Nothing finds Boost.
+cmake_minimum_required(VERSION 3.21)
 set(here "${CMAKE_CURRENT_LIST_DIR}")
 set(scratch "${build}/installed")
 set(prefix "${scratch}/prefix")
@@ -11,11 +12,19 @@ endfunction()
 
 run("${CMAKE_COMMAND}" --install "${build}" --prefix "${prefix}")
 
+# Headers alone serve every architecture, one of pointers of 12 bytes, too; a library that is compiled does not.
+file(GLOB compiled "${prefix}/lib*/libtacit.a" "${prefix}/lib*/*/libtacit.a")
+set(CMAKE_SIZEOF_VOID_P 12)
+include("${prefix}/share/cmake/tacit/tacit-config-version.cmake")
+if((compiled AND NOT PACKAGE_VERSION_UNSUITABLE) OR (NOT compiled AND PACKAGE_VERSION_UNSUITABLE))
+  message(FATAL_ERROR "the package names the wrong architectures; compiled: [${compiled}]")
+endif()
+
 foreach(way find_package add_subdirectory fetch_content)
   set(folder "${scratch}/${way}")
   run("${CMAKE_COMMAND}" -S "${here}/${way}" -B "${folder}" -G "${generator}"
     "-DCMAKE_CXX_COMPILER=${compiler}" "-DCMAKE_CXX_FLAGS=${flags}" "-DCMAKE_PREFIX_PATH=${prefix}"
-    "-Dsource=${source}" "-Deigen=${eigen}" "-Dboost=${boost}" --no-warn-unused-cli)
+    "-Dsource=${source}" "-Deigen=${eigen}" -DCMAKE_DISABLE_FIND_PACKAGE_Boost=ON --no-warn-unused-cli)
   run("${CMAKE_COMMAND}" --build "${folder}")
   run("${folder}/your_program")
 endforeach()
@@ -31,7 +40,7 @@ run("${compiler}" -std=c++20 ${flags} "${here}/main.cpp" ${cflags} -o "${scratch
 run("${scratch}/by_pkg_config")
 
 set(folders "-I${source}/include")
-foreach(folder IN LISTS eigen boost)
+foreach(folder IN LISTS eigen)
   if(NOT folder STREQUAL "/usr/include")
     list(APPEND folders "-I${folder}")
   endif()

@@ -5,8 +5,8 @@
 
 #include <cstdio>
 
-#if !__has_include(<Eigen/Dense>) || !__has_include(<boost/version.hpp>)
-#error "the way to tacit is not the way to Eigen and Boost"
+#if !__has_include(<Eigen/Dense>)
+#error "the way to tacit is not the way to Eigen"
 #endif
 
 int main() {
