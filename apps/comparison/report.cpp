@@ -265,32 +265,35 @@ std::string score_figure(std::vector<compared_row> const& rows) {
   for (place const where : {place::digits, place::cancer, place::text}) {
     place_words const words = words_of(where);
     panel p{std::string(words.title),
-            std::string(words.score) + ", mean over the seeds",
+            std::string(words.score) +
+                ", mean ± standard deviation over the seeds; points at one place side by side",
             false,
             1e300,
             -1e300,
             1.0,
             {},
             {},
-            "bound on an attacker's success"};
-    p.left = 0.5;
+            "an attacker's success that the asked ε allows"};
+    p.left = 0.48;
+    p.marks = {{0.5, "0.5"}, {0.6, "0.6"}, {0.7, "0.7"}, {0.8, "0.8"}};
     for (look const& l : looks) {
-      points at;
-      for (compared_row const* row : family_of(rows, where, l.family)) {
-        if (row->runs.empty() || !row->epsilon) continue;
-        at.emplace_back(success_at(*row->epsilon), spread_of(scores_of(*row)).mean);
-      }
+      line drawn{l.label, l.colour, false, {}};
+      auto const put = [&](double success, compared_row const& row) {
+        spread const scores = spread_of(scores_of(row));
+        double const low = scores.mean - scores.deviation;
+        double const high = scores.mean + scores.deviation;
+        drawn.at.emplace_back(success, scores.mean);
+        drawn.interval.emplace_back(low, high);
+        p.low = std::min(p.low, low);
+        p.high = std::max(p.high, high);
+      };
       if (l.family == std::string("paczero-mi")) {
-        for (compared_row const* row : family_of(rows, where, "paczero-zpl")) {
-          at.insert(at.begin(), {0.5, spread_of(scores_of(*row)).mean});
-        }
+        for (compared_row const* row : family_of(rows, where, "paczero-zpl")) put(0.5, *row);
       }
-      if (at.empty()) continue;
-      for (auto const& [x, y] : at) {
-        p.low = std::min(p.low, y);
-        p.high = std::max(p.high, y);
+      for (compared_row const* row : family_of(rows, where, l.family)) {
+        if (!row->runs.empty() && row->epsilon) put(success_at(*row->epsilon), *row);
       }
-      p.lines.push_back({l.label, l.colour, false, std::move(at)});
+      if (!drawn.at.empty()) p.lines.push_back(std::move(drawn));
     }
     if (p.lines.empty()) continue;
     p.right = 0.82;

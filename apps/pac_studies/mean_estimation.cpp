@@ -331,7 +331,11 @@ apps::panel compare(problem const& p, effort const& now) {
                     static_cast<double>(now.halvings),
                     {},
                     {},
-                    "halvings x of the budget: 2^-x nats"};
+                    "budget, nats"};
+  panel.left = 0.8;
+  for (int k = 1; k <= now.halvings; ++k) {
+    panel.marks.emplace_back(static_cast<double>(k), head[static_cast<std::size_t>(k)]);
+  }
   for (method const& m : methods) {
     for (auto* table : {&trace, &claim, &achieved, &success, &relative}) table->push_back({m.name});
     apps::line line{m.name, m.colour, m.dashed, {}};

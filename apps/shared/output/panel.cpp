@@ -14,13 +14,26 @@ constexpr double whole_width = 840.0;
 constexpr double whole_height = 480.0;
 constexpr double left = 84.0;
 constexpr double top = 74.0;
-constexpr double width = 540.0;
 constexpr double height = 330.0;
 constexpr double line_height = 20.0;
+constexpr double letter_width = 10.0;  // of the labels, on average
+constexpr double label_gap = 16.0;
+constexpr double right_margin = 14.0;
+constexpr double apart = 6.0;  // between the error bars of two lines at one place
 constexpr std::size_t few_points = 16;
 
+/// Of the plot, beside the labels of all panels.
+double width_beside_labels(std::vector<panel> const& panels) {
+  std::size_t longest = 0;
+  for (panel const& p : panels) {
+    for (line const& l : p.lines) longest = std::max(longest, l.label.size());
+  }
+  double const beside = letter_width * static_cast<double>(longest) + label_gap + right_margin;
+  return std::clamp(whole_width - left - beside, 400.0, whole_width - left - 40.0);
+}
+
 /// `offset` is the panel's upper edge.
-void draw(std::string& out, panel const& p, double offset) {
+void draw(std::string& out, panel const& p, double offset, double width) {
   double const bottom = offset + top + height;
   auto const x_of = [&](double x) { return left + width * (x - p.left) / (p.right - p.left); };
   auto const y_of = [&](double value) {
@@ -55,7 +68,10 @@ void draw(std::string& out, panel const& p, double offset) {
                    left + width / 2, bottom + 52, p.across.c_str());
 
   std::vector<std::pair<double, line const*>> ends;
-  for (line const& l : p.lines) {
+  double const middle = 0.5 * (static_cast<double>(p.lines.size()) - 1.0);
+  for (std::size_t index = 0; index < p.lines.size(); ++index) {
+    line const& l = p.lines[index];
+    double const aside = l.interval.empty() ? 0.0 : apart * (static_cast<double>(index) - middle);
     std::string path;
     std::string marks;
     double end = 0.0;
@@ -63,14 +79,15 @@ void draw(std::string& out, panel const& p, double offset) {
       auto const& [x, value] = l.at[k];
       if (p.logarithmic && value < p.low) continue;
       end = y_of(value);
-      path += formatted("%s%.1f,%.1f", path.empty() ? "" : " ", x_of(x), end);
+      double const across = x_of(x) + aside;
+      path += formatted("%s%.1f,%.1f", path.empty() ? "" : " ", across, end);
       if (l.at.size() > few_points) continue;
-      marks += formatted("<circle cx='%.1f' cy='%.1f' r='4.5' fill='%s'/>\n", x_of(x), end,
+      marks += formatted("<circle cx='%.1f' cy='%.1f' r='4.5' fill='%s'/>\n", across, end,
                          l.colour.c_str());
       if (k < l.interval.size()) {
         marks += formatted(
-            "<line x1='%.1f' x2='%.1f' y1='%.1f' y2='%.1f' class='line' stroke='%s'/>\n", x_of(x),
-            x_of(x), y_of(l.interval[k].first), y_of(l.interval[k].second), l.colour.c_str());
+            "<line x1='%.1f' x2='%.1f' y1='%.1f' y2='%.1f' class='bar' stroke='%s'/>\n", across,
+            across, y_of(l.interval[k].first), y_of(l.interval[k].second), l.colour.c_str());
       }
     }
     if (path.empty()) continue;
@@ -97,7 +114,7 @@ void draw(std::string& out, panel const& p, double offset) {
     out += formatted("<polyline class='lead' points='%.1f,%.1f %.1f,%.1f'/>\n", left + width + 2, y,
                      left + width + 12, place[i]);
     out += formatted("<text x='%.1f' y='%.1f' class='label' fill='%s'>%s</text>\n",
-                     left + width + 16, place[i] + 6, l->colour.c_str(), l->label.c_str());
+                     left + width + label_gap, place[i] + 6, l->colour.c_str(), l->label.c_str());
   }
 }
 
@@ -134,10 +151,12 @@ std::string svg(std::vector<panel> const& panels) {
       ".axis { stroke: #888 }\n"
       ".lead { stroke: #ccc; fill: none }\n"
       ".line { fill: none; stroke-width: 2.5; stroke-linejoin: round }\n"
+      ".bar { stroke-width: 1.5 }\n"
       "</style>\n";
   out += formatted("<rect width='%.0f' height='%.0f' fill='white'/>\n", whole_width, whole);
+  double const width = width_beside_labels(panels);
   for (std::size_t k = 0; k < panels.size(); ++k) {
-    draw(out, panels[k], whole_height * static_cast<double>(k));
+    draw(out, panels[k], whole_height * static_cast<double>(k), width);
   }
   return out + "</svg>\n";
 }

@@ -14,7 +14,7 @@ struct line {
   std::string colour;
   bool dashed;
   points at;             // with a marker each, where there are few
-  points interval = {};  // (low, high) of each point, drawn as error bars; none: no bars
+  points interval = {};  // (low, high) of each point: error bars, apart from those of other lines
 };
 
 struct panel {
