@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/decimal.hpp>
+
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -124,7 +126,7 @@ std::string joined(std::vector<std::string> const& words);
 std::string exactly(double x);
 
 /// Six digits, rounded to the side on which `at most` (`at least`) x stays true.
-std::string rounded_up(double x);
-std::string rounded_down(double x);
+inline std::string rounded_up(double x) { return tacit::rounded_up(x); }
+inline std::string rounded_down(double x) { return tacit::rounded_down(x); }
 
 }  // namespace calculator
