@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <optional>
 #include <system_error>
@@ -21,6 +23,19 @@ std::optional<T> parsed(std::string const& text) {
   char const* const end = text.data() + text.size();
   auto const [stop, error] = std::from_chars(text.data(), end, value);
   return error == std::errc() && stop == end ? std::optional(value) : std::nullopt;
+}
+
+std::string six_digits(double x) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.6g", x);
+  return text;
+}
+
+// Half a unit of the sixth digit further, where the nearest six digits lie on the wrong side.
+std::string six_digits_towards(double x, double side) {
+  std::string const nearest = six_digits(x);
+  if (x == 0.0 || side * (std::strtod(nearest.c_str(), nullptr) - x) >= 0.0) return nearest;
+  return six_digits(x + side * 0.5 * std::pow(10.0, std::floor(std::log10(std::fabs(x))) - 5.0));
 }
 
 }  // namespace
@@ -226,5 +241,8 @@ std::string exactly(double x) {
   char text[32];
   return {text, std::to_chars(text, text + sizeof text, x).ptr};
 }
+
+std::string rounded_up(double x) { return six_digits_towards(x, 1.0); }
+std::string rounded_down(double x) { return six_digits_towards(x, -1.0); }
 
 }  // namespace calculator

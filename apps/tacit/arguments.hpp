@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <tacit/core/decimal.hpp>
-
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -125,8 +123,9 @@ std::string joined(std::vector<std::string> const& words);
 /// The shortest text that reads back as the same number.
 std::string exactly(double x);
 
-/// Six digits, rounded to the side on which `at most` (`at least`) x stays true.
-inline std::string rounded_up(double x) { return tacit::rounded_up(x); }
-inline std::string rounded_down(double x) { return tacit::rounded_down(x); }
+/// Six digits, rounded to the side on which `at most` (`at least`) x stays true. A decimal that reads back as x
+/// is printed as it is: what was asked as 0.2 is answered as 0.2, where `tacit::rounded_up` has 0.200001.
+std::string rounded_up(double x);
+std::string rounded_down(double x);
 
 }  // namespace calculator
