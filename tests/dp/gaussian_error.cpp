@@ -22,7 +22,7 @@ struct counted {
   double error = 0.0;
 
   counted() = default;
-  explicit counted(double x) : value(x) {}
+  counted(double x) : value(x) {}
   counted(double x, double e) : value(x), error(e * (1.0 + 1e-12)) {}
 
   friend counted operator-(counted const& x) { return {-x.value, x.error}; }

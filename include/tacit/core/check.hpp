@@ -82,19 +82,19 @@ constexpr void require_argument(bool holds, std::string_view function, std::stri
 
 template <real T>
 constexpr void check_probability(std::string_view function, std::string_view argument, T const& x) {
-  require_domain(x >= T(0) && x <= T(1), function, argument, x, "in [0, 1]");
+  require_domain(x >= 0 && x <= 1, function, argument, x, "in [0, 1]");
 }
 
 template <real T>
 constexpr void check_positive(std::string_view function, std::string_view argument, T const& x) {
-  require_domain(x > T(0) && x <= std::numeric_limits<T>::max(), function, argument, x,
+  require_domain(x > 0 && x <= std::numeric_limits<T>::max(), function, argument, x,
                  "positive and finite");
 }
 
 template <real T>
 constexpr void check_non_negative(std::string_view function, std::string_view argument,
                                   T const& x) {
-  require_domain(x >= T(0) && x <= std::numeric_limits<T>::max(), function, argument, x,
+  require_domain(x >= 0 && x <= std::numeric_limits<T>::max(), function, argument, x,
                  "finite and at least 0");
 }
 

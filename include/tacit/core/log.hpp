@@ -59,7 +59,7 @@ template <real T>
 template <real T>
 [[nodiscard]] T log_expm1(T const& x) {
   using std::exp, std::expm1, std::log, std::log1p;
-  return x > T(1) ? x + log1p(-exp(-x)) : log(expm1(x));
+  return x > 1 ? x + log1p(-exp(-x)) : log(expm1(x));
 }
 
 /// log(1 + e^x), without overflow.
@@ -92,7 +92,7 @@ template <real T>
     constexpr std::size_t terms = (std::numeric_limits<T>::digits * 100 / 516 + 3) / 2 * 2;
     constexpr auto coefficients = [] {
       std::array<T, terms> c{};
-      for (std::size_t k = 0; k < terms; ++k) c[k] = T(1) / T(2 * k + 3);
+      for (std::size_t k = 0; k < terms; ++k) c[k] = 1 / T(2 * k + 3);
       return c;
     }();
     return polynomial(coefficients, y);
@@ -100,7 +100,7 @@ template <real T>
     T sum(0);
     T power(1);
     for (int k = 0; power > std::numeric_limits<T>::epsilon(); ++k) {
-      sum += power / T(2 * k + 3);
+      sum += power / (2 * k + 3);
       power *= y;
     }
     return sum;
@@ -115,16 +115,16 @@ template <real T>
 template <real T>
 [[nodiscard]] T log1p_residual(T const& u, T const& scale) {
   using std::log1p;
-  if (u > T(-2) / T(7) * scale && u < T(2) / T(5) * scale) {
-    T const z = u / (T(2) * scale + u);
+  if (u > T(-2) / 7 * scale && u < T(2) / 5 * scale) {
+    T const z = u / (2 * scale + u);
     T const y = z * z;
-    return u * z - T(2) * scale * (z * y * detail::atanh_tail(y));
+    return u * z - 2 * scale * (z * y * detail::atanh_tail(y));
   }
   return u - scale * log1p(u / scale);
 }
 template <real T>
 [[nodiscard]] T log1p_residual(T const& u) {
-  return log1p_residual(u, T(1));
+  return log1p_residual<T>(u, 1);
 }
 
 /// ψ(d) = (1+d)·log(1+d) − d ≥ 0 for d ≥ −1 (ψ(−1) = 1), without cancellation: the summand of a
@@ -133,15 +133,15 @@ template <real T>
 template <real T>
 [[nodiscard]] T entropy_residual(T const& d, T const& ratio) {
   using std::log;
-  if (d > T(-2) / T(7) && d < T(2) / T(5)) {
+  if (d > T(-2) / 7 && d < T(2) / 5) {
     return d * d - ratio * log1p_residual(d);
   }
-  if (!(ratio > T(0))) return ratio == T(0) ? T(1) : std::numeric_limits<T>::quiet_NaN();
+  if (!(ratio > 0)) return ratio == 0 ? 1 : std::numeric_limits<T>::quiet_NaN();
   return ratio * log(ratio) - d;
 }
 template <real T>
 [[nodiscard]] T entropy_residual(T const& d) {
-  return entropy_residual(d, T(1) + d);
+  return entropy_residual(d, 1 + d);
 }
 
 /// e^w − 1 − w ≥ 0, without cancellation: a few ulp everywhere.
@@ -149,7 +149,7 @@ template <real T>
 [[nodiscard]] T exp_residual(T const& w) {
   using std::exp, std::expm1;
   if constexpr (std::is_floating_point_v<T>) {
-    if (w > T(-1) && w < T(1)) {
+    if (w > -1 && w < 1) {
       // w²·Σ w^k/(k+2)!
       constexpr std::size_t terms = std::numeric_limits<T>::digits > 53 ? 22 : 18;
       constexpr auto coefficients = [] {
@@ -157,20 +157,20 @@ template <real T>
         T factorial(1);
         for (std::size_t k = 0; k < terms; ++k) {
           factorial *= T(k + 2);
-          c[k] = T(1) / factorial;
+          c[k] = 1 / factorial;
         }
         return c;
       }();
       return w * w * detail::polynomial(coefficients, w);
     }
-    return exp(w) - T(1) - w;
+    return exp(w) - 1 - w;
   } else {
-    if (w > T(-0.25) && w < T(0.25)) {
+    if (w > -0.25 && w < 0.25) {
       T sum(0);
-      T term = w * w / T(2);
-      for (int k = 3; (term < T(0) ? -term : term) > sum * std::numeric_limits<T>::epsilon(); ++k) {
+      T term = w * w / 2;
+      for (int k = 3; (term < 0 ? -term : term) > sum * std::numeric_limits<T>::epsilon(); ++k) {
         sum += term;
-        term = term * w / T(k);
+        term = term * w / k;
       }
       return sum;
     }

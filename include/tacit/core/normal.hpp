@@ -49,11 +49,11 @@ struct tail_rule {
   tail_rule() : pole(T(std::sqrt(2.0 * (quadrature_range<T> + 16.0)))), square(), weight() {
     using std::exp;
     T const step = constants::two_pi<T>() / pole;
-    T const measure = T(2) * step / constants::root_two_pi<T>();
+    T const measure = 2 * step / constants::root_two_pi<T>();
     for (std::size_t k = 0; k < nodes; ++k) {
       T const t = step * T(static_cast<double>(k) + 0.5);
       square[k] = t * t;
-      weight[k] = measure * exp(-square[k] / T(2));
+      weight[k] = measure * exp(-square[k] / 2);
     }
   }
 
@@ -65,7 +65,7 @@ struct tail_rule {
   /// Σ weight·term(t²), in two sums that run beside each other.
   template <class Term>
   [[nodiscard]] T sum(Term&& term) const {
-    T sums[2] = {T(0), T(0)};
+    T sums[2] = {0, 0};
     for (std::size_t k = 0; k < nodes; k += 2) {
       for (std::size_t j = 0; j < 2; ++j) {
         sums[j] = sums[j] + weight[k + j] * term(square[k + j]);
@@ -98,7 +98,7 @@ template <real T>
   if constexpr (std::is_floating_point_v<T>) {
     return {-square / 2, -(std::fma(x.high, x.high, -square) + 2 * (x.high * x.low)) / 2};
   } else {
-    return {-square / T(2), T(0)};
+    return {-square / 2, 0};
   }
 }
 
@@ -107,7 +107,7 @@ template <real T>
 [[nodiscard]] T bell(two_part<T> const& x) {
   using std::exp;
   two_part<T> const exponent = half_square(x);
-  return exp(exponent.high) * (T(1) + exponent.low);
+  return exp(exponent.high) * (1 + exponent.low);
 }
 
 }  // namespace detail
@@ -118,16 +118,16 @@ template <real T>
 template <real T>
 [[nodiscard]] T mills_ratio(T const& x) {
   using std::exp;
-  if (x < T(0)) {
-    T const whole = detail::constants::root_two_pi<T>() * exp(x * x / T(2));
+  if (x < 0) {
+    T const whole = detail::constants::root_two_pi<T>() * exp(x * x / 2);
     return whole - mills_ratio(-x);
   }
-  if (x > T(1) / std::numeric_limits<T>::epsilon()) return T(1) / x;
+  if (x > 1 / std::numeric_limits<T>::epsilon()) return 1 / x;
   auto const& rule = detail::tail_rule<T>::get();
   T const square = x * x;
-  T const sum = x * rule.sum([&](T const& t) -> T { return T(1) / (square + t); });
+  T const sum = x * rule.sum([&](T const& t) -> T { return 1 / (square + t); });
   if (!(x < rule.pole)) return sum;
-  T const pole = exp(square / T(2)) / (T(1) + exp(rule.pole * x));
+  T const pole = exp(square / 2) / (1 + exp(rule.pole * x));
   return sum + detail::constants::root_two_pi<T>() * pole;
 }
 
@@ -135,9 +135,9 @@ template <real T>
 /// Guarantee: nearest; relative error ≤ 2e-14 in double where the value is ≥ 1e-300.
 template <real T>
 [[nodiscard]] T normal_tail(T const& x) {
-  if (x < T(0)) return T(1) - normal_tail(-x);
-  if (x > detail::tail_limit<T>()) return T(0);
-  T const density = detail::bell<T>({x, T(0)}) / detail::constants::root_two_pi<T>();
+  if (x < 0) return 1 - normal_tail(-x);
+  if (x > detail::tail_limit<T>()) return 0;
+  T const density = detail::bell<T>({x, 0}) / detail::constants::root_two_pi<T>();
   return density * mills_ratio(x);
 }
 
@@ -146,8 +146,8 @@ template <real T>
 template <real T>
 [[nodiscard]] T log_normal_tail(T const& x) {
   using std::log, std::log1p;
-  if (x < T(-1)) return log1p(-normal_tail(-x));
-  return -x * x / T(2) + log(mills_ratio(x) / detail::constants::root_two_pi<T>());
+  if (x < -1) return log1p(-normal_tail(-x));
+  return -x * x / 2 + log(mills_ratio(x) / detail::constants::root_two_pi<T>());
 }
 
 /// The x with log(1 − Φ(x)) = log_probability, for any value ≤ 0, −1e300 as well: Newton's method
@@ -157,20 +157,20 @@ template <real T>
 template <real T>
 [[nodiscard]] T log_normal_tail_inverse(T const& log_probability) {
   using std::sqrt;
-  detail::require_domain(log_probability <= T(0), "log_normal_tail_inverse", "log_probability",
+  detail::require_domain(log_probability <= 0, "log_normal_tail_inverse", "log_probability",
                          log_probability, "at most 0");
   T const infinity = std::numeric_limits<T>::infinity();
-  if (log_probability == T(0)) return -infinity;
+  if (log_probability == 0) return -infinity;
   if (log_probability == -infinity) return infinity;
   if (log_probability > -detail::constants::ln_two<T>()) {
     return -log_normal_tail_inverse(log1m_exp(log_probability));
   }
-  T x = sqrt(T(-2) * log_probability);
+  T x = sqrt(-2 * log_probability);
   for (int step = 0; step < 60; ++step) {
     T const move = (log_normal_tail(x) - log_probability) * mills_ratio(x);
     x = x + move;
     // Steps of 1e-9 leave an error of 1e-18; more precise types take one or two steps more.
-    if (!(move * move > std::numeric_limits<T>::epsilon() / T(16))) break;
+    if (!(move * move > std::numeric_limits<T>::epsilon() / 16)) break;
   }
   return x;
 }
@@ -191,10 +191,10 @@ template <real T>
                                                       T const& half_difference) {
   using std::exp, std::expm1;
   T const unit = std::numeric_limits<T>::epsilon();
-  if (b > T(1) / unit) return {gap / c / b, T(0)};  // R(x) = 1/x there
+  if (b > 1 / unit) return {gap / c / b, 0};  // R(x) = 1/x there
   auto const& rule = tail_rule<T>::get();
   // Beyond 1/ε² R(c) is nothing beside R(b); its square would overflow.
-  T const most = T(1) / (unit * unit);
+  T const most = 1 / (unit * unit);
   T const end = c < most ? c : most;
   T const width = gap < most ? gap : most;
   T const product = b * end;
@@ -203,33 +203,33 @@ template <real T>
   T const smooth = width * rule.sum([&](T const& t) -> T {
     return (product - t) / ((b_square + t) * (c_square + t));
   });
-  if (!(b < rule.pole - T(3))) return {smooth, T(0)};
+  if (!(b < rule.pole - 3)) return {smooth, 0};
   // 1/(1+e^{κb}) − e^{(c²−b²)/2}/(1+e^{κc}), over the common denominator.
   T const at_b = exp(rule.pole * b);
-  if (!(c < rule.pole + T(2))) return {smooth, T(1) / (T(1) + at_b)};
+  if (!(c < rule.pole + 2)) return {smooth, 1 / (1 + at_b)};
   T const rise = expm1(rule.pole * gap);
-  T const above = at_b * rise - (T(1) + at_b) * expm1(half_difference);
-  T const at_c = at_b * (T(1) + rise);
-  return {smooth, above / ((T(1) + at_b) * (T(1) + at_c))};
+  T const above = at_b * rise - (1 + at_b) * expm1(half_difference);
+  T const at_c = at_b * (1 + rise);
+  return {smooth, above / ((1 + at_b) * (1 + at_c))};
 }
 
 /// 2Φ(x) − 1 = φ(x)·[R(−x) − R(x)] for 0 ≤ x < 1.
 template <real T>
 [[nodiscard]] T normal_centre(T const& x) {
-  auto const [smooth, pole] = difference_of_mills<T>(-x, x, T(2) * x, T(0));
-  return bell<T>({x, T(0)}) / constants::root_two_pi<T>() * smooth + pole;
+  auto const [smooth, pole] = difference_of_mills<T>(-x, x, 2 * x, 0);
+  return bell<T>({x, 0}) / constants::root_two_pi<T>() * smooth + pole;
 }
 
 /// The x with 2Φ(x) − 1 = aim for 0 ≤ aim ≤ ½: Newton's method, which keeps the digits of an x near 0.
 template <real T>
 [[nodiscard]] T normal_centre_inverse(T const& aim) {
   using std::exp;
-  T const half_root = constants::root_two_pi<T>() / T(2);  // 1/(2φ(0))
+  T const half_root = constants::root_two_pi<T>() / 2;  // 1/(2φ(0))
   T x = aim * half_root;
   for (int step = 0; step < 60; ++step) {  // from the left, monotone: 2Φ − 1 is concave
-    T const move = (aim - normal_centre(x)) * half_root * exp(x * x / T(2));
+    T const move = (aim - normal_centre(x)) * half_root * exp(x * x / 2);
     x = x + move;
-    if (!(move * move > x * x * (std::numeric_limits<T>::epsilon() / T(16)))) break;
+    if (!(move * move > x * x * (std::numeric_limits<T>::epsilon() / 16))) break;
   }
   return x;
 }
@@ -244,10 +244,10 @@ template <real T>
 [[nodiscard]] T normal_tail_inverse(T const& probability) {
   using std::log;
   detail::check_probability("normal_tail_inverse", "probability", probability);
-  if (probability == T(1)) return -std::numeric_limits<T>::infinity();
-  if (probability > T(0.5)) return -normal_tail_inverse(T(1) - probability);
-  return probability < T(0.25) ? log_normal_tail_inverse(log(probability))
-                               : detail::normal_centre_inverse(T(1) - T(2) * probability);
+  if (probability == 1) return -std::numeric_limits<T>::infinity();
+  if (probability > 0.5) return -normal_tail_inverse(1 - probability);
+  return probability < 0.25 ? log_normal_tail_inverse(log(probability))
+                            : detail::normal_centre_inverse(1 - 2 * probability);
 }
 
 }  // namespace tacit

@@ -70,7 +70,7 @@ template <class T>
   std::string text = std::signbit(x) ? "-" : "";
   T const size = std::signbit(x) ? -x : x;
   if (size > std::numeric_limits<T>::max()) return text + "inf";
-  if (size == T(0)) return text + "0";
+  if (size == 0) return text + "0";
 
   auto [digits, exponent] = shortest_decimal(size);
   int const length = static_cast<int>(digits.size());
@@ -141,7 +141,7 @@ template <class T>
   }
   if (number.digits.empty()) return sign(T(0));
   T const x = nearest_to<T>(number);
-  if (!(x > T(0) && x <= std::numeric_limits<T>::max())) return std::nullopt;
+  if (!(x > 0 && x <= std::numeric_limits<T>::max())) return std::nullopt;
   return sign(x);
 }
 

@@ -70,7 +70,7 @@ template <real T = double>
     T log_scale(0);
     for (std::size_t k = 0; k < order; ++k) {
       T const j = T(static_cast<double>(k));
-      T const next = x * sqrt(T(2) / (j + T(1))) * last - sqrt(j / (j + T(1))) * before;
+      T const next = x * sqrt(2 / (j + 1)) * last - sqrt(j / (j + 1)) * before;
       before = last;
       last = next;
       T const size = abs(last);
@@ -96,14 +96,14 @@ template <real T = double>
     values v = hermite(x);
     for (int step = 0; !centre && step < 8; ++step) {
       // h_n' = √(2n)·h_{n−1}
-      T const move = v.last / (sqrt(T(2) * n) * v.before);
+      T const move = v.last / (sqrt(2 * n) * v.before);
       x -= move;
       v = hermite(x);
       if (!(abs(move) > std::numeric_limits<T>::epsilon() * x)) break;
     }
     // w = √π / (n·h_{n−1}²) for h_0 = 1
-    T const log_weight = log(root_pi / n) - T(2) * (log(abs(v.before)) + v.log_scale);
-    T const weight = v.log_scale == T(0) ? root_pi / (n * (v.before * v.before)) : exp(log_weight);
+    T const log_weight = log(root_pi / n) - 2 * (log(abs(v.before)) + v.log_scale);
+    T const weight = v.log_scale == 0 ? root_pi / (n * (v.before * v.before)) : exp(log_weight);
     rule.node[k] = x;
     rule.node[order - 1 - k] = -x;
     rule.weight[k] = weight;
@@ -149,23 +149,23 @@ template <real T>
       constexpr int order = 30;
       for (int k = order / 2; k >= 1; --k) {
         T x = T(std::cos(std::numbers::pi * (k - 0.25) / (order + 0.5)));
-        T slope = T(0);
+        T slope = 0;
         for (int step = 0; step < 12; ++step) {  // Newton's method on P_30
-          T before = T(1);
+          T before = 1;
           T last = x;
           for (int n = 1; n < order; ++n) {
-            T const next = (T(2 * n + 1) * x * last - T(n) * before) / T(n + 1);
+            T const next = ((2 * n + 1) * x * last - n * before) / (n + 1);
             before = last;
             last = next;
           }
-          slope = T(order) * (before - x * last) / ((T(1) - x) * (T(1) + x));
+          slope = order * (before - x * last) / ((1 - x) * (1 + x));
           T const move = last / slope;
           x = x - move;
           if (!(move * move >
                 std::numeric_limits<T>::epsilon() * std::numeric_limits<T>::epsilon()))
             break;
         }
-        half.push_back({x, T(2) / ((T(1) - x) * (T(1) + x) * slope * slope)});
+        half.push_back({x, 2 / ((1 - x) * (1 + x) * slope * slope)});
       }
     }
     return half;

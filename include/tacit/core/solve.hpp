@@ -15,7 +15,7 @@ template <class T>
 struct bracket {
   T low;
   T high;
-  [[nodiscard]] T middle() const { return (low + high) / T(2); }
+  [[nodiscard]] T middle() const { return (low + high) / 2; }
 };
 
 /// Bisection: halves the bracket while `wide(low, high)`, at most `steps` times. `holds(x)` on the

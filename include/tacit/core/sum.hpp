@@ -16,7 +16,7 @@ class compensated_sum {
 
   constexpr compensated_sum& operator+=(T const& x) {
     T const next = sum_ + x;
-    bool const sum_is_larger = (sum_ < T(0) ? -sum_ : sum_) >= (x < T(0) ? -x : x);
+    bool const sum_is_larger = (sum_ < 0 ? -sum_ : sum_) >= (x < 0 ? -x : x);
     correction_ += sum_is_larger ? (sum_ - next) + x : (x - next) + sum_;
     sum_ = next;
     return *this;

@@ -27,33 +27,33 @@ template <real T>
 template <real T>
 [[nodiscard]] T sampled_loss(T const& loss, T const& rate, T const& rest) {
   using std::exp, std::expm1, std::log, std::log1p;
-  if (rest == T(0)) return loss;
-  if (rate == T(0)) return T(0);
+  if (rest == 0) return loss;
+  if (rate == 0) return 0;
   if (loss > largest_exponent<T>()) {
-    T const root = exp(loss / T(2));
+    T const root = exp(loss / 2);
     T const mixed = rate * root * root;
     return mixed <= std::numeric_limits<T>::max() ? log1p(mixed - rate) : loss + log(rate);
   }
   T const excess = rate * expm1(loss);
-  return excess > T(-0.5) ? log1p(excess) : log(rest + rate * exp(loss));
+  return excess > -0.5 ? log1p(excess) : log(rest + rate * exp(loss));
 }
 template <real T>
 [[nodiscard]] T sampled_loss(T const& loss, T const& rate) {
-  return sampled_loss<T>(loss, rate, T(1) - rate);
+  return sampled_loss<T>(loss, rate, 1 - rate);
 }
 
 /// The inverse of `sampled_loss` for a rate in (0, 1]; −∞ where there is none, from log(1−rate) down.
 template <real T>
 [[nodiscard]] T unsampled_loss(T const& loss, T const& rate, T const& rest) {
   using std::expm1, std::log, std::log1p;
-  if (rest == T(0)) return loss;
+  if (rest == 0) return loss;
   T const excess = expm1(loss) / rate;
   if (!(excess <= std::numeric_limits<T>::max())) return log_expm1(loss) - log(rate);
-  return excess > T(-1) ? log1p(excess) : -std::numeric_limits<T>::infinity();
+  return excess > -1 ? log1p(excess) : -std::numeric_limits<T>::infinity();
 }
 template <real T>
 [[nodiscard]] T unsampled_loss(T const& loss, T const& rate) {
-  return unsampled_loss<T>(loss, rate, T(1) - rate);
+  return unsampled_loss<T>(loss, rate, 1 - rate);
 }
 
 /// R(x) = rest + Σ weight·e^t, t = shift·(x − shift/2): the likelihood ratio of rest·N(0, 1) +
@@ -69,36 +69,34 @@ struct likelihood_ratio {
 template <real T, class Parts>
 [[nodiscard]] likelihood_ratio<T> mixture_ratio(Parts const& parts, T const& rest, T const& x) {
   using std::exp, std::expm1, std::log, std::log1p;
-  auto const exponent = [&x](auto const& part) -> T {
-    return part.shift * (x - part.shift / T(2));
-  };
+  auto const exponent = [&x](auto const& part) -> T { return part.shift * (x - part.shift / 2); };
   T high = -std::numeric_limits<T>::infinity();
   for (auto const& part : parts) {
     T const t = exponent(part);
     if (t > high) high = t;
   }
-  bool const shifted_alone = rest == T(0) && parts.size() == 1;
-  T mixed = T(0);
-  T excess = T(0);
+  bool const shifted_alone = rest == 0 && parts.size() == 1;
+  T mixed = 0;
+  T excess = 0;
   if (!(high > largest_exponent<T>())) {
     for (auto const& part : parts) {
       T const grown = expm1(exponent(part));
       excess = excess + part.weight * grown;
-      mixed = mixed + part.weight * (T(1) + grown);
+      mixed = mixed + part.weight * (1 + grown);
     }
-    if (excess > T(-0.5)) return {shifted_alone ? high : log1p(excess), excess, mixed};
+    if (excess > -0.5) return {shifted_alone ? high : log1p(excess), excess, mixed};
   } else {
-    T const root = exp(high / T(2));
-    for (auto const& part : parts) mixed = mixed + part.weight * exp(exponent(part) - high / T(2));
+    T const root = exp(high / 2);
+    for (auto const& part : parts) mixed = mixed + part.weight * exp(exponent(part) - high / 2);
     mixed = mixed * root;
-    excess = mixed - (T(1) - rest);
+    excess = mixed - (1 - rest);
     if (mixed <= std::numeric_limits<T>::max()) {
       return {shifted_alone ? high : log1p(excess), excess, mixed};
     }
   }
   // R has no digits left in 1 + (R − 1), or overflows.
-  T const top = rest > T(0) && high < T(0) ? T(0) : high;
-  T sum = rest > T(0) ? rest * exp(-top) : T(0);
+  T const top = rest > 0 && high < 0 ? 0 : high;
+  T sum = rest > 0 ? rest * exp(-top) : 0;
   for (auto const& part : parts) sum = sum + part.weight * exp(exponent(part) - top);
   return {top + log(sum), excess, mixed};
 }

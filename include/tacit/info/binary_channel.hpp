@@ -51,7 +51,7 @@ struct channel_sums {
 
 template <real T>
 [[nodiscard]] T minority(T const& prior) {
-  T const rest = T(1) - prior;
+  T const rest = 1 - prior;
   return prior < rest ? prior : rest;
 }
 
@@ -62,22 +62,22 @@ template <real T>
   using std::exp, std::expm1, std::log, std::sqrt;
   T const pi = constants::pi<T>();
   T const reach = T(std::sqrt(2.0 * range));  // standard deviations until N is below e^−range
-  T const p = T(1) - q;
-  T const a = T(1) / sigma;
+  T const p = 1 - q;
+  T const a = 1 / sigma;
   // The bracket is analytic up to |Im s| = πσ/2, where its logarithms have their branch points; the
   // normal density grows by e^{d²/2} on the way.
-  T const widest = pi * sigma / T(2);
+  T const widest = pi * sigma / 2;
   T const d = widest < reach ? widest : reach;
-  T const step = T(2) * pi * d / (T(range) + d * d / T(2));
+  T const step = 2 * pi * d / (T(range) + d * d / 2);
 
-  T information = T(0);
-  T mmse = T(0);
+  T information = 0;
+  T mmse = 0;
   int k = a > reach ? static_cast<int>((a - reach) / step) : 0;
   if (k == 0) {
-    mmse = exp(-a * a / T(2));  // half the node at s = 0, where the bracket vanishes
+    mmse = exp(-a * a / 2);  // half the node at s = 0, where the bracket vanishes
     k = 1;
   }
-  T const slope = T(-2) * (a * step);
+  T const slope = -2 * (a * step);
   T const ratio = expm1(slope);  // E at s = step
   T power = expm1(slope * T(static_cast<double>(k - 1)));
   T const end = a + reach;
@@ -85,24 +85,24 @@ template <real T>
     T const s = step * T(static_cast<double>(k));
     if (!(s <= end)) break;
     T const x = s - a;
-    T const weight = exp(-x * x / T(2));
-    T const L = T(2) * (a * s);
+    T const weight = exp(-x * x / 2);
+    T const L = 2 * (a * s);
     // 1 + E and 1 + pE = q + p(1 + E) as sums of positive terms: for small q both may be tiny. Near
     // the centre 1 + E is a power, and E grows by terms of one sign: half an ulp a node, 14 at most.
-    bool const near_centre = L < T(0.69);
-    if (near_centre) power = power + ratio * (T(1) + power);
-    T const rest = near_centre ? T(1) + power : exp(-L);
-    T const E = near_centre ? power : rest - T(1);
+    bool const near_centre = L < 0.69;
+    if (near_centre) power = power + ratio * (1 + power);
+    T const rest = near_centre ? 1 + power : exp(-L);
+    T const E = near_centre ? power : rest - 1;
     T const qE = q * E;
-    T const plus = rest - qE;   // 1 + pE, the density of Y at s over N(s; a, 1)
-    T const minus = T(1) + qE;  // and at −s
+    T const plus = rest - qE;  // 1 + pE, the density of Y at s over N(s; a, 1)
+    T const minus = 1 + qE;    // and at −s
     // (1 + pE)·φ(qE/(1 + pE))
-    T const bend = -qE < plus / T(2) ? log1p_residual(qE, plus) : qE + plus * (L + log(plus));
+    T const bend = -qE < plus / 2 ? log1p_residual(qE, plus) : qE + plus * (L + log(plus));
     information = information + weight * (-qE * L - bend - entropy_residual(qE, minus));
-    mmse = mmse + weight * rest * (T(1) + rest) / (plus * minus);
+    mmse = mmse + weight * rest * (1 + rest) / (plus * minus);
   }
   T const measure = step / constants::root_two_pi<T>();
-  return {measure * information, measure * mmse * (T(4) * (q * p))};
+  return {measure * information, measure * mmse * (4 * (q * p))};
 }
 
 /// e^{−b²/2}, b = 1/σ + |log(q/p)|·σ/2, with an exponent good to the last place even where it is in
@@ -129,19 +129,19 @@ template <real T>
     int exponent = 0;
     T const mantissa = std::frexp(q, &exponent);
     pair const odds =
-        add(multiply({static_cast<T>(-exponent), T(0)}, {constants::ln_two<T>(), log2_low}),
-            {log1p(-q) - log(mantissa), T(0)});
-    pair const square = multiply({sigma, T(0)}, {sigma, T(0)});
-    T const inverse = T(1) / square.high;
+        add(multiply({static_cast<T>(-exponent), 0}, {constants::ln_two<T>(), log2_low}),
+            {log1p(-q) - log(mantissa), 0});
+    pair const square = multiply({sigma, 0}, {sigma, T(0)});
+    T const inverse = 1 / square.high;
     pair const energy{inverse,
                       (std::fma(-inverse, square.high, T(1)) - inverse * square.low) * inverse};
     pair const shift = multiply(multiply(odds, odds), {square.high / 4, square.low / 4});
     pair const exponent_pair = add(add(energy, odds), shift);
-    return exp(-exponent_pair.high / 2) * (T(1) - exponent_pair.low / 2);
+    return exp(-exponent_pair.high / 2) * (1 - exponent_pair.low / 2);
   } else {
     T const odds = log(p / q);
-    T const b = T(1) / sigma + odds * sigma / T(2);
-    return exp(-b * b / T(2));
+    T const b = 1 / sigma + odds * sigma / 2;
+    return exp(-b * b / 2);
   }
 }
 
@@ -150,35 +150,35 @@ template <real T>
 [[nodiscard]] channel_sums<T> saturated_sums(T const& q, T const& sigma,
                                              double range = quadrature_range<T>) {
   using std::exp, std::log, std::log1p, std::sqrt;
-  if (!(sigma > T(1e-6))) return {T(0), T(0)};  // e^{−5e11}: below every exponent range
+  if (!(sigma > T(1e-6))) return {0, 0};  // e^{−5e11}: below every exponent range
   T const pi = constants::pi<T>();
-  T const p = T(1) - q;
+  T const p = 1 - q;
   T const odds = log(p / q);
-  T const curvature = sigma * sigma / T(8);
-  T const lean = T(2) * odds * curvature;  // κ
+  T const curvature = sigma * sigma / 8;
+  T const lean = 2 * odds * curvature;  // κ
   T const slow = T(0.5) - lean;
   // h(sigmoid u) has its branch points at ±iπ.
-  T const step = T(2) * pi * pi / (T(range) + pi * pi * curvature);
-  T const end = T(2) * T(range) / (slow + sqrt(slow * slow + T(4 * range) * curvature));
-  T equivocation = T(2) * constants::ln_two<T>();  // the node at u = 0
-  T mmse = T(2);
+  T const step = 2 * pi * pi / (T(range) + pi * pi * curvature);
+  T const end = 2 * T(range) / (slow + sqrt(slow * slow + T(4 * range) * curvature));
+  T equivocation = 2 * constants::ln_two<T>();  // the node at u = 0
+  T mmse = 2;
   // e^{−v} and e^{−2κv} are powers of their first: they gather an ulp a node, as the terms die out.
   T const tail_ratio = exp(-step);
-  T const lean_ratio = exp(T(-2) * lean * step);
-  T tail = T(1);
-  T mirror = T(1);
+  T const lean_ratio = exp(-2 * lean * step);
+  T tail = 1;
+  T mirror = 1;
   for (std::size_t k = 1;; ++k) {
     T const v = step * T(static_cast<double>(k));
     if (!(v <= end)) break;
     tail = tail * tail_ratio;
     mirror = mirror * lean_ratio;
-    T const weight = exp(-slow * v - curvature * v * v) * (T(1) + mirror);
-    T const rest = T(1) + tail;
-    T const ratio = tail > T(0) ? log1p(tail) / tail : T(1);
+    T const weight = exp(-slow * v - curvature * v * v) * (1 + mirror);
+    T const rest = 1 + tail;
+    T const ratio = tail > 0 ? log1p(tail) / tail : 1;
     equivocation = equivocation + weight * (rest * ratio + v);
-    mmse = mmse + weight * (T(4) / rest);
+    mmse = mmse + weight * (4 / rest);
   }
-  T const measure = step * sigma / sqrt(T(8) * pi);
+  T const measure = step * sigma / sqrt(8 * pi);
   T const scale = measure * p * saturated_scale(q, p, sigma);
   return {scale * equivocation, scale * mmse};
 }
@@ -189,20 +189,20 @@ template <real T>
 [[nodiscard]] bool saturated(T const& q, T const& sigma) {
   using std::log;
   T const square = sigma * sigma;
-  if (!(square < T(0.9585))) return false;
-  return square * log((T(1) - q) / q) < T(2);
+  if (!(square < 0.9585)) return false;
+  return square * log((1 - q) / q) < 2;
 }
 
 template <real T>
 void check_channel(std::string_view function, basic_binary_channel<T> const& channel) {
   check_probability(function, "prior", channel.prior);
-  require_domain(channel.sigma >= T(0), function, "sigma", channel.sigma, "at least 0");
+  require_domain(channel.sigma >= 0, function, "sigma", channel.sigma, "at least 0");
 }
 
 /// No noise, or no signal, or nothing to tell: the cases that need no quadrature.
 template <real T>
 [[nodiscard]] bool degenerate(T const& q, T const& sigma) {
-  return q == T(0) || sigma == T(0) || T(1) / sigma == T(0);
+  return q == 0 || sigma == 0 || 1 / sigma == 0;
 }
 
 }  // namespace detail
@@ -217,7 +217,7 @@ template <real T>
   detail::check_channel("mutual_information", channel);
   T const q = detail::minority(channel.prior);
   if (detail::degenerate(q, channel.sigma)) {
-    return channel.sigma == T(0) ? binary_entropy(q) : T(0);
+    return channel.sigma == 0 ? binary_entropy(q) : 0;
   }
   return detail::saturated(q, channel.sigma)
              ? binary_entropy(q) - detail::saturated_sums(q, channel.sigma).information
@@ -232,7 +232,7 @@ template <real T>
   detail::check_channel("equivocation", channel);
   T const q = detail::minority(channel.prior);
   if (detail::degenerate(q, channel.sigma)) {
-    return channel.sigma == T(0) ? T(0) : binary_entropy(q);
+    return channel.sigma == 0 ? 0 : binary_entropy(q);
   }
   return detail::saturated(q, channel.sigma)
              ? detail::saturated_sums(q, channel.sigma).information
@@ -247,7 +247,7 @@ template <real T>
   detail::check_channel("mmse", channel);
   T const q = detail::minority(channel.prior);
   if (detail::degenerate(q, channel.sigma)) {
-    return channel.sigma == T(0) ? T(0) : T(4) * q * (T(1) - q);
+    return channel.sigma == 0 ? 0 : 4 * q * (1 - q);
   }
   return detail::saturated(q, channel.sigma) ? detail::saturated_sums(q, channel.sigma).mmse
                                              : detail::direct_sums(q, channel.sigma).mmse;
@@ -258,9 +258,9 @@ template <real T>
 /// @throws std::domain_error unless prior is in [0, 1] and sigma > 0
 template <real T>
 [[nodiscard]] T mutual_information_derivative(basic_binary_channel<T> const& channel) {
-  detail::require_domain(channel.sigma > T(0), "mutual_information_derivative", "sigma",
-                         channel.sigma, "positive");
-  T const a = T(1) / channel.sigma;
+  detail::require_domain(channel.sigma > 0, "mutual_information_derivative", "sigma", channel.sigma,
+                         "positive");
+  T const a = 1 / channel.sigma;
   return -(mmse(channel) * a * a) * a;
 }
 
@@ -275,25 +275,24 @@ template <real T>
                                           gauss_hermite_rule<T> const& rule) {
   using std::exp, std::log, std::sqrt;
   T const q = channel.prior;
-  detail::require_domain(q > T(0) && q < T(1), "gauss_hermite_information", "prior", q,
-                         "in (0, 1)");
+  detail::require_domain(q > 0 && q < 1, "gauss_hermite_information", "prior", q, "in (0, 1)");
   detail::check_positive("gauss_hermite_information", "sigma", channel.sigma);
   T const square = channel.sigma * channel.sigma;
   T const log_positive = log(q);
-  T const log_negative = log(T(1) - q);
-  T total = T(0);
+  T const log_negative = log(1 - q);
+  T total = 0;
   for (int s = -1; s <= 1; s += 2) {
-    T conditional = T(0);
+    T conditional = 0;
     for (std::size_t k = 0; k < rule.node.size(); ++k) {
-      T const y = T(s) + detail::constants::root_two<T>() * channel.sigma * rule.node[k];
+      T const y = s + detail::constants::root_two<T>() * channel.sigma * rule.node[k];
       auto const log_density = [&](int t) {
-        T const distance = y - T(t);
-        return -distance * distance / (T(2) * square);
+        T const distance = y - t;
+        return -distance * distance / (2 * square);
       };
       T const mixture = log_add(log_positive + log_density(1), log_negative + log_density(-1));
       conditional = conditional + rule.weight[k] * (log_density(s) - mixture);
     }
-    total = total + (s > 0 ? q : T(1) - q) * conditional;
+    total = total + (s > 0 ? q : 1 - q) * conditional;
   }
   return total / detail::constants::root_pi<T>();
 }

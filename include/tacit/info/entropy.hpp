@@ -24,8 +24,8 @@ template <real T>
 [[nodiscard]] T binary_entropy(T const& p) {
   using std::log, std::log1p;
   detail::check_probability("binary_entropy", "p", p);
-  if (p == T(0) || p == T(1)) return T(0);
-  T const rest = T(1) - p;
+  if (p == 0 || p == 1) return 0;
+  T const rest = 1 - p;
   return p < rest ? -p * log(p) - rest * log1p(-p) : -p * log1p(-rest) - rest * log(rest);
 }
 
@@ -76,9 +76,9 @@ template <real T>
 [[nodiscard]] T bernoulli_kl(T const& p, T const& q) {
   detail::check_probability("bernoulli_kl", "p", p);
   detail::check_probability("bernoulli_kl", "q", q);
-  if (p == q) return T(0);
-  if (q == T(0) || q == T(1)) return std::numeric_limits<T>::infinity();
-  T const rest = T(1) - q;
+  if (p == q) return 0;
+  if (q == 0 || q == 1) return std::numeric_limits<T>::infinity();
+  T const rest = 1 - q;
   T const excess = p - q;
   if (excess / q > T(1e300)) {  // p/q overflows: its term is p·log(p/q) − p + q
     using std::log;

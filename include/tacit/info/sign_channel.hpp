@@ -34,14 +34,14 @@ class basic_flip {
   /// @throws std::domain_error unless in [0, 1]
   [[nodiscard]] static basic_flip with_correlation(T const& correlation) {
     detail::check_probability("flip", "correlation", correlation);
-    return basic_flip(correlation, (T(1) - correlation) / T(2));
+    return basic_flip(correlation, (1 - correlation) / 2);
   }
 
   /// @throws std::domain_error unless in [0, ½]
   [[nodiscard]] static basic_flip with_probability(T const& probability) {
-    detail::require_domain(probability >= T(0) && probability <= T(0.5), "flip", "probability",
+    detail::require_domain(probability >= 0 && probability <= 0.5, "flip", "probability",
                            probability, "in [0, 0.5]");
-    return basic_flip(T(1) - T(2) * probability, probability);
+    return basic_flip(1 - 2 * probability, probability);
   }
 
   [[nodiscard]] T const& correlation() const { return correlation_; }
@@ -100,9 +100,9 @@ namespace detail {
 
 template <real T>
 [[nodiscard]] T sign_information(T const& q, basic_flip<T> const& noise) {
-  T const p = T(1) - q;
+  T const p = 1 - q;
   T const e = noise.probability();
-  T const kept = T(1) - e;
+  T const kept = 1 - e;
   T const rho = noise.correlation();
   T const rare = e * p + kept * q;  // P(Y = the minority's sign)
   T const common = kept * p + e * q;
@@ -132,9 +132,9 @@ template <real T>
   detail::check_probability("mutual_information", "prior", channel.prior);
   detail::check_probability("mutual_information", "correlation", channel.noise.correlation());
   T const q = detail::minority(channel.prior);
-  if (q == T(0) || channel.noise.correlation() == T(0)) return T(0);
-  return channel.noise.probability() == T(0) ? binary_entropy(q)
-                                             : detail::sign_information(q, channel.noise);
+  if (q == 0 || channel.noise.correlation() == 0) return 0;
+  return channel.noise.probability() == 0 ? binary_entropy(q)
+                                          : detail::sign_information(q, channel.noise);
 }
 
 /// What a ledger is charged for releasing Y: an upper bound of I(S;Y), in nats.

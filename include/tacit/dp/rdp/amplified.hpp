@@ -24,9 +24,9 @@ class profile_divergence {
       : pair_(pair), largest_(std::max(pair.absent, pair.changed)) {}
 
   [[nodiscard]] with_error<T> operator()(T const& order) {
-    T const z = order - T(1);
+    T const z = order - 1;
     double const tilt = static_cast<double>(z);
-    if (largest_ == 0.0 || pair_.rate == 0.0) return {T(0), T(0)};
+    if (largest_ == 0.0 || pair_.rate == 0.0) return {0, 0};
     if (nodes_.empty() || tilt > covers_) {
       if (normal() && (largest_ > 1e3 || (1.0 + tilt) * largest_ > 3e7)) return unsampled(z);
       double const ahead = std::max(1.5 * tilt, 4.0);
@@ -62,8 +62,8 @@ class profile_divergence {
 
   /// D ≤ that of the unsampled change.
   [[nodiscard]] with_error<T> unsampled(T const& z) const {
-    T const value = (T(1) + z) * (T(largest_) * T(largest_)) / T(2);
-    return {value, value * (std::numeric_limits<T>::epsilon() * T(4))};
+    T const value = (1 + z) * (T(largest_) * T(largest_)) / 2;
+    return {value, value * (std::numeric_limits<T>::epsilon() * 4)};
   }
 
   [[nodiscard]] T log_profile(double shift, T const& epsilon) const {
@@ -71,28 +71,27 @@ class profile_divergence {
     if (shift == 0.0) return -std::numeric_limits<T>::infinity();
     if (normal()) return log_gaussian_profile(T(shift), epsilon);
     if (!(epsilon < T(shift))) return -std::numeric_limits<T>::infinity();
-    return log(-expm1((epsilon - T(shift)) / T(2)));
+    return log(-expm1((epsilon - T(shift)) / 2));
   }
 
   [[nodiscard]] node at(T const& place, T const& weight) const {
     using std::exp, std::expm1, std::log;
     T const m = T(largest_);
-    T const epsilon = normal() ? m * (place + m / T(2)) : place;
+    T const epsilon = normal() ? m * (place + m / 2) : place;
     T const rate = T(pair_.rate);
     sampled_ratio<T> const ratio(rate, epsilon);
-    T const kept = exp(-epsilon) * (T(1) - rate);  // θ = rate + kept
+    T const kept = exp(-epsilon) * (1 - rate);  // θ = rate + kept
     T const theta = rate + kept;
-    T const absence = (T(1) - rate) * -expm1(-epsilon);
+    T const absence = (1 - rate) * -expm1(-epsilon);
     T log_absent = log_profile(pair_.absent, epsilon);
     T const log_changed = log_profile(pair_.changed, epsilon) + log(theta);
-    log_absent = absence > T(0) ? log_absent + log(absence) : -std::numeric_limits<T>::infinity();
+    log_absent = absence > 0 ? log_absent + log(absence) : -std::numeric_limits<T>::infinity();
     T const log_delta = log_add(log_absent, log_changed);
     // dε′ = rate/θ dε, and once more the rate of the profile.
     T const scale = normal() ? weight * m : weight;
-    T const log_weight = log_delta + T(2) * log(rate) + log(scale / theta);
-    T const magnitude = log_weight < T(0) ? -log_weight : log_weight;
-    return {ratio.loss, log_weight, T(4) * ratio.loss + ratio.share * epsilon,
-            T(1000) + T(20) * magnitude};
+    T const log_weight = log_delta + 2 * log(rate) + log(scale / theta);
+    T const magnitude = log_weight < 0 ? -log_weight : log_weight;
+    return {ratio.loss, log_weight, 4 * ratio.loss + ratio.share * epsilon, 1000 + 20 * magnitude};
   }
 
   [[nodiscard]] std::vector<node> tabulate(std::vector<interval> const& where, double width) const {
@@ -117,23 +116,22 @@ class profile_divergence {
 
   [[nodiscard]] with_error<T> sum(T const& z, std::vector<node> const& nodes) const {
     using std::exp, std::log;
-    T const unit = std::numeric_limits<T>::epsilon() / T(2);
-    T log_scale = T(0);
+    T const unit = std::numeric_limits<T>::epsilon() / 2;
+    T log_scale = 0;
     for (node const& n : nodes) {
       T const term = n.log_weight + z * n.epsilon;
       if (term > log_scale) log_scale = term;
     }
-    if (log_scale < T(300)) log_scale = T(0);  // M may be near 1: only M − 1 has its digits
-    T total = T(0);
-    T error = T(0);
-    T const both = T(2) * z + T(1);
+    if (log_scale < 300) log_scale = 0;  // M may be near 1: only M − 1 has its digits
+    T total = 0;
+    T error = 0;
+    T const both = 2 * z + 1;
     for (node const& n : nodes) {
-      T const term =
-          exp(n.log_weight + z * n.epsilon - log_scale) * (T(1) + exp(-both * n.epsilon));
+      T const term = exp(n.log_weight + z * n.epsilon - log_scale) * (1 + exp(-both * n.epsilon));
       total = total + term;
       error = error + term * (n.weight_error + both * n.epsilon_error);
     }
-    T const factor = z * (T(1) + z);
+    T const factor = z * (1 + z);
     T const adding = T(static_cast<double>(nodes.size()) + 8.0);
     return divergence_of(z, factor * total, unit * factor * (error + adding * total), log_scale);
   }

@@ -31,18 +31,18 @@ class sampled_bounded {
   [[nodiscard]] static T log_density(T const& epsilon, T const& atom) {
     using std::expm1, std::log;
     T const lost = -expm1(-epsilon);
-    T const mass = T(1) - T(2) * atom + atom * lost;
+    T const mass = 1 - 2 * atom + atom * lost;
     // The atom is a double: beside 1/(1+e^{−ε}) it may leave 2^−52 over.
     if (!(mass > T(4 * std::numeric_limits<double>::epsilon()))) {
       return -std::numeric_limits<T>::infinity();
     }
-    return log(mass / (T(2) * lost));
+    return log(mass / (2 * lost));
   }
 
   [[nodiscard]] with_error<T> operator()(T const& order) {
-    T const z = order - T(1);
+    T const z = order - 1;
     double const alpha = static_cast<double>(order);
-    if (epsilon_ == 0.0 || rate_ == 0.0) return {T(0), T(0)};
+    if (epsilon_ == 0.0 || rate_ == 0.0) return {0, 0};
     if (!table_ || alpha > covers_) {
       double const ahead = std::max(1.5 * alpha, 5.0);
       if (2.0 * epsilon_ <= 64.0 * panel(ahead)) {
@@ -61,10 +61,10 @@ class sampled_bounded {
 
   [[nodiscard]] typename loss_table<T>::entry at(T const& l, T const& log_base) const {
     sampled_ratio<T> const ratio(T(rate_), l);
-    T const magnitude = ratio.loss < T(0) ? -ratio.loss : ratio.loss;
-    T const size = l < T(0) ? -l : l;
-    T const error = ratio.share * size + T(4) * magnitude;
-    T const mass_error = T(12) + T(2) * T(epsilon_);
+    T const magnitude = ratio.loss < 0 ? -ratio.loss : ratio.loss;
+    T const size = l < 0 ? -l : l;
+    T const error = ratio.share * size + 4 * magnitude;
+    T const mass_error = 12 + 2 * T(epsilon_);
     if (remove_) return {ratio.loss, log_base + ratio.loss, error, mass_error + error};
     return {-ratio.loss, log_base, error, mass_error};
   }
@@ -80,7 +80,7 @@ class sampled_bounded {
     if (log_density_ == -std::numeric_limits<T>::infinity()) return out;
     for (interval const& i : where) {
       over_panels<T>(i.low, i.high, width, [&](T const& l, T const& weight) {
-        out.add(at(l, log_density_ - (l + end) / T(2) + log(weight)));
+        out.add(at(l, log_density_ - (l + end) / 2 + log(weight)));
       });
     }
     return out;
@@ -119,63 +119,63 @@ class sampled_bounded {
 template <real T>
 [[nodiscard]] T sinh_excess(T const& x) {
   using std::exp;
-  if (x < T(1)) {
+  if (x < 1) {
     // e^{−x}·x³/6·Σ 6x^{2k}/(2k+3)!
     T const square = x * x;
-    T term = x * square / T(6);
-    T sum = T(0);
+    T term = x * square / 6;
+    T sum = 0;
     for (int k = 4; term > sum * std::numeric_limits<T>::epsilon(); k += 2) {
       sum = sum + term;
-      term = term * square / T(k * (k + 1));
+      term = term * square / (k * (k + 1));
     }
     return sum * exp(-x);
   }
   T const back = exp(-x);
-  return (T(1) - back * back) / T(2) - x * back;
+  return (1 - back * back) / 2 - x * back;
 }
 template <real T>
 [[nodiscard]] T cosh_excess(T const& x) {
   using std::exp;
-  if (x < T(1)) {
+  if (x < 1) {
     // Σ 2k·x^{2k+1}/(2k+1)!
     T const square = x * x;
-    T power = x * square / T(6);
-    T sum = T(0);
-    for (int k = 1; T(2 * k) * power > sum * std::numeric_limits<T>::epsilon(); ++k) {
-      sum = sum + T(2 * k) * power;
-      power = power * square / T((2 * k + 2) * (2 * k + 3));
+    T power = x * square / 6;
+    T sum = 0;
+    for (int k = 1; 2 * k * power > sum * std::numeric_limits<T>::epsilon(); ++k) {
+      sum = sum + 2 * k * power;
+      power = power * square / ((2 * k + 2) * (2 * k + 3));
     }
     return sum * exp(-x);
   }
-  T const back = exp(T(-2) * x);
-  return (x * (T(1) + back) - (T(1) - back)) / T(2);
+  T const back = exp(-2 * x);
+  return (x * (1 + back) - (1 - back)) / 2;
 }
 
 /// A `bounded_pair` at rate 1. For a symmetric pair M − 1 = ∫_{l>0} p(l)·e^{zl}(1−e^{−αl})(1−e^{−zl}).
 template <real T>
 [[nodiscard]] with_error<T> bounded_divergence(bounded_pair const& pair, T const& order) {
   using std::exp, std::expm1;
-  if (pair.epsilon == 0.0) return {T(0), T(0)};
+  if (pair.epsilon == 0.0) return {0, 0};
   T const epsilon = T(pair.epsilon);
-  T const z = order - T(1);
+  T const z = order - 1;
   T const tilt = z * epsilon;
-  T const log_scale = tilt < T(300) ? T(0) : tilt;
+  T const log_scale = tilt < 300 ? 0 : tilt;
   T sum = T(pair.atom) * -expm1(-order * epsilon) * -expm1(-tilt);
   T const log_density = sampled_bounded<T>::log_density(epsilon, T(pair.atom));
   if (log_density > -std::numeric_limits<T>::infinity()) {
     // 2c·e^{−ε/2}·ε·[S(b) − S(a)], S(y) = sinh(y)/y, a = ε/2, b = a + zε; all times e^{−zε}.
-    T const a = epsilon / T(2);
+    T const a = epsilon / 2;
     T const b = a + tilt;
-    T const sinh_a = -expm1(-epsilon) / T(2);
-    T const cosh_a = (T(1) + exp(-epsilon)) / T(2);
-    T const half = -expm1(-tilt) / T(2);
-    T const difference = T(2) * (a * sinh_a) * (half * half) +
+    T const sinh_a = -expm1(-epsilon) / 2;
+    T const cosh_a = (1 + exp(-epsilon)) / 2;
+    T const half = -expm1(-tilt) / 2;
+    T const difference = 2 * (a * sinh_a) * (half * half) +
                          (tilt * exp(-tilt) * cosh_excess(a) + a * cosh_a * sinh_excess(tilt));
-    sum = sum + T(2) * exp(log_density) * epsilon * (difference / (a * b));
+    sum = sum + 2 * exp(log_density) * epsilon * (difference / (a * b));
   }
-  if (log_scale == T(0)) sum = sum * exp(tilt);
-  T const unit = std::numeric_limits<T>::epsilon() / T(2);
-  T const rounding = T(64) + T(2) * (tilt < T(300) ? tilt : T(300));
+  if (log_scale == 0) sum = sum * exp(tilt);
+  T const unit = std::numeric_limits<T>::epsilon() / 2;
+  T const rounding = 64 + 2 * (tilt < 300 ? tilt : 300);
   return divergence_of(z, sum, unit * rounding * sum, log_scale);
 }
 
@@ -183,17 +183,17 @@ template <real T>
 template <real T>
 [[nodiscard]] T log_sinhc_step(T const& a, T const& b) {
   using std::exp, std::expm1, std::log, std::log1p, std::sinh;
-  T const sinh_a = -expm1(T(-2) * a) / T(2);  // times e^{−a}
-  if (b < T(20)) {
-    T const half = sinh(b / T(2));
-    T const rise = T(2) * a * (half * half);           // a(cosh b − 1)
+  T const sinh_a = -expm1(-2 * a) / 2;  // times e^{−a}
+  if (b < 20) {
+    T const half = sinh(b / 2);
+    T const rise = 2 * a * (half * half);              // a(cosh b − 1)
     T const lean = cosh_excess(a) / sinh_a * sinh(b);  // (a·coth a − 1)·sinh b
     T const bend = sinh_excess(b) * exp(b);            // sinh b − b
     return log1p((rise + (lean + bend)) / (a + b));
   }
-  T const tail = exp(T(-2) * b);
-  T const coth_a = (T(1) - sinh_a) / sinh_a;
-  T const sum = (T(1) + tail + coth_a * (T(1) - tail)) / T(2);
+  T const tail = exp(-2 * b);
+  T const coth_a = (1 - sinh_a) / sinh_a;
+  T const sum = (1 + tail + coth_a * (1 - tail)) / 2;
   return b + log(a / (a + b) * sum);
 }
 

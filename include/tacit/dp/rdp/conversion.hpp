@@ -36,7 +36,7 @@ namespace detail {
 template <real T>
 class renyi_dual {
  public:
-  renyi_dual(T const& order, T const& divergence) : order_(order), z_(order - T(1)) {
+  renyi_dual(T const& order, T const& divergence) : order_(order), z_(order - 1) {
     using std::exp, std::expm1, std::log, std::log1p;
     log_moment_ = z_ * divergence;
     log_excess_ = log_expm1(log_moment_);
@@ -51,7 +51,7 @@ class renyi_dual {
     using std::log;
     T const tilt = z_ * fall;
     T const lift = z_ * scaled_residual(-tilt, -fall) + scaled_residual(-tilt, tilt);
-    return lift > T(0) ? log_add(log_excess_, log(lift)) : log_excess_;
+    return lift > 0 ? log_add(log_excess_, log(lift)) : log_excess_;
   }
 
   struct place {
@@ -70,22 +70,22 @@ class renyi_dual {
   /// log s for a λ not above the wanted one, as near to it as rounding lets. λ rises in s, from below
   /// λ at s = λ to above it at s = λα/z.
   [[nodiscard]] T from_epsilon(T const& fall, T const& epsilon) const {
-    T const tolerance = T(4) * std::numeric_limits<T>::epsilon();
+    T const tolerance = 4 * std::numeric_limits<T>::epsilon();
     auto const excess = [&](T const& log_s) {
       return log_lambda(fall, log_s, log_gap(fall, log_s)) - epsilon;
     };
     T low = epsilon;
     T high = epsilon - log_scale_;
-    T at_low = T(-1);
+    T at_low = -1;
     T at_high = excess(high);
     T middle = high - at_high;  // log λ rises about as fast as log s
     for (int step = 0; step < 200; ++step) {
-      if (!(middle > low && middle < high)) middle = (low + high) / T(2);
+      if (!(middle > low && middle < high)) middle = (low + high) / 2;
       if (!(middle > low && middle < high)) break;
       T const value = excess(middle);
-      bool const below = value <= T(0);
+      bool const below = value <= 0;
       // So that neither end stays for long.
-      if (step > 1) (below ? at_high : at_low) = (below ? at_high : at_low) / T(2);
+      if (step > 1) (below ? at_high : at_low) = (below ? at_high : at_low) / 2;
       (below ? low : high) = middle;
       (below ? at_low : at_high) = value;
       if (below && !(-value > tolerance)) break;
@@ -104,7 +104,7 @@ class renyi_dual {
   [[nodiscard]] static T next_fall(T const& log_delta, place const& at) {
     using std::exp, std::expm1, std::log1p;
     T const p = exp(log_delta) / -expm1(at.log_lambda - at.log_s);
-    if (!(p < T(1))) return T(-1);
+    if (!(p < 1)) return -1;
     return log1p(-p * exp(-at.log_s)) - log1p(-p);
   }
 
@@ -135,37 +135,37 @@ void settle_fall(T const& start, Next&& next) {
   T x = log(start);
   T low = x;
   T high = x;
-  T at_low = T(0);
-  T at_high = T(0);
+  T at_low = 0;
+  T at_high = 0;
   for (int round = 0; round < 80; ++round) {
     T const wanted = next(exp(x));
-    T const excess = wanted > T(0) ? log(wanted) - x : beyond;
+    T const excess = wanted > 0 ? log(wanted) - x : beyond;
     if (excess < tolerance && excess > -tolerance) return;
-    if (excess > T(0)) {
+    if (excess > 0) {
       low = x;
       at_low = excess;
-      if (at_high < T(0) && round % 2 == 1) at_high = at_high / T(2);
+      if (at_high < 0 && round % 2 == 1) at_high = at_high / 2;
     } else {
       high = x;
       at_high = excess;
-      if (at_low > T(0) && round % 2 == 1) at_low = at_low / T(2);
+      if (at_low > 0 && round % 2 == 1) at_low = at_low / 2;
     }
-    if (at_low > T(0) && at_high < T(0)) {
+    if (at_low > 0 && at_high < 0) {
       if (!(high - low > tolerance)) return;
       T const by_line = low + (high - low) * (at_low / (at_low - at_high));
-      x = at_low < T(10) && by_line > low && by_line < high ? by_line : (low + high) / T(2);
+      x = at_low < 10 && by_line > low && by_line < high ? by_line : (low + high) / 2;
     } else {
-      x = excess < T(3) ? x + excess : x + T(1.5);
-      if (x > T(6) || x < T(-700)) return;
+      x = excess < 3 ? x + excess : x + T(1.5);
+      if (x > 6 || x < -700) return;
     }
   }
 }
 
 template <real T>
 void check_renyi(std::string_view function, T const& order, T const& divergence) {
-  require_domain(order > T(1) && order <= std::numeric_limits<T>::max(), function, "order", order,
+  require_domain(order > 1 && order <= std::numeric_limits<T>::max(), function, "order", order,
                  "finite and above 1");
-  require_domain(divergence >= T(0), function, "divergence", divergence, "at least 0");
+  require_domain(divergence >= 0, function, "divergence", divergence, "at least 0");
 }
 
 }  // namespace detail
@@ -179,9 +179,8 @@ template <real T>
 [[nodiscard]] T renyi_epsilon(T const& order, T const& divergence, T const& delta) {
   using std::log, std::log1p;
   detail::check_renyi("renyi_epsilon", order, divergence);
-  detail::require_domain(delta > T(0) && delta < T(1), "renyi_epsilon", "delta", delta,
-                         "in (0, 1)");
-  if (divergence == T(0)) return T(0);
+  detail::require_domain(delta > 0 && delta < 1, "renyi_epsilon", "delta", delta, "in (0, 1)");
+  if (divergence == 0) return 0;
   if (!(divergence <= std::numeric_limits<T>::max())) return divergence;
   detail::renyi_dual<T> const dual(order, divergence);
   T const log_delta = log(delta);
@@ -193,11 +192,11 @@ template <real T>
   at.log_lambda = at.log_s + log(dual.z() / order);
   T best = at.log_lambda;
   // All of P at Y = s, s^z = m: the optimum wherever t = 0 would ask for more than all.
-  if (log_share >= T(0)) {
+  if (log_share >= 0) {
     T const whole = divergence + log1p(-delta);
     if (whole < best) best = whole;
   }
-  T const share = log_share < T(-1) ? order * delta : T(0.4);
+  T const share = log_share < -1 ? order * delta : T(0.4);
   T best_fall = std::numeric_limits<T>::infinity();
   detail::settle_fall(-log1p(-share), [&](T const& fall) {
     at = dual.from_delta(fall, log_delta);
@@ -213,12 +212,12 @@ template <real T>
                                    certified.epsilon(best_fall, delta),
                                    detail::tangent_epsilon(order, divergence, delta)}));
   }
-  T const size = log_share < T(0) ? -log_share : log_share;
-  T const rounding = std::numeric_limits<T>::epsilon() *
-                     (T(4) * divergence + (T(16) + T(4) * size) / dual.z() + T(8));
+  T const size = log_share < 0 ? -log_share : log_share;
+  T const rounding =
+      std::numeric_limits<T>::epsilon() * (4 * divergence + (16 + 4 * size) / dual.z() + 8);
   // Nothing to pay for where the bound is below 0 even so.
   T const raised = best + rounding;
-  return raised > T(0) ? raised : T(0);
+  return raised > 0 ? raised : 0;
 }
 
 namespace detail {
@@ -230,7 +229,7 @@ template <real T>
   using std::exp, std::expm1, std::log, std::log1p;
   check_renyi("renyi_delta", order, divergence);
   check_non_negative("renyi_delta", "epsilon", epsilon);
-  if (divergence == T(0)) return -std::numeric_limits<T>::infinity();
+  if (divergence == 0) return -std::numeric_limits<T>::infinity();
   if (!(divergence <= std::numeric_limits<T>::max())) return divergence;
   renyi_dual<T> const dual(order, divergence);
   T const& z = dual.z();
@@ -240,10 +239,10 @@ template <real T>
     T const whole = log(-expm1(epsilon - divergence));
     if (whole < best) best = whole;
   }
-  T const share = best < T(0) ? order * exp(best) : T(1);
+  T const share = best < 0 ? order * exp(best) : 1;
   T best_fall = std::numeric_limits<T>::infinity();
-  T best_log_s = T(0);
-  settle_fall(-log1p(-(share < T(0.4) ? share : T(0.4))), [&](T const& fall) {
+  T best_log_s = 0;
+  settle_fall(-log1p(-(share < 0.4 ? share : T(0.4))), [&](T const& fall) {
     T const log_s = dual.from_epsilon(fall, epsilon);
     T const bound = dual.log_delta(fall, log_s);
     if (bound < best) {
@@ -261,9 +260,9 @@ template <real T>
     // No δ is above 1: a slope for the search, where there is nothing else.
     return found < -unit_roundoff ? found : std::max(found, plain);
   }
-  T const size = best < T(0) ? -best : best;
+  T const size = best < 0 ? -best : best;
   return best + std::numeric_limits<T>::epsilon() *
-                    (T(8) * (dual.log_moment() + z * epsilon) + T(8) * size + T(32));
+                    (8 * (dual.log_moment() + z * epsilon) + 8 * size + 32);
 }
 
 }  // namespace detail
@@ -274,7 +273,7 @@ template <real T>
 template <real T>
 [[nodiscard]] T log_renyi_delta(T const& order, T const& divergence, T const& epsilon) {
   T const level = detail::open_log_renyi_delta(order, divergence, epsilon);
-  return level < T(0) ? level : T(0);
+  return level < 0 ? level : 0;
 }
 
 /// The smallest δ that D_α(P‖Q) ≤ `divergence` alone implies at ε; at ε = 0 a bound on the total

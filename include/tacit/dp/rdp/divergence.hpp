@@ -71,10 +71,10 @@ class basic_renyi_curve {
   struct closed_normal {
     double mu;
     detail::with_error<T> operator()(T const& order) const {
-      if (mu == 0.0) return {T(0), T(0)};
-      T const value = order * (T(mu) * T(mu)) / T(2);
+      if (mu == 0.0) return {0, 0};
+      T const value = order * (T(mu) * T(mu)) / 2;
       T const lost = T(value < T(1e-290) ? 1e-290 : 0.0);
-      return {value, value * (T(2) * std::numeric_limits<T>::epsilon()) + lost};
+      return {value, value * (2 * std::numeric_limits<T>::epsilon()) + lost};
     }
   };
   struct closed_bounded {
@@ -88,9 +88,9 @@ class basic_renyi_curve {
     bool infinite;
     bool nothing;  // every loss is 0
     detail::with_error<T> operator()(T const& order) const {
-      if (nothing) return {T(0), T(0)};
-      if (infinite) return {std::numeric_limits<T>::infinity(), T(0)};
-      return table.divergence(order - T(1), table.size());
+      if (nothing) return {0, 0};
+      if (infinite) return {std::numeric_limits<T>::infinity(), 0};
+      return table.divergence(order - 1, table.size());
     }
   };
   using any_source =
@@ -119,7 +119,7 @@ class basic_renyi_curve {
           continue;
         }
         T const size = T(a.loss < 0.0 ? -a.loss : a.loss);
-        sum.table.add({T(a.loss), log(T(a.p)), T(2) * size, T(4)});
+        sum.table.add({T(a.loss), log(T(a.p)), 2 * size, 4});
       }
       sum.table.exclude(T(p.excluded));
       return sum;
@@ -150,9 +150,9 @@ template <real T>
 [[nodiscard]] T bounded_range_divergence(T const& epsilon, T const& order) {
   detail::check_non_negative("bounded_range_divergence", "epsilon", epsilon);
   detail::check_order(static_cast<double>(order));
-  if (epsilon == T(0)) return T(0);
-  T const z = order - T(1);
-  T const v = epsilon / T(2);
+  if (epsilon == 0) return 0;
+  T const z = order - 1;
+  T const v = epsilon / 2;
   T const tilt = z * v;
   return detail::log_sinhc_step(tilt, v) + detail::log_sinhc_step(v, tilt) / z;
 }

@@ -44,14 +44,14 @@ class mixture_divergence {
       : remove_(pair.orientation == orientation::remove), sigma_(pair.sigma) {
     T const shift = T(static_cast<double>(pair.shift)) / T(pair.sigma);
     if (pair.shift > 0 && pair.rate > 0.0) parts_.push_back({T(pair.rate), shift});
-    rest_ = T(1) - T(pair.rate);
+    rest_ = 1 - T(pair.rate);
     finish();
   }
 
   [[nodiscard]] with_error<T> operator()(T const& order) {
-    T const z = order - T(1);
+    T const z = order - 1;
     double const alpha = static_cast<double>(order);
-    if (parts_.empty()) return {T(0), T(0)};
+    if (parts_.empty()) return {0, 0};
     if (!table_ || alpha > covers_) {
       layout const now = plan(alpha);
       if (now.high > 3e7 || now.step < 0.003) return joint_convexity(z);
@@ -166,39 +166,39 @@ class mixture_divergence {
   /// M − 1 ≤ Σ weight·(e^{αz·shift²/2} − 1): t^α and t^{−z} are convex.
   [[nodiscard]] with_error<T> joint_convexity(T const& z) const {
     using std::expm1, std::exp, std::log;
-    T const order = T(1) + z;
-    T log_scale = T(0);
+    T const order = 1 + z;
+    T log_scale = 0;
     for (part const& p : parts_) {
-      T const exponent = order * z * (p.shift * p.shift) / T(2);
+      T const exponent = order * z * (p.shift * p.shift) / 2;
       if (exponent > log_scale) log_scale = exponent;
     }
     if (!(log_scale <= std::numeric_limits<T>::max())) {  // D is at most that of the largest shift
-      T const value = order * (T(largest_) * T(largest_)) / T(2);
-      return {value, value * (T(4) * std::numeric_limits<T>::epsilon())};
+      T const value = order * (T(largest_) * T(largest_)) / 2;
+      return {value, value * (4 * std::numeric_limits<T>::epsilon())};
     }
-    if (log_scale < T(500)) log_scale = T(0);
-    T sum = T(0);
+    if (log_scale < 500) log_scale = 0;
+    T sum = 0;
     for (part const& p : parts_) {
-      T const exponent = order * z * (p.shift * p.shift) / T(2);
-      T const grown = log_scale == T(0) ? expm1(exponent) : exp(exponent - log_scale);
+      T const exponent = order * z * (p.shift * p.shift) / 2;
+      T const grown = log_scale == 0 ? expm1(exponent) : exp(exponent - log_scale);
       sum = sum + p.weight * grown;
     }
-    T const unit = std::numeric_limits<T>::epsilon() / T(2);
-    return divergence_of(z, sum, T(64) * unit * sum, log_scale);
+    T const unit = std::numeric_limits<T>::epsilon() / 2;
+    return divergence_of(z, sum, 64 * unit * sum, log_scale);
   }
 
   /// One node at x.
   [[nodiscard]] typename loss_table<T>::entry at(T const& x, T const& log_weight) const {
     auto const ratio = mixture_ratio(parts_, rest_, x);
-    bool const near_one = ratio.excess > T(-0.5) && ratio.excess <= std::numeric_limits<T>::max();
-    T const share = near_one ? ratio.mixed / (T(1) + ratio.excess) : T(1);
+    bool const near_one = ratio.excess > -0.5 && ratio.excess <= std::numeric_limits<T>::max();
+    T const share = near_one ? ratio.mixed / (1 + ratio.excess) : 1;
     T const& log_ratio = ratio.log;
-    T const size = x < T(0) ? -x : x;
-    T const exponents = T(2) * T(largest_) * (size + T(largest_));
-    T const magnitude = log_ratio < T(0) ? -log_ratio : log_ratio;
-    T const loss_error = (share < T(1) ? share : T(1)) * exponents + T(4) * magnitude;
-    T const normal = -x * x / T(2) + log_weight;
-    T const mass_error = x * x + T(8);
+    T const size = x < 0 ? -x : x;
+    T const exponents = 2 * T(largest_) * (size + T(largest_));
+    T const magnitude = log_ratio < 0 ? -log_ratio : log_ratio;
+    T const loss_error = (share < 1 ? share : 1) * exponents + 4 * magnitude;
+    T const normal = -x * x / 2 + log_weight;
+    T const mass_error = x * x + 8;
     if (remove_) return {log_ratio, normal + log_ratio, loss_error, mass_error + loss_error};
     return {-log_ratio, normal, loss_error, mass_error};
   }
@@ -212,10 +212,10 @@ class mixture_divergence {
     if (2.0 * std::numbers::pi * std::numbers::pi * sigma_ * sigma_ > fold_range<T>) {
       return -log(sigma * root);
     }
-    T sum = T(1);
+    T sum = 1;
     for (int k = 1; k <= static_cast<int>(reach_ * sigma_) + 1; ++k) {
-      T const y = T(k) / sigma;
-      sum = sum + T(2) * exp(-y * y / T(2));
+      T const y = k / sigma;
+      sum = sum + 2 * exp(-y * y / 2);
     }
     return -log(sum);
   }
@@ -291,7 +291,7 @@ class mixture_divergence {
   double sigma_ = 0.0;  // of the lattice, 0 for the continuous pair
   std::vector<part> parts_;
   std::vector<log_part> approximate_;
-  T rest_ = T(1);
+  T rest_ = 1;
   double largest_ = 0.0;
   double reach_ = 0.0;
   std::optional<loss_table<T>> table_;

@@ -24,8 +24,8 @@ namespace tacit::detail {
 template <real T>
 [[nodiscard]] T scaled_residual(T const& log_mass, T const& w) {
   using std::exp;
-  if (w > T(1)) {
-    return exp(log_mass + w) * (T(1) - (T(1) + w) * exp(-w));
+  if (w > 1) {
+    return exp(log_mass + w) * (1 - (1 + w) * exp(-w));
   }
   return exp(log_mass) * exp_residual(w);
 }
@@ -52,11 +52,11 @@ template <real T>
 [[nodiscard]] with_error<T> divergence_of(T const& z, T const& scaled, T const& error,
                                           T const& log_scale) {
   using std::exp, std::log, std::log1p;
-  T const unit = std::numeric_limits<T>::epsilon() / T(2);
+  T const unit = std::numeric_limits<T>::epsilon() / 2;
   T const total = scaled + exp(-log_scale);
-  T const log_moment = log_scale == T(0) ? log1p(scaled) : log_scale + log(total);
+  T const log_moment = log_scale == 0 ? log1p(scaled) : log_scale + log(total);
   T const value = log_moment / z;
-  T const rounding = T(8) * unit * (value + log_scale / z);
+  T const rounding = 8 * unit * (value + log_scale / z);
   // Below 1e-290 products underflow; this covers what they lose.
   T const lost = T(value < T(1e-290) ? 1e-290 : 0.0);
   return {value, error / total / z + rounding + lost};
@@ -106,26 +106,26 @@ class loss_table {
   [[nodiscard]] with_error<T> divergence(T const& z, std::size_t count) const {
     using std::exp;
     if (count == 0) return divergence_of(z, z * divergence_, T(0), T(0));
-    T const unit = std::numeric_limits<T>::epsilon() / T(2);
-    bool const plain = lowest_[count - 1] > T(-690) && z * highest_[count - 1] < T(600);
-    T log_scale = T(0);
+    T const unit = std::numeric_limits<T>::epsilon() / 2;
+    bool const plain = lowest_[count - 1] > -690 && z * highest_[count - 1] < 600;
+    T log_scale = 0;
     if (!plain) {
       for (std::size_t k = 0; k < count; ++k) {
         T const log_term = log_mass_[k] + z * loss_[k];
         if (log_term > log_scale) log_scale = log_term;
       }
-      if (log_scale < T(300)) log_scale = T(0);  // M may be near 1: only M − 1 has its digits
+      if (log_scale < 300) log_scale = 0;  // M may be near 1: only M − 1 has its digits
     }
-    T sum = T(0);
-    T error = T(0);
+    T sum = 0;
+    T error = 0;
     for (std::size_t start = 0; start < count; start += block) {
       std::size_t const end = std::min(count, start + block);
-      T part = T(0);
-      T part_error = T(0);
+      T part = 0;
+      T part_error = 0;
       for (std::size_t k = start; k < end; ++k) {
         T const w = z * loss_[k];
         // The largest term is at least e^−2 of the scale, this one below e^−50.
-        if (log_scale > T(0) && log_mass_[k] + (w > T(0) ? w : T(0)) < log_scale - T(skip_range)) {
+        if (log_scale > 0 && log_mass_[k] + (w > 0 ? w : 0) < log_scale - T(skip_range)) {
           continue;
         }
         T const mass = plain ? mass_[k] : exp(log_mass_[k] - log_scale);
@@ -168,7 +168,7 @@ class loss_table {
   static constexpr std::size_t block = 32;
   // 50 e-folds, and 80 for e^w − 1 − w ≤ w²/2 at w < 0.
   static constexpr double skip_range = 90.0 + fold_range<T>;
-  static T magnitude(T const& x) { return x < T(0) ? -x : x; }
+  static T magnitude(T const& x) { return x < 0 ? -x : x; }
 
   std::vector<T> loss_;
   std::vector<T> log_mass_;
@@ -177,8 +177,8 @@ class loss_table {
   std::vector<T> mass_error_;
   std::vector<T> lowest_;   // log_mass so far
   std::vector<T> highest_;  // loss so far
-  T divergence_ = T(0);     // KL(P‖Q)
-  T divergence_error_ = T(0);
+  T divergence_ = 0;        // KL(P‖Q)
+  T divergence_error_ = 0;
 };
 
 /// `sampled_loss`, and how much of the likelihood ratio the sampled part makes.
@@ -189,9 +189,9 @@ struct sampled_ratio {
 
   sampled_ratio(T const& rate, T const& l) {
     using std::exp;
-    T const rest = T(1) - rate;
+    T const rest = 1 - rate;
     loss = sampled_loss(l, rate, rest);
-    share = rest > T(0) ? rate / (rate + rest * exp(-l)) : T(1);
+    share = rest > 0 ? rate / (rate + rest * exp(-l)) : 1;
   }
 };
 
