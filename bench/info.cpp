@@ -6,6 +6,7 @@
 #include <tacit/core/quadrature.hpp>
 #include <tacit/info/attack.hpp>
 #include <tacit/info/binary_channel.hpp>
+#include <tacit/info/gauss_hermite_information.hpp>
 #include <tacit/info/sign_channel.hpp>
 
 #include <benchmark/benchmark.h>

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tacit/dp/accountant.hpp>
+#include <tacit/dp/binomial_mixture.hpp>
 #include <tacit/dp/calibration.hpp>
 #include <tacit/dp/composition.hpp>
 #include <tacit/dp/contour/envelope.hpp>
@@ -23,6 +24,7 @@
 #include <tacit/dp/filter/renyi.hpp>
 #include <tacit/dp/filter/state.hpp>
 #include <tacit/dp/filter/tally.hpp>
+#include <tacit/dp/finite_pairs.hpp>
 #include <tacit/dp/gaussian.hpp>
 #include <tacit/dp/gaussian_profile.hpp>
 #include <tacit/dp/grid/atoms.hpp>

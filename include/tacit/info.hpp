@@ -6,4 +6,5 @@
 #include <tacit/info/certified.hpp>
 #include <tacit/info/conversion.hpp>
 #include <tacit/info/entropy.hpp>
+#include <tacit/info/gauss_hermite_information.hpp>
 #include <tacit/info/sign_channel.hpp>

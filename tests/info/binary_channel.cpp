@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tacit/core/quadrature.hpp>
 #include <tacit/info/binary_channel.hpp>
+#include <tacit/info/gauss_hermite_information.hpp>
 #include <tacit/info/sign_channel.hpp>
 
 #include "support/catch.hpp"

@@ -2,15 +2,15 @@
 #pragma once
 
 #include <tacit/core/check.hpp>
+#include <tacit/core/real.hpp>
 #include <tacit/core/rounded.hpp>
-#include <tacit/core/sum.hpp>
+#include <tacit/dp/binomial_mixture.hpp>
 #include <tacit/dp/event.hpp>
-#include <tacit/dp/loss.hpp>
+#include <tacit/dp/finite_pairs.hpp>
 #include <tacit/dp/pair.hpp>
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <stdexcept>
@@ -18,7 +18,6 @@
 #include <string_view>
 #include <utility>
 #include <variant>
-#include <vector>
 
 /// Dominating pairs: the one place that says what is known about an event under an adjacency.
 ///
@@ -51,142 +50,6 @@ template <class Pair>
 
 /// Nothing is released about anyone.
 [[nodiscard]] inline domination no_loss() { return symmetric_domination(normal_pair{0.0}, true); }
-
-[[nodiscard]] inline finite_pair response_pair(double epsilon, double categories, double delta) {
-  double const other = (1.0 - delta) / (1.0 + (std::exp(-epsilon) * (categories - 1.0)));
-  double const low = other * std::exp(-epsilon);
-  finite_pair pair{{{-epsilon, low, other}, {0.0, 0.0, 0.0}, {epsilon, other, low}}, delta, delta};
-  if (epsilon == 0.0 || categories == 2.0) {
-    pair.atoms.erase(pair.atoms.begin() + 1);
-  } else {
-    pair.atoms[1] = {0.0, low * (categories - 2.0), low * (categories - 2.0)};
-  }
-  if (epsilon == 0.0) pair.atoms = {{0.0, 1.0 - delta, 1.0 - delta}};
-  return pair;
-}
-
-[[nodiscard]] inline finite_pair discrete_laplace_pair(double scale, std::uint64_t shift) {
-  require_domain(shift <= 1000000, "dominate", "shift of a discrete Laplace", shift,
-                 "at most 1e6 grid units");
-  double const s = static_cast<double>(shift);
-  check_finite("dominate", "shift in units of the noise", s / scale);
-  double const next = std::exp(-1.0 / scale);
-  double const tail = 1.0 / (1.0 + next);
-  double const point = -std::expm1(-1.0 / scale) * tail;
-  finite_pair pair;
-  pair.loss_error = std::numeric_limits<double>::epsilon();
-  pair.atoms.reserve(shift + 1);
-  for (std::uint64_t k = 0; k <= shift; ++k) {
-    double const j = static_cast<double>(k);
-    bool const end = k == 0 || k == shift;
-    pair.atoms.push_back({(2.0 * j - s) / scale, (end ? tail : point) * std::exp(-(s - j) / scale),
-                          (end ? tail : point) * std::exp(-j / scale)});
-  }
-  return pair;
-}
-
-/// (rate·P + (1−rate)·Q, Q), or the same swapped.
-[[nodiscard]] inline finite_pair sampled_pair(finite_pair const& base, double rate,
-                                              orientation towards) {
-  finite_pair out;
-  out.loss_error = base.loss_error + 32.0 * std::numeric_limits<double>::epsilon();
-  auto const put = [&](double loss, double p, double q) {
-    if (towards == orientation::remove) {
-      out.atoms.push_back({loss, p, q});
-    } else {
-      out.atoms.push_back({-loss, q, p});
-    }
-  };
-  if (base.excluded > 0.0 && rate < 1.0) {
-    put(std::log1p(-rate), (1.0 - rate) * base.excluded, base.excluded);
-  }
-  for (finite_pair::atom const& a : base.atoms) {
-    put(sampled_loss(a.loss, rate), rate * a.p + (1.0 - rate) * a.q, a.q);
-  }
-  if (towards == orientation::add) std::reverse(out.atoms.begin(), out.atoms.end());
-  double const alone = rate * base.infinite;
-  double const lost = rate == 1.0 ? base.excluded : 0.0;
-  out.infinite = towards == orientation::remove ? alone : lost;
-  out.excluded = towards == orientation::remove ? lost : alone;
-  return out;
-}
-
-/// A symmetric base of which a batch without replacement takes part: the profile of the sampled pair
-/// for ε ≥ 0, and its mirror image for ε < 0 (Zhu, Dong & Wang 2022). The two directions must not be
-/// composed apart (Lebeda et al. 2024).
-[[nodiscard]] inline finite_pair mirrored_pair(finite_pair const& base, double rate) {
-  finite_pair out;
-  out.loss_error = base.loss_error + 32.0 * std::numeric_limits<double>::epsilon();
-  double rest = (1.0 - rate) * base.infinite;
-  for (finite_pair::atom const& a : base.atoms) {
-    if (a.loss == 0.0) rest += a.p;
-    if (!(a.loss > 0.0)) continue;
-    double const loss = sampled_loss(a.loss, rate);
-    out.atoms.push_back({loss, rate * a.p + (1.0 - rate) * a.q, a.q});
-    rest += (1.0 - rate) * (a.p - a.q);
-  }
-  std::size_t const above = out.atoms.size();
-  for (std::size_t k = 0; k < above; ++k) {
-    finite_pair::atom const a = out.atoms[k];
-    out.atoms.push_back({-a.loss, a.q, a.p});
-  }
-  if (rest > 0.0) out.atoms.push_back({0.0, rest, rest});
-  std::sort(out.atoms.begin(), out.atoms.end(),
-            [](auto const& a, auto const& b) { return a.loss < b.loss; });
-  out.infinite = out.excluded = rate * base.infinite;
-  return out;
-}
-
-/// The binomial mixture of the shifts j·shift, j ~ Bin(records, rate), without its j = 0: by the
-/// recurrence from the mode outwards, in which nothing cancels. Weights below 5e-324 are 0.
-struct binomial_mixture {
-  std::vector<mixture_pair::part> parts;
-  bool
-      exact;  // else the weight of j = 0, which 1 − Σ weight cannot tell from 0, is with the others
-};
-[[nodiscard]] inline binomial_mixture binomial_parts(std::uint64_t records, double rate,
-                                                     double shift) {
-  if (records == 1) return {{{rate, shift}}, true};
-  double const n = static_cast<double>(records);
-  double const odds = rate / (1.0 - rate);
-  double const mode = std::min(n, std::floor((n + 1.0) * rate));
-  std::vector<mixture_pair::part> parts;  // j for the shift
-  double none = 0.0;
-  for (double j = mode, weight = 1.0; weight > 0.0; j -= 1.0) {
-    if (j == 0.0) {
-      none = weight;
-      break;
-    }
-    parts.push_back({weight, j});
-    weight *= j / ((n - j + 1.0) * odds);
-  }
-  std::reverse(parts.begin(), parts.end());
-  double weight = 1.0;
-  for (double j = mode; j < n; j += 1.0) {
-    weight *= (n - j) / (j + 1.0) * odds;
-    if (!(weight > 0.0)) break;
-    parts.push_back({weight, j + 1.0});
-  }
-  compensated_sum<double> total(none);
-  for (auto const& part : parts) total += part.weight;
-  none /= total.value();
-  for (auto& part : parts) part = {part.weight / total.value(), part.shift * shift};
-  std::erase_if(parts, [](auto const& part) { return !(part.weight > 0.0); });
-
-  bool const exact = none >= 1e-13;
-  // What is left for no shift must not come out above its weight by the rounding of a sum: it is where
-  // the loss in the direction `add` ends. A larger shift is the safe side.
-  auto const most = std::max_element(
-      parts.begin(), parts.end(), [](auto const& a, auto const& b) { return a.weight < b.weight; });
-  for (double const left = exact ? none : 0.0; left < 1e-3;) {
-    double rest = 1.0;
-    for (auto const& part : parts) rest -= part.weight;
-    if (!(rest > left)) break;
-    most->weight +=
-        std::max(rest - left, 2.0 * std::numeric_limits<double>::epsilon() * most->weight);
-  }
-  return {std::move(parts), exact};
-}
 
 template <real T>
 class dominator {
