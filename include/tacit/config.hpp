@@ -12,7 +12,7 @@
 #error "tacit refuses -ffast-math: it lets NaN through every check"
 #endif
 
-// A refusal is an exception. (A device compiler sees headers that throw nothing.)
+// A refused argument throws. (Headers for device compilers throw nothing.)
 #if !defined(__cpp_exceptions) && !defined(_CPPUNWIND) && !defined(__CUDACC__) && !defined(__HIP__)
 #error "tacit needs exceptions: compile without -fno-exceptions"
 #endif

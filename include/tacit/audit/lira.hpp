@@ -18,7 +18,7 @@
 namespace tacit {
 
 /// log(p/(1−p)) of the probability p = e^−loss that a model gives the right answer: nearly normal over runs,
-/// which the loss is not. A loss below 2⁻⁵³, which tells nothing from 0, counts as that.
+/// which the loss is not. A loss below 2⁻⁵³ counts as 2⁻⁵³.
 /// @throws std::domain_error unless the loss is at least 0 and finite
 [[nodiscard]] inline double logit_of_loss(double loss) {
   detail::check_non_negative("logit_of_loss", "loss", loss);
@@ -108,8 +108,8 @@ inline void check_shadows(char const* who, shadow_runs const& shadows,
 }  // namespace detail
 
 /// For each record log N(x; μ_in, σ_in²) − log N(x; μ_out, σ_out²), x its statistic in the run under attack,
-/// the laws fitted to the shadow runs with and without it. Positive speaks for a member.
-/// Accuracy: an attack's score, as good as the normal fits; any threshold on it is an honest attack.
+/// the laws fitted to the shadow runs with and without it. Positive: more likely a member.
+/// Accuracy: an attack's score, as good as the normal fits; any threshold on it is a valid attack.
 /// @throws std::invalid_argument unless sizes fit and each record is in at least 2 shadow runs, and out of
 ///         2; std::domain_error unless numbers are finite, flags 0 or 1 and least_deviation positive
 [[nodiscard]] inline std::vector<double> lira_online(shadow_runs const& shadows,

@@ -18,8 +18,8 @@
 #include <span>
 #include <vector>
 
-/// Membership attacks by a score: the higher, the more likely a member. How well a score tells members
-/// from others, and how often a threshold on it is right.
+/// Membership attacks by a score: the higher, the more likely a member. How well a score separates
+/// members from others, and how often a threshold on it is right.
 ///
 /// The intervals are those of independent scores. Scores of fresh runs, one a run, are independent. Scores
 /// of the records of *one* model are not quite: members shaped the same model. An interval over them covers
@@ -42,7 +42,8 @@ struct membership_scores {
   return out;
 }
 
-/// Two parts: a threshold chosen on one is honest on the other. Scores are dealt out in turn.
+/// Two parts, so that a threshold chosen on one is tested on scores it has not seen. Scores go to the
+/// parts in turn.
 struct split_scores {
   membership_scores calibration;
   membership_scores test;
@@ -206,7 +207,7 @@ struct attack_counts {
   return allowed >= others.size() ? -infinity : std::nextafter(others[allowed], infinity);
 }
 
-/// The share of right guesses. With as many members as others a blind guess has ½; else the larger share,
+/// The share of right guesses. With as many members as others, guessing has ½; else the larger share,
 /// and a guarantee has to be asked with that prior.
 /// Guarantee: as `success_interval` (members and others are right with different probabilities; see
 /// `lower_rate`).

@@ -128,8 +128,8 @@ template <real T>
 }
 
 /// ψ(d) = (1+d)·log(1+d) − d ≥ 0 for d ≥ −1 (ψ(−1) = 1), without cancellation: the summand of a
-/// Kullback–Leibler divergence, Σ q ψ(p/q − 1) = KL(p‖q). `ratio` is 1+d, for callers who know it
-/// better than the sum tells where d is close to −1.
+/// Kullback–Leibler divergence, Σ q ψ(p/q − 1) = KL(p‖q). `ratio` is 1+d, for callers who have it
+/// more accurately than as that sum, where d is close to −1.
 template <real T>
 [[nodiscard]] T entropy_residual(T const& d, T const& ratio) {
   using std::log;

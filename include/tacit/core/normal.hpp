@@ -184,8 +184,8 @@ struct mills_difference {
   T pole;
 };
 
-/// For b > −1, c = b + gap and half_difference = (c² − b²)/2, which the caller knows better than b
-/// and c tell.
+/// For b > −1, c = b + gap and half_difference = (c² − b²)/2, which the caller has more
+/// accurately than b and c give it.
 template <real T>
 [[nodiscard]] mills_difference<T> difference_of_mills(T const& b, T const& c, T const& gap,
                                                       T const& half_difference) {

@@ -15,8 +15,8 @@
 #include <cstdint>
 #include <system_error>
 
-/// Which process this is. What must not exist twice, such as a stream of secret words or a budget,
-/// asks this before it is used: a fork copies it.
+/// Which process this is. Whatever must not exist twice, such as a stream of secret words or a budget,
+/// is checked against it before use, because fork() copies it.
 
 namespace tacit::detail {
 

@@ -23,8 +23,8 @@
 #include <variant>
 #include <vector>
 
-/// The shape that all accountants share. A *method* knows how to add up and to convert; `accountant`
-/// remembers what was composed, and so can be merged, saved, queried ahead, and copied.
+/// The shape that all accountants share. A *method* adds up and converts; `accountant` keeps the
+/// list of what was composed, and so can be merged, saved, queried ahead, and copied.
 
 namespace tacit {
 

@@ -164,14 +164,14 @@ class composed_losses {
     for (int attempt = 0; attempt < 5; ++attempt) {
       std::optional<certified_tail<T>> tail = plan.gridded(aim);
       if (!tail) break;
-      // The lower end of what is on the grid, for now: it tells how good the upper one is.
+      // The lower end of what is on the grid, for now: it shows how tight the upper one is.
       tail->lower_holds = true;
       read(*tail);
       T const off = best.upper - best.lower;
       T const target = width * best.upper;
       if (off <= target || !(off < 0.8 * last) || tail->finest) break;
       last = off;
-      // Without a lower end the width tells little.
+      // Without a lower end the width is no guide.
       aim *= best.lower > 0.0 ? std::clamp(0.7 * target / off, 0.02, 0.5) : 0.1;
     }
   }
@@ -185,7 +185,7 @@ class composed_losses {
 /// a pair that is above it (connect-the-dots: Doroshenko, Ghazi, Kamath, Kumar & Manurangsi 2022), once
 /// as one that is below; both are composed by FFT after multiplying by e^{θ·loss}, θ near the saddle point
 /// of the question, so that relative accuracy does not depend on how small δ is. Grid, truncation,
-/// wrap-around and rounding are bounded and go to the safe side: the interval tells how good it is.
+/// wrap-around and rounding are bounded and go to the safe side: the width of the interval is the accuracy.
 ///
 /// Losses that all lie on one lattice (randomised response, pure, discrete Laplace, unsampled discrete
 /// Gaussian) are composed on it, without grid error.

@@ -39,7 +39,7 @@ namespace detail {
   return {pair, pair, true, attained};
 }
 
-/// The two directions of a Poisson-sampled pair that knows its own rate and direction.
+/// The two directions of a Poisson-sampled pair that has a rate and a direction of its own.
 template <class Pair>
 [[nodiscard]] domination directed_domination(Pair pair) {
   if (pair.rate == 1.0) return symmetric_domination(pair, true);

@@ -186,8 +186,8 @@ class target_score {
     aim_ = loss_coordinate(target.epsilon, target.delta);
   }
 
-  /// Whether ε(δ) tells more runs near the target apart than δ(ε): not if a little less noise gives 0.
-  [[nodiscard]] bool epsilon_tells() const {
+  /// Whether to search by ε(δ) rather than δ(ε): not where ε(δ) is 0 with slightly more noise.
+  [[nodiscard]] bool search_by_epsilon() const {
     return aim_ - loss_coordinate(0.0, target_.delta) > 3.0;
   }
 
@@ -237,7 +237,7 @@ template <class Plan>
       return std::numeric_limits<double>::infinity();
     }
   };
-  bool const first = score.epsilon_tells();
+  bool const first = score.search_by_epsilon();
   auto const end = feasible_end(sought, [&](double x) { return ask(x, first); });
   if (!end) return end;
   double const other = ask(*end, !first);

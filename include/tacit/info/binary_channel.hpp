@@ -162,7 +162,7 @@ template <real T>
   T const end = 2 * T(range) / (slow + sqrt(slow * slow + T(4 * range) * curvature));
   T equivocation = 2 * constants::ln_two<T>();  // the node at u = 0
   T mmse = 2;
-  // e^{−v} and e^{−2κv} are powers of their first: they gather an ulp a node, as the terms die out.
+  // e^{−v} and e^{−2κv} are powers of their first: they lose an ulp a node while the terms vanish.
   T const tail_ratio = exp(-step);
   T const lean_ratio = exp(-2 * lean * step);
   T tail = 1;

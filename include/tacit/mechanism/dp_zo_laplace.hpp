@@ -28,7 +28,7 @@ namespace tacit {
 /// Laplace of scale t/g) plus a number that is independent of it: a shift of mg units is
 /// post-processing of a shift of m coarse ones. Pure ε is the same, 2^20/t; the trade-off curve is
 /// worse by the mass of one coarse cell at its ends (a shift within [0, mg] is dominated by the
-/// whole one), and an accountant sees m + 1 losses in place of a million. (The continuous Laplace
+/// whole one), and an accountant composes m + 1 losses instead of a million. (The continuous Laplace
 /// distribution does not dominate the discrete one: its largest loss has probability ½, not 1/(1 +
 /// q).)
 struct gridded_laplace {

@@ -38,8 +38,8 @@ namespace tacit {
 template <class Mechanism>
 class saved_run;  // mechanism/saved_run.hpp
 
-/// What happened in one direction of a step. Tells about the universe of records to anyone who does
-/// not hold it: it belongs in the owner's private journal, not in the transcript.
+/// What happened in one direction of a step. It reveals information about the universe of records, and
+/// belongs in the owner's private journal, not in the transcript.
 struct paczero_report {
   enum class kind { unanimous, paid, unpaid, void_input };
   kind what = kind::void_input;
@@ -122,13 +122,13 @@ class paczero {
       result.coefficients.push_back(coefficient(report.released, directions()));
     }
     transcript_.push_back(result);
-    // A state of this run that somebody reads later tells nothing of the coins so far.
+    // A state of this run that is read later reveals nothing about the coins so far.
     if constexpr (requires { secret_.forget_past(); }) secret_.forget_past();
     return result;
   }
 
   // ---- what was spent, and what is known --------------------------------------------------------
-  // The owner's view: all but the transcript tells about the universe.
+  // For the owner alone: all of it but the transcript reveals information about the universe.
 
   /// Everything released so far, in order.
   [[nodiscard]] std::span<release const> transcript() const noexcept { return transcript_; }

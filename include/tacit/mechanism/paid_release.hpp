@@ -73,7 +73,7 @@ template <class Channel>
                        account.charge(nats(information_charge(channel).value * inflation)));
 }
 
-/// Charges every record what the released sign tells about its membership.
+/// Charges every record what the released sign reveals about its membership.
 /// @throws budget_exhausted if any record cannot pay; nothing is charged then
 [[nodiscard]] inline paid<sign_channel> pay(record_ledger& account, sign_channel const& channel,
                                             record_exposure const& exposure) {
@@ -95,7 +95,7 @@ template <class Channel>
   return energy < 1.0 ? energy : 1.0;
 }
 
-/// Charges every record an upper bound of what the noised value tells about its membership.
+/// Charges every record an upper bound of what the noised value reveals about its membership.
 /// @throws budget_exhausted if any record cannot pay; nothing is charged then
 [[nodiscard]] inline paid<binary_channel> pay(record_ledger& account, binary_channel const& channel,
                                               record_exposure const& exposure) {

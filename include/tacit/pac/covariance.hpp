@@ -164,7 +164,7 @@ template <dense_scalar T = double>
 
 /// The noise of least trace whose log-det bound is at most β: along the principal axes of the
 /// candidates, or (`diagonal`) along the coordinates by Hadamard's inequality. Directions that
-/// candidates do not differ in get what rounding asks for, some 1e-12 of the rest; coordinates in
+/// candidates do not differ in get the little that covers rounding, some 1e-12 of the rest; coordinates in
 /// which all agree bit for bit get exactly 0 along the coordinates, and where candidates outnumber
 /// the coordinates that differ. If all agree everywhere: no noise, 0 nats.
 /// Guarantee: feasible end; the bound is certain, for the candidates and weights given, with all

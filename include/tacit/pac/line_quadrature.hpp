@@ -24,8 +24,8 @@
 ///   Σ p_m φ(z − t_m) log(φ(z − t_m)/mix(z)) = mix(z)·KL(posterior(z)‖p).
 /// docs/certificates/pac.md, lemmas 12 to 16, has the proofs.
 ///
-/// *Clusters.* Where neighbours are more than `far_apart` apart, the cluster C that X is in is as good as
-/// told: I(X; Z) = I(C; Z) + I(X; Z | C), and 0 ≤ H(C) − I(C; Z) ≤ 2 log 2·(n/4)·Σ e^{−gap²/8}. Each cluster
+/// *Clusters.* Where neighbours are more than `far_apart` apart, Z all but determines the
+/// cluster C that X is in: I(X; Z) = I(C; Z) + I(X; Z | C), and 0 ≤ H(C) − I(C; Z) ≤ 2 log 2·(n/4)·Σ e^{−gap²/8}. Each cluster
 /// is a line of its own, and a short one.
 /// *Alias.* In the strip |Im z| ≤ a, a·R = 0.8π, R = max t − min t, all terms of the mixture lie in a
 /// sector of 0.8π, so |mix| ≥ cos(0.4π)·e^{a²/2}·mix(Re z) and it has no zero; the logarithm is that on
@@ -147,9 +147,9 @@ template <dense_scalar T = double>
   auto const count = static_cast<double>(p.size());
 
   std::vector<line_plan<T>> plans;
-  std::vector<double> mass;     // of each cluster
-  std::vector<double> planned;  // of those in `plans`
-  double told = 0.0;            // H(C|Z), at most
+  std::vector<double> mass;      // of each cluster
+  std::vector<double> planned;   // of those in `plans`
+  double across_clusters = 0.0;  // H(C|Z), at most
   double work = 0.0;
   for (std::size_t begin = 0; begin < order.size();) {
     std::size_t end = begin + 1;
@@ -165,7 +165,7 @@ template <dense_scalar T = double>
     }
     if (end < order.size()) {
       double const gap = (t(order[end]) - t(order[end - 1])) * (1.0 - 4.0 * unit_roundoff);
-      told += 0.35 * count * std::exp(-0.125 * gap * gap);
+      across_clusters += 0.35 * count * std::exp(-0.125 * gap * gap);
     }
     if (!(work <= most)) return std::nullopt;
     begin = end;
@@ -179,7 +179,7 @@ template <dense_scalar T = double>
     error += planned[c] * (inside.error + 8.0 * (count + 8.0) * unit_roundoff * inside.value);
   }
   error = 1.01 * error + 2.0 * (count + 8.0) * unit_roundoff * value;
-  return bound<double>{std::max(0.0, value - error - told), value + error};
+  return bound<double>{std::max(0.0, value - error - across_clusters), value + error};
 }
 
 }  // namespace tacit::detail

@@ -74,7 +74,7 @@ template <dense_scalar T = double>
   return sum.value();
 }
 
-/// Noise that a rule has chosen, larger by some 1e-13 where rounding asks for it; the information
+/// Noise that a rule has chosen, larger by some 1e-13 where that covers rounding; the information
 /// is returned, raised by its error, and fits the budget.
 template <dense_scalar T = double>
 [[nodiscard]] double fit_noise(vector_of<T> const& variances, double repeats, vector_of<T>& noise,

@@ -68,7 +68,7 @@ class posterior {
   /// Normalised: Σ e^w = 1.
   [[nodiscard]] std::span<double const> log_weights() const noexcept { return log_weights_; }
 
-  /// e^w. A live candidate below 10⁻³⁰⁸ may show 0 here: decide nothing about life by this.
+  /// e^w. A live candidate below 10⁻³⁰⁸ may have 0 here: do not infer from it that a candidate is excluded.
   [[nodiscard]] std::span<double const> probabilities() const noexcept { return probabilities_; }
 
   /// Nats of uncertainty left about the secret, −Σ p log p.

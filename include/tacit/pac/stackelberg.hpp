@@ -219,7 +219,8 @@ template <dense_scalar T = double>
   }
 }
 
-/// SR-PAC with noise along given axes alone: a task that lives across them is spared. Information
+/// SR-PAC with its noise along given axes, so that a task that depends on the other directions keeps its
+/// accuracy. Information
 /// across the axes is covered by the least equal noise that keeps it at `share` of β; the axes' noise is
 /// searched for with the rest of the budget.
 /// Guarantee: feasible end, with the confidence in the figure. Best found; not compared with `log_det`,

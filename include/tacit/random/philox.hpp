@@ -7,7 +7,7 @@
 
 /// Public randomness: every number is a pure function of (seed, step, purpose, index). Any worker, on
 /// any machine and in any order, recomputes any draw and gets the same bits. Nothing here is secret:
-/// who knows the seed knows every draw. Secrets come from tacit/secret, and the two never meet.
+/// who knows the seed knows every draw. Secrets come from tacit/secret, and no function takes both.
 
 namespace tacit {
 

@@ -27,8 +27,8 @@ concept secret_bits = requires(Source& source) {
 /// 8k … 8k + 7 of the RFC's key stream, read little-endian, with a 64-bit block counter (low half in the
 /// counter, high half in nonce[0]).
 ///
-/// Guarantee: computational. Who tells these words from ideal ones breaks ChaCha20 or the system's
-/// generator.
+/// Guarantee: computational. Distinguishing these words from uniform ones means breaking ChaCha20 or the
+/// system's generator.
 /// Never repeats: it moves but does not copy, a moved-from stream throws, and after fork() the child's
 /// stream takes a new key from the system while the parent's goes on. (A child made by a bare clone
 /// system call, behind the C library's back, finds the stream's memory empty on Linux; elsewhere its

@@ -84,7 +84,7 @@ class parameters {
   /// The tensors in the order given, each with its `first`.
   [[nodiscard]] std::span<tensor const> all() const noexcept { return tensors_; }
 
-  /// The tensors as floats, for a loss that knows no other storage.
+  /// The tensors as floats, for a loss that takes no other type.
   /// @throws std::invalid_argument if one of them is stored otherwise
   [[nodiscard]] std::span<std::span<float const> const> floats() const {
     detail::require_argument(views_.size() == tensors_.size(), "parameters",

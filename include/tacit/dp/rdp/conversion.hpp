@@ -222,8 +222,8 @@ template <real T>
 
 namespace detail {
 
-/// log of the smallest δ that D_α(P‖Q) ≤ r implies at ε, and above 0 where that is nothing: so that a
-/// search over the orders sees a slope there too.
+/// log of the smallest δ that D_α(P‖Q) ≤ r implies at ε, not cut off at log 1 = 0: a search over the orders needs
+/// the slope beyond it.
 template <real T>
 [[nodiscard]] T open_log_renyi_delta(T const& order, T const& divergence, T const& epsilon) {
   using std::exp, std::expm1, std::log, std::log1p;

@@ -34,7 +34,7 @@ template <dense_scalar T = double>
 }
 
 /// The axes that show given directions of the output space, such as its coordinates (the identity): axis
-/// i sees the i-th direction, less what the earlier ones have seen.
+/// i is the i-th direction, less its components along the earlier ones.
 /// @throws std::invalid_argument unless `directions` is d×d
 template <dense_scalar T = double>
 [[nodiscard]] matrix_of<T> axes_along(basic_normal_surrogate<T> const& surrogate,
