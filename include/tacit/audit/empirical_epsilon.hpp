@@ -4,7 +4,7 @@
 #include <tacit/audit/interval.hpp>
 #include <tacit/audit/membership.hpp>
 #include <tacit/core/check.hpp>
-#include <tacit/core/sum.hpp>
+#include <tacit/core/rounded.hpp>
 
 #include <algorithm>
 #include <cmath>

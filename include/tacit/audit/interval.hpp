@@ -4,13 +4,13 @@
 #include <tacit/core/betting.hpp>
 #include <tacit/core/check.hpp>
 #include <tacit/core/inverse.hpp>
+#include <tacit/core/rounded.hpp>
 #include <tacit/core/sum.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <numbers>
 #include <span>
 #include <string_view>

@@ -4,6 +4,7 @@
 #include <tacit/audit/interval.hpp>
 #include <tacit/core/check.hpp>
 #include <tacit/core/inverse.hpp>
+#include <tacit/core/rounded.hpp>
 #include <tacit/core/sum.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/info/certified.hpp>

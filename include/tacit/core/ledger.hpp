@@ -2,11 +2,11 @@
 #pragma once
 
 #include <tacit/core/check.hpp>
+#include <tacit/core/rounded.hpp>
 #include <tacit/core/sum.hpp>
 #include <tacit/core/units.hpp>
 
 #include <stdexcept>
-#include <string>
 #include <utility>
 
 namespace tacit {

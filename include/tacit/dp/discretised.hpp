@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <tacit/core/bit_cast.hpp>
 #include <tacit/core/check.hpp>
 #include <tacit/core/inverse.hpp>
 #include <tacit/core/units.hpp>
@@ -17,16 +16,11 @@
 #include <algorithm>
 #include <cmath>
 #include <concepts>
-#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
-#include <span>
-#include <stdexcept>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
-#include <variant>
 #include <vector>
 
 namespace tacit {

@@ -7,7 +7,6 @@
 #include <concepts>
 #include <cstdint>
 #include <string_view>
-#include <utility>
 #include <variant>
 
 /// What was released, independent of any accountant: a mechanism, how its records were sampled, and

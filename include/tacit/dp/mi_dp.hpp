@@ -4,6 +4,7 @@
 #include <tacit/core/check.hpp>
 #include <tacit/core/enclosure.hpp>
 #include <tacit/core/real.hpp>
+#include <tacit/core/rounded.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/dp/loss.hpp>
 #include <tacit/dp/rdp/conversion.hpp>

@@ -20,7 +20,6 @@
 #include <map>
 #include <optional>
 #include <stdexcept>
-#include <string>
 #include <string_view>
 #include <utility>
 #include <variant>

@@ -3,6 +3,7 @@
 
 #include <tacit/core/check.hpp>
 #include <tacit/core/enclosure.hpp>
+#include <tacit/core/rounded.hpp>
 #include <tacit/core/solve.hpp>
 #include <tacit/core/units.hpp>
 
@@ -10,7 +11,6 @@
 #include <cmath>
 #include <concepts>
 #include <span>
-#include <utility>
 #include <vector>
 
 /// Privacy as a trade-off between an attacker's two errors (f-DP; Dong, Roth & Su 2022), from anything

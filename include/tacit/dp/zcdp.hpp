@@ -5,6 +5,7 @@
 #include <tacit/core/enclosure.hpp>
 #include <tacit/core/exact_sum.hpp>
 #include <tacit/core/inverse.hpp>
+#include <tacit/core/rounded.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/dp/accountant.hpp>
 #include <tacit/dp/dominating.hpp>

@@ -14,6 +14,7 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <string_view>
 #include <type_traits>
 
 /// The binary-input Gaussian channel: a secret sign S = ±1 with P(S = +1) = q, seen as

@@ -12,7 +12,6 @@
 #include <tacit/secret/normal.hpp>
 #include <tacit/secret/stream.hpp>
 
-#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <span>

@@ -18,8 +18,6 @@
 #include <cstdint>
 #include <limits>
 #include <span>
-#include <stdexcept>
-#include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>

@@ -3,7 +3,6 @@
 
 #include <tacit/core/check.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <string_view>

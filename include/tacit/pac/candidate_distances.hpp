@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
 #include <limits>
 
 /// Pairwise distances of candidates in units of the noise, and the sums over pairs that bound I(X; Z).

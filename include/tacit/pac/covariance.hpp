@@ -14,11 +14,9 @@
 #include <Eigen/Core>
 #include <Eigen/Eigenvalues>
 
-#include <cmath>
 #include <cstddef>
 #include <limits>
 #include <span>
-#include <string>
 #include <utility>
 
 /// Gaussian noise for an output of covariance Σ, such that ½ log det(I + ΣΣ_B⁻¹) ≥ I(X; Z) is at

@@ -13,11 +13,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <limits>
 #include <numbers>
 #include <numeric>
 #include <optional>
-#include <span>
 #include <vector>
 
 /// I(X; Z) of candidates on a line, by trapezoid sums of

@@ -8,11 +8,9 @@
 #include <Eigen/Core>
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <limits>
 #include <span>
-#include <type_traits>
 
 /// Moments of a black box's outputs, one run at a time, in blocks, or merged across threads.
 

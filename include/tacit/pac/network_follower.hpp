@@ -2,7 +2,6 @@
 #pragma once
 
 #include <tacit/core/check.hpp>
-#include <tacit/pac/calibrated.hpp>
 #include <tacit/pac/dense.hpp>
 #include <tacit/pac/gaussian_noise.hpp>
 #include <tacit/pac/public_normal.hpp>

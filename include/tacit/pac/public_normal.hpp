@@ -7,7 +7,6 @@
 #include <Eigen/Core>
 
 #include <cmath>
-#include <cstddef>
 #include <cstdint>
 #include <numbers>
 

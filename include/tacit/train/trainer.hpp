@@ -16,7 +16,6 @@
 #include <cstdint>
 #include <limits>
 #include <span>
-#include <stdexcept>
 #include <utility>
 #include <vector>
 

@@ -13,7 +13,6 @@
 #include <cstdint>
 #include <limits>
 #include <span>
-#include <stdexcept>
 #include <variant>
 #include <vector>
 

@@ -9,12 +9,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <string_view>
 #include <type_traits>
-#include <utility>
 
 /// From one Rényi divergence to (ε, δ), as tightly as that one number allows, and what sampling without
 /// replacement does to a Rényi curve.

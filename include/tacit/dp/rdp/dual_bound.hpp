@@ -5,7 +5,6 @@
 #include <tacit/core/rounded.hpp>
 
 #include <algorithm>
-#include <limits>
 
 namespace tacit::detail {
 

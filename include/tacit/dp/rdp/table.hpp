@@ -12,7 +12,6 @@
 #include <cstddef>
 #include <limits>
 #include <numbers>
-#include <type_traits>
 #include <vector>
 
 /// What the Rényi divergences of all pairs are computed from: tables of losses, and the search for the

@@ -15,7 +15,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <utility>
 
 /// Critics that see all coordinates at once: KL(P‖Q) ≥ E_P f − log E_Q e^f for every f (Donsker &

@@ -13,7 +13,6 @@
 #include <cmath>
 #include <cstddef>
 #include <numbers>
-#include <span>
 
 /// How far below the log-det the information seems to be: plug-in figures, from a sample of Z whitened
 /// by its own normal (`normal_surrogate`). In whitened coordinates, for every orthonormal basis,
