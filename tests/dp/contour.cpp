@@ -283,3 +283,38 @@ TEST_CASE("tilts of 1e16: two steps against a direct integral", "[dp]") {
   CHECK(found.lower <= 1.09537658922764e-14);
   CHECK(found.upper >= 1.09537658922761e-14);
 }
+
+TEST_CASE("rare losses under large noise are answered in both directions", "[dp]") {
+  // In `add` the likelihood ratio goes on to turn far to the right of everything, where its own power has left
+  // nothing. The enclosures are the grid's (dp/discretised), which is another way to the same number.
+  struct row {
+    double rate, sigma, steps, delta;
+    bound<double> grid;
+  };
+  for (row const& r : {
+           row{4.9758284400025177e-05,
+               9.8324292740871275,
+               531.0,
+               6.1919329113340476e-13,
+               {0.00064111421521969463, 0.00064116452347158384}},
+           row{5.7563985392832795e-06,
+               10.986261588739897,
+               11036.0,
+               1.1421245745124499e-05,
+               {2.5962672432131529e-05, 2.596267250775445e-05}},
+           row{2.7203726305283837e-06,
+               6.0765796613613494,
+               239.0,
+               1.0399636423056704e-08,
+               {1.8361766866337554e-05, 1.8362216792521128e-05}},
+       }) {
+    CAPTURE(r.rate, r.sigma, r.steps);
+    for (auto const towards : {orientation::remove, orientation::add}) {
+      auto const found = sampled_steps(r.rate, r.sigma, r.steps, towards).epsilon(r.delta);
+      REQUIRE(found);
+      CHECK(found->upper - found->lower < 1e-12);
+      CHECK(found->lower <= r.grid.upper);
+      if (towards == orientation::remove) CHECK(found->upper >= r.grid.lower);
+    }
+  }
+}

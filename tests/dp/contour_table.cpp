@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tacit/dp/contour/moments.hpp>
+#include <tacit/dp/contour/strip.hpp>
 #include <tacit/dp/contour/table.hpp>
 
 #include "support/catch.hpp"
 #include "support/table.hpp"
 
 #include <cmath>
+#include <complex>
 #include <numbers>
 #include <optional>
+#include <vector>
 
 using namespace tacit;
 using support::exact;
@@ -85,4 +88,46 @@ TEST_CASE("what a taper drops is stated, and little", "[dp]") {
     for (std::size_t k = 0; k < nodes.size(); ++k) sum += nodes.mass(k);
     CHECK(std::abs(sum - 1.0) < 1e-14);
   }
+}
+
+TEST_CASE("to the right the ratio's power and argument rise no faster than is claimed", "[dp]") {
+  // The derivative by its definition, along the line Im x = b.
+  std::vector<std::vector<mixture_pair::part>> const mixtures{
+      {{1e-5, 0.1}},
+      {{0.3, 0.7}},
+      {{1e-3, 0.2}, {1e-4, 0.4}},
+      {{0.2, 0.5}, {0.1, 0.6}, {1e-6, 1.0}}};
+  int known = 0;
+  for (auto const& parts : mixtures) {
+    double rest = 1.0;
+    for (auto const& part : parts) rest -= part.weight;
+    for (double const angle : {0.05, 0.3, 0.9, 1.4}) {
+      double const b = angle / parts.back().shift;
+      for (double const z : {0.5, 10.0, 1000.0}) {
+        for (double const turn : {0.1, 1.0, 3.0, 20.0}) {
+          double const t = turn * z;
+          double const rise = detail::rise_beyond(parts, z, b, t);
+          if (!(rise < 1e300)) continue;
+          ++known;
+          double most = 0.0;
+          for (double x = -20.0; x < 120.0; x += 0.1) {
+            std::complex<double> ratio = rest;
+            std::complex<double> slope = 0.0;
+            for (auto const& part : parts) {
+              double const s = part.shift;
+              auto const term = part.weight * std::exp(std::complex{s * (x - 0.5 * s), s * b});
+              ratio += term;
+              slope += s * term;
+            }
+            auto const log_slope = slope / ratio;
+            most = std::max(most, -z * log_slope.real() + t * log_slope.imag());
+          }
+          CAPTURE(parts.size(), angle, z, t);
+          CHECK(most <= rise);
+          if (parts.size() == 1 && most > 0.0) CHECK(rise <= 1.01 * most);
+        }
+      }
+    }
+  }
+  CHECK(known > 60);
 }

@@ -15,7 +15,6 @@
 #include <initializer_list>
 #include <limits>
 #include <numbers>
-#include <utility>
 #include <vector>
 
 /// How far the integrand of a moment can grow or must fall off the real axis.
@@ -29,7 +28,7 @@ namespace tacit::detail {
 template <std::same_as<double> T = double>
 class envelope {
  public:
-  /// Sizes are relative to e^`value`, M(tilt) of all of P or nearly.
+  /// Sizes are relative to e^`value`; for log_size M(tilt) of all of P or nearly.
   /// `facts` are those of the nodes, and needed where a bound is asked for.
   envelope(mixture_table<T> const& nodes, T tilt, T value, losses which = losses::all,
            table_facts<T> const* facts = nullptr)
@@ -45,12 +44,14 @@ class envelope {
 
   /// An estimate of log ∫|f(x ± ia)|; `t` > 0 for the side that falls, < 0 for the one that grows.
   [[nodiscard]] T log_size(T height, T t) {
-    auto const& [where, stretch, turn, share] = moved(height);
+    std::vector<T> const& stretch = moved(height).stretch;
+    std::vector<T> const& turn = turns_at(height);
     T sum = 0.0;
     T total = which_ == losses::all ? 1.0 : 0.0;  // where it is nearly one, to the last digits
     T high = 0.0;
     for (std::size_t k = 0; k < tilted_.size(); ++k) {
       T const moves = stretch[k] - t * turn[k];
+      if (tilted_[k] < 1e-30 && moves < 20.0) continue;
       high = std::max(high, moves);
       sum += tilted_[k] * (total > 0.0 ? std::expm1(moves) : std::exp(moves));
     }
@@ -144,7 +145,7 @@ class envelope {
   }
 
   /// An estimate of what grows to the right of the table: there the share in the ratio, and with it the
-  /// turn, goes on to grow for a while.
+  /// turn, goes on to grow for a while. In `remove` the table is cut off where nothing is left.
   [[nodiscard]] T growth_beyond(T height, T t) const {
     std::size_t const last = nodes_->size() - 1;
     T const turns = t * height * nodes_->shift();
@@ -152,6 +153,8 @@ class envelope {
     if (most < -20.0) return most;
     most = -std::numeric_limits<T>::infinity();
     T const swell = log_swell(height / taper_width);
+    T const rise = nodes_->removes() ? std::numeric_limits<T>::infinity()
+                                     : rise_beyond(nodes_->pair().parts, tilt_, height, t);
     for (T x = nodes_->point(last); x < nodes_->point(last) + 60.0; x += 0.25) {
       T const log_ratio = mixture_ratio(nodes_->pair().parts, nodes_->rest(), x).log;
       T real = 1.0;
@@ -168,6 +171,7 @@ class envelope {
       if (y > 0.0) here += -0.5 * y * y + std::max(0.0, swell);
       most = std::max(most, here);
       if (here < most - 60.0 && x * x > 2.0 * turns) break;
+      if (nodes_->removes() ? here < -80.0 : here < most && x > rise) break;
     }
     return most;
   }
@@ -181,8 +185,7 @@ class envelope {
   struct on_line {
     T height;
     std::vector<T> stretch;
-    std::vector<T> turn;
-    std::vector<T> share;  // of the shifted normals in the likelihood ratio
+    std::vector<T> turn;  // where asked for
   };
 
   [[nodiscard]] T exponent(std::size_t k) const {
@@ -190,55 +193,77 @@ class envelope {
   }
   [[nodiscard]] T power() const { return nodes_->removes() ? 1.0 + tilt_ : -tilt_; }
 
-  // log of (window + φ·∫₀^{b} e^{v²/2}dv) over the taper, which bounds |window(x + ia)| over it, b =
-  // a/taper_width: Lemma 4.
-  [[nodiscard]] T log_window(std::size_t k, T swell) const {
-    if (!nodes_->tapered()) return 0.0;
+  // log φ of the steps that end the part, over the taper: Lemma 4.
+  [[nodiscard]] T log_edge(std::size_t k) const {
     auto const log_normal = [&](T cut) {
       T const y = nodes_->beyond(nodes_->point(k), cut);
       return -0.5 * y * y - 0.9189385332046727;
     };
-    T const share = nodes_->log_share(k, which_);
     T normal =
         which_ == losses::small ? log_normal(nodes_->inner_cut()) : log_normal(nodes_->cut());
     if (which_ == losses::large) normal = log_add(normal, log_normal(nodes_->inner_cut()));
-    return log_add(share, swell + normal - nodes_->log_taper(k));
+    return normal - nodes_->log_taper(k);
   }
 
-  on_line const& moved(T height) {
-    for (auto const& one : moved_) {
+  // log of (window + φ·∫₀^{b} e^{v²/2}dv) over the taper, which bounds |window(x + ia)| over it, b =
+  // a/taper_width: Lemma 4.
+  [[nodiscard]] T log_window(std::size_t k, T swell) const {
+    if (!nodes_->tapered()) return 0.0;
+    T const edge = swell + log_edge(k);
+    if (which_ == losses::all && edge < -40.0) return 1e-17;  // log(1 + e^edge) ≤ e^edge
+    return log_add(nodes_->log_share(k, which_), edge);
+  }
+
+  // Of every node: the parts' shares in the likelihood ratio, and what they add up to.
+  [[nodiscard]] std::vector<T> const& shares() {
+    if (!facts_ && shares_.empty()) shares_ = table_facts<T>::shares_of(*nodes_);
+    return facts_ ? facts_->shares : shares_;
+  }
+  [[nodiscard]] std::vector<T> const& share() {
+    std::size_t const parts = nodes_->pair().parts.size();
+    if (parts == 1) return shares();
+    if (share_.empty()) {
+      share_.assign(nodes_->size(), 0.0);
+      for (std::size_t k = 0; k < share_.size(); ++k) {
+        for (std::size_t j = 0; j < parts; ++j) share_[k] += shares()[k * parts + j];
+      }
+    }
+    return share_;
+  }
+
+  on_line& moved(T height) {
+    for (auto& one : moved_) {
       if (one.height == height) return one;
     }
     std::size_t const size = tilted_.size();
-    auto const& parts = nodes_->pair().parts;
-    if (!facts_ && shares_.empty()) shares_ = table_facts<T>::shares_of(*nodes_);
-    auto const& shares = facts_ ? facts_->shares : shares_;
-    on_line out{height, std::vector<T>(size), std::vector<T>(size), std::vector<T>(size)};
-    std::vector<std::pair<T, T>> turns;  // 2 sin²(φ/2) and sin φ
-    for (mixture_pair::part const& part : parts) {
-      T const half = std::sin(0.5 * part.shift * height);
-      turns.emplace_back(2.0 * half * half, std::sin(part.shift * height));
-    }
+    auto const& all_shares = shares();
+    on_line out{height, std::vector<T>(size), {}};
+    auto const angles = part_angles(nodes_->pair().parts, height);
     T const swell =
         height > 0.0 ? log_swell(height / taper_width) : -std::numeric_limits<T>::infinity();
     T const half_power = 0.5 * power();
     for (std::size_t k = 0; k < size; ++k) {
-      // (1 + u(x + ia))/(1 + u(x)) − 1
-      T real = 0.0;
-      T imaginary = 0.0;
-      for (std::size_t j = 0; j < parts.size(); ++j) {
-        T const share = shares[k * parts.size() + j];
-        real -= share * turns[j].first;
-        imaginary += share * turns[j].second;
-        out.share[k] += share;
-      }
-      out.turn[k] = std::atan2(imaginary, 1.0 + real);
+      auto const [real, imaginary] = ratio_moves(all_shares, k, angles);
       out.stretch[k] = 0.5 * height * height +
                        half_power * std::log1p(std::max(
                                         -1.0, 2.0 * real + real * real + imaginary * imaginary)) +
                        log_window(k, swell);
     }
     return moved_.emplace_back(std::move(out));
+  }
+
+  std::vector<T> const& turns_at(T height) {
+    on_line& line = moved(height);
+    if (line.turn.empty()) {
+      auto const& all_shares = shares();
+      auto const angles = part_angles(nodes_->pair().parts, height);
+      line.turn.resize(tilted_.size());
+      for (std::size_t k = 0; k < tilted_.size(); ++k) {
+        auto const [real, imaginary] = ratio_moves(all_shares, k, angles);
+        line.turn[k] = std::atan2(imaginary, 1.0 + real);
+      }
+    }
+    return line.turn;
   }
 
   // Units of rounding of f̃ at a node.
@@ -256,14 +281,16 @@ class envelope {
   // log Σ f̃·e^{stretch − t·turn} and its rounding; with the chord's correction, a bound on the integral
   // without any rule: Lemma 10.
   [[nodiscard]] T log_sum_above(T height, T t, bool chord) {
-    auto const& [where, stretch, turn, share] = moved(height);
+    std::vector<T> const& stretch = moved(height).stretch;
+    T const* const turn = t == 0.0 ? nullptr : turns_at(height).data();
+    std::vector<T> const& share = this->share();
     T const both = std::abs(power()) + std::abs(t);
     std::vector<T> moves(tilted_.size());
     std::vector<T> swing(tilted_.size());
     T const s = nodes_->shift();
     T const cosine = std::cos(0.5 * s * height);
     for (std::size_t k = 0; k < moves.size(); ++k) {
-      moves[k] = stretch[k] - t * turn[k];
+      moves[k] = turn == nullptr ? stretch[k] : stretch[k] - t * turn[k];
       if (chord) moves[k] += chord_above(share, k, both, cosine);
       // A share's error moves the logarithm by at most so much of it.
       swing[k] =
@@ -276,14 +303,47 @@ class envelope {
   [[nodiscard]] T log_swollen(T height) {
     T const ln_two = 0.69314718055994531;
     if (!nodes_->removes()) return sum_above<T>({ln_two, moves_to(height)});
-    auto const& share = moved(height).share;
-    std::vector<T> moves(tilted_.size());
     T const swell = log_swell(height / taper_width) + ln_two;
-    for (std::size_t k = 0; k < moves.size(); ++k) {
-      moves[k] = log_window(k, swell) + chord_above(share, k, power(), 1.0);
+    if (!(swell < 600.0)) return std::numeric_limits<T>::infinity();
+    std::vector<T> const& share = this->share();
+    T const swollen = nodes_->tapered() ? std::exp(swell) : 0.0;
+    swellable();
+    T sum = 0.0;
+    T wrong = 0.0;
+    for (std::size_t k = 0; k < tilted_.size(); ++k) {
+      // e^c ≤ (2 + c)/(2 − c) for 0 ≤ c < 2, as 2 artanh(c/2) ≥ c.
+      T const c = chord_above(share, k, power(), 1.0);
+      T const chord = c < 1.0 ? (2.0 + c) / (2.0 - c) : std::exp(c);
+      T const term = tilted_[k] * (inside_[k] + swollen * edge_[k]) * chord;
+      sum += term;
+      wrong += term * (units_[k] + edge_units_[k] + 4.0 * c);
     }
-    T const sum = sum_above<T>({log_sum_above(moves, {}), 0.5 * height * height});
-    return log_add(sum, moved_tail(height, 0.0));
+    wrong += sum * (2.0 * swell + static_cast<T>(tilted_.size()) + 24.0);
+    sum += 1.01 * unit_roundoff * wrong + static_cast<T>(tilted_.size()) * 1e-300;
+    return log_add(sum_above<T>({std::log(sum), 0.5 * height * height}), moved_tail(height, 0.0));
+  }
+
+  // What log_swollen asks of every node, whatever the height.
+  void swellable() {
+    count_units();
+    if (!inside_.empty()) return;
+    std::size_t const size = tilted_.size();
+    inside_.assign(size, 1.0);
+    edge_.assign(size, 0.0);
+    edge_units_.assign(size, 0.0);
+    if (!nodes_->tapered()) return;
+    for (std::size_t k = 0; k < size; ++k) {
+      if (which_ != losses::all) inside_[k] = std::exp(nodes_->log_share(k, which_));
+      T const edge = log_edge(k);
+      edge_[k] = std::exp(edge);
+      // y errs by 2 units, y²/2 by 5, log Φ by what units() has of it.
+      edge_units_[k] = 8.0 * (std::abs(edge) + std::abs(nodes_->log_taper(k)) + 1.0);
+    }
+  }
+  void count_units() {
+    if (!units_.empty()) return;
+    units_.resize(tilted_.size());
+    for (std::size_t k = 0; k < units_.size(); ++k) units_[k] = units(k);
   }
 
   // How far the integrand's logarithm may lie above its chord at a node or to the right of it.
@@ -301,13 +361,14 @@ class envelope {
     for (std::size_t k = 0; k < moves.size(); ++k) {
       if (tilted_[k] > 0.0) high = std::max(high, moves[k]);
     }
+    count_units();
     compensated_sum<T> sum;
     T wrong = 0.0;
     for (std::size_t k = 0; k < moves.size(); ++k) {
       if (!(tilted_[k] > 0.0)) continue;
       T const term = tilted_[k] * std::exp(moves[k] - high);
       sum += term;
-      wrong += term * (units(k) + (swing.empty() ? 0.0 : swing[k] * facts_->errors[k].share) +
+      wrong += term * (units_[k] + (swing.empty() ? 0.0 : swing[k] * facts_->errors[k].share) +
                        8.0 * std::abs(moves[k]) + 2.0 * std::abs(high) + 8.0);
     }
     return sum_above<T>({high, std::log(sum.value() + 1.01 * unit_roundoff * wrong +
@@ -321,8 +382,23 @@ class envelope {
   losses which_;
   std::vector<T> tilted_;  // f_θ over e^value, of all of P
   std::vector<T> shares_;
+  std::vector<T> share_;
+  std::vector<T> units_;
+  std::vector<T> inside_;  // the part's share of a node, linearly
+  std::vector<T> edge_;    // e^log_edge
+  std::vector<T> edge_units_;
   std::deque<on_line> moved_;
   int best_ = -1;
 };
+
+/// log M(tilt) at most: Lemma 8.
+template <std::same_as<double> T>
+[[nodiscard]] T moment_above(mixture_table<T> const& nodes, T tilt, table_facts<T> const& facts) {
+  T high = 0.0;  // any scale serves
+  for (std::size_t k = 0; k < nodes.size(); ++k) {
+    high = std::max(high, nodes.log_mass(k) + tilt * nodes.loss(k));
+  }
+  return envelope<T>(nodes, tilt, high, losses::all, &facts).log_moment();
+}
 
 }  // namespace tacit::detail

@@ -236,7 +236,8 @@ template <std::same_as<double> T>
     T const most = std::max({part.height, part.end_height + 3.0, 3.2});
     T const turns = lifted ? 0.0 : end * part.height * e.pair.parts.back().shift;
     T const swell = 0.5 * most * most * (1.0 + 1.0 / (taper_width * taper_width));
-    mixture_table<T> nodes(e.pair, part.log_dropped, reach, part.step, turns, swell);
+    T const rise = rise_beyond(e.pair.parts, theta, part.height, lifted ? T(0.0) : end);
+    mixture_table<T> nodes(e.pair, part.log_dropped, reach, part.step, turns, swell, rise);
     if (split) {
       nodes.split(part.cut);
       if (!nodes.is_split()) return {};
@@ -286,12 +287,10 @@ template <std::same_as<double> T>
         n * nodes.dropped() *
         (1.0 + 2.0 * tail_units * unit_roundoff * (2.0 - std::log(nodes.dropped() + 1e-300)));
     T const right = theta + plan.right;
-    add(line.at_right_, n,
-        envelope<T>(nodes, right, nodes.value(right), losses::all, &facts).log_moment());
+    add(line.at_right_, n, moment_above(nodes, right, facts));
     if (plan.left < theta) {
       T const left = theta - plan.left;
-      add(line.at_left_, n,
-          envelope<T>(nodes, left, nodes.value(left), losses::all, &facts).log_moment());
+      add(line.at_left_, n, moment_above(nodes, left, facts));
     }
   }
   if (split) {

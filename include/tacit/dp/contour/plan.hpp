@@ -196,7 +196,8 @@ class line_planner : public contour_search<T> {
     T const end = line.end();
     T const both = 1.0 + line.tilt + end;
     T const need = std::log(8.0 * entry.count) - route_.log_tolerance;
-    T const most = std::min(nodes.strip(), 12.0);
+    // Higher up a taper swells beyond all use.
+    T const most = std::min(nodes.strip(), lifted ? 12.0 : 15.0 * taper_width);
     T const s = nodes.shift();
     T weight = 0.0;
     for (mixture_pair::part const& part : entry.pair.parts) weight += part.weight;

@@ -169,8 +169,7 @@ bool contour<T>::chernoff_below(T epsilon, T log_delta, bool loosely) const {
       for (std::size_t k = 0; k < of_.entries.size(); ++k) {
         mixture_table<T> const& nodes = search.tables()[k];
         table_facts<T> const facts(nodes);
-        envelope<T> at(nodes, tilt, nodes.value(tilt), losses::all, &facts);
-        T const one = of_.entries[k].count * at.log_moment();
+        T const one = of_.entries[k].count * moment_above(nodes, tilt, facts);
         sum += one;
         size += std::abs(one);
       }

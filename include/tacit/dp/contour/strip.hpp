@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <limits>
 #include <numbers>
+#include <utility>
 #include <vector>
 
 /// What a table of nodes is certain of on the real axis: the rounding of its nodes, what lies beyond its
@@ -27,26 +28,35 @@ struct node_errors {
   T share;       // of a part's share in the likelihood ratio, relative
 };
 
-/// Lemma 3.
+/// A part's share in the likelihood ratio at a node.
 template <std::same_as<double> T>
-[[nodiscard]] node_errors<T> errors_at(mixture_table<T> const& nodes, std::size_t k) {
+[[nodiscard]] T share_of(mixture_table<T> const& nodes, mixture_pair::part const& part,
+                         std::size_t k) {
+  T const log_ratio = nodes.removes() ? nodes.loss(k) : -nodes.loss(k);
+  return part.weight * std::exp(part.shift * (nodes.point(k) - 0.5 * part.shift) - log_ratio);
+}
+
+/// Lemma 3, from the parts' shares in the likelihood ratio at a node.
+template <std::same_as<double> T>
+[[nodiscard]] node_errors<T> errors_at(mixture_table<T> const& nodes, std::size_t k,
+                                       T const* shares) {
   T const x = nodes.point(k);
   T const loss = nodes.loss(k);
   T const log_ratio = nodes.removes() ? loss : -loss;
   auto const& parts = nodes.pair().parts;
   T const n = static_cast<T>(parts.size());
-  T const inverse = std::exp(-log_ratio);
   T grown = 0.0;  // Σ weight·|e^t − 1|, over the ratio
   T moved = 0.0;  // Σ weight·e^t·|t|, over the ratio
   T farthest = 0.0;
-  for (mixture_pair::part const& part : parts) {
-    T const t = part.shift * (x - 0.5 * part.shift);
-    T const share = part.weight * std::exp(t - log_ratio);
-    grown += (t > 0.0 ? share : part.weight * inverse) * std::min(1.0, std::abs(t));
-    moved += share * std::abs(t);
+  bool const summed = log_ratio < -0.69 || log_ratio > 700.0;
+  T const inverse = summed ? 0.0 : std::exp(-log_ratio);
+  for (std::size_t j = 0; j < parts.size(); ++j) {
+    T const t = parts[j].shift * (x - 0.5 * parts[j].shift);
+    grown += (t > 0.0 ? shares[j] : parts[j].weight * inverse) * std::min(1.0, std::abs(t));
+    moved += shares[j] * std::abs(t);
     farthest = std::max(farthest, std::abs(t));
   }
-  if (log_ratio < -0.69 || log_ratio > 700.0) grown = 1.0 + n;
+  if (summed) grown = 1.0 + n;
   node_errors<T> e{};
   e.loss = 3.0 * std::abs(loss) + (6.0 + n) * grown + 3.0 * moved;
   T const taper = nodes.log_taper(k);
@@ -59,6 +69,14 @@ template <std::same_as<double> T>
   e.share = 8.0 + 3.0 * farthest + e.loss + std::abs(loss);
   return e;
 }
+template <std::same_as<double> T>
+[[nodiscard]] node_errors<T> errors_at(mixture_table<T> const& nodes, std::size_t k) {
+  std::vector<T> shares;
+  for (mixture_pair::part const& part : nodes.pair().parts) {
+    shares.push_back(share_of(nodes, part, k));
+  }
+  return errors_at(nodes, k, shares.data());
+}
 
 /// What several bounds on one table share.
 template <std::same_as<double> T = double>
@@ -68,22 +86,50 @@ struct table_facts {
 
   explicit table_facts(mixture_table<T> const& nodes) : shares(shares_of(nodes)) {
     errors.reserve(nodes.size());
-    for (std::size_t k = 0; k < nodes.size(); ++k) errors.push_back(errors_at(nodes, k));
+    std::size_t const parts = nodes.pair().parts.size();
+    for (std::size_t k = 0; k < nodes.size(); ++k) {
+      errors.push_back(errors_at(nodes, k, &shares[k * parts]));
+    }
   }
 
   [[nodiscard]] static std::vector<T> shares_of(mixture_table<T> const& nodes) {
     std::vector<T> shares;
     shares.reserve(nodes.size() * nodes.pair().parts.size());
     for (std::size_t k = 0; k < nodes.size(); ++k) {
-      T const log_ratio = nodes.removes() ? nodes.loss(k) : -nodes.loss(k);
       for (mixture_pair::part const& part : nodes.pair().parts) {
-        T const t = part.shift * (nodes.point(k) - 0.5 * part.shift);
-        shares.push_back(part.weight * std::exp(t - log_ratio));
+        shares.push_back(share_of(nodes, part, k));
       }
     }
     return shares;
   }
 };
+
+/// 2 sin²(φ/2) and sin φ of the parts' angles φ = shift·height.
+template <std::same_as<double> T>
+[[nodiscard]] std::vector<std::pair<T, T>> part_angles(std::vector<mixture_pair::part> const& parts,
+                                                       T height) {
+  std::vector<std::pair<T, T>> angles;
+  for (mixture_pair::part const& part : parts) {
+    T const half = std::sin(0.5 * part.shift * height);
+    angles.emplace_back(2.0 * half * half, std::sin(part.shift * height));
+  }
+  return angles;
+}
+
+/// Real and imaginary part of R(x + i·height)/R(x) − 1 at the node k, from `part_angles` and the shares of
+/// all nodes.
+template <std::same_as<double> T>
+[[nodiscard]] std::pair<T, T> ratio_moves(std::vector<T> const& shares, std::size_t k,
+                                          std::vector<std::pair<T, T>> const& angles) {
+  T real = 0.0;
+  T imaginary = 0.0;
+  for (std::size_t j = 0; j < angles.size(); ++j) {
+    T const share = shares[k * angles.size() + j];
+    real -= share * angles[j].first;
+    imaginary += share * angles[j].second;
+  }
+  return {real, imaginary};
+}
 
 /// log ∫₀^b e^{v²/2} dv at most: v² ≤ bv.
 template <std::same_as<double> T>
@@ -120,6 +166,30 @@ template <std::same_as<double> T>
   return std::min(1.0, 1.01 * share);
 }
 
+/// In `add`, how much log(R^{−z}·e^{t·arg R}) at x + ib rises a unit to the right at most, wherever x is:
+/// Lemma 7 (iii). ∞ where that is not known.
+template <std::same_as<double> T>
+[[nodiscard]] T rise_beyond(std::vector<mixture_pair::part> const& parts, T z, T b, T t) {
+  T const least = parts.front().shift;
+  T const most = parts.back().shift;
+  T shifts = 0.0;
+  for (mixture_pair::part const& part : parts) shifts += part.shift;
+  // Sine and cosine of a rounded angle below 2 err by less than 8 units.
+  auto const excess = [&](T angle) {
+    return t * (std::sin(angle) + 8.0 * unit_roundoff) -
+           z * (std::cos(angle) - 8.0 * unit_roundoff);
+  };
+  if (!(most * b < 1.57) || !(excess((most - least) * b) <= 0.0)) {
+    return std::numeric_limits<T>::infinity();
+  }
+  T const over = excess(most * b);
+  if (!(over > 0.0)) return 0.0;
+  // The largest o(κ − θo)/(1 + 2o·cos + o²), κ = over; where it is largest an error of o is of second order.
+  T const cosine = std::cos(most * b);
+  T const odds = over / (z + std::sqrt(z * z + over * (over + 2.0 * z * cosine)));
+  return 1.001 * shifts * odds * (over - z * odds) / (1.0 + odds * (2.0 * cosine + odds));
+}
+
 /// What ends the table, for sums and integrals of |f(x ± ib)|·e^{t·arg R(x + ib)}, t ≥ 0, where f is the
 /// integrand at tilt z with the taper's bound at that height: log of step·Σ over the nodes that it leaves
 /// out, and where P is cut off, of what that adds to the trapezoid rule's error and to an integral moved by b.
@@ -129,6 +199,7 @@ template <std::same_as<double> T>
   T const infinity = std::numeric_limits<T>::infinity();
   T const s = nodes.shift();
   T const turns = t * s * b;
+  T const rise = nodes.removes() ? infinity : rise_beyond(nodes.pair().parts, z, b, t);
   T const swell = b > 0.0 ? log_swell(b / taper_width) : -infinity;
   T sum = -infinity;
   for (bool const right : {false, true}) {
@@ -164,6 +235,11 @@ template <std::same_as<double> T>
       fall -= (1.0 + z) * s;
       counted += (1.0 + z) * s;
     }
+    bool const slow = right && rise < x - 1.0;
+    if (slow) {
+      fall -= rise;
+      counted += rise;
+    }
     if (cut_here) {
       fall += y / taper_width;
       counted += y / taper_width;
@@ -175,7 +251,8 @@ template <std::same_as<double> T>
                       : nodes.tapered() ? log_add(0.0, swell - 0.5 * y * y) - nodes.log_taper(k)
                                         : 0.0;
     // The share falls to the left.
-    T const grown = turns * (right ? 1.0 : mixture_table<T>::turn_at(share));
+    bool const bounded = !right || slow;
+    T const grown = turns * (bounded ? mixture_table<T>::turn_at(share) : 1.0);
     sum = log_add(sum, sum_above<T>({end, -std::log(nodes.step() * fall), swollen, grown}));
   }
   return sum_above<T>({sum});

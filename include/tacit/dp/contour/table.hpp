@@ -75,10 +75,11 @@ class mixture_table {
   /// that at most e^{log_dropped} of its mass is lost (and added to every upper end): the far tail
   /// would else rule M at the tilts that matter. Without `log_dropped` there is no taper.
   /// `reach` is the largest tilt to serve; e^{turns} and e^{swell} are what the ratio's argument and the
-  /// taper may grow by off the axis. Without a reach the table ends near the cut, and nearer if `turns` is
+  /// taper may grow by off the axis; `rise` is what the former and its power may rise by a unit to the right
+  /// of everything, in `add`. Without a reach the table ends near the cut, and nearer if `turns` is
   /// below 0. In the direction `remove` a tapered P is cut off at the end.
   mixture_table(mixture_pair const& pair, std::optional<T> log_dropped, std::optional<T> reach,
-                T step, T turns = 0.0, T swell = 0.0)
+                T step, T turns = 0.0, T swell = 0.0, T rise = std::numeric_limits<T>::infinity())
       : pair_(&pair),
         remove_(pair.orientation == orientation::remove),
         tapered_(log_dropped.has_value()),
@@ -97,6 +98,14 @@ class mixture_table {
     T low = -10.5;
     T high = std::max(2.0 * largest + 10.5,
                       std::min(80.0, std::sqrt(2.0 * std::max(0.0, turns) + 110.0)));
+    if (!remove_ && rise + 2.0 < high) {
+      // As far as the normal rules.
+      T const most = high;
+      high = std::max(2.0 * largest + 10.5, rise + 2.0);
+      while (high < most && turns * turn_at(share_of_shifted(high)) > 0.5 * high * high - 55.0) {
+        high += 0.5;
+      }
+    }
     T& end = remove_ ? high : low;
     if (tapered_) {
       T const outwards = remove_ ? 0.1 : -0.1;
