@@ -32,3 +32,4 @@
 #include <tacit/core/text_archive.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/core/windows.hpp>
+#include <tacit/core/wipe.hpp>

@@ -256,6 +256,36 @@ TEST_CASE("a state is inspected as it is", "[state]") {
   CHECK_THROWS_AS(saved_paczero::inspect(folder / "nothing", steps), std::system_error);
 }
 
+TEST_CASE("a state is summed up without its secret, and without what it says to need", "[state]") {
+  support::directory const folder;
+  std::filesystem::path const path = folder / "run";
+  std::string const text = stored(path, all_kinds()[0]);
+  {
+    auto const [run, about] = saved_paczero::summary(path);
+    CHECK(about.empty());
+    CHECK(run.steps == 4);
+    CHECK(run.candidates.records == 20);
+    CHECK(run.candidates.subsets == 8);
+    CHECK(run.public_seed == 21);
+    CHECK(run.first_record == 5);
+    CHECK(run.options.budget == all_kinds()[0].budget);
+    CHECK(read_file(path) == text);
+  }
+  // 4 GiB of columns.
+  std::ofstream(path, std::ios::binary) << tampered(text, "candidates", "4294967296 8 2 0 21 5");
+  CHECK(saved_paczero::summary(path).first.candidates.records == 4294967296);
+  for (auto const& [field, value] :
+       std::vector<std::pair<std::string, std::string>>{{"candidates", "20 4294967294 2 0 21 5"},
+                                                        {"steps", "3"},
+                                                        {"directions", "0"},
+                                                        {"chosen", "8"},
+                                                        {"counts", "99 0"}}) {
+    CAPTURE(field, value);
+    std::ofstream(path, std::ios::binary) << tampered(text, field, value);
+    CHECK_THROWS_AS(saved_paczero::summary(path), tacit::corrupt_state);
+  }
+}
+
 TEST_CASE("one run at a time has a state, and leaving it without a step changes nothing",
           "[state]") {
   support::directory const folder;

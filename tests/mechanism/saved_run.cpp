@@ -66,8 +66,7 @@ class noisy_gradient {
     static void fields(Archive& archive, Self& self) {
       archive.field("total", self.total);
       archive.list("sums", self.sums);
-      archive.list("stream_key", self.stream.key);
-      archive.field("stream_position", self.stream.position);
+      secret_stream::state::fields(archive, self.stream);
     }
   };
 

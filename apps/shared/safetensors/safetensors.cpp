@@ -33,6 +33,8 @@ using event = json::parse_event_t;
 
 constexpr std::uint64_t longest_header = 100'000'000;  // the format's own limit
 constexpr std::size_t most_dimensions = 64;
+constexpr std::size_t most_metadata = 100'000;  // entries
+constexpr std::size_t shortest_tensor = 50;     // characters of a header
 
 struct known_type {
   std::string_view name;
@@ -63,8 +65,9 @@ class header_reader {
 
   std::vector<stored_tensor> read(std::string const& header) {
     if (header.empty() || header.front() != '{') fail("the header begins with no {");
-    // Every tensor's object is checked when it closes, and then let go: memory stays small however
-    // long the header is.
+    // Every tensor's object is checked when it closes, and an entry of the metadata when it comes, and
+    // then let go: memory stays in proportion to the header, whatever is in it.
+    tensors_.reserve(header.size() / shortest_tensor);
     auto const watch = [this](int depth, event what, json& value) {
       return seen(depth, what, value);
     };
@@ -73,6 +76,7 @@ class header_reader {
     } catch (json::exception const& error) {
       fail(std::string("the header is no JSON: ") + error.what());
     }
+    check_names();
     check_layout();
     return std::move(tensors_);
   }
@@ -96,29 +100,35 @@ class header_reader {
       if (depth == 1) {
         name_ = text;
         fields_.clear();
-        if (!names_.insert(text).second) fail_tensor("is given twice");
-      } else if (!fields_.insert(text).second) {
-        fail_tensor("has " + shown(text) + " twice");
+        more_ = false;
+        if (in_metadata() && std::exchange(metadata_seen_, true)) fail_tensor("is given twice");
+        return true;
       }
+      field_ = text;
+      bool const known = text == "dtype" || text == "shape" || text == "data_offsets";
+      more_ = more_ || !known;
+      if (!known && !in_metadata()) return false;
+      if (!fields_.insert(text).second) fail_tensor("has " + shown(text) + " twice");
+      if (fields_.size() > most_metadata) {
+        fail_tensor("has more than " + std::to_string(most_metadata) + " entries");
+      }
+      return !in_metadata();
+    }
+    bool const is_text = what == event::value && parsed.is_string();
+    if (in_metadata() && depth == 2 && !is_text &&
+        (what == event::value || what == event::array_start)) {
+      fail("__metadata__ has " + shown(field_) + ", no text");
     }
     if (what == event::array_start) entries_ = 0;
     if (what == event::value && depth > 2 && ++entries_ > most_dimensions) {
       fail_tensor("has a list of more than " + std::to_string(most_dimensions) + " entries");
     }
     if (what != event::object_end || depth != 1) return true;
-    if (name_ == "__metadata__") {
-      check_metadata(parsed);
-    } else {
-      add(parsed);
-    }
+    if (!in_metadata()) add(parsed);
     return false;
   }
 
-  void check_metadata(json const& value) const {
-    for (auto const& item : value.items()) {
-      if (!item.value().is_string()) fail("__metadata__ has " + shown(item.key()) + ", no text");
-    }
-  }
+  bool in_metadata() const { return name_ == "__metadata__"; }
 
   std::uint64_t whole(json const& value, char const* what) const {
     if (!value.is_number_unsigned())
@@ -127,7 +137,7 @@ class header_reader {
   }
 
   void add(json const& value) {
-    if (value.size() != 3 || !value.contains("dtype") || !value.contains("shape") ||
+    if (more_ || value.size() != 3 || !value.contains("dtype") || !value.contains("shape") ||
         !value.contains("data_offsets")) {
       fail_tensor("must have dtype, shape and data_offsets, and nothing else");
     }
@@ -142,6 +152,7 @@ class header_reader {
     if (!value["shape"].is_array()) fail_tensor("has a shape that is no list");
     std::uint64_t bits = type->bits;
     bool empty = false;
+    one.shape.reserve(value["shape"].size());
     for (json const& size : value["shape"]) {
       one.shape.push_back(whole(size, "dimension"));
       empty = empty || one.shape.back() == 0;
@@ -175,6 +186,17 @@ class header_reader {
     tensors_.push_back(std::move(one));
   }
 
+  void check_names() {
+    std::vector<std::string_view> names;
+    names.reserve(tensors_.size());
+    for (stored_tensor const& one : tensors_) names.push_back(one.name);
+    std::sort(names.begin(), names.end());
+    auto const twice = std::adjacent_find(names.begin(), names.end());
+    if (twice == names.end()) return;
+    name_ = *twice;
+    fail_tensor("is given twice");
+  }
+
   void check_layout() {
     std::sort(tensors_.begin(), tensors_.end(), [](auto const& a, auto const& b) {
       return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
@@ -194,9 +216,11 @@ class header_reader {
   std::filesystem::path file_;
   std::uint64_t data_;
   std::vector<stored_tensor> tensors_;
-  std::set<std::string> names_;
-  std::set<std::string> fields_;
-  std::string name_;
+  bool metadata_seen_ = false;
+  std::string name_;              // of the tensor, or of the metadata
+  std::set<std::string> fields_;  // of it, so far
+  std::string field_;             // the last one
+  bool more_ = false;             // than a tensor has
   std::size_t entries_ = 0;
 };
 

@@ -252,6 +252,15 @@ TEST_CASE("A hostile file is refused with what is wrong", "[safetensors]") {
   }
   CHECK(folder.raw(length(many.size()) + many.substr(0, many.size() - 1) + "}").tensors().size() ==
         20000);
+  // Twenty times their size, each of them, if they were kept.
+  std::string metadata = "{\"__metadata__\":{\"\":\"\"";
+  std::string fields = "{\"a\":{\"\":0";
+  for (int i = 0; i < 200000; ++i) {
+    metadata += ",\"" + std::to_string(i) + "\":\"\"";
+    fields += ",\"" + std::to_string(i) + "\":0";
+  }
+  CHECK(has(folder.defect(metadata + "}}", ""), "more than 100000 entries"));
+  CHECK(has(folder.defect(fields + "}}", ""), "nothing else"));
   std::string const name(10000, 'n');
   CHECK(folder.defect("{\"" + name + "\":1}", data).size() < 300);
 

@@ -6,6 +6,7 @@
 #include <tacit/core/private_file_posix.hpp>
 #include <tacit/core/private_file_windows.hpp>
 #include <tacit/core/process.hpp>
+#include <tacit/core/wipe.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -25,13 +26,25 @@ namespace tacit {
 /// The name of a file. A std::filesystem::path, a string and a literal convert to it.
 using file_path = detail::files::path;
 
+/// An operation on a file that failed, and on which file: the one of its user, or its lock, or what is
+/// written beside it before it takes its place.
+class file_error : public std::system_error {
+ public:
+  file_error(std::error_code reason, std::string const& text, file_path path)
+      : std::system_error(reason, text), path_(std::move(path)) {}
+  [[nodiscard]] file_path const& path() const noexcept { return path_; }
+
+ private:
+  file_path path_;
+};
+
 namespace detail {
 
 [[noreturn]] inline void fail_file(std::string_view who, std::string_view what,
                                    file_path const& path,
                                    std::error_code reason = files::last_error()) {
   std::string text(who);
-  throw std::system_error(reason, text.append(": ").append(what) + ' ' + files::text(path));
+  throw file_error(reason, text.append(": ").append(what) + ' ' + files::text(path), path);
 }
 
 [[noreturn]] inline void fail_file(std::string_view who, std::string_view what,
@@ -256,17 +269,21 @@ inline void remove_unfinished(file_path const& path) {
   if (!facts->regular) {
     detail::fail_file(who, "not a regular file:", path, std::errc::invalid_argument);
   }
+  auto const check_size = [&](std::uint64_t size) {
+    if (size > most) detail::fail_file(who, "too large:", path, std::errc::file_too_large);
+  };
+  check_size(facts->size);
   std::string text;
+  text.reserve(static_cast<std::size_t>(facts->size));  // one that grows leaves copies behind
   char buffer[65536];
-  for (;;) {
-    if (facts->size > most || text.size() > most) {
-      detail::fail_file(who, "too large:", path, std::errc::file_too_large);
-    }
-    std::ptrdiff_t const count = detail::files::read(file.handle(), buffer, sizeof buffer);
-    if (count == 0) return text;
-    if (count < 0) detail::fail_file(who, "cannot read", path);
+  std::ptrdiff_t count = 0;
+  while ((count = detail::files::read(file.handle(), buffer, sizeof buffer)) > 0) {
     text.append(buffer, static_cast<std::size_t>(count));
+    check_size(text.size());
   }
+  detail::wipe(buffer);
+  if (count < 0) detail::fail_file(who, "cannot read", path);
+  return text;
 }
 
 /// A file that grows at its end, durably: an append is on disk when it returns. A crash during an

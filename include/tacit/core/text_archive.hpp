@@ -3,6 +3,7 @@
 
 #include <tacit/core/check.hpp>
 #include <tacit/core/number_text.hpp>
+#include <tacit/core/wipe.hpp>
 
 #include <array>
 #include <concepts>
@@ -45,28 +46,29 @@ static_assert(checksum("123456789") == 0x995DC9BBDF1939FA);  // the check value 
 }  // namespace detail
 
 /// Writes one `name value value …` line a field. Numbers read back as the same bits. A bool or an
-/// enumerator is written as its number.
+/// enumerator is written as its number. It leaves no copy of the text in memory but the one that it returns.
 class archive_writer {
  public:
   /// `kind` is one word, `version` the format's.
-  archive_writer(std::string_view kind, unsigned version) {
-    text_.append(kind).append(" ").append(detail::to_text(version)).append("\n");
-  }
+  archive_writer(std::string_view kind, unsigned version) { field(kind, version); }
+  archive_writer(archive_writer const&) = delete;
+  archive_writer& operator=(archive_writer const&) = delete;
+  ~archive_writer() { detail::wipe(text_); }
 
   template <class... Values>
   archive_writer& field(std::string_view name, Values const&... values) {
-    text_.append(name);
+    put(name);
     (append(values), ...);
-    text_.push_back('\n');
+    put("\n");
     return *this;
   }
 
   template <class Range>
   archive_writer& list(std::string_view name, Range const& values) {
-    text_.append(name);
+    put(name);
     append(std::size(values));
     for (auto const& value : values) append(value);
-    text_.push_back('\n');
+    put("\n");
     return *this;
   }
 
@@ -80,14 +82,26 @@ class archive_writer {
  private:
   template <class T>
   void append(T const& value) {
-    text_.push_back(' ');
+    put(" ");
     if constexpr (std::is_convertible_v<T, std::string_view>) {
-      text_.append(std::string_view(value));  // one word
+      put(std::string_view(value));  // one word
     } else if constexpr (std::same_as<T, bool> || std::is_enum_v<T>) {
-      text_.append(detail::to_text(static_cast<int>(value)));
+      put(detail::to_text(static_cast<int>(value)));
     } else {
-      text_.append(detail::to_text(value));
+      put(detail::to_text(value));
     }
+  }
+
+  // A string that grows by itself leaves its old text behind.
+  void put(std::string_view part) {
+    if (part.size() > text_.capacity() - text_.size()) {
+      std::string larger;
+      larger.reserve(2 * (text_.size() + part.size()));
+      larger.append(text_);
+      text_.swap(larger);
+      detail::wipe(larger);
+    }
+    text_.append(part);
   }
 
   std::string text_;
@@ -95,7 +109,7 @@ class archive_writer {
 
 /// Reads what `archive_writer` wrote, field by field in the same order.
 /// Every defect (wrong kind or version, a damaged or truncated text, a missing field, a value that
-/// does not parse) throws `corrupt_state`, which names the field.
+/// does not parse) throws `corrupt_state`, which names the field. The text is wiped at the end.
 class archive_reader {
  public:
   archive_reader(std::string text, std::string_view kind, unsigned version)
@@ -120,6 +134,7 @@ class archive_reader {
   // Holds views into its own text.
   archive_reader(archive_reader const&) = delete;
   archive_reader& operator=(archive_reader const&) = delete;
+  ~archive_reader() { detail::wipe(text_); }
 
   template <class... Values>
   void field(std::string_view name, Values&... values) {

@@ -49,6 +49,15 @@ struct paczero_report {
   int released = 0;          // −1, +1, or 0 for a hold
 };
 
+/// What the state of a run says of it, but for its secret.
+struct paczero_summary {
+  paczero_options options;
+  candidate_set::shape candidates;
+  std::uint64_t public_seed;
+  std::size_t first_record;
+  std::size_t steps;  // taken
+};
+
 /// The mechanism: per-record numbers in, signs out. Never sees parameters or data.
 ///
 /// Guarantee. Over the secret, its coins and every adaptive choice of later steps:
@@ -184,8 +193,7 @@ class paczero {
       paczero_account::state::fields(archive, self.account);
       archive.field("counts", self.unanimous, self.held);
       archive.field("transcript", self.transcript);
-      archive.list("stream_key", self.stream.key);
-      archive.field("stream_position", self.stream.position);
+      decltype(self.stream)::fields(archive, self.stream);
     }
   };
 
@@ -210,6 +218,40 @@ class paczero {
     return out;
   }
 
+  // A character a direction.
+  static std::string_view symbols_of(state const& from) {
+    return from.transcript == no_steps ? std::string_view() : from.transcript;
+  }
+
+  /// @throws std::logic_error for a state that no run has, as far as its own size in memory tells
+  static void check(state const& from) {
+    from.options.check();
+    detail::check_size("paczero", "size of the stored belief", from.account.belief.size(),
+                       from.candidates.subsets);
+    if (std::size_t const kept = from.account.spent_by_record.size(); kept != 0) {
+      detail::check_size("paczero", "size of the stored record ledger", kept,
+                         from.candidates.records);
+    }
+    auto const require = [](bool holds, char const* name, auto value, char const* range) {
+      detail::require_argument(holds, "paczero", name, value, range);
+    };
+    std::size_t const size = symbols_of(from).size();
+    require(from.chosen < from.candidates.subsets, "chosen", from.chosen,
+            "below the number of subsets");
+    require(
+        size % from.options.directions == 0 && size / from.options.directions <= from.options.steps,
+        "size of the transcript", size, "that of whole steps, at most T");
+    for (std::size_t const count : {from.account.observations, from.unanimous, from.held}) {
+      require(count <= size, "a count of releases", count, "at most their number");
+    }
+  }
+
+  [[nodiscard]] static paczero_summary summary_of(state const& from) {
+    check(from);
+    return {from.options, from.candidates, from.candidate_seed, from.first_record,
+            symbols_of(from).size() / from.options.directions};
+  }
+
   paczero(paczero_account&& account, Secret&& secret)
       : account_(std::move(account)), secret_(std::move(secret)) {
     check_sizes();
@@ -226,30 +268,21 @@ class paczero {
   /// @throws std::logic_error for a state that no run has: by the checks of the constructors, and
   ///         these
   [[nodiscard]] static paczero restore(state from) {
+    check(from);  // before anything is made as large as it says
     paczero run({from.options,
                  candidate_set::balanced(from.candidates, from.candidate_seed, from.first_record),
                  std::move(from.account)},
                 Secret::restore(from.stream));
-    auto const require = [](bool holds, char const* name, auto value, char const* range) {
-      detail::require_argument(holds, "paczero", name, value, range);
-    };
     std::size_t const directions = run.directions();
-    std::string_view symbols = from.transcript;
-    if (symbols == no_steps) symbols = {};
-    require(from.chosen < run.candidates().subsets(), "chosen", from.chosen,
-            "below the number of subsets");
-    require(symbols.size() % directions == 0 && symbols.size() / directions <= run.options().steps,
-            "size of the transcript", symbols.size(), "that of whole steps, at most T");
-    for (std::size_t const count : {run.account_.observations(), from.unanimous, from.held}) {
-      require(count <= symbols.size(), "a count of releases", count, "at most their number");
-    }
     run.chosen_ = from.chosen;
     run.unanimous_ = from.unanimous;
     run.held_ = from.held;
-    for (; !symbols.empty(); symbols.remove_prefix(directions)) {
+    for (std::string_view symbols = symbols_of(from); !symbols.empty();
+         symbols.remove_prefix(directions)) {
       release& step = run.transcript_.emplace_back();
       for (char const c : symbols.substr(0, directions)) {
-        require(c == '+' || c == '-' || c == '0', "transcript", int{c}, "of +, - and 0");
+        detail::require_argument(c == '+' || c == '-' || c == '0', "paczero", "transcript", int{c},
+                                 "of +, - and 0");
         step.coefficients.push_back(coefficient(c == '+' ? 1 : c == '-' ? -1 : 0, directions));
       }
     }

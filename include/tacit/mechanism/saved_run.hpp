@@ -4,9 +4,9 @@
 #include <tacit/core/check.hpp>
 #include <tacit/core/private_file.hpp>
 #include <tacit/core/text_archive.hpp>
+#include <tacit/core/wipe.hpp>
 #include <tacit/mechanism/run_owner.hpp>
 
-#include <concepts>
 #include <cstddef>
 #include <optional>
 #include <stdexcept>
@@ -42,6 +42,7 @@ namespace tacit {
 ///   save()           its state; throws std::logic_error where the run may not be spent: moved from, or
 ///                     in a forked process
 ///   restore(state)   static; throws std::logic_error for a state that no run has
+///   summary_of(state)   static; for `summary`, if there is to be one: a value without the secret
 /// all of which may be private, with `friend class saved_run<Mechanism>`.
 template <class Mechanism>
 class saved_run {
@@ -83,19 +84,30 @@ class saved_run {
     return out;
   }
 
-  /// What `use` returns for a stored mechanism, which it gets as a constant, and for what it is about
-  /// if it takes that too; the file stays as it is.
+  /// What `use` returns for a stored mechanism, which it gets as a constant; the file stays as it is.
   /// @throws as `resume`, and what `use` throws
   template <class Use>
   [[nodiscard]] static auto inspect(file_path const& file, Use&& use) {
     file_path const path = detail::files::canonical(file);
     file_lock const lock(path);  // not while a run writes it
-    stored const found = parsed(read_file(path), [](std::string const&) {});
-    if constexpr (std::invocable<Use, Mechanism const&, std::string const&>) {
-      return std::forward<Use>(use)(found.mechanism, found.about);
-    } else {
-      return std::forward<Use>(use)(found.mechanism);
-    }
+    Mechanism const found = restored(parsed(read_file(path)));
+    return std::forward<Use>(use)(found);
+  }
+
+  /// What a stored run says of itself, but for its secret, and what it is about. Takes no more memory than
+  /// the file does: `resume` and `inspect` take what a run of this size needs, which a hostile state may
+  /// say to be much. The file stays as it is.
+  /// @throws as `resume`
+  [[nodiscard]] static auto summary(file_path const& file) requires
+      requires(typename Mechanism::state const& fields) {
+    Mechanism::summary_of(fields);
+  }
+  {
+    file_path const path = detail::files::canonical(file);
+    file_lock const lock(path);
+    stored found = parsed(read_file(path));
+    return std::pair(sensible([&] { return Mechanism::summary_of(found.fields); }),
+                     std::move(found.about));
   }
 
   /// From now on the run is stored in `file`, on the same volume, and is once now. The state in the
@@ -158,7 +170,7 @@ class saved_run {
   static constexpr std::string_view who = "saved_run";
 
   struct stored {
-    Mechanism mechanism;
+    state fields{};
     std::string about;
   };
 
@@ -179,11 +191,10 @@ class saved_run {
     if (facts && facts->names > 1) {
       detail::fail_file(who, "remove all names but one of", path, std::errc::too_many_links);
     }
-    Mechanism mechanism =
-        parsed(read_file(path), [&](std::string const& was) {
-          detail::require_argument(was == about, who, "about", about, was + ", as in the state");
-        }).mechanism;
-    return {std::move(mechanism), std::move(path), std::move(about), std::move(lock)};
+    stored found = parsed(read_file(path));
+    detail::require_argument(found.about == about, who, "about", about,
+                             found.about + ", as in the state");
+    return {restored(std::move(found)), std::move(path), std::move(about), std::move(lock)};
   }
 
   // Whether there is anything but an empty file.
@@ -202,37 +213,51 @@ class saved_run {
     remove_unfinished(path_);
     make_room(path_);
     unstored_ = true;
-    create_private_file(path_, text());
+    create_private_file(path_, text().is);
     unstored_ = false;
   }
 
   void store() {
     unstored_ = true;
-    write_private_file(path_, text());
+    write_private_file(path_, text().is);
     unstored_ = false;
   }
 
-  std::string text() {
+  // With the secret in it.
+  struct secret_text {
+    std::string is;
+    explicit secret_text(std::string&& text) : is(std::move(text)) {}
+    secret_text(secret_text const&) = delete;
+    secret_text& operator=(secret_text const&) = delete;
+    ~secret_text() { detail::wipe(is); }
+  };
+
+  secret_text text() {
     state const now = mechanism_.save();
     archive_writer out(state::kind, state::version);
     state::fields(out, now);
     if (!about_.empty()) out.field("about", about_);
-    return std::move(out).finish();
+    return secret_text(std::move(out).finish());
   }
 
-  // `check` sees what the state is about before anything is made of its fields.
-  template <class Check>
-  static stored parsed(std::string text, Check&& check) {
+  static stored parsed(std::string text) {
     archive_reader in(std::move(text), state::kind, state::version);
-    state fields{};
-    state::fields(in, fields);
-    std::string about;
-    if (in.has_more()) in.field("about", about);
+    stored out;
+    state::fields(in, out.fields);
+    if (in.has_more()) in.field("about", out.about);
     in.finish();
-    check(about);
-    // A text that passed its checksum and still makes no sense.
+    return out;
+  }
+
+  static Mechanism restored(stored&& found) {
+    return sensible([&] { return Mechanism::restore(std::move(found.fields)); });
+  }
+
+  // What is made of a text that passed its checksum and may still make no sense.
+  template <class Make>
+  static auto sensible(Make&& make) {
     try {
-      return {Mechanism::restore(std::move(fields)), std::move(about)};
+      return make();
     } catch (std::logic_error const& error) {
       throw corrupt_state(error.what());
     }

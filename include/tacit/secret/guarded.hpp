@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/wipe.hpp>
+
 #if defined(__linux__)
 #include <sys/mman.h>
 #include <unistd.h>
@@ -12,14 +14,6 @@
 #include <utility>
 
 namespace tacit::detail {
-
-/// Overwrites an object that is about to die, in a way the compiler may not drop.
-template <class T>
-void wipe(T& secret) noexcept {
-  static_assert(std::is_trivially_copyable_v<T>);
-  auto volatile* const bytes = reinterpret_cast<unsigned char*>(&secret);
-  for (std::size_t i = 0; i < sizeof(T); ++i) bytes[i] = 0;
-}
 
 /// One T, zero at first and wiped at the end. On Linux it has memory pages of its own, for which the
 /// system is asked to leave them out of core dumps, to fill them with zeros in a forked child, and to

@@ -3,6 +3,7 @@
 
 #include <tacit/core/check.hpp>
 #include <tacit/core/process.hpp>
+#include <tacit/core/wipe.hpp>
 #include <tacit/secret/chacha20.hpp>
 #include <tacit/secret/entropy.hpp>
 #include <tacit/secret/guarded.hpp>
@@ -41,13 +42,32 @@ concept secret_bits = requires(Source& source) {
 /// @throws std::logic_error   on use of a moved-from stream
 class secret_stream {
  public:
-  /// Plain data, as secret as the stream itself: for a private file. Restore one state once; two
-  /// streams restored from it draw the same words.
-  struct state {
-    chacha20_key key{};
-    std::uint64_t position = 0;  // 64-bit words drawn so far
+  /// As secret as the stream itself: for a private file. It comes from a stream, or by `fields` from what
+  /// a stream stored: no key can be written down, so that a public seed is none. Restore one state once;
+  /// two streams restored from it draw the same words.
+  class state {
+   public:
+    state() = default;
+    state(state const&) = default;
+    state& operator=(state const&) = default;
+    ~state() { detail::wipe(key_); }
+
+    /// Writes the fields to an archive_writer, or reads them from an archive_reader.
+    template <class Archive, class Self>
+    static void fields(Archive& archive, Self& self) {
+      archive.list("stream_key", self.key_);
+      archive.field("stream_position", self.position_);
+    }
 
     friend bool operator==(state const&, state const&) = default;
+
+   private:
+    friend class secret_stream;
+
+    state(chacha20_key const& key, std::uint64_t position) : key_(key), position_(position) {}
+
+    chacha20_key key_{};
+    std::uint64_t position_ = 0;  // 64-bit words drawn so far
   };
 
   secret_stream() {
@@ -110,12 +130,12 @@ class secret_stream {
   };
 
   explicit secret_stream(state const& saved) {
-    if (saved.key == chacha20_key{}) {
+    if (saved.key_ == chacha20_key{}) {
       throw std::invalid_argument(detail::complaint("secret_stream::restore", "key", "all zero",
                                                     "the key of a saved stream"));
     }
-    memory_->key = saved.key;
-    memory_->position = saved.position;
+    memory_->key = saved.key_;
+    memory_->position = saved.position_;
     memory_->generation = detail::current_generation();
     memory_->process = detail::process_id();
     generate();
