@@ -3,7 +3,7 @@
 # sanitisers, and a limit of 512 MB, so that a small input that asks for much memory is a failure, too.
 # New inputs that reach new code are kept in build/fuzz; a failing one is named.
 # usage: sh tools/fuzz.sh [-runs=N | -max_total_time=SECONDS] [TARGET...]     (10 000 000 runs, all targets)
-#   TARGET  archive state transcript journal safetensors csv matrix json schedule
+#   TARGET  archive state transcript journal safetensors csv matrix json schedule arguments
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -12,7 +12,7 @@ case ${1:-} in
   -runs=* | -max_total_time=*) limit=$1; shift ;;
   -*) sed -n 's/^# usage/usage/p' "$0" >&2; exit 2 ;;
 esac
-[ $# -gt 0 ] || set -- archive state transcript journal safetensors csv matrix json schedule
+[ $# -gt 0 ] || set -- archive state transcript journal safetensors csv matrix json schedule arguments
 
 sh tools/install_packages.sh clang libclang-rt-dev libeigen3-dev libboost-dev libcli11-dev nlohmann-json3-dev
 
@@ -23,6 +23,9 @@ sources_of() {
     csv) echo apps/shared/training/data.cpp ;;
     matrix) echo apps/tacit/matrix.cpp apps/tacit/arguments.cpp ;;
     json) echo apps/tacit/json_text.cpp apps/tacit/arguments.cpp ;;
+    arguments)
+      echo apps/tacit/arguments.cpp apps/tacit/command_line.cpp apps/tacit/questions.cpp apps/tacit/ferret.cpp \
+        apps/tacit/replay.cpp apps/shared/safetensors/safetensors.cpp ;;
     schedule) echo apps/tacit/schedule.cpp apps/tacit/plan.cpp apps/tacit/json_text.cpp apps/tacit/arguments.cpp ;;
   esac
 }

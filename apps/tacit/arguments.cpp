@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
+#include <stdexcept>
 #include <system_error>
 #include <tuple>
 
@@ -214,6 +215,11 @@ void arguments::refuse(std::string const& name, std::string const& must_be) cons
 }
 
 void arguments::refuse_because(std::string const& name, std::exception const& why) const {
+  if (auto const* const failed = dynamic_cast<std::system_error const*>(&why);
+      failed != nullptr &&
+      (failed->code() == std::errc::no_space_on_device || failed->code() == std::errc::io_error)) {
+    throw std::runtime_error(name + ": " + why.what());
+  }
   refuse(name, must_be(name) + ": " + why.what());
 }
 
@@ -221,8 +227,12 @@ void arguments::must_be_new(std::string const& name) const {
   std::error_code none;
   std::filesystem::path const path = std::filesystem::absolute(text(name), none);
   bool const folder = std::filesystem::is_directory(path.parent_path(), none);
-  bool const taken = std::filesystem::exists(std::filesystem::symlink_status(path, none));
-  if (!folder || taken) refuse(name);
+  auto const is_free = [&](std::string const& ending) {
+    return std::filesystem::symlink_status(path.string() + ending, none).type() ==
+           std::filesystem::file_type::not_found;
+  };
+  // The longest of the names beside it, too: of a journal in the making.
+  if (!folder || !is_free("") || !is_free(".journal.0123456789abcdef.new")) refuse(name);
 }
 
 void arguments::must_be_left_out(std::vector<std::string> const& names,

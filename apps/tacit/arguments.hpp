@@ -92,6 +92,7 @@ class arguments {
   [[noreturn]] void refuse(std::string const& name) const { refuse(name, must_be(name)); }
 
   /// The same, with what is wrong.
+  /// @throws std::runtime_error instead where the disk failed, or is full: that is no argument's fault
   [[noreturn]] void refuse_because(std::string const& name, std::exception const& why) const;
 
   /// Refuses a file if there is anything of this name already, or no folder for it.

@@ -365,6 +365,8 @@ apps::task task_of(arguments const& of, run_record const& record) {
   return job;
 }
 
+constexpr std::size_t most_directions = 1000;
+
 void declare_audit(arguments& of) {
   declare_transcript(of);
   of.add("--universe", input_file("the table that tacit train was given"),
@@ -386,6 +388,12 @@ answer run_audit(arguments const& of) {
   bool const universe = of.given("--universe");
   if (universe && how->from_universe == nullptr) {
     of.must_be_left_out({"--universe"}, "with the mechanism " + record.mechanism.name);
+  }
+  // A step that is computed again takes memory for each of them and every record and subset, and a
+  // transcript has eight in a byte.
+  if (universe && record.directions > most_directions) {
+    of.must_be_left_out({"--universe"}, "with more than " + std::to_string(most_directions) +
+                                            " directions a step, which tacit train does not take");
   }
 
   answer out;

@@ -50,7 +50,8 @@ constexpr std::size_t most_columns = 4096;
 
 void declare_calibrate(arguments& of) {
   of.add("OUTPUTS", input_file("a table of comma-separated numbers"), "needed: an output a row");
-  of.add("--mi", positive(), "needed: the budget, in nats");
+  of.add("--mi", number("finite and at least 1e-290", [](double x) { return x >= 1e-290; }),
+         "needed: the budget, in nats");
   std::vector<std::string> words;
   for (auto const& [word, value] : methods) words.push_back(word);
   of.add("--method", one_of(words), "needed: how the noise is found");

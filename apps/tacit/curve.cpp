@@ -211,8 +211,13 @@ answer run_curve(arguments const& of) {
   }
   out.json["delta"] = delta;
   if (of.given("--plot")) {
-    apps::write_text(of.text("--plot"),
-                     plot(all, run, delta, of.given("--panel") ? of.text("--panel") : "all"));
+    std::string const picture =
+        plot(all, run, delta, of.given("--panel") ? of.text("--panel") : "all");
+    try {
+      apps::write_text(of.text("--plot"), picture);
+    } catch (std::runtime_error const& error) {
+      of.refuse_because("--plot", error);
+    }
     out.json["plot"] = of.text("--plot");
   }
   return out;

@@ -44,7 +44,9 @@ void declare_plan(arguments& of, plan_options which) {
   char const* const only = which.schedule ? "needed unless --schedule is given: " : "needed: ";
   of.add("--mechanism", one_of({"gaussian", "laplace"}), "the noise; gaussian unless given");
   if (which.noise) {
-    of.add("--noise-multiplier", positive(),
+    // Beyond, nothing is protected, or nothing learnt; and an accountant counts in ever finer cells.
+    of.add("--noise-multiplier",
+           number("positive: in [0.001, 1e9]", [](double x) { return x >= 1e-3 && x <= 1e9; }),
            std::string(only) +
                "standard deviation (laplace: scale) of the noise over the clipping norm");
   }

@@ -10,6 +10,7 @@ import math
 import os
 import random
 import re
+import resource
 import signal
 import struct
 import subprocess
@@ -1424,11 +1425,18 @@ class Transcripts(Records):
         other.write_bytes(self.base.read_bytes()[:-1] + b"x")
         self.refused(*go_on, "--base", other, naming=["--base", "new"])
         self.assertEqual(journal.read_bytes(), kept)
-        # A run of which no journal was kept can begin one: the state has all that it released.
-        late, late_state, late_tuned = (self.here / f"late{n}" for n in range(3))
-        late_state.write_bytes(state.read_bytes())
+        # A copy of the state goes on with the journal and with no other, while that is there.
+        late, late_state, late_tuned, copy = (self.here / f"late{n}" for n in range(4))
+        for file in (late_state, copy):
+            file.write_bytes(state.read_bytes())
+        for words in ([], ["--transcript", late]):
+            self.refused("train", self.data, "--resume", late_state, *words,
+                         naming=[f"--transcript is {late if words else 'missing'}", str(self.transcript)])
+        # A run whose journal is gone can begin one: the state has all that it released.
+        journal.rename(self.here / "aside")
         self.ask_json("train", self.data, "--resume", late_state, "--transcript", late,
                       "--tuned", late_tuned)
+        (self.here / "aside").rename(journal)
         self.out.unlink()
         self.ask_json("replay", self.base, late, self.out)
         self.assertEqual(self.out.read_bytes(), late_tuned.read_bytes())
@@ -1438,6 +1446,9 @@ class Transcripts(Records):
         self.assertFalse(journal.exists())
         self.assertEqual(self.rebuilt()["steps"], steps)
         self.ask_json("audit", self.transcript, "--universe", self.data)
+        # An old copy of the state of a run that is over.
+        for words in ([], ["--transcript", self.here / "again"]):
+            self.refused("train", self.data, "--resume", copy, *words, naming=["--resume", "last state"])
 
     def test_a_run_that_was_killed_at_its_end_is_finished(self):
         words = ["train", self.data, "--mechanism", "paczero-mi", "--mi", 0.33, "--steps", 50]
@@ -1558,6 +1569,44 @@ class Transcripts(Records):
         done = subprocess.run([PROGRAM, "train", "-", "--mechanism", "paczero-zpl", "--steps", "20",
                                "--json"], input=self.data.read_text(), capture_output=True, text=True)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_a_small_file_takes_little_memory(self):
+        """What a file says to need is not believed before there is reason to."""
+        def crc(data):
+            rest = 2**64 - 1
+            for byte in data:
+                rest ^= byte
+                for _ in range(8):
+                    rest = rest >> 1 ^ (0xC96C5795D7870F42 if rest & 1 else 0)
+            return rest ^ (2**64 - 1)
+
+        def edited(lines, **fields):
+            for name, value in fields.items():
+                lines = re.sub(rf"(?m)^{name} .*$", f"{name} {value}", lines)
+            return f"{lines}checksum {crc(lines.encode())}\n".encode()
+
+        state = self.here / "state"
+        self.ask_json("train", self.data, "--mechanism", "paczero-zpl", "--steps", 4, "--save", state,
+                      *self.written())
+        limited = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_AS, (1 << 29, 1 << 29)),
+                   "capture_output": True, "text": True}
+        # 4 GiB of candidate subsets.
+        lines = state.read_text().partition("checksum ")[0]
+        state.write_bytes(edited(lines, candidates="4294967296 128 2 0 1 0"))
+        done = subprocess.run([PROGRAM, "train", self.data, "--resume", state], **limited)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("4294967296 private records", done.stderr)
+        # A million directions in one step: a sum for each and every subset would be 1 GB.
+        count = 1_008_000
+        lines = self.transcript.read_bytes().partition(b"checksum ")[0].decode()
+        body = edited(lines, directions=count, symbols=f"sign {1 / count!r}", released=1)
+        body += b"\x55" * (count // 8)
+        many = self.here / "many"
+        many.write_bytes(body + crc(body).to_bytes(8, "little"))
+        for words, status in ((["audit", many], 0), (["replay", self.base, many, self.out], 0),
+                              (["audit", many, "--universe", self.data], 2)):
+            done = subprocess.run([PROGRAM, *words], **limited)
+            self.assertEqual(done.returncode, status, (words, done.stderr))
 
     def test_answers_that_cannot_be_written(self):
         for words in (["--help"], ["epsilon", "--help"], ["--version"],

@@ -22,7 +22,7 @@ void declare_train(arguments& of) {
          "needed, but for the transformer, which makes its own texts: the records");
   of.add("--mechanism", one_of(std::move(mechanisms)),
          "needed: what is released of the private records");
-  of.add("--mi", positive(),
+  of.add("--mi", number("positive: at least 1e-290", [](double x) { return x >= 1e-290; }),
          "paczero-mi and ferret: the budget in nats (for 0 there is paczero-zpl)");
   declare_paczero(of);
   declare_systems(of);

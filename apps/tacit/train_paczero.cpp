@@ -71,29 +71,52 @@ struct stored_run {
   tacit::candidate_set::shape shape;
   std::uint64_t seed;
   std::size_t steps_done;
-  std::string about;
+  std::string about;       // one word: a digest of what the run goes on,
+  std::string digest;      //
+  std::string transcript;  // and the file that its releases go to, if any
 };
 
 stored_run look_at(arguments const& of) {
   std::string const file = of.text("--resume");
   std::error_code none;
   if (!std::filesystem::is_regular_file(file, none)) of.refuse("--resume");
-  std::optional<stored_run> saved;
   try {
-    saved = tacit::saved_run<tacit::paczero<>>::inspect(file, [](tacit::paczero<> const& run,
-                                                                 std::string const& about) {
-      tacit::candidate_set const& candidates = run.candidates();
-      tacit::candidate_set::shape const& shape = candidates.dimensions();
-      bool const ours = shape.one_in == 2 && !shape.complementary && candidates.first_record() == 0;
-      return ours ? std::optional<stored_run>(stored_run{
-                        run.options(), shape, candidates.public_seed(), run.steps(), about})
-                  : std::nullopt;
-    });
+    auto const [run, about] = tacit::saved_run<tacit::paczero<>>::summary(file);
+    bool const ours =
+        run.candidates.one_in == 2 && !run.candidates.complementary && run.first_record == 0;
+    if (!ours) of.refuse("--resume");
+    std::string const digest = about.substr(0, about.find('"'));
+    return {run.options,
+            run.candidates,
+            run.public_seed,
+            run.steps,
+            about,
+            digest,
+            digest.size() == about.size()
+                ? std::string()
+                : tacit::detail::from_word("the state", about.substr(digest.size()))};
+  } catch (bad_input const&) {
+    throw;
   } catch (std::runtime_error const& error) {  // unreadable, in use, or corrupt
     of.refuse_because("--resume", error);
   }
-  if (!saved) of.refuse("--resume");
-  return *saved;
+}
+
+// A state that is behind its journal is an old copy, whose budget was spent since. Where the journal is,
+// the run goes on with it and with no other, which finds out.
+void must_have_its_journal(arguments const& of, stored_run const& saved) {
+  std::error_code none;
+  if (saved.transcript.empty() || saved.steps_done == saved.options.steps) return;
+  if (std::filesystem::exists(saved.transcript, none)) {
+    of.refuse("--resume",
+              "the last state of its run: this is a copy from before " + saved.transcript);
+  }
+  std::filesystem::path const journal = apps::journal_of(saved.transcript);
+  if (std::filesystem::exists(journal, none) &&
+      !(of.given("--transcript") &&
+        std::filesystem::equivalent(apps::journal_of(of.text("--transcript")), journal, none))) {
+    of.refuse("--transcript", saved.transcript + ", whose journal has the run's releases");
+  }
 }
 
 void must_agree(arguments const& of, paczero_run_options const& wanted, stored_run const& saved) {
@@ -220,7 +243,11 @@ paczero_run_options read_options(arguments const& of, mechanism which,
     std::filesystem::path const folder = std::filesystem::absolute(wanted.save, none).parent_path();
     bool const taken =
         std::filesystem::exists(wanted.save, none) && !std::filesystem::is_empty(wanted.save, none);
-    if (taken || !std::filesystem::is_directory(folder, none)) of.refuse("--save");
+    // The name beside it under which it is written: free, and not too long.
+    bool const possible =
+        std::filesystem::symlink_status(wanted.save.string() + ".0123456789abcdef.new", none)
+            .type() == std::filesystem::file_type::not_found;
+    if (taken || !possible || !std::filesystem::is_directory(folder, none)) of.refuse("--save");
   }
   // The files of a run that is done may be there, from the same command: as it would write them.
   bool const done = saved && saved->steps_done == p.steps;
@@ -248,13 +275,30 @@ std::string belongs_to(std::string const& table, paczero_run_options const& want
   return to_hex(tacit::parameter_hash{hash.finish()});
 }
 
-// Before its first step a run can only have been refused a file.
-[[noreturn]] void refuse_file(arguments const& of, std::exception const& why) {
+// What the state of a new run is about: see `stored_run`.
+std::string about(std::string const& digest, paczero_run_options const& wanted) {
+  if (wanted.transcript.empty()) return digest;
+  std::error_code none;
+  auto const file = std::filesystem::weakly_canonical(wanted.transcript, none);
+  return digest + tacit::detail::to_word(file.string());
+}
+
+// Before its first step a run was refused a file, or one beside it.
+[[noreturn]] void refuse_file(arguments const& of, tacit::file_error const& why) {
+  char const* whose = nullptr;
+  std::size_t length = 0;
   for (char const* name : {"--resume", "--save", "--transcript"}) {
     if (!of.given(name)) continue;
-    std::string const file = std::filesystem::path(of.text(name)).filename().string();
-    if (std::string(why.what()).find(file) != std::string::npos) of.refuse_because(name, why);
+    std::error_code none;
+    std::string const file = std::filesystem::weakly_canonical(of.text(name), none).string();
+    std::string const path = std::filesystem::weakly_canonical(why.path(), none).string();
+    bool const beside = path == file || path.starts_with(file + '.');
+    if (beside && file.size() > length) {
+      whose = name;
+      length = file.size();
+    }
   }
+  if (whose != nullptr) of.refuse_because(whose, why);
   throw std::runtime_error(why.what());
 }
 
@@ -362,15 +406,18 @@ answer train_paczero(arguments const& of) {
   paczero_run_options const asked = read_options(of, which, saved);
   if (saved) {
     must_agree(of, asked, *saved);
+    must_have_its_journal(of, *saved);
     seeds.first = saved->seed;
   }
 
   apps::dataset all;
+  std::string digest;
   paczero_run_options wanted = asked;
   try {
     std::string const table = apps::read_text(of.text("DATA"));
     all = apps::parse_csv(table, of.text("DATA"));
-    wanted.about = belongs_to(table, wanted);
+    digest = belongs_to(table, wanted);
+    wanted.about = saved ? saved->about : about(digest, wanted);
   } catch (std::runtime_error const& error) {
     of.refuse_because("DATA", error);
   }
@@ -400,7 +447,7 @@ answer train_paczero(arguments const& of) {
                             std::to_string(saved->shape.records) + " private records and not " +
                             std::to_string(records));
     }
-    if (saved && saved->about != wanted.about) {
+    if (saved && saved->digest != digest) {
       of.refuse("DATA", "the table of the saved run, with its --smoothing and --learning-rate");
     }
     try {
@@ -416,8 +463,11 @@ answer train_paczero(arguments const& of) {
       });
       each.push_back(figures(run, wanted.subsets));
       save_parameters(of, "--tuned", job->shape.tensors(), std::move(run.tuned));
-    } catch (std::system_error const& error) {
+    } catch (tacit::file_error const& error) {
       if (!begun) refuse_file(of, error);
+      fail_midway(of, error);
+    } catch (std::system_error const& error) {  // no randomness
+      if (!begun) throw;
       fail_midway(of, error);
     } catch (tacit::corrupt_state const& error) {
       if (!of.given("--transcript")) throw;

@@ -1,21 +1,32 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Fails or kills a private training at every operation on its files, in every way, and then its recovery.
+"""Fails or kills a program at every operation on its files, in every way, and then its recovery.
 
-A run with a state, a transcript, a base and a tuned model is started in an empty folder. At its n-th operation on that
-folder one fault comes (faults.cpp has the kinds). Then the run is finished by the command that a user would repeat, with
---resume once there is a state; and again with a second fault in that recovery. However it went:
-  - the run ends, with exit status 0, and no message asks for repair by hand
-  - what the state had released before is what it has released after, step by step
-  - no more was spent than the budget
-  - base and transcript replay to the tuned model, byte for byte
-  - nothing is left in the folder but the four files, and what a kill left under a name of its own
+A scenario is started in a folder of its own. At its n-th operation on that folder one fault comes (faults.cpp has the
+kinds). Then the same is started again as a user would, until it ends; and with --second also with a second fault in that
+recovery. However it went, it ends, no message asks for repair by hand, what was there before a fault and had been
+released is there after it, and nothing is left in the folder but the files of the scenario, and what a kill left under a
+name of its own. Beyond that:
+  train        a state, a transcript, a base and a tuned model; finished by the same command, with --resume once there is
+               a state. What the state had released it has released after, step by step; no more is spent than the
+               budget; base and transcript replay to the tuned model, byte for byte
+  replay       the tuned model is there, byte for byte, or it is not there
+  plot         a picture that is replaced: the old one, or the new one
+  state        the library's saved_run, which moves to another file half-way
+  journal      the library's journal: what was said to be on disk is
+  safetensors  a model, whole or not there
+  mpi          two ranks, of which the one with the files fails: the other one ends, too, and at once. Such a run cannot go
+               on; what is left of it is a journal that replays, or a transcript, and a tuned model only with that. As
+               many releases are there as the ranks say
 
-usage: every_operation.py PROGRAM LIBFAULTS [--second N]   --second: a second fault at each N-th operation of a recovery
+usage: every_operation.py SCENARIO PROGRAM LIBFAULTS [--operations N] [--second N] [--shard I/K] [--with MPIRUN CALCULATOR]
+  PROGRAM       the calculator for train, replay and plot; tacit_test_files for the library's; tacit_mpi
+  --operations  the number of them that there must be (the test's name says it)
+  --second      a second fault, of two kinds, at each N-th operation of a recovery
+  --shard       of the faults, each K-th from the I-th on
 """
 import argparse
 import json
-import math
 import os
 import random
 import re
@@ -28,116 +39,311 @@ from pathlib import Path
 KINDS = ["kill", "torn", "power", "short", "EINTR", "EIO", "ENOSPC", "ENOSPC+"]
 STEPS = 4
 BUDGET = 0.33
+UNFINISHED = r"\.[0-9a-f]{16}\.new"
 
 
-class Run:
-    """One training in a folder of its own."""
+def run(*words, **how):
+    return subprocess.run(list(map(str, words)), capture_output=True, text=True, timeout=60, **how)
 
-    def __init__(self, program, library, data, folder):
-        self.program, self.library, self.data, self.folder = program, library, data, folder
-        self.state, self.transcript = folder / "state", folder / "transcript"
-        self.base, self.tuned = folder / "base", folder / "tuned"
+
+class Scenario:
+    """What is started in a folder, and what must hold of it."""
+    files = ()
+
+    def __init__(self, program, given, folder):
+        self.program, self.given, self.folder = program, given, folder
+        self.seen = ""  # of what was released, what is known to be on disk
+
+    @staticmethod
+    def prepare(program, scratch):
+        """What all folders share."""
 
     def command(self):
-        """What a user types: the same command each time, with --resume once there is a state."""
-        kept = "--resume" if self.state.exists() and self.state.stat().st_size else "--save"
-        return [self.program, "train", self.data, "--mechanism", "paczero-mi", "--mi", str(BUDGET), "--steps", str(STEPS),
-                kept, self.state, "--transcript", self.transcript, "--base", self.base, "--tuned", self.tuned, "--json"]
+        raise NotImplementedError
 
-    def start(self, at=0, kind="", count=None):
-        settings = dict(os.environ, LD_PRELOAD=self.library, FAULT_FOLDER=str(self.folder), FAULT_AT=str(at),
-                        FAULT_KIND=kind)
-        if count:
-            settings["FAULT_COUNT"] = str(count)
-        return subprocess.run(list(map(str, self.command())), env=settings, capture_output=True, text=True, timeout=60)
+    def released(self, done):
+        """In the order of its release."""
+        return self.seen
 
-    def released(self):
-        """The signs that the state has released, or none."""
-        if not self.state.exists():
-            return ""
-        found = re.search(r"^transcript (\S+)$", self.state.read_text(), re.MULTILINE)
-        return "" if found is None or found[1] == "none" else found[1]
+    def check_kept(self, done):
+        now = self.released(done)
+        assert now.startswith(self.seen), (self.seen, now)
+        self.seen = now
 
+    def ended(self, done):
+        return done.returncode == 0
 
-def operations(program, library, data, scratch):
-    """The number of operations of a run without a fault."""
-    folder = scratch / "clean"
-    folder.mkdir()
-    run = Run(program, library, data, folder)
-    done = run.start(count=scratch / "count")
-    assert done.returncode == 0, done.stderr
-    check_end(run, done, "")
-    shutil.rmtree(folder)
-    return int((scratch / "count").read_text().split()[0])
+    def check_end(self, done):
+        raise NotImplementedError
+
+    def check_names(self):
+        for name in {file.name for file in self.folder.iterdir()} - set(self.files):
+            known = any(re.fullmatch(rf"{re.escape(file)}({UNFINISHED}|\.lock)", name)
+                        for file in [*self.files, *(f"{file}.journal" for file in self.files)])
+            assert known, name
 
 
-def check_end(run, done, before):
-    answer = json.loads(done.stdout)
-    assert answer["steps"] == STEPS and answer["mi"] <= BUDGET, answer
-    after = run.released()
-    assert after.startswith(before) and len(after) == STEPS, (before, after)
-    again = run.folder / "again"
-    replayed = subprocess.run([run.program, "replay", run.base, run.transcript, again], capture_output=True, text=True)
-    assert replayed.returncode == 0, replayed.stderr
-    assert again.read_bytes() == run.tuned.read_bytes(), "the replayed model is another one"
-    again.unlink()
-    left = {file.name for file in run.folder.iterdir()} - {"state", "transcript", "base", "tuned"}
-    strangers = [name for name in left if not re.fullmatch(r"(transcript|base|tuned|transcript\.journal)\.[0-9a-f]{16}\.new|"
-                                                           r"(state|transcript\.journal)\.lock", name)]
-    assert not strangers, strangers
+class Train(Scenario):
+    files = ("state", "transcript", "base", "tuned")
 
-
-def faulted(program, library, data, scratch, at, kind, second):
-    """One fault, perhaps a second one in the recovery, and the end."""
-    folder = Path(tempfile.mkdtemp(dir=scratch))
-    run = Run(program, library, data, folder)
-    before = ""
-    for fault in [(at, kind), *second, (0, "")]:
-        done = run.start(*fault)
-        now = run.released()
-        assert now.startswith(before), (before, now)
-        before = now
-        if done.returncode == 0:
-            break
-    assert done.returncode == 0, (run.command(), done.returncode, done.stderr)
-    check_end(run, done, before)
-    shutil.rmtree(folder)
-    for name in scratch.glob(folder.name + ".kept.*"):
-        name.unlink()
-
-
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("program")
-    parser.add_argument("library")
-    parser.add_argument("--second", type=int, default=0)
-    of = parser.parse_args()
-    draw = random.Random(1)
-    failures = 0
-    faults = 0
-    with tempfile.TemporaryDirectory() as kept:
-        scratch = Path(kept)
-        data = scratch / "data.csv"
+    @staticmethod
+    def prepare(program, scratch):
+        draw = random.Random(1)
         lines = []
         for _ in range(60):
             label = draw.randrange(2)
             lines.append(f"{draw.gauss(label, 1):.3f},{draw.gauss(-label, 1):.3f},{'uv'[label]}")
-        data.write_text("\n".join(lines) + "\n")
-        total = operations(of.program, of.library, data, scratch)
+        (scratch / "data.csv").write_text("\n".join(lines) + "\n")
+        return scratch / "data.csv"
+
+    def words(self):
+        at = self.folder
+        return ["--mechanism", "paczero-mi", "--mi", BUDGET, "--steps", STEPS, "--transcript", at / "transcript",
+                "--base", at / "base", "--tuned", at / "tuned", "--json"]
+
+    def command(self):
+        state = self.folder / "state"
+        kept = "--resume" if state.exists() and state.stat().st_size else "--save"
+        return [self.program, "train", self.given, *self.words(), kept, state]
+
+    def released(self, done):
+        state = self.folder / "state"
+        if not state.exists():
+            return ""
+        found = re.search(r"^transcript (\S+)$", state.read_text(), re.MULTILINE)
+        return "" if found is None or found[1] == "none" else found[1]
+
+    def check_end(self, done):
+        answer = json.loads(done.stdout)
+        assert answer["steps"] == STEPS and answer["mi"] <= BUDGET, answer
+        assert len(self.seen) == STEPS, self.seen
+        again = self.folder / "again"
+        replayed = run(self.program, "replay", self.folder / "base", self.folder / "transcript", again)
+        assert replayed.returncode == 0, replayed.stderr
+        assert again.read_bytes() == (self.folder / "tuned").read_bytes(), "the replayed model is another one"
+        again.unlink()
+
+
+class Replay(Scenario):
+    files = ("base", "transcript", "out")
+
+    @staticmethod
+    def prepare(program, scratch):
+        trained = Train(program, Train.prepare(program, scratch), scratch)
+        done = run(*trained.command())
+        assert done.returncode == 0, done.stderr
+        return scratch
+
+    def __init__(self, *those):
+        super().__init__(*those)
+        for name in ("base", "transcript"):
+            shutil.copy(self.given / name, self.folder)
+
+    def command(self):
+        return [self.program, "replay", *(self.folder / name for name in self.files)]
+
+    def check_kept(self, done):
+        out = self.folder / "out"
+        assert not out.exists() or out.read_bytes() == (self.given / "tuned").read_bytes(), "a part of a model"
+
+    def ended(self, done):  # a kill came after the end: the model is there, and is not written again
+        return done.returncode == 0 or (done.returncode == 2 and (self.folder / "out").exists())
+
+    def check_end(self, done):
+        assert (self.folder / "out").exists()
+        for name in ("base", "transcript"):
+            assert (self.folder / name).read_bytes() == (self.given / name).read_bytes(), name
+
+
+class Plot(Scenario):
+    files = ("picture.svg",)
+    words = ("curve", "--noise-multiplier", 5, "--steps", 3, "--force", "--plot")
+
+    @staticmethod
+    def prepare(program, scratch):
+        done = run(program, *Plot.words, scratch / "new.svg")
+        assert done.returncode == 0, done.stderr
+        return (scratch / "new.svg").read_bytes()
+
+    def __init__(self, *those):
+        super().__init__(*those)
+        (self.folder / self.files[0]).write_text("old")
+
+    def command(self):
+        return [self.program, *self.words, self.folder / self.files[0]]
+
+    def check_kept(self, done):
+        assert (self.folder / self.files[0]).read_bytes() in (b"old", self.given), "a part of a picture"
+
+    def check_end(self, done):
+        assert (self.folder / self.files[0]).read_bytes() == self.given
+
+
+class Lines(Scenario):
+    """A program that says on each line all that it has released, when it is on disk."""
+
+    def command(self):
+        return [self.program, type(self).__name__.lower(), self.folder]
+
+    def check_kept(self, done):
+        for line in done.stdout.splitlines():
+            assert line.startswith(self.seen), (self.seen, line)
+            self.seen = line
+
+    def check_end(self, done):
+        assert len(self.seen) == 6, self.seen
+
+
+class State(Lines):
+    files = ("state", "moved")
+
+    def check_end(self, done):
+        super().check_end(done)
+        assert not (self.folder / "state").exists(), "the state has two names"
+
+
+class Journal(Lines):
+    files = ("journal",)
+
+
+class Safetensors(Scenario):
+    files = ("model",)
+
+    @staticmethod
+    def prepare(program, scratch):
+        done = run(program, "safetensors", scratch / "model")
+        assert done.returncode == 0, done.stderr
+        return (scratch / "model").read_bytes()
+
+    def command(self):
+        return [self.program, "safetensors", self.folder / "model"]
+
+    def check_kept(self, done):
+        model = self.folder / "model"
+        assert not model.exists() or model.read_bytes() == self.given, "a part of a model"
+
+    def check_end(self, done):
+        assert (self.folder / "model").exists()
+
+
+class Mpi(Scenario):
+    files = ("transcript", "base", "tuned")
+    beside = ()  # mpirun and the calculator
+
+    @staticmethod
+    def prepare(program, scratch):
+        return Train.prepare(program, scratch)
+
+    def command(self):
+        mpirun, _ = self.beside
+        return [mpirun, "-np", 2, self.program, self.given, "--mi", BUDGET, "--steps", STEPS,
+                *(word for name in self.files for word in (f"--{name}", self.folder / name))]
+
+    def replayed(self, record):
+        out = self.folder / "again"
+        done = run(self.beside[1], "replay", self.folder / "base", record, out, "--json")
+        assert done.returncode == 0, done.stderr
+        model = out.read_bytes()
+        out.unlink()
+        return json.loads(done.stdout)["steps"], model
+
+    def check_kept(self, done):
+        there = {name: (self.folder / name).exists() for name in self.files}
+        journal = self.folder / "transcript.journal"
+        steps = 0
+        if journal.exists():
+            steps, _ = self.replayed(journal)
+        if there["transcript"]:
+            steps, model = self.replayed(self.folder / "transcript")
+            assert steps == STEPS
+            if there["tuned"]:
+                assert model == (self.folder / "tuned").read_bytes(), "the replayed model is another one"
+            journal.unlink(missing_ok=True)
+        assert there["transcript"] or not there["tuned"], "a model without its transcript"
+        for said in re.findall(r"at least (\d+) releases are safe in the journal", done.stderr):
+            assert int(said) <= steps, (said, steps)
+        assert done.returncode != 0 or all(there.values())
+
+    def ended(self, done):  # its files are of no further use, and another run makes others
+        for name in [*self.files, "transcript.journal"] if done.returncode else []:
+            (self.folder / name).unlink(missing_ok=True)
+        return done.returncode == 0
+
+    def check_end(self, done):
+        pass
+
+
+SCENARIOS = {one.__name__.lower(): one for one in (Train, Replay, Plot, State, Journal, Safetensors, Mpi)}
+
+
+class Trial:
+    def __init__(self, kind, program, library, scratch):
+        self.kind, self.program, self.library, self.scratch = kind, program, library, scratch
+        self.given = kind.prepare(program, scratch)
+
+    def start(self, one, at=0, kind="", count=None):
+        settings = dict(os.environ, LD_PRELOAD=self.library, FAULT_FOLDER=str(one.folder), FAULT_AT=str(at),
+                        FAULT_KIND=kind, **({"FAULT_COUNT": str(count)} if count else {}))
+        done = run(*one.command(), env=settings)
+        one.check_kept(done)
+        return done
+
+    def faulted(self, faults, count=None):
+        """These faults, one a start, and the end."""
+        folder = Path(tempfile.mkdtemp(dir=self.scratch))
+        one = self.kind(self.program, self.given, folder)
+        for fault in [*faults, (0, "")]:
+            done = self.start(one, *fault, count=count)
+            if one.ended(done):
+                break
+        assert one.ended(done), (one.command(), done.returncode, done.stderr)
+        if done.returncode == 0:
+            one.check_end(done)
+        one.check_names()
+        shutil.rmtree(folder)
+        for name in self.scratch.glob(folder.name + ".kept.*"):
+            name.unlink()
+
+    def operations(self):
+        """Their number in a run without a fault."""
+        self.faulted([], self.scratch / "count")
+        return int((self.scratch / "count").read_text().split()[0])
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("scenario", choices=SCENARIOS)
+    parser.add_argument("program")
+    parser.add_argument("library")
+    parser.add_argument("--operations", type=int)
+    parser.add_argument("--second", type=int, default=0)
+    parser.add_argument("--shard", default="0/1")
+    parser.add_argument("--with", nargs=2, dest="beside")
+    of = parser.parse_args()
+    Mpi.beside = of.beside
+    first, shards = map(int, of.shard.split("/"))
+    failures = 0
+    faults = 0
+    with tempfile.TemporaryDirectory() as scratch:
+        trial = Trial(SCENARIOS[of.scenario], of.program, of.library, Path(scratch))
+        total = trial.operations()
+        if of.operations not in (None, total):
+            print(f"{total} operations, but the test's name says {of.operations}")
+            return 1
+        plans = []
         for kind in KINDS:
             for at in range(1, total + 1):
-                rounds = [[]]
-                if of.second:
-                    rounds += [[(second, "kill")] for second in range(1 + at % of.second, total, of.second)]
-                    rounds += [[(second, "power")] for second in range(1 + at % of.second, total, of.second)]
-                for second in rounds:
-                    faults += 1 + len(second)
-                    try:
-                        faulted(of.program, of.library, data, scratch, at, kind, second)
-                    except (AssertionError, subprocess.TimeoutExpired) as error:
-                        failures += 1
-                        if failures <= 20:
-                            print(f"operation {at} of {total}, {kind}, then {second}: {error}", flush=True)
+                plans.append([(at, kind)])
+                for second in range(1 + at % of.second, total, of.second) if of.second else ():
+                    plans += [[(at, kind), (second, "kill")], [(at, kind), (second, "power")]]
+        for plan in plans[first::shards]:
+            faults += len(plan)
+            try:
+                trial.faulted(plan)
+            except (AssertionError, subprocess.TimeoutExpired) as error:
+                failures += 1
+                if failures <= 20:
+                    print(f"of {total} operations, {plan}: {error}", flush=True)
     print(f"{total} operations, {faults} faults, {failures} failures")
     return failures != 0
 

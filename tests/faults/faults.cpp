@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A file system that fails. Preloaded into a program, it counts the operations on the files of one folder,
-// and at the n-th of them
+// A file system that fails. Preloaded into a program, it counts the operations on the files of one folder, and
+// the end of the program as the last, and at the n-th of them
 //   kill      ends the process before the operation
 //   torn      writes half, and ends the process
 //   power     ends the process and takes back what was not flushed: the bytes since a file's last fsync, and the
@@ -59,6 +59,7 @@ class faulty_folder {
     return full.starts_with(folder_ + '/') || full == folder_;
   }
   bool has(int file) const { return open_.contains(file); }
+  bool watches() const { return count_ > 0; }
 
   // The error to report, or 0.
   int next(char const* operation, bool may_fail, bool writes = false) {
@@ -107,7 +108,8 @@ class faulty_folder {
   std::string kept(char const* path) {
     struct ::stat about {};
     if (::lstat(path, &about) != 0) return {};
-    std::string const name = folder_ + ".kept." + std::to_string(++kept_);
+    std::string const name =  // an earlier run may have left some
+        folder_ + ".kept." + std::to_string(::getpid()) + '.' + std::to_string(++kept_);
     auto const link = real<int(char const*, char const*)>("link");
     return link(path, name.c_str()) == 0 ? name : std::string();
   }
@@ -185,6 +187,11 @@ class faulty_folder {
 };
 
 faulty_folder& here() { return faulty_folder::get(); }
+
+// What a program says to be done must stand after a power cut.
+[[gnu::destructor]] void at_the_end() {
+  if (here().watches()) (void)here().next("exit", false);
+}
 
 int failing(int reason) {
   errno = reason;
