@@ -53,10 +53,11 @@ struct windows_files {
     return ::CreateFileW(file.c_str(), GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_DELETE, nullptr,
                          OPEN_EXISTING, FILE_ATTRIBUTE_NORMAL, nullptr);
   }
+  // Renamed or removed while it is open, which Windows refuses without FILE_SHARE_DELETE.
   static handle create(path const& file, bool owner_only) noexcept {
-    if (owner_only) return open_private(file, GENERIC_WRITE, 0, CREATE_NEW);
-    return ::CreateFileW(file.c_str(), GENERIC_WRITE, 0, nullptr, CREATE_NEW, FILE_ATTRIBUTE_NORMAL,
-                         nullptr);
+    if (owner_only) return open_private(file, GENERIC_WRITE, FILE_SHARE_DELETE, CREATE_NEW);
+    return ::CreateFileW(file.c_str(), GENERIC_WRITE, FILE_SHARE_DELETE, nullptr, CREATE_NEW,
+                         FILE_ATTRIBUTE_NORMAL, nullptr);
   }
   static handle open_to_lock(path const& file) noexcept {
     return open_private(file, GENERIC_READ | GENERIC_WRITE,
