@@ -528,6 +528,24 @@ TEST_CASE("a zero has no sign, in outputs, noise and releases") {
   }
 }
 
+TEST_CASE("what rounds to no difference on a line is not certified to be none") {
+  // Two candidates that no double z tells apart, beside one that is all but impossible: I = s²/8, to 1e-30 of
+  // itself. It was certified as 2.6e-44, below its own lower end, and as 1e-55 with less of the third.
+  for (double const s : {1e-15, 1e-17, 1e-20}) {
+    for (double const rare : {1e-60, 1e-90}) {
+      candidate_outputs const outputs(Eigen::MatrixXd(Eigen::Vector3d(0.0, s, 1.0)),
+                                      Eigen::Vector3d(0.5, 0.5, rare));
+      auto const noise = gaussian_noise::isotropic(1, 1.0);
+      auto const exact = tacit::line_information(outputs, noise);
+      CAPTURE(s, rare);
+      CHECK(exact.lower.value <= exact.upper.value);
+      CHECK(exact.lower.value <= s * s / 8.0);
+      CHECK(exact.upper.value >= s * s / 8.0 * (1.0 - 1e-12));
+      CHECK(tacit::information_bound(outputs, noise).value.value >= s * s / 8.0 * (1.0 - 1e-12));
+    }
+  }
+}
+
 TEST_CASE("close ones among far ones on a line: exact, and not by the millions") {
   // Seven scalars, two of them 1e-5 apart: the noise for 1.93 nats is of that size, the line 1e5 times as long.
   Eigen::VectorXd const scalars =

@@ -191,7 +191,8 @@ template <dense_scalar T = double>
   double const logit = 4.0 * (r + 16.0) * unit_roundoff * longest * (2.0 * longest + farthest) +
                        (2.0 * static_cast<double>(w.size()) + 64.0) * unit_roundoff *
                            std::min(1.0, longest * (longest + farthest));
-  double const rounding = logit < 1e-3 ? 1.01 * logit * (moves.value() / count + logit) : range;
+  double const rounding =
+      logit < 1e-3 ? logit * (1.04 * moves.value() / count + 53.0 * logit) : range;
   double const slack = bounds.slack(1.0, compact.moved, compact.trace) + rounding +
                        2.0 * static_cast<double>(w.size()) * unit_roundoff * range;
   double const upper =
