@@ -218,6 +218,14 @@ struct inner_noise {
   }
 };
 
+/// Evaluations of an exponential that a search for a shape may take: about a second. A step asks about a dozen
+/// questions; where they cost more, fewer steps are taken, and none where one would be too many.
+inline constexpr double most_for_a_shape = 1e8;
+
+[[nodiscard]] inline int affordable_steps(double cost_of_a_step) {
+  return static_cast<int>(std::min(100.0, most_for_a_shape / cost_of_a_step));
+}
+
 /// The noise of least trace with information ≤ β, from a start: majorise, minimise. Information is concave
 /// in the precision P = Σ_B⁻¹, so that it lies below its tangent ½tr(K·P), K = 2·dI/dP; and among
 /// all P that the tangent admits, tr P⁻¹ is least at Σ_B ∝ K^{½} (its diagonal along coordinates). Each
@@ -352,16 +360,26 @@ template <dense_scalar T = double>
   consider(detail::with_balanced_rest(best.noise));
   // One dimension has one shape.
   if (best.noise.trace() == 0.0 || outputs.dimension() == 1) return best;
-  consider(search.outer(detail::least_inner_trace(
-      search.space, search.start, budget.value, [&](matrix_of<T> const& whitened) {
-        return detail::pairwise_measure<T>(search.space, whitened);
-      })));
-  // Along the coordinates log-det's optimum was Hadamard's: the determinant is less.
-  if (shape == noise_shape::diagonal && outputs.size() <= detail::largest_determinant) {
+  auto const count = static_cast<double>(search.space.weights.size());
+  auto const axes = static_cast<double>(search.start.variances.size());
+  if (int const steps = detail::affordable_steps(count * count * (12.0 + 0.25 * axes)); steps > 0) {
     consider(search.outer(detail::least_inner_trace(
-        search.space, search.start, budget.value, [&](matrix_of<T> const& whitened) {
+        search.space, search.start, budget.value,
+        [&](matrix_of<T> const& whitened) {
+          return detail::pairwise_measure<T>(search.space, whitened);
+        },
+        steps)));
+  }
+  // Along the coordinates log-det's optimum was Hadamard's: the determinant is less. A factor of count³/3
+  // multiplications, twenty of which take as long as an exponential.
+  int const steps = detail::affordable_steps(count * count * (0.2 * count + 0.25 * axes));
+  if (shape == noise_shape::diagonal && steps > 0) {
+    consider(search.outer(detail::least_inner_trace(
+        search.space, search.start, budget.value,
+        [&](matrix_of<T> const& whitened) {
           return detail::log_det_measure<T>(search.space, whitened);
-        })));
+        },
+        steps)));
   }
   return best;
 }
