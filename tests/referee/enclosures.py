@@ -1,60 +1,79 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Enclosures of δ(ε) for few steps of the Poisson-sampled Gaussian, each direction by itself, written
-from the definition alone: nothing here was taken from include/tacit.
+"""Enclosures of δ(ε) for few steps, each direction by itself, written from the definition alone: nothing
+here was taken from include/tacit.
 
     python3 -m venv .venv && .venv/bin/pip install python-flint==0.9.0
-    .venv/bin/python tests/referee/enclosures.py corners.csv 130      # hours
-    .venv/bin/python tests/referee/enclosures.py few.csv 80 1,2       # minutes
+    .venv/bin/python tests/referee/enclosures.py tests/data/referee.csv       # hours
 
-tests/data/referee.csv holds rows of the one and then of the other, each once; the first was stopped early.
-Points where no method came within a relative 1e-3 are left out.
+Optional arguments choose a part of the list, FIRST and EVERY: points FIRST, FIRST + EVERY, …, so that several
+processors can share the work. Points where no method came within a relative 1e-3 are left out. tests/data/
+referee.csv has 157 points of an earlier list, by the same methods, then those of this one that were computed so
+far. Any row can be computed again:
 
-P = (1-q) N(0, σ²) + q N(1, σ²), Q = N(0, σ²). Direction `remove`: A = P and B = Q; `add`: A = Q and
-B = P. With the loss L = log dA/dB summed over T independent steps,
+    .venv/bin/python tests/referee/enclosures.py again tests/data/referee.csv FIRST EVERY
+
+A composition is a list of events KIND:RATE:NOISE:RECORDS:COUNT. With s = 1/NOISE and φ_m the density of
+N(m, 1), or for Laplace noise of Laplace(m, 1):
+
+    gaussian, laplace   P = (1-q) φ_0 + q φ_s, Q = φ_0, q = RATE; for a person with n = RECORDS records
+                        P = Σ_j C(n, j) q^j (1-q)^(n-j) φ_js
+    batch, batch_laplace   a batch of that share, one record replaced: the symmetric pair with
+                        δ(ε') = q δ_2s(ε), e^ε' = 1 + q (e^ε - 1), for ε' ≥ 0, δ_m that of φ_m and φ_0
+                        (Balle, Barthe & Gaboardi 2018, Theorem 10)
+
+Direction `remove`: A = P and B = Q; `add`: A = Q and B = P. With the loss L = log dA/dB summed over T
+independent steps,
 
     δ(ε) = E_A[(1 - e^(ε-L))⁺].
 
 Each row of the table holds two numbers between which δ(ε) lies. Rounding is carried by ball arithmetic
-(Arb) or by integers; every other error is bounded as said below. Three methods:
+(Arb) or by integers; every other error is bounded as said below. Four methods:
 
-integral (T = 2). δ(ε) = E_A[δ₁(ε - L(x))] with the closed form of δ₁, by Arb's rigorous integration,
-split at the kink; what is cut off is bounded by normal tails.
+integral (two sampled Gaussians). δ(ε) = E_A[δ₁(ε - L(x))] with the closed form of δ₁, by Arb's rigorous
+integration, split at the kink; what is cut off is bounded by normal tails.
 
-line. With s = 1/σ, R(x) = 1 - q + q e^(sx - s²/2), H(p) = E[R(x)^p] for x standard normal, and any θ > 0,
+line (Gaussians). With R = dP/dQ as a function of x, H(p) = E[R(x)^p] for x standard normal, and any θ > 0,
 
-    δ(ε) = (1/2πi) ∫ H(p)^T e^(-zε) / (z(z+1)) dz over Re z = θ,   p = 1 + z (remove), p = -z (add),
+    δ(ε) = (1/2πi) ∫ Π H(p)^count e^(-zε) / (z(z+1)) dz over Re z = θ,   p = 1 + z (remove), p = -z (add),
 
-since (1/2πi) ∫ e^(zu) / (z(z+1)) dz = (1 - e^-u)⁺ and E_A e^(zL) = H(p). By Poisson's summation formula
-the trapezoid rule of spacing η is exactly Σ_k e^(θkP) δ(ε + kP), P = 2π/η, δ ∈ [0, 1] at negative
-arguments, too. Terms of k < 0 are at most 1/(e^(θP) - 1) together; those of k > 0, as δ(t) ≤ H(θ')^T
-e^(-θ't) for θ' > θ, at most H(θ')^T e^(-θ'ε)/(e^((θ'-θ)P) - 1). In the strip |Im x| ≤ d < π/s,
-|arg R(x ± id)| ≤ ds and R(x) cos(ds/2) ≤ |R(x ± id)| ≤ R(x). So the trapezoid rule of spacing k in x
-errs by at most 2 H(Re p) e^(d²/2 + |Im p| ds) cos(ds/2)^min(0, Re p) / (e^(2πd/k) - 1). On the line
-Im x = ±d where arg R has the sign that helps, |R^p| = |R|^(Re p) e^(-|Im p| |arg R|) falls in |Im p|, so
-that B = e^(d²/2) ∫ φ |R|^(Re p) e^(-Y |arg R|), by upper sums over cells (arg R and R rise in x), bounds
-|H| beyond Y, and the end of the line is at most e^(-θε) B^T/(πY).
+since (1/2πi) ∫ e^(zu) / (z(z+1)) dz = (1 - e^-u)⁺ and E_A e^(zL) = Π H(p)^count. By Poisson's summation
+formula the trapezoid rule of spacing η is exactly Σ_k e^(θkP) δ(ε + kP), P = 2π/η, δ ∈ [0, 1] at negative
+arguments, too. Terms of k < 0 are at most 1/(e^(θP) - 1) together; those of k > 0, as δ(t) ≤ Π H(θ')^count
+e^(-θ't) for θ' > θ, at most Π H(θ')^count e^(-θ'ε)/(e^((θ'-θ)P) - 1). Let S = s·RECORDS. R(x + id) is a
+positive combination of e^(ijsd), j ≤ RECORDS: in the strip |Im x| ≤ d < π/S, |arg R| ≤ dS and R(x) cos(dS/2)
+≤ |R(x ± id)| ≤ R(x). So the trapezoid rule of spacing k in x errs by at most 2 H(Re p) e^(d²/2 + |Im p| dS)
+cos(dS/2)^min(0, Re p) / (e^(2πd/k) - 1). On the line Im x = ±d where arg R has the sign that helps, |R^p| =
+|R|^(Re p) e^(-|Im p| |arg R|) falls in |Im p|, so that B = e^(d²/2) ∫ φ |R|^(Re p) e^(-Y |arg R|), by upper
+sums over cells, bounds |H| beyond Y, and the end of the line is at most e^(-θε) Π B^count/(πY). (arg R
+rises in x: its derivative is s Σ_{j>k} (j-k) w_j w_k sin((j-k)sd)/|R|², all w ≥ 0 and (j-k)sd < π.)
 
-chords. Let f(s) = δ₁(log s): convex, falling, f(0) = 1. Its chords between the points s_k = e^(l_k) of a
-lattice, continued by a constant, are the profile f̂ ≥ f of a pair that lives on the lattice and at ∞, so
-that f̂_T ≥ f_T. On the other side: cut the true pair at the last point s_n by moving what lies beyond to
-∞; that adds at most T f(s_n). Now exchange the T factors one by one. One exchange adds E[g(ε - L')],
-g(t) = f̂(e^t) - f(e^t), L' the loss of the other factors; with g(t) ≤ G e^(-θt) that is at most
-G e^(-θε) M^(T-1), M = Σ a_k e^(θl_k) over the lattice (a_k the mass of A; the cut pair's moment is
+chords (any one event). Let f(s) = δ₁(log s): convex, falling, f(0) = 1. Its chords between the points s_k =
+e^(l_k) of a lattice, continued by a constant, are the profile f̂ ≥ f of a pair that lives on the lattice and
+at ∞, so that f̂_T ≥ f_T. On the other side: cut the true pair at the last point s_n by moving what lies
+beyond to ∞; that adds at most T f(s_n). Now exchange the T factors one by one. One exchange adds
+E[g(ε - L')], g(t) = f̂(e^t) - f(e^t), L' the loss of the other factors; with g(t) ≤ G e^(-θt) that is at
+most G e^(-θε) M^(T-1), M = Σ a_k e^(θl_k) over the lattice (a_k the mass of A; the cut pair's moment is
 smaller, s^(1+θ) being convex). So f̂_T - T f(s_n) - T G e^(-θε) M^(T-1) ≤ δ ≤ f̂_T. Within a cell g is
-at most the distance of the chord from where the tangents meet. The lattice begins at log(1-q) for
-remove, where f(s) = 1 - s up to it, and ends at -log(1-q) for add, where f = 0 from there on. Sums
-of T losses by powers of a polynomial with integer coefficients, rounded down; what is rounded away is
-counted.
+at most the distance of the chord from where the tangents meet. Where losses are bounded the lattice ends at
+the bounds, and where the profile has a kink at s = 1 it has a point there. Sums of T losses by powers of a
+polynomial with integer coefficients, rounded down; what is rounded away is counted.
+
+sum (Laplace without sampling, b = NOISE, any number of events). dA = e^(l/2) dM and dB = e^(-l/2) dM, where
+l has under M the masses ½e^(-1/2b) at ±1/b and the density e^(-1/2b)/4 between. So M of a composition is a
+sum over how many losses are at either end, of shifted sums of independent uniform numbers, whose density is
+a piecewise polynomial: δ(ε) = ∫ (e^(l/2) - e^(ε-l/2))⁺ dM in closed form (equal b; Irwin and Hall).
 
 Two methods answer wherever both can, and their enclosures must meet.
 """
+import cmath
 import csv
 import math
 import random
 import sys
+import time
 
-from flint import acb, arb, ctx, fmpz_poly
+from flint import acb, acb_mat, arb, ctx, fmpz_poly
 
 
 class unaffordable(Exception):
@@ -74,41 +93,148 @@ def density(x):
     return (-x * x / 2).exp() / (2 * arb.pi()).sqrt()
 
 
-def magnitude(x):
-    """A float next to |x|, for choices only."""
-    return float(abs(x).mid())
+class gaussian:
+    """One step in one direction; x is in units of the noise."""
 
-
-class pair:
-    """One step in one direction; x is in units of σ."""
-
-    def __init__(self, rate, sigma, direction):
-        self.rate, self.sigma = arb(rate), arb(sigma)
-        self.q, self.s = float(rate), 1 / float(sigma)
+    def __init__(self, rate, sigma, records, direction):
+        self.rate, self.sigma, self.records = arb(rate), arb(sigma), records
+        self.s = 1 / float(sigma)
+        self.widest = records * self.s  # S
         self.removes = direction == "remove"
+        self.weights = [arb(math.comb(records, j)) * self.rate**j * (1 - self.rate)**(records - j)
+                        for j in range(records + 1)]
+        self.rest = self.weights[0]
+        self.logs = [float(w.log().mid()) - (j * self.s)**2 / 2 for j, w in enumerate(self.weights)]
+
+    def support(self):
+        """The least and the largest loss, where there is one; and whether the profile has a kink at s = 1."""
+        end = self.rest.log()
+        return (end, None, False) if self.removes else (None, -end, False)
+
+    def ratio(self, x):
+        total = self.rest
+        for j in range(1, self.records + 1):
+            total = total + self.weights[j] * (j * x / self.sigma - arb(j * j) / (2 * self.sigma**2)).exp()
+        return total
+
+    def log_ratio(self, x):
+        """log R(x) in floats, for choices only."""
+        terms = [l + j * self.s * x for j, l in enumerate(self.logs)]
+        top = max(terms)
+        return top + math.log(sum(math.exp(t - top) for t in terms))
 
     def threshold(self, ratio):
-        """The x at which dP/dQ has this value above 1 - q."""
-        return self.sigma * ((ratio - 1 + self.rate) / self.rate).log() + 1 / (2 * self.sigma)
+        """The x at which dP/dQ has this value above P(no record)."""
+        if self.records == 1:
+            return self.sigma * ((ratio - self.rest) / self.rate).log() + 1 / (2 * self.sigma)
+        x, goal = arb(0), arb(ratio.mid()).log()
+        low, high, wanted = -1e3 * (1 + 1 / self.s), 1e3 * (1 + 1 / self.s) + self.widest, float(goal)
+        for _ in range(200):
+            middle = (low + high) / 2
+            low, high = (middle, high) if self.log_ratio(middle) < wanted else (low, middle)
+        x = arb((low + high) / 2)
+        for _ in range(12):
+            value = self.ratio(x)
+            slope = sum((self.weights[j] * j / self.sigma
+                         * (j * x / self.sigma - arb(j * j) / (2 * self.sigma**2)).exp()
+                         for j in range(1, self.records + 1)), arb(0)) / value
+            x = arb((x - (value.log() - goal) / slope).mid())
+        radius = arb(2)**(-ctx.prec // 3)
+        while not (self.ratio(x - radius) < ratio and self.ratio(x + radius) > ratio):
+            radius *= 16
+            if radius > 1e-9:
+                raise unaffordable
+        return x + radius.union(-radius)
 
     def profile(self, s):
-        """f(s) = ∫ (dA - s dB)⁺ and -f'(s) = B(dA/dB > s)."""
-        one, q = arb(1), self.rate
+        """f(s) = ∫ (dA - s dB)⁺, and -f' from the left and from the right."""
         if self.removes:
-            if not s > 1 - q:
-                return one - s, one
+            if not s > self.rest:
+                return arb(1) - s, arb(1), arb(1)
             x = self.threshold(s)
-            far, near = upper_tail(x), upper_tail(x - 1 / self.sigma)
-            return q * near - (s - 1 + q) * far, far
-        if not s * (1 - q) < 1:
-            return arb(0), arb(0)
+            far = upper_tail(x)
+            near = sum((w * upper_tail(x - j / self.sigma)
+                        for j, w in enumerate(self.weights) if j), arb(0))
+            return near - (s - self.rest) * far, far, far
+        if not s * self.rest < 1:
+            return arb(0), arb(0), arb(0)
         x = self.threshold(1 / s)
-        far, near = cdf(x), cdf(x - 1 / self.sigma)
-        return (1 - s * (1 - q)) * far - s * q * near, (1 - q) * far + q * near
+        near = sum((w * cdf(x - j / self.sigma) for j, w in enumerate(self.weights)), arb(0))
+        return cdf(x) - s * near, near, near
 
-    def loss(self, x):
-        ratio = (1 - self.rate + self.rate * (x / self.sigma - 1 / (2 * self.sigma**2)).exp()).log()
-        return ratio if self.removes else -ratio
+
+def mirrored(profile, s):
+    """The profile of (B, A) at s, from that of (A, B): f(s) = 1 - s + s f(1/s)."""
+    value, left, right = profile(1 / s)
+    return 1 - s + s * value, 1 - value - right / s, 1 - value - left / s
+
+
+class laplace:
+    """Losses in a closed interval; the profile holds between its ends."""
+
+    def __init__(self, rate, scale, direction):
+        self.rate, self.m = arb(rate), 1 / arb(scale)
+        self.removes = direction == "remove"
+        self.ends = [(1 - self.rate + self.rate * (sign * self.m).exp()).log() for sign in (-1, 1)]
+
+    def support(self):
+        low, high = self.ends
+        return (low, high, False) if self.removes else (-high, -low, False)
+
+    def removed(self, s):
+        t = (s - 1 + self.rate) / self.rate
+        fall = ((-self.m).exp() / t).sqrt() / 2
+        return self.rate * (1 - (t * (-self.m).exp()).sqrt()), fall, fall
+
+    def profile(self, s):
+        if s > self.support()[1].exp():
+            return arb(0), arb(0), arb(0)
+        return self.removed(s) if self.removes else mirrored(self.removed, s)
+
+
+class batch:
+    """One record of a batch replaced."""
+
+    def __init__(self, rate, noise, normal):
+        self.rate, self.m, self.normal, self.removes = arb(rate), 2 / arb(noise), normal, True
+
+    def support(self):
+        if self.normal:
+            return None, None, True
+        high = (1 + self.rate * (self.m.exp() - 1)).log()
+        return -high, high, True
+
+    def above(self, s):
+        t = (s - 1) / self.rate + 1
+        if self.normal:
+            x = t.log() / self.m + self.m / 2
+            far = upper_tail(x)
+            return self.rate * (upper_tail(x - self.m) - t * far), far, far
+        if t > self.m.exp():
+            return arb(0), arb(0), arb(0)
+        fall = ((-self.m).exp() / t).sqrt() / 2
+        return self.rate * (1 - (t * (-self.m).exp()).sqrt()), fall, fall
+
+    def profile(self, s):
+        if s > 1:
+            return self.above(s)
+        if s < 1:
+            return mirrored(self.above, s)
+        value, _, right = self.above(arb(1))
+        return value, 1 - value - right, right
+
+
+def read(events, direction):
+    """[(one step, count)] of KIND:RATE:NOISE:RECORDS:COUNT;…"""
+    out = []
+    for text in events.split(";"):
+        kind, rate, noise, records, count = text.split(":")
+        rate, noise = float(rate), float(noise)
+        one = gaussian(rate, noise, int(records), direction) if kind == "gaussian" else \
+            laplace(rate, noise, direction) if kind == "laplace" else \
+            batch(rate, noise, kind == "batch")
+        out.append((one, int(count)))
+    return out
 
 
 # --- one and two steps ---------------------------------------------------------------------------
@@ -122,7 +248,7 @@ def twice(of, epsilon):
     """E_A[δ₁(ε - L(x))]; the kink lies where ε - L(x) = ∓log(1-q), and beyond it δ₁ is 1 - e^(ε-L) for
     remove and 0 for add."""
     ctx.prec = 500
-    q, sigma, target = of.rate, of.sigma, arb(epsilon).exp()
+    q, sigma, target = of.rate, of.sigma, arb(epsilon).exp()  # one record
     reach = arb(45)  # φ is below 1e-430 there
     low, high = -reach, 1 / sigma + reach
     # Remove: R(x) = e^ε/(1-q), beyond which the inner threshold is -∞. Add: R(x) = e^(-ε)/(1-q)... below
@@ -177,43 +303,44 @@ def twice(of, epsilon):
 
 # --- the line ------------------------------------------------------------------------------------
 
-def _log_ratio(q, s, x):
-    """log R(x) in floats, for choices only."""
-    v = s * x - s * s / 2
-    return math.log1p(q * math.expm1(v)) if v < 30 else v + math.log(q + (1 - q) * math.exp(-v))
+def powers(angle, count):
+    """e^(i n angle), n = 0, …, count - 1, each by one product: a rectangle that is turned often grows."""
+    block = int(math.sqrt(count)) + 1
+    small = [acb(0, n * angle).exp() for n in range(block)]
+    large = [acb(0, n * block * angle).exp() for n in range(count // block + 1)]
+    return [large[n // block] * small[n % block] for n in range(count)]
 
 
 class moments:
-    """H(p) on p = a ± iy for y = 0, η, 2η, …, at most `height`; and bounds beyond."""
+    """H(p) of one step on p = a ± iy for y = 0, η, 2η, …, at most `height`; and bounds beyond."""
 
-    def __init__(self, of, a, height, decay, most=10**6):
+    def __init__(self, of, a, height, decay, most=10**5):
         self.of, self.a = of, a
-        s = of.s
-        strip = min(1.5, 2.6 / s)
+        S = of.widest
+        strip = min(1.5, 2.6 / S)
         best = (0, 0)
         for d in [strip * k / 40 for k in range(1, 41)]:
-            grows = d * d / 2 + height * d * s - min(0, float(a)) * -math.log(math.cos(d * s / 2))
+            grows = d * d / 2 + height * d * S - min(0, float(a)) * -math.log(math.cos(d * S / 2))
             best = max(best, (2 * math.pi * d / (decay + grows), d))
         step, d = best
         self.step, self.d = arb(step), arb(d)
         # The integrand is e^-decay of its largest value at these ends, nearly: `cut` has the last word.
         reach = math.sqrt(2 * decay)
         if of.removes:
-            low, far = -reach, reach + float(a) * s
-            size = [(float(a) * _log_ratio(of.q, s, x) - x * x / 2, x)
-                    for x in (low + (far - low) * j / 4000 for j in range(4001))]
+            low, far = -reach, reach + float(a) * S
+            size = [(float(a) * of.log_ratio(x) - x * x / 2, x)
+                    for x in (low + (far - low) * j / 2000 for j in range(2001))]
             top = max(size)[0]
-            high = max(x for y, x in size if y > top - decay) + 2 * (far - low) / 4000
+            high = max(x for y, x in size if y > top - decay) + 2 * (far - low) / 2000
         else:
-            high = reach + math.sqrt(2 * float(a) * math.log1p(-of.q))
+            high = reach + math.sqrt(2 * float(a) * float(of.rest.log()))
             low = -high
         count = int((high - low) / step) + 1
         if count > most:
             raise unaffordable
         self.first, self.last = arb(low), arb(low) + (count - 1) * self.step
         xs = [self.first + j * self.step for j in range(count)]
-        rate, sigma = of.rate, of.sigma
-        self.logs = [(1 - rate + rate * (x / sigma - 1 / (2 * sigma**2)).exp()).log() for x in xs]
+        self.logs = [of.ratio(x).log() for x in xs]
         self.weights = [self.step * density(x) * (self.a * g).exp()
                         for x, g in zip(xs, self.logs)]
         self.size = count
@@ -221,28 +348,29 @@ class moments:
         self.real_sum = sum(self.weights, arb(0))
 
     def _tails(self):
-        """The terms beyond the ends: on either side they fall, so that integrals bound the sums."""
+        """The terms beyond the ends. Where they fall towards the end an integral bounds the sum; elsewhere
+        a cell of width w holds at most w/step + 1 nodes."""
         of, a = self.of, self.a
         left, right = self.first + self.step, self.last - self.step
         if a < 0:
-            return (1 - of.rate)**a * (cdf(left) + upper_tail(right))
-        # Left of s/2, R ≤ 1; right of the last cell, R ≤ e^(sx - s²/2).
-        shift = a / of.sigma
+            return of.rest**a * (cdf(left) + upper_tail(right))
+        # Left of s/2, R ≤ 1; right of it, R ≤ e^(Sx - s²/2).
+        S, shift = of.records / of.sigma, a * of.records / of.sigma
+        if not (left < 0 and right > 1 / (2 * of.sigma)):
+            raise unaffordable
         total = cdf(left)
-        cells = 0
-        x = right
-        while x < shift + 12:
-            if cells == 20000 or not x > 0:
+        x, cells = right, 0
+        while x < shift + (shift * shift + 240).sqrt():
+            if cells == 20000:
                 raise unaffordable
-            ratio = 1 - of.rate + of.rate * ((x + 0.25) / of.sigma - 1 / (2 * of.sigma**2)).exp()
-            total += density(x) * ratio**a / 4
+            total += density(x) * of.ratio(x + 0.25)**a * (self.step + 0.25)
             x = x + 0.25
             cells += 1
-        return total + upper_tail(x - shift) * (a * (a - 1) / of.sigma**2 / 2).exp()
+        return total + 2 * upper_tail(x - self.step - shift) * (shift * shift / 2 - a / (2 * of.sigma**2)).exp()
 
     def strip_error(self, y):
         """Of the trapezoid rule in x, relative to H(a)."""
-        ds = self.d / self.of.sigma
+        ds = self.d * self.of.records / self.of.sigma
         size = 2 * (self.d * self.d / 2 + y * ds).exp() / ((2 * arb.pi() * self.d / self.step).exp() - 1)
         return size * (ds / 2).cos()**self.a if self.a < 0 else size
 
@@ -252,96 +380,111 @@ class moments:
         return (self.real_sum + self.cut.union(-self.cut)) / (1 + c.union(-c))
 
     def along(self, eta, count):
-        """H(a + inη), n = 0, …, count - 1, by powers; the sign of the imaginary part does not matter."""
+        """H(a + inη), n = 0, …, count - 1: with n = uB + v, a product of two matrices over the nodes in x.
+        The sign of the imaginary part does not matter."""
+        block = int(math.sqrt(count)) + 1
+        rows = (count + block - 1) // block
+        total = acb_mat(rows, block)
+        for first in range(0, self.size, 400):
+            logs, weights = self.logs[first:first + 400], self.weights[first:first + 400]
+            turns = [[t * w for t in powers(block * eta * g, rows)] for g, w in zip(logs, weights)]
+            within = [powers(eta * g, block) for g in logs]
+            total = total + acb_mat(turns).transpose() * acb_mat(within)
         at_a = self.real()
-        turn = [acb(0, eta * g).exp() for g in self.logs]
         out = []
         for n in range(count):
-            if n % 50 == 0:  # a rectangle that is turned grows
-                terms = [w * acb(0, n * eta * g).exp() for w, g in zip(self.weights, self.logs)]
             error = (self.strip_error(n * eta) * at_a + self.cut).abs_upper()
-            total = sum(terms, acb(0))
-            out.append(total + acb(arb(0, error), arb(0, error)))
-            terms = [t * u for t, u in zip(terms, turn)]
+            error = arb(error).union(-arb(error))
+            out.append(total[n // block, n % block] + acb(error, error))
         return out
 
     def beyond(self, y):
         """A bound on |H(a ± iy')| for all y' ≥ y."""
         of = self.of
         best = None
-        most = 0.85 * math.pi / of.s
+        most = 0.85 * math.pi / of.widest
         for d in sorted({min(most, d) for d in (0.3 * most, 0.6 * most, most, 1.5, 3.0, 5.0, 8.0)}):
             if d > 12:
                 continue
-            ds = arb(d) / of.sigma
-            if self.a < 0 and not (ds / 2).cos() > 0:
+            half = (arb(d) * of.records / of.sigma / 2).cos()
+            if self.a < 0 and not half > 0:
                 continue
             low, high = float(self.first.mid()), float(self.last.mid())
             cells = max(400, int((high - low) / 0.04))
             if cells > 2000:
                 raise unaffordable
             width = (arb(high) - arb(low)) / cells
-            cosine, sine, rest = ds.cos(), ds.sin(), 1 - of.rate
-            if self.a < 0 and not cosine > 0:
-                continue
-            total = self.cut  # 1 - q ≤ |R| for add, |R| ≤ R for remove
+            # Beyond the ends |R^p| ≤ R^a; for a < 0, ≤ (R cos)^a.
+            total = self.cut * (half**self.a if self.a < 0 else 1) * 2
             edges = [arb(low) + j * width for j in range(cells + 1)]
-            grows = [of.rate * (x / of.sigma - 1 / (2 * of.sigma**2)).exp() for x in edges]
-            # |R|² = (1-q)² + v² + 2(1-q)v cos(ds), convex in v and for cos ≥ 0 rising.
-            squares = [rest * rest + v * v + 2 * rest * v * cosine for v in grows]
-            powers = [(w.log() * self.a / 2).exp() for w in squares]
-            for j in range(cells):
-                x0, x1 = edges[j], edges[j + 1]
-                peak = arb(1) / (2 * arb.pi()).sqrt() if x0 < 0 and x1 > 0 else \
+            for x0, x1 in zip(edges, edges[1:]):
+                peak = arb(1) / (2 * arb.pi()).sqrt() if not (x1 <= 0 or x0 >= 0) else \
                     (density(x1) if x1 <= 0 else density(x0))
-                v = grows[j]
-                argument = acb(rest + v * cosine, v * sine).arg().real
-                size = powers[j].max(powers[j + 1])
-                total += width * peak * size * (-y * argument).exp()
+                turned = of.ratio(acb(x0, arb(d)))
+                size = abs(of.ratio(acb(x0.union(x1), arb(d))))
+                if not size > 0:
+                    raise unaffordable
+                total += width * peak * (size**self.a).abs_upper() * (-y * turned.arg()).exp()
             total *= (arb(d)**2 / 2).exp()
             if best is None or total < best:
                 best = total
+        if best is None:
+            raise unaffordable
         return best.abs_upper()
 
 
-def line(of, steps, epsilon, budget=5 * 10**6):
-    """δ(ε) by the line."""
-    ctx.prec = 200
-    decay = 48.0
-    epsilon = arb(epsilon)
-
-    def cumulant(theta):  # in floats, for choices only
+def cumulant(events, theta):
+    """Σ count log H in floats, for choices only."""
+    total = 0.0
+    for of, count in events:
         a = 1 + theta if of.removes else -theta
-        low, high = -12, 12 + max(0.0, a * of.s)
+        low, high = -12, 12 + max(0.0, a * of.widest)
         if not of.removes:
-            low -= math.sqrt(2 * theta * -math.log1p(-of.q))
-        n = 1200
+            low -= math.sqrt(-2 * theta * float(of.rest.log()))
+        n = 400
         xs = [low + (high - low) * j / n for j in range(n + 1)]
-        if high > 100:
-            xs = [-12 + 24 * j / n for j in range(n + 1)] + [12 + (high - 12) * j / n for j in range(1, n)]
-        terms = [a * _log_ratio(of.q, of.s, x) - x * x / 2 for x in xs]
+        if high > 40:
+            xs = [-12 + 24 * j / n for j in range(n + 1)] + \
+                [12 + (high - 12) * j / n for j in range(1, n)]
+        terms = [a * of.log_ratio(x) - x * x / 2 for x in xs]
         top = max(terms)
-        total = sum(math.exp(max(y - top, -700)) * (v - u) for y, u, v in zip(terms, xs, xs[1:]))
-        return top + math.log(total / math.sqrt(2 * math.pi))
+        size = sum(math.exp(max(y - top, -700)) * (v - u) for y, u, v in zip(terms, xs, xs[1:]))
+        total += count * (top + math.log(size / math.sqrt(2 * math.pi)))
+    return total
 
-    e = float(epsilon)
-    def exponent(log_theta):
-        theta = math.exp(log_theta)
-        return steps * cumulant(theta) - theta * e - math.log(theta) - math.log1p(theta)
-    low, high = -6.0, 12.0
-    for _ in range(45):
+
+def least(f, low, high, rounds=40):
+    for _ in range(rounds):
         third = (high - low) / 3
-        if exponent(low + third) < exponent(high - third):
+        if f(low + third) < f(high - third):
             high -= third
         else:
             low += third
+    return low
+
+
+def line(events, epsilon, budget=25 * 10**7):
+    """δ(ε) by the line."""
+    ctx.prec = 128
+    decay = 34.0
+    epsilon = arb(epsilon)
+    e = float(epsilon)
+    removes = events[0][0].removes
+    known = {}
+
+    def exponent(log_theta):
+        theta = math.exp(log_theta)
+        if log_theta not in known:
+            known[log_theta] = cumulant(events, theta)
+        return known[log_theta] - theta * e - math.log(theta) - math.log1p(theta)
+    low = least(exponent, -6.0, 14.0)
     theta = math.exp(low)
-    scale = steps * cumulant(theta) - theta * e
+    scale = cumulant(events, theta) - theta * e
     # P: both aliases below e^-decay of what is sought.
     size = exponent(low)
     best = None
     for grown in (1.15, 1.3, 1.6, 2.0, 3.0, 5.0):
-        above = steps * cumulant(grown * theta) - grown * theta * e
+        above = cumulant(events, grown * theta) - grown * theta * e
         needs = max((above - size + decay) / ((grown - 1) * theta), 1e-9)
         if best is None or needs < best[0]:
             best = (needs, grown)
@@ -349,46 +492,60 @@ def line(of, steps, epsilon, budget=5 * 10**6):
     grown = best[1]
     eta = 2 * math.pi / period
     theta_ball = arb(theta)
-    a = 1 + theta_ball if of.removes else -theta_ball
-    # How high: B^T/(πY) small against e^size, tried in floats.
-    real_a, most = float(a.mid()), 0.8 * math.pi / of.s
+    a = 1 + theta_ball if removes else -theta_ball
+    real_a = float(a.mid())
+    # How high: Π B^count/(πY) small against e^size, tried in floats.
+
     def log_beyond(y):
-        best = math.inf
-        for d in {min(most, d) for d in (0.3 * most, 0.6 * most, most, 1.5, 3.0, 5.0, 8.0)}:
-            terms = []
-            for j in range(201):
-                x = -9 + 0.09 * j + (max(0.0, min(real_a * of.s, 30.0)) * j / 201)
-                v = of.q * math.exp(min(of.s * x - of.s**2 / 2, 500))
-                z = complex(1 - of.q + v * math.cos(d * of.s), v * math.sin(d * of.s))
-                terms.append(real_a * math.log(abs(z)) - y * math.atan2(z.imag, z.real) - x * x / 2)
-            top = max(terms)
-            best = min(best, d * d / 2 + top + 0.5)
-        return best
+        total = 0.0
+        for of, count in events:
+            best, most = math.inf, 0.8 * math.pi / of.widest
+            for d in {min(most, d) for d in (0.3 * most, 0.6 * most, most, 1.5, 3.0, 5.0, 8.0)}:
+                terms = []
+                for j in range(201):
+                    x = -9 + 0.09 * j + max(0.0, min(real_a * of.s, 30.0)) * j / 201
+                    z = sum(cmath.exp(complex(min(l + k * of.s * x, 500), k * d * of.s))
+                            for k, l in enumerate(of.logs))
+                    # Each weight's square was taken at x, not at x + id: the shifts' part is the same.
+                    terms.append(real_a * math.log(abs(z)) - y * cmath.phase(z) - x * x / 2)
+                best = min(best, d * d / 2 + max(terms) + 0.5)
+            total += count * best
+        return total
     height = 20 * eta
-    while steps * log_beyond(height) - math.log(math.pi * height) - theta * e > size - 0.85 * decay:
+    while log_beyond(height) - math.log(math.pi * height) - theta * e > size - 0.85 * decay:
         height *= 1.5
-        if height / eta > 10**5:
+        if height / eta > 10**7:
             raise unaffordable
     count = int(height / eta) + 2
-    m = moments(of, a, count * eta, decay + max(0.0, scale - size) + math.log(steps) + 5,
-                budget // count)
+    if count > 10**6:
+        raise unaffordable
+    total_count = sum(n for _, n in events)
+    tables = []
+    for of, n in events:
+        m = moments(of, a, count * eta, decay + max(0.0, scale - size) + math.log(total_count) + 5,
+                    min(10**5, budget // count))
+        tables.append((m, n))
     eta_ball = arb(eta)
     period_ball = 2 * arb.pi() / eta_ball
+    heights = [acb(1)] * count
+    for m, n in tables:
+        heights = [h * v**n for h, v in zip(heights, m.along(eta_ball, count))]
     total = arb(0)
-    for n, value in enumerate(m.along(eta_ball, count)):
+    for n, value in enumerate(heights):
         z = acb(theta_ball, n * eta_ball)
         # Re and Im of p have the sign of ∓y for add: the conjugate of H, which the terms below undo.
-        h = value if of.removes else value.conjugate()
-        term = (h**steps * (-z * epsilon).exp() / (z * (z + 1))).real
+        h = value if removes else value.conjugate()
+        term = (h * (-z * epsilon).exp() / (z * (z + 1))).real
         total += term / 2 if n == 0 else term
     total *= eta_ball / arb.pi()
-    end = (-theta_ball * epsilon).exp() * m.beyond((count - 1) * eta_ball)**steps \
-        / (arb.pi() * (count - 1) * eta_ball)
+    last = (count - 1) * eta_ball
+    end = (-theta_ball * epsilon).exp() / (arb.pi() * last)
     theta_more = arb(grown) * theta_ball
-    other = moments(of, 1 + theta_more if of.removes else -theta_more, 0.0, decay)
-    alias = 1 / ((theta_ball * period_ball).exp() - 1) \
-        + other.real()**steps * (-theta_more * epsilon).exp() \
-        / (((theta_more - theta_ball) * period_ball).exp() - 1)
+    aliased = (-theta_more * epsilon).exp() / (((theta_more - theta_ball) * period_ball).exp() - 1)
+    for m, n in tables:
+        end *= arb(m.beyond(last))**n
+        aliased *= moments(m.of, 1 + theta_more if removes else -theta_more, 0.0, decay).real()**n
+    alias = 1 / ((theta_ball * period_ball).exp() - 1) + aliased
     return total + end.union(-end) - alias.union(arb(0))
 
 
@@ -398,29 +555,34 @@ BITS = 220  # of the integers
 
 
 def lattice_of(of, steps, delta, points):
-    """Points l_k = anchor + k h, and the pair's chords there: (anchor, h, masses of A, G(θ) parts, f(s_n))."""
-    rate = of.rate
+    """The places l_k of the lattice, and its spacing."""
+    low, high, kink = of.support()
     tiny = float(delta) * 1e-13 / steps
-    one = arb(1)
-    if of.removes:
-        anchor = (1 - rate).log()
-        high = 1e-8
-        while not of.profile(arb(high).exp())[0] < tiny:
-            high *= 1.1
-        h = (arb(high) - anchor) / (points - 1)
-        h = arb(float(h.mid()))
-        places = [anchor + k * h for k in range(points)]
-    else:
-        anchor = -(1 - rate).log()
-        reach = 1e-8
-        def left(l):  # f(s) - (1 - s), what is lost below the lattice
-            s = arb(l).exp()
-            return of.profile(s)[0] - 1 + s
-        while not left(-reach) < tiny * 1e-3:
-            reach *= 1.1
-        h = arb(float(((anchor + reach) / (points - 1)).mid()))
-        places = [anchor - (points - 1 - k) * h for k in range(points)]
-    return places, h
+
+    def reach(small):
+        at = 1e-8
+        while not small(at) < tiny:
+            at *= 1.1
+        return arb(at)
+
+    def left(l):  # f(s) - (1 - s), what is lost below the lattice
+        s = arb(-l).exp()
+        return (of.profile(s)[0] - 1 + s) * 1e3
+    if kink or (low is not None and high is not None):
+        if not kink:
+            h = (high - low) / (points - 1)
+            return [low + k * h for k in range(points)], h
+        half = points // 2
+        if high is None:
+            high = reach(lambda l: of.profile(arb(l).exp())[0])
+        h = high / half
+        return [(k - half) * h for k in range(2 * half + 1)], h
+    if low is not None:
+        high = reach(lambda l: of.profile(arb(l).exp())[0])
+        h = arb(float(((high - low) / (points - 1)).mid()))
+        return [low + k * h for k in range(points)], h
+    h = arb(float(((high + reach(left)) / (points - 1)).mid()))
+    return [high - (points - 1 - k) * h for k in range(points)], h
 
 
 def chords(of, steps, epsilon, points=2**13, delta=1e-6):
@@ -429,25 +591,25 @@ def chords(of, steps, epsilon, points=2**13, delta=1e-6):
     epsilon = arb(epsilon)
     places, h = lattice_of(of, steps, delta, points)
     s = [l.exp() for l in places]
-    f, fall = zip(*[of.profile(x) for x in s])
-    f, fall = list(f), list(fall)
-    if of.removes:
-        f[0], fall[0] = 1 - s[0], arb(1)
-    else:
-        f[-1], fall[-1] = arb(0), arb(0)
+    points = len(places)
+    f, before, after = (list(v) for v in zip(*[of.profile(x) for x in s]))
+    low, high, _ = of.support()
+    if low is not None:
+        f[0] = 1 - s[0]
+    if high is not None:
+        f[-1] = arb(0)
     slopes = [(f[k + 1] - f[k]) / (s[k + 1] - s[k]) for k in range(points - 1)]
     first = (f[0] - 1) / s[0]
     last = arb(0)
     masses = []  # of A
     for k in range(points):
-        before = first if k == 0 else slopes[k - 1]
-        after = last if k == points - 1 else slopes[k]
-        masses.append(s[k] * (after - before))
+        masses.append(s[k] * ((last if k == points - 1 else slopes[k])
+                              - (first if k == 0 else slopes[k - 1])))
     # g in each cell: the chord where the tangents -fall[k], -fall[k+1] meet.
     gaps = []
     for k in range(points - 1):
         width = s[k + 1] - s[k]
-        chord, a, b = slopes[k], -fall[k], -fall[k + 1]
+        chord, a, b = slopes[k], -after[k], -before[k + 1]
         # tangents f_k + a t and f_{k+1} - b (width - t) meet at t; the chord there is f_k + chord t.
         bend = b - a
         if bend > 0:
@@ -466,16 +628,11 @@ def chords(of, steps, epsilon, points=2**13, delta=1e-6):
     def log_moment(theta):
         top = max(m + theta * l for m, l in zip(logs, at))
         return top + math.log(sum(math.exp(max(-700.0, m + theta * l - top)) for m, l in zip(logs, at)))
-    low, high = -4.0, 12.0
+
     def exponent(t):
         theta = math.exp(t)
         return steps * log_moment(theta) - theta * e - math.log(theta) - math.log1p(theta)
-    for _ in range(30):
-        third = (high - low) / 3
-        if exponent(low + third) < exponent(high - third):
-            high -= third
-        else:
-            low += third
+    low = least(exponent, -4.0, 12.0, 30)
     theta = arb(math.exp(low))
 
     tilts = [(theta * l).exp() for l in places]
@@ -596,6 +753,51 @@ def chords(of, steps, epsilon, points=2**13, delta=1e-6):
     return arb(low.lower()).union(arb(hat.upper()))
 
 
+# --- sums of Laplace losses -----------------------------------------------------------------------
+
+def laplace_sum(scale, steps, epsilon):
+    """δ(ε) of so many Laplace releases of this scale, unsampled."""
+    ctx.prec = 3000
+    b, epsilon = arb(scale), arb(epsilon)
+    top = steps / b
+    if not epsilon < top:
+        return arb(0)
+    # Multiples of (l - g/b)^n/n!, n ≥ 0, for l > g/b; and masses at g/b.
+    powers, atoms = {}, {}
+    for up in range(steps + 1):
+        for down in range(steps - up + 1):
+            m = steps - up - down
+            weight = arb(math.comb(steps, up) * math.comb(steps - up, down)) / 2**(up + down) / 4**m
+            if m == 0:
+                atoms[up - down] = atoms.get(up - down, arb(0)) + weight
+            for k in range(m + 1 if m else 0):  # the density of m uniforms on [-1/b, 1/b] by 1/4 each
+                g = up - down - m + 2 * k
+                powers[m - 1, g] = powers.get((m - 1, g), arb(0)) + (-1)**k * math.comb(m, k) * weight
+
+    def integral(n, sign, width):
+        """∫_0^width v^n/n! e^(sign v/2) dv."""
+        c = arb(sign) / 2
+        total, power = arb(0), arb(1)
+        for r in range(n + 1):
+            total += (-c)**r * power  # Σ (-c)^r v^r/r! … of the incomplete gamma function
+            power *= width / (r + 1)
+        return ((c * width).exp() * total - 1) * (-1)**n / c**(n + 1)
+    total = arb(0)
+    for g, mass in atoms.items():
+        if g / b > epsilon:
+            total += mass * ((g / b / 2).exp() - (epsilon - g / b / 2).exp())
+    for (n, g), mass in powers.items():
+        at = g / b
+        piece = arb(0)
+        for sign, factor in ((1, (at / 2).exp()), (-1, -(epsilon - at / 2).exp())):
+            whole = integral(n, sign, top - at)
+            if not at > epsilon:
+                whole -= integral(n, sign, (epsilon - at))
+            piece += factor * whole
+        total += mass * piece
+    return total * (-steps / (2 * b)).exp()
+
+
 # --- the table -----------------------------------------------------------------------------------
 
 def width(x):
@@ -608,33 +810,56 @@ def meet(x, y):
     return x if width(x) < width(y) else y
 
 
-def enclosed(of, steps, epsilon, delta):
+def good(x):
+    return x.is_finite() and x.lower() > 0 and width(x) < 1e-12
+
+
+def enclosed(events, epsilon, delta, points=2**12):
     """The narrowest, its method, and that all of them meet."""
-    if steps == 1:
-        return once(of, epsilon), "closed"
-    if steps == 2:
-        value, method = twice(of, epsilon), "integral"
+    of, count = events[0]
+    alone = len(events) == 1
+    if alone and count == 1:
+        ctx.prec = 600
+        return of.profile(arb(epsilon).exp())[0], "closed"
+    if isinstance(of, laplace) and of.rate == 1:
+        value = laplace_sum(1 / of.m, count, epsilon)
+        if count < 6:
+            meet(value, chords(of, count, epsilon, 2**10, delta))
+        return value, "sum"
+    if isinstance(of, gaussian):
+        value = None
         try:
-            other = line(of, steps, epsilon, 10**6)
+            value = line(events, epsilon)
         except unaffordable:
-            other = None
-        if other is not None and other.is_finite():
-            meet(value, other)
-        return value, method
-    try:
-        value = line(of, steps, epsilon)
-        if value.is_finite() and value > 0 and width(value) < 1e-12:
+            pass
+        if alone and count == 2 and of.records == 1:
+            by_integral = twice(of, epsilon)
+            return (meet(by_integral, value) if value is not None and value.is_finite()
+                    else by_integral), "integral"
+        if value is not None and good(value):
+            if alone and count < 9:
+                meet(value, chords(of, count, epsilon, 2**9, delta))
             return value, "line"
-    except unaffordable:
-        pass
-    return chords(of, steps, epsilon, 2**13, delta), "chords"
+        if not alone:
+            return arb(0), "line"
+    return chords(of, count, epsilon, points, delta), "chords"
 
 
-def roughly(of, steps, delta):
-    """An ε with about this δ, to three digits: by chords of few points."""
-    low, high = 0.0, 1.0
+def roughly(events, delta):
+    """An ε with about this δ, to three digits."""
+    of, count = events[0]
+
     def above(e):
-        return (once(of, e) if steps == 1 else chords(of, steps, e, 2**8, delta)).upper() > delta
+        if len(events) == 1 and count == 1:
+            return of.profile(arb(e).exp())[0] > delta
+        if isinstance(of, gaussian):
+            low = least(lambda t: cumulant(events, math.exp(t)) - math.exp(t) * e - t
+                        - math.log1p(math.exp(t)), -6.0, 12.0, 18)
+            theta = math.exp(low)
+            return cumulant(events, theta) - theta * e - math.log1p(theta) - 1.5 > math.log(delta)
+        return chords(of, count, e, 2**8, delta).upper() > delta
+    ctx.prec = 420
+    low, high = 0.0, 1.0
     if not above(1e-12):
         return None
     while above(high):
@@ -643,69 +868,98 @@ def roughly(of, steps, delta):
             return None
     while low == 0.0 and not above(high / 8) and high > 1e-9:
         high /= 8
-    for _ in range(8):
+    for _ in range(7):
         middle = math.sqrt(max(low, high / 64) * high)
         low, high = (middle, high) if above(middle) else (low, middle)
     return float(f"{high:.3g}")
 
 
 RATES = (1e-6, 1e-4, 0.01, 0.1, 0.5, 0.9)
-SIGMAS = (0.3, 0.45, 0.7, 1.0, 2.0, 5.0, 30.0, 100.0)
-STEPS = (1, 2, 3, 4, 5, 8, 16, 30, 50)
+SIGMAS = (0.3, 0.45, 0.7, 1.0, 2.0, 5.0, 30.0)
 DELTAS = (0.05, 1e-3, 1e-5, 1e-9, 1e-15)
 
 
-def wanted(count, steps=None):
-    """Corners first, then points within the box; or points of these steps only."""
-    rng = random.Random(16 if steps else 15)
-    if steps:
-        return [(rng.choice(RATES), rng.choice(SIGMAS), rng.choice(steps), rng.choice(DELTAS))
-                for _ in range(count)]
-    corners = [(q, s, t, d) for q in (1e-6, 0.9) for s in (0.3, 100.0) for t in (1, 2, 3, 50)
-               for d in (0.05, 1e-5, 1e-15)]
-    rng.shuffle(corners)
-    out = corners[:30]
-    while len(out) < count:
-        out.append((rng.choice(RATES), rng.choice(SIGMAS), rng.choice(STEPS), rng.choice(DELTAS)))
+def wanted():
+    """(events, δ): corners, then points within the box, then what else has a definition here."""
+    rng = random.Random(15)
+    out = [(f"gaussian:{q}:{s}:1:{t}", d) for t in (2, 3, 50) for q in (1e-6, 0.9) for s in (0.3, 30.0)
+           for d in (0.05, 1e-15)]
+    for t in (3, 5, 8, 20, 50):
+        out += [(f"gaussian:{rng.choice(RATES)}:{rng.choice(SIGMAS)}:1:{t}", rng.choice(DELTAS))
+                for _ in range(24)]
+    out += [(f"gaussian:{rng.choice(RATES)}:{rng.choice(SIGMAS)}:1:{t}", rng.choice(DELTAS))
+            for t in (1, 1, 1, 2, 2, 2) for _ in range(4)]
+    for t in (2, 3, 8, 20):  # persons with several records
+        out += [(f"gaussian:{rng.choice(RATES[1:])}:{rng.choice(SIGMAS[2:])}:{rng.choice((2, 3, 7))}:{t}",
+                 rng.choice(DELTAS)) for _ in range(5)]
+    for _ in range(24):  # mixed
+        out.append((";".join(f"gaussian:{rng.choice(RATES)}:{rng.choice(SIGMAS[2:])}:1:"
+                             f"{rng.choice((1, 2, 5, 20))}" for _ in range(rng.choice((2, 3)))),
+                    rng.choice(DELTAS)))
+    for t in (2, 3, 5, 8, 20, 50):
+        out += [(f"laplace:1.0:{rng.choice((0.5, 1.0, 2.0, 10.0))}:1:{t}", rng.choice(DELTAS))
+                for _ in range(3)]
+        out += [(f"laplace:{rng.choice(RATES)}:{rng.choice((0.5, 1.0, 2.0, 10.0))}:1:{t}",
+                 rng.choice(DELTAS)) for _ in range(3)]
+        out += [(f"batch:{rng.choice((2**-10, 2**-6, 0.25))}:{rng.choice((0.7, 1.0, 5.0))}:1:{t}",
+                 rng.choice(DELTAS)) for _ in range(2)]
+        out.append((f"batch_laplace:{rng.choice((2**-10, 2**-6, 0.25))}:{rng.choice((1.0, 5.0))}:1:{t}",
+                    rng.choice(DELTAS)))
     return out
 
 
 def decimal(x, up):
-    """24 digits, moved outwards by more than what rounding to them may take."""
+    """20 digits, moved outwards by more than what rounding to them may take."""
     ctx.prec = 200
-    text = x.str(25, radius=False)
-    number = arb(text)
-    step = arb(10)**-22 * abs(number)
-    number = number + step if up else number - step
-    return number.str(24, radius=False)
+    number = arb(x.str(22, radius=False))
+    step = arb(10)**-19 * abs(number)
+    return (number + step if up else number - step).str(20, radius=False)
+
+
+def again():
+    """Every EVERY-th row of a table computed once more; fails where the enclosures do not meet."""
+    rows = list(csv.DictReader(line for line in open(sys.argv[2], encoding="utf-8") if line[0] != "#"))
+    for row in rows[int(sys.argv[3])::int(sys.argv[4])]:
+        ctx.prec = 420
+        value, method = enclosed(read(row["events"], row["direction"]), float(row["epsilon"]),
+                                 float(row["upper"]))
+        ctx.prec = 200
+        meet(value, arb(row["lower"]).union(arb(row["upper"])))
+        print(row["events"], row["direction"], row["epsilon"], method, width(value), flush=True)
 
 
 def main():
+    if sys.argv[1] == "again":
+        again()
+        return
     out = open(sys.argv[1], "w", encoding="utf-8", newline="")
-    count = int(sys.argv[2]) if len(sys.argv) > 2 else 130
-    steps = [int(t) for t in sys.argv[3].split(",")] if len(sys.argv) > 3 else None
-    out.write("# lower <= delta(epsilon) <= upper of so many steps of the pair of dp_renyi.csv in one\n"
-              "# direction: enclosures, written by tests/referee/enclosures.py from the definition alone\n"
-              "rate,sigma,steps,direction,epsilon,lower,upper,method\n")
+    first = int(sys.argv[2]) if len(sys.argv) > 2 else 0
+    every = int(sys.argv[3]) if len(sys.argv) > 3 else 1
+    out.write("# lower <= delta(epsilon) <= upper of a composition in one direction: enclosures, written by\n"
+              "# tests/referee/enclosures.py from the definition alone, where it says what an event is\n"
+              "events,direction,epsilon,lower,upper,method\n")
     rows = csv.writer(out, lineterminator="\n")
-    for q, sigma, steps, delta in wanted(count, steps):
-        for direction in ("remove", "add"):
-            of = pair(q, sigma, direction)
+    for k, (text, delta) in list(enumerate(wanted()))[first::every]:
+        symmetric = text.startswith("batch") or text.startswith("laplace:1.0")
+        for direction in ("remove",) if symmetric else ("remove", "add"):
+            began = time.process_time()
             try:
                 ctx.prec = 420
-                epsilon = roughly(of, steps, delta)
+                events = read(text, direction)
+                epsilon = roughly(events, delta)
                 if epsilon is None:
                     continue
-                for e in (epsilon, 0.0) if delta == 1e-5 else (epsilon,):
-                    value, method = enclosed(of, steps, e, delta)
+                for e in (epsilon, 0.0) if k % 4 == 0 else (epsilon,):
+                    value, method = enclosed(events, e, delta)
                     if not value.is_finite() or not value.lower() > 0 or width(value) > 1e-3:
-                        print("dropped", q, sigma, steps, direction, e, value, method, file=sys.stderr)
+                        print("dropped", text, direction, e, value, method, file=sys.stderr)
                         continue
-                    rows.writerow([repr(q), repr(sigma), steps, direction, repr(e),
-                                   decimal(value.lower(), False), decimal(value.upper(), True), method])
+                    rows.writerow([text, direction, repr(e), decimal(value.lower(), False),
+                                   decimal(value.upper(), True), method])
                     out.flush()
             except (unaffordable, ValueError, ZeroDivisionError, OverflowError) as error:
-                print("dropped", q, sigma, steps, direction, delta, repr(error), file=sys.stderr)
+                print("dropped", text, direction, delta, repr(error), file=sys.stderr)
+            print(k, text, direction, round(time.process_time() - began, 1), file=sys.stderr, flush=True)
     out.close()
 
 
