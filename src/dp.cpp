@@ -21,8 +21,7 @@ template class basic_gaussian_filter<double>;
 template class detail::contour<double>;
 template class detail::mixture_profile<double>;
 template std::optional<bound<double>> detail::rays::epsilon(detail::rays::composition const&,
-                                                            double);
-template std::optional<bound<double>> detail::rays::delta(detail::rays::composition const&, double);
+                                                            orientation, double, double);
 template std::optional<bound<double>> detail::rays::log_delta(detail::rays::composition const&,
                                                               orientation, double);
 template class basic_discretised<double>;

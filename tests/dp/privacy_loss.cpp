@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <tacit/dp/agreement.hpp>
 #include <tacit/dp/discretised.hpp>
 #include <tacit/dp/privacy_loss.hpp>
 #include <tacit/dp/renyi.hpp>
@@ -14,7 +15,9 @@
 #include <limits>
 #include <random>
 #include <sstream>
+#include <stdexcept>
 #include <string>
+#include <vector>
 
 using namespace tacit;
 using support::exact;
@@ -115,6 +118,99 @@ TEST_CASE("schedules of several events", "[dp]") {
     CHECK(exact(found.lower) <= truth);
     CHECK(exact(found.upper) >= truth);
   }
+}
+
+// Many steps of which few do anything, each little: the argument of the likelihood ratio in the direction add grows
+// far to the right of the table.
+TEST_CASE("tiny rates of small losses have narrow intervals", "[dp]") {
+  struct {
+    double rate;
+    double sigma;
+    std::uint64_t steps;
+    double delta;
+  } const known[] = {{1.1770850868994027e-05, 15.844791291385942, 2211, 2.9054242411471967e-13},
+                     {3.9161728532952349e-05, 86.927383397705768, 3057, 2.7730027431751552e-09},
+                     {4.1534877592425257e-05, 32.453684796853373, 25084, 4.668528816202454e-05},
+                     {0.00012454187666702179, 7.5692011027261739, 602, 8.0033438739158658e-15}};
+  for (auto const& k : known) {
+    auto const found = run(k.rate, k.sigma, k.steps).method().epsilon_by(k.delta);
+    CAPTURE(k.rate, k.sigma, k.steps, found.value.lower, found.value.upper);
+    CHECK(found.by == privacy_loss::route::contour);
+    CHECK(found.value.upper - found.value.lower <= 1e-9 * found.value.upper);
+    discretised_accountant other;
+    other.compose(subsampled(k.rate, k.sigma), k.steps);
+    bound<double> const grid = other.epsilon(k.delta);
+    CHECK(grid.lower <= found.value.upper);
+    CHECK(grid.upper >= found.value.lower);
+  }
+}
+
+TEST_CASE("two certified intervals that do not meet are an error, and no number", "[dp]") {
+  auto const describe = [] {
+    return std::string("epsilon at delta 1e-05, 3 of (weight 1, shift 2)");
+  };
+  detail::agreement known(bound<double>{0.0, 5.0}, describe);
+  known.meet({1.0, 2.0}, "the contour");
+  known.meet({1.5, 3.0}, "rays");
+  CHECK(known.shared().lower == 1.5);
+  CHECK(known.shared().upper == 2.0);
+  CHECK(known.by() == "the contour");
+  REQUIRE_THROWS_AS(known.meet({2.5, 4.0}, "the grid"), internal_error);
+  CHECK_THROWS_AS(known.meet({std::nan(""), 4.0}, "the grid"), internal_error);
+  try {
+    known.meet({2.5, 4.0}, "the grid");
+  } catch (std::exception const& error) {
+    CHECK(std::string(error.what()) ==
+          "privacy_loss: internal inconsistency: two certified intervals do not meet, [1.5, 2] by "
+          "the "
+          "contour and [2.5, 4] by the grid. No number is given. Please report this with the "
+          "question: "
+          "epsilon at delta 1e-05, 3 of (weight 1, shift 2)");
+  }
+  CHECK(known.shared().upper == 2.0);  // a refused interval changes nothing
+}
+
+TEST_CASE("never above the Rényi accountant, whatever is released", "[dp]") {
+  std::vector<event> const releases{gaussian{1e-8},
+                                    gaussian{0.3},
+                                    laplace{0.7},
+                                    pure{0.1},
+                                    pure{5.0},
+                                    randomised_response{1.0, 4},
+                                    exponential_mechanism{0.5},
+                                    discrete_gaussian{2.0},
+                                    sampled(gaussian{0.4}, poisson{1e-4}),
+                                    sampled(gaussian{20.0}, poisson{1e-3}),
+                                    sampled(laplace{0.2}, poisson{0.01}),
+                                    sampled(pure{3.0}, poisson{0.01}),
+                                    sampled(exponential_mechanism{2.0}, poisson{0.1}),
+                                    by_person(sampled(gaussian{2.0}, poisson{0.01}), 3),
+                                    sampled(gaussian{1.0}, fixed_size{10, 1000}),
+                                    sampled(laplace{1.0}, fixed_size{10, 1000})};
+  int asked = 0;
+  for (adjacency const neighbours : {adjacency::add_remove, adjacency::replace_one}) {
+    for (event const& release : releases) {
+      for (std::uint64_t const count : {1, 30}) {
+        privacy_loss_accountant certified(neighbours);
+        renyi_accountant moments(neighbours);
+        try {
+          certified.compose(release, count);
+          moments.compose(release, count);
+        } catch (std::invalid_argument const&) {  // no pair, or no divergence
+          continue;
+        }
+        ++asked;
+        bound<double> const e = certified.epsilon(1e-7);
+        CAPTURE(to_text(neighbours), &release - releases.data(), count, e.lower, e.upper);
+        CHECK(e.lower <= e.upper);
+        CHECK(e.upper - moments.epsilon(1e-7).upper <= 0.0);
+        bound<double> const d = certified.delta(0.4);
+        CHECK(d.lower <= d.upper);
+        CHECK(d.upper - moments.delta(0.4).upper <= 0.0);
+      }
+    }
+  }
+  CHECK(asked > 30);
 }
 
 TEST_CASE("one step is the profile of the pair", "[dp]") {

@@ -18,6 +18,7 @@
 /// tacit::budget_exhausted  a release that would overspend, refused before it exists
 /// tacit::convergence_error a solver that did not close its bracket, with the bracket
 /// tacit::corrupt_state   a stored state that cannot be trusted
+/// tacit::internal_error  the library contradicts itself: a defect to report, and no number
 ///
 /// Every message has one shape: `noise_for: prior is 1.5, but must be in [0, 1]`.
 /// Checks are written so that NaN fails them.
@@ -33,6 +34,10 @@ struct budget_exhausted : std::runtime_error {
 };
 
 struct corrupt_state : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+struct internal_error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 

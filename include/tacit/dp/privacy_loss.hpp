@@ -4,6 +4,7 @@
 #include <tacit/core/solve.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/dp/accountant.hpp>
+#include <tacit/dp/agreement.hpp>
 #include <tacit/dp/contour/routes.hpp>
 #include <tacit/dp/discretised.hpp>
 #include <tacit/dp/dominating.hpp>
@@ -18,11 +19,13 @@
 #include <array>
 #include <cmath>
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <map>
 #include <optional>
 #include <stdexcept>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <variant>
@@ -69,6 +72,13 @@ class basic_privacy_loss {
   [[nodiscard]] answer delta_by(T epsilon) const;
 
  private:
+  static constexpr T infinity = std::numeric_limits<T>::infinity();
+
+  struct question {
+    std::string_view what;
+    T at;
+  };
+
   using entries = std::vector<typename detail::contour<T>::entry>;
 
   // Equal pairs count together. Both directions have the same parts.
@@ -118,51 +128,29 @@ class basic_privacy_loss {
     return {std::max(removed.lower, added.lower), std::max(removed.upper, added.upper)};
   }
 
-  [[nodiscard]] std::optional<bound<T>> contour_epsilon(T delta) const {
-    return over_variance([&](T variance) { return contour_epsilon(delta, variance); });
-  }
-  [[nodiscard]] std::optional<bound<T>> contour_delta(T epsilon) const {
-    return over_variance([&](T variance) { return contour_delta(epsilon, variance); });
+  [[nodiscard]] detail::contour<T> contour_towards(orientation towards, T variance) const {
+    return {towards == orientation::remove ? remove_ : add_, variance};
   }
 
-  // Nothing where the contour has no certificate in a direction that may rule.
-  [[nodiscard]] std::optional<bound<T>> contour_epsilon(T delta, T variance) const {
-    T const log_delta = std::log(delta);
-    detail::contour<T> const removing(remove_, variance);
-    if (removing.variation() <= delta) return bound<T>{0.0, 0.0};
-    auto const one = [&](detail::contour<T> const& c) -> std::optional<bound<T>> {
-      if (auto const found = c.epsilon(delta)) {
+  // ε by the vertical line. Nothing where it has no certificate.
+  [[nodiscard]] std::optional<bound<T>> contour_epsilon(orientation towards, T delta) const {
+    return over_variance([&](T variance) -> std::optional<bound<T>> {
+      detail::contour<T> const line = contour_towards(towards, variance);
+      if (auto const found = line.epsilon(delta)) {
         return bound<T>{std::max(0.0, found->lower), std::max(0.0, found->upper)};
       }
-      auto const at_zero = c.log_delta(0.0);  // the total variation
+      auto const at_zero = line.log_delta(0.0);  // the total variation
+      T const log_delta = std::log(delta);
       T const goal = log_delta - 4.0 * detail::unit_roundoff * std::abs(log_delta);
       if (at_zero && at_zero->upper <= goal) return bound<T>{0.0, 0.0};
       return {};
-    };
-    auto const removed = one(removing);
-    if (!removed) return {};
-    detail::contour<T> const adding(add_, variance);
-    if (adding.chernoff_below(removed->lower, log_delta)) return removed;
-    auto const added = one(adding);
-    if (!added) return {};
-    return bound<T>{std::max(removed->lower, added->lower), std::max(removed->upper, added->upper)};
+    });
   }
 
-  [[nodiscard]] std::optional<bound<T>> contour_delta(T epsilon, T variance) const {
-    auto log_delta = detail::contour<T>(remove_, variance).log_delta(epsilon);
-    if (!log_delta) return {};
-    detail::contour<T> const adding(add_, variance);
-    if (!adding.chernoff_below(epsilon, log_delta->lower)) {
-      auto const added = adding.log_delta(epsilon);
-      if (!added) return {};
-      log_delta = {std::max(log_delta->lower, added->lower),
-                   std::max(log_delta->upper, added->upper)};
-    }
-    // libm's exponential is right to an ulp; below the least normal number it is 0 or that number.
-    T const least = std::numeric_limits<T>::min();
-    T const lower = std::exp(log_delta->lower) * detail::a_little_less;
-    T const upper = std::exp(log_delta->upper) * detail::a_little_more;
-    return bound<T>{lower < least ? 0.0 : lower, std::min(1.0, std::max(upper, least))};
+  // log δ by the vertical line.
+  [[nodiscard]] std::optional<bound<T>> contour_log_delta(orientation towards, T epsilon) const {
+    return over_variance(
+        [&](T variance) { return contour_towards(towards, variance).log_delta(epsilon); });
   }
 
   // The composition as the rays have it: sampled Gaussians of one record, and unsampled ones.
@@ -175,66 +163,171 @@ class basic_privacy_loss {
     return out;
   }
 
-  // What rises with the variance of the normal pairs, of which there is an enclosure.
+  // What rises with the variance of the normal pairs, of which there is an enclosure; `least` where its lower end
+  // has no answer.
   template <class Ask>
-  [[nodiscard]] std::optional<bound<T>> on_rays(Ask&& ask) const {
+  [[nodiscard]] std::optional<bound<T>> on_rays(T least, Ask&& ask) const {
     detail::enclosure const variance = normals_.variance();
     auto const most = sampled(variance.upper);
     std::optional<bound<T>> found = most ? ask(*most) : std::nullopt;
     if (!found || variance.lower == variance.upper) return found;
-    std::optional<bound<T>> const least = ask(*sampled(variance.lower));
-    found->lower = least ? least->lower : 0.0;
+    std::optional<bound<T>> const low = ask(*sampled(variance.lower));
+    found->lower = low ? low->lower : least;
     return found;
   }
 
-  // Of all ways that may answer, in order, until one is narrow: relative to the larger of `scale` and the upper end.
-  // All are certified, so that the truth is in what they share.
-  template <class OnContour, class OnRays, class OnGrid>
-  [[nodiscard]] answer by_ways(T scale, OnContour&& contour, OnRays&& rays, OnGrid&& grid) const {
-    constexpr T infinity = std::numeric_limits<T>::infinity();
-    answer best{{0.0, infinity}, route::grid};
-    T width = infinity;
-    auto const wide = [&](T relative) {
-      return !(width < infinity && width <= relative * std::max(scale, best.value.upper));
-    };
-    auto const meet = [&](bound<T> const& found, route by) {
-      best.value.lower = std::max(best.value.lower, found.lower);
-      best.value.upper = std::min(best.value.upper, found.upper);
-      if (!(best.value.lower <= best.value.upper)) {
-        throw std::logic_error("privacy_loss: two certified intervals do not meet");
-      }
-      if (found.upper - found.lower < width) best.by = by;
-      width = std::min(width, found.upper - found.lower);
-    };
-    auto const on_line = [&] {
-      if (std::optional<bound<T>> const found = contour()) meet(*found, route::contour);
-    };
-    auto const on_two_rays = [&] {
-      if (std::optional<bound<T>> const found = rays()) meet(*found, route::rays);
-    };
-    if (!others_) {
-      auto const what = sampled(normals_.variance().upper);
-      bool const first = what && detail::rays::rules(*what);
-      if (first) on_two_rays();
-      if (wide(1e-9)) on_line();
-      if (!first && wide(1e-9)) on_two_rays();
+  // One direction by the vertical line and on rays, in the order that suits the composition, until one is narrow.
+  template <class Narrow, class OnContour, class OnRays>
+  [[nodiscard]] std::optional<answer> one_way(question const& asked, bound<T> widest,
+                                              Narrow&& narrow, OnContour&& contour,
+                                              OnRays&& rays) const {
+    detail::agreement known(widest, [&] { return describe(asked); });
+    std::optional<route> by;
+    auto const what = sampled(normals_.variance().upper);
+    bool const first = what && detail::rays::rules(*what);
+    for (bool const on_two_rays : {first, !first}) {
+      if (by && narrow(known.shared())) break;
+      std::optional<bound<T>> const found = on_two_rays ? rays() : contour();
+      if (!found) continue;
+      route const way = on_two_rays ? route::rays : route::contour;
+      if (!by || found->upper - found->lower < known.width()) by = way;
+      known.meet(*found, name_of(way));
     }
-    if (wide(1e-4)) meet(grid(), route::grid);
-    return best;
+    return by ? std::optional<answer>({known.shared(), *by}) : std::nullopt;
   }
 
-  // With the Rényi accountant's upper end, where it covers the events. That of an exponential mechanism may
-  // be below the pair's lower end: the mechanism does not attain its pair.
-  [[nodiscard]] static bound<T> capped(bound<T> found, T upper) {
-    if (upper < found.lower) found.lower = 0.0;
-    return {found.lower, std::min(found.upper, upper)};
+  // The larger of the two directions; nothing if one that may rule has no certificate.
+  template <class OneWay, class AddIsBelow>
+  [[nodiscard]] static std::optional<answer> larger(OneWay&& one, AddIsBelow&& below) {
+    std::optional<answer> removed = one(orientation::remove, T(0.0));
+    if (!removed || below(*removed)) return removed;
+    std::optional<answer> const added = one(orientation::add, removed->value.lower);
+    if (!added) return {};
+    route const by = added->value.upper > removed->value.upper ? added->by : removed->by;
+    return answer{{std::max(removed->value.lower, added->value.lower),
+                   std::max(removed->value.upper, added->value.upper)},
+                  by};
+  }
+
+  // Whether Chernoff's bound shows that in the direction `add` δ(ε) ≤ e^{log_delta}.
+  [[nodiscard]] bool add_is_below(route by, T epsilon, T log_delta) const {
+    T const variance = normals_.variance().upper;
+    if (by == route::rays) {
+      return detail::rays::add_is_below<T>(*sampled(variance), epsilon, log_delta);
+    }
+    return contour_towards(orientation::add, variance).chernoff_below(epsilon, log_delta);
+  }
+
+  [[nodiscard]] std::optional<answer> epsilon_on_lines(T delta) const {
+    T const log_delta = std::log(delta);
+    T const variance = normals_.variance().upper;
+    if (contour_towards(orientation::remove, variance).variation() <= delta) {
+      return answer{{0.0, 0.0}, route::contour};
+    }
+    auto const narrow = [](bound<T> const& b) {
+      return b.upper - b.lower <= 1e-9 * std::max(1.0, b.upper);
+    };
+    auto const one = [&](orientation towards, T start) {
+      return one_way(
+          {"epsilon at delta ", delta}, {0.0, infinity}, narrow,
+          [&] { return contour_epsilon(towards, delta); },
+          [&] {
+            return on_rays(0.0, [&](auto const& what) {
+              return detail::rays::epsilon<T>(what, towards, log_delta, start);
+            });
+          });
+    };
+    return larger(one, [&](answer const& removed) {
+      return removed.value.upper == 0.0 || add_is_below(removed.by, removed.value.lower, log_delta);
+    });
+  }
+
+  [[nodiscard]] std::optional<answer> delta_on_lines(T epsilon) const {
+    auto const narrow = [](bound<T> const& b) { return b.upper - b.lower <= 1e-9; };
+    auto const one = [&](orientation towards, T) {
+      return one_way(
+          {"delta at epsilon ", epsilon}, {-infinity, infinity}, narrow,
+          [&] { return contour_log_delta(towards, epsilon); },
+          [&] {
+            return on_rays(-infinity, [&](auto const& what) {
+              return detail::rays::log_delta<T>(what, towards, epsilon);
+            });
+          });
+    };
+    std::optional<answer> found = larger(one, [&](answer const& removed) {
+      return add_is_below(removed.by, epsilon, removed.value.lower);
+    });
+    if (!found) return {};
+    // libm's exponential is right to an ulp; below the least normal number it is 0 or that number.
+    T const least = std::numeric_limits<T>::min();
+    T const lower = std::exp(found->value.lower) * detail::a_little_less;
+    T const upper = std::exp(found->value.upper) * detail::a_little_more;
+    found->value = {lower < least ? 0.0 : lower, std::min(1.0, std::max(upper, least))};
+    return found;
+  }
+
+  // What the lines found, or where that is wide the grid, or Rényi's end, know together: relative to the larger of
+  // `scale` and the upper end. All are certified.
+  template <class OnGrid, class ByOrders>
+  [[nodiscard]] answer by_ways(question const& asked, T scale, std::optional<answer> const& lines,
+                               OnGrid&& grid, ByOrders&& by_orders) const {
+    detail::agreement known(bound<T>{0.0, infinity}, [&] { return describe(asked); });
+    route by = route::grid;
+    auto const meet = [&](bound<T> const& found, route way) {
+      if (found.upper - found.lower < known.width()) by = way;
+      known.meet(found, name_of(way));
+    };
+    if (lines) meet(lines->value, lines->by);
+    if (!lines || !(known.width() <= 1e-4 * std::max(scale, known.shared().upper))) {
+      meet(grid(), route::grid);
+    }
+    bound<T> const found = known.shared();
+    // Of normal mixtures it is far above the truth. Of losses with atoms it need not be.
+    if (moments_ && (others_ || found.upper - found.lower > 1e-9 * found.upper)) {
+      bound<T> const above{0.0, by_orders(*moments_).upper};
+      // The Rényi accountant may know more of a mechanism than its pair: then the pair's lower end is not its own.
+      if (!attained_ && above.upper < found.lower) return answer{above, by};
+      known.meet(above, "Rényi divergences");
+    }
+    return {known.shared(), by};
+  }
+
+  [[nodiscard]] static constexpr std::string_view name_of(route way) {
+    constexpr std::array names{"a closed form", "the contour", "rays", "the grid"};
+    return names[static_cast<std::size_t>(way)];
+  }
+
+  // The question as text: the first few pairs by their weights and shifts.
+  [[nodiscard]] std::string describe(question const& asked) const {
+    using detail::to_text;
+    using tacit::to_text;
+    std::string text =
+        std::string(asked.what) + to_text(asked.at) + ", " + std::string(to_text(neighbours_));
+    text += ", unsampled variance " + to_text(normals_.variance().upper);
+    std::size_t const most = std::min<std::size_t>(remove_.size(), 16);
+    for (std::size_t k = 0; k < most; ++k) {
+      text += ", " + to_text(remove_[k].count) + " of";
+      for (mixture_pair::part const& part : remove_[k].pair.parts) {
+        text += " (weight " + to_text(part.weight) + ", shift " + to_text(part.shift) + ")";
+      }
+    }
+    if (remove_.size() > most) text += ", " + std::to_string(remove_.size() - most) + " more";
+    return others_ ? text + ", and pairs that are not normal" : text;
+  }
+
+  // A δ that underflows is bounded by a number that is larger than need be.
+  [[nodiscard]] answer tiny(answer found, T epsilon) const {
+    if (moments_ && found.value.upper < 1e-290 && found.value.lower < found.value.upper) {
+      found.value.upper =
+          std::max(found.value.lower, std::min(found.value.upper, moments_->delta(epsilon).upper));
+    }
+    return found;
   }
 
   // Where losses come in rare large jumps a grid may say little, and the Chernoff bound of the truncated
   // law more: the upper end is the better of the two.
   [[nodiscard]] bound<T> grid_epsilon(T delta) const {
     bound<T> found = grid_.epsilon(delta);
-    if (moments_) found = capped(found, moments_->epsilon(delta).upper);
     if (others_ || !(found.upper - found.lower > 1e-2 * found.upper)) return found;
     T const log_delta = std::log(delta);
     T const most = found.upper < 1e300 ? found.upper : 1e6;
@@ -250,7 +343,6 @@ class basic_privacy_loss {
       return {0.0, std::numeric_limits<T>::min()};
     }
     bound<T> found = grid_.delta(epsilon);
-    if (moments_) found = capped(found, moments_->delta(epsilon).upper);
     if (others_ || !(found.upper - found.lower > 1e-2 * found.upper)) return found;
     T const least = std::max(found.lower, 1e-300);
     // e^{−1e-12} allows for the rounding of the logarithm.
@@ -331,27 +423,29 @@ typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::epsilon_by(T delta
     return {in_closed_form([&](auto const& profile) { return profile.epsilon(delta); }),
             route::closed_form};
   }
-  auto const rays = [&](auto const& what) { return detail::rays::epsilon(what, delta); };
   return by_ways(
-      1.0, [&] { return contour_epsilon(delta); }, [&] { return on_rays(rays); },
-      [&] { return grid_epsilon(delta); });
+      {"epsilon at delta ", delta}, 1.0, others_ ? std::nullopt : epsilon_on_lines(delta),
+      [&] { return grid_epsilon(delta); },
+      [&](auto const& moments) { return moments.epsilon(delta); });
 }
 
 template <std::same_as<double> T>
 typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::delta_by(T epsilon) const {
   if (only_normals()) {
     auto const [low, high] = normals_.mu();
-    return {{tacit::delta(low, epsilon).lower, tacit::delta(high, epsilon).upper},
-            route::closed_form};
+    return tiny(
+        {{tacit::delta(low, epsilon).lower, tacit::delta(high, epsilon).upper}, route::closed_form},
+        epsilon);
   }
   if (single()) {
-    return {in_closed_form([&](auto const& profile) { return profile.delta(epsilon); }),
-            route::closed_form};
+    return tiny({in_closed_form([&](auto const& profile) { return profile.delta(epsilon); }),
+                 route::closed_form},
+                epsilon);
   }
-  auto const rays = [&](auto const& what) { return detail::rays::delta(what, epsilon); };
   return by_ways(
-      0.0, [&] { return contour_delta(epsilon); }, [&] { return on_rays(rays); },
-      [&] { return grid_delta(epsilon); });
+      {"delta at epsilon ", epsilon}, 0.0, others_ ? std::nullopt : delta_on_lines(epsilon),
+      [&] { return grid_delta(epsilon); },
+      [&](auto const& moments) { return moments.delta(epsilon); });
 }
 
 using privacy_loss = basic_privacy_loss<double>;

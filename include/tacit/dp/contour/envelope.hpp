@@ -155,7 +155,8 @@ class envelope {
     T const swell = log_swell(height / taper_width);
     T const rise = nodes_->removes() ? std::numeric_limits<T>::infinity()
                                      : rise_beyond(nodes_->pair().parts, tilt_, height, t);
-    for (T x = nodes_->point(last); x < nodes_->point(last) + 60.0; x += 0.25) {
+    T const dense = nodes_->point(last) + 60.0;
+    for (T x = nodes_->point(last); x < 1000.0; x += x < dense ? 0.25 : 1.0) {
       T const log_ratio = mixture_ratio(nodes_->pair().parts, nodes_->rest(), x).log;
       T real = 1.0;
       T imaginary = 0.0;
@@ -170,6 +171,8 @@ class envelope {
       T const y = nodes_->tapered() ? nodes_->beyond(x, nodes_->cut()) : -1.0;
       if (y > 0.0) here += -0.5 * y * y + std::max(0.0, swell);
       most = std::max(most, here);
+      // In `add` the turn may overtake x²/2 as long as the share grows.
+      if (x > dense && nodes_->removes()) break;
       if (here < most - 60.0 && x * x > 2.0 * turns) break;
       if (nodes_->removes() ? here < -80.0 : here < most && x > rise) break;
     }

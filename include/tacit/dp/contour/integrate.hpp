@@ -226,7 +226,8 @@ template <std::same_as<double> T>
     contour_entry<T> const& e = of.entries[k];
     auto const& part = plan.parts[k];
     T const reach = theta + plan.right;
-    T const size = mixture_table<T>::nodes_for(e.pair, !lifted, reach, part.step);
+    T const turns = lifted ? 0.0 : end * part.height * e.pair.parts.back().shift;
+    T const size = mixture_table<T>::nodes_for(e.pair, !lifted, reach, part.step, turns);
     T const points = static_cast<T>(plan.points);
     work += size * points;
     if (!budget.spend((split ? 1.0 : 0.3) * size * points + 20.0 * points +
@@ -234,7 +235,6 @@ template <std::same_as<double> T>
         work > 4.0 * most_work)
       return {};
     T const most = std::max({part.height, part.end_height + 3.0, 3.2});
-    T const turns = lifted ? 0.0 : end * part.height * e.pair.parts.back().shift;
     T const swell = 0.5 * most * most * (1.0 + 1.0 / (taper_width * taper_width));
     T const rise = rise_beyond(e.pair.parts, theta, part.height, lifted ? T(0.0) : end);
     mixture_table<T> nodes(e.pair, part.log_dropped, reach, part.step, turns, swell, rise);

@@ -204,7 +204,7 @@ class line_planner : public contour_search<T> {
     bool const near_one = nodes.excess(line.tilt) < 0.5;
     T best = 0.0;
     T height = 0.0;
-    for (T h = most; h > 0.05 * most; h *= 0.6) {
+    for (T h = most; h > 0.02 * most; h *= 0.6) {
       if (!budget_->spend(5.0 * static_cast<T>(nodes.size()))) return false;
       T const here = lifted ? 0.5 * h : h;
       T growth = std::max(0.0, envelopes_[j].log_size(h, lifted ? 0.0 : -end));
@@ -224,7 +224,9 @@ class line_planner : public contour_search<T> {
                          both * s * s * std::min(0.25, weight) / (cosine * cosine));
         step = std::min(0.42, 2.0 * std::numbers::pi * here / (need + growth + chord));
       }
-      if (step < best || (step == best && best > 0.0)) break;
+      // Not unimodal where the ratio's argument grows fast: a poor step does not end the search.
+      if (step <= best && best > 0.1) break;
+      if (step <= best) continue;
       best = step;
       height = here;
     }

@@ -97,7 +97,7 @@ class mixture_table {
     T const tilt = reach.value_or(0.0);
     T low = -10.5;
     T high = std::max(2.0 * largest + 10.5,
-                      std::min(80.0, std::sqrt(2.0 * std::max(0.0, turns) + 110.0)));
+                      std::min(1000.0, std::sqrt(2.0 * std::max(0.0, turns) + 110.0)));
     if (!remove_ && rise + 2.0 < high) {
       // As far as the normal rules.
       T const most = high;
@@ -148,9 +148,12 @@ class mixture_table {
   }
 
   /// How many nodes such a table has at most, before it is built.
-  [[nodiscard]] static T nodes_for(mixture_pair const& pair, bool tapered, T reach, T step) {
+  [[nodiscard]] static T nodes_for(mixture_pair const& pair, bool tapered, T reach, T step,
+                                   T turns = 0.0) {
     T const largest = pair.parts.back().shift;
-    return (40.0 + 3.0 * largest + (tapered ? 0.0 : reach * largest)) / step;
+    bool const turned = pair.orientation == orientation::add && turns > 0.0;
+    T const far_out = turned ? std::min(1000.0, std::sqrt(2.0 * turns)) : 0.0;
+    return (40.0 + 3.0 * largest + far_out + (tapered ? 0.0 : reach * largest)) / step;
   }
 
   [[nodiscard]] std::size_t size() const { return loss_.size(); }

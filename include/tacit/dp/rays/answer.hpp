@@ -4,7 +4,7 @@
 #include <tacit/dp/rays/solve.hpp>
 
 /// Certified ε(δ) and δ(ε) of compositions of sampled Gaussians, without a grid, where few steps, small noise or
-/// rare jumps rule: the larger of the two directions. docs/certificates/rays.md has the proofs.
+/// rare jumps rule, in one direction. docs/certificates/rays.md has the proofs.
 
 namespace tacit::detail::rays {
 
@@ -31,28 +31,18 @@ template <std::same_as<double> T = double>
   return best <= log_delta;
 }
 
-constexpr double whole_budget = 1e8;  // about a tenth of a second
+constexpr double whole_budget = 1e8;  // of one question in one direction: about a tenth of a second
 constexpr std::size_t most_events = 16;
 
-/// ε at δ.
+/// ε at δ in one direction, from about where to begin: 0 if that is not known.
 /// Guarantee: lower ≤ ε ≤ upper. No value where nothing could be certified within the budget.
 template <std::same_as<double> T = double>
-[[nodiscard]] std::optional<bound<double>> epsilon(composition const& what, T delta) {
-  double variation = std::erf(std::sqrt(0.125 * what.variance));
-  for (sampled_gaussian const& e : what.events)
-    variation += e.count * e.rate * std::erf(e.shift / std::sqrt(8.0));
-  if (variation * (1.0 + 1e-12) <= delta) return bound<double>{0.0, 0.0};
+[[nodiscard]] std::optional<bound<double>> epsilon(composition const& what, orientation towards,
+                                                   T log_delta, T start) {
   if (what.events.size() > most_events) return std::nullopt;
-  double const log_delta = std::log(delta);
   budget work{whole_budget};
-  auto const removed =
-      solver<T>(what, orientation::remove, work).epsilon(log_delta, first_guess(what, log_delta));
-  if (!removed || removed->upper == 0.0 || add_is_below<T>(what, removed->lower, log_delta))
-    return removed;
-  auto const added = solver<T>(what, orientation::add, work).epsilon(log_delta, removed->lower);
-  if (!added) return std::nullopt;
-  return bound<double>{std::max(removed->lower, added->lower),
-                       std::max(removed->upper, added->upper)};
+  return solver<T>(what, towards, work)
+      .epsilon(log_delta, start > 0.0 ? start : first_guess(what, log_delta));
 }
 
 /// log δ at ε in one direction.
@@ -63,23 +53,6 @@ template <std::same_as<double> T = double>
   if (what.events.size() > most_events) return std::nullopt;
   budget work{whole_budget};
   return solver<T>(what, towards, work).log_delta(epsilon);
-}
-
-/// δ at ε.
-/// Guarantee: lower ≤ δ ≤ upper; below the least normal double the upper end is that.
-template <std::same_as<double> T = double>
-[[nodiscard]] std::optional<bound<double>> delta(composition const& what, T epsilon) {
-  auto found = log_delta(what, orientation::remove, epsilon);
-  if (!found) return std::nullopt;
-  if (!add_is_below<T>(what, epsilon, found->lower)) {
-    auto const added = log_delta(what, orientation::add, epsilon);
-    if (!added) return std::nullopt;
-    found = {std::max(found->lower, added->lower), std::max(found->upper, added->upper)};
-  }
-  constexpr double least = std::numeric_limits<double>::min();
-  double const lower = std::exp(found->lower) * (1.0 - 1e-15),
-               upper = std::exp(found->upper) * (1.0 + 1e-15);
-  return bound<double>{lower < least ? 0.0 : lower, std::min(1.0, std::max(upper, least))};
 }
 
 /// Whether this way should be tried before the vertical line: few steps, or rare jumps of a lognormal size. Many small
@@ -95,8 +68,8 @@ template <std::same_as<double> T = double>
 }
 
 #if defined(TACIT_COMPILED)
-extern template std::optional<bound<double>> epsilon(composition const&, double);
-extern template std::optional<bound<double>> delta(composition const&, double);
+extern template std::optional<bound<double>> epsilon(composition const&, orientation, double,
+                                                     double);
 extern template std::optional<bound<double>> log_delta(composition const&, orientation, double);
 #endif
 

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tacit/core/check.hpp>
+#include <tacit/core/number_text.hpp>
+#include <tacit/core/units.hpp>
+
+#include <algorithm>
+#include <concepts>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace tacit::detail {
+
+/// What several certified intervals for one number share. Where two do not meet one of them is wrong, and nobody
+/// knows which: no number is given then. `describe()` is the question as text, for whoever has to find out.
+template <std::same_as<double> T, class Describe>
+class agreement {
+ public:
+  /// Before anything is known the number lies in `widest`.
+  agreement(bound<T> widest, Describe describe) : describe_(std::move(describe)), shared_(widest) {}
+
+  /// @throws internal_error where `found` is no interval, or does not meet what was known
+  void meet(bound<T> const& found, std::string_view by) {
+    bound<T> const both{std::max(shared_.lower, found.lower), std::min(shared_.upper, found.upper)};
+    if (!(found.lower <= found.upper && both.lower <= both.upper)) fail(found, by);
+    bool const narrowest = found.upper - found.lower < width_;
+    shared_ = both;
+    if (!narrowest) return;
+    width_ = found.upper - found.lower;
+    by_ = by;
+  }
+
+  [[nodiscard]] bound<T> const& shared() const { return shared_; }
+  /// Of the narrowest interval alone.
+  [[nodiscard]] T width() const { return width_; }
+  /// Whose that was.
+  [[nodiscard]] std::string_view by() const { return by_; }
+
+ private:
+  [[noreturn, gnu::cold, gnu::noinline]] void fail(bound<T> const& found,
+                                                   std::string_view by) const {
+    auto const interval = [](bound<T> const& b) {
+      return "[" + to_text(b.lower) + ", " + to_text(b.upper) + "]";
+    };
+    std::string text =
+        "privacy_loss: internal inconsistency: two certified intervals do not meet, ";
+    text += interval(shared_);
+    text.append(" by ").append(by_).append(" and ").append(interval(found)).append(" by ");
+    text.append(by).append(". No number is given. Please report this with the question: ");
+    throw internal_error(text + describe_());
+  }
+
+  Describe describe_;
+  bound<T> shared_;
+  T width_ = std::numeric_limits<T>::infinity();
+  std::string_view by_ = "definition";
+};
+
+}  // namespace tacit::detail
