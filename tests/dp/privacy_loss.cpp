@@ -213,6 +213,22 @@ TEST_CASE("never above the Rényi accountant, whatever is released", "[dp]") {
   CHECK(asked > 30);
 }
 
+// Between n of the least and n of the most private of them.
+TEST_CASE("a thousand distinct sampled Gaussians are rounded to a few", "[dp]") {
+  constexpr int n = 1000;
+  privacy_loss_accountant mixed;
+  for (int k = 0; k < n; ++k) mixed.compose(subsampled(0.01, 1.0 + 1e-4 * k));
+  bound<double> const found = mixed.epsilon(1e-6);
+  bound<double> const most = run(0.01, 1.0, n).epsilon(1e-6);
+  bound<double> const least = run(0.01, 1.0 + 1e-4 * n, n).epsilon(1e-6);
+  CHECK(found.lower > least.lower);
+  CHECK(found.upper < most.upper);
+  CHECK(found.upper - found.lower < 0.1 * found.upper);
+  bound<double> const back = mixed.delta(found.upper);
+  CHECK(back.lower <= 1e-6);
+  CHECK(mixed.delta(found.lower).upper >= 1e-6);
+}
+
 TEST_CASE("one step is the profile of the pair", "[dp]") {
   support::table const rows("dp_profile.csv");
   int seen = 0;

@@ -74,6 +74,11 @@ class basic_privacy_loss {
  private:
   static constexpr T infinity = std::numeric_limits<T>::infinity();
 
+  // Distinct mixtures for which a bound by Rényi orders, and a bisection of Chernoff's, take less than a second.
+  static constexpr std::size_t most_by_orders = 1000;
+  static constexpr std::size_t most_bisected = 32;
+  static constexpr std::size_t most_distinct = 100;  // more are rounded to a few
+
   struct question {
     std::string_view what;
     T at;
@@ -218,6 +223,67 @@ class basic_privacy_loss {
     return contour_towards(orientation::add, variance).chernoff_below(epsilon, log_delta);
   }
 
+  // Many distinct sampled Gaussians as a few: their rates and shifts rounded up, or down, to those of a group's
+  // extreme. Profiles rise in each (Lemma 13 of docs/certificates/grid.md). Nothing where persons have several records.
+  [[nodiscard]] std::optional<basic_privacy_loss> merged(bool up) const {
+    constexpr std::size_t groups = 4;  // by rate, and of each by shift
+    entries sorted = remove_;
+    for (auto const& e : sorted) {
+      if (e.pair.parts.size() != 1) return {};
+    }
+    basic_privacy_loss out(neighbours_);
+    out.normals_ = normals_;
+    auto const in_groups = [&](std::size_t begin, std::size_t end, auto&& key, auto&& then) {
+      auto const at = [&](std::size_t k) { return begin + (end - begin) * k / groups; };
+      std::sort(sorted.begin() + static_cast<std::ptrdiff_t>(begin),
+                sorted.begin() + static_cast<std::ptrdiff_t>(end),
+                [&](auto const& a, auto const& b) { return key(a) < key(b); });
+      for (std::size_t k = 0; k < groups; ++k) {
+        if (at(k) < at(k + 1)) then(at(k), at(k + 1));
+      }
+    };
+    auto const rate = [](auto const& e) { return e.pair.parts[0].weight; };
+    auto const shift = [](auto const& e) { return e.pair.parts[0].shift; };
+    in_groups(0, sorted.size(), rate, [&](std::size_t begin, std::size_t end) {
+      in_groups(begin, end, shift, [&](std::size_t first, std::size_t last) {
+        auto one = sorted[first];
+        mixture_pair::part& part = one.pair.parts[0];
+        for (std::size_t k = first + 1; k < last; ++k) {
+          auto const& e = sorted[k];
+          part.weight = up ? std::max(part.weight, rate(e)) : std::min(part.weight, rate(e));
+          part.shift = up ? std::max(part.shift, shift(e)) : std::min(part.shift, shift(e));
+          one.count += e.count;
+        }
+        auto added = one;
+        added.pair.orientation = orientation::add;
+        // Counts are added with rounding.
+        T const slack = static_cast<T>(last - first) * detail::unit_roundoff;
+        one.count = added.count =
+            up ? std::ceil(one.count * (1.0 + slack)) : std::floor(one.count * (1.0 - slack));
+        out.remove_.push_back(std::move(one));
+        out.add_.push_back(std::move(added));
+      });
+    });
+    return out;
+  }
+
+  // Of the composition, or of those above and below it. `ask(of)` is what one of them answers.
+  template <class Ask>
+  [[nodiscard]] std::optional<answer> on_lines(Ask&& ask) const {
+    if (others_) return {};
+    if (remove_.size() <= most_distinct) {
+      std::optional<answer> const exact = ask(*this);
+      if (exact || remove_.size() <= detail::rays::most_events) return exact;
+    }
+    auto const above = merged(true);
+    if (!above) return {};
+    std::optional<answer> found = ask(*above);
+    if (!found) return {};
+    auto const below = ask(*merged(false));
+    found->value.lower = below ? std::min(below->value.lower, found->value.upper) : 0.0;
+    return found;
+  }
+
   [[nodiscard]] std::optional<answer> epsilon_on_lines(T delta) const {
     T const log_delta = std::log(delta);
     T const variance = normals_.variance().upper;
@@ -278,12 +344,14 @@ class basic_privacy_loss {
       known.meet(found, name_of(way));
     };
     if (lines) meet(lines->value, lines->by);
-    if (!lines || !(known.width() <= 1e-4 * std::max(scale, known.shared().upper))) {
+    if (!lines || (remove_.size() <= detail::rays::most_events &&
+                   !(known.width() <= 1e-4 * std::max(scale, known.shared().upper)))) {
       meet(grid(), route::grid);
     }
     bound<T> const found = known.shared();
     // Of normal mixtures it is far above the truth. Of losses with atoms it need not be.
-    if (moments_ && (others_ || found.upper - found.lower > 1e-9 * found.upper)) {
+    if (moments_ && remove_.size() <= most_by_orders &&
+        (others_ || found.upper - found.lower > 1e-9 * found.upper)) {
       bound<T> const above{0.0, by_orders(*moments_).upper};
       // The Rényi accountant may know more of a mechanism than its pair: then the pair's lower end is not its own.
       if (!attained_ && above.upper < found.lower) return answer{above, by};
@@ -328,7 +396,10 @@ class basic_privacy_loss {
   // law more: the upper end is the better of the two.
   [[nodiscard]] bound<T> grid_epsilon(T delta) const {
     bound<T> found = grid_.epsilon(delta);
-    if (others_ || !(found.upper - found.lower > 1e-2 * found.upper)) return found;
+    if (others_ || remove_.size() > most_bisected ||
+        !(found.upper - found.lower > 1e-2 * found.upper)) {
+      return found;
+    }
     T const log_delta = std::log(delta);
     T const most = found.upper < 1e300 ? found.upper : 1e6;
     found.upper =
@@ -339,11 +410,14 @@ class basic_privacy_loss {
 
   [[nodiscard]] bound<T> grid_delta(T epsilon) const {
     // Where δ is below e^−709 it is no normal number, and a grid says no more than that.
-    if (!others_ && both_below(directions(), epsilon, -709.0)) {
+    if (!others_ && remove_.size() <= most_bisected && both_below(directions(), epsilon, -709.0)) {
       return {0.0, std::numeric_limits<T>::min()};
     }
     bound<T> found = grid_.delta(epsilon);
-    if (others_ || !(found.upper - found.lower > 1e-2 * found.upper)) return found;
+    if (others_ || remove_.size() > most_bisected ||
+        !(found.upper - found.lower > 1e-2 * found.upper)) {
+      return found;
+    }
     T const least = std::max(found.lower, 1e-300);
     // e^{−1e-12} allows for the rounding of the logarithm.
     found.upper = least_that_holds(least, found.upper, found.upper, [&, both = directions()](T d) {
@@ -424,7 +498,8 @@ typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::epsilon_by(T delta
             route::closed_form};
   }
   return by_ways(
-      {"epsilon at delta ", delta}, 1.0, others_ ? std::nullopt : epsilon_on_lines(delta),
+      {"epsilon at delta ", delta}, 1.0,
+      on_lines([&](auto const& of) { return of.epsilon_on_lines(delta); }),
       [&] { return grid_epsilon(delta); },
       [&](auto const& moments) { return moments.epsilon(delta); });
 }
@@ -443,7 +518,8 @@ typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::delta_by(T epsilon
                 epsilon);
   }
   return by_ways(
-      {"delta at epsilon ", epsilon}, 0.0, others_ ? std::nullopt : delta_on_lines(epsilon),
+      {"delta at epsilon ", epsilon}, 0.0,
+      on_lines([&](auto const& of) { return of.delta_on_lines(epsilon); }),
       [&] { return grid_delta(epsilon); },
       [&](auto const& moments) { return moments.delta(epsilon); });
 }

@@ -230,7 +230,7 @@ class line_planner : public contour_search<T> {
       best = step;
       height = here;
     }
-    if (!(best > 0.0)) return false;
+    if (!(best > 0.004)) return false;  // no table is worth so many nodes
     // The table is at least 20 wide: no use in building one that is too long anyway.
     T const count = static_cast<T>(coarse_.size());
     T const most_work = route_.work * (route_.each ? count : 1.0);
