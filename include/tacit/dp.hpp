@@ -2,8 +2,8 @@
 #pragma once
 
 #include <tacit/dp/accountant.hpp>
-#include <tacit/dp/binomial_mixture.hpp>
 #include <tacit/dp/agreement.hpp>
+#include <tacit/dp/binomial_mixture.hpp>
 #include <tacit/dp/calibration.hpp>
 #include <tacit/dp/composition.hpp>
 #include <tacit/dp/contour/envelope.hpp>
