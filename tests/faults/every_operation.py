@@ -15,12 +15,9 @@ name of its own. Beyond that:
   state        the library's saved_run, which moves to another file half-way
   journal      the library's journal: what was said to be on disk is
   safetensors  a model, whole or not there
-  mpi          two ranks, of which the one with the files fails: the other one ends, too, and at once. Such a run cannot go
-               on; what is left of it is a journal that replays, or a transcript, and a tuned model only with that. As
-               many releases are there as the ranks say
 
-usage: every_operation.py SCENARIO PROGRAM LIBFAULTS [--operations N] [--second N] [--shard I/K] [--with MPIRUN CALCULATOR]
-  PROGRAM       the calculator for train, replay and plot; tacit_test_files for the library's; tacit_mpi
+usage: every_operation.py SCENARIO PROGRAM LIBFAULTS [--operations N] [--second N] [--shard I/K]
+  PROGRAM       the calculator for train, replay and plot; tacit_test_files for the others
   --operations  the number of them that there must be (the test's name says it)
   --second      a second fault, of two kinds, at each N-th operation of a recovery
   --shard       of the faults, each K-th from the I-th on
@@ -226,54 +223,7 @@ class Safetensors(Scenario):
         assert (self.folder / "model").exists()
 
 
-class Mpi(Scenario):
-    files = ("transcript", "base", "tuned")
-    beside = ()  # mpirun and the calculator
-
-    @staticmethod
-    def prepare(program, scratch):
-        return Train.prepare(program, scratch)
-
-    def command(self):
-        mpirun, _ = self.beside
-        return [mpirun, "-np", 2, self.program, self.given, "--mi", BUDGET, "--steps", STEPS,
-                *(word for name in self.files for word in (f"--{name}", self.folder / name))]
-
-    def replayed(self, record):
-        out = self.folder / "again"
-        done = run(self.beside[1], "replay", self.folder / "base", record, out, "--json")
-        assert done.returncode == 0, done.stderr
-        model = out.read_bytes()
-        out.unlink()
-        return json.loads(done.stdout)["steps"], model
-
-    def check_kept(self, done):
-        there = {name: (self.folder / name).exists() for name in self.files}
-        journal = self.folder / "transcript.journal"
-        steps = 0
-        if journal.exists():
-            steps, _ = self.replayed(journal)
-        if there["transcript"]:
-            steps, model = self.replayed(self.folder / "transcript")
-            assert steps == STEPS
-            if there["tuned"]:
-                assert model == (self.folder / "tuned").read_bytes(), "the replayed model is another one"
-            journal.unlink(missing_ok=True)
-        assert there["transcript"] or not there["tuned"], "a model without its transcript"
-        for said in re.findall(r"at least (\d+) releases are safe in the journal", done.stderr):
-            assert int(said) <= steps, (said, steps)
-        assert done.returncode != 0 or all(there.values())
-
-    def ended(self, done):  # its files are of no further use, and another run makes others
-        for name in [*self.files, "transcript.journal"] if done.returncode else []:
-            (self.folder / name).unlink(missing_ok=True)
-        return done.returncode == 0
-
-    def check_end(self, done):
-        pass
-
-
-SCENARIOS = {one.__name__.lower(): one for one in (Train, Replay, Plot, State, Journal, Safetensors, Mpi)}
+SCENARIOS = {one.__name__.lower(): one for one in (Train, Replay, Plot, State, Journal, Safetensors)}
 
 
 class Trial:
@@ -318,9 +268,7 @@ def main():
     parser.add_argument("--operations", type=int)
     parser.add_argument("--second", type=int, default=0)
     parser.add_argument("--shard", default="0/1")
-    parser.add_argument("--with", nargs=2, dest="beside")
     of = parser.parse_args()
-    Mpi.beside = of.beside
     first, shards = map(int, of.shard.split("/"))
     failures = 0
     faults = 0
