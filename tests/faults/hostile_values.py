@@ -27,7 +27,7 @@ RELEASES = ["--noise-multiplier", "2", "--rate", "0.01", "--steps", "100"]
 # A command for each verb that has an answer; what it needs must be in the folder.
 COMMANDS = {
     "epsilon": [*RELEASES, "--delta", "1e-5"],
-    "delta": [*RELEASES, "--epsilon", "1"],
+    "delta": [*RELEASES, "--epsilon", "0.1"],
     "noise": ["--rate", "0.01", "--steps", "100", "--epsilon", "1", "--delta", "1e-5"],
     "steps": ["--noise-multiplier", "2", "--rate", "0.01", "--epsilon", "1", "--delta", "1e-5"],
     "rate": ["--noise-multiplier", "2", "--steps", "100", "--epsilon", "1", "--delta", "1e-5"],
