@@ -23,7 +23,7 @@ VALUES = ["nan", "inf", "-inf", "-1", "0", "-0", "1e309", "1e-310", "1e-100", "1
           "18446744073709551616", "9007199254740993", "", "text", "\u00b5\n\x07", "--", "-", "9" * 100_000]
 FILES = [".", "missing", "missing/file", "/dev/full", "/dev/null", "/dev/zero", "fifo", "link", "loop", "empty", "zeros",
          "table.csv", "state", "transcript", "base"]
-RELEASES = ["--noise-multiplier", "2", "--rate", "0.01", "--steps", "100"]
+RELEASES = ["--noise-multiplier", "2", "--rate", "0.01", "--steps", "1000"]
 # A command for each verb that has an answer; what it needs must be in the folder.
 COMMANDS = {
     "epsilon": [*RELEASES, "--delta", "1e-5"],
