@@ -47,7 +47,7 @@ COMMANDS = {
 }
 # In range, and long for the accountant, which then is to be waited for.
 SLOW = {("delta", "--rate"), ("noise", "--rate"), ("noise", "--epsilon"), ("noise", "--delta"), ("rate", "--delta"),
-        ("curve", "--rate"), ("report", "--rate"), ("curve", "--delta"), ("report", "--delta"), ("steps", "--delta")}
+        ("steps", "--rate"), ("curve", "--rate"), ("report", "--rate"), ("curve", "--delta"), ("report", "--delta"), ("steps", "--delta")}
 LONG = ("1e-310", "1e-100", "1e100", "18446744073709551616", "9007199254740993")
 WRITTEN = {"new_state", "new_transcript", "new_base", "new_tuned", "out", "new_file"}
 
