@@ -190,7 +190,7 @@ TEST_CASE("never above the Rényi accountant, whatever is released", "[dp]") {
   int asked = 0;
   for (adjacency const neighbours : {adjacency::add_remove, adjacency::replace_one}) {
     for (event const& release : releases) {
-      for (std::uint64_t const count : {1, 30}) {
+      for (std::uint64_t const count : {std::uint64_t{1}, std::uint64_t{30}}) {
         privacy_loss_accountant certified(neighbours);
         renyi_accountant moments(neighbours);
         try {
