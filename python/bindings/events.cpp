@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Mechanisms, sampling schemes, events: values with fields, equality and a repr that Python can read.
+
+#include <tacit/dp/event.hpp>
+
+#include "binding.hpp"
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/variant.h>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+namespace nb = nanobind;
+
+namespace binding {
+
+namespace {
+
+std::string text_of(nb::handle value) { return nb::cast<std::string>(nb::repr(value)); }
+
+/// A class with equality, hash, repr and pickling by its fields, in the order of the constructor.
+template <class T, class... Names>
+void complete(nb::class_<T>& type, char const* name, Names... fields) {
+  auto const values = [fields...](nb::handle self) {
+    return nb::make_tuple(nb::getattr(self, fields)...);
+  };
+  type.def("__eq__",
+           [](T const& self, nb::handle other) {
+             return nb::isinstance<T>(other) && self == nb::cast<T const&>(other);
+           })
+      .def(
+          "__hash__",
+          [values](nb::handle self) { return nb::hash(nb::make_tuple(self.type(), values(self))); })
+      .def("__reduce__",
+           [values](nb::handle self) { return nb::make_tuple(self.type(), values(self)); })
+      .def("__repr__", [name, fields...](nb::handle self) {
+        std::string out = std::string(name) + "(";
+        char const* between = "";
+        ((out += between + std::string(fields) + "=" + text_of(nb::getattr(self, fields)),
+          between = ", "),
+         ...);
+        return out + ")";
+      });
+}
+
+template <class T>
+void one_number(nb::module_& m, char const* name, char const* field, double T::*value,
+                char const* doc) {
+  nb::class_<T> type(m, name, doc);
+  type.def(
+          "__init__", [value](T* self, double x) { (new (self) T())->*value = x; }, nb::arg(field))
+      .def_ro(field, value);
+  complete(type, name, field);
+}
+
+template <class T>
+void number_and_count(nb::module_& m, char const* name, char const* field, double T::*value,
+                      char const* second, std::uint64_t T::*count, std::uint64_t otherwise,
+                      char const* doc) {
+  nb::class_<T> type(m, name, doc);
+  type.def(
+          "__init__",
+          [value, count](T* self, double x, std::uint64_t n) {
+            new (self) T();
+            self->*value = x;
+            self->*count = n;
+          },
+          nb::arg(field), nb::arg(second) = otherwise)
+      .def_ro(field, value)
+      .def_ro(second, count);
+  complete(type, name, field, second);
+}
+
+template <class T>
+void two_numbers(nb::module_& m, char const* name, char const* first, double T::*a,
+                 char const* second, double T::*b, char const* doc) {
+  nb::class_<T> type(m, name, doc);
+  type.def(
+          "__init__",
+          [a, b](T* self, double x, double y) {
+            new (self) T();
+            self->*a = x;
+            self->*b = y;
+          },
+          nb::arg(first), nb::arg(second))
+      .def_ro(first, a)
+      .def_ro(second, b);
+  complete(type, name, first, second);
+}
+
+}  // namespace
+
+void bind_events(nb::module_& m) {
+  using namespace tacit;
+  one_number(
+      m, "Gaussian", "noise_multiplier", &gaussian::noise_multiplier,
+      "Contributions of L2 norm at most C summed, plus N(0, (noise_multiplier*C)^2) in every "
+      "coordinate: DP-SGD, DPZero.");
+  one_number(m, "Laplace", "noise_multiplier", &laplace::noise_multiplier,
+             "Contributions of L1 norm at most C summed, plus Laplace noise of scale "
+             "noise_multiplier*C in every coordinate.");
+  number_and_count(m, "DiscreteGaussian", "sigma", &discrete_gaussian::sigma, "sensitivity",
+                   &discrete_gaussian::sensitivity, 1,
+                   "An integer sum plus discrete Gaussian noise, P(k) ~ exp(-k^2/(2 sigma^2)).");
+  number_and_count(m, "DiscreteLaplace", "scale", &discrete_laplace::scale, "sensitivity",
+                   &discrete_laplace::sensitivity, 1,
+                   "An integer sum plus discrete Laplace noise, P(k) ~ exp(-|k|/scale).");
+  number_and_count(m, "RandomisedResponse", "epsilon", &randomised_response::epsilon, "categories",
+                   &randomised_response::categories, 2,
+                   "Each record answers one of k categories: the true one with probability "
+                   "e^epsilon/(e^epsilon + k - 1).");
+  one_number(m, "ExponentialMechanism", "epsilon", &exponential_mechanism::epsilon,
+             "The exponential mechanism: epsilon-bounded range.");
+  one_number(m, "Pure", "epsilon", &pure::epsilon, "Any epsilon-differentially private mechanism.");
+  two_numbers(m, "ApproxDP", "epsilon", &approx_dp::epsilon, "delta", &approx_dp::delta,
+              "Any (epsilon, delta)-differentially private mechanism; or a target.");
+  two_numbers(m, "MatrixGaussian", "noise_multiplier", &matrix_gaussian::noise_multiplier,
+              "sensitivity", &matrix_gaussian::sensitivity,
+              "A matrix or tree mechanism, the whole run: `sensitivity` is what one record's whole "
+              "participation moves it by, in L2.");
+
+  nb::class_<unsampled> whole(m, "Unsampled", "Every record takes part.");
+  whole.def(nb::init<>());
+  complete(whole, "Unsampled");
+  one_number(m, "Poisson", "rate", &poisson::rate,
+             "Every record takes part with probability `rate`, independently, secretly.");
+  nb::class_<fixed_size> fixed(m, "FixedSize",
+                               "A uniform batch without replacement, drawn afresh and secretly for "
+                               "each release.");
+  fixed
+      .def(
+          "__init__",
+          [](fixed_size* self, std::uint64_t batch, std::uint64_t records) {
+            new (self) fixed_size{batch, records};
+          },
+          nb::arg("batch"), nb::arg("records"))
+      .def_ro("batch", &fixed_size::batch)
+      .def_ro("records", &fixed_size::records)
+      .def_prop_ro("rate", &fixed_size::rate, "batch/records");
+  complete(fixed, "FixedSize", "batch", "records");
+  nb::class_<shuffled> shuffle(m, "Shuffled",
+                               "Each record in exactly one of the batches of an epoch. The event "
+                               "is a whole epoch.");
+  shuffle.def(nb::init<>());
+  complete(shuffle, "Shuffled");
+
+  nb::class_<event> release(m, "Event", "One release: a mechanism and how records were sampled.");
+  release
+      .def(
+          "__init__",
+          [](event* self, mechanism_event what, sampling how, std::uint64_t records_per_person) {
+            new (self) event(by_person(sampled(what, how), records_per_person));
+          },
+          nb::arg("mechanism"), nb::arg("sampling") = unsampled{},
+          nb::arg("records_per_person") = 1)
+      .def_prop_ro("mechanism", [](event const& e) { return e.what; })
+      .def_prop_ro("sampling", [](event const& e) { return e.how; })
+      .def_ro("records_per_person", &event::records_per_person);
+  complete(release, "Event", "mechanism", "sampling", "records_per_person");
+}
+
+}  // namespace binding

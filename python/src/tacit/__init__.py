@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Certified differential privacy accounting.
+
+>>> import tacit
+>>> tacit.epsilon(noise_multiplier=1.0, rate=0.01, steps=10_000, delta=1e-5)
+Interval(lower=6.187712389971..., upper=6.187712389971...)
+
+Every answer is an interval that holds the truth; report its ``upper`` end. The functions here ask about
+runs of Gaussian or Laplace steps of one kind and take NumPy arrays, broadcast against each other. For
+other runs compose events in an accountant:
+
+>>> run = tacit.PrivacyLossAccountant()
+>>> run.compose(tacit.Event(tacit.Gaussian(1.0), tacit.Poisson(0.01)), 10_000).epsilon(1e-5).upper
+6.187712389971...
+
+What a run is:
+
+noise_multiplier
+    Standard deviation (Laplace: scale) of the noise over the clipping norm C, the most that one record adds
+    to the sum.
+rate
+    Every record takes part in a step with this probability, independently (Poisson sampling).
+batch, records
+    In place of ``rate``: every step takes a fresh batch of this many records without replacement.
+    Without any of them every record takes part in every step.
+steps
+    How many releases.
+records_per_person
+    Protect a person with up to so many records.
+adjacency
+    ``"add_remove"``, ``"replace_one"`` or ``"zero_out"``: which inputs are neighbours.
+mechanism
+    ``"gaussian"`` or ``"laplace"``.
+accountant
+    ``"pld"``, the tightest and certified on both sides, unless one of ``"discretised"``, ``"rdp"``,
+    ``"zcdp"``, ``"gdp"`` is named.
+threads
+    For arrays; one for each processor unless given.
+
+A value out of range raises ``ValueError`` with the argument and its range, a target that nothing keeps
+raises ``Infeasible``.
+"""
+
+from tacit._core import (
+    ApproxDP,
+    CorruptState,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    DiscretisedAccountant,
+    Event,
+    ExponentialMechanism,
+    FixedSize,
+    Gaussian,
+    GaussianAccountant,
+    Infeasible,
+    Interval,
+    Laplace,
+    MatrixGaussian,
+    Poisson,
+    PrivacyLossAccountant,
+    Pure,
+    RandomisedResponse,
+    RenyiAccountant,
+    Shuffled,
+    Unsampled,
+    ZcdpAccountant,
+    __version__,
+    attack_success_from_dp,
+    attack_success_from_information,
+    information_for_success,
+    mutual_information,
+    sigma_for,
+)
+from tacit._questions import (
+    Intervals,
+    attack_success,
+    batch_for,
+    delta,
+    epsilon,
+    false_negative_rate,
+    noise_multiplier_for,
+    rate_for,
+    steps_for,
+)
+
+__all__ = [
+    "ApproxDP",
+    "CorruptState",
+    "DiscreteGaussian",
+    "DiscreteLaplace",
+    "DiscretisedAccountant",
+    "Event",
+    "ExponentialMechanism",
+    "FixedSize",
+    "Gaussian",
+    "GaussianAccountant",
+    "Infeasible",
+    "Interval",
+    "Intervals",
+    "Laplace",
+    "MatrixGaussian",
+    "Poisson",
+    "PrivacyLossAccountant",
+    "Pure",
+    "RandomisedResponse",
+    "RenyiAccountant",
+    "Shuffled",
+    "Unsampled",
+    "ZcdpAccountant",
+    "__version__",
+    "attack_success",
+    "attack_success_from_dp",
+    "attack_success_from_information",
+    "batch_for",
+    "delta",
+    "epsilon",
+    "false_negative_rate",
+    "information_for_success",
+    "mutual_information",
+    "noise_multiplier_for",
+    "rate_for",
+    "sigma_for",
+    "steps_for",
+]

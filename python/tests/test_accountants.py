@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+import copy
+import pickle
+
+import pytest
+
+import tacit
+
+EVENTS = [
+    tacit.Event(tacit.Gaussian(1.0), tacit.Poisson(0.01)),
+    tacit.Event(tacit.Gaussian(3.0)),
+    tacit.Event(tacit.Laplace(20.0)),
+    tacit.Event(tacit.DiscreteGaussian(sigma=4.0, sensitivity=2)),
+    tacit.Event(tacit.DiscreteLaplace(scale=8.0)),
+    tacit.Event(tacit.ExponentialMechanism(0.2)),
+    tacit.Event(tacit.Pure(0.1)),
+    tacit.Event(tacit.ApproxDP(0.1, 1e-9)),
+    tacit.Event(tacit.MatrixGaussian(noise_multiplier=4.0, sensitivity=1.5)),
+    tacit.Event(tacit.Gaussian(2.0), tacit.Poisson(0.1), records_per_person=3),
+]
+ACCOUNTANTS = [tacit.PrivacyLossAccountant, tacit.DiscretisedAccountant, tacit.RenyiAccountant,
+               tacit.ZcdpAccountant, tacit.GaussianAccountant]
+
+
+@pytest.mark.parametrize("event", EVENTS, ids=repr)
+def test_events_are_values(event):
+    again = eval(repr(event), vars(tacit))
+    assert again == event
+    assert hash(again) == hash(event)
+    assert pickle.loads(pickle.dumps(event)) == event
+    assert event != tacit.Event(tacit.Gaussian(0.5))
+    assert event != "an event"
+
+
+@pytest.mark.parametrize("event", EVENTS, ids=repr)
+def test_one_by_one_is_at_once(event):
+    one_by_one = tacit.PrivacyLossAccountant()
+    for _ in range(3):
+        one_by_one.compose(event)
+    at_once = tacit.PrivacyLossAccountant().compose(event, 3)
+    a, b = one_by_one.epsilon(1e-6), at_once.epsilon(1e-6)
+    assert a.lower <= b.upper and b.lower <= a.upper
+
+
+def test_a_mechanism_is_an_event():
+    a = tacit.PrivacyLossAccountant().compose(tacit.Gaussian(1.0))
+    b = tacit.PrivacyLossAccountant().compose(tacit.Event(tacit.Gaussian(1.0)))
+    assert a.history == b.history
+    assert a.epsilon(1e-5) == b.epsilon(1e-5)
+
+
+@pytest.mark.parametrize("kind", ACCOUNTANTS)
+def test_copies_pickles_and_saves_are_independent_and_equal(kind):
+    run = kind().compose(tacit.Gaussian(2.0), 5)
+    before = run.epsilon(1e-6)
+    copies = [copy.copy(run), copy.deepcopy(run), pickle.loads(pickle.dumps(run)),
+              kind.load(run.save()), eval(repr(run), vars(tacit))]
+    run.compose(tacit.Gaussian(2.0), 5)
+    for other in copies:
+        assert other.history == [(tacit.Event(tacit.Gaussian(2.0)), 5)]
+        assert other.epsilon(1e-6) == before
+    assert run.epsilon(1e-6).upper > before.upper
+
+
+def test_a_changed_state_is_refused():
+    text = tacit.PrivacyLossAccountant().compose(tacit.Gaussian(2.0), 5).save()
+    for corrupt in ("", text[:-5], text.replace("gaussian", "laplace"), text + " "):
+        with pytest.raises(tacit.CorruptState):
+            tacit.PrivacyLossAccountant.load(corrupt)
+    with pytest.raises(tacit.CorruptState):
+        tacit.RenyiAccountant.load(text)
+
+
+def test_what_is_refused_changes_nothing():
+    run = tacit.PrivacyLossAccountant().compose(tacit.Gaussian(2.0))
+    for event in (tacit.Gaussian(-1.0), tacit.Event(tacit.Gaussian(1.0), tacit.FixedSize(1, 10)),
+                  tacit.RandomisedResponse(1.0), tacit.Event(tacit.Gaussian(1.0), tacit.Poisson(2.0)),
+                  tacit.Event(tacit.Gaussian(float("nan")))):
+        with pytest.raises(ValueError):
+            run.compose(event)
+    with pytest.raises(TypeError):
+        run.compose(1.0)
+    with pytest.raises((TypeError, OverflowError)):
+        run.compose(tacit.Gaussian(1.0), -1)
+    assert run.history == [(tacit.Event(tacit.Gaussian(2.0)), 1)]
+
+
+def test_merging_needs_one_adjacency():
+    a = tacit.PrivacyLossAccountant().compose(tacit.Gaussian(2.0))
+    b = tacit.PrivacyLossAccountant("replace_one")
+    with pytest.raises(ValueError, match="adjacency"):
+        a.compose(b)
+    assert a.compose(a).history == [(tacit.Event(tacit.Gaussian(2.0)), 2)]
+
+
+def test_budget():
+    run = tacit.PrivacyLossAccountant().compose(EVENTS[0], 1000)
+    assert not run.would_exceed(EVENTS[0], 10, epsilon=3.0, delta=1e-5)
+    assert run.would_exceed(EVENTS[0], 100_000, epsilon=3.0, delta=1e-5)
+    assert run.epsilon_route(1e-5) in ("contour", "rays", "grid", "closed form")
+
+
+def test_intervals():
+    x = tacit.Interval(1.0, 2.0)
+    lower, upper = x
+    assert (lower, upper, x.width) == (1.0, 2.0, 1.0)
+    assert 1.5 in x and 2.5 not in x
+    assert pickle.loads(pickle.dumps(x)) == x
+    with pytest.raises(ValueError):
+        tacit.Interval(2.0, 1.0)
+    with pytest.raises(ValueError):
+        tacit.Interval(float("nan"), 1.0)
+    with pytest.raises(AttributeError):
+        x.upper = 0.0

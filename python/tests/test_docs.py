@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The README's programs print what it says they print."""
+import contextlib
+import io
+import re
+from pathlib import Path
+
+import pytest
+
+README = Path(__file__).parents[1] / "README.md"
+BLOCKS = re.findall(r"```python\n(.*?)```(?:\n\n<!--[^\n]*-->\n```\n(.*?)```)?", README.read_text(encoding="utf-8"),
+                    re.DOTALL)
+
+
+@pytest.mark.parametrize("program, printed", BLOCKS)
+def test_readme(program, printed):
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        exec(program, {"tacit": __import__("tacit")})
+    if printed:
+        assert out.getvalue() == printed
+
+
+def test_there_are_programs():
+    assert len(BLOCKS) >= 3 and any(printed for _, printed in BLOCKS)
