@@ -42,6 +42,10 @@ void* operator new(std::size_t size) {
   if (void* const memory = std::malloc(size + (size == 0))) return memory;
   throw std::bad_alloc();
 }
+void* operator new(std::size_t size,
+                   std::nothrow_t const&) noexcept {  // given back by the same delete
+  return std::malloc(size + (size == 0));
+}
 void operator delete(void* memory) noexcept { give_back(memory); }
 void operator delete(void* memory, std::size_t) noexcept { give_back(memory); }
 
