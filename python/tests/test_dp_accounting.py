@@ -63,6 +63,9 @@ def test_what_is_not_private_is_infinite(event):
     dp_event.GaussianDpEvent(math.nan), dp_event.PoissonSampledDpEvent(1.5, dp_event.GaussianDpEvent(1.0)),
     dp_event.PoissonSampledDpEvent(0.1, STEP), dp_event.DiscreteLaplaceDpEvent(-1.0, 1),
     dp_event.ComposedDpEvent([STEP, dp_event.UnsupportedDpEvent()]),
+    # Whatever it answers, a record more is an answer more.
+    dp_event.RandomizedResponseDpEvent(1.0, 3), dp_event.RandomizedResponseDpEvent(0.5, 1),
+    dp_event.PoissonSampledDpEvent(0.0, dp_event.GaussianDpEvent(-1.0)),
     dp_event.SampledWithoutReplacementDpEvent(100, 10, dp_event.GaussianDpEvent(1.0)),
 ])
 def test_what_has_no_bound_is_refused_and_changes_nothing(event):
@@ -77,6 +80,12 @@ def test_what_has_no_bound_is_refused_and_changes_nothing(event):
 def test_no_events_reveal_nothing():
     run = TacitAccountant()
     assert (run.get_epsilon(0.0), run.get_delta(0.0), run.get_delta(math.inf)) == (0.0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize("noise", [0.0, 1.0])
+def test_what_nobody_takes_part_in_reveals_nothing(noise):
+    run = TacitAccountant().compose(dp_event.PoissonSampledDpEvent(0.0, dp_event.GaussianDpEvent(noise)))
+    assert (run.get_epsilon(0.0), run.get_epsilon(1e-5), run.get_delta(0.0)) == (0.0, 0.0, 0.0)
 
 
 def test_calibration_by_their_function():

@@ -28,7 +28,6 @@ _ADJACENCY = {
     NeighboringRelation.REPLACE_SPECIAL: "zero_out",
 }
 
-_NOTHING = "nothing"  # an event that reveals nothing
 _EVERYTHING = "everything"  # one without any privacy
 
 
@@ -39,7 +38,7 @@ class _Unsupported(Exception):
 
 
 def _mechanism(event):
-    """The mechanism of an event that has no other one inside; _NOTHING, _EVERYTHING, or None if it is unknown."""
+    """The mechanism of an event that has no other one inside; _EVERYTHING, or None if it is unknown."""
     if isinstance(event, dp_event.GaussianDpEvent):
         return tacit.Gaussian(event.noise_multiplier) if event.noise_multiplier != 0 else _EVERYTHING
     if isinstance(event, dp_event.LaplaceDpEvent):
@@ -55,10 +54,11 @@ def _mechanism(event):
         if not (0.0 <= p <= 1.0 and k >= 1):
             return tacit.RandomisedResponse(math.nan, 2)
         if k == 1 or p == 1.0:
-            return _NOTHING
+            return tacit.RandomisedResponse(0.0, max(k, 2))
         if p == 0.0:
             return _EVERYTHING
-        # The true answer is e^epsilon times as likely as each other: 1 - p + p/k against p/k. Rounded up.
+        # The true answer is e^epsilon times as likely as each other: 1 - p + p/k against p/k. Rounded up: the argument
+        # has three roundings of 1.2e-16, which its logarithm does not enlarge, log1p two and the product one.
         return tacit.RandomisedResponse(math.log1p(k * (1.0 - p) / p) * (1.0 + 1e-15), k)
     return None
 
@@ -95,14 +95,12 @@ class TacitAccountant(PrivacyAccountant):
         mechanism = _mechanism(inner)
         if mechanism is None:
             raise _Unsupported(event, "Unsupported event.")
-        if mechanism is _NOTHING or sampling == tacit.Poisson(0.0):
-            return False
         try:
             checked = mechanism if mechanism is not _EVERYTHING else tacit.Gaussian(1.0)
             run.compose(tacit.Event(checked, sampling), count)
         except (ValueError, OverflowError, TypeError) as error:
             raise _Unsupported(event, str(error)) from error
-        return mechanism is _EVERYTHING
+        return mechanism is _EVERYTHING and sampling != tacit.Poisson(0.0)
 
     def _maybe_compose(self, event, count, do_compose):
         run = PrivacyLossAccountant(self._adjacency)
@@ -143,6 +141,8 @@ class TacitAccountant(PrivacyAccountant):
         """ε at δ = 0 of the run: the sum over its events where all are bounded, else infinite."""
         total = 0.0
         for event, count in self._run.history:
+            if event.sampling == tacit.Poisson(0.0):
+                continue
             mechanism = event.mechanism
             if isinstance(mechanism, tacit.Laplace):
                 loss = (2.0 if self._adjacency == "replace_one" else 1.0) / mechanism.noise_multiplier
