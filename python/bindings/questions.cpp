@@ -92,42 +92,28 @@ class answering_by final : public answering {
     std::string const& what = question_.asked;
     tacit::approx_dp const target{a, b};
     auto const both = [](double x) { return tacit::bound<double>{x, x}; };
-    auto const history = [&](run_numbers const& changed) {
-      return std::vector<tacit::composed>{{question_.release(changed), changed.steps}};
+    auto const varying = [&](auto run_numbers::*sought) {
+      return [&, sought](auto x) {
+        run_numbers changed = run;
+        changed.*sought = x;
+        return std::vector<tacit::composed>{{question_.release(changed), changed.steps}};
+      };
     };
     if (what == "noise_multiplier") {
-      return both(tacit::noise_multiplier_for<Accountant>(
-          target,
-          [&](double noise) {
-            run_numbers changed = run;
-            changed.noise = noise;
-            return history(changed);
-          },
-          question_.neighbours));
+      return both(tacit::noise_multiplier_for<Accountant>(target, varying(&run_numbers::noise),
+                                                          question_.neighbours));
     }
     if (what == "steps") {
       return both(static_cast<double>(
           tacit::steps_for(target, question_.release(run), Accountant(question_.neighbours))));
     }
     if (what == "rate") {
-      return both(tacit::rate_for<Accountant>(
-          target,
-          [&](double rate) {
-            run_numbers changed = run;
-            changed.rate = rate;
-            return history(changed);
-          },
-          question_.neighbours));
+      return both(
+          tacit::rate_for<Accountant>(target, varying(&run_numbers::rate), question_.neighbours));
     }
     if (what == "batch") {
       return both(static_cast<double>(tacit::batch_for<Accountant>(
-          target,
-          [&](std::uint64_t batch) {
-            run_numbers changed = run;
-            changed.batch = batch;
-            return history(changed);
-          },
-          run.records, question_.neighbours)));
+          target, varying(&run_numbers::batch), run.records, question_.neighbours)));
     }
     if (!composed_ || !(run == run_)) {
       composed_.reset();
