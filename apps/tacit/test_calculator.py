@@ -1572,18 +1572,10 @@ class Transcripts(Records):
 
     def test_a_small_file_takes_little_memory(self):
         """What a file says to need is not believed before there is reason to."""
-        def crc(data):
-            rest = 2**64 - 1
-            for byte in data:
-                rest ^= byte
-                for _ in range(8):
-                    rest = rest >> 1 ^ (0xC96C5795D7870F42 if rest & 1 else 0)
-            return rest ^ (2**64 - 1)
-
         def edited(lines, **fields):
             for name, value in fields.items():
                 lines = re.sub(rf"(?m)^{name} .*$", f"{name} {value}", lines)
-            return f"{lines}checksum {crc(lines.encode())}\n".encode()
+            return f"{lines}checksum {crc64(lines.encode())}\n".encode()
 
         state = self.here / "state"
         self.ask_json("train", self.data, "--mechanism", "paczero-zpl", "--steps", 4, "--save", state,
@@ -1602,7 +1594,7 @@ class Transcripts(Records):
         body = edited(lines, directions=count, symbols=f"sign {1 / count!r}", released=1)
         body += b"\x55" * (count // 8)
         many = self.here / "many"
-        many.write_bytes(body + crc(body).to_bytes(8, "little"))
+        many.write_bytes(body + crc64(body).to_bytes(8, "little"))
         for words, status in ((["audit", many], 0), (["replay", self.base, many, self.out], 0),
                               (["audit", many, "--universe", self.data], 2)):
             done = subprocess.run([PROGRAM, *words], **limited)
