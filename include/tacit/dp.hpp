@@ -46,6 +46,7 @@
 #include <tacit/dp/loss.hpp>
 #include <tacit/dp/mi_dp.hpp>
 #include <tacit/dp/mixture_profile.hpp>
+#include <tacit/dp/normal_mixtures.hpp>
 #include <tacit/dp/normal_sum.hpp>
 #include <tacit/dp/pair.hpp>
 #include <tacit/dp/privacy_loss.hpp>

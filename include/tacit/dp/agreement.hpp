@@ -22,15 +22,18 @@ class agreement {
   /// Before anything is known the number lies in `widest`.
   agreement(bound<T> widest, Describe describe) : describe_(std::move(describe)), shared_(widest) {}
 
-  /// @throws internal_error where `found` is no interval, or does not meet what was known
-  void meet(bound<T> const& found, std::string_view by) {
+  /// Returns whether `found` is the narrowest so far.
+  /// @throws internal_error where it is no interval, or does not meet what was known
+  bool meet(bound<T> const& found, std::string_view by) {
     bound<T> const both{std::max(shared_.lower, found.lower), std::min(shared_.upper, found.upper)};
     if (!(found.lower <= found.upper && both.lower <= both.upper)) fail(found, by);
     bool const narrowest = found.upper - found.lower < width_;
     shared_ = both;
-    if (!narrowest) return;
-    width_ = found.upper - found.lower;
-    by_ = by;
+    if (narrowest) {
+      width_ = found.upper - found.lower;
+      by_ = by;
+    }
+    return narrowest;
   }
 
   [[nodiscard]] bound<T> const& shared() const { return shared_; }

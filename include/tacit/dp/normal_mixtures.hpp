@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tacit/core/enclosure.hpp>
+#include <tacit/core/number_text.hpp>
+#include <tacit/core/units.hpp>
+#include <tacit/dp/accountant.hpp>
+#include <tacit/dp/agreement.hpp>
+#include <tacit/dp/contour/routes.hpp>
+#include <tacit/dp/event.hpp>
+#include <tacit/dp/mixture_profile.hpp>
+#include <tacit/dp/normal_sum.hpp>
+#include <tacit/dp/pair.hpp>
+#include <tacit/dp/rays/answer.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace tacit {
+
+/// How an answer about a privacy loss was found.
+enum class privacy_loss_route { closed_form, contour, rays, grid };
+
+namespace detail {
+
+[[nodiscard]] constexpr std::string_view name_of(privacy_loss_route way) {
+  constexpr std::array names{"a closed form", "the contour", "rays", "the grid"};
+  return names[static_cast<std::size_t>(way)];
+}
+
+/// A bound and how it was found.
+template <std::same_as<double> T>
+struct routed_bound {
+  bound<T> value;
+  privacy_loss_route by;
+};
+
+/// What is asked, for a message.
+template <std::same_as<double> T>
+struct privacy_loss_question {
+  std::string_view what;
+  T at;
+};
+
+/// A composition of normal pairs and of mixtures of them: Gaussians, sampled or not, of persons with one or several
+/// records. Answers by the vertical line and on two rays; nothing where neither has a certificate.
+template <std::same_as<double> T = double>
+class normal_mixtures {
+ public:
+  using route = privacy_loss_route;
+  using answer = routed_bound<T>;
+  using question = privacy_loss_question<T>;
+
+  explicit normal_mixtures(adjacency neighbours) : neighbours_(neighbours) {}
+
+  void add(normal_pair const& pair, std::uint64_t count) { normals_.add(pair, count); }
+
+  /// Equal pairs count together. Both directions have the same parts.
+  void add(mixture_pair const& removed, mixture_pair const& added, T count) {
+    std::vector<T> key;
+    key.reserve(2 * removed.parts.size());
+    for (mixture_pair::part const& part : removed.parts) {
+      key.insert(key.end(), {part.weight, part.shift});
+    }
+    auto const [place, is_new] = places_.try_emplace(std::move(key), remove_.size());
+    if (is_new) {
+      remove_.push_back({removed, count});
+      add_.push_back({added, count});
+    } else {
+      remove_[place->second].count += count;
+      add_[place->second].count += count;
+    }
+  }
+
+  [[nodiscard]] adjacency neighbours() const { return neighbours_; }
+  [[nodiscard]] normal_sum const& normals() const { return normals_; }
+  /// How many different mixtures there are.
+  [[nodiscard]] std::size_t distinct() const { return remove_.size(); }
+  [[nodiscard]] bool single() const {
+    return normals_.variance().upper == 0.0 && remove_.size() == 1 && remove_[0].count == 1.0;
+  }
+
+  /// The larger of the two directions of one release, for what `ask` asks of its profile. One record has the
+  /// larger in `remove` (Zhu, Dong & Wang 2022, Proposition 30); of persons with several that is not known.
+  template <class Ask>
+  [[nodiscard]] bound<T> of_one(Ask&& ask) const {
+    bound<T> const removed = ask(mixture_profile<T>(remove_[0].pair));
+    if (remove_[0].pair.parts.size() == 1) return removed;
+    bound<T> const added = ask(mixture_profile<T>(add_[0].pair));
+    return {std::max(removed.lower, added.lower), std::max(removed.upper, added.upper)};
+  }
+
+  [[nodiscard]] std::optional<answer> epsilon(T delta) const {
+    return on_lines([&](normal_mixtures const& of) { return of.epsilon_on_lines(delta); });
+  }
+  [[nodiscard]] std::optional<answer> delta(T epsilon) const {
+    return on_lines([&](normal_mixtures const& of) { return of.delta_on_lines(epsilon); });
+  }
+
+  /// The question as text: the first few pairs by their weights and shifts.
+  [[nodiscard]] std::string describe(question const& asked) const {
+    using detail::to_text;
+    using tacit::to_text;
+    std::string text =
+        std::string(asked.what) + to_text(asked.at) + ", " + std::string(to_text(neighbours_));
+    text += ", unsampled variance " + to_text(normals_.variance().upper);
+    std::size_t const most = std::min<std::size_t>(remove_.size(), 16);
+    for (std::size_t k = 0; k < most; ++k) {
+      text += ", " + to_text(remove_[k].count) + " of";
+      for (mixture_pair::part const& part : remove_[k].pair.parts) {
+        text += " (weight " + to_text(part.weight) + ", shift " + to_text(part.shift) + ")";
+      }
+    }
+    if (remove_.size() > most) text += ", " + std::to_string(remove_.size() - most) + " more";
+    return text;
+  }
+  /// Both directions of the whole composition, for Chernoff's bound of its upper ends.
+  [[nodiscard]] std::array<contour<T>, 2> directions() const {
+    T const variance = normals_.variance().upper;  // for upper ends
+    return {contour<T>(remove_, variance), contour<T>(add_, variance)};
+  }
+
+  [[nodiscard]] static bool both_below(std::array<contour<T>, 2> const& both, T epsilon,
+                                       T log_delta) {
+    return std::all_of(both.begin(), both.end(), [&](contour<T> const& one) {
+      return one.chernoff_below(epsilon, log_delta, true);
+    });
+  }
+
+ private:
+  static constexpr T infinity = std::numeric_limits<T>::infinity();
+  static constexpr std::size_t most_distinct = 100;  // more are rounded to a few
+
+  using entries = std::vector<typename contour<T>::entry>;
+
+  // Both ends of an answer that rises with the variance of the normal pairs, of which there is an
+  // enclosure: a pair of larger μ dominates one of smaller μ.
+  template <class Ask>
+  [[nodiscard]] std::optional<bound<T>> over_variance(Ask&& ask) const {
+    enclosure const variance = normals_.variance();
+    std::optional<bound<T>> found = ask(variance.upper);
+    if (found && variance.lower < variance.upper) {
+      std::optional<bound<T>> const least = ask(variance.lower);
+      if (!least) return {};
+      found->lower = least->lower;
+    }
+    return found;
+  }
+
+  [[nodiscard]] contour<T> contour_towards(orientation towards, T variance) const {
+    return {towards == orientation::remove ? remove_ : add_, variance};
+  }
+
+  // ε by the vertical line. Nothing where it has no certificate.
+  [[nodiscard]] std::optional<bound<T>> contour_epsilon(orientation towards, T delta) const {
+    return over_variance([&](T variance) -> std::optional<bound<T>> {
+      contour<T> const line = contour_towards(towards, variance);
+      if (auto const found = line.epsilon(delta)) {
+        return bound<T>{std::max(0.0, found->lower), std::max(0.0, found->upper)};
+      }
+      auto const at_zero = line.log_delta(0.0);  // the total variation
+      T const log_delta = std::log(delta);
+      T const goal = log_delta - 4.0 * unit_roundoff * std::abs(log_delta);
+      if (at_zero && at_zero->upper <= goal) return bound<T>{0.0, 0.0};
+      return {};
+    });
+  }
+
+  // log δ by the vertical line.
+  [[nodiscard]] std::optional<bound<T>> contour_log_delta(orientation towards, T epsilon) const {
+    return over_variance(
+        [&](T variance) { return contour_towards(towards, variance).log_delta(epsilon); });
+  }
+
+  // The composition as the rays have it: sampled Gaussians of one record, and unsampled ones.
+  [[nodiscard]] std::optional<rays::composition> sampled(T variance) const {
+    rays::composition out{{}, variance};
+    for (auto const& e : remove_) {
+      if (e.pair.parts.size() != 1 || !(e.pair.parts[0].weight < 1.0)) return std::nullopt;
+      out.events.push_back({e.pair.parts[0].weight, e.pair.parts[0].shift, e.count});
+    }
+    return out;
+  }
+
+  // What rises with the variance of the normal pairs, of which there is an enclosure; `least` where its lower end
+  // has no answer.
+  template <class Ask>
+  [[nodiscard]] std::optional<bound<T>> on_rays(T least, Ask&& ask) const {
+    enclosure const variance = normals_.variance();
+    auto const most = sampled(variance.upper);
+    std::optional<bound<T>> found = most ? ask(*most) : std::nullopt;
+    if (!found || variance.lower == variance.upper) return found;
+    std::optional<bound<T>> const low = ask(*sampled(variance.lower));
+    found->lower = low ? low->lower : least;
+    return found;
+  }
+
+  // One direction by the vertical line and on rays, in the order that suits the composition, until one is narrow.
+  template <class Narrow, class OnContour, class OnRays>
+  [[nodiscard]] std::optional<answer> one_way(question const& asked, bound<T> widest,
+                                              Narrow&& narrow, OnContour&& contour,
+                                              OnRays&& rays) const {
+    agreement known(widest, [&] { return describe(asked); });
+    std::optional<route> by;
+    auto const what = sampled(normals_.variance().upper);
+    bool const first = what && rays::rules(*what);
+    for (bool const on_two_rays : {first, !first}) {
+      if (by && narrow(known.shared())) break;
+      std::optional<bound<T>> const found = on_two_rays ? rays() : contour();
+      if (!found) continue;
+      route const way = on_two_rays ? route::rays : route::contour;
+      if (known.meet(*found, name_of(way)) || !by) by = way;
+    }
+    return by ? std::optional<answer>({known.shared(), *by}) : std::nullopt;
+  }
+
+  // The larger of the two directions; nothing if one that may rule has no certificate.
+  template <class OneWay, class AddIsBelow>
+  [[nodiscard]] static std::optional<answer> larger(OneWay&& one, AddIsBelow&& below) {
+    std::optional<answer> removed = one(orientation::remove, T(0.0));
+    if (!removed || below(*removed)) return removed;
+    std::optional<answer> const added = one(orientation::add, removed->value.lower);
+    if (!added) return {};
+    route const by = added->value.upper > removed->value.upper ? added->by : removed->by;
+    return answer{{std::max(removed->value.lower, added->value.lower),
+                   std::max(removed->value.upper, added->value.upper)},
+                  by};
+  }
+
+  // Whether Chernoff's bound shows that in the direction `add` δ(ε) ≤ e^{log_delta}.
+  [[nodiscard]] bool add_is_below(route by, T epsilon, T log_delta) const {
+    T const variance = normals_.variance().upper;
+    if (by == route::rays) {
+      return rays::add_is_below<T>(*sampled(variance), epsilon, log_delta);
+    }
+    return contour_towards(orientation::add, variance).chernoff_below(epsilon, log_delta);
+  }
+
+  // Many distinct sampled Gaussians as a few: their rates and shifts rounded up, or down, to those of a group's
+  // extreme. Profiles rise in each (Lemma 13 of docs/certificates/grid.md). Nothing where persons have several records.
+  [[nodiscard]] std::optional<normal_mixtures> merged(bool up) const {
+    constexpr std::size_t groups = 4;  // by rate, and of each by shift
+    entries sorted = remove_;
+    for (auto const& e : sorted) {
+      if (e.pair.parts.size() != 1) return {};
+    }
+    normal_mixtures out(neighbours_);
+    out.normals_ = normals_;
+    auto const in_groups = [&](std::size_t begin, std::size_t end, auto&& key, auto&& then) {
+      auto const at = [&](std::size_t k) { return begin + (end - begin) * k / groups; };
+      std::sort(sorted.begin() + static_cast<std::ptrdiff_t>(begin),
+                sorted.begin() + static_cast<std::ptrdiff_t>(end),
+                [&](auto const& a, auto const& b) { return key(a) < key(b); });
+      for (std::size_t k = 0; k < groups; ++k) {
+        if (at(k) < at(k + 1)) then(at(k), at(k + 1));
+      }
+    };
+    auto const rate = [](auto const& e) { return e.pair.parts[0].weight; };
+    auto const shift = [](auto const& e) { return e.pair.parts[0].shift; };
+    in_groups(0, sorted.size(), rate, [&](std::size_t begin, std::size_t end) {
+      in_groups(begin, end, shift, [&](std::size_t first, std::size_t last) {
+        auto one = sorted[first];
+        mixture_pair::part& part = one.pair.parts[0];
+        for (std::size_t k = first + 1; k < last; ++k) {
+          auto const& e = sorted[k];
+          part.weight = up ? std::max(part.weight, rate(e)) : std::min(part.weight, rate(e));
+          part.shift = up ? std::max(part.shift, shift(e)) : std::min(part.shift, shift(e));
+          one.count += e.count;
+        }
+        auto added = one;
+        added.pair.orientation = orientation::add;
+        // Counts are added with rounding.
+        T const slack = static_cast<T>(last - first) * unit_roundoff;
+        one.count = added.count =
+            up ? std::ceil(one.count * (1.0 + slack)) : std::floor(one.count * (1.0 - slack));
+        out.remove_.push_back(std::move(one));
+        out.add_.push_back(std::move(added));
+      });
+    });
+    return out;
+  }
+
+  // Of the composition, or of those above and below it. `ask(of)` is what one of them answers.
+  template <class Ask>
+  [[nodiscard]] std::optional<answer> on_lines(Ask&& ask) const {
+    if (remove_.size() <= most_distinct) {
+      std::optional<answer> const exact = ask(*this);
+      if (exact || remove_.size() <= rays::most_events) return exact;
+    }
+    auto const above = merged(true);
+    if (!above) return {};
+    std::optional<answer> found = ask(*above);
+    if (!found) return {};
+    auto const below = ask(*merged(false));
+    found->value.lower = below ? std::min(below->value.lower, found->value.upper) : 0.0;
+    return found;
+  }
+
+  [[nodiscard]] std::optional<answer> epsilon_on_lines(T delta) const {
+    T const log_delta = std::log(delta);
+    T const variance = normals_.variance().upper;
+    if (contour_towards(orientation::remove, variance).variation() <= delta) {
+      return answer{{0.0, 0.0}, route::contour};
+    }
+    auto const narrow = [](bound<T> const& b) {
+      return b.upper - b.lower <= 1e-9 * std::max(1.0, b.upper);
+    };
+    auto const one = [&](orientation towards, T start) {
+      return one_way(
+          {"epsilon at delta ", delta}, {0.0, infinity}, narrow,
+          [&] { return contour_epsilon(towards, delta); },
+          [&] {
+            return on_rays(0.0, [&](auto const& what) {
+              return rays::epsilon<T>(what, towards, log_delta, start);
+            });
+          });
+    };
+    return larger(one, [&](answer const& removed) {
+      return removed.value.upper == 0.0 || add_is_below(removed.by, removed.value.lower, log_delta);
+    });
+  }
+
+  [[nodiscard]] std::optional<answer> delta_on_lines(T epsilon) const {
+    auto const narrow = [](bound<T> const& b) { return b.upper - b.lower <= 1e-9; };
+    auto const one = [&](orientation towards, T) {
+      return one_way(
+          {"delta at epsilon ", epsilon}, {-infinity, infinity}, narrow,
+          [&] { return contour_log_delta(towards, epsilon); },
+          [&] {
+            return on_rays(-infinity, [&](auto const& what) {
+              return rays::log_delta<T>(what, towards, epsilon);
+            });
+          });
+    };
+    std::optional<answer> found = larger(one, [&](answer const& removed) {
+      return add_is_below(removed.by, epsilon, removed.value.lower);
+    });
+    if (!found) return {};
+    // libm's exponential is right to an ulp; below the least normal number it is 0 or that number.
+    T const least = std::numeric_limits<T>::min();
+    T const lower = std::exp(found->value.lower) * a_little_less;
+    T const upper = std::exp(found->value.upper) * a_little_more;
+    found->value = {lower < least ? 0.0 : lower, std::min(1.0, std::max(upper, least))};
+    return found;
+  }
+
+  adjacency neighbours_;
+  entries remove_;
+  entries add_;
+  std::map<std::vector<T>, std::size_t> places_;  // of the parts, in both
+  normal_sum normals_;
+};
+
+}  // namespace detail
+}  // namespace tacit
