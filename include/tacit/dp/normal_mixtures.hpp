@@ -87,6 +87,7 @@ class normal_mixtures {
   [[nodiscard]] normal_sum const& normals() const { return normals_; }
   /// How many different mixtures there are.
   [[nodiscard]] std::size_t distinct() const { return remove_.size(); }
+  /// Whether that is all: one release.
   [[nodiscard]] bool single() const {
     return normals_.variance().upper == 0.0 && remove_.size() == 1 && remove_[0].count == 1.0;
   }
@@ -101,6 +102,8 @@ class normal_mixtures {
     return {std::max(removed.lower, added.lower), std::max(removed.upper, added.upper)};
   }
 
+  /// ε(δ) and δ(ε) of the larger direction, or those of a composition above, and one below, where there are many
+  /// different mixtures.
   [[nodiscard]] std::optional<answer> epsilon(T delta) const {
     return on_lines([&](normal_mixtures const& of) { return of.epsilon_on_lines(delta); });
   }
@@ -125,12 +128,14 @@ class normal_mixtures {
     if (remove_.size() > most) text += ", " + std::to_string(remove_.size() - most) + " more";
     return text;
   }
+
   /// Both directions of the whole composition, for Chernoff's bound of its upper ends.
   [[nodiscard]] std::array<contour<T>, 2> directions() const {
     T const variance = normals_.variance().upper;  // for upper ends
     return {contour<T>(remove_, variance), contour<T>(add_, variance)};
   }
 
+  /// Whether δ(ε) ≤ e^{log_delta} in both.
   [[nodiscard]] static bool both_below(std::array<contour<T>, 2> const& both, T epsilon,
                                        T log_delta) {
     return std::all_of(both.begin(), both.end(), [&](contour<T> const& one) {
