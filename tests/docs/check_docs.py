@@ -6,6 +6,7 @@ A fenced block is one of
   cpp                 a program with a main; a block without a language right after it is what it prints
   console, or none    lines `$ tacit …` and what each prints
   json                parses; named by the comment below, it is a file that later commands of the page read
+  csv                 is such a file
   cmake, python       occurs, but for white space, in a file that another test runs (named by a comment)
 
 and a comment on the line before a block says what a reader need not see:
@@ -217,6 +218,8 @@ def check_page(blocks, programs, calculator, folder):
                 errors.append(f"{block}: {error}")
             if "file" in block.notes:
                 (folder / block.notes["file"]).write_text(block.text, encoding="utf-8")
+        elif block.language == "csv" and "file" in block.notes:
+            (folder / block.notes["file"]).write_text(block.text + "\n", encoding="utf-8")
         elif block.language in ("", "text") and block.after >= 0 and blocks[block.after].language == "cpp":
             error, printed = programs.get(block.after, ("", ""))
             if not error and not same_output(block, block.text, printed):

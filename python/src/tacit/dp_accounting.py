@@ -91,7 +91,8 @@ class TacitAccountant(PrivacyAccountant):
             inner, sampling = event.event, tacit.Poisson(event.sampling_probability)
         elif isinstance(event, dp_event.SampledWithoutReplacementDpEvent):
             inner = event.event
-            sampling = tacit.FixedSize(event.sample_size, event.source_dataset_size)
+            sampling = (tacit.FixedSize(event.sample_size, event.source_dataset_size) if event.sample_size != 0
+                        else tacit.Poisson(0.0))
         mechanism = _mechanism(inner)
         if mechanism is None:
             raise _Unsupported(event, "Unsupported event.")
