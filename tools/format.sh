@@ -22,7 +22,7 @@ done
 sh tools/install_packages.sh clang-format-14 ${tidy:+clang-tidy-14 libeigen3-dev}
 
 # shellcheck disable=SC2086  # two words
-find include src tests apps examples bench python -name '*.[ch]pp' -print0 | xargs -0 clang-format-14 $mode
+find include src tests apps examples bench python web -name '*.[ch]pp' -print0 | xargs -0 clang-format-14 $mode
 
 [ -n "$tidy" ] || exit 0
 [ $# -gt 0 ] || set -- $(find include/tacit -mindepth 2 -name '*.hpp' | sort)

@@ -1,0 +1,614 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ask                    of                        answer
+// epsilon                run, delta                lower, upper, attained, route
+// delta                  run, epsilon              lower, upper, attained, route
+// epsilons, deltas       run, at: a list           lower, upper: lists, attained
+// misses                 epsilons, deltas, at      misses: the least false negative rates at these false positive rates
+// attack_on_run          run, prior                success; advantage, of the best attacker
+// noise_multiplier, rate run, epsilon, delta       value, run with it: in its last release
+// steps, batch           run, epsilon, delta       value, run with it: in its last release
+// schedule               text                      run: the schedule, checked
+// attack                 mi, prior                 success, membership_success, epsilon
+// attack                 epsilon, delta, prior     success, mi
+// budget                 success, prior            mi, epsilon
+// pac                    rows, budget, method, …   noise: pac.cpp
+// version                                          version
+#include "questions.hpp"
+
+#include <tacit/config.hpp>
+#include <tacit/core/check.hpp>
+#include <tacit/core/decimal.hpp>
+#include <tacit/core/enclosure.hpp>
+#include <tacit/core/units.hpp>
+#include <tacit/dp/calibration.hpp>
+#include <tacit/dp/event.hpp>
+#include <tacit/dp/privacy_loss.hpp>
+#include <tacit/dp/sensitivity.hpp>
+#include <tacit/dp/trade_off.hpp>
+#include <tacit/info/attack.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <initializer_list>
+#include <list>
+#include <new>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace page {
+
+using tacit::adjacency;
+using tacit::composed;
+using tacit::privacy_loss_accountant;
+
+void refuse(json const& of, char const* key, std::string const& must_be) {
+  auto const found = of.find(key);
+  bool const missing = found == of.end() || found->is_null();
+  std::string is = missing ? "missing" : found->dump();
+  if (!missing && found->is_string()) is = "'" + found->get<std::string>() + "'";
+  if (is.size() > 60) is = is.substr(0, 57) + "...";
+  throw std::invalid_argument(std::string(key) + " is " + is + ", but must be " + must_be);
+}
+
+double number(json const& of, char const* key) {
+  auto const found = of.find(key);
+  if (found == of.end() || !found->is_number()) refuse(of, key, "a number");
+  return found->get<double>() + 0.0;  // −0 is 0
+}
+
+std::uint64_t count(json const& of, char const* key, std::uint64_t largest) {
+  auto const found = of.find(key);
+  double const x = found != of.end() && found->is_number() ? found->get<double>() : 0.0;
+  if (!(x >= 1.0 && x <= static_cast<double>(largest) && x == std::floor(x))) {
+    refuse(of, key, "a whole number in [1, " + std::to_string(largest) + "]");
+  }
+  return static_cast<std::uint64_t>(x);
+}
+
+std::string word(json const& of, char const* key) {
+  auto const found = of.find(key);
+  if (found == of.end() || !found->is_string()) refuse(of, key, "a word");
+  return found->get<std::string>();
+}
+
+json upper_end(double x) {
+  return {{"value", x}, {"text", tacit::rounded_up(x)}, {"full", tacit::rounded_up(x, 17)}};
+}
+
+json lower_end(double x) {
+  return {{"value", x}, {"text", tacit::rounded_down(x)}, {"full", tacit::rounded_down(x, 17)}};
+}
+
+namespace {
+
+// ---- a run --------------------------------------------------------------------------------------
+
+void must_have_only(json const& of, std::initializer_list<std::string_view> keys) {
+  for (auto const& item : of.items()) {
+    if (std::find(keys.begin(), keys.end(), item.key()) != keys.end()) continue;
+    std::string known;
+    for (std::string_view const key : keys) known += (known.empty() ? "" : ", ") + std::string(key);
+    throw std::invalid_argument(item.key() + " is unknown, but must be one of " + known);
+  }
+}
+
+// The mechanisms of a schedule: the keys of each, and how it is read.
+struct known_mechanism {
+  char const* word;
+  std::array<char const*, 2> keys;
+  tacit::mechanism_event (*read)(json const&);
+};
+
+std::uint64_t sensitivity(json const& of) {
+  return of.contains("sensitivity") ? count(of, "sensitivity", 1'000'000'000) : 1;
+}
+
+tacit::mechanism_event read_gaussian(json const& of) {
+  if (!of.contains("groups")) return tacit::gaussian{number(of, "noise_multiplier")};
+  if (of.contains("noise_multiplier")) {
+    refuse(of, "noise_multiplier", "left out where groups are given");
+  }
+  json const& groups = of.at("groups");
+  if (!groups.is_array() || groups.empty()) refuse(of, "groups", "a list of groups");
+  std::vector<tacit::clipped_group> all;
+  for (json const& group : groups) {
+    if (!group.is_object()) refuse(of, "groups", "a list of objects");
+    must_have_only(group, {"clip", "sigma"});
+    all.push_back({number(group, "clip"), number(group, "sigma")});
+  }
+  return joint_gaussian(all);
+}
+
+constexpr known_mechanism mechanisms[] = {
+    {"gaussian", {"noise_multiplier", "groups"}, read_gaussian},
+    {"laplace",
+     {"noise_multiplier"},
+     [](json const& of) -> tacit::mechanism_event {
+       return tacit::laplace{number(of, "noise_multiplier")};
+     }},
+    {"discrete-gaussian",
+     {"sigma", "sensitivity"},
+     [](json const& of) -> tacit::mechanism_event {
+       return tacit::discrete_gaussian{number(of, "sigma"), sensitivity(of)};
+     }},
+    {"discrete-laplace",
+     {"scale", "sensitivity"},
+     [](json const& of) -> tacit::mechanism_event {
+       return tacit::discrete_laplace{number(of, "scale"), sensitivity(of)};
+     }},
+    {"randomised-response",
+     {"epsilon", "categories"},
+     [](json const& of) -> tacit::mechanism_event {
+       return tacit::randomised_response{number(of, "epsilon"),
+                                         of.contains("categories") ? count(of, "categories") : 2};
+     }},
+    {"exponential",
+     {"epsilon"},
+     [](json const& of) -> tacit::mechanism_event {
+       return tacit::exponential_mechanism{number(of, "epsilon")};
+     }},
+    {"pure",
+     {"epsilon"},
+     [](json const& of) -> tacit::mechanism_event { return tacit::pure{number(of, "epsilon")}; }},
+    {"approximate",
+     {"epsilon", "delta"},
+     [](json const& of) -> tacit::mechanism_event {
+       return tacit::approx_dp{number(of, "epsilon"), number(of, "delta")};
+     }},
+    {"matrix-gaussian",
+     {"noise_multiplier", "sensitivity"},
+     [](json const& of) -> tacit::mechanism_event {
+       return tacit::matrix_gaussian{number(of, "noise_multiplier"), number(of, "sensitivity")};
+     }},
+};
+
+tacit::sampling read_sampling(json const& of) {
+  for (char const* other : {"batch", "records", "shuffled"}) {
+    if (of.contains("rate") && of.contains(other)) {
+      refuse(of, other, "left out where rate is given");
+    }
+  }
+  if (of.contains("rate")) return tacit::poisson{number(of, "rate")};
+  if (of.contains("batch") || of.contains("records")) {
+    if (of.contains("shuffled")) refuse(of, "shuffled", "left out where a batch is given");
+    return tacit::fixed_size{count(of, "batch"), count(of, "records")};
+  }
+  if (!of.contains("shuffled")) return tacit::unsampled{};
+  if (!of.at("shuffled").is_boolean()) refuse(of, "shuffled", "true or false");
+  return of.at("shuffled").get<bool>() ? tacit::sampling(tacit::shuffled{}) : tacit::unsampled{};
+}
+
+composed read_release(json const& of) {
+  if (!of.is_object()) throw std::invalid_argument("release is no object, but must be one");
+  std::string const name = word(of, "mechanism");
+  auto const known = std::find_if(std::begin(mechanisms), std::end(mechanisms),
+                                  [&](known_mechanism const& m) { return name == m.word; });
+  if (known == std::end(mechanisms)) {
+    std::string words;
+    for (known_mechanism const& m : mechanisms)
+      words += (words.empty() ? "" : ", ") + std::string(m.word);
+    refuse(of, "mechanism", "one of " + words);
+  }
+  must_have_only(
+      of, {"mechanism", "steps", "rate", "batch", "records", "shuffled", "records_per_person",
+           known->keys[0], known->keys[1] == nullptr ? known->keys[0] : known->keys[1]});
+  tacit::event const release =
+      by_person(sampled(known->read(of), read_sampling(of)),
+                of.contains("records_per_person") ? count(of, "records_per_person") : 1);
+  std::uint64_t const steps = of.contains("steps") ? count(of, "steps") : 1;
+  tacit::detail::check_event("compose", release);
+  return {release, steps};
+}
+
+struct run {
+  adjacency neighbours = adjacency::add_remove;
+  std::vector<composed> releases;
+};
+
+/// An exception about one of the releases.
+struct refused_release : std::invalid_argument {
+  refused_release(std::exception const& why, std::size_t which)
+      : std::invalid_argument(why.what()), release(which) {}
+  std::size_t release;
+};
+
+template <class Do>
+auto for_release(std::size_t which, Do&& act) {
+  try {
+    return act();
+  } catch (std::logic_error const& error) {
+    throw refused_release(error, which);
+  }
+}
+
+adjacency read_adjacency(json const& of) {
+  if (!of.contains("adjacency")) return adjacency::add_remove;
+  std::string const name = word(of, "adjacency");
+  if (name == "add-remove") return adjacency::add_remove;
+  if (name == "replace-one") return adjacency::replace_one;
+  if (name != "zero-out") refuse(of, "adjacency", "add-remove, replace-one or zero-out");
+  return adjacency::zero_out;
+}
+
+run read_run(json const& of) {
+  if (!of.is_object()) throw std::invalid_argument("run is no object, but must be a schedule");
+  must_have_only(of, {"adjacency", "releases"});
+  run out{read_adjacency(of), {}};
+  auto const releases = of.find("releases");
+  if (releases == of.end() || !releases->is_array() || releases->empty()) {
+    refuse(of, "releases", "a list of releases");
+  }
+  std::uint64_t steps = 0;
+  for (std::size_t k = 0; k < releases->size(); ++k) {
+    out.releases.push_back(for_release(k, [&] {
+      composed const next = read_release((*releases)[k]);
+      if (next.count > largest_count - steps) {
+        refuse((*releases)[k], "steps",
+               "so small that all steps together are at most " + std::to_string(largest_count));
+      }
+      return next;
+    }));
+    steps += out.releases.back().count;
+  }
+  return out;
+}
+
+/// The accountant of a run. The last ones are kept, since the points of a curve are many questions about one run or
+/// two.
+privacy_loss_accountant const& composed_run(json const& of) {
+  static std::list<std::pair<json, privacy_loss_accountant>> kept;
+  auto const found =
+      std::find_if(kept.begin(), kept.end(), [&](auto const& k) { return k.first == of; });
+  if (found != kept.end()) return found->second;
+  run const what = read_run(of);
+  privacy_loss_accountant next(what.neighbours);
+  for (std::size_t k = 0; k < what.releases.size(); ++k) {
+    for_release(k, [&] { next.compose(what.releases[k].release, what.releases[k].count); });
+  }
+  if (kept.size() == 2) kept.pop_back();
+  kept.emplace_front(of, std::move(next));
+  return kept.front().second;
+}
+
+json const& run_of(json const& question) {
+  auto const found = question.find("run");
+  if (found == question.end()) refuse(question, "run", "a schedule");
+  return *found;
+}
+
+// ---- what a run costs ---------------------------------------------------------------------------
+
+json interval(privacy_loss_accountant const& account,
+              tacit::detail::routed_bound<double> const& found) {
+  return {{"lower", lower_end(found.value.lower)},
+          {"upper", upper_end(found.value.upper)},
+          {"attained", account.method().attained()},
+          {"route", tacit::detail::name_of(found.by)}};
+}
+
+json epsilon(json const& question) {
+  auto const& account = composed_run(run_of(question));
+  double const delta = number(question, "delta");
+  tacit::detail::require_domain(delta > 0.0 && delta < 1.0, "epsilon", "delta", delta, "in (0, 1)");
+  return interval(account, account.method().epsilon_by(delta));
+}
+
+json delta(json const& question) {
+  auto const& account = composed_run(run_of(question));
+  double const epsilon = number(question, "epsilon");
+  tacit::detail::check_non_negative("delta", "epsilon", epsilon);
+  return interval(account, account.method().delta_by(epsilon));
+}
+
+std::vector<double> list(json const& question, char const* key) {
+  auto const found = question.find(key);
+  std::vector<double> out;
+  if (found == question.end() || !found->is_array()) refuse(question, key, "a list of numbers");
+  for (json const& x : *found) {
+    if (!x.is_number()) refuse(question, key, "a list of numbers");
+    out.push_back(x.get<double>());
+  }
+  return out;
+}
+
+json curve(json const& question,
+           tacit::bound<double> (privacy_loss_accountant::*at)(double) const) {
+  auto const& account = composed_run(run_of(question));
+  json lower = json::array();
+  json upper = json::array();
+  for (double const x : list(question, "at")) {
+    tacit::bound<double> const y = (account.*at)(x);
+    lower.push_back(lower_end(y.lower));
+    upper.push_back(upper_end(y.upper));
+  }
+  return {{"lower", std::move(lower)},
+          {"upper", std::move(upper)},
+          {"attained", account.method().attained()}};
+}
+
+json epsilons(json const& question) { return curve(question, &privacy_loss_accountant::epsilon); }
+json deltas(json const& question) { return curve(question, &privacy_loss_accountant::delta); }
+
+// An attacker whose share of false alarms is α misses at least 1 − δ − e^ε·α and e^−ε(1 − δ − α), for every ε and a
+// δ(ε) from above (dp/trade_off.hpp): the largest over the ε that are known.
+json misses(json const& question) {
+  std::vector<double> const epsilons = list(question, "epsilons");
+  std::vector<double> const deltas = list(question, "deltas");
+  tacit::detail::check_size("misses", "number of deltas", deltas.size(), epsilons.size());
+  json out = json::array();
+  for (double const alarms : list(question, "at")) {
+    tacit::detail::check_probability("misses", "alarms", alarms);
+    double most = 0.0;
+    for (std::size_t k = 0; k < epsilons.size(); ++k) {
+      tacit::detail::check_non_negative("misses", "epsilon", epsilons[k]);
+      tacit::detail::check_probability("misses", "delta", deltas[k]);
+      using tacit::detail::enclosure;
+      enclosure const hit = enclosure(1.0) - deltas[k];
+      most = std::max({most, (hit - exp(enclosure(epsilons[k])) * alarms).lower,
+                       (exp(enclosure(-epsilons[k])) * (hit - alarms)).lower});
+    }
+    out.push_back(lower_end(most));
+  }
+  return {{"misses", std::move(out)}};
+}
+
+json attack_on_run(json const& question) {
+  auto const& account = composed_run(run_of(question));
+  return {{"success", upper_end(account.attack_success(number(question, "prior")))},
+          {"advantage", upper_end(total_variation(account).upper)}};
+}
+
+// ---- calibration: a number of the last release, after what came before ---------------------------
+
+struct sought {
+  run known;
+  tacit::approx_dp target;
+  json last;  // without the number
+  std::size_t place;
+
+  sought(json const& question, char const* key)
+      : target{number(question, "epsilon"), number(question, "delta")} {
+    json all = run_of(question);
+    if (!all.is_object() || !all.contains("releases") || !all.at("releases").is_array() ||
+        all.at("releases").empty()) {
+      (void)read_run(all);  // refuses it
+    }
+    json& releases = all.at("releases");
+    place = releases.size() - 1;
+    last = releases.back();
+    if (last.is_object()) last.erase(key);
+    releases.erase(place);
+    known = releases.empty() ? run{read_adjacency(all), {}} : read_run(all);
+  }
+
+  [[nodiscard]] composed last_with(char const* key, double x) const {
+    json with = last;
+    with[key] = x;
+    return for_release(place, [&] { return read_release(with); });
+  }
+
+  [[nodiscard]] std::vector<composed> history_with(char const* key, double x) const {
+    std::vector<composed> all = known.releases;
+    all.push_back(last_with(key, x));
+    return all;
+  }
+
+  // The answer, and the run that it makes.
+  [[nodiscard]] json answer(json const& question, char const* key, json value) const {
+    json whole = run_of(question);
+    whole.at("releases").back()[key] = value.at("value");
+    return {{"value", std::move(value)}, {"run", std::move(whole)}};
+  }
+};
+
+json whole_end(std::uint64_t n) {
+  return {{"value", n}, {"text", std::to_string(n)}, {"full", std::to_string(n)}};
+}
+
+json noise_multiplier(json const& question) {
+  constexpr char const* key = "noise_multiplier";
+  sought const asked(question, key);
+  double const found = tacit::noise_multiplier_for<privacy_loss_accountant>(
+      asked.target, [&](double x) { return asked.history_with(key, x); }, asked.known.neighbours);
+  return asked.answer(question, key, upper_end(found));
+}
+
+json rate(json const& question) {
+  sought const asked(question, "rate");
+  double const found = tacit::rate_for<privacy_loss_accountant>(
+      asked.target, [&](double x) { return asked.history_with("rate", x); },
+      asked.known.neighbours);
+  return asked.answer(question, "rate", lower_end(found));
+}
+
+json batch(json const& question) {
+  sought const asked(question, "batch");
+  std::uint64_t const records =
+      for_release(asked.place, [&] { return count(asked.last, "records"); });
+  std::uint64_t const found = tacit::batch_for<privacy_loss_accountant>(
+      asked.target,
+      [&](std::uint64_t n) { return asked.history_with("batch", static_cast<double>(n)); }, records,
+      asked.known.neighbours);
+  return asked.answer(question, "batch", whole_end(found));
+}
+
+json steps(json const& question) {
+  sought const asked(question, "steps");
+  privacy_loss_accountant spent(asked.known.neighbours);
+  for (composed const& e : asked.known.releases) spent.compose(e.release, e.count);
+  std::uint64_t const found = for_release(asked.place, [&] {
+    return tacit::steps_for(asked.target, asked.last_with("steps", 1.0).release, spent);
+  });
+  return asked.answer(question, "steps", whole_end(found));
+}
+
+// ---- a schedule ---------------------------------------------------------------------------------
+
+// [[noise multiplier, rate, steps], …], the history of an Opacus accountant.
+json from_history(json const& history) {
+  json releases = json::array();
+  for (json const& entry : history) {
+    if (!entry.is_array() || entry.size() != 3) {
+      throw std::invalid_argument(
+          "history is not a list of [noise multiplier, rate, steps], but must be one");
+    }
+    releases.push_back({{"mechanism", "gaussian"},
+                        {"noise_multiplier", entry[0]},
+                        {"rate", entry[1]},
+                        {"steps", entry[2]}});
+  }
+  return {{"adjacency", "add-remove"}, {"releases", std::move(releases)}};
+}
+
+// JSON without a key twice, and not too deep.
+json parsed(std::string const& text) {
+  std::vector<std::set<std::string>> open;
+  return json::parse(text, [&](int depth, json::parse_event_t what, json& value) {
+    bool const object = what == json::parse_event_t::object_start;
+    if ((object || what == json::parse_event_t::array_start) && depth >= 32) {
+      throw std::invalid_argument("text is nested too deep");
+    }
+    if (object) open.emplace_back();
+    if (what == json::parse_event_t::object_end) open.pop_back();
+    if (what == json::parse_event_t::key && !open.back().insert(value.get<std::string>()).second) {
+      throw std::invalid_argument(value.get<std::string>() + " is given twice in an object");
+    }
+    return true;
+  });
+}
+
+json schedule(json const& question) {
+  json given;
+  try {
+    given = parsed(word(question, "text"));
+  } catch (json::parse_error const& error) {
+    throw std::invalid_argument("text is no JSON from character " + std::to_string(error.byte) +
+                                " on, but must be a schedule");
+  }
+  if (given.is_object() && given.contains("history")) {
+    must_have_only(given, {"history", "mechanism"});
+    given = json(given.at("history"));
+  }
+  if (given.is_array()) given = from_history(given);
+  // Groups become the one Gaussian that they are.
+  for (composed const& what : read_run(given).releases) (void)what;
+  for (json& release : given.at("releases")) {
+    if (!release.contains("groups")) continue;
+    release["noise_multiplier"] =
+        std::get<tacit::gaussian>(read_release(release).release.what).noise_multiplier;
+    release.erase("groups");
+  }
+  return {{"run", std::move(given)}};
+}
+
+// ---- attackers and nats -------------------------------------------------------------------------
+
+// The ε with the same bound on an attacker who guesses a membership bit; for a secret that is harder to guess
+// than a coin, the ε with the bound that these nats set on a fair bit.
+double matched_epsilon(tacit::nats information, double success, double prior) {
+  return prior >= 0.5 ? tacit::epsilon_for(success, prior)
+                      : tacit::epsilon_for(tacit::attack_success(information, 0.5), 0.5);
+}
+
+json attack(json const& question) {
+  double const prior = number(question, "prior");
+  if (question.contains("mi")) {
+    tacit::nats const revealed(number(question, "mi"));
+    double const success = tacit::attack_success(revealed, prior);
+    json out{{"success", upper_end(success)},
+             {"epsilon", lower_end(matched_epsilon(revealed, success, prior))}};
+    if (prior >= 0.5) {
+      out["membership_success"] = upper_end(tacit::membership_success(revealed, prior));
+    }
+    return out;
+  }
+  tacit::approx_dp const guarantee{number(question, "epsilon"), number(question, "delta")};
+  double const success = tacit::attack_success(guarantee, prior);
+  return {{"success", upper_end(success)},
+          {"mi", lower_end(tacit::information_for(success, prior).value)}};
+}
+
+json budget(json const& question) {
+  double const success = number(question, "success");
+  double const prior = number(question, "prior");
+  tacit::nats const most = tacit::information_for(success, prior);
+  return {{"mi", lower_end(most.value)},
+          {"epsilon", lower_end(matched_epsilon(most, success, prior))}};
+}
+
+json version(json const&) { return {{"version", TACIT_VERSION}}; }
+
+// ---- the door -----------------------------------------------------------------------------------
+
+struct known_question {
+  char const* word;
+  json (*answer)(json const&);
+};
+
+constexpr known_question questions[] = {
+    {"epsilon", epsilon},
+    {"delta", delta},
+    {"epsilons", epsilons},
+    {"deltas", deltas},
+    {"misses", misses},
+    {"attack_on_run", attack_on_run},
+    {"noise_multiplier", noise_multiplier},
+    {"rate", rate},
+    {"steps", steps},
+    {"batch", batch},
+    {"schedule", schedule},
+    {"attack", attack},
+    {"budget", budget},
+    {"pac", pac_noise},
+    {"version", version},
+};
+
+// `compose: rate is 1.5, but must be in [0, 1]` is about `rate`.
+json refusal(std::string const& message) {
+  json out{{"error", message}};
+  std::size_t const is = message.find(" is ");
+  if (is == std::string::npos || message.find(", but must be ", is) == std::string::npos)
+    return out;
+  std::size_t const colon = message.rfind(": ", is);
+  std::size_t const from = colon == std::string::npos ? 0 : colon + 2;
+  out["argument"] = message.substr(from, is - from);
+  return out;
+}
+
+json answer(std::string const& text) {
+  try {
+    json const question = json::parse(text);
+    std::string const asked = word(question, "ask");
+    for (known_question const& q : questions) {
+      if (asked == q.word) return q.answer(question);
+    }
+    refuse(question, "ask", "one of the known questions");
+  } catch (refused_release const& error) {
+    json out = refusal(error.what());
+    out["release"] = error.release;
+    return out;
+  } catch (std::bad_alloc const&) {
+    return {{"error", "this question needs more memory than the page has"}};
+  } catch (std::exception const& error) {
+    return refusal(error.what());
+  }
+}
+
+}  // namespace
+}  // namespace page
+
+char const* tacit_ask(char const* question) {
+  static std::string kept;
+  // Text that is no UTF-8 cannot stop an answer.
+  kept = page::answer(question).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return kept.c_str();
+}

@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The page's questions, compiled natively, against the calculator's answers.
+
+usage: test_questions.py ASK CALCULATOR
+"""
+import json
+import subprocess
+import sys
+import unittest
+from fractions import Fraction
+from statistics import NormalDist
+
+import cases
+
+ASK, CALCULATOR = sys.argv[1:3]
+
+
+def answers(questions):
+    lines = "".join(json.dumps(q) + "\n" for q in questions)
+    return [json.loads(line) for line in subprocess.run([ASK], input=lines, capture_output=True, text=True, check=True).stdout.splitlines()]
+
+
+class Questions(unittest.TestCase):
+    def test_the_digits_are_the_calculators(self):
+        asked = cases.all_cases()
+        for (question, words, kind), answer in zip(asked, answers([q for q, _, _ in asked]), strict=True):
+            with self.subTest(question=question):
+                for ours, theirs in cases.pairs(kind, answer, cases.of_calculator(CALCULATOR, words)):
+                    self.assertTrue(cases.agree(ours, theirs), (ours, theirs))
+
+    def test_ends_are_printed_outwards(self):
+        for answer in answers([q for q, _, kind in cases.all_cases() if kind == "interval"]):
+            for text in ("text", "full"):
+                for end, outwards in (("lower", self.assertLessEqual), ("upper", self.assertGreaterEqual)):
+                    if answer[end]["value"] is not None:
+                        outwards(Fraction(answer[end][text]), Fraction(answer[end]["value"]))
+
+    def test_bad_input_is_refused_by_name_and_never_answered(self):
+        for (question, argument, must_be), answer in zip(cases.REFUSED, answers([q for q, _, _ in cases.REFUSED]), strict=True):
+            with self.subTest(question=question):
+                cases.check_refused(answer, argument, must_be)
+
+    def test_the_refusal_names_the_release(self):
+        two = {"ask": "epsilon", "delta": 1e-5, "run": cases.run(cases.GAUSSIAN, cases.with_(rate=-1))}
+        self.assertEqual(answers([two])[0]["release"], 1)
+
+    def test_what_is_found_keeps_the_target_after_what_came_before(self):
+        for key in ("noise_multiplier", "steps", "rate"):
+            found = answers([{"ask": key, "epsilon": 4, "delta": 1e-5, "run": cases.run(cases.with_(steps=1000), cases.GAUSSIAN)}])[0]
+            with self.subTest(key=key):
+                self.assertEqual(found["run"]["releases"][0]["steps"], 1000)
+                kept = answers([{"ask": "epsilon", "delta": 1e-5, "run": found["run"]}])[0]
+                self.assertTrue(3.99 < kept["upper"]["value"] <= 4, kept)
+
+    def test_misses_are_a_lower_bound_that_is_near_the_curve(self):
+        # One Gaussian release of multiplier 1: Phi(Phi^-1(1 - alpha) - 1).
+        normal = NormalDist()
+        at = [0.001, 0.01, 0.1, 0.3, 0.5, 0.9]
+        epsilons = [k * k / 400 for k in range(97)]
+        whole = cases.run({"mechanism": "gaussian", "noise_multiplier": 1, "steps": 1})
+        deltas = [end["value"] for end in answers([{"ask": "deltas", "run": whole, "at": epsilons}])[0]["upper"]]
+        misses = answers([{"ask": "misses", "epsilons": epsilons, "deltas": deltas, "at": at}])[0]["misses"]
+        for alarms, end in zip(at, misses, strict=True):
+            truth = normal.cdf(normal.inv_cdf(1 - alarms) - 1)
+            self.assertLessEqual(end["value"], truth * (1 + 1e-12))
+            self.assertGreater(end["value"], truth - 1e-3)
+
+    def test_a_schedule_is_read_as_the_calculator_reads_it(self):
+        read = answers([{"ask": "schedule", "text": "[[1, 0.01, 100]]"},
+                        {"ask": "schedule", "text": '{"history": [[1, 0.01, 100]], "mechanism": "rdp"}'},
+                        {"ask": "schedule", "text": '{"releases": [{"mechanism": "gaussian", "groups": [{"clip": 3, "sigma": 6}]}]}'},
+                        {"ask": "schedule", "text": '{"releases": [], "releases": []}'},
+                        {"ask": "schedule", "text": "[" * 40}])
+        self.assertEqual(read[0]["run"]["releases"], [cases.with_(steps=100)])
+        self.assertEqual(read[0], read[1])
+        self.assertAlmostEqual(read[2]["run"]["releases"][0]["noise_multiplier"], 2, 12)
+        self.assertIn("given twice", read[3]["error"])
+        self.assertIn("error", read[4])
+
+    def test_what_is_no_question_is_refused(self):
+        for line in ("", "[]", "7", "{", '{"ask": 1}', '{"ask": "epsilon", "run": 3, "delta": 1e-5}', '"\\ud800"', "\xff"):
+            done = subprocess.run([ASK], input=(line + "\n").encode("latin-1"), capture_output=True, check=True)
+            self.assertIn("error", json.loads(done.stdout), line)
+
+
+unittest.main(argv=sys.argv[:1])
