@@ -38,6 +38,7 @@
 #include <tacit/dp/grid/fill.hpp>
 #include <tacit/dp/grid/law.hpp>
 #include <tacit/dp/grid/measure.hpp>
+#include <tacit/dp/grid/nodes.hpp>
 #include <tacit/dp/grid/pairs.hpp>
 #include <tacit/dp/grid/plan.hpp>
 #include <tacit/dp/grid/prepare.hpp>

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <concepts>
+#include <cstddef>
 #include <limits>
 #include <numbers>
 #include <variant>
@@ -195,6 +196,38 @@ struct amplified_curve {
     return sign * unsampled_loss<T>(sign * at_loss, rate, 1.0 - rate);
   }
 };
+
+/// Where a profile between `ends` touches its lower convex hull, of samples of it. The polygon through these
+/// is at least the hull: how well the samples find that is a matter of tightness alone.
+template <std::same_as<double> T = double>
+[[nodiscard]] std::vector<T> hull_of(amplified_curve<T> const& curve, std::vector<T> const& ends) {
+  constexpr int samples = 4096;
+  struct point {
+    T e;
+    T value;
+  };
+  std::vector<point> hull;
+  for (std::size_t part = 0; part + 1 < ends.size(); ++part) {
+    for (int k = part == 0 ? 0 : 1; k <= samples; ++k) {
+      T const e =
+          k == samples ? ends[part + 1] : ends[part] + (ends[part + 1] - ends[part]) * k / samples;
+      point const next{e, curve.profile(e)};
+      while (hull.size() >= 2) {
+        point const& last = hull.back();
+        point const& before = hull[hull.size() - 2];
+        // Slopes in x, times x at the last.
+        T const from_left = (before.value - last.value) / std::expm1(before.e - last.e);
+        T const to_right = (next.value - last.value) / std::expm1(next.e - last.e);
+        if (from_left < to_right) break;
+        hull.pop_back();
+      }
+      hull.push_back(next);
+    }
+  }
+  std::vector<T> out;
+  for (point const& p : hull) out.push_back(p.e);
+  return out;
+}
 
 template <std::same_as<double> T = double>
 using loss_curve = std::variant<mixture_curve<T>, bounded_curve<T>, amplified_curve<T>>;

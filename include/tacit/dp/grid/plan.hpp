@@ -2,11 +2,14 @@
 #pragma once
 
 #include <tacit/core/real.hpp>
+#include <tacit/core/rounded.hpp>
 #include <tacit/dp/grid/cells.hpp>
 #include <tacit/dp/grid/compose.hpp>
+#include <tacit/dp/grid/convolution.hpp>
 #include <tacit/dp/grid/fill.hpp>
 #include <tacit/dp/grid/law.hpp>
 #include <tacit/dp/grid/measure.hpp>
+#include <tacit/dp/grid/nodes.hpp>
 #include <tacit/dp/grid/sketch.hpp>
 #include <tacit/dp/grid/tail.hpp>
 
@@ -113,7 +116,6 @@ class grid_composition {
 
  private:
   static constexpr T odds = 21.0;
-  static constexpr std::size_t few_atoms = 64;  // that are worth a node each
   static constexpr T ratio = static_cast<T>(composer<T>::ratio);
 
   /// Steps of at most `most` deviations, whose error in log δ is about `aim` if they are not too many.
@@ -165,7 +167,7 @@ class grid_composition {
     if (!(step > 0.0 && step < 1e300)) return std::nullopt;
     for (std::size_t s = 0; s < laws_.size(); ++s) {
       if (level[s] == 0) {
-        step = aligned(laws_[s], step);
+        step = aligned(laws_[s], step, tilt_);
         break;
       }
     }
@@ -238,7 +240,7 @@ class grid_composition {
                                                     work_budget<T>& work) const {
     loss_law<T> const& law = laws_[s];
     T const log_scale = sketches_[s].at(tilt_).value;
-    T const origin = origin_of(law, step);
+    T const origin = origin_of(law, step, tilt_);
     cell_plan const nodes = plan_of(law, sketches_[s], log_scale, step, origin);
     T const size = nodes.size();
     if (!work.take(cell_filler<T>::cost(law, size, step))) return std::nullopt;
@@ -309,16 +311,6 @@ class grid_composition {
     return out;
   }
 
-  /// The first node: at most a step below the law, such that the heaviest of few atoms has a node to itself.
-  [[nodiscard]] T origin_of(loss_law<T> const& law, T step) const {
-    if (law.atoms.empty() || law.atoms.size() > few_atoms) return law.low;
-    loss_atom<T> const& heaviest = *std::max_element(
-        law.atoms.begin(), law.atoms.end(), [&](loss_atom<T> const& a, loss_atom<T> const& b) {
-          return std::log(a.p) + tilt_ * a.loss < std::log(b.p) + tilt_ * b.loss;
-        });
-    return heaviest.loss - step * std::ceil((heaviest.loss - law.low) / step - 1e-9);
-  }
-
   /// Cells whose widths add little to the error: of c steps where the tilted mass beyond is below
   /// 2e-3/c², and in which that mass does not fall by much.
   [[nodiscard]] cell_plan plan_of(loss_law<T> const& law, loss_sketch<T> const& sketch, T log_scale,
@@ -359,40 +351,6 @@ class grid_composition {
     out.marks_down = marks(false);
     out.marks_up = marks(true);
     return out;
-  }
-
-  /// A step a little below the one wanted, on which the law's upper end and its few atoms come
-  /// nearest to nodes.
-  [[nodiscard]] T aligned(loss_law<T> const& law, T step) const {
-    std::vector<loss_atom<T>> special;
-    if (law.atoms.size() <= few_atoms) special = law.atoms;
-    if (special.empty()) return step;
-    T high = -std::numeric_limits<T>::infinity();
-    for (loss_atom<T> const& a : special) high = std::max(high, tilt_ * a.loss);
-    T best = std::numeric_limits<T>::infinity();
-    T found = step;
-    // Candidates put the highest atom on a node.
-    T top = law.low;
-    for (loss_atom<T> const& a : special) top = std::max(top, a.loss);
-    T const range = top - law.low;
-    if (!(range > 0.0)) return step;
-    T const fewest = std::ceil(range / step);
-    T const most = std::max(fewest, std::min(std::floor(1.4 * fewest), fewest + 1000.0));
-    for (T n = fewest; n <= most; n += 1.0) {
-      T const h = range / n;
-      T cost = 0.0;
-      for (loss_atom<T> const& a : special) {
-        T const position = (a.loss - law.low) / h;
-        T const off = std::abs(position - std::round(position));
-        cost += a.p * std::exp(tilt_ * a.loss - high) * std::max(0.0, off - 1e-9);
-      }
-      if (cost < best) {
-        best = cost;
-        found = h;
-      }
-      if (cost == 0.0) break;
-    }
-    return found;
   }
 
   std::span<loss_law<T> const> laws_;
