@@ -13,7 +13,6 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 /// A state as text: versioned, checksummed lines of named fields. Plain C++; for the file that keeps
 /// such a text private, see core/private_file.hpp.

@@ -3,6 +3,7 @@
 
 #include <tacit/core/enclosure.hpp>
 #include <tacit/core/number_text.hpp>
+#include <tacit/core/real.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/dp/accountant.hpp>
 #include <tacit/dp/agreement.hpp>
@@ -12,6 +13,7 @@
 #include <tacit/dp/normal_sum.hpp>
 #include <tacit/dp/pair.hpp>
 #include <tacit/dp/rays/answer.hpp>
+#include <tacit/dp/rays/law.hpp>
 
 #include <algorithm>
 #include <array>

@@ -12,6 +12,7 @@
 #include <tacit/secret/normal.hpp>
 #include <tacit/secret/stream.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <span>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/log.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/core/sum.hpp>
 #include <tacit/dp/contour/envelope.hpp>
@@ -10,6 +11,7 @@
 #include <tacit/dp/contour/strip.hpp>
 #include <tacit/dp/contour/sums.hpp>
 #include <tacit/dp/contour/table.hpp>
+#include <tacit/dp/pair.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -5,6 +5,7 @@
 #include <tacit/dp/contour/envelope.hpp>
 #include <tacit/dp/contour/search.hpp>
 #include <tacit/dp/contour/table.hpp>
+#include <tacit/dp/pair.hpp>
 #include <tacit/dp/saddle.hpp>
 
 #include <algorithm>

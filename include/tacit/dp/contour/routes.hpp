@@ -7,7 +7,9 @@
 #include <tacit/dp/contour/integrate.hpp>
 #include <tacit/dp/contour/plan.hpp>
 #include <tacit/dp/contour/search.hpp>
+#include <tacit/dp/contour/strip.hpp>
 #include <tacit/dp/contour/table.hpp>
+#include <tacit/dp/pair.hpp>
 #include <tacit/dp/saddle.hpp>
 
 #include <algorithm>
@@ -16,7 +18,6 @@
 #include <concepts>
 #include <cstddef>
 #include <limits>
-#include <numbers>
 #include <optional>
 #include <utility>
 #include <vector>

@@ -10,9 +10,7 @@
 #include <concepts>
 #include <cstddef>
 #include <limits>
-#include <numbers>
 #include <optional>
-#include <utility>
 #include <vector>
 
 /// K and its saddle point on coarse tables: where the contour should cross the real axis.

@@ -4,6 +4,7 @@
 #include <tacit/core/log.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/dp/contour/table.hpp>
+#include <tacit/dp/pair.hpp>
 
 #include <algorithm>
 #include <cmath>

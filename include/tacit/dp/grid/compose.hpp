@@ -6,10 +6,8 @@
 #include <tacit/dp/grid/convolution.hpp>
 #include <tacit/dp/grid/measure.hpp>
 
-#include <algorithm>
 #include <cmath>
 #include <concepts>
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <utility>

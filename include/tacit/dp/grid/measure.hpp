@@ -10,7 +10,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <utility>
 #include <vector>
 
 /// A privacy loss distribution on a grid, as a value: `composer` (compose.hpp) composes it and takes it to

@@ -11,7 +11,6 @@
 #include <cmath>
 #include <concepts>
 #include <cstddef>
-#include <limits>
 #include <span>
 #include <utility>
 #include <variant>

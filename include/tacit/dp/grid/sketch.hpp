@@ -10,7 +10,6 @@
 #include <concepts>
 #include <cstddef>
 #include <limits>
-#include <numbers>
 #include <span>
 #include <utility>
 #include <variant>

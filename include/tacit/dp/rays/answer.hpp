@@ -3,6 +3,12 @@
 
 #include <tacit/dp/rays/solve.hpp>
 
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <limits>
+#include <optional>
+
 /// Certified ε(δ) and δ(ε) of compositions of sampled Gaussians, without a grid, where few steps, small noise or
 /// rare jumps rule, in one direction. docs/certificates/rays.md has the proofs.
 

@@ -3,6 +3,15 @@
 
 #include <tacit/dp/rays/transform.hpp>
 
+#include <algorithm>
+#include <cmath>
+#include <concepts>
+#include <cstddef>
+#include <limits>
+#include <numbers>
+#include <optional>
+#include <vector>
+
 /// ∫|F| on the ray at the angle π/2 − 2α, which bounds the error of the rule in u (Theorem 7).
 
 namespace tacit::detail::rays {

@@ -4,8 +4,14 @@
 #include <tacit/dp/rays/boundary.hpp>
 #include <tacit/dp/rays/transform.hpp>
 
+#include <algorithm>
+#include <cmath>
 #include <concepts>
+#include <limits>
+#include <numbers>
+#include <optional>
 #include <utility>
+#include <vector>
 
 /// Tables and terms of one ray.
 

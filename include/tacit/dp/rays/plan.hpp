@@ -3,7 +3,14 @@
 
 #include <tacit/dp/rays/tails.hpp>
 
+#include <algorithm>
+#include <cmath>
+#include <concepts>
+#include <limits>
+#include <numbers>
+#include <optional>
 #include <utility>
+#include <vector>
 
 /// Where the rays should cross the real axis, and which losses to take apart: proposals only, no bound rests on
 /// them.

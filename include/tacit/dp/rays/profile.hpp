@@ -7,7 +7,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <limits>
+#include <numbers>
+#include <vector>
 
 /// δ(ε) from rays, with all errors.
 

@@ -9,8 +9,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <numbers>
-#include <optional>
 #include <vector>
 
 /// The integrand on a ray. With S = Σg over all steps, V = e^S and B = Σ −count·log(1 − rate),

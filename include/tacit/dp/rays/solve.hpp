@@ -4,8 +4,15 @@
 #include <tacit/dp/rays/plan.hpp>
 #include <tacit/dp/rays/profile.hpp>
 
+#include <algorithm>
 #include <array>
+#include <cmath>
+#include <concepts>
+#include <limits>
 #include <list>
+#include <optional>
+#include <utility>
+#include <vector>
 
 /// ε(δ) and δ(ε) in one direction: drafts find ε, certified rays ask the ends.
 

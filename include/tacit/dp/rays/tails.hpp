@@ -3,7 +3,12 @@
 
 #include <tacit/dp/rays/build.hpp>
 
+#include <algorithm>
+#include <cmath>
 #include <concepts>
+#include <limits>
+#include <numbers>
+#include <vector>
 
 /// Bounds that need no contour: Chernoff's, and what far jumps can add.
 

@@ -3,6 +3,13 @@
 
 #include <tacit/dp/rays/ray.hpp>
 
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <optional>
+#include <vector>
+
 /// Ψ on the rays from the tables.
 
 namespace tacit::detail::rays {
