@@ -1,8 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <tacit/pac/candidate_spectrum.hpp>
 #include <tacit/pac/covariance.hpp>
 #include <tacit/pac/noise_rules.hpp>
 
 namespace tacit {
+
+namespace detail {
+template candidate_spectrum<double> spectrum_along(centred_candidates<double> const&,
+                                                   Eigen::MatrixXd, Eigen::Index);
+template candidate_spectrum<double> principal_spectrum(centred_candidates<double> const&);
+}  // namespace detail
 
 template calibrated<mi_bound> log_det(candidate_outputs const&, nats, noise_shape);
 template calibrated<mi_estimate> log_det<double>(output_moments const&, nats, double);

@@ -263,7 +263,7 @@ struct sampled_rows {
     Eigen::VectorXd block_weights;
     Eigen::Index filled = 0;
     auto const absorb = [&] {
-      moments->observe_rows(block.topRows(filled), block_weights.head(filled));
+      moments->observe_rows(Eigen::MatrixXd(block.topRows(filled)), block_weights.head(filled));
       filled = 0;
     };
     auto const check_weights = [&](bool enough, std::size_t count) {

@@ -93,7 +93,8 @@ gaussian_noise noise_below(Eigen::MatrixXd const& covariance, std::string const&
   gaussian_noise const near = gaussian_noise::with_covariance(covariance);
   Eigen::MatrixXd const& axes = near.axes();
   auto const d = static_cast<double>(covariance.rows());
-  Eigen::MatrixXd const left = covariance - axes * near.variances().asDiagonal() * axes.transpose();
+  Eigen::MatrixXd const scaled = axes * near.variances().asDiagonal();
+  Eigen::MatrixXd const left = covariance - scaled * axes.transpose();
   double const skew = (covariance - covariance.transpose()).norm();
   double const less =
       1.01 * (left.norm() + skew +
@@ -192,7 +193,11 @@ Eigen::MatrixXd shuffled(Eigen::Map<Eigen::MatrixXd const> const& entries,
     double const u = tacit::public_uniform({seed, order}, i);
     std::swap(at[i], at[std::min(i, static_cast<std::size_t>(u * static_cast<double>(i + 1)))]);
   }
-  return entries(Eigen::all, at).transpose();
+  Eigen::MatrixXd out(std::ssize(at), entries.rows());
+  for (std::size_t i = 0; i < at.size(); ++i) {
+    out.row(static_cast<Eigen::Index>(i)) = entries.col(at[i]).transpose();
+  }
+  return out;
 }
 
 sample read_sample(arguments const& of, std::uint64_t seed) {
@@ -240,13 +245,16 @@ double log_det_of(Eigen::MatrixXd const& rows, gaussian_noise const& noise) {
   Eigen::VectorXd const scale = noise.variances().cwiseSqrt().cwiseInverse();
   tacit::output_moments moments(noise.dimension());
   if (noise.along_coordinates()) {
-    moments.observe_rows((rows * scale.asDiagonal()).eval());
+    moments.observe_rows(Eigen::MatrixXd(rows * scale.asDiagonal()));
   } else {
-    moments.observe_rows((rows * (noise.axes() * scale.asDiagonal())).eval());
+    Eigen::MatrixXd const whitening = noise.axes() * scale.asDiagonal();
+    moments.observe_rows(Eigen::MatrixXd(rows * whitening));
   }
   Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> const solved(moments.covariance(),
                                                               Eigen::EigenvaluesOnly);
-  return 0.5 * solved.eigenvalues().cwiseMax(0.0).array().log1p().sum();
+  double sum = 0.0;
+  for (double const v : solved.eigenvalues()) sum += std::log1p(std::max(v, 0.0));
+  return 0.5 * sum;
 }
 
 // The mixture for the scoring rows, from the others alone: as many components as charge the last third

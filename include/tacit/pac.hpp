@@ -13,8 +13,10 @@
 #include <tacit/pac/candidate_posterior.hpp>
 #include <tacit/pac/candidate_spectrum.hpp>
 #include <tacit/pac/candidates.hpp>
+#include <tacit/pac/chosen.hpp>
 #include <tacit/pac/congruence.hpp>
 #include <tacit/pac/covariance.hpp>
+#include <tacit/pac/decompositions.hpp>
 #include <tacit/pac/dense.hpp>
 #include <tacit/pac/fixed_point.hpp>
 #include <tacit/pac/follower.hpp>

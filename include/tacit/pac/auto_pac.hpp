@@ -4,13 +4,13 @@
 #include <tacit/core/check.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/pac/calibrated.hpp>
+#include <tacit/pac/decompositions.hpp>
 #include <tacit/pac/dense.hpp>
 #include <tacit/pac/gaussian_noise.hpp>
 #include <tacit/pac/moments.hpp>
 #include <tacit/pac/noise_rules.hpp>
 
 #include <Eigen/Core>
-#include <Eigen/Eigenvalues>
 
 #include <algorithm>
 #include <cmath>
@@ -78,7 +78,7 @@ template <dense_scalar T = double>
 [[nodiscard]] calibrated<mi_estimate, T> auto_pac(basic_moments<matrix_of<T>> const& moments,
                                                   auto_pac_request const& asked) {
   detail::check_auto_pac(asked);
-  Eigen::SelfAdjointEigenSolver<matrix_of<T>> const solved(moments.covariance());
+  auto const solved = detail::eigen_of(moments.covariance());
   vector_of<T> variances = auto_pac_variances(solved.eigenvalues().cwiseMax(0.0), asked);
   mi_estimate const claim{asked.v + asked.slack};
   bool const isotropic = variances.minCoeff() == variances.maxCoeff();

@@ -5,12 +5,12 @@
 #include <tacit/core/units.hpp>
 #include <tacit/pac/candidate_distances.hpp>
 #include <tacit/pac/candidate_outputs.hpp>
+#include <tacit/pac/decompositions.hpp>
 #include <tacit/pac/dense.hpp>
 #include <tacit/pac/gaussian_noise.hpp>
 #include <tacit/pac/line_quadrature.hpp>
 #include <tacit/pac/whitened_candidates.hpp>
 
-#include <Eigen/Cholesky>
 #include <Eigen/Core>
 
 #include <algorithm>
@@ -37,10 +37,13 @@ class candidate_bounds {
       : white_(whiten(outputs, noise)) {
     if (one_output()) return;
     distances_ = distances(white_);
-    array_of<T> const length = distances_.products.diagonal().array().sqrt();
-    array_of<T> const error = white_.error.array();
     vector_of<T> const& p = white_.weights;
-    missed_ = 1.01 * (p.array() * error * (2.0 * length + error)).sum();
+    vector_of<T> missed(p.size());
+    for (Eigen::Index m = 0; m < p.size(); ++m) {
+      double const error = white_.error(m);
+      missed(m) = p(m) * error * (2.0 * std::sqrt(distances_.products(m, m)) + error);
+    }
+    missed_ = 1.01 * missed.sum();
     if (comparable()) {
       matrix_of<T> const& w = white_.columns;
       along_ = vector_of<T>::Zero(w.rows());
@@ -92,12 +95,15 @@ class candidate_bounds {
       // factorisation rounded off.
       matrix_of<T> shifted = shrink * gram_;
       shifted.diagonal().array() += 1.0;
-      Eigen::LLT<Eigen::Ref<matrix_of<T>>> const factor(shifted);
+      auto const factor = cholesky_of(shifted);
       if (factor.info() == Eigen::Success) {
         auto const m = static_cast<double>(gram_.rows());
         double const longest = std::max(axes, static_cast<double>(white_.size()));
         double const e = 1.01 * unit_roundoff * ((m + 8.0) * (m + trace) + (longest + 8.0) * trace);
-        double const half_log = shifted.diagonal().array().log().sum();
+        double half_log = 0.0;
+        for (Eigen::Index i = 0; i < shifted.rows(); ++i) {
+          half_log += std::log(factor.matrixLLT()(i, i));
+        }
         if (e < 0.5) {
           double const off = 0.51 * std::sqrt(m) * e / (1.0 - e);
           best = std::min(best, (half_log * (1.0 + (m + 8.0) * unit_roundoff) + off) * relative);
@@ -161,15 +167,22 @@ class candidate_bounds {
 
   /// Positions along the longest difference, if next to nothing is left across it.
   void find_line() {
-    if (white_.columns.rows() > 1 && !nearly_on_a_line()) return;
-    matrix_of<T> const from_first = white_.columns.colwise() - white_.columns.col(0);
+    matrix_of<T> const& columns = white_.columns;
+    if (columns.rows() > 1 && !nearly_on_a_line()) return;
+    matrix_of<T> from_first(columns.rows(), columns.cols());
+    for (Eigen::Index m = 0; m < columns.cols(); ++m) {
+      from_first.col(m) = columns.col(m) - columns.col(0);
+    }
     vector_of<T> const length = from_first.colwise().norm();
     Eigen::Index farthest = 0;
     double const longest = length.maxCoeff(&farthest);
     if (!(longest > 0.0 && longest < std::numeric_limits<double>::max())) return;
     array_of<T> t;
-    array_of<T> moved = white_.error.array() + white_.error(0) + white_.stretch * length.array();
-    if (white_.columns.rows() == 1) {
+    array_of<T> moved(length.size());
+    for (Eigen::Index m = 0; m < length.size(); ++m) {
+      moved(m) = white_.error(m) + white_.error(0) + white_.stretch * length(m);
+    }
+    if (columns.rows() == 1) {
       t = from_first.row(0).transpose().array();
       moved += 2.0 * unit_roundoff * length.array();
     } else {
@@ -178,8 +191,9 @@ class candidate_bounds {
       double const unit = (static_cast<double>(direction.size()) + 8.0) * unit_roundoff;
       moved += 3.0 * unit * length.array();
       if (white_.size() > 2) {
-        moved +=
-            (from_first - direction * t.matrix().transpose()).colwise().norm().transpose().array();
+        for (Eigen::Index m = 0; m < columns.cols(); ++m) {
+          moved(m) += (from_first.col(m) - t(m) * direction).norm();
+        }
       } else {
         t(farthest) = longest;
       }
@@ -190,18 +204,24 @@ class candidate_bounds {
     if ((p * moved.square()).sum() <= 1e-12 * trace) {
       position_ = t;
       position_square_ = 1.01 * trace;
-      moved_ = moved + 6.0 * unit_roundoff * (t.abs() + std::abs(t(0)));
+      moved_ = moved;
+      for (Eigen::Index m = 0; m < t.size(); ++m) {
+        moved_(m) += 6.0 * unit_roundoff * (std::abs(t(m)) + std::abs(t(0)));
+      }
     }
   }
 
   [[nodiscard]] bool nearly_on_a_line() const {
-    auto const from_first = distances_.upper.col(0).array();
+    matrix_of<T> const& squared = distances_.upper;  // its lower half
     Eigen::Index farthest = 0;
-    double const longest = std::sqrt(from_first.maxCoeff(&farthest));
-    array_of<T> from_farthest = distances_.upper.col(farthest);
-    from_farthest.head(farthest) = distances_.upper.row(farthest).head(farthest).transpose();
-    array_of<T> const t = (from_first + from_first(farthest) - from_farthest) / (2.0 * longest);
-    return (from_first - t.square()).maxCoeff() <= 1e-6 * longest * longest;
+    double const largest = squared.col(0).maxCoeff(&farthest);
+    double const longest = std::sqrt(largest);
+    for (Eigen::Index m = 0; m < squared.rows(); ++m) {
+      double const across = m < farthest ? squared(farthest, m) : squared(m, farthest);
+      double const t = (squared(m, 0) + largest - across) / (2.0 * longest);
+      if (!(squared(m, 0) - t * t <= 1e-6 * longest * longest)) return false;
+    }
+    return true;
   }
 
   whitened_candidates<T> white_;

@@ -52,39 +52,41 @@ template <dense_scalar T = double>
   if (count == 1) return out;
   matrix_of<T>& gram = out.products;
   gram.template selfadjointView<Eigen::Lower>().rankUpdate(w.columns.transpose());
-  array_of<T> const square = gram.diagonal();
-  array_of<T> const length = square.sqrt();
-  array_of<T> const error = w.error.array();
+  vector_of<T> const square = gram.diagonal();
+  vector_of<T> const length = square.cwiseSqrt();
   double const unit = (static_cast<double>(w.columns.rows()) + 8.0) * unit_roundoff;
   double constexpr infinity = std::numeric_limits<double>::infinity();
   double const more = (1.0 + w.stretch) * (1.0 + 8.0 * unit_roundoff);
   double const less = (1.0 - w.stretch) * (1.0 - 8.0 * unit_roundoff);
-  array_of<T> apart;
-  array_of<T> lost;
-  array_of<T> moved;
+  vector_of<T> apart(count);
+  vector_of<T> lost(count);
   for (Eigen::Index k = 0; k + 1 < count; ++k) {
-    Eigen::Index const n = count - k - 1;  // those after k
-    apart = square.tail(n) + square(k) - 2.0 * gram.col(k).tail(n).array();
-    lost = unit * (length.tail(n) + length(k)).square();
-    for (Eigen::Index i = 0; i < n; ++i) {
-      if (lost(i) <= 1e-9 * apart(i)) continue;
-      // Next to each other, far from the centre.
-      apart(i) = (w.columns.col(k + 1 + i) - w.columns.col(k)).squaredNorm();
-      lost(i) = unit * apart(i);
+    for (Eigen::Index m = k + 1; m < count; ++m) {
+      double const both = length(m) + length(k);
+      apart(m) = square(m) + square(k) - 2.0 * gram(m, k);
+      lost(m) = unit * (both * both);
     }
-    moved = error.tail(n) + error(k);
-    auto high = out.upper.col(k).tail(n).array();
-    high = ((apart + lost).sqrt() + moved).square() * more;
-    high = (high < infinity).select(high, infinity);
-    auto low = out.lower.col(k).tail(n).array();
-    // Each operand's own rounding: the difference may be small.
-    low = (apart - lost).max(0.0).sqrt() * (1.0 - 4.0 * unit_roundoff) -
+    for (Eigen::Index m = k + 1; m < count; ++m) {
+      if (lost(m) <= 1e-9 * apart(m)) continue;
+      // Next to each other, far from the centre.
+      apart(m) = (w.columns.col(m) - w.columns.col(k)).squaredNorm();
+      lost(m) = unit * apart(m);
+    }
+    for (Eigen::Index m = k + 1; m < count; ++m) {
+      double const moved = w.error(m) + w.error(k);
+      double const most = std::sqrt(apart(m) + lost(m)) + moved;
+      double const high = most * most * more;
+      out.upper(m, k) = high < infinity ? high : infinity;
+      // Each operand's own rounding: the difference may be small.
+      double const low =
+          std::sqrt(std::max(apart(m) - lost(m), 0.0)) * (1.0 - 4.0 * unit_roundoff) -
           moved * (1.0 + 4.0 * unit_roundoff);
-    low = (low > 0.0 && low < infinity).select(low.square() * less, 0.0);
-    for (Eigen::Index i = 0; w.groups > 1 && i < n; ++i) {
-      if (w.together(k + 1 + i, k)) continue;
-      out.lower(k + 1 + i, k) = w.certain ? infinity : 0.0;
-      out.upper(k + 1 + i, k) = infinity;
+      out.lower(m, k) = low > 0.0 && low < infinity ? low * low * less : 0.0;
+    }
+    for (Eigen::Index m = k + 1; w.groups > 1 && m < count; ++m) {
+      if (w.together(m, k)) continue;
+      out.lower(m, k) = w.certain ? infinity : 0.0;
+      out.upper(m, k) = infinity;
     }
   }
   return out;
@@ -158,11 +160,16 @@ template <dense_scalar T = double>
   vector_of<T> const rate = p.cwiseQuotient(whole * p);
   // ½(p_m p_k e/S_m + p_m p_k e/S_k), negative off the diagonal; rows sum to 0.
   for (Eigen::Index k = 0; k < count; ++k) {
-    edge.col(k).array() *= -0.5 * (rate.array() * p(k) + p.array() * rate(k));
+    for (Eigen::Index m = 0; m < count; ++m) edge(m, k) *= -0.5 * (rate(m) * p(k) + p(m) * rate(k));
   }
   edge.diagonal().setZero();
   edge.diagonal() = -(whole * vector_of<T>::Ones(count));
   return edge;
 }
+
+#if defined(TACIT_COMPILED_DENSE)
+extern template pair_distances<double> distances(whitened_candidates<double> const&);
+extern template double pairwise_sum<double>(Eigen::MatrixXd const&, double, Eigen::VectorXd const&);
+#endif
 
 }  // namespace tacit::detail

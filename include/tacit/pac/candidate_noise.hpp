@@ -7,16 +7,18 @@
 #include <tacit/pac/calibrated.hpp>
 #include <tacit/pac/candidate_information.hpp>
 #include <tacit/pac/candidate_outputs.hpp>
+#include <tacit/pac/chosen.hpp>
 #include <tacit/pac/covariance.hpp>
+#include <tacit/pac/decompositions.hpp>
 #include <tacit/pac/dense.hpp>
 #include <tacit/pac/gaussian_noise.hpp>
 
 #include <Eigen/Cholesky>
 #include <Eigen/Core>
-#include <Eigen/Eigenvalues>
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -196,7 +198,7 @@ class log_det_measure {
   [[nodiscard]] Eigen::LLT<matrix_of<T>> factor(double shrink) const {
     matrix_of<T> sum = shrink * inside_ + outside_;
     sum.diagonal().array() += 1.0;
-    return Eigen::LLT<matrix_of<T>>(sum);
+    return cholesky_of(sum);
   }
 
   vector_of<T> root_;
@@ -253,7 +255,7 @@ template <dense_scalar T, class Measure>
           product.cwiseProduct(space.inside).rowwise().sum().cwiseMax(0.0).cwiseSqrt();
     } else {
       matrix_of<T> const pull = product * space.inside.transpose();
-      Eigen::SelfAdjointEigenSolver<matrix_of<T>> const solved(pull);
+      auto const solved = eigen_of(pull);
       noise.axes = solved.eigenvectors();
       noise.variances = solved.eigenvalues().cwiseMax(0.0).cwiseSqrt();
     }
@@ -294,11 +296,11 @@ struct noise_search {
     centred_columns<T> centred = distinct_outputs(outputs);
     space.weights = std::move(centred.weights);
     space.diagonal = noise.along_coordinates();
-    start.variances = noise.variances()(noisy_axes);
+    start.variances = chosen_entries(noise.variances(), noisy_axes);
     if (space.diagonal) {
-      space.inside = centred.columns(noisy_axes, Eigen::all);
+      space.inside = chosen_rows(centred.columns, noisy_axes);
     } else {
-      matrix_of<T> const axes = noise.axes()(Eigen::all, noisy_axes);
+      matrix_of<T> const axes = chosen_columns(noise.axes(), noisy_axes);
       space.inside = axes.transpose() * centred.columns;
       start.axes.setIdentity(start.variances.size(), start.variances.size());
     }
@@ -307,12 +309,14 @@ struct noise_search {
   [[nodiscard]] basic_gaussian_noise<T> outer(inner_noise<T> const& inner) const {
     if (space.diagonal) {
       vector_of<T> variances = vector_of<T>::Zero(shape.variances().size());
-      variances(noisy_axes) = inner.variances;
+      for (std::size_t i = 0; i < noisy_axes.size(); ++i) {
+        variances(noisy_axes[i]) = inner.variances(static_cast<Eigen::Index>(i));
+      }
       return basic_gaussian_noise<T>::diagonal(std::move(variances));
     }
     // What is across keeps its part of the trace.
     double const part = inner.variances.sum() / start.variances.sum();
-    matrix_of<T> const axes = shape.axes()(Eigen::all, noisy_axes);
+    matrix_of<T> const axes = chosen_columns(shape.axes(), noisy_axes);
     return with_balanced_rest(
         basic_gaussian_noise<T>::along(axes * inner.axes, inner.variances, shape.rest() * part));
   }

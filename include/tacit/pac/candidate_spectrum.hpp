@@ -4,16 +4,17 @@
 #include <tacit/core/check.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/pac/candidate_outputs.hpp>
+#include <tacit/pac/chosen.hpp>
+#include <tacit/pac/decompositions.hpp>
 #include <tacit/pac/dense.hpp>
 
 #include <Eigen/Core>
-#include <Eigen/Eigenvalues>
-#include <Eigen/QR>
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <utility>
 #include <vector>
 
 /// Upper bounds on the variances of finitely many candidates, along axes that are themselves
@@ -59,10 +60,13 @@ struct centred_candidates {
     for (Eigen::Index m = 0; m < p.size(); ++m) {
       if (p(m) > 0.0) possible.push_back(m);
     }
-    rows = outputs.rows()(possible, Eigen::all);
-    probabilities = p(possible);
+    rows = chosen_rows(outputs.rows(), possible);
+    probabilities = chosen_entries(p, possible);
     for (Eigen::Index j = 0; j < rows.cols(); ++j) {
-      if ((rows.col(j).array() != rows(0, j)).any()) differing.push_back(j);
+      double const* const column = rows.col(j).data();
+      if (std::any_of(column, column + rows.rows(), [&](double y) { return y != *column; })) {
+        differing.push_back(j);
+      }
     }
     row_of<T> const base = rows.row(0);
     rows.rowwise() -= base;
@@ -124,13 +128,14 @@ template <dense_scalar T = double>
 template <dense_scalar T = double>
 [[nodiscard]] candidate_spectrum<T> spectrum_along(centred_candidates<T> const& all,
                                                    matrix_of<T> axes, Eigen::Index across) {
+  matrix_of<T> const& u = axes;
   Eigen::Index const n = all.rows.rows();
-  Eigen::Index const k = axes.cols();
-  auto const d = static_cast<double>(axes.rows());
+  Eigen::Index const k = u.cols();
+  auto const d = static_cast<double>(u.rows());
   auto const columns = static_cast<double>(k);
 
   matrix_of<T> products = -matrix_of<T>::Identity(k, k);
-  products.template selfadjointView<Eigen::Lower>().rankUpdate(axes.transpose());
+  products.template selfadjointView<Eigen::Lower>().rankUpdate(u.transpose());
   double const epsilon =
       std::sqrt(2.0) * products.norm() + 1.01 * (columns + 2.0) * (d + 2.0) * unit_roundoff;
   require_argument(epsilon <= 1e-6, "spectrum_along", "distance of the axes from orthonormal ones",
@@ -142,7 +147,7 @@ template <dense_scalar T = double>
 
   candidate_spectrum<T> out;
   out.excess = 1.0 + 8.0 * epsilon;
-  matrix_of<T> const along = all.rows * axes;
+  matrix_of<T> const along = all.rows * u;
   Eigen::Index const entries = across > 0 ? k + 1 : k;
   out.variances.resize(entries);
   for (Eigen::Index i = 0; i < k; ++i) {
@@ -150,7 +155,7 @@ template <dense_scalar T = double>
   }
   if (across > 0) {
     matrix_of<T> left = all.rows;
-    left.noalias() -= along * axes.transpose();
+    left.noalias() -= along * u.transpose();
     double const sum = left.rowwise().squaredNorm().dot(all.probabilities) *
                        (1.0 + 1.01 * unit_roundoff * (d + 4.0));
     double const products_lost =
@@ -172,22 +177,20 @@ template <dense_scalar T = double>
   Eigen::Index const d = all.rows.cols();
   auto const differing = static_cast<Eigen::Index>(all.differing.size());
   matrix_of<T> const weighted =
-      all.probabilities.cwiseSqrt().asDiagonal() * all.rows(Eigen::all, all.differing);
+      all.probabilities.cwiseSqrt().asDiagonal() * chosen_columns(all.rows, all.differing);
 
   if (n > differing) {
     // All axes within the differing coordinates: the others get no noise, exactly.
     matrix_of<T> covariance = matrix_of<T>::Zero(differing, differing);
     covariance.template selfadjointView<Eigen::Lower>().rankUpdate(weighted.transpose());
-    Eigen::SelfAdjointEigenSolver<matrix_of<T>> const solved(covariance);
+    auto const solved = eigen_of(covariance);
     if (differing == d) return spectrum_along(all, solved.eigenvectors(), 0);
-    matrix_of<T> axes = matrix_of<T>::Zero(d, differing);
-    axes(all.differing, Eigen::all) = solved.eigenvectors();
-    return spectrum_along(all, std::move(axes), 0);
+    return spectrum_along(all, placed_rows(solved.eigenvectors(), all.differing, d), 0);
   }
 
   matrix_of<T> gram = matrix_of<T>::Zero(n, n);
   gram.template selfadjointView<Eigen::Lower>().rankUpdate(weighted);
-  Eigen::SelfAdjointEigenSolver<matrix_of<T>> const solved(gram);
+  auto const solved = eigen_of(gram);
   // Largest first. Lengths below rounding carry no direction: what they stood for is left to the
   // rest.
   matrix_of<T> const falling = solved.eigenvectors().rowwise().reverse();
@@ -196,13 +199,19 @@ template <dense_scalar T = double>
   double const least = 16.0 * unit_roundoff * static_cast<double>(n) * all.root_trace;
   Eigen::Index const k = std::min<Eigen::Index>(n - 1, (lengths.array() > least).count());
   // The Gram matrix squares lengths, so that small axes lose their orthogonality: made orthonormal again.
-  Eigen::HouseholderQR<matrix_of<T>> const triangular(spanning.leftCols(k));
+  auto const triangular = qr_of(spanning.leftCols(k));
   matrix_of<T> axes = matrix_of<T>::Zero(d, k);
   if (k > 0) {
     matrix_of<T> const thin = triangular.householderQ() * matrix_of<T>::Identity(differing, k);
-    axes(all.differing, Eigen::all) = thin;
+    axes = placed_rows(thin, all.differing, d);
   }
   return spectrum_along(all, std::move(axes), d - k);
 }
+
+#if defined(TACIT_COMPILED_DENSE)
+extern template candidate_spectrum<double> spectrum_along(centred_candidates<double> const&,
+                                                          Eigen::MatrixXd, Eigen::Index);
+extern template candidate_spectrum<double> principal_spectrum(centred_candidates<double> const&);
+#endif
 
 }  // namespace tacit::detail

@@ -6,13 +6,13 @@
 #include <tacit/pac/calibrated.hpp>
 #include <tacit/pac/candidate_outputs.hpp>
 #include <tacit/pac/candidate_spectrum.hpp>
+#include <tacit/pac/decompositions.hpp>
 #include <tacit/pac/dense.hpp>
 #include <tacit/pac/gaussian_noise.hpp>
 #include <tacit/pac/moments.hpp>
 #include <tacit/pac/noise_rules.hpp>
 
 #include <Eigen/Core>
-#include <Eigen/Eigenvalues>
 
 #include <cstddef>
 #include <limits>
@@ -121,7 +121,7 @@ template <dense_scalar T = double>
     throw infeasible(complaint(function, "effective number of outputs", to_text(outputs),
                                "above the dimension where there is no floor"));
   }
-  Eigen::SelfAdjointEigenSolver<matrix_of<T>> const solved(moments.covariance());
+  auto const solved = eigen_of(moments.covariance());
   principal_axes<T> out{solved.eigenvectors(), solved.eigenvalues()};
   double const rounding =
       d * std::numeric_limits<double>::epsilon() * out.variances.cwiseAbs().maxCoeff();

@@ -6,6 +6,7 @@
 #include <tacit/pac/calibrated.hpp>
 #include <tacit/pac/candidate_noise.hpp>
 #include <tacit/pac/covariance.hpp>
+#include <tacit/pac/decompositions.hpp>
 #include <tacit/pac/dense.hpp>
 #include <tacit/pac/gaussian_noise.hpp>
 #include <tacit/pac/moments.hpp>
@@ -13,7 +14,6 @@
 #include <tacit/pac/public_normal.hpp>
 
 #include <Eigen/Core>
-#include <Eigen/Eigenvalues>
 
 #include <algorithm>
 #include <cmath>
@@ -196,7 +196,7 @@ template <dense_scalar T = double>
     if (diagonal) {
       variances = pull.diagonal().cwiseMax(0.0).cwiseSqrt();
     } else {
-      Eigen::SelfAdjointEigenSolver<matrix_of<T>> const solved(pull);
+      auto const solved = detail::eigen_of(pull);
       axes *= solved.eigenvectors();
       variances = solved.eigenvalues().cwiseMax(0.0).cwiseSqrt();
     }

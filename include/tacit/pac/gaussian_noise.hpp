@@ -3,10 +3,10 @@
 
 #include <tacit/core/check.hpp>
 #include <tacit/pac/congruence.hpp>
+#include <tacit/pac/decompositions.hpp>
 #include <tacit/pac/dense.hpp>
 
 #include <Eigen/Core>
-#include <Eigen/Eigenvalues>
 
 #include <cmath>
 #include <cstddef>
@@ -80,7 +80,7 @@ class basic_gaussian_noise {
         (covariance - covariance.transpose()).cwiseAbs().template maxCoeff<Eigen::PropagateNaN>();
     detail::require_argument(skew <= 1e-10 * size, "with_covariance", "asymmetry", skew,
                              "at most 1e-10 of the largest entry");
-    Eigen::SelfAdjointEigenSolver<matrix_of<T>> const solved(covariance);
+    auto const solved = detail::eigen_of(covariance);
     double const least = solved.eigenvalues()(0);
     detail::require_argument(least >= -1e-10 * size, "with_covariance", "least eigenvalue", least,
                              "at least 0");

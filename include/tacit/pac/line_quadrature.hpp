@@ -16,6 +16,7 @@
 #include <numbers>
 #include <numeric>
 #include <optional>
+#include <utility>
 #include <vector>
 
 /// I(X; Z) of candidates on a line, by trapezoid sums of
@@ -179,5 +180,11 @@ template <dense_scalar T = double>
   error = 1.01 * error + 2.0 * (count + 8.0) * unit_roundoff * value;
   return bound<double>{std::max(0.0, value - error - across_clusters), value + error};
 }
+
+#if defined(TACIT_COMPILED_DENSE)
+extern template std::optional<bound<double>> information_on_a_line<double>(Eigen::ArrayXd const&,
+                                                                           Eigen::ArrayXd const&,
+                                                                           double, double);
+#endif
 
 }  // namespace tacit::detail

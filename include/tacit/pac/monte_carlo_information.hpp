@@ -9,13 +9,14 @@
 #include <tacit/core/units.hpp>
 #include <tacit/pac/candidate_bounds.hpp>
 #include <tacit/pac/candidate_outputs.hpp>
+#include <tacit/pac/decompositions.hpp>
 #include <tacit/pac/dense.hpp>
 #include <tacit/pac/gaussian_noise.hpp>
 #include <tacit/pac/public_normal.hpp>
 #include <tacit/pac/whitened_candidates.hpp>
+#include <tacit/random/philox.hpp>
 
 #include <Eigen/Core>
-#include <Eigen/QR>
 
 #include <algorithm>
 #include <cmath>
@@ -67,7 +68,7 @@ struct compact_candidates {
     if (w.columns.rows() <= w.size()) {
       columns = w.columns;
     } else {
-      Eigen::HouseholderQR<matrix_of<T>> const qr(w.columns);
+      auto const qr = qr_of(w.columns);
       columns = qr.matrixQR().topRows(w.size()).template triangularView<Eigen::Upper>();
       moved += 8.0 * static_cast<double>(w.columns.size()) * unit_roundoff * length;
     }
@@ -158,7 +159,9 @@ template <dense_scalar T = double>
   for (std::size_t start = 0; start < samples; start += 256) {
     release_draws<T> draws(w.weights, compact.columns.rows(), seed.value, run, start,
                            std::min<std::size_t>(256, samples - start));
-    draws.normals += compact.columns(Eigen::all, draws.candidate);
+    for (std::size_t i = 0; i < draws.candidate.size(); ++i) {
+      draws.normals.col(static_cast<Eigen::Index>(i)) += compact.columns.col(draws.candidate[i]);
+    }
     farthest = std::max<double>(farthest, draws.normals.colwise().norm().maxCoeff());
     logs.noalias() = compact.columns.transpose() * draws.normals;
     for (std::size_t i = 0; i < draws.candidate.size(); ++i) {
@@ -235,6 +238,10 @@ template <dense_scalar T = double>
 }
 
 #if defined(TACIT_COMPILED_DENSE)
+namespace detail {
+extern template sampled_information sample_information(candidate_bounds<double> const&, std::size_t,
+                                                       double, double, draw_seed, std::uint64_t);
+}  // namespace detail
 extern template sampled_information monte_carlo_information(candidate_outputs const&,
                                                             gaussian_noise const&,
                                                             monte_carlo const&);

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <tacit/core/check.hpp>
+#include <tacit/pac/decompositions.hpp>
 #include <tacit/pac/dense.hpp>
 #include <tacit/pac/gaussian_noise.hpp>
 #include <tacit/pac/public_normal.hpp>
 
-#include <Eigen/Cholesky>
 #include <Eigen/Core>
 
 #include <algorithm>
@@ -87,7 +87,7 @@ class network_follower {
   /// From now on the noise is Σ v_i u_i u_iᵀ.
   void set_noise(matrix_of<T> const& axes, vector_of<T> const& variances) {
     matrix_of<T> const root = axes * variances.cwiseSqrt().asDiagonal();
-    Eigen::LLT<matrix_of<T>> const factor(within_ + root * root.transpose());
+    auto const factor = cholesky_of(within_ + root * root.transpose());
     noise_ = factor.matrixL().solve(root);
     centres_ = factor.matrixL().solve(means_);
     quiet_learn_ = factor.matrixL().solve(learn_.outputs);

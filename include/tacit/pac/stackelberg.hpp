@@ -8,6 +8,7 @@
 #include <tacit/pac/candidate_information.hpp>
 #include <tacit/pac/candidate_noise.hpp>
 #include <tacit/pac/candidate_outputs.hpp>
+#include <tacit/pac/decompositions.hpp>
 #include <tacit/pac/dense.hpp>
 #include <tacit/pac/gaussian_noise.hpp>
 #include <tacit/pac/monte_carlo_information.hpp>
@@ -308,7 +309,7 @@ class linear_measure {
     matrix_of<T> sum = pulled * root;
     sum *= shrink;
     sum.diagonal().array() += 1.0;
-    return Eigen::LLT<matrix_of<T>>(sum);
+    return cholesky_of(sum);
   }
   [[nodiscard]] double log_det(matrix_of<T> const& root, double shrink) const {
     return factor(root, shrink).matrixLLT().diagonal().array().log().sum();
@@ -355,7 +356,7 @@ template <dense_scalar T = double>
   auto const root_of = [&](matrix_of<T> const& rows, double freedom) -> matrix_of<T> {
     matrix_of<T> sum = rows.transpose() * rows / freedom;
     sum.diagonal().array() += floor;
-    return sum.llt().matrixL();
+    return detail::cholesky_of(sum).matrixL();
   };
   matrix_of<T> const whole = root_of(y, n - 1.0);
   matrix_of<T> const given = root_of(left, n - 1.0 - static_cast<double>(x.cols()));

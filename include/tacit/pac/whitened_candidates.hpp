@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/check.hpp>
+#include <tacit/core/real.hpp>
+#include <tacit/core/units.hpp>
 #include <tacit/info/entropy.hpp>
 #include <tacit/pac/all_finite.hpp>
 #include <tacit/pac/candidate_outputs.hpp>
 #include <tacit/pac/candidate_spectrum.hpp>
+#include <tacit/pac/chosen.hpp>
 #include <tacit/pac/dense.hpp>
 #include <tacit/pac/gaussian_noise.hpp>
 
@@ -260,13 +264,12 @@ template <dense_scalar T = double>
   }
 
   auto const reciprocals = [&](vector_of<T> const& v) -> vector_of<T> {
-    return v(noiseless.noisy_axes).cwiseSqrt().cwiseInverse();
+    return chosen_entries(v, noiseless.noisy_axes).cwiseSqrt().cwiseInverse();
   };
   if (noise.along_coordinates() || noise.variances().size() == 0) {
     if (noise.along_coordinates()) {
-      out.columns = noiseless.coordinates.empty()
-                        ? std::move(c)
-                        : matrix_of<T>(c(noiseless.noisy_axes, Eigen::all));
+      out.columns =
+          noiseless.coordinates.empty() ? std::move(c) : chosen_rows(c, noiseless.noisy_axes);
       out.columns.array().colwise() *= reciprocals(noise.variances()).array();
     } else if (noise.rest() > 0.0) {
       out.columns = c / std::sqrt(noise.rest());
@@ -274,9 +277,12 @@ template <dense_scalar T = double>
       out.columns.setZero(1, count);
     }
     vector_of<T> const length = out.columns.colwise().norm();
-    out.error = 8.0 * unit_roundoff * (length.array() + length(0)).matrix();
+    out.error.resize(count);
+    for (Eigen::Index m = 0; m < count; ++m) {
+      out.error(m) = 8.0 * unit_roundoff * (length(m) + length(0));
+    }
   } else {
-    matrix_of<T> const u = noise.axes()(Eigen::all, noiseless.noisy_axes);
+    matrix_of<T> const u = chosen_columns(noise.axes(), noiseless.noisy_axes);
     vector_of<T> const scale = reciprocals(noise.variances());
     Eigen::Index const k = u.cols();
     auto const dims = static_cast<double>(d);
@@ -295,10 +301,14 @@ template <dense_scalar T = double>
         8.0 * epsilon * std::max(1.0, k > 0 ? noise.rest() * scale.cwiseAbs2().maxCoeff() : 1.0);
     double const spread = scale.norm();  // √Σ1/v
     double const steepest = k > 0 ? scale.maxCoeff() : 0.0;
-    vector_of<T> const centring =
-        1.02 * unit_roundoff * (2.0 * length.array() + length(0)).matrix();
-    out.error = (1.02 * (epsilon + (dims + 8.0) * unit_roundoff) * spread) * length +
-                1.02 * steepest * centring;
+    double const turned = 1.02 * (epsilon + (dims + 8.0) * unit_roundoff) * spread;
+    auto const centring = [&](Eigen::Index m) {
+      return 1.02 * unit_roundoff * (2.0 * length(m) + length(0));
+    };
+    out.error.resize(count);
+    for (Eigen::Index m = 0; m < count; ++m) {
+      out.error(m) = turned * length(m) + 1.02 * steepest * centring(m);
+    }
     if (across) {
       double const sharp = 1.0 / std::sqrt(noise.rest());
       matrix_of<T> left = c;
@@ -307,7 +317,9 @@ template <dense_scalar T = double>
       for (Eigen::Index const j : noiseless.coordinates) out.columns.row(k + j).setZero();
       double const products_lost =
           1.03 * unit_roundoff * ((axes + dims + 12.0) * (1.0 + std::sqrt(axes)));
-      out.error += sharp * ((1.03 * epsilon + products_lost) * length + 1.02 * centring);
+      for (Eigen::Index m = 0; m < count; ++m) {
+        out.error(m) += sharp * ((1.03 * epsilon + products_lost) * length(m) + 1.02 * centring(m));
+      }
     }
   }
   // Axes too far from orthonormal for their variances, or distances that overflow.
@@ -319,5 +331,10 @@ template <dense_scalar T = double>
   out.error.array() += std::numeric_limits<double>::min();  // what underflows
   return out;
 }
+
+#if defined(TACIT_COMPILED_DENSE)
+extern template centred_columns<double> distinct_outputs(candidate_outputs const&);
+extern template whitened_candidates<double> whiten(candidate_outputs const&, gaussian_noise const&);
+#endif
 
 }  // namespace tacit::detail

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <tacit/pac/congruence.hpp>
+#include <tacit/pac/decompositions.hpp>
 #include <tacit/pac/dense.hpp>
 #include <tacit/pac/gap/surrogate.hpp>
 
 #include <Eigen/Core>
-#include <Eigen/Eigenvalues>
 #include <Eigen/QR>
 
 #include <cstddef>
@@ -24,9 +24,9 @@ template <dense_scalar T = double>
 [[nodiscard]] matrix_of<T> random_axes(std::size_t dimension, public_stream stream) {
   detail::require_argument(dimension > 0, "random_axes", "dimension", dimension, "positive");
   auto const d = static_cast<Eigen::Index>(dimension);
-  Eigen::HouseholderQR<matrix_of<T>> const qr(public_normals(stream, d, d));
+  auto const qr = detail::qr_of(public_normals(stream, d, d));
   // With R's diagonal made positive the law is Haar's.
-  matrix_of<T> axes = qr.householderQ();
+  matrix_of<T> axes = detail::rotation_of(qr);
   for (Eigen::Index i = 0; i < d; ++i) {
     if (qr.matrixQR()(i, i) < 0.0) axes.col(i) *= -1.0;
   }
@@ -44,7 +44,7 @@ template <dense_scalar T = double>
                      surrogate.dimension());
   Eigen::ColPivHouseholderQR<matrix_of<T>> const inverse(surrogate.whitener().transpose());
   matrix_of<T> const seen = inverse.solve(directions);
-  return Eigen::HouseholderQR<matrix_of<T>>(seen).householderQ();
+  return detail::rotation_of(detail::qr_of(seen));
 }
 
 /// Axes along which the whitened sample is as far from normal as can be: independent components by
@@ -83,7 +83,7 @@ template <dense_scalar T = double>
     // The length of a component that is as good as normal is chance.
     next.colwise().normalize();
     matrix_of<T> const gram = next.transpose() * next;
-    Eigen::SelfAdjointEigenSolver<matrix_of<T>> const solved(gram);
+    auto const solved = detail::eigen_of(gram);
     double const least = 1e-14 * solved.eigenvalues()(d - 1);
     next =
         next * detail::congruence(solved.eigenvectors(),
@@ -92,7 +92,7 @@ template <dense_scalar T = double>
     axes = next;
     if (least_cosine > 1.0 - 1e-8) break;
   }
-  return Eigen::HouseholderQR<matrix_of<T>>(axes).householderQ();
+  return detail::rotation_of(detail::qr_of(axes));
 }
 
 #if defined(TACIT_COMPILED_DENSE)

@@ -4,11 +4,11 @@
 #include <tacit/core/check.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/pac/congruence.hpp>
+#include <tacit/pac/decompositions.hpp>
 #include <tacit/pac/dense.hpp>
 #include <tacit/pac/gap/surrogate.hpp>
 #include <tacit/pac/public_normal.hpp>
 
-#include <Eigen/Cholesky>
 #include <Eigen/Core>
 
 #include <algorithm>
@@ -44,7 +44,7 @@ class basic_quadratic_critic {
     basic_normal_surrogate<T> const moments = basic_normal_surrogate<T>::fit(whitened);
     // Triangular, so that its determinant is a product.
     matrix_of<T> const precision = moments.whitener().transpose() * moments.whitener();
-    Eigen::LLT<matrix_of<T>> const factor(precision);
+    auto const factor = detail::cholesky_of(precision);
     return basic_quadratic_critic(moments.mean(), factor.matrixU(), bound);
   }
 
@@ -228,7 +228,7 @@ basic_feature_critic<T> basic_feature_critic<T>::random_features(matrix_of<T> co
     matrix_of<T> curvature = detail::scatter(drawn, share);
     curvature.noalias() -= mean * mean.transpose();
     curvature.diagonal().array() += options.ridge;
-    vector_of<T> const move = Eigen::LLT<matrix_of<T>>(curvature).solve(slope);
+    vector_of<T> const move = detail::cholesky_of(curvature).solve(slope);
     double const gain = slope.dot(move);
     if (!(gain > 1e-8)) break;
     double fraction = 1.0;

@@ -3,16 +3,18 @@
 
 #include <tacit/core/betting.hpp>
 #include <tacit/core/check.hpp>
+#include <tacit/core/real.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/pac/congruence.hpp>
+#include <tacit/pac/decompositions.hpp>
 #include <tacit/pac/dense.hpp>
 #include <tacit/pac/gap/certificate.hpp>
+#include <tacit/pac/gap/estimate.hpp>
 #include <tacit/pac/gap/surrogate.hpp>
 #include <tacit/pac/gaussian_noise.hpp>
 #include <tacit/pac/mi_bound.hpp>
 
 #include <Eigen/Core>
-#include <Eigen/Eigenvalues>
 #include <Eigen/LU>
 
 #include <algorithm>
@@ -72,14 +74,25 @@ template <dense_scalar T = double>
   auto const d = static_cast<double>(c.rows());
   Eigen::PartialPivLU<matrix_of<T>> const lu(c);
   matrix_of<T> const& factors = lu.matrixLU();
-  double const value = factors.diagonal().array().abs().log().sum();
-  matrix_of<T> const lower = factors.template triangularView<Eigen::UnitLower>();
-  matrix_of<T> const upper = factors.template triangularView<Eigen::Upper>();
-  double const backward = 2.0 * d * unit_roundoff * lower.norm() * upper.norm() + entry_error * d;
+  double value = 0.0;
+  double size = 0.0;
+  for (Eigen::Index i = 0; i < factors.rows(); ++i) {
+    double const log = std::log(std::abs(factors(i, i)));
+    value += log;
+    size += std::abs(log);
+  }
+  double lower = d;  // squares of L, whose diagonal is 1
+  double upper = 0.0;
+  for (Eigen::Index j = 0; j < factors.cols(); ++j) {
+    for (Eigen::Index i = 0; i < factors.rows(); ++i) {
+      (i > j ? lower : upper) += factors(i, j) * factors(i, j);
+    }
+  }
+  double const backward =
+      2.0 * d * unit_roundoff * std::sqrt(lower) * std::sqrt(upper) + entry_error * d;
   double const relative = 2.0 * backward * lu.inverse().norm();
   require_domain(relative < 0.1, function, "relative error of the log-determinant", relative,
                  "below 0.1: the noise is too small in some direction");
-  double const size = factors.diagonal().array().abs().log().abs().sum();
   return {value,
           std::sqrt(d) * relative / (1.0 - relative) + 2.0 * (d + 2.0) * unit_roundoff * size};
 }
@@ -112,8 +125,7 @@ template <dense_scalar T = double>
                        4.0 * d * d * unit_roundoff * squares +
                        8.0 * unit_roundoff * (std::abs(determinant.value) + squares + d);
   matrix_of<T> const gram = a * a.transpose();
-  double const spectral = Eigen::SelfAdjointEigenSolver<matrix_of<T>>(gram, Eigen::EigenvaluesOnly)
-                              .eigenvalues()(a.rows() - 1);
+  double const spectral = eigenvalues_of(gram)(a.rows() - 1);
   return {fixed + error, std::sqrt(spectral + 100.0 * d * d * unit_roundoff * a.squaredNorm())};
 }
 

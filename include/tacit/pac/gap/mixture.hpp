@@ -3,18 +3,19 @@
 
 #include <tacit/core/betting.hpp>
 #include <tacit/core/check.hpp>
+#include <tacit/core/real.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/pac/congruence.hpp>
+#include <tacit/pac/decompositions.hpp>
 #include <tacit/pac/dense.hpp>
+#include <tacit/pac/gap/certificate.hpp>
 #include <tacit/pac/gap/information.hpp>
 #include <tacit/pac/gap/surrogate.hpp>
 #include <tacit/pac/gaussian_noise.hpp>
 #include <tacit/pac/mi_bound.hpp>
 #include <tacit/pac/public_normal.hpp>
 
-#include <Eigen/Cholesky>
 #include <Eigen/Core>
-#include <Eigen/LU>
 
 #include <algorithm>
 #include <cmath>
@@ -101,7 +102,7 @@ class basic_mixture_surrogate {
  private:
   [[nodiscard]] static matrix_of<T> whitener_of(matrix_of<T> const& covariance) {
     matrix_of<T> out = matrix_of<T>::Identity(covariance.rows(), covariance.cols());
-    Eigen::LLT<matrix_of<T>> const factor(covariance);
+    auto const factor = detail::cholesky_of(covariance);
     factor.matrixL().solveInPlace(out);
     return out;
   }
@@ -194,19 +195,17 @@ basic_mixture_surrogate<T> basic_mixture_surrogate<T>::fit(matrix_of<T> const& o
 
   // Start: outputs far apart in the noise's own scale (k-means++; Arthur & Vassilvitskii 2007), each
   // output with its nearest.
-  matrix_of<T> const root = detail::root_of(noise).matrix;
-  matrix_of<T> const scaled = root.fullPivLu().solve(outputs.transpose());
+  matrix_of<T> const scaled = whitener_of(floor) * outputs.transpose();
   vector_of<T> nearest = vector_of<T>::Constant(n, std::numeric_limits<double>::infinity());
   std::vector<Eigen::Index> owner(static_cast<std::size_t>(n), 0);
   Eigen::Index seed = std::min(
       n - 1, static_cast<Eigen::Index>(public_uniform(stream, 0) * static_cast<double>(n)));
   Eigen::Index started = 0;
   while (started < count) {
-    vector_of<T> const distance =
-        (scaled.colwise() - scaled.col(seed)).colwise().squaredNorm().transpose();
     for (Eigen::Index j = 0; j < n; ++j) {
-      if (distance(j) < nearest(j)) {
-        nearest(j) = distance(j);
+      double const distance = (scaled.col(j) - scaled.col(seed)).squaredNorm();
+      if (distance < nearest(j)) {
+        nearest(j) = distance;
         owner[static_cast<std::size_t>(j)] = started;
       }
     }

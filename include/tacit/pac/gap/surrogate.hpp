@@ -3,12 +3,12 @@
 
 #include <tacit/core/check.hpp>
 #include <tacit/core/real.hpp>
+#include <tacit/pac/decompositions.hpp>
 #include <tacit/pac/dense.hpp>
 #include <tacit/pac/gaussian_noise.hpp>
 #include <tacit/pac/public_normal.hpp>
 
 #include <Eigen/Core>
-#include <Eigen/Eigenvalues>
 
 #include <cmath>
 #include <cstddef>
@@ -77,7 +77,7 @@ class basic_normal_surrogate {
     matrix_of<T> const centred = rows.rowwise() - mean.transpose();
     matrix_of<T> const covariance =
         centred.transpose() * centred / static_cast<double>(rows.rows() - 1);
-    Eigen::SelfAdjointEigenSolver<matrix_of<T>> const solved(covariance);
+    auto const solved = detail::eigen_of(covariance);
     double const least = solved.eigenvalues()(0);
     double const largest = solved.eigenvalues()(rows.cols() - 1);
     if (!(least > 1e-12 * largest) || rows.rows() <= rows.cols()) {
