@@ -182,7 +182,8 @@ const plainly = message => message.replace(/^\w+: /, '');
 
 /// Shows a refusal beside its field. Returns the field, if there is one.
 function show_wrong(refusal, run_name) {
-  const key = refusal.argument && (ALIASES[refusal.argument] ?? refusal.argument);
+  const named = refusal.argument && refusal.argument.split(' ').pop();  // `row 2 of rows`
+  const key = named && (ALIASES[named] ?? named);
   const ids = refusal.release !== undefined ? [`${run_name}-${refusal.release}-${key}`] : [key, `${run_name}-${key}`];
   const control = key && ids.map(by_id).find(found => found && found.matches('input, select, textarea'));
   if (!control) return undefined;

@@ -44,8 +44,8 @@ Eigen::MatrixXd read_rows(json const& question) {
     json const& row = (*rows)[i];
     std::string const which = "row " + std::to_string(i + 1) + " of rows is ";
     if (!row.is_array() || row.size() != columns) {
-      throw std::invalid_argument(which + "of another length, but must have " +
-                                  std::to_string(columns) + " numbers as the first");
+      throw std::invalid_argument(which + "of another length, but must be of " +
+                                  std::to_string(columns) + " numbers, as the first is");
     }
     for (std::size_t j = 0; j < columns; ++j) {
       if (!row[j].is_number()) {

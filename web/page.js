@@ -40,7 +40,10 @@ async function working(label, work) {
   by_id('progress-label').textContent = label;
   progress(undefined);
   by_id('results').setAttribute('aria-busy', 'true');
-  const patience = setTimeout(() => { by_id('busy').hidden = false; }, 150);
+  const patience = setTimeout(() => {
+    by_id('busy').hidden = false;
+    if (!result) instead('waiting', 'Computing …');  // no older answer stays beside newer inputs
+  }, 150);
   try {
     await work();
   } catch (error) {
@@ -56,23 +59,28 @@ async function working(label, work) {
 
 function failed(error) {
   if (error instanceof engine.Cancelled) {
-    if (!result) say(h('p', {class: 'waiting'}, 'Cancelled.'));
+    if (!result) instead('waiting', 'Cancelled.');
     else by_id('caption').textContent = 'Cancelled: the picture has what was computed until then.';
     return;
   }
   result = undefined;
-  by_id('picture').hidden = by_id('statement').hidden = true;
   if (error instanceof Refused) {
     const control = show_wrong(error.refusal, error.run_name);
     const label = control && document.querySelector(`label[for="${control.id}"]`).textContent;
-    say(h('p', {class: 'refused'}, label ? `${label}: ${plainly(error.message)}` : plainly(error.message)));
+    instead('refused', label ? `${label}: ${plainly(error.message)}` : plainly(error.message));
     if (control && document.activeElement === by_id('compute')) control.focus();
   } else {
-    say(h('p', {class: 'refused'}, `The engine stopped: ${error.message}`));
+    instead('refused', `The engine stopped: ${error.message}`);
   }
 }
 
 const say = (...children) => by_id('answer').replaceChildren(...children);
+
+/// Words in place of an answer, its picture and its statement.
+function instead(kind, words) {
+  say(h('p', {class: kind}, words));
+  by_id('picture').hidden = by_id('statement').hidden = true;
+}
 
 let computing;  // {what: the inputs, done: a promise}
 

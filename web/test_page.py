@@ -255,6 +255,7 @@ class Page(unittest.TestCase):
         page.press("#rows", "Tab")
         self.settle()
         self.assertEqual(self.big(), [])
+        self.assertIn("row 2 of rows is of another length", page.inner_text("#rows-wrong"))
 
     # ---- what is refused ------------------------------------------------------------------------
 
@@ -333,6 +334,8 @@ class Page(unittest.TestCase):
         page.click("#cancel")
         self.settle(2)
         self.assertIn("ancelled", page.inner_text("#results"))
+        self.assertEqual(self.big(), [])
+        self.assertTrue(page.is_hidden("#statement"))
         self.assertLess(page.evaluate("longest"), 2000)  # on a busy machine
         page.click("#views [data-view=attack]")
         self.settle()

@@ -22,15 +22,19 @@ def answers(questions):
 
 
 class Questions(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.asked = cases.all_cases()
+        cls.answered = answers([question for question, _, _ in cls.asked])
+
     def test_the_digits_are_the_calculators(self):
-        asked = cases.all_cases()
-        for (question, words, kind), answer in zip(asked, answers([q for q, _, _ in asked]), strict=True):
+        for (question, words, kind), answer in zip(self.asked, self.answered, strict=True):
             with self.subTest(question=question):
                 for ours, theirs in cases.pairs(kind, answer, cases.of_calculator(CALCULATOR, words)):
                     self.assertTrue(cases.agree(ours, theirs), (ours, theirs))
 
     def test_ends_are_printed_outwards(self):
-        for answer in answers([q for q, _, kind in cases.all_cases() if kind == "interval"]):
+        for answer in (answer for (_, _, kind), answer in zip(self.asked, self.answered, strict=True) if kind == "interval"):
             for text in ("text", "full"):
                 for end, outwards in (("lower", self.assertLessEqual), ("upper", self.assertGreaterEqual)):
                     if answer[end]["value"] is not None:
