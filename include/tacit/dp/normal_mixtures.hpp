@@ -170,12 +170,14 @@ class normal_mixtures {
   }
 
   // ε by the vertical line. Nothing where it has no certificate.
-  [[nodiscard]] std::optional<bound<T>> contour_epsilon(orientation towards, T delta) const {
+  [[nodiscard]] std::optional<bound<T>> contour_epsilon(orientation towards, T delta,
+                                                        line_effort effort) const {
     return over_variance([&](T variance) -> std::optional<bound<T>> {
       contour<T> const line = contour_towards(towards, variance);
-      if (auto const found = line.epsilon(delta)) {
+      if (auto const found = line.epsilon(delta, effort)) {
         return bound<T>{std::max(0.0, found->lower), std::max(0.0, found->upper)};
       }
+      if (effort == line_effort::quick) return {};
       auto const at_zero = line.log_delta(0.0);  // the total variation
       T const log_delta = std::log(delta);
       T const goal = log_delta - 4.0 * unit_roundoff * std::abs(log_delta);
@@ -185,9 +187,10 @@ class normal_mixtures {
   }
 
   // log δ by the vertical line.
-  [[nodiscard]] std::optional<bound<T>> contour_log_delta(orientation towards, T epsilon) const {
+  [[nodiscard]] std::optional<bound<T>> contour_log_delta(orientation towards, T epsilon,
+                                                          line_effort effort) const {
     return over_variance(
-        [&](T variance) { return contour_towards(towards, variance).log_delta(epsilon); });
+        [&](T variance) { return contour_towards(towards, variance).log_delta(epsilon, effort); });
   }
 
   // The composition as the rays have it: sampled Gaussians of one record, and unsampled ones.
@@ -220,14 +223,19 @@ class normal_mixtures {
                                               OnRays&& rays) const {
     agreement known(widest, [&] { return describe(asked); });
     std::optional<route> by;
+    auto const found_narrow = [&](std::optional<bound<T>> const& found, route way) {
+      if (found && (known.meet(*found, name_of(way)) || !by)) by = way;
+      return by && narrow(known.shared());
+    };
     auto const what = sampled(normals_.variance().upper);
-    bool const first = what && rays::rules(*what);
-    for (bool const on_two_rays : {first, !first}) {
-      if (by && narrow(known.shared())) break;
-      std::optional<bound<T>> const found = on_two_rays ? rays() : contour();
-      if (!found) continue;
-      route const way = on_two_rays ? route::rays : route::contour;
-      if (known.meet(*found, name_of(way)) || !by) by = way;
+    bool const rays_first = what && rays::rules(*what);
+    if (rays_first) {
+      if (!found_narrow(rays(), route::rays)) {
+        (void)found_narrow(contour(line_effort::all), route::contour);
+      }
+    } else if (!found_narrow(contour(line_effort::quick), route::contour) &&
+               !found_narrow(rays(), route::rays)) {
+      (void)found_narrow(contour(line_effort::thorough), route::contour);
     }
     return by ? std::optional<answer>({known.shared(), *by}) : std::nullopt;
   }
@@ -326,7 +334,7 @@ class normal_mixtures {
     auto const one = [&](orientation towards, T start) {
       return one_way(
           {"epsilon at delta ", delta}, {0.0, infinity}, narrow,
-          [&] { return contour_epsilon(towards, delta); },
+          [&](line_effort effort) { return contour_epsilon(towards, delta, effort); },
           [&] {
             return on_rays(0.0, [&](auto const& what) {
               return rays::epsilon<T>(what, towards, log_delta, start);
@@ -343,7 +351,7 @@ class normal_mixtures {
     auto const one = [&](orientation towards, T) {
       return one_way(
           {"delta at epsilon ", epsilon}, {-infinity, infinity}, narrow,
-          [&] { return contour_log_delta(towards, epsilon); },
+          [&](line_effort effort) { return contour_log_delta(towards, epsilon, effort); },
           [&] {
             return on_rays(-infinity, [&](auto const& what) {
               return rays::log_delta<T>(what, towards, epsilon);

@@ -240,6 +240,11 @@ template <std::same_as<double> T>
     T const swell = 0.5 * most * most * (1.0 + 1.0 / (taper_width * taper_width));
     T const rise = rise_beyond(e.pair.parts, theta, part.height, lifted ? T(0.0) : end);
     mixture_table<T> nodes(e.pair, part.log_dropped, reach, part.step, turns, swell, rise);
+    // Tapered tables may be longer than was thought.
+    T const more = static_cast<T>(nodes.size()) - size;
+    if (more > 0.0 &&
+        !budget.spend((split ? 1.0 : 0.3) * more * points + (split ? 800.0 : 300.0) * more))
+      return {};
     if (split) {
       nodes.split(part.cut);
       if (!nodes.is_split()) return {};

@@ -38,6 +38,9 @@
 
 namespace tacit::detail {
 
+/// Which routes are tried: the cheapest, which serves most compositions, the others, or all.
+enum class line_effort { quick, thorough, all };
+
 /// One direction of a composition of normal and mixture pairs. A question that has no certificate here,
 /// or whose certificate would cost more than about a second, has no answer.
 template <std::same_as<double> T = double>
@@ -49,15 +52,17 @@ class contour {
   contour(std::vector<entry> entries, T variance) : of_{std::move(entries), variance} {}
 
   /// ε at δ, certified.
-  [[nodiscard]] std::optional<bound<T>> epsilon(T delta) const {
-    return by_best_route([&](line_route<T> const& route, line_budget<T>& budget) {
+  [[nodiscard]] std::optional<bound<T>> epsilon(T delta,
+                                                line_effort effort = line_effort::all) const {
+    return by_best_route(effort, [&](line_route<T> const& route, line_budget<T>& budget) {
       return epsilon_by(route, std::log(delta), budget);
     });
   }
 
   /// log δ at ε, certified.
-  [[nodiscard]] std::optional<bound<T>> log_delta(T epsilon) const {
-    return by_best_route([&](line_route<T> const& route, line_budget<T>& budget) {
+  [[nodiscard]] std::optional<bound<T>> log_delta(T epsilon,
+                                                  line_effort effort = line_effort::all) const {
+    return by_best_route(effort, [&](line_route<T> const& route, line_budget<T>& budget) {
       return log_delta_by(route, epsilon, budget);
     });
   }
@@ -75,6 +80,7 @@ class contour {
   static constexpr T fine = -34.5;   // 1e-15
   static constexpr T rough = -25.0;  // 1e-11
   static constexpr T most_work = 4e7;
+  static constexpr T narrow = 1e-9;
 
   // The tapered table on the real axis is best for long compositions. Where most of P is nearly an atom,
   // with rare jumps, |M| does not fall: the split table takes the part without jumps off. In other short
@@ -90,14 +96,27 @@ class contour {
       {contour_table::tapered, 2e7, false, fine},
   }};
 
+  // The first answer that is narrow, or the narrowest. Tables that have answered once answer the same again, however
+  // much work they are allowed.
   template <class Answer>
-  [[nodiscard]] std::optional<bound<T>> by_best_route(Answer&& answer) const {
+  [[nodiscard]] std::optional<bound<T>> by_best_route(line_effort effort, Answer&& answer) const {
     line_budget<T> budget(most_work);
-    for (line_route<T> const& route : routes) {
-      if (std::optional<bound<T>> const found = answer(route, budget)) return found;
+    std::optional<bound<T>> best;
+    std::vector<std::pair<contour_table, T>> answered;
+    for (std::size_t k = effort == line_effort::thorough; k < routes.size(); ++k) {
+      if (effort == line_effort::quick && k > 0) break;
+      line_route<T> const& route = routes[k];
+      std::pair const kind{route.table, route.log_tolerance};
+      if (std::find(answered.begin(), answered.end(), kind) != answered.end()) continue;
+      if (std::optional<bound<T>> const found = answer(route, budget)) {
+        answered.push_back(kind);
+        T const width = found->upper - found->lower;
+        if (!best || width < best->upper - best->lower) best = found;
+        if (width <= narrow * std::max(1.0, std::abs(found->upper))) break;
+      }
       if (!(budget.left() > 0.0)) break;
     }
-    return {};
+    return best;
   }
 
   [[nodiscard]] std::optional<bound<T>> epsilon_by(line_route<T> const& route, T log_delta,

@@ -122,8 +122,9 @@ class mixture_table {
                *log_dropped;
       };
       if (reach) {
+        constexpr T most_beyond = 100.0;
         end = cut_ + outwards;
-        while (!done(end) && std::abs(end - cut_) < 1e3) end += outwards;
+        while (!done(end) && std::abs(end - cut_) < most_beyond) end += outwards;
       }
     } else if (remove_) {
       high = std::max(high, (1.0 + tilt) * largest + 10.5);

@@ -20,7 +20,8 @@ namespace tacit::detail::rays {
 /// What is asked of a ray.
 struct request {
   crossing at;
-  double log_tolerance;  // what its ends may leave out, over F(c)
+  double log_tolerance;  // what its ends may leave out, over F(c), at least
+  double log_goal;       // what may be wrong, of D
   bool certified;        // a draft has no bounds, and a step that is chosen for speed
 };
 
@@ -82,6 +83,11 @@ template <class R>
   R const log_poles = std::log(std::abs(R(c) * (R(c) - 1)));
   out.log_scale = at_c.log.re - R(c) * G - log_poles;
   double const at_c_wrong = static_cast<double>(at_c.wrong) + 1e-13;
+  double log_tolerance = asked.log_tolerance;
+  if (certified) {
+    log_tolerance = std::max(
+        log_tolerance, std::min(-12.0, asked.log_goal - static_cast<double>(out.log_scale) - 3.0));
+  }
 
   // Below: F(c) stands for F, |F(p) − F(c)| ≤ M(ρ/r)/(1 − ρ/r) by Cauchy's estimates.
   out.radius = q.reach;
@@ -94,7 +100,8 @@ template <class R>
   } else {
     log_circle_ = 3.0;
   }
-  double const log_share = std::min(-3.0, 0.5 * (asked.log_tolerance - log_circle_));
+  double const log_share =
+      std::min(-3.0, 0.5 * (log_tolerance - log_circle_ - std::log(std::max(1.0, out.radius))));
   long const first = static_cast<long>(std::floor((std::log(out.radius) + log_share) / kappa));
   R const beta = R(0.5) * std::numbers::pi_v<R> - R(alpha);
   {
@@ -135,7 +142,7 @@ template <class R>
                      std::log(-std::expm1(-kappa)) + std::log(kappa / pi) +
                      0.5 * what.variance * std::abs(c * (c - 1.0)) + 0.1;
       out.a_high = a;
-      if (out.log_high < asked.log_tolerance) break;
+      if (out.log_high < log_tolerance) break;
     }
     double const cost =
         static_cast<double>(events.size()) * (100.0 + 13.0 / kappa * (cutting ? 2.0 : 1.0));

@@ -26,7 +26,9 @@ namespace tacit::detail::rays {
 
 struct plan {
   std::vector<crossing> levels;
-  double log_error;  // predicted for the worst level, of D
+  double log_goal;   // what may be wrong, of D
+  double log_error;  // predicted for the worst level
+  double log_line;   // ∫|F| on the vertical lines, about, as it is bounded
   double log_rest;   // above D of what is small for the lowest cut, at G
   double rest_tilt;  // and e^{−rest_tilt·ΔG} times that at G + ΔG
   double log_far;    // above δ of what is large for the highest cap
@@ -217,6 +219,13 @@ class planner {
     return {c, reach, cap, cut};
   }
 
+  void add_level(plan& to, least const& at, double G, window const& cap, window const& cut) const {
+    crossing const& q = to.levels.emplace_back(crossing_at(at, G, cap, cut));
+    to.log_error = std::max(to.log_error, at.value + log_noise_);
+    to.log_line = std::max(to.log_line,
+                           log_moment(q.c) - q.c * G - 0.5 * std::log(std::abs(q.c * (q.c - 1.0))));
+  }
+
   composition const* what_;
   orientation towards_;
   double log_noise_ = 0.0;
@@ -235,7 +244,7 @@ template <std::same_as<double> T>
 std::optional<plan> planner<T>::make(double G, double log_goal, int most_levels, double c) {
   if (!(G > 0.0)) return std::nullopt;
   bool const remove = towards_ == orientation::remove;
-  plan out{{}, -infinity, -infinity, 0.0, -infinity};
+  plan out{{}, log_goal, -infinity, -infinity, -infinity, 0.0, -infinity};
   window const none{infinity, power_};
   window cap = none;
   double const shift = remove ? G - static_cast<double>(base(*what_)) : 0.0;  // log(δ/D)
@@ -263,8 +272,7 @@ std::optional<plan> planner<T>::make(double G, double log_goal, int most_levels,
     least const whole = minimise(G, level == 1 && !known ? coarse(G, s) : s);
     double const predicted = whole.value + log_noise_;
     if (predicted <= log_goal || !remove) {
-      out.levels.push_back(crossing_at(whole, G, cap, none));
-      out.log_error = std::max(out.log_error, predicted);
+      add_level(out, whole, G, cap, none);
       return out;
     }
     if (level == most_levels && most_levels == 1) return std::nullopt;
@@ -301,8 +309,7 @@ std::optional<plan> planner<T>::make(double G, double log_goal, int most_levels,
     }
     if (cut.all()) return std::nullopt;
     set_windows(cap, cut);
-    out.levels.push_back(crossing_at(found, G, cap, cut));
-    out.log_error = std::max(out.log_error, found.value + log_noise_);
+    add_level(out, found, G, cap, cut);
     if (ends) return out;
     if (level == most_levels) return std::nullopt;
     cap = cut;

@@ -36,22 +36,27 @@ struct profile {
 
 template <class R>
 [[nodiscard]] profile integrate(ray<R> const& r, double epsilon) {
-  R const move = r.exponent(epsilon) - r.G0;
+  R const move = r.exponent(epsilon) - r.G0, near = move - r.centre;
   compensated_sum<R> sum, slope;
   double size = 0.0, rounding = 0.0;
-  double const u = static_cast<double>(unit<R>);
+  double const u = static_cast<double>(unit<R>), step = static_cast<double>(near);
   for (auto const& t : r.terms) {
-    complex<R> const e = t.log_value - move * t.p;
-    if (e.re < R(-150)) {
-      rounding += 1e-65;
+    if (t.size == 0.0) {
+      rounding += 1e-65 * std::exp(-step * static_cast<double>(t.p.re));
       continue;
     }
-    complex<R> const value = exp(e);
+    // e^{−step·p} − 1, of which doubles suffice where it is small
+    complex<double> const p{static_cast<double>(t.p.re), static_cast<double>(t.p.im)};
+    complex<double> const grown = expm1(-step * p);
+    complex<R> const value = t.value + t.value * complex<R>{R(grown.re), R(grown.im)};
     sum += value.im;
     slope += value.re * t.p.im + value.im * t.p.re;
-    double const a = static_cast<double>(modulus(value));
-    size += a;
-    rounding += a * static_cast<double>(t.wrong + 24 * unit<R> * modulus(t.p) * std::abs(move));
+    double const turned = modulus(p) * std::abs(step), grows = 1.0 + modulus(grown);
+    size += t.size * grows;
+    rounding += t.size * grows *
+                (static_cast<double>(t.wrong) +
+                 24.0 * u * modulus(p) * std::abs(static_cast<double>(r.centre)) +
+                 70.0 * unit<double> * turned);
   }
   rounding += size * u * 40.0 + u * u * size * static_cast<double>(r.terms.size());
   double const moved = static_cast<double>(move);
@@ -86,6 +91,10 @@ struct ray_sum {
   double log_rest;  // of D at G0; falls as e^{−rest_tilt·G}
   double rest_tilt;
   double log_far;  // of δ
+
+  void tabulate(double epsilon) {
+    for (ray<R>& level : levels) level.tabulate(epsilon);
+  }
 
   /// What G is rounded by, which moves ε.
   [[nodiscard]] double shift(double epsilon) const {

@@ -43,11 +43,12 @@ struct exponentials {
   [[nodiscard]] long end() const { return first + static_cast<long>(er.size()); }
 };
 
-/// Σ a·b in eight lanes and blocks of 64: at most 14 + n/64 additions deep.
+/// Σ a·b in blocks of 64: doubles in eight lanes, at most 14 + n/64 additions deep; wider numbers, whose registers are
+/// few, one by one, at most 66 + n/64.
 template <class R>
 [[nodiscard]] inline complex<R> dot(R const* ar, R const* ai, R const* br, R const* bi,
                                     std::size_t n) {
-  constexpr std::size_t lanes = 8;
+  constexpr std::size_t lanes = std::numeric_limits<R>::digits > 53 ? 1 : 8;
   complex<R> sum{};
   std::size_t i = 0;
   while (i + lanes <= n) {
@@ -58,8 +59,12 @@ template <class R>
         im[l] += ar[i + l] * bi[i + l] + ai[i + l] * br[i + l];
       }
     }
-    sum += {((re[0] + re[1]) + (re[2] + re[3])) + ((re[4] + re[5]) + (re[6] + re[7])),
-            ((im[0] + im[1]) + (im[2] + im[3])) + ((im[4] + im[5]) + (im[6] + im[7]))};
+    if constexpr (lanes == 1) {
+      sum += {re[0], im[0]};
+    } else {
+      sum += {((re[0] + re[1]) + (re[2] + re[3])) + ((re[4] + re[5]) + (re[6] + re[7])),
+              ((im[0] + im[1]) + (im[2] + im[3])) + ((im[4] + im[5]) + (im[6] + im[7]))};
+    }
   }
   for (; i < n; ++i) {
     sum += {ar[i] * br[i] - ai[i] * bi[i], ar[i] * bi[i] + ai[i] * br[i]};
@@ -109,12 +114,15 @@ struct ray {
     complex<R> p;
     complex<R> log_value;  // of (κ/π) F(p) p′
     R wrong;               // its relative error
+    complex<R> value{};    // at G0 + centre
+    double size = 0.0;     // and its modulus
   };
   orientation towards;
   angles at;
   long double base;
   R c;
   R G0;
+  R centre{};
   R log_scale;  // of F(c)
   std::vector<term> terms;
   R low{};                               // the sum of the terms below, F(c) in the place of F
@@ -126,6 +134,16 @@ struct ray {
   [[nodiscard]] R exponent(double epsilon) const {
     long double const e = static_cast<long double>(epsilon);
     return static_cast<R>(towards == orientation::remove ? base + e : base - e);
+  }
+
+  /// Tabulates the terms at an ε, from where integrals near it take a short move.
+  void tabulate(double epsilon) {
+    centre = exponent(epsilon) - G0;
+    for (term& t : terms) {
+      complex<R> const e = t.log_value - centre * t.p;
+      t.value = e.re < R(-150) ? complex<R>{} : exp(e);
+      t.size = static_cast<double>(modulus(t.value));
+    }
   }
 };
 

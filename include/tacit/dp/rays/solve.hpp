@@ -25,14 +25,25 @@ struct configuration {
 };
 
 /// From the fastest to the most precise. Narrow angles bear rare far jumps, whose weights on turned lines grow.
-[[nodiscard]] inline std::array<configuration, 7> menu() {
-  auto const at = [](double scale, bool wide) {
+inline constexpr std::array<configuration, 7> menu = [] {
+  constexpr auto at = [](double scale, bool wide) {
     double const step = wide ? 3.0 / 128.0 : 1.0 / 32.0;
     return configuration{
         {0.15 * scale, 0.4 * scale, 0.6 * scale, step * scale}, wide, wide ? 1e-16 : 2e-13};
   };
-  return {at(1.0, false),  at(0.5, false), at(1.0, true),  at(0.5, true),
-          at(0.25, false), at(0.25, true), at(0.125, true)};
+  return std::array{at(1.0, false),  at(0.5, false), at(1.0, true),  at(0.5, true),
+                    at(0.25, false), at(0.25, true), at(0.125, true)};
+}();
+
+/// The largest step, that of the configuration at least, whose aliases on the ray and in the moments are within what may
+/// be wrong.
+[[nodiscard]] inline double step_for(configuration const& how, plan const& planned) {
+  double const on_ray = planned.log_line - planned.log_goal + 3.0;
+  double const in_moments = planned.log_error - planned.log_goal - std::log(how.noise) + 5.0;
+  double const step = 2.0 * std::numbers::pi *
+                      std::min(how.at.alpha / std::max(on_ray, 30.0),
+                               (how.at.top - how.at.gamma) / std::max(in_moments, 30.0));
+  return std::max(how.at.step, std::ldexp(std::floor(std::ldexp(step, 11)), -11));
 }
 
 inline constexpr bool has_wide =
@@ -46,10 +57,12 @@ template <class R>
   double const tolerance =
       certified ? (std::numeric_limits<R>::digits > 53 ? -44.0 : -32.0) : -14.0;
   for (crossing const& at : planned.levels) {
-    auto one = build(what, towards, epsilon, on, request{at, tolerance, certified}, work);
+    auto one = build(what, towards, epsilon, on,
+                     request{at, tolerance, planned.log_goal, certified}, work);
     if (!one) return std::nullopt;
     out.levels.push_back(std::move(*one));
   }
+  out.tabulate(epsilon);
   return out;
 }
 
@@ -290,11 +303,14 @@ template <std::same_as<double> T>
 template <class R>
 std::optional<bound<double>> solver<T>::ask(lines<R>& on, plan const& planned, bool root_wanted,
                                             point& at, double& error) {
-  auto const rays = build(*what_, towards_, at.epsilon, on, planned, true, *work_);
+  auto rays = build(*what_, towards_, at.epsilon, on, planned, true, *work_);
   if (!rays) return std::nullopt;
   root_found found{at.epsilon, {}, true, false};
   if (root_wanted) {
-    found = root(*rays, at.log_delta, at.epsilon, most());
+    found = root(*rays, at.log_delta, at.epsilon, most(), 1e-7);
+    if (!found.found) return std::nullopt;
+    rays->tabulate(found.epsilon);
+    found = root(*rays, at.log_delta, found.epsilon, most());
     if (!found.found) return std::nullopt;
     at.epsilon = found.epsilon;
   } else {
@@ -316,26 +332,36 @@ std::optional<bound<double>> solver<T>::certified(point start, bool root_wanted)
   point at = approach(start, root_wanted);
   std::optional<bound<double>> best;
   auto const width = [](bound<double> const& b) { return b.upper - b.lower; };
+  // what misses the goal by the least
+  double least_excess = 12.0;
+  std::optional<std::pair<configuration const*, plan>> nearest;
   // ε to 1e-9; log δ to as much, or if it must be to what corresponds in ε
   for (bool const strict : {true, false}) {
     if (!strict && (root_wanted || best)) break;
-    for (configuration const& how : menu()) {
+    for (configuration const& how : menu) {
       if (work_->left < 0.0) break;
       if (how.wide && !has_wide) continue;
       planner<T>& search = search_for(how.at, how.noise);
       std::optional<lines<long double>> wide;
+      bool fine = false;
       for (int tries = 0; tries < 4; ++tries) {
         double const scale = root_wanted ? std::max(1.0, at.epsilon) : 1.0;
         double const goal = std::log(
             2e-10 * scale * std::max(1.0, root_wanted || !strict ? at.tilt : 0.03 * at.tilt));
         auto const plan = planned(search, at, goal, 5);
-        if (!plan || plan->log_error > at.log_delta - log_scale(at.epsilon) + goal + 1.0) break;
+        if (!plan) break;
+        if (double const excess = plan->log_error - plan->log_goal; excess > 1.0) {
+          if (excess < least_excess) least_excess = excess, nearest = {&how, *plan};
+          break;
+        }
         point const before = at;
         at.c = plan->levels.back().c;
         double error = 0.0;
         std::optional<bound<double>> found;
         if (how.wide) {
-          if (!wide) wide.emplace(*what_, how.at);
+          angles const fit{how.at.alpha, how.at.gamma, how.at.top,
+                           fine ? how.at.step : step_for(how, *plan)};
+          if (!wide || wide->at.step != fit.step) wide.emplace(*what_, fit);
           found = ask(*wide, *plan, root_wanted, at, error);
         } else {
           found = ask(lines_for(how.at), *plan, root_wanted, at, error);
@@ -343,7 +369,13 @@ std::optional<bound<double>> solver<T>::certified(point start, bool root_wanted)
         if (found && (!best || width(*found) < width(*best))) best = found;
         if (best && width(*best) <= 1e-9 * (root_wanted ? scale : std::max(1.0, at.tilt)))
           return best;
-        if (!found || work_->left < 0.0) break;
+        if (work_->left < 0.0) break;
+        // What the right boundary is bounded by was not predicted.
+        if (wide && wide->at.step > how.at.step) {
+          fine = true;
+          continue;
+        }
+        if (!found) break;
         double const moved = std::abs(at.epsilon - before.epsilon) * at.tilt +
                              std::abs(at.log_delta - before.log_delta);
         if (moved > 0.5) continue;
@@ -352,6 +384,16 @@ std::optional<bound<double>> solver<T>::certified(point start, bool root_wanted)
         if (!(tries == 0 && ratio > 1.5 && ratio < 1e12)) break;
         search.set(how.at.step, how.noise * std::min(ratio, 1e4));
       }
+    }
+  }
+  if (!best && nearest && work_->left > 0.0) {
+    auto const& [how, planned] = *nearest;
+    double error = 0.0;
+    if (how->wide) {
+      lines<long double> wide(*what_, how->at);
+      best = ask(wide, planned, root_wanted, at, error);
+    } else {
+      best = ask(lines_for(how->at), planned, root_wanted, at, error);
     }
   }
   return best;

@@ -277,7 +277,7 @@ void event_table<R>::accumulate(line_nodes<R>& nodes) {
   rough_high.resize(n + 1);
   if (cutting) prefix_large.resize(n + 1);
   R first_moment = 0, mass_large = 0, moment_large = 0;
-  R const depth = R(20) + static_cast<R>(n) / 64;
+  R const depth = R(std::numeric_limits<R>::digits > 53 ? 72 : 20) + static_cast<R>(n) / 64;
   for (std::size_t k = 0; k < n; ++k) {
     complex<R> t{wr[k], wi[k]};
     R const all = modulus(t), moment = all * nodes[k].size;
