@@ -145,6 +145,55 @@ TEST_CASE("tiny rates of small losses have narrow intervals", "[dp]") {
   }
 }
 
+TEST_CASE("two steps: narrow intervals that hold a quadrature from the definition", "[dp]") {
+  // ε of E_x[δ₁(ε − ℓ(x))] = δ with δ₁ in closed form, split at its kink: mpmath, 30 digits
+  struct {
+    double rate, sigma, delta, epsilon;
+  } const runs[] = {
+      // was [.00013355, .00014551]
+      {0.0083106373547985926, 98.34838328710488, 7.8191445765346812e-06, 0.000135106718875984131},
+      {0.72400369698677258, 10.361131597811664, 2.1180989313364651e-10, 0.583796109186039597},
+      {0.49707736772879824, 11.928436319227329, 6.9383582973979268e-05, 0.165825879211376469},
+      {1.1495300771268061e-05, 5.2323166960397902, 3.8725324316358295e-14, 2.45500622302908465e-05},
+  };
+  for (auto const& r : runs) {
+    CAPTURE(r.rate, r.sigma, r.delta);
+    privacy_loss_accountant run;
+    run.compose(sampled(gaussian{r.sigma}, poisson{r.rate}), 2);
+    bound<double> const found = run.epsilon(r.delta);
+    CHECK(found.lower <= r.epsilon);
+    CHECK(found.upper >= r.epsilon);
+    CHECK(found.upper - found.lower <= 1e-9);
+  }
+}
+
+TEST_CASE("rare losses and few steps have narrow intervals, one by one or at once", "[dp]") {
+  struct {
+    double rate, sigma;
+    std::uint64_t steps;
+    double delta, width;
+  } const runs[] = {
+      {3.7716622157727855e-06, 0.63313928787243356, 2194, 4.7511363394258915e-14, 1e-7},  // .85
+      {0.00072745996858431731, 4.8784133082321226, 45, 7.6803487343326527e-09, 1e-9},
+      {0.0022353291838477164, 5.2531133012348414, 6, 8.0814950962552159e-12, 1e-9},
+      {1.2766535365545814e-05, 5.3768114089858736, 30, 9.6336222707093975e-15, 1e-9},
+      {0.00023599440891176353, 0.82714971281023464, 191, 1.9054963730228382e-10, 1e-9},
+      {0.12656229939896427, 0.3012480592541335, 59, 1.0720181896084135e-06, 1e-9},
+  };
+  for (auto const& r : runs) {
+    CAPTURE(r.rate, r.sigma, r.steps, r.delta);
+    event const one = sampled(gaussian{r.sigma}, poisson{r.rate});
+    privacy_loss_accountant run;
+    run.compose(one, r.steps);
+    bound<double> const found = run.epsilon(r.delta);
+    CHECK(found.lower <= found.upper);
+    CHECK(found.upper - found.lower <= r.width * std::max(1.0, found.upper));
+    // δ and ε are inverse
+    CHECK(run.delta(found.lower).upper >= r.delta);
+    CHECK(run.delta(found.upper).lower <= r.delta);
+  }
+}
+
 TEST_CASE("two certified intervals that do not meet are an error, and no number", "[dp]") {
   auto const describe = [] {
     return std::string("epsilon at delta 1e-05, 3 of (weight 1, shift 2)");

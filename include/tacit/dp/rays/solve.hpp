@@ -333,7 +333,7 @@ std::optional<bound<double>> solver<T>::certified(point start, bool root_wanted)
   std::optional<bound<double>> best;
   auto const width = [](bound<double> const& b) { return b.upper - b.lower; };
   // what misses the goal by the least
-  double least_excess = 12.0;
+  double least_excess = 13.0;
   std::optional<std::pair<configuration const*, plan>> nearest;
   // ε to 1e-9; log δ to as much, or if it must be to what corresponds in ε
   for (bool const strict : {true, false}) {
@@ -351,7 +351,7 @@ std::optional<bound<double>> solver<T>::certified(point start, bool root_wanted)
         auto const plan = planned(search, at, goal, 5);
         if (!plan) break;
         if (double const excess = plan->log_error - plan->log_goal; excess > 1.0) {
-          if (excess < least_excess) least_excess = excess, nearest = {&how, *plan};
+          if (excess < least_excess - 1.0) least_excess = excess, nearest = {&how, *plan};
           break;
         }
         point const before = at;
