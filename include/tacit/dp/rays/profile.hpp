@@ -36,10 +36,10 @@ struct profile {
 
 template <class R>
 [[nodiscard]] profile integrate(ray<R> const& r, double epsilon) {
-  R const move = r.exponent(epsilon) - r.G0, near = move - r.centre;
+  R const move = r.exponent(epsilon) - r.G0, from_centre = move - r.centre;
   compensated_sum<R> sum, slope;
   double size = 0.0, rounding = 0.0;
-  double const u = static_cast<double>(unit<R>), step = static_cast<double>(near);
+  double const u = static_cast<double>(unit<R>), step = static_cast<double>(from_centre);
   for (auto const& t : r.terms) {
     if (t.size == 0.0) {
       rounding += 1e-65 * std::exp(-step * static_cast<double>(t.p.re));
