@@ -60,6 +60,8 @@ template <dense_scalar T = double>
   double const less = (1.0 - w.stretch) * (1.0 - 8.0 * unit_roundoff);
   vector_of<T> apart(count);
   vector_of<T> lost(count);
+  vector_of<T> most(count);
+  vector_of<T> fewest(count);
   for (Eigen::Index k = 0; k + 1 < count; ++k) {
     for (Eigen::Index m = k + 1; m < count; ++m) {
       double const both = length(m) + length(k);
@@ -73,15 +75,22 @@ template <dense_scalar T = double>
       lost(m) = unit * apart(m);
     }
     for (Eigen::Index m = k + 1; m < count; ++m) {
+      most(m) = apart(m) + lost(m);
+      fewest(m) = std::max(apart(m) - lost(m), 0.0);
+    }
+    Eigen::Index const n = count - k - 1;  // those after k: roots of several at once
+    most.tail(n) = most.tail(n).cwiseSqrt();
+    fewest.tail(n) = fewest.tail(n).cwiseSqrt();
+    double* const upper = out.upper.col(k).data();
+    double* const lower = out.lower.col(k).data();
+    for (Eigen::Index m = k + 1; m < count; ++m) {
       double const moved = w.error(m) + w.error(k);
-      double const most = std::sqrt(apart(m) + lost(m)) + moved;
-      double const high = most * most * more;
-      out.upper(m, k) = high < infinity ? high : infinity;
+      double const high = (most(m) + moved) * (most(m) + moved) * more;
+      upper[m] = high < infinity ? high : infinity;
       // Each operand's own rounding: the difference may be small.
       double const low =
-          std::sqrt(std::max(apart(m) - lost(m), 0.0)) * (1.0 - 4.0 * unit_roundoff) -
-          moved * (1.0 + 4.0 * unit_roundoff);
-      out.lower(m, k) = low > 0.0 && low < infinity ? low * low * less : 0.0;
+          fewest(m) * (1.0 - 4.0 * unit_roundoff) - moved * (1.0 + 4.0 * unit_roundoff);
+      lower[m] = low > 0.0 && low < infinity ? low * low * less : 0.0;
     }
     for (Eigen::Index m = k + 1; w.groups > 1 && m < count; ++m) {
       if (w.together(m, k)) continue;
