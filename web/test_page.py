@@ -175,7 +175,7 @@ class Page(unittest.TestCase):
         self.choose("ask-noise_multiplier")
         self.select("a-adjacency", "add-remove")
         self.select("a-0-sampling", "poisson")
-        self.assertEqual((self.big(), self.digits()), (["2.12738"], "2.1273757542336154"))
+        self.assertEqual((self.big(), self.digits()), (["2.12738"], "2.1273757542336256"))
 
     def test_phases_added_and_removed(self):
         page = self.open()

@@ -10,8 +10,11 @@
 #include <tacit/core/elementary/circular.hpp>
 #include <tacit/core/elementary/erfc.hpp>
 #include <tacit/core/elementary/exponential.hpp>
+#include <tacit/core/elementary/hyperbolic.hpp>
 #include <tacit/core/elementary/logarithm.hpp>
 #include <tacit/core/elementary/parts.hpp>
+#include <tacit/core/elementary/plane.hpp>
+#include <tacit/core/elementary/wide.hpp>
 #include <tacit/core/enclosure.hpp>
 #include <tacit/core/exact_sum.hpp>
 #include <tacit/core/file_facts.hpp>

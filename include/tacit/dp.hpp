@@ -73,6 +73,7 @@
 #include <tacit/dp/rdp/table.hpp>
 #include <tacit/dp/renyi.hpp>
 #include <tacit/dp/response_profile.hpp>
+#include <tacit/dp/rounded_shifts.hpp>
 #include <tacit/dp/saddle.hpp>
 #include <tacit/dp/sensitivity.hpp>
 #include <tacit/dp/trade_off.hpp>

@@ -182,6 +182,109 @@ TEST_CASE("the measured errors of the elementary functions are below the proven 
             [](exact const& x) { return exact(cos(x)); }) < 1.8);
 }
 
+TEST_CASE("angles, distances and hyperbolic functions are below their proven errors", "[slow]") {
+  std::size_t const count = 2500;
+  std::vector<double> slopes = random_arguments(1e6, count);
+  for (double const seam : {0.41421, 1.0 / 0.41421, 1.0, 0.41421356237309515}) {
+    add_neighbours(slopes, seam, 10);
+    add_neighbours(slopes, -seam, 10);
+  }
+  for (double const x : {1.0, -1.0, 3e200, -7e-200}) {
+    CHECK(worst_error(
+              "atan2", slopes, [x](double y) { return elementary::atan2(y, x); },
+              [x](exact const& y) { return exact(atan2(y, exact(x))); }) < 6.5);
+  }
+  for (double const x : {1.0, 1e-3, 1e300, 1e-290}) {
+    CHECK(worst_error(
+              "hypot", slopes, [x](double y) { return elementary::hypot(y * x, x); },
+              [x](exact const& y) {
+                exact const a = static_cast<double>(y) * x;
+                return exact(sqrt(a * a + exact(x) * exact(x)));
+              }) < 2.01);
+  }
+  CHECK(worst_error(
+            "sinh", exponents(count, 709.0), [](double x) { return elementary::sinh(x); },
+            [](exact const& x) {
+              exact const e = exact_expm1(abs(x));
+              exact const size = (e + e / (1 + e)) / 2;
+              return x < 0 ? exact(-size) : size;
+            }) < 5.0);
+  CHECK(worst_error(
+            "cosh", exponents(count, 709.0), [](double x) { return elementary::cosh(x); },
+            [](exact const& x) { return exact(cosh(x)); }) < 4.0);
+
+  // Absolute errors beyond 2^20, of a sine that may be near 0.
+  std::mt19937_64 random(6);
+  std::uniform_real_distribution<double> power(20.0, 40.0);
+  exact worst = 0;
+  for (std::size_t k = 0; k < 4 * count; ++k) {
+    double const x = (k % 2 == 0 ? 1.0 : -1.0) * std::exp2(power(random));
+    auto const found = elementary::sin_cos_far(x);
+    worst = std::max({worst, exact(abs(exact(found.sin) - sin(exact(x)))),
+                      exact(abs(exact(found.cos) - cos(exact(x))))});
+  }
+  CHECK(worst < 3 * exact(0x1p-53));
+}
+
+TEST_CASE("the functions of long double are below their proven errors", "[slow]") {
+  std::mt19937_64 random(7);
+  exact const unit = exact(std::numeric_limits<long double>::epsilon()) / 2;
+  auto const uniform = [&](long double low, long double high) {
+    return low + (high - low) * (static_cast<long double>(random() >> 1) * 0x1p-63L);
+  };
+  auto const worst = [&](long double low, long double high, auto&& f, auto&& reference) {
+    exact most = 0;
+    for (int k = 0; k < 8000; ++k) {
+      long double const small = std::ldexp(uniform(0.5L, 1.0L), -static_cast<int>(random() % 60));
+      long double const x = k % 4 == 0 ? small : k % 4 == 1 ? -small : uniform(low, high);
+      if (!(x >= low && x <= high)) continue;
+      exact const truth = reference(exact(x));
+      most = std::max(most, exact(abs((exact(f(x)) - truth) / truth)));
+    }
+    return static_cast<double>(most / unit);
+  };
+  using wide = long double;
+  auto const exact_exp = [](exact const& x) { return exact(exp(x)); };
+  CHECK(worst(
+            -700.0L, 700.0L, [](wide x) { return elementary::exp(x); }, exact_exp) < 3.0);
+  CHECK(worst(
+            -1.0L, 1.0L, [](wide x) { return elementary::exp(x); }, exact_exp) < 3.0);
+  for (long double const most : {0.36L, 1.5L, 50.0L}) {
+    CHECK(worst(
+              -most, most, [](wide x) { return elementary::expm1(x); }, exact_expm1) < 8.0);
+  }
+  auto const exact_log = [](exact const& x) { return exact(log(x)); };
+  CHECK(worst(
+            0.5L, 2.0L, [](wide x) { return elementary::log(x); }, exact_log) < 3.0);
+  CHECK(worst(
+            1e-9L, 1e5L, [](wide x) { return elementary::log(x); }, exact_log) < 3.0);
+  CHECK(worst(
+            -0.999L, 2.0L, [](wide x) { return elementary::log1p(x); }, exact_log1p) < 3.0);
+  CHECK(worst(
+            -0.9L, 1e5L, [](wide x) { return elementary::log1p(x); }, exact_log1p) < 3.0);
+  CHECK(worst(
+            -7e3L, 7e3L, [](wide x) { return elementary::sin(x); },
+            [](exact const& x) { return exact(sin(x)); }) < 4.1);
+  CHECK(worst(
+            -7e3L, 7e3L, [](wide x) { return elementary::cos(x); },
+            [](exact const& x) { return exact(cos(x)); }) < 5.1);
+  for (long double const x : {1.0L, -1.0L}) {
+    CHECK(worst(
+              -3.0L, 3.0L, [x](wide y) { return elementary::atan2(y, x); },
+              [x](exact const& y) { return exact(atan2(y, exact(x))); }) < 7.0);
+  }
+  CHECK(worst(
+            -40.0L, 40.0L, [](wide x) { return elementary::sinh(x); },
+            [](exact const& x) {
+              exact const e = exact_expm1(abs(x));
+              exact const size = (e + e / (1 + e)) / 2;
+              return x < 0 ? exact(-size) : size;
+            }) < 10.0);
+  CHECK(worst(
+            -40.0L, 40.0L, [](wide x) { return elementary::cosh(x); },
+            [](exact const& x) { return exact(cosh(x)); }) < 6.0);
+}
+
 TEST_CASE("an elementary function at the ends of its domain") {
   using std::signbit;
   CHECK(elementary::exp(0.0) == 1.0);
@@ -197,6 +300,21 @@ TEST_CASE("an elementary function at the ends of its domain") {
   CHECK(elementary::expm1(-1e300) == -1.0);
   CHECK(elementary::expm1(0x1.62e42fefa39efp9) < infinity);
   CHECK(elementary::expm1(1e300) == infinity);
+  CHECK(elementary::atan2(0.0, 0.0) == 0.0);
+  CHECK(signbit(elementary::atan2(-0.0, 1.0)));
+  CHECK(elementary::atan2(0.0, -1.0) == 0x1.921fb54442d18p+1);
+  CHECK(elementary::atan2(-0.0, -1.0) == -0x1.921fb54442d18p+1);
+  CHECK(std::isnan(elementary::atan2(std::numeric_limits<double>::quiet_NaN(), 1.0)));
+  CHECK(elementary::hypot(0.0, 0.0) == 0.0);
+  CHECK(elementary::hypot(infinity, 1.0) == infinity);
+  CHECK(elementary::hypot(least, 0.0) == least);
+  CHECK(std::isnan(elementary::sin_cos_far(0x1p41).sin));
+  CHECK(elementary::sinh(-infinity) == -infinity);
+  CHECK(elementary::cosh(-infinity) == infinity);
+  CHECK(elementary::exp(20000.0L) == infinity);
+  CHECK(elementary::exp(-20000.0L) == 0.0L);
+  CHECK(elementary::log(0.0L) == -infinity);
+  CHECK(std::isnan(elementary::sin_cos(1e10L).cos));
   CHECK(elementary::tanh(infinity) == 1.0);
   CHECK(elementary::tanh(-infinity) == -1.0);
   CHECK(elementary::erfc(0.0) == Approx(1.0).epsilon(1e-15));

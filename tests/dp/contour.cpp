@@ -318,3 +318,36 @@ TEST_CASE("rare losses under large noise are answered in both directions", "[dp]
     }
   }
 }
+
+// Unsampled runs in closed form, in 50 digits: shifts that are a unit of rounding off, one way or the other, and the
+// interval about the noise itself, of which the shift is a rounded reciprocal.
+TEST_CASE("what the rounding of a shift does is bounded, and counted", "[dp]") {
+  std::mt19937_64 random(15);
+  std::uniform_real_distribution<double> uniform(0.0, 1.0);
+  for (int k = 0; k < 40; ++k) {
+    double const sigma = std::pow(10.0, -0.7 + 2.0 * uniform(random));
+    double const steps = std::round(std::pow(10.0, 3.0 * uniform(random)));
+    double const delta = std::pow(10.0, -1.0 - 20.0 * uniform(random));
+    double const shift = 1.0 / sigma;
+    double const rough = epsilon(gaussian_dp{shift * std::sqrt(steps)}, delta).upper;
+    if (!(rough > 1e-3 && rough < 1e4)) continue;
+    exact const mu = sqrt(exact(steps)) * exact(shift);
+    detail::rounded_shifts shifts(0.0);
+    mixture_pair::part const part{1.0, shift};
+    shifts.add(steps, {&part, 1});
+    double const rho = shifts.blur(std::log(delta));
+    CHECK(rho < 1e-9 * (1.0 + rough));
+    for (double const way : {-2.0, 2.0}) {
+      exact const moved = gaussian_profile<exact>(mu * (1 + exact(way) * exact(0x1p-53)), rough);
+      CHECK(moved <= exp(exact(rho)) * gaussian_profile<exact>(mu, exact(rough) - exact(rho)));
+      CHECK(moved >= exp(-exact(rho)) * gaussian_profile<exact>(mu, exact(rough) + exact(rho)));
+    }
+    exact const truth = sqrt(exact(steps)) / exact(sigma);
+    for (auto const towards : {orientation::remove, orientation::add}) {
+      auto const found = sampled_steps(1.0, sigma, steps, towards).epsilon(delta);
+      if (!found) continue;
+      CHECK(gaussian_profile<exact>(truth, exact(found->lower)) >= exact(delta));
+      CHECK(gaussian_profile<exact>(truth, exact(found->upper)) <= exact(delta));
+    }
+  }
+}

@@ -47,10 +47,10 @@ struct counted {
   }
 };
 
-// An elementary function at x: 2·libm_ulps·u of the result, and the slope times the error of x.
+// An elementary function at x: function_units·u of the result, and the slope times the error of x.
 counted elementary(double value, double slope, double error) {
-  return {value, 2.0 * tacit::detail::libm_ulps * unit * std::abs(value) +
-                     slope * error * std::exp(error)};
+  return {value,
+          tacit::detail::function_units * unit * std::abs(value) + slope * error * std::exp(error)};
 }
 counted exp(counted const& x) {
   double const y = std::exp(x.value);

@@ -169,3 +169,9 @@ TEST_CASE("the rays refuse what is not theirs, within their budget", "[dp]") {
   // no loss is larger than −count·log(1−rate) in the direction add
   CHECK_FALSE(rays::log_delta(of(0.25, 1.0, 2.0), orientation::add, 1.0).has_value());
 }
+
+// c·G is in the millions here, where the roundings of an exponent are more than what its bounds carry for them.
+TEST_CASE("exponents beyond a million are refused", "[dp]") {
+  CHECK_FALSE(rays::epsilon(of(0.5, 1e-4, 1e7), orientation::remove, std::log(1e-6), 0.0));
+  CHECK_FALSE(rays::log_delta(of(0.5, 1e-4, 1e7), orientation::remove, 0.5));
+}

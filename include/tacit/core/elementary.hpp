@@ -4,10 +4,14 @@
 #include <tacit/core/elementary/circular.hpp>
 #include <tacit/core/elementary/erfc.hpp>
 #include <tacit/core/elementary/exponential.hpp>
+#include <tacit/core/elementary/hyperbolic.hpp>
 #include <tacit/core/elementary/logarithm.hpp>
+#include <tacit/core/elementary/plane.hpp>
+#include <tacit/core/elementary/wide.hpp>
 
-/// Elementary functions in double with proven errors and the same bits on every platform, without a
-/// branch or a table, so that loops are vectorised. docs/certificates/elementary.md has the theorems,
+/// Elementary functions in double with proven errors and the same bits on every platform: exp, expm1, tanh, log,
+/// log1p, sin, cos, erfc, sinh, cosh, atan2 and hypot, without a table.
+/// In long double, too, so that formulas for either name one function. docs/certificates/elementary.md has the theorems,
 /// tools/proofs.sh checks them.
 
 namespace tacit::elementary {

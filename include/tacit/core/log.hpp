@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/elementary.hpp>
 #include <tacit/core/real.hpp>
 
 #include <array>
@@ -21,7 +22,7 @@ namespace tacit {
 /// there, which loses mass and so understates a loss.) NaN in, NaN out.
 template <real T>
 [[nodiscard]] T log_add(T const& a, T const& b) {
-  using std::exp, std::log1p;
+  using elementary::exp, elementary::log1p;
   T const high = a < b ? b : a;
   T const low = a < b ? a : b;
   if (low == -std::numeric_limits<T>::infinity()) return high;
@@ -34,7 +35,7 @@ template <class Range>
 [[nodiscard]] auto log_sum(Range const& terms) {
   using T = std::remove_cvref_t<decltype(*std::begin(terms))>;
   static_assert(real<T>);
-  using std::exp, std::log;
+  using elementary::exp, elementary::log;
   T high = -std::numeric_limits<T>::infinity();
   for (T const& x : terms) {
     if (x != x) return x;
@@ -51,14 +52,14 @@ template <class Range>
 /// log(1 − e^x) for x ≤ 0, accurate at both ends (Mächler 2012).
 template <real T>
 [[nodiscard]] T log1m_exp(T const& x) {
-  using std::exp, std::expm1, std::log, std::log1p;
+  using elementary::exp, elementary::expm1, elementary::log, elementary::log1p;
   return x > T(-std::numbers::ln2) ? log(-expm1(x)) : log1p(-exp(x));
 }
 
 /// log(e^x − 1) for x ≥ 0, accurate at both ends.
 template <real T>
 [[nodiscard]] T log_expm1(T const& x) {
-  using std::exp, std::expm1, std::log, std::log1p;
+  using elementary::exp, elementary::expm1, elementary::log, elementary::log1p;
   return x > 1 ? x + log1p(-exp(-x)) : log(expm1(x));
 }
 
@@ -114,7 +115,7 @@ template <real T>
 /// With a `scale` s > 0: s·φ(u/s), for u > −s; a few ulp for u ≥ −s/2, more as u/s nears −1.
 template <real T>
 [[nodiscard]] T log1p_residual(T const& u, T const& scale) {
-  using std::log1p;
+  using elementary::log1p;
   if (u > T(-2) / 7 * scale && u < T(2) / 5 * scale) {
     T const z = u / (2 * scale + u);
     T const y = z * z;
@@ -132,7 +133,7 @@ template <real T>
 /// more accurately than as that sum, where d is close to −1.
 template <real T>
 [[nodiscard]] T entropy_residual(T const& d, T const& ratio) {
-  using std::log;
+  using elementary::log;
   if (d > T(-2) / 7 && d < T(2) / 5) {
     return d * d - ratio * log1p_residual(d);
   }
@@ -147,7 +148,7 @@ template <real T>
 /// e^w − 1 − w ≥ 0, without cancellation: a few ulp everywhere.
 template <real T>
 [[nodiscard]] T exp_residual(T const& w) {
-  using std::exp, std::expm1;
+  using elementary::exp, elementary::expm1;
   if constexpr (std::is_floating_point_v<T>) {
     if (w > -1 && w < 1) {
       // w²·Σ w^k/(k+2)!

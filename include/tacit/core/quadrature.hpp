@@ -3,6 +3,7 @@
 
 #include <tacit/core/check.hpp>
 #include <tacit/core/constants.hpp>
+#include <tacit/core/elementary.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/core/solve.hpp>
 
@@ -41,7 +42,7 @@ struct gauss_hermite_rule {
 /// @throws std::invalid_argument for order 0
 template <real T = double>
 [[nodiscard]] gauss_hermite_rule<T> gauss_hermite(std::size_t order) {
-  using std::abs, std::exp, std::log, std::sqrt;
+  using std::abs, elementary::exp, elementary::log, std::sqrt;
   detail::require_argument(order >= 1, "gauss_hermite", "order", order, "at least 1");
 
   // How many nodes lie below x: the negative pivots of (J − xI).
@@ -64,7 +65,7 @@ template <real T = double>
   };
   T const limit = T(std::numeric_limits<T>::max_exponent10 > 200 ? 1e100 : 1e12);
   auto const hermite = [order, &limit](T const& x) {
-    using std::abs, std::log, std::sqrt;
+    using std::abs, elementary::log, std::sqrt;
     T before(0);
     T last(1);
     T log_scale(0);
@@ -148,7 +149,7 @@ template <real T>
     } else {
       constexpr int order = 30;
       for (int k = order / 2; k >= 1; --k) {
-        T x = T(std::cos(std::numbers::pi * (k - 0.25) / (order + 0.5)));
+        T x = T(elementary::cos(std::numbers::pi * (k - 0.25) / (order + 0.5)));
         T slope = 0;
         for (int step = 0; step < 12; ++step) {  // Newton's method on P_30
           T before = 1;

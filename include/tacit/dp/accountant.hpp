@@ -3,6 +3,7 @@
 
 #include <tacit/core/bit_cast.hpp>
 #include <tacit/core/check.hpp>
+#include <tacit/core/elementary.hpp>
 #include <tacit/core/text_archive.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/dp/event.hpp>
@@ -231,7 +232,7 @@ class accountant {
     if (low == 0.0) return 1.0;
     // Rounded down: δ falls in ε. The ratio overflows for the smallest priors.
     constexpr double slack = 4.0 * std::numeric_limits<double>::epsilon();
-    double const log_odds = low < 1e-300 ? -std::log(low) : std::log(high / low);
+    double const log_odds = low < 1e-300 ? -elementary::log(low) : elementary::log(high / low);
     double const odds = (log_odds - slack) * (1.0 - slack);
     double const success = high + low * delta(std::max(0.0, odds)).upper;
     return std::min(1.0, success * (1.0 + slack));

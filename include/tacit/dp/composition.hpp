@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tacit/core/check.hpp>
+#include <tacit/core/elementary.hpp>
 #include <tacit/core/enclosure.hpp>
 #include <tacit/core/exact_sum.hpp>
 #include <tacit/core/real.hpp>
@@ -55,8 +56,8 @@ class basic_optimal_composition {
     detail::check_non_negative("optimal_composition::delta", "epsilon", epsilon);
     if (count_ == 0) return {0.0, 0.0};
     detail::log_bound const part = responses_.log_delta(epsilon);
-    double low = static_cast<double>(std::exp(part.value) * (1.0L - part.error));
-    double high = static_cast<double>(std::exp(part.value) * (1.0L + part.error));
+    double low = static_cast<double>(elementary::exp(part.value) * (1.0L - part.error));
+    double high = static_cast<double>(elementary::exp(part.value) * (1.0L + part.error));
     // Below the normal numbers a relative bound says nothing.
     if (part.value > -std::numeric_limits<double>::infinity() &&
         !(low >= std::numeric_limits<double>::min())) {
@@ -109,7 +110,7 @@ class basic_optimal_composition {
       bound<double> const at = this->delta(x);
       double const d = from_above ? at.upper : at.lower;
       if (d == delta) return 0.0;
-      double const h = std::log((d - failure) / (delta - failure));
+      double const h = elementary::log((d - failure) / (delta - failure));
       // Written so that what is not a number becomes the far end.
       return d > delta ? std::max(1e-20, std::min(1e4, h)) : -std::max(1e-20, std::min(1e4, -h));
     };
@@ -117,9 +118,9 @@ class basic_optimal_composition {
     // where to look follows from that.
     double const spread = std::sqrt(static_cast<double>(count_)) * each_.epsilon;
     double const mean =
-        static_cast<double>(count_) * each_.epsilon * std::tanh(0.5 * each_.epsilon);
+        static_cast<double>(count_) * each_.epsilon * elementary::tanh(0.5 * each_.epsilon);
     double high =
-        std::min(most, mean + spread * std::sqrt(2.0 * -std::log(delta - failure)) * 1.01);
+        std::min(most, mean + spread * std::sqrt(2.0 * -elementary::log(delta - failure)) * 1.01);
     double low = std::max(0.0, mean - 4.0 * spread);
     double at_high = high > low ? height(high) : 1.0;
     if (!(at_high <= 0.0)) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tacit/core/check.hpp>
+#include <tacit/core/elementary.hpp>
 #include <tacit/core/inverse.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/dp/accountant.hpp>
@@ -53,7 +54,7 @@ class composed_losses {
   [[nodiscard]] static bound<T> answer_of(std::vector<counted_pair> const& pairs,
                                           loss_query<T> query, T width) {
     if (pairs.empty()) return {0.0, 0.0};
-    T const log_delta = query.wants_epsilon ? std::log(query.value) : lowest_log_delta;
+    T const log_delta = query.wants_epsilon ? elementary::log(query.value) : lowest_log_delta;
     prepared_laws<T> const laws(pairs, log_delta);
     if (!laws.usable()) {
       return {0.0, query.wants_epsilon ? std::numeric_limits<T>::infinity() : 1.0};

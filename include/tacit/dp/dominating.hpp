@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tacit/core/check.hpp>
+#include <tacit/core/elementary.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/core/rounded.hpp>
 #include <tacit/dp/binomial_mixture.hpp>
@@ -161,7 +162,7 @@ class dominator {
     double const epsilon = all_records(m.epsilon);
     double factor = records_;
     if (m.epsilon > 0.0 && records_ > 1.0) {
-      factor = m.epsilon < 700.0 ? std::expm1(epsilon) / std::expm1(m.epsilon)
+      factor = m.epsilon < 700.0 ? elementary::expm1(epsilon) / elementary::expm1(m.epsilon)
                                  : std::numeric_limits<double>::infinity();
       factor *= 1.0 + 1e-15 * (1.0 + epsilon);  // an exponential is as wrong as its argument
     }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tacit/core/check.hpp>
+#include <tacit/core/elementary.hpp>
 #include <tacit/core/solve.hpp>
 #include <tacit/core/units.hpp>
 
@@ -35,35 +36,35 @@ namespace detail {
 [[nodiscard]] inline double loss_coordinate(double epsilon, double delta) {
   if (!(delta < 1.0 - 0x1p-50)) return std::numeric_limits<double>::infinity();
   if (delta <= 0.0) return -std::numeric_limits<double>::infinity();
-  double const target = delta < 0.5 ? std::log(delta) : std::log1p(-delta);
+  double const target = delta < 0.5 ? elementary::log(delta) : elementary::log1p(-delta);
   // With d = ε/μ − μ/2 and e = d + μ, δ = φ(d)(R(d) − R(e)). For the Mills ratio R(x), a smooth
   // 2/(x + √(x² + 8/π)) will do; differences are taken so that nothing cancels.
   auto const below = [&](double log_mu) {
     constexpr double k = 8.0 / std::numbers::pi;
-    double const mu = std::exp(log_mu);
+    double const mu = elementary::exp(log_mu);
     double const d = epsilon / mu - 0.5 * mu;
     double const e = epsilon / mu + 0.5 * mu;
     if (d > 1e8) return true;
     double const root_d = std::sqrt(d * d + k);
     double const root_e = std::sqrt(e * e + k);
-    double const log_phi = -0.5 * d * d - 0.5 * std::log(2.0 * std::numbers::pi);
+    double const log_phi = -0.5 * d * d - 0.5 * elementary::log(2.0 * std::numbers::pi);
     if (d >= 0.0) {
       double const difference =
           2.0 * (mu + mu * (d + e) / (root_d + root_e)) / ((d + root_d) * (e + root_e));
-      double const log_delta = log_phi + std::log(difference);
+      double const log_delta = log_phi + elementary::log(difference);
       return delta < 0.5 ? log_delta < target
-                         : std::log1p(-std::min(1.0, std::exp(log_delta))) > target;
+                         : elementary::log1p(-std::min(1.0, elementary::exp(log_delta))) > target;
     }
     if (delta < 0.5) {  // 1 − e^{−d²/2} + φ(d)(2R(0) − R(−d) − R(e))
       double const root_0 = std::sqrt(k);
       auto const below_0 = [&](double x, double root) {
         return 2.0 * (x + x * x / (root + root_0)) / (root_0 * (x + root));
       };
-      double const found =
-          std::exp(log_phi) * (below_0(-d, root_d) + below_0(e, root_e)) - std::expm1(-0.5 * d * d);
-      return std::log(found) < target;
+      double const found = elementary::exp(log_phi) * (below_0(-d, root_d) + below_0(e, root_e)) -
+                           elementary::expm1(-0.5 * d * d);
+      return elementary::log(found) < target;
     }
-    double const log_rest = log_phi + std::log(2.0 / (root_d - d) + 2.0 / (e + root_e));
+    double const log_rest = log_phi + elementary::log(2.0 / (root_d - d) + 2.0 / (e + root_e));
     return log_rest > target;
   };
   auto const always = [](double, double) { return true; };
@@ -104,8 +105,8 @@ template <class Score>
   std::optional<point> inside;
   std::optional<point> outside;
   std::optional<point> before;
-  double slope = -up;            // of the score in log x
-  double reach = std::log(8.0);  // of a step where one side is not known yet
+  double slope = -up;                   // of the score in log x
+  double reach = elementary::log(8.0);  // of a step where one side is not known yet
   enum class aimed { nowhere, in, out } aim = aimed::nowhere;
   int misses = 0;
   double x = within_range(sought.start);
@@ -121,7 +122,7 @@ template <class Score>
     }
     bool const finite = std::isfinite(now.score);
     if (before && finite && std::isfinite(before->score)) {
-      double const steepness = (now.score - before->score) / std::log(now.x / before->x);
+      double const steepness = (now.score - before->score) / elementary::log(now.x / before->x);
       if (steepness * up < 0.0 && std::isfinite(steepness)) slope = steepness;
     }
     before = now;
@@ -129,7 +130,7 @@ template <class Score>
     double const farther = std::ldexp(1.0, 2 * std::min(misses, 200));
 
     if (finite) {
-      double const end = now.x * std::exp(-now.score / slope);
+      double const end = now.x * elementary::exp(-now.score / slope);
       bool const close = inside && (sought.whole ? up * inside->x <= up * within_range(end)
                                                  : up * (inside->x - end) <= close_by * end);
       aim = close ? aimed::out : aimed::in;
@@ -156,10 +157,10 @@ template <class Score>
     }
     // One side is not known yet: on towards it, by strides that grow.
     double const towards = holds ? -up : up;
-    double const most = now.x * std::exp(towards * reach);
+    double const most = now.x * elementary::exp(towards * reach);
     reach *= 2.0;
     double const stride = std::ldexp(gap, 4 * std::max(0, evaluation - 4));
-    double const least = now.x * std::exp(towards * std::max(gap * farther, stride));
+    double const least = now.x * elementary::exp(towards * std::max(gap * farther, stride));
     if (!finite || towards * x > towards * most) x = most;
     if (!(towards * x > towards * least)) x = least;
     x = within_range(x);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tacit/core/check.hpp>
+#include <tacit/core/elementary.hpp>
 #include <tacit/dp/loss.hpp>
 #include <tacit/dp/pair.hpp>
 
@@ -18,8 +19,8 @@ namespace tacit::detail {
 
 /// Randomised response of `categories` answers; with two, also any mechanism that is (ε, δ)-DP.
 [[nodiscard]] inline finite_pair response_pair(double epsilon, double categories, double delta) {
-  double const other = (1.0 - delta) / (1.0 + (std::exp(-epsilon) * (categories - 1.0)));
-  double const low = other * std::exp(-epsilon);
+  double const other = (1.0 - delta) / (1.0 + (elementary::exp(-epsilon) * (categories - 1.0)));
+  double const low = other * elementary::exp(-epsilon);
   finite_pair pair{{{-epsilon, low, other}, {0.0, 0.0, 0.0}, {epsilon, other, low}}, delta, delta};
   if (epsilon == 0.0 || categories == 2.0) {
     pair.atoms.erase(pair.atoms.begin() + 1);
@@ -35,17 +36,18 @@ namespace tacit::detail {
                  "at most 1e6 grid units");
   double const s = static_cast<double>(shift);
   check_finite("dominate", "shift in units of the noise", s / scale);
-  double const next = std::exp(-1.0 / scale);
+  double const next = elementary::exp(-1.0 / scale);
   double const tail = 1.0 / (1.0 + next);
-  double const point = -std::expm1(-1.0 / scale) * tail;
+  double const point = -elementary::expm1(-1.0 / scale) * tail;
   finite_pair pair;
   pair.loss_error = std::numeric_limits<double>::epsilon();
   pair.atoms.reserve(shift + 1);
   for (std::uint64_t k = 0; k <= shift; ++k) {
     double const j = static_cast<double>(k);
     bool const end = k == 0 || k == shift;
-    pair.atoms.push_back({(2.0 * j - s) / scale, (end ? tail : point) * std::exp(-(s - j) / scale),
-                          (end ? tail : point) * std::exp(-j / scale)});
+    pair.atoms.push_back({(2.0 * j - s) / scale,
+                          (end ? tail : point) * elementary::exp(-(s - j) / scale),
+                          (end ? tail : point) * elementary::exp(-j / scale)});
   }
   return pair;
 }
@@ -63,7 +65,7 @@ namespace tacit::detail {
     }
   };
   if (base.excluded > 0.0 && rate < 1.0) {
-    put(std::log1p(-rate), (1.0 - rate) * base.excluded, base.excluded);
+    put(elementary::log1p(-rate), (1.0 - rate) * base.excluded, base.excluded);
   }
   for (finite_pair::atom const& a : base.atoms) {
     put(sampled_loss(a.loss, rate), rate * a.p + (1.0 - rate) * a.q, a.q);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tacit/core/check.hpp>
+#include <tacit/core/elementary.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/dp/accountant.hpp>
 #include <tacit/dp/dominating.hpp>
@@ -40,7 +41,7 @@ class clt_estimate {
     detail::check_positive("clt_estimate", "noise_multiplier", noise_multiplier);
     if (rate == 0.0 || steps == 0) return *this;
     square_ += rate * rate * static_cast<double>(steps) *
-               std::expm1(1.0 / noise_multiplier / noise_multiplier);
+               elementary::expm1(1.0 / noise_multiplier / noise_multiplier);
     return *this;
   }
 

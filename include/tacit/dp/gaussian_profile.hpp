@@ -3,6 +3,7 @@
 
 #include <tacit/core/check.hpp>
 #include <tacit/core/constants.hpp>
+#include <tacit/core/elementary.hpp>
 #include <tacit/core/enclosure.hpp>
 #include <tacit/core/normal.hpp>
 #include <tacit/core/real.hpp>
@@ -68,7 +69,7 @@ struct profile_value {
 
 template <real T>
 [[nodiscard]] profile_value<T> gaussian_profile_value(T const& mu, T const& epsilon) {
-  using std::exp, std::expm1;
+  using elementary::exp, elementary::expm1;
   if (epsilon < T(0)) {  // 1 − e^ε + e^ε·δ(−ε): the pair is symmetric
     profile_value<T> const mirrored = gaussian_profile_value(mu, -epsilon);
     T const factor = exp(epsilon);
@@ -122,7 +123,7 @@ template <real T>
 /// @throws std::domain_error unless mu ≥ 0 and epsilon is finite and at least 0
 template <real T>
 [[nodiscard]] T log_gaussian_profile(T const& mu, T const& epsilon) {
-  using std::log, std::log1p;
+  using elementary::log, elementary::log1p;
   detail::check_gaussian("log_gaussian_profile", mu, epsilon);
   detail::check_non_negative("log_gaussian_profile", "epsilon", epsilon);
   T const infinity = std::numeric_limits<T>::infinity();
@@ -148,7 +149,7 @@ namespace detail {
 
 /// By how much log δ, log(1−Φ) and the logarithm of a probability may be off, of the given sizes.
 [[nodiscard]] inline double log_slack(double level, double aim) {
-  constexpr double rounding = (2.0 * libm_ulps + 4.0) * unit_roundoff;
+  constexpr double rounding = (function_units + 4.0) * unit_roundoff;
   return gaussian_error + rounding * (std::abs(level) + std::abs(aim));
 }
 
@@ -174,7 +175,7 @@ class profile_aim {
   explicit profile_aim(double delta)
       : by_complement_(delta > 0.5),
         aim_(by_complement_ ? 1.0 - delta : delta),
-        log_aim_(std::log(aim_)) {}
+        log_aim_(elementary::log(aim_)) {}
 
   [[nodiscard]] profile_excess operator()(double mu, double epsilon) const {
     gaussian_ends<T> const at(mu, epsilon);
@@ -185,17 +186,18 @@ class profile_aim {
     if (by_complement_) {
       // δ > ½ needs b < 0. Elsewhere the sign alone matters.
       ratio = mills_ratio(std::max(0.0, -b)) + tail;
-      level = half_square(at.b).high + std::log(ratio / root_two_pi()) + half_square(at.b).low;
-      if (!(b < 0.0)) level = std::log(gaussian_profile_complement(mu, epsilon));
+      level =
+          half_square(at.b).high + elementary::log(ratio / root_two_pi()) + half_square(at.b).low;
+      if (!(b < 0.0)) level = elementary::log(gaussian_profile_complement(mu, epsilon));
     } else {
       level = log_gaussian_profile(mu, epsilon);
-      ratio = std::exp(level - half_square(at.b).high) * root_two_pi();
+      ratio = elementary::exp(level - half_square(at.b).high) * root_two_pi();
     }
     double value = by_complement_ ? log_aim_ - level : level - log_aim_;
     double slack = log_slack(level, log_aim_);
     if (!by_complement_ && aim_ >= 2e-290 && std::abs(value) < 0.5) {
       // δ itself, without the rounding of two large logarithms.
-      value = std::log1p((gaussian_profile(mu, epsilon) - aim_) / aim_);
+      value = elementary::log1p((gaussian_profile(mu, epsilon) - aim_) / aim_);
       slack = gaussian_error + 8.0 * unit_roundoff;
     }
     return {value, -tail / ratio, mu / ratio, slack};
@@ -286,7 +288,7 @@ template <real T = double>
   if (target.delta == 1.0) return {std::numeric_limits<double>::infinity()};
   // Two that surely fit: δ ≤ Φ(−b), and δ(ε) ≤ δ(0) ≤ μ/√2π.
   double const z = normal_tail_inverse(target.delta);
-  double const root = std::hypot(z, std::sqrt(2.0) * std::sqrt(target.epsilon));
+  double const root = elementary::hypot(z, std::sqrt(2.0) * std::sqrt(target.epsilon));
   double const by_tail = z > 0.0 ? 2.0 * (target.epsilon / (z + root)) : root - z;
   double const low = std::max(by_tail, 2.5 * target.delta) * (1.0 - 1e-13);
   detail::profile_aim<T> const excess(target.delta);
@@ -295,11 +297,11 @@ template <real T = double>
     high *= 2.0;
   } while (excess(high, target.epsilon).value <= 0.0);
   double const log_mu = detail::newton_between(
-      {0.0, std::log(high / low)}, std::log(high / low), true, [&](double log_share) {
-        detail::profile_excess const e = excess(low * std::exp(log_share), target.epsilon);
+      {0.0, elementary::log(high / low)}, elementary::log(high / low), true, [&](double log_share) {
+        detail::profile_excess const e = excess(low * elementary::exp(log_share), target.epsilon);
         return std::pair(e.value, e.by_log_mu);
       });
-  double const best = low * std::exp(log_mu);
+  double const best = low * elementary::exp(log_mu);
   detail::profile_excess const there = excess(best, target.epsilon);
   for (double step = 1.5 * there.slack / there.by_log_mu + 1e-15; step < 1.0; step *= 2.0) {
     double const mu = best * (1.0 - step);
@@ -357,7 +359,7 @@ template <real T = double>
   if (alpha == 0.0 || alpha == 1.0) return value;
   // log(1 − Φ(z)) against log α, or above ½ log Φ(z) against log(1 − α), which is exact.
   bool const above = alpha > 0.5;
-  double const aim = std::log(above ? 1.0 - alpha : alpha);
+  double const aim = elementary::log(above ? 1.0 - alpha : alpha);
   double const start = normal_tail_inverse(alpha);
   double z = start;
   for (double step = 1e-15 * (1.0 + std::abs(start)); z > -40.0; step *= 2.0) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/elementary.hpp>
 #include <tacit/core/log.hpp>
 #include <tacit/core/real.hpp>
 
@@ -26,7 +27,7 @@ template <real T>
 /// and the rate near 1.
 template <real T>
 [[nodiscard]] T sampled_loss(T const& loss, T const& rate, T const& rest) {
-  using std::exp, std::expm1, std::log, std::log1p;
+  using elementary::exp, elementary::expm1, elementary::log, elementary::log1p;
   if (rest == 0) return loss;
   if (rate == 0) return 0;
   if (loss > largest_exponent<T>()) {
@@ -45,7 +46,7 @@ template <real T>
 /// The inverse of `sampled_loss` for a rate in (0, 1]; −∞ where there is none, from log(1−rate) down.
 template <real T>
 [[nodiscard]] T unsampled_loss(T const& loss, T const& rate, T const& rest) {
-  using std::expm1, std::log, std::log1p;
+  using elementary::expm1, elementary::log, elementary::log1p;
   if (rest == 0) return loss;
   T const excess = expm1(loss) / rate;
   if (!(excess <= std::numeric_limits<T>::max())) return log_expm1(loss) - log(rate);
@@ -68,7 +69,7 @@ struct likelihood_ratio {
 /// Guarantee: nearest; a few ulp a part, beside what the last digits of x decide. −∞ for log 0.
 template <real T, class Parts>
 [[nodiscard]] likelihood_ratio<T> mixture_ratio(Parts const& parts, T const& rest, T const& x) {
-  using std::exp, std::expm1, std::log, std::log1p;
+  using elementary::exp, elementary::expm1, elementary::log, elementary::log1p;
   auto const exponent = [&x](auto const& part) -> T { return part.shift * (x - part.shift / 2); };
   T high = -std::numeric_limits<T>::infinity();
   for (auto const& part : parts) {
@@ -124,11 +125,11 @@ struct log_mixture_value {
   double sum = 0.0;
   double slope = 0.0;
   for (log_part const& part : parts) {
-    double const share = std::exp(term(part) - high);
+    double const share = elementary::exp(term(part) - high);
     sum += share;
     slope += part.shift * share;
   }
-  return {high + std::log(sum), slope / sum};
+  return {high + elementary::log(sum), slope / sum};
 }
 
 }  // namespace tacit::detail

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/elementary.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/core/sum.hpp>
 #include <tacit/core/units.hpp>
@@ -31,7 +32,7 @@ class mixture_profile {
     compensated_sum<T> sum;
     for (mixture_pair::part const& p : pair.parts) {
       sum += p.weight;
-      parts_.push_back({std::log(p.weight), p.shift});
+      parts_.push_back({elementary::log(p.weight), p.shift});
     }
     mixed_ = std::min(1.0, sum.value());
   }
@@ -58,8 +59,8 @@ class mixture_profile {
     for (mixture_pair::part const& p : pair_->parts) {  // one part alone would do
       T const others = (grown + (mixed_ - p.weight)) / p.weight;
       T const t = others > -0.5 && others < 1e300 && std::abs(wanted) < 700.0
-                      ? std::log1p(others)
-                      : wanted - std::log(p.weight);
+                      ? elementary::log1p(others)
+                      : wanted - elementary::log(p.weight);
       x = std::min(x, t / p.shift + 0.5 * p.shift);
     }
     for (int step = 0; step < 200 && pair_->parts.size() > 1; ++step) {
@@ -83,13 +84,13 @@ class mixture_profile {
       T sum = 0.0;
       T slope = 0.0;
       for (mixture_pair::part const& p : pair_->parts) {
-        T const term = std::expm1(exponent(p, x));
+        T const term = elementary::expm1(exponent(p, x));
         sum += p.weight * term;
         slope += p.weight * p.shift * (1.0 + term);
       }
       T const all = grown + mixed_;
       T const off = (sum - grown) / all;
-      return {std::log1p(off), slope / (all * (1.0 + off))};
+      return {elementary::log1p(off), slope / (all * (1.0 + off))};
     }
     log_mixture_value const sum = log_mixture(parts_, x);
     return {sum.value - wanted, sum.slope};
@@ -111,24 +112,24 @@ class mixture_profile {
     for (mixture_pair::part const& p : pair_->parts) {
       T const t = exponent(p, x);
       bound<T> const each = tacit::delta(gaussian_dp{p.shift}, remove_ ? t : -t);
-      T const share = remove_ ? p.weight : std::exp(std::log(p.weight) + epsilon + t);
+      T const share = remove_ ? p.weight : elementary::exp(elementary::log(p.weight) + epsilon + t);
       lower += share * each.lower;
       upper += share * each.upper;
       largest = std::max(largest, std::abs(t));
-      grown_terms += p.weight * std::abs(std::expm1(std::min(t, 700.0)));
+      grown_terms += p.weight * std::abs(elementary::expm1(std::min(t, 700.0)));
     }
     // What A is the difference of, over A; nothing is subtracted where there is no rest.
     T cancelled = 1.0;
     if (largest < 1.0) {
-      cancelled = (std::abs(grown) + grown_terms) * std::exp(-wanted);
+      cancelled = (std::abs(grown) + grown_terms) * elementary::exp(-wanted);
     } else if (!whole()) {
-      cancelled = std::min((std::abs(grown) + mixed_) * std::exp(-wanted), 1e300);
+      cancelled = std::min((std::abs(grown) + mixed_) * elementary::exp(-wanted), 1e300);
     }
     T const inexact = unit_roundoff * (8.0 * exponents(x) + 4.0 * cancelled);
     T const log_outside =
         remove_ ? wanted + log_normal_tail(x) : epsilon + wanted + log_normal_tail(-x);
-    T const slack = inexact * std::exp(log_outside);
-    T const shares = remove_ ? 0.0 : epsilon + exponents(x) - std::log(least_weight());
+    T const slack = inexact * elementary::exp(log_outside);
+    T const shares = remove_ ? 0.0 : epsilon + exponents(x) - elementary::log(least_weight());
     T const lost = unit_roundoff * (8.0 + static_cast<T>(pair_->parts.size()) + 4.0 * shares);
     if (!(lost < 0.1)) return {0.0, 1.0};  // an exponent of 1e15 has no digits after the point
     T const sure = 1.0 - lost;
@@ -152,7 +153,7 @@ template <std::same_as<double> T>
 bound<T> mixture_profile<T>::delta(T epsilon) const {
   // Σ w_j e^{t_j} = e^{±ε} − rest, or without rest: Σ w_j (e^{t_j} − 1) = e^{±ε} − 1.
   T const least = std::numeric_limits<T>::min();
-  T const grown = std::expm1(remove_ ? std::min(epsilon, 700.0) : -epsilon);
+  T const grown = elementary::expm1(remove_ ? std::min(epsilon, 700.0) : -epsilon);
   T const signed_epsilon = remove_ ? epsilon : -epsilon;
   if (whole() || signed_epsilon > 700.0) {
     return at(end_of_event(signed_epsilon, grown), epsilon, signed_epsilon, grown);
@@ -161,10 +162,10 @@ bound<T> mixture_profile<T>::delta(T epsilon) const {
   T const left = grown + mixed_;
   if (!(left > 0.0)) {
     T const rounded = 4.0 * unit_roundoff * std::abs(grown);
-    T const most = left < -rounded ? 0.0 : std::exp(std::min(epsilon, 700.0)) * rounded;
+    T const most = left < -rounded ? 0.0 : elementary::exp(std::min(epsilon, 700.0)) * rounded;
     return {0.0, std::min(1.0, least + most)};
   }
-  return at(end_of_event(std::log(left), grown), epsilon, std::log(left), grown);
+  return at(end_of_event(elementary::log(left), grown), epsilon, elementary::log(left), grown);
 }
 
 template <std::same_as<double> T>
@@ -179,10 +180,10 @@ bound<T> mixture_profile<T>::epsilon(T delta) const {
   }
   T const start = high;
   // Regula falsi on log δ, bisection now and then.
-  T const wanted = std::log(delta);
+  T const wanted = elementary::log(delta);
   auto const miss = [&](T e) {
     bound<T> const found = this->delta(e);
-    return std::log(std::max(0.5 * (found.lower + found.upper), 1e-308)) - wanted;
+    return elementary::log(std::max(0.5 * (found.lower + found.upper), 1e-308)) - wanted;
   };
   T low_miss = miss(low);
   T high_miss = miss(high);

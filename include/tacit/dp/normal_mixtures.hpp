@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/elementary.hpp>
 #include <tacit/core/enclosure.hpp>
 #include <tacit/core/number_text.hpp>
 #include <tacit/core/real.hpp>
@@ -179,7 +180,7 @@ class normal_mixtures {
       }
       if (effort == line_effort::quick) return {};
       auto const at_zero = line.log_delta(0.0);  // the total variation
-      T const log_delta = std::log(delta);
+      T const log_delta = elementary::log(delta);
       T const goal = log_delta - 4.0 * unit_roundoff * std::abs(log_delta);
       if (at_zero && at_zero->upper <= goal) return bound<T>{0.0, 0.0};
       return {};
@@ -323,7 +324,7 @@ class normal_mixtures {
   }
 
   [[nodiscard]] std::optional<answer> epsilon_on_lines(T delta) const {
-    T const log_delta = std::log(delta);
+    T const log_delta = elementary::log(delta);
     T const variance = normals_.variance().upper;
     if (contour_towards(orientation::remove, variance).variation() <= delta) {
       return answer{{0.0, 0.0}, route::contour};
@@ -362,10 +363,10 @@ class normal_mixtures {
       return add_is_below(removed.by, epsilon, removed.value.lower);
     });
     if (!found) return {};
-    // libm's exponential is right to an ulp; below the least normal number it is 0 or that number.
+    // The exponential is right to 2 units; below the least normal number it is 0 or that number.
     T const least = std::numeric_limits<T>::min();
-    T const lower = std::exp(found->value.lower) * a_little_less;
-    T const upper = std::exp(found->value.upper) * a_little_more;
+    T const lower = elementary::exp(found->value.lower) * a_little_less;
+    T const upper = elementary::exp(found->value.upper) * a_little_more;
     found->value = {lower < least ? 0.0 : lower, std::min(1.0, std::max(upper, least))};
     return found;
   }

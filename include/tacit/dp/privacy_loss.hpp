@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/elementary.hpp>
 #include <tacit/core/solve.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/dp/accountant.hpp>
@@ -37,8 +38,8 @@ namespace tacit {
 /// line does not: few steps, small noise, tiny rates. Everything else by the discretised privacy loss
 /// distribution, whose intervals are wider. Where two ways answer, the truth is in what they share.
 ///
-/// Guarantee: lower ≤ truth ≤ upper; rounding is counted, libm is trusted to a few ulp (not interval
-/// arithmetic). `lower` bounds the mechanism's own ε only where `domination::attained`.
+/// Guarantee: lower ≤ truth ≤ upper; rounding is counted, and nothing is assumed of the C library but
+/// what is exact. `lower` bounds the mechanism's own ε only where `domination::attained`.
 template <std::same_as<double> T = double>
 class basic_privacy_loss {
  public:
@@ -117,7 +118,7 @@ class basic_privacy_loss {
         !(found.upper - found.lower > 1e-2 * found.upper)) {
       return found;
     }
-    T const log_delta = std::log(delta);
+    T const log_delta = elementary::log(delta);
     T const most = found.upper < 1e300 ? found.upper : 1e6;
     found.upper = least_that_holds(std::max(found.lower, 1e-6 * most), found.upper, most,
                                    [&, both = mixtures_.directions()](T e) {
@@ -141,7 +142,7 @@ class basic_privacy_loss {
     // e^{−1e-12} allows for the rounding of the logarithm.
     found.upper =
         least_that_holds(least, found.upper, found.upper, [&, both = mixtures_.directions()](T d) {
-          return mixtures_.both_below(both, epsilon, std::log(d) - 1e-12);
+          return mixtures_.both_below(both, epsilon, elementary::log(d) - 1e-12);
         });
     return found;
   }
@@ -152,12 +153,13 @@ class basic_privacy_loss {
     T best = known;
     auto const wide = [](T a, T b) { return b - a > 1e-3; };
     auto const fails = [&](T log_x) {
-      T const x = std::exp(log_x);
+      T const x = elementary::exp(log_x);
       bool const fits = holds(x);
       if (fits) best = std::min(best, x);
       return !fits;
     };
-    (void)detail::bisect(detail::bracket<T>{std::log(low), std::log(high)}, wide, fails, 60);
+    (void)detail::bisect(detail::bracket<T>{elementary::log(low), elementary::log(high)}, wide,
+                         fails, 60);
     return best;
   }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tacit/core/check.hpp>
+#include <tacit/core/elementary.hpp>
 #include <tacit/core/enclosure.hpp>
 #include <tacit/core/rounded.hpp>
 #include <tacit/core/solve.hpp>
@@ -142,7 +143,7 @@ template <class Bound>
   ordered_bound best{std::numeric_limits<double>::infinity(), start};
   auto const at = [&](double log_excess) {
     if (best.value <= enough) return best.value;
-    double const value = bound(1.0 + std::exp(log_excess));
+    double const value = bound(1.0 + elementary::exp(log_excess));
     if (value < best.value) best = {value, log_excess};
     return value < 1e300 ? value : 1e300;
   };
@@ -209,7 +210,7 @@ class basic_renyi {
 
   [[nodiscard]] bound<double> epsilon(double delta) const {
     detail::require_domain(delta > 0.0 && delta < 1.0, "epsilon", "delta", delta, "in (0, 1)");
-    double const level = -std::log(delta);
+    double const level = -elementary::log(delta);
     return {0.0, worst_least([&](detail::composed_curve<T>& curve) { return start(curve, level); },
                              [&](double order, double divergence) {
                                return renyi_epsilon(order, divergence, delta);
@@ -222,7 +223,7 @@ class basic_renyi {
         [&](detail::composed_curve<T>& curve) {
           // Where K′(z) = ε, if K(z) ≈ z(1+z)·D₂/2.
           double const half = 0.5 * curve.upper(2.0);
-          return half > 0.0 ? std::log(std::max(0.5 * (epsilon / half - 1.0), 1e-3)) : 0.0;
+          return half > 0.0 ? elementary::log(std::max(0.5 * (epsilon / half - 1.0), 1e-3)) : 0.0;
         },
         [&](double order, double divergence) {
           return detail::open_log_renyi_delta(order, divergence, epsilon);
@@ -336,7 +337,7 @@ class basic_renyi {
       if (cost < 4.0 * level + 40.0) break;
       z *= cost < 1e3 * (level + 1.0) ? 0.6 : 0.25;
     }
-    return std::log(std::min(z, 1e8));
+    return elementary::log(std::min(z, 1e8));
   }
 
   adjacency neighbours_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/elementary.hpp>
 #include <tacit/core/log.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/core/solve.hpp>
@@ -113,7 +114,7 @@ class lattice_rule {
   }();
   if (l == 0.0L) return 0.0L;
   if (l < 16.0L) {
-    return std::log(factorial[static_cast<std::size_t>(l)]) - l * std::log(l) + l;
+    return elementary::log(factorial[static_cast<std::size_t>(l)]) - l * elementary::log(l) + l;
   }
   extended const x = 1.0L / (l * l);
   extended const series =
@@ -121,7 +122,7 @@ class lattice_rule {
       x * (1.0L / 360 -
            x * (1.0L / 1260 -
                 x * (1.0L / 1680 - x * (1.0L / 1188 - x * (691.0L / 360360 - x * (1.0L / 156))))));
-  return 0.5L * std::log(2.0L * std::numbers::pi_v<extended> * l) + series / l;
+  return 0.5L * elementary::log(2.0L * std::numbers::pi_v<extended> * l) + series / l;
 }
 
 struct log_bound {
@@ -145,10 +146,10 @@ class response_profile {
         count_(count),
         k_(static_cast<extended>(count)),
         e_(static_cast<extended>(epsilon)) {
-    extended const fall = std::exp(-e_);
+    extended const fall = elementary::exp(-e_);
     q_ = fall / (1.0L + fall);
     p_ = 1.0L / (1.0L + fall);
-    lean_ = std::tanh(0.5L * e_);
+    lean_ = elementary::tanh(0.5L * e_);
   }
 
   [[nodiscard]] log_bound log_delta(double epsilon) const {
@@ -164,7 +165,7 @@ class response_profile {
     auto const term = [&](extended s) {
       extended const below = terms.last - s;
       extended const loss = below == 0.0L ? kink : kink + 2.0L * below * e_;
-      return std::exp(log_weight(terms, s) - scale) * -std::expm1(-loss);
+      return elementary::exp(log_weight(terms, s) - scale) * -elementary::expm1(-loss);
     };
     tally sum;
     walk(terms, 0.0L, -1, term, sum);
@@ -175,7 +176,7 @@ class response_profile {
     extended const centre = 8.0L * extended_epsilon * k_ * std::min(lean_, 2.0L * q_);
     extended const rounding =
         centre * sum.slope + extended_epsilon * (64.0L * sum.deviance + 4096.0L);
-    return {scale + std::log(sum.total), rounding + sum.left / sum.total + 1e-18L};
+    return {scale + elementary::log(sum.total), rounding + sum.left / sum.total + 1e-18L};
   }
 
  private:
@@ -236,7 +237,9 @@ class response_profile {
   }
 
   /// log of a weight over its upper neighbour's, w(l−1)/w(l).
-  [[nodiscard]] extended log_ratio(extended l) const { return std::log(l / (k_ - l + 1.0L)) + e_; }
+  [[nodiscard]] extended log_ratio(extended l) const {
+    return elementary::log(l / (k_ - l + 1.0L)) + e_;
+  }
 
   /// Adds the terms from peak + s on, downwards (−1) to l = 0 or upwards (+1) to the last.
   template <class Term>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/elementary.hpp>
+
 #include <cmath>
 #include <concepts>
 #include <numbers>
@@ -31,8 +33,8 @@ template <std::same_as<double> T = double>
 [[nodiscard]] saddle<T> saddle_at(T tilt, cumulants<T> const& k) {
   T const epsilon = k.slope - 1.0 / tilt - 1.0 / (1.0 + tilt);
   T const curvature = k.curvature + 1.0 / (tilt * tilt) + 1.0 / ((1.0 + tilt) * (1.0 + tilt));
-  T const log_delta = k.value - tilt * epsilon - std::log(tilt) - std::log1p(tilt) -
-                      0.5 * std::log(2.0 * std::numbers::pi * curvature);
+  T const log_delta = k.value - tilt * epsilon - elementary::log(tilt) - elementary::log1p(tilt) -
+                      0.5 * elementary::log(2.0 * std::numbers::pi * curvature);
   return {tilt, epsilon, log_delta, std::sqrt(k.curvature)};
 }
 

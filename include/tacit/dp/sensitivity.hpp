@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tacit/core/check.hpp>
+#include <tacit/core/elementary.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/dp/event.hpp>
 
@@ -34,7 +35,7 @@ struct clipped_group {
     detail::check_non_negative("joint_gaussian", "clip", group.clip);
     detail::check_positive("joint_gaussian", "sigma", group.sigma);
     if (group.clip > 0.0) positive = 1;
-    norm = std::hypot(norm, group.clip / group.sigma);
+    norm = elementary::hypot(norm, group.clip / group.sigma);
   }
   detail::require_argument(positive > 0, "joint_gaussian", "number of groups with a positive clip",
                            positive, "at least 1");
@@ -63,7 +64,7 @@ struct clipped_group {
     double norm = 0.0;
     for (std::size_t k = column; k < entries.size(); k += columns) {
       detail::check_finite("matrix_sensitivity", "entry", entries[k]);
-      norm = std::hypot(norm, entries[k]);
+      norm = elementary::hypot(norm, entries[k]);
     }
     largest = norm > largest ? norm : largest;
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tacit/core/check.hpp>
+#include <tacit/core/elementary.hpp>
 #include <tacit/core/enclosure.hpp>
 #include <tacit/core/rounded.hpp>
 #include <tacit/core/solve.hpp>
@@ -53,14 +54,15 @@ template <privacy_profile P>
   };
   for (bool const mirrored : {false, true}) {
     // Beyond −log α the first is negative, beyond −log of the best the second is no better.
-    double const farthest = std::min(745.0, mirrored || alpha == 0.0 ? 745.0 : -std::log(alpha));
+    double const farthest =
+        std::min(745.0, mirrored || alpha == 0.0 ? 745.0 : -elementary::log(alpha));
     double const step = std::max(1e-3, std::min(8.0, 0.25 * farthest));
     double where = 0.0;
     double highest = 0.0;
     double last = 0.0;
     bool falls = false;  // past the summit, as far as rounding can tell
     for (double e = 0.0; e <= farthest && !falls; e += step) {
-      double const scale = mirrored ? std::exp(-e) : 1.0;
+      double const scale = mirrored ? elementary::exp(-e) : 1.0;
       double const rate = at(e, mirrored);
       falls = last > 1e-12 * scale && rate <= last;
       last = rate;
@@ -72,7 +74,7 @@ template <privacy_profile P>
     }
     if (!(highest > 0.0)) continue;
     double low = std::max(0.0, where - step);
-    double high = std::min(where + step, mirrored ? -std::log(best) : farthest);
+    double high = std::min(where + step, mirrored ? -elementary::log(best) : farthest);
     if (!(low < high)) continue;
     (void)detail::least_between({low, high}, 0x1p-26, 60,
                                 [&](double e) { return -at(e, mirrored); });

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tacit/core/check.hpp>
+#include <tacit/core/elementary.hpp>
 #include <tacit/core/enclosure.hpp>
 #include <tacit/core/exact_sum.hpp>
 #include <tacit/core/inverse.hpp>
@@ -173,13 +174,13 @@ namespace detail {
   if (!(rho <= 1e300)) return most;
   double const gap = epsilon - rho;
   // The exponent's derivative is 2zρ − gap − log(1+1/z); log(1+1/z) ≤ 1/z puts its root under this.
-  double const root = std::hypot(gap, std::sqrt(8.0 * rho));
+  double const root = elementary::hypot(gap, std::sqrt(8.0 * rho));
   double z = gap > 0.0 ? (gap + root) / rho / 4.0 : 2.0 / (root - gap);
   if (!(z <= 1e150)) z = 1e150;
   for (int step = 0; step < 100; ++step) {  // Newton's method in log z
-    double const slope = 2.0 * z * rho - gap - std::log1p(1.0 / z);
+    double const slope = 2.0 * z * rho - gap - elementary::log1p(1.0 / z);
     double const move = -slope / (2.0 * z * rho + 1.0 / (1.0 + z));
-    z = std::clamp(z * std::exp(std::clamp(move, -2.0, 2.0)), 1e-300, 1e150);
+    z = std::clamp(z * elementary::exp(std::clamp(move, -2.0, 2.0)), 1e-300, 1e150);
     if (!(std::abs(move) > 1e-8)) break;
   }
   detail::enclosure const excess(z);
@@ -199,13 +200,13 @@ namespace detail {
   double const rho = guarantee.rho;
   if (rho == 0.0 || detail::zcdp_variation(rho) <= delta) return 0.0;
   if (!(rho <= 1e300)) return std::numeric_limits<double>::infinity();
-  double const loss = -std::log(delta);
+  double const loss = -elementary::log(delta);
   // Newton's method in log z from the right of the root: the left side is convex there.
-  double z = std::min(std::sqrt(loss) / std::sqrt(rho), std::expm1(loss));
+  double z = std::min(std::sqrt(loss) / std::sqrt(rho), elementary::expm1(loss));
   for (int step = 0; step < 100; ++step) {
     double const energy = z * (z * rho);
-    double const move = (loss - energy - std::log1p(z)) / (2.0 * energy + z / (1.0 + z));
-    z *= std::exp(std::clamp(move, -2.0, 2.0));
+    double const move = (loss - energy - elementary::log1p(z)) / (2.0 * energy + z / (1.0 + z));
+    z *= elementary::exp(std::clamp(move, -2.0, 2.0));
     if (!(std::abs(move) > 1e-8)) break;
   }
   detail::enclosure const excess(z);

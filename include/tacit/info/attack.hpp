@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tacit/core/check.hpp>
+#include <tacit/core/elementary.hpp>
 #include <tacit/core/inverse.hpp>
 #include <tacit/core/rounded.hpp>
 #include <tacit/core/sum.hpp>
@@ -51,7 +52,7 @@ namespace tacit {
                          information.value, "at least 0");
   if (information.value == 0.0 || prior_success == 1.0) return prior_success;
   double const r = 1.0 - prior_success;
-  double const log_odds = std::log1p((1.0 - 2.0 * r) / r);
+  double const log_odds = elementary::log1p((1.0 - 2.0 * r) / r);
   double const failure = last_holding(0.0, r, [&](double x) {
     return detail::lowered(bernoulli_kl(x, r) + (r - x) * log_odds) >= information.value;
   });
@@ -69,7 +70,7 @@ namespace tacit {
   detail::require_domain(guarantee.epsilon >= 0.0, "attack_success", "epsilon", guarantee.epsilon,
                          "at least 0");
   detail::check_probability("attack_success", "delta", guarantee.delta);
-  double const miss = (1.0 - guarantee.delta) / (1.0 + std::exp(guarantee.epsilon));
+  double const miss = (1.0 - guarantee.delta) / (1.0 + elementary::exp(guarantee.epsilon));
   double const corner = 1.0 - miss;
   double const edge = prior_success + guarantee.delta * (1.0 - prior_success);
   constexpr double up = 1.0 + 4.0 * std::numeric_limits<double>::epsilon();
@@ -118,7 +119,7 @@ namespace tacit {
                                            detail::to_text(prior_success) + " and delta " +
                                            detail::to_text(delta) + " allows"));
   }
-  return std::log1p(excess) * (1.0 - 8.0 * std::numeric_limits<double>::epsilon());
+  return elementary::log1p(excess) * (1.0 - 8.0 * std::numeric_limits<double>::epsilon());
 }
 
 }  // namespace tacit

@@ -3,6 +3,7 @@
 
 #include <tacit/core/check.hpp>
 #include <tacit/core/constants.hpp>
+#include <tacit/core/elementary.hpp>
 #include <tacit/core/log.hpp>
 #include <tacit/core/quadrature.hpp>
 #include <tacit/core/real.hpp>
@@ -60,7 +61,7 @@ template <real T>
 template <real T>
 [[nodiscard]] channel_sums<T> direct_sums(T const& q, T const& sigma,
                                           double range = quadrature_range<T>) {
-  using std::exp, std::expm1, std::log, std::sqrt;
+  using elementary::exp, elementary::expm1, elementary::log, std::sqrt;
   T const pi = constants::pi<T>();
   T const reach = T(std::sqrt(2.0 * range));  // standard deviations until N is below e^−range
   T const p = 1 - q;
@@ -110,7 +111,7 @@ template <real T>
 /// the hundreds and a plain one would cost e^{−b²/2} two or three digits.
 template <real T>
 [[nodiscard]] T saturated_scale(T const& q, T const& p, T const& sigma) {
-  using std::exp, std::log, std::log1p;
+  using elementary::exp, elementary::log, elementary::log1p;
   if constexpr (std::is_floating_point_v<T>) {
     struct pair {
       T high;
@@ -150,7 +151,7 @@ template <real T>
 template <real T>
 [[nodiscard]] channel_sums<T> saturated_sums(T const& q, T const& sigma,
                                              double range = quadrature_range<T>) {
-  using std::exp, std::log, std::log1p, std::sqrt;
+  using elementary::exp, elementary::log, elementary::log1p, std::sqrt;
   if (!(sigma > T(1e-6))) return {0, 0};  // e^{−5e11}: below every exponent range
   T const pi = constants::pi<T>();
   T const p = 1 - q;
@@ -188,7 +189,7 @@ template <real T>
 /// over: σ²·max(|log(q/p)|, 2.09) < 2.
 template <real T>
 [[nodiscard]] bool saturated(T const& q, T const& sigma) {
-  using std::log;
+  using elementary::log;
   T const square = sigma * sigma;
   if (!(square < 0.9585)) return false;
   return square * log((1 - q) / q) < 2;
@@ -281,12 +282,13 @@ struct energy_trial {
   double const sigma = 1.0 / std::sqrt(energy);
   if (saturated(q, sigma)) {
     auto const [left, error] = saturated_sums(q, sigma, range);
-    double const move = std::log(left / (entropy - aim)) * 2.0 * left / error;
+    double const move = elementary::log(left / (entropy - aim)) * 2.0 * left / error;
     return {energy, entropy - left, error, energy + move};
   }
   auto const [information, error] = direct_sums(q, sigma, range);
   double const slope = 0.5 * error * energy / information;
-  return {energy, information, error, energy * std::exp(std::log(aim / information) / slope)};
+  return {energy, information, error,
+          energy * elementary::exp(elementary::log(aim / information) / slope)};
 }
 
 /// The energy where I = aim, to about 1e-7 and with no certificate: on half of the nodes, each worth
@@ -296,7 +298,7 @@ struct energy_trial {
   // true limit for c = h.
   double const variance = 4.0 * q * (1.0 - q);
   double const c = std::max(entropy, 0.5);
-  double energy = -2.0 * c / variance * std::log1p(-aim / c);
+  double energy = -2.0 * c / variance * elementary::log1p(-aim / c);
   for (int step = 0; step < 8; ++step) {
     double const next = try_energy(q, entropy, energy, aim, 20.0).next;
     if (!(next > 0.0 && next < std::numeric_limits<double>::max())) break;

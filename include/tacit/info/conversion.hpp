@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tacit/core/check.hpp>
+#include <tacit/core/elementary.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/info/binary_channel.hpp>
 #include <tacit/info/sign_channel.hpp>
@@ -45,10 +46,10 @@ struct gaussian_dp {
                          guarantee.epsilon, "at least 0");
   detail::check_probability("information_bound", "delta", guarantee.delta);
   detail::check_probability("information_bound", "prior", prior);
-  double const correlation = std::tanh(0.5 * guarantee.epsilon);
-  flip const answer = correlation <= 0.5
-                          ? flip::with_correlation(correlation)
-                          : flip::with_probability(1.0 / (1.0 + std::exp(guarantee.epsilon)));
+  double const correlation = elementary::tanh(0.5 * guarantee.epsilon);
+  flip const answer =
+      correlation <= 0.5 ? flip::with_correlation(correlation)
+                         : flip::with_probability(1.0 / (1.0 + elementary::exp(guarantee.epsilon)));
   double const revealed = guarantee.delta * binary_entropy(detail::minority(prior));
   double const answered =
       (1.0 - guarantee.delta) * mutual_information(sign_channel{.prior = prior, .noise = answer});

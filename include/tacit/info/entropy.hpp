@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tacit/core/check.hpp>
+#include <tacit/core/elementary.hpp>
 #include <tacit/core/inverse.hpp>
 #include <tacit/core/log.hpp>
 #include <tacit/core/real.hpp>
@@ -22,7 +23,7 @@ namespace tacit {
 /// @throws std::domain_error unless p is in [0, 1]
 template <real T>
 [[nodiscard]] T binary_entropy(T const& p) {
-  using std::log, std::log1p;
+  using elementary::log, elementary::log1p;
   detail::check_probability("binary_entropy", "p", p);
   if (p == 0 || p == 1) return 0;
   T const rest = 1 - p;
@@ -59,11 +60,11 @@ inline void check_law(char const* function, char const* name, std::span<double c
     if (p > 0.5 && p == most && !found) {
       found = true;
     } else if (p > 0.0) {
-      sum += -p * std::log(p);
+      sum += -p * elementary::log(p);
       others += p;
     }
   }
-  if (found) sum += -most * std::log1p(-others.value());
+  if (found) sum += -most * elementary::log1p(-others.value());
   return nats(sum.value());
 }
 
@@ -81,7 +82,7 @@ template <real T>
   T const rest = 1 - q;
   T const excess = p - q;
   if (excess / q > T(1e300)) {  // p/q overflows: its term is p·log(p/q) − p + q
-    using std::log;
+    using elementary::log;
     return p * (log(p) - log(q)) - excess + rest * entropy_residual(-excess / rest);
   }
   return q * entropy_residual(excess / q) + rest * entropy_residual(-excess / rest);

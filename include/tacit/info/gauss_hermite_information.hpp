@@ -3,6 +3,7 @@
 
 #include <tacit/core/check.hpp>
 #include <tacit/core/constants.hpp>
+#include <tacit/core/elementary.hpp>
 #include <tacit/core/log.hpp>
 #include <tacit/core/quadrature.hpp>
 #include <tacit/core/real.hpp>
@@ -22,7 +23,7 @@ namespace tacit {
 template <real T>
 [[nodiscard]] T gauss_hermite_information(basic_binary_channel<T> const& channel,
                                           gauss_hermite_rule<T> const& rule) {
-  using std::exp, std::log, std::sqrt;
+  using elementary::exp, elementary::log, std::sqrt;
   T const q = channel.prior;
   detail::require_domain(q > 0 && q < 1, "gauss_hermite_information", "prior", q, "in (0, 1)");
   detail::check_positive("gauss_hermite_information", "sigma", channel.sigma);

@@ -3,6 +3,7 @@
 
 #include <tacit/core/check.hpp>
 #include <tacit/core/constants.hpp>
+#include <tacit/core/elementary.hpp>
 #include <tacit/core/log.hpp>
 #include <tacit/core/normal.hpp>
 #include <tacit/core/real.hpp>
@@ -71,7 +72,7 @@ using sign_channel = basic_sign_channel<double>;
   double const threshold = 1.0 / sigma / std::sqrt(2.0);
   double const correlation = std::erf(threshold);
   return correlation <= 0.5 ? flip::with_correlation(correlation)
-                            : flip::with_probability(0.5 * std::erfc(threshold));
+                            : flip::with_probability(0.5 * elementary::erfc(threshold));
 }
 
 /// The σ whose Gaussian flips a sign at least as often: the inverse of `flip_of_gaussian`.
@@ -88,9 +89,9 @@ using sign_channel = basic_sign_channel<double>;
       rho <= 0.5 ? detail::normal_centre_inverse(rho) : normal_tail_inverse(noise.probability());
   if (noise.probability() > 1e-3) {  // below, the logarithm that the inverse solves for is as good
     double const half = x / std::sqrt(2.0);
-    double const miss =
-        rho <= 0.5 ? 0.5 * (rho - std::erf(half)) : 0.5 * std::erfc(half) - noise.probability();
-    x += miss * detail::constants::root_two_pi<double>() * std::exp(half * half);
+    double const miss = rho <= 0.5 ? 0.5 * (rho - std::erf(half))
+                                   : 0.5 * elementary::erfc(half) - noise.probability();
+    x += miss * detail::constants::root_two_pi<double>() * elementary::exp(half * half);
   }
   // Some tens of ulp: the errors of the inverse, of the root and of the division.
   return 1.0 / x * (1.0 + 5e-15);
@@ -119,7 +120,8 @@ template <real T>
 [[nodiscard]] inline double sign_information_slope(double q, flip const& noise) {
   double const e = noise.probability();
   double const rho = noise.correlation();
-  return q * std::log1p(rho / e) + (0.5 - q) * std::log1p(q * rho / (e * (1.0 - e - q * rho)));
+  return q * elementary::log1p(rho / e) +
+         (0.5 - q) * elementary::log1p(q * rho / (e * (1.0 - e - q * rho)));
 }
 
 }  // namespace detail
@@ -174,8 +176,8 @@ template <real T>
           flip const noise = flip::with_correlation(rho);
           double const information = detail::sign_information(q, noise);
           double const slope = rho * detail::sign_information_slope(q, noise) / information;
-          return detail::spending_step{information,
-                                       rho * std::exp(std::log(aim / information) / slope)};
+          return detail::spending_step{
+              information, rho * elementary::exp(elementary::log(aim / information) / slope)};
         }));
   }
   double const entropy = binary_entropy(q);
@@ -187,8 +189,8 @@ template <real T>
     // gap h − I that grows like a power of e.
     double const gap = entropy - information;
     double const move = information < gap ? (information - aim) / fall
-                                          : std::log((entropy - aim) / gap) * gap / fall;
-    return detail::spending_step{information, std::min(e * std::exp(move), 0.25)};
+                                          : elementary::log((entropy - aim) / gap) * gap / fall;
+    return detail::spending_step{information, std::min(e * elementary::exp(move), 0.25)};
   }));
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/elementary.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/pac/candidate_distances.hpp>
@@ -86,7 +87,7 @@ class candidate_bounds {
     double hadamard = 0.0;
     double trace = 0.0;
     for (double const r : along_) {
-      hadamard += std::log1p(shrink * r);
+      hadamard += elementary::log1p(shrink * r);
       trace += shrink * r;
     }
     double best = 0.5 * hadamard * relative;
@@ -102,7 +103,7 @@ class candidate_bounds {
         double const e = 1.01 * unit_roundoff * ((m + 8.0) * (m + trace) + (longest + 8.0) * trace);
         double half_log = 0.0;
         for (Eigen::Index i = 0; i < shifted.rows(); ++i) {
-          half_log += std::log(factor.matrixLLT()(i, i));
+          half_log += elementary::log(factor.matrixLLT()(i, i));
         }
         if (e < 0.5) {
           double const off = 0.51 * std::sqrt(m) * e / (1.0 - e);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/elementary.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/core/sum.hpp>
 #include <tacit/pac/dense.hpp>
@@ -116,7 +117,9 @@ template <dense_scalar T = double>
       double const x = factor * squared(m, k);
       // The smaller of e^{−x} and 1 − e^{−x}; the other is 1 less that.
       bool const is_near = x < 0.5;
-      double const smaller = is_near ? -std::expm1(-x) : x < 746.0 ? std::exp(-x) : 0.0;
+      double const smaller = is_near     ? -elementary::expm1(-x)
+                             : x < 746.0 ? elementary::exp(-x)
+                                         : 0.0;
       double const like = is_near ? 1.0 - smaller : smaller;
       double const unlike = is_near ? smaller : 1.0 - smaller;
       alike(m) += p(k) * like;
@@ -129,7 +132,7 @@ template <dense_scalar T = double>
   }
   compensated_sum<double> sum;
   for (Eigen::Index m = 0; m < count; ++m) {
-    sum += p(m) * (unalike(m) < 0.5 ? -std::log1p(-unalike(m)) : -std::log(alike(m)));
+    sum += p(m) * (unalike(m) < 0.5 ? -elementary::log1p(-unalike(m)) : -elementary::log(alike(m)));
   }
   return std::max(0.0, sum.value());
 }
@@ -162,7 +165,7 @@ template <dense_scalar T = double>
   matrix_of<T> edge = matrix_of<T>::Identity(count, count);
   for (Eigen::Index k = 0; k < count; ++k) {
     for (Eigen::Index m = k + 1; m < count; ++m) {
-      edge(m, k) = squared(m, k) < 1490.0 ? std::exp(-0.5 * squared(m, k)) : 0.0;
+      edge(m, k) = squared(m, k) < 1490.0 ? elementary::exp(-0.5 * squared(m, k)) : 0.0;
     }
   }
   auto const whole = edge.template selfadjointView<Eigen::Lower>();

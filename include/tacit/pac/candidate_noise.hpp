@@ -3,6 +3,7 @@
 
 #include <tacit/core/betting.hpp>
 #include <tacit/core/check.hpp>
+#include <tacit/core/elementary.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/pac/calibrated.hpp>
 #include <tacit/pac/candidate_information.hpp>
@@ -37,18 +38,18 @@ namespace detail {
 template <class Information>
 [[nodiscard]] double largest_shrink(Information&& f, double budget, double tolerance,
                                     double start = 1.0) {
-  double const aim = std::log(budget * (1.0 - 0.5 * tolerance));
+  double const aim = elementary::log(budget * (1.0 - 0.5 * tolerance));
   double constexpr none = std::numeric_limits<double>::quiet_NaN();
   double low = none;
   double high = none;
   double at_low = 0.0;  // log f − aim, on either side
   double at_high = 0.0;
-  double s = std::log(start);
+  double s = elementary::log(start);
   for (int step = 0; step < 400; ++step) {
-    double const value = f(std::exp(s));
-    double const miss = std::max(std::log(value), -1e4) - aim;
+    double const value = f(elementary::exp(s));
+    double const miss = std::max(elementary::log(value), -1e4) - aim;
     if (value <= budget) {
-      if (value >= budget * (1.0 - tolerance)) return std::exp(s);
+      if (value >= budget * (1.0 - tolerance)) return elementary::exp(s);
       if (low == low && high == high) at_high *= 0.5;
       low = s;
       at_low = miss;
@@ -58,7 +59,7 @@ template <class Information>
       at_high = miss;
     }
     if (low == low && high == high) {
-      if (high - low < tolerance) return std::exp(low);
+      if (high - low < tolerance) return elementary::exp(low);
       double const width = high - low;
       s = low + width * std::min(std::max(-at_low / (at_high - at_low), 1e-3), 0.999);
     } else if (!(s > -690.0 && s < 690.0)) {
@@ -69,8 +70,9 @@ template <class Information>
       s += low == low ? move : -move;
     }
   }
-  if (low == low) return std::exp(low);
-  throw convergence_error("scale_to: found no noise that fits the budget", 0.0, std::exp(high));
+  if (low == low) return elementary::exp(low);
+  throw convergence_error("scale_to: found no noise that fits the budget", 0.0,
+                          elementary::exp(high));
 }
 
 inline void check_candidate_budget(char const* function, nats budget) {

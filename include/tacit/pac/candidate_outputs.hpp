@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tacit/core/check.hpp>
+#include <tacit/core/elementary.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/info/entropy.hpp>
@@ -30,7 +31,7 @@ struct basic_candidate_belief {
     double const top = log_weights.maxCoeff();
     // Not Eigen's exp, which is not 0 at −∞.
     vector_of<T> const weights =
-        log_weights.unaryExpr([top](double l) { return std::exp(l - top); });
+        log_weights.unaryExpr([top](double l) { return elementary::exp(l - top); });
     return weights / weights.sum();
   }
 };
@@ -79,9 +80,10 @@ class basic_candidate_outputs {
     // Their sum may not overflow, and none that is possible becomes impossible.
     constexpr double least = std::numeric_limits<double>::min();
     for (double& w : weights) w = w > 0.0 ? std::max(w / largest, least) : 0.0;
-    belief_.log_weights = weights.unaryExpr([](double w) { return std::log(w); });
-    belief_.error = weights.unaryExpr(
-        [](double w) { return w > 0.0 ? detail::unit_roundoff * (2.0 - 3.0 * std::log(w)) : 0.0; });
+    belief_.log_weights = weights.unaryExpr([](double w) { return elementary::log(w); });
+    belief_.error = weights.unaryExpr([](double w) {
+      return w > 0.0 ? detail::unit_roundoff * (2.0 - 3.0 * elementary::log(w)) : 0.0;
+    });
     probabilities_ = weights / weights.sum();
     excess_ = 1.0;
   }
@@ -116,8 +118,8 @@ class basic_candidate_outputs {
       if (!(l > -std::numeric_limits<double>::infinity())) continue;
       double const e = belief.error(m) * (1.0 + 4.0 * detail::unit_roundoff) +
                        detail::unit_roundoff * (8.0 + 2.0 * std::abs(l));
-      weights(m) = std::max(std::exp(l + e), 1e-300);
-      low += std::exp(l - e);
+      weights(m) = std::max(elementary::exp(l + e), 1e-300);
+      low += elementary::exp(l - e);
     }
     double const sum = weights.sum();
     double const rounding = (2.0 * static_cast<double>(size()) + 16.0) * detail::unit_roundoff;

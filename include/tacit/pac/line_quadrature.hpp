@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/elementary.hpp>
 #include <tacit/core/log.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/core/sum.hpp>
@@ -57,16 +58,16 @@ struct line_plan {
     t -= (p * t).sum();
     double const range = t(t.size() - 1) - t(0);
     double entropy = 0.0;
-    for (double const q : p) entropy -= q * std::log(q);
-    largest_kl = -std::log(p.minCoeff());
+    for (double const q : p) entropy -= q * elementary::log(q);
+    largest_kl = -elementary::log(p.minCoeff());
     aim = 0x1p-56 * least;
-    double const digits = std::log(2.0 * (entropy + 5.0) / aim);
+    double const digits = elementary::log(2.0 * (entropy + 5.0) / aim);
     double const strip = std::min(0.8 * pi / range, std::sqrt(2.0 * digits));
     int exponent = 0;
     double const mantissa =
         std::frexp(2.0 * pi * strip / (digits + 0.5 * strip * strip), &exponent);
     step = std::ldexp(std::floor(std::ldexp(mantissa, 20)), exponent - 20);
-    reach = std::sqrt(2.0 * std::log((largest_kl + 2.0) * 4.0 / aim));
+    reach = std::sqrt(2.0 * elementary::log((largest_kl + 2.0) * 4.0 / aim));
     nodes = (range + 2.0 * reach) / step + 2.0;
   }
 };
@@ -79,7 +80,7 @@ struct line_sum {
 
 template <dense_scalar T = double>
 [[nodiscard]] line_sum integrate(line_plan<T> const& plan) {
-  using std::exp, std::expm1, std::sqrt;
+  using elementary::exp, elementary::expm1, std::sqrt;
   array_of<T> const& t = plan.t;
   array_of<T> const& p = plan.p;
   Eigen::Index const size = p.size();
@@ -164,7 +165,7 @@ template <dense_scalar T = double>
     }
     if (end < order.size()) {
       double const gap = (t(order[end]) - t(order[end - 1])) * (1.0 - 4.0 * unit_roundoff);
-      across_clusters += 0.35 * count * std::exp(-0.125 * gap * gap);
+      across_clusters += 0.35 * count * elementary::exp(-0.125 * gap * gap);
     }
     if (!(work <= most)) return std::nullopt;
     begin = end;

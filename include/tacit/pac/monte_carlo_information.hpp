@@ -3,6 +3,7 @@
 
 #include <tacit/core/betting.hpp>
 #include <tacit/core/check.hpp>
+#include <tacit/core/elementary.hpp>
 #include <tacit/core/log.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/core/sum.hpp>
@@ -115,7 +116,7 @@ template <class Column, dense_scalar T = double>
   double total = 0.0;
   if (least > -0.5) {
     // Σ p ψ(r − 1), r = π/p: KL may be as little as 1e-12.
-    for (double& x : logs) x = std::expm1(x - top);
+    for (double& x : logs) x = elementary::expm1(x - top);
     double const mean = weights.dot(logs);
     total = 1.0 + mean;
     for (double& x : logs) x = (x - mean) / total;  // r − 1
@@ -127,12 +128,12 @@ template <class Column, dense_scalar T = double>
   }
   for (Eigen::Index k = 0; k < weights.size(); ++k) {
     double const x = logs(k) - top;
-    logs(k) = x > -700.0 ? weights(k) * std::exp(x) : 0.0;
+    logs(k) = x > -700.0 ? weights(k) * elementary::exp(x) : 0.0;
     if (logs(k) > 0.0) kl += logs(k) * x;
     total += logs(k);
   }
   logs /= total;
-  return kl / total - std::log(total);
+  return kl / total - elementary::log(total);
 }
 
 /// One run of draws and its certificate, one-sided failures each.
@@ -151,7 +152,7 @@ template <dense_scalar T = double>
              nats(0.5 * (certain.upper.value - certain.lower.value))}};
   }
   compact_candidates<T> const compact(w);
-  double const range = -std::log(w.weights.minCoeff()) * (1.0 + 1e-12) + 1e-12;
+  double const range = -elementary::log(w.weights.minCoeff()) * (1.0 + 1e-12) + 1e-12;
   std::vector<double> kl(samples);
   vector_of<T> const half_square = 0.5 * compact.columns.colwise().squaredNorm();
   matrix_of<T> logs;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tacit/core/check.hpp>
+#include <tacit/core/elementary.hpp>
 #include <tacit/core/sum.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/info/certified.hpp>
@@ -42,7 +43,7 @@ template <dense_scalar T = double>
     left -= half;
   }
   compensated_sum<double> sum;
-  for (double const e : a.head(left)) sum += std::log1p(e);
+  for (double const e : a.head(left)) sum += elementary::log1p(e);
   return sum.value();
 }
 
@@ -69,7 +70,7 @@ template <dense_scalar T = double>
     ratio = (r > 0.0).select(r / noise.segment(i, n).array(), 0.0);
     double const last = ratio(n - 1);
     sum += 0.5 * log1p_sum(ratio);
-    if (i + n == variances.size()) sum += 0.5 * (repeats - 1.0) * std::log1p(last);
+    if (i + n == variances.size()) sum += 0.5 * (repeats - 1.0) * elementary::log1p(last);
   });
   return sum.value();
 }
@@ -165,7 +166,7 @@ template <dense_scalar T = double>
 [[nodiscard]] vector_of<T> spread_in_proportion(vector_of<T> const& variances, double repeats,
                                                 double budget) {
   double const count = static_cast<double>(variances.size() - 1) + repeats;
-  return variances / std::expm1(2.0 * budget / count);
+  return variances / elementary::expm1(2.0 * budget / count);
 }
 
 }  // namespace detail

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tacit/core/check.hpp>
+#include <tacit/core/elementary.hpp>
 #include <tacit/core/sum.hpp>
 #include <tacit/info/sign_channel.hpp>
 #include <tacit/pac/candidates.hpp>
@@ -50,7 +51,7 @@ class posterior {
   /// Uniform.
   /// @throws std::invalid_argument for 0 candidates
   explicit posterior(std::size_t candidates)
-      : log_weights_(checked_count(candidates), -std::log(static_cast<double>(candidates))),
+      : log_weights_(checked_count(candidates), -elementary::log(static_cast<double>(candidates))),
         probabilities_(candidates, 1.0 / static_cast<double>(candidates)),
         live_(candidates) {}
 
@@ -133,10 +134,10 @@ class posterior {
   };
   static uniform_law uniform_over(std::size_t candidates) noexcept {
     double const count = static_cast<double>(candidates);
-    return {-std::log(count), 1.0 / count};
+    return {-elementary::log(count), 1.0 / count};
   }
   static double mass(double w, uniform_law const& uniform) noexcept {
-    return w == uniform.log_weight ? uniform.probability : std::exp(w);
+    return w == uniform.log_weight ? uniform.probability : elementary::exp(w);
   }
 
   static std::size_t checked_count(std::size_t candidates) {
@@ -176,8 +177,8 @@ inline posterior posterior::from_log_weights(std::vector<double> log_weights) {
 
   double const top = *std::max_element(log_weights.begin(), log_weights.end());
   compensated_sum<double> sum;
-  for (double const w : log_weights) sum += std::exp(w - top);
-  double const rest = std::log(sum.value());
+  for (double const w : log_weights) sum += elementary::exp(w - top);
+  double const rest = elementary::log(sum.value());
   if (!(std::abs(top + rest) <= 1e-12)) {
     for (double& w : log_weights) {
       // Finite stays finite: the difference of two finite numbers may overflow.
@@ -221,7 +222,7 @@ inline split posterior::agreement(std::span<std::int8_t const> signs) const {
     double const log_minority =
         positive ? log_sum(signs, -infinity, 0.0) : log_sum(signs, 0.0, -infinity);
     minority = log_minority > -infinity
-                   ? std::max(std::exp(log_minority), std::numeric_limits<double>::min())
+                   ? std::max(elementary::exp(log_minority), std::numeric_limits<double>::min())
                    : 0.0;
   }
   return {minority, positive};
@@ -235,10 +236,10 @@ inline void posterior::observe_sign(std::span<std::int8_t const> signs, sign rel
   double const correlation = noise.correlation();
   detail::check_probability("observe_sign", "correlation", correlation);  // NaN: never set
   if (correlation == 0.0) return;
-  double const agree = std::log1p(correlation);
+  double const agree = elementary::log1p(correlation);
   // 1 − ρ = 2e has its digits in e where ρ is near 1, and in ρ where it is small; −∞ at e = 0.
-  double const differ =
-      correlation > 0.5 ? std::log(2.0 * noise.probability()) : std::log1p(-correlation);
+  double const differ = correlation > 0.5 ? elementary::log(2.0 * noise.probability())
+                                          : elementary::log1p(-correlation);
   double const log_plus = released == sign::plus ? agree : differ;
   double const log_minus = released == sign::plus ? differ : agree;
   double const log_total = log_sum(signs, log_minus, log_plus);
@@ -327,8 +328,9 @@ inline double posterior::log_sum(std::span<std::int8_t const> signs, double log_
                                  double log_plus) const {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   masses const mass = sum_by_sign(signs);
-  double const total = mass.minus * std::exp(log_minus) + mass.plus * std::exp(log_plus);
-  if (total > 1e-280) return std::log(total);
+  double const total =
+      mass.minus * elementary::exp(log_minus) + mass.plus * elementary::exp(log_plus);
+  if (total > 1e-280) return elementary::log(total);
   double const step[2] = {log_minus, log_plus};
   double top = -infinity;
   for (std::size_t m = 0; m < size(); ++m) {
@@ -337,9 +339,9 @@ inline double posterior::log_sum(std::span<std::int8_t const> signs, double log_
   if (top == -infinity) return top;
   compensated_sum<double> sum;
   for (std::size_t m = 0; m < size(); ++m) {
-    sum += std::exp(log_weights_[m] + step[signs[m] > 0] - top);
+    sum += elementary::exp(log_weights_[m] + step[signs[m] > 0] - top);
   }
-  return top + std::log(sum.value());
+  return top + elementary::log(sum.value());
 }
 
 inline void posterior::multiply(std::span<std::int8_t const> signs, double log_minus,

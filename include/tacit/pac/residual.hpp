@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tacit/core/check.hpp>
+#include <tacit/core/elementary.hpp>
 #include <tacit/core/rounded.hpp>
 #include <tacit/core/sum.hpp>
 #include <tacit/core/units.hpp>
@@ -32,7 +33,7 @@ struct remaining_entropy {
 /// secret about which nothing was known.
 /// Guarantee, @throws: as entropy_of
 [[nodiscard]] inline nats intrinsic_privacy(std::span<double const> law) {
-  return entropy_of(law) - nats(std::log(static_cast<double>(law.size())));
+  return entropy_of(law) - nats(elementary::log(static_cast<double>(law.size())));
 }
 
 /// −KL(P ‖ R) ≤ 0 for any reference law R on the same candidates.
@@ -49,7 +50,7 @@ struct remaining_entropy {
     if (law[m] == 0.0) continue;
     detail::require_domain(reference[m] > 0.0, "intrinsic_privacy", "reference", reference[m],
                            "positive where the law is");
-    sum += law[m] * std::log(reference[m] / law[m]);
+    sum += law[m] * elementary::log(reference[m] / law[m]);
   }
   return nats(std::min(0.0, sum.value()));
 }

@@ -3,6 +3,7 @@
 
 #include <tacit/core/betting.hpp>
 #include <tacit/core/check.hpp>
+#include <tacit/core/elementary.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/pac/calibrated.hpp>
 #include <tacit/pac/candidate_information.hpp>
@@ -149,7 +150,7 @@ template <dense_scalar T = double>
   detail::release_draws<T> const trial(white.weights, compact.columns.rows(), draws.seed.value,
                                        detail::scale_run, 0, trial_size);
   detail::posterior_measure<T> const measure(space, compact.columns, trial);
-  double const range = -std::log(white.weights.minCoeff()) * (1.0 + 1e-12) + 1e-12;
+  double const range = -elementary::log(white.weights.minCoeff()) * (1.0 + 1e-12) + 1e-12;
   auto const expected = [&](double s) {
     std::vector<double> kl = measure.by_draw(s);
     double mean = 0.0;
@@ -160,9 +161,9 @@ template <dense_scalar T = double>
     double const deviation = std::sqrt(square) / static_cast<double>(trial_size);
     // What betting will ask for, and that this mean may be low.
     double const margin =
-        std::sqrt(2.0 * std::log(2.0 / failure) / static_cast<double>(draws.samples)) * deviation *
-            std::sqrt(static_cast<double>(trial_size)) +
-        2.0 * std::log(2.0 / failure) * range / static_cast<double>(draws.samples);
+        std::sqrt(2.0 * elementary::log(2.0 / failure) / static_cast<double>(draws.samples)) *
+            deviation * std::sqrt(static_cast<double>(trial_size)) +
+        2.0 * elementary::log(2.0 / failure) * range / static_cast<double>(draws.samples);
     return mean + margin + deviation;
   };
   double shrink =

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tacit/core/check.hpp>
+#include <tacit/core/elementary.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/info/entropy.hpp>
@@ -74,7 +75,7 @@ struct whitened_candidates {
     double const other = (excess - 1.0) * (1.0 + 4.0 * unit_roundoff);
     if (!(other < 0.5)) return 0.0;
     double const lost =
-        1.01 * (binary_entropy(other) + other * std::log(static_cast<double>(size())));
+        1.01 * (binary_entropy(other) + other * elementary::log(static_cast<double>(size())));
     return std::max(0.0, information - lost);
   }
 

@@ -16,21 +16,25 @@ struct reduced_exponent {
   bit_pattern bits;
 };
 
-/// For low ≤ x ≤ high, else for the end of this range that is nearer to x or, with NaN, has its sign.
-[[nodiscard]] inline reduced_exponent reduce_exponent(double x, double low, double high) {
+/// For −746 ≤ x ≤ 710.
+[[nodiscard]] inline reduced_exponent reduce_exponent(double y) {
   constexpr double per_ln2 = 0x1.71547652b82fep+0;
   constexpr double ln2_high = 0x1.62e42fefa38p-1;  // 42 bits: times k it is exact
   constexpr double ln2_low = 0x1.ef35793c768p-45;  // the next 42
   constexpr double to_integer = 0x1.8p52;
-  bit_pattern const size = bits_of(x) & ~sign_bit;
-  double const end = select(mask_of_top(bits_of(x)), low, high);
-  double const y = select(mask_below(bits_of(end) & ~sign_bit, size), end, x);
   double const shifted = product(y, per_ln2) + to_integer;
   double const k = shifted - to_integer;
   double const left = y - k * ln2_high;
   double const lower = k * ln2_low;
   double const r = left - lower;
   return {r, (left - r) - lower, bits_of(shifted) - bits_of(to_integer)};
+}
+
+/// For low ≤ x ≤ high, else for the end of this range that is nearer to x or, with NaN, has its sign.
+[[nodiscard]] inline reduced_exponent reduce_exponent(double x, double low, double high) {
+  bit_pattern const size = bits_of(x) & ~sign_bit;
+  double const end = select(mask_of_top(bits_of(x)), low, high);
+  return reduce_exponent(select(mask_below(bits_of(end) & ~sign_bit, size), end, x));
 }
 
 /// e^(high + low) − 1 − high, up to high·low.
@@ -69,6 +73,12 @@ namespace elementary {
 /// e^x; +∞ from where that rounds to it, NaN for NaN.
 /// Guarantee: nearest; |error| ≤ 1.51·2⁻⁵³·e^x, and 2⁻¹⁰⁷⁵ more where the result is subnormal.
 [[nodiscard]] inline double exp(double x) {
+  if (x >= -700.0 && x <= 700.0) {  // the result is normal
+    auto const t = detail::reduce_exponent(x);
+    double const sum = 1.0 + t.high;
+    double const lost = (1.0 - sum) + t.high;
+    return (sum + (lost + detail::exp_tail(t))) * detail::from_bits((t.bits + 1023) << 52);
+  }
   auto const t = detail::reduce_exponent(x, -746.0, 710.0);
   double const sum = 1.0 + t.high;
   double const lost = (1.0 - sum) + t.high;
@@ -78,6 +88,16 @@ namespace elementary {
 /// e^x − 1, also near 0, and with the sign of a zero; NaN for NaN.
 /// Guarantee: nearest; |error| ≤ 2.76·2⁻⁵³·|e^x − 1|.
 [[nodiscard]] inline double expm1(double x) {
+  if (x >= -36.0 && x <= 36.0 && x != 0.0) {
+    auto const t = detail::reduce_exponent(x);
+    double const inverse = detail::from_bits((1023 - t.bits) << 52);
+    double const one = 1.0 - inverse;
+    double const one_low = (1.0 - one) - inverse;
+    double const sum = one + t.high;
+    double const lost = (one - sum) + t.high;
+    return (sum + (lost + (one_low + detail::exp_tail(t)))) *
+           detail::from_bits((t.bits + 1023) << 52);
+  }
   auto const t = detail::reduce_exponent(x, -40.0, 710.0);
   // 2^k·((1 − 2^−k) + (e^t − 1)), where 2^−k is nothing from k = 100 on.
   detail::bit_pattern const least = detail::select(detail::mask_below(100 + 1023, t.bits + 1023),

@@ -66,6 +66,10 @@ namespace elementary {
 /// Guarantee: nearest; |error| ≤ 1.92·2⁻⁵³·|log x|.
 [[nodiscard]] inline double log(double x) {
   using namespace detail;
+  if (x >= std::numeric_limits<double>::min() && x <= std::numeric_limits<double>::max()) {
+    auto const [k, m] = split_binary(x, 0.0);
+    return log_sum_of(k, m - 1.0, 0.0);
+  }
   bit_pattern const subnormal = mask_below(bits_of(x), bits_of(std::numeric_limits<double>::min()));
   auto const [k, m] = split_binary(select(subnormal, x * 0x1p54, x), select(subnormal, 54.0, 0.0));
   return log_or_limit(x, log_sum_of(k, m - 1.0, 0.0));
@@ -75,6 +79,13 @@ namespace elementary {
 /// Guarantee: nearest; |error| ≤ 1.92·2⁻⁵³·|log(1 + x)|.
 [[nodiscard]] inline double log1p(double x) {
   using namespace detail;
+  if (x > -0.2928 && x < 0.4142 && x != 0.0) return log_sum_of(0.0, x, 0.0);
+  if (x >= 0.4142 && x <= 0x1p1000) {
+    double const sum = 1.0 + x;
+    double const lost = x > 1.0 ? 1.0 - (sum - x) : x - (sum - 1.0);
+    auto const [k, m] = split_binary(sum, 0.0);
+    return log_sum_of(k, m - 1.0, lost / sum);
+  }
   bit_pattern const size = bits_of(x) & ~sign_bit;
   bit_pattern const negative = mask_of_top(bits_of(x));
   // 1 + x = high + low = 2^k·(1 + f)·(1 + low/high); near 0 f = x itself.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/elementary.hpp>
 #include <tacit/core/log.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/core/sum.hpp>
@@ -39,7 +40,7 @@ class envelope {
         which_(which),
         tilted_(nodes.size()) {
     for (std::size_t k = 0; k < nodes.size(); ++k)
-      tilted_[k] = nodes.weight() * std::exp(exponent(k));
+      tilted_[k] = nodes.weight() * elementary::exp(exponent(k));
   }
 
   /// An estimate of log ∫|f(x ± ia)|; `t` > 0 for the side that falls, < 0 for the one that grows.
@@ -53,12 +54,13 @@ class envelope {
       T const moves = stretch[k] - t * turn[k];
       if (tilted_[k] < 1e-30 && moves < 20.0) continue;
       high = std::max(high, moves);
-      sum += tilted_[k] * (total > 0.0 ? std::expm1(moves) : std::exp(moves));
+      sum += tilted_[k] * (total > 0.0 ? elementary::expm1(moves) : elementary::exp(moves));
     }
-    if (high < 600.0) return total > 0.0 ? std::log1p(sum) : std::log(sum);
+    if (high < 600.0) return total > 0.0 ? elementary::log1p(sum) : elementary::log(sum);
     T large = -std::numeric_limits<T>::infinity();
     for (std::size_t k = 0; k < tilted_.size(); ++k) {
-      if (tilted_[k] > 0.0) large = log_add(large, std::log(tilted_[k]) + stretch[k] - t * turn[k]);
+      if (tilted_[k] > 0.0)
+        large = log_add(large, elementary::log(tilted_[k]) + stretch[k] - t * turn[k]);
     }
     return large;
   }
@@ -161,13 +163,14 @@ class envelope {
       T real = 1.0;
       T imaginary = 0.0;
       for (mixture_pair::part const& part : nodes_->pair().parts) {
-        T const share = part.weight * std::exp(part.shift * (x - 0.5 * part.shift) - log_ratio);
-        real -= share * (1.0 - std::cos(part.shift * height));
-        imaginary += share * std::sin(part.shift * height);
+        T const share =
+            part.weight * elementary::exp(part.shift * (x - 0.5 * part.shift) - log_ratio);
+        real -= share * (1.0 - elementary::cos(part.shift * height));
+        imaginary += share * elementary::sin(part.shift * height);
       }
       T here = 0.5 * height * height - 0.5 * x * x + power() * log_ratio - value_ +
-               t * std::atan2(imaginary, real) +
-               0.5 * power() * std::log(real * real + imaginary * imaginary);
+               t * elementary::atan2(imaginary, real) +
+               0.5 * power() * elementary::log(real * real + imaginary * imaginary);
       T const y = nodes_->tapered() ? nodes_->beyond(x, nodes_->cut()) : -1.0;
       if (y > 0.0) here += -0.5 * y * y + std::max(0.0, swell);
       most = std::max(most, here);
@@ -248,7 +251,7 @@ class envelope {
     for (std::size_t k = 0; k < size; ++k) {
       auto const [real, imaginary] = ratio_moves(all_shares, k, angles);
       out.stretch[k] = 0.5 * height * height +
-                       half_power * std::log1p(std::max(
+                       half_power * elementary::log1p(std::max(
                                         -1.0, 2.0 * real + real * real + imaginary * imaginary)) +
                        log_window(k, swell);
     }
@@ -263,7 +266,7 @@ class envelope {
       line.turn.resize(tilted_.size());
       for (std::size_t k = 0; k < tilted_.size(); ++k) {
         auto const [real, imaginary] = ratio_moves(all_shares, k, angles);
-        line.turn[k] = std::atan2(imaginary, 1.0 + real);
+        line.turn[k] = elementary::atan2(imaginary, 1.0 + real);
       }
     }
     return line.turn;
@@ -291,11 +294,11 @@ class envelope {
     std::vector<T> moves(tilted_.size());
     std::vector<T> swing(tilted_.size());
     T const s = nodes_->shift();
-    T const cosine = std::cos(0.5 * s * height);
+    T const cosine = elementary::cos(0.5 * s * height);
     for (std::size_t k = 0; k < moves.size(); ++k) {
       moves[k] = turn == nullptr ? stretch[k] : stretch[k] - t * turn[k];
       if (chord) moves[k] += chord_above(share, k, both, cosine);
-      // A share's error moves the logarithm by at most so much of it.
+      // A share's error moves the logarithm by at most so much of it; t·turn is no more than that.
       swing[k] =
           both * std::min(share[k] * (s * height + 2.0) * s * height / (cosine * cosine), 8.0);
     }
@@ -309,21 +312,22 @@ class envelope {
     T const swell = log_swell(height / taper_width) + ln_two;
     if (!(swell < 600.0)) return std::numeric_limits<T>::infinity();
     std::vector<T> const& share = this->share();
-    T const swollen = nodes_->tapered() ? std::exp(swell) : 0.0;
+    T const swollen = nodes_->tapered() ? elementary::exp(swell) : 0.0;
     swellable();
     T sum = 0.0;
     T wrong = 0.0;
     for (std::size_t k = 0; k < tilted_.size(); ++k) {
       // e^c ≤ (2 + c)/(2 − c) for 0 ≤ c < 2, as 2 artanh(c/2) ≥ c.
       T const c = chord_above(share, k, power(), 1.0);
-      T const chord = c < 1.0 ? (2.0 + c) / (2.0 - c) : std::exp(c);
+      T const chord = c < 1.0 ? (2.0 + c) / (2.0 - c) : elementary::exp(c);
       T const term = tilted_[k] * (inside_[k] + swollen * edge_[k]) * chord;
       sum += term;
       wrong += term * (units_[k] + edge_units_[k] + 4.0 * c);
     }
     wrong += sum * (2.0 * swell + static_cast<T>(tilted_.size()) + 24.0);
     sum += 1.01 * unit_roundoff * wrong + static_cast<T>(tilted_.size()) * 1e-300;
-    return log_add(sum_above<T>({std::log(sum), 0.5 * height * height}), moved_tail(height, 0.0));
+    return log_add(sum_above<T>({elementary::log(sum), 0.5 * height * height}),
+                   moved_tail(height, 0.0));
   }
 
   // What log_swollen asks of every node, whatever the height.
@@ -336,9 +340,9 @@ class envelope {
     edge_units_.assign(size, 0.0);
     if (!nodes_->tapered()) return;
     for (std::size_t k = 0; k < size; ++k) {
-      if (which_ != losses::all) inside_[k] = std::exp(nodes_->log_share(k, which_));
+      if (which_ != losses::all) inside_[k] = elementary::exp(nodes_->log_share(k, which_));
       T const edge = log_edge(k);
-      edge_[k] = std::exp(edge);
+      edge_[k] = elementary::exp(edge);
       // y errs by 2 units, y²/2 by 5, log Φ by what units() has of it.
       edge_units_[k] = 8.0 * (std::abs(edge) + std::abs(nodes_->log_taper(k)) + 1.0);
     }
@@ -369,13 +373,14 @@ class envelope {
     T wrong = 0.0;
     for (std::size_t k = 0; k < moves.size(); ++k) {
       if (!(tilted_[k] > 0.0)) continue;
-      T const term = tilted_[k] * std::exp(moves[k] - high);
+      T const term = tilted_[k] * elementary::exp(moves[k] - high);
       sum += term;
-      wrong += term * (units_[k] + (swing.empty() ? 0.0 : swing[k] * facts_->errors[k].share) +
-                       8.0 * std::abs(moves[k]) + 2.0 * std::abs(high) + 8.0);
+      wrong +=
+          term * (units_[k] + (swing.empty() ? 0.0 : swing[k] * (facts_->errors[k].share + 8.0)) +
+                  8.0 * std::abs(moves[k]) + 2.0 * std::abs(high) + 8.0);
     }
-    return sum_above<T>({high, std::log(sum.value() + 1.01 * unit_roundoff * wrong +
-                                        static_cast<T>(moves.size()) * 1e-300)});
+    return sum_above<T>({high, elementary::log(sum.value() + 1.01 * unit_roundoff * wrong +
+                                               static_cast<T>(moves.size()) * 1e-300)});
   }
 
   mixture_table<T> const* nodes_;

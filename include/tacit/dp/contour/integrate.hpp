@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/elementary.hpp>
 #include <tacit/core/log.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/core/sum.hpp>
@@ -37,12 +38,12 @@ struct certified_profile {
   T slope;  // −dδ/dε, in the same scale
 
   [[nodiscard]] T log_upper() const {
-    T const log_value = std::log(value + above);
+    T const log_value = elementary::log(value + above);
     return log_scale + log_value + rounding(log_value);
   }
   [[nodiscard]] T log_lower() const {
     if (!(value > below)) return -std::numeric_limits<T>::infinity();
-    T const log_value = std::log(value - below);
+    T const log_value = elementary::log(value - below);
     return log_scale + log_value - rounding(log_value);
   }
 
@@ -80,10 +81,11 @@ class contour_line {
       T const t = spacing_ * static_cast<T>(n);
       T const fall = sums_.real[n].value() - top;
       T const turned = sums_.imaginary[n].value();
-      T const size = std::exp(fall) * (n == 0 ? 0.5 : 1.0);
+      T const size = elementary::exp(fall) * (n == 0 ? 0.5 : 1.0);
       T const angle = turned - t * epsilon;
-      T const c = std::cos(angle) * size;
-      T const s = std::sin(angle) * size;
+      auto const [sine, cosine] = elementary::sin_cos_far(angle);
+      T const c = cosine * size;
+      T const s = sine * size;
       // 1/(z(z+1)) and 1/(z+1) at z = θ + it.
       T const norm = tilt_ * tilt_ + t * t;
       T const next = (1.0 + tilt_) * (1.0 + tilt_) + t * t;
@@ -94,18 +96,20 @@ class contour_line {
       slope += (c * a + s * t) / next;
       T const kernel = 1.0 / std::sqrt(norm * next);
       // Lemma 13
-      T const units = 22.0 + 2.0 * std::abs(fall) + std::abs(turned) + 2.0 * std::abs(t * epsilon);
-      error += size * kernel * (std::expm1(sums_.error[n]) + unit_roundoff * units);
+      T const units = 26.0 + 2.0 * std::abs(fall) + std::abs(turned) + 2.0 * std::abs(t * epsilon);
+      error += size * kernel * (elementary::expm1(sums_.error[n]) + unit_roundoff * units);
     }
     T const points = static_cast<T>(sums_.real.size());
     T const factor = spacing_ / std::numbers::pi;
     T const alias = aliased(epsilon, scale);
     // The sums of positive terms are no longer than the line: what they lose is a part of themselves.
     T const rounded = 1.0 + unit_roundoff * (4.0 * points + 64.0);
-    T const rest = std::exp(sum_above<T>({log_end_, -top, slack})) * (1.0 + 1.0 / points) /
+    T const rest = elementary::exp(sum_above<T>({log_end_, -top, slack})) * (1.0 + 1.0 / points) /
                    (std::numbers::pi * end_);
-    T lost = dropped_ > 0.0 ? std::exp(sum_above<T>({std::log(dropped_), -scale, slack})) : 0.0;
-    lost += std::exp(sum_above<T>({small(epsilon), -scale, slack}));
+    T lost = dropped_ > 0.0
+                 ? elementary::exp(sum_above<T>({elementary::log(dropped_), -scale, slack}))
+                 : 0.0;
+    lost += elementary::exp(sum_above<T>({small(epsilon), -scale, slack}));
     T const sure = (factor * error + rest + slack * factor * std::abs(value.value())) * rounded;
     return {scale, factor * value.value(), (sure + alias) * rounded, (sure + lost) * rounded,
             factor * slope};
@@ -131,8 +135,8 @@ class contour_line {
     T const down =
         sum_above<T>({log_left, -left_ * period_, -scale,
                       unit_roundoff * 4.0 * (std::abs(scale) + std::abs(tilt_ * epsilon))});
-    return std::exp(up) / -std::expm1(-right_ * period_) +
-           std::exp(down) / -std::expm1(-left_ * period_);
+    return elementary::exp(up) / -elementary::expm1(-right_ * period_) +
+           elementary::exp(down) / -elementary::expm1(-left_ * period_);
   }
 
   bool split_ = false;
@@ -167,11 +171,12 @@ void add_linear_alias(mixture_table<T> const& nodes, T height, moment_alias<T>& 
   T const parts = static_cast<T>(nodes.pair().parts.size());
   T const defect = 1.01 * std::max(0.0, above_one.value()) +
                    (parts > 1.0 ? 4.0 * parts * parts * unit_roundoff * unit_roundoff : 0.0);
-  T const tail = nodes.removes() && nodes.tapered() ? 4.0 * nodes.cut_off()
-                                                    : std::exp(log_tail<T>(nodes, 0.0, 0.0, 0.0));
+  T const tail = nodes.removes() && nodes.tapered()
+                     ? 4.0 * nodes.cut_off()
+                     : elementary::exp(log_tail<T>(nodes, 0.0, 0.0, 0.0));
   T const least = std::min(-nodes.point(0), nodes.point(nodes.size() - 1) - s);
   T const normal_tail_above =
-      least > 1.0 ? 1.01 * std::exp(-0.5 * least * least) / least : infinity;
+      least > 1.0 ? 1.01 * elementary::exp(-0.5 * least * least) / least : infinity;
   if (height == 0.0) {
     T const normals = alias_of_normals(nodes);
     alias.constant = 1.01 * (normals + tail + defect);
@@ -179,14 +184,15 @@ void add_linear_alias(mixture_table<T> const& nodes, T height, moment_alias<T>& 
         2.02 * (weight * (normals + 2.0 * normal_tail_above) + 2.0 * nodes.cut_off() + defect);
     return;
   }
-  T const rule = 1.01 * std::exp(log_alias(nodes, height));
-  T const square = std::exp(2.0 * height * height);
+  T const rule = 1.01 * elementary::exp(log_alias(nodes, height));
+  T const square = elementary::exp(2.0 * height * height);
   auto const residual = [&](T c) {
-    return 4.0 * weight * weight * std::exp(1.5 * s * s + 0.5 * c * c) / std::cos(0.5 * s * c);
+    return 4.0 * weight * weight * elementary::exp(1.5 * s * s + 0.5 * c * c) /
+           elementary::cos(0.5 * s * c);
   };
-  T const stretched = std::exp(log_stretch(nodes, T(0.0), height));
+  T const stretched = elementary::exp(log_stretch(nodes, T(0.0), height));
   T const longest = std::max(std::abs(nodes.loss(0)), std::abs(nodes.loss(nodes.size() - 1))) +
-                    s * height + s - std::log(std::cos(0.5 * s * height));
+                    s * height + s - elementary::log(elementary::cos(0.5 * s * height));
   alias.constant = 1.01 * (rule * (1.0 + square) + stretched * tail + defect);
   alias.slope =
       1.01 *
@@ -255,26 +261,26 @@ template <std::same_as<double> T>
     moment_alias<T> alias;
     T const rule = log_alias(nodes, part.height);
     if (lifted) {
-      alias.whole = std::exp(sum_above<T>(
+      alias.whole = elementary::exp(sum_above<T>(
                         {rule, log_add(all.moves_to(0.0), all.moves_to(2.0 * part.height))})) +
-                    std::exp(all.moved_tail(part.height, 0.0));
+                    elementary::exp(all.moved_tail(part.height, 0.0));
     } else {
-      alias.whole = std::exp(sum_above<T>({0.7, rule, all.grows_to(part.height, end)})) +
-                    std::exp(all.moved_tail(part.height, end));
+      alias.whole = elementary::exp(sum_above<T>({0.7, rule, all.grows_to(part.height, end)})) +
+                    elementary::exp(all.moved_tail(part.height, end));
     }
     add_linear_alias(nodes, lifted ? part.height : 0.0, alias);
     T const n = e.count;
     if (split) {
       envelope<T> small(nodes, theta, value, losses::small, &facts);
       envelope<T> large(nodes, theta, value, losses::large, &facts);
-      alias.large = std::exp(sum_above<T>({0.7, rule, large.grows_to(part.height, end)})) +
-                    std::exp(large.moved_tail(part.height, end));
+      alias.large = elementary::exp(sum_above<T>({0.7, rule, large.grows_to(part.height, end)})) +
+                    elementary::exp(large.moved_tail(part.height, end));
       T const s = small.falls_to(part.small_height, end);
       T const l = large.falls_to(part.large_height, end);
       add(line.log_end_, n, value + s + 2.0 * unit_roundoff * (std::abs(value) + std::abs(s)));
       add(log_ratio, n,
-          std::log1p(std::exp(l - s) *
-                     (1.0 + 8.0 * unit_roundoff * (std::abs(l) + std::abs(s) + 1.0))));
+          elementary::log1p(elementary::exp(l - s) *
+                            (1.0 + 8.0 * unit_roundoff * (std::abs(l) + std::abs(s) + 1.0))));
       T const at_small = nodes.at_small(plan.small_tilt).value;
       add(line.at_small_, n,
           envelope<T>(nodes, plan.small_tilt, at_small, losses::small, &facts).log_moment());
@@ -290,9 +296,9 @@ template <std::same_as<double> T>
     }
     moment_line<T> const moments(nodes, facts, theta, lifted ? part.height : 0.0, value, alias);
     moments.add(n, plan.spacing, sums);
-    line.dropped_ +=
-        n * nodes.dropped() *
-        (1.0 + 2.0 * tail_units * unit_roundoff * (2.0 - std::log(nodes.dropped() + 1e-300)));
+    line.dropped_ += n * nodes.dropped() *
+                     (1.0 + 2.0 * tail_units * unit_roundoff *
+                                (2.0 - elementary::log(nodes.dropped() + 1e-300)));
     T const right = theta + plan.right;
     add(line.at_right_, n, moment_above(nodes, right, facts));
     if (plan.left < theta) {
@@ -302,8 +308,9 @@ template <std::same_as<double> T>
   }
   if (split) {
     line.log_end_ =
-        sum_above<T>({line.log_end_, log_ratio > 1.0 ? log_ratio + std::log(-std::expm1(-log_ratio))
-                                                     : std::log(std::expm1(log_ratio))});
+        sum_above<T>({line.log_end_,
+                      log_ratio > 1.0 ? log_ratio + elementary::log(-elementary::expm1(-log_ratio))
+                                      : elementary::log(elementary::expm1(log_ratio))});
   }
   T const v = of.variance;
   auto const normal = [&](T z) { return 0.5 * z * (z + 1.0) * v; };

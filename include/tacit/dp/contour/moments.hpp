@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/elementary.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/core/sum.hpp>
 #include <tacit/dp/contour/strip.hpp>
@@ -47,13 +48,13 @@ class moment_line {
     }
     // A dropped mass is as wrong as its logarithm, which 181 units of it are.
     constant_error_ =
-        dropped_ > 0.0 ? dropped_ * (24.0 + 400.0 * std::abs(std::log(dropped_))) : 0.0;
+        dropped_ > 0.0 ? dropped_ * (24.0 + 400.0 * std::abs(elementary::log(dropped_))) : 0.0;
     divergence_error_ = divergence_error + 2.0 * constant_error_;
     std::sort(all.begin(), all.end(), [](node const& a, node const& b) { return a.size < b.size; });
     nodes_ = std::move(all);
     if (near_one_) tabulate();
     for (node const& n : nodes_) {
-      T const modulus = std::abs(n.tilted);
+      T const modulus = modulus_of(n.tilted);
       total_ += modulus;
       inexact_ += modulus * n.shifted;
       swing_ += modulus * (n.size + n.loss_error);
@@ -76,24 +77,26 @@ class moment_line {
     std::vector<T> turn_real(size);
     std::vector<T> turn_imaginary(size);
     for (std::size_t k = 0; k < size; ++k) {
-      T const fall = lifted_ ? std::exp(-spacing * nodes_[k].loss.imag()) : 1.0;
-      turn_real[k] = fall * std::cos(spacing * nodes_[k].loss.real());
-      turn_imaginary[k] = fall * std::sin(spacing * nodes_[k].loss.real());
+      T const fall = lifted_ ? elementary::exp(-spacing * nodes_[k].loss.imag()) : 1.0;
+      auto const [sine, cosine] = elementary::sin_cos(spacing * nodes_[k].loss.real());
+      turn_real[k] = fall * cosine;
+      turn_imaginary[k] = fall * sine;
     }
     T const depth = 12.0 + static_cast<T>(size / block);
     std::size_t first_large = near_one_ ? size : 0;
     for (std::size_t n = 0; n < to.real.size(); ++n) {
       T const t = spacing * static_cast<T>(n);
       if (near_one_) {
-        T const reach = 0.499 / std::hypot(tilt_, t);
+        T const reach = 0.499 / elementary::hypot(tilt_, t);
         while (first_large > 0 && nodes_[first_large - 1].size >= reach) --first_large;
       }
       if (n % resync == 0) {
         for (std::size_t k = 0; k < size; ++k) {
           node const& at = nodes_[k];
-          T const fall = lifted_ ? std::exp(-t * at.loss.imag()) : 1.0;
-          T const c = fall * std::cos(t * at.loss.real());
-          T const s = fall * std::sin(t * at.loss.real());
+          T const fall = lifted_ ? elementary::exp(-t * at.loss.imag()) : 1.0;
+          auto const [sine, cosine] = elementary::sin_cos_far(t * at.loss.real());
+          T const c = fall * cosine;
+          T const s = fall * sine;
           real[k] = at.tilted.real() * c - at.tilted.imag() * s;
           imaginary[k] = at.tilted.real() * s + at.tilted.imag() * c;
         }
@@ -111,19 +114,21 @@ class moment_line {
       if (near_one_) {
         error = near_one(count, t, n, first_large, moment, drift, to);
       } else {
-        T const modulus = std::abs(moment);
+        T const modulus = modulus_of(moment);
+        T const turned = angle_of(moment);
         error = unit_roundoff * (inexact_ + drift * total_ + t * swing_) + alias_.whole;
-        to.add(n, count * (value_ + std::log(modulus)), count * std::arg(moment),
-               count * (off(error, modulus) +
-                        unit_roundoff * (std::abs(value_) + 3.0 * std::abs(std::log(modulus)) +
-                                         3.0 * std::abs(std::arg(moment)) + 4.0)));
+        to.add(
+            n, count * (value_ + elementary::log(modulus)), count * turned,
+            count * (off(error, modulus) +
+                     unit_roundoff * (std::abs(value_) + 3.0 * std::abs(elementary::log(modulus)) +
+                                      8.0 * std::abs(turned) + 4.0)));
       }
       if (split_) {
         std::complex<T> large = 0.0;
         for (std::size_t k = 0; k < size; ++k) {
           large += nodes_[k].outside * std::complex<T>{real[k], imaginary[k]};
         }
-        T const scale = near_one_ ? std::exp(value_) : 1.0;
+        T const scale = near_one_ ? elementary::exp(value_) : 1.0;
         T const wrong =
             unit_roundoff * (large_inexact_ + (drift + static_cast<T>(size)) * large_total_ +
                              t * large_swing_) +
@@ -160,7 +165,9 @@ class moment_line {
   };
 
   // |aⁿ − bⁿ| ≤ (|b| + |a − b|)ⁿ − |b|ⁿ, and so for products of different numbers.
-  [[nodiscard]] static T off(T error, T modulus) { return std::log1p(1.001 * error / modulus); }
+  [[nodiscard]] static T off(T error, T modulus) {
+    return elementary::log1p(1.001 * error / modulus);
+  }
 
   // In eight lanes, a block of 64 after the other: a term takes part in at most 11 + size/64 additions.
   [[nodiscard]] static T sum_from(std::vector<T> const& x, std::size_t from) {
@@ -184,7 +191,7 @@ class moment_line {
     T const loss = nodes.loss(k);
     T const log_tilted = nodes.log_mass(k) + tilt_ * loss;
     T const grown = near_one_ ? log_tilted : log_tilted - value_;
-    T const outside = split_ ? std::exp(nodes.log_outside(k) - nodes.log_taper(k)) : 0.0;
+    T const outside = split_ ? elementary::exp(nodes.log_outside(k) - nodes.log_taper(k)) : 0.0;
     T const windows = outside > 0.0 ? (tail_units + 3.0) * (std::abs(nodes.log_outside(k)) +
                                                             std::abs(nodes.log_inside(k)) +
                                                             std::abs(nodes.log_taper(k))) +
@@ -195,7 +202,7 @@ class moment_line {
     return {std::abs(loss),
             {loss, 0.0},
             {nodes.mass(k), 0.0},
-            {nodes.weight() * std::exp(grown), 0.0},
+            {nodes.weight() * elementary::exp(grown), 0.0},
             e.mass,
             e.loss,
             shifted,
@@ -212,7 +219,7 @@ class moment_line {
     T const high = std::max(0.0, top);
     // (1 + u)·e^{−high}, and u itself: where it is small, log(1 + u) has its digits in u, however large
     // the exponents. A loss must be right to a few ulp of itself.
-    T real = nodes.rest() * std::exp(-high);
+    T real = nodes.rest() * elementary::exp(-high);
     T imaginary = 0.0;
     T excess = 0.0;
     T turned = 0.0;
@@ -223,43 +230,47 @@ class moment_line {
     for (mixture_pair::part const& part : parts) {
       T const exponent = part.shift * (x - 0.5 * part.shift);
       T const angle = part.shift * height;
-      T const size = part.weight * std::exp(exponent - high);
-      T const half = std::sin(0.5 * angle);
+      T const size = part.weight * elementary::exp(exponent - high);
+      T const half = elementary::sin(0.5 * angle);
       total += size;
-      real += size * std::cos(angle);
-      imaginary += size * std::sin(angle);
+      auto const [sine, cosine] = elementary::sin_cos(angle);
+      real += size * cosine;
+      imaginary += size * sine;
       // e^{r+ia} − 1 = expm1(r)·cos a − 2 sin²(a/2) + i e^r sin a
       T const limited = std::min(exponent, 700.0);
-      excess += part.weight * (std::expm1(limited) * std::cos(angle) - 2.0 * half * half);
-      turned += part.weight * std::exp(limited) * std::sin(angle);
+      excess += part.weight * (elementary::expm1(limited) * cosine - 2.0 * half * half);
+      turned += part.weight * elementary::exp(limited) * sine;
       T const nearness = std::min(1.0, std::abs(exponent) + angle);
-      wrong_near += part.weight * std::exp(std::max(0.0, exponent) - high) * (10.0 + n) * nearness;
+      wrong_near +=
+          part.weight * elementary::exp(std::max(0.0, exponent) - high) * (10.0 + n) * nearness;
       wrong += size * (3.0 * std::abs(exponent) + 2.0 * std::abs(high) + 4.0 * angle);
     }
     bool const small = std::abs(excess) < 0.5 && std::abs(turned) < 0.5;
-    T const modulus = std::hypot(real, imaginary);
+    T const modulus = elementary::hypot(real, imaginary);
     wrong += small ? wrong_near : (10.0 + n) * total;
-    if (!small) wrong += (8.0 + n) * std::abs(real) + 4.0 * nodes.rest() * std::exp(-high) * high;
-    T const log_ratio = small ? 0.5 * std::log1p(2.0 * excess + excess * excess + turned * turned)
-                              : high + std::log(modulus);
-    T const turn = std::atan2(imaginary, real);
+    if (!small)
+      wrong += (8.0 + n) * std::abs(real) + 4.0 * nodes.rest() * elementary::exp(-high) * high;
+    T const log_ratio =
+        small ? 0.5 * elementary::log1p(2.0 * excess + excess * excess + turned * turned)
+              : high + elementary::log(modulus);
+    T const turn = elementary::atan2(imaginary, real);
     T const base = 0.5 * height * height - 0.5 * x * x;
     T const sign = nodes.removes() ? 1.0 : -1.0;
     std::complex<T> const loss{sign * log_ratio, turn};
     T const log_mass = nodes.removes() ? base + log_ratio : base;
     T const angle = nodes.removes() ? turn : 0.0;
-    std::complex<T> const phase = std::polar(nodes.weight(), -sign * height * x);
+    std::complex<T> const phase = polar_of(nodes.weight(), -sign * height * x);
     T const log_tilted = log_mass + tilt_ * loss.real();
     T const grown = near_one_ ? log_tilted : log_tilted - value_;
     // Real and imaginary part together.
-    T const loss_error = 1.5 * (wrong / modulus + 4.0 * std::abs(log_ratio) + 3.0 * turn);
-    T const plain = 16.0 + x * x + height * height + std::abs(log_mass) + loss_error + 3.0 * angle;
+    T const loss_error = 1.5 * (wrong / modulus + 4.0 * std::abs(log_ratio) + 8.0 * turn);
+    T const plain = 16.0 + x * x + height * height + std::abs(log_mass) + loss_error + 8.0 * angle;
     T const shifted = plain + tilt_ * (loss_error + std::abs(loss.real()) + 3.0 * turn) +
                       std::abs(log_tilted) + std::abs(grown) + 2.0 * std::abs(angle);
     return {std::abs(loss),
             loss,
-            std::polar(std::exp(log_mass), angle) * phase,
-            std::polar(std::exp(grown), angle + tilt_ * turn) * phase,
+            polar_of(elementary::exp(log_mass), angle) * phase,
+            polar_of(elementary::exp(grown), angle + tilt_ * turn) * phase,
             plain,
             loss_error,
             shifted,
@@ -278,7 +289,7 @@ class moment_line {
       std::complex<T> term = at.mass * at.loss;
       magnitudes_[k + 1] =
           magnitudes_[k] +
-          std::abs(term) *
+          modulus_of(term) *
               (at.size * (at.plain + 16.0 + 0.03 * static_cast<T>(size)) + 2.0 * at.loss_error);
       for (std::size_t j = 0; j < powers; ++j) {
         term *= at.loss / static_cast<T>(j + 2);
@@ -294,8 +305,8 @@ class moment_line {
     for (std::size_t k = size; k-- > 0;) {
       node const& at = nodes_[k];
       suffix const& next = suffixes_[k + 1];
-      T const mass = std::abs(at.mass);
-      T const tilted = std::abs(at.tilted);
+      T const mass = modulus_of(at.mass);
+      T const tilted = modulus_of(at.tilted);
       suffixes_[k] = {(masses += at.mass).value(),
                       (firsts += at.mass * at.loss).value(),
                       next.absolute + mass * ((1.0 + at.size) * (at.plain + 8.0) + at.loss_error),
@@ -320,21 +331,21 @@ class moment_line {
     std::complex<T> const outer = large - beyond.mass - z * beyond.first;
     std::complex<T> const m = linear + bent + outer;
     T const square = 2.0 * m.real() + std::norm(m);
-    T const modulus = std::abs(1.0 + m);
-    T const real = square > -0.5 ? 0.5 * std::log1p(square) : std::log(modulus);
-    T const argument = std::atan2(m.imag(), 1.0 + m.real());
-    T const size = std::abs(z);
+    T const modulus = modulus_of(1.0 + m);
+    T const real = square > -0.5 ? 0.5 * elementary::log1p(square) : elementary::log(modulus);
+    T const argument = elementary::atan2(m.imag(), 1.0 + m.real());
+    T const size = modulus_of(z);
     T const parts =
         size * divergence_error_ + constant_error_ +
         1.001 * (size * size * magnitudes_[first_large] + (1.0 + size) * beyond.absolute +
                  beyond.inexact + drift * beyond.tilted + t * beyond.swing) +
-        4.0 * std::abs(linear) + 7.0 * std::abs(bent) + 2.0 * std::abs(outer);
-    T const error = unit_roundoff * parts + 1.001 * (alias_.whole * std::exp(value_) +
+        4.0 * modulus_of(linear) + 7.0 * modulus_of(bent) + 2.0 * modulus_of(outer);
+    T const error = unit_roundoff * parts + 1.001 * (alias_.whole * elementary::exp(value_) +
                                                      alias_.constant + size * alias_.slope);
     to.add(n, count * real, count * argument,
            count * (off(error, modulus) +
-                    unit_roundoff * ((2.0 + 4.0 * std::abs(m)) * std::abs(m) +
-                                     2.0 * std::abs(real) + 3.0 * std::abs(argument))));
+                    unit_roundoff * ((2.0 + 4.0 * modulus_of(m)) * modulus_of(m) +
+                                     2.0 * std::abs(real) + 8.0 * std::abs(argument))));
     moment_or_large = 1.0 + m;
     return error + 2.0 * unit_roundoff * modulus;
   }
@@ -342,26 +353,26 @@ class moment_line {
   // R += −count·log(1 − M_large/M)
   static void compare(T count, std::complex<T> moment, T error, std::complex<T> large, T wrong,
                       std::size_t n, line_sums<T>& to) {
-    T const modulus = std::abs(moment);
+    T const modulus = modulus_of(moment);
     std::complex<T> const r = large / moment;
-    T const size = std::abs(r);
+    T const size = modulus_of(r);
     // of r
     T const distance = error < 0.5 * modulus ? 1.01 * (wrong + size * error) / (modulus - error) +
                                                    16.0 * unit_roundoff * size
                                              : std::numeric_limits<T>::infinity();
     T const square = std::norm(r) - 2.0 * r.real();
-    T const left = std::abs(1.0 - r);
-    T const real = square > -0.5 ? 0.5 * std::log1p(square)
-                                 : std::log(std::max(left, std::numeric_limits<T>::min()));
-    T const imaginary = std::atan2(-r.imag(), 1.0 - r.real());
+    T const left = modulus_of(1.0 - r);
+    T const real = square > -0.5 ? 0.5 * elementary::log1p(square)
+                                 : elementary::log(std::max(left, std::numeric_limits<T>::min()));
+    T const imaginary = elementary::atan2(-r.imag(), 1.0 - r.real());
     to.ratio[n] -= count * std::complex<T>{real, imaginary};
     to.ratio_error[n] +=
         distance < 0.5 * left
-            ? count * (-std::log1p(-1.01 * distance / left) +
+            ? count * (-elementary::log1p(-1.01 * distance / left) +
                        16.0 * unit_roundoff * (size + std::abs(real) + std::abs(imaginary))) +
-                  4.0 * unit_roundoff * std::abs(to.ratio[n])
+                  4.0 * unit_roundoff * modulus_of(to.ratio[n])
             : std::numeric_limits<T>::infinity();
-    to.ratio_size[n] += count * (std::log(left + distance) + 4.0 * unit_roundoff);
+    to.ratio_size[n] += count * (elementary::log(left + distance) + 4.0 * unit_roundoff);
   }
 
   T tilt_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/elementary.hpp>
 #include <tacit/core/log.hpp>
 #include <tacit/dp/contour/envelope.hpp>
 #include <tacit/dp/contour/search.hpp>
@@ -168,7 +169,7 @@ class line_planner : public contour_search<T> {
           part.small_height = s.height;
           part.large_height = l.height;
           fallen += n * (values[j] + s.log_size);
-          ratio += n * std::log1p(std::exp(l.log_size - s.log_size));
+          ratio += n * elementary::log1p(elementary::exp(l.log_size - s.log_size));
         } else {
           auto const all = envelopes_[j].least(end, typical);
           part.end_height = all.height;
@@ -176,9 +177,10 @@ class line_planner : public contour_search<T> {
         }
       }
       if (this->splits()) {
-        fallen += ratio > 1.0 ? ratio + std::log(-std::expm1(-ratio)) : std::log(std::expm1(ratio));
+        fallen += ratio > 1.0 ? ratio + elementary::log(-elementary::expm1(-ratio))
+                              : elementary::log(elementary::expm1(ratio));
       }
-      T const enough = goal + std::log(std::numbers::pi * end);
+      T const enough = goal + elementary::log(std::numbers::pi * end);
       if (fallen <= enough) break;
       // A normal law's logarithm falls as t².
       end *= fallen < 0.0 && enough < 0.0 ? std::clamp(1.02 * std::sqrt(enough / fallen), 1.06, 1.3)
@@ -196,7 +198,7 @@ class line_planner : public contour_search<T> {
     contour_entry<T> const& entry = of_->entries[j];
     T const end = line.end();
     T const both = 1.0 + line.tilt + end;
-    T const need = std::log(8.0 * entry.count) - route_.log_tolerance;
+    T const need = elementary::log(8.0 * entry.count) - route_.log_tolerance;
     // Higher up a taper swells beyond all use.
     T const most = std::min(nodes.strip(), lifted ? 12.0 : 15.0 * taper_width);
     T const s = nodes.shift();
@@ -211,15 +213,16 @@ class line_planner : public contour_search<T> {
       T growth = std::max(0.0, envelopes_[j].log_size(h, lifted ? 0.0 : -end));
       if (!lifted) growth = std::max(growth, envelopes_[j].growth_beyond(h, end));
       if (lifted && near_one) {
-        T const square = std::exp(0.5 * h * h);
-        growth = log_add(growth, std::log(both * weight *
-                                          (2.0 * (1.0 + square) + 16.0 * weight * square *
-                                                                      std::exp(1.5 * s * s) /
-                                                                      std::cos(0.5 * s * h))));
+        T const square = elementary::exp(0.5 * h * h);
+        growth =
+            log_add(growth, elementary::log(both * weight *
+                                            (2.0 * (1.0 + square) +
+                                             16.0 * weight * square * elementary::exp(1.5 * s * s) /
+                                                 elementary::cos(0.5 * s * h))));
       }
       T step = std::min(0.42, 2.0 * std::numbers::pi * here / (need + growth));
       if (!lifted) {
-        T const cosine = std::cos(0.5 * s * h);
+        T const cosine = elementary::cos(0.5 * s * h);
         T const chord = 0.125 * step * step *
                         (1.0 + 1.0 / (taper_width * taper_width) +
                          both * s * s * std::min(0.25, weight) / (cosine * cosine));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/elementary.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/dp/contour/envelope.hpp>
@@ -10,6 +11,7 @@
 #include <tacit/dp/contour/strip.hpp>
 #include <tacit/dp/contour/table.hpp>
 #include <tacit/dp/pair.hpp>
+#include <tacit/dp/rounded_shifts.hpp>
 #include <tacit/dp/saddle.hpp>
 
 #include <algorithm>
@@ -41,6 +43,16 @@ namespace tacit::detail {
 /// Which routes are tried: the cheapest, which serves most compositions, the others, or all.
 enum class line_effort { quick, thorough, all };
 
+/// erf x at most, for x ≥ 0, but for 20 units of rounding: the series of alternating and falling terms is cut off
+/// after a positive one, 1e-6 above.
+template <std::same_as<double> T>
+[[nodiscard]] T error_function_above(T x) {
+  if (!(x < 0.5)) return 1.0 - elementary::erfc(x);
+  T const z = x * x;
+  T const series = 1.0 - z * (1.0 / 3.0 - z * (1.0 / 10.0 - z * (1.0 / 42.0 - z / 216.0)));
+  return 2.0 * std::numbers::inv_sqrtpi_v<T> * x * series;
+}
+
 /// One direction of a composition of normal and mixture pairs. A question that has no certificate here,
 /// or whose certificate would cost more than about a second, has no answer.
 template <std::same_as<double> T = double>
@@ -49,13 +61,16 @@ class contour {
   using entry = contour_entry<T>;
 
   /// `variance` is Σ count·mu² of the normal pairs.
-  contour(std::vector<entry> entries, T variance) : of_{std::move(entries), variance} {}
+  contour(std::vector<entry> entries, T variance)
+      : of_{std::move(entries), variance}, shifts_(variance) {
+    for (entry const& e : of_.entries) shifts_.add(e.count, e.pair.parts);
+  }
 
   /// ε at δ, certified.
   [[nodiscard]] std::optional<bound<T>> epsilon(T delta,
                                                 line_effort effort = line_effort::all) const {
     return by_best_route(effort, [&](line_route<T> const& route, line_budget<T>& budget) {
-      return epsilon_by(route, std::log(delta), budget);
+      return epsilon_by(route, elementary::log(delta), budget);
     });
   }
 
@@ -129,14 +144,14 @@ class contour {
   // this line can tell nothing is too large, for δ falls.
   [[nodiscard]] static std::optional<T> root(contour_line<T> const& at, T log_delta,
                                              line_budget<T>& budget) {
-    T low = std::log1p(-std::exp(log_delta));
+    T low = elementary::log1p(-elementary::exp(log_delta));
     T high = std::numeric_limits<T>::infinity();
     T epsilon = std::max(at.start(), low);
     for (int step = 0; step < 200; ++step) {
       if (!budget.spend(at.work())) return {};
       certified_profile<T> const p = at.profile(epsilon);
       bool const known = p.value > p.below && p.slope > 0.0;
-      T const excess = known ? p.log_scale + std::log(p.value) - log_delta : -1.0;
+      T const excess = known ? p.log_scale + elementary::log(p.value) - log_delta : -1.0;
       (excess > 0.0 ? low : high) = epsilon;
       T next = known ? epsilon + excess * p.value / p.slope : low;
       if (known && !(std::abs(next - epsilon) > 1e-14 * std::abs(epsilon))) return next;
@@ -151,23 +166,29 @@ class contour {
   }
 
   // The end of the interval for ε: the certificate itself must hold there, of a log δ that is as wrong as
-  // libm's logarithm.
-  [[nodiscard]] static std::optional<T> end(contour_line<T> const& at, T epsilon, T log_delta,
-                                            bool upper, line_budget<T>& budget) {
+  // the logarithm.
+  [[nodiscard]] std::optional<T> end(contour_line<T> const& at, T epsilon, T log_delta, bool upper,
+                                     line_budget<T>& budget) const {
     certified_profile<T> const p = at.profile(epsilon);
-    T const goal = log_delta * (upper ? 1.0 + 4.0 * unit_roundoff : 1.0 - 4.0 * unit_roundoff);
-    T const wrong = std::abs(log_delta) * 4.0 * unit_roundoff * p.value;
+    T const blur = shifts_.blur(log_delta);
+    T const goal = log_delta * (upper ? 1.0 + 4.0 * unit_roundoff : 1.0 - 4.0 * unit_roundoff) +
+                   (upper ? -blur : blur);
+    T const wrong = (std::abs(log_delta) * 4.0 * unit_roundoff + blur) * p.value;
     for (T factor = 1.0; factor < 1e6 && budget.spend(at.work()); factor *= 2.0) {
       T const width = ((upper ? p.above : p.below) + wrong) * factor / p.slope;
       T const step = std::max(width, 4.0 * unit_roundoff * std::abs(epsilon) * factor);
       T const candidate = upper ? epsilon + step : epsilon - step;
       certified_profile<T> const there = at.profile(candidate);
-      if (upper ? there.log_upper() <= goal : there.log_lower() >= goal) return candidate;
+      if (upper ? there.log_upper() <= goal : there.log_lower() >= goal) {
+        return candidate +
+               (upper ? 1.0 : -1.0) * (blur + 2.0 * unit_roundoff * std::abs(candidate));
+      }
     }
     return {};
   }
 
   contour_pairs<T> of_;
+  rounded_shifts shifts_;
 };
 
 template <std::same_as<double> T>
@@ -178,9 +199,12 @@ bool contour<T>::chernoff_below(T epsilon, T log_delta, bool loosely) const {
   contour_search<T> search(of_, {contour_table::tapered, 0.0, false, loosely ? -1.0 : fine},
                            budget);
   if (!search.tabulate(log_delta, 0.0, -1.0)) return false;
-  T const goal = log_delta - (loosely ? 0.04 : 1e-15) - 4.0 * unit_roundoff * std::abs(log_delta);
+  T const blur = shifts_.blur(log_delta);
+  T const goal =
+      log_delta - (loosely ? 0.04 : 1e-15) - 4.0 * unit_roundoff * std::abs(log_delta) - blur;
+  epsilon -= blur + 2.0 * unit_roundoff * std::abs(epsilon);
   T best = std::numeric_limits<T>::infinity();
-  for (T tilt = 0.5 * std::exp(search.smallest_tilt()); tilt < 1e15; tilt *= 1.5) {
+  for (T tilt = 0.5 * elementary::exp(search.smallest_tilt()); tilt < 1e15; tilt *= 1.5) {
     T const log_size =
         search.value(tilt) - tilt * epsilon + contour_search<T>::chernoff_constant(tilt);
     if (log_size + 1e-9 <= goal) {
@@ -207,24 +231,24 @@ bool contour<T>::chernoff_below(T epsilon, T log_delta, bool loosely) const {
 
 template <std::same_as<double> T>
 T contour<T>::variation() const {
-  T sum = std::erf(std::sqrt(0.125 * of_.variance));
+  T sum = error_function_above(std::sqrt(0.125 * of_.variance));
   T divergence = 0.5 * of_.variance;
   T terms = 32.0;
   for (entry const& e : of_.entries) {
     T square = 0.0;
     for (mixture_pair::part const& part : e.pair.parts) {
-      sum += e.count * part.weight * std::erf(part.shift / std::sqrt(8.0));
+      sum += e.count * part.weight * error_function_above(part.shift / std::sqrt(8.0));
       for (mixture_pair::part const& other : e.pair.parts) {
         T const product = part.shift * other.shift;
-        square += part.weight * other.weight * std::expm1(product);
+        square += part.weight * other.weight * elementary::expm1(product);
         terms += 1.0;
       }
     }
-    divergence += e.count * std::log1p(square);
+    divergence += e.count * elementary::log1p(square);
     terms += 1.0;
   }
-  // Sums of positive terms: each is right to a few units, and e^x where x < 700 to x more.
-  T const rounded = 1.0 + unit_roundoff * (terms + 720.0);
+  // Sums of positive terms: each is right to a few units, and e^x where x < 700 to 3x more, with the shifts' own.
+  T const rounded = 1.0 + unit_roundoff * (terms + 2200.0);
   return std::min({1.0, sum * rounded, std::sqrt(0.5 * divergence) * rounded});
 }
 
@@ -271,7 +295,13 @@ std::optional<bound<T>> contour<T>::log_delta_by(line_route<T> const& route, T e
   if (!line) return {};
   certified_profile<T> const p = line->profile(epsilon);
   if (!(p.value > p.below)) return {};
-  return bound<T>{p.log_lower(), p.log_upper()};
+  T const least = p.log_lower() - 1.0;
+  T const blur = shifts_.blur(least);
+  T const aside = blur + 2.0 * unit_roundoff * std::abs(epsilon);
+  T const lower = line->profile(epsilon + aside).log_lower();
+  if (!(lower >= least)) return {};
+  return bound<T>{lower - blur - 2.0 * unit_roundoff * std::abs(lower),
+                  sum_above<T>({line->profile(epsilon - aside).log_upper(), blur})};
 }
 
 #if defined(TACIT_COMPILED)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/elementary.hpp>
 #include <tacit/dp/contour/table.hpp>
 #include <tacit/dp/pair.hpp>
 #include <tacit/dp/saddle.hpp>
@@ -70,7 +71,7 @@ class contour_search {
   // log of sup (1 − e^{−x})e^{−θx}
   [[nodiscard]] static T chernoff_constant(T tilt) {
     // θ log θ − (1+θ)log(1+θ), which at large tilts would lose every digit
-    return -tilt * std::log1p(1.0 / tilt) - std::log1p(tilt);
+    return -tilt * elementary::log1p(1.0 / tilt) - elementary::log1p(tilt);
   }
 
   /// A saddle for δ, or for ε near a guess of log δ. If split, the cuts come with it.
@@ -100,7 +101,7 @@ class contour_search {
 
   /// The same where δ is not known yet: its saddle.log_delta is the guess of it.
   [[nodiscard]] std::optional<saddle<T>> for_epsilon(T epsilon) {
-    T guess = std::log(1e-20);
+    T guess = elementary::log(1e-20);
     std::optional<saddle<T>> found;
     for (int round = 0; round < 3; ++round) {
       if (splits()) {
@@ -192,7 +193,7 @@ class contour_search {
     for (std::size_t k = 0; k < coarse_.size(); ++k) {
       second += of_->entries[k].count * coarse_[k].at(0.0).curvature;
     }
-    return std::log(1.0 / std::sqrt(second));
+    return elementary::log(1.0 / std::sqrt(second));
   }
 
   [[nodiscard]] T value(T tilt) const {
@@ -208,12 +209,12 @@ class contour_search {
   // The least ε that Chernoff shows, on the coarse tables.
   [[nodiscard]] std::optional<T> chernoff_epsilon(T log_delta) {
     T best = std::numeric_limits<T>::infinity();
-    T const start = 1e-6 * std::exp(smallest_tilt());
+    T const start = 1e-6 * elementary::exp(smallest_tilt());
     for (T tilt = start; tilt < start * 1e18; tilt *= 1.4) {
       T const epsilon = (value(tilt) + chernoff_constant(tilt) - log_delta) / tilt;
       if (!(epsilon < best)) break;
       best = epsilon;
-      start_ = std::log(tilt);
+      start_ = elementary::log(tilt);
     }
     if (!(best > 0.0 && best < std::numeric_limits<T>::max())) return {};
     return best;
@@ -236,7 +237,7 @@ class contour_search {
   }
 
   [[nodiscard]] T dropped(T log_delta, T count) const {
-    return log_delta + route_.log_tolerance - 2.3 - std::log(count);
+    return log_delta + route_.log_tolerance - 2.3 - elementary::log(count);
   }
 
   [[nodiscard]] cumulants<T> at(T tilt) const {
@@ -262,19 +263,19 @@ class contour_search {
       T const count = of_->entries[k].count;
       cumulants<T> const all = coarse_[k].at(tilt);
       cumulants<T> const large = coarse_[k].at_large(tilt);
-      T const r = std::min(std::exp(large.value - all.value), 1.0 - 1e-15);
+      T const r = std::min(elementary::exp(large.value - all.value), 1.0 - 1e-15);
       T const apart = large.slope - all.slope;
       T const odds = r / (1.0 - r);
-      fall.value -= count * std::log1p(-r);
+      fall.value -= count * elementary::log1p(-r);
       fall.slope += count * odds * apart;
       fall.curvature += count * (odds * (large.curvature - all.curvature + apart * apart) +
                                  odds * odds * apart * apart);
     }
-    T const weight = 1.0 / std::expm1(fall.value);
+    T const weight = 1.0 / elementary::expm1(fall.value);
     T const slope = whole.slope + weight * fall.slope;
     T const second = whole.curvature + whole.slope * whole.slope +
                      weight * (fall.curvature + fall.slope * (2.0 * whole.slope - fall.slope));
-    return {whole.value + std::log(-std::expm1(-fall.value)), slope,
+    return {whole.value + elementary::log(-elementary::expm1(-fall.value)), slope,
             std::max(second - slope * slope, 1e-12 * slope * slope)};
   }
 
@@ -284,7 +285,7 @@ class contour_search {
   template <class Miss>
   [[nodiscard]] std::optional<saddle<T>> search(Miss&& miss, T closeness) const {
     T low = splits() && !cuts_.empty() ? start_ : smallest_tilt();
-    saddle<T> at_low = estimate(std::exp(low));
+    saddle<T> at_low = estimate(elementary::exp(low));
     T low_miss = miss(at_low);
     T stride = low_miss > 0.0 ? 1.0 : -1.0;
     T high = low;
@@ -297,7 +298,7 @@ class contour_search {
       high += stride;
       stride *= 1.3;
       if (!(std::abs(high) < 400.0) || budget_->left() < 0.0) return {};
-      at_high = estimate(std::exp(high));
+      at_high = estimate(elementary::exp(high));
       high_miss = miss(at_high);
       if (!(high_miss == high_miss)) return {};
     }
@@ -306,7 +307,7 @@ class contour_search {
     for (int step = 1; step < 100 && budget_->left() >= 0.0; ++step) {
       T const secant = (low * high_miss - high * low_miss) / (high_miss - low_miss);
       T const middle = step % 4 == 0 ? 0.5 * (low + high) : secant;
-      saddle<T> const found = estimate(std::exp(middle));
+      saddle<T> const found = estimate(elementary::exp(middle));
       T const found_miss = miss(found);
       if (std::abs(found_miss) < closeness || std::abs(high - low) < 1e-4) return found;
       if ((found_miss > 0.0) == (high_miss > 0.0)) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/elementary.hpp>
 #include <tacit/core/log.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/dp/contour/table.hpp>
@@ -34,7 +35,8 @@ template <std::same_as<double> T>
 [[nodiscard]] T share_of(mixture_table<T> const& nodes, mixture_pair::part const& part,
                          std::size_t k) {
   T const log_ratio = nodes.removes() ? nodes.loss(k) : -nodes.loss(k);
-  return part.weight * std::exp(part.shift * (nodes.point(k) - 0.5 * part.shift) - log_ratio);
+  return part.weight *
+         elementary::exp(part.shift * (nodes.point(k) - 0.5 * part.shift) - log_ratio);
 }
 
 /// Lemma 3, from the parts' shares in the likelihood ratio at a node.
@@ -49,24 +51,30 @@ template <std::same_as<double> T>
   T grown = 0.0;  // Σ weight·|e^t − 1|, over the ratio
   T moved = 0.0;  // Σ weight·e^t·|t|, over the ratio
   T farthest = 0.0;
+  T highest = 0.0;
   bool const summed = log_ratio < -0.69 || log_ratio > 700.0;
-  T const inverse = summed ? 0.0 : std::exp(-log_ratio);
+  T const inverse = summed ? 0.0 : elementary::exp(-log_ratio);
   for (std::size_t j = 0; j < parts.size(); ++j) {
     T const t = parts[j].shift * (x - 0.5 * parts[j].shift);
     grown += (t > 0.0 ? shares[j] : parts[j].weight * inverse) * std::min(1.0, std::abs(t));
     moved += shares[j] * std::abs(t);
     farthest = std::max(farthest, std::abs(t));
+    highest = std::max(highest, t);
   }
-  if (summed) grown = 1.0 + n;
+  if (summed) {
+    grown = 1.0 + n;
+    moved += highest;
+  }
   node_errors<T> e{};
   e.loss = 3.0 * std::abs(loss) + (6.0 + n) * grown + 3.0 * moved;
   T const taper = nodes.log_taper(k);
   T const base =
       5.0 + 0.5 * x * x + (taper != 0.0 ? (tail_units + 1.0) * std::abs(taper) + 0.5 * x * x : 0.0);
   e.mass = base + (nodes.removes() ? e.loss + std::abs(nodes.log_mass(k)) : 0.0);
-  T const sensitive = nodes.removes() ? std::abs(loss) : std::abs(std::expm1(log_ratio));
-  e.divergence = (base + (std::abs(loss) < 0.336 ? 10.0 : 50.0)) * exp_residual(-loss) +
-                 sensitive * ((3.0 + n) * grown + 2.0 * moved);
+  T const sensitive = nodes.removes() ? std::abs(loss) : std::abs(elementary::expm1(log_ratio));
+  e.divergence = (base + (std::abs(loss) < 0.336 ? 12.0 : 50.0)) * exp_residual(-loss) +
+                 sensitive * ((4.0 + n) * grown + 2.0 * moved);
+  if (!nodes.removes() && summed) e.divergence += e.loss;
   e.share = 8.0 + 3.0 * farthest + e.loss + std::abs(loss);
   return e;
 }
@@ -111,8 +119,8 @@ template <std::same_as<double> T>
                                                        T height) {
   std::vector<std::pair<T, T>> angles;
   for (mixture_pair::part const& part : parts) {
-    T const half = std::sin(0.5 * part.shift * height);
-    angles.emplace_back(2.0 * half * half, std::sin(part.shift * height));
+    T const half = elementary::sin(0.5 * part.shift * height);
+    angles.emplace_back(2.0 * half * half, elementary::sin(part.shift * height));
   }
   return angles;
 }
@@ -135,7 +143,7 @@ template <std::same_as<double> T>
 /// log ∫₀^b e^{v²/2} dv at most: v² ≤ bv.
 template <std::same_as<double> T>
 [[nodiscard]] T log_swell(T b) {
-  return sum_above<T>({0.5 * b * b, std::log(std::min(b, 2.0 / b))});
+  return sum_above<T>({0.5 * b * b, elementary::log(std::min(b, 2.0 / b))});
 }
 
 /// log of |f(x ± ib)|/f(x) at most for the untapered integrand at tilt z, wherever the shifted normals' share
@@ -143,11 +151,12 @@ template <std::same_as<double> T>
 template <std::same_as<double> T>
 [[nodiscard]] T log_stretch(mixture_table<T> const& nodes, T z, T b, T share = 1.0) {
   if (nodes.removes()) return sum_above<T>({0.5 * b * b});
-  T const half = std::sin(0.5 * b * nodes.shift());
-  T const left = std::max(std::cos(0.5 * b * nodes.shift()),
+  T const half = elementary::sin(0.5 * b * nodes.shift());
+  T const left = std::max(elementary::cos(0.5 * b * nodes.shift()),
                           b * nodes.shift() < 1.57 ? 1.0 - 2.0 * share * half * half : 0.0);
   // The cosine is as wrong as its argument.
-  return sum_above<T>({0.5 * b * b, -z * std::log(left), z * unit_roundoff * 16.0 * share / left});
+  return sum_above<T>(
+      {0.5 * b * b, -z * elementary::log(left), z * unit_roundoff * (16.0 * share / left + 2.0)});
 }
 
 /// log of 1/(e^{2πb/step} − 1), which the trapezoid rule's error has as a factor.
@@ -162,7 +171,7 @@ template <std::same_as<double> T>
 [[nodiscard]] T share_at(mixture_table<T> const& nodes, T x, T log_ratio) {
   T share = 0.0;
   for (mixture_pair::part const& part : nodes.pair().parts) {
-    share += part.weight * std::exp(part.shift * (x - 0.5 * part.shift) - log_ratio);
+    share += part.weight * elementary::exp(part.shift * (x - 0.5 * part.shift) - log_ratio);
   }
   return std::min(1.0, 1.01 * share);
 }
@@ -177,8 +186,8 @@ template <std::same_as<double> T>
   for (mixture_pair::part const& part : parts) shifts += part.shift;
   // Sine and cosine of a rounded angle below 2 err by less than 8 units.
   auto const excess = [&](T angle) {
-    return t * (std::sin(angle) + 8.0 * unit_roundoff) -
-           z * (std::cos(angle) - 8.0 * unit_roundoff);
+    return t * (elementary::sin(angle) + 8.0 * unit_roundoff) -
+           z * (elementary::cos(angle) - 8.0 * unit_roundoff);
   };
   if (!(most * b < 1.57) || !(excess((most - least) * b) <= 0.0)) {
     return std::numeric_limits<T>::infinity();
@@ -186,7 +195,7 @@ template <std::same_as<double> T>
   T const over = excess(most * b);
   if (!(over > 0.0)) return 0.0;
   // The largest o(κ − θo)/(1 + 2o·cos + o²), κ = over; where it is largest an error of o is of second order.
-  T const cosine = std::cos(most * b);
+  T const cosine = elementary::cos(most * b);
   T const odds = over / (z + std::sqrt(z * z + over * (over + 2.0 * z * cosine)));
   return 1.001 * shifts * odds * (over - z * odds) / (1.0 + odds * (2.0 * cosine + odds));
 }
@@ -210,7 +219,7 @@ template <std::same_as<double> T>
     T const share = share_at(nodes, x, nodes.removes() ? nodes.loss(k) : -nodes.loss(k));
     node_errors<T> const wrong = errors_at(nodes, k);
     T const end = sum_above<T>(
-        {nodes.log_mass(k) + z * nodes.loss(k), std::log(nodes.weight()),
+        {nodes.log_mass(k) + z * nodes.loss(k), elementary::log(nodes.weight()),
          log_stretch(nodes, z, b, share),
          unit_roundoff * 2.0 * (wrong.mass + z * (wrong.loss + std::abs(nodes.loss(k))))});
     bool const cut_here = nodes.tapered() && right == nodes.removes();
@@ -220,10 +229,11 @@ template <std::same_as<double> T>
       // The integrand there, and its derivative.
       T const edge = b / taper_width;
       T const hazard = (y + 1.0) * (2.0 + (y + edge) / taper_width);
-      T const swollen = log_add(0.0, log_add(swell, 0.5 * edge * edge) + std::log(hazard));
-      T const slope = x + b + (1.0 + z + t) * s / std::cos(0.5 * s * b);
-      sum = log_add(sum, sum_above<T>({end, turns * mixture_table<T>::turn_at(share), swollen, 0.01,
-                                       std::log(1.0 + nodes.step() * slope + b / nodes.step())}));
+      T const swollen = log_add(0.0, log_add(swell, 0.5 * edge * edge) + elementary::log(hazard));
+      T const slope = x + b + (1.0 + z + t) * s / elementary::cos(0.5 * s * b);
+      sum = log_add(sum,
+                    sum_above<T>({end, turns * mixture_table<T>::turn_at(share), swollen, 0.01,
+                                  elementary::log(1.0 + nodes.step() * slope + b / nodes.step())}));
       continue;
     }
     T fall = std::abs(x);  // of log f a unit outwards, at least
@@ -247,14 +257,14 @@ template <std::same_as<double> T>
     }
     fall -= 16.0 * unit_roundoff * counted;
     if (!(fall > 1e-3)) return infinity;
-    T const swollen = cut_here
-                          ? log_add(0.0, swell + std::log(y + 1.0 + 1.0 / (taper_width * fall)))
-                      : nodes.tapered() ? log_add(0.0, swell - 0.5 * y * y) - nodes.log_taper(k)
-                                        : 0.0;
+    T const swollen =
+        cut_here ? log_add(0.0, swell + elementary::log(y + 1.0 + 1.0 / (taper_width * fall)))
+        : nodes.tapered() ? log_add(0.0, swell - 0.5 * y * y) - nodes.log_taper(k)
+                          : 0.0;
     // The share falls to the left.
     bool const bounded = !right || slow;
     T const grown = turns * (bounded ? mixture_table<T>::turn_at(share) : 1.0);
-    sum = log_add(sum, sum_above<T>({end, -std::log(nodes.step() * fall), swollen, grown}));
+    sum = log_add(sum, sum_above<T>({end, -elementary::log(nodes.step() * fall), swollen, grown}));
   }
   return sum_above<T>({sum});
 }
@@ -264,7 +274,7 @@ template <std::same_as<double> T>
 template <std::same_as<double> T>
 [[nodiscard]] T alias_of_normals(mixture_table<T> const& nodes) {
   T const turn = 2.0 * std::numbers::pi / nodes.step();
-  T const plain = 2.02 * std::exp(-0.5 * turn * turn * (1.0 - 1e-12));
+  T const plain = 2.02 * elementary::exp(-0.5 * turn * turn * (1.0 - 1e-12));
   if (!nodes.tapered()) return plain;
   T most = std::numeric_limits<T>::infinity();
   for (T const b : {1.5, 2.0, 2.5, 3.0}) {
@@ -274,9 +284,10 @@ template <std::same_as<double> T>
       taken = std::max(taken, nodes.taken(part.shift, nodes.cut()));
       bump = std::max(bump, nodes.bump(part.shift, nodes.cut()));
     }
-    T const log_size = log_add(std::log(taken), log_swell(b / taper_width) + std::log(bump));
-    most =
-        std::min(most, std::exp(sum_above<T>({0.7, 0.5 * b * b, log_size, log_alias(nodes, b)})));
+    T const log_size =
+        log_add(elementary::log(taken), log_swell(b / taper_width) + elementary::log(bump));
+    most = std::min(
+        most, elementary::exp(sum_above<T>({0.7, 0.5 * b * b, log_size, log_alias(nodes, b)})));
   }
   return plain + most;
 }

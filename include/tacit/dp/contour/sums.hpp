@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/elementary.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/core/sum.hpp>
 
@@ -15,6 +16,21 @@
 /// log M summed over the events of a composition along a line, with its rounding.
 
 namespace tacit::detail {
+
+/// |z| and arg z, with the errors of elementary::hypot and atan2.
+template <std::same_as<double> T>
+[[nodiscard]] T modulus_of(std::complex<T> const& z) {
+  return elementary::hypot(z.real(), z.imag());
+}
+template <std::same_as<double> T>
+[[nodiscard]] T angle_of(std::complex<T> const& z) {
+  return elementary::atan2(z.imag(), z.real());
+}
+template <std::same_as<double> T>
+[[nodiscard]] std::complex<T> polar_of(T size, T angle) {
+  auto const [sine, cosine] = elementary::sin_cos_far(angle);
+  return {size * cosine, size * sine};
+}
 
 template <std::same_as<double> T = double>
 struct complex_sum {
@@ -69,18 +85,24 @@ struct line_sums {
     for (std::size_t n = 0; n < real.size(); ++n) {
       T const fall = -ratio[n].real();
       T const angle = -ratio[n].imag();
-      T const grown = std::expm1(fall);
-      T const half = std::sin(0.5 * angle);
+      T const grown = elementary::expm1(fall);
+      T const half = elementary::sin_cos_far(0.5 * angle).sin;
+      T const sine = elementary::sin_cos_far(angle).sin;
       T const e = 1.0 + grown;
       // −expm1(fall + i·angle)
-      std::complex<T> const w{2.0 * half * half * e - grown, -std::sin(angle) * e};
-      T const wrong = std::min(e + std::exp(ratio_size[n]), 1.01 * e * std::expm1(ratio_error[n])) +
-                      unit_roundoff * (8.0 * std::abs(grown) +
-                                       e * (16.0 * half * half + 8.0 * std::abs(std::sin(angle))));
-      T const modulus = std::abs(w);
+      std::complex<T> const w{2.0 * half * half * e - grown, -sine * e};
+      T const wrong =
+          std::min(e + elementary::exp(ratio_size[n]),
+                   1.01 * e * elementary::expm1(ratio_error[n])) +
+          unit_roundoff * (8.0 * std::abs(grown) + e * (16.0 * half * half + 8.0 * std::abs(sine)));
+      T const modulus = modulus_of(w);
       // Below its own error it counts as that error.
       T const size = std::max({modulus, wrong, std::numeric_limits<T>::min()});
-      add(n, std::log(size), std::arg(w), modulus >= wrong ? std::log1p(1.01 * wrong / size) : 2.0);
+      T const log_size = elementary::log(size);
+      T const turned = angle_of(w);
+      add(n, log_size, turned,
+          (modulus >= wrong ? elementary::log1p(1.01 * wrong / size) : 2.0) +
+              unit_roundoff * (2.0 * std::abs(log_size) + 7.0 * std::abs(turned)));
     }
   }
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/elementary.hpp>
 #include <tacit/core/log.hpp>
 #include <tacit/core/normal.hpp>
 #include <tacit/core/real.hpp>
@@ -33,11 +34,8 @@ namespace tacit::detail {
 
 inline constexpr double taper_width = 0.3;
 
-/// How far exp, expm1, log, log1p, sin, cos, atan2, hypot and erf may be off, in units of rounding (one ulp
-/// is at most two units): the hypothesis on libm of docs/certificates/contour.md, where all counts of
-/// units below are derived.
-inline constexpr double contour_libm_units = 2.0;
-/// The same of `log_normal_tail`, relatively.
+/// How far `log_normal_tail` may be off, relatively, in units of rounding: docs/certificates/gaussian.md, Lemma 5.
+/// All other counts of units are derived in docs/certificates/contour.md.
 inline constexpr double tail_units = 181.0;
 
 /// `number` ≥ 0 cut to `bits` significant bits: at most 2^{1−bits} of it less, and exact when multiplied
@@ -61,7 +59,7 @@ template <std::same_as<double> T>
   if (!(size <= std::numeric_limits<T>::max())) {
     return sum < 0.0 ? sum : std::numeric_limits<T>::infinity();
   }
-  return sum + 8.0 * unit_roundoff * size;
+  return sum + 9.0 * unit_roundoff * size;
 }
 
 /// Which part of a split table.
@@ -89,7 +87,7 @@ class mixture_table {
     T const largest = shift();
     if (tapered_) {
       // A normal tail is below e^{−y²/2}.
-      T const out = std::sqrt(-2.0 * *log_dropped) * std::hypot(1.0, taper_width);
+      T const out = std::sqrt(-2.0 * *log_dropped) * elementary::hypot(1.0, taper_width);
       cut_ = remove_ ? largest + out : -out;
     }
     // Without a taper a tilt z moves the mass to z times the shift. With one the table ends where even
@@ -189,7 +187,7 @@ class mixture_table {
     T sum = 0.0;
     for (std::size_t k = 0; k < size(); ++k) {
       T const w = z * loss_[k];
-      sum += w < 600.0 ? mass_[k] * exp_residual(w) : weight_ * std::exp(log_mass_[k] + w);
+      sum += w < 600.0 ? mass_[k] * exp_residual(w) : weight_ * elementary::exp(log_mass_[k] + w);
     }
     return z * divergence() - dropped_ + sum;
   }
@@ -197,7 +195,7 @@ class mixture_table {
   /// K(z) alone.
   [[nodiscard]] T value(T z) const {
     T const m = excess(z);
-    return m < 0.5 ? std::log1p(m) : at(z).value;
+    return m < 0.5 ? elementary::log1p(m) : at(z).value;
   }
 
   [[nodiscard]] cumulants<T> at(T z) const {
@@ -207,7 +205,7 @@ class mixture_table {
     for (std::size_t k = 0; k < size(); ++k) {
       T const w = z * loss_[k];
       if (w > 600.0) return moments_of(z, [&](std::size_t j) { return log_mass_[j]; });
-      T const grown = std::expm1(w);
+      T const grown = elementary::expm1(w);
       T const weighted = mass_[k] * loss_[k];
       m += mass_[k] * (std::abs(w) < 0.5 ? exp_residual(w) : grown - w);
       first += weighted * grown;
@@ -215,7 +213,7 @@ class mixture_table {
     }
     if (m < 0.5) {
       T const slope = first / (1.0 + m);
-      return {std::log1p(m), slope, second / (1.0 + m) - slope * slope};
+      return {elementary::log1p(m), slope, second / (1.0 + m) - slope * slope};
     }
     return moments_of(z, [&](std::size_t k) { return log_mass_[k]; });
   }
@@ -270,16 +268,16 @@ class mixture_table {
   [[nodiscard]] T cut_off() const {
     if (!remove_ || !tapered_) return 0.0;
     T const end = point_.back() - shift();
-    return end > 0.0 ? std::exp(outer_.back() + log_normal_tail(end)) : 1.0;
+    return end > 0.0 ? elementary::exp(outer_.back() + log_normal_tail(end)) : 1.0;
   }
 
   /// What a normal of this mean loses to the step at `cut`, and ∫φ(y(x)) under it.
   [[nodiscard]] T taken(T mean, T cut) const {
-    return std::exp(log_normal_tail(-beyond(mean, cut) * taper_width / wide));
+    return elementary::exp(log_normal_tail(-beyond(mean, cut) * taper_width / wide));
   }
   [[nodiscard]] T bump(T mean, T cut) const {
     T const y = beyond(mean, cut) * taper_width / wide;
-    return taper_width / wide * std::exp(-0.5 * y * y) / std::sqrt(2.0 * std::numbers::pi);
+    return taper_width / wide * elementary::exp(-0.5 * y * y) / std::sqrt(2.0 * std::numbers::pi);
   }
 
  private:
@@ -307,7 +305,7 @@ class mixture_table {
     T zeroth = 0.0;
     T first = 0.0;
     for (std::size_t k = 0; k < size(); ++k) {
-      T const weight = std::exp(log_of(k) + z * loss_[k] - high);
+      T const weight = elementary::exp(log_of(k) + z * loss_[k] - high);
       zeroth += weight;
       first += weight * loss_[k];
     }
@@ -315,16 +313,16 @@ class mixture_table {
     T second = 0.0;
     for (std::size_t k = 0; k < size(); ++k) {
       T const away = loss_[k] - slope;
-      second += std::exp(log_of(k) + z * loss_[k] - high) * away * away;
+      second += elementary::exp(log_of(k) + z * loss_[k] - high) * away * away;
     }
-    return {high + std::log(zeroth * weight_), slope, second / zeroth};
+    return {high + elementary::log(zeroth * weight_), slope, second / zeroth};
   }
 
   [[nodiscard]] T share_of_shifted(T x) const {
     T const log_ratio = mixture_ratio(pair_->parts, rest_, x).log;
     T share = 0.0;
     for (mixture_pair::part const& part : pair_->parts) {
-      share += part.weight * std::exp(part.shift * (x - 0.5 * part.shift) - log_ratio);
+      share += part.weight * elementary::exp(part.shift * (x - 0.5 * part.shift) - log_ratio);
     }
     return share;
   }
@@ -335,7 +333,7 @@ class mixture_table {
     if (tapered_) outer_.push_back(log_step(beyond(x, cut_)));
     T log_base = -0.5 * x * x;
     if (tapered_) log_base += outer_.back();
-    T const base = weight_ * std::exp(log_base);
+    T const base = weight_ * elementary::exp(log_base);
     if (remove_) {
       push(x, log_ratio, log_base + log_ratio);
       divergence_ +=
@@ -343,8 +341,9 @@ class mixture_table {
                : base * entropy_residual(excess, excess > -0.5 ? 1.0 + excess : rest_ + mixed);
     } else {
       push(x, -log_ratio, log_base);
-      divergence_ += huge ? weight_ * std::exp(log_base + log_ratio) - base * (1.0 + log_ratio)
-                          : base * (excess > -0.5 ? log1p_residual(excess) : excess - log_ratio);
+      divergence_ +=
+          huge ? weight_ * elementary::exp(log_base + log_ratio) - base * (1.0 + log_ratio)
+               : base * (excess > -0.5 ? log1p_residual(excess) : excess - log_ratio);
     }
   }
 
@@ -352,7 +351,7 @@ class mixture_table {
     point_.push_back(x);
     loss_.push_back(loss);
     log_mass_.push_back(log_mass);
-    mass_.push_back(weight_ * std::exp(log_mass));
+    mass_.push_back(weight_ * elementary::exp(log_mass));
   }
 
   // E[1 − S(X)] = P(X + taper_width·Y > cut) for a normal X.

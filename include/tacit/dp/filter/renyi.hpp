@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tacit/core/check.hpp>
+#include <tacit/core/elementary.hpp>
 #include <tacit/core/ledger.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/core/text_archive.hpp>
@@ -198,7 +199,7 @@ template <real T = double>
   detail::ordered_bound const best = detail::least_over_orders(
       0.0, -std::numeric_limits<double>::infinity(),
       [&](double order) { return renyi_epsilon(order, all.divergence(order), delta); });
-  return 1.0 + std::exp(best.where);
+  return 1.0 + elementary::exp(best.where);
 }
 
 #if defined(TACIT_COMPILED)

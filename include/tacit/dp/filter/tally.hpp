@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tacit/core/check.hpp>
+#include <tacit/core/elementary.hpp>
 #include <tacit/core/enclosure.hpp>
 #include <tacit/core/rounded.hpp>
 #include <tacit/dp/event.hpp>
@@ -108,15 +109,16 @@ class renyi_tally {
   /// δ·Σ w_i α_i e^{z_i(l−S_i)}, from the right; it need not converge for a bound, see below.
   [[nodiscard]] double epsilon(std::span<double const> sums, double delta) const {
     constexpr double infinity = std::numeric_limits<double>::infinity();
-    double const log_share = std::log(delta) - std::log(static_cast<double>(orders_.size()));
+    double const log_share =
+        elementary::log(delta) - elementary::log(static_cast<double>(orders_.size()));
     double l = infinity;  // where the largest term alone would reach 1
     for (std::size_t i = 0; i < orders_.size(); ++i) {
-      l = std::min(l, sums[i] - (log_share + std::log(orders_[i])) / (orders_[i] - 1.0));
+      l = std::min(l, sums[i] - (log_share + elementary::log(orders_[i])) / (orders_[i] - 1.0));
     }
     if (!(l < infinity)) return infinity;
     for (int step = 0; step < 100; ++step) {
       sum_at const at = terms(sums, log_share, l);
-      double const move = std::log(at.weighted) / at.slope;
+      double const move = elementary::log(at.weighted) / at.slope;
       if (!(move > 1e-15 * std::abs(l))) break;
       l -= move;
     }
@@ -148,7 +150,7 @@ class renyi_tally {
     for (std::size_t i = 0; i < orders_.size(); ++i) {
       if (!(sums[i] < std::numeric_limits<double>::infinity())) continue;
       double const z = orders_[i] - 1.0;
-      double const term = std::exp(log_share + z * (l - sums[i]));
+      double const term = elementary::exp(log_share + z * (l - sums[i]));
       at.weighted += orders_[i] * term;
       at.slope += z * orders_[i] * term;
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/elementary.hpp>
 #include <tacit/core/inverse.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/core/rounded.hpp>
@@ -78,8 +79,8 @@ class atom_composition {
     for (std::size_t k = n; k-- > 0;) {
       if (k + 1 < n) {
         T const gap = all.atoms[k + 1].loss - all.atoms[k].loss;
-        excess -= weight * std::expm1(-gap);
-        weight *= std::exp(-gap);
+        excess -= weight * elementary::expm1(-gap);
+        weight *= elementary::exp(-gap);
       }
       weight += all.atoms[k].p;
       excess_[k] = excess;
@@ -97,7 +98,7 @@ class atom_composition {
         atoms_.begin(), atoms_.end(), [&](loss_atom<T> const& a) { return !(a.loss > epsilon); });
     if (next == atoms_.end()) return 0.0;
     auto const k = static_cast<std::size_t>(next - atoms_.begin());
-    return excess_[k] - weight_[k] * std::expm1(epsilon - next->loss);
+    return excess_[k] - weight_[k] * elementary::expm1(epsilon - next->loss);
   }
 
   // Losses that differ by less than rounding may have made of them are one; the shift is an error.

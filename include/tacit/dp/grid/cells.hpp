@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/elementary.hpp>
 #include <tacit/dp/grid/measure.hpp>
 
 #include <algorithm>
@@ -50,9 +51,9 @@ class cell_width {
     if (cell.stride == stride_) return;
     stride_ = cell.stride;
     width = step_ * static_cast<T>(stride_);
-    drop = std::exp(-tilt_ * width);
-    above = -std::expm1(-width);
-    below = std::expm1(width);
+    drop = elementary::exp(-tilt_ * width);
+    above = -elementary::expm1(-width);
+    below = elementary::expm1(width);
   }
 
   T width = 0.0;
@@ -213,10 +214,10 @@ template <std::same_as<double> T = double>
       if (!kept.empty()) {
         std::size_t const i = kept.back();
         T const back = step * static_cast<T>(node[j] - node[i]);
-        share = std::expm1(-back) / std::expm1(-(back + to_next));
-        mass[i] += mass[j] * (1.0 - share) * std::exp(-tilt * back);
+        share = elementary::expm1(-back) / elementary::expm1(-(back + to_next));
+        mass[i] += mass[j] * (1.0 - share) * elementary::exp(-tilt * back);
       }
-      mass[k] += mass[j] * share * std::exp(tilt * to_next);
+      mass[k] += mass[j] * share * elementary::exp(tilt * to_next);
       mass[j] = 0.0;
     }
     kept.push_back(k);
@@ -266,9 +267,9 @@ template <std::same_as<double> T = double>
     T const at = factor * lambda;
     T excess = 0.0;
     for (noise const& n : noises) {
-      excess += n.up * std::expm1(at * n.width) + n.down * std::expm1(-at * n.width);
+      excess += n.up * elementary::expm1(at * n.width) + n.down * elementary::expm1(-at * n.width);
     }
-    T const here = (count * std::log1p(excess / total) + log_odds) / at;
+    T const here = (count * elementary::log1p(excess / total) + log_odds) / at;
     if (here < shift) shift = here;
   }
   return shift * (1.0 + 1e-12);
@@ -292,9 +293,10 @@ template <std::same_as<double> T = double>
   T const width = fine.step * static_cast<T>(ratio);
   for (std::size_t k = 1; k < table.size(); ++k) {
     T const v = fine.step * static_cast<T>(k);
-    T const u = std::expm1(-v) / std::expm1(-width);
-    T const rest = std::exp(-v) * std::expm1(v - width) / std::expm1(-width);
-    table[k] = {rest * std::exp(-fine.tilt * v), u * std::exp(fine.tilt * (width - v))};
+    T const u = elementary::expm1(-v) / elementary::expm1(-width);
+    T const rest = elementary::exp(-v) * elementary::expm1(v - width) / elementary::expm1(-width);
+    table[k] = {rest * elementary::exp(-fine.tilt * v),
+                u * elementary::exp(fine.tilt * (width - v))};
   }
   for (std::size_t k = 0; k < fine.mass.size(); ++k) {
     std::int64_t const index = fine.first + static_cast<std::int64_t>(k);

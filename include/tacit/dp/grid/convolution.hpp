@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/elementary.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/dp/grid/fft.hpp>
 #include <tacit/dp/grid/measure.hpp>
@@ -76,7 +77,7 @@ class loss_convolution {
       norm += (k == 0 || k + 1 == result.size() ? 1.0 : 2.0) * std::norm(result[k]);
     }
     // What lies beyond the window is missing there, and wrapped into it.
-    out.distance += real_fft::error(size) * std::sqrt(norm) + 4.0 * std::exp(-reach_);
+    out.distance += real_fft::error(size) * std::sqrt(norm) + 4.0 * elementary::exp(-reach_);
     // Whole numbers: index = base + place, place in [low, high].
     T base = 0.0;
     T log_norm = 0.0;
@@ -223,8 +224,8 @@ class loss_convolution {
       auto const put = [&](std::size_t bin, T logarithm, T angle, T relative) {
         log_size[bin] += count * logarithm;
         phase[bin] += count * angle;
-        error[bin] +=
-            count * (relative + 3.0 * unit_roundoff * (std::abs(logarithm) + std::abs(angle)));
+        error[bin] += count * (relative +
+                               unit_roundoff * (3.0 * std::abs(logarithm) + 9.0 * std::abs(angle)));
       };
       std::vector<std::pair<std::uint64_t, T>> few;
       for (std::size_t k = 0; k < law.mass.size() && few.size() <= 8; ++k) {
@@ -245,17 +246,18 @@ class loss_convolution {
             T const sign = 2 * turns > size ? -1.0 : 1.0;
             if (2 * turns > size) turns = size - turns;
             T const half = std::numbers::pi * static_cast<T>(turns) / static_cast<T>(size);
-            T const sine = std::sin(half);
-            T const cosine = std::cos(half);
+            T const sine = elementary::sin(half);
+            T const cosine = elementary::cos(half);
             real += mass * 2.0 * sine * sine;
             imaginary -= sign * mass * 2.0 * sine * cosine;
             touched += mass * 2.0 * sine;
           }
           T const square = real * (real - 2.0) + imaginary * imaginary;
           T const length = std::max(1e-300, std::sqrt(std::max(0.0, 1.0 + square)));
-          T const logarithm = square > -0.5 ? 0.5 * std::log1p(square) : std::log(length);
-          put(bin, logarithm, std::atan2(imaginary, 1.0 - real),
-              std::log1p(16.0 * unit_roundoff * touched / (length * length)));
+          T const logarithm =
+              square > -0.5 ? 0.5 * elementary::log1p(square) : elementary::log(length);
+          put(bin, logarithm, elementary::atan2(imaginary, 1.0 - real),
+              elementary::log1p(16.0 * unit_roundoff * touched / (length * length)));
         }
         continue;
       }
@@ -270,10 +272,12 @@ class loss_convolution {
       T const off = real_fft::error(size);  // the masses sum to 1
       for (std::size_t bin = 0; bin < bins; ++bin) {
         T const square = std::max(1e-300, std::norm(transform[bin]));
-        T const logarithm = 0.5 * std::log(square);
-        T const relative = std::log1p(off / std::sqrt(square));
+        T const logarithm = 0.5 * elementary::log(square);
+        T const relative = elementary::log1p(off / std::sqrt(square));
         bool const negligible = log_size[bin] + error[bin] + count * (logarithm + relative) < -90.0;
-        put(bin, logarithm, negligible ? 3.2 : std::arg(transform[bin]), relative);
+        put(bin, logarithm,
+            negligible ? 3.2 : elementary::atan2(transform[bin].imag(), transform[bin].real()),
+            relative);
       }
     }
     transform.resize(bins);
@@ -284,14 +288,15 @@ class loss_convolution {
       T const weight = bin == 0 || bin + 1 == bins ? 1.0 : 2.0;
       // Too small for its phase to matter: its bound is added to the error.
       if (exponent + y < -80.0) {
-        squares += weight * std::exp(2.0 * (exponent + y));
+        squares += weight * elementary::exp(2.0 * (exponent + y));
         transform[bin] = 0.0;
         continue;
       }
-      T const size_here = std::exp(exponent);
-      T const lost = y < 30.0 ? size_here * std::expm1(y) : std::exp(exponent + y);
+      T const size_here = elementary::exp(exponent);
+      T const lost = y < 30.0 ? size_here * elementary::expm1(y) : elementary::exp(exponent + y);
       squares += weight * lost * lost;
-      transform[bin] = {size_here * std::cos(phase[bin]), size_here * std::sin(phase[bin])};
+      auto const [sine, cosine] = elementary::sin_cos_far(phase[bin]);
+      transform[bin] = {size_here * cosine, size_here * sine};
     }
     transform.front() = transform.front().real();
     transform.back() = transform.back().real();

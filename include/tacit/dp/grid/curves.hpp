@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/elementary.hpp>
 #include <tacit/core/normal.hpp>
 #include <tacit/core/solve.hpp>
 #include <tacit/dp/gaussian_profile.hpp>
@@ -96,33 +97,36 @@ struct noise_profile {
   [[nodiscard]] bool normal() const { return kind == amplified_pair::noise::normal; }
   /// P(L > ε)
   [[nodiscard]] T tail_p(T e) const {
-    if (normal()) return 0.5 * std::erfc((e / shift - 0.5 * shift) * std::numbers::sqrt2 / 2.0);
-    return e < shift ? 1.0 - 0.5 * std::exp(0.5 * (e - shift)) : 0.0;
+    if (normal())
+      return 0.5 * elementary::erfc((e / shift - 0.5 * shift) * std::numbers::sqrt2 / 2.0);
+    return e < shift ? 1.0 - 0.5 * elementary::exp(0.5 * (e - shift)) : 0.0;
   }
   /// P(L ≤ ε)
   [[nodiscard]] T rest_p(T e) const {
-    if (normal()) return 0.5 * std::erfc((0.5 * shift - e / shift) * std::numbers::sqrt2 / 2.0);
-    return e < shift ? 0.5 * std::exp(0.5 * (e - shift)) : 1.0;
+    if (normal())
+      return 0.5 * elementary::erfc((0.5 * shift - e / shift) * std::numbers::sqrt2 / 2.0);
+    return e < shift ? 0.5 * elementary::exp(0.5 * (e - shift)) : 1.0;
   }
   /// x·Q(L > ε), or x·Q(L ≥ ε)
   [[nodiscard]] T raised_tail_q(T e, bool closed) const {
     if (normal()) {
       T const y = e / shift - 0.5 * shift;
-      return std::exp(-0.5 * y * y - 0.91893853320467274178) * mills_ratio(e / shift + 0.5 * shift);
+      return elementary::exp(-0.5 * y * y - 0.91893853320467274178) *
+             mills_ratio(e / shift + 0.5 * shift);
     }
-    return e < shift || (closed && e == shift) ? 0.5 * std::exp(0.5 * (e - shift)) : 0.0;
+    return e < shift || (closed && e == shift) ? 0.5 * elementary::exp(0.5 * (e - shift)) : 0.0;
   }
   [[nodiscard]] T delta(T e) const {
     if (normal()) return gaussian_profile(shift, e);
-    return e < shift ? -std::expm1(0.5 * (e - shift)) : 0.0;
+    return e < shift ? -elementary::expm1(0.5 * (e - shift)) : 0.0;
   }
   /// x²·δ″(x), away from a kink
   [[nodiscard]] T curvature(T e) const {
     if (normal()) {
       T const y = e / shift - 0.5 * shift;
-      return std::exp(-0.5 * y * y - 0.91893853320467274178) / shift;
+      return elementary::exp(-0.5 * y * y - 0.91893853320467274178) / shift;
     }
-    return e < shift ? 0.25 * std::exp(0.5 * (e - shift)) : 0.0;
+    return e < shift ? 0.25 * elementary::exp(0.5 * (e - shift)) : 0.0;
   }
 };
 
@@ -152,28 +156,29 @@ struct amplified_curve {
   /// G
   [[nodiscard]] T profile(T e) const {
     T const out = 1.0 - rate;
-    return out * -std::expm1(-e) * absent.delta(e) + (rate + out * std::exp(-e)) * changed.delta(e);
+    return out * -elementary::expm1(-e) * absent.delta(e) +
+           (rate + out * elementary::exp(-e)) * changed.delta(e);
   }
   /// x·G′, from the right or from the left
   [[nodiscard]] T slope(T e, bool from_left) const {
     T const out = 1.0 - rate;
-    T const less = std::exp(-e);
+    T const less = elementary::exp(-e);
     return out * (less * (absent.delta(e) - changed.delta(e)) +
-                  std::expm1(-e) * absent.raised_tail_q(e, from_left)) -
+                  elementary::expm1(-e) * absent.raised_tail_q(e, from_left)) -
            (rate + out * less) * changed.raised_tail_q(e, from_left);
   }
   /// x²·G″
   [[nodiscard]] T curvature(T e) const {
     T const out = 1.0 - rate;
-    T const less = std::exp(-e);
-    return out * -std::expm1(-e) * absent.curvature(e) +
+    T const less = elementary::exp(-e);
+    return out * -elementary::expm1(-e) * absent.curvature(e) +
            (rate + out * less) * changed.curvature(e) +
            2.0 * out * less * tail_difference(changed, absent, e);
   }
   [[nodiscard]] T log_density(T t, T at_loss) const {
     T const value = curvature(sign * t);
     T const e = sign * t;
-    return value > 0.0 ? (sign > 0.0 ? at_loss - e : -e) + std::log(value)
+    return value > 0.0 ? (sign > 0.0 ? at_loss - e : -e) + elementary::log(value)
                        : -std::numeric_limits<T>::infinity();
   }
   static constexpr T cost = 450.0;
@@ -186,7 +191,7 @@ struct amplified_curve {
     T const c = changed.shift;
     T const normals = most / (a * a) + 0.5 + 2.2 / a;
     // N_a over N_c, at most, and N_a over P_c(L > e) − P_a(L > e)
-    T const ratio = std::exp((c - a) * (c + a) / 8.0);
+    T const ratio = elementary::exp((c - a) * (c + a) / 8.0);
     T const beyond = std::min(0.5 * (c - a), 1.0 / (most / a + 0.5 * a + 1.0));
     T const rising = std::min({1.0 / least, ratio * c / a, 2.25 / (a * beyond)});
     T const between = std::min(2.0 * (c / a - 1.0) * ratio, 1.0 / (least + 0.5 * a * a));
@@ -216,8 +221,8 @@ template <std::same_as<double> T = double>
         point const& last = hull.back();
         point const& before = hull[hull.size() - 2];
         // Slopes in x, times x at the last.
-        T const from_left = (before.value - last.value) / std::expm1(before.e - last.e);
-        T const to_right = (next.value - last.value) / std::expm1(next.e - last.e);
+        T const from_left = (before.value - last.value) / elementary::expm1(before.e - last.e);
+        T const to_right = (next.value - last.value) / elementary::expm1(next.e - last.e);
         if (from_left < to_right) break;
         hull.pop_back();
       }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/elementary.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/core/rounded.hpp>
 #include <tacit/core/units.hpp>
@@ -26,23 +27,23 @@ class loss_ends {
     T size = 0.0;
     T wear = 16.0;
     for (loss_law<T> const& law : laws) {
-      T const out = std::log1p(-std::min(1.0, law.infinite + law.above));
+      T const out = elementary::log1p(-std::min(1.0, law.infinite + law.above));
       largest_ = add_up(largest_, multiply_up(law.count, law.largest));
       reach_ = add_up(reach_, multiply_up(law.count, add_up(law.high, law.loss_error)));
       top_ = add_down(top_, multiply_down(law.count, law.top));
-      infinite += law.count * std::log1p(-law.infinite);
+      infinite += law.count * elementary::log1p(-law.infinite);
       left_out += law.count * out;
-      T const here = law.count * std::log(law.top_mass);
+      T const here = law.count * elementary::log(law.top_mass);
       log_top += here;
       size += std::abs(here);
       wear += 4.0 + law.count * law.mass_error / unit_roundoff;
     }
     reach_ = std::max(0.0, reach_);
     T const off = unit_roundoff * wear;
-    left_out_ = std::min(1.0, -std::expm1(left_out) * (1.0 + off));
-    infinite_ = {-std::expm1(infinite) * (1.0 - off),
-                 std::min(1.0, -std::expm1(infinite) * (1.0 + off))};
-    top_mass_ = std::exp(log_top) * (1.0 - off - unit_roundoff * 8.0 * size);
+    left_out_ = std::min(1.0, -elementary::expm1(left_out) * (1.0 + off));
+    infinite_ = {-elementary::expm1(infinite) * (1.0 - off),
+                 std::min(1.0, -elementary::expm1(infinite) * (1.0 + off))};
+    top_mass_ = elementary::exp(log_top) * (1.0 - off - unit_roundoff * 8.0 * size);
     if (!(top_mass_ > std::numeric_limits<T>::min())) top_mass_ = 0.0;
   }
 
@@ -62,13 +63,13 @@ class loss_ends {
   [[nodiscard]] bound<T> delta(T epsilon) const {
     T const off = 8.0 * unit_roundoff;
     T const down = subtract_down(top_, epsilon);
-    T const lower = down > 0.0 ? top_mass_ * -std::expm1(-down) * (1.0 - off) : 0.0;
+    T const lower = down > 0.0 ? top_mass_ * -elementary::expm1(-down) * (1.0 - off) : 0.0;
     T upper = 1.0;
     if (epsilon >= largest_) {
       upper = infinite_.upper;
     } else {
       T const up = subtract_up(reach_, epsilon);
-      upper = (left_out_ + (up > 0.0 ? -std::expm1(-up) : 0.0)) * (1.0 + off);
+      upper = (left_out_ + (up > 0.0 ? -elementary::expm1(-up) : 0.0)) * (1.0 + off);
     }
     return {std::min(upper, with_infinite({lower, 0.0}).lower), std::min(1.0, upper)};
   }
@@ -79,7 +80,8 @@ class loss_ends {
     T const off = 8.0 * unit_roundoff;
     // log(1 − share) added to an end, to either side.
     auto const from = [&](T end, T share, T side) {
-      return end + std::log1p(-share) + side * off * (std::abs(end) - std::log1p(-share));
+      return end + elementary::log1p(-share) +
+             side * off * (std::abs(end) - elementary::log1p(-share));
     };
     if (left_out_ <= delta) {
       T const share = (delta - left_out_) * (1.0 - off);
@@ -98,8 +100,8 @@ class loss_ends {
   /// δ(ε) by the chord from a point below, for δ is convex in e^ε. Only if no finite loss is larger than
   /// `largest`.
   [[nodiscard]] T chord(T epsilon, T below, T delta_below) const {
-    T const at_epsilon = -std::expm1(-subtract_up(largest_, epsilon));
-    T const at_below = -std::expm1(-subtract_down(largest_, below));
+    T const at_epsilon = -elementary::expm1(-subtract_up(largest_, epsilon));
+    T const at_below = -elementary::expm1(-subtract_down(largest_, below));
     T const finite = std::max(0.0, delta_below - infinite_.lower);
     return with_infinite({0.0, finite * at_epsilon / at_below * (1.0 + 16.0 * unit_roundoff)})
         .upper;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/elementary.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/dp/grid/cells.hpp>
 #include <tacit/dp/grid/law.hpp>
@@ -58,7 +59,7 @@ template <std::same_as<double> T = double>
   if (std::abs(x) < 0.01) {
     return x * (1.0 + x * (1.0 / 2 + x * (1.0 / 6 + x * (1.0 / 24 + x * (1.0 / 120 + x / 720)))));
   }
-  return std::expm1(x);
+  return elementary::expm1(x);
 }
 
 /// The nodes of a law: even in the bulk of its tilted law, ever wider apart in the tails.
@@ -209,13 +210,15 @@ class cell_filler {
     width_.of(cell);
     T const u = std::min(1.0, -short_expm1(-v) / width_.above);
     // 1 − u = e^{−v}·(1−e^{v−w})/(1−e^{−w})
-    T const rest = std::min(1.0, std::exp(-v) * -short_expm1(v - width_.width) / width_.above);
+    T const rest =
+        std::min(1.0, elementary::exp(-v) * -short_expm1(v - width_.width) / width_.above);
     T const tilt_low = tilt_ * node_loss(cell);
     T const tilt_high = tilt_low + tilt_ * width_.width;
-    T const p = weight * std::exp(log_p + tilt_low - log_scale_);
+    T const p = weight * elementary::exp(log_p + tilt_low - log_scale_);
     T const at_low = p * rest;
-    T const at_high = width_.drop > 1e-50 ? p * u / width_.drop
-                                          : weight * u * std::exp(log_p + tilt_high - log_scale_);
+    T const at_high = width_.drop > 1e-50
+                          ? p * u / width_.drop
+                          : weight * u * elementary::exp(log_p + tilt_high - log_scale_);
     count_wear(at_low, log_p, tilt_low);
     count_wear(at_high, log_p, tilt_high);
     cell.low += at_low;
@@ -246,11 +249,11 @@ class cell_filler {
       v = 0.0;
     }
     if (v > slack) {
-      add(atoms_[k], v, std::log(atom.p), 1.0, true);
+      add(atoms_[k], v, elementary::log(atom.p), 1.0, true);
     } else {
-      T const log_p = std::log(atom.p);
+      T const log_p = elementary::log(atom.p);
       T const tilt = tilt_ * node_loss(atoms_[k]);
-      T const p = std::exp(log_p + tilt - log_scale_);
+      T const p = elementary::exp(log_p + tilt - log_scale_);
       count_wear(p, log_p, tilt);
       atoms_[k].at += p;
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/elementary.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/core/rounded.hpp>
 #include <tacit/core/sum.hpp>
@@ -57,7 +58,7 @@ struct loss_law {
 /// are sub-Gaussian, Canonne, Kamath & Steinke 2020).
 template <std::same_as<double> T = double>
 [[nodiscard]] T tail_point(T mass) {
-  return std::sqrt(-2.0 * std::log(mass));
+  return std::sqrt(-2.0 * elementary::log(mass));
 }
 
 template <std::same_as<double> T = double>
@@ -95,7 +96,7 @@ class law_maker {
       last_x = tail_point(below_);
       curve.low = -last_x;
       curve.high = -first_x;
-      out.largest = most < 1.0 ? -std::log1p(-most) * (1.0 + libm_units * unit_roundoff)
+      out.largest = most < 1.0 ? -elementary::log1p(-most) * (1.0 + libm_units * unit_roundoff)
                                : std::numeric_limits<T>::infinity();
     }
     for (T const x : {first_x, last_x}) {
@@ -103,7 +104,7 @@ class law_maker {
       T slope = 1.0;
       if (pair.parts.size() == 1 && curve.rest > 0.0) {
         T const t = last * (x - 0.5 * last);
-        T const raised = pair.parts[0].weight * std::exp(std::min(t, 600.0));
+        T const raised = pair.parts[0].weight * elementary::exp(std::min(t, 600.0));
         slope = raised / (curve.rest + raised);
       }
       T const exponent = slope * last * (std::abs(x) + last);
@@ -123,7 +124,7 @@ class law_maker {
   [[nodiscard]] loss_law<T> operator()(bounded_pair const& pair) const {
     loss_law<T> out;
     T const rest = 1.0 - pair.rate;
-    T const less = std::exp(-pair.epsilon);
+    T const less = elementary::exp(-pair.epsilon);
     T const sign = pair.orientation == orientation::remove ? 1.0 : -1.0;
     if (pair.epsilon == 0.0) {
       out.atoms.push_back({0.0, 1.0});
@@ -147,7 +148,7 @@ class law_maker {
       curve.epsilon = pair.epsilon;
       curve.rate = pair.rate;
       curve.sign = sign;
-      curve.log_height = std::log(-0.5 * spread / std::expm1(-pair.epsilon));
+      curve.log_height = elementary::log(-0.5 * spread / elementary::expm1(-pair.epsilon));
       curve.low = -pair.epsilon;
       curve.high = pair.epsilon;
       // c is as badly known as its numerator.
@@ -157,7 +158,7 @@ class law_maker {
         T const last = 1e-9 * pair.epsilon;
         out.largest = pair.epsilon;
         out.top = pair.epsilon - 1.01 * last;
-        out.top_mass = 0.9 * last * std::exp(curve.log_height);
+        out.top_mass = 0.9 * last * elementary::exp(curve.log_height);
       }
       finish_curve(out, std::move(curve));
     }
@@ -180,16 +181,17 @@ class law_maker {
     if (pair.sigma > 2.0) {
       total += pair.sigma * std::sqrt(2.0 * std::numbers::pi);
     } else {
-      for (int k = -80; k <= 80; ++k) total += std::exp(-0.5 * k * k / variance);
+      for (int k = -80; k <= 80; ++k) total += elementary::exp(-0.5 * k * k / variance);
     }
-    T const log_total = std::log(total.value());
+    T const log_total = elementary::log(total.value());
     for (T k = lowest; k <= highest; k += 1.0) {
       T const ratio = m * (2.0 * k - m) / (2.0 * variance);
       T const loss = sampled_loss<T>(ratio, pair.rate, rest);
       T const base = -0.5 * k * k / variance - log_total;
-      T const p = remove ? (rest == 0.0 ? std::exp(-0.5 * (k - m) * (k - m) / variance - log_total)
-                                        : std::exp(base + loss))
-                         : std::exp(base);
+      T const p =
+          remove ? (rest == 0.0 ? elementary::exp(-0.5 * (k - m) * (k - m) / variance - log_total)
+                                : elementary::exp(base + loss))
+                 : elementary::exp(base);
       out.atoms.push_back({remove ? loss : -loss, p});
     }
     T const exponent = m * (2.0 * std::max(std::abs(lowest), std::abs(highest)) + m) / variance;
@@ -202,7 +204,7 @@ class law_maker {
         16.0 * unit_roundoff * std::min(exponent, 2.0 * out.high + exponent * pair.rate);
     out.largest = remove || rest == 0.0
                       ? std::numeric_limits<T>::infinity()
-                      : -std::log1p(-pair.rate) * (1.0 + libm_units * unit_roundoff);
+                      : -elementary::log1p(-pair.rate) * (1.0 + libm_units * unit_roundoff);
     out.top_mass = 0.0;
     return out;
   }
@@ -292,7 +294,7 @@ loss_law<T> law_maker<T>::operator()(amplified_pair const& pair) const {
   auto const chord = [&](std::size_t k, bool at_end) {
     T const width = ends[k + 1] - ends[k];
     T const rise = curve.profile(ends[k + 1]) - curve.profile(ends[k]);
-    return at_end ? rise / -std::expm1(-width) : rise / std::expm1(width);
+    return at_end ? rise / -elementary::expm1(-width) : rise / elementary::expm1(width);
   };
   auto const slope_from = [&](std::size_t k) {
     return convex ? curve.slope(ends[k], false) : chord(k, false);
@@ -319,8 +321,8 @@ loss_law<T> law_maker<T>::operator()(amplified_pair const& pair) const {
       T const jump = after - before + 64.0 * unit_roundoff * wrong;
       T const loss = sampled_loss<T>(ends[k + 1], pair.rate, rest);
       if (jump > 0.0) {
-        out.atoms.push_back({loss, jump * std::exp(loss - ends[k + 1])});
-        out.atoms.push_back({-loss, jump * std::exp(-ends[k + 1])});
+        out.atoms.push_back({loss, jump * elementary::exp(loss - ends[k + 1])});
+        out.atoms.push_back({-loss, jump * elementary::exp(-ends[k + 1])});
       }
     }
     if (!convex) continue;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/elementary.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/core/sum.hpp>
 
@@ -67,7 +68,7 @@ template <std::same_as<double> T = double>
   }
   if (!(total.value() <= 1e300)) return false;
   for (T& mass : m.mass) mass /= total.value();
-  m.log_norm += std::log(total.value());
+  m.log_norm += elementary::log(total.value());
   m.log_scale = std::max(m.log_scale, m.log_norm);
   m.distance += 4.0 * unit_roundoff;
   return true;
@@ -121,14 +122,14 @@ template <std::same_as<double> T = double>
   std::int64_t const middle =
       std::clamp<std::int64_t>(static_cast<std::int64_t>(centre) - m.first, 0, n - 1);
   T const* const at = m.mass.data() + middle;
-  T const up = std::exp(lambda);
-  T const down = std::exp(-lambda);
+  T const up = elementary::exp(lambda);
+  T const down = elementary::exp(-lambda);
   T sum = power_sum(at, static_cast<std::size_t>(n - middle), 1, up);
   if (middle > 0) sum += down * power_sum(at - 1, static_cast<std::size_t>(middle), -1, down);
   if (!(sum <= 1e300)) return std::numeric_limits<T>::infinity();
   T const shift = static_cast<T>(m.first + middle) - centre;
   // A factor to the n-th power is n times as wrong as itself, and every step rounds twice.
-  return std::log(sum) + lambda * shift + 4.0 * unit_roundoff * static_cast<T>(n + 4);
+  return elementary::log(sum) + lambda * shift + 4.0 * unit_roundoff * static_cast<T>(n + 4);
 }
 
 }  // namespace tacit::detail

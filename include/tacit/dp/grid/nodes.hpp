@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/elementary.hpp>
 #include <tacit/dp/grid/law.hpp>
 
 #include <algorithm>
@@ -23,7 +24,7 @@ template <std::same_as<double> T = double>
   if (law.atoms.empty() || law.atoms.size() > few_atoms) return law.low;
   loss_atom<T> const& heaviest = *std::max_element(
       law.atoms.begin(), law.atoms.end(), [&](loss_atom<T> const& a, loss_atom<T> const& b) {
-        return std::log(a.p) + tilt * a.loss < std::log(b.p) + tilt * b.loss;
+        return elementary::log(a.p) + tilt * a.loss < elementary::log(b.p) + tilt * b.loss;
       });
   return heaviest.loss - step * std::ceil((heaviest.loss - law.low) / step - 1e-9);
 }
@@ -52,7 +53,7 @@ template <std::same_as<double> T = double>
     for (loss_atom<T> const& a : special) {
       T const position = (a.loss - law.low) / h;
       T const off = std::abs(position - std::round(position));
-      cost += a.p * std::exp(tilt * a.loss - high) * std::max(0.0, off - 1e-9);
+      cost += a.p * elementary::exp(tilt * a.loss - high) * std::max(0.0, off - 1e-9);
     }
     if (cost < best) {
       best = cost;

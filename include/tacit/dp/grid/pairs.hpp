@@ -3,6 +3,7 @@
 
 #include <tacit/core/bit_cast.hpp>
 #include <tacit/core/check.hpp>
+#include <tacit/core/elementary.hpp>
 #include <tacit/core/sum.hpp>
 #include <tacit/dp/pair.hpp>
 
@@ -148,11 +149,12 @@ class rising_family {
     auto const rung = [&](std::size_t k, int j) {
       if (j <= 0) return low[k];
       if (j >= parts) return high[k];
-      return std::clamp(low[k] * std::exp(std::log(high[k] / low[k]) * j / parts), low[k], high[k]);
+      return std::clamp(low[k] * elementary::exp(elementary::log(high[k] / low[k]) * j / parts),
+                        low[k], high[k]);
     };
     auto const index = [&](std::size_t k, double x) {
       if (low[k] == high[k]) return 0;
-      double const at = std::log(x / low[k]) / std::log(high[k] / low[k]) * parts;
+      double const at = elementary::log(x / low[k]) / elementary::log(high[k] / low[k]) * parts;
       int j = std::clamp(static_cast<int>(at), 0, parts);
       while (up ? rung(k, j) < x : rung(k, j) > x) j += up ? 1 : -1;
       return j;
@@ -213,7 +215,7 @@ class rising_family {
                             a[1].p == a[0].q && finite->loss_error == 0.0;
       if (response) {
         responses.add({a[1].loss, 1.0}, c.count);
-        kept += c.count * std::log1p(-finite->infinite);
+        kept += c.count * elementary::log1p(-finite->infinite);
         approximate += finite->infinite > 0.0;
         continue;
       }
@@ -239,8 +241,8 @@ class rising_family {
   for (bool const up : {true, false}) {
     std::vector<counted_pair>& to = up ? out.above : out.below;
     responses.rounded(up, scale, [&](auto const& x, double count) {
-      double const high = 1.0 / (1.0 + std::exp(-x[0]));
-      double const low = high * std::exp(-x[0]);
+      double const high = 1.0 / (1.0 + elementary::exp(-x[0]));
+      double const low = high * elementary::exp(-x[0]);
       to.push_back({finite_pair{{{-x[0], low, high}, {x[0], high, low}}}, count});
     });
     for (orientation const way : {orientation::remove, orientation::add}) {
@@ -256,7 +258,7 @@ class rising_family {
     }
     if (approximate > 0) {
       double const off = 4e-16 * (4.0 + static_cast<double>(approximate));
-      double const infinite = -std::expm1(kept) * (up ? 1.0 + off : 1.0 - off);
+      double const infinite = -elementary::expm1(kept) * (up ? 1.0 + off : 1.0 - off);
       finite_pair alone{{{0.0, 1.0 - infinite, 1.0 - infinite}}};
       alone.infinite = alone.excluded = std::min(1.0, infinite);
       to.push_back({alone, 1.0});

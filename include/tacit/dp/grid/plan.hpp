@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/elementary.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/core/rounded.hpp>
 #include <tacit/dp/grid/cells.hpp>
@@ -52,7 +53,7 @@ class grid_composition {
   [[nodiscard]] std::optional<certified_tail<T>> exact() const {
     std::optional<T> const step = common_lattice(laws_);
     if (!step) return std::nullopt;
-    composer<T> const compose(rounding_side::exact, 40.0 + std::log(1.0 + total_), work_);
+    composer<T> const compose(rounding_side::exact, 40.0 + elementary::log(1.0 + total_), work_);
     std::vector<measure<T>> powers;
     certified_tail<T> out = infinite_parts();
     T origin = 0.0;
@@ -71,7 +72,7 @@ class grid_composition {
       for (loss_atom<T> const& a : law.atoms) {
         T const exponent = tilt_ * a.loss - log_scale;
         auto const k = static_cast<std::size_t>(std::round((a.loss - law.low) / *step));
-        T const mass = a.p * std::exp(exponent);
+        T const mass = a.p * elementary::exp(exponent);
         one.mass[k] += mass;
         sum += mass;
         wear += mass * (libm_units + 2.0 * std::abs(exponent) + 2.0 * std::abs(log_scale));
@@ -80,7 +81,7 @@ class grid_composition {
       if (!normalise(one)) return std::nullopt;
       one.distance +=
           law.mass_error +
-          (unit_roundoff * wear + law.below * std::exp(tilt_ * law.low - log_scale)) / sum;
+          (unit_roundoff * wear + law.below * elementary::exp(tilt_ * law.low - log_scale)) / sum;
       origin += law.count * law.low;
       shift += law.count *
                (law.loss_error + 32.0 * unit_roundoff * (std::abs(law.low) + std::abs(law.high)));
@@ -146,7 +147,7 @@ class grid_composition {
     T step = 0.0;  // of the law of the least deviation
     auto const levels_for = [&](T h) {
       T const size = 18.0 * std::sqrt(variance) / h / composer<T>::comfortable_size;
-      return 1.0 + std::max(0.0, std::ceil(std::log(size) / std::log(ratio)));
+      return 1.0 + std::max(0.0, std::ceil(elementary::log(size) / elementary::log(ratio)));
     };
     for (int k = 0; k < 12; ++k) {
       T const relative = std::sqrt(6.0 * aim / (variance * tilt_ * (1.0 + tilt_) * levels));
@@ -157,7 +158,7 @@ class grid_composition {
     std::vector<int> level(laws_.size());
     T smallest = 0.0;
     for (std::size_t s = 0; s < laws_.size(); ++s) {
-      T const l = std::log(deviation[s] / least) / std::log(ratio);
+      T const l = elementary::log(deviation[s] / least) / elementary::log(ratio);
       level[s] = static_cast<int>(std::clamp(std::floor(l + 1e-9), 0.0, 60.0));
       T const width = laws_[s].high - laws_[s].low;
       smallest = std::max(
@@ -204,7 +205,7 @@ class grid_composition {
 
     certified_tail<T> out = infinite_parts();
     out.finest = finest || step <= smallest;
-    T const reach = 25.0 + std::log(total_ + static_cast<T>(laws_.size()));
+    T const reach = 25.0 + elementary::log(total_ + static_cast<T>(laws_.size()));
     composer<T> const up(rounding_side::above, reach, work);
     composer<T> const down(rounding_side::below, reach, work);
     T origin = 0.0;
@@ -259,7 +260,7 @@ class grid_composition {
     std::vector<loss_cell<T>> const all = filler.all();
     measure<T> up = spread(all, step, tilt_);
     // What lies below everything is taken up to the first node that does not.
-    up.mass[1] += law.below * std::exp(tilt_ * (origin + step) - log_scale);
+    up.mass[1] += law.below * elementary::exp(tilt_ * (origin + step) - log_scale);
     std::optional<measure<T>> above = scaled(std::move(up));
     if (!above) return std::nullopt;
     fitted_law<T> out;
@@ -287,7 +288,7 @@ class grid_composition {
           for (std::size_t k = 0; k < rest.mass.size(); ++k) split.mass[k] += rest.mass[k];
           split.distance += rest.distance;
         }
-        split.distance += std::exp(-odds) / law.count;
+        split.distance += elementary::exp(-odds) / law.count;
         consider(std::move(split), moved);
       }
     }
@@ -301,13 +302,13 @@ class grid_composition {
     T above = 0.0;
     T below = 0.0;
     for (loss_law<T> const& law : laws_) {
-      above += law.count * std::log1p(-std::min(1.0, law.infinite + law.above));
-      below += law.count * std::log1p(-law.infinite);
+      above += law.count * elementary::log1p(-std::min(1.0, law.infinite + law.above));
+      below += law.count * elementary::log1p(-law.infinite);
       out.lower_holds = out.lower_holds && law.lower_holds;
     }
     T const off = unit_roundoff * (16.0 + 2.0 * static_cast<T>(laws_.size()));
-    out.infinite_above = -std::expm1(above) * (1.0 + off);
-    out.infinite_below = -std::expm1(below) * (1.0 - off);
+    out.infinite_above = -elementary::expm1(above) * (1.0 + off);
+    out.infinite_below = -elementary::expm1(below) * (1.0 - off);
     return out;
   }
 
@@ -330,7 +331,7 @@ class grid_composition {
       std::size_t third = 0;
       for (std::size_t j = 0; j < n; ++j) {
         std::size_t const k = from_above ? n - 1 - j : j;
-        tail += sketch.p[k] * std::exp(tilt_ * sketch.loss[k] - log_scale);
+        tail += sketch.p[k] * elementary::exp(tilt_ * sketch.loss[k] - log_scale);
         points.push_back({sketch.loss[k], tail, 0.0});
         while (3.0 * points[third].tail < tail) ++third;
         points.back().scale = std::abs(points.back().loss - points[third].loss);

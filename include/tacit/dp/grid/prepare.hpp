@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/elementary.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/dp/grid/ends.hpp>
 #include <tacit/dp/grid/law.hpp>
@@ -29,8 +30,8 @@ class prepared_laws {
     T total = 0.0;
     for (counted_pair const& c : pairs) total += c.count;
     // What is left out above adds to δ; what is left out below is next to nothing once tilted.
-    above_ = std::exp(std::clamp(log_delta - std::log(total) - 25.0, -680.0, -3.0));
-    log_below_ = std::clamp(-std::log(total) - 30.0, -680.0, -3.0);
+    above_ = elementary::exp(std::clamp(log_delta - elementary::log(total) - 25.0, -680.0, -3.0));
+    log_below_ = std::clamp(-elementary::log(total) - 30.0, -680.0, -3.0);
     for (counted_pair const& c : pairs) {
       // Atom by atom, a discrete Gaussian this wide is more than a grid holds.
       auto const* lattice = std::get_if<lattice_pair>(&c.pair);
@@ -73,7 +74,7 @@ class prepared_laws {
 
  private:
   [[nodiscard]] loss_law<T> law_of(counted_pair const& c, T log_below) const {
-    loss_law<T> law = std::visit(law_maker<T>(above_, std::exp(log_below)), c.pair);
+    loss_law<T> law = std::visit(law_maker<T>(above_, elementary::exp(log_below)), c.pair);
     law.count = c.count;
     T const range = law.high - law.low;
     if (!law.curves.empty() && !(range > 1e-12 * std::abs(law.high))) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/elementary.hpp>
 #include <tacit/core/solve.hpp>
 #include <tacit/dp/grid/law.hpp>
 #include <tacit/dp/saddle.hpp>
@@ -55,7 +56,7 @@ struct loss_sketch {
             for (int k = 0; k < n; ++k) {
               T const t = curve.low + length * (k + 0.5) / n;
               T const l = curve.loss(t);
-              put(l, std::exp(curve.log_density(t, l)) * length / n);
+              put(l, elementary::exp(curve.log_density(t, l)) * length / n);
             }
           },
           part);
@@ -82,14 +83,14 @@ struct loss_sketch {
     T second = 0.0;
     T const base = loss.empty() ? 0.0 : loss[loss.size() / 2];
     for (std::size_t k = 0; k < loss.size(); ++k) {
-      T const w = p[k] * std::exp(tilt * loss[k] - high);
+      T const w = p[k] * elementary::exp(tilt * loss[k] - high);
       T const d = loss[k] - base;
       sum += w;
       first += w * d;
       second += w * d * d;
     }
     T const mean = first / sum;
-    return {high + std::log(sum), base + mean, std::max(0.0, second / sum - mean * mean)};
+    return {high + elementary::log(sum), base + mean, std::max(0.0, second / sum - mean * mean)};
   }
 
  private:
@@ -124,13 +125,14 @@ template <std::same_as<double> T = double>
 template <std::same_as<double> T = double>
 [[nodiscard]] saddle<T> find_saddle(std::span<loss_sketch<T> const> sketches, loss_query<T> query) {
   // Both ε and −log δ rise with the tilt.
-  T const log_delta = query.wants_epsilon ? std::log(query.value) : 0.0;
+  T const log_delta = query.wants_epsilon ? elementary::log(query.value) : 0.0;
   auto const before = [&](T log_tilt) {
-    saddle<T> const s = saddle_at(sketches, std::exp(log_tilt));
+    saddle<T> const s = saddle_at(sketches, elementary::exp(log_tilt));
     return query.wants_epsilon ? s.log_delta > log_delta : s.epsilon < query.value;
   };
   auto const wide = [](T low, T high) { return high - low > 0.01; };
-  return saddle_at(sketches, std::exp(bisect(bracket<T>{-46.0, 46.0}, wide, before).middle()));
+  return saddle_at(sketches,
+                   elementary::exp(bisect(bracket<T>{-46.0, 46.0}, wide, before).middle()));
 }
 
 }  // namespace tacit::detail

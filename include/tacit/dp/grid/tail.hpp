@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/elementary.hpp>
 #include <tacit/core/inverse.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/core/units.hpp>
@@ -40,17 +41,19 @@ class tilted_tail {
     first_ = origin + step * static_cast<T>(measure_.first);
     T const last = first_ + step * static_cast<T>(measure_.mass.size());
     shift_ += 4.0 * unit_roundoff * (std::abs(origin) + std::abs(first_) + std::abs(last));
-    slack_ = std::expm1(measure_.distance + unit_roundoff * 8.0 * std::abs(measure_.log_norm));
+    slack_ =
+        elementary::expm1(measure_.distance + unit_roundoff * 8.0 * std::abs(measure_.log_norm));
     if (!(slack_ < 1e300)) slack_ = std::numeric_limits<T>::infinity();
     // log C(θ)
-    log_constant_ = (tilt > 0.0 ? tilt * std::log(tilt) : 0.0) - (1.0 + tilt) * std::log1p(tilt);
+    log_constant_ =
+        (tilt > 0.0 ? tilt * elementary::log(tilt) : 0.0) - (1.0 + tilt) * elementary::log1p(tilt);
     // Sums over the nodes from k up, of mass·e^{−θd}(1−e^{−d}) and mass·e^{−(1+θ)d}, d from node k.
     std::size_t const n = measure_.mass.size();
     excess_.resize(n);
     weight_.resize(n);
-    long double const down = std::exp(static_cast<long double>(-tilt) * step);
-    long double const further = std::exp(-(1.0L + tilt) * static_cast<long double>(step));
-    long double const lift = -std::expm1(-static_cast<long double>(step));
+    long double const down = elementary::exp(static_cast<long double>(-tilt) * step);
+    long double const further = elementary::exp(-(1.0L + tilt) * static_cast<long double>(step));
+    long double const lift = -elementary::expm1(-static_cast<long double>(step));
     long double excess = 0.0L;
     long double weight = 0.0L;
     for (std::size_t k = n; k-- > 0;) {
@@ -106,13 +109,14 @@ class tilted_tail {
     T const above = std::max(0.0, first_ + step_ * static_cast<T>(k) - epsilon);
     // Node k lies `above` over ε, and so do all others more by that.
     T const log_factor = measure_.log_norm - tilt_ * epsilon - tilt_ * above;
-    return std::exp(log_factor + std::log(excess_[k] - std::expm1(-above) * weight_[k]));
+    return elementary::exp(log_factor +
+                           elementary::log(excess_[k] - elementary::expm1(-above) * weight_[k]));
   }
   [[nodiscard]] T error(T epsilon) const {
     // Never 0, not even where it underflows; the exponent's own rounding is next to nothing there.
     T const exponent = log_scale_ - tilt_ * epsilon + log_constant_;
     if (!(exponent > -700.0)) return std::numeric_limits<T>::min();
-    return slack_ * std::exp(exponent + relative_error(epsilon));
+    return slack_ * elementary::exp(exponent + relative_error(epsilon));
   }
   [[nodiscard]] T relative_error(T epsilon) const {
     return rounding_ +

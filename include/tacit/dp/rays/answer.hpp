@@ -17,6 +17,9 @@ namespace tacit::detail::rays {
 /// Whether Chernoff's bound alone shows that δ(ε) ≤ e^{log_delta} in the direction `add`.
 template <std::same_as<double> T = double>
 [[nodiscard]] bool add_is_below(composition const& what, double epsilon, double log_delta) {
+  double const blur = shifts_of(what).blur(log_delta);
+  epsilon -= blur + 2.0 * unit_roundoff * std::abs(epsilon);
+  log_delta -= blur;
   double const scale = static_cast<double>(base(what));
   double const G = scale * (1.0 + 1e-14) - epsilon;
   if (!(G > 0.0)) return true;  // no loss exceeds `scale`

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/elementary.hpp>
 #include <tacit/dp/rays/transform.hpp>
 
 #include <algorithm>
@@ -24,10 +25,10 @@ class falling_cells {
                 double sine)
       : first_(first), stride_(stride), cells_(cells) {
     // cell i begins at step·(stride·(first + i − 1)); cell 0 at 0
-    low_ = static_cast<long>(std::floor(std::log(1e-4 / sine) / step));
-    long const high = static_cast<long>(std::ceil(std::log(60.0 / sine) / step));
+    low_ = static_cast<long>(std::floor(elementary::log(1e-4 / sine) / step));
+    long const high = static_cast<long>(std::ceil(elementary::log(60.0 / sine) / step));
     for (long n = low_; n <= high; ++n) {
-      fall_.push_back(std::exp(-std::exp(step * static_cast<double>(n)) * sine));
+      fall_.push_back(elementary::exp(-elementary::exp(step * static_cast<double>(n)) * sine));
     }
     below_.resize(cells.size() + 1);
     above_.resize(cells.size() + 1);
@@ -79,12 +80,12 @@ struct factor_bound {
     double const size = modulus(value), least = size - wrong - reach * first;
     if (least > 0.3 * size) {
       double const f = first / least;
-      log_size += n * std::log(size + wrong);
+      log_size += n * elementary::log(size + wrong);
       slope += n * (derivative / value);
       bend +=
           n * (second / least + f * f) + 2.0 * n * (derivative_wrong + f * wrong) / least / reach;
     } else {
-      log_size += n * std::log(std::min(size + wrong + reach * first, trivial));
+      log_size += n * elementary::log(std::min(size + wrong + reach * first, trivial));
     }
   }
   [[nodiscard]] double at_most(complex<double> const& way, double reach) const {
@@ -147,24 +148,24 @@ template <std::same_as<double> T>
                                                   double variance, crossing const& q, double G,
                                                   double log_scale, double start) {
   double const kappa = at.step, alpha = at.alpha;
-  double const angle = 0.5 * std::numbers::pi - 2.0 * alpha, sine = std::sin(2.0 * alpha);
-  double const below = std::expm1(2.0 * std::numbers::pi * (at.gamma - 2.0 * alpha) / kappa);
-  double const above = std::expm1(2.0 * std::numbers::pi * (at.top - at.gamma) / kappa);
+  double const angle = 0.5 * std::numbers::pi - 2.0 * alpha, sine = elementary::sin(2.0 * alpha);
+  double const below = elementary::expm1(2.0 * std::numbers::pi * (at.gamma - 2.0 * alpha) / kappa);
+  double const above = elementary::expm1(2.0 * std::numbers::pi * (at.top - at.gamma) / kappa);
   complex<double> const way = polar(1.0, angle);
   bool const cutting = q.cutting();
   double trivial = 0.0;
   for (tabulated<T> const& e : events) {
-    trivial += e.table.count * std::log(std::max(e.right.plain, e.right.small));
+    trivial += e.table.count * elementary::log(std::max(e.right.plain, e.right.small));
   }
-  constexpr double slack = 1e-6;  // the rounding of an exponent
+  constexpr double slack = 1e-6;  // the rounding of an exponent of at most 100·most_exponent
   std::vector<stretch> out;
-  long const first = static_cast<long>(std::floor(std::log(start) / (4.0 * kappa))) * 4;
+  long const first = static_cast<long>(std::floor(elementary::log(start) / (4.0 * kappa))) * 4;
   for (long j = first;; j += 4) {
     // [e^{κ(j−2)}, e^{κ(j+2)}], and the first one from 0 on
     bool const begins = j == first;
-    double const low = begins ? 0.0 : std::exp(kappa * static_cast<double>(j - 2));
-    double const high = std::exp(kappa * static_cast<double>(j + 2));
-    double const middle = begins ? 0.0 : std::exp(kappa * static_cast<double>(j));
+    double const low = begins ? 0.0 : elementary::exp(kappa * static_cast<double>(j - 2));
+    double const high = elementary::exp(kappa * static_cast<double>(j + 2));
+    double const middle = begins ? 0.0 : elementary::exp(kappa * static_cast<double>(j));
     double const reach = begins ? high : std::max(high - middle, middle - low);
     complex<double> const p = q.c + middle * way;
     factor_bound all, small;
@@ -206,25 +207,32 @@ template <std::same_as<double> T>
       double const part =
           std::min(modulus(large) + large_wrong + reach * most.large_first, most.large);
       double const least = modulus(h) - wrong - reach * most.first;
-      ratio += least > 0.0 ? n * std::log1p(part / least) : std::numeric_limits<double>::infinity();
+      ratio += least > 0.0 ? n * elementary::log1p(part / least)
+                           : std::numeric_limits<double>::infinity();
     }
     double bound = all.at_most(way, reach);
     if (cutting) {
       double const rest = small.at_most(way, reach);
-      double const by_sum = std::max(bound, rest) + std::log1p(std::exp(-std::abs(bound - rest)));
-      double const by_ratio = bound + (ratio > 30.0 ? ratio : std::log(std::expm1(ratio)));
+      double const by_sum =
+          std::max(bound, rest) + elementary::log1p(elementary::exp(-std::abs(bound - rest)));
+      double const by_ratio =
+          bound + (ratio > 30.0 ? ratio : elementary::log(elementary::expm1(ratio)));
       bound = std::min(by_sum, by_ratio);
     }
+    double const largest_exponent =
+        std::abs(normal.re) + std::abs(bound) + std::abs(log_scale) + (q.c + middle) * G;
+    if (!(largest_exponent < 100.0 * most_exponent)) return {};
     double const least_distance = 1e-300;
     double const poles = std::max(least_distance, modulus(p) - reach) *
                          std::max(least_distance, modulus(p - 1.0) - reach);
     double const a = q.c + middle * sine;
-    out.push_back({bound - a * G - log_scale - std::log(poles) + std::log(high - low) + slack, a,
-                   reach * sine});
+    out.push_back(
+        {bound - a * G - log_scale - elementary::log(poles) + elementary::log(high - low) + slack,
+         a, reach * sine});
     // the rest of the ray: |Ψ| ≤ 2·Π(∫|N y′ e^{cg}|)^n·e^{½variance·Re p(p−1)}, and |p|, |p − 1| ≥ ρ cos 2α
     double const end = q.c + high * sine;
-    double const rest = std::numbers::ln2 + trivial - end * G - log_scale - std::log(high) + 0.1 +
-                        0.5 * variance * std::abs(q.c * (q.c - 1.0)) + slack;
+    double const rest = std::numbers::ln2 + trivial - end * G - log_scale - elementary::log(high) +
+                        0.1 + 0.5 * variance * std::abs(q.c * (q.c - 1.0)) + slack;
     if (!(rest < 1e300)) return {};
     if ((high > 4.0 * std::abs(q.c) || variance == 0.0) && rest < 0.0) {
       out.push_back({rest, end, 0.0});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/elementary.hpp>
 #include <tacit/dp/rays/boundary.hpp>
 #include <tacit/dp/rays/transform.hpp>
 
@@ -67,10 +68,12 @@ template <class R>
       if (!(t.top.plain < 1e200 && t.right.plain < 1e200 && t.low.plain < 1e200))
         return std::nullopt;
       falling.emplace_back(cells, e.middle.first(), lines<R>::stride(on.at), kappa,
-                           std::sin(on.at.gamma - 2.0 * alpha));
-      trivial += static_cast<double>(e.count) * std::log(std::max(t.low.plain, t.low.small));
-      double const below = std::expm1(2.0 * pi * (on.at.gamma - alpha) / kappa) * (1.0 - 1e-9);
-      double const above = std::expm1(2.0 * pi * (on.at.top - on.at.gamma) / kappa) * (1.0 - 1e-9);
+                           elementary::sin(on.at.gamma - 2.0 * alpha));
+      trivial += static_cast<double>(e.count) * elementary::log(std::max(t.low.plain, t.low.small));
+      double const below =
+          elementary::expm1(2.0 * pi * (on.at.gamma - alpha) / kappa) * (1.0 - 1e-9);
+      double const above =
+          elementary::expm1(2.0 * pi * (on.at.top - on.at.gamma) / kappa) * (1.0 - 1e-9);
       t.alias = R((t.low.plain + t.low.mass) / below + (t.top.plain + t.top.mass) / above);
       t.alias_large = R(t.low.large / below + t.top.large / above);
     }
@@ -80,8 +83,12 @@ template <class R>
   auto const at_c =
       transform(on, events, what.variance, cutting, complex<R>{R(c), R(0)}, {}, std::nullopt);
   if (!(at_c.wrong < 0.5)) return std::nullopt;
-  R const log_poles = std::log(std::abs(R(c) * (R(c) - 1)));
+  R const log_poles = elementary::log(std::abs(R(c) * (R(c) - 1)));
   out.log_scale = at_c.log.re - R(c) * G - log_poles;
+  double const largest_exponent =
+      std::max({std::abs(c * static_cast<double>(G)), std::abs(static_cast<double>(out.log_scale)),
+                std::abs(trivial), what.variance * std::abs(c * (c - 1.0))});
+  if (certified && !(largest_exponent < most_exponent)) return std::nullopt;
   double const at_c_wrong = static_cast<double>(at_c.wrong) + 1e-13;
   double log_tolerance = asked.log_tolerance;
   if (certified) {
@@ -100,29 +107,31 @@ template <class R>
   } else {
     log_circle_ = 3.0;
   }
-  double const log_share =
-      std::min(-3.0, 0.5 * (log_tolerance - log_circle_ - std::log(std::max(1.0, out.radius))));
-  long const first = static_cast<long>(std::floor((std::log(out.radius) + log_share) / kappa));
+  double const log_share = std::min(
+      -3.0, 0.5 * (log_tolerance - log_circle_ - elementary::log(std::max(1.0, out.radius))));
+  long const first =
+      static_cast<long>(std::floor((elementary::log(out.radius) + log_share) / kappa));
   R const beta = R(0.5) * std::numbers::pi_v<R> - R(alpha);
   {
-    R const rho = std::exp(R(kappa) * static_cast<R>(first));
-    R const sum = R(kappa) / std::numbers::pi_v<R> * std::sin(beta) * rho / std::expm1(R(kappa));
+    R const rho = elementary::exp(R(kappa) * static_cast<R>(first));
+    R const sum = R(kappa) / std::numbers::pi_v<R> * elementary::sin(beta) * rho /
+                  elementary::expm1(R(kappa));
     double const share = static_cast<double>(rho) / out.radius;
     out.low = sum;
-    out.low_wrong = kappa / pi * std::exp(log_circle_) * share * static_cast<double>(rho) /
-                        ((1.0 - share) * std::expm1(2.0 * kappa)) +
+    out.low_wrong = kappa / pi * elementary::exp(log_circle_) * share * static_cast<double>(rho) /
+                        ((1.0 - share) * elementary::expm1(2.0 * kappa)) +
                     static_cast<double>(sum) * (at_c_wrong + 40.0 * static_cast<double>(unit<R>));
     out.low_wrong *= 1.0 + 1e-9;
   }
 
   // The terms, until the trivial bound on the rest is small enough.
-  double const sine = std::sin(alpha);
-  R const log_factor = std::log(R(kappa) / std::numbers::pi_v<R>);
+  double const sine = elementary::sin(alpha);
+  R const log_factor = elementary::log(R(kappa) / std::numbers::pi_v<R>);
   R const u = unit<R>;
   double largest = -1e300;
   for (long j = first;; ++j) {
     R const log_rho = R(kappa) * static_cast<R>(j);
-    complex<R> const d = polar(std::exp(log_rho), beta);
+    complex<R> const d = polar(elementary::exp(log_rho), beta);
     complex<R> const p = R(c) + d;
     auto const psi = transform(on, events, what.variance, cutting, p, d, j);
     complex<R> const log_p = log(p), log_p1 = log(p - R(1));
@@ -138,8 +147,8 @@ template <class R>
     } else if (rho > 4.0 * std::abs(c) || what.variance == 0.0) {
       double const a = c + rho * sine;
       out.log_high = std::numbers::ln2 + trivial - a * static_cast<double>(G) -
-                     static_cast<double>(out.log_scale) - std::log(rho) -
-                     std::log(-std::expm1(-kappa)) + std::log(kappa / pi) +
+                     static_cast<double>(out.log_scale) - elementary::log(rho) -
+                     elementary::log(-elementary::expm1(-kappa)) + elementary::log(kappa / pi) +
                      0.5 * what.variance * std::abs(c * (c - 1.0)) + 0.1;
       out.a_high = a;
       if (out.log_high < log_tolerance) break;
@@ -152,7 +161,7 @@ template <class R>
   }
   if (!certified) return out;
 
-  out.log_left = std::log1p(at_c_wrong) + std::log(0.5 * pi) +
+  out.log_left = elementary::log1p(at_c_wrong) + elementary::log(0.5 * pi) +
                  0.5 * static_cast<double>(log_poles) + 1e-9;  // over |F(c)|
   double const begin = std::min(out.radius, poles) * 0.05;
   auto const bounded = [&](std::vector<tabulated<double>> const& in) {

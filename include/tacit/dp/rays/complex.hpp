@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/elementary.hpp>
+
 #include <cmath>
 #include <limits>
 
@@ -41,6 +43,10 @@ struct complex {
   }
 };
 
+/// Of exponents in bounds: their rounding, a few units of them, stays below the 1e-9 that each bound carries. What
+/// has a larger one is refused.
+inline constexpr double most_exponent = 1e6;
+
 template <class R>
 inline constexpr R unit = std::numeric_limits<R>::epsilon() / 2;
 
@@ -52,28 +58,29 @@ template <class R>
 
 template <class R>
 [[nodiscard]] inline complex<R> polar(R radius, R angle) {
-  return {radius * std::cos(angle), radius * std::sin(angle)};
+  auto const [sine, cosine] = elementary::sin_cos_far(angle);
+  return {radius * cosine, radius * sine};
 }
 
 template <class R>
 [[nodiscard]] inline complex<R> exp(complex<R> const& z) {
-  R const size = std::exp(z.re);
+  R const size = elementary::exp(z.re);
   return size == 0 ? complex<R>{} : polar(size, z.im);
 }
 
 template <class R>
 [[nodiscard]] inline complex<R> log(complex<R> const& z) {
-  return {std::log(modulus(z)), std::atan2(z.im, z.re)};
+  return {elementary::log(modulus(z)), elementary::atan2(z.im, z.re)};
 }
 
 /// e^z − 1, relatively accurate: with e = e^x − 1 and c = cos y − 1 = −2 sin²(y/2), e + c + e·c, where
 /// |e^z − 1|² = e² + 2(1+e)|c|.
 template <class R>
 [[nodiscard]] inline complex<R> expm1(complex<R> const& z) {
-  R const e = std::expm1(z.re);
-  R const half = std::sin(z.im / 2);
+  R const e = elementary::expm1(z.re);
+  R const half = elementary::sin_cos_far(z.im / 2).sin;
   R const c = -2 * half * half;
-  return {e + c + e * c, (1 + e) * std::sin(z.im)};
+  return {e + c + e * c, (1 + e) * elementary::sin_cos_far(z.im).sin};
 }
 
 /// 1 − e^z for Re z ≤ 0, relatively accurate: 14u.
@@ -86,8 +93,9 @@ template <class R>
 template <class R>
 [[nodiscard]] inline complex<R> log1p(complex<R> const& z) {
   R const square = 2 * z.re + (z.re * z.re + z.im * z.im);
-  return {square > R(-0.5) ? std::log1p(square) / 2 : std::log(modulus(complex<R>{1 + z.re, z.im})),
-          std::atan2(z.im, 1 + z.re)};
+  return {square > R(-0.5) ? elementary::log1p(square) / 2
+                           : elementary::log(modulus(complex<R>{1 + z.re, z.im})),
+          elementary::atan2(z.im, 1 + z.re)};
 }
 
 }  // namespace tacit::detail::rays

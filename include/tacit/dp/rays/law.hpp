@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/elementary.hpp>
 #include <tacit/dp/rays/complex.hpp>
 #include <tacit/dp/rays/window.hpp>
+#include <tacit/dp/rounded_shifts.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -40,15 +42,24 @@ struct composition {
 [[nodiscard]] inline long double base(composition const& what) {
   long double sum = 0.0L;
   for (sampled_gaussian const& e : what.events) {
-    sum -= static_cast<long double>(e.count) * std::log1p(-static_cast<long double>(e.rate));
+    sum -= static_cast<long double>(e.count) * elementary::log1p(-static_cast<long double>(e.rate));
   }
   return sum;
 }
 
+[[nodiscard]] inline rounded_shifts shifts_of(composition const& what) {
+  rounded_shifts out(what.variance);
+  for (sampled_gaussian const& e : what.events) {
+    mixture_pair::part const part{e.rate, e.shift};
+    out.add(e.count, {&part, 1});
+  }
+  return out;
+}
+
 /// log(1 + e^y)'s logarithm.
 [[nodiscard]] inline double log_softplus(double y) {
-  if (y > 36.0) return std::log(y);
-  return y < -36.0 ? y : std::log(std::log1p(std::exp(y)));
+  if (y > 36.0) return elementary::log(y);
+  return y < -36.0 ? y : elementary::log(elementary::log1p(elementary::exp(y)));
 }
 
 /// m and s. m is a multiple of 2^−40 and a rest, so that κk − m is exact.
@@ -61,8 +72,8 @@ struct law {
 
   explicit law(sampled_gaussian const& e) : deviation(R(e.shift)) {
     using wide = long double;
-    wide const a = std::log(static_cast<wide>(e.rate));
-    wide const b = std::log1p(-static_cast<wide>(e.rate));
+    wide const a = elementary::log(static_cast<wide>(e.rate));
+    wide const b = elementary::log1p(-static_cast<wide>(e.rate));
     wide const half = wide(0.5) * static_cast<wide>(e.shift) * static_cast<wide>(e.shift);
     wide const exact = a - b - half;
     mean = std::ldexp(std::nearbyint(std::ldexp(static_cast<R>(exact), 40)), -40);
@@ -95,7 +106,7 @@ class line {
       : mean_(law<double>(e).mean + law<double>(e).rest),
         deviation_(e.shift),
         theta_(theta),
-        turn_{std::cos(theta), std::sin(theta)} {}
+        turn_{elementary::cos(theta), elementary::sin(theta)} {}
 
   [[nodiscard]] double angle() const { return theta_; }
   [[nodiscard]] double cosine() const { return turn_.re; }
@@ -105,14 +116,15 @@ class line {
   [[nodiscard]] edge at(double log_rho) const {
     edge e;
     e.log_rho = log_rho;
-    e.rho = std::exp(log_rho);
+    e.rho = elementary::exp(log_rho);
     e.y = log_ratio(e.rho * turn_);
     e.x = (e.y.re - mean_) / deviation_;
-    e.tail = 0.5 * std::erfc(std::abs(e.x) * 0.70710678118654752440);
+    e.tail = 0.5 * elementary::erfc(std::abs(e.x) * 0.70710678118654752440);
     e.log_height = 0.5 * (square(e.y.im / deviation_) - square(e.x)) + log_jacobian(e.rho) -
-                   std::log(deviation_ * 2.50662827463100050) + slack(e);
+                   elementary::log(deviation_ * 2.50662827463100050) + slack(e);
     double const turned = theta_ + extra_angle;
-    double const way = (e.y.re - mean_) * std::cos(turned) - e.y.im * std::sin(turned);
+    double const way =
+        (e.y.re - mean_) * elementary::cos(turned) - e.y.im * elementary::sin(turned);
     e.decline = slope(e.rho) * way / square(deviation_);
     return e;
   }
@@ -123,37 +135,38 @@ class line {
     double const jacobian = 1.0 + 1.0 / cosine();
     double const growth = tilt * cosine();
     double const alone =
-        e.decline - slope(e.rho) * growth * (1.0 + std::exp(-e.rho * cosine())) - jacobian;
+        e.decline - slope(e.rho) * growth * (1.0 + elementary::exp(-e.rho * cosine())) - jacobian;
     double const x = e.log_rho - cap.log_cut;
-    if (cap.all() || !(x > 0.0) || !(cap.power * std::tanh(cap.power * x) >= 1.0)) return alone;
+    if (cap.all() || !(x > 0.0) || !(cap.power * elementary::tanh(cap.power * x) >= 1.0 + 1e-9))
+      return alone;
     double const fall = cap.power * cap.exponent(x, theta_);  // sinh for cosh
     if (!(fall >= growth * e.rho) || !(e.decline >= 0.0)) return alone;
     return std::max(alone, e.decline + (fall - growth * e.rho) - jacobian);
   }
 
-  /// log ∫|N(y)||dy| between two edges: P(Re y₀ < N(m, s²) ≤ Re y₁)·e^{(Im y₁)²/2s²}/cos(max arg y′).
+  /// log ∫|N(y)||dy| between two edges (a tail errs by 18 units, and 1 − a − b by 21): P(Re y₀ < N(m, s²) ≤ Re y₁)·e^{(Im y₁)²/2s²}/cos(max arg y′).
   [[nodiscard]] double log_mass(edge const& a, edge const& b) const {
     double mass = 0.0;
     if (a.x > 30.0) {
-      mass = -0.5 * a.x * a.x - std::log(2.5 * a.x);
+      mass = -0.5 * a.x * a.x - elementary::log(2.5 * a.x);
     } else if (b.x < -30.0) {
-      mass = -0.5 * b.x * b.x - std::log(-2.5 * b.x);
+      mass = -0.5 * b.x * b.x - elementary::log(-2.5 * b.x);
     } else if (a.x < 0.0 && b.x > 0.0) {
-      mass = std::log(1.0 - a.tail - b.tail + 2e-15);
+      mass = elementary::log(1.0 - a.tail - b.tail + 3e-15);
     } else {
-      mass = std::log(std::abs(a.tail - b.tail) + 2e-15 * (a.tail + b.tail));
+      mass = elementary::log(std::abs(a.tail - b.tail) + 2e-15 * (a.tail + b.tail));
     }
     return mass + 0.5 * square(b.y.im / deviation_) + slant(b.rho) + std::max(slack(a), slack(b));
   }
 
   /// ∫|N(y)||dy| below an edge that is left of the mean.
   [[nodiscard]] double left_mass(edge const& e) const {
-    return e.tail * std::exp(0.5 * square(e.y.im / deviation_) + slant(e.rho) + slack(e));
+    return e.tail * elementary::exp(0.5 * square(e.y.im / deviation_) + slant(e.rho) + slack(e));
   }
   /// κ Σ|N(y) y′| over the points log_rho − κ, log_rho − 2κ, … (Lemma 4), for any κ.
   [[nodiscard]] double left_sum(edge const& e) const {
-    return e.tail / std::cos(theta_ + extra_angle) *
-           std::exp(0.5 * square(e.y.im / deviation_) + log_jacobian(e.rho) + slack(e));
+    return e.tail / elementary::cos(theta_ + extra_angle) *
+           elementary::exp(0.5 * square(e.y.im / deviation_) + log_jacobian(e.rho) + slack(e));
   }
 
  private:
@@ -163,17 +176,17 @@ class line {
 
   // |y′| ≥ this, which rises with ρ.
   [[nodiscard]] double slope(double rho) const {
-    return std::max(1.0, rho / (1.0 + std::exp(-rho * cosine())));
+    return std::max(1.0, rho / (1.0 + elementary::exp(-rho * cosine())));
   }
   // log|y′| ≤ this, which rises with ρ.
   [[nodiscard]] double log_jacobian(double rho) const {
     double const r = rho * cosine();
-    return std::log((r > 1e-8 ? r / -std::expm1(-r) : 1.0 + r) / cosine());
+    return elementary::log((r > 1e-8 ? r / -elementary::expm1(-r) : 1.0 + r) / cosine());
   }
   // −log cos of the largest arg y′ up to ρ.
   [[nodiscard]] double slant(double rho) const {
     double const bend = rho * turn_.im > 3.14 ? extra_angle : 0.0;
-    return -std::log(std::cos(std::min(theta_ + bend, rho / (2.0 * cosine()))));
+    return -elementary::log(elementary::cos(std::min(theta_ + bend, rho / (2.0 * cosine()))));
   }
   // The rounding of an exponent.
   [[nodiscard]] double slack(edge const& e) const {
@@ -238,17 +251,17 @@ class line_cells {
       if (cells != nullptr) cells->push_back(std::exchange(sum, cell{}));
     };
     auto const add = [&](double log_mass, double low, line::edge const& end) {
-      out.mass += std::exp(log_mass);
+      out.mass += elementary::exp(log_mass);
       double const tilted = log_mass + tilt * line_.cosine() * end.rho;
       double const high = end.log_rho, theta = line_.angle();
-      double const plain = std::exp(tilted + cap.log_small(low, high, theta));
+      double const plain = elementary::exp(tilted + cap.log_small(low, high, theta));
       if (cut == nullptr) return put(plain, 0.0, 0.0, end.rho);
-      double const small = std::exp(tilted + cut->log_small(low, high, theta));
-      double const large = std::exp(tilted + cut->log_large(low, high, theta)) +
-                           std::exp(tilted + cap.log_large(low, high, theta));
+      double const small = elementary::exp(tilted + cut->log_small(low, high, theta));
+      double const large = elementary::exp(tilted + cut->log_large(low, high, theta)) +
+                           elementary::exp(tilted + cap.log_large(low, high, theta));
       put(plain, small, std::min(large, small + plain), end.rho);
     };
-    add(std::log(line_.left_mass(edges_[0])), -infinity, edges_[0]);
+    add(elementary::log(line_.left_mass(edges_[0])), -infinity, edges_[0]);
     close();
     for (std::size_t i = 0;; ++i) {
       if (i + 1 == edges_.size()) {
@@ -274,7 +287,8 @@ class line_cells {
         add(masses_[i], edges_[i].log_rho, e);
       }
       close();
-      if (!(out.plain < 1e300) || e.log_rho > 12.0) {
+      bool const exact = tilt * e.rho < most_exponent;
+      if (!(out.plain < 1e300) || e.log_rho > 12.0 || !exact) {
         return {infinity, infinity, infinity, infinity, infinity, infinity};
       }
       if (!(e.x > 2.0)) continue;
@@ -283,9 +297,10 @@ class line_cells {
       double const tilted = line_.decline(e, tilt, cap) - 2.0;  // |g|² included
       if (!(bare > 1.0 && tilted > 1.0 && e.log_height < -45.0)) continue;
       double const end = cap.log_small(e.log_rho, e.log_rho, line_.angle());
-      double const rest = std::exp(e.log_height + tilt * line_.cosine() * e.rho + end) / tilted;
+      double const rest =
+          elementary::exp(e.log_height + tilt * line_.cosine() * e.rho + end) / tilted;
       if (!(rest * e.rho * e.rho <= 1e-20 * std::max(out.plain, 1e-30))) continue;
-      out.mass += std::exp(e.log_height) / bare;
+      out.mass += elementary::exp(e.log_height) / bare;
       put(rest, window::most * rest, 2.0 * window::most * rest, e.rho);
       close();
       return out;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/elementary.hpp>
 #include <tacit/dp/rays/tails.hpp>
 
 #include <algorithm>
@@ -52,7 +53,7 @@ class planner {
 
   /// The rules' step, and the relative error of one weight, about.
   void set(double step, double noise) {
-    log_noise_ = std::log(noise);
+    log_noise_ = elementary::log(noise);
     alias_ = 2.0 * std::numbers::pi * (top_ - gamma_) / step + log_noise_;
   }
 
@@ -79,7 +80,7 @@ class planner {
     law<double> const l(e);
     double const s = l.deviation, mean = l.mean + l.rest;
     double const step = std::min(0.4 * s, 0.8 / power_);
-    double const norm = std::log(step / (s * 2.50662827463100050));
+    double const norm = elementary::log(step / (s * 2.50662827463100050));
     complex<double> const turn = polar(1.0, gamma_), up = polar(1.0, top_);
     auto const exponent = [&](complex<double> const& g) {
       complex<double> const y = log_ratio(g);
@@ -91,10 +92,10 @@ class planner {
     for (double y = mean - 8.5 * s; y < 1e5; y += stride) {
       // far out the steps grow: there it is only to be seen where e^{cg} beats the normal law
       if (y > mean + 22.0 * s) stride *= 1.2;
-      double const x = (y - mean) / s, g = std::exp(log_softplus(y));
-      o.nodes.push_back({g, std::log(g), norm - 0.5 * x * x, std::exp(norm - 0.5 * x * x),
-                         g * turn.re, exponent(g * turn), g * up.re, exponent(g * up), 1.0, 0.0,
-                         0.0, 0.0});
+      double const x = (y - mean) / s, g = elementary::exp(log_softplus(y));
+      o.nodes.push_back({g, elementary::log(g), norm - 0.5 * x * x,
+                         elementary::exp(norm - 0.5 * x * x), g * turn.re, exponent(g * turn),
+                         g * up.re, exponent(g * up), 1.0, 0.0, 0.0, 0.0});
     }
     events_.push_back(std::move(o));
   }
@@ -107,9 +108,9 @@ class planner {
         n.log_kept = n.log_cap = n.log_part = 0.0;
         if (!cap.all()) {
           double const w =
-              2.0 * std::sinh(std::clamp(power_ * (n.log_g - cap.log_cut), -40.0, 40.0));
-          n.kept = 1.0 / (1.0 + std::exp(w));
-          n.log_kept = w > 30.0 ? -w : std::log(n.kept);
+              2.0 * elementary::sinh(std::clamp(power_ * (n.log_g - cap.log_cut), -40.0, 40.0));
+          n.kept = 1.0 / (1.0 + elementary::exp(w));
+          n.log_kept = w > 30.0 ? -w : elementary::log(n.kept);
           n.log_cap = cap.log_small(n.log_g, n.log_g, top_);
           n.log_part = cap.log_small(n.log_g, n.log_g, gamma_);
         }
@@ -124,14 +125,14 @@ class planner {
     for (one const& o : events_) {
       double h = 0.0;
       for (node const& n : o.nodes) h += moment(n, a);
-      k += o.count * std::log1p(h);
+      k += o.count * elementary::log1p(h);
     }
     return k;
   }
   [[nodiscard]] static double moment(node const& n, double a) {
     double const z = a * n.g, e = n.log_weight + z + n.log_kept;
-    if (z < 1.0) return n.weight * (std::expm1(z) * n.kept - (1.0 - n.kept));
-    return (e > -60.0 ? std::exp(std::min(e, 700.0)) : 0.0) - n.weight;
+    if (z < 1.0) return n.weight * (elementary::expm1(z) * n.kept - (1.0 - n.kept));
+    return (e > -60.0 ? elementary::exp(std::min(e, 700.0)) : 0.0) - n.weight;
   }
 
   // log of what the errors of a weight of noise 1 make of Ψ at a.
@@ -144,27 +145,28 @@ class planner {
         double const t = n.log_turned + a * n.turned + n.log_part;
         double const up = n.log_raised + a * n.raised + n.log_cap - alias_;
         if (t > 600.0 || up > 600.0) return infinity;
-        if (up > -60.0) sum += std::exp(up);
-        if (t > -60.0) sum += (cutting_ ? 1.0 : std::min(1.0, std::abs(a * n.g))) * std::exp(t);
+        if (up > -60.0) sum += elementary::exp(up);
+        if (t > -60.0)
+          sum += (cutting_ ? 1.0 : std::min(1.0, std::abs(a * n.g))) * elementary::exp(t);
       }
       if (!(h > -1.0 && h < 1e250)) return infinity;
-      k += o.count * std::log1p(h);
+      k += o.count * elementary::log1p(h);
       rough += o.count * sum / (1.0 + h);
     }
-    return k + std::log(rough);
+    return k + elementary::log(rough);
   }
 
   // The crossing that belongs to s, and the error there.
   [[nodiscard]] double tilt(double s) const {
-    return towards_ == orientation::remove ? 1.0 + std::exp(s) : -std::exp(s);
+    return towards_ == orientation::remove ? 1.0 + elementary::exp(s) : -elementary::exp(s);
   }
   [[nodiscard]] double error(double s, double G) const {
     for (one const& o : events_) {
       if (!work_->spend(30.0 * static_cast<double>(o.nodes.size()))) return infinity;
     }
     double const a = tilt(s);
-    double const v =
-        log_rough(a) - a * G - std::log(std::abs(towards_ == orientation::remove ? a : a - 1.0));
+    double const v = log_rough(a) - a * G -
+                     elementary::log(std::abs(towards_ == orientation::remove ? a : a - 1.0));
     return v == v ? v : infinity;
   }
 
@@ -210,7 +212,7 @@ class planner {
   // c, and how far around it F grows by little.
   [[nodiscard]] crossing crossing_at(least const& at, double G, window const& cap,
                                      window const& cut) const {
-    double const c = tilt(at.s), poles = std::exp(at.s);
+    double const c = tilt(at.s), poles = elementary::exp(at.s);
     auto const size = [&](double a) { return log_rough(a) - a * G; };
     double const here = size(c);
     double reach = 0.5 * poles;
@@ -222,8 +224,8 @@ class planner {
   void add_level(plan& to, least const& at, double G, window const& cap, window const& cut) const {
     crossing const& q = to.levels.emplace_back(crossing_at(at, G, cap, cut));
     to.log_error = std::max(to.log_error, at.value + log_noise_);
-    to.log_line = std::max(to.log_line,
-                           log_moment(q.c) - q.c * G - 0.5 * std::log(std::abs(q.c * (q.c - 1.0))));
+    to.log_line = std::max(to.log_line, log_moment(q.c) - q.c * G -
+                                            0.5 * elementary::log(std::abs(q.c * (q.c - 1.0))));
   }
 
   composition const* what_;
@@ -251,7 +253,7 @@ std::optional<plan> planner<T>::make(double G, double log_goal, int most_levels,
   double reach = 0.0;
   for (one const& o : events_) reach = std::max(reach, o.nodes.back().log_g);
   if (remove) {  // the least cap above which nothing matters
-    double low = std::log(1e-3 * G);
+    double low = elementary::log(1e-3 * G);
     for (double high = reach; high - low > 0.25;) {
       double const x = cap.all() ? high : 0.5 * (low + high);
       double const beyond = far_.log_bound({x, power_});
@@ -264,9 +266,9 @@ std::optional<plan> planner<T>::make(double G, double log_goal, int most_levels,
       }
     }
   }
-  double s = std::log(std::clamp(2.0 / G, 1e-2, 1e5));
+  double s = elementary::log(std::clamp(2.0 / G, 1e-2, 1e5));
   bool const known = c == c;
-  if (known) s = std::log(remove ? c - 1.0 : -c);
+  if (known) s = elementary::log(remove ? c - 1.0 : -c);
   for (int level = 1;; ++level) {
     set_windows(cap, none);
     least const whole = minimise(G, level == 1 && !known ? coarse(G, s) : s);
@@ -281,20 +283,20 @@ std::optional<plan> planner<T>::make(double G, double log_goal, int most_levels,
     least found{whole.s, infinity};
     double start = whole.s;
     bool ends = false;
-    for (double x = std::min(std::log(2.0 * G), cap.log_cut - 0.4); x > std::log(1e-3 * G);
-         x -= 0.47) {
+    for (double x = std::min(elementary::log(2.0 * G), cap.log_cut - 0.4);
+         x > elementary::log(1e-3 * G); x -= 0.47) {
       set_windows(cap, {x, power_});
       least const next = minimise(G, start);
       if (next.value + log_noise_ > log_goal && !cut.all()) break;
       cut.log_cut = x;
       found = next;
       start = next.s;
-      if (x < std::log(0.7 * G)) {  // what is below may be nothing
+      if (x < elementary::log(0.7 * G)) {  // what is below may be nothing
         set_windows(cut, none);
         double best = infinity, at = 2.0;
-        for (double t = 1.0 + 0.5 * std::exp(-x); t < 1e12; t = 1.0 + (t - 1.0) * 1.5) {
-          double const value =
-              log_moment(t) - t * G - (t - 1.0) * std::log1p(1.0 / (t - 1.0)) - std::log(t);
+        for (double t = 1.0 + 0.5 * elementary::exp(-x); t < 1e12; t = 1.0 + (t - 1.0) * 1.5) {
+          double const value = log_moment(t) - t * G -
+                               (t - 1.0) * elementary::log1p(1.0 / (t - 1.0)) - elementary::log(t);
           if (!(value < best + 1.0)) break;
           if (value < best) best = value, at = t;
         }

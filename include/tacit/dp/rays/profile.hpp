@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/elementary.hpp>
 #include <tacit/core/sum.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/dp/rays/ray.hpp>
@@ -24,9 +25,11 @@ struct profile {
   double above;
   double slope;
 
-  [[nodiscard]] double log_upper() const { return log_scale + std::log(value + above) + rounded(); }
+  [[nodiscard]] double log_upper() const {
+    return log_scale + elementary::log(value + above) + rounded();
+  }
   [[nodiscard]] double log_lower() const {
-    return value > below ? log_scale + std::log(value - below) - rounded()
+    return value > below ? log_scale + elementary::log(value - below) - rounded()
                          : -std::numeric_limits<double>::infinity();
   }
 
@@ -42,7 +45,7 @@ template <class R>
   double const u = static_cast<double>(unit<R>), step = static_cast<double>(from_centre);
   for (auto const& t : r.terms) {
     if (t.size == 0.0) {
-      rounding += 1e-65 * std::exp(-step * static_cast<double>(t.p.re));
+      rounding += 1e-65 * elementary::exp(-step * static_cast<double>(t.p.re));
       continue;
     }
     // e^{−step·p} − 1, of which doubles suffice where it is small
@@ -60,19 +63,23 @@ template <class R>
   }
   rounding += size * u * 40.0 + u * u * size * static_cast<double>(r.terms.size());
   double const moved = static_cast<double>(move);
-  double const scale = std::exp(-static_cast<double>(r.c) * moved);
+  if (!(std::abs(moved) * (std::abs(static_cast<double>(r.c)) + r.radius + std::abs(r.a_high)) <
+        most_exponent)) {
+    rounding = std::numeric_limits<double>::infinity();
+  }
+  double const scale = elementary::exp(-static_cast<double>(r.c) * moved);
   double right = 0.0;
   for (auto const& s : r.right) {
-    right += std::exp(s.log_bound - s.a * moved + s.reach * std::abs(moved));
+    right += elementary::exp(s.log_bound - s.a * moved + s.reach * std::abs(moved));
   }
   double alias = 0.0, ends = 0.0;
   if (!r.right.empty()) {
-    alias = (std::exp(r.log_left) * scale + right) /
-            (std::numbers::pi * std::expm1(2.0 * std::numbers::pi * r.at.alpha / r.at.step));
-    ends = r.low_wrong * scale * std::exp(r.radius * std::abs(moved)) +
-           std::exp(r.log_high - r.a_high * moved);
+    alias = (elementary::exp(r.log_left) * scale + right) /
+            (std::numbers::pi * elementary::expm1(2.0 * std::numbers::pi * r.at.alpha / r.at.step));
+    ends = r.low_wrong * scale * elementary::exp(r.radius * std::abs(moved)) +
+           elementary::exp(r.log_high - r.a_high * moved);
   }
-  R const low = r.low * std::exp(-r.c * move);
+  R const low = r.low * elementary::exp(-r.c * move);
   bool const remove = r.towards == orientation::remove;
   profile out;
   out.log_scale = static_cast<double>(r.log_scale) + (remove ? epsilon : 0.0);
@@ -110,7 +117,7 @@ template <class R>
   profile out = integrate(r.levels.front(), epsilon);
   for (std::size_t i = 1; i < r.levels.size(); ++i) {
     profile const p = integrate(r.levels[i], epsilon);
-    double const k = std::exp(p.log_scale - out.log_scale) * (1.0 + 1e-15);
+    double const k = elementary::exp(p.log_scale - out.log_scale) * (1.0 + 1e-15);
     double const rounded =
         8.0 * unit<double> * (std::abs(p.log_scale) + std::abs(out.log_scale) + 8.0);
     out.value += k * p.value;
@@ -121,8 +128,8 @@ template <class R>
   ray<R> const& first = r.levels.front();
   double const shift = first.towards == orientation::remove ? epsilon : 0.0;
   double const moved = static_cast<double>(first.exponent(epsilon) - first.G0);
-  out.above += (std::exp(r.log_rest - r.rest_tilt * moved + shift - out.log_scale) +
-                std::exp(r.log_far - out.log_scale)) *
+  out.above += (elementary::exp(r.log_rest - r.rest_tilt * moved + shift - out.log_scale) +
+                elementary::exp(r.log_far - out.log_scale)) *
                (1.0 + 1e-9);
   return out;
 }

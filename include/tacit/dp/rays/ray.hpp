@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/elementary.hpp>
 #include <tacit/dp/pair.hpp>
 #include <tacit/dp/rays/complex.hpp>
 #include <tacit/dp/rays/law.hpp>
@@ -28,11 +29,13 @@ struct exponentials {
   std::vector<R> er, ei, dr, di;
 
   exponentials(R step, R delta, double smallest) {
-    first = static_cast<long>(std::floor(std::log(smallest) / static_cast<double>(step))) - 1;
-    long const last = static_cast<long>(std::ceil(std::log(R(45) / std::sin(delta)) / step)) + 1;
-    complex<R> const turn{-std::sin(delta), std::cos(delta)};
+    first =
+        static_cast<long>(std::floor(elementary::log(smallest) / static_cast<double>(step))) - 1;
+    long const last =
+        static_cast<long>(std::ceil(elementary::log(R(45) / elementary::sin(delta)) / step)) + 1;
+    complex<R> const turn{-elementary::sin(delta), elementary::cos(delta)};
     for (long n = first; n <= last; ++n) {
-      complex<R> const z = std::exp(step * static_cast<R>(n)) * turn;
+      complex<R> const z = elementary::exp(step * static_cast<R>(n)) * turn;
       complex<R> const e = exp(z), d = expm1(z);
       er.push_back(e.re);
       ei.push_back(e.im);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/elementary.hpp>
 #include <tacit/dp/rays/plan.hpp>
 #include <tacit/dp/rays/profile.hpp>
 
@@ -39,7 +40,7 @@ inline constexpr std::array<configuration, 7> menu = [] {
 /// be wrong.
 [[nodiscard]] inline double step_for(configuration const& how, plan const& planned) {
   double const on_ray = planned.log_line - planned.log_goal + 3.0;
-  double const in_moments = planned.log_error - planned.log_goal - std::log(how.noise) + 5.0;
+  double const in_moments = planned.log_error - planned.log_goal - elementary::log(how.noise) + 5.0;
   double const step = 2.0 * std::numbers::pi *
                       std::min(how.at.alpha / std::max(on_ray, 30.0),
                                (how.at.top - how.at.gamma) / std::max(in_moments, 30.0));
@@ -85,7 +86,7 @@ template <class R>
       return {start, begin, false,
               !(begin.value + begin.above > 0.0) || begin.log_upper() < log_delta};
     }
-    double const miss = p.log_scale + std::log(p.value) - log_delta;
+    double const miss = p.log_scale + elementary::log(p.value) - log_delta;
     double next = e + miss * p.value / p.slope;
     if (next < 0.0) next = 0.5 * e;
     if (next >= most) next = 0.5 * (e + most);
@@ -103,22 +104,24 @@ template <class R>
 /// The ends of the interval, each asked: δ(upper) ≤ δ ≤ δ(lower) by the bounds.
 template <class R>
 [[nodiscard]] std::optional<bound<double>> ends(ray_sum<R> const& r, double log_delta,
-                                                root_found const& at, double most) {
-  double const e = at.epsilon, shift = r.shift(e);
+                                                root_found const& at, double most, double blur) {
+  double const e = at.epsilon, shift = r.shift(e) + blur;
   bound<double> out{0.0, most};
   bool found = false;
   for (double k = 1.0; k < 60.0 && !found; k *= 1.5) {
-    out.upper = e + std::max(k * at.at.above / at.at.slope, 4.0 * unit<double> * e * k);
-    found = out.upper >= most || integrate(r, out.upper).log_upper() <= log_delta;
+    out.upper = e + std::max(k * (at.at.above + blur * at.at.value) / at.at.slope,
+                             4.0 * unit<double> * e * k);
+    found = out.upper >= most || integrate(r, out.upper).log_upper() <= log_delta - blur;
   }
   if (!found) return std::nullopt;
   found = false;
   for (double k = 1.0; k < 60.0 && !found; k *= 1.5) {
-    out.lower = e - std::max(k * at.at.below / at.at.slope, 4.0 * unit<double> * e * k);
-    found = out.lower <= 0.0 || integrate(r, out.lower).log_lower() >= log_delta;
+    out.lower = e - std::max(k * (at.at.below + blur * at.at.value) / at.at.slope,
+                             4.0 * unit<double> * e * k);
+    found = out.lower <= 0.0 || integrate(r, out.lower).log_lower() >= log_delta + blur;
   }
   if (!found) return std::nullopt;
-  if (out.lower <= 0.0 && integrate(r, 0.0).log_upper() <= log_delta)
+  if (out.lower <= 0.0 && integrate(r, -shift).log_upper() <= log_delta - blur)
     return bound<double>{0.0, 0.0};
   return bound<double>{std::max(0.0, (out.lower - shift) * (1.0 - 1e-15)),
                        std::min(most, out.upper) * (1.0 + 1e-15) + shift};
@@ -127,22 +130,22 @@ template <class R>
 /// log δ(ε) of one step that alone reaches beyond ε, about.
 [[nodiscard]] inline double log_one_jump(composition const& what, double epsilon, double scale) {
   double sum = 0.0;
-  double const G = epsilon + scale, strike = std::log(std::expm1(G));
-  auto const normal = [](double x) { return 0.5 * std::erfc(-x * 0.70710678118654752440); };
+  double const G = epsilon + scale, strike = elementary::log(elementary::expm1(G));
+  auto const normal = [](double x) { return 0.5 * elementary::erfc(-x * 0.70710678118654752440); };
   for (sampled_gaussian const& e : what.events) {
     double const mean = law<double>(e).mean, d = (mean - strike) / e.shift;
-    sum += e.count *
-           std::max(0.0, e.rate / (1.0 - e.rate) * normal(d + e.shift) - std::expm1(G) * normal(d));
+    sum += e.count * std::max(0.0, e.rate / (1.0 - e.rate) * normal(d + e.shift) -
+                                       elementary::expm1(G) * normal(d));
   }
-  return std::log(std::max(sum, 1e-320)) - scale;
+  return elementary::log(std::max(sum, 1e-320)) - scale;
 }
 
 /// The variance of the loss but for jumps beyond three deviations.
 [[nodiscard]] inline double moderate_variance(composition const& what) {
   double variance = what.variance;
   for (sampled_gaussian const& e : what.events) {
-    variance += e.count * e.rate * e.rate * std::expm1(e.shift * e.shift) * 0.5 *
-                std::erfc((2.0 * e.shift - 3.0) * 0.70710678118654752440);
+    variance += e.count * e.rate * e.rate * elementary::expm1(e.shift * e.shift) * 0.5 *
+                elementary::erfc((2.0 * e.shift - 3.0) * 0.70710678118654752440);
   }
   return variance;
 }
@@ -163,8 +166,8 @@ template <class R>
   double const variance = moderate_variance(what), mu = std::sqrt(variance);
   double z = 0.0;
   for (int i = 0; i < 20; ++i) {
-    z = std::sqrt(
-        std::max(0.0, 2.0 * (std::log(mu + 1e-300) - log_delta - 0.9 - 2.0 * std::log1p(z))));
+    z = std::sqrt(std::max(
+        0.0, 2.0 * (elementary::log(mu + 1e-300) - log_delta - 0.9 - 2.0 * elementary::log1p(z))));
   }
   return std::max({jump, mu * z + 0.5 * variance, 1e-9});
 }
@@ -173,8 +176,9 @@ template <class R>
 [[nodiscard]] inline double first_guess_of_delta(composition const& what, double epsilon) {
   double const variance = moderate_variance(what);
   double const z = (epsilon - 0.5 * variance) / std::sqrt(variance);
-  double const normal = z < 5.0 ? std::log(0.5 * std::erfc(z * 0.70710678118654752440))
-                                : -0.5 * z * z - std::log(2.5 * z);
+  double const normal = z < 5.0
+                            ? elementary::log(0.5 * elementary::erfc(z * 0.70710678118654752440))
+                            : -0.5 * z * z - elementary::log(2.5 * z);
   return std::min(std::max(log_one_jump(what, epsilon, static_cast<double>(base(what))), normal),
                   -1e-2);
 }
@@ -290,7 +294,7 @@ typename solver<T>::point solver<T>::approach(point now, bool root_wanted) {
         profile const p = integrate(*rays, now.epsilon);
         if (!(p.value > 0.0)) break;
         // what is left out counts where it is most of it
-        now.log_delta = std::min(p.log_scale + std::log(p.value + p.above), 0.0);
+        now.log_delta = std::min(p.log_scale + elementary::log(p.value + p.above), 0.0);
         now.tilt = p.slope / p.value;
         if (std::abs(now.log_delta - before.log_delta) <= 1.0) return now;
       }
@@ -316,15 +320,20 @@ std::optional<bound<double>> solver<T>::ask(lines<R>& on, plan const& planned, b
   } else {
     found.at = integrate(*rays, at.epsilon);
     if (!(found.at.value > 2.0 * found.at.below)) return std::nullopt;
-    at.log_delta = found.at.log_scale + std::log(found.at.value);
+    at.log_delta = found.at.log_scale + elementary::log(found.at.value);
   }
   at.tilt = found.at.slope / found.at.value;
-  error = found.at.log_scale + std::log(0.5 * (found.at.above + found.at.below));
-  if (root_wanted) return ends(*rays, at.log_delta, found, most());
+  error = found.at.log_scale + elementary::log(0.5 * (found.at.above + found.at.below));
+  double const least = root_wanted ? at.log_delta : found.at.log_lower() - 1.0;
+  double const blur = shifts_of(*what_).blur(least);
+  if (root_wanted) return ends(*rays, at.log_delta, found, most(), blur);
   // δ falls, and what G is rounded by is less than the shift
-  double const shift = rays->shift(at.epsilon);
-  return bound<double>{integrate(*rays, at.epsilon + shift).log_lower(),
-                       integrate(*rays, at.epsilon - shift).log_upper()};
+  double const shift = rays->shift(at.epsilon) + blur;
+  double const lower = integrate(*rays, at.epsilon + shift).log_lower();
+  double const upper = integrate(*rays, at.epsilon - shift).log_upper();
+  if (!(lower >= least)) return std::nullopt;
+  return bound<double>{lower - blur - 2.0 * unit<double> * std::abs(lower),
+                       upper + blur + 2.0 * unit<double> * std::abs(upper)};
 }
 
 template <std::same_as<double> T>
@@ -346,7 +355,7 @@ std::optional<bound<double>> solver<T>::certified(point start, bool root_wanted)
       bool fine = false;
       for (int tries = 0; tries < 4; ++tries) {
         double const scale = root_wanted ? std::max(1.0, at.epsilon) : 1.0;
-        double const goal = std::log(
+        double const goal = elementary::log(
             2e-10 * scale * std::max(1.0, root_wanted || !strict ? at.tilt : 0.03 * at.tilt));
         auto const plan = planned(search, at, goal, 5);
         if (!plan) break;
@@ -380,7 +389,7 @@ std::optional<bound<double>> solver<T>::certified(point start, bool root_wanted)
                              std::abs(at.log_delta - before.log_delta);
         if (moved > 0.5) continue;
         // more noise than was thought
-        double const ratio = std::exp(error - log_scale(at.epsilon) - plan->log_error);
+        double const ratio = elementary::exp(error - log_scale(at.epsilon) - plan->log_error);
         if (!(tries == 0 && ratio > 1.5 && ratio < 1e12)) break;
         search.set(how.at.step, how.noise * std::min(ratio, 1e4));
       }

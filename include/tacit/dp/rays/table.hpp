@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/elementary.hpp>
 #include <tacit/dp/rays/complex.hpp>
 #include <tacit/dp/rays/law.hpp>
 #include <tacit/dp/rays/window.hpp>
@@ -50,7 +51,7 @@ class line_nodes {
         gamma_(R(at.gamma)),
         factor_wrong_(90 + (at.gamma > at.alpha ? 7 / R(at.gamma - at.alpha) : R(0))),
         turn_(polar(R(1), gamma_)) {
-    norm_ = std::log(step_ / (law_.deviation * std::sqrt(2 * std::numbers::pi_v<R>)));
+    norm_ = elementary::log(step_ / (law_.deviation * std::sqrt(2 * std::numbers::pi_v<R>)));
     bool const wide = std::numeric_limits<R>::digits > 53;
     double const lowest = log_softplus(line_.mean() - (wide ? 10.4 : 9.3) * line_.deviation());
     first_ = static_cast<long>(std::floor(lowest / at.step));
@@ -74,7 +75,7 @@ class line_nodes {
  private:
   [[nodiscard]] node make(R zeta) const {
     node n;
-    n.size = std::exp(zeta);
+    n.size = elementary::exp(zeta);
     n.g = n.size * turn_;
     complex<R> const fall = one_minus_exp(-n.g);
     // log((e^g − 1)/g)
@@ -227,7 +228,7 @@ event_table<R>::event_table(line_nodes<R>& nodes, R count_, crossing const& q)
     }
     wrong.push_back(rel_capped + nodes.factor_wrong());
     wrong_large.push_back(rel_large + nodes.factor_wrong());
-    R const log_bare = n.exponent.re, log_all = all > 0 ? std::log(all) : R(-1e4);
+    R const log_bare = n.exponent.re, log_all = all > 0 ? elementary::log(all) : R(-1e4);
     largest = std::max({largest, log_bare, log_all});
     if (zeta > R(12)) {
       left_out = left_out_first = left_out_large = std::numeric_limits<R>::infinity();
@@ -243,21 +244,25 @@ event_table<R>::event_table(line_nodes<R>& nodes, R count_, crossing const& q)
     if (!(bare_fall > 1.0 && fall > 2.0)) continue;
     double const cosine = geometry.cosine();
     double const capped = q.cap.log_small(end.log_rho, end.log_rho, geometry.angle());
-    double const height = kappa * std::exp(end.log_height + tilt * cosine * end.rho + capped);
-    double const right = height / std::expm1(fall * kappa);
-    double const right_bare = kappa * std::exp(end.log_height) / std::expm1(bare_fall * kappa);
+    double const height =
+        kappa * elementary::exp(end.log_height + tilt * cosine * end.rho + capped);
+    double const right = height / elementary::expm1(fall * kappa);
+    double const right_bare =
+        kappa * elementary::exp(end.log_height) / elementary::expm1(bare_fall * kappa);
     line::edge const begin = geometry.at(static_cast<double>(nodes.log_size(0)));
-    double const left = geometry.left_sum(begin), left_tilted = left * std::exp(tilt * begin.rho);
+    double const left = geometry.left_sum(begin),
+                 left_tilted = left * elementary::exp(tilt * begin.rho);
     double const low = begin.log_rho;
-    left_out = R(left + left_tilted * std::exp(q.cap.log_small(-1e300, low, geometry.angle())) +
-                 right + right_bare);
+    left_out =
+        R(left + left_tilted * elementary::exp(q.cap.log_small(-1e300, low, geometry.angle())) +
+          right + right_bare);
     left_out_first =
-        R(left_tilted * begin.rho + height * end.rho / std::expm1((fall - 1.0) * kappa));
-    left_out_large =
-        R(2.0 * window::most * right +
-          (cutting ? left_tilted * (std::exp(q.cut.log_large(-1e300, low, geometry.angle())) +
-                                    std::exp(q.cap.log_large(-1e300, low, geometry.angle())))
-                   : 0.0));
+        R(left_tilted * begin.rho + height * end.rho / elementary::expm1((fall - 1.0) * kappa));
+    left_out_large = R(
+        2.0 * window::most * right +
+        (cutting ? left_tilted * (elementary::exp(q.cut.log_large(-1e300, low, geometry.angle())) +
+                                  elementary::exp(q.cap.log_large(-1e300, low, geometry.angle())))
+                 : 0.0));
     break;
   }
   at_c = sum;

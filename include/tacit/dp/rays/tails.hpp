@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/elementary.hpp>
 #include <tacit/dp/rays/build.hpp>
 
 #include <algorithm>
@@ -26,7 +27,7 @@ class real_line {
     for (sampled_gaussian const& e : what.events) {
       events_.push_back({e.count, line_nodes<T>(e, at), line_cells(e, angle, 2.0 * step)});
     }
-    factor_ = 2.0 / std::expm1(2.0 * std::numbers::pi * angle / step) * (1.0 + 1e-9);
+    factor_ = 2.0 / elementary::expm1(2.0 * std::numbers::pi * angle / step) * (1.0 + 1e-9);
   }
 
   /// Above K(t) = log E_Q[V^t], with the losses that `cap` makes small alone.
@@ -37,15 +38,16 @@ class real_line {
       auto const bounds = e.cells.along(std::max(t, 0.0), cap, nullptr);
       double const wrong =
           table.at_c_wrong + table.left_out + factor_ * (bounds.plain + bounds.mass);
-      sum += e.count * (std::log1p(table.at_c.re + wrong) + 1e-15);
+      sum += e.count * (elementary::log1p(table.at_c.re + wrong) + 1e-15);
     }
-    return sum == sum ? sum : std::numeric_limits<double>::infinity();
+    return std::abs(sum) < most_exponent ? sum : std::numeric_limits<double>::infinity();
   }
 
   /// Above log D(G): t log t-like constants are those of sup (e^x − 1)₊ e^{−tx} and of sup (1 − e^x)₊ e^{−tx}.
   [[nodiscard]] double log_chernoff(double t, double G, window const& cap) {
-    double const constant = t > 1.0 ? -(t - 1.0) * std::log1p(1.0 / (t - 1.0)) - std::log(t)
-                                    : t * std::log1p(-1.0 / t) - std::log1p(-t);
+    double const constant =
+        t > 1.0 ? -(t - 1.0) * elementary::log1p(1.0 / (t - 1.0)) - elementary::log(t)
+                : t * elementary::log1p(-1.0 / t) - elementary::log1p(-t);
     return log_moment(t, cap) - t * G + constant + 1e-9 + 1e-14 * std::abs(t * G);
   }
 
@@ -66,7 +68,7 @@ class real_line {
 class far_jumps {
  public:
   explicit far_jumps(composition const& what) {
-    auto const tail = [](double x) { return 0.5 * std::erfc(x * 0.70710678118654752440); };
+    auto const tail = [](double x) { return 0.5 * elementary::erfc(x * 0.70710678118654752440); };
     for (sampled_gaussian const& e : what.events) {
       law<double> const l(e);
       double const s = l.deviation, mean = l.mean + l.rest;
@@ -76,7 +78,7 @@ class far_jumps {
         double const above = tail(x), above_shifted = tail(x - s);
         double const mass = (1.0 - e.rate) * (below - above) +
                             e.rate * (below_shifted - above_shifted) +
-                            1e-15 * (below + below_shifted);
+                            3e-15 * (below + below_shifted);
         cells_.push_back({log_softplus(mean + x * s) + 1e-12, e.count * mass});
         below = above;
         below_shifted = above_shifted;
@@ -96,10 +98,11 @@ class far_jumps {
       } else {
         sum += x > 0.0
                    ? c.mass
-                   : c.mass * std::exp(std::min(0.0, cap.log_large(c.log_loss, c.log_loss, 0.0)));
+                   : c.mass *
+                         elementary::exp(std::min(0.0, cap.log_large(c.log_loss, c.log_loss, 0.0)));
       }
     }
-    return std::log(sum + 4e-39 * sure) + 1e-9;  // e^{−89}·1.01
+    return elementary::log(sum + 4e-39 * sure) + 1e-9;  // e^{−89}·1.01
   }
 
  private:

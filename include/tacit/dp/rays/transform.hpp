@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/elementary.hpp>
 #include <tacit/dp/rays/ray.hpp>
 
 #include <algorithm>
@@ -83,7 +84,7 @@ template <class R>
                                            bool cutting, complex<R> const& p, complex<R> const& d,
                                            std::optional<long> j) {
   R const u = unit<R>;
-  R const rho = j ? std::exp(R(on.at.step) * static_cast<R>(*j)) : R(0);
+  R const rho = j ? elementary::exp(R(on.at.step) * static_cast<R>(*j)) : R(0);
   complex<R> log_psi = (R(0.5) * R(variance)) * (p * (p - R(1)));
   R wrong =
       20 * u *
@@ -108,7 +109,7 @@ template <class R>
       log_psi += t.count * l;
       wrong += t.count * (2 * h_wrong / size + 24 * u * modulus(l));
     } else {  // it counts as its own error, with any phase
-      log_psi += complex<R>{t.count * std::log(size + h_wrong), R(0)};
+      log_psi += complex<R>{t.count * elementary::log(size + h_wrong), R(0)};
       wrong += R(any_phase);
     }
     if (!cutting) continue;
@@ -122,19 +123,20 @@ template <class R>
       rest += t.count * log1p(-x);
       rest_wrong += t.count * (2 * x_wrong / left_size + 24 * u * modulus(x) / left_size);
     } else {
-      rest += complex<R>{t.count * std::log(left_size + x_wrong), R(0)};
+      rest += complex<R>{t.count * elementary::log(left_size + x_wrong), R(0)};
       rest_lost = true;
     }
   }
-  R relative = std::expm1(std::min(wrong, R(50)));
+  R relative = elementary::expm1(std::min(wrong, R(50)));
   if (!cutting) return {log_psi, relative};
   if (rest_lost) {  // |1 − e^{l}| ≤ 1 + |e^{l}|
-    R const most = std::log1p(std::exp(std::min(rest.re, R(600))));
+    R const most = elementary::log1p(elementary::exp(std::min(rest.re, R(600))));
     return {log_psi + most, 2 + 3 * relative};
   }
   complex<R> const f = -expm1(rest);
   R const size = std::max(modulus(f), R(1e-300));
-  R const f_wrong = (modulus(f) + 1) * std::expm1(std::min(rest_wrong, R(30))) / size + 24 * u;
+  R const f_wrong =
+      (modulus(f) + 1) * elementary::expm1(std::min(rest_wrong, R(30))) / size + 24 * u;
   return {log_psi + log(size > R(1e-300) ? f : complex<R>{size, R(0)}),
           relative + f_wrong + relative * f_wrong};
 }
@@ -173,16 +175,19 @@ template <class R>
       }
       wrong += static_cast<double>(t.at_c_wrong + events[k].alias + t.left_out);
       if (!(wrong < 0.5 * h)) return std::numeric_limits<double>::infinity();
-      log_psi += static_cast<double>(t.count) * (std::log(h + wrong) + 1e-14);
+      log_psi += static_cast<double>(t.count) * (elementary::log(h + wrong) + 1e-14);
       large_wrong +=
           static_cast<double>(events[k].alias_large + t.left_out_large + unit<R> * t.rough_large);
       share += static_cast<double>(t.count) * (std::max(large, 0.0) + large_wrong) / (h - wrong);
     }
-    if (q.cutting()) log_psi += std::log(std::min(share, 1.0));
+    if (q.cutting()) log_psi += elementary::log(std::min(share, 1.0));
     most = std::max(most, log_psi - at * static_cast<double>(G));
   }
   double const poles = (std::abs(q.c) - radius) * (std::abs(q.c - 1.0) - radius);
-  return most - std::log(poles) + 1e-6;
+  if (!(std::abs(q.c * static_cast<double>(G)) < most_exponent)) {
+    return std::numeric_limits<double>::infinity();
+  }
+  return most - elementary::log(poles) + 1e-6;
 }
 
 }  // namespace tacit::detail::rays

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/elementary.hpp>
 #include <tacit/dp/rays/complex.hpp>
 
 #include <algorithm>
@@ -41,7 +42,7 @@ struct window {
   }
   /// |Re w| at the distance x ≥ 0 from the cut.
   [[nodiscard]] double exponent(double x, double theta) const {
-    return 2.0 * std::sinh(std::min(power * x, 300.0)) * std::cos(power * theta);
+    return 2.0 * elementary::sinh(std::min(power * x, 300.0)) * elementary::cos(power * theta);
   }
 
   static constexpr double most = 2.25;
@@ -49,8 +50,8 @@ struct window {
 
  private:
   [[nodiscard]] double whole(double x, double theta) const {
-    double const rest = -std::expm1(-exponent(x, theta));
-    return rest > 1.0 / most ? -std::log(rest) : log_most;
+    double const rest = -elementary::expm1(-exponent(x, theta));
+    return rest > 1.0 / most ? -elementary::log(rest) : log_most;
   }
   [[nodiscard]] double decayed(double x, double theta) const {
     return whole(x, theta) - exponent(x, theta) * (1.0 - 1e-14);
@@ -77,7 +78,8 @@ template <class R>
   if (step.all()) return {};
   R const x = std::clamp(R(step.power) * (zeta - R(step.log_cut)), R(-40), R(40));
   R const y = R(step.power) * theta;
-  complex<R> const w{2 * std::sinh(x) * std::cos(y), 2 * std::cosh(x) * std::sin(y)};
+  complex<R> const w{2 * elementary::sinh(x) * elementary::cos(y),
+                     2 * elementary::cosh(x) * elementary::sin(y)};
   bool const right = w.re >= 0;
   complex<R> const minor = right ? -w : w;  // Re ≤ 0
   complex<R> const e = minor.re < -690 ? complex<R>{} : exp(minor);

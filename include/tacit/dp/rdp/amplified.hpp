@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/elementary.hpp>
 #include <tacit/core/log.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/dp/gaussian_profile.hpp>
@@ -67,7 +68,7 @@ class profile_divergence {
   }
 
   [[nodiscard]] T log_profile(double shift, T const& epsilon) const {
-    using std::expm1, std::log;
+    using elementary::expm1, elementary::log;
     if (shift == 0.0) return -std::numeric_limits<T>::infinity();
     if (normal()) return log_gaussian_profile(T(shift), epsilon);
     if (!(epsilon < T(shift))) return -std::numeric_limits<T>::infinity();
@@ -75,7 +76,7 @@ class profile_divergence {
   }
 
   [[nodiscard]] node at(T const& place, T const& weight) const {
-    using std::exp, std::expm1, std::log;
+    using elementary::exp, elementary::expm1, elementary::log;
     T const m = T(largest_);
     T const epsilon = normal() ? m * (place + m / 2) : place;
     T const rate = T(pair_.rate);
@@ -115,7 +116,7 @@ class profile_divergence {
   }
 
   [[nodiscard]] with_error<T> sum(T const& z, std::vector<node> const& nodes) const {
-    using std::exp, std::log;
+    using elementary::exp, elementary::log;
     T const unit = std::numeric_limits<T>::epsilon() / 2;
     T log_scale = 0;
     for (node const& n : nodes) {
@@ -145,7 +146,7 @@ class profile_divergence {
       double const epsilon = normal() ? largest_ * (place + 0.5 * largest_) : place;
       sampled_ratio<double> const ratio(pair_.rate, epsilon);
       // δ ≤ rate·min(1, e^{−b²/2}), θ ≥ rate
-      return z * ratio.loss + std::log(pair_.rate * (normal() ? largest_ : 1.0));
+      return z * ratio.loss + elementary::log(pair_.rate * (normal() ? largest_ : 1.0));
     };
     auto const bound = [&](double a, double b) {
       double const at_a = growth(a);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/elementary.hpp>
 #include <tacit/core/log.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/dp/pair.hpp>
@@ -29,7 +30,7 @@ class sampled_bounded {
 
   /// log c, 2c(1−e^{−ε}) = 1 − atom(1+e^{−ε}); −∞ where that is nothing but rounding.
   [[nodiscard]] static T log_density(T const& epsilon, T const& atom) {
-    using std::expm1, std::log;
+    using elementary::expm1, elementary::log;
     T const lost = -expm1(-epsilon);
     T const mass = 1 - 2 * atom + atom * lost;
     // The atom is a double: beside 1/(1+e^{−ε}) it may leave 2^−52 over.
@@ -70,7 +71,7 @@ class sampled_bounded {
   }
 
   [[nodiscard]] loss_table<T> sum_over(std::vector<interval> const& where, double width) const {
-    using std::log;
+    using elementary::log;
     loss_table<T> out;
     T const end = T(epsilon_);
     if (atom_ > 0.0) {  // Q's atoms
@@ -92,7 +93,7 @@ class sampled_bounded {
       sampled_ratio<double> const ratio(rate_, l);
       double const loss = remove_ ? ratio.loss : -ratio.loss;
       return -0.5 * l + (remove_ ? loss : 0.0) +
-             log_add(log_exp_residual(z * loss), std::log(z) + log_exp_residual(-loss));
+             log_add(log_exp_residual(z * loss), elementary::log(z) + log_exp_residual(-loss));
     };
     double const best = std::max(value(-epsilon_), value(epsilon_));
     // G falls up to l = 0 and rises beyond; the base falls like e^{−l/2} throughout.
@@ -118,7 +119,7 @@ class sampled_bounded {
 /// sinh x − x ≥ 0 and x·cosh x − sinh x ≥ 0, for x ≥ 0, times e^{−x}.
 template <real T>
 [[nodiscard]] T sinh_excess(T const& x) {
-  using std::exp;
+  using elementary::exp;
   if (x < 1) {
     // e^{−x}·x³/6·Σ 6x^{2k}/(2k+3)!
     T const square = x * x;
@@ -135,7 +136,7 @@ template <real T>
 }
 template <real T>
 [[nodiscard]] T cosh_excess(T const& x) {
-  using std::exp;
+  using elementary::exp;
   if (x < 1) {
     // Σ 2k·x^{2k+1}/(2k+1)!
     T const square = x * x;
@@ -154,7 +155,7 @@ template <real T>
 /// A `bounded_pair` at rate 1. For a symmetric pair M − 1 = ∫_{l>0} p(l)·e^{zl}(1−e^{−αl})(1−e^{−zl}).
 template <real T>
 [[nodiscard]] with_error<T> bounded_divergence(bounded_pair const& pair, T const& order) {
-  using std::exp, std::expm1;
+  using elementary::exp, elementary::expm1;
   if (pair.epsilon == 0.0) return {0, 0};
   T const epsilon = T(pair.epsilon);
   T const z = order - 1;
@@ -182,7 +183,7 @@ template <real T>
 /// λ(a+b) − λ(a) for λ(v) = log(sinh(v)/v), a and b > 0.
 template <real T>
 [[nodiscard]] T log_sinhc_step(T const& a, T const& b) {
-  using std::exp, std::expm1, std::log, std::log1p, std::sinh;
+  using elementary::exp, elementary::expm1, elementary::log, elementary::log1p, elementary::sinh;
   T const sinh_a = -expm1(-2 * a) / 2;  // times e^{−a}
   if (b < 20) {
     T const half = sinh(b / 2);

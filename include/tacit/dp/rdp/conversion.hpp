@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tacit/core/check.hpp>
+#include <tacit/core/elementary.hpp>
 #include <tacit/core/log.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/dp/rdp/divergence.hpp>
@@ -35,7 +36,7 @@ template <real T>
 class renyi_dual {
  public:
   renyi_dual(T const& order, T const& divergence) : order_(order), z_(order - 1) {
-    using std::exp, std::expm1, std::log, std::log1p;
+    using elementary::exp, elementary::expm1, elementary::log, elementary::log1p;
     log_moment_ = z_ * divergence;
     log_excess_ = log_expm1(log_moment_);
     log_scale_ = log(z_ / order_);
@@ -46,7 +47,7 @@ class renyi_dual {
 
   /// log(m − αt^z + zt^α), as (m − 1) + t^z·[z(e^{−ℓ}−1+ℓ) + (e^{zℓ}−1−zℓ)], positive terms.
   [[nodiscard]] T log_excess(T const& fall) const {
-    using std::log;
+    using elementary::log;
     T const tilt = z_ * fall;
     T const lift = z_ * scaled_residual(-tilt, -fall) + scaled_residual(-tilt, tilt);
     return lift > 0 ? log_add(log_excess_, log(lift)) : log_excess_;
@@ -59,7 +60,7 @@ class renyi_dual {
 
   /// log s and log λ where the bound equals δ.
   [[nodiscard]] place from_delta(T const& fall, T const& log_delta) const {
-    using std::log;
+    using elementary::log;
     T const log_gap = log_excess(fall) - log(order_) - log_delta;  // log(s^z − t^z)
     T const log_s = log_add(-z_ * fall, log_gap) / z_;
     return {log_s, log_lambda(fall, log_s, log_gap)};
@@ -93,14 +94,14 @@ class renyi_dual {
   }
 
   [[nodiscard]] T log_delta(T const& fall, T const& log_s) const {
-    using std::log;
+    using elementary::log;
     return log_excess(fall) - log(order_) - log_gap(fall, log_s);
   }
 
   /// The next t for a bound at (δ, λ/s): that of the two-valued Y with the same s and δ, whose
   /// P(Y = s) is δ/(1−λ/s) under P. Negative where there is none.
   [[nodiscard]] static T next_fall(T const& log_delta, place const& at) {
-    using std::exp, std::expm1, std::log1p;
+    using elementary::exp, elementary::expm1, elementary::log1p;
     T const p = exp(log_delta) / -expm1(at.log_lambda - at.log_s);
     if (!(p < 1)) return -1;
     return log1p(-p * exp(-at.log_s)) - log1p(-p);
@@ -111,7 +112,7 @@ class renyi_dual {
     return z_ * log_s + log1m_exp(-(z_ * (fall + log_s)));
   }
   [[nodiscard]] T log_lambda(T const& fall, T const& log_s, T const& log_gap) const {
-    using std::exp, std::expm1, std::log1p;
+    using elementary::exp, elementary::expm1, elementary::log1p;
     T const other = exp(-z_ * fall - log_gap) * -expm1(-fall - log_s);
     return log_scale_ + log_s + log1p(other);
   }
@@ -127,7 +128,7 @@ class renyi_dual {
 /// log next − log fall falls; it records the bounds that it meets.
 template <real T, class Next>
 void settle_fall(T const& start, Next&& next) {
-  using std::exp, std::log;
+  using elementary::exp, elementary::log;
   T const tolerance = T(1e-6);
   T const beyond = T(1e3);  // stands for an infinite excess
   T x = log(start);
@@ -175,7 +176,7 @@ void check_renyi(std::string_view function, T const& order, T const& divergence)
 /// @throws std::domain_error unless order is finite and above 1, divergence ≥ 0 and δ in (0, 1)
 template <real T>
 [[nodiscard]] T renyi_epsilon(T const& order, T const& divergence, T const& delta) {
-  using std::log, std::log1p;
+  using elementary::log, elementary::log1p;
   detail::check_renyi("renyi_epsilon", order, divergence);
   detail::require_domain(delta > 0 && delta < 1, "renyi_epsilon", "delta", delta, "in (0, 1)");
   if (divergence == 0) return 0;
@@ -224,7 +225,7 @@ namespace detail {
 /// the slope beyond it.
 template <real T>
 [[nodiscard]] T open_log_renyi_delta(T const& order, T const& divergence, T const& epsilon) {
-  using std::exp, std::expm1, std::log, std::log1p;
+  using elementary::exp, elementary::expm1, elementary::log, elementary::log1p;
   check_renyi("renyi_delta", order, divergence);
   check_non_negative("renyi_delta", "epsilon", epsilon);
   if (divergence == 0) return -std::numeric_limits<T>::infinity();
@@ -307,7 +308,7 @@ template <class Divergence>
   detail::require_domain(largest_loss >= 0.0, me, "largest_loss", largest_loss, "at least 0");
   if (rate == 0.0 || largest_loss == 0.0) return 0.0;
   double const infinity = std::numeric_limits<double>::infinity();
-  double const log_two = std::log(2.0);
+  double const log_two = elementary::log(2.0);
   double const log_jump = log_expm1(largest_loss);  // e^{ε(∞)} − 1
 
   // The logarithms of e^{(j−1)ε(j)}·min{…}, each computed once.
@@ -324,18 +325,18 @@ template <class Divergence>
   auto const below = static_cast<std::uint64_t>(std::floor(order));
   bool const whole = static_cast<double>(below) == order;
   std::uint64_t const above = whole ? below : below + 1;
-  double const log_rate = std::log(rate);
+  double const log_rate = elementary::log(rate);
   double log_upper = -infinity;  // log(M − 1)
   double log_lower = -infinity;
-  double choose_upper = std::log(static_cast<double>(above));  // log C(above, 1)
-  double choose_lower = std::log(static_cast<double>(below));
+  double choose_upper = elementary::log(static_cast<double>(above));  // log C(above, 1)
+  double choose_lower = elementary::log(static_cast<double>(below));
   for (std::uint64_t j = 2; j <= above; ++j) {
     double const k = static_cast<double>(j);
     double const common = k * log_rate + weight(j);
-    choose_upper += std::log(static_cast<double>(above - j + 1) / k);
+    choose_upper += elementary::log(static_cast<double>(above - j + 1) / k);
     log_upper = log_add(log_upper, common + choose_upper);
     if (!whole && j <= below) {
-      choose_lower += std::log(static_cast<double>(below - j + 1) / k);
+      choose_lower += elementary::log(static_cast<double>(below - j + 1) / k);
       log_lower = log_add(log_lower, common + choose_lower);
     }
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tacit/core/check.hpp>
+#include <tacit/core/elementary.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/dp/pair.hpp>
 #include <tacit/dp/rdp/amplified.hpp>
@@ -109,7 +110,7 @@ class basic_renyi_curve {
       return detail::sampled_bounded<T>(p);
     }
     any_source operator()(finite_pair const& p) const {
-      using std::log;
+      using elementary::log;
       finite_sum sum{{}, p.infinite > 0.0, p.infinite == 0.0 && p.excluded == 0.0};
       sum.table.reserve(p.atoms.size());
       for (finite_pair::atom const& a : p.atoms) {

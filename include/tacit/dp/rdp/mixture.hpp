@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tacit/core/constants.hpp>
+#include <tacit/core/elementary.hpp>
 #include <tacit/core/log.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/core/solve.hpp>
@@ -88,7 +89,7 @@ class mixture_divergence {
   void finish() {
     for (part const& p : parts_) {
       approximate_.push_back(
-          {std::log(static_cast<double>(p.weight)), static_cast<double>(p.shift)});
+          {elementary::log(static_cast<double>(p.weight)), static_cast<double>(p.shift)});
       largest_ = std::max(largest_, approximate_.back().shift);
     }
     reach_ = std::sqrt(2.0 * fold_range<T>);
@@ -98,11 +99,11 @@ class mixture_divergence {
   [[nodiscard]] double log_mixed(double x) const { return log_mixture(approximate_, x).value; }
   [[nodiscard]] double rough_log_ratio(double x) const {
     double const rest = static_cast<double>(rest_);
-    return rest > 0.0 ? log_add(std::log(rest), log_mixed(x)) : log_mixed(x);
+    return rest > 0.0 ? log_add(elementary::log(rest), log_mixed(x)) : log_mixed(x);
   }
   [[nodiscard]] double pull(double x) const {  // dℓ/dx
     auto const [value, slope] = log_mixture(approximate_, x);
-    return slope * std::exp(value - rough_log_ratio(x));
+    return slope * elementary::exp(value - rough_log_ratio(x));
   }
 
   // `add`: where e^{−zℓ−x²/2} is largest; its logarithm is concave.
@@ -143,8 +144,9 @@ class mixture_divergence {
     auto const growth = [&](double a) {
       double const angle = a * largest_;
       if (remove_) return 0.5 * a * a;
-      double most = -z * std::log(std::cos(0.5 * angle));
-      if (angle < 1.5) most = std::min(most, -2.0 * z * share * std::log(std::cos(angle)));
+      double most = -z * elementary::log(elementary::cos(0.5 * angle));
+      if (angle < 1.5)
+        most = std::min(most, -2.0 * z * share * elementary::log(elementary::cos(angle)));
       return 0.5 * a * a + most;
     };
     double const folds = fold_range<T> + 3.0;
@@ -165,7 +167,7 @@ class mixture_divergence {
 
   /// M − 1 ≤ Σ weight·(e^{αz·shift²/2} − 1): t^α and t^{−z} are convex.
   [[nodiscard]] with_error<T> joint_convexity(T const& z) const {
-    using std::expm1, std::exp, std::log;
+    using elementary::expm1, elementary::exp, elementary::log;
     T const order = 1 + z;
     T log_scale = 0;
     for (part const& p : parts_) {
@@ -204,7 +206,7 @@ class mixture_divergence {
   }
 
   [[nodiscard]] T log_node_weight(double step) const {
-    using std::exp, std::log;
+    using elementary::exp, elementary::log;
     T const root = constants::root_two_pi<T>();
     if (!(step <= lattice_step())) return log(T(step) / root);
     T const sigma = T(sigma_);
@@ -248,7 +250,7 @@ class mixture_divergence {
     for (int halvings = 0;; ++halvings) {
       loss_table<T> out = sum_over(where, how.step);
       if (how.step <= lattice_step() || halvings == 5) return out;
-      if (out.balanced(T(alpha - 1.0), std::exp(how.coarse + 9.0))) return out;
+      if (out.balanced(T(alpha - 1.0), elementary::exp(how.coarse + 9.0))) return out;
       how.step = std::max(0.5 * how.step, lattice_step());
       how.coarse *= 2.0;
     }
@@ -263,11 +265,11 @@ class mixture_divergence {
       auto const node = at(T(std::round(x / how.step) * how.step), T(0));
       double const loss = static_cast<double>(node.loss);
       return static_cast<double>(node.log_mass) +
-             log_add(log_exp_residual(z * loss), std::log(z) + log_exp_residual(-loss));
+             log_add(log_exp_residual(z * loss), elementary::log(z) + log_exp_residual(-loss));
     };
     if (!remove_) {
       where.push_back({how.low, how.summit + reach_ + pad});
-      if (value(how.summit) > fold_range<T> + std::log1p(z) + 10.0) {
+      if (value(how.summit) > fold_range<T> + elementary::log1p(z) + 10.0) {
         return checked_sum(where, alpha, how);
       }
       where.back().high = reach_ + pad;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/elementary.hpp>
 #include <tacit/core/log.hpp>
 #include <tacit/core/quadrature.hpp>
 #include <tacit/core/real.hpp>
@@ -22,7 +23,7 @@ namespace tacit::detail {
 /// e^{log_mass}·(e^w − 1 − w), without overflow between the two.
 template <real T>
 [[nodiscard]] T scaled_residual(T const& log_mass, T const& w) {
-  using std::exp;
+  using elementary::exp;
   if (w > 1) {
     return exp(log_mass + w) * (1 - (1 + w) * exp(-w));
   }
@@ -31,7 +32,8 @@ template <real T>
 
 /// log(e^w − 1 − w).
 [[nodiscard]] inline double log_exp_residual(double w) {
-  return w > 30.0 ? w + std::log1p(-(1.0 + w) * std::exp(-w)) : std::log(exp_residual(w));
+  return w > 30.0 ? w + elementary::log1p(-(1.0 + w) * elementary::exp(-w))
+                  : elementary::log(exp_residual(w));
 }
 
 /// By how many e-folds an integrand has to fall to be dropped.
@@ -50,7 +52,7 @@ struct with_error {
 template <real T>
 [[nodiscard]] with_error<T> divergence_of(T const& z, T const& scaled, T const& error,
                                           T const& log_scale) {
-  using std::exp, std::log, std::log1p;
+  using elementary::exp, elementary::log, elementary::log1p;
   T const unit = std::numeric_limits<T>::epsilon() / 2;
   T const total = scaled + exp(-log_scale);
   T const log_moment = log_scale == 0 ? log1p(scaled) : log_scale + log(total);
@@ -80,7 +82,7 @@ class loss_table {
   }
 
   void add(entry const& e) {
-    using std::exp;
+    using elementary::exp;
     bool const first = loss_.empty();
     lowest_.push_back(first || e.log_mass < lowest_.back() ? e.log_mass : lowest_.back());
     highest_.push_back(first || e.loss > highest_.back() ? e.loss : highest_.back());
@@ -103,7 +105,7 @@ class loss_table {
 
   /// The divergence at order 1 + z from the first `count` entries.
   [[nodiscard]] with_error<T> divergence(T const& z, std::size_t count) const {
-    using std::exp;
+    using elementary::exp;
     if (count == 0) return divergence_of(z, z * divergence_, T(0), T(0));
     T const unit = std::numeric_limits<T>::epsilon() / 2;
     bool const plain = lowest_[count - 1] > -690 && z * highest_[count - 1] < 600;
@@ -152,12 +154,13 @@ class loss_table {
     std::size_t top = 0;
     for (std::size_t k = 0; k < size(); ++k) {
       double const loss = static_cast<double>(loss_[k]);
-      terms[k] = static_cast<double>(log_mass_[k]) +
-                 log_add(log_exp_residual(tilt * loss), std::log(tilt) + log_exp_residual(-loss));
+      terms[k] =
+          static_cast<double>(log_mass_[k]) +
+          log_add(log_exp_residual(tilt * loss), elementary::log(tilt) + log_exp_residual(-loss));
       if (terms[k] > terms[top]) top = k;
     }
     std::array<double, 2> sums{};
-    for (std::size_t k = 0; k < size(); ++k) sums[k % 2] += std::exp(terms[k] - terms[top]);
+    for (std::size_t k = 0; k < size(); ++k) sums[k % 2] += elementary::exp(terms[k] - terms[top]);
     double const rounding =
         1e-14 + 1e-15 * static_cast<double>(z * loss_error_[top] + mass_error_[top]);
     return std::abs(sums[0] - sums[1]) <= (expected + rounding) * (sums[0] + sums[1]);
@@ -187,7 +190,7 @@ struct sampled_ratio {
   T share;
 
   sampled_ratio(T const& rate, T const& l) {
-    using std::exp;
+    using elementary::exp;
     T const rest = 1 - rate;
     loss = sampled_loss(l, rate, rest);
     share = rest > 0 ? rate / (rate + rest * exp(-l)) : 1;
@@ -255,15 +258,16 @@ template <class Bound, class Value>
 class convex_growth {
  public:
   convex_growth(bool remove, double z)
-      : remove_(remove), z_(z), square_(std::log(0.5 * z * (1.0 + z))) {}
+      : remove_(remove), z_(z), square_(elementary::log(0.5 * z * (1.0 + z))) {}
 
   [[nodiscard]] std::array<double, 2> operator()(double log_v, double log_ratio) const {
     if (remove_ && z_ >= 1.0) {
       double const loss = log1p_exp(log_v);
-      return {loss + log_add(log_exp_residual(z_ * loss), std::log(z_) + log_exp_residual(-loss)),
+      return {loss + log_add(log_exp_residual(z_ * loss),
+                             elementary::log(z_) + log_exp_residual(-loss)),
               (1.0 + z_) * log_ratio};
     }
-    return {square_ + 2.0 * log_v, remove_ ? (1.0 + z_) * log_v : std::log(z_) + log_v};
+    return {square_ + 2.0 * log_v, remove_ ? (1.0 + z_) * log_v : elementary::log(z_) + log_v};
   }
 
  private:

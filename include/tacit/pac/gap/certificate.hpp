@@ -3,6 +3,7 @@
 
 #include <tacit/core/betting.hpp>
 #include <tacit/core/check.hpp>
+#include <tacit/core/elementary.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/pac/dense.hpp>
 #include <tacit/pac/gap/critics.hpp>
@@ -167,9 +168,10 @@ template <class Critic, dense_scalar T = double>
     detail::require_argument(options.draws > 0, "certified_gap", "draws", options.draws,
                              "positive");
     vector_of<T> const tilts = detail::tilts(critic, rows.cols(), options.draws, options.stream);
-    double const most = std::exp(bound) * (1.0 + 1e-15);
+    double const most = elementary::exp(bound) * (1.0 + 1e-15);
     double const mean_tilt = upper_confidence(detail::span_of(tilts), 0.0, most, share);
-    normaliser = std::log(mean_tilt) + 1e-15 * (2.0 + bound);  // and the exponentials' own error
+    normaliser =
+        elementary::log(mean_tilt) + 1e-15 * (2.0 + bound);  // and the exponentials' own error
   }
   return detail::certify::make(surrogate, mean - normaliser - 1e-15 * bound, options.failure);
 }
@@ -188,9 +190,9 @@ template <class Critic, dense_scalar T = double>
   } else if constexpr (requires { critic.log_normaliser(); }) {
     return {nats(critic.values(whitened).mean() - critic.log_normaliser())};
   } else {
-    return {
-        nats(critic.values(whitened).mean() -
-             std::log(detail::tilts(critic, rows.cols(), options.draws, options.stream).mean()))};
+    return {nats(
+        critic.values(whitened).mean() -
+        elementary::log(detail::tilts(critic, rows.cols(), options.draws, options.stream).mean()))};
   }
 }
 

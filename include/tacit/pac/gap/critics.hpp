@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tacit/core/check.hpp>
+#include <tacit/core/elementary.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/pac/congruence.hpp>
 #include <tacit/pac/decompositions.hpp>
@@ -53,7 +54,7 @@ class basic_quadratic_critic {
   /// log E_Q e^f: E e^{clip f} ≤ E e^f + e^{−bound}, and the first is 1.
   /// Guarantee: upper bound.
   [[nodiscard]] double log_normaliser() const noexcept {
-    return std::log1p(std::exp(-bound_)) * (1.0 + 1e-15);
+    return elementary::log1p(elementary::exp(-bound_)) * (1.0 + 1e-15);
   }
 
   [[nodiscard]] vector_of<T> values(matrix_of<T> const& whitened) const {
@@ -215,7 +216,7 @@ basic_feature_critic<T> basic_feature_critic<T>::random_features(matrix_of<T> co
     share = (g.array() - top).exp();
     double const sum = share.sum();
     share /= sum;
-    double const log_mean = top + std::log(sum / static_cast<double>(draws));
+    double const log_mean = top + elementary::log(sum / static_cast<double>(draws));
     critic.offset_ = -log_mean;
     return target.dot(a) - log_mean - 0.5 * options.ridge * a.squaredNorm();
   };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tacit/core/check.hpp>
+#include <tacit/core/elementary.hpp>
 #include <tacit/core/normal.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/pac/dense.hpp>
@@ -33,7 +34,7 @@ namespace detail {
 template <dense_scalar T = double>
 [[nodiscard]] vector_of<T> quantile_integrals(Eigen::Index n) {
   vector_of<T> density = vector_of<T>::Zero(n + 1);
-  auto const at = [](T x) { return std::exp(-0.5 * x * x) / constants::root_two_pi<T>(); };
+  auto const at = [](T x) { return elementary::exp(-0.5 * x * x) / constants::root_two_pi<T>(); };
   T const share = 1.0 / static_cast<T>(n);
   T x = normal_tail_inverse(share);
   for (Eigen::Index k = 1; 2 * k <= n; ++k) {
@@ -117,7 +118,7 @@ template <dense_scalar T = double>
   auto const m = static_cast<Eigen::Index>(std::cbrt(count));
   auto const width = static_cast<double>(m);
   // ψ(k+1) = H_k − γ, and the γ cancel.
-  double bias = std::log(count / (2.0 * width)) - detail::harmonic_number(n) +
+  double bias = elementary::log(count / (2.0 * width)) - detail::harmonic_number(n) +
                 (1.0 - 2.0 * width / count) * detail::harmonic_number(2 * m - 1);
   for (Eigen::Index i = m - 1; i <= 2 * m - 2; ++i) {
     bias += 2.0 / count * detail::harmonic_number(i);
@@ -135,8 +136,9 @@ template <dense_scalar T = double>
     detail::check_positive("marginal_gap", "a spacing",
                            spacings.template minCoeff<Eigen::PropagateNaN>());
     double const logs = spacings.log().sum();
-    double const entropy = logs / count + std::log(count / (2.0 * width)) - bias;
-    double const cross = 0.5 * (std::log(2.0 * std::numbers::pi) + column.squaredNorm() / count);
+    double const entropy = logs / count + elementary::log(count / (2.0 * width)) - bias;
+    double const cross =
+        0.5 * (elementary::log(2.0 * std::numbers::pi) + column.squaredNorm() / count);
     sum += cross - entropy;
   }
   return {nats(sum)};

@@ -3,6 +3,7 @@
 
 #include <tacit/core/betting.hpp>
 #include <tacit/core/check.hpp>
+#include <tacit/core/elementary.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/pac/congruence.hpp>
@@ -77,7 +78,7 @@ template <dense_scalar T = double>
   double value = 0.0;
   double size = 0.0;
   for (Eigen::Index i = 0; i < factors.rows(); ++i) {
-    double const log = std::log(std::abs(factors(i, i)));
+    double const log = elementary::log(std::abs(factors(i, i)));
     value += log;
     size += std::abs(log);
   }

@@ -3,6 +3,7 @@
 
 #include <tacit/core/betting.hpp>
 #include <tacit/core/check.hpp>
+#include <tacit/core/elementary.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/pac/congruence.hpp>
@@ -56,7 +57,7 @@ class basic_mixture_surrogate {
     }
     // Lowered, so that together they are 1 at most.
     for (double& w : log_weights_) {
-      w = std::log(w / sum);
+      w = elementary::log(w / sum);
       w -= 1e-15 * (static_cast<double>(size()) + 1.0 - w);
     }
   }
@@ -85,9 +86,9 @@ class basic_mixture_surrogate {
     matrix_of<T> covariance = noise.covariance();
     covariance.diagonal().array() += radius * radius / static_cast<double>(dimension());
     basic_mixture_surrogate out = *this;
-    for (double& w : out.log_weights_) w = (w + std::log1p(-weight)) * (1.0 + 1e-15);
+    for (double& w : out.log_weights_) w = (w + elementary::log1p(-weight)) * (1.0 + 1e-15);
     out.components_.emplace_back(vector_of<T>::Zero(covariance.rows()), whitener_of(covariance));
-    out.log_weights_.push_back(std::log(weight) * (1.0 + 1e-15));
+    out.log_weights_.push_back(elementary::log(weight) * (1.0 + 1e-15));
     return out;
   }
 
