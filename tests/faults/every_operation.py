@@ -15,14 +15,18 @@ name of its own. Beyond that:
   state        the library's saved_run, which moves to another file half-way
   journal      the library's journal: what was said to be on disk is
   safetensors  a model, whole or not there
+  mpi          two ranks, which cannot go on after a fault: the journal that they leave is a first part of the run, has
+               every release that a rank said to be safe, and replays to the same parameters each time
 
-usage: every_operation.py SCENARIO PROGRAM LIBFAULTS [--operations N] [--second N] [--shard I/K]
-  PROGRAM       the calculator for train, replay and plot; tacit_test_files for the others
+usage: every_operation.py SCENARIO PROGRAM LIBFAULTS [--operations N] [--second N | all] [--shard I/K]
+                          [--mpirun MPIRUN --calculator TACIT]
+  PROGRAM       the calculator for train, replay and plot; tacit_mpi for mpi; tacit_test_files for the others
   --operations  the number of them that there must be (the test's name says it)
-  --second      a second fault, of two kinds, at each N-th operation of a recovery
-  --shard       of the faults, each K-th from the I-th on
+  --second      a second fault, of two kinds, at each N-th operation of a recovery; all: of every kind, at each of them
+  --shard       of the first faults, or of the pairs that N gives, each K-th from the I-th on
 """
 import argparse
+import itertools
 import json
 import os
 import random
@@ -33,7 +37,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-KINDS = ["kill", "torn", "power", "short", "EINTR", "EIO", "ENOSPC", "ENOSPC+"]
+KINDS = ("kill", "torn", "power", "short", "EINTR", "EIO", "ENOSPC", "ENOSPC+")
 STEPS = 4
 BUDGET = 0.33
 UNFINISHED = r"\.[0-9a-f]{16}\.new"
@@ -46,6 +50,8 @@ def run(*words, **how):
 class Scenario:
     """What is started in a folder, and what must hold of it."""
     files = ()
+    kinds = KINDS
+    tools = {}  # of the command line: mpirun, calculator
 
     def __init__(self, program, given, folder):
         self.program, self.given, self.folder = program, given, folder
@@ -57,6 +63,10 @@ class Scenario:
 
     def command(self):
         raise NotImplementedError
+
+    def start(self, settings):
+        """The command, with the faults that these variables of its environment describe."""
+        return run(*self.command(), env=dict(os.environ, **settings))
 
     def released(self, done):
         """In the order of its release."""
@@ -84,12 +94,13 @@ class Train(Scenario):
     files = ("state", "transcript", "base", "tuned")
 
     @staticmethod
-    def prepare(program, scratch):
+    def prepare(program, scratch, apart=1):
         draw = random.Random(1)
         lines = []
         for _ in range(60):
             label = draw.randrange(2)
-            lines.append(f"{draw.gauss(label, 1):.3f},{draw.gauss(-label, 1):.3f},{'uv'[label]}")
+            x = apart * label
+            lines.append(f"{draw.gauss(x, 1):.3f},{draw.gauss(-x, 1):.3f},{'uv'[label]}")
         (scratch / "data.csv").write_text("\n".join(lines) + "\n")
         return scratch / "data.csv"
 
@@ -223,7 +234,88 @@ class Safetensors(Scenario):
         assert (self.folder / "model").exists()
 
 
-SCENARIOS = {one.__name__.lower(): one for one in (Train, Replay, Plot, State, Journal, Safetensors)}
+class Mpi(Scenario):
+    files = ("transcript", "transcript.journal", "base", "tuned", "replayed")
+    kinds = (*KINDS, "peer")
+    words = ("--mi", 0, "--steps", STEPS, "--seed", 5, "--json")  # no leakage: all runs on a table release the same
+
+    @classmethod
+    def outputs(cls, at):
+        return ["--transcript", at / "transcript", "--base", at / "base", "--tuned", at / "tuned"]
+
+    @classmethod
+    def prepare(cls, program, scratch):
+        data = Train.prepare(program, scratch, apart=30)
+        done = run(cls.tools["mpirun"], "-np", 2, program, data, *cls.words, *cls.outputs(scratch))
+        assert done.returncode == 0, done.stderr
+        assert len(cls.symbols(scratch)) == STEPS and set(cls.symbols(scratch)) == set("-0+"), cls.symbols(scratch)
+        return data
+
+    @staticmethod
+    def symbols(folder):
+        """What the transcript, or else the journal, has of the releases, a character a step."""
+        bits = {"sign": 8, "held_sign": 5}
+        sealed = folder / "transcript"
+        journal = folder / "transcript.journal"
+        if not sealed.exists() and not journal.exists():
+            return ""
+        text = (sealed if sealed.exists() else journal).read_bytes()
+        header = re.match(rb"(?s)tacit-.*?\nsymbols (\w+) .*?\nchecksum \d+\n", text)
+        kind = header[1].decode()
+        text = text[header.end():]
+
+        def digits(byte, count):
+            base = 2 if kind == "sign" else 3
+            return "".join(("-+" if kind == "sign" else "-0+")[byte // base ** j % base] for j in range(count))
+
+        if not sealed.exists():  # a byte of one symbol and eight of a checksum, and perhaps a torn end
+            return "".join(digits(text[at], 1) for at in range(0, len(text) - 8, 9) if any(text[at + 1:at + 9]))
+        return "".join(digits(byte, bits[kind]) for byte in text[:-8])[:STEPS]
+
+    def replay(self, name):
+        kept = next(file for file in (self.folder / "transcript", self.folder / "transcript.journal") if file.exists())
+        return [self.tools["calculator"], "replay", self.folder / "base", kept, self.folder / name]
+
+    def died(self):
+        """Whether there is a run that cannot go on, but can be replayed."""
+        return any((self.folder / name).exists() for name in ("transcript", "transcript.journal"))
+
+    def command(self):
+        if self.died():
+            return self.replay("replayed")
+        (self.folder / "base").unlink(missing_ok=True)  # nothing was released: from the beginning
+        return [self.tools["mpirun"], "-np", 2, self.program, self.given, *self.words, *self.outputs(self.folder)]
+
+    def start(self, settings):
+        words = self.command()
+        at = words.index(self.program) if self.program in words else 0
+        done = run(*words[:at], "env", *(f"{name}={value}" for name, value in settings.items()), *words[at:])
+        if at:
+            for said in re.findall(r"at least (\d+) releases are safe", done.stderr):
+                assert int(said) <= len(self.symbols(self.folder)), (said, self.symbols(self.folder))
+        return done
+
+    def released(self, done):
+        found = self.symbols(self.folder)
+        assert self.symbols(self.given.parent).startswith(found), found
+        return found
+
+    def ended(self, done):
+        return done.returncode == 0 or (done.returncode == 2 and (self.folder / "replayed").exists())
+
+    def check_end(self, done):
+        replayed, tuned = self.folder / "replayed", self.folder / "tuned"
+        if not replayed.exists():
+            assert len(self.seen) == STEPS and run(*self.replay("replayed")).returncode == 0
+        if tuned.exists():
+            assert replayed.read_bytes() == tuned.read_bytes() == (self.given.parent / "tuned").read_bytes()
+        again = run(*self.replay("again"))
+        assert again.returncode == 0, again.stderr
+        assert (self.folder / "again").read_bytes() == replayed.read_bytes(), "replayed to other parameters"
+        (self.folder / "again").unlink()
+
+
+SCENARIOS = {one.__name__.lower(): one for one in (Train, Replay, Plot, State, Journal, Safetensors, Mpi)}
 
 
 class Trial:
@@ -231,19 +323,23 @@ class Trial:
         self.kind, self.program, self.library, self.scratch = kind, program, library, scratch
         self.given = kind.prepare(program, scratch)
 
-    def start(self, one, at=0, kind="", count=None):
-        settings = dict(os.environ, LD_PRELOAD=self.library, FAULT_FOLDER=str(one.folder), FAULT_AT=str(at),
-                        FAULT_KIND=kind, **({"FAULT_COUNT": str(count)} if count else {}))
-        done = run(*one.command(), env=settings)
+    def start(self, one, at=0, kind=""):
+        """What came of it, and the number of operations."""
+        count = self.scratch / f"{one.folder.name}.count"
+        count.unlink(missing_ok=True)
+        done = one.start({"LD_PRELOAD": self.library, "FAULT_FOLDER": str(one.folder), "FAULT_AT": str(at),
+                          "FAULT_KIND": kind, "FAULT_COUNT": str(count)})
         one.check_kept(done)
-        return done
+        return done, int(count.read_text().split()[0]) if count.exists() else 0
 
-    def faulted(self, faults, count=None):
-        """These faults, one a start, and the end."""
+    def faulted(self, faults):
+        """These faults, one a start, and the end; the operations of each start."""
         folder = Path(tempfile.mkdtemp(dir=self.scratch))
         one = self.kind(self.program, self.given, folder)
+        operations = []
         for fault in [*faults, (0, "")]:
-            done = self.start(one, *fault, count=count)
+            done, count = self.start(one, *fault)
+            operations.append(count)
             if one.ended(done):
                 break
         assert one.ended(done), (one.command(), done.returncode, done.stderr)
@@ -251,13 +347,25 @@ class Trial:
             one.check_end(done)
         one.check_names()
         shutil.rmtree(folder)
-        for name in self.scratch.glob(folder.name + ".kept.*"):
+        for name in self.scratch.glob(folder.name + ".*"):
             name.unlink()
+        return operations
 
-    def operations(self):
-        """Their number in a run without a fault."""
-        self.faulted([], self.scratch / "count")
-        return int((self.scratch / "count").read_text().split()[0])
+    def all_second(self, first, failed):
+        """After this fault, one of each kind at each operation of its recovery. Returns their number."""
+        faults = 1
+        for kind in self.kind.kinds:
+            for at in itertools.count(1):
+                try:
+                    operations = self.faulted([first, (at, kind)])
+                except (AssertionError, subprocess.TimeoutExpired) as error:
+                    failed([first, (at, kind)], error)
+                    faults += 1
+                    continue
+                if len(operations) < 2 or operations[1] < at:  # there was no recovery, or it was over before
+                    break
+                faults += 1
+        return faults
 
 
 def main():
@@ -266,32 +374,45 @@ def main():
     parser.add_argument("program")
     parser.add_argument("library")
     parser.add_argument("--operations", type=int)
-    parser.add_argument("--second", type=int, default=0)
+    parser.add_argument("--second", type=lambda word: word if word == "all" else int(word), default=0)
     parser.add_argument("--shard", default="0/1")
+    parser.add_argument("--mpirun")
+    parser.add_argument("--calculator")
     of = parser.parse_args()
     first, shards = map(int, of.shard.split("/"))
+    scenario = SCENARIOS[of.scenario]
+    scenario.tools = {"mpirun": of.mpirun, "calculator": of.calculator}
     failures = 0
     faults = 0
+
+    def failed(plan, error):
+        nonlocal failures
+        failures += 1
+        if failures <= 20:
+            print(f"of {total} operations, {plan}: {error}", flush=True)
+
     with tempfile.TemporaryDirectory() as scratch:
-        trial = Trial(SCENARIOS[of.scenario], of.program, of.library, Path(scratch))
-        total = trial.operations()
+        trial = Trial(scenario, of.program, of.library, Path(scratch))
+        total = trial.faulted([])[0]
         if of.operations not in (None, total):
             print(f"{total} operations, but the test's name says {of.operations}")
             return 1
         plans = []
-        for kind in KINDS:
+        for kind in scenario.kinds:
             for at in range(1, total + 1):
                 plans.append([(at, kind)])
-                for second in range(1 + at % of.second, total, of.second) if of.second else ():
-                    plans += [[(at, kind), (second, "kill")], [(at, kind), (second, "power")]]
+                if of.second and of.second != "all":
+                    for second in range(1 + at % of.second, total, of.second):
+                        plans += [[(at, kind), (second, "kill")], [(at, kind), (second, "power")]]
         for plan in plans[first::shards]:
+            if of.second == "all":
+                faults += trial.all_second(plan[0], failed)
+                continue
             faults += len(plan)
             try:
                 trial.faulted(plan)
             except (AssertionError, subprocess.TimeoutExpired) as error:
-                failures += 1
-                if failures <= 20:
-                    print(f"of {total} operations, {plan}: {error}", flush=True)
+                failed(plan, error)
     print(f"{total} operations, {faults} faults, {failures} failures")
     return failures != 0
 

@@ -9,6 +9,7 @@
 //   ENOSPC, EIO, EINTR   fails it once with that reason (closing and removing never fail)
 //   ENOSPC+   fails it and every later write with that reason
 //   short     writes one byte of it
+//   peer      kills the other processes that the parent started: the other ranks of a run under mpirun
 //
 //     LD_PRELOAD=libfaults.so FAULT_FOLDER=folder FAULT_AT=12 FAULT_KIND=power program …
 //
@@ -27,7 +28,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -58,7 +61,10 @@ class faulty_folder {
     std::string const full = std::filesystem::absolute(path).lexically_normal().string();
     return full.starts_with(folder_ + '/') || full == folder_;
   }
-  bool has(int file) const { return open_.contains(file); }
+  bool has(int file) const {
+    std::lock_guard const alone(threads_);
+    return open_.contains(file);
+  }
   bool watches() const { return count_ > 0; }
 
   // The error to report, or 0.
@@ -71,6 +77,7 @@ class faulty_folder {
       lose();
       end();
     }
+    if (now && kind_ == "peer") end_peers();
     if (!may_fail) return 0;
     if (now && kind_ == "EIO") return EIO;
     if (now && kind_ == "EINTR") return EINTR;
@@ -89,10 +96,14 @@ class faulty_folder {
     std::string const name = std::filesystem::absolute(path).lexically_normal().string();
     struct ::stat about {};
     ::fstat(file, &about);
+    std::lock_guard const alone(threads_);
     open_[file] = {name, about.st_size, S_ISDIR(about.st_mode)};
     if (made) changes_.push_back({change::kind::created, name, {}, {}});
   }
-  void closed(int file) { open_.erase(file); }
+  void closed(int file) {
+    std::lock_guard const alone(threads_);
+    open_.erase(file);
+  }
   void flushed(int file) {
     entry& one = open_.at(file);
     if (one.folder) {
@@ -156,6 +167,14 @@ class faulty_folder {
     }
   }
 
+  static void end_peers() {
+    std::string const parent = std::to_string(::getppid());
+    std::ifstream children("/proc/" + parent + "/task/" + parent + "/children");
+    for (::pid_t one = 0; children >> one;) {
+      if (one != ::getpid()) ::kill(one, SIGKILL);
+    }
+  }
+
   // As after a power cut: bytes first, by the files' present names, then the names, last change first.
   void lose() {
     for (auto const& file : std::filesystem::directory_iterator(folder_)) {
@@ -181,6 +200,7 @@ class faulty_folder {
   std::string log_;
   long count_ = 0;
   long kept_ = 0;
+  mutable std::mutex threads_;  // MPI's close files of their own
   std::map<int, entry> open_;
   std::map<::ino_t, ::off_t> durable_;
   std::vector<change> changes_;
