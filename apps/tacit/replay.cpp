@@ -14,10 +14,8 @@
 
 #include <algorithm>
 #include <optional>
-#include <span>
 #include <stdexcept>
 #include <string>
-#include <vector>
 
 namespace calculator {
 
@@ -54,13 +52,12 @@ answer run_replay(arguments const& of) {
     of.refuse_because("BASE", error);
   }
 
-  std::vector<tacit::release> const releases = releases_of(run);
   std::optional<apps::progress_bar> bar;
-  if (::isatty(STDERR_FILENO) != 0) bar.emplace(releases.size());
-  std::size_t const stride = std::max<std::size_t>(1, releases.size() / updates);
-  for (std::size_t from = 0; from < releases.size();) {
-    std::size_t const to = std::min(releases.size(), from + stride);
-    tacit::replay(*theta, record.training, std::span(releases).first(to), from);
+  if (::isatty(STDERR_FILENO) != 0) bar.emplace(run.steps());
+  std::size_t const stride = std::max<std::size_t>(1, run.steps() / updates);
+  for (std::size_t from = 0; from < run.steps();) {
+    std::size_t const to = std::min(run.steps(), from + stride);
+    tacit::replay(*theta, run, from, to);
     if (bar) bar->advance(to - from);
     from = to;
   }

@@ -9,15 +9,22 @@
 
 namespace tacit {
 
+namespace detail {
+
+/// Nothing was published by these coefficients.
+[[nodiscard]] inline bool held(std::span<double const> coefficients) noexcept {
+  return std::all_of(coefficients.begin(), coefficients.end(), [](double y) { return y == 0.0; });
+}
+
+}  // namespace detail
+
 /// All that a zeroth-order mechanism publishes of one step: a coefficient y_k for each direction,
 /// already divided by their number K, so that the step is θ ← (1−ηλ)θ − η Σ_k y_k z_k.
 struct release {
   std::vector<double> coefficients;
 
   /// Nothing was published: every coefficient is 0, and θ is not moved.
-  [[nodiscard]] bool held() const noexcept {
-    return std::all_of(coefficients.begin(), coefficients.end(), [](double y) { return y == 0.0; });
-  }
+  [[nodiscard]] bool held() const noexcept { return detail::held(coefficients); }
 
   friend bool operator==(release const&, release const&) = default;
 };

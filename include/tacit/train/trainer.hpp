@@ -62,23 +62,47 @@ inline void check_from(std::size_t from, std::size_t releases) {
   require_argument(from <= releases, "replay", "from", from, "at most the number of releases");
 }
 
-/// z_0 … z_(K−1) of a step: stream number step·K + k of the seed.
-inline void directions_at(train_options const& options, std::uint64_t dimension, std::size_t step,
-                          std::span<direction> out) {
-  for (std::size_t k = 0; k < out.size(); ++k) {
-    stream_id const stream{options.seed, std::uint64_t{step} * out.size() + k};
-    out[k] = direction_by_blocks(options.law, stream, dimension);
-  }
+/// z_k of a step of K directions: stream number step·K + k of the seed.
+[[nodiscard]] inline direction direction_of(train_options const& options, std::uint64_t dimension,
+                                            std::size_t step, std::size_t directions,
+                                            std::size_t k) {
+  stream_id const stream{options.seed, std::uint64_t{step} * directions + k};
+  return direction_by_blocks(options.law, stream, dimension);
 }
 
-/// The terms of a step; none for a hold.
-inline void terms_at(train_options const& options, std::size_t step, release const& released,
-                     std::span<direction const> z, std::vector<direction_step>& out) {
-  if (released.held()) return;
-  double const rate = rate_at(options, step);
-  for (std::size_t k = 0; k < z.size(); ++k) {
-    out.push_back({z[k], static_cast<float>(-rate * released.coefficients[k]),
-                   k == 0 ? static_cast<float>(rate * options.weight_decay) : 0.0F});
+/// The k-th term of a step at a learning rate.
+[[nodiscard]] inline direction_step term_of(train_options const& options, double rate,
+                                            direction const& z, double coefficient, std::size_t k) {
+  return {z, static_cast<float>(-rate * coefficient),
+          k == 0 ? static_cast<float>(rate * options.weight_decay) : 0.0F};
+}
+
+/// Steps from … to − 1 of a run, of which `coefficients_of(t)` are the K coefficients. The terms of some
+/// thousand steps, or of one with more directions than that, are in memory, and nothing else.
+template <class CoefficientsOf, class Launcher>
+void retrace_steps(parameters const& theta, train_options const& options, std::size_t directions,
+                   std::size_t from, std::size_t to, CoefficientsOf const& coefficients_of,
+                   Launcher const& launch) {
+  constexpr std::size_t most_terms = 1 << 14;
+  std::size_t const stride = std::max<std::size_t>(1, most_terms / directions);
+  float const mu = static_cast<float>(options.smoothing);
+  std::vector<direction_step> terms;
+  terms.reserve(std::min(stride, to - from) * directions);
+  for (std::size_t t = from; t < to;) {
+    terms.clear();
+    for (std::size_t const end = t + std::min(stride, to - t); t < end; ++t) {
+      std::span<double const> const coefficients = coefficients_of(t);
+      bool const hold = held(coefficients);
+      double const rate = rate_at(options, t);
+      for (std::size_t k = 0; k < directions; ++k) {
+        direction const z = direction_of(options, theta.dimension(), t, directions, k);
+        terms.push_back(hold ? direction_step{z, 0.0F}
+                             : term_of(options, rate, z, coefficients[k], k));
+      }
+    }
+    over_tensors(theta, launch, [&](auto* entries, std::uint64_t first) {
+      return retrace{entries, mu, {terms.data(), terms.size()}, directions, first};
+    });
   }
 }
 
@@ -146,7 +170,13 @@ class zeroth_order_loop {
     std::size_t const t = mechanism_->steps();
     released_ = mechanism_->step(scalars_);
     terms_.clear();
-    detail::terms_at(options_, t, released_, directions_, terms_);
+    if (!released_.held()) {
+      double const rate = detail::rate_at(options_, t);
+      for (std::size_t k = 0; k < directions_.size(); ++k) {
+        terms_.push_back(
+            detail::term_of(options_, rate, directions_[k], released_.coefficients[k], k));
+      }
+    }
     prepare();
     return {terms_.data(), terms_.size()};
   }
@@ -156,7 +186,10 @@ class zeroth_order_loop {
 
  private:
   void prepare() {
-    detail::directions_at(options_, dimension_, mechanism_->steps(), directions_);
+    for (std::size_t k = 0; k < directions_.size(); ++k) {
+      directions_[k] =
+          detail::direction_of(options_, dimension_, mechanism_->steps(), directions_.size(), k);
+    }
     std::fill(scalars_.begin(), scalars_.end(), std::numeric_limits<double>::quiet_NaN());
   }
 
@@ -170,7 +203,7 @@ class zeroth_order_loop {
 };
 
 /// Rebuilds θ from the releases alone: in, θ as it was after the first `from` of them (0: the
-/// initial θ); out, θ after the last. Each block of θ goes through all steps while it is in the cache.
+/// initial θ); out, θ after the last. Each block of θ goes through thousands of steps while it is in the cache.
 /// Guarantee: with the options of the run, the θ of `trainer`, bit for bit, for every storage and
 /// launcher. (A step whose loss threw and was taken again has moved θ by roundings that no release
 /// accounts for.)
@@ -183,26 +216,15 @@ void replay(parameters const& theta, train_options const& options,
   detail::check_train_options(options);
   detail::check_from(from, transcript.size());
   if (transcript.empty()) return;
-  std::vector<direction> directions(transcript.front().coefficients.size());
-  detail::require_argument(!directions.empty(), "replay", "number of coefficients", 0,
-                           "at least 1");
+  std::size_t const directions = transcript.front().coefficients.size();
+  detail::require_argument(directions > 0, "replay", "number of coefficients", 0, "at least 1");
   for (release const& released : transcript) {
     detail::check_size("replay", "number of coefficients", released.coefficients.size(),
-                       directions.size());
+                       directions);
   }
-  std::vector<direction_step> terms;
-  terms.reserve((transcript.size() - from) * directions.size());
-  for (std::size_t t = from; t < transcript.size(); ++t) {
-    detail::directions_at(options, theta.dimension(), t, directions);
-    detail::terms_at(options, t, transcript[t], directions, terms);
-    if (transcript[t].held()) {
-      for (direction const& z : directions) terms.push_back({z, 0.0F});
-    }
-  }
-  float const mu = static_cast<float>(options.smoothing);
-  detail::over_tensors(theta, launch, [&](auto* entries, std::uint64_t first) {
-    return retrace{entries, mu, {terms.data(), terms.size()}, directions.size(), first};
-  });
+  auto const coefficients_of = [&](std::size_t t) { return std::span(transcript[t].coefficients); };
+  detail::retrace_steps(theta, options, directions, from, transcript.size(), coefficients_of,
+                        launch);
 }
 
 /// Trains parameters that lie in this program's memory:

@@ -132,7 +132,10 @@ class journal {
     for (double const y : coefficients) detail::check_coefficient("journal", run_, y);
     std::string record = detail::pack(run_, coefficients);
     std::string sum = detail::checksum_bytes(last_checksum_ + record);
-    coefficients_.reserve(coefficients_.size() + coefficients.size());
+    // What is on disk is not to be missing here for want of memory.
+    if (coefficients.size() > coefficients_.capacity() - coefficients_.size()) {
+      coefficients_.reserve(2 * (coefficients_.size() + coefficients.size()));
+    }
     file_.append(record + sum);
     coefficients_.insert(coefficients_.end(), coefficients.begin(), coefficients.end());
     last_checksum_ = std::move(sum);
