@@ -1,7 +1,8 @@
 #!/bin/sh
 # Feeds the readers of files with inputs that nobody wrote: libFuzzer with address and undefined-behaviour
 # sanitisers, and a limit of 512 MB, so that a small input that asks for much memory is a failure, too.
-# New inputs that reach new code are kept in build/fuzz; a failing one is named.
+# New inputs that reach new code are kept in build/fuzz; a failing one is named. Files that a reader wants to open lie in
+# memory, where there is /dev/shm.
 # usage: sh tools/fuzz.sh [-runs=N | -max_total_time=SECONDS] [TARGET...]     (10 000 000 runs, all targets)
 #   TARGET  archive state transcript journal safetensors csv matrix json schedule arguments
 set -eu
@@ -30,6 +31,7 @@ sources_of() {
   esac
 }
 
+if [ -w /dev/shm ]; then export TMPDIR=/dev/shm; fi
 mkdir -p build/fuzz
 for target; do
   # shellcheck disable=SC2046  # words
@@ -38,7 +40,7 @@ for target; do
     "tests/fuzz/$target.cpp" $(sources_of "$target") -o "build/fuzz/$target"
   mkdir -p "build/fuzz/corpus/$target"
   echo "$target"
-  "build/fuzz/$target" "$limit" -rss_limit_mb=512 -malloc_limit_mb=256 -timeout=10 -max_len=65536 -print_final_stats=1 \
+  "build/fuzz/$target" "$limit" -rss_limit_mb=512 -malloc_limit_mb=256 -timeout=10 -max_len=2048 -print_final_stats=1 \
     -artifact_prefix="build/fuzz/$target-" "build/fuzz/corpus/$target" "tests/fuzz/corpus/$target" \
     2>"build/fuzz/$target.log" || { tail -40 "build/fuzz/$target.log"; exit 1; }
   grep -E 'stat::number_of_executed_units|stat::peak_rss_mb' "build/fuzz/$target.log"
