@@ -215,10 +215,13 @@ void arguments::refuse(std::string const& name, std::string const& must_be) cons
 }
 
 void arguments::refuse_because(std::string const& name, std::exception const& why) const {
-  if (auto const* const failed = dynamic_cast<std::system_error const*>(&why);
-      failed != nullptr &&
-      (failed->code() == std::errc::no_space_on_device || failed->code() == std::errc::io_error)) {
-    throw std::runtime_error(name + ": " + why.what());
+  using enum std::errc;  // what no other argument would change: a broken disk, or a limit
+  auto const* const failed = dynamic_cast<std::system_error const*>(&why);
+  for (std::errc const reason : {no_space_on_device, io_error, file_too_large, too_many_files_open,
+                                 too_many_files_open_in_system}) {
+    if (failed != nullptr && failed->code() == reason) {
+      throw std::runtime_error(name + ": " + why.what());
+    }
   }
   refuse(name, must_be(name) + ": " + why.what());
 }

@@ -5,7 +5,11 @@
 #include "command_line.hpp"
 #include "verbs.hpp"
 
+#include <fcntl.h>
+
 #include <array>
+#include <cerrno>
+#include <csignal>
 #include <cstdio>
 
 namespace {
@@ -21,9 +25,20 @@ bool print(std::string const& text, std::FILE* to) {
   return std::fputs(text.c_str(), to) >= 0 && std::fflush(to) == 0;
 }
 
+/// A standard stream that the caller closed is given a descriptor that fails: else a state or a journal would
+/// be opened under its number, and what is said to the stream be written into the file.
+void hold_standard_streams() {
+  for (int const stream : {0, 1, 2}) {
+    if (::fcntl(stream, F_GETFD) != -1 || errno != EBADF) continue;
+    (void)::open("/dev/null", stream == 0 ? O_WRONLY : O_RDONLY);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  hold_standard_streams();
+  std::signal(SIGXFSZ, SIG_IGN);  // a file beyond the user's limit is an error like a full disk
   calculator::outcome const out = calculator::ask(verbs, argc, argv);
   if (out.status != 0) {
     print(out.text, stderr);

@@ -1570,6 +1570,15 @@ class Transcripts(Records):
                                "--json"], input=self.data.read_text(), capture_output=True, text=True)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
 
+    @staticmethod
+    def peak_of(*words):
+        """Bytes that a command had in memory at most."""
+        process = subprocess.Popen([PROGRAM, *map(str, words)], stdout=subprocess.DEVNULL)
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        assert process.returncode == 0, words
+        return 1024 * used.ru_maxrss
+
     def test_a_small_file_takes_little_memory(self):
         """What a file says to need is not believed before there is reason to."""
         def edited(lines, **fields):
@@ -1599,6 +1608,15 @@ class Transcripts(Records):
                               (["audit", many, "--universe", self.data], 2)):
             done = subprocess.run([PROGRAM, *words], **limited)
             self.assertEqual(done.returncode, status, (words, done.stderr))
+        # Whether its bits are directions or steps: some hundred bytes for each of its own.
+        self.out.unlink()
+        for fields in ({"directions": count, "symbols": f"sign {1 / count!r}", "released": 1},
+                       {"directions": 1, "symbols": "sign 1", "released": count}):
+            body = edited(lines, **fields) + b"\x55" * (count // 8)
+            many.write_bytes(body + crc64(body).to_bytes(8, "little"))
+            self.assertLess(self.peak_of("replay", self.base, many, self.out)
+                            - self.peak_of("replay", "--help"), 500 * len(body))
+            self.out.unlink()
 
     def test_answers_that_cannot_be_written(self):
         for words in (["--help"], ["epsilon", "--help"], ["--version"],
@@ -1607,6 +1625,30 @@ class Transcripts(Records):
                 done = subprocess.run([PROGRAM, *words], stdout=full, stderr=subprocess.PIPE, text=True)
             self.assertEqual(done.returncode, 1, words)
             self.assertIn("cannot write the answer", done.stderr)
+
+    def test_a_limit_on_the_size_of_files_is_a_full_disk(self):
+        done = subprocess.run([PROGRAM, "train", self.data, "--mechanism", "paczero-zpl", "--steps", "4", "--base", self.base,
+                               "--save", self.here / "state"], capture_output=True, text=True,
+                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (512, 512)))
+        self.assertEqual((done.returncode, done.stderr.count("\n")), (1, 1), done.stderr)
+        self.assertIn("File too large", done.stderr)
+
+    def test_a_closed_stream_is_no_file(self):
+        """What is opened next would have its number."""
+        close = {1: ">&-", 2: "2>&-"}
+        for stream, how in close.items():
+            words = " ".join(["train", str(self.data), "--mechanism paczero-zpl --steps 200000 --transcript",
+                              str(self.here / f"transcript{stream}")])
+            process = subprocess.Popen(["sh", "-c", f"exec {PROGRAM} {words} {how}"], stdout=subprocess.DEVNULL,
+                                       stderr=subprocess.DEVNULL)
+            journal = self.here / f"transcript{stream}.journal"
+            while not journal.exists():
+                self.assertIsNone(process.poll())
+                time.sleep(0.02)
+            opened = os.readlink(f"/proc/{process.pid}/fd/{stream}")
+            process.kill()
+            process.wait()
+            self.assertEqual(opened, "/dev/null", how)
 
     def test_a_budget_that_promises_nothing_is_said_to(self):
         done = run("train", self.data, "--mechanism", "paczero-mi", "--mi", 1, "--steps", 5)

@@ -4,6 +4,7 @@
 #include "support/catch.hpp"
 #include "support/directory.hpp"
 
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -92,6 +93,26 @@ TEST_CASE("a new file takes no other's place", "[file]") {
   std::filesystem::create_symlink(folder / "nothing", folder / "link");
   CHECK_THROWS_AS(create_private_file(folder / "link", "other"), std::system_error);
   CHECK(support::names_in(folder.path()) == std::vector<std::string>{"link", "state"});
+}
+
+TEST_CASE("a new file that may not be on disk is not there", "[file]") {
+  support::directory const folder;
+  struct ::rlimit before {};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+  int const next = ::dup(0);
+  ::close(next);
+  struct ::rlimit few = before;
+  few.rlim_cur = static_cast<::rlim_t>(next) + 1;  // for the file, and not for its folder
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &few) == 0);
+  std::string said;
+  try {
+    tacit::create_private_file(folder / "new", "text");
+  } catch (std::system_error const& error) {
+    said = error.what();
+  }
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
+  CHECK(said.find("cannot flush the folder") != std::string::npos);
+  CHECK(std::filesystem::is_empty(folder / "."));
 }
 
 TEST_CASE("an output that is not finished leaves nothing", "[file]") {

@@ -8,6 +8,7 @@
 #include <tacit/core/process.hpp>
 #include <tacit/core/wipe.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <stdexcept>
@@ -188,11 +189,17 @@ class output_file {
   }
 
   /// Takes a place where nothing is.
-  /// @throws std::system_error naming the file, also if there is one: it stays as it was
+  /// @throws std::system_error naming the file, also if there is one: it stays as it was. One that was made
+  ///         and may not be on disk is removed
   void place() {
     file_.flush(who_, fresh_);
     if (!detail::files::rename_new(fresh_, path_)) detail::fail_file(who_, "cannot make", path_);
-    finish();
+    try {
+      finish();
+    } catch (std::system_error const&) {
+      detail::files::remove(path_);
+      throw;
+    }
   }
 
  private:
@@ -270,7 +277,7 @@ inline void remove_unfinished(file_path const& path) {
     detail::fail_file(who, "not a regular file:", path, std::errc::invalid_argument);
   }
   auto const check_size = [&](std::uint64_t size) {
-    if (size > most) detail::fail_file(who, "too large:", path, std::errc::file_too_large);
+    if (size > most) detail::fail_file(who, "too large:", path, std::errc::invalid_argument);
   };
   check_size(facts->size);
   std::string text;
@@ -281,7 +288,7 @@ inline void remove_unfinished(file_path const& path) {
     text.append(buffer, static_cast<std::size_t>(count));
     check_size(text.size());
   }
-  detail::wipe(buffer);
+  detail::wipe(buffer, std::min(text.size(), sizeof buffer));  // the rest was never written
   if (count < 0) detail::fail_file(who, "cannot read", path);
   return text;
 }
