@@ -229,8 +229,15 @@ class normal_mixtures {
       return by && narrow(known.shared());
     };
     auto const what = sampled(normals_.variance().upper);
-    bool const rays_first = what && rays::rules(*what);
-    if (rays_first) {
+    // Frequent jumps of great size are for lines.
+    bool const lines_first =
+        !what || std::any_of(what->events.begin(), what->events.end(),
+                             [](auto const& e) { return e.rate > 0.1 && e.shift > 2.5; });
+    if (lines_first) {
+      if (!found_narrow(contour(line_effort::all), route::contour)) {
+        (void)found_narrow(rays(), route::rays);
+      }
+    } else if (rays::rules(*what)) {
       if (!found_narrow(rays(), route::rays)) {
         (void)found_narrow(contour(line_effort::all), route::contour);
       }
