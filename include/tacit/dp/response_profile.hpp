@@ -149,7 +149,7 @@ class response_profile {
     extended const fall = elementary::exp(-e_);
     q_ = fall / (1.0L + fall);
     p_ = 1.0L / (1.0L + fall);
-    lean_ = elementary::tanh(0.5L * e_);
+    lean_ = -elementary::expm1(-e_) / (1.0L + fall);
   }
 
   [[nodiscard]] log_bound log_delta(double epsilon) const {
