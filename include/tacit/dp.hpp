@@ -55,6 +55,7 @@
 #include <tacit/dp/rays/boundary.hpp>
 #include <tacit/dp/rays/build.hpp>
 #include <tacit/dp/rays/complex.hpp>
+#include <tacit/dp/rays/guess.hpp>
 #include <tacit/dp/rays/law.hpp>
 #include <tacit/dp/rays/plan.hpp>
 #include <tacit/dp/rays/profile.hpp>

@@ -64,8 +64,8 @@ inline constexpr double infinite_double = std::numeric_limits<double>::infinity(
 [[nodiscard]] inline double sum_error(double a, double b, double sum) noexcept {
   bool const ordered = std::abs(a) >= std::abs(b);
   double const large = ordered ? a : b;
-  double const small = ordered ? b : a;
-  return small - (sum - large);
+  double const lesser = ordered ? b : a;
+  return lesser - (sum - large);
 }
 
 /// a + b rounded up: ≥ the exact sum, and equal to it where the sum is a double.

@@ -88,7 +88,7 @@ template <class Function>
 /// parabolas through the three best points, and golden sections elsewhere (Brent 1973).
 template <class Function>
 double least_between(bracket<double> at, double tolerance, int steps, Function&& f) {
-  constexpr double golden = 0.381966F;
+  constexpr double golden = 0.381966F;  // (3 − √5)/2, about: any fraction near it serves
   struct point {
     double x, value;
   };

@@ -194,7 +194,7 @@ class normal_mixtures {
         [&](T variance) { return contour_towards(towards, variance).log_delta(epsilon, effort); });
   }
 
-  // The composition as the rays have it: sampled Gaussians of one record, and unsampled ones.
+  // The composition in the form that the rays take: sampled Gaussians of one record, and unsampled ones.
   [[nodiscard]] std::optional<rays::composition> sampled(T variance) const {
     rays::composition out{{}, variance};
     for (auto const& e : remove_) {

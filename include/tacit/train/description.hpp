@@ -10,7 +10,6 @@
 #include <tacit/zo/transcript.hpp>
 
 #include <array>
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <limits>

@@ -16,6 +16,7 @@
 #include <initializer_list>
 #include <limits>
 #include <numbers>
+#include <utility>
 #include <vector>
 
 /// How far the integrand of a moment can grow or must fall off the real axis.
@@ -206,7 +207,7 @@ class envelope {
       return -0.5 * y * y - 0.9189385332046727;
     };
     T normal =
-        which_ == losses::small ? log_normal(nodes_->inner_cut()) : log_normal(nodes_->cut());
+        which_ == losses::lesser ? log_normal(nodes_->inner_cut()) : log_normal(nodes_->cut());
     if (which_ == losses::large) normal = log_add(normal, log_normal(nodes_->inner_cut()));
     return normal - nodes_->log_taper(k);
   }

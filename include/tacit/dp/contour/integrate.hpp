@@ -22,7 +22,6 @@
 #include <numbers>
 #include <optional>
 #include <utility>
-#include <vector>
 
 /// The integral along one vertical line.
 
@@ -64,7 +63,7 @@ class contour_line {
   [[nodiscard]] T work() const { return 10.0 * static_cast<T>(sums_.real.size()); }
 
   /// log of the δ(ε) that small losses alone make at most (Chernoff), if split; else of nothing.
-  [[nodiscard]] T small(T epsilon) const {
+  [[nodiscard]] T lesser(T epsilon) const {
     return split_ ? sum_above<T>({chernoff(small_tilt_), at_small_, -small_tilt_ * epsilon})
                   : -std::numeric_limits<T>::infinity();
   }
@@ -109,7 +108,7 @@ class contour_line {
     T lost = dropped_ > 0.0
                  ? elementary::exp(sum_above<T>({elementary::log(dropped_), -scale, slack}))
                  : 0.0;
-    lost += elementary::exp(sum_above<T>({small(epsilon), -scale, slack}));
+    lost += elementary::exp(sum_above<T>({lesser(epsilon), -scale, slack}));
     T const sure = (factor * error + rest + slack * factor * std::abs(value.value())) * rounded;
     return {scale, factor * value.value(), (sure + alias) * rounded, (sure + lost) * rounded,
             factor * slope};
@@ -271,11 +270,11 @@ template <std::same_as<double> T>
     add_linear_alias(nodes, lifted ? part.height : 0.0, alias);
     T const n = e.count;
     if (split) {
-      envelope<T> small(nodes, theta, value, losses::small, &facts);
+      envelope<T> lesser(nodes, theta, value, losses::lesser, &facts);
       envelope<T> large(nodes, theta, value, losses::large, &facts);
       alias.large = elementary::exp(sum_above<T>({0.7, rule, large.grows_to(part.height, end)})) +
                     elementary::exp(large.moved_tail(part.height, end));
-      T const s = small.falls_to(part.small_height, end);
+      T const s = lesser.falls_to(part.small_height, end);
       T const l = large.falls_to(part.large_height, end);
       add(line.log_end_, n, value + s + 2.0 * unit_roundoff * (std::abs(value) + std::abs(s)));
       add(log_ratio, n,
@@ -283,7 +282,7 @@ template <std::same_as<double> T>
                             (1.0 + 8.0 * unit_roundoff * (std::abs(l) + std::abs(s) + 1.0))));
       T const at_small = nodes.at_small(plan.small_tilt).value;
       add(line.at_small_, n,
-          envelope<T>(nodes, plan.small_tilt, at_small, losses::small, &facts).log_moment());
+          envelope<T>(nodes, plan.small_tilt, at_small, losses::lesser, &facts).log_moment());
     } else {
       T fallen = all.falls_to(part.end_height, end);
       // Lower down the taper swells less.

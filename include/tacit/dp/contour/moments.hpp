@@ -245,14 +245,14 @@ class moment_line {
           part.weight * elementary::exp(std::max(0.0, exponent) - high) * (10.0 + n) * nearness;
       wrong += size * (3.0 * std::abs(exponent) + 2.0 * std::abs(high) + 4.0 * angle);
     }
-    bool const small = std::abs(excess) < 0.5 && std::abs(turned) < 0.5;
+    bool const lesser = std::abs(excess) < 0.5 && std::abs(turned) < 0.5;
     T const modulus = elementary::hypot(real, imaginary);
-    wrong += small ? wrong_near : (10.0 + n) * total;
-    if (!small)
+    wrong += lesser ? wrong_near : (10.0 + n) * total;
+    if (!lesser)
       wrong += (8.0 + n) * std::abs(real) + 4.0 * nodes.rest() * elementary::exp(-high) * high;
     T const log_ratio =
-        small ? 0.5 * elementary::log1p(2.0 * excess + excess * excess + turned * turned)
-              : high + elementary::log(modulus);
+        lesser ? 0.5 * elementary::log1p(2.0 * excess + excess * excess + turned * turned)
+               : high + elementary::log(modulus);
     T const turn = elementary::atan2(imaginary, real);
     T const base = 0.5 * height * height - 0.5 * x * x;
     T const sign = nodes.removes() ? 1.0 : -1.0;
@@ -323,11 +323,11 @@ class moment_line {
     std::complex<T> const large = moment_or_large;
     std::complex<T> const z(tilt_, t);
     std::complex<T> const* const moment = &moments_[first_large * powers];
-    std::complex<T> small = 0.0;
-    for (std::size_t j = powers; j-- > 0;) small = small * z + moment[j];
+    std::complex<T> lesser = 0.0;
+    for (std::size_t j = powers; j-- > 0;) lesser = lesser * z + moment[j];
     suffix const& beyond = suffixes_[first_large];
     std::complex<T> const linear = z * divergence_ - dropped_;
-    std::complex<T> const bent = z * z * small;
+    std::complex<T> const bent = z * z * lesser;
     std::complex<T> const outer = large - beyond.mass - z * beyond.first;
     std::complex<T> const m = linear + bent + outer;
     T const square = 2.0 * m.real() + std::norm(m);

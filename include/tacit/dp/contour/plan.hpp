@@ -131,7 +131,7 @@ class line_planner : public contour_search<T> {
     std::size_t const count = coarse_.size();
     T const most_work = route_.work * (route_.each ? static_cast<T>(count) : 1.0);
     std::vector<T> values;  // log M of all
-    std::vector<envelope<T>> small;
+    std::vector<envelope<T>> lesser;
     std::vector<envelope<T>> large;
     T events = 0.0;
     envelopes_.clear();
@@ -141,7 +141,7 @@ class line_planner : public contour_search<T> {
       events += of_->entries[j].count;
       envelopes_.emplace_back(nodes, theta, values.back());
       if (this->splits()) {
-        small.emplace_back(nodes, theta, values.back(), losses::small);
+        lesser.emplace_back(nodes, theta, values.back(), losses::lesser);
         large.emplace_back(nodes, theta, values.back(), losses::large);
       }
     }
@@ -164,7 +164,7 @@ class line_planner : public contour_search<T> {
         auto& part = line.parts[j];
         if (this->splits()) {
           // |M^n − S^n| ≤ (s + l)^n − s^n with any bounds s and l on |M_small| and |M_large|.
-          auto const s = small[j].least(end, typical);
+          auto const s = lesser[j].least(end, typical);
           auto const l = large[j].least(end, 0.1);
           part.small_height = s.height;
           part.large_height = l.height;

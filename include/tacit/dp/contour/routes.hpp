@@ -268,8 +268,8 @@ std::optional<bound<T>> contour<T>::epsilon_by(line_route<T> const& route, T log
     // Where losses come in rare jumps the saddle point's own estimate is far off: once more, with the
     // tilt that belongs to the ε just found.
     bool const off = std::abs(epsilon - found->epsilon) * found->tilt > 1.0;
-    bool const small = line->small(epsilon) > log_delta + route.log_tolerance + 1.0;
-    if ((round < 2 && off) || (round < 3 && small)) {
+    bool const lesser = line->lesser(epsilon) > log_delta + route.log_tolerance + 1.0;
+    if ((round < 2 && off) || (round < 3 && lesser)) {
       if (search.splits() && !search.choose_cuts(epsilon * 0.99, log_delta)) return {};
       found = search.for_epsilon(epsilon, log_delta);
       if (found) *found = {found->tilt, epsilon, log_delta, found->deviation};

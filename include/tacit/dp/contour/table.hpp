@@ -63,7 +63,7 @@ template <std::same_as<double> T>
 }
 
 /// Which part of a split table.
-enum class losses { all, small, large };
+enum class losses { all, lesser, large };
 
 /// P's mass on a grid in x, with the losses there.
 template <std::same_as<double> T = double>
@@ -249,7 +249,8 @@ class mixture_table {
 
   /// log M and its derivatives at a real tilt of a part.
   [[nodiscard]] cumulants<T> at_small(T z) const {
-    return moments_of(z, [&](std::size_t k) { return log_mass_[k] + log_share(k, losses::small); });
+    return moments_of(z,
+                      [&](std::size_t k) { return log_mass_[k] + log_share(k, losses::lesser); });
   }
   [[nodiscard]] cumulants<T> at_large(T z) const {
     return moments_of(z, [&](std::size_t k) { return log_mass_[k] + log_share(k, losses::large); });
@@ -258,7 +259,7 @@ class mixture_table {
   /// log of a part's share in a node's mass, which has the taper.
   [[nodiscard]] T log_share(std::size_t k, losses which) const {
     if (which == losses::all) return 0.0;
-    return (which == losses::small ? inner_[k] : outside_[k]) - outer_[k];
+    return (which == losses::lesser ? inner_[k] : outside_[k]) - outer_[k];
   }
 
   /// The largest height at which the likelihood ratio keeps clear of its zeros.

@@ -155,7 +155,7 @@ template <std::same_as<double> T>
   bool const cutting = q.cutting();
   double trivial = 0.0;
   for (tabulated<T> const& e : events) {
-    trivial += e.table.count * elementary::log(std::max(e.right.plain, e.right.small));
+    trivial += e.table.count * elementary::log(std::max(e.right.plain, e.right.lesser));
   }
   constexpr double slack = 1e-6;  // the rounding of an exponent of at most 100·most_exponent
   std::vector<stretch> out;
@@ -168,12 +168,12 @@ template <std::same_as<double> T>
     double const middle = begins ? 0.0 : elementary::exp(kappa * static_cast<double>(j));
     double const reach = begins ? high : std::max(high - middle, middle - low);
     complex<double> const p = q.c + middle * way;
-    factor_bound all, small;
+    factor_bound all, lesser;
     complex<double> const normal = (0.5 * variance) * (p * (p - 1.0));
     all.log_size = normal.re;
     all.slope = variance * (p - 0.5) - G;
     all.bend = variance;
-    small = all;
+    lesser = all;
     double ratio = 0.0;
     for (std::size_t k = 0; k < events.size(); ++k) {
       tabulated<T> const& e = events[k];
@@ -201,9 +201,9 @@ template <std::same_as<double> T>
       double const large_slope_wrong = 2 * unit<double> * t.rough_large_slope + slope_wrong +
                                        8.0 * unit<double> * most.large_first +
                                        e.right.large_first / below + e.top.large_first / above;
-      small.multiply(n, h - large, slope - s.large_slope, wrong + large_wrong,
-                     slope_wrong + large_slope_wrong, most.first + most.large_first,
-                     most.second + most.large_second, reach, e.right.small);
+      lesser.multiply(n, h - large, slope - s.large_slope, wrong + large_wrong,
+                      slope_wrong + large_slope_wrong, most.first + most.large_first,
+                      most.second + most.large_second, reach, e.right.lesser);
       double const part =
           std::min(modulus(large) + large_wrong + reach * most.large_first, most.large);
       double const least = modulus(h) - wrong - reach * most.first;
@@ -212,7 +212,7 @@ template <std::same_as<double> T>
     }
     double bound = all.at_most(way, reach);
     if (cutting) {
-      double const rest = small.at_most(way, reach);
+      double const rest = lesser.at_most(way, reach);
       double const by_sum =
           std::max(bound, rest) + elementary::log1p(elementary::exp(-std::abs(bound - rest)));
       double const by_ratio =

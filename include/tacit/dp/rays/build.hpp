@@ -69,7 +69,8 @@ template <class R>
         return std::nullopt;
       falling.emplace_back(cells, e.middle.first(), lines<R>::stride(on.at), kappa,
                            elementary::sin(on.at.gamma - 2.0 * alpha));
-      trivial += static_cast<double>(e.count) * elementary::log(std::max(t.low.plain, t.low.small));
+      trivial +=
+          static_cast<double>(e.count) * elementary::log(std::max(t.low.plain, t.low.lesser));
       double const below =
           elementary::expm1(2.0 * pi * (on.at.gamma - alpha) / kappa) * (1.0 - 1e-9);
       double const above =

@@ -7,7 +7,7 @@
 #include <limits>
 
 /// Complex numbers with products and quotients as written, so that their rounding can be counted:
-/// std::complex asks what an infinity would make of each product, and its elementary functions promise no
+/// std::complex checks each product for infinities, and its elementary functions promise no
 /// accuracy.
 
 namespace tacit::detail::rays {

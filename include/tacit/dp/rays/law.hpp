@@ -213,11 +213,11 @@ class line_cells {
   }
 
   struct bounds {
-    double mass = 0.0;   // ∫|N y′|
-    double plain = 0.0;  // ∫|N y′ e^{tilt·g} small_cap|
-    double first = 0.0;  // ∫|g N y′ e^{tilt·g} small_cap|
-    double small = 0.0;  // ∫|N y′ e^{tilt·g} small_cut|
-    double large = 0.0;  // ∫|N y′ e^{tilt·g}(small_cap − small_cut)|
+    double mass = 0.0;    // ∫|N y′|
+    double plain = 0.0;   // ∫|N y′ e^{tilt·g} small_cap|
+    double first = 0.0;   // ∫|g N y′ e^{tilt·g} small_cap|
+    double lesser = 0.0;  // ∫|N y′ e^{tilt·g} small_cut|
+    double large = 0.0;   // ∫|N y′ e^{tilt·g}(small_cap − small_cut)|
     double large_first = 0.0;
   };
   /// One cell's part; the first one reaches down to 0, the last one up to ∞.
@@ -235,10 +235,10 @@ class line_cells {
     bounds out;
     if (cells != nullptr) cells->clear();
     cell sum{};
-    auto const put = [&](double plain, double small, double large, double rho) {
+    auto const put = [&](double plain, double lesser, double large, double rho) {
       out.plain += plain;
       out.first += plain * rho;
-      out.small += small;
+      out.lesser += lesser;
       out.large += large;
       out.large_first += large * rho;
       sum.first += plain * rho;
@@ -256,10 +256,10 @@ class line_cells {
       double const high = end.log_rho, theta = line_.angle();
       double const plain = elementary::exp(tilted + cap.log_small(low, high, theta));
       if (cut == nullptr) return put(plain, 0.0, 0.0, end.rho);
-      double const small = elementary::exp(tilted + cut->log_small(low, high, theta));
+      double const lesser = elementary::exp(tilted + cut->log_small(low, high, theta));
       double const large = elementary::exp(tilted + cut->log_large(low, high, theta)) +
                            elementary::exp(tilted + cap.log_large(low, high, theta));
-      put(plain, small, std::min(large, small + plain), end.rho);
+      put(plain, lesser, std::min(large, lesser + plain), end.rho);
     };
     add(elementary::log(line_.left_mass(edges_[0])), -infinity, edges_[0]);
     close();

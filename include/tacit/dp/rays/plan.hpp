@@ -135,7 +135,7 @@ class planner {
     return (e > -60.0 ? elementary::exp(std::min(e, 700.0)) : 0.0) - n.weight;
   }
 
-  // log of what the errors of a weight of noise 1 make of Ψ at a.
+  // How much Ψ at a is off where the weights have a relative error of 1, as a logarithm.
   [[nodiscard]] double log_rough(double a) const {
     double k = 0.5 * what_->variance * a * (a - 1.0), rough = cutting_ ? 0.0 : 1.0;
     for (one const& o : events_) {

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <vector>
 
 /// The integrand on a ray. With S = Σg over all steps, V = e^S and B = Σ −count·log(1 − rate),

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tacit/core/elementary.hpp>
+#include <tacit/dp/rays/guess.hpp>
 #include <tacit/dp/rays/plan.hpp>
 #include <tacit/dp/rays/profile.hpp>
 
@@ -11,6 +12,7 @@
 #include <concepts>
 #include <limits>
 #include <list>
+#include <numbers>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -25,7 +27,7 @@ struct configuration {
   double noise;  // relative error of a weight, about
 };
 
-/// From the fastest to the most precise. Narrow angles bear rare far jumps, whose weights on turned lines grow.
+/// From the fastest to the most precise. Rare jumps to far out need narrow angles: their weights grow as the line turns.
 inline constexpr std::array<configuration, 7> menu = [] {
   constexpr auto at = [](double scale, bool wide) {
     double const step = wide ? 3.0 / 128.0 : 1.0 / 32.0;
@@ -125,62 +127,6 @@ template <class R>
     return bound<double>{0.0, 0.0};
   return bound<double>{std::max(0.0, (out.lower - shift) * (1.0 - 1e-15)),
                        std::min(most, out.upper) * (1.0 + 1e-15) + shift};
-}
-
-/// log δ(ε) of one step that alone reaches beyond ε, about.
-[[nodiscard]] inline double log_one_jump(composition const& what, double epsilon, double scale) {
-  double sum = 0.0;
-  double const G = epsilon + scale, strike = elementary::log(elementary::expm1(G));
-  auto const normal = [](double x) { return 0.5 * elementary::erfc(-x * 0.70710678118654752440); };
-  for (sampled_gaussian const& e : what.events) {
-    double const mean = law<double>(e).mean, d = (mean - strike) / e.shift;
-    sum += e.count * std::max(0.0, e.rate / (1.0 - e.rate) * normal(d + e.shift) -
-                                       elementary::expm1(G) * normal(d));
-  }
-  return elementary::log(std::max(sum, 1e-320)) - scale;
-}
-
-/// The variance of the loss but for jumps beyond three deviations.
-[[nodiscard]] inline double moderate_variance(composition const& what) {
-  double variance = what.variance;
-  for (sampled_gaussian const& e : what.events) {
-    variance += e.count * e.rate * e.rate * elementary::expm1(e.shift * e.shift) * 0.5 *
-                elementary::erfc((2.0 * e.shift - 3.0) * 0.70710678118654752440);
-  }
-  return variance;
-}
-
-/// Where to begin: one jump alone, or the normal law of the variance of jumps up to three deviations.
-[[nodiscard]] inline double first_guess(composition const& what, double log_delta) {
-  double const scale = static_cast<double>(base(what));
-  double jump = 0.0;
-  if (log_one_jump(what, 1e-12, scale) >= log_delta) {
-    double low = 0.0, high = 1.0;
-    while (high < 1e6 && log_one_jump(what, high, scale) > log_delta) high *= 2.0;
-    for (int i = 0; i < 30; ++i) {
-      double const middle = 0.5 * (low + high);
-      (log_one_jump(what, middle, scale) > log_delta ? low : high) = middle;
-    }
-    jump = 0.5 * (low + high);
-  }
-  double const variance = moderate_variance(what), mu = std::sqrt(variance);
-  double z = 0.0;
-  for (int i = 0; i < 20; ++i) {
-    z = std::sqrt(std::max(
-        0.0, 2.0 * (elementary::log(mu + 1e-300) - log_delta - 0.9 - 2.0 * elementary::log1p(z))));
-  }
-  return std::max({jump, mu * z + 0.5 * variance, 1e-9});
-}
-
-/// The same for log δ at ε.
-[[nodiscard]] inline double first_guess_of_delta(composition const& what, double epsilon) {
-  double const variance = moderate_variance(what);
-  double const z = (epsilon - 0.5 * variance) / std::sqrt(variance);
-  double const normal = z < 5.0
-                            ? elementary::log(0.5 * elementary::erfc(z * 0.70710678118654752440))
-                            : -0.5 * z * z - elementary::log(2.5 * z);
-  return std::min(std::max(log_one_jump(what, epsilon, static_cast<double>(base(what))), normal),
-                  -1e-2);
 }
 
 /// One direction of a composition. Its tables belong to the question; nothing is kept.

@@ -183,18 +183,18 @@ event_table<R>::event_table(line_nodes<R>& nodes, R count_, crossing const& q)
     auto const weight_of = [&](auto const& part) {
       return exp(exponent + part.exponent) * (part.factor * n.jacobian);
     };
-    complex<R> const w = weight_of(cap.small);
+    complex<R> const w = weight_of(cap.lesser);
     R const rel = n.wrong + 24 * tilt_size + 8;
-    R const rel_capped = rel + cap.small.wrong;
+    R const rel_capped = rel + cap.lesser.wrong;
     R const bare = modulus(n.bare), all = modulus(w);
     // W − κN(y)y′ without cancellation
     bool const is_close = tilt_size < 1;
     complex<R> change;
     R change_wrong;
     if (is_close) {
-      complex<R> const small = cap.small.value(), large = cap.large.value();
-      change = n.bare * (expm1(cg) * small - large);
-      change_wrong = bare * (2 * tilt_size * modulus(small) * (rel_capped + 30) +
+      complex<R> const lesser = cap.lesser.value(), large = cap.large.value();
+      change = n.bare * (expm1(cg) * lesser - large);
+      change_wrong = bare * (2 * tilt_size * modulus(lesser) * (rel_capped + 30) +
                              modulus(large) * (rel + cap.large.wrong));
     } else {
       change = w - n.bare;
@@ -207,8 +207,8 @@ event_table<R>::event_table(line_nodes<R>& nodes, R count_, crossing const& q)
     if (cutting) {
       window_value<R> const cut = rays::at(q.cut, zeta, nodes.angle());
       bool const below = q.cap.all() || 2 * zeta < R(q.cut.log_cut) + R(q.cap.log_cut);
-      auto const& more = below ? cut.large : cap.small;
-      auto const& less = below ? cap.large : cut.small;
+      auto const& more = below ? cut.large : cap.lesser;
+      auto const& less = below ? cap.large : cut.lesser;
       complex<R> const a = weight_of(more), b = weight_of(less);
       large = a - b;
       R const parts = modulus(a) * (rel + more.wrong) + modulus(b) * (rel + less.wrong);

@@ -10,10 +10,10 @@
 
 /// A smooth step between small and large losses g = e^ζ,
 ///
-///   small(ζ) = 1/(1 + e^{w}),   large(ζ) = 1 − small(ζ) = 1/(1 + e^{−w}),   w = 2 sinh(λ(ζ − log a)),
+///   lesser(ζ) = 1/(1 + e^{w}),   large(ζ) = 1 − lesser(ζ) = 1/(1 + e^{−w}),   w = 2 sinh(λ(ζ − log a)),
 ///
 /// which falls doubly exponentially on either side of a, on the real line and on every line Im ζ = θ with
-/// λθ ≤ 5/4 (docs/certificates/rays.md, Lemma 5): there |1 + e^w| ≥ max(1, e^{Re w})/2.25, so that small has no
+/// λθ ≤ 5/4 (docs/certificates/rays.md, Lemma 5): there |1 + e^w| ≥ max(1, e^{Re w})/2.25, so that lesser has no
 /// pole, and |1 + e^w| ≥ |e^{Re w} − 1|.
 
 namespace tacit::detail::rays {
@@ -27,7 +27,7 @@ struct window {
 
   [[nodiscard]] bool all() const { return log_cut == std::numeric_limits<double>::infinity(); }
 
-  /// Logarithms of bounds on |small| and |large| over low ≤ log ρ ≤ high on the line at angle θ.
+  /// Logarithms of bounds on |lesser| and |large| over low ≤ log ρ ≤ high on the line at angle θ.
   [[nodiscard]] double log_small(double low, double high, double theta) const {
     if (all()) return 0.0;
     if (low >= log_cut) return decayed(low - log_cut, theta);
@@ -68,7 +68,7 @@ struct window_value {
     R wrong;
     [[nodiscard]] complex<R> value() const { return exp(exponent) * factor; }
   };
-  one small{{}, {R(1), R(0)}, R(0)};
+  one lesser{{}, {R(1), R(0)}, R(0)};
   one large{{R(-1e5), R(0)}, {}, R(0)};
 };
 
