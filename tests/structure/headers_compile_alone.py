@@ -42,7 +42,7 @@ def main():
             return Path(folder, name.replace("/", "_") + ".pch")
 
         def check(name):
-            if (include / name).with_suffix("").is_dir():
+            if name not in hubs and (include / name).with_suffix("").is_dir():
                 return True, ""  # only lists others
             start = max(hubs & (closed[name] - {name}), key=lambda hub: (len(closed[hub]), hub), default=None)
             if name in hubs or not start:
