@@ -20,7 +20,6 @@ cmake --build --preset release --target tacit_calculator tacit_test_faults tacit
 
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
 export OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_btl_vader_single_copy_mechanism=none PYTHONDONTWRITEBYTECODE=1
-if [ -w /dev/shm ]; then export TMPDIR=/dev/shm; fi
 built=build/release
 failed=0
 for scenario; do
