@@ -17,7 +17,6 @@
 #include <Eigen/Core>
 
 #include <cstddef>
-#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -57,22 +56,8 @@ Eigen::MatrixXd read_rows(json const& question) {
   return out;
 }
 
-// Rounding must not make the noise smaller than what was certified. Along k axes each entry of the computed
-// matrix has an error of at most (k + 5)u·Σ v|u_i||u_j|, a matrix of norm (k + 5)u·Σv; so much more variance in
-// every direction makes up for it. A coordinate without any noise has an exact 0.
-Eigen::MatrixXd printed_covariance(tacit::gaussian_noise const& noise) {
-  Eigen::MatrixXd out = noise.covariance();
-  auto const axes = static_cast<double>(noise.axes().cols());
-  double const size = noise.variances().sum() + (axes + 1.0) * noise.rest();
-  double const more = (axes + 8.0) * std::numeric_limits<double>::epsilon() * size;
-  for (double& v : out.diagonal()) {
-    if (v > 0.0 && axes > 0.0) v += more + v * std::numeric_limits<double>::epsilon();
-  }
-  return out;
-}
-
 json described(tacit::gaussian_noise const& noise) {
-  Eigen::MatrixXd const covariance = printed_covariance(noise);
+  Eigen::MatrixXd const covariance = noise.covariance_from_above();
   json rows = json::array();
   for (Eigen::Index i = 0; i < covariance.rows(); ++i) {
     json row = json::array();

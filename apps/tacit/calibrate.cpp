@@ -21,7 +21,6 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <optional>
 #include <stdexcept>
 #include <utility>
@@ -127,21 +126,6 @@ void check_columns(std::string const& file, std::size_t columns, request const& 
 
 // ---- the answer ---------------------------------------------------------------------------------
 
-// The covariance as it is printed: rounding must not make the noise smaller than what was certified. Along
-// k axes each entry of the computed matrix has an error of at most (k + 5)u·Σ v|u_i||u_j|, a matrix of
-// norm (k + 5)u·Σv; so much more variance in every direction makes up for it, and more noise in every
-// direction reveals less. A coordinate without any noise has an exact 0.
-Eigen::MatrixXd printed_covariance(gaussian_noise const& noise) {
-  Eigen::MatrixXd out = noise.covariance();
-  auto const axes = static_cast<double>(noise.axes().cols());
-  double const size = noise.variances().sum() + (axes + 1.0) * noise.rest();
-  double const more = (axes + 8.0) * std::numeric_limits<double>::epsilon() * size;
-  for (double& v : out.diagonal()) {
-    if (v > 0.0 && axes > 0.0) v += more + v * std::numeric_limits<double>::epsilon();
-  }
-  return out;
-}
-
 std::vector<double> eigenvalues(gaussian_noise const& noise) {
   std::vector<double> out(noise.variances().begin(), noise.variances().end());
   out.insert(out.end(), noise.rest_dimension(), noise.rest());
@@ -164,7 +148,7 @@ double describe(gaussian_noise const& noise, noise_shape shape, nlohmann::ordere
                                          : Eigen::VectorXd::Constant(d, noise.rest()).eval());
     return noise.trace();
   }
-  Eigen::MatrixXd const covariance = printed_covariance(noise);
+  Eigen::MatrixXd const covariance = noise.covariance_from_above();
   json["covariance"] = nlohmann::ordered_json::array();
   for (auto const& row : covariance.rowwise()) {
     json["covariance"].push_back(row_of(row.transpose()));

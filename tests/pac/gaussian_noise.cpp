@@ -145,3 +145,34 @@ TEST_CASE("a hundred thousand coordinates need no matrix") {
   CHECK(noise.least_variance() == 0.0);
   CHECK(noise.shaped(Eigen::VectorXd::Ones(100'000))(99'999) == 1.0);
 }
+
+// Referee: the law's own covariance, summed in long double, and the eigenvalues of what is beyond it.
+TEST_CASE("a covariance from above has at least the noise of the law in every direction") {
+  using wide = Eigen::Matrix<long double, Eigen::Dynamic, Eigen::Dynamic>;
+  auto const least_beyond = [](gaussian_noise const& noise, Eigen::MatrixXd const& given) {
+    wide const axes = noise.axes().cast<long double>();
+    wide law = axes * noise.variances().cast<long double>().asDiagonal() * axes.transpose();
+    law += static_cast<long double>(noise.rest()) *
+           (wide::Identity(law.rows(), law.cols()) - axes * axes.transpose());
+    return Eigen::SelfAdjointEigenSolver<wide>(given.cast<long double>() - law).eigenvalues()(0);
+  };
+  bool short_of_it = false;
+  for (Eigen::Index const d : {2, 3, 7, 20}) {
+    for (Eigen::Index k = 1; k <= d; k += 2) {
+      for (double const rest : {0.0, 1e-9, 3.0}) {
+        Eigen::VectorXd const variances = Eigen::VectorXd::LinSpaced(k, -12.0, 3.0).array().exp();
+        auto const noise = gaussian_noise::along(orthonormal(d, k), variances, rest);
+        CHECK(least_beyond(noise, noise.covariance_from_above()) >= 0.0L);
+        CHECK((noise.covariance_from_above() - noise.covariance()).norm() <=
+              1e-13 * static_cast<double>(d) * (variances.sum() + static_cast<double>(d) * rest));
+        short_of_it = short_of_it || least_beyond(noise, noise.covariance()) < 0.0L;
+      }
+    }
+  }
+  CHECK(short_of_it);  // rounded to nearest it is not
+  auto const partly = gaussian_noise::diagonal(Eigen::Vector3d(0.0, 1.0, 2.0));
+  CHECK(partly.covariance_from_above() == partly.covariance());
+  auto const apart =
+      gaussian_noise::along(Eigen::MatrixXd::Identity(3, 1), Eigen::VectorXd::Ones(1));
+  CHECK(apart.covariance_from_above()(1, 1) == 0.0);
+}

@@ -128,6 +128,22 @@ class basic_gaussian_noise {
     return 0.5 * (out + out.transpose());
   }
 
+  /// A d×d matrix of doubles to draw from in place of Σ_B: it is at least Σ_B in every direction, and more
+  /// noise in every direction reveals no more. Along k axes each entry of `covariance()` has an error of at
+  /// most (k + 5)u·Σ v|u_i||u_j|, a matrix of norm (k + 5)u·Σv: so much variance is added to each coordinate.
+  /// One without any noise stays at an exact 0.
+  /// Guarantee: upper bound
+  [[nodiscard]] matrix_of<T> covariance_from_above() const {
+    constexpr double ulp = std::numeric_limits<double>::epsilon();
+    matrix_of<T> out = covariance();
+    auto const axes = static_cast<double>(axes_.cols());
+    double const more = (axes + 8.0) * ulp * (variances_.sum() + (axes + 1.0) * rest_);
+    for (T& v : out.diagonal()) {
+      if (v > 0.0 && axes > 0.0) v += more + v * ulp;
+    }
+    return out;
+  }
+
   /// Σ_B·factor: the same shape.
   /// @throws std::domain_error unless the factor is positive and finite
   [[nodiscard]] basic_gaussian_noise scaled(double factor) const {
