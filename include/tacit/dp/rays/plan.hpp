@@ -70,6 +70,7 @@ class planner {
     double kept, log_kept;      // small_cap, and its logarithm
     double log_part;            // bound on the part that counts, on γ
     double log_cap;             // and on small_cap, on top
+    double log_top;             // and on the part that counts, on top
   };
   struct one {
     double count;
@@ -95,7 +96,7 @@ class planner {
       double const x = (y - mean) / s, g = elementary::exp(log_softplus(y));
       o.nodes.push_back({g, elementary::log(g), norm - 0.5 * x * x,
                          elementary::exp(norm - 0.5 * x * x), g * turn.re, exponent(g * turn),
-                         g * up.re, exponent(g * up), 1.0, 0.0, 0.0, 0.0});
+                         g * up.re, exponent(g * up), 1.0, 0.0, 0.0, 0.0, 0.0});
     }
     events_.push_back(std::move(o));
   }
@@ -105,7 +106,7 @@ class planner {
     for (one& o : events_) {
       for (node& n : o.nodes) {
         n.kept = 1.0;
-        n.log_kept = n.log_cap = n.log_part = 0.0;
+        n.log_kept = n.log_cap = n.log_part = n.log_top = 0.0;
         if (!cap.all()) {
           double const w =
               2.0 * elementary::sinh(std::clamp(power_ * (n.log_g - cap.log_cut), -40.0, 40.0));
@@ -114,7 +115,11 @@ class planner {
           n.log_cap = cap.log_small(n.log_g, n.log_g, top_);
           n.log_part = cap.log_small(n.log_g, n.log_g, gamma_);
         }
-        if (cutting_) n.log_part = std::min(n.log_part, cut.log_large(n.log_g, n.log_g, gamma_));
+        n.log_top = n.log_cap;
+        if (cutting_) {
+          n.log_part = std::min(n.log_part, cut.log_large(n.log_g, n.log_g, gamma_));
+          n.log_top = std::min(n.log_top, cut.log_large(n.log_g, n.log_g, top_));
+        }
       }
     }
   }
@@ -137,22 +142,32 @@ class planner {
 
   // How much Ψ at a is off where the weights have a relative error of 1, as a logarithm.
   [[nodiscard]] double log_rough(double a) const {
-    double k = 0.5 * what_->variance * a * (a - 1.0), rough = cutting_ ? 0.0 : 1.0;
+    double k = 0.5 * what_->variance * a * (a - 1.0);
+    double whole = 0.0, part = 0.0, size = 0.0;  // of H, of the part above the cut, and that part
     for (one const& o : events_) {
-      double h = 0.0, sum = 0.0;
+      double h = 0.0, all = 0.0, large = 0.0, alias = 0.0;
       for (node const& n : o.nodes) {
         h += moment(n, a);
         double const t = n.log_turned + a * n.turned + n.log_part;
-        double const up = n.log_raised + a * n.raised + n.log_cap - alias_;
-        if (t > 600.0 || up > 600.0) return infinity;
-        if (up > -60.0) sum += elementary::exp(up);
-        if (t > -60.0)
-          sum += (cutting_ ? 1.0 : std::min(1.0, std::abs(a * n.g))) * elementary::exp(t);
+        double const up = n.log_raised + a * n.raised - alias_;
+        if (t > 600.0 || up + n.log_top > 600.0) return infinity;
+        if (up + n.log_top > -60.0) alias += elementary::exp(up + n.log_top);
+        if (!cutting_) {
+          if (t > -60.0) all += std::min(1.0, std::abs(a * n.g)) * elementary::exp(t);
+          continue;
+        }
+        if (t > -60.0) large += elementary::exp(t);
+        double const moderate = std::min(n.log_weight + a * n.g + n.log_kept, 600.0);
+        if (moderate > -60.0) all += std::min(1.0, std::abs(a * n.g)) * elementary::exp(moderate);
       }
       if (!(h > -1.0 && h < 1e250)) return infinity;
       k += o.count * elementary::log1p(h);
-      rough += o.count * sum / (1.0 + h);
+      double const count = o.count / (1.0 + h);
+      whole += count * all;
+      part += count * (large + alias);
+      size += count * large;
     }
+    double const rough = cutting_ ? part + std::min(1.0, size) * whole : 1.0 + whole + part;
     return k + elementary::log(rough);
   }
 

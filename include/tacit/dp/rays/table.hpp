@@ -173,6 +173,7 @@ event_table<R>::event_table(line_nodes<R>& nodes, R count_, crossing const& q)
   R const least = wide ? R(-56) : R(-46);  // logarithm of weights that are left out
   complex<R> sum{};
   R sum_wrong = 0, largest = R(-1e4);
+  R first_moment = 0, above = 0;  // Σ|W g|, Σ|W_large|
   for (std::size_t i = 0;; ++i) {
     auto const& n = nodes[i];
     R const zeta = nodes.log_size(i);
@@ -222,7 +223,9 @@ event_table<R>::event_table(line_nodes<R>& nodes, R count_, crossing const& q)
     complex<R> const v = w * n.g;
     put(wr, wi, w);
     put(vr, vi, v);
+    first_moment += modulus(v);
     if (cutting) {
+      above += modulus(large);
       put(lr, li, large);
       put(mr, mi, large * n.g);
     }
@@ -249,6 +252,12 @@ event_table<R>::event_table(line_nodes<R>& nodes, R count_, crossing const& q)
     double const right = height / elementary::expm1(fall * kappa);
     double const right_bare =
         kappa * elementary::exp(end.log_height) / elementary::expm1(bare_fall * kappa);
+    // about what these sums' own rounding is
+    double const fine = 100.0 * static_cast<double>(u);
+    if (right + right_bare >
+        fine * std::min(1.0, std::abs(q.c) * static_cast<double>(first_moment)))
+      continue;
+    if (cutting && 2.0 * window::most * right > fine * static_cast<double>(above)) continue;
     line::edge const begin = geometry.at(static_cast<double>(nodes.log_size(0)));
     double const left = geometry.left_sum(begin),
                  left_tilted = left * elementary::exp(tilt * begin.rho);
