@@ -21,5 +21,7 @@ void bind_events(nanobind::module_& m);
 void bind_accountants(nanobind::module_& m);
 void bind_questions(nanobind::module_& m);
 void bind_information(nanobind::module_& m);
+void bind_mechanisms(nanobind::module_& m);
+void bind_training(nanobind::module_& m);
 
 }  // namespace binding

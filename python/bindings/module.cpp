@@ -12,7 +12,9 @@
 #include <nanobind/stl/string.h>
 
 #include <cstdio>
+#include <exception>
 #include <stdexcept>
+#include <system_error>
 
 namespace nb = nanobind;
 
@@ -36,6 +38,16 @@ NB_MODULE(_core, m) {
   // Values out of range are ValueErrors by themselves: std::domain_error and std::invalid_argument.
   nb::exception<tacit::infeasible>(m, "Infeasible", PyExc_ValueError);
   nb::exception<tacit::corrupt_state>(m, "CorruptState", PyExc_ValueError);
+  nb::exception<tacit::budget_exhausted>(m, "BudgetExhausted", PyExc_RuntimeError);
+  nb::register_exception_translator([](std::exception_ptr const& thrown, void*) {
+    try {
+      std::rethrow_exception(thrown);
+    } catch (std::system_error const& error) {
+      // With the number OSError becomes FileExistsError and the like.
+      std::error_condition const reason = error.code().default_error_condition();
+      PyErr_SetObject(PyExc_OSError, nb::make_tuple(reason.value(), error.what()).ptr());
+    }
+  });
 
   nb::class_<tacit::bound<double>>(
       m, "Interval", "Certified on both sides: lower <= truth <= upper. Report `upper`.")
@@ -78,4 +90,6 @@ NB_MODULE(_core, m) {
   binding::bind_accountants(m);
   binding::bind_questions(m);
   binding::bind_information(m);
+  binding::bind_mechanisms(m);
+  binding::bind_training(m);
 }

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The README's programs print what it says they print."""
+"""The README's programs print what it says they print, and the examples run."""
 import contextlib
 import io
 import re
+import runpy
+import sys
 from pathlib import Path
 
 import pytest
@@ -16,10 +18,21 @@ BLOCKS = re.findall(r"```python\n(.*?)```(?:\n\n<!--[^\n]*-->\n```\n(.*?)```)?",
 def test_readme(program, printed):
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
-        exec(program, {"tacit": __import__("tacit")})
+        exec(program, {"tacit": __import__("tacit"), "np": __import__("numpy")})
     if printed:
         assert out.getvalue() == printed
 
 
 def test_there_are_programs():
     assert len(BLOCKS) >= 3 and any(printed for _, printed in BLOCKS)
+
+
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+def test_private_training(library, monkeypatch, capsys):
+    if library == "numpy":
+        monkeypatch.setitem(sys.modules, "torch", None)
+    else:
+        pytest.importorskip("torch")
+    runpy.run_path(str(README.parent / "examples" / "private_training.py"))
+    said = capsys.readouterr().out
+    assert "done after 1200 steps" in said and "0.882 at most" in said
