@@ -51,6 +51,7 @@
 #include <tacit/dp/normal_sum.hpp>
 #include <tacit/dp/pair.hpp>
 #include <tacit/dp/privacy_loss.hpp>
+#include <tacit/dp/pure_epsilon.hpp>
 #include <tacit/dp/rays/answer.hpp>
 #include <tacit/dp/rays/boundary.hpp>
 #include <tacit/dp/rays/build.hpp>

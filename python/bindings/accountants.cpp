@@ -6,6 +6,7 @@
 #include <tacit/dp/discretised.hpp>
 #include <tacit/dp/gaussian.hpp>
 #include <tacit/dp/privacy_loss.hpp>
+#include <tacit/dp/pure_epsilon.hpp>
 #include <tacit/dp/renyi.hpp>
 #include <tacit/dp/trade_off.hpp>
 #include <tacit/dp/zcdp.hpp>
@@ -68,6 +69,14 @@ nb::class_<Accountant> bind(nb::module_& m, char const* name, char const* doc) {
            nb::call_guard<nb::gil_scoped_release>(),
            "The smallest delta for which the run is (epsilon, delta)-DP, as an Interval. `epsilon` "
            "finite and at least 0.")
+      .def(
+          "pure_epsilon",
+          [](Accountant const& self) {
+            return tacit::pure_epsilon(self.history(), self.neighbours());
+          },
+          "The smallest epsilon for which the run is (epsilon, 0)-DP, as an Interval; infinite "
+          "where "
+          "there is none, as for Gaussian noise.")
       .def("attack_success", &Accountant::attack_success, nb::arg("prior") = 0.5,
            nb::call_guard<nb::gil_scoped_release>(),
            "An upper bound on how often an attacker guesses one membership bit of this prior.")

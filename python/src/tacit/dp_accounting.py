@@ -126,7 +126,7 @@ class TacitAccountant(PrivacyAccountant):
         if not self._run.history:
             return Interval(0.0, 0.0)
         if target_delta == 0.0:
-            return self._pure_epsilon()
+            return self._run.pure_epsilon()
         return self._run.epsilon(target_delta)
 
     def delta_interval(self, target_epsilon: float) -> Interval:
@@ -137,28 +137,6 @@ class TacitAccountant(PrivacyAccountant):
             return Interval(0.0, 0.0)
         # What an infinite epsilon leaves is no more than what the largest number leaves.
         return self._run.delta(min(target_epsilon, sys.float_info.max))
-
-    def _pure_epsilon(self):
-        """ε at δ = 0 of the run: the sum over its events where all are bounded, else infinite."""
-        total = 0.0
-        for event, count in self._run.history:
-            if event.sampling == tacit.Poisson(0.0):
-                continue
-            mechanism = event.mechanism
-            if isinstance(mechanism, tacit.Laplace):
-                loss = (2.0 if self._adjacency == "replace_one" else 1.0) / mechanism.noise_multiplier
-            elif isinstance(mechanism, tacit.DiscreteLaplace):
-                loss = (2.0 if self._adjacency == "replace_one" else 1.0) * mechanism.sensitivity / mechanism.scale
-            elif isinstance(mechanism, tacit.RandomisedResponse):
-                loss = mechanism.epsilon
-            else:
-                return Interval(math.inf, math.inf)
-            if event.sampling != tacit.Unsampled():
-                rate = event.sampling.rate  # log(1 + rate (e^loss - 1)), without overflow
-                loss = (math.log1p(rate * math.expm1(loss)) if loss < 700.0
-                        else loss + math.log(rate + (1.0 - rate) * math.exp(-loss)))
-            total += count * loss
-        return Interval(0.0, total * (1.0 + 1e-12))
 
     def get_epsilon(self, target_delta: float) -> float:
         """The upper end of ε."""

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tacit/core/rounded.hpp>
+#include <tacit/core/units.hpp>
+#include <tacit/dp/accountant.hpp>
+#include <tacit/dp/dominating.hpp>
+#include <tacit/dp/event.hpp>
+#include <tacit/dp/loss.hpp>
+#include <tacit/dp/pair.hpp>
+
+#include <algorithm>
+#include <limits>
+#include <span>
+#include <utility>
+#include <variant>
+
+/// ε at δ = 0, where the accountants' search ends: a sum of largest losses.
+///
+/// Lemma. Let (P_i, Q_i) be pairs of largest losses ε_i = ess sup log dP_i/dQ_i. (a) Their composition is
+/// (ε, 0)-DP exactly for ε ≥ Σ ε_i. (b) (qP + (1−q)Q, Q) has the largest loss ε′ = log(1 + q(e^ε − 1)), and
+/// the swapped pair's is at most that if that of (Q, P) is at most ε, too.
+/// Proof. (a) δ(ε) = E_P[1 − e^{ε−L}]₊ is 0 if and only if L ≤ ε almost surely, and the loss of a product is
+/// the sum of independent losses, of which each comes arbitrarily close to ε_i with positive probability.
+/// (b) The ratio is 1 − q + q·e^L. The swapped one is 1/(1 − q + q·e^L) ≤ 1/(1 − q + q·e^{−ε}), and
+/// (1 − q + q·e^{−ε})(1 − q + q·e^ε) = 1 + q(1−q)(e^ε + e^{−ε} − 2) ≥ 1. ∎
+/// An `amplified_pair`'s profile is 0 from the ε′ of the larger of its two shifts on (b), and a mirrored pair
+/// has the losses of its sampled one; sampled base pairs are symmetric (pair.hpp), as (b) asks.
+
+namespace tacit {
+
+namespace detail {
+
+/// loss·(1 ∓ relative), outwards, and four steps of the subnormal numbers for what is lost among them.
+[[nodiscard]] inline bound<double> widened(double loss, double relative) {
+  if (loss == 0.0 || relative == 0.0 || !is_finite(loss)) return {loss, loss};
+  constexpr double lost = 4.0 * std::numeric_limits<double>::denorm_min();
+  return {std::max(0.0, subtract_down(multiply_down(loss, 1.0 - relative), lost)),
+          add_up(multiply_up(loss, 1.0 + relative), lost)};
+}
+
+/// Of a shift or an epsilon that is nearest.
+inline constexpr double shift_error = 0x1p-50;
+
+/// The largest loss of a pair, as it is before sampling.
+[[nodiscard]] inline bound<double> pure_loss(dominating_pair const& pair) {
+  struct visitor {
+    bound<double> operator()(normal_pair const& p) const { return unbounded(p.mu > 0.0); }
+    bound<double> operator()(mixture_pair const& p) const { return unbounded(!p.parts.empty()); }
+    bound<double> operator()(lattice_pair const& p) const { return unbounded(p.shift > 0); }
+    bound<double> operator()(bounded_pair const& p) const {
+      return {widened(p.epsilon, shift_error).lower, p.epsilon};  // it is rounded up
+    }
+    bound<double> operator()(finite_pair const& p) const {
+      if (p.infinite > 0.0 || p.atoms.empty()) return unbounded(true);
+      return widened(p.atoms.back().loss, p.loss_error);
+    }
+    bound<double> operator()(amplified_pair const& p) const {
+      if (p.kind == amplified_pair::noise::normal) return unbounded(true);
+      return widened(std::max(p.absent, p.changed), shift_error);
+    }
+    static bound<double> unbounded(bool holds) {
+      double const loss = holds ? std::numeric_limits<double>::infinity() : 0.0;
+      return {loss, loss};
+    }
+  };
+  return std::visit(visitor{}, pair);
+}
+
+/// Lemma (b). The formula rounds by 10u at most, where exp, expm1, log and log1p err by 2u
+/// (docs/certificates/elementary.md): log1p enlarges no relative error, and log(rate) is added to losses above
+/// 700 alone.
+[[nodiscard]] inline bound<double> sampled_pure_loss(bound<double> const& loss, double rate) {
+  auto const at = [](double l, double q) { return is_finite(l) ? sampled_loss<double>(l, q) : l; };
+  constexpr double rounding = 0x1p-49;
+  return {widened(at(loss.lower, next_down(rate)), rounding).lower,
+          widened(at(loss.upper, std::min(1.0, next_up(rate))), rounding).upper};
+}
+
+[[nodiscard]] inline bound<double> pure_loss(event const& release, adjacency neighbours) {
+  domination const found = dominate(release, neighbours);
+  double rate = 1.0;
+  if (auto const* scheme = std::get_if<poisson>(&release.how)) rate = scheme->rate;
+  if (auto const* batch = std::get_if<fixed_size>(&release.how)) rate = batch->rate();
+  bound<double> loss = pure_loss(found.remove);
+  if (rate == 0.0) return {0.0, 0.0};
+  if (rate < 1.0) {
+    // An amplified pair holds the shifts, another one the sampled losses: its base has those to sample.
+    if (!std::holds_alternative<amplified_pair>(found.remove)) {
+      event whole = release;
+      whole.how = unsampled{};
+      loss = pure_loss(dominate(whole, neighbours).remove);
+    }
+    loss = sampled_pure_loss(loss, rate);
+  }
+  return {found.attained ? loss.lower : 0.0, loss.upper};
+}
+
+}  // namespace detail
+
+/// The smallest ε for which a run is (ε, 0)-DP; infinite for a Gaussian or an (ε, δ) guarantee with δ > 0.
+/// Guarantee: interval, for every real number. To the lower end an event whose pair is not attained adds 0.
+/// @throws as `dominate`
+/// Source: the lemma above; sampling: Li, Qardaji & Su 2012.
+[[nodiscard]] inline bound<double> pure_epsilon(std::span<composed const> run,
+                                                adjacency neighbours) {
+  using namespace detail;
+  bound<double> sum{0.0, 0.0};
+  for (composed const& entry : run) {
+    bound<double> const loss = pure_loss(entry.release, neighbours);
+    if (entry.count == 0 || loss.upper == 0.0) continue;
+    sum.lower = add_down(sum.lower, multiply_down(count_down(entry.count), loss.lower));
+    sum.upper = add_up(sum.upper, multiply_up(count_up(entry.count), loss.upper));
+  }
+  return sum;
+}
+
+}  // namespace tacit
