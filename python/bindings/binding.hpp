@@ -23,5 +23,6 @@ void bind_questions(nanobind::module_& m);
 void bind_information(nanobind::module_& m);
 void bind_mechanisms(nanobind::module_& m);
 void bind_training(nanobind::module_& m);
+void bind_pac(nanobind::module_& m);
 
 }  // namespace binding

@@ -92,4 +92,5 @@ NB_MODULE(_core, m) {
   binding::bind_information(m);
   binding::bind_mechanisms(m);
   binding::bind_training(m);
+  binding::bind_pac(m);
 }

@@ -86,6 +86,7 @@ from tacit._questions import (
     rate_for,
     steps_for,
 )
+from tacit import pac, train
 from tacit.train import Trainer
 
 __all__ = [
@@ -128,7 +129,9 @@ __all__ = [
     "information_for_success",
     "mutual_information",
     "noise_multiplier_for",
+    "pac",
     "rate_for",
     "sigma_for",
     "steps_for",
+    "train",
 ]

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// PAC privacy: how much Gaussian noise keeps what an output reveals within a budget of nats.
+
+#include <tacit/core/check.hpp>
+#include <tacit/core/units.hpp>
+#include <tacit/mechanism/noisy_output.hpp>
+#include <tacit/pac/auto_pac.hpp>
+#include <tacit/pac/calibrated.hpp>
+#include <tacit/pac/candidate_information.hpp>
+#include <tacit/pac/candidate_noise.hpp>
+#include <tacit/pac/candidate_outputs.hpp>
+#include <tacit/pac/covariance.hpp>
+#include <tacit/pac/gaussian_noise.hpp>
+#include <tacit/pac/moments.hpp>
+#include <tacit/pac/stackelberg.hpp>
+#include <tacit/secret/stream.hpp>
+
+#include "binding.hpp"
+#include "whole.hpp"
+
+#include <Eigen/Core>
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <variant>
+
+namespace nb = nanobind;
+
+namespace binding {
+
+namespace {
+
+using tacit::gaussian_noise;
+using tacit::mi_bound;
+using tacit::mi_estimate;
+using tacit::nats;
+using tacit::noise_shape;
+
+using matrix = nb::ndarray<double const, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using vector = nb::ndarray<double const, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+/// A calibration of either kind.
+struct noise_plan {
+  gaussian_noise noise;
+  std::variant<mi_bound, mi_estimate> figure;
+
+  template <class Figure>
+  noise_plan(tacit::calibrated<Figure> found)  // NOLINT: of either kind
+      : noise(std::move(found.noise)), figure(found.information) {}
+
+  [[nodiscard]] double information() const {
+    return std::visit([](auto const& f) { return f.value.value; }, figure);
+  }
+  [[nodiscard]] double confidence() const {
+    auto const* bound = std::get_if<mi_bound>(&figure);
+    return bound ? bound->confidence : 0.0;
+  }
+  /// @throws std::invalid_argument for an estimate
+  [[nodiscard]] tacit::calibrated<mi_bound> certified() const {
+    auto const* bound = std::get_if<mi_bound>(&figure);
+    if (bound) return {noise, *bound};
+    throw std::invalid_argument(
+        "release: noise is an estimate's, but must be certified, as that for candidates is");
+  }
+};
+
+Eigen::MatrixXd copied(matrix const& from) {
+  using rows = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+  return Eigen::Map<rows const>(from.data(), static_cast<Eigen::Index>(from.shape(0)),
+                                static_cast<Eigen::Index>(from.shape(1)));
+}
+
+Eigen::VectorXd copied(vector const& from) {
+  return Eigen::Map<Eigen::VectorXd const>(from.data(), static_cast<Eigen::Index>(from.size()));
+}
+
+/// An array of NumPy that owns these numbers.
+template <class Dense>
+nb::object to_numpy(Dense numbers) {
+  auto kept = std::make_unique<Dense>(std::move(numbers));
+  double* const data = kept->data();
+  auto const rows = static_cast<std::size_t>(kept->rows());
+  auto const columns = static_cast<std::size_t>(kept->cols());
+  nb::capsule const owner(kept.release(), [](void* p) noexcept { delete static_cast<Dense*>(p); });
+  if constexpr (Dense::ColsAtCompileTime == 1) {
+    return nb::cast(nb::ndarray<nb::numpy, double, nb::ndim<1>>(data, {rows}, owner));
+  } else {
+    return nb::cast(nb::ndarray<nb::numpy, double, nb::ndim<2>, nb::f_contig>(
+        data, {rows, columns}, owner, {1, static_cast<std::int64_t>(rows)}));
+  }
+}
+
+noise_shape shape_of(std::string const& word, char const* who) {
+  if (word == "full") return noise_shape::full;
+  if (word == "diagonal") return noise_shape::diagonal;
+  tacit::detail::fail_argument(who, "shape", word, "'full' or 'diagonal'");
+}
+
+void check_columns(Eigen::MatrixXd const& outputs, noise_shape shape, char const* who) {
+  constexpr Eigen::Index most = 4096;
+  tacit::detail::require_argument(outputs.size() > 0, who, "number of entries of outputs",
+                                  outputs.size(), "positive");
+  tacit::detail::require_argument(shape == noise_shape::diagonal || outputs.cols() <= most, who,
+                                  "columns of outputs", outputs.cols(),
+                                  "at most 4096 unless shape is 'diagonal'");
+}
+
+noise_plan for_candidates(matrix const& rows, double budget, std::string const& method,
+                          std::optional<vector> const& weights, std::string const& shape,
+                          double confidence, whole const& samples, whole const& seed) {
+  constexpr char const* who = "noise_for_candidates";
+  noise_shape const wanted = shape_of(shape, who);
+  tacit::monte_carlo const draws{.samples = samples.as(who, "samples"),
+                                 .confidence = confidence,
+                                 .seed = tacit::draw_seed(seed.as(who, "seed"))};
+  Eigen::MatrixXd outputs = copied(rows);
+  Eigen::VectorXd likely = weights ? copied(*weights) : Eigen::VectorXd::Ones(outputs.rows());
+  nb::gil_scoped_release const others_run;
+  check_columns(outputs, wanted, who);
+  tacit::candidate_outputs const all(std::move(outputs), std::move(likely));
+  nats const within(budget);
+  if (method == "least") return tacit::least_trace(all, within, wanted);
+  if (method == "log_det") return tacit::log_det(all, within, wanted);
+  if (method == "stackelberg") return tacit::stackelberg(all, within, draws, {.shape = wanted});
+  if (method == "efficient" && wanted == noise_shape::diagonal) {
+    return tacit::efficient_pac(all, within);
+  }
+  if (method == "proportional" && wanted == noise_shape::full) {
+    return tacit::proportional(all, within);
+  }
+  tacit::detail::fail_argument(who, "method", method,
+                               wanted == noise_shape::full
+                                   ? "'least', 'log_det', 'stackelberg' or 'proportional' with "
+                                     "shape 'full'"
+                                   : "'least', 'log_det', 'stackelberg' or 'efficient' with "
+                                     "shape 'diagonal'");
+}
+
+noise_plan for_samples(matrix const& rows, double budget, std::string const& method,
+                       std::optional<vector> const& weights, std::string const& shape, double floor,
+                       std::optional<double> output_norm, std::optional<double> c,
+                       std::optional<double> slack) {
+  constexpr char const* who = "noise_for_samples";
+  noise_shape const wanted = shape_of(shape, who);
+  bool const automatic = method == "auto" && wanted == noise_shape::full;
+  if ((output_norm && c && slack) != automatic || (output_norm || c || slack) != automatic) {
+    throw std::invalid_argument(
+        "noise_for_samples: output_norm, c and slack must be given with the method 'auto', and "
+        "with "
+        "no other");
+  }
+  Eigen::MatrixXd const outputs = copied(rows);
+  Eigen::VectorXd const likely = weights ? copied(*weights) : Eigen::VectorXd::Ones(outputs.rows());
+  nb::gil_scoped_release const others_run;
+  check_columns(outputs, wanted, who);
+  nats const within(budget);
+  auto const columns = static_cast<std::size_t>(outputs.cols());
+  if (wanted == noise_shape::diagonal) {
+    tacit::diagonal_moments seen(columns);
+    seen.observe_rows(outputs, likely);
+    if (method == "log_det") return tacit::log_det(seen, within, floor);
+    if (method == "efficient") return tacit::efficient_pac(seen, within, floor);
+    tacit::detail::fail_argument(who, "method", method,
+                                 "'log_det' or 'efficient' with shape 'diagonal'");
+  }
+  tacit::output_moments seen(columns);
+  seen.observe_rows(outputs, likely);
+  if (method == "log_det") return tacit::log_det(seen, within, floor);
+  if (method == "proportional") return tacit::proportional(seen, within, floor);
+  if (!automatic) {
+    tacit::detail::fail_argument(who, "method", method,
+                                 "'log_det', 'proportional' or 'auto' with shape 'full'");
+  }
+  tacit::detail::require_domain(floor == 0.0, who, "floor", floor, "0 with the method 'auto'");
+  tacit::detail::require_domain(*slack > 0.0 && *slack < budget, who, "slack", *slack,
+                                "positive and below budget");
+  return tacit::auto_pac(
+      seen,
+      {.output_norm = *output_norm, .c = *c, .v = nats(budget - *slack), .slack = nats(*slack)});
+}
+
+double information_of(matrix const& rows, noise_plan const& plan,
+                      std::optional<vector> const& weights) {
+  Eigen::MatrixXd outputs = copied(rows);
+  Eigen::VectorXd likely = weights ? copied(*weights) : Eigen::VectorXd::Ones(outputs.rows());
+  nb::gil_scoped_release const others_run;
+  tacit::candidate_outputs const all(std::move(outputs), std::move(likely));
+  return tacit::information_bound(all, plan.noise).value.value;
+}
+
+[[noreturn]] nb::object no_copy(nb::handle) {
+  throw nb::type_error(
+      "NoisyOutputs is not copied or pickled: a copy would spend its budget again");
+}
+
+}  // namespace
+
+void bind_pac(nb::module_& m) {
+  nb::class_<noise_plan>(m, "Noise", nb::is_final(),
+                         "Gaussian noise for an output of d numbers, and what the noised output "
+                         "reveals. Made by `noise_for_candidates` or `noise_for_samples`.")
+      .def_prop_ro("information", &noise_plan::information,
+                   "In nats: an upper bound if `certified`, else an estimate.")
+      .def_prop_ro("certified",
+                   [](noise_plan const& p) { return std::holds_alternative<mi_bound>(p.figure); })
+      .def_prop_ro("confidence", &noise_plan::confidence,
+                   "That the bound holds: 1 unless it was found by drawing; 0 for an estimate.")
+      .def_prop_ro(
+          "dimension", [](noise_plan const& p) { return p.noise.dimension(); }, "d.")
+      .def_prop_ro(
+          "trace", [](noise_plan const& p) { return p.noise.trace(); },
+          "The expected squared length of the noise, in the output's units squared.")
+      .def_prop_ro(
+          "variances",
+          [](noise_plan const& p) {
+            gaussian_noise const& noise = p.noise;
+            if (noise.along_coordinates()) return to_numpy(Eigen::VectorXd(noise.variances()));
+            if (noise.trace() == 0.0) {
+              return to_numpy(
+                  Eigen::VectorXd::Zero(static_cast<Eigen::Index>(noise.dimension())).eval());
+            }
+            throw std::invalid_argument(
+                "variances: the noise is not along the coordinates; see covariance");
+          },
+          "Of each coordinate, shape (d,). Raises ValueError unless the noise is diagonal.")
+      .def_prop_ro(
+          "covariance",
+          [](noise_plan const& p) {
+            tacit::detail::require_argument(p.noise.dimension() <= 4096, "covariance", "dimension",
+                                            p.noise.dimension(), "at most 4096; see variances");
+            return to_numpy(p.noise.covariance_from_above());
+          },
+          "To draw from, shape (d, d): rounded so that in no direction it is less than the noise "
+          "that was certified.")
+      .def(
+          "shaped",
+          [](noise_plan const& p, vector const& normals) {
+            return to_numpy(p.noise.shaped(copied(normals)));
+          },
+          nb::arg("normals"),
+          "The noise that d independent standard normal numbers make, shape (d,).")
+      .def(
+          "draw",
+          [](noise_plan const& p) {
+            tacit::secret_stream secret;
+            return to_numpy(tacit::draw(p.noise, secret));
+          },
+          "A draw from the operating system's randomness, shape (d,). Add it to the output, "
+          "release "
+          "the sum, rounded to a grid some 1e-6 of the noise, and never the draw. Each release "
+          "reveals anew.")
+      .def("__repr__", [](noise_plan const& p) {
+        return "Noise(dimension=" + std::to_string(p.noise.dimension()) +
+               ", trace=" + text_of(p.noise.trace()) + ", information=" + text_of(p.information()) +
+               ", confidence=" + text_of(p.confidence()) + ")";
+      });
+
+  m.def("noise_for_candidates", for_candidates, nb::arg("outputs"), nb::arg("budget"),
+        nb::arg("method"), nb::arg("weights").none(), nb::arg("shape"), nb::arg("confidence"),
+        nb::arg("samples"), nb::arg("seed"));
+  m.def("noise_for_samples", for_samples, nb::arg("outputs"), nb::arg("budget"), nb::arg("method"),
+        nb::arg("weights").none(), nb::arg("shape"), nb::arg("floor"),
+        nb::arg("output_norm").none(), nb::arg("c").none(), nb::arg("slack").none());
+  m.def("information_of_candidates", information_of, nb::arg("outputs"), nb::arg("noise"),
+        nb::arg("weights").none());
+
+  nb::class_<tacit::noisy_outputs<>>(
+      m, "NoisyOutputs", nb::is_final(),
+      "Releases of noisy outputs under one budget of nats. All of them together reveal at most "
+      "`budget`, but with probability `allowed_failure`, which noise by drawing spends.")
+      .def(
+          "__init__",
+          [](tacit::noisy_outputs<>* self, double budget, double allowed_failure) {
+            new (self) tacit::noisy_outputs<>(nats(budget), allowed_failure);
+          },
+          nb::arg("budget"), nb::arg("allowed_failure") = 0.0)
+      .def(
+          "release",
+          [](tacit::noisy_outputs<>& self, vector const& output, noise_plan const& noise) {
+            return to_numpy(self.release(copied(output), noise.certified()));
+          },
+          nb::arg("output"), nb::arg("noise"),
+          "Charges what the noise reveals, then returns output + noise, shape (d,). Round it to a "
+          "grid some 1e-6 of the noise before it is published.\n\n"
+          "Raises BudgetExhausted if the charge does not fit, and ValueError for an estimate: "
+          "nothing is drawn then.")
+      .def_prop_ro(
+          "spent", [](tacit::noisy_outputs<> const& self) { return self.account().spent().value; },
+          "Nats so far.")
+      .def_prop_ro(
+          "remaining",
+          [](tacit::noisy_outputs<> const& self) { return self.account().remaining().value; },
+          "Nats that are left.")
+      .def("__reduce_ex__", [](nb::handle self, nb::handle) { return no_copy(self); });
+}
+
+}  // namespace binding
