@@ -23,6 +23,7 @@
 #include <tacit/core/log.hpp>
 #include <tacit/core/normal.hpp>
 #include <tacit/core/number_text.hpp>
+#include <tacit/core/open_file.hpp>
 #include <tacit/core/private_file.hpp>
 #include <tacit/core/private_file_posix.hpp>
 #include <tacit/core/private_file_windows.hpp>

@@ -2,13 +2,16 @@
 #include <tacit/core/decimal.hpp>
 
 #include "support/catch.hpp"
+#include "support/directory.hpp"
 
 #include <boost/multiprecision/cpp_int.hpp>
 
 #include <bit>
+#include <clocale>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <limits>
 #include <random>
 #include <string>
@@ -80,6 +83,20 @@ TEST_CASE("where nothing is dropped both decimals are what printf writes", "[cor
     CHECK(rounded_up(x, 20) == text);
     CHECK(rounded_down(x, 20) == text);
   }
+}
+
+TEST_CASE("decimals do not depend on the locale's point", "[core][decimal]") {
+  // Pashto's is a character of two bytes. Where its locale cannot be made there is nothing to see.
+  support::directory const folder;
+  std::string const make = "localedef -i ps_AF -f UTF-8 " + (folder / "ps_AF").string();
+  bool const made = std::system((make + " >/dev/null 2>&1").c_str()) == 0;
+  ::setenv("LOCPATH", folder.path().c_str(), 1);
+  bool const set = std::setlocale(LC_NUMERIC, "ps_AF") != nullptr;
+  std::string const text = rounded_up(1.25, 3) + rounded_down(0.1, 20) + rounded_up(-1e300);
+  std::setlocale(LC_NUMERIC, "C");
+  ::unsetenv("LOCPATH");
+  CAPTURE(made, set);
+  CHECK(text == "1.250.10000000000000000555-1e+300");
 }
 
 TEST_CASE("decimals: known texts", "[core][decimal]") {

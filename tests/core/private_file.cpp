@@ -11,6 +11,8 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <fstream>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -145,6 +147,42 @@ TEST_CASE("only regular files of bounded size are read", "[file]") {
   REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
   CHECK_THROWS_AS(read_file(folder / "pipe"), std::system_error);  // and does not wait for a writer
   CHECK_THROWS_AS(read_file("/dev/zero"), std::system_error);
+}
+
+TEST_CASE("what says to be empty and has no end is empty", "[file]") {
+  if (std::filesystem::exists("/proc/self/pagemap")) CHECK(read_file("/proc/self/pagemap").empty());
+}
+
+TEST_CASE("a file that grows while it is read has the length at which it was opened", "[file]") {
+  support::directory const folder;
+  write_private_file(folder / "f", "abc");
+  tacit::input_file file((folder / "f").string());
+  std::ofstream(folder / "f", std::ios::app) << "def";
+  CHECK(file.left() == 3);
+  CHECK(file.text() == "abc");
+  CHECK(read_file(folder / "f") == "abcdef");
+}
+
+TEST_CASE("an output replaces files alone: no pipe, and no device", "[file]") {
+  support::directory const folder;
+  std::string const pipe = folder / "pipe";
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  CHECK_THROWS_AS(write_private_file(pipe, "x"), std::system_error);
+  CHECK(std::filesystem::is_fifo(pipe));
+  CHECK(support::names_in(folder.path()) == std::vector<std::string>{"pipe"});
+}
+
+TEST_CASE("a lock whose file was removed does not remove another's", "[file]") {
+  support::directory const folder;
+  std::string const path = folder / "f";
+  auto first = std::make_unique<file_lock>(path);
+  CHECK(first->is_in_place());
+  std::filesystem::remove(path + ".lock");
+  CHECK_FALSE(first->is_in_place());
+  file_lock const second(path);
+  first.reset();
+  CHECK(std::filesystem::exists(path + ".lock"));
+  CHECK_THROWS_AS(file_lock(path), std::system_error);
 }
 
 TEST_CASE("of processes that race for one lock one at a time has it", "[file]") {

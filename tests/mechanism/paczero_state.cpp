@@ -312,6 +312,31 @@ TEST_CASE("one run at a time has a state, and leaving it without a step changes 
   CHECK(saved_paczero::resume(path).steps() == 6);
 }
 
+TEST_CASE("a run whose state was moved away, or whose lock was removed, releases nothing more",
+          "[state]") {
+  auto const g = inputs(12);
+  for (bool const moved : {true, false}) {
+    CAPTURE(moved);
+    support::directory const folder;
+    std::filesystem::path const path = folder / "run";
+    (void)stored(path, all_kinds()[0]);
+    auto first = saved_paczero::resume(path);
+    if (moved) {
+      std::filesystem::rename(path, folder / "other");
+    } else {
+      std::filesystem::remove(folder / "run.lock");
+    }
+    // Both spend one budget, with one secret.
+    auto second = saved_paczero::resume(moved ? folder / "other" : path);
+    CHECK_THROWS_AS(first.step(g[first.steps()]), std::system_error);
+    CHECK_THROWS_AS(first.step(g[first.steps()]), std::logic_error);
+    CHECK_THROWS_AS(first.save_to(folder / "third"), std::system_error);
+    CHECK(std::filesystem::exists(path) == !moved);
+    CHECK_NOTHROW(second.step(g[second.steps()]));
+    CHECK_FALSE(std::filesystem::exists(folder / "third"));
+  }
+}
+
 TEST_CASE("a bare name is a file of the folder in which the run began, wherever the process goes",
           "[state]") {
   support::directory const folder;

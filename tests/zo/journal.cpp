@@ -228,6 +228,12 @@ TEST_CASE("A journal belongs to one run and one owner", "[journal]") {
   CHECK(read_file(folder / "j") == before);
   log.append(step(run, 1));
   CHECK(holds_steps(log.seal(), run, 2));
+
+  // Another run may have it, where somebody took its lock away.
+  std::filesystem::remove(folder / "j.lock");
+  journal other = journal::resume(folder / "j", run);
+  CHECK_THROWS_AS(log.append(step(run, log.steps())), std::system_error);
+  CHECK_NOTHROW(other.append(step(run, other.steps())));
 }
 
 TEST_CASE("A journal that cannot be written breaks, and its file goes on", "[journal]") {

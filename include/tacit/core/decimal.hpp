@@ -29,7 +29,10 @@ namespace detail {
   std::size_t const e = text.find('e');
   int exponent = std::atoi(text.c_str() + e + 1);
   auto const kept = static_cast<std::size_t>(digits);
-  std::string mantissa = text.substr(0, 1) + text.substr(2, e - 2);
+  std::string mantissa;  // without the point, which is what the locale says, of one byte or more
+  for (char const c : text.substr(0, e)) {
+    if (c >= '0' && c <= '9') mantissa.push_back(c);
+  }
   bool const exactly = mantissa.find_first_not_of('0', kept) == std::string::npos;
   mantissa.resize(kept);
   if (away && !exactly) {

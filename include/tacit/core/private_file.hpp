@@ -2,14 +2,9 @@
 #pragma once
 
 #include <tacit/core/check.hpp>
-#include <tacit/core/file_facts.hpp>
-#include <tacit/core/private_file_posix.hpp>
-#include <tacit/core/private_file_windows.hpp>
+#include <tacit/core/open_file.hpp>
 #include <tacit/core/process.hpp>
-#include <tacit/core/wipe.hpp>
 
-#include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -18,82 +13,11 @@
 #include <utility>
 
 /// State on disk, in files that their owner alone can read: replaced atomically, appended to durably,
-/// and written by one process at a time.
-///
-/// Every operation on a file goes through `detail::files`, which is `posix_files` or `windows_files`.
+/// and written by one process at a time. Files are opened and read by core/open_file.hpp.
 
 namespace tacit {
 
-/// The name of a file. A std::filesystem::path, a string and a literal convert to it.
-using file_path = detail::files::path;
-
-/// An operation on a file that failed, and on which file: the one of its user, or its lock, or what is
-/// written beside it before it takes its place.
-class file_error : public std::system_error {
- public:
-  file_error(std::error_code reason, std::string const& text, file_path path)
-      : std::system_error(reason, text), path_(std::move(path)) {}
-  [[nodiscard]] file_path const& path() const noexcept { return path_; }
-
- private:
-  file_path path_;
-};
-
 namespace detail {
-
-[[noreturn]] inline void fail_file(std::string_view who, std::string_view what,
-                                   file_path const& path,
-                                   std::error_code reason = files::last_error()) {
-  std::string text(who);
-  throw file_error(reason, text.append(": ").append(what) + ' ' + files::text(path), path);
-}
-
-[[noreturn]] inline void fail_file(std::string_view who, std::string_view what,
-                                   file_path const& path, std::errc reason) {
-  fail_file(who, what, path, std::make_error_code(reason));
-}
-
-/// An open file, closed at the end of its scope.
-class open_file {
- public:
-  /// @throws std::system_error unless `opened` is a file
-  open_file(files::handle opened, std::string_view who, std::string_view what,
-            file_path const& path)
-      : handle_(opened) {
-    if (handle_ == files::none) fail_file(who, what, path);
-  }
-  open_file(open_file&& other) noexcept : handle_(std::exchange(other.handle_, files::none)) {}
-  open_file& operator=(open_file&& other) noexcept {
-    std::swap(handle_, other.handle_);
-    return *this;
-  }
-  open_file(open_file const&) = delete;
-  open_file& operator=(open_file const&) = delete;
-  ~open_file() {
-    if (is_open()) files::close(handle_);
-  }
-  [[nodiscard]] bool is_open() const noexcept { return handle_ != files::none; }
-  [[nodiscard]] files::handle handle() const noexcept { return handle_; }
-
-  /// Writes all of `bytes`.
-  /// @throws std::system_error naming the function and the file
-  void write(std::string_view bytes, std::string_view who, file_path const& path) {
-    while (!bytes.empty()) {
-      std::ptrdiff_t const written = files::write(handle_, bytes.data(), bytes.size());
-      if (written < 0) fail_file(who, "cannot write", path);
-      if (written == 0) fail_file(who, "cannot write", path, std::errc::no_space_on_device);
-      bytes.remove_prefix(static_cast<std::size_t>(written));
-    }
-  }
-  /// Returns when all that was written is on disk.
-  /// @throws std::system_error naming the function and the file
-  void flush(std::string_view who, file_path const& path) {
-    if (!files::flush(handle_)) fail_file(who, "cannot flush", path);
-  }
-
- private:
-  files::handle handle_;
-};
 
 /// Returns when the names in the folder of `path` are on disk.
 inline void flush_folder_of(file_path const& path, std::string_view who) {
@@ -121,9 +45,25 @@ class file_lock {
   }
   file_lock(file_lock const&) = delete;
   file_lock& operator=(file_lock const&) = delete;
-  /// Removes the lock file, but not in a forked child: its parent still holds the lock.
+  /// Removes the lock file, but not in a forked child, whose parent still holds the lock, and not that of another
+  /// holder, where somebody removed this one.
   ~file_lock() {
-    if (file_.is_open() && process_ == detail::process_id()) detail::files::remove(path_);
+    if (file_.is_open() && process_ == detail::process_id() && is_in_place()) {
+      detail::files::remove(path_);
+    }
+  }
+
+  /// Whether the lock file is still there: a lock on a file without a name keeps nobody out.
+  [[nodiscard]] bool is_in_place() const noexcept {
+    auto const mine = detail::files::look(file_.handle());
+    auto const named = detail::files::look(path_);
+    return mine && named && mine->is(*named);
+  }
+  /// @throws std::system_error unless it is
+  void check(std::string_view whose) const {
+    if (!is_in_place()) {
+      detail::fail_file(whose, "somebody removed", path_, std::errc::no_lock_available);
+    }
   }
 
  private:
@@ -135,8 +75,7 @@ class file_lock {
     return {detail::files::open_to_lock(path), who, "cannot open", path};
   }
 
-  // False if the file was removed by its last holder before it was locked here: a lock on a file
-  // without a name keeps nobody out.
+  // False if the file was removed by its last holder before it was locked here.
   bool locked(file_path const& path) const {
     if (!detail::files::lock(file_.handle())) {
       std::error_code const reason = detail::files::last_error();
@@ -149,8 +88,7 @@ class file_lock {
     if (!mine->regular || mine->size != 0) {  // somebody's, and it would be removed
       detail::fail_file(who, "not a lock file:", path_, std::errc::file_exists);
     }
-    auto const named = detail::files::look(path_);
-    return named && mine->is(*named);
+    return is_in_place();
   }
 
   file_path path_;
@@ -180,9 +118,13 @@ class output_file {
   /// @throws std::system_error naming the file
   void write(std::string_view bytes) { file_.write(bytes, who_, fresh_); }
 
-  /// Takes the place of whatever file is there.
-  /// @throws std::system_error naming the file
+  /// Takes the place of the file that is there, if any.
+  /// @throws std::system_error naming the file, also if there is a folder, a pipe or a device
   void replace() {
+    auto const there = detail::files::look(path_);
+    if (there && !there->regular) {
+      detail::fail_file(who_, "not a regular file:", path_, std::errc::file_exists);
+    }
     file_.flush(who_, fresh_);
     if (!detail::files::replace(path_, fresh_)) detail::fail_file(who_, "cannot replace", path_);
     finish();
@@ -262,35 +204,6 @@ inline void remove_unfinished(file_path const& path) {
     file += name.substr(begin.size() - 1);
     if (!detail::files::remove(file)) detail::fail_file("remove_unfinished", "cannot remove", file);
   }
-}
-
-/// The whole of a regular file.
-/// @throws std::system_error naming the file: it is missing, unreadable, larger than `most` bytes, or a
-///         folder, a pipe or a device
-[[nodiscard]] inline std::string read_file(file_path const& path,
-                                           std::uint64_t most = std::uint64_t{1} << 32) {
-  constexpr std::string_view who = "read_file";
-  detail::open_file const file(detail::files::open_to_read(path), who, "cannot open", path);
-  auto const facts = detail::files::look(file.handle());
-  if (!facts) detail::fail_file(who, "cannot look at", path);
-  if (!facts->regular) {
-    detail::fail_file(who, "not a regular file:", path, std::errc::invalid_argument);
-  }
-  auto const check_size = [&](std::uint64_t size) {
-    if (size > most) detail::fail_file(who, "too large:", path, std::errc::invalid_argument);
-  };
-  check_size(facts->size);
-  std::string text;
-  text.reserve(static_cast<std::size_t>(facts->size));  // one that grows leaves copies behind
-  char buffer[65536];
-  std::ptrdiff_t count = 0;
-  while ((count = detail::files::read(file.handle(), buffer, sizeof buffer)) > 0) {
-    text.append(buffer, static_cast<std::size_t>(count));
-    check_size(text.size());
-  }
-  detail::wipe(buffer, std::min(text.size(), sizeof buffer));  // the rest was never written
-  if (count < 0) detail::fail_file(who, "cannot read", path);
-  return text;
 }
 
 /// A file that grows at its end, durably: an append is on disk when it returns. A crash during an

@@ -28,7 +28,8 @@ namespace tacit {
 /// Guarantee: charge and release are on disk together before a release is returned, so that no
 /// release is published that the file does not know of. The file holds the secret: it is readable by
 /// its owner only and is no part of what is published. One run at a time writes a state, by a lock
-/// that ends with its process; no file that is already there is overwritten by a new run, and a run
+/// that ends with its process; a run whose state was moved away, or whose lock was removed,
+/// releases nothing more; no file that is already there is overwritten by a new run, and a run
 /// that moves to another file leaves none behind. A copy of a state that somebody keeps is beyond
 /// this: to resume both spends the same budget twice.
 ///
@@ -120,6 +121,7 @@ class saved_run {
     if (path != path_) {
       file_lock lock(path);
       make_room(path);
+      must_be_alone();
       if (!detail::files::rename_new(path_, path)) {
         detail::fail_file(who, "cannot move the state to", path);
       }
@@ -187,11 +189,11 @@ class saved_run {
 
   static saved_run resumed(file_path&& path, std::string&& about, file_lock&& lock) {
     remove_unfinished(path);
-    auto const facts = detail::files::look(path);
-    if (facts && facts->names > 1) {
+    input_file file(path, input_file::usual_limit, who);
+    if (file.names() > 1) {
       detail::fail_file(who, "remove all names but one of", path, std::errc::too_many_links);
     }
-    stored found = parsed(read_file(path));
+    stored found = parsed(file.text());
     detail::require_argument(found.about == about, who, "about", about,
                              found.about + ", as in the state");
     return {restored(std::move(found)), std::move(path), std::move(about), std::move(lock)};
@@ -217,8 +219,15 @@ class saved_run {
     unstored_ = false;
   }
 
+  // A state that was moved away, or whose lock was removed, may have been resumed by another run.
+  void must_be_alone() const {
+    if (!detail::files::look(path_)) detail::fail_file(who, "somebody moved or removed", path_);
+    lock_.check(who);
+  }
+
   void store() {
     unstored_ = true;
+    must_be_alone();
     write_private_file(path_, text().is);
     unstored_ = false;
   }

@@ -126,10 +126,12 @@ class journal {
   /// Appends what one step released; it is on disk when this returns.
   /// @throws std::invalid_argument unless there are K coefficients; std::domain_error for one that is
   ///         no symbol of this run; nothing is written then
-  /// @throws std::system_error if it cannot be written: this object is of no further use
+  /// @throws std::system_error if it cannot be written: this object is of no further use; or if its lock was
+  ///         removed, so that another run may append
   void append(std::span<double const> coefficients) {
     detail::check_size("journal", "number of coefficients", coefficients.size(), run_.directions);
     for (double const y : coefficients) detail::check_coefficient("journal", run_, y);
+    mine_.check("journal");
     std::string record = detail::pack(run_, coefficients);
     std::string sum = detail::checksum_bytes(last_checksum_ + record);
     // What is on disk is not to be missing here for want of memory.
