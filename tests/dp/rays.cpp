@@ -159,6 +159,20 @@ TEST_CASE("rare large losses among many small ones are told apart", "[dp]") {
   }
 }
 
+// The same in the direction add, E_P[(1/R)^z]: steps whose losses are close to their mean.
+TEST_CASE("a few steps of much noise are certified in the direction add", "[dp]") {
+  struct {
+    double rate, sigma, steps, epsilon, delta;
+  } const runs[] = {{2.77e-5, 4.99, 74, 0.0001328125, 3.0142105956366407e-8},
+                    {1.85e-6, 4.17, 508, 0.00005078125, 2.348899808771131e-13},
+                    {0.0138, 3.887, 36, 0.03125, 6.342822501345956e-4}};
+  for (auto const& r : runs) {
+    CAPTURE(r.rate, r.sigma, r.steps, r.epsilon);
+    check_around(one_way(of(r.rate, 1.0 / r.sigma, r.steps), orientation::add, r.epsilon), r.delta,
+                 1e-7);
+  }
+}
+
 TEST_CASE("the rays and the vertical line meet", "[dp]") {
   struct {
     double rate, sigma;

@@ -91,8 +91,9 @@ class basic_privacy_loss {
     }
     bound<T> const found = known.shared();
     // Of normal mixtures it is far above the truth. Of losses with atoms it need not be.
+    T const narrow = std::max(1e-9 * found.upper, std::min(1e-9 * scale, 1e-4 * found.upper));
     if (moments_ && mixtures_.distinct() <= most_by_orders &&
-        (others_ || found.upper - found.lower > 1e-9 * found.upper)) {
+        (others_ || found.upper - found.lower > narrow)) {
       bound<T> const above{0.0, by_orders(*moments_).upper};
       // The Rényi accountant may know more of a mechanism than its pair: then the pair's lower end is not its own.
       if (!attained_ && above.upper < found.lower) return answer{above, by};

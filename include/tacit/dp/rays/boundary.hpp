@@ -17,13 +17,13 @@
 
 namespace tacit::detail::rays {
 
-/// Bounds on ∫|g N y′ e^{pg}| and the like over the line γ for |p − c| ≥ ρ: each cell of the line falls as
+/// Bounds on ∫|(g − centre) N y′ e^{pg}| and the like over the line γ for |p − c| ≥ ρ: each cell of the line falls as
 /// e^{−ρ|g| sin(γ − 2α)} (Lemma 4).
 class falling_cells {
  public:
-  falling_cells(std::vector<line_cells::cell> const& cells, long first, int stride, double step,
-                double sine)
-      : first_(first), stride_(stride), cells_(cells) {
+  falling_cells(std::vector<line_cells::cell> const& cells, double centre, long first, int stride,
+                double step, double sine)
+      : centre_(centre), first_(first), stride_(stride), cells_(cells) {
     // cell i begins at step·(stride·(first + i − 1)); cell 0 at 0
     low_ = static_cast<long>(std::floor(elementary::log(1e-4 / sine) / step));
     long const high = static_cast<long>(std::ceil(elementary::log(60.0 / sine) / step));
@@ -35,6 +35,8 @@ class falling_cells {
     for (std::size_t i = 0; i < cells.size(); ++i) below_[i + 1] = sum(below_[i], cells[i], 1.0);
     for (std::size_t i = cells.size(); i-- > 0;) above_[i] = sum(above_[i + 1], cells[i], 1.0);
   }
+
+  [[nodiscard]] double centre() const { return centre_; }
 
   /// At ρ = e^{step·j}, or ρ = 0.
   [[nodiscard]] line_cells::cell at(std::optional<long> j) const {
@@ -60,6 +62,7 @@ class falling_cells {
   }
   static line_cells::cell scaled(line_cells::cell const& c) { return sum({}, c, 1.0 + 1e-9); }
 
+  double centre_;
   long first_;
   int stride_;
   std::vector<line_cells::cell> cells_;
@@ -68,24 +71,27 @@ class falling_cells {
   std::vector<line_cells::cell> below_, above_;
 };
 
-/// One factor H^n of Ψ on a stretch of half-length `reach`: with h = inf|H|, Taylor's formula for log H.
+/// One factor H^n of Ψ on a stretch of half-length `reach`: Taylor's formula for the logarithm of J(p) = H(p)e^{−p·centre},
+/// whose second derivative is that of log H. `first` and `second` bound |J′| and |J″| there, over |e^{−p·centre}| at the
+/// middle, from which |e^{−p·centre}| departs by at most the factor `tilted`.
 struct factor_bound {
   double log_size = 0.0;
   complex<double> slope{};  // of the logarithm
   double bend = 0.0;        // sup of its second derivative
 
   void multiply(double n, complex<double> value, complex<double> derivative, double wrong,
-                double derivative_wrong, double first, double second, double reach,
+                double derivative_wrong, double first, double second, double tilted, double reach,
                 double trivial) {
     double const size = modulus(value), least = size - wrong - reach * first;
     if (least > 0.3 * size) {
       double const f = first / least;
+      complex<double> const ratio = derivative / value;
       log_size += n * elementary::log(size + wrong);
-      slope += n * (derivative / value);
-      bend +=
-          n * (second / least + f * f) + 2.0 * n * (derivative_wrong + f * wrong) / least / reach;
+      slope += n * ratio;
+      bend += n * (second / least + f * f) +
+              2.0 * n * (derivative_wrong + modulus(ratio) * wrong) / least / reach;
     } else {
-      log_size += n * elementary::log(std::min(size + wrong + reach * first, trivial));
+      log_size += n * elementary::log(std::min((size + wrong + reach * first) * tilted, trivial));
     }
   }
   [[nodiscard]] double at_most(complex<double> const& way, double reach) const {
@@ -159,12 +165,13 @@ template <std::same_as<double> T>
   }
   constexpr double slack = 1e-6;  // the rounding of an exponent of at most 100·most_exponent
   std::vector<stretch> out;
-  long const first = static_cast<long>(std::floor(elementary::log(start) / (4.0 * kappa))) * 4;
-  for (long j = first;; j += 4) {
-    // [e^{κ(j−2)}, e^{κ(j+2)}], and the first one from 0 on
-    bool const begins = j == first;
-    double const low = begins ? 0.0 : elementary::exp(kappa * static_cast<double>(j - 2));
-    double const high = elementary::exp(kappa * static_cast<double>(j + 2));
+  // Stretches are 4 steps long, and shorter from where Taylor's remainder over one is more than 1.
+  long j = static_cast<long>(std::floor(elementary::log(start) / kappa));
+  double half = 2.0, high = 0.0;
+  for (bool begins = true;; begins = false) {
+    // [0, e^{κ(j+2)}], then [high, e^{κ(j+half)}] around e^{κj}
+    double const low = high;
+    high = elementary::exp(kappa * (static_cast<double>(j) + half));
     double const middle = begins ? 0.0 : elementary::exp(kappa * static_cast<double>(j));
     double const reach = begins ? high : std::max(high - middle, middle - low);
     complex<double> const p = q.c + middle * way;
@@ -182,28 +189,35 @@ template <std::same_as<double> T>
       sums<T> const s =
           begins ? sum_at_c(t, cutting) : sum_at(t, on_right, j, middle * way, cutting, true);
       complex<double> const h = 1.0 + s.change, slope = s.slope;
-      line_cells::cell const most =
-          falling[k].at(begins ? std::nullopt : std::optional<long>(j - 2));
+      line_cells::cell most =
+          falling[k].at(begins ? std::nullopt : std::optional<long>(j - (half == 2.0 ? 2 : 1)));
+      double const tilted =
+          elementary::exp(falling[k].centre() * reach * sine * (1.0 + 1e-9) + 1e-12);
+      for (double* bound :
+           {&most.first, &most.second, &most.large, &most.large_first, &most.large_second}) {
+        *bound *= tilted;
+      }
       double const rounding =
           2 * unit<double> * (t.rough_high[0] + t.rough_all) + t.at_c_wrong + t.left_out;
       double const wrong = rounding + 8.0 * unit<double> * (1.0 + modulus(h)) +
                            (e.right.plain + e.right.mass) / below +
                            (e.top.plain + e.top.mass) / above;
       double const slope_wrong = unit<double> * 4 * t.rough_low.back() + t.left_out_first +
-                                 8.0 * unit<double> * most.first + e.right.first / below +
+                                 8.0 * unit<double> * modulus(slope) + e.right.first / below +
                                  e.top.first / above;
-      all.multiply(n, h, slope, wrong, slope_wrong, most.first, most.second, reach, e.right.plain);
+      all.multiply(n, h, slope, wrong, slope_wrong, most.first, most.second, tilted, reach,
+                   e.right.plain);
       if (!cutting) continue;
       complex<double> const large = s.large;
       double const large_wrong = 2 * unit<double> * t.rough_large + t.left_out_large +
                                  8.0 * unit<double> * most.large + e.right.large / below +
                                  e.top.large / above;
       double const large_slope_wrong = 2 * unit<double> * t.rough_large_slope + slope_wrong +
-                                       8.0 * unit<double> * most.large_first +
+                                       8.0 * unit<double> * modulus(s.large_slope) +
                                        e.right.large_first / below + e.top.large_first / above;
       lesser.multiply(n, h - large, slope - s.large_slope, wrong + large_wrong,
                       slope_wrong + large_slope_wrong, most.first + most.large_first,
-                      most.second + most.large_second, reach, e.right.lesser);
+                      most.second + most.large_second, tilted, reach, e.right.lesser);
       double const part =
           std::min(modulus(large) + large_wrong + reach * most.large_first, most.large);
       double const least = modulus(h) - wrong - reach * most.first;
@@ -239,6 +253,13 @@ template <std::same_as<double> T>
       return out;
     }
     if (out.size() > 4000) return {};
+    bool const bends = 0.5 * reach * reach * std::max(all.bend, lesser.bend) > 1.0;
+    if (half == 2.0 && bends && !begins) {
+      half = 0.5;
+      j += 3;
+    } else {
+      j += half == 2.0 ? 4 : 1;
+    }
   }
 }
 

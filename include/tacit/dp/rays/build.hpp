@@ -64,10 +64,13 @@ template <class R>
       t.low = e.low.along(tilt, q.cap, cut);
       t.right = e.right.along(tilt, q.cap, cut);
       t.top = e.top.along(tilt, q.cap, cut);
-      (void)e.middle.along(tilt, q.cap, cut, &cells);
+      // the mean of the tilted law, about
+      double const mean = static_cast<double>(t.table.prefix.back()[1].re / (1 + t.table.at_c.re));
+      double const centre = mean > 0.0 && mean < most_exponent ? mean : 0.0;
+      (void)e.middle.along(tilt, q.cap, cut, &cells, centre);
       if (!(t.top.plain < 1e200 && t.right.plain < 1e200 && t.low.plain < 1e200))
         return std::nullopt;
-      falling.emplace_back(cells, e.middle.first(), lines<R>::stride(on.at), kappa,
+      falling.emplace_back(cells, centre, e.middle.first(), lines<R>::stride(on.at), kappa,
                            elementary::sin(on.at.gamma - 2.0 * alpha));
       trivial +=
           static_cast<double>(e.count) * elementary::log(std::max(t.low.plain, t.low.lesser));

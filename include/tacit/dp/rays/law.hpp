@@ -110,6 +110,7 @@ class line {
 
   [[nodiscard]] double angle() const { return theta_; }
   [[nodiscard]] double cosine() const { return turn_.re; }
+  [[nodiscard]] double sine() const { return turn_.im; }
   [[nodiscard]] double mean() const { return mean_; }
   [[nodiscard]] double deviation() const { return deviation_; }
 
@@ -139,7 +140,7 @@ class line {
     double const x = e.log_rho - cap.log_cut;
     if (cap.all() || !(x > 0.0) || !(cap.power * elementary::tanh(cap.power * x) >= 1.0 + 1e-9))
       return alone;
-    double const fall = cap.power * cap.exponent(x, theta_);  // sinh for cosh
+    double const fall = cap.power * window_bound(cap, theta_).exponent(x);  // sinh for cosh
     if (!(fall >= growth * e.rho) || !(e.decline >= 0.0)) return alone;
     return std::max(alone, e.decline + (fall - growth * e.rho) - jacobian);
   }
@@ -222,46 +223,56 @@ class line_cells {
   };
   /// One cell's part; the first one reaches down to 0, the last one up to ∞.
   struct cell {
-    double first;  // with |g|; |g|² is at most |g| at the end of the cell times this
+    double first;  // with |g − centre|, and its square
     double second;
     double large;
     double large_first;
     double large_second;
   };
 
-  /// For tilt ≥ 0. All ∞ where no bound was found. `cells`, if given, receives each cell's part.
+  /// For tilt ≥ 0. All ∞ where no bound was found. `cells`, if given, receives each cell's part, about a real centre ≥ 0.
   [[nodiscard]] bounds along(double tilt, window const& cap, window const* cut,
-                             std::vector<cell>* cells = nullptr) {
+                             std::vector<cell>* cells = nullptr, double centre = 0.0) {
     bounds out;
     if (cells != nullptr) cells->clear();
+    window_bound const capped(cap, line_.angle());
+    window_bound const cut_off(cut == nullptr ? window{} : *cut, line_.angle());
     cell sum{};
-    auto const put = [&](double plain, double lesser, double large, double rho) {
+    auto const put = [&](double plain, double lesser, double large, double rho, double away) {
       out.plain += plain;
       out.first += plain * rho;
       out.lesser += lesser;
       out.large += large;
       out.large_first += large * rho;
-      sum.first += plain * rho;
-      sum.second += plain * rho * rho;
+      sum.first += plain * away;
+      sum.second += plain * away * away;
       sum.large += large;
-      sum.large_first += large * rho;
-      sum.large_second += large * rho * rho;
+      sum.large_first += large * away;
+      sum.large_second += large * away * away;
     };
     auto const close = [&] {
       if (cells != nullptr) cells->push_back(std::exchange(sum, cell{}));
     };
-    auto const add = [&](double log_mass, double low, line::edge const& end) {
+    // |g − centre| is a convex function of |g|
+    auto const distance = [&](double rho) {
+      double const x = std::abs(rho * line_.cosine() - centre), y = rho * line_.sine();
+      double const size = std::sqrt(x * x + y * y);
+      return size > 1e-140 ? size : x + y;
+    };
+    auto const add = [&](double log_mass, double low, double low_rho, line::edge const& end) {
       out.mass += elementary::exp(log_mass);
       double const tilted = log_mass + tilt * line_.cosine() * end.rho;
-      double const high = end.log_rho, theta = line_.angle();
-      double const plain = elementary::exp(tilted + cap.log_small(low, high, theta));
-      if (cut == nullptr) return put(plain, 0.0, 0.0, end.rho);
-      double const lesser = elementary::exp(tilted + cut->log_small(low, high, theta));
-      double const large = elementary::exp(tilted + cut->log_large(low, high, theta)) +
-                           elementary::exp(tilted + cap.log_large(low, high, theta));
-      put(plain, lesser, std::min(large, lesser + plain), end.rho);
+      double const high = end.log_rho;
+      double const plain = elementary::exp(tilted + capped.log_small(low, high));
+      double const away =
+          cells == nullptr ? 0.0 : std::max(distance(low_rho), distance(end.rho)) * (1.0 + 1e-14);
+      if (cut == nullptr) return put(plain, 0.0, 0.0, end.rho, away);
+      double const lesser = elementary::exp(tilted + cut_off.log_small(low, high));
+      double const large = elementary::exp(tilted + cut_off.log_large(low, high)) +
+                           elementary::exp(tilted + capped.log_large(low, high));
+      put(plain, lesser, std::min(large, lesser + plain), end.rho, away);
     };
-    add(elementary::log(line_.left_mass(edges_[0])), -infinity, edges_[0]);
+    add(elementary::log(line_.left_mass(edges_[0])), -infinity, 0.0, edges_[0]);
     close();
     for (std::size_t i = 0;; ++i) {
       if (i + 1 == edges_.size()) {
@@ -272,19 +283,19 @@ class line_cells {
       // in parts on which e^{tilt·g} is about constant
       double const growth = tilt * line_.cosine() * (e.rho - edges_[i].rho);
       double const size = masses_[i] + tilt * line_.cosine() * e.rho +
-                          cap.log_small(edges_[i].log_rho, e.log_rho, line_.angle());
+                          capped.log_small(edges_[i].log_rho, e.log_rho);
       int const parts =
           size < -60.0 ? 1 : static_cast<int>(std::min(64.0, std::ceil(growth / 0.7)));
       if (parts > 1) {
         line::edge begin = edges_[i];
         for (int k = 1; k < parts; ++k) {
           line::edge const end = line_.at(edges_[i].log_rho + step_ * k / parts);
-          add(line_.log_mass(begin, end), begin.log_rho, end);
+          add(line_.log_mass(begin, end), begin.log_rho, begin.rho, end);
           begin = end;
         }
-        add(line_.log_mass(begin, e), begin.log_rho, e);
+        add(line_.log_mass(begin, e), begin.log_rho, begin.rho, e);
       } else {
-        add(masses_[i], edges_[i].log_rho, e);
+        add(masses_[i], edges_[i].log_rho, edges_[i].rho, e);
       }
       close();
       bool const exact = tilt * e.rho < most_exponent;
@@ -296,12 +307,14 @@ class line_cells {
       double const bare = line_.decline(e, 0.0, {});
       double const tilted = line_.decline(e, tilt, cap) - 2.0;  // |g|² included
       if (!(bare > 1.0 && tilted > 1.0 && e.log_height < -45.0)) continue;
-      double const end = cap.log_small(e.log_rho, e.log_rho, line_.angle());
+      double const end = capped.log_small(e.log_rho, e.log_rho);
       double const rest =
           elementary::exp(e.log_height + tilt * line_.cosine() * e.rho + end) / tilted;
       if (!(rest * e.rho * e.rho <= 1e-20 * std::max(out.plain, 1e-30))) continue;
       out.mass += elementary::exp(e.log_height) / bare;
-      put(rest, window::most * rest, 2.0 * window::most * rest, e.rho);
+      // |g − centre| ≤ |g|(1 + centre/ρ)
+      put(rest, window::most * rest, 2.0 * window::most * rest, e.rho,
+          (e.rho + centre) * (1.0 + 1e-14));
       close();
       return out;
     }

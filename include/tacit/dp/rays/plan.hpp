@@ -103,6 +103,8 @@ class planner {
 
   void set_windows(window const& cap, window const& cut) {
     cutting_ = !cut.all();
+    window_bound const cap_on_top(cap, top_), cap_on_line(cap, gamma_);
+    window_bound const cut_on_top(cut, top_), cut_on_line(cut, gamma_);
     for (one& o : events_) {
       for (node& n : o.nodes) {
         n.kept = 1.0;
@@ -112,13 +114,13 @@ class planner {
               2.0 * elementary::sinh(std::clamp(power_ * (n.log_g - cap.log_cut), -40.0, 40.0));
           n.kept = 1.0 / (1.0 + elementary::exp(w));
           n.log_kept = w > 30.0 ? -w : elementary::log(n.kept);
-          n.log_cap = cap.log_small(n.log_g, n.log_g, top_);
-          n.log_part = cap.log_small(n.log_g, n.log_g, gamma_);
+          n.log_cap = cap_on_top.log_small(n.log_g, n.log_g);
+          n.log_part = cap_on_line.log_small(n.log_g, n.log_g);
         }
         n.log_top = n.log_cap;
         if (cutting_) {
-          n.log_part = std::min(n.log_part, cut.log_large(n.log_g, n.log_g, gamma_));
-          n.log_top = std::min(n.log_top, cut.log_large(n.log_g, n.log_g, top_));
+          n.log_part = std::min(n.log_part, cut_on_line.log_large(n.log_g, n.log_g));
+          n.log_top = std::min(n.log_top, cut_on_top.log_large(n.log_g, n.log_g));
         }
       }
     }

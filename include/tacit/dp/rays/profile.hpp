@@ -50,11 +50,12 @@ template <class R>
     }
     // e^{−step·p} − 1, of which doubles suffice where it is small
     complex<double> const p{static_cast<double>(t.p.re), static_cast<double>(t.p.im)};
-    complex<double> const grown = expm1(-step * p);
+    double const turned = modulus(p) * std::abs(step);
+    complex<double> const grown = expm1(-step * p, turned);
     complex<R> const value = t.value + t.value * complex<R>{R(grown.re), R(grown.im)};
     sum += value.im;
     slope += value.re * t.p.im + value.im * t.p.re;
-    double const turned = modulus(p) * std::abs(step), grows = 1.0 + modulus(grown);
+    double const grows = 1.0 + modulus(grown);
     size += t.size * grows;
     rounding += t.size * grows *
                 (static_cast<double>(t.wrong) +

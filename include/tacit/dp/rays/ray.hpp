@@ -95,9 +95,11 @@ struct lines {
         on_right(a.step, a.gamma - 2.0 * a.alpha, event_table<R>::small_argument) {
     double const cell = stride(a) * a.step;
     for (sampled_gaussian const& e : what.events) {
-      events.push_back({R(e.count), line_nodes<R>(e, a), line_cells(e, a.alpha, cell),
-                        line_cells(e, 2.0 * a.alpha, cell), line_cells(e, a.gamma, cell),
-                        line_cells(e, a.top, cell)});
+      // what is bounded on the other lines counts for little, unless the law is narrow
+      double const coarse = std::clamp(0.2 * e.shift, cell, 4.0 * cell);
+      events.push_back({R(e.count), line_nodes<R>(e, a), line_cells(e, a.alpha, coarse),
+                        line_cells(e, 2.0 * a.alpha, coarse), line_cells(e, a.gamma, cell),
+                        line_cells(e, a.top, coarse)});
     }
   }
   /// A cell's width in steps.

@@ -246,7 +246,8 @@ event_table<R>::event_table(line_nodes<R>& nodes, R count_, crossing const& q)
                  fall = geometry.decline(end, tilt, q.cap);
     if (!(bare_fall > 1.0 && fall > 2.0)) continue;
     double const cosine = geometry.cosine();
-    double const capped = q.cap.log_small(end.log_rho, end.log_rho, geometry.angle());
+    window_bound const cap_on_line(q.cap, geometry.angle());
+    double const capped = cap_on_line.log_small(end.log_rho, end.log_rho);
     double const height =
         kappa * elementary::exp(end.log_height + tilt * cosine * end.rho + capped);
     double const right = height / elementary::expm1(fall * kappa);
@@ -262,16 +263,17 @@ event_table<R>::event_table(line_nodes<R>& nodes, R count_, crossing const& q)
     double const left = geometry.left_sum(begin),
                  left_tilted = left * elementary::exp(tilt * begin.rho);
     double const low = begin.log_rho;
-    left_out =
-        R(left + left_tilted * elementary::exp(q.cap.log_small(-1e300, low, geometry.angle())) +
-          right + right_bare);
+    left_out = R(left + left_tilted * elementary::exp(cap_on_line.log_small(-1e300, low)) + right +
+                 right_bare);
     left_out_first =
         R(left_tilted * begin.rho + height * end.rho / elementary::expm1((fall - 1.0) * kappa));
     left_out_large = R(
         2.0 * window::most * right +
-        (cutting ? left_tilted * (elementary::exp(q.cut.log_large(-1e300, low, geometry.angle())) +
-                                  elementary::exp(q.cap.log_large(-1e300, low, geometry.angle())))
-                 : 0.0));
+        (cutting
+             ? left_tilted *
+                   (elementary::exp(window_bound(q.cut, geometry.angle()).log_large(-1e300, low)) +
+                    elementary::exp(cap_on_line.log_large(-1e300, low)))
+             : 0.0));
     break;
   }
   at_c = sum;

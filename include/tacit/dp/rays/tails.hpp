@@ -91,6 +91,7 @@ class far_jumps {
   [[nodiscard]] double log_bound(window const& cap) const {
     double sum = beyond_, sure = 0.0;
     double const reach = 4.5 / cap.power;  // 2 sinh 4.5 > 90
+    window_bound const on_axis(cap, 0.0);
     for (cell const& c : cells_) {
       double const x = c.log_loss - cap.log_cut;
       if (x < -reach) {
@@ -99,7 +100,7 @@ class far_jumps {
         sum += x > 0.0
                    ? c.mass
                    : c.mass *
-                         elementary::exp(std::min(0.0, cap.log_large(c.log_loss, c.log_loss, 0.0)));
+                         elementary::exp(std::min(0.0, on_axis.log_large(c.log_loss, c.log_loss)));
       }
     }
     return elementary::log(sum + 4e-39 * sure) + 1e-9;  // e^{−89}·1.01

@@ -27,35 +27,51 @@ struct window {
 
   [[nodiscard]] bool all() const { return log_cut == std::numeric_limits<double>::infinity(); }
 
-  /// Logarithms of bounds on |lesser| and |large| over low ≤ log ρ ≤ high on the line at angle θ.
-  [[nodiscard]] double log_small(double low, double high, double theta) const {
-    if (all()) return 0.0;
-    if (low >= log_cut) return decayed(low - log_cut, theta);
-    if (high <= log_cut) return whole(log_cut - high, theta);
-    return log_most;
-  }
-  [[nodiscard]] double log_large(double low, double high, double theta) const {
-    if (all()) return -1e9;
-    if (high <= log_cut) return decayed(log_cut - high, theta);
-    if (low >= log_cut) return whole(low - log_cut, theta);
-    return log_most;
-  }
-  /// |Re w| at the distance x ≥ 0 from the cut.
-  [[nodiscard]] double exponent(double x, double theta) const {
-    return 2.0 * elementary::sinh(std::min(power * x, 300.0)) * elementary::cos(power * theta);
-  }
-
   static constexpr double most = 2.25;
   static constexpr double log_most = 0.8109302162163289;  // rounded up
+};
+
+/// Bounds on a window on the line at one angle.
+class window_bound {
+ public:
+  window_bound(window const& at, double theta)
+      : window_(at), cosine_(at.all() ? 1.0 : elementary::cos(at.power * theta)) {}
+
+  /// Logarithms of bounds on |lesser| and |large| over low ≤ log ρ ≤ high.
+  [[nodiscard]] double log_small(double low, double high) const {
+    if (window_.all()) return 0.0;
+    if (low >= window_.log_cut) return decayed(low - window_.log_cut);
+    if (high <= window_.log_cut) return whole(window_.log_cut - high);
+    return window::log_most;
+  }
+  [[nodiscard]] double log_large(double low, double high) const {
+    if (window_.all()) return -1e9;
+    if (high <= window_.log_cut) return decayed(window_.log_cut - high);
+    if (low >= window_.log_cut) return whole(low - window_.log_cut);
+    return window::log_most;
+  }
+  /// |Re w| at the distance x ≥ 0 from the cut.
+  [[nodiscard]] double exponent(double x) const {
+    return 2.0 * elementary::sinh(std::min(window_.power * x, 300.0)) * cosine_;
+  }
 
  private:
-  [[nodiscard]] double whole(double x, double theta) const {
-    double const rest = -elementary::expm1(-exponent(x, theta));
-    return rest > 1.0 / most ? -elementary::log(rest) : log_most;
+  [[nodiscard]] static double whole_from(double exponent) {
+    if (exponent > 40.0) return 5e-18;  // −log(1 − e^{−40}) < 4.3e-18
+    double const rest = -elementary::expm1(-exponent);
+    return rest > 1.0 / window::most ? -elementary::log(rest) : window::log_most;
   }
-  [[nodiscard]] double decayed(double x, double theta) const {
-    return whole(x, theta) - exponent(x, theta) * (1.0 - 1e-14);
+  [[nodiscard]] double whole(double x) const {
+    // 2 sinh(6)·cos(5/4) > 127
+    return window_.power * x > 6.0 ? 5e-18 : whole_from(exponent(x));
   }
+  [[nodiscard]] double decayed(double x) const {
+    double const e = exponent(x);
+    return whole_from(e) - e * (1.0 - 1e-14);
+  }
+
+  window window_;
+  double cosine_;
 };
 
 /// Both values as e^{exponent}·factor, and their relative errors in units of u: an error of 30u|w| in w moves the
