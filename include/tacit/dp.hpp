@@ -50,6 +50,7 @@
 #include <tacit/dp/normal_mixtures.hpp>
 #include <tacit/dp/normal_sum.hpp>
 #include <tacit/dp/pair.hpp>
+#include <tacit/dp/participation.hpp>
 #include <tacit/dp/privacy_loss.hpp>
 #include <tacit/dp/pure_epsilon.hpp>
 #include <tacit/dp/rays/answer.hpp>

@@ -278,6 +278,28 @@ TEST_CASE("a thousand distinct sampled Gaussians are rounded to a few", "[dp]") 
   CHECK(mixed.delta(found.lower).upper >= 1e-6);
 }
 
+TEST_CASE("runs that hardly sample are answered at once", "[dp]") {
+  using namespace tacit;
+  for (double const rate : {1e-310, 4e-320, 1e-300}) {
+    for (std::uint64_t const records : {1, 3}) {
+      privacy_loss_accountant run;
+      run.compose(by_person(sampled(gaussian{1e-3}, poisson{rate}), records), 1000);
+      bound<double> const delta = run.delta(0.1);
+      double const drawn =
+          1000.0 * static_cast<double>(records) * rate;  // of all steps together, at most
+      CHECK(delta.lower == 0.0);
+      CHECK(delta.upper >= drawn);
+      CHECK(delta.upper <= drawn * (1.0 + 1e-14) + 1e-320);
+      CHECK(run.epsilon(1e-5).upper == 0.0);
+    }
+  }
+  // What is not sampled takes part.
+  privacy_loss_accountant both;
+  both.compose(sampled(gaussian{1.0}, poisson{1e-310}), 1000).compose(gaussian{1.0});
+  CHECK(both.delta(0.1).lower > 0.3);
+  CHECK(both.epsilon(1e-5).lower > 1.0);
+}
+
 TEST_CASE("one step is the profile of the pair", "[dp]") {
   support::table const rows("dp_profile.csv");
   int seen = 0;

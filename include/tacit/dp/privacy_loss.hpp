@@ -12,6 +12,7 @@
 #include <tacit/dp/gaussian_profile.hpp>
 #include <tacit/dp/normal_mixtures.hpp>
 #include <tacit/dp/pair.hpp>
+#include <tacit/dp/participation.hpp>
 #include <tacit/dp/rays/answer.hpp>
 #include <tacit/dp/renyi.hpp>
 
@@ -104,7 +105,7 @@ class basic_privacy_loss {
 
   // A δ that underflows is bounded by a number that is larger than need be.
   [[nodiscard]] answer tiny(answer found, T epsilon) const {
-    if (moments_ && found.value.upper < 1e-290 && found.value.lower < found.value.upper) {
+    if (moments_ && found.value.upper < hardly_any && found.value.lower < found.value.upper) {
       found.value.upper =
           std::max(found.value.lower, std::min(found.value.upper, moments_->delta(epsilon).upper));
     }
@@ -164,7 +165,11 @@ class basic_privacy_loss {
     return best;
   }
 
+  // Below it a bound need not be near the truth: what accountants compute with is no normal number there.
+  static constexpr T hardly_any = 1e-290;
+
   detail::normal_mixtures<T> mixtures_;
+  detail::participation drawn_;
   bool others_ = false;  // pairs of another kind
   bool attained_ = true;
   basic_discretised<T> grid_;
@@ -174,6 +179,7 @@ class basic_privacy_loss {
 template <std::same_as<double> T>
 void basic_privacy_loss<T>::add(event const& release, std::uint64_t count) {
   domination const found = dominate(release, mixtures_.neighbours());
+  drawn_.add(release, count);
   grid_.add(release, count);
   if (moments_) {
     try {
@@ -194,6 +200,7 @@ void basic_privacy_loss<T>::add(event const& release, std::uint64_t count) {
 
 template <std::same_as<double> T>
 typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::epsilon_by(T delta) const {
+  if (drawn_.at_most() <= delta) return {{0.0, 0.0}, route::closed_form};
   if (!others_ && mixtures_.distinct() == 0) {
     auto const [low, high] = mixtures_.normals().mu();
     return {{tacit::epsilon(low, delta).lower, tacit::epsilon(high, delta).upper},
@@ -211,6 +218,7 @@ typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::epsilon_by(T delta
 
 template <std::same_as<double> T>
 typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::delta_by(T epsilon) const {
+  if (drawn_.at_most() < hardly_any) return {{0.0, drawn_.at_most()}, route::closed_form};
   if (!others_ && mixtures_.distinct() == 0) {
     auto const [low, high] = mixtures_.normals().mu();
     return tiny(
