@@ -41,6 +41,12 @@ std::string six_digits_towards(double x, double side) {
 
 }  // namespace
 
+std::filesystem::path whole_name(std::filesystem::path const& path) {
+  std::error_code unknown;  // weakly_canonical leaves a relative name that is not there as it is
+  auto found = std::filesystem::weakly_canonical(std::filesystem::absolute(path, unknown), unknown);
+  return unknown ? path : found;
+}
+
 std::string joined(std::vector<std::string> const& words) {
   std::string all;
   for (std::size_t i = 0; i < words.size(); ++i) {
@@ -165,15 +171,7 @@ void arguments::check_files() const {
       if (!files[i].written && !files[j].written) continue;
       std::error_code error;
       bool same = std::filesystem::equivalent(files[i].path, files[j].path, error);
-      if (error) {
-        auto const full = [](std::filesystem::path const& path) {
-          std::error_code unknown;
-          auto found =
-              std::filesystem::weakly_canonical(std::filesystem::absolute(path, unknown), unknown);
-          return unknown ? path : found;
-        };
-        same = full(files[i].path) == full(files[j].path);
-      }
+      if (error) same = whole_name(files[i].path) == whole_name(files[j].path);
       if (!same) continue;
       auto const& [one, other] =
           files[i].written ? std::tie(files[i], files[j]) : std::tie(files[j], files[i]);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <exception>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <stdexcept>
@@ -117,6 +118,9 @@ class arguments {
   std::map<std::string, argument> known_;
   std::string names_;  // of the options, for people
 };
+
+/// One absolute name of a file, through links, also where it is not there; `path` itself where there is none.
+std::filesystem::path whole_name(std::filesystem::path const& path);
 
 /// `gaussian, laplace or pure`
 std::string joined(std::vector<std::string> const& words);

@@ -2,15 +2,15 @@
 #include "matrix.hpp"
 
 #include "arguments.hpp"
+#include "output/text_file.hpp"
 
 #include <algorithm>
 #include <bit>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
 #include <iostream>
+#include <optional>
 #include <string_view>
 #include <system_error>
 #include <vector>
@@ -67,14 +67,13 @@ void refuse_line(std::string const& file, std::size_t line, std::string const& w
 
 void visit_rows(std::string const& file, row_visitor const& visit) {
   if (file == "-") return visit_rows(file, std::cin, visit);
-  std::error_code none;
-  bool const regular =
-      std::filesystem::is_regular_file(file, none);  // a pipe would wait for a writer
-  std::ifstream in;
-  if (regular) in.open(file);
-  if (!regular || !in) {
+  std::optional<apps::file_buffer> bytes;
+  try {
+    bytes.emplace(file);
+  } catch (std::system_error const&) {
     throw bad_input(file + ": cannot be read, but must be a table of comma-separated numbers");
   }
+  std::istream in(&*bytes);
   visit_rows(file, in, visit);
 }
 

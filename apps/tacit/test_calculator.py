@@ -1487,6 +1487,45 @@ class Transcripts(Records):
         (self.here / "second").hardlink_to(self.here / "run")
         self.refused(*words, "--resume", self.here / "run", naming=["--resume", "names"])
 
+    def started(self, *words, when):
+        """A run of many steps, which this holds of."""
+        process = subprocess.Popen([PROGRAM, "train", str(self.data), "--mechanism", "paczero-mi", "--mi", "0.33",
+                                    "--steps", "1000000", *map(str, words)], cwd=self.here,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.kill)
+        while not when():
+            self.assertIsNone(process.poll())
+            time.sleep(0.001)
+        return process
+
+    def test_a_copy_is_refused_wherever_it_is_resumed(self):
+        """The journal was named from the folder that the run began in."""
+        state, copy, journal = self.here / "state", self.here / "copy", self.here / "t.journal"
+        process = self.started("--save", "state", "--transcript", "t", when=lambda: journal.exists() and
+                              journal.stat().st_size > 1200)
+        process.kill()
+        process.communicate()
+        copy.write_bytes(state.read_bytes())
+        elsewhere = self.here / "elsewhere"
+        elsewhere.mkdir()
+        done = subprocess.run([PROGRAM, "train", self.data, "--resume", "../copy"], cwd=elsewhere,
+                              capture_output=True, text=True, timeout=20)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn(f"--transcript is missing, but must be {self.here / 't'}", done.stderr)
+
+    def test_a_run_whose_state_was_moved_ends(self):
+        """Another run may go on with it, under that name."""
+        state, moved = self.here / "state", self.here / "moved"
+        process = self.started("--save", "state", when=lambda: state.exists() and
+                              "transcript none" not in state.read_text())
+        while process.poll() is None and state.exists():  # between a look and a renaming there is a moment
+            state.replace(moved)
+            time.sleep(0.1)
+        said = process.communicate(timeout=20)[1]
+        self.assertEqual((process.returncode, said.count("\n")), (1, 1), said)
+        self.assertIn("moved", said)
+        self.assertFalse(state.exists())
+
     def test_another_table_of_the_same_length_is_refused(self):
         state, other = self.here / "state", self.here / "other.csv"
         words = ["--mechanism", "paczero-mi", "--mi", 0.33]
@@ -1545,6 +1584,11 @@ class Transcripts(Records):
         self.refused(*curve, naming=["--plot", "new"])
         self.assertEqual(run(*curve, "--force").returncode, 0)
         self.refused(*curve[:-2], "--force", naming=["--force", "--plot"])
+        # What is no file, such as /dev/null, is not replaced by one.
+        pipe = self.here / "pipe"
+        os.mkfifo(pipe)
+        self.refused(*curve[:-1], pipe, "--force", naming=["--plot", "regular"])
+        self.assertTrue(pipe.is_fifo())
 
     def test_inputs_without_end_or_bottom(self):
         deep = self.here / "deep.json"
@@ -1565,6 +1609,18 @@ class Transcripts(Records):
         wide = self.here / "wide.csv"
         wide.write_text("1e39,u\n" * 100 + "1,v\n" * 100)
         self.refused("train", wide, "--mechanism", "mezo", naming=["1e39", "finite"])
+        wide.write_text("".join(f"{i % 7},label{i}\n" for i in range(20000)))
+        self.refused("train", wide, "--mechanism", "mezo", naming=["20000 different labels"])
+        # It says to be empty, and is as long as the address space.
+        if Path("/proc/self/pagemap").exists():
+            limited = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30)),
+                       "capture_output": True, "text": True}
+            for words in (["train", "/proc/self/pagemap", "--mechanism", "mezo"],
+                          ["calibrate", "/proc/self/pagemap", "--method", "log-det", "--mi", "1"],
+                          ["epsilon", "--delta", "1e-5", "--schedule", "/proc/self/pagemap"],
+                          ["audit", "/proc/self/pagemap"]):
+                done = subprocess.run([PROGRAM, *words], **limited)
+                self.assertEqual(done.returncode, 2, (words, done.stderr))
         # A table may come through the standard input.
         done = subprocess.run([PROGRAM, "train", "-", "--mechanism", "paczero-zpl", "--steps", "20",
                                "--json"], input=self.data.read_text(), capture_output=True, text=True)

@@ -278,9 +278,7 @@ std::string belongs_to(std::string const& table, paczero_run_options const& want
 // What the state of a new run is about: see `stored_run`.
 std::string about(std::string const& digest, paczero_run_options const& wanted) {
   if (wanted.transcript.empty()) return digest;
-  std::error_code none;
-  auto const file = std::filesystem::weakly_canonical(wanted.transcript, none);
-  return digest + tacit::detail::to_word(file.string());
+  return digest + tacit::detail::to_word(whole_name(wanted.transcript).string());
 }
 
 // Before its first step a run was refused a file, or one beside it.
@@ -289,9 +287,8 @@ std::string about(std::string const& digest, paczero_run_options const& wanted) 
   std::size_t length = 0;
   for (char const* name : {"--resume", "--save", "--transcript"}) {
     if (!of.given(name)) continue;
-    std::error_code none;
-    std::string const file = std::filesystem::weakly_canonical(of.text(name), none).string();
-    std::string const path = std::filesystem::weakly_canonical(why.path(), none).string();
+    std::string const file = whole_name(of.text(name)).string();
+    std::string const path = whole_name(why.path()).string();
     bool const beside = path == file || path.starts_with(file + '.');
     if (beside && file.size() > length) {
       whose = name;
@@ -306,7 +303,8 @@ std::string about(std::string const& digest, paczero_run_options const& wanted) 
 [[noreturn]] void fail_midway(arguments const& of, std::exception const& why) {
   std::string text = why.what();
   char const* const kept = of.given("--resume") ? "--resume" : "--save";
-  if (of.given(kept)) {
+  std::error_code none;
+  if (of.given(kept) && std::filesystem::exists(of.text(kept), none)) {
     text += "; the run is kept: go on with the same command and --resume " + of.text(kept);
     if (!of.given("--resume")) text += " in place of --save";
   }

@@ -3,9 +3,13 @@
 
 #include <tacit/core/private_file.hpp>
 
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <filesystem>
+#include <limits>
 #include <stdexcept>
+#include <streambuf>
 #include <string>
 
 namespace apps {
@@ -25,6 +29,25 @@ inline std::string read_text(std::string const& file) {
   if (std::ferror(stdin) != 0) throw std::runtime_error("the standard input cannot be read");
   return text;
 }
+
+/// A file for a std::istream, which is bad where it cannot be read.
+class file_buffer : public std::streambuf {
+ public:
+  /// @throws std::system_error if it cannot be opened
+  explicit file_buffer(std::string const& file)
+      : file_(file, std::numeric_limits<std::uint64_t>::max()) {}
+
+ protected:
+  int_type underflow() override {
+    std::size_t const count = file_.read(buffer_, sizeof buffer_);
+    setg(buffer_, buffer_, buffer_ + count);
+    return count == 0 ? traits_type::eof() : traits_type::to_int_type(buffer_[0]);
+  }
+
+ private:
+  tacit::input_file file_;
+  char buffer_[65536];
+};
 
 /// Replaces a file at once; a crash leaves the old one or the new one.
 /// @throws std::runtime_error if it cannot be written

@@ -9,14 +9,12 @@
 #include <array>
 #include <bit>
 #include <cstring>
-#include <fstream>
 #include <limits>
 #include <map>
 #include <numeric>
 #include <set>
 #include <stdexcept>
 #include <string_view>
-#include <system_error>
 #include <tuple>
 #include <utility>
 #include <variant>
@@ -230,30 +228,31 @@ tensor_file tensor_file::read(std::filesystem::path const& file) {
   auto const fail = [&](std::string const& what) {
     throw std::runtime_error(file.string() + ": " + what);
   };
-  std::error_code none;
-  if (!std::filesystem::is_regular_file(file, none)) fail("is no file");
-  std::ifstream in(file, std::ios::binary | std::ios::ate);
-  if (!in) fail("cannot be read");
-  auto const length = static_cast<std::uint64_t>(in.tellg());
-  in.seekg(0);
+  tacit::input_file in(file, std::numeric_limits<std::uint64_t>::max(), "safetensors");
+  auto const fill = [&](void* to, std::size_t size) {
+    for (auto* at = static_cast<char*>(to); size > 0;) {
+      std::size_t const count = in.read(at, size);
+      if (count == 0) fail("ends too early");  // it was cut meanwhile
+      at += count;
+      size -= count;
+    }
+  };
   std::array<unsigned char, 8> prefix{};
-  if (length < prefix.size()) fail("is shorter than the 8 bytes of a header's length");
-  in.read(reinterpret_cast<char*>(prefix.data()), prefix.size());
+  if (in.left() < prefix.size()) fail("is shorter than the 8 bytes of a header's length");
+  fill(prefix.data(), prefix.size());
   std::uint64_t header = 0;
   for (std::size_t i = 0; i < prefix.size(); ++i) header |= std::uint64_t{prefix[i]} << (8 * i);
-  if (header > longest_header || header > length - prefix.size()) {
+  if (header > longest_header || header > in.left()) {
     fail("the header has " + std::to_string(header) + " bytes, but must have at most " +
-         std::to_string(std::min(longest_header, length - prefix.size())));
+         std::to_string(std::min(longest_header, in.left())));
   }
   tensor_file out;
   out.header_.resize(static_cast<std::size_t>(header));
-  in.read(out.header_.data(), static_cast<std::streamsize>(header));
-  out.size_ = static_cast<std::size_t>(length - prefix.size() - header);
-  if (!in) fail("cannot be read");
+  fill(out.header_.data(), out.header_.size());
+  out.size_ = static_cast<std::size_t>(in.left());
   out.tensors_ = header_reader(file, out.size_).read(out.header_);
   out.data_ = std::make_unique_for_overwrite<std::byte[]>(out.size_);
-  in.read(reinterpret_cast<char*>(out.data_.get()), static_cast<std::streamsize>(out.size_));
-  if (!in || in.gcount() != static_cast<std::streamsize>(out.size_)) fail("cannot be read");
+  fill(out.data_.get(), out.size_);
   return out;
 }
 

@@ -9,6 +9,7 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <stdexcept>
@@ -18,6 +19,9 @@
 namespace apps {
 
 namespace {
+
+// A network has an output for each: a column of measurements is no label.
+constexpr std::size_t most_classes = 1000;
 
 std::string_view trimmed(std::string_view text) {
   auto const first = text.find_first_not_of(" \t\r");
@@ -107,14 +111,22 @@ dataset parse_csv(std::string_view text, std::string const& name) {
   dataset out;
   out.classes = classes_of(labels);
   if (out.classes.size() < 2) throw std::runtime_error(name + ": only one class");
+  if (out.classes.size() > most_classes) {
+    throw std::runtime_error(name + ": the last column has " + std::to_string(out.classes.size()) +
+                             " different labels, but must have at most " +
+                             std::to_string(most_classes));
+  }
+  std::map<std::string_view, int> place;
+  for (std::string const& label : out.classes) {
+    place.emplace(label, static_cast<int>(place.size()));
+  }
   out.features.resize(static_cast<Eigen::Index>(rows.size()),
                       static_cast<Eigen::Index>(rows.front().size()));
   for (std::size_t i = 0; i < rows.size(); ++i) {
     for (std::size_t j = 0; j < rows[i].size(); ++j) {
       out.features(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j)) = rows[i][j];
     }
-    auto const found = std::find(out.classes.begin(), out.classes.end(), labels[i]);
-    out.labels.push_back(static_cast<int>(found - out.classes.begin()));
+    out.labels.push_back(place.at(labels[i]));
   }
   return out;
 }

@@ -121,11 +121,18 @@ class output_file {
   /// Takes the place of the file that is there, if any.
   /// @throws std::system_error naming the file, also if there is a folder, a pipe or a device
   void replace() {
+    replace([] {});
+  }
+
+  /// The same, unless `last_look` throws, which it may until the very moment: all is on disk by then but the name.
+  template <class Look>
+  void replace(Look&& last_look) {
+    file_.flush(who_, fresh_);
     auto const there = detail::files::look(path_);
     if (there && !there->regular) {
       detail::fail_file(who_, "not a regular file:", path_, std::errc::file_exists);
     }
-    file_.flush(who_, fresh_);
+    std::forward<Look>(last_look)();
     if (!detail::files::replace(path_, fresh_)) detail::fail_file(who_, "cannot replace", path_);
     finish();
   }

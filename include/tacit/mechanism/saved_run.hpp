@@ -219,7 +219,8 @@ class saved_run {
     unstored_ = false;
   }
 
-  // A state that was moved away, or whose lock was removed, may have been resumed by another run.
+  // A state that was moved away, or whose lock was removed, may have been resumed by another run. Between this look and
+  // what follows there is a moment in which that can happen unseen.
   void must_be_alone() const {
     if (!detail::files::look(path_)) detail::fail_file(who, "somebody moved or removed", path_);
     lock_.check(who);
@@ -227,8 +228,9 @@ class saved_run {
 
   void store() {
     unstored_ = true;
-    must_be_alone();
-    write_private_file(path_, text().is);
+    output_file file(path_, readers::owner, who);
+    file.write(text().is);
+    file.replace([&] { must_be_alone(); });
     unstored_ = false;
   }
 
