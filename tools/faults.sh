@@ -1,6 +1,6 @@
 #!/bin/sh
-# Fails and kills programs at every operation on their files, in every way, and then their recovery in every way at
-# every operation of it: the whole product, of which the tests take a sample. Hours on one core for train and state.
+# Fails and kills programs at every operation on their files, in every way, and then the recovery from whatever that left,
+# in every way at every operation of it: the whole product, of which the tests take a sample. Hours on one core for train.
 # usage: sh tools/faults.sh [--shard I/K] [SCENARIO...]     (all; of the first faults each K-th from the I-th on)
 #   SCENARIO  replay plot safetensors journal mpi state train
 set -eu

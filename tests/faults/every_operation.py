@@ -7,7 +7,7 @@ kinds). Then the same is started again as a user would, until it ends; and with 
 recovery. However it went, it ends, no message asks for repair by hand, what was there before a fault and had been
 released is there after it, and nothing is left in the folder but the files of the scenario, and what a kill left under a
 name of its own. Beyond that:
-  train        a state, a transcript, a base and a tuned model; finished by the same command, with --resume once there is
+  train        a table, a state, a transcript, a base and a tuned model; finished by the same command, with --resume once there is
                a state. What the state had released it has released after, step by step; no more is spent than the
                budget; base and transcript replay to the tuned model, byte for byte
   replay       the tuned model is there, byte for byte, or it is not there
@@ -18,11 +18,13 @@ name of its own. Beyond that:
   mpi          two ranks, which cannot go on after a fault: the journal that they leave is a first part of the run, has
                every release that a rank said to be safe, and replays to the same parameters each time
 
-usage: every_operation.py SCENARIO PROGRAM LIBFAULTS [--operations N] [--second N | all] [--shard I/K]
+usage: every_operation.py SCENARIO PROGRAM LIBFAULTS [--operations N] [--second N | all] [--shard I/K] [--draws]
                           [--mpirun MPIRUN --calculator TACIT]
   PROGRAM       the calculator for train, replay and plot; tacit_mpi for mpi; tacit_test_files for the others
   --operations  the number of them that there must be (the test's name says it)
-  --second      a second fault, of two kinds, at each N-th operation of a recovery; all: of every kind, at each of them
+  --second      a second fault, of two kinds, at each N-th operation of a recovery; all: of every kind, at each of them,
+                once for all first faults that leave the same files of the same sizes
+  --draws       fails each draw of randomness, too
   --shard       of the first faults, or of the pairs that N gives, each K-th from the I-th on
 """
 import argparse
@@ -38,6 +40,7 @@ import tempfile
 from pathlib import Path
 
 KINDS = ("kill", "torn", "power", "short", "EINTR", "EIO", "ENOSPC", "ENOSPC+")
+DRAWS = "entropy"  # a kind that fails draws of randomness, and no operation
 STEPS = 4
 BUDGET = 0.33
 UNFINISHED = r"\.[0-9a-f]{16}\.new"
@@ -91,7 +94,11 @@ class Scenario:
 
 
 class Train(Scenario):
-    files = ("state", "transcript", "base", "tuned")
+    files = ("data.csv", "state", "transcript", "base", "tuned")
+
+    def __init__(self, *those):
+        super().__init__(*those)
+        shutil.copy(self.given, self.folder / "data.csv")
 
     @staticmethod
     def prepare(program, scratch, apart=1):
@@ -112,7 +119,7 @@ class Train(Scenario):
     def command(self):
         state = self.folder / "state"
         kept = "--resume" if state.exists() and state.stat().st_size else "--save"
-        return [self.program, "train", self.given, *self.words(), kept, state]
+        return [self.program, "train", self.folder / "data.csv", *self.words(), kept, state]
 
     def released(self, done):
         state = self.folder / "state"
@@ -120,6 +127,13 @@ class Train(Scenario):
             return ""
         found = re.search(r"^transcript (\S+)$", state.read_text(), re.MULTILINE)
         return "" if found is None or found[1] == "none" else found[1]
+
+    def check_kept(self, done):
+        super().check_kept(done)
+        assert done.returncode in (0, 1, 2, -9), (done.returncode, done.stderr)
+        if done.returncode in (1, 2):  # a fault is no argument's, and is said in a line
+            assert done.stderr.count("\n") == 1 and not done.stdout, (done.stdout, done.stderr)
+            assert "missing, but must" not in done.stderr, done.stderr
 
     def check_end(self, done):
         answer = json.loads(done.stdout)
@@ -137,10 +151,11 @@ class Replay(Scenario):
 
     @staticmethod
     def prepare(program, scratch):
-        trained = Train(program, Train.prepare(program, scratch), scratch)
+        (scratch / "trained").mkdir()
+        trained = Train(program, Train.prepare(program, scratch), scratch / "trained")
         done = run(*trained.command())
         assert done.returncode == 0, done.stderr
-        return scratch
+        return scratch / "trained"
 
     def __init__(self, *those):
         super().__init__(*those)
@@ -322,6 +337,17 @@ class Trial:
     def __init__(self, kind, program, library, scratch):
         self.kind, self.program, self.library, self.scratch = kind, program, library, scratch
         self.given = kind.prepare(program, scratch)
+        self.recovered = set()  # what first faults left
+
+    def left(self, one):
+        """All that a recovery can see of what is in the folder, but for what was drawn."""
+        sizes = []
+        for file in one.folder.iterdir():
+            name, unfinished = re.subn(UNFINISHED, "", file.name)
+            text = file.read_bytes()
+            steps = re.search(rb"(?m)^transcript (\S+)$", text)  # of a state, which is whole
+            sizes.append((name, unfinished, None if unfinished else len(text) if not steps else 0 if steps[1] == b"none" else len(steps[1])))
+        return (*sorted(sizes, key=str), one.seen)
 
     def start(self, one, at=0, kind=""):
         """What came of it, and the number of operations."""
@@ -340,6 +366,8 @@ class Trial:
         for fault in [*faults, (0, "")]:
             done, count = self.start(one, *fault)
             operations.append(count)
+            if len(operations) == 1:
+                self.first_left = self.left(one)
             if one.ended(done):
                 break
         assert one.ended(done), (one.command(), done.returncode, done.stderr)
@@ -352,8 +380,17 @@ class Trial:
         return operations
 
     def all_second(self, first, failed):
-        """After this fault, one of each kind at each operation of its recovery. Returns their number."""
+        """After this fault, one of each kind at each operation of its recovery, unless another fault left the same.
+        Returns their number."""
         faults = 1
+        try:
+            self.faulted([first])
+        except (AssertionError, subprocess.TimeoutExpired) as error:
+            failed([first], error)
+            return faults
+        if self.first_left in self.recovered:
+            return faults
+        self.recovered.add(self.first_left)
         for kind in self.kind.kinds:
             for at in itertools.count(1):
                 try:
@@ -381,6 +418,7 @@ def main():
     parser.add_argument("library")
     parser.add_argument("--operations", type=int)
     parser.add_argument("--second", type=lambda word: word if word == "all" else int(word), default=0)
+    parser.add_argument("--draws", action="store_true")
     parser.add_argument("--shard", default="0/1")
     parser.add_argument("--mpirun")
     parser.add_argument("--calculator")
@@ -410,6 +448,18 @@ def main():
                 if of.second and of.second != "all":
                     for second in range(1 + at % of.second, total, of.second):
                         plans += [[(at, kind), (second, "kill")], [(at, kind), (second, "power")]]
+        if of.draws:
+            for at in itertools.count(1):
+                draw = (at, DRAWS)
+                faults += 1
+                try:
+                    if len(trial.faulted([draw])) == 1:  # there is no such draw
+                        break
+                except (AssertionError, subprocess.TimeoutExpired) as error:
+                    failed([draw], error)
+                if at > 1000:
+                    break
+            faults -= 1
         for plan in plans[first::shards]:
             if of.second == "all":
                 faults += trial.all_second(plan[0], failed)

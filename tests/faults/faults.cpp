@@ -8,7 +8,8 @@
 //             names since the folder's
 //   ENOSPC, EIO, EINTR   fails it once with that reason (closing and removing never fail)
 //   ENOSPC+   fails it and every later write with that reason
-//   short     writes one byte of it
+//   short     writes, or reads, one byte of it
+//   entropy   fails the n-th draw of randomness from the system, and counts no operation
 //   peer      kills the other processes that the parent started: the other ranks of a run under mpirun
 //
 //     LD_PRELOAD=libfaults.so FAULT_FOLDER=folder FAULT_AT=12 FAULT_KIND=power program …
@@ -85,6 +86,7 @@ class faulty_folder {
     if (count_ > at_ && at_ > 0 && kind_ == "ENOSPC+" && writes) return ENOSPC;
     return 0;
   }
+  bool denies_randomness() { return kind_ == "entropy" && ++draws_ == at_; }
   bool tears() const { return count_ == at_ && kind_ == "torn"; }
   bool shortens() const { return count_ == at_ && kind_ == "short"; }
   [[noreturn]] static void end() {
@@ -200,6 +202,7 @@ class faulty_folder {
   std::string log_;
   long count_ = 0;
   long kept_ = 0;
+  long draws_ = 0;
   mutable std::mutex threads_;  // MPI's close files of their own
   std::map<int, entry> open_;
   std::map<::ino_t, ::off_t> durable_;
@@ -282,6 +285,23 @@ int close(int file) {
     faulty_folder::end();
   }
   return write(file, from, here().shortens() && size > 1 ? 1 : size);
+}
+
+::ssize_t read(int file, void* to, std::size_t size) {
+  auto const read = real<::ssize_t(int, void*, std::size_t)>("read");
+  if (!here().has(file)) return read(file, to, size);
+  if (int const reason = here().next("read", true)) return failing(reason);
+  return read(file, to, here().shortens() && size > 1 ? 1 : size);
+}
+
+::ssize_t getrandom(void* to, std::size_t size, unsigned flags) {
+  if (here().denies_randomness()) return failing(ENOSYS);
+  return real<::ssize_t(void*, std::size_t, unsigned)>("getrandom")(to, size, flags);
+}
+
+int getentropy(void* to, std::size_t size) {
+  if (here().denies_randomness()) return failing(ENOSYS);
+  return real<int(void*, std::size_t)>("getentropy")(to, size);
 }
 
 int fsync(int file) {
