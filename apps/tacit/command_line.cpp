@@ -12,6 +12,8 @@
 #include <cmath>
 #include <deque>
 #include <exception>
+#include <functional>
+#include <memory>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -62,32 +64,45 @@ std::string complaint(std::string const& who, std::string what) {
   return who + ": " + what + '\n';
 }
 
-outcome ask(std::span<verb const> verbs, int argc, char const* const* argv) {
-  CLI::App app(
+struct command_line::parts {
+  std::span<verb const> verbs;
+  CLI::App app{
       "Answers questions about privacy: epsilon and delta, nats, noise, attackers, budgets.",
-      "tacit");
+      "tacit"};
+  bool json = false;
+  std::deque<arguments> known;
+  std::string names;
+};
+
+command_line::command_line(std::span<verb const> verbs,
+                           std::function<bool(verb const&)> const& needs_options)
+    : parts_(std::make_unique<parts>()) {
+  CLI::App& app = parts_->app;
+  parts_->verbs = verbs;
   app.get_formatter()->label("SUBCOMMAND", "VERB");
   app.set_version_flag("--version", TACIT_VERSION);
   app.allow_extras();
   app.footer(
       "tacit VERB --help says more. Exit status: 0 an answer, 2 unusable input, 1 a failure.");
-  bool json = false;
-  std::deque<arguments> known;
-  std::string names;
   for (verb const& v : verbs) {
     CLI::App* const added = app.add_subcommand(v.name, v.summary)->allow_extras();
-    arguments& its = known.emplace_back(*added);
-    // Hundreds of options, of which one verb's are asked for.
-    if (std::find(argv, argv + argc, std::string_view(v.name)) != argv + argc) v.declare(its);
-    added->add_flag("--json", json, "print one JSON object")->disable_flag_override();
+    arguments& its = parts_->known.emplace_back(*added);
+    if (needs_options(v)) v.declare(its);
+    added->add_flag("--json", parts_->json, "print one JSON object")->disable_flag_override();
     added->footer(v.note);
-    names += (names.empty() ? "" : ", ") + std::string(v.name);
+    parts_->names += (parts_->names.empty() ? "" : ", ") + std::string(v.name);
   }
   app.require_subcommand(0, 1);
+}
 
+command_line::~command_line() = default;
+
+outcome command_line::ask(int argc, char const* const* argv) {
+  auto& [verbs, app, json, known, names] = *parts_;
+  json = false;
   std::size_t asked = verbs.size();
   std::string who = "tacit";
-  auto const find_asked = [&] {
+  auto const find_asked = [&, &verbs = verbs, &app = app] {
     if (app.get_subcommands().empty()) return;
     std::string const name = app.get_subcommands().front()->get_name();
     asked = static_cast<std::size_t>(
@@ -119,6 +134,16 @@ outcome ask(std::span<verb const> verbs, int argc, char const* const* argv) {
   } catch (std::exception const& error) {
     return {1, complaint(who, error.what())};
   }
+}
+
+outcome ask(std::span<verb const> verbs, int argc, char const* const* argv) {
+  // Hundreds of options, of which one verb's are asked for.
+  return command_line(verbs,
+                      [&](verb const& v) {
+                        return std::find(argv, argv + argc, std::string_view(v.name)) !=
+                               argv + argc;
+                      })
+      .ask(argc, argv);
 }
 
 }  // namespace calculator

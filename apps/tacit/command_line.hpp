@@ -3,6 +3,8 @@
 
 #include "verbs.hpp"
 
+#include <functional>
+#include <memory>
 #include <span>
 #include <string>
 
@@ -13,6 +15,20 @@ namespace calculator {
 struct outcome {
   int status;
   std::string text;
+};
+
+/// The parser of command lines, made once for any number of them.
+class command_line {
+ public:
+  /// The options of those verbs alone that need them are known: to make all of them takes longer than most answers.
+  command_line(std::span<verb const> verbs, std::function<bool(verb const&)> const& needs_options);
+  ~command_line();
+
+  outcome ask(int argc, char const* const* argv);
+
+ private:
+  struct parts;
+  std::unique_ptr<parts> parts_;
 };
 
 /// A command line, from its words to what is printed: `tacit VERB …`, or a request for help.
