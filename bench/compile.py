@@ -31,7 +31,7 @@ HEADERS = {
     "pac": (2.5, 500),
     "tacit": (3.5, 700),
 }
-CHECKED = ["info", "dp", "pac", "tacit"]
+CHECKED = ["core", "info", "zo", "dp/privacy_loss", "dp", "mechanism", "pac", "tacit"]
 PROGRAMS = {
     "certified_epsilon": ("one certified ε", 3.0),
     "calibrated_candidates": ("one calibration from candidates", 6.0),

@@ -20,6 +20,7 @@
 #include <tacit/pac/dense.hpp>
 #include <tacit/pac/fixed_point.hpp>
 #include <tacit/pac/follower.hpp>
+#include <tacit/pac/forward.hpp>
 #include <tacit/pac/gap.hpp>
 #include <tacit/pac/gap/axes.hpp>
 #include <tacit/pac/gap/certificate.hpp>

@@ -251,7 +251,9 @@ class accountant {
   }
 
   [[nodiscard]] adjacency neighbours() const noexcept { return neighbours_; }
-  [[nodiscard]] std::span<composed const> history() const noexcept { return history_; }
+  [[nodiscard]] std::span<composed const> history() const noexcept {
+    return {history_.data(), history_.size()};
+  }
   [[nodiscard]] Method const& method() const noexcept { return method_; }
 
   /// A versioned, checksummed text from which `load` rebuilds the accountant.

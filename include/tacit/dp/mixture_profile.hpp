@@ -92,7 +92,7 @@ class mixture_profile {
       T const off = (sum - grown) / all;
       return {elementary::log1p(off), slope / (all * (1.0 + off))};
     }
-    log_mixture_value const sum = log_mixture(parts_, x);
+    log_mixture_value const sum = log_mixture({parts_.data(), parts_.size()}, x);
     return {sum.value - wanted, sum.slope};
   }
 

@@ -3,15 +3,14 @@
 
 #include <tacit/core/check.hpp>
 #include <tacit/core/units.hpp>
-#include <tacit/pac/calibrated.hpp>
-#include <tacit/pac/gaussian_noise.hpp>
+#include <tacit/pac/forward.hpp>
+#include <tacit/pac/mi_bound.hpp>
 #include <tacit/pac/pac_ledger.hpp>
 #include <tacit/secret/normal.hpp>
 #include <tacit/secret/stream.hpp>
 
-#include <Eigen/Core>
-
 #include <cstddef>
+#include <type_traits>
 #include <utility>
 
 namespace tacit {
@@ -19,10 +18,10 @@ namespace tacit {
 /// N(0, Σ_B), from exact normals of the secret stream.
 /// The product with Σ_B^{1/2} rounds: the lowest bits of a released double are not covered by any
 /// guarantee (Mironov 2012). Round what is published to a grid some 1e-6 of the noise.
-template <secret_bits Bits>
-[[nodiscard]] Eigen::VectorXd draw(gaussian_noise const& noise, Bits& secret) {
-  Eigen::VectorXd normals(static_cast<Eigen::Index>(noise.dimension()));
-  for (double& g : normals) g = standard_normal(secret);
+template <dense_scalar T, secret_bits Bits>
+[[nodiscard]] auto draw(basic_gaussian_noise<T> const& noise, Bits& secret) {
+  std::remove_cvref_t<decltype(noise.variances())> normals(noise.dimension());
+  for (T& g : normals) g = standard_normal(secret);
   return noise.shaped(normals);
 }
 
@@ -43,14 +42,16 @@ class noisy_outputs {
   /// output + N(0, Σ_B).
   /// @throws std::invalid_argument unless the noise has the output's dimension; std::domain_error for an
   ///         output that is not finite; budget_exhausted if the charge does not fit: nothing was drawn
-  [[nodiscard]] Eigen::VectorXd release(Eigen::VectorXd const& output,
-                                        calibrated<mi_bound> const& how) {
+  template <class Output, dense_scalar T>
+  [[nodiscard]] auto release(Output const& output, calibrated<mi_bound, T> const& how) {
+    std::remove_cvref_t<decltype(how.noise.variances())> out = output;
     detail::check_size("release", "dimension of the noise", how.noise.dimension(),
-                       static_cast<std::size_t>(output.size()));
-    for (double const y : output) detail::check_finite("release", "output", y);
+                       static_cast<std::size_t>(out.size()));
+    for (T const y : out) detail::check_finite("release", "output", y);
     receipt<nats> const paid = account_.charge(how.information);
     static_cast<void>(paid);
-    return output + draw(how.noise, secret_);
+    out += draw(how.noise, secret_);
+    return out;
   }
 
  private:

@@ -140,10 +140,14 @@ class paczero {
   // For the owner alone: all of it but the transcript reveals information about the universe.
 
   /// Everything released so far, in order.
-  [[nodiscard]] std::span<release const> transcript() const noexcept { return transcript_; }
+  [[nodiscard]] std::span<release const> transcript() const noexcept {
+    return {transcript_.data(), transcript_.size()};
+  }
 
   /// The last step, one report a direction.
-  [[nodiscard]] std::span<paczero_report const> last() const noexcept { return last_; }
+  [[nodiscard]] std::span<paczero_report const> last() const noexcept {
+    return {last_.data(), last_.size()};
+  }
 
   /// Nats charged for the secret subset on this path.
   [[nodiscard]] nats spent() const noexcept { return account_.spent(); }

@@ -92,7 +92,7 @@ inline void check_pairwise(std::string_view who, pairwise_options const& options
   if (std::isfinite(options.loss_noise_multiplier)) {
     parts.push_back({1.0, options.loss_noise_multiplier});
   }
-  return joint_gaussian(parts);
+  return joint_gaussian({parts.data(), parts.size()});
 }
 
 }  // namespace detail
@@ -119,7 +119,7 @@ class pairwise_run {
                pairwise_options const& options, pairwise_controls&& controls,
                participants&& taking_part, Secret&& secret)
       : groups_(std::move(groups)),
-        dimension_(detail::check_groups(who, groups_)),
+        dimension_(detail::check_groups(who, {groups_.data(), groups_.size()})),
         options_(options),
         controls_(std::move(controls)),
         taking_part_(std::move(taking_part)),

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <Eigen/Core>
+#include <tacit/pac/forward.hpp>
 
-#include <concepts>
+#include <Eigen/Core>
 
 /// Dense types by their scalar.
 ///
@@ -13,10 +13,6 @@
 /// its other arguments, or is double.
 
 namespace tacit {
-
-/// The scalars for which error bounds are proved: they count roundings of double.
-template <class T>
-concept dense_scalar = std::same_as<T, double>;
 
 namespace detail {
 

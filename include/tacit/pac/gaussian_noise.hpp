@@ -24,7 +24,7 @@ enum class noise_shape { full, diagonal };
 ///
 /// Memory: d·k numbers along given axes, d along the coordinates' own, so d = 10⁵ needs no d×d
 /// matrix.
-template <dense_scalar T = double>
+template <dense_scalar T>
 class basic_gaussian_noise {
  public:
   /// The same variance in every direction.
@@ -183,7 +183,5 @@ class basic_gaussian_noise {
   double rest_;
   bool along_coordinates_ = false;
 };
-
-using gaussian_noise = basic_gaussian_noise<>;
 
 }  // namespace tacit

@@ -6,6 +6,7 @@
 #include <tacit/core/wipe.hpp>
 #include <tacit/secret/chacha20.hpp>
 #include <tacit/secret/entropy.hpp>
+#include <tacit/secret/forks.hpp>
 #include <tacit/secret/guarded.hpp>
 
 #include <array>

@@ -63,7 +63,7 @@ class parameter_writer {
 class parameter_reader {
  public:
   explicit parameter_reader(recorded_mechanism const& mechanism)
-      : who_(mechanism.name), rest_(mechanism.parameters) {}
+      : who_(mechanism.name), rest_(mechanism.parameters.data(), mechanism.parameters.size()) {}
 
   /// @throws std::invalid_argument unless the next parameter has this name and type
   template <class T>

@@ -147,7 +147,9 @@ class zeroth_order_loop {
   [[nodiscard]] float smoothing() const noexcept { return static_cast<float>(options_.smoothing); }
 
   /// The K directions of the present step.
-  [[nodiscard]] std::span<direction const> directions() const noexcept { return directions_; }
+  [[nodiscard]] std::span<direction const> directions() const noexcept {
+    return {directions_.data(), directions_.size()};
+  }
 
   /// Where the N scalars of direction k go. NaN until written: a direction that is forgotten makes
   /// the mechanism hold.

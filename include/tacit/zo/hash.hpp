@@ -165,7 +165,7 @@ void hash_entries(blake2b& hash, std::span<T const> entries) noexcept {
 
 }  // namespace detail
 
-/// How a parameter is stored, by the name it has in a safetensors file.
+/// How a parameter is stored, by the name it has in a safetensors file, in the order of `tensor::entries`.
 enum class element_type { f32, f16, bf16 };
 
 [[nodiscard]] constexpr std::string_view name_of(element_type type) noexcept {
@@ -173,13 +173,7 @@ enum class element_type { f32, f16, bf16 };
 }
 
 [[nodiscard]] inline element_type element_type_of(tensor const& one) noexcept {
-  return std::visit(
-      []<class T>(std::span<T>) {
-        return std::is_same_v<T, float>  ? element_type::f32
-               : std::is_same_v<T, half> ? element_type::f16
-                                         : element_type::bf16;
-      },
-      one.entries);
+  return static_cast<element_type>(one.entries.index());
 }
 
 /// BLAKE2b-256 of names, element types, sizes and bits of all tensors, in their order.

@@ -32,8 +32,11 @@ struct tensor {
 
 namespace detail {
 
+/// One tensor of floats, and no list of tensors.
 template <class Tensor>
-concept span_like = std::convertible_to<Tensor&, std::span<float>>;
+concept span_like = !std::same_as<Tensor, std::vector<tensor>> &&
+                    !std::same_as<Tensor, std::vector<std::span<float>>> &&
+                    std::convertible_to<Tensor&, std::span<float>>;
 
 }  // namespace detail
 
@@ -82,7 +85,9 @@ class parameters {
   [[nodiscard]] std::uint64_t dimension() const noexcept { return dimension_; }
 
   /// The tensors in the order given, each with its `first`.
-  [[nodiscard]] std::span<tensor const> all() const noexcept { return tensors_; }
+  [[nodiscard]] std::span<tensor const> all() const noexcept {
+    return {tensors_.data(), tensors_.size()};
+  }
 
   /// The tensors as floats, for a loss that takes no other type.
   /// @throws std::invalid_argument if one of them is stored otherwise
@@ -90,7 +95,7 @@ class parameters {
     detail::require_argument(views_.size() == tensors_.size(), "parameters",
                              "number of float tensors", views_.size(),
                              detail::to_text(tensors_.size()) + ", all of them, for this loss");
-    return views_;
+    return {views_.data(), views_.size()};
   }
 
  private:
@@ -100,19 +105,27 @@ class parameters {
     return result;
   }
 
-  // Two tensors with one index would move together.
+  // Two tensors with one index would move together. Those that stand in the order of their indices are seen
+  // to be disjoint at once; another one is compared with all before it.
   void check_disjoint() const {
-    std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges;
+    std::uint64_t end = 0;
     for (tensor const& one : tensors_) {
-      if (one.size() > 0) ranges.emplace_back(*one.first, *one.first + one.size());
+      if (*one.first < end) {
+        for (tensor const* before = tensors_.data(); before != &one; ++before) {
+          bool const ordered = *before->first <= *one.first;
+          check_apart(ordered ? *before : one, ordered ? one : *before);
+        }
+      }
+      end = std::max(end, *one.first + one.size());
     }
-    std::sort(ranges.begin(), ranges.end());
-    for (std::size_t i = 1; i < ranges.size(); ++i) {
-      detail::require_argument(
-          ranges[i].first >= ranges[i - 1].second, "parameters", "first index of a tensor",
-          ranges[i].first,
-          "at least " + std::to_string(ranges[i - 1].second) + ", the end of another");
-    }
+  }
+
+  static void check_apart(tensor const& left, tensor const& right) {
+    if (left.size() == 0 || right.size() == 0) return;
+    std::uint64_t const end = *left.first + left.size();
+    detail::require_argument(*right.first >= end, "parameters", "first index of a tensor",
+                             *right.first,
+                             "at least " + std::to_string(end) + ", the end of another");
   }
 
   std::vector<tensor> tensors_;

@@ -18,7 +18,6 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
-#include <set>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -175,13 +174,16 @@ template <class Enum, std::size_t N>
 }
 
 inline void check_run(std::string_view who, run_record const& run) {
-  require_argument(!run.mechanism.name.empty(), who, "name of the mechanism", std::string("empty"),
-                   "a word");
-  std::set<std::string_view> names;
-  for (auto const& [name, value] : run.mechanism.parameters) {
+  require_argument(!run.mechanism.name.empty(), who, "name of the mechanism",
+                   std::string_view("empty"), "a word");
+  auto const& all_named = run.mechanism.parameters;
+  for (std::size_t i = 0; i < all_named.size(); ++i) {
+    auto const& [name, value] = all_named[i];
     if (auto const* x = std::get_if<double>(&value)) check_finite(who, name, *x);
-    require_argument(names.insert(name).second, who, "parameter " + to_word(name),
-                     std::string("given twice"), "given once");
+    for (std::size_t j = 0; j < i; ++j) {
+      require_argument(all_named[j].first != name, who, "parameter " + to_word(name),
+                       std::string_view("given twice"), "given once");
+    }
   }
   check_positive(who, "smoothing", run.training.smoothing);
   check_positive(who, "learning_rate", run.training.learning_rate);

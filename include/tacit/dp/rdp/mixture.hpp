@@ -96,13 +96,16 @@ class mixture_divergence {
   }
 
   // In double, for the planning.
-  [[nodiscard]] double log_mixed(double x) const { return log_mixture(approximate_, x).value; }
+  [[nodiscard]] log_mixture_value parts_at(double x) const {
+    return log_mixture({approximate_.data(), approximate_.size()}, x);
+  }
+  [[nodiscard]] double log_mixed(double x) const { return parts_at(x).value; }
   [[nodiscard]] double rough_log_ratio(double x) const {
     double const rest = static_cast<double>(rest_);
     return rest > 0.0 ? log_add(elementary::log(rest), log_mixed(x)) : log_mixed(x);
   }
   [[nodiscard]] double pull(double x) const {  // dℓ/dx
-    auto const [value, slope] = log_mixture(approximate_, x);
+    auto const [value, slope] = parts_at(x);
     return slope * elementary::exp(value - rough_log_ratio(x));
   }
 
