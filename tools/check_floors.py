@@ -29,7 +29,7 @@ FLOORS = {
 
 # Where another library may enter. "posix" is any header whose name ends in .h.
 LIBRARIES = {
-    "Eigen": {"pac", "mechanism", "train"},
+    "Eigen": {"pac"},
     "boost": {"core", "info", "dp", "pac", "audit", "mechanism"},
     "posix": {"core", "secret"},
     "intrinsics": {"zo"},
@@ -44,7 +44,7 @@ DEVICE_STANDARD = {"algorithm", "cmath", "concepts", "cstddef", "cstdint", "cstr
 MACHINE_PATH = re.compile(r"(?<![\w.~$}>)-])/(?:work|tmp|home|root|Users|mnt|scratch)\b")
 NOT_THE_PROJECT = {".git", ".venv", ".cache", "build", "__pycache__"}
 
-INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>" ]+)[>"]', re.MULTILINE)
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 
 

@@ -7,6 +7,7 @@
 // The secret is one of M listed subsets, each record in half of them: so that everything can be
 // certified, and the truth measured.
 
+#include <tacit/core/decimal.hpp>
 #include <tacit/core/normal.hpp>
 #include <tacit/info/attack.hpp>
 #include <tacit/pac/auto_pac.hpp>
@@ -320,7 +321,7 @@ apps::panel compare(problem const& p, effort const& now) {
   for (int k = 1; k <= now.halvings; ++k) {
     budgets.emplace_back(std::ldexp(1.0, -k));
     head.push_back(k == 1 ? "0.5" : apps::formatted("1/%d", 1 << k));
-    bounds.push_back(apps::formatted("%.4f", tacit::attack_success(budgets.back())));
+    bounds.push_back(tacit::rounded_up(tacit::attack_success(budgets.back()), 4));
   }
   std::vector<cells> trace, claim, achieved, success{bounds}, relative;
   apps::panel panel{p.name,
@@ -342,13 +343,13 @@ apps::panel compare(problem const& p, effort const& now) {
     for (std::size_t k = 0; k < budgets.size(); ++k) {
       plan const q = m.make(p, budgets[k], now);
       trace.back().push_back(apps::formatted("%.4g", q.noise.trace()));
-      claim.back().push_back(q.claim ? apps::formatted(q.certified ? "%.4g" : "(%.4g)", *q.claim)
-                                     : "none");
+      std::string const claimed = q.claim ? tacit::rounded_up(*q.claim, 4) : "none";
+      claim.back().push_back(q.claim && !q.certified ? '(' + claimed + ')' : claimed);
       auto const truth = tacit::monte_carlo_information(
           q.said, q.noise,
           {.samples = now.draws, .confidence = truth_confidence, .seed = truth_seed});
-      achieved.back().push_back(
-          apps::formatted("%.4g to %.4g", truth.interval.lower.value, truth.interval.upper.value));
+      achieved.back().push_back(tacit::rounded_down(truth.interval.lower.value, 4) + " to " +
+                                tacit::rounded_up(truth.interval.upper.value, 4));
       attacked const met = attack(p, q, now.draws);
       success.back().push_back(apps::formatted("%.4f", met.success));
       relative.back().push_back(apps::formatted("%.3g %%", 100.0 * met.relative));

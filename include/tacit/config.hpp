@@ -12,9 +12,10 @@
 #error "tacit refuses -ffast-math: it lets NaN through every check"
 #endif
 
-// A refused argument throws. (Headers for device compilers throw nothing.)
+// A refused argument throws. (Headers for device compilers throw nothing.) An #include that fails ends the
+// compilation: after an #error, compilers would go on to complain of each `throw`.
 #if !defined(__cpp_exceptions) && !defined(_CPPUNWIND) && !defined(__CUDACC__) && !defined(__HIP__)
-#error "tacit needs exceptions: compile without -fno-exceptions"
+#include <tacit needs exceptions: compile without -fno-exceptions>
 #endif
 
 // Error bounds and bits rest on each operation being rounded to its own type, once. The x87 unit of

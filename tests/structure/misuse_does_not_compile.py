@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every file in must_not_compile/ is refused, and its twin, with -DCONTROL, is accepted.
 
-The twin differs by the misuse alone, so that the refusal has the right reason.
+The twin differs by the misuse alone, so that the refusal has the right reason. Without exceptions the library is
+refused in one message.
 """
 import re
 import sys
@@ -39,6 +40,12 @@ def main():
         if not control:
             bad += 1
             print(f"{source.name}: the control does not compile\n{said}")
+    for compiler in compilers:
+        _, said = accepts([compiler, *flags, "-fno-exceptions"], "#include <tacit/tacit.hpp>\n")
+        errors = re.findall(r"error: .*", said)
+        if len(errors) != 1 or "tacit needs exceptions" not in errors[0]:
+            bad += 1
+            print(f"{compiler}: -fno-exceptions gives {len(errors)} errors\n{said}")
     print(f"{len(sources)} misuses, {bad} failures")
     return 1 if bad or not sources else 0
 

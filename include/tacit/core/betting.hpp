@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tacit/core/check.hpp>
+#include <tacit/core/solve.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -68,14 +69,12 @@ namespace detail {
   auto const stake = stakes(x, -std::log(failure));
   double mean = 0.0;
   for (double const value : x) mean += value / static_cast<double>(x.size());
-  double low = 0.0;
-  double high = 1.0;
   // To a thousandth of the distance that chance makes anyway.
-  while (high - low > 1e-3 * (mean - low) && high - low > 1e-14) {
-    double const middle = 0.5 * (low + high);
-    (refuted(x, stake, middle, failure, unit) ? low : high) = middle;
-  }
-  return low;
+  auto const wide = [mean](double low, double high) {
+    return high - low > 1e-3 * (mean - low) && high - low > 1e-14;
+  };
+  auto const below = [&](double m) { return refuted(x, stake, m, failure, unit); };
+  return bisect<double>({0.0, 1.0}, wide, below).low;
 }
 
 inline void check_bounded_sample(char const* function, std::span<double const> sample, double low,

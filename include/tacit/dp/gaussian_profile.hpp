@@ -38,9 +38,9 @@ struct gaussian_ends {
 
   gaussian_ends(T const& mu, T const& epsilon) {
     T const middle = epsilon / mu;
-    T const half = mu / T(2);
+    T const half = mu / 2;
     c = middle + half;
-    b = {middle - half, T(0)};
+    b = {middle - half, 0};
     if constexpr (std::is_floating_point_v<T>) {
       if (!(c <= std::numeric_limits<T>::max())) return;
       T const part = b.high - middle;
@@ -55,7 +55,7 @@ struct gaussian_ends {
 /// 1 − δ(ε) for ε ≥ 0 and b ≤ 0: Φ(b) + e^ε Φ(−c), positive terms.
 template <real T>
 [[nodiscard]] T gaussian_miss(gaussian_ends<T> const& at) {
-  if (at.b.high < -tail_limit<T>()) return T(0);
+  if (at.b.high < -tail_limit<T>()) return 0;
   T const density = bell(at.b) / constants::root_two_pi<T>();
   return density * (mills_ratio(-at.b.high) + mills_ratio(at.c));
 }
@@ -70,28 +70,28 @@ struct profile_value {
 template <real T>
 [[nodiscard]] profile_value<T> gaussian_profile_value(T const& mu, T const& epsilon) {
   using elementary::exp, elementary::expm1;
-  if (epsilon < T(0)) {  // 1 − e^ε + e^ε·δ(−ε): the pair is symmetric
+  if (epsilon < 0) {  // 1 − e^ε + e^ε·δ(−ε): the pair is symmetric
     profile_value<T> const mirrored = gaussian_profile_value(mu, -epsilon);
     T const factor = exp(epsilon);
     return {factor * mirrored.delta - expm1(epsilon), factor * mirrored.complement};
   }
-  if (mu == T(0)) return {T(0), T(1)};
-  if (mu == std::numeric_limits<T>::infinity()) return {T(1), T(0)};
+  if (mu == 0) return {0, 1};
+  if (mu == std::numeric_limits<T>::infinity()) return {1, 0};
   gaussian_ends<T> const at(mu, epsilon);
   if (!(at.b.high > T(-1))) {
     T const miss = gaussian_miss(at);
-    return {T(1) - miss, miss};
+    return {1 - miss, miss};
   }
-  if (at.b.high > tail_limit<T>()) return {T(0), T(1)};
+  if (at.b.high > tail_limit<T>()) return {0, 1};
   auto const [smooth, pole] = difference_of_mills(at.b.high, at.c, mu, epsilon);
   T const density = bell(at.b) / constants::root_two_pi<T>();
   T const delta = density * smooth + pole;
-  return {delta, delta > T(0.5) ? gaussian_miss(at) : T(1) - delta};  // > ½ needs b < 0
+  return {delta, delta > T(0.5) ? gaussian_miss(at) : 1 - delta};  // > ½ needs b < 0
 }
 
 template <real T>
 void check_gaussian(std::string_view function, T const& mu, T const& epsilon) {
-  require_domain(mu >= T(0), function, "mu", mu, "at least 0");
+  require_domain(mu >= 0, function, "mu", mu, "at least 0");
   check_finite(function, "epsilon", epsilon);
 }
 
@@ -127,15 +127,15 @@ template <real T>
   detail::check_gaussian("log_gaussian_profile", mu, epsilon);
   detail::check_non_negative("log_gaussian_profile", "epsilon", epsilon);
   T const infinity = std::numeric_limits<T>::infinity();
-  if (mu == T(0)) return -infinity;
-  if (mu == infinity) return T(0);
+  if (mu == 0) return -infinity;
+  if (mu == infinity) return 0;
   detail::gaussian_ends<T> const at(mu, epsilon);
   if (!(at.b.high > T(-1))) return log1p(-detail::gaussian_miss(at));
   if (!(at.b.high * at.b.high <= std::numeric_limits<T>::max())) return -infinity;
   T const root_two_pi = detail::constants::root_two_pi<T>();
   auto const [smooth, pole] = detail::difference_of_mills(at.b.high, at.c, mu, epsilon);
   // Below the pole's end e^{b²/2} is harmless.
-  T const scale = pole > T(0) ? smooth + root_two_pi * pole / detail::bell(at.b) : smooth;
+  T const scale = pole > 0 ? smooth + root_two_pi * pole / detail::bell(at.b) : smooth;
   detail::two_part<T> const exponent = detail::half_square(at.b);
   return exponent.high + log(scale / root_two_pi) + exponent.low;
 }
@@ -338,10 +338,10 @@ template <real T = double>
 /// @throws std::domain_error unless mu ≥ 0 and the rate is in [0, 1]
 template <real T>
 [[nodiscard]] T gaussian_trade_off(T const& mu, T const& false_positive_rate) {
-  detail::require_domain(mu >= T(0), "gaussian_trade_off", "mu", mu, "at least 0");
+  detail::require_domain(mu >= 0, "gaussian_trade_off", "mu", mu, "at least 0");
   detail::check_probability("gaussian_trade_off", "false_positive_rate", false_positive_rate);
-  if (false_positive_rate == T(0)) return mu < std::numeric_limits<T>::infinity() ? T(1) : T(0);
-  if (mu == T(0)) return T(1) - false_positive_rate;
+  if (false_positive_rate == 0) return mu < std::numeric_limits<T>::infinity() ? T(1) : T(0);
+  if (mu == 0) return 1 - false_positive_rate;
   return normal_tail(mu - normal_tail_inverse(false_positive_rate));
 }
 

@@ -3,6 +3,7 @@
 
 #include <tacit/core/elementary.hpp>
 #include <tacit/core/real.hpp>
+#include <tacit/core/solve.hpp>
 #include <tacit/core/sum.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/dp/gaussian_profile.hpp>
@@ -171,32 +172,21 @@ bound<T> mixture_profile<T>::delta(T epsilon) const {
 template <std::same_as<double> T>
 bound<T> mixture_profile<T>::epsilon(T delta) const {
   if (this->delta(0.0).upper <= delta) return {0.0, 0.0};
-  T low = 0.0;
-  T high = 1.0;
-  while (this->delta(high).upper > delta) {
-    high *= 2.0;
+  T start = 1.0;
+  while (this->delta(start).upper > delta) {
+    start *= 2.0;
     // δ underflows to the smallest normal number: below that nothing can be said.
-    if (!(high < 1e300)) return {0.0, std::numeric_limits<T>::infinity()};
+    if (!(start < 1e300)) return {0.0, std::numeric_limits<T>::infinity()};
   }
-  T const start = high;
-  // Regula falsi on log δ, bisection now and then.
   T const wanted = elementary::log(delta);
   auto const miss = [&](T e) {
     bound<T> const found = this->delta(e);
     return elementary::log(std::max(0.5 * (found.lower + found.upper), 1e-308)) - wanted;
   };
-  T low_miss = miss(low);
-  T high_miss = miss(high);
-  for (int step = 1; step < 200 && high - low > 1e-15 * high; ++step) {
-    T middle = (low * high_miss - high * low_miss) / (high_miss - low_miss);
-    if (step % 3 == 0 || !(middle > low && middle < high)) middle = 0.5 * (low + high);
-    T const found = miss(middle);
-    (found > 0.0 ? low : high) = middle;
-    (found > 0.0 ? low_miss : high_miss) = found;
-    if (std::abs(found) < 1e-15) {
-      low = high = middle;
-    }
-  }
+  T const at_zero = miss(0.0);
+  bracket<T> const root =
+      at_zero > 0.0 ? sign_change({0.0, start}, at_zero, miss(start), miss) : bracket<T>{0.0, 0.0};
+  auto const [low, high] = root;
   T lower = low;
   T upper = high;
   T const least = 1e-16 * std::max(high, std::numeric_limits<T>::min());

@@ -251,7 +251,7 @@ class normal_mixtures {
   // The larger of the two directions; nothing if one that may rule has no certificate.
   template <class OneWay, class AddIsBelow>
   [[nodiscard]] static std::optional<answer> larger(OneWay&& one, AddIsBelow&& below) {
-    std::optional<answer> removed = one(orientation::remove, T(0.0));
+    std::optional<answer> removed = one(orientation::remove, 0.0);
     if (!removed || below(*removed)) return removed;
     std::optional<answer> const added = one(orientation::add, removed->value.lower);
     if (!added) return {};

@@ -133,7 +133,7 @@ template <real T>
     pair const odds =
         add(multiply({static_cast<T>(-exponent), 0}, {constants::ln_two<T>(), log2_low}),
             {log1p(-q) - log(mantissa), 0});
-    pair const square = multiply({sigma, 0}, {sigma, T(0)});
+    pair const square = multiply({sigma, 0}, {sigma, 0});
     T const inverse = 1 / square.high;
     pair const energy{inverse,
                       (std::fma(-inverse, square.high, T(1)) - inverse * square.low) * inverse};
@@ -158,7 +158,7 @@ template <real T>
   T const odds = log(p / q);
   T const curvature = sigma * sigma / 8;
   T const lean = 2 * odds * curvature;  // κ
-  T const slow = T(0.5) - lean;
+  T const slow = 0.5 - lean;
   // h(sigmoid u) has its branch points at ±iπ.
   T const step = 2 * pi * pi / (T(range) + pi * pi * curvature);
   T const end = 2 * T(range) / (slow + sqrt(slow * slow + T(4 * range) * curvature));

@@ -5,6 +5,7 @@
 #include <tacit/core/ledger.hpp>
 #include <tacit/core/log.hpp>
 #include <tacit/core/rounded.hpp>
+#include <tacit/core/solve.hpp>
 #include <tacit/core/sum.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/info/certified.hpp>
@@ -104,14 +105,12 @@ class record_exposure {
       if (chi_square * spread(i) <= allowance[i] * (1.0 - 1e-12)) continue;
       double const spent = information(i, flip::with_correlation(rho));
       if (spent <= allowance[i]) continue;
-      double low = rho * std::sqrt(allowance[i] / spent) * (1.0 - 1e-5);
-      double high = rho;
-      while (high - low > 1e-7 * low) {
-        double const middle = 0.5 * (low + high);
-        bool const fits = information(i, flip::with_correlation(middle)) <= allowance[i];
-        (fits ? low : high) = middle;
-      }
-      rho = low;
+      auto const wide = [](double low, double high) { return high - low > 1e-7 * low; };
+      auto const fits = [&](double x) {
+        return information(i, flip::with_correlation(x)) <= allowance[i];
+      };
+      double const contracted = rho * std::sqrt(allowance[i] / spent) * (1.0 - 1e-5);
+      rho = detail::bisect<double>({contracted, rho}, wide, fits).low;
     }
     return rho == most.correlation() ? most : flip::with_correlation(rho * (1.0 - 1e-9));
   }

@@ -40,7 +40,7 @@ void perturb_all(parameters const& theta, direction const& z, float amount,
   });
 }
 
-/// The step over all tensors, in place.
+/// The step over all tensors, in place: for a loop of one's own, which restores θ by itself.
 template <class Launcher = serial>
 void update_all(parameters const& theta, direction_steps terms, Launcher const& launch = {}) {
   detail::over_tensors(theta, launch, [&](auto* entries, std::uint64_t first) {

@@ -243,7 +243,7 @@ template <std::same_as<double> T>
       return {};
     T const most = std::max({part.height, part.end_height + 3.0, 3.2});
     T const swell = 0.5 * most * most * (1.0 + 1.0 / (taper_width * taper_width));
-    T const rise = rise_beyond(e.pair.parts, theta, part.height, lifted ? T(0.0) : end);
+    T const rise = rise_beyond(e.pair.parts, theta, part.height, lifted ? 0.0 : end);
     mixture_table<T> nodes(e.pair, part.log_dropped, reach, part.step, turns, swell, rise);
     // Tapered tables may be longer than was thought.
     T const more = static_cast<T>(nodes.size()) - size;

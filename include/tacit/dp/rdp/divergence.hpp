@@ -130,6 +130,7 @@ class basic_renyi_curve {
 
   any_source source_;
 };
+/// In double.
 using renyi_curve = basic_renyi_curve<double>;
 
 /// D_α(P‖Q) of a dominating pair at one order; see `basic_renyi_curve`, which answers for many.
