@@ -147,40 +147,9 @@ class envelope {
     return sum_above<T>({value_, least});
   }
 
-  /// An estimate of what grows to the right of the table: there the share in the ratio, and with it the
-  /// turn, goes on to grow for a while. In `remove` the table is cut off where nothing is left.
+  /// `growth_beyond` of the table.
   [[nodiscard]] T growth_beyond(T height, T t) const {
-    std::size_t const last = nodes_->size() - 1;
-    T const turns = t * height * nodes_->shift();
-    T most = exponent(last) + turns;
-    if (most < -20.0) return most;
-    most = -std::numeric_limits<T>::infinity();
-    T const swell = log_swell(height / taper_width);
-    T const rise = nodes_->removes() ? std::numeric_limits<T>::infinity()
-                                     : rise_beyond(nodes_->pair().parts, tilt_, height, t);
-    T const dense = nodes_->point(last) + 60.0;
-    for (T x = nodes_->point(last); x < 1000.0; x += x < dense ? 0.25 : 1.0) {
-      T const log_ratio = mixture_ratio(nodes_->pair().parts, nodes_->rest(), x).log;
-      T real = 1.0;
-      T imaginary = 0.0;
-      for (mixture_pair::part const& part : nodes_->pair().parts) {
-        T const share =
-            part.weight * elementary::exp(part.shift * (x - 0.5 * part.shift) - log_ratio);
-        real -= share * (1.0 - elementary::cos(part.shift * height));
-        imaginary += share * elementary::sin(part.shift * height);
-      }
-      T here = 0.5 * height * height - 0.5 * x * x + power() * log_ratio - value_ +
-               t * elementary::atan2(imaginary, real) +
-               0.5 * power() * elementary::log(real * real + imaginary * imaginary);
-      T const y = nodes_->tapered() ? nodes_->beyond(x, nodes_->cut()) : -1.0;
-      if (y > 0.0) here += -0.5 * y * y + std::max(0.0, swell);
-      most = std::max(most, here);
-      // In `add` the turn may overtake x²/2 as long as the share grows.
-      if (x > dense && nodes_->removes()) break;
-      if (here < most - 60.0 && x * x > 2.0 * turns) break;
-      if (nodes_->removes() ? here < -80.0 : here < most && x > rise) break;
-    }
-    return most;
+    return detail::growth_beyond(*nodes_, tilt_, value_, height, t);
   }
 
   /// What lies beyond the table's ends of ∫|f(x ± i·height)|, on the side that grows where t > 0.

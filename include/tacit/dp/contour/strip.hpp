@@ -269,6 +269,44 @@ template <std::same_as<double> T>
   return sum_above<T>({sum});
 }
 
+/// An estimate of what grows to the right of the table: there the share in the ratio, and with it the
+/// turn, goes on to grow for a while. In `remove` the table is cut off where nothing is left.
+template <std::same_as<double> T>
+[[nodiscard]] T growth_beyond(mixture_table<T> const& nodes, T tilt, T value, T height, T t) {
+  T const power = nodes.removes() ? 1.0 + tilt : -tilt;
+  std::size_t const last = nodes.size() - 1;
+  T const turns = t * height * nodes.shift();
+  T most = nodes.log_mass(last) + tilt * nodes.loss(last) - value + turns;
+  if (most < -20.0) return most;
+  most = -std::numeric_limits<T>::infinity();
+  T const swell = log_swell(height / taper_width);
+  T const rise = nodes.removes() ? std::numeric_limits<T>::infinity()
+                                 : rise_beyond(nodes.pair().parts, tilt, height, t);
+  T const dense = nodes.point(last) + 60.0;
+  for (T x = nodes.point(last); x < 1000.0; x += x < dense ? 0.25 : 1.0) {
+    T const log_ratio = mixture_ratio(nodes.pair().parts, nodes.rest(), x).log;
+    T real = 1.0;
+    T imaginary = 0.0;
+    for (mixture_pair::part const& part : nodes.pair().parts) {
+      T const share =
+          part.weight * elementary::exp(part.shift * (x - 0.5 * part.shift) - log_ratio);
+      real -= share * (1.0 - elementary::cos(part.shift * height));
+      imaginary += share * elementary::sin(part.shift * height);
+    }
+    T here = 0.5 * height * height - 0.5 * x * x + power * log_ratio - value +
+             t * elementary::atan2(imaginary, real) +
+             0.5 * power * elementary::log(real * real + imaginary * imaginary);
+    T const y = nodes.tapered() ? nodes.beyond(x, nodes.cut()) : -1.0;
+    if (y > 0.0) here += -0.5 * y * y + std::max(0.0, swell);
+    most = std::max(most, here);
+    // In `add` the turn may overtake x²/2 as long as the share grows.
+    if (x > dense && nodes.removes()) break;
+    if (here < most - 60.0 && x * x > 2.0 * turns) break;
+    if (nodes.removes() ? here < -80.0 : here < most && x > rise) break;
+  }
+  return most;
+}
+
 /// The trapezoid rule's error in a moment of the tapered normal N·(1−S) alone, S the taper, over (1 +
 /// |z|·Σ weight): what the terms 1 + zL of an excess over one contribute to it. Lemma 9.
 template <std::same_as<double> T>
