@@ -221,7 +221,7 @@ class informed_adversary {
       double const more = ratio(i);
       detail::require_domain(more == more, "informed_adversary", "a likelihood ratio", more,
                              "a number");
-      // The first certainty stays: another one can only be of rounding.
+      // Once evidence is certain it stays: the opposite certainty could only come from rounding.
       if (std::isfinite(next[i])) next[i] += more;
     }
     evidence_ = std::move(next);

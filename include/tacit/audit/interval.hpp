@@ -163,8 +163,7 @@ namespace detail {
   compensated_sum<double> sum;
   for (double const x : sample) sum += x;
   double const mean = sum.value() / static_cast<double>(sample.size());
-  if (lower > upper)
-    return {mean, low, high, confidence};  // no law of independent numbers looks so
+  if (lower > upper) return {mean, low, high, confidence};  // independent numbers cannot do that
   return {mean, lower, upper, confidence};
 }
 

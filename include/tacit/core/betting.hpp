@@ -57,7 +57,7 @@ namespace detail {
   for (std::size_t t = 0; t < x.size(); ++t) {
     capital *= 1.0 + std::min(stake[t], most) * (x[t] - m);
     if (capital >= rich) return true;
-    if (capital < 1e-100) return false;  // broke: to stop betting is allowed
+    if (capital < 1e-100) return false;  // the capital is lost, and the gambler may stop
   }
   return false;
 }

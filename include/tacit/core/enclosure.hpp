@@ -10,8 +10,8 @@
 // A namespace of their own: their functions are found for an enclosure, and hide nobody's exp or max.
 namespace tacit::detail::enclosures {
 
-/// A closed interval of real numbers that holds what a formula is worth. An infinite end says nothing
-/// on its side; an operation that has no value anywhere, or a NaN, gives [−∞, ∞].
+/// A closed interval that contains the value of a formula. An infinite end bounds nothing on its side; an
+/// operation that has no value anywhere, or a NaN, gives [−∞, ∞].
 struct enclosure {
   double lower;
   double upper;

@@ -15,7 +15,7 @@ template <class Unit>
 class ledger;
 
 /// Proof that a release was paid for. Only a ledger mints one; the draw that makes the release
-/// consumes it. Move-only, and never refunded: charged is charged, even if the draw never happens.
+/// consumes it. Move-only, and never refunded, even if the draw never happens.
 template <class Unit>
 class [[nodiscard]] receipt {
  public:

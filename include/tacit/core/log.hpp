@@ -13,8 +13,8 @@
 #include <numbers>
 #include <type_traits>
 
-/// Logarithms that lose nothing: sums in log space, and the two residuals of log(1+u) from which
-/// every divergence of this library is built without cancellation.
+/// Logarithms without cancellation: sums in log space, and the two residuals of log(1+u) from which every
+/// divergence of this library is built without cancellation.
 
 namespace tacit {
 

@@ -85,7 +85,7 @@ class file_lock {
     }
     auto const mine = detail::files::look(file_.handle());
     if (!mine) detail::fail_file(who, "cannot look at", path_);
-    if (!mine->regular || mine->size != 0) {  // somebody's, and it would be removed
+    if (!mine->regular || mine->size != 0) {  // not ours, and it would be removed
       detail::fail_file(who, "not a lock file:", path_, std::errc::file_exists);
     }
     return is_in_place();
@@ -99,10 +99,9 @@ class file_lock {
 /// Who may read a file.
 enum class readers { owner, all };
 
-/// A file in the making. It is written beside its place, under a name of its own, and comes into its
-/// place at the end, whole and on disk; a crash leaves what stood there before. One that is not
-/// finished is removed. A process that is killed leaves `path`.XXXXXXXXXXXXXXXX.new behind, with 16
-/// random hexadecimal digits.
+/// A file that is being written: beside its place, under a name of its own. At the end it takes its place,
+/// complete and on disk; a crash leaves what was there before. One that is not finished is removed. A process
+/// that is killed leaves `path`.XXXXXXXXXXXXXXXX.new behind, with 16 random hexadecimal digits.
 class output_file {
  public:
   /// @throws std::system_error naming the file
@@ -137,7 +136,7 @@ class output_file {
     finish();
   }
 
-  /// Takes a place where nothing is.
+  /// Takes its place, in which nothing may be.
   /// @throws std::system_error naming the file, also if there is one: it stays as it was. One that was made
   ///         and may not be on disk is removed
   void place() {

@@ -91,7 +91,7 @@ class archive_writer {
     }
   }
 
-  // A string that grows by itself leaves its old text behind.
+  // A string that grows by itself leaves its old text in freed memory.
   void put(std::string_view part) {
     if (part.size() > text_.capacity() - text_.size()) {
       std::string larger;

@@ -19,7 +19,7 @@ void wipe(T& secret) noexcept {
   wipe(&secret, sizeof(T));
 }
 
-/// With what it has room for: a text that shrank still has its old end.
+/// The whole capacity: behind a text that shrank lies its old end.
 inline void wipe(std::string& secret) noexcept {
   secret.resize(secret.capacity());  // allocates nothing
   wipe(secret.data(), secret.size());

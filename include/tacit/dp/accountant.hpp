@@ -29,7 +29,7 @@
 
 namespace tacit {
 
-/// A way of accounting: an object that takes releases in and answers for (ε, δ).
+/// A way of accounting: an object to which releases are added and which converts them to (ε, δ).
 template <class M>
 concept accounting_method = std::copyable<M> &&
     requires(M& method, M const& fixed, event const& release, std::uint64_t count, double x) {

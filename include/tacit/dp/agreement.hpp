@@ -14,8 +14,9 @@
 
 namespace tacit::detail {
 
-/// What several certified intervals for one number share. Where two do not meet one of them is wrong, and nobody
-/// knows which: no number is given then. `describe()` is the question as text, for whoever has to find out.
+/// What several certified intervals for one number share. Where two do not meet one of them is wrong, and it
+/// is not known which: no number is given then. `describe()` returns the question as text, for the report of
+/// that defect.
 template <std::same_as<double> T, class Describe>
 class agreement {
  public:

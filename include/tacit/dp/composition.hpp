@@ -111,7 +111,7 @@ class basic_optimal_composition {
       double const d = from_above ? at.upper : at.lower;
       if (d == delta) return 0.0;
       double const h = elementary::log((d - failure) / (delta - failure));
-      // Written so that what is not a number becomes the far end.
+      // Written so that a NaN becomes the far end.
       return d > delta ? std::max(1e-20, std::min(1e4, h)) : -std::max(1e-20, std::min(1e4, -h));
     };
     // The loss has the mean k·ε₀·tanh(ε₀/2), and Hoeffding's inequality says how far it strays. Only

@@ -229,7 +229,7 @@ class normal_mixtures {
       return by && narrow(known.shared());
     };
     auto const what = sampled(normals_.variance().upper);
-    // Frequent jumps of great size are for lines.
+    // The vertical line serves frequent large jumps.
     bool const lines_first =
         !what || std::any_of(what->events.begin(), what->events.end(),
                              [](auto const& e) { return e.rate > 0.1 && e.shift > 2.5; });

@@ -53,7 +53,7 @@ struct gaussian_dp {
   double const revealed = guarantee.delta * binary_entropy(detail::minority(prior));
   double const answered =
       (1.0 - guarantee.delta) * mutual_information(sign_channel{.prior = prior, .noise = answer});
-  // What underflows is not nothing.
+  // A bound that underflows must not become 0.
   bool const nothing =
       detail::minority(prior) == 0.0 || (guarantee.epsilon == 0.0 && guarantee.delta == 0.0);
   return nats(nothing ? 0.0 : detail::raised(revealed + answered));

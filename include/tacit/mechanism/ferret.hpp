@@ -68,15 +68,14 @@ struct ferret_options {
 /// empty batch nor moves θ one way. A scalar that is not finite counts as 0: an exception would
 /// depend on the record.
 ///
-/// Guarantee: I(X_i; Y | X_{−i}) ≤ ε nats for each record (and ≤ `account().spent()`, if the number of
-/// steps hangs on nothing released), given the others and
-/// the public past: *an average over transcripts*, that bounds no single one and gives no (ε, δ). The
-/// clip does not enter it. With dither also what dp/mi_dp.hpp says of `dithered()`, worst case and for
-/// any adjacency: sums are integers, a record moves one by at most 2·2³⁰, and the discrete Gaussian of
-/// σ = ⌈noise_multiplier·2³⁰⌉ has the Rényi divergence α·shift²/2σ² at most (Canonne, Kamath & Steinke
-/// 2020); its sign is post-processing.
-/// A step is charged before mask, batch and noise are drawn; one that throws later stays charged.
-/// Mask, batch, noise and coins come from `Secret`. Move-only, and refuses in a forked child.
+/// Guarantee: I(X_i; Y | X_{−i}) ≤ ε nats for each record (and ≤ `account().spent()`, if the number of steps
+/// does not depend on what was released), given the others and the public past: *an average over
+/// transcripts*, that bounds no single one and gives no (ε, δ). The clip does not enter it. With dither also
+/// what dp/mi_dp.hpp says of `dithered()`, worst case and for any adjacency: sums are integers, a record
+/// moves one by at most 2·2³⁰, and the discrete Gaussian of σ = ⌈noise_multiplier·2³⁰⌉ has the Rényi
+/// divergence α·shift²/2σ² at most (Canonne, Kamath & Steinke 2020); its sign is post-processing. A step is
+/// charged before mask, batch and noise are drawn; one that throws later stays charged. Mask, batch, noise
+/// and coins come from `Secret`. Move-only, and refuses in a forked child.
 /// Source: FERRET (June 2025), with the Rényi bound of dp/mi_dp.hpp in place of its Eq. 12.
 template <secret_bits Secret = secret_stream>
 class ferret_mechanism {

@@ -114,8 +114,8 @@ struct contribution_grid {
 ///   this size at each coordinate of each step are far below the 1e-15 by which the multiplier is
 ///   rounded down.
 /// (Known before: the Rényi divergence of the discrete Gaussian is at most that of the continuous
-/// one of the same σ, unsampled; Canonne, Kamath & Steinke 2020. Nine units of variance buy all the
-/// rest.)
+/// one of the same σ, unsampled; Canonne, Kamath & Steinke 2020. The nine units of variance cover everything
+/// else.)
 struct gridded_noise {
   std::uint64_t sigma = 0;
   double norm = required;

@@ -24,7 +24,7 @@ struct noisy_sum_options {
   double clip = required;  ///< C, of a record's whole contribution to a step; in [1e-100, 1e100]
   double noise_multiplier = required;  ///< noise / C: see `noise_multiplier_for`
   double rate = required;  ///< of Poisson batches, in (0, 1]; 1: every record, every step
-  double expected_records = required;  ///< how many are taken to take part. Public: a guess will do
+  double expected_records = required;  ///< assumed participants; public, an estimate suffices
   std::size_t steps = 0;  ///< T, for which the noise was calibrated; no step follows the last
 
   /// What a sum is divided by: the batch size that is expected, never the one that was drawn.

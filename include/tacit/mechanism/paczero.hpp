@@ -110,7 +110,7 @@ class paczero {
     return step_from_sums(sums);
   }
 
-  /// The same from the K×M subset sums, row-major: for one who adds them up elsewhere.
+  /// The same from the K×M subset sums, row-major: for a caller who has added them up already.
   release step_from_sums(std::span<std::int64_t const> sums) {
     owner_.check("paczero");
     if (done()) {

@@ -202,7 +202,7 @@ class paczero_account {
     return options_.track_records || !binds(ledger_kind::subset);
   }
 
-  /// A balance for a ledger that does not bind: a sign reveals at most log 2.
+  /// The budget of a ledger that never limits the run: a sign reveals at most log 2.
   [[nodiscard]] nats unlimited() const {
     return nats(2.0 * static_cast<double>(options_.steps) *
                 static_cast<double>(options_.directions));

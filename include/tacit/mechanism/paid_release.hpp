@@ -28,7 +28,7 @@
 ///
 /// A channel that was paid for as a *sign* draws a sign and nothing else. So the one unsound pairing
 /// (the sign's charge with the value's posterior: with σ = 1, two steps tell .398 nats and are charged
-/// .374) has no spelling: there is no value to observe.
+/// .374) cannot be written: there is no value to observe.
 
 namespace tacit {
 

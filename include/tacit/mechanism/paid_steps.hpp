@@ -24,7 +24,7 @@ class paid_steps {
   [[nodiscard]] std::size_t taken() const noexcept { return taken_; }
   [[nodiscard]] bool done() const noexcept { return taken_ >= total_; }
 
-  /// Charges one step, before anything of it is drawn. Charged is charged, whatever comes after.
+  /// Charges one step, before anything of it is drawn. A charge is never refunded.
   /// @throws budget_exhausted beyond the last step; std::logic_error if it was moved from, or in a
   ///         forked process
   void charge() {

@@ -35,7 +35,7 @@ struct pairwise_controls {
 
 struct pairwise_options {
   double rate = required;              ///< of Poisson batches, in (0, 1]
-  double expected_records = required;  ///< how many are taken to take part. Public: a guess will do
+  double expected_records = required;  ///< assumed participants; public, an estimate suffices
   std::size_t steps = 0;               ///< T; the budget may end the run before
   approx_dp budget{};
   /// Noise on the number of records clipped in each group, over the ½ that a record moves it by.

@@ -12,8 +12,8 @@
 
 namespace tacit {
 
-/// Which of the N records of a known universe take part: the secret. Who trains has his records
-/// only, and all of them take part; who attacks his own training leaves some out.
+/// Which of the N records of a known universe take part: the secret. In training all records take part; an
+/// audit of one's own training leaves some out.
 class participants {
  public:
   /// All of them.

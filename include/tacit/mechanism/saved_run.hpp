@@ -30,8 +30,8 @@ namespace tacit {
 /// its owner only and is no part of what is published. One run at a time writes a state, by a lock
 /// that ends with its process; a run whose state was moved away, or whose lock was removed,
 /// releases nothing more; no file that is already there is overwritten by a new run, and a run
-/// that moves to another file leaves none behind. A copy of a state that somebody keeps is beyond
-/// this: to resume both spends the same budget twice.
+/// that moves to another file leaves none behind. A copy of the file defeats this: resuming both copies
+/// spends the same budget twice.
 ///
 /// `about`, one word such as a digest of the data, says what the run belongs to. It is stored with the
 /// state, which resumes only with the same word.
@@ -95,9 +95,9 @@ class saved_run {
     return std::forward<Use>(use)(found);
   }
 
-  /// What a stored run says of itself, but for its secret, and what it is about. Takes no more memory than
-  /// the file does: `resume` and `inspect` take what a run of this size needs, which a hostile state may
-  /// say to be much. The file stays as it is.
+  /// The summary of a stored run, which leaves out its secret, and what the run is about. Takes no more
+  /// memory than the file does: `resume` and `inspect` take what a run of this size needs, which a hostile
+  /// state may say to be much. The file stays as it is.
   /// @throws as `resume`
   [[nodiscard]] static auto summary(file_path const& file) requires
       requires(typename Mechanism::state const& fields) {
@@ -205,7 +205,7 @@ class saved_run {
     return facts && !(facts->regular && facts->size == 0);
   }
 
-  // An empty file, such as mktemp makes, holds a place.
+  // An empty file, such as mktemp makes, is a placeholder.
   static void make_room(file_path const& path) {
     if (present(path)) detail::fail_file(who, "there is already", path, std::errc::file_exists);
     if (!detail::files::remove(path)) detail::fail_file(who, "cannot remove", path);
@@ -264,7 +264,7 @@ class saved_run {
     return sensible([&] { return Mechanism::restore(std::move(found.fields)); });
   }
 
-  // What is made of a text that passed its checksum and may still make no sense.
+  // Restores from a text that passed its checksum, whose fields may still make no sense.
   template <class Make>
   static auto sensible(Make&& make) {
     try {

@@ -22,7 +22,8 @@
 
 namespace tacit::detail {
 
-/// Beyond this many candidates and dimensions a determinant costs too much: Hadamard's bound has to do.
+/// Beyond this many candidates and dimensions a determinant costs too much, and Hadamard's bound is used
+/// instead.
 inline constexpr std::size_t largest_determinant = 1024;
 
 /// Evaluations of a normal that a quadrature on a line may take: some milliseconds where a search asks

@@ -216,7 +216,7 @@ template <dense_scalar T = double>
         best = {diagonal ? basic_gaussian_noise<T>::diagonal(variances)
                          : basic_gaussian_noise<T>::along(axes, variances),
                 mi_estimate{nats(achieved)}};
-        // At the floor all is done.
+        // At the floor there is nothing left to reduce.
         return variances.maxCoeff() > floor ? achieved : budget.value;
       },
       budget.value, 1e-2);

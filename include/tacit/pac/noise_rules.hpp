@@ -35,7 +35,7 @@ void check_noise_rule(char const* function, vector_of<T> const& variances, nats 
 template <dense_scalar T = double>
 [[nodiscard]] double log1p_sum(Eigen::Ref<array_of<T>> a) {
   Eigen::Index left = a.size();
-  // Eight larger ones would overflow.
+  // The product of eight larger ones would overflow.
   for (int level = 0; level < 3 && a.head(left).maxCoeff() < 1e30; ++level) {
     Eigen::Index const half = left / 2;
     auto const other = a.segment(left - half, half);

@@ -38,7 +38,7 @@ namespace tacit {
 
 namespace detail {
 
-/// Mean KL(posterior‖p) over draws that stay.
+/// Mean KL(posterior‖p) over a fixed set of draws.
 template <dense_scalar T>
 class posterior_measure {
  public:

@@ -15,8 +15,7 @@
 
 namespace tacit::detail {
 
-/// The number of forks between the first process and this one, plus 1; counted once `watch_forks` was
-/// called. Costs a load, where the process id costs a system call.
+/// The number of forks between the first process and this one, plus 1; counted once `watch_forks` was called.
 inline constinit std::atomic<std::uint64_t> generation = 1;
 
 [[nodiscard]] inline std::uint64_t current_generation() noexcept {

@@ -20,8 +20,8 @@
 #include <utility>
 #include <variant>
 
-/// What is public of a mechanism, as it stands in a run's record: written and read back by one list
-/// of its parameters.
+/// The public part of a mechanism, as a run's record has it: one list of its parameters serves to write and
+/// to read it.
 
 namespace tacit {
 

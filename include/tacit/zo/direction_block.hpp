@@ -21,7 +21,7 @@
 
 namespace tacit::detail {
 
-// What fills a block is called, not inlined: once for each block, from many passes.
+// Functions that fill a block are not inlined: they are called once a block, from many passes.
 
 /// Entries are made in groups that share Philox blocks: 128 signs one block, 32 normals eight.
 inline constexpr std::uint64_t sign_group = 128;

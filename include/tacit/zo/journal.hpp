@@ -36,7 +36,7 @@ struct parsed_journal {
   run_record run;
   std::vector<double> coefficients;
   std::string last_checksum;
-  std::uint64_t size = 0;  // bytes that stand; what follows is the torn end of a crash
+  std::uint64_t size = 0;  // valid bytes; what follows was torn by a crash
 };
 
 inline constexpr std::string_view journal_kind = "tacit-journal";

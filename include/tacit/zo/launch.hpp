@@ -8,8 +8,8 @@
 #include <cstdint>
 
 /// Launchers: who runs a pass over the entries of a tensor. A launcher is called with the functor and
-/// the number of entries, and returns when all are done; which one it is changes no bit. Anything that
-/// can be called so is a launcher.
+/// the number of entries, and returns when all are done; the result is the same, bit for bit, with any of
+/// them. Anything that can be called in this way is a launcher.
 
 namespace tacit {
 

@@ -137,7 +137,7 @@ inline constexpr std::array<std::string_view, 2> schedule_words{"constant", "lin
 inline constexpr std::array<std::string_view, 3> law_words{"rademacher", "gaussian", "sphere"};
 inline constexpr std::array<std::string_view, 3> type_words{"F32", "F16", "BF16"};
 
-/// What is called so; nothing if nothing is.
+/// The enumerator with this word, if there is one.
 template <class Enum, std::size_t N>
 [[nodiscard]] std::optional<Enum> choice_called(std::array<std::string_view, N> const& words,
                                                 std::string_view word) {

@@ -27,8 +27,8 @@ struct bfloat16 {
 
 namespace detail {
 
-/// `a` where it holds, else `b`, without a branch, behind which a compiler would hide the arithmetic of
-/// one side, and then find no vectors.
+/// `a` where it holds, else `b`, without a branch, which would keep compilers from vectorising the loop
+/// around it.
 [[nodiscard]] TACIT_HD constexpr std::uint32_t select(bool holds, std::uint32_t a,
                                                       std::uint32_t b) noexcept {
   std::uint32_t const mask = 0U - static_cast<std::uint32_t>(holds);

@@ -31,8 +31,8 @@ struct contour_pairs {
   T variance;
 };
 
-/// What a question may cost, in steps of about ten nanoseconds: counted, so that every machine gives the
-/// same answer.
+/// What an answer may cost, in steps of about ten nanoseconds: counted rather than timed, so that every
+/// machine gives the same answer.
 template <std::same_as<double> T = double>
 class line_budget {
  public:

@@ -184,7 +184,8 @@ class basic_renyi_filter {
 using renyi_filter = basic_renyi_filter<double>;
 
 /// A good order for a filter over a schedule planned in advance: the one at which the plan's own ε at δ
-/// is the smallest. A run that ends up elsewhere is no less private, only less well served.
+/// is the smallest. A run that ends up elsewhere is no less private; another order would only have let it go
+/// on for longer.
 /// Guarantee: nearest; the plan's ε at that order is within 1e-6 of the least. It may depend on nothing
 /// private.
 /// @throws std::domain_error unless δ is in (0, 1); std::invalid_argument for an empty plan, or an event

@@ -80,7 +80,7 @@ template <dense_scalar T = double>
     }
     next.noalias() = whitened.transpose() * u / n;
     next -= axes * pull.asDiagonal();
-    // The length of a component that is as good as normal is chance.
+    // For a component that is nearly normal this length is noise.
     next.colwise().normalize();
     matrix_of<T> const gram = next.transpose() * next;
     auto const solved = detail::eigen_of(gram);
