@@ -349,6 +349,8 @@ using renyi = basic_renyi<double>;
 using renyi_accountant = accountant<renyi>;
 
 #if defined(TACIT_COMPILED)
+extern template class detail::cost_curve<double>;
+extern template class detail::composed_curve<double>;
 extern template class basic_renyi<double>;
 #endif
 

@@ -21,7 +21,7 @@
 #include <variant>
 
 /// The public part of a mechanism, as a run's record has it: one list of its parameters serves to write and
-/// to read it.
+/// to read it. (Functions are templates so that nothing is instantiated before it is called.)
 
 namespace tacit {
 
@@ -166,18 +166,20 @@ struct paczero_description {
   }
 };
 
-[[nodiscard]] inline recorded_mechanism describe(paczero_options const& options,
-                                                 candidate_set const& candidates) {
+template <class Description = paczero_description>
+[[nodiscard]] recorded_mechanism describe(paczero_options const& options,
+                                          candidate_set const& candidates) {
   return detail::described_as(
-      "paczero", paczero_description{options, candidates.dimensions(), candidates.public_seed()});
+      "paczero", Description{options, candidates.dimensions(), candidates.public_seed()});
 }
 
 /// The inverse of `describe`; `directions` is the record's.
 /// @throws std::invalid_argument, std::domain_error naming the parameter that `describe` never writes
-[[nodiscard]] inline paczero_description paczero_described(recorded_mechanism const& mechanism,
-                                                           std::size_t directions) {
+template <class Description = paczero_description>
+[[nodiscard]] Description paczero_described(recorded_mechanism const& mechanism,
+                                            std::size_t directions) {
   constexpr std::string_view who = "paczero";
-  paczero_description out;
+  Description out;
   detail::read_description(mechanism, who, out);
   out.options.directions = directions;
   out.options.check();
@@ -207,16 +209,18 @@ struct mezo_description {
   }
 };
 
-[[nodiscard]] inline recorded_mechanism describe(mezo_options const& options, std::size_t records) {
-  return detail::described_as("mezo", mezo_description{options, records});
+template <class Description = mezo_description>
+[[nodiscard]] recorded_mechanism describe(mezo_options const& options, std::size_t records) {
+  return detail::described_as("mezo", Description{options, records});
 }
 
 /// The inverse of `describe`.
 /// @throws std::invalid_argument, std::domain_error naming the parameter that `describe` never writes
-[[nodiscard]] inline mezo_description mezo_described(recorded_mechanism const& mechanism,
-                                                     std::size_t directions) {
+template <class Description = mezo_description>
+[[nodiscard]] Description mezo_described(recorded_mechanism const& mechanism,
+                                         std::size_t directions) {
   constexpr std::string_view who = "mezo";
-  mezo_description out;
+  Description out;
   detail::read_description(mechanism, who, out);
   out.options.directions = directions;
   detail::check_positive(who, "clip", out.options.clip);
@@ -241,17 +245,18 @@ struct noisy_sum_description {
 };
 
 /// `name` is the mechanism's.
-[[nodiscard]] inline recorded_mechanism describe(std::string name, noisy_sum_options const& options,
-                                                 std::size_t records) {
-  return detail::described_as(std::move(name), noisy_sum_description{options, records});
+template <class Description = noisy_sum_description>
+[[nodiscard]] recorded_mechanism describe(std::string name, noisy_sum_options const& options,
+                                          std::size_t records) {
+  return detail::described_as(std::move(name), Description{options, records});
 }
 
 /// The inverse of `describe`, whichever of them it is.
 /// @throws std::invalid_argument, std::domain_error naming the parameter that `describe` never writes
-[[nodiscard]] inline noisy_sum_description noisy_sum_described(
-    recorded_mechanism const& mechanism) {
+template <class Description = noisy_sum_description>
+[[nodiscard]] Description noisy_sum_described(recorded_mechanism const& mechanism) {
   std::string const& who = mechanism.name;
-  noisy_sum_description out;
+  Description out;
   detail::read_description(mechanism, who, out);
   out.options.check(who);
   detail::require_domain(out.options.steps >= 1, who, "steps", out.options.steps, "at least 1");

@@ -108,21 +108,23 @@ inline void check_start(parameters const& theta, run_record const& run) {
 /// after the first `to`. Copies no releases.
 /// @throws std::domain_error, std::invalid_argument for an option outside its range, or unless
 ///         from ≤ to ≤ run.steps()
-inline void replay(parameters const& theta, transcript const& run, std::size_t from,
-                   std::size_t to) {
+template <class Launcher = serial>
+void replay(parameters const& theta, transcript const& run, std::size_t from, std::size_t to,
+            Launcher const& launch = {}) {
   detail::check_train_options(run.run().training);
   detail::require_argument(to <= run.steps(), "replay", "to", to, "at most the number of steps");
   detail::check_from(from, to);
   detail::retrace_steps(
       theta, run.run().training, run.run().directions, from, to,
-      [&](std::size_t t) { return run.step(t); }, serial{});
+      [&](std::size_t t) { return run.step(t); }, launch);
 }
 
 /// In: the parameters with which the run began. Out: the tuned ones, bit for bit those of training.
 /// @throws std::invalid_argument for any other parameters, which are left as they are
-inline void replay(parameters const& theta, transcript const& run) {
+template <class Launcher = serial>
+void replay(parameters const& theta, transcript const& run, Launcher const& launch = {}) {
   check_start(theta, run.run());
-  replay(theta, run, 0, run.steps());
+  replay(theta, run, 0, run.steps(), launch);
 }
 
 }  // namespace tacit

@@ -164,4 +164,8 @@ class renyi_tally {
   std::optional<std::pair<event, std::vector<double>>> last_;  // a release and its costs
 };
 
+#if defined(TACIT_COMPILED)
+extern template class renyi_tally<double>;
+#endif
+
 }  // namespace tacit::detail

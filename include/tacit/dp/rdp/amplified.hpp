@@ -164,4 +164,8 @@ class profile_divergence {
   double covers_ = 0.0;
 };
 
+#if defined(TACIT_COMPILED)
+extern template class profile_divergence<double>;
+#endif
+
 }  // namespace tacit::detail

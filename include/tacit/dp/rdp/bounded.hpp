@@ -198,4 +198,8 @@ template <real T>
   return b + log(a / (a + b) * sum);
 }
 
+#if defined(TACIT_COMPILED)
+extern template class sampled_bounded<double>;
+#endif
+
 }  // namespace tacit::detail

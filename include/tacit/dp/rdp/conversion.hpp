@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <concepts>
 #include <cstdint>
 #include <limits>
 #include <string_view>
@@ -279,8 +280,9 @@ template <real T>
 /// variation distance.
 /// Guarantee: upper bound, as `renyi_epsilon`; never 0 unless the divergence is.
 /// @throws std::domain_error unless order is finite and above 1, divergence ≥ 0, ε finite and ≥ 0
-[[nodiscard]] inline double renyi_delta(double order, double divergence, double epsilon) {
-  double const level = log_renyi_delta(order, divergence, epsilon);
+template <std::same_as<double> T = double>
+[[nodiscard]] double renyi_delta(double order, double divergence, double epsilon) {
+  T const level = log_renyi_delta<T>(order, divergence, epsilon);
   if (level == -std::numeric_limits<double>::infinity()) return 0.0;
   return std::min(1.0, exp(detail::enclosure(level)).upper);
 }
@@ -353,5 +355,11 @@ template <class Divergence>
   double const part = order - static_cast<double>(below);
   return (at_lower + part * (at_upper - at_lower)) / (order - 1.0) * (1.0 + 4.0 * unit);
 }
+
+#if defined(TACIT_COMPILED)
+extern template double renyi_epsilon<double>(double const&, double const&, double const&);
+extern template double detail::open_log_renyi_delta<double>(double const&, double const&,
+                                                            double const&);
+#endif
 
 }  // namespace tacit

@@ -304,4 +304,8 @@ class mixture_divergence {
   layout used_{};
 };
 
+#if defined(TACIT_COMPILED)
+extern template class mixture_divergence<double>;
+#endif
+
 }  // namespace tacit::detail
