@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tacit/dp/rays/answer.hpp>
+
+namespace tacit {
+
+template std::optional<bound<double>> detail::rays::epsilon(detail::rays::composition const&,
+                                                            orientation, double, double);
+template std::optional<bound<double>> detail::rays::log_delta(detail::rays::composition const&,
+                                                              orientation, double);
+
+}  // namespace tacit
