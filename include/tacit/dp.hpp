@@ -3,6 +3,10 @@
 
 #include <tacit/dp/accountant.hpp>
 #include <tacit/dp/agreement.hpp>
+#include <tacit/dp/allocation/atoms.hpp>
+#include <tacit/dp/allocation/epoch.hpp>
+#include <tacit/dp/allocation/lattice.hpp>
+#include <tacit/dp/allocation/sums.hpp>
 #include <tacit/dp/binomial_mixture.hpp>
 #include <tacit/dp/calibration.hpp>
 #include <tacit/dp/composition.hpp>

@@ -54,13 +54,6 @@ concept accounting_method = std::copyable<M> &&
   return "unknown";
 }
 
-/// One entry of a history: a release, so many times.
-struct composed {
-  event release;
-  std::uint64_t count;
-  friend bool operator==(composed const&, composed const&) = default;
-};
-
 namespace detail {
 
 /// A mechanism or a sampling scheme as a word and two numbers; whole numbers are below 2^53.
@@ -100,6 +93,9 @@ struct event_words {
   if (auto const* f = std::get_if<fixed_size>(&scheme)) {
     return {"fixed_size", static_cast<double>(f->batch), static_cast<double>(f->records)};
   }
+  if (auto const* a = std::get_if<allocation>(&scheme)) {
+    return {"allocation", static_cast<double>(a->steps), static_cast<double>(a->part)};
+  }
   return {std::holds_alternative<shuffled>(scheme) ? "shuffled" : "unsampled"};
 }
 
@@ -131,6 +127,9 @@ struct event_words {
   if (how.word == "unsampled") return event(mechanism);
   if (how.word == "shuffled") return event(mechanism, shuffled{});
   if (how.word == "poisson") return event(mechanism, poisson{how.first});
+  if (how.word == "allocation") {
+    return event(mechanism, allocation{whole_number(how.first), whole_number(how.second)});
+  }
   if (how.word == "fixed_size") {
     return event(mechanism, fixed_size{whole_number(how.first), whole_number(how.second)});
   }

@@ -6,6 +6,7 @@
 #include <tacit/core/inverse.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/dp/accountant.hpp>
+#include <tacit/dp/allocation/atoms.hpp>
 #include <tacit/dp/dominating.hpp>
 #include <tacit/dp/event.hpp>
 #include <tacit/dp/grid/atoms.hpp>
@@ -32,10 +33,23 @@ namespace detail {
 template <std::same_as<double> T = double>
 class composed_losses {
  public:
-  void add(dominating_pair const& pair, std::uint64_t count) { pairs_.add(pair, count); }
+  void add(dominating_pair const& pair, std::uint64_t count, epochs::epoch_store<T> const& epochs) {
+    pairs_.add(pair, count);
+    epochs_ = epochs;
+  }
 
   [[nodiscard]] bound<T> answer(loss_query<T> query, T width) const {
-    pair_envelope const around = envelope_of(pairs_.all());
+    std::vector<counted_pair> pairs = pairs_.all();
+    if (!epochs_.empty()) {
+      // An epoch of random allocation has a law above it and one below it.
+      pair_envelope const above = envelope_of(epochs_.replaced(pairs, rounding_side::above));
+      pair_envelope const below =
+          envelope_of(epochs_.replaced(std::move(pairs), rounding_side::below));
+      bound<T> const high = answer_of(above.above, query, width);
+      bound<T> const low = answer_of(below.exact ? below.above : below.below, query, width);
+      return {std::min(high.upper, low.lower), high.upper};
+    }
+    pair_envelope const around = envelope_of(std::move(pairs));
     bound<T> const above = answer_of(around.above, query, width);
     if (around.exact) return above;
     return {std::min(above.upper, answer_of(around.below, query, width).lower), above.upper};
@@ -172,6 +186,7 @@ class composed_losses {
   }
 
   pair_list pairs_;
+  epochs::epoch_store<T> epochs_;
 };
 
 }  // namespace detail
@@ -204,7 +219,9 @@ class basic_discretised {
 
   /// @throws std::invalid_argument, with the reason, for a release without a dominating pair
   void add(event const& release, std::uint64_t count) {
-    add(dominate(release, neighbours_), count);
+    for (composed const& block : epoch_blocks(release, count)) {
+      add(dominate(block.release, neighbours_), block.count);
+    }
   }
 
   /// Any dominating pairs, for a mechanism that is no `event`.
@@ -238,6 +255,7 @@ class basic_discretised {
   T width_;
   composition composed_;
   std::uint64_t releases_ = 0;
+  detail::epochs::epoch_store<T> epochs_;  // of both directions
 };
 
 template <std::same_as<double> T>
@@ -245,8 +263,9 @@ void basic_discretised<T>::add(domination const& pairs, std::uint64_t count) {
   if (count == 0) return;
   detail::require_domain(releases_ <= std::numeric_limits<std::uint64_t>::max() - count, "compose",
                          "count", count, "small enough for a total of 64 bits");
-  composed_.remove.add(pairs.remove, count);
-  composed_.add.add(pairs.add, count);
+  epochs_.add(pairs.remove);
+  composed_.remove.add(pairs.remove, count, epochs_);
+  composed_.add.add(pairs.add, count, epochs_);
   composed_.symmetric = composed_.symmetric && pairs.symmetric;
   releases_ += count;
 }

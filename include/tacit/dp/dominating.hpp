@@ -76,6 +76,24 @@ class dominator {
                     "a record more moves all others; use zero_out or replace_one");
       }
       how_ = taken::shuffled;
+    } else if (auto const* epoch = std::get_if<allocation>(&release.how)) {
+      if (neighbours == adjacency::replace_one) {
+        refuse_pair(
+            "random allocation under replace_one",
+            "its pair is known for a record more or less alone; use add_remove or zero_out");
+      }
+      if (!std::holds_alternative<gaussian>(release.what)) {
+        refuse_pair("random allocation of this mechanism", "only the Gaussian has one");
+      }
+      if (release.records_per_person > 1) {
+        refuse_pair("several records a person under random allocation",
+                    "declare one record a person");
+      }
+      if (epoch->part > 1) {
+        refuse_pair("an epoch in which a record takes part more than once, as one pair",
+                    "compose its blocks: see `epoch_blocks`");
+      }
+      how_ = taken::allocated;
     }
     if (release.records_per_person > 1 && sampled() &&
         !(how_ == taken::poisson && std::holds_alternative<gaussian>(release.what) &&
@@ -87,6 +105,12 @@ class dominator {
 
   [[nodiscard]] domination operator()(gaussian const& m) const {
     double const shift = one_shift(m.noise_multiplier);
+    if (how_ == taken::allocated) {
+      std::uint64_t const steps = std::get<allocation>(event_.how).steps;
+      if (steps == 1) return symmetric_domination(normal_pair{shift}, true);
+      return {allocation_pair{m.noise_multiplier, steps, orientation::remove},
+              allocation_pair{m.noise_multiplier, steps, orientation::add}, false, true};
+    }
     if (!sampled()) return whole(normal_pair{change_ * records_ / m.noise_multiplier});
     if (how_ == taken::poisson && one_sided()) {
       binomial_mixture mixed = binomial_parts(event_.records_per_person, rate_, shift);
@@ -180,7 +204,7 @@ class dominator {
   }
 
  private:
-  enum class taken { all, poisson, fixed_size, shuffled };
+  enum class taken { all, poisson, fixed_size, shuffled, allocated };
 
   [[nodiscard]] bool sampled() const { return how_ == taken::poisson || how_ == taken::fixed_size; }
 
@@ -248,6 +272,30 @@ class dominator {
 
 }  // namespace detail
 
+/// One epoch of random allocation as blocks of which a record takes part in one step each: with k = part and t = steps,
+/// t mod k blocks of ⌊t/k⌋+1 steps and the rest of ⌊t/k⌋. A random partition of the steps is revealed, so that the
+/// composition of the blocks bounds k-of-t sampling from above, and is exact for one step a block. Any other event is
+/// itself.
+[[nodiscard]] inline std::vector<composed> epoch_blocks(event const& release,
+                                                        std::uint64_t epochs) {
+  auto const* epoch = std::get_if<allocation>(&release.how);
+  if (epoch == nullptr || epoch->part <= 1) return {{release, epochs}};
+  detail::check_event("epoch_blocks", release);
+  std::uint64_t const longer = epoch->steps % epoch->part;
+  std::uint64_t const shorter = epoch->part - longer;
+  detail::require_domain(epochs <= std::numeric_limits<std::uint64_t>::max() / epoch->part,
+                         "compose", "count", epochs, "small enough for a total of 64 bits");
+  std::uint64_t const steps = epoch->steps / epoch->part;
+  auto const block = [&](std::uint64_t length) {
+    event out = release;
+    out.how = allocation{length, 1};
+    return out;
+  };
+  std::vector<composed> out{{block(steps), shorter * epochs}};
+  if (longer > 0) out.push_back({block(steps + 1), longer * epochs});
+  return out;
+}
+
 /// The pair that dominates `release` under `neighbours`, for every real ε and both orders of the
 /// neighbours; parameters are nearest, a few ulp (weights of a binomial mixture: 1e-11, relative).
 ///
@@ -256,6 +304,7 @@ class dominator {
 /// poisson     all but randomised response    gaussian, laplace, discrete  gaussian, laplace (amplified)
 /// fixed_size  refused                        gaussian, laplace            gaussian, laplace, finite ones
 /// shuffled    refused                        as unsampled                 as unsampled
+/// allocation  gaussian                       gaussian                     refused
 ///
 /// Matrix mechanisms only unsampled. Rate 1 and batch = records are unsampled; rate 0 releases nothing.
 /// In a shuffled epoch a person's records change one after the other, each in its own batch: the unsampled

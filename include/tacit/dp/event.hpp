@@ -122,7 +122,16 @@ struct shuffled {
   friend bool operator==(shuffled const&, shuffled const&) = default;
 };
 
-using sampling = std::variant<unsampled, poisson, fixed_size, shuffled>;
+/// Random allocation, or balls in bins: each record takes part in `part` of an epoch's `steps` releases, uniformly,
+/// independently of the others, secretly. The event is the whole epoch, its mechanism one step. Sums are not
+/// divided by the realised batch sizes. Batches of equal size are not this, but `shuffled`.
+struct allocation {
+  std::uint64_t steps = 0;
+  std::uint64_t part = 1;
+  friend bool operator==(allocation const&, allocation const&) = default;
+};
+
+using sampling = std::variant<unsampled, poisson, fixed_size, shuffled, allocation>;
 
 /// One release. A mechanism by itself is an event without sampling.
 struct event {
@@ -148,6 +157,13 @@ struct event {
   release.records_per_person = records;
   return release;
 }
+
+/// One entry of a history: a release, so many times.
+struct composed {
+  event release;
+  std::uint64_t count;
+  friend bool operator==(composed const&, composed const&) = default;
+};
 
 namespace detail {
 
@@ -204,6 +220,11 @@ inline void check_event(std::string_view who, event const& release) {
                    "records", batch->records, "in [1, 2^53]");
     require_domain(batch->batch >= 1 && batch->batch <= batch->records, who, "batch", batch->batch,
                    "in [1, records]");
+  } else if (auto const* epoch = std::get_if<allocation>(&release.how)) {
+    require_domain(epoch->steps >= 1 && epoch->steps <= 10000000, who, "steps", epoch->steps,
+                   "in [1, 1e7]");
+    require_domain(epoch->part >= 1 && epoch->part <= epoch->steps, who, "part", epoch->part,
+                   "in [1, steps]");
   }
   require_domain(release.records_per_person >= 1 && release.records_per_person <= 1000000, who,
                  "records_per_person", release.records_per_person, "in [1, 1e6]");

@@ -33,12 +33,13 @@
 namespace tacit {
 
 /// How an answer about a privacy loss was found.
-enum class privacy_loss_route { closed_form, contour, rays, grid };
+enum class privacy_loss_route { closed_form, contour, rays, grid, allocation };
 
 namespace detail {
 
 [[nodiscard]] constexpr std::string_view name_of(privacy_loss_route way) {
-  constexpr std::array names{"a closed form", "the contour", "rays", "the grid"};
+  constexpr std::array names{"a closed form", "the contour", "rays", "the grid",
+                             "sums of likelihood ratios"};
   return names[static_cast<std::size_t>(way)];
 }
 

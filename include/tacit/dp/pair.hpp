@@ -91,8 +91,17 @@ struct amplified_pair {
   friend bool operator==(amplified_pair const&, amplified_pair const&) = default;
 };
 
+/// One epoch of random allocation of normal noise: the mean of N(e_i, σ²I) over i ≤ steps, against N(0, σ²I), in as many
+/// dimensions; swapped in the direction `add`.
+struct allocation_pair {
+  double noise_multiplier;
+  std::uint64_t steps;
+  tacit::orientation orientation;
+  friend bool operator==(allocation_pair const&, allocation_pair const&) = default;
+};
+
 using dominating_pair = std::variant<normal_pair, mixture_pair, bounded_pair, lattice_pair,
-                                     finite_pair, amplified_pair>;
+                                     finite_pair, amplified_pair, allocation_pair>;
 
 /// What dominates an event: one pair a direction, to be composed by itself, the larger δ counting.
 struct domination {

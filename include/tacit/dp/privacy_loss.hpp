@@ -6,6 +6,7 @@
 #include <tacit/core/units.hpp>
 #include <tacit/dp/accountant.hpp>
 #include <tacit/dp/agreement.hpp>
+#include <tacit/dp/allocation/epoch.hpp>
 #include <tacit/dp/discretised.hpp>
 #include <tacit/dp/dominating.hpp>
 #include <tacit/dp/event.hpp>
@@ -27,6 +28,7 @@
 #include <string_view>
 #include <utility>
 #include <variant>
+#include <vector>
 
 namespace tacit {
 
@@ -36,7 +38,8 @@ namespace tacit {
 /// Gaussians, sampled or not, and persons with several records: one step and unsampled steps in closed
 /// form, other compositions by the contour integral, in about a millisecond for any number of steps and
 /// to a relative width of about 1e-13. A contour on two rays serves sampled Gaussians where a vertical
-/// line does not: few steps, small noise, tiny rates. Everything else by the discretised privacy loss
+/// line does not: few steps, small noise, tiny rates. One epoch of random allocation by sums of likelihood ratios
+/// on lattices above and below them. Everything else by the discretised privacy loss
 /// distribution, whose intervals are wider. Where two ways answer, the truth is in what they share.
 ///
 /// Guarantee: lower ≤ truth ≤ upper; rounding is counted, and nothing is assumed of the C library but
@@ -168,9 +171,22 @@ class basic_privacy_loss {
   // Below it a bound need not be near the truth: what accountants compute with is no normal number there.
   static constexpr T hardly_any = 1e-290;
 
+  // One epoch of random allocation and nothing else, whose directions are summed without a grid of losses.
+  template <class Ask>
+  [[nodiscard]] answer of_epoch(Ask&& ask) const {
+    bound<T> const remove = ask(detail::epochs::epoch<T>(*epoch_, orientation::remove));
+    bound<T> const add = ask(detail::epochs::epoch<T>(*epoch_, orientation::add));
+    return {{std::max(remove.lower, add.lower), std::max(remove.upper, add.upper)},
+            route::allocation};
+  }
+
+  void add_block(event const& release, std::uint64_t count);
+
   detail::normal_mixtures<T> mixtures_;
   detail::participation drawn_;
   bool others_ = false;  // pairs of another kind
+  bool empty_ = true;
+  std::optional<allocation_pair> epoch_;  // all that there is
   bool attained_ = true;
   basic_discretised<T> grid_;
   std::optional<basic_renyi<T>> moments_;  // none once an event has none
@@ -178,6 +194,13 @@ class basic_privacy_loss {
 
 template <std::same_as<double> T>
 void basic_privacy_loss<T>::add(event const& release, std::uint64_t count) {
+  std::vector<composed> const blocks = epoch_blocks(release, count);
+  for (composed const& block : blocks) add_block(block.release, block.count);
+  attained_ = attained_ && blocks.size() == 1 && blocks.front().count == count;
+}
+
+template <std::same_as<double> T>
+void basic_privacy_loss<T>::add_block(event const& release, std::uint64_t count) {
   domination const found = dominate(release, mixtures_.neighbours());
   drawn_.add(release, count);
   grid_.add(release, count);
@@ -189,6 +212,12 @@ void basic_privacy_loss<T>::add(event const& release, std::uint64_t count) {
     }
   }
   attained_ = attained_ && found.attained;
+  auto const* epoch = std::get_if<allocation_pair>(&found.remove);
+  if (count > 0) {
+    epoch_.reset();
+    if (empty_ && count == 1 && epoch != nullptr) epoch_ = *epoch;
+    empty_ = false;
+  }
   if (auto const* normal = std::get_if<normal_pair>(&found.remove)) {
     mixtures_.add(*normal, count);
   } else if (auto const* mixture = std::get_if<mixture_pair>(&found.remove)) {
@@ -210,6 +239,10 @@ typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::epsilon_by(T delta
     return {mixtures_.of_one([&](auto const& profile) { return profile.epsilon(delta); }),
             route::closed_form};
   }
+  if (epoch_) {
+    detail::require_domain(delta > 0.0 && delta < 1.0, "epsilon", "delta", delta, "in (0, 1)");
+    return of_epoch([&](auto const& epoch) { return epoch.epsilon(delta); });
+  }
   return by_ways(
       {"epsilon at delta ", delta}, 1.0, others_ ? std::nullopt : mixtures_.epsilon(delta),
       [&] { return grid_epsilon(delta); },
@@ -229,6 +262,10 @@ typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::delta_by(T epsilon
     return tiny({mixtures_.of_one([&](auto const& profile) { return profile.delta(epsilon); }),
                  route::closed_form},
                 epsilon);
+  }
+  if (epoch_) {
+    detail::check_non_negative("delta", "epsilon", epsilon);
+    return of_epoch([&](auto const& epoch) { return epoch.delta(epsilon); });
   }
   return by_ways(
       {"delta at epsilon ", epsilon}, 0.0, others_ ? std::nullopt : mixtures_.delta(epsilon),

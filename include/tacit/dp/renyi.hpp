@@ -274,6 +274,12 @@ class basic_renyi {
       if (amplifies(release)) cost.pair = dominate(release, neighbours_).remove;
       return {cost, cost, true};
     }
+    if (std::holds_alternative<allocation>(release.how)) {
+      throw std::invalid_argument(
+          "compose: there is no known bound for random allocation by Rényi divergences; take the "
+          "privacy-loss or the "
+          "discretised accountant");
+    }
     domination const found = dominate(release, neighbours_);
     detail::renyi_cost remove{without_delta(found.remove), std::nullopt, 1.0, false};
     detail::renyi_cost add{without_delta(found.add), std::nullopt, 1.0, false};

@@ -124,6 +124,7 @@ struct zcdp_of_pair {
   }
   [[nodiscard]] zcdp operator()(mixture_pair const&) const { refuse_samples(); }
   [[nodiscard]] zcdp operator()(amplified_pair const&) const { refuse_samples(); }
+  [[nodiscard]] zcdp operator()(allocation_pair const&) const { refuse_samples(); }
 };
 
 /// Whether a record takes part in a part of the releases only, by a secret draw.

@@ -233,6 +233,14 @@ class law_maker {
 
   [[nodiscard]] loss_law<T> operator()(amplified_pair const& pair) const;
 
+  /// Has two laws, one above it and one below it: see `with_atoms`.
+  [[nodiscard]] loss_law<T> operator()(allocation_pair const&) const {
+    loss_law<T> out;
+    out.infinite = 1.0;
+    out.lower_holds = false;
+    return out;
+  }
+
  private:
   template <class Curve>
   static void finish_curve(loss_law<T>& out, Curve curve) {

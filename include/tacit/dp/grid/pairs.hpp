@@ -42,6 +42,7 @@ struct counted_pair {
     bool operator()(amplified_pair const& p) const {
       return p.rate == 0.0 || (p.absent == 0.0 && p.changed == 0.0);
     }
+    bool operator()(allocation_pair const&) const { return false; }
   };
   return std::visit(visitor{}, pair);
 }
@@ -77,6 +78,10 @@ struct counted_pair {
     void operator()(amplified_pair const& p) const {
       put(p.rate);
       put(p.changed);
+    }
+    void operator()(allocation_pair const& p) const {
+      put(p.noise_multiplier);
+      put(static_cast<double>(p.steps));
     }
   };
   std::visit(visitor{mix}, pair);

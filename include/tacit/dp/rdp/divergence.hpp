@@ -109,6 +109,9 @@ class basic_renyi_curve {
       if (p.rate == 1.0) return closed_bounded{p};
       return detail::sampled_bounded<T>(p);
     }
+    any_source operator()(allocation_pair const&) const {
+      throw std::invalid_argument("renyi_divergence: there is no formula for random allocation");
+    }
     any_source operator()(finite_pair const& p) const {
       using elementary::log;
       finite_sum sum{{}, p.infinite > 0.0, p.infinite == 0.0 && p.excluded == 0.0};

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tacit/core/elementary.hpp>
+#include <tacit/core/enclosure.hpp>
+#include <tacit/core/units.hpp>
+#include <tacit/dp/allocation/epoch.hpp>
+#include <tacit/dp/grid/compose.hpp>
+#include <tacit/dp/grid/pairs.hpp>
+#include <tacit/dp/pair.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+#include <variant>
+#include <vector>
+
+/// An epoch of random allocation as a pair of finitely many losses, once above it and once below it, for the
+/// discretised accountant to compose. docs/certificates/allocation.md, Lemmas 9 and 10.
+
+namespace tacit::detail::epochs {
+
+/// The law of X = ΣU_i as masses: E(X−c)₊ as a polygon in c that lies above it or below it everywhere.
+template <std::same_as<double> T = double>
+class epoch_atoms {
+ public:
+  struct atom {
+    T x;
+    T mass;
+  };
+
+  epoch_atoms(T noise_multiplier, T steps)
+      : steps_(steps),
+        call_({noise_multiplier, static_cast<std::uint64_t>(steps), orientation::remove},
+              orientation::remove),
+        put_({noise_multiplier, static_cast<std::uint64_t>(steps), orientation::add},
+             orientation::add) {
+    gather(calls_, call_,
+           tacit::epsilon(gaussian_dp{divide_up(1.0, noise_multiplier)}, least_delta).upper);
+    gather(puts_, put_,
+           tacit::epsilon(gaussian_dp{divide_up(1.0, noise_multiplier)}, least_delta).upper);
+    place_nodes();
+  }
+
+  /// The pair above or below the epoch in one direction.
+  [[nodiscard]] finite_pair pair(orientation way, rounding_side to) const {
+    bool const above = to == rounding_side::above;
+    std::vector<atom> law = above ? polygon_above() : polygon_below();
+    for (atom& a : law) a.mass *= above ? 1.0 + 1e-11 : 1.0 - 1e-11;
+    finite_pair out;
+    T farthest = 0.0;
+    for (auto const& [x, mass] : law) {
+      if (!(mass > 0.0)) continue;
+      if (!(x > 0.0)) {
+        (way == orientation::remove ? out.excluded : out.infinite) += mass;
+        continue;
+      }
+      T const loss = elementary::log(x / steps_);
+      T const raised = mass * (x / steps_);
+      farthest = std::max(farthest, std::abs(loss));
+      if (way == orientation::remove) {
+        out.atoms.push_back({loss, raised, mass});
+      } else {
+        out.atoms.push_back({-loss, mass, raised});
+      }
+    }
+    if (way == orientation::add) std::reverse(out.atoms.begin(), out.atoms.end());
+    // Beyond the last node the polygon is level: mass at +∞.
+    if (above && way == orientation::remove) out.infinite += upper_.back() / steps_;
+    if (out.atoms.empty()) {
+      if (above) return {{}, 1.0, 1.0, 0.0};
+      return {{{0.0, 1.0, 1.0}}, 0.0, 0.0, 0.0};
+    }
+    out.infinite = std::min(1.0, out.infinite * (1.0 + 1e-12));
+    out.loss_error = 16.0 * unit_roundoff * (1.0 + 1.0 / std::max(farthest, 1e-300));
+    return out;
+  }
+
+ private:
+  static constexpr T least_delta = 1e-24;
+  static constexpr T points = 0x1p17;
+  static constexpr T highest_loss = 8.0;
+  static constexpr T fine = 800.0;  // nodes a deviation
+
+  struct reading {
+    certified_sum<T> sum;
+    T epsilon;
+  };
+
+  // Readings for δ from next to 1 to next to nothing.
+  static void gather(std::vector<reading>& out, epoch<T> const& of, T most) {
+    T before = -1.0;
+    for (T const delta : {1.0, 0.1, 1e-3, 1e-6, 1e-10, 1e-15, 1e-21}) {
+      T const e = delta == 1.0 ? 0.0 : std::min(highest_loss, of.estimate(most, delta));
+      if (!(e > before * 1.01)) continue;
+      if (std::optional<certified_sum<T>> sum = of.at(e, points, std::min(0.1, delta))) {
+        out.push_back({std::move(*sum), e});
+      }
+      before = e;
+    }
+  }
+
+  // What E(X−c)₊ exceeds (t−c)₊ by: E(c−X)₊ below t, E(X−c)₊ above. At most E(t−X)₊ ≤ t.
+  [[nodiscard]] bound<T> excess(T c) const {
+    bound<T> best{0.0, steps_};
+    for (reading const& r : c < steps_ ? puts_ : calls_) {
+      bound<T> const here = r.sum(enclosure(c));
+      best.upper = std::min(best.upper, here.upper);
+      best.lower = std::max(best.lower, here.lower);
+    }
+    best.lower = std::min(best.lower, best.upper);
+    return best;
+  }
+
+  void place_nodes() {
+    T const middle = excess(steps_).upper;  // about 0.4 deviations
+    T const unit = 2.5 * middle / fine;
+    auto const width = [&](T away) { return std::max(unit, away / (0.5 * fine)); };
+    T const last = steps_ * elementary::exp(std::min(highest_loss,
+                                                     calls_.empty() ? 0.0 : calls_.back().epsilon));
+    T const first =
+        steps_ * elementary::exp(-std::min(60.0, puts_.empty() ? 0.0 : puts_.back().epsilon));
+    std::vector<T> down;
+    for (T c = steps_; c > first;) {
+      c -= std::min(width(steps_ - c), 0.02 * c);
+      if (c > first) down.push_back(c);
+    }
+    std::reverse(down.begin(), down.end());
+    node_ = {0.0};
+    node_.insert(node_.end(), down.begin(), down.end());
+    for (T c = steps_; c < last; c += width(c - steps_)) node_.push_back(c);
+    upper_.resize(node_.size());
+    lower_.resize(node_.size());
+    upper_[0] = lower_[0] = 0.0;  // X > 0
+    for (std::size_t k = 1; k < node_.size(); ++k) {
+      bound<T> const v = excess(node_[k]);
+      upper_[k] = v.upper;
+      lower_[k] = v.lower;
+    }
+  }
+
+  // A point of a curve c → E(X−c)₊, by its excess over (t−c)₊.
+  struct point {
+    T c;
+    T v;
+  };
+  // Slope of the curve's segment, plus 1 if it begins left of t.
+  [[nodiscard]] T slope(point const& a, point const& b) const {
+    if (a.c < steps_) return (b.v + std::max(0.0, b.c - steps_) - a.v) / (b.c - a.c);
+    return (b.v - a.v) / (b.c - a.c);
+  }
+  // The bends of a polygon, made convex where it is not: a negative mass goes to the nodes beside it, mean kept,
+  // which lowers the polygon and keeps its hull. `first` and `after` are the slopes before and behind it.
+  [[nodiscard]] std::vector<atom> bends(std::vector<point> const& line, T after) const {
+    std::vector<atom> out;
+    T before = 0.0;  // of the excess: the curve begins with slope −1
+    bool left = true;
+    for (std::size_t k = 0; k < line.size(); ++k) {
+      bool const here_left = line[k].c < steps_;
+      bool const last = k + 1 == line.size();
+      T const next = last ? after : slope(line[k], line[k + 1]);
+      // Both as slopes of E(X−c)₊ but for the same constant.
+      T mass = next - before;
+      if (left && !(here_left && !last)) mass += 1.0;
+      left = here_left;
+      before = next;
+      out.push_back({line[k].c, mass});
+      while (out.size() >= 3 && out[out.size() - 2].mass < 0.0) {
+        atom const gone = out[out.size() - 2];
+        out.erase(out.end() - 2);
+        atom& a = out[out.size() - 2];
+        atom& b = out.back();
+        T const share = (gone.x - a.x) / (b.x - a.x);
+        a.mass += gone.mass * (1.0 - share);
+        b.mass += gone.mass * share;
+      }
+    }
+    return out;
+  }
+
+  [[nodiscard]] std::vector<atom> polygon_above() const {
+    std::vector<point> line;
+    for (std::size_t k = 0; k < node_.size(); ++k) line.push_back({node_[k], upper_[k]});
+    return bends(line, 0.0);
+  }
+
+  // In each cell the chords of the cells beside it, extended, lie below the convex curve. So does the hull of where
+  // they cross and of the curve's own points.
+  [[nodiscard]] std::vector<atom> polygon_below() const {
+    std::vector<point> line;
+    std::size_t const n = node_.size();
+    for (std::size_t j = 0; j < n; ++j) {
+      bool const left = node_[j] < steps_;
+      // Values as excesses on this side of t.
+      auto const value = [&](std::size_t k, T v) {
+        if (left == (node_[k] < steps_)) return v;
+        return left ? v + (node_[k] - steps_) : v + (steps_ - node_[k]);
+      };
+      T const from = node_[j];
+      T const width = j + 1 < n ? node_[j + 1] - from : std::numeric_limits<T>::infinity();
+      // From the left through (j−1, upper) and (j, lower). Before the first node the curve is level.
+      T const at_a = lower_[j];
+      T const rise_a = j > 0 ? (at_a - value(j - 1, upper_[j - 1])) / (from - node_[j - 1]) : 0.0;
+      // From the right through (j+2, upper) and (j+1, lower). Behind the last nodes it is at least 0.
+      T rise_b = 0.0;
+      T at_b = 0.0;
+      if (j + 2 < n) {
+        T const low = value(j + 1, lower_[j + 1]);
+        rise_b = (value(j + 2, upper_[j + 2]) - low) / (node_[j + 2] - node_[j + 1]);
+        at_b = low - rise_b * width;
+      }
+      line.push_back({from, at_a});
+      T const x = rise_b > rise_a ? (at_a - at_b) / (rise_b - rise_a) : -1.0;
+      if (x > 0.0 && x < width) {
+        T const least = std::min(at_a + rise_a * x, at_b + rise_b * x);
+        line.push_back(
+            {from + x, std::max(0.0, least - 1e-13 * (std::abs(at_a) + std::abs(at_b)))});
+      }
+      if (line.back().v == 0.0 && !left) break;
+    }
+    return bends(line, 0.0);
+  }
+
+  T steps_;
+  epoch<T> call_;
+  epoch<T> put_;
+  std::vector<reading> calls_;
+  std::vector<reading> puts_;
+  std::vector<T> node_;
+  std::vector<T> upper_;
+  std::vector<T> lower_;
+};
+
+/// The epochs of a composition as atoms, each made when it is first asked for, and once for all copies.
+template <std::same_as<double> T = double>
+class epoch_store {
+ public:
+  void add(dominating_pair const& pair) {
+    auto const* epoch = std::get_if<allocation_pair>(&pair);
+    if (epoch == nullptr || find(*epoch) != nullptr) return;
+    entries_.push_back(std::make_shared<entry>(epoch->noise_multiplier, epoch->steps));
+  }
+  [[nodiscard]] bool empty() const { return entries_.empty(); }
+
+  /// The pairs, with atoms above or below the epochs among them.
+  [[nodiscard]] std::vector<counted_pair> replaced(std::vector<counted_pair> pairs,
+                                                   rounding_side to) const {
+    for (counted_pair& c : pairs) {
+      if (auto const* epoch = std::get_if<allocation_pair>(&c.pair)) {
+        c.pair = find(*epoch)->atoms().pair(epoch->orientation, to);
+      }
+    }
+    return pairs;
+  }
+
+ private:
+  struct entry {
+    entry(double noise, std::uint64_t count) : noise_multiplier(noise), steps(count) {}
+    [[nodiscard]] epoch_atoms<T> const& atoms() {
+      std::call_once(once, [this] { made.emplace(noise_multiplier, static_cast<T>(steps)); });
+      return *made;
+    }
+    double noise_multiplier;
+    std::uint64_t steps;
+    std::once_flag once;
+    std::optional<epoch_atoms<T>> made;
+  };
+
+  [[nodiscard]] entry* find(allocation_pair const& epoch) const {
+    for (auto const& e : entries_) {
+      if (e->noise_multiplier == epoch.noise_multiplier && e->steps == epoch.steps) return e.get();
+    }
+    return nullptr;
+  }
+
+  std::vector<std::shared_ptr<entry>> entries_;
+};
+
+}  // namespace tacit::detail::epochs

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tacit/dp/allocation/atoms.hpp>
+#include <tacit/dp/allocation/epoch.hpp>
+#include <tacit/dp/privacy_loss.hpp>
+#include <tacit/dp/renyi.hpp>
+#include <tacit/dp/zcdp.hpp>
+
+#include "support/catch.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <stdexcept>
+#include <vector>
+
+namespace {
+
+using namespace tacit;  // NOLINT
+using detail::rounding_side;
+using detail::epochs::epoch_atoms;
+using one_epoch = detail::epochs::epoch<double>;
+
+bound<double> delta_of(double noise, std::uint64_t steps, orientation way, double epsilon) {
+  return one_epoch({noise, steps, way}, way).delta(epsilon, 1e-7);
+}
+
+double delta_of(finite_pair const& pair, double epsilon) {
+  double sum = pair.infinite;
+  for (auto const& a : pair.atoms) {
+    if (a.loss > epsilon) sum += a.p * -std::expm1(epsilon - a.loss);
+  }
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("two steps against a quadrature of the closed form of one", "[allocation]") {
+  // E_z[call(c − U(z))]/2 and e^ε·E_z[put(c − U(z))]/2 by mpmath's quad, 30 digits, from the definition of the pair.
+  struct reference {
+    double noise;
+    double epsilon;
+    orientation way;
+    double delta;
+  };
+  auto const [noise, epsilon, way, delta] =
+      GENERATE(reference{1.0, 4.2, orientation::remove, 1.0059925955725597e-6},
+               reference{1.0, 3.449, orientation::add, 1.0032951418179286e-6},
+               reference{0.5, 6.0, orientation::remove, 0.0039021061503920094},
+               reference{0.5, 1.0, orientation::add, 0.38033919439738189},
+               reference{3.0, 0.5, orientation::remove, 0.002069904929018593},
+               reference{3.0, 0.5, orientation::add, 0.0019650490260177722},
+               reference{0.3, 20.0, orientation::remove, 1.1373994724655389e-6},
+               reference{10.0, 0.2, orientation::add, 5.4644745483107762e-5},
+               reference{20.0, 0.01, orientation::remove, 0.0097172512442335679},
+               reference{1.0, 0.0, orientation::remove, 0.29776222519356196},
+               reference{1.0, 0.0, orientation::add, 0.29776222519356196});
+  CAPTURE(noise, epsilon, delta);
+  bound<double> const found = delta_of(noise, 2, way, epsilon);
+  CHECK(found.lower <= delta * (1.0 + 1e-15));
+  CHECK(found.upper >= delta * (1.0 - 1e-15));
+  CHECK(found.upper - found.lower <= 1e-5 * delta);
+  bound<double> const back = one_epoch({noise, 2, way}, way).epsilon(delta);
+  CHECK(back.lower <= epsilon + 1e-14);
+  CHECK(back.upper >= epsilon - 1e-14);
+  CHECK(back.upper - back.lower <= 1e-6 * std::max(1.0, epsilon));
+}
+
+TEST_CASE("one epoch against Bromwich integrals", "[allocation]") {
+  // An inversion of E e^{−sU} along the lips of its cut, in double (numpy): 12 digits, of which the last may be off.
+  struct reference {
+    std::uint64_t steps;
+    double remove;
+    double add;
+  };
+  auto const [steps, remove, add] =
+      GENERATE(reference{1000, .171728684450, .149430954813}, reference{10, 2.65240477, 1.54342509},
+               reference{2, 4.20124566, 3.44950109});
+  CAPTURE(steps);
+  double const off = steps == 1000 ? 1e-11 : 1e-8;
+  for (auto const way : {orientation::remove, orientation::add}) {
+    double const epsilon = way == orientation::remove ? remove : add;
+    bound<double> const found = one_epoch({1.0, steps, way}, way).epsilon(1e-6);
+    CHECK(found.lower <= epsilon + off);
+    CHECK(found.upper >= epsilon - off);
+    CHECK(found.upper - found.lower <= 1e-6 * std::max(1.0, epsilon));
+  }
+}
+
+TEST_CASE("an epoch's bounds keep their order at random parameters", "[allocation]") {
+  std::mt19937_64 random(20261123);
+  std::uniform_real_distribution<double> uniform(0.0, 1.0);
+  int wide = 0;
+  constexpr int runs = 12;
+  for (int k = 0; k < runs; ++k) {
+    double const noise = std::exp(std::log(0.5) + uniform(random) * std::log(20.0));
+    auto const steps = static_cast<std::uint64_t>(2.0 * std::pow(1000.0, uniform(random)));
+    double const delta = std::pow(10.0, -3.0 - 6.0 * uniform(random));
+    CAPTURE(noise, steps, delta);
+    one_epoch const remove({noise, steps, orientation::remove}, orientation::remove);
+    one_epoch const add({noise, steps, orientation::add}, orientation::add);
+    bound<double> const e = remove.epsilon(delta);
+    REQUIRE(e.lower <= e.upper);
+    wide += e.upper - e.lower > 1e-6 * std::max(1.0, e.upper);
+    // ε and δ are inverse.
+    bound<double> const d = remove.delta(e.upper, 1e-4);
+    CHECK(d.lower <= delta);
+    CHECK(remove.delta(e.lower, 1e-4).upper >= delta * (e.lower > 0.0 ? 1.0 : 0.0));
+    // At ε = 0 either direction is the total variation.
+    bound<double> const p = remove.delta(0.0, 1e-4);
+    bound<double> const q = add.delta(0.0, 1e-4);
+    CHECK(p.lower <= q.upper);
+    CHECK(q.lower <= p.upper);
+    // More steps to hide among never leak more: averages of U fall in convex order.
+    one_epoch const longer({noise, steps + 1, orientation::remove}, orientation::remove);
+    CHECK(longer.epsilon(delta).lower <= e.upper);
+    // Not above one release that every record takes part in.
+    CHECK(e.upper <= epsilon(gaussian_dp{1.0 / noise}, delta).upper);
+  }
+  CHECK(wide <= 2);
+}
+
+TEST_CASE("an epoch as atoms lies on either side of it", "[allocation]") {
+  auto const [noise, steps] = GENERATE(std::pair{1.0, 500.0}, std::pair{0.7, 30.0});
+  CAPTURE(noise, steps);
+  epoch_atoms<double> const atoms(noise, steps);
+  for (auto const way : {orientation::remove, orientation::add}) {
+    finite_pair const above = atoms.pair(way, rounding_side::above);
+    finite_pair const below = atoms.pair(way, rounding_side::below);
+    for (double const epsilon : {0.0, 0.03, 0.1, 0.3, 1.0}) {
+      CAPTURE(epsilon, way == orientation::remove);
+      bound<double> const truth = delta_of(noise, static_cast<std::uint64_t>(steps), way, epsilon);
+      CHECK(delta_of(above, epsilon) >= truth.lower * (1.0 - 1e-12));
+      CHECK(delta_of(below, epsilon) <= truth.upper * (1.0 + 1e-12));
+      if (truth.lower > 1e-12) {
+        CHECK(delta_of(above, epsilon) - delta_of(below, epsilon) <= 0.01 * truth.upper);
+      }
+    }
+  }
+}
+
+TEST_CASE("two epochs of two steps against the enumeration of their sums", "[allocation]") {
+  // The composition's δ is E_P[(1 − e^{ε−L})₊] with L = ln(S₁S₂) and S = (U+U′)/2: four normal variables, here by a
+  // trapezoid rule in z with a step of 0.05 in each (its error for analytic integrands is far below the kink's, 1e-4).
+  privacy_loss_accountant epochs(adjacency::add_remove);
+  epochs.compose(sampled(gaussian{1.0}, allocation{2}), 2);
+  constexpr int n = 241;
+  std::vector<double> ratio(n);
+  std::vector<double> mass(n);
+  double const h = 16.0 / (n - 1);
+  for (int k = 0; k < n; ++k) {
+    double const z = -8.0 + h * k;
+    ratio[static_cast<std::size_t>(k)] = std::exp(z - 0.5);
+    mass[static_cast<std::size_t>(k)] =
+        h * std::exp(-0.5 * z * z) / std::sqrt(2.0 * std::acos(-1.0));
+  }
+  struct outcome {
+    double s;
+    double q;
+  };
+  std::vector<outcome> sums;
+  for (std::size_t i = 0; i < ratio.size(); ++i) {
+    for (std::size_t j = 0; j <= i; ++j) {
+      sums.push_back({0.5 * (ratio[i] + ratio[j]), (i == j ? 1.0 : 2.0) * mass[i] * mass[j]});
+    }
+  }
+  std::sort(sums.begin(), sums.end(), [](auto const& a, auto const& b) { return a.s < b.s; });
+  // E(S₁S₂ − x)₊ by sums over the larger S₂ of every S₁.
+  std::vector<double> q_above(sums.size() + 1, 0.0);
+  std::vector<double> p_above(sums.size() + 1, 0.0);
+  for (std::size_t k = sums.size(); k-- > 0;) {
+    q_above[k] = q_above[k + 1] + sums[k].q;
+    p_above[k] = p_above[k + 1] + sums[k].q * sums[k].s;
+  }
+  for (double const epsilon : {1.0, 3.0, 5.0}) {
+    double const x = std::exp(epsilon);
+    double delta = 0.0;
+    for (auto const& first : sums) {
+      auto const next = std::partition_point(sums.begin(), sums.end(),
+                                             [&](auto const& o) { return o.s * first.s <= x; });
+      auto const k = static_cast<std::size_t>(next - sums.begin());
+      delta += first.q * (first.s * p_above[k] - x * q_above[k]);
+    }
+    bound<double> const found = epochs.delta(epsilon);
+    CAPTURE(epsilon, delta);
+    CHECK(found.lower <= delta * 1.001);
+    CHECK(found.upper >= delta * 0.999);
+    CHECK(found.upper - found.lower <= 0.02 * delta);
+  }
+}
+
+TEST_CASE("blocks, and what has no bound", "[allocation]") {
+  // Ten of a thousand: ten blocks of a hundred.
+  privacy_loss_accountant part(adjacency::add_remove);
+  part.compose(sampled(gaussian{2.0}, allocation{1000, 10}), 1);
+  privacy_loss_accountant blocks(adjacency::add_remove);
+  blocks.compose(sampled(gaussian{2.0}, allocation{100}), 10);
+  CHECK(part.epsilon(1e-6).upper == blocks.epsilon(1e-6).upper);
+  CHECK_FALSE(part.method().attained());
+  CHECK(blocks.method().attained());
+  std::vector<composed> const uneven = epoch_blocks(sampled(gaussian{2.0}, allocation{10, 4}), 3);
+  REQUIRE(uneven.size() == 2);
+  CHECK(uneven[0] == composed{sampled(gaussian{2.0}, allocation{2}), 6});
+  CHECK(uneven[1] == composed{sampled(gaussian{2.0}, allocation{3}), 6});
+  // One step is one release of all.
+  privacy_loss_accountant one(adjacency::zero_out);
+  one.compose(sampled(gaussian{2.0}, allocation{1}), 1);
+  privacy_loss_accountant whole(adjacency::zero_out);
+  whole.compose(gaussian{2.0}, 1);
+  CHECK(one.epsilon(1e-6).upper == whole.epsilon(1e-6).upper);
+  // Saved and loaded.
+  std::string const text = blocks.save();
+  CHECK(privacy_loss_accountant::load(text).save() == text);
+
+  auto const refuses = [](auto accountant, event const& release) {
+    CHECK_THROWS_AS(accountant.compose(release, 1), std::invalid_argument);
+    CHECK(accountant.history().empty());
+  };
+  event const epoch = sampled(gaussian{1.0}, allocation{100});
+  refuses(privacy_loss_accountant(adjacency::replace_one), epoch);
+  refuses(privacy_loss_accountant(adjacency::add_remove), sampled(laplace{1.0}, allocation{100}));
+  refuses(privacy_loss_accountant(adjacency::add_remove), by_person(epoch, 2));
+  refuses(renyi_accountant(adjacency::add_remove), epoch);
+  refuses(zcdp_accountant(adjacency::add_remove), epoch);
+  refuses(gaussian_accountant(adjacency::add_remove), epoch);
+  privacy_loss_accountant accountant(adjacency::add_remove);
+  CHECK_THROWS_AS(accountant.compose(sampled(gaussian{1.0}, allocation{0}), 1), std::domain_error);
+  CHECK_THROWS_AS(accountant.compose(sampled(gaussian{1.0}, allocation{10, 11}), 1),
+                  std::domain_error);
+  CHECK_THROWS_AS(accountant.compose(sampled(gaussian{1.0}, allocation{10, 0}), 1),
+                  std::domain_error);
+}
