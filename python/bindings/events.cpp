@@ -147,6 +147,20 @@ void bind_events(nb::module_& m) {
                                "is a whole epoch.");
   shuffle.def(nb::init<>());
   complete(shuffle, "Shuffled");
+  nb::class_<random_allocation> allocated(m, "RandomAllocation",
+                                          "Each record in `part` of the `steps` releases of an "
+                                          "epoch, uniformly, independently, secretly "
+                                          "(balls in bins). The event is a whole epoch.");
+  allocated
+      .def(
+          "__init__",
+          [](random_allocation* self, std::uint64_t steps, std::uint64_t part) {
+            new (self) random_allocation{steps, part};
+          },
+          nb::arg("steps"), nb::arg("part") = 1)
+      .def_ro("steps", &random_allocation::steps)
+      .def_ro("part", &random_allocation::part);
+  complete(allocated, "RandomAllocation", "steps", "part");
 
   nb::class_<event> release(m, "Event", "One release: a mechanism and how records were sampled.");
   release

@@ -144,7 +144,7 @@ TEST_CASE("two epochs of two steps against the enumeration of their sums", "[all
   // The composition's δ is E_P[(1 − e^{ε−L})₊] with L = ln(S₁S₂) and S = (U+U′)/2: four normal variables, here by a
   // trapezoid rule in z with a step of 0.05 in each (its error for analytic integrands is far below the kink's, 1e-4).
   privacy_loss_accountant epochs(adjacency::add_remove);
-  epochs.compose(sampled(gaussian{1.0}, allocation{2}), 2);
+  epochs.compose(sampled(gaussian{1.0}, random_allocation{2}), 2);
   constexpr int n = 241;
   std::vector<double> ratio(n);
   std::vector<double> mass(n);
@@ -193,19 +193,20 @@ TEST_CASE("two epochs of two steps against the enumeration of their sums", "[all
 TEST_CASE("blocks, and what has no bound", "[allocation]") {
   // Ten of a thousand: ten blocks of a hundred.
   privacy_loss_accountant part(adjacency::add_remove);
-  part.compose(sampled(gaussian{2.0}, allocation{1000, 10}), 1);
+  part.compose(sampled(gaussian{2.0}, random_allocation{1000, 10}), 1);
   privacy_loss_accountant blocks(adjacency::add_remove);
-  blocks.compose(sampled(gaussian{2.0}, allocation{100}), 10);
+  blocks.compose(sampled(gaussian{2.0}, random_allocation{100}), 10);
   CHECK(part.epsilon(1e-6).upper == blocks.epsilon(1e-6).upper);
   CHECK_FALSE(part.method().attained());
   CHECK(blocks.method().attained());
-  std::vector<composed> const uneven = epoch_blocks(sampled(gaussian{2.0}, allocation{10, 4}), 3);
+  std::vector<composed> const uneven =
+      epoch_blocks(sampled(gaussian{2.0}, random_allocation{10, 4}), 3);
   REQUIRE(uneven.size() == 2);
-  CHECK(uneven[0] == composed{sampled(gaussian{2.0}, allocation{2}), 6});
-  CHECK(uneven[1] == composed{sampled(gaussian{2.0}, allocation{3}), 6});
+  CHECK(uneven[0] == composed{sampled(gaussian{2.0}, random_allocation{2}), 6});
+  CHECK(uneven[1] == composed{sampled(gaussian{2.0}, random_allocation{3}), 6});
   // One step is one release of all.
   privacy_loss_accountant one(adjacency::zero_out);
-  one.compose(sampled(gaussian{2.0}, allocation{1}), 1);
+  one.compose(sampled(gaussian{2.0}, random_allocation{1}), 1);
   privacy_loss_accountant whole(adjacency::zero_out);
   whole.compose(gaussian{2.0}, 1);
   CHECK(one.epsilon(1e-6).upper == whole.epsilon(1e-6).upper);
@@ -217,17 +218,19 @@ TEST_CASE("blocks, and what has no bound", "[allocation]") {
     CHECK_THROWS_AS(accountant.compose(release, 1), std::invalid_argument);
     CHECK(accountant.history().empty());
   };
-  event const epoch = sampled(gaussian{1.0}, allocation{100});
+  event const epoch = sampled(gaussian{1.0}, random_allocation{100});
   refuses(privacy_loss_accountant(adjacency::replace_one), epoch);
-  refuses(privacy_loss_accountant(adjacency::add_remove), sampled(laplace{1.0}, allocation{100}));
+  refuses(privacy_loss_accountant(adjacency::add_remove),
+          sampled(laplace{1.0}, random_allocation{100}));
   refuses(privacy_loss_accountant(adjacency::add_remove), by_person(epoch, 2));
   refuses(renyi_accountant(adjacency::add_remove), epoch);
   refuses(zcdp_accountant(adjacency::add_remove), epoch);
   refuses(gaussian_accountant(adjacency::add_remove), epoch);
   privacy_loss_accountant accountant(adjacency::add_remove);
-  CHECK_THROWS_AS(accountant.compose(sampled(gaussian{1.0}, allocation{0}), 1), std::domain_error);
-  CHECK_THROWS_AS(accountant.compose(sampled(gaussian{1.0}, allocation{10, 11}), 1),
+  CHECK_THROWS_AS(accountant.compose(sampled(gaussian{1.0}, random_allocation{0}), 1),
                   std::domain_error);
-  CHECK_THROWS_AS(accountant.compose(sampled(gaussian{1.0}, allocation{10, 0}), 1),
+  CHECK_THROWS_AS(accountant.compose(sampled(gaussian{1.0}, random_allocation{10, 11}), 1),
+                  std::domain_error);
+  CHECK_THROWS_AS(accountant.compose(sampled(gaussian{1.0}, random_allocation{10, 0}), 1),
                   std::domain_error);
 }

@@ -22,6 +22,7 @@
 namespace {
 
 using tacit::adjacency;
+using tacit::allocation_pair;
 using tacit::amplified_pair;
 using tacit::approx_dp;
 using tacit::bounded_pair;
@@ -146,6 +147,10 @@ struct profile_of {
       if (a.loss > e) delta += a.p - std::exp(e) * a.q;
     }
     return delta;
+  }
+
+  double operator()(allocation_pair const&) const {
+    throw std::logic_error("the profile of random allocation is the subject of dp/allocation.cpp");
   }
 
   double operator()(amplified_pair const& p) const {
@@ -1170,6 +1175,9 @@ TEST_CASE("extreme values: numbers that can be used, or a refusal", "[dp][domina
         total += a.p;
       }
       return right && std::abs(total - 1.0) < 1e-10;
+    }
+    bool operator()(allocation_pair const& p) const {
+      return good(p.noise_multiplier) && p.noise_multiplier > 0.0 && p.steps >= 2;
     }
     bool operator()(amplified_pair const& p) const {
       return good(p.absent) && p.absent > 0.0 && good(p.changed) && p.changed > 0.0 &&

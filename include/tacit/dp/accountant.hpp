@@ -93,8 +93,8 @@ struct event_words {
   if (auto const* f = std::get_if<fixed_size>(&scheme)) {
     return {"fixed_size", static_cast<double>(f->batch), static_cast<double>(f->records)};
   }
-  if (auto const* a = std::get_if<allocation>(&scheme)) {
-    return {"allocation", static_cast<double>(a->steps), static_cast<double>(a->part)};
+  if (auto const* a = std::get_if<random_allocation>(&scheme)) {
+    return {"random_allocation", static_cast<double>(a->steps), static_cast<double>(a->part)};
   }
   return {std::holds_alternative<shuffled>(scheme) ? "shuffled" : "unsampled"};
 }
@@ -127,8 +127,8 @@ struct event_words {
   if (how.word == "unsampled") return event(mechanism);
   if (how.word == "shuffled") return event(mechanism, shuffled{});
   if (how.word == "poisson") return event(mechanism, poisson{how.first});
-  if (how.word == "allocation") {
-    return event(mechanism, allocation{whole_number(how.first), whole_number(how.second)});
+  if (how.word == "random_allocation") {
+    return event(mechanism, random_allocation{whole_number(how.first), whole_number(how.second)});
   }
   if (how.word == "fixed_size") {
     return event(mechanism, fixed_size{whole_number(how.first), whole_number(how.second)});

@@ -76,7 +76,7 @@ class dominator {
                     "a record more moves all others; use zero_out or replace_one");
       }
       how_ = taken::shuffled;
-    } else if (auto const* epoch = std::get_if<allocation>(&release.how)) {
+    } else if (auto const* epoch = std::get_if<random_allocation>(&release.how)) {
       if (neighbours == adjacency::replace_one) {
         refuse_pair(
             "random allocation under replace_one",
@@ -106,7 +106,7 @@ class dominator {
   [[nodiscard]] domination operator()(gaussian const& m) const {
     double const shift = one_shift(m.noise_multiplier);
     if (how_ == taken::allocated) {
-      std::uint64_t const steps = std::get<allocation>(event_.how).steps;
+      std::uint64_t const steps = std::get<random_allocation>(event_.how).steps;
       if (steps == 1) return symmetric_domination(normal_pair{shift}, true);
       return {allocation_pair{m.noise_multiplier, steps, orientation::remove},
               allocation_pair{m.noise_multiplier, steps, orientation::add}, false, true};
@@ -278,7 +278,7 @@ class dominator {
 /// itself.
 [[nodiscard]] inline std::vector<composed> epoch_blocks(event const& release,
                                                         std::uint64_t epochs) {
-  auto const* epoch = std::get_if<allocation>(&release.how);
+  auto const* epoch = std::get_if<random_allocation>(&release.how);
   if (epoch == nullptr || epoch->part <= 1) return {{release, epochs}};
   detail::check_event("epoch_blocks", release);
   std::uint64_t const longer = epoch->steps % epoch->part;
@@ -288,7 +288,7 @@ class dominator {
   std::uint64_t const steps = epoch->steps / epoch->part;
   auto const block = [&](std::uint64_t length) {
     event out = release;
-    out.how = allocation{length, 1};
+    out.how = random_allocation{length, 1};
     return out;
   };
   std::vector<composed> out{{block(steps), shorter * epochs}};

@@ -125,13 +125,13 @@ struct shuffled {
 /// Random allocation, or balls in bins: each record takes part in `part` of an epoch's `steps` releases, uniformly,
 /// independently of the others, secretly. The event is the whole epoch, its mechanism one step. Sums are not
 /// divided by the realised batch sizes. Batches of equal size are not this, but `shuffled`.
-struct allocation {
+struct random_allocation {
   std::uint64_t steps = 0;
   std::uint64_t part = 1;
-  friend bool operator==(allocation const&, allocation const&) = default;
+  friend bool operator==(random_allocation const&, random_allocation const&) = default;
 };
 
-using sampling = std::variant<unsampled, poisson, fixed_size, shuffled, allocation>;
+using sampling = std::variant<unsampled, poisson, fixed_size, shuffled, random_allocation>;
 
 /// One release. A mechanism by itself is an event without sampling.
 struct event {
@@ -220,7 +220,7 @@ inline void check_event(std::string_view who, event const& release) {
                    "records", batch->records, "in [1, 2^53]");
     require_domain(batch->batch >= 1 && batch->batch <= batch->records, who, "batch", batch->batch,
                    "in [1, records]");
-  } else if (auto const* epoch = std::get_if<allocation>(&release.how)) {
+  } else if (auto const* epoch = std::get_if<random_allocation>(&release.how)) {
     require_domain(epoch->steps >= 1 && epoch->steps <= 10000000, who, "steps", epoch->steps,
                    "in [1, 1e7]");
     require_domain(epoch->part >= 1 && epoch->part <= epoch->steps, who, "part", epoch->part,

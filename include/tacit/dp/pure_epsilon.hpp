@@ -59,6 +59,7 @@ inline constexpr double shift_error = 0x1p-50;
       if (p.kind == amplified_pair::noise::normal) return unbounded(true);
       return widened(std::max(p.absent, p.changed), shift_error);
     }
+    bound<double> operator()(allocation_pair const&) const { return unbounded(true); }
     static bound<double> unbounded(bool holds) {
       double const loss = holds ? std::numeric_limits<double>::infinity() : 0.0;
       return {loss, loss};

@@ -274,7 +274,7 @@ class basic_renyi {
       if (amplifies(release)) cost.pair = dominate(release, neighbours_).remove;
       return {cost, cost, true};
     }
-    if (std::holds_alternative<allocation>(release.how)) {
+    if (std::holds_alternative<random_allocation>(release.how)) {
       throw std::invalid_argument(
           "compose: there is no known bound for random allocation by Rényi divergences; take the "
           "privacy-loss or the "

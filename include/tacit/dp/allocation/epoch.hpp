@@ -362,10 +362,11 @@ class epoch {
     return {std::max(0.0, delta.lower), std::min(1.0, delta.upper)};
   }
 
-  // Where U is cut: beyond c nothing is lost, and beyond z − a = far an excess is next to nothing beside δ.
+  // Where U is cut: beyond c nothing is lost, and beyond so many deviations an excess is next to nothing beside δ.
   [[nodiscard]] T cut(T c, T delta_size) const {
-    T const far = std::sqrt(-2.0 * elementary::log(1e-13 * std::min(0.1, delta_size)));
-    return std::min(c * (1.0 + 0x1p-10), ratio_.value(std::min(far + ratio_.shift(), highest_z)));
+    T const deviations = std::sqrt(-2.0 * elementary::log(1e-13 * std::min(0.1, delta_size)));
+    return std::min(c * (1.0 + 0x1p-10),
+                    ratio_.value(std::min(deviations + ratio_.shift(), highest_z)));
   }
 
   step_ratio<T> ratio_;
