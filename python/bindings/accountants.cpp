@@ -12,6 +12,7 @@
 #include <tacit/dp/zcdp.hpp>
 
 #include "binding.hpp"
+#include "whole.hpp"
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
@@ -36,6 +37,15 @@ tacit::event event_of(releases const& release) {
   return tacit::event(std::get<tacit::mechanism_event>(release));
 }
 
+/// What `ask` returns for the accountant as it is now, without Python's lock: another thread may compose
+/// meanwhile.
+template <class Accountant, class Ask>
+auto asked(Accountant const& self, Ask const& ask) {
+  Accountant const now = self;
+  nb::gil_scoped_release const others_run;
+  return ask(now);
+}
+
 template <class Accountant>
 nb::class_<Accountant> bind(nb::module_& m, char const* name, char const* doc) {
   nb::class_<Accountant> type(m, name, doc);
@@ -47,8 +57,8 @@ nb::class_<Accountant> bind(nb::module_& m, char const* name, char const* doc) {
           nb::arg("adjacency") = "add_remove")
       .def(
           "compose",
-          [](Accountant& self, releases const& release, std::uint64_t count) -> Accountant& {
-            return self.compose(event_of(release), count);
+          [](Accountant& self, releases const& release, whole const& count) -> Accountant& {
+            return self.compose(event_of(release), count.as("compose", "count"));
           },
           nb::arg("event"), nb::arg("count") = 1, nb::rv_policy::none,
           "Adds `count` releases; each may depend on all earlier ones. Returns the accountant.\n\n"
@@ -61,14 +71,22 @@ nb::class_<Accountant> bind(nb::module_& m, char const* name, char const* doc) {
           },
           nb::arg("accountant"), nb::rv_policy::none,
           "Adds everything that another accountant of this kind has seen.")
-      .def("epsilon", &Accountant::epsilon, nb::arg("delta"),
-           nb::call_guard<nb::gil_scoped_release>(),
-           "The smallest epsilon for which the run is (epsilon, delta)-DP, as an Interval. `delta` "
-           "in (0, 1); `upper` may be infinite.")
-      .def("delta", &Accountant::delta, nb::arg("epsilon"),
-           nb::call_guard<nb::gil_scoped_release>(),
-           "The smallest delta for which the run is (epsilon, delta)-DP, as an Interval. `epsilon` "
-           "finite and at least 0.")
+      .def(
+          "epsilon",
+          [](Accountant const& self, double delta) {
+            return asked(self, [=](Accountant const& now) { return now.epsilon(delta); });
+          },
+          nb::arg("delta"),
+          "The smallest epsilon for which the run is (epsilon, delta)-DP, as an Interval. `delta` "
+          "in (0, 1); `upper` may be infinite.")
+      .def(
+          "delta",
+          [](Accountant const& self, double epsilon) {
+            return asked(self, [=](Accountant const& now) { return now.delta(epsilon); });
+          },
+          nb::arg("epsilon"),
+          "The smallest delta for which the run is (epsilon, delta)-DP, as an Interval. `epsilon` "
+          "finite and at least 0.")
       .def(
           "pure_epsilon",
           [](Accountant const& self) {
@@ -77,22 +95,29 @@ nb::class_<Accountant> bind(nb::module_& m, char const* name, char const* doc) {
           "The smallest epsilon for which the run is (epsilon, 0)-DP, as an Interval; infinite "
           "where "
           "there is none, as for Gaussian noise.")
-      .def("attack_success", &Accountant::attack_success, nb::arg("prior") = 0.5,
-           nb::call_guard<nb::gil_scoped_release>(),
-           "An upper bound on how often an attacker guesses one membership bit of this prior.")
+      .def(
+          "attack_success",
+          [](Accountant const& self, double prior) {
+            return asked(self, [=](Accountant const& now) { return now.attack_success(prior); });
+          },
+          nb::arg("prior") = 0.5,
+          "An upper bound on how often an attacker guesses one membership bit of this prior.")
       .def(
           "false_negative_rate",
           [](Accountant const& self, double false_positive_rate) {
-            return tacit::false_negative_rate(self, false_positive_rate);
+            return asked(self, [=](Accountant const& now) {
+              return tacit::false_negative_rate(now, false_positive_rate);
+            });
           },
-          nb::arg("false_positive_rate"), nb::call_guard<nb::gil_scoped_release>(),
+          nb::arg("false_positive_rate"),
           "The trade-off curve: no attacker of that false positive rate misses less than this "
           "share of members. A lower bound.")
       .def(
           "would_exceed",
-          [](Accountant const& self, releases const& release, std::uint64_t count, double epsilon,
+          [](Accountant const& self, releases const& release, whole const& count, double epsilon,
              double delta) {
-            return self.would_exceed(event_of(release), count, {epsilon, delta});
+            return self.would_exceed(event_of(release), count.as("would_exceed", "count"),
+                                     {epsilon, delta});
           },
           nb::arg("event"), nb::arg("count"), nb::arg("epsilon"), nb::arg("delta"),
           "Whether `count` more such releases would leave the budget, or could not be shown to "

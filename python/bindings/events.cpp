@@ -28,10 +28,12 @@ void complete(nb::class_<T>& type, char const* name, Names... fields) {
   auto const values = [fields...](nb::handle self) {
     return nb::make_tuple(nb::getattr(self, fields)...);
   };
-  type.def("__eq__",
-           [](T const& self, nb::handle other) {
-             return nb::isinstance<T>(other) && self == nb::cast<T const&>(other);
-           })
+  type.def(
+          "__eq__",
+          [](T const& self, nb::handle other) {
+            return nb::isinstance<T>(other) && self == nb::cast<T const&>(other);
+          },
+          nb::arg("other").none())
       .def(
           "__hash__",
           [values](nb::handle self) { return nb::hash(nb::make_tuple(self.type(), values(self))); })

@@ -69,11 +69,13 @@ NB_MODULE(_core, m) {
            [](tacit::bound<double> const& b, double x) { return b.lower <= x && x <= b.upper; })
       .def("__iter__",
            [](tacit::bound<double> const& b) { return nb::iter(nb::make_tuple(b.lower, b.upper)); })
-      .def("__eq__",
-           [](tacit::bound<double> const& a, nb::handle other) {
-             tacit::bound<double> b{};
-             return nb::try_cast(other, b) && a.lower == b.lower && a.upper == b.upper;
-           })
+      .def(
+          "__eq__",
+          [](tacit::bound<double> const& a, nb::handle other) {
+            tacit::bound<double> b{};
+            return nb::try_cast(other, b) && a.lower == b.lower && a.upper == b.upper;
+          },
+          nb::arg("other").none())
       .def("__hash__",
            [](tacit::bound<double> const& b) { return nb::hash(nb::make_tuple(b.lower, b.upper)); })
       .def("__reduce__",

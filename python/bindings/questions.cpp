@@ -31,6 +31,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -172,12 +173,19 @@ class parallel_rows {
     std::mutex lock;
     std::condition_variable ended;
     for (unsigned t = 0; t < threads; ++t) {
-      pool.emplace_back([&] {
-        run(make());
+      try {
+        pool.emplace_back([&] {
+          run(make());
+          std::lock_guard const held(lock);
+          --busy;
+          ended.notify_one();
+        });
+      } catch (std::system_error const&) {  // the machine has no more: those that run do it all
+        if (pool.empty()) throw;
         std::lock_guard const held(lock);
-        --busy;
-        ended.notify_one();
-      });
+        busy -= threads - t;
+        break;
+      }
     }
     {
       std::unique_lock held(lock);

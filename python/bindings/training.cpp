@@ -451,11 +451,13 @@ void bind_training(nb::module_& m) {
       .def_prop_ro(
           "start", [](tacit::transcript const& self) { return to_hex(self.run().start); },
           "The hash of the parameters before the first step.")
-      .def("__eq__",
-           [](tacit::transcript const& self, nb::handle other) {
-             return nb::isinstance<tacit::transcript>(other) &&
-                    self.sealed() == nb::cast<tacit::transcript const&>(other).sealed();
-           })
+      .def(
+          "__eq__",
+          [](tacit::transcript const& self, nb::handle other) {
+            return nb::isinstance<tacit::transcript>(other) &&
+                   self.sealed() == nb::cast<tacit::transcript const&>(other).sealed();
+          },
+          nb::arg("other").none())
       .def("__hash__", [](tacit::transcript const& self) { return nb::hash(sealed_bytes(self)); })
       .def("__getstate__", sealed_bytes)
       .def("__setstate__", [](tacit::transcript& self, nb::bytes const& sealed) {

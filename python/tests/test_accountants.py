@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 import copy
+import math
 import pickle
+import threading
 
 import pytest
 
@@ -29,7 +31,7 @@ def test_events_are_values(event):
     assert hash(again) == hash(event)
     assert pickle.loads(pickle.dumps(event)) == event
     assert event != tacit.Event(tacit.Gaussian(0.5))
-    assert event != "an event"
+    assert event != "an event" and event != None and event.mechanism != None  # noqa: E711
 
 
 @pytest.mark.parametrize("event", EVENTS, ids=repr)
@@ -80,7 +82,7 @@ def test_what_is_refused_changes_nothing():
             run.compose(event)
     with pytest.raises(TypeError):
         run.compose(1.0)
-    with pytest.raises((TypeError, OverflowError)):
+    with pytest.raises(ValueError, match="count is -1"):
         run.compose(tacit.Gaussian(1.0), -1)
     assert run.history == [(tacit.Event(tacit.Gaussian(2.0)), 1)]
 
@@ -112,3 +114,47 @@ def test_intervals():
         tacit.Interval(float("nan"), 1.0)
     with pytest.raises(AttributeError):
         x.upper = 0.0
+
+
+def test_pure_epsilon():
+    run = tacit.PrivacyLossAccountant().compose(tacit.Event(tacit.Laplace(1.3)), 10)
+    assert 10 / 1.3 in run.pure_epsilon()
+    run.compose(tacit.Event(tacit.Pure(0.5), tacit.Poisson(0.2)), 3)
+    found = run.pure_epsilon()
+    assert found.upper == pytest.approx(10 / 1.3 + 3 * math.log1p(0.2 * math.expm1(0.5)), rel=1e-13)
+    assert found.width < 1e-13
+    run.compose(tacit.Event(tacit.Gaussian(1.0)))
+    assert run.pure_epsilon() == tacit.Interval(math.inf, math.inf)
+
+
+def test_questions_while_another_thread_composes():
+    run = tacit.PrivacyLossAccountant()
+    answers, done = [], threading.Event()
+
+    def ask():
+        mine = []
+        while not done.is_set():
+            mine.append(run.epsilon(1e-5).upper)
+        answers.append(mine)
+
+    asking = [threading.Thread(target=ask) for _ in range(2)]
+    for thread in asking:
+        thread.start()
+    for k in range(300):
+        run.compose(tacit.Event(tacit.Gaussian(5.0 + 0.01 * k)))
+    done.set()
+    for thread in asking:
+        thread.join()
+    for mine in answers:
+        assert mine == sorted(mine)  # each is of a run as it was at some time
+
+
+def test_counts_are_refused_by_name():
+    run = tacit.PrivacyLossAccountant()
+    for count in (-1, 2**64, 10**30):
+        with pytest.raises(ValueError, match="count is"):
+            run.compose(EVENTS[0], count)
+        with pytest.raises(ValueError, match="count is"):
+            run.would_exceed(EVENTS[0], count, 1.0, 1e-5)
+    assert not run.history
+    assert (tacit.Interval(0.0, 1.0) == None) is False  # noqa: E711

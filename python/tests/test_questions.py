@@ -146,3 +146,47 @@ def test_no_bound_is_no_number():
         tacit.epsilon(noise_multiplier=1.0, batch=10, records=100, delta=1e-5)
     with pytest.raises(ValueError):
         tacit.epsilon(accountant="gdp", delta=1e-5, **RUN)
+
+
+@pytest.mark.parametrize("changed, error, words", [
+    (dict(noise_multiplier=None), TypeError, "noise_multiplier is None"), (dict(steps=None), TypeError, "steps is None"),
+    (dict(delta=None), TypeError, "delta is None"), (dict(records_per_person=None), TypeError, "records_per_person"),
+    (dict(steps=np.ma.masked_array([10, 20], mask=[0, 1])), TypeError, "mask"),
+    (dict(noise_multiplier=np.ma.masked_array([1.0], mask=[1])), TypeError, "mask"),
+    (dict(steps=2**53 + 1), ValueError, "steps is 9007199254740993"), (dict(steps=10**30), ValueError, "steps is 1000000"),
+    (dict(steps=-10**30), ValueError, "steps is -1000000"), (dict(steps=np.uint64(2**64 - 1)), ValueError, "steps"),
+    (dict(steps=np.array([1, 2], dtype=object)), TypeError, "steps"), (dict(steps=True), TypeError, "steps"),
+    (dict(steps=np.array([1.5, 2.0])), ValueError, "steps is 1.5"), (dict(noise_multiplier=1 + 0j), TypeError, "noise"),
+    (dict(threads=0), ValueError, "threads"), (dict(threads=2**40), ValueError, "threads"),
+])
+def test_nothing_is_guessed(changed, error, words):
+    with pytest.raises(error, match=words):
+        tacit.epsilon(**{**RUN, "delta": 1e-5, **changed})
+
+
+def test_what_a_target_needs_is_not_guessed():
+    for ask, options in ((tacit.noise_multiplier_for, dict(epsilon=None, delta=1e-5)),
+                         (tacit.noise_multiplier_for, dict(epsilon=1.0, delta=None)),
+                         (tacit.steps_for, dict(epsilon=1.0, delta=1e-5, noise_multiplier=None)),
+                         (tacit.rate_for, dict(epsilon=1.0, delta=1e-5, noise_multiplier=None)),
+                         (tacit.batch_for, dict(epsilon=1.0, delta=1e-5, noise_multiplier=1.0, records=None))):
+        with pytest.raises(TypeError, match="None"):
+            ask(**options)
+
+
+def test_arrays_of_any_layout():
+    steps = np.array([10, 20, 30, 40])
+    frozen = steps.copy()
+    frozen.flags.writeable = False
+    expected = tacit.epsilon(noise_multiplier=1.0, rate=0.01, delta=1e-5, steps=steps).upper
+    for same in (frozen, np.repeat(steps, 3)[::3], steps.astype(np.int8), steps.astype(float), steps.tolist()):
+        found = tacit.epsilon(noise_multiplier=1.0, rate=0.01, delta=1e-5, steps=same)
+        assert np.array_equal(found.upper, expected)
+    nothing = tacit.epsilon(noise_multiplier=1.0, rate=0.01, delta=1e-5, steps=np.zeros((0, 3), int))
+    assert nothing.shape == (0, 3)
+
+
+def test_many_threads():
+    steps = np.arange(1, 5000)
+    found = tacit.epsilon(noise_multiplier=1.0, delta=1e-5, steps=steps, threads=1024)
+    assert np.array_equal(found.upper, tacit.epsilon(noise_multiplier=1.0, delta=1e-5, steps=steps, threads=1).upper)

@@ -225,7 +225,7 @@ def test_losses_that_are_no_numbers():
 @pytest.mark.parametrize("value, error, words", [
     (np.zeros(RECORDS + 1), ValueError, "shape"), (np.zeros((RECORDS, 1)), ValueError, "shape"),
     (0.0, ValueError, "shape"), (None, TypeError, "type"), (np.zeros(RECORDS, complex), TypeError, "complex"),
-    (np.array([None] * RECORDS), TypeError, "object"), (["a"] * RECORDS, TypeError, "type"),
+    (np.array([None] * RECORDS), TypeError, "object"), (np.ma.masked_array(np.zeros(RECORDS), mask=True), TypeError, "mask"), (["a"] * RECORDS, TypeError, "type"),
 ])
 @pytest.mark.parametrize("make", [paczero, dpzero])
 def test_a_loss_of_another_kind_charges_nothing(make, value, error, words):
@@ -471,6 +471,7 @@ def read_only():
 @pytest.mark.parametrize("theta, error, words", [
     (np.zeros(3), ValueError, "float32"), (np.zeros(3, int), ValueError, "float32"),
     (np.zeros(3, complex), ValueError, "float32"), (np.array([None]), ValueError, "float32"),
+    (np.ma.masked_array(np.zeros(3, np.float32)), TypeError, "mask"),
     (np.zeros((3, 4), np.float32).T, ValueError, "contiguous"), (np.zeros(6, np.float32)[::2], ValueError, "contiguous"),
     (np.zeros(0, np.float32), ValueError, "number of parameters"), ([], ValueError, "number of parameters"),
     (read_only(), ValueError, "read-only"), ([1.0], TypeError, "array"), ({1: np.zeros(3, np.float32)}, TypeError, "names"),

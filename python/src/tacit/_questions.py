@@ -32,21 +32,30 @@ class Intervals:
         return Intervals(lower, upper)
 
 
-def _numbers(name, value):
+def _array(name, value, what):
+    if isinstance(value, np.ma.MaskedArray):
+        raise TypeError(f"{name} is a masked array, but must be {what} without a mask")
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = min(max(value, -2**63), 2**64 - 1)  # NumPy has no larger ones; they are out of every range
     array = np.asarray(value)
     if array.dtype.kind not in "fiu":
-        raise TypeError(f"{name} must be a number or an array of numbers, but is {value!r}")
-    return array.astype(np.float64, casting="unsafe", copy=False)
+        raise TypeError(f"{name} must be {what}, but is {value!r}")
+    return array
+
+
+def _numbers(name, value):
+    return _array(name, value, "a number or an array of numbers").astype(np.float64, casting="unsafe", copy=False)
 
 
 def _counts(name, value):
-    array = np.asarray(value)
-    if array.dtype.kind not in "fiu":
-        raise TypeError(f"{name} must be a whole number or an array of them, but is {value!r}")
+    array = _array(name, value, "a whole number or an array of them")
     with np.errstate(invalid="ignore"):
-        wrong = (array < 1) | (array != np.floor(array)) | ~(array <= 2.0**53)
+        # As floats, and as themselves, since a float cannot tell 2^53 + 1 from 2^53.
+        wrong = ~((array >= 1) & (array == np.floor(array)) & (array.astype(np.float64) <= 2.0**53))
+    if array.dtype.kind in "iu" and array.dtype.itemsize == 8:
+        wrong |= array > array.dtype.type(2**53)
     if np.any(wrong):
-        first = array[wrong].flat[0] if array.ndim else array[()]
+        first = value if array.ndim == 0 else array[wrong].flat[0]
         raise ValueError(f"{name} is {first}, but must be a whole number in [1, 2^53]")
     return array.astype(np.uint64)
 
@@ -54,14 +63,20 @@ def _counts(name, value):
 def _ask(what, a, b, *, mechanism, adjacency, accountant, threads, noise_multiplier=None, rate=None,
          batch=None, records=None, steps=None, records_per_person=1):
     """The answers' two ends, and the shape of the question: () for numbers."""
+    needed = [("noise_multiplier", noise_multiplier), ("steps", steps), ("records_per_person", records_per_person), a, b]
+    if what == "batch":
+        needed.append(("records", records))
+    for name, value in needed:
+        if value is None and name != what:
+            raise TypeError(f"{name} is None, but must be given")
     if rate is not None and (batch is not None or (records is not None and what != "batch")):
         raise TypeError("give either rate, or batch and records")
     if batch is not None and records is None:
         raise TypeError("batch needs records: how many there are in all")
     if records is not None and batch is None and what != "batch":
         raise TypeError("records needs batch: how many of them a step takes")
-    if threads is not None and threads < 1:
-        raise ValueError(f"threads is {threads}, but must be at least 1")
+    if threads is not None and not 1 <= threads <= 1024:
+        raise ValueError(f"threads is {threads}, but must be in [1, 1024]")
     columns = {
         "noise": (_numbers, "noise_multiplier", noise_multiplier),
         "rate": (_numbers, "rate", rate),

@@ -26,6 +26,8 @@ __all__ = ["Noise", "NoisyOutputs", "information", "noise_for_candidates", "nois
 
 def _finite(name, value, dimensions, shape):
     array = np.asarray(value)
+    if isinstance(value, np.ma.MaskedArray):
+        raise TypeError(f"{name} is a masked array, but must have no mask")
     if array.dtype.kind not in "fiu":
         raise TypeError(f"{name} must be an array of numbers, but its type is {array.dtype}")
     if array.ndim != dimensions:

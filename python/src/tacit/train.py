@@ -53,6 +53,8 @@ def _memory(name, array):
         if array.layout is not sys.modules["torch"].strided:
             raise ValueError(f"theta['{name}'] is sparse, but must be dense")
         return array.detach()
+    if isinstance(array, np.ma.MaskedArray):
+        raise TypeError(f"theta['{name}'] is a masked array, but must have no mask")
     if isinstance(array, np.ndarray):
         if not array.flags.writeable:
             raise ValueError(f"theta['{name}'] is read-only, but must be writable")
@@ -83,6 +85,8 @@ class _Parameters:
 def _losses(value, records):
     if _is_torch(value):
         value = value.detach().to(device="cpu", dtype=sys.modules["torch"].float64).numpy()
+    if isinstance(value, np.ma.MaskedArray):
+        raise TypeError("loss: must return an array without a mask")
     array = np.asarray(value)
     if array.dtype.kind not in "fiu":
         raise TypeError(f"loss: must return an array of numbers, but its type is {array.dtype}")
