@@ -3,6 +3,7 @@
 
 #include <tacit/audit/sigmas.hpp>
 #include <tacit/core/check.hpp>
+#include <tacit/core/units.hpp>
 #include <tacit/pac/candidates.hpp>
 #include <tacit/pac/posterior.hpp>
 
