@@ -1,7 +1,7 @@
 #!/bin/sh
 # Builds the wheel of the Python package into build/wheel, makes it portable by auditwheel, installs it into an
 # environment of its own and runs the package's tests there, and those of dp_accounting and Opacus with tacit's accountant
-# in the place of theirs: about four minutes on two cores. With TORCH=1 it installs PyTorch, too (3 GB), and trains by
+# in the place of theirs: some minutes on two cores. With TORCH=1 it installs PyTorch, too (3 GB), and trains by
 # Opacus' engine.
 # With Python 3.12 or later the wheel serves all later versions, before that the one that builds it.
 # On a bare Debian 12 it first installs what is missing.
