@@ -152,7 +152,7 @@ answer run_noise(arguments const& of) {
   tacit::adjacency const neighbours = read_adjacency(of);
   tacit::sampling const how = read_sampling(of);
   std::uint64_t const persons = read_records_per_person(of);
-  std::uint64_t const steps = of.whole("--steps");
+  std::uint64_t const steps = read_steps(of);
   auto const history = [&](double multiplier) {
     return std::vector<tacit::composed>{
         {by_person(sampled(read_mechanism(of, multiplier), how), persons), steps}};

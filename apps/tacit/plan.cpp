@@ -55,6 +55,11 @@ void declare_plan(arguments& of, plan_options which) {
            "every record takes part in a step with this probability (Poisson)");
     of.add("--batch", whole(1, largest_count),
            "every step takes a fresh batch of this size without replacement, out of");
+    of.add("--allocate", whole(1, 10'000'000),
+           "every record takes part in this many steps of an epoch, drawn at random, out of");
+    of.add("--of", whole(1, 10'000'000), "this many steps of an epoch");
+    of.add("--epochs", whole(1, largest_count),
+           "with --allocate, in place of --steps; 1 unless given");
   }
   of.add("--records", whole(1, largest_count),
          which.sampling ? "this many; without --rate and --batch every record takes part"
@@ -87,6 +92,13 @@ tacit::mechanism_event read_mechanism(arguments const& of, double noise_multipli
 }
 
 tacit::sampling read_sampling(arguments const& of) {
+  if (of.given("--allocate")) {
+    of.must_be_left_out({"--rate", "--batch", "--records"}, "where --allocate is given");
+    tacit::random_allocation const how{of.whole("--of"), of.whole("--allocate")};
+    if (how.part > how.steps) of.refuse("--allocate", "at most --of");
+    return how;
+  }
+  of.must_be_left_out({"--of", "--epochs"}, "unless --allocate is given");
   if (of.given("--rate")) {
     of.must_be_left_out({"--batch", "--records"}, "where --rate is given");
     return tacit::poisson{of.number("--rate")};
@@ -104,10 +116,16 @@ std::uint64_t read_records_per_person(arguments const& of) {
   return of.whole("--records-per-person", 1);
 }
 
+std::uint64_t read_steps(arguments const& of) {
+  if (!of.given("--allocate")) return of.whole("--steps");
+  of.must_be_left_out({"--steps"}, "where --allocate is given: --epochs says how many");
+  return of.whole("--epochs", 1);
+}
+
 plan read_plan(arguments const& of) {
   if (of.given("--schedule")) {
     of.must_be_left_out({"--mechanism", "--noise-multiplier", "--rate", "--batch", "--records",
-                         "--steps", "--records-per-person"},
+                         "--allocate", "--of", "--epochs", "--steps", "--records-per-person"},
                         "where --schedule is given");
     std::optional<adjacency> neighbours;
     if (of.given("--adjacency")) neighbours = read_adjacency(of);
@@ -116,7 +134,7 @@ plan read_plan(arguments const& of) {
   tacit::mechanism_event const mechanism = read_mechanism(of, of.number("--noise-multiplier"));
   tacit::event const release =
       by_person(sampled(mechanism, read_sampling(of)), read_records_per_person(of));
-  return {read_adjacency(of), {{{release, of.whole("--steps")}, ""}}};
+  return {read_adjacency(of), {{{release, read_steps(of)}, ""}}};
 }
 
 std::string in_words(tacit::mechanism_event const& mechanism) {
@@ -162,6 +180,10 @@ std::string in_words(tacit::sampling const& how) {
   if (auto const* f = std::get_if<tacit::fixed_size>(&how)) {
     return "batches of " + std::to_string(f->batch) + " out of " + std::to_string(f->records) +
            " records";
+  }
+  if (auto const* a = std::get_if<tacit::random_allocation>(&how)) {
+    return "epochs of " + std::to_string(a->steps) + " steps of which every record takes part in " +
+           std::to_string(a->part) + ", at random";
   }
   return std::holds_alternative<tacit::shuffled>(how) ? "epochs of shuffled batches"
                                                       : "all records";

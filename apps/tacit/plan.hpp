@@ -47,6 +47,8 @@ tacit::adjacency read_adjacency(arguments const& of);
 tacit::mechanism_event read_mechanism(arguments const& of, double noise_multiplier);
 tacit::sampling read_sampling(arguments const& of);
 std::uint64_t read_records_per_person(arguments const& of);
+/// Releases, or with --allocate epochs.
+std::uint64_t read_steps(arguments const& of);
 
 /// `10000 steps, Gaussian noise of multiplier 1, Poisson samples of rate 0.01`
 std::string in_words(tacit::mechanism_event const& mechanism);

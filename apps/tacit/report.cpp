@@ -83,6 +83,14 @@ std::vector<std::string> assumptions(plan const& run) {
     all.emplace_back(
         "Shuffled batches: each record is in one batch of an epoch; a step is an epoch.");
   }
+  if (sampled_as(tacit::random_allocation{})) {
+    all.emplace_back(
+        "Random allocation: each record draws the steps of an epoch that it takes part in, "
+        "uniformly "
+        "and independently of the others; who took part when stays secret, and no sum is divided "
+        "by "
+        "the size that came out. A step here is an epoch.");
+  }
   if (sampled_as(tacit::unsampled{})) {
     all.emplace_back("Where all records are named, each may take part in every step.");
   }

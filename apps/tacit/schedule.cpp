@@ -178,6 +178,13 @@ std::vector<known_mechanism> const& mechanisms() {
 }
 
 tacit::sampling read_sampling(node const& of) {
+  if (of.has("allocate") || of.has("of")) {
+    for (char const* other : {"rate", "batch", "records", "shuffled"}) {
+      if (of.has(other)) of.field(other).refuse("left out where an epoch is allocated");
+    }
+    std::uint64_t const steps = of.field("of").whole(1, 10'000'000);
+    return tacit::random_allocation{steps, of.field("allocate").whole(1, steps)};
+  }
   if (of.has("rate")) {
     for (char const* other : {"batch", "records", "shuffled"}) {
       if (of.has(other)) of.field(other).refuse("left out where rate is given");
@@ -203,8 +210,9 @@ composed read_release(node const& of) {
   known_mechanism const& known =
       *std::find_if(mechanisms().begin(), mechanisms().end(),
                     [&](known_mechanism const& m) { return m.word == word; });
-  std::vector<std::string> keys{
-      "mechanism", "steps", "rate", "batch", "records", "shuffled", "records_per_person"};
+  std::vector<std::string> keys{"mechanism", "steps",   "rate",
+                                "batch",     "records", "shuffled",
+                                "allocate",  "of",      "records_per_person"};
   keys.insert(keys.end(), known.keys.begin(), known.keys.end());
   of.must_have_only(keys);
   event const release = by_person(
@@ -327,6 +335,10 @@ nlohmann::ordered_json as_json(composed const& what) {
     out["records"] = f->records;
   }
   if (std::holds_alternative<tacit::shuffled>(what.release.how)) out["shuffled"] = true;
+  if (auto const* a = std::get_if<tacit::random_allocation>(&what.release.how)) {
+    out["allocate"] = a->part;
+    out["of"] = a->steps;
+  }
   if (what.release.records_per_person != 1) {
     out["records_per_person"] = what.release.records_per_person;
   }

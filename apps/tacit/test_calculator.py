@@ -363,6 +363,7 @@ class Schedules(Runs):
                 (dict(gaussian, rate=0.1, records_per_person=3), "zero-out"),
                 (dict(gaussian, batch=20, records=1000, steps=50), "replace-one"),
                 (dict(gaussian, shuffled=True, steps=3), "zero-out"),
+                (dict(gaussian, allocate=1, of=50, steps=2), "add-remove"),
                 ({"mechanism": "gaussian", "groups": [{"clip": 1, "sigma": 4},
                                                       {"clip": 2, "sigma": 6}]}, "add-remove"),
                 ({"mechanism": "laplace", "noise_multiplier": 3, "rate": 0.1}, "add-remove"),
@@ -388,6 +389,27 @@ class Schedules(Runs):
         joint = self.ask_json("epsilon", "--schedule", self.schedule({"releases": [groups]}), *asked)
         plain = self.ask_json("epsilon", "--noise-multiplier", 2.4, "--steps", 1, *asked)
         self.assertAlmostEqual(joint["epsilon"], plain["epsilon"], delta=1e-9)
+
+    def test_random_allocation(self):
+        asked = ["--noise-multiplier", 1, "--allocate", 1, "--of", 1000, "--delta", 1e-6]
+        answer = self.ask("epsilon", *asked)
+        lower, upper = self.bound(answer, "epsilon")
+        # The Bromwich integral of E e^(-sU), to 12 digits (tests/dp/allocation.cpp)
+        self.assertTrue(lower <= .17172868446 and upper >= .17172868444, answer)
+        self.assertLess(upper - lower, 1e-6)
+        release = {"mechanism": "gaussian", "noise_multiplier": 1, "allocate": 1, "of": 1000}
+        path = self.schedule({"releases": [release]})
+        self.assertEqual(answer, self.ask("epsilon", "--schedule", path, "--delta", 1e-6))
+        for words, naming in [
+                (["--steps", 3], ["--steps", "left out", "--epochs"]),
+                (["--rate", 0.1], ["--rate", "left out", "--allocate"]),
+                (["--adjacency", "replace-one"], ["no known bound", "random allocation"]),
+                (["--accountant", "rdp"], ["no known bound", "random allocation"])]:
+            self.refused("epsilon", *asked, *words, naming=naming)
+        self.refused("epsilon", "--noise-multiplier", 1, "--allocate", 5, "--of", 4, "--delta", 1e-6,
+                     naming=["--allocate is 5", "at most --of"])
+        self.refused("epsilon", "--noise-multiplier", 1, "--steps", 5, "--of", 4, "--delta", 1e-6,
+                     naming=["--of", "--allocate"])
 
     def test_unusable_schedules(self):
         good = {"mechanism": "gaussian", "noise_multiplier": 1, "rate": 0.01, "steps": 100}
@@ -421,6 +443,10 @@ class Schedules(Runs):
         bad([".batch is missing"], "rate", records=10)
         bad([".shuffled is 1", "true"], "rate", shuffled=1)
         bad([".shuffled is true", "left out"], shuffled=True)
+        bad([".rate is 0.01", "left out"], allocate=1, of=10)
+        bad([".allocate is 11", "[1, 10]"], "rate", allocate=11, of=10)
+        bad([".of is missing"], "rate", allocate=1)
+        bad([".allocate is missing"], "rate", of=10)
         bad([".records_per_person is 0", "[1, "], records_per_person=0)
         bad([".noise_multiplier is 1", "left out"], groups=[{"clip": 1, "sigma": 1}])
         bad([".groups[0].sigma is missing"], "noise_multiplier", groups=[{"clip": 1}])
