@@ -535,3 +535,15 @@ TEST_CASE("a release with Laplace noise is pure", "[whole_noise]") {
   CHECK_THROWS_AS(gridded_laplace::for_multiplier(0.0), std::domain_error);
   CHECK_THROWS_AS(gridded_laplace::for_multiplier(0x1p26), std::domain_error);
 }
+
+TEST_CASE("a search that finds no tilt asks for no more memory than its budget", "[privacy_loss]") {
+  // The guess of δ went to e^{−10^30}, and the table for it was to reach as far.
+  privacy_loss_accountant thirty(adjacency::add_remove);
+  for (int k = 0; k < 30; ++k) thirty.compose(sampled(gaussian{1.0 + 0.1 * k}, poisson{0.01}));
+  bound<double> const many = thirty.epsilon(1e-5);
+  CHECK(many.lower > 0.0);
+  CHECK(many.upper < 1.0);
+  privacy_loss_accountant rare(adjacency::add_remove);
+  rare.compose(sampled(gaussian{2.0}, poisson{1e-20}), std::uint64_t{1} << 53U);
+  CHECK(rare.delta(1.0).upper < 1e-300);
+}
