@@ -281,7 +281,7 @@ TEST_CASE("a thousand distinct sampled Gaussians are rounded to a few", "[dp]") 
 TEST_CASE("runs that hardly sample are answered at once", "[dp]") {
   using namespace tacit;
   for (double const rate : {1e-310, 4e-320, 1e-300}) {
-    for (std::uint64_t const records : {1, 3}) {
+    for (std::uint64_t const records : {1U, 3U}) {
       privacy_loss_accountant run;
       run.compose(by_person(sampled(gaussian{1e-3}, poisson{rate}), records), 1000);
       bound<double> const delta = run.delta(0.1);
