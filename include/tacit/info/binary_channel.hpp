@@ -158,7 +158,7 @@ template <real T>
   T const odds = log(p / q);
   T const curvature = sigma * sigma / 8;
   T const lean = 2 * odds * curvature;  // κ
-  T const slow = 0.5 - lean;
+  T const slow = T(0.5) - lean;
   // h(sigmoid u) has its branch points at ±iπ.
   T const step = 2 * pi * pi / (T(range) + pi * pi * curvature);
   T const end = 2 * T(range) / (slow + sqrt(slow * slow + T(4 * range) * curvature));
