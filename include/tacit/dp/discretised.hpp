@@ -33,9 +33,12 @@ namespace detail {
 template <std::same_as<double> T = double>
 class composed_losses {
  public:
-  void add(dominating_pair const& pair, std::uint64_t count, epochs::epoch_store<T> const& epochs) {
+  /// `shared`: the epochs that have been made already, for the other direction or a copy.
+  void add(dominating_pair const& pair, std::uint64_t count,
+           epochs::epoch_store<T> const& shared = {}) {
     pairs_.add(pair, count);
-    epochs_ = epochs;
+    if (!shared.empty()) epochs_ = shared;
+    epochs_.add(pair);
   }
 
   [[nodiscard]] bound<T> answer(loss_query<T> query, T width) const {
