@@ -537,7 +537,7 @@ TEST_CASE("a release with Laplace noise is pure", "[whole_noise]") {
 }
 
 TEST_CASE("a search that finds no tilt asks for no more memory than its budget", "[privacy_loss]") {
-  // The guess of δ went to e^{−10^30}, and the table for it was to reach as far.
+  // The guess of δ rose to where a taper may drop everything, and its place is the root of a negative number.
   privacy_loss_accountant thirty(adjacency::add_remove);
   for (int k = 0; k < 30; ++k) thirty.compose(sampled(gaussian{1.0 + 0.1 * k}, poisson{0.01}));
   bound<double> const many = thirty.epsilon(1e-5);

@@ -60,7 +60,7 @@ class composed_losses {
 
  private:
   /// What one answer may take, in the nanoseconds of `work_budget`.
-  static constexpr T most_work = 2.5e9;
+  static constexpr T most_work = 5e9;
   static constexpr T lowest_log_delta = -640.0;
 
   static void narrow(bound<T>& best, bound<T> found) {

@@ -169,9 +169,9 @@ class contour_search {
     bool const tapered = route_.table != contour_table::lifted;
     for (contour_entry<T> const& e : of_->entries) {
       T const step = std::min(0.3, 1.5 / e.pair.parts.back().shift);
-      T size = mixture_table<T>::nodes_for(e.pair, tapered, reach, step);
-      // A taper lies the farther out the less may be dropped.
-      if (tapered) size += 1.2 * std::sqrt(-2.0 * dropped(log_delta, e.count * share)) / step;
+      T const size = mixture_table<T>::nodes_for(e.pair, tapered, reach, step);
+      // A taper that may drop everything lies nowhere.
+      if (tapered && !(dropped(log_delta, e.count * share) < 0.0)) return false;
       if (!budget_->spend(20.0 * size * static_cast<T>(e.pair.parts.size()))) return false;
       if (tapered) {
         coarse_.emplace_back(e.pair, dropped(log_delta, e.count * share), std::nullopt, step,
