@@ -55,9 +55,9 @@ void declare_plan(arguments& of, plan_options which) {
            "every record takes part in a step with this probability (Poisson)");
     of.add("--batch", whole(1, largest_count),
            "every step takes a fresh batch of this size without replacement, out of");
-    of.add("--allocate", whole(1, 10'000'000),
+    of.add("--allocate", whole(1, tacit::random_allocation::most_steps),
            "every record takes part in this many steps of an epoch, drawn at random, out of");
-    of.add("--of", whole(1, 10'000'000), "this many steps of an epoch");
+    of.add("--of", whole(1, tacit::random_allocation::most_steps), "this many steps of an epoch");
     of.add("--epochs", whole(1, largest_count),
            "with --allocate, in place of --steps; 1 unless given");
   }

@@ -182,7 +182,7 @@ tacit::sampling read_sampling(node const& of) {
     for (char const* other : {"rate", "batch", "records", "shuffled"}) {
       if (of.has(other)) of.field(other).refuse("left out where an epoch is allocated");
     }
-    std::uint64_t const steps = of.field("of").whole(1, 10'000'000);
+    std::uint64_t const steps = of.field("of").whole(1, tacit::random_allocation::most_steps);
     return tacit::random_allocation{steps, of.field("allocate").whole(1, steps)};
   }
   if (of.has("rate")) {

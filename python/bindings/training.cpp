@@ -277,20 +277,22 @@ class training_run {
   std::atomic<bool> busy_ = false;
 };
 
+template <class Choice, std::size_t N>
+Choice chosen(std::array<std::string_view, N> const& words, std::string_view word,
+              std::string_view name, std::string_view allowed) {
+  auto const choice = tacit::detail::choice_called<Choice>(words, word);
+  tacit::detail::require_argument(choice.has_value(), "trainer", name, std::string(word), allowed);
+  return *choice;
+}
+
 tacit::direction_law law_of(std::string_view word) {
-  auto const law =
-      tacit::detail::choice_called<tacit::direction_law>(tacit::detail::law_words, word);
-  tacit::detail::require_argument(law.has_value(), "trainer", "law", std::string(word),
-                                  "'rademacher', 'gaussian' or 'sphere'");
-  return *law;
+  return chosen<tacit::direction_law>(tacit::detail::law_words, word, "law",
+                                      "'rademacher', 'gaussian' or 'sphere'");
 }
 
 tacit::schedule schedule_of(std::string_view word) {
-  auto const choice =
-      tacit::detail::choice_called<tacit::schedule>(tacit::detail::schedule_words, word);
-  tacit::detail::require_argument(choice.has_value(), "trainer", "schedule", std::string(word),
-                                  "'constant' or 'linear'");
-  return *choice;
+  return chosen<tacit::schedule>(tacit::detail::schedule_words, word, "schedule",
+                                 "'constant' or 'linear'");
 }
 
 nb::dict mechanism_of(tacit::transcript const& self) {

@@ -2,15 +2,19 @@
 #include <tacit/dp/allocation/atoms.hpp>
 #include <tacit/dp/allocation/epoch.hpp>
 #include <tacit/dp/privacy_loss.hpp>
+#include <tacit/dp/pure_epsilon.hpp>
 #include <tacit/dp/renyi.hpp>
 #include <tacit/dp/zcdp.hpp>
 
 #include "support/catch.hpp"
 
+#include <boost/math/quadrature/gauss.hpp>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <numbers>
 #include <random>
 #include <stdexcept>
 #include <vector>
@@ -65,6 +69,68 @@ TEST_CASE("two steps against a quadrature of the closed form of one", "[allocati
   CHECK(back.lower <= epsilon + 1e-14);
   CHECK(back.upper >= epsilon - 1e-14);
   CHECK(back.upper - back.lower <= 1e-6 * std::max(1.0, epsilon));
+}
+
+namespace {
+
+/// E(U−k)₊ of U = e^{az−a²/2}, and E(k−U)₊: Black and Scholes.
+double call_of(double a, double k) {
+  if (k <= 0.0) return 1.0 - k;
+  double const z = (std::log(k) + 0.5 * a * a) / a;
+  return normal_tail(z - a) - k * normal_tail(z);
+}
+double put_of(double a, double k) {
+  if (k <= 0.0) return 0.0;
+  double const z = (std::log(k) + 0.5 * a * a) / a;
+  return k * normal_tail(-z) - normal_tail(a - z);
+}
+
+/// δ of an epoch of two steps: E_z of the other step's call or put, by Gauss's rule, the pieces shorter towards the
+/// kink.
+double delta_of_two(double noise, double epsilon, orientation way) {
+  using rule = boost::math::quadrature::gauss<double, 20>;
+  bool const remove = way == orientation::remove;
+  double const a = 1.0 / noise;
+  double const c = 2.0 * std::exp(remove ? epsilon : -epsilon);
+  double const kink = (std::log(c) + 0.5 * a * a) / a;
+  auto const integrand = [&](double z) {
+    double const rest = c - std::exp(a * z - 0.5 * a * a);
+    double const density = std::exp(-0.5 * z * z) / std::sqrt(2.0 * std::numbers::pi);
+    return density * (remove ? call_of(a, rest) : put_of(a, rest));
+  };
+  double sum = 0.0;
+  auto const add = [&](double from, double to, double longest) {
+    double const pieces = std::max(1.0, std::ceil((to - from) / longest));
+    for (double k = 0.0; k < pieces; ++k) {
+      sum += rule::integrate(integrand, from + (to - from) * k / pieces,
+                             from + (to - from) * (k + 1.0) / pieces);
+    }
+  };
+  double reach = kink - std::min(-14.0, kink - 14.0);
+  for (int k = 0; k < 60; ++k, reach *= 0.5) add(kink - reach, kink - 0.5 * reach, 0.25);
+  if (remove) add(kink, std::max(kink, a) + 14.0, 0.25);
+  return 0.5 * sum * (remove ? 1.0 : std::exp(epsilon));
+}
+
+}  // namespace
+
+TEST_CASE("two steps against a quadrature, two hundred answers", "[allocation][.sweep]") {
+  std::mt19937_64 draw(20261123);
+  std::uniform_real_distribution<double> uniform(0.0, 1.0);
+  double widest = 0.0;
+  for (int k = 0; k < 100; ++k) {
+    double const noise = 0.15 * std::pow(200.0, uniform(draw));
+    double const delta = std::pow(10.0, -1.0 - 11.0 * uniform(draw));
+    for (orientation const way : {orientation::remove, orientation::add}) {
+      bound<double> const found = one_epoch({noise, 2, way}, way).epsilon(delta);
+      CAPTURE(noise, delta, way == orientation::add, found.lower, found.upper);
+      CHECK(found.lower <= found.upper);
+      if (found.lower > 0.0) CHECK(delta_of_two(noise, found.lower, way) >= delta * (1.0 - 1e-9));
+      if (found.upper > 0.0) CHECK(delta_of_two(noise, found.upper, way) <= delta * (1.0 + 1e-9));
+      widest = std::max(widest, (found.upper - found.lower) / std::max(1.0, found.upper));
+    }
+  }
+  CHECK(widest < 1e-6);
 }
 
 TEST_CASE("one epoch against Bromwich integrals", "[allocation]") {
@@ -204,6 +270,20 @@ TEST_CASE("blocks, and what has no bound", "[allocation]") {
   REQUIRE(uneven.size() == 2);
   CHECK(uneven[0] == composed{sampled(gaussian{2.0}, random_allocation{2}), 6});
   CHECK(uneven[1] == composed{sampled(gaussian{2.0}, random_allocation{3}), 6});
+  // All blocks, or none: there is room for the first six releases, and not for six more.
+  privacy_loss_accountant full(adjacency::add_remove);
+  full.compose(gaussian{1e12}, std::numeric_limits<std::uint64_t>::max() - 8);
+  bound<double> const before = full.epsilon(1e-6);
+  CHECK_THROWS_AS(full.compose(sampled(gaussian{2.0}, random_allocation{10, 4}), 3),
+                  std::domain_error);
+  CHECK(full.epsilon(1e-6).upper == before.upper);
+  basic_discretised<double> grid(adjacency::add_remove);
+  grid.add(gaussian{1e12}, std::numeric_limits<std::uint64_t>::max() - 8);
+  CHECK_THROWS_AS(grid.add(sampled(gaussian{2.0}, random_allocation{10, 4}), 3), std::domain_error);
+  CHECK_NOTHROW(grid.add(gaussian{1e12}, 8));
+  // However it is stated, no ε without δ.
+  CHECK(pure_epsilon(part.history(), part.neighbours()).upper ==
+        std::numeric_limits<double>::infinity());
   // One step is one release of all.
   privacy_loss_accountant one(adjacency::zero_out);
   one.compose(sampled(gaussian{2.0}, random_allocation{1}), 1);

@@ -33,13 +33,15 @@ namespace detail {
 template <std::same_as<double> T = double>
 class composed_losses {
  public:
-  /// `shared`: the epochs that have been made already, for the other direction or a copy.
+  /// `shared`: the epochs of the other direction, which serve this one, too.
   void add(dominating_pair const& pair, std::uint64_t count,
            epochs::epoch_store<T> const& shared = {}) {
     pairs_.add(pair, count);
     if (!shared.empty()) epochs_ = shared;
     epochs_.add(pair);
   }
+
+  [[nodiscard]] epochs::epoch_store<T> const& shared_epochs() const { return epochs_; }
 
   [[nodiscard]] bound<T> answer(loss_query<T> query, T width) const {
     std::vector<counted_pair> pairs = pairs_.all();
@@ -222,9 +224,14 @@ class basic_discretised {
 
   /// @throws std::invalid_argument, with the reason, for a release without a dominating pair
   void add(event const& release, std::uint64_t count) {
-    for (composed const& block : epoch_blocks(release, count)) {
-      add(dominate(block.release, neighbours_), block.count);
+    std::vector<composed> const blocks = epoch_blocks(release, count);
+    if (blocks.size() == 1) {
+      add(dominate(blocks.front().release, neighbours_), blocks.front().count);
+      return;
     }
+    basic_discretised after = *this;  // all blocks, or none
+    for (composed const& block : blocks) after.add(block.release, block.count);
+    *this = std::move(after);
   }
 
   /// Any dominating pairs, for a mechanism that is no `event`.
@@ -258,7 +265,6 @@ class basic_discretised {
   T width_;
   composition composed_;
   std::uint64_t releases_ = 0;
-  detail::epochs::epoch_store<T> epochs_;  // of both directions
 };
 
 template <std::same_as<double> T>
@@ -266,9 +272,8 @@ void basic_discretised<T>::add(domination const& pairs, std::uint64_t count) {
   if (count == 0) return;
   detail::require_domain(releases_ <= std::numeric_limits<std::uint64_t>::max() - count, "compose",
                          "count", count, "small enough for a total of 64 bits");
-  epochs_.add(pairs.remove);
-  composed_.remove.add(pairs.remove, count, epochs_);
-  composed_.add.add(pairs.add, count, epochs_);
+  composed_.remove.add(pairs.remove, count);
+  composed_.add.add(pairs.add, count, composed_.remove.shared_epochs());
   composed_.symmetric = composed_.symmetric && pairs.symmetric;
   releases_ += count;
 }

@@ -126,6 +126,8 @@ struct shuffled {
 /// independently of the others, secretly. The event is the whole epoch, its mechanism one step. Sums are not
 /// divided by the realised batch sizes. Batches of equal size are not this, but `shuffled`.
 struct random_allocation {
+  static constexpr std::uint64_t most_steps = 10'000'000;
+
   std::uint64_t steps = 0;
   std::uint64_t part = 1;
   friend bool operator==(random_allocation const&, random_allocation const&) = default;
@@ -221,8 +223,8 @@ inline void check_event(std::string_view who, event const& release) {
     require_domain(batch->batch >= 1 && batch->batch <= batch->records, who, "batch", batch->batch,
                    "in [1, records]");
   } else if (auto const* epoch = std::get_if<random_allocation>(&release.how)) {
-    require_domain(epoch->steps >= 1 && epoch->steps <= 10000000, who, "steps", epoch->steps,
-                   "in [1, 1e7]");
+    require_domain(epoch->steps >= 1 && epoch->steps <= random_allocation::most_steps, who, "steps",
+                   epoch->steps, "in [1, 1e7]");
     require_domain(epoch->part >= 1 && epoch->part <= epoch->steps, who, "part", epoch->part,
                    "in [1, steps]");
   }

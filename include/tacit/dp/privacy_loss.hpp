@@ -195,8 +195,15 @@ class basic_privacy_loss {
 template <std::same_as<double> T>
 void basic_privacy_loss<T>::add(event const& release, std::uint64_t count) {
   std::vector<composed> const blocks = epoch_blocks(release, count);
-  for (composed const& block : blocks) add_block(block.release, block.count);
-  attained_ = attained_ && blocks.size() == 1 && blocks.front().count == count;
+  if (blocks.size() == 1) {
+    add_block(blocks.front().release, blocks.front().count);
+    attained_ = attained_ && blocks.front().count == count;
+    return;
+  }
+  basic_privacy_loss after = *this;  // all blocks, or none
+  for (composed const& block : blocks) after.add_block(block.release, block.count);
+  after.attained_ = false;
+  *this = std::move(after);
 }
 
 template <std::same_as<double> T>

@@ -108,10 +108,12 @@ inline constexpr double shift_error = 0x1p-50;
   using namespace detail;
   bound<double> sum{0.0, 0.0};
   for (composed const& entry : run) {
-    bound<double> const loss = pure_loss(entry.release, neighbours);
-    if (entry.count == 0 || loss.upper == 0.0) continue;
-    sum.lower = add_down(sum.lower, multiply_down(count_down(entry.count), loss.lower));
-    sum.upper = add_up(sum.upper, multiply_up(count_up(entry.count), loss.upper));
+    for (auto const& [release, count] : epoch_blocks(entry.release, entry.count)) {
+      bound<double> const loss = pure_loss(release, neighbours);
+      if (count == 0 || loss.upper == 0.0) continue;
+      sum.lower = add_down(sum.lower, multiply_down(count_down(count), loss.lower));
+      sum.upper = add_up(sum.upper, multiply_up(count_up(count), loss.upper));
+    }
   }
   return sum;
 }

@@ -12,6 +12,7 @@
 #include <tacit/dp/allocation/sums.hpp>
 #include <tacit/dp/gaussian.hpp>
 #include <tacit/dp/pair.hpp>
+#include <tacit/dp/saddle.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -67,7 +68,7 @@ struct certified_sum {
   }
 };
 
-/// log E e^{θs(V − c/t)}, V = min(U, top), and its derivatives. Estimates: they steer, and never bound.
+/// log E e^{θs(V − c/t)}, V = min(U, top), and its derivatives in θ. Estimates: they steer, and never bound.
 template <std::same_as<double> T = double>
 class ratio_sketch {
  public:
@@ -86,12 +87,7 @@ class ratio_sketch {
     mass_.push_back(std::max(1e-300, upper_tail(enclosure(last)).upper));
   }
 
-  struct moments {
-    T log;
-    T mean;
-    T variance;
-  };
-  [[nodiscard]] moments at(T tilt) const {
+  [[nodiscard]] cumulants<T> at(T tilt) const {
     T most = -std::numeric_limits<T>::infinity();
     for (std::size_t k = 0; k < value_.size(); ++k) most = std::max(most, tilt * value_[k]);
     T sum = 0.0;
@@ -115,7 +111,7 @@ class ratio_sketch {
     T const unit = std::max(std::abs(value_.front()), std::abs(value_.back()));
     auto const before = [&](T log_tilt) {
       T const tilt = elementary::exp(log_tilt);
-      return t * at(tilt).mean - 2.0 / tilt < 0.0;
+      return t * at(tilt).slope - 2.0 / tilt < 0.0;
     };
     auto const wide = [](T low, T high) { return high - low > 0.05; };
     T const middle = -elementary::log(unit);
@@ -201,10 +197,10 @@ class epoch {
       T const c = threshold(e).upper;
       ratio_sketch<T> const sketch(ratio_, cut(c, delta), c / steps_, way_);
       T const tilt = sketch.saddle(steps_);
-      auto const k = sketch.at(tilt);
-      T const log_loss = steps_ * k.log - 2.0 * elementary::log(tilt) -
+      cumulants<T> const k = sketch.at(tilt);
+      T const log_loss = steps_ * k.value - 2.0 * elementary::log(tilt) -
                          0.5 * elementary::log(2.0 * std::numbers::pi *
-                                               (steps_ * k.variance + 2.0 / (tilt * tilt)));
+                                               (steps_ * k.curvature + 2.0 / (tilt * tilt)));
       T const log_delta = log_loss - elementary::log(way_ == side::call ? steps_ : c);
       return log_delta > elementary::log(delta);
     };
@@ -219,18 +215,18 @@ class epoch {
     T const top = cut(c, delta_size);
     ratio_sketch<T> const sketch(ratio_, top, c / steps_, way_);
     T tilt = sketch.saddle(steps_);
-    auto moments = sketch.at(tilt);
+    cumulants<T> moments = sketch.at(tilt);
     // What an error of the masses is beside the answer: log of e^{tK−θy}/(eθ) over t·δ. A smaller tilt than the
     // saddle point's makes that larger, and the window shorter where it is for rare large values.
     T const scale_of_loss = delta_size * (way_ == side::call ? steps_ : c);
-    auto const scale_at = [&](T theta, auto const& m) {
-      return steps_ * m.log - elementary::log(theta) - elementary::log(scale_of_loss);
+    auto const scale_at = [&](T theta, cumulants<T> const& m) {
+      return steps_ * m.value - elementary::log(theta) - elementary::log(scale_of_loss);
     };
     T scale = scale_at(tilt, moments);
     T const most = std::max(scale + 2.0, elementary::log(1e6 / steps_));
     for (int k = 0; k < 40; ++k) {
       T const less = 0.8 * tilt;
-      auto const there = sketch.at(less);
+      cumulants<T> const there = sketch.at(less);
       T const off = scale_at(less, there);
       if (!(off <= most)) break;
       tilt = less;
@@ -238,15 +234,17 @@ class epoch {
       scale = off;
     }
     T const reach = 2.0 + 2.0 * elementary::log(points) + std::clamp(scale, 0.0, 60.0);
-    T const largest = grouped ? 2.0 * points : std::numeric_limits<T>::infinity();
-    summation<T> const up(rounding_side::above, reach, largest);
-    summation<T> const down(rounding_side::below, reach, largest);
+    work_budget<T> work{std::numeric_limits<T>::infinity()};
+    T const whole_size = grouped ? 2.0 * points : std::numeric_limits<T>::infinity();
+    using summation = composer<T, lattice_coarsening<T>>;
+    summation const up(rounding_side::above, reach, work, whole_size);
+    summation const down(rounding_side::below, reach, work, whole_size);
     // A coarse lattice shows how long the window is.
-    T const deviation = std::sqrt(steps_ * moments.variance);
+    T const deviation = std::sqrt(steps_ * moments.curvature);
     T step = std::clamp(deviation / 64.0, top / 8192.0, top / 1024.0);
     std::optional<measure<T>> one = tilted(ratio_.above(step, top), way_, tilt);
     if (!one) return std::nullopt;
-    T length = up.size_of(*one, steps_);
+    T length = loss_convolution<T>(reach).size_of({{&*one, steps_}});
     if (!(length < 1e300)) return std::nullopt;
     length *= step;
     step = length / points;
@@ -255,23 +253,22 @@ class epoch {
     T const finest = step * elementary::exp(-elementary::log(8.0) * groups);
     if (grouped) {
       step = finest;
-      if (!(step > top / 0x1p21 && step < 0.25 * std::sqrt(moments.variance))) return std::nullopt;
+      if (!(step > top / 0x1p21 && step < 0.25 * std::sqrt(moments.curvature))) return std::nullopt;
     }
     step = std::max(step, top / 0x1p21);
     lattice_law<T> const high = ratio_.above(step, top);
     std::optional<lattice_law<T>> const low = ratio_.below(step, top);
     auto const sum_of = [&](lattice_law<T> const& law,
-                            summation<T> const& by) -> std::optional<stop_loss<T>> {
+                            summation const& by) -> std::optional<stop_loss<T>> {
       std::optional<measure<T>> const base = tilted(law, way_, tilt);
       if (!base) return std::nullopt;
       std::optional<measure<T>> all = by.power(*base, steps_);
       if (!all) return std::nullopt;
       T const origin = steps_ * law.origin;
       T const sign = way_ == side::call ? 1.0 : -1.0;
-      measure<T> shifted = std::move(*all);
-      shifted.log_norm += tilt * sign * origin;
-      shifted.log_scale += tilt * sign * origin;
-      return stop_loss<T>(std::move(shifted), sign * origin);
+      all->log_norm += tilt * sign * origin;
+      all->log_scale += tilt * sign * origin;
+      return stop_loss<T>(std::move(*all), sign * origin);
     };
     std::optional<stop_loss<T>> above = sum_of(high, up);
     if (!above) return std::nullopt;

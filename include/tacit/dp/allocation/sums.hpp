@@ -62,40 +62,12 @@ template <std::same_as<double> T = double>
   return out;
 }
 
-/// Measures taken to powers. Sums of very many are formed in groups, each of which goes on a coarser lattice, to the
-/// side that is asked for.
+/// A lattice that is `ratio` times coarser, in convex order above the finer one or below it.
 template <std::same_as<double> T = double>
-class summation {
- public:
-  static constexpr std::int64_t ratio = 8;  // of a lattice's step and the next finer one's
-  static constexpr T fan = 64.0;            // = ratio²: values that one lattice sums
-
-  summation(rounding_side to, T reach, T largest)
-      : to_(to), convolution_(reach), largest_(largest) {}
-
-  [[nodiscard]] T size_of(measure<T> const& one, T count) const {
-    return convolution_.size_of({{&one, count}});
-  }
-
-  [[nodiscard]] std::optional<measure<T>> power(measure<T> const& one, T count) const {
-    work_budget<T> work{std::numeric_limits<T>::infinity()};
-    if (count == 1.0) return one;
-    if (count < fan || size_of(one, count) <= largest_)
-      return convolution_.compose({{&one, count}}, work);
-    std::optional<measure<T>> group = convolution_.compose({{&one, fan}}, work);
-    if (!group || !(group = coarsened(*group))) return std::nullopt;
-    std::optional<measure<T>> all = power(*group, std::floor(count / fan));
-    T const rest = std::fmod(count, fan);
-    if (!all || rest == 0.0) return all;
-    std::optional<measure<T>> few = power(one, rest);
-    while (few && few->step < all->step) few = coarsened(*few);
-    return few ? convolution_.compose(*few, *all, work) : std::nullopt;
-  }
-
- private:
-  // Masses `ratio` nodes apart.
-  [[nodiscard]] std::optional<measure<T>> coarsened(measure<T> const& fine) const {
-    auto const coarse = [](std::int64_t index) {
+struct lattice_coarsening {
+  [[nodiscard]] std::optional<measure<T>> operator()(measure<T> const& fine, std::int64_t ratio,
+                                                     rounding_side side) const {
+    auto const coarse = [ratio](std::int64_t index) {
       return index >= 0 ? index / ratio : -((-index + ratio - 1) / ratio);
     };
     std::int64_t const first = coarse(fine.first);
@@ -139,7 +111,7 @@ class summation {
     out.log_norm = fine.log_norm;
     out.log_scale = fine.log_scale;
     out.distance = fine.distance + 128.0 * unit_roundoff;
-    if (to_ == rounding_side::above) {
+    if (side == rounding_side::above) {
       out.mass = spread(cells);
     } else {
       T missing = 0.0;
@@ -148,10 +120,6 @@ class summation {
     }
     return normalise(out) ? std::optional(std::move(out)) : std::nullopt;
   }
-
-  rounding_side to_;
-  loss_convolution<T> convolution_;
-  T largest_;
 };
 
 /// E(Y−y)₊ of a tilted law, at every y: Y = origin + step·index.

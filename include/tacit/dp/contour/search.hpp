@@ -170,12 +170,12 @@ class contour_search {
     for (contour_entry<T> const& e : of_->entries) {
       T const step = std::min(0.3, 1.5 / e.pair.parts.back().shift);
       T const size = mixture_table<T>::nodes_for(e.pair, tapered, reach, step);
-      // A taper that may drop everything lies nowhere.
-      if (tapered && !(dropped(log_delta, e.count * share) < 0.0)) return false;
+      // A taper that may drop everything lies nowhere, one that may drop nothing infinitely far out.
+      T const least = tapered ? dropped(log_delta, e.count * share) : -1.0;
+      if (!(least < 0.0 && least > -1e6)) return false;
       if (!budget_->spend(20.0 * size * static_cast<T>(e.pair.parts.size()))) return false;
       if (tapered) {
-        coarse_.emplace_back(e.pair, dropped(log_delta, e.count * share), std::nullopt, step,
-                             turns);
+        coarse_.emplace_back(e.pair, least, std::nullopt, step, turns);
       } else {
         coarse_.emplace_back(e.pair, std::nullopt, reach, step);
       }

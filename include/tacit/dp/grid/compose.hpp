@@ -21,24 +21,43 @@ namespace tacit::detail {
 /// What a coarser grid may do to a composition: raise δ, lower it, or nothing, for there is none.
 enum class rounding_side { above, below, exact };
 
+/// A grid of losses on one that is `ratio` times coarser.
 template <std::same_as<double> T = double>
+struct loss_coarsening {
+  [[nodiscard]] std::optional<measure<T>> operator()(measure<T> const& fine, std::int64_t ratio,
+                                                     rounding_side side) const {
+    std::vector<loss_cell<T>> const cells = gather(fine, ratio);
+    T const step = fine.step * static_cast<T>(ratio);
+    measure<T> out = side == rounding_side::above ? spread(cells, step, fine.tilt)
+                                                  : contract(cells, step, fine.tilt);
+    out.log_norm = fine.log_norm;
+    out.log_scale = fine.log_scale;
+    out.distance += fine.distance;
+    return normalise(out) ? std::optional(std::move(out)) : std::nullopt;
+  }
+};
+
+/// `Coarsening` says what a coarser grid is: of losses, or of other numbers that are summed.
+template <std::same_as<double> T = double, class Coarsening = loss_coarsening<T>>
 class composer {
  public:
   static constexpr T comfortable_size = 0x1p15;
   static constexpr std::int64_t ratio = 8;  // of a grid's step and the next finer one's
   static constexpr T fan = 64.0;            // = ratio²: releases that one grid composes
 
-  /// Tilted mass left out at each end of a convolution is at most e^{−reach}.
-  composer(rounding_side side, T reach, work_budget<T>& work)
-      : side_(side), convolution_(reach), work_(work) {}
+  /// Tilted mass left out at each end of a convolution is at most e^{−reach}. Powers that fit `whole_size` nodes are
+  /// formed at once.
+  composer(rounding_side side, T reach, work_budget<T>& work, T whole_size = 2.0 * comfortable_size)
+      : side_(side), convolution_(reach), work_(work), whole_size_(whole_size) {}
 
   /// Nothing, here and below, where the work left or the largest size do not suffice.
   [[nodiscard]] std::optional<measure<T>> compose(measure<T> a, measure<T> b) const {
-    for (; a.step < b.step; a = std::move(*coarsened(a))) {
-      if (!affordable(a)) return std::nullopt;
-    }
-    for (; b.step < a.step; b = std::move(*coarsened(b))) {
-      if (!affordable(b)) return std::nullopt;
+    while (a.step != b.step) {
+      measure<T>& finer = a.step < b.step ? a : b;
+      if (!affordable(finer)) return std::nullopt;
+      std::optional<measure<T>> next = coarsened(finer);
+      if (!next) return std::nullopt;
+      finer = std::move(*next);
     }
     return convolution_.compose(a, b, work_);
   }
@@ -47,7 +66,7 @@ class composer {
   [[nodiscard]] std::optional<measure<T>> power(measure<T> const& one, T count) const {
     if (count == 1.0) return one;
     bool const whole = side_ == rounding_side::exact || count < fan ||
-                       convolution_.size_of({{&one, count}}) <= 2.0 * comfortable_size;
+                       convolution_.size_of({{&one, count}}) <= whole_size_;
     if (whole) return convolution_.compose({{&one, count}}, work_);
     std::optional<measure<T>> group = convolution_.compose({{&one, fan}}, work_);
     if (!group || !affordable(*group) || !(group = coarsened(*group))) return std::nullopt;
@@ -91,19 +110,13 @@ class composer {
   }
 
   [[nodiscard]] std::optional<measure<T>> coarsened(measure<T> const& fine) const {
-    std::vector<loss_cell<T>> const cells = gather(fine, ratio);
-    T const step = fine.step * static_cast<T>(ratio);
-    measure<T> out = side_ == rounding_side::above ? spread(cells, step, fine.tilt)
-                                                   : contract(cells, step, fine.tilt);
-    out.log_norm = fine.log_norm;
-    out.log_scale = fine.log_scale;
-    out.distance += fine.distance;
-    return normalise(out) ? std::optional(std::move(out)) : std::nullopt;
+    return Coarsening{}(fine, ratio, side_);
   }
 
   rounding_side side_;
   loss_convolution<T> convolution_;
   work_budget<T>& work_;
+  T whole_size_;
 };
 
 }  // namespace tacit::detail

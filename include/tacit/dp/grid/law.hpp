@@ -233,7 +233,7 @@ class law_maker {
 
   [[nodiscard]] loss_law<T> operator()(amplified_pair const& pair) const;
 
-  /// Has two laws, one above it and one below it: see `with_atoms`.
+  /// Nothing is known of it here: `epochs::epoch_store` puts atoms above or below it in its place.
   [[nodiscard]] loss_law<T> operator()(allocation_pair const&) const {
     loss_law<T> out;
     out.infinite = 1.0;
