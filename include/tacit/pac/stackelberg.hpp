@@ -110,6 +110,20 @@ class posterior_measure {
   matrix_of<T> outside_noise_;
 };
 
+/// By a follower that reads the same draws all along.
+template <dense_scalar T>
+[[nodiscard]] inner_noise<T> least_against(release_draws<T> const& draws,
+                                           search_space<T> const& space,
+                                           inner_noise<T> const& start, nats budget, int steps) {
+  inner_noise<T> found = least_inner_trace(
+      space, start, budget.value,
+      [&](matrix_of<T> const& whitened) { return posterior_measure<T>(space, whitened, draws); },
+      steps);
+  // Rounding of size e counts as e/√variance in a certificate, which axes nearly without noise would spoil.
+  found.variances = found.variances.cwiseMax(1e-6 * found.variances.maxCoeff());
+  return found;
+}
+
 inline void check_draws(char const* function, monte_carlo const& draws) {
   require_domain(draws.confidence > 0.0 && draws.confidence < 1.0, function, "confidence",
                  draws.confidence, "in (0, 1)");
@@ -205,12 +219,8 @@ template <dense_scalar T = double>
   detail::noise_search<T> const inner(outputs, start);
   detail::release_draws<T> const fixed(inner.space.weights, inner.space.inside.rows(),
                                        draws.seed.value, detail::shape_run, 0, search.draws);
-  detail::inner_noise<T> const found = detail::least_inner_trace(
-      inner.space, inner.start, budget.value,
-      [&](matrix_of<T> const& whitened) {
-        return detail::posterior_measure<T>(inner.space, whitened, fixed);
-      },
-      search.steps);
+  detail::inner_noise<T> const found =
+      detail::least_against(fixed, inner.space, inner.start, budget, search.steps);
   try {
     return detail::of_lower_trace(std::move(best),
                                   scale_to(outputs, inner.outer(found), budget, draws));
@@ -275,12 +285,8 @@ template <dense_scalar T = double>
   detail::inner_noise<T> start{matrix_of<T>::Identity(k, k), spread};
   detail::release_draws<T> const fixed(space.weights, k + space.outside.rows(), draws.seed.value,
                                        detail::shape_run, 0, search.draws);
-  detail::inner_noise<T> const found = detail::least_inner_trace(
-      space, start, budget.value,
-      [&](matrix_of<T> const& whitened) {
-        return detail::posterior_measure<T>(space, whitened, fixed);
-      },
-      search.steps);
+  detail::inner_noise<T> const found =
+      detail::least_against(fixed, space, start, budget, search.steps);
   return scale_to(outputs, basic_gaussian_noise<T>::along(axes * found.axes, found.variances, rest),
                   budget, draws);
 }
