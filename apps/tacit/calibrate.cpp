@@ -12,6 +12,7 @@
 #include <tacit/pac/gaussian_noise.hpp>
 #include <tacit/pac/moments.hpp>
 #include <tacit/pac/monte_carlo_information.hpp>
+#include <tacit/pac/row_digest.hpp>
 #include <tacit/pac/stackelberg.hpp>
 
 #include "matrix.hpp"
@@ -270,7 +271,7 @@ struct sampled_rows {
       if (weights) check_weights(at < weights->size(), 0);
       block.row(filled) = Eigen::Map<Eigen::RowVectorXd const>(row.data(), std::ssize(row));
       block_weights(filled) = weights ? (*weights)(at) : 1.0;
-      digests.push_back(row_digest(row));
+      digests.push_back(tacit::row_digest(row));
       if (++filled == block.rows()) absorb();
     });
     if (weights) check_weights(static_cast<Eigen::Index>(rows) == weights->size(), rows);

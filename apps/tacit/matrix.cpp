@@ -5,7 +5,6 @@
 #include "output/text_file.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
@@ -167,15 +166,6 @@ Eigen::VectorXd read_weights(std::string const& file) {
   return Eigen::Map<Eigen::VectorXd const>(weights.data(), std::ssize(weights));
 }
 
-std::uint64_t row_digest(std::span<double const> row) {
-  std::uint64_t hash = row.size();
-  for (double const y : row) {
-    hash = (hash ^ std::bit_cast<std::uint64_t>(y + 0.0)) * 0x9e3779b97f4a7c15U;  // -0 is 0
-    hash ^= hash >> 29;
-  }
-  return hash * 0xbf58476d1ce4e5b9U;
-}
-
 std::vector<std::string> digest_texts(std::vector<std::uint64_t> digests) {
   std::sort(digests.begin(), digests.end());
   digests.erase(std::unique(digests.begin(), digests.end()), digests.end());
@@ -186,6 +176,13 @@ std::vector<std::string> digest_texts(std::vector<std::uint64_t> digests) {
     out.emplace_back(text);
   }
   return out;
+}
+
+std::optional<std::uint64_t> read_digest(std::string_view text) {
+  std::uint64_t digest = 0;
+  auto const [stop, error] = std::from_chars(text.data(), text.data() + text.size(), digest, 16);
+  bool const whole = error == std::errc() && stop == text.data() + text.size() && text.size() == 16;
+  return whole ? std::optional(digest) : std::nullopt;
 }
 
 }  // namespace calculator

@@ -7,8 +7,10 @@
 #include <cstdint>
 #include <functional>
 #include <iosfwd>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace calculator {
@@ -33,11 +35,10 @@ Eigen::MatrixXd read_matrix(std::string const& file, std::istream& in);
 /// One number a row, finite and at least 0, not all of them 0.
 Eigen::VectorXd read_weights(std::string const& file);
 
-/// A name for a row, to notice when it comes back. No defence against someone who wants it to go unnoticed.
-std::uint64_t row_digest(std::span<double const> row);
-
-/// Each name once and in order, as text.
+/// Each digest of a row once and in order, as text.
 std::vector<std::string> digest_texts(std::vector<std::uint64_t> digests);
+/// The digest that such a text is; another text names no row.
+std::optional<std::uint64_t> read_digest(std::string_view text);
 
 /// The words `has 1 row`, `has 3 rows`.
 std::string has(std::size_t count, std::string const& noun);

@@ -30,6 +30,7 @@
 #include <tacit/pac/gap/mixture.hpp>
 #include <tacit/pac/gap/product_critic.hpp>
 #include <tacit/pac/gap/sort.hpp>
+#include <tacit/pac/gap/study.hpp>
 #include <tacit/pac/gap/surrogate.hpp>
 #include <tacit/pac/gaussian_noise.hpp>
 #include <tacit/pac/line_quadrature.hpp>
@@ -43,5 +44,6 @@
 #include <tacit/pac/public_normal.hpp>
 #include <tacit/pac/record_ledger.hpp>
 #include <tacit/pac/residual.hpp>
+#include <tacit/pac/row_digest.hpp>
 #include <tacit/pac/stackelberg.hpp>
 #include <tacit/pac/whitened_candidates.hpp>

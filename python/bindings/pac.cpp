@@ -11,6 +11,7 @@
 #include <tacit/pac/candidate_noise.hpp>
 #include <tacit/pac/candidate_outputs.hpp>
 #include <tacit/pac/covariance.hpp>
+#include <tacit/pac/gap/study.hpp>
 #include <tacit/pac/gaussian_noise.hpp>
 #include <tacit/pac/moments.hpp>
 #include <tacit/pac/stackelberg.hpp>
@@ -25,14 +26,17 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
 #include <variant>
+#include <vector>
 
 namespace nb = nanobind;
 
@@ -53,6 +57,7 @@ using vector = nb::ndarray<double const, nb::ndim<1>, nb::c_contig, nb::device::
 struct noise_plan {
   gaussian_noise noise;
   std::variant<mi_bound, mi_estimate> figure;
+  std::vector<std::uint64_t> chosen_by = {};  // digests of the sampled rows, in ascending order
 
   template <class Figure>
   noise_plan(tacit::calibrated<Figure> found)  // NOLINT: of either kind
@@ -146,22 +151,17 @@ noise_plan for_candidates(matrix const& rows, double budget, std::string const& 
                                      "shape 'diagonal'");
 }
 
-noise_plan for_samples(matrix const& rows, double budget, std::string const& method,
-                       std::optional<vector> const& weights, std::string const& shape, double floor,
-                       std::optional<double> output_norm, std::optional<double> c,
-                       std::optional<double> slack) {
+noise_plan from_samples(Eigen::MatrixXd const& outputs, Eigen::VectorXd const& likely,
+                        double budget, std::string const& method, noise_shape wanted, double floor,
+                        std::optional<double> output_norm, std::optional<double> c,
+                        std::optional<double> slack) {
   constexpr char const* who = "noise_for_samples";
-  noise_shape const wanted = shape_of(shape, who);
   bool const automatic = method == "auto" && wanted == noise_shape::full;
   if ((output_norm && c && slack) != automatic || (output_norm || c || slack) != automatic) {
     throw std::invalid_argument(
         "noise_for_samples: output_norm, c and slack must be given with the method 'auto', and "
-        "with "
-        "no other");
+        "with no other");
   }
-  Eigen::MatrixXd const outputs = copied(rows);
-  Eigen::VectorXd const likely = weights ? copied(*weights) : Eigen::VectorXd::Ones(outputs.rows());
-  nb::gil_scoped_release const others_run;
   check_columns(outputs, wanted, who);
   nats const within(budget);
   auto const columns = static_cast<std::size_t>(outputs.cols());
@@ -189,6 +189,82 @@ noise_plan for_samples(matrix const& rows, double budget, std::string const& met
       {.output_norm = *output_norm, .c = *c, .v = nats(budget - *slack), .slack = nats(*slack)});
 }
 
+noise_plan for_samples(matrix const& rows, double budget, std::string const& method,
+                       std::optional<vector> const& weights, std::string const& shape, double floor,
+                       std::optional<double> output_norm, std::optional<double> c,
+                       std::optional<double> slack) {
+  noise_shape const wanted = shape_of(shape, "noise_for_samples");
+  Eigen::MatrixXd const outputs = copied(rows);
+  Eigen::VectorXd const likely = weights ? copied(*weights) : Eigen::VectorXd::Ones(outputs.rows());
+  nb::gil_scoped_release const others_run;
+  noise_plan out =
+      from_samples(outputs, likely, budget, method, wanted, floor, output_norm, c, slack);
+  out.chosen_by = tacit::detail::digests_of(outputs);
+  std::sort(out.chosen_by.begin(), out.chosen_by.end());
+  return out;
+}
+
+tacit::gap_axes axes_of(std::string const& word) {
+  if (word == "independent") return tacit::gap_axes::independent;
+  if (word == "principal") return tacit::gap_axes::principal;
+  if (word == "random") return tacit::gap_axes::random;
+  tacit::detail::fail_argument("gap", "axes", word, "'independent', 'principal' or 'random'");
+}
+
+// A study, and the confidence of what it certifies.
+struct stated_gap {
+  tacit::gap_study study;
+  double confidence;
+};
+
+gaussian_noise noise_of(noise_plan const& plan) { return plan.noise; }
+gaussian_noise noise_of(vector const& variances) {
+  return gaussian_noise::diagonal(copied(variances));
+}
+gaussian_noise noise_of(matrix const& covariance) { return tacit::noise_below(copied(covariance)); }
+
+std::span<std::uint64_t const> chosen_by(noise_plan const& plan) { return plan.chosen_by; }
+template <class Array>
+std::span<std::uint64_t const> chosen_by(Array const&) {
+  return {};
+}
+
+template <class Noise>
+stated_gap gap_of(matrix const& rows, Noise const& stated, std::string const& axes,
+                  std::optional<double> confidence, std::optional<double> radius,
+                  whole const& seed) {
+  tacit::gap_study_options const options{.axes = axes_of(axes),
+                                         .confidence = confidence.value_or(0.95),
+                                         .radius = radius,
+                                         .seed = seed.as("gap", "seed"),
+                                         .chose_noise = chosen_by(stated)};
+  tacit::detail::require_argument(rows.shape(1) <= 4096, "gap", "columns of outputs", rows.shape(1),
+                                  "at most 4096");
+  Eigen::MatrixXd const outputs = copied(rows);
+  nb::gil_scoped_release const others_run;
+  stated_gap found{tacit::study_gap(outputs, noise_of(stated), options), options.confidence};
+  tacit::detail::require_argument(!confidence || found.study.certified, "gap", "confidence",
+                                  options.confidence,
+                                  "left out where some of these rows chose the noise");
+  return found;
+}
+
+// A number of what is certified, or None.
+template <class Pick>
+std::optional<double> certified(stated_gap const& found, Pick const& pick) {
+  if (!found.study.certified) return std::nullopt;
+  return pick(*found.study.certified);
+}
+
+template <class Pick>
+auto revealed(Pick const& pick) {
+  return [pick](stated_gap const& found) {
+    return certified(found, [&](tacit::gap_study_bounds const& bounds) {
+      return bounds.revealed ? std::optional(pick(*bounds.revealed).value.value) : std::nullopt;
+    });
+  };
+}
+
 double information_of(matrix const& rows, noise_plan const& plan,
                       std::optional<vector> const& weights) {
   Eigen::MatrixXd outputs = copied(rows);
@@ -201,6 +277,75 @@ double information_of(matrix const& rows, noise_plan const& plan,
 [[noreturn]] nb::object no_copy(nb::handle) {
   throw nb::type_error(
       "NoisyOutputs is not copied or pickled: a copy would spend its budget again");
+}
+
+void bind_gap(nb::module_& m) {
+  using bounds = tacit::gap_study_bounds;
+  nb::class_<stated_gap>(
+      m, "Gap", nb::is_final(),
+      "How far the information in noised outputs is below log-det, in nats. Made by "
+      "`tacit.pac.gap`. Estimates are no bounds; what is certified is None where some "
+      "of the rows chose the noise.")
+      .def_prop_ro(
+          "information", [](stated_gap const& g) { return g.study.information.value.value; },
+          "An estimate of what is revealed: log_det less donsker_varadhan.")
+      .def_prop_ro(
+          "log_det", [](stated_gap const& g) { return g.study.log_det.value; },
+          "½ log det(I + Σ/Σ_B): the truth if the noised output were normal.")
+      .def_prop_ro(
+          "sliced_wasserstein",
+          [](stated_gap const& g) { return g.study.sliced_wasserstein.value.value; },
+          "What log_det is too high by, as published: an estimate.")
+      .def_prop_ro(
+          "wasserstein", [](stated_gap const& g) { return g.study.wasserstein.value.value; },
+          "The same summed over orthonormal axes.")
+      .def_prop_ro(
+          "marginal", [](stated_gap const& g) { return g.study.marginal.value.value; },
+          "By the sum of marginal divergences along the axes: an estimate.")
+      .def_prop_ro(
+          "donsker_varadhan",
+          [](stated_gap const& g) { return g.study.donsker_varadhan.value.value; },
+          "By a critic on rows that it was not trained on: an estimate.")
+      .def_prop_ro(
+          "rows_repeated", [](stated_gap const& g) { return g.study.rows_repeated; },
+          "Rows that equal one before them: they count once.")
+      .def_prop_ro(
+          "rows_that_chose", [](stated_gap const& g) { return g.study.rows_that_chose; },
+          "Different rows by which the noise was chosen; unless 0, nothing is certified.")
+      .def_prop_ro(
+          "certified_gap",
+          [](stated_gap const& g) {
+            return certified(g, [](bounds const& b) { return std::optional(b.gap.value); });
+          },
+          "The noised output is at least so far from a normal fitted before. (Not from the normal "
+          "of log_det: log_det less this is no bound.) None where nothing is certified.")
+      .def_prop_ro("information_bound",
+                   revealed([](bounds::information const& r) { return r.least(); }),
+                   "At most so much is revealed about the data set. None without a radius.")
+      .def_prop_ro("bound_by_normal",
+                   revealed([](bounds::information const& r) { return r.by_normal; }),
+                   "The bound by a normal; information_bound is the lesser of the two.")
+      .def_prop_ro("bound_by_mixture",
+                   revealed([](bounds::information const& r) { return r.by_mixture; }),
+                   "The bound by a mixture of normals.")
+      .def_prop_ro(
+          "confidence",
+          [](stated_gap const& g) {
+            return certified(g, [&](bounds const&) { return std::optional(g.confidence); });
+          },
+          "That all that is certified holds. None where nothing is.")
+      .def("__repr__", [](stated_gap const& g) {
+        std::string out = "Gap(information=" + text_of(g.study.information.value.value) +
+                          ", log_det=" + text_of(g.study.log_det.value);
+        if (g.study.certified) {
+          out += ", certified_gap=" + text_of(g.study.certified->gap.value);
+          if (auto const& by = g.study.certified->revealed) {
+            out += ", information_bound=" + text_of(by->least().value.value);
+          }
+          out += ", confidence=" + text_of(g.confidence);
+        }
+        return out + ")";
+      });
 }
 
 }  // namespace
@@ -265,12 +410,19 @@ void bind_pac(nb::module_& m) {
                ", confidence=" + text_of(p.confidence()) + ")";
       });
 
+  bind_gap(m);
   m.def("noise_for_candidates", for_candidates, nb::arg("outputs"), nb::arg("budget"),
         nb::arg("method"), nb::arg("weights").none(), nb::arg("shape"), nb::arg("confidence"),
         nb::arg("samples"), nb::arg("seed"));
   m.def("noise_for_samples", for_samples, nb::arg("outputs"), nb::arg("budget"), nb::arg("method"),
         nb::arg("weights").none(), nb::arg("shape"), nb::arg("floor"),
         nb::arg("output_norm").none(), nb::arg("c").none(), nb::arg("slack").none());
+  m.def("gap", gap_of<noise_plan>, nb::arg("outputs"), nb::arg("noise"), nb::arg("axes"),
+        nb::arg("confidence").none(), nb::arg("radius").none(), nb::arg("seed"));
+  m.def("gap", gap_of<vector>, nb::arg("outputs"), nb::arg("variances"), nb::arg("axes"),
+        nb::arg("confidence").none(), nb::arg("radius").none(), nb::arg("seed"));
+  m.def("gap", gap_of<matrix>, nb::arg("outputs"), nb::arg("covariance"), nb::arg("axes"),
+        nb::arg("confidence").none(), nb::arg("radius").none(), nb::arg("seed"));
   m.def("information_of_candidates", information_of, nb::arg("outputs"), nb::arg("noise"),
         nb::arg("weights").none());
 

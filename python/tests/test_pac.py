@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tacit
-from tacit.pac import NoisyOutputs, information, noise_for_candidates, noise_for_samples
+from tacit.pac import NoisyOutputs, gap, information, noise_for_candidates, noise_for_samples
 
 OUTPUTS = np.array([[1.0, 0.2], [1.1, 0.1], [0.8, 0.3], [0.9, 0.2]])
 
@@ -212,3 +212,86 @@ def test_the_calculator_says_the_same(tmp_path, method, word, options):
     # Another version of Eigen may round in another order.
     assert noise.information == pytest.approx(said["mi_bound"], rel=1e-11)
     assert noise.covariance == pytest.approx(np.array(said["covariance"]), rel=1e-10)
+
+
+def signs(rows, seed):
+    """Two fair signs, turned by 30 degrees. The first is spread a little: no two rows are equal by the way."""
+    draw = np.random.default_rng(seed)
+    x = draw.choice((-1.0, 1.0), (rows, 2))
+    x[:, 0] += draw.uniform(-1e-5, 1e-5, rows)
+    c, s = np.sqrt(0.75), 0.5
+    return x @ np.array([[c, s], [-s, c]])
+
+
+def test_the_gap_of_two_signs():
+    # A fair sign in noise of deviation 0.3, by quadrature; the spread adds less than 1e-8 nats.
+    truth = 2 * tacit.mutual_information(0.5, 0.3)
+    found = gap(signs(4000, 1), [0.09, 0.09], radius=1.4143)
+    assert found.log_det == pytest.approx(np.log1p(1 / 0.09), abs=0.01)
+    assert found.information == pytest.approx(truth, abs=0.15)
+    assert 0.5 * (found.log_det - truth) < found.certified_gap < found.log_det - truth
+    assert found.wasserstein > 1.5 * found.sliced_wasserstein
+    assert truth < found.information_bound < found.log_det
+    assert found.information_bound == min(found.bound_by_normal, found.bound_by_mixture)
+    assert found.confidence == 0.95 and found.rows_repeated == found.rows_that_chose == 0
+    bare = gap(signs(4000, 1), np.array([0.09, 0.09]))
+    assert bare.information_bound is None and bare.log_det == found.log_det
+    surer = gap(signs(4000, 1), [0.09, 0.09], confidence=0.999)
+    assert surer.certified_gap < bare.certified_gap and surer.confidence == 0.999
+    assert gap(signs(4000, 1), [0.09, 0.09], axes="random", seed=3).certified_gap < bare.certified_gap
+    assert gap(signs(4000, 1), [[0.09, 0.0], [0.0, 0.09]]).log_det == pytest.approx(bare.log_det, abs=1e-9)
+    assert repr(found).startswith(f"Gap(information={found.information}, log_det=")
+
+
+def test_rows_that_chose_the_noise_certify_nothing():
+    rows = signs(500, 2)
+    chosen = noise_for_samples(rows, 1.0)
+    for some in (rows, rows[100:], np.vstack([signs(100, 3), rows[:1]])):
+        found = gap(some, chosen)
+        assert found.rows_that_chose == (some[:, None] == rows).all(2).any(1).sum()
+        assert found.certified_gap is None and found.information_bound is None and found.confidence is None
+        for wrong in (dict(radius=2.0), dict(confidence=0.9)):
+            with pytest.raises(ValueError, match=f"{next(iter(wrong))} is .* left out .* chose"):
+                gap(some, chosen, **wrong)
+    assert gap(signs(500, 4), chosen, radius=2.0).information_bound > 0.0
+
+
+@pytest.mark.parametrize("changes, error, words", [
+    (dict(outputs=signs(47, 5)), ValueError, "47 different rows"), (dict(outputs=np.tile(signs(40, 5), (3, 1))), ValueError, "40 different rows"),
+    (dict(outputs=signs(99, 5)[:, 0]), ValueError, "outputs has shape"), (dict(outputs=np.empty((0, 2))), ValueError, "rows"),
+    (dict(noise=[1.0, 0.0]), ValueError, "variance"), (dict(noise=[1.0, -1.0]), ValueError, "variance"), (dict(noise=[1.0]), ValueError, "columns"),
+    (dict(noise=[1.0, np.nan]), ValueError, "noise is nan"), (dict(noise=np.ones((2, 2))), ValueError, "least variance"),
+    (dict(noise=np.ones((2, 2, 2))), ValueError, "noise has shape"), (dict(noise=0.5), ValueError, "noise has shape"), (dict(noise=None), TypeError, "noise"),
+    (dict(noise="0.1"), TypeError, "noise"), (dict(axes="all"), ValueError, "axes"), (dict(confidence=1.0), ValueError, "confidence"),
+    (dict(confidence=np.nan), ValueError, "confidence"), (dict(radius=1.2), ValueError, "length of row .* radius"), (dict(radius=0.0), ValueError, "radius"),
+    (dict(radius=np.nan), ValueError, "radius"), (dict(seed=-1), ValueError, "seed"), (dict(seed=2**64), ValueError, "seed"),
+])
+def test_bad_gaps_are_refused(changes, error, words):
+    with pytest.raises(error, match=words):
+        gap(**{"outputs": signs(200, 6), "noise": [0.09, 0.09], **changes})
+
+
+@pytest.mark.parametrize("options", [{}, dict(radius=1.5), dict(axes="random", seed=3, confidence=0.99), dict(axes="principal", radius=2.0)])
+@pytest.mark.parametrize("noise", [[[0.09, 0.16]], [[0.09, 0.01], [0.01, 0.08]]])
+def test_the_calculator_sees_the_same_gap(tmp_path, noise, options):
+    calculator = os.environ.get("TACIT_CALCULATOR")
+    if calculator is None:
+        pytest.skip("TACIT_CALCULATOR names no calculator")
+    outputs = signs(900, 7)
+    np.savetxt(tmp_path / "outputs.csv", outputs, fmt="%.17g", delimiter=",")
+    np.savetxt(tmp_path / "noise.csv", noise, fmt="%.17g", delimiter=",")
+    words = [word for key, value in options.items() for word in (f"--{key}", str(value))]
+    said = json.loads(subprocess.run([calculator, "gap", tmp_path / "outputs.csv", "--noise", tmp_path / "noise.csv", *words, "--json"],
+                                     check=True, capture_output=True, text=True).stdout)
+    found = gap(outputs, noise[0] if len(noise) == 1 else noise, **options)
+    # Another version of Eigen, or other vectors, may round in another order.
+    same = lambda x: pytest.approx(x, rel=1e-7)  # noqa: E731
+    assert found.information == same(said["mi_estimate"])
+    for name, value in said["estimates"].items():
+        assert getattr(found, name) == same(value)
+    assert found.certified_gap == same(said["gap_certified"]) and found.confidence == said["confidence"]
+    if "radius" in options:
+        assert found.information_bound == same(said["mi_bound"])
+        assert [found.bound_by_normal, found.bound_by_mixture] == same(list(said["mi_bounds"].values()))
+    else:
+        assert found.information_bound is None

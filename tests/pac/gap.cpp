@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <numbers>
 #include <stdexcept>
 #include <vector>
@@ -634,6 +635,97 @@ TEST_CASE("what a common offset rounds off is part of the stated rounding") {
     }
   }
   CHECK(largest > 1e-9);
+}
+
+TEST_CASE("a study certifies the gap and the information, whatever the shape of the noise") {
+  two_points const truth{8, 0.5};  // 256 different outputs: most rows come more than once
+  MatrixXd const outputs = truth.outputs(4000, 3);
+  VectorXd const variances = VectorXd::Constant(8, 0.25);
+  tacit::gap_study_options const options{.confidence = 0.99, .radius = truth.radius(), .seed = 5};
+  auto const found = tacit::study_gap(outputs, truth.noise(), options);
+  CHECK(found.rows_repeated == 4000 - 256);
+  CHECK(found.rows_that_chose == 0);
+  CHECK(std::abs(found.log_det.value - truth.log_det()) < 0.4);  // of 256 rows
+  REQUIRE(found.certified);
+  REQUIRE(found.certified->revealed);
+  auto const& revealed = *found.certified->revealed;
+  CHECK(revealed.least().value.value >= truth.information());
+  CHECK(revealed.by_normal.value.value >= truth.information());
+  CHECK(revealed.by_mixture.value.value >= truth.information());
+  CHECK(revealed.least().confidence == 0.99);
+  CHECK(revealed.least().value.value < 1.5 * truth.log_det());
+  for (auto const& same :
+       {tacit::gaussian_noise::diagonal(variances),
+        tacit::gaussian_noise::along(tacit::random_axes(8, {4, 4}), variances),
+        tacit::gaussian_noise::along(tacit::random_axes(8, {4, 4}).leftCols(3).eval(),
+                                     variances.head(3), 0.25)}) {
+    auto const other = tacit::study_gap(outputs, same, options);
+    CHECK(std::abs(other.log_det.value - found.log_det.value) < 1e-10);
+    CHECK(other.certified->revealed->least().value.value >= truth.information());
+  }
+}
+
+TEST_CASE("a study of rows that chose the noise certifies nothing") {
+  two_points const truth{16, 0.5};
+  MatrixXd const outputs = truth.outputs(400, 8);
+  VectorXd const row = outputs.row(17).transpose();
+  std::vector<std::uint64_t> const chose{
+      tacit::row_digest({row.data(), static_cast<std::size_t>(row.size())})};
+  tacit::gap_study_options options{.confidence = 0.95, .chose_noise = chose};
+  auto const found = tacit::study_gap(outputs, truth.noise(), options);
+  CHECK(found.rows_that_chose == 1);
+  CHECK_FALSE(found.certified);
+  options.radius = 4.1;
+  CHECK_THROWS_AS(tacit::study_gap(outputs, truth.noise(), options), std::invalid_argument);
+  // Rows of their own do.
+  CHECK(tacit::study_gap(outputs.bottomRows(382), truth.noise(), options).certified);
+}
+
+TEST_CASE("a study refuses what it cannot answer") {
+  two_points const truth{16, 0.5};
+  MatrixXd const outputs = truth.outputs(400, 8);
+  auto const asked = [&](MatrixXd const& rows, tacit::gaussian_noise const& noise,
+                         tacit::gap_study_options const& options) {
+    return tacit::study_gap(rows, noise, options);
+  };
+  double const nan = std::numeric_limits<double>::quiet_NaN();
+  tacit::gap_study_options const good{.confidence = 0.95};
+  CHECK_NOTHROW(asked(outputs, truth.noise(), good));
+  CHECK_THROWS_AS(asked(outputs, truth.noise(), {}), std::domain_error);
+  CHECK_THROWS_AS(asked(outputs, truth.noise(), {.confidence = 1.0}), std::domain_error);
+  for (double const radius : {nan, 0.0, -1.0, 3.9}) {  // every output is 4 long
+    CHECK_THROWS_AS(asked(outputs, truth.noise(), {.confidence = 0.95, .radius = radius}),
+                    std::domain_error);
+  }
+  CHECK_THROWS_AS(asked(outputs.topRows(47), truth.noise(), good), std::invalid_argument);
+  CHECK_THROWS_AS(asked(outputs.topRows(40).replicate(9, 1), truth.noise(), good),
+                  std::invalid_argument);
+  CHECK_THROWS_AS(asked(MatrixXd(0, 16), truth.noise(), good), std::invalid_argument);
+  CHECK_THROWS_AS(asked(outputs.leftCols(15), truth.noise(), good), std::invalid_argument);
+  CHECK_THROWS_AS(asked(outputs, tacit::gaussian_noise::isotropic(16, 0.0), good),
+                  std::domain_error);
+  MatrixXd wrong = outputs;
+  wrong(3, 4) = nan;
+  CHECK_THROWS_AS(asked(wrong, truth.noise(), good), std::domain_error);
+}
+
+TEST_CASE("a noise below a covariance is below it in every direction") {
+  using wide = Eigen::Matrix<long double, Eigen::Dynamic, Eigen::Dynamic>;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    MatrixXd const axes = tacit::random_axes(12, {seed, 1});
+    VectorXd const spread = tacit::public_normals({seed, 2}, 12, 1).array().exp();
+    MatrixXd const covariance = axes * spread.asDiagonal() * axes.transpose();
+    MatrixXd const symmetric = 0.5 * (covariance + covariance.transpose());
+    auto const below = tacit::noise_below(symmetric);
+    wide const u = below.axes().cast<long double>();
+    wide const left = symmetric.cast<long double>() -
+                      u * below.variances().cast<long double>().asDiagonal() * u.transpose();
+    Eigen::SelfAdjointEigenSolver<wide> const solved(left, Eigen::EigenvaluesOnly);
+    CHECK(solved.eigenvalues()(0) >= 0.0L);
+    CHECK(below.trace() > symmetric.trace() * (1.0 - 1e-12));
+  }
+  CHECK_THROWS_AS(tacit::noise_below(MatrixXd::Ones(2, 2).eval()), std::domain_error);
+  CHECK_THROWS_AS(tacit::noise_below(MatrixXd::Identity(2, 3).eval()), std::invalid_argument);
 }
 
 TEST_CASE("gap corrections refuse what they cannot answer") {

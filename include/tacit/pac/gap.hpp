@@ -9,4 +9,5 @@
 #include <tacit/pac/gap/mixture.hpp>
 #include <tacit/pac/gap/product_critic.hpp>
 #include <tacit/pac/gap/sort.hpp>
+#include <tacit/pac/gap/study.hpp>
 #include <tacit/pac/gap/surrogate.hpp>

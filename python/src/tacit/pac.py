@@ -19,9 +19,9 @@ from __future__ import annotations
 import numpy as np
 
 from tacit import _core
-from tacit._core import Noise, NoisyOutputs
+from tacit._core import Gap, Noise, NoisyOutputs
 
-__all__ = ["Noise", "NoisyOutputs", "information", "noise_for_candidates", "noise_for_samples"]
+__all__ = ["Gap", "Noise", "NoisyOutputs", "gap", "information", "noise_for_candidates", "noise_for_samples"]
 
 
 def _finite(name, value, dimensions, shape):
@@ -97,3 +97,30 @@ def information(outputs, noise: Noise, *, weights=None) -> float:
     """At most so many nats about which of the listed candidates is the data are in its output with this noise."""
     outputs = _finite("outputs", outputs, 2, "(M, d)")
     return _core.information_of_candidates(outputs, noise, _weights(weights, outputs.shape[0]))
+
+
+def gap(outputs, noise, *, axes="independent", confidence=None, radius=None, seed=1) -> Gap:
+    """How far is the information in noised outputs below log-det? Estimates, and what is certain of it.
+
+    outputs
+        Shape (n, d), at least 48 different rows, d up to 4096: outputs of independently sampled data sets.
+    noise
+        What ``noise_for_samples`` or ``noise_for_candidates`` found, an array of shape (d,) of variances, or one of
+        shape (d, d), a covariance; positive in every direction.
+    axes
+        ``"independent"`` components, ``"principal"`` or ``"random"`` axes along which outputs are compared with the normal.
+    confidence
+        That all that is certified holds; 0.95 unless given.
+    radius
+        No output of any data set is longer, as by clipping: certify the information too.
+    seed
+        Public, named before the outputs are seen: it splits the rows, half to fit and half to certify, and draws.
+
+    Where ``noise_for_samples`` chose the noise by any of these rows, nothing is certified, and ``confidence`` and
+    ``radius`` must be left out. Raises ``ValueError`` naming what is out of range.
+    """
+    outputs = _finite("outputs", outputs, 2, "(n, d)")
+    if not isinstance(noise, Noise):
+        dimensions = np.ndim(noise)
+        noise = _finite("noise", noise, dimensions if dimensions in (1, 2) else 2, "(d,) or (d, d)")
+    return _core.gap(outputs, noise, axes, confidence, radius, seed)
