@@ -18,15 +18,16 @@ ln -sfn /usr/include/nlohmann "$out/headers/nlohmann"
 flags='-std=c++20 -fwasm-exceptions -ffp-contract=off -Wall -Wextra'
 export NODE_PATH=/usr/share/nodejs  # of emscripten's own tools
 objects=
-for source in questions:-O2 pac:-Os; do
-  name=${source%%:*}
-  if [ -n "$(find "$out/$name.o" -newer "web/$name.cpp" -newer web/questions.hpp 2>/dev/null)" ] &&
-    [ -z "$(find include -newer "$out/$name.o" -name '*.hpp')" ]; then
+for source in web/questions:-O2 web/pac:-Os apps/shared/schedule/schedule:-Os; do
+  path=${source%%:*}.cpp
+  name=$(basename "${source%%:*}")
+  if [ -n "$(find "$out/$name.o" -newer "$path" 2>/dev/null)" ] &&
+    [ -z "$(find include apps/shared/schedule web/questions.hpp -newer "$out/$name.o" -name '*.hpp')" ]; then
     echo "$name.o is up to date"
   else
-    echo "compiling web/$name.cpp ..."
+    echo "compiling $path ..."
     # shellcheck disable=SC2086  # words
-    em++ $flags ${source##*:} -I include -isystem "$out/headers" -c "web/$name.cpp" -o "$out/$name.o"
+    em++ $flags ${source##*:} -I include -I apps/shared -isystem "$out/headers" -c "$path" -o "$out/$name.o"
   fi
   objects="$objects $out/$name.o"
 done
@@ -41,9 +42,10 @@ python3 web/page.py "$out/tacit.html"
 [ "${1:-}" != --build-only ] || exit 0
 
 sh tools/install_packages.sh g++ python3-venv chromium
-[ -e "$out/ask" ] && [ -z "$(find web/*.cpp web/*.hpp include -newer "$out/ask")" ] || {
+[ -e "$out/ask" ] && [ -z "$(find web/*.cpp web/*.hpp apps/shared/schedule include -newer "$out/ask")" ] || {
   echo "compiling web/ask.cpp ..."
-  g++ -std=c++20 -O1 -ffp-contract=off -I include -isystem /usr/include/eigen3 web/ask.cpp web/questions.cpp web/pac.cpp -o "$out/ask"
+  g++ -std=c++20 -O1 -ffp-contract=off -I include -I apps/shared -isystem /usr/include/eigen3 web/ask.cpp web/questions.cpp \
+    web/pac.cpp apps/shared/schedule/schedule.cpp -o "$out/ask"
 }
 [ -e "$out/venv" ] || python3 -m venv "$out/venv"
 "$out/venv/bin/pip" install --quiet playwright

@@ -33,7 +33,8 @@ def sought(ask, verb, answer, schedule, options, epsilon, delta):
 
 def flags(release, without=()):
     names = {"mechanism": "--mechanism", "noise_multiplier": "--noise-multiplier", "rate": "--rate", "batch": "--batch",
-             "records": "--records", "steps": "--steps", "records_per_person": "--records-per-person"}
+             "records": "--records", "allocate": "--allocate", "of": "--of", "steps": "--epochs" if "of" in release else "--steps",
+             "records_per_person": "--records-per-person"}
     return [word for key, x in release.items() if key not in without for word in (names[key], str(x))]
 
 
@@ -55,6 +56,9 @@ def corners():
     yield cost("epsilon", run(with_(records_per_person=3, steps=100)), delta=1e-5)
     yield cost("epsilon", run(with_(), adjacency="zero-out"), delta=1e-5)
     yield cost("epsilon", run(batches, adjacency="replace-one"), delta=1e-5)
+    yield cost("epsilon", run(with_(rate=None, allocate=1, of=1000, steps=1)), delta=1e-6)
+    yield cost("epsilon", run(with_(rate=None, allocate=3, of=100, steps=5), with_(steps=100)), delta=1e-5)
+    yield cost("delta", run(with_(rate=None, allocate=1, of=50, steps=2, noise_multiplier=3)), epsilon=0.5)
     yield cost("epsilon", run(with_(noise_multiplier=1.1, steps=1000), laplace), delta=1e-5)
     yield cost("epsilon", run(with_(noise_multiplier=1.1), with_(noise_multiplier=0.9, rate=0.02)), delta=1e-6)
     yield cost("epsilon", run({"mechanism": "laplace", "noise_multiplier": 20, "steps": 1}), delta=1e-5)
@@ -72,6 +76,8 @@ def corners():
     yield sought("rate", "rate", "rate", run(GAUSSIAN), flags(GAUSSIAN, ["rate"]), 2.0, 1e-5)
     few = with_(noise_multiplier=2, rate=None, batch=1, records=1000, steps=10)
     yield sought("batch", "rate", "batch", run(few, adjacency="replace-one"), flags(few, ["batch"]), 2.0, 1e-5)
+    epochs = with_(rate=None, allocate=1, of=1000, steps=10)
+    yield sought("noise_multiplier", "noise", "noise_multiplier", run(epochs), flags(epochs, ["noise_multiplier"]), 2.0, 1e-5)
     for mi, prior in ((0.33, 0.5), (0.01, 0.9), (0.0, 0.5), (5.0, 0.25)):
         yield ({"ask": "attack", "mi": mi, "prior": prior}, ["attack", "--mi", repr(mi), "--prior", repr(prior)],
                {"success": "success", "epsilon": "epsilon"})
@@ -99,15 +105,15 @@ REFUSED = [
     ({"ask": "epsilon", "run": run(GAUSSIAN)}, "delta", "a number"),
     ({"ask": "delta", "run": run(GAUSSIAN), "epsilon": -1}, "epsilon", "finite and at least 0"),
     ({"ask": "epsilon", "run": run(with_(noise_multiplier=0)), "delta": 1e-5}, "noise_multiplier", "positive and finite"),
-    ({"ask": "epsilon", "run": run(with_(noise_multiplier="inf")), "delta": 1e-5}, "noise_multiplier", "a number"),
+    ({"ask": "epsilon", "run": run(with_(noise_multiplier="inf")), "delta": 1e-5}, "noise_multiplier", "positive and finite"),
     ({"ask": "epsilon", "run": run(with_(rate=1.5)), "delta": 1e-5}, "rate", "in [0, 1]"),
     ({"ask": "epsilon", "run": run(with_(steps=1.5)), "delta": 1e-5}, "steps", "a whole number"),
     ({"ask": "epsilon", "run": run(with_(steps=0)), "delta": 1e-5}, "steps", "a whole number"),
     ({"ask": "epsilon", "run": run(with_(steps=2**53), with_(steps=1)), "delta": 1e-5}, "steps", "so small"),
-    ({"ask": "epsilon", "run": run(with_(records_per_person=2e6)), "delta": 1e-5}, "records_per_person", "[1, 1e6]"),
+    ({"ask": "epsilon", "run": run(with_(records_per_person=2e6)), "delta": 1e-5}, "records_per_person", "[1, 1000000]"),
     ({"ask": "epsilon", "run": run(with_(rate=None, batch=3, records=2), adjacency="zero-out"), "delta": 1e-5}, "batch",
-     "in [1, records]"),
-    ({"ask": "epsilon", "run": run(with_(mechanism="cauchy")), "delta": 1e-5}, "mechanism", "one of"),
+     "in [1, 2]"),
+    ({"ask": "epsilon", "run": run(with_(mechanism="cauchy")), "delta": 1e-5}, "mechanism", "laplace"),
     ({"ask": "epsilon", "run": run(with_(bogus=1)), "delta": 1e-5}, "bogus", "one of"),
     ({"ask": "epsilon", "run": run(GAUSSIAN, adjacency="else"), "delta": 1e-5}, "adjacency", "add-remove"),
     ({"ask": "epsilon", "run": run(), "delta": 1e-5}, "releases", "a list"),
@@ -122,7 +128,17 @@ REFUSED = [
      "must be numbers"),
     ({"ask": "pac", "rows": [[1], [2]], "rows_are": "candidates", "method": "log-det", "shape": "full", "budget": 0}, "budget",
      "positive and finite"),
-    ({"ask": "schedule", "text": "[[1, 0.01"}, "text", "a schedule"),
+    ({"ask": "epsilon", "run": run(with_(rate=None, allocate=11, of=10)), "delta": 1e-5}, "allocate", "in [1, 10]"),
+    ({"ask": "epsilon", "run": run(with_(rate=None, of=10)), "delta": 1e-5}, "allocate", "is missing"),
+    ({"ask": "epsilon", "run": run(with_(allocate=1, of=10)), "delta": 1e-5}, "rate", "left out"),
+    ({"ask": "epsilon", "run": run(with_(rate=None, allocate=1, of=10), adjacency="replace-one"), "delta": 1e-5}, None,
+     "there is no known bound"),
+    ({"ask": "noise_multiplier", "run": run(with_(rate=None, allocate=1, of=0)), "epsilon": 2, "delta": 1e-5}, "of", "[1, 10000000]"),
+    ({"ask": "steps", "run": run(with_(rate=1.5)), "epsilon": 2, "delta": 1e-5}, "rate", "in [0, 1]"),
+    ({"ask": "batch", "run": run(with_(rate=None, records=0), adjacency="replace-one"), "epsilon": 2, "delta": 1e-5}, "records",
+     "whole number"),
+    ({"ask": "schedule", "text": "[[1, 0.01"}, "text", "is no JSON"),
+    ({"ask": "schedule", "text": "7"}, None, "is no schedule"),
     ({"ask": "schedule", "text": "[[1, 2, 3]]"}, "rate", "in [0, 1]"),
     ({"ask": "nothing"}, "ask", "known questions"),
 ]

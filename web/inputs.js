@@ -89,17 +89,17 @@ function run_fields(state, run, k, sought, rebuild, read_schedule) {
   const phases = run.phases.map((phase, n) => {
     const id = key => `${name}-${n}-${key}`;
     const last = n === run.phases.length - 1;
-    const of_phase = key => field(id(key), FIELDS[key].label, phase, key, {disabled: last && key === sought});
+    const of_phase = (key, label = FIELDS[key].label) => field(id(key), label, phase, key, {disabled: last && key === sought});
     const several = run.phases.length > 1;
     return h('div', {class: 'phase', role: several ? 'group' : undefined, 'aria-label': several ? `Phase ${n + 1}` : undefined},
       several && h('div', {class: 'phase-head'}, h('h3', {}, `Phase ${n + 1}`),
         button('Remove', () => { run.phases.splice(n, 1); suit(state); rebuild(); }, {class: 'plain', 'aria-label': `Remove phase ${n + 1}`, id: id('remove')})),
       h('div', {class: 'fields'},
         chooser(id('mechanism'), 'Mechanism', labels(MECHANISMS), phase.mechanism, word => { phase.mechanism = word; start_fields(phase); rebuild(); }),
-        MECHANISMS[phase.mechanism].fields.map(of_phase),
-        of_phase('steps'),
+        MECHANISMS[phase.mechanism].fields.map(key => of_phase(key)),
+        of_phase('steps', SAMPLINGS[phase.sampling].steps),
         chooser(id('sampling'), 'Who takes part in a step', labels(SAMPLINGS), phase.sampling, word => { phase.sampling = word; start_fields(phase); rebuild(); }),
-        SAMPLINGS[phase.sampling].fields.map(of_phase),
+        SAMPLINGS[phase.sampling].fields.map(key => of_phase(key)),
         field(id('records_per_person'), FIELDS.records_per_person.label, phase, 'records_per_person', {hint: '1 unless given'})));
   });
   const area = {text: ''};
@@ -177,8 +177,8 @@ function clear_wrong() {
   for (const control of document.querySelectorAll('#form [aria-invalid]')) control.removeAttribute('aria-invalid');
 }
 
-/// The message without the name of the function.
-const plainly = message => message.replace(/^\w+: /, '');
+/// The message without the name of the function, and of the release; an empty field is sent as null.
+const plainly = message => message.replace(/^\w+: /, '').replace(/^releases\[\d+\]\./, '').replace(/ is null, but/, ' is missing, but');
 
 /// Shows a refusal beside its field. Returns the field, if there is one.
 function show_wrong(refusal, run_name) {

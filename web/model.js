@@ -15,6 +15,8 @@ const FIELDS = {
   rate: {label: 'Sampling rate', start: '0.01'},
   batch: {label: 'Batch', start: '600'},
   records: {label: 'Records', start: '60000'},
+  allocate: {label: 'Steps with a record', start: '1'},
+  of: {label: 'Steps of an epoch', start: '1000'},
   steps: {label: 'Steps', start: '1000'},
   records_per_person: {label: 'Records a person', start: '1'},
 };
@@ -34,7 +36,8 @@ const MECHANISMS = {
 const SAMPLINGS = {
   poisson: {label: 'Poisson samples', fields: ['rate']},
   fixed: {label: 'Fixed-size batches', fields: ['batch', 'records']},
-  shuffled: {label: 'Epochs of shuffled batches', fields: []},
+  shuffled: {label: 'Epochs of shuffled batches', fields: [], steps: 'Epochs'},
+  allocation: {label: 'Epochs with random steps for each record', fields: ['allocate', 'of'], steps: 'Epochs'},
   all: {label: 'All records, every step', fields: []},
 };
 
@@ -130,7 +133,7 @@ function run_of(schedule) {
   return {
     adjacency: schedule.adjacency ?? 'add-remove',
     phases: schedule.releases.map(release => {
-      const sampling = release.rate !== undefined ? 'poisson' : release.batch !== undefined ? 'fixed' : release.shuffled ? 'shuffled' : 'all';
+      const sampling = release.rate !== undefined ? 'poisson' : release.batch !== undefined ? 'fixed' : release.shuffled ? 'shuffled' : release.of !== undefined ? 'allocation' : 'all';
       const phase = {mechanism: release.mechanism, sampling, steps: String(release.steps ?? 1)};
       for (const key of Object.keys(FIELDS)) {
         if (release[key] !== undefined) phase[key] = String(release[key]);

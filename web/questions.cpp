@@ -24,23 +24,19 @@
 #include <tacit/dp/calibration.hpp>
 #include <tacit/dp/event.hpp>
 #include <tacit/dp/privacy_loss.hpp>
-#include <tacit/dp/sensitivity.hpp>
 #include <tacit/dp/trade_off.hpp>
 #include <tacit/info/attack.hpp>
 
+#include "schedule/schedule.hpp"
+
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <initializer_list>
 #include <list>
 #include <new>
-#include <set>
 #include <stdexcept>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -65,15 +61,6 @@ double number(json const& of, char const* key) {
   return found->get<double>() + 0.0;  // −0 is 0
 }
 
-std::uint64_t count(json const& of, char const* key, std::uint64_t largest) {
-  auto const found = of.find(key);
-  double const x = found != of.end() && found->is_number() ? found->get<double>() : 0.0;
-  if (!(x >= 1.0 && x <= static_cast<double>(largest) && x == std::floor(x))) {
-    refuse(of, key, "a whole number in [1, " + std::to_string(largest) + "]");
-  }
-  return static_cast<std::uint64_t>(x);
-}
-
 std::string word(json const& of, char const* key) {
   auto const found = of.find(key);
   if (found == of.end() || !found->is_string()) refuse(of, key, "a word");
@@ -92,123 +79,6 @@ namespace {
 
 // ---- a run --------------------------------------------------------------------------------------
 
-void must_have_only(json const& of, std::initializer_list<std::string_view> keys) {
-  for (auto const& item : of.items()) {
-    if (std::find(keys.begin(), keys.end(), item.key()) != keys.end()) continue;
-    std::string known;
-    for (std::string_view const key : keys) known += (known.empty() ? "" : ", ") + std::string(key);
-    throw std::invalid_argument(item.key() + " is unknown, but must be one of " + known);
-  }
-}
-
-// The mechanisms of a schedule: the keys of each, and how it is read.
-struct known_mechanism {
-  char const* word;
-  std::array<char const*, 2> keys;
-  tacit::mechanism_event (*read)(json const&);
-};
-
-std::uint64_t sensitivity(json const& of) {
-  return of.contains("sensitivity") ? count(of, "sensitivity", 1'000'000'000) : 1;
-}
-
-tacit::mechanism_event read_gaussian(json const& of) {
-  if (!of.contains("groups")) return tacit::gaussian{number(of, "noise_multiplier")};
-  if (of.contains("noise_multiplier")) {
-    refuse(of, "noise_multiplier", "left out where groups are given");
-  }
-  json const& groups = of.at("groups");
-  if (!groups.is_array() || groups.empty()) refuse(of, "groups", "a list of groups");
-  std::vector<tacit::clipped_group> all;
-  for (json const& group : groups) {
-    if (!group.is_object()) refuse(of, "groups", "a list of objects");
-    must_have_only(group, {"clip", "sigma"});
-    all.push_back({number(group, "clip"), number(group, "sigma")});
-  }
-  return joint_gaussian(all);
-}
-
-constexpr known_mechanism mechanisms[] = {
-    {"gaussian", {"noise_multiplier", "groups"}, read_gaussian},
-    {"laplace",
-     {"noise_multiplier"},
-     [](json const& of) -> tacit::mechanism_event {
-       return tacit::laplace{number(of, "noise_multiplier")};
-     }},
-    {"discrete-gaussian",
-     {"sigma", "sensitivity"},
-     [](json const& of) -> tacit::mechanism_event {
-       return tacit::discrete_gaussian{number(of, "sigma"), sensitivity(of)};
-     }},
-    {"discrete-laplace",
-     {"scale", "sensitivity"},
-     [](json const& of) -> tacit::mechanism_event {
-       return tacit::discrete_laplace{number(of, "scale"), sensitivity(of)};
-     }},
-    {"randomised-response",
-     {"epsilon", "categories"},
-     [](json const& of) -> tacit::mechanism_event {
-       return tacit::randomised_response{number(of, "epsilon"),
-                                         of.contains("categories") ? count(of, "categories") : 2};
-     }},
-    {"exponential",
-     {"epsilon"},
-     [](json const& of) -> tacit::mechanism_event {
-       return tacit::exponential_mechanism{number(of, "epsilon")};
-     }},
-    {"pure",
-     {"epsilon"},
-     [](json const& of) -> tacit::mechanism_event { return tacit::pure{number(of, "epsilon")}; }},
-    {"approximate",
-     {"epsilon", "delta"},
-     [](json const& of) -> tacit::mechanism_event {
-       return tacit::approx_dp{number(of, "epsilon"), number(of, "delta")};
-     }},
-    {"matrix-gaussian",
-     {"noise_multiplier", "sensitivity"},
-     [](json const& of) -> tacit::mechanism_event {
-       return tacit::matrix_gaussian{number(of, "noise_multiplier"), number(of, "sensitivity")};
-     }},
-};
-
-tacit::sampling read_sampling(json const& of) {
-  for (char const* other : {"batch", "records", "shuffled"}) {
-    if (of.contains("rate") && of.contains(other)) {
-      refuse(of, other, "left out where rate is given");
-    }
-  }
-  if (of.contains("rate")) return tacit::poisson{number(of, "rate")};
-  if (of.contains("batch") || of.contains("records")) {
-    if (of.contains("shuffled")) refuse(of, "shuffled", "left out where a batch is given");
-    return tacit::fixed_size{count(of, "batch"), count(of, "records")};
-  }
-  if (!of.contains("shuffled")) return tacit::unsampled{};
-  if (!of.at("shuffled").is_boolean()) refuse(of, "shuffled", "true or false");
-  return of.at("shuffled").get<bool>() ? tacit::sampling(tacit::shuffled{}) : tacit::unsampled{};
-}
-
-composed read_release(json const& of) {
-  if (!of.is_object()) throw std::invalid_argument("release is no object, but must be one");
-  std::string const name = word(of, "mechanism");
-  auto const known = std::find_if(std::begin(mechanisms), std::end(mechanisms),
-                                  [&](known_mechanism const& m) { return name == m.word; });
-  if (known == std::end(mechanisms)) {
-    std::string words;
-    for (known_mechanism const& m : mechanisms)
-      words += (words.empty() ? "" : ", ") + std::string(m.word);
-    refuse(of, "mechanism", "one of " + words);
-  }
-  must_have_only(
-      of, {"mechanism", "steps", "rate", "batch", "records", "shuffled", "records_per_person",
-           known->keys[0], known->keys[1] == nullptr ? known->keys[0] : known->keys[1]});
-  tacit::event const release =
-      by_person(sampled(known->read(of), read_sampling(of)),
-                of.contains("records_per_person") ? count(of, "records_per_person") : 1);
-  std::uint64_t const steps = of.contains("steps") ? count(of, "steps") : 1;
-  tacit::detail::check_event("compose", release);
-  return {release, steps};
-}
-
 struct run {
   adjacency neighbours = adjacency::add_remove;
   std::vector<composed> releases;
@@ -225,39 +95,20 @@ template <class Do>
 auto for_release(std::size_t which, Do&& act) {
   try {
     return act();
+  } catch (apps::bad_schedule const&) {
+    throw;
   } catch (std::logic_error const& error) {
     throw refused_release(error, which);
   }
 }
 
-adjacency read_adjacency(json const& of) {
-  if (!of.contains("adjacency")) return adjacency::add_remove;
-  std::string const name = word(of, "adjacency");
-  if (name == "add-remove") return adjacency::add_remove;
-  if (name == "replace-one") return adjacency::replace_one;
-  if (name != "zero-out") refuse(of, "adjacency", "add-remove, replace-one or zero-out");
-  return adjacency::zero_out;
-}
-
 run read_run(json const& of) {
-  if (!of.is_object()) throw std::invalid_argument("run is no object, but must be a schedule");
-  must_have_only(of, {"adjacency", "releases"});
-  run out{read_adjacency(of), {}};
-  auto const releases = of.find("releases");
-  if (releases == of.end() || !releases->is_array() || releases->empty()) {
-    refuse(of, "releases", "a list of releases");
-  }
-  std::uint64_t steps = 0;
-  for (std::size_t k = 0; k < releases->size(); ++k) {
-    out.releases.push_back(for_release(k, [&] {
-      composed const next = read_release((*releases)[k]);
-      if (next.count > largest_count - steps) {
-        refuse((*releases)[k], "steps",
-               "so small that all steps together are at most " + std::to_string(largest_count));
-      }
-      return next;
-    }));
-    steps += out.releases.back().count;
+  apps::schedule const given = apps::read_schedule(of);
+  run out{given.neighbours.value_or(adjacency::add_remove), {}};
+  for (std::size_t k = 0; k < given.releases.size(); ++k) {
+    composed const& next = given.releases[k].what;
+    for_release(k, [&] { tacit::detail::check_event("compose", next.release); });
+    out.releases.push_back(next);
   }
   return out;
 }
@@ -379,24 +230,29 @@ struct sought {
       : target{number(question, "epsilon"), number(question, "delta")} {
     json all = run_of(question);
     if (!all.is_object() || !all.contains("releases") || !all.at("releases").is_array() ||
-        all.at("releases").empty()) {
+        all.at("releases").empty() || !all.at("releases").back().is_object()) {
       (void)read_run(all);  // refuses it
     }
-    json& releases = all.at("releases");
-    place = releases.size() - 1;
-    last = releases.back();
-    if (last.is_object()) last.erase(key);
-    releases.erase(place);
-    known = releases.empty() ? run{read_adjacency(all), {}} : read_run(all);
+    place = all.at("releases").size() - 1;
+    last = all.at("releases").back();
+    last.erase(key);
+    // A release of nothing stands in for it.
+    all.at("releases").back() = {{"mechanism", "pure"}, {"epsilon", 0}};
+    known = read_run(all);
+    known.releases.pop_back();
   }
 
-  [[nodiscard]] composed last_with(char const* key, double x) const {
+  template <class Number>
+  [[nodiscard]] composed last_with(char const* key, Number x) const {
     json with = last;
     with[key] = x;
-    return for_release(place, [&] { return read_release(with); });
+    composed const found = apps::read_release(with, place);
+    for_release(place, [&] { tacit::detail::check_event("compose", found.release); });
+    return found;
   }
 
-  [[nodiscard]] std::vector<composed> history_with(char const* key, double x) const {
+  template <class Number>
+  [[nodiscard]] std::vector<composed> history_with(char const* key, Number x) const {
     std::vector<composed> all = known.releases;
     all.push_back(last_with(key, x));
     return all;
@@ -432,11 +288,11 @@ json rate(json const& question) {
 
 json batch(json const& question) {
   sought const asked(question, "batch");
-  std::uint64_t const records =
-      for_release(asked.place, [&] { return count(asked.last, "records"); });
+  // A batch of one record is the least there is: its release has the number of all.
+  auto const least =
+      std::get<tacit::fixed_size>(asked.last_with("batch", std::uint64_t{1}).release.how);
   std::uint64_t const found = tacit::batch_for<privacy_loss_accountant>(
-      asked.target,
-      [&](std::uint64_t n) { return asked.history_with("batch", static_cast<double>(n)); }, records,
+      asked.target, [&](std::uint64_t n) { return asked.history_with("batch", n); }, least.records,
       asked.known.neighbours);
   return asked.answer(question, "batch", whole_end(found));
 }
@@ -446,68 +302,27 @@ json steps(json const& question) {
   privacy_loss_accountant spent(asked.known.neighbours);
   for (composed const& e : asked.known.releases) spent.compose(e.release, e.count);
   std::uint64_t const found = for_release(asked.place, [&] {
-    return tacit::steps_for(asked.target, asked.last_with("steps", 1.0).release, spent);
+    return tacit::steps_for(asked.target, asked.last_with("steps", std::uint64_t{1}).release,
+                            spent);
   });
   return asked.answer(question, "steps", whole_end(found));
 }
 
 // ---- a schedule ---------------------------------------------------------------------------------
 
-// [[noise multiplier, rate, steps], …], the history of an Opacus accountant.
-json from_history(json const& history) {
-  json releases = json::array();
-  for (json const& entry : history) {
-    if (!entry.is_array() || entry.size() != 3) {
-      throw std::invalid_argument(
-          "history is not a list of [noise multiplier, rate, steps], but must be one");
-    }
-    releases.push_back({{"mechanism", "gaussian"},
-                        {"noise_multiplier", entry[0]},
-                        {"rate", entry[1]},
-                        {"steps", entry[2]}});
-  }
-  return {{"adjacency", "add-remove"}, {"releases", std::move(releases)}};
-}
-
-// JSON without a key twice, and not too deep.
-json parsed(std::string const& text) {
-  std::vector<std::set<std::string>> open;
-  return json::parse(text, [&](int depth, json::parse_event_t what, json& value) {
-    bool const object = what == json::parse_event_t::object_start;
-    if ((object || what == json::parse_event_t::array_start) && depth >= 32) {
-      throw std::invalid_argument("text is nested too deep");
-    }
-    if (object) open.emplace_back();
-    if (what == json::parse_event_t::object_end) open.pop_back();
-    if (what == json::parse_event_t::key && !open.back().insert(value.get<std::string>()).second) {
-      throw std::invalid_argument(value.get<std::string>() + " is given twice in an object");
-    }
-    return true;
-  });
-}
-
+// A history, and groups, become the releases that they are.
 json schedule(json const& question) {
   json given;
   try {
-    given = parsed(word(question, "text"));
-  } catch (json::parse_error const& error) {
-    throw std::invalid_argument("text is no JSON from character " + std::to_string(error.byte) +
-                                " on, but must be a schedule");
+    given = apps::parse_json(word(question, "text"));
+  } catch (std::invalid_argument const& error) {
+    throw apps::bad_schedule(std::string("text ") + error.what(), "text");
   }
-  if (given.is_object() && given.contains("history")) {
-    must_have_only(given, {"history", "mechanism"});
-    given = json(given.at("history"));
-  }
-  if (given.is_array()) given = from_history(given);
-  // Groups become the one Gaussian that they are.
-  for (composed const& what : read_run(given).releases) (void)what;
-  for (json& release : given.at("releases")) {
-    if (!release.contains("groups")) continue;
-    release["noise_multiplier"] =
-        std::get<tacit::gaussian>(read_release(release).release.what).noise_multiplier;
-    release.erase("groups");
-  }
-  return {{"run", std::move(given)}};
+  run const what = read_run(given);
+  json releases = json::array();
+  for (composed const& release : what.releases) releases.push_back(json(apps::as_json(release)));
+  return {
+      {"run", {{"adjacency", apps::word_of(what.neighbours)}, {"releases", std::move(releases)}}}};
 }
 
 // ---- attackers and nats -------------------------------------------------------------------------
@@ -592,6 +407,11 @@ json answer(std::string const& text) {
       if (asked == q.word) return q.answer(question);
     }
     refuse(question, "ask", "one of the known questions");
+  } catch (apps::bad_schedule const& error) {
+    json out{{"error", error.what()}};
+    if (!error.argument.empty()) out["argument"] = error.argument;
+    if (error.release) out["release"] = *error.release;
+    return out;
   } catch (refused_release const& error) {
     json out = refusal(error.what());
     out["release"] = error.release;

@@ -3,8 +3,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include <cstdint>
-#include <stdexcept>
 #include <string>
 
 /// The page's questions: one JSON object in, one out.
@@ -21,17 +19,12 @@ namespace page {
 
 using nlohmann::json;
 
-/// Whole numbers beyond are not all doubles, nor numbers of JSON.
-inline constexpr std::uint64_t largest_count = std::uint64_t{1} << 53;
-
 /// A missing value, or one of the wrong type, in the words of the library's own checks. Which numbers are in
 /// range is for the library to say.
 [[noreturn]] void refuse(json const& of, char const* key, std::string const& must_be);
 
 /// @throws std::invalid_argument unless there is a number
 double number(json const& of, char const* key);
-/// @throws std::invalid_argument unless there is a whole number in [1, largest]
-std::uint64_t count(json const& of, char const* key, std::uint64_t largest = largest_count);
 /// @throws std::invalid_argument unless there is a string
 std::string word(json const& of, char const* key);
 

@@ -21,6 +21,7 @@ function phase_in_words(release) {
   }[release.mechanism]();
   const how = release.rate !== undefined ? `Poisson samples of rate ${release.rate}`
     : release.batch !== undefined ? `batches of ${release.batch} out of ${release.records} records`
+    : release.of !== undefined ? `epochs of ${release.of} steps of which every record takes part in ${release.allocate}, at random`
     : release.shuffled ? 'epochs of shuffled batches' : 'all records';
   const persons = (release.records_per_person ?? 1) === 1 ? '' : `, persons of up to ${release.records_per_person} records`;
   return `${release.steps} ${release.steps === 1 ? 'step' : 'steps'}, ${what}, ${how}${persons}`;
@@ -37,6 +38,7 @@ function assumptions(schedules) {
     any(stated) && 'A mechanism given by its epsilon keeps it under these neighbours.',
     any(r => r.rate !== undefined) && 'Poisson samples: each record takes part independently, with the stated rate, drawn afresh each step; who took part stays secret, and no sum is divided by the size that came out.',
     any(r => r.batch !== undefined) && 'Fixed-size batches: each is a uniform draw without replacement, made afresh each step; who took part stays secret.',
+    any(r => r.of !== undefined) && 'Random allocation: for each epoch every record draws afresh and by itself in which of its steps it takes part; who took part stays secret; a step is an epoch.',
     any(r => r.shuffled) && 'Shuffled batches: each record is in one batch of an epoch; a step is an epoch.',
     'Noise and samples come from a source that nobody can predict. Noise, rates and steps were fixed before the run.',
     'Every release is listed. The attacker sees all of them and knows all other records.',

@@ -207,6 +207,21 @@ class Page(unittest.TestCase):
         self.settle()
         self.assertIn("noise_multiplier is missing", page.inner_text("#a-schedule-wrong"))
 
+    def test_random_allocation(self):
+        page = self.open()
+        self.select("a-0-sampling", "allocation")
+        self.assertEqual(page.inner_text("label[for=a-0-steps]"), "Epochs")
+        self.enter("a-0-steps", "1")
+        self.enter("delta", "1e-6")
+        # 0.171728684..., by a Bromwich integral (tests/dp/allocation.cpp)
+        self.assertEqual(self.big(), ["≤ 0.171729"])
+        self.assertIn("epochs of 1000 steps of which every record takes part in 1, at random", page.inner_text("#statement-text"))
+        page.click("#copy-link")
+        self.open(page.evaluate("navigator.clipboard.readText()").partition("#")[2].join(["#", ""]))
+        self.assertEqual((page.input_value("#a-0-of"), self.big()), ("1000", ["≤ 0.171729"]))
+        self.enter("a-0-allocate", "1001")
+        self.assertEqual(page.inner_text("#a-0-allocate-wrong"), "allocate is 1001, but must be a whole number in [1, 1000]")
+
     def test_two_runs_side_by_side_and_in_one_picture(self):
         page = self.open()
         page.click("#second")
@@ -266,7 +281,8 @@ class Page(unittest.TestCase):
                                      ("prior", "-1", "prior is -1, but must be in [0, 1]"), ("a-0-rate", "1.5", "rate is 1.5, but must be in [0, 1]"),
                                      ("a-0-noise_multiplier", "0", "noise_multiplier is 0, but must be positive and finite"),
                                      ("a-0-steps", "0.5", "steps is 0.5, but must be a whole number in [1, 9007199254740992]"),
-                                     ("a-0-records_per_person", "0", "records_per_person is 0, but must be a whole number in [1, 9007199254740992]")):
+                                     ("a-0-records_per_person", "0", "records_per_person is 0, but must be a whole number in [1, 1000000]"),
+                                     ("a-0-rate", "", "rate is missing, but must be in [0, 1]")):
             with self.subTest(field=field, text=text):
                 before = page.input_value(f"#{field}")
                 self.enter(field, text)

@@ -7,8 +7,10 @@ usage: test_questions.py ASK CALCULATOR
 import json
 import subprocess
 import sys
+import tempfile
 import unittest
 from fractions import Fraction
+from pathlib import Path
 from statistics import NormalDist
 
 import cases
@@ -71,16 +73,35 @@ class Questions(unittest.TestCase):
             self.assertGreater(end["value"], truth - 1e-3)
 
     def test_a_schedule_is_read_as_the_calculator_reads_it(self):
+        allocated = cases.with_(rate=None, allocate=2, of=50, steps=3)
         read = answers([{"ask": "schedule", "text": "[[1, 0.01, 100]]"},
                         {"ask": "schedule", "text": '{"history": [[1, 0.01, 100]], "mechanism": "rdp"}'},
                         {"ask": "schedule", "text": '{"releases": [{"mechanism": "gaussian", "groups": [{"clip": 3, "sigma": 6}]}]}'},
+                        {"ask": "schedule", "text": json.dumps(cases.run(allocated))},
                         {"ask": "schedule", "text": '{"releases": [], "releases": []}'},
                         {"ask": "schedule", "text": "[" * 40}])
         self.assertEqual(read[0]["run"]["releases"], [cases.with_(steps=100)])
         self.assertEqual(read[0], read[1])
         self.assertAlmostEqual(read[2]["run"]["releases"][0]["noise_multiplier"], 2, 12)
-        self.assertIn("given twice", read[3]["error"])
-        self.assertIn("error", read[4])
+        self.assertEqual(read[3]["run"]["releases"], [allocated])
+        self.assertIn("given twice", read[4]["error"])
+        self.assertIn("error", read[5])
+
+    def test_schedules_are_refused_in_the_calculators_words(self):
+        good, gaussian = cases.GAUSSIAN, {"mechanism": "gaussian", "noise_multiplier": 1}
+        for wrong in ({"releases": []}, {}, {"releases": [5]}, {"releases": [good], "steps": 3}, {"releases": [good], "adjacency": "replace"},
+                      [[1, 2, 10]], [[1, 0.01]], [], {"history": [[1, 0.1, 1]], "mechanism": "rpd"}, 7,
+                      *({"releases": [good, release]} for release in (
+                          {**good, "rate": 1.5}, {**good, "rate": None}, {**good, "steps": 1.5}, {**good, "of": 3, "allocate": 1},
+                          {**gaussian, "allocate": 4, "of": 3}, {**gaussian, "of": 3}, {**gaussian, "allocate": 1},
+                          {**gaussian, "batch": 3, "records": 2}, {**good, "steps": 2**53}, {"mechanism": "cauchy"}, {**good, "clip": 1},
+                          {"mechanism": "gaussian", "groups": [{"clip": 1}]}, {**good, "records_per_person": 0}, {**good, "mechanism": 1}))):
+            with self.subTest(wrong=wrong), tempfile.TemporaryDirectory() as folder:
+                file = Path(folder, "run.json")
+                file.write_text(json.dumps(wrong), encoding="utf-8")
+                said = subprocess.run([CALCULATOR, "epsilon", "--schedule", file, "--delta", "1e-5"], capture_output=True, text=True)
+                ours = answers([{"ask": "schedule", "text": json.dumps(wrong)}])[0]["error"]
+                self.assertEqual(said.stderr.strip(), f"tacit epsilon: --schedule {file}: {ours}")
 
     def test_what_is_no_question_is_refused(self):
         for line in ("", "[]", "7", "{", '{"ask": 1}', '{"ask": "epsilon", "run": 3, "delta": 1e-5}', '"\\ud800"', "\xff"):

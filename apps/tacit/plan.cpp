@@ -204,10 +204,6 @@ std::string in_words(plan const& run) {
          " kinds of release";
 }
 
-std::string in_words(adjacency neighbours) {
-  return std::find_if(adjacencies.begin(), adjacencies.end(),
-                      [&](auto const& w) { return w.second == neighbours; })
-      ->first;
-}
+std::string in_words(adjacency neighbours) { return apps::word_of(neighbours); }
 
 }  // namespace calculator

@@ -5,8 +5,7 @@
 #include <tacit/dp/event.hpp>
 
 #include "arguments.hpp"
-
-#include <nlohmann/json_fwd.hpp>
+#include "schedule/schedule.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -17,10 +16,7 @@ namespace calculator {
 
 /// What is released, in order, and who counts as neighbours.
 struct plan {
-  struct entry {
-    tacit::composed what;
-    std::string name;  // of a schedule's entry, for complaints: releases[2]
-  };
+  using entry = apps::schedule::entry;  // with a name for complaints: releases[2]
 
   tacit::adjacency neighbours = tacit::adjacency::add_remove;
   std::vector<entry> releases;
@@ -57,10 +53,8 @@ std::string in_words(tacit::composed const& what);
 std::string in_words(plan const& run);
 std::string in_words(tacit::adjacency neighbours);  // add-remove
 
-/// As a schedule has it.
-nlohmann::ordered_json as_json(tacit::composed const& what);
+using apps::as_json;
 
-/// Reads a schedule: {"adjacency": …, "releases": […]}, or the history of an Opacus accountant.
 /// `neighbours` are those that the options name, if they do.
 plan read_schedule(std::string const& file, std::optional<tacit::adjacency> neighbours);
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Schedules: what a run releases, as JSON. docs/accountants.md has the format.
-
-#include <tacit/dp/sensitivity.hpp>
+// Schedules in files.
 
 #include "json_text.hpp"
 #include "output/text_file.hpp"
@@ -10,232 +8,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include <algorithm>
-#include <array>
-#include <cmath>
 #include <stdexcept>
 #include <utility>
 
 namespace calculator {
-
-using nlohmann::json;
-using tacit::composed;
-using tacit::event;
-
-namespace {
-
-// A value of the schedule and its place in it: `releases[2].rate`.
-class node {
- public:
-  node(std::string origin, std::string name, json const& value)
-      : origin_(std::move(origin)), name_(std::move(name)), value_(&value) {}
-
-  [[noreturn]] void refuse(std::string const& must_be) const {
-    std::string is = value_->dump();
-    if (is.size() > 60) is = is.substr(0, 57) + "...";
-    throw bad_input(origin_ + ": " + name_ + " is " + is + ", but must be " + must_be);
-  }
-
-  json const& value() const { return *value_; }
-  std::string const& name() const { return name_; }
-
-  double number(char const* must_be, bool (*holds)(double)) const {
-    if (!value_->is_number() || !holds(value_->get<double>())) refuse(must_be);
-    return value_->get<double>() + 0.0;
-  }
-  double probability() const {
-    return number("in [0, 1]", [](double x) { return x >= 0.0 && x <= 1.0; });
-  }
-  double positive() const {
-    return number("positive and finite", [](double x) { return x > 0.0 && std::isfinite(x); });
-  }
-  double non_negative() const {
-    return number("finite and at least 0", [](double x) { return x >= 0.0 && std::isfinite(x); });
-  }
-  std::uint64_t whole(std::uint64_t low, std::uint64_t high) const {
-    if (!value_->is_number_unsigned() || value_->get<std::uint64_t>() < low ||
-        value_->get<std::uint64_t>() > high) {
-      refuse("a whole number in [" + std::to_string(low) + ", " + std::to_string(high) + "]");
-    }
-    return value_->get<std::uint64_t>();
-  }
-  std::string word(std::vector<std::string> const& of) const {
-    if (!value_->is_string() ||
-        std::find(of.begin(), of.end(), value_->get<std::string>()) == of.end()) {
-      refuse(joined(of));
-    }
-    return value_->get<std::string>();
-  }
-  std::size_t entries(char const* must_be) const {
-    if (!value_->is_array() || value_->empty()) refuse(must_be);
-    return value_->size();
-  }
-
-  node entry(std::size_t k) const { return entry(k, name_ + "[" + std::to_string(k) + "]"); }
-  node entry(std::size_t k, std::string const& called) const {
-    return {origin_, called, value_->at(k)};
-  }
-  bool has(char const* key) const { return value_->contains(key); }
-  node field(char const* key) const {
-    if (!has(key)) {
-      throw bad_input(origin_ + ": " + name_ + "." + key + " is missing");
-    }
-    return {origin_, name_.empty() ? key : name_ + "." + key, value_->at(key)};
-  }
-
-  void must_be_object() const {
-    if (!value_->is_object()) refuse("an object");
-  }
-  void must_have_only(std::vector<std::string> const& keys) const {
-    for (auto const& item : value_->items()) {
-      if (std::find(keys.begin(), keys.end(), item.key()) == keys.end()) {
-        throw bad_input(origin_ + ": " + (name_.empty() ? "" : name_ + ".") + item.key() +
-                        " is unknown, but must be one of " + joined(keys));
-      }
-    }
-  }
-
- private:
-  std::string origin_;
-  std::string name_;
-  json const* value_;
-};
-
-struct known_mechanism {
-  char const* word;
-  std::vector<std::string> keys;
-  tacit::mechanism_event (*read)(node const&);
-};
-
-tacit::mechanism_event read_gaussian(node const& of) {
-  if (!of.has("groups")) return tacit::gaussian{of.field("noise_multiplier").positive()};
-  if (of.has("noise_multiplier")) {
-    of.field("noise_multiplier").refuse("left out where groups are given");
-  }
-  node const groups = of.field("groups");
-  std::vector<tacit::clipped_group> all;
-  for (std::size_t k = 0; k < groups.entries("a list of groups"); ++k) {
-    node const group = groups.entry(k);
-    group.must_be_object();
-    group.must_have_only({"clip", "sigma"});
-    all.push_back({group.field("clip").positive(), group.field("sigma").positive()});
-  }
-  return joint_gaussian(all);
-}
-
-std::vector<known_mechanism> const& mechanisms() {
-  static std::vector<known_mechanism> const all{
-      {"gaussian", {"noise_multiplier", "groups"}, read_gaussian},
-      {"laplace",
-       {"noise_multiplier"},
-       [](node const& of) -> tacit::mechanism_event {
-         return tacit::laplace{of.field("noise_multiplier").positive()};
-       }},
-      {"discrete-gaussian",
-       {"sigma", "sensitivity"},
-       [](node const& of) -> tacit::mechanism_event {
-         return tacit::discrete_gaussian{
-             of.field("sigma").positive(),
-             of.has("sensitivity") ? of.field("sensitivity").whole(1, 1'000'000'000) : 1};
-       }},
-      {"discrete-laplace",
-       {"scale", "sensitivity"},
-       [](node const& of) -> tacit::mechanism_event {
-         return tacit::discrete_laplace{
-             of.field("scale").positive(),
-             of.has("sensitivity") ? of.field("sensitivity").whole(1, 1'000'000'000) : 1};
-       }},
-      {"randomised-response",
-       {"epsilon", "categories"},
-       [](node const& of) -> tacit::mechanism_event {
-         return tacit::randomised_response{
-             of.field("epsilon").non_negative(),
-             of.has("categories") ? of.field("categories").whole(2, largest_count) : 2};
-       }},
-      {"exponential",
-       {"epsilon"},
-       [](node const& of) -> tacit::mechanism_event {
-         return tacit::exponential_mechanism{of.field("epsilon").non_negative()};
-       }},
-      {"pure",
-       {"epsilon"},
-       [](node const& of) -> tacit::mechanism_event {
-         return tacit::pure{of.field("epsilon").non_negative()};
-       }},
-      {"approximate",
-       {"epsilon", "delta"},
-       [](node const& of) -> tacit::mechanism_event {
-         return tacit::approx_dp{of.field("epsilon").non_negative(),
-                                 of.field("delta").probability()};
-       }},
-      {"matrix-gaussian",
-       {"noise_multiplier", "sensitivity"},
-       [](node const& of) -> tacit::mechanism_event {
-         return tacit::matrix_gaussian{of.field("noise_multiplier").positive(),
-                                       of.field("sensitivity").non_negative()};
-       }}};
-  return all;
-}
-
-tacit::sampling read_sampling(node const& of) {
-  if (of.has("allocate") || of.has("of")) {
-    for (char const* other : {"rate", "batch", "records", "shuffled"}) {
-      if (of.has(other)) of.field(other).refuse("left out where an epoch is allocated");
-    }
-    std::uint64_t const steps = of.field("of").whole(1, tacit::random_allocation::most_steps);
-    return tacit::random_allocation{steps, of.field("allocate").whole(1, steps)};
-  }
-  if (of.has("rate")) {
-    for (char const* other : {"batch", "records", "shuffled"}) {
-      if (of.has(other)) of.field(other).refuse("left out where rate is given");
-    }
-    return tacit::poisson{of.field("rate").probability()};
-  }
-  if (of.has("batch") || of.has("records")) {
-    if (of.has("shuffled")) of.field("shuffled").refuse("left out where a batch is given");
-    std::uint64_t const records = of.field("records").whole(1, largest_count);
-    return tacit::fixed_size{of.field("batch").whole(1, records), records};
-  }
-  if (!of.has("shuffled")) return tacit::unsampled{};
-  node const flag = of.field("shuffled");
-  if (!flag.value().is_boolean()) flag.refuse("true or false");
-  return flag.value().get<bool>() ? tacit::sampling(tacit::shuffled{}) : tacit::unsampled{};
-}
-
-composed read_release(node const& of) {
-  of.must_be_object();
-  std::vector<std::string> words;
-  for (known_mechanism const& m : mechanisms()) words.emplace_back(m.word);
-  std::string const word = of.field("mechanism").word(words);
-  known_mechanism const& known =
-      *std::find_if(mechanisms().begin(), mechanisms().end(),
-                    [&](known_mechanism const& m) { return m.word == word; });
-  std::vector<std::string> keys{"mechanism", "steps",   "rate",
-                                "batch",     "records", "shuffled",
-                                "allocate",  "of",      "records_per_person"};
-  keys.insert(keys.end(), known.keys.begin(), known.keys.end());
-  of.must_have_only(keys);
-  event const release = by_person(
-      sampled(known.read(of), read_sampling(of)),
-      of.has("records_per_person") ? of.field("records_per_person").whole(1, 1'000'000) : 1);
-  return {release, of.has("steps") ? of.field("steps").whole(1, largest_count) : 1};
-}
-
-// [[noise multiplier, rate, steps], …]
-void read_opacus(node const& history, plan& out) {
-  for (std::size_t k = 0; k < history.entries("a list of [noise multiplier, rate, steps]"); ++k) {
-    node const entry = history.entry(k);
-    if (!entry.value().is_array() || entry.value().size() != 3) {
-      entry.refuse("a list of three: noise multiplier, rate, steps");
-    }
-    tacit::gaussian const noise{entry.entry(0, entry.name() + ".noise_multiplier").positive()};
-    tacit::poisson const rate{entry.entry(1, entry.name() + ".rate").probability()};
-    std::uint64_t const steps = entry.entry(2, entry.name() + ".steps").whole(1, largest_count);
-    out.releases.push_back({{sampled(noise, rate), steps}, entry.name()});
-  }
-}
-
-}  // namespace
 
 plan read_schedule(std::string const& file, std::optional<tacit::adjacency> neighbours) {
   std::string text;
@@ -244,106 +20,19 @@ plan read_schedule(std::string const& file, std::optional<tacit::adjacency> neig
   } catch (std::runtime_error const& error) {
     throw bad_input("--schedule is " + file + ", but must be a readable schedule: " + error.what());
   }
-  plan out;
-  out.origin = "--schedule " + file;
-  out.neighbours = neighbours.value_or(tacit::adjacency::add_remove);
-  json const whole = parse_json(out.origin, text);
-  node const top(out.origin, "", whole);
-  if (whole.is_array()) {
-    read_opacus(node(out.origin, "history", whole), out);
-  } else if (whole.is_object() && whole.contains("history")) {
-    top.must_have_only({"history", "mechanism"});
-    if (top.has("mechanism")) top.field("mechanism").word({"rdp", "gdp", "prv"});
-    read_opacus(top.field("history"), out);
-  } else if (whole.is_object()) {
-    top.must_have_only({"adjacency", "releases"});
-    if (top.has("adjacency")) {
-      node const word = top.field("adjacency");
-      std::vector<std::string> known;
-      std::array const all{tacit::adjacency::add_remove, tacit::adjacency::replace_one,
-                           tacit::adjacency::zero_out};
-      for (tacit::adjacency const a : all) known.push_back(in_words(a));
-      std::string const text_of_it = word.word(known);
-      out.neighbours = *std::find_if(all.begin(), all.end(),
-                                     [&](tacit::adjacency a) { return in_words(a) == text_of_it; });
-      if (neighbours && *neighbours != out.neighbours) {
-        throw bad_input("--adjacency is " + in_words(*neighbours) + ", but must be " + text_of_it +
-                        ", as in the schedule");
-      }
-    }
-    node const releases = top.field("releases");
-    for (std::size_t k = 0; k < releases.entries("a list of releases"); ++k) {
-      node const entry = releases.entry(k);
-      out.releases.push_back({read_release(entry), entry.name()});
-    }
-  } else {
-    throw bad_input(out.origin +
-                    " is no schedule: it must hold an object with releases, or a history");
+  std::string const origin = "--schedule " + file;
+  apps::schedule found;
+  try {
+    found = apps::read_schedule(parse_json(origin, text));
+  } catch (apps::bad_schedule const& error) {
+    throw bad_input(origin + ": " + error.what());
   }
-  std::uint64_t steps = 0;
-  for (plan::entry const& e : out.releases) {
-    if (e.what.count > largest_count - steps) {
-      throw bad_input(out.origin + ": " + e.name + ".steps is " + std::to_string(e.what.count) +
-                      ", but must be so small that all steps together are at most " +
-                      std::to_string(largest_count));
-    }
-    steps += e.what.count;
+  if (neighbours && found.neighbours && *neighbours != *found.neighbours) {
+    throw bad_input("--adjacency is " + in_words(*neighbours) + ", but must be " +
+                    in_words(*found.neighbours) + ", as in the schedule");
   }
-  return out;
-}
-
-nlohmann::ordered_json as_json(composed const& what) {
-  struct visitor {
-    nlohmann::ordered_json operator()(tacit::gaussian const& m) const {
-      return {{"mechanism", "gaussian"}, {"noise_multiplier", m.noise_multiplier}};
-    }
-    nlohmann::ordered_json operator()(tacit::laplace const& m) const {
-      return {{"mechanism", "laplace"}, {"noise_multiplier", m.noise_multiplier}};
-    }
-    nlohmann::ordered_json operator()(tacit::discrete_gaussian const& m) const {
-      return {
-          {"mechanism", "discrete-gaussian"}, {"sigma", m.sigma}, {"sensitivity", m.sensitivity}};
-    }
-    nlohmann::ordered_json operator()(tacit::discrete_laplace const& m) const {
-      return {
-          {"mechanism", "discrete-laplace"}, {"scale", m.scale}, {"sensitivity", m.sensitivity}};
-    }
-    nlohmann::ordered_json operator()(tacit::randomised_response const& m) const {
-      return {{"mechanism", "randomised-response"},
-              {"epsilon", m.epsilon},
-              {"categories", m.categories}};
-    }
-    nlohmann::ordered_json operator()(tacit::exponential_mechanism const& m) const {
-      return {{"mechanism", "exponential"}, {"epsilon", m.epsilon}};
-    }
-    nlohmann::ordered_json operator()(tacit::pure const& m) const {
-      return {{"mechanism", "pure"}, {"epsilon", m.epsilon}};
-    }
-    nlohmann::ordered_json operator()(tacit::approx_dp const& m) const {
-      return {{"mechanism", "approximate"}, {"epsilon", m.epsilon}, {"delta", m.delta}};
-    }
-    nlohmann::ordered_json operator()(tacit::matrix_gaussian const& m) const {
-      return {{"mechanism", "matrix-gaussian"},
-              {"noise_multiplier", m.noise_multiplier},
-              {"sensitivity", m.sensitivity}};
-    }
-  };
-  nlohmann::ordered_json out = std::visit(visitor{}, what.release.what);
-  if (auto const* p = std::get_if<tacit::poisson>(&what.release.how)) out["rate"] = p->rate;
-  if (auto const* f = std::get_if<tacit::fixed_size>(&what.release.how)) {
-    out["batch"] = f->batch;
-    out["records"] = f->records;
-  }
-  if (std::holds_alternative<tacit::shuffled>(what.release.how)) out["shuffled"] = true;
-  if (auto const* a = std::get_if<tacit::random_allocation>(&what.release.how)) {
-    out["allocate"] = a->part;
-    out["of"] = a->steps;
-  }
-  if (what.release.records_per_person != 1) {
-    out["records_per_person"] = what.release.records_per_person;
-  }
-  out["steps"] = what.count;
-  return out;
+  if (!neighbours) neighbours = found.neighbours.value_or(tacit::adjacency::add_remove);
+  return {*neighbours, std::move(found.releases), origin};
 }
 
 }  // namespace calculator

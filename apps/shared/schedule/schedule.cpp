@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/schedule.hpp"
+
+#include <tacit/dp/sensitivity.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <set>
+#include <utility>
+#include <variant>
+
+namespace apps {
+
+using nlohmann::json;
+using tacit::composed;
+using tacit::event;
+
+json parse_json(std::string const& text) {
+  using moment = json::parse_event_t;
+  constexpr int deepest = 32;
+  std::vector<std::set<std::string>> open;
+  auto const watch = [&](int depth, moment what, json& value) {
+    bool const opens = what == moment::object_start || what == moment::array_start;
+    if (opens && depth >= deepest) throw std::invalid_argument("is nested too deep");
+    if (what == moment::object_start) open.emplace_back();
+    if (what == moment::object_end) open.pop_back();
+    if (what == moment::key && !open.back().insert(value.get<std::string>()).second) {
+      throw std::invalid_argument(value.get<std::string>() + " is given twice in an object");
+    }
+    return true;
+  };
+  try {
+    return json::parse(text, watch);
+  } catch (json::exception const& error) {
+    throw std::invalid_argument(std::string("is no JSON: ") + error.what());
+  }
+}
+
+namespace {
+
+std::string joined(std::vector<std::string> const& words) {
+  std::string all;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (i > 0) all += i + 1 < words.size() ? ", " : " or ";
+    all += words[i];
+  }
+  return all;
+}
+
+// A value of the schedule and its place in it: `releases[2].rate`.
+class node {
+ public:
+  node(std::string name, json const& value, std::optional<std::size_t> release = {})
+      : name_(std::move(name)), value_(&value), release_(release) {}
+
+  [[noreturn]] void refuse(std::string const& must_be) const {
+    std::string is = value_->dump();
+    if (is.size() > 60) is = is.substr(0, 57) + "...";
+    refuse(name_, "is " + is + ", but must be " + must_be);
+  }
+
+  json const& value() const { return *value_; }
+  std::string const& name() const { return name_; }
+
+  double number(char const* must_be, bool (*holds)(double)) const {
+    if (!value_->is_number() || !holds(value_->get<double>())) refuse(must_be);
+    return value_->get<double>() + 0.0;
+  }
+  double probability() const {
+    return number("in [0, 1]", [](double x) { return x >= 0.0 && x <= 1.0; });
+  }
+  double positive() const {
+    return number("positive and finite", [](double x) { return x > 0.0 && std::isfinite(x); });
+  }
+  double non_negative() const {
+    return number("finite and at least 0", [](double x) { return x >= 0.0 && std::isfinite(x); });
+  }
+  std::uint64_t whole(std::uint64_t low, std::uint64_t high) const {
+    if (!value_->is_number_unsigned() || value_->get<std::uint64_t>() < low ||
+        value_->get<std::uint64_t>() > high) {
+      refuse("a whole number in [" + std::to_string(low) + ", " + std::to_string(high) + "]");
+    }
+    return value_->get<std::uint64_t>();
+  }
+  std::string word(std::vector<std::string> const& of) const {
+    if (!value_->is_string() ||
+        std::find(of.begin(), of.end(), value_->get<std::string>()) == of.end()) {
+      refuse(joined(of));
+    }
+    return value_->get<std::string>();
+  }
+  std::size_t entries(char const* must_be) const {
+    if (!value_->is_array() || value_->empty()) refuse(must_be);
+    return value_->size();
+  }
+
+  node entry(std::size_t k) const { return entry(k, name_ + "[" + std::to_string(k) + "]"); }
+  node entry(std::size_t k, std::string const& called) const {
+    return {called, value_->at(k), release_ ? release_ : k};
+  }
+  bool has(char const* key) const { return value_->contains(key); }
+  node field(char const* key) const {
+    if (!has(key)) refuse(named(key), "is missing");
+    return {named(key), value_->at(key), release_};
+  }
+
+  void must_be_object() const {
+    if (!value_->is_object()) refuse("an object");
+  }
+  void must_have_only(std::vector<std::string> const& keys) const {
+    for (auto const& item : value_->items()) {
+      if (std::find(keys.begin(), keys.end(), item.key()) == keys.end()) {
+        refuse(named(item.key()), "is unknown, but must be one of " + joined(keys));
+      }
+    }
+  }
+
+ private:
+  std::string named(std::string const& key) const {
+    return name_.empty() ? key : name_ + "." + key;
+  }
+  [[noreturn]] void refuse(std::string const& name, std::string const& why) const {
+    throw bad_schedule(name + " " + why, name.substr(name.rfind('.') + 1), release_);
+  }
+
+  std::string name_;
+  json const* value_;
+  std::optional<std::size_t> release_;  // of which it is a part
+};
+
+struct known_mechanism {
+  char const* word;
+  std::vector<std::string> keys;
+  tacit::mechanism_event (*read)(node const&);
+};
+
+tacit::mechanism_event read_gaussian(node const& of) {
+  if (!of.has("groups")) return tacit::gaussian{of.field("noise_multiplier").positive()};
+  if (of.has("noise_multiplier")) {
+    of.field("noise_multiplier").refuse("left out where groups are given");
+  }
+  node const groups = of.field("groups");
+  std::vector<tacit::clipped_group> all;
+  for (std::size_t k = 0; k < groups.entries("a list of groups"); ++k) {
+    node const group = groups.entry(k);
+    group.must_be_object();
+    group.must_have_only({"clip", "sigma"});
+    all.push_back({group.field("clip").positive(), group.field("sigma").positive()});
+  }
+  return joint_gaussian(all);
+}
+
+std::vector<known_mechanism> const& mechanisms() {
+  static std::vector<known_mechanism> const all{
+      {"gaussian", {"noise_multiplier", "groups"}, read_gaussian},
+      {"laplace",
+       {"noise_multiplier"},
+       [](node const& of) -> tacit::mechanism_event {
+         return tacit::laplace{of.field("noise_multiplier").positive()};
+       }},
+      {"discrete-gaussian",
+       {"sigma", "sensitivity"},
+       [](node const& of) -> tacit::mechanism_event {
+         return tacit::discrete_gaussian{
+             of.field("sigma").positive(),
+             of.has("sensitivity") ? of.field("sensitivity").whole(1, 1'000'000'000) : 1};
+       }},
+      {"discrete-laplace",
+       {"scale", "sensitivity"},
+       [](node const& of) -> tacit::mechanism_event {
+         return tacit::discrete_laplace{
+             of.field("scale").positive(),
+             of.has("sensitivity") ? of.field("sensitivity").whole(1, 1'000'000'000) : 1};
+       }},
+      {"randomised-response",
+       {"epsilon", "categories"},
+       [](node const& of) -> tacit::mechanism_event {
+         return tacit::randomised_response{
+             of.field("epsilon").non_negative(),
+             of.has("categories") ? of.field("categories").whole(2, largest_count) : 2};
+       }},
+      {"exponential",
+       {"epsilon"},
+       [](node const& of) -> tacit::mechanism_event {
+         return tacit::exponential_mechanism{of.field("epsilon").non_negative()};
+       }},
+      {"pure",
+       {"epsilon"},
+       [](node const& of) -> tacit::mechanism_event {
+         return tacit::pure{of.field("epsilon").non_negative()};
+       }},
+      {"approximate",
+       {"epsilon", "delta"},
+       [](node const& of) -> tacit::mechanism_event {
+         return tacit::approx_dp{of.field("epsilon").non_negative(),
+                                 of.field("delta").probability()};
+       }},
+      {"matrix-gaussian",
+       {"noise_multiplier", "sensitivity"},
+       [](node const& of) -> tacit::mechanism_event {
+         return tacit::matrix_gaussian{of.field("noise_multiplier").positive(),
+                                       of.field("sensitivity").non_negative()};
+       }}};
+  return all;
+}
+
+tacit::sampling read_sampling(node const& of) {
+  if (of.has("allocate") || of.has("of")) {
+    for (char const* other : {"rate", "batch", "records", "shuffled"}) {
+      if (of.has(other)) of.field(other).refuse("left out where an epoch is allocated");
+    }
+    std::uint64_t const steps = of.field("of").whole(1, tacit::random_allocation::most_steps);
+    return tacit::random_allocation{steps, of.field("allocate").whole(1, steps)};
+  }
+  if (of.has("rate")) {
+    for (char const* other : {"batch", "records", "shuffled"}) {
+      if (of.has(other)) of.field(other).refuse("left out where rate is given");
+    }
+    return tacit::poisson{of.field("rate").probability()};
+  }
+  if (of.has("batch") || of.has("records")) {
+    if (of.has("shuffled")) of.field("shuffled").refuse("left out where a batch is given");
+    std::uint64_t const records = of.field("records").whole(1, largest_count);
+    return tacit::fixed_size{of.field("batch").whole(1, records), records};
+  }
+  if (!of.has("shuffled")) return tacit::unsampled{};
+  node const flag = of.field("shuffled");
+  if (!flag.value().is_boolean()) flag.refuse("true or false");
+  return flag.value().get<bool>() ? tacit::sampling(tacit::shuffled{}) : tacit::unsampled{};
+}
+
+composed read_one(node const& of) {
+  of.must_be_object();
+  std::vector<std::string> words;
+  for (known_mechanism const& m : mechanisms()) words.emplace_back(m.word);
+  std::string const word = of.field("mechanism").word(words);
+  known_mechanism const& known =
+      *std::find_if(mechanisms().begin(), mechanisms().end(),
+                    [&](known_mechanism const& m) { return m.word == word; });
+  std::vector<std::string> keys{"mechanism", "steps",   "rate",
+                                "batch",     "records", "shuffled",
+                                "allocate",  "of",      "records_per_person"};
+  keys.insert(keys.end(), known.keys.begin(), known.keys.end());
+  of.must_have_only(keys);
+  event const release = by_person(
+      sampled(known.read(of), read_sampling(of)),
+      of.has("records_per_person") ? of.field("records_per_person").whole(1, 1'000'000) : 1);
+  return {release, of.has("steps") ? of.field("steps").whole(1, largest_count) : 1};
+}
+
+// [[noise multiplier, rate, steps], …]
+std::vector<schedule::entry> read_opacus(node const& history) {
+  std::vector<schedule::entry> out;
+  for (std::size_t k = 0; k < history.entries("a list of [noise multiplier, rate, steps]"); ++k) {
+    node const entry = history.entry(k);
+    if (!entry.value().is_array() || entry.value().size() != 3) {
+      entry.refuse("a list of three: noise multiplier, rate, steps");
+    }
+    tacit::gaussian const noise{entry.entry(0, entry.name() + ".noise_multiplier").positive()};
+    tacit::poisson const rate{entry.entry(1, entry.name() + ".rate").probability()};
+    std::uint64_t const steps = entry.entry(2, entry.name() + ".steps").whole(1, largest_count);
+    out.push_back({{sampled(noise, rate), steps}, entry.name()});
+  }
+  return out;
+}
+
+constexpr std::array<std::pair<char const*, tacit::adjacency>, 3> adjacencies{
+    {{"add-remove", tacit::adjacency::add_remove},
+     {"replace-one", tacit::adjacency::replace_one},
+     {"zero-out", tacit::adjacency::zero_out}}};
+
+tacit::adjacency read_adjacency(node const& of) {
+  std::vector<std::string> known;
+  for (auto const& [name, neighbours] : adjacencies) known.emplace_back(name);
+  std::string const word = of.word(known);
+  return std::find_if(adjacencies.begin(), adjacencies.end(),
+                      [&](auto const& a) { return word == a.first; })
+      ->second;
+}
+
+}  // namespace
+
+char const* word_of(tacit::adjacency neighbours) {
+  return std::find_if(adjacencies.begin(), adjacencies.end(),
+                      [&](auto const& a) { return a.second == neighbours; })
+      ->first;
+}
+
+composed read_release(json const& from, std::size_t k) {
+  return read_one(node("releases[" + std::to_string(k) + "]", from, k));
+}
+
+schedule read_schedule(json const& from) {
+  schedule out;
+  node const top("", from);
+  if (from.is_array()) {
+    out.releases = read_opacus(node("history", from));
+  } else if (!from.is_object()) {
+    throw bad_schedule("is no schedule: it must hold an object with releases, or a history");
+  } else if (from.contains("history")) {
+    top.must_have_only({"history", "mechanism"});
+    if (top.has("mechanism")) top.field("mechanism").word({"rdp", "gdp", "prv"});
+    out.releases = read_opacus(top.field("history"));
+  } else {
+    top.must_have_only({"adjacency", "releases"});
+    if (top.has("adjacency")) out.neighbours = read_adjacency(top.field("adjacency"));
+    node const releases = top.field("releases");
+    for (std::size_t k = 0; k < releases.entries("a list of releases"); ++k) {
+      node const entry = releases.entry(k);
+      out.releases.push_back({read_one(entry), entry.name()});
+    }
+  }
+  std::uint64_t steps = 0;
+  for (std::size_t k = 0; k < out.releases.size(); ++k) {
+    auto const& [what, name] = out.releases[k];
+    if (what.count > largest_count - steps) {
+      throw bad_schedule(name + ".steps is " + std::to_string(what.count) +
+                             ", but must be so small that all steps together are at most " +
+                             std::to_string(largest_count),
+                         "steps", k);
+    }
+    steps += what.count;
+  }
+  return out;
+}
+
+nlohmann::ordered_json as_json(composed const& release) {
+  struct visitor {
+    nlohmann::ordered_json operator()(tacit::gaussian const& m) const {
+      return {{"mechanism", "gaussian"}, {"noise_multiplier", m.noise_multiplier}};
+    }
+    nlohmann::ordered_json operator()(tacit::laplace const& m) const {
+      return {{"mechanism", "laplace"}, {"noise_multiplier", m.noise_multiplier}};
+    }
+    nlohmann::ordered_json operator()(tacit::discrete_gaussian const& m) const {
+      return {
+          {"mechanism", "discrete-gaussian"}, {"sigma", m.sigma}, {"sensitivity", m.sensitivity}};
+    }
+    nlohmann::ordered_json operator()(tacit::discrete_laplace const& m) const {
+      return {
+          {"mechanism", "discrete-laplace"}, {"scale", m.scale}, {"sensitivity", m.sensitivity}};
+    }
+    nlohmann::ordered_json operator()(tacit::randomised_response const& m) const {
+      return {{"mechanism", "randomised-response"},
+              {"epsilon", m.epsilon},
+              {"categories", m.categories}};
+    }
+    nlohmann::ordered_json operator()(tacit::exponential_mechanism const& m) const {
+      return {{"mechanism", "exponential"}, {"epsilon", m.epsilon}};
+    }
+    nlohmann::ordered_json operator()(tacit::pure const& m) const {
+      return {{"mechanism", "pure"}, {"epsilon", m.epsilon}};
+    }
+    nlohmann::ordered_json operator()(tacit::approx_dp const& m) const {
+      return {{"mechanism", "approximate"}, {"epsilon", m.epsilon}, {"delta", m.delta}};
+    }
+    nlohmann::ordered_json operator()(tacit::matrix_gaussian const& m) const {
+      return {{"mechanism", "matrix-gaussian"},
+              {"noise_multiplier", m.noise_multiplier},
+              {"sensitivity", m.sensitivity}};
+    }
+  };
+  nlohmann::ordered_json out = std::visit(visitor{}, release.release.what);
+  if (auto const* p = std::get_if<tacit::poisson>(&release.release.how)) out["rate"] = p->rate;
+  if (auto const* f = std::get_if<tacit::fixed_size>(&release.release.how)) {
+    out["batch"] = f->batch;
+    out["records"] = f->records;
+  }
+  if (std::holds_alternative<tacit::shuffled>(release.release.how)) out["shuffled"] = true;
+  if (auto const* a = std::get_if<tacit::random_allocation>(&release.release.how)) {
+    out["allocate"] = a->part;
+    out["of"] = a->steps;
+  }
+  if (release.release.records_per_person != 1) {
+    out["records_per_person"] = release.release.records_per_person;
+  }
+  out["steps"] = release.count;
+  return out;
+}
+
+}  // namespace apps

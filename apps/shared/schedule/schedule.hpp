@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tacit/dp/event.hpp>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+/// Schedules: what a run releases, as JSON. docs/accountants.md has the format. The calculator and the page read
+/// them by this.
+
+namespace apps {
+
+/// Whole numbers beyond are not all doubles.
+inline constexpr std::uint64_t largest_count = std::uint64_t{1} << 53;
+
+/// `releases[2].rate is 1.5, but must be in [0, 1]`
+struct bad_schedule : std::invalid_argument {
+  bad_schedule(std::string const& what, std::string about = {},
+               std::optional<std::size_t> which = {})
+      : std::invalid_argument(what), argument(std::move(about)), release(which) {}
+  std::string argument;                // rate; empty where it is about no value
+  std::optional<std::size_t> release;  // 2
+};
+
+struct schedule {
+  struct entry {
+    tacit::composed what;
+    std::string name;  // releases[2], history[0]
+  };
+  std::optional<tacit::adjacency> neighbours;  // if it names them
+  std::vector<entry> releases;
+};
+
+/// The value that a text holds. Refuses a key that an object has twice, of which the parser would take the last,
+/// and values nested deeper than 32.
+/// @throws std::invalid_argument: `is no JSON: …`
+nlohmann::json parse_json(std::string const& text);
+
+/// {"adjacency": …, "releases": […]}, or the history of an Opacus accountant: a list, or an object that has one.
+/// @throws bad_schedule
+schedule read_schedule(nlohmann::json const& from);
+
+/// One of the releases, the k-th.
+tacit::composed read_release(nlohmann::json const& from, std::size_t k);
+
+nlohmann::ordered_json as_json(tacit::composed const& release);
+
+/// add-remove, replace-one, zero-out
+char const* word_of(tacit::adjacency neighbours);
+
+}  // namespace apps
