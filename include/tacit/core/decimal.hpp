@@ -27,7 +27,7 @@ namespace detail {
   std::snprintf(exact, sizeof exact, "%.766e", std::abs(x));
   std::string const text = exact;
   std::size_t const e = text.find('e');
-  int exponent = std::atoi(text.c_str() + e + 1);
+  int exponent = static_cast<int>(std::strtol(text.c_str() + e + 1, nullptr, 10));
   auto const kept = static_cast<std::size_t>(digits);
   std::string mantissa;  // without the point, which is what the locale says, of one byte or more
   for (char const c : text.substr(0, e)) {

@@ -141,6 +141,15 @@ template <real T>
   return density * mills_ratio(x);
 }
 
+namespace detail {
+
+/// The same for a double, by the library's erfc: ½erfc(x/√2).
+[[nodiscard]] inline double tail_by_erfc(double x) {
+  return 0.5 * elementary::erfc(x * 0.70710678118654752440);
+}
+
+}  // namespace detail
+
 /// log(1 − Φ(x)), also where 1 − Φ(x) itself underflows.
 /// Guarantee: nearest; relative error ≤ 2e-14 in double.
 template <real T>

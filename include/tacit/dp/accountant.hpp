@@ -270,7 +270,7 @@ class accountant {
     return std::move(out).finish();
   }
   /// @throws corrupt_state for a text that `save` did not write, or of another accountant
-  [[nodiscard]] static accountant load(std::string text) {
+  [[nodiscard]] static accountant load(std::string const& text) {
     archive_reader in(text, "tacit-accountant", detail::accountant_version);
     std::string method;
     std::string neighbours;

@@ -36,7 +36,7 @@ namespace detail {
                               std::string(why));
 }
 
-[[nodiscard]] inline domination symmetric_domination(dominating_pair pair, bool attained) {
+[[nodiscard]] inline domination symmetric_domination(dominating_pair const& pair, bool attained) {
   return {pair, pair, true, attained};
 }
 

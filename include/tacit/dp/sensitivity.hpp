@@ -68,8 +68,9 @@ struct clipped_group {
     }
     largest = norm > largest ? norm : largest;
   }
-  double const rows = static_cast<double>(entries.size() / columns);
-  return largest * static_cast<double>(participations) * (1.0 + 4e-16 * (rows + 2.0));
+  std::size_t const rows = entries.size() / columns;
+  return largest * static_cast<double>(participations) *
+         (1.0 + 4e-16 * (static_cast<double>(rows) + 2.0));
 }
 
 /// The binary tree over `steps` leaves, every node released: a leaf is in 1+⌈log₂ steps⌉ nodes.

@@ -11,8 +11,6 @@
 #include <algorithm>
 #include <cmath>
 #include <concepts>
-#include <span>
-#include <vector>
 
 /// Privacy as a trade-off between an attacker's two errors (f-DP; Dong, Roth & Su 2022), from anything
 /// that knows δ(ε): an accountant of any method.
@@ -23,12 +21,6 @@ namespace tacit {
 template <class P>
 concept privacy_profile = requires(P const& profile, double epsilon) {
   { profile.delta(epsilon) } -> std::same_as<bound<double>>;
-};
-
-/// A point of a trade-off curve.
-struct error_rates {
-  double false_positive;
-  double false_negative;
 };
 
 /// The least false negative rate of any test between two neighbours whose false positive rate is at most
@@ -87,19 +79,6 @@ template <privacy_profile P>
 template <privacy_profile P>
 [[nodiscard]] double true_positive_rate(P const& profile, double false_positive_rate) {
   return detail::subtract_up(1.0, false_negative_rate(profile, false_positive_rate));
-}
-
-/// f at each of the false positive rates.
-/// Guarantee: lower bounds of the false negative rates. @throws as `false_negative_rate`
-template <privacy_profile P>
-[[nodiscard]] std::vector<error_rates> trade_off_curve(
-    P const& profile, std::span<double const> false_positive_rates) {
-  std::vector<error_rates> curve;
-  curve.reserve(false_positive_rates.size());
-  for (double const alpha : false_positive_rates) {
-    curve.push_back({alpha, false_negative_rate(profile, alpha)});
-  }
-  return curve;
 }
 
 /// The total variation distance δ(0): an attacker's advantage TPR − FPR is at most that.

@@ -49,8 +49,9 @@ struct gridded_laplace {
   }
 
   [[nodiscard]] discrete_laplace charged() const {
-    constexpr double coarser = static_cast<double>(contribution_grid::norm / cells);
-    return {.scale = static_cast<double>(scale) / coarser, .sensitivity = cells};
+    constexpr auto coarser = contribution_grid::norm / cells;
+    return {.scale = static_cast<double>(scale) / static_cast<double>(coarser),
+            .sensitivity = cells};
   }
 };
 

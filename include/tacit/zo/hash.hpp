@@ -220,7 +220,7 @@ struct parameter_hash {
   for (std::size_t i = 0; i < text.size(); ++i) {
     std::size_t const digit = digits.find(text[i]);
     if (digit == std::string_view::npos) return std::nullopt;
-    hash.bytes[i / 2] = static_cast<std::uint8_t>(16U * hash.bytes[i / 2] + digit);
+    hash.bytes[i / 2] = static_cast<std::uint8_t>(std::size_t{16} * hash.bytes[i / 2] + digit);
   }
   return hash;
 }

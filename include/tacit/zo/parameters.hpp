@@ -69,7 +69,8 @@ class parameters {
       next = first + one.size();
       end = std::max(end, next);
       size_ += one.size();
-      if (auto const* view = std::get_if<std::span<float>>(&one.entries)) views_.push_back(*view);
+      if (auto const* view = std::get_if<std::span<float>>(&one.entries))
+        views_.emplace_back(*view);
     }
     detail::require_argument(size_ > 0, "parameters", "number of parameters", size_, "at least 1");
     dimension_ = dimension.value_or(end);
@@ -101,6 +102,7 @@ class parameters {
  private:
   static std::vector<tensor> unnamed(std::vector<std::span<float>> const& tensors) {
     std::vector<tensor> result;
+    result.reserve(tensors.size());
     for (std::span<float> const entries : tensors) result.push_back({.entries = entries});
     return result;
   }

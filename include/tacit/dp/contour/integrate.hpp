@@ -306,10 +306,7 @@ template <std::same_as<double> T>
     }
   }
   if (split) {
-    line.log_end_ =
-        sum_above<T>({line.log_end_,
-                      log_ratio > 1.0 ? log_ratio + elementary::log(-elementary::expm1(-log_ratio))
-                                      : elementary::log(elementary::expm1(log_ratio))});
+    line.log_end_ = sum_above<T>({line.log_end_, log_expm1(log_ratio)});
   }
   T const v = of.variance;
   auto const normal = [&](T z) { return 0.5 * z * (z + 1.0) * v; };

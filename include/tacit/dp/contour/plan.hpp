@@ -169,7 +169,7 @@ class line_planner : public contour_search<T> {
           part.small_height = s.height;
           part.large_height = l.height;
           fallen += n * (values[j] + s.log_size);
-          ratio += n * elementary::log1p(elementary::exp(l.log_size - s.log_size));
+          ratio += n * log1p_exp(l.log_size - s.log_size);
         } else {
           auto const all = envelopes_[j].least(end, typical);
           part.end_height = all.height;

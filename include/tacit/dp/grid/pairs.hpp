@@ -135,7 +135,7 @@ class rising_family {
  public:
   using numbers = std::array<double, 2>;
 
-  void add(numbers const& x, double count) { members_.push_back({x, count}); }
+  void add(numbers const& x, double count) { members_.emplace_back(x, count); }
 
   /// `put(numbers, count)` for at most `scale`² members or so, each number rounded up, or down.
   template <class Put>

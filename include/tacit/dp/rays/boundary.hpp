@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tacit/core/elementary.hpp>
+#include <tacit/core/log.hpp>
 #include <tacit/dp/rays/transform.hpp>
 
 #include <algorithm>
@@ -227,11 +228,7 @@ template <std::same_as<double> T>
     double bound = all.at_most(way, reach);
     if (cutting) {
       double const rest = lesser.at_most(way, reach);
-      double const by_sum =
-          std::max(bound, rest) + elementary::log1p(elementary::exp(-std::abs(bound - rest)));
-      double const by_ratio =
-          bound + (ratio > 30.0 ? ratio : elementary::log(elementary::expm1(ratio)));
-      bound = std::min(by_sum, by_ratio);
+      bound = std::min(log_add(bound, rest), bound + log_expm1(ratio));
     }
     double const largest_exponent =
         std::abs(normal.re) + std::abs(bound) + std::abs(log_scale) + (q.c + middle) * G;

@@ -102,17 +102,17 @@ template <class R>
 
   // Below: F(c) stands for F, |F(p) − F(c)| ≤ M(ρ/r)/(1 − ρ/r) by Cauchy's estimates.
   out.radius = q.reach;
-  double log_circle_ = 0.0;
+  double log_round = 0.0;
   if (certified) {
-    log_circle_ = log_circle(on, events, what.variance, q, G, out.radius) -
-                  static_cast<double>(out.log_scale);
-    if (!(log_circle_ < 40.0)) return std::nullopt;
-    log_circle_ = std::max(log_circle_, 0.0);
+    log_round = log_circle(on, events, what.variance, q, G, out.radius) -
+                static_cast<double>(out.log_scale);
+    if (!(log_round < 40.0)) return std::nullopt;
+    log_round = std::max(log_round, 0.0);
   } else {
-    log_circle_ = 3.0;
+    log_round = 3.0;
   }
   double const log_share = std::min(
-      -3.0, 0.5 * (log_tolerance - log_circle_ - elementary::log(std::max(1.0, out.radius))));
+      -3.0, 0.5 * (log_tolerance - log_round - elementary::log(std::max(1.0, out.radius))));
   long const first =
       static_cast<long>(std::floor((elementary::log(out.radius) + log_share) / kappa));
   R const beta = R(0.5) * std::numbers::pi_v<R> - R(alpha);
@@ -122,7 +122,7 @@ template <class R>
                   elementary::expm1(R(kappa));
     double const share = static_cast<double>(rho) / out.radius;
     out.low = sum;
-    out.low_wrong = kappa / pi * elementary::exp(log_circle_) * share * static_cast<double>(rho) /
+    out.low_wrong = kappa / pi * elementary::exp(log_round) * share * static_cast<double>(rho) /
                         ((1.0 - share) * elementary::expm1(2.0 * kappa)) +
                     static_cast<double>(sum) * (at_c_wrong + 40.0 * static_cast<double>(unit<R>));
     out.low_wrong *= 1.0 + 1e-9;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tacit/core/elementary.hpp>
+#include <tacit/core/normal.hpp>
 #include <tacit/core/solve.hpp>
 #include <tacit/dp/rays/law.hpp>
 #include <tacit/dp/rays/plan.hpp>
@@ -17,11 +18,10 @@ namespace tacit::detail::rays {
 [[nodiscard]] inline double log_one_jump(composition const& what, double epsilon, double scale) {
   double sum = 0.0;
   double const G = epsilon + scale, strike = elementary::log(elementary::expm1(G));
-  auto const normal = [](double x) { return 0.5 * elementary::erfc(-x * 0.70710678118654752440); };
   for (sampled_gaussian const& e : what.events) {
     double const mean = law<double>(e).mean, d = (mean - strike) / e.shift;
-    sum += e.count * std::max(0.0, e.rate / (1.0 - e.rate) * normal(d + e.shift) -
-                                       elementary::expm1(G) * normal(d));
+    sum += e.count * std::max(0.0, e.rate / (1.0 - e.rate) * tail_by_erfc(-d - e.shift) -
+                                       elementary::expm1(G) * tail_by_erfc(-d));
   }
   return elementary::log(std::max(sum, 1e-320)) - scale;
 }
@@ -30,8 +30,8 @@ namespace tacit::detail::rays {
 [[nodiscard]] inline double moderate_variance(composition const& what) {
   double variance = what.variance;
   for (sampled_gaussian const& e : what.events) {
-    variance += e.count * e.rate * e.rate * elementary::expm1(e.shift * e.shift) * 0.5 *
-                elementary::erfc((2.0 * e.shift - 3.0) * 0.70710678118654752440);
+    variance += e.count * e.rate * e.rate * elementary::expm1(e.shift * e.shift) *
+                tail_by_erfc(2.0 * e.shift - 3.0);
   }
   return variance;
 }
@@ -63,9 +63,8 @@ namespace tacit::detail::rays {
 [[nodiscard]] inline double first_guess_of_delta(composition const& what, double epsilon) {
   double const variance = moderate_variance(what);
   double const z = (epsilon - 0.5 * variance) / std::sqrt(variance);
-  double const normal = z < 5.0
-                            ? elementary::log(0.5 * elementary::erfc(z * 0.70710678118654752440))
-                            : -0.5 * z * z - elementary::log(2.5 * z);
+  double const normal =
+      z < 5.0 ? elementary::log(tail_by_erfc(z)) : -0.5 * z * z - elementary::log(2.5 * z);
   return std::min(std::max(log_one_jump(what, epsilon, static_cast<double>(base(what))), normal),
                   -1e-2);
 }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/constants.hpp>
 #include <tacit/core/elementary.hpp>
+#include <tacit/core/normal.hpp>
 #include <tacit/dp/rays/complex.hpp>
 #include <tacit/dp/rays/window.hpp>
 #include <tacit/dp/rounded_shifts.hpp>
@@ -120,9 +122,9 @@ class line {
     e.rho = elementary::exp(log_rho);
     e.y = log_ratio(e.rho * turn_);
     e.x = (e.y.re - mean_) / deviation_;
-    e.tail = 0.5 * elementary::erfc(std::abs(e.x) * 0.70710678118654752440);
+    e.tail = tail_by_erfc(std::abs(e.x));
     e.log_height = 0.5 * (square(e.y.im / deviation_) - square(e.x)) + log_jacobian(e.rho) -
-                   elementary::log(deviation_ * 2.50662827463100050) + slack(e);
+                   elementary::log(deviation_ * constants::root_two_pi<double>()) + slack(e);
     double const turned = theta_ + extra_angle;
     double const way =
         (e.y.re - mean_) * elementary::cos(turned) - e.y.im * elementary::sin(turned);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/constants.hpp>
 #include <tacit/core/elementary.hpp>
 #include <tacit/dp/rays/tails.hpp>
 
@@ -81,7 +82,7 @@ class planner {
     law<double> const l(e);
     double const s = l.deviation, mean = l.mean + l.rest;
     double const step = std::min(0.4 * s, 0.8 / power_);
-    double const norm = elementary::log(step / (s * 2.50662827463100050));
+    double const norm = elementary::log(step / (s * constants::root_two_pi<double>()));
     complex<double> const turn = polar(1.0, gamma_), up = polar(1.0, top_);
     auto const exponent = [&](complex<double> const& g) {
       complex<double> const y = log_ratio(g);

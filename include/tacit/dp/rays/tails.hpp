@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tacit/core/elementary.hpp>
+#include <tacit/core/normal.hpp>
 #include <tacit/dp/rays/build.hpp>
 
 #include <algorithm>
@@ -68,14 +69,13 @@ class real_line {
 class far_jumps {
  public:
   explicit far_jumps(composition const& what) {
-    auto const tail = [](double x) { return 0.5 * elementary::erfc(x * 0.70710678118654752440); };
     for (sampled_gaussian const& e : what.events) {
       law<double> const l(e);
       double const s = l.deviation, mean = l.mean + l.rest;
       // under P: y is (1 − rate)·N(m, s²) + rate·N(m + s², s²)
       double below = 1.0, below_shifted = 1.0;
       for (double x = -9.0; x < s + 38.0; x += 0.25) {
-        double const above = tail(x), above_shifted = tail(x - s);
+        double const above = tail_by_erfc(x), above_shifted = tail_by_erfc(x - s);
         double const mass = (1.0 - e.rate) * (below - above) +
                             e.rate * (below_shifted - above_shifted) +
                             3e-15 * (below + below_shifted);

@@ -142,7 +142,8 @@ class loss_table {
     T const share = z * exp(-log_scale);
     sum = sum + share * divergence_;
     error = error + share * divergence_error_;
-    T const adding = T(static_cast<double>(block + count / block + 8));
+    std::size_t const added = block + count / block + 8;
+    T const adding = T(static_cast<double>(added));
     return divergence_of(z, sum, unit * (error + adding * sum), log_scale);
   }
 
