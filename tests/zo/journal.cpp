@@ -239,13 +239,13 @@ TEST_CASE("A journal belongs to one run and one owner", "[journal]") {
 TEST_CASE("A journal that cannot be written breaks, and its file goes on", "[journal]") {
   support::directory const folder;
   run_record const run = sample();
-  journal log = journal::create(folder / "j", run);
-  log.append(step(run, 0));
+  journal::create(folder / "j", run).append(step(run, 0));
   std::string const kept = read_file(folder / "j");
   // In a child, whose limit on the size of files lets half a record through.
   ::pid_t const child = ::fork();
   REQUIRE(child >= 0);
   if (child == 0) {
+    journal log = journal::resume(folder / "j", run);
     ::rlimit const small{kept.size() + 3, kept.size() + 3};
     ::setrlimit(RLIMIT_FSIZE, &small);
     ::signal(SIGXFSZ, SIG_IGN);
@@ -267,9 +267,30 @@ TEST_CASE("A journal that cannot be written breaks, and its file goes on", "[jou
   CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 0));
   CHECK(read_file(folder / "j").size() == kept.size() + 3);
   CHECK(holds_steps(read_transcript(folder / "j"), run, 1));
-  { journal const gone = std::move(log); }
   CHECK(journal::resume(folder / "j", run).steps() == 1);
   CHECK(read_file(folder / "j") == kept);
+}
+
+TEST_CASE("A forked child appends nothing to its parent's journal", "[journal]") {
+  support::directory const folder;
+  run_record const run = sample();
+  journal log = journal::create(folder / "j", run);
+  log.append(step(run, 0));
+  ::pid_t const child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    try {
+      log.append(step(run, 1));
+    } catch (std::logic_error const&) {
+      ::_exit(0);
+    }
+    ::_exit(1);
+  }
+  int status = -1;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 0));
+  log.append(step(run, 1));
+  CHECK(holds_steps(read_transcript(folder / "j"), run, 2));
 }
 
 TEST_CASE("A run that is killed leaves a journal of whole steps", "[journal]") {

@@ -59,8 +59,11 @@ class file_lock {
     auto const named = detail::files::look(path_);
     return mine && named && mine->is(*named);
   }
-  /// @throws std::system_error unless it is
+  /// @throws std::system_error unless it is; std::logic_error in a forked process, whose parent holds the lock, too
   void check(std::string_view whose) const {
+    if (process_ != detail::process_id()) {
+      throw std::logic_error(std::string(whose) + ": used in a forked process");
+    }
     if (!is_in_place()) {
       detail::fail_file(whose, "somebody removed", path_, std::errc::no_lock_available);
     }

@@ -127,7 +127,7 @@ class journal {
   /// @throws std::invalid_argument unless there are K coefficients; std::domain_error for one that is
   ///         no symbol of this run; nothing is written then
   /// @throws std::system_error if it cannot be written: this object is of no further use; or if its lock was
-  ///         removed, so that another run may append
+  ///         removed, so that another run may append; std::logic_error in a forked process
   void append(std::span<double const> coefficients) {
     detail::check_size("journal", "number of coefficients", coefficients.size(), run_.directions);
     for (double const y : coefficients) detail::check_coefficient("journal", run_, y);
