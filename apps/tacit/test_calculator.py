@@ -339,6 +339,25 @@ class Accounting(Runs):
         self.assertIn("refused", by["gdp-clt"])
 
 
+class Patience(Case):
+    """Questions that an accountant takes minutes for."""
+
+    def test_it_ends_and_leaves_no_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            picture = Path(folder) / "picture"
+            slow = ["--noise-multiplier", 2, "--rate", "1e-100", "--steps", 1000]
+            for seconds in (0.1, 0.5):
+                for words in (["curve", *slow, "--plot", picture], ["curve", *slow]):
+                    began = resource.getrusage(resource.RUSAGE_CHILDREN)
+                    self.refused(*words, "--patience", seconds, naming=[f"--patience is {seconds:g}", "must be more"])
+                    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+                    took = ended.ru_utime + ended.ru_stime - began.ru_utime - began.ru_stime
+                    self.assertLess(took, seconds + 0.5)
+            self.assertEqual(list(Path(folder).iterdir()), [])
+            self.ask("epsilon", "--noise-multiplier", 2, "--rate", 0.01, "--steps", 1000, "--delta", 1e-5,
+                     "--patience", 5)
+
+
 class Schedules(Runs):
     def test_schedules(self):
         release = {"mechanism": "gaussian", "noise_multiplier": 1, "rate": 0.01, "steps": 10000}
@@ -1334,6 +1353,59 @@ class Transcripts(Records):
         self.assertNotEqual(self.out.read_bytes(), self.base.read_bytes())
         self.assertEqual(answer["untouched"], 0)
         return answer
+
+    def test_no_memory_in_the_middle_says_how_to_go_on(self):
+        words = ["train", self.data, "--mechanism", "paczero-mi", "--mi", 0.33]
+        state = self.here / "state"
+        with subprocess.Popen([PROGRAM, *map(str, words), "--steps", "1000000", "--save", state], text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE) as training:
+            first = None
+            while first is None or state.stat().st_size < first + 100:  # a hundred steps
+                time.sleep(0.01)
+                first = first or (state.stat().st_size if state.exists() else None)
+            for kind in (resource.RLIMIT_AS, resource.RLIMIT_DATA):
+                resource.prlimit(training.pid, kind, (1, 1))
+            answer, said = training.communicate(timeout=60)
+        self.assertEqual((training.returncode, answer, said.count("\n")), (1, "", 1), said)
+        self.assertIn(f"the run is kept: go on with the same command and --resume {state} in place of --save", said)
+        self.refused(*words[:-1], 0.5, "--resume", state, naming=["--mi", "as in the saved run"])
+
+    def test_where_files_run_out_the_message_says_how_to_go_on(self):
+        ends = set()
+        for most in range(4, 16):
+            for file in self.here.iterdir():
+                file.unlink()
+            state = self.here / "state"
+            words = [PROGRAM, "train", self.data, "--mechanism", "paczero-mi", "--mi", "0.33", "--steps", "3",
+                     *self.written()]
+            limited = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))}
+            done = subprocess.run([*words, "--save", state], capture_output=True, text=True, **limited)
+            kept = state.exists()
+            ends.add((done.returncode, kept))
+            if done.returncode == 0:
+                continue
+            if done.returncode != 127:  # not even the program was loaded
+                self.assertEqual((done.returncode, done.stderr.count("\n")), (1, 1), done.stderr)
+                self.assertEqual(kept, f"--resume {state} in place of --save" in done.stderr, done.stderr)
+            again = subprocess.run([*words, "--resume" if kept else "--save", state], capture_output=True, text=True)
+            self.assertEqual((again.returncode, again.stderr), (0, ""))
+            self.rebuilt()
+        self.assertTrue({(0, True), (1, False), (1, True)} <= ends, ends)
+
+    def test_a_name_that_was_taken_meanwhile(self):
+        words = ["train", self.data, "--mechanism", "paczero-mi", "--mi", "0.33", "--steps", "400"]
+        state = self.here / "state"
+        with subprocess.Popen([PROGRAM, *map(str, words), "--save", state, "--tuned", self.tuned], text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE) as training:
+            while not state.exists():
+                time.sleep(0.01)
+            self.tuned.write_text("somebody else's")
+            _, said = training.communicate(timeout=60)
+        self.assertEqual((training.returncode, said.count("\n")), (1, 1), said)
+        self.assertIn(f"--resume {state} in place of --save, and another name for {self.tuned}", said)
+        self.assertEqual(self.tuned.read_text(), "somebody else's")
+        self.ask_json(*words, "--resume", state, "--tuned", self.out)
+        self.assertTrue(self.out.exists())
 
     def test_a_model_is_its_transcript(self):
         mi = ["--mechanism", "paczero-mi", "--mi", 0.33]

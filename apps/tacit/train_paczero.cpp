@@ -281,6 +281,22 @@ std::string about(std::string const& digest, paczero_run_options const& wanted) 
   return digest + tacit::detail::to_word(whole_name(wanted.transcript).string());
 }
 
+// A run has failed, and nothing that it released is lost.
+[[noreturn]] void fail_midway(arguments const& of, std::exception const& why) {
+  std::string text = why.what();
+  char const* const kept = of.given("--resume") ? "--resume" : "--save";
+  std::error_code none;
+  if (of.given(kept) && std::filesystem::file_size(of.text(kept), none) > 0 && !none) {
+    text += "; the run is kept: go on with the same command and --resume " + of.text(kept);
+    if (!of.given("--resume")) text += " in place of --save";
+    auto const* const file = dynamic_cast<tacit::file_error const*>(&why);
+    if (file != nullptr && file->code() == std::errc::file_exists) {
+      text += ", and another name for " + std::filesystem::path(file->path()).string();
+    }
+  }
+  throw std::runtime_error(text);
+}
+
 // Before its first step a run was refused a file, or one beside it.
 [[noreturn]] void refuse_file(arguments const& of, tacit::file_error const& why) {
   char const* whose = nullptr;
@@ -296,19 +312,7 @@ std::string about(std::string const& digest, paczero_run_options const& wanted) 
     }
   }
   if (whose != nullptr) of.refuse_because(whose, why);
-  throw std::runtime_error(why.what());
-}
-
-// Later it has failed, and nothing that it released is lost.
-[[noreturn]] void fail_midway(arguments const& of, std::exception const& why) {
-  std::string text = why.what();
-  char const* const kept = of.given("--resume") ? "--resume" : "--save";
-  std::error_code none;
-  if (of.given(kept) && std::filesystem::exists(of.text(kept), none)) {
-    text += "; the run is kept: go on with the same command and --resume " + of.text(kept);
-    if (!of.given("--resume")) text += " in place of --save";
-  }
-  throw std::runtime_error(text);
+  fail_midway(of, why);
 }
 
 // ---- the answer ---------------------------------------------------------------------------------
@@ -464,15 +468,15 @@ answer train_paczero(arguments const& of) {
     } catch (tacit::file_error const& error) {
       if (!begun) refuse_file(of, error);
       fail_midway(of, error);
-    } catch (std::system_error const& error) {  // no randomness
-      if (!begun) throw;
-      fail_midway(of, error);
     } catch (tacit::corrupt_state const& error) {
       if (!of.given("--transcript")) throw;
       of.refuse_because("--transcript", error);
     } catch (std::invalid_argument const& error) {  // the journal of another run
       if (!saved || !of.given("--transcript")) throw;
       of.refuse_because("--transcript", error);
+    } catch (std::exception const& error) {  // no randomness, or no memory
+      if (!begun) throw;
+      fail_midway(of, error);
     }
   }
 
