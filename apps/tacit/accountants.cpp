@@ -12,6 +12,8 @@
 #include <tacit/dp/renyi.hpp>
 #include <tacit/dp/zcdp.hpp>
 
+#include "patience.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -121,9 +123,16 @@ void declare_accountant(arguments& of) {
   of.add("--accountant", one_of(std::move(words)),
          "the accountant; pld, the tightest, unless given. gdp-clt is an estimate, no bound; all "
          "asks all but discretised");
+  of.add(
+      "--patience", number("in [0.001, 1000000]", [](double x) { return x >= 0.001 && x <= 1e6; }),
+      "seconds of processor time, after which a question without an answer is refused; 60 unless "
+      "given");
 }
 
 std::vector<method const*> chosen_methods(arguments const& of) {
+  double const seconds = of.number("--patience", 60.0);
+  wait_at_most(seconds, "tacit " + of.name() + ": --patience is " + exactly(seconds) +
+                            ", but must be more: no answer in so many seconds of processor time\n");
   std::string const word =
       of.given("--accountant") ? of.text("--accountant") : default_method().word;
   std::vector<method const*> chosen;

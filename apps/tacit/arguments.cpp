@@ -183,6 +183,8 @@ void arguments::check_files() const {
   }
 }
 
+std::string arguments::name() const { return verb_->get_name(); }
+
 bool arguments::given(std::string const& name) const { return known_.at(name).parsed->count() > 0; }
 
 double arguments::number(std::string const& name) const {

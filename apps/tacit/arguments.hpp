@@ -69,6 +69,9 @@ class arguments {
   /// one is written and another one is the same.
   void check() const;
 
+  /// Of the verb.
+  std::string name() const;
+
   bool given(std::string const& name) const;
 
   /// Without `otherwise` the argument is needed.

@@ -5,6 +5,7 @@
 #include "accountants.hpp"
 #include "output/panel.hpp"
 #include "output/text_file.hpp"
+#include "patience.hpp"
 #include "plan.hpp"
 #include "verbs.hpp"
 
@@ -213,6 +214,7 @@ answer run_curve(arguments const& of) {
   if (of.given("--plot")) {
     std::string const picture =
         plot(all, run, delta, of.given("--panel") ? of.text("--panel") : "all");
+    wait_for_ever();  // no part of a file is left
     try {
       apps::write_text(of.text("--plot"), picture);
     } catch (std::runtime_error const& error) {

@@ -3,6 +3,7 @@
 // The calculator: one question on the command line, one answer on stdout.
 
 #include "command_line.hpp"
+#include "patience.hpp"
 #include "verbs.hpp"
 
 #include <fcntl.h>
@@ -40,6 +41,7 @@ int main(int argc, char** argv) {
   hold_standard_streams();
   std::signal(SIGXFSZ, SIG_IGN);  // a file beyond the user's limit is an error like a full disk
   calculator::outcome const out = calculator::ask(verbs, argc, argv);
+  calculator::wait_for_ever();
   if (out.status != 0) {
     print(out.text, stderr);
   } else if (!print(out.text, stdout)) {
