@@ -34,6 +34,7 @@ import os
 import random
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -435,6 +436,11 @@ def main():
         if failures <= 20:
             print(f"of {total} operations, {plan}: {error}", flush=True)
 
+    def ended(*_):  # by a time limit: what was done by then
+        print(f"ended after {faults} faults, {failures} failures", flush=True)
+        sys.exit(1)
+
+    signal.signal(signal.SIGTERM, ended)
     with tempfile.TemporaryDirectory(dir=in_memory()) as scratch:
         trial = Trial(scenario, of.program, of.library, Path(scratch))
         total = trial.faulted([])[0]
