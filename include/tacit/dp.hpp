@@ -10,6 +10,7 @@
 #include <tacit/dp/binomial_mixture.hpp>
 #include <tacit/dp/calibration.hpp>
 #include <tacit/dp/composition.hpp>
+#include <tacit/dp/contour/cells.hpp>
 #include <tacit/dp/contour/envelope.hpp>
 #include <tacit/dp/contour/integrate.hpp>
 #include <tacit/dp/contour/moments.hpp>

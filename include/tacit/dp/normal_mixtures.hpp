@@ -8,6 +8,7 @@
 #include <tacit/core/units.hpp>
 #include <tacit/dp/accountant.hpp>
 #include <tacit/dp/agreement.hpp>
+#include <tacit/dp/contour/cells.hpp>
 #include <tacit/dp/contour/routes.hpp>
 #include <tacit/dp/event.hpp>
 #include <tacit/dp/mixture_profile.hpp>
@@ -149,7 +150,9 @@ class normal_mixtures {
 
  private:
   static constexpr T infinity = std::numeric_limits<T>::infinity();
-  static constexpr std::size_t most_distinct = 100;  // more are rounded to a few
+  static constexpr std::size_t most_distinct = 1024;  // more are rounded to so many:
+  static constexpr std::size_t few = 96;
+  static constexpr std::size_t many = 512;
 
   using entries = std::vector<typename contour<T>::entry>;
 
@@ -243,7 +246,7 @@ class normal_mixtures {
         (void)found_narrow(contour(line_effort::all), route::contour);
       }
     } else if (!found_narrow(contour(line_effort::quick), route::contour) &&
-               !found_narrow(rays(), route::rays)) {
+               !found_narrow(rays(), route::rays) && remove_.size() <= few) {
       (void)found_narrow(contour(line_effort::thorough), route::contour);
     }
     return by ? std::optional<answer>({known.shared(), *by}) : std::nullopt;
@@ -271,64 +274,39 @@ class normal_mixtures {
     return contour_towards(orientation::add, variance).chernoff_below(epsilon, log_delta);
   }
 
-  // Many distinct sampled Gaussians as a few: their rates and shifts rounded up, or down, to those of a group's
-  // extreme. Profiles rise in each (Lemma 13 of docs/certificates/grid.md). Nothing where persons have several records.
-  [[nodiscard]] std::optional<normal_mixtures> merged(bool up) const {
-    constexpr std::size_t groups = 4;  // by rate, and of each by shift
-    entries sorted = remove_;
-    for (auto const& e : sorted) {
-      if (e.pair.parts.size() != 1) return {};
-    }
+  // Of distinct sampled Gaussians as a few, above all of them or below.
+  [[nodiscard]] normal_mixtures rounded(entry_cells<T> const& cells, bool up) const {
     normal_mixtures out(neighbours_);
     out.normals_ = normals_;
-    auto const in_groups = [&](std::size_t begin, std::size_t end, auto&& key, auto&& then) {
-      auto const at = [&](std::size_t k) { return begin + (end - begin) * k / groups; };
-      std::sort(sorted.begin() + static_cast<std::ptrdiff_t>(begin),
-                sorted.begin() + static_cast<std::ptrdiff_t>(end),
-                [&](auto const& a, auto const& b) { return key(a) < key(b); });
-      for (std::size_t k = 0; k < groups; ++k) {
-        if (at(k) < at(k + 1)) then(at(k), at(k + 1));
-      }
-    };
-    auto const rate = [](auto const& e) { return e.pair.parts[0].weight; };
-    auto const shift = [](auto const& e) { return e.pair.parts[0].shift; };
-    in_groups(0, sorted.size(), rate, [&](std::size_t begin, std::size_t end) {
-      in_groups(begin, end, shift, [&](std::size_t first, std::size_t last) {
-        auto one = sorted[first];
-        mixture_pair::part& part = one.pair.parts[0];
-        for (std::size_t k = first + 1; k < last; ++k) {
-          auto const& e = sorted[k];
-          part.weight = up ? std::max(part.weight, rate(e)) : std::min(part.weight, rate(e));
-          part.shift = up ? std::max(part.shift, shift(e)) : std::min(part.shift, shift(e));
-          one.count += e.count;
-        }
-        auto added = one;
-        added.pair.orientation = orientation::add;
-        // Counts are added with rounding.
-        T const slack = static_cast<T>(last - first) * unit_roundoff;
-        one.count = added.count =
-            up ? std::ceil(one.count * (1.0 + slack)) : std::floor(one.count * (1.0 - slack));
-        out.remove_.push_back(std::move(one));
-        out.add_.push_back(std::move(added));
-      });
-    });
+    out.remove_ = cells.rounded(up, orientation::remove);
+    out.add_ = cells.rounded(up, orientation::add);
     return out;
   }
 
-  // Of the composition, or of those above and below it. `ask(of)` is what one of them answers.
+  // Of compositions of at most so many mixtures above it and below it. `ask(of)` is what one of them answers.
+  template <class Ask>
+  [[nodiscard]] std::optional<answer> around(std::size_t most, Ask&& ask) const {
+    auto const cells = entry_cells<T>::of(remove_, most);
+    if (!cells) return {};
+    std::optional<answer> found = ask(rounded(*cells, true));
+    if (!found) return {};
+    std::optional<answer> const below = ask(rounded(*cells, false));
+    found->value.lower = below ? std::min(below->value.lower, found->value.upper) : 0.0;
+    return found;
+  }
+
+  // Of the composition, or of those around it: few, which the rays take too, and then as many as the vertical line
+  // takes in half a second.
   template <class Ask>
   [[nodiscard]] std::optional<answer> on_lines(Ask&& ask) const {
     if (remove_.size() <= most_distinct) {
       std::optional<answer> const exact = ask(*this);
       if (exact || remove_.size() <= rays::most_events) return exact;
     }
-    auto const above = merged(true);
-    if (!above) return {};
-    std::optional<answer> found = ask(*above);
-    if (!found) return {};
-    auto const below = ask(*merged(false));
-    found->value.lower = below ? std::min(below->value.lower, found->value.upper) : 0.0;
-    return found;
+    std::optional<answer> const first = around(few, ask);
+    if (!first || first->by != route::contour) return first;
+    std::optional<answer> const finer = around(many, ask);
+    return finer ? finer : first;
   }
 
   [[nodiscard]] std::optional<answer> epsilon_on_lines(T delta) const {

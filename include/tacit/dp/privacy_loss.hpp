@@ -71,8 +71,10 @@ class basic_privacy_loss {
 
  private:
   // Distinct mixtures for which a bound by Rényi orders, and a bisection of Chernoff's, take less than a second.
-  static constexpr std::size_t most_by_orders = 1000;
+  static constexpr std::size_t most_by_orders = 500;
   static constexpr std::size_t most_bisected = 32;
+  // And for which a grid is tried, too.
+  static constexpr std::size_t most_gridded = 16;
 
   using question = detail::privacy_loss_question<T>;
 
@@ -89,7 +91,7 @@ class basic_privacy_loss {
       if (known.meet(found, detail::name_of(way))) by = way;
     };
     if (lines) meet(lines->value, lines->by);
-    if (!lines || (mixtures_.distinct() <= detail::rays::most_events &&
+    if (!lines || (mixtures_.distinct() <= most_gridded &&
                    !(known.width() <= 1e-4 * std::max(scale, known.shared().upper)))) {
       meet(grid(), route::grid);
     }

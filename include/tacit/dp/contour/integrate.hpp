@@ -229,6 +229,8 @@ template <std::same_as<double> T>
   };
   T log_ratio = 0.0;
   T work = 0.0;
+  T events = 0.0;
+  for (contour_entry<T> const& e : of.entries) events += e.count;
   for (std::size_t k = 0; k < of.entries.size(); ++k) {
     contour_entry<T> const& e = of.entries[k];
     auto const& part = plan.parts[k];
@@ -286,7 +288,7 @@ template <std::same_as<double> T>
     } else {
       T fallen = all.falls_to(part.end_height, end);
       // Lower down the taper swells less.
-      T const aim = all.log_size(part.end_height, end) + 1.0 / n;
+      T const aim = all.log_size(part.end_height, end) + 1.0 / events;
       for (T h = 0.5 * part.end_height; !(fallen <= aim) && h > 0.2 * part.end_height; h *= 0.5) {
         fallen = std::min(fallen, all.falls_to(h, end));
       }

@@ -71,6 +71,7 @@ class line_planner : public contour_search<T> {
                          0.0,    0,          small_tilt_,   {}};
     if (!choose_period(line, log_delta) || !choose_end(line, log_delta)) return {};
     T const share = static_cast<T>(coarse_.size());
+    work_ = 0.0;
     for (std::size_t k = 0; k < coarse_.size(); ++k) {
       if (!choose_step(line, k)) return {};
       if (route_.table != contour_table::lifted) {
@@ -82,6 +83,16 @@ class line_planner : public contour_search<T> {
   }
 
  private:
+  static constexpr T most_step = 0.42;
+
+  // Whether so many tables of such a step can be worth building, beside others of so much work: they are at least
+  // 20 wide, and `integrate` gives all of them together four times what one may take.
+  [[nodiscard]] bool affordable(T points, T step, T tables, T others = 0.0) const {
+    T const most = route_.work * (route_.each ? static_cast<T>(coarse_.size()) : 1.0);
+    T const one = 20.0 / step * points;
+    return one <= most && others + tables * one <= 4.0 * most;
+  }
+
   // The copies of δ at ε ± P, ε ± 2P, … must be small: Chernoff at θ ± Δ, Δ chosen for each side.
   [[nodiscard]] bool choose_period(contour_plan<T>& line, T log_delta) const {
     T const goal = log_delta + route_.log_tolerance;
@@ -129,7 +140,6 @@ class line_planner : public contour_search<T> {
     T const theta = line.tilt;
     T const whole = this->value(theta);
     std::size_t const count = coarse_.size();
-    T const most_work = route_.work * (route_.each ? static_cast<T>(count) : 1.0);
     std::vector<T> values;  // log M of all
     std::vector<envelope<T>> lesser;
     std::vector<envelope<T>> large;
@@ -152,7 +162,7 @@ class line_planner : public contour_search<T> {
         log_delta + route_.log_tolerance - (whole - theta * line.epsilon) - 2e-14 * events - 0.01;
     T end = 8.0 / std::sqrt(shape(theta).curvature);
     for (;;) {
-      if (!(end / line.spacing < most_work) ||
+      if (!affordable(end / line.spacing, most_step, static_cast<T>(count)) ||
           !budget_->spend((this->splits() ? 150.0 : 50.0) * nodes_))
         return false;
       T fallen = -0.5 * v * end * end;
@@ -160,7 +170,8 @@ class line_planner : public contour_search<T> {
       T ratio = 0.0;
       for (std::size_t j = 0; j < count; ++j) {
         T const n = of_->entries[j].count;
-        T const typical = std::min(coarse_[j].strip(), 8.0 / std::sqrt(n));
+        // Where all events' losses together are nearly normal, each is wanted low down, however few are equal.
+        T const typical = std::min(coarse_[j].strip(), 8.0 / std::sqrt(events));
         auto& part = line.parts[j];
         if (this->splits()) {
           // |M^n − S^n| ≤ (s + l)^n − s^n with any bounds s and l on |M_small| and |M_large|.
@@ -220,13 +231,13 @@ class line_planner : public contour_search<T> {
                                              16.0 * weight * square * elementary::exp(1.5 * s * s) /
                                                  elementary::cos(0.5 * s * h))));
       }
-      T step = std::min(0.42, 2.0 * std::numbers::pi * here / (need + growth));
+      T step = std::min(most_step, 2.0 * std::numbers::pi * here / (need + growth));
       if (!lifted) {
         T const cosine = elementary::cos(0.5 * s * h);
         T const chord = 0.125 * step * step *
                         (1.0 + 1.0 / (taper_width * taper_width) +
                          both * s * s * std::min(0.25, weight) / (cosine * cosine));
-        step = std::min(0.42, 2.0 * std::numbers::pi * here / (need + growth + chord));
+        step = std::min(most_step, 2.0 * std::numbers::pi * here / (need + growth + chord));
       }
       // Not unimodal where the ratio's argument grows fast: a poor step does not end the search.
       if (step <= best && best > 0.1) break;
@@ -235,16 +246,16 @@ class line_planner : public contour_search<T> {
       height = here;
     }
     if (!(best > 0.004)) return false;  // no table is worth so many nodes
-    // The table is at least 20 wide: no use in building one that is too long anyway.
-    T const count = static_cast<T>(coarse_.size());
-    T const most_work = route_.work * (route_.each ? count : 1.0);
-    if (20.0 / best * static_cast<T>(line.points) > most_work) return false;
+    T const points = static_cast<T>(line.points);
+    if (!affordable(points, best, 1.0, work_)) return false;
+    work_ += 20.0 / best * points;
     line.parts[j].step = best;
     line.parts[j].height = short_number(height, 11);
     return true;
   }
 
   std::vector<envelope<T>> envelopes_;
+  T work_ = 0.0;  // of the tables whose steps are chosen
 };
 
 }  // namespace tacit::detail

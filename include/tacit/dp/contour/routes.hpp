@@ -94,7 +94,8 @@ class contour {
  private:
   static constexpr T fine = -34.5;   // 1e-15
   static constexpr T rough = -25.0;  // 1e-11
-  static constexpr T most_work = 4e7;
+  static constexpr T most_work =
+      4e7;  // of one entry, and a hundredth of it more for each other one
   static constexpr T narrow = 1e-9;
 
   // The tapered table on the real axis is best for long compositions. Where most of P is nearly an atom,
@@ -115,7 +116,8 @@ class contour {
   // much work they are allowed.
   template <class Answer>
   [[nodiscard]] std::optional<bound<T>> by_best_route(line_effort effort, Answer&& answer) const {
-    line_budget<T> budget(most_work);
+    T const more = std::clamp(static_cast<T>(of_.entries.size()) - 1.0, 0.0, 1000.0);
+    line_budget<T> budget(most_work * (1.0 + 0.01 * more));
     std::optional<bound<T>> best;
     std::vector<std::pair<contour_table, T>> answered;
     for (std::size_t k = effort == line_effort::thorough; k < routes.size(); ++k) {

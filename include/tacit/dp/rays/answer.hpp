@@ -40,8 +40,12 @@ template <std::same_as<double> T = double>
   return best <= log_delta;
 }
 
-constexpr double whole_budget = 1e8;  // of one question in one direction: about a tenth of a second
-constexpr std::size_t most_events = 16;
+constexpr std::size_t most_events = 300;
+
+/// Of one question in one direction: about a tenth of a second, and as much for every 32 events more.
+[[nodiscard]] inline double whole_budget(composition const& what) {
+  return 1e8 * std::max(1.0, static_cast<double>(what.events.size()) / 32.0);
+}
 
 /// ε at δ in one direction, from about where to begin: 0 if that is not known.
 /// Guarantee: lower ≤ ε ≤ upper. No value where nothing could be certified within the budget.
@@ -49,7 +53,7 @@ template <std::same_as<double> T = double>
 [[nodiscard]] std::optional<bound<double>> epsilon(composition const& what, orientation towards,
                                                    T log_delta, T start) {
   if (what.events.size() > most_events) return std::nullopt;
-  budget work{whole_budget};
+  budget work{whole_budget(what)};
   return solver<T>(what, towards, work)
       .epsilon(log_delta, start > 0.0 ? start : first_guess(what, log_delta));
 }
@@ -60,7 +64,7 @@ template <std::same_as<double> T = double>
 [[nodiscard]] std::optional<bound<double>> log_delta(composition const& what, orientation towards,
                                                      T epsilon) {
   if (what.events.size() > most_events) return std::nullopt;
-  budget work{whole_budget};
+  budget work{whole_budget(what)};
   return solver<T>(what, towards, work).log_delta(epsilon);
 }
 

@@ -4,6 +4,7 @@
 #include <tacit/core/constants.hpp>
 #include <tacit/core/elementary.hpp>
 #include <tacit/core/normal.hpp>
+#include <tacit/core/sum.hpp>
 #include <tacit/dp/rays/complex.hpp>
 #include <tacit/dp/rays/window.hpp>
 #include <tacit/dp/rounded_shifts.hpp>
@@ -42,11 +43,12 @@ struct composition {
 
 /// −log(1 − rate), summed over all steps: e^{−base} scales the ratio.
 [[nodiscard]] inline long double base(composition const& what) {
-  long double sum = 0.0L;
+  compensated_sum<long double> sum;
   for (sampled_gaussian const& e : what.events) {
-    sum -= static_cast<long double>(e.count) * elementary::log1p(-static_cast<long double>(e.rate));
+    sum +=
+        -static_cast<long double>(e.count) * elementary::log1p(-static_cast<long double>(e.rate));
   }
-  return sum;
+  return sum.value();
 }
 
 [[nodiscard]] inline rounded_shifts shifts_of(composition const& what) {

@@ -85,9 +85,10 @@ template <class R>
                                            std::optional<long> j) {
   R const u = unit<R>;
   R const rho = j ? elementary::exp(R(on.at.step) * static_cast<R>(*j)) : R(0);
+  R const added = u * static_cast<R>(events.size());  // what a term loses to the sum, relatively
   complex<R> log_psi = (R(0.5) * R(variance)) * (p * (p - R(1)));
   R wrong =
-      20 * u *
+      (20 * u + added) *
       modulus(log_psi);  // of the exponent; an unknown phase counts as log 3, e^{log 3} − 1 = 2
   constexpr double any_phase = 1.1;
   complex<R> rest{};  // Σ count·log(1 − large/H)
@@ -107,10 +108,11 @@ template <class R>
     if (h_wrong < R(0.5) * size) {
       complex<R> const l = log1p(s.change);
       log_psi += t.count * l;
-      wrong += t.count * (2 * h_wrong / size + 24 * u * modulus(l));
+      wrong += t.count * (2 * h_wrong / size + (24 * u + added) * modulus(l));
     } else {  // it counts as its own error, with any phase
-      log_psi += complex<R>{t.count * elementary::log(size + h_wrong), R(0)};
-      wrong += R(any_phase);
+      R const l = elementary::log(size + h_wrong);
+      log_psi += complex<R>{t.count * l, R(0)};
+      wrong += R(any_phase) + t.count * added * std::abs(l);
     }
     if (!cutting) continue;
     complex<R> const x = s.large / h;
@@ -121,7 +123,7 @@ template <class R>
     R const left_size = modulus(left);
     if (h_wrong < R(0.5) * size && x_wrong < R(0.5) * left_size) {
       rest += t.count * log1p(-x);
-      rest_wrong += t.count * (2 * x_wrong / left_size + 24 * u * modulus(x) / left_size);
+      rest_wrong += t.count * (2 * x_wrong / left_size + (24 * u + added) * modulus(x) / left_size);
     } else {
       rest += complex<R>{t.count * elementary::log(left_size + x_wrong), R(0)};
       rest_lost = true;
