@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,8 +38,11 @@ def _array(name, value, what):
         raise TypeError(f"{name} is a masked array, but must be {what} without a mask")
     if isinstance(value, int) and not isinstance(value, bool):
         value = min(max(value, -2**63), 2**64 - 1)  # NumPy has no larger ones; they are out of every range
-    array = np.asarray(value)
-    if array.dtype.kind not in "fiu":
+    try:
+        array = np.asarray(value)
+    except ValueError:  # rows of several lengths
+        array = None
+    if array is None or array.dtype.kind not in "fiu":
         raise TypeError(f"{name} must be {what}, but is {value!r}")
     return array
 
@@ -75,8 +79,12 @@ def _ask(what, a, b, *, mechanism, adjacency, accountant, threads, noise_multipl
         raise TypeError("batch needs records: how many there are in all")
     if records is not None and batch is None and what != "batch":
         raise TypeError("records needs batch: how many of them a step takes")
-    if threads is not None and not 1 <= threads <= 1024:
-        raise ValueError(f"threads is {threads}, but must be in [1, 1024]")
+    if threads is not None:
+        if isinstance(threads, bool) or not hasattr(threads, "__index__"):
+            raise TypeError(f"threads must be a whole number, but is {threads!r}")
+        threads = operator.index(threads)
+        if not 1 <= threads <= 1024:
+            raise ValueError(f"threads is {threads}, but must be in [1, 1024]")
     columns = {
         "noise": (_numbers, "noise_multiplier", noise_multiplier),
         "rate": (_numbers, "rate", rate),

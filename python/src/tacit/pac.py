@@ -25,18 +25,28 @@ __all__ = ["Gap", "Noise", "NoisyOutputs", "gap", "information", "noise_for_cand
 
 
 def _finite(name, value, dimensions, shape):
-    array = np.asarray(value)
+    dimensions = dimensions if isinstance(dimensions, tuple) else (dimensions,)
     if isinstance(value, np.ma.MaskedArray):
         raise TypeError(f"{name} is a masked array, but must have no mask")
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        raise TypeError(f"{name} must be an array of numbers, but its rows are of several lengths") from None
     if array.dtype.kind not in "fiu":
         raise TypeError(f"{name} must be an array of numbers, but its type is {array.dtype}")
-    if array.ndim != dimensions:
+    if array.ndim not in dimensions:
         raise ValueError(f"{name} has shape {array.shape}, but must have shape {shape}")
     array = np.ascontiguousarray(array, dtype=np.float64)
     if not np.isfinite(array).all():
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
         raise ValueError(f"{name} is {array[where]} at {list(where)}, but must be finite")
     return array
+
+
+def _no_bool(**given):
+    for name, value in given.items():
+        if isinstance(value, (bool, np.bool_)):
+            raise TypeError(f"{name} must be a number, but is {value}")
 
 
 def _weights(weights, rows):
@@ -68,6 +78,7 @@ def noise_for_candidates(outputs, budget, *, method="least", weights=None, shape
 
     Raises ``ValueError`` naming what is out of range, ``Infeasible`` where no noise can be certified.
     """
+    _no_bool(budget=budget, confidence=confidence, samples=samples, seed=seed)
     outputs = _finite("outputs", outputs, 2, "(M, d)")
     return _core.noise_for_candidates(outputs, budget, method, _weights(weights, outputs.shape[0]), shape, confidence,
                                       samples, seed)
@@ -88,6 +99,9 @@ def noise_for_samples(outputs, budget, *, method="log_det", weights=None, shape=
 
     The rest as for ``noise_for_candidates``.
     """
+    _no_bool(budget=budget, floor=floor, output_norm=output_norm, c=c, slack=slack)
+    if isinstance(budget, float) and not 0.0 < budget < np.inf:
+        raise ValueError(f"budget is {budget}, but must be positive and finite")
     outputs = _finite("outputs", outputs, 2, "(n, d)")
     return _core.noise_for_samples(outputs, budget, method, _weights(weights, outputs.shape[0]), shape, floor,
                                    output_norm, c, slack)
@@ -119,8 +133,8 @@ def gap(outputs, noise, *, axes="independent", confidence=None, radius=None, see
     Where ``noise_for_samples`` chose the noise by any of these rows, nothing is certified, and ``confidence`` and
     ``radius`` must be left out. Raises ``ValueError`` naming what is out of range.
     """
+    _no_bool(confidence=confidence, radius=radius, seed=seed)
     outputs = _finite("outputs", outputs, 2, "(n, d)")
     if not isinstance(noise, Noise):
-        dimensions = np.ndim(noise)
-        noise = _finite("noise", noise, dimensions if dimensions in (1, 2) else 2, "(d,) or (d, d)")
+        noise = _finite("noise", noise, (1, 2), "(d,) or (d, d)")
     return _core.gap(outputs, noise, axes, confidence, radius, seed)
