@@ -100,7 +100,7 @@ void independent_axes(benchmark::State& state) {
 }
 BENCHMARK(independent_axes)->Args({10'000, 16})->Args({10'000, 64})->Unit(benchmark::kMillisecond);
 
-// How many steps it takes hangs on the start: five of them, to compare with others.
+// The number of steps depends on the start; exactly five make it comparable with the peer.
 void independent_axes_five_steps(benchmark::State& state) {
   auto const data = sample::make(state);
   expect(state, tacit::independent_axes(data.whitened, {1, 3}, 5) !=

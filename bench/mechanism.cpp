@@ -3,7 +3,7 @@
 // A whole release step of PACZero: quantise, subset sums, belief, price, charge, draw, update. Runs
 // of 1000 steps, one after the other, as in practice: the belief moves, and the transcript grows. A
 // fresh run is set up off the clock. `paid` is the share of steps that bought a sign; the others were
-// unanimous, too dear or void, and cost less time.
+// unanimous, too expensive or void, and took less time.
 
 #include <tacit/mechanism/paczero.hpp>
 

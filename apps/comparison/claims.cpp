@@ -116,8 +116,8 @@ std::vector<claim> claims_of(std::vector<compared_row> const& rows,
   for (place const where : {place::digits, place::digits_lora, place::cancer, place::text}) {
     check.better("training with zero information works where DP-ZO collapses (ε < 1)", "PACZero",
                  check.row(where, "paczero-zpl"), check.row(where, "dp-zo-laplace", 0.5));
-    check.better("the same against DPZero at ε = .5", "PACZero", check.row(where, "paczero-zpl"),
-                 check.row(where, "dpzero", 0.5));
+    check.better("training with zero information beats DPZero at ε = .5", "PACZero",
+                 check.row(where, "paczero-zpl"), check.row(where, "dpzero", 0.5));
   }
   check.better("charging the sign beats charging the value at the same budget",
                "findings on PACZero", check.row(place::digits, "charged-sign"),

@@ -43,12 +43,6 @@ double largest(std::vector<double> const& of) {
   return of.empty() ? 0.0 : *std::max_element(of.begin(), of.end());
 }
 
-// Upper bounds are printed upwards.
-std::string up(double x, int digits) {
-  double const scale = std::pow(10.0, digits);
-  return formatted("%.*f", digits, (std::max(std::ceil(x * scale - 1e-9), 0.0) + 0.0) / scale);
-}
-
 std::string spent(compared_row const& row) {
   auto const epsilon = each(row, [](tuning_result const& r) { return r.epsilon; });
   auto const nats = each(row, [](tuning_result const& r) { return r.nats; });

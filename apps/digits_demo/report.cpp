@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report.hpp"
 
+#include <tacit/core/decimal.hpp>
+
 #include "output/format.hpp"
 
 #include <nlohmann/json.hpp>
@@ -22,10 +24,10 @@ spread spread_over(std::size_t runs, Value const& value) {
   return spread_of(all);
 }
 
-// Three digits that matter, and never 0 for what is not 0.
+// Upper bounds: rounded up, so never 0 for what is not 0.
 std::string nats_text(double x) {
   if (x == 0.0) return "0";
-  return formatted(x < 0.001 ? "%.1e" : x < 0.1 ? "%.4f" : "%.3f", x);
+  return x < 0.001 ? tacit::rounded_up(x, 2) : up(x, x < 0.1 ? 4 : 3);
 }
 
 using cells = std::array<std::string, 10>;
@@ -49,7 +51,7 @@ cells cells_of(summary const& s) {
   if (s.exposed) {
     out[3] = nats_text(s.exposed->mi);
     out[4] = nats_text(s.exposed->mi_worst_record);
-    out[5] = formatted("%.3f", s.exposed->attack_bound);
+    out[5] = up(s.exposed->attack_bound, 3);
     out[6] = formatted("%.3f", s.exposed->attack_mean);
     out[7] = formatted("%.3f", s.exposed->attack_worst);
   } else {

@@ -96,10 +96,10 @@ class Questions(Case):
         for prior in (0.5, 0.1):
             flip = 0.5 * math.erfc(1 / math.sqrt(2))
             plus = prior * (1 - flip) + (1 - prior) * flip
-            told = self.ask("mi", "--prior", prior, "--sigma", 1, "--observed", "sign")["mi"]
-            self.assertAlmostEqual(told, entropy(plus) - entropy(flip), delta=1e-12)
+            revealed = self.ask("mi", "--prior", prior, "--sigma", 1, "--observed", "sign")["mi"]
+            self.assertAlmostEqual(revealed, entropy(plus) - entropy(flip), delta=1e-12)
             value = self.ask("mi", "--prior", prior, "--sigma", 1, "--observed", "value")["mi"]
-            self.assertLess(told, value)
+            self.assertLess(revealed, value)
 
     def test_ends_of_the_channel(self):
         self.assertAlmostEqual(self.ask("mi", "--prior", 0.5, "--sigma", 0)["mi"], math.log(2))
@@ -645,8 +645,8 @@ def filled(variances, budget):
     low, high = 1e-9, 1e9
     for _ in range(200):
         level = math.sqrt(low * high)
-        told = sum(math.log1p(r / v) for r, v in zip(variances, noise(level))) / 2
-        low, high = (level, high) if told > budget else (low, level)
+        revealed = sum(math.log1p(r / v) for r, v in zip(variances, noise(level))) / 2
+        low, high = (level, high) if revealed > budget else (low, level)
     return sum(noise(high))
 
 
@@ -673,10 +673,10 @@ class Calibration(Tables):
             self.assertAlmostEqual(sum(answer["eigenvalues"]), answer["trace"], delta=1e-11)
             noise = answer[shape] if shape == "variances" else [
                 answer[shape][i][i] for i in range(3)]
-            told = sum(math.log1p(r / v) for r, v in zip(self.VARIANCES, noise)) / 2
-            self.assertLessEqual(told, 0.5)
+            revealed = sum(math.log1p(r / v) for r, v in zip(self.VARIANCES, noise)) / 2
+            self.assertLessEqual(revealed, 0.5)
             self.assertLessEqual(answer["mi_bound"], 0.5)
-            self.assertGreaterEqual(answer["mi_bound"], told * (1 - 1e-12))
+            self.assertGreaterEqual(answer["mi_bound"], revealed * (1 - 1e-12))
         self.assertAlmostEqual(self.listed("log-det")["trace"], 9.8408, delta=5e-5)
         self.assertAlmostEqual(self.listed("proportional")["trace"], 13.2706, delta=5e-5)
 
@@ -1939,7 +1939,7 @@ class Transcripts(Records):
             wrong = [*pac[:i], (key, kind, value), *pac[i + 1:]]
             self.refused(*audited("paczero", wrong, **sign), naming=["TRANSCRIPT", key])
         self.refused(*audited("paczero", [*pac, ("more", "whole", 1)], **sign), naming=["more"])
-        self.refused(*audited("unheard", []), naming=["unheard", "paczero"])
+        self.refused(*audited("unknown", []), naming=["unknown", "paczero"])
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@
 usage: accountants.py OUTPUT.json [--slow]
 
 Each asks as its documentation shows, from a fresh object, with its own defaults but for the error that
-prv-accountant wants to be told: 0.01 in epsilon, the default of Opacus' accountant, which is the same
+prv-accountant requires as an argument: 0.01 in epsilon, the default of Opacus' accountant, which is the same
 method, and delta/1000. `lower` is there where the peer gives one; for dp-accounting it is its optimistic
 estimate, made off the clock. --slow adds what takes minutes and 14 GB; each of those runs once, in a
 process of its own that may have ten minutes of CPU time and the memory that is free.

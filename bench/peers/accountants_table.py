@@ -8,6 +8,7 @@ import math
 import os
 import sys
 from datetime import date
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context
 from pathlib import Path
 
 from table import medians, processor, shown
@@ -21,11 +22,22 @@ def answers(path):
             if row["run_type"] == "iteration"}
 
 
-def digits(value, places=13):
+def digits(value, places=13, rounding=ROUND_HALF_EVEN):
+    """The value in so many digits, at most 15."""
     if value is None:
         return ""
     value = float(value)
-    return "∞" if math.isinf(value) else f"{value:.{places}g}"
+    if math.isinf(value):
+        return "∞"
+    return f"{float(Context(prec=places, rounding=rounding).create_decimal(value)):.{places}g}"
+
+
+def at_least(value, places=13):
+    return digits(value, places, ROUND_FLOOR)
+
+
+def at_most(value, places=13):
+    return digits(value, places, ROUND_CEILING)
 
 
 def ratio(theirs, ours):
@@ -56,7 +68,7 @@ class Run:
         """How far each end is from the other says how good the answer is; ours is the measure."""
         ours, mine = self.ours[benchmark], self.times[benchmark][0]
         width = ours["upper"] - ours["lower"]
-        print(f"| {label} {US} | {digits(ours['lower'], 15)} | {digits(ours['upper'], 15)} | {width:.0e} | "
+        print(f"| {label} {US} | {at_least(ours['lower'], 15)} | {at_most(ours['upper'], 15)} | {width:.0e} | "
               f"{shown(mine)} | |")
         for row in self.of(question):
             if "refused" in row:
@@ -67,14 +79,14 @@ class Run:
             if above < 0:  # below our upper end, so below the truth if below our lower end
                 above = upper - ours["lower"]
             off = f"**{above:.1e}, too low**" if above < 0 else digits(above, 2)
-            print(f"| {row['peer']} | {digits(row.get('lower'), 8)} | {digits(upper, 8)} | {off} | "
+            print(f"| {row['peer']} | {at_least(row.get('lower'), 8)} | {at_most(upper, 8)} | {off} | "
                   f"{self.time(row, mine)} |")
 
     def values(self, label, benchmark, question, places=8):
         mine = self.times[benchmark][0]
-        print(f"| {label} {US} | {digits(self.ours[benchmark]['upper'], places)} | {shown(mine)} | |")
+        print(f"| {label} {US} | {at_most(self.ours[benchmark]['upper'], places)} | {shown(mine)} | |")
         for row in self.of(question):
-            value = f"{row['refused']}" if "refused" in row else digits(row["upper"], places)
+            value = f"{row['refused']}" if "refused" in row else at_most(row["upper"], places)
             print(f"| {row['peer']} | {value} | {self.time(row, mine)} |")
 
 
@@ -143,7 +155,7 @@ def main():
     print("| benchmark | at least | at most | median | ± |\n|---|---:|---:|---:|---:|")
     for name, (middle, spread) in run.times.items():
         answer = run.ours[name]
-        print(f"| `{name}` | {digits(answer.get('lower'))} | {digits(answer['upper'])} | {shown(middle)} | "
+        print(f"| `{name}` | {at_least(answer.get('lower'))} | {at_most(answer['upper'])} | {shown(middle)} | "
               f"{100 * spread:.0f} % |")
 
 

@@ -6,7 +6,7 @@ for the update. Beside it the same loop with random signs.
 usage: mezo.py OUTPUT.json [LOG2_PARAMETERS]
 
 In place, with one buffer for z that all tensors share, off the clock: PyTorch at its best. 2^26 float
-parameters unless told otherwise, in tensors of 2^20. Wall-clock time, two threads; medians of 5 steps
+parameters unless given otherwise, in tensors of 2^20. Wall-clock time, two threads; medians of 5 steps
 after one that is not counted.
 """
 import json

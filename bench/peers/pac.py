@@ -152,11 +152,11 @@ def least_bound(rows, variances):
     products = white @ white.T
     squares = np.diagonal(products)
     far = np.maximum(squares[:, None] + squares - 2.0 * products, 0.0)
-    told = math.log(len(rows)) - logsumexp(-0.5 * far, axis=1).mean()
+    pairwise = math.log(len(rows)) - logsumexp(-0.5 * far, axis=1).mean()
     shifted = products / len(rows)
     shifted.flat[::len(rows) + 1] += 1.0
     factor = np.linalg.cholesky(shifted)
-    return min(told, np.log(np.diagonal(factor)).sum(), math.log(len(rows)))
+    return min(pairwise, np.log(np.diagonal(factor)).sum(), math.log(len(rows)))
 
 
 # Gap corrections, on whitened rows.
@@ -280,14 +280,14 @@ def candidates_questions(random):
 
 def gap_questions(random):
     n = 10_000
-    told = information(0.5, SIGMA)
+    information_per_axis = information(0.5, SIGMA)
     for d in (16, 64):
         z = random.choice((-1.0, 1.0), (n, d)) + SIGMA * random.standard_normal((n, d))
         values, vectors = np.linalg.eigh(np.cov(z, rowvar=False))
         whitened = (z - z.mean(axis=0)) @ (vectors / np.sqrt(values))
         start = np.linalg.qr(random.standard_normal((d, d)))[0]
         axes = independent_axes(whitened, start)
-        gap = d * (0.5 * math.log1p(SIGMA**-2) - told)
+        gap = d * (0.5 * math.log1p(SIGMA**-2) - information_per_axis)
         expect(0.0 < sliced_wasserstein(whitened, d, random) < 0.02 * gap)
         expect(abs(wasserstein(whitened, axes) / d - 0.0687) < 0.005)
         expect(abs(marginal(whitened, axes) - gap) < 0.04 * gap)

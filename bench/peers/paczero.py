@@ -39,10 +39,10 @@ def sigma_by_bisection(q, budget):
     low, high = LOW, HIGH
     for _ in range(200):
         middle = 0.5 * (low + high)
-        told = information(q, math.exp(middle))
-        if abs(told - budget) < TOLERANCE:
+        revealed = information(q, math.exp(middle))
+        if abs(revealed - budget) < TOLERANCE:
             break
-        if told > budget:
+        if revealed > budget:
             low = middle
         else:
             high = middle

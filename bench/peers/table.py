@@ -16,7 +16,7 @@ from pathlib import Path
 PAIRS = [
     *((f"mutual information, q=.3, σ={sigma}", f"information_of_value/prior=0.3/sigma={sigma}",
        f"information q=0.3 sigma={sigma}") for sigma in ("20", "1", "0.5")),
-    ("the same in C++ by the published rule, σ=20",
+    ("mutual information by the published rule in C++, q=.3, σ=20",
      "information_by_gauss_hermite_60/prior=0.3/sigma=20", "information q=0.3 sigma=20"),
     *((f"inverse, q=.3, {nats} nats; peer: {name}", f"sigma_for/prior=0.3/nats={nats}",
        f"{peer} q=0.3 nats={nats}")

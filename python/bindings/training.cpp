@@ -142,8 +142,8 @@ void unlocked::operator()(Pass const& pass, std::size_t count) const {
 
 namespace {
 
-/// replay_part(from, to) for parts of a run of so many steps, of so many entries each: so few that Ctrl-C is
-/// heard within seconds, where the parameters stay on the way.
+/// Calls replay_part(from, to) on parts of a run of `steps` steps over `entries` parameters. Parts are short enough
+/// that Ctrl-C takes effect within seconds; the parameters then stay at the last finished part.
 template <class ReplayPart>
 void in_parts(std::size_t steps, std::size_t entries, ReplayPart const& replay_part) {
   std::size_t const stride = std::max<std::size_t>(16, (std::size_t{1} << 25) / entries);

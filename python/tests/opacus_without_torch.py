@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Opacus' own accountants without the rest of Opacus, which would want PyTorch (3 GB) for training. To be imported before
+"""Opacus' own accountants without the rest of Opacus, which needs PyTorch (3 GB) for training. To be imported before
 Opacus. Nothing that accounts is touched: only the package's top level is left out."""
 import importlib.util
 import sys

@@ -131,8 +131,8 @@ def test_the_calculator_replays_what_python_trained(tmp_path):
     subprocess.run([calculator, "replay", "start.safetensors", "run.tacit", "again.safetensors"], check=True,
                    cwd=tmp_path)
     assert (tmp_path / "again.safetensors").read_bytes() == (tmp_path / "end.safetensors").read_bytes()
-    told = subprocess.run([calculator, "audit", "run.tacit"], check=True, cwd=tmp_path, capture_output=True, text=True)
-    assert "0.5" in told.stdout
+    audit = subprocess.run([calculator, "audit", "run.tacit"], check=True, cwd=tmp_path, capture_output=True, text=True)
+    assert "0.5" in audit.stdout
 
 
 @given(size=st.integers(2, 5000), cut=st.integers(1, 4999), law=st.sampled_from(["rademacher", "gaussian", "sphere"]),

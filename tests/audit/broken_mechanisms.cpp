@@ -141,15 +141,15 @@ attack_trials attack_groups(double sigma) {
 /// The inverse that PACZero's published code uses: bisect log σ in [1e-4, 1e4] until the information is within
 /// 1e-6 nats of the budget, in absolute terms.
 double overspending_sigma(double budget) {
-  auto const told = [](double log_sigma) {
+  auto const information = [](double log_sigma) {
     return mutual_information(binary_channel{.prior = 0.5, .sigma = std::exp(log_sigma)});
   };
   double low = std::log(1e-4);
   double high = std::log(1e4);
   for (int step = 0; step < 200; ++step) {
     double const middle = 0.5 * (low + high);
-    if (std::abs(told(middle) - budget) < 1e-6) return std::exp(middle);
-    (told(middle) > budget ? low : high) = middle;
+    if (std::abs(information(middle) - budget) < 1e-6) return std::exp(middle);
+    (information(middle) > budget ? low : high) = middle;
   }
   return std::exp(0.5 * (low + high));
 }

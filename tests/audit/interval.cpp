@@ -52,7 +52,7 @@ TEST_CASE("tails of binomial laws have eight digits", "[audit]") {
   }
   CHECK(tacit::detail::binomial_tail(3, 5, 0.0) == 1e-300);
   CHECK(tacit::detail::binomial_tail(3, 5, 1.0) == 1.0);
-  CHECK(tacit::lower_rate(1, 1, 1e-305) == 0.0);  // no tail is told from 1e-300
+  CHECK(tacit::lower_rate(1, 1, 1e-305) == 0.0);  // no tail is distinguished from 1e-300
 }
 
 TEST_CASE("Clopper-Pearson intervals have the known ends", "[audit]") {

@@ -333,8 +333,8 @@ TEST_CASE("a ratio known better than 1+d is used", "[log]") {
   // 1 + d = 1e-20 is no double beside d = −1; ψ = 1e-20·(log 1e-20 − 1) + 1 hides it, its distance
   // from 1 in long double does not.
   long double const d = -1.0L + 1e-19L;
-  long double const told = tacit::entropy_residual(d, 1e-25L);
-  CHECK(told == 1e-25L * std::log(1e-25L) - d);
+  long double const residual = tacit::entropy_residual(d, 1e-25L);
+  CHECK(residual == 1e-25L * std::log(1e-25L) - d);
   CHECK(tacit::entropy_residual(-1.0, 1e-5) == Approx(1.0 + 1e-5 * std::log(1e-5)).epsilon(1e-15));
   CHECK(tacit::entropy_residual(3.0, 4.0) == tacit::entropy_residual(3.0));
 }

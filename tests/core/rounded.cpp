@@ -53,7 +53,7 @@ double any_double(std::mt19937_64& random) {
   }
 }
 
-/// How a result that was to be rounded up lies to the truth, told by is_below(x): x < truth.
+/// Where a result that should be rounded up lies relative to the truth; is_below\(x\) decides x < truth.
 struct verdict {
   int wrong_side = 0;
   int not_tight = 0;

@@ -77,7 +77,7 @@ class toy {
   int calls_ = 0;
 };
 
-/// Another method's answer, to be told apart by name only.
+/// Another method's answer, distinguished by its name only.
 class other_toy : public toy {
  public:
   static constexpr std::string_view name = "other-toy";

@@ -269,7 +269,7 @@ noisy_sum with_discrete_gaussian(double sigma, int limit) {
           }};
 }
 
-// A continuous outcome is told only up to its cell, which can but hide: the enumerated δ is below the
+// Of a continuous outcome only the cell is known, which can only lose information: the enumerated δ is below the
 // mechanism's, by about 1e-5.
 template <class Cdf>
 law in_cells(Cdf cdf, double range, double width) {
@@ -327,7 +327,7 @@ class responses final : public sampler {
   int categories_;
 };
 
-/// Whether record 1 is in the batch: told outright with probability δ, by randomised response else.
+/// Whether record 1 is in the batch: revealed outright with probability δ, by randomised response otherwise.
 class tell_tale final : public sampler {
  public:
   tell_tale(double epsilon, double delta) : epsilon_(epsilon), delta_(delta) {}
@@ -566,12 +566,12 @@ TEST_CASE("batches of a fixed size of discrete mechanisms stay below the mirrore
     }
     // A guarantee under replace_one: one batch in which a record was exchanged for another.
     for (double const delta : {0.0, 0.1}) {
-      auto const told = neighbours(adjacency::replace_one, {1, 2}, 2);
+      auto const neighbouring = neighbours(adjacency::replace_one, {1, 2}, 2);
       mechanism_event const m =
           delta == 0.0 ? mechanism_event(pure{1.1}) : mechanism_event(approx_dp{1.1, delta});
       auto const found = dominate(sampled(m, how), adjacency::replace_one);
       CHECK((found.symmetric && !found.attained));
-      check_domination(found, enumerated(tell_tale(1.1, delta), how, told));
+      check_domination(found, enumerated(tell_tale(1.1, delta), how, neighbouring));
     }
   }
 }

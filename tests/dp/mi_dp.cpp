@@ -143,10 +143,10 @@ TEST_CASE("the information bound is above, the fire probability below", "[dp][mi
     if (p < 1.0) CHECK(exact(p) * ceiling >= exact(budget) * (1 - exact(2e-14)));
     CHECK(exact(mutual_information_ceiling(run).value) >= ceiling);
     run.probability = p;
-    double const told = mutual_information_bound(run).value;
-    CHECK(exact(told) >= exact(p) * ceiling);
-    CHECK(exact(told) <= exact(p) * ceiling * (1 + exact(4e-15)));
-    CHECK(told <= budget);
+    double const charged = mutual_information_bound(run).value;
+    CHECK(exact(charged) >= exact(p) * ceiling);
+    CHECK(exact(charged) <= exact(p) * ceiling * (1 + exact(4e-15)));
+    CHECK(charged <= budget);
   }
   // The least of rates and budgets.
   ferret faint{.groups = 1, .steps = 1, .rate = 1e-300};
@@ -291,7 +291,7 @@ TEST_CASE("a dithered run in (epsilon, delta)", "[dp][mi_dp]") {
   }
   CHECK(divergence(plain, 3.0) == Approx(3.0 * mu * mu / 2.0).epsilon(1e-13));
 
-  // Nothing done, nothing told; nothing hidden, no bound.
+  // No release reveals nothing; without noise there is no bound.
   ferret_dithered idle = run;
   idle.steps = 0;
   CHECK(epsilon(idle, 1e-5).upper == 0.0);

@@ -139,7 +139,7 @@ TEST_CASE("few steps, small noise and tiny rates have narrow intervals", "[dp]")
 // The reference values: δ(ε) = (1/2πi)∫ E_Q[R^{1+z}]^T e^{−zε}/(z(z+1)) dz, R = dP/dQ, by the trapezoid rule on the
 // vertical line Re z = θ, in 113 bits, which can afford that terms are 10¹³ times the sum; two lines and two steps in x
 // agree to all digits given.
-TEST_CASE("rare large losses among many small ones are told apart", "[dp]") {
+TEST_CASE("rare large losses among many small ones are distinguished", "[dp]") {
   struct {
     double rate, sigma;
     std::uint64_t steps;

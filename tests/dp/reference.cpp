@@ -121,7 +121,7 @@ TEST_CASE("one release where there is no rest, or no δ: the upper end stays one
         CHECK(found.upper <= 1.0);
         if (truth.lower > 1e-290) CHECK(found.upper - found.lower <= 1e-9 * truth.upper);
       }
-      // Smaller than any δ that can be told from 0: an answer, and no finite one.
+      // Smaller than any δ that is distinguishable from 0: the answer is infinite.
       CHECK(profile.epsilon(1e-310).upper == std::numeric_limits<double>::infinity());
     }
   }

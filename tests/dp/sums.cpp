@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One composition, told in many ways: one by one, in random groups, at once. The answers must meet and
+// One composition, entered in several ways: one by one, in random groups, at once. The answers must meet and
 // hold the truth, whose referee is the error function in 50 digits.
 #include <tacit/dp/filter.hpp>
 #include <tacit/dp/gaussian.hpp>

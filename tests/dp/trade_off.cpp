@@ -90,7 +90,7 @@ TEST_CASE("total variation and the Bayes risk belong to the same curve", "[dp]")
   CHECK(account.attack_success(0.5) <= 1.0 - least + 1e-5);
 }
 
-TEST_CASE("nothing told, and rates out of range", "[dp]") {
+TEST_CASE("nothing revealed, and rates out of range", "[dp]") {
   gaussian_accountant const nothing;
   CHECK(false_negative_rate(nothing, 0.3) <= 0.7);
   CHECK(false_negative_rate(nothing, 0.3) >= 0.7 - 1e-9);

@@ -85,11 +85,11 @@ TEST_CASE("releases are charged before anything is drawn, and end with the budge
 
 TEST_CASE("noise for the posterior: adaptive releases keep their budget on average") {
   // The secret's log odds over 400 runs of 4 adaptive releases: the mean of KL(posterior‖prior) is the
-  // information that was told. Its standard error is under .02; the bound is .4.
+  // information revealed. Its standard error is under .02; the bound is .4.
   std::mt19937_64 source(7);
   std::uint64_t drawn = 0;
   MatrixXd const rows = MatrixXd::Random(8, 2) * 3.0;
-  double told = 0.0;
+  double revealed = 0.0;
   constexpr int runs = 400;
   for (int k = 0; k < runs; ++k) {
     candidate_outputs outputs(rows);
@@ -100,10 +100,10 @@ TEST_CASE("noise for the posterior: adaptive releases keep their budget on avera
       VectorXd const z = run.release(rows.row(secret), how);
       outputs.reweigh(posterior_after(outputs, how.noise, z));
     }
-    told += std::log(8.0) - outputs.entropy().value;
+    revealed += std::log(8.0) - outputs.entropy().value;
   }
-  CHECK(told / runs <= 0.4 + 0.08);  // 4 standard errors
-  CHECK(told / runs >= 0.2);         // and it is not nothing
+  CHECK(revealed / runs <= 0.4 + 0.08);  // 4 standard errors
+  CHECK(revealed / runs >= 0.2);         // and it is not nothing
 }
 
 TEST_CASE("the operating system's secrets by default") {

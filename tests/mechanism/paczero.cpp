@@ -445,7 +445,8 @@ TEST_CASE("the record ledger binds the worst record, in both views", "[paczero]"
       CAPTURE(static_cast<int>(what), static_cast<int>(spend));
       CHECK(run.spent_worst_record() <= nats(budget));
       CHECK(run.spent_worst_record() > nats(0.2 * budget));
-      CHECK(run.spent() > run.spent_worst_record());  // the subset itself is told far more about
+      CHECK(run.spent() >
+            run.spent_worst_record());  // far more is revealed about the subset itself
     }
   }
 }

@@ -429,7 +429,7 @@ TEST_CASE("while a run lives nobody else takes its state", "[state]") {
   CHECK_THROWS_AS(other.save_to(path), std::system_error);
   CHECK_THROWS_AS(saved_run(paczero(all_kinds()[0], universe()), path), std::system_error);
   CHECK(read_file(path) == text);
-  // Not even after the run has moved house.
+  // Not even after the run has been moved from.
   saved_paczero moved = std::move(*run);
   CHECK_THROWS_AS(run->step(g[1]), std::logic_error);  // NOLINT: moved from
   run.reset();

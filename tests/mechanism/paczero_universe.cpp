@@ -261,7 +261,7 @@ class enumeration {
     }
   }
 
-  /// What the release told about each record, from the belief before it.
+  /// What the release revealed about each record, from the belief before it.
   void charge_records(run const& before, std::vector<std::int8_t> const& signs, double correlation,
                       std::array<double, records>& charged_to) const {
     record_exposure const exposure(candidates_, before.belief(), signs, 1e-13);
@@ -304,14 +304,14 @@ TEST_CASE("the information about the secret equals the expected charge, and stay
           enumeration const world(options, small_universe(), sums_of(rows));
           REQUIRE(world.distance_from_a_law() < 1e-16L);
           CHECK(world.distance_of_beliefs() < 1e-13L + 4.0L * world.blur());
-          long double const told = world.information();
+          long double const revealed = world.information();
           long double const charged = world.expected_charge();
           bool const confident = spend == allocation::confident_or_hold;
-          if (!confident || budget > 0.1) CHECK(told > 0.0L);
-          CHECK(told <= budget);
-          CHECK(std::abs(told - charged) <= 1e-9L * charged);
+          if (!confident || budget > 0.1) CHECK(revealed > 0.0L);
+          CHECK(revealed <= budget);
+          CHECK(std::abs(revealed - charged) <= 1e-9L * charged);
           // The charge is the larger of the two: to the last digit where the flips are exact.
-          CHECK(told <= charged * (world.largest_correlation() <= 0.5 ? 1.0L : 1.0L + 1e-12L));
+          CHECK(revealed <= charged * (world.largest_correlation() <= 0.5 ? 1.0L : 1.0L + 1e-12L));
           for (auto const& [key, t] : world.transcripts()) REQUIRE(t.charged <= budget);
         }
       }
@@ -331,10 +331,10 @@ TEST_CASE("two directions share a step's budget, and the belief moves between th
     REQUIRE(world.distance_from_a_law() < 1e-16L);
     CHECK(world.transcripts().size() == 16);
     CHECK(world.distance_of_beliefs() < 1e-13L);
-    long double const told = world.information();
-    CHECK(told > 0.09L);
-    CHECK(told <= world.expected_charge());
-    CHECK(told >= world.expected_charge() * (1.0L - 1e-9L));
+    long double const revealed = world.information();
+    CHECK(revealed > 0.09L);
+    CHECK(revealed <= world.expected_charge());
+    CHECK(revealed >= world.expected_charge() * (1.0L - 1e-9L));
     CHECK(world.expected_charge() <= 0.1L);
   }
 }
@@ -357,13 +357,13 @@ TEST_CASE("each record's information stays within its own charges, and these in 
           REQUIRE(t.worst_record <= budget);
         }
         for (std::size_t i = 0; i < records; ++i) {
-          long double const told = world.information_about(i);
+          long double const revealed = world.information_about(i);
           long double const charged = world.expected_charge_to(i);
-          CHECK(told <= budget);
-          CHECK(told <= charged * (1.0L + 1e-12L));
-          CHECK(charged <= told * (1.0L + 1e-4L) + 1e-12L);
+          CHECK(revealed <= budget);
+          CHECK(revealed <= charged * (1.0L + 1e-12L));
+          CHECK(charged <= revealed * (1.0L + 1e-4L) + 1e-12L);
         }
-        // What it buys: the secret subset itself is told more about than any record.
+        // What it buys: the secret subset is itself revealed more than any record's membership.
         CHECK(world.information() >= world.information_about(0));
         CHECK(world.information() <= world.expected_charge() * (1.0L + 1e-12L));
       }
@@ -373,7 +373,7 @@ TEST_CASE("each record's information stays within its own charges, and these in 
 
 TEST_CASE("a run that tells the whole subset does not fit a small membership budget",
           "[universe]") {
-  // The same releases under the subset's ledger alone: some record is told more than .02 nats.
+  // The same releases under the subset's ledger alone: more than .02 nats about some record are revealed.
   paczero_options options = with_budget(2.0, allocation::uniform);
   enumeration const world(options, small_universe(), sums_of(divided));
   long double most = 0.0L;
@@ -593,34 +593,34 @@ TEST_CASE("the released signs tell less than the value's charge, about the secre
         }
       }
 
-      double told = 0.0;
-      std::array<double, records> told_about{};
+      double revealed = 0.0;
+      std::array<double, records> revealed_about{};
       double total = 0.0;
       for (auto const& p : law) {
         double const all = (p[0] + p[1] + p[2] + p[3]) / 4;
         total += all;
-        for (std::size_t j = 0; j < subsets; ++j) told += p[j] / 4 * std::log(p[j] / all);
+        for (std::size_t j = 0; j < subsets; ++j) revealed += p[j] / 4 * std::log(p[j] / all);
         for (std::size_t i = 0; i < records; ++i) {
           double in = 0.0;
           for (std::size_t j = 0; j < subsets; ++j) {
             if (world.candidates.contains(j, i)) in += p[j] / 4;
           }
-          told_about[i] +=
+          revealed_about[i] +=
               in * std::log(2 * in / all) + (all - in) * std::log(2 * (all - in) / all);
         }
       }
       REQUIRE(total == Approx(1.0).epsilon(1e-9));
-      CHECK(told > 0.0);
-      CHECK(told < charge);
+      CHECK(revealed > 0.0);
+      CHECK(revealed < charge);
       for (std::size_t i = 0; i < records; ++i) {
-        CHECK(told_about[i] < charges[i] + 1e-12);
+        CHECK(revealed_about[i] < charges[i] + 1e-12);
         if (ledger == ledger_kind::record) CHECK(charges[i] <= budget * (1.0 + 1e-9));
       }
       if (ledger == ledger_kind::subset) {
         CHECK(charge <= budget * (1.0 + 1e-9));
         // 2/π of the charge at small budgets, more at large ones.
-        CHECK(told / charge > 0.63);
-        CHECK(told / charge < 0.9);
+        CHECK(revealed / charge > 0.63);
+        CHECK(revealed / charge < 0.9);
       }
     }
   }
@@ -629,12 +629,12 @@ TEST_CASE("the released signs tell less than the value's charge, about the secre
 TEST_CASE("the values themselves tell exactly the expected charge", "[universe]") {
   two_steps const world;
   two_steps::choice const first = world.choose_first();
-  double told = 0.0;
+  double revealed = 0.0;
   double charge = first.charge;
   for (double const side : {-1.0, 1.0}) {
     double const low = side < 0 ? -1e9 : 0.0;
     double const high = side < 0 ? 0.0 : 1e9;
-    told += integral(first.sigma, low, high, [&](double one) {
+    revealed += integral(first.sigma, low, high, [&](double one) {
       double const sigma = world.choose_second(one).sigma;
       std::array<double, subsets> outer{};
       for (std::size_t j = 0; j < subsets; ++j)
@@ -660,12 +660,12 @@ TEST_CASE("the values themselves tell exactly the expected charge", "[universe]"
       return mixture * world.choose_second(one).charge;
     });
   }
-  CHECK(told == Approx(charge).epsilon(1e-7));
+  CHECK(revealed == Approx(charge).epsilon(1e-7));
   CHECK(charge <= world.budget);
 }
 
 TEST_CASE(
-    "the sign's charge with the value's posterior would under-report: .398 told, .374 charged",
+    "the sign's charge with the value's posterior would under-report: .398 revealed, .374 charged",
     "[universe]") {
   // Why no type allows it. Two candidates that disagree twice, σ = 1: each sign is charged as a sign,
   // but the second by the belief that the unreleased value of the first has left.
@@ -687,25 +687,25 @@ TEST_CASE(
           },
           -12.0, 12.0, 1.0 / 32.0);
   // What the two released signs tell: both are flips of the secret by the same noise.
-  double told = 0.0;
+  double revealed = 0.0;
   for (int const one : {-1, 1}) {
     for (int const two : {-1, 1}) {
       double const p = 0.25 * (1.0 + one * rho) * (1.0 + two * rho);
       double const other = 0.25 * (1.0 - one * rho) * (1.0 - two * rho);
-      told += p * std::log(p / (0.5 * (p + other)));
+      revealed += p * std::log(p / (0.5 * (p + other)));
     }
   }
-  CHECK(told == Approx(0.398).margin(5e-4));
+  CHECK(revealed == Approx(0.398).margin(5e-4));
   CHECK(charged == Approx(0.374).margin(5e-4));
 
-  // The two sound ways: the sign's posterior with the sign's charge, exactly what is told …
+  // The two sound ways: the sign's posterior with the sign's charge, exactly what is revealed …
   posterior after(2);
   after.observe_sign(signs, sign::plus, noise);
-  CHECK(charge(0.5) + charge(after.agreement(signs).minority) == Approx(told).epsilon(1e-12));
+  CHECK(charge(0.5) + charge(after.agreement(signs).minority) == Approx(revealed).epsilon(1e-12));
   // … and the value's charge, which is above it.
   double const by_value =
       mutual_information(binary_channel{.prior = 0.5, .sigma = sigma / std::sqrt(2.0)});
-  CHECK(by_value > told);
+  CHECK(by_value > revealed);
 }
 
 }  // namespace paczero_universe_tests

@@ -81,8 +81,8 @@ TEST_CASE("paying charges an upper bound of the information, before anything exi
 
 TEST_CASE("who cannot pay gets nothing and owes nothing", "[paid]") {
   ledger<nats> account(nats(0.1));
-  sign_channel const dear = flipped_with(flip::with_correlation(0.9));
-  CHECK_THROWS_AS(pay(account, dear), budget_exhausted);
+  sign_channel const expensive = flipped_with(flip::with_correlation(0.9));
+  CHECK_THROWS_AS(pay(account, expensive), budget_exhausted);
   CHECK_THROWS_AS(pay(account, binary_channel{.prior = 0.5, .sigma = 0.5}), budget_exhausted);
   CHECK(account.spent() == nats(0.0));
   for (double const inflation : {0.999, 0.0, -1.0, not_a_number}) {
@@ -297,10 +297,10 @@ TEST_CASE("a noised value tells a membership no more than its contracted share o
     for (double const u : {0.5, 0.25, 0.01}) {
       for (auto const& plus : std::vector<std::array<double, 2>>{
                {0.0, 1.0}, {0.4, 0.6}, {0.49, 0.51}, {0.01, 0.02}, {0.0, 1e-3}, {0.9, 1.0}}) {
-        double const told = information(u, plus, sigma);
+        double const revealed = information(u, plus, sigma);
         double const allowed = kept * of_sign(u, plus);
-        CHECK(told <= allowed * (1.0 + 1e-10));
-        tightest = std::max(tightest, told / allowed);
+        CHECK(revealed <= allowed * (1.0 + 1e-10));
+        tightest = std::max(tightest, revealed / allowed);
       }
     }
   }

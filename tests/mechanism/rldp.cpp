@@ -134,7 +134,7 @@ TEST_CASE("the filter is charged before a step, and ends the run") {
   CHECK(stopped > 20);
   CHECK(stopped < 1000);
   CHECK(mechanism.state().progress > 0.9);
-  // An accountant without adaptive choices says no more.
+  // An accountant without adaptive choices claims no more.
   renyi_accountant fixed(adjacency::add_remove);
   fixed.compose(mechanism.event(), stopped);
   CHECK(fixed.epsilon(1e-5).upper <= mechanism.epsilon() + 1e-9);

@@ -192,12 +192,12 @@ TEST_CASE("duplicates and impossible candidates tell nothing") {
             .upper.value == 0.0);
 }
 
-TEST_CASE("without noise, candidates are told apart exactly where they differ") {
+TEST_CASE("without noise, candidates are distinguished exactly where they differ") {
   Eigen::MatrixXd rows(4, 2);
   rows << 0, 0, 1, 0, 0, 7, 1, 7;
   candidate_outputs const outputs(rows);
   double const bit = std::log(2.0);
-  // The second coordinate is told in full, the first one drowned.
+  // The second coordinate is released in full, the first is drowned in noise.
   auto const half = gaussian_noise::diagonal(Eigen::Vector2d(1e20, 0.0));
   auto const pairwise = tacit::pairwise_information(outputs, half);
   CHECK(pairwise.lower.value == Approx(bit).epsilon(1e-12));

@@ -182,9 +182,9 @@ TEST_CASE("where there is no noise a hair's difference rules a candidate out") {
   CHECK(belief.probabilities()(0) == Approx(0.5).epsilon(1e-14));
   // Charged as what it is: the two that are left, which are both still possible.
   outputs.reweigh(belief);
-  nats const told = information_bound(outputs, gaussian_noise::isotropic(2, 1e-12)).value;
-  CHECK(told.value >= std::log(2.0));
-  CHECK(told.value <= std::log(2.0) * (1.0 + 1e-12));
+  nats const revealed = information_bound(outputs, gaussian_noise::isotropic(2, 1e-12)).value;
+  CHECK(revealed.value >= std::log(2.0));
+  CHECK(revealed.value <= std::log(2.0) * (1.0 + 1e-12));
 
   // No axis of coordinates: rounding cannot tell who could have released it.
   gaussian_noise const slanted = gaussian_noise::along(MatrixXd::Constant(2, 1, std::sqrt(0.5)),
@@ -290,9 +290,9 @@ TEST_CASE(
     Eigen::Vector3d const second =
         right ? Eigen::Vector3d(0.0, 3.0, 1.0) : Eigen::Vector3d(2.0, 0.0, 2.0);
     candidate_outputs next{MatrixXd(second)};
-    candidate_outputs told = start;
-    told.reweigh(posterior_after(start, plan.noise, z));
-    next.reweigh(told.belief());
+    candidate_outputs updated = start;
+    updated.reweigh(posterior_after(start, plan.noise, z));
+    next.reweigh(updated.belief());
     pac_ledger account(nats(0.4), 0.0);
     static_cast<void>(account.charge(plan.information));
     auto const again = least_trace(next, account.remaining());

@@ -473,7 +473,7 @@ TEST_CASE("certified information holds where the plug-in log-det does not") {
 }
 
 TEST_CASE("certified information with any noise shape is that of its covariance") {
-  // Every output the same: nothing is told, and the bound says how little is proven.
+  // All outputs are equal: nothing is revealed, and the bound shows how little that proves.
   Index const d = 3;
   MatrixXd const axes = tacit::random_axes(3, {90, 0});
   VectorXd const variances = Eigen::Vector3d(0.5, 2.0, 1.0);

@@ -134,13 +134,13 @@ TEST_CASE("what a release tells about each record is priced from above, and clos
       exact const rho = correlation_of(noise);
       for (std::size_t i = 0; i < exposure.records(); ++i) {
         double const priced = exposure.information(i, noise);
-        exact const told = truth.information(i, rho);
-        below += exact(priced) < told;
+        exact const revealed = truth.information(i, rho);
+        below += exact(priced) < revealed;
         // The belief is only known within the slack, which acts on ρ² like the signal does.
         exact const room = rho * rho * 1e-10 + 1e-300;
-        loose += exact(priced) > told * (1 + exact(1e-4)) + room;
-        if (told > room * 1e6) {
-          worst_excess = std::max(worst_excess, static_cast<double>(exact(priced / told - 1)));
+        loose += exact(priced) > revealed * (1 + exact(1e-4)) + room;
+        if (revealed > room * 1e6) {
+          worst_excess = std::max(worst_excess, static_cast<double>(exact(priced / revealed - 1)));
         }
         ++compared;
       }
@@ -208,8 +208,9 @@ TEST_CASE("a unanimous sign tells no record anything, whatever the flip", "[reco
   }
 }
 
-TEST_CASE("flip_for tells no record more than it may be told, and some record nearly that",
-          "[record_ledger]") {
+TEST_CASE(
+    "flip_for reveals no more about a record than its allowance, and nearly that about some record",
+    "[record_ledger]") {
   std::mt19937_64 random(5);
   std::uniform_real_distribution<double> exponent(-12.0, -0.5);
   int too_much = 0;
@@ -258,7 +259,7 @@ TEST_CASE("flip_for at its ends", "[record_ledger]") {
   flip const free = exposure.flip_for(std::vector<double>(6, 10.0), most);
   CHECK(free.probability() == 1e-20);
   CHECK(exposure.flip_for(std::vector<double>(6, infinity), most).probability() == 1e-20);
-  // One record that may be told nothing turns the release into a coin.
+  // One record about which nothing may be revealed turns the release into a coin.
   std::vector<double> allowance(6, 1.0);
   allowance[3] = 0.0;
   CHECK(exposure.flip_for(allowance, most).correlation() == 0.0);

@@ -36,12 +36,12 @@ TEST_CASE("entropy and intrinsic privacy against three references") {
 
 TEST_CASE("what a release leaves is never said to be more than it is") {
   nats const entropy(std::log(8.0));
-  for (double const told : {0.0, 1e-9, 0.3, 2.0}) {
-    remaining_entropy const left = conditional_entropy(entropy, {nats(told), 0.95});
+  for (double const revealed : {0.0, 1e-9, 0.3, 2.0}) {
+    remaining_entropy const left = conditional_entropy(entropy, {nats(revealed), 0.95});
     CHECK(left.confidence == 0.95);
-    CHECK(left.value.value + told <= entropy.value);
-    CHECK(std::abs(left.value.value - (entropy.value - told)) < 1e-12);
-    CHECK(posterior_disadvantage(nats(0.0), {nats(told), 0.95}).value.value <= -told);
+    CHECK(left.value.value + revealed <= entropy.value);
+    CHECK(std::abs(left.value.value - (entropy.value - revealed)) < 1e-12);
+    CHECK(posterior_disadvantage(nats(0.0), {nats(revealed), 0.95}).value.value <= -revealed);
   }
   CHECK(conditional_entropy(entropy, {nats(9.0), 1.0}).value.value == 0.0);
   CHECK(posterior_disadvantage(nats(-0.2), {nats(0.3), 1.0}).value.value ==

@@ -235,7 +235,7 @@ TEST_CASE("A forged transcript is refused though its checksums fit", "[transcrip
     forged[forged.size() - 9] = static_cast<char>(byte);
     CHECK_THROWS_AS(transcript::parse(resealed(forged)), corrupt_state);
   }
-  // Signs told as signs that may be held: three symbols would be one byte too.
+  // Signs declared as signs that may be held: three symbols would be one byte too.
   std::string const other = transcript(sign, {-1.0, 1.0, -1.0}).sealed();
   CHECK_THROWS_AS(transcript::parse(reheaded(other, "symbols sign", "symbols held_sign")),
                   corrupt_state);

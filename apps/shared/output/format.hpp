@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cmath>
 #include <cstdarg>
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 
 namespace apps {
@@ -15,6 +17,13 @@ namespace apps {
   std::vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
   return text;
+}
+
+/// An upper bound with so many digits after the point, never below x ≥ 0 read as a double.
+inline std::string up(double x, int digits) {
+  std::string const nearest = formatted("%.*f", digits, x);
+  if (std::strtod(nearest.c_str(), nullptr) >= x) return nearest;
+  return formatted("%.*f", digits, x + std::pow(10.0, -digits));
 }
 
 }  // namespace apps

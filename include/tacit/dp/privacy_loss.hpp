@@ -135,7 +135,7 @@ class basic_privacy_loss {
   }
 
   [[nodiscard]] bound<T> grid_delta(T epsilon) const {
-    // Where δ is below e^−709 it is no normal number, and a grid says no more than that.
+    // Below e^−709 δ is not a normal number, and this is all that a grid could state.
     if (!others_ && mixtures_.distinct() <= most_bisected &&
         mixtures_.both_below(mixtures_.directions(), epsilon, -709.0)) {
       return {0.0, std::numeric_limits<T>::min()};

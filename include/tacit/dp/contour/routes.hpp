@@ -143,7 +143,7 @@ class contour {
                                                      line_budget<T>& budget) const;
 
   // Newton's method on log δ(ε), kept inside a bracket. δ(ε) ≥ 1 − e^ε gives its lower end; an ε at which
-  // this line can tell nothing is too large, for δ falls.
+  // this line gives no bound is too large, since δ decreases.
   [[nodiscard]] static std::optional<T> root(contour_line<T> const& at, T log_delta,
                                              line_budget<T>& budget) {
     T low = elementary::log1p(-elementary::exp(log_delta));
