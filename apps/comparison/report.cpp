@@ -183,7 +183,8 @@ std::string as_markdown(comparison const& all) {
         "the best of a "
         "grid of settings for each method: `tacit_dpzero --help` has the setting, and `--full` the "
         "paper's "
-        "grid.\n\n![DPZero's study](dpzero.svg)\n";
+        "grid. Each point is the best run of one seed, so there are no error bars.\n\n![DPZero's "
+        "study](dpzero.svg)\n";
   }
   out +=
       "\n## Shadow runs\n\n"

@@ -15,11 +15,17 @@ and a comment on the line before a block says what a reader need not see:
   <!-- file: NAME -->        a file of that name, for later commands of the page
   <!-- not run: REASON -->   why it cannot be run here
 A block that is none of these is an error.
+
+Commands in indented blocks and in backticks are not run: their scripts, programs, presets and targets must exist, and
+their options must occur in the script or in the sources of the programs. Of README's first table the calculator's commands
+are run, and the Python calls are checked against the package's functions.
 """
 import argparse
+import ast
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -110,6 +116,98 @@ def check_files(page, text):
         for name in spelled_out(code):
             if not any((ROOT / place / name).exists() for place in PLACES):
                 yield f"{page}: there is no {name}"
+
+
+COMMAND = re.compile(r"(?:sh tools/|cmake |ctest |python3 |nvcc |mpirun |build/)\S")
+
+
+def commands_in(text):
+    """Commands in blocks indented by four spaces, and in backticks."""
+    text = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+    lines = re.findall(r"^    (?:\$ )?(\S.*)$", text, flags=re.MULTILINE)
+    for line in [*lines, *CODE.findall(text)]:
+        if COMMAND.match(line):
+            yield from line.split(" && ")
+
+
+def in_sources(name, *places):
+    """Whether the word stands in a file of the project's under these places."""
+    word = re.compile(rf"(?<![\w-]){re.escape(name)}(?![\w-])")
+    roots = [ROOT / place for place in places]
+    files = (file for root in roots for file in ([root] if root.is_file() else root.rglob("*")))
+    return any(word.search(file.read_text(encoding="utf-8", errors="ignore")) for file in files
+               if file.name == "CMakeLists.txt" or file.suffix in (".cpp", ".hpp", ".py", ".sh", ".cmake"))
+
+
+def is_program(name):
+    return in_sources(name, "CMakeLists.txt", "apps", "examples") or any(
+        "tacit_test_" + "_".join(test.relative_to(ROOT / "tests").with_suffix("").parts[:depth]) == name
+        for test in (ROOT / "tests").glob("*/*.cpp") for depth in (1, 2))
+
+
+def options_in(words):
+    return [word.partition("=")[0] for word in words if word.startswith("--")]
+
+
+def check_command(command):
+    """What is wrong with a command, without running it."""
+    words = shlex.split(command, comments=True)
+    if words[0] == "mpirun":
+        words = words[3:]  # mpirun -np N
+    if words[0] in ("cmake", "ctest"):
+        presets = {one["name"] for one in json.loads((ROOT / "CMakePresets.json").read_text())["configurePresets"]}
+        for option, value in zip(words, words[1:]):
+            if option == "--preset" and value not in presets:
+                yield f"there is no preset {value}"
+            if option == "--target" and not is_program(value):
+                yield f"there is no target {value}"
+        for word in words:
+            if word.startswith("-DTACIT_") and not in_sources(word[2:].partition("=")[0], "CMakeLists.txt"):
+                yield f"there is no option {word}"
+    elif re.match(r"build/\w+/(bin|tests)/", words[0]):
+        name = words[0].rpartition("/")[2]
+        if not is_program(name):
+            yield f"there is no program {name}"
+        for option in options_in(words):
+            if not in_sources(option, "apps", "examples"):
+                yield f"{name} has no option {option}"
+    else:
+        for word in words[1:]:
+            named = FILE.fullmatch(word) and "/" in word and not word.startswith(("build/", "/"))
+            if named and not (ROOT / word).exists():
+                yield f"there is no {word}"
+        script = ROOT / words[1] if len(words) > 1 and words[0] in ("sh", "python3") else None
+        if script and script.is_file():
+            passed_on = ["apps"] if "ARGUMENTS OF" in script.read_text(encoding="utf-8") else []
+            for option in options_in(words[2:]):
+                if not in_sources(option, words[1], *passed_on):
+                    yield f"{words[1]} has no option {option}"
+
+
+def check_commands(page, text):
+    for command in commands_in(text):
+        for error in check_command(command):
+            yield f"{page}: {error}: {command}"
+
+
+def one_liners(text, start):
+    """Commands of the first table of a page that start like this."""
+    table = re.search(r"(?:^\|.*\n)+", text, flags=re.MULTILINE)
+    return [code for code in CODE.findall(table[0] if table else "") if code.startswith(start)]
+
+
+def check_python(page, call):
+    """A call tacit.NAME(KEYWORD=…): the package has the function, with these keywords."""
+    expression = ast.parse(call, mode="eval").body
+    questions = ast.parse((ROOT / "python/src/tacit/_questions.py").read_text(encoding="utf-8"))
+    known = {one.name: {argument.arg for argument in one.args.kwonlyargs + one.args.args}
+             for one in questions.body if isinstance(one, ast.FunctionDef)}
+    name = expression.func.attr
+    if name not in known:
+        yield f"{page}: there is no tacit.{name}"
+    else:
+        yield from (f"{page}: tacit.{name} takes no {keyword.arg}" for keyword in expression.keywords
+                    if keyword.arg not in known[name])
 
 
 def squeezed(text):
@@ -246,14 +344,18 @@ def main():
     errors, total, not_run = [], 0, 0
     for page in pages:
         text = (ROOT / page).read_text(encoding="utf-8")
-        errors += [*check_links(page, text), *check_files(page, text)]
+        errors += [*check_links(page, text), *check_files(page, text), *check_commands(page, text)]
     with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor(os.cpu_count()) as pool:
         everything = {}
         for page in pages:
             folder = Path(scratch, re.sub(r"\W", "_", page))
             (folder / "examples").mkdir(parents=True)
             os.symlink(ROOT / "examples" / "data", folder / "examples" / "data")
-            blocks = blocks_of(page, (ROOT / page).read_text(encoding="utf-8"))
+            text = (ROOT / page).read_text(encoding="utf-8")
+            blocks = blocks_of(page, text)
+            if page == "README.md":
+                blocks += [Block(page, 0, "console", "$ " + command) for command in one_liners(text, "tacit ")]
+                errors += [error for call in one_liners(text, "tacit.") for error in check_python(page, call)]
             programs = {index: pool.submit(compile_and_run, block, arguments.compiler, flags, folder)
                         for index, block in enumerate(blocks)
                         if block.language == "cpp" and not {"from", "not run"} & block.notes.keys()}
