@@ -29,11 +29,13 @@ sources_of() {
     safetensors) echo apps/shared/safetensors/safetensors.cpp ;;
     csv) echo apps/shared/training/data.cpp ;;
     matrix) echo apps/tacit/matrix.cpp apps/tacit/arguments.cpp ;;
-    json) echo apps/tacit/json_text.cpp apps/tacit/arguments.cpp ;;
+    json) echo apps/tacit/json_text.cpp apps/tacit/arguments.cpp apps/shared/schedule/schedule.cpp ;;
     arguments)
       echo apps/tacit/arguments.cpp apps/tacit/command_line.cpp apps/tacit/questions.cpp apps/tacit/ferret.cpp \
         apps/tacit/replay.cpp apps/shared/safetensors/safetensors.cpp ;;
-    schedule) echo apps/tacit/schedule.cpp apps/tacit/plan.cpp apps/tacit/json_text.cpp apps/tacit/arguments.cpp ;;
+    schedule)
+      echo apps/tacit/schedule.cpp apps/tacit/plan.cpp apps/tacit/json_text.cpp apps/tacit/arguments.cpp \
+        apps/shared/schedule/schedule.cpp ;;
   esac
 }
 

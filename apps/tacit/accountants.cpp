@@ -125,12 +125,12 @@ void declare_accountant(arguments& of) {
          "asks all but discretised");
   of.add(
       "--patience", number("in [0.001, 1000000]", [](double x) { return x >= 0.001 && x <= 1e6; }),
-      "seconds of processor time, after which a question without an answer is refused; 60 unless "
+      "seconds of processor time, after which a question without an answer is refused; 300 unless "
       "given");
 }
 
 std::vector<method const*> chosen_methods(arguments const& of) {
-  double const seconds = of.number("--patience", 60.0);
+  double const seconds = of.number("--patience", 300.0);
   wait_at_most(seconds, "tacit " + of.name() + ": --patience is " + exactly(seconds) +
                             ", but must be more: no answer in so many seconds of processor time\n");
   std::string const word =
