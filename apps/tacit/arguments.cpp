@@ -4,6 +4,7 @@
 #include <CLI/App.hpp>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
@@ -159,8 +160,9 @@ void arguments::check_files() const {
   };
   std::vector<use> files;
   for (auto const& [name, known] : known_) {
-    if (known.what.what == names::a_value || !given(name) || known.text == "-") continue;
+    if (known.what.what == names::a_value || !given(name)) continue;
     bool const written = known.what.what != names::an_input;
+    if (!written && known.text == "-") continue;
     files.push_back({name, known.text, written});
     for (std::string const& ending : known.what.beside) {
       files.push_back({name, known.text + ending, true});
@@ -217,6 +219,12 @@ void arguments::refuse(std::string const& name, std::string const& must_be) cons
 void arguments::refuse_because(std::string const& name, std::exception const& why) const {
   using enum std::errc;  // what no other argument would change: a broken disk, or a limit
   auto const* const failed = dynamic_cast<std::system_error const*>(&why);
+#if defined(EDQUOT)
+  std::error_code const quota(EDQUOT, std::generic_category());
+  if (failed != nullptr && failed->code() == quota) {
+    throw std::runtime_error(name + ": " + why.what());
+  }
+#endif
   for (std::errc const reason : {no_space_on_device, io_error, file_too_large, too_many_files_open,
                                  too_many_files_open_in_system}) {
     if (failed != nullptr && failed->code() == reason) {

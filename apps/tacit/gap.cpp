@@ -86,7 +86,12 @@ stated_noise read_json(std::string const& file, std::string const& text) {
         throw bad_input(file + ": calibrated_on has " + digest.dump().substr(0, 40) +
                         ", but must be a list of names of rows");
       }
-      if (auto const name = read_digest(digest.get<std::string>())) on.push_back(*name);
+      auto const name = read_digest(digest.get<std::string>());
+      if (!name) {
+        throw bad_input(file + ": calibrated_on has " + digest.dump().substr(0, 40) +
+                        ", but must be a list of names of rows, of 16 hexadecimal digits each");
+      }
+      on.push_back(*name);
     }
     std::sort(on.begin(), on.end());
   }

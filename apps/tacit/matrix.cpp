@@ -8,8 +8,11 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
-#include <iostream>
+#include <istream>
 #include <optional>
+#include <sstream>
+#include <stdexcept>
+#include <string>
 #include <string_view>
 #include <system_error>
 #include <vector>
@@ -54,6 +57,14 @@ std::string quoted(std::string_view field) {
   return out.append(field.substr(0, end)).append("...'");
 }
 
+std::string standard_input() {
+  try {
+    return apps::read_text("-");
+  } catch (std::runtime_error const& error) {
+    throw bad_input(std::string("-: ") + error.what());
+  }
+}
+
 }  // namespace
 
 std::string has(std::size_t count, std::string const& noun) {
@@ -65,7 +76,10 @@ void refuse_line(std::string const& file, std::size_t line, std::string const& w
 }
 
 void visit_rows(std::string const& file, row_visitor const& visit) {
-  if (file == "-") return visit_rows(file, std::cin, visit);
+  if (file == "-") {  // (A std::cin that cannot be read looks as if it had ended.)
+    std::istringstream in(standard_input());
+    return visit_rows(file, in, visit);
+  }
   std::optional<apps::file_buffer> bytes;
   try {
     bytes.emplace(file);

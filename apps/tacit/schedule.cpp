@@ -16,7 +16,7 @@ namespace calculator {
 plan read_schedule(std::string const& file, std::optional<tacit::adjacency> neighbours) {
   std::string text;
   try {
-    text = apps::read_text(file);
+    text = apps::read_text(file, apps::longest_schedule);
   } catch (std::runtime_error const& error) {
     throw bad_input("--schedule is " + file + ", but must be a readable schedule: " + error.what());
   }

@@ -651,6 +651,18 @@ def filled(variances, budget):
 
 
 class Calibration(Tables):
+    def test_a_standard_input_that_breaks_off_is_no_table(self):
+        """A pipe that has no more to give, and has not ended, cannot be read."""
+        outputs, inputs = os.pipe()
+        os.set_blocking(outputs, False)
+        os.write(inputs, b"1,2\n3,4\n5,7\n2,2\n")
+        for words in (["calibrate", "-", "--mi", "1", "--method", "log-det"], ["gap", "-", "--noise", self.text("n", "1,1\n")]):
+            done = subprocess.run([PROGRAM, *map(str, words)], stdin=outputs, capture_output=True, text=True)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), words)
+            self.assertIn("cannot be read", done.stderr)
+        os.close(inputs)
+        os.close(outputs)
+
     VARIANCES = [4, 1, 0.25]
 
     def calibrate(self, file, *words, mi=0.5):
@@ -937,6 +949,9 @@ class Gap(Tables):
         # What is no list of rows names none.
         old = self.text("old.json", '{"variances": [1, 1], "calibrated_on": "0123456789abcdef"}')
         self.refused("gap", self.signs, "--noise", old, naming=["old.json", "calibrated_on"])
+        for name in ("none", "0123456789abcdef ", "0123456789abcdeg"):
+            bad = self.text("bad.json", json.dumps({"variances": [1, 1], "calibrated_on": [name]}))
+            self.refused("gap", self.signs, "--noise", bad, naming=["bad.json", "calibrated_on", name])
 
     def test_rows_that_are_equal_count_once(self):
         draw = random.Random(8)
@@ -1596,6 +1611,22 @@ class Transcripts(Records):
             time.sleep(0.001)
         return process
 
+    def test_a_run_without_its_journal_says_how_it_goes_on(self):
+        """The state was made, and the journal could not be: here a folder has the name of its lock."""
+        state, lock = self.here / "state", self.here / "t.journal.lock"
+        lock.mkdir()
+        words = ["train", self.data, "--mechanism", "paczero-mi", "--mi", "0.33", "--steps", "5", "--transcript",
+                 self.here / "t"]
+        done = run(*words, "--save", state)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        lock.rmdir()
+        if state.exists():
+            self.assertIn(f"go on with the same command and --resume {state} in place of --save", done.stderr)
+            self.ask(*words, "--resume", state)
+        else:
+            self.ask(*words, "--save", state)
+        self.assertTrue((self.here / "t").exists())
+
     def test_a_copy_is_refused_wherever_it_is_resumed(self):
         """The journal was named from the folder that the run began in."""
         state, copy, journal = self.here / "state", self.here / "copy", self.here / "t.journal"
@@ -1656,6 +1687,7 @@ class Transcripts(Records):
                 self.refused("train", self.data, *mi, one, link, naming=[one])
             link.unlink()
             self.assertFalse((self.here / "nothing").exists())
+        self.refused("train", self.data, *mi, "--base", "-", "--tuned", "-", naming=["another file"])
         self.refused("train", self.data, *mi, "--save", target, "--base", f"{target}.lock",
                      naming=["another file"])
         self.refused("train", self.data, *mi, "--transcript", target, "--base",

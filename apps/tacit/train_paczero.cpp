@@ -24,6 +24,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -281,23 +282,26 @@ std::string about(std::string const& digest, paczero_run_options const& wanted) 
   return digest + tacit::detail::to_word(whole_name(wanted.transcript).string());
 }
 
-// A run has failed, and nothing that it released is lost.
-[[noreturn]] void fail_midway(arguments const& of, std::exception const& why) {
-  std::string text = why.what();
+// How a run goes on whose state is on disk.
+std::string how_to_go_on(arguments const& of, std::exception const& why) {
   char const* const kept = of.given("--resume") ? "--resume" : "--save";
   std::error_code none;
-  if (of.given(kept) && std::filesystem::file_size(of.text(kept), none) > 0 && !none) {
-    text += "; the run is kept: go on with the same command and --resume " + of.text(kept);
-    if (!of.given("--resume")) text += " in place of --save";
-    auto const* const file = dynamic_cast<tacit::file_error const*>(&why);
-    if (file != nullptr && file->code() == std::errc::file_exists) {
-      text += ", and another name for " + std::filesystem::path(file->path()).string();
-    }
+  if (!of.given(kept) || !(std::filesystem::file_size(of.text(kept), none) > 0) || none) return {};
+  std::string text = "; the run is kept: go on with the same command and --resume " + of.text(kept);
+  if (!of.given("--resume")) text += " in place of --save";
+  auto const* const file = dynamic_cast<tacit::file_error const*>(&why);
+  if (file != nullptr && file->code() == std::errc::file_exists) {
+    text += ", and another name for " + std::filesystem::path(file->path()).string();
   }
-  throw std::runtime_error(text);
+  return text;
 }
 
-// Before its first step a run was refused a file, or one beside it.
+// A run has failed, and nothing that it released is lost.
+[[noreturn]] void fail_midway(arguments const& of, std::exception const& why) {
+  throw std::runtime_error(why.what() + how_to_go_on(of, why));
+}
+
+// Before its first step a run was refused a file, or one beside it. A new run's state may be there by then.
 [[noreturn]] void refuse_file(arguments const& of, tacit::file_error const& why) {
   char const* whose = nullptr;
   std::size_t length = 0;
@@ -311,8 +315,15 @@ std::string about(std::string const& digest, paczero_run_options const& wanted) 
       length = file.size();
     }
   }
-  if (whose != nullptr) of.refuse_because(whose, why);
-  fail_midway(of, why);
+  if (whose == nullptr) fail_midway(of, why);
+  std::string const on = std::string_view(whose) == "--transcript" ? how_to_go_on(of, why) : "";
+  try {
+    of.refuse_because(whose, why);
+  } catch (bad_input const& refusal) {
+    throw bad_input(refusal.what() + on);
+  } catch (std::runtime_error const& failure) {
+    throw std::runtime_error(failure.what() + on);
+  }
 }
 
 // ---- the answer ---------------------------------------------------------------------------------

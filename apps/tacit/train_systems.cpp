@@ -2,6 +2,8 @@
 //
 // A small network, its adapters or a transformer, tuned under any system of the papers.
 
+#include <tacit/core/open_file.hpp>
+
 #include "finetune/finetune.hpp"
 #include "models/pretrained.hpp"
 #include "output/progress.hpp"
@@ -221,7 +223,7 @@ answer train_system(arguments const& of) {
       });
     } catch (tacit::infeasible const& error) {
       of.refuse_because(of.given("--epsilon") ? "--epsilon" : "--mi", error);
-    } catch (std::system_error const& error) {
+    } catch (tacit::file_error const& error) {
       of.refuse_because("--transcript", error);
     }
     nlohmann::ordered_json one{{score, run.score}};

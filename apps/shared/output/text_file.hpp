@@ -17,14 +17,14 @@ namespace apps {
 inline constexpr std::size_t most_bytes = std::size_t{1} << 32;  // bytes
 
 /// The whole of a regular file, or of the standard input for `-`.
-/// @throws std::runtime_error if it cannot be read to its end, or is longer than `most_bytes`
-inline std::string read_text(std::string const& file) {
-  if (file != "-") return tacit::read_file(file, most_bytes);
+/// @throws std::runtime_error if it cannot be read to its end, or is longer than `most`
+inline std::string read_text(std::string const& file, std::size_t most = most_bytes) {
+  if (file != "-") return tacit::read_file(file, most);
   std::string text;
   char buffer[65536];
   for (std::size_t count = 0; (count = std::fread(buffer, 1, sizeof buffer, stdin)) > 0;) {
     text.append(buffer, count);
-    if (text.size() > most_bytes) throw std::runtime_error("the standard input is too long");
+    if (text.size() > most) throw std::runtime_error("the standard input is too long");
   }
   if (std::ferror(stdin) != 0) throw std::runtime_error("the standard input cannot be read");
   return text;

@@ -18,22 +18,54 @@ using nlohmann::json;
 using tacit::composed;
 using tacit::event;
 
-json parse_json(std::string const& text) {
-  using moment = json::parse_event_t;
-  constexpr int deepest = 32;
-  std::vector<std::set<std::string>> open;
-  auto const watch = [&](int depth, moment what, json& value) {
-    bool const opens = what == moment::object_start || what == moment::array_start;
-    if (opens && depth >= deepest) throw std::invalid_argument("is nested too deep");
-    if (what == moment::object_start) open.emplace_back();
-    if (what == moment::object_end) open.pop_back();
-    if (what == moment::key && !open.back().insert(value.get<std::string>()).second) {
-      throw std::invalid_argument(value.get<std::string>() + " is given twice in an object");
-    }
+namespace {
+
+// What a text nests, and the keys of each open object. (A callback of json::parse sees as much, in time that grows by the
+// square of a list's length.)
+class structure : public json::json_sax_t {
+ public:
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(json::number_integer_t) override { return true; }
+  bool number_unsigned(json::number_unsigned_t) override { return true; }
+  bool number_float(json::number_float_t, json::string_t const&) override { return true; }
+  bool string(json::string_t&) override { return true; }
+  bool binary(json::binary_t&) override { return true; }
+  bool start_object(std::size_t) override { return open(); }
+  bool start_array(std::size_t) override { return open(); }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+  bool key(json::string_t& name) override {
+    if (keys_.back().insert(name).second) return true;
+    throw std::invalid_argument(name + " is given twice in an object");
+  }
+  bool parse_error(std::size_t, std::string const&, json::exception const&) override {
+    return false;  // which json::parse puts into words
+  }
+
+ private:
+  static constexpr std::size_t deepest = 32;
+
+  bool open() {
+    if (keys_.size() >= deepest) throw std::invalid_argument("is nested too deep");
+    keys_.emplace_back();
     return true;
-  };
+  }
+  bool close() {
+    keys_.pop_back();
+    return true;
+  }
+
+  std::vector<std::set<std::string>> keys_;
+};
+
+}  // namespace
+
+json parse_json(std::string const& text) {
+  structure watch;
+  json::sax_parse(text, &watch);
   try {
-    return json::parse(text, watch);
+    return json::parse(text);
   } catch (json::exception const& error) {
     throw std::invalid_argument(std::string("is no JSON: ") + error.what());
   }

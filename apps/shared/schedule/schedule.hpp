@@ -20,6 +20,9 @@ namespace apps {
 /// Whole numbers beyond are not all doubles.
 inline constexpr std::uint64_t largest_count = std::uint64_t{1} << 53;
 
+/// Bytes of a schedule in a file: a million releases, and half a gigabyte once it is read.
+inline constexpr std::size_t longest_schedule = std::size_t{1} << 24;
+
 /// `releases[2].rate is 1.5, but must be in [0, 1]`
 struct bad_schedule : std::invalid_argument {
   bad_schedule(std::string const& what, std::string about = {},
