@@ -44,6 +44,8 @@ def _array(name, value, what):
         array = None
     if array is None or array.dtype.kind not in "fiu":
         raise TypeError(f"{name} must be {what}, but is {value!r}")
+    if array.dtype.kind == "f" and array.dtype.itemsize > 8:
+        raise TypeError(f"{name} is of type {array.dtype}, which would be rounded, but must be of at most 64 bits")
     return array
 
 
