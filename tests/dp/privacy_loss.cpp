@@ -696,3 +696,21 @@ TEST_CASE("a search that finds no tilt asks for no more memory than its budget",
   rare.compose(sampled(gaussian{2.0}, poisson{1e-20}), std::uint64_t{1} << 53U);
   CHECK(rare.delta(1.0).upper < 1e-300);
 }
+
+TEST_CASE("negligible rates among many distinct ones leave an interval", "[privacy_loss]") {
+  // The engines take no rate of 1e-200, and there are too many events to be composed one by one.
+  privacy_loss_accountant with(adjacency::add_remove);
+  privacy_loss_accountant without(adjacency::add_remove);
+  for (int k = 0; k < 1500; ++k) {
+    event const one = sampled(gaussian{1.0 + 0.001 * k}, poisson{0.001 + 1e-6 * k});
+    bool const negligible = k % 7 == 0;
+    with.compose(negligible ? sampled(gaussian{1.0 + 0.001 * k}, poisson{1e-200}) : one);
+    if (!negligible) without.compose(one);
+  }
+  bound<double> const a = with.epsilon(1e-5);
+  bound<double> const b = without.epsilon(1e-5);
+  CHECK(a.lower > 0.9 * b.lower);
+  CHECK(a.upper < 1.1 * b.upper);
+  CHECK(a.lower <= b.upper);
+  CHECK(b.lower <= a.upper);
+}

@@ -150,9 +150,9 @@ class normal_mixtures {
 
  private:
   static constexpr T infinity = std::numeric_limits<T>::infinity();
-  static constexpr std::size_t most_distinct = 1024;  // more are rounded to so many:
-  static constexpr std::size_t few = 96;
-  static constexpr std::size_t many = 512;
+  static constexpr std::size_t most_distinct = 1024;  // that are composed one by one
+  static constexpr std::size_t few = 96;              // that more are rounded to, for all engines
+  static constexpr std::size_t many = 512;            // and for the vertical line
 
   using entries = std::vector<typename contour<T>::entry>;
 

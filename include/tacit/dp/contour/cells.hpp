@@ -64,8 +64,12 @@ class entry_cells {
   [[nodiscard]] entries rounded(bool up, orientation towards) const {
     entries out;
     out.reserve(cells_.size());
+    // No engine takes a rate of 1e-200: a negligible one is raised to what is still negligible, or left out.
+    T const negligible = 1e-12 * largest_rate();
     for (cell const& c : cells_) {
-      auto const& [weight, shift] = up ? c.high : c.low;
+      auto const& [rate, shift] = up ? c.high : c.low;
+      if (!up && rate < negligible) continue;
+      T const weight = std::max(rate, negligible);
       T count = 0.0;
       for (std::size_t k = c.begin; k < c.end; ++k) count += points_[k].count;
       // Whole numbers, of which sums are exact up to 2⁵³.
@@ -94,6 +98,12 @@ class entry_cells {
     T spread;
     bool operator<(cell const& other) const { return spread < other.spread; }
   };
+
+  [[nodiscard]] T largest_rate() const {
+    T largest = 0.0;
+    for (cell const& c : cells_) largest = std::max(largest, c.high[0]);
+    return largest;
+  }
 
   [[nodiscard]] cell cell_of(std::size_t begin, std::size_t end) const {
     cell c{begin, end, points_[begin].numbers, points_[begin].numbers, 0, 0.0};
