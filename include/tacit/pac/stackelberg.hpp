@@ -36,6 +36,13 @@
 
 namespace tacit {
 
+/// How the leader searches.
+struct leader {
+  noise_shape shape = noise_shape::full;
+  std::size_t draws = 4'096;  // that stay the same during the search
+  int steps = 60;             // at most
+};
+
 namespace detail {
 
 /// Mean KL(posterior‖p) over a fixed set of draws.
@@ -97,8 +104,7 @@ class posterior_measure {
       if (outside_noise_.size() > 0) {
         logs.array() += outside_noise_.col(i).array() + outside_.col(m).array();
       }
-      double const kl = read_release(logs, weights_);
-      see(kl, logs, i);
+      see(read_release(logs, weights_), logs, i);
     }
   }
 
@@ -110,15 +116,22 @@ class posterior_measure {
   matrix_of<T> outside_noise_;
 };
 
+// Runs of one seed: 0 is monte_carlo_information's, and a search's draws are never a certificate's.
+inline constexpr std::uint64_t shape_run = 1;
+inline constexpr std::uint64_t scale_run = 2;
+inline constexpr std::uint64_t first_certificate_run = 16;
+
 /// By a follower that reads the same draws all along.
 template <dense_scalar T>
-[[nodiscard]] inner_noise<T> least_against(release_draws<T> const& draws,
-                                           search_space<T> const& space,
-                                           inner_noise<T> const& start, nats budget, int steps) {
+[[nodiscard]] inner_noise<T> least_against_draws(search_space<T> const& space,
+                                                 inner_noise<T> const& start, nats budget,
+                                                 draw_seed seed, leader const& search) {
+  release_draws<T> const draws(space.weights, space.inside.rows() + space.outside.rows(),
+                               seed.value, shape_run, 0, search.draws);
   inner_noise<T> found = least_inner_trace(
       space, start, budget.value,
       [&](matrix_of<T> const& whitened) { return posterior_measure<T>(space, whitened, draws); },
-      steps);
+      search.steps);
   // Rounding of size e counts as e/√variance in a certificate, which axes nearly without noise would spoil.
   found.variances = found.variances.cwiseMax(1e-6 * found.variances.maxCoeff());
   return found;
@@ -129,11 +142,6 @@ inline void check_draws(char const* function, monte_carlo const& draws) {
                  draws.confidence, "in (0, 1)");
   require_argument(draws.samples > 0, function, "samples", draws.samples, "positive");
 }
-
-// Runs of one seed: 0 is monte_carlo_information's, and a search's draws are never a certificate's.
-inline constexpr std::uint64_t shape_run = 1;
-inline constexpr std::uint64_t scale_run = 2;
-inline constexpr std::uint64_t first_certificate_run = 16;
 
 }  // namespace detail
 
@@ -196,13 +204,6 @@ template <dense_scalar T = double>
   return best;
 }
 
-/// How the leader searches.
-struct leader {
-  noise_shape shape = noise_shape::full;
-  std::size_t draws = 4'096;  // that stay the same during the search
-  int steps = 60;             // at most
-};
-
 /// SR-PAC for listed candidates: the noise of least trace found for which I(X; Z) ≤ β is certified, by Monte
 /// Carlo on fresh draws or without draws. It starts at `least_trace`'s noise and rejects a larger trace.
 /// Guarantee: feasible end, with the confidence in the figure; its trace is at most `log_det`'s. Best found.
@@ -215,12 +216,9 @@ template <dense_scalar T = double>
   detail::require_argument(search.draws > 0, "stackelberg", "draws", search.draws, "positive");
   calibrated<mi_bound, T> best = least_trace(outputs, budget, search.shape);
   if (best.noise.trace() == 0.0) return best;
-  basic_gaussian_noise<T> const start = detail::with_balanced_rest(best.noise);
-  detail::noise_search<T> const inner(outputs, start);
-  detail::release_draws<T> const fixed(inner.space.weights, inner.space.inside.rows(),
-                                       draws.seed.value, detail::shape_run, 0, search.draws);
+  detail::noise_search<T> const inner(outputs, detail::with_balanced_rest(best.noise));
   detail::inner_noise<T> const found =
-      detail::least_against(fixed, inner.space, inner.start, budget, search.steps);
+      detail::least_against_draws(inner.space, inner.start, budget, draws.seed, search);
   try {
     return detail::of_lower_trace(std::move(best),
                                   scale_to(outputs, inner.outer(found), budget, draws));
@@ -283,10 +281,8 @@ template <dense_scalar T = double>
   vector_of<T> spread = space.inside.cwiseAbs2() * space.weights;
   spread = spread.cwiseMax(1e-9 * std::max(spread.maxCoeff(), size * 1e-9));
   detail::inner_noise<T> start{matrix_of<T>::Identity(k, k), spread};
-  detail::release_draws<T> const fixed(space.weights, k + space.outside.rows(), draws.seed.value,
-                                       detail::shape_run, 0, search.draws);
   detail::inner_noise<T> const found =
-      detail::least_against(fixed, space, start, budget, search.steps);
+      detail::least_against_draws(space, start, budget, draws.seed, search);
   return scale_to(outputs, basic_gaussian_noise<T>::along(axes * found.axes, found.variances, rest),
                   budget, draws);
 }
