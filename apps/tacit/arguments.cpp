@@ -48,15 +48,6 @@ std::filesystem::path whole_name(std::filesystem::path const& path) {
   return unknown ? path : found;
 }
 
-std::string joined(std::vector<std::string> const& words) {
-  std::string all;
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    if (i > 0) all += i + 1 < words.size() ? ", " : " or ";
-    all += words[i];
-  }
-  return all;
-}
-
 rule number(std::string must_be, bool (*holds)(double)) {
   return {std::move(must_be),
           [holds](std::string const& text) {
@@ -96,7 +87,7 @@ rule whole(std::uint64_t low, std::uint64_t high) {
 }
 
 rule one_of(std::vector<std::string> words) {
-  std::string must_be = joined(words);
+  std::string must_be = apps::joined(words);
   return {std::move(must_be),
           [words = std::move(words)](std::string const& text) {
             return std::find(words.begin(), words.end(), text) != words.end();
@@ -217,17 +208,10 @@ void arguments::refuse(std::string const& name, std::string const& must_be) cons
 }
 
 void arguments::refuse_because(std::string const& name, std::exception const& why) const {
-  using enum std::errc;  // what no other argument would change: a broken disk, or a limit
   auto const* const failed = dynamic_cast<std::system_error const*>(&why);
-#if defined(EDQUOT)
-  std::error_code const quota(EDQUOT, std::generic_category());
-  if (failed != nullptr && failed->code() == quota) {
-    throw std::runtime_error(name + ": " + why.what());
-  }
-#endif
-  for (std::errc const reason : {no_space_on_device, io_error, file_too_large, too_many_files_open,
-                                 too_many_files_open_in_system}) {
-    if (failed != nullptr && failed->code() == reason) {
+  // What no other argument would change: a broken disk, or a limit.
+  for (int const reason : {ENOSPC, EDQUOT, EIO, EFBIG, EMFILE, ENFILE}) {
+    if (failed != nullptr && failed->code().value() == reason) {
       throw std::runtime_error(name + ": " + why.what());
     }
   }

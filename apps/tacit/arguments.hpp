@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "output/format.hpp"
+
 #include <cstdint>
 #include <exception>
 #include <filesystem>
@@ -23,8 +25,7 @@ struct bad_input : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Whole numbers beyond are not all doubles, nor numbers of JSON.
-inline constexpr std::uint64_t largest_count = std::uint64_t{1} << 53;
+using apps::largest_count;
 
 /// What the text of an argument names.
 enum class names { a_value, an_input, an_output, a_state };
@@ -124,9 +125,6 @@ class arguments {
 
 /// One absolute name of a file, through links, also where it is not there; `path` itself where there is none.
 std::filesystem::path whole_name(std::filesystem::path const& path);
-
-/// `gaussian, laplace or pure`
-std::string joined(std::vector<std::string> const& words);
 
 /// The shortest text that reads back as the same number.
 std::string exactly(double x);

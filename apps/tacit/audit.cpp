@@ -13,6 +13,7 @@
 #include <tacit/train/trainer.hpp>
 
 #include "accountants.hpp"
+#include "output/format.hpp"
 #include "output/progress.hpp"
 #include "training/data.hpp"
 #include "training/paczero_run.hpp"
@@ -382,7 +383,7 @@ answer run_audit(arguments const& of) {
   if (how == audited.end()) {
     std::vector<std::string> names;
     for (audited_mechanism const& m : audited) names.emplace_back(m.name);
-    of.refuse("TRANSCRIPT", "one of " + joined(names) + ", not of " +
+    of.refuse("TRANSCRIPT", "one of " + apps::joined(names) + ", not of " +
                                 tacit::detail::to_word(record.mechanism.name));
   }
   bool const universe = of.given("--universe");

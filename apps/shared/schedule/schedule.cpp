@@ -3,6 +3,8 @@
 
 #include <tacit/dp/sensitivity.hpp>
 
+#include "output/format.hpp"
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -72,15 +74,6 @@ json parse_json(std::string const& text) {
 }
 
 namespace {
-
-std::string joined(std::vector<std::string> const& words) {
-  std::string all;
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    if (i > 0) all += i + 1 < words.size() ? ", " : " or ";
-    all += words[i];
-  }
-  return all;
-}
 
 // A value of the schedule and its place in it: `releases[2].rate`.
 class node {

@@ -17,9 +17,6 @@
 
 namespace apps {
 
-/// Whole numbers beyond are not all doubles.
-inline constexpr std::uint64_t largest_count = std::uint64_t{1} << 53;
-
 /// Bytes of a schedule in a file: a million releases, and half a gigabyte once it is read.
 inline constexpr std::size_t longest_schedule = std::size_t{1} << 24;
 
