@@ -1,4 +1,4 @@
-# Builds and runs a user's program by each way to find the library: the three CMake projects beside this file,
+# Builds and runs a user's program by each way to find the library: the CMake projects beside this file,
 # pkg-config, and -I alone. What find_package and pkg-config find is installed once. Nothing finds Boost.
 cmake_minimum_required(VERSION 3.21)
 set(here "${CMAKE_CURRENT_LIST_DIR}")
@@ -20,14 +20,33 @@ if((compiled AND NOT PACKAGE_VERSION_UNSUITABLE) OR (NOT compiled AND PACKAGE_VE
   message(FATAL_ERROR "the package names the wrong architectures; compiled: [${compiled}]")
 endif()
 
-foreach(way find_package add_subdirectory fetch_content)
+set(options -G "${generator}" "-DCMAKE_CXX_COMPILER=${compiler}" "-DCMAKE_CXX_FLAGS=${flags}"
+  "-DCMAKE_PREFIX_PATH=${prefix}" "-Dsource=${source}" "-Deigen=${eigen}"
+  -DCMAKE_DISABLE_FIND_PACKAGE_Boost=ON --no-warn-unused-cli)
+set(ways find_package add_subdirectory fetch_content)
+if(compiled)
+  list(APPEND ways find_compiled)
+endif()
+foreach(way IN LISTS ways)
   set(folder "${scratch}/${way}")
-  run("${CMAKE_COMMAND}" -S "${here}/${way}" -B "${folder}" -G "${generator}"
-    "-DCMAKE_CXX_COMPILER=${compiler}" "-DCMAKE_CXX_FLAGS=${flags}" "-DCMAKE_PREFIX_PATH=${prefix}"
-    "-Dsource=${source}" "-Deigen=${eigen}" -DCMAKE_DISABLE_FIND_PACKAGE_Boost=ON --no-warn-unused-cli)
+  run("${CMAKE_COMMAND}" -S "${here}/${way}" -B "${folder}" -Dcomponent=compiled "${options}")
   run("${CMAKE_COMMAND}" --build "${folder}")
   run("${folder}/your_program")
 endforeach()
+
+# A component that was not installed is refused by its name.
+set(component absent)
+if(NOT compiled)
+  set(component compiled)
+endif()
+execute_process(
+  COMMAND "${CMAKE_COMMAND}" -S "${here}/find_compiled" -B "${scratch}/refused"
+    "-Dcomponent=${component}" ${options}
+  RESULT_VARIABLE status OUTPUT_QUIET ERROR_VARIABLE said)
+string(FIND "${said}" "tacit was installed without tacit::${component}" place)
+if(status EQUAL 0 OR place EQUAL -1)
+  message(FATAL_ERROR "the component ${component} is not refused by name: ${said}")
+endif()
 
 separate_arguments(flags UNIX_COMMAND "${flags}")
 
