@@ -3,7 +3,6 @@
 
 #include <tacit/core/check.hpp>
 #include <tacit/core/rounded.hpp>
-#include <tacit/core/sum.hpp>
 #include <tacit/core/units.hpp>
 
 #include <stdexcept>

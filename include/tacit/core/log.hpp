@@ -5,7 +5,6 @@
 #include <tacit/core/real.hpp>
 
 #include <array>
-#include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <iterator>

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tacit/core/check.hpp>
+#include <tacit/core/file_facts.hpp>
 #include <tacit/core/open_file.hpp>
 #include <tacit/core/process.hpp>
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <tacit/core/real.hpp>
-#include <tacit/core/rounded.hpp>
 
 namespace tacit {
 

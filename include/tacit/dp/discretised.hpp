@@ -16,7 +16,6 @@
 #include <tacit/dp/grid/prepare.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <concepts>
 #include <cstdint>
 #include <limits>

@@ -11,7 +11,6 @@
 #include <tacit/dp/pair.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <stdexcept>
@@ -19,6 +18,7 @@
 #include <string_view>
 #include <utility>
 #include <variant>
+#include <vector>
 
 /// Dominating pairs: the one place that says what is known about an event under an adjacency.
 ///

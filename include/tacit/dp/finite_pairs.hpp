@@ -7,7 +7,6 @@
 #include <tacit/dp/pair.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>

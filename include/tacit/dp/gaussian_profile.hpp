@@ -7,6 +7,7 @@
 #include <tacit/core/enclosure.hpp>
 #include <tacit/core/normal.hpp>
 #include <tacit/core/real.hpp>
+#include <tacit/core/rounded.hpp>
 #include <tacit/core/solve.hpp>
 #include <tacit/core/sum.hpp>
 #include <tacit/core/units.hpp>

@@ -5,7 +5,6 @@
 #include <tacit/core/log.hpp>
 #include <tacit/core/real.hpp>
 
-#include <cmath>
 #include <limits>
 #include <numbers>
 #include <span>

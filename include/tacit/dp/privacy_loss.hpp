@@ -18,7 +18,6 @@
 #include <tacit/dp/renyi.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>

@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <limits>
 #include <span>
-#include <utility>
 #include <variant>
 
 /// ε at δ = 0, where the accountants' search ends: a sum of largest losses.

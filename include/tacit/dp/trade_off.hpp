@@ -9,7 +9,6 @@
 #include <tacit/core/units.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <concepts>
 
 /// Privacy as a trade-off between an attacker's two errors (f-DP; Dong, Roth & Su 2022), from anything

@@ -5,13 +5,11 @@
 #include <tacit/core/elementary.hpp>
 #include <tacit/core/inverse.hpp>
 #include <tacit/core/rounded.hpp>
-#include <tacit/core/sum.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/info/certified.hpp>
 #include <tacit/info/entropy.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 /// What an attacker can achieve: bounds on the probability of guessing a secret after a release,

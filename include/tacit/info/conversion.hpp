@@ -5,10 +5,11 @@
 #include <tacit/core/elementary.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/info/binary_channel.hpp>
+#include <tacit/info/certified.hpp>
+#include <tacit/info/entropy.hpp>
 #include <tacit/info/sign_channel.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 /// One ledger for both worlds: what a differential-privacy guarantee says, in nats, about the

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tacit/core/check.hpp>
+#include <tacit/core/ledger.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/pac/forward.hpp>
 #include <tacit/pac/mi_bound.hpp>

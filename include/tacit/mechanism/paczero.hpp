@@ -3,12 +3,14 @@
 
 #include <tacit/core/check.hpp>
 #include <tacit/core/units.hpp>
+#include <tacit/info/binary_channel.hpp>
 #include <tacit/info/sign_channel.hpp>
 #include <tacit/mechanism/paczero_account.hpp>
 #include <tacit/mechanism/paczero_options.hpp>
 #include <tacit/mechanism/paid_release.hpp>
 #include <tacit/mechanism/release.hpp>
 #include <tacit/mechanism/run_owner.hpp>
+#include <tacit/pac/allocation.hpp>
 #include <tacit/pac/candidates.hpp>
 #include <tacit/pac/fixed_point.hpp>
 #include <tacit/pac/posterior.hpp>

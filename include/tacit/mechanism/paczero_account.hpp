@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/check.hpp>
 #include <tacit/core/ledger.hpp>
 #include <tacit/core/rounded.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/info/attack.hpp>
+#include <tacit/info/binary_channel.hpp>
+#include <tacit/info/entropy.hpp>
 #include <tacit/info/sign_channel.hpp>
 #include <tacit/mechanism/paczero_options.hpp>
 #include <tacit/mechanism/paid_release.hpp>

@@ -4,6 +4,7 @@
 #include <tacit/core/check.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/dp/event.hpp>
+#include <tacit/dp/sensitivity.hpp>
 #include <tacit/mechanism/gridded.hpp>
 #include <tacit/mechanism/paid_steps.hpp>
 #include <tacit/mechanism/parameter_groups.hpp>

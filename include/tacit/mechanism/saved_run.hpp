@@ -2,6 +2,8 @@
 #pragma once
 
 #include <tacit/core/check.hpp>
+#include <tacit/core/file_facts.hpp>
+#include <tacit/core/open_file.hpp>
 #include <tacit/core/private_file.hpp>
 #include <tacit/core/text_archive.hpp>
 #include <tacit/core/wipe.hpp>

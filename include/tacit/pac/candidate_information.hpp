@@ -15,7 +15,6 @@
 
 #include <cmath>
 #include <cstddef>
-#include <iterator>
 
 /// I(X; Z) for Z = y_X + N(0, Σ_B), X one of M listed candidates with probabilities p.
 ///

@@ -6,7 +6,6 @@
 #include <Eigen/Core>
 
 #include <cstddef>
-#include <iterator>
 #include <vector>
 
 /// Rows, columns and entries by a list of their places, copied one by one: Eigen's indexed views take eight types

@@ -4,7 +4,6 @@
 #include <tacit/core/check.hpp>
 #include <tacit/core/ledger.hpp>
 #include <tacit/core/rounded.hpp>
-#include <tacit/core/sum.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/pac/mi_bound.hpp>
 

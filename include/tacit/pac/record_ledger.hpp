@@ -6,7 +6,6 @@
 #include <tacit/core/log.hpp>
 #include <tacit/core/rounded.hpp>
 #include <tacit/core/solve.hpp>
-#include <tacit/core/sum.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/info/certified.hpp>
 #include <tacit/info/sign_channel.hpp>

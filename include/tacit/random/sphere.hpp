@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tacit/random/normal.hpp>
+#include <tacit/random/philox.hpp>
 
 #include <cmath>
 #include <cstdint>

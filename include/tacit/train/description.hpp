@@ -10,6 +10,7 @@
 #include <tacit/zo/transcript.hpp>
 
 #include <array>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <limits>

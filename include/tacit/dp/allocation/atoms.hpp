@@ -3,6 +3,7 @@
 
 #include <tacit/core/elementary.hpp>
 #include <tacit/core/enclosure.hpp>
+#include <tacit/core/rounded.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/dp/allocation/epoch.hpp>
 #include <tacit/dp/grid/compose.hpp>

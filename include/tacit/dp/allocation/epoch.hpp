@@ -18,7 +18,6 @@
 #include <cmath>
 #include <concepts>
 #include <cstddef>
-#include <cstdint>
 #include <limits>
 #include <numbers>
 #include <optional>

@@ -12,7 +12,6 @@
 #include <concepts>
 #include <cstddef>
 #include <optional>
-#include <utility>
 #include <vector>
 
 /// Many distinct sampled Gaussians as fewer: above all of them, and below.

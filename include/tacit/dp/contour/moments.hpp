@@ -3,7 +3,6 @@
 
 #include <tacit/core/elementary.hpp>
 #include <tacit/core/real.hpp>
-#include <tacit/core/sum.hpp>
 #include <tacit/dp/contour/strip.hpp>
 #include <tacit/dp/contour/sums.hpp>
 #include <tacit/dp/contour/table.hpp>

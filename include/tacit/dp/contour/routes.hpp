@@ -20,6 +20,7 @@
 #include <concepts>
 #include <cstddef>
 #include <limits>
+#include <numbers>
 #include <optional>
 #include <utility>
 #include <vector>

@@ -15,7 +15,6 @@
 #include <tacit/dp/renyi.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <span>

@@ -6,6 +6,7 @@
 #include <tacit/dp/grid/convolution.hpp>
 #include <tacit/dp/grid/measure.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <concepts>
 #include <cstdint>

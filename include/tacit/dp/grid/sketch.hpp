@@ -7,7 +7,6 @@
 #include <tacit/dp/saddle.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <limits>

@@ -4,6 +4,7 @@
 #include <tacit/dp/rays/solve.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <limits>

@@ -6,7 +6,6 @@
 #include <tacit/core/units.hpp>
 #include <tacit/dp/rays/ray.hpp>
 
-#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <limits>

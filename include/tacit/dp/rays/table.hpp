@@ -12,7 +12,6 @@
 #include <cstddef>
 #include <limits>
 #include <numbers>
-#include <utility>
 #include <vector>
 
 /// Trapezoid rules in ζ = log g on the line Im ζ = γ, for H and for its part with large losses, at many p at once.

@@ -5,7 +5,6 @@
 #include <tacit/dp/rays/complex.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 /// A smooth step between small and large losses g = e^ζ,

@@ -8,7 +8,6 @@
 #include <tacit/dp/rdp/table.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <optional>
 #include <vector>

@@ -10,8 +10,8 @@
 #include <tacit/dp/rdp/mixture.hpp>
 #include <tacit/dp/rdp/table.hpp>
 
-#include <cmath>
 #include <limits>
+#include <stdexcept>
 #include <variant>
 
 /// The Rényi divergence of a dominating pair at any real order α = 1 + z > 1,

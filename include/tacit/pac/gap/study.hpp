@@ -29,7 +29,6 @@
 #include <optional>
 #include <span>
 #include <stdexcept>
-#include <string>
 #include <unordered_set>
 #include <utility>
 #include <vector>
