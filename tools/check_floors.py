@@ -100,7 +100,7 @@ def check_header(name, text):
                 yield f"<{include}> in a device-clean header is not device-clean"
 
 
-def check_listing(name, text, expected):
+def check_listing(name, text, expected):  # what has no guarantee, `unsound_…`, is listed nowhere
     found = [include for _, include in INCLUDE.findall(text)]
     if found != expected:
         missing = sorted(set(expected) - set(found))
@@ -121,7 +121,8 @@ def check_headers(root):
             violations = list(check_header(name, text))
             if name in listings:
                 folder = name.removesuffix(".hpp") + "/"
-                expected = [f"tacit/{other}" for other in sorted(names) if other.startswith(folder)]
+                expected = [f"tacit/{other}" for other in sorted(names)
+                            if other.startswith(folder) and not other.startswith(f"{folder}unsound_")]
                 violations += check_listing(name, text, expected)
         for violation in violations:
             yield f"include/tacit/{name}: {violation}"

@@ -22,4 +22,3 @@
 #include <tacit/mechanism/rldp.hpp>
 #include <tacit/mechanism/run_owner.hpp>
 #include <tacit/mechanism/saved_run.hpp>
-#include <tacit/mechanism/unsound_rldp.hpp>

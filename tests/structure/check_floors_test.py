@@ -82,6 +82,12 @@ class CheckFloors(unittest.TestCase):
         self.finds({"core/units.hpp": "#pragma once\n"}, "must start with the SPDX line")
         self.finds({"core/units.hpp": HEADER + '#include "units.hpp"\n'}, "write <tacit/")
 
+    def test_unsound_is_not_listed(self):
+        unsound = {"pac/unsound_rule.hpp": HEADER}
+        self.assertEqual(self.run_on(unsound).returncode, 0)
+        listed = TIDY["pac.hpp"] + "#include <tacit/pac/unsound_rule.hpp>\n"
+        self.finds({**unsound, "pac.hpp": listed}, "too much: ['tacit/pac/unsound_rule.hpp']")
+
     def test_listing(self):
         self.finds({"core.hpp": HEADER}, "missing: ['tacit/core/units.hpp']")
         self.finds({"core/log.hpp": HEADER}, "missing: ['tacit/core/log.hpp']")

@@ -178,6 +178,11 @@ template <class At>
   });
 }
 
+/// log(e^x − 1) for x > 0.
+[[nodiscard]] inline enclosure log_expm1(enclosure x) noexcept {
+  return x.lower > 1.0 ? x + log1p(-exp(-x)) : log(expm1(x));
+}
+
 /// Of modulus at most |x| and 1.
 [[nodiscard]] inline enclosure tanh(enclosure x) noexcept {
   return rising(x, -1.0, 1.0, [](double t) -> enclosure {
@@ -188,6 +193,12 @@ template <class At>
 
 [[nodiscard]] inline enclosure erfc(enclosure x) noexcept {
   return rising(-x, 0.0, 2.0, [](double t) { return elementary_functions::erfc(-t); });
+}
+
+/// 1 − Φ(x).
+[[nodiscard]] inline enclosure normal_tail(enclosure x) noexcept {
+  enclosure const half_root{0.70710678118654746, 0.70710678118654757};  // 1/√2
+  return 0.5 * erfc(x * half_root);
 }
 
 }  // namespace tacit::detail::enclosures

@@ -79,7 +79,7 @@ template <real T>
   if (mu == 0) return {0, 1};
   if (mu == std::numeric_limits<T>::infinity()) return {1, 0};
   gaussian_ends<T> const at(mu, epsilon);
-  if (!(at.b.high > T(-1))) {
+  if (!(at.b.high > -1)) {
     T const miss = gaussian_miss(at);
     return {1 - miss, miss};
   }
@@ -87,7 +87,7 @@ template <real T>
   auto const [smooth, pole] = difference_of_mills(at.b.high, at.c, mu, epsilon);
   T const density = bell(at.b) / constants::root_two_pi<T>();
   T const delta = density * smooth + pole;
-  return {delta, delta > T(0.5) ? gaussian_miss(at) : 1 - delta};  // > ½ needs b < 0
+  return {delta, delta > 0.5 ? gaussian_miss(at) : 1 - delta};  // > ½ needs b < 0
 }
 
 template <real T>
@@ -131,7 +131,7 @@ template <real T>
   if (mu == 0) return -infinity;
   if (mu == infinity) return 0;
   detail::gaussian_ends<T> const at(mu, epsilon);
-  if (!(at.b.high > T(-1))) return log1p(-detail::gaussian_miss(at));
+  if (!(at.b.high > -1)) return log1p(-detail::gaussian_miss(at));
   if (!(at.b.high * at.b.high <= std::numeric_limits<T>::max())) return -infinity;
   T const root_two_pi = detail::constants::root_two_pi<T>();
   auto const [smooth, pole] = detail::difference_of_mills(at.b.high, at.c, mu, epsilon);
@@ -341,7 +341,7 @@ template <real T>
 [[nodiscard]] T gaussian_trade_off(T const& mu, T const& false_positive_rate) {
   detail::require_domain(mu >= 0, "gaussian_trade_off", "mu", mu, "at least 0");
   detail::check_probability("gaussian_trade_off", "false_positive_rate", false_positive_rate);
-  if (false_positive_rate == 0) return mu < std::numeric_limits<T>::infinity() ? T(1) : T(0);
+  if (false_positive_rate == 0) return mu < std::numeric_limits<T>::infinity() ? 1 : 0;
   if (mu == 0) return 1 - false_positive_rate;
   return normal_tail(mu - normal_tail_inverse(false_positive_rate));
 }

@@ -17,6 +17,9 @@
 #include <utility>
 #include <vector>
 
+/// RLDP as its paper has it, for those who compare with it. `mechanism.hpp` does not include this header: a
+/// mechanism without a guarantee is asked for by name.
+
 namespace tacit {
 
 /// What the paper's controller reads: statistics of the secret batch, without noise. Whatever is

@@ -83,7 +83,7 @@ class ratio_sketch {
       mass_.push_back(length * inv_root_two_pi<T> * elementary::exp(-0.5 * z * z));
     }
     value_.push_back(sign * (top - centre));
-    mass_.push_back(std::max(1e-300, upper_tail(enclosure(last)).upper));
+    mass_.push_back(std::max(1e-300, normal_tail(enclosure(last)).upper));
   }
 
   [[nodiscard]] cumulants<T> at(T tilt) const {

@@ -114,12 +114,6 @@ inline constexpr T inv_root_two_pi = std::numbers::inv_sqrtpi_v<T> / std::number
 /// e^{−z²/2} is a normal number up to here.
 inline constexpr double highest_z = 37.5;
 
-/// Φ(−x), enclosed.
-[[nodiscard]] inline enclosure upper_tail(enclosure x) {
-  enclosure const half_root{0.70710678118654746, 0.70710678118654757};  // 1/√2
-  return 0.5 * erfc(x * half_root);
-}
-
 /// U of one step, and where it is cut.
 template <std::same_as<double> T = double>
 class step_ratio {
@@ -134,7 +128,7 @@ class step_ratio {
   [[nodiscard]] enclosure excess(T top) const {
     enclosure const a = within_steps(a_, 1);  // 1/σ is rounded
     enclosure const z = (log(enclosure(top)) + 0.5 * a * a) / a;
-    return max(upper_tail(z - a) - top * upper_tail(z), 0.0);
+    return max(normal_tail(z - a) - top * normal_tail(z), 0.0);
   }
 
   /// min(U, about top), above it.
@@ -146,8 +140,8 @@ class step_ratio {
     // What is below node `first` goes to it and to 0.
     T const bottom = step * static_cast<T>(first);
     T const z = parameter(bottom);
-    enclosure const all = upper_tail(-enclosure(z));
-    enclosure const up = upper_tail(within_steps(a_, 1) - enclosure(z)) / bottom;
+    enclosure const all = normal_tail(-enclosure(z));
+    enclosure const up = normal_tail(within_steps(a_, 1) - enclosure(z)) / bottom;
     out.cells[0].at = std::max(0.0, (all - up).upper);
     out.cells[static_cast<std::size_t>(first)].at = up.upper;
     out.fill(static_cast<std::size_t>(first), z, 0.0);
@@ -197,7 +191,7 @@ class step_ratio {
         z = end;
         v = 0.0;
       }
-      cells.back().at += upper_tail(enclosure(z)).upper;
+      cells.back().at += normal_tail(enclosure(z)).upper;
     }
 
     void add(lattice_cell<T>& cell, T from, T to, T v, T a) {
@@ -241,14 +235,14 @@ class step_ratio {
   [[nodiscard]] std::optional<lattice_law<T>> below(T step, T top, T bottom) const {
     T const z = parameter(bottom);
     enclosure const mean =
-        upper_tail(within_steps(a_, 1) - enclosure(z)) / upper_tail(-enclosure(z));
+        normal_tail(within_steps(a_, 1) - enclosure(z)) / normal_tail(-enclosure(z));
     T const origin = 0.5 * (mean.lower + mean.upper);
     if (!(origin > 0.0) || !(bottom - origin > 0.0)) return std::nullopt;
     auto const last = static_cast<std::int64_t>((top - origin) / step);
     auto const first = static_cast<std::int64_t>((bottom - origin) / step);
     if (last < first + 4) return std::nullopt;
     builder out(*this, step, origin, static_cast<std::size_t>(last) + 1);
-    out.cells[0].at = upper_tail(-enclosure(z)).upper;
+    out.cells[0].at = normal_tail(-enclosure(z)).upper;
     T const place = (bottom - origin) / step - static_cast<T>(first);
     out.fill(static_cast<std::size_t>(first), z, std::clamp(place, 0.0, 1.0));
     T missing = 0.0;

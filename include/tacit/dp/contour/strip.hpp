@@ -30,22 +30,13 @@ struct node_errors {
   T share;       // of a part's share in the likelihood ratio, relative
 };
 
-/// A part's share in the likelihood ratio at a node.
-template <std::same_as<double> T>
-[[nodiscard]] T share_of(mixture_table<T> const& nodes, mixture_pair::part const& part,
-                         std::size_t k) {
-  T const log_ratio = nodes.removes() ? nodes.loss(k) : -nodes.loss(k);
-  return part.weight *
-         elementary::exp(part.shift * (nodes.point(k) - 0.5 * part.shift) - log_ratio);
-}
-
 /// Lemma 3, from the parts' shares in the likelihood ratio at a node.
 template <std::same_as<double> T>
 [[nodiscard]] node_errors<T> errors_at(mixture_table<T> const& nodes, std::size_t k,
                                        T const* shares) {
   T const x = nodes.point(k);
   T const loss = nodes.loss(k);
-  T const log_ratio = nodes.removes() ? loss : -loss;
+  T const log_ratio = nodes.log_ratio(k);
   auto const& parts = nodes.pair().parts;
   T const n = static_cast<T>(parts.size());
   T grown = 0.0;  // Σ weight·|e^t − 1|, over the ratio
@@ -82,7 +73,7 @@ template <std::same_as<double> T>
 [[nodiscard]] node_errors<T> errors_at(mixture_table<T> const& nodes, std::size_t k) {
   std::vector<T> shares;
   for (mixture_pair::part const& part : nodes.pair().parts) {
-    shares.push_back(share_of(nodes, part, k));
+    shares.push_back(share_of(part, nodes.point(k), nodes.log_ratio(k)));
   }
   return errors_at(nodes, k, shares.data());
 }
@@ -106,7 +97,7 @@ struct table_facts {
     shares.reserve(nodes.size() * nodes.pair().parts.size());
     for (std::size_t k = 0; k < nodes.size(); ++k) {
       for (mixture_pair::part const& part : nodes.pair().parts) {
-        shares.push_back(share_of(nodes, part, k));
+        shares.push_back(share_of(part, nodes.point(k), nodes.log_ratio(k)));
       }
     }
     return shares;
@@ -169,11 +160,7 @@ template <std::same_as<double> T>
 /// The shifted normals' share in the likelihood ratio at x, at most.
 template <std::same_as<double> T>
 [[nodiscard]] T share_at(mixture_table<T> const& nodes, T x, T log_ratio) {
-  T share = 0.0;
-  for (mixture_pair::part const& part : nodes.pair().parts) {
-    share += part.weight * elementary::exp(part.shift * (x - 0.5 * part.shift) - log_ratio);
-  }
-  return std::min(1.0, 1.01 * share);
+  return std::min(1.0, 1.01 * share_of(nodes.pair().parts, x, log_ratio));
 }
 
 /// In `add`, how much log(R^{−z}·e^{t·arg R}) at x + ib rises a unit to the right at most, wherever x is:
@@ -216,7 +203,7 @@ template <std::same_as<double> T>
     std::size_t const k = right ? nodes.size() - 1 : 0;
     T const x = nodes.point(k);
     if (!(right ? x > 1.0 : x < -1.0)) return infinity;
-    T const share = share_at(nodes, x, nodes.removes() ? nodes.loss(k) : -nodes.loss(k));
+    T const share = share_at(nodes, x, nodes.log_ratio(k));
     node_errors<T> const wrong = errors_at(nodes, k);
     T const end = sum_above<T>(
         {nodes.log_mass(k) + z * nodes.loss(k), elementary::log(nodes.weight()),
@@ -288,8 +275,7 @@ template <std::same_as<double> T>
     T real = 1.0;
     T imaginary = 0.0;
     for (mixture_pair::part const& part : nodes.pair().parts) {
-      T const share =
-          part.weight * elementary::exp(part.shift * (x - 0.5 * part.shift) - log_ratio);
+      T const share = share_of(part, x, log_ratio);
       real -= share * (1.0 - elementary::cos(part.shift * height));
       imaginary += share * elementary::sin(part.shift * height);
     }

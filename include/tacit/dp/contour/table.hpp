@@ -62,6 +62,19 @@ template <std::same_as<double> T>
   return sum + 9.0 * unit_roundoff * size;
 }
 
+/// What a part of a mixture contributes to the likelihood ratio at x: weight·e^{shift·(x − shift/2)}/R(x).
+template <std::same_as<double> T>
+[[nodiscard]] T share_of(mixture_pair::part const& part, T x, T log_ratio) {
+  return part.weight * elementary::exp(part.shift * (x - 0.5 * part.shift) - log_ratio);
+}
+/// The same of all parts, but for rounding at most 1.
+template <std::same_as<double> T>
+[[nodiscard]] T share_of(std::vector<mixture_pair::part> const& parts, T x, T log_ratio) {
+  T share = 0.0;
+  for (mixture_pair::part const& part : parts) share += share_of(part, x, log_ratio);
+  return share;
+}
+
 /// Which part of a split table.
 enum class losses { all, lesser, large };
 
@@ -168,6 +181,7 @@ class mixture_table {
   [[nodiscard]] T dropped() const { return dropped_; }
   [[nodiscard]] T divergence() const { return divergence_.value(); }
   [[nodiscard]] T loss(std::size_t k) const { return loss_[k]; }
+  [[nodiscard]] T log_ratio(std::size_t k) const { return remove_ ? loss_[k] : -loss_[k]; }
   [[nodiscard]] T mass(std::size_t k) const { return mass_[k]; }
   /// log of the mass, but for log(weight).
   [[nodiscard]] T log_mass(std::size_t k) const { return log_mass_[k]; }
@@ -320,12 +334,7 @@ class mixture_table {
   }
 
   [[nodiscard]] T share_of_shifted(T x) const {
-    T const log_ratio = mixture_ratio(pair_->parts, rest_, x).log;
-    T share = 0.0;
-    for (mixture_pair::part const& part : pair_->parts) {
-      share += part.weight * elementary::exp(part.shift * (x - 0.5 * part.shift) - log_ratio);
-    }
-    return share;
+    return share_of(pair_->parts, x, mixture_ratio(pair_->parts, rest_, x).log);
   }
 
   void add(T x) {

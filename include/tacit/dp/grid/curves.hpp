@@ -13,7 +13,6 @@
 #include <concepts>
 #include <cstddef>
 #include <limits>
-#include <numbers>
 #include <variant>
 #include <vector>
 
@@ -97,14 +96,12 @@ struct noise_profile {
   [[nodiscard]] bool normal() const { return kind == amplified_pair::noise::normal; }
   /// P(L > ε)
   [[nodiscard]] T tail_p(T e) const {
-    if (normal())
-      return 0.5 * elementary::erfc((e / shift - 0.5 * shift) * std::numbers::sqrt2 / 2.0);
+    if (normal()) return tail_by_erfc(e / shift - 0.5 * shift);
     return e < shift ? 1.0 - 0.5 * elementary::exp(0.5 * (e - shift)) : 0.0;
   }
   /// P(L ≤ ε)
   [[nodiscard]] T rest_p(T e) const {
-    if (normal())
-      return 0.5 * elementary::erfc((0.5 * shift - e / shift) * std::numbers::sqrt2 / 2.0);
+    if (normal()) return tail_by_erfc(0.5 * shift - e / shift);
     return e < shift ? 0.5 * elementary::exp(0.5 * (e - shift)) : 1.0;
   }
   /// x·Q(L > ε), or x·Q(L ≥ ε)

@@ -44,7 +44,7 @@ template <class R>
   out.towards = towards;
   out.at = on.at;
   out.base = base(what);
-  out.c = R(c);
+  out.c = c;
   R const G = out.G0 = out.exponent(epsilon);
   double const poles = towards == orientation::remove ? c - 1.0 : -c;
   if (!(G > 0 && poles > 0.0)) return std::nullopt;
@@ -54,7 +54,7 @@ template <class R>
   double trivial = 0.0;
   std::vector<line_cells::cell> cells;
   for (auto& e : on.events) {
-    tabulated<R> t{event_table<R>(e.nodes, e.count, q), {}, {}, {}, R(0), R(0)};
+    tabulated<R> t{event_table<R>(e.nodes, e.count, q), {}, {}, {}, 0, 0};
     if (!(t.table.left_out < 1) || !work.spend(200.0 * static_cast<double>(t.table.size())))
       return std::nullopt;
     t.table.accumulate(e.nodes);
@@ -78,17 +78,17 @@ template <class R>
           elementary::expm1(2.0 * pi * (on.at.gamma - alpha) / kappa) * (1.0 - 1e-9);
       double const above =
           elementary::expm1(2.0 * pi * (on.at.top - on.at.gamma) / kappa) * (1.0 - 1e-9);
-      t.alias = R((t.low.plain + t.low.mass) / below + (t.top.plain + t.top.mass) / above);
-      t.alias_large = R(t.low.large / below + t.top.large / above);
+      t.alias = (t.low.plain + t.low.mass) / below + (t.top.plain + t.top.mass) / above;
+      t.alias_large = t.low.large / below + t.top.large / above;
     }
     events.push_back(std::move(t));
   }
 
   auto const at_c =
-      transform(on, events, what.variance, cutting, complex<R>{R(c), R(0)}, {}, std::nullopt);
+      transform(on, events, what.variance, cutting, complex<R>{c, 0}, {}, std::nullopt);
   if (!(at_c.wrong < 0.5)) return std::nullopt;
-  R const log_poles = elementary::log(std::abs(R(c) * (R(c) - 1)));
-  out.log_scale = at_c.log.re - R(c) * G - log_poles;
+  R const log_poles = elementary::log(std::abs(out.c * (out.c - 1)));
+  out.log_scale = at_c.log.re - c * G - log_poles;
   double const largest_exponent =
       std::max({std::abs(c * static_cast<double>(G)), std::abs(static_cast<double>(out.log_scale)),
                 std::abs(trivial), what.variance * std::abs(c * (c - 1.0))});
@@ -115,11 +115,11 @@ template <class R>
       -3.0, 0.5 * (log_tolerance - log_round - elementary::log(std::max(1.0, out.radius))));
   long const first =
       static_cast<long>(std::floor((elementary::log(out.radius) + log_share) / kappa));
-  R const beta = R(0.5) * std::numbers::pi_v<R> - R(alpha);
+  R const beta = std::numbers::pi_v<R> / 2 - alpha;
   {
-    R const rho = elementary::exp(R(kappa) * static_cast<R>(first));
-    R const sum = R(kappa) / std::numbers::pi_v<R> * elementary::sin(beta) * rho /
-                  elementary::expm1(R(kappa));
+    R const rho = elementary::exp(kappa * static_cast<R>(first));
+    R const sum =
+        kappa / std::numbers::pi_v<R> * elementary::sin(beta) * rho / elementary::expm1(R(kappa));
     double const share = static_cast<double>(rho) / out.radius;
     out.low = sum;
     out.low_wrong = kappa / pi * elementary::exp(log_round) * share * static_cast<double>(rho) /
@@ -130,15 +130,15 @@ template <class R>
 
   // The terms, until the trivial bound on the rest is small enough.
   double const sine = elementary::sin(alpha);
-  R const log_factor = elementary::log(R(kappa) / std::numbers::pi_v<R>);
+  R const log_factor = elementary::log(kappa / std::numbers::pi_v<R>);
   R const u = unit<R>;
   double largest = -1e300;
   for (long j = first;; ++j) {
-    R const log_rho = R(kappa) * static_cast<R>(j);
+    R const log_rho = kappa * static_cast<R>(j);
     complex<R> const d = polar(elementary::exp(log_rho), beta);
-    complex<R> const p = R(c) + d;
+    complex<R> const p = c + d;
     auto const psi = transform(on, events, what.variance, cutting, p, d, j);
-    complex<R> const log_p = log(p), log_p1 = log(p - R(1));
+    complex<R> const log_p = log(p), log_p1 = log(p - 1);
     complex<R> const value =
         psi.log - G * p - (log_p + log_p1) + complex<R>{log_factor + log_rho - out.log_scale, beta};
     R const exponents = modulus(psi.log) + G * modulus(p) + modulus(log_p) + modulus(log_p1) +

@@ -95,15 +95,15 @@ template <class R>
 /// 1 − e^z for Re z ≤ 0, relatively accurate: 14u.
 template <class R>
 [[nodiscard]] inline complex<R> one_minus_exp(complex<R> const& z) {
-  return modulus(z) < 1 ? -expm1(z) : R(1) - exp(z);
+  return modulus(z) < 1 ? -expm1(z) : 1 - exp(z);
 }
 
 /// log(1 + z), principal, relatively accurate.
 template <class R>
 [[nodiscard]] inline complex<R> log1p(complex<R> const& z) {
   R const square = 2 * z.re + (z.re * z.re + z.im * z.im);
-  return {square > R(-0.5) ? elementary::log1p(square) / 2
-                           : elementary::log(modulus(complex<R>{1 + z.re, z.im})),
+  return {square > -0.5 ? elementary::log1p(square) / 2
+                        : elementary::log(modulus(complex<R>{1 + z.re, z.im})),
           elementary::atan2(z.im, 1 + z.re)};
 }
 

@@ -74,7 +74,7 @@ struct law {
   R deviation;
   R mean_wrong;  // absolute, in units of u
 
-  explicit law(sampled_gaussian const& e) : deviation(R(e.shift)) {
+  explicit law(sampled_gaussian const& e) : deviation(e.shift) {
     using wide = long double;
     wide const a = elementary::log(static_cast<wide>(e.rate));
     wide const b = elementary::log1p(-static_cast<wide>(e.rate));
@@ -83,7 +83,7 @@ struct law {
     mean = std::ldexp(std::nearbyint(std::ldexp(static_cast<R>(exact), 40)), -40);
     rest = static_cast<R>(exact - static_cast<wide>(mean));
     mean_wrong =
-        static_cast<R>(10 * (std::abs(a) + std::abs(b) + half) * unit<wide>) / unit<R> + R(0x1p-40);
+        static_cast<R>(10 * (std::abs(a) + std::abs(b) + half) * unit<wide>) / unit<R> + 0x1p-40;
   }
 };
 

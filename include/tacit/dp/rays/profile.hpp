@@ -51,7 +51,7 @@ template <class R>
     complex<double> const p{static_cast<double>(t.p.re), static_cast<double>(t.p.im)};
     double const turned = modulus(p) * std::abs(step);
     complex<double> const grown = expm1(-step * p, turned);
-    complex<R> const value = t.value + t.value * complex<R>{R(grown.re), R(grown.im)};
+    complex<R> const value = t.value + t.value * complex<R>{grown.re, grown.im};
     sum += value.im;
     slope += value.re * t.p.im + value.im * t.p.re;
     double const grows = 1.0 + modulus(grown);

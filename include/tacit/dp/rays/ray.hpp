@@ -33,7 +33,7 @@ struct exponentials {
     first =
         static_cast<long>(std::floor(elementary::log(smallest) / static_cast<double>(step))) - 1;
     long const last =
-        static_cast<long>(std::ceil(elementary::log(R(45) / elementary::sin(delta)) / step)) + 1;
+        static_cast<long>(std::ceil(elementary::log(45 / elementary::sin(delta)) / step)) + 1;
     complex<R> const turn{-elementary::sin(delta), elementary::cos(delta)};
     for (long n = first; n <= last; ++n) {
       complex<R> const z = elementary::exp(step * static_cast<R>(n)) * turn;
@@ -91,13 +91,13 @@ struct lines {
 
   lines(composition const& what, angles const& a)
       : at(a),
-        on_ray(R(a.step), R(a.gamma) - R(a.alpha), event_table<R>::small_argument),
+        on_ray(a.step, R(a.gamma) - a.alpha, event_table<R>::small_argument),
         on_right(a.step, a.gamma - 2.0 * a.alpha, event_table<R>::small_argument) {
     double const cell = stride(a) * a.step;
     for (sampled_gaussian const& e : what.events) {
       // what is bounded on the other lines counts for little, unless the law is narrow
       double const coarse = std::clamp(0.2 * e.shift, cell, 4.0 * cell);
-      events.push_back({R(e.count), line_nodes<R>(e, a), line_cells(e, a.alpha, coarse),
+      events.push_back({e.count, line_nodes<R>(e, a), line_cells(e, a.alpha, coarse),
                         line_cells(e, 2.0 * a.alpha, coarse), line_cells(e, a.gamma, cell),
                         line_cells(e, a.top, coarse)});
     }
@@ -147,7 +147,7 @@ struct ray {
     centre = exponent(epsilon) - G0;
     for (term& t : terms) {
       complex<R> const e = t.log_value - centre * t.p;
-      t.value = e.re < R(-150) ? complex<R>{} : exp(e);
+      t.value = e.re < -150 ? complex<R>{} : exp(e);
       t.size = static_cast<double>(modulus(t.value));
     }
   }

@@ -46,10 +46,10 @@ class line_nodes {
   line_nodes(sampled_gaussian const& e, angles const& at)
       : line_(e, at.gamma),
         law_(e),
-        step_(R(at.step)),
-        gamma_(R(at.gamma)),
-        factor_wrong_(90 + (at.gamma > at.alpha ? 7 / R(at.gamma - at.alpha) : R(0))),
-        turn_(polar(R(1), gamma_)) {
+        step_(at.step),
+        gamma_(at.gamma),
+        factor_wrong_(90 + (at.gamma > at.alpha ? 7 / R(at.gamma - at.alpha) : 0)),
+        turn_(polar<R>(1, gamma_)) {
     norm_ = elementary::log(step_ / (law_.deviation * std::sqrt(2 * std::numbers::pi_v<R>)));
     bool const wide = std::numeric_limits<R>::digits > 53;
     double const lowest = log_softplus(line_.mean() - (wide ? 10.4 : 9.3) * line_.deviation());
@@ -80,9 +80,9 @@ class line_nodes {
     // log((e^g − 1)/g)
     complex<R> bump;
     R bump_wrong = 24 * n.size;
-    if (n.size < R(0.125)) {
+    if (n.size < 0.125) {
       complex<R> const q = n.g * n.g;
-      bump = R(0.5) * n.g +
+      bump = 0.5 * n.g +
              q * (R(1) / 24 +
                   q * (-R(1) / 2880 +
                        q * (R(1) / 181440 +
@@ -95,7 +95,7 @@ class line_nodes {
     }
     complex<R> const away = complex<R>{(zeta - law_.mean) - law_.rest, gamma_} + bump;
     complex<R> const x = (1 / law_.deviation) * away;
-    n.exponent = R(-0.5) * (x * x) + norm_;
+    n.exponent = -0.5 * (x * x) + norm_;
     n.jacobian = n.g / fall;
     n.bare = exp(n.exponent) * n.jacobian;
     R const size = modulus(x);
@@ -165,13 +165,13 @@ template <class R>
 event_table<R>::event_table(line_nodes<R>& nodes, R count_, crossing const& q)
     : count(count_), first(nodes.first()) {
   R const u = unit<R>;
-  R const c = R(q.c);
+  R const c = q.c;
   double const tilt = q.tilt();
   bool const cutting = q.cutting();
   bool const wide = std::numeric_limits<R>::digits > 53;
-  R const least = wide ? R(-56) : R(-46);  // logarithm of weights that are left out
+  R const least = wide ? -56 : -46;  // logarithm of weights that are left out
   complex<R> sum{};
-  R sum_wrong = 0, largest = R(-1e4);
+  R sum_wrong = 0, largest = -1e4;
   R first_moment = 0, above = 0;  // Σ|W g|, Σ|W_large|
   for (std::size_t i = 0;; ++i) {
     auto const& n = nodes[i];
@@ -206,14 +206,14 @@ event_table<R>::event_table(line_nodes<R>& nodes, R count_, crossing const& q)
     R rel_large = rel;
     if (cutting) {
       window_value<R> const cut = rays::at(q.cut, zeta, nodes.angle());
-      bool const below = q.cap.all() || 2 * zeta < R(q.cut.log_cut) + R(q.cap.log_cut);
+      bool const below = q.cap.all() || 2 * zeta < R(q.cut.log_cut) + q.cap.log_cut;
       auto const& more = below ? cut.large : cap.lesser;
       auto const& less = below ? cap.large : cut.lesser;
       complex<R> const a = weight_of(more), b = weight_of(less);
       large = a - b;
       R const parts = modulus(a) * (rel + more.wrong) + modulus(b) * (rel + less.wrong);
       R const whole = modulus(large);
-      rel_large = whole > 0 ? std::min(parts / whole, 1 / u) : R(0);
+      rel_large = whole > 0 ? std::min(parts / whole, 1 / u) : 0;
     }
     auto const put = [](std::vector<R>& re, std::vector<R>& im, complex<R> const& z) {
       re.push_back(z.re);
@@ -230,9 +230,9 @@ event_table<R>::event_table(line_nodes<R>& nodes, R count_, crossing const& q)
     }
     wrong.push_back(rel_capped + nodes.factor_wrong());
     wrong_large.push_back(rel_large + nodes.factor_wrong());
-    R const log_bare = n.exponent.re, log_all = all > 0 ? elementary::log(all) : R(-1e4);
+    R const log_bare = n.exponent.re, log_all = all > 0 ? elementary::log(all) : -1e4;
     largest = std::max({largest, log_bare, log_all});
-    if (zeta > R(12)) {
+    if (zeta > 12) {
       left_out = left_out_first = left_out_large = std::numeric_limits<R>::infinity();
       break;
     }
@@ -262,22 +262,22 @@ event_table<R>::event_table(line_nodes<R>& nodes, R count_, crossing const& q)
     double const left = geometry.left_sum(begin),
                  left_tilted = left * elementary::exp(tilt * begin.rho);
     double const low = begin.log_rho;
-    left_out = R(left + left_tilted * elementary::exp(cap_on_line.log_small(-1e300, low)) + right +
-                 right_bare);
+    left_out = left + left_tilted * elementary::exp(cap_on_line.log_small(-1e300, low)) + right +
+               right_bare;
     left_out_first =
-        R(left_tilted * begin.rho + height * end.rho / elementary::expm1((fall - 1.0) * kappa));
-    left_out_large = R(
+        left_tilted * begin.rho + height * end.rho / elementary::expm1((fall - 1.0) * kappa);
+    left_out_large =
         2.0 * window::most * right +
         (cutting
              ? left_tilted *
                    (elementary::exp(window_bound(q.cut, geometry.angle()).log_large(-1e300, low)) +
                     elementary::exp(cap_on_line.log_large(-1e300, low)))
-             : 0.0));
+             : 0.0);
     break;
   }
   at_c = sum;
   at_c_wrong = u * sum_wrong;
-  direct = sum.re < R(-0.5) || sum.re > R(1);
+  direct = sum.re < -0.5 || sum.re > 1;
 }
 
 template <class R>
@@ -292,7 +292,7 @@ void event_table<R>::accumulate(line_nodes<R>& nodes) {
   rough_high.resize(n + 1);
   if (cutting) prefix_large.resize(n + 1);
   R first_moment = 0, mass_large = 0, moment_large = 0;
-  R const depth = R(std::numeric_limits<R>::digits > 53 ? 72 : 20) + static_cast<R>(n) / 64;
+  R const depth = (std::numeric_limits<R>::digits > 53 ? 72 : 20) + static_cast<R>(n) / 64;
   for (std::size_t k = 0; k < n; ++k) {
     complex<R> t{wr[k], wi[k]};
     R const all = modulus(t), moment = all * nodes[k].size;
@@ -304,7 +304,7 @@ void event_table<R>::accumulate(line_nodes<R>& nodes) {
     complex<R> const g = nodes[k].g;
     for (std::size_t m = 0; m < moments; ++m) {
       prefix[k + 1][m] = prefix[k][m] + t;
-      t = (R(1) / static_cast<R>(m + 1)) * (t * g);
+      t = (1 / static_cast<R>(m + 1)) * (t * g);
     }
     if (!cutting) continue;
     complex<R> l{lr[k], li[k]};
@@ -316,7 +316,7 @@ void event_table<R>::accumulate(line_nodes<R>& nodes) {
                          std::min(2 * moment_large, part * nodes[k].size / u);
     for (std::size_t m = 0; m < moments; ++m) {
       prefix_large[k + 1][m] = prefix_large[k][m] + l;
-      l = (R(1) / static_cast<R>(m + 1)) * (l * g);
+      l = (1 / static_cast<R>(m + 1)) * (l * g);
     }
   }
   R mass = 0;

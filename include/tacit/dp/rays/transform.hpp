@@ -55,7 +55,7 @@ template <class R>
   sums<R> out;
   complex<R> const low = series(t.prefix[k0], 1) * d;
   if (t.direct) {
-    out.change = over(t.wr, t.wi, e.er, e.ei) + low + (t.prefix[k0][0] - R(1));
+    out.change = over(t.wr, t.wi, e.er, e.ei) + low + (t.prefix[k0][0] - 1);
   } else {
     out.change = t.at_c + (over(t.wr, t.wi, e.dr, e.di) + low - t.suffix[k1]);
   }
@@ -84,9 +84,9 @@ template <class R>
                                            bool cutting, complex<R> const& p, complex<R> const& d,
                                            std::optional<long> j) {
   R const u = unit<R>;
-  R const rho = j ? elementary::exp(R(on.at.step) * static_cast<R>(*j)) : R(0);
+  R const rho = j ? elementary::exp(on.at.step * static_cast<R>(*j)) : 0;
   R const added = u * static_cast<R>(events.size());  // what a term loses to the sum, relatively
-  complex<R> log_psi = (R(0.5) * R(variance)) * (p * (p - R(1)));
+  complex<R> log_psi = (0.5 * variance) * (p * (p - 1));
   R wrong =
       (20 * u + added) *
       modulus(log_psi);  // of the exponent; an unknown phase counts as log 3, e^{log 3} − 1 = 2
@@ -100,32 +100,32 @@ template <class R>
     std::size_t const one =
         j ? static_cast<std::size_t>(std::clamp(-*j - t.first, 0L, static_cast<long>(t.size())))
           : t.size();
-    complex<R> const h = R(1) + s.change;
+    complex<R> const h = 1 + s.change;
     R const size = modulus(h);
     R const h_wrong = u * (rho * t.rough_low[one] + t.rough_high[one] +
-                           (t.direct ? t.rough_all : R(0)) + 4 * modulus(s.change)) +
+                           (t.direct ? t.rough_all : 0) + 4 * modulus(s.change)) +
                       t.at_c_wrong + e.alias + t.left_out;
-    if (h_wrong < R(0.5) * size) {
+    if (h_wrong < 0.5 * size) {
       complex<R> const l = log1p(s.change);
       log_psi += t.count * l;
       wrong += t.count * (2 * h_wrong / size + (24 * u + added) * modulus(l));
     } else {  // it counts as its own error, with any phase
       R const l = elementary::log(size + h_wrong);
-      log_psi += complex<R>{t.count * l, R(0)};
-      wrong += R(any_phase) + t.count * added * std::abs(l);
+      log_psi += complex<R>{t.count * l, 0};
+      wrong += any_phase + t.count * added * std::abs(l);
     }
     if (!cutting) continue;
     complex<R> const x = s.large / h;
     R const x_wrong =
         2 * (u * t.rough_large + e.alias_large + t.left_out_large + modulus(x) * h_wrong) / size +
         8 * u * modulus(x);
-    complex<R> const left = R(1) - x;
+    complex<R> const left = 1 - x;
     R const left_size = modulus(left);
-    if (h_wrong < R(0.5) * size && x_wrong < R(0.5) * left_size) {
+    if (h_wrong < 0.5 * size && x_wrong < 0.5 * left_size) {
       rest += t.count * log1p(-x);
       rest_wrong += t.count * (2 * x_wrong / left_size + (24 * u + added) * modulus(x) / left_size);
     } else {
-      rest += complex<R>{t.count * elementary::log(left_size + x_wrong), R(0)};
+      rest += complex<R>{t.count * elementary::log(left_size + x_wrong), 0};
       rest_lost = true;
     }
   }
@@ -139,7 +139,7 @@ template <class R>
   R const size = std::max(modulus(f), R(1e-300));
   R const f_wrong =
       (modulus(f) + 1) * elementary::expm1(std::min(rest_wrong, R(30))) / size + 24 * u;
-  return {log_psi + log(size > R(1e-300) ? f : complex<R>{size, R(0)}),
+  return {log_psi + log(size > 1e-300 ? f : complex<R>{size, 0}),
           relative + f_wrong + relative * f_wrong};
 }
 

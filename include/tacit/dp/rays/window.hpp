@@ -83,22 +83,22 @@ struct window_value {
     R wrong;
     [[nodiscard]] complex<R> value() const { return exp(exponent) * factor; }
   };
-  one lesser{{}, {R(1), R(0)}, R(0)};
-  one large{{R(-1e5), R(0)}, {}, R(0)};
+  one lesser{{}, {1, 0}, 0};
+  one large{{-1e5, 0}, {}, 0};
 };
 
 /// At ζ + iθ.
 template <class R>
 [[nodiscard]] inline window_value<R> at(window const& step, R zeta, R theta) {
   if (step.all()) return {};
-  R const x = std::clamp(R(step.power) * (zeta - R(step.log_cut)), R(-40), R(40));
-  R const y = R(step.power) * theta;
+  R const x = std::clamp<R>(step.power * (zeta - step.log_cut), -40, 40);
+  R const y = step.power * theta;
   complex<R> const w{2 * elementary::sinh(x) * elementary::cos(y),
                      2 * elementary::cosh(x) * elementary::sin(y)};
   bool const right = w.re >= 0;
   complex<R> const minor = right ? -w : w;  // Re ≤ 0
   complex<R> const e = minor.re < -690 ? complex<R>{} : exp(minor);
-  complex<R> const factor = complex<R>{R(1), R(0)} / (R(1) + e);
+  complex<R> const factor = complex<R>{1, 0} / (1 + e);
   typename window_value<R>::one const kept{{}, factor, 60 + 225 * modulus(w) * modulus(e)};
   typename window_value<R>::one const gone{minor, factor, 60 + 100 * modulus(w)};
   return right ? window_value<R>{gone, kept} : window_value<R>{kept, gone};

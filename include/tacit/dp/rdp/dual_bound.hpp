@@ -57,11 +57,6 @@ class dual_bound {
     return enclosure(high) + log1p(exp(enclosure(low) - high));
   }
 
-  /// log(e^x − 1) for x > 0.
-  [[nodiscard]] static enclosure log_expm1(enclosure x) {
-    return x.lower > 1.0 ? x + log1p(-exp(-x)) : log(expm1(x));
-  }
-
   /// log(m − αt^z + zt^α), as (m − 1) + e^{−w}·[z(e^{−fall}−1+fall) + (e^w−1−w)] with w = z·fall.
   [[nodiscard]] enclosure log_excess(double fall) const {
     if (!(fall < infinite_double)) return log_moment_;
