@@ -315,7 +315,7 @@ TEST_CASE("exact sums at the ends of the range", "[rounded]") {
   CHECK(mixed.value().width() < 3e-16);
 }
 
-TEST_CASE("enclosures hold what a formula is worth", "[rounded]") {
+TEST_CASE("enclosures hold what a formula is worth", "[rounded][slow]") {
   std::mt19937_64 random(11);
   std::normal_distribution<double> gauss;
   std::uniform_real_distribution<double> share(0.0, 1.0);
@@ -362,7 +362,7 @@ TEST_CASE("enclosures hold what a formula is worth", "[rounded]") {
   CHECK(widest < 1e-14);
 }
 
-TEST_CASE("enclosures of the elementary functions", "[rounded]") {
+TEST_CASE("enclosures of the elementary functions", "[rounded][slow]") {
   // 40,000 arguments of each function against 50 digits, at all scales and where they change sign.
   std::mt19937_64 random(12);
   std::uniform_real_distribution<double> exponent(-18.0, 2.8);
