@@ -1,8 +1,9 @@
 #!/bin/sh
 # Fails and kills programs at every operation on their files, in every way, and then the recovery from whatever that left,
-# in every way at every operation of it: the whole product, of which the tests take a sample. Hours on one core for train.
+# in every way at every operation of it: the whole product, of which the tests take a sample. An hour on one core for train,
+# more for mpi.
 # usage: sh tools/faults.sh [--shard I/K] [SCENARIO...]     (all; of the first faults each K-th from the I-th on)
-#   SCENARIO  replay plot safetensors journal mpi state train
+#   SCENARIO  replay plot safetensors journal once systems mpi state train
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -11,7 +12,7 @@ case ${1:-} in
   --shard) shard=$2; shift 2 ;;
   -*) sed -n 's/^# usage/usage/p' "$0" >&2; exit 2 ;;
 esac
-[ $# -gt 0 ] || set -- replay plot safetensors journal mpi state train
+[ $# -gt 0 ] || set -- replay plot safetensors journal once systems mpi state train
 
 sh tools/install_packages.sh g++ cmake ninja-build pkg-config python3 libeigen3-dev libboost-dev catch2 libbenchmark-dev \
   libcli11-dev nlohmann-json3-dev libopenmpi-dev openmpi-bin
@@ -24,13 +25,13 @@ built=build/release
 failed=0
 for scenario; do
   case $scenario in
-    train | replay | plot) program=$built/bin/tacit ;;
+    train | once | systems | replay | plot) program=$built/bin/tacit ;;
     mpi) program=$built/bin/tacit_mpi ;;
     *) program=$(find $built -name tacit_test_files -type f) ;;
   esac
   echo "$scenario"
   nice -n 15 python3 tests/faults/every_operation.py "$scenario" "$PWD/$program" \
     "$PWD/$(find $built -name 'libtacit_test_faults.*' -type f)" --second all --shard "$shard" \
-    --mpirun mpirun --calculator "$PWD/$built/bin/tacit" || failed=1
+    --mpirun mpirun --calculator "$PWD/$built/bin/tacit" $([ "$scenario" != systems ] || echo --draws) || failed=1
 done
 exit "$failed"

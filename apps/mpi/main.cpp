@@ -121,8 +121,8 @@ outcome train(communicator& ranks, apps::task const& job, arguments const& wante
     }
     save(wanted.base, job, job.start);
     if (!wanted.transcript.empty()) {
-      journal.emplace(tacit::journal::create(
-          apps::journal_of(wanted.transcript),
+      journal.emplace(apps::begin_journal(
+          wanted.transcript,
           record_of(job, training, describe(options, whole->candidates()), options.directions,
                     tacit::symbol_kind::held_sign, 1.0 / static_cast<double>(options.directions))));
     }

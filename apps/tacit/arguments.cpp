@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "arguments.hpp"
 
+#include <tacit/core/open_file.hpp>
+
 #include <CLI/App.hpp>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -98,8 +101,10 @@ rule one_of(std::vector<std::string> words) {
 namespace {
 
 rule file(std::string must_be, names what, std::vector<std::string> beside) {
-  return {std::move(must_be), [](std::string const& text) { return !text.empty(); }, "FILE", what,
-          std::move(beside)};
+  bool const written = what != names::an_input;  // a file called - is ./-
+  return {std::move(must_be),
+          [written](std::string const& text) { return !text.empty() && !(written && text == "-"); },
+          "FILE", what, std::move(beside)};
 }
 
 }  // namespace
@@ -209,8 +214,12 @@ void arguments::refuse(std::string const& name, std::string const& must_be) cons
 
 void arguments::refuse_because(std::string const& name, std::exception const& why) const {
   auto const* const failed = dynamic_cast<std::system_error const*>(&why);
-  // What no other argument would change: a broken disk, or a limit.
-  for (int const reason : {ENOSPC, EDQUOT, EIO, EFBIG, EMFILE, ENFILE}) {
+  // No file: the system gave no randomness for the name of one.
+  bool const of_a_file = dynamic_cast<tacit::file_error const*>(&why) != nullptr ||
+                         dynamic_cast<std::filesystem::filesystem_error const*>(&why) != nullptr;
+  if (failed != nullptr && !of_a_file) throw std::runtime_error(why.what());
+  // What no other argument would change: a broken disk, a limit, or a signal.
+  for (int const reason : {ENOSPC, EDQUOT, EIO, EFBIG, EMFILE, ENFILE, EINTR}) {
     if (failed != nullptr && failed->code().value() == reason) {
       throw std::runtime_error(name + ": " + why.what());
     }
@@ -226,6 +235,9 @@ void arguments::must_be_new(std::string const& name) const {
     return std::filesystem::symlink_status(path.string() + ending, none).type() ==
            std::filesystem::file_type::not_found;
   };
+  if (folder && ::access(path.parent_path().c_str(), W_OK | X_OK) != 0) {
+    refuse(name, "a new file, in a folder that can be written");
+  }
   // The longest of the names beside it, too: of a journal in the making.
   if (!folder || !is_free("") || !is_free(".journal.0123456789abcdef.new")) refuse(name);
 }
@@ -240,6 +252,10 @@ void arguments::must_be_left_out(std::vector<std::string> const& names,
 std::string arguments::must_be(std::string const& name) const {
   auto const found = known_.find(name);
   return found == known_.end() ? "" : found->second.what.must_be;
+}
+
+bool arguments::holds(std::string const& name, std::string const& text) const {
+  return known_.at(name).what.holds(text);
 }
 
 std::string exactly(double x) {

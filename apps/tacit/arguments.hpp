@@ -108,6 +108,8 @@ class arguments {
 
   /// What the rule asks for; empty for an unknown name.
   std::string must_be(std::string const& name) const;
+  /// Whether a text that was not given here keeps the rule.
+  bool holds(std::string const& name, std::string const& text) const;
 
  private:
   void check_files() const;

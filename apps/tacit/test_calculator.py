@@ -4,6 +4,8 @@
 
 usage: test_calculator.py PROGRAM DIGITS_CSV [UNITTEST ARGUMENTS]
 """
+import concurrent.futures
+import contextlib
 import hashlib
 import json
 import math
@@ -1203,6 +1205,60 @@ class Training(Records):
         self.assertEqual({k: again[k] for k in KEYS[:-1]}, {k: answer[k] for k in KEYS[:-1]})
 
 
+class Forgeries(Records):
+    """A checksum finds accidents: whoever can write a state can make one."""
+    VALUES = ["0", "1", "3", "-1", "nan", "inf", "-inf", "1e300", "1e-310", "4294967296", "18446744073709551615", "x", ""]
+
+    def forged(self, lines):
+        text = "\n".join(lines) + "\n"
+        return text + f"checksum {crc64(text.encode())}\n"
+
+    def forgeries(self, lines):
+        """Each field of each line with other values, lines that are missing, doubled and longer."""
+        for at, line in enumerate(lines):
+            words = line.split(" ")
+            fields = range(1, len(words)) if len(words) < 12 else (1, 2, len(words) - 1)
+            others = [[*words[:k], value, *words[k + 1:]] for k in fields for value in self.VALUES]
+            for other in [*others, words[:-1], [*words, "1"]]:
+                yield words[0], [*lines[:at], " ".join(other), *lines[at + 1:]]
+            yield words[0], lines[:at] + lines[at + 1:]
+            yield words[0], [*lines[:at], line, *lines[at:]]
+
+    def test_no_forged_field_is_a_failure(self):
+        state = self.folder / "whole"
+        self.ask_json("train", self.data, "--mechanism", "paczero-mi", "--mi", 0.33, "--subsets", 8, "--steps", 6,
+                      "--save", state)
+        kept = state.read_text().splitlines()[:-1]
+        self.assertEqual(self.forged(kept), state.read_text())
+        kept = [line.replace("steps 6", "steps 9") for line in kept]  # a run that goes on
+
+        def resumed(number, lines):
+            file = self.folder / f"forged{number}"
+            file.write_text(self.forged(lines))
+            done = subprocess.run([PROGRAM, "train", self.data, "--resume", file], capture_output=True, text=True,
+                                  timeout=60)
+            if done.returncode != 0:
+                self.assertEqual(file.read_text(), self.forged(lines))
+            return file, done
+
+        _, done = resumed(0, kept)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            tried = list(self.forgeries(kept))
+            calls = [pool.submit(resumed, number, lines) for number, (_, lines) in enumerate(tried)]
+        refused = 0
+        for (field, lines), call in zip(tried, calls):
+            file, done = call.result()
+            if done.returncode == 0:  # who can write a state can change its account
+                self.assertIn(done.stderr.split(":")[-1], ("", " --mi is log 2 or more, which allows an attacker to be "
+                                                           "sure of a record's membership\n"), field)
+                continue
+            self.assertEqual((done.returncode, done.stdout), (2, ""), (field, done.stderr))
+            self.assertRegex(done.stderr, rf"\Atacit train: (--resume is {file}|DATA is)[^\n]*\n\Z", field)
+            refused += 1
+        self.assertGreater(refused, len(tried) / 2)
+
+
 class Systems(Records):
     """The systems of the other papers, by the same verb."""
 
@@ -1545,8 +1601,10 @@ class Transcripts(Records):
         for words in ([], ["--transcript", late]):
             self.refused("train", self.data, "--resume", late_state, *words,
                          naming=[f"--transcript is {late if words else 'missing'}", str(self.transcript)])
-        # A run whose journal is gone can begin one: the state has all that it released.
+        # A run whose journal is gone can begin one: the state has all that it released. But not in silence.
         journal.rename(self.here / "aside")
+        self.refused("train", self.data, "--resume", late_state,
+                     naming=["--transcript is missing", f"no longer {journal}", "a new name"])
         self.ask_json("train", self.data, "--resume", late_state, "--transcript", late,
                       "--tuned", late_tuned)
         (self.here / "aside").rename(journal)
@@ -1605,6 +1663,8 @@ class Transcripts(Records):
         process = subprocess.Popen([PROGRAM, "train", str(self.data), "--mechanism", "paczero-mi", "--mi", "0.33",
                                     "--steps", "1000000", *map(str, words)], cwd=self.here,
                                    stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.wait)
         self.addCleanup(process.kill)
         while not when():
             self.assertIsNone(process.poll())
@@ -1642,6 +1702,40 @@ class Transcripts(Records):
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertIn(f"--transcript is missing, but must be {self.here / 't'}", done.stderr)
 
+    def test_a_journal_that_was_moved_stays_its_run_s(self):
+        state, copy = self.here / "state", self.here / "copy"
+        journal, moved = self.here / "t.journal", self.here / "u.journal"
+
+        def killed_in(file, *words):
+            before = file.stat().st_size if file.exists() else 0
+            process = self.started(*words, when=lambda: file.exists() and file.stat().st_size > before + 900)
+            process.kill()
+            process.communicate()
+
+        killed_in(journal, "--save", "state", "--transcript", "t")
+        copy.write_bytes(state.read_bytes())
+        journal.rename(moved)
+        for file in (state, copy):
+            self.refused("train", self.data, "--resume", file, naming=["--transcript is missing", f"no longer {journal}"])
+        killed_in(moved, "--resume", "state", "--transcript", "u")
+        # From then on the state asks for the journal's new name, and the journal refuses a copy of before.
+        for words in ([], ["--transcript", self.here / "t"]):
+            self.refused("train", self.data, "--resume", state, *words, naming=[f"must be {self.here / 'u'}, whose journal"])
+        kept = moved.read_bytes()
+        self.refused("train", self.data, "--resume", copy, naming=["--transcript is missing"])
+        self.refused("train", self.data, "--resume", copy, "--transcript", self.here / "u", naming=["steps of the journal"])
+        self.assertEqual(moved.read_bytes(), kept)
+        # Another run's journal does not become this one's name.
+        self.ask_json("train", self.data, "--mechanism", "paczero-zpl", "--steps", 3, "--transcript", self.here / "other")
+        aside = self.here / "aside"
+        moved.rename(aside)
+        other = self.here / "v.journal"
+        other.write_bytes(kept[:200])
+        self.refused("train", self.data, "--resume", state, "--transcript", self.here / "v", naming=["--transcript"])
+        other.unlink()
+        aside.rename(moved)
+        killed_in(moved, "--resume", "state", "--transcript", "u")
+
     def test_a_run_whose_state_was_moved_ends(self):
         """Another run may go on with it, under that name."""
         state, moved = self.here / "state", self.here / "moved"
@@ -1653,7 +1747,45 @@ class Transcripts(Records):
         said = process.communicate(timeout=20)[1]
         self.assertEqual((process.returncode, said.count("\n")), (1, 1), said)
         self.assertIn("moved", said)
+        self.assertIn(f"the run's state is no longer state: go on with the same command and --resume", said)
         self.assertFalse(state.exists())
+
+    def test_a_run_whose_state_got_a_second_name_ends(self):
+        """The name would stay a copy of what the state was."""
+        state, second = self.here / "state", self.here / "second"
+        process = self.started("--save", "state", when=lambda: state.exists() and
+                              "transcript none" not in state.read_text())
+        while process.poll() is None:  # between a look and a renaming there is a moment
+            second.unlink(missing_ok=True)
+            with contextlib.suppress(FileNotFoundError):  # it was just replaced
+                second.hardlink_to(state)
+            time.sleep(0.1)
+        said = process.communicate(timeout=20)[1]
+        self.assertEqual((process.returncode, said.count("\n")), (1, 1), said)
+        self.assertIn(f"remove all names but one of {state}", said)
+        self.assertEqual(state.read_bytes(), second.read_bytes())
+        self.refused("train", self.data, "--resume", second, naming=["remove all names but one"])
+
+    def test_a_transcript_that_another_run_sealed_meanwhile(self):
+        """Three runs at once: one has the files, and the others leave nothing."""
+        words = [PROGRAM, "train", self.data, "--mechanism", "dpzero", "--epsilon", "1", "--steps", "30", *self.written()]
+        for _ in range(5):
+            for file in self.here.iterdir():
+                file.unlink()
+            runs = [subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) for _ in range(3)]
+            said = [one.communicate(timeout=60)[1] for one in runs]
+            self.assertEqual([one.returncode for one in runs].count(0), 1, said)
+            self.assertEqual({file.name for file in self.here.iterdir()}, {"transcript", "base", "tuned"})
+            self.rebuilt()
+
+    def test_a_folder_that_cannot_be_written_is_refused_before_the_run(self):
+        if os.geteuid() != 0:
+            self.here.chmod(0o500)
+        where = "/proc/self" if os.geteuid() == 0 else self.here  # which root cannot write, either
+        for option in ("--transcript", "--tuned"):
+            self.refused("train", self.data, "--mechanism", "mezo", "--steps", 10_000_000, option, f"{where}/new",
+                         naming=[option, "a folder that can be written"])
+        self.here.chmod(0o700)
 
     def test_another_table_of_the_same_length_is_refused(self):
         state, other = self.here / "state", self.here / "other.csv"
@@ -1683,11 +1815,12 @@ class Transcripts(Records):
             self.assertEqual(self.data.read_bytes(), kept)
             # A link that leads nowhere is not written through, nor is one to a file.
             link.symlink_to(self.here / "nothing")
-            if one != "--save":
-                self.refused("train", self.data, *mi, one, link, naming=[one])
+            self.refused("train", self.data, *mi, one, link, naming=[one])
+            self.assertTrue(link.is_symlink())
             link.unlink()
             self.assertFalse((self.here / "nothing").exists())
-        self.refused("train", self.data, *mi, "--base", "-", "--tuned", "-", naming=["another file"])
+        for option in files:  # no standard output
+            self.refused("train", self.data, *mi, option, "-", naming=[f"{option} is -"])
         self.refused("train", self.data, *mi, "--save", target, "--base", f"{target}.lock",
                      naming=["another file"])
         self.refused("train", self.data, *mi, "--transcript", target, "--base",

@@ -5,10 +5,14 @@
 #include "train.hpp"
 
 #include "safetensors/safetensors.hpp"
+#include "training/recorded.hpp"
 
 #include <nlohmann/json.hpp>
 
+#include <filesystem>
+#include <new>
 #include <stdexcept>
+#include <system_error>
 #include <utility>
 
 namespace calculator {
@@ -84,6 +88,57 @@ void save_parameters(arguments const& of, char const* option, apps::tensor_list 
   if (!of.given(option)) return;
   apps::save_tensors(of.text(option), apps::recorded_tensors(tensors),
                      apps::named_tensors(tensors, theta));
+}
+
+bool is_of_the_machine(std::exception const& why) {
+  return dynamic_cast<std::system_error const*>(&why) != nullptr ||
+         dynamic_cast<std::bad_alloc const*>(&why) != nullptr;
+}
+
+std::string what_is_left(arguments const& of, bool begun) {
+  std::error_code none;
+  auto const there = [&](std::string const& file) {
+    return std::filesystem::is_regular_file(file, none);
+  };
+  if (of.given("--transcript")) {
+    std::string const sealed = of.text("--transcript");
+    std::string const journal = apps::journal_of(sealed).string();
+    bool const over = !there(journal);  // where both are, the sealed one may be another run's
+    if (!over || there(sealed)) {
+      std::string const& kept = over ? sealed : journal;
+      std::string text = over ? "; the run is over" : "; the run cannot go on";
+      if (of.given("--base") && there(of.text("--base"))) {
+        text += ": tacit replay " + of.text("--base") + " " + kept +
+                " OUT writes the model after its last release";
+      } else {
+        text += ": its releases are in " + kept;
+      }
+      return text + "; another run has a budget of its own, and needs another --transcript";
+    }
+    if (begun) {
+      return "; the run cannot go on, and its journal is no longer " + journal +
+             "; another run has a budget of its own";
+    }
+  }
+  return {};
+}
+
+void fail(std::string const& why, std::string const& end) {
+  throw std::runtime_error(
+      why +
+      (end.empty() ? "; nothing of the run is kept: the same command begins another one" : end));
+}
+
+void refuse_because(arguments const& of, std::string const& name, std::exception const& why,
+                    std::string const& end) {
+  try {
+    of.refuse_because(name, why);
+  } catch (bad_input const& refusal) {
+    if (name != "--transcript") throw;
+    throw bad_input(refusal.what() + end);
+  } catch (std::runtime_error const& failure) {
+    fail(failure.what(), end);
+  }
 }
 
 verb train() {

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,20 @@ nlohmann::ordered_json summary_of(std::vector<nlohmann::ordered_json> const& run
 /// @throws std::runtime_error if it cannot be written
 void save_parameters(arguments const& of, char const* option, apps::tensor_list const& tensors,
                      std::vector<float> theta);
+
+/// Whether the machine failed, and no argument is at fault: a file, memory, or the system's randomness.
+bool is_of_the_machine(std::exception const& why);
+
+/// What is left of a run that failed and cannot go on, and what can be done with it: the end of its message.
+/// Empty if nothing is; a run that has `begun` had a journal, if that was asked for.
+std::string what_is_left(arguments const& of, bool begun);
+
+/// The machine failed: throws std::runtime_error with such an end.
+[[noreturn]] void fail(std::string const& why, std::string const& end);
+
+/// `arguments::refuse_because` with such an end, which is left out where another word begins another run.
+[[noreturn]] void refuse_because(arguments const& of, std::string const& name,
+                                 std::exception const& why, std::string const& end);
 
 template <class Choice>
 rule word_of(arguments::words<Choice> const& of) {

@@ -24,7 +24,6 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
-#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -77,15 +76,49 @@ struct stored_run {
   std::string transcript;  // and the file that its releases go to, if any
 };
 
+// How a run goes on whose state is on disk, and what is left of another. Once it has begun, a state that is not where
+// it was is somewhere else.
+std::string how_to_go_on(arguments const& of, std::exception const& why, bool begun) {
+  char const* const kept = of.given("--resume") ? "--resume" : "--save";
+  std::error_code none;
+  bool const stored = of.given(kept) && std::filesystem::is_regular_file(of.text(kept), none) &&
+                      !std::filesystem::is_empty(of.text(kept), none);
+  if (!stored && of.given(kept) && begun) {
+    return "; the run's state is no longer " + of.text(kept) +
+           ": go on with the same command and --resume with its name now";
+  }
+  if (!stored) return what_is_left(of, begun);
+  std::string text = "; the run is kept: go on with the same command and --resume " + of.text(kept);
+  if (!of.given("--resume")) text += " in place of --save";
+  auto const* const file = dynamic_cast<tacit::file_error const*>(&why);
+  if (file != nullptr && file->code() == std::errc::file_exists) {
+    text += ", and another name for " + std::filesystem::path(file->path()).string();
+  }
+  return text;
+}
+
 stored_run look_at(arguments const& of) {
   std::string const file = of.text("--resume");
   std::error_code none;
   if (!std::filesystem::is_regular_file(file, none)) of.refuse("--resume");
   try {
     auto const [run, about] = tacit::saved_run<tacit::paczero<>>::summary(file);
-    bool const ours =
-        run.candidates.one_in == 2 && !run.candidates.complementary && run.first_record == 0;
-    if (!ours) of.refuse("--resume");
+    if (run.candidates.one_in != 2 || run.candidates.complementary || run.first_record != 0) {
+      throw std::runtime_error("its candidates are those of another program");
+    }
+    // What no command gives, no state of this program has.
+    auto const must_be_possible = [&](char const* name, std::string const& stored) {
+      if (of.holds(name, stored)) return;
+      throw std::runtime_error("its " + std::string(name) + " is " + stored + ", but must be " +
+                               of.must_be(name));
+    };
+    paczero_options const& p = run.options;
+    must_be_possible("--steps", std::to_string(p.steps));
+    must_be_possible("--directions", std::to_string(p.directions));
+    must_be_possible("--subsets", std::to_string(run.candidates.subsets));
+    must_be_possible("--clip", exactly(p.clip));
+    if (p.pays() && p.ledger != ledger_kind::pathwise)
+      must_be_possible("--mi", exactly(p.budget.value));
     std::string const digest = about.substr(0, about.find('"'));
     return {run.options,
             run.candidates,
@@ -99,12 +132,12 @@ stored_run look_at(arguments const& of) {
   } catch (bad_input const&) {
     throw;
   } catch (std::runtime_error const& error) {  // unreadable, in use, or corrupt
-    of.refuse_because("--resume", error);
+    refuse_because(of, "--resume", error, how_to_go_on(of, error, true));
   }
 }
 
-// A state that is behind its journal is an old copy, whose budget was spent since. Where the journal is,
-// the run goes on with it and with no other, which finds out.
+// A state that is behind its journal is an old copy, whose budget was spent since. The run goes on with its
+// journal, which finds out, and without it only in another one that the user names.
 void must_have_its_journal(arguments const& of, stored_run const& saved) {
   std::error_code none;
   if (saved.transcript.empty() || saved.steps_done == saved.options.steps) return;
@@ -113,10 +146,16 @@ void must_have_its_journal(arguments const& of, stored_run const& saved) {
               "the last state of its run: this is a copy from before " + saved.transcript);
   }
   std::filesystem::path const journal = apps::journal_of(saved.transcript);
-  if (std::filesystem::exists(journal, none) &&
-      !(of.given("--transcript") &&
-        std::filesystem::equivalent(apps::journal_of(of.text("--transcript")), journal, none))) {
-    of.refuse("--transcript", saved.transcript + ", whose journal has the run's releases");
+  if (std::filesystem::exists(journal, none)) {
+    if (!of.given("--transcript") ||
+        !std::filesystem::equivalent(apps::journal_of(of.text("--transcript")), journal, none)) {
+      of.refuse("--transcript", saved.transcript + ", whose journal has the run's releases");
+    }
+  } else if (!of.given("--transcript")) {
+    of.refuse("--transcript",
+              "the name of the run's journal without .journal: it is no longer " +
+                  journal.string() +
+                  ". Where it is lost, a new name, and a state that is no older copy");
   }
 }
 
@@ -242,8 +281,10 @@ paczero_run_options read_options(arguments const& of, mechanism which,
     wanted.save = of.text("--save");
     std::error_code none;
     std::filesystem::path const folder = std::filesystem::absolute(wanted.save, none).parent_path();
-    bool const taken =
-        std::filesystem::exists(wanted.save, none) && !std::filesystem::is_empty(wanted.save, none);
+    auto const type = std::filesystem::symlink_status(wanted.save, none).type();
+    bool const there = std::filesystem::exists(wanted.save, none);
+    bool const taken = there ? !std::filesystem::is_empty(wanted.save, none)
+                             : type == std::filesystem::file_type::symlink;  // which leads nowhere
     // The name beside it under which it is written: free, and not too long.
     bool const possible =
         std::filesystem::symlink_status(wanted.save.string() + ".0123456789abcdef.new", none)
@@ -282,23 +323,9 @@ std::string about(std::string const& digest, paczero_run_options const& wanted) 
   return digest + tacit::detail::to_word(whole_name(wanted.transcript).string());
 }
 
-// How a run goes on whose state is on disk.
-std::string how_to_go_on(arguments const& of, std::exception const& why) {
-  char const* const kept = of.given("--resume") ? "--resume" : "--save";
-  std::error_code none;
-  if (!of.given(kept) || !(std::filesystem::file_size(of.text(kept), none) > 0) || none) return {};
-  std::string text = "; the run is kept: go on with the same command and --resume " + of.text(kept);
-  if (!of.given("--resume")) text += " in place of --save";
-  auto const* const file = dynamic_cast<tacit::file_error const*>(&why);
-  if (file != nullptr && file->code() == std::errc::file_exists) {
-    text += ", and another name for " + std::filesystem::path(file->path()).string();
-  }
-  return text;
-}
-
-// A run has failed, and nothing that it released is lost.
-[[noreturn]] void fail_midway(arguments const& of, std::exception const& why) {
-  throw std::runtime_error(why.what() + how_to_go_on(of, why));
+// A run has failed.
+[[noreturn]] void fail_midway(arguments const& of, std::exception const& why, bool begun) {
+  fail(why.what(), how_to_go_on(of, why, begun));
 }
 
 // Before its first step a run was refused a file, or one beside it. A new run's state may be there by then.
@@ -315,15 +342,8 @@ std::string how_to_go_on(arguments const& of, std::exception const& why) {
       length = file.size();
     }
   }
-  if (whose == nullptr) fail_midway(of, why);
-  std::string const on = std::string_view(whose) == "--transcript" ? how_to_go_on(of, why) : "";
-  try {
-    of.refuse_because(whose, why);
-  } catch (bad_input const& refusal) {
-    throw bad_input(refusal.what() + on);
-  } catch (std::runtime_error const& failure) {
-    throw std::runtime_error(failure.what() + on);
-  }
+  if (whose == nullptr) fail_midway(of, why, of.given("--resume"));
+  refuse_because(of, whose, why, how_to_go_on(of, why, of.given("--resume")));
 }
 
 // ---- the answer ---------------------------------------------------------------------------------
@@ -430,9 +450,10 @@ answer train_paczero(arguments const& of) {
     std::string const table = apps::read_text(of.text("DATA"));
     all = apps::parse_csv(table, of.text("DATA"));
     digest = belongs_to(table, wanted);
-    wanted.about = saved ? saved->about : about(digest, wanted);
+    wanted.about_from_now = about(digest, wanted);
+    wanted.about = saved ? saved->about : wanted.about_from_now;
   } catch (std::runtime_error const& error) {
-    of.refuse_because("DATA", error);
+    refuse_because(of, "DATA", error, how_to_go_on(of, error, saved.has_value()));
   }
   if (which == mechanism::paczero_mi && wanted.paczero.ledger != ledger_kind::pathwise &&
       !(wanted.paczero.budget.value < std::numbers::ln2)) {
@@ -466,7 +487,7 @@ answer train_paczero(arguments const& of) {
     try {
       save_parameters(of, "--base", job->shape.tensors(), job->start);
     } catch (std::runtime_error const& error) {
-      of.refuse_because("--base", error);
+      refuse_because(of, "--base", error, how_to_go_on(of, error, of.given("--resume")));
     }
     bool begun = false;
     try {
@@ -476,18 +497,20 @@ answer train_paczero(arguments const& of) {
       });
       each.push_back(figures(run, wanted.subsets));
       save_parameters(of, "--tuned", job->shape.tensors(), std::move(run.tuned));
+    } catch (apps::unusable_state const& error) {
+      of.refuse_because("--resume", error);
     } catch (tacit::file_error const& error) {
       if (!begun) refuse_file(of, error);
-      fail_midway(of, error);
+      fail_midway(of, error, true);
     } catch (tacit::corrupt_state const& error) {
       if (!of.given("--transcript")) throw;
       of.refuse_because("--transcript", error);
     } catch (std::invalid_argument const& error) {  // the journal of another run
       if (!saved || !of.given("--transcript")) throw;
       of.refuse_because("--transcript", error);
-    } catch (std::exception const& error) {  // no randomness, or no memory
-      if (!begun) throw;
-      fail_midway(of, error);
+    } catch (std::exception const& error) {
+      if (!begun && !is_of_the_machine(error)) throw;
+      fail_midway(of, error, begun || of.given("--resume"));
     }
   }
 

@@ -120,7 +120,7 @@ tuning_options read_options(arguments const& of) {
   } else {
     of.must_be_left_out({"--controller"}, with);
   }
-  for (char const* name : {"--transcript", "--base", "--tuned"}) {
+  for (char const* name : {"--transcript", "--tuned"}) {  // the same --base may be there
     if (of.given(name)) of.must_be_new(name);
   }
   if (o.system == dpzero || o.system == dp_zo_laplace || o.system == dp_aggzo) {
@@ -215,16 +215,27 @@ answer train_system(arguments const& of) {
     tuning_options options = wanted;
     options.seed = seeds.first + i;
     apps::tensor_list const tensors = at.of().tensors();
-    save_parameters(of, "--base", tensors, at.of().initial(options.seed));
+    bool begun = false;
+    try {
+      save_parameters(of, "--base", tensors, at.of().initial(options.seed));
+    } catch (std::runtime_error const& error) {
+      refuse_because(of, "--base", error, what_is_left(of, begun));
+    }
     tuning_result run;
     try {
       run = apps::tune(at.of(), options, [&](std::size_t steps) {
+        begun = true;
         if (bar) bar->advance(steps);
       });
+      save_parameters(of, "--tuned", tensors, std::move(run.tuned));
     } catch (tacit::infeasible const& error) {
       of.refuse_because(of.given("--epsilon") ? "--epsilon" : "--mi", error);
     } catch (tacit::file_error const& error) {
-      of.refuse_because("--transcript", error);
+      if (!begun) refuse_because(of, "--transcript", error, what_is_left(of, begun));
+      fail(error.what(), what_is_left(of, begun));
+    } catch (std::exception const& error) {
+      if (!is_of_the_machine(error)) throw;
+      fail(error.what(), what_is_left(of, begun));
     }
     nlohmann::ordered_json one{{score, run.score}};
     if (run.epsilon) {
@@ -238,7 +249,6 @@ answer train_system(arguments const& of) {
     one["steps"] = run.steps;
     one["seconds_a_step"] = run.seconds_per_step;
     each.push_back(std::move(one));
-    save_parameters(of, "--tuned", tensors, std::move(run.tuned));
   }
 
   answer out{"", summary_of(each, seeds)};

@@ -10,6 +10,8 @@ name of its own. Beyond that:
   train        a table, a state, a transcript, a base and a tuned model; finished by the same command, with --resume once there is
                a state. What the state had released it has released after, step by step; no more is spent than the
                budget; base and transcript replay to the tuned model, byte for byte
+  once         the same under DPZero, which keeps no state and cannot go on: what it released replays, as its message says
+  systems      every mechanism that the calculator trains with, for --draws
   replay       the tuned model is there, byte for byte, or it is not there
   plot         a picture that is replaced: the old one, or the new one
   state        the library's saved_run, which moves to another file half-way
@@ -18,16 +20,17 @@ name of its own. Beyond that:
   mpi          two ranks, which cannot go on after a fault: the journal that they leave is a first part of the run, has
                every release that a rank said to be safe, and replays to the same parameters each time
 
-usage: every_operation.py SCENARIO PROGRAM LIBFAULTS [--operations N] [--second N | all] [--shard I/K] [--draws]
+usage: every_operation.py SCENARIO PROGRAM LIBFAULTS [--operations N] [--faults N] [--second N | all] [--shard I/K] [--draws]
                           [--mpirun MPIRUN --calculator TACIT]
   PROGRAM       the calculator for train, replay and plot; tacit_mpi for mpi; tacit_test_files for the others
-  --operations  the number of them that there must be (the test's name says it)
+  --operations, --faults  the number of them that there must be (the test's name says it)
   --second      a second fault, of two kinds, at each N-th operation of a recovery; all: of every kind, at each of them,
                 once for all first faults that leave the same files of the same sizes
   --draws       fails each draw of randomness, too
   --shard       of the first faults, or of the pairs that N gives, each K-th from the I-th on
 """
 import argparse
+import copy
 import itertools
 import json
 import os
@@ -55,6 +58,7 @@ class Scenario:
     """What is started in a folder, and what must hold of it."""
     files = ()
     kinds = KINDS
+    fault = ""  # that was asked for
     tools = {}  # of the command line: mpirun, calculator
 
     def __init__(self, program, given, folder):
@@ -64,6 +68,10 @@ class Scenario:
     @staticmethod
     def prepare(program, scratch):
         """What all folders share."""
+
+    @classmethod
+    def variants(cls):
+        yield cls
 
     def command(self):
         raise NotImplementedError
@@ -135,6 +143,15 @@ class Train(Scenario):
         if done.returncode in (1, 2):  # a fault is no argument's, and is said in a line
             assert done.stderr.count("\n") == 1 and not done.stdout, (done.stdout, done.stderr)
             assert "missing, but must" not in done.stderr, done.stderr
+            if self.fault == DRAWS:
+                assert done.returncode == 1 and "random" in done.stderr, (done.returncode, done.stderr)
+                assert "must be" not in done.stderr, done.stderr
+            self.check_advice(done.stderr)
+
+    def check_advice(self, said):
+        state = self.folder / "state"
+        kept = state.exists() and state.stat().st_size
+        assert not kept or f"--resume {state}" in said, said
 
     def check_end(self, done):
         answer = json.loads(done.stdout)
@@ -145,6 +162,71 @@ class Train(Scenario):
         assert replayed.returncode == 0, replayed.stderr
         assert again.read_bytes() == (self.folder / "tuned").read_bytes(), "the replayed model is another one"
         again.unlink()
+
+
+class Once(Train):
+    files = ("data.csv", "transcript", "transcript.journal", "base", "tuned", "replayed")
+    mechanism = ("--mechanism", "dpzero", "--epsilon", 1)
+    recorded = True
+
+    def left(self):
+        """Where the releases are."""
+        return next((file for file in (self.folder / "transcript", self.folder / "transcript.journal") if file.exists()), None)
+
+    def words(self):
+        at = self.folder
+        recorded = ["--transcript", at / "transcript"] if self.recorded else []
+        return [*self.mechanism, "--steps", STEPS, *recorded, "--base", at / "base", "--tuned", at / "tuned", "--json"]
+
+    def command(self):
+        if self.left():
+            return [self.program, "replay", self.folder / "base", self.left(), self.folder / "replayed"]
+        return [self.program, "train", self.folder / "data.csv", *self.words()]
+
+    def replayed(self):
+        again = self.folder / "again"
+        done = run(self.program, "replay", self.folder / "base", self.left(), again, "--json")
+        assert done.returncode == 0, done.stderr
+        model = again.read_bytes()
+        again.unlink()
+        return model, json.loads(done.stdout)["steps"]
+
+    def released(self, done):
+        return "x" * self.replayed()[1] if self.left() else ""
+
+    def check_advice(self, said):
+        if (self.folder / "replayed").exists() or re.match("tacit (replay|train: DATA):", said):
+            return
+        if self.left():
+            assert f"tacit replay {self.folder / 'base'} {self.left()} OUT" in said, said
+        else:
+            assert "--base: " in said or "--base is" in said or "the same command" in said, said
+
+    def ended(self, done):
+        return done.returncode == 0 or (done.returncode == 2 and (self.folder / "replayed").exists())
+
+    def check_end(self, done):
+        models = [file for file in (self.folder / "replayed", self.folder / "tuned") if file.exists()]
+        assert models, "no model"
+        for file in models if self.left() else []:
+            assert file.read_bytes() == self.replayed()[0], f"{file} is not the replayed model"
+
+
+class Systems(Once):
+    kinds = ()
+    trained = [["sgd"], ["mezo"], ["dpzero", "--epsilon", 1], ["dp-zo-laplace", "--epsilon", 1],
+               ["dp-aggzo", "--epsilon", 1, "--directions", 2], ["dpgd-0th", "--epsilon", 1], ["dp-sgd", "--epsilon", 1],
+               ["ferret", "--mi", 0.2, "--rate", 0.1], ["rldp", "--epsilon", 1],
+               ["rldp", "--epsilon", 1, "--controller", "sac"], ["paczero-mi", "--mi", BUDGET],
+               ["paczero-zpl", "--disagreement", "coin"], ["paczero-mi", "--mi", BUDGET, "--model", "adapters"],
+               ["paczero-zpl", "--model", "adapters"], ["mezo", "--model", "adapters"]]
+    zeroth_order = {"mezo", "dpzero", "dp-zo-laplace", "dp-aggzo", "paczero-mi", "paczero-zpl"}
+
+    @classmethod
+    def variants(cls):
+        for words in cls.trained:
+            recorded = words[0] in cls.zeroth_order and "--model" not in words
+            yield type("Systems", (cls,), {"mechanism": ("--mechanism", *words), "recorded": recorded})
 
 
 class Replay(Scenario):
@@ -331,7 +413,7 @@ class Mpi(Scenario):
         (self.folder / "again").unlink()
 
 
-SCENARIOS = {one.__name__.lower(): one for one in (Train, Replay, Plot, State, Journal, Safetensors, Mpi)}
+SCENARIOS = {one.__name__.lower(): one for one in (Train, Once, Systems, Replay, Plot, State, Journal, Safetensors, Mpi)}
 
 
 class Trial:
@@ -347,63 +429,98 @@ class Trial:
             name, unfinished = re.subn(UNFINISHED, "", file.name)
             text = file.read_bytes()
             steps = re.search(rb"(?m)^transcript (\S+)$", text)  # of a state, which is whole
-            sizes.append((name, unfinished, None if unfinished else len(text) if not steps else 0 if steps[1] == b"none" else len(steps[1])))
-        return (*sorted(sizes, key=str), one.seen)
+            size = len(text) if not steps else 0 if steps[1] == b"none" else len(steps[1])
+            sizes.append((name, unfinished, None if unfinished else size))
+        return (*sorted(sizes, key=str), len(one.seen))
 
     def start(self, one, at=0, kind=""):
         """What came of it, and the number of operations."""
         count = self.scratch / f"{one.folder.name}.count"
         count.unlink(missing_ok=True)
+        one.fault = kind
         done = one.start({"LD_PRELOAD": self.library, "FAULT_FOLDER": str(one.folder), "FAULT_AT": str(at),
                           "FAULT_KIND": kind, "FAULT_COUNT": str(count)})
         one.check_kept(done)
         return done, int(count.read_text().split()[0]) if count.exists() else 0
 
-    def faulted(self, faults):
+    def begun(self):
+        """In a folder of its own."""
+        return self.kind(self.program, self.given, Path(tempfile.mkdtemp(dir=self.scratch)))
+
+    def finished(self, one, faults):
         """These faults, one a start, and the end; the operations of each start."""
-        folder = Path(tempfile.mkdtemp(dir=self.scratch))
-        one = self.kind(self.program, self.given, folder)
         operations = []
         for fault in [*faults, (0, "")]:
             done, count = self.start(one, *fault)
             operations.append(count)
-            if len(operations) == 1:
-                self.first_left = self.left(one)
             if one.ended(done):
                 break
+        self.check_end(one, done)
+        return operations
+
+    @staticmethod
+    def check_end(one, done):
         assert one.ended(done), (one.command(), done.returncode, done.stderr)
         if done.returncode == 0:
             one.check_end(done)
         one.check_names()
-        shutil.rmtree(folder)
-        for name in self.scratch.glob(folder.name + ".*"):
-            name.unlink()
+
+    def forget(self, one):
+        shutil.rmtree(one.folder)
+        for beside in self.scratch.glob(one.folder.name + ".*"):
+            shutil.rmtree(beside) if beside.is_dir() else beside.unlink()
+
+    def faulted(self, faults):
+        """The same, from the beginning."""
+        one = self.begun()
+        operations = self.finished(one, faults)
+        self.forget(one)
         return operations
 
     def all_second(self, first, failed):
         """After this fault, one of each kind at each operation of its recovery, unless another fault left the same.
         Returns their number."""
+        one = self.begun()
         faults = 1
         try:
-            self.faulted([first])
+            done, _ = self.start(one, *first)
+            left = self.left(one)
+            if one.ended(done) or left in self.recovered:
+                self.check_end(one, done) if one.ended(done) else self.finished(one, [])
+                self.forget(one)
+                return faults
         except (AssertionError, subprocess.TimeoutExpired) as error:
             failed([first], error)
             return faults
-        if self.first_left in self.recovered:
-            return faults
-        self.recovered.add(self.first_left)
+        self.recovered.add(left)
+        kept = Path(f"{one.folder}.left")
+        shutil.copytree(one.folder, kept)
         for kind in self.kind.kinds:
-            for at in itertools.count(1):
+            for at in range(1, 1000):
+                shutil.rmtree(one.folder)
+                shutil.copytree(kept, one.folder)
                 try:
-                    operations = self.faulted([first, (at, kind)])
+                    operations = self.finished(copy.copy(one), [(at, kind)])
                 except (AssertionError, subprocess.TimeoutExpired) as error:
                     failed([first, (at, kind)], error)
                     faults += 1
                     continue
-                if len(operations) < 2 or operations[1] < at:  # there was no recovery, or it was over before
+                if operations[0] < at:  # it was over before
                     break
                 faults += 1
+        self.forget(one)
         return faults
+
+
+    def all_draws(self, failed):
+        """Fails each draw of randomness of a run. Returns their number."""
+        for at in range(1, 1000):
+            try:
+                if len(self.faulted([(at, DRAWS)])) == 1:  # there is no such draw
+                    return at - 1
+            except (AssertionError, subprocess.TimeoutExpired) as error:
+                failed([(at, DRAWS)], f"{' '.join(map(str, getattr(self.kind, 'mechanism', '')))} {error}")
+        return 1000
 
 
 def in_memory(least=512 << 20):
@@ -412,12 +529,25 @@ def in_memory(least=512 << 20):
     return folder if os.access(folder, os.W_OK) and shutil.disk_usage(folder).free >= least else None
 
 
+def plans_of(scenario, operations, second):
+    """Faults, one a start: each kind at each operation; then, unless `second` is 0 or all, a sample of two."""
+    plans = []
+    for kind in scenario.kinds:
+        for at in range(1, operations + 1):
+            plans.append([(at, kind)])
+            if second and second != "all":
+                for then in range(1 + at % second, operations, second):
+                    plans += [[(at, kind), (then, "kill")], [(at, kind), (then, "power")]]
+    return plans
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("scenario", choices=SCENARIOS)
     parser.add_argument("program")
     parser.add_argument("library")
     parser.add_argument("--operations", type=int)
+    parser.add_argument("--faults", type=int)
     parser.add_argument("--second", type=lambda word: word if word == "all" else int(word), default=0)
     parser.add_argument("--draws", action="store_true")
     parser.add_argument("--shard", default="0/1")
@@ -434,48 +564,37 @@ def main():
         nonlocal failures
         failures += 1
         if failures <= 20:
-            print(f"of {total} operations, {plan}: {error}", flush=True)
+            print(f"{' '.join(map(str, plan))}: {error}", flush=True)
 
     def ended(*_):  # by a time limit: what was done by then
         print(f"ended after {faults} faults, {failures} failures", flush=True)
         sys.exit(1)
 
     signal.signal(signal.SIGTERM, ended)
-    with tempfile.TemporaryDirectory(dir=in_memory()) as scratch:
-        trial = Trial(scenario, of.program, of.library, Path(scratch))
-        total = trial.faulted([])[0]
-        if of.operations not in (None, total):
-            print(f"{total} operations, but the test's name says {of.operations}")
-            return 1
-        plans = []
-        for kind in scenario.kinds:
-            for at in range(1, total + 1):
-                plans.append([(at, kind)])
-                if of.second and of.second != "all":
-                    for second in range(1 + at % of.second, total, of.second):
-                        plans += [[(at, kind), (second, "kill")], [(at, kind), (second, "power")]]
-        if of.draws:
-            for at in itertools.count(1):
-                draw = (at, DRAWS)
-                faults += 1
+    totals = []
+    states = 0
+    for variant in scenario.variants():
+        with tempfile.TemporaryDirectory(dir=in_memory()) as scratch:
+            trial = Trial(variant, of.program, of.library, Path(scratch))
+            total = trial.faulted([])[0]
+            totals.append(total)
+            for plan in plans_of(variant, total, of.second)[first::shards]:
+                if of.second == "all":
+                    faults += trial.all_second(plan[0], failed)
+                    continue
                 try:
-                    if len(trial.faulted([draw])) == 1:  # there is no such draw
-                        break
+                    faults += sum(at <= count for (at, _), count in zip(plan, trial.faulted(plan)))
                 except (AssertionError, subprocess.TimeoutExpired) as error:
-                    failed([draw], error)
-                if at > 1000:
-                    break
-            faults -= 1
-        for plan in plans[first::shards]:
-            if of.second == "all":
-                faults += trial.all_second(plan[0], failed)
-                continue
-            faults += len(plan)
-            try:
-                trial.faulted(plan)
-            except (AssertionError, subprocess.TimeoutExpired) as error:
-                failed(plan, error)
-    print(f"{total} operations, {faults} faults, {failures} failures")
+                    failed(plan, error)
+            if of.draws:
+                faults += trial.all_draws(failed)
+            states += len(trial.recovered)
+    if of.operations not in (None, sum(totals)):
+        failed([], f"{sum(totals)} operations, but the test's name says {of.operations}")
+    if of.faults not in (None, faults):
+        failed([], f"{faults} faults, but the test's name says {of.faults}")
+    left = f" from {states} states of the files" if states else ""
+    print(f"{sum(totals)} operations, {faults} faults{left}, {failures} failures")
     return failures != 0
 
 

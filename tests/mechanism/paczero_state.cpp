@@ -390,6 +390,13 @@ TEST_CASE("a new run overwrites nothing", "[state]") {
                   tacit::corrupt_state);
   std::filesystem::create_directory(folder / "folder");
   CHECK_THROWS_AS(saved_run(start(1), folder / "folder"), std::system_error);
+  // A link that leads nowhere is not followed, and stays.
+  std::filesystem::create_symlink(folder / "nowhere", folder / "link");
+  CHECK_THROWS_AS(saved_run(start(1), folder / "link"), std::system_error);
+  CHECK_THROWS_AS(saved_paczero::resume_or_start(folder / "link", [&] { return start(1); }),
+                  std::system_error);
+  CHECK(std::filesystem::is_symlink(folder / "link"));
+  CHECK_FALSE(std::filesystem::exists(folder / "nowhere"));
 }
 
 TEST_CASE("a state with two names is refused: one would remain as a copy", "[state]") {
@@ -401,6 +408,27 @@ TEST_CASE("a state with two names is refused: one would remain as a copy", "[sta
   CHECK_THROWS_AS(saved_paczero::resume(folder / "second"), std::system_error);
   std::filesystem::remove(folder / "second");
   CHECK(saved_paczero::resume(path).steps() == 4);
+  // One that is given to a live run stays what the state was when the next step replaces it.
+  auto run = saved_paczero::resume(path);
+  std::filesystem::create_hard_link(path, folder / "second");
+  std::string const before = read_file(path);
+  CHECK_THROWS_AS(run.step(inputs(12)[4]), std::system_error);
+  CHECK(read_file(path) == before);
+}
+
+TEST_CASE("a run may be about something else from now on", "[state]") {
+  support::directory const folder;
+  std::filesystem::path const path = folder / "run";
+  {
+    saved_run run(paczero(all_kinds()[0], universe(), fixed_stream(1)), path, "then");
+    (void)run.step(inputs(12)[0]);
+    for (char const* bad : {"two words", "line\n"}) {
+      CHECK_THROWS_AS(run.be_about(bad), std::invalid_argument);
+    }
+    run.be_about("now");
+  }
+  CHECK_THROWS_AS(saved_paczero::resume(path, "then"), std::invalid_argument);
+  CHECK(saved_paczero::resume(path, "now").steps() == 1);
 }
 
 TEST_CASE("what a killed writer left beside a state is removed, and nothing else", "[state]") {
@@ -551,6 +579,12 @@ TEST_CASE("numbers that make no sense are refused, whatever their checksum", "[s
   }
   refused(subset, "counts", "99 0");
   refused(subset, "counts", "0 99");
+  std::string const released = value_of(subset, "transcript");
+  auto const held = std::to_string(std::count(released.begin(), released.end(), '0'));
+  refused(subset, "counts", "4 " + held);  // all unanimous, and some of them paid for
+  refused(subset, "counts", "0 " + held + "1");
+  refused(subset, "transcript", "0000");
+  refused(subset, "observations", "0");  // and something spent
   refused(record, "candidates", "21 8 2 0 21 5");
   for (char const* bad : {"nan", "0", "0.6", "-0.1"}) refused(pathwise, "kappa", bad);
   refused(pathwise, "observed", "0");

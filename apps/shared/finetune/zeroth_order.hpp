@@ -72,7 +72,7 @@ void take_zeroth_order_steps(tuning_run& run, Mechanism& mechanism, Watch const&
                                  .symbols = tacit::symbol_kind::scalar,
                                  .tensors = recorded_tensors(tensors),
                                  .start = tacit::hash_of(named_tensors(tensors, run.theta))};
-  tacit::journal log = tacit::journal::create(journal_of(run.options.transcript), record);
+  tacit::journal log = begin_journal(run.options.transcript, record);
   tacit::journaled recorded{seen, log};
   train(recorded);
   seal(log, run.options.transcript);

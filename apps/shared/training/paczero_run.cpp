@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "training/paczero_run.hpp"
 
+#include <tacit/core/check.hpp>
 #include <tacit/info/entropy.hpp>
 #include <tacit/mechanism/mezo.hpp>
 #include <tacit/mechanism/paczero.hpp>
@@ -90,10 +91,12 @@ struct releaser {
   tacit::symbol_kind symbols;
 };
 
-tacit::journal open_journal(std::filesystem::path const& file, bool resumed,
+tacit::journal open_journal(std::filesystem::path const& transcript, bool resumed,
                             tacit::run_record const& record) {
-  return resumed && std::filesystem::exists(file) ? tacit::journal::resume(file, record)
-                                                  : tacit::journal::create(file, record);
+  std::filesystem::path const file = journal_of(transcript);
+  if (!resumed) return begin_journal(transcript, record);
+  return std::filesystem::exists(file) ? tacit::journal::resume(file, record)
+                                       : tacit::journal::create(file, record);
 }
 
 // `run` takes the steps of `mechanism`.
@@ -136,10 +139,13 @@ void train(task const& job, paczero_run_options const& options, Run& run,
   } else {
     std::size_t const k = mechanism.directions();
     bool const signs = who.symbols != tacit::symbol_kind::scalar;
-    tacit::journal log = open_journal(journal_of(options.transcript), !options.resume.empty(),
+    tacit::journal log = open_journal(options.transcript, !options.resume.empty(),
                                       record_of(job, training, who.described, k, who.symbols,
                                                 signs ? 1.0 / static_cast<double>(k) : 0.0));
     tacit::journaled recorded{run, log};
+    if constexpr (requires { run.be_about({}); }) {
+      if (!options.about_from_now.empty()) run.be_about(options.about_from_now);
+    }
     train_on(recorded);
     seal(log, options.transcript);
   }
@@ -168,6 +174,16 @@ void train_privately(task const& job, paczero_run_options options, Run& run,
   auto const seen = mechanism.belief().exposed(mechanism.candidates());
   out.exposed = exposure{mechanism.spent().value, mechanism.spent_worst_record().value,
                          mechanism.attack_bound(), seen.mean, seen.worst};
+}
+
+tacit::saved_run<tacit::paczero<>> resumed(paczero_run_options const& options) {
+  try {
+    return tacit::saved_run<tacit::paczero<>>::resume(options.resume, options.about);
+  } catch (tacit::corrupt_state const& error) {
+    throw unusable_state(error.what());
+  } catch (std::invalid_argument const& error) {
+    throw unusable_state(error.what());
+  }
 }
 
 }  // namespace
@@ -209,9 +225,9 @@ paczero_run_result run_paczero(task const& job, paczero_run_options const& optio
       train_privately(job, options, run, *run, progress, out);
     };
     if (!options.resume.empty()) {
-      auto run = tacit::saved_run<tacit::paczero<>>::resume(options.resume, options.about);
+      auto run = resumed(options);
       if (run->candidates().public_seed() != job.seed || run.records() != candidates.records()) {
-        throw std::runtime_error(options.resume.string() + ": the state of a run on other data");
+        throw unusable_state(options.resume.string() + ": the state of a run on other data");
       }
       run.save_to(options.save.empty() ? options.resume : options.save);
       train_saved(std::move(run));

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -39,7 +40,14 @@ struct paczero_run_options {
                                    // the stored ones, the others must be given as before
   std::filesystem::path transcript{};  // what the world sees: a journal of this name and .journal
                                        // step by step, sealed as this file at the end
-  std::string about{};  // one word, stored with the state: a run resumes only with the same
+  std::string about{};  // one word, stored with the state: a run resumes only with the same,
+  std::string
+      about_from_now{};  // and is about this once its journal is there, unless this is empty
+};
+
+/// A state that no run has, or one of another run.
+struct unusable_state : std::runtime_error {
+  using std::runtime_error::runtime_error;
 };
 
 /// What a run gave away about the secret half of the private records.
@@ -70,8 +78,8 @@ struct paczero_run_result {
 };
 
 /// `progress` is called with the number of steps done since its last call.
-/// @throws std::runtime_error if `resume` is the state of a run on other data, and what
-///         tacit::paczero, tacit::journal and tacit::trainer throw
+/// @throws unusable_state for what `resume` names, and what tacit::paczero, tacit::saved_run, tacit::journal
+///         and tacit::trainer throw
 paczero_run_result run_paczero(task const& job, paczero_run_options const& options,
                                std::function<void(std::size_t)> const& progress = {});
 

@@ -7,6 +7,7 @@
 #include "training/tensors.hpp"
 
 #include <string>
+#include <system_error>
 #include <utility>
 
 namespace apps {
@@ -27,6 +28,16 @@ tacit::run_record record_of(task const& job, tacit::train_options const& trainin
 
 std::filesystem::path journal_of(std::filesystem::path transcript) {
   return transcript += ".journal";
+}
+
+tacit::journal begin_journal(std::filesystem::path const& transcript, tacit::run_record record) {
+  tacit::journal begun = tacit::journal::create(journal_of(transcript), std::move(record));
+  if (std::filesystem::exists(std::filesystem::symlink_status(transcript))) {
+    std::filesystem::remove(journal_of(transcript));
+    tacit::detail::fail_file("begin_journal", "there is already", transcript,
+                             std::errc::file_exists);
+  }
+  return begun;
 }
 
 void seal(tacit::journal const& log, std::filesystem::path const& transcript) {

@@ -21,6 +21,11 @@ tacit::run_record record_of(task const& job, tacit::train_options const& trainin
 /// FILE.journal: where the transcript FILE is kept while its run goes on.
 std::filesystem::path journal_of(std::filesystem::path transcript);
 
+/// The journal of a new run, whose transcript is to be FILE.
+/// @throws what tacit::journal::create throws; tacit::file_error if there is FILE by now: another run may have
+///         sealed it since somebody looked
+tacit::journal begin_journal(std::filesystem::path const& transcript, tacit::run_record record);
+
 /// At the end of a run: the transcript in the place of its journal. A crash before the journal was
 /// removed leaves both, and this may be done again.
 /// @throws std::system_error naming the file, also if it is another transcript

@@ -108,7 +108,7 @@ enum class readers { owner, all };
 /// that is killed leaves `path`.XXXXXXXXXXXXXXXX.new behind, with 16 random hexadecimal digits.
 class output_file {
  public:
-  /// @throws std::system_error naming the file
+  /// @throws std::system_error naming the file; it is no `file_error` where the system gives no randomness
   explicit output_file(file_path path, readers who_reads = readers::owner,
                        std::string_view who = "output_file")
       : who_(who), path_(std::move(path)), file_(create(who_reads)) {}
@@ -158,7 +158,11 @@ class output_file {
   detail::open_file create(readers who_reads) {
     for (int attempt = 1;; ++attempt) {
       std::uint64_t bits = 0;
-      if (!detail::files::unforeseen(bits)) detail::fail_file(who_, "no name beside", path_);
+      if (!detail::files::unforeseen(bits)) {  // no file's fault
+        throw std::system_error(
+            detail::files::last_error(),
+            std::string(who_) + ": no randomness for a name beside " + detail::files::text(path_));
+      }
       fresh_ = path_;
       fresh_ += ".";
       for (int digit = 0; digit < 16; ++digit) fresh_ += "0123456789abcdef"[bits >> 4 * digit & 15];

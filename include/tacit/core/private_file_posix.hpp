@@ -72,21 +72,21 @@ struct posix_files {
 
   /// Does not wait for the other end of a pipe.
   static handle open_to_read(path const& file) noexcept {
-    return ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    return open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   }
   /// A new file that its owner alone can read, or everybody whom the process lets; fails if there is
   /// anything of this name.
   static handle create(path const& file, bool owner_only) noexcept {
-    return ::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
-                  owner_only ? 0600 : 0666);
+    return open(file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
+                owner_only ? 0600 : 0666);
   }
   /// Made if there is none.
   static handle open_to_lock(path const& file) noexcept {
-    return ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR);
+    return open(file, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR);
   }
   /// Writes go to the end.
   static handle open_to_append(path const& file) noexcept {
-    return ::open(file.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
+    return open(file, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
   }
   static void close(handle file) noexcept { ::close(file); }
 
@@ -176,7 +176,7 @@ struct posix_files {
   }
   /// The names in a folder, on disk.
   static bool flush_folder(path const& folder) noexcept {
-    handle const opened = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    handle const opened = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (opened < 0) return false;
     bool const flushed = flush(opened);
     int const reason = errno;
@@ -188,6 +188,12 @@ struct posix_files {
   static std::error_code last_error() noexcept { return {errno, std::generic_category()}; }
 
  private:
+  static handle open(path const& file, int flags, ::mode_t mode = 0) noexcept {
+    for (;;) {
+      handle const opened = ::open(file.c_str(), flags, mode);
+      if (opened >= 0 || errno != EINTR) return opened;
+    }
+  }
   static file_facts facts(struct ::stat const& about) noexcept {
     return {S_ISREG(about.st_mode), static_cast<std::uint64_t>(about.st_size),
             static_cast<std::uint64_t>(about.st_nlink), static_cast<std::uint64_t>(about.st_dev),

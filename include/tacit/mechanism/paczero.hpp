@@ -247,9 +247,15 @@ class paczero {
     require(
         size % from.options.directions == 0 && size / from.options.directions <= from.options.steps,
         "size of the transcript", size, "that of whole steps, at most T");
-    for (std::size_t const count : {from.account.observations, from.unanimous, from.held}) {
-      require(count <= size, "a count of releases", count, "at most their number");
-    }
+    auto const held = static_cast<std::size_t>(std::ranges::count(symbols_of(from), '0'));
+    require(from.held == held, "held", from.held, "the number of zeros in the transcript");
+    std::size_t const released = size - held;
+    require(from.account.observations <= released, "observations", from.account.observations,
+            "at most the number of signs in the transcript");
+    require(from.unanimous <= released - from.account.observations, "unanimous", from.unanimous,
+            "at most the number of signs that were not paid for");
+    require(from.account.observations > 0 || from.account.spent == 0.0, "spent", from.account.spent,
+            "0 before anything was paid for");
   }
 
   [[nodiscard]] static paczero_summary summary_of(state const& from) {

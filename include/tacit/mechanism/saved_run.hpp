@@ -30,8 +30,8 @@ namespace tacit {
 /// Guarantee: charge and release are on disk together before a release is returned, so that no
 /// release is published that the file does not know of. The file holds the secret: it is readable by
 /// its owner only and is no part of what is published. One run at a time writes a state, by a lock
-/// that ends with its process; a run whose state was moved away, or whose lock was removed,
-/// releases nothing more; no file that is already there is overwritten by a new run, and a run
+/// that ends with its process; a run whose state was moved away or given a second name, or whose lock was
+/// removed, releases nothing more; no file that is already there is overwritten by a new run, and a run
 /// that moves to another file leaves none behind. A copy of the file defeats this: resuming both copies
 /// spends the same budget twice.
 ///
@@ -133,6 +133,17 @@ class saved_run {
     store();
   }
 
+  /// From now on the run is about this, one word, and resumes with it alone.
+  /// @throws std::invalid_argument unless it is one word; std::system_error if it cannot be stored;
+  ///         std::logic_error in a forked process
+  void be_about(std::string about) {
+    owner_.check(who);
+    check_word(about);
+    if (about == about_) return;
+    about_ = std::move(about);
+    store();
+  }
+
   [[nodiscard]] Mechanism const& operator*() const noexcept { return mechanism_; }
   [[nodiscard]] Mechanism const* operator->() const noexcept { return &mechanism_; }
 
@@ -185,20 +196,27 @@ class saved_run {
         path_(std::move(path)),
         about_(std::move(about)),
         lock_(lock ? *std::move(lock) : file_lock(path_)) {
-    detail::require_argument(about_.find_first_of(" \n") == std::string::npos, who, "about", about_,
+    check_word(about_);
+  }
+
+  static void check_word(std::string const& about) {
+    detail::require_argument(about.find_first_of(" \n") == std::string::npos, who, "about", about,
                              "one word");
   }
 
   static saved_run resumed(file_path&& path, std::string&& about, file_lock&& lock) {
     remove_unfinished(path);
     input_file file(path, input_file::usual_limit, who);
-    if (file.names() > 1) {
-      detail::fail_file(who, "remove all names but one of", path, std::errc::too_many_links);
-    }
+    if (file.names() > 1) fail_names(path);
     stored found = parsed(file.text());
     detail::require_argument(found.about == about, who, "about", about,
                              found.about + ", as in the state");
     return {restored(std::move(found)), std::move(path), std::move(about), std::move(lock)};
+  }
+
+  // Another name stays what the state was when it is next replaced: a copy.
+  [[noreturn]] static void fail_names(file_path const& path) {
+    detail::fail_file(who, "remove all names but one of", path, std::errc::too_many_links);
   }
 
   // Whether there is anything but an empty file.
@@ -207,10 +225,13 @@ class saved_run {
     return facts && !(facts->regular && facts->size == 0);
   }
 
-  // An empty file, such as mktemp makes, is a placeholder.
+  // An empty file, such as mktemp makes, is a placeholder. A link that leads nowhere is none: it stays, and
+  // nothing can be made in its place.
   static void make_room(file_path const& path) {
     if (present(path)) detail::fail_file(who, "there is already", path, std::errc::file_exists);
-    if (!detail::files::remove(path)) detail::fail_file(who, "cannot remove", path);
+    if (detail::files::look(path) && !detail::files::remove(path)) {
+      detail::fail_file(who, "cannot remove", path);
+    }
   }
 
   void start() {
@@ -221,10 +242,12 @@ class saved_run {
     unstored_ = false;
   }
 
-  // A state that was moved away, or whose lock was removed, may have been resumed by another run. Between this look and
-  // what follows there is a moment in which that can happen unseen.
+  // A state that was moved away, or that has a second name, or whose lock was removed, may be resumed by
+  // another run. Between this look and what follows there is a moment in which that can happen unseen.
   void must_be_alone() const {
-    if (!detail::files::look(path_)) detail::fail_file(who, "somebody moved or removed", path_);
+    auto const facts = detail::files::look(path_);
+    if (!facts) detail::fail_file(who, "somebody moved or removed", path_);
+    if (facts->names > 1) fail_names(path_);
     lock_.check(who);
   }
 
