@@ -26,7 +26,7 @@ from xml.etree import ElementTree
 PROGRAM, DIGITS = (str(Path(name).resolve()) for name in sys.argv[1:3])
 LARGEST = sys.float_info.max
 KEYS = ["accuracy", "mi", "mi_worst_record", "attack_bound", "attack_achieved", "unanimity",
-        "steps", "seconds"]
+        "steps", "losses_evaluated", "seconds"]
 
 
 def run(*words):
@@ -1287,6 +1287,19 @@ class Systems(Records):
         answer = self.tuned("--mechanism", "ferret", "--mi", 0.2, "--rate", 0.1, "--groups", 2)
         self.assertTrue(0 < answer["mi_worst_record"] <= 0.2)
         self.assertEqual(self.tuned("--mechanism", "sgd")["attack_bound"], 1)
+
+    def test_what_is_evaluated_is_the_batch(self):
+        # Records are in a batch with probability 1/2 (the secret half) times the rate: 2·K·steps·rate·N/2 losses.
+        records = self.tuned("--mechanism", "paczero-zpl", steps=1)["losses_evaluated"] // 2
+        for words, rate, k in [(["dpzero"], 0.05, 1), (["dp-zo-laplace"], 0.05, 1), (["dpgd-0th"], 0.05, 1),
+                               (["dp-aggzo", "--directions", 3], 0.05, 3), (["dpzero"], 1, 1)]:
+            answer = self.tuned("--mechanism", *words, "--epsilon", 2, "--rate", rate, steps=20)
+            self.assertTrue(0 < answer["epsilon"] <= 2, words)
+            expected = 2 * k * 20 * records * rate / 2
+            self.assertTrue(expected / 2 < answer["losses_evaluated"] < expected * 2, (words, answer, expected))
+        answer = self.tuned("--mechanism", "dp-sgd", "--epsilon", 2, "--rate", 0.05, steps=20)
+        self.assertNotIn("losses_evaluated", answer)
+        self.assertTrue(0 < answer["gradients_evaluated"] < 20 * records * 0.05)
 
     def test_models(self):
         for words in [["paczero-zpl"], ["mezo"], ["dp-sgd", "--epsilon", 1]]:

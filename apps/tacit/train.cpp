@@ -73,7 +73,7 @@ nlohmann::ordered_json summary_of(std::vector<nlohmann::ordered_json> const& run
     double const first = value.get<double>();
     double beyond = 0.0;  // so that the mean of equal bounds is that bound
     for (nlohmann::ordered_json const& run : runs) beyond += run.at(key).get<double>() - first;
-    value = first + beyond / static_cast<double>(runs.size());
+    if (beyond != 0.0) value = first + beyond / static_cast<double>(runs.size());
   }
   for (std::size_t i = 0; runs.size() > 1 && i < runs.size(); ++i) {
     nlohmann::ordered_json entry{{"seed", seeds.first + i}};
@@ -151,10 +151,12 @@ training; a secret half of the private part then trains it by zeroth-order steps
   attack_bound     no attacker on membership is right more often, on average over releases
   attack_achieved  by an attacker who knows all but the half, mean over the records
   unanimity        share of the steps on which all candidates agreed
+  losses_evaluated by training: at both ends of each direction, of the records of its batch
   steps, seconds
 sgd to rldp, and every mechanism on adapters or the transformer: the half is drawn record by record,
-epsilon, delta and released (steps that moved the model) are given where they apply, and
-attack_achieved is by an attacker who knows all but the record in question (for PACZero, the half).
+epsilon, delta, released (steps that moved the model) and gradients_evaluated are given where they
+apply, and attack_achieved is by an attacker who knows all but the record in question (for PACZero,
+the half).
 With several --seeds these are means, and "seeds" lists the runs. With mezo every record is used and
 nothing is protected: the attacker's figures are then all there is to know. The guarantees are about
 which half was used, not about who is in DATA.)",

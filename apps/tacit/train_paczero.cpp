@@ -360,6 +360,7 @@ nlohmann::ordered_json figures(paczero_run_result const& run, std::size_t subset
           {"attack_achieved", e.attack_mean},
           {"unanimity", run.unanimity},
           {"steps", run.steps},
+          {"losses_evaluated", run.losses_evaluated},
           {"seconds", run.seconds}};
 }
 

@@ -100,7 +100,7 @@ tuning_options read_options(arguments const& of) {
   o.steps = of.whole("--steps", o.steps);
   o.learning_rate = of.number("--learning-rate", o.learning_rate);
   o.clip = of.number("--clip", o.clip);
-  if (o.system == dp_sgd || o.system == ferret || o.system == rldp) {
+  if (has_epsilon(o.system) || o.system == ferret) {
     o.rate = of.number("--rate", o.rate);
   } else {
     of.must_be_left_out({"--rate"}, with);
@@ -170,7 +170,7 @@ void declare_systems(arguments& of) {
   of.add("--epsilon", positive(), "needed for (epsilon, delta): what the run may spend");
   of.add("--delta", open_probability(), "1e-5 unless given");
   of.add("--rate", positive_probability(),
-         "dp-sgd, ferret, rldp: how often a record joins a batch; 1 unless given, for ferret 0.02");
+         "dpzero to rldp: how often a record joins a batch; 1 unless given, for ferret 0.02");
   of.add("--groups", one_of({"max", "eighth", "2"}), "ferret: tensors a group; max unless given");
   of.add("--controller", one_of({"fixed", "median", "quantile", "sac"}),
          "rldp: who chooses clips and noise; fixed unless given");
@@ -247,6 +247,8 @@ answer train_system(arguments const& of) {
     if (run.attacked) one["attack_achieved"] = *run.attacked;
     one["released"] = run.released;
     one["steps"] = run.steps;
+    if (run.losses_evaluated > 0) one["losses_evaluated"] = run.losses_evaluated;
+    if (run.gradients_evaluated > 0) one["gradients_evaluated"] = run.gradients_evaluated;
     one["seconds_a_step"] = run.seconds_per_step;
     each.push_back(std::move(one));
   }

@@ -93,9 +93,18 @@ class dpzero_run final : public mechanism {
   [[nodiscard]] std::size_t steps() const override { return get().steps(); }
   [[nodiscard]] std::size_t planned_steps() const override { return get().options().steps; }
   [[nodiscard]] std::span<tacit::release const> transcript() const override { return released_; }
+  /// Takes the scalars of all records, of which those of the batch count.
   tacit::release step(std::span<double const> scalars) override {
     released_.reserve(released_.size() + 1);  // a release is not to be missing for want of memory
-    return released_.emplace_back(std::visit([&](auto& run) { return run.step(scalars); }, run_));
+    return released_.emplace_back(std::visit(
+        [&](auto& run) {
+          std::vector<double> of_batch;
+          for (std::size_t row = 0; row < scalars.size(); row += records()) {
+            for (std::size_t const i : run.batch()) of_batch.push_back(scalars[row + i]);
+          }
+          return run.step(of_batch);
+        },
+        run_));
   }
   [[nodiscard]] tacit::recorded_mechanism described() const override {
     return tacit::describe(directions() == 1 ? "dpzero" : "dp_aggzo", get().options(), records());

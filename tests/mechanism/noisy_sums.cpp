@@ -58,8 +58,22 @@ double whole(double released, noisy_sum_options const& o) {
   return k;
 }
 
+/// A step with the scalars of all records, of which the batch's are handed over.
+template <class Mechanism, class... More>
+auto step_of(Mechanism&& mechanism, std::vector<double> const& all, More const&... more) {
+  std::span<std::size_t const> const batch = mechanism.batch();
+  std::vector<double> picked;
+  for (std::size_t row = 0; row < all.size(); row += many) {
+    for (std::size_t const i : batch) picked.push_back(all[row + i]);
+  }
+  return mechanism.step(picked, more...);
+}
+
 static_assert(zeroth_order_mechanism<dpzero<>> && zeroth_order_mechanism<dp_aggzo<>> &&
               zeroth_order_mechanism<dp_zo_laplace<>> && first_order_mechanism<dp_sgd<>>);
+static_assert(batched_mechanism<dpzero<>> && batched_mechanism<dp_aggzo<>> &&
+              batched_mechanism<dp_zo_laplace<>> && batched_mechanism<dpgd_0th<>> &&
+              !batched_mechanism<dp_sgd<>>);
 static_assert(!std::is_copy_constructible_v<dpzero<>> && !std::is_copy_constructible_v<dp_sgd<>> &&
               !std::is_copy_constructible_v<dpgd_0th<>>);
 
@@ -87,8 +101,8 @@ TEST_CASE("one record moves a sum by at most a clip, with the noise and batch as
     std::vector<double> g = wavy(many);
     g[7] = value;
     auto const moved = [&](auto mechanism, auto other) {
-      return whole(mechanism.step(g).coefficients.at(0), mechanism.options()) -
-             whole(other.step(g).coefficients.at(0), other.options());
+      return whole(step_of(mechanism, g).coefficients.at(0), mechanism.options()) -
+             whole(step_of(other, g).coefficients.at(0), other.options());
     };
     double const expected = contribution_grid{2.0}.quantise(value);
     CHECK(moved(dpzero(sums(1.0), many, fixed_stream(2)),
@@ -108,8 +122,8 @@ TEST_CASE("DP-AggZO clips the K scalars of a record together") {
     without[7] = false;
     dp_aggzo mechanism(sums(1.0), k, many, fixed_stream(3));
     dp_aggzo other(sums(1.0), k, without, fixed_stream(3));
-    release const a = mechanism.step(g);
-    release const b = other.step(g);
+    release const a = step_of(mechanism, g);
+    release const b = step_of(other, g);
     double square = 0.0;
     for (std::size_t j = 0; j < k; ++j) {
       double const units =
@@ -135,7 +149,7 @@ TEST_CASE("DPZero is DP-AggZO with one direction") {
   CHECK(one.event() == same.event());
   CHECK(one.directions() == 1);
   for (double const height : {0.01, 1.0, 3.0, 100.0, 1e300}) {
-    CHECK(one.step(wavy(many, height)) == same.step(wavy(many, height)));
+    CHECK(step_of(one, wavy(many, height)) == step_of(same, wavy(many, height)));
   }
 }
 
@@ -189,7 +203,7 @@ TEST_CASE("the divisor is public: neither who takes part nor the batch shows in 
   for (std::size_t i = 0; i < many / 2; ++i) half[i] = true;
   auto const mean = [&](participants who, double rate) {
     dpzero mechanism(sums(1e-5, 1, rate), std::move(who), fixed_stream(6));
-    return mechanism.step(g).coefficients.at(0);
+    return step_of(mechanism, g).coefficients.at(0);
   };
   CHECK(mean(many, 1.0) == Approx(2.0).epsilon(1e-3));
   CHECK(mean(half, 1.0) == Approx(1.0).epsilon(1e-3));
@@ -236,8 +250,8 @@ TEST_CASE("DPGD-0th clips the vector along the direction") {
     one[3] = true;
     dpgd_0th with(sums(1e-3), z.size(), one, fixed_stream(10));
     dpgd_0th none(sums(1e-3), z.size(), std::vector<bool>(many), fixed_stream(10));
-    vector_release const a = with.step(g, z);
-    vector_release const b = none.step(g, z);
+    vector_release const a = step_of(with, g, z);
+    vector_release const b = step_of(none, g, z);
     double const share = std::min(1.0, 2.0 / (std::fabs(scalar) * length));
     double norm = 0.0;
     double off = 0.0;
@@ -300,6 +314,57 @@ TEST_CASE("DP-SGD clips gradients, and counts one that is not finite as nothing"
   }
 }
 
+TEST_CASE("a batch is charged and drawn once, and waits for its scalars") {
+  dp_aggzo mechanism(sums(1.0, 2, 0.4), 3, many, fixed_stream(15));
+  CHECK(mechanism.steps() == 0);
+  std::span<std::size_t const> const batch = mechanism.batch();
+  std::vector<std::size_t> const first(batch.begin(), batch.end());
+  REQUIRE(std::is_sorted(first.begin(), first.end(), std::less_equal<>{}));
+  REQUIRE((!first.empty() && first.size() < many));
+  CHECK(mechanism.steps() == 0);  // of which nothing was released
+  CHECK(mechanism.batch().data() == batch.data());
+  CHECK(std::vector(batch.begin(), batch.end()) == first);
+  CHECK_THROWS_AS(mechanism.step(std::vector<double>(3 * many)), std::invalid_argument);
+  CHECK(std::vector(batch.begin(), batch.end()) == first);
+  (void)mechanism.step(std::vector<double>(3 * first.size()));
+  CHECK(mechanism.steps() == 1);
+
+  CHECK_THROWS_WITH(mechanism.step({}),
+                    "dp_aggzo: step is one without a batch, but must be preceded by batch(), which "
+                    "draws it");
+  CHECK(mechanism.steps() == 1);
+  std::span<std::size_t const> const next = mechanism.batch();
+  CHECK(std::vector(next.begin(), next.end()) != first);
+  CHECK(!mechanism.done());
+  (void)mechanism.step(std::vector<double>(3 * next.size()));
+  CHECK(mechanism.done());
+  CHECK_THROWS_AS(mechanism.batch(), budget_exhausted);
+
+  // Nobody in it: noise all the same.
+  dp_zo_laplace empty(sums(1.0, 1, 0.5), std::vector<bool>(many), fixed_stream(16));
+  CHECK(empty.batch().empty());
+  CHECK(empty.step({}).coefficients.at(0) != 0.0);
+}
+
+TEST_CASE("a step takes a batch's scalars in its order, and no others move it") {
+  for (double const rate : {0.3, 1.0}) {
+    std::vector<double> g = wavy(2 * many);
+    dp_aggzo mechanism(sums(1.0, 1, rate), 2, many, fixed_stream(17));
+    dp_aggzo same(sums(1.0, 1, rate), 2, many, fixed_stream(17));
+    release const released = step_of(mechanism, g);
+    for (std::size_t const i : same.batch()) g[many + i] += 1000.0;  // no longer the same
+    CHECK(step_of(same, g) != released);
+    dp_aggzo third(sums(1.0, 1, rate), 2, many, fixed_stream(17));
+    std::vector<double> const again = wavy(2 * many);
+    std::vector<double> only(2 * many, 1e9);
+    for (std::size_t const i : third.batch()) {
+      only[i] = again[i];
+      only[many + i] = again[many + i];
+    }
+    CHECK(step_of(third, only) == released);
+  }
+}
+
 TEST_CASE("a step is charged before it is drawn, and none follows the last") {
   std::vector<double> const g(many);
   dpzero mechanism(sums(1.0, 2), many);
@@ -350,6 +415,33 @@ TEST_CASE("a run can be moved, and neither used twice nor by a forked child") {
   CHECK(WEXITSTATUS(status) == 0);
   CHECK(to.steps() == 1);
   CHECK_NOTHROW(to.step(g));
+
+  // A batch that waits is neither shown to a child nor summed by one.
+  (void)to.batch();
+  ::pid_t const second = ::fork();
+  REQUIRE(second >= 0);
+  if (second == 0) {
+    int refused = 0;
+    try {
+      (void)to.batch();
+    } catch (std::logic_error const&) {
+      ++refused;
+    }
+    try {
+      (void)to.step(g);
+    } catch (std::logic_error const&) {
+      ++refused;
+    }
+    ::_exit(refused == 2 ? 0 : 1);
+  }
+  REQUIRE(::waitpid(second, &status, 0) == second);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
+  dpzero last = std::move(to);
+  CHECK_THROWS_AS(to.batch(), std::logic_error);  // NOLINT: as above
+  CHECK_THROWS_AS(to.step(g), std::logic_error);  // NOLINT
+  CHECK_NOTHROW(last.step(g));
+  CHECK(last.done());
 }
 
 TEST_CASE("an option that was forgotten or has no meaning is refused by its name") {

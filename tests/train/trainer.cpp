@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <tacit/mechanism/dpzero.hpp>
 #include <tacit/mechanism/mezo.hpp>
 #include <tacit/train/trainer.hpp>
 
+#include "secret/script.hpp"
 #include "support/catch.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -310,6 +313,153 @@ TEST_CASE("a loss that throws costs no step") {
   }
   run.step(loss);
   CHECK(mechanism.steps() == 1);
+}
+
+namespace {
+
+noisy_sum_options sampled_at(double rate, std::size_t steps) {
+  return {.clip = 1.0,
+          .noise_multiplier = 0.5,
+          .rate = rate,
+          .expected_records = static_cast<double>(records),
+          .steps = steps};
+}
+
+// The same numbers as `loss`, and how many there were.
+struct counted_loss {
+  std::size_t* passes;
+
+  void operator()(std::span<float const> theta, std::span<std::size_t const> batch,
+                  std::span<double> losses) const {
+    REQUIRE(batch.size() == losses.size());
+    REQUIRE(!batch.empty());
+    std::vector<double> all(trainer_tests::records);
+    loss(theta, all);
+    for (std::size_t j = 0; j < batch.size(); ++j) losses[j] = all.at(batch[j]);
+    *passes += batch.size();
+  }
+};
+
+// Says what batches a mechanism drew.
+template <class Mechanism>
+struct watched_batches {
+  Mechanism* mechanism;
+  std::size_t drawn = 0;
+
+  std::size_t records() const { return mechanism->records(); }
+  std::size_t directions() const { return mechanism->directions(); }
+  std::size_t steps() const { return mechanism->steps(); }
+  bool done() const { return mechanism->done(); }
+  std::span<std::size_t const> batch() { return mechanism->batch(); }
+  release step(std::span<double const> scalars) {
+    drawn += mechanism->batch().size();
+    return mechanism->step(scalars);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a batch's losses are all that is evaluated, and a loss of all gives the same") {
+  constexpr std::size_t steps = 40;
+  for (std::size_t const k : {1U, 3U}) {
+    dp_aggzo mechanism(sampled_at(0.1, steps), k, records, fixed_stream(3));
+    watched_batches<dp_aggzo<secret_stream>> watched{&mechanism};
+    std::vector<float> theta = start();
+    trainer run{watched, plain, theta};
+    std::size_t passes = 0;
+    std::vector<release> transcript;
+    while (!run.done()) transcript.push_back(run.step(counted_loss{&passes}));
+    CHECK(passes == 2 * k * watched.drawn);
+    CHECK(passes > 0);
+    CHECK(passes < 2 * k * steps * records / 4);  // of 480 coins of a tenth, not 120 heads
+
+    std::vector<float> rebuilt = start();
+    replay(rebuilt, plain, transcript);
+    CHECK(rebuilt == theta);
+
+    dp_aggzo same(sampled_at(0.1, steps), k, records, fixed_stream(3));
+    std::vector<float> again = start();
+    trainer all{same, plain, again};
+    while (!all.done()) all.step(loss);
+    CHECK(again == theta);
+  }
+}
+
+TEST_CASE("a mechanism of all records takes a loss of batches too") {
+  std::vector<float> theta = start();
+  mezo mechanism({.steps = 5}, records);
+  trainer run{mechanism, plain, theta};
+  std::size_t passes = 0;
+  while (!run.done()) run.step(counted_loss{&passes});
+  CHECK(passes == 5 * 2 * records);
+  std::vector<float> again = start();
+  mezo same({.steps = 5}, records);
+  trainer all{same, plain, again};
+  while (!all.done()) all.step(loss);
+  CHECK(again == theta);
+}
+
+TEST_CASE("a loss that throws keeps its batch, which is charged once") {
+  dpzero mechanism(sampled_at(0.5, 2), records, fixed_stream(5));
+  std::vector<float> theta = start();
+  trainer run{mechanism, plain, theta};
+  std::vector<std::size_t> lost;
+  auto const broken = [&](parameters const&, record_indices batch, std::span<double>) {
+    lost.assign(batch.begin(), batch.end());
+    throw std::runtime_error("out of memory");
+  };
+  CHECK_THROWS_AS(run.step(broken), std::runtime_error);
+  CHECK(mechanism.steps() == 0);
+  REQUIRE(!lost.empty());
+  std::vector<std::size_t> kept;
+  run.step([&](tensor_views tensors, record_indices batch, std::span<double> losses) {
+    kept.assign(batch.begin(), batch.end());
+    REQUIRE(tensors.size() == 1);
+    std::fill(losses.begin(), losses.end(), 0.0);
+  });
+  CHECK(kept == lost);
+  CHECK(mechanism.steps() == 1);
+  run.step(loss);
+  CHECK(run.done());
+}
+
+TEST_CASE("the pull form says which records a batch has") {
+  train_options const options{.smoothing = 1e-3, .learning_rate = 0.2, .seed = 21};
+  dp_aggzo pushed(sampled_at(0.3, 12), 2, records, fixed_stream(6));
+  std::vector<float> theta = start();
+  trainer run{pushed, options, theta};
+  while (!run.done()) run.step(loss);
+
+  dp_aggzo pulled(sampled_at(0.3, 12), 2, records, fixed_stream(6));
+  std::vector<float> mine = start();
+  zeroth_order_loop loop(pulled, options, dimension);
+  CHECK(loop.records() == records);
+  while (!loop.done()) {
+    record_indices const batch = loop.batch();
+    std::vector<double> plus(batch.size());
+    std::vector<double> minus(batch.size());
+    auto const measure = [&](std::vector<double>& out) {
+      std::vector<double> all(records);
+      loss(mine, all);
+      for (std::size_t j = 0; j < batch.size(); ++j) out[j] = all[batch[j]];
+    };
+    for (std::size_t k = 0; k < loop.directions().size(); ++k) {
+      perturb const there{mine.data(), loop.directions()[k], loop.smoothing()};
+      sweep(there, dimension);
+      measure(plus);
+      sweep(there.flip(), dimension);
+      measure(minus);
+      sweep(there.restore(), dimension);
+      two_point_scalars(plus, minus, loop.smoothing(), loop.scalars(k));
+    }
+    sweep(update{mine.data(), loop.step()}, dimension);
+  }
+  CHECK(mine == theta);
+
+  mezo all({.steps = 1}, records);
+  zeroth_order_loop every(all, options, dimension);
+  REQUIRE(every.batch().size() == records);
+  for (std::size_t i = 0; i < records; ++i) REQUIRE(every.batch()[i] == i);
 }
 
 TEST_CASE("a forgotten or impossible option is refused by name") {

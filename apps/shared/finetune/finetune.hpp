@@ -52,7 +52,7 @@ struct tuning_options {
   double learning_rate = 0.01;
   tacit::schedule decay = tacit::schedule::linear;  // of the learning rate
   double clip = 1.0;           // of a record's scalar, or of its gradient's norm
-  double rate = 1.0;           // of Poisson batches: dp-sgd, ferret, rldp
+  double rate = 1.0;           // of Poisson batches: the (ε, δ) systems and ferret
   std::size_t directions = 1;  // dp-aggzo
   tacit::approx_dp target{};   // the (ε, δ) systems; δ is not used by dp-zo-laplace's noise
   tacit::nats budget{0.0};     // about a record: paczero-mi, ferret
@@ -75,8 +75,10 @@ struct tuning_result {
   double bound = 1.0;              // no attacker on membership is right more often (prior ½)
   std::optional<double> attacked;  // share of the records of which the attacker guessed membership
   std::size_t steps = 0;
-  std::size_t released = 0;       // steps that moved θ
-  double seconds_per_step = 0.0;  // the median; without the attacker
+  std::size_t released = 0;             // steps that moved θ
+  std::size_t losses_evaluated = 0;     // by training; without the attacker's and the score's
+  std::size_t gradients_evaluated = 0;  // the same
+  double seconds_per_step = 0.0;        // the median; without the attacker
   std::vector<float> tuned;
   std::vector<bool> inside;  // who took part; empty for paczero, which keeps it to itself
 };

@@ -13,6 +13,7 @@ step_gradients::step_gradients(tuning_run& run)
 
 void step_gradients::write(std::size_t record, std::span<float> out) {
   batch_[record] = 1;
+  ++run_->result.gradients_evaluated;
   run_->of.gradient(run_->theta, record, out);
 }
 

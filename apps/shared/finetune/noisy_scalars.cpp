@@ -19,30 +19,31 @@ void tune_dp_aggzo(tuning_run& run) {
   std::size_t const k =
       run.options.system == tuning_system::dp_aggzo ? run.options.directions : std::size_t{1};
   double const clip = run.options.clip;
-  double const multiplier = run.gaussian_multiplier();
+  double const rate = run.options.rate;
+  double const multiplier = run.gaussian_multiplier(rate);
   double const sigma = multiplier * clip;
-  tacit::dp_aggzo<> mechanism(run.noisy_sum(multiplier), k, run.inside);
+  tacit::dp_aggzo<> mechanism(run.noisy_sum(multiplier, rate), k, run.inside);
   std::vector<double> contributions(n * k);
   take_zeroth_order_steps(
       run, mechanism,
-      [&](std::span<double const> scalars, tacit::release const& released) {
+      [&](zeroth_order_view const& seen) {
         std::vector<double> residual(k);
         for (std::size_t j = 0; j < k; ++j) {
-          residual[j] = released.coefficients[j] * run.expected_members();
+          residual[j] = seen.released.coefficients[j] * mechanism.options().divisor();
         }
         for (std::size_t i = 0; i < n; ++i) {
           double norm = 0.0;
           for (std::size_t j = 0; j < k; ++j) {
-            contributions[i * k + j] = scalars[j * n + i] / static_cast<double>(k);
+            contributions[i * k + j] = seen.scalars[j * n + i] / static_cast<double>(k);
             norm = std::hypot(norm, contributions[i * k + j]);
           }
           double const scale = norm > clip ? clip / norm : 1.0;
           for (std::size_t j = 0; j < k; ++j) {
             contributions[i * k + j] *= scale;
-            if (run.inside[i]) residual[j] -= contributions[i * k + j];
+            if (seen.batch[i] != 0) residual[j] -= contributions[i * k + j];
           }
         }
-        run.attacker.observe(contributions, run.flags, residual, std::span(&sigma, 1));
+        run.attacker.observe(contributions, seen.batch, residual, std::span(&sigma, 1), rate);
       },
       describe(k == 1 ? "dpzero" : "dp_aggzo", mechanism.options(), n));
   run.account_for(mechanism.event());
@@ -52,22 +53,26 @@ void tune_dp_zo_laplace(tuning_run& run) {
   run.choose_members();
   std::size_t const n = run.records();
   double const clip = run.options.clip;
-  // T steps of ε/T each.
-  double const multiplier = static_cast<double>(run.options.steps) / run.options.target.epsilon;
-  tacit::dp_zo_laplace<> mechanism(run.noisy_sum(multiplier), run.inside);
+  double const rate = run.options.rate;
+  // T steps of ε/T each, which is log(1 + q·(e^(1/multiplier) − 1)).
+  double const share = run.options.target.epsilon / static_cast<double>(run.options.steps);
+  double const multiplier = 1.0 / (rate == 1.0 ? share : std::log1p(std::expm1(share) / rate));
+  tacit::dp_zo_laplace<> mechanism(run.noisy_sum(multiplier, rate), run.inside);
   std::vector<double> evidence(n);
   take_zeroth_order_steps(
       run, mechanism,
-      [&](std::span<double const> scalars, tacit::release const& released) {
-        double residual = released.coefficients.front() * run.expected_members();
-        std::vector<double> clipped(scalars.begin(), scalars.end());
+      [&](zeroth_order_view const& seen) {
+        double residual = seen.released.coefficients.front() * mechanism.options().divisor();
+        std::vector<double> clipped(seen.scalars.begin(), seen.scalars.end());
         for (std::size_t i = 0; i < n; ++i) {
           clipped[i] = std::clamp(clipped[i], -clip, clip);
-          if (run.inside[i]) residual -= clipped[i];
+          if (seen.batch[i] != 0) residual -= clipped[i];
         }
         for (std::size_t i = 0; i < n; ++i) {
-          double const without = run.inside[i] ? residual + clipped[i] : residual;
-          evidence[i] = (std::abs(without) - std::abs(without - clipped[i])) / (multiplier * clip);
+          double const without = seen.batch[i] != 0 ? residual + clipped[i] : residual;
+          double const in =
+              (std::abs(without) - std::abs(without - clipped[i])) / (multiplier * clip);
+          evidence[i] = rate == 1.0 ? in : std::log1p(rate * std::expm1(in));
         }
         run.attacker.observe_evidence(evidence);
       },

@@ -18,7 +18,7 @@ void tune_paczero(tuning_run& run) {
     o.track_records = true;
   }
   tacit::paczero<> mechanism(o, candidates);
-  take_zeroth_order_steps(run, mechanism, [](auto, auto const&) {});
+  take_zeroth_order_steps(run, mechanism, nobody{});
   run.result.nats = mechanism.spent_worst_record().value;
   run.result.bound = mechanism.attack_bound();
   if (run.options.attacked) run.result.attacked = mechanism.belief().exposed(candidates).mean;

@@ -42,7 +42,7 @@ void tune_rldp(tuning_run& run) {
   run.take_steps([&] { return mechanism.done(); },
                  [&] {
                    std::size_t const t = mechanism.steps();
-                   if (reads) run.of.losses(run.theta, losses);
+                   if (reads) run.losses(run.theta, losses);
                    gradients.begin_step();
                    auto const controls = mechanism.state().controls;
                    auto const released =

@@ -3,8 +3,11 @@
 
 #include <tacit/dp/calibration.hpp>
 #include <tacit/dp/privacy_loss.hpp>
+#include <tacit/zo/two_point.hpp>
 
 #include <algorithm>
+#include <iterator>
+#include <numeric>
 #include <utility>
 
 namespace apps {
@@ -51,6 +54,40 @@ tacit::noisy_sum_options tuning_run::noisy_sum(double noise_multiplier, double r
 double tuning_run::gaussian_multiplier(double rate) const {
   return tacit::noise_multiplier_for<tacit::privacy_loss_accountant>(
       options.target, tacit::poisson{rate}, options.steps);
+}
+
+void tuning_run::losses(std::span<float const> at, std::span<double> out) {
+  of.losses(at, out);
+  result.losses_evaluated += out.size();
+}
+
+void tuning_run::losses(std::span<float const> at, std::span<std::size_t const> batch,
+                        std::span<double> out) {
+  of.losses(at, batch, out);
+  result.losses_evaluated += batch.size();
+}
+
+std::vector<double> tuning_run::scalars_outside(std::span<std::size_t const> batch,
+                                                std::span<tacit::direction const> along) {
+  std::vector<std::size_t> every(records());
+  std::iota(every.begin(), every.end(), std::size_t{0});
+  std::vector<std::size_t> outside;
+  std::set_difference(every.begin(), every.end(), batch.begin(), batch.end(),
+                      std::back_inserter(outside));
+  std::vector<double> all(along.size() * records(), 0.0);
+  if (outside.empty()) return all;
+  std::vector<float> copy = theta;
+  std::vector<double> scalars(along.size() * outside.size());
+  auto const loss = [&](std::span<float const> at, std::span<double> out) {
+    of.losses(at, outside, out);
+  };
+  tacit::two_point(copy, along, training().smoothing, loss, scalars);
+  for (std::size_t k = 0; k < along.size(); ++k) {
+    for (std::size_t j = 0; j < outside.size(); ++j) {
+      all[k * records() + outside[j]] = scalars[k * outside.size() + j];
+    }
+  }
+  return all;
 }
 
 void tuning_run::choose_members() {

@@ -4,6 +4,7 @@
 #include <tacit/audit/informed_adversary.hpp>
 #include <tacit/dp/event.hpp>
 #include <tacit/mechanism/noisy_sum.hpp>
+#include <tacit/zo/direction.hpp>
 #include <tacit/zo/options.hpp>
 
 #include "finetune/finetune.hpp"
@@ -40,6 +41,15 @@ class tuning_run {
 
   /// The least noise of Gaussian steps that keeps the target.
   double gaussian_multiplier(double rate = 1.0) const;
+
+  /// The losses that training asks for: of all records, or of a batch.
+  void losses(std::span<float const> at, std::span<double> out);
+  void losses(std::span<float const> at, std::span<std::size_t const> batch, std::span<double> out);
+
+  /// What training did not evaluate, for an attacker who knows every record: for the records outside
+  /// `batch` their scalars at θ, as it is before a step, along K directions; K×N, 0 for those inside.
+  std::vector<double> scalars_outside(std::span<std::size_t const> batch,
+                                      std::span<tacit::direction const> along);
 
   /// Who takes part: for each record a fair coin of the secret stream.
   void choose_members();

@@ -12,28 +12,27 @@ namespace apps {
 
 namespace {
 
-/// tacit::mezo averages all scalars that it is given: it is given those of the members.
+/// tacit::mezo averages all scalars that it is given: it asks for those of the members.
 class mezo_of_members {
  public:
   mezo_of_members(std::size_t steps, std::size_t members, std::vector<bool> const& inside)
-      : mezo_({.steps = steps}, members), inside_(&inside) {}
-  std::size_t records() const { return inside_->size(); }
+      : mezo_({.steps = steps}, members), records_(inside.size()) {
+    for (std::size_t i = 0; i < inside.size(); ++i) {
+      if (inside[i]) members_.push_back(i);
+    }
+  }
+  std::size_t records() const { return records_; }
+  std::span<std::size_t const> batch() const { return members_; }
   std::size_t directions() const { return 1; }
   std::size_t steps() const { return mezo_.steps(); }
   bool done() const { return mezo_.done(); }
 
-  tacit::release step(std::span<double const> scalars) {
-    kept_.clear();
-    for (std::size_t i = 0; i < scalars.size(); ++i) {
-      if ((*inside_)[i]) kept_.push_back(scalars[i]);
-    }
-    return mezo_.step(kept_);
-  }
+  tacit::release step(std::span<double const> scalars) { return mezo_.step(scalars); }
 
  private:
   tacit::mezo<> mezo_;
-  std::vector<bool> const* inside_;
-  std::vector<double> kept_;
+  std::size_t records_;
+  std::vector<std::size_t> members_;
 };
 
 }  // namespace
@@ -41,7 +40,7 @@ class mezo_of_members {
 void tune_mezo(tuning_run& run) {
   run.choose_members();
   mezo_of_members mechanism(run.options.steps, run.members(), run.inside);
-  take_zeroth_order_steps(run, mechanism, [](auto, auto const&) {});
+  take_zeroth_order_steps(run, mechanism, nobody{});
 }
 
 void tune_sgd(tuning_run& run) {
@@ -56,6 +55,7 @@ void tune_sgd(tuning_run& run) {
                    for (std::size_t i = 0; i < run.records(); ++i) {
                      if (!run.inside[i]) continue;
                      run.of.gradient(run.theta, i, gradient);
+                     ++run.result.gradients_evaluated;
                      for (std::size_t j = 0; j < gradient.size(); ++j) {
                        mean.value[j] += share * gradient[j];
                      }

@@ -74,6 +74,11 @@ void lora::losses(std::span<float const> theta, std::span<double> out) {
   whole_->losses(merged(theta), out);
 }
 
+void lora::losses(std::span<float const> theta, std::span<std::size_t const> some,
+                  std::span<double> out) {
+  whole_->losses(merged(theta), some, out);
+}
+
 void lora::gradient(std::span<float const> theta, std::size_t record, std::span<float> out) {
   check(theta, record, out);
   whole_->gradient(merged(theta), record, gradient_);

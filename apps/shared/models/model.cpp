@@ -20,6 +20,16 @@ void model::check(std::span<float const> theta, std::span<double> losses) const 
   tacit::detail::check_size("model", "number of losses", losses.size(), records());
 }
 
+void model::check(std::span<float const> theta, std::span<std::size_t const> some,
+                  std::span<double> losses) const {
+  check(theta);
+  tacit::detail::check_size("model", "number of losses", losses.size(), some.size());
+  for (std::size_t const record : some) {
+    tacit::detail::require_argument(record < records(), "model", "record", record,
+                                    "below the number of records");
+  }
+}
+
 void model::check(std::span<float const> theta, std::size_t record,
                   std::span<float> gradient) const {
   check(theta);

@@ -29,6 +29,11 @@ class model {
   /// The loss of every record.
   virtual void losses(std::span<float const> theta, std::span<double> out) = 0;
 
+  /// The losses of some records, in their order, at the price of those alone. A record's is the same
+  /// bits whichever the others are: what it adds to a noisy sum must not depend on them.
+  virtual void losses(std::span<float const> theta, std::span<std::size_t const> some,
+                      std::span<double> out) = 0;
+
   /// The gradient of one record's loss.
   virtual void gradient(std::span<float const> theta, std::size_t record, std::span<float> out) = 0;
 
@@ -43,6 +48,8 @@ class model {
   /// @throws std::invalid_argument, naming the argument
   void check(std::span<float const> theta) const;
   void check(std::span<float const> theta, std::span<double> losses) const;
+  void check(std::span<float const> theta, std::span<std::size_t const> some,
+             std::span<double> losses) const;
   void check(std::span<float const> theta, std::size_t record, std::span<float> gradient) const;
 };
 }  // namespace apps

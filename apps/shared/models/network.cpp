@@ -35,6 +35,12 @@ void network::losses(std::span<float const> theta, std::span<double> out) {
   loss_(own(theta), out);
 }
 
+void network::losses(std::span<float const> theta, std::span<std::size_t const> some,
+                     std::span<double> out) {
+  check(theta, some, out);
+  loss_(own(theta), some, out);
+}
+
 void network::gradient(std::span<float const> theta, std::size_t record, std::span<float> out) {
   check(theta, record, out);
   index const inputs = index(shape_.inputs);

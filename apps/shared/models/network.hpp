@@ -22,6 +22,8 @@ class network final : public model {
   std::vector<float> initial(std::uint64_t seed) const override;
   std::size_t records() const override { return private_->size(); }
   void losses(std::span<float const> theta, std::span<double> out) override;
+  void losses(std::span<float const> theta, std::span<std::size_t const> some,
+              std::span<double> out) override;
   void gradient(std::span<float const> theta, std::size_t record, std::span<float> out) override;
   double score(std::span<float const> theta) override;
 

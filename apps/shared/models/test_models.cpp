@@ -109,7 +109,42 @@ std::vector<float> anywhere(transformer_shape const& shape) {
 
 std::vector<std::string> const few{"to anna: call hugo at 12.", "a", "", "the old miller: 45."};
 
+// Some records have the losses that they have among all, and the same bits in any company.
+void check_some(model& m, std::vector<float> const& theta, std::span<std::size_t const> some) {
+  std::vector<double> all(m.records());
+  m.losses(theta, all);
+  std::vector<double> those(some.size(), -1.0);
+  m.losses(theta, some, those);
+  for (std::size_t i = 0; i < some.size(); ++i) {
+    CHECK(std::fabs(those[i] - all[some[i]]) < 1e-5);
+    double alone = 0.0;
+    m.losses(theta, some.subspan(i, 1), {&alone, 1});
+    CHECK(alone == those[i]);  // to the bit
+  }
+  std::size_t const none = m.records();
+  double loss = 0.0;
+  CHECK_THROWS_AS(m.losses(theta, {&none, 1}, {&loss, 1}), std::invalid_argument);
+  CHECK_THROWS_AS(m.losses(theta, some, all), std::invalid_argument);
+}
+
 }  // namespace
+
+TEST_CASE("the losses of some records are those that they have among all, in any company") {
+  apps::dataset const data = points(90, 1);
+  for (apps::mlp const& shape : {apps::mlp{5, 4, 3}, apps::mlp{5, 37, 3}}) {
+    std::vector<float> const theta = normals(shape.parameters(), 5);
+    network m(shape, theta, data, data);
+    std::vector<std::size_t> some;
+    for (std::size_t i = 0; i < 90; i += 1 + i % 3) some.push_back(i);
+    check_some(m, theta, some);
+    check_some(m, theta, {});
+    lora adapters(m, theta, 2, {"hidden.weight"});
+    check_some(adapters, normals(adapters.parameters(), 6), some);
+  }
+  std::vector<float> const at = anywhere(small);
+  language_model texts(small, at, few, few);
+  check_some(texts, at, std::vector<std::size_t>{0, 1, 3});
+}
 
 TEST_CASE("the network's losses have its gradients") {
   apps::dataset const data = points(9, 1);

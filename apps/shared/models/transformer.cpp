@@ -424,6 +424,17 @@ void transformer::losses(std::span<float const> theta, tokens const& all, std::s
   }
 }
 
+void transformer::losses(std::span<float const> theta, tokens const& all,
+                         std::span<std::size_t const> some, std::span<double> out) {
+  tacit::detail::check_size("transformer", "number of losses", out.size(), some.size());
+  state_->take(theta);
+  for (std::size_t i = 0; i < some.size(); ++i) {
+    state_->select(all, some.subspan(i, 1));
+    state_->forward(false);
+    out[i] = state_->loss(0);
+  }
+}
+
 double transformer::gradient(std::span<float const> theta, tokens const& all,
                              std::span<std::size_t const> texts, std::span<float> out) {
   tacit::detail::check_size("transformer", "size of the gradient", out.size(), theta.size());
@@ -504,6 +515,12 @@ std::vector<float> language_model::initial(std::uint64_t /*seed*/) const { retur
 
 void language_model::losses(std::span<float const> theta, std::span<double> out) {
   arithmetic_.losses(theta, private_, out);
+}
+
+void language_model::losses(std::span<float const> theta, std::span<std::size_t const> some,
+                            std::span<double> out) {
+  check(theta, some, out);
+  arithmetic_.losses(theta, private_, some, out);
 }
 
 void language_model::gradient(std::span<float const> theta, std::size_t record,

@@ -62,6 +62,10 @@ class transformer {
   /// The loss of every text, in nats a character.
   void losses(std::span<float const> theta, tokens const& all, std::span<double> out);
 
+  /// Those of some of them, in their order, each evaluated by itself.
+  void losses(std::span<float const> theta, tokens const& all, std::span<std::size_t const> some,
+              std::span<double> out);
+
   /// Σ over some texts of their losses; the gradient of that sum goes to `out`.
   double gradient(std::span<float const> theta, tokens const& all,
                   std::span<std::size_t const> texts, std::span<float> out);
@@ -95,6 +99,8 @@ class language_model final : public model {
   std::vector<float> initial(std::uint64_t seed) const override;
   std::size_t records() const override { return private_.texts(); }
   void losses(std::span<float const> theta, std::span<double> out) override;
+  void losses(std::span<float const> theta, std::span<std::size_t const> some,
+              std::span<double> out) override;
   void gradient(std::span<float const> theta, std::size_t record, std::span<float> out) override;
   double score(std::span<float const> theta) override;  // perplexity
 

@@ -3,7 +3,10 @@
 
 #include <tacit/random/uniform.hpp>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstddef>
 
 namespace apps {
 
@@ -120,14 +123,39 @@ batch_loss::batch_loss(mlp const& shape, dataset const& data) : shape_(shape), d
 
 void batch_loss::operator()(std::span<float const> theta, std::span<double> losses) {
   forward(layers<float const>(shape_, theta.data()), data_->features, hidden_, output_);
+  cross_entropies([&](std::size_t i) { return data_->labels[i]; }, losses.first(data_->size()));
+}
+
+void batch_loss::operator()(std::span<float const> theta, std::span<std::size_t const> some,
+                            std::span<double> losses) {
+  // Whole packets of every instruction set: no row is computed by the code for what is left over.
+  constexpr std::size_t at_once = 16;
+  few_.resize(index(at_once), data_->features.cols());
+  std::array<double, at_once> found{};
+  layers<float const> const net(shape_, theta.data());
+  for (std::size_t begin = 0; begin < some.size(); begin += at_once) {
+    auto const here = some.subspan(begin, std::min(at_once, some.size() - begin));
+    few_.setZero();
+    for (std::size_t i = 0; i < here.size(); ++i) {
+      few_.row(index(i)) = data_->features.row(index(here[i]));
+    }
+    forward(net, few_, hidden_, output_);
+    cross_entropies([&](std::size_t i) { return i < here.size() ? data_->labels[here[i]] : 0; },
+                    found);
+    std::copy_n(found.begin(), here.size(), losses.begin() + static_cast<std::ptrdiff_t>(begin));
+  }
+}
+
+template <class LabelOf>
+void batch_loss::cross_entropies(LabelOf const& label_of, std::span<double> losses) {
   // log Σ exp, column by column: a loop over classes of loops over records.
   largest_ = output_.col(0);
   for (index c = 1; c < output_.cols(); ++c) largest_ = largest_.max(output_.col(c).array());
   total_ = (output_.col(0).array() - largest_).exp();
   for (index c = 1; c < output_.cols(); ++c) total_ += (output_.col(c).array() - largest_).exp();
   total_ = total_.log();
-  for (std::size_t i = 0; i < data_->size(); ++i) {
-    float const own = output_(index(i), data_->labels[i]);
+  for (std::size_t i = 0; i < losses.size(); ++i) {
+    float const own = output_(index(i), label_of(i));
     losses[i] = double{total_[index(i)]} + (double{largest_[index(i)]} - double{own});
   }
 }

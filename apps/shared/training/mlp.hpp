@@ -44,9 +44,19 @@ class batch_loss {
 
   void operator()(std::span<float const> theta, std::span<double> losses);
 
+  /// Of some records, in their order. A record's is the same bits whichever the others are: it is
+  /// evaluated in one of the equal places of a matrix that has one shape.
+  void operator()(std::span<float const> theta, std::span<std::size_t const> some,
+                  std::span<double> losses);
+
  private:
+  /// After hidden_ and output_.
+  template <class LabelOf>
+  void cross_entropies(LabelOf const& label_of, std::span<double> losses);
+
   mlp shape_;
   dataset const* data_;
+  Eigen::MatrixXf few_;
   Eigen::MatrixXf hidden_;
   Eigen::MatrixXf output_;
   Eigen::ArrayXf largest_;

@@ -151,6 +151,7 @@ void train(task const& job, paczero_run_options const& options, Run& run,
   }
   out.accuracy = out.curve.back().accuracy;
   out.steps = mechanism.steps();
+  out.losses_evaluated = 2 * out.steps * mechanism.directions() * job.data.private_part.size();
   out.held = static_cast<double>(held) / static_cast<double>(out.steps);
   out.unanimity = static_cast<double>(mechanism.unanimous_steps()) /
                   static_cast<double>(out.steps * mechanism.directions());

@@ -72,6 +72,7 @@ struct paczero_run_result {
   double unanimity = 0.0;           // share of directions on which all candidates agreed
   double held = 0.0;                // share of steps that released nothing
   std::size_t steps = 0;
+  std::size_t losses_evaluated = 0;  // by all of them, also where the run was resumed
   double seconds = 0.0;
   std::vector<curve_point> curve;
   std::vector<float> tuned;  // the parameters after the last step

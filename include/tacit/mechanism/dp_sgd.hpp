@@ -48,7 +48,7 @@ class dp_sgd : public noisy_sum_run<Secret> {
   ///         gradient_of throws
   template <class Gradient>
   vector_release step(Gradient&& gradient_of) {
-    std::span<std::size_t const> const batch = this->next_batch();
+    std::span<std::size_t const> const batch = this->take_batch();
     noisy_sum_options const& o = this->options();
     gridded_sum sum(dimension(), o.clip, o.noise_multiplier);
     for (std::size_t const i : batch) {

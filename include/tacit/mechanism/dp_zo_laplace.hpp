@@ -81,17 +81,21 @@ class dp_zo_laplace : public noisy_sum_run<Secret> {
 
   [[nodiscard]] std::size_t directions() const noexcept { return 1; }
 
+  using noisy_sum_run<Secret>::batch;
+
   /// What a step is charged as.
   [[nodiscard]] tacit::event event() const {
     return dp_zo_laplace_event(this->options().noise_multiplier, this->options().rate);
   }
 
-  /// @throws std::invalid_argument unless there are N scalars: nothing is charged then;
-  ///         budget_exhausted beyond the last step; std::logic_error in a forked process
+  /// Takes the scalars of the batch alone, in its order.
+  /// @throws std::invalid_argument unless there is one for each record of the batch: it waits on;
+  ///         std::logic_error without a batch, unless the rate is 1, and in a forked process;
+  ///         budget_exhausted beyond the last step
   release step(std::span<double const> scalars) {
-    detail::check_size("dp_zo_laplace", "number of scalars", scalars.size(), this->records());
     contribution_grid const grid{this->options().clip};
-    std::int64_t sum = this->next_sum(grid, scalars);
+    (void)this->take_batch(scalars, 1);
+    std::int64_t sum = this->sum_of(grid, scalars);
     sum += draw_discrete_laplace(this->secret(), noise_.scale);
     double const unit = grid.quantum() / this->options().divisor();
     return {{static_cast<double>(sum) * unit}};

@@ -28,7 +28,7 @@ namespace tacit {
 /// ‖Z‖² is a whole number. (So vectors are summed as one number, and value is along Z/256, not z.)
 ///
 /// Guarantee: a step is `event()` under add_remove, whatever the direction, if it does not depend
-/// on the data of its step. A record whose scalar is not finite contributes 0.
+/// on the data and the batch of its step. A record whose scalar is not finite contributes 0.
 /// Source: DPZero (arXiv 2310.09639), algorithm 1, which takes C = L·d; noise as in
 /// mechanism/gridded.hpp.
 template <secret_bits Secret = secret_stream>
@@ -49,17 +49,19 @@ class dpgd_0th : public noisy_sum_run<Secret> {
 
   [[nodiscard]] std::size_t dimension() const noexcept { return direction_.size(); }
 
+  using noisy_sum_run<Secret>::batch;
+
   /// What a step is charged as.
   [[nodiscard]] tacit::event event() const { return this->options().gaussian_event(); }
 
-  /// `direction` is z, the d numbers along which the N scalars were measured.
-  /// @throws std::invalid_argument unless there are N scalars and d numbers; std::domain_error for
-  ///         a direction of numbers beyond ±128, or none of which is 1/512 at least, or so long
-  ///         that σ would be above 2^45 units. Nothing is charged then.
-  /// @throws budget_exhausted beyond the last step; std::logic_error in a forked process
+  /// `direction` is z, the d numbers along which the scalars of the batch were measured.
+  /// @throws std::invalid_argument unless there are d numbers, and a scalar for each record of the
+  ///         batch; std::domain_error for a direction of numbers beyond ±128, or none of which is
+  ///         1/512 at least, or so long that σ would be above 2^45 units. The batch waits on then.
+  /// @throws std::logic_error without a batch, unless the rate is 1, and in a forked process;
+  ///         budget_exhausted beyond the last step
   vector_release step(std::span<double const> scalars, std::span<float const> direction) {
     constexpr auto who = "dpgd_0th";
-    detail::check_size(who, "number of scalars", scalars.size(), this->records());
     detail::check_size(who, "size of the direction", direction.size(), dimension());
     std::uint64_t squares = 0;
     for (std::size_t j = 0; j < dimension(); ++j) {
@@ -80,11 +82,12 @@ class dpgd_0th : public noisy_sum_run<Secret> {
 
     // clip(ĝ·z, C) = a·Z·C/(2^20·‖Z‖) with a/2^20 = clip(ĝ·‖z‖/C, 1).
     contribution_grid const along{o.clip * 256.0 / length};
-    std::int64_t const sum = this->next_sum(along, scalars);
+    vector_release out{std::vector<float>(dimension())};
+    (void)this->take_batch(scalars, 1);
+    std::int64_t const sum = this->sum_of(along, scalars);
     std::fill(noise_.begin(), noise_.end(), 0);
     add_discrete_gaussian(this->secret(), noise.sigma, noise_);
     double const unit = o.clip / (most * length * o.divisor());
-    vector_release out{std::vector<float>(dimension())};
     for (std::size_t j = 0; j < dimension(); ++j) {
       std::int64_t const released = sum * direction_[j] + noise_[j];
       out.value[j] = detail::as_released<float>(static_cast<double>(released) * unit);

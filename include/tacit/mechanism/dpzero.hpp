@@ -41,23 +41,26 @@ class dp_aggzo : public noisy_sum_run<Secret> {
 
   [[nodiscard]] std::size_t directions() const noexcept { return contribution_.size(); }
 
+  using noisy_sum_run<Secret>::batch;
+
   /// What a step is charged as.
   [[nodiscard]] tacit::event event() const { return this->options().gaussian_event(); }
 
-  /// @throws std::invalid_argument unless there are K·N scalars: nothing is charged then;
-  ///         budget_exhausted beyond the last step; std::logic_error in a forked process
+  /// Takes the scalars of the batch alone: K rows, in its order.
+  /// @throws std::invalid_argument unless there are K for each record of the batch: it waits on;
+  ///         std::logic_error without a batch, unless the rate is 1, and in a forked process;
+  ///         budget_exhausted beyond the last step
   release step(std::span<double const> scalars) {
-    detail::check_size(this->who(), "number of scalars", scalars.size(),
-                       this->records() * directions());
     contribution_grid const grid{this->options().clip};
     std::vector<std::int64_t> sums(directions(), 0);
+    std::size_t const size = this->take_batch(scalars, directions());
     if (directions() == 1) {
-      sums[0] = this->next_sum(grid, scalars);
+      sums[0] = this->sum_of(grid, scalars);
     } else {
       double const share = 1.0 / static_cast<double>(directions());
-      for (std::size_t const i : this->next_batch()) {
+      for (std::size_t i = 0; i < size; ++i) {
         for (std::size_t k = 0; k < directions(); ++k) {
-          contribution_[k] = scalars[k * this->records() + i] * share;
+          contribution_[k] = scalars[k * size + i] * share;
         }
         grid.quantise(std::span<double const>(contribution_), units_);
         for (std::size_t k = 0; k < directions(); ++k) sums[k] += units_[k];

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <stdexcept>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -46,12 +47,22 @@ struct noisy_sum_options {
 };
 
 /// The run of such a mechanism: what was paid for, and the secret batches.
+///
+/// A step of the zeroth-order ones is taken in two halves, so that only the batch is evaluated:
+///
+///     for (std::size_t const record : mechanism.batch()) …;   // charged, then drawn
+///     release const y = mechanism.step(scalars_of_the_batch);
+///
+/// A batch waits until `step` has its scalars: asking again gives the same one and charges nothing, so
+/// that losses which could not be computed are computed again. **The batch is secret**: who sees it, or
+/// times how long its losses take, learns more than the guarantee says.
 template <secret_bits Secret>
 class noisy_sum_run {
  public:
   [[nodiscard]] std::size_t records() const noexcept { return taking_part_.records(); }
-  [[nodiscard]] std::size_t steps() const noexcept { return paid_.taken(); }
-  [[nodiscard]] bool done() const noexcept { return paid_.done(); }
+  /// Taken. A step whose batch waits is charged, and not among them.
+  [[nodiscard]] std::size_t steps() const noexcept { return paid_.taken() - (waits_ ? 1 : 0); }
+  [[nodiscard]] bool done() const noexcept { return paid_.done() && !waits_; }
   [[nodiscard]] noisy_sum_options const& options() const noexcept { return options_; }
 
  protected:
@@ -64,24 +75,46 @@ class noisy_sum_run {
     options.check(who);
   }
 
-  /// Charges a step and draws its batch.
-  [[nodiscard]] std::span<std::size_t const> next_batch() {
-    paid_.charge();
-    if (options_.rate == 1.0) return taking_part_.everyone();
-    taking_part_.sample(secret_, options_.rate, batch_);
-    return batch_;
+  /// The records whose scalars the next step takes, in increasing order; valid until then. The first
+  /// call charges the step, before it draws them.
+  /// @throws budget_exhausted beyond the last step; std::logic_error if the run was moved from, or in
+  ///         a forked process
+  [[nodiscard]] std::span<std::size_t const> batch() {
+    paid_.check_owner();
+    if (!waits_) {
+      paid_.charge();
+      if (options_.rate < 1.0) taking_part_.sample(secret_, options_.rate, batch_);
+      waits_ = true;
+    }
+    return drawn();
   }
 
-  /// Charges a step and draws its batch: the sum of its scalars, in units.
-  [[nodiscard]] std::int64_t next_sum(contribution_grid const& grid,
-                                      std::span<double const> scalars) {
-    std::span<std::size_t const> const batch = next_batch();
-    std::int64_t sum = 0;
-    if (batch.size() == scalars.size()) {  // every record
-      for (double const x : scalars) sum += grid.quantise(x);
-    } else {
-      for (std::size_t const i : batch) sum += grid.quantise(scalars[i]);
+  /// The same, used up: the step goes on with no way back.
+  [[nodiscard]] std::span<std::size_t const> take_batch() {
+    (void)batch();
+    waits_ = false;
+    return drawn();
+  }
+
+  /// The batch of a step that has its scalars, used up. Where every record is in every batch nobody
+  /// needs to ask for it.
+  /// @throws std::invalid_argument unless there are K scalars for each of its records, and
+  ///         std::logic_error if it was never drawn: nothing is charged or used up then
+  std::size_t take_batch(std::span<double const> scalars, std::size_t directions) {
+    paid_.check_owner();
+    if (!waits_ && options_.rate < 1.0) {
+      throw std::logic_error(detail::complaint(who(), "step", "one without a batch",
+                                               "preceded by batch(), which draws it"));
     }
+    detail::check_size(who(), "number of scalars", scalars.size(), drawn().size() * directions);
+    return take_batch().size();
+  }
+
+  /// The sum of a batch's scalars, in units.
+  [[nodiscard]] static std::int64_t sum_of(contribution_grid const& grid,
+                                           std::span<double const> scalars) {
+    std::int64_t sum = 0;
+    for (double const x : scalars) sum += grid.quantise(x);
     return sum;
   }
 
@@ -89,10 +122,16 @@ class noisy_sum_run {
   [[nodiscard]] std::string_view who() const noexcept { return paid_.who(); }
 
  private:
+  [[nodiscard]] std::span<std::size_t const> drawn() const noexcept {
+    if (options_.rate < 1.0) return batch_;
+    return taking_part_.everyone();
+  }
+
   noisy_sum_options options_;
   participants taking_part_;
   Secret secret_;
   std::vector<std::size_t> batch_;
+  bool waits_ = false;  // batch_ is charged and drawn, and has not been summed
   paid_steps paid_;
 };
 

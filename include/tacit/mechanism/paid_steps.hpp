@@ -24,11 +24,14 @@ class paid_steps {
   [[nodiscard]] std::size_t taken() const noexcept { return taken_; }
   [[nodiscard]] bool done() const noexcept { return taken_ >= total_; }
 
+  /// @throws std::logic_error if it was moved from, or in a forked process
+  void check_owner() const { owner_.check(who_); }
+
   /// Charges one step, before anything of it is drawn. A charge is never refunded.
   /// @throws budget_exhausted beyond the last step; std::logic_error if it was moved from, or in a
   ///         forked process
   void charge() {
-    owner_.check(who_);
+    check_owner();
     if (done()) {
       throw budget_exhausted(detail::complaint(who_, "step", detail::to_text(taken_),
                                                "below " + detail::to_text(total_)));

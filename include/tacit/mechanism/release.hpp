@@ -36,8 +36,17 @@ struct vector_release {
   friend bool operator==(vector_release const&, vector_release const&) = default;
 };
 
-/// Numbers in, one release out: takes the K×N two-point scalars of a step, row-major, and never
-/// sees the parameters.
+/// A mechanism whose step reads a secret batch. `batch()` charges the step, draws the batch and says
+/// which records are in it, in increasing order; asked again before `step`, it says the same. Whoever
+/// sees it knows more than the guarantee says: the loss may, what is published may not.
+template <class M>
+concept batched_mechanism = requires(M& mechanism) {
+  { mechanism.batch() } -> std::same_as<std::span<std::size_t const>>;
+};
+
+/// Numbers in, one release out: takes the two-point scalars of a step, K rows, and never sees the
+/// parameters. A row has a scalar for each record of `batch()`; where there is none, for each of the
+/// N records.
 template <class M>
 concept zeroth_order_mechanism = requires(M& mechanism, M const& view, std::span<double const> g) {
   { view.records() } -> std::convertible_to<std::size_t>;

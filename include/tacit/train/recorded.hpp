@@ -58,6 +58,10 @@ class journaled {
   [[nodiscard]] std::size_t steps() const { return mechanism_->steps(); }
   [[nodiscard]] bool done() const { return mechanism_->done(); }
 
+  [[nodiscard]] std::span<std::size_t const> batch() requires batched_mechanism<Mechanism> {
+    return mechanism_->batch();
+  }
+
   /// @throws what the mechanism throws, and std::system_error if the release cannot be written: it is
   ///         not applied then, and the run goes on from the mechanism's file
   release step(std::span<double const> scalars) {

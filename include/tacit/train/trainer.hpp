@@ -15,7 +15,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -114,7 +116,7 @@ void retrace_steps(parameters const& theta, train_options const& options, std::s
 ///     zeroth_order_loop loop(mechanism, options, number_of_parameters);
 ///     while (!loop.done()) {
 ///       for (std::size_t k = 0; k < loop.directions().size(); ++k) {
-///         // losses of all records at θ ± loop.smoothing()·z, z = loop.directions()[k]
+///         // losses of the records loop.batch() at θ ± loop.smoothing()·z, z = loop.directions()[k]
 ///         two_point_scalars(plus, minus, loop.smoothing(), loop.scalars(k));
 ///       }
 ///       sweep(update{theta, loop.step()}, number_of_parameters);  // or your own kernel
@@ -135,8 +137,7 @@ class zeroth_order_loop {
       : mechanism_(&mechanism),
         options_(options),
         dimension_(dimension),
-        directions_(mechanism.directions()),
-        scalars_(mechanism.directions() * mechanism.records()) {
+        directions_(mechanism.directions()) {
     detail::check_train_options(options);
     detail::require_argument(dimension > 0, "trainer", "number of parameters", dimension,
                              "at least 1");
@@ -151,18 +152,50 @@ class zeroth_order_loop {
     return {directions_.data(), directions_.size()};
   }
 
-  /// Where the N scalars of direction k go. NaN until written: a direction that is forgotten makes
-  /// the mechanism hold.
-  /// @throws std::invalid_argument unless k < K
+  /// N: how many records there are.
+  [[nodiscard]] std::size_t records() const { return mechanism_->records(); }
+
+  /// The records whose losses the present step asks for, in increasing order: all of them, or those of
+  /// the secret batch of a mechanism that draws one. The first call of a step charges it then, and so
+  /// does the first call of `scalars`.
+  /// @throws what the mechanism's `batch` throws
+  [[nodiscard]] record_indices batch() {
+    if constexpr (batched_mechanism<Mechanism>) {
+      return mechanism_->batch();
+    } else {
+      if (everyone_.empty()) {
+        everyone_.resize(records());
+        std::iota(everyone_.begin(), everyone_.end(), std::size_t{0});
+      }
+      return everyone_;
+    }
+  }
+
+  /// Where the scalars of direction k go, one for each record of the batch. NaN until written: where a
+  /// direction is forgotten a mechanism of all records holds, and to one of batches it is 0.
+  /// @throws std::invalid_argument unless k < K; as `batch`
   [[nodiscard]] std::span<double> scalars(std::size_t k) {
     detail::require_argument(k < directions_.size(), "trainer", "direction", k,
                              "below the number of directions");
-    std::size_t const records = scalars_.size() / directions_.size();
-    return std::span(scalars_).subspan(k * records, records);
+    std::size_t const size = scalars().size() / directions_.size();
+    return std::span(scalars_).subspan(k * size, size);
   }
 
-  /// All K×N scalars, row-major.
-  [[nodiscard]] std::span<double> scalars() noexcept { return scalars_; }
+  /// Those of all K directions, row after row.
+  /// @throws as `batch`
+  [[nodiscard]] std::span<double> scalars() {
+    if (!asked_) {
+      std::size_t size = 0;
+      if constexpr (batched_mechanism<Mechanism>) {
+        size = mechanism_->batch().size();
+      } else {
+        size = records();
+      }
+      scalars_.assign(directions_.size() * size, std::numeric_limits<double>::quiet_NaN());
+      asked_ = true;
+    }
+    return scalars_;
+  }
 
   /// The mechanism's release, as what is to be done to θ: the K terms of `update`, none for a
   /// hold. Then the next step begins. The terms are valid until the next call.
@@ -170,7 +203,9 @@ class zeroth_order_loop {
   ///         (A mechanism whose state could not be stored refuses every further step.)
   direction_steps step() {
     std::size_t const t = mechanism_->steps();
-    released_ = mechanism_->step(scalars_);
+    std::span<double const> const measured = scalars();
+    asked_ = !batched_mechanism<Mechanism>;  // a batch may be gone, whether or not this throws
+    released_ = mechanism_->step(measured);
     terms_.clear();
     if (!released_.held()) {
       double const rate = detail::rate_at(options_, t);
@@ -192,14 +227,16 @@ class zeroth_order_loop {
       directions_[k] =
           detail::direction_of(options_, dimension_, mechanism_->steps(), directions_.size(), k);
     }
-    std::fill(scalars_.begin(), scalars_.end(), std::numeric_limits<double>::quiet_NaN());
+    asked_ = false;
   }
 
   Mechanism* mechanism_;
   train_options options_;
   std::uint64_t dimension_;
   std::vector<direction> directions_;
+  std::vector<std::size_t> everyone_;
   std::vector<double> scalars_;
+  bool asked_ = false;  // scalars_ is for the present step
   std::vector<direction_step> terms_;
   release released_;
 };
@@ -235,7 +272,19 @@ void replay(parameters const& theta, train_options const& options,
 ///     while (!run.done()) run.step(loss);
 ///
 /// The mechanism and the parameters are used, not owned, and must outlive the trainer. To go on
-/// with a resumed mechanism, start from the initial θ and `replay` first. With a launcher as the last
+/// with a resumed mechanism, start from the initial θ and `replay` first.
+///
+/// Of a mechanism that draws batches a loss of batches (zo/two_point.hpp) is asked for the batch alone:
+///
+///     run.step([&](std::span<float const> theta, std::span<std::size_t const> records,
+///                  std::span<double> losses) { … });   // losses[j] is that of records[j]
+///
+/// It sees the secret batch, and its time tells the batch's size. It is not called for an empty one.
+/// What it says of a record must be the same bits whoever else is in the batch: roundings that differ
+/// with the company (matrix products of other shapes) move the sum by more than a clip. A loss of all
+/// records is asked for all, of which those of the batch count: it does more than is needed, but the
+/// same whatever the batch.
+/// With a launcher as the last
 /// argument (`openmp{}`) the passes over θ run by it: the same bits, on more threads.
 template <zeroth_order_mechanism Mechanism, class Launcher = serial>
 class trainer {
@@ -254,8 +303,9 @@ class trainer {
 
   /// One step; returns its release. The loss is called 2K times, at θ+μz_k and θ−μz_k in turn,
   /// with the parameters moved in place.
-  /// @throws what the loss throws: θ is moved back, up to rounding, nothing is released or charged,
-  ///         and the step can be taken again
+  /// @throws what the loss throws: θ is moved back, up to rounding, nothing is released, and the step
+  ///         can be taken again. A mechanism of batches has charged it, once, and keeps the batch; no
+  ///         other has
   /// @throws what the mechanism throws: θ is where it was, up to rounding
   /// @throws std::invalid_argument for a loss of one tensor where there are several, or of floats
   ///         where θ is stored otherwise, and before the releases of a resumed mechanism have been
@@ -264,7 +314,11 @@ class trainer {
   release const& step(Loss&& loss) {
     detail::check_size("trainer", "number of releases not yet replayed", unreplayed_, 0);
     float const mu = loop_.smoothing();
-    detail::two_point_unrestored(theta_, loop_.directions(), mu, loss, loop_.scalars(), launch_);
+    std::span<double> const scalars = loop_.scalars();
+    record_indices batch;
+    if constexpr (batched_mechanism<Mechanism> || loss_of_batches<Loss>) batch = loop_.batch();
+    detail::losses_of_batch<std::remove_reference_t<Loss>> losses(loss, batch, loop_.records());
+    detail::two_point_unrestored(theta_, loop_.directions(), mu, losses, scalars, launch_);
     direction const last = loop_.directions().back();  // the loop goes on to the next step's
     direction_steps terms;
     try {

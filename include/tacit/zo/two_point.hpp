@@ -69,16 +69,36 @@ concept loss_of_tensors = std::invocable<Loss&, tensor_views, std::span<double>>
 template <class Loss>
 concept loss_of_parameters = std::invocable<Loss&, parameters const&, std::span<double>>;
 
+/// A user's loss of some records only: the same with their indices before the losses, of which it fills one
+/// for each, in that order.
+using record_indices = std::span<std::size_t const>;
+template <class Loss>
+concept batch_loss_of_one_tensor =
+    std::invocable<Loss&, std::span<float const>, record_indices, std::span<double>>;
+template <class Loss>
+concept batch_loss_of_tensors =
+    std::invocable<Loss&, tensor_views, record_indices, std::span<double>>;
+template <class Loss>
+concept batch_loss_of_parameters =
+    std::invocable<Loss&, parameters const&, record_indices, std::span<double>>;
+template <class Loss>
+concept loss_of_batches =
+    batch_loss_of_one_tensor<Loss> || batch_loss_of_tensors<Loss> || batch_loss_of_parameters<Loss>;
+
 namespace detail {
+
+inline std::span<float const> one_tensor(parameters const& theta) {
+  require_argument(theta.all().size() == 1, "two_point", "number of tensors", theta.all().size(),
+                   "1 for this loss");
+  return theta.floats().front();
+}
 
 template <class Loss>
 void evaluate(Loss& loss, parameters const& theta, std::span<double> losses) {
   // A record that the loss forgets must not keep an older number.
   std::fill(losses.begin(), losses.end(), std::numeric_limits<double>::quiet_NaN());
   if constexpr (loss_of_one_tensor<Loss>) {
-    require_argument(theta.all().size() == 1, "two_point", "number of tensors", theta.all().size(),
-                     "1 for this loss");
-    loss(theta.floats().front(), losses);
+    loss(one_tensor(theta), losses);
   } else if constexpr (loss_of_tensors<Loss>) {
     loss(theta.floats(), losses);
   } else {
@@ -89,6 +109,40 @@ void evaluate(Loss& loss, parameters const& theta, std::span<double> losses) {
     loss(theta, losses);
   }
 }
+
+/// The losses of a batch, as two_point asks for them, of any kind of loss.
+template <class Loss>
+class losses_of_batch {
+ public:
+  /// With a loss of batches; else `batch` matters only where it is not all of the N records.
+  losses_of_batch(Loss& loss, record_indices batch, std::size_t records)
+      : loss_(&loss), batch_(batch), records_(records) {}
+
+  void operator()(parameters const& theta, std::span<double> losses) {
+    if constexpr (loss_of_batches<Loss>) {
+      if (batch_.empty()) return;
+      if constexpr (batch_loss_of_one_tensor<Loss>) {
+        (*loss_)(one_tensor(theta), batch_, losses);
+      } else if constexpr (batch_loss_of_tensors<Loss>) {
+        (*loss_)(theta.floats(), batch_, losses);
+      } else {
+        (*loss_)(theta, batch_, losses);
+      }
+    } else if (losses.size() == records_) {
+      evaluate(*loss_, theta, losses);
+    } else {
+      all_.resize(records_);
+      evaluate(*loss_, theta, all_);
+      for (std::size_t i = 0; i < losses.size(); ++i) losses[i] = all_[batch_[i]];
+    }
+  }
+
+ private:
+  Loss* loss_;
+  record_indices batch_;
+  std::size_t records_;
+  std::vector<double> all_;
+};
 
 /// μ as the float that the passes use.
 inline float checked_smoothing(char const* function, double smoothing) {
