@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <utility>
 
 TEST_CASE("a change of sign is found to the last digits", "[core]") {
   int calls = 0;
@@ -35,6 +37,46 @@ TEST_CASE("a change of sign is found to the last digits", "[core]") {
     CHECK(at.low == 1.0);
     CHECK(at.high == 1.0);
   }
+}
+
+TEST_CASE("a search that is told values closes on a change of sign", "[core]") {
+  double const infinity = std::numeric_limits<double>::infinity();
+  tacit::detail::sign_search<double> search;
+  search.put(1.0, -1.0);
+  search.put(2.0, -0.5);
+  CHECK_FALSE(search.closed());
+  search.put(4.0, 0.5);  // of those before, the last one counts
+  CHECK(search.closed());
+  CHECK(search.ends().low == 2.0);
+  CHECK(search.ends().high == 4.0);
+  CHECK(search.next() == 3.0);  // on the line
+  // Infinite values count by their sign.
+  tacit::detail::sign_search<double> blind;
+  blind.put(8.0, infinity);
+  blind.put(0.0, -infinity);
+  CHECK(blind.next() == 4.0);
+  int calls = 0;
+  for (; !blind.settled(); ++calls) {
+    double const x = blind.next();
+    REQUIRE(blind.ends().holds(x));
+    blind.put(x, x < 3.0 ? -infinity : infinity);
+  }
+  CHECK(blind.ends().low < 3.0);
+  CHECK(blind.ends().high >= 3.0);
+  CHECK(calls < 60);
+}
+
+TEST_CASE("Newton's method finds a root without an upper end", "[core]") {
+  double const infinity = std::numeric_limits<double>::infinity();
+  auto const root = [&](double start, auto&& f) {
+    return tacit::detail::newton_between({0.0, infinity}, start, false, f);
+  };
+  auto const fall = [](double x) { return std::pair(100.0 - x, -1.0); };
+  CHECK(root(1.0, fall) == Approx(100.0).epsilon(1e-15));
+  // No derivative below 50, and no value above 200.
+  CHECK(root(1.0, [&](double x) {
+          return x < 50.0 ? std::pair(1.0, 0.0) : x > 200.0 ? std::pair(-1.0, 0.0) : fall(x);
+        }) == Approx(100.0).epsilon(1e-15));
 }
 
 TEST_CASE("a least value is found to half the digits", "[core]") {

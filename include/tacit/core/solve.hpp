@@ -6,8 +6,9 @@
 #include <limits>
 #include <utility>
 
-/// Solvers that keep a bracket. `last_holding` of core/inverse.hpp, which returns a safe end, is for
-/// what ends in a guarantee.
+/// Solvers that keep a bracket: by signs alone (`bisect`), by a derivative (`newton_between`), by values (`sign_change`, and
+/// `sign_search` for loops that do more than search), and of a minimum (`least_between`). `last_holding` of
+/// core/inverse.hpp, which returns a safe end, is for what ends in a guarantee.
 
 namespace tacit::detail {
 
@@ -15,7 +16,13 @@ template <class T>
 struct bracket {
   T low;
   T high;
-  [[nodiscard]] T middle() const { return (low + high) / 2; }
+  [[nodiscard]] T width() const { return high - low; }
+  /// Between the ends, or well beyond the lower one where the upper one is infinite.
+  [[nodiscard]] T middle() const {
+    return high <= std::numeric_limits<T>::max() ? (low + high) / 2
+                                                 : 2 * (low < 0 ? -low : low) + 1;
+  }
+  [[nodiscard]] bool holds(T const& x) const { return x > low && x < high; }
 };
 
 /// Bisection: halves the bracket while `wide(low, high)`, at most `steps` times. `holds(x)` on the
@@ -40,48 +47,92 @@ template <class Evaluate>
     double const next = x - value / derivative;
     if (std::abs(value) <= 1e-8) return std::clamp(next, at.low, at.high);
     ((value > 0.0) == rising ? at.high : at.low) = x;
-    double const inside =
-        next > at.low && next < at.high ? next : at.low + 0.5 * (at.high - at.low);
+    double const inside = at.holds(next) ? next : at.middle();
     if (!(std::abs(inside - x) > 1e-15 * std::abs(x))) break;
     x = inside;
   }
   return x;
 }
 
-/// A bracket of a sign change of `f`, to a relative width of 4u: inverse quadratic interpolation where
-/// three points suggest it, and bisection elsewhere (Chandrupatla 1997). The values at the ends of `at`
-/// have opposite signs; so have those at the ends of the result, unless one of them is 0.
-template <class Function>
-[[nodiscard]] bracket<double> sign_change(bracket<double> at, double f_low, double f_high,
-                                          Function&& f) {
-  double a = at.low, b = at.high, c = b;
-  double f_a = f_low, f_b = f_high, f_c = f_b;
-  if (f_b == 0.0) return {b, b};
-  double t = 0.5;
-  for (int step = 0; step < 300; ++step) {
-    double const unit = std::numeric_limits<double>::epsilon() * std::max(std::abs(a), std::abs(b));
-    if (f_a == 0.0 || std::abs(b - a) <= 2.0 * unit) break;
-    double const least = unit / std::abs(b - a);
-    double const x = a + std::clamp(t, least, 1.0 - least) * (b - a);
-    double const f_x = f(x);
-    if ((f_x > 0.0) == (f_a > 0.0)) {
-      c = a;
-      f_c = f_a;
+/// A search for a sign change that is told values and says where to ask next: first where the line through both ends
+/// crosses 0, then by inverse quadratic interpolation where three points suggest it, and by bisection elsewhere
+/// (Chandrupatla 1997). Infinite values count by their sign.
+template <class T>
+class sign_search {
+ public:
+  void put(T const& x, T const& value) {
+    if (known_ && (value > 0) != (last_.value > 0)) {
+      before_ = closed_ ? opposite_ : last_;
+      opposite_ = last_;
+      closed_ = true;
     } else {
-      c = std::exchange(b, a);
-      f_c = std::exchange(f_b, f_a);
+      before_ = last_;
     }
-    a = x;
-    f_a = f_x;
-    double const xi = (a - b) / (c - b);
-    double const phi = (f_a - f_b) / (f_c - f_b);
-    bool const smooth = phi * phi < xi && (1.0 - phi) * (1.0 - phi) < 1.0 - xi;
-    t = smooth ? f_a / (f_b - f_a) * f_c / (f_b - f_c) +
-                     (c - a) / (b - a) * f_a / (f_c - f_a) * f_b / (f_c - f_b)
-               : 0.5;
+    last_ = {x, value};
+    known_ = true;
   }
-  if (f_a == 0.0) b = a;
-  return {std::min(a, b), std::max(a, b)};
+  /// Whether both signs were met; before, there is nothing to ask.
+  [[nodiscard]] bool closed() const { return closed_; }
+  [[nodiscard]] bracket<T> ends() const {
+    return last_.x < opposite_.x ? bracket<T>{last_.x, opposite_.x}
+                                 : bracket<T>{opposite_.x, last_.x};
+  }
+  /// As near as rounding lets: 4u.
+  [[nodiscard]] bool settled() const { return !(ends().width() > 2 * unit()); }
+
+  [[nodiscard]] T next() const {
+    auto const& [a, f_a] = last_;
+    auto const& [b, f_b] = opposite_;
+    auto const& [c, f_c] = before_;
+    T t = T(1) / 2;
+    if (c == b) {
+      T const line = f_a / (f_a - f_b);
+      if (line > 0 && line < 1) t = line;
+    } else {
+      T const xi = (a - b) / (c - b);
+      T const phi = (f_a - f_b) / (f_c - f_b);
+      if (phi * phi < xi && (1 - phi) * (1 - phi) < 1 - xi) {
+        t = f_a / (f_b - f_a) * f_c / (f_b - f_c) +
+            (c - a) / (b - a) * f_a / (f_c - f_a) * f_b / (f_c - f_b);
+      }
+    }
+    T const least = unit() / ends().width();
+    return a + (t < least ? least : t > 1 - least ? 1 - least : t) * (b - a);
+  }
+
+ private:
+  struct point {
+    T x;
+    T value;
+  };
+  [[nodiscard]] T unit() const {
+    bracket<T> const at = ends();
+    return std::numeric_limits<T>::epsilon() * (at.high > -at.low ? at.high : -at.low);
+  }
+
+  point last_{};
+  point opposite_{};  // the last one of the other sign
+  point before_{};
+  bool known_ = false;
+  bool closed_ = false;
+};
+
+/// A bracket of a sign change of `f`, to a relative width of 4u, or a point where |f| is at most `close`. The values
+/// at the ends of `at` have opposite signs; so have those at the ends of the result, unless it is a point.
+template <class T, class Function>
+[[nodiscard]] bracket<T> sign_change(bracket<T> at, T f_low, T f_high, Function&& f, T close = 0) {
+  if (f_low == 0) return {at.low, at.low};
+  if (f_high == 0) return {at.high, at.high};
+  sign_search<T> search;
+  search.put(at.low, f_low);
+  search.put(at.high, f_high);
+  for (int step = 0; step < 300 && !search.settled(); ++step) {
+    T const x = search.next();
+    T const value = f(x);
+    if (value <= close && -value <= close) return {x, x};
+    search.put(x, value);
+  }
+  return search.ends();
 }
 
 /// Nearly where `f` is least in [low, high], to `tolerance` relative and a quarter of that absolute:

@@ -79,6 +79,8 @@ namespace detail {
 /// closes from both sides; what falls on the other side than meant is aimed four times farther the next
 /// time.
 ///
+/// Not `sign_search`, which nears the end from one side and need not close its bracket: a question costs an accountant.
+///
 /// At most 150 questions, whatever the scores. Until both sides are known, the k-th question moves on by
 /// 16^{k−4}·1.5e-7 in log x at least, which no range of doubles has room for when k = 15. Then, from the
 /// 24th question on, every other one bisects: in log x, which leaves a ratio of at most 4 after 10 of
@@ -146,11 +148,11 @@ template <class Score>
     }
 
     if (inside && outside) {
-      double const low = std::min(inside->x, outside->x);
-      double const high = std::max(inside->x, outside->x);
-      if (!finite || !(x > low && x < high) || (evaluation >= 24 && evaluation % 2 == 1)) {
+      auto const [low, high] = std::minmax(inside->x, outside->x);
+      bracket<double> const open{low, high};
+      if (!finite || !open.holds(x) || (evaluation >= 24 && evaluation % 2 == 1)) {
         aim = aimed::nowhere;
-        x = high > 4.0 * low ? std::sqrt(low) * std::sqrt(high) : low + 0.5 * (high - low);
+        x = high > 4.0 * low ? std::sqrt(low) * std::sqrt(high) : open.middle();
       }
       if (sought.whole) x = std::clamp(within_range(x), low + 1.0, high - 1.0);
       continue;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tacit/core/check.hpp>
+#include <tacit/core/solve.hpp>
 #include <tacit/core/units.hpp>
 
 #include <cmath>
@@ -48,31 +49,27 @@ template <class Evaluate>
 [[nodiscard]] double spend_nearly(double budget, double x, bool increasing, Evaluate&& evaluate) {
   double const aim = budget * (1.0 - 3.0 * information_error);
   double const enough = budget * (1.0 - 5.0 * information_error);
-  double constexpr unknown = std::numeric_limits<double>::quiet_NaN();
-  double feasible = unknown;
-  double infeasible = unknown;
+  bracket<double> at{0.0, std::numeric_limits<double>::max()};
+  double const& feasible = increasing ? at.low : at.high;
   for (int step = 0; step < 200; ++step) {
-    spending_step const at = evaluate(x, aim);
-    bool const fits = raised(at.information) <= budget;
-    if (fits && at.information >= enough) return x;
-    (fits ? feasible : infeasible) = x;
-    double const low = increasing ? feasible : infeasible;
-    double const high = increasing ? infeasible : feasible;
-    bool const inside = at.next > 0.0 && at.next < std::numeric_limits<double>::max() &&
-                        !(at.next <= low) && !(at.next >= high);
-    if (inside) {
-      x = at.next;
-    } else if (low == low && high == high) {
-      double const middle = std::sqrt(low) * std::sqrt(high);
-      if (!(middle > low && middle < high)) break;
-      x = middle;
+    spending_step const tried = evaluate(x, aim);
+    bool const fits = raised(tried.information) <= budget;
+    if (fits && tried.information >= enough) return x;
+    (fits == increasing ? at.low : at.high) = x;
+    bool const from_below = at.low > 0.0;
+    bool const from_above = at.high < std::numeric_limits<double>::max();
+    if (at.holds(tried.next)) {
+      x = tried.next;
+    } else if (from_below && from_above) {
+      x = std::sqrt(at.low) * std::sqrt(at.high);
+      if (!at.holds(x)) break;
     } else {
-      x = low == low ? 4.0 * low : high / 4.0;
+      x = from_below ? 4.0 * at.low : at.high / 4.0;
     }
   }
   // The spacing of doubles, not the search, is what is left: the feasible end is the answer.
-  if (feasible == feasible) return feasible;
-  throw convergence_error("noise_for: found no noise that fits the budget", feasible, infeasible);
+  if (feasible > 0.0 && feasible < std::numeric_limits<double>::max()) return feasible;
+  throw convergence_error("noise_for: found no noise that fits the budget", at.low, at.high);
 }
 
 inline void check_noise_request(double prior, nats budget, bool noise_left_open,

@@ -4,6 +4,7 @@
 #include <tacit/core/betting.hpp>
 #include <tacit/core/check.hpp>
 #include <tacit/core/elementary.hpp>
+#include <tacit/core/solve.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/pac/calibrated.hpp>
 #include <tacit/pac/candidate_information.hpp>
@@ -33,46 +34,36 @@ namespace tacit {
 namespace detail {
 
 /// The largest s with f(s) ≤ budget, for f that rises from 0: the feasible end, with
-/// f(s) ≥ budget·(1 − tolerance) or the next s within `tolerance`. By regula falsi in logarithms
-/// (Illinois), where information is nearly straight.
+/// f(s) ≥ budget·(1 − tolerance) or the next s within `tolerance`. In logarithms, where information is nearly
+/// straight.
 template <class Information>
 [[nodiscard]] double largest_shrink(Information&& f, double budget, double tolerance,
                                     double start = 1.0) {
   double const aim = elementary::log(budget * (1.0 - 0.5 * tolerance));
-  double constexpr none = std::numeric_limits<double>::quiet_NaN();
-  double low = none;
-  double high = none;
-  double at_low = 0.0;  // log f − aim, on either side
-  double at_high = 0.0;
+  double fits = std::numeric_limits<double>::quiet_NaN();  // the largest s known to
+  sign_search<double> search;
   double s = elementary::log(start);
   for (int step = 0; step < 400; ++step) {
     double const value = f(elementary::exp(s));
     double const miss = std::max(elementary::log(value), -1e4) - aim;
     if (value <= budget) {
       if (value >= budget * (1.0 - tolerance)) return elementary::exp(s);
-      if (low == low && high == high) at_high *= 0.5;
-      low = s;
-      at_low = miss;
-    } else {
-      if (low == low && high == high) at_low *= 0.5;
-      high = s;
-      at_high = miss;
+      fits = s;
     }
-    if (low == low && high == high) {
-      if (high - low < tolerance) return elementary::exp(low);
-      double const width = high - low;
-      s = low + width * std::min(std::max(-at_low / (at_high - at_low), 1e-3), 0.999);
+    search.put(s, miss);
+    if (search.closed()) {
+      if (search.ends().width() < tolerance) break;
+      s = search.next();
     } else if (!(s > -690.0 && s < 690.0)) {
       break;
     } else {
       // Information is proportional to s where it is small, and slower elsewhere.
       double const move = std::min(std::max(std::abs(miss) * 1.2, 0.05), 3.0);
-      s += low == low ? move : -move;
+      s += miss < 0.0 ? move : -move;
     }
   }
-  if (low == low) return elementary::exp(low);
-  throw convergence_error("scale_to: found no noise that fits the budget", 0.0,
-                          elementary::exp(high));
+  if (fits == fits) return elementary::exp(fits);
+  throw convergence_error("scale_to: found no noise that fits the budget", 0.0, elementary::exp(s));
 }
 
 inline void check_candidate_budget(char const* function, nats budget) {

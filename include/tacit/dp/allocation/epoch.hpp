@@ -105,16 +105,18 @@ class ratio_sketch {
     return {most + elementary::log(sum), mean, std::max(0.0, second / sum - mean * mean)};
   }
 
+  struct point {
+    T tilt;
+    cumulants<T> k;
+  };
   /// The saddle point of e^{t·K(θ)}/θ².
-  [[nodiscard]] T saddle(T t) const {
+  [[nodiscard]] point saddle(T t) const {
     T const unit = std::max(std::abs(value_.front()), std::abs(value_.back()));
-    auto const before = [&](T log_tilt) {
-      T const tilt = elementary::exp(log_tilt);
-      return t * at(tilt).slope - 2.0 / tilt < 0.0;
-    };
-    auto const wide = [](T low, T high) { return high - low > 0.05; };
-    T const middle = -elementary::log(unit);
-    return elementary::exp(bisect(bracket<T>{middle - 25.0, middle + 25.0}, wide, before).middle());
+    T const start = smallest_log_tilt(t * std::max(at(0.0).curvature, 1e-16 * unit * unit));
+    auto const there = [&](T tilt) { return point{tilt, at(tilt)}; };
+    auto const found =
+        find_saddle(start, there, [&](point const& p) { return 2.0 - t * p.tilt * p.k.slope; });
+    return found ? *found : there(elementary::exp(start));
   }
 
  private:
@@ -192,19 +194,22 @@ class epoch {
 
   /// The ε at which the saddle point's δ is about this. An estimate.
   [[nodiscard]] T estimate(T most, T delta) const {
-    auto const larger = [&](T e) {
+    auto const miss = [&](T e) {
       T const c = threshold(e).upper;
       ratio_sketch<T> const sketch(ratio_, cut(c, delta), c / steps_, way_);
-      T const tilt = sketch.saddle(steps_);
-      cumulants<T> const k = sketch.at(tilt);
+      auto const [tilt, k] = sketch.saddle(steps_);
       T const log_loss = steps_ * k.value - 2.0 * elementary::log(tilt) -
                          0.5 * elementary::log(2.0 * std::numbers::pi *
                                                (steps_ * k.curvature + 2.0 / (tilt * tilt)));
       T const log_delta = log_loss - elementary::log(way_ == side::call ? steps_ : c);
-      return log_delta > elementary::log(delta);
+      return log_delta - elementary::log(delta);
     };
-    auto const wide = [](T low, T high) { return high - low > 1e-3 * high; };
-    return bisect(bracket<T>{0.0, most}, wide, larger, 24).middle();
+    T const at_most = miss(most);
+    if (!(at_most < 0.0)) return most;
+    T const least = 1e-7 * most;
+    T const at_least = miss(least);
+    if (!(at_least > 0.0)) return least;
+    return sign_change({least, most}, at_least, at_most, miss, 0.01).middle();
   }
 
   /// E(X−c)₊ or E(c−X)₊ from lattices of about so many points, made for c = t·e^{±ε}, where δ is of that size.
@@ -213,8 +218,9 @@ class epoch {
     T const c = threshold(epsilon).upper;
     T const top = cut(c, delta_size);
     ratio_sketch<T> const sketch(ratio_, top, c / steps_, way_);
-    T tilt = sketch.saddle(steps_);
-    cumulants<T> moments = sketch.at(tilt);
+    auto const start = sketch.saddle(steps_);
+    T tilt = start.tilt;
+    cumulants<T> moments = start.k;
     // What an error of the masses is beside the answer: log of e^{tK−θy}/(eθ) over t·δ. A smaller tilt than the
     // saddle point's makes that larger, and the window shorter where it is for rare large values.
     T const scale_of_loss = delta_size * (way_ == side::call ? steps_ : c);

@@ -3,6 +3,7 @@
 
 #include <tacit/core/elementary.hpp>
 #include <tacit/core/real.hpp>
+#include <tacit/core/solve.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/dp/contour/envelope.hpp>
 #include <tacit/dp/contour/integrate.hpp>
@@ -143,28 +144,19 @@ class contour {
   [[nodiscard]] std::optional<bound<T>> log_delta_by(line_route<T> const& route, T epsilon,
                                                      line_budget<T>& budget) const;
 
-  // Newton's method on log δ(ε), kept inside a bracket. δ(ε) ≥ 1 − e^ε gives its lower end; an ε at which
-  // this line gives no bound is too large, since δ decreases.
+  // Of log δ(ε). δ(ε) ≥ 1 − e^ε gives a lower end; an ε at which this line gives no bound is too large, since δ
+  // decreases.
   [[nodiscard]] static std::optional<T> root(contour_line<T> const& at, T log_delta,
                                              line_budget<T>& budget) {
-    T low = elementary::log1p(-elementary::exp(log_delta));
-    T high = std::numeric_limits<T>::infinity();
-    T epsilon = std::max(at.start(), low);
-    for (int step = 0; step < 200; ++step) {
-      if (!budget.spend(at.work())) return {};
-      certified_profile<T> const p = at.profile(epsilon);
-      bool const known = p.value > p.below && p.slope > 0.0;
-      T const excess = known ? p.log_scale + elementary::log(p.value) - log_delta : -1.0;
-      (excess > 0.0 ? low : high) = epsilon;
-      T next = known ? epsilon + excess * p.value / p.slope : low;
-      if (known && !(std::abs(next - epsilon) > 1e-14 * std::abs(epsilon))) return next;
-      if (!(next > low && next < high)) {
-        bool const open = !(high < std::numeric_limits<T>::max());
-        if (!open && !(high - low > 1e-15 * std::abs(high))) break;
-        next = open ? 2.0 * std::abs(epsilon) + 1.0 / at.tilt() : 0.5 * (low + high);
-      }
-      epsilon = next;
-    }
+    T const low = elementary::log1p(-elementary::exp(log_delta));
+    T const epsilon = newton_between(
+        {low, std::numeric_limits<T>::infinity()}, std::max(at.start(), low), false, [&](T e) {
+          if (!budget.spend(at.work())) return std::pair(0.0, -1.0);  // no matter where
+          certified_profile<T> const p = at.profile(e);
+          if (!(p.value > p.below && p.slope > 0.0)) return std::pair(-1.0, 0.0);
+          return std::pair(p.log_scale + elementary::log(p.value) - log_delta, -p.slope / p.value);
+        });
+    if (!(budget.left() >= 0.0)) return {};
     return epsilon;
   }
 

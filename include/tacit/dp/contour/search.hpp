@@ -83,7 +83,7 @@ class contour_search {
       if (!guess || !tabulate(log_delta, 0.0) || !choose_cuts(*guess, log_delta)) return {};
     }
     auto const by_delta = [&] {
-      return search([&](saddle<T> const& s) { return s.log_delta - log_delta; }, 0.3);
+      return search([&](saddle<T> const& s) { return s.log_delta - log_delta; });
     };
     auto found = prepared(log_delta, by_delta);
     if (found && splits() && found->epsilon > 0.0) {
@@ -95,7 +95,7 @@ class contour_search {
 
   [[nodiscard]] std::optional<saddle<T>> for_epsilon(T epsilon, T log_delta) {
     return prepared(log_delta, [&] {
-      return search([&](saddle<T> const& s) { return (epsilon - s.epsilon) * s.tilt; }, 0.2);
+      return search([&](saddle<T> const& s) { return (epsilon - s.epsilon) * s.tilt; });
     });
   }
 
@@ -189,13 +189,12 @@ class contour_search {
   }
   [[nodiscard]] std::vector<mixture_table<T>> const& tables() const { return coarse_; }
 
-  // log of the tilt at which the exponent has moved by about one.
   [[nodiscard]] T smallest_tilt() const {
     T second = of_->variance;
     for (std::size_t k = 0; k < coarse_.size(); ++k) {
       second += of_->entries[k].count * coarse_[k].at(0.0).curvature;
     }
-    return elementary::log(1.0 / std::sqrt(second));
+    return smallest_log_tilt(second);
   }
 
   [[nodiscard]] T value(T tilt) const {
@@ -283,45 +282,14 @@ class contour_search {
 
   [[nodiscard]] saddle<T> estimate(T tilt) const { return saddle_at(tilt, shape(tilt)); }
 
-  // `miss` falls in the tilt; its root to a few percent of a unit is enough.
   template <class Miss>
-  [[nodiscard]] std::optional<saddle<T>> search(Miss&& miss, T closeness) const {
-    T low = splits() && !cuts_.empty() ? start_ : smallest_tilt();
-    saddle<T> at_low = estimate(elementary::exp(low));
-    T low_miss = miss(at_low);
-    T stride = low_miss > 0.0 ? 1.0 : -1.0;
-    T high = low;
-    saddle<T> at_high = at_low;
-    T high_miss = low_miss;
-    while ((high_miss > 0.0) == (low_miss > 0.0)) {
-      if (std::abs(high_miss) < closeness) return at_high;
-      low = high;
-      low_miss = high_miss;
-      high += stride;
-      stride *= 1.3;
-      if (!(std::abs(high) < 400.0) || budget_->left() < 0.0) return {};
-      at_high = estimate(elementary::exp(high));
-      high_miss = miss(at_high);
-      if (!(high_miss == high_miss)) return {};
-    }
-    // Illinois (regula falsi that halves the weight of an end that stays), and bisection now and then:
-    // where jumps take over, `miss` is nearly a step.
-    for (int step = 1; step < 100 && budget_->left() >= 0.0; ++step) {
-      T const secant = (low * high_miss - high * low_miss) / (high_miss - low_miss);
-      T const middle = step % 4 == 0 ? 0.5 * (low + high) : secant;
-      saddle<T> const found = estimate(elementary::exp(middle));
-      T const found_miss = miss(found);
-      if (std::abs(found_miss) < closeness || std::abs(high - low) < 1e-4) return found;
-      if ((found_miss > 0.0) == (high_miss > 0.0)) {
-        low_miss *= 0.5;
-      } else {
-        low = high;
-        low_miss = high_miss;
-      }
-      high = middle;
-      high_miss = found_miss;
-    }
-    return {};
+  [[nodiscard]] std::optional<saddle<T>> search(Miss&& miss) const {
+    return find_saddle(
+        splits() && !cuts_.empty() ? start_ : smallest_tilt(),
+        [&](T tilt) { return estimate(tilt); },
+        [&](saddle<T> const& s) {
+          return budget_->left() < 0.0 ? std::numeric_limits<T>::quiet_NaN() : miss(s);
+        });
   }
 
   contour_pairs<T> const* of_;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <tacit/core/elementary.hpp>
-#include <tacit/core/solve.hpp>
 #include <tacit/dp/grid/law.hpp>
 #include <tacit/dp/saddle.hpp>
 
@@ -107,9 +106,9 @@ struct loss_query {
   T value;
 };
 
-/// The saddle point at this tilt.
+/// Of all of them.
 template <std::same_as<double> T = double>
-[[nodiscard]] saddle<T> saddle_at(std::span<loss_sketch<T> const> sketches, T tilt) {
+[[nodiscard]] cumulants<T> cumulants_at(std::span<loss_sketch<T> const> sketches, T tilt) {
   cumulants<T> sum{0.0, 0.0, 0.0};
   for (loss_sketch<T> const& s : sketches) {
     cumulants<T> const one = s.at(tilt);
@@ -117,21 +116,28 @@ template <std::same_as<double> T = double>
     sum.slope += s.count * one.slope;
     sum.curvature += s.count * one.curvature;
   }
-  return saddle_at(tilt, sum);
+  return sum;
 }
 
-/// The saddle point for the query.
+/// The saddle point at this tilt.
+template <std::same_as<double> T = double>
+[[nodiscard]] saddle<T> saddle_at(std::span<loss_sketch<T> const> sketches, T tilt) {
+  return saddle_at(tilt, cumulants_at(sketches, tilt));
+}
+
+/// The saddle point for the query, or far out where there is none.
 template <std::same_as<double> T = double>
 [[nodiscard]] saddle<T> find_saddle(std::span<loss_sketch<T> const> sketches, loss_query<T> query) {
-  // Both ε and −log δ rise with the tilt.
+  constexpr T farthest = 1e20;
   T const log_delta = query.wants_epsilon ? elementary::log(query.value) : 0.0;
-  auto const before = [&](T log_tilt) {
-    saddle<T> const s = saddle_at(sketches, elementary::exp(log_tilt));
-    return query.wants_epsilon ? s.log_delta > log_delta : s.epsilon < query.value;
-  };
-  auto const wide = [](T low, T high) { return high - low > 0.01; };
-  return saddle_at(sketches,
-                   elementary::exp(bisect(bracket<T>{-46.0, 46.0}, wide, before).middle()));
+  T const curvature = cumulants_at<T>(sketches, 0.0).curvature;
+  auto const found = find_saddle(
+      smallest_log_tilt(std::max(curvature, 1e-30)),
+      [&](T tilt) { return saddle_at(sketches, tilt); },
+      [&](saddle<T> const& s) {
+        return query.wants_epsilon ? s.log_delta - log_delta : (query.value - s.epsilon) * s.tilt;
+      });
+  return found && found->tilt < farthest ? *found : saddle_at(sketches, farthest);
 }
 
 }  // namespace tacit::detail

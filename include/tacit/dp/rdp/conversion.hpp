@@ -5,6 +5,7 @@
 #include <tacit/core/elementary.hpp>
 #include <tacit/core/log.hpp>
 #include <tacit/core/real.hpp>
+#include <tacit/core/solve.hpp>
 #include <tacit/dp/rdp/divergence.hpp>
 #include <tacit/dp/rdp/dual_bound.hpp>
 
@@ -70,28 +71,15 @@ class renyi_dual {
   /// log s for a λ not above the wanted one, as near to it as rounding lets. λ rises in s, from below
   /// λ at s = λ to above it at s = λα/z.
   [[nodiscard]] T from_epsilon(T const& fall, T const& epsilon) const {
-    T const tolerance = 4 * std::numeric_limits<T>::epsilon();
     auto const excess = [&](T const& log_s) {
       return log_lambda(fall, log_s, log_gap(fall, log_s)) - epsilon;
     };
-    T low = epsilon;
-    T high = epsilon - log_scale_;
-    T at_low = -1;
-    T at_high = excess(high);
-    T middle = high - at_high;  // log λ rises about as fast as log s
-    for (int step = 0; step < 200; ++step) {
-      if (!(middle > low && middle < high)) middle = (low + high) / 2;
-      if (!(middle > low && middle < high)) break;
-      T const value = excess(middle);
-      bool const below = value <= 0;
-      // So that neither end stays for long.
-      if (step > 1) (below ? at_high : at_low) = (below ? at_high : at_low) / 2;
-      (below ? low : high) = middle;
-      (below ? at_low : at_high) = value;
-      if (below && !(-value > tolerance)) break;
-      middle = low + (high - low) * (at_low / (at_low - at_high));
-    }
-    return low;
+    T const most = epsilon - log_scale_;
+    T const at_least = excess(epsilon);
+    T const at_most = excess(most);
+    if (!(at_least < 0)) return epsilon;
+    if (!(at_most > 0)) return most;
+    return sign_change<T>({epsilon, most}, at_least, at_most, excess).low;
   }
 
   [[nodiscard]] T log_delta(T const& fall, T const& log_s) const {
@@ -130,30 +118,17 @@ class renyi_dual {
 template <real T, class Next>
 void settle_fall(T const& start, Next&& next) {
   using elementary::exp, elementary::log;
-  T const tolerance = T(1e-6);
-  T const beyond = T(1e3);  // stands for an infinite excess
+  double const tolerance = 1e-7;
+  sign_search<T> search;
   T x = log(start);
-  T low = x;
-  T high = x;
-  T at_low = 0;
-  T at_high = 0;
   for (int round = 0; round < 80; ++round) {
     T const wanted = next(exp(x));
-    T const excess = wanted > 0 ? log(wanted) - x : beyond;
+    T const excess = wanted > 0 ? log(wanted) - x : std::numeric_limits<T>::infinity();
     if (excess < tolerance && excess > -tolerance) return;
-    if (excess > 0) {
-      low = x;
-      at_low = excess;
-      if (at_high < 0 && round % 2 == 1) at_high = at_high / 2;
-    } else {
-      high = x;
-      at_high = excess;
-      if (at_low > 0 && round % 2 == 1) at_low = at_low / 2;
-    }
-    if (at_low > 0 && at_high < 0) {
-      if (!(high - low > tolerance)) return;
-      T const by_line = low + (high - low) * (at_low / (at_low - at_high));
-      x = at_low < 10 && by_line > low && by_line < high ? by_line : (low + high) / 2;
+    search.put(x, excess);
+    if (search.closed()) {
+      if (!(search.ends().width() > tolerance)) return;
+      x = search.next();
     } else {
       x = excess < 3 ? x + excess : x + T(1.5);
       if (x > 6 || x < -700) return;
@@ -200,7 +175,7 @@ template <real T>
   T best_fall = std::numeric_limits<T>::infinity();
   detail::settle_fall(-log1p(-share), [&](T const& fall) {
     at = dual.from_delta(fall, log_delta);
-    if (at.log_lambda < best) {
+    if (at.log_lambda <= best) {  // the later one, where rounding hides which
       best = at.log_lambda;
       best_fall = fall;
     }
@@ -245,7 +220,7 @@ template <real T>
   settle_fall(-log1p(-(share < 0.4 ? share : T(0.4))), [&](T const& fall) {
     T const log_s = dual.from_epsilon(fall, epsilon);
     T const bound = dual.log_delta(fall, log_s);
-    if (bound < best) {
+    if (bound <= best) {
       best = bound;
       best_fall = fall;
       best_log_s = log_s;
