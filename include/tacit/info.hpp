@@ -7,4 +7,5 @@
 #include <tacit/info/conversion.hpp>
 #include <tacit/info/entropy.hpp>
 #include <tacit/info/gauss_hermite_information.hpp>
+#include <tacit/info/noised_sign.hpp>
 #include <tacit/info/sign_channel.hpp>

@@ -46,4 +46,5 @@
 #include <tacit/pac/residual.hpp>
 #include <tacit/pac/row_digest.hpp>
 #include <tacit/pac/stackelberg.hpp>
+#include <tacit/pac/value_exposure.hpp>
 #include <tacit/pac/whitened_candidates.hpp>

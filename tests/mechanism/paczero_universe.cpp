@@ -5,9 +5,11 @@
 #include <tacit/core/quadrature.hpp>
 #include <tacit/info/binary_channel.hpp>
 #include <tacit/info/entropy.hpp>
+#include <tacit/info/noised_sign.hpp>
 #include <tacit/info/sign_channel.hpp>
 #include <tacit/mechanism/paczero.hpp>
 #include <tacit/pac/record_ledger.hpp>
+#include <tacit/pac/value_exposure.hpp>
 
 #include "secret/script.hpp"
 #include "support/catch.hpp"
@@ -482,19 +484,15 @@ struct two_steps {
     double share = entropy_cap * binary_entropy(q);
     if (ledger == ledger_kind::subset) share = std::min(share, (budget - spent) / left);
     choice result{noise_for(binary_channel{.prior = q}, nats(share)), 0.0, {}};
-    record_exposure const exposure(candidates, belief, signs, 1e-13);
-    std::array<double, records> all{};
-    for (std::size_t i = 0; i < records; ++i) {
-      all[i] = exposure.information(i, flip::with_correlation(1.0));
-      if (ledger == ledger_kind::record) {
-        result.sigma = std::max(result.sigma,
-                                std::sqrt(std::max(1.0, all[i] * left / (budget - spent_by[i]))));
-      }
+    value_exposure const exposure(candidates, belief, signs, 1e-13);
+    if (ledger == ledger_kind::record) {
+      std::vector<double> allowance;
+      for (double const paid : spent_by) allowance.push_back((budget - paid) / left);
+      result.sigma = exposure.sigma_for(allowance, result.sigma);
     }
     result.charge = information_charge(binary_channel{.prior = q, .sigma = result.sigma}).value;
-    for (std::size_t i = 0; i < records; ++i) {
-      result.charges[i] = all[i] * std::min(1.0, 1.0 / (result.sigma * result.sigma));
-    }
+    noised_sign const seen = exposure.through(result.sigma);
+    for (std::size_t i = 0; i < records; ++i) result.charges[i] = exposure.information(i, seen);
     return result;
   }
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <tacit/core/log.hpp>
-#include <tacit/core/quadrature.hpp>
-#include <tacit/info/entropy.hpp>
+#include <tacit/info/noised_sign.hpp>
 #include <tacit/mechanism/paid_release.hpp>
+#include <tacit/pac/value_exposure.hpp>
 
 #include "secret/script.hpp"
 #include "support/catch.hpp"
@@ -255,63 +254,24 @@ TEST_CASE("every record pays its own price for a sign", "[paid]") {
   record_ledger other(5, nats(1.0));
   CHECK_THROWS_AS(pay(other, channel, exposure), std::invalid_argument);
 
+  value_exposure const seen(candidates, belief, signs, 1e-13);
   record_ledger for_value(6, nats(0.2));
   binary_channel const value{.prior = 0.5, .sigma = 3.0};
-  (void)pay(for_value, value, exposure);
+  auto const paid_value = pay(for_value, value, seen);
+  noised_sign const noised = seen.through(3.0);
+  worst = 0.0;
   for (std::size_t i = 0; i < 6; ++i) {
-    double const all = exposure.information(i, flip::with_correlation(1.0));
-    CHECK(for_value.spent()[i] == Approx(all / 9.0).epsilon(1e-14));
-    CHECK(for_value.spent()[i] >= all / 9.0 * (1.0 - 1e-15));
+    CHECK(for_value.spent()[i] == seen.information(i, noised));
+    // Less than the contraction of the sign's price allows.
+    CHECK(for_value.spent()[i] <=
+          exposure.information(i, flip::with_correlation(1.0)) / 9.0 + 1e-20);
+    worst = std::max(worst, for_value.spent()[i]);
   }
-}
-
-TEST_CASE("a noised value tells a membership no more than its contracted share of the sign",
-          "[paid]") {
-  // I(U;Y) by integration, for U of any prior that acts on the sign with any strength.
-  auto const information = [](double u, std::array<double, 2> const& plus, double sigma) {
-    auto const density = [sigma](double p, double y) {
-      auto const bell = [&](double s) {
-        return std::exp(-0.5 * (y - s) * (y - s) / sigma / sigma);
-      };
-      return (p * bell(1.0) + (1.0 - p) * bell(-1.0)) / (sigma * std::sqrt(6.283185307179586));
-    };
-    return trapezoid(
-        [&](double y) {
-          double const inside = density(plus[1], y);
-          double const outside = density(plus[0], y);
-          double const all = u * inside + (1.0 - u) * outside;
-          if (all < 1e-300) return 0.0;
-          return all * (u * entropy_residual(inside / all - 1.0) +
-                        (1.0 - u) * entropy_residual(outside / all - 1.0));
-        },
-        -1.0 - 12.0 * sigma, 1.0 + 12.0 * sigma, sigma / 16.0);
-  };
-  auto const of_sign = [](double u, std::array<double, 2> const& plus) {
-    double const all = u * plus[1] + (1.0 - u) * plus[0];
-    return u * bernoulli_kl(plus[1], all) + (1.0 - u) * bernoulli_kl(plus[0], all);
-  };
-  double tightest = 0.0;
-  for (double const sigma : {0.3, 0.7, 1.0, 1.5, 4.0, 20.0}) {
-    double const kept = gaussian_contraction(sigma);
-    CHECK(kept <= 1.0);
-    for (double const u : {0.5, 0.25, 0.01}) {
-      for (auto const& plus : std::vector<std::array<double, 2>>{
-               {0.0, 1.0}, {0.4, 0.6}, {0.49, 0.51}, {0.01, 0.02}, {0.0, 1e-3}, {0.9, 1.0}}) {
-        double const revealed = information(u, plus, sigma);
-        double const allowed = kept * of_sign(u, plus);
-        CHECK(revealed <= allowed * (1.0 + 1e-10));
-        tightest = std::max(tightest, revealed / allowed);
-      }
-    }
-  }
-  CHECK(tightest > 0.99);  // attained by a weak dependence under large noise
-
-  CHECK(gaussian_contraction(0.0) == 1.0);
-  CHECK(gaussian_contraction(1.0) == 1.0);
-  CHECK(gaussian_contraction(infinity) == 0.0);
-  CHECK(gaussian_contraction(2.0) >= 0.25);
-  CHECK_THROWS_AS(gaussian_contraction(-1.0), std::domain_error);
-  CHECK_THROWS_AS(gaussian_contraction(not_a_number), std::domain_error);
+  CHECK(paid_value.cost().value == worst);
+  CHECK(worst > 0.0);
+  record_ledger poor_for_value(6, nats(worst * 0.99));
+  CHECK_THROWS_AS(pay(poor_for_value, value, seen), budget_exhausted);
+  CHECK_THROWS_AS(pay(other, value, seen), std::invalid_argument);
 }
 
 }  // namespace paid_release_tests

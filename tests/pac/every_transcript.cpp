@@ -114,6 +114,7 @@ struct totals {
   std::vector<number> about_record;
   number charged = 0;  // the mean of what was spent
   number most_charged = 0;
+  number charged_worst_record = 0;  // the mean again
   number worst_posterior_move = 0;  // |P(U_i = 1 | transcript) − 1/k|
   number success_on_worst = 0;      // the largest on any transcript, any record
   number success_chosen_after = 0;  // mean of the best record's
@@ -167,6 +168,7 @@ totals enumerate(paczero_options const& options, universe const& world) {
     out.mass += chance;
     out.charged += chance * run.spent().value;
     out.most_charged = std::max<number>(out.most_charged, run.spent().value);
+    out.charged_worst_record += chance * run.spent_worst_record().value;
     for (std::size_t m = 0; m < subsets; ++m) {
       number const p = on.likelihood[m] / static_cast<number>(subsets);
       out.about_subset +=
@@ -333,6 +335,31 @@ TEST_CASE("what an adversary who sees values learns stays within the budget, too
     }
   }
   none_of(found);
+}
+
+TEST_CASE("a record is charged for values what they tell about it, on average over transcripts") {
+  // One record: the worst record's charge is its own. Three subsets of six and two of four have it.
+  int charged = 0;
+  for (auto const& shape : {candidate_set::shape{.records = 1, .subsets = 4},
+                            candidate_set::shape{.records = 1, .subsets = 6, .one_in = 3}}) {
+    for (std::uint64_t seed = 0; seed < 3; ++seed) {
+      for (double const budget : {0.02, 0.2}) {
+        totals const all = enumerate({.steps = 2,
+                                      .budget = nats(budget),
+                                      .what = tacit::observed::value,
+                                      .ledger = ledger_kind::record,
+                                      .spend = tacit::allocation::uniform},
+                                     {shape, seed});
+        CAPTURE(shape.one_in, seed, budget);
+        REQUIRE(std::abs(all.mass - 1) <= 1e-12L);
+        CHECK(all.about_record[0] <= all.charged_worst_record + 1e-15L);
+        CHECK(all.about_record[0] >= all.charged_worst_record - 1e-10L);
+        CHECK(all.charged_worst_record <= static_cast<number>(budget));
+        charged += all.charged_worst_record > 0.1L * static_cast<number>(budget);
+      }
+    }
+  }
+  CHECK(charged >= 4);
 }
 
 TEST_CASE("a pathwise bound is rounded up, and so is the prior") {

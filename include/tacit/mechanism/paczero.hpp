@@ -330,13 +330,8 @@ class paczero {
       return report;
     }
     if (options.pays()) {
-      auto const exposed = account_.exposure(signs_);
-      bool const paid =
-          options.what == observed::sign
-              ? release_paid(account_.affordable_sign(report.agreement, exposed, done), exposed,
-                             report)
-              : release_paid(account_.affordable_value(report.agreement, exposed, done), exposed,
-                             report);
+      bool const paid = options.what == observed::sign ? release_paid<record_exposure>(done, report)
+                                                       : release_paid<value_exposure>(done, report);
       if (paid) return report;
     }
     bool const hold = options.otherwise == disagreement::hold ||
@@ -347,12 +342,14 @@ class paczero {
     return report;
   }
 
-  /// Charges the channel, draws from it, and learns what the world learns; false without one.
-  template <class Channel>
-  bool release_paid(std::optional<Channel> const& channel,
-                    std::optional<record_exposure> const& exposed, paczero_report& report) {
+  /// Charges what the budget affords, draws it, and learns what the world learns; false where it
+  /// affords nothing.
+  template <class Exposure>
+  bool release_paid(std::size_t done, paczero_report& report) {
+    auto const exposed = account_.template exposure<Exposure>(signs_);
+    auto const channel = account_.affordable(report.agreement, exposed, done);
     if (!channel) return false;
-    paid<Channel> payment = account_.charge(*channel, exposed);
+    auto payment = account_.charge(*channel, exposed);
     report.what = paczero_report::kind::paid;
     report.charged = payment.cost();
     report.correlation = correlation_of(*channel);

@@ -15,6 +15,7 @@
 #include <tacit/pac/candidates.hpp>
 #include <tacit/pac/posterior.hpp>
 #include <tacit/pac/record_ledger.hpp>
+#include <tacit/pac/value_exposure.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -125,10 +126,11 @@ class paczero_account {
     return tacit::attack_bound(options_, candidates_.dimensions().one_in);
   }
 
-  /// What a release of one of these signs would tell about each record; nothing unless records are
-  /// tracked.
-  [[nodiscard]] std::optional<record_exposure> exposure(std::span<std::int8_t const> signs) const {
-    std::optional<record_exposure> out;
+  /// What a release of one of these signs would tell about each record, as a sign (`record_exposure`) or
+  /// as a noised value (`value_exposure`); nothing unless records are tracked.
+  template <class Exposure>
+  [[nodiscard]] std::optional<Exposure> exposure(std::span<std::int8_t const> signs) const {
+    std::optional<Exposure> out;
     if (record_) out.emplace(candidates_, belief_, signs, belief_error());
     return out;
   }
@@ -136,7 +138,7 @@ class paczero_account {
   /// The least noise on the secret's sign that a release's share of the budget pays for; nothing if
   /// it pays for none, or for too little signal to be worth it. `done` is the number of releases of
   /// the run before this one, of whatever kind.
-  [[nodiscard]] std::optional<sign_channel> affordable_sign(
+  [[nodiscard]] std::optional<sign_channel> affordable(
       split const& agreement, std::optional<record_exposure> const& exposed,
       std::size_t done) const {
     double const q = agreement.minority;
@@ -155,23 +157,12 @@ class paczero_account {
   }
 
   /// The same for Gaussian noise on the sign as a number, ±1.
-  [[nodiscard]] std::optional<binary_channel> affordable_value(
-      split const& agreement, std::optional<record_exposure> const& exposed,
+  [[nodiscard]] std::optional<binary_channel> affordable(
+      split const& agreement, std::optional<value_exposure> const& exposed,
       std::size_t done) const {
     double const q = agreement.minority;
     double sigma = noise_for(binary_channel{.prior = q}, limit_about_subset(q, done));
-    if (binds(ledger_kind::record)) {
-      // I(U_i;Y) ≤ min(1, 1/σ²)·I(U_i;S): σ² = I(U_i;S)/allowance fits record i.
-      std::vector<double> const allowance = allowed_to_records(done);
-      double variance = 1.0;
-      for (std::size_t i = 0; i < allowance.size(); ++i) {
-        double const all = exposed->information(i, flip::with_correlation(1.0));
-        double const needed =
-            allowance[i] > 0.0 ? all / allowance[i] : std::numeric_limits<double>::infinity();
-        variance = std::max(variance, needed);
-      }
-      sigma = std::max(sigma, std::sqrt(variance) * (1.0 + 1e-14));
-    }
+    if (binds(ledger_kind::record)) sigma = exposed->sigma_for(allowed_to_records(done), sigma);
     if (!worth(flip_of_gaussian(sigma).correlation())) return std::nullopt;
     return binary_channel{.prior = q, .sigma = sigma};
   }
@@ -179,9 +170,9 @@ class paczero_account {
   /// Charges every ledger for one use of the channel. The ledger that binds allowed it: one that cannot
   /// pay is an error of the arithmetic above.
   /// @throws budget_exhausted then; nothing may be released
-  template <class Channel>
+  template <class Channel, class Exposure>
   [[nodiscard]] paid<Channel> charge(Channel const& channel,
-                                     std::optional<record_exposure> const& exposed) {
+                                     std::optional<Exposure> const& exposed) {
     if (exposed) static_cast<void>(pay(*record_, channel, *exposed));
     return pay(subset_, channel, 1.0 + belief_error());
   }

@@ -5,16 +5,17 @@
 #include <tacit/core/ledger.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/info/binary_channel.hpp>
+#include <tacit/info/noised_sign.hpp>
 #include <tacit/info/sign_channel.hpp>
 #include <tacit/pac/posterior.hpp>
 #include <tacit/pac/record_ledger.hpp>
+#include <tacit/pac/value_exposure.hpp>
 #include <tacit/secret/bernoulli.hpp>
 #include <tacit/secret/normal.hpp>
 #include <tacit/secret/stream.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <span>
 #include <stdexcept>
 #include <utility>
@@ -56,7 +57,7 @@ class [[nodiscard]] paid {
   friend paid<sign_channel> pay(record_ledger& account, sign_channel const& channel,
                                 record_exposure const& exposure);
   friend paid<binary_channel> pay(record_ledger& account, binary_channel const& channel,
-                                  record_exposure const& exposure);
+                                  value_exposure const& exposure);
 
   Channel channel_;
   receipt<nats> receipt_;
@@ -84,26 +85,13 @@ template <class Channel>
   return paid<sign_channel>(channel, account.charge(costs));
 }
 
-/// The share of I(U; S) that survives in Y = S + N(0, σ²), for any U that acts on Y through S alone:
-/// I(U;Y) ≤ min(1, 1/σ²)·I(U;S). Given |Y|, the sign of Y is a binary symmetric channel of
-/// correlation tanh(|Y|/σ²), which contracts information by the square of that; its mean is
-/// 1 − mmse ≤ 1/σ².
-/// Guarantee: upper bound.
-[[nodiscard]] inline double gaussian_contraction(double sigma) {
-  detail::require_domain(sigma >= 0.0, "gaussian_contraction", "sigma", sigma, "at least 0");
-  double const energy = 1.0 / sigma / sigma * (1.0 + 4.0 * std::numeric_limits<double>::epsilon());
-  return energy < 1.0 ? energy : 1.0;
-}
-
-/// Charges every record an upper bound of what the noised value reveals about its membership.
+/// Charges every record what the noised value reveals about its membership.
 /// @throws budget_exhausted if any record cannot pay; nothing is charged then
 [[nodiscard]] inline paid<binary_channel> pay(record_ledger& account, binary_channel const& channel,
-                                              record_exposure const& exposure) {
-  double const kept = gaussian_contraction(channel.sigma);
+                                              value_exposure const& exposure) {
+  noised_sign const seen = exposure.through(channel.sigma);
   std::vector<double> costs(exposure.records());
-  for (std::size_t i = 0; i < costs.size(); ++i) {
-    costs[i] = kept * exposure.information(i, flip::with_correlation(1.0));
-  }
+  for (std::size_t i = 0; i < costs.size(); ++i) costs[i] = exposure.information(i, seen);
   return paid<binary_channel>(channel, account.charge(costs));
 }
 

@@ -118,12 +118,25 @@ class candidate_set {
   /// Accuracy: nearest, absolute error ≤ (10 + M/64)·2⁻⁵³·Σ|w| to first order.
   /// @throws std::invalid_argument unless the sizes are M and N; per_record is then untouched
   void membership_sums(std::span<double const> per_subset_weight,
-                       std::span<double> per_record) const;
+                       std::span<double> per_record) const {
+    add_weights(per_subset_weight, per_record, 0);
+  }
+
+  /// per_record[i] = Σ_{m∌i} per_subset_weight[m]: the weights of the subsets without the record, which
+  /// 1 less the sum above does not give where they are small.
+  /// Accuracy and exceptions as above.
+  void absence_sums(std::span<double const> per_subset_weight, std::span<double> per_record) const {
+    add_weights(per_subset_weight, per_record, 255);
+  }
 
  private:
   candidate_set(shape dimensions, std::uint64_t public_seed, std::size_t first_record);
 
   void draw_column(std::size_t record, std::span<std::uint64_t> column) const;
+
+  // Of the subsets whose bits, each changed by `mask`, are set.
+  void add_weights(std::span<double const> per_subset_weight, std::span<double> per_record,
+                   std::size_t mask) const;
 
   [[nodiscard]] std::size_t strips() const noexcept { return (shape_.subsets + 63) / 64; }
 
@@ -243,23 +256,25 @@ inline void candidate_set::add_sums(std::span<std::int32_t const> per_record,
   }
 }
 
-inline void candidate_set::membership_sums(std::span<double const> per_subset_weight,
-                                           std::span<double> per_record) const {
-  detail::check_size("membership_sums", "size of per_subset_weight", per_subset_weight.size(),
-                     subsets());
-  detail::check_size("membership_sums", "size of per_record", per_record.size(), records());
+inline void candidate_set::add_weights(std::span<double const> per_subset_weight,
+                                       std::span<double> per_record, std::size_t mask) const {
+  char const* const function = mask == 0 ? "membership_sums" : "absence_sums";
+  detail::check_size(function, "size of per_subset_weight", per_subset_weight.size(), subsets());
+  detail::check_size(function, "size of per_record", per_record.size(), records());
   for (std::size_t s = 0; s < strips(); ++s) {
-    // partial[g][b]: the weights of the bits set in b, where b is byte g of a word in memory. Each
-    // entry is one addition to the entry without its top bit.
+    // partial[g][b ^ mask]: the weights of the bits set in b, where b is byte g of a word in memory.
+    // Each entry is one addition to the entry without its top bit.
     double partial[8][256];
     for (std::size_t g = 0; g < 8; ++g) {
-      partial[g][0] = 0.0;
+      partial[g][mask] = 0.0;
       for (std::size_t bit = 0; bit < 8; ++bit) {
         std::size_t const place = std::endian::native == std::endian::little ? g : 7 - g;
         std::size_t const m = 64 * s + 8 * place + bit;
         double const weight = m < subsets() ? per_subset_weight[m] : 0.0;
         std::size_t const half = std::size_t{1} << bit;
-        for (std::size_t b = 0; b < half; ++b) partial[g][half + b] = partial[g][b] + weight;
+        for (std::size_t b = 0; b < half; ++b) {
+          partial[g][(half + b) ^ mask] = partial[g][b ^ mask] + weight;
+        }
       }
     }
     // Bytes are read where they lie: from shifts of the word g++ makes vector code, which is slower.
