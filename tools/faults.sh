@@ -1,7 +1,7 @@
 #!/bin/sh
 # Fails and kills programs at every operation on their files, in every way, and then the recovery from whatever that left,
-# in every way at every operation of it: the whole product, of which the tests take a sample. An hour on one core for train,
-# more for mpi.
+# in every way at every operation of it: the whole product, of which the tests take a sample. A quarter of an hour on one core
+# for train, more for mpi.
 # usage: sh tools/faults.sh [--shard I/K] [SCENARIO...]     (all; of the first faults each K-th from the I-th on)
 #   SCENARIO  replay plot safetensors journal once systems mpi state train
 set -eu

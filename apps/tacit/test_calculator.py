@@ -1333,7 +1333,7 @@ class Systems(Records):
         refused("dpzero", "--epsilon", 1, "--delta", 1, naming=["--delta", "in (0, 1)"])
         refused("rldp", "--epsilon", 1, "--controller", "none", naming=["--controller", "median"])
         refused("ferret", "--mi", 1, "--groups", 3, naming=["--groups", "eighth"])
-        for words in [["dpzero", "--epsilon", 1, "--mi", 1], ["dpzero", "--epsilon", 1, "--rate", 0.5],
+        for words in [["dpzero", "--epsilon", 1, "--mi", 1], ["paczero-mi", "--mi", 1, "--rate", 0.5],
                       ["dpzero", "--epsilon", 1, "--directions", 2], ["sgd", "--epsilon", 1],
                       ["dp-sgd", "--epsilon", 1, "--transcript", self.folder / "x"],
                       ["dp-sgd", "--epsilon", 1, "--ledger", "record"],

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <tacit/core/rounded.hpp>
 #include <tacit/core/sum.hpp>
 
 #include "support/catch.hpp"

@@ -128,8 +128,10 @@ void batch_loss::operator()(std::span<float const> theta, std::span<double> loss
 
 void batch_loss::operator()(std::span<float const> theta, std::span<std::size_t const> some,
                             std::span<double> losses) {
-  // Whole packets of every instruction set: no row is computed by the code for what is left over.
-  constexpr std::size_t at_once = 16;
+  // Eight rows are all of one kernel of Eigen's product, whether a packet has four or eight numbers.
+  // Sixteen are not: of four numbers a kernel takes twelve rows, and another, which adds up in
+  // another order, what is left.
+  constexpr std::size_t at_once = 8;
   few_.resize(index(at_once), data_->features.cols());
   std::array<double, at_once> found{};
   layers<float const> const net(shape_, theta.data());

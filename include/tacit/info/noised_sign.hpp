@@ -151,11 +151,11 @@ class noised_sign {
       if (k > 0) add_node(bell, minus_, plus_, fall, true);
     }
     // Beyond the last nodes f falls and ν is nearer to its limit: what lies there is charged at that.
-    double const near = normal_tail(step * last - a) * (1.0 + 1e-13);
-    double const far = normal_tail(step * last + a) * (1.0 + 1e-13);
+    double const toward = normal_tail(step * last - a) * (1.0 + 1e-13);
+    double const away = normal_tail(step * last + a) * (1.0 + 1e-13);
     tails_ = whole_;
-    tails_[0].weight = plus_ * near + minus_ * far;
-    tails_[1].weight = minus_ * near + plus_ * far;
+    tails_[0].weight = plus_ * toward + minus_ * away;
+    tails_[1].weight = minus_ * toward + plus_ * away;
     for (node const& at : nodes_) {
       widest_ = std::max(widest_, std::abs(at.tilt));
       double power = at.weight * at.tilt;

@@ -241,13 +241,14 @@ class paczero {
     auto const require = [](bool holds, char const* name, auto value, char const* range) {
       detail::require_argument(holds, "paczero", name, value, range);
     };
-    std::size_t const size = symbols_of(from).size();
+    std::string_view const symbols = symbols_of(from);
+    std::size_t const size = symbols.size();
     require(from.chosen < from.candidates.subsets, "chosen", from.chosen,
             "below the number of subsets");
     require(
         size % from.options.directions == 0 && size / from.options.directions <= from.options.steps,
         "size of the transcript", size, "that of whole steps, at most T");
-    auto const held = static_cast<std::size_t>(std::ranges::count(symbols_of(from), '0'));
+    auto const held = static_cast<std::size_t>(std::count(symbols.begin(), symbols.end(), '0'));
     require(from.held == held, "held", from.held, "the number of zeros in the transcript");
     std::size_t const released = size - held;
     require(from.account.observations <= released, "observations", from.account.observations,

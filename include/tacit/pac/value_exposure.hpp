@@ -86,12 +86,12 @@ class value_exposure {
     double sigma = least;
     for (;;) {
       noised_sign const seen = through(sigma);
-      std::vector<std::size_t> near;
+      std::vector<std::size_t> tight;
       double most = 1.0;
       std::size_t worst = 0;
       for (std::size_t const i : open) {
         double const ratio = information(i, seen) / allowance[i];
-        if (ratio > 0.99) near.push_back(i);
+        if (ratio > 0.99) tight.push_back(i);
         if (ratio > most) {
           most = ratio;
           worst = i;
@@ -99,7 +99,7 @@ class value_exposure {
       }
       if (most == 1.0) break;
       sigma = enough_noise(worst, allowance[worst] * (1.0 - 1e-11), sigma);
-      open = std::move(near);
+      open = std::move(tight);
     }
     return sigma;
   }
