@@ -4,8 +4,10 @@
 namespace tacit {
 
 template std::optional<bound<double>> detail::rays::epsilon(detail::rays::composition const&,
-                                                            orientation, double, double);
+                                                            orientation, double, double,
+                                                            detail::work_budget&);
 template std::optional<bound<double>> detail::rays::log_delta(detail::rays::composition const&,
-                                                              orientation, double);
+                                                              orientation, double,
+                                                              detail::work_budget&);
 
 }  // namespace tacit

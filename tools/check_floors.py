@@ -30,12 +30,11 @@ FLOORS = {
 # Where another library may enter. "posix" is any header whose name ends in .h.
 LIBRARIES = {
     "Eigen": {"pac"},
-    "boost": {"core", "info", "dp", "pac", "audit", "mechanism"},
     "posix": {"core", "secret"},
     "intrinsics": {"zo"},
 }
 
-DEVICE_CLEAN = re.compile(r"config\.hpp|random\.hpp|random/.*|zo/(direction|direction_block|step|storage)\.hpp")
+DEVICE_CLEAN = re.compile(r"config\.hpp|random\.hpp|random/.*|zo/(direction|direction_block|optimise|step|storage)\.hpp")
 # What neither throws nor allocates. nvcc, where there is one, has the last word.
 DEVICE_STANDARD = {"algorithm", "cmath", "concepts", "cstddef", "cstdint", "cstring", "limits", "numbers",
                    "type_traits"}

@@ -3,9 +3,10 @@
 # environment of its own and runs the package's tests there, and those of dp_accounting and Opacus with tacit's accountant
 # in the place of theirs: some minutes on two cores. With TORCH=1 it installs PyTorch, too (3 GB), and trains by
 # Opacus' engine.
-# With Python 3.12 or later the wheel serves all later versions, before that the one that builds it.
+# With Python 3.12 or later the wheel serves all later versions (cp312-abi3), of which others may be named to test it, too;
+# before that the one that builds it.
 # On a bare Debian 12 it first installs what is missing.
-# usage: [PYTHON=python3.12] [TORCH=1] sh tools/wheel.sh
+# usage: [PYTHON=python3.12 [LATER="python3.13 ..."]] [TORCH=1] sh tools/wheel.sh
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -31,6 +32,13 @@ build/wheel/tested/bin/pip download --quiet --no-deps --no-binary opacus --dest 
   "opacus==$(build/wheel/tested/bin/pip show opacus | sed -n 's/^Version: //p')"
 for source in build/wheel/theirs/*.tar.gz; do tar -xzf "$source" -C build/wheel/theirs; done
 build/wheel/tested/bin/python python/tests/their_tests.py build/wheel/theirs
+for later in ${LATER:-}; do
+  ls build/wheel/*-cp312-abi3-*.whl
+  "$later" -m venv build/wheel/later
+  build/wheel/later/bin/pip install --quiet build/wheel/*.whl pytest hypothesis dp-accounting scipy
+  (cd python && ../build/wheel/later/bin/python -m pytest -q)
+  rm -rf build/wheel/later
+done
 build/wheel/tested/bin/python -c "import time; t = time.perf_counter(); import numpy; n = time.perf_counter(); import tacit
 print(f'import: {time.perf_counter() - n:.3f} s after NumPy\'s {n - t:.3f} s')"
 ls build/wheel/*.whl

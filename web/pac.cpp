@@ -84,7 +84,8 @@ json for_candidates(json const& question, std::string const& method, noise_shape
 json for_samples(json const& question, std::string const& method, noise_shape shape,
                  tacit::nats budget) {
   Eigen::MatrixXd const rows = read_rows(question);
-  double const floor = question.contains("floor") ? number(question, "floor") : 0.0;
+  double const floor =
+      question.contains("floor") ? number(question, "floor", "finite and at least 0") : 0.0;
   auto const dimension = static_cast<std::size_t>(rows.cols());
   auto const found = [&]() -> tacit::calibrated<tacit::mi_estimate> {
     if (method == "efficient" || (method == "log-det" && shape == noise_shape::diagonal)) {
@@ -99,12 +100,13 @@ json for_samples(json const& question, std::string const& method, noise_shape sh
     if (method != "auto") {
       refuse(question, "method", "log-det, efficient or auto where rows are samples");
     }
-    tacit::nats const slack(number(question, "slack"));
+    tacit::nats const slack(number(question, "slack", "positive and finite"));
     if (!(slack.value < budget.value)) refuse(question, "slack", "positive and below the budget");
-    return tacit::auto_pac(seen, {.output_norm = number(question, "output_norm"),
-                                  .c = number(question, "c"),
-                                  .v = tacit::nats(budget.value - slack.value),
-                                  .slack = slack});
+    return tacit::auto_pac(seen,
+                           {.output_norm = number(question, "output_norm", "positive and finite"),
+                            .c = number(question, "c", "positive and finite"),
+                            .v = tacit::nats(budget.value - slack.value),
+                            .slack = slack});
   }();
   json out = described(found.noise);
   out["estimate"] = upper_end(found.information.value.value);
@@ -119,7 +121,13 @@ json pac_noise(json const& question) {
   std::string const shape = word(question, "shape");
   if (shape != "full" && shape != "diagonal") refuse(question, "shape", "full or diagonal");
   noise_shape const form = shape == "full" ? noise_shape::full : noise_shape::diagonal;
-  tacit::nats const budget(number(question, "budget"));
+  if (method == "efficient" && form == noise_shape::full) {
+    refuse(question, "shape", "diagonal with the method efficient");
+  }
+  if (method == "auto" && form == noise_shape::diagonal) {
+    refuse(question, "shape", "full with the method auto");
+  }
+  tacit::nats const budget(number(question, "budget", "positive and finite"));
   if (are == "candidates") return for_candidates(question, method, form, budget);
   if (are != "samples") refuse(question, "rows_are", "candidates or samples");
   return for_samples(question, method, form, budget);

@@ -360,8 +360,9 @@ async function compute_pac() {
   const given = state.pac;
   const rows = rows_of(given.rows);
   const keys = ['budget', ...(given.rows_are === 'candidates' ? [] : given.method === 'auto' ? ['output_norm', 'c', 'slack'] : ['floor'])];
-  const [found] = await asked([{ask: 'pac', rows, rows_are: given.rows_are, method: given.method,
-                                shape: given.method === 'efficient' ? 'diagonal' : given.method === 'auto' ? 'full' : given.shape, ...numbers(given, keys)}]);
+  const question = {ask: 'pac', rows, rows_are: given.rows_are, method: given.method,
+                    shape: given.method === 'efficient' ? 'diagonal' : given.method === 'auto' ? 'full' : given.shape, ...numbers(given, keys)};
+  const [found] = await asked([question]);
   result = {...found, rows: rows.length, columns: rows[0].length};
   const certified = found.bound !== undefined;
   const covariance = found.covariance.map(row => row.join(', ')).join('\n');
@@ -374,7 +375,7 @@ async function compute_pac() {
       h('h2', {}, 'Covariance'),
       h('span', {class: 'digits scroll', tabindex: '0', role: 'region', 'aria-label': 'Covariance'}, covariance.split('\n').map(row => h('div', {}, row))),
       button('Copy the covariance', () => copied(covariance, 'Covariance'), {class: 'plain'}))));
-  state_in_words(pac_statement(given, result, VERSION, link()));
+  state_in_words(pac_statement(question, result, VERSION, link()));
   draw(pac_picture(rows, found.covariance));
 }
 

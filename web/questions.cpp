@@ -38,6 +38,7 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace page {
@@ -55,9 +56,9 @@ void refuse(json const& of, char const* key, std::string const& must_be) {
   throw std::invalid_argument(std::string(key) + " is " + is + ", but must be " + must_be);
 }
 
-double number(json const& of, char const* key) {
+double number(json const& of, char const* key, char const* must_be) {
   auto const found = of.find(key);
-  if (found == of.end() || !found->is_number()) refuse(of, key, "a number");
+  if (found == of.end() || !found->is_number()) refuse(of, key, must_be);
   return found->get<double>() + 0.0;  // −0 is 0
 }
 
@@ -148,14 +149,14 @@ json interval(privacy_loss_accountant const& account,
 
 json epsilon(json const& question) {
   auto const& account = composed_run(run_of(question));
-  double const delta = number(question, "delta");
+  double const delta = number(question, "delta", "in (0, 1)");
   tacit::detail::require_domain(delta > 0.0 && delta < 1.0, "epsilon", "delta", delta, "in (0, 1)");
   return interval(account, account.method().epsilon_by(delta));
 }
 
 json delta(json const& question) {
   auto const& account = composed_run(run_of(question));
-  double const epsilon = number(question, "epsilon");
+  double const epsilon = number(question, "epsilon", "finite and at least 0");
   tacit::detail::check_non_negative("delta", "epsilon", epsilon);
   return interval(account, account.method().delta_by(epsilon));
 }
@@ -214,7 +215,7 @@ json misses(json const& question) {
 
 json attack_on_run(json const& question) {
   auto const& account = composed_run(run_of(question));
-  return {{"success", upper_end(account.attack_success(number(question, "prior")))},
+  return {{"success", upper_end(account.attack_success(number(question, "prior", "in [0, 1]")))},
           {"advantage", upper_end(total_variation(account).upper)}};
 }
 
@@ -227,7 +228,8 @@ struct sought {
   std::size_t place;
 
   sought(json const& question, char const* key)
-      : target{number(question, "epsilon"), number(question, "delta")} {
+      : target{number(question, "epsilon", "finite and at least 0"),
+               number(question, "delta", "in (0, 1)")} {
     json all = run_of(question);
     if (!all.is_object() || !all.contains("releases") || !all.at("releases").is_array() ||
         all.at("releases").empty() || !all.at("releases").back().is_object()) {
@@ -246,15 +248,32 @@ struct sought {
   [[nodiscard]] composed last_with(char const* key, Number x) const {
     json with = last;
     with[key] = x;
-    composed const found = apps::read_release(with, place);
+    return checked(apps::read_release(with, place));
+  }
+
+  // The search goes beyond the noise that may be entered.
+  [[nodiscard]] composed last_with_noise(double multiplier) const {
+    json with = last;
+    with["noise_multiplier"] = 1.0;
+    composed found = apps::read_release(with, place);
+    std::visit(
+        [&](auto& mechanism) {
+          if constexpr (requires { mechanism.noise_multiplier; }) {
+            mechanism.noise_multiplier = multiplier;
+          }
+        },
+        found.release.what);
+    return checked(found);
+  }
+
+  [[nodiscard]] composed const& checked(composed const& found) const {
     for_release(place, [&] { tacit::detail::check_event("compose", found.release); });
     return found;
   }
 
-  template <class Number>
-  [[nodiscard]] std::vector<composed> history_with(char const* key, Number x) const {
+  [[nodiscard]] std::vector<composed> history_with(composed const& found) const {
     std::vector<composed> all = known.releases;
-    all.push_back(last_with(key, x));
+    all.push_back(found);
     return all;
   }
 
@@ -274,14 +293,15 @@ json noise_multiplier(json const& question) {
   constexpr char const* key = "noise_multiplier";
   sought const asked(question, key);
   double const found = tacit::noise_multiplier_for<privacy_loss_accountant>(
-      asked.target, [&](double x) { return asked.history_with(key, x); }, asked.known.neighbours);
+      asked.target, [&](double x) { return asked.history_with(asked.last_with_noise(x)); },
+      asked.known.neighbours);
   return asked.answer(question, key, upper_end(found));
 }
 
 json rate(json const& question) {
   sought const asked(question, "rate");
   double const found = tacit::rate_for<privacy_loss_accountant>(
-      asked.target, [&](double x) { return asked.history_with("rate", x); },
+      asked.target, [&](double x) { return asked.history_with(asked.last_with("rate", x)); },
       asked.known.neighbours);
   return asked.answer(question, "rate", lower_end(found));
 }
@@ -292,8 +312,9 @@ json batch(json const& question) {
   auto const least =
       std::get<tacit::fixed_size>(asked.last_with("batch", std::uint64_t{1}).release.how);
   std::uint64_t const found = tacit::batch_for<privacy_loss_accountant>(
-      asked.target, [&](std::uint64_t n) { return asked.history_with("batch", n); }, least.records,
-      asked.known.neighbours);
+      asked.target,
+      [&](std::uint64_t n) { return asked.history_with(asked.last_with("batch", n)); },
+      least.records, asked.known.neighbours);
   return asked.answer(question, "batch", whole_end(found));
 }
 
@@ -335,9 +356,9 @@ double matched_epsilon(tacit::nats information, double success, double prior) {
 }
 
 json attack(json const& question) {
-  double const prior = number(question, "prior");
+  double const prior = number(question, "prior", "in (0, 1]");
   if (question.contains("mi")) {
-    tacit::nats const revealed(number(question, "mi"));
+    tacit::nats const revealed(number(question, "mi", "finite and at least 0"));
     double const success = tacit::attack_success(revealed, prior);
     json out{{"success", upper_end(success)},
              {"epsilon", lower_end(matched_epsilon(revealed, success, prior))}};
@@ -346,15 +367,16 @@ json attack(json const& question) {
     }
     return out;
   }
-  tacit::approx_dp const guarantee{number(question, "epsilon"), number(question, "delta")};
+  tacit::approx_dp const guarantee{number(question, "epsilon", "finite and at least 0"),
+                                   number(question, "delta", "in [0, 1]")};
   double const success = tacit::attack_success(guarantee, prior);
   return {{"success", upper_end(success)},
           {"mi", lower_end(tacit::information_for(success, prior).value)}};
 }
 
 json budget(json const& question) {
-  double const success = number(question, "success");
-  double const prior = number(question, "prior");
+  double const success = number(question, "success", "in (0, 1]");
+  double const prior = number(question, "prior", "in (0, 1]");
   tacit::nats const most = tacit::information_for(success, prior);
   return {{"mi", lower_end(most.value)},
           {"epsilon", lower_end(matched_epsilon(most, success, prior))}};

@@ -23,8 +23,8 @@ using nlohmann::json;
 /// range is for the library to say.
 [[noreturn]] void refuse(json const& of, char const* key, std::string const& must_be);
 
-/// @throws std::invalid_argument unless there is a number
-double number(json const& of, char const* key);
+/// @throws std::invalid_argument unless there is a number; which of them are in range the library says
+double number(json const& of, char const* key, char const* must_be);
 /// @throws std::invalid_argument unless there is a string
 std::string word(json const& of, char const* key);
 

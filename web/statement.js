@@ -91,12 +91,24 @@ function attack_statement(lines, version, link) {
   ].join('\n\n');
 }
 
-function pac_statement(state, found, version, link) {
+/// What the method was told beside the rows: `asked` is what went to the engine.
+function pac_settings(asked) {
+  const shape = asked.shape === 'diagonal' ? 'a variance for each coordinate' : 'any covariance';
+  return [
+    `method ${asked.method} (${METHODS[asked.rows_are][asked.method]}), of shape ${asked.shape}: ${shape}`,
+    `budget ${asked.budget} nats`,
+    asked.method === 'auto' && `no output is longer than ${asked.output_norm}; an eigenvalue of the sample is off by at most c = ${asked.c}; slack ${asked.slack} nats of the budget`,
+    asked.rows_are === 'samples' && asked.method !== 'auto' && `floor ${asked.floor ?? 0}, added to the variance of each direction`,
+  ].filter(Boolean).join('; ');
+}
+
+function pac_statement(asked, found, version, link) {
   const certified = found.bound !== undefined;
   return [
     'Noise for the outputs of a program',
     listed([
-      `${found.rows} ${state.rows_are === 'candidates' ? 'candidates, equally likely' : 'sampled outputs'}, ${found.columns} ${found.columns === 1 ? 'coordinate' : 'coordinates'}; method ${state.method}; budget ${state.budget} nats`,
+      `${found.rows} ${asked.rows_are === 'candidates' ? 'candidates, equally likely' : 'sampled outputs'}, ${found.columns} ${found.columns === 1 ? 'coordinate' : 'coordinates'}`,
+      pac_settings(asked),
       `Gaussian noise of trace ${in_full(found.trace)}, covariance\n${found.covariance.map(row => `    ${row.join(', ')}`).join('\n')}`,
       certified ? `which candidate was used is revealed by at most ${in_full(found.bound)} nats`
                 : `the output is estimated to reveal ${in_full(found.estimate)} nats about the data set; nothing is certified`,

@@ -69,6 +69,14 @@ void communicator::add_up(std::span<std::int64_t> values) {
         "MPI_Allreduce");
 }
 
+void communicator::add_up_at_first(std::span<std::int64_t> values) {
+  stopwatch const watch(exchanged_, values.size_bytes());
+  int const count = count_of(values.size(), "MPI_Reduce");
+  void const* const from = is_first() ? MPI_IN_PLACE : values.data();
+  check(MPI_Reduce(from, values.data(), count, MPI_INT64_T, MPI_SUM, 0, MPI_COMM_WORLD),
+        "MPI_Reduce");
+}
+
 void communicator::broadcast_bytes(std::span<std::byte> bytes) {
   stopwatch const watch(exchanged_, bytes.size());
   check(MPI_Bcast(bytes.data(), count_of(bytes.size(), "MPI_Bcast"), MPI_BYTE, 0, MPI_COMM_WORLD),

@@ -33,6 +33,9 @@ class communicator {
   /// values ← the sum over all ranks, on every rank. Sums of integers do not depend on their order.
   void add_up(std::span<std::int64_t> values);
 
+  /// The same on rank 0 alone; the others' values are left as they were.
+  void add_up_at_first(std::span<std::int64_t> values);
+
   /// values ← those of rank 0.
   template <class T>
   void broadcast(std::span<T> values) {

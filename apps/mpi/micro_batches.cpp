@@ -22,6 +22,14 @@ shard shard_of(std::size_t records, std::size_t rank, std::size_t ranks) {
   return {begin(rank), begin(rank + 1) - begin(rank)};
 }
 
+dataset records_of(dataset const& all, shard part) {
+  auto const first = static_cast<std::ptrdiff_t>(part.first);
+  auto const size = static_cast<std::ptrdiff_t>(part.records);
+  return {all.features.middleRows(first, size),
+          {all.labels.begin() + first, all.labels.begin() + first + size},
+          {}};
+}
+
 micro_batches::micro_batches(mlp const& shape, dataset const& all, shard part) {
   if (part.first % micro_batch != 0) {
     throw std::invalid_argument("micro_batches: first record is " + std::to_string(part.first) +

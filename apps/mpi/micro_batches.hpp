@@ -25,6 +25,9 @@ inline constexpr std::size_t micro_batch = 32;
 /// @throws shared_failure if there are more ranks than micro-batches: each rank sees it
 shard shard_of(std::size_t records, std::size_t rank, std::size_t ranks);
 
+/// These records of all.
+dataset records_of(dataset const& all, shard part);
+
 /// The cross-entropy of each record of a shard, evaluated in micro-batches of one shape. What is
 /// missing in the last one of all is filled with zeros, whose losses nobody sees.
 class micro_batches {

@@ -16,7 +16,7 @@ import unittest
 from pathlib import Path
 
 MPIRUN, PROGRAM, CHECK_JOURNAL, CALCULATOR, DIGITS = sys.argv[1:6]
-SAFE = re.compile(r"at least (\d+) releases are safe in the journal")
+SAFE = re.compile(r"at least (\d+) releases are safe in \S+\.journal")
 PATIENCE = 120  # seconds, for what takes a few
 
 
@@ -77,8 +77,32 @@ class Ranks(unittest.TestCase):
         self.assertGreater(answer["mi"], 0)
         self.assertLessEqual(answer["mi"], 1)
 
+    def test_batches(self):
+        asked = ["--epsilon", 4, "--delta", 1e-6, "--rate", 0.02, "--steps", 100]
+        for ranks in (1, 2, 4):
+            with tempfile.TemporaryDirectory() as folder:
+                base, transcript, tuned, replayed = (
+                    Path(folder) / name for name in ("base", "transcript", "tuned", "replayed"))
+                answer = self.answer(ranks, *asked, "--base", base, "--transcript", transcript,
+                                     "--tuned", tuned)
+                self.assertTrue(3.9 < answer["epsilon"] <= 4)
+                self.assertEqual((answer["delta"], answer["held"]), (1e-6, 0))
+                # 1000 records join with probability 1/50: 2·100·20 losses, within five standard deviations.
+                self.assertTrue(abs(answer["losses_evaluated"] - 4000) < 5 * 2 * (100 * 20) ** .5)
+                replay(base, transcript, replayed)
+                self.assertEqual(replayed.read_bytes(), tuned.read_bytes())
+                seen = subprocess.run([CALCULATOR, "audit", transcript, "--delta", "1e-6", "--json"],
+                                      capture_output=True, text=True, check=True)
+                self.assertEqual(json.loads(seen.stdout)["epsilon"], answer["epsilon"])
+
     def test_refusals(self):
         for words, complaint in (
+                (["--epsilon", 0], "--epsilon"),
+                (["--epsilon", "nan"], "--epsilon"),
+                (["--epsilon", 1, "--mi", 1], "--epsilon"),
+                (["--epsilon", 1, "--rate", 1.5], "--rate"),
+                (["--epsilon", 1, "--delta", 0], "--delta"),
+                (["--rate", 0.5], "--epsilon"),
                 (["--mi", -1], "--mi"),
                 (["--mi", "nan"], "--mi"),
                 (["--steps", 0], "--steps"),

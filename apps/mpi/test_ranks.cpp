@@ -3,6 +3,8 @@
 // Several ranks must train what one process trains, bit for bit: run by mpirun with any number of
 // ranks up to four.
 
+#include <tacit/mechanism/dp_zo_laplace.hpp>
+#include <tacit/mechanism/dpzero.hpp>
 #include <tacit/mechanism/paczero.hpp>
 #include <tacit/random/philox.hpp>
 #include <tacit/train/trainer.hpp>
@@ -10,6 +12,7 @@
 
 #include "communicator.hpp"
 #include "micro_batches.hpp"
+#include "shared_batches.hpp"
 #include "shared_paczero.hpp"
 #include "training/paczero_run.hpp"
 
@@ -21,6 +24,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -82,6 +86,7 @@ class tests {
     another_loss_is_seen(zero);
     an_error_reaches_all(zero);
     nothing_after_the_last_step(zero);
+    batches_are_those_of_the_whole();
   }
 
   std::int64_t failures() const { return failures_; }
@@ -234,6 +239,102 @@ class tests {
           "after the last step: reported as '" + text + "'");
     check(all.releases == alone(wanted, leave).releases, "after the last step: another release");
     all_equal(all.theta, "after the last step");
+  }
+
+  // Of mechanisms that draw batches: each rank evaluates its own records in them, and no other.
+  void batches_are_those_of_the_whole() {
+    tacit::noisy_sum_options const sums{.clip = 3.0,
+                                        .noise_multiplier = 0.5,
+                                        .rate = 0.1,
+                                        .expected_records = static_cast<double>(records().size()),
+                                        .steps = 30};
+    tacit::train_options plain{.smoothing = 1e-3, .learning_rate = 0.05, .seed = 8};
+    auto const n = records().size();
+    same_batches("DPZero", plain, 1, [&] { return tacit::dpzero(sums, n, known_secret(10)); });
+    plain.optimiser = {.rule = tacit::optimiser_rule::adamw, .beta2 = 0.9};
+    plain.weight_decay = 0.1;
+    same_batches("DP-AggZO by AdamW", plain, 3,
+                 [&] { return tacit::dp_aggzo(sums, 3, n, known_secret(11)); });
+    tacit::noisy_sum_options rare = sums;
+    rare.rate = 0.005;  // most batches are empty
+    same_batches("DP-ZO with Laplace noise", plain, 1,
+                 [&] { return tacit::dp_zo_laplace(rare, n, known_secret(12)); });
+    tacit::noisy_sum_options whole = sums;
+    whole.rate = 1.0;
+    same_batches("DPZero of all", plain, 1,
+                 [&] { return tacit::dpzero(whole, n, known_secret(13)); });
+    batches_fail_together(sums);
+  }
+
+  template <class Make>
+  void same_batches(std::string const& what, tacit::train_options const& training,
+                    std::size_t directions, Make const& make) {
+    using mechanism_of = decltype(make());
+    std::int64_t evaluated_alone = 0;
+    outcome one{job_->start, {}};
+    {
+      mechanism_of alone = make();
+      apps::batch_loss loss(job_->shape, records());
+      tacit::trainer run{alone, training, one.theta};
+      while (!run.done()) {
+        one.releases.push_back(
+            run.step([&](std::span<float const> theta, std::span<std::size_t const> batch,
+                         std::span<double> losses) {
+              evaluated_alone += static_cast<std::int64_t>(batch.size());
+              loss(theta, batch, losses);
+            }));
+      }
+    }
+    std::optional<mechanism_of> first;
+    if (ranks_->is_first()) first.emplace(make());
+    auto const part = apps::shard_of(records().size(), ranks_->rank(), ranks_->size());
+    apps::dataset const own = apps::records_of(records(), part);
+    apps::batch_loss loss(job_->shape, own);
+    apps::shared_batches<mechanism_of> all(*ranks_, directions, one.releases.size(), part,
+                                           first ? &*first : nullptr);
+    outcome out{job_->start, {}};
+    std::int64_t evaluated = 0;
+    tacit::trainer run{all, training, out.theta};
+    while (!run.done()) {
+      out.releases.push_back(
+          run.step([&](std::span<float const> theta, std::span<std::size_t const> batch,
+                       std::span<double> losses) {
+            evaluated += static_cast<std::int64_t>(batch.size());
+            loss(theta, batch, losses);
+          }));
+    }
+    check(out.releases == one.releases, what + ": other releases than in one process");
+    check(out.theta == one.theta, what + ": another theta than in one process");
+    check(out.theta != job_->start, what + ": nothing was learnt");
+    ranks_->add_up(std::span(&evaluated, 1));
+    check(evaluated == evaluated_alone, what + ": another number of losses than in one process");
+    all_equal(out.theta, what);
+  }
+
+  void batches_fail_together(tacit::noisy_sum_options const& sums) {
+    using one_direction = tacit::dpzero<known_secret>;
+    auto const part = apps::shard_of(records().size(), ranks_->rank(), ranks_->size());
+    auto const text_of = [&](std::size_t steps, apps::shared_batches<one_direction>::keeper keep) {
+      std::optional<one_direction> first;
+      if (ranks_->is_first()) first.emplace(sums, records().size(), known_secret(14));
+      apps::shared_batches<one_direction> all(*ranks_, 1, steps, part, first ? &*first : nullptr,
+                                              std::move(keep));
+      try {
+        while (!all.done()) {
+          std::vector<double> const scalars(all.batch().size(), 0.5);
+          all.step(scalars);
+        }
+      } catch (apps::shared_failure const& error) {
+        return std::to_string(all.steps()) + ": " + error.what();
+      }
+      return std::string("none");
+    };
+    std::string const late = text_of(31, {});
+    check(late == "30: dpzero: step is 30, but must be below 30",
+          "batches after the last step: reported as '" + late + "'");
+    std::string const full =
+        text_of(30, [](release const&) { throw std::runtime_error("the disk is full"); });
+    check(full == "0: the disk is full", "batches and a full disk: reported as '" + full + "'");
   }
 
   communicator* ranks_;

@@ -195,6 +195,9 @@ plan stackelberg(problem const& p, nats budget, effort const& now) {
              {.draws = now.searching}));
 }
 
+// The papers' rules, by the bound that is theirs.
+constexpr auto rule = tacit::certificate::log_det;
+
 struct method {
   char const* name;
   char const* colour;
@@ -210,15 +213,15 @@ constexpr method methods[] = {
     {"Auto-PAC", "#e69f00", false, auto_pac},
     {"Efficient-PAC", "#56b4e9", false,
      [](problem const& p, nats b, effort const&) {
-       return certified(p, tacit::efficient_pac(p.outputs, b));
+       return certified(p, tacit::efficient_pac(p.outputs, b, rule));
      }},
     {"proportional", "#cc79a7", false,
      [](problem const& p, nats b, effort const&) {
-       return certified(p, tacit::proportional(p.outputs, b));
+       return certified(p, tacit::proportional(p.outputs, b, rule));
      }},
     {"log-det", "#0072b2", false,
      [](problem const& p, nats b, effort const&) {
-       return certified(p, tacit::log_det(p.outputs, b));
+       return certified(p, tacit::log_det(p.outputs, b, tacit::noise_shape::full, rule));
      }},
     {"candidates", "#009e73", false,
      [](problem const& p, nats b, effort const&) {
@@ -396,7 +399,8 @@ void compare_with_log_det(universe const& all, effort const& now) {
     candidate_outputs const outputs = listed(all, count).outputs;
     for (auto const& [name, share] : shares) {
       nats const budget(share * outputs.entropy().value);
-      double const log_det = tacit::log_det(outputs, budget).noise.trace();
+      double const log_det =
+          tacit::log_det(outputs, budget, tacit::noise_shape::full, rule).noise.trace();
       double const quiet = tacit::least_trace(outputs, budget).noise.trace();
       double const leader =
           tacit::stackelberg(

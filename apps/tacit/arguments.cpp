@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "arguments.hpp"
 
+#include <tacit/core/count.hpp>
 #include <tacit/core/open_file.hpp>
 
 #include <CLI/App.hpp>
@@ -13,6 +14,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <new>
 #include <optional>
 #include <stdexcept>
 #include <system_error>
@@ -51,6 +53,11 @@ std::filesystem::path whole_name(std::filesystem::path const& path) {
   return unknown ? path : found;
 }
 
+std::string reason(std::exception const& why) {
+  bool const memory = dynamic_cast<std::bad_alloc const*>(&why) != nullptr;
+  return memory ? "not enough memory" : why.what();
+}
+
 rule number(std::string must_be, bool (*holds)(double)) {
   return {std::move(must_be),
           [holds](std::string const& text) {
@@ -81,7 +88,7 @@ rule non_negative() {
 }
 
 rule whole(std::uint64_t low, std::uint64_t high) {
-  return {"a whole number in [" + std::to_string(low) + ", " + std::to_string(high) + "]",
+  return {tacit::detail::count_range(low, high),
           [low, high](std::string const& text) {
             auto const n = parsed<std::uint64_t>(text);
             return n && *n >= low && *n <= high;

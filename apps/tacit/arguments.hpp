@@ -27,6 +27,9 @@ struct bad_input : std::runtime_error {
 
 using apps::largest_count;
 
+/// What an exception says, in words.
+std::string reason(std::exception const& why);
+
 /// What the text of an argument names.
 enum class names { a_value, an_input, an_output, a_state };
 

@@ -5,10 +5,10 @@
 #include <tacit/dp/mi_dp.hpp>
 #include <tacit/info/attack.hpp>
 #include <tacit/mechanism/dp_zo_laplace.hpp>
-#include <tacit/mechanism/gridded.hpp>
 #include <tacit/mechanism/mezo.hpp>
 #include <tacit/mechanism/noisy_sum.hpp>
 #include <tacit/mechanism/paczero.hpp>
+#include <tacit/mechanism/quantised.hpp>
 #include <tacit/train/recorded.hpp>
 #include <tacit/train/trainer.hpp>
 

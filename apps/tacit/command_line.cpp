@@ -132,7 +132,7 @@ outcome command_line::ask(int argc, char const* const* argv) {
   } catch (bad_input const& error) {
     return {2, complaint(who, error.what())};
   } catch (std::exception const& error) {
-    return {1, complaint(who, error.what())};
+    return {1, complaint(who, reason(error))};
   }
 }
 

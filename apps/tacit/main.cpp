@@ -7,6 +7,7 @@
 #include "verbs.hpp"
 
 #include <fcntl.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
@@ -15,15 +16,20 @@
 
 namespace {
 
-std::array<calculator::verb, 17> const verbs{
+std::array<calculator::verb, 18> const verbs{
     calculator::epsilon(),   calculator::delta(),  calculator::noise(),  calculator::steps(),
     calculator::rate(),      calculator::curve(),  calculator::report(), calculator::mi(),
     calculator::sigma(),     calculator::attack(), calculator::budget(), calculator::ferret(),
     calculator::calibrate(), calculator::gap(),    calculator::train(),  calculator::replay(),
-    calculator::audit()};
+    calculator::releases(),  calculator::audit()};
 
 bool print(std::string const& text, std::FILE* to) {
   return std::fputs(text.c_str(), to) >= 0 && std::fflush(to) == 0;
+}
+
+/// Some file systems say only when a file is closed that it is not on disk.
+bool print_answer(std::string const& text) {
+  return print(text, stdout) && ::close(STDOUT_FILENO) == 0;
 }
 
 /// A standard stream that the caller closed is given a descriptor that fails: else a state or a journal would
@@ -44,7 +50,7 @@ int main(int argc, char** argv) {
   calculator::wait_for_ever();
   if (out.status != 0) {
     print(out.text, stderr);
-  } else if (!print(out.text, stdout)) {
+  } else if (!print_answer(out.text)) {
     print(calculator::complaint("tacit", "cannot write the answer"), stderr);
     return 1;
   }

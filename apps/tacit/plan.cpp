@@ -4,6 +4,8 @@
 
 #include "plan.hpp"
 
+#include <tacit/core/count.hpp>
+
 #include <algorithm>
 #include <utility>
 
@@ -44,9 +46,7 @@ void declare_plan(arguments& of, plan_options which) {
   char const* const only = which.schedule ? "needed unless --schedule is given: " : "needed: ";
   of.add("--mechanism", one_of({"gaussian", "laplace"}), "the noise; gaussian unless given");
   if (which.noise) {
-    // Beyond, nothing is protected, or nothing learnt; and an accountant counts in ever finer cells.
-    of.add("--noise-multiplier",
-           number("positive: in [0.001, 1e9]", [](double x) { return x >= 1e-3 && x <= 1e9; }),
+    of.add("--noise-multiplier", number(apps::noise_range, apps::in_noise_range),
            std::string(only) +
                "standard deviation (laplace: scale) of the noise over the clipping norm");
   }
@@ -95,7 +95,7 @@ tacit::sampling read_sampling(arguments const& of) {
   if (of.given("--allocate")) {
     of.must_be_left_out({"--rate", "--batch", "--records"}, "where --allocate is given");
     tacit::random_allocation const how{of.whole("--of"), of.whole("--allocate")};
-    if (how.part > how.steps) of.refuse("--allocate", "at most --of");
+    if (how.part > how.steps) of.refuse("--allocate", tacit::detail::count_range(1, how.steps));
     return how;
   }
   of.must_be_left_out({"--of", "--epochs"}, "unless --allocate is given");
@@ -108,7 +108,7 @@ tacit::sampling read_sampling(arguments const& of) {
     return tacit::unsampled{};
   }
   tacit::fixed_size const how{of.whole("--batch"), of.whole("--records")};
-  if (how.batch > how.records) of.refuse("--batch", "at most --records");
+  if (how.batch > how.records) of.refuse("--batch", tacit::detail::count_range(1, how.records));
   return how;
 }
 

@@ -2,9 +2,13 @@
 //
 // The tuned model from its starting point and its public releases.
 
+#include <tacit/core/check.hpp>
+#include <tacit/core/open_file.hpp>
 #include <tacit/train/recorded.hpp>
 #include <tacit/zo/journal.hpp>
+#include <tacit/zo/optimiser_state.hpp>
 
+#include "output/format.hpp"
 #include "output/progress.hpp"
 #include "safetensors/safetensors.hpp"
 #include "transcripts.hpp"
@@ -13,9 +17,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 namespace calculator {
 
@@ -54,10 +60,12 @@ answer run_replay(arguments const& of) {
 
   std::optional<apps::progress_bar> bar;
   if (::isatty(STDERR_FILENO) != 0) bar.emplace(run.steps());
+  tacit::optimiser_state optimiser(record.training.optimiser,
+                                   static_cast<std::size_t>(theta->size()));
   std::size_t const stride = std::max<std::size_t>(1, run.steps() / updates);
   for (std::size_t from = 0; from < run.steps();) {
     std::size_t const to = std::min(run.steps(), from + stride);
-    tacit::replay(*theta, run, from, to);
+    tacit::replay(*theta, optimiser, run, from, to);
     if (bar) bar->advance(to - from);
     from = to;
   }
@@ -82,6 +90,8 @@ answer run_replay(arguments const& of) {
 
 }  // namespace
 
+constexpr char state_kind[] = "tacit-paczero";
+
 void declare_transcript(arguments& of) {
   of.add("TRANSCRIPT", input_file("a transcript, or the journal of a run"),
          "needed: what was released");
@@ -92,7 +102,18 @@ tacit::transcript read_transcript(arguments const& of) {
     tacit::transcript run = tacit::read_transcript(of.text("TRANSCRIPT"));
     tacit::detail::check_train_options(run.run().training);
     return run;
-  } catch (std::runtime_error const& error) {  // unreadable, or corrupt
+  } catch (tacit::corrupt_state const& error) {
+    std::string const file = of.text("TRANSCRIPT");
+    char begin[std::size(state_kind)] = {};
+    (void)tacit::input_file(file).read(begin, std::size(state_kind) - 1);
+    if (std::string_view(begin) != state_kind) of.refuse_because("TRANSCRIPT", error);
+    of.refuse(
+        "TRANSCRIPT",
+        of.must_be("TRANSCRIPT") +
+            ": this is the state of a run; the command that began it writes a transcript with "
+            "--resume " +
+            apps::shell_word(file) + " --transcript FILE");
+  } catch (std::runtime_error const& error) {
     of.refuse_because("TRANSCRIPT", error);
   } catch (std::logic_error const& error) {
     of.refuse_because("TRANSCRIPT", error);

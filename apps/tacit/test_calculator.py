@@ -428,7 +428,7 @@ class Schedules(Runs):
                 (["--accountant", "rdp"], ["no known bound", "random allocation"])]:
             self.refused("epsilon", *asked, *words, naming=naming)
         self.refused("epsilon", "--noise-multiplier", 1, "--allocate", 5, "--of", 4, "--delta", 1e-6,
-                     naming=["--allocate is 5", "at most --of"])
+                     naming=["--allocate is 5", "a whole number in [1, 4]"])
         self.refused("epsilon", "--noise-multiplier", 1, "--steps", 5, "--of", 4, "--delta", 1e-6,
                      naming=["--of", "--allocate"])
 
@@ -448,7 +448,7 @@ class Schedules(Runs):
         bad([".rate is true", "[0, 1]"], rate=True)
         bad([".rate is null", "[0, 1]"], rate=None)
         bad([".rate", "[0, 1]"], rate="0.1")
-        bad([".noise_multiplier is 0", "positive"], noise_multiplier=0)
+        bad([".noise_multiplier is 0", "in [0.001, 1e9]"], noise_multiplier=0)
         bad([".noise_multiplier is missing"], "noise_multiplier")
         bad([".mechanism is missing"], "mechanism")
         bad([".mechanism is \"gausian\"", "laplace"], mechanism="gausian")
@@ -482,7 +482,7 @@ class Schedules(Runs):
                 ({"releases": [5]}, ["releases[0] is 5", "object"]), (7, ["no schedule"]),
                 ([[1, 0.01, 10], [1, 0.01]], ["history[1] is [1,0.01]", "three"]),
                 ([[1, 2, 10]], ["history[0].rate is 2", "[0, 1]"]),
-                ([[0, 0.1, 10]], ["history[0].noise_multiplier is 0", "positive"]),
+                ([[0, 0.1, 10]], ["history[0].noise_multiplier is 0", "in [0.001, 1e9]"]),
                 ([[1, 0.1, 1.5]], ["history[0].steps is 1.5", "whole"]),
                 ({"history": [[1, 0.1, 1]], "mechanism": "rpd"}, ["mechanism", "rdp"]),
                 ({"history": [[1, 0.1, 1]], "releases": [good]}, ["releases is unknown"]),
@@ -520,15 +520,15 @@ class Pages(Runs):
         plain = ["epsilon", "--noise-multiplier", 1, "--steps", 10, "--delta", 1e-5]
         self.refused(*plain, "--records", 10, naming=["--records", "unless --batch"])
         self.refused(*plain, "--batch", 10, naming=["--records is missing"])
-        self.refused(*plain, "--batch", 11, "--records", 10, naming=["--batch is 11", "--records"])
+        self.refused(*plain, "--batch", 11, "--records", 10, naming=["--batch is 11", "a whole number in [1, 10]"])
         # A combination without a bound is no answer, under any accountant.
         for by in (*self.NAMES, "discretised", "all"):
             self.refused(*plain, "--batch", 10, "--records", 100, "--accountant", by, naming=[""])
         self.refused(*plain, "--batch", 10, "--records", 100, naming=["no known bound", "replace_one"])
         for option, text, must_be in [
                 ("--delta", "0", "in (0, 1)"), ("--delta", "1", "in (0, 1)"),
-                ("--delta", "nan", "in (0, 1)"), ("--noise-multiplier", "0", "positive"),
-                ("--noise-multiplier", "inf", "positive"), ("--steps", "0", "whole"),
+                ("--delta", "nan", "in (0, 1)"), ("--noise-multiplier", "0", "in [0.001, 1e9]"),
+                ("--noise-multiplier", "inf", "in [0.001, 1e9]"), ("--steps", "0", "whole"),
                 ("--steps", "1e4", "whole"), ("--rate", "1.5", "in [0, 1]"),
                 ("--records-per-person", "0", "whole")]:
             asked = {"--noise-multiplier": 1, "--steps": 10, "--delta": 1e-5, option: text}
@@ -997,7 +997,7 @@ class Refusals(Case):
 
     def test_words(self):
         verbs = ("epsilon, delta, noise, steps, rate, curve, report, mi, sigma, attack, budget, "
-                 "ferret, calibrate, gap, train, replay, audit")
+                 "ferret, calibrate, gap, train, replay, releases, audit")
         self.refused(naming=["missing", verbs])
         self.refused("--json", naming=["--json", verbs])
         self.refused("guess", "--mi", 1, naming=["guess", verbs])
@@ -1113,6 +1113,52 @@ class Training(Records):
         # Nothing secret enters ZPL with hold: the same seed gives the same run.
         self.assertEqual(self.train(*words, "--seed", 6)["accuracy"], runs[1]["accuracy"])
 
+    def test_optimisers(self):
+        files = {name: self.folder / f"optimised_{name}" for name in ("t", "b", "o", "again", "state")}
+        tuned = set()
+        for words in [[], ["--optimiser", "momentum"], ["--optimiser", "momentum", "--momentum", 0.5],
+                      ["--optimiser", "adam", "--weight-decay", 0.1], ["--optimiser", "adamw", "--weight-decay", 0.1],
+                      ["--optimiser", "adam", "--beta1", 0.5], ["--optimiser", "adam", "--beta2", 0.5],
+                      ["--optimiser", "adam", "--adam-epsilon", 1]]:
+            for file in files.values():
+                file.unlink(missing_ok=True)
+            asked = [self.data, "--mechanism", "paczero-zpl", "--learning-rate", 0.01, "--steps", 300, *words,
+                     "--transcript", files["t"], "--base", files["b"], "--tuned", files["o"]]
+            self.ask_json("train", *asked, "--save", files["state"])
+            version = files["t"].read_bytes().split(b"\n")[0]
+            self.assertEqual(version, b"tacit-transcript 2" if words else b"tacit-transcript 1")
+            self.ask_json("replay", files["b"], files["t"], files["again"])
+            self.assertEqual(files["again"].read_bytes(), files["o"].read_bytes(), words)
+            self.ask_json("audit", files["t"], "--universe", self.data)
+            tuned.add(files["o"].read_bytes())
+            # A run that is done writes its files again, and only with the optimiser that it had.
+            files["o"].unlink()
+            self.ask_json("train", *asked, "--resume", files["state"])
+            self.assertEqual(files["again"].read_bytes(), files["o"].read_bytes(), words)
+            other = ["--optimiser", "adamw"] if not words else []
+            self.refused("train", self.data, "--resume", files["state"], "--learning-rate", 0.01, *other,
+                         naming=["DATA", "--optimiser"])
+        self.assertEqual(len(tuned), 8)
+
+    def test_refused_optimisers(self):
+        def refused(*words, naming):
+            self.refused("train", self.data, "--mechanism", "mezo", *words, naming=naming)
+
+        refused("--optimiser", "lion", naming=["--optimiser is lion", "sgd, momentum, adam or adamw"])
+        for option in ("--momentum", "--beta1", "--beta2"):
+            rule = "momentum" if option == "--momentum" else "adamw"
+            for text in ("nan", "1", "-0.1", "inf", "x"):
+                refused("--optimiser", rule, option, text, naming=[option, "in [0, 0.999999]"])
+            refused(option, 0.5, naming=[option, "left out", rule])
+        for text in ("0", "nan", "-1", "inf"):
+            refused("--optimiser", "adam", "--adam-epsilon", text, naming=["--adam-epsilon", "in [1e-30"])
+        refused("--optimiser", "momentum", "--beta1", 0.5, naming=["--beta1", "left out"])
+        refused("--adam-epsilon", 1, naming=["--adam-epsilon", "left out"])
+        for text in ("nan", "-1", "inf"):
+            refused("--weight-decay", text, naming=["--weight-decay", "in [0, "])
+        refused("--learning-rate", 0.5, "--weight-decay", 2.1, naming=["--weight-decay", "at most 1/0.5"])
+        refused("--learning-rate", 1e31, "--optimiser", "adam", naming=["--learning-rate", "at most 1e30"])
+
     def test_refusals(self):
         small = ["train", self.data]
         mi = [*small, "--mechanism", "paczero-mi"]
@@ -1141,6 +1187,29 @@ class Training(Records):
                 ("--save", str(self.data), "another file than DATA"),
                 ("--resume", "nowhere", "the state of a run")]:
             self.refused(*spent, option, text, naming=[option, must_be])
+
+    def test_no_record_is_taken_for_the_names_of_columns(self):
+        draw = random.Random(1)
+        rows = [f"{draw.gauss(k % 2, 1):.3f},{'uv'[k % 2]}" for k in range(60)]
+
+        def trained(first, text="\n".join(rows) + "\n"):
+            table = self.folder / "first.csv"
+            table.write_bytes(first + text.encode())
+            return ["train", table, "--mechanism", "mezo", "--steps", 3, "--json"]
+
+        def answer(*those):
+            found = self.ask_json(*trained(*those)[:-1])
+            return {key: value for key, value in found.items() if key != "seconds"}
+
+        plain = answer(b"")
+        self.assertEqual(answer(b"\xef\xbb\xbf"), plain)
+        self.assertEqual(answer(b"x,kind\n"), plain)
+        self.assertEqual(answer(b"\xef\xbb\xbfx,kind\n"), plain)
+        self.assertEqual(answer(b"", "\n".join(["+1.5,u", *rows]) + "\n"), answer(b"", "\n".join(["1.5,u", *rows]) + "\n"))
+        self.assertNotEqual(answer(b"+1.5,u\n"), plain)
+        for first in (b"inf,u\n", b"1e999,u\n", b"nan,u\n", b"-1e40,u\n"):
+            self.refused(*trained(first)[:-1], naming=["first.csv:1", "is not a finite number"])
+        self.refused(*trained(b"1,\n")[:-1], naming=["first.csv:1", "the label is missing"])
 
     def test_what_means_nothing_is_refused(self):
         mi, zpl, mezo = (["--mechanism", name] for name in ("paczero-mi", "paczero-zpl", "mezo"))
@@ -1301,6 +1370,17 @@ class Systems(Records):
         self.assertNotIn("losses_evaluated", answer)
         self.assertTrue(0 < answer["gradients_evaluated"] < 20 * records * 0.05)
 
+    def test_optimisers(self):
+        for words in [["dp-sgd", "--epsilon", 2], ["rldp", "--epsilon", 2], ["ferret", "--mi", 1],
+                      ["dpgd-0th", "--epsilon", 2], ["dpzero", "--epsilon", 2], ["sgd"]]:
+            spent = None
+            for optimiser in [[], ["momentum"], ["adam"], ["adamw", "--weight-decay", 0.1]]:
+                answer = self.tuned("--mechanism", *words, *(["--optimiser", *optimiser] if optimiser else []))
+                cost = [answer[key] for key in ("epsilon", "attack_bound") if key in answer]
+                if words[0] != "ferret":  # which pays by what it released
+                    self.assertEqual(spent or cost, cost, (words, optimiser))  # it costs nothing
+                spent = cost
+
     def test_models(self):
         for words in [["paczero-zpl"], ["mezo"], ["dp-sgd", "--epsilon", 1]]:
             self.tuned("--mechanism", *words, "--model", "adapters")
@@ -1313,10 +1393,10 @@ class Systems(Records):
 
     def test_transcripts(self):
         files = {name: self.folder / name for name in ("t", "b", "o", "again")}
-        for mechanism in ("dpzero", "dp-aggzo", "dp-zo-laplace"):
+        for mechanism in (["dpzero"], ["dp-aggzo"], ["dp-zo-laplace"], ["dp-aggzo", "--optimiser", "adamw"]):
             for file in files.values():
                 file.unlink(missing_ok=True)
-            done = self.tuned("--mechanism", mechanism, "--epsilon", 2, "--transcript", files["t"],
+            done = self.tuned("--mechanism", *mechanism, "--epsilon", 2, "--transcript", files["t"],
                               "--base", files["b"], "--tuned", files["o"], steps=20)
             self.ask_json("replay", files["b"], files["t"], files["again"])
             self.assertEqual(files["again"].read_bytes(), files["o"].read_bytes())
@@ -1451,6 +1531,7 @@ class Transcripts(Records):
                 resource.prlimit(training.pid, kind, (1, 1))
             answer, said = training.communicate(timeout=60)
         self.assertEqual((training.returncode, answer, said.count("\n")), (1, "", 1), said)
+        self.assertIn("not enough memory", said)
         self.assertIn(f"the run is kept: go on with the same command and --resume {state} in place of --save", said)
         self.refused(*words[:-1], 0.5, "--resume", state, naming=["--mi", "as in the saved run"])
 
@@ -1490,6 +1571,15 @@ class Transcripts(Records):
         self.assertEqual(self.tuned.read_text(), "somebody else's")
         self.ask_json(*words, "--resume", state, "--tuned", self.out)
         self.assertTrue(self.out.exists())
+        # Of a run that keeps nothing, too.
+        with subprocess.Popen([PROGRAM, *map(str, words), "--base", self.base, "--tuned", self.here / "again"], text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE) as training:
+            while not self.base.exists():
+                time.sleep(0.01)
+            (self.here / "again").write_text("somebody else's")
+            _, said = training.communicate(timeout=60)
+        self.assertEqual((training.returncode, said.count("\n")), (1, 1), said)
+        self.assertIn(f"the same command, with another name for {self.here / 'again'}, begins another one", said)
 
     def test_a_model_is_its_transcript(self):
         mi = ["--mechanism", "paczero-mi", "--mi", 0.33]
@@ -1555,6 +1645,17 @@ class Transcripts(Records):
         self.refused("replay", self.data, *command[2:], naming=["BASE"])
         self.refused("replay", "nowhere", *command[2:], naming=["BASE"])
         self.refused("replay", self.base, self.base, self.out, naming=["TRANSCRIPT"])
+        # A state has the releases, and is no transcript.
+        state, again = self.here / "state", self.here / "again"
+        words = ["--mechanism", "paczero-mi", "--mi", 0.33]
+        self.train(*words, "--save", state, "--tuned", again)
+        for verb in (["replay", self.base, state, self.out], ["audit", state]):
+            self.refused(*verb, naming=["TRANSCRIPT", "state of a run", f"--resume {state} --transcript FILE"])
+        written = self.here / "written"
+        self.train(*words, "--resume", state, "--transcript", written)
+        self.ask_json("replay", self.base, written, self.out)
+        self.assertEqual(self.out.read_bytes(), again.read_bytes())
+        self.out.unlink()
         self.refused(*command[:3], self.here / "no" / "where", naming=["OUT", "folder"])
         self.refused(*command[:3], self.base, naming=["OUT", "another file than BASE"])
         self.refused(*command[:3], self.tuned, naming=["OUT", "new"])
@@ -1650,6 +1751,13 @@ class Transcripts(Records):
             self.assertEqual(self.transcript.read_bytes(), sealed)
             self.assertEqual(self.tuned.read_bytes(), tuned)
             self.assertFalse(journal.exists())
+        # The state alone has the releases, and stays as it is.
+        kept = state.read_bytes()
+        told = self.ask_json("releases", state)
+        self.assertRegex(told.pop("releases"), r"^[-+0]{50}$")
+        self.assertEqual(told, {"steps": 50, "steps_of_run": 50, "directions": 1, "finished": True})
+        self.assertEqual(state.read_bytes(), kept)
+        self.refused("releases", self.transcript, naming=["STATE", "the state of a run"])
         # Other files of these names stay as they are.
         for file, whole in [(self.transcript, sealed), (self.tuned, tuned)]:
             file.write_bytes(whole[:-1] + b"x")
@@ -1670,6 +1778,26 @@ class Transcripts(Records):
         # A second name of a state would remain as a copy.
         (self.here / "second").hardlink_to(self.here / "run")
         self.refused(*words, "--resume", self.here / "run", naming=["--resume", "names"])
+
+    def test_commands_in_messages_can_be_typed(self):
+        """Whatever the files are called: a shell takes them as they are named."""
+        limited = {"cwd": self.here, "capture_output": True,
+                   "preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1900, 1900))}
+        for k, kind in enumerate((b"quo'te\\ do$x`y`*?", b"-new\nline'\\\x7f", b"~lat\xe9")):
+            name = kind + str(k).encode()
+            words = ["train", str(self.data), "--mechanism", "paczero-zpl", "--steps", "2000", "--subsets", "2"]
+            done = subprocess.run([PROGRAM, *words, b"--save=" + name, b"--transcript=" + name + b".t"], **limited)
+            self.assertEqual((done.returncode, done.stderr.count(b"\n")), (1, 1), done.stderr)
+            said = done.stderr.split(b"--resume ")[1].split(b" in place of --save")[0]
+            typed = subprocess.run(["bash", "-c", b"printf %s " + said], capture_output=True, cwd=self.here).stdout
+            self.assertEqual(typed.removeprefix(b"./") if name.startswith(b"-") else typed, name, said)
+            # And one that keeps no state.
+            words[3:] = ["dpzero", "--epsilon", "1", "--steps", "2000"]
+            done = subprocess.run([PROGRAM, *words, b"--base=" + name + b".b", b"--transcript=" + name + b".u"], **limited)
+            self.assertEqual((done.returncode, done.stderr.count(b"\n")), (1, 1), done.stderr)
+            replay = done.stderr.split(b"tacit replay ")[1].split(b" OUT ")[0]
+            replayed = subprocess.run(["bash", "-c", b'"$0" replay ' + replay + b" out%d" % k, PROGRAM], capture_output=True, cwd=self.here)
+            self.assertEqual(replayed.returncode, 0, (replay, replayed.stderr))
 
     def started(self, *words, when):
         """A run of many steps, which this holds of."""

@@ -4,6 +4,9 @@
 
 #include "train.hpp"
 
+#include <tacit/core/open_file.hpp>
+
+#include "output/format.hpp"
 #include "safetensors/safetensors.hpp"
 #include "training/recorded.hpp"
 
@@ -18,6 +21,16 @@
 namespace calculator {
 
 namespace {
+
+arguments::words<tacit::optimiser_rule> const optimisers{
+    {"sgd", tacit::optimiser_rule::sgd},
+    {"momentum", tacit::optimiser_rule::momentum},
+    {"adam", tacit::optimiser_rule::adam},
+    {"adamw", tacit::optimiser_rule::adamw}};
+
+rule share_below_1() {
+  return number("in [0, 0.999999]", [](double x) { return x >= 0.0 && x <= 0.999999; });
+}
 
 void declare_train(arguments& of) {
   std::vector<std::string> mechanisms = paczero_mechanisms();
@@ -34,6 +47,15 @@ void declare_train(arguments& of) {
   of.add("--learning-rate",
          number("in [1e-37, 1e38]", [](double x) { return x >= 1e-37 && x <= 1e38; }),
          "falls linearly to 0; by mechanism unless given");
+  of.add("--optimiser", word_of(optimisers), "what releases move; sgd unless given");
+  of.add("--momentum", share_below_1(), "optimiser momentum: 0.9 unless given");
+  of.add("--beta1", share_below_1(), "optimisers adam and adamw: 0.9 unless given");
+  of.add("--beta2", share_below_1(), "the same: 0.999 unless given");
+  of.add("--adam-epsilon",
+         number("in [1e-30, 1e30]", [](double x) { return x >= 1e-30 && x <= 1e30; }),
+         "the same, beside the root: 1e-8 unless given");
+  of.add("--weight-decay", number("in [0, 1e30]", [](double x) { return x >= 0.0 && x <= 1e30; }),
+         "0 unless given; with adam it is added to the gradient");
   of.add("--clip", number("in (0, 1e100]", [](double x) { return x > 0.0 && x <= 1e100; }),
          "limit of a record's scalar, or of its gradient's norm; by mechanism unless given");
   of.add("--directions", whole(1, 1000), "directions a step; 1 unless given, for dp-aggzo 16");
@@ -55,6 +77,44 @@ answer run_train(arguments const& of) {
 }
 
 }  // namespace
+
+optimiser_choice read_optimiser(arguments const& of) {
+  using enum tacit::optimiser_rule;
+  optimiser_choice out;
+  tacit::optimiser_options& o = out.optimiser;
+  o.rule = of.choice("--optimiser", optimisers, o.rule);
+  if (o.rule == momentum) {
+    o.momentum = of.number("--momentum", o.momentum);
+  } else {
+    of.must_be_left_out({"--momentum"}, "unless --optimiser is momentum");
+  }
+  if (o.rule == adam || o.rule == adamw) {
+    o.beta1 = of.number("--beta1", o.beta1);
+    o.beta2 = of.number("--beta2", o.beta2);
+    o.epsilon = of.number("--adam-epsilon", o.epsilon);
+  } else {
+    of.must_be_left_out({"--beta1", "--beta2", "--adam-epsilon"},
+                        "unless --optimiser is adam or adamw");
+  }
+  out.weight_decay = of.number("--weight-decay", 0.0);
+  return out;
+}
+
+double rate_with(double for_sgd, tacit::optimiser_options const& optimiser) {
+  using enum tacit::optimiser_rule;
+  if (optimiser.rule == sgd) return for_sgd;
+  return optimiser.rule == momentum ? for_sgd * (1.0 - optimiser.momentum) : 0.02;
+}
+
+void must_allow(arguments const& of, double weight_decay, double learning_rate) {
+  if (!(learning_rate * weight_decay <= 1.0)) {
+    of.refuse("--weight-decay", "at most 1/" + exactly(learning_rate) + ", the learning rate");
+  }
+  bool const adam = of.given("--optimiser") && of.text("--optimiser").starts_with("adam");
+  if (adam && !(learning_rate <= 1e30)) {
+    of.refuse("--learning-rate", "at most 1e30 with --optimiser " + of.text("--optimiser"));
+  }
+}
 
 seed_range read_seeds(arguments const& of, std::vector<std::string> const& of_one_run) {
   seed_range const seeds{of.whole("--seed", 1), of.whole("--seeds", 1)};
@@ -108,8 +168,8 @@ std::string what_is_left(arguments const& of, bool begun) {
       std::string const& kept = over ? sealed : journal;
       std::string text = over ? "; the run is over" : "; the run cannot go on";
       if (of.given("--base") && there(of.text("--base"))) {
-        text += ": tacit replay " + of.text("--base") + " " + kept +
-                " OUT writes the model after its last release";
+        text += ": tacit replay " + apps::shell_word(of.text("--base")) + " " +
+                apps::shell_word(kept) + " OUT writes the model after its last release";
       } else {
         text += ": its releases are in " + kept;
       }
@@ -123,10 +183,21 @@ std::string what_is_left(arguments const& of, bool begun) {
   return {};
 }
 
-void fail(std::string const& why, std::string const& end) {
-  throw std::runtime_error(
-      why +
-      (end.empty() ? "; nothing of the run is kept: the same command begins another one" : end));
+std::string taken_name(std::exception const& why) {
+  auto const* const file = dynamic_cast<tacit::file_error const*>(&why);
+  bool const taken = file != nullptr && file->code() == std::errc::file_exists;
+  return taken ? std::filesystem::path(file->path()).string() : std::string();
+}
+
+void fail(std::exception const& why, std::string const& end) {
+  std::string text = reason(why);
+  if (end.empty()) {
+    std::string const taken = taken_name(why);
+    text += "; nothing of the run is kept: the same command";
+    if (!taken.empty()) text += ", with another name for " + taken + ',';
+    text += " begins another one";
+  }
+  throw std::runtime_error(text + end);
 }
 
 void refuse_because(arguments const& of, std::string const& name, std::exception const& why,
@@ -137,7 +208,7 @@ void refuse_because(arguments const& of, std::string const& name, std::exception
     if (name != "--transcript") throw;
     throw bad_input(refusal.what() + end);
   } catch (std::runtime_error const& failure) {
-    fail(failure.what(), end);
+    fail(failure, end);
   }
 }
 

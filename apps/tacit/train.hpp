@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/zo/options.hpp>
+
 #include "training/tensors.hpp"
 #include "verbs.hpp"
 
@@ -17,6 +19,19 @@ struct seed_range {
   std::uint64_t first;
   std::size_t count;
 };
+
+/// What moves the parameters but for the learning rate.
+struct optimiser_choice {
+  tacit::optimiser_options optimiser;
+  double weight_decay = 0.0;
+};
+optimiser_choice read_optimiser(arguments const& of);
+
+/// Learning rates by mechanism suit sgd; what suits this optimiser in its place.
+double rate_with(double for_sgd, tacit::optimiser_options const& optimiser);
+
+/// Refuses a weight decay that is too large for this learning rate.
+void must_allow(arguments const& of, double weight_decay, double learning_rate);
 
 /// Refuses what belongs to a single run, such as its files, where there are several.
 seed_range read_seeds(arguments const& of, std::vector<std::string> const& of_one_run);
@@ -38,8 +53,11 @@ bool is_of_the_machine(std::exception const& why);
 /// Empty if nothing is; a run that has `begun` had a journal, if that was asked for.
 std::string what_is_left(arguments const& of, bool begun);
 
+/// The name that somebody else took meanwhile, if that is why.
+std::string taken_name(std::exception const& why);
+
 /// The machine failed: throws std::runtime_error with such an end.
-[[noreturn]] void fail(std::string const& why, std::string const& end);
+[[noreturn]] void fail(std::exception const& why, std::string const& end);
 
 /// `arguments::refuse_because` with such an end, which is left out where another word begins another run.
 [[noreturn]] void refuse_because(arguments const& of, std::string const& name,

@@ -6,6 +6,7 @@
 #include <tacit/mechanism/saved_run.hpp>
 #include <tacit/zo/hash.hpp>
 
+#include "output/format.hpp"
 #include "output/progress.hpp"
 #include "output/text_file.hpp"
 #include "train.hpp"
@@ -88,13 +89,11 @@ std::string how_to_go_on(arguments const& of, std::exception const& why, bool be
            ": go on with the same command and --resume with its name now";
   }
   if (!stored) return what_is_left(of, begun);
-  std::string text = "; the run is kept: go on with the same command and --resume " + of.text(kept);
+  std::string text = "; the run is kept: go on with the same command and --resume " +
+                     apps::shell_word(of.text(kept));
   if (!of.given("--resume")) text += " in place of --save";
-  auto const* const file = dynamic_cast<tacit::file_error const*>(&why);
-  if (file != nullptr && file->code() == std::errc::file_exists) {
-    text += ", and another name for " + std::filesystem::path(file->path()).string();
-  }
-  return text;
+  std::string const taken = taken_name(why);
+  return taken.empty() ? text : text + ", and another name for " + taken;
 }
 
 stored_run look_at(arguments const& of) {
@@ -276,7 +275,12 @@ paczero_run_options read_options(arguments const& of, mechanism which,
   p.clip = of.number("--clip", p.clip);
   wanted.subsets = of.whole("--subsets", wanted.subsets);
   wanted.smoothing = of.number("--smoothing", wanted.smoothing);
-  wanted.learning_rate = of.number("--learning-rate", suitable_rate(which, p));
+  optimiser_choice const moved = read_optimiser(of);
+  wanted.optimiser = moved.optimiser;
+  wanted.weight_decay = moved.weight_decay;
+  wanted.learning_rate =
+      of.number("--learning-rate", rate_with(suitable_rate(which, p), wanted.optimiser));
+  must_allow(of, wanted.weight_decay, wanted.learning_rate);
   if (of.given("--save")) {
     wanted.save = of.text("--save");
     std::error_code none;
@@ -314,6 +318,14 @@ std::string belongs_to(std::string const& table, paczero_run_options const& want
   for (double const x : {wanted.smoothing, wanted.learning_rate}) {
     tacit::detail::hash_number(hash, std::bit_cast<std::uint64_t>(x));
   }
+  tacit::optimiser_options const& o = wanted.optimiser;
+  if (wanted.weight_decay != 0.0 || o.rule != tacit::optimiser_rule::sgd) {
+    // States from before there were these have neither.
+    tacit::detail::hash_number(hash, static_cast<std::uint64_t>(o.rule));
+    for (double const x : {wanted.weight_decay, o.momentum, o.beta1, o.beta2, o.epsilon}) {
+      tacit::detail::hash_number(hash, std::bit_cast<std::uint64_t>(x));
+    }
+  }
   return to_hex(tacit::parameter_hash{hash.finish()});
 }
 
@@ -325,7 +337,7 @@ std::string about(std::string const& digest, paczero_run_options const& wanted) 
 
 // A run has failed.
 [[noreturn]] void fail_midway(arguments const& of, std::exception const& why, bool begun) {
-  fail(why.what(), how_to_go_on(of, why, begun));
+  fail(why, how_to_go_on(of, why, begun));
 }
 
 // Before its first step a run was refused a file, or one beside it. A new run's state may be there by then.
@@ -425,8 +437,9 @@ void declare_paczero(arguments& of) {
          "paczero: keep the run's state here, step by step; it holds the secret");
   of.add("--resume", state_file("the state of a run of paczero, not in use elsewhere"),
          "go on with a saved run, or finish the files of one that is done, with the same DATA, "
-         "--smoothing "
-         "and --learning-rate; what else is given must be as it was");
+         "--smoothing, --learning-rate, --optimiser and --weight-decay; what else is given must be "
+         "as it "
+         "was");
 }
 
 answer train_paczero(arguments const& of) {
@@ -483,7 +496,9 @@ answer train_paczero(arguments const& of) {
                             std::to_string(records));
     }
     if (saved && saved->digest != digest) {
-      of.refuse("DATA", "the table of the saved run, with its --smoothing and --learning-rate");
+      of.refuse("DATA",
+                "the table of the saved run, with its --smoothing, --learning-rate, "
+                "--optimiser and --weight-decay");
     }
     try {
       save_parameters(of, "--base", job->shape.tensors(), job->start);

@@ -98,7 +98,11 @@ tuning_options read_options(arguments const& of) {
   if (o.system == paczero_mi) o.paczero.spend = tacit::allocation::confident_or_hold;
   o.paczero.otherwise = tacit::disagreement::hold;
   o.steps = of.whole("--steps", o.steps);
-  o.learning_rate = of.number("--learning-rate", o.learning_rate);
+  optimiser_choice const moved = read_optimiser(of);
+  o.optimiser = moved.optimiser;
+  o.weight_decay = moved.weight_decay;
+  o.learning_rate = of.number("--learning-rate", rate_with(o.learning_rate, o.optimiser));
+  must_allow(of, o.weight_decay, o.learning_rate);
   o.clip = of.number("--clip", o.clip);
   if (has_epsilon(o.system) || o.system == ferret) {
     o.rate = of.number("--rate", o.rate);
@@ -232,10 +236,10 @@ answer train_system(arguments const& of) {
       of.refuse_because(of.given("--epsilon") ? "--epsilon" : "--mi", error);
     } catch (tacit::file_error const& error) {
       if (!begun) refuse_because(of, "--transcript", error, what_is_left(of, begun));
-      fail(error.what(), what_is_left(of, begun));
+      fail(error, what_is_left(of, begun));
     } catch (std::exception const& error) {
       if (!is_of_the_machine(error)) throw;
-      fail(error.what(), what_is_left(of, begun));
+      fail(error, what_is_left(of, begun));
     }
     nlohmann::ordered_json one{{score, run.score}};
     if (run.epsilon) {

@@ -39,6 +39,7 @@ verb calibrate();
 verb gap();
 verb train();
 verb replay();
+verb releases();
 verb audit();
 
 }  // namespace calculator

@@ -5,6 +5,7 @@
 #include <tacit/core/bit_cast.hpp>
 #include <tacit/core/check.hpp>
 #include <tacit/core/constants.hpp>
+#include <tacit/core/count.hpp>
 #include <tacit/core/decimal.hpp>
 #include <tacit/core/elementary.hpp>
 #include <tacit/core/elementary/circular.hpp>

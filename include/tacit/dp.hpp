@@ -13,7 +13,7 @@
 #include <tacit/dp/contour/cells.hpp>
 #include <tacit/dp/contour/envelope.hpp>
 #include <tacit/dp/contour/integrate.hpp>
-#include <tacit/dp/contour/moments.hpp>
+#include <tacit/dp/contour/moment_line.hpp>
 #include <tacit/dp/contour/plan.hpp>
 #include <tacit/dp/contour/routes.hpp>
 #include <tacit/dp/contour/search.hpp>
@@ -81,8 +81,10 @@
 #include <tacit/dp/rdp/table.hpp>
 #include <tacit/dp/renyi.hpp>
 #include <tacit/dp/response_profile.hpp>
+#include <tacit/dp/rising_cells.hpp>
 #include <tacit/dp/rounded_shifts.hpp>
 #include <tacit/dp/saddle.hpp>
 #include <tacit/dp/sensitivity.hpp>
 #include <tacit/dp/trade_off.hpp>
+#include <tacit/dp/work_budget.hpp>
 #include <tacit/dp/zcdp.hpp>

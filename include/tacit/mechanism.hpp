@@ -6,7 +6,7 @@
 #include <tacit/mechanism/dpgd_0th.hpp>
 #include <tacit/mechanism/dpzero.hpp>
 #include <tacit/mechanism/ferret.hpp>
-#include <tacit/mechanism/gridded.hpp>
+#include <tacit/mechanism/gradients.hpp>
 #include <tacit/mechanism/mezo.hpp>
 #include <tacit/mechanism/noisy_output.hpp>
 #include <tacit/mechanism/noisy_sum.hpp>
@@ -18,6 +18,7 @@
 #include <tacit/mechanism/pairwise_run.hpp>
 #include <tacit/mechanism/parameter_groups.hpp>
 #include <tacit/mechanism/participants.hpp>
+#include <tacit/mechanism/quantised.hpp>
 #include <tacit/mechanism/release.hpp>
 #include <tacit/mechanism/rldp.hpp>
 #include <tacit/mechanism/run_owner.hpp>

@@ -42,9 +42,11 @@
 #include <tacit/pac/pac_ledger.hpp>
 #include <tacit/pac/posterior.hpp>
 #include <tacit/pac/public_normal.hpp>
+#include <tacit/pac/record_groups.hpp>
 #include <tacit/pac/record_ledger.hpp>
 #include <tacit/pac/residual.hpp>
 #include <tacit/pac/row_digest.hpp>
+#include <tacit/pac/scale_to.hpp>
 #include <tacit/pac/stackelberg.hpp>
 #include <tacit/pac/value_exposure.hpp>
 #include <tacit/pac/whitened_candidates.hpp>

@@ -5,4 +5,5 @@
 #include <tacit/train/ferret.hpp>
 #include <tacit/train/first_order.hpp>
 #include <tacit/train/recorded.hpp>
+#include <tacit/train/retrace.hpp>
 #include <tacit/train/trainer.hpp>

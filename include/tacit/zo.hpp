@@ -7,6 +7,8 @@
 #include <tacit/zo/journal.hpp>
 #include <tacit/zo/launch.hpp>
 #include <tacit/zo/launch_cuda.hpp>
+#include <tacit/zo/optimise.hpp>
+#include <tacit/zo/optimiser_state.hpp>
 #include <tacit/zo/options.hpp>
 #include <tacit/zo/parameters.hpp>
 #include <tacit/zo/run_record.hpp>

@@ -11,8 +11,9 @@
 #include <tacit/dp/trade_off.hpp>
 #include <tacit/dp/zcdp.hpp>
 
+#include "argument.hpp"
 #include "binding.hpp"
-#include "whole.hpp"
+#include "patience.hpp"
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
@@ -30,20 +31,32 @@ namespace binding {
 
 namespace {
 
-using releases = std::variant<tacit::event, tacit::mechanism_event>;
+using releases = argument<std::variant<tacit::mechanism_event, tacit::event>>;
 
-tacit::event event_of(releases const& release) {
-  if (auto const* e = std::get_if<tacit::event>(&release)) return *e;
-  return tacit::event(std::get<tacit::mechanism_event>(release));
+/// @throws nb::type_error for anything else, std::domain_error for noise that no door answers for
+tacit::event event_of(releases const& given, char const* who) {
+  auto const release = given.as(who, "event", "an Event or a mechanism, as Gaussian(1.0)");
+  auto const* const whole_event = std::get_if<tacit::event>(&release);
+  tacit::event const found =
+      whole_event ? *whole_event : tacit::event(std::get<tacit::mechanism_event>(release));
+  check_noise_range(who, found.what);
+  return found;
 }
 
 /// What `ask` returns for the accountant as it is now, without Python's lock: another thread may compose
-/// meanwhile.
+/// meanwhile. Ctrl-C ends it.
 template <class Accountant, class Ask>
 auto asked(Accountant const& self, Ask const& ask) {
-  Accountant const now = self;
-  nb::gil_scoped_release const others_run;
-  return ask(now);
+  return patiently([now = self, ask] { return ask(now); });
+}
+
+/// Another object of the same class, which may be a subclass, that has composed the same.
+template <class Accountant>
+nb::object again(nb::handle self) {
+  nb::object out = nb::inst_alloc(self.type());
+  new (nb::inst_ptr<Accountant>(out)) Accountant(nb::cast<Accountant const&>(self));
+  nb::inst_mark_ready(out);
+  return out;
 }
 
 template <class Accountant>
@@ -51,20 +64,11 @@ nb::class_<Accountant> bind(nb::module_& m, char const* name, char const* doc) {
   nb::class_<Accountant> type(m, name, doc);
   type.def(
           "__init__",
-          [](Accountant* self, std::string_view adjacency) {
-            new (self) Accountant(adjacency_of(adjacency));
+          [name](Accountant* self, argument<std::string> const& adjacency) {
+            new (self) Accountant(adjacency_of(adjacency.as(name, "adjacency")));
           },
           nb::arg("adjacency") = "add_remove")
-      .def(
-          "compose",
-          [](Accountant& self, releases const& release, whole const& count) -> Accountant& {
-            return self.compose(event_of(release), count.as("compose", "count"));
-          },
-          nb::arg("event"), nb::arg("count") = 1, nb::rv_policy::none,
-          "Adds `count` releases; each may depend on all earlier ones. Returns the accountant.\n\n"
-          "Raises ValueError, with the reason, for a value out of range and for an event that has "
-          "no bound under this adjacency; nothing is added then.")
-      .def(
+      .def(  // first, since the other one takes anything, to refuse it
           "compose",
           [](Accountant& self, Accountant const& other) -> Accountant& {
             return self.compose(other);
@@ -72,8 +76,18 @@ nb::class_<Accountant> bind(nb::module_& m, char const* name, char const* doc) {
           nb::arg("accountant"), nb::rv_policy::none,
           "Adds everything that another accountant of this kind has seen.")
       .def(
+          "compose",
+          [](Accountant& self, releases const& release, whole const& count) -> Accountant& {
+            return self.compose(event_of(release, "compose"), count.as("compose", "count"));
+          },
+          nb::arg("event"), nb::arg("count") = 1, nb::rv_policy::none,
+          "Adds `count` releases; each may depend on all earlier ones. Returns the accountant.\n\n"
+          "Raises ValueError, with the reason, for a value out of range and for an event that has "
+          "no bound under this adjacency; nothing is added then.")
+      .def(
           "epsilon",
-          [](Accountant const& self, double delta) {
+          [](Accountant const& self, argument<double> const& given) {
+            double const delta = given.as("epsilon", "delta");
             return asked(self, [=](Accountant const& now) { return now.epsilon(delta); });
           },
           nb::arg("delta"),
@@ -81,7 +95,8 @@ nb::class_<Accountant> bind(nb::module_& m, char const* name, char const* doc) {
           "in (0, 1); `upper` may be infinite.")
       .def(
           "delta",
-          [](Accountant const& self, double epsilon) {
+          [](Accountant const& self, argument<double> const& given) {
+            double const epsilon = given.as("delta", "epsilon");
             return asked(self, [=](Accountant const& now) { return now.delta(epsilon); });
           },
           nb::arg("epsilon"),
@@ -90,21 +105,26 @@ nb::class_<Accountant> bind(nb::module_& m, char const* name, char const* doc) {
       .def(
           "pure_epsilon",
           [](Accountant const& self) {
-            return tacit::pure_epsilon(self.history(), self.neighbours());
+            return asked(self, [](Accountant const& now) {
+              return tacit::pure_epsilon(now.history(), now.neighbours());
+            });
           },
           "The smallest epsilon for which the run is (epsilon, 0)-DP, as an Interval; infinite "
           "where "
           "there is none, as for Gaussian noise.")
       .def(
           "attack_success",
-          [](Accountant const& self, double prior) {
+          [](Accountant const& self, argument<double> const& given) {
+            double const prior = given.as("attack_success", "prior");
             return asked(self, [=](Accountant const& now) { return now.attack_success(prior); });
           },
           nb::arg("prior") = 0.5,
           "An upper bound on how often an attacker guesses one membership bit of this prior.")
       .def(
           "false_negative_rate",
-          [](Accountant const& self, double false_positive_rate) {
+          [](Accountant const& self, argument<double> const& given) {
+            double const false_positive_rate =
+                given.as("false_negative_rate", "false_positive_rate");
             return asked(self, [=](Accountant const& now) {
               return tacit::false_negative_rate(now, false_positive_rate);
             });
@@ -114,10 +134,14 @@ nb::class_<Accountant> bind(nb::module_& m, char const* name, char const* doc) {
           "share of members. A lower bound.")
       .def(
           "would_exceed",
-          [](Accountant const& self, releases const& release, whole const& count, double epsilon,
-             double delta) {
-            return self.would_exceed(event_of(release), count.as("would_exceed", "count"),
-                                     {epsilon, delta});
+          [](Accountant const& self, releases const& release, whole const& count,
+             argument<double> const& epsilon, argument<double> const& delta) {
+            constexpr char const* who = "would_exceed";
+            tacit::event const next = event_of(release, who);
+            std::uint64_t const times = count.as(who, "count");
+            tacit::approx_dp const budget{epsilon.as(who, "epsilon"), delta.as(who, "delta")};
+            return asked(
+                self, [=](Accountant const& now) { return now.would_exceed(next, times, budget); });
           },
           nb::arg("event"), nb::arg("count"), nb::arg("epsilon"), nb::arg("delta"),
           "Whether `count` more such releases would leave the budget, or could not be shown to "
@@ -135,15 +159,43 @@ nb::class_<Accountant> bind(nb::module_& m, char const* name, char const* doc) {
           },
           "A list of (event, count), in the order in which they were first composed.")
       .def("save", &Accountant::save, "A versioned, checksummed text for `load`.")
-      .def_static("load", &Accountant::load, nb::arg("text"),
-                  "The accountant that `save` wrote. Raises CorruptState for any other text.")
-      .def("__copy__", [](Accountant const& self) { return self; })
+      .def_static(
+          "load",
+          [](argument<std::string> const& text) {
+            return Accountant::load(text.as("load", "text"));
+          },
+          nb::arg("text"),
+          "The accountant that `save` wrote. Raises CorruptState for any other text.")
+      .def("__copy__",
+           [](nb::handle self) {
+             nb::object out = again<Accountant>(self);
+             nb::object const kept = attributes(self);
+             if (!kept.is_none()) out.attr("__dict__").attr("update")(kept);
+             return out;
+           })
       .def(
-          "__deepcopy__", [](Accountant const& self, nb::handle) { return self; }, nb::arg("memo"))
-      .def("__getstate__", &Accountant::save)
+          "__deepcopy__",
+          [](nb::handle self, nb::handle memo) {
+            nb::object out = again<Accountant>(self);
+            memo[nb::int_(reinterpret_cast<std::uintptr_t>(self.ptr()))] = out;
+            nb::object const kept = attributes(self);
+            if (!kept.is_none()) {
+              nb::object const deep = nb::module_::import_("copy").attr("deepcopy")(kept, memo);
+              out.attr("__dict__").attr("update")(deep);
+            }
+            return out;
+          },
+          nb::arg("memo"))
+      .def("__getstate__",
+           [](nb::handle self) {
+             return nb::make_tuple(nb::cast<Accountant const&>(self).save(), attributes(self));
+           })
       .def("__setstate__",
-           [](Accountant& self, std::string const& text) {
-             new (&self) Accountant(Accountant::load(text));
+           [](nb::handle self, nb::tuple const& state) {
+             new (nb::inst_ptr<Accountant>(self))
+                 Accountant(Accountant::load(nb::cast<std::string>(state[0])));
+             nb::inst_mark_ready(self);
+             if (!state[1].is_none()) self.attr("__dict__").attr("update")(state[1]);
            })
       .def("__repr__", [name](Accountant const& self) {
         std::string out =
@@ -179,15 +231,30 @@ void bind_accountants(nb::module_& m) {
       "The accountant to use: a certified interval, for every event that has a dominating pair.")
       .def(
           "epsilon_route",
-          [](tacit::privacy_loss_accountant const& self, double delta) {
-            return route_of(self.method().epsilon_by(delta).by);
+          [](tacit::privacy_loss_accountant const& self, argument<double> const& delta) {
+            double const at = delta.as("epsilon_route", "delta");
+            return asked(self, [at](tacit::privacy_loss_accountant const& now) {
+              return route_of(now.method().epsilon_by(at).by);
+            });
           },
           nb::arg("delta"), "The way by which epsilon(delta) is found, in a word or two.");
   bind<tacit::discretised_accountant>(
       m, "DiscretisedAccountant",
       "Privacy loss distributions on a grid: certified, wider and slower; a second opinion.");
   bind<tacit::renyi_accountant>(
-      m, "RenyiAccountant", "Renyi divergences: an upper bound, loose by a few percent or more.");
+      m, "RenyiAccountant", "Renyi divergences: an upper bound, loose by a few percent or more.")
+      .def(
+          "divergence",
+          [](tacit::renyi_accountant const& self, argument<double> const& order) {
+            double const at = order.as("divergence", "order");
+            return asked(self, [at](tacit::renyi_accountant const& now) {
+              return now.method().divergence(at);
+            });
+          },
+          nb::arg("order"),
+          "The Renyi divergence of the whole run at this order, finite and above 1, in nats, of "
+          "the "
+          "worse direction: an upper bound.");
   bind<tacit::zcdp_accountant>(
       m, "ZcdpAccountant", "Zero-concentrated DP: an upper bound, for events without sampling.");
   bind<tacit::gaussian_accountant>(

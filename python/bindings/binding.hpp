@@ -14,8 +14,17 @@ namespace binding {
 /// @throws std::invalid_argument for any other word
 tacit::adjacency adjacency_of(std::string_view word);
 
+/// Noise multipliers of Gaussian and Laplace noise that no door answers for: nothing is protected, or nothing learnt,
+/// and an accountant counts in ever finer cells.
+/// @throws std::domain_error outside [0.001, 1e9]
+void check_noise_range(char const* who, double multiplier);
+void check_noise_range(char const* who, tacit::mechanism_event const& mechanism);
+
 /// The Python text of a number, from which Python reads the same number.
 std::string text_of(double x);
+
+/// What a subclass written in Python has put into an object; None where it has no such place.
+nanobind::object attributes(nanobind::handle self);
 
 void bind_events(nanobind::module_& m);
 void bind_accountants(nanobind::module_& m);

@@ -4,6 +4,7 @@
 
 #include <tacit/dp/event.hpp>
 
+#include "argument.hpp"
 #include "binding.hpp"
 
 #include <nanobind/nanobind.h>
@@ -34,11 +35,14 @@ void complete(nb::class_<T>& type, char const* name, Names... fields) {
             return nb::isinstance<T>(other) && self == nb::cast<T const&>(other);
           },
           nb::arg("other").none())
-      .def(
-          "__hash__",
-          [values](nb::handle self) { return nb::hash(nb::make_tuple(self.type(), values(self))); })
+      .def("__hash__",
+           [values](nb::handle self) {  // a subclass's objects equal those of the class
+             return nb::hash(nb::make_tuple(nb::type<T>(), values(self)));
+           })
       .def("__reduce__",
-           [values](nb::handle self) { return nb::make_tuple(self.type(), values(self)); })
+           [values](nb::handle self) {
+             return nb::make_tuple(self.type(), values(self), attributes(self));
+           })
       .def("__repr__", [name, fields...](nb::handle self) {
         std::string out = std::string(name) + "(";
         char const* between = "";
@@ -54,7 +58,12 @@ void one_number(nb::module_& m, char const* name, char const* field, double T::*
                 char const* doc) {
   nb::class_<T> type(m, name, doc);
   type.def(
-          "__init__", [value](T* self, double x) { (new (self) T())->*value = x; }, nb::arg(field))
+          "__init__",
+          [=](T* self, argument<double> const& x) {
+            double const given = x.as(name, field);
+            (new (self) T())->*value = given;
+          },
+          nb::arg(field))
       .def_ro(field, value);
   complete(type, name, field);
 }
@@ -66,10 +75,12 @@ void number_and_count(nb::module_& m, char const* name, char const* field, doubl
   nb::class_<T> type(m, name, doc);
   type.def(
           "__init__",
-          [value, count](T* self, double x, std::uint64_t n) {
+          [=](T* self, argument<double> const& x, whole const& n) {
+            double const given = x.as(name, field);
+            std::uint64_t const times = n.as(name, second);
             new (self) T();
-            self->*value = x;
-            self->*count = n;
+            self->*value = given;
+            self->*count = times;
           },
           nb::arg(field), nb::arg(second) = otherwise)
       .def_ro(field, value)
@@ -83,10 +94,12 @@ void two_numbers(nb::module_& m, char const* name, char const* first, double T::
   nb::class_<T> type(m, name, doc);
   type.def(
           "__init__",
-          [a, b](T* self, double x, double y) {
+          [=](T* self, argument<double> const& x, argument<double> const& y) {
+            double const one = x.as(name, first);
+            double const other = y.as(name, second);
             new (self) T();
-            self->*a = x;
-            self->*b = y;
+            self->*a = one;
+            self->*b = other;
           },
           nb::arg(first), nb::arg(second))
       .def_ro(first, a)
@@ -125,9 +138,9 @@ void bind_events(nb::module_& m) {
               "A matrix or tree mechanism, the whole run: `sensitivity` is what one record's whole "
               "participation moves it by, in L2.");
 
-  nb::class_<unsampled> whole(m, "Unsampled", "Every record takes part.");
-  whole.def(nb::init<>());
-  complete(whole, "Unsampled");
+  nb::class_<unsampled> everyone(m, "Unsampled", "Every record takes part.");
+  everyone.def(nb::init<>());
+  complete(everyone, "Unsampled");
   one_number(m, "Poisson", "rate", &poisson::rate,
              "Every record takes part with probability `rate`, independently, secretly.");
   nb::class_<fixed_size> fixed(m, "FixedSize",
@@ -136,8 +149,9 @@ void bind_events(nb::module_& m) {
   fixed
       .def(
           "__init__",
-          [](fixed_size* self, std::uint64_t batch, std::uint64_t records) {
-            new (self) fixed_size{batch, records};
+          [](fixed_size* self, whole const& batch, whole const& records) {
+            new (self)
+                fixed_size{batch.as("FixedSize", "batch"), records.as("FixedSize", "records")};
           },
           nb::arg("batch"), nb::arg("records"))
       .def_ro("batch", &fixed_size::batch)
@@ -156,8 +170,9 @@ void bind_events(nb::module_& m) {
   allocated
       .def(
           "__init__",
-          [](random_allocation* self, std::uint64_t steps, std::uint64_t part) {
-            new (self) random_allocation{steps, part};
+          [](random_allocation* self, whole const& steps, whole const& part) {
+            constexpr char const* who = "RandomAllocation";
+            new (self) random_allocation{steps.as(who, "steps"), part.as(who, "part")};
           },
           nb::arg("steps"), nb::arg("part") = 1)
       .def_ro("steps", &random_allocation::steps)
@@ -168,8 +183,14 @@ void bind_events(nb::module_& m) {
   release
       .def(
           "__init__",
-          [](event* self, mechanism_event what, sampling how, std::uint64_t records_per_person) {
-            new (self) event(by_person(sampled(what, how), records_per_person));
+          [](event* self, argument<mechanism_event> const& what, argument<sampling> const& how,
+             whole const& records_per_person) {
+            constexpr char const* who = "Event";
+            event const release =
+                sampled(what.as(who, "mechanism", "a mechanism, as Gaussian(1.0)"),
+                        how.as(who, "sampling", "a sampling, as Poisson(0.01)"));
+            std::uint64_t const persons = records_per_person.as(who, "records_per_person");
+            new (self) event(by_person(release, persons));
           },
           nb::arg("mechanism"), nb::arg("sampling") = unsampled{},
           nb::arg("records_per_person") = 1)

@@ -5,6 +5,7 @@
 #include <tacit/info/attack.hpp>
 #include <tacit/info/binary_channel.hpp>
 
+#include "argument.hpp"
 #include "binding.hpp"
 
 #include <nanobind/nanobind.h>
@@ -17,37 +18,50 @@ void bind_information(nb::module_& m) {
   using tacit::nats;
   m.def(
       "mutual_information",
-      [](double prior, double sigma) {
-        return tacit::information_charge(tacit::binary_channel{.prior = prior, .sigma = sigma})
+      [](argument<double> const& prior, argument<double> const& sigma) {
+        constexpr char const* who = "mutual_information";
+        return tacit::information_charge(tacit::binary_channel{.prior = prior.as(who, "prior"),
+                                                               .sigma = sigma.as(who, "sigma")})
             .value;
       },
-      nb::arg("prior"), nb::arg("sigma"), nb::call_guard<nb::gil_scoped_release>(),
+      nb::arg("prior"), nb::arg("sigma"),
       "What S + N(0, sigma^2) reveals about a sign S with P(S = +1) = prior, in nats: an upper "
       "bound, tight to rounding.");
   m.def(
       "sigma_for",
-      [](double prior, double information) {
-        return tacit::noise_for(tacit::binary_channel{.prior = prior}, nats(information));
+      [](argument<double> const& prior, argument<double> const& information) {
+        constexpr char const* who = "sigma_for";
+        return tacit::noise_for(tacit::binary_channel{.prior = prior.as(who, "prior")},
+                                nats(information.as(who, "information")));
       },
-      nb::arg("prior"), nb::arg("information"), nb::call_guard<nb::gil_scoped_release>(),
+      nb::arg("prior"), nb::arg("information"),
       "The least standard deviation at which the noised sign reveals at most so many nats.");
   m.def(
       "attack_success_from_information",
-      [](double information, double prior) {
-        return tacit::attack_success(nats(information), prior);
+      [](argument<double> const& information, argument<double> const& prior) {
+        constexpr char const* who = "attack_success_from_information";
+        return tacit::attack_success(nats(information.as(who, "information")),
+                                     prior.as(who, "prior"));
       },
       nb::arg("information"), nb::arg("prior") = 0.5,
       "An upper bound on an attacker's average success after a release of so many nats; `prior` "
       "is the success before it, in (0, 1].");
   m.def(
       "information_for_success",
-      [](double success, double prior) { return tacit::information_for(success, prior).value; },
+      [](argument<double> const& success, argument<double> const& prior) {
+        constexpr char const* who = "information_for_success";
+        return tacit::information_for(success.as(who, "success"), prior.as(who, "prior")).value;
+      },
       nb::arg("success"), nb::arg("prior") = 0.5,
       "The most nats that keep every attacker at or under `success`.");
   m.def(
       "attack_success_from_dp",
-      [](double epsilon, double delta, double prior) {
-        return tacit::attack_success(tacit::approx_dp{epsilon, delta}, prior);
+      [](argument<double> const& epsilon, argument<double> const& delta,
+         argument<double> const& prior) {
+        constexpr char const* who = "attack_success_from_dp";
+        return tacit::attack_success(
+            tacit::approx_dp{epsilon.as(who, "epsilon"), delta.as(who, "delta")},
+            prior.as(who, "prior"));
       },
       nb::arg("epsilon"), nb::arg("delta"), nb::arg("prior") = 0.5,
       "An upper bound on an attacker's success against one membership bit under "

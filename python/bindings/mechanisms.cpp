@@ -2,9 +2,9 @@
 //
 // PACZero and DPZero: numbers of each record in, a release out.
 
+#include "argument.hpp"
 #include "binding.hpp"
 #include "training.hpp"
-#include "whole.hpp"
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -30,8 +30,23 @@ namespace binding {
 
 namespace {
 
+using number = argument<double>;
+using word = argument<std::string>;
+using flag = argument<bool>;
+using file = argument<std::filesystem::path>;
+
+constexpr char const* a_path = "a path";
+
+template <class T>
+std::optional<T> optional_of(std::optional<argument<T>> const& given, char const* who,
+                             char const* name) {
+  return given ? std::optional(given->as(who, name)) : std::nullopt;
+}
+
 template <class Enum, std::size_t N>
-Enum choice(char const* name, std::array<std::string_view, N> const& words, std::string word) {
+Enum choice(char const* name, std::array<std::string_view, N> const& words,
+            argument<std::string> const& given) {
+  std::string word = given.as("paczero", name);
   std::string range = "one of";
   for (std::string_view const known : words) range.append(" '").append(known).append("'");
   std::replace(word.begin(), word.end(), '_', '-');
@@ -40,14 +55,17 @@ Enum choice(char const* name, std::array<std::string_view, N> const& words, std:
   return *found;
 }
 
-tacit::paczero<> new_paczero(whole const& records, whole const& steps, std::optional<double> budget,
-                             std::string const& ledger, std::optional<double> kappa,
-                             std::string const& observed, std::string const& allocation,
-                             double horizon, double minimum_correlation,
-                             std::string const& disagreement, whole const& directions, double clip,
-                             bool track_records, whole const& subsets, whole const& one_in,
-                             bool complementary, whole const& candidate_seed) {
+tacit::paczero<> new_paczero(whole const& records, whole const& steps,
+                             std::optional<number> const& given_budget, word const& ledger,
+                             std::optional<number> const& given_kappa, word const& observed,
+                             word const& allocation, number const& horizon,
+                             number const& minimum_correlation, word const& disagreement,
+                             whole const& directions, number const& clip, flag const& track_records,
+                             whole const& subsets, whole const& one_in, flag const& complementary,
+                             whole const& candidate_seed) {
   constexpr char const* who = "paczero";
+  std::optional<double> const budget = optional_of(given_budget, who, "budget");
+  std::optional<double> const kappa = optional_of(given_kappa, who, "kappa");
   tacit::paczero_options options;
   options.steps = steps.as(who, "steps");
   options.ledger = choice<tacit::ledger_kind>("ledger", tacit::detail::ledger_words, ledger);
@@ -62,16 +80,17 @@ tacit::paczero<> new_paczero(whole const& records, whole const& steps, std::opti
   options.what = choice<tacit::observed>("observed", tacit::detail::observed_words, observed);
   options.spend =
       choice<tacit::allocation>("allocation", tacit::detail::allocation_words, allocation);
-  options.horizon = horizon;
-  options.minimum_correlation = minimum_correlation;
+  options.horizon = horizon.as(who, "horizon");
+  options.minimum_correlation = minimum_correlation.as(who, "minimum_correlation");
   options.otherwise =
       choice<tacit::disagreement>("disagreement", tacit::detail::disagreement_words, disagreement);
   options.directions = directions.as(who, "directions");
-  options.clip = clip;
-  options.track_records = track_records;
+  options.clip = clip.as(who, "clip");
+  options.track_records = track_records.as(who, "track_records");
   options.check();
   tacit::candidate_set::shape const shape{records.as(who, "records"), subsets.as(who, "subsets"),
-                                          one_in.as(who, "one_in"), complementary};
+                                          one_in.as(who, "one_in"),
+                                          complementary.as(who, "complementary")};
   return {options, tacit::candidate_set::balanced(shape, candidate_seed.as(who, "candidate_seed"))};
 }
 
@@ -88,6 +107,8 @@ nb::object coefficients(std::span<tacit::release const> releases, std::size_t di
   return nb::cast(
       nb::ndarray<nb::numpy, double, nb::ndim<2>>(data, {releases.size(), directions}, owner));
 }
+
+using numbers = nb::ndarray<double const, nb::c_contig, nb::device::cpu>;
 
 [[noreturn]] nb::object no_copy(nb::handle self) {
   std::string const type = nb::cast<std::string>(self.type().attr("__name__"));
@@ -111,8 +132,8 @@ void bind_mechanisms(nb::module_& m) {
           "Everything released so far: the coefficients, shape (steps, K).")
       .def(
           "step",
-          [](mechanism& self,
-             nb::ndarray<double const, nb::c_contig, nb::device::cpu> const& scalars) {
+          [](mechanism& self, argument<numbers> const& given) {
+            numbers const scalars = given.as("step", "scalars", "an array of numbers of the host");
             bool const flat = scalars.ndim() == 1 && self.directions() == 1;
             std::size_t const at = flat ? 0 : 1;
             if (!flat && (scalars.ndim() != 2 || scalars.shape(0) != self.directions())) {
@@ -158,18 +179,20 @@ void bind_mechanisms(nb::module_& m) {
       .def(
           "__init__",
           [](paczero_run* self, whole const& records, whole const& steps,
-             std::optional<double> budget, std::string const& ledger, std::optional<double> kappa,
-             std::string const& observed, std::string const& allocation, double horizon,
-             double minimum_correlation, std::string const& disagreement, whole const& directions,
-             double clip, bool track_records, whole const& subsets, whole const& one_in,
-             bool complementary, whole const& candidate_seed,
-             std::optional<std::filesystem::path> const& save, std::string const& about) {
+             std::optional<number> const& budget, word const& ledger,
+             std::optional<number> const& kappa, word const& observed, word const& allocation,
+             number const& horizon, number const& minimum_correlation, word const& disagreement,
+             whole const& directions, number const& clip, flag const& track_records,
+             whole const& subsets, whole const& one_in, flag const& complementary,
+             whole const& candidate_seed, std::optional<file> const& save, word const& about_what) {
+            std::string const about = about_what.as("paczero", "about");
             tacit::paczero<> run =
                 new_paczero(records, steps, budget, ledger, kappa, observed, allocation, horizon,
                             minimum_correlation, disagreement, directions, clip, track_records,
                             subsets, one_in, complementary, candidate_seed);
             if (save) {
-              new (self) paczero_run(paczero_run::saved(std::move(run), *save, about));
+              new (self) paczero_run(
+                  paczero_run::saved(std::move(run), save->as("paczero", "save", a_path), about));
             } else {
               tacit::detail::require_argument(about.empty(), "paczero", "about", about,
                                               "empty without save");
@@ -186,8 +209,9 @@ void bind_mechanisms(nb::module_& m) {
           nb::arg("save").none() = nb::none(), nb::arg("about") = "")
       .def_static(
           "resume",
-          [](std::filesystem::path const& file, std::string const& about) {
-            return new paczero_run(paczero_run::saved::resume(file, about));
+          [](file const& from, word const& about) {
+            return new paczero_run(paczero_run::saved::resume(from.as("resume", "file", a_path),
+                                                              about.as("resume", "about")));
           },
           nb::arg("file"), nb::arg("about") = "",
           "The run whose state is in `file`: the same secret, account and coins. A Trainer brings "
@@ -237,16 +261,17 @@ void bind_mechanisms(nb::module_& m) {
       "argument out of range.")
       .def(
           "__init__",
-          [](dpzero_run* self, whole const& records, whole const& steps, double clip,
-             double noise_multiplier, double rate, std::optional<double> expected_records,
-             whole const& directions) {
+          [](dpzero_run* self, whole const& records, whole const& steps, number const& clip,
+             number const& noise_multiplier, number const& rate,
+             std::optional<number> const& expected_records, whole const& directions) {
             constexpr char const* who = "dpzero";
             std::size_t const n = records.as(who, "records");
             tacit::noisy_sum_options const options{
-                .clip = clip,
-                .noise_multiplier = noise_multiplier,
-                .rate = rate,
-                .expected_records = expected_records.value_or(static_cast<double>(n)),
+                .clip = clip.as(who, "clip"),
+                .noise_multiplier = noise_multiplier.as(who, "noise_multiplier"),
+                .rate = rate.as(who, "rate"),
+                .expected_records = optional_of(expected_records, who, "expected_records")
+                                        .value_or(static_cast<double>(n)),
                 .steps = steps.as(who, "steps")};
             new (self) dpzero_run(options, directions.as(who, "directions"), n);
           },

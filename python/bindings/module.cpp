@@ -6,6 +6,7 @@
 #include <tacit/core/check.hpp>
 #include <tacit/core/text_archive.hpp>
 
+#include "argument.hpp"
 #include "binding.hpp"
 
 #include <nanobind/nanobind.h>
@@ -15,6 +16,7 @@
 #include <exception>
 #include <stdexcept>
 #include <system_error>
+#include <variant>
 
 namespace nb = nanobind;
 
@@ -26,6 +28,24 @@ tacit::adjacency adjacency_of(std::string_view word) {
   if (word == "zero_out" || word == "zero-out") return tacit::adjacency::zero_out;
   throw std::invalid_argument("adjacency is '" + std::string(word) +
                               "', but must be 'add_remove', 'replace_one' or 'zero_out'");
+}
+
+void check_noise_range(char const* who, double multiplier) {
+  tacit::detail::require_domain(multiplier >= 1e-3 && multiplier <= 1e9, who, "noise_multiplier",
+                                multiplier, "in [0.001, 1e9]");
+}
+
+void check_noise_range(char const* who, tacit::mechanism_event const& mechanism) {
+  if (auto const* normal = std::get_if<tacit::gaussian>(&mechanism)) {
+    check_noise_range(who, normal->noise_multiplier);
+  } else if (auto const* laplace = std::get_if<tacit::laplace>(&mechanism)) {
+    check_noise_range(who, laplace->noise_multiplier);
+  }
+}
+
+nb::object attributes(nb::handle self) {
+  nb::object const kept = nb::getattr(self, "__dict__", nb::none());
+  return kept.is_none() ? kept : kept.attr("copy")();
 }
 
 std::string text_of(double x) { return nb::cast<std::string>(nb::repr(nb::float_(x))); }
@@ -53,7 +73,10 @@ NB_MODULE(_core, m) {
       m, "Interval", "Certified on both sides: lower <= truth <= upper. Report `upper`.")
       .def(
           "__init__",
-          [](tacit::bound<double>* self, double lower, double upper) {
+          [](tacit::bound<double>* self, binding::argument<double> const& low,
+             binding::argument<double> const& high) {
+            double const lower = low.as("Interval", "lower");
+            double const upper = high.as("Interval", "upper");
             if (!(lower <= upper)) {
               throw std::invalid_argument("Interval: lower is " + binding::text_of(lower) +
                                           ", but must be at most upper, " +
@@ -81,7 +104,8 @@ NB_MODULE(_core, m) {
       .def("__reduce__",
            [](nb::handle self) {
              auto const& b = nb::cast<tacit::bound<double> const&>(self);
-             return nb::make_tuple(self.type(), nb::make_tuple(b.lower, b.upper));
+             return nb::make_tuple(self.type(), nb::make_tuple(b.lower, b.upper),
+                                   binding::attributes(self));
            })
       .def("__repr__", [](tacit::bound<double> const& b) {
         return "Interval(lower=" + binding::text_of(b.lower) +

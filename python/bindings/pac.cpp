@@ -17,8 +17,9 @@
 #include <tacit/pac/stackelberg.hpp>
 #include <tacit/secret/stream.hpp>
 
+#include "argument.hpp"
 #include "binding.hpp"
-#include "whole.hpp"
+#include "patience.hpp"
 
 #include <Eigen/Core>
 #include <nanobind/nanobind.h>
@@ -49,6 +50,9 @@ using tacit::mi_bound;
 using tacit::mi_estimate;
 using tacit::nats;
 using tacit::noise_shape;
+
+using number = argument<double>;
+using word = argument<std::string>;
 
 using matrix = nb::ndarray<double const, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using vector = nb::ndarray<double const, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
@@ -105,10 +109,11 @@ nb::object to_numpy(Dense numbers) {
   }
 }
 
-noise_shape shape_of(std::string const& word, char const* who) {
-  if (word == "full") return noise_shape::full;
-  if (word == "diagonal") return noise_shape::diagonal;
-  tacit::detail::fail_argument(who, "shape", word, "'full' or 'diagonal'");
+noise_shape shape_of(word const& given, char const* who) {
+  std::string const shape = given.as(who, "shape");
+  if (shape == "full") return noise_shape::full;
+  if (shape == "diagonal") return noise_shape::diagonal;
+  tacit::detail::fail_argument(who, "shape", shape, "'full' or 'diagonal'");
 }
 
 void check_columns(Eigen::MatrixXd const& outputs, noise_shape shape, char const* who) {
@@ -120,35 +125,38 @@ void check_columns(Eigen::MatrixXd const& outputs, noise_shape shape, char const
                                   "at most 4096 unless shape is 'diagonal'");
 }
 
-noise_plan for_candidates(matrix const& rows, double budget, std::string const& method,
-                          std::optional<vector> const& weights, std::string const& shape,
-                          double confidence, whole const& samples, whole const& seed) {
+noise_plan for_candidates(matrix const& rows, number const& budget, word const& by,
+                          std::optional<vector> const& weights, word const& shape,
+                          number const& confidence, whole const& samples, whole const& seed) {
   constexpr char const* who = "noise_for_candidates";
+  std::string const method = by.as(who, "method");
+  nats const within(budget.as(who, "budget"));
   noise_shape const wanted = shape_of(shape, who);
   tacit::monte_carlo const draws{.samples = samples.as(who, "samples"),
-                                 .confidence = confidence,
+                                 .confidence = confidence.as(who, "confidence"),
                                  .seed = tacit::draw_seed(seed.as(who, "seed"))};
   Eigen::MatrixXd outputs = copied(rows);
   Eigen::VectorXd likely = weights ? copied(*weights) : Eigen::VectorXd::Ones(outputs.rows());
-  nb::gil_scoped_release const others_run;
-  check_columns(outputs, wanted, who);
-  tacit::candidate_outputs const all(std::move(outputs), std::move(likely));
-  nats const within(budget);
-  if (method == "least") return tacit::least_trace(all, within, wanted);
-  if (method == "log_det") return tacit::log_det(all, within, wanted);
-  if (method == "stackelberg") return tacit::stackelberg(all, within, draws, {.shape = wanted});
-  if (method == "efficient" && wanted == noise_shape::diagonal) {
-    return tacit::efficient_pac(all, within);
-  }
-  if (method == "proportional" && wanted == noise_shape::full) {
-    return tacit::proportional(all, within);
-  }
-  tacit::detail::fail_argument(who, "method", method,
-                               wanted == noise_shape::full
-                                   ? "'least', 'log_det', 'stackelberg' or 'proportional' with "
-                                     "shape 'full'"
-                                   : "'least', 'log_det', 'stackelberg' or 'efficient' with "
-                                     "shape 'diagonal'");
+  return patiently([=, outputs = std::move(outputs),
+                    likely = std::move(likely)]() mutable -> noise_plan {
+    check_columns(outputs, wanted, who);
+    tacit::candidate_outputs const all(std::move(outputs), std::move(likely));
+    if (method == "least") return tacit::least_trace(all, within, wanted);
+    if (method == "log_det") return tacit::log_det(all, within, wanted);
+    if (method == "stackelberg") return tacit::stackelberg(all, within, draws, {.shape = wanted});
+    if (method == "efficient" && wanted == noise_shape::diagonal) {
+      return tacit::efficient_pac(all, within);
+    }
+    if (method == "proportional" && wanted == noise_shape::full) {
+      return tacit::proportional(all, within);
+    }
+    tacit::detail::fail_argument(who, "method", method,
+                                 wanted == noise_shape::full
+                                     ? "'least', 'log_det', 'stackelberg' or 'proportional' with "
+                                       "shape 'full'"
+                                     : "'least', 'log_det', 'stackelberg' or 'efficient' with "
+                                       "shape 'diagonal'");
+  });
 }
 
 noise_plan from_samples(Eigen::MatrixXd const& outputs, Eigen::VectorXd const& likely,
@@ -189,26 +197,39 @@ noise_plan from_samples(Eigen::MatrixXd const& outputs, Eigen::VectorXd const& l
       {.output_norm = *output_norm, .c = *c, .v = nats(budget - *slack), .slack = nats(*slack)});
 }
 
-noise_plan for_samples(matrix const& rows, double budget, std::string const& method,
-                       std::optional<vector> const& weights, std::string const& shape, double floor,
-                       std::optional<double> output_norm, std::optional<double> c,
-                       std::optional<double> slack) {
-  noise_shape const wanted = shape_of(shape, "noise_for_samples");
-  Eigen::MatrixXd const outputs = copied(rows);
-  Eigen::VectorXd const likely = weights ? copied(*weights) : Eigen::VectorXd::Ones(outputs.rows());
-  nb::gil_scoped_release const others_run;
-  noise_plan out =
-      from_samples(outputs, likely, budget, method, wanted, floor, output_norm, c, slack);
-  out.chosen_by = tacit::detail::digests_of(outputs);
-  std::sort(out.chosen_by.begin(), out.chosen_by.end());
-  return out;
+noise_plan for_samples(matrix const& rows, number const& given_budget, word const& by,
+                       std::optional<vector> const& weights, word const& shape,
+                       number const& given_floor, std::optional<number> const& given_norm,
+                       std::optional<number> const& given_c,
+                       std::optional<number> const& given_slack) {
+  constexpr char const* who = "noise_for_samples";
+  auto const optional_of = [](std::optional<number> const& given, char const* name) {
+    return given ? std::optional(given->as(who, name)) : std::nullopt;
+  };
+  noise_shape const wanted = shape_of(shape, who);
+  double const budget = given_budget.as(who, "budget");
+  std::string const method = by.as(who, "method");
+  double const floor = given_floor.as(who, "floor");
+  std::optional<double> const output_norm = optional_of(given_norm, "output_norm");
+  std::optional<double> const c = optional_of(given_c, "c");
+  std::optional<double> const slack = optional_of(given_slack, "slack");
+  Eigen::MatrixXd outputs = copied(rows);
+  Eigen::VectorXd likely = weights ? copied(*weights) : Eigen::VectorXd::Ones(outputs.rows());
+  return patiently([=, outputs = std::move(outputs), likely = std::move(likely)] {
+    noise_plan out =
+        from_samples(outputs, likely, budget, method, wanted, floor, output_norm, c, slack);
+    out.chosen_by = tacit::detail::digests_of(outputs);
+    std::sort(out.chosen_by.begin(), out.chosen_by.end());
+    return out;
+  });
 }
 
-tacit::gap_axes axes_of(std::string const& word) {
-  if (word == "independent") return tacit::gap_axes::independent;
-  if (word == "principal") return tacit::gap_axes::principal;
-  if (word == "random") return tacit::gap_axes::random;
-  tacit::detail::fail_argument("gap", "axes", word, "'independent', 'principal' or 'random'");
+tacit::gap_axes axes_of(word const& given) {
+  std::string const axes = given.as("gap", "axes");
+  if (axes == "independent") return tacit::gap_axes::independent;
+  if (axes == "principal") return tacit::gap_axes::principal;
+  if (axes == "random") return tacit::gap_axes::random;
+  tacit::detail::fail_argument("gap", "axes", axes, "'independent', 'principal' or 'random'");
 }
 
 // A study, and the confidence of what it certifies.
@@ -217,36 +238,45 @@ struct stated_gap {
   double confidence;
 };
 
+// The noise that a study is about: a plan, variances, or a covariance.
+noise_plan copied(noise_plan const& plan) { return plan; }
+
 gaussian_noise noise_of(noise_plan const& plan) { return plan.noise; }
-gaussian_noise noise_of(vector const& variances) {
-  return gaussian_noise::diagonal(copied(variances));
+gaussian_noise noise_of(Eigen::VectorXd const& variances) {
+  return gaussian_noise::diagonal(variances);
 }
-gaussian_noise noise_of(matrix const& covariance) { return tacit::noise_below(copied(covariance)); }
+gaussian_noise noise_of(Eigen::MatrixXd const& covariance) {
+  return tacit::noise_below(covariance);
+}
 
 std::span<std::uint64_t const> chosen_by(noise_plan const& plan) { return plan.chosen_by; }
-template <class Array>
-std::span<std::uint64_t const> chosen_by(Array const&) {
+template <class Dense>
+std::span<std::uint64_t const> chosen_by(Dense const&) {
   return {};
 }
 
 template <class Noise>
-stated_gap gap_of(matrix const& rows, Noise const& stated, std::string const& axes,
-                  std::optional<double> confidence, std::optional<double> radius,
-                  whole const& seed) {
-  tacit::gap_study_options const options{.axes = axes_of(axes),
-                                         .confidence = confidence.value_or(0.95),
-                                         .radius = radius,
-                                         .seed = seed.as("gap", "seed"),
-                                         .chose_noise = chosen_by(stated)};
+stated_gap gap_of(matrix const& rows, Noise const& stated, word const& axes,
+                  std::optional<number> const& given_confidence,
+                  std::optional<number> const& given_radius, whole const& seed) {
+  std::optional<double> confidence;
+  if (given_confidence) confidence = given_confidence->as("gap", "confidence");
+  std::optional<double> radius;
+  if (given_radius) radius = given_radius->as("gap", "radius");
+  tacit::gap_study_options options{.axes = axes_of(axes),
+                                   .confidence = confidence.value_or(0.95),
+                                   .radius = radius,
+                                   .seed = seed.as("gap", "seed")};
   tacit::detail::require_argument(rows.shape(1) <= 4096, "gap", "columns of outputs", rows.shape(1),
                                   "at most 4096");
-  Eigen::MatrixXd const outputs = copied(rows);
-  nb::gil_scoped_release const others_run;
-  stated_gap found{tacit::study_gap(outputs, noise_of(stated), options), options.confidence};
-  tacit::detail::require_argument(!confidence || found.study.certified, "gap", "confidence",
-                                  options.confidence,
-                                  "left out where some of these rows chose the noise");
-  return found;
+  return patiently([=, outputs = copied(rows), noise = copied(stated)]() mutable {
+    options.chose_noise = chosen_by(noise);
+    stated_gap found{tacit::study_gap(outputs, noise_of(noise), options), options.confidence};
+    tacit::detail::require_argument(!confidence || found.study.certified, "gap", "confidence",
+                                    options.confidence,
+                                    "left out where some of these rows chose the noise");
+    return found;
+  });
 }
 
 // A number of what is certified, or None.
@@ -269,9 +299,11 @@ double information_of(matrix const& rows, noise_plan const& plan,
                       std::optional<vector> const& weights) {
   Eigen::MatrixXd outputs = copied(rows);
   Eigen::VectorXd likely = weights ? copied(*weights) : Eigen::VectorXd::Ones(outputs.rows());
-  nb::gil_scoped_release const others_run;
-  tacit::candidate_outputs const all(std::move(outputs), std::move(likely));
-  return tacit::information_bound(all, plan.noise).value.value;
+  return patiently(
+      [noise = plan.noise, outputs = std::move(outputs), likely = std::move(likely)]() mutable {
+        tacit::candidate_outputs const all(std::move(outputs), std::move(likely));
+        return tacit::information_bound(all, noise).value.value;
+      });
 }
 
 [[noreturn]] nb::object no_copy(nb::handle) {
@@ -389,8 +421,9 @@ void bind_pac(nb::module_& m) {
           "that was certified.")
       .def(
           "shaped",
-          [](noise_plan const& p, vector const& normals) {
-            return to_numpy(p.noise.shaped(copied(normals)));
+          [](noise_plan const& p, argument<vector> const& normals) {
+            return to_numpy(p.noise.shaped(
+                copied(normals.as("shaped", "normals", "an array of numbers, of shape (d,)"))));
           },
           nb::arg("normals"),
           "The noise that d independent standard normal numbers make, shape (d,).")
@@ -432,14 +465,21 @@ void bind_pac(nb::module_& m) {
       "`budget`, but with probability `allowed_failure`, which noise by drawing spends.")
       .def(
           "__init__",
-          [](tacit::noisy_outputs<>* self, double budget, double allowed_failure) {
-            new (self) tacit::noisy_outputs<>(nats(budget), allowed_failure);
+          [](tacit::noisy_outputs<>* self, number const& budget, number const& allowed_failure) {
+            constexpr char const* who = "NoisyOutputs";
+            nats const within(budget.as(who, "budget"));
+            double const failure = allowed_failure.as(who, "allowed_failure");
+            new (self) tacit::noisy_outputs<>(within, failure);
           },
           nb::arg("budget"), nb::arg("allowed_failure") = 0.0)
       .def(
           "release",
-          [](tacit::noisy_outputs<>& self, vector const& output, noise_plan const& noise) {
-            return to_numpy(self.release(copied(output), noise.certified()));
+          [](tacit::noisy_outputs<>& self, argument<vector> const& output,
+             argument<noise_plan const*> const& noise) {
+            constexpr char const* who = "release";
+            vector const of = output.as(who, "output", "an array of numbers, of shape (d,)");
+            noise_plan const* plan = noise.as(who, "noise", "what noise_for_candidates found");
+            return to_numpy(self.release(copied(of), plan->certified()));
           },
           nb::arg("output"), nb::arg("noise"),
           "Charges what the noise reveals, then returns output + noise, shape (d,). Round it to a "

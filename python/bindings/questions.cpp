@@ -11,6 +11,7 @@
 #include <tacit/dp/zcdp.hpp>
 
 #include "binding.hpp"
+#include "patience.hpp"
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -19,12 +20,10 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <functional>
 #include <limits>
 #include <memory>
 #include <mutex>
@@ -91,6 +90,7 @@ class answering_by final : public answering {
 
   tacit::bound<double> answer(run_numbers const& run, double a, double b) override {
     std::string const& what = question_.asked;
+    if (what != "noise_multiplier") check_noise_range("compose", run.noise);
     tacit::approx_dp const target{a, b};
     auto const both = [](double x) { return tacit::bound<double>{x, x}; };
     auto const varying = [&](auto run_numbers::*sought) {
@@ -156,78 +156,89 @@ struct refusal {
   std::exception_ptr what;
 };
 
-/// Calls work(row) for every row, on `threads` threads, until a row is refused. Rows before a refused one are
-/// always done, so that the same row is named however the threads ran. Ctrl-C ends it.
-class parallel_rows {
+/// The rows of a question, and their answers. Rows before a refused one are always answered, so that the same row is
+/// named however the threads ran.
+class rows_asked {
  public:
-  using worker = std::function<void(std::size_t)>;
+  rows_asked(question asked, std::string accountant, std::vector<run_numbers> runs,
+             std::vector<double> a, std::vector<double> b)
+      : asked_(std::move(asked)),
+        accountant_(std::move(accountant)),
+        runs_(std::move(runs)),
+        a_(std::move(a)),
+        b_(std::move(b)),
+        answers_(runs_.size()) {}
 
-  parallel_rows(std::size_t rows, unsigned threads, std::function<worker()> const& make)
-      : rows_(rows), block_(std::clamp<std::size_t>(rows / (64 * threads), 1, 256)) {
-    if (threads == 1 || rows == 1) {
-      run(make());
-      return;
-    }
-    std::vector<std::thread> pool;
-    unsigned busy = threads;
-    std::mutex lock;
-    std::condition_variable ended;
+  /// On so many threads, until a row is refused. Ctrl-C ends the call; the threads end with the rows at which they are.
+  static void answer(std::shared_ptr<rows_asked> const& all, unsigned threads) {
+    all->block_ = std::clamp<std::size_t>(all->runs_.size() / (64 * threads), 1, 256);
     for (unsigned t = 0; t < threads; ++t) {
       try {
-        pool.emplace_back([&] {
-          run(make());
-          std::lock_guard const held(lock);
-          --busy;
-          ended.notify_one();
-        });
+        std::lock_guard const held(all->lock_);
+        std::thread([all] { all->work(); }).detach();
+        ++all->busy_;
       } catch (std::system_error const&) {  // the machine has no more: those that run do it all
-        if (pool.empty()) throw;
-        std::lock_guard const held(lock);
-        busy -= threads - t;
+        if (t == 0) throw;
         break;
       }
     }
-    {
-      std::unique_lock held(lock);
-      while (!ended.wait_for(held, std::chrono::milliseconds(100), [&] { return busy == 0; })) {
-        nb::gil_scoped_acquire const python;
-        if (PyErr_CheckSignals() != 0) {
-          interrupted_ = true;
-          break;
-        }
-      }
+    try {
+      await(all->lock_, all->changed_, [&] { return all->busy_ == 0; });
+    } catch (...) {
+      all->interrupted_ = true;
+      throw;
     }
-    for (std::thread& t : pool) t.join();
   }
 
-  [[nodiscard]] bool interrupted() const { return interrupted_; }
   [[nodiscard]] refusal const& refused() const { return refused_; }
+  [[nodiscard]] std::vector<tacit::bound<double>> const& answers() const { return answers_; }
 
  private:
-  void run(worker const& work) {
-    while (true) {
-      std::size_t const first = next_.fetch_add(block_);
-      if (first >= std::min(rows_, end_.load()) || interrupted_) return;
-      for (std::size_t row = first; row < std::min(rows_, first + block_); ++row) {
-        if (interrupted_) return;
-        try {
-          work(row);
-        } catch (...) {
-          std::lock_guard const held(lock_);
-          if (row < refused_.row) refused_ = {row, std::current_exception()};
-          end_ = std::min(end_.load(), row);
-          break;
-        }
+  void work() noexcept {
+    try {
+      auto const asking = answering_of(accountant_, asked_);
+      while (next_block(*asking)) {
       }
+    } catch (...) {  // no memory for an accountant
+      std::lock_guard const held(lock_);
+      refused_ = {0, std::current_exception()};
+      end_ = 0;
     }
+    std::lock_guard const held(lock_);
+    --busy_;
+    changed_.notify_one();
   }
 
-  std::size_t rows_;
-  std::size_t block_;
+  bool next_block(answering& asking) {
+    std::size_t const first = next_.fetch_add(block_);
+    if (first >= std::min(runs_.size(), end_.load())) return false;
+    for (std::size_t row = first; row < std::min(runs_.size(), first + block_); ++row) {
+      if (interrupted_) return false;
+      try {
+        answers_[row] = asking.answer(runs_[row], a_[row], b_[row]);
+      } catch (...) {
+        std::lock_guard const held(lock_);
+        if (row < refused_.row) refused_ = {row, std::current_exception()};
+        end_ = std::min(end_.load(), row);
+        break;
+      }
+    }
+    return true;
+  }
+
+  question asked_;
+  std::string accountant_;
+  std::vector<run_numbers> runs_;
+  std::vector<double> a_;
+  std::vector<double> b_;
+  std::vector<tacit::bound<double>> answers_;
+  std::size_t block_ = 1;
   std::atomic<std::size_t> next_ = 0;
   std::atomic<std::size_t> end_ = std::numeric_limits<std::size_t>::max();
   std::atomic<bool> interrupted_ = false;
   std::mutex lock_;
+  std::condition_variable changed_;
+  unsigned busy_ = 0;
   refusal refused_;
 };
 
@@ -269,26 +280,23 @@ nb::object ask(std::string const& what, std::string const& accountant, std::stri
   if (threads == 0) threads = std::max(1u, std::thread::hardware_concurrency());
   threads = static_cast<unsigned>(std::min<std::size_t>(threads, rows));
 
-  std::optional<parallel_rows> done;
-  {
-    nb::gil_scoped_release const others_run;
-    done.emplace(rows, threads, [&] {
-      return [&, asking =
-                     std::shared_ptr<answering>(answering_of(accountant, asked))](std::size_t row) {
-        tacit::bound<double> const found =
-            asking->answer(given.at(row), a.data()[row], b.data()[row]);
-        lower.data()[row] = found.lower;
-        upper.data()[row] = found.upper;
-      };
-    });
+  std::vector<run_numbers> runs;
+  runs.reserve(rows);
+  for (std::size_t row = 0; row < rows; ++row) runs.push_back(given.at(row));
+  auto const all = std::make_shared<rows_asked>(asked, accountant, std::move(runs),
+                                                std::vector<double>(a.data(), a.data() + rows),
+                                                std::vector<double>(b.data(), b.data() + rows));
+  rows_asked::answer(all, threads);
+  for (std::size_t row = 0; row < rows; ++row) {
+    lower.data()[row] = all->answers()[row].lower;
+    upper.data()[row] = all->answers()[row].upper;
   }
-  if (done->interrupted()) throw nb::python_error();
-  if (!done->refused().what) return nb::none();
-  if (rows == 1) std::rethrow_exception(done->refused().what);
+  if (!all->refused().what) return nb::none();
+  if (rows == 1) std::rethrow_exception(all->refused().what);
   try {
-    std::rethrow_exception(done->refused().what);
+    std::rethrow_exception(all->refused().what);
   } catch (std::exception const& error) {
-    return nb::make_tuple(done->refused().row, std::string(error.what()),
+    return nb::make_tuple(all->refused().row, std::string(error.what()),
                           dynamic_cast<tacit::infeasible const*>(&error) != nullptr);
   }
 }

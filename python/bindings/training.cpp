@@ -9,9 +9,11 @@
 #include <tacit/train/trainer.hpp>
 #include <tacit/zo/hash.hpp>
 #include <tacit/zo/journal.hpp>
+#include <tacit/zo/optimiser_state.hpp>
 
+#include "argument.hpp"
 #include "binding.hpp"
-#include "whole.hpp"
+#include "cuda.hpp"
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -55,14 +57,27 @@ bool contiguous(nb::ndarray<> const& array) {
   return true;
 }
 
+#if defined(TACIT_CUDA)
+constexpr bool serves_devices = true;
+#else
+constexpr bool serves_devices = false;
+#endif
+
+std::optional<int> device_of(std::string const& name, nb::ndarray<> const& array) {
+  int const kind = array.device_type();
+  if (kind == nb::device::cpu::value || kind == nb::device::cuda_host::value) return std::nullopt;
+  if (serves_devices && kind == nb::device::cuda::value) return array.device_id();
+  throw std::invalid_argument(
+      entry(name) + " is on a device, but must be in the host's memory" +
+      (serves_devices ? ", or on an NVIDIA device"
+                      : ": this package was built without TACIT_CUDA, and moves no parameters on a "
+                        "device"));
+}
+
 decltype(tacit::tensor::entries) view_of(std::string const& name, nb::ndarray<> const& array) {
   auto const refuse = [&](char const* what, char const* range) {
     throw std::invalid_argument(entry(name) + " is " + what + ", but must be " + range);
   };
-  int const device = array.device_type();
-  if (device != nb::device::cpu::value && device != nb::device::cuda_host::value) {
-    refuse("on a device", "in the host's memory: this package moves no parameters on a device");
-  }
   nb::dlpack::dtype const type = array.dtype();
   bool const real = type.lanes == 1 && type.code == std::uint8_t(nb::dlpack::dtype_code::Float);
   bool const brain = type.lanes == 1 && type.code == std::uint8_t(nb::dlpack::dtype_code::Bfloat);
@@ -93,6 +108,12 @@ array_parameters::array_parameters(std::vector<named> arrays) : kept_(std::move(
   };
   std::vector<place> places;
   for (named const& one : kept_) {
+    std::optional<int> const lies_on = device_of(one.name, one.entries);
+    if (&one == &kept_.front()) device_ = lies_on;
+    if (lies_on != device_) {
+      throw std::invalid_argument(entry(one.name) + " is in another memory than " +
+                                  entry(kept_.front().name) + ", but must be in the same");
+    }
     tacit::tensor const& view = views.emplace_back(
         tacit::tensor{.entries = view_of(one.name, one.entries), .name = one.name});
     std::visit(
@@ -117,9 +138,49 @@ array_parameters::array_parameters(std::vector<named> arrays) : kept_(std::move(
   theta_.emplace(std::move(views));
 }
 
+template <class Use>
+auto array_parameters::on_host(Use const& use) const {
+  if (!device_) return use(*theta_);
+  std::vector<std::vector<std::byte>> copies;
+  std::vector<tacit::tensor> views(theta_->all().begin(), theta_->all().end());
+  for (tacit::tensor& one : views) {
+    std::visit(
+        [&]<class T>(std::span<T>& entries) {
+          std::vector<std::byte>& copy = copies.emplace_back(entries.size_bytes());
+          if constexpr (serves_devices) {
+            copy_from_device(*device_, copy.data(), entries.data(), copy.size());
+          }
+          entries = {reinterpret_cast<T*>(copy.data()), entries.size()};
+        },
+        one.entries);
+  }
+  return use(tacit::parameters(std::move(views), theta_->dimension()));
+}
+
+namespace {
+
+// An optimiser's numbers lie in the host's memory: its passes run there.
+template <class Pass>
+constexpr bool runs_on_devices = false;
+template <class T>
+constexpr bool runs_on_devices<tacit::perturb<T>> = true;
+template <class T>
+constexpr bool runs_on_devices<tacit::restore_and_update<T>> = true;
+template <class T>
+constexpr bool runs_on_devices<tacit::retrace<T>> = true;
+
+}  // namespace
+
 template <class Pass>
 void unlocked::operator()(Pass const& pass, std::size_t count) const {
   nb::gil_scoped_release const others_run;
+  if (device) {
+    if constexpr (serves_devices && runs_on_devices<Pass>) {
+      run_on_device(*device, pass, count);
+      return;
+    }
+    throw std::logic_error("trainer: this pass is not one for a device");
+  }
   constexpr std::size_t worth_a_thread = std::size_t{1} << 17;
   std::size_t const pieces = tacit::detail::pieces_of(count);
   std::size_t const workers = std::min<std::size_t>(threads, count / worth_a_thread);
@@ -155,21 +216,45 @@ void in_parts(std::size_t steps, std::size_t entries, ReplayPart const& replay_p
   }
 }
 
-/// What the trainer sees of the mechanism, with its journal if there is one.
-class releasing {
+/// A mechanism by its batches, as the library's loops take one.
+class by_batches {
  public:
-  releasing(mechanism& of, tacit::journal* log) : mechanism_(&of), steps_(of.steps()) {
-    if (log != nullptr) log_.emplace(of, *log);
-  }
+  explicit by_batches(mechanism& of) : mechanism_(&of) {}
 
   [[nodiscard]] std::size_t records() const { return mechanism_->records(); }
   [[nodiscard]] std::size_t directions() const { return mechanism_->directions(); }
-  [[nodiscard]] std::size_t steps() const { return steps_; }
+  [[nodiscard]] std::size_t steps() const { return mechanism_->steps(); }
   [[nodiscard]] bool done() const { return mechanism_->done(); }
+  [[nodiscard]] std::span<tacit::release const> transcript() const {
+    return mechanism_->transcript();
+  }
+  [[nodiscard]] std::span<std::size_t const> batch() { return mechanism_->batch(); }
+  tacit::release step(std::span<double const> scalars) {
+    return mechanism_->step_on_batch(scalars);
+  }
+
+ private:
+  mechanism* mechanism_;
+};
+
+/// What the trainer sees of the mechanism, with its journal if there is one. It stays where it was made.
+class releasing {
+ public:
+  releasing(mechanism& of, tacit::journal* log) : mechanism_(of), steps_(of.steps()) {
+    if (log != nullptr) log_.emplace(mechanism_, *log);
+  }
+  releasing(releasing const&) = delete;
+  releasing& operator=(releasing const&) = delete;
+
+  [[nodiscard]] std::size_t records() const { return mechanism_.records(); }
+  [[nodiscard]] std::size_t directions() const { return mechanism_.directions(); }
+  [[nodiscard]] std::size_t steps() const { return steps_; }
+  [[nodiscard]] bool done() const { return mechanism_.done(); }
+  [[nodiscard]] std::span<std::size_t const> batch() { return mechanism_.batch(); }
 
   /// @throws std::logic_error unless all the mechanism's steps were taken here
   void check() const {
-    if (mechanism_->steps() != steps_) {
+    if (mechanism_.steps() != steps_) {
       throw std::logic_error(
           "trainer: the mechanism has taken a step elsewhere, which its "
           "parameters have not; make a new Trainer from their start");
@@ -178,14 +263,14 @@ class releasing {
 
   tacit::release step(std::span<double const> scalars) {
     check();
-    tacit::release released = log_ ? log_->step(scalars) : mechanism_->step(scalars);
+    tacit::release released = log_ ? log_->step(scalars) : mechanism_.step(scalars);
     ++steps_;
     return released;
   }
 
  private:
-  mechanism* mechanism_;
-  std::optional<tacit::journaled<mechanism>> log_;
+  by_batches mechanism_;
+  std::optional<tacit::journaled<by_batches>> log_;
   std::size_t steps_;
 };
 
@@ -196,28 +281,25 @@ class training_run {
       : mechanism_(&of), record_(record_of(of, theta, options)) {
     if (journal) log_.emplace(opened(*journal, record_));
     releases_.emplace(of, log_ ? &*log_ : nullptr);
-    trainer_.emplace(*releases_, options, theta.theta(), unlocked{threads});
+    trainer_.emplace(*releases_, options, theta.theta(), unlocked{threads, theta.device()});
     std::span<tacit::release const> const releases = of.transcript();
     in_parts(releases.size(), of.directions() * theta.theta().size(),
              [&](std::size_t from, std::size_t to) {
-               tacit::replay(theta.theta(), options, releases.first(to), from, unlocked{threads});
+               tacit::replay(theta.theta(), options, releases.first(to), from,
+                             unlocked{threads, theta.device()});
              });
     trainer_->replay(releases, releases.size());
   }
 
   nb::object step(nb::callable const& loss) {
-    alone const only(busy_);
-    releases_->check();
-    tacit::release const& released = trainer_->step([&](tacit::parameters const&,
-                                                        std::span<double> losses) {
-      auto const found =
-          nb::cast<nb::ndarray<double const, nb::ndim<1>, nb::c_contig, nb::device::cpu>>(loss());
-      tacit::detail::check_size("loss", "number of losses", found.size(), losses.size());
-      std::copy_n(found.data(), losses.size(), losses.begin());
-    });
-    nb::list out;
-    for (double const y : released.coefficients) out.append(y);
-    return out;
+    return step_by(
+        [&](tacit::parameters const&, std::span<double> losses) { take(loss(), losses); });
+  }
+
+  /// The loss gets the indices of the records that it is asked for: those of the batch alone.
+  nb::object step_on_batch(nb::callable const& loss) {
+    return step_by([&](tacit::parameters const&, std::span<std::size_t const> batch,
+                       std::span<double> losses) { take(loss(indices(batch)), losses); });
   }
 
   [[nodiscard]] bool done() const { return mechanism_->done(); }
@@ -232,6 +314,34 @@ class training_run {
   }
 
  private:
+  template <class Loss>
+  nb::object step_by(Loss const& loss) {
+    alone const only(busy_);
+    releases_->check();
+    tacit::release const& released = trainer_->step(loss);
+    nb::list out;
+    for (double const y : released.coefficients) out.append(y);
+    return out;
+  }
+
+  static void take(nb::object const& given, std::span<double> losses) {
+    auto const found =
+        nb::cast<nb::ndarray<double const, nb::ndim<1>, nb::c_contig, nb::device::cpu>>(given);
+    tacit::detail::check_size("loss", "number of losses", found.size(), losses.size());
+    std::copy_n(found.data(), losses.size(), losses.begin());
+  }
+
+  /// A copy: the batch is gone after the step.
+  static nb::object indices(std::span<std::size_t const> batch) {
+    auto copy = std::make_unique<std::int64_t[]>(batch.size());
+    std::copy(batch.begin(), batch.end(), copy.get());
+    nb::capsule const owner(
+        copy.get(), [](void* numbers) noexcept { delete[] static_cast<std::int64_t*>(numbers); });
+    std::int64_t* const numbers = copy.release();
+    return nb::cast(
+        nb::ndarray<nb::numpy, std::int64_t, nb::ndim<1>>(numbers, {batch.size()}, owner));
+  }
+
   /// Refuses a step within a step, of this thread or another.
   class alone {
    public:
@@ -259,7 +369,7 @@ class training_run {
     tacit::detail::check_train_options(options);
     tacit::detail::check_run("trainer", out);
     nb::gil_scoped_release const others_run;
-    out.start = hash_of(theta.theta());
+    out.start = theta.on_host([](tacit::parameters const& all) { return hash_of(all); });
     return out;
   }
 
@@ -316,6 +426,17 @@ nb::dict training_of(tacit::transcript const& self) {
   out["schedule_steps"] = t.steps;
   out["law"] = tacit::detail::word_of("transcript", "law", tacit::detail::law_words, t.law);
   out["seed"] = t.seed;
+  tacit::optimiser_options const& o = t.optimiser;
+  if (o.rule == tacit::optimiser_rule::sgd) return out;
+  out["optimiser"] =
+      tacit::detail::word_of("transcript", "optimiser", tacit::detail::optimiser_words, o.rule);
+  if (o.rule == tacit::optimiser_rule::momentum) {
+    out["momentum"] = o.momentum;
+  } else {
+    out["beta1"] = o.beta1;
+    out["beta2"] = o.beta2;
+    out["epsilon"] = o.epsilon;
+  }
   return out;
 }
 
@@ -348,15 +469,26 @@ tacit::transcript parsed(nb::bytes const& sealed) {
   return tacit::transcript::parse({sealed.c_str(), sealed.size()});
 }
 
+using number = argument<double>;
+using word = argument<std::string>;
+using file = argument<std::filesystem::path>;
+
+constexpr char const* a_path = "a path";
+
 void replay(tacit::transcript const& run, array_parameters const& theta) {
+  tacit::detail::check_train_options(run.run().training);
   {
     nb::gil_scoped_release const others_run;
-    check_start(theta.theta(), run.run());
+    theta.on_host([&](tacit::parameters const& all) { check_start(all, run.run()); });
   }
+  tacit::optimiser_state state(run.run().training.optimiser,
+                               static_cast<std::size_t>(theta.theta().size()));
+  tacit::detail::require_argument(!theta.device() || state.empty(), "replay", "optimiser",
+                                  std::string_view("one with a state"),
+                                  "sgd where the parameters lie on a device");
   in_parts(run.steps(), run.run().directions * theta.theta().size(),
            [&](std::size_t from, std::size_t to) {
-             nb::gil_scoped_release const others_run;
-             tacit::replay(theta.theta(), run, from, to);
+             tacit::replay(theta.theta(), state, run, from, to, unlocked{1, theta.device()});
            });
 }
 
@@ -383,44 +515,49 @@ void bind_training(nb::module_& m) {
       .def_prop_ro("size", [](array_parameters const& self) { return self.theta().size(); })
       .def(
           "perturb",
-          [](array_parameters const& self, double amount, std::string_view law, whole const& seed,
+          [](array_parameters const& self, number const& amount, word const& law, whole const& seed,
              whole const& index) {
-            auto const size = static_cast<float>(amount);
+            auto const size = static_cast<float>(amount.as("perturb", "amount"));
             tacit::detail::check_finite("perturb", "amount", double{size});
             tacit::stream_id const stream{seed.as("perturb", "seed"), index.as("perturb", "index")};
-            tacit::direction const z =
-                tacit::detail::direction_by_blocks(law_of(law), stream, self.theta().dimension());
-            perturb_all(self.theta(), z, size, unlocked{1});
+            tacit::direction const z = tacit::detail::direction_by_blocks(
+                law_of(law.as("perturb", "law")), stream, self.theta().dimension());
+            perturb_all(self.theta(), z, size, unlocked{1, self.device()});
           },
           nb::arg("amount"), nb::arg("law"), nb::arg("seed"), nb::arg("index"))
       .def("hash", [](array_parameters const& self) {
         nb::gil_scoped_release const others_run;
-        return to_hex(hash_of(self.theta()));
+        return self.on_host([](tacit::parameters const& all) { return to_hex(hash_of(all)); });
       });
 
   nb::class_<training_run>(m, "TrainingRun", nb::is_final())
       .def(
           "__init__",
-          [](training_run* self, mechanism& of, array_parameters const& theta, double smoothing,
-             double learning_rate, double weight_decay, std::string_view schedule,
-             std::string_view law, whole const& seed,
-             std::optional<std::filesystem::path> const& journal, unsigned threads) {
-            tacit::schedule const decay = schedule_of(schedule);
+          [](training_run* self, mechanism& of, array_parameters const& theta,
+             number const& smoothing, number const& learning_rate, number const& weight_decay,
+             word const& schedule, word const& law, whole const& seed,
+             std::optional<file> const& journal, unsigned threads) {
+            constexpr char const* who = "trainer";
+            tacit::schedule const decay = schedule_of(schedule.as(who, "schedule"));
             bool const linear = decay == tacit::schedule::linear;
-            tacit::train_options const options{.smoothing = smoothing,
-                                               .learning_rate = learning_rate,
-                                               .weight_decay = weight_decay,
-                                               .decay = decay,
-                                               .steps = linear ? of.planned_steps() : 0,
-                                               .law = law_of(law),
-                                               .seed = seed.as("trainer", "seed")};
-            new (self) training_run(of, theta, options, journal, threads);
+            tacit::train_options const options{
+                .smoothing = smoothing.as(who, "smoothing"),
+                .learning_rate = learning_rate.as(who, "learning_rate"),
+                .weight_decay = weight_decay.as(who, "weight_decay"),
+                .decay = decay,
+                .steps = linear ? of.planned_steps() : 0,
+                .law = law_of(law.as(who, "law")),
+                .seed = seed.as(who, "seed")};
+            std::optional<std::filesystem::path> kept;
+            if (journal) kept = journal->as(who, "journal", a_path);
+            new (self) training_run(of, theta, options, kept, threads);
           },
           nb::arg("mechanism"), nb::arg("theta"), nb::arg("smoothing"), nb::arg("learning_rate"),
           nb::arg("weight_decay"), nb::arg("schedule"), nb::arg("law"), nb::arg("seed"),
           nb::arg("journal").none(), nb::arg("threads"), nb::keep_alive<1, 2>(),
           nb::keep_alive<1, 3>())
       .def("step", &training_run::step, nb::arg("loss"))
+      .def("step_on_batch", &training_run::step_on_batch, nb::arg("loss"))
       .def("transcript", &training_run::transcript)
       .def_prop_ro("done", &training_run::done)
       .def_prop_ro("steps", &training_run::steps);
@@ -430,21 +567,28 @@ void bind_training(nb::module_& m) {
                                 "the tuned model, bit for bit. "
                                 "Made by `Trainer.transcript`, `read` or `parse`.",
                                 nb::is_final())
-      .def_static("parse", parsed, nb::arg("sealed"),
-                  "The transcript whose bytes these are. Raises CorruptState for others.")
       .def_static(
-          "read", [](std::filesystem::path const& file) { return tacit::read_transcript(file); },
+          "parse",
+          [](argument<nb::bytes> const& sealed) {
+            return parsed(sealed.as("parse", "sealed", "bytes"));
+          },
+          nb::arg("sealed"),
+          "The transcript whose bytes these are. Raises CorruptState for others.")
+      .def_static(
+          "read",
+          [](file const& from) { return tacit::read_transcript(from.as("read", "file", a_path)); },
           nb::arg("file"),
           "The transcript in a file, or the journal of a run. Raises CorruptState, OSError.")
       .def("sealed", sealed_bytes, "Its bytes, which `tacit replay` and `tacit audit` read.")
       .def(
           "write",
-          [](tacit::transcript const& self, std::filesystem::path const& file) {
-            tacit::create_private_file(file, self.sealed());
+          [](tacit::transcript const& self, file const& to) {
+            tacit::create_private_file(to.as("write", "file", a_path), self.sealed());
           },
           nb::arg("file"),
           "Makes a new file of these bytes. Raises FileExistsError if there is one.")
-      .def("replay", replay, nb::arg("parameters"))
+      .def("replay", replay, nb::arg("parameters"),
+           "Moves these parameters, in place, as the run did; `tacit.train.replay` takes arrays.")
       .def_prop_ro("steps", &tacit::transcript::steps)
       .def_prop_ro("mechanism", mechanism_of, "Name and parameters of the mechanism.")
       .def_prop_ro("training", training_of, "How releases move the parameters.")

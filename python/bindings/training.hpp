@@ -14,6 +14,7 @@
 #include <nanobind/ndarray.h>
 
 #include <cstddef>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <string>
@@ -23,8 +24,7 @@
 
 namespace binding {
 
-/// A mechanism of either kind, with what it has released. For a training_run it is a
-/// `tacit::zeroth_order_mechanism`.
+/// A mechanism of either kind, with what it has released.
 class mechanism {
  public:
   mechanism() = default;
@@ -37,7 +37,12 @@ class mechanism {
   [[nodiscard]] virtual std::size_t steps() const = 0;
   [[nodiscard]] virtual std::size_t planned_steps() const = 0;
   [[nodiscard]] virtual std::span<tacit::release const> transcript() const = 0;
+  /// Takes the scalars of all records, K rows.
   virtual tacit::release step(std::span<double const> scalars) = 0;
+  /// The records whose scalars `step_on_batch` takes, in increasing order: all, or those of the secret batch,
+  /// which the first call of a step charges and draws.
+  [[nodiscard]] virtual std::span<std::size_t const> batch() = 0;
+  virtual tacit::release step_on_batch(std::span<double const> scalars) = 0;
   [[nodiscard]] virtual tacit::recorded_mechanism described() const = 0;
   [[nodiscard]] virtual tacit::symbol_kind symbols() const = 0;
 
@@ -67,6 +72,14 @@ class paczero_run final : public mechanism {
   tacit::release step(std::span<double const> scalars) override {
     return std::visit([&](auto& run) { return run.step(scalars); }, run_);
   }
+  [[nodiscard]] std::span<std::size_t const> batch() override {
+    if (everyone_.empty()) {
+      everyone_.resize(records());
+      std::iota(everyone_.begin(), everyone_.end(), std::size_t{0});
+    }
+    return everyone_;
+  }
+  tacit::release step_on_batch(std::span<double const> scalars) override { return step(scalars); }
   [[nodiscard]] tacit::recorded_mechanism described() const override {
     return tacit::describe(get().options(), get().candidates());
   }
@@ -76,6 +89,7 @@ class paczero_run final : public mechanism {
 
  private:
   std::variant<tacit::paczero<>, saved> run_;
+  std::vector<std::size_t> everyone_;
 };
 
 /// DPZero, and with several directions DP-AggZO.
@@ -95,16 +109,18 @@ class dpzero_run final : public mechanism {
   [[nodiscard]] std::span<tacit::release const> transcript() const override { return released_; }
   /// Takes the scalars of all records, of which those of the batch count.
   tacit::release step(std::span<double const> scalars) override {
+    std::vector<double> of_batch;
+    for (std::size_t row = 0; row < scalars.size(); row += records()) {
+      for (std::size_t const i : batch()) of_batch.push_back(scalars[row + i]);
+    }
+    return step_on_batch(of_batch);
+  }
+  [[nodiscard]] std::span<std::size_t const> batch() override {
+    return std::visit([](auto& run) { return run.batch(); }, run_);
+  }
+  tacit::release step_on_batch(std::span<double const> scalars) override {
     released_.reserve(released_.size() + 1);  // a release is not to be missing for want of memory
-    return released_.emplace_back(std::visit(
-        [&](auto& run) {
-          std::vector<double> of_batch;
-          for (std::size_t row = 0; row < scalars.size(); row += records()) {
-            for (std::size_t const i : run.batch()) of_batch.push_back(scalars[row + i]);
-          }
-          return run.step(of_batch);
-        },
-        run_));
+    return released_.emplace_back(std::visit([&](auto& run) { return run.step(scalars); }, run_));
   }
   [[nodiscard]] tacit::recorded_mechanism described() const override {
     return tacit::describe(directions() == 1 ? "dpzero" : "dp_aggzo", get().options(), records());
@@ -131,22 +147,30 @@ class array_parameters {
     nanobind::ndarray<> entries;
   };
 
-  /// @throws std::invalid_argument naming the array that is not contiguous memory of the host in
-  ///         float32, float16 or bfloat16, or that shares memory with another
+  /// @throws std::invalid_argument naming the array that is not contiguous memory of the host, or of one NVIDIA device
+  ///         where the package serves them, in float32, float16 or bfloat16, or that shares memory with another
   explicit array_parameters(std::vector<named> arrays);
 
   [[nodiscard]] tacit::parameters const& theta() const { return *theta_; }
   [[nodiscard]] std::vector<tacit::recorded_tensor> const& tensors() const { return tensors_; }
+  /// The device in whose memory they all lie; none for the host.
+  [[nodiscard]] std::optional<int> device() const { return device_; }
+
+  /// use(θ), with a copy of it in the host's memory where it lies on a device.
+  template <class Use>
+  auto on_host(Use const& use) const;
 
  private:
   std::vector<named> kept_;
   std::vector<tacit::recorded_tensor> tensors_;
   std::optional<tacit::parameters> theta_;
+  std::optional<int> device_;
 };
 
-/// Runs a pass without Python's lock, large tensors on several threads.
+/// Runs a pass without Python's lock: where the parameters lie on a device there, else large tensors on several threads.
 struct unlocked {
   unsigned threads = 1;
+  std::optional<int> device = {};
 
   template <class Pass>
   void operator()(Pass const& pass, std::size_t count) const;

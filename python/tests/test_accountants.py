@@ -158,3 +158,51 @@ def test_counts_are_refused_by_name():
             run.would_exceed(EVENTS[0], count, 1.0, 1e-5)
     assert not run.history
     assert (tacit.Interval(0.0, 1.0) == None) is False  # noqa: E711
+
+
+class Annotated(tacit.PrivacyLossAccountant):
+    """A subclass with a constructor and an attribute of its own."""
+
+    def __init__(self, name, notes):
+        super().__init__("zero_out")
+        self.name = name
+        self.notes = notes
+
+
+class Named(tacit.Gaussian):
+    def __init__(self, noise_multiplier):
+        super().__init__(noise_multiplier)
+        self.name = "unnamed"
+
+
+class Answer(tacit.Interval):
+    def __init__(self, lower, upper):
+        super().__init__(lower, upper)
+        self.asked = "nothing"
+
+
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
+def test_a_subclass_is_copied_with_all_it_has(again):
+    run = Annotated("run", ["first"])
+    run.compose(EVENTS[0], 100)
+    other = again(run)
+    assert type(other) is Annotated and other.adjacency == "zero_out"
+    assert (other.name, other.notes) == ("run", ["first"]) and (other.notes is run.notes) == (again is copy.copy)
+    assert other.epsilon(1e-5) == run.epsilon(1e-5) and other.history == run.history
+    other.compose(EVENTS[0], 1)
+    assert other.history != run.history
+    for value in (Named(2.0), Answer(1.0, 2.0)):
+        value.about = "a run"
+        assert type(again(value)) is type(value) and vars(again(value)) == vars(value) and again(value) == value
+
+
+def test_an_object_of_a_subclass_equals_one_of_the_class_and_has_its_hash():
+    assert Named(2.0) == tacit.Gaussian(2.0) and hash(Named(2.0)) == hash(tacit.Gaussian(2.0))
+    assert Answer(1.0, 2.0) == tacit.Interval(1.0, 2.0) and hash(Answer(1.0, 2.0)) == hash(tacit.Interval(1.0, 2.0))
+
+
+def test_a_copy_that_knows_itself():
+    run = Annotated("run", [])
+    run.notes.append(run)
+    other = copy.deepcopy(run)
+    assert other.notes[0] is other

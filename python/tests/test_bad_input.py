@@ -46,3 +46,87 @@ def test_no_argument_is_guessed(function, parameter):
             continue
         with pytest.raises((ValueError, TypeError), match=parameter.name):
             function(**{**given(function), parameter.name: bad})
+
+
+EVENT = tacit.Event(tacit.Gaussian(1.0))
+RUN = tacit.PrivacyLossAccountant()
+TRANSCRIPT = tacit.PACZero(records=10, steps=1, budget=0.1)
+NUMBERS, COUNTS, WORDS = (["x", True, np.True_, 1j, [1.0]], ["x", True, np.True_, 1.5, [1]], [1, b"x", ["x"]])
+# A native function, good arguments, and for each of them what is of another type.
+NATIVE = [
+    *((kind, {"noise_multiplier": 1.0}, {"noise_multiplier": NUMBERS}) for kind in (tacit.Gaussian, tacit.Laplace)),
+    *((kind, {"epsilon": 1.0}, {"epsilon": NUMBERS}) for kind in (tacit.Pure, tacit.ExponentialMechanism)),
+    (tacit.DiscreteGaussian, {"sigma": 2.0, "sensitivity": 1}, {"sigma": NUMBERS, "sensitivity": COUNTS}),
+    (tacit.DiscreteLaplace, {"scale": 2.0, "sensitivity": 1}, {"scale": NUMBERS, "sensitivity": COUNTS}),
+    (tacit.RandomisedResponse, {"epsilon": 2.0, "categories": 3}, {"epsilon": NUMBERS, "categories": COUNTS}),
+    (tacit.ApproxDP, {"epsilon": 2.0, "delta": 0.1}, {"epsilon": NUMBERS, "delta": NUMBERS}),
+    (tacit.MatrixGaussian, {"noise_multiplier": 2.0, "sensitivity": 1.0}, {"noise_multiplier": NUMBERS, "sensitivity": NUMBERS}),
+    (tacit.Poisson, {"rate": 0.1}, {"rate": NUMBERS}),
+    (tacit.FixedSize, {"batch": 1, "records": 10}, {"batch": COUNTS, "records": COUNTS}),
+    (tacit.RandomAllocation, {"steps": 10, "part": 1}, {"steps": COUNTS, "part": COUNTS}),
+    (tacit.Event, {"mechanism": tacit.Gaussian(1.0), "sampling": tacit.Unsampled(), "records_per_person": 1},
+     {"mechanism": [1.0, "x", tacit.Unsampled()], "sampling": [0.1, tacit.Gaussian(1.0)], "records_per_person": COUNTS}),
+    (tacit.Interval, {"lower": 1.0, "upper": 2.0}, {"lower": NUMBERS, "upper": NUMBERS}),
+    (tacit.PrivacyLossAccountant, {"adjacency": "add_remove"}, {"adjacency": WORDS}),
+    (RUN.compose, {"event": EVENT, "count": 1}, {"event": [1, "x", tacit.Unsampled()], "count": COUNTS}),
+    (RUN.epsilon, {"delta": 1e-5}, {"delta": NUMBERS}),
+    (RUN.delta, {"epsilon": 1.0}, {"epsilon": NUMBERS}),
+    (RUN.attack_success, {"prior": 0.5}, {"prior": NUMBERS}),
+    (RUN.false_negative_rate, {"false_positive_rate": 0.5}, {"false_positive_rate": NUMBERS}),
+    (RUN.would_exceed, {"event": EVENT, "count": 1, "epsilon": 1.0, "delta": 1e-5},
+     {"event": [1], "count": COUNTS, "epsilon": NUMBERS, "delta": NUMBERS}),
+    (RUN.epsilon_route, {"delta": 1e-5}, {"delta": NUMBERS}),
+    (tacit.RenyiAccountant().divergence, {"order": 2.0}, {"order": NUMBERS}),
+    (tacit.PrivacyLossAccountant.load, {"text": RUN.save()}, {"text": WORDS}),
+    (tacit.mutual_information, {"prior": 0.5, "sigma": 1.0}, {"prior": NUMBERS, "sigma": NUMBERS}),
+    (tacit.sigma_for, {"prior": 0.5, "information": 0.1}, {"prior": NUMBERS, "information": NUMBERS}),
+    (tacit.attack_success_from_information, {"information": 0.1, "prior": 0.5}, {"prior": NUMBERS, "information": NUMBERS}),
+    (tacit.information_for_success, {"success": 0.6, "prior": 0.5}, {"prior": NUMBERS, "success": NUMBERS}),
+    (tacit.attack_success_from_dp, {"epsilon": 1.0, "delta": 0.1, "prior": 0.5}, {"epsilon": NUMBERS, "delta": NUMBERS, "prior": NUMBERS}),
+    (tacit.PACZero, {"records": 10, "steps": 2, "budget": 0.1},
+     {"records": COUNTS, "steps": COUNTS, "budget": NUMBERS, "ledger": WORDS, "kappa": NUMBERS, "observed": WORDS, "allocation": WORDS,
+      "horizon": NUMBERS, "minimum_correlation": NUMBERS, "disagreement": WORDS, "directions": COUNTS, "clip": NUMBERS,
+      "track_records": [1, "x"], "subsets": COUNTS, "one_in": COUNTS, "complementary": [1, "x"], "candidate_seed": COUNTS,
+      "save": [1, 1.5], "about": WORDS}),
+    (tacit.PACZero.resume, {"file": "none", "about": ""}, {"file": [1, 1.5], "about": WORDS}),
+    (tacit.DPZero, {"records": 10, "steps": 2, "clip": 1.0, "noise_multiplier": 1.0, "rate": 0.5},
+     {"records": COUNTS, "steps": COUNTS, "clip": NUMBERS, "noise_multiplier": NUMBERS, "rate": NUMBERS, "expected_records": NUMBERS,
+      "directions": COUNTS}),
+    (tacit.PACZero(records=10, steps=2, budget=0.1).step, {"scalars": np.zeros(10)}, {"scalars": ["x", 1.0, [["x"]]]}),
+    (tacit.pac.NoisyOutputs, {"budget": 1.0, "allowed_failure": 0.1}, {"budget": NUMBERS, "allowed_failure": NUMBERS}),
+    (tacit.pac.NoisyOutputs(1.0).release, {"output": np.zeros(2), "noise": ALSO["information"]["noise"]},
+     {"output": ["x", 1.0], "noise": [1.0, "x", np.zeros(2)]}),
+    (ALSO["information"]["noise"].shaped, {"normals": np.zeros(2)}, {"normals": ["x", 1.0]}),
+    (tacit.Transcript.read, {"file": "none"}, {"file": [1, 1.5]}),
+    (tacit.Transcript.parse, {"sealed": b"x"}, {"sealed": ["x", 1]}),
+    (tacit.train.perturb, {"theta": np.zeros(2, np.float32), "amount": 1.0},
+     {"amount": NUMBERS, "law": WORDS, "seed": COUNTS, "index": COUNTS}),
+    (tacit.Trainer, {"mechanism": TRANSCRIPT, "theta": np.zeros(2, np.float32), "smoothing": 1e-3, "learning_rate": 0.1},
+     {"mechanism": [1, None], "smoothing": NUMBERS, "learning_rate": NUMBERS, "weight_decay": NUMBERS, "schedule": WORDS, "law": WORDS,
+      "seed": COUNTS, "journal": [1, 1.5], "threads": COUNTS}),
+]
+
+
+@pytest.mark.parametrize("function, good, name, bad", [
+    pytest.param(function, good, name, bad, id=f"{getattr(function, '__qualname__', function)}-{name}-{bad!r}")
+    for function, good, wrong in NATIVE for name, of in wrong.items() for bad in of])
+def test_another_type_is_refused_by_the_arguments_name(function, good, name, bad):
+    with pytest.raises(TypeError, match=rf"\A[\w ]+: {name} is [^\n]+, but must be [^\n]+\Z|\A{name} is [^\n]+, but must be [^\n]+\Z"):
+        function(**{**good, name: bad})
+
+
+def test_numbers_of_every_kind_are_numbers():
+    for one in (1, 1.0, np.float32(1), np.int8(1), np.float64(1), np.array(1.0)):
+        assert tacit.Gaussian(one) == tacit.Gaussian(1.0)
+    for one in (2, np.int8(2), np.uint64(2)):
+        assert tacit.DiscreteGaussian(1.0, one) == tacit.DiscreteGaussian(1.0, 2)
+    with pytest.raises(TypeError, match="noise_multiplier is 1000.*, but must be a number"):
+        tacit.Gaussian(10**400)
+
+
+def test_counts_out_of_range_are_values():
+    with pytest.raises(ValueError, match=r"records is -1, but must be a whole number in \[0, 2\^64\)"):
+        tacit.FixedSize(1, -1)
+    with pytest.raises(ValueError, match="noise_multiplier is 1e-04, but must be in .0.001, 1e9."):
+        RUN.compose(tacit.Event(tacit.Gaussian(1e-4), tacit.Poisson(0.01)), 1000)
+    assert RUN.history == []

@@ -59,7 +59,8 @@ def test_what_is_not_private_is_infinite(event):
 
 
 @pytest.mark.parametrize("event", [
-    dp_event.UnsupportedDpEvent(), dp_event.ZCDpEvent(0.1), dp_event.GaussianDpEvent(-1.0),
+    dp_event.UnsupportedDpEvent(), dp_event.ZCDpEvent(-0.1), dp_event.ZCDpEvent(0.1, math.nan), dp_event.GaussianDpEvent(-1.0),
+    dp_event.SingleEpochTreeAggregationDpEvent(1.0, 8),  # a record more moves the others
     dp_event.GaussianDpEvent(math.nan), dp_event.PoissonSampledDpEvent(1.5, dp_event.GaussianDpEvent(1.0)),
     dp_event.PoissonSampledDpEvent(0.1, STEP), dp_event.DiscreteLaplaceDpEvent(-1.0, 1),
     dp_event.ComposedDpEvent([STEP, dp_event.UnsupportedDpEvent()]),
@@ -93,3 +94,67 @@ def test_calibration_by_their_function():
         TacitAccountant, lambda s: dp_event.SelfComposedDpEvent(
             dp_event.PoissonSampledDpEvent(0.01, dp_event.GaussianDpEvent(s)), 1000), 2.0, 1e-5)
     assert sigma == pytest.approx(tacit.noise_multiplier_for(epsilon=2.0, delta=1e-5, rate=0.01, steps=1000), abs=1e-5)
+
+
+def answers(event, relation=NeighboringRelation.ADD_OR_REMOVE_ONE, count=1):
+    run = TacitAccountant(relation).compose(event, count)
+    return [run.epsilon_interval(1e-5), run.delta_interval(1.0)]
+
+
+@pytest.mark.parametrize("relation", [NeighboringRelation.ADD_OR_REMOVE_ONE, NeighboringRelation.REPLACE_ONE])
+def test_zcdp_is_a_bound_for_every_mechanism_that_keeps_it(relation):
+    rho = 0.02
+    gaussian = dp_event.GaussianDpEvent((2.0 if relation is NeighboringRelation.REPLACE_ONE else 1.0) / math.sqrt(2.0 * rho))
+    for known, exact in zip(answers(dp_event.ZCDpEvent(rho), relation, 5), answers(gaussian, relation, 5)):
+        assert known.lower == 0.0 and exact.upper <= known.upper
+    # Bun and Steinke's conversion is one of those that it is the least of.
+    assert answers(dp_event.ZCDpEvent(rho), relation, 5)[0].upper <= 5 * rho + 2 * math.sqrt(5 * rho * math.log(1e5))
+    assert answers(dp_event.ZCDpEvent(rho, 0.01), relation)[0].upper > answers(dp_event.ZCDpEvent(rho), relation)[0].upper
+    assert TacitAccountant(relation).compose(dp_event.ZCDpEvent(rho)).get_epsilon(0.0) == math.inf
+
+
+def test_zcdp_beside_others():
+    run = TacitAccountant().compose(STEP, 1000)
+    alone = run.epsilon_interval(1e-5)
+    run.compose(dp_event.ZCDpEvent(0.1))
+    both = run.epsilon_interval(1e-5)
+    assert both.lower == alone.lower and both.upper > alone.upper
+    assert TacitAccountant().compose(dp_event.ZCDpEvent(0.0)).get_epsilon(1e-5) == 0.0
+    assert run.renyi_divergence(2.0) == pytest.approx(0.2 + TacitAccountant().compose(STEP, 1000).renyi_divergence(2.0), rel=1e-9)
+
+
+@pytest.mark.parametrize("steps, depth", [(1, 1), (2, 2), (3, 2), (4, 3), (7, 3), (8, 4), ([2, 8, 3], 4)])
+def test_a_tree_is_as_many_gaussians_as_it_is_deep(steps, depth):
+    special = NeighboringRelation.REPLACE_SPECIAL
+    tree = answers(dp_event.SingleEpochTreeAggregationDpEvent(3.0, steps), special)
+    for found, same in zip(tree, answers(dp_event.GaussianDpEvent(3.0), special, depth)):
+        assert same.upper <= found.upper * (1 + 1e-12) and found.upper == pytest.approx(same.upper, rel=1e-10)
+
+
+def test_gaussians_of_one_sample_are_one():
+    several = dp_event.ComposedDpEvent([dp_event.GaussianDpEvent(2.0), dp_event.SelfComposedDpEvent(dp_event.GaussianDpEvent(4.0), 3)])
+    one = dp_event.GaussianDpEvent((1 / 4 + 3 / 16) ** -0.5)
+    for relation, sampled in [
+            (NeighboringRelation.ADD_OR_REMOVE_ONE, lambda of: dp_event.PoissonSampledDpEvent(0.1, of)),
+            (NeighboringRelation.REPLACE_ONE, lambda of: dp_event.SampledWithoutReplacementDpEvent(100, 10, of))]:
+        for found, same in zip(answers(sampled(several), relation, 10), answers(sampled(one), relation, 10)):
+            assert same.lower <= found.upper and found.upper == pytest.approx(same.upper, rel=1e-6)
+    nothing = dp_event.PoissonSampledDpEvent(0.1, dp_event.ComposedDpEvent([dp_event.NoOpDpEvent()]))
+    assert answers(nothing)[0].upper == 0.0
+    everything = dp_event.PoissonSampledDpEvent(0.1, dp_event.ComposedDpEvent([dp_event.GaussianDpEvent(0.0)]))
+    assert answers(everything)[0].upper == math.inf
+    assert not TacitAccountant().supports(dp_event.PoissonSampledDpEvent(0.1, dp_event.ComposedDpEvent([dp_event.LaplaceDpEvent(1.0)])))
+
+
+@pytest.mark.parametrize("p, k", [(0.1, 3), (0.5, 2), (0.9, 50), (0.01, 10)])
+@pytest.mark.parametrize("count", [1, 4])
+def test_randomised_response_against_a_random_answer(p, k, count):
+    # All answers, by how many of them are the truth: P has it with 1 - p + p/k, the null record with 1/k.
+    run = TacitAccountant(NeighboringRelation.REPLACE_SPECIAL).compose(dp_event.RandomizedResponseDpEvent(p, k), count)
+    true, null = 1 - p + p / k, 1 / k
+    for epsilon in (0.0, 0.1, 0.5, 2.0):
+        worst = max(
+            sum(math.comb(count, j) * max(0.0, a**j * (1 - a)**(count - j) - math.exp(epsilon) * b**j * (1 - b)**(count - j))
+                for j in range(count + 1))
+            for a, b in [(true, null), (null, true)])
+        assert worst <= run.get_delta(epsilon) + 1e-15

@@ -190,3 +190,42 @@ def test_many_threads():
     steps = np.arange(1, 5000)
     found = tacit.epsilon(noise_multiplier=1.0, delta=1e-5, steps=steps, threads=1024)
     assert np.array_equal(found.upper, tacit.epsilon(noise_multiplier=1.0, delta=1e-5, steps=steps, threads=1).upper)
+
+
+def test_a_curve_is_delta_by_epsilon():
+    found = tacit.curve(points=21, **RUN)
+    assert isinstance(found, tacit.Curve) and found.epsilon.shape == found.delta.shape == (21,)
+    assert found.epsilon[0] == 0.0 and found.epsilon[-1] == tacit.epsilon(delta=1e-10, **RUN).upper
+    assert np.all(np.diff(found.delta.upper) < 0) and found.delta.upper[-1] <= 1e-10
+    for k in (0, 7, 20):
+        assert found.delta[k] == tacit.delta(epsilon=found.epsilon[k], **RUN)
+    at = tacit.curve(epsilon=[0.5, 3.0], batch=10, records=1000, noise_multiplier=2.0, adjacency="replace_one")
+    assert at.epsilon.tolist() == [0.5, 3.0] and at.delta.shape == (2,)
+
+
+def test_a_trade_off_is_misses_by_false_alarms():
+    found = tacit.trade_off(points=11, **RUN)
+    assert isinstance(found, tacit.TradeOff)
+    assert np.array_equal(found.false_positive_rate, np.linspace(0, 1, 11))
+    assert np.array_equal(found.false_negative_rate, tacit.false_negative_rate(false_positive_rate=np.linspace(0, 1, 11), **RUN))
+    # One Gaussian release: Phi(Phi^-1(1 - alpha) - 1/sigma), here at alpha = 1/2: Phi(-1) = 0.15865525393145707 (mpmath).
+    one = tacit.trade_off(noise_multiplier=1.0, false_positive_rate=[0.5]).false_negative_rate
+    assert one[0] <= 0.15865525393145707 and one[0] == pytest.approx(0.15865525393145707, abs=1e-6)
+
+
+@pytest.mark.parametrize("ask", [tacit.curve, tacit.trade_off])
+def test_a_curve_is_of_one_run(ask):
+    with pytest.raises(TypeError, match=r"noise_multiplier has shape \(2,\), but must be a number: a curve is of one run"):
+        ask(noise_multiplier=np.array([1.0, 2.0]))
+    with pytest.raises(ValueError, match=r"points is 1, but must be a whole number in \[2, 1000000\]"):
+        ask(noise_multiplier=1.0, points=1)
+
+
+def test_a_curve_without_an_end_must_be_told_where(monkeypatch):
+    with monkeypatch.context() as changed, pytest.raises(ValueError, match="epsilon is None, but must be given"):
+        changed.setattr(tacit._questions, "_ask", lambda *_, **__: (np.array(0.0), np.array(np.inf)))
+        tacit.curve(noise_multiplier=1.0)
+    with pytest.raises(ValueError, match=r"smallest_delta is 1.0, but must be in \(0, 1\)"):
+        tacit.curve(noise_multiplier=1.0, smallest_delta=1.0)
+    with pytest.raises(ValueError, match=r"epsilon has shape \(1, 2\), but must have shape \(n,\)"):
+        tacit.curve(noise_multiplier=1.0, epsilon=[[1.0, 2.0]])

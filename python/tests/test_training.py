@@ -78,6 +78,52 @@ def test_replay_gives_the_same_bits(make, options):
     assert bits(again) == bits(theta)
 
 
+@pytest.mark.parametrize("make", MECHANISMS)
+def test_a_loss_of_the_batch_alone(make):
+    theta = start()
+    mechanism = make()
+    run = trainer(mechanism, theta)
+    asked = []
+
+    def loss(records):
+        assert records.dtype == np.int64 and len(records) > 0
+        asked.append(records.copy())
+        return loss_of(theta)()[records]
+
+    while not run.done:
+        run.step_on_batch(loss)
+    again = start()
+    replay(again, run.transcript())
+    assert bits(again) == bits(theta) != bits(start())
+    for records in asked:
+        assert (np.diff(records) > 0).all() and 0 <= records[0] and records[-1] < RECORDS
+    share = sum(map(len, asked)) / (2 * 40 * mechanism.directions * RECORDS)
+    # Of 40·60 coins: four standard deviations are a tenth of a half. (Empty batches of 60 coins do not come up.)
+    assert share == 1 if isinstance(mechanism, tacit.PACZero) else abs(share - 0.5) < 0.05
+
+
+def test_a_batch_waits_for_its_losses():
+    theta = start()
+    mechanism = dpzero()
+    run = trainer(mechanism, theta)
+    lost = []
+
+    def broken(records):
+        lost.append(records)
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        run.step_on_batch(broken)
+    for value in (lambda records: np.zeros(len(records) + 1), lambda records: np.zeros((len(records), 1))):
+        with pytest.raises(ValueError, match=r"loss: shape is .*one number a record"):
+            run.step_on_batch(value)
+    assert mechanism.steps == 0
+    kept = []
+    run.step_on_batch(lambda records: kept.append(records) or np.zeros(len(records)))
+    assert all((records == lost[0]).all() for records in kept)
+    assert mechanism.steps == 1
+
+
 @pytest.fixture(scope="module")
 def other_side(tmp_path_factory):
     compiler = shutil.which("g++") or shutil.which("clang++")
@@ -639,3 +685,35 @@ def test_tensors_of_pytorch_that_are_refused():
     moved.weight.data = torch.zeros(1, 3)
     with pytest.raises(RuntimeError, match="other memory"):
         run.step(lambda: torch.zeros(RECORDS))
+
+
+class OnDevice:
+    """An array that says, by DLPack, that it lies on an NVIDIA device."""
+
+    def __init__(self, size):
+        import ctypes
+
+        class Tensor(ctypes.Structure):
+            _fields_ = [("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32),
+                        ("ndim", ctypes.c_int32), ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16),
+                        ("shape", ctypes.POINTER(ctypes.c_int64)), ("strides", ctypes.POINTER(ctypes.c_int64)),
+                        ("byte_offset", ctypes.c_uint64), ("manager", ctypes.c_void_p), ("deleter", ctypes.c_void_p)]
+
+        self.shape = (ctypes.c_int64 * 1)(size)
+        self.tensor = Tensor(4096, 2, 0, 1, 2, 32, 1, self.shape, None, 0, None, None)
+        new = ctypes.pythonapi.PyCapsule_New
+        new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+        self.capsule = new(ctypes.addressof(self.tensor), b"dltensor", None)
+
+    def __dlpack__(self, **_):
+        return self.capsule
+
+    def __dlpack_device__(self):
+        return (2, 0)
+
+
+def test_memory_of_a_device_is_refused_by_name_or_with_cudas_words():
+    with pytest.raises((ValueError, RuntimeError), match=r"\Atheta\['w'\] is on a device, but must be in the host's memory: .*TACIT_CUDA|cuda: "):
+        tacit.train.parameter_hash({"w": OnDevice(4)})
+    with pytest.raises(ValueError, match=r"theta\['w'\] is (on a device|in another memory than)"):
+        tacit.train.parameter_hash({"b": np.zeros(2, np.float32), "w": OnDevice(4)})

@@ -204,8 +204,9 @@ TEST_CASE("Chernoff's bound never contradicts the certificate", "[dp]") {
     contour const run = sampled_steps(0.003, 0.9, steps, orientation::add);
     for (double const delta : {1e-3, 1e-9, 1e-40}) {
       bound<double> const epsilon = run.epsilon(delta).value();
-      CHECK_FALSE(run.chernoff_below(epsilon.lower, std::log(delta)));
-      CHECK(run.chernoff_below(epsilon.upper * 2.0 + 1.0, std::log(delta)));
+      detail::work_budget work(1e8);
+      CHECK_FALSE(run.chernoff_below(epsilon.lower, std::log(delta), work));
+      CHECK(run.chernoff_below(epsilon.upper * 2.0 + 1.0, std::log(delta), work));
     }
   }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <tacit/dp/contour/moments.hpp>
+#include <tacit/dp/contour/moment_line.hpp>
 #include <tacit/dp/contour/strip.hpp>
 #include <tacit/dp/contour/table.hpp>
 

@@ -106,9 +106,9 @@ TEST_CASE("whole numbers of an event have a range too", "[dp][event]") {
   auto const batch = [](std::uint64_t size, std::uint64_t records) {
     return complaint_about(sampled(gaussian{1.0}, fixed_size{size, records}));
   };
-  CHECK(batch(0, 10) == "who: batch is 0, but must be in [1, records]");
-  CHECK(batch(11, 10) == "who: batch is 11, but must be in [1, records]");
-  CHECK(batch(0, 0) == "who: records is 0, but must be in [1, 2^53]");
+  CHECK(batch(0, 10) == "who: batch is 0, but must be a whole number in [1, 10]");
+  CHECK(batch(11, 10) == "who: batch is 11, but must be a whole number in [1, 10]");
+  CHECK(batch(0, 0) == "who: records is 0, but must be a whole number in [1, 2^53]");
   CHECK(batch(1, limit + 1).find("who: records is 9007199254740993") == 0);
   CHECK(batch(10, 10).empty());
   CHECK(batch(1, limit).empty());

@@ -30,7 +30,8 @@ void check_around(bound<double> const& found, double truth, double relative) {
 // The larger of the two directions, which may be `remove` by Chernoff's bound alone.
 bound<double> both_ways(rays::composition const& what, double epsilon) {
   bound<double> const removed = one_way(what, orientation::remove, epsilon);
-  if (rays::add_is_below(what, epsilon, std::log(removed.lower))) return removed;
+  detail::work_budget work(1e8);
+  if (rays::add_is_below(what, epsilon, std::log(removed.lower), work)) return removed;
   bound<double> const added = one_way(what, orientation::add, epsilon);
   return {std::max(removed.lower, added.lower), std::max(removed.upper, added.upper)};
 }

@@ -44,6 +44,12 @@ exact binomial(double rate, double shift, std::uint64_t order) {
   return log1p(excess) / exact(order - 1);
 }
 
+// The largest loss of a sampled pair whose own is epsilon.
+double sampled_loss_of(double epsilon, double rate, orientation towards) {
+  return towards == orientation::remove ? detail::sampled_loss(epsilon, rate)
+                                        : -detail::sampled_loss(-epsilon, rate);
+}
+
 class draws {
  public:
   explicit draws(std::uint64_t seed) : random_(seed) {}
@@ -439,6 +445,58 @@ TEST_CASE("beyond its reach the divergence is an upper bound, and never hangs", 
   CHECK(huge.upper(3.0) >= 1e23);
   renyi_curve wide(lattice_pair{1e8, 1, 0.5, orientation::remove});
   CHECK(wide(2.0) == Approx(renyi_divergence(sampled_normal(0.5, 1e-8, orientation::remove), 2.0)));
+}
+
+TEST_CASE("the bounds without a quadrature are above the divergence in 50 digits", "[dp][slow]") {
+  for (double const rate : {1e-9, 0.3}) {
+    for (double const shift : {0.5, 12.0}) {
+      for (double const order : {1.3, 40.0}) {
+        CAPTURE(rate, shift, order);
+        auto const above = [&](auto const& bound, dominating_pair const& pair, double most) {
+          exact const truth = basic_renyi_curve<exact>(pair)(exact(order));
+          auto const found = bound.rough(order - 1.0);
+          CHECK(exact(found.value) + exact(found.error) >= truth);
+          CHECK(exact(found.value) <= most * truth);
+        };
+        // Where orders are small beside the rate, the second moment gives it, but for its bound on the variance.
+        for (auto const towards : {orientation::remove, orientation::add}) {
+          bounded_pair const pair{shift, std::exp(-shift / 2) / 2, rate, towards};
+          bool const small = order * rate * std::exp(shift) < 0.01;
+          above(detail::sampled_bounded<double>(pair), pair, small ? 4.0 : 1e300);
+        }
+        for (auto const kind : {amplified_pair::noise::normal, amplified_pair::noise::laplace}) {
+          amplified_pair const pair{kind, rate, order < 2.0 ? 2.0 * shift : 0.5 * shift, shift};
+          above(detail::profile_divergence<double>(pair), pair, 1e300);
+        }
+      }
+    }
+  }
+}
+
+// These took seconds and half a gigabyte an order, and a search asks for dozens.
+TEST_CASE("orders of millions at tiny rates cost no more than others", "[dp]") {
+  for (double const rate : {1e-12, 1e-9, 1e-6, 1e-3}) {
+    for (double const epsilon : {1e-3, 1.0, 50.0, 1e6}) {
+      for (auto const towards : {orientation::remove, orientation::add}) {
+        renyi_curve curve(bounded_pair{epsilon, std::exp(-epsilon / 2) / 2, rate, towards});
+        renyi_curve amplified(
+            amplified_pair{amplified_pair::noise::laplace, rate, epsilon, 2.0 * epsilon});
+        double last = 0.0, last_amplified = 0.0;
+        for (double order = 2.0; order < 1e9; order *= 7.0) {
+          CAPTURE(rate, epsilon, order);
+          double const value = curve.upper(order);
+          double const most = sampled_loss_of(epsilon, rate, towards);
+          CHECK(value <= most * (1.0 + 1e-9));
+          CHECK(value >= last * (1.0 - 1e-6));
+          last = value;
+          double const other = amplified.upper(order);
+          CHECK(other <= sampled_loss_of(2.0 * epsilon, rate, orientation::remove) * (1.0 + 1e-9));
+          CHECK(other >= last_amplified * (1.0 - 1e-6));
+          last_amplified = other;
+        }
+      }
+    }
+  }
 }
 
 TEST_CASE("mass that only one neighbour can have", "[dp]") {

@@ -10,6 +10,7 @@ name of its own. Beyond that:
   train        a table, a state, a transcript, a base and a tuned model; finished by the same command, with --resume once there is
                a state. What the state had released it has released after, step by step; no more is spent than the
                budget; base and transcript replay to the tuned model, byte for byte
+  optimised    the same by AdamW, whose state is in no file: it is rebuilt with the model
   once         the same under DPZero, which keeps no state and cannot go on: what it released replays, as its message says
   systems      every mechanism that the calculator trains with, for --draws
   replay       the tuned model is there, byte for byte, or it is not there
@@ -20,13 +21,14 @@ name of its own. Beyond that:
   mpi          two ranks, which cannot go on after a fault: the journal that they leave is a first part of the run, has
                every release that a rank said to be safe, and replays to the same parameters each time
 
-usage: every_operation.py SCENARIO PROGRAM LIBFAULTS [--operations N] [--faults N] [--second N | all] [--shard I/K] [--draws]
+usage: every_operation.py SCENARIO PROGRAM LIBFAULTS [--operations N] [--faults N] [--second N | all] [--shard I/K] [--draws] [--lookups]
                           [--mpirun MPIRUN --calculator TACIT]
   PROGRAM       the calculator for train, replay and plot; tacit_mpi for mpi; tacit_test_files for the others
   --operations, --faults  the number of them that there must be (the test's name says it)
   --second      a second fault, of two kinds, at each N-th operation of a recovery; all: of every kind, at each of them,
                 once for all first faults that leave the same files of the same sizes
   --draws       fails each draw of randomness, too
+  --lookups     fails each question about a name or an open file instead, and the closing of the calculator's output
   --shard       of the first faults, or of the pairs that N gives, each K-th from the I-th on
 """
 import argparse
@@ -45,6 +47,8 @@ from pathlib import Path
 
 KINDS = ("kill", "torn", "power", "short", "EINTR", "EIO", "ENOSPC", "ENOSPC+")
 DRAWS = "entropy"  # a kind that fails draws of randomness, and no operation
+LOOKUPS = "lookup"  # one that fails questions about names and open files
+ANSWER = "answer"  # one that fails the closing of the standard output
 STEPS = 4
 BUDGET = 0.33
 UNFINISHED = r"\.[0-9a-f]{16}\.new"
@@ -59,6 +63,7 @@ class Scenario:
     files = ()
     kinds = KINDS
     fault = ""  # that was asked for
+    answers = False  # on the standard output
     tools = {}  # of the command line: mpirun, calculator
 
     def __init__(self, program, given, folder):
@@ -104,6 +109,7 @@ class Scenario:
 
 class Train(Scenario):
     files = ("data.csv", "state", "transcript", "base", "tuned")
+    answers = True
 
     def __init__(self, *those):
         super().__init__(*those)
@@ -141,12 +147,14 @@ class Train(Scenario):
         super().check_kept(done)
         assert done.returncode in (0, 1, 2, -9), (done.returncode, done.stderr)
         if done.returncode in (1, 2):  # a fault is no argument's, and is said in a line
-            assert done.stderr.count("\n") == 1 and not done.stdout, (done.stdout, done.stderr)
+            assert done.stderr.count("\n") == 1, done.stderr
+            assert not done.stdout or self.fault == ANSWER, (done.stdout, done.stderr)
             assert "missing, but must" not in done.stderr, done.stderr
             if self.fault == DRAWS:
                 assert done.returncode == 1 and "random" in done.stderr, (done.returncode, done.stderr)
                 assert "must be" not in done.stderr, done.stderr
-            self.check_advice(done.stderr)
+            if self.fault != ANSWER:  # by then the run is over
+                self.check_advice(done.stderr)
 
     def check_advice(self, said):
         state = self.folder / "state"
@@ -162,6 +170,11 @@ class Train(Scenario):
         assert replayed.returncode == 0, replayed.stderr
         assert again.read_bytes() == (self.folder / "tuned").read_bytes(), "the replayed model is another one"
         again.unlink()
+
+
+class Optimised(Train):
+    def words(self):
+        return [*super().words(), "--optimiser", "adamw", "--weight-decay", 0.1, "--beta2", 0.9]
 
 
 class Once(Train):
@@ -199,6 +212,8 @@ class Once(Train):
             return
         if self.left():
             assert f"tacit replay {self.folder / 'base'} {self.left()} OUT" in said, said
+        elif self.fault == LOOKUPS:  # a file that cannot be looked at is refused by its option, before the run
+            assert re.match(r"tacit train: --[a-z]+ is|.*the same command", said), said
         else:
             assert "--base: " in said or "--base is" in said or "the same command" in said, said
 
@@ -231,6 +246,7 @@ class Systems(Once):
 
 class Replay(Scenario):
     files = ("base", "transcript", "out")
+    answers = True
 
     @staticmethod
     def prepare(program, scratch):
@@ -263,6 +279,7 @@ class Replay(Scenario):
 
 class Plot(Scenario):
     files = ("picture.svg",)
+    answers = True
     words = ("curve", "--noise-multiplier", 5, "--steps", 3, "--force", "--plot")
 
     @staticmethod
@@ -391,6 +408,7 @@ class Mpi(Scenario):
         if at:
             for said in re.findall(r"at least (\d+) releases are safe", done.stderr):
                 assert int(said) <= len(self.symbols(self.folder)), (said, self.symbols(self.folder))
+                assert f"tacit replay {self.folder / 'base'} {self.folder / 'transcript'}.journal OUT" in done.stderr
         return done
 
     def released(self, done):
@@ -413,7 +431,8 @@ class Mpi(Scenario):
         (self.folder / "again").unlink()
 
 
-SCENARIOS = {one.__name__.lower(): one for one in (Train, Once, Systems, Replay, Plot, State, Journal, Safetensors, Mpi)}
+SCENARIOS = {one.__name__.lower(): one for one in
+             (Train, Optimised, Once, Systems, Replay, Plot, State, Journal, Safetensors, Mpi)}
 
 
 class Trial:
@@ -441,7 +460,9 @@ class Trial:
         done = one.start({"LD_PRELOAD": self.library, "FAULT_FOLDER": str(one.folder), "FAULT_AT": str(at),
                           "FAULT_KIND": kind, "FAULT_COUNT": str(count)})
         one.check_kept(done)
-        return done, int(count.read_text().split()[0]) if count.exists() else 0
+        operations, _, lookups = count.read_text().split() if count.exists() else (0, "", 0)
+        self.lookups = int(lookups)
+        return done, int(operations)
 
     def begun(self):
         """In a folder of its own."""
@@ -522,6 +543,31 @@ class Trial:
                 failed([(at, DRAWS)], f"{' '.join(map(str, getattr(self.kind, 'mechanism', '')))} {error}")
         return 1000
 
+    def all_lookups(self, failed):
+        """Fails each question about a name or an open file. Returns their number."""
+        self.faulted([])
+        lookups = self.lookups
+        for at in range(1, lookups + 1):
+            try:
+                self.faulted([(at, LOOKUPS)])
+            except (AssertionError, subprocess.TimeoutExpired) as error:
+                failed([(at, LOOKUPS)], f"{' '.join(map(str, getattr(self.kind, 'mechanism', '')))} {error}")
+        return lookups + self.lost_answer(failed)
+
+    def lost_answer(self, failed):
+        """Some file systems say only when a file is closed that it is not on disk. Returns the number of these faults."""
+        if not self.kind.answers:
+            return 0
+        one = self.begun()
+        try:
+            done, _ = self.start(one, 1, ANSWER)
+            assert done.returncode == 1 and "cannot write the answer" in done.stderr, (done.returncode, done.stderr)
+            self.finished(one, [])
+        except (AssertionError, subprocess.TimeoutExpired) as error:
+            failed([(1, ANSWER)], error)
+        self.forget(one)
+        return 1
+
 
 def in_memory(least=512 << 20):
     """A folder in memory, or None: what is flushed to a disk thousands of times takes minutes."""
@@ -550,6 +596,7 @@ def main():
     parser.add_argument("--faults", type=int)
     parser.add_argument("--second", type=lambda word: word if word == "all" else int(word), default=0)
     parser.add_argument("--draws", action="store_true")
+    parser.add_argument("--lookups", action="store_true")
     parser.add_argument("--shard", default="0/1")
     parser.add_argument("--mpirun")
     parser.add_argument("--calculator")
@@ -578,6 +625,9 @@ def main():
             trial = Trial(variant, of.program, of.library, Path(scratch))
             total = trial.faulted([])[0]
             totals.append(total)
+            if of.lookups:
+                faults += trial.all_lookups(failed)
+                continue
             for plan in plans_of(variant, total, of.second)[first::shards]:
                 if of.second == "all":
                     faults += trial.all_second(plan[0], failed)

@@ -10,12 +10,17 @@
 //   ENOSPC+   fails it and every later write with that reason
 //   short     writes, or reads, one byte of it
 //   entropy   fails the n-th draw of randomness from the system, and counts no operation
+//   lookup    fails with EIO the n-th question about a name or an open file (stat, access, realpath, link, a folder's
+//             listing, close), and counts no operation
+//   answer    fails with EIO the closing of the standard output, which need not be in the folder
 //   peer      kills the other processes that the parent started: the other ranks of a run under mpirun
 //
 //     LD_PRELOAD=libfaults.so FAULT_FOLDER=folder FAULT_AT=12 FAULT_KIND=power program …
 //
-// Without FAULT_AT it only counts. The number of operations goes into the file FAULT_COUNT, if that is given.
+// Without FAULT_AT it only counts. The number of operations, the last of them and the number of lookups go
+// into the file FAULT_COUNT, if that is given.
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -43,6 +48,13 @@ Function* real(char const* name) {
   return reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));
 }
 
+int real_lstat(char const* path, struct ::stat* about) {
+  return real<int(char const*, struct ::stat*)>("lstat")(path, about);
+}
+int real_fstat(int file, struct ::stat* about) {
+  return real<int(int, struct ::stat*)>("fstat")(file, about);
+}
+
 struct change {
   enum class kind { created, removed, renamed } what;
   std::string name;
@@ -56,6 +68,8 @@ class faulty_folder {
     static faulty_folder* const one = new faulty_folder;  // outlives every static object
     return *one;
   }
+
+  static inline bool making = false;
 
   bool has(char const* path) const {
     if (folder_.empty()) return false;
@@ -87,6 +101,8 @@ class faulty_folder {
     return 0;
   }
   bool denies_randomness() { return kind_ == "entropy" && ++draws_ == at_; }
+  bool denies_lookup() { return ++lookups_ == at_ && kind_ == "lookup"; }
+  bool denies_answer() const { return kind_ == "answer"; }
   bool tears() const { return count_ == at_ && kind_ == "torn"; }
   bool shortens() const { return count_ == at_ && kind_ == "short"; }
   [[noreturn]] static void end() {
@@ -97,7 +113,7 @@ class faulty_folder {
   void opened(int file, char const* path, bool made) {
     std::string const name = std::filesystem::absolute(path).lexically_normal().string();
     struct ::stat about {};
-    ::fstat(file, &about);
+    real_fstat(file, &about);
     std::lock_guard const alone(threads_);
     open_[file] = {name, about.st_size, S_ISDIR(about.st_mode)};
     if (made) changes_.push_back({change::kind::created, name, {}, {}});
@@ -112,7 +128,7 @@ class faulty_folder {
       changes_.clear();
     } else {
       struct ::stat about {};
-      ::fstat(file, &about);
+      real_fstat(file, &about);
       durable_[inode_of(file)] = about.st_size;
     }
   }
@@ -120,7 +136,7 @@ class faulty_folder {
   // Before a name goes.
   std::string kept(char const* path) {
     struct ::stat about {};
-    if (::lstat(path, &about) != 0) return {};
+    if (real_lstat(path, &about) != 0) return {};
     std::string const name =  // an earlier run may have left some
         folder_ + ".kept." + std::to_string(::getpid()) + '.' + std::to_string(++kept_);
     auto const link = real<int(char const*, char const*)>("link");
@@ -148,7 +164,9 @@ class faulty_folder {
       return std::string(value == nullptr ? "" : value);
     };
     if (auto folder = text("FAULT_FOLDER"); !folder.empty()) {
+      making = true;  // this looks names up, too
       folder_ = std::filesystem::canonical(folder).string();
+      making = false;
     }
     at_ = std::atol(text("FAULT_AT").c_str());
     kind_ = text("FAULT_KIND");
@@ -157,14 +175,14 @@ class faulty_folder {
 
   static ::ino_t inode_of(int file) {
     struct ::stat about {};
-    ::fstat(file, &about);
+    real_fstat(file, &about);
     return about.st_ino;
   }
 
   void note(char const* operation) const {
     if (std::FILE* const out =
             real<std::FILE*(char const*, char const*)>("fopen")(log_.c_str(), "w")) {
-      std::fprintf(out, "%ld %s\n", count_, operation);
+      std::fprintf(out, "%ld %s %ld\n", count_, operation, lookups_);
       std::fclose(out);
     }
   }
@@ -181,7 +199,7 @@ class faulty_folder {
   void lose() {
     for (auto const& file : std::filesystem::directory_iterator(folder_)) {
       struct ::stat about {};
-      if (::lstat(file.path().c_str(), &about) != 0 || !S_ISREG(about.st_mode)) continue;
+      if (real_lstat(file.path().c_str(), &about) != 0 || !S_ISREG(about.st_mode)) continue;
       auto const found = durable_.find(about.st_ino);
       if (found != durable_.end() && found->second < about.st_size) {
         [[maybe_unused]] int const cut = ::truncate(file.path().c_str(), found->second);
@@ -203,6 +221,7 @@ class faulty_folder {
   long count_ = 0;
   long kept_ = 0;
   long draws_ = 0;
+  long lookups_ = 0;
   mutable std::mutex threads_;  // MPI's close files of their own
   std::map<int, entry> open_;
   std::map<::ino_t, ::off_t> durable_;
@@ -221,12 +240,19 @@ int failing(int reason) {
   return -1;
 }
 
+bool denied(char const* path) {
+  return !faulty_folder::making && here().has(path) && here().denies_lookup();
+}
+bool denied(int file) {
+  return !faulty_folder::making && here().has(file) && here().denies_lookup();
+}
+
 int open_with(char const* name, char const* path, int flags, ::mode_t mode) {
   auto const open = real<int(char const*, int, ...)>(name);
   if (!here().has(path)) return open(path, flags, mode);
   if (int const reason = here().next("open", true, (flags & O_CREAT) != 0)) return failing(reason);
   struct ::stat about {};
-  bool const there = ::stat(path, &about) == 0;
+  bool const there = real_lstat(path, &about) == 0;
   int const file = open(path, flags, mode);
   if (file >= 0) here().opened(file, path, !there);
   return file;
@@ -271,8 +297,10 @@ int open64(char const* path, int flags, ...) {
 }
 
 int close(int file) {
+  bool const fails = denied(file) || (file == STDOUT_FILENO && here().denies_answer());
   here().closed(file);
-  return real<int(int)>("close")(file);
+  int const result = real<int(int)>("close")(file);
+  return fails ? failing(EIO) : result;
 }
 
 ::ssize_t write(int file, void const* from, std::size_t size) {
@@ -336,6 +364,62 @@ int renameat2(int old_folder, char const* from, int new_folder, char const* to,
     return real<int(int, char const*, int, char const*, unsigned)>("renameat2")(
         old_folder, from, new_folder, to, flags);
   });
+}
+
+int link(char const* from, char const* to) noexcept {
+  if (denied(to)) return failing(EIO);
+  return real<int(char const*, char const*)>("link")(from, to);
+}
+
+int access(char const* path, int how) noexcept {
+  if (denied(path)) return failing(EIO);
+  return real<int(char const*, int)>("access")(path, how);
+}
+
+char* realpath(char const* path, char* out) noexcept {
+  if (denied(path)) {
+    errno = EIO;
+    return nullptr;
+  }
+  return real<char*(char const*, char*)>("realpath")(path, out);
+}
+
+::DIR* opendir(char const* path) {
+  if (denied(path)) {
+    errno = EIO;
+    return nullptr;
+  }
+  return real<::DIR*(char const*)>("opendir")(path);
+}
+
+int stat(char const* path, struct ::stat* about) noexcept {
+  if (denied(path)) return failing(EIO);
+  return real<int(char const*, struct ::stat*)>("stat")(path, about);
+}
+
+int stat64(char const* path, struct ::stat64* about) noexcept {
+  if (denied(path)) return failing(EIO);
+  return real<int(char const*, struct ::stat64*)>("stat64")(path, about);
+}
+
+int lstat(char const* path, struct ::stat* about) noexcept {
+  if (denied(path)) return failing(EIO);
+  return real_lstat(path, about);
+}
+
+int lstat64(char const* path, struct ::stat64* about) noexcept {
+  if (denied(path)) return failing(EIO);
+  return real<int(char const*, struct ::stat64*)>("lstat64")(path, about);
+}
+
+int fstat(int file, struct ::stat* about) noexcept {
+  if (denied(file)) return failing(EIO);
+  return real_fstat(file, about);
+}
+
+int fstat64(int file, struct ::stat64* about) noexcept {
+  if (denied(file)) return failing(EIO);
+  return real<int(int, struct ::stat64*)>("fstat64")(file, about);
 }
 
 int unlink(char const* path) noexcept {

@@ -46,6 +46,7 @@ COMMANDS = {
     "train": ["data.csv", "--mechanism", "paczero-mi", "--mi", "0.33", "--steps", "2", "--save", "new_state",
               "--transcript", "new_transcript", "--base", "new_base", "--tuned", "new_tuned"],
     "replay": ["base", "transcript", "out"],
+    "releases": ["state"],
     "audit": ["transcript"],
 }
 WRITTEN = {"new_state", "new_transcript", "new_base", "new_tuned", "out", "new_file"}
@@ -66,7 +67,7 @@ def help_of(program, verb, folder):
     text = run(program, [verb, "--help"], folder).stdout.decode()
     found = {}
     for line in text.splitlines():
-        option = re.match(r"  (?:-h,)?(--[a-z-]+|[A-Z]{2,})(?: (NUMBER|COUNT|WORD|FILE)\b)?(?:\s|$)", line)
+        option = re.match(r"  (?:-h,)?(--[a-z0-9-]+|[A-Z]{2,})(?: (NUMBER|COUNT|WORD|FILE)\b)?(?:\s|$)", line)
         if option and option[1] not in ("--help", "VERB"):
             found[option[1]] = option[2]
     return found

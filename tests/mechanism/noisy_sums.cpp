@@ -89,7 +89,7 @@ TEST_CASE("DPZero releases the sum of its clipped scalars in units, and whole no
   std::int64_t expected = 0;
   for (double const x : g) expected += grid.quantise(x);
   expected +=
-      draw_discrete_gaussian(same, gridded_noise::for_multiplier("test", 1.5, 0x1p20).sigma);
+      draw_discrete_gaussian(same, quantised_noise::for_multiplier("test", 1.5, 0x1p20).sigma);
   CHECK(released == static_cast<double>(expected));
   CHECK(mechanism.event() == sampled(gaussian{1.5}, poisson{1.0}));
 }

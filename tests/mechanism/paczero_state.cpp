@@ -37,6 +37,28 @@ constexpr std::size_t records = 20;
 
 using saved_paczero = saved_run<paczero<>>;
 
+/// A secret stream to which the system denies a word, once.
+class failing_stream {
+ public:
+  failing_stream(std::uint32_t seed, std::size_t words)
+      : stream_(fixed_stream(seed)), left_(words) {}
+  std::uint64_t next() {
+    if (left_-- == 0) throw std::system_error(std::make_error_code(std::errc::io_error));
+    return stream_.next();
+  }
+  void forget_past() { stream_.forget_past(); }
+  secret_stream::state save() const { return stream_.save(); }
+  static failing_stream restore(secret_stream::state const& from) {
+    failing_stream out(0, 0);
+    out.stream_ = secret_stream::restore(from);
+    return out;
+  }
+
+ private:
+  secret_stream stream_;
+  std::size_t left_;
+};
+
 candidate_set universe() {
   return candidate_set::balanced({.records = records, .subsets = 8}, 21, 5);
 }
@@ -491,6 +513,47 @@ TEST_CASE("a state that cannot be stored publishes nothing", "[state]") {
   CHECK(resumed.steps() == 1);
   CHECK(resumed.step(g[1]) == undisturbed.step(g[1]));
   CHECK(same(*resumed, undisturbed));
+}
+
+TEST_CASE("a step that fails between two of its draws is stored by nobody, and taken again",
+          "[state]") {
+  support::directory const folder;
+  std::size_t const directions = 3;
+  auto const g = inputs(12, directions);
+  paczero_options options = all_kinds()[0];
+  options.directions = directions;
+  paczero undisturbed(options, universe(), fixed_stream(8));
+  std::vector<release> expected;
+  for (std::size_t t = 0; t < 4; ++t) expected.push_back(undisturbed.step(g[t]));
+  std::size_t failures = 0;
+  for (std::size_t words = 1; words < 60; ++words) {
+    std::filesystem::path const path = folder / std::to_string(words);
+    std::vector<release> made;
+    {
+      saved_run run(paczero<failing_stream>(options, universe(), failing_stream(8, words)), path);
+      try {
+        for (std::size_t t = 0; t < 4; ++t) made.push_back(run.step(g[t]));
+      } catch (std::system_error const&) {
+        ++failures;
+        // Its account may have what its transcript lacks by now.
+        CHECK_THROWS_AS(run.step(g[made.size()]), std::logic_error);
+        CHECK_THROWS_AS(run.step(g[made.size()]), std::logic_error);
+      }
+    }
+    auto resumed = saved_paczero::resume(path);
+    CHECK(resumed.steps() == made.size());
+    while (resumed.steps() < 4) made.push_back(resumed.step(g[resumed.steps()]));
+    CHECK(made == expected);
+  }
+  CHECK(failures > 10);
+}
+
+TEST_CASE("a run that moves to itself is as one that was moved from", "[state]") {
+  support::directory const folder;
+  saved_run run(paczero(all_kinds()[0], universe()), folder / "run");
+  auto& itself = run;
+  run = std::move(itself);
+  CHECK_THROWS_AS(run.step(inputs(8)[0]), std::logic_error);
 }
 
 TEST_CASE("every damaged byte of a state is refused, and the file left in place", "[state]") {

@@ -317,7 +317,7 @@ TEST_CASE("least_trace is certified and never louder than log-det") {
       for (auto const shape : {tacit::noise_shape::full, tacit::noise_shape::diagonal}) {
         candidate_outputs const outputs(normals(count, d, ++seed));
         nats const budget(share * std::log(count));
-        auto const rule = tacit::log_det(outputs, budget, shape);
+        auto const rule = tacit::log_det(outputs, budget, shape, tacit::certificate::log_det);
         auto const found = tacit::least_trace(outputs, budget, shape);
         CAPTURE(count, d, share);
         CHECK(found.noise.trace() <= rule.noise.trace());
@@ -341,6 +341,29 @@ TEST_CASE("least_trace is certified and never louder than log-det") {
   }
   candidate_outputs const same(Eigen::MatrixXd::Ones(3, 2));
   CHECK(tacit::least_trace(same, nats(0.1)).noise.trace() == 0.0);
+}
+
+TEST_CASE("a shape is scaled to the budget whatever the size of outputs and of the shape") {
+  Eigen::MatrixXd const rows = normals(5, 2, 9);
+  for (double const size : {1e-150, 1e-100, 1e100, 1e150}) {
+    for (double const noise : {1e-300, 1e-150, 1.0, 1e150, 1e300}) {
+      for (double const beta : {1e-6, 0.3, 1.5}) {
+        candidate_outputs const outputs(Eigen::MatrixXd(size * rows));
+        auto const found =
+            tacit::scale_to(outputs, gaussian_noise::isotropic(2, noise), nats(beta));
+        auto const plain =
+            tacit::scale_to(candidate_outputs(rows), gaussian_noise::isotropic(2, 1.0), nats(beta));
+        CAPTURE(size, noise, beta);
+        CHECK(found.information.value.value <= beta);
+        CHECK(found.information.value.value >= beta * (1.0 - 1e-9));
+        CHECK(std::sqrt(found.noise.trace()) ==
+              Approx(size * std::sqrt(plain.noise.trace())).epsilon(1e-9));
+      }
+    }
+  }
+  candidate_outputs const far(Eigen::MatrixXd(1e200 * rows));
+  CHECK_THROWS_AS(tacit::scale_to(far, gaussian_noise::isotropic(2, 1.0), nats(0.3)),
+                  std::domain_error);
 }
 
 TEST_CASE("128 candidates in 1000 dimensions") {
@@ -376,7 +399,20 @@ TEST_CASE("on a line: forty digits of an adaptive quadrature of the definition")
         reference{list({0, 0.125, 1, 2, 5, 1000, 1000.5}), list({1, 1, 1, 1, 1, 1, 1}), 0.25,
                   1.603471541090612927388485},
         reference{list({0, 30, 60}), list({1, 2, 4}), 2.0, 0.95569989111241534622071},
-        reference{list({0, 10}), list({1e-6, 1}), 3.0, 5.543393295016684175784726e-6}}) {
+        reference{list({0, 10}), list({1e-6, 1}), 3.0, 5.543393295016684175784726e-6},
+        // Long lines without a gap to split them at.
+        reference{list({0.0,   3.875, 6.75,   10.0, 12.25,  16.25,  19.25, 21.25,
+                        25.0,  27.75, 30.875, 33.0, 36.875, 39.75,  43.0,  45.25,
+                        49.25, 52.25, 54.25,  58.0, 60.75,  63.875, 66.0,  69.875}),
+                  list({1, 6, 4, 2, 7, 5, 3, 1, 6, 4, 2, 7, 5, 3, 1, 6, 4, 2, 7, 5, 3, 1, 6, 4}),
+                  1.0, 2.75045507790462384013974},
+        reference{list({0, 13.5, 25, 37, 49.5, 60, 73.5, 85, 97}),
+                  list({1, 1, 1, 1, 1, 1, 1, 1, 1}), 1.0, 2.197224518758069326311767},
+        reference{list({0, 5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 55}),
+                  list({1, 1e-6, 1, 1, 2, 1e-3, 1, 1, 1, 1, 1, 3}), 1.0,
+                  2.183850318697521469159922},
+        reference{Eigen::VectorXd::LinSpaced(96, 0.0, 5.9375), Eigen::VectorXd::Ones(96), 0.125,
+                  2.489501808922701937635267}}) {
     candidate_outputs const outputs(Eigen::MatrixXd(positions), p);
     auto const noise = gaussian_noise::isotropic(1, sigma * sigma);
     auto const exact = tacit::line_information(outputs, noise);
@@ -560,12 +596,34 @@ TEST_CASE("close ones among far ones on a line: exact, and not by the millions")
   CHECK(2.0 / 7.0 *
             tacit::equivocation(tacit::binary_channel{.prior = 0.5, .sigma = sigma / 5e-6}) ==
         Approx(left).epsilon(1e-6));
-  // What would take longer is answered by the other bounds, or refused.
-  Eigen::MatrixXd const many = Eigen::VectorXd::LinSpaced(2'000, 0.0, 20'000.0);
-  candidate_outputs const long_line(many);
-  auto const unit = gaussian_noise::isotropic(1, 1.0);
-  CHECK_THROWS_AS(tacit::line_information(long_line, unit), std::invalid_argument);
-  CHECK(tacit::information_bound(long_line, unit).value.value <= std::log(2'000.0) * (1.0 + 1e-11));
+}
+
+TEST_CASE("a line takes as long as its candidates, not as their distance") {
+  std::mt19937_64 draw(3);
+  std::uniform_real_distribution<double> unit(0.0, 1.0);
+  for (double const spacing : {1e-4, 0.01, 0.1, 1.0, 5.0, 17.0}) {
+    Eigen::ArrayXd t(1'000);
+    Eigen::ArrayXd p(1'000);
+    double at = 0.0;
+    for (Eigen::Index m = 0; m < t.size(); ++m) {
+      t(m) = at;
+      at += spacing * unit(draw);
+      p(m) = 0.1 + unit(draw);
+    }
+    p /= p.sum();
+    CHECK(tacit::detail::line_plan<double>(t, p, 0.1).work <= 5e6);
+  }
+  // Ten units apart: all but separate, and one line.
+  Eigen::MatrixXd const many = Eigen::VectorXd::LinSpaced(2'000, 0.0, 19'990.0);
+  auto const found =
+      tacit::line_information(candidate_outputs(many), gaussian_noise::isotropic(1, 1.0));
+  // What neighbours leave open is that of two alone, for their part of the mass.
+  auto const two =
+      tacit::line_information(candidate_outputs(Eigen::MatrixXd(Eigen::Vector2d(0.0, 10.0))),
+                              gaussian_noise::isotropic(1, 1.0));
+  double const left = (std::log(2.0) - two.upper.value) * 2.0 * 1'999.0 / 2'000.0;
+  CHECK(std::log(2'000.0) - found.upper.value <= left + 1e-9);
+  CHECK(std::log(2'000.0) - found.lower.value >= left * (1.0 - 1e-6));
 }
 
 namespace {

@@ -112,6 +112,8 @@ exact_matrix exact_covariance(Eigen::MatrixXd const& rows, Eigen::VectorXd const
   return out;
 }
 
+constexpr auto by_rule = tacit::certificate::log_det;
+
 exact exact_log_det(exact_matrix const& covariance, gaussian_noise const& noise, bool drawn) {
   exact_matrix const b = exact_noise(noise, drawn);
   exact_matrix sum = b;
@@ -293,12 +295,12 @@ TEST_CASE("candidates: the certificate holds in fifty digits, and spends the bud
           if (weighted) weights = random_weights(n, 3);
           if (weighted && n > 2) weights(1) = 0.0;
           candidate_outputs const outputs(rows, weights);
-          auto const full = log_det(outputs, nats(beta));
-          auto const diagonal = log_det(outputs, nats(beta), noise_shape::diagonal);
-          auto const efficient = efficient_pac(outputs, nats(beta));
+          auto const full = log_det(outputs, nats(beta), noise_shape::full, by_rule);
+          auto const diagonal = log_det(outputs, nats(beta), noise_shape::diagonal, by_rule);
+          auto const efficient = efficient_pac(outputs, nats(beta), by_rule);
           auto const rotated =
-              efficient_pac(outputs, random_axes(d, static_cast<unsigned>(n)), nats(beta));
-          auto const alike = proportional(outputs, nats(beta));
+              efficient_pac(outputs, random_axes(d, static_cast<unsigned>(n)), nats(beta), by_rule);
+          auto const alike = proportional(outputs, nats(beta), by_rule);
           for (auto const* found : {&full, &diagonal, &efficient, &rotated, &alike}) {
             check_certified(rows, weights, *found, beta);
           }
@@ -325,7 +327,7 @@ TEST_CASE("two candidates: never below the truth, and at small budgets equal to 
         Eigen::MatrixXd const rows = decaying_rows(2, d, static_cast<unsigned>(d), 1.0);
         candidate_outputs const outputs(rows, Eigen::Vector2d(prior, 1.0 - prior));
         for (noise_shape const shape : {noise_shape::full, noise_shape::diagonal}) {
-          auto const [noise, information] = log_det(outputs, nats(beta), shape);
+          auto const [noise, information] = log_det(outputs, nats(beta), shape, by_rule);
           // The squared distance of the two, in units of the noise.
           Eigen::Matrix<long double, Eigen::Dynamic, 1> left =
               (rows.row(0) - rows.row(1)).transpose().cast<long double>();
@@ -410,7 +412,7 @@ TEST_CASE("no noise only where all candidates agree, to the last bit of a number
 TEST_CASE("candidates that nearly agree, far apart, or of any size") {
   for (double const scale : {1e-300, 1e-160, 1.0, 1e140}) {
     Eigen::MatrixXd const rows = scale * decaying_rows(5, 4, 8);
-    auto const found = log_det(candidate_outputs(rows), nats(0.5));
+    auto const found = log_det(candidate_outputs(rows), nats(0.5), noise_shape::full, by_rule);
     CHECK(found.information.value.value <= 0.5);
     if (scale > 1e-150) {
       check_certified(rows, Eigen::VectorXd::Ones(5), found, 0.5);
@@ -428,9 +430,10 @@ TEST_CASE("candidates that nearly agree, far apart, or of any size") {
   mixed.col(0) *= 1e9;
   mixed.col(3) *= 1e-9;
   for (double const beta : {1e-6, 0.5, 20.0}) {
-    auto const found = log_det(candidate_outputs(mixed), nats(beta));
+    auto const found = log_det(candidate_outputs(mixed), nats(beta), noise_shape::full, by_rule);
     check_certified(mixed, Eigen::VectorXd::Ones(6), found, beta);
-    auto const few = log_det(candidate_outputs(mixed.topRows(3)), nats(beta));
+    auto const few =
+        log_det(candidate_outputs(mixed.topRows(3)), nats(beta), noise_shape::full, by_rule);
     check_certified(mixed.topRows(3), Eigen::VectorXd::Ones(3), few, beta);
   }
 }
@@ -438,11 +441,11 @@ TEST_CASE("candidates that nearly agree, far apart, or of any size") {
 TEST_CASE("posterior weights: the noise follows what is still secret") {
   Eigen::MatrixXd const rows = decaying_rows(8, 3, 10);
   candidate_outputs outputs(rows);
-  double const before = log_det(outputs, nats(0.5)).noise.trace();
+  double const before = log_det(outputs, nats(0.5), noise_shape::full, by_rule).noise.trace();
   Eigen::VectorXd sure = Eigen::VectorXd::Constant(8, 1e-6);
   sure(3) = 1.0;
   outputs.reweigh(sure);
-  auto const after = log_det(outputs, nats(0.5));
+  auto const after = log_det(outputs, nats(0.5), noise_shape::full, by_rule);
   CHECK(after.noise.trace() < 1e-3 * before);
   check_certified(rows, sure, after, 0.5);
 }
@@ -569,4 +572,38 @@ TEST_CASE("Efficient-PAC in a basis of one's own, from runs until they settle") 
   CHECK_THROWS_AS(efficient_pac(outputs, axes.leftCols(3), nats(0.5)), std::invalid_argument);
   CHECK_THROWS_AS(efficient_pac(outputs, Eigen::MatrixXd(2.0 * axes), nats(0.5)),
                   std::invalid_argument);
+}
+
+TEST_CASE("no more noise than the entropy of the outputs calls for") {
+  for (unsigned const seed : {1U, 2U, 3U}) {
+    candidate_outputs const outputs(decaying_rows(6, 3, seed));
+    double const entropy = std::log(6.0);
+    for (double const beta : {1e-3, 0.3, 1.0, 1.6, 1.9, 50.0}) {
+      auto const all = [&](certificate by) {
+        return std::vector{log_det(outputs, nats(beta), noise_shape::full, by),
+                           log_det(outputs, nats(beta), noise_shape::diagonal, by),
+                           efficient_pac(outputs, nats(beta), by),
+                           efficient_pac(outputs, random_axes(3, seed), nats(beta), by),
+                           proportional(outputs, nats(beta), by)};
+      };
+      auto const rules = all(by_rule);
+      auto const least = all(certificate::best);
+      for (std::size_t k = 0; k < rules.size(); ++k) {
+        CAPTURE(beta, k);
+        CHECK(least[k].noise.trace() <= rules[k].noise.trace());
+        CHECK(least[k].information.value.value <= beta);
+        CHECK(information_bound(outputs, least[k].noise).value.value <= beta * (1.0 + 1e-9));
+        if (beta > entropy) {
+          CHECK(rules[k].noise.trace() > 0.0);
+          CHECK(least[k].noise.trace() == 0.0);
+          CHECK(least[k].information.value.value == Approx(entropy).epsilon(1e-12));
+        }
+        // Nothing is left unspent, whichever bound it is that binds; Efficient-PAC's rule leaves a part.
+        if (beta > 1.0 && beta < entropy && k != 2 && k != 3) {
+          CHECK(least[k].information.value.value >= beta * (1.0 - 1e-9));
+        }
+        if (beta < 0.01) CHECK(least[k].noise.trace() >= 0.99 * rules[k].noise.trace());
+      }
+    }
+  }
 }

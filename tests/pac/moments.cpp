@@ -281,3 +281,22 @@ TEST_CASE("a hundred thousand variances need no matrix") {
       5);
   CHECK(((runs.variances() - variances).array() <= 1e-12 * variances.array()).all());
 }
+
+TEST_CASE("an output may be a vector, a row or an expression of Eigen's") {
+  Eigen::MatrixXd rows(3, 2);
+  rows << 1.0, 2.0, -0.5, 0.25, 3.0, -1.0;
+  output_moments by_span(2);
+  output_moments by_row(2);
+  output_moments by_expression(2);
+  for (Eigen::Index i = 0; i < rows.rows(); ++i) {
+    Eigen::VectorXd const y = rows.row(i);
+    by_span.observe(std::span(y.data(), 2), 1.0 + static_cast<double>(i));
+    by_row.observe(rows.row(i), 1.0 + static_cast<double>(i));
+    by_expression.observe(0.5 * (y + y), 1.0 + static_cast<double>(i));
+  }
+  CHECK(by_row.covariance() == by_span.covariance());
+  CHECK(by_expression.covariance() == by_span.covariance());
+  CHECK_THROWS_AS(by_row.observe(Eigen::Vector3d(1.0, 2.0, 3.0)), std::invalid_argument);
+  CHECK_THROWS_AS(by_row.observe(Eigen::Vector2d(1.0, std::nan(""))), std::domain_error);
+  CHECK(by_row.count() == 3);
+}

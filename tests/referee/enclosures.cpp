@@ -136,7 +136,8 @@ bound<double> by_grid(asked const& a) {
     domination const pairs = dominate(part.release, a.neighbours);
     losses.add(a.towards == orientation::remove ? pairs.remove : pairs.add, part.count);
   }
-  return losses.answer({false, a.epsilon}, 1e-6);
+  detail::work_budget work(1e11);
+  return losses.answer({false, a.epsilon}, 1e-6, work);
 }
 
 struct answered {

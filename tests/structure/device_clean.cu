@@ -2,6 +2,7 @@
 // Kernels that use the device-clean headers, so that code for the device is really made of them.
 #include <tacit/random.hpp>
 #include <tacit/zo/launch_cuda.hpp>
+#include <tacit/zo/optimise.hpp>
 #include <tacit/zo/step.hpp>
 
 #include <cstddef>
@@ -33,6 +34,7 @@ void all_passes(T* theta, tacit::direction z, tacit::direction_steps terms, std:
   launch(tacit::update{theta, terms}, count);
   launch(tacit::restore_and_update{theta, 1e-3F, terms}, count);
   launch(tacit::retrace{theta, 1e-3F, terms, 1}, count);
+  launch(tacit::optimise{theta, tacit::moments{}, terms, tacit::optimiser_step{}}, count);
 }
 
 template void all_passes(float*, tacit::direction, tacit::direction_steps, std::size_t);

@@ -30,7 +30,8 @@ def main():
 
     names = device_clean(ROOT)
     with tempfile.TemporaryDirectory() as folder:
-        sources = [Path(__file__).with_suffix(".cu"), ROOT / "examples" / "kernels" / "cuda.cu"]
+        sources = [Path(__file__).with_suffix(".cu"), ROOT / "examples" / "kernels" / "cuda.cu",
+                   ROOT / "python" / "bindings" / "cuda.cu"]
         for name in names:
             sources.append(Path(folder) / (name.replace("/", "_") + ".cu"))
             sources[-1].write_text(f"#include <tacit/{name}>\n", encoding="utf-8")
@@ -38,11 +39,11 @@ def main():
         def accepted(source):
             command = [arguments.nvcc, "-std=c++20", "-Werror=all-warnings", "-I",
                        arguments.include, "-Xcompiler=-Wall,-Wextra", "-c", source,
-                       "-o", Path(folder) / (source.name + ".o")]
+                       "-o", Path(folder) / f"{source.parent.name}_{source.name}.o"]
             return subprocess.run(command, check=False).returncode == 0
 
         bad = in_parallel(accepted, sources).count(False)
-    print(f"{len(names)} device-clean headers, two files of kernels, {bad} refused")
+    print(f"{len(names)} device-clean headers, three files of kernels, {bad} refused")
     return 1 if bad or not names else 0
 
 

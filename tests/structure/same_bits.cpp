@@ -3,6 +3,8 @@
 // by several compilers with several flags; nvcc's build runs the kernels on the device.
 #include <tacit/zo/launch.hpp>
 #include <tacit/zo/launch_cuda.hpp>
+#include <tacit/zo/optimise.hpp>
+#include <tacit/zo/optimiser_state.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -16,6 +18,7 @@ using namespace tacit;
 namespace {
 
 constexpr std::uint64_t known = 0xE0700E3C375D482B;
+constexpr std::uint64_t known_optimisers = 0x49DD0F9F43B2E2A8;
 
 constexpr direction_law laws[] = {direction_law::rademacher, direction_law::gaussian,
                                   direction_law::sphere};
@@ -40,16 +43,30 @@ struct digest {
   }
 };
 
+#if defined(__CUDACC__)
+// A vector's entries on the device, until they are taken back.
+template <class T>
+T* on_device(std::vector<T> const& from) {
+  T* device = nullptr;
+  detail::require_cuda(cudaMalloc(&device, from.size() * sizeof(T)), "memory");
+  detail::require_cuda(
+      cudaMemcpy(device, from.data(), from.size() * sizeof(T), cudaMemcpyHostToDevice), "copy");
+  return device;
+}
+template <class T>
+void take_back(std::vector<T>& to, T* device) {
+  detail::require_cuda(cudaMemcpy(to.data(), device, to.size() * sizeof(T), cudaMemcpyDeviceToHost),
+                       "copy");
+  detail::require_cuda(cudaFree(device), "free");
+}
+#endif
+
 template <class T, class Make>
 void run(std::vector<T>& theta, Make const& make) {
 #if defined(__CUDACC__)
-  std::size_t const bytes = theta.size() * sizeof(T);
-  T* device = nullptr;
-  detail::require_cuda(cudaMalloc(&device, bytes), "memory");
-  detail::require_cuda(cudaMemcpy(device, theta.data(), bytes, cudaMemcpyHostToDevice), "copy");
+  T* const device = on_device(theta);
   cuda{}(make(device), theta.size());
-  detail::require_cuda(cudaMemcpy(theta.data(), device, bytes, cudaMemcpyDeviceToHost), "copy");
-  detail::require_cuda(cudaFree(device), "free");
+  take_back(theta, device);
 #else
   openmp{}(make(theta.data()), theta.size());
 #endif
@@ -97,6 +114,37 @@ void add_passes(digest& all, direction_law law) {
   step([&](T* x) { return retrace<T>{x, mu, {terms.data(), terms.size()}, 3, first}; });
 }
 
+// Momentum, Adam and AdamW, with θ, m and v after each step.
+template <class T>
+void add_optimisers(digest& all, direction_law law) {
+  std::vector<direction_step> terms;
+  for (float const y : {0.7F, -1.3F, 0.02F}) {
+    terms.push_back({direction_at(law, {0x123456789ABCDEF, terms.size()}, 1000), y});
+  }
+  for (optimiser_rule const rule :
+       {optimiser_rule::momentum, optimiser_rule::adam, optimiser_rule::adamw}) {
+    optimiser_state clock({.rule = rule, .momentum = 0.7, .beta2 = 0.99, .epsilon = 1e-6}, 0);
+    std::vector<T> theta = start<T>();
+    std::vector<float> m(count, 0.0F);
+    std::vector<float> v(count, 0.0F);
+    for (int t = 0; t < 5; ++t) {
+      optimiser_step const by = t == 2 ? optimiser_step{} : clock.next(0.01, 0.03);
+      direction_steps const used{terms.data(), t == 3 ? std::size_t{1} : std::size_t{3}};
+#if defined(__CUDACC__)
+      moments const at{on_device(m), on_device(v)};
+      run(theta, [&](T* x) { return optimise<T>{x, at, used, by, first}; });
+      take_back(m, at.first);
+      take_back(v, at.second);
+#else
+      run(theta, [&](T* x) { return optimise<T>{x, {m.data(), v.data()}, used, by, first}; });
+#endif
+      all.add(theta);
+      all.add(m);
+      all.add(v);
+    }
+  }
+}
+
 void add_directions(digest& all, direction_law law) {
   direction const z = direction_at(law, {~std::uint64_t{7}, 1ULL << 40}, 3000);
   detail::direction_block block;
@@ -126,6 +174,13 @@ int main() {
     add_passes<half>(all, law);
     add_passes<bfloat16>(all, law);
   }
-  std::printf("%016llx\n", static_cast<unsigned long long>(all.value));
-  return all.value == known ? 0 : 1;
+  digest optimisers;
+  for (direction_law const law : laws) {
+    add_optimisers<float>(optimisers, law);
+    add_optimisers<half>(optimisers, law);
+    add_optimisers<bfloat16>(optimisers, law);
+  }
+  std::printf("%016llx %016llx\n", static_cast<unsigned long long>(all.value),
+              static_cast<unsigned long long>(optimisers.value));
+  return all.value == known && optimisers.value == known_optimisers ? 0 : 1;
 }

@@ -101,3 +101,22 @@ TEST_CASE("a trainer refuses parameters that are not the mechanism's", "[first_o
   (void)mechanism.step([](std::size_t, std::span<float>) {});
   CHECK_THROWS_AS(trainer(mechanism, {.learning_rate = 0.1}, theta), std::invalid_argument);
 }
+
+TEST_CASE("gradients of a batch train as those of single records", "[first_order]") {
+  std::vector<float> one(3, 1.0F);
+  std::vector<float> many = one;
+  tacit::dp_sgd alone(ten_steps(0.4), 3, few, fixed_stream(23));
+  tacit::dp_sgd together(ten_steps(0.4), 3, few, fixed_stream(23));
+  tacit::first_order_trainer run{alone, {.learning_rate = 0.3}, one};
+  tacit::first_order_trainer all{together, {.learning_rate = 0.3}, many};
+  while (!run.done()) {
+    run.step(distance_to(one));
+    all.step(
+        [&](std::span<std::size_t const> records, tacit::gradient_rows<float> out) {
+          for (std::size_t j = 0; j < records.size(); ++j) distance_to(many)(records[j], out[j]);
+        },
+        5);
+  }
+  CHECK(one == many);
+  CHECK(all.releases() == 10);
+}

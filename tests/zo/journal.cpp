@@ -174,7 +174,7 @@ TEST_CASE("Any other damage to a journal is refused", "[journal]") {
     refused(start + std::string(size, '\0') + record(0));
     run_record other = run;
     other.training.seed = 8;
-    refused(tacit::detail::header_of(tacit::detail::journal_kind, 1, other) + record(0));
+    refused(tacit::detail::header_of(tacit::detail::journal_kind, other) + record(0));
     // In a file: left as it is.
     write(folder / "bad", start + record(1));
     CHECK_THROWS_AS(journal::resume(folder / "bad", run), corrupt_state);
@@ -188,7 +188,7 @@ TEST_CASE("A step that cannot fit one record is no allocation", "[journal]") {
   for (std::size_t const directions :
        {std::numeric_limits<std::size_t>::max(), std::numeric_limits<std::size_t>::max() / 8 + 2}) {
     run.directions = directions;
-    std::string const header = tacit::detail::header_of(tacit::detail::journal_kind, 1, run);
+    std::string const header = tacit::detail::header_of(tacit::detail::journal_kind, run);
     CHECK(tacit::detail::parse_journal(header + std::string(100, 'x')).coefficients.empty());
   }
 }
@@ -234,6 +234,9 @@ TEST_CASE("A journal belongs to one run and one owner", "[journal]") {
   journal other = journal::resume(folder / "j", run);
   CHECK_THROWS_AS(log.append(step(run, log.steps())), std::system_error);
   CHECK_NOTHROW(other.append(step(run, other.steps())));
+  journal heir = std::move(other);
+  CHECK_THROWS_AS(other.append(step(run, 0)), std::logic_error);
+  CHECK_NOTHROW(heir.append(step(run, heir.steps())));
 }
 
 TEST_CASE("A journal that cannot be written breaks, and its file goes on", "[journal]") {

@@ -166,6 +166,69 @@ checksum 2609256227901302740
   CHECK(transcript(run, {1.0, -1.0, 0.0, 0.0, 1.0, -1.0, 1.0}).sealed() == header + rest);
 }
 
+TEST_CASE("Version 2 names an optimiser, and version 1 is read as ever", "[transcript]") {
+  using enum tacit::optimiser_rule;
+  for (auto const rule : {sgd, momentum, adam, adamw}) {
+    run_record run = sample(symbol_kind::scalar);
+    run.training.optimiser = {
+        .rule = rule, .momentum = 0.75, .beta1 = 0.8, .beta2 = 0.95, .epsilon = 1e-6};
+    std::string const bytes = transcript(run, some(run, 7, 2)).sealed();
+    CHECK(bytes.starts_with(rule == sgd ? "tacit-transcript 1\n" : "tacit-transcript 2\n"));
+    std::string const line = rule == sgd        ? "schedule linear 1000\nlaw"
+                             : rule == momentum ? "schedule linear 1000\noptimiser momentum\n"
+                                                  "momentum 0.75\nlaw"
+                             : rule == adam     ? "schedule linear 1000\noptimiser adam\n"
+                                                  "betas 0.8 0.95\nepsilon 1e-06\nlaw"
+                                                : "schedule linear 1000\noptimiser adamw\n"
+                                                  "betas 0.8 0.95\nepsilon 1e-06\nlaw";
+    CHECK(bytes.find(line) != std::string::npos);
+    transcript const back = transcript::parse(bytes);
+    CHECK(back.sealed() == bytes);
+    CHECK(back.run().training.optimiser == run.training.optimiser);
+    for (std::size_t size = 0; size < bytes.size(); ++size) {
+      CHECK_THROWS_AS(transcript::parse(bytes.substr(0, size)), corrupt_state);
+    }
+    for (std::size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
+      std::string damaged = bytes;
+      damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ 1 << bit % 8);
+      CHECK_THROWS_AS(transcript::parse(damaged), corrupt_state);
+    }
+    std::string const first = bytes.substr(0, bytes.find('\n'));
+    CHECK_THROWS_WITH(transcript::parse(reheaded(bytes, first, "tacit-transcript 3")),
+                      "tacit-transcript: version is 3, but must be 1 or 2");
+    CHECK_THROWS_AS(transcript::parse(reheaded(bytes, first, "tacit-transcript 0")), corrupt_state);
+    CHECK_THROWS_AS(transcript::parse(reheaded(
+                        bytes, first, rule == sgd ? "tacit-transcript 2" : "tacit-transcript 1")),
+                    corrupt_state);
+    if (rule != sgd) {
+      CHECK_THROWS_AS(transcript::parse(reheaded(bytes, "optimiser ", "optimiser x")),
+                      corrupt_state);
+      CHECK_THROWS_AS(transcript::parse(reheaded(bytes, line,
+                                                 "schedule linear 1000\noptimiser sgd"
+                                                 "\nlaw")),
+                      corrupt_state);
+    }
+    if (rule == momentum) {
+      for (char const* bad : {"1", "-0.5", "nan", "inf", "0.750", "75e-2"}) {
+        CHECK_THROWS_AS(
+            transcript::parse(reheaded(bytes, "momentum 0.75", "momentum " + std::string(bad))),
+            corrupt_state);
+      }
+    }
+    if (rule == adam) {
+      CHECK_THROWS_AS(transcript::parse(reheaded(bytes, "betas 0.8 0.95", "betas 0.8 1")),
+                      corrupt_state);
+      CHECK_THROWS_AS(transcript::parse(reheaded(bytes, "betas 0.8 0.95", "betas nan 0.95")),
+                      corrupt_state);
+      CHECK_THROWS_AS(transcript::parse(reheaded(bytes, "epsilon 1e-06", "epsilon 0")),
+                      corrupt_state);
+    }
+  }
+  run_record run = sample(symbol_kind::scalar);
+  run.training.optimiser = {.rule = adam, .beta1 = not_a_number};
+  CHECK_THROWS_AS(transcript(run, {}), std::domain_error);
+}
+
 TEST_CASE("A thousand signs are 125 bytes, with holds 200, scalars 8000", "[transcript]") {
   auto const symbols = [](symbol_kind kind) {
     run_record const run = sample(kind);

@@ -5,7 +5,7 @@
 #include <tacit/dp/gaussian.hpp>
 #include <tacit/mechanism/dpgd_0th.hpp>
 #include <tacit/mechanism/dpzero.hpp>
-#include <tacit/mechanism/gridded.hpp>
+#include <tacit/mechanism/quantised.hpp>
 #include <tacit/secret/discrete.hpp>
 #include <tacit/secret/stream.hpp>
 #include <tacit/zo/direction.hpp>
@@ -134,11 +134,11 @@ void train_first_order(quadratic const& f, study_options const& study, std::vect
   float const farthest = std::sqrt(squares.maxCoeff());
 
   tacit::secret_stream secret;
-  std::vector<tacit::gridded_noise> noise;
+  std::vector<tacit::quantised_noise> noise;
   for (setting const& s : all) {
-    noise.push_back(
-        tacit::gridded_noise::for_multiplier("dp_gd", noise_multiplier(study.target, s.steps),
-                                             static_cast<double>(tacit::contribution_grid::norm)));
+    noise.push_back(tacit::quantised_noise::for_multiplier(
+        "dp_gd", noise_multiplier(study.target, s.steps),
+        static_cast<double>(tacit::contribution_grid::norm)));
   }
 
   // With Ax the rest of a gradient A(x − x_i) is shared by all settings; where no record can reach

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tacit/mechanism/dp_sgd.hpp>
-#include <tacit/train/first_order.hpp>
 
 #include "finetune/gradients.hpp"
 #include "finetune/tuning_run.hpp"
@@ -23,7 +22,7 @@ void tune_dp_sgd(tuning_run& run) {
         auto const released = mechanism.step(
             [&](std::size_t record, std::span<float> out) { gradients.write(record, out); });
         show_noisy_gradient(run, gradients, released.value, mechanism.options().divisor(), whole);
-        tacit::descend(run.theta, run.training(), t, released);
+        run.descend(t, released);
         return true;
       });
   run.account_for(mechanism.event());

@@ -3,7 +3,6 @@
 // DPGD-0th: a noisy vector, of which the signal lies along one direction.
 
 #include <tacit/mechanism/dpgd_0th.hpp>
-#include <tacit/train/first_order.hpp>
 #include <tacit/train/trainer.hpp>
 
 #include "finetune/tuning_run.hpp"
@@ -67,7 +66,7 @@ void tune_dpgd_0th(tuning_run& run) {
           }
           attack(all, flags, released);
         });
-        tacit::descend(run.theta, run.training(), t, released);
+        run.descend(t, released);
         return true;
       });
   run.account_for(mechanism.event());

@@ -6,7 +6,8 @@
 #include <tacit/mechanism/ferret.hpp>
 #include <tacit/pac/fixed_point.hpp>
 #include <tacit/train/ferret.hpp>
-#include <tacit/train/first_order.hpp>
+#include <tacit/train/retrace.hpp>
+#include <tacit/zo/optimiser_state.hpp>
 
 #include "finetune/gradients.hpp"
 #include "finetune/tuning_run.hpp"
@@ -21,6 +22,7 @@ void tune_ferret(tuning_run& run) {
   tacit::ferret_mechanism<> mechanism(
       {.groups = g, .steps = o.steps, .rate = o.rate, .budget = o.budget, .clip = o.clip},
       run.inside);
+  tacit::optimiser_state optimiser(o.optimiser, run.theta.size(), g);
   step_gradients gradients(run);
   std::vector<float> gradient(run.theta.size());
   std::vector<double> contributions(run.records() * g);
@@ -43,20 +45,20 @@ void tune_ferret(tuning_run& run) {
     for (double const y : released.coefficients) signs.push_back(static_cast<std::int8_t>(y));
     run.attacker.observe_signs(contributions, gradients.batch(), sums, signs, 0.0, o.rate);
   };
-  run.take_steps([&] { return mechanism.done(); },
-                 [&] {
-                   tacit::stream_id const stream{o.seed, mechanism.steps()};
-                   double const rate = tacit::detail::rate_at(run.training(), mechanism.steps());
-                   gradients.begin_step();
-                   auto const released =
-                       mechanism.step([&](std::size_t record, std::span<double> out) {
-                         gradients.write(record, gradient);
-                         tacit::project_on_groups(gradient, stream, groups, out);
-                       });
-                   if (!released.held()) run.let_attacker([&] { attack(stream, released); });
-                   tacit::step_on_groups(run.theta, stream, groups, released, rate);
-                   return !released.held();
-                 });
+  run.take_steps(
+      [&] { return mechanism.done(); },
+      [&] {
+        tacit::stream_id const stream{o.seed, mechanism.steps()};
+        double const rate = tacit::detail::rate_at(run.training(), mechanism.steps());
+        gradients.begin_step();
+        auto const released = mechanism.step([&](std::size_t record, std::span<double> out) {
+          gradients.write(record, gradient);
+          tacit::project_on_groups(gradient, stream, groups, out);
+        });
+        if (!released.held()) run.let_attacker([&] { attack(stream, released); });
+        tacit::step_on_groups(run.theta, optimiser, stream, groups, released, rate, run.training());
+        return !released.held();
+      });
   run.result.nats = mechanism.account().spent().value;
   run.result.bound = tacit::membership_success(mechanism.account().spent());
   run.count_guesses();

@@ -51,6 +51,8 @@ struct tuning_options {
   std::size_t steps = 1000;
   double learning_rate = 0.01;
   tacit::schedule decay = tacit::schedule::linear;  // of the learning rate
+  double weight_decay = 0.0;
+  tacit::optimiser_options optimiser{};
   double clip = 1.0;           // of a record's scalar, or of its gradient's norm
   double rate = 1.0;           // of Poisson batches: the (ε, δ) systems and ferret
   std::size_t directions = 1;  // dp-aggzo

@@ -4,7 +4,6 @@
 
 #include <tacit/info/attack.hpp>
 #include <tacit/mechanism/rldp.hpp>
-#include <tacit/train/first_order.hpp>
 
 #include "finetune/gradients.hpp"
 #include "finetune/tuning_run.hpp"
@@ -56,7 +55,7 @@ void tune_rldp(tuning_run& run) {
                                       controls.clips[k] * controls.noise_multipliers[k]});
                    }
                    show_noisy_gradient(run, gradients, released.value, o.divisor(), parts);
-                   tacit::descend(run.theta, run.training(), t, released);
+                   run.descend(t, released);
                    if (reads) mechanism.set(chooser->next(mechanism.state()));
                    return true;
                  });

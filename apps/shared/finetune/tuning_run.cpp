@@ -3,6 +3,7 @@
 
 #include <tacit/dp/calibration.hpp>
 #include <tacit/dp/privacy_loss.hpp>
+#include <tacit/train/first_order.hpp>
 #include <tacit/zo/two_point.hpp>
 
 #include <algorithm>
@@ -38,9 +39,16 @@ std::size_t tuning_run::members() const {
 tacit::train_options tuning_run::training() const {
   return {.smoothing = 1e-3,
           .learning_rate = options.learning_rate,
+          .weight_decay = options.weight_decay,
           .decay = options.decay,
           .steps = options.steps,
-          .seed = options.seed};
+          .seed = options.seed,
+          .optimiser = options.optimiser};
+}
+
+void tuning_run::descend(std::size_t t, tacit::vector_release const& released) {
+  if (!optimiser_) optimiser_.emplace(options.optimiser, theta.size());
+  tacit::descend(theta, *optimiser_, training(), t, released);
 }
 
 tacit::noisy_sum_options tuning_run::noisy_sum(double noise_multiplier, double rate) const {

@@ -4,7 +4,9 @@
 #include <tacit/audit/informed_adversary.hpp>
 #include <tacit/dp/event.hpp>
 #include <tacit/mechanism/noisy_sum.hpp>
+#include <tacit/mechanism/release.hpp>
 #include <tacit/zo/direction.hpp>
+#include <tacit/zo/optimiser_state.hpp>
 #include <tacit/zo/options.hpp>
 
 #include "finetune/finetune.hpp"
@@ -14,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -83,6 +86,9 @@ class tuning_run {
   /// How often the attacker's guesses are right.
   void count_guesses();
 
+  /// θ after release t, a vector, by the optimiser.
+  void descend(std::size_t t, tacit::vector_release const& released);
+
   void note_score() { result.curve.push_back(of.score(theta)); }
   tuning_result finish();
 
@@ -93,6 +99,7 @@ class tuning_run {
   }
 
   std::function<void(std::size_t)> const& progress_;
+  std::optional<tacit::optimiser_state> optimiser_;  // of vectors
   std::vector<double> times_;
   double watching_ = 0.0;
 };

@@ -3,7 +3,6 @@
 // MeZO and gradient descent: what privacy is compared with.
 
 #include <tacit/mechanism/mezo.hpp>
-#include <tacit/train/first_order.hpp>
 
 #include "finetune/tuning_run.hpp"
 #include "finetune/zeroth_order.hpp"
@@ -60,7 +59,7 @@ void tune_sgd(tuning_run& run) {
                        mean.value[j] += share * gradient[j];
                      }
                    }
-                   tacit::descend(run.theta, run.training(), taken++, mean);
+                   run.descend(taken++, mean);
                    return true;
                  });
 }

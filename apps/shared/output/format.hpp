@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdarg>
 #include <cstddef>
@@ -33,6 +34,28 @@ inline std::string joined(std::vector<std::string> const& words) {
     all += words[i];
   }
   return all;
+}
+
+/// A file's name as a shell takes it, for a command that a message names.
+inline std::string shell_word(std::string const& file) {
+  constexpr char const* plain =
+      "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_./+-=:@%,";
+  auto const is_control = [](char c) { return c == '\x7f' || (c & ~0x1f) == 0; };
+  std::string const text = file.empty() || file.front() != '-' ? file : "./" + file;  // no option
+  bool const has_control = std::any_of(text.begin(), text.end(), is_control);
+  bool const quoted = text.empty() || text.find_first_not_of(plain) != std::string::npos;
+  if (!quoted) return text;
+  std::string out = has_control ? "$'" : "'";
+  for (char const c : text) {
+    if (is_control(c)) {
+      out += formatted("\\%03o", static_cast<unsigned>(c));
+    } else if (has_control && (c == '\'' || c == '\\')) {
+      out += {'\\', c};
+    } else {
+      out += c == '\'' ? "'\\''" : std::string(1, c);
+    }
+  }
+  return out + "'";
 }
 
 /// An upper bound with so many digits after the point, never below x ≥ 0 read as a double.

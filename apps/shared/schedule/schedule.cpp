@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "schedule/schedule.hpp"
 
+#include <tacit/core/count.hpp>
 #include <tacit/dp/sensitivity.hpp>
 
 #include "output/format.hpp"
@@ -97,6 +98,7 @@ class node {
   double probability() const {
     return number("in [0, 1]", [](double x) { return x >= 0.0 && x <= 1.0; });
   }
+  double noise_multiplier() const { return number(noise_range, in_noise_range); }
   double positive() const {
     return number("positive and finite", [](double x) { return x > 0.0 && std::isfinite(x); });
   }
@@ -106,7 +108,7 @@ class node {
   std::uint64_t whole(std::uint64_t low, std::uint64_t high) const {
     if (!value_->is_number_unsigned() || value_->get<std::uint64_t>() < low ||
         value_->get<std::uint64_t>() > high) {
-      refuse("a whole number in [" + std::to_string(low) + ", " + std::to_string(high) + "]");
+      refuse(tacit::detail::count_range(low, high));
     }
     return value_->get<std::uint64_t>();
   }
@@ -163,7 +165,7 @@ struct known_mechanism {
 };
 
 tacit::mechanism_event read_gaussian(node const& of) {
-  if (!of.has("groups")) return tacit::gaussian{of.field("noise_multiplier").positive()};
+  if (!of.has("groups")) return tacit::gaussian{of.field("noise_multiplier").noise_multiplier()};
   if (of.has("noise_multiplier")) {
     of.field("noise_multiplier").refuse("left out where groups are given");
   }
@@ -175,7 +177,11 @@ tacit::mechanism_event read_gaussian(node const& of) {
     group.must_have_only({"clip", "sigma"});
     all.push_back({group.field("clip").positive(), group.field("sigma").positive()});
   }
-  return joint_gaussian(all);
+  tacit::gaussian const joint = joint_gaussian(all);
+  if (!in_noise_range(joint.noise_multiplier)) {
+    groups.refuse(std::string("of a joint noise multiplier ") + noise_range);
+  }
+  return joint;
 }
 
 std::vector<known_mechanism> const& mechanisms() {
@@ -184,7 +190,7 @@ std::vector<known_mechanism> const& mechanisms() {
       {"laplace",
        {"noise_multiplier"},
        [](node const& of) -> tacit::mechanism_event {
-         return tacit::laplace{of.field("noise_multiplier").positive()};
+         return tacit::laplace{of.field("noise_multiplier").noise_multiplier()};
        }},
       {"discrete-gaussian",
        {"sigma", "sensitivity"},
@@ -284,7 +290,8 @@ std::vector<schedule::entry> read_opacus(node const& history) {
     if (!entry.value().is_array() || entry.value().size() != 3) {
       entry.refuse("a list of three: noise multiplier, rate, steps");
     }
-    tacit::gaussian const noise{entry.entry(0, entry.name() + ".noise_multiplier").positive()};
+    tacit::gaussian const noise{
+        entry.entry(0, entry.name() + ".noise_multiplier").noise_multiplier()};
     tacit::poisson const rate{entry.entry(1, entry.name() + ".rate").probability()};
     std::uint64_t const steps = entry.entry(2, entry.name() + ".steps").whole(1, largest_count);
     out.push_back({{sampled(noise, rate), steps}, entry.name()});

@@ -20,6 +20,11 @@ namespace apps {
 /// Bytes of a schedule in a file: a million releases, and half a gigabyte once it is read.
 inline constexpr std::size_t longest_schedule = std::size_t{1} << 24;
 
+/// The noise multipliers that are answered for. Beyond them nothing is protected, or nothing learnt, and an accountant
+/// counts in ever finer cells.
+inline constexpr char const* noise_range = "in [0.001, 1e9]";
+inline bool in_noise_range(double multiplier) { return multiplier >= 1e-3 && multiplier <= 1e9; }
+
 /// `releases[2].rate is 1.5, but must be in [0, 1]`
 struct bad_schedule : std::invalid_argument {
   bad_schedule(std::string const& what, std::string about = {},

@@ -39,11 +39,18 @@ std::vector<std::string_view> cells_of(std::string_view line) {
   }
 }
 
-std::optional<double> number(std::string_view text) {
+// Infinite where it is beyond a double; nothing for what is written as no number.
+std::optional<double> written_number(std::string_view text) {
+  if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
   double value = 0.0;
   auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  bool const whole = error == std::errc() && end == text.data() + text.size();
-  return whole && std::isfinite(value) ? std::optional(value) : std::nullopt;
+  if (end != text.data() + text.size() || error == std::errc::invalid_argument) return {};
+  return error == std::errc() ? value : std::numeric_limits<double>::infinity();
+}
+
+std::optional<double> number(std::string_view text) {
+  std::optional<double> const value = written_number(text);
+  return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
 std::vector<std::string> classes_of(std::vector<std::string> labels) {
@@ -78,6 +85,7 @@ dataset load_csv(std::filesystem::path const& file) {
 }
 
 dataset parse_csv(std::string_view text, std::string const& name) {
+  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);  // a byte order mark
   std::vector<std::vector<float>> rows;
   std::vector<std::string> labels;
   for (std::size_t at = 1; !text.empty(); ++at) {
@@ -90,7 +98,7 @@ dataset parse_csv(std::string_view text, std::string const& name) {
       throw std::runtime_error(name + ":" + std::to_string(at) + ": " + what);
     };
     if (cells.size() < 2) fail("a record needs a feature and a label");
-    bool const names = at == 1 && std::none_of(cells.begin(), cells.end() - 1, number);
+    bool const names = at == 1 && std::none_of(cells.begin(), cells.end() - 1, written_number);
     if (names) continue;
     if (!rows.empty() && cells.size() != rows.front().size() + 1) {
       fail(std::to_string(cells.size()) + " columns, but must be " +
@@ -103,6 +111,7 @@ dataset parse_csv(std::string_view text, std::string const& name) {
       if (!held) fail(std::string(cells[j]).append(" is not a finite number, as a float"));
       row.push_back(static_cast<float>(*value));
     }
+    if (cells.back().empty()) fail("the label is missing");
     rows.push_back(std::move(row));
     labels.emplace_back(cells.back());
   }

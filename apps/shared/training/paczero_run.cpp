@@ -111,10 +111,12 @@ void train(task const& job, paczero_run_options const& options, Run& run,
   batch_loss loss(job.shape, job.data.private_part);
   tacit::train_options const training{.smoothing = options.smoothing,
                                       .learning_rate = options.learning_rate,
+                                      .weight_decay = options.weight_decay,
                                       .decay = tacit::schedule::linear,
                                       .steps = steps,
                                       .law = options.law,
-                                      .seed = job.seed};
+                                      .seed = job.seed,
+                                      .optimiser = options.optimiser};
   std::size_t held = static_cast<std::size_t>(
       std::count_if(transcript.begin(), transcript.end(), [](auto const& r) { return r.held(); }));
   std::size_t reported = mechanism.steps();

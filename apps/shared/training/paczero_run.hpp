@@ -4,6 +4,7 @@
 #include <tacit/mechanism/mezo.hpp>
 #include <tacit/mechanism/paczero.hpp>
 #include <tacit/zo/direction.hpp>
+#include <tacit/zo/options.hpp>
 
 #include "training/task.hpp"
 
@@ -33,6 +34,8 @@ struct paczero_run_options {
   std::size_t subsets = 128;
   double smoothing = 1e-3;
   double learning_rate = 0.01;  // falls linearly to 0
+  double weight_decay = 0.0;
+  tacit::optimiser_options optimiser{};
   tacit::direction_law law = tacit::direction_law::rademacher;
   std::size_t curve_points = 40;
   std::filesystem::path save{};    // paczero: keep the state here after every step

@@ -19,7 +19,7 @@ namespace tacit {
 ///
 /// The counts must be of independent runs on two fixed neighbours, one guess a run, with the threshold
 /// fixed on other runs: `count_guesses`.
-/// Guarantee: lower bound, but with probability 1 − confidence. What a perfect attack can certify is
+/// Guarantee: lower bound, except with probability 1 − confidence. What a perfect attack can certify is
 /// limited by its trials: n runs a side give about log(n/log(2/(1−confidence))).
 /// @throws std::invalid_argument unless the counts fit; std::domain_error unless δ is in [0, 1] and
 ///         confidence in (0, 1)

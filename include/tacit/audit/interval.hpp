@@ -21,7 +21,7 @@
 
 namespace tacit {
 
-/// lower ≤ truth ≤ upper, but with probability 1 − confidence over the trials; half of that on each side.
+/// lower ≤ truth ≤ upper, except with probability 1 − confidence over the trials, half of it on each side.
 struct confidence_interval {
   double value;  ///< as measured
   double lower;
@@ -107,7 +107,7 @@ inline void check_open(std::string_view who, std::string_view name, double x) {
 /// The p at which `hits` or more of so many independent trials would happen with probability `failure`
 /// (Clopper & Pearson 1934). 0 for no hits. Also where trials of different probabilities, of mean p, are
 /// counted together and at least one hit is to be expected: their count is less spread (Hoeffding 1956).
-/// Guarantee: lower bound of the true rate, but with probability `failure`, at any number of trials.
+/// Guarantee: lower bound of the true rate, except with probability `failure`, at any number of trials.
 /// @throws std::invalid_argument unless hits ≤ trials and 1 ≤ trials ≤ 2^24; std::domain_error unless
 ///         failure is in (0, 1)
 [[nodiscard]] inline double lower_rate(std::uint64_t hits, std::uint64_t trials, double failure) {
@@ -119,8 +119,8 @@ inline void check_open(std::string_view who, std::string_view name, double x) {
                       [=](double p) { return detail::binomial_tail(hits, trials, p) <= enough; });
 }
 
-/// `lower_rate` of the misses, in the mirror.
-/// Guarantee: upper bound of the true rate, but with probability `failure`.
+/// The same from above: 1 less the `lower_rate` of the misses.
+/// Guarantee: upper bound of the true rate, except with probability `failure`.
 /// @throws as `lower_rate`
 [[nodiscard]] inline double upper_rate(std::uint64_t hits, std::uint64_t trials, double failure) {
   detail::check_hits("upper_rate", "hits", hits, trials);
@@ -130,7 +130,7 @@ inline void check_open(std::string_view who, std::string_view name, double x) {
 
 namespace detail {
 
-/// Each end missing with `failure`.
+/// Each end misses with probability `failure`.
 [[nodiscard]] inline confidence_interval success_within(std::uint64_t correct, std::uint64_t trials,
                                                         double confidence, double failure) {
   return {static_cast<double>(correct) / static_cast<double>(trials),
@@ -139,9 +139,10 @@ namespace detail {
 
 }  // namespace detail
 
-/// Where the chance of success lies that gave `correct` of `trials` *independent* guesses: one guess a run.
-/// Guesses about many records of one run share its noise and are not independent: `attack_trials`.
-/// Guarantee: covers at any number of trials (Clopper–Pearson), each end missing with (1−confidence)/2.
+/// An interval for the chance of success, from `correct` of `trials` *independent* guesses: one guess per
+/// run. Guesses about many records of one run share its noise and are not independent: `attack_trials`.
+/// Guarantee: covers at any number of trials (Clopper–Pearson); each end misses with probability
+/// (1−confidence)/2.
 /// @throws std::invalid_argument unless correct ≤ trials and 1 ≤ trials ≤ 2^24; std::domain_error unless
 ///         confidence is in (0, 1)
 [[nodiscard]] inline confidence_interval success_interval(std::uint64_t correct,
@@ -151,8 +152,8 @@ namespace detail {
   return detail::success_within(correct, trials, confidence, 0.5 * (1.0 - confidence));
 }
 
-/// Where the mean of the law of independent numbers in [low, high] lies (core/betting.hpp).
-/// Guarantee: covers at any number of them, each end missing with (1−confidence)/2.
+/// An interval for the mean of independent numbers in [low, high] of one law (core/betting.hpp).
+/// Guarantee: covers at any number of them; each end misses with probability (1−confidence)/2.
 /// @throws as `lower_confidence`; std::domain_error unless confidence is in (0, 1)
 [[nodiscard]] inline confidence_interval mean_interval(std::span<double const> sample, double low,
                                                        double high, double confidence) {

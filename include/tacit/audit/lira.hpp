@@ -130,7 +130,7 @@ inline void check_shadows(char const* who, shadow_runs const& shadows,
 
 /// The variant that needs no shadow run on the record: (x − μ_out)/σ_out, how unusual the statistic would be
 /// for a run without it. (The paper's score is Φ of this: the same order, and no ties where Φ is 1.)
-/// @throws as `lira_online`, but only runs without each record are asked for
+/// @throws as `lira_online`, but only runs without each record are needed
 [[nodiscard]] inline std::vector<double> lira_offline(shadow_runs const& shadows,
                                                       std::span<double const> target,
                                                       lira_options const& options = {}) {

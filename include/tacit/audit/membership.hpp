@@ -109,8 +109,8 @@ inline void check_scores(char const* function, membership_scores const& scores, 
 
 }  // namespace detail
 
-/// The area under the ROC curve, P(a member scores higher than another) + ½P(they tie), and where it lies:
-/// no law of the scores is assumed. By Hoeffding 1963 (§5) the share of the m·n pairs deviates no more
+/// The area under the ROC curve, P(a member scores higher than another) + ½P(they tie), and an interval for
+/// it: no law of the scores is assumed. By Hoeffding 1963 (§5) the share of the m·n pairs deviates no more
 /// easily than the mean of k = min(m, n) independent pairs, so all A with k·D(measured‖A) > log(2/α) are
 /// refuted, D the divergence of two coins.
 /// Guarantee: covers at any number of independent scores. At ½, with m = n, two thirds wider than by `auc_estimate`.
@@ -208,8 +208,8 @@ struct attack_counts {
   return allowed >= others.size() ? -infinity : std::nextafter(others[allowed], infinity);
 }
 
-/// The share of right guesses. With as many members as others, guessing has ½; else the larger share,
-/// and a guarantee has to be asked with that prior.
+/// The share of right guesses. With as many members as others, blind guessing is right on ½ of them;
+/// otherwise on the larger share, and then a guarantee has to be asked at that prior.
 /// Guarantee: as `success_interval` (members and others are right with different probabilities; see
 /// `lower_rate`).
 /// @throws std::invalid_argument unless the counts fit; std::domain_error unless confidence is in (0, 1)

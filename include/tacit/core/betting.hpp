@@ -20,9 +20,9 @@
 /// made the gambler rich are refuted. λ_t = min(b_t, 1/(2m)) with b_t free of m makes K fall as m rises
 /// (each factor does), so that what is refuted is an interval, and its end is the bound.
 ///
-/// Chosen over the empirical Bernstein bound of Maurer & Pontil (2009), and not combined with it, which
-/// would cost a union of failures: at large n both are σ√(2 log(1/α)/n) below the sample mean up to
-/// theirs having log(2/α), and what betting pays for the range is three to five times less.
+/// Why not the empirical Bernstein bound of Maurer & Pontil (2009): at large n both lie σ√(2 log(1/α)/n)
+/// below the sample mean (theirs with log(2/α)), but betting pays three to five times less for the range.
+/// The two are not combined, which would cost a union of failures.
 ///
 /// Rounding: b_t may be any numbers known in time, so only the capital's own arithmetic counts. A factor
 /// is at least ½ and at least the size of its product, so that its four roundings and the multiplication
@@ -62,14 +62,14 @@ namespace detail {
   return false;
 }
 
-/// A number that the mean of x in [0, 1] exceeds but with probability `failure`.
+/// A number that the mean of x in [0, 1] exceeds, except with probability `failure`.
 [[nodiscard]] inline double betting_bound(std::span<double const> x, double failure) {
   double const unit =
       10.0 * static_cast<double>(x.size()) * std::numeric_limits<double>::epsilon() / 2.0;
   auto const stake = stakes(x, -std::log(failure));
   double mean = 0.0;
   for (double const value : x) mean += value / static_cast<double>(x.size());
-  // To a thousandth of the distance that chance makes anyway.
+  // To a thousandth of the distance that chance causes anyway.
   auto const wide = [mean](double low, double high) {
     return high - low > 1e-3 * (mean - low) && high - low > 1e-14;
   };
@@ -93,8 +93,8 @@ inline void check_bounded_sample(char const* function, std::span<double const> s
 }  // namespace detail
 
 /// A number below the mean of the law of `sample`, independent draws in [low, high]. In [low, high].
-/// Guarantee: lower bound, but with probability `failure` over the sample. At large n it is
-/// σ√(2 log(1/failure)/n) below the sample mean; of the range it takes some 2 log(1/failure)/n.
+/// Guarantee: lower bound, except with probability `failure` over the sample. At large n it is
+/// σ√(2 log(1/failure)/n) below the sample mean, plus some 2 log(1/failure)/n of the range.
 /// @throws std::invalid_argument for an empty sample; std::domain_error unless low ≤ x ≤ high and
 ///         failure is in (0, 1)
 [[nodiscard]] inline double lower_confidence(std::span<double const> sample, double low,
@@ -109,8 +109,8 @@ inline void check_bounded_sample(char const* function, std::span<double const> s
   return bound > 0.0 ? std::max(low, low + bound * width - slack) : low;
 }
 
-/// A number above the mean: `lower_confidence` in the mirror.
-/// Guarantee: upper bound, but with probability `failure` over the sample.
+/// A number above the mean: `lower_confidence` of the sample with its sign changed.
+/// Guarantee: upper bound, except with probability `failure` over the sample.
 /// @throws as `lower_confidence`
 [[nodiscard]] inline double upper_confidence(std::span<double const> sample, double low,
                                              double high, double failure) {

@@ -16,8 +16,8 @@
 
 namespace tacit::elementary {
 
-// How many doubles the truth is beside the result at most: it lies between the n-th double below
-// and the n-th above (corollary 9).
+// By how many doubles a result may be off: the truth lies between the n-th double below it and the n-th
+// above (corollary 9).
 inline constexpr int exp_steps = 2;
 inline constexpr int expm1_steps = 3;
 inline constexpr int tanh_steps = 5;

@@ -94,7 +94,7 @@ struct enclosure {
   return {x.lower > 0.0 ? sqrt_down(x.lower) : 0.0, sqrt_up(x.upper)};
 }
 
-/// Where enclosures have their elementary functions from, at one double: the errors are proved in
+/// The elementary functions that enclosures are made of, at one double; their errors are proved in
 /// docs/certificates/elementary.md.
 struct elementary_functions {
   static enclosure exp(double x) noexcept {
@@ -156,7 +156,7 @@ template <class At>
   return {0.0, max(at(x.lower), at(x.upper)).upper};
 }
 
-/// What is not above 0 has the logarithm −∞.
+/// A number that is not above 0 counts as having the logarithm −∞.
 [[nodiscard]] inline enclosure log(enclosure x) noexcept {
   if (!(x.upper > 0.0)) return {-infinite_double, infinite_double};
   return rising(x, -infinite_double, infinite_double, [](double t) -> enclosure {
@@ -183,7 +183,7 @@ template <class At>
   return x.lower > 1.0 ? x + log1p(-exp(-x)) : log(expm1(x));
 }
 
-/// Of modulus at most |x| and 1.
+/// In modulus at most |x| and at most 1.
 [[nodiscard]] inline enclosure tanh(enclosure x) noexcept {
   return rising(x, -1.0, 1.0, [](double t) -> enclosure {
     enclosure const y = elementary_functions::tanh(t);

@@ -60,8 +60,12 @@ class file_lock {
     auto const named = detail::files::look(path_);
     return mine && named && mine->is(*named);
   }
-  /// @throws std::system_error unless it is; std::logic_error in a forked process, whose parent holds the lock, too
+  /// @throws std::system_error unless it is; std::logic_error if the lock was moved from, or in a forked process,
+  ///         whose parent holds the lock, too
   void check(std::string_view whose) const {
+    if (!file_.is_open()) {
+      throw std::logic_error(std::string(whose) + ": used after it was moved from");
+    }
     if (process_ != detail::process_id()) {
       throw std::logic_error(std::string(whose) + ": used in a forked process");
     }

@@ -25,8 +25,8 @@ struct bracket {
   [[nodiscard]] bool holds(T const& x) const { return x > low && x < high; }
 };
 
-/// Bisection: halves the bracket while `wide(low, high)`, at most `steps` times. `holds(x)` on the
-/// side of `low`, which never passes a point where it does not.
+/// Bisection: halves the bracket while `wide(low, high)`, at most `steps` times. `holds(x)` is true on the
+/// side of `low`, which never passes a point where it is false.
 template <class T, class Wide, class Holds>
 [[nodiscard]] bracket<T> bisect(bracket<T> at, Wide&& wide, Holds&& holds, int steps = 200) {
   for (int step = 0; step < steps && wide(at.low, at.high); ++step) {
@@ -54,9 +54,10 @@ template <class Evaluate>
   return x;
 }
 
-/// A search for a sign change that is told values and says where to ask next: first where the line through both ends
-/// crosses 0, then by inverse quadratic interpolation where three points suggest it, and by bisection elsewhere
-/// (Chandrupatla 1997). Infinite values count by their sign.
+/// A search for a sign change that evaluates nothing itself: it takes values by `put` and says by `next`
+/// where to evaluate. That is first where the line through both ends crosses 0, then by inverse quadratic
+/// interpolation where three points suggest it, and by bisection elsewhere (Chandrupatla 1997). Infinite
+/// values count by their sign.
 template <class T>
 class sign_search {
  public:
@@ -71,13 +72,13 @@ class sign_search {
     last_ = {x, value};
     known_ = true;
   }
-  /// Whether both signs were met; before, there is nothing to ask.
+  /// Whether both signs were met; `next` has no answer before.
   [[nodiscard]] bool closed() const { return closed_; }
   [[nodiscard]] bracket<T> ends() const {
     return last_.x < opposite_.x ? bracket<T>{last_.x, opposite_.x}
                                  : bracket<T>{opposite_.x, last_.x};
   }
-  /// As near as rounding lets: 4u.
+  /// As near as rounding allows: 4u.
   [[nodiscard]] bool settled() const { return !(ends().width() > 2 * unit()); }
 
   [[nodiscard]] T next() const {

@@ -38,9 +38,9 @@ class agreement {
   }
 
   [[nodiscard]] bound<T> const& shared() const { return shared_; }
-  /// Of the narrowest interval alone.
+  /// The width of the narrowest interval.
   [[nodiscard]] T width() const { return width_; }
-  /// Whose that was.
+  /// Which engine found it.
   [[nodiscard]] std::string_view by() const { return by_; }
 
  private:

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tacit/core/check.hpp>
+#include <tacit/core/count.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/dp/accountant.hpp>
 #include <tacit/dp/event.hpp>
@@ -168,8 +169,7 @@ enum class batches { poisson, fixed_size };
 template <class Accountant, detail::plan_of<std::uint64_t> Plan>
 [[nodiscard]] std::uint64_t batch_for(approx_dp target, Plan const& plan, std::uint64_t records,
                                       adjacency neighbours = adjacency::replace_one) {
-  detail::require_domain(records >= 1 && records <= (std::uint64_t{1} << 53), "batch_for",
-                         "records", records, "in [1, 2^53]");
+  detail::check_count("batch_for", "records", records);
   double const most = static_cast<double>(records);
   auto const end = detail::feasible_end(
       "batch_for", target,

@@ -105,7 +105,7 @@ class basic_optimal_composition {
   /// bound is at least δ.
   [[nodiscard]] double last_below(double most, double delta, bool from_above) const {
     double const failure = from_above ? failure_.upper : failure_.lower;
-    // The logarithm of the part that moves, for speed; all that is relied on is its sign.
+    // The logarithm of the part that moves, for speed; only its sign is relied on.
     auto const height = [&](double x) {
       bound<double> const at = this->delta(x);
       double const d = from_above ? at.upper : at.lower;

@@ -14,6 +14,7 @@
 #include <tacit/dp/grid/pairs.hpp>
 #include <tacit/dp/grid/plan.hpp>
 #include <tacit/dp/grid/prepare.hpp>
+#include <tacit/dp/work_budget.hpp>
 
 #include <algorithm>
 #include <concepts>
@@ -40,28 +41,35 @@ class composed_losses {
     epochs_.add(pair);
   }
 
+  [[nodiscard]] std::size_t distinct() const { return pairs_.size(); }
   [[nodiscard]] epochs::epoch_store<T> const& shared_epochs() const { return epochs_; }
 
-  [[nodiscard]] bound<T> answer(loss_query<T> query, T width) const {
+  /// All that the answer takes, on both sides, is taken from `work`.
+  [[nodiscard]] bound<T> answer(loss_query<T> query, T width, work_budget& work) const {
     std::vector<counted_pair> pairs = pairs_.all();
     if (!epochs_.empty()) {
       // An epoch of random allocation has a law above it and one below it.
       pair_envelope const above = envelope_of(epochs_.replaced(pairs, rounding_side::above));
       pair_envelope const below =
           envelope_of(epochs_.replaced(std::move(pairs), rounding_side::below));
-      bound<T> const high = answer_of(above.above, query, width);
-      bound<T> const low = answer_of(below.exact ? below.above : below.below, query, width);
+      bound<T> const high =
+          half(work, [&](work_budget& own) { return answer_of(above.above, query, width, own); });
+      bound<T> const low = answer_of(below.exact ? below.above : below.below, query, width, work);
       return {std::min(high.upper, low.lower), high.upper};
     }
     pair_envelope const around = envelope_of(std::move(pairs));
-    bound<T> const above = answer_of(around.above, query, width);
-    if (around.exact) return above;
-    return {std::min(above.upper, answer_of(around.below, query, width).lower), above.upper};
+    if (around.exact) return answer_of(around.above, query, width, work);
+    bound<T> const above =
+        half(work, [&](work_budget& own) { return answer_of(around.above, query, width, own); });
+    return {std::min(above.upper, answer_of(around.below, query, width, work).lower), above.upper};
   }
 
  private:
-  /// What one answer may take, in the nanoseconds of `work_budget`.
-  static constexpr T most_work = 5e9;
+  template <class Use>
+  static bound<T> half(work_budget& work, Use&& use) {
+    return work.within(0.5 * work.left(), std::forward<Use>(use));
+  }
+
   static constexpr T lowest_log_delta = -640.0;
 
   static void narrow(bound<T>& best, bound<T> found) {
@@ -70,7 +78,7 @@ class composed_losses {
   }
 
   [[nodiscard]] static bound<T> answer_of(std::vector<counted_pair> const& pairs,
-                                          loss_query<T> query, T width) {
+                                          loss_query<T> query, T width, work_budget& work) {
     if (pairs.empty()) return {0.0, 0.0};
     T const log_delta = query.wants_epsilon ? elementary::log(query.value) : lowest_log_delta;
     prepared_laws<T> const laws(pairs, log_delta);
@@ -85,7 +93,6 @@ class composed_losses {
       narrow(best, by_atoms(*atoms, laws.ends(), query, best));
       return best;
     }
-    work_budget<T> work{most_work};
     if (query.wants_epsilon) {
       on_grid(laws, query, width, best, work);
       return best;
@@ -123,7 +130,7 @@ class composed_losses {
 
   /// δ(ε): first how small it is, then on grids for that.
   static void delta_on_grid(std::vector<counted_pair> const& pairs, prepared_laws<T> const& wide,
-                            loss_query<T> query, T width, bound<T>& best, work_budget<T>& work) {
+                            loss_query<T> query, T width, bound<T>& best, work_budget& work) {
     if (query.value >= wide.ends().reach()) return;
     T log_delta = find_saddle<T>(wide.sketches(), query).log_delta;
     prepared_laws<T> ready(pairs, log_delta);
@@ -140,7 +147,7 @@ class composed_losses {
   }
 
   static void on_grid(prepared_laws<T> laws, loss_query<T> query, T width, bound<T>& best,
-                      work_budget<T>& work) {
+                      work_budget& work) {
     bound<T> const known =
         query.wants_epsilon ? laws.ends().epsilon(query.value) : laws.ends().delta(query.value);
     bool const lower = laws.lower_holds();
@@ -151,7 +158,9 @@ class composed_losses {
           factor == 1.0 ? first : saddle_at<T>(laws.sketches(), factor * first.tilt);
       prepared_laws<T> here = laws;
       here.cut(s.tilt);
-      at_tilt(here, query, s, width, best, work);
+      // The first tilt is the likeliest; what it leaves is for the others.
+      work.within(factor == 5.0 ? work.left() : 0.7 * work.left(),
+                  [&](work_budget& own) { at_tilt(here, query, s, width, best, own); });
       if (!lower) best.lower = 0.0;
       if (!lower || good(best, width)) break;
     }
@@ -159,7 +168,7 @@ class composed_losses {
 
   /// With grids tilted by s, ever finer while that helps.
   static void at_tilt(prepared_laws<T> const& laws, loss_query<T> query, saddle<T> const& s,
-                      T width, bound<T>& best, work_budget<T>& work) {
+                      T width, bound<T>& best, work_budget& work) {
     grid_composition<T> const plan(laws.laws(), laws.sketches(), s.tilt, work);
     auto const read = [&](certified_tail<T> const& tail) {
       narrow(best, query.wants_epsilon ? tail.epsilon(query.value) : tail.delta(query.value));
@@ -175,7 +184,7 @@ class composed_losses {
     }
     T last = std::numeric_limits<T>::infinity();
     for (int attempt = 0; attempt < 5; ++attempt) {
-      std::optional<certified_tail<T>> tail = plan.gridded(aim);
+      std::optional<certified_tail<T>> tail = plan.on_grid(aim);
       if (!tail) break;
       // The lower end of what is on the grid, for now: it shows how tight the upper one is.
       tail->lower_holds = true;
@@ -237,13 +246,29 @@ class basic_discretised {
   void add(domination const& pairs, std::uint64_t count);
 
   [[nodiscard]] bound<T> epsilon(T delta) const {
-    detail::require_domain(delta > 0.0 && delta < 1.0, "epsilon", "delta", delta, "in (0, 1)");
-    return worse({true, delta});
+    detail::work_budget work = own_work();
+    return epsilon(delta, work);
+  }
+  [[nodiscard]] bound<T> delta(T epsilon) const {
+    detail::work_budget work = own_work();
+    return delta(epsilon, work);
   }
 
-  [[nodiscard]] bound<T> delta(T epsilon) const {
+  /// The same for no more than `work`, both directions together.
+  [[nodiscard]] bound<T> epsilon(T delta, detail::work_budget& work) const {
+    detail::require_domain(delta > 0.0 && delta < 1.0, "epsilon", "delta", delta, "in (0, 1)");
+    return worse({true, delta}, work);
+  }
+  [[nodiscard]] bound<T> delta(T epsilon, detail::work_budget& work) const {
     detail::check_non_negative("delta", "epsilon", epsilon);
-    return worse({false, epsilon});
+    return worse({false, epsilon}, work);
+  }
+
+  /// What one question may cost, of both directions together.
+  [[nodiscard]] detail::work_budget own_work() const {
+    T const laws = static_cast<T>(composed_.remove.distinct());
+    return detail::work_budget(detail::work_on_grid +
+                               detail::work_on_grid_each * std::min(laws, detail::most_on_grid));
   }
 
  private:
@@ -258,7 +283,7 @@ class basic_discretised {
     return {&composed_.remove, &composed_.add};
   }
 
-  [[nodiscard]] bound<T> worse(detail::loss_query<T> query) const;
+  [[nodiscard]] bound<T> worse(detail::loss_query<T> query, detail::work_budget& work) const;
 
   adjacency neighbours_;
   T width_;
@@ -278,10 +303,13 @@ void basic_discretised<T>::add(domination const& pairs, std::uint64_t count) {
 }
 
 template <std::same_as<double> T>
-bound<T> basic_discretised<T>::worse(detail::loss_query<T> query) const {
+bound<T> basic_discretised<T>::worse(detail::loss_query<T> query, detail::work_budget& work) const {
   bound<T> out{0.0, 0.0};
-  for (detail::composed_losses<T> const* losses : directions()) {
-    bound<T> const here = losses->answer(query, width_);
+  auto const all = directions();
+  for (std::size_t k = 0; k < all.size(); ++k) {
+    bound<T> const here =
+        work.within(work.left() / static_cast<T>(all.size() - k),
+                    [&](detail::work_budget& own) { return all[k]->answer(query, width_, own); });
     out = {std::max(out.lower, here.lower), std::max(out.upper, here.upper)};
   }
   return out;

@@ -199,7 +199,7 @@ class dominator {
       refuse_pair("a sampled matrix mechanism", "its noise is correlated across the steps");
     }
     double const shift = change_ * records_ * m.sensitivity / m.noise_multiplier;
-    check_finite("dominate", "shift in units of the noise", shift);
+    check_noise("noise_multiplier", m.noise_multiplier, shift);
     return whole(normal_pair{shift});
   }
 
@@ -212,12 +212,13 @@ class dominator {
   [[nodiscard]] bool one_sided() const { return neighbours_ != adjacency::replace_one; }
 
   [[nodiscard]] double one_shift(double noise) const {
-    check_finite("dominate", "shift in units of the noise", 2.0 * records_ / noise);
+    check_noise("noise_multiplier", noise, 2.0 * records_ / noise);
     return 1.0 / noise;
   }
 
   [[nodiscard]] double all_records(double epsilon) const {
-    check_finite("dominate", "epsilon of all records", records_ * epsilon);
+    require_domain(records_ * epsilon <= std::numeric_limits<double>::max(), "dominate", "epsilon",
+                   epsilon, "so small that losses are finite");
     return multiply_up(records_, epsilon);
   }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tacit/core/check.hpp>
+#include <tacit/core/count.hpp>
 #include <tacit/core/units.hpp>
 
 #include <concepts>
@@ -153,14 +154,14 @@ struct event {
   return event(mechanism, scheme);
 }
 
-/// The same release, protecting a person with up to `records` records: neighbours then differ in all
-/// of them.
+/// The same release, protecting a person with up to `records` records: neighbours then differ in
+/// all of these.
 [[nodiscard]] inline event by_person(event release, std::uint64_t records) {
   release.records_per_person = records;
   return release;
 }
 
-/// One entry of a history: a release, so many times.
+/// One entry of a history: a release, and how often it was made.
 struct composed {
   event release;
   std::uint64_t count;
@@ -175,8 +176,7 @@ inline void check_mechanism(std::string_view who, mechanism_event const& mechani
   };
   auto const loss = [who](double epsilon) { check_non_negative(who, "epsilon", epsilon); };
   auto const whole = [who](std::uint64_t sensitivity) {
-    require_domain(sensitivity >= 1 && sensitivity <= 1000000000, who, "sensitivity", sensitivity,
-                   "in [1, 1e9]");
+    check_count(who, "sensitivity", sensitivity, 1, 1'000'000'000);
   };
   struct visitor {
     decltype(noise) const& check_noise;
@@ -195,8 +195,7 @@ inline void check_mechanism(std::string_view who, mechanism_event const& mechani
     }
     void operator()(randomised_response const& m) const {
       check_loss(m.epsilon);
-      require_domain(m.categories >= 2 && m.categories <= (std::uint64_t{1} << 53), who,
-                     "categories", m.categories, "in [2, 2^53]");
+      check_count(who, "categories", m.categories, 2);
     }
     void operator()(exponential_mechanism const& m) const { check_loss(m.epsilon); }
     void operator()(pure const& m) const { check_loss(m.epsilon); }
@@ -218,18 +217,13 @@ inline void check_event(std::string_view who, event const& release) {
   if (auto const* scheme = std::get_if<poisson>(&release.how)) {
     check_probability(who, "rate", scheme->rate);
   } else if (auto const* batch = std::get_if<fixed_size>(&release.how)) {
-    require_domain(batch->records >= 1 && batch->records <= (std::uint64_t{1} << 53), who,
-                   "records", batch->records, "in [1, 2^53]");
-    require_domain(batch->batch >= 1 && batch->batch <= batch->records, who, "batch", batch->batch,
-                   "in [1, records]");
+    check_count(who, "records", batch->records);
+    check_count(who, "batch", batch->batch, 1, batch->records);
   } else if (auto const* epoch = std::get_if<random_allocation>(&release.how)) {
-    require_domain(epoch->steps >= 1 && epoch->steps <= random_allocation::most_steps, who, "steps",
-                   epoch->steps, "in [1, 1e7]");
-    require_domain(epoch->part >= 1 && epoch->part <= epoch->steps, who, "part", epoch->part,
-                   "in [1, steps]");
+    check_count(who, "steps", epoch->steps, 1, random_allocation::most_steps);
+    check_count(who, "part", epoch->part, 1, epoch->steps);
   }
-  require_domain(release.records_per_person >= 1 && release.records_per_person <= 1000000, who,
-                 "records_per_person", release.records_per_person, "in [1, 1e6]");
+  check_count(who, "records_per_person", release.records_per_person, 1, 1'000'000);
 }
 
 }  // namespace detail

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <string_view>
 
 /// Dominating pairs of finitely many losses: of randomised response, of (ε, δ) guarantees and of discrete
 /// Laplace noise; and what sampling makes of one.
@@ -30,11 +31,17 @@ namespace tacit::detail {
   return pair;
 }
 
+/// @throws std::domain_error unless this shift in units of the noise is finite
+inline void check_noise(std::string_view argument, double noise, double shift) {
+  require_domain(shift <= std::numeric_limits<double>::max(), "dominate", argument, noise,
+                 "so large that losses are finite");
+}
+
 [[nodiscard]] inline finite_pair discrete_laplace_pair(double scale, std::uint64_t shift) {
   require_domain(shift <= 1000000, "dominate", "shift of a discrete Laplace", shift,
                  "at most 1e6 grid units");
   double const s = static_cast<double>(shift);
-  check_finite("dominate", "shift in units of the noise", s / scale);
+  check_noise("scale", scale, s / scale);
   double const next = elementary::exp(-1.0 / scale);
   double const tail = 1.0 / (1.0 + next);
   double const point = -elementary::expm1(-1.0 / scale) * tail;

@@ -16,6 +16,7 @@
 #include <tacit/dp/pair.hpp>
 #include <tacit/dp/rays/answer.hpp>
 #include <tacit/dp/rays/law.hpp>
+#include <tacit/dp/work_budget.hpp>
 
 #include <algorithm>
 #include <array>
@@ -109,11 +110,15 @@ class normal_mixtures {
 
   /// ε(δ) and δ(ε) of the larger direction, or those of a composition above, and one below, where there are many
   /// different mixtures.
-  [[nodiscard]] std::optional<answer> epsilon(T delta) const {
-    return on_lines([&](normal_mixtures const& of) { return of.epsilon_on_lines(delta); });
+  [[nodiscard]] std::optional<answer> epsilon(T delta, work_budget& work) const {
+    return on_lines(work, [&](normal_mixtures const& of, work_budget& own) {
+      return of.epsilon_on_lines(delta, own);
+    });
   }
-  [[nodiscard]] std::optional<answer> delta(T epsilon) const {
-    return on_lines([&](normal_mixtures const& of) { return of.delta_on_lines(epsilon); });
+  [[nodiscard]] std::optional<answer> delta(T epsilon, work_budget& work) const {
+    return on_lines(work, [&](normal_mixtures const& of, work_budget& own) {
+      return of.delta_on_lines(epsilon, own);
+    });
   }
 
   /// The question as text: the first few pairs by their weights and shifts.
@@ -142,9 +147,9 @@ class normal_mixtures {
 
   /// Whether δ(ε) ≤ e^{log_delta} in both.
   [[nodiscard]] static bool both_below(std::array<contour<T>, 2> const& both, T epsilon,
-                                       T log_delta) {
+                                       T log_delta, work_budget& work) {
     return std::all_of(both.begin(), both.end(), [&](contour<T> const& one) {
-      return one.chernoff_below(epsilon, log_delta, true);
+      return one.chernoff_below(epsilon, log_delta, work, true);
     });
   }
 
@@ -176,14 +181,15 @@ class normal_mixtures {
 
   // ε by the vertical line. Nothing where it has no certificate.
   [[nodiscard]] std::optional<bound<T>> contour_epsilon(orientation towards, T delta,
-                                                        line_effort effort) const {
+                                                        line_effort effort,
+                                                        work_budget& work) const {
     return over_variance([&](T variance) -> std::optional<bound<T>> {
       contour<T> const line = contour_towards(towards, variance);
-      if (auto const found = line.epsilon(delta, effort)) {
+      if (auto const found = line.epsilon(delta, effort, work)) {
         return bound<T>{std::max(0.0, found->lower), std::max(0.0, found->upper)};
       }
       if (effort == line_effort::quick) return {};
-      auto const at_zero = line.log_delta(0.0);  // the total variation
+      auto const at_zero = line.log_delta(0.0, line_effort::all, work);  // the total variation
       T const log_delta = elementary::log(delta);
       T const goal = log_delta - 4.0 * unit_roundoff * std::abs(log_delta);
       if (at_zero && at_zero->upper <= goal) return bound<T>{0.0, 0.0};
@@ -193,9 +199,11 @@ class normal_mixtures {
 
   // log δ by the vertical line.
   [[nodiscard]] std::optional<bound<T>> contour_log_delta(orientation towards, T epsilon,
-                                                          line_effort effort) const {
-    return over_variance(
-        [&](T variance) { return contour_towards(towards, variance).log_delta(epsilon, effort); });
+                                                          line_effort effort,
+                                                          work_budget& work) const {
+    return over_variance([&](T variance) {
+      return contour_towards(towards, variance).log_delta(epsilon, effort, work);
+    });
   }
 
   // The composition in the form that the rays take: sampled Gaussians of one record, and unsampled ones.
@@ -266,31 +274,32 @@ class normal_mixtures {
   }
 
   // Whether Chernoff's bound shows that in the direction `add` δ(ε) ≤ e^{log_delta}.
-  [[nodiscard]] bool add_is_below(route by, T epsilon, T log_delta) const {
+  [[nodiscard]] bool add_is_below(route by, T epsilon, T log_delta, work_budget& work) const {
     T const variance = normals_.variance().upper;
     if (by == route::rays) {
-      return rays::add_is_below<T>(*sampled(variance), epsilon, log_delta);
+      return rays::add_is_below<T>(*sampled(variance), epsilon, log_delta, work);
     }
-    return contour_towards(orientation::add, variance).chernoff_below(epsilon, log_delta);
+    return contour_towards(orientation::add, variance).chernoff_below(epsilon, log_delta, work);
   }
 
   // Of distinct sampled Gaussians as a few, above all of them or below.
-  [[nodiscard]] normal_mixtures rounded(entry_cells<T> const& cells, bool up) const {
+  [[nodiscard]] normal_mixtures rounded(rising_cells const& cells, bool up) const {
     normal_mixtures out(neighbours_);
     out.normals_ = normals_;
-    out.remove_ = cells.rounded(up, orientation::remove);
-    out.add_ = cells.rounded(up, orientation::add);
+    out.remove_ = entries_of<T>(cells, up, orientation::remove);
+    out.add_ = entries_of<T>(cells, up, orientation::add);
     return out;
   }
 
   // Of compositions of at most so many mixtures above it and below it. `ask(of)` is what one of them answers.
   template <class Ask>
-  [[nodiscard]] std::optional<answer> around(std::size_t most, Ask&& ask) const {
-    auto const cells = entry_cells<T>::of(remove_, most);
+  [[nodiscard]] std::optional<answer> around(std::size_t most, work_budget& work, Ask&& ask) const {
+    std::optional<rising_cells> const cells = cells_of(remove_, most);
     if (!cells) return {};
-    std::optional<answer> found = ask(rounded(*cells, true));
+    std::optional<answer> found = work.within(
+        0.5 * work.left(), [&](work_budget& own) { return ask(rounded(*cells, true), own); });
     if (!found) return {};
-    std::optional<answer> const below = ask(rounded(*cells, false));
+    std::optional<answer> const below = ask(rounded(*cells, false), work);
     found->value.lower = below ? std::min(below->value.lower, found->value.upper) : 0.0;
     return found;
   }
@@ -298,18 +307,20 @@ class normal_mixtures {
   // Of the composition, or of those around it: few, which the rays take too, and then as many as the vertical line
   // takes in half a second.
   template <class Ask>
-  [[nodiscard]] std::optional<answer> on_lines(Ask&& ask) const {
+  [[nodiscard]] std::optional<answer> on_lines(work_budget& work, Ask&& ask) const {
+    bool const on_rays_too = remove_.size() <= rays::most_events;
     if (remove_.size() <= most_distinct) {
-      std::optional<answer> const exact = ask(*this);
-      if (exact || remove_.size() <= rays::most_events) return exact;
+      auto const exact = work.within(on_rays_too ? work.left() : 0.5 * work.left(),
+                                     [&](work_budget& own) { return ask(*this, own); });
+      if (exact || on_rays_too) return exact;
     }
-    std::optional<answer> const first = around(few, ask);
+    std::optional<answer> const first = around(few, work, ask);
     if (!first || first->by != route::contour) return first;
-    std::optional<answer> const finer = around(many, ask);
+    std::optional<answer> const finer = around(many, work, ask);
     return finer ? finer : first;
   }
 
-  [[nodiscard]] std::optional<answer> epsilon_on_lines(T delta) const {
+  [[nodiscard]] std::optional<answer> epsilon_on_lines(T delta, work_budget& work) const {
     T const log_delta = elementary::log(delta);
     T const variance = normals_.variance().upper;
     if (contour_towards(orientation::remove, variance).variation() <= delta) {
@@ -321,32 +332,33 @@ class normal_mixtures {
     auto const one = [&](orientation towards, T start) {
       return one_way(
           {"epsilon at delta ", delta}, {0.0, infinity}, narrow,
-          [&](line_effort effort) { return contour_epsilon(towards, delta, effort); },
+          [&](line_effort effort) { return contour_epsilon(towards, delta, effort, work); },
           [&] {
             return on_rays(0.0, [&](auto const& what) {
-              return rays::epsilon<T>(what, towards, log_delta, start);
+              return rays::epsilon<T>(what, towards, log_delta, start, work);
             });
           });
     };
     return larger(one, [&](answer const& removed) {
-      return removed.value.upper == 0.0 || add_is_below(removed.by, removed.value.lower, log_delta);
+      return removed.value.upper == 0.0 ||
+             add_is_below(removed.by, removed.value.lower, log_delta, work);
     });
   }
 
-  [[nodiscard]] std::optional<answer> delta_on_lines(T epsilon) const {
+  [[nodiscard]] std::optional<answer> delta_on_lines(T epsilon, work_budget& work) const {
     auto const narrow = [](bound<T> const& b) { return b.upper - b.lower <= 1e-9; };
     auto const one = [&](orientation towards, T) {
       return one_way(
           {"delta at epsilon ", epsilon}, {-infinity, infinity}, narrow,
-          [&](line_effort effort) { return contour_log_delta(towards, epsilon, effort); },
+          [&](line_effort effort) { return contour_log_delta(towards, epsilon, effort, work); },
           [&] {
             return on_rays(-infinity, [&](auto const& what) {
-              return rays::log_delta<T>(what, towards, epsilon);
+              return rays::log_delta<T>(what, towards, epsilon, work);
             });
           });
     };
     std::optional<answer> found = larger(one, [&](answer const& removed) {
-      return add_is_below(removed.by, epsilon, removed.value.lower);
+      return add_is_below(removed.by, epsilon, removed.value.lower, work);
     });
     if (!found) return {};
     // The exponential is right to 2 units; below the least normal number it is 0 or that number.

@@ -59,7 +59,7 @@ struct lattice_pair {
   friend bool operator==(lattice_pair const&, lattice_pair const&) = default;
 };
 
-/// Finitely many losses, and what one side alone can produce.
+/// Finitely many losses, and the mass of outcomes that only one side can produce.
 struct finite_pair {
   struct atom {
     double loss;  // finite, ascending
@@ -103,7 +103,8 @@ struct allocation_pair {
 using dominating_pair = std::variant<normal_pair, mixture_pair, bounded_pair, lattice_pair,
                                      finite_pair, amplified_pair, allocation_pair>;
 
-/// What dominates an event: one pair a direction, to be composed by itself, the larger δ counting.
+/// What dominates an event: a pair for each direction. They are composed separately, and the
+/// larger δ counts.
 struct domination {
   dominating_pair remove;
   dominating_pair add;  // equal to `remove` where the pair is symmetric

@@ -16,6 +16,7 @@
 #include <tacit/dp/participation.hpp>
 #include <tacit/dp/rays/answer.hpp>
 #include <tacit/dp/renyi.hpp>
+#include <tacit/dp/work_budget.hpp>
 
 #include <algorithm>
 #include <concepts>
@@ -73,7 +74,7 @@ class basic_privacy_loss {
   static constexpr std::size_t most_by_orders = 500;
   static constexpr std::size_t most_bisected = 32;
   // And for which a grid is tried, too.
-  static constexpr std::size_t most_gridded = 16;
+  static constexpr std::size_t most_on_grid = 16;
 
   using question = detail::privacy_loss_question<T>;
 
@@ -82,7 +83,8 @@ class basic_privacy_loss {
   template <class OnGrid, class ByOrders>
   [[nodiscard]] answer by_ways(question const& asked, T scale, std::optional<answer> const& lines,
                                OnGrid&& grid, ByOrders&& by_orders) const {
-    detail::agreement known(bound<T>{0.0, std::numeric_limits<T>::infinity()}, [&] {
+    constexpr T infinity = std::numeric_limits<T>::infinity();
+    detail::agreement known(bound<T>{0.0, infinity}, [&] {
       return mixtures_.describe(asked) + (others_ ? ", and pairs that are not normal" : "");
     });
     route by = route::grid;
@@ -90,7 +92,7 @@ class basic_privacy_loss {
       if (known.meet(found, detail::name_of(way))) by = way;
     };
     if (lines) meet(lines->value, lines->by);
-    if (!lines || (mixtures_.distinct() <= most_gridded &&
+    if (!lines || (mixtures_.distinct() <= most_on_grid &&
                    !(known.width() <= 1e-4 * std::max(scale, known.shared().upper)))) {
       meet(grid(), route::grid);
     }
@@ -98,7 +100,7 @@ class basic_privacy_loss {
     // Of normal mixtures it is far above the truth. Of losses with atoms it need not be.
     T const narrow = std::max(1e-9 * found.upper, std::min(1e-9 * scale, 1e-4 * found.upper));
     if (moments_ && mixtures_.distinct() <= most_by_orders &&
-        (others_ || found.upper - found.lower > narrow)) {
+        (others_ || !(found.upper < infinity) || found.upper - found.lower > narrow)) {
       bound<T> const above{0.0, by_orders(*moments_).upper};
       // The Rényi accountant may know more of a mechanism than its pair: then the pair's lower end is not its own.
       if (!attained_ && above.upper < found.lower) return answer{above, by};
@@ -116,39 +118,51 @@ class basic_privacy_loss {
     return found;
   }
 
+  [[nodiscard]] detail::work_budget for_lines() const {
+    T const more = std::min(static_cast<T>(mixtures_.distinct()), detail::most_on_lines);
+    return detail::work_budget(detail::work_on_lines + detail::work_on_lines_each * more);
+  }
+
+  // On a grid, with what the lines have left.
+  template <class Ask>
+  [[nodiscard]] bound<T> on_grid(detail::work_budget const& lines, Ask&& ask) const {
+    detail::work_budget work(grid_.own_work().left() + std::max(0.0, lines.left()));
+    return ask(work);
+  }
+
+  // Whether a Chernoff bound is bisected where a grid says little.
+  [[nodiscard]] bool bisects() const { return !others_ && mixtures_.distinct() <= most_bisected; }
+  template <class Ask>
+  [[nodiscard]] bound<T> before_bisection(detail::work_budget& work, Ask&& ask) const {
+    return work.within(bisects() ? 0.75 * work.left() : work.left(), std::forward<Ask>(ask));
+  }
+
   // Where losses come in rare large jumps a grid may say little, and the Chernoff bound of the truncated
   // law more: the upper end is the better of the two.
-  [[nodiscard]] bound<T> grid_epsilon(T delta) const {
-    bound<T> found = grid_.epsilon(delta);
-    if (others_ || mixtures_.distinct() > most_bisected ||
-        !(found.upper - found.lower > 1e-2 * found.upper)) {
-      return found;
-    }
+  [[nodiscard]] bound<T> grid_epsilon(T delta, detail::work_budget& work) const {
+    bound<T> found = before_bisection(work, [&](auto& own) { return grid_.epsilon(delta, own); });
+    if (!bisects() || !(found.upper - found.lower > 1e-2 * found.upper)) return found;
     T const log_delta = elementary::log(delta);
     T const most = found.upper < 1e300 ? found.upper : 1e6;
     found.upper = least_that_holds(std::max(found.lower, 1e-6 * most), found.upper, most,
                                    [&, both = mixtures_.directions()](T e) {
-                                     return mixtures_.both_below(both, e, log_delta);
+                                     return mixtures_.both_below(both, e, log_delta, work);
                                    });
     return found;
   }
 
-  [[nodiscard]] bound<T> grid_delta(T epsilon) const {
+  [[nodiscard]] bound<T> grid_delta(T epsilon, detail::work_budget& work) const {
     // Below e^−709 δ is not a normal number, and this is all that a grid could state.
-    if (!others_ && mixtures_.distinct() <= most_bisected &&
-        mixtures_.both_below(mixtures_.directions(), epsilon, -709.0)) {
+    if (bisects() && mixtures_.both_below(mixtures_.directions(), epsilon, -709.0, work)) {
       return {0.0, std::numeric_limits<T>::min()};
     }
-    bound<T> found = grid_.delta(epsilon);
-    if (others_ || mixtures_.distinct() > most_bisected ||
-        !(found.upper - found.lower > 1e-2 * found.upper)) {
-      return found;
-    }
+    bound<T> found = before_bisection(work, [&](auto& own) { return grid_.delta(epsilon, own); });
+    if (!bisects() || !(found.upper - found.lower > 1e-2 * found.upper)) return found;
     T const least = std::max(found.lower, 1e-300);
     // e^{−1e-12} allows for the rounding of the logarithm.
     found.upper =
         least_that_holds(least, found.upper, found.upper, [&, both = mixtures_.directions()](T d) {
-          return mixtures_.both_below(both, epsilon, elementary::log(d) - 1e-12);
+          return mixtures_.both_below(both, epsilon, elementary::log(d) - 1e-12, work);
         });
     return found;
   }
@@ -251,9 +265,10 @@ typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::epsilon_by(T delta
     detail::require_domain(delta > 0.0 && delta < 1.0, "epsilon", "delta", delta, "in (0, 1)");
     return of_epoch([&](auto const& epoch) { return epoch.epsilon(delta); });
   }
+  detail::work_budget work = for_lines();
   return by_ways(
-      {"epsilon at delta ", delta}, 1.0, others_ ? std::nullopt : mixtures_.epsilon(delta),
-      [&] { return grid_epsilon(delta); },
+      {"epsilon at delta ", delta}, 1.0, others_ ? std::nullopt : mixtures_.epsilon(delta, work),
+      [&] { return on_grid(work, [&](auto& own) { return grid_epsilon(delta, own); }); },
       [&](auto const& moments) { return moments.epsilon(delta); });
 }
 
@@ -275,9 +290,10 @@ typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::delta_by(T epsilon
     detail::check_non_negative("delta", "epsilon", epsilon);
     return of_epoch([&](auto const& epoch) { return epoch.delta(epsilon); });
   }
+  detail::work_budget work = for_lines();
   return by_ways(
-      {"delta at epsilon ", epsilon}, 0.0, others_ ? std::nullopt : mixtures_.delta(epsilon),
-      [&] { return grid_delta(epsilon); },
+      {"delta at epsilon ", epsilon}, 0.0, others_ ? std::nullopt : mixtures_.delta(epsilon, work),
+      [&] { return on_grid(work, [&](auto& own) { return grid_delta(epsilon, own); }); },
       [&](auto const& moments) { return moments.delta(epsilon); });
 }
 

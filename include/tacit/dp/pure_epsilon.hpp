@@ -99,7 +99,7 @@ inline constexpr double shift_error = 0x1p-50;
 }  // namespace detail
 
 /// The smallest ε for which a run is (ε, 0)-DP; infinite for a Gaussian or an (ε, δ) guarantee with δ > 0.
-/// Guarantee: interval, for every real number. To the lower end an event whose pair is not attained adds 0.
+/// Guarantee: bounds on both sides. An event whose pair is not attained adds 0 to the lower end.
 /// @throws as `dominate`
 /// Source: the lemma above; sampling: Li, Qardaji & Su 2012.
 [[nodiscard]] inline bound<double> pure_epsilon(std::span<composed const> run,

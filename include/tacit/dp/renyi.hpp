@@ -27,7 +27,7 @@
 #include <vector>
 
 /// The Rényi accountant: divergences add up under composition, adaptive composition included, and one
-/// order turns the sum into (ε, δ). Every real order is open; the best one is searched, not gridded.
+/// order turns the sum into (ε, δ). Every real order is open; the best is searched, not taken from a table.
 
 namespace tacit {
 

@@ -30,7 +30,7 @@ struct gaussian_dp {
 [[nodiscard]] inline nats information_bound(gaussian_dp guarantee, double prior = 0.5) {
   detail::require_domain(guarantee.mu >= 0.0, "information_bound", "mu", guarantee.mu,
                          "at least 0");
-  // 2/μ may overflow, but is never no signal at all.
+  // 2/μ may overflow, but there is always some signal.
   double const sigma = guarantee.mu == 0.0
                            ? std::numeric_limits<double>::infinity()
                            : std::min(2.0 / guarantee.mu, std::numeric_limits<double>::max());

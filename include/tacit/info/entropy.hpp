@@ -32,7 +32,7 @@ template <real T>
 
 namespace detail {
 
-/// A finite law, or a refusal.
+/// Refuses what is not a finite law.
 inline void check_law(char const* function, char const* name, std::span<double const> law) {
   require_argument(!law.empty(), function, name, law.size(), "not empty");
   compensated_sum<double> sum;
@@ -68,8 +68,8 @@ inline void check_law(char const* function, char const* name, std::span<double c
   return nats(sum.value());
 }
 
-/// D(p‖q) = p log(p/q) + (1−p) log((1−p)/(1−q)), in nats, of two Bernoulli laws; +∞ where p puts
-/// mass that q has not.
+/// D(p‖q) = p log(p/q) + (1−p) log((1−p)/(1−q)), in nats, of two Bernoulli laws; +∞ where p puts mass and q
+/// does not.
 /// Guarantee: nearest; relative error ≤ 1e-14 also for p next to q: it is summed as
 /// q·ψ(p/q−1) + (1−q)·ψ((1−p)/(1−q)−1), in which every term is positive.
 /// @throws std::domain_error unless both are in [0, 1]

@@ -79,7 +79,7 @@ class noised_sign {
     }
     double const one = law.one_plus + law.one_minus;
     double const zero = law.zero_plus + law.zero_minus;
-    // What so rare an event tells is below its entropy.
+    // So rare an event tells less than its entropy.
     double const least = kept_ > 0.0 ? 1e-270 : 0.0;
     if (std::min({one, zero, least_mass()}) < negligible) return least;
     double const lean = law.one_plus * law.zero_minus - law.one_minus * law.zero_plus;

@@ -24,9 +24,9 @@ namespace tacit {
 
 /// How a released sign is flipped: P(Y ≠ S) = `probability()` = (1 − `correlation()`)/2.
 ///
-/// Both numbers are kept, because each loses the other's digits at one end: a correlation of 1e-20
-/// is no double away from a flip probability of ½, a flip probability of 1e-20 none from a
-/// correlation of 1. The one that is at most ½ (¼) is exact; formulas and draws use that one.
+/// Both numbers are kept, because each loses the other's digits at one end: next to a flip probability of ½
+/// no double shows a correlation of 1e-20, and next to a correlation of 1 none shows a flip probability of
+/// 1e-20. The one that is at most ½ (¼) is exact; formulas and draws use that one.
 template <real T = double>
 class basic_flip {
  public:
@@ -64,7 +64,7 @@ struct basic_sign_channel {
 };
 using sign_channel = basic_sign_channel<double>;
 
-/// The flip seen by one who is shown only the sign of S + N(0, σ²): ρ = erf(1/(σ√2)).
+/// The flip that remains if only the sign of S + N(0, σ²) is shown: ρ = erf(1/(σ√2)).
 /// Guarantee: nearest. σ = 0 gives ρ = 1, σ = ∞ gives ρ = 0.
 /// @throws std::domain_error unless sigma ≥ 0
 [[nodiscard]] inline flip flip_of_gaussian(double sigma) {

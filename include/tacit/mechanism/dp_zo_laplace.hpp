@@ -3,9 +3,9 @@
 
 #include <tacit/core/check.hpp>
 #include <tacit/dp/event.hpp>
-#include <tacit/mechanism/gridded.hpp>
 #include <tacit/mechanism/noisy_sum.hpp>
 #include <tacit/mechanism/participants.hpp>
+#include <tacit/mechanism/quantised.hpp>
 #include <tacit/mechanism/release.hpp>
 #include <tacit/secret/discrete.hpp>
 #include <tacit/secret/stream.hpp>
@@ -30,16 +30,17 @@ namespace tacit {
 /// whole one), and an accountant composes m + 1 losses instead of a million. (The continuous Laplace
 /// distribution does not dominate the discrete one: its largest loss has probability ½, not 1/(1 +
 /// q).)
-struct gridded_laplace {
+struct quantised_laplace {
   static constexpr std::uint64_t cells = 64;
 
   std::uint64_t scale = 0;
 
   /// The least whole scale of at least this multiple of a clip.
   /// @throws std::domain_error unless it is positive and at most 2^25
-  [[nodiscard]] static gridded_laplace for_multiplier(double noise_multiplier) {
-    detail::require_domain(noise_multiplier > 0.0 && noise_multiplier <= 0x1p25, "gridded_laplace",
-                           "noise_multiplier", noise_multiplier, "in (0, 2^25]");
+  [[nodiscard]] static quantised_laplace for_multiplier(double noise_multiplier) {
+    detail::require_domain(noise_multiplier > 0.0 && noise_multiplier <= 0x1p25,
+                           "quantised_laplace", "noise_multiplier", noise_multiplier,
+                           "in (0, 2^25]");
     return {static_cast<std::uint64_t>(std::ceil(noise_multiplier * 0x1p20))};
   }
 
@@ -57,9 +58,9 @@ struct gridded_laplace {
 
 /// What a step of `dp_zo_laplace` is charged as under add_remove: for an accountant, or to
 /// calibrate with.
-/// @throws as gridded_laplace
+/// @throws as quantised_laplace
 [[nodiscard]] inline event dp_zo_laplace_event(double noise_multiplier, double rate) {
-  return sampled(gridded_laplace::for_multiplier(noise_multiplier).charged(), poisson{rate});
+  return sampled(quantised_laplace::for_multiplier(noise_multiplier).charged(), poisson{rate});
 }
 
 /// DP-ZO with Laplace noise: one direction a step, y = (1/n)·(Σ_{i∈B} clip_C(ĝ_i) + N), N discrete
@@ -68,7 +69,7 @@ struct gridded_laplace {
 /// Guarantee: a step is `event()` under add_remove; unsampled it is pure 1/noise_multiplier-DP, and
 /// T steps are T times that. Sampled at rate q, pure log(1 + q·(e^(1/noise_multiplier) − 1)). A
 /// record whose scalar is not finite contributes 0.
-/// Source: DP-ZO with the Laplace mechanism; the grid as in mechanism/gridded.hpp.
+/// Source: DP-ZO with the Laplace mechanism; the grid as in mechanism/quantised.hpp.
 template <secret_bits Secret = secret_stream>
 class dp_zo_laplace : public noisy_sum_run<Secret> {
  public:
@@ -77,7 +78,7 @@ class dp_zo_laplace : public noisy_sum_run<Secret> {
   dp_zo_laplace(noisy_sum_options const& options, participants taking_part,
                 Secret secret = Secret())
       : noisy_sum_run<Secret>("dp_zo_laplace", options, std::move(taking_part), std::move(secret)),
-        noise_(gridded_laplace::for_multiplier(options.noise_multiplier)) {}
+        noise_(quantised_laplace::for_multiplier(options.noise_multiplier)) {}
 
   [[nodiscard]] std::size_t directions() const noexcept { return 1; }
 
@@ -102,7 +103,7 @@ class dp_zo_laplace : public noisy_sum_run<Secret> {
   }
 
  private:
-  gridded_laplace noise_;
+  quantised_laplace noise_;
 };
 
 }  // namespace tacit

@@ -3,9 +3,9 @@
 
 #include <tacit/core/check.hpp>
 #include <tacit/dp/event.hpp>
-#include <tacit/mechanism/gridded.hpp>
 #include <tacit/mechanism/noisy_sum.hpp>
 #include <tacit/mechanism/participants.hpp>
+#include <tacit/mechanism/quantised.hpp>
 #include <tacit/mechanism/release.hpp>
 #include <tacit/secret/discrete.hpp>
 #include <tacit/secret/stream.hpp>
@@ -30,7 +30,7 @@ namespace tacit {
 /// Guarantee: a step is `event()` under add_remove, whatever the direction, if it does not depend
 /// on the data and the batch of its step. A record whose scalar is not finite contributes 0.
 /// Source: DPZero (arXiv 2310.09639), algorithm 1, which takes C = L·d; noise as in
-/// mechanism/gridded.hpp.
+/// mechanism/quantised.hpp.
 template <secret_bits Secret = secret_stream>
 class dpgd_0th : public noisy_sum_run<Secret> {
  public:
@@ -78,7 +78,7 @@ class dpgd_0th : public noisy_sum_run<Secret> {
     double const length = std::sqrt(static_cast<double>(squares)) * (2.0 - detail::a_little_less);
     constexpr auto most = static_cast<double>(contribution_grid::norm);
     noisy_sum_options const& o = this->options();
-    auto const noise = gridded_noise::for_multiplier(who, o.noise_multiplier, most * length);
+    auto const noise = quantised_noise::for_multiplier(who, o.noise_multiplier, most * length);
 
     // clip(ĝ·z, C) = a·Z·C/(2^20·‖Z‖) with a/2^20 = clip(ĝ·‖z‖/C, 1).
     contribution_grid const along{o.clip * 256.0 / length};

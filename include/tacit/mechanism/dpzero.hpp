@@ -3,9 +3,9 @@
 
 #include <tacit/core/check.hpp>
 #include <tacit/dp/event.hpp>
-#include <tacit/mechanism/gridded.hpp>
 #include <tacit/mechanism/noisy_sum.hpp>
 #include <tacit/mechanism/participants.hpp>
+#include <tacit/mechanism/quantised.hpp>
 #include <tacit/mechanism/release.hpp>
 #include <tacit/secret/discrete.hpp>
 #include <tacit/secret/stream.hpp>
@@ -22,7 +22,7 @@ namespace tacit {
 /// DP-AggZO: the K scalars of a record, divided by K, are one contribution, clipped to L2 norm C.
 /// For a Poisson batch B of expected size n,
 ///   y_k = (1/n)·(Σ_{i∈B} c_i[k] + N_k),  c_i = min(1, C/‖ĝ_i/K‖)·ĝ_i/K,
-/// on a grid of 2^20 units a clip, N_k discrete Gaussian (mechanism/gridded.hpp).
+/// on a grid of 2^20 units a clip, N_k discrete Gaussian (mechanism/quantised.hpp).
 ///
 /// Guarantee: a step is `event()`, a Gaussian of C times the noise multiplier, under add_remove: a
 /// record moves the sums by C together, so that K directions cost no more than one. A record with a
@@ -79,15 +79,15 @@ class dp_aggzo : public noisy_sum_run<Secret> {
   dp_aggzo(std::string_view who, noisy_sum_options const& options, std::size_t directions,
            participants&& taking_part, Secret&& secret)
       : noisy_sum_run<Secret>(who, options, std::move(taking_part), std::move(secret)),
-        noise_(gridded_noise::for_multiplier(who, options.noise_multiplier,
-                                             static_cast<double>(contribution_grid::norm))),
+        noise_(quantised_noise::for_multiplier(who, options.noise_multiplier,
+                                               static_cast<double>(contribution_grid::norm))),
         contribution_(directions),
         units_(directions) {
     detail::require_argument(directions > 0, who, "directions", directions, "at least 1");
   }
 
  private:
-  gridded_noise noise_;
+  quantised_noise noise_;
   std::vector<double> contribution_;
   std::vector<std::int32_t> units_;
 };

@@ -5,6 +5,7 @@
 #include <tacit/core/ledger.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/dp/mi_dp.hpp>
+#include <tacit/mechanism/gradients.hpp>
 #include <tacit/mechanism/paid_steps.hpp>
 #include <tacit/mechanism/parameter_groups.hpp>
 #include <tacit/mechanism/participants.hpp>
@@ -16,7 +17,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -129,13 +129,12 @@ class ferret_mechanism {
     });
   }
 
-  /// The same where scalars are costly: project(record, out) writes the G scalars of a record, and is
-  /// called for those of the batch only, in increasing order, and not at all where no group fires.
-  /// Whoever watches the calls sees the batch.
+  /// The same where scalars are costly: `project` writes the G scalars of each record, in one of the forms of
+  /// mechanism/gradients.hpp, for those of the batch only, and is not called at all where no group fires.
   /// @throws budget_exhausted beyond the last step; what `project` throws: the step is spent
-  template <class Project>
-  requires std::invocable<Project&, std::size_t, std::span<double>> release
-  step(Project&& project) {
+  template <gradients_in_any_form<double> Project>
+  release step(Project&& project, std::size_t most_rows = 256) {
+    detail::check_rows("ferret_mechanism", most_rows, directions());
     paid_.charge();
     (void)account_.raise_to(mutual_information_bound(ferret{.groups = options_.groups,
                                                             .steps = steps(),
@@ -151,13 +150,14 @@ class ferret_mechanism {
     taking_part_.sample(secret_, options_.rate, batch_);
     std::vector<std::int64_t> sums(directions(), 0);
     fixed_point const grid{.clip = options_.clip};
-    for (std::size_t const record : batch_) {
-      std::fill(row_.begin(), row_.end(), 0.0);
-      project(record, std::span<double>(row_));
-      for (double& x : row_) x = std::isfinite(x) ? x : 0.0;
+    auto const add = [&](std::size_t, std::span<double const> scalars, double) {
+      for (std::size_t g = 0; g < scalars.size(); ++g) {
+        row_[g] = std::isfinite(scalars[g]) ? scalars[g] : 0.0;
+      }
       grid.quantise(row_, quantised_);
       for (std::size_t const g : firing) sums[g] += quantised_[g];
-    }
+    };
+    detail::for_each_gradient<double>(batch_, directions(), most_rows, project, add);
     for (std::size_t const g : firing) out.coefficients[g] = released_sign(sums[g]);
     return out;
   }

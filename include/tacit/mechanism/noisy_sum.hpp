@@ -4,9 +4,9 @@
 #include <tacit/core/check.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/dp/event.hpp>
-#include <tacit/mechanism/gridded.hpp>
 #include <tacit/mechanism/paid_steps.hpp>
 #include <tacit/mechanism/participants.hpp>
+#include <tacit/mechanism/quantised.hpp>
 #include <tacit/secret/stream.hpp>
 
 #include <cstddef>

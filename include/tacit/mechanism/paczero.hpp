@@ -57,7 +57,8 @@ struct paczero_summary {
   candidate_set::shape candidates;
   std::uint64_t public_seed;
   std::size_t first_record;
-  std::size_t steps;  // taken
+  std::size_t steps;     // taken
+  std::string releases;  // in them: +, - or, for a hold, 0, a character a direction
 };
 
 /// The mechanism: per-record numbers in, signs out. Never sees parameters or data.
@@ -122,6 +123,7 @@ class paczero {
     }
     std::size_t const subsets = candidates().subsets();
     detail::check_size("paczero::step", "number of sums", sums.size(), directions() * subsets);
+    bool const before = std::exchange(half_way_, true);
     release result;
     last_.clear();
     for (std::size_t k = 0; k < directions(); ++k) {
@@ -135,6 +137,7 @@ class paczero {
     transcript_.push_back(result);
     // A state of this run that is read later reveals nothing about the coins so far.
     if constexpr (requires { secret_.forget_past(); }) secret_.forget_past();
+    half_way_ = before;
     return result;
   }
 
@@ -208,9 +211,11 @@ class paczero {
   static constexpr double near_unanimous = 1e-12;
   static constexpr std::string_view no_steps = "none";
 
-  /// @throws std::logic_error if the run was moved from, or in a forked process
+  /// @throws std::logic_error if the run was moved from, in a forked process, or after a step that failed half-way:
+  ///         its account has releases that its transcript lacks, and goes on from the state before
   [[nodiscard]] state save() const {
     owner_.check("paczero");
+    if (half_way_) throw std::logic_error("paczero: saved after a step that failed half-way");
     candidate_set const& set = candidates();
     state out{options(), set.dimensions(), set.public_seed(), set.first_record(),
               chosen_,   account_.save(),  unanimous_,        held_,
@@ -261,8 +266,12 @@ class paczero {
 
   [[nodiscard]] static paczero_summary summary_of(state const& from) {
     check(from);
-    return {from.options, from.candidates, from.candidate_seed, from.first_record,
-            symbols_of(from).size() / from.options.directions};
+    return {from.options,
+            from.candidates,
+            from.candidate_seed,
+            from.first_record,
+            symbols_of(from).size() / from.options.directions,
+            std::string(symbols_of(from))};
   }
 
   paczero(paczero_account&& account, Secret&& secret)
@@ -371,6 +380,7 @@ class paczero {
   std::uint64_t chosen_ = 0;
   std::size_t unanimous_ = 0;
   std::size_t held_ = 0;
+  bool half_way_ = false;  // a step has begun, or had when it threw
   std::vector<release> transcript_;
   std::vector<paczero_report> last_;
   std::vector<std::int8_t> signs_;

@@ -5,10 +5,11 @@
 #include <tacit/core/units.hpp>
 #include <tacit/dp/event.hpp>
 #include <tacit/dp/sensitivity.hpp>
-#include <tacit/mechanism/gridded.hpp>
+#include <tacit/mechanism/gradients.hpp>
 #include <tacit/mechanism/paid_steps.hpp>
 #include <tacit/mechanism/parameter_groups.hpp>
 #include <tacit/mechanism/participants.hpp>
+#include <tacit/mechanism/quantised.hpp>
 #include <tacit/mechanism/release.hpp>
 #include <tacit/secret/discrete.hpp>
 #include <tacit/secret/stream.hpp>
@@ -20,7 +21,6 @@
 #include <limits>
 #include <span>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -141,29 +141,20 @@ class pairwise_run {
   void charge() { paid_.charge(); }
 
   /// After it was charged. each_record(loss, norms) is called for each record of the batch.
-  template <class GradientOf, class EachRecord>
-  vector_release release_step(GradientOf& gradient_of, EachRecord&& each_record) {
+  template <class GradientsOf, class EachRecord>
+  vector_release release_step(GradientsOf& gradients_of, std::size_t most_rows,
+                              EachRecord&& each_record) {
     taking_part_.sample(secret_, options_.rate, batch_);
     std::size_t const n = groups();
-    std::vector<gridded_sum> sums;
+    std::vector<quantised_sum> sums;
     for (std::size_t i = 0; i < n; ++i) {
       sums.emplace_back(groups_[i].size(), controls_.clips[i], controls_.noise_multipliers[i]);
     }
     std::vector<std::int64_t> counts(n + 1, 0);  // clipped records, and losses, in units
-    std::vector<float> gradient(dimension_);
     std::vector<double> norms(n);
-    for (std::size_t const record : batch_) {
-      std::fill(gradient.begin(), gradient.end(), 0.0F);
-      double loss = std::numeric_limits<double>::quiet_NaN();
-      if constexpr (std::is_void_v<
-                        std::invoke_result_t<GradientOf&, std::size_t, std::span<float>>>) {
-        gradient_of(record, std::span(gradient));
-      } else {
-        loss = static_cast<double>(gradient_of(record, std::span(gradient)));
-      }
+    auto const add = [&](std::size_t, std::span<float const> gradient, double loss) {
       for (std::size_t i = 0; i < n; ++i) {
-        auto const part =
-            std::span<float const>(gradient).subspan(groups_[i].first, groups_[i].size());
+        auto const part = gradient.subspan(groups_[i].first, groups_[i].size());
         sums[i].add(part);
         double squares = 0.0;
         for (float const x : part) squares += double{x} * double{x};
@@ -172,7 +163,8 @@ class pairwise_run {
       }
       counts[n] += centred(loss);
       each_record(loss, std::span<double const>(norms));
-    }
+    };
+    detail::for_each_gradient<float>(batch_, dimension_, most_rows, gradients_of, add);
 
     vector_release out;
     out.value.resize(dimension_);
@@ -200,8 +192,8 @@ class pairwise_run {
     double const n_units = 2.0 * static_cast<double>(unit) * options_.divisor();
     std::size_t const n = groups();
     auto const add_noise = [&](double multiplier, std::span<std::int64_t> numbers) {
-      gridded_noise const noise =
-          gridded_noise::for_multiplier("rldp", multiplier, static_cast<double>(unit));
+      quantised_noise const noise =
+          quantised_noise::for_multiplier("rldp", multiplier, static_cast<double>(unit));
       add_discrete_gaussian(secret_, noise.sigma, numbers);
     };
     if (std::isfinite(options_.share_noise_multiplier)) {

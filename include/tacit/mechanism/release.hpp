@@ -57,8 +57,8 @@ concept zeroth_order_mechanism = requires(M& mechanism, M const& view, std::span
 };
 
 /// Per-record gradients in, one vector out. The mechanism asks for them, `gradient_of(record, out)`
-/// with room for all numbers of one gradient: of the records of the secret batch only, in
-/// increasing order. Whoever watches the calls sees the batch.
+/// with room for all numbers of one gradient, or many at a time (mechanism/gradients.hpp): of the records of the
+/// secret batch only, in increasing order. Whoever watches the calls sees the batch.
 template <class M>
 concept first_order_mechanism = requires(M& mechanism, M const& view,
                                          void (*gradient_of)(std::size_t, std::span<float>)) {

@@ -17,13 +17,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <concepts>
 #include <cstddef>
 #include <limits>
 #include <span>
 #include <stdexcept>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -90,7 +88,7 @@ template <real T = double>
 ///       mechanism.set(controller.next(mechanism.state()));
 ///     }
 ///
-/// y = (Σ_{i∈batch} clipped gradient + discrete Gaussian)/(rate·expected_records), see gridded.hpp.
+/// y = (Σ_{i∈batch} clipped gradient + discrete Gaussian)/(rate·expected_records), see quantised.hpp.
 ///
 /// Guarantee: (ε, δ)-DP within `budget()`, adding or removing a record, whatever the controls are chosen from,
 /// as long as it is public or released: `state()` is. Each step is charged as one Gaussian release
@@ -143,18 +141,17 @@ class pairwise_gaussian : public pairwise_run<Secret> {
     return out;
   }
 
-  /// gradient_of(record, out) writes `dimension()` numbers and, where losses are released, returns the
-  /// record's loss. It is called for the records of the batch only, in increasing order.
-  /// @throws budget_exhausted when `done()`; std::invalid_argument for a callable without the loss that is
+  /// gradients_of writes `dimension()` numbers for each record, in one of the forms of
+  /// mechanism/gradients.hpp, and where losses are released it says the losses, too.
+  /// @throws budget_exhausted when `done()`; std::invalid_argument for a callable without the losses that are
   ///         needed: nothing is charged; what the callable throws: the step is spent
-  template <class GradientOf>
-  requires std::invocable<GradientOf&, std::size_t, std::span<float>> vector_release
-  step(GradientOf&& gradient_of) {
-    constexpr bool returns_loss =
-        !std::is_void_v<std::invoke_result_t<GradientOf&, std::size_t, std::span<float>>>;
-    if (std::isfinite(this->options().loss_noise_multiplier) && !returns_loss) {
+  template <gradients_in_any_form<float> GradientsOf>
+  vector_release step(GradientsOf&& gradients_of, std::size_t most_rows = 256) {
+    detail::check_rows("pairwise_gaussian", most_rows, this->dimension());
+    constexpr bool says_losses = detail::says_losses<std::remove_reference_t<GradientsOf>, float>();
+    if (std::isfinite(this->options().loss_noise_multiplier) && !says_losses) {
       throw std::invalid_argument(
-          "pairwise_gaussian::step: gradient_of returns nothing, but must return the record's loss "
+          "pairwise_gaussian::step: gradients_of returns nothing, but must say the records' losses "
           "where losses are released");
     }
     tacit::event const what = event();
@@ -162,7 +159,7 @@ class pairwise_gaussian : public pairwise_run<Secret> {
     this->charge();
     (void)filter_.charge(what);
     exceeds_ = filter_.would_exceed(what);
-    return this->release_step(gradient_of, [](double, std::span<double const>) {});
+    return this->release_step(gradients_of, most_rows, [](double, std::span<double const>) {});
   }
 
  private:

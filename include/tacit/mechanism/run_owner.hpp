@@ -18,7 +18,9 @@ class run_owner {
   run_owner() = default;
   run_owner(run_owner&& other) noexcept : process_(std::exchange(other.process_, none)) {}
   run_owner& operator=(run_owner&& other) noexcept {
-    process_ = std::exchange(other.process_, none);
+    std::int64_t const process = std::exchange(other.process_, none);
+    if (this != &other)
+      process_ = process;  // what else the run had is lost when it moves to itself
     return *this;
   }
   ~run_owner() = default;

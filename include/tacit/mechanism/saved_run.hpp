@@ -128,7 +128,12 @@ class saved_run {
         detail::fail_file(who, "cannot move the state to", path);
       }
       lock_ = std::move(lock);
-      path_ = std::move(path);
+      path_.swap(path);
+      // The new name is on disk before the old one is gone, and the old one gone before the state changes.
+      if (detail::files::folder_of(path) != detail::files::folder_of(path_)) {
+        detail::flush_folder_of(path_, who);
+        detail::flush_folder_of(path, who);
+      }
     }
     store();
   }

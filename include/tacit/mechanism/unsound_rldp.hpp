@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <concepts>
 #include <cstddef>
 #include <span>
 #include <stdexcept>
@@ -72,18 +71,19 @@ class unsound_rldp : public pairwise_run<Secret> {
     return out;
   }
 
-  /// As `pairwise_gaussian::step`; the callable returns the record's loss.
-  template <class GradientOf>
-  requires std::invocable<GradientOf&, std::size_t, std::span<float>> vector_release
-  step(GradientOf&& gradient_of) {
+  /// As `pairwise_gaussian::step`; the callable says the losses.
+  template <gradients_in_any_form<float> GradientsOf>
+  vector_release step(GradientsOf&& gradients_of, std::size_t most_rows = 256) {
+    detail::check_rows("unsound_rldp", most_rows, this->dimension());
     this->charge();
     std::vector<std::vector<double>> norms(this->groups());
     double total = 0.0;
-    vector_release out =
-        this->release_step(gradient_of, [&](double loss, std::span<double const> sizes) {
-          total += std::isfinite(loss) ? loss : 0.0;
-          for (std::size_t i = 0; i < sizes.size(); ++i) norms[i].push_back(sizes[i]);
-        });
+    vector_release out = this->release_step(gradients_of, most_rows,
+                                            [&](double loss, std::span<double const> sizes) {
+                                              total += std::isfinite(loss) ? loss : 0.0;
+                                              for (std::size_t i = 0; i < sizes.size(); ++i)
+                                                norms[i].push_back(sizes[i]);
+                                            });
     if (!norms.front().empty()) read(norms, total);
     return out;
   }

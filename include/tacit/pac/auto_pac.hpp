@@ -19,7 +19,7 @@
 
 namespace tacit {
 
-/// What Algorithm 1 of PAC privacy asks for. The total it claims is v + β′.
+/// The parameters of Algorithm 1 of PAC privacy. The total it claims is v + β′.
 struct auto_pac_request {
   double output_norm = required;  // r: no output is longer
   double c = required;            // how far an eigenvalue of the sample may be off
@@ -41,7 +41,7 @@ inline void check_auto_pac(auto_pac_request const& asked) {
 /// Noise variances of Algorithm 1 (Xiao & Devadas 2023, as printed) for eigenvalues λ of the
 /// sample's covariance, in any order: with s_j = √(λ_j + 10cv/β′),
 ///   s_j·Σs/(2v)     if each eigenvalue above c is farther than r√(dc) + 2c from every other,
-///   (Σλ + dc)/(2v)  everywhere if not: an estimate of the axes cannot be trusted then.
+///   (Σλ + dc)/(2v)  everywhere otherwise: then an estimate of the axes cannot be trusted.
 /// @throws std::invalid_argument if there is none; std::domain_error unless eigenvalues are finite
 ///         and at least 0 and all that is asked for is positive and finite
 template <dense_scalar T = double>

@@ -71,7 +71,7 @@ class candidate_bounds {
   /// Entropy of the distinct outputs, raised.
   [[nodiscard]] double entropy() const { return white_.above(white_.raised_entropy()); }
 
-  /// No noise in the directions that have some leaves this much.
+  /// What is revealed however much noise the noisy directions get.
   [[nodiscard]] double least() const {
     return one_output() ? 0.0
                         : white_.above(white_.group_entropy() * (1.0 + 4.0 * white_.sum_error()));
@@ -133,8 +133,8 @@ class candidate_bounds {
                     std::sqrt(static_cast<double>(std::min(p.size(), white_.columns.rows()))));
   }
 
-  /// Exact on a line, but for rounding. Nothing elsewhere, and where it would take more than `most`
-  /// evaluations of a normal.
+  /// Exact on a line, up to rounding. Nothing elsewhere, or if it would take more than `most` evaluations
+  /// of a normal.
   [[nodiscard]] std::optional<bound<nats>> line(double shrink,
                                                 double most = most_for_a_search) const {
     if (!on_a_line()) return std::nullopt;
@@ -149,7 +149,7 @@ class candidate_bounds {
                        nats(std::min(entropy(), white_.above(sum->upper + off)))};
   }
 
-  /// The best that is known without draws.
+  /// The best bounds that need no draws.
   [[nodiscard]] bound<nats> certain(double shrink, double most = most_for_a_search) const {
     if (one_output()) return {nats(0.0), nats(0.0)};
     double upper = std::min({log_det(shrink), pairwise_upper(shrink), entropy()});
@@ -167,7 +167,7 @@ class candidate_bounds {
  private:
   [[nodiscard]] bool comparable() const { return white_.certain && white_.groups == 1; }
 
-  /// Positions along the longest difference, if next to nothing is left across it.
+  /// Positions along the longest difference, if the candidates hardly vary across it.
   void find_line() {
     matrix_of<T> const& columns = white_.columns;
     if (columns.rows() > 1 && !nearly_on_a_line()) return;

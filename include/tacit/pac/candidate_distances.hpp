@@ -26,7 +26,7 @@ struct pair_distances {
   matrix_of<T> products;
 };
 
-/// d² of two candidates in units of the noise, by itself.
+/// d² of a single pair of candidates in units of the noise.
 struct squared_distance {
   double lower;
   double upper;
@@ -71,7 +71,7 @@ template <dense_scalar T = double>
     }
     for (Eigen::Index m = k + 1; m < count; ++m) {
       if (lost(m) <= 1e-9 * apart(m)) continue;
-      // Next to each other, far from the centre.
+      // Candidates next to each other, but far from the centre.
       apart(m) = (w.columns.col(m) - w.columns.col(k)).squaredNorm();
       lost(m) = unit * apart(m);
     }

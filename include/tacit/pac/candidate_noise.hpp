@@ -14,6 +14,7 @@
 #include <tacit/pac/decompositions.hpp>
 #include <tacit/pac/dense.hpp>
 #include <tacit/pac/gaussian_noise.hpp>
+#include <tacit/pac/scale_to.hpp>
 
 #include <Eigen/Cholesky>
 #include <Eigen/Core>
@@ -26,93 +27,9 @@
 #include <utility>
 #include <vector>
 
-/// Noise for listed candidates from `candidate_information`: a given shape scaled to the budget, and shapes
-/// found by search.
+/// Noise for listed candidates whose shape is found by search.
 
 namespace tacit {
-
-namespace detail {
-
-/// The largest s with f(s) ≤ budget, for f that rises from 0: the feasible end, with
-/// f(s) ≥ budget·(1 − tolerance) or the next s within `tolerance`. In logarithms, where information is nearly
-/// straight.
-template <class Information>
-[[nodiscard]] double largest_shrink(Information&& f, double budget, double tolerance,
-                                    double start = 1.0) {
-  double const aim = elementary::log(budget * (1.0 - 0.5 * tolerance));
-  double fits = std::numeric_limits<double>::quiet_NaN();  // the largest s known to
-  sign_search<double> search;
-  double s = elementary::log(start);
-  for (int step = 0; step < 400; ++step) {
-    double const value = f(elementary::exp(s));
-    double const miss = std::max(elementary::log(value), -1e4) - aim;
-    if (value <= budget) {
-      if (value >= budget * (1.0 - tolerance)) return elementary::exp(s);
-      fits = s;
-    }
-    search.put(s, miss);
-    if (search.closed()) {
-      if (search.ends().width() < tolerance) break;
-      s = search.next();
-    } else if (!(s > -690.0 && s < 690.0)) {
-      break;
-    } else {
-      // Information is proportional to s where it is small, and slower elsewhere.
-      double const move = std::min(std::max(std::abs(miss) * 1.2, 0.05), 3.0);
-      s += miss < 0.0 ? move : -move;
-    }
-  }
-  if (fits == fits) return elementary::exp(fits);
-  throw convergence_error("scale_to: found no noise that fits the budget", 0.0, elementary::exp(s));
-}
-
-inline void check_candidate_budget(char const* function, nats budget) {
-  check_positive(function, "budget", budget.value);
-}
-
-/// No noise, where the budget covers the entropy of the outputs.
-template <dense_scalar T = double>
-[[nodiscard]] calibrated<mi_bound, T> no_noise(basic_candidate_outputs<T> const& outputs,
-                                               double information) {
-  return {basic_gaussian_noise<T>::isotropic(outputs.dimension(), 0.0), {nats(information), 1.0}};
-}
-
-template <dense_scalar T = double>
-void require_reachable(char const* function, candidate_bounds<T> const& bounds, nats budget) {
-  if (bounds.white().groups > 1 && !(bounds.least() < budget.value)) {
-    throw infeasible(
-        complaint(function, "budget", to_text(budget.value),
-                  "above the information in directions without noise, " + to_text(bounds.least())));
-  }
-}
-
-}  // namespace detail
-
-/// The smallest multiple of a noise shape for which `information_bound` is at most β.
-/// Guarantee: feasible end; at most 1e-11 of β unspent where the bound can be followed that far. Zero
-/// noise if the entropy of the distinct outputs is at most β.
-/// @throws std::domain_error unless β is positive and finite; infeasible if directions without noise give
-///         away β or more; else as `information_bound`
-template <dense_scalar T = double>
-[[nodiscard]] calibrated<mi_bound, T> scale_to(basic_candidate_outputs<T> const& outputs,
-                                               basic_gaussian_noise<T> const& shape, nats budget) {
-  detail::check_candidate_budget("scale_to", budget);
-  detail::candidate_bounds<T> const bounds(outputs, shape);
-  if (bounds.entropy() <= budget.value) return detail::no_noise(outputs, bounds.entropy());
-  detail::require_reachable("scale_to", bounds, budget);
-  double const shrink =
-      detail::largest_shrink([&](double s) { return bounds.best(s); }, budget.value, 1e-12);
-  // Scaling rounds, so that the certificate is that of the noise itself.
-  for (double more = 0.0;; more = std::max(2.0 * more, 1e-13)) {
-    basic_gaussian_noise<T> noise = shape.scaled((1.0 + more) / shrink);
-    mi_bound const certificate = information_bound(outputs, noise);
-    if (certificate.value <= budget) return {std::move(noise), certificate};
-    if (!(more < 1.0)) {
-      throw convergence_error("scale_to: rounding hides the candidates", budget.value,
-                              certificate.value.value);
-    }
-  }
-}
 
 namespace detail {
 
@@ -129,7 +46,7 @@ struct search_space {
 /// A measure of information: `information(shrink)` for noise inside of covariance Σ_B/shrink, and
 /// `laplacian(shrink)`, L with dI/dP = Y L Yᵀ for the precision P of that noise, Y = `inside`.
 
-/// Of w: all products of columns, and 0 if there are no rows.
+/// All products of columns of w; 0 if it has no rows.
 template <dense_scalar T = double>
 [[nodiscard]] matrix_of<T> products_of(matrix_of<T> const& w, Eigen::Index count) {
   if (w.rows() == 0) return matrix_of<T>::Zero(count, count);
@@ -307,31 +224,13 @@ struct noise_search {
       }
       return basic_gaussian_noise<T>::diagonal(std::move(variances));
     }
-    // What is across keeps its part of the trace.
+    // The directions across keep their part of the trace.
     double const part = inner.variances.sum() / start.variances.sum();
     matrix_of<T> const axes = chosen_columns(shape.axes(), noisy_axes);
     return with_balanced_rest(
         basic_gaussian_noise<T>::along(axes * inner.axes, inner.variances, shape.rest() * part));
   }
 };
-
-template <dense_scalar T = double>
-[[nodiscard]] calibrated<mi_bound, T> of_lower_trace(calibrated<mi_bound, T> a,
-                                                     calibrated<mi_bound, T> b) {
-  return b.noise.trace() < a.noise.trace() ? std::move(b) : std::move(a);
-}
-
-/// `scale_to`, or nothing where rounding leaves no certificate for this shape.
-template <dense_scalar T = double>
-[[nodiscard]] std::optional<calibrated<mi_bound, T>> try_scale_to(
-    basic_candidate_outputs<T> const& outputs, basic_gaussian_noise<T> const& shape, nats budget) {
-  try {
-    return scale_to(outputs, shape, budget);
-  } catch (infeasible const&) {
-  } catch (convergence_error const&) {
-  }
-  return std::nullopt;
-}
 
 }  // namespace detail
 
@@ -346,7 +245,7 @@ template <dense_scalar T = double>
                                                   nats budget,
                                                   noise_shape shape = noise_shape::full) {
   detail::check_candidate_budget("least_trace", budget);
-  calibrated<mi_bound, T> best = log_det(outputs, budget, shape);
+  calibrated<mi_bound, T> best = log_det(outputs, budget, shape, certificate::log_det);
   if (best.noise.trace() == 0.0) return best;
   detail::noise_search<T> const search(outputs, best.noise);
   auto const consider = [&](basic_gaussian_noise<T> const& found) {
@@ -382,8 +281,6 @@ template <dense_scalar T = double>
 }
 
 #if defined(TACIT_COMPILED_DENSE)
-extern template calibrated<mi_bound> scale_to(candidate_outputs const&, gaussian_noise const&,
-                                              nats);
 extern template calibrated<mi_bound> least_trace(candidate_outputs const&, nats, noise_shape);
 #endif
 

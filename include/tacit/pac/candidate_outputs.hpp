@@ -141,7 +141,7 @@ class basic_candidate_outputs {
   /// p: sums to 1 up to rounding.
   [[nodiscard]] vector_of<T> const& probabilities() const noexcept { return probabilities_; }
 
-  /// No true probability is more than so many times the one above. 1 for weights that were given.
+  /// No true probability exceeds the one above by more than this factor. 1 for weights that were given.
   [[nodiscard]] double excess() const noexcept { return excess_; }
 
   [[nodiscard]] basic_candidate_belief<T> const& belief() const noexcept { return belief_; }

@@ -22,8 +22,8 @@ namespace tacit {
 /// p_m ∝ p_m·exp(−½(z−y_m)ᵀΣ_B⁻¹(z−y_m)). Where there is no noise, a candidate other than z is ruled out.
 /// `candidate_outputs::reweigh` takes the result: the noise of the next release has to be calibrated for it, if
 /// that release is chosen now.
-/// Guarantee: each logarithm is right to the error beside it, but for a constant common to all; what
-/// is calibrated at this belief is charged for those errors.
+/// Guarantee: each logarithm is right to the error beside it, up to a constant common to all; what is
+/// calibrated at this belief is charged for those errors.
 /// Accuracy: some (d + 20)·2⁻⁵³·(z−y)ᵀΣ_B⁻¹(z−y), and twice what `whitened_candidates` says about positions.
 /// @throws std::invalid_argument unless noise and release have the outputs' dimension, if no candidate
 ///         could have released this, or if directions without noise are not made of whole coordinates (or
@@ -76,7 +76,7 @@ template <dense_scalar T = double>
   }
   detail::require_argument(possible, "posterior_after", "largest likelihood", 0.0,
                            "positive: some candidate must be able to release it");
-  // What is common to all says nothing, and would grow from release to release.
+  // What is common to all carries no information, and would grow from release to release.
   double const top = belief.log_weights.maxCoeff();
   for (Eigen::Index m = 0; m < count; ++m) {
     belief.error(m) += detail::unit_roundoff * std::abs(belief.log_weights(m));

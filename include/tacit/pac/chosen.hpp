@@ -8,8 +8,8 @@
 #include <cstddef>
 #include <vector>
 
-/// Rows, columns and entries by a list of their places, copied one by one: Eigen's indexed views take eight types
-/// of their own for each kind of list, and every compilation pays for them.
+/// Rows, columns and entries chosen by a list of indices, copied one by one: Eigen's indexed views bring
+/// eight types for each kind of list, and every compilation pays for them.
 
 namespace tacit::detail {
 

@@ -5,8 +5,8 @@
 
 #include <Eigen/Core>
 
-/// Two products with a diagonal between. By function, on plain matrices: an Eigen expression of its own in
-/// each place that takes one costs every compilation a second.
+/// Two products with a diagonal in between, as functions of plain matrices: a separate Eigen expression at
+/// each place of use would cost every compilation a second.
 
 namespace tacit::detail {
 

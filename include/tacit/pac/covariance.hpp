@@ -4,6 +4,7 @@
 #include <tacit/core/check.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/pac/calibrated.hpp>
+#include <tacit/pac/candidate_bounds.hpp>
 #include <tacit/pac/candidate_outputs.hpp>
 #include <tacit/pac/candidate_spectrum.hpp>
 #include <tacit/pac/decompositions.hpp>
@@ -11,6 +12,7 @@
 #include <tacit/pac/gaussian_noise.hpp>
 #include <tacit/pac/moments.hpp>
 #include <tacit/pac/noise_rules.hpp>
+#include <tacit/pac/scale_to.hpp>
 
 #include <Eigen/Core>
 
@@ -32,6 +34,10 @@
 
 namespace tacit {
 
+/// Which bound the noise for listed candidates has to keep: the least of all (`information_bound`, so never more than the
+/// entropy of the outputs), or ½ log det(I + ΣΣ_B⁻¹) alone, as the papers' rules have it.
+enum class certificate { best, log_det };
+
 namespace detail {
 
 /// The budget for the information at the stated weights, and the bound for the law that may differ from
@@ -44,7 +50,7 @@ namespace detail {
   return {nats(excess == 1.0 ? information : raised), 1.0};
 }
 
-/// Noise for certified variances. Nothing that differs is left without noise.
+/// Noise for certified variances. No direction in which candidates differ is left without noise.
 template <dense_scalar T = double>
 [[nodiscard]] calibrated<mi_bound, T> certified_noise(centred_candidates<T> const& all,
                                                       candidate_spectrum<T> spectrum, nats budget,
@@ -70,8 +76,7 @@ template <dense_scalar T = double>
 template <dense_scalar T = double>
 [[nodiscard]] calibrated<mi_bound, T> certified_noise(basic_candidate_outputs<T> const& outputs,
                                                       nats budget, noise_rule<T> rule,
-                                                      noise_shape shape, char const* function) {
-  check_positive(function, "budget", budget.value);
+                                                      noise_shape shape) {
   centred_candidates<T> const all(outputs);
   if (all.differing.empty()) {
     return {basic_gaussian_noise<T>::isotropic(outputs.dimension(), 0.0), mi_bound{nats(0.0), 1.0}};
@@ -89,6 +94,18 @@ template <dense_scalar T = double>
   }
   return {basic_gaussian_noise<T>::diagonal(std::move(everywhere)),
           bound_beyond(information, all.excess)};
+}
+
+/// A rule's noise, or as little of its shape as the budget asks for where another bound than log-det's is the least.
+template <dense_scalar T = double>
+[[nodiscard]] calibrated<mi_bound, T> kept_by(certificate by, calibrated<mi_bound, T> found,
+                                              basic_candidate_outputs<T> const& outputs,
+                                              nats budget) {
+  if (by == certificate::log_det || found.noise.trace() == 0.0) return found;
+  candidate_bounds<T> const bounds(outputs, found.noise);
+  if (!(bounds.best(1.0) < found.information.value.value * (1.0 - 1e-9))) return found;
+  auto scaled = try_scale_to(outputs, found.noise, budget);
+  return scaled ? of_lower_trace(std::move(found), *std::move(scaled)) : found;
 }
 
 /// Estimated variances on top of a floor. Without one, a direction in which the sample happens not
@@ -161,7 +178,8 @@ template <dense_scalar T = double>
 }  // namespace detail
 
 /// The noise of least trace whose log-det bound is at most β: along the principal axes of the
-/// candidates, or (`diagonal`) along the coordinates by Hadamard's inequality. Directions that
+/// candidates, or (`diagonal`) along the coordinates by Hadamard's inequality. It is scaled down where another bound
+/// than log-det's allows it (`certificate`): to none where β covers the entropy. Directions that
 /// candidates do not differ in get the little that covers rounding, some 1e-12 of the rest; coordinates in
 /// which all agree bit for bit get exactly 0 along the coordinates, and where candidates outnumber
 /// the coordinates that differ. If all agree everywhere: no noise, 0 nats.
@@ -172,8 +190,11 @@ template <dense_scalar T = double>
 /// @throws std::domain_error unless β is positive and finite, or if differences or noise overflow
 template <dense_scalar T = double>
 [[nodiscard]] calibrated<mi_bound, T> log_det(basic_candidate_outputs<T> const& outputs,
-                                              nats budget, noise_shape shape = noise_shape::full) {
-  return detail::certified_noise(outputs, budget, detail::fill_water<T>, shape, "log_det");
+                                              nats budget, noise_shape shape = noise_shape::full,
+                                              certificate by = certificate::best) {
+  detail::check_positive("log_det", "budget", budget.value);
+  return detail::kept_by(by, detail::certified_noise(outputs, budget, detail::fill_water<T>, shape),
+                         outputs, budget);
 }
 
 /// The same for the covariance of a sample. `floor`, in output units squared, is added to the
@@ -240,16 +261,21 @@ template <class Run, dense_scalar T = double>
 /// @throws as log_det
 template <dense_scalar T = double>
 [[nodiscard]] calibrated<mi_bound, T> efficient_pac(basic_candidate_outputs<T> const& outputs,
-                                                    nats budget) {
-  return detail::certified_noise(outputs, budget, detail::spread_efficiently<T>,
-                                 noise_shape::diagonal, "efficient_pac");
+                                                    nats budget,
+                                                    certificate by = certificate::best) {
+  detail::check_positive("efficient_pac", "budget", budget.value);
+  return detail::kept_by(by,
+                         detail::certified_noise(outputs, budget, detail::spread_efficiently<T>,
+                                                 noise_shape::diagonal),
+                         outputs, budget);
 }
 
 /// In any orthonormal basis, d×d.
 /// @throws std::invalid_argument unless the axes are d×d and orthonormal to 1e-10; as log_det
 template <dense_scalar T = double>
 [[nodiscard]] calibrated<mi_bound, T> efficient_pac(basic_candidate_outputs<T> const& outputs,
-                                                    matrix_of<T> axes, nats budget) {
+                                                    matrix_of<T> axes, nats budget,
+                                                    certificate by = certificate::best) {
   auto const d = static_cast<Eigen::Index>(outputs.dimension());
   detail::require_argument(axes.rows() == d && axes.cols() == d, "efficient_pac",
                            "number of entries of the axes", axes.size(), "that of a square");
@@ -258,8 +284,11 @@ template <dense_scalar T = double>
   if (all.differing.empty()) {
     return {basic_gaussian_noise<T>::isotropic(outputs.dimension(), 0.0), mi_bound{nats(0.0), 1.0}};
   }
-  return detail::certified_noise(all, detail::spectrum_along(all, std::move(axes), 0), budget,
-                                 detail::spread_efficiently<T>);
+  return detail::kept_by(
+      by,
+      detail::certified_noise(all, detail::spectrum_along(all, std::move(axes), 0), budget,
+                              detail::spread_efficiently<T>),
+      outputs, budget);
 }
 
 /// Σ/(e^{2β/d} − 1): what the code of Residual-PAC's authors runs under the name Auto-PAC, and what
@@ -280,23 +309,29 @@ template <dense_scalar T = double>
 /// @throws as log_det
 template <dense_scalar T = double>
 [[nodiscard]] calibrated<mi_bound, T> proportional(basic_candidate_outputs<T> const& outputs,
-                                                   nats budget) {
-  return detail::certified_noise(outputs, budget, detail::spread_in_proportion<T>,
-                                 noise_shape::full, "proportional");
+                                                   nats budget,
+                                                   certificate by = certificate::best) {
+  detail::check_positive("proportional", "budget", budget.value);
+  return detail::kept_by(
+      by,
+      detail::certified_noise(outputs, budget, detail::spread_in_proportion<T>, noise_shape::full),
+      outputs, budget);
 }
 
 #if defined(TACIT_COMPILED_DENSE)
-extern template calibrated<mi_bound> log_det(candidate_outputs const&, nats, noise_shape);
+extern template calibrated<mi_bound> log_det(candidate_outputs const&, nats, noise_shape,
+                                             certificate);
 extern template calibrated<mi_estimate> log_det<double>(output_moments const&, nats, double);
 extern template calibrated<mi_estimate> log_det<double>(diagonal_moments const&, nats, double);
 extern template calibrated<mi_estimate> efficient_pac<double>(diagonal_moments const&, nats,
                                                               double);
 extern template calibrated<mi_estimate> efficient_pac<double>(diagonal_moments const&,
                                                               Eigen::MatrixXd, nats, double);
-extern template calibrated<mi_bound> efficient_pac(candidate_outputs const&, nats);
-extern template calibrated<mi_bound> efficient_pac(candidate_outputs const&, Eigen::MatrixXd, nats);
+extern template calibrated<mi_bound> efficient_pac(candidate_outputs const&, nats, certificate);
+extern template calibrated<mi_bound> efficient_pac(candidate_outputs const&, Eigen::MatrixXd, nats,
+                                                   certificate);
 extern template calibrated<mi_estimate> proportional<double>(output_moments const&, nats, double);
-extern template calibrated<mi_bound> proportional(candidate_outputs const&, nats);
+extern template calibrated<mi_bound> proportional(candidate_outputs const&, nats, certificate);
 #endif
 
 }  // namespace tacit

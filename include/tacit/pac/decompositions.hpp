@@ -8,8 +8,8 @@
 #include <Eigen/Eigenvalues>
 #include <Eigen/QR>
 
-/// Decompositions of plain matrices, by function: they are the largest part of what a file that uses this floor
-/// compiles, and tacit::compiled has each of them once.
+/// Decompositions as functions of plain matrices: they are the largest part of what a file that uses this
+/// floor compiles, and tacit::compiled has each of them once.
 
 namespace tacit::detail {
 

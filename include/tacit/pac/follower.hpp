@@ -73,7 +73,7 @@ template <class Run, dense_scalar T = double>
 
 namespace detail {
 
-/// Every other output of each class to learn from, the rest to judge by, in an order drawn by lot.
+/// Splits the outputs of each class, in random order: every other one to learn from, the rest to judge by.
 template <dense_scalar T>
 struct split_outputs {
   labelled_half<T> learn;

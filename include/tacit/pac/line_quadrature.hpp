@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <numbers>
 #include <numeric>
 #include <optional>
@@ -27,17 +28,18 @@
 /// *Clusters.* Where neighbours are more than `far_apart` apart, Z all but determines the
 /// cluster C that X is in: I(X; Z) = I(C; Z) + I(X; Z | C), and 0 ≤ H(C) − I(C; Z) ≤ 2 log 2·(n/4)·Σ e^{−gap²/8}. Each cluster
 /// is a line of its own, and a short one.
-/// *Alias.* In the strip |Im z| ≤ a, a·R = 0.8π, R = max t − min t, all terms of the mixture lie in a
-/// sector of 0.8π, so |mix| ≥ cos(0.4π)·e^{a²/2}·mix(Re z) and it has no zero; the logarithm is that on
-/// the real line but for 1.18 + 0.8π; ∫|integrand| ≤ e^{a²/2}(H + 2/e + 3.7), and the error is at most
+/// *Alias.* In a strip |Im z| ≤ a the terms of the mixture that matter lie in a sector of 0.8π, so that it has no
+/// zero: all of them at a·R = 0.8π, R = max t − min t, and at a·W = 0.4π those within W of the nearest one, where W is
+/// long enough for the others to be a thousandth of it. ∫|integrand| ≤ e^{a²/2}(H + 5), and the error is at most
 /// 2e^{a²/2}(H + 5)/(e^{2πa/h} − 1) (Trefethen & Weideman 2014, Theorem 5.1).
 /// *Tails.* KL ≤ log 1/p_min, mix ≤ φ(distance from the outermost candidate).
+/// *Window.* A node's sum takes the candidates within w of it; those beyond add φ(w)(1 + log 1/p_min + w²/2) at most.
 /// *Rounding.* Nodes are multiples of a step of 20 bits: exact. A relative error e of posterior/p moves KL by
 /// at most 1.04e·(KL + √(2KL)) + 53e², KL being the computed one (Pinsker).
 
 namespace tacit::detail {
 
-inline constexpr double far_apart = 20.0;
+inline constexpr double far_apart = 18.0;
 
 /// Positions in ascending order with their weights, centred; and the trapezoid sum that is to be taken.
 template <dense_scalar T>
@@ -48,9 +50,11 @@ struct line_plan {
   double aim = 0.0;  // of the alias and of the tails, absolutely
   double step = 0.0;
   double reach = 0.0;
+  double window = 0.0;
   double nodes = 0.0;
+  double work = 0.0;  // evaluations of a normal, about
 
-  /// A sum that is right to 2^−56·least, but for rounding.
+  /// A sum that is right to 2^−57·least for each candidate, up to rounding.
   line_plan(array_of<T> positions, array_of<T> const& weights, double least)
       : t(std::move(positions)), p(weights) {
     double constexpr pi = std::numbers::pi;
@@ -60,15 +64,23 @@ struct line_plan {
     double entropy = 0.0;
     for (double const q : p) entropy -= q * elementary::log(q);
     largest_kl = -elementary::log(p.minCoeff());
-    aim = 0x1p-56 * least;
+    aim = 0x1p-57 * least * static_cast<double>(t.size());
     double const digits = elementary::log(2.0 * (entropy + 5.0) / aim);
-    double const strip = std::min(0.8 * pi / range, std::sqrt(2.0 * digits));
+    double gap = 0.0;
+    for (Eigen::Index m = 1; m < t.size(); ++m) gap = std::max(gap, t(m) - t(m - 1));
+    // W(W − gap)/2 = log(1000/p_min), and a little more.
+    double const turning =
+        1.001 * (0.5 * gap + std::sqrt(0.25 * gap * gap + 2.0 * (largest_kl + 7.0)));
+    double const strip =
+        std::min(std::max(0.8 * pi / range, 0.4 * pi / turning), std::sqrt(2.0 * digits));
     int exponent = 0;
     double const mantissa =
         std::frexp(2.0 * pi * strip / (digits + 0.5 * strip * strip), &exponent);
     step = std::ldexp(std::floor(std::ldexp(mantissa, 20)), exponent - 20);
     reach = std::sqrt(2.0 * elementary::log((largest_kl + 2.0) * 4.0 / aim));
+    window = reach + 2.0;
     nodes = (range + 2.0 * reach) / step + 2.0;
+    work = nodes + static_cast<double>(t.size()) * std::min(nodes, 2.0 * window / step + 1.0);
   }
 };
 
@@ -88,6 +100,13 @@ template <dense_scalar T = double>
   double const high = t(size - 1);
   double const extent = std::max(-low, high);
   auto const count = static_cast<double>(size);
+  // The weights of the candidates below and above each.
+  array_of<T> below = array_of<T>::Zero(size + 1);
+  array_of<T> above = array_of<T>::Zero(size + 1);
+  for (Eigen::Index m = 0; m < size; ++m) below(m + 1) = below(m) + p(m);
+  for (Eigen::Index m = size; m-- > 0;) above(m) = above(m + 1) + p(m);
+  Eigen::Index begin = 0;
+  Eigen::Index end = 0;
   compensated_sum<double> value;
   double lost = 0.0;
   array_of<T> x(size);
@@ -109,11 +128,21 @@ template <dense_scalar T = double>
       relative = 1.3 * unit_roundoff * (count + 32.0) * steepest;
       lost += mix * kl * unit_roundoff * (count + 16.0 + 2.0 * z * z);
     } else {
-      x = -0.5 * (z - t).square();
-      double const top = x.maxCoeff();
-      for (double& e : x) e = exp(e - top);
-      double const sum = (p * x).sum();
-      for (Eigen::Index m = 0; m < size; ++m) {
+      while (end < size && t(end) <= z + plan.window) ++end;
+      while (begin < end && t(begin) < z - plan.window) ++begin;
+      if (begin == end) continue;
+      double top = -std::numeric_limits<double>::infinity();
+      for (Eigen::Index m = begin; m < end; ++m) {
+        x(m) = -0.5 * (z - t(m)) * (z - t(m));
+        top = std::max(top, x(m));
+      }
+      double sum = 0.0;
+      for (Eigen::Index m = begin; m < end; ++m) {
+        x(m) = exp(x(m) - top);
+        sum += p(m) * x(m);
+      }
+      kl = below(begin) + above(end);  // ψ(−1) = 1
+      for (Eigen::Index m = begin; m < end; ++m) {
         double const ratio = x(m) / sum;
         kl += p(m) * entropy_residual(ratio - 1.0, ratio);
       }
@@ -127,11 +156,15 @@ template <dense_scalar T = double>
   double const measure = plan.step / sqrt(2.0 * std::numbers::pi);
   double const tails =
       2.0 * plan.largest_kl * (plan.step + 1.0 / plan.reach) * exp(-0.5 * plan.reach * plan.reach);
+  double const outside = 0.4 * (high - low + 2.0 * plan.reach + 4.0 * plan.step) *
+                         (1.0 + plan.largest_kl + 0.5 * plan.window * plan.window) *
+                         exp(-0.5 * plan.window * plan.window);
   double const sum = measure * value.value();
   // Each position is off by u of itself: |dI| ≤ √Σp dt²·√Var(T|Z), which is at most Var T and 1.
   double const spread = sqrt((p * t.square()).sum());
   double const centring = 2.0 * unit_roundoff * spread * std::min(spread, 1.0);
-  return {sum, 1.02 * (plan.aim + tails + measure * lost + centring) + 16.0 * unit_roundoff * sum};
+  return {sum, 1.02 * (plan.aim + tails + outside + measure * lost + centring) +
+                   16.0 * unit_roundoff * sum};
 }
 
 /// I for positions t and weights p that sum to 1, `least` a positive lower bound of it. Nothing if it
@@ -161,7 +194,7 @@ template <dense_scalar T = double>
     if (members.size() > 1) {
       plans.emplace_back(t(members), weights, least);
       planned.push_back(mass.back());
-      work += plans.back().nodes * static_cast<double>(members.size());
+      work += plans.back().work;
     }
     if (end < order.size()) {
       double const gap = (t(order[end]) - t(order[end - 1])) * (1.0 - 4.0 * unit_roundoff);

@@ -58,6 +58,15 @@ class basic_moments {
     join(y, 1, weight, weight * weight);
   }
 
+  /// A vector of Eigen's, a row of a matrix or an expression of them.
+  /// @throws as above
+  template <class Derived>
+  void observe(Eigen::MatrixBase<Derived> const& output, double weight = 1.0) {
+    EIGEN_STATIC_ASSERT_VECTOR_ONLY(Derived)
+    vector_of<T> const y = output;
+    observe(std::span(y.data(), static_cast<std::size_t>(y.size())), weight);
+  }
+
   /// An n×d matrix: one output a row, each of weight 1.
   /// @throws as below
   template <class Derived>

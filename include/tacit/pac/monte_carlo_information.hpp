@@ -205,7 +205,7 @@ template <dense_scalar T = double>
   double const lower =
       below > 0.0 ? (lower_confidence(kl, 0.0, range, below) - slack) * (1.0 - 4.0 * w.sum_error())
                   : 0.0;
-  // Where the draws contradict what is certain, they are the ones that fail.
+  // Where the draws contradict what is certain, it is the draws that fail.
   auto const within = [&](double x) {
     return std::clamp(x, certain.lower.value, certain.upper.value);
   };

@@ -13,7 +13,7 @@ namespace tacit {
 /// alone: an estimate does not compile.
 ///
 /// Guarantee: after every charge, the sum of the bounds is ≤ `spent()` ≤ budget and all of them hold
-/// together but with probability `failure()` ≤ the failure allowed (their union). For mechanisms whose
+/// together except with probability `failure()` ≤ the failure allowed (their union). For mechanisms whose
 /// noise and other randomness is independent given X, chosen in advance,
 ///   I(X; Z_1 … Z_k) ≤ Σ I(X; Z_i);
 /// chosen after earlier answers, each bound must be of I(X; Z_i | what was answered), as for outputs

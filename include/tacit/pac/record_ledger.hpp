@@ -145,8 +145,8 @@ class record_exposure {
     return covariance_[record] * covariance_[record] / (inside * (1.0 - inside));
   }
 
-  /// ψ(d) from above; d ≥ −1 but for rounding. Near 0 by its alternating series to d⁴, whose
-  /// remainder is negative for d > 0 and below |d|⁵/19 for −1/20 < d < 0.
+  /// ψ(d) from above; d ≥ −1 up to rounding. Near 0 by its alternating series to d⁴, whose remainder is
+  /// negative for d > 0 and below |d|⁵/19 for −1/20 < d < 0.
   [[nodiscard]] static double residual_above(double d) {
     if (d > -0.05 && d < 0.05) {
       double const square = d * d;

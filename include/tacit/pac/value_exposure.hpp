@@ -9,7 +9,6 @@
 #include <tacit/pac/posterior.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -20,7 +19,7 @@
 namespace tacit {
 
 /// A belief about every record and about one sign, ±1, that may be shown with Gaussian noise: what the
-/// value tells about each record's membership, I(U_i; Y | past), exactly but for rounding.
+/// value tells about each record's membership, I(U_i; Y | past), exactly up to rounding.
 ///
 /// Each record has four masses, of the subsets with and without it that have either sign. They are sums
 /// of positive terms, so that what small masses decide is priced right as well.

@@ -4,7 +4,6 @@
 #include <tacit/core/check.hpp>
 #include <tacit/core/elementary.hpp>
 #include <tacit/core/real.hpp>
-#include <tacit/core/units.hpp>
 #include <tacit/info/entropy.hpp>
 #include <tacit/pac/all_finite.hpp>
 #include <tacit/pac/candidate_outputs.hpp>

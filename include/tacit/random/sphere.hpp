@@ -28,7 +28,7 @@ class normal_square_sum {
     high_ += other.high_ + (low_ < other.low_ ? 1 : 0);
   }
 
-  /// The nearest double but for two roundings.
+  /// The nearest double, up to two roundings.
   [[nodiscard]] TACIT_HD constexpr double value() const noexcept {
     return (static_cast<double>(high_) * 0x1p64 + static_cast<double>(low_)) * 0x1p-56;
   }

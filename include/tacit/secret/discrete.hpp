@@ -165,7 +165,7 @@ inline void check_discrete_scale(char const* who, char const* what, std::uint64_
   return detail::discrete_gaussian_from(reserve, static_cast<std::int64_t>(sigma));
 }
 
-/// The same, a draw of its own added to each entry: faster, for no bits are left over in between.
+/// Adds a draw of its own to each entry; faster, since no bits are left over in between.
 /// @throws as above, and then nothing was added
 void add_discrete_gaussian(secret_bits auto& bits, std::uint64_t sigma,
                            std::span<std::int64_t> to) {

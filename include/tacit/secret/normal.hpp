@@ -34,7 +34,7 @@ class lazy_uniform {
 
  private:
   std::uint64_t first_;
-  std::vector<std::uint64_t> rest_;  // empty but with probability 2^-64
+  std::vector<std::uint64_t> rest_;  // empty except with probability 2^-64
 };
 
 /// The double nearest to k + x. The 64 leading bits decide it: those that follow are not all 0 (but

@@ -4,9 +4,11 @@
 #include <tacit/core/check.hpp>
 #include <tacit/mechanism/release.hpp>
 #include <tacit/train/description.hpp>
+#include <tacit/train/retrace.hpp>
 #include <tacit/train/trainer.hpp>
 #include <tacit/zo/hash.hpp>
 #include <tacit/zo/journal.hpp>
+#include <tacit/zo/optimiser_state.hpp>
 #include <tacit/zo/parameters.hpp>
 #include <tacit/zo/transcript.hpp>
 
@@ -108,19 +110,28 @@ inline void check_start(parameters const& theta, run_record const& run) {
                            to_hex(run.start) + ", with which the run began");
 }
 
-/// Steps from … to − 1 of a transcript: in, the parameters as they were after the first `from`; out, those
-/// after the first `to`. Copies no releases.
-/// @throws std::domain_error, std::invalid_argument for an option outside its range, or unless
-///         from ≤ to ≤ run.steps()
+/// Steps from … to − 1 of a transcript: in, the parameters and the optimiser's state as they were after the
+/// first `from`; out, those after the first `to`. Copies no releases.
+/// @throws std::domain_error, std::invalid_argument for an option outside its range, for a state that is not
+///         that of `from` releases, or unless from ≤ to ≤ run.steps()
 template <class Launcher = serial>
-void replay(parameters const& theta, transcript const& run, std::size_t from, std::size_t to,
-            Launcher const& launch = {}) {
+void replay(parameters const& theta, optimiser_state& state, transcript const& run,
+            std::size_t from, std::size_t to, Launcher const& launch = {}) {
   detail::check_train_options(run.run().training);
   detail::require_argument(to <= run.steps(), "replay", "to", to, "at most the number of steps");
   detail::check_from(from, to);
   detail::retrace_steps(
-      theta, run.run().training, run.run().directions, from, to,
+      theta, state, run.run().training, run.run().directions, from, to,
       [&](std::size_t t) { return run.step(t); }, launch);
+}
+
+/// The same without a state that was kept: from the initial parameters, and by sgd from anywhere.
+template <class Launcher = serial>
+void replay(parameters const& theta, transcript const& run, std::size_t from, std::size_t to,
+            Launcher const& launch = {}) {
+  optimiser_state state =
+      detail::state_at(from, run.run().training, static_cast<std::size_t>(theta.size()));
+  replay(theta, state, run, from, to, launch);
 }
 
 /// In: the parameters with which the run began. Out: the tuned ones, bit for bit those of training.

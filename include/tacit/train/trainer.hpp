@@ -3,20 +3,22 @@
 
 #include <tacit/core/check.hpp>
 #include <tacit/mechanism/release.hpp>
+#include <tacit/train/retrace.hpp>
 #include <tacit/zo/direction.hpp>
-#include <tacit/zo/direction_block.hpp>
 #include <tacit/zo/launch.hpp>
+#include <tacit/zo/optimise.hpp>
+#include <tacit/zo/optimiser_state.hpp>
 #include <tacit/zo/options.hpp>
 #include <tacit/zo/parameters.hpp>
 #include <tacit/zo/step.hpp>
 #include <tacit/zo/two_point.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <numeric>
 #include <span>
+#include <stdexcept>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -34,81 +36,11 @@
 ///   2. unless the release is a hold: (1−η_tλ)θ − η_t Σ_k y_k·z_k, rounded once. A hold moves
 ///      nothing, by decay neither.
 /// The last +μz and the update are one pass over memory: three a step for K = 1.
+///
+/// With an optimiser 2. is its formula (zo/optimise.hpp), by a pass of its own, and a hold leaves m and v
+/// alone too. They are public and as large as θ, or twice.
 
 namespace tacit {
-
-namespace detail {
-
-inline void check_train_options(train_options const& options) {
-  (void)checked_smoothing("trainer", options.smoothing);
-  check_positive("trainer", "learning_rate", options.learning_rate);
-  require_domain(options.learning_rate <= double{std::numeric_limits<float>::max()}, "trainer",
-                 "learning_rate", options.learning_rate, "a finite float");
-  check_non_negative("trainer", "weight_decay", options.weight_decay);
-  require_domain(options.learning_rate * options.weight_decay <= 1.0, "trainer", "weight_decay",
-                 options.weight_decay, "at most 1/learning_rate");
-  require_argument(options.decay == schedule::constant || options.decay == schedule::linear,
-                   "trainer", "decay", static_cast<int>(options.decay), "constant or linear");
-  require_argument(options.decay == schedule::constant || options.steps > 0, "trainer", "steps",
-                   options.steps, "at least 1 for a linear schedule");
-}
-
-/// η_t.
-inline double rate_at(train_options const& options, std::size_t step) {
-  if (options.decay == schedule::constant) return options.learning_rate;
-  double const left = static_cast<double>(options.steps) - static_cast<double>(step);
-  return options.learning_rate * std::max(left, 0.0) / static_cast<double>(options.steps);
-}
-
-inline void check_from(std::size_t from, std::size_t releases) {
-  require_argument(from <= releases, "replay", "from", from, "at most the number of releases");
-}
-
-/// z_k of a step of K directions: stream number step·K + k of the seed.
-[[nodiscard]] inline direction direction_of(train_options const& options, std::uint64_t dimension,
-                                            std::size_t step, std::size_t directions,
-                                            std::size_t k) {
-  stream_id const stream{options.seed, std::uint64_t{step} * directions + k};
-  return direction_by_blocks(options.law, stream, dimension);
-}
-
-/// The k-th term of a step at a learning rate.
-[[nodiscard]] inline direction_step term_of(train_options const& options, double rate,
-                                            direction const& z, double coefficient, std::size_t k) {
-  return {z, static_cast<float>(-rate * coefficient),
-          k == 0 ? static_cast<float>(rate * options.weight_decay) : 0.0F};
-}
-
-/// Steps from … to − 1 of a run, of which `coefficients_of(t)` are the K coefficients. The terms of some
-/// thousand steps, or of one with more directions than that, are in memory, and nothing else.
-template <class CoefficientsOf, class Launcher>
-void retrace_steps(parameters const& theta, train_options const& options, std::size_t directions,
-                   std::size_t from, std::size_t to, CoefficientsOf const& coefficients_of,
-                   Launcher const& launch) {
-  constexpr std::size_t most_terms = 1 << 14;
-  std::size_t const stride = std::max<std::size_t>(1, most_terms / directions);
-  float const mu = static_cast<float>(options.smoothing);
-  std::vector<direction_step> terms;
-  terms.reserve(std::min(stride, to - from) * directions);
-  for (std::size_t t = from; t < to;) {
-    terms.clear();
-    for (std::size_t const end = t + std::min(stride, to - t); t < end; ++t) {
-      std::span<double const> const coefficients = coefficients_of(t);
-      bool const hold = held(coefficients);
-      double const rate = rate_at(options, t);
-      for (std::size_t k = 0; k < directions; ++k) {
-        direction const z = direction_of(options, theta.dimension(), t, directions, k);
-        terms.push_back(hold ? direction_step{z, 0.0F}
-                             : term_of(options, rate, z, coefficients[k], k));
-      }
-    }
-    over_tensors(theta, launch, [&](auto* entries, std::uint64_t first) {
-      return retrace{entries, mu, {terms.data(), terms.size()}, directions, first};
-    });
-  }
-}
-
-}  // namespace detail
 
 /// The pull form: for a program that holds the parameters itself, on a GPU say. It asks which
 /// directions to measure, and answers with the losses:
@@ -121,6 +53,13 @@ void retrace_steps(parameters const& theta, train_options const& options, std::s
 ///       }
 ///       sweep(update{theta, loop.step()}, number_of_parameters);  // or your own kernel
 ///     }
+///
+/// With an optimiser, of which this program holds the state too:
+///
+///     optimiser_state state(options.optimiser, number_of_parameters);
+///       …
+///       optimised_step const next = loop.step(state);
+///       sweep(optimise{theta, state.at(0), next.terms, next.by}, number_of_parameters);
 ///
 /// With the functors of zo/step.hpp in the order given above, θ is the one of `trainer` and `replay`,
 /// bit for bit. A program that evaluates at θ ± μz without moving θ has a θ of its own, which replays
@@ -201,14 +140,13 @@ class zeroth_order_loop {
   /// hold. Then the next step begins. The terms are valid until the next call.
   /// @throws what the mechanism throws: no update follows, and the loop is where it was.
   ///         (A mechanism whose state could not be stored refuses every further step.)
+  /// @throws std::logic_error with an optimiser other than sgd, before anything is released
   direction_steps step() {
-    std::size_t const t = mechanism_->steps();
-    std::span<double const> const measured = scalars();
-    asked_ = !batched_mechanism<Mechanism>;  // a batch may be gone, whether or not this throws
-    released_ = mechanism_->step(measured);
-    terms_.clear();
+    if (options_.optimiser.rule != optimiser_rule::sgd) {
+      throw std::logic_error("zeroth_order_loop: an optimiser needs its state: step(state)");
+    }
+    double const rate = release_next();
     if (!released_.held()) {
-      double const rate = detail::rate_at(options_, t);
       for (std::size_t k = 0; k < directions_.size(); ++k) {
         terms_.push_back(
             detail::term_of(options_, rate, directions_[k], released_.coefficients[k], k));
@@ -218,10 +156,44 @@ class zeroth_order_loop {
     return {terms_.data(), terms_.size()};
   }
 
+  /// The same for an optimiser, whose state counts the release: what `optimise` is to do to θ, m and v.
+  /// Nothing for a hold.
+  /// @throws std::invalid_argument unless the state is that of these options and of the releases before;
+  ///         std::logic_error for sgd, before anything is released
+  optimised_step step(optimiser_state& state) {
+    if (options_.optimiser.rule == optimiser_rule::sgd) {
+      throw std::logic_error("zeroth_order_loop: sgd has no state: step()");
+    }
+    detail::check_of_options("trainer", state, options_.optimiser);
+    detail::check_size("trainer", "releases in the optimiser's state", state.releases(),
+                       mechanism_->steps());
+    double const rate = release_next();
+    optimiser_step by;
+    if (!released_.held()) {
+      by = state.next(rate, options_.weight_decay);
+      for (std::size_t k = 0; k < directions_.size(); ++k) {
+        terms_.push_back({directions_[k], static_cast<float>(released_.coefficients[k])});
+      }
+    }
+    state.count();
+    prepare();
+    return {{terms_.data(), terms_.size()}, by};
+  }
+
   /// The last release; empty before the first step.
   [[nodiscard]] release const& released() const noexcept { return released_; }
 
  private:
+  /// Has the mechanism release; the learning rate of that step.
+  double release_next() {
+    std::size_t const t = mechanism_->steps();
+    std::span<double const> const measured = scalars();
+    asked_ = !batched_mechanism<Mechanism>;  // a batch may be gone, whether or not this throws
+    released_ = mechanism_->step(measured);
+    terms_.clear();
+    return detail::rate_at(options_, t);
+  }
+
   void prepare() {
     for (std::size_t k = 0; k < directions_.size(); ++k) {
       directions_[k] =
@@ -241,19 +213,22 @@ class zeroth_order_loop {
   release released_;
 };
 
-/// Rebuilds θ from the releases alone: in, θ as it was after the first `from` of them (0: the
-/// initial θ); out, θ after the last. Each block of θ goes through thousands of steps while it is in the cache.
+/// Rebuilds θ from the releases alone: in, θ and the optimiser's state as they were after the first `from` of
+/// them (0: the initial θ, and a new state); out, both after the last. Each block of θ goes through thousands of
+/// steps while it is in the cache.
 /// Guarantee: with the options of the run, the θ of `trainer`, bit for bit, for every storage and
 /// launcher. (A step whose loss threw and was taken again has moved θ by roundings that no release
 /// accounts for.)
 /// @throws std::domain_error, std::invalid_argument for an option outside its range, for
-///         from > transcript.size(), or releases that differ in their number of directions
+///         from > transcript.size(), releases that differ in their number of directions, or a state that is
+///         not that of `from` releases
 template <class Launcher = serial>
-void replay(parameters const& theta, train_options const& options,
+void replay(parameters const& theta, optimiser_state& state, train_options const& options,
             std::span<release const> transcript, std::size_t from = 0,
             Launcher const& launch = {}) {
   detail::check_train_options(options);
   detail::check_from(from, transcript.size());
+  detail::check_state(state, options, static_cast<std::size_t>(theta.size()), from);
   if (transcript.empty()) return;
   std::size_t const directions = transcript.front().coefficients.size();
   detail::require_argument(directions > 0, "replay", "number of coefficients", 0, "at least 1");
@@ -262,8 +237,17 @@ void replay(parameters const& theta, train_options const& options,
                        directions);
   }
   auto const coefficients_of = [&](std::size_t t) { return std::span(transcript[t].coefficients); };
-  detail::retrace_steps(theta, options, directions, from, transcript.size(), coefficients_of,
+  detail::retrace_steps(theta, state, options, directions, from, transcript.size(), coefficients_of,
                         launch);
+}
+
+/// The same without a state that was kept: from the initial θ, and by sgd from anywhere.
+template <class Launcher = serial>
+void replay(parameters const& theta, train_options const& options,
+            std::span<release const> transcript, std::size_t from = 0,
+            Launcher const& launch = {}) {
+  optimiser_state state = detail::state_at(from, options, static_cast<std::size_t>(theta.size()));
+  tacit::replay(theta, state, options, transcript, from, launch);
 }
 
 /// Trains parameters that lie in this program's memory:
@@ -297,7 +281,10 @@ class trainer {
         options_(options),
         launch_(std::move(launch)),
         loop_(mechanism, options, theta_.dimension()),
-        unreplayed_(mechanism.steps()) {}
+        state_(options.optimiser, static_cast<std::size_t>(theta_.size())),
+        unreplayed_(mechanism.steps()) {
+    detail::check_launcher<Launcher>(state_);
+  }
 
   [[nodiscard]] bool done() const { return loop_.done(); }
 
@@ -320,17 +307,22 @@ class trainer {
     detail::losses_of_batch<std::remove_reference_t<Loss>> losses(loss, batch, loop_.records());
     detail::two_point_unrestored(theta_, loop_.directions(), mu, losses, scalars, launch_);
     direction const last = loop_.directions().back();  // the loop goes on to the next step's
-    direction_steps terms;
+    optimised_step next;
     try {
-      terms = loop_.step();
+      if (state_.empty()) {
+        next.terms = loop_.step();
+      } else {
+        next = loop_.step(state_);
+      }
     } catch (...) {
       perturb_all(theta_, last, mu, launch_);
       throw;
     }
-    if (terms.count == 0) {
-      perturb_all(theta_, last, mu, launch_);
+    if (state_.empty() && next.terms.count > 0) {
+      restore_and_update_all(theta_, mu, next.terms, launch_);
     } else {
-      restore_and_update_all(theta_, mu, terms, launch_);
+      perturb_all(theta_, last, mu, launch_);
+      if (!next.by.held) optimise_all(theta_, state_, next, launch_);
     }
     return loop_.released();
   }
@@ -338,12 +330,16 @@ class trainer {
   /// Brings θ from after the first `from` releases (0: the initial θ) to where a resumed mechanism
   /// stands.
   /// @throws std::invalid_argument unless the transcript has as many releases as the mechanism
-  ///         has made steps
+  ///         has made steps, and an optimiser's state has seen `from` of them
   void replay(std::span<release const> transcript, std::size_t from = 0) {
     detail::check_size("replay", "number of releases", transcript.size(), mechanism_->steps());
-    tacit::replay(theta_, options_, transcript, from, launch_);
+    tacit::replay(theta_, state_, options_, transcript, from, launch_);
     unreplayed_ = 0;
   }
+
+  /// m, v and their clock after the releases so far. To go on from a checkpoint give back the state that was kept
+  /// with it, then `replay` the rest.
+  [[nodiscard]] optimiser_state& optimiser() noexcept { return state_; }
 
  private:
   Mechanism* mechanism_;
@@ -351,6 +347,7 @@ class trainer {
   train_options options_;
   Launcher launch_;
   zeroth_order_loop<Mechanism> loop_;
+  optimiser_state state_;
   std::size_t unreplayed_;
 };
 

@@ -40,11 +40,10 @@ struct parsed_journal {
 };
 
 inline constexpr std::string_view journal_kind = "tacit-journal";
-inline constexpr unsigned journal_format = 1;
 
 [[nodiscard]] inline parsed_journal parse_journal(std::string_view bytes) {
   constexpr std::string_view who = journal_kind;
-  parsed_header header = read_header(who, journal_format, bytes, false);
+  parsed_header header = read_header(who, bytes, false);
   std::string_view rest = header.symbols;
   parsed_journal out;
   out.run = std::move(header.run);
@@ -86,7 +85,7 @@ class journal {
     file_path const path = detail::files::canonical(file);
     file_lock mine(path);
     remove_unfinished(path);
-    std::string const header = detail::header_of(detail::journal_kind, detail::journal_format, run);
+    std::string const header = detail::header_of(detail::journal_kind, run);
     create_private_file(path, header);
     return journal(std::move(mine), append_file(path, header.size()), std::move(run), {},
                    detail::checksum_bytes(header));
@@ -101,7 +100,7 @@ class journal {
     file_lock mine(path);
     detail::parsed_journal found = detail::parse_journal(read_file(path));
     auto const header = [](run_record const& of) {
-      return detail::header_of(detail::journal_kind, detail::journal_format, of);
+      return detail::header_of(detail::journal_kind, of);
     };
     if (header(found.run) != header(run)) {
       throw std::invalid_argument("journal: file is " + detail::files::text(path) +
@@ -127,7 +126,7 @@ class journal {
   /// @throws std::invalid_argument unless there are K coefficients; std::domain_error for one that is
   ///         no symbol of this run; nothing is written then
   /// @throws std::system_error if it cannot be written: this object is of no further use; or if its lock was
-  ///         removed, so that another run may append; std::logic_error in a forked process
+  ///         removed, so that another run may append; std::logic_error if it was moved from, or in a forked process
   void append(std::span<double const> coefficients) {
     detail::check_size("journal", "number of coefficients", coefficients.size(), run_.directions);
     for (double const y : coefficients) detail::check_coefficient("journal", run_, y);

@@ -50,9 +50,11 @@ template <parameter_storage T>
 }  // namespace detail
 
 /// A CUDA stream of the present device. The tensor lies in memory that the device reads and writes;
-/// the terms of a step are copied there. Returns when the pass is done.
+/// the terms of a step are copied there. Returns when the pass is done. With `optimise` m and v lie there too:
+/// a program keeps them by itself, for an `optimiser_state` is the host's.
 /// @throws std::runtime_error with CUDA's own words if a call fails
 struct cuda {
+  static constexpr bool elsewhere = true;  // what it reads is not the host's
   cudaStream_t stream = nullptr;
 
   template <class Pass>

@@ -8,6 +8,7 @@
 #include <tacit/core/units.hpp>
 #include <tacit/zo/direction.hpp>
 #include <tacit/zo/hash.hpp>
+#include <tacit/zo/optimiser_state.hpp>
 #include <tacit/zo/options.hpp>
 #include <tacit/zo/parameters.hpp>
 
@@ -188,6 +189,7 @@ inline void check_run(std::string_view who, run_record const& run) {
   check_positive(who, "smoothing", run.training.smoothing);
   check_positive(who, "learning_rate", run.training.learning_rate);
   check_non_negative(who, "weight_decay", run.training.weight_decay);
+  check_optimiser(who, run.training);
   require_argument(run.directions >= 1, who, "directions", run.directions, "at least 1");
   if (run.symbols == symbol_kind::scalar) {
     require_domain(bit_cast<std::uint64_t>(run.magnitude) == 0, who, "magnitude", run.magnitude,
@@ -206,11 +208,15 @@ inline void check_run(std::string_view who, run_record const& run) {
   require_argument(all > 0, who, "number of parameters", all, "at least 1");
 }
 
+/// Version 2 names an optimiser. A run by sgd has the form that it had before there was another.
+[[nodiscard]] inline unsigned version_of(run_record const& run) noexcept {
+  return run.training.optimiser.rule == optimiser_rule::sgd ? 1 : 2;
+}
+
 /// The lines of a transcript (with the number of steps) or of a journal (without).
-[[nodiscard]] inline std::string header_of(std::string_view kind, unsigned version,
-                                           run_record const& run,
+[[nodiscard]] inline std::string header_of(std::string_view kind, run_record const& run,
                                            std::optional<std::uint64_t> steps = std::nullopt) {
-  archive_writer out(kind, version);
+  archive_writer out(kind, version_of(run));
   out.field("mechanism", to_word(run.mechanism.name))
       .field("parameters", run.mechanism.parameters.size());
   for (auto const& [name, value] : run.mechanism.parameters) {
@@ -228,8 +234,16 @@ inline void check_run(std::string_view who, run_record const& run) {
   out.field("smoothing", t.smoothing)
       .field("learning_rate", t.learning_rate)
       .field("weight_decay", t.weight_decay)
-      .field("schedule", word_of(kind, "schedule", schedule_words, t.decay), t.steps)
-      .field("law", word_of(kind, "law", law_words, t.law))
+      .field("schedule", word_of(kind, "schedule", schedule_words, t.decay), t.steps);
+  if (optimiser_options const& o = t.optimiser; o.rule != optimiser_rule::sgd) {
+    out.field("optimiser", word_of(kind, "optimiser", optimiser_words, o.rule));
+    if (o.rule == optimiser_rule::momentum) {
+      out.field("momentum", o.momentum);
+    } else {
+      out.field("betas", o.beta1, o.beta2).field("epsilon", o.epsilon);
+    }
+  }
+  out.field("law", word_of(kind, "law", law_words, t.law))
       .field("seed", t.seed)
       .field("directions", run.directions)
       .field("symbols", word_of(kind, "symbols", symbol_words, run.symbols), run.magnitude)
@@ -256,15 +270,29 @@ template <class T>
   return *value;
 }
 
+/// The version that a header's first line names.
+[[nodiscard]] inline unsigned version_named(std::string_view kind, std::string_view header) {
+  std::string_view first = header.substr(0, header.find('\n'));
+  if (!first.starts_with(kind) || first.substr(kind.size(), 1) != " ")
+    return 1;  // read and refused
+  first.remove_prefix(kind.size() + 1);
+  auto const version = from_text<unsigned>(first);
+  if (version && *version > 2) {
+    fail_record(kind, "version is " + to_text(*version) + ", but must be 1 or 2");
+  }
+  return version == 2U ? 2 : 1;
+}
+
 /// Reads what `header_of` wrote from the beginning of `bytes`, and nothing else: a text that says the
 /// same in other characters is refused.
-[[nodiscard]] inline parsed_header read_header(std::string_view kind, unsigned version,
-                                               std::string_view bytes, bool with_steps) {
+[[nodiscard]] inline parsed_header read_header(std::string_view kind, std::string_view bytes,
+                                               bool with_steps) {
   constexpr std::string_view last = "\nchecksum ";
   std::size_t const mark = bytes.find(last);
   std::size_t const end = mark == std::string_view::npos ? mark : bytes.find('\n', mark + 1);
   if (end == std::string_view::npos) fail_record(kind, "the header is truncated, or none");
   std::string_view const header = bytes.substr(0, end + 1);
+  unsigned const version = version_named(kind, header);
   archive_reader in(std::string(header), kind, version);
 
   parsed_header out;
@@ -296,6 +324,17 @@ template <class T>
   in.field("weight_decay", t.weight_decay);
   in.field("schedule", word, t.steps);
   t.decay = choice_of<schedule>(kind, schedule_words, word);
+  if (version == 2) {
+    optimiser_options& o = t.optimiser;
+    in.field("optimiser", word);
+    o.rule = choice_of<optimiser_rule>(kind, optimiser_words, word);
+    if (o.rule == optimiser_rule::momentum) {
+      in.field("momentum", o.momentum);
+    } else if (is_adam(o.rule)) {
+      in.field("betas", o.beta1, o.beta2);
+      in.field("epsilon", o.epsilon);
+    }
+  }
   in.field("law", word);
   t.law = choice_of<direction_law>(kind, law_words, word);
   in.field("seed", t.seed);
@@ -322,8 +361,7 @@ template <class T>
   } catch (std::logic_error const& error) {
     throw corrupt_state(error.what());
   }
-  if (header_of(kind, version, run, with_steps ? std::optional(out.steps) : std::nullopt) !=
-      header) {
+  if (header_of(kind, run, with_steps ? std::optional(out.steps) : std::nullopt) != header) {
     fail_record(kind, "the header is not in the one form that it has");
   }
   out.symbols = bytes.substr(end + 1);

@@ -69,14 +69,14 @@ class transcript {
   /// The compact form: a header in lines of text, then a bit, a fifth of a byte or eight bytes a
   /// coefficient, then a checksum. One transcript has one such form.
   [[nodiscard]] std::string sealed() const {
-    std::string bytes = detail::header_of(kind, format, run_, steps());
+    std::string bytes = detail::header_of(kind, run_, steps());
     bytes += detail::pack(run_, coefficients_);
     return bytes + detail::checksum_bytes(bytes);
   }
 
   /// @throws corrupt_state for anything that `sealed` did not write, naming the defect
   [[nodiscard]] static transcript parse(std::string_view bytes) {
-    detail::parsed_header const header = detail::read_header(kind, format, bytes, true);
+    detail::parsed_header const header = detail::read_header(kind, bytes, true);
     constexpr std::size_t check = 8;
     std::size_t const size = header.symbols.size();
     std::size_t const directions = header.run.directions;
@@ -99,7 +99,6 @@ class transcript {
   }
 
   static constexpr std::string_view kind = "tacit-transcript";
-  static constexpr unsigned format = 1;
 
  private:
   run_record run_;

@@ -77,15 +77,19 @@ from tacit._core import (
     sigma_for,
 )
 from tacit._questions import (
+    Curve,
     Intervals,
+    TradeOff,
     attack_success,
     batch_for,
+    curve,
     delta,
     epsilon,
     false_negative_rate,
     noise_multiplier_for,
     rate_for,
     steps_for,
+    trade_off,
 )
 from tacit import pac, train
 from tacit.train import Trainer
@@ -94,6 +98,7 @@ __all__ = [
     "ApproxDP",
     "BudgetExhausted",
     "CorruptState",
+    "Curve",
     "DiscreteGaussian",
     "DiscreteLaplace",
     "DPZero",
@@ -116,6 +121,7 @@ __all__ = [
     "RandomisedResponse",
     "RenyiAccountant",
     "Shuffled",
+    "TradeOff",
     "Trainer",
     "Transcript",
     "Unsampled",
@@ -125,6 +131,7 @@ __all__ = [
     "attack_success_from_dp",
     "attack_success_from_information",
     "batch_for",
+    "curve",
     "delta",
     "epsilon",
     "false_negative_rate",
@@ -135,5 +142,6 @@ __all__ = [
     "rate_for",
     "sigma_for",
     "steps_for",
+    "trade_off",
     "train",
 ]

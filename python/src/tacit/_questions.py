@@ -5,32 +5,49 @@ from __future__ import annotations
 
 import operator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from tacit import _core
 from tacit._core import Infeasible, Interval
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+Adjacency = Literal["add_remove", "replace_one", "zero_out"]
+Mechanism = Literal["gaussian", "laplace"]
+Accountant = Literal["pld", "discretised", "rdp", "zcdp", "gdp"]
 
 @dataclass(frozen=True)
 class Intervals:
     """Answers to an array of questions: ``lower <= truth <= upper``, entry by entry."""
 
-    lower: np.ndarray
-    upper: np.ndarray
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
 
     @property
-    def shape(self):
+    def shape(self) -> tuple[int, ...]:
+        """That of both ends, which is the arguments', broadcast against each other."""
         return self.upper.shape
 
-    def __len__(self):
+    def __len__(self) -> int:
+        """The length of the first axis."""
         return len(self.upper)
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: object) -> Interval | Intervals:
+        """One answer as an ``Interval``, several as ``Intervals``."""
         lower, upper = self.lower[index], self.upper[index]
         if np.ndim(upper) == 0:
             return Interval(float(lower), float(upper))
         return Intervals(lower, upper)
+
+
+def _refused(name, value, must_be):
+    shown = repr(value)
+    if len(shown) > 60:
+        shown = shown[:57] + "..."
+    return f"{name} is {shown}, but must be {must_be}"
 
 
 def _array(name, value, what):
@@ -43,7 +60,7 @@ def _array(name, value, what):
     except ValueError:  # rows of several lengths
         array = None
     if array is None or array.dtype.kind not in "fiu":
-        raise TypeError(f"{name} must be {what}, but is {value!r}")
+        raise TypeError(_refused(name, value, what))
     if array.dtype.kind == "f" and array.dtype.itemsize > 8:
         raise TypeError(f"{name} is of type {array.dtype}, which would be rounded, but must be of at most 64 bits")
     return array
@@ -53,17 +70,37 @@ def _numbers(name, value):
     return _array(name, value, "a number or an array of numbers").astype(np.float64, casting="unsafe", copy=False)
 
 
-def _counts(name, value):
-    array = _array(name, value, "a whole number or an array of them")
+def _counts(name, value, most=2**53):
+    must_be = f"a whole number in [1, {'2^53' if most == 2**53 else most}]"
+    array = _array(name, value, f"{must_be}, or an array of them")
     with np.errstate(invalid="ignore"):
         # As floats, and as themselves, since a float cannot tell 2^53 + 1 from 2^53.
-        wrong = ~((array >= 1) & (array == np.floor(array)) & (array.astype(np.float64) <= 2.0**53))
+        wrong = ~((array >= 1) & (array == np.floor(array)) & (array.astype(np.float64) <= most))
     if array.dtype.kind in "iu" and array.dtype.itemsize == 8:
-        wrong |= array > array.dtype.type(2**53)
+        wrong |= array > array.dtype.type(most)
     if np.any(wrong):
         first = value if array.ndim == 0 else array[wrong].flat[0]
-        raise ValueError(f"{name} is {first}, but must be a whole number in [1, 2^53]")
+        raise ValueError(f"{name} is {first}, but must be {must_be}")
     return array.astype(np.uint64)
+
+
+def _persons(name, value):
+    return _counts(name, value, 1_000_000)
+
+
+def _threads(threads):
+    if isinstance(threads, bool) or not hasattr(threads, "__index__"):
+        raise TypeError(_refused("threads", threads, "a whole number in [1, 1024]"))
+    threads = operator.index(threads)
+    if not 1 <= threads <= 1024:
+        raise ValueError(_refused("threads", threads, "a whole number in [1, 1024]"))
+    return threads
+
+
+def _word(name, value):
+    if not isinstance(value, str):
+        raise TypeError(_refused(name, value, "a string"))
+    return value
 
 
 def _ask(what, a, b, *, mechanism, adjacency, accountant, threads, noise_multiplier=None, rate=None,
@@ -75,24 +112,24 @@ def _ask(what, a, b, *, mechanism, adjacency, accountant, threads, noise_multipl
     for name, value in needed:
         if value is None and name != what:
             raise TypeError(f"{name} is None, but must be given")
-    if rate is not None and (batch is not None or (records is not None and what != "batch")):
-        raise TypeError("give either rate, or batch and records")
+    for name, value in (("mechanism", mechanism), ("adjacency", adjacency), ("accountant", accountant)):
+        _word(name, value)
+    if rate is not None:
+        for name, value in (("batch", batch), ("records", records)):
+            if value is not None:
+                raise TypeError(_refused(name, value, "left out where rate is given"))
     if batch is not None and records is None:
-        raise TypeError("batch needs records: how many there are in all")
+        raise TypeError("records is None, but must be given where batch is: how many there are in all")
     if records is not None and batch is None and what != "batch":
-        raise TypeError("records needs batch: how many of them a step takes")
+        raise TypeError(_refused("records", records, "left out unless batch is given"))
     if threads is not None:
-        if isinstance(threads, bool) or not hasattr(threads, "__index__"):
-            raise TypeError(f"threads must be a whole number, but is {threads!r}")
-        threads = operator.index(threads)
-        if not 1 <= threads <= 1024:
-            raise ValueError(f"threads is {threads}, but must be in [1, 1024]")
+        threads = _threads(threads)
     columns = {
         "noise": (_numbers, "noise_multiplier", noise_multiplier),
         "rate": (_numbers, "rate", rate),
         "batch": (_counts, "batch", batch),
         "records": (_counts, "records", records),
-        "persons": (_counts, "records_per_person", records_per_person),
+        "persons": (_persons, "records_per_person", records_per_person),
         "steps": (_counts, "steps", steps),
         "a": (_numbers, *a),
         "b": (_numbers, *b),
@@ -127,9 +164,10 @@ def _count(ends):
     return int(ends[1]) if ends[1].ndim == 0 else ends[1].astype(np.int64)
 
 
-def epsilon(*, delta, noise_multiplier, steps=1, rate=None, batch=None, records=None,
-            records_per_person=1, adjacency="add_remove", mechanism="gaussian", accountant="pld",
-            threads=None):
+def epsilon(*, delta: ArrayLike, noise_multiplier: ArrayLike, steps: ArrayLike = 1, rate: ArrayLike | None = None,
+            batch: ArrayLike | None = None, records: ArrayLike | None = None, records_per_person: ArrayLike = 1,
+            adjacency: Adjacency = "add_remove", mechanism: Mechanism = "gaussian", accountant: Accountant = "pld",
+            threads: int | None = None) -> Interval | Intervals:
     """The smallest epsilon for which the run is (epsilon, delta)-DP.
 
     ``delta`` in (0, 1). Returns an ``Interval``, or ``Intervals`` of the broadcast shape if anything is an
@@ -141,9 +179,10 @@ def epsilon(*, delta, noise_multiplier, steps=1, rate=None, batch=None, records=
         adjacency=adjacency, mechanism=mechanism, accountant=accountant, threads=threads))
 
 
-def delta(*, epsilon, noise_multiplier, steps=1, rate=None, batch=None, records=None,
-          records_per_person=1, adjacency="add_remove", mechanism="gaussian", accountant="pld",
-          threads=None):
+def delta(*, epsilon: ArrayLike, noise_multiplier: ArrayLike, steps: ArrayLike = 1, rate: ArrayLike | None = None,
+          batch: ArrayLike | None = None, records: ArrayLike | None = None, records_per_person: ArrayLike = 1,
+          adjacency: Adjacency = "add_remove", mechanism: Mechanism = "gaussian", accountant: Accountant = "pld",
+          threads: int | None = None) -> Interval | Intervals:
     """The smallest delta for which the run is (epsilon, delta)-DP.
 
     ``epsilon`` finite and at least 0. Returns an ``Interval``, or ``Intervals`` for arrays.
@@ -155,9 +194,11 @@ def delta(*, epsilon, noise_multiplier, steps=1, rate=None, batch=None, records=
         accountant=accountant, threads=threads))
 
 
-def attack_success(*, noise_multiplier, prior=0.5, steps=1, rate=None, batch=None, records=None,
-                   records_per_person=1, adjacency="add_remove", mechanism="gaussian",
-                   accountant="pld", threads=None):
+def attack_success(*, noise_multiplier: ArrayLike, prior: ArrayLike = 0.5, steps: ArrayLike = 1,
+                   rate: ArrayLike | None = None, batch: ArrayLike | None = None, records: ArrayLike | None = None,
+                   records_per_person: ArrayLike = 1, adjacency: Adjacency = "add_remove",
+                   mechanism: Mechanism = "gaussian", accountant: Accountant = "pld", threads: int | None = None
+                   ) -> float | NDArray[np.float64]:
     """How often an attacker guesses one membership bit right, at most.
 
     ``prior`` in [0, 1]: the probability that the record is a member. An upper bound, tighter than any one
@@ -170,9 +211,11 @@ def attack_success(*, noise_multiplier, prior=0.5, steps=1, rate=None, batch=Non
         accountant=accountant, threads=threads))
 
 
-def false_negative_rate(*, false_positive_rate, noise_multiplier, steps=1, rate=None, batch=None,
-                        records=None, records_per_person=1, adjacency="add_remove",
-                        mechanism="gaussian", accountant="pld", threads=None):
+def false_negative_rate(*, false_positive_rate: ArrayLike, noise_multiplier: ArrayLike, steps: ArrayLike = 1,
+                        rate: ArrayLike | None = None, batch: ArrayLike | None = None,
+                        records: ArrayLike | None = None, records_per_person: ArrayLike = 1,
+                        adjacency: Adjacency = "add_remove", mechanism: Mechanism = "gaussian",
+                        accountant: Accountant = "pld", threads: int | None = None) -> float | NDArray[np.float64]:
     """The trade-off curve of the run (f-DP): no attacker of this false positive rate misses fewer members.
 
     ``false_positive_rate`` in [0, 1]. Lower bounds of the false negative rate.
@@ -184,9 +227,11 @@ def false_negative_rate(*, false_positive_rate, noise_multiplier, steps=1, rate=
         mechanism=mechanism, accountant=accountant, threads=threads))
 
 
-def noise_multiplier_for(*, epsilon, delta, steps=1, rate=None, batch=None, records=None,
-                         records_per_person=1, adjacency="add_remove", mechanism="gaussian",
-                         accountant="pld", threads=None):
+def noise_multiplier_for(*, epsilon: ArrayLike, delta: ArrayLike, steps: ArrayLike = 1, rate: ArrayLike | None = None,
+                         batch: ArrayLike | None = None, records: ArrayLike | None = None,
+                         records_per_person: ArrayLike = 1, adjacency: Adjacency = "add_remove",
+                         mechanism: Mechanism = "gaussian", accountant: Accountant = "pld", threads: int | None = None
+                         ) -> float | NDArray[np.float64]:
     """The least noise multiplier with which the run is (epsilon, delta)-DP, within 1e-6 and never too small.
 
     Raises ``Infeasible`` where no noise is enough.
@@ -197,9 +242,10 @@ def noise_multiplier_for(*, epsilon, delta, steps=1, rate=None, batch=None, reco
         mechanism=mechanism, accountant=accountant, threads=threads))
 
 
-def steps_for(*, epsilon, delta, noise_multiplier, rate=None, batch=None, records=None,
-              records_per_person=1, adjacency="add_remove", mechanism="gaussian", accountant="pld",
-              threads=None):
+def steps_for(*, epsilon: ArrayLike, delta: ArrayLike, noise_multiplier: ArrayLike, rate: ArrayLike | None = None,
+              batch: ArrayLike | None = None, records: ArrayLike | None = None, records_per_person: ArrayLike = 1,
+              adjacency: Adjacency = "add_remove", mechanism: Mechanism = "gaussian", accountant: Accountant = "pld",
+              threads: int | None = None) -> int | NDArray[np.int64]:
     """How many such steps are (epsilon, delta)-DP, up to 1e15. Raises ``Infeasible`` if not even one is."""
     return _count(_ask(
         "steps", ("epsilon", epsilon), ("delta", delta), noise_multiplier=noise_multiplier,
@@ -207,8 +253,10 @@ def steps_for(*, epsilon, delta, noise_multiplier, rate=None, batch=None, record
         adjacency=adjacency, mechanism=mechanism, accountant=accountant, threads=threads))
 
 
-def rate_for(*, epsilon, delta, noise_multiplier, steps=1, records_per_person=1,
-             adjacency="add_remove", mechanism="gaussian", accountant="pld", threads=None):
+def rate_for(*, epsilon: ArrayLike, delta: ArrayLike, noise_multiplier: ArrayLike, steps: ArrayLike = 1,
+             records_per_person: ArrayLike = 1, adjacency: Adjacency = "add_remove",
+             mechanism: Mechanism = "gaussian", accountant: Accountant = "pld", threads: int | None = None
+             ) -> float | NDArray[np.float64]:
     """The largest Poisson rate with which the run is (epsilon, delta)-DP, within 1e-6 and never too large."""
     return _number(_ask(
         "rate", ("epsilon", epsilon), ("delta", delta), noise_multiplier=noise_multiplier,
@@ -216,10 +264,100 @@ def rate_for(*, epsilon, delta, noise_multiplier, steps=1, records_per_person=1,
         mechanism=mechanism, accountant=accountant, threads=threads))
 
 
-def batch_for(*, epsilon, delta, noise_multiplier, records, steps=1, records_per_person=1,
-              adjacency="replace_one", mechanism="gaussian", accountant="pld", threads=None):
+def batch_for(*, epsilon: ArrayLike, delta: ArrayLike, noise_multiplier: ArrayLike, records: ArrayLike,
+              steps: ArrayLike = 1, records_per_person: ArrayLike = 1, adjacency: Adjacency = "replace_one",
+              mechanism: Mechanism = "gaussian", accountant: Accountant = "pld", threads: int | None = None
+              ) -> int | NDArray[np.int64]:
     """The largest batch, drawn afresh without replacement, with which the run is (epsilon, delta)-DP."""
     return _count(_ask(
         "batch", ("epsilon", epsilon), ("delta", delta), noise_multiplier=noise_multiplier,
         records=records, steps=steps, records_per_person=records_per_person, adjacency=adjacency,
         mechanism=mechanism, accountant=accountant, threads=threads))
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The privacy curve of a run: at ``epsilon[k]`` the smallest delta is in ``delta[k]``. Both have shape (n,)."""
+
+    epsilon: NDArray[np.float64]
+    delta: Intervals
+
+
+@dataclass(frozen=True)
+class TradeOff:
+    """The trade-off curve of a run: no attacker with ``false_positive_rate[k]`` misses less than
+    ``false_negative_rate[k]`` of the members. Both have shape (n,)."""
+
+    false_positive_rate: NDArray[np.float64]
+    false_negative_rate: NDArray[np.float64]
+
+
+def _line(name, value):
+    array = _numbers(name, value)
+    if array.ndim != 1:
+        raise ValueError(f"{name} has shape {array.shape}, but must have shape (n,)")
+    return array
+
+
+def _points(points):
+    array = _counts("points", points)
+    if array.ndim != 0 or not 2 <= array <= 1_000_000:
+        raise ValueError(_refused("points", points, "a whole number in [2, 1000000]"))
+    return int(array)
+
+
+def _one_run(**given):
+    for name, value in given.items():
+        shape = () if value is None else _array(name, value, "a number").shape
+        if shape != ():
+            raise TypeError(f"{name} has shape {shape}, but must be a number: a curve is of one run")
+    return given
+
+
+def curve(*, noise_multiplier: float, epsilon: ArrayLike | None = None, points: int = 101, smallest_delta: float = 1e-10,
+          steps: int = 1, rate: float | None = None, batch: int | None = None, records: int | None = None,
+          records_per_person: int = 1, adjacency: Adjacency = "add_remove", mechanism: Mechanism = "gaussian",
+          accountant: Accountant = "pld", threads: int | None = None) -> Curve:
+    """The privacy curve of one run: the smallest delta by epsilon.
+
+    epsilon
+        Shape (n,): where to ask. Unless given, ``points`` equal steps from 0 to the epsilon of ``smallest_delta``, in (0, 1).
+
+    Returns a ``Curve`` of n certified intervals. Raises ``ValueError`` where no epsilon is known to keep
+    ``smallest_delta``; then ``epsilon`` says where to ask.
+    """
+    points = _points(points)
+    end = _numbers("smallest_delta", smallest_delta)
+    if end.ndim != 0 or not 0.0 < end < 1.0:
+        raise ValueError(_refused("smallest_delta", smallest_delta, "in (0, 1)"))
+    run = dict(_one_run(noise_multiplier=noise_multiplier, steps=steps, rate=rate, batch=batch, records=records,
+                        records_per_person=records_per_person),
+               adjacency=adjacency, mechanism=mechanism, accountant=accountant, threads=threads)
+    if epsilon is None:
+        farthest = _ask("epsilon", ("delta", float(end)), ("delta", 0.0), **run)[1]
+        if not np.isfinite(farthest):
+            raise ValueError(f"epsilon is None, but must be given: none is known to keep delta {float(end)}")
+        epsilon = np.linspace(0.0, float(farthest) or 1.0, points)
+    epsilon = _line("epsilon", epsilon)
+    return Curve(epsilon, Intervals(*_ask("delta", ("epsilon", epsilon), ("epsilon", 0.0), **run)))
+
+
+def trade_off(*, noise_multiplier: float, false_positive_rate: ArrayLike | None = None, points: int = 101,
+              steps: int = 1, rate: float | None = None, batch: int | None = None, records: int | None = None,
+              records_per_person: int = 1, adjacency: Adjacency = "add_remove", mechanism: Mechanism = "gaussian",
+              accountant: Accountant = "pld", threads: int | None = None) -> TradeOff:
+    """The trade-off curve of one run (f-DP): the least false negative rate of any attacker, by false positive rate.
+
+    false_positive_rate
+        Shape (n,), in [0, 1]: where to ask. Unless given, ``points`` equal steps from 0 to 1.
+
+    Returns a ``TradeOff`` of n lower bounds.
+    """
+    points = _points(points)
+    run = dict(_one_run(noise_multiplier=noise_multiplier, steps=steps, rate=rate, batch=batch, records=records,
+                        records_per_person=records_per_person),
+               adjacency=adjacency, mechanism=mechanism, accountant=accountant, threads=threads)
+    rates = _line("false_positive_rate",
+                  np.linspace(0.0, 1.0, points) if false_positive_rate is None else false_positive_rate)
+    found = _ask("false_negative_rate", ("false_positive_rate", rates), ("false_positive_rate", 0.0), **run)
+    return TradeOff(rates, found[1])

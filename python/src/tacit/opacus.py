@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 import operator
+from typing import Any
 
 from opacus.accountants import IAccountant, register_accountant
 
@@ -50,19 +51,20 @@ def _composed(history):
 class TacitAccountant(IAccountant):
     """Certified: ``get_epsilon`` is at least the exact ε of the run, and within 1e-9 of it as a rule."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self._known = None  # the history that was composed last, and its accountant
 
     @classmethod
     def mechanism(cls) -> str:
+        """The name by which Opacus knows it."""
         return "tacit"
 
     def __len__(self) -> int:
         """The number of steps."""
         return sum(steps for _, _, steps in self.history)
 
-    def step(self, *, noise_multiplier: float, sample_rate: float):
+    def step(self, *, noise_multiplier: float, sample_rate: float) -> None:
         """Adds one step. A value out of range raises ``ValueError``, and the step is not added."""
         if noise_multiplier != 0.0:
             PrivacyLossAccountant().compose(Event(Gaussian(noise_multiplier), Poisson(sample_rate)))
@@ -79,7 +81,7 @@ class TacitAccountant(IAccountant):
             self._known = (history, _composed(history))
         return self._known[1]
 
-    def get_epsilon(self, delta: float, **_ignored) -> float:
+    def get_epsilon(self, delta: float, **_ignored: object) -> float:
         """The upper end of ε at this δ; other accountants' options, such as ``eps_error``, have no effect."""
         return self.epsilon(delta).upper
 
@@ -99,7 +101,7 @@ class TacitAccountant(IAccountant):
         PrivacyLossAccountant().delta(epsilon)
         return 1.0
 
-    def load_state_dict(self, state_dict):
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Takes up another accountant's run; a history that cannot be composed raises ``ValueError``."""
         read = type(self)()
         super(TacitAccountant, read).load_state_dict(state_dict)
@@ -109,7 +111,7 @@ class TacitAccountant(IAccountant):
 
 
 def get_noise_multiplier(*, target_epsilon: float, target_delta: float, sample_rate: float,
-                         epochs: int | None = None, steps: int | None = None, **_ignored) -> float:
+                         epochs: int | None = None, steps: int | None = None, **_ignored: object) -> float:
     """The least noise multiplier that keeps the target, within 1e-6: as ``opacus.accountants.utils`` has it.
 
     Exactly one of ``epochs`` and ``steps``; an epoch is 1/sample_rate steps.

@@ -16,10 +16,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Literal
+
 import numpy as np
 
 from tacit import _core
 from tacit._core import Gap, Noise, NoisyOutputs
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 __all__ = ["Gap", "Noise", "NoisyOutputs", "gap", "information", "noise_for_candidates", "noise_for_samples"]
 
@@ -43,12 +48,6 @@ def _finite(name, value, dimensions, shape):
     return array
 
 
-def _no_bool(**given):
-    for name, value in given.items():
-        if isinstance(value, (bool, np.bool_)):
-            raise TypeError(f"{name} must be a number, but is {value}")
-
-
 def _weights(weights, rows):
     if weights is None:
         return None
@@ -58,8 +57,10 @@ def _weights(weights, rows):
     return weights
 
 
-def noise_for_candidates(outputs, budget, *, method="least", weights=None, shape="full", confidence=0.95,
-                         samples=100_000, seed=1) -> Noise:
+def noise_for_candidates(outputs: ArrayLike, budget: float, *,
+                         method: Literal["least", "log_det", "stackelberg", "proportional", "efficient"] = "least",
+                         weights: ArrayLike | None = None, shape: Literal["full", "diagonal"] = "full",
+                         confidence: float = 0.95, samples: int = 100_000, seed: int = 1) -> Noise:
     """Certified noise for an output whose data set is one of M that are listed.
 
     outputs
@@ -78,14 +79,15 @@ def noise_for_candidates(outputs, budget, *, method="least", weights=None, shape
 
     Raises ``ValueError`` naming what is out of range, ``Infeasible`` where no noise can be certified.
     """
-    _no_bool(budget=budget, confidence=confidence, samples=samples, seed=seed)
     outputs = _finite("outputs", outputs, 2, "(M, d)")
     return _core.noise_for_candidates(outputs, budget, method, _weights(weights, outputs.shape[0]), shape, confidence,
                                       samples, seed)
 
 
-def noise_for_samples(outputs, budget, *, method="log_det", weights=None, shape="full", floor=0.0, output_norm=None,
-                      c=None, slack=None) -> Noise:
+def noise_for_samples(outputs: ArrayLike, budget: float, *,
+                      method: Literal["log_det", "proportional", "auto", "efficient"] = "log_det",
+                      weights: ArrayLike | None = None, shape: Literal["full", "diagonal"] = "full", floor: float = 0.0,
+                      output_norm: float | None = None, c: float | None = None, slack: float | None = None) -> Noise:
     """Noise for an output of sampled data sets: an estimate, since a sample's covariance may be too small.
 
     outputs
@@ -99,7 +101,6 @@ def noise_for_samples(outputs, budget, *, method="log_det", weights=None, shape=
 
     The rest as for ``noise_for_candidates``.
     """
-    _no_bool(budget=budget, floor=floor, output_norm=output_norm, c=c, slack=slack)
     if isinstance(budget, float) and not 0.0 < budget < np.inf:
         raise ValueError(f"budget is {budget}, but must be positive and finite")
     outputs = _finite("outputs", outputs, 2, "(n, d)")
@@ -107,13 +108,15 @@ def noise_for_samples(outputs, budget, *, method="log_det", weights=None, shape=
                                    output_norm, c, slack)
 
 
-def information(outputs, noise: Noise, *, weights=None) -> float:
+def information(outputs: ArrayLike, noise: Noise, *, weights: ArrayLike | None = None) -> float:
     """At most so many nats about which of the listed candidates is the data are in its output with this noise."""
     outputs = _finite("outputs", outputs, 2, "(M, d)")
     return _core.information_of_candidates(outputs, noise, _weights(weights, outputs.shape[0]))
 
 
-def gap(outputs, noise, *, axes="independent", confidence=None, radius=None, seed=1) -> Gap:
+def gap(outputs: ArrayLike, noise: Noise | ArrayLike, *,
+        axes: Literal["independent", "principal", "random"] = "independent", confidence: float | None = None,
+        radius: float | None = None, seed: int = 1) -> Gap:
     """How far is the information in noised outputs below log-det? Estimates, and what is certain of it.
 
     outputs
@@ -133,7 +136,6 @@ def gap(outputs, noise, *, axes="independent", confidence=None, radius=None, see
     Where ``noise_for_samples`` chose the noise by any of these rows, nothing is certified, and ``confidence`` and
     ``radius`` must be left out. Raises ``ValueError`` naming what is out of range.
     """
-    _no_bool(confidence=confidence, radius=radius, seed=seed)
     outputs = _finite("outputs", outputs, 2, "(n, d)")
     if not isinstance(noise, Noise):
         noise = _finite("noise", noise, (1, 2), "(d,) or (d, d)")

@@ -21,13 +21,23 @@ What the guarantee of each mechanism covers, and what it does not, is in docs/gu
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Union
 
 import numpy as np
 
 from tacit import _core
 from tacit._core import DPZero, Mechanism, PACZero, Transcript
+from tacit._questions import _refused, _threads
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+Law = Literal["rademacher", "gaussian", "sphere"]
+# Arrays of NumPy, tensors of PyTorch, or others with __dlpack__: one, several, or by name.
+Parameters = Union[Any, "Sequence[Any]", "Mapping[str, Any]"]
 
 __all__ = ["DPZero", "Mechanism", "PACZero", "Trainer", "Transcript", "parameter_hash", "perturb", "replay"]
 
@@ -103,7 +113,8 @@ class Trainer:
     theta
         The parameters: one array, a list of arrays, or a dictionary of names and arrays, such as
         ``dict(model.named_parameters())``. NumPy arrays of float32 or float16, or PyTorch tensors of float32,
-        float16 or bfloat16, contiguous and in the host's memory. They are moved in place. Of a resumed
+        float16 or bfloat16, contiguous and in the host's memory, or on one NVIDIA device if the package was built
+        with TACIT_CUDA. They are moved in place. Of a resumed
         mechanism they must be those at its start: its releases are replayed here.
     smoothing
         mu of the differences: positive.
@@ -123,17 +134,21 @@ class Trainer:
     Raises ``ValueError`` or ``TypeError`` naming what is out of range.
     """
 
-    def __init__(self, mechanism, theta, *, smoothing, learning_rate, weight_decay=0.0, schedule="constant",
-                 law="rademacher", seed=0, journal=None, threads=1):
-        if not 1 <= threads <= 1024:
-            raise ValueError(f"threads is {threads}, but must be in [1, 1024]")
+    def __init__(self, mechanism: Mechanism, theta: Parameters, *, smoothing: float, learning_rate: float,
+                 weight_decay: float = 0.0, schedule: Literal["constant", "linear"] = "constant",
+                 law: Law = "rademacher", seed: int = 0, journal: str | os.PathLike[str] | None = None,
+                 threads: int = 1) -> None:
+        if not isinstance(mechanism, Mechanism):
+            raise TypeError(_refused("mechanism", mechanism, "PACZero or DPZero"))
+        threads = _threads(threads)
         self._theta = _Parameters(theta)
         self._mechanism = mechanism
         self._run = _core.TrainingRun(mechanism, self._theta.core, smoothing, learning_rate, weight_decay, schedule,
                                       law, seed, journal, threads)
 
     @property
-    def mechanism(self):
+    def mechanism(self) -> Mechanism:
+        """Whose releases move the parameters."""
         return self._mechanism
 
     @property
@@ -146,14 +161,15 @@ class Trainer:
         """Taken so far."""
         return self._run.steps
 
-    def step(self, loss) -> list[float]:
+    def step(self, loss: Callable[[], ArrayLike]) -> list[float]:
         """One step; returns the K released coefficients, all 0 where the mechanism held.
 
         ``loss()`` returns one number for each record, shape (N,), at the parameters as they are at that moment; it
         is called twice for each direction, and must not keep them. A number that is NaN or infinite makes
         PACZero hold the step, and counts as 0 for DPZero.
 
-        If ``loss`` raises, the parameters go back to where they were, up to rounding, and nothing is charged.
+        If ``loss`` raises, the parameters go back to where they were, up to rounding, and no step is counted.
+        ``DPZero`` has charged it, once, and keeps its batch for the next.
         Such a step, taken again, has moved the parameters by roundings that the transcript does not have.
 
         Raises ``BudgetExhausted`` beyond the last step.
@@ -162,15 +178,27 @@ class Trainer:
         records = self._mechanism.records
         return self._run.step(lambda: _losses(loss(), records))
 
+    def step_on_batch(self, loss: Callable[[NDArray[np.int64]], ArrayLike]) -> list[float]:
+        """One step, as ``step``, of a loss that is asked for no more than it takes.
+
+        ``loss(records)`` returns one number for each index of ``records``, in that order. They are those of the
+        secret batch of ``DPZero``, and all records for ``PACZero``; for an empty batch it is not called. A number
+        must be the same bits whoever else is in the batch.
+
+        If ``loss`` raises, the batch is charged, once, and waits: the step that follows has the same one.
+        """
+        self._theta.check()
+        return self._run.step_on_batch(lambda records: _losses(loss(records), len(records)))
+
     def transcript(self) -> Transcript:
         """What is public of the run so far."""
         return self._run.transcript()
 
-    def __reduce_ex__(self, protocol):
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError("a Trainer is not copied or pickled: a copy would spend its mechanism's budget again")
 
 
-def replay(theta, transcript: Transcript) -> None:
+def replay(theta: Parameters, transcript: Transcript) -> None:
     """From the parameters with which a run began to the tuned ones, in place, bit for bit.
 
     Raises ``ValueError`` for other parameters, by their names, types, sizes and hash; they stay as they are.
@@ -178,7 +206,7 @@ def replay(theta, transcript: Transcript) -> None:
     transcript.replay(_Parameters(theta).core)
 
 
-def perturb(theta, amount, *, law="rademacher", seed=0, index=0) -> None:
+def perturb(theta: Parameters, amount: float, *, law: Law = "rademacher", seed: int = 0, index: int = 0) -> None:
     """Moves parameters in place by ``amount`` times public direction number ``index`` of ``seed``.
 
     Step t of a run of K directions has the directions K*t, ..., K*t + K - 1.
@@ -186,6 +214,6 @@ def perturb(theta, amount, *, law="rademacher", seed=0, index=0) -> None:
     _Parameters(theta).core.perturb(amount, law, seed, index)
 
 
-def parameter_hash(theta) -> str:
+def parameter_hash(theta: Parameters) -> str:
     """BLAKE2b-256 of names, types, sizes and bits of the parameters: what a transcript names its start by."""
     return _Parameters(theta).core.hash()

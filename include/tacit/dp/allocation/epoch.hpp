@@ -13,6 +13,7 @@
 #include <tacit/dp/gaussian.hpp>
 #include <tacit/dp/pair.hpp>
 #include <tacit/dp/saddle.hpp>
+#include <tacit/dp/work_budget.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -239,7 +240,7 @@ class epoch {
       scale = off;
     }
     T const reach = 2.0 + 2.0 * elementary::log(points) + std::clamp(scale, 0.0, 60.0);
-    work_budget<T> work{std::numeric_limits<T>::infinity()};
+    work_budget work(std::numeric_limits<T>::infinity());
     T const whole_size = grouped ? 2.0 * points : std::numeric_limits<T>::infinity();
     using summation = composer<T, lattice_coarsening<T>>;
     summation const up(rounding_side::above, reach, work, whole_size);

@@ -113,6 +113,8 @@ inline constexpr T inv_root_two_pi = std::numbers::inv_sqrtpi_v<T> / std::number
 
 /// e^{−z²/2} is a normal number up to here.
 inline constexpr double highest_z = 37.5;
+/// And 0 from here on.
+inline constexpr double no_mass = 40.0;
 
 /// U of one step, and where it is cut.
 template <std::same_as<double> T = double>
@@ -196,17 +198,21 @@ class step_ratio {
 
     void add(lattice_cell<T>& cell, T from, T to, T v, T a) {
       T const size = std::max(std::abs(from), std::abs(to));
-      T const roughness = size + a + 2.2;
       T const length = to - from;
-      T const pieces = std::max(1.0, std::ceil(length * roughness * 2.5));
-      T const part = length / pieces;
+      // Beyond `no_mass` the density is less than the least double, however long the cell.
+      T const begin = std::max(from, -no_mass);
+      T const inner = std::min(to, no_mass) - begin;
+      if (!(inner > 0.0)) return;
+      T const roughness = std::min(size, no_mass) + a + 2.2;
+      T const pieces = std::max(1.0, std::ceil(inner * roughness * 2.5));
+      T const part = inner / pieces;
       unit_rule<T> const rule = gauss_legendre(part * roughness);
       T const whole = short_expm1(a * length);
       T low = 0.0;
       T high = 0.0;
       for (T piece = 0.0; piece < pieces; piece += 1.0) {
         for (std::size_t i = 0; i < rule.node.size(); ++i) {
-          T const tau = part * (piece + rule.node[i]);
+          T const tau = (begin - from) + part * (piece + rule.node[i]);
           T const x = from + tau;
           T const place = v + (1.0 - v) * (short_expm1(a * tau) / whole);
           T const mass = part * rule.weight[i] * inv_root_two_pi<T> * elementary::exp(-0.5 * x * x);

@@ -6,13 +6,14 @@
 #include <tacit/core/real.hpp>
 #include <tacit/core/sum.hpp>
 #include <tacit/dp/contour/envelope.hpp>
-#include <tacit/dp/contour/moments.hpp>
+#include <tacit/dp/contour/moment_line.hpp>
 #include <tacit/dp/contour/plan.hpp>
 #include <tacit/dp/contour/search.hpp>
 #include <tacit/dp/contour/strip.hpp>
 #include <tacit/dp/contour/sums.hpp>
 #include <tacit/dp/contour/table.hpp>
 #include <tacit/dp/pair.hpp>
+#include <tacit/dp/work_budget.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -59,8 +60,8 @@ class contour_line {
  public:
   [[nodiscard]] T start() const { return start_; }
   [[nodiscard]] T tilt() const { return tilt_; }
-  /// Of one profile.
-  [[nodiscard]] T work() const { return 10.0 * static_cast<T>(sums_.real.size()); }
+  /// Of one profile, in nanoseconds.
+  [[nodiscard]] T work() const { return 40.0 * static_cast<T>(sums_.real.size()); }
 
   /// log of the δ(ε) that small losses alone make at most (Chernoff), if split; else of nothing.
   [[nodiscard]] T lesser(T epsilon) const {
@@ -117,7 +118,7 @@ class contour_line {
  private:
   template <std::same_as<double> U>
   friend std::optional<contour_line<U>> integrate(contour_pairs<U> const&, contour_plan<U> const&,
-                                                  line_budget<U>&);
+                                                  work_budget&);
 
   contour_line() : sums_(0, true) {}
 
@@ -204,7 +205,7 @@ void add_linear_alias(mixture_table<T> const& nodes, T height, moment_alias<T>& 
 template <std::same_as<double> T>
 [[nodiscard]] std::optional<contour_line<T>> integrate(contour_pairs<T> const& of,
                                                        contour_plan<T> const& plan,
-                                                       line_budget<T>& budget) {
+                                                       work_budget& budget) {
   bool const lifted = plan.route.table == contour_table::lifted;
   bool const split = plan.route.table == contour_table::split;
   T const most_work = plan.route.work * (plan.route.each ? static_cast<T>(of.entries.size()) : 1.0);
@@ -239,8 +240,8 @@ template <std::same_as<double> T>
     T const size = mixture_table<T>::nodes_for(e.pair, !lifted, reach, part.step, turns);
     T const points = static_cast<T>(plan.points);
     work += size * points;
-    if (!budget.spend((split ? 1.0 : 0.3) * size * points + 20.0 * points +
-                      (split ? 800.0 : 300.0) * size) ||
+    if (!budget.take((split ? 4.0 : 1.2) * size * points + 80.0 * points +
+                     (split ? 3200.0 : 1200.0) * size) ||
         work > 4.0 * most_work)
       return {};
     T const most = std::max({part.height, part.end_height + 3.0, 3.2});
@@ -250,7 +251,7 @@ template <std::same_as<double> T>
     // Tapered tables may be longer than was thought.
     T const more = static_cast<T>(nodes.size()) - size;
     if (more > 0.0 &&
-        !budget.spend((split ? 1.0 : 0.3) * more * points + (split ? 800.0 : 300.0) * more))
+        !budget.take((split ? 4.0 : 1.2) * more * points + (split ? 3200.0 : 1200.0) * more))
       return {};
     if (split) {
       nodes.split(part.cut);

@@ -14,6 +14,7 @@
 #include <tacit/dp/pair.hpp>
 #include <tacit/dp/rounded_shifts.hpp>
 #include <tacit/dp/saddle.hpp>
+#include <tacit/dp/work_budget.hpp>
 
 #include <algorithm>
 #include <array>
@@ -69,25 +70,36 @@ class contour {
   }
 
   /// ε at δ, certified.
-  [[nodiscard]] std::optional<bound<T>> epsilon(T delta,
-                                                line_effort effort = line_effort::all) const {
-    return by_best_route(effort, [&](line_route<T> const& route, line_budget<T>& budget) {
+  [[nodiscard]] std::optional<bound<T>> epsilon(T delta, line_effort effort,
+                                                work_budget& work) const {
+    return by_best_route(effort, work, [&](line_route<T> const& route, work_budget& budget) {
       return epsilon_by(route, elementary::log(delta), budget);
     });
   }
 
   /// log δ at ε, certified.
-  [[nodiscard]] std::optional<bound<T>> log_delta(T epsilon,
-                                                  line_effort effort = line_effort::all) const {
-    return by_best_route(effort, [&](line_route<T> const& route, line_budget<T>& budget) {
+  [[nodiscard]] std::optional<bound<T>> log_delta(T epsilon, line_effort effort,
+                                                  work_budget& work) const {
+    return by_best_route(effort, work, [&](line_route<T> const& route, work_budget& budget) {
       return log_delta_by(route, epsilon, budget);
     });
+  }
+
+  /// The same by all routes, with a budget of their own.
+  [[nodiscard]] std::optional<bound<T>> epsilon(T delta) const {
+    work_budget work(work_on_lines);
+    return epsilon(delta, line_effort::all, work);
+  }
+  [[nodiscard]] std::optional<bound<T>> log_delta(T epsilon) const {
+    work_budget work(work_on_lines);
+    return log_delta(epsilon, line_effort::all, work);
   }
 
   /// Whether the Chernoff (Rényi) bound alone shows that δ(ε) ≤ e^{log_delta}: cheap, and enough
   /// to see that the other direction rules. The tail that is dropped from P counts in full: `loosely` a
   /// few percent of δ are given for it, which says far more where rare large losses rule the moments.
-  [[nodiscard]] bool chernoff_below(T epsilon, T log_delta, bool loosely = false) const;
+  [[nodiscard]] bool chernoff_below(T epsilon, T log_delta, work_budget& work,
+                                    bool loosely = false) const;
 
   /// An upper bound on δ(0), the total variation, in closed form: the sum of the events', and √(KL/2)
   /// (Pinsker, which holds in either order), KL(M‖N) ≤ log(1 + χ²), χ² = Σ w_i w_j (e^{μ_i μ_j} − 1).
@@ -97,7 +109,7 @@ class contour {
   static constexpr T fine = -34.5;   // 1e-15
   static constexpr T rough = -25.0;  // 1e-11
   static constexpr T most_work =
-      4e7;  // of one entry, and a hundredth of it more for each other one
+      1.6e8;  // of one entry, and a hundredth of it more for each other one
   static constexpr T narrow = 1e-9;
 
   // The tapered table on the real axis is best for long compositions. Where most of P is nearly an atom,
@@ -117,9 +129,16 @@ class contour {
   // The first answer that is narrow, or the narrowest. Tables that have answered once answer the same again, however
   // much work they are allowed.
   template <class Answer>
-  [[nodiscard]] std::optional<bound<T>> by_best_route(line_effort effort, Answer&& answer) const {
+  [[nodiscard]] std::optional<bound<T>> by_best_route(line_effort effort, work_budget& work,
+                                                      Answer&& answer) const {
     T const more = std::clamp(static_cast<T>(of_.entries.size()) - 1.0, 0.0, 1000.0);
-    line_budget<T> budget(most_work * (1.0 + 0.01 * more));
+    return work.within(most_work * (1.0 + 0.01 * more), [&](work_budget& budget) {
+      return by_best_route(effort, std::forward<Answer>(answer), budget);
+    });
+  }
+  template <class Answer>
+  [[nodiscard]] std::optional<bound<T>> by_best_route(line_effort effort, Answer&& answer,
+                                                      work_budget& budget) const {
     std::optional<bound<T>> best;
     std::vector<std::pair<contour_table, T>> answered;
     for (std::size_t k = effort == line_effort::thorough; k < routes.size(); ++k) {
@@ -133,21 +152,21 @@ class contour {
         if (!best || width < best->upper - best->lower) best = found;
         if (width <= narrow * std::max(1.0, std::abs(found->upper))) break;
       }
-      if (!(budget.left() > 0.0)) break;
+      if (budget.ended()) break;
     }
     return best;
   }
 
   [[nodiscard]] std::optional<bound<T>> epsilon_by(line_route<T> const& route, T log_delta,
-                                                   line_budget<T>& budget) const;
+                                                   work_budget& budget) const;
 
   [[nodiscard]] std::optional<bound<T>> log_delta_by(line_route<T> const& route, T epsilon,
-                                                     line_budget<T>& budget) const;
+                                                     work_budget& budget) const;
 
   // Of log δ(ε). δ(ε) ≥ 1 − e^ε gives a lower end; an ε at which this line gives no bound is too large, since δ
   // decreases.
   [[nodiscard]] static std::optional<T> root(contour_line<T> const& at, T log_delta,
-                                             line_budget<T>& budget) {
+                                             work_budget& budget) {
     T const low = elementary::log1p(-elementary::exp(log_delta));
     T const epsilon = newton_between(
         {low, std::numeric_limits<T>::infinity()}, std::max(at.start(), low), false, [&](T e) {
@@ -156,14 +175,14 @@ class contour {
           if (!(p.value > p.below && p.slope > 0.0)) return std::pair(-1.0, 0.0);
           return std::pair(p.log_scale + elementary::log(p.value) - log_delta, -p.slope / p.value);
         });
-    if (!(budget.left() >= 0.0)) return {};
+    if (budget.ended()) return {};
     return epsilon;
   }
 
   // The end of the interval for ε: the certificate itself must hold there, of a log δ that is as wrong as
   // the logarithm.
   [[nodiscard]] std::optional<T> end(contour_line<T> const& at, T epsilon, T log_delta, bool upper,
-                                     line_budget<T>& budget) const {
+                                     work_budget& budget) const {
     certified_profile<T> const p = at.profile(epsilon);
     T const blur = shifts_.blur(log_delta);
     T const goal = log_delta * (upper ? 1.0 + 4.0 * unit_roundoff : 1.0 - 4.0 * unit_roundoff) +
@@ -187,8 +206,7 @@ class contour {
 };
 
 template <std::same_as<double> T>
-bool contour<T>::chernoff_below(T epsilon, T log_delta, bool loosely) const {
-  line_budget<T> budget(most_work);
+bool contour<T>::chernoff_below(T epsilon, T log_delta, work_budget& budget, bool loosely) const {
   // Of P so much is dropped that it makes e^{−1−2.3} < .037 or 1e-16 of δ: what is left may have
   // log(1 − .037) > −.038 less.
   contour_search<T> search(of_, {contour_table::tapered, 0.0, false, loosely ? -1.0 : fine},
@@ -203,6 +221,7 @@ bool contour<T>::chernoff_below(T epsilon, T log_delta, bool loosely) const {
     T const log_size =
         search.value(tilt) - tilt * epsilon + contour_search<T>::chernoff_constant(tilt);
     if (log_size + 1e-9 <= goal) {
+      if (!budget.spend(search.certificate_cost())) return false;
       T sum = 0.0;
       T size = 0.0;
       for (std::size_t k = 0; k < of_.entries.size(); ++k) {
@@ -218,7 +237,7 @@ bool contour<T>::chernoff_below(T epsilon, T log_delta, bool loosely) const {
                         contour_search<T>::chernoff_constant(tilt)});
       if (sure <= goal) return true;
     }
-    if (!(log_size < best) || budget.left() < 0.0) return false;
+    if (!(log_size < best) || budget.ended()) return false;
     best = log_size;
   }
   return false;
@@ -231,15 +250,19 @@ T contour<T>::variation() const {
   T terms = 32.0;
   for (entry const& e : of_.entries) {
     T square = 0.0;
+    // As many terms as pairs of parts are not worth it.
+    bool const many = e.pair.parts.size() > 256;
     for (mixture_pair::part const& part : e.pair.parts) {
       sum += e.count * part.weight * error_function_above(part.shift / std::sqrt(8.0));
+      if (many) continue;
       for (mixture_pair::part const& other : e.pair.parts) {
         T const product = part.shift * other.shift;
         square += part.weight * other.weight * elementary::expm1(product);
         terms += 1.0;
       }
     }
-    divergence += e.count * elementary::log1p(square);
+
+    divergence += many ? std::numeric_limits<T>::infinity() : e.count * elementary::log1p(square);
     terms += 1.0;
   }
   // Sums of positive terms: each is right to a few units, and e^x where x < 700 to 3x more, with the shifts' own.
@@ -249,7 +272,7 @@ T contour<T>::variation() const {
 
 template <std::same_as<double> T>
 std::optional<bound<T>> contour<T>::epsilon_by(line_route<T> const& route, T log_delta,
-                                               line_budget<T>& budget) const {
+                                               work_budget& budget) const {
   line_planner<T> search(of_, route, budget);
   std::optional<saddle<T>> found = search.for_delta(log_delta);
   for (int round = 0; found; ++round) {
@@ -280,7 +303,7 @@ std::optional<bound<T>> contour<T>::epsilon_by(line_route<T> const& route, T log
 
 template <std::same_as<double> T>
 std::optional<bound<T>> contour<T>::log_delta_by(line_route<T> const& route, T epsilon,
-                                                 line_budget<T>& budget) const {
+                                                 work_budget& budget) const {
   line_planner<T> search(of_, route, budget);
   std::optional<saddle<T>> const found = search.for_epsilon(epsilon);
   if (!found) return {};

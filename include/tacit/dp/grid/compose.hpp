@@ -5,6 +5,7 @@
 #include <tacit/dp/grid/cells.hpp>
 #include <tacit/dp/grid/convolution.hpp>
 #include <tacit/dp/grid/measure.hpp>
+#include <tacit/dp/work_budget.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -48,7 +49,7 @@ class composer {
 
   /// Tilted mass left out at each end of a convolution is at most e^{−reach}. Powers that fit `whole_size` nodes are
   /// formed at once.
-  composer(rounding_side side, T reach, work_budget<T>& work, T whole_size = 2.0 * comfortable_size)
+  composer(rounding_side side, T reach, work_budget& work, T whole_size = 2.0 * comfortable_size)
       : side_(side), convolution_(reach), work_(work), whole_size_(whole_size) {}
 
   /// Nothing, here and below, where the work left or the largest size do not suffice.
@@ -116,7 +117,7 @@ class composer {
 
   rounding_side side_;
   loss_convolution<T> convolution_;
-  work_budget<T>& work_;
+  work_budget& work_;
   T whole_size_;
 };
 

@@ -5,6 +5,7 @@
 #include <tacit/core/real.hpp>
 #include <tacit/dp/grid/fft.hpp>
 #include <tacit/dp/grid/measure.hpp>
+#include <tacit/dp/work_budget.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -46,7 +47,7 @@ class loss_convolution {
 
   /// Nothing if the result does not fit the largest size, or the work is more than is left.
   [[nodiscard]] std::optional<measure<T>> compose(std::vector<loss_factor<T>> const& factors,
-                                                  work_budget<T>& work) const {
+                                                  work_budget& work) const {
     T lengths = 0.0;
     for (loss_factor<T> const& f : factors) lengths += static_cast<T>(f.law->mass.size());
     if (!work.take(500.0 + 100.0 * lengths)) return std::nullopt;
@@ -101,7 +102,7 @@ class loss_convolution {
 
   /// The sum of two losses: of short laws by the definition, whose terms are all positive.
   [[nodiscard]] std::optional<measure<T>> compose(measure<T> const& a, measure<T> const& b,
-                                                  work_budget<T>& work) const {
+                                                  work_budget& work) const {
     std::vector<loss_factor<T>> const factors{{&a, 1.0}, {&b, 1.0}};
     std::size_t const shorter = std::min(a.mass.size(), b.mass.size());
     std::size_t const products = a.mass.size() * b.mass.size();

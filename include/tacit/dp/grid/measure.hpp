@@ -31,19 +31,6 @@ struct measure {
   T distance = 0.0;   // at least Σ|mass − meant|
 };
 
-/// What may still be done, in nanoseconds of the machine that the costs were measured on. It counts work
-/// and not time, so that answers do not depend on the machine.
-template <std::same_as<double> T = double>
-struct work_budget {
-  T left;
-  [[nodiscard]] bool allows(T cost) const { return cost <= left; }
-  [[nodiscard]] bool take(T cost) {
-    if (!allows(cost)) return false;
-    left -= cost;
-    return true;
-  }
-};
-
 /// Scales to sum 1 and cuts empty ends. False if there is nothing to scale, or a mass is not finite.
 template <std::same_as<double> T = double>
 [[nodiscard]] bool normalise(measure<T>& m) {

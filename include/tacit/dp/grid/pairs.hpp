@@ -6,6 +6,7 @@
 #include <tacit/core/elementary.hpp>
 #include <tacit/core/sum.hpp>
 #include <tacit/dp/pair.hpp>
+#include <tacit/dp/rising_cells.hpp>
 
 #include <algorithm>
 #include <array>
@@ -107,6 +108,7 @@ class pair_list {
     entries_.push_back({pair, count});
   }
 
+  [[nodiscard]] std::size_t size() const { return entries_.size(); }
   [[nodiscard]] std::vector<counted_pair> all() const {
     std::vector<counted_pair> out;
     out.reserve(entries_.size());
@@ -128,59 +130,6 @@ struct pair_envelope {
   std::vector<counted_pair> above;
   std::vector<counted_pair> below;
   bool exact;  // then `below` is empty, and `above` both
-};
-
-/// Two numbers of a pair in which its profile rises, each on a geometric scale.
-class rising_family {
- public:
-  using numbers = std::array<double, 2>;
-
-  void add(numbers const& x, double count) { members_.emplace_back(x, count); }
-
-  /// `put(numbers, count)` for at most `scale`² members or so, each number rounded up, or down.
-  template <class Put>
-  void rounded(bool up, int scale, Put&& put) const {
-    if (members_.empty()) return;
-    numbers low = members_.front().first;
-    numbers high = low;
-    for (auto const& [x, count] : members_) {
-      for (std::size_t k = 0; k < 2; ++k) {
-        low[k] = std::min(low[k], x[k]);
-        high[k] = std::max(high[k], x[k]);
-      }
-    }
-    bool const one = low[0] == high[0] || low[1] == high[1];
-    int const parts = one ? scale * scale : scale;
-    auto const rung = [&](std::size_t k, int j) {
-      if (j <= 0) return low[k];
-      if (j >= parts) return high[k];
-      return std::clamp(low[k] * elementary::exp(elementary::log(high[k] / low[k]) * j / parts),
-                        low[k], high[k]);
-    };
-    auto const index = [&](std::size_t k, double x) {
-      if (low[k] == high[k]) return 0;
-      double const at = elementary::log(x / low[k]) / elementary::log(high[k] / low[k]) * parts;
-      int j = std::clamp(static_cast<int>(at), 0, parts);
-      while (up ? rung(k, j) < x : rung(k, j) > x) j += up ? 1 : -1;
-      return j;
-    };
-    std::unordered_map<std::uint64_t, double> counts;
-    for (auto const& [x, count] : members_) {
-      auto const key = static_cast<std::uint64_t>(index(0, x[0])) << 32U |
-                       static_cast<std::uint64_t>(index(1, x[1]));
-      counts[key] += count;
-    }
-    std::vector<std::pair<std::uint64_t, double>> sorted(counts.begin(), counts.end());
-    std::sort(sorted.begin(), sorted.end());
-    for (auto const& [key, count] : sorted) {
-      put(numbers{rung(0, static_cast<int>(key >> 32U)),
-                  rung(1, static_cast<int>(key & 0xFFFFFFFFU))},
-          count);
-    }
-  }
-
- private:
-  std::vector<std::pair<numbers, double>> members_;
 };
 
 /// Normal pairs become one. Where that leaves more pairs than `most`, those of one shape are rounded to a
@@ -207,10 +156,15 @@ class rising_family {
     return out;
   }
   out.exact = false;
-  rising_family responses;
-  std::array<std::array<rising_family, 3>, 2> bounded;  // by orientation; by atom: 0, ½, else
-  std::array<rising_family, 2> mixtures;
-  std::array<double, 3> atom{0.0, 0.5, -1.0};
+  using family = std::vector<rising_cells::member>;
+  auto const put = [](family& to, double x, double y, double count) {
+    double const size = std::min(50.0, x * y);
+    to.push_back({{x, y}, count, count * size * size});
+  };
+  family responses;
+  std::array<std::array<family, 2>, 2> bounded;  // by orientation; by atom: 0, ½
+  std::array<family, 2> mixtures;
+  constexpr std::array<double, 2> atom{0.0, 0.5};
   double kept = 0.0;  // log of what is not infinite
   std::size_t approximate = 0;
   for (counted_pair& c : rest) {
@@ -219,7 +173,7 @@ class rising_family {
       bool const response = a.size() == 2 && a[0].loss == -a[1].loss && a[0].p == a[1].q &&
                             a[1].p == a[0].q && finite->loss_error == 0.0;
       if (response) {
-        responses.add({a[1].loss, 1.0}, c.count);
+        put(responses, a[1].loss, 1.0, c.count);
         kept += c.count * elementary::log1p(-finite->infinite);
         approximate += finite->infinite > 0.0;
         continue;
@@ -227,46 +181,50 @@ class rising_family {
     } else if (auto const* one = std::get_if<bounded_pair>(&c.pair)) {
       std::size_t const kind = one->atom == 0.0 ? 0 : one->atom == 0.5 ? 1 : 2;
       if (kind < 2) {
-        bounded[static_cast<std::size_t>(one->orientation)][kind].add({one->epsilon, one->rate},
-                                                                      c.count);
+        put(bounded[static_cast<std::size_t>(one->orientation)][kind], one->epsilon, one->rate,
+            c.count);
         continue;
       }
     } else if (auto const* mixture = std::get_if<mixture_pair>(&c.pair)) {
       if (mixture->parts.size() == 1) {
         auto const& part = mixture->parts.front();
-        mixtures[static_cast<std::size_t>(mixture->orientation)].add({part.weight, part.shift},
-                                                                     c.count);
+        put(mixtures[static_cast<std::size_t>(mixture->orientation)], part.weight, part.shift,
+            c.count);
         continue;
       }
     }
     out.above.push_back(c);
     out.below.push_back(std::move(c));
   }
-  constexpr int scale = 14;
-  for (bool const up : {true, false}) {
-    std::vector<counted_pair>& to = up ? out.above : out.below;
-    responses.rounded(up, scale, [&](auto const& x, double count) {
-      double const high = 1.0 / (1.0 + elementary::exp(-x[0]));
-      double const low = high * elementary::exp(-x[0]);
-      to.push_back({finite_pair{{{-x[0], low, high}, {x[0], high, low}}}, count});
-    });
-    for (orientation const way : {orientation::remove, orientation::add}) {
-      auto const w = static_cast<std::size_t>(way);
-      for (std::size_t kind = 0; kind < 2; ++kind) {
-        bounded[w][kind].rounded(up, scale, [&](auto const& x, double count) {
-          to.push_back({bounded_pair{x[0], atom[kind], x[1], way}, count});
-        });
-      }
-      mixtures[w].rounded(up, scale, [&](auto const& x, double count) {
-        to.push_back({mixture_pair{{{x[0], x[1]}}, way}, count});
+  constexpr std::size_t cells = 100;
+  auto const add = [&out](family& members, auto&& pair_of) {
+    rising_cells const similar(std::move(members), cells);
+    for (auto const& [x, count] : similar.rounded(true)) out.above.push_back({pair_of(x), count});
+    for (auto const& [x, count] : similar.rounded(false)) out.below.push_back({pair_of(x), count});
+  };
+  add(responses, [](rising_cells::numbers const& x) -> dominating_pair {
+    double const high = 1.0 / (1.0 + elementary::exp(-x[0]));
+    double const low = high * elementary::exp(-x[0]);
+    return finite_pair{{{-x[0], low, high}, {x[0], high, low}}};
+  });
+  for (orientation const way : {orientation::remove, orientation::add}) {
+    auto const w = static_cast<std::size_t>(way);
+    for (std::size_t kind = 0; kind < 2; ++kind) {
+      add(bounded[w][kind], [&](rising_cells::numbers const& x) -> dominating_pair {
+        return bounded_pair{x[0], atom[kind], x[1], way};
       });
     }
-    if (approximate > 0) {
+    add(mixtures[w], [&](rising_cells::numbers const& x) -> dominating_pair {
+      return mixture_pair{{{x[0], x[1]}}, way};
+    });
+  }
+  if (approximate > 0) {
+    for (bool const up : {true, false}) {
       double const off = 4e-16 * (4.0 + static_cast<double>(approximate));
       double const infinite = -elementary::expm1(kept) * (up ? 1.0 + off : 1.0 - off);
       finite_pair alone{{{0.0, 1.0 - infinite, 1.0 - infinite}}};
       alone.infinite = alone.excluded = std::min(1.0, infinite);
-      to.push_back({alone, 1.0});
+      (up ? out.above : out.below).push_back({alone, 1.0});
     }
   }
   return out;

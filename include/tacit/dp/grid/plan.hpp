@@ -13,6 +13,7 @@
 #include <tacit/dp/grid/nodes.hpp>
 #include <tacit/dp/grid/sketch.hpp>
 #include <tacit/dp/grid/tail.hpp>
+#include <tacit/dp/work_budget.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -44,7 +45,7 @@ class grid_composition {
  public:
   /// Any laws; `tilt` is that of a saddle. Work is taken from `work`.
   grid_composition(std::span<loss_law<T> const> laws, std::span<loss_sketch<T> const> sketches,
-                   T tilt, work_budget<T>& work)
+                   T tilt, work_budget& work)
       : laws_(laws), sketches_(sketches), tilt_(tilt), work_(work) {
     for (loss_law<T> const& law : laws) total_ += law.count;
   }
@@ -97,14 +98,12 @@ class grid_composition {
   }
 
   /// On a grid whose error in log δ is about `aim`, or else on the finest of those tried that fits.
-  [[nodiscard]] std::optional<certified_tail<T>> gridded(T aim) const {
+  [[nodiscard]] std::optional<certified_tail<T>> on_grid(T aim) const {
     T most = 0.1;
     for (int k = 0; k < 10; ++k) {
       // Half of what is left, so that something remains for a coarser one.
-      work_budget<T> share{0.5 * work_.left};
-      T const whole = share.left;
-      std::optional<certified_tail<T>> tail = on_grid(aim, most, share);
-      work_.left -= whole - share.left;
+      std::optional<certified_tail<T>> tail = work_.within(
+          0.5 * work_.left(), [&](work_budget& share) { return on_grid(aim, most, share); });
       if (tail) {
         tail->finest = tail->finest || k > 0;
         return tail;
@@ -120,9 +119,8 @@ class grid_composition {
   static constexpr T ratio = static_cast<T>(composer<T>::ratio);
 
   /// Steps of at most `most` deviations, whose error in log δ is about `aim` if they are not too many.
-  [[nodiscard]] std::optional<certified_tail<T>> on_grid(T aim, T most,
-                                                         work_budget<T>& work) const {
-    T const whole_share = work.left;
+  [[nodiscard]] std::optional<certified_tail<T>> on_grid(T aim, T most, work_budget& work) const {
+    T const whole_share = work.left();
     T variance = 0.0;
     std::vector<T> deviation;
     for (std::size_t s = 0; s < laws_.size(); ++s) {
@@ -198,7 +196,7 @@ class grid_composition {
       T const allowed = aim / levels_for(step) + noise;
       if (!(error > 1.3 * allowed)) break;
       T const next = step * std::clamp(0.9 * std::sqrt(allowed / error), 0.3, 0.8);
-      finest = next < smallest || laws_.size() > few_atoms || work.left < 0.6 * whole_share;
+      finest = next < smallest || laws_.size() > few_atoms || work.left() < 0.6 * whole_share;
       if (finest) break;
       step = next;
     }
@@ -238,13 +236,15 @@ class grid_composition {
   [[nodiscard]] static T step_at(T step, int level) { return step * std::pow(ratio, level); }
 
   [[nodiscard]] std::optional<fitted_law<T>> fitted(std::size_t s, T step,
-                                                    work_budget<T>& work) const {
+                                                    work_budget& work) const {
     loss_law<T> const& law = laws_[s];
     T const log_scale = sketches_[s].at(tilt_).value;
     T const origin = origin_of(law, step, tilt_);
     cell_plan const nodes = plan_of(law, sketches_[s], log_scale, step, origin);
     T const size = nodes.size();
-    if (!work.take(cell_filler<T>::cost(law, size, step))) return std::nullopt;
+    // Measures are dense, however few the cells.
+    T const dense = static_cast<T>(nodes.last) + 1.0;
+    if (!work.take(cell_filler<T>::cost(law, size, step) + 60.0 * dense)) return std::nullopt;
     std::vector<loss_cell<T>> cells = cells_of<T>(nodes);
     if (law.atoms.size() <= few_atoms) {
       for (loss_atom<T> const& a : law.atoms) split_at(cells, (a.loss - origin) / step);
@@ -357,7 +357,7 @@ class grid_composition {
   std::span<loss_law<T> const> laws_;
   std::span<loss_sketch<T> const> sketches_;
   T tilt_;
-  work_budget<T>& work_;
+  work_budget& work_;
   T total_ = 0.0;
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tacit/dp/rays/solve.hpp>
+#include <tacit/dp/work_budget.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -15,18 +16,40 @@
 
 namespace tacit::detail::rays {
 
+constexpr std::size_t most_events = 300;
+
+/// What one question in one direction may cost: about a seventh of a second, and as much for every 16 events more.
+[[nodiscard]] inline double most_work(composition const& what) {
+  return 1.5e8 * std::max(1.0, static_cast<double>(what.events.size()) / 16.0);
+}
+
+/// Whether there can be tables enough for an answer: they begin 10 deviations s below the mean −s²/2 of y, so that
+/// small noise takes too many nodes (below about .02).
+[[nodiscard]] inline bool affordable(composition const& what) {
+  if (what.events.size() > most_events) return false;
+  double nodes = 0.0;
+  for (sampled_gaussian const& e : what.events) {
+    if (!(e.shift < 1e3)) return false;
+    nodes += line_nodes<double>(e, menu[0].at).most();
+  }
+  return 2500.0 * nodes <= most_work(what);
+}
+
 /// Whether Chernoff's bound alone shows that δ(ε) ≤ e^{log_delta} in the direction `add`.
 template <std::same_as<double> T = double>
-[[nodiscard]] bool add_is_below(composition const& what, double epsilon, double log_delta) {
+[[nodiscard]] bool add_is_below(composition const& what, double epsilon, double log_delta,
+                                work_budget& work) {
   double const blur = shifts_of(what).blur(log_delta);
   epsilon -= blur + 2.0 * unit_roundoff * std::abs(epsilon);
   log_delta -= blur;
   double const scale = static_cast<double>(base(what));
   double const G = scale * (1.0 + 1e-14) - epsilon;
   if (!(G > 0.0)) return true;  // no loss exceeds `scale`
+  if (!affordable(what)) return false;
   real_line<T> moments(what);
   double best = std::numeric_limits<double>::infinity(), at = 1.0 / G;
   auto const improves = [&](double a) {
+    if (!work.take(moments.cost())) return false;
     double const value = moments.log_chernoff(-a, G, {});
     if (!(value < best)) return false;
     best = value;
@@ -41,32 +64,41 @@ template <std::same_as<double> T = double>
   return best <= log_delta;
 }
 
-constexpr std::size_t most_events = 300;
-
-/// Of one question in one direction: about a tenth of a second, and as much for every 32 events more.
-[[nodiscard]] inline double whole_budget(composition const& what) {
-  return 1e8 * std::max(1.0, static_cast<double>(what.events.size()) / 32.0);
-}
-
 /// ε at δ in one direction, from about where to begin: 0 if that is not known.
 /// Guarantee: lower ≤ ε ≤ upper. No value where nothing could be certified within the budget.
 template <std::same_as<double> T = double>
 [[nodiscard]] std::optional<bound<double>> epsilon(composition const& what, orientation towards,
-                                                   T log_delta, T start) {
-  if (what.events.size() > most_events) return std::nullopt;
-  budget work{whole_budget(what)};
-  return solver<T>(what, towards, work)
-      .epsilon(log_delta, start > 0.0 ? start : first_guess(what, log_delta));
+                                                   T log_delta, T start, work_budget& work) {
+  if (!affordable(what)) return std::nullopt;
+  return work.within(most_work(what), [&](work_budget& own) {
+    return solver<T>(what, towards, own)
+        .epsilon(log_delta, start > 0.0 ? start : first_guess(what, log_delta));
+  });
 }
 
 /// log δ at ε in one direction.
 /// Guarantee: lower ≤ log δ ≤ upper.
 template <std::same_as<double> T = double>
 [[nodiscard]] std::optional<bound<double>> log_delta(composition const& what, orientation towards,
+                                                     T epsilon, work_budget& work) {
+  if (!affordable(what)) return std::nullopt;
+  return work.within(most_work(what), [&](work_budget& own) {
+    return solver<T>(what, towards, own).log_delta(epsilon);
+  });
+}
+
+/// The same with a budget of their own.
+template <std::same_as<double> T = double>
+[[nodiscard]] std::optional<bound<double>> epsilon(composition const& what, orientation towards,
+                                                   T log_delta, T start) {
+  work_budget work(most_work(what));
+  return epsilon<T>(what, towards, log_delta, start, work);
+}
+template <std::same_as<double> T = double>
+[[nodiscard]] std::optional<bound<double>> log_delta(composition const& what, orientation towards,
                                                      T epsilon) {
-  if (what.events.size() > most_events) return std::nullopt;
-  budget work{whole_budget(what)};
-  return solver<T>(what, towards, work).log_delta(epsilon);
+  work_budget work(most_work(what));
+  return log_delta<T>(what, towards, epsilon, work);
 }
 
 /// Whether this way should be tried before the vertical line: few steps, or rare jumps of a lognormal size. Many small
@@ -83,8 +115,9 @@ template <std::same_as<double> T = double>
 
 #if defined(TACIT_COMPILED)
 extern template std::optional<bound<double>> epsilon(composition const&, orientation, double,
-                                                     double);
-extern template std::optional<bound<double>> log_delta(composition const&, orientation, double);
+                                                     double, work_budget&);
+extern template std::optional<bound<double>> log_delta(composition const&, orientation, double,
+                                                       work_budget&);
 #endif
 
 }  // namespace tacit::detail::rays

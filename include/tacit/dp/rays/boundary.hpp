@@ -4,6 +4,7 @@
 #include <tacit/core/elementary.hpp>
 #include <tacit/core/log.hpp>
 #include <tacit/dp/rays/transform.hpp>
+#include <tacit/dp/work_budget.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -147,19 +148,22 @@ template <class R>
   return out;
 }
 
-/// Stretches of the right boundary, each with its bound; empty if none was found.
+/// Stretches of the right boundary, each with its bound; empty if none was found, or the work does not allow it.
 template <std::same_as<double> T>
 [[nodiscard]] std::vector<stretch> right_boundary(angles const& at, exponentials<T> const& on_right,
                                                   std::vector<tabulated<T>> const& events,
                                                   std::vector<falling_cells> const& falling,
                                                   double variance, crossing const& q, double G,
-                                                  double log_scale, double start) {
+                                                  double log_scale, double start,
+                                                  work_budget& work) {
   double const kappa = at.step, alpha = at.alpha;
   double const angle = 0.5 * std::numbers::pi - 2.0 * alpha, sine = elementary::sin(2.0 * alpha);
   double const below = elementary::expm1(2.0 * std::numbers::pi * (at.gamma - 2.0 * alpha) / kappa);
   double const above = elementary::expm1(2.0 * std::numbers::pi * (at.top - at.gamma) / kappa);
   complex<double> const way = polar(1.0, angle);
   bool const cutting = q.cutting();
+  double const cost =
+      static_cast<double>(events.size()) * (300.0 + 13.0 / kappa * (cutting ? 6.0 : 3.0));
   double trivial = 0.0;
   for (tabulated<T> const& e : events) {
     trivial += e.table.count * elementary::log(std::max(e.right.plain, e.right.lesser));
@@ -249,7 +253,7 @@ template <std::same_as<double> T>
       out.push_back({rest, end, 0.0});
       return out;
     }
-    if (out.size() > 4000) return {};
+    if (out.size() > 4000 || !work.spend(cost)) return {};
     bool const bends = 0.5 * reach * reach * std::max(all.bend, lesser.bend) > 1.0;
     if (half == 2.0 && bends && !begins) {
       half = 0.5;

@@ -4,6 +4,7 @@
 #include <tacit/core/elementary.hpp>
 #include <tacit/dp/rays/boundary.hpp>
 #include <tacit/dp/rays/transform.hpp>
+#include <tacit/dp/work_budget.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -26,16 +27,16 @@ struct request {
   bool certified;        // a draft has no bounds, and a step that is chosen for speed
 };
 
-/// Multiply-adds that remain; what needs more is refused.
-struct budget {
-  double left;
-  [[nodiscard]] bool spend(double work) { return (left -= work) >= 0.0; }
-};
+/// What a node of a table costs, in nanoseconds, about; and how many nodes may be kept at once, for the sake of memory.
+template <class R>
+inline constexpr double node_cost = std::numeric_limits<R>::digits > 53 ? 1500.0 : 500.0;
+template <class R>
+inline constexpr double most_nodes = std::numeric_limits<R>::digits > 53 ? 2e5 : 4e5;
 
 template <class R>
 [[nodiscard]] std::optional<ray<R>> build(composition const& what, orientation towards,
                                           double epsilon, lines<R>& on, request const& asked,
-                                          budget& work) {
+                                          work_budget& work) {
   constexpr double pi = std::numbers::pi;
   crossing const& q = asked.at;
   double const kappa = on.at.step, alpha = on.at.alpha, c = q.c;
@@ -53,10 +54,13 @@ template <class R>
   std::vector<falling_cells> falling;
   double trivial = 0.0;
   std::vector<line_cells::cell> cells;
+  double nodes = 0.0;
+  for (auto const& e : on.events) nodes += e.nodes.most();
+  if (!(nodes <= most_nodes<R>) || !work.allows(node_cost<R> * nodes)) return std::nullopt;
   for (auto& e : on.events) {
     tabulated<R> t{event_table<R>(e.nodes, e.count, q), {}, {}, {}, 0, 0};
-    if (!(t.table.left_out < 1) || !work.spend(200.0 * static_cast<double>(t.table.size())))
-      return std::nullopt;
+    bool const allowed = work.spend(node_cost<R> * static_cast<double>(t.table.size()));
+    if (!allowed || !(t.table.left_out < 1)) return std::nullopt;
     t.table.accumulate(e.nodes);
     if (certified) {
       window const* const cut = cutting ? &q.cut : nullptr;
@@ -170,7 +174,7 @@ template <class R>
   double const begin = std::min(out.radius, poles) * 0.05;
   auto const bounded = [&](std::vector<tabulated<double>> const& in) {
     return right_boundary(on.at, on.on_right, in, falling, what.variance, q, static_cast<double>(G),
-                          static_cast<double>(out.log_scale), begin);
+                          static_cast<double>(out.log_scale), begin, work);
   };
   if constexpr (std::same_as<R, double>) {
     out.right = bounded(events);

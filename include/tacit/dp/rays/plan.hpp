@@ -4,6 +4,7 @@
 #include <tacit/core/constants.hpp>
 #include <tacit/core/elementary.hpp>
 #include <tacit/dp/rays/tails.hpp>
+#include <tacit/dp/work_budget.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -40,7 +41,7 @@ struct plan {
 template <std::same_as<double> T = double>
 class planner {
  public:
-  planner(composition const& what, orientation towards, angles const& a, budget& work)
+  planner(composition const& what, orientation towards, angles const& a, work_budget& work)
       : what_(&what),
         towards_(towards),
         power_(window::largest_angle / a.top),
@@ -50,6 +51,7 @@ class planner {
         far_(what),
         work_(&work) {
     for (sampled_gaussian const& e : what.events) tabulate(e);
+    for (one const& o : events_) nodes_ += static_cast<double>(o.nodes.size());
   }
 
   /// The rules' step, and the relative error of one weight, about.
@@ -103,6 +105,7 @@ class planner {
   }
 
   void set_windows(window const& cap, window const& cut) {
+    if (!cap.all() || !cut.all()) (void)work_->spend(300.0 * nodes_);
     cutting_ = !cut.all();
     window_bound const cap_on_top(cap, top_), cap_on_line(cap, gamma_);
     window_bound const cut_on_top(cut, top_), cut_on_line(cut, gamma_);
@@ -179,9 +182,7 @@ class planner {
     return towards_ == orientation::remove ? 1.0 + elementary::exp(s) : -elementary::exp(s);
   }
   [[nodiscard]] double error(double s, double G) const {
-    for (one const& o : events_) {
-      if (!work_->spend(30.0 * static_cast<double>(o.nodes.size()))) return infinity;
-    }
+    if (!work_->spend(30.0 * nodes_)) return infinity;
     double const a = tilt(s);
     double const v = log_rough(a) - a * G -
                      elementary::log(std::abs(towards_ == orientation::remove ? a : a - 1.0));
@@ -255,8 +256,9 @@ class planner {
   double alias_ = 0.0;
   real_line<T> moments_;
   far_jumps far_;
-  budget* work_;
+  work_budget* work_;
   std::vector<one> events_;
+  double nodes_ = 0.0;  // of all
   bool cutting_ = false;
 };
 
@@ -288,6 +290,7 @@ std::optional<plan> planner<T>::make(double G, double log_goal, int most_levels,
   bool const known = c == c;
   if (known) s = elementary::log(remove ? c - 1.0 : -c);
   for (int level = 1;; ++level) {
+    if (work_->ended()) return std::nullopt;
     set_windows(cap, none);
     least const whole = minimise(G, level == 1 && !known ? coarse(G, s) : s);
     double const predicted = whole.value + log_noise_;
@@ -303,6 +306,7 @@ std::optional<plan> planner<T>::make(double G, double log_goal, int most_levels,
     bool ends = false;
     for (double x = std::min(elementary::log(2.0 * G), cap.log_cut - 0.4);
          x > elementary::log(1e-3 * G); x -= 0.47) {
+      if (work_->ended()) return std::nullopt;
       set_windows(cap, {x, power_});
       least const next = minimise(G, start);
       if (next.value + log_noise_ > log_goal && !cut.all()) break;
@@ -313,12 +317,14 @@ std::optional<plan> planner<T>::make(double G, double log_goal, int most_levels,
         set_windows(cut, none);
         double best = infinity, at = 2.0;
         for (double t = 1.0 + 0.5 * elementary::exp(-x); t < 1e12; t = 1.0 + (t - 1.0) * 1.5) {
+          if (!work_->spend(20.0 * nodes_)) return std::nullopt;
           double const value = log_moment(t) - t * G -
                                (t - 1.0) * elementary::log1p(1.0 / (t - 1.0)) - elementary::log(t);
           if (!(value < best + 1.0)) break;
           if (value < best) best = value, at = t;
         }
         if (best < log_goal) {
+          if (!work_->take(moments_.cost())) return std::nullopt;
           out.log_rest = moments_.log_chernoff(at, G, cut);
           out.rest_tilt = at;
           ends = out.log_rest < log_goal + 1.0;

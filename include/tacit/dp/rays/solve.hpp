@@ -5,6 +5,7 @@
 #include <tacit/dp/rays/guess.hpp>
 #include <tacit/dp/rays/plan.hpp>
 #include <tacit/dp/rays/profile.hpp>
+#include <tacit/dp/work_budget.hpp>
 
 #include <algorithm>
 #include <array>
@@ -55,7 +56,7 @@ inline constexpr bool has_wide =
 template <class R>
 [[nodiscard]] std::optional<ray_sum<R>> build(composition const& what, orientation towards,
                                               double epsilon, lines<R>& on, plan const& planned,
-                                              bool certified, budget& work) {
+                                              bool certified, work_budget& work) {
   ray_sum<R> out{{}, planned.log_rest, planned.rest_tilt, planned.log_far};
   double const tolerance =
       certified ? (std::numeric_limits<R>::digits > 53 ? -44.0 : -32.0) : -14.0;
@@ -133,7 +134,7 @@ template <class R>
 template <std::same_as<double> T = double>
 class solver {
  public:
-  solver(composition const& what, orientation towards, budget& work)
+  solver(composition const& what, orientation towards, work_budget& work)
       : what_(&what), towards_(towards), base_(static_cast<double>(base(what))), work_(&work) {}
 
   /// ε at δ, from about where to begin.
@@ -200,7 +201,7 @@ class solver {
   composition const* what_;
   orientation towards_;
   double base_;
-  budget* work_;
+  work_budget* work_;
   std::vector<std::pair<double, planner<T>>> searches_;
   std::list<lines<T>> lines_;
 };
@@ -294,7 +295,7 @@ std::optional<bound<double>> solver<T>::certified(point start, bool root_wanted)
   for (bool const strict : {true, false}) {
     if (!strict && (root_wanted || best)) break;
     for (configuration const& how : menu) {
-      if (work_->left < 0.0) break;
+      if (work_->ended()) break;
       if (how.wide && !has_wide) continue;
       planner<T>& search = search_for(how.at, how.noise);
       std::optional<lines<long double>> wide;
@@ -324,7 +325,7 @@ std::optional<bound<double>> solver<T>::certified(point start, bool root_wanted)
         if (found && (!best || width(*found) < width(*best))) best = found;
         if (best && width(*best) <= 1e-9 * (root_wanted ? scale : std::max(1.0, at.tilt)))
           return best;
-        if (work_->left < 0.0) break;
+        if (work_->ended()) break;
         // What the right boundary is bounded by was not predicted.
         if (wide && wide->at.step > how.at.step) {
           fine = true;
@@ -341,7 +342,7 @@ std::optional<bound<double>> solver<T>::certified(point start, bool root_wanted)
       }
     }
   }
-  if (!best && nearest && work_->left > 0.0) {
+  if (!best && nearest && !work_->ended()) {
     auto const& [how, planned] = *nearest;
     double error = 0.0;
     if (how->wide) {

@@ -57,6 +57,8 @@ class line_nodes {
   }
 
   [[nodiscard]] long first() const { return first_; }
+  /// As many nodes as any table has, for it ends at ζ = 12 at last.
+  [[nodiscard]] double most() const { return 12.0 / step() - static_cast<double>(first_) + 2.0; }
   [[nodiscard]] line const& geometry() const { return line_; }
   [[nodiscard]] R angle() const { return gamma_; }
   /// What E or E − 1 and the product with it add to a weight's error.

@@ -31,6 +31,13 @@ class real_line {
     factor_ = 2.0 / elementary::expm1(2.0 * std::numbers::pi * angle / step) * (1.0 + 1e-9);
   }
 
+  /// Of one moment, in nanoseconds, about.
+  [[nodiscard]] double cost() const {
+    double nodes = 0.0;
+    for (auto const& e : events_) nodes += e.nodes.most();
+    return 500.0 * nodes;
+  }
+
   /// Above K(t) = log E_Q[V^t], with the losses that `cap` makes small alone.
   [[nodiscard]] double log_moment(double t, window const& cap) {
     double sum = 0.5 * what_->variance * t * (t - 1.0) * (1.0 + 1e-12);

@@ -5,12 +5,14 @@
 #include <tacit/core/log.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/dp/gaussian_profile.hpp>
+#include <tacit/dp/loss.hpp>
 #include <tacit/dp/pair.hpp>
 #include <tacit/dp/rdp/table.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <vector>
 
 /// The divergence of a pair given by its profile. See `rdp/divergence.hpp`.
@@ -35,10 +37,29 @@ class profile_divergence {
         covers_ = ahead;
         nodes_ = tabulate({{low(), high(ahead)}}, panel(ahead));
       } else {
-        return sum(z, tabulate(places(tilt), panel(tilt)));
+        std::optional<std::vector<interval>> const where = places(tilt);
+        if (!where) return rough(z);
+        return sum(z, tabulate(*where, panel(tilt)));
       }
     }
     return sum(z, nodes_);
+  }
+
+  /// An upper bound without a quadrature: by the largest loss, by the rate, and by the profile's largest value: Lemma 4.
+  [[nodiscard]] with_error<T> rough(T const& z) const {
+    using elementary::exp, elementary::expm1;
+    T const rate = T(pair_.rate);
+    T const shift = T(largest_);
+    T const infinity = std::numeric_limits<T>::infinity();
+    if (normal()) {
+      return without_quadrature<T>(z, unsampled(z).value, 2 * rate,
+                                   z * (1 + z) * (shift * shift) / 2, infinity);
+    }
+    T const largest = sampled_loss(shift, rate);
+    T const second = z * largest < 500 ? z * (1 + z) * rate * -expm1(-shift / 2) * largest *
+                                             (1 + exp(z * largest))
+                                       : infinity;
+    return without_quadrature<T>(z, largest, 2 * rate, z * shift, second);
   }
 
  private:
@@ -137,7 +158,7 @@ class profile_divergence {
     return divergence_of(z, factor * total, unit * factor * (error + adding * total), log_scale);
   }
 
-  [[nodiscard]] std::vector<interval> places(double z) const {
+  [[nodiscard]] std::optional<std::vector<interval>> places(double z) const {
     auto const value = [&](double place) {
       node const n = at(T(place), T(1));
       return static_cast<double>(n.log_weight) + z * static_cast<double>(n.epsilon);

@@ -4,6 +4,7 @@
 #include <tacit/core/elementary.hpp>
 #include <tacit/core/log.hpp>
 #include <tacit/core/real.hpp>
+#include <tacit/dp/loss.hpp>
 #include <tacit/dp/pair.hpp>
 #include <tacit/dp/rdp/table.hpp>
 
@@ -49,11 +50,30 @@ class sampled_bounded {
         covers_ = ahead;
         table_ = sum_over({{-epsilon_, epsilon_}}, panel(ahead));
       } else {
-        loss_table<T> const once = sum_over(places(alpha), panel(alpha));
+        std::optional<std::vector<interval>> const where = places(alpha);
+        if (!where) return rough(z);
+        loss_table<T> const once = sum_over(*where, panel(alpha));
         return once.divergence(z, once.size());
       }
     }
     return table_->divergence(z, table_->size());
+  }
+
+  /// An upper bound without a quadrature: by the largest loss, by convexity, and by the second moment of u = rate·(e^l − 1): Lemma 3.
+  [[nodiscard]] with_error<T> rough(T const& z) const {
+    using elementary::exp, elementary::expm1;
+    T const epsilon = T(epsilon_);
+    T const rate = T(rate_);
+    T const up = sampled_loss(epsilon, rate);
+    T const down = -sampled_loss(T(-epsilon), rate);
+    T exponent = (z + 2) * down;
+    if (remove_) exponent = z >= 1 ? T((z - 1) * up) : T((1 - z) * down);
+    T second = std::numeric_limits<T>::infinity();
+    if (epsilon < 500 && exponent < 500) {
+      T const variance = rate * expm1(epsilon) * (rate * -expm1(-epsilon));
+      second = z * (1 + z) / 2 * variance * exp(exponent);
+    }
+    return without_quadrature<T>(z, remove_ ? up : down, rate, z * epsilon, second);
   }
 
  private:
@@ -86,7 +106,7 @@ class sampled_bounded {
     return out;
   }
 
-  [[nodiscard]] std::vector<interval> places(double alpha) const {
+  [[nodiscard]] std::optional<std::vector<interval>> places(double alpha) const {
     double const z = alpha - 1.0;
     auto const value = [&](double l) {
       sampled_ratio<double> const ratio(rate_, l);
@@ -96,13 +116,15 @@ class sampled_bounded {
     };
     double const best = std::max(value(-epsilon_), value(epsilon_));
     // G falls up to l = 0 and rises beyond; the base falls like e^{−l/2} throughout.
-    std::vector<interval> where = significant(
+    std::optional<std::vector<interval>> where = significant(
         -epsilon_, 0.0, panel(alpha), best, fold_range<T>,
         [&](double a, double) { return value(a); }, value);
-    std::vector<interval> const right = significant(
+    if (!where) return where;
+    std::optional<std::vector<interval>> right = significant(
         0.0, epsilon_, panel(alpha), best, fold_range<T>,
         [&](double a, double b) { return value(b) + 0.5 * (b - a); }, value);
-    where.insert(where.end(), right.begin(), right.end());
+    if (!right) return right;
+    where->insert(where->end(), right->begin(), right->end());
     return where;
   }
 

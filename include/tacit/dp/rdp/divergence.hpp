@@ -43,10 +43,11 @@ inline void check_order(double order) {
 ///   normal          αμ²/2
 ///   mixture         rates 1e-300 … 1, largest shift ≤ 64 (σ ≥ 1/64) and α·shift ≤ 3e7; beyond that an
 ///                   upper bound, M − 1 ≤ Σ weight·(e^{αz·shift²/2} − 1)
-///   bounded         closed form (unsampled), or Gauss–Legendre
+///   bounded         closed form (unsampled), or Gauss–Legendre; where that takes more than some thousand panels
+///                   (orders of thousands at tiny rates) the upper bound of docs/certificates/renyi.md, Lemma 3
 ///   lattice         the sum over the integers; beyond α·shift/σ = 3e7 as mixture
 ///   finite          the sum; ∞ if P has mass where Q has none
-///   amplified       the integral of its profile; beyond changed = 1e3 that of the unsampled pair
+///   amplified       the integral of its profile; beyond changed = 1e3 that of the unsampled pair, and Lemma 4
 template <real T>
 class basic_renyi_curve {
  public:

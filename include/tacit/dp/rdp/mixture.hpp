@@ -57,8 +57,9 @@ class mixture_divergence {
       layout const now = plan(alpha);
       if (now.high > 3e7 || now.step < 0.003) return joint_convexity(z);
       if (!now.affordable()) {
-        loss_table<T> const once = scattered(alpha, now);
-        return once.divergence(z, once.size());
+        std::optional<loss_table<T>> const once = scattered(alpha, now);
+        if (!once) return joint_convexity(z);
+        return once->divergence(z, once->size());
       }
       // Further orders at once, where their nodes cost little.
       used_ = now;
@@ -259,7 +260,7 @@ class mixture_divergence {
     }
   }
 
-  [[nodiscard]] loss_table<T> scattered(double alpha, layout how) const {
+  [[nodiscard]] std::optional<loss_table<T>> scattered(double alpha, layout how) const {
     double const z = alpha - 1.0;
     double const pad = lattice_step();
     std::vector<interval> where;
@@ -286,9 +287,10 @@ class mixture_divergence {
       auto const at_b = growth(log_mixed(b), rough_log_ratio(b));
       return std::min(chord_bound(a, at_a[0], b, at_b[0]), chord_bound(a, at_a[1], b, at_b[1]));
     };
-    std::vector<interval> const right = significant(start, how.high, std::max(1.0, 2.0 * pad),
-                                                    value(0.0), fold_range<T>, bound, value);
-    where.insert(where.end(), right.begin(), right.end());
+    auto const right = significant(start, how.high, std::max(1.0, 2.0 * pad), value(0.0),
+                                   fold_range<T>, bound, value);
+    if (!right) return std::nullopt;
+    where.insert(where.end(), right->begin(), right->end());
     return checked_sum(where, alpha, how);
   }
 

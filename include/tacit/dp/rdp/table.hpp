@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <limits>
 #include <numbers>
+#include <optional>
 #include <vector>
 
 /// What the Rényi divergences of all pairs are computed from: tables of losses, and the search for the
@@ -61,6 +62,27 @@ template <real T>
   // Below 1e-290 products underflow; this covers what they lose.
   T const lost = T(value < T(1e-290) ? 1e-290 : 0.0);
   return {value, error / total / z + rounding + lost};
+}
+
+/// The least of three bounds on a divergence of losses L ≤ `largest`, without a quadrature: D ≤ largest, and M − 1 is at
+/// most `share`·(e^whole − 1), and `second`. docs/certificates/renyi.md, Lemmas 3 and 4.
+template <real T>
+[[nodiscard]] with_error<T> without_quadrature(T const& z, T const& largest, T const& share,
+                                               T const& whole, T const& second) {
+  using elementary::expm1;
+  T const unit = std::numeric_limits<T>::epsilon() / 2;
+  T least = second;
+  if (whole < 500) {
+    T const convex = share * expm1(whole);
+    if (convex < least) least = convex;
+  }
+  // Exponents below 500, of factors that are right to a few units.
+  with_error<T> out{largest, 32 * unit * largest};
+  if (least <= std::numeric_limits<T>::max()) {
+    with_error<T> const found = divergence_of(z, least, 20000 * unit * least, T(0));
+    if (found.value + found.error < out.value + out.error) out = found;
+  }
+  return out;
 }
 
 /// Losses L_k with their masses p_k under P.
@@ -203,21 +225,27 @@ struct interval {
   double high;
 };
 
+inline constexpr std::size_t most_pieces = 6000;
+
 /// What is left of [low, high] when the parts are dropped on which an integrand is proved to stay
 /// `range` e-folds below its largest known value: bisection down to pieces of length `leaf`.
-/// `bound(a, b)` bounds its logarithm on [a, b], `value(x)` is its logarithm.
+/// `bound(a, b)` bounds its logarithm on [a, b], `value(x)` is its logarithm. Nothing where that would be more pieces than
+/// a quadrature is worth.
 template <class Bound, class Value>
-[[nodiscard]] std::vector<interval> significant(double low, double high, double leaf, double best,
-                                                double range, Bound&& bound, Value&& value) {
+[[nodiscard]] std::optional<std::vector<interval>> significant(double low, double high, double leaf,
+                                                               double best, double range,
+                                                               Bound&& bound, Value&& value) {
   struct piece {
     interval where;
     double most;
   };
-  if (!(low < high)) return {};
+  if (!(low < high)) return std::vector<interval>{};
   std::vector<piece> waiting{{{low, high}, std::numeric_limits<double>::infinity()}};
   std::vector<piece> kept;
   best = std::max({best, value(low), value(high)});
+  std::size_t seen = 0;
   while (!waiting.empty()) {
+    if (++seen > most_pieces) return std::nullopt;
     piece const now = waiting.back();
     waiting.pop_back();
     if (now.most < best - range) continue;

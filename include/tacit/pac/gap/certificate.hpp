@@ -31,9 +31,9 @@ namespace detail {
 struct certify;
 }
 
-/// KL(P_Z‖Q) ≥ `value` for the surrogate within, but with probability 1 − `confidence` over the scoring
-/// rows. Only the functions below make one: a `gap_estimate` does not become it. KL is against this Q
-/// and not against the normal of the true moments, to which P_Z is nearer still.
+/// KL(P_Z‖Q) ≥ `value` for the surrogate within, except with probability 1 − `confidence` over the scoring
+/// rows. Only the functions below make one: a `gap_estimate` does not become it. KL is against this Q and
+/// not against the normal of the true moments, to which P_Z is nearer still.
 template <dense_scalar T = double>
 class basic_gap_certificate {
  public:
@@ -115,7 +115,7 @@ struct certify {
 }  // namespace detail
 
 /// KL(P_Z‖Q) from below by a sum over coordinates. One confidence bound, on E_P Σ f_i; E_Q e^f is known.
-/// Guarantee: lower bound, but with probability `failure` over the rows.
+/// Guarantee: lower bound, except with probability `failure` over the rows.
 /// @param rows of Z, independent of the surrogate and the critic
 /// @throws std::invalid_argument for no rows, or another dimension; std::domain_error unless the rows
 ///         are finite and failure is in (0, 1)
@@ -146,7 +146,7 @@ struct scoring_options {
 /// KL(P_Z‖Q) from below by any critic with values, bound and error: E_P f from below, E_Q e^f from above
 /// by its closed form or by draws of Q, each with half of the failure. (−log of a sample mean of e^f
 /// would be too large on average.)
-/// Guarantee: lower bound, but with probability `failure` over the rows and the draws.
+/// Guarantee: lower bound, except with probability `failure` over the rows and the draws.
 /// @throws as above
 template <class Critic, dense_scalar T = double>
 [[nodiscard]] basic_gap_certificate<T> certified_gap(basic_normal_surrogate<T> const& surrogate,

@@ -44,15 +44,15 @@ enum class gap_axes { independent, principal, random };
 
 struct gap_study_options {
   gap_axes axes = gap_axes::independent;
-  double confidence = required;  // that all of what is certified holds
-  std::optional<double> radius =
-      {};  // ‖M(x)‖ ≤ radius for every x, as by clipping: certify the information
+  double confidence = required;  // of all that is certified, together
+  /// ‖M(x)‖ ≤ radius for every x, as by clipping: with it the information is certified as well.
+  std::optional<double> radius = {};
   std::uint64_t seed = 1;  // public, and named before the outputs are seen
   /// `row_digest` of every output that the noise was chosen by, in ascending order.
   std::span<std::uint64_t const> chose_noise = {};
 };
 
-/// What holds with the confidence, all of it together.
+/// What is certified, all of it together with the confidence.
 struct gap_study_bounds {
   struct information {
     mi_bound by_normal;
@@ -67,15 +67,15 @@ struct gap_study_bounds {
 
 struct gap_study {
   nats log_det;
-  // What log-det is too high by, as they see it; none is a bound.
+  // Estimates of how much too high log-det is; none is a bound.
   gap_estimate sliced_wasserstein;
   gap_estimate wasserstein;
   gap_estimate marginal;
   gap_estimate donsker_varadhan;
   mi_estimate information;                    // log-det less the last
   std::size_t rows_repeated = 0;              // rows that equal one before them
-  std::size_t rows_that_chose = 0;            // different rows by which the noise was chosen
-  std::optional<gap_study_bounds> certified;  // where none was
+  std::size_t rows_that_chose = 0;            // different rows that chose the noise
+  std::optional<gap_study_bounds> certified;  // only if no row chose the noise
 };
 
 namespace detail {
@@ -89,7 +89,7 @@ enum study_part : std::uint64_t {
   study_mixture
 };
 
-/// The rows at these places, in an order of the seed's.
+/// The rows at these places, in an order drawn from the seed.
 template <dense_scalar T = double>
 [[nodiscard]] matrix_of<T> shuffled_rows(matrix_of<T> const& rows, std::vector<Eigen::Index> at,
                                          std::uint64_t seed) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <tacit/mechanism/gridded.hpp>
+#include <tacit/mechanism/quantised.hpp>
 
 #include "secret/script.hpp"
 #include "support/catch.hpp"
@@ -17,8 +17,8 @@
 #include <vector>
 
 using tacit::contribution_grid;
-using tacit::gridded_noise;
-using tacit::gridded_sum;
+using tacit::quantised_noise;
+using tacit::quantised_sum;
 
 namespace {
 
@@ -42,7 +42,7 @@ std::uint64_t squares_of(std::vector<std::int32_t> const& units) {
 std::vector<double> released(std::vector<std::vector<double>> const& contributions, double clip,
                              std::uint32_t seed) {
   auto secret = fixed_stream(seed);
-  gridded_sum sum(contributions.front().size(), clip, 0.5);
+  quantised_sum sum(contributions.front().size(), clip, 0.5);
   for (auto const& each : contributions) sum.add(std::span<double const>(each));
   std::vector<double> out(contributions.front().size());
   std::move(sum).release(secret, contribution_grid{clip}.quantum(), std::span(out));
@@ -51,7 +51,7 @@ std::vector<double> released(std::vector<std::vector<double>> const& contributio
 
 }  // namespace
 
-TEST_CASE("a contribution keeps its norm in whole units, and its direction", "[gridded]") {
+TEST_CASE("a contribution keeps its norm in whole units, and its direction", "[quantised]") {
   std::mt19937_64 random(1);
   for (std::size_t const size : {1U, 2U, 3U, 10U, 333U, 5000U}) {
     for (double const scale : {1e-300, 1e-6, 0.1, 1.0, 30.0, 1e6, 1e300}) {
@@ -74,7 +74,7 @@ TEST_CASE("a contribution keeps its norm in whole units, and its direction", "[g
   }
 }
 
-TEST_CASE("a norm that rounds to the clip is at most the clip", "[gridded]") {
+TEST_CASE("a norm that rounds to the clip is at most the clip", "[quantised]") {
   // Near the edge, where a norm in floating point is as often too small as too large.
   std::mt19937_64 random(2);
   for (int trial = 0; trial < 2000; ++trial) {
@@ -94,7 +94,7 @@ TEST_CASE("a norm that rounds to the clip is at most the clip", "[gridded]") {
   CHECK(squares_of(units) > (std::uint64_t{1} << 40) - (std::uint64_t{1} << 23));
 }
 
-TEST_CASE("one number is clipped to the clip", "[gridded]") {
+TEST_CASE("one number is clipped to the clip", "[quantised]") {
   contribution_grid const grid{.clip = 2.0};
   CHECK(grid.quantise(2.0) == 1 << 20);
   CHECK(grid.quantise(-1e300) == -(1 << 20));
@@ -106,7 +106,7 @@ TEST_CASE("one number is clipped to the clip", "[gridded]") {
   CHECK(grid.quantise(not_a_number) == 0);
 }
 
-TEST_CASE("a contribution with a number that is not finite is 0", "[gridded]") {
+TEST_CASE("a contribution with a number that is not finite is 0", "[quantised]") {
   for (double const bad : {infinity, -infinity, not_a_number}) {
     std::vector<double> const v{1.0, bad, 2.0};
     std::vector<std::int32_t> units{7, 7, 7};
@@ -116,7 +116,7 @@ TEST_CASE("a contribution with a number that is not finite is 0", "[gridded]") {
 }
 
 TEST_CASE("with the same noise, a record more moves the release by its units and no more",
-          "[gridded]") {
+          "[quantised]") {
   std::mt19937_64 random(3);
   std::vector<std::vector<double>> records;
   for (int i = 0; i < 20; ++i) records.push_back(gaussian_vector(40, random));
@@ -141,10 +141,10 @@ TEST_CASE("with the same noise, a record more moves the release by its units and
   CHECK(released(back, 0.25, 5) == base);
 }
 
-TEST_CASE("the noise of a sum has the size that was asked for", "[gridded]") {
+TEST_CASE("the noise of a sum has the size that was asked for", "[quantised]") {
   // False alarm 1e-6 for each of the two.
   auto secret = fixed_stream(6);
-  gridded_sum sum(20'000, 0.5, 3.0);
+  quantised_sum sum(20'000, 0.5, 3.0);
   std::vector<float> out(20'000);
   std::move(sum).release(secret, 10.0, std::span(out));
   double const sd = 3.0 * 0.5 / 10.0;
@@ -159,44 +159,44 @@ TEST_CASE("the noise of a sum has the size that was asked for", "[gridded]") {
   CHECK(std::abs(second) / std::sqrt(4e4) < statistics::normal_limit);
 }
 
-TEST_CASE("noise is charged as what was asked for, and is hardly more", "[gridded]") {
+TEST_CASE("noise is charged as what was asked for, and is hardly more", "[quantised]") {
   for (double const multiplier : {1e-9, 1e-6, 0.01, 0.7, 1.1462, 4.0, 1000.0}) {
-    auto const noise = gridded_noise::for_multiplier("test", multiplier, clip_units);
+    auto const noise = quantised_noise::for_multiplier("test", multiplier, clip_units);
     double const s = static_cast<double>(noise.sigma);
     CHECK(noise.sigma >= 4);
     CHECK(noise.charged().noise_multiplier >= multiplier);
     CHECK(noise.charged().noise_multiplier <= std::sqrt(s * s - 9.0) / clip_units);
     if (noise.sigma > 4) {
-      gridded_noise const less{noise.sigma - 1, noise.norm};
+      quantised_noise const less{noise.sigma - 1, noise.norm};
       CHECK(less.charged().noise_multiplier < multiplier);
     }
     CHECK(noise.group().clip == clip_units);
   }
-  CHECK_THROWS_AS(gridded_noise::for_multiplier("test", 0x1p26, clip_units), std::domain_error);
-  CHECK_THROWS_AS(gridded_noise::for_multiplier("test", not_a_number, clip_units),
+  CHECK_THROWS_AS(quantised_noise::for_multiplier("test", 0x1p26, clip_units), std::domain_error);
+  CHECK_THROWS_AS(quantised_noise::for_multiplier("test", not_a_number, clip_units),
                   std::domain_error);
-  CHECK_THROWS_AS(gridded_noise::for_multiplier("test", 0.0, clip_units), std::domain_error);
+  CHECK_THROWS_AS(quantised_noise::for_multiplier("test", 0.0, clip_units), std::domain_error);
 }
 
-TEST_CASE("a sum is released once, of sizes that fit", "[gridded]") {
+TEST_CASE("a sum is released once, of sizes that fit", "[quantised]") {
   auto secret = fixed_stream(7);
   std::vector<double> two(2);
   std::vector<double> three(3);
-  gridded_sum sum(2, 1.0, 1.0);
+  quantised_sum sum(2, 1.0, 1.0);
   CHECK_THROWS_AS(sum.add(std::span<double const>(three)), std::invalid_argument);
   CHECK_THROWS_AS(std::move(sum).release(secret, 1.0, std::span(three)), std::invalid_argument);
   CHECK_THROWS_AS(std::move(sum).release(secret, 0.0, std::span(two)), std::domain_error);
   std::move(sum).release(secret, 1.0, std::span(two));
   CHECK_THROWS_AS(std::move(sum).release(secret, 1.0, std::span(two)), std::invalid_argument);
-  CHECK_THROWS_WITH(gridded_sum(1, 0.0, 1.0),
-                    "gridded_sum: clip is 0, but must be in [1e-100, 1e100]");
-  CHECK_THROWS_AS(gridded_sum(1, not_a_number, 1.0), std::domain_error);
-  CHECK_THROWS_AS(gridded_sum(0, 1.0, 1.0), std::invalid_argument);
+  CHECK_THROWS_WITH(quantised_sum(1, 0.0, 1.0),
+                    "quantised_sum: clip is 0, but must be in [1e-100, 1e100]");
+  CHECK_THROWS_AS(quantised_sum(1, not_a_number, 1.0), std::domain_error);
+  CHECK_THROWS_AS(quantised_sum(0, 1.0, 1.0), std::invalid_argument);
 }
 
 TEST_CASE(
     "by brute force, in two dimensions, sampled: discrete noise leaks no more than it is charged",
-    "[gridded]") {
+    "[quantised]") {
   // What one step leaks of a record at rate q: sup over sets of (1−q)Q + qP − e^ε·Q and of
   // Q − e^ε·((1−q)Q + qP). The continuous mechanism has its shift in one direction.
   struct shift {
@@ -208,7 +208,7 @@ TEST_CASE(
     double const s = static_cast<double>(sigma);
     for (shift const by : {shift{1, 0}, shift{1, 1}, shift{3, 4}, shift{5, -2}, shift{8, 8}}) {
       double const norm = std::hypot(by.x, by.y);
-      double const multiplier = gridded_noise{sigma, norm}.charged().noise_multiplier;
+      double const multiplier = quantised_noise{sigma, norm}.charged().noise_multiplier;
       for (double const q : {1.0, 0.2}) {
         for (double const epsilon : {0.0, 0.1, 0.7, 2.0}) {
           double removed = 0.0;

@@ -116,21 +116,21 @@ struct contribution_grid {
 /// (Known before: the Rényi divergence of the discrete Gaussian is at most that of the continuous
 /// one of the same σ, unsampled; Canonne, Kamath & Steinke 2020. The nine units of variance cover everything
 /// else.)
-struct gridded_noise {
+struct quantised_noise {
   std::uint64_t sigma = 0;
   double norm = required;
 
   /// The least whole σ that is charged as at least this multiplier of `norm`.
   /// @throws std::domain_error unless the multiplier is positive, or where σ would be above 2^45
-  [[nodiscard]] static gridded_noise for_multiplier(std::string_view who, double noise_multiplier,
-                                                    double norm) {
+  [[nodiscard]] static quantised_noise for_multiplier(std::string_view who, double noise_multiplier,
+                                                      double norm) {
     detail::check_positive(who, "noise_multiplier", noise_multiplier);
     detail::check_positive(who, "norm of a contribution", norm);
     double const wanted = std::hypot(noise_multiplier * norm, 3.0);
     detail::require_domain(wanted <= 0x1p45, who, "noise_multiplier", noise_multiplier,
                            "at most " + detail::to_text(0x1p45 / norm));
-    gridded_noise out{std::max<std::uint64_t>(static_cast<std::uint64_t>(std::ceil(wanted)), 4),
-                      norm};
+    quantised_noise out{std::max<std::uint64_t>(static_cast<std::uint64_t>(std::ceil(wanted)), 4),
+                        norm};
     while (!(out.charged().noise_multiplier >= noise_multiplier)) ++out.sigma;
     return out;
   }
@@ -150,30 +150,30 @@ struct gridded_noise {
 
 /// Contributions of real vectors, clipped to an L2 norm on the grid, summed, and released once:
 ///
-///     gridded_sum sum(dimension, clip, noise_multiplier);
+///     quantised_sum sum(dimension, clip, noise_multiplier);
 ///     for (…) sum.add(contribution);
 ///     std::move(sum).release(secret, divisor, out);
 ///
 /// Charge before: `gaussian{noise_multiplier}`, or `group()` where several sums are one release.
-class gridded_sum {
+class quantised_sum {
  public:
   /// @throws std::invalid_argument for dimension 0; std::domain_error unless clip is in
   ///         [1e-100, 1e100] and noise_multiplier positive and at most 2^25
-  gridded_sum(std::size_t dimension, double clip, double noise_multiplier)
+  quantised_sum(std::size_t dimension, double clip, double noise_multiplier)
       : grid_{clip},
-        noise_(gridded_noise::for_multiplier("gridded_sum", noise_multiplier,
-                                             static_cast<double>(contribution_grid::norm))),
+        noise_(quantised_noise::for_multiplier("quantised_sum", noise_multiplier,
+                                               static_cast<double>(contribution_grid::norm))),
         sum_(dimension),
         units_(dimension) {
-    detail::require_argument(dimension > 0, "gridded_sum", "dimension", dimension, "at least 1");
-    grid_.check("gridded_sum");
+    detail::require_argument(dimension > 0, "quantised_sum", "dimension", dimension, "at least 1");
+    grid_.check("quantised_sum");
   }
   // It moves and does not copy: what was charged once is released once.
-  gridded_sum(gridded_sum const&) = delete;
-  gridded_sum& operator=(gridded_sum const&) = delete;
-  gridded_sum(gridded_sum&&) noexcept = default;
-  gridded_sum& operator=(gridded_sum&&) noexcept = default;
-  ~gridded_sum() = default;
+  quantised_sum(quantised_sum const&) = delete;
+  quantised_sum& operator=(quantised_sum const&) = delete;
+  quantised_sum(quantised_sum&&) noexcept = default;
+  quantised_sum& operator=(quantised_sum&&) noexcept = default;
+  ~quantised_sum() = default;
 
   /// One record's. With a number that is not finite it counts as 0.
   /// @throws std::invalid_argument unless it has as many numbers as the sum
@@ -181,6 +181,48 @@ class gridded_sum {
   void add(std::span<T const> contribution) {
     grid_.quantise(contribution, units_);
     for (std::size_t j = 0; j < sum_.size(); ++j) sum_[j] += units_[j];
+  }
+
+  /// A contribution that comes in parts.
+  struct in_parts {
+    double scale = 0.0;      ///< to units
+    std::uint64_t left = 0;  ///< of the square of the clip, in units
+  };
+
+  /// One whose norm its owner says: clipped by it, less a 2^-14th. A norm that is none makes it 0.
+  [[nodiscard]] in_parts scaled_by(double norm) const noexcept {
+    constexpr auto most = static_cast<std::uint64_t>(contribution_grid::norm);
+    if (!(norm >= 0.0 && norm <= std::numeric_limits<double>::max())) return {};
+    return {static_cast<double>(most) * (1.0 - 0x1p-14) / std::max(grid_.clip, norm), most * most};
+  }
+
+  /// The entries from `first` on. With one that is not finite, or if they exceed what is left, they count as 0,
+  /// and so do all parts after.
+  /// Guarantee: the units of all parts of a contribution have squares that sum to at most the clip's, in
+  /// integers, whatever its owner said.
+  /// @throws std::invalid_argument unless they fit into the sum
+  template <std::floating_point T>
+  void add_part(in_parts& of, std::size_t first, std::span<T const> part) {
+    detail::require_argument(first <= sum_.size() && part.size() <= sum_.size() - first,
+                             "quantised_sum", "end of a part", first + part.size(),
+                             "at most " + detail::to_text(sum_.size()));
+    constexpr auto most = static_cast<double>(contribution_grid::norm);
+    std::uint64_t left = of.left;
+    for (std::size_t j = 0; j < part.size(); ++j) {
+      double const units = static_cast<double>(part[j]) * of.scale;
+      bool const fits = std::fabs(units) <= most;  // NaN does not
+      std::int64_t const k = fits ? static_cast<std::int64_t>(units) : 0;
+      auto const square = static_cast<std::uint64_t>(k * k);
+      if (!fits || square > left) {
+        of.left = 0;
+        of.scale = std::numeric_limits<double>::quiet_NaN();
+        return;
+      }
+      left -= square;
+      units_[j] = static_cast<std::int32_t>(k);
+    }
+    of.left = left;
+    for (std::size_t j = 0; j < part.size(); ++j) sum_[first + j] += units_[j];
   }
 
   /// In units of the grid: {norm, standard deviation}.
@@ -204,7 +246,7 @@ class gridded_sum {
 
  private:
   contribution_grid grid_;
-  gridded_noise noise_;
+  quantised_noise noise_;
   std::vector<std::int64_t> sum_;
   std::vector<std::int32_t> units_;
 };

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tacit/core/check.hpp>
+#include <tacit/core/elementary.hpp>
+#include <tacit/core/inverse.hpp>
+#include <tacit/info/entropy.hpp>
+#include <tacit/info/noised_sign.hpp>
+#include <tacit/info/sign_channel.hpp>
+#include <tacit/pac/candidates.hpp>
+#include <tacit/pac/posterior.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <utility>
+#include <vector>
+
+/// What a release tells about the memberships of several records together: of a family, or of all records of one
+/// account. A ledger of single records says nothing about U₁ ⊕ U₂, which can be public while U₁ and U₂ are both secret.
+///
+/// U_G, the memberships of a group's records, has as many states as there are different rows of bits among the
+/// candidates. Given the past, a release Y of a sign depends on U_G through the masses P(U_G = s, S = ±1), and
+/// I(U_G; Y | past) follows from them. By the chain rule the sums over releases bound I(U_G; transcript): a
+/// `record_ledger` with one account for each group keeps them within a budget.
+
+namespace tacit {
+
+/// Groups of records that were declared before the first release, and the state of each in each candidate subset.
+class record_groups {
+ public:
+  /// @throws std::invalid_argument unless there is a group and each has records of the set, all of them different
+  record_groups(candidate_set const& candidates,
+                std::vector<std::vector<std::size_t>> const& groups)
+      : subsets_(candidates.subsets()) {
+    detail::require_argument(!groups.empty(), "record_groups", "number of groups", groups.size(),
+                             "at least 1");
+    groups_.reserve(groups.size());
+    for (std::vector<std::size_t> const& records : groups) {
+      groups_.push_back(states_of(candidates, records));
+    }
+  }
+
+  [[nodiscard]] std::size_t size() const noexcept { return groups_.size(); }
+  [[nodiscard]] std::size_t subsets() const noexcept { return subsets_; }
+  /// How many different memberships the records of a group have among the candidates.
+  [[nodiscard]] std::size_t states(std::size_t group) const { return groups_.at(group).count; }
+  /// Which of them the group has in each subset.
+  [[nodiscard]] std::span<std::uint32_t const> state(std::size_t group) const {
+    return groups_.at(group).of_subset;
+  }
+
+ private:
+  struct labelled {
+    std::size_t count;
+    std::vector<std::uint32_t> of_subset;
+  };
+
+  static labelled states_of(candidate_set const& candidates,
+                            std::vector<std::size_t> const& records) {
+    detail::require_argument(!records.empty(), "record_groups", "records of a group",
+                             records.size(), "at least 1");
+    std::vector<std::size_t> sorted = records;
+    std::sort(sorted.begin(), sorted.end());
+    bool const twice = std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end();
+    detail::require_argument(!twice && sorted.back() < candidates.records(), "record_groups",
+                             "record", sorted.back(),
+                             "below the number of records, and once in a group");
+    std::vector<std::size_t> first;  // the first subset of each state
+    labelled out{0, {}};
+    for (std::size_t m = 0; m < candidates.subsets(); ++m) {
+      std::size_t state = 0;
+      auto const same = [&](std::size_t i) {
+        return candidates.contains(m, i) == candidates.contains(first[state], i);
+      };
+      while (state < first.size() && !std::all_of(records.begin(), records.end(), same)) ++state;
+      if (state == first.size()) first.push_back(m);
+      out.of_subset.push_back(static_cast<std::uint32_t>(state));
+    }
+    out.count = first.size();
+    return out;
+  }
+
+  std::size_t subsets_;
+  std::vector<labelled> groups_;
+};
+
+/// A belief about every group and about one sign, ±1, that may be released flipped or with Gaussian noise: what the
+/// release tells about each group's memberships.
+class group_exposure {
+ public:
+  /// `slack` bounds the relative error of the masses in `belief`, of all that are above e⁻⁶⁴.
+  /// @throws std::invalid_argument unless there is a sign for each subset; std::domain_error unless `slack` is at
+  ///         least 0 and far below 1
+  group_exposure(record_groups const& groups, posterior const& belief,
+                 std::span<std::int8_t const> signs, double slack)
+      : error_(slack + (16.0 + static_cast<double>(groups.subsets())) *
+                           std::numeric_limits<double>::epsilon()) {
+    detail::require_domain(error_ <= 1e-4 && slack >= 0.0, "group_exposure", "slack", slack,
+                           "at least 0 and far below 1");
+    detail::check_size("group_exposure", "number of signs", signs.size(), groups.subsets());
+    detail::check_size("group_exposure", "number of subsets", groups.subsets(), belief.size());
+    auto const probabilities = belief.probabilities();
+    groups_.reserve(groups.size());
+    for (std::size_t g = 0; g < groups.size(); ++g) {
+      std::vector<by_sign> masses(groups.states(g));
+      std::span<std::uint32_t const> const state = groups.state(g);
+      for (std::size_t m = 0; m < signs.size(); ++m) {
+        by_sign& mass = masses[state[m]];
+        (signs[m] > 0 ? mass.plus : mass.minus) += probabilities[m];
+      }
+      groups_.push_back(std::move(masses));
+    }
+  }
+
+  [[nodiscard]] std::size_t groups() const noexcept { return groups_.size(); }
+
+  /// I(U_G; Y | past), in nats, of the sign released through `noise`:
+  /// Σ_{s,y} P(s)P(y)·ψ(P(s, y)/(P(s)P(y)) − 1), ψ(x) = (1 + x) log(1 + x) − x.
+  /// Guarantee: upper bound, within 1e-11 of it and 1e-12 of its root, and what `slack` adds.
+  [[nodiscard]] double information(std::size_t group, flip const& noise) const {
+    double const e = noise.probability();
+    if (noise.correlation() == 0.0) return 0.0;
+    std::vector<by_sign> const& masses = groups_.at(group);
+    by_sign const sign = total(masses);
+    by_sign const seen{(1.0 - e) * sign.plus + e * sign.minus,
+                       (1.0 - e) * sign.minus + e * sign.plus};
+    double const all = seen.plus + seen.minus;
+    double sum = 0.0;
+    auto const add = [&](double joint, double one, double other) {
+      double const apart = one * (other / all);
+      if (apart > 0.0) sum += apart * entropy_residual(std::max(joint / apart - 1.0, -1.0));
+    };
+    for (by_sign const& mass : masses) {
+      double const state = mass.plus + mass.minus;
+      add((1.0 - e) * mass.plus + e * mass.minus, state, seen.plus);
+      add((1.0 - e) * mass.minus + e * mass.plus, state, seen.minus);
+    }
+    // Lemma 15 of docs/certificates/pac.md, with the relative error of a ratio of masses.
+    double const off = 3.1 * error_ + 4e-13;
+    return sum * (1.0 + 2e-12) + 1.04 * off * (sum + std::sqrt(2.0 * sum)) + 53.0 * off * off;
+  }
+
+  /// The same of the sign plus N(0, σ²). One state after the other is told from those that are left: by the chain rule
+  /// I(U_G; Y) = Σ_j P(U_G ∉ {1, …, j−1})·I([U_G = j]; Y | U_G ∉ {1, …, j−1}).
+  /// Guarantee: upper bound, as close as `noised_sign::information`.
+  [[nodiscard]] double information(std::size_t group, double sigma) const {
+    std::vector<by_sign> const& masses = groups_.at(group);
+    std::vector<by_sign> left(masses.size() + 1);
+    for (std::size_t j = masses.size(); j-- > 0;) left[j] = left[j + 1] + masses[j];
+    double sum = 0.0;
+    for (std::size_t j = 0; j + 1 < masses.size(); ++j) {
+      double const all = left[j].plus + left[j].minus;
+      bool const decided = !(masses[j].plus + masses[j].minus > 0.0) ||
+                           !(left[j + 1].plus + left[j + 1].minus > 0.0);
+      if (decided) continue;
+      noised_sign const seen(left[j].plus / all, left[j].minus / all, sigma);
+      bit_and_sign const law{masses[j].plus / all, masses[j].minus / all, left[j + 1].plus / all,
+                             left[j + 1].minus / all};
+      sum += all * seen.information(law, error_);
+    }
+    double const roundings =
+        (4.0 * static_cast<double>(masses.size()) + 16.0) * std::numeric_limits<double>::epsilon();
+    return sum * (1.0 + roundings + 2.0 * error_);
+  }
+
+  /// The largest correlation ≤ `most` for which no group's information exceeds its allowance.
+  /// Guarantee: feasible end; a fair coin where a group has none.
+  /// @throws std::domain_error for a NaN; std::invalid_argument unless there is one allowance a group
+  [[nodiscard]] flip flip_for(std::span<double const> allowance, flip const& most) const {
+    check_allowances("flip_for", allowance);
+    detail::check_probability("flip_for", "correlation", most.correlation());
+    double rho = most.correlation();
+    for (std::size_t g = 0; g < groups(); ++g) {
+      auto const fits = [&](double x) {
+        return information(g, flip::with_correlation(x)) <= allowance[g];
+      };
+      if (!fits(rho)) rho = last_holding(0.0, rho, fits);
+    }
+    return rho == most.correlation() ? most : flip::with_correlation(rho);
+  }
+
+  /// The least σ ≥ `least` for which no group's information exceeds its allowance; +∞ where a group has none.
+  /// Guarantee: feasible end.
+  /// @throws as `flip_for`; std::domain_error unless `least` is at least 0
+  [[nodiscard]] double sigma_for(std::span<double const> allowance, double least) const {
+    check_allowances("sigma_for", allowance);
+    detail::require_domain(least >= 0.0, "sigma_for", "least", least, "at least 0");
+    double sigma = least;
+    for (std::size_t g = 0; g < groups(); ++g) {
+      auto const fits = [&](double x) { return information(g, x) <= allowance[g]; };
+      if (fits(sigma)) continue;
+      double high = std::max(2.0 * sigma, 1.0);
+      while (!fits(high)) {
+        if (!(high < 1e100)) return std::numeric_limits<double>::infinity();
+        high *= 4.0;
+      }
+      sigma = last_holding(high, sigma, fits);
+    }
+    return sigma;
+  }
+
+ private:
+  struct by_sign {
+    double plus = 0.0;
+    double minus = 0.0;
+    friend by_sign operator+(by_sign const& a, by_sign const& b) {
+      return {a.plus + b.plus, a.minus + b.minus};
+    }
+  };
+
+  static by_sign total(std::vector<by_sign> const& masses) {
+    by_sign sum;
+    for (by_sign const& mass : masses) sum = sum + mass;
+    return sum;
+  }
+
+  void check_allowances(char const* who, std::span<double const> allowance) const {
+    detail::check_size(who, "size of allowance", allowance.size(), groups());
+    for (double const a : allowance) {
+      detail::require_domain(a == a, who, "allowance", a, "a number");
+    }
+  }
+
+  double error_;
+  std::vector<std::vector<by_sign>> groups_;  // the states' masses
+};
+
+}  // namespace tacit

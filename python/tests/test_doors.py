@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is refused is refused in the words of the calculator and of the page: tests/structure/doors.py asks them."""
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+import tacit
+
+FILE = Path(__file__).parents[2] / "tests" / "structure" / "doors.py"
+SPEC = importlib.util.spec_from_file_location("doors", FILE)
+doors = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(doors)
+
+
+@pytest.mark.parametrize("question", doors.QUESTIONS)
+def test_there_is_an_answer(question):
+    getattr(tacit, question)(**doors.QUESTIONS[question])
+
+
+@pytest.mark.parametrize("question, changes, name, must_be", doors.REFUSED)
+def test_what_is_refused_is_refused_in_the_same_words(question, changes, name, must_be):
+    with pytest.raises((ValueError, TypeError)) as refusal:
+        getattr(tacit, question)(**doors.asked(question, changes))
+    assert doors.agrees(str(refusal.value), changes, name, must_be), str(refusal.value)

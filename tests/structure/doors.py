@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every door refuses, in the same words: the calculator, the page's engine, and Python.
+
+usage: doors.py CALCULATOR ASK      (built of apps/tacit and web; python/tests/test_doors.py asks Python)
+"""
+import json
+import re
+import subprocess
+import sys
+
+TARGET = {"epsilon": 2, "delta": 1e-5}
+RUN = {"noise_multiplier": 1, "rate": 0.01, "steps": 100}
+
+# A question that has an answer: the names are Python's.
+QUESTIONS = {
+    "epsilon": RUN | {"delta": 1e-5},
+    "delta": RUN | {"epsilon": 1},
+    "noise_multiplier_for": TARGET | {"rate": 0.01, "steps": 100},
+    "steps_for": TARGET | {"noise_multiplier": 1, "rate": 0.01},
+    "rate_for": TARGET | {"noise_multiplier": 1, "steps": 100},
+    "batch_for": TARGET | {"noise_multiplier": 4, "steps": 100, "records": 1000},
+    "attack_success_from_information": {"information": 0.3, "prior": 0.5},
+    "attack_success_from_dp": TARGET | {"prior": 0.5},
+    "information_for_success": {"success": 0.6, "prior": 0.5},
+}
+
+COUNT = "a whole number in [1, 2^53]"
+NOISE = "in [0.001, 1e9]"
+
+
+def batches(**changes):
+    return {"rate": None, "batch": 10, "records": 100, "adjacency": "replace_one", **changes}
+
+
+# (question, what is changed, what is refused, what it must be)
+REFUSED = [
+    *(("epsilon", {"delta": x}, "delta", "in (0, 1)") for x in (0, 1, -0.5, 1.5)),
+    *(("delta", {"epsilon": x}, "epsilon", "finite and at least 0") for x in (-1, -1e-300)),
+    *(("epsilon", {"noise_multiplier": x}, "noise_multiplier", NOISE) for x in (0, -1, 0.0005, 2e9, 1e-320)),
+    *(("epsilon", {"noise_multiplier": x, "mechanism": "laplace", "rate": None}, "noise_multiplier", NOISE) for x in (0, 0.0005)),
+    *((ask, {"noise_multiplier": 0.0005}, "noise_multiplier", NOISE) for ask in ("delta", "steps_for", "rate_for", "batch_for")),
+    *(("epsilon", {"rate": x}, "rate", "in [0, 1]") for x in (-0.1, 1.5)),
+    *(("epsilon", {"steps": x}, "steps", COUNT) for x in (0, -3, 1.5, 2**53 + 1)),
+    *(("epsilon", batches(records=x), "records", COUNT) for x in (0, 0.5, 2**53 + 1)),
+    *(("epsilon", batches(batch=x), "batch", "a whole number in [1, 100]") for x in (101, 2**53)),
+    *(("epsilon", {"records_per_person": x}, "records_per_person", "a whole number in [1, 1000000]") for x in (0, 1.5, 1000001)),
+    ("epsilon", {"batch": 10, "records": 100}, "batch", "left out where rate is given"),
+    ("epsilon", {"records": 100}, "records", "left out where rate is given"),
+    ("epsilon", {"mechanism": "cauchy"}, "mechanism", None),  # the page has more of them
+    ("epsilon", {"adjacency": "else"}, "adjacency", "add_remove, replace_one or zero_out"),
+    *((ask, {"epsilon": -1}, "epsilon", "finite and at least 0")
+      for ask in ("noise_multiplier_for", "steps_for", "rate_for", "batch_for")),
+    *((ask, {"delta": x}, "delta", "in (0, 1)") for ask in ("noise_multiplier_for", "steps_for", "rate_for", "batch_for") for x in (0, 1)),
+    ("noise_multiplier_for", {"rate": 1.5}, "rate", "in [0, 1]"),
+    ("noise_multiplier_for", {"steps": 0}, "steps", COUNT),
+    ("batch_for", {"records": 0}, "records", COUNT),
+    ("attack_success_from_information", {"information": -1}, "information", "at least 0"),
+    ("attack_success_from_dp", {"epsilon": -1}, "epsilon", "at least 0"),
+    *(("attack_success_from_information", {"prior": x}, "prior", "in (0, 1]") for x in (0, 1.5)),
+    ("attack_success_from_dp", {"delta": 1.5}, "delta", "in [0, 1]"),
+    *(("information_for_success", {"success": x}, "success", "in (0, 1]") for x in (0, 1.5)),
+    *(("information_for_success", {"prior": x}, "prior", "in (0, 1]") for x in (0, 1.5)),
+]
+
+
+def asked(question, changes):
+    return {key: x for key, x in {**QUESTIONS[question], **changes}.items() if x is not None}
+
+
+def message(said):
+    """`NAME is VALUE, but must be RANGE`, without where it stands, and as Python names the argument."""
+    found = re.fullmatch(r"(?s)(?:.*[ :.])?(?:--)?([a-z_-]+) is (.+?), but must be (.+?)\s*", said)
+    if not found:
+        return said
+    name, value, must_be = found.groups()
+    value = re.sub(r"""^['"]|['"]$""", "", value)
+    must_be = must_be.replace("'", "").replace("--", "")
+    if not re.search(r"[\[\d]", must_be):  # words
+        must_be = re.sub(r"(?<=\w)-(?=\w)", "_", must_be)
+    name = {"prior_success": "prior", "mi": "information"}.get(name.replace("-", "_"), name.replace("-", "_"))
+    return f"{name} is {number(value)}, but must be {must_be}"
+
+
+def number(text):
+    """5e-04 as 0.0005."""
+    try:
+        return repr(float(text))
+    except ValueError:
+        return text
+
+
+def expected(changes, name, must_be):
+    return f"{name} is {number(changes[name])}, but must be {must_be}"
+
+
+def agrees(said, changes, name, must_be):
+    """What may be infinite in C++ and Python must be finite where numbers are texts."""
+    if must_be is None:
+        return name in said
+    return message(said) in {expected(changes, name, must_be), expected(changes, name, f"finite and {must_be}")}
+
+
+def words(value):
+    return str(value).replace("_", "-")
+
+
+def ask_calculator(calculator, question, given):
+    verb = {"epsilon": "epsilon", "delta": "delta", "noise_multiplier_for": "noise", "steps_for": "steps", "rate_for": "rate",
+            "batch_for": "rate", "attack_success_from_information": "attack", "attack_success_from_dp": "attack",
+            "information_for_success": "budget"}[question]
+    call = [calculator, verb]
+    if question == "batch_for":
+        given = {"adjacency": "replace-one", **given}
+    for key, x in given.items():
+        call += ["--" + {"information": "mi"}.get(key, key.replace("_", "-")), words(x)]
+    done = subprocess.run([*call, "--json"], capture_output=True, text=True, check=False)
+    return done.stdout, done.stderr
+
+
+def page_question(question, given):
+    if question == "information_for_success":
+        return {"ask": "budget", **given}
+    if question.startswith("attack"):
+        return {"ask": "attack", **{{"information": "mi"}.get(key, key): x for key, x in given.items()}}
+    of_run = {key: x for key, x in given.items()
+              if key in ("noise_multiplier", "rate", "batch", "records", "steps", "records_per_person", "mechanism")}
+    found = question.removesuffix("_for")
+    adjacency = words(given.get("adjacency", "replace_one" if found == "batch" else "add_remove"))
+    asks = {key: given[key] for key in TARGET if key in given}
+    return {"ask": found, **asks, "run": {"adjacency": adjacency, "releases": [{"mechanism": "gaussian", **of_run}]}}
+
+
+def ask_page(page, questions):
+    lines = "".join(json.dumps(q) + "\n" for q in questions)
+    done = subprocess.run([page], input=lines, capture_output=True, text=True, check=True)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def main():
+    calculator, page = sys.argv[1:3]
+    wrong = []
+
+    def check(door, case, said, number):
+        question, changes, name, must_be = case
+        if number or not agrees(said, changes, name, must_be):
+            wrong.append(f"{door}, {question} {changes}:\n  {said.strip() or number}\n  {expected(changes, name, must_be)}")
+
+    for question in QUESTIONS:
+        number, said = ask_calculator(calculator, question, QUESTIONS[question])
+        if said or not number:
+            wrong.append(f"calculator, {question}: {said}")
+    answers = ask_page(page, [page_question(q, given) for q, given in QUESTIONS.items()])
+    wrong += [f"page, {q}: {answer}" for q, answer in zip(QUESTIONS, answers) if "error" in answer]
+    answers = ask_page(page, [page_question(q, asked(q, changes)) for q, changes, _, _ in REFUSED])
+    for case, answer in zip(REFUSED, answers):
+        number, said = ask_calculator(calculator, case[0], asked(*case[:2]))
+        check("calculator", case, said, number)
+        check("page", case, answer.get("error", ""), {} if "error" in answer else answer)
+    print("\n".join(wrong) or f"{len(REFUSED)} refusals in the same words")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tacit/dp/discretised.hpp>
+#include <tacit/dp/gaussian.hpp>
+#include <tacit/dp/privacy_loss.hpp>
+#include <tacit/dp/renyi.hpp>
+#include <tacit/dp/zcdp.hpp>
+
+#include "referee/runs.hpp"
+
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <limits>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+// Every accountant at compositions far outside the box: noise 1e-6 to 1e9, rates 1e-12 to 1, counts to 1e9, delta
+// 1e-300 to 1, every mechanism and sampling, up to four of them together. Each question is asked by a process of its own,
+// which a limit ends. usage: hostile [SEED [COUNT [SECONDS [MEGABYTES [FIRST [EVERY]]]]]]; `sh tools/hostile.sh` builds
+// and runs it on every core.
+//
+// A miss is a question that ended without an answer or a refusal, or took longer or more memory than the limits; an
+// answer that is no interval; two answers to one question that do not meet; and a certified upper end above Rényi's.
+// A question that is refused is none, and neither is a wide interval: those are counted. Exit status 1 if anything was
+// missed.
+
+namespace {
+
+using namespace tacit;
+
+struct limits {
+  double seconds;
+  double megabytes;
+};
+
+enum class outcome { answered, refused, failed, ended };
+
+struct reply {
+  outcome how = outcome::ended;
+  bound<double> value{0.0, 0.0};
+  char why[160] = "";
+  double seconds = 0.0;
+  double megabytes = 0.0;
+};
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+// What `ask` returns, in a process of its own that ends at four times the limits.
+template <class Ask>
+reply apart(limits const& most, Ask&& ask) {
+  int ends[2];
+  if (::pipe(ends) != 0) throw std::runtime_error("hostile: no pipe");
+  std::fflush(stdout);
+  ::pid_t const child = ::fork();
+  if (child < 0) throw std::runtime_error("hostile: no process");
+  if (child == 0) {
+    auto const time = static_cast<::rlim_t>(std::ceil(4.0 * most.seconds));
+    auto const memory = static_cast<::rlim_t>(4.0 * most.megabytes) << 20;
+    ::rlimit const cpu{time, time + 1};
+    ::rlimit const space{memory, memory};
+    ::setrlimit(RLIMIT_CPU, &cpu);
+    ::setrlimit(RLIMIT_AS, &space);
+    reply out;
+    auto const because = [&](outcome how, std::exception const& error) {
+      out.how = how;
+      std::snprintf(out.why, sizeof out.why, "%s", error.what());
+    };
+    try {
+      out.value = ask();
+      out.how = outcome::answered;
+    } catch (std::domain_error const& error) {
+      because(outcome::refused, error);
+    } catch (std::invalid_argument const& error) {
+      because(outcome::refused, error);
+    } catch (std::exception const& error) {
+      because(outcome::failed, error);
+    }
+    ssize_t const sent = ::write(ends[1], &out, sizeof out);
+    ::_exit(sent == static_cast<ssize_t>(sizeof out) ? 0 : 1);
+  }
+  ::close(ends[1]);
+  reply out;
+  if (::read(ends[0], &out, sizeof out) != static_cast<ssize_t>(sizeof out)) out = {};
+  ::close(ends[0]);
+  int status = 0;
+  ::rusage used{};
+  ::wait4(child, &status, 0, &used);
+  auto const seconds = [](::timeval const& t) {
+    return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
+  };
+  out.seconds = seconds(used.ru_utime) + seconds(used.ru_stime);
+  out.megabytes = static_cast<double>(used.ru_maxrss) / 1024.0;
+  return out;
+}
+
+// Run k of a seed by itself.
+referee::composition draw(std::uint64_t seed, std::uint64_t k) {
+  referee::box random(seed * 0x9E3779B97F4A7C15U + k * 0xD1B54A32D192ED03U, 1'000'000);
+  auto const pick = [&](auto const& list) {
+    auto const at = static_cast<std::size_t>(random.uniform() * static_cast<double>(list.size()));
+    return list[std::min(at, list.size() - 1)];
+  };
+  auto const noise = [&] {
+    double const u = random.uniform();
+    if (u < 0.3) {
+      return pick(
+          std::vector{1e-6, 1e-4, 1e-3, 0.01, 0.015, 0.02, 0.021, 0.05, 0.1, 0.2, 1e3, 1e6, 1e9});
+    }
+    return u < 0.7 ? random.between(0.01, 30.0) : random.between(1e-6, 1e9);
+  };
+  auto const whole = [&](double most) {
+    return static_cast<std::uint64_t>(std::max(1.0, std::round(random.between(1.0, most))));
+  };
+  auto const mechanism = [&]() -> mechanism_event {
+    double const u = random.uniform();
+    double const loss = random.uniform() < 0.1 ? 0.0 : random.between(1e-9, 1e3);
+    if (u < 0.45) return gaussian{noise()};
+    if (u < 0.6) return laplace{noise()};
+    if (u < 0.7) return discrete_gaussian{noise(), whole(1e6)};
+    if (u < 0.8) return discrete_laplace{noise(), whole(1e6)};
+    if (u < 0.86) return randomised_response{loss, 1 + whole(1e6)};
+    if (u < 0.9) return exponential_mechanism{loss};
+    if (u < 0.95) return pure{loss};
+    if (u < 0.98) return approx_dp{loss, random.between(1e-12, 1.0)};
+    return matrix_gaussian{noise(), random.between(1e-3, 1e3)};
+  };
+  auto const scheme = [&]() -> sampling {
+    double const u = random.uniform();
+    if (u < 0.2) return unsampled{};
+    if (u < 0.75) {
+      return poisson{random.uniform() < 0.3 ? pick(std::vector{0.0, 1e-12, 1e-9, 1e-6, 1e-3, 0.01,
+                                                               0.1, 0.5, 0.9, 0.999999, 1.0})
+                                            : random.between(1e-12, 1.0)};
+    }
+    if (u < 0.9) {
+      std::uint64_t const records = whole(1e9);
+      return fixed_size{whole(static_cast<double>(records)), records};
+    }
+    if (u < 0.97) {
+      std::uint64_t const steps = whole(1e5);
+      return random_allocation{steps,
+                               random.uniform() < 0.7 ? 1 : whole(static_cast<double>(steps))};
+    }
+    return shuffled{};
+  };
+  referee::composition out;
+  out.neighbours = pick(std::vector{adjacency::add_remove, adjacency::add_remove,
+                                    adjacency::replace_one, adjacency::zero_out});
+  int const parts = random.uniform() < 0.6 ? 1 : 1 + static_cast<int>(random.uniform() * 4.0);
+  for (int tries = 0; tries < 50 && static_cast<int>(out.parts.size()) < parts; ++tries) {
+    event release(mechanism(), scheme());
+    if (random.uniform() < 0.05) release.records_per_person = whole(1e4);
+    std::uint64_t const count =
+        random.uniform() < 0.3
+            ? pick(std::vector<std::uint64_t>{1, 2, 3, 50, 1000, 1'000'000, 1'000'000'000})
+            : whole(1e9);
+    try {
+      detail::check_event("hostile", release);
+      (void)dominate(release, out.neighbours);
+      out.parts.push_back({release, count});
+    } catch (std::logic_error const&) {
+      continue;  // out of range, or without a pair: what is refused is seen at once
+    }
+  }
+  if (out.parts.empty()) out.parts.push_back({event(gaussian{noise()}), whole(1e9)});
+  out.delta = random.uniform() < 0.3
+                  ? pick(std::vector{1e-300, 1e-100, 1e-30, 1e-10, 1e-5, 0.1, 0.999999})
+                  : std::min(random.between(1e-300, 1.0), 1.0 - 0x1p-53);
+  return out;
+}
+
+struct asked {
+  std::string name;
+  reply epsilon;
+  reply delta;
+};
+
+class sweep {
+ public:
+  explicit sweep(limits const& most) : most_(most) {}
+
+  void run(std::uint64_t k, referee::composition const& c, double at) {
+    std::vector<asked> all;
+    bool const attained = std::all_of(c.parts.begin(), c.parts.end(), [&](composed const& part) {
+      return dominate(part.release, c.neighbours).attained;
+    });
+    auto const ask = [&]<class Accountant>(Accountant const&) {
+      auto const put = [&](auto&& question) {
+        return apart(most_, [&] {
+          Accountant account(c.neighbours);
+          for (composed const& part : c.parts) account.compose(part.release, part.count);
+          return question(account);
+        });
+      };
+      all.push_back({std::string(Accountant::name),
+                     put([&](Accountant const& a) { return a.epsilon(c.delta); }),
+                     put([&](Accountant const& a) { return a.delta(at); })});
+    };
+    ask(privacy_loss_accountant());
+    ask(renyi_accountant());
+    ask(gaussian_accountant());
+    ask(zcdp_accountant());
+    ask(discretised_accountant());
+    for (asked const& a : all) {
+      judge(k, c, a.name + ", epsilon", a.epsilon, infinity);
+      judge(k, c, a.name + ", delta(" + std::to_string(at) + ")", a.delta, 1.0);
+      // A lower end is one of the pair, which the other accountants' mechanism may keep away from.
+      for (asked const& b : all) {
+        if (&a >= &b || !attained) continue;
+        meet(k, c, a.name + " and " + b.name + ", epsilon", a.epsilon, b.epsilon);
+        meet(k, c, a.name + " and " + b.name + ", delta", a.delta, b.delta);
+      }
+    }
+    below(k, c, "epsilon", all[0].epsilon, all[1].epsilon);
+    below(k, c, "delta", all[0].delta, all[1].delta);
+  }
+
+  [[nodiscard]] int finish() const {
+    std::printf(
+        "%d questions, %d answered, %d of them with a width above .1, %d refused; slowest %.2f s, "
+        "largest "
+        "%.0f MB; %d missed\n",
+        questions_, answered_, wide_, refused_, slowest_, largest_, missed_);
+    return missed_ > 0 ? 1 : 0;
+  }
+
+ private:
+  void miss(std::uint64_t k, referee::composition const& c, std::string const& what) {
+    ++missed_;
+    std::printf("run %llu: %s\n  %s\n", static_cast<unsigned long long>(k), what.c_str(),
+                text(c).c_str());
+  }
+
+  void judge(std::uint64_t k, referee::composition const& c, std::string const& what,
+             reply const& r, double most) {
+    ++questions_;
+    slowest_ = std::max(slowest_, r.seconds);
+    largest_ = std::max(largest_, r.megabytes);
+    char line[256];
+    std::snprintf(line, sizeof line, ": %.2f s, %.0f MB", r.seconds, r.megabytes);
+    if (r.how == outcome::ended) return miss(k, c, what + " was ended" + line);
+    if (r.how == outcome::failed) return miss(k, c, what + " threw: " + r.why + line);
+    if (!(r.seconds <= most_.seconds)) miss(k, c, what + " is slow" + line);
+    if (!(r.megabytes <= most_.megabytes)) miss(k, c, what + " is large" + line);
+    if (r.how == outcome::refused) {
+      ++refused_;
+      return;
+    }
+    ++answered_;
+    bound<double> const v = r.value;
+    if (!(v.lower >= 0.0 && v.lower <= v.upper && v.upper <= most)) {
+      miss(k, c, what + " is no interval: " + referee_text(v));
+    }
+    wide_ += !(v.upper - v.lower <= 0.1 * v.upper);
+  }
+
+  static std::string referee_text(bound<double> const& b) {
+    char line[80];
+    std::snprintf(line, sizeof line, "[%.17g, %.17g]", b.lower, b.upper);
+    return line;
+  }
+
+  void meet(std::uint64_t k, referee::composition const& c, std::string const& what, reply const& a,
+            reply const& b) {
+    if (a.how != outcome::answered || b.how != outcome::answered) return;
+    if (a.value.lower <= b.value.upper && b.value.lower <= a.value.upper) return;
+    miss(k, c, what + " do not meet: " + referee_text(a.value) + ", " + referee_text(b.value));
+  }
+
+  void below(std::uint64_t k, referee::composition const& c, std::string const& what,
+             reply const& exact, reply const& renyi) {
+    if (exact.how != outcome::answered || renyi.how != outcome::answered) return;
+    if (exact.value.upper <= renyi.value.upper * (1.0 + 1e-12)) return;
+    miss(k, c,
+         what + " is above Renyi's: " + referee_text(exact.value) + ", " +
+             referee_text(renyi.value));
+  }
+
+  limits most_;
+  int questions_ = 0, answered_ = 0, refused_ = 0, wide_ = 0, missed_ = 0;
+  double slowest_ = 0.0, largest_ = 0.0;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  auto const argument = [&](int at, double otherwise) {
+    return argc > at ? std::strtod(argv[at], nullptr) : otherwise;
+  };
+  auto const seed = static_cast<std::uint64_t>(argument(1, 1.0));
+  auto const count = static_cast<std::uint64_t>(argument(2, 1000.0));
+  sweep all({argument(3, 2.0), argument(4, 500.0)});
+  auto const every = static_cast<std::uint64_t>(argument(6, 1.0));
+  for (auto k = static_cast<std::uint64_t>(argument(5, 0.0)); k < count; k += every) {
+    referee::box random(seed + k, 1'000'000);
+    double const at = random.uniform() < 0.2 ? 0.0 : random.between(1e-6, 1e5);
+    all.run(k, draw(seed, k), at);
+  }
+  return all.finish();
+}

@@ -1,0 +1,26 @@
+#!/bin/sh
+# Every accountant at compositions far outside the box, each question in a process with limits on time and memory, on
+# every core: what took too long or too much memory, threw, or contradicts another answer.
+# usage: sh tools/hostile.sh [SEED [COUNT [SECONDS [MEGABYTES]]]]
+# A miss is printed with its numbers and stays in build/sweep/hostile.*.log; run k repeats alone as
+# `build/sweep/hostile SEED k+1 SECONDS MEGABYTES k`.
+set -eu
+cd "$(dirname "$0")/.."
+seed="${1:-$(date +%Y%m%d)}"
+
+sh tools/install_packages.sh g++
+mkdir -p build/sweep
+"${CXX:-g++}" -std=c++20 -O2 -ffp-contract=off -I include -I tests tools/hostile.cpp -o build/sweep/hostile
+failed=0
+every="$(nproc)"
+first=0
+jobs=""
+while [ "$first" -lt "$every" ]; do
+  nice -n 15 build/sweep/hostile "$seed" "${2:-1000}" "${3:-2}" "${4:-500}" "$first" "$every" \
+    >"build/sweep/hostile.$first.log" 2>&1 &
+  jobs="$jobs $!"
+  first=$((first + 1))
+done
+for job in $jobs; do wait "$job" || failed=1; done
+cat build/sweep/hostile.*.log
+exit "$failed"
