@@ -266,6 +266,15 @@ class tests {
     batches_fail_together(sums);
   }
 
+  /// The loss, which also adds up how many records it is asked about.
+  static auto counted(apps::batch_loss& loss, std::int64_t& evaluated) {
+    return [&](std::span<float const> theta, std::span<std::size_t const> batch,
+               std::span<double> losses) {
+      evaluated += static_cast<std::int64_t>(batch.size());
+      loss(theta, batch, losses);
+    };
+  }
+
   template <class Make>
   void same_batches(std::string const& what, tacit::train_options const& training,
                     std::size_t directions, Make const& make) {
@@ -277,12 +286,7 @@ class tests {
       apps::batch_loss loss(job_->shape, records());
       tacit::trainer run{alone, training, one.theta};
       while (!run.done()) {
-        one.releases.push_back(
-            run.step([&](std::span<float const> theta, std::span<std::size_t const> batch,
-                         std::span<double> losses) {
-              evaluated_alone += static_cast<std::int64_t>(batch.size());
-              loss(theta, batch, losses);
-            }));
+        one.releases.push_back(run.step(counted(loss, evaluated_alone)));
       }
     }
     std::optional<mechanism_of> first;
@@ -296,12 +300,7 @@ class tests {
     std::int64_t evaluated = 0;
     tacit::trainer run{all, training, out.theta};
     while (!run.done()) {
-      out.releases.push_back(
-          run.step([&](std::span<float const> theta, std::span<std::size_t const> batch,
-                       std::span<double> losses) {
-            evaluated += static_cast<std::int64_t>(batch.size());
-            loss(theta, batch, losses);
-          }));
+      out.releases.push_back(run.step(counted(loss, evaluated)));
     }
     check(out.releases == one.releases, what + ": other releases than in one process");
     check(out.theta == one.theta, what + ": another theta than in one process");

@@ -607,3 +607,23 @@ TEST_CASE("no more noise than the entropy of the outputs calls for") {
     }
   }
 }
+
+TEST_CASE("many candidates: the entropy still caps the noise, and pairs are not compared") {
+  // Three thousand rows of three values: their entropy is log 3, whatever the number of rows.
+  Eigen::MatrixXd few(3000, 2);
+  for (Eigen::Index i = 0; i < few.rows(); ++i) few.row(i).setConstant(static_cast<double>(i % 3));
+  auto const none = log_det(candidate_outputs(few), nats(1.2), noise_shape::diagonal);
+  CHECK(none.noise.trace() == 0.0);
+  CHECK(none.information.value.value == Approx(std::log(3.0)).epsilon(1e-12));
+  CHECK(scale_to(candidate_outputs(few), gaussian_noise::isotropic(2, 1.0), nats(1.2))
+            .noise.trace() == 0.0);
+
+  // Matrices of 20,000² pairs would take gigabytes.
+  candidate_outputs const many(decaying_rows(20000, 2, 3));
+  for (noise_shape const shape : {noise_shape::full, noise_shape::diagonal}) {
+    auto const rule = log_det(many, nats(0.5), shape, by_rule);
+    auto const best = log_det(many, nats(0.5), shape);
+    CHECK(best.noise.variances() == rule.noise.variances());
+    CHECK(best.information.value.value == rule.information.value.value);
+  }
+}

@@ -14,6 +14,7 @@
 #include "support/directory.hpp"
 #include "support/numbers.hpp"
 #include "support/table.hpp"
+#include "train/small_problem.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -28,35 +29,14 @@
 namespace optimiser_tests {
 
 using namespace tacit;
+using namespace small_problem;
 
 namespace {
-
-constexpr std::size_t records = 12;
-constexpr std::size_t dimension = 150;
 
 constexpr optimiser_rule rules[] = {optimiser_rule::sgd, optimiser_rule::momentum,
                                     optimiser_rule::adam, optimiser_rule::adamw};
 constexpr optimiser_rule with_state[] = {optimiser_rule::momentum, optimiser_rule::adam,
                                          optimiser_rule::adamw};
-
-void loss(std::span<float const> theta, std::span<double> losses) {
-  for (std::size_t i = 0; i < losses.size(); ++i) {
-    losses[i] = 0.0;
-    for (std::size_t j = 0; j < theta.size(); ++j) {
-      double const x = 1.0 + 0.1 * std::sin(static_cast<double>(i + 3 * j));
-      losses[i] += 0.5 * (double{theta[j]} - x) * (double{theta[j]} - x) / double{dimension};
-    }
-  }
-}
-
-template <class T = float>
-std::vector<T> start() {
-  std::vector<T> theta(dimension);
-  for (std::size_t j = 0; j < dimension; ++j) {
-    theta[j] = rounded_to<T>(0.01F * static_cast<float>(j % 13));
-  }
-  return theta;
-}
 
 train_options by(optimiser_rule rule, direction_law law = direction_law::rademacher) {
   return {.smoothing = 1e-3,
@@ -132,59 +112,6 @@ TEST_CASE("momentum of 0 is sgd, to the rounding of the gradient") {
     CHECK(one == other);
   }
 }
-
-namespace {
-
-template <class T>
-parameters view(std::vector<T>& theta) {
-  std::span<T> const all(theta);
-  return parameters(std::vector<tensor>{{.entries = all.first(41), .name = "first"},
-                                        {.entries = all.subspan(41), .name = "second"}});
-}
-
-// Trains 60 steps of which each fifth is held, and replays it whole and from halfway.
-template <class T>
-void check_replay(train_options const& options, std::size_t k) {
-  std::vector<T> theta = start<T>();
-  std::vector<T> halfway;
-  std::vector<release> transcript;
-  mezo mechanism({.what = surrogate::full_sign, .directions = k, .steps = 60}, records);
-  trainer run{mechanism, options, view(theta), openmp{}};
-  optimiser_state kept = run.optimiser();
-  auto const sometimes_nan = [&](parameters const& at, std::span<double> losses) {
-    std::vector<float> whole;
-    for (tensor const& one : at.all()) {
-      for (T const x : std::get<std::span<T>>(one.entries)) whole.push_back(to_float(x));
-    }
-    loss(whole, losses);
-    if (transcript.size() % 5 == 3) losses[2] = std::numeric_limits<double>::quiet_NaN();
-  };
-  while (!run.done()) {
-    transcript.push_back(run.step(sometimes_nan));
-    if (transcript.size() == 30) {
-      halfway = theta;
-      kept = run.optimiser();
-    }
-  }
-  CHECK(transcript[3].held());
-  CHECK_FALSE(theta == start<T>());
-
-  std::vector<T> rebuilt = start<T>();
-  replay(view(rebuilt), options, transcript);
-  CHECK(rebuilt == theta);
-
-  std::vector<T> wrong = halfway;
-  if (!kept.empty()) {
-    CHECK_THROWS_AS(replay(view(wrong), options, transcript, 30), std::invalid_argument);
-    optimiser_state early(options.optimiser, dimension);
-    CHECK_THROWS_AS(replay(view(wrong), early, options, transcript, 30), std::invalid_argument);
-    CHECK(wrong == halfway);
-  }
-  replay(view(halfway), kept, options, transcript, 30, openmp{});
-  CHECK(halfway == theta);
-}
-
-}  // namespace
 
 TEST_CASE("a replay with an optimiser is the training, bit for bit") {
   for (optimiser_rule const rule : rules) {

@@ -5,6 +5,7 @@
 
 #include "secret/script.hpp"
 #include "support/catch.hpp"
+#include "train/small_problem.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -17,36 +18,9 @@
 namespace trainer_tests {
 
 using namespace tacit;
+using namespace small_problem;
 
 namespace {
-
-constexpr std::size_t records = 12;
-constexpr std::size_t dimension = 150;
-
-// ½‖θ − x_i‖²/d, with records around 1.
-void loss(std::span<float const> theta, std::span<double> losses) {
-  for (std::size_t i = 0; i < losses.size(); ++i) {
-    losses[i] = 0.0;
-    for (std::size_t j = 0; j < theta.size(); ++j) {
-      double const x = 1.0 + 0.1 * std::sin(static_cast<double>(i + 3 * j));
-      losses[i] += 0.5 * (double{theta[j]} - x) * (double{theta[j]} - x) / double{dimension};
-    }
-  }
-}
-
-std::vector<float> start() {
-  std::vector<float> theta(dimension);
-  for (std::size_t j = 0; j < dimension; ++j) theta[j] = 0.01F * static_cast<float>(j % 13);
-  return theta;
-}
-
-double mean_loss(std::vector<float> const& theta) {
-  std::vector<double> losses(records);
-  loss(theta, losses);
-  double sum = 0.0;
-  for (double const l : losses) sum += l;
-  return sum / records;
-}
 
 // A mechanism that releases what a test tells it to.
 struct scripted {
@@ -55,7 +29,7 @@ struct scripted {
   std::size_t at = 0;
   std::vector<double> seen = {};
 
-  std::size_t records() const { return trainer_tests::records; }
+  std::size_t records() const { return small_problem::records; }
   std::size_t directions() const { return k; }
   std::size_t steps() const { return at; }
   bool done() const { return at == says.size(); }
@@ -144,64 +118,6 @@ TEST_CASE("the mechanism sees the two-point scalars, direction by direction") {
 
 namespace {
 
-template <class T>
-std::vector<T> stored_start() {
-  std::vector<T> result;
-  for (float const x : start()) result.push_back(rounded_to<T>(x));
-  return result;
-}
-
-template <class T>
-parameters view(std::vector<T>& theta) {
-  std::span<T> const all(theta);
-  return parameters(std::vector<tensor>{{.entries = all.first(41), .name = "first"},
-                                        {.entries = all.subspan(41), .name = "second"}});
-}
-
-// Trains 60 steps of which each fifth is held, and replays it whole, from halfway, and wrongly.
-template <class T>
-void check_replay(direction_law law, std::size_t k) {
-  train_options const options{.smoothing = 1e-3,
-                              .learning_rate = 0.3,
-                              .weight_decay = 0.01,
-                              .decay = schedule::linear,
-                              .steps = 60,
-                              .law = law,
-                              .seed = 99};
-  std::vector<T> theta = stored_start<T>();
-  std::vector<T> halfway;
-  std::vector<release> transcript;
-  mezo mechanism({.what = surrogate::full_sign, .directions = k, .steps = 60}, records);
-  trainer run{mechanism, options, view(theta), openmp{}};
-  auto const sometimes_nan = [&](parameters const& at, std::span<double> losses) {
-    std::vector<float> whole;
-    for (tensor const& one : at.all()) {
-      for (T const x : std::get<std::span<T>>(one.entries)) whole.push_back(to_float(x));
-    }
-    loss(whole, losses);
-    if (transcript.size() % 5 == 3) losses[2] = std::numeric_limits<double>::quiet_NaN();
-  };
-  while (!run.done()) {
-    transcript.push_back(run.step(sometimes_nan));
-    if (transcript.size() == 30) halfway = theta;
-  }
-  CHECK(transcript[3].held());
-  CHECK(!transcript[4].held());
-  CHECK_FALSE(theta == stored_start<T>());
-
-  std::vector<T> rebuilt = stored_start<T>();
-  replay(view(rebuilt), options, transcript);
-  CHECK(rebuilt == theta);
-
-  replay(view(halfway), options, transcript, 30, openmp{});
-  CHECK(halfway == theta);
-
-  std::vector<T> other = stored_start<T>();
-  transcript[10].coefficients[0] *= -1.0;
-  replay(view(other), options, transcript);
-  CHECK_FALSE(other == theta);
-}
-
 // Counts passes over a tensor.
 struct counting {
   std::size_t* passes;
@@ -219,9 +135,16 @@ TEST_CASE("a replay of the releases is the training, bit for bit") {
   for (direction_law const law :
        {direction_law::rademacher, direction_law::gaussian, direction_law::sphere}) {
     for (std::size_t const k : {1U, 2U}) {
-      check_replay<float>(law, k);
-      check_replay<half>(law, k);
-      check_replay<bfloat16>(law, k);
+      train_options const options{.smoothing = 1e-3,
+                                  .learning_rate = 0.3,
+                                  .weight_decay = 0.01,
+                                  .decay = schedule::linear,
+                                  .steps = 60,
+                                  .law = law,
+                                  .seed = 99};
+      check_replay<float>(options, k);
+      check_replay<half>(options, k);
+      check_replay<bfloat16>(options, k);
     }
   }
 }
@@ -333,7 +256,7 @@ struct counted_loss {
                   std::span<double> losses) const {
     REQUIRE(batch.size() == losses.size());
     REQUIRE(!batch.empty());
-    std::vector<double> all(trainer_tests::records);
+    std::vector<double> all(small_problem::records);
     loss(theta, all);
     for (std::size_t j = 0; j < batch.size(); ++j) losses[j] = all.at(batch[j]);
     *passes += batch.size();

@@ -204,7 +204,7 @@ struct noise_search {
   noise_search(basic_candidate_outputs<T> const& outputs, basic_gaussian_noise<T> const& noise)
       : noisy_axes(noiseless_directions<T>(noise).noisy_axes), shape(noise) {
     centred_columns<T> centred = distinct_outputs(outputs);
-    space.weights = std::move(centred.weights);
+    space.weights = std::move(centred.distinct.weights);
     space.diagonal = noise.along_coordinates();
     start.variances = chosen_entries(noise.variances(), noisy_axes);
     if (space.diagonal) {
@@ -249,7 +249,7 @@ template <dense_scalar T = double>
   if (best.noise.trace() == 0.0) return best;
   detail::noise_search<T> const search(outputs, best.noise);
   auto const consider = [&](basic_gaussian_noise<T> const& found) {
-    if (auto scaled = detail::try_scale_to(outputs, found, budget)) {
+    if (auto scaled = detail::if_feasible([&] { return scale_to(outputs, found, budget); })) {
       best = detail::of_lower_trace(std::move(best), *std::move(scaled));
     }
   };

@@ -27,7 +27,7 @@
 ///
 /// *Clusters.* Where neighbours are more than `far_apart` apart, Z all but determines the
 /// cluster C that X is in: I(X; Z) = I(C; Z) + I(X; Z | C), and 0 ≤ H(C) − I(C; Z) ≤ 2 log 2·(n/4)·Σ e^{−gap²/8}. Each cluster
-/// is a line of its own, and a short one.
+/// is a line of its own.
 /// *Alias.* In a strip |Im z| ≤ a the terms of the mixture that matter lie in a sector of 0.8π, so that it has no
 /// zero: all of them at a·R = 0.8π, R = max t − min t, and at a·W = 0.4π those within W of the nearest one, where W is
 /// long enough for the others to be a thousandth of it. ∫|integrand| ≤ e^{a²/2}(H + 5), and the error is at most

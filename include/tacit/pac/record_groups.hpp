@@ -139,7 +139,7 @@ class group_exposure {
       add((1.0 - e) * mass.plus + e * mass.minus, state, seen.plus);
       add((1.0 - e) * mass.minus + e * mass.plus, state, seen.minus);
     }
-    // Lemma 15 of docs/certificates/pac.md, with the relative error of a ratio of masses.
+    // Lemmas 15 and 24 of docs/certificates/pac.md: errors of the masses, and 4e-13 for what the ratios round.
     double const off = 3.1 * error_ + 4e-13;
     return sum * (1.0 + 2e-12) + 1.04 * off * (sum + std::sqrt(2.0 * sum)) + 53.0 * off * off;
   }

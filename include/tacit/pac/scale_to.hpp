@@ -102,6 +102,44 @@ template <dense_scalar T = double>
   return out;
 }
 
+/// The smallest multiple of a shape that its bounds allow.
+/// @throws infeasible, convergence_error
+template <dense_scalar T = double>
+[[nodiscard]] calibrated<mi_bound, T> shrunk_to(basic_candidate_outputs<T> const& outputs,
+                                                basic_gaussian_noise<T> const& shape,
+                                                candidate_bounds<T> const& bounds, nats budget) {
+  require_reachable("scale_to", bounds, budget);
+  double const shrink =
+      largest_shrink([&](double s) { return bounds.best(s); }, budget.value, 1e-12);
+  // Scaling rounds, so that the certificate is that of the noise itself.
+  for (double more = 0.0;; more = std::max(2.0 * more, 1e-13)) {
+    basic_gaussian_noise<T> noise = shape.scaled((1.0 + more) / shrink);
+    mi_bound const certificate = information_bound(outputs, noise);
+    if (certificate.value <= budget) return {std::move(noise), certificate};
+    if (!(more < 1.0)) {
+      throw convergence_error("scale_to: rounding hides the candidates", budget.value,
+                              certificate.value.value);
+    }
+  }
+}
+
+/// What `find` returns, or nothing where rounding leaves no certificate for the shape that it scales.
+template <class Find>
+[[nodiscard]] auto if_feasible(Find&& find) -> std::optional<decltype(find())> {
+  try {
+    return find();
+  } catch (infeasible const&) {
+  } catch (convergence_error const&) {
+  }
+  return std::nullopt;
+}
+
+template <dense_scalar T = double>
+[[nodiscard]] calibrated<mi_bound, T> of_lower_trace(calibrated<mi_bound, T> a,
+                                                     calibrated<mi_bound, T> b) {
+  return b.noise.trace() < a.noise.trace() ? std::move(b) : std::move(a);
+}
+
 }  // namespace detail
 
 /// The smallest multiple of a noise shape for which `information_bound` is at most β.
@@ -116,45 +154,11 @@ template <dense_scalar T = double>
   detail::check_candidate_budget("scale_to", budget);
   detail::check_size("scale_to", "dimension of the noise", of_shape.dimension(),
                      outputs.dimension());
+  double const entropy = detail::distinct_rows<T>(outputs).raised_entropy();
+  if (entropy <= budget.value) return detail::no_noise(outputs, entropy);
   basic_gaussian_noise<T> const shape = detail::of_like_size(outputs, of_shape);
-  detail::candidate_bounds<T> const bounds(outputs, shape);
-  if (bounds.entropy() <= budget.value) return detail::no_noise(outputs, bounds.entropy());
-  detail::require_reachable("scale_to", bounds, budget);
-  double const shrink =
-      detail::largest_shrink([&](double s) { return bounds.best(s); }, budget.value, 1e-12);
-  // Scaling rounds, so that the certificate is that of the noise itself.
-  for (double more = 0.0;; more = std::max(2.0 * more, 1e-13)) {
-    basic_gaussian_noise<T> noise = shape.scaled((1.0 + more) / shrink);
-    mi_bound const certificate = information_bound(outputs, noise);
-    if (certificate.value <= budget) return {std::move(noise), certificate};
-    if (!(more < 1.0)) {
-      throw convergence_error("scale_to: rounding hides the candidates", budget.value,
-                              certificate.value.value);
-    }
-  }
+  return detail::shrunk_to(outputs, shape, detail::candidate_bounds<T>(outputs, shape), budget);
 }
-
-namespace detail {
-
-/// `scale_to`, or nothing where rounding leaves no certificate for this shape.
-template <dense_scalar T = double>
-[[nodiscard]] std::optional<calibrated<mi_bound, T>> try_scale_to(
-    basic_candidate_outputs<T> const& outputs, basic_gaussian_noise<T> const& shape, nats budget) {
-  try {
-    return scale_to(outputs, shape, budget);
-  } catch (infeasible const&) {
-  } catch (convergence_error const&) {
-  }
-  return std::nullopt;
-}
-
-template <dense_scalar T = double>
-[[nodiscard]] calibrated<mi_bound, T> of_lower_trace(calibrated<mi_bound, T> a,
-                                                     calibrated<mi_bound, T> b) {
-  return b.noise.trace() < a.noise.trace() ? std::move(b) : std::move(a);
-}
-
-}  // namespace detail
 
 #if defined(TACIT_COMPILED_DENSE)
 extern template calibrated<mi_bound> scale_to(candidate_outputs const&, gaussian_noise const&,

@@ -254,10 +254,10 @@ template <dense_scalar T = double>
   Eigen::Index const k = axes.cols();
   auto const white = basic_gaussian_noise<T>::along(axes, vector_of<T>::Ones(k), 1.0);
   detail::centred_columns<T> centred = detail::distinct_outputs(outputs);
-  if (centred.weights.size() == 1) return detail::no_noise(outputs, 0.0);
+  if (centred.distinct.weights.size() == 1) return detail::no_noise(outputs, 0.0);
 
   detail::search_space<T> space;
-  space.weights = std::move(centred.weights);
+  space.weights = std::move(centred.distinct.weights);
   space.inside.noalias() = axes.transpose() * centred.columns;
   space.diagonal = search.shape == noise_shape::diagonal;
   matrix_of<T> across = centred.columns - axes * space.inside;

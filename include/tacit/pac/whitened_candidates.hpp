@@ -173,55 +173,75 @@ struct noiseless_directions {
   }
 };
 
-/// The distinct outputs of positive weight, centred: columns d×M.
+/// The distinct outputs of positive weight, in the order of their first appearance.
 template <dense_scalar T>
-struct centred_columns {
-  matrix_of<T> columns;
+struct distinct_rows {
   vector_of<T> weights;
   std::vector<Eigen::Index> source;     // a row of the outputs that each is
   std::vector<Eigen::Index> column_of;  // of each row; −1 for an impossible one
+  double excess = 1.0;                  // a true probability is at most so many times its weight
+
+  explicit distinct_rows(basic_candidate_outputs<T> const& outputs) {
+    vector_of<T> const& p = outputs.probabilities();
+    std::vector<Eigen::Index> possible;
+    for (Eigen::Index m = 0; m < p.size(); ++m) {
+      if (p(m) > 0.0) possible.push_back(m);
+    }
+    std::vector<Eigen::Index> everywhere(outputs.dimension());
+    std::iota(everywhere.begin(), everywhere.end(), Eigen::Index{0});
+    std::vector<std::size_t> class_of(outputs.size());
+    std::vector<Eigen::Index> order = possible;
+    std::size_t const classes =
+        classify(order, rows_before<T>{outputs.rows(), everywhere}, class_of);
+
+    weights.setZero(static_cast<Eigen::Index>(classes));
+    column_of.assign(outputs.size(), -1);
+    std::vector<Eigen::Index> place(classes, -1);
+    for (Eigen::Index const m : possible) {
+      Eigen::Index& at = place[class_of[static_cast<std::size_t>(m)]];
+      if (at < 0) {
+        at = std::ssize(source);
+        source.push_back(m);
+      }
+      weights(at) += p(m);
+      column_of[static_cast<std::size_t>(m)] = at;
+    }
+    excess = outputs.excess();
+  }
+
+  /// Their entropy, raised: what a release gives away at most, whatever its noise.
+  [[nodiscard]] double raised_entropy() const {
+    whitened_candidates<T> law;
+    law.weights = weights;
+    law.excess = excess;
+    return law.above(law.raised_entropy());
+  }
+};
+
+/// The same, centred: columns d×M.
+template <dense_scalar T>
+struct centred_columns {
+  matrix_of<T> columns;
+  distinct_rows<T> distinct;
 };
 
 template <dense_scalar T = double>
 [[nodiscard]] centred_columns<T> distinct_outputs(basic_candidate_outputs<T> const& outputs) {
   matrix_of<T> const& rows = outputs.rows();
-  vector_of<T> const& p = outputs.probabilities();
-  std::vector<Eigen::Index> order;
-  for (Eigen::Index m = 0; m < p.size(); ++m) {
-    if (p(m) > 0.0) order.push_back(m);
-  }
-  std::vector<Eigen::Index> everywhere(outputs.dimension());
-  std::iota(everywhere.begin(), everywhere.end(), Eigen::Index{0});
-  std::vector<std::size_t> class_of(outputs.size());
-  std::vector<Eigen::Index> const possible = order;
-  std::size_t const classes = classify(order, rows_before<T>{rows, everywhere}, class_of);
-
-  centred_columns<T> out;
-  out.weights.setZero(static_cast<Eigen::Index>(classes));
-  out.column_of.assign(outputs.size(), -1);
-  // Distinct outputs in the order of their first appearance.
-  std::vector<Eigen::Index> place(classes, -1);
-  for (Eigen::Index const m : possible) {
-    Eigen::Index& at = place[class_of[static_cast<std::size_t>(m)]];
-    if (at < 0) {
-      at = std::ssize(out.source);
-      out.source.push_back(m);
-    }
-    out.weights(at) += p(m);
-    out.column_of[static_cast<std::size_t>(m)] = at;
-  }
+  centred_columns<T> out{{}, distinct_rows<T>(outputs)};
+  std::vector<Eigen::Index> const& source = out.distinct.source;
   // Eight coordinates at a time: what is written fills a line of the cache, what is read stays there.
   Eigen::Index const d = rows.cols();
-  out.columns.resize(d, std::ssize(out.source));
-  row_of<T> const base = rows.row(out.source[0]);
+  out.columns.resize(d, std::ssize(source));
+  row_of<T> const base = rows.row(source[0]);
   for (Eigen::Index first = 0; first < d; first += 8) {
     Eigen::Index const last = std::min<Eigen::Index>(first + 8, d);
     for (Eigen::Index m = 0; m < out.columns.cols(); ++m) {
-      Eigen::Index const from = out.source[static_cast<std::size_t>(m)];
+      Eigen::Index const from = source[static_cast<std::size_t>(m)];
       for (Eigen::Index j = first; j < last; ++j) out.columns(j, m) = rows(from, j) - base(j);
     }
   }
-  vector_of<T> const mean = out.columns * out.weights;
+  vector_of<T> const mean = out.columns * out.distinct.weights;
   out.columns.colwise() -= mean;
   return out;
 }
@@ -240,8 +260,8 @@ template <dense_scalar T = double>
   Eigen::Index const d = c.rows();
 
   whitened_candidates<T> out;
-  out.weights = std::move(centred.weights);
-  out.column_of = std::move(centred.column_of);
+  out.weights = std::move(centred.distinct.weights);
+  out.column_of = std::move(centred.distinct.column_of);
   out.excess = outputs.excess();
   Eigen::Index const count = out.weights.size();
   auto const number = static_cast<std::size_t>(count);
@@ -255,11 +275,11 @@ template <dense_scalar T = double>
     return out;
   }
   if (!noiseless.coordinates.empty() && count > 1) {
-    std::vector<Eigen::Index> order(centred.source);
+    std::vector<Eigen::Index> order(centred.distinct.source);
     std::vector<std::size_t> class_of(outputs.size());
     out.groups = classify(order, rows_before<T>{outputs.rows(), noiseless.coordinates}, class_of);
     for (std::size_t m = 0; m < number; ++m) {
-      out.group[m] = class_of[static_cast<std::size_t>(centred.source[m])];
+      out.group[m] = class_of[static_cast<std::size_t>(centred.distinct.source[m])];
     }
   }
 
