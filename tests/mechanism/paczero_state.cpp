@@ -445,9 +445,9 @@ TEST_CASE("a run may be about something else from now on", "[state]") {
     saved_run run(paczero(all_kinds()[0], universe(), fixed_stream(1)), path, "then");
     (void)run.step(inputs(12)[0]);
     for (char const* bad : {"two words", "line\n"}) {
-      CHECK_THROWS_AS(run.be_about(bad), std::invalid_argument);
+      CHECK_THROWS_AS(run.bind_to(bad), std::invalid_argument);
     }
-    run.be_about("now");
+    run.bind_to("now");
   }
   CHECK_THROWS_AS(saved_paczero::resume(path, "then"), std::invalid_argument);
   CHECK(saved_paczero::resume(path, "now").steps() == 1);

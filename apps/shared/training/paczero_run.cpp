@@ -145,8 +145,8 @@ void train(task const& job, paczero_run_options const& options, Run& run,
                                       record_of(job, training, who.described, k, who.symbols,
                                                 signs ? 1.0 / static_cast<double>(k) : 0.0));
     tacit::journaled recorded{run, log};
-    if constexpr (requires { run.be_about({}); }) {
-      if (!options.about_from_now.empty()) run.be_about(options.about_from_now);
+    if constexpr (requires { run.bind_to({}); }) {
+      if (!options.about_from_now.empty()) run.bind_to(options.about_from_now);
     }
     train_on(recorded);
     seal(log, options.transcript);

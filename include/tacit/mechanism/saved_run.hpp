@@ -109,7 +109,7 @@ class saved_run {
     file_path const path = detail::files::canonical(file);
     file_lock const lock(path);
     stored found = parsed(read_file(path));
-    return std::pair(sensible([&] { return Mechanism::summary_of(found.fields); }),
+    return std::pair(or_corrupt([&] { return Mechanism::summary_of(found.fields); }),
                      std::move(found.about));
   }
 
@@ -141,7 +141,7 @@ class saved_run {
   /// From now on the run is about this, one word, and resumes with it alone.
   /// @throws std::invalid_argument unless it is one word; std::system_error if it cannot be stored;
   ///         std::logic_error in a forked process
-  void be_about(std::string about) {
+  void bind_to(std::string about) {
     owner_.check(who);
     check_word(about);
     if (about == about_) return;
@@ -291,12 +291,12 @@ class saved_run {
   }
 
   static Mechanism restored(stored&& found) {
-    return sensible([&] { return Mechanism::restore(std::move(found.fields)); });
+    return or_corrupt([&] { return Mechanism::restore(std::move(found.fields)); });
   }
 
   // Restores from a text that passed its checksum, whose fields may still make no sense.
   template <class Make>
-  static auto sensible(Make&& make) {
+  static auto or_corrupt(Make&& make) {
     try {
       return make();
     } catch (std::logic_error const& error) {

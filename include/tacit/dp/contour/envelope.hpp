@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/constants.hpp>
 #include <tacit/core/elementary.hpp>
 #include <tacit/core/log.hpp>
 #include <tacit/core/real.hpp>
@@ -114,7 +115,7 @@ class envelope {
       T const outer = part * std::min(0.49 * top - height, 6.0);
       T const b = std::max(inner, outer);
       if (!(b > 0.0)) continue;
-      T const size = log_swollen(height + b);
+      T const size = log_strip_integral(height + b);
       rule = std::min(rule, log_add(sum_above<T>({0.7, size, log_alias(*nodes_, b)}),
                                     moved_tail(height + b, 0.0)));
     }
@@ -140,7 +141,7 @@ class envelope {
     for (T const part : {0.48, 0.3, 0.15}) {
       T const b = part * std::min(std::numbers::pi / nodes_->shift(), 6.5);
       T const sum = log_add(nodes, moved_tail(b, 0.0));
-      T const rule = sum_above<T>({0.7, log_alias(*nodes_, b), log_swollen(b)});
+      T const rule = sum_above<T>({0.7, log_alias(*nodes_, b), log_strip_integral(b)});
       least = std::min(least, log_add(sum, rule));
       if (rule < -40.0) break;
     }
@@ -173,7 +174,7 @@ class envelope {
   [[nodiscard]] T log_edge(std::size_t k) const {
     auto const log_normal = [&](T cut) {
       T const y = nodes_->beyond(nodes_->point(k), cut);
-      return -0.5 * y * y - 0.9189385332046727;
+      return -0.5 * y * y - constants::log_root_two_pi<T>();
     };
     T normal =
         which_ == losses::lesser ? log_normal(nodes_->inner_cut()) : log_normal(nodes_->cut());
@@ -183,9 +184,9 @@ class envelope {
 
   // log of (window + φ·∫₀^{b} e^{v²/2}dv) over the taper, which bounds |window(x + ia)| over it, b =
   // a/taper_width: Lemma 4.
-  [[nodiscard]] T log_window(std::size_t k, T swell) const {
+  [[nodiscard]] T log_window(std::size_t k, T log_grown) const {
     if (!nodes_->tapered()) return 0.0;
-    T const edge = swell + log_edge(k);
+    T const edge = log_grown + log_edge(k);
     if (which_ == losses::all && edge < -40.0) return 1e-17;  // log(1 + e^edge) ≤ e^edge
     return log_add(nodes_->log_share(k, which_), edge);
   }
@@ -215,15 +216,15 @@ class envelope {
     auto const& all_shares = shares();
     on_line out{height, std::vector<T>(size), {}};
     auto const angles = part_angles(nodes_->pair().parts, height);
-    T const swell =
-        height > 0.0 ? log_swell(height / taper_width) : -std::numeric_limits<T>::infinity();
+    T const log_grown =
+        height > 0.0 ? log_growth(height / taper_width) : -std::numeric_limits<T>::infinity();
     T const half_power = 0.5 * power();
     for (std::size_t k = 0; k < size; ++k) {
       auto const [real, imaginary] = ratio_moves(all_shares, k, angles);
       out.stretch[k] = 0.5 * height * height +
                        half_power * elementary::log1p(std::max(
                                         -1.0, 2.0 * real + real * real + imaginary * imaginary)) +
-                       log_window(k, swell);
+                       log_window(k, log_grown);
     }
     return moved_.emplace_back(std::move(out));
   }
@@ -262,46 +263,46 @@ class envelope {
     std::vector<T> const& share = this->share();
     T const both = std::abs(power()) + std::abs(t);
     std::vector<T> moves(tilted_.size());
-    std::vector<T> swing(tilted_.size());
+    std::vector<T> sensitivity(tilted_.size());
     T const s = nodes_->shift();
     T const cosine = elementary::cos(0.5 * s * height);
     for (std::size_t k = 0; k < moves.size(); ++k) {
       moves[k] = turn == nullptr ? stretch[k] : stretch[k] - t * turn[k];
       if (chord) moves[k] += chord_above(share, k, both, cosine);
       // A share's error moves the logarithm by at most so much of it; t·turn is no more than that.
-      swing[k] =
+      sensitivity[k] =
           both * std::min(share[k] * (s * height + 2.0) * s * height / (cosine * cosine), 8.0);
     }
-    return log_sum_above(moves, swing);
+    return log_sum_above(moves, sensitivity);
   }
 
   // log ∫|f|(window + 2φ·∫₀^{b} e^{v²/2}dv), b = height/taper_width, moved by up to that height; at most.
-  [[nodiscard]] T log_swollen(T height) {
+  [[nodiscard]] T log_strip_integral(T height) {
     T const ln_two = 0.69314718055994531;
     if (!nodes_->removes()) return sum_above<T>({ln_two, moves_to(height)});
-    T const swell = log_swell(height / taper_width) + ln_two;
-    if (!(swell < 600.0)) return std::numeric_limits<T>::infinity();
+    T const log_grown = log_growth(height / taper_width) + ln_two;
+    if (!(log_grown < 600.0)) return std::numeric_limits<T>::infinity();
     std::vector<T> const& share = this->share();
-    T const swollen = nodes_->tapered() ? elementary::exp(swell) : 0.0;
-    swellable();
+    T const growth = nodes_->tapered() ? elementary::exp(log_grown) : 0.0;
+    prepare_strip_integral();
     T sum = 0.0;
     T wrong = 0.0;
     for (std::size_t k = 0; k < tilted_.size(); ++k) {
       // e^c ≤ (2 + c)/(2 − c) for 0 ≤ c < 2, as 2 artanh(c/2) ≥ c.
       T const c = chord_above(share, k, power(), 1.0);
       T const chord = c < 1.0 ? (2.0 + c) / (2.0 - c) : elementary::exp(c);
-      T const term = tilted_[k] * (inside_[k] + swollen * edge_[k]) * chord;
+      T const term = tilted_[k] * (inside_[k] + growth * edge_[k]) * chord;
       sum += term;
       wrong += term * (units_[k] + edge_units_[k] + 4.0 * c);
     }
-    wrong += sum * (2.0 * swell + static_cast<T>(tilted_.size()) + 24.0);
+    wrong += sum * (2.0 * log_grown + static_cast<T>(tilted_.size()) + 24.0);
     sum += 1.01 * unit_roundoff * wrong + static_cast<T>(tilted_.size()) * 1e-300;
     return log_add(sum_above<T>({elementary::log(sum), 0.5 * height * height}),
                    moved_tail(height, 0.0));
   }
 
-  // What log_swollen asks of every node, whatever the height.
-  void swellable() {
+  // What log_strip_integral asks of every node, whatever the height.
+  void prepare_strip_integral() {
     count_units();
     if (!inside_.empty()) return;
     std::size_t const size = tilted_.size();
@@ -333,7 +334,7 @@ class envelope {
            (1.0 + edge + both * s * s * std::min(0.25, next) / (left * left));
   }
 
-  [[nodiscard]] T log_sum_above(std::vector<T> const& moves, std::vector<T> const& swing) {
+  [[nodiscard]] T log_sum_above(std::vector<T> const& moves, std::vector<T> const& sensitivity) {
     T high = -std::numeric_limits<T>::infinity();
     for (std::size_t k = 0; k < moves.size(); ++k) {
       if (tilted_[k] > 0.0) high = std::max(high, moves[k]);
@@ -346,7 +347,8 @@ class envelope {
       T const term = tilted_[k] * elementary::exp(moves[k] - high);
       sum += term;
       wrong +=
-          term * (units_[k] + (swing.empty() ? 0.0 : swing[k] * (facts_->errors[k].share + 8.0)) +
+          term * (units_[k] +
+                  (sensitivity.empty() ? 0.0 : sensitivity[k] * (facts_->errors[k].share + 8.0)) +
                   8.0 * std::abs(moves[k]) + 2.0 * std::abs(high) + 8.0);
     }
     return sum_above<T>({high, elementary::log(sum.value() + 1.01 * unit_roundoff * wrong +

@@ -160,7 +160,7 @@ class moment_line {
     T absolute = 0.0;  // Σ |mass|(1 + |L|), and below, weighted by their errors
     T inexact = 0.0;
     T tilted = 0.0;
-    T swing = 0.0;
+    T tilted_size = 0.0;
   };
 
   // |aⁿ − bⁿ| ≤ (|b| + |a − b|)ⁿ − |b|ⁿ, and so for products of different numbers.
@@ -311,7 +311,7 @@ class moment_line {
                       next.absolute + mass * ((1.0 + at.size) * (at.plain + 8.0) + at.loss_error),
                       next.inexact + tilted * at.shifted,
                       next.tilted + tilted,
-                      next.swing + tilted * (at.size + at.loss_error)};
+                      next.tilted_size + tilted * (at.size + at.loss_error)};
     }
   }
 
@@ -337,7 +337,7 @@ class moment_line {
     T const parts =
         size * divergence_error_ + constant_error_ +
         1.001 * (size * size * magnitudes_[first_large] + (1.0 + size) * beyond.absolute +
-                 beyond.inexact + drift * beyond.tilted + t * beyond.swing) +
+                 beyond.inexact + drift * beyond.tilted + t * beyond.tilted_size) +
         4.0 * modulus_of(linear) + 7.0 * modulus_of(bent) + 2.0 * modulus_of(outer);
     T const error = unit_roundoff * parts + 1.001 * (alias_.whole * elementary::exp(value_) +
                                                      alias_.constant + size * alias_.slope);

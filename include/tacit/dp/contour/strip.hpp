@@ -133,7 +133,7 @@ template <std::same_as<double> T>
 
 /// log ∫₀^b e^{v²/2} dv at most: v² ≤ bv.
 template <std::same_as<double> T>
-[[nodiscard]] T log_swell(T b) {
+[[nodiscard]] T log_growth(T b) {
   return sum_above<T>({0.5 * b * b, elementary::log(std::min(b, 2.0 / b))});
 }
 
@@ -197,7 +197,7 @@ template <std::same_as<double> T>
   T const s = nodes.shift();
   T const turns = t * s * b;
   T const rise = nodes.removes() ? infinity : rise_beyond(nodes.pair().parts, z, b, t);
-  T const swell = b > 0.0 ? log_swell(b / taper_width) : -infinity;
+  T const log_factor = b > 0.0 ? log_growth(b / taper_width) : -infinity;
   T sum = -infinity;
   for (bool const right : {false, true}) {
     std::size_t const k = right ? nodes.size() - 1 : 0;
@@ -216,10 +216,11 @@ template <std::same_as<double> T>
       // The integrand there, and its derivative.
       T const edge = b / taper_width;
       T const hazard = (y + 1.0) * (2.0 + (y + edge) / taper_width);
-      T const swollen = log_add(0.0, log_add(swell, 0.5 * edge * edge) + elementary::log(hazard));
+      T const log_grown =
+          log_add(0.0, log_add(log_factor, 0.5 * edge * edge) + elementary::log(hazard));
       T const slope = x + b + (1.0 + z + t) * s / elementary::cos(0.5 * s * b);
       sum = log_add(sum,
-                    sum_above<T>({end, turns * mixture_table<T>::turn_at(share), swollen, 0.01,
+                    sum_above<T>({end, turns * mixture_table<T>::turn_at(share), log_grown, 0.01,
                                   elementary::log(1.0 + nodes.step() * slope + b / nodes.step())}));
       continue;
     }
@@ -244,14 +245,15 @@ template <std::same_as<double> T>
     }
     fall -= 16.0 * unit_roundoff * counted;
     if (!(fall > 1e-3)) return infinity;
-    T const swollen =
-        cut_here ? log_add(0.0, swell + elementary::log(y + 1.0 + 1.0 / (taper_width * fall)))
-        : nodes.tapered() ? log_add(0.0, swell - 0.5 * y * y) - nodes.log_taper(k)
+    T const log_grown =
+        cut_here ? log_add(0.0, log_factor + elementary::log(y + 1.0 + 1.0 / (taper_width * fall)))
+        : nodes.tapered() ? log_add(0.0, log_factor - 0.5 * y * y) - nodes.log_taper(k)
                           : 0.0;
     // The share falls to the left.
     bool const bounded = !right || slow;
     T const grown = turns * (bounded ? mixture_table<T>::turn_at(share) : 1.0);
-    sum = log_add(sum, sum_above<T>({end, -elementary::log(nodes.step() * fall), swollen, grown}));
+    sum =
+        log_add(sum, sum_above<T>({end, -elementary::log(nodes.step() * fall), log_grown, grown}));
   }
   return sum_above<T>({sum});
 }
@@ -266,7 +268,7 @@ template <std::same_as<double> T>
   T most = nodes.log_mass(last) + tilt * nodes.loss(last) - value + turns;
   if (most < -20.0) return most;
   most = -std::numeric_limits<T>::infinity();
-  T const swell = log_swell(height / taper_width);
+  T const log_factor = log_growth(height / taper_width);
   T const rise = nodes.removes() ? std::numeric_limits<T>::infinity()
                                  : rise_beyond(nodes.pair().parts, tilt, height, t);
   T const dense = nodes.point(last) + 60.0;
@@ -283,7 +285,7 @@ template <std::same_as<double> T>
              t * elementary::atan2(imaginary, real) +
              0.5 * power * elementary::log(real * real + imaginary * imaginary);
     T const y = nodes.tapered() ? nodes.beyond(x, nodes.cut()) : -1.0;
-    if (y > 0.0) here += -0.5 * y * y + std::max(0.0, swell);
+    if (y > 0.0) here += -0.5 * y * y + std::max(0.0, log_factor);
     most = std::max(most, here);
     // In `add` the turn may overtake x²/2 as long as the share grows.
     if (x > dense && nodes.removes()) break;
@@ -303,13 +305,13 @@ template <std::same_as<double> T>
   T most = std::numeric_limits<T>::infinity();
   for (T const b : {1.5, 2.0, 2.5, 3.0}) {
     T taken = nodes.taken(0.0, nodes.cut());
-    T bump = nodes.bump(0.0, nodes.cut());
+    T density = nodes.step_density(0.0, nodes.cut());
     for (mixture_pair::part const& part : nodes.pair().parts) {
       taken = std::max(taken, nodes.taken(part.shift, nodes.cut()));
-      bump = std::max(bump, nodes.bump(part.shift, nodes.cut()));
+      density = std::max(density, nodes.step_density(part.shift, nodes.cut()));
     }
     T const log_size =
-        log_add(elementary::log(taken), log_swell(b / taper_width) + elementary::log(bump));
+        log_add(elementary::log(taken), log_growth(b / taper_width) + elementary::log(density));
     most = std::min(
         most, elementary::exp(sum_above<T>({0.7, 0.5 * b * b, log_size, log_alias(nodes, b)})));
   }

@@ -286,11 +286,11 @@ class mixture_table {
     return end > 0.0 ? elementary::exp(outer_.back() + log_normal_tail(end)) : 1.0;
   }
 
-  /// What a normal of this mean loses to the step at `cut`, and ∫φ(y(x)) under it.
+  /// What a normal of this mean loses to the step at `cut`, and ∫φ(y(x)) under it, the step\'s density.
   [[nodiscard]] T taken(T mean, T cut) const {
     return elementary::exp(log_normal_tail(-beyond(mean, cut) * taper_width / wide));
   }
-  [[nodiscard]] T bump(T mean, T cut) const {
+  [[nodiscard]] T step_density(T mean, T cut) const {
     T const y = beyond(mean, cut) * taper_width / wide;
     return taper_width / wide * elementary::exp(-0.5 * y * y) / std::sqrt(2.0 * std::numbers::pi);
   }

@@ -129,7 +129,7 @@ template <std::same_as<double> T = double>
   // in units of the node's R.
   std::vector<T> from_here(all + 1, 0.0);
   std::vector<T> delta(all + 1, 0.0);
-  std::vector<T> beneath(all + 1, 0.0);
+  std::vector<T> reverse_delta(all + 1, 0.0);
   T q = 0.0;
   for (std::size_t j = all; j-- > 0;) {
     loss_cell<T> const& cell = cells[j];
@@ -149,7 +149,7 @@ template <std::same_as<double> T = double>
     loss_cell<T> const& cell = cells[j];
     width.of(cell);
     q += cell.at;
-    beneath[j + 1] = (beneath[j] + width.below * (q + cell.low)) / width.drop;
+    reverse_delta[j + 1] = (reverse_delta[j] + width.below * (q + cell.low)) / width.drop;
     q = (1.0 + width.below) * (q + cell.low) / width.drop + cell.high;
   }
 
@@ -158,10 +158,10 @@ template <std::same_as<double> T = double>
   std::size_t n = all;
   for (std::size_t j = 1; j < all; ++j) {
     lower[j] = std::max(gap_high[j - 1], gap_low[j]);
-    if (!(lower[j] <= beneath[j])) first = j;
+    if (!(lower[j] <= reverse_delta[j])) first = j;
   }
   // From the first node to the next the gap's whole slope falls on the next.
-  lower[first] = beneath[first];
+  lower[first] = reverse_delta[first];
   auto const gap_below = [&](std::size_t j) {
     if (j != first + 1) return gap_high[j - 1];
     width.of(cells[first]);
@@ -193,7 +193,7 @@ template <std::same_as<double> T = double>
     width.of(cells[j]);
     T const rise = lower[j + 1] * width.drop - lower[j];
     mass[j] = j == first
-                  ? (beneath[j + 1] - lower[j + 1]) * width.drop / width.below
+                  ? (reverse_delta[j + 1] - lower[j + 1]) * width.drop / width.below
                   : cells[j].at + cells[j].low + from_below - rise / width.below + bend_below;
     from_below = cells[j].high;
     bend_below = rise / (width.above * width.drop);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/constants.hpp>
 #include <tacit/core/elementary.hpp>
 #include <tacit/core/normal.hpp>
 #include <tacit/core/solve.hpp>
@@ -38,7 +39,7 @@ struct mixture_curve {
   [[nodiscard]] T ratio_log(T x) const { return mixture_ratio(parts, rest, x).log; }
   [[nodiscard]] T loss(T t) const { return sign * ratio_log(sign * t); }
   [[nodiscard]] T log_density(T t, T at_loss) const {
-    T const normal = -0.5 * t * t - 0.91893853320467274178;
+    T const normal = -0.5 * t * t - constants::log_root_two_pi<T>();
     return sign > 0.0 ? at_loss + normal : normal;
   }
   static constexpr T cost = 250.0;
@@ -108,7 +109,7 @@ struct noise_profile {
   [[nodiscard]] T raised_tail_q(T e, bool closed) const {
     if (normal()) {
       T const y = e / shift - 0.5 * shift;
-      return elementary::exp(-0.5 * y * y - 0.91893853320467274178) *
+      return elementary::exp(-0.5 * y * y - constants::log_root_two_pi<T>()) *
              mills_ratio(e / shift + 0.5 * shift);
     }
     return e < shift || (closed && e == shift) ? 0.5 * elementary::exp(0.5 * (e - shift)) : 0.0;
@@ -121,7 +122,7 @@ struct noise_profile {
   [[nodiscard]] T curvature(T e) const {
     if (normal()) {
       T const y = e / shift - 0.5 * shift;
-      return elementary::exp(-0.5 * y * y - 0.91893853320467274178) / shift;
+      return elementary::exp(-0.5 * y * y - constants::log_root_two_pi<T>()) / shift;
     }
     return e < shift ? 0.25 * elementary::exp(0.5 * (e - shift)) : 0.0;
   }

@@ -29,8 +29,8 @@ struct counted_pair {
   double count;
 };
 
-/// Whether the pair leaks nothing at all.
-[[nodiscard]] inline bool no_leak(dominating_pair const& pair) {
+/// Whether the two laws of the pair are one.
+[[nodiscard]] inline bool is_trivial(dominating_pair const& pair) {
   struct visitor {
     bool operator()(normal_pair const& p) const { return p.mu == 0.0; }
     bool operator()(mixture_pair const& p) const { return p.parts.empty(); }
@@ -93,7 +93,7 @@ struct counted_pair {
 class pair_list {
  public:
   void add(dominating_pair const& pair, std::uint64_t count) {
-    if (no_leak(pair)) return;
+    if (is_trivial(pair)) return;
     std::uint64_t const key = hash_of(pair);
     auto const [first, last] = places_.equal_range(key);
     for (auto at = first; at != last; ++at) {

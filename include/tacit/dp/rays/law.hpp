@@ -161,12 +161,14 @@ class line {
     } else {
       mass = elementary::log(std::abs(a.tail - b.tail) + 2e-15 * (a.tail + b.tail));
     }
-    return mass + 0.5 * square(b.y.im / deviation_) + slant(b.rho) + std::max(slack(a), slack(b));
+    return mass + 0.5 * square(b.y.im / deviation_) + log_secant(b.rho) +
+           std::max(slack(a), slack(b));
   }
 
   /// ∫|N(y)||dy| below an edge that is left of the mean.
   [[nodiscard]] double left_mass(edge const& e) const {
-    return e.tail * elementary::exp(0.5 * square(e.y.im / deviation_) + slant(e.rho) + slack(e));
+    return e.tail *
+           elementary::exp(0.5 * square(e.y.im / deviation_) + log_secant(e.rho) + slack(e));
   }
   /// κ Σ|N(y) y′| over the points log_rho − κ, log_rho − 2κ, … (Lemma 4), for any κ.
   [[nodiscard]] double left_sum(edge const& e) const {
@@ -189,7 +191,7 @@ class line {
     return elementary::log((r > 1e-8 ? r / -elementary::expm1(-r) : 1.0 + r) / cosine());
   }
   // −log cos of the largest arg y′ up to ρ.
-  [[nodiscard]] double slant(double rho) const {
+  [[nodiscard]] double log_secant(double rho) const {
     double const bend = rho * turn_.im > 3.14 ? extra_angle : 0.0;
     return -elementary::log(elementary::cos(std::min(theta_ + bend, rho / (2.0 * cosine()))));
   }

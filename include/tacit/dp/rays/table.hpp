@@ -80,28 +80,30 @@ class line_nodes {
     n.g = n.size * turn_;
     complex<R> const fall = one_minus_exp(-n.g);
     // log((e^g − 1)/g)
-    complex<R> bump;
-    R bump_wrong = 24 * n.size;
+    complex<R> log_ratio;
+    R log_ratio_wrong = 24 * n.size;
     if (n.size < 0.125) {
       complex<R> const q = n.g * n.g;
-      bump = 0.5 * n.g +
-             q * (R(1) / 24 +
-                  q * (-R(1) / 2880 +
-                       q * (R(1) / 181440 +
-                            q * (-R(1) / 9676800 +
-                                 q * (R(1) / 479001600 + (-R(691) / R(15692092416000.0)) * q)))));
+      log_ratio =
+          0.5 * n.g +
+          q * (R(1) / 24 +
+               q * (-R(1) / 2880 +
+                    q * (R(1) / 181440 +
+                         q * (-R(1) / 9676800 +
+                              q * (R(1) / 479001600 + (-R(691) / R(15692092416000.0)) * q)))));
     } else {
       complex<R> const log_fall = log(fall);
-      bump = n.g + log_fall - complex<R>{zeta, gamma_};
-      bump_wrong += 48 + 12 * modulus(log_fall) + 2 * std::abs(zeta);
+      log_ratio = n.g + log_fall - complex<R>{zeta, gamma_};
+      log_ratio_wrong += 48 + 12 * modulus(log_fall) + 2 * std::abs(zeta);
     }
-    complex<R> const away = complex<R>{(zeta - law_.mean) - law_.rest, gamma_} + bump;
+    complex<R> const away = complex<R>{(zeta - law_.mean) - law_.rest, gamma_} + log_ratio;
     complex<R> const x = (1 / law_.deviation) * away;
     n.exponent = -0.5 * (x * x) + norm_;
     n.jacobian = n.g / fall;
     n.bare = exp(n.exponent) * n.jacobian;
     R const size = modulus(x);
-    n.wrong = 100 + 8 * size * size + size * (bump_wrong + law_.mean_wrong + 2) / law_.deviation +
+    n.wrong = 100 + 8 * size * size +
+              size * (log_ratio_wrong + law_.mean_wrong + 2) / law_.deviation +
               10 * std::abs(norm_);
     return n;
   }
