@@ -170,9 +170,9 @@ answer public_paczero(transcript const& run, arguments const& of) {
   if (o.ledger == tacit::ledger_kind::pathwise) {
     out.json["kappa"] = o.kappa;
     out.json["attack_bound"] = bound;
-    out.sentence = "beliefs about a record stay within " + exactly(kept) + " +- " +
-                   exactly(o.kappa) + "; an attacker on membership is right with at most " +
-                   rounded_up(bound);
+    out.sentence =
+        "beliefs about a record stay within " + exactly(kept) + " +- " + exactly(o.kappa) +
+        "; an attacker on membership is right with probability at most " + rounded_up(bound);
     return out;
   }
   out.json["mi"] = o.budget.value;
@@ -180,7 +180,8 @@ answer public_paczero(transcript const& run, arguments const& of) {
   out.sentence =
       "at most " + rounded_up(o.budget.value) + " nats about " +
       (o.ledger == tacit::ledger_kind::subset ? "the secret subset" : "one record's membership") +
-      "; an attacker on membership is right with at most " + rounded_up(bound) + " on average";
+      "; an attacker on membership is right with probability at most " + rounded_up(bound) +
+      " on average";
   return out;
 }
 
@@ -206,7 +207,8 @@ answer universe_paczero(transcript const& run, apps::task const& job, arguments 
   double const worst = mechanism.spent_worst_record().value;
   double const all = static_cast<double>(std::max<std::size_t>(run.steps(), 1) * o.directions);
   return {rounded_up(spent) + " nats were charged, " + rounded_up(worst) +
-              " to the worst record; an attacker who knows all but the half is right with " +
+              " to the worst record; an attacker who knows all but the half is right with "
+              "probability " +
               rounded_up(seen.mean) + " on these releases",
           {{"mi_spent", spent},
            {"mi_spent_worst_record", worst},
@@ -261,7 +263,7 @@ answer epsilon_of(tacit::event const& release, std::uint64_t steps, arguments co
   return {"epsilon is at most " + epsilon_in_words(finite(epsilon.upper)) + " at delta " +
               exactly(delta) +
               ", add-remove neighbours; an attacker on membership is right with "
-              "at most " +
+              "probability at most " +
               rounded_up(success),
           {{"epsilon", finite(epsilon.upper)}, {"delta", delta}, {"attack_bound", success}}};
 }
@@ -330,7 +332,7 @@ answer public_ferret(transcript const& run, arguments const& of) {
   tacit::nats const revealed = mutual_information_bound(what);
   double const bound = tacit::membership_success(revealed);
   return {"at most " + rounded_up(revealed.value) +
-              " nats about a record; an attacker on membership is right with at most " +
+              " nats about a record; an attacker on membership is right with probability at most " +
               rounded_up(bound) + " on average",
           {{"mi", revealed.value}, {"attack_bound", bound}}};
 }

@@ -135,7 +135,7 @@ answer run_attack(arguments const& of) {
   out.json["epsilon"] = epsilon;
   out.json["mi"] = mi;
   out.sentence = revealed + ": an attacker who guesses right with probability " + exactly(prior) +
-                 " before the release does so with at most " + rounded_up(success) +
+                 " before the release does so with probability at most " + rounded_up(success) +
                  " after it; matched by " + matched;
   if (prior > 0.5 && of.given("--mi")) {
     out.sentence +=

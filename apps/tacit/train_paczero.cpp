@@ -381,8 +381,10 @@ std::string sentence(nlohmann::ordered_json const& mean, bool protects, std::siz
   std::string const privacy =
       protects
           ? at_most("mi") + " nats spent on which half was used, " + at_most("mi_worst_record") +
-                " on the worst record; an attacker on membership is right with at most " +
-                at_most("attack_bound") + ", one who knows all but the half was with " +
+                " on the worst record; an attacker on membership is right with probability at "
+                "most " +
+                at_most("attack_bound") +
+                ", one who knows all but the half was right with probability " +
                 at_most("attack_achieved")
           : "nothing is protected";
   char rest[96];

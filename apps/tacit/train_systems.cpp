@@ -268,11 +268,12 @@ answer train_system(arguments const& of) {
   } else if (out.json.contains("mi_worst_record")) {
     out.sentence += at_most("mi_worst_record") + " nats spent on a record's membership; ";
   }
-  out.sentence += out.json.at("attack_bound").get<double>() < 1.0
-                      ? "an attacker on membership is right with at most " + at_most("attack_bound")
-                      : std::string("nothing is protected");
+  out.sentence +=
+      out.json.at("attack_bound").get<double>() < 1.0
+          ? "an attacker on membership is right with probability at most " + at_most("attack_bound")
+          : std::string("nothing is protected");
   if (out.json.contains("attack_achieved")) {
-    out.sentence += ", the strongest was with " + at_most("attack_achieved");
+    out.sentence += ", the strongest one was right with probability " + at_most("attack_achieved");
   }
   return out;
 }
