@@ -383,6 +383,30 @@ TEST_CASE("an accountant that misbehaves does not move the side", "[dp][calibrat
   }
 }
 
+// Ends that jump from each number to the next, as a grid's do at the scale of their widths; and the last bits of another
+// machine's.
+TEST_CASE("the last bits of an accountant do not choose another answer", "[dp][calibration]") {
+  approx_dp const target{1.0, 1e-3};
+  auto const found = [&](double last_bits, double exponent) {
+    auto const delta = [&](double x) {
+      double const jump = std::fmod(1e13 * std::log(x), 1.0);
+      return std::min(1.0, 1e-3 * std::pow(x / 7.0, -exponent)) * (1.0 + 1e-4 * jump + last_bits);
+    };
+    return calibrate(target,
+                     [&](double x) {
+                       return made_up{delta, [](double) { return 0.5; }, x};
+                     },
+                     {.protects = true, .smallest = 1e-3, .largest = 1e6, .start = 1.0});
+  };
+  for (double const exponent : {0.7, 1.3, 3.0, 5.1}) {
+    double const here = found(0.0, exponent);
+    for (double const last_bits : {-3e-15, -1e-15, 1e-15, 3e-15}) {
+      CHECK(found(last_bits, exponent) == here);
+    }
+    CHECK(here == std::ldexp(std::round(std::ldexp(here, 24)), -24));  // of 27 bits, in [4, 8)
+  }
+}
+
 TEST_CASE("both questions asked of the result answer within the target", "[dp][calibration]") {
   approx_dp const target{1.0, 1e-3};
   auto const plan = [](double x) {

@@ -71,6 +71,13 @@ namespace detail {
   return bisect<double>({-705.0, 355.0}, always, below, 64).high;
 }
 
+/// The nearest number with so many bits.
+[[nodiscard]] inline double to_bits(double x, int bits) {
+  int exponent = 0;
+  double const fraction = std::frexp(x, &exponent);
+  return std::ldexp(std::round(std::ldexp(fraction, bits)), exponent - bits);
+}
+
 /// The feasible end of one axis: `score(x)` ≤ 0 where x keeps the target; a NaN does not. None if not
 /// even the most protective number does.
 ///
@@ -78,6 +85,10 @@ namespace detail {
 /// aims just inside of where it expects the end, and once inside just outside of it, so that the bracket
 /// closes from both sides; what falls on the other side than meant is aimed four times farther the next
 /// time.
+///
+/// Numbers are tried to 27 bits, 2^-26 apart at most, a tenth of what it aims beside the end. So the last bits of a score,
+/// which are not the same on every machine (a long double has 53, 64 or 113 bits), do not choose the next number: ends that
+/// are not monotone, as those of a grid, would lead to another answer each time.
 ///
 /// Not `sign_search`, which nears the end from one side and need not close its bracket: a question costs an accountant.
 ///
@@ -99,8 +110,11 @@ template <class Score>
   double const boldest = sought.protects ? sought.smallest : sought.largest;
   auto const within_range = [&](double x) {
     x = std::clamp(x, sought.smallest, sought.largest);
-    if (!sought.whole) return x;
-    x = sought.protects ? std::ceil(x) : std::floor(x);
+    if (sought.whole) {
+      x = sought.protects ? std::ceil(x) : std::floor(x);
+    } else if (x != sought.smallest && x != sought.largest) {
+      x = to_bits(x, 27);
+    }
     return std::clamp(x, sought.smallest, sought.largest);
   };
 
@@ -154,7 +168,8 @@ template <class Score>
         aim = aimed::nowhere;
         x = high > 4.0 * low ? std::sqrt(low) * std::sqrt(high) : open.middle();
       }
-      if (sought.whole) x = std::clamp(within_range(x), low + 1.0, high - 1.0);
+      x = within_range(x);
+      if (sought.whole) x = std::clamp(x, low + 1.0, high - 1.0);
       continue;
     }
     // One side is not known yet: on towards it, by strides that grow.
