@@ -4,13 +4,20 @@
 # in the place of theirs: some minutes on two cores. With TORCH=1 it installs PyTorch, too (3 GB), and trains by
 # Opacus' engine.
 # With Python 3.12 or later the wheel serves all later versions (cp312-abi3), of which others may be named to test it, too;
-# before that the one that builds it.
-# On a bare Debian 12 it first installs what is missing.
+# before that the one that builds it. Unless PYTHON names one, the newest on the path builds it.
+# On a bare Debian 12, whose Python is 3.11, it first installs what is missing.
 # usage: [PYTHON=python3.12 [LATER="python3.13 ..."]] [TORCH=1] sh tools/wheel.sh
 set -eu
 cd "$(dirname "$0")/.."
 
-python=${PYTHON:-python3}
+# The newest that has its headers and can make an environment.
+found() {
+  for name in python3.14 python3.13 python3.12 python3; do
+    "$name" -c 'import ensurepip, os, sysconfig; os.stat(sysconfig.get_path("include") + "/Python.h")' 2>/dev/null && break
+  done
+  echo "$name"
+}
+python=${PYTHON:-$(found)}
 [ "$python" != python3 ] || sh tools/install_packages.sh g++ python3 python3-dev python3-venv patchelf
 
 rm -rf build/wheel

@@ -87,7 +87,7 @@ nb::class_<Accountant> bind(nb::module_& m, char const* name, char const* doc) {
       .def(
           "epsilon",
           [](Accountant const& self, argument<double> const& given) {
-            double const delta = given.as("epsilon", "delta");
+            double const delta = given.as("epsilon", "delta", "in (0, 1)");
             return asked(self, [=](Accountant const& now) { return now.epsilon(delta); });
           },
           nb::arg("delta"),
@@ -96,7 +96,7 @@ nb::class_<Accountant> bind(nb::module_& m, char const* name, char const* doc) {
       .def(
           "delta",
           [](Accountant const& self, argument<double> const& given) {
-            double const epsilon = given.as("delta", "epsilon");
+            double const epsilon = given.as("delta", "epsilon", "finite and at least 0");
             return asked(self, [=](Accountant const& now) { return now.delta(epsilon); });
           },
           nb::arg("epsilon"),
@@ -115,7 +115,7 @@ nb::class_<Accountant> bind(nb::module_& m, char const* name, char const* doc) {
       .def(
           "attack_success",
           [](Accountant const& self, argument<double> const& given) {
-            double const prior = given.as("attack_success", "prior");
+            double const prior = given.as("attack_success", "prior", "in [0, 1]");
             return asked(self, [=](Accountant const& now) { return now.attack_success(prior); });
           },
           nb::arg("prior") = 0.5,
@@ -124,7 +124,7 @@ nb::class_<Accountant> bind(nb::module_& m, char const* name, char const* doc) {
           "false_negative_rate",
           [](Accountant const& self, argument<double> const& given) {
             double const false_positive_rate =
-                given.as("false_negative_rate", "false_positive_rate");
+                given.as("false_negative_rate", "false_positive_rate", "in [0, 1]");
             return asked(self, [=](Accountant const& now) {
               return tacit::false_negative_rate(now, false_positive_rate);
             });
@@ -139,7 +139,8 @@ nb::class_<Accountant> bind(nb::module_& m, char const* name, char const* doc) {
             constexpr char const* who = "would_exceed";
             tacit::event const next = event_of(release, who);
             std::uint64_t const times = count.as(who, "count");
-            tacit::approx_dp const budget{epsilon.as(who, "epsilon"), delta.as(who, "delta")};
+            tacit::approx_dp const budget{epsilon.as(who, "epsilon", "finite and at least 0"),
+                                          delta.as(who, "delta", "in (0, 1)")};
             return asked(
                 self, [=](Accountant const& now) { return now.would_exceed(next, times, budget); });
           },
@@ -219,6 +220,8 @@ char const* route_of(tacit::privacy_loss::route by) {
       return "rays";
     case tacit::privacy_loss::route::grid:
       return "grid";
+    case tacit::privacy_loss::route::allocation:
+      return "allocation";
   }
   return "unknown";
 }
@@ -232,7 +235,7 @@ void bind_accountants(nb::module_& m) {
       .def(
           "epsilon_route",
           [](tacit::privacy_loss_accountant const& self, argument<double> const& delta) {
-            double const at = delta.as("epsilon_route", "delta");
+            double const at = delta.as("epsilon_route", "delta", "in (0, 1)");
             return asked(self, [at](tacit::privacy_loss_accountant const& now) {
               return route_of(now.method().epsilon_by(at).by);
             });
@@ -246,7 +249,7 @@ void bind_accountants(nb::module_& m) {
       .def(
           "divergence",
           [](tacit::renyi_accountant const& self, argument<double> const& order) {
-            double const at = order.as("divergence", "order");
+            double const at = order.as("divergence", "order", "finite and above 1");
             return asked(self, [at](tacit::renyi_accountant const& now) {
               return now.method().divergence(at);
             });

@@ -8,12 +8,13 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 namespace binding {
 
 /// What Python gives for an argument of type T: any object, until it is asked for by the argument's name. So a value
 /// of another type is refused in the words of all other refusals: `Gaussian: noise_multiplier is 'x', but must be a
-/// number`. A truth value is no number.
+/// number`. A truth value is no number. None is what is missing.
 template <class T>
 struct argument {
   nanobind::object given;
@@ -29,6 +30,7 @@ using whole = argument<std::uint64_t>;
 namespace detail {
 
 inline std::string shown(nanobind::handle given) {
+  if (given.is_none()) return "missing";
   std::string text = nanobind::repr(given).c_str();
   if (text.size() > 60) {
     std::size_t end = 57;
@@ -101,6 +103,11 @@ T argument<T>::as(char const* who, char const* name) const {
 }  // namespace binding
 
 namespace nanobind::detail {
+
+// None is refused as all else is. (nanobind would name all arguments and none. That its signatures now say `| None` is
+// undone in the stubs: stub.py.)
+template <class T>
+struct has_arg_defaults<binding::argument<T>> : std::true_type {};
 
 template <class T>
 struct type_caster<binding::argument<T>> {

@@ -16,6 +16,7 @@ tacit::adjacency adjacency_of(std::string_view word);
 
 /// Noise multipliers of Gaussian and Laplace noise that no door answers for: nothing is protected, or nothing learnt,
 /// and an accountant counts in ever finer cells.
+inline constexpr char const* noise_range = "in [0.001, 1e9]";
 /// @throws std::domain_error outside [0.001, 1e9]
 void check_noise_range(char const* who, double multiplier);
 void check_noise_range(char const* who, tacit::mechanism_event const& mechanism);

@@ -55,12 +55,12 @@ void complete(nb::class_<T>& type, char const* name, Names... fields) {
 
 template <class T>
 void one_number(nb::module_& m, char const* name, char const* field, double T::*value,
-                char const* doc) {
+                char const* must_be, char const* doc) {
   nb::class_<T> type(m, name, doc);
   type.def(
           "__init__",
           [=](T* self, argument<double> const& x) {
-            double const given = x.as(name, field);
+            double const given = x.as(name, field, must_be);
             (new (self) T())->*value = given;
           },
           nb::arg(field))
@@ -70,14 +70,14 @@ void one_number(nb::module_& m, char const* name, char const* field, double T::*
 
 template <class T>
 void number_and_count(nb::module_& m, char const* name, char const* field, double T::*value,
-                      char const* second, std::uint64_t T::*count, std::uint64_t otherwise,
-                      char const* doc) {
+                      char const* must_be, char const* second, std::uint64_t T::*count,
+                      std::uint64_t otherwise, char const* whole_must_be, char const* doc) {
   nb::class_<T> type(m, name, doc);
   type.def(
           "__init__",
           [=](T* self, argument<double> const& x, whole const& n) {
-            double const given = x.as(name, field);
-            std::uint64_t const times = n.as(name, second);
+            double const given = x.as(name, field, must_be);
+            std::uint64_t const times = n.as(name, second, whole_must_be);
             new (self) T();
             self->*value = given;
             self->*count = times;
@@ -90,13 +90,14 @@ void number_and_count(nb::module_& m, char const* name, char const* field, doubl
 
 template <class T>
 void two_numbers(nb::module_& m, char const* name, char const* first, double T::*a,
-                 char const* second, double T::*b, char const* doc) {
+                 char const* a_must_be, char const* second, double T::*b, char const* b_must_be,
+                 char const* doc) {
   nb::class_<T> type(m, name, doc);
   type.def(
           "__init__",
           [=](T* self, argument<double> const& x, argument<double> const& y) {
-            double const one = x.as(name, first);
-            double const other = y.as(name, second);
+            double const one = x.as(name, first, a_must_be);
+            double const other = y.as(name, second, b_must_be);
             new (self) T();
             self->*a = one;
             self->*b = other;
@@ -107,41 +108,50 @@ void two_numbers(nb::module_& m, char const* name, char const* first, double T::
   complete(type, name, first, second);
 }
 
+// What each must be when it is composed, where it is refused; here, of another type.
+constexpr char const* positive = "positive and finite";
+constexpr char const* non_negative = "finite and at least 0";
+constexpr char const* probability = "in [0, 1]";
+constexpr char const* count = "a whole number in [1, 2^53]";
+
 }  // namespace
 
 void bind_events(nb::module_& m) {
   using namespace tacit;
   one_number(
-      m, "Gaussian", "noise_multiplier", &gaussian::noise_multiplier,
+      m, "Gaussian", "noise_multiplier", &gaussian::noise_multiplier, noise_range,
       "Contributions of L2 norm at most C summed, plus N(0, (noise_multiplier*C)^2) in every "
       "coordinate: DP-SGD, DPZero.");
-  one_number(m, "Laplace", "noise_multiplier", &laplace::noise_multiplier,
+  one_number(m, "Laplace", "noise_multiplier", &laplace::noise_multiplier, noise_range,
              "Contributions of L1 norm at most C summed, plus Laplace noise of scale "
              "noise_multiplier*C in every coordinate.");
-  number_and_count(m, "DiscreteGaussian", "sigma", &discrete_gaussian::sigma, "sensitivity",
-                   &discrete_gaussian::sensitivity, 1,
+  number_and_count(m, "DiscreteGaussian", "sigma", &discrete_gaussian::sigma, positive,
+                   "sensitivity", &discrete_gaussian::sensitivity, 1,
+                   "a whole number in [1, 1000000000]",
                    "An integer sum plus discrete Gaussian noise, P(k) ~ exp(-k^2/(2 sigma^2)).");
-  number_and_count(m, "DiscreteLaplace", "scale", &discrete_laplace::scale, "sensitivity",
-                   &discrete_laplace::sensitivity, 1,
+  number_and_count(m, "DiscreteLaplace", "scale", &discrete_laplace::scale, positive, "sensitivity",
+                   &discrete_laplace::sensitivity, 1, "a whole number in [1, 1000000000]",
                    "An integer sum plus discrete Laplace noise, P(k) ~ exp(-|k|/scale).");
-  number_and_count(m, "RandomisedResponse", "epsilon", &randomised_response::epsilon, "categories",
-                   &randomised_response::categories, 2,
+  number_and_count(m, "RandomisedResponse", "epsilon", &randomised_response::epsilon, non_negative,
+                   "categories", &randomised_response::categories, 2, "a whole number in [2, 2^53]",
                    "Each record answers one of k categories: the true one with probability "
                    "e^epsilon/(e^epsilon + k - 1).");
-  one_number(m, "ExponentialMechanism", "epsilon", &exponential_mechanism::epsilon,
+  one_number(m, "ExponentialMechanism", "epsilon", &exponential_mechanism::epsilon, non_negative,
              "The exponential mechanism: epsilon-bounded range.");
-  one_number(m, "Pure", "epsilon", &pure::epsilon, "Any epsilon-differentially private mechanism.");
-  two_numbers(m, "ApproxDP", "epsilon", &approx_dp::epsilon, "delta", &approx_dp::delta,
+  one_number(m, "Pure", "epsilon", &pure::epsilon, non_negative,
+             "Any epsilon-differentially private mechanism.");
+  two_numbers(m, "ApproxDP", "epsilon", &approx_dp::epsilon, non_negative, "delta",
+              &approx_dp::delta, probability,
               "Any (epsilon, delta)-differentially private mechanism; or a target.");
-  two_numbers(m, "MatrixGaussian", "noise_multiplier", &matrix_gaussian::noise_multiplier,
-              "sensitivity", &matrix_gaussian::sensitivity,
+  two_numbers(m, "MatrixGaussian", "noise_multiplier", &matrix_gaussian::noise_multiplier, positive,
+              "sensitivity", &matrix_gaussian::sensitivity, non_negative,
               "A matrix or tree mechanism, the whole run: `sensitivity` is what one record's whole "
               "participation moves it by, in L2.");
 
   nb::class_<unsampled> everyone(m, "Unsampled", "Every record takes part.");
   everyone.def(nb::init<>());
   complete(everyone, "Unsampled");
-  one_number(m, "Poisson", "rate", &poisson::rate,
+  one_number(m, "Poisson", "rate", &poisson::rate, probability,
              "Every record takes part with probability `rate`, independently, secretly.");
   nb::class_<fixed_size> fixed(m, "FixedSize",
                                "A uniform batch without replacement, drawn afresh and secretly for "
@@ -150,8 +160,8 @@ void bind_events(nb::module_& m) {
       .def(
           "__init__",
           [](fixed_size* self, whole const& batch, whole const& records) {
-            new (self)
-                fixed_size{batch.as("FixedSize", "batch"), records.as("FixedSize", "records")};
+            constexpr char const* who = "FixedSize";
+            new (self) fixed_size{batch.as(who, "batch", count), records.as(who, "records", count)};
           },
           nb::arg("batch"), nb::arg("records"))
       .def_ro("batch", &fixed_size::batch)
@@ -172,7 +182,8 @@ void bind_events(nb::module_& m) {
           "__init__",
           [](random_allocation* self, whole const& steps, whole const& part) {
             constexpr char const* who = "RandomAllocation";
-            new (self) random_allocation{steps.as(who, "steps"), part.as(who, "part")};
+            new (self) random_allocation{steps.as(who, "steps", "a whole number in [1, 10000000]"),
+                                         part.as(who, "part", "a whole number in [1, steps]")};
           },
           nb::arg("steps"), nb::arg("part") = 1)
       .def_ro("steps", &random_allocation::steps)
@@ -189,7 +200,8 @@ void bind_events(nb::module_& m) {
             event const release =
                 sampled(what.as(who, "mechanism", "a mechanism, as Gaussian(1.0)"),
                         how.as(who, "sampling", "a sampling, as Poisson(0.01)"));
-            std::uint64_t const persons = records_per_person.as(who, "records_per_person");
+            std::uint64_t const persons =
+                records_per_person.as(who, "records_per_person", "a whole number in [1, 1000000]");
             new (self) event(by_person(release, persons));
           },
           nb::arg("mechanism"), nb::arg("sampling") = unsampled{},

@@ -32,7 +32,7 @@ tacit::adjacency adjacency_of(std::string_view word) {
 
 void check_noise_range(char const* who, double multiplier) {
   tacit::detail::require_domain(multiplier >= 1e-3 && multiplier <= 1e9, who, "noise_multiplier",
-                                multiplier, "in [0.001, 1e9]");
+                                multiplier, noise_range);
 }
 
 void check_noise_range(char const* who, tacit::mechanism_event const& mechanism) {

@@ -130,7 +130,7 @@ noise_plan for_candidates(matrix const& rows, number const& budget, word const& 
                           number const& confidence, whole const& samples, whole const& seed) {
   constexpr char const* who = "noise_for_candidates";
   std::string const method = by.as(who, "method");
-  nats const within(budget.as(who, "budget"));
+  nats const within(budget.as(who, "budget", "positive and finite"));
   noise_shape const wanted = shape_of(shape, who);
   tacit::monte_carlo const draws{.samples = samples.as(who, "samples"),
                                  .confidence = confidence.as(who, "confidence"),
@@ -207,7 +207,7 @@ noise_plan for_samples(matrix const& rows, number const& given_budget, word cons
     return given ? std::optional(given->as(who, name)) : std::nullopt;
   };
   noise_shape const wanted = shape_of(shape, who);
-  double const budget = given_budget.as(who, "budget");
+  double const budget = given_budget.as(who, "budget", "positive and finite");
   std::string const method = by.as(who, "method");
   double const floor = given_floor.as(who, "floor");
   std::optional<double> const output_norm = optional_of(given_norm, "output_norm");
@@ -467,7 +467,7 @@ void bind_pac(nb::module_& m) {
           "__init__",
           [](tacit::noisy_outputs<>* self, number const& budget, number const& allowed_failure) {
             constexpr char const* who = "NoisyOutputs";
-            nats const within(budget.as(who, "budget"));
+            nats const within(budget.as(who, "budget", "positive and finite"));
             double const failure = allowed_failure.as(who, "allowed_failure");
             new (self) tacit::noisy_outputs<>(within, failure);
           },

@@ -149,8 +149,8 @@ def test_no_bound_is_no_number():
 
 
 @pytest.mark.parametrize("changed, error, words", [
-    (dict(noise_multiplier=None), TypeError, "noise_multiplier is None"), (dict(steps=None), TypeError, "steps is None"),
-    (dict(delta=None), TypeError, "delta is None"), (dict(records_per_person=None), TypeError, "records_per_person"),
+    (dict(noise_multiplier=None), TypeError, "noise_multiplier is missing"), (dict(steps=None), TypeError, "steps is missing"),
+    (dict(delta=None), TypeError, "delta is missing"), (dict(records_per_person=None), TypeError, "records_per_person"),
     (dict(steps=np.ma.masked_array([10, 20], mask=[0, 1])), TypeError, "mask"),
     (dict(noise_multiplier=np.ma.masked_array([1.0], mask=[1])), TypeError, "mask"),
     (dict(steps=2**53 + 1), ValueError, "steps is 9007199254740993"), (dict(steps=10**30), ValueError, "steps is 1000000"),
@@ -170,7 +170,7 @@ def test_what_a_target_needs_is_not_guessed():
                          (tacit.steps_for, dict(epsilon=1.0, delta=1e-5, noise_multiplier=None)),
                          (tacit.rate_for, dict(epsilon=1.0, delta=1e-5, noise_multiplier=None)),
                          (tacit.batch_for, dict(epsilon=1.0, delta=1e-5, noise_multiplier=1.0, records=None))):
-        with pytest.raises(TypeError, match="None"):
+        with pytest.raises(TypeError, match="is missing, but must be"):
             ask(**options)
 
 
@@ -222,7 +222,7 @@ def test_a_curve_is_of_one_run(ask):
 
 
 def test_a_curve_without_an_end_must_be_told_where(monkeypatch):
-    with monkeypatch.context() as changed, pytest.raises(ValueError, match="epsilon is None, but must be given"):
+    with monkeypatch.context() as changed, pytest.raises(ValueError, match="epsilon is missing, but must be given"):
         changed.setattr(tacit._questions, "_ask", lambda *_, **__: (np.array(0.0), np.array(np.inf)))
         tacit.curve(noise_multiplier=1.0)
     with pytest.raises(ValueError, match=r"smallest_delta is 1.0, but must be in \(0, 1\)"):

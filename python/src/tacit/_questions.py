@@ -19,6 +19,18 @@ Adjacency = Literal["add_remove", "replace_one", "zero_out"]
 Mechanism = Literal["gaussian", "laplace"]
 Accountant = Literal["pld", "discretised", "rdp", "zcdp", "gdp"]
 
+# What each argument must be, in the words of the other doors.
+_COUNT = "a whole number in [1, 2^53]"
+_MUST_BE = {
+    "noise_multiplier": "in [0.001, 1e9]", "rate": "in [0, 1]", "delta": "in (0, 1)", "smallest_delta": "in (0, 1)",
+    "epsilon": "finite and at least 0", "prior": "in [0, 1]", "false_positive_rate": "in [0, 1]", "steps": _COUNT,
+    "batch": _COUNT, "records": _COUNT, "records_per_person": "a whole number in [1, 1000000]",
+    "points": "a whole number in [2, 1000000]", "threads": "a whole number in [1, 1024]",
+    "mechanism": "gaussian or laplace", "adjacency": "add_remove, replace_one or zero_out",
+    "accountant": "pld, discretised, rdp, zcdp or gdp",
+}
+
+
 @dataclass(frozen=True)
 class Intervals:
     """Answers to an array of questions: ``lower <= truth <= upper``, entry by entry."""
@@ -43,16 +55,17 @@ class Intervals:
         return Intervals(lower, upper)
 
 
-def _refused(name, value, must_be):
-    shown = repr(value)
+def _refused(name, value, must_be=None):
+    must_be = must_be or _MUST_BE[name]
+    shown = "missing" if value is None else repr(value)
     if len(shown) > 60:
         shown = shown[:57] + "..."
     return f"{name} is {shown}, but must be {must_be}"
 
 
-def _array(name, value, what):
+def _array(name, value):
     if isinstance(value, np.ma.MaskedArray):
-        raise TypeError(f"{name} is a masked array, but must be {what} without a mask")
+        raise TypeError(f"{name} is a masked array, but must have no mask")
     if isinstance(value, int) and not isinstance(value, bool):
         value = min(max(value, -2**63), 2**64 - 1)  # NumPy has no larger ones; they are out of every range
     try:
@@ -60,19 +73,18 @@ def _array(name, value, what):
     except ValueError:  # rows of several lengths
         array = None
     if array is None or array.dtype.kind not in "fiu":
-        raise TypeError(_refused(name, value, what))
+        raise TypeError(_refused(name, value))
     if array.dtype.kind == "f" and array.dtype.itemsize > 8:
         raise TypeError(f"{name} is of type {array.dtype}, which would be rounded, but must be of at most 64 bits")
     return array
 
 
 def _numbers(name, value):
-    return _array(name, value, "a number or an array of numbers").astype(np.float64, casting="unsafe", copy=False)
+    return _array(name, value).astype(np.float64, casting="unsafe", copy=False)
 
 
 def _counts(name, value, most=2**53):
-    must_be = f"a whole number in [1, {'2^53' if most == 2**53 else most}]"
-    array = _array(name, value, f"{must_be}, or an array of them")
+    array = _array(name, value)
     with np.errstate(invalid="ignore"):
         # As floats, and as themselves, since a float cannot tell 2^53 + 1 from 2^53.
         wrong = ~((array >= 1) & (array == np.floor(array)) & (array.astype(np.float64) <= most))
@@ -80,7 +92,7 @@ def _counts(name, value, most=2**53):
         wrong |= array > array.dtype.type(most)
     if np.any(wrong):
         first = value if array.ndim == 0 else array[wrong].flat[0]
-        raise ValueError(f"{name} is {first}, but must be {must_be}")
+        raise ValueError(f"{name} is {first}, but must be {_MUST_BE[name]}")
     return array.astype(np.uint64)
 
 
@@ -90,16 +102,16 @@ def _persons(name, value):
 
 def _threads(threads):
     if isinstance(threads, bool) or not hasattr(threads, "__index__"):
-        raise TypeError(_refused("threads", threads, "a whole number in [1, 1024]"))
+        raise TypeError(_refused("threads", threads))
     threads = operator.index(threads)
     if not 1 <= threads <= 1024:
-        raise ValueError(_refused("threads", threads, "a whole number in [1, 1024]"))
+        raise ValueError(_refused("threads", threads))
     return threads
 
 
 def _word(name, value):
     if not isinstance(value, str):
-        raise TypeError(_refused(name, value, "a string"))
+        raise TypeError(_refused(name, value))
     return value
 
 
@@ -111,7 +123,7 @@ def _ask(what, a, b, *, mechanism, adjacency, accountant, threads, noise_multipl
         needed.append(("records", records))
     for name, value in needed:
         if value is None and name != what:
-            raise TypeError(f"{name} is None, but must be given")
+            raise TypeError(_refused(name, None))
     for name, value in (("mechanism", mechanism), ("adjacency", adjacency), ("accountant", accountant)):
         _word(name, value)
     if rate is not None:
@@ -119,7 +131,8 @@ def _ask(what, a, b, *, mechanism, adjacency, accountant, threads, noise_multipl
             if value is not None:
                 raise TypeError(_refused(name, value, "left out where rate is given"))
     if batch is not None and records is None:
-        raise TypeError("records is None, but must be given where batch is: how many there are in all")
+        _counts("batch", batch)
+        raise TypeError(_refused("records", None))
     if records is not None and batch is None and what != "batch":
         raise TypeError(_refused("records", records, "left out unless batch is given"))
     if threads is not None:
@@ -234,6 +247,7 @@ def noise_multiplier_for(*, epsilon: ArrayLike, delta: ArrayLike, steps: ArrayLi
                          ) -> float | NDArray[np.float64]:
     """The least noise multiplier with which the run is (epsilon, delta)-DP, within 1e-6 and never too small.
 
+    The least that the accountant certifies: where its intervals are wide, as wide as they are above the truth's.
     Raises ``Infeasible`` where no noise is enough.
     """
     return _number(_ask(
@@ -257,7 +271,10 @@ def rate_for(*, epsilon: ArrayLike, delta: ArrayLike, noise_multiplier: ArrayLik
              records_per_person: ArrayLike = 1, adjacency: Adjacency = "add_remove",
              mechanism: Mechanism = "gaussian", accountant: Accountant = "pld", threads: int | None = None
              ) -> float | NDArray[np.float64]:
-    """The largest Poisson rate with which the run is (epsilon, delta)-DP, within 1e-6 and never too large."""
+    """The largest Poisson rate with which the run is (epsilon, delta)-DP, within 1e-6 and never too large.
+
+    The largest that the accountant certifies, as for ``noise_multiplier_for``.
+    """
     return _number(_ask(
         "rate", ("epsilon", epsilon), ("delta", delta), noise_multiplier=noise_multiplier,
         steps=steps, records_per_person=records_per_person, adjacency=adjacency,
@@ -302,13 +319,13 @@ def _line(name, value):
 def _points(points):
     array = _counts("points", points)
     if array.ndim != 0 or not 2 <= array <= 1_000_000:
-        raise ValueError(_refused("points", points, "a whole number in [2, 1000000]"))
+        raise ValueError(_refused("points", points))
     return int(array)
 
 
 def _one_run(**given):
     for name, value in given.items():
-        shape = () if value is None else _array(name, value, "a number").shape
+        shape = () if value is None else _array(name, value).shape
         if shape != ():
             raise TypeError(f"{name} has shape {shape}, but must be a number: a curve is of one run")
     return given
@@ -329,14 +346,14 @@ def curve(*, noise_multiplier: float, epsilon: ArrayLike | None = None, points: 
     points = _points(points)
     end = _numbers("smallest_delta", smallest_delta)
     if end.ndim != 0 or not 0.0 < end < 1.0:
-        raise ValueError(_refused("smallest_delta", smallest_delta, "in (0, 1)"))
+        raise ValueError(_refused("smallest_delta", smallest_delta))
     run = dict(_one_run(noise_multiplier=noise_multiplier, steps=steps, rate=rate, batch=batch, records=records,
                         records_per_person=records_per_person),
                adjacency=adjacency, mechanism=mechanism, accountant=accountant, threads=threads)
     if epsilon is None:
         farthest = _ask("epsilon", ("delta", float(end)), ("delta", 0.0), **run)[1]
         if not np.isfinite(farthest):
-            raise ValueError(f"epsilon is None, but must be given: none is known to keep delta {float(end)}")
+            raise ValueError(f"epsilon is missing, but must be given: none is known to keep delta {float(end)}")
         epsilon = np.linspace(0.0, float(farthest) or 1.0, points)
     epsilon = _line("epsilon", epsilon)
     return Curve(epsilon, Intervals(*_ask("delta", ("epsilon", epsilon), ("epsilon", 0.0), **run)))

@@ -33,6 +33,8 @@ def _finite(name, value, dimensions, shape):
     dimensions = dimensions if isinstance(dimensions, tuple) else (dimensions,)
     if isinstance(value, np.ma.MaskedArray):
         raise TypeError(f"{name} is a masked array, but must have no mask")
+    if value is None:
+        raise TypeError(f"{name} is missing, but must be an array of numbers, of shape {shape}")
     try:
         array = np.asarray(value)
     except ValueError:
