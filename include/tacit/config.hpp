@@ -12,10 +12,18 @@
 #error "tacit refuses -ffast-math: it lets NaN through every check"
 #endif
 
-// A refused argument throws. (Headers for device compilers throw nothing.) An #include that fails ends the
-// compilation: after an #error, compilers would go on to complain of each `throw`.
+// A refused argument throws. (Headers for device compilers throw nothing.) Around the #error stands what keeps
+// a compiler from going on to complain of each `throw`: in clang a warning made fatal, which a system header
+// ignores, as it ignores the complaints.
 #if !defined(__cpp_exceptions) && !defined(_CPPUNWIND) && !defined(__CUDACC__) && !defined(__HIP__)
-#include <tacit needs exceptions: compile without -fno-exceptions>
+#if defined(__clang__)
+#pragma clang diagnostic fatal "-W#warnings"
+#warning "tacit needs exceptions: compile without -fno-exceptions"
+#endif
+#error "tacit needs exceptions: compile without -fno-exceptions"
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("exceptions")
+#endif
 #endif
 
 // Error bounds and bits rest on each operation being rounded to its own type, once. The x87 unit of

@@ -5,11 +5,28 @@ The twin differs by the misuse alone, so that the refusal has the right reason. 
 refused in one message.
 """
 import re
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 from compiling import accepts, fastest, in_parallel, parse_command_line
+
+INCLUDE = Path(__file__).resolve().parents[2] / "include/tacit"
+
+
+def without_exceptions(compilers, flags):
+    """What each compiler says of the whole library, and its preprocessor of each umbrella header."""
+    include = "#include <tacit/{}>\n".format
+    said = {}
+    for compiler in compilers:
+        command = [compiler, *flags, "-fno-exceptions"]
+        said[compiler] = accepts(command, include("tacit.hpp"))[1]
+        for header in sorted(INCLUDE.glob("*.hpp")):
+            run = subprocess.run([*command, "-E", "-x", "c++", "-"], input=include(header.name), capture_output=True,
+                                 text=True, check=False)
+            said[f"{compiler} {header.name}"] = run.stderr
+    return said
 
 
 def main():
@@ -40,12 +57,11 @@ def main():
         if not control:
             bad += 1
             print(f"{source.name}: the control does not compile\n{said}")
-    for compiler in compilers:
-        _, said = accepts([compiler, *flags, "-fno-exceptions"], "#include <tacit/tacit.hpp>\n")
+    for name, said in without_exceptions(compilers, flags).items():
         errors = re.findall(r"error: .*", said)
         if len(errors) != 1 or "tacit needs exceptions" not in errors[0]:
             bad += 1
-            print(f"{compiler}: -fno-exceptions gives {len(errors)} errors\n{said}")
+            print(f"{name}: -fno-exceptions gives {len(errors)} errors\n{said}")
     print(f"{len(sources)} misuses, {bad} failures")
     return 1 if bad or not sources else 0
 
