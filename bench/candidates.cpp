@@ -11,8 +11,6 @@
 #include <benchmark/benchmark.h>
 
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
 #include <random>
 
 namespace {

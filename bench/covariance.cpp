@@ -12,7 +12,6 @@
 #include <cstddef>
 #include <random>
 #include <span>
-#include <vector>
 
 namespace {
 

@@ -17,7 +17,6 @@
 #include <filesystem>
 #include <functional>
 #include <mutex>
-#include <stdexcept>
 #include <string>
 #include <vector>
 

@@ -4,7 +4,6 @@
 #include "finetune/finetune.hpp"
 #include "places.hpp"
 
-#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>

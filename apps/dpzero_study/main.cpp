@@ -15,7 +15,6 @@
 #include <exception>
 #include <filesystem>
 #include <mutex>
-#include <stdexcept>
 #include <string>
 #include <vector>
 

@@ -8,7 +8,6 @@
 #include "plan.hpp"
 #include "verbs.hpp"
 
-#include <algorithm>
 #include <stdexcept>
 #include <utility>
 

@@ -7,7 +7,6 @@
 
 #include "verbs.hpp"
 
-#include <cstdint>
 
 namespace calculator {
 

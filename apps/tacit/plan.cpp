@@ -7,7 +7,6 @@
 #include <tacit/core/count.hpp>
 
 #include <algorithm>
-#include <utility>
 
 namespace calculator {
 

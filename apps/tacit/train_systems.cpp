@@ -14,12 +14,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
-#include <cstdio>
 #include <iterator>
 #include <memory>
-#include <numeric>
 #include <optional>
 #include <utility>
 #include <vector>

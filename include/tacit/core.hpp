@@ -15,6 +15,7 @@
 #include <tacit/core/elementary/logarithm.hpp>
 #include <tacit/core/elementary/parts.hpp>
 #include <tacit/core/elementary/plane.hpp>
+#include <tacit/core/elementary/steps.hpp>
 #include <tacit/core/elementary/wide.hpp>
 #include <tacit/core/enclosure.hpp>
 #include <tacit/core/exact_sum.hpp>

@@ -17,8 +17,6 @@
 #include <iterator>
 #include <limits>
 #include <memory>
-#include <optional>
-#include <span>
 #include <utility>
 
 namespace apps {

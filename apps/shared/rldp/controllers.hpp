@@ -11,7 +11,6 @@
 #include <memory>
 #include <optional>
 #include <string_view>
-#include <vector>
 
 /// Who chooses clips and noise of a `pairwise_gaussian`, from what it has released:
 ///

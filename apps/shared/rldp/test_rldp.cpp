@@ -5,7 +5,6 @@
 #include "support/catch.hpp"
 
 #include <cmath>
-#include <concepts>
 #include <cstddef>
 #include <stdexcept>
 #include <vector>

@@ -11,7 +11,6 @@
 #include <cstring>
 #include <limits>
 #include <map>
-#include <numeric>
 #include <set>
 #include <stdexcept>
 #include <string_view>

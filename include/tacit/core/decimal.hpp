@@ -29,7 +29,7 @@ namespace detail {
   std::size_t const e = text.find('e');
   int exponent = static_cast<int>(std::strtol(text.c_str() + e + 1, nullptr, 10));
   auto const kept = static_cast<std::size_t>(digits);
-  std::string mantissa;  // without the point, which is what the locale says, of one byte or more
+  std::string mantissa;  // without the decimal point, which the locale chooses
   for (char const c : text.substr(0, e)) {
     if (c >= '0' && c <= '9') mantissa.push_back(c);
   }

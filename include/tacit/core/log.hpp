@@ -13,7 +13,7 @@
 #include <type_traits>
 
 /// Logarithms without cancellation: sums in log space, and the two residuals of log(1+u) from which every
-/// divergence of this library is built without cancellation.
+/// divergence of this library is built.
 
 namespace tacit {
 

@@ -46,8 +46,8 @@ class file_lock {
   }
   file_lock(file_lock const&) = delete;
   file_lock& operator=(file_lock const&) = delete;
-  /// Removes the lock file, but not in a forked child, whose parent still holds the lock, and not that of another
-  /// holder, where somebody removed this one.
+  /// Removes the lock file, except in a forked child, whose parent still holds the lock, and unless somebody removed
+  /// it and another holder has made one of the same name.
   ~file_lock() {
     if (file_.is_open() && process_ == detail::process_id() && is_in_place()) {
       detail::files::remove(path_);

@@ -21,8 +21,7 @@ namespace tacit {
 /// Discrete Laplace noise of a whole scale t for whole contributions of size at most 2^20 (a clip).
 ///
 /// What it is charged as: the same noise on a grid that is 2^20/m times coarser, m = 64 units a
-/// clip. That is a mechanism at least as private to break. With q = e^(−1/t), discrete Laplace
-/// noise is the difference of two geometric numbers of ratio q; of a geometric number G, ⌊G/g⌋ and
+/// clip, which is no more private. With q = e^(−1/t), discrete Laplace noise is the difference of two geometric numbers of ratio q; of a geometric number G, ⌊G/g⌋ and
 /// G mod g are independent, and ⌊G/g⌋ is geometric of ratio q^g. So the noise is g·(discrete
 /// Laplace of scale t/g) plus a number that is independent of it: a shift of mg units is
 /// post-processing of a shift of m coarse ones. Pure ε is the same, 2^20/t; the trade-off curve is

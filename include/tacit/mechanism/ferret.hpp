@@ -26,7 +26,7 @@
 
 namespace tacit {
 
-/// How the tensors of a model form FERRET's groups. Fewer groups, that fire the more often.
+/// How the tensors of a model form FERRET's groups. The fewer groups, the more often each fires.
 enum class ferret_grouping {
   max,     ///< a group each
   eighth,  ///< buckets of 8

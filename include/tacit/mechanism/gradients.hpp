@@ -66,7 +66,7 @@ concept gradients_in_any_form =
 
 namespace detail {
 
-/// Whether it says the losses, too.
+/// Whether it writes the losses, too.
 template <class F, class T>
 [[nodiscard]] consteval bool says_losses() {
   if constexpr (gradient_a_record<F, T>) {

@@ -60,7 +60,7 @@ template <secret_bits Secret>
 class noisy_sum_run {
  public:
   [[nodiscard]] std::size_t records() const noexcept { return taking_part_.records(); }
-  /// Taken. A step whose batch waits is charged, and not among them.
+  /// How many were taken. A step whose batch waits is charged and does not count yet.
   [[nodiscard]] std::size_t steps() const noexcept { return paid_.taken() - (waits_ ? 1 : 0); }
   [[nodiscard]] bool done() const noexcept { return paid_.done() && !waits_; }
   [[nodiscard]] noisy_sum_options const& options() const noexcept { return options_; }
@@ -89,7 +89,7 @@ class noisy_sum_run {
     return drawn();
   }
 
-  /// The same, used up: the step goes on with no way back.
+  /// The same, used up: the step can no longer be taken again.
   [[nodiscard]] std::span<std::size_t const> take_batch() {
     (void)batch();
     waits_ = false;

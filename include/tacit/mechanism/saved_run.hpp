@@ -219,7 +219,7 @@ class saved_run {
     return {restored(std::move(found)), std::move(path), std::move(about), std::move(lock)};
   }
 
-  // Another name stays what the state was when it is next replaced: a copy.
+  // The next replacement of the state would leave another name with the old state: a copy.
   [[noreturn]] static void fail_names(file_path const& path) {
     detail::fail_file(who, "remove all names but one of", path, std::errc::too_many_links);
   }

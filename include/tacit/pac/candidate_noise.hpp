@@ -23,7 +23,6 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
-#include <optional>
 #include <utility>
 #include <vector>
 

@@ -30,7 +30,7 @@
 namespace tacit {
 
 /// The seed of draws that certify. It has no default, so that one is named wherever a certificate is drawn: a
-/// second certificate on the same draws is worth nothing where what it is about, or the wish for it,
+/// second certificate on the same draws is worth nothing where its subject, or the decision to ask for it,
 /// depended on the first.
 struct draw_seed {
   std::uint64_t value;

@@ -144,7 +144,7 @@ class group_exposure {
     return sum * (1.0 + 2e-12) + 1.04 * off * (sum + std::sqrt(2.0 * sum)) + 53.0 * off * off;
   }
 
-  /// The same of the sign plus N(0, σ²). One state after the other is told from those that are left: by the chain rule
+  /// The same of the sign plus N(0, σ²). States are told apart one by one: by the chain rule
   /// I(U_G; Y) = Σ_j P(U_G ∉ {1, …, j−1})·I([U_G = j]; Y | U_G ∉ {1, …, j−1}).
   /// Guarantee: upper bound, as close as `noised_sign::information`.
   [[nodiscard]] double information(std::size_t group, double sigma) const {

@@ -44,7 +44,7 @@ concept secret_bits = requires(Source& source) {
 class secret_stream {
  public:
   /// As secret as the stream itself: for a private file. It comes from a stream, or by `fields` from what
-  /// a stream stored: no key can be written down, so that a public seed is none. Restore one state once;
+  /// a stream stored: a program cannot write one, so that no public seed becomes a key. Restore one state once;
   /// two streams restored from it draw the same words.
   class state {
    public:

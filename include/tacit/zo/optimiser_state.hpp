@@ -8,8 +8,6 @@
 
 #include <array>
 #include <cstddef>
-#include <cstdint>
-#include <limits>
 #include <span>
 #include <string_view>
 #include <vector>
