@@ -157,9 +157,8 @@ std::string as_markdown(comparison const& all) {
       "- *ms a step* and *MB*: median time of a step, on one core, and by how much a process grew "
       "that took a few "
       "steps.\n"
-      "- Steps, rates and clips were chosen by hand, on seeds that are not in the tables, for the "
-      "sake of none "
-      "of the systems, and not charged. FERRET's (ε) is an average over transcripts.\n";
+      "- Steps, rates and clips were chosen by hand, in favour of no system, on seeds that are "
+      "not in the tables, and were not charged. FERRET's (ε) is an average over transcripts.\n";
   out += "\n![Scores against what an attacker may reach](results.svg)\n";
   for (place const where :
        {place::digits, place::digits_lora, place::cancer, place::cancer_lora, place::text}) {
