@@ -7,7 +7,6 @@
 
 #include "verbs.hpp"
 
-
 namespace calculator {
 
 namespace {

@@ -92,8 +92,8 @@ class open_file {
 
 }  // namespace detail
 
-/// A regular file, read from its beginning to the end that it had when it was opened. One that reports a size of 0,
-/// as many in /proc do, is read as empty.
+/// A regular file that is read from its beginning to the end that it had when it was opened: what says to be
+/// empty and has no end, as some files of /proc, is empty.
 class input_file {
  public:
   static constexpr std::uint64_t usual_limit = std::uint64_t{1} << 32;  // bytes

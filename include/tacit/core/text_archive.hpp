@@ -204,7 +204,7 @@ class archive_reader {
     } else if constexpr (std::same_as<T, bool>) {
       value = number<int>() != 0;
     } else if constexpr (std::is_enum_v<T>) {
-      value = static_cast<T>(number<int>());  // perhaps none of the enumerators: its user checks
+      value = static_cast<T>(number<int>());  // one of those there are, or not: its user checks
     } else {
       value = number<T>();
     }
