@@ -31,7 +31,7 @@ struct remaining_entropy {
 
 /// −KL(P ‖ U), U uniform on all candidates, those of probability 0 included: H − log M ≤ 0, and 0 for a
 /// secret about which nothing was known.
-/// Guarantee, @throws: as entropy_of
+/// Guarantee and errors: as entropy_of
 [[nodiscard]] inline nats intrinsic_privacy(std::span<double const> law) {
   return entropy_of(law) - nats(elementary::log(static_cast<double>(law.size())));
 }

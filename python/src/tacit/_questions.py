@@ -7,13 +7,14 @@ import operator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-import numpy as np
-
 from tacit import _core
 from tacit._core import Infeasible, Interval
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import ArrayLike, NDArray
+else:
+    from tacit._numpy import np
 
 Adjacency = Literal["add_remove", "replace_one", "zero_out"]
 Mechanism = Literal["gaussian", "laplace"]

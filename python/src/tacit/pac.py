@@ -18,13 +18,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-import numpy as np
-
 from tacit import _core
 from tacit._core import Gap, Noise, NoisyOutputs
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import ArrayLike
+else:
+    from tacit._numpy import np
 
 __all__ = ["Gap", "Noise", "NoisyOutputs", "gap", "information", "noise_for_candidates", "noise_for_samples"]
 

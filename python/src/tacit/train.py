@@ -26,14 +26,15 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, Union
 
-import numpy as np
-
 from tacit import _core
 from tacit._core import DPZero, Mechanism, PACZero, Transcript
 from tacit._questions import _refused, _threads
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import ArrayLike, NDArray
+else:
+    from tacit._numpy import np
 
 Law = Literal["rademacher", "gaussian", "sphere"]
 # Arrays of NumPy, tensors of PyTorch, or others with __dlpack__: one, several, or by name.
