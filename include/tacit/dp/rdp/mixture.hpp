@@ -290,7 +290,8 @@ class mixture_divergence {
     auto const right = significant(start, how.high, std::max(1.0, 2.0 * pad), value(0.0),
                                    fold_range<T>, bound, value);
     if (!right) return std::nullopt;
-    where.insert(where.end(), right->begin(), right->end());
+    // One by one: of an insertion g++ 12 says at -O2 that it may overflow.
+    for (interval const& next : *right) where.push_back(next);
     return checked_sum(where, alpha, how);
   }
 
