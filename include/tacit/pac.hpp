@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/pac/adam.hpp>
 #include <tacit/pac/all_finite.hpp>
 #include <tacit/pac/allocation.hpp>
 #include <tacit/pac/auto_pac.hpp>

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tacit/core/check.hpp>
+#include <tacit/pac/adam.hpp>
 #include <tacit/pac/decompositions.hpp>
 #include <tacit/pac/dense.hpp>
 #include <tacit/pac/gaussian_noise.hpp>
@@ -99,16 +100,10 @@ class network_follower {
   void learn() {
     if (units_ == 0) return;
     vector_of<T> slope(parameters_.size());
-    vector_of<T> first = vector_of<T>::Zero(parameters_.size());
-    vector_of<T> second = first;
-    for (int step = 1; step <= options_.steps; ++step) {
+    adam_ascent<T> adam(parameters_.size(), options_.rate, options_.steps, 1e-6);
+    for (int step = 0; step < options_.steps; ++step) {
       (void)pass(draw(half_batch()), &slope);
-      first = 0.9 * first + 0.1 * slope;
-      second = 0.99 * second + 0.01 * slope.cwiseAbs2();
-      double const warm =
-          options_.rate * std::sqrt(1.0 - std::pow(0.99, step)) / (1.0 - std::pow(0.9, step));
-      double const cooled = warm * (1.0 - static_cast<double>(step - 1) / options_.steps);
-      parameters_.array() += cooled * first.array() / (second.array().sqrt() + 1e-6);
+      parameters_ += adam.move(slope);
     }
   }
 

@@ -147,24 +147,14 @@ struct retrace_optimised {
   TACIT_HD void operator()(std::size_t i) const noexcept {
     for (std::size_t t = 0; t < terms.size(); t += directions) {
       direction_steps const step{terms.data + t, directions};
-      T x = theta[i];
-      for (std::size_t k = 0; k < directions; ++k) {
-        float const z = step[k].z(first + i);
-        x = detail::moved<T>(to_float(x), mu, z);
-        x = detail::moved<T>(to_float(x), -2.0F * mu, z);
-        x = detail::moved<T>(to_float(x), mu, z);
-      }
-      theta[i] = x;
+      theta[i] = detail::there_and_back<T>(theta[i], mu, step, first + i);
       optimise<T>{theta, at, step, steps[t / directions], first}(i);
     }
   }
   void block(std::size_t i, std::size_t length) const noexcept {
     for (std::size_t t = 0; t < terms.size(); t += directions) {
       direction_steps const step{terms.data + t, directions};
-      for (std::size_t k = 0; k < directions; ++k) {
-        detail::move_block(theta + i, length, step[k].z, first + i,
-                           detail::chain<3>{{mu, -2.0F * mu, mu}});
-      }
+      detail::there_and_back_block(theta + i, length, mu, step, first + i);
       optimise<T>{theta, at, step, steps[t / directions], first}.block(i, length);
     }
   }

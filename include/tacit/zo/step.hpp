@@ -248,6 +248,31 @@ struct restore_and_update {
 template <parameter_storage T, class Terms>
 restore_and_update(T*, float, Terms, std::uint64_t = 0) -> restore_and_update<T, Terms>;
 
+namespace detail {
+
+/// +μ, −2μ, +μ along each z_k of a step, as its losses were measured.
+template <parameter_storage T>
+[[nodiscard]] TACIT_HD T there_and_back(T x, float mu, direction_steps step,
+                                        std::uint64_t index) noexcept {
+  for (std::size_t k = 0; k < step.size(); ++k) {
+    float const z = step[k].z(index);
+    x = moved<T>(to_float(x), mu, z);
+    x = moved<T>(to_float(x), -2.0F * mu, z);
+    x = moved<T>(to_float(x), mu, z);
+  }
+  return x;
+}
+
+template <parameter_storage T>
+void there_and_back_block(T* theta, std::size_t length, float mu, direction_steps step,
+                          std::uint64_t index) noexcept {
+  for (std::size_t k = 0; k < step.size(); ++k) {
+    move_block(theta, length, step[k].z, index, chain<3>{{mu, -2.0F * mu, mu}});
+  }
+}
+
+}  // namespace detail
+
 /// A run of recorded steps of `directions` terms each, one after the other: an entry stays in the
 /// cache until all are done.
 template <parameter_storage T>
@@ -262,12 +287,7 @@ struct retrace {
     T x = theta[i];
     for (std::size_t t = 0; t < terms.size(); t += directions) {
       direction_steps const step{terms.data + t, directions};
-      for (std::size_t k = 0; k < directions; ++k) {
-        float const z = step[k].z(first + i);
-        x = detail::moved<T>(to_float(x), mu, z);
-        x = detail::moved<T>(to_float(x), -2.0F * mu, z);
-        x = detail::moved<T>(to_float(x), mu, z);
-      }
+      x = detail::there_and_back<T>(x, mu, step, first + i);
       if (detail::moves(step)) x = detail::stepped<T>(to_float(x), step, first + i);
     }
     theta[i] = x;
@@ -281,10 +301,7 @@ struct retrace {
                            detail::chain<4>{{mu, -2.0F * mu, mu, step[0].step}, step[0].decay});
         continue;
       }
-      for (std::size_t k = 0; k < directions; ++k) {
-        detail::move_block(theta + i, length, step[k].z, first + i,
-                           detail::chain<3>{{mu, -2.0F * mu, mu}});
-      }
+      detail::there_and_back_block(theta + i, length, mu, step, first + i);
       if (moves) detail::sum_block(theta + i, length, step, first + i);
     }
   }

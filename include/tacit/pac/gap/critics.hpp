@@ -4,6 +4,7 @@
 #include <tacit/core/check.hpp>
 #include <tacit/core/elementary.hpp>
 #include <tacit/core/real.hpp>
+#include <tacit/pac/adam.hpp>
 #include <tacit/pac/congruence.hpp>
 #include <tacit/pac/decompositions.hpp>
 #include <tacit/pac/dense.hpp>
@@ -269,8 +270,7 @@ basic_feature_critic<T> basic_feature_critic<T>::network(matrix_of<T> const& whi
   // One vector of all parameters, in Adam's terms: w, φ, a, c.
   Eigen::Index const size = d * h + 2 * h + 1;
   vector_of<T> slope(size);
-  vector_of<T> first = vector_of<T>::Zero(size);
-  vector_of<T> second = vector_of<T>::Zero(size);
+  detail::adam_ascent<T> adam(size, options.rate, options.steps, 1e-10);
   matrix_of<T> t(2 * batch, d);
   for (int step = 1; step <= options.steps; ++step) {
     // A block of rows in the order given: the rows are independent, and so in random order.
@@ -290,12 +290,7 @@ basic_feature_critic<T> basic_feature_critic<T>::network(matrix_of<T> const& whi
     slope << to_directions.reshaped(), back.colwise().sum().transpose(), hidden.transpose() * pull,
         pull.sum();
 
-    first = 0.9 * first + 0.1 * slope;
-    second = 0.99 * second + 0.01 * slope.cwiseAbs2();
-    double const warm =
-        options.rate * std::sqrt(1.0 - std::pow(0.99, step)) / (1.0 - std::pow(0.9, step));
-    double const cooled = warm * (1.0 - static_cast<double>(step - 1) / options.steps);
-    vector_of<T> const move = (cooled * first.array() / (second.array().sqrt() + 1e-10)).matrix();
+    vector_of<T> const move = adam.move(slope);
     critic.directions_.reshaped() += move.head(d * h);
     critic.shifts_ += move.segment(d * h, h);
     critic.weights_ += move.segment(d * h + h, h);
