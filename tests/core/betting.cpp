@@ -9,7 +9,6 @@
 #include <cmath>
 #include <cstddef>
 #include <functional>
-#include <limits>
 #include <random>
 #include <stdexcept>
 #include <vector>

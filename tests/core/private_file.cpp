@@ -9,7 +9,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstddef>
 #include <filesystem>
 #include <fstream>
 #include <memory>

@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <random>
 #include <stdexcept>
 #include <string>
 #include <utility>

@@ -4,10 +4,7 @@
 #include "support/catch.hpp"
 #include "support/numbers.hpp"
 
-#include <cmath>
-#include <cstddef>
 #include <cstdint>
-#include <random>
 #include <stdexcept>
 #include <string>
 #include <variant>

@@ -12,7 +12,6 @@
 #include <concepts>
 #include <limits>
 #include <random>
-#include <string>
 #include <vector>
 
 using namespace tacit;

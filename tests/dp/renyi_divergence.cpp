@@ -14,8 +14,6 @@
 #include <cstdint>
 #include <random>
 #include <stdexcept>
-#include <string>
-#include <vector>
 
 using namespace tacit;
 using support::exact;

@@ -9,7 +9,6 @@
 #include "support/catch.hpp"
 
 #include <cmath>
-#include <cstddef>
 #include <numbers>
 
 namespace dpzero_paper_tests {

@@ -12,11 +12,8 @@
 #include "support/catch.hpp"
 #include "support/numbers.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
-#include <numeric>
 #include <span>
 #include <stdexcept>
 #include <vector>

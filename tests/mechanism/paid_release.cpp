@@ -9,7 +9,6 @@
 #include "support/statistics.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>

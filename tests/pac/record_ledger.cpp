@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <random>
 #include <stdexcept>
-#include <utility>
 #include <vector>
 
 namespace {

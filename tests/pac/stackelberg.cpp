@@ -7,7 +7,6 @@
 #include "support/normals.hpp"
 
 #include <cmath>
-#include <cstddef>
 #include <cstdint>
 #include <stdexcept>
 #include <utility>

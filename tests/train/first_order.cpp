@@ -5,7 +5,6 @@
 #include "secret/script.hpp"
 #include "support/catch.hpp"
 
-#include <cmath>
 #include <cstddef>
 #include <span>
 #include <stdexcept>

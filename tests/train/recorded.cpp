@@ -10,8 +10,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <limits>
-#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>

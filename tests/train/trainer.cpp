@@ -8,8 +8,6 @@
 #include "train/small_problem.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <cstdint>
 #include <limits>
 #include <span>
 #include <stdexcept>

@@ -4,9 +4,7 @@
 #include "support/catch.hpp"
 
 #include <cmath>
-#include <cstdint>
 #include <limits>
-#include <numeric>
 #include <span>
 #include <stdexcept>
 #include <vector>

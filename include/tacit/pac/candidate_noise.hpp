@@ -3,8 +3,6 @@
 
 #include <tacit/core/betting.hpp>
 #include <tacit/core/check.hpp>
-#include <tacit/core/elementary.hpp>
-#include <tacit/core/solve.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/pac/calibrated.hpp>
 #include <tacit/pac/candidate_information.hpp>

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <tacit/core/check.hpp>
-#include <tacit/core/elementary.hpp>
 #include <tacit/core/inverse.hpp>
 #include <tacit/info/entropy.hpp>
 #include <tacit/info/noised_sign.hpp>
