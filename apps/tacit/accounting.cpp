@@ -3,13 +3,17 @@
 // The questions about (epsilon, delta).
 
 #include <tacit/core/check.hpp>
+#include <tacit/dp/selection.hpp>
 
 #include "accountants.hpp"
 #include "plan.hpp"
 #include "verbs.hpp"
 
+#include <optional>
 #include <stdexcept>
+#include <string>
 #include <utility>
+#include <variant>
 
 namespace calculator {
 
@@ -60,10 +64,6 @@ answer gathered(arguments const& of, std::string const& question, std::string co
   return all;
 }
 
-std::string about(plan const& run) {
-  return ": " + in_words(run) + ", " + in_words(run.neighbours) + " neighbours";
-}
-
 answer figure(char const* key, method const& how, bound<double> found, bool has_lower,
               std::string (*in_words)(double)) {
   double const upper = finite(found.upper);
@@ -77,8 +77,67 @@ answer figure(char const* key, method const& how, bound<double> found, bool has_
           {{"accountant", how.word}, {key, upper}, {"lower", lower}, {"upper", upper}}};
 }
 
+// ---- the best of several runs -------------------------------------------------------------------
+
+void declare_repetitions(arguments& of) {
+  of.add("--best-of", number("in [1e-3, 1e12]", [](double x) { return x >= 1e-3 && x <= 1e12; }),
+         "the run is repeated, and only the best is released: the mean of the number of runs, "
+         "which is "
+         "drawn beforehand and kept secret");
+  of.add("--best-of-law", one_of({"geometric", "logarithmic", "poisson"}),
+         "of that number; geometric unless given");
+}
+
+std::optional<tacit::repetitions> read_repetitions(arguments const& of) {
+  if (!of.given("--best-of")) {
+    of.must_be_left_out({"--best-of-law"}, "unless --best-of is given");
+    return std::nullopt;
+  }
+  double const mean = of.number("--best-of");
+  std::string const law = of.given("--best-of-law") ? of.text("--best-of-law") : "geometric";
+  if (law == "poisson") return tacit::poisson_count{mean};
+  if (mean < 1.0) of.refuse("--best-of", "in [1, 1e12] unless --best-of-law is poisson");
+  return tacit::repetitions_of_mean(mean, law == "geometric" ? 1.0 : 0.0);
+}
+
+std::string repetitions_in_words(std::optional<tacit::repetitions> const& times) {
+  if (!times) return "";
+  std::string const mean = exactly(tacit::mean_repetitions(*times));
+  if (std::holds_alternative<tacit::poisson_count>(*times)) {
+    return "the best of a Poisson number of runs of mean " + mean + ", each of ";
+  }
+  auto const& law = std::get<tacit::truncated_negative_binomial>(*times);
+  return std::string("the best of a ") + (law.shape == 0.0 ? "logarithmic" : "geometric") +
+         " number of runs of mean " + mean + " (gamma " + exactly(law.gamma) + "), each of ";
+}
+
+std::string about(plan const& run, std::optional<tacit::repetitions> const& times) {
+  return ": " + repetitions_in_words(times) + in_words(run) + ", " + in_words(run.neighbours) +
+         " neighbours";
+}
+
+// The answer of an account, or of the best of several like it.
+template <class Ask>
+bound<double> asked(account const& one, std::optional<tacit::repetitions> const& times,
+                    Ask const& ask) {
+  if (!times) return ask(one);
+  return ask(tacit::best_of(one, *times));
+}
+
+answer with_repetitions(answer out, std::optional<tacit::repetitions> const& times) {
+  if (!times) return out;
+  nlohmann::ordered_json law{{"mean", tacit::mean_repetitions(*times)}};
+  if (auto const* k = std::get_if<tacit::truncated_negative_binomial>(&*times)) {
+    law["gamma"] = k->gamma;
+    law["shape"] = k->shape;
+  }
+  out.json["best_of"] = law;
+  return out;
+}
+
 void declare_epsilon(arguments& of) {
   declare_plan(of);
+  declare_repetitions(of);
   of.add("--delta", open_probability(), "needed");
   declare_accountant(of);
 }
@@ -86,15 +145,20 @@ void declare_epsilon(arguments& of) {
 answer run_epsilon(arguments const& of) {
   plan const run = read_plan(of);
   double const delta = of.number("--delta");
-  return gathered(
-      of, "epsilon at delta " + exactly(delta) + " is ", about(run), [&](method const& m) {
-        auto const account = composed_by(m, run);
-        return figure("epsilon", m, account->epsilon(delta), attained(run), epsilon_in_words);
-      });
+  auto const times = read_repetitions(of);
+  auto const ask = [&](method const& m) {
+    auto const account = composed_by(m, run);
+    bound<double> const epsilon =
+        asked(*account, times, [&](auto const& a) { return a.epsilon(delta); });
+    return figure("epsilon", m, epsilon, attained(run), epsilon_in_words);
+  };
+  return with_repetitions(
+      gathered(of, "epsilon at delta " + exactly(delta) + " is ", about(run, times), ask), times);
 }
 
 void declare_delta(arguments& of) {
   declare_plan(of);
+  declare_repetitions(of);
   of.add("--epsilon", non_negative(), "needed");
   declare_accountant(of);
 }
@@ -102,11 +166,15 @@ void declare_delta(arguments& of) {
 answer run_delta(arguments const& of) {
   plan const run = read_plan(of);
   double const epsilon = of.number("--epsilon");
-  return gathered(of, "delta at epsilon " + exactly(epsilon) + " is ", about(run),
-                  [&](method const& m) {
-                    auto const account = composed_by(m, run);
-                    return figure("delta", m, account->delta(epsilon), attained(run), rounded_up);
-                  });
+  auto const times = read_repetitions(of);
+  auto const ask = [&](method const& m) {
+    auto const account = composed_by(m, run);
+    bound<double> const delta =
+        asked(*account, times, [&](auto const& a) { return a.delta(epsilon); });
+    return figure("delta", m, delta, attained(run), rounded_up);
+  };
+  return with_repetitions(
+      gathered(of, "delta at epsilon " + exactly(epsilon) + " is ", about(run, times), ask), times);
 }
 
 // ---- calibration --------------------------------------------------------------------------------

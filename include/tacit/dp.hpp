@@ -84,6 +84,7 @@
 #include <tacit/dp/rising_cells.hpp>
 #include <tacit/dp/rounded_shifts.hpp>
 #include <tacit/dp/saddle.hpp>
+#include <tacit/dp/selection.hpp>
 #include <tacit/dp/sensitivity.hpp>
 #include <tacit/dp/trade_off.hpp>
 #include <tacit/dp/work_budget.hpp>

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tacit/core/check.hpp>
+#include <tacit/core/elementary.hpp>
+#include <tacit/core/enclosure.hpp>
+#include <tacit/core/inverse.hpp>
+#include <tacit/core/rounded.hpp>
+#include <tacit/core/solve.hpp>
+#include <tacit/core/units.hpp>
+
+#include <algorithm>
+#include <limits>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+/// The best of several runs: hyperparameter tuning with an honest ε.
+///
+/// A run Q is private, its score included. It is repeated K times, independently, with settings drawn at random or the
+/// same, and only the output of the best score is released. Were K fixed, that would cost as much as all K runs
+/// composed. With a random K that is drawn beforehand and kept secret it costs about three runs, however many are made
+/// (Liu & Talwar 2019; Papernot & Steinke 2022; Koskela, Redberg & Wang 2024).
+/// docs/certificates/selection.md has the proof.
+
+namespace tacit {
+
+/// P(K = k) ∝ Γ(k + η)/k!·(1 − γ)^k for k ≥ 1, η = `shape`: geometric on 1, 2, … for η = 1, logarithmic for η = 0.
+struct truncated_negative_binomial {
+  double gamma = required;
+  double shape = 1.0;
+  friend bool operator==(truncated_negative_binomial const&,
+                         truncated_negative_binomial const&) = default;
+};
+
+/// K of a Poisson law. If K = 0 nothing is released.
+struct poisson_count {
+  double mean = required;
+  friend bool operator==(poisson_count const&, poisson_count const&) = default;
+};
+
+/// How often a run is repeated.
+using repetitions = std::variant<truncated_negative_binomial, poisson_count>;
+
+namespace detail {
+
+inline void check_repetitions(std::string_view who, repetitions const& times) {
+  if (auto const* k = std::get_if<truncated_negative_binomial>(&times)) {
+    require_domain(k->gamma > 0.0 && k->gamma <= 1.0, who, "gamma", k->gamma, "in (0, 1]");
+    require_domain(k->shape > -1.0 && k->shape <= 1000.0, who, "shape", k->shape, "in (-1, 1000]");
+  } else {
+    check_positive(who, "mean", std::get<poisson_count>(times).mean);
+  }
+}
+
+[[nodiscard]] inline enclosure mean_of(repetitions const& times) {
+  auto const* k = std::get_if<truncated_negative_binomial>(&times);
+  if (k == nullptr) return enclosure(std::get<poisson_count>(times).mean);
+  if (k->gamma == 1.0) return enclosure(1.0);
+  enclosure const gamma(k->gamma);
+  enclosure const eta(k->shape);
+  enclosure const exponent = eta * log(gamma);
+  // η/(1 − γ^η)
+  enclosure const share = k->shape == 0.0 ? 1.0 / -log(gamma) : eta / -expm1(exponent);
+  return share * (1.0 - gamma) / gamma;
+}
+
+}  // namespace detail
+
+/// E[K] = η(1 − γ)/(γ(1 − γ^η)), or (1 − γ)/(γ log 1/γ) for η = 0; or the Poisson law's mean.
+/// Guarantee: nearest, to 1e-14.
+/// @throws std::domain_error unless γ is in (0, 1], the shape in (−1, 1000], a Poisson mean positive and finite
+[[nodiscard]] inline double mean_repetitions(repetitions const& times) {
+  detail::check_repetitions("mean_repetitions", times);
+  return detail::mean_of(times).upper;
+}
+
+/// The law of this shape whose mean is at most `mean`, and nearly so: what is drawn from and what is charged then have
+/// the same γ.
+/// @throws std::domain_error unless the mean is in [1, 1e12] and the shape in (−1, 1000]
+[[nodiscard]] inline truncated_negative_binomial repetitions_of_mean(double mean,
+                                                                     double shape = 1.0) {
+  detail::require_domain(mean >= 1.0 && mean <= 1e12, "repetitions_of_mean", "mean", mean,
+                         "in [1, 1e12]");
+  detail::check_repetitions("repetitions_of_mean", truncated_negative_binomial{1.0, shape});
+  double const gamma = last_holding(1.0, 1e-300, [&](double g) {
+    return detail::mean_of(truncated_negative_binomial{g, shape}).upper <= mean;
+  });
+  return {gamma, shape};
+}
+
+/// The best of K runs, each of which `base` accounts for.
+///
+/// With δ_Q that of the worse direction, for every way to score and every ε₁ ≥ 0,
+///   δ_A(ε) ≤ E[K]·δ_Q(ε − Δ),   Δ = (1 + η) log(e^{ε₁} + (1 − γ)/γ·δ_Q(ε₁)),   or for a Poisson K of mean μ
+///   δ_A(ε) ≤ μ·E[δ_Q(ε + ε₁ − μδ_Q(ε₁) − (e^{ε₁} − 1)V)],   V exponential of mean 1.
+/// Guarantee: `upper` bounds the best of K by any score; `lower` is attained by a score that says nothing, where that of
+/// `base` is.
+///
+/// `Accountant` has `epsilon(δ)` and `delta(ε)` for one run, in the sense of `accountant`, and must outlive this.
+template <class Accountant>
+class best_of {
+ public:
+  /// @throws std::domain_error unless γ is in (0, 1], the shape in (−1, 1000], a Poisson mean positive and finite
+  best_of(Accountant const& base, repetitions const& times)
+      : base_(&base), times_((detail::check_repetitions("best_of", times), times)) {
+    mean_ = detail::mean_of(times).upper;
+    auto const* k = std::get_if<truncated_negative_binomial>(&times_);
+    excess_ = k != nullptr ? least_excess(*k) : poisson_excess(0.0).upper;
+    if (k == nullptr) choose_averages();
+  }
+  best_of(Accountant const&&, repetitions const&) = delete;
+
+  /// @throws std::domain_error unless δ is in (0, 1)
+  [[nodiscard]] bound<double> epsilon(double delta) const {
+    detail::require_domain(delta > 0.0 && delta < 1.0, "epsilon", "delta", delta, "in (0, 1)");
+    double const most = detail::divide_down(delta, mean_);
+    double upper = 0.0;
+    if (most < 1.0) {
+      upper = most > 0.0 ? detail::add_up(base_->epsilon(most).upper, excess_)
+                         : std::numeric_limits<double>::infinity();
+      if (!averages_.empty()) upper = least_epsilon(delta, upper);
+    }
+    double const least = detail::divide_up(delta, surely_one());
+    return {least < 1.0 ? std::min(base_->epsilon(least).lower, upper) : 0.0, upper};
+  }
+
+  /// @throws std::domain_error unless ε is finite and at least 0
+  [[nodiscard]] bound<double> delta(double epsilon) const {
+    detail::check_non_negative("delta", "epsilon", epsilon);
+    double const upper = std::min(1.0, detail::multiply_up(mean_, profile_of_one(epsilon)));
+    double const lower = detail::multiply_down(surely_one(), base_->delta(epsilon).lower);
+    return {std::min(lower, upper), upper};
+  }
+
+  /// The least Δ found (of a Poisson K at ε₁ = 0), raised: by how much ε exceeds that of a run at δ/E[K], at most.
+  [[nodiscard]] double excess() const noexcept { return excess_; }
+  [[nodiscard]] repetitions const& times() const noexcept { return times_; }
+
+ private:
+  // P(K ≥ 1), rounded down.
+  [[nodiscard]] double surely_one() const {
+    auto const* k = std::get_if<poisson_count>(&times_);
+    return k == nullptr ? 1.0 : (-expm1(-detail::enclosure(k->mean))).lower;
+  }
+
+  // From this ε on δ_Q is at most this.
+  struct far_end {
+    double epsilon = std::numeric_limits<double>::infinity();
+    double delta = 0.0;
+  };
+
+  // δ_Q(ε) at most. Below 0 the other direction's is asked: P(S) − e^ε·Q(S) = 1 − e^ε + e^ε(Q(Sᶜ) − e^{−ε}P(Sᶜ)).
+  [[nodiscard]] double profile(double epsilon, far_end const& far) const {
+    if (epsilon >= far.epsilon) return far.delta;
+    if (epsilon >= 0.0) return base_->delta(epsilon).upper;
+    if (epsilon == -std::numeric_limits<double>::infinity()) return 1.0;
+    double const reverse = base_->delta(-epsilon).upper;
+    detail::enclosure const kept =
+        exp(detail::enclosure(epsilon)) * (detail::enclosure(1.0) - detail::enclosure(reverse));
+    return std::min(1.0, (1.0 - kept).upper);
+  }
+
+  [[nodiscard]] double least_excess(truncated_negative_binomial const& k) const {
+    using detail::enclosure;
+    enclosure const rest = (1.0 - enclosure(k.gamma)) / enclosure(k.gamma);
+    enclosure const power = 1.0 + enclosure(k.shape);
+    double best = std::numeric_limits<double>::infinity();
+    auto const at = [&](double e) {
+      enclosure const hidden = rest * enclosure(base_->delta(e).upper) * exp(-enclosure(e));
+      double const value = (power * (enclosure(e) + log1p(hidden))).upper;
+      best = std::min(best, value);
+      return value;
+    };
+    // At least ε₁, so that the least lies below the value at 0; x + δ(log x)·(1 − γ)/γ is convex in x.
+    double const high = at(0.0) / (1.0 + k.shape);
+    if (high > 0.0) (void)detail::least_between({0.0, high}, 1e-9, 60, at);
+    return best;
+  }
+
+  // μδ_Q(ε₁) − ε₁
+  [[nodiscard]] detail::enclosure poisson_excess(double e) const {
+    return detail::enclosure(mean_) * detail::enclosure(base_->delta(e).upper) -
+           detail::enclosure(e);
+  }
+
+  // A shift and a scale of V, both raised.
+  struct average {
+    double shift;
+    double scale;
+  };
+
+  // For some e^{ε₁} − 1: any ε₁ is right.
+  void choose_averages() {
+    for (double scale = 0.0125; scale < 30.0; scale *= 2.0) {
+      double const e = elementary::log1p(scale);
+      if (e >= excess_) break;
+      averages_.push_back({poisson_excess(e).upper, expm1(detail::enclosure(e)).upper});
+    }
+  }
+
+  // δ_A(ε)/E[K] at most.
+  [[nodiscard]] double profile_of_one(double epsilon, far_end const& far = {}) const {
+    double best = profile(detail::subtract_down(epsilon, excess_), far);
+    for (average const& one : averages_) best = std::min(best, averaged(epsilon, one, best, far));
+    return best;
+  }
+
+  // E[δ_Q(ε − shift − scale·V)] at most, or anything at least `enough`: δ_Q falls in ε, so that a cell of V counts as
+  // its upper end.
+  [[nodiscard]] double averaged(double epsilon, average const& one, double enough,
+                                far_end const& far) const {
+    using detail::enclosure;
+    double sum = 0.0;
+    double reached = 1.0;  // P(V > v), raised
+    for (double v = 0.0; v < 700.0 && sum < enough;) {
+      double const width = std::min(std::max(0.2 / one.scale, 0.04), 0.125 + v / 16.0);
+      v += width;
+      double const here = profile(
+          (enclosure(epsilon) - enclosure(one.shift) - enclosure(one.scale) * enclosure(v)).lower,
+          far);
+      double const share = (-expm1(-enclosure(width))).upper;
+      sum = detail::add_up(sum, detail::multiply_up(detail::multiply_up(reached, share), here));
+      reached = exp(-enclosure(v)).upper;
+      if (reached <= 1e-3 * sum || here >= 1.0) break;
+    }
+    return detail::add_up(sum, reached);
+  }
+
+  // The least ε found at which δ_A is at most δ; `upper` is one.
+  [[nodiscard]] double least_epsilon(double delta, double upper) const {
+    double const most = detail::divide_down(delta, mean_);
+    if (profile_of_one(0.0) <= most) return 0.0;
+    // Beyond this ε δ_Q need not be known: there it is slow to ask for, and a thousandth of what is looked for.
+    far_end far;
+    if (most > 1e-290) far = {base_->epsilon(1e-3 * most).upper, 1e-3 * most};
+    double holds = upper;
+    for (average const& one : averages_) {
+      auto const fits = [&](double e) {
+        return averaged(e, one, std::numeric_limits<double>::infinity(), far) <= most;
+      };
+      if (!(holds < std::numeric_limits<double>::infinity()) || !fits(0.999 * holds)) continue;
+      double fails = 0.0;
+      while (holds - fails > 1e-4 * holds) {
+        double const middle = 0.5 * (fails + holds);
+        (fits(middle) ? holds : fails) = middle;
+      }
+    }
+    return holds;
+  }
+
+  Accountant const* base_;
+  repetitions times_;
+  double mean_ = 1.0;
+  double excess_ = 0.0;
+  std::vector<average> averages_;
+};
+
+}  // namespace tacit

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tacit/dp/privacy_loss.hpp>
+#include <tacit/dp/renyi.hpp>
+#include <tacit/dp/selection.hpp>
+
+#include "support/catch.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <random>
+#include <stdexcept>
+#include <variant>
+#include <vector>
+
+namespace selection_tests {
+
+using namespace tacit;
+
+namespace {
+
+using law = std::vector<double>;
+
+double hockey_stick(law const& p, law const& q, double epsilon) {
+  double sum = 0.0;
+  for (std::size_t i = 0; i < p.size(); ++i) sum += std::max(0.0, p[i] - std::exp(epsilon) * q[i]);
+  return sum;
+}
+
+// Two laws on finitely many outcomes, of which a later one has the better score.
+struct toy {
+  law p;
+  law q;
+
+  bound<double> delta(double epsilon) const {
+    double const d = std::max(hockey_stick(p, q, epsilon), hockey_stick(q, p, epsilon));
+    return {d * (1.0 - 1e-13), std::min(1.0, d * (1.0 + 1e-13))};
+  }
+  bound<double> epsilon(double delta) const {
+    double low = 0.0;
+    double high = 800.0;
+    if (this->delta(0.0).upper <= delta) return {0.0, 0.0};
+    if (this->delta(high).upper > delta) {
+      high = std::numeric_limits<double>::infinity();
+      return {0.0, high};
+    }
+    for (int k = 0; k < 80; ++k) {
+      double const middle = 0.5 * (low + high);
+      (this->delta(middle).upper <= delta ? high : low) = middle;
+    }
+    return {low * (1.0 - 1e-10), high};
+  }
+};
+
+// E[z^K], by its series.
+double generating(repetitions const& times, double z) {
+  if (auto const* k = std::get_if<poisson_count>(&times)) {
+    double sum = 0.0;
+    double term = std::exp(-k->mean);
+    for (int n = 0; n < 2000; ++n) {
+      sum += term;
+      term *= k->mean * z / (n + 1);
+    }
+    return sum;
+  }
+  auto const& k = std::get<truncated_negative_binomial>(times);
+  // Weights Γ(n + η)/(n!·Γ(1 + η))·(1 − γ)^n.
+  double sum = 0.0;
+  double all = 0.0;
+  double weight = 1.0 - k.gamma;
+  double power = z;
+  for (int n = 1; n < 200000 && weight > 1e-18 * all; ++n) {
+    sum += weight * power;
+    all += weight;
+    weight *= (1.0 - k.gamma) * (n + k.shape) / (n + 1);
+    power *= z;
+  }
+  return all > 0.0 ? sum / all : z;  // γ = 1: one run
+}
+
+// The law of the best of K runs; at the end, what K = 0 leaves.
+law best(law const& base, repetitions const& times) {
+  law out;
+  double below = 0.0;
+  double before = generating(times, 0.0);
+  double const nothing = before;
+  for (double const mass : base) {
+    below += mass;
+    double const now = generating(times, std::min(below, 1.0));
+    out.push_back(now - before);
+    before = now;
+  }
+  out.push_back(nothing);
+  return out;
+}
+
+law random_law(std::mt19937_64& random, std::size_t size) {
+  std::uniform_real_distribution<double> uniform(-3.0, 3.0);
+  law out(size);
+  double sum = 0.0;
+  for (double& x : out) sum += x = std::exp(uniform(random));
+  for (double& x : out) x /= sum;
+  return out;
+}
+
+repetitions random_repetitions(std::mt19937_64& random) {
+  std::uniform_real_distribution<double> uniform;
+  if (random() % 3 == 0) return poisson_count{std::exp(6.0 * uniform(random) - 3.0)};
+  double const shapes[] = {-0.9, -0.5, 0.0, 0.5, 1.0, 2.0, 5.0};
+  return truncated_negative_binomial{0.002 + 0.998 * std::pow(uniform(random), 2.0),
+                                     shapes[random() % 7]};
+}
+
+}  // namespace
+
+TEST_CASE("the best of a random number of runs gives away no more than is charged") {
+  std::mt19937_64 random(20);
+  for (int k = 0; k < 1500; ++k) {
+    std::size_t const size = 2 + random() % 4;
+    toy const base{random_law(random, size), random_law(random, size)};
+    repetitions const times = random_repetitions(random);
+    best_of const charged(base, times);
+    toy const truth{best(base.p, times), best(base.q, times)};
+    double const mean = mean_repetitions(times);
+    CAPTURE(k, size, mean, times.index());
+    for (double const epsilon : {0.0, 0.1, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0}) {
+      bound<double> const delta = charged.delta(epsilon);
+      REQUIRE(truth.delta(epsilon).lower <= delta.upper + 1e-12);
+      REQUIRE(delta.lower <= delta.upper);
+    }
+    for (double const delta : {1e-6, 1e-3, 0.1}) {
+      double const epsilon = charged.epsilon(delta).upper;
+      if (epsilon < 700.0) {
+        REQUIRE(truth.delta(epsilon).lower <= delta + 1e-12);
+        REQUIRE(charged.delta(epsilon).upper <= delta * (1.0 + 1e-9));
+      }
+    }
+  }
+}
+
+TEST_CASE("the mean number of runs") {
+  CHECK(mean_repetitions(truncated_negative_binomial{0.05}) == Approx(20.0).epsilon(1e-13));
+  CHECK(mean_repetitions(truncated_negative_binomial{1.0, 3.0}) == 1.0);
+  CHECK(mean_repetitions(poisson_count{0.3}) == 0.3);
+  for (double const shape : {-0.5, 0.0, 1e-9, 0.5, 1.0, 4.0}) {
+    truncated_negative_binomial const times{0.05, shape};
+    double const step = 1e-6;
+    double const slope = (generating(times, 1.0) - generating(times, 1.0 - step)) / step;
+    CAPTURE(shape);
+    CHECK(mean_repetitions(times) == Approx(slope).epsilon(1e-3));
+    for (double const mean : {1.0, 1.7, 20.0, 1e6}) {
+      truncated_negative_binomial const found = repetitions_of_mean(mean, shape);
+      CHECK(mean_repetitions(found) <= mean);
+      CHECK(mean_repetitions(found) == Approx(mean).epsilon(1e-12));
+    }
+  }
+}
+
+TEST_CASE("the best of many pure runs costs 2 + shape of them") {
+  privacy_loss_accountant base;
+  base.compose(pure{0.5});
+  for (double const shape : {0.0, 1.0, 2.0}) {
+    best_of const tuned(base, truncated_negative_binomial{1e-3, shape});
+    CAPTURE(shape);
+    CHECK(tuned.epsilon(1e-9).upper <= (2.0 + shape) * 0.5 * (1.0 + 1e-8));
+    CHECK(tuned.epsilon(1e-9).upper >= (2.0 + shape) * 0.5 * 0.99);
+  }
+}
+
+TEST_CASE("one run is one run; more are more, by every accountant") {
+  privacy_loss_accountant loss;
+  renyi_accountant renyi;
+  event const step = sampled(gaussian{1.0}, poisson{0.01});
+  loss.compose(step, 1000);
+  renyi.compose(step, 1000);
+  best_of const once(loss, truncated_negative_binomial{1.0});
+  CHECK(once.excess() == 0.0);
+  CHECK(once.epsilon(1e-5).upper == loss.epsilon(1e-5).upper);
+  CHECK(once.delta(1.0).upper == loss.delta(1.0).upper);
+
+  double before = loss.epsilon(1e-5).upper;
+  for (double const mean : {2.0, 10.0, 100.0, 1000.0}) {
+    best_of const tuned(loss, repetitions_of_mean(mean));
+    best_of const by_renyi(renyi, repetitions_of_mean(mean));
+    bound<double> const epsilon = tuned.epsilon(1e-5);
+    CAPTURE(mean);
+    CHECK(epsilon.lower <= loss.epsilon(1e-5).upper);
+    CHECK(epsilon.lower >= loss.epsilon(1e-5).lower);
+    CHECK(epsilon.upper > before);
+    CHECK(epsilon.upper <= by_renyi.epsilon(1e-5).upper);
+    before = epsilon.upper;
+  }
+  // Far less than a hundred runs composed.
+  privacy_loss_accountant all;
+  all.compose(step, 100'000);
+  CHECK(best_of(loss, repetitions_of_mean(100.0)).epsilon(1e-5).upper <
+        0.5 * all.epsilon(1e-5).lower);
+}
+
+// Theorem 2 of Papernot & Steinke, for one Gaussian, turned into (ε, δ) by the plain conversion
+// D + log(1/δ)/(α − 1): another formula and another accountant.
+TEST_CASE("no more than Papernot and Steinke's theorem allows") {
+  for (double const sigma : {1.0, 3.0, 10.0}) {
+    privacy_loss_accountant base;
+    base.compose(gaussian{sigma});
+    for (double const shape : {0.0, 1.0}) {
+      truncated_negative_binomial const times = repetitions_of_mean(30.0, shape);
+      auto const divergence = [&](double order) { return order / (2.0 * sigma * sigma); };
+      double least = std::numeric_limits<double>::infinity();
+      for (double hat = 1.0; hat < 1e4; hat *= 1.02) {
+        double const extra = (1.0 + shape) * ((1.0 - 1.0 / hat) * divergence(hat) +
+                                              std::log(1.0 / times.gamma) / hat);
+        for (double order = 1.05; order < 1e4; order *= 1.05) {
+          double const epsilon =
+              divergence(order) + extra + (std::log(30.0) + std::log(1e6)) / (order - 1.0);
+          least = std::min(least, epsilon);
+        }
+      }
+      CAPTURE(sigma, shape);
+      CHECK(best_of(base, times).epsilon(1e-6).upper <= least);
+      CHECK(best_of(base, times).epsilon(1e-6).upper >= 0.4 * least);
+    }
+  }
+}
+
+TEST_CASE("repetitions that make no sense are refused") {
+  privacy_loss_accountant base;
+  base.compose(gaussian{1.0});
+  double const nan = std::numeric_limits<double>::quiet_NaN();
+  for (double const bad : {0.0, -1.0, 1.1, nan}) {
+    CHECK_THROWS_AS(best_of(base, truncated_negative_binomial{bad}), std::domain_error);
+  }
+  for (double const bad : {-1.0, 1001.0, nan}) {
+    CHECK_THROWS_AS(best_of(base, truncated_negative_binomial{0.5, bad}), std::domain_error);
+    CHECK_THROWS_AS(repetitions_of_mean(2.0, bad), std::domain_error);
+  }
+  for (double const bad : {0.0, -1.0, nan, std::numeric_limits<double>::infinity()}) {
+    CHECK_THROWS_AS(best_of(base, poisson_count{bad}), std::domain_error);
+  }
+  for (double const bad : {0.5, 1e13, nan}) {
+    CHECK_THROWS_AS(repetitions_of_mean(bad), std::domain_error);
+  }
+  best_of const tuned(base, truncated_negative_binomial{0.1});
+  for (double const bad : {0.0, 1.0, nan}) CHECK_THROWS_AS(tuned.epsilon(bad), std::domain_error);
+  for (double const bad : {-1.0, nan}) CHECK_THROWS_AS(tuned.delta(bad), std::domain_error);
+}
+
+}  // namespace selection_tests
