@@ -23,6 +23,8 @@ namespace calculator {
 
 namespace {
 
+constexpr char cannot_write[] = "cannot write the answer";
+
 // JSON has no infinity: it would become null.
 void must_be_finite(nlohmann::ordered_json const& json) {
   if (json.is_null() || (json.is_number_float() && !std::isfinite(json.get<double>()))) {
@@ -119,12 +121,13 @@ outcome command_line::ask(int argc, char const* const* argv) {
                       ", but must be one of " + names);
     }
     known[asked].check();
-    return {0, text_of(verbs[asked].run(known[asked]), json)};
+    answer const found = verbs[asked].run(known[asked]);
+    return {0, text_of(found, json), complaint(who, cannot_write + found.if_lost)};
   } catch (CLI::ParseError const& error) {
     if (error.get_exit_code() == 0) {
       std::ostringstream help;
       app.exit(error, help, help);
-      return {0, help.str()};
+      return {0, help.str(), complaint(who, cannot_write)};
     }
     find_asked();
     return {

@@ -15,6 +15,7 @@ namespace calculator {
 struct outcome {
   int status;
   std::string text;
+  std::string if_lost{};  // the complaint where `text` cannot be written
 };
 
 /// The parser of command lines, made once for any number of them.

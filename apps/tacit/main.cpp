@@ -51,7 +51,7 @@ int main(int argc, char** argv) {
   if (out.status != 0) {
     print(out.text, stderr);
   } else if (!print_answer(out.text)) {
-    print(calculator::complaint("tacit", "cannot write the answer"), stderr);
+    print(out.if_lost, stderr);
     return 1;
   }
   return out.status;

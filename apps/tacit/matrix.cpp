@@ -51,10 +51,15 @@ void split(std::string_view line, std::vector<std::string_view>& fields) {
 
 std::string quoted(std::string_view field) {
   std::string out = "'";
-  if (field.size() <= 40) return out.append(field).append("'");
-  std::size_t end = 37;
-  while (end > 0 && (field[end] & '\xc0') == '\x80') --end;  // between two characters
-  return out.append(field.substr(0, end)).append("...'");
+  if (field.size() <= 40) {
+    out.append(field).append("'");
+  } else {
+    std::size_t end = 37;
+    while (end > 0 && (field[end] & '\xc0') == '\x80') --end;  // between two characters
+    out.append(field.substr(0, end)).append("...'");
+  }
+  std::replace(out.begin(), out.end(), '\0', ' ');  // it would end the message
+  return out;
 }
 
 std::string standard_input() {

@@ -1210,6 +1210,22 @@ class Training(Records):
         for first in (b"inf,u\n", b"1e999,u\n", b"nan,u\n", b"-1e40,u\n"):
             self.refused(*trained(first)[:-1], naming=["first.csv:1", "is not a finite number"])
         self.refused(*trained(b"1,\n")[:-1], naming=["first.csv:1", "the label is missing"])
+        # A text of two bytes a character.
+        self.refused(*trained(b"", "1,u\n1\0,\0u\0\n")[:-1], naming=["first.csv:2", "is not a finite number"])
+
+    def test_a_column_that_is_wider_than_a_float(self):
+        """Its numbers are floats, and their shares of its width are those of a narrow one."""
+        draw = random.Random(2)
+        kinds = [k % 2 for k in range(90)]
+        values = [draw.randrange(-12, 9) / 8 + k / 2 for k in kinds]
+        written = []
+        for scale in (1.0, 2.0 ** 127):
+            table, base, tuned = (self.folder / f"wide{scale}{end}" for end in (".csv", "b", "t"))
+            table.write_text("".join(f"{x * scale!r},{'uv'[k]}\n" for x, k in zip(values, kinds)))
+            self.ask_json("train", table, "--mechanism", "mezo", "--steps", 20, "--base", base, "--tuned", tuned)
+            written.append((base.read_bytes(), tuned.read_bytes()))
+        self.assertEqual(*written)
+        self.assertNotEqual(*written[0])  # no step was held
 
     def test_what_means_nothing_is_refused(self):
         mi, zpl, mezo = (["--mechanism", name] for name in ("paczero-mi", "paczero-zpl", "mezo"))
@@ -1812,6 +1828,32 @@ class Transcripts(Records):
             time.sleep(0.001)
         return process
 
+    def test_a_journal_of_another_run_is_not_taken_for_a_crashed_one(self):
+        """What is said of a run that cannot go on is said of the one that was asked for, and its command works."""
+        journal, words = self.here / "t.journal", ["train", self.data, "--epsilon", 1, "--transcript", self.here / "t"]
+        process = self.started("--save", "state", "--transcript", "t", when=lambda: journal.exists() and
+                              journal.stat().st_size > 1200)
+        process.kill()
+        process.communicate()
+        kept = journal.read_bytes()
+        for others in ([], ["--base", self.here / "b"], ["--base", self.here / "c", "--seed", 2]):
+            self.refused(*words, "--mechanism", "dpzero", *others, naming=["--transcript", "of another run"])
+        self.assertEqual(journal.read_bytes(), kept)  # which goes on with its state
+        journal.unlink()
+        words += ["--mechanism", "dpzero", "--steps", 1000000, "--base"]
+        process = subprocess.Popen([PROGRAM, *map(str, words), str(self.base)], stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        while not journal.exists() or journal.stat().st_size < 1200:
+            self.assertIsNone(process.poll())
+            time.sleep(0.001)
+        process.kill()
+        process.wait()
+        self.refused(*words, self.base, naming=[f"cannot go on: tacit replay {self.base} {journal} OUT"])
+        self.ask_json("replay", self.base, journal, self.out)
+        self.refused(*words, self.here / "d", "--seed", 2, naming=["--transcript", "of another run"])
+
     def test_a_run_without_its_journal_says_how_it_goes_on(self):
         """The state was made, and the journal could not be: here a folder has the name of its lock."""
         state, lock = self.here / "state", self.here / "t.journal.lock"
@@ -1864,7 +1906,8 @@ class Transcripts(Records):
             self.refused("train", self.data, "--resume", state, *words, naming=[f"must be {self.here / 'u'}, whose journal"])
         kept = moved.read_bytes()
         self.refused("train", self.data, "--resume", copy, naming=["--transcript is missing"])
-        self.refused("train", self.data, "--resume", copy, "--transcript", self.here / "u", naming=["steps of the journal"])
+        self.refused("train", self.data, "--resume", copy, "--transcript", self.here / "u",
+                     naming=["--resume no older copy", "steps of the journal"])
         self.assertEqual(moved.read_bytes(), kept)
         # Another run's journal does not become this one's name.
         self.ask_json("train", self.data, "--mechanism", "paczero-zpl", "--steps", 3, "--transcript", self.here / "other")
@@ -2085,6 +2128,17 @@ class Transcripts(Records):
                 done = subprocess.run([PROGRAM, *words], stdout=full, stderr=subprocess.PIPE, text=True)
             self.assertEqual(done.returncode, 1, words)
             self.assertIn("cannot write the answer", done.stderr)
+
+    def test_the_answer_of_a_run_that_cannot_be_written_is_told_again(self):
+        state = self.here / "state"
+        words = [PROGRAM, "train", self.data, "--mechanism", "paczero-mi", "--mi", "0.33", "--steps", "5"]
+        for kept, end in (("--save", " in place of --save answers again"), ("--resume", " answers again")):
+            with open("/dev/full", "w") as full:
+                done = subprocess.run([*words, kept, state, *self.written()], stdout=full, stderr=subprocess.PIPE, text=True)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(f"the same command and --resume {state}{end}\n", done.stderr)
+        self.ask(*words[1:], "--resume", state, *self.written())
+        self.rebuilt()
 
     def test_a_limit_on_the_size_of_files_is_a_full_disk(self):
         done = subprocess.run([PROGRAM, "train", self.data, "--mechanism", "paczero-zpl", "--steps", "4", "--base", self.base,

@@ -5,6 +5,8 @@
 #include "train.hpp"
 
 #include <tacit/core/open_file.hpp>
+#include <tacit/train/recorded.hpp>
+#include <tacit/zo/journal.hpp>
 
 #include "output/format.hpp"
 #include "safetensors/safetensors.hpp"
@@ -155,6 +157,31 @@ bool is_of_the_machine(std::exception const& why) {
          dynamic_cast<std::bad_alloc const*>(&why) != nullptr;
 }
 
+namespace {
+
+// Whether a journal may be of the run that was asked for, as far as its kind and its beginning tell.
+bool may_be_of_this_run(arguments const& of, std::string const& journal) {
+  try {
+    tacit::run_record const run = tacit::read_transcript(journal).run();
+    bool const paczero = run.mechanism.name == "paczero";
+    if (of.given("--mechanism") && paczero != of.text("--mechanism").starts_with("paczero")) {
+      return false;
+    }
+    if (of.given("--base")) {
+      check_start(apps::tensor_file::read(of.text("--base")).select(run.tensors), run);
+    }
+    return true;
+  } catch (std::system_error const&) {  // what cannot be read may be
+    return true;
+  } catch (std::bad_alloc const&) {
+    return true;
+  } catch (std::exception const&) {
+    return false;
+  }
+}
+
+}  // namespace
+
 std::string what_is_left(arguments const& of, bool begun) {
   std::error_code none;
   auto const there = [&](std::string const& file) {
@@ -164,6 +191,9 @@ std::string what_is_left(arguments const& of, bool begun) {
     std::string const sealed = of.text("--transcript");
     std::string const journal = apps::journal_of(sealed).string();
     bool const over = !there(journal);  // where both are, the sealed one may be another run's
+    if (!over && !begun && !may_be_of_this_run(of, journal)) {
+      return "; that file is of another run: this one needs another --transcript";
+    }
     if (!over || there(sealed)) {
       std::string const& kept = over ? sealed : journal;
       std::string text = over ? "; the run is over" : "; the run cannot go on";

@@ -96,6 +96,17 @@ std::string how_to_go_on(arguments const& of, std::exception const& why, bool be
   return taken.empty() ? text : text + ", and another name for " + taken;
 }
 
+// Where the answer of a run that is done could not be written.
+std::string how_to_be_told_again(arguments const& of) {
+  for (char const* kept : {"--resume", "--save"}) {
+    if (!of.given(kept)) continue;
+    bool const new_one = kept != std::string("--resume");
+    return "; the run is done: the same command and --resume " + apps::shell_word(of.text(kept)) +
+           (new_one ? " in place of --save" : "") + " answers again";
+  }
+  return {};
+}
+
 stored_run look_at(arguments const& of) {
   std::string const file = of.text("--resume");
   std::error_code none;
@@ -523,9 +534,11 @@ answer train_paczero(arguments const& of) {
     } catch (tacit::corrupt_state const& error) {
       if (!of.given("--transcript")) throw;
       of.refuse_because("--transcript", error);
-    } catch (std::invalid_argument const& error) {  // the journal of another run
+    } catch (std::invalid_argument const& error) {  // the journal of another run, or a later one
       if (!saved || !of.given("--transcript")) throw;
-      of.refuse_because("--transcript", error);
+      of.refuse("--transcript",
+                "the transcript of this run, and --resume no older copy of its state: " +
+                    std::string(error.what()));
     } catch (std::exception const& error) {
       if (!begun && !is_of_the_machine(error)) throw;
       fail_midway(of, error, begun || of.given("--resume"));
@@ -534,6 +547,7 @@ answer train_paczero(arguments const& of) {
 
   answer out{"", summary_of(each, seeds)};
   out.sentence = sentence(out.json, which != mechanism::mezo, seeds.count);
+  out.if_lost = how_to_be_told_again(of);
   return out;
 }
 

@@ -12,6 +12,7 @@ namespace calculator {
 struct answer {
   std::string sentence;
   nlohmann::ordered_json json;
+  std::string if_lost{};  // the end of the complaint where it cannot be written
 };
 
 /// One question: how it is asked on the command line, and its answer.

@@ -8,6 +8,7 @@
 #include "support/catch.hpp"
 #include "support/directory.hpp"
 
+#include <sched.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -690,6 +691,50 @@ TEST_CASE("a forked child cannot go on with its parent's run", "[state]") {
   CHECK_NOTHROW(kept.step(g[0]));
   CHECK_NOTHROW(loose.step(g[0]));
 }
+
+#if defined(CLONE_NEWPID)
+TEST_CASE("a forked child that has its parent's process number cannot go on either", "[state]") {
+  support::directory const folder;
+  auto const g = inputs(8);
+  auto const in_namespace = [](auto const& action) {  // action's result, in a process of number 1
+    ::pid_t const child = ::fork();
+    if (child == 0) ::_exit(::getpid() == 1 ? action() : 98);
+    int status = 0;
+    return child > 0 && ::waitpid(child, &status, 0) == child && WIFEXITED(status)
+               ? WEXITSTATUS(status)
+               : 97;
+  };
+  constexpr int not_allowed = 99;
+  ::pid_t const outer = ::fork();
+  REQUIRE(outer >= 0);
+  if (outer == 0) {
+    if (::unshare(CLONE_NEWUSER | CLONE_NEWPID) != 0) ::_exit(not_allowed);
+    ::_exit(in_namespace([&] {
+      paczero loose({.steps = 8, .budget = nats(0.1)}, universe());
+      saved_run kept(paczero({.steps = 8, .budget = nats(0.1)}, universe()), folder / "run");
+      if (::unshare(CLONE_NEWPID) != 0) return not_allowed;
+      return in_namespace([&] {
+        int refusals = 0;
+        auto const attempt = [&](auto const& action) {
+          try {
+            action();
+          } catch (std::logic_error const&) {
+            ++refusals;
+          }
+        };
+        attempt([&] { (void)loose.step(g[0]); });
+        attempt([&] { (void)kept.step(g[0]); });
+        attempt([&] { kept.save_to(folder / "elsewhere"); });
+        return refusals;
+      });
+    }));
+  }
+  int status = 0;
+  REQUIRE(::waitpid(outer, &status, 0) == outer);
+  REQUIRE(WIFEXITED(status));
+  if (WEXITSTATUS(status) != not_allowed) CHECK(WEXITSTATUS(status) == 3);
+}
+#endif
 
 TEST_CASE("a run that moves to another file leaves no state behind to resume", "[state]") {
   support::directory const folder;

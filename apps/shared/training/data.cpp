@@ -94,7 +94,8 @@ dataset parse_csv(std::string_view text, std::string const& name) {
     text.remove_prefix(std::min(end + 1, text.size()));
     if (line.empty()) continue;
     std::vector<std::string_view> const cells = cells_of(line);
-    auto const fail = [&](std::string const& what) {
+    auto const fail = [&](std::string what) {
+      std::replace(what.begin(), what.end(), '\0', ' ');  // it would end the message
       throw std::runtime_error(name + ":" + std::to_string(at) + ": " + what);
     };
     if (cells.size() < 2) fail("a record needs a feature and a label");
@@ -178,11 +179,17 @@ split_data split(dataset const& all, std::uint64_t seed, split_options const& op
                  rows_of(all, {middle, end})};
   if (out.test_part.size() == 0) throw std::runtime_error("no record is left for the test");
 
-  Eigen::RowVectorXf const low = out.public_part.features.colwise().minCoeff();
-  Eigen::RowVectorXf const high = out.public_part.features.colwise().maxCoeff();
+  Eigen::RowVectorXf low = out.public_part.features.colwise().minCoeff();
+  Eigen::RowVectorXf high = out.public_part.features.colwise().maxCoeff();
+  // A column of floats may be wider than a float; half of it is not, and has the same shares.
+  Eigen::RowVectorXf const part_of =
+      (high - low).unaryExpr([](float w) { return std::isfinite(w) ? 1.0F : 0.5F; });
+  low.array() *= part_of.array();
+  high.array() *= part_of.array();
   Eigen::RowVectorXf const width =
       (high - low).unaryExpr([](float w) { return w > 0.0F ? w : 1.0F; });
   for (dataset* part : {&out.public_part, &out.private_part, &out.test_part}) {
+    part->features.array().rowwise() *= part_of.array();
     part->features.rowwise() -= low;
     part->features.array().rowwise() /= width.array();
     part->features = part->features.cwiseMax(-1.0F).cwiseMin(2.0F);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tacit/core/process.hpp>
+#include <tacit/secret/forks.hpp>
 
 #include <cstdint>
 #include <stdexcept>
@@ -12,15 +13,18 @@
 namespace tacit::detail {
 
 /// Ties a run to the one object and the one process that may spend its budget. It moves and does not
-/// copy; a forked child, which has a copy of secret and budget, is refused.
+/// copy; a forked child, which has a copy of secret and budget, is refused, also where it has the
+/// number of its parent: in a PID namespace of its own, or when numbers are used again.
 class run_owner {
  public:
-  run_owner() = default;
-  run_owner(run_owner&& other) noexcept : process_(std::exchange(other.process_, none)) {}
+  run_owner() { watch_forks(); }
+  run_owner(run_owner&& other) noexcept
+      : process_(std::exchange(other.process_, none)), generation_(other.generation_) {}
   run_owner& operator=(run_owner&& other) noexcept {
     std::int64_t const process = std::exchange(other.process_, none);
     if (this != &other)
       process_ = process;  // what else the run had is lost when it moves to itself
+    generation_ = other.generation_;
     return *this;
   }
   ~run_owner() = default;
@@ -29,7 +33,7 @@ class run_owner {
   void check(std::string_view who) const {
     if (process_ == none)
       throw std::logic_error(std::string(who) + ": used after it was moved from");
-    if (process_ != process_id()) {
+    if (process_ != process_id() || generation_ != current_generation()) {
       throw std::logic_error(std::string(who) + ": used in a forked process");
     }
   }
@@ -37,6 +41,7 @@ class run_owner {
  private:
   static constexpr std::int64_t none = 0;
   std::int64_t process_ = process_id();
+  std::uint64_t generation_ = current_generation();
 };
 
 }  // namespace tacit::detail
