@@ -30,7 +30,9 @@
 // and runs it on every core.
 //
 // A miss is a question that ended without an answer or a refusal, or took longer or more memory than the limits; an
-// answer that is no interval; two answers to one question that do not meet; and a certified upper end above Rényi's.
+// answer that is no interval; two answers to one question that do not meet, or, where a pair is not attained, the
+// certified accountant's lower end above the grid's upper one, both being the pair's; ε(δ) and δ(ε) that contradict
+// each other; and a certified upper end above Rényi's.
 // A question that is refused is none, and neither is a wide interval: those are counted. Exit status 1 if anything was
 // missed.
 
@@ -214,6 +216,7 @@ class sweep {
     for (asked const& a : all) {
       judge(k, c, a.name + ", epsilon", a.epsilon, infinity);
       judge(k, c, a.name + ", delta(" + std::to_string(at) + ")", a.delta, 1.0);
+      inverse(k, c, a, at, attained);
       // A lower end is one of the pair, which the other accountants' mechanism may keep away from.
       for (asked const& b : all) {
         if (&a >= &b || !attained) continue;
@@ -221,6 +224,9 @@ class sweep {
         meet(k, c, a.name + " and " + b.name + ", delta", a.delta, b.delta);
       }
     }
+    // Both of these are about the same pair.
+    lower_end(k, c, "privacy-loss and discretised, epsilon", all[0].epsilon, all[4].epsilon);
+    lower_end(k, c, "privacy-loss and discretised, delta", all[0].delta, all[4].delta);
     below(k, c, "epsilon", all[0].epsilon, all[1].epsilon);
     below(k, c, "delta", all[0].delta, all[1].delta);
   }
@@ -275,6 +281,28 @@ class sweep {
     if (a.how != outcome::answered || b.how != outcome::answered) return;
     if (a.value.lower <= b.value.upper && b.value.lower <= a.value.upper) return;
     miss(k, c, what + " do not meet: " + referee_text(a.value) + ", " + referee_text(b.value));
+  }
+
+  void lower_end(std::uint64_t k, referee::composition const& c, std::string const& what,
+                 reply const& a, reply const& b) {
+    if (a.how != outcome::answered || b.how != outcome::answered) return;
+    if (a.value.lower <= b.value.upper) return;
+    miss(k, c, what + ": " + referee_text(a.value) + " is above " + referee_text(b.value));
+  }
+
+  // δ falls in ε: what is known of δ at an ε beyond ε(δ)'s upper end is not all above δ, and where the pair is attained
+  // what is known short of its lower end is not all below.
+  void inverse(std::uint64_t k, referee::composition const& c, asked const& a, double at,
+               bool attained) {
+    if (a.epsilon.how != outcome::answered || a.delta.how != outcome::answered) return;
+    bound<double> const epsilon = a.epsilon.value;
+    bound<double> const delta = a.delta.value;
+    if ((at >= epsilon.upper && !(delta.lower <= c.delta)) ||
+        (attained && at < epsilon.lower && !(delta.upper >= c.delta))) {
+      miss(k, c,
+           a.name + ", epsilon and delta(" + std::to_string(at) + "): " + referee_text(epsilon) +
+               ", " + referee_text(delta));
+    }
   }
 
   void below(std::uint64_t k, referee::composition const& c, std::string const& what,

@@ -71,6 +71,7 @@ class composed_losses {
   }
 
   static constexpr T lowest_log_delta = -640.0;
+  static constexpr std::size_t many_laws = 64;
 
   static void narrow(bound<T>& best, bound<T> found) {
     best.upper = std::min(best.upper, found.upper);
@@ -153,16 +154,20 @@ class composed_losses {
     bool const lower = laws.lower_holds();
     narrow(best, {lower ? known.lower : 0.0, known.upper});
     saddle<T> const first = find_saddle<T>(laws.sketches(), query);
+    T const first_share = query.wants_epsilon ? 0.9 : 0.8;
     for (T const factor : {1.0, 0.2, 0.03, 5.0}) {
       saddle<T> const s =
           factor == 1.0 ? first : saddle_at<T>(laws.sketches(), factor * first.tilt);
       prepared_laws<T> here = laws;
       here.cut(s.tilt);
       // The first tilt is the likeliest; what it leaves is for the others.
-      work.within(factor == 5.0 ? work.left() : 0.7 * work.left(),
+      work.within(factor == 5.0 ? work.left() : first_share * work.left(),
                   [&](work_budget& own) { at_tilt(here, query, s, width, best, own); });
       if (!lower) best.lower = 0.0;
-      if (!lower || good(best, width)) break;
+      // Other tilts say little more of many laws, which are coarse.
+      bool const many =
+          laws.laws().size() > many_laws && best.upper < std::numeric_limits<T>::max();
+      if (!lower || many || good(best, width)) break;
     }
   }
 
@@ -259,16 +264,19 @@ class basic_discretised {
     detail::require_domain(delta > 0.0 && delta < 1.0, "epsilon", "delta", delta, "in (0, 1)");
     return worse({true, delta}, work);
   }
+  /// In the direction `remove` alone.
+  [[nodiscard]] bound<T> removed_epsilon(T delta, detail::work_budget& work) const {
+    detail::require_domain(delta > 0.0 && delta < 1.0, "epsilon", "delta", delta, "in (0, 1)");
+    return composed_.remove.answer({true, delta}, width_, work);
+  }
   [[nodiscard]] bound<T> delta(T epsilon, detail::work_budget& work) const {
     detail::check_non_negative("delta", "epsilon", epsilon);
     return worse({false, epsilon}, work);
   }
 
   /// What one question may cost, of both directions together.
-  [[nodiscard]] detail::work_budget own_work() const {
-    T const laws = static_cast<T>(composed_.remove.distinct());
-    return detail::work_budget(detail::work_on_grid +
-                               detail::work_on_grid_each * std::min(laws, detail::most_on_grid));
+  [[nodiscard]] static constexpr detail::work_budget own_work() {
+    return detail::work_budget(detail::work_on_grid);
   }
 
  private:

@@ -121,6 +121,11 @@ class normal_mixtures {
     });
   }
 
+  /// ε(δ) in the direction `add` alone, where the line's first route answers.
+  [[nodiscard]] std::optional<bound<T>> added_epsilon(T delta, work_budget& work) const {
+    return contour_epsilon(orientation::add, delta, line_effort::quick, work);
+  }
+
   /// The question as text: the first few pairs by their weights and shifts.
   [[nodiscard]] std::string describe(question const& asked) const {
     using detail::to_text;
@@ -188,7 +193,7 @@ class normal_mixtures {
       if (auto const found = line.epsilon(delta, effort, work)) {
         return bound<T>{std::max(0.0, found->lower), std::max(0.0, found->upper)};
       }
-      if (effort == line_effort::quick) return {};
+      if (effort != line_effort::all) return {};
       auto const at_zero = line.log_delta(0.0, line_effort::all, work);  // the total variation
       T const log_delta = elementary::log(delta);
       T const goal = log_delta - 4.0 * unit_roundoff * std::abs(log_delta);
@@ -230,9 +235,10 @@ class normal_mixtures {
   }
 
   // One direction by the vertical line and on rays, in the order that suits the composition, until one is narrow.
+  // What is tried before a way that is likelier to answer may cost a few milliseconds.
   template <class Narrow, class OnContour, class OnRays>
-  [[nodiscard]] std::optional<answer> one_way(question const& asked, bound<T> widest,
-                                              Narrow&& narrow, OnContour&& contour,
+  [[nodiscard]] std::optional<answer> one_way(question const& asked, orientation towards,
+                                              bound<T> widest, Narrow&& narrow, OnContour&& contour,
                                               OnRays&& rays) const {
     agreement known(widest, [&] { return describe(asked); });
     std::optional<route> by;
@@ -240,22 +246,28 @@ class normal_mixtures {
       if (found && (known.meet(*found, name_of(way)) || !by)) by = way;
       return by && narrow(known.shared());
     };
+    auto const on_contour = [&](line_effort effort, T most = infinity) {
+      return found_narrow(contour(effort, most), route::contour);
+    };
+    auto const on_rays = [&] { return found_narrow(rays(), route::rays); };
     auto const what = sampled(normals_.variance().upper);
     // The vertical line serves frequent large jumps.
     bool const lines_first =
         !what || std::any_of(what->events.begin(), what->events.end(),
                              [](auto const& e) { return e.rate > 0.1 && e.shift > 2.5; });
     if (lines_first) {
-      if (!found_narrow(contour(line_effort::all), route::contour)) {
-        (void)found_narrow(rays(), route::rays);
-      }
-    } else if (rays::rules(*what)) {
-      if (!found_narrow(rays(), route::rays)) {
-        (void)found_narrow(contour(line_effort::all), route::contour);
-      }
-    } else if (!found_narrow(contour(line_effort::quick), route::contour) &&
-               !found_narrow(rays(), route::rays) && remove_.size() <= few) {
-      (void)found_narrow(contour(line_effort::thorough), route::contour);
+      (void)(on_contour(line_effort::all) || on_rays());
+    } else if (remove_.size() > few) {
+      (void)((!rays::rules(*what) && on_contour(line_effort::quick)) || on_rays());
+    } else {
+      // Where the rays rule in `remove`, the first route of the line mostly serves in `add`.
+      bool const rule = rays::rules(*what);
+      double const each = static_cast<double>(remove_.size());
+      double const quick = each * (!rule ? 1.5e7 : towards == orientation::add ? 5e6 : 0.0);
+      double const first = each * rays::work_before(*what, towards);
+      (void)((quick > 0.0 && on_contour(line_effort::quick, quick)) ||
+             (first > 0.0 && on_contour(line_effort::thorough, first)) || on_rays() ||
+             on_contour(line_effort::all));
     }
     return by ? std::optional<answer>({known.shared(), *by}) : std::nullopt;
   }
@@ -310,7 +322,7 @@ class normal_mixtures {
   [[nodiscard]] std::optional<answer> on_lines(work_budget& work, Ask&& ask) const {
     bool const on_rays_too = remove_.size() <= rays::most_events;
     if (remove_.size() <= most_distinct) {
-      auto const exact = work.within(on_rays_too ? work.left() : 0.5 * work.left(),
+      auto const exact = work.within(on_rays_too ? work.left() : 0.7 * work.left(),
                                      [&](work_budget& own) { return ask(*this, own); });
       if (exact || on_rays_too) return exact;
     }
@@ -331,8 +343,12 @@ class normal_mixtures {
     };
     auto const one = [&](orientation towards, T start) {
       return one_way(
-          {"epsilon at delta ", delta}, {0.0, infinity}, narrow,
-          [&](line_effort effort) { return contour_epsilon(towards, delta, effort, work); },
+          {"epsilon at delta ", delta}, towards, {0.0, infinity}, narrow,
+          [&](line_effort effort, T most) {
+            return work.within(most, [&](work_budget& own) {
+              return contour_epsilon(towards, delta, effort, own);
+            });
+          },
           [&] {
             return on_rays(0.0, [&](auto const& what) {
               return rays::epsilon<T>(what, towards, log_delta, start, work);
@@ -349,8 +365,12 @@ class normal_mixtures {
     auto const narrow = [](bound<T> const& b) { return b.upper - b.lower <= 1e-9; };
     auto const one = [&](orientation towards, T) {
       return one_way(
-          {"delta at epsilon ", epsilon}, {-infinity, infinity}, narrow,
-          [&](line_effort effort) { return contour_log_delta(towards, epsilon, effort, work); },
+          {"delta at epsilon ", epsilon}, towards, {-infinity, infinity}, narrow,
+          [&](line_effort effort, T most) {
+            return work.within(most, [&](work_budget& own) {
+              return contour_log_delta(towards, epsilon, effort, own);
+            });
+          },
           [&] {
             return on_rays(-infinity, [&](auto const& what) {
               return rays::log_delta<T>(what, towards, epsilon, work);

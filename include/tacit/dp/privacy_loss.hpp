@@ -123,10 +123,12 @@ class basic_privacy_loss {
     return detail::work_budget(detail::work_on_lines + detail::work_on_lines_each * more);
   }
 
-  // On a grid, with what the lines have left.
+  // On a grid, for what the lines have not cost.
   template <class Ask>
   [[nodiscard]] bound<T> on_grid(detail::work_budget const& lines, Ask&& ask) const {
-    detail::work_budget work(grid_.own_work().left() + std::max(0.0, lines.left()));
+    T const whole = grid_.own_work().left();
+    T const spent = for_lines().left() - lines.left();
+    detail::work_budget work(std::max(whole - spent, detail::least_on_grid * whole));
     return ask(work);
   }
 
@@ -134,14 +136,26 @@ class basic_privacy_loss {
   [[nodiscard]] bool bisects() const { return !others_ && mixtures_.distinct() <= most_bisected; }
   template <class Ask>
   [[nodiscard]] bound<T> before_bisection(detail::work_budget& work, Ask&& ask) const {
-    return work.within(bisects() ? 0.75 * work.left() : work.left(), std::forward<Ask>(ask));
+    return work.within(bisects() ? 0.9 * work.left() : work.left(), std::forward<Ask>(ask));
   }
 
   // Where losses come in rare large jumps a grid may say little, and the Chernoff bound of the truncated
   // law more: the upper end is the better of the two.
   [[nodiscard]] bound<T> grid_epsilon(T delta, detail::work_budget& work) const {
-    bound<T> found = before_bisection(work, [&](auto& own) { return grid_.epsilon(delta, own); });
+    std::optional<bound<T>> added;
+    if (!others_ && mixtures_.distinct() <= most_on_grid) {
+      added = mixtures_.added_epsilon(delta, work);
+    }
+    bound<T> found = before_bisection(work, [&](auto& own) {
+      return added ? grid_.removed_epsilon(delta, own) : grid_.epsilon(delta, own);
+    });
+    if (added) {
+      found = {std::max(found.lower, added->lower), std::max(found.upper, added->upper)};
+    }
     if (!bisects() || !(found.upper - found.lower > 1e-2 * found.upper)) return found;
+    if (moments_) {
+      found.upper = std::max(found.lower, std::min(found.upper, moments_->epsilon(delta).upper));
+    }
     T const log_delta = elementary::log(delta);
     T const most = found.upper < 1e300 ? found.upper : 1e6;
     found.upper = least_that_holds(std::max(found.lower, 1e-6 * most), found.upper, most,

@@ -47,13 +47,14 @@ class work_budget {
   double left_;
 };
 
-/// Of one question: along lines, and on a grid beside what the lines leave; for one law and for each further one, of
-/// which no more count. A grid takes a quarter of the time that is counted, or less.
+/// Of one question: along lines, for one law and for each further one, of which no more count; and on a grid. What lines
+/// have cost is taken off the grid's, but for a fifth of it.
 inline constexpr double work_on_lines = 7e8;
-inline constexpr double work_on_lines_each = 1e7;
+inline constexpr double work_on_lines_each = 5e6;
 inline constexpr double most_on_lines = 300.0;
-inline constexpr double work_on_grid = 6e9;
-inline constexpr double work_on_grid_each = 1e8;
-inline constexpr double most_on_grid = 100.0;
+inline constexpr double work_on_grid = 1.7e9;
+inline constexpr double least_on_grid = 0.2;
+/// Of one direction of an epoch of random allocation.
+inline constexpr double work_on_epoch = 1.6e9;
 
 }  // namespace tacit::detail

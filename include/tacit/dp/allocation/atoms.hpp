@@ -9,6 +9,7 @@
 #include <tacit/dp/grid/compose.hpp>
 #include <tacit/dp/grid/pairs.hpp>
 #include <tacit/dp/pair.hpp>
+#include <tacit/dp/work_budget.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -98,10 +99,11 @@ class epoch_atoms {
   // Readings for δ from next to 1 to next to nothing.
   static void gather(std::vector<reading>& out, epoch<T> const& of, T most) {
     T before = -1.0;
+    work_budget work(work_on_epoch);
     for (T const delta : {1.0, 0.1, 1e-3, 1e-6, 1e-10, 1e-15, 1e-21}) {
       T const e = delta == 1.0 ? 0.0 : std::min(highest_loss, of.estimate(most, delta));
       if (!(e > before * 1.01)) continue;
-      if (std::optional<certified_sum<T>> sum = of.at(e, points, std::min(0.1, delta))) {
+      if (std::optional<certified_sum<T>> sum = of.at(e, points, std::min(0.1, delta), work)) {
         out.push_back({std::move(*sum), e});
       }
       before = e;

@@ -138,10 +138,11 @@ class epoch {
   /// δ(ε). Guarantee: holds the pair's; about `width` wide, relatively, where lattices of 2^19 points do.
   [[nodiscard]] bound<T> delta(T epsilon, T width = 1e-6) const {
     bound<T> best{0.0, tacit::delta(whole(), epsilon).upper};
+    work_budget work(work_on_epoch);
     T points = 0x1p13;
     for (int attempt = 0; attempt < 6; ++attempt) {
       if (!(best.upper > std::numeric_limits<T>::min())) break;
-      std::optional<certified_sum<T>> const sum = at(epsilon, points, best.upper);
+      std::optional<certified_sum<T>> const sum = at(epsilon, points, best.upper, work);
       T const before = best.upper;
       if (sum) meet(best, from(*sum, epsilon));
       T const off = (best.upper - best.lower) / (width * best.upper);
@@ -157,12 +158,13 @@ class epoch {
   [[nodiscard]] bound<T> epsilon(T delta, T width = 2e-7) const {
     bound<T> best{0.0, tacit::epsilon(whole(), delta).upper};
     if (best.upper == 0.0) return best;
+    work_budget work(work_on_epoch);
     T guess = estimate(best.upper, delta);
     T points = 0x1p12;
     bool may_group = steps_ > 8192.0;
     bool grouped = false;
     for (int attempt = 0; attempt < 14; ++attempt) {
-      std::optional<certified_sum<T>> const sum = at(guess, points, delta, grouped);
+      std::optional<certified_sum<T>> const sum = at(guess, points, delta, work, grouped);
       T const before = best.upper - best.lower;
       bool settled = true;
       if (sum) {
@@ -214,8 +216,9 @@ class epoch {
   }
 
   /// E(X−c)₊ or E(c−X)₊ from lattices of about so many points, made for c = t·e^{±ε}, where δ is of that size.
+  /// Nothing where that is more than the work left.
   [[nodiscard]] std::optional<certified_sum<T>> at(T epsilon, T points, T delta_size,
-                                                   bool grouped = false) const {
+                                                   work_budget& work, bool grouped = false) const {
     T const c = threshold(epsilon).upper;
     T const top = cut(c, delta_size);
     ratio_sketch<T> const sketch(ratio_, top, c / steps_, way_);
@@ -240,7 +243,6 @@ class epoch {
       scale = off;
     }
     T const reach = 2.0 + 2.0 * elementary::log(points) + std::clamp(scale, 0.0, 60.0);
-    work_budget work(std::numeric_limits<T>::infinity());
     T const whole_size = grouped ? 2.0 * points : std::numeric_limits<T>::infinity();
     using summation = composer<T, lattice_coarsening<T>>;
     summation const up(rounding_side::above, reach, work, whole_size);
@@ -248,6 +250,7 @@ class epoch {
     // A coarse lattice shows how long the window is.
     T const deviation = std::sqrt(steps_ * moments.curvature);
     T step = std::clamp(deviation / 64.0, top / 8192.0, top / 1024.0);
+    if (!work.take(node_cost * top / step)) return std::nullopt;
     std::optional<measure<T>> one = tilted(ratio_.above(step, top), way_, tilt);
     if (!one) return std::nullopt;
     T length = loss_convolution<T>(reach).size_of({{&*one, steps_}});
@@ -262,8 +265,10 @@ class epoch {
       if (!(step > top / 0x1p21 && step < 0.25 * std::sqrt(moments.curvature))) return std::nullopt;
     }
     step = std::max(step, top / 0x1p21);
+    if (!work.take(node_cost * top / step)) return std::nullopt;
     lattice_law<T> const high = ratio_.above(step, top);
-    std::optional<lattice_law<T>> const low = ratio_.below(step, top);
+    std::optional<lattice_law<T>> const low =
+        ratio_.below(step, top, [&] { return work.take(node_cost * top / step); });
     auto const sum_of = [&](lattice_law<T> const& law,
                             summation const& by) -> std::optional<stop_loss<T>> {
       std::optional<measure<T>> const base = tilted(law, way_, tilt);
@@ -300,6 +305,7 @@ class epoch {
 
  private:
   static constexpr T most_points = 0x1p19;
+  static constexpr T node_cost = 400.0;  // of a lattice and its tilted copy, in nanoseconds, about
 
   // One step that every record takes part in: no fewer steps than one.
   [[nodiscard]] gaussian_dp whole() const { return {divide_up(1.0, noise_)}; }

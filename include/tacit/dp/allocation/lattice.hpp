@@ -152,13 +152,15 @@ class step_ratio {
   }
 
   /// min(U, about top), below it. Nothing where the lattice is too coarse for it.
-  [[nodiscard]] std::optional<lattice_law<T>> below(T step, T top) const {
+  /// `allowed()` says before each attempt whether there may be one.
+  template <class Allowed>
+  [[nodiscard]] std::optional<lattice_law<T>> below(T step, T top, Allowed&& allowed) const {
     // What lies below `bottom` is merged to its mean, which is node 0. There has to be enough of it to make the
     // polygon convex: about as much as in the next cell.
     T const steepness = 1.0 + std::abs(parameter(step)) / a_;
     T bottom = std::max(value(lowest_z(top)), 0.4 * step * steepness);
-    for (int attempt = 0; attempt < 12 && bottom < top; ++attempt, bottom *= 1.5) {
-      if (std::optional<lattice_law<T>> law = below(step, top, bottom)) return law;
+    for (int attempt = 0; attempt < 12 && bottom < top && allowed(); ++attempt, bottom *= 1.5) {
+      if (std::optional<lattice_law<T>> law = from(step, top, bottom)) return law;
     }
     return std::nullopt;
   }
@@ -238,7 +240,7 @@ class step_ratio {
     T farthest = 0.0;
   };
 
-  [[nodiscard]] std::optional<lattice_law<T>> below(T step, T top, T bottom) const {
+  [[nodiscard]] std::optional<lattice_law<T>> from(T step, T top, T bottom) const {
     T const z = parameter(bottom);
     enclosure const mean =
         normal_tail(within_steps(a_, 1) - enclosure(z)) / normal_tail(-enclosure(z));

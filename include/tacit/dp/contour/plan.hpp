@@ -163,7 +163,7 @@ class line_planner : public contour_search<T> {
     T end = 8.0 / std::sqrt(shape(theta).curvature);
     for (;;) {
       if (!affordable(end / line.spacing, most_step, static_cast<T>(count)) ||
-          !budget_->spend((this->splits() ? 600.0 : 200.0) * nodes_))
+          !budget_->spend((this->splits() ? 250.0 : 80.0) * nodes_))
         return false;
       T fallen = -0.5 * v * end * end;
       if (this->splits()) fallen += 0.5 * v * theta * (theta + 1.0) - whole;
@@ -219,7 +219,7 @@ class line_planner : public contour_search<T> {
     T best = 0.0;
     T height = 0.0;
     for (T h = most; h > 0.02 * most; h *= 0.6) {
-      if (!budget_->spend(20.0 * static_cast<T>(nodes.size()))) return false;
+      if (!budget_->spend(60.0 * static_cast<T>(nodes.size()))) return false;
       T const here = lifted ? 0.5 * h : h;
       T growth = std::max(0.0, envelopes_[j].log_size(h, lifted ? 0.0 : -end));
       if (!lifted) growth = std::max(growth, envelopes_[j].growth_beyond(h, end));

@@ -118,7 +118,7 @@ class contour_search {
     T loss = epsilon;
     for (int step = 0; step < 60; ++step, loss /= 1.4) {
       cuts_.clear();
-      if (!budget_->spend(4.0 * nodes_)) return false;
+      if (!budget_->spend(100.0 * nodes_)) return false;
       for (mixture_table<T>& nodes : coarse_) {
         T const cut = nodes.where(loss);
         if (!(cut == cut)) break;
@@ -129,7 +129,7 @@ class contour_search {
       if (cuts_.size() < coarse_.size()) continue;
       T best = std::numeric_limits<T>::infinity();
       for (T tilt = 1.0 / epsilon; tilt < 1e20; tilt *= 1.4) {
-        if (!budget_->spend(12.0 * nodes_)) return false;
+        if (!budget_->spend(50.0 * nodes_)) return false;
         T sum =
             0.5 * tilt * (tilt + 1.0) * of_->variance + chernoff_constant(tilt) - tilt * epsilon;
         for (std::size_t k = 0; k < coarse_.size(); ++k) {
@@ -158,7 +158,7 @@ class contour_search {
       // A taper that may drop everything lies nowhere, one that may drop nothing infinitely far out.
       T const least = tapered ? dropped(log_delta, e.count * share) : -1.0;
       if (!(least < 0.0 && least > -1e6)) return false;
-      if (!budget_->take(80.0 * size * static_cast<T>(e.pair.parts.size()))) return false;
+      if (!budget_->take(120.0 * size * static_cast<T>(e.pair.parts.size()))) return false;
       if (tapered) {
         coarse_.emplace_back(e.pair, least, std::nullopt, step, turns);
       } else {
@@ -183,10 +183,10 @@ class contour_search {
   }
 
   /// Of a certified moment on these tables, in nanoseconds, about.
-  [[nodiscard]] T certificate_cost() const { return 1500.0 * nodes_; }
+  [[nodiscard]] T certificate_cost() const { return 300.0 * nodes_; }
 
   [[nodiscard]] T value(T tilt) const {
-    (void)budget_->spend(10.0 * nodes_);
+    (void)budget_->spend(14.0 * nodes_);
     T sum = 0.5 * tilt * (tilt + 1.0) * of_->variance;
     for (std::size_t k = 0; k < coarse_.size(); ++k) {
       sum += of_->entries[k].count * coarse_[k].value(tilt);
@@ -243,7 +243,7 @@ class contour_search {
 
   // The same of log(e^K − e^S), S = K of the parts with small losses, if split.
   [[nodiscard]] cumulants<T> shape(T tilt) const {
-    (void)budget_->spend(12.0 * nodes_);
+    (void)budget_->spend((splits() && !cuts_.empty() ? 80.0 : 20.0) * nodes_);
     cumulants<T> const whole = at(tilt);
     if (!splits() || cuts_.empty()) return whole;
     // R = K − S = −Σ count·log(1 − r), r the large losses' share of M.

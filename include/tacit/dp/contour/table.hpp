@@ -201,6 +201,7 @@ class mixture_table {
     T sum = 0.0;
     for (std::size_t k = 0; k < size(); ++k) {
       T const w = z * loss_[k];
+      if (mass_[k] == 0.0 && w < 600.0) continue;
       sum += w < 600.0 ? mass_[k] * exp_residual(w) : weight_ * elementary::exp(log_mass_[k] + w);
     }
     return z * divergence() - dropped_ + sum;
@@ -219,6 +220,7 @@ class mixture_table {
     for (std::size_t k = 0; k < size(); ++k) {
       T const w = z * loss_[k];
       if (w > 600.0) return moments_of(z, [&](std::size_t j) { return log_mass_[j]; });
+      if (mass_[k] == 0.0) continue;
       T const grown = elementary::expm1(w);
       T const weighted = mass_[k] * loss_[k];
       m += mass_[k] * (std::abs(w) < 0.5 ? exp_residual(w) : grown - w);
@@ -297,6 +299,7 @@ class mixture_table {
 
  private:
   static constexpr T wide = 1.0440306508910550;  // √(1 + taper_width²)
+  [[nodiscard]] static T at_most_one(T x) { return x > -746.0 ? elementary::exp(x) : 0.0; }
 
   // log Φ(−y). Below −9 it is above −2e-19, and 0 serves.
   [[nodiscard]] static T log_step(T y) { return y < -9.0 ? 0.0 : log_normal_tail(y); }
@@ -320,15 +323,14 @@ class mixture_table {
     T zeroth = 0.0;
     T first = 0.0;
     for (std::size_t k = 0; k < size(); ++k) {
-      T const weight = elementary::exp(log_of(k) + z * loss_[k] - high);
-      zeroth += weight;
-      first += weight * loss_[k];
+      T const weight = at_most_one(log_of(k) + z * loss_[k] - high);
+      zeroth += weight, first += weight * loss_[k];
     }
     T const slope = first / zeroth;
     T second = 0.0;
     for (std::size_t k = 0; k < size(); ++k) {
       T const away = loss_[k] - slope;
-      second += elementary::exp(log_of(k) + z * loss_[k] - high) * away * away;
+      second += at_most_one(log_of(k) + z * loss_[k] - high) * away * away;
     }
     return {high + elementary::log(zeroth * weight_), slope, second / zeroth};
   }

@@ -108,7 +108,7 @@ class composer {
 
  private:
   [[nodiscard]] bool affordable(measure<T> const& fine) const {
-    return work_.take(500.0 + 40.0 * static_cast<T>(fine.mass.size()));
+    return work_.take(500.0 + 12.0 * static_cast<T>(fine.mass.size()));
   }
 
   [[nodiscard]] std::optional<measure<T>> coarsened(measure<T> const& fine) const {

@@ -50,7 +50,7 @@ class loss_convolution {
                                                   work_budget& work) const {
     T lengths = 0.0;
     for (loss_factor<T> const& f : factors) lengths += static_cast<T>(f.law->mass.size());
-    if (!work.take(500.0 + 100.0 * lengths)) return std::nullopt;
+    if (!work.take(500.0 + 30.0 * lengths)) return std::nullopt;
     window const w = window_of(factors);
     T const wanted = w.high - w.low + 1.0;
     if (!(wanted <= static_cast<T>(largest_size))) return std::nullopt;
@@ -59,8 +59,7 @@ class loss_convolution {
     // 2^k, or 3·2^k if that will do.
     if (size >= 64 && 0.75 * static_cast<T>(size) >= wanted) size = size / 4 * 3;
     T const n = static_cast<T>(size);
-    if (!work.take(n *
-                   (50.0 + (1.0 + static_cast<T>(factors.size())) * (60.0 + 2.0 * std::log2(n))))) {
+    if (!work.take(n * (22.0 + (1.0 + static_cast<T>(factors.size())) * (27.0 + std::log2(n))))) {
       return std::nullopt;
     }
 

@@ -177,7 +177,7 @@ class cell_filler {
 
   /// What filling that many cells costs.
   [[nodiscard]] static T cost(loss_law<T> const& law, T size, T step) {
-    T cost = 300.0 * size + 150.0 * static_cast<T>(law.atoms.size());
+    T cost = 180.0 * size + 100.0 * static_cast<T>(law.atoms.size());
     for (loss_curve<T> const& part : law.curves) {
       std::visit(
           [&](auto const& curve) {
@@ -185,7 +185,7 @@ class cell_filler {
             T const n = std::min(size, 2.0 + range / step);
             T const rough = (curve.high - curve.low) * curve.roughness(curve.low, curve.high);
             T const nodes = n * static_cast<T>(gauss_legendre<T>(rough / n).node.size());
-            cost += curve.cost * (nodes + 15.0 * std::min(rough, 1e6));
+            cost += 0.6 * curve.cost * (nodes + 15.0 * std::min(rough, 1e6));
           },
           part);
     }

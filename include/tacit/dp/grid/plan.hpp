@@ -101,9 +101,10 @@ class grid_composition {
   [[nodiscard]] std::optional<certified_tail<T>> on_grid(T aim) const {
     T most = 0.1;
     for (int k = 0; k < 10; ++k) {
-      // Half of what is left, so that something remains for a coarser one.
+      // Not all that is left, so that something remains for a coarser one.
+      T const part = laws_.size() > few_laws ? 0.5 : laws_.size() > 1 ? 0.75 : 0.8;
       std::optional<certified_tail<T>> tail = work_.within(
-          0.5 * work_.left(), [&](work_budget& share) { return on_grid(aim, most, share); });
+          part * work_.left(), [&](work_budget& share) { return on_grid(aim, most, share); });
       if (tail) {
         tail->finest = tail->finest || k > 0;
         return tail;
@@ -116,6 +117,7 @@ class grid_composition {
 
  private:
   static constexpr T odds = 21.0;
+  static constexpr std::size_t few_laws = 64;
   static constexpr T ratio = static_cast<T>(composer<T>::ratio);
 
   /// Steps of at most `most` deviations, whose error in log δ is about `aim` if they are not too many.
@@ -177,7 +179,7 @@ class grid_composition {
       T const spread_out =
           std::min(18.0 * std::sqrt(n) * deviation[s], n * (laws_[s].high - laws_[s].low));
       T const points = std::min(spread_out / step_at(step, level[s]), 3e5);
-      if (laws_.size() > 1 || n > 1.0) expected += 600.0 * (points + 64.0);
+      if (laws_.size() > 1 || n > 1.0) expected += 250.0 * (points + 64.0);
     }
     if (!work.allows(expected)) return std::nullopt;
     std::vector<fitted_law<T>> fits;

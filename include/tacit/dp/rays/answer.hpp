@@ -113,6 +113,19 @@ template <std::same_as<double> T = double>
   return what.events.size() <= 4 && shift > 0.2 && jumps < (shift > 0.4 ? 10.0 : 1.0);
 }
 
+/// What the slower routes of the vertical line may cost before this way is tried: more than nothing for few steps of much
+/// noise, and for many jumps under little noise.
+[[nodiscard]] inline double work_before(composition const& what, orientation towards) {
+  double jumps = 0.0, shift = 0.0;
+  for (sampled_gaussian const& e : what.events) {
+    jumps += e.count * e.rate;
+    shift = std::max(shift, e.shift);
+  }
+  if (shift < 0.1) return 6e7;
+  if (shift < 0.16 && towards == orientation::add) return 3e7;
+  return shift > 2.0 && jumps > 3.0 ? 1.5e7 : 0.0;
+}
+
 #if defined(TACIT_COMPILED)
 extern template std::optional<bound<double>> epsilon(composition const&, orientation, double,
                                                      double, work_budget&);

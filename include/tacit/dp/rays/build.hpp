@@ -29,7 +29,7 @@ struct request {
 
 /// What a node of a table costs, in nanoseconds, about; and how many nodes may be kept at once, for the sake of memory.
 template <class R>
-inline constexpr double node_cost = std::numeric_limits<R>::digits > 53 ? 1500.0 : 500.0;
+inline constexpr double node_cost = std::numeric_limits<R>::digits > 53 ? 2000.0 : 700.0;
 template <class R>
 inline constexpr double most_nodes = std::numeric_limits<R>::digits > 53 ? 2e5 : 4e5;
 

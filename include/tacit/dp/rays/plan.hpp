@@ -105,7 +105,7 @@ class planner {
   }
 
   void set_windows(window const& cap, window const& cut) {
-    if (!cap.all() || !cut.all()) (void)work_->spend(300.0 * nodes_);
+    if (!cap.all() || !cut.all()) (void)work_->spend(150.0 * nodes_);
     cutting_ = !cut.all();
     window_bound const cap_on_top(cap, top_), cap_on_line(cap, gamma_);
     window_bound const cut_on_top(cut, top_), cut_on_line(cut, gamma_);

@@ -35,7 +35,7 @@ class real_line {
   [[nodiscard]] double cost() const {
     double nodes = 0.0;
     for (auto const& e : events_) nodes += e.nodes.most();
-    return 500.0 * nodes;
+    return 200.0 * nodes;
   }
 
   /// Above K(t) = log E_Q[V^t], with the losses that `cap` makes small alone.
