@@ -168,7 +168,7 @@ TEST_CASE("the best of many pure runs costs 2 + shape of them") {
   }
 }
 
-TEST_CASE("one run is one run; more are more, by every accountant") {
+TEST_CASE("one run is one run, and more cost more, by every accountant") {
   privacy_loss_accountant loss;
   renyi_accountant renyi;
   event const step = sampled(gaussian{1.0}, poisson{0.01});

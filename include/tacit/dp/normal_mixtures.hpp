@@ -246,7 +246,7 @@ class normal_mixtures {
       if (found && (known.meet(*found, name_of(way)) || !by)) by = way;
       return by && narrow(known.shared());
     };
-    auto const on_contour = [&](line_effort effort, T most = infinity) {
+    auto const on_contour = [&](line_effort effort, T most) {
       return found_narrow(contour(effort, most), route::contour);
     };
     auto const on_rays = [&] { return found_narrow(rays(), route::rays); };
@@ -256,9 +256,9 @@ class normal_mixtures {
         !what || std::any_of(what->events.begin(), what->events.end(),
                              [](auto const& e) { return e.rate > 0.1 && e.shift > 2.5; });
     if (lines_first) {
-      (void)(on_contour(line_effort::all) || on_rays());
+      (void)(on_contour(line_effort::all, infinity) || on_rays());
     } else if (remove_.size() > few) {
-      (void)((!rays::rules(*what) && on_contour(line_effort::quick)) || on_rays());
+      (void)((!rays::rules(*what) && on_contour(line_effort::quick, infinity)) || on_rays());
     } else {
       // Where the rays rule in `remove`, the first route of the line mostly serves in `add`.
       bool const rule = rays::rules(*what);
@@ -267,7 +267,7 @@ class normal_mixtures {
       double const first = each * rays::work_before(*what, towards);
       (void)((quick > 0.0 && on_contour(line_effort::quick, quick)) ||
              (first > 0.0 && on_contour(line_effort::thorough, first)) || on_rays() ||
-             on_contour(line_effort::all));
+             on_contour(line_effort::all, infinity));
     }
     return by ? std::optional<answer>({known.shared(), *by}) : std::nullopt;
   }

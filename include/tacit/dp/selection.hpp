@@ -151,8 +151,8 @@ class best_of {
   };
 
   // δ_Q(ε) at most. Below 0 the other direction's is asked: P(S) − e^ε·Q(S) = 1 − e^ε + e^ε(Q(Sᶜ) − e^{−ε}P(Sᶜ)).
-  [[nodiscard]] double profile(double epsilon, far_end const& far) const {
-    if (epsilon >= far.epsilon) return far.delta;
+  [[nodiscard]] double profile(double epsilon, far_end const& beyond) const {
+    if (epsilon >= beyond.epsilon) return beyond.delta;
     if (epsilon >= 0.0) return base_->delta(epsilon).upper;
     if (epsilon == -std::numeric_limits<double>::infinity()) return 1.0;
     double const reverse = base_->delta(-epsilon).upper;
@@ -201,16 +201,17 @@ class best_of {
   }
 
   // δ_A(ε)/E[K] at most.
-  [[nodiscard]] double profile_of_one(double epsilon, far_end const& far = {}) const {
-    double best = profile(detail::subtract_down(epsilon, excess_), far);
-    for (average const& one : averages_) best = std::min(best, averaged(epsilon, one, best, far));
+  [[nodiscard]] double profile_of_one(double epsilon, far_end const& beyond = {}) const {
+    double best = profile(detail::subtract_down(epsilon, excess_), beyond);
+    for (average const& one : averages_)
+      best = std::min(best, averaged(epsilon, one, best, beyond));
     return best;
   }
 
   // E[δ_Q(ε − shift − scale·V)] at most, or anything at least `enough`: δ_Q falls in ε, so that a cell of V counts as
   // its upper end.
   [[nodiscard]] double averaged(double epsilon, average const& one, double enough,
-                                far_end const& far) const {
+                                far_end const& beyond) const {
     using detail::enclosure;
     double sum = 0.0;
     double reached = 1.0;  // P(V > v), raised
@@ -219,7 +220,7 @@ class best_of {
       v += width;
       double const here = profile(
           (enclosure(epsilon) - enclosure(one.shift) - enclosure(one.scale) * enclosure(v)).lower,
-          far);
+          beyond);
       double const share = (-expm1(-enclosure(width))).upper;
       sum = detail::add_up(sum, detail::multiply_up(detail::multiply_up(reached, share), here));
       reached = exp(-enclosure(v)).upper;
@@ -233,12 +234,12 @@ class best_of {
     double const most = detail::divide_down(delta, mean_);
     if (profile_of_one(0.0) <= most) return 0.0;
     // Beyond this ε δ_Q need not be known: there it is slow to ask for, and a thousandth of what is looked for.
-    far_end far;
-    if (most > 1e-290) far = {base_->epsilon(1e-3 * most).upper, 1e-3 * most};
+    far_end beyond;
+    if (most > 1e-290) beyond = {base_->epsilon(1e-3 * most).upper, 1e-3 * most};
     double holds = upper;
     for (average const& one : averages_) {
       auto const fits = [&](double e) {
-        return averaged(e, one, std::numeric_limits<double>::infinity(), far) <= most;
+        return averaged(e, one, std::numeric_limits<double>::infinity(), beyond) <= most;
       };
       if (!(holds < std::numeric_limits<double>::infinity()) || !fits(0.999 * holds)) continue;
       double fails = 0.0;
