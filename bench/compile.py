@@ -5,7 +5,7 @@
 usage: compile.py [--compiler=…] [--runs=3] [--check | --memory] [FLAGS]
 
 Prints the table of docs/benchmarks.md: user CPU seconds and the compiler's memory, medians of some runs, and the ratio to
-<Eigen/Dense> in the same run, which hardly depends on the machine. --check fails where g++ allocates more for a header
+<Eigen/Dense> in the same run, which depends less on the machine. --check fails where g++ allocates more for a header
 than KNOWN allows: a count of bytes, which follows the CPU time and is the same on an idle machine and a busy one.
 --memory prints that list.
 """
