@@ -82,8 +82,7 @@ answer figure(char const* key, method const& how, bound<double> found, bool has_
 void declare_repetitions(arguments& of) {
   of.add("--best-of", number("in [1e-3, 1e12]", [](double x) { return x >= 1e-3 && x <= 1e12; }),
          "the run is repeated, and only the best is released: the mean of the number of runs, "
-         "which is "
-         "drawn beforehand and kept secret");
+         "which is drawn beforehand and kept secret");
   of.add("--best-of-law", one_of({"geometric", "logarithmic", "poisson"}),
          "of that number; geometric unless given");
 }

@@ -133,15 +133,7 @@ TEST_CASE("differential privacy in nats stays above the 40-digit truth") {
   CHECK_THROWS_AS(information_bound(approx_dp{1.0, 2.0}), std::domain_error);
 }
 
-TEST_CASE("inverses of entropy and divergence return the safe end") {
-  for (double const h : {1e-280, 1e-20, 1e-3, 0.1, 0.5, 0.69, 0.693147}) {
-    double const p = minority_for(nats(h));
-    CAPTURE(h, p);
-    CHECK(binary_entropy(exact(p)) <= exact(h));
-    CHECK(binary_entropy(exact(p)) >= exact(h) * exact(1 - 1e-11));
-  }
-  CHECK(minority_for(nats(0.0)) == 0.0);
-  CHECK_THROWS_AS(minority_for(nats(0.7)), std::domain_error);
+TEST_CASE("the inverse of a divergence returns the safe end") {
   CHECK_THROWS_AS(upper_probability_for(nats(), 0.5), std::domain_error);
   CHECK_THROWS_AS(bernoulli_kl(0.5, std::nan("")), std::domain_error);
   CHECK(bernoulli_kl(0.5, 0.0) == std::numeric_limits<double>::infinity());

@@ -203,7 +203,7 @@ TEST_CASE("the channel behaves as one") {
   }
 }
 
-TEST_CASE("the derivative is the slope of the information") {
+TEST_CASE("the estimation error is the slope of the information") {
   for (double const q : {0.5, 0.3, 1e-3, 1e-9}) {
     for (double const sigma : {0.1, 0.5, 0.97, 1.0, 3.0, 40.0}) {
       CAPTURE(q, sigma);
@@ -213,7 +213,7 @@ TEST_CASE("the derivative is the slope of the information") {
                                 mutual_information(wide{exact(q), exact(sigma) - h})) /
                                (exact(2) * h);
       double const slope =
-          mutual_information_derivative(binary_channel{.prior = q, .sigma = sigma});
+          -mmse(binary_channel{.prior = q, .sigma = sigma}) / (sigma * sigma * sigma);
       CHECK(slope < 0.0);
       CHECK(slope == Approx(static_cast<double>(difference)).epsilon(1e-10));
     }

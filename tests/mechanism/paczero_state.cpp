@@ -658,6 +658,20 @@ TEST_CASE("numbers that make no sense are refused, whatever their checksum", "[s
   }
 }
 
+// How many of the actions are refused.
+template <class... Actions>
+int refusals(Actions const&... actions) {
+  auto const refused = [](auto const& action) {
+    try {
+      action();
+    } catch (std::logic_error const&) {
+      return 1;
+    }
+    return 0;
+  };
+  return (refused(actions) + ...);
+}
+
 TEST_CASE("a forked child cannot go on with its parent's run", "[state]") {
   support::directory const folder;
   auto const g = inputs(8);
@@ -667,20 +681,10 @@ TEST_CASE("a forked child cannot go on with its parent's run", "[state]") {
   ::pid_t const child = ::fork();
   REQUIRE(child >= 0);
   if (child == 0) {
-    int refusals = 0;
-    auto const attempt = [&](auto const& action) {
-      try {
-        action();
-      } catch (std::logic_error const&) {
-        ++refusals;
-      }
-    };
-    attempt([&] { (void)loose.step(g[0]); });
-    attempt([&] { (void)kept.step(g[0]); });
-    attempt([&] { kept.save_to(folder / "run"); });
-    attempt([&] { kept.save_to(folder / "elsewhere"); });
-    attempt([&] { saved_run(std::move(loose), folder / "of the child"); });
-    ::_exit(refusals);
+    ::_exit(refusals([&] { (void)loose.step(g[0]); }, [&] { (void)kept.step(g[0]); },
+                     [&] { kept.save_to(folder / "run"); },
+                     [&] { kept.save_to(folder / "elsewhere"); },
+                     [&] { saved_run(std::move(loose), folder / "of the child"); }));
   }
   int status = 0;
   REQUIRE(::waitpid(child, &status, 0) == child);
@@ -714,18 +718,8 @@ TEST_CASE("a forked child that has its parent's process number cannot go on eith
       saved_run kept(paczero({.steps = 8, .budget = nats(0.1)}, universe()), folder / "run");
       if (::unshare(CLONE_NEWPID) != 0) return not_allowed;
       return in_namespace([&] {
-        int refusals = 0;
-        auto const attempt = [&](auto const& action) {
-          try {
-            action();
-          } catch (std::logic_error const&) {
-            ++refusals;
-          }
-        };
-        attempt([&] { (void)loose.step(g[0]); });
-        attempt([&] { (void)kept.step(g[0]); });
-        attempt([&] { kept.save_to(folder / "elsewhere"); });
-        return refusals;
+        return refusals([&] { (void)loose.step(g[0]); }, [&] { (void)kept.step(g[0]); },
+                        [&] { kept.save_to(folder / "elsewhere"); });
       });
     }));
   }

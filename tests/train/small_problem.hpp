@@ -59,6 +59,15 @@ parameters view(std::vector<T>& theta) {
                                         {.entries = all.subspan(41), .name = "second"}});
 }
 
+// Twenty steps of MeZO by the trainer, two directions each.
+inline std::vector<float> trained(train_options const& options) {
+  std::vector<float> theta = start();
+  mezo mechanism({.directions = 2, .steps = 20}, records);
+  trainer run{mechanism, options, theta};
+  while (!run.done()) run.step(loss);
+  return theta;
+}
+
 // Trains 60 steps of which each fifth is held, and replays it whole, from halfway, and wrongly.
 template <class T>
 void check_replay(train_options const& options, std::size_t k) {

@@ -241,7 +241,8 @@ template <real T>
              : binary_entropy(q) - detail::direct_sums(q, channel.sigma).information;
 }
 
-/// E[(S − E[S|Y])²], the error of the best estimate of the sign: 4q(1−q) for σ = ∞, 0 for σ = 0.
+/// E[(S − E[S|Y])²], the error of the best estimate of the sign: 4q(1−q) for σ = ∞, 0 for σ = 0. The slope
+/// of the information is dI/dσ = −mmse/σ³ (Guo, Shamai & Verdú 2005).
 /// Guarantee: nearest; the domain and accuracy of `mutual_information`.
 /// @throws std::domain_error unless prior is in [0, 1] and sigma ≥ 0
 template <real T>
@@ -253,17 +254,6 @@ template <real T>
   }
   return detail::saturated(q, channel.sigma) ? detail::saturated_sums(q, channel.sigma).mmse
                                              : detail::direct_sums(q, channel.sigma).mmse;
-}
-
-/// dI/dσ = −mmse/σ³ (Guo, Shamai & Verdú 2005: dI/d(1/σ²) = mmse/2), nats per unit of σ.
-/// Guarantee: nearest; the domain and accuracy of `mutual_information`.
-/// @throws std::domain_error unless prior is in [0, 1] and sigma > 0
-template <real T>
-[[nodiscard]] T mutual_information_derivative(basic_binary_channel<T> const& channel) {
-  detail::require_domain(channel.sigma > 0, "mutual_information_derivative", "sigma", channel.sigma,
-                         "positive");
-  T const a = 1 / channel.sigma;
-  return -(mmse(channel) * a * a) * a;
 }
 
 namespace detail {

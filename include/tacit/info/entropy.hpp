@@ -88,19 +88,6 @@ template <real T>
   return q * entropy_residual(excess / q) + rest * entropy_residual(-excess / rest);
 }
 
-/// The smallest p in [0, ½] whose entropy is still at least `entropy`, less the error bound: the
-/// inverse of h on the minority side.
-/// Guarantee: lower bound on the true h⁻¹(entropy), within 1e-12 relative or one ulp.
-/// @throws std::domain_error unless entropy is in [0, log 2]
-[[nodiscard]] inline double minority_for(nats entropy) {
-  // log 2 is not a double: everything up to the next one above it is taken as log 2.
-  detail::require_domain(entropy.value >= 0.0 && entropy.value <= 0.6931471805599454,
-                         "minority_for", "entropy", entropy.value, "in [0, log 2]");
-  return last_holding(0.0, 0.5, [target = entropy.value](double p) {
-    return detail::raised(binary_entropy(p)) <= target;
-  });
-}
-
 /// The largest p ≥ q with D(p‖q) ≤ `divergence`.
 /// Guarantee: upper bound on the true inverse (1 once the divergence reaches log 1/q), within
 /// 1e-12 relative in 1−p or p−q, or one ulp.
