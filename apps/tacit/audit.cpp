@@ -155,6 +155,9 @@ void retrace(apps::task const& job, transcript const& run, Mechanism& mechanism,
   }
 }
 
+// Of a group the state in each subset is kept: four bytes each.
+constexpr std::size_t most_group_states = 100'000'000;
+
 // ---- the mechanisms -------------------------------------------------------------------------------
 
 answer public_paczero(transcript const& run, arguments const& of) {
@@ -165,22 +168,30 @@ answer public_paczero(transcript const& run, arguments const& of) {
   double const kept = 1.0 / static_cast<double>(shape.one_in);
   double const bound = attack_bound(o, shape.one_in);
   std::string const word(tacit::detail::ledger_words[static_cast<std::size_t>(o.ledger)]);
+  bool const pathwise = o.ledger == tacit::ledger_kind::pathwise;
   answer out{"", {{"ledger", word}}};
-  if (o.ledger == tacit::ledger_kind::pathwise) {
-    out.json["kappa"] = o.kappa;
-    out.json["attack_bound"] = bound;
+  if (!pathwise) {
+    out.json["mi"] = o.budget.value;
     out.sentence =
-        "beliefs about a record stay within " + exactly(kept) + " +- " + exactly(o.kappa) +
-        "; an attacker on membership is right with probability at most " + rounded_up(bound);
-    return out;
+        "at most " + rounded_up(o.budget.value) + " nats about " +
+        (o.ledger == tacit::ledger_kind::subset ? "the secret subset" : "one record's membership") +
+        "; ";
   }
-  out.json["mi"] = o.budget.value;
+  if (!o.groups.empty()) {
+    out.json["groups"] = o.groups.size();
+    out.json["group_mi"] = o.group_budget.value;
+    out.sentence += "at most " + rounded_up(o.group_budget.value) + " nats about each of " +
+                    std::to_string(o.groups.size()) + " groups; ";
+  }
+  if (o.caps_posteriors()) {
+    out.json["kappa"] = o.kappa;
+    out.sentence +=
+        "beliefs about a record stay within " + exactly(kept) + " +- " + exactly(o.kappa) + "; ";
+  }
   out.json["attack_bound"] = bound;
-  out.sentence =
-      "at most " + rounded_up(o.budget.value) + " nats about " +
-      (o.ledger == tacit::ledger_kind::subset ? "the secret subset" : "one record's membership") +
-      "; an attacker on membership is right with probability at most " + rounded_up(bound) +
-      " on average";
+  out.sentence +=
+      "an attacker on membership is right with probability at most " + rounded_up(bound);
+  if (!pathwise) out.sentence += " on average";
   return out;
 }
 
@@ -195,6 +206,9 @@ answer universe_paczero(transcript const& run, apps::task const& job, arguments 
               "left out where an attacker is taken to see values: they are not in "
               "the transcript, so that no charge can be computed again");
   }
+  if (o.groups.size() * shape.subsets > most_group_states) {
+    of.refuse("--universe", "left out for so many groups of so many subsets");
+  }
   o.track_records = o.ledger != tacit::ledger_kind::pathwise;
   published_step now{};
   tacit::paczero<published_signs> mechanism(o, tacit::candidate_set::balanced(shape, seed),
@@ -205,14 +219,19 @@ answer universe_paczero(transcript const& run, apps::task const& job, arguments 
   double const spent = mechanism.spent().value;
   double const worst = mechanism.spent_worst_record().value;
   double const all = static_cast<double>(std::max<std::size_t>(run.steps(), 1) * o.directions);
-  return {rounded_up(spent) + " nats were charged, " + rounded_up(worst) +
-              " to the worst record; an attacker who knows all but the half is right with "
-              "probability " +
-              rounded_up(seen.mean) + " on these releases",
-          {{"mi_spent", spent},
-           {"mi_spent_worst_record", worst},
-           {"attack_achieved", seen.mean},
-           {"unanimity", static_cast<double>(mechanism.unanimous_steps()) / all}}};
+  answer out{
+      rounded_up(spent) + " nats were charged, " + rounded_up(worst) + " to the worst record",
+      {{"mi_spent", spent}, {"mi_spent_worst_record", worst}}};
+  if (auto const groups = mechanism.spent_by_group(); !groups.empty()) {
+    double const most = *std::max_element(groups.begin(), groups.end());
+    out.sentence += ", " + rounded_up(most) + " to the worst group";
+    out.json["mi_spent_worst_group"] = most;
+  }
+  out.sentence += "; an attacker who knows all but the half is right with probability " +
+                  rounded_up(seen.mean) + " on these releases";
+  out.json["attack_achieved"] = seen.mean;
+  out.json["unanimity"] = static_cast<double>(mechanism.unanimous_steps()) / all;
+  return out;
 }
 
 answer public_mezo(transcript const& run, arguments const& of) {

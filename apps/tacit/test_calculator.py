@@ -1057,7 +1057,7 @@ class Records(Case):
 
     def train(self, *words, steps=200):
         answer = self.ask_json("train", self.data, "--steps", steps, *words)
-        self.assertEqual([k for k in answer if k != "seeds"], KEYS)
+        self.assertEqual([k for k in answer if k not in ("seeds", "mi_worst_group")], KEYS)
         self.assertEqual(answer["steps"], steps)
         for key in ("accuracy", "unanimity", "attack_bound", "attack_achieved"):
             self.assertTrue(0 <= answer[key] <= 1, key)
@@ -1102,6 +1102,57 @@ class Training(Records):
         answer = self.train("--mechanism", "paczero-mi", "--ledger", "pathwise", "--kappa", 0.05)
         self.assertAlmostEqual(answer["attack_bound"], 0.55, delta=1e-12)
         self.assertLessEqual(answer["attack_achieved"], answer["attack_bound"])
+
+    def test_caps_together(self):
+        for words in [["--ledger", "subset"], ["--ledger", "record"], ["--allocation", "budget-then-zero"]]:
+            answer = self.train("--mechanism", "paczero-mi", "--mi", 0.33, "--kappa", 0.05, *words)
+            self.assertAlmostEqual(answer["attack_bound"], 0.55, delta=1e-12)
+            self.assertLessEqual(answer["attack_achieved"], answer["attack_bound"])
+            self.assertLessEqual(answer["mi" if "subset" in words else "mi_worst_record"], 0.33)
+
+    def test_groups_of_records(self):
+        groups = self.folder / "groups"
+        rows = len(self.data.read_text().splitlines())
+        groups.write_text("".join(f"{i}, {i + 1}\t{i + 2}\n" for i in range(0, rows - 2, 3)) + "\n")
+        mi = ["train", self.data, "--mechanism", "paczero-mi", "--steps", 50]
+        budget = [*mi, "--mi", 0.33]
+        for words in [[], ["--ledger", "record"], ["--observed", "value"], ["--kappa", 0.2]]:
+            answer = self.ask_json(*budget, "--record-groups", groups, "--group-mi", 0.01, *words)
+            self.assertEqual(list(answer), [*KEYS[:3], "mi_worst_group", *KEYS[3:]])
+            self.assertTrue(0 < answer["mi_worst_group"] <= 0.01, words)
+            self.assertGreater(answer["mi"], 0.01)
+        # Unless it is given the budget of a group is that of the run, which is enough for subsets.
+        answer = self.ask_json(*budget, "--record-groups", groups)
+        self.assertLessEqual(answer["mi_worst_group"], answer["mi"])
+        answer = self.ask_json(*mi, "--ledger", "pathwise", "--kappa", 0.1, "--record-groups", groups,
+                               "--group-mi", 0.002)
+        self.assertTrue(0 < answer["mi_worst_group"] <= 0.002)
+        several = self.ask_json(*budget, "--record-groups", groups, "--group-mi", 0.01, "--seeds", 2)
+        self.assertTrue(0 < several["mi_worst_group"] <= 0.01)
+
+        self.refused(*mi, "--ledger", "pathwise", "--kappa", 0.1, "--record-groups", groups,
+                     naming=["--group-mi is missing"])
+        for text, naming in [("", "no groups"), ("0 1\n2 x\n", ":2: x is no row"), (f"0 {rows + 7}\n", "no row"),
+                             ("0,1\n\n5,5\n", ":3: 5 is twice"), ("-1\n", "no row"), ("1.5\n", "no row")]:
+            bad = self.folder / "bad_groups"
+            bad.write_text(text)
+            self.refused(*budget, "--record-groups", bad, naming=["--record-groups", naming])
+        self.refused(*budget, "--record-groups", self.folder / "none", naming=["--record-groups"])
+        self.refused("train", self.data, "--mechanism", "paczero-zpl", "--record-groups", groups,
+                     naming=["--record-groups"])
+
+        # A run keeps its groups.
+        state = self.folder / "grouped"
+        asked = [*budget, "--record-groups", groups, "--group-mi", 0.01]
+        first = self.ask_json(*asked, "--save", state)
+        self.assertIn("\nspent_by_group ", state.read_text())
+        again = self.ask_json(*asked, "--resume", state)
+        self.assertEqual(again["mi_worst_group"], first["mi_worst_group"])
+        self.assertEqual(self.ask_json("train", self.data, "--resume", state)["mi_worst_group"], first["mi_worst_group"])
+        self.refused(*budget, "--record-groups", groups, "--group-mi", 0.02, "--resume", state,
+                     naming=["--group-mi", "0.01, as in the saved run"])
+        groups.write_text("0 1\n")
+        self.refused(*asked, "--resume", state, naming=["--record-groups", "the groups of the saved run"])
 
     def test_seeds(self):
         words = ["--mechanism", "paczero-zpl"]
@@ -1236,7 +1287,8 @@ class Training(Records):
                     ["--allocation", "uniform"], ["--horizon", 3], ["--minimum-correlation", 0.5]]
         cases = [(mechanism, option) for mechanism in (zpl, mezo) for option in spending]
         cases += [(mezo, ["--disagreement", "coin"]), (mezo, ["--save", self.folder / "state"]),
-                  (budget, ["--kappa", 0.1]), (budget, ["--horizon", 3]),
+                  (budget, ["--group-mi", 0.1]), (budget, ["--horizon", 3]),
+                  ([*budget, "--kappa", 0.1], ["--observed", "value"]),
                   (budget, ["--minimum-correlation", 0.1]), (pathwise, ["--mi", 1]),
                   (pathwise, ["--allocation", "adaptive"]), (pathwise, ["--horizon", 3]),
                   (pathwise, ["--observed", "value"]), (confident, ["--disagreement", "coin"]),
@@ -1522,6 +1574,8 @@ class Transcripts(Records):
         self.here = Path(kept.name)
         self.transcript, self.base, self.tuned, self.out = (
             self.here / name for name in ("transcript", "base", "tuned", "out"))
+        self.groups = self.folder / "families"
+        self.groups.write_text("".join(f"{i},{i + 60}\n" for i in range(60)))
 
     def written(self):
         return ["--transcript", self.transcript, "--base", self.base, "--tuned", self.tuned]
@@ -1604,6 +1658,8 @@ class Transcripts(Records):
                 ([*mi, "--allocation", "confident-or-hold"], 200, "held_sign"),
                 ([*mi, "--directions", 3, "--ledger", "record"], 200, None),
                 (["--mechanism", "paczero-mi", "--ledger", "pathwise", "--kappa", 0.1], 200, None),
+                ([*mi, "--ledger", "record", "--kappa", 0.2, "--record-groups", self.groups,
+                  "--group-mi", 0.05], 200, None),
                 (["--mechanism", "paczero-zpl", "--disagreement", "coin"], 1000, "sign"),
                 (["--mechanism", "mezo", "--directions", 2], 200, "scalar")]:
             for file in self.here.iterdir():
@@ -1627,7 +1683,8 @@ class Transcripts(Records):
             if "mezo" not in words:
                 for ours, theirs in [("mi_spent", "mi"), ("unanimity", "unanimity"),
                                      ("mi_spent_worst_record", "mi_worst_record"),
-                                     ("attack_achieved", "attack_achieved")]:
+                                     ("attack_achieved", "attack_achieved"),
+                                     *[("mi_spent_worst_group", "mi_worst_group")] * (self.groups in words)]:
                     self.assertEqual(full[ours], trained[theirs], (words, ours))
 
     def test_audit_sees_what_the_rule_forbids(self):

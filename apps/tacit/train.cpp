@@ -249,6 +249,7 @@ training; a secret half of the private part then trains it by zeroth-order steps
   accuracy         on the test part
   mi               nats spent on which half was used
   mi_worst_record  nats spent on one record's membership
+  mi_worst_group   nats spent on one group's memberships together, with --record-groups
   attack_bound     no attacker on membership is right more often, on average over releases
   attack_achieved  by an attacker who knows all but the half, mean over the records
   unanimity        share of the steps on which all candidates agreed

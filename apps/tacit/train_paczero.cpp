@@ -10,6 +10,7 @@
 #include "output/progress.hpp"
 #include "output/text_file.hpp"
 #include "train.hpp"
+#include "training/groups.hpp"
 #include "training/paczero_run.hpp"
 #include "training/recorded.hpp"
 
@@ -177,7 +178,9 @@ void must_agree(arguments const& of, paczero_run_options const& wanted, stored_r
   };
   agree("--mi", now.budget == then.budget, exactly(then.budget.value));
   agree("--ledger", now.ledger == then.ledger, word_for(ledgers, then.ledger));
-  agree("--kappa", now.kappa == then.kappa, exactly(then.kappa));
+  auto const stored = [](double x) { return std::isnan(x) ? "left out" : exactly(x); };
+  agree("--kappa", now.kappa == then.kappa, stored(then.kappa));
+  agree("--group-mi", now.group_budget == then.group_budget, stored(then.group_budget.value));
   agree("--observed", now.what == then.what, word_for(views, then.what));
   agree("--allocation", now.spend == then.spend, word_for(allocations, then.spend));
   agree("--horizon", now.horizon == then.horizon, exactly(then.horizon));
@@ -232,7 +235,10 @@ void read_spending(arguments const& of, mechanism which, bool resumed, paczero_o
   std::vector<std::string> const pacing{"--horizon", "--minimum-correlation"};
   std::vector<std::string> const spending{"--mi", "--allocation"};
   if (which != mechanism::paczero_mi) {
-    for (auto const& names : {spending, pacing, {"--ledger", "--kappa", "--observed"}}) {
+    for (auto const& names :
+         {spending,
+          pacing,
+          {"--ledger", "--kappa", "--observed", "--record-groups", "--group-mi"}}) {
       of.must_be_left_out(names, "with --mechanism " + word_for(trainable, which));
     }
     p.budget = nats(0.0);
@@ -244,13 +250,21 @@ void read_spending(arguments const& of, mechanism which, bool resumed, paczero_o
     for (auto const& names : {spending, pacing}) {
       of.must_be_left_out(names, "with --ledger pathwise");
     }
-    if (p.what == observed::value) {
-      of.refuse("--observed", "sign with --ledger pathwise: a value has no worst case");
-    }
     p.kappa = resumed ? of.number("--kappa", p.kappa) : of.number("--kappa");
-    return;
+  } else {
+    p.kappa = of.number("--kappa", p.kappa);
   }
-  of.must_be_left_out({"--kappa"}, "unless --ledger is pathwise");
+  if (p.caps_posteriors() && p.what == observed::value) {
+    of.refuse("--observed", "sign with --kappa: a value has no worst case");
+  }
+  if (!of.given("--record-groups") && p.groups.empty()) {
+    of.must_be_left_out({"--group-mi"}, "without --record-groups");
+  } else if (of.given("--group-mi") || (p.ledger == ledger_kind::pathwise && !resumed)) {
+    p.group_budget = nats(of.number("--group-mi"));
+  } else if (!resumed) {
+    p.group_budget = nats(of.number("--mi"));
+  }
+  if (p.ledger == ledger_kind::pathwise) return;
   p.budget = nats(resumed ? of.number("--mi", p.budget.value) : of.number("--mi"));
   p.track_records = true;
   p.spend = of.choice("--allocation", allocations, p.spend);
@@ -371,33 +385,41 @@ std::string about(std::string const& digest, paczero_run_options const& wanted) 
 
 // ---- the answer ---------------------------------------------------------------------------------
 
-nlohmann::ordered_json figures(paczero_run_result const& run, std::size_t subsets) {
+nlohmann::ordered_json figures(paczero_run_result const& run, std::size_t subsets,
+                               bool has_groups) {
   // Without privacy all is granted to the attacker: everything there is to know.
-  apps::exposure const everything{std::log(static_cast<double>(subsets)), std::numbers::ln2, 1.0,
-                                  1.0, 1.0};
+  apps::exposure const everything{.mi = std::log(static_cast<double>(subsets)),
+                                  .mi_worst_record = std::numbers::ln2,
+                                  .attack_bound = 1.0,
+                                  .attack_mean = 1.0,
+                                  .attack_worst = 1.0};
   apps::exposure const e = run.exposed.value_or(everything);
-  return {{"accuracy", run.accuracy},
-          {"mi", e.mi},
-          {"mi_worst_record", e.mi_worst_record},
-          {"attack_bound", e.attack_bound},
-          {"attack_achieved", e.attack_mean},
-          {"unanimity", run.unanimity},
-          {"steps", run.steps},
-          {"losses_evaluated", run.losses_evaluated},
-          {"seconds", run.seconds}};
+  nlohmann::ordered_json out{
+      {"accuracy", run.accuracy}, {"mi", e.mi}, {"mi_worst_record", e.mi_worst_record}};
+  if (has_groups) out["mi_worst_group"] = e.mi_worst_group;
+  out.update({{"attack_bound", e.attack_bound},
+              {"attack_achieved", e.attack_mean},
+              {"unanimity", run.unanimity},
+              {"steps", run.steps},
+              {"losses_evaluated", run.losses_evaluated},
+              {"seconds", run.seconds}});
+  return out;
 }
 
 std::string sentence(nlohmann::ordered_json const& mean, bool protects, std::size_t runs) {
   auto const at_most = [&](char const* key) { return rounded_up(mean.at(key).get<double>()); };
   std::string const privacy =
-      protects
-          ? at_most("mi") + " nats spent on which half was used, " + at_most("mi_worst_record") +
-                " on the worst record; an attacker on membership is right with probability at "
-                "most " +
-                at_most("attack_bound") +
-                ", one who knows all but the half was right with probability " +
-                at_most("attack_achieved")
-          : "nothing is protected";
+      protects ? at_most("mi") + " nats spent on which half was used, " +
+                     at_most("mi_worst_record") + " on the worst record" +
+                     (mean.contains("mi_worst_group")
+                          ? ", " + at_most("mi_worst_group") + " on the worst group"
+                          : std::string()) +
+                     "; an attacker on membership is right with probability at "
+                     "most " +
+                     at_most("attack_bound") +
+                     ", one who knows all but the half was right with probability " +
+                     at_most("attack_achieved")
+               : "nothing is protected";
   char rest[96];
   std::snprintf(rest, sizeof rest, "candidates agreed on %.1f %% of the steps; %.1f s",
                 100.0 * mean.at("unanimity").get<double>(), mean.at("seconds").get<double>());
@@ -421,7 +443,13 @@ void declare_paczero(arguments& of) {
       "paczero-mi: the budget is about the secret subset or about each record's membership, or a "
       "cap on an attacker's belief about any record; subset unless given");
   of.add("--kappa", number("in (0, 0.5]", [](double x) { return x > 0.0 && x <= 0.5; }),
-         "ledger pathwise: beliefs about a record stay within 0.5 +- KAPPA");
+         "paczero-mi: beliefs about a record stay within 0.5 +- KAPPA; needed by ledger pathwise, "
+         "and a second cap with the others");
+  of.add("--record-groups", input_file("a readable file of groups, one a line: rows of DATA"),
+         "paczero-mi: families, or the records of an account: the memberships of each group "
+         "together are charged. Rows are counted from 0, and separated by commas or blanks");
+  of.add("--group-mi", non_negative(),
+         "the budget of each group in nats; --mi unless given, and needed by ledger pathwise");
   of.add("--observed", word_of(views),
          "paczero-mi: what an attacker is taken to see of a paid release; sign unless given");
   of.add("--allocation", word_of(allocations),
@@ -471,6 +499,7 @@ answer train_paczero(arguments const& of) {
   }
 
   apps::dataset all;
+  apps::record_lists groups;
   std::string digest;
   paczero_run_options wanted = asked;
   try {
@@ -481,6 +510,14 @@ answer train_paczero(arguments const& of) {
     wanted.about = saved ? saved->about : wanted.about_from_now;
   } catch (std::runtime_error const& error) {
     refuse_because(of, "DATA", error, how_to_go_on(of, error, saved.has_value()));
+  }
+  if (of.given("--record-groups")) {
+    try {
+      std::string const file = of.text("--record-groups");
+      groups = apps::parse_groups(apps::read_text(file), file, all.size());
+    } catch (std::runtime_error const& error) {
+      refuse_because(of, "--record-groups", error, how_to_go_on(of, error, saved.has_value()));
+    }
   }
   if (which == mechanism::paczero_mi && wanted.paczero.ledger != ledger_kind::pathwise &&
       !(wanted.paczero.budget.value < std::numbers::ln2)) {
@@ -508,6 +545,16 @@ answer train_paczero(arguments const& of) {
                             std::to_string(saved->shape.records) + " private records and not " +
                             std::to_string(records));
     }
+    bool const has_groups =
+        of.given("--record-groups") || (saved && !saved->options.groups.empty());
+    if (of.given("--record-groups")) {
+      wanted.paczero.groups = apps::groups_among(groups, job->data.private_rows);
+      wanted.paczero.group_budget =
+          wanted.paczero.groups.empty() ? nats{} : asked.paczero.group_budget;
+      if (saved && wanted.paczero.groups != saved->options.groups) {
+        of.refuse("--record-groups", "the groups of the saved run");
+      }
+    }
     if (saved && saved->digest != digest) {
       of.refuse("DATA",
                 "the table of the saved run, with its --smoothing, --learning-rate, "
@@ -524,7 +571,7 @@ answer train_paczero(arguments const& of) {
         begun = true;
         if (bar) bar->advance(steps);
       });
-      each.push_back(figures(run, wanted.subsets));
+      each.push_back(figures(run, wanted.subsets, has_groups));
       save_parameters(of, "--tuned", job->shape.tensors(), std::move(run.tuned));
     } catch (apps::unusable_state const& error) {
       of.refuse_because("--resume", error);

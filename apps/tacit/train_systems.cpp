@@ -72,10 +72,10 @@ void suit(tuning_options& o) {
 }
 
 tuning_options read_options(arguments const& of) {
-  of.must_be_left_out(
-      {"--ledger", "--kappa", "--observed", "--allocation", "--horizon", "--minimum-correlation",
-       "--disagreement", "--smoothing", "--save", "--resume", "--subsets"},
-      "with --mechanism " + of.text("--mechanism") + " and this --model");
+  of.must_be_left_out({"--ledger", "--kappa", "--observed", "--allocation", "--horizon",
+                       "--minimum-correlation", "--disagreement", "--smoothing", "--save",
+                       "--resume", "--subsets", "--record-groups", "--group-mi"},
+                      "with --mechanism " + of.text("--mechanism") + " and this --model");
   using enum tuning_system;
   tuning_options o;
   o.system = apps::system_named(of.text("--mechanism"));

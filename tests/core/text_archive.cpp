@@ -50,6 +50,38 @@ bool same_bits(double a, double b) {
 
 }  // namespace
 
+TEST_CASE("a list that may be left out, and lists of lists", "[archive]") {
+  using lists = std::vector<std::vector<std::size_t>>;
+  for (lists const& written : {lists{}, lists{{1, 2}, {}, {7}}, lists{{}}}) {
+    archive_writer out("sample", 1);
+    out.optional_list("lists", written).optional_list("numbers", std::vector<double>{});
+    out.field("last", 5);
+    std::string const text = std::move(out).finish();
+    CHECK((text.find("lists") == std::string::npos) == written.empty());
+    CHECK(text.find("numbers") == std::string::npos);
+    archive_reader in(text, "sample", 1);
+    lists read{{3}};
+    std::vector<double> numbers{1.0};
+    int last = 0;
+    in.optional_list("lists", read);
+    in.optional_list("numbers", numbers);
+    in.field("last", last);
+    in.finish();
+    CHECK(read == written);
+    CHECK(numbers.empty());
+    CHECK(last == 5);
+  }
+  for (char const* bad :
+       {"lists 2 1 5", "lists 1 2 5", "lists 1 1 5 6", "lists 9", "lists -1", "lists",
+        "lists 1 18446744073709551615 1", "lists 1 1 x", "listsx 1 1 5"}) {
+    CAPTURE(bad);
+    archive_reader in(sealed("sample 1\n" + std::string(bad) + "\nlast 5\n"), "sample", 1);
+    lists read;
+    int last = 0;
+    CHECK_THROWS_AS((in.optional_list("lists", read), in.field("last", last)), corrupt_state);
+  }
+}
+
 TEST_CASE("the checksum is CRC-64/XZ", "[archive]") {
   CHECK(tacit::detail::checksum("123456789") == 0x995dc9bbdf1939faU);  // its published check value
   CHECK(tacit::detail::checksum("") == 0);

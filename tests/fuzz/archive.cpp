@@ -24,6 +24,8 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
     in.list("list", list);
     in.field("flag", flag, word);
     in.list("three", three);
+    std::vector<std::vector<unsigned>> lists;
+    in.optional_list("lists", lists);
     if (in.has_more()) in.field("more", word);
     in.finish();
   } catch (tacit::corrupt_state const&) {

@@ -25,6 +25,9 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
       tacit::ledger_kind const kind = its.options().ledger;
       double const spent = (kind == subset ? its.spent() : its.spent_worst_record()).value;
       if (kind != pathwise && spent > its.options().budget.value) std::abort();
+      for (double const of_group : its.spent_by_group()) {
+        if (!(of_group <= its.options().group_budget.value)) std::abort();
+      }
     });
   } catch (tacit::corrupt_state const&) {
   }

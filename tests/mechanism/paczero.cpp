@@ -131,9 +131,21 @@ TEST_CASE("paczero names the option that is out of range", "[paczero]") {
           o.kappa = 0.1;
           o.what = observed::value;
         }) ==
-        "paczero: observed is value, but must be sign for the pathwise ledger: an unbounded value "
-        "has "
-        "no worst case");
+        "paczero: observed is value, but must be sign for a cap kappa: an unbounded value has no "
+        "worst case");
+  CHECK(with([](auto& o) { o.kappa = 0.6; }) ==
+        "paczero: kappa is 0.6, but must be in (0, 0.5]");  // whatever the ledger
+  CHECK(with([](auto& o) {
+          o.groups = {{0, 1}};
+        }) == "paczero: group_budget is nan, but must be finite and at least 0");
+  CHECK(with([](auto& o) { o.group_budget = nats(0.1); }) ==
+        "paczero: group_budget is 0.1, but must be left out where no groups are declared");
+  CHECK(with([](auto& o) {
+          o.groups = {{0, 1}, {0, 8}};
+          o.group_budget = nats(0.1);
+        }) ==
+        "record_groups: record is 8, but must be below the number of records, and once in a "
+        "group");
   for (double const horizon : {0.0, 0.5, -3.0, infinity, not_a_number}) {
     CHECK(with([horizon](auto& o) {
             o.spend = allocation::confident_or_hold;
@@ -519,6 +531,65 @@ TEST_CASE("pathwise keeps every record near its prior all along", "[paczero]") {
   }
 }
 
+TEST_CASE("a cap on posteriors beside a budget: both hold all along", "[paczero]") {
+  for (auto const ledger : {ledger_kind::subset, ledger_kind::record}) {
+    for (auto const spend : {allocation::adaptive, allocation::budget_then_zero}) {
+      std::mt19937_64 random(14);
+      candidate_set const candidates = sixteen_subsets();
+      constexpr double kappa = 0.08;
+      paczero run({.steps = 300,
+                   .budget = nats(0.4),
+                   .ledger = ledger,
+                   .kappa = kappa,
+                   .spend = spend,
+                   .otherwise = disagreement::coin},
+                  candidates, fixed_stream(15));
+      double furthest = 0.0;
+      std::vector<double> belief(50);
+      while (!run.done()) {
+        (void)run.step(scalars(random, 50));
+        run.belief().memberships(candidates, belief);
+        for (double const p : belief) furthest = std::max(furthest, std::abs(p - 0.5));
+      }
+      CHECK(furthest <= kappa + 1e-12);
+      CHECK(furthest > 0.5 * kappa);
+      CHECK((ledger == ledger_kind::subset ? run.spent() : run.spent_worst_record()) <= nats(0.4));
+      CHECK(run.attack_bound() == Approx(0.58).epsilon(1e-15));
+      // Nothing was spent twice for the cap: it is no nats.
+      CHECK(run.spent() > nats(0.0));
+    }
+  }
+}
+
+TEST_CASE("declared groups stay within their budget, and the run goes on without them",
+          "[paczero]") {
+  for (auto const what : {observed::sign, observed::value}) {
+    for (auto const ledger : {ledger_kind::subset, ledger_kind::record}) {
+      std::mt19937_64 random(16);
+      paczero_options options{.steps = 60, .budget = nats(0.6), .what = what, .ledger = ledger};
+      options.groups = {{0, 1}, {2, 3, 4}, {7, 20, 33}, {5}};
+      options.group_budget = nats(0.05);
+      paczero run(options, sixteen_subsets(), fixed_stream(17));
+      CHECK(run.spent_by_group().size() == 4);
+      while (!run.done()) (void)run.step(scalars(random, 50));
+      auto const spent = run.spent_by_group();
+      double const most = *std::max_element(spent.begin(), spent.end());
+      CHECK(most <= 0.05);
+      CHECK(most > 0.04);  // it is what binds
+      CHECK(*std::min_element(spent.begin(), spent.end()) > 0.0);
+      CHECK(run.spent() > nats(0.05));
+    }
+  }
+  // A group that may be told nothing: whatever tells about it is not paid for.
+  paczero_options strict{.steps = 3, .budget = nats(2.0), .otherwise = disagreement::coin};
+  strict.groups = {{0, 1}};
+  strict.group_budget = nats(0.0);
+  paczero run(strict, four_subsets(), constant{});
+  (void)run.step_from_sums(sums{1, -1, 1, -1});
+  CHECK(run.last()[0].what == paczero_report::kind::unpaid);
+  CHECK(run.spent_by_group()[0] == 0.0);
+}
+
 TEST_CASE("the bound on an attacker's success", "[paczero]") {
   auto const bound = [](paczero_options const& options) {
     return paczero(options, four_subsets(), constant{}).attack_bound();
@@ -532,6 +603,23 @@ TEST_CASE("the bound on an attacker's success", "[paczero]") {
   CHECK(bound({.steps = 1, .ledger = ledger_kind::pathwise, .kappa = 0.05}) ==
         Approx(0.55).epsilon(1e-15));
   CHECK(bound({.steps = 1, .ledger = ledger_kind::pathwise, .kappa = 0.5}) == 1.0);
+  // With two caps it is the lesser; a record that is chosen afterwards is covered by the subset's nats, and by kappa.
+  for (auto const ledger : {ledger_kind::subset, ledger_kind::record}) {
+    CHECK(bound({.steps = 1, .budget = nats(0.33), .ledger = ledger, .kappa = 0.05}) ==
+          Approx(0.55).epsilon(1e-15));
+    CHECK(bound({.steps = 1, .budget = nats(0.001), .ledger = ledger, .kappa = 0.4}) ==
+          bound({.steps = 1, .budget = nats(0.001)}));
+  }
+  auto const afterwards = [](paczero_options const& options) {
+    return attack_bound_afterwards(options, 2);
+  };
+  CHECK(afterwards({.steps = 1, .budget = nats(0.33)}) ==
+        bound({.steps = 1, .budget = nats(0.33)}));
+  CHECK(afterwards({.steps = 1, .budget = nats(0.33), .ledger = ledger_kind::record}) == 1.0);
+  for (auto const ledger : {ledger_kind::subset, ledger_kind::record, ledger_kind::pathwise}) {
+    CHECK(afterwards({.steps = 1, .budget = nats(0.33), .ledger = ledger, .kappa = 0.1}) ==
+          Approx(0.6).epsilon(1e-15));
+  }
   // Of a prior ¼ the best guess is right three times in four.
   paczero const quarter({.steps = 1, .budget = nats(0.0)},
                         candidate_set::balanced({.records = 6, .subsets = 8, .one_in = 4}, 1),

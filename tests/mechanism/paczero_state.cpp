@@ -77,7 +77,7 @@ std::vector<std::vector<double>> inputs(std::size_t steps, std::size_t direction
 
 std::vector<paczero_options> all_kinds() {
   paczero_options const common{.steps = 12, .budget = nats(0.5), .otherwise = disagreement::coin};
-  std::vector<paczero_options> kinds(7, common);
+  std::vector<paczero_options> kinds(9, common);
   kinds[1].what = observed::value;
   kinds[2].ledger = ledger_kind::record;
   kinds[2].what = observed::value;
@@ -92,6 +92,13 @@ std::vector<paczero_options> all_kinds() {
   kinds[5].track_records = true;
   kinds[5].directions = 3;
   kinds[6].budget = nats(0.0);
+  kinds[7].kappa = 0.2;
+  kinds[7].groups = {{0, 1}, {4, 2, 19}};
+  kinds[7].group_budget = nats(0.1);
+  kinds[8].ledger = ledger_kind::record;
+  kinds[8].what = observed::value;
+  kinds[8].groups = {{3}};
+  kinds[8].group_budget = nats(0.01);
   return kinds;
 }
 
@@ -103,9 +110,11 @@ bool same(paczero<> const& a, paczero<> const& b) {
   return a.steps() == b.steps() && equal(a.transcript(), b.transcript()) &&
          equal(a.belief().log_weights(), b.belief().log_weights()) && a.spent() == b.spent() &&
          a.spent_worst_record() == b.spent_worst_record() &&
-         a.unanimous_steps() == b.unanimous_steps() && a.held_steps() == b.held_steps() &&
-         a.done() == b.done() && a.attack_bound() == b.attack_bound() &&
-         a.records() == b.records() && a.directions() == b.directions() &&
+         equal(a.spent_by_group(), b.spent_by_group()) &&
+         a.options().groups == b.options().groups && a.unanimous_steps() == b.unanimous_steps() &&
+         a.held_steps() == b.held_steps() && a.done() == b.done() &&
+         a.attack_bound() == b.attack_bound() && a.records() == b.records() &&
+         a.directions() == b.directions() &&
          a.candidates().public_seed() == b.candidates().public_seed() &&
          a.candidates().first_record() == b.candidates().first_record();
 }
@@ -593,6 +602,7 @@ TEST_CASE("numbers that make no sense are refused, whatever their checksum", "[s
   std::string const record = stored(folder / "record", all_kinds()[2]);
   std::string const pathwise = stored(folder / "pathwise", all_kinds()[4]);
   std::string const three = stored(folder / "three", all_kinds()[5]);
+  std::string const grouped = stored(folder / "grouped", all_kinds()[7]);
 
   auto const refused = [&](std::string const& text, std::string const& field,
                            std::string const& value) {
@@ -650,10 +660,22 @@ TEST_CASE("numbers that make no sense are refused, whatever their checksum", "[s
   refused(subset, "observations", "0");  // and something spent
   refused(record, "candidates", "21 8 2 0 21 5");
   for (char const* bad : {"nan", "0", "0.6", "-0.1"}) refused(pathwise, "kappa", bad);
+  for (char const* bad : {"0", "0.6", "-0.1"}) refused(subset, "kappa", bad);  // nan: no cap
+  // Groups {0, 1} and {4, 2, 19} of 20 records.
+  for (char const* bad : {"0", "1 2 0 1", "2 2 0 1 3 4 2 20", "2 2 0 0 3 4 2 19", "2 0 3 4 2 19",
+                          "2 2 0 1 3 4 2", "2 2 0 1 3 4 2 19 5", "3 2 0 1 3 4 2 19",
+                          "2 2 0 1 18446744073709551615 4 2 19", "2 2 0 -1 3 4 2 19", ""}) {
+    refused(grouped, "groups", bad);
+  }
+  for (char const* bad : {"nan", "inf", "-0.1", "0", "x"}) refused(grouped, "group_budget", bad);
+  for (char const* bad :
+       {"0", "1 0.01", "2 0.01 0.11", "2 0.01 nan", "2 0.01 -0.01", "2 0.01", "3 0.01 0.01 0.01"}) {
+    refused(grouped, "spent_by_group", bad);
+  }
   refused(pathwise, "observed", "0");
 
   // And one field of each text rewritten as it was is taken: the form of these tests is right.
-  for (std::string const& text : {subset, record, pathwise, three}) {
+  for (std::string const& text : {subset, record, pathwise, three, grouped}) {
     CHECK(trouble_with(path, tampered(text, "spent", value_of(text, "spent"))) == "resumed");
   }
 }

@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <numbers>
 #include <random>
 #include <utility>
@@ -112,13 +113,19 @@ struct totals {
   number mass = 0;
   number about_subset = 0;
   std::vector<number> about_record;
-  number charged = 0;  // the mean of what was spent
+  std::vector<number> about_group;
+  std::vector<number> charged_group;  // the means of what was spent
+  number charged = 0;                 // the mean of what was spent
   number most_charged = 0;
   number charged_worst_record = 0;  // the mean again
   number worst_posterior_move = 0;  // |P(U_i = 1 | transcript) − 1/k|
   number success_on_worst = 0;      // the largest on any transcript, any record
   number success_chosen_after = 0;  // mean of the best record's
-  std::vector<number> success;      // mean, record by record
+  number told_of_the_best =
+      0;  // mean of the divergence of the best record's posterior from its prior
+  std::vector<std::pair<number, number>>
+      best;                     // the best record's success, and the transcript's probability
+  std::vector<number> success;  // mean, record by record
   number belief_error = 0;
   std::size_t transcripts = 0;
 };
@@ -134,6 +141,8 @@ totals enumerate(paczero_options const& options, universe const& world) {
   totals out;
   out.about_record.assign(records, 0);
   out.success.assign(records, 0);
+  out.about_group.assign(options.groups.size(), 0);
+  out.charged_group.assign(options.groups.size(), 0);
   path on;
   do {
     on.at = 0;
@@ -176,7 +185,22 @@ totals enumerate(paczero_options const& options, universe const& world) {
       out.belief_error =
           std::max(out.belief_error, std::abs(p / chance - run.belief().probabilities()[m]));
     }
+    for (std::size_t g = 0; g < options.groups.size(); ++g) {
+      out.charged_group[g] += chance * run.spent_by_group()[g];
+      std::map<std::vector<bool>, std::pair<number, number>> of_state;  // before and after
+      for (std::size_t m = 0; m < subsets; ++m) {
+        std::vector<bool> state;
+        for (std::size_t const i : options.groups[g]) state.push_back(candidates.contains(m, i));
+        auto& [before, after] = of_state[state];
+        before += 1 / static_cast<number>(subsets);
+        after += on.likelihood[m] / static_cast<number>(subsets) / chance;
+      }
+      for (auto const& [state, mass] : of_state) {
+        out.about_group[g] += chance * mass.first * residual(mass.second / mass.first - 1);
+      }
+    }
     number best = 0;
+    number told = 0;
     for (std::size_t i = 0; i < records; ++i) {
       number inside = 0;
       for (std::size_t m = 0; m < subsets; ++m) {
@@ -188,9 +212,13 @@ totals enumerate(paczero_options const& options, universe const& world) {
       out.success[i] += chance * right;
       out.worst_posterior_move = std::max(out.worst_posterior_move, std::abs(inside - prior));
       number const move = inside - prior;
-      out.about_record[i] += chance * prior * residual(move / prior);
-      out.about_record[i] += chance * (1 - prior) * residual(-move / (1 - prior));
+      number const divergence =
+          prior * residual(move / prior) + (1 - prior) * residual(-move / (1 - prior));
+      out.about_record[i] += chance * divergence;
+      told = std::max(told, divergence);
     }
+    out.told_of_the_best += chance * told;
+    out.best.emplace_back(best, chance);
     out.success_on_worst = std::max(out.success_on_worst, best);
     out.success_chosen_after += chance * best;
   } while (on.advance());
@@ -213,10 +241,37 @@ struct breaches {
   int charge_below_truth = 0;
   int guarantee = 0;
   int attack = 0;
+  int cap = 0;
+  int afterwards = 0;
+  int groups = 0;
+  int caps_that_bound_the_attack = 0;
+  int groups_charged = 0;
   int rate_distortion_for_chosen = 0;  // claimed by nobody
   std::size_t universes = 0;
   std::size_t transcripts = 0;
 };
+
+/// D(s‖p) of two bits.
+number divergence_of(number s, number p) {
+  return p * residual(s / p - 1) + (1 - p) * residual((1 - s) / (1 - p) - 1);
+}
+
+/// A record that is chosen after the transcript, under the subset's ledger: the divergence of its posterior from its
+/// prior is at most the budget on average, and transcripts on which somebody is right with probability s have
+/// together at most budget/D(s‖p).
+bool chosen_afterwards(totals const& all, paczero_options const& options, universe const& world,
+                       number referee) {
+  number const budget = options.budget.value * (1 + referee);
+  number const p = 1 - 1 / static_cast<number>(world.shape.one_in);
+  bool holds = all.told_of_the_best <= budget && all.told_of_the_best <= all.charged + referee;
+  for (auto const& [success, chance] : all.best) {
+    if (!(success > p)) continue;
+    number share = 0;
+    for (auto const& [other, mass] : all.best) share += other >= success ? mass : 0;
+    holds = holds && share * divergence_of(std::min(success, 1.0L), p) <= budget + referee;
+  }
+  return holds;
+}
 
 /// `referee` is how far the enumeration itself may be off.
 void count(breaches& found, paczero_options const& options, universe const& world,
@@ -237,6 +292,7 @@ void count(breaches& found, paczero_options const& options, universe const& worl
       found.guarantee += !(all.about_subset <= budget) || !(worst_record <= budget);
       found.attack +=
           !(all.success_chosen_after <= bound + referee) || !(fixed_record <= bound + referee);
+      found.afterwards += !chosen_afterwards(all, options, world, referee);
       found.rate_distortion_for_chosen +=
           all.success_chosen_after >
           tacit::membership_success(options.budget,
@@ -247,9 +303,24 @@ void count(breaches& found, paczero_options const& options, universe const& worl
       found.attack += !(fixed_record <= bound);
       break;
     case ledger_kind::pathwise:
-      found.guarantee += !(all.worst_posterior_move <= static_cast<number>(options.kappa));
       found.attack += !(all.success_on_worst <= bound);
       break;
+  }
+  if (options.caps_posteriors()) {
+    number const prior = 1.0L / static_cast<number>(world.shape.one_in);
+    number const cap = std::max(prior, 1 - prior) + static_cast<number>(options.kappa);
+    found.cap += !(all.worst_posterior_move <= static_cast<number>(options.kappa)) ||
+                 !(all.success_on_worst <= cap + referee);
+    found.afterwards += !(all.success_chosen_after <=
+                          tacit::attack_bound_afterwards(options, world.shape.one_in) + referee);
+    found.caps_that_bound_the_attack += static_cast<number>(bound) >= std::min(cap, 1.0L);
+  }
+  for (std::size_t g = 0; g < options.groups.size(); ++g) {
+    number const told = all.about_group[g];
+    found.groups += !(told <= options.group_budget.value * (1 + referee)) ||
+                    !(told <= all.charged_group[g] + 1e-18L) ||
+                    !(told >= all.charged_group[g] - 1e-9L);
+    found.groups_charged += all.charged_group[g] > 0.1L * options.group_budget.value;
   }
 }
 
@@ -261,6 +332,9 @@ void none_of(breaches const& found) {
   CHECK(found.charge_below_truth == 0);
   CHECK(found.guarantee == 0);
   CHECK(found.attack == 0);
+  CHECK(found.cap == 0);
+  CHECK(found.afterwards == 0);
+  CHECK(found.groups == 0);
 }
 
 /// Options of every kind, from an index.
@@ -274,7 +348,9 @@ paczero_options options_of(std::size_t index, ledger_kind ledger) {
   return {.steps = many ? 2U : 3U,
           .budget = nats(budgets[index % 5]),
           .ledger = ledger,
-          .kappa = index % 4 == 0 ? 0.5 : 0.03 * static_cast<double>(1 + index % 7),
+          .kappa = ledger != ledger_kind::pathwise && index % 3 != 0 ? tacit::required
+                   : index % 4 == 0                                  ? 0.5
+                                    : 0.03 * static_cast<double>(1 + index % 7),
           .spend = spends[index / 2 % 4],
           .horizon = 2.0,
           .minimum_correlation = 0.05,
@@ -287,10 +363,17 @@ void sweep(std::size_t universes) {
     breaches found;
     for (std::size_t index = 0; index < universes; ++index) {
       auto const all = shapes();
-      count(found, options_of(index, ledger), {all[index % all.size()], index});
+      paczero_options options = options_of(index, ledger);
+      if (index % 5 < 2) {
+        options.groups = {{0, 1}, {2, 0}, {1}};
+        options.group_budget = nats(index % 2 == 0 ? 0.02 : 0.3);
+      }
+      count(found, options, {all[index % all.size()], index});
     }
     CAPTURE(static_cast<int>(ledger));
     none_of(found);
+    CHECK(found.caps_that_bound_the_attack > static_cast<int>(universes) / 20);
+    CHECK(found.groups_charged > static_cast<int>(universes) / 10);
   }
 }
 
@@ -331,6 +414,9 @@ TEST_CASE("what an adversary who sees values learns stays within the budget, too
       options.what = tacit::observed::value;
       options.budget = nats(seed % 2 == 0 ? 0.1 : 0.35);
       options.otherwise = tacit::disagreement::hold;
+      options.kappa = tacit::required;
+      options.groups = {{0, 1}, {2}};
+      options.group_budget = nats(0.15);
       count(found, options, {shapes()[seed % 5], seed}, 1e-12L);
     }
   }

@@ -274,6 +274,47 @@ TEST_CASE("Mechanisms read back as they were described", "[recorded]") {
   }
 }
 
+TEST_CASE("a cap beside a budget, and declared groups, are described and read back", "[recorded]") {
+  auto const set = candidate_set::balanced({.records = 12, .subsets = 6}, 99);
+  paczero_options o{.steps = 77, .budget = tacit::nats(0.25), .kappa = 0.1};
+  o.groups = {{0, 1}, {11}, {4, 2, 7}};
+  o.group_budget = tacit::nats(0.0625);
+  auto const described = describe(o, set);
+  auto const back = paczero_described(described, 1);
+  CHECK(back.options.kappa == 0.1);
+  CHECK(back.options.groups == o.groups);
+  CHECK(back.options.group_budget == o.group_budget);
+  CHECK(describe(back.options, set) == described);
+  for (auto const ledger : {tacit::ledger_kind::record, tacit::ledger_kind::pathwise}) {
+    o.ledger = ledger;
+    CHECK(paczero_described(describe(o, set), 1).options.groups == o.groups);
+  }
+  auto const is_read = [&](std::string const& name, tacit::recorded_mechanism::value const& value) {
+    auto changed = described;
+    for (auto& [key, old] : changed.parameters) {
+      if (key == name) old = value;
+    }
+    try {
+      (void)paczero_described(changed, 1);
+    } catch (std::logic_error const&) {
+      return false;
+    }
+    return true;
+  };
+  for (char const* bad : {"", ";", ",", "0,", "0;", ";0", "0,,1", "0,x", "-1", "0 1", "1e3",
+                          "18446744073709551616"}) {
+    CAPTURE(bad);
+    CHECK_FALSE(is_read("groups", std::string(bad)));
+  }
+  CHECK(is_read("groups", std::string("0;3,1")));
+  CHECK_FALSE(is_read("groups", 1.0));
+  CHECK_FALSE(is_read("kappa", 0.7));
+  CHECK_FALSE(is_read("group_budget", -0.1));
+  auto lacking = described;
+  std::erase_if(lacking.parameters, [](auto const& p) { return p.first == "group_budget"; });
+  CHECK_THROWS_AS(paczero_described(lacking, 1), std::invalid_argument);
+}
+
 TEST_CASE("mechanisms with noise are described and read back", "[recorded]") {
   tacit::noisy_sum_options const o{
       .clip = 0.3, .noise_multiplier = 1.7, .rate = 0.02, .expected_records = 1234.0, .steps = 77};

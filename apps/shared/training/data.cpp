@@ -175,8 +175,10 @@ split_data split(dataset const& all, std::uint64_t seed, split_options const& op
   auto const middle = rest.begin() + static_cast<std::ptrdiff_t>(std::min(hidden, rest.size()));
   auto const end = middle + static_cast<std::ptrdiff_t>(
                                 std::min(test, static_cast<std::size_t>(rest.end() - middle)));
-  split_data out{rows_of(all, public_rows), rows_of(all, {rest.begin(), middle}),
-                 rows_of(all, {middle, end})};
+  split_data out{rows_of(all, public_rows),
+                 rows_of(all, {rest.begin(), middle}),
+                 rows_of(all, {middle, end}),
+                 {rest.begin(), middle}};
   if (out.test_part.size() == 0) throw std::runtime_error("no record is left for the test");
 
   Eigen::RowVectorXf low = out.public_part.features.colwise().minCoeff();

@@ -39,6 +39,7 @@ struct split_data {
   dataset public_part;   // what is left after the other two, less the unseen classes
   dataset private_part;  // what training must protect
   dataset test_part;
+  std::vector<std::size_t> private_rows{};  // of the table, in the order of the private part
 };
 
 /// A random split by a public seed. Features are scaled by statistics of the public part alone:

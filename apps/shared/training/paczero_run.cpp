@@ -175,8 +175,13 @@ void train_privately(task const& job, paczero_run_options options, Run& run,
                      tacit::symbol_kind::held_sign};
   train(job, options, run, mechanism, who, transcript, spent, progress, out);
   auto const seen = mechanism.belief().exposed(mechanism.candidates());
-  out.exposed = exposure{mechanism.spent().value, mechanism.spent_worst_record().value,
-                         mechanism.attack_bound(), seen.mean, seen.worst};
+  auto const groups = mechanism.spent_by_group();
+  out.exposed = exposure{mechanism.spent().value,
+                         mechanism.spent_worst_record().value,
+                         groups.empty() ? 0.0 : *std::max_element(groups.begin(), groups.end()),
+                         mechanism.attack_bound(),
+                         seen.mean,
+                         seen.worst};
 }
 
 tacit::saved_run<tacit::paczero<>> resumed(paczero_run_options const& options) {
@@ -221,7 +226,11 @@ paczero_run_result run_paczero(task const& job, paczero_run_options const& optio
     if (half || options.surrogate == tacit::surrogate::random_sign) {
       auto const [subset, record] = spent();
       auto const seen = mechanism.belief().exposed(candidates);
-      out.exposed = exposure{subset, record, half ? 1.0 : 0.5, seen.mean, seen.worst};
+      out.exposed = exposure{.mi = subset,
+                             .mi_worst_record = record,
+                             .attack_bound = half ? 1.0 : 0.5,
+                             .attack_mean = seen.mean,
+                             .attack_worst = seen.worst};
     }
   } else {
     auto const train_saved = [&](tacit::saved_run<tacit::paczero<>> run) {

@@ -57,9 +57,11 @@ struct unusable_state : std::runtime_error {
 struct exposure {
   double mi = 0.0;               // nats about which candidate subset is the secret
   double mi_worst_record = 0.0;  // nats about one record's membership, the worst
-  double attack_bound = 0.5;     // what no attacker on membership exceeds, by the guarantee
-  double attack_mean = 0.5;      // success of the exact-posterior attacker on this run's releases:
-  double attack_worst = 0.5;     // mean over the records, and the worst record (one draw)
+  double mi_worst_group =
+      0.0;  // nats about the memberships of a declared group, the worst; 0 without any
+  double attack_bound = 0.5;  // what no attacker on membership exceeds, by the guarantee
+  double attack_mean = 0.5;   // success of the exact-posterior attacker on this run's releases:
+  double attack_worst = 0.5;  // mean over the records, and the worst record (one draw)
 };
 
 struct curve_point {

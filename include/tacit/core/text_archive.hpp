@@ -43,6 +43,13 @@ inline constexpr std::array<std::uint64_t, 256> checksum_table = [] {
 
 static_assert(checksum("123456789") == 0x995DC9BBDF1939FA);  // the check value of the CRC catalogue
 
+/// An entry of a list that is a list itself.
+template <class T>
+concept nested_list = requires(std::remove_cvref_t<T>& value) {
+  value.resize(1);
+}
+&&!std::is_convertible_v<T, std::string_view>;
+
 }  // namespace detail
 
 /// Writes one `name value value …` line a field. Numbers read back as the same bits. A bool or an
@@ -66,10 +73,15 @@ class archive_writer {
   template <class Range>
   archive_writer& list(std::string_view name, Range const& values) {
     put(name);
-    append(std::size(values));
-    for (auto const& value : values) append(value);
+    append_list(values);
     put("\n");
     return *this;
+  }
+
+  /// A list, of numbers or of lists of them, that is left out where it is empty.
+  template <class Range>
+  archive_writer& optional_list(std::string_view name, Range const& values) {
+    return std::size(values) == 0 ? *this : list(name, values);
   }
 
   /// The text, closed by its checksum.
@@ -80,6 +92,18 @@ class archive_writer {
   }
 
  private:
+  template <class Range>
+  void append_list(Range const& values) {
+    append(std::size(values));
+    for (auto const& value : values) {
+      if constexpr (detail::nested_list<decltype(value)>) {
+        append_list(value);
+      } else {
+        append(value);
+      }
+    }
+  }
+
   template <class T>
   void append(T const& value) {
     put(" ");
@@ -147,15 +171,16 @@ class archive_reader {
   template <class Range>
   void list(std::string_view name, Range& values) {
     open(name);
-    auto const size = number<std::size_t>();
-    if (size > line_.size()) fail(name, "shorter than it says");  // two characters an entry
-    if constexpr (requires { values.resize(size); }) {
-      values.resize(size);
-    } else if (size != std::size(values)) {
-      fail(name, "of another size");
-    }
-    for (auto& value : values) read(value);
+    read_list(values);
     close();
+  }
+
+  /// Left empty where the next field has another name: that of a text from before there was such a list, too.
+  template <class Range>
+  void optional_list(std::string_view name, Range& values) {
+    values.clear();
+    bool const next = rest_.starts_with(name) && rest_.substr(name.size()).starts_with(' ');
+    if (next) list(name, values);
   }
 
   /// Whether another field follows.
@@ -195,6 +220,24 @@ class archive_reader {
     auto const value = detail::from_text<T>(word());
     if (!value) fail(name_, "not a number in range");
     return *value;
+  }
+
+  template <class Range>
+  void read_list(Range& values) {
+    auto const size = number<std::size_t>();
+    if (size > line_.size()) fail(name_, "shorter than it says");  // two characters an entry
+    if constexpr (requires { values.resize(size); }) {
+      values.resize(size);
+    } else if (size != std::size(values)) {
+      fail(name_, "of another size");
+    }
+    for (auto& value : values) {
+      if constexpr (detail::nested_list<decltype(value)>) {
+        read_list(value);
+      } else {
+        read(value);
+      }
+    }
   }
 
   template <class T>

@@ -48,6 +48,8 @@ class basic_flip {
   [[nodiscard]] T const& correlation() const { return correlation_; }
   [[nodiscard]] T const& probability() const { return probability_; }
 
+  friend bool operator==(basic_flip const&, basic_flip const&) = default;
+
  private:
   basic_flip(T const& correlation, T const& probability)
       : correlation_(correlation), probability_(probability) {}

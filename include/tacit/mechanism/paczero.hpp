@@ -65,7 +65,9 @@ struct paczero_summary {
 /// Guarantee. Over the secret, its coins and every adaptive choice of later steps:
 ///   subset    I(secret subset; transcript) ≤ budget
 ///   record    I(U_i; transcript) ≤ budget for every record i
-///   pathwise  |P(U_i = 1 | transcript) − prior| ≤ κ for every record and every transcript
+///   pathwise  |P(U_i = 1 | transcript) − prior| ≤ κ for every record and every transcript, and so
+///             under subset and record where a κ is given
+///   groups    I(U_G; transcript) ≤ group budget for the memberships U_G of every declared group
 ///   budget 0  I(secret subset; transcript) = 0 exactly: no release reads the secret
 /// The guarantee is about *which subset* of the universe was used. It says nothing about whether the
 /// universe itself stays private (docs/guarantees.md).
@@ -159,6 +161,11 @@ class paczero {
   /// Nats charged for the worst record, see `paczero_account`.
   [[nodiscard]] nats spent_worst_record() const noexcept { return account_.spent_worst_record(); }
 
+  /// Nats charged for each declared group, in the order of the options.
+  [[nodiscard]] std::span<double const> spent_by_group() const noexcept {
+    return account_.spent_by_group();
+  }
+
   /// What an attacker who has seen the transcript, and knows the universe, believes.
   [[nodiscard]] posterior const& belief() const noexcept { return account_.belief(); }
 
@@ -242,6 +249,8 @@ class paczero {
       detail::check_size("paczero", "size of the stored record ledger", kept,
                          from.candidates.records);
     }
+    detail::check_size("paczero", "size of the stored group ledger",
+                       from.account.spent_by_group.size(), from.options.groups.size());
     auto const require = [](bool holds, char const* name, auto value, char const* range) {
       detail::require_argument(holds, "paczero", name, value, range);
     };
@@ -355,7 +364,7 @@ class paczero {
   /// affords nothing.
   template <class Exposure>
   bool release_paid(std::size_t done, paczero_report& report) {
-    auto const exposed = account_.template exposure<Exposure>(signs_);
+    auto const exposed = account_.template exposed<Exposure>(signs_);
     auto const channel = account_.affordable(report.agreement, exposed, done);
     if (!channel) return false;
     auto payment = account_.charge(*channel, exposed);

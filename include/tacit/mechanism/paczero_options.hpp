@@ -10,6 +10,7 @@
 #include <limits>
 #include <stdexcept>
 #include <string_view>
+#include <vector>
 
 namespace tacit {
 
@@ -23,7 +24,7 @@ enum class observed {
 enum class ledger_kind {
   subset,  ///< nats about the secret subset (the paper)
   record,  ///< nats about the membership of each record by itself: far more signal for the same
-           ///< number, and no bound for an attacker who knows other memberships
+  ///< number, and no bound for an attacker who knows other memberships, but for declared groups
   pathwise,  ///< no nats: every record's posterior within prior ± κ on every transcript; each record
              ///< by itself, too
 };
@@ -40,7 +41,8 @@ struct paczero_options {
   nats budget{};          // of the whole run; 0 is ZPL; not used by pathwise
   observed what = observed::sign;
   ledger_kind ledger = ledger_kind::subset;
-  double kappa = required;  // pathwise only, in (0, ½]
+  double kappa =
+      required;  // in (0, ½]: pathwise has this cap alone; the others too, where it is given
   allocation spend = allocation::adaptive;
   double horizon = 200.0;            // confident_or_hold only
   double minimum_correlation = 0.3;  // confident_or_hold only
@@ -48,10 +50,18 @@ struct paczero_options {
   std::size_t directions = 1;  // K
   double clip = 1024.0;        // of a record's scalar; utility only
   bool track_records = false;  // keep the per-record account even where it does not bind
+  std::vector<std::vector<std::size_t>> groups{};  // of records, from 0: a family, an account's
+  nats
+      group_budget{};  // what the run may tell about the memberships of a group together, whatever the ledger
 
   /// Whether a disagreement may be paid for at all.
   [[nodiscard]] bool pays() const noexcept {
     return ledger == ledger_kind::pathwise || budget.value > 0.0;
+  }
+
+  /// Whether every record's posterior is kept within prior ± κ.
+  [[nodiscard]] bool caps_posteriors() const noexcept {
+    return ledger == ledger_kind::pathwise || kappa == kappa;
   }
 
   /// How many signs the run may release: T·K.
@@ -76,15 +86,22 @@ struct paczero_options {
     require(directions <= std::numeric_limits<std::size_t>::max() / steps, "directions", directions,
             "so few that all releases can be counted");
     detail::check_positive(who, "clip", clip);
-    if (ledger == ledger_kind::pathwise) {
+    if (caps_posteriors()) {
       require(kappa > 0.0 && kappa <= 0.5, "kappa", kappa, "in (0, 0.5]");
       if (what == observed::value) {
         throw std::invalid_argument(
-            "paczero: observed is value, but must be sign for the pathwise ledger: an unbounded "
-            "value has no worst case");
+            "paczero: observed is value, but must be sign for a cap kappa: an unbounded value has "
+            "no worst case");
       }
-    } else {
+    }
+    if (ledger != ledger_kind::pathwise) {
       detail::check_non_negative(who, "budget", budget.value);
+    }
+    if (!groups.empty()) {
+      detail::check_non_negative(who, "group_budget", group_budget.value);
+    } else {
+      require(std::isnan(group_budget.value), "group_budget", group_budget.value,
+              "left out where no groups are declared");
     }
     if (spend == allocation::confident_or_hold) {
       require(horizon >= 1.0 && std::isfinite(horizon), "horizon", horizon,
@@ -107,6 +124,8 @@ struct paczero_options {
     archive.field("directions", self.directions);
     archive.field("clip", self.clip);
     archive.field("track_records", self.track_records);
+    archive.optional_list("groups", self.groups);
+    if (!self.groups.empty()) archive.field("group_budget", self.group_budget.value);
   }
 };
 

@@ -8,12 +8,14 @@
 #include <tacit/info/noised_sign.hpp>
 #include <tacit/info/sign_channel.hpp>
 #include <tacit/pac/posterior.hpp>
+#include <tacit/pac/record_groups.hpp>
 #include <tacit/pac/record_ledger.hpp>
 #include <tacit/pac/value_exposure.hpp>
 #include <tacit/secret/bernoulli.hpp>
 #include <tacit/secret/normal.hpp>
 #include <tacit/secret/stream.hpp>
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -58,6 +60,9 @@ class [[nodiscard]] paid {
                                 record_exposure const& exposure);
   friend paid<binary_channel> pay(record_ledger& account, binary_channel const& channel,
                                   value_exposure const& exposure);
+  template <class AnyChannel>
+  friend paid<AnyChannel> pay(record_ledger& account, AnyChannel const& channel,
+                              group_exposure const& exposure);
 
   Channel channel_;
   receipt<nats> receipt_;
@@ -93,6 +98,22 @@ template <class Channel>
   std::vector<double> costs(exposure.records());
   for (std::size_t i = 0; i < costs.size(); ++i) costs[i] = exposure.information(i, seen);
   return paid<binary_channel>(channel, account.charge(costs));
+}
+
+/// Charges every group what the release reveals about its records' memberships together.
+/// @throws budget_exhausted if any group cannot pay; nothing is charged then
+template <class Channel>
+[[nodiscard]] paid<Channel> pay(record_ledger& account, Channel const& channel,
+                                group_exposure const& exposure) {
+  std::vector<double> costs(exposure.groups());
+  for (std::size_t g = 0; g < costs.size(); ++g) {
+    if constexpr (std::same_as<Channel, sign_channel>) {
+      costs[g] = exposure.information(g, channel.noise);
+    } else {
+      costs[g] = exposure.information(g, channel.sigma);
+    }
+  }
+  return paid<Channel>(channel, account.charge(costs));
 }
 
 struct drawn_sign {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tacit/core/check.hpp>
+#include <tacit/core/number_text.hpp>
 #include <tacit/mechanism/mezo.hpp>
 #include <tacit/mechanism/noisy_sum.hpp>
 #include <tacit/mechanism/paczero_options.hpp>
@@ -9,17 +10,20 @@
 #include <tacit/pac/candidates.hpp>
 #include <tacit/zo/transcript.hpp>
 
+#include <algorithm>
 #include <array>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <variant>
+#include <vector>
 
 /// The public part of a mechanism, as a run's record has it: one list of its parameters serves to write and
 /// to read it. (Functions are templates so that nothing is instantiated before it is called.)
@@ -36,6 +40,33 @@ inline constexpr std::array<std::string_view, 3> disagreement_words{"coin", "hol
 inline constexpr std::array<std::string_view, 5> surrogate_words{"raw", "full-sign", "half-raw",
                                                                  "half-sign", "random-sign"};
 
+[[nodiscard]] inline std::string text_of_lists(std::vector<std::vector<std::size_t>> const& lists) {
+  std::string text;
+  for (std::size_t i = 0; i < lists.size(); ++i) {
+    if (i != 0) text += ';';
+    for (std::size_t j = 0; j < lists[i].size(); ++j) {
+      if (j != 0) text += ',';
+      text += to_text(lists[i][j]);
+    }
+  }
+  return text;
+}
+
+/// Nothing for a text that `text_of_lists` does not write.
+[[nodiscard]] inline std::optional<std::vector<std::vector<std::size_t>>> lists_in_text(
+    std::string_view text) {
+  std::vector<std::vector<std::size_t>> lists(1);
+  for (;;) {
+    std::size_t const end = std::min(text.find_first_of(",;"), text.size());
+    auto const n = from_text<std::size_t>(text.substr(0, end));
+    if (!n) return std::nullopt;
+    lists.back().push_back(*n);
+    if (end == text.size()) return lists;
+    if (text[end] == ';') lists.emplace_back();
+    text.remove_prefix(end + 1);
+  }
+}
+
 }  // namespace detail
 
 /// Writes a mechanism's parameters.
@@ -44,6 +75,14 @@ class parameter_writer {
   explicit parameter_writer(recorded_mechanism& mechanism) : mechanism_(&mechanism) {}
 
   void field(std::string_view name, double value) { add(name, value); }
+  /// Left out where it is NaN.
+  void optional_field(std::string_view name, double value) {
+    if (value == value) add(name, value);
+  }
+  /// Lists of numbers, as one text: 0,1;2,3,4. Left out where there is none.
+  void optional_lists(std::string_view name, std::vector<std::vector<std::size_t>> const& lists) {
+    if (!lists.empty()) add(name, detail::text_of_lists(lists));
+  }
   void field(std::string_view name, std::unsigned_integral auto value) {
     add(name, std::uint64_t{value});
   }
@@ -69,7 +108,7 @@ class parameter_reader {
   /// @throws std::invalid_argument unless the next parameter has this name and type
   template <class T>
   [[nodiscard]] T take(std::string_view name) {
-    if (!rest_.empty() && rest_.front().first == name) {
+    if (next_is(name)) {
       if (auto const* value = std::get_if<T>(&rest_.front().second)) {
         rest_ = rest_.subspan(1);
         return *value;
@@ -89,7 +128,22 @@ class parameter_reader {
     return *choice;
   }
 
+  [[nodiscard]] bool next_is(std::string_view name) const {
+    return !rest_.empty() && rest_.front().first == name;
+  }
+
   // Into a field, as `parameter_writer` takes it from one.
+  void optional_field(std::string_view name, double& value) {
+    if (next_is(name)) value = real(name);
+  }
+  void optional_lists(std::string_view name, std::vector<std::vector<std::size_t>>& lists) {
+    if (!next_is(name)) return;
+    auto const text = take<std::string>(name);
+    auto read = detail::lists_in_text(text);
+    detail::require_argument(read.has_value(), who_, name, text.substr(0, 40),
+                             "lists of numbers, as 0,1;2,3,4");
+    lists = *std::move(read);
+  }
   void field(std::string_view name, double& value) { value = real(name); }
   template <std::unsigned_integral T>
   void field(std::string_view name, T& value) {
@@ -150,7 +204,10 @@ struct paczero_description {
       parameters.field("kappa", o.kappa);
     } else {
       parameters.field("budget", o.budget.value);
+      parameters.optional_field("kappa", o.kappa);
     }
+    parameters.optional_lists("groups", o.groups);
+    if (!o.groups.empty()) parameters.field("group_budget", o.group_budget.value);
     parameters.field("observed", detail::observed_words, o.what);
     parameters.field("allocation", detail::allocation_words, o.spend);
     if (o.spend == allocation::confident_or_hold) {
