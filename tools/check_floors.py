@@ -39,6 +39,10 @@ DEVICE_CLEAN = re.compile(r"config\.hpp|random\.hpp|random/.*|zo/(direction|dire
 DEVICE_STANDARD = {"algorithm", "cmath", "concepts", "cstddef", "cstdint", "cstring", "limits", "numbers",
                    "type_traits"}
 
+# What a standard library in use lacks, and where its replacement is: libc++ before 14, which Debian's Emscripten
+# brings, has no bit_cast.
+LACKING = {"std::bit_cast": "core/bit_cast.hpp"}
+
 # A path that exists on one machine only.
 MACHINE_PATH = re.compile(r"(?<![\w.~$}>)-])/(?:work|tmp|home|root|Users|mnt|scratch)\b")
 NOT_THE_PROJECT = {".git", ".venv", ".cache", "build", "__pycache__"}
@@ -85,6 +89,9 @@ def check_header(name, text):
         yield "must start with the SPDX line and #pragma once"
     if DEVICE_CLEAN.fullmatch(name) and re.search(r"\bthrow\b", COMMENT.sub("", text)):
         yield "throw in a device-clean header"
+    for lacking, replacement in LACKING.items():
+        if name != replacement and lacking in COMMENT.sub("", text):
+            yield f"{lacking}: use <tacit/{replacement}>"
     for quote, include in INCLUDE.findall(text):
         if quote == '"':
             yield f'"{include}": write <tacit/…>'

@@ -72,6 +72,11 @@ class CheckFloors(unittest.TestCase):
         self.includes("pac/posterior.hpp", "immintrin.h", "intrinsics enters at ['zo']")
         self.includes("pac/posterior.hpp", "fmt/core", "belongs to no library")
 
+    def test_what_a_standard_library_lacks(self):
+        self.finds({"core/units.hpp": HEADER + "inline auto f(double x) { return std::bit_cast<long>(x); }\n"},
+                   "std::bit_cast: use <tacit/core/bit_cast.hpp>")
+        self.assertEqual(self.run_on({"core/units.hpp": HEADER + "// std::bit_cast\n"}).returncode, 0)
+
     def test_device_clean(self):
         self.includes("random/philox.hpp", "vector", "<vector> in a device-clean header")
         self.includes("random/philox.hpp", "boost/math/constants.hpp", "belongs to no library")

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <bit>
+#include <tacit/core/bit_cast.hpp>
+
 #include <cstdint>
 #include <span>
 
@@ -12,7 +13,7 @@ namespace tacit {
 [[nodiscard]] inline std::uint64_t row_digest(std::span<double const> row) noexcept {
   std::uint64_t hash = row.size();
   for (double const y : row) {
-    hash = (hash ^ std::bit_cast<std::uint64_t>(y + 0.0)) * 0x9e3779b97f4a7c15U;
+    hash = (hash ^ detail::bit_cast<std::uint64_t>(y + 0.0)) * 0x9e3779b97f4a7c15U;
     hash ^= hash >> 29;
   }
   return hash * 0xbf58476d1ce4e5b9U;
