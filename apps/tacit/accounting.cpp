@@ -7,6 +7,7 @@
 
 #include "accountants.hpp"
 #include "plan.hpp"
+#include "strategy.hpp"
 #include "verbs.hpp"
 
 #include <optional>
@@ -295,6 +296,62 @@ answer run_rate(arguments const& of) {
       });
 }
 
+// ---- matrix mechanisms --------------------------------------------------------------------------
+
+void declare_matrix(arguments& of) {
+  declare_matrix_plan(of);
+  of.add("--noise-multiplier", number(apps::noise_range, apps::in_noise_range),
+         "standard deviation of the noise on Cx over the clipping norm: asks for epsilon; or");
+  of.add("--epsilon", non_negative(), "asks for the least noise that keeps it");
+  of.add("--delta", open_probability(), "needed");
+  of.add("--adjacency", one_of({"add-remove", "replace-one", "zero-out"}),
+         "as tacit epsilon; add-remove unless given");
+  declare_accountant(of);
+}
+
+answer with_error(answer out, matrix_plan const& run, double noise_multiplier) {
+  double const variance = noise_multiplier * noise_multiplier;
+  if (run.error) {
+    out.json["mean_squared_error"] = run.error->mean * variance;
+    out.json["largest_squared_error"] = run.error->largest * variance;
+  }
+  out.json["releases"] = nlohmann::ordered_json::array();
+  for (tacit::composed const& entry : run.releases(noise_multiplier)) {
+    out.json["releases"].push_back(as_json(entry));
+  }
+  return out;
+}
+
+answer run_matrix(arguments const& of) {
+  tacit::adjacency const neighbours = read_adjacency(of);
+  matrix_plan const run = read_matrix_plan(of);
+  double const delta = of.number("--delta");
+  std::string const about = run.words + ", " + in_words(neighbours) + " neighbours";
+  if (of.given("--noise-multiplier")) {
+    of.must_be_left_out({"--epsilon"}, "where --noise-multiplier is given");
+    double const noise = of.number("--noise-multiplier");
+    plan asked{neighbours, {}};
+    for (tacit::composed const& entry : run.releases(noise)) asked.releases.push_back({entry, ""});
+    return gathered(of, "epsilon at delta " + exactly(delta) + " is ",
+                    ": noise of multiplier " + exactly(noise) + ", " + about, [&](method const& m) {
+                      bound<double> const epsilon = composed_by(m, asked)->epsilon(delta);
+                      return with_error(figure("epsilon", m, epsilon, false, epsilon_in_words), run,
+                                        noise);
+                    });
+  }
+  if (!of.given("--epsilon")) {
+    of.refuse("--noise-multiplier", of.must_be("--noise-multiplier") + ", or --epsilon be given");
+  }
+  approx_dp const target = read_target(of);
+  auto const history = [&](double noise) { return run.releases(noise); };
+  return gathered(
+      of, "a noise multiplier of ", " keeps " + target_in_words(target) + ": " + about,
+      [&](method const& m) -> answer {
+        double const noise = solved(m, [&] { return m.noise(target, history, neighbours); });
+        return with_error({rounded_up(noise), {{"noise_multiplier", noise}}}, run, noise);
+      });
+}
+
 constexpr char const* target_note =
     R"(The printed value keeps the target, as the accountant itself confirms: noise and rates are within
 1e-6 of the best for the accountant, steps and batches the best. The sentence rounds to the same side.)";
@@ -323,6 +380,18 @@ verb steps() {
 verb rate() {
   return {"rate", "The largest sampling rate, or batch, that keeps (epsilon, delta)", target_note,
           declare_rate, run_rate};
+}
+
+verb matrix() {
+  return {
+      "matrix", "Epsilon, or noise, of a matrix mechanism: DP-FTRL with correlated noise",
+      R"(A run releases Cx + N(0, (noise-multiplier * clipping norm)^2), x being the sums of its steps. Cyclic Poisson
+samples and bins amplify where C has no more bands than there are groups, or bins; the draws are secret.
+  mean_squared_error, largest_squared_error   of the prefix sums, in clipping norms: estimates, for up to 1e9
+                                              steps * bands
+  releases                                    the same run as --schedule of tacit epsilon has it
+docs/accountants.md explains; docs/certificates/matrix.md has the proofs.)",
+      declare_matrix, run_matrix};
 }
 
 }  // namespace calculator

@@ -16,12 +16,12 @@
 
 namespace {
 
-std::array<calculator::verb, 18> const verbs{
-    calculator::epsilon(),   calculator::delta(),  calculator::noise(),  calculator::steps(),
-    calculator::rate(),      calculator::curve(),  calculator::report(), calculator::mi(),
-    calculator::sigma(),     calculator::attack(), calculator::budget(), calculator::ferret(),
-    calculator::calibrate(), calculator::gap(),    calculator::train(),  calculator::replay(),
-    calculator::releases(),  calculator::audit()};
+std::array<calculator::verb, 19> const verbs{
+    calculator::epsilon(), calculator::delta(),     calculator::noise(),  calculator::steps(),
+    calculator::rate(),    calculator::matrix(),    calculator::curve(),  calculator::report(),
+    calculator::mi(),      calculator::sigma(),     calculator::attack(), calculator::budget(),
+    calculator::ferret(),  calculator::calibrate(), calculator::gap(),    calculator::train(),
+    calculator::replay(),  calculator::releases(),  calculator::audit()};
 
 bool print(std::string const& text, std::FILE* to) {
   return std::fputs(text.c_str(), to) >= 0 && std::fflush(to) == 0;

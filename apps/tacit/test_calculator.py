@@ -432,6 +432,66 @@ class Schedules(Runs):
         self.refused("epsilon", "--noise-multiplier", 1, "--steps", 5, "--of", 4, "--delta", 1e-6,
                      naming=["--of", "--allocate"])
 
+    def test_matrix_mechanisms(self):
+        def file(name, content):
+            path = self.folder / name
+            path.write_text(content)
+            return path
+
+        square_root = ["matrix", "--strategy", "square-root", "--steps", 2000, "--delta", 1e-8]
+        cyclic = [*square_root, "--bands", 16, "--groups", 16, "--rate", 0.1]
+        answer = self.ask(*cyclic, "--noise-multiplier", 8)
+        self.assertLess(answer["upper"] - answer["lower"], 1e-9)
+        # 125 sampled Gaussians of noise 8 / norm of the 16 coefficients
+        norm, coefficient = 0.0, 1.0
+        for t in range(16):
+            norm += coefficient ** 2
+            coefficient *= (2 * t + 1) / (2 * t + 2)
+        alone = self.ask("epsilon", "--noise-multiplier", repr(8 / norm ** .5), "--rate", 0.1,
+                         "--steps", 125, "--delta", 1e-8)
+        self.assertAlmostEqual(answer["epsilon"], alone["epsilon"], delta=1e-12)
+        schedule = self.schedule({"releases": answer["releases"]})
+        self.assertEqual(answer["epsilon"],
+                         self.ask("epsilon", "--schedule", schedule, "--delta", 1e-8)["epsilon"])
+        noise = self.ask(*cyclic, "--epsilon", answer["epsilon"])
+        self.assertAlmostEqual(noise["noise_multiplier"], 8, delta=2e-5)
+        self.assertAlmostEqual(noise["mean_squared_error"], answer["mean_squared_error"], delta=.01)
+        # The same matrix as a table: of coefficients, and in full.
+        coefficients = [1, .5, .375]
+        row = file("row.csv", ",".join(map(str, coefficients)) + "\n")
+        whole = file("whole.csv", "".join(
+            ",".join(str(coefficients[i - j] if 0 <= i - j < 3 else 0) for j in range(9)) + "\n"
+            for i in range(9)))
+        for how in [["--separation", 3], ["--groups", 4, "--rate", .5], ["--bins", 3]]:
+            asked = ["--noise-multiplier", 2, "--delta", 1e-5, *how]
+            named = self.ask("matrix", "--strategy", "square-root", "--bands", 3, "--steps", 9, *asked)
+            for table in [["--table", row, "--steps", 9], ["--table", whole]]:
+                found = self.ask("matrix", *table, *asked)
+                for key in ["epsilon", "mean_squared_error", "largest_squared_error"]:
+                    self.assertAlmostEqual(found[key], named[key], delta=1e-12)
+        self.refused("matrix", "--table", whole, "--steps", 9, "--delta", 1e-5, "--bins", 3,
+                     naming=["--steps", "left out", "--table"])
+        self.refused("matrix", "--table", file("two.csv", "1,0,0\n1,1,0\n"), "--bins", 3,
+                     "--noise-multiplier", 2, "--delta", 1e-5, naming=["two.csv", "2 rows", "3"])
+        self.refused("matrix", "--table", row, "--steps", 2, "--bins", 2, "--noise-multiplier", 2,
+                     "--delta", 1e-5, naming=["row.csv", "3 coefficients", "at most 2"])
+        for words, naming in [
+                (["--noise-multiplier", 8], ["--participations is missing", "--separation"]),
+                (["--bins", 4, "--noise-multiplier", 8], ["bins is 4", "at least 2000, the bands"]),
+                (["--bins", 4, "--rate", .1, "--noise-multiplier", 8], ["--rate", "--groups"]),
+                (["--groups", 2000, "--noise-multiplier", 8], ["--rate is missing"]),
+                (["--separation", 9], ["--noise-multiplier is missing", "--epsilon"]),
+                (["--separation", 9, "--noise-multiplier", 8, "--epsilon", 1],
+                 ["--epsilon", "left out"]),
+                (["--separation", 9, "--noise-multiplier", 8, "--restart", 3], ["--restart", "tree"]),
+                (["--separation", 9, "--noise-multiplier", 8, "--bands", 2001],
+                 ["--bands is 2001", "[1, 2000]"]),
+                (["--bins", 2000, "--noise-multiplier", 8, "--adjacency", "replace-one"],
+                 ["no known bound", "random allocation"])]:
+            self.refused(*square_root, *words, naming=naming)
+        self.refused("matrix", "--steps", 5, "--bins", 5, "--delta", 1e-5, "--noise-multiplier", 1,
+                     naming=["--strategy is missing", "--table"])
+
     def test_unusable_schedules(self):
         good = {"mechanism": "gaussian", "noise_multiplier": 1, "rate": 0.01, "steps": 100}
 

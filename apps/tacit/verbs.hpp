@@ -29,6 +29,7 @@ verb delta();
 verb noise();
 verb steps();
 verb rate();
+verb matrix();
 verb curve();
 verb report();
 verb mi();

@@ -50,6 +50,11 @@
 #include <tacit/dp/grid/sketch.hpp>
 #include <tacit/dp/grid/tail.hpp>
 #include <tacit/dp/loss.hpp>
+#include <tacit/dp/matrix.hpp>
+#include <tacit/dp/matrix/error.hpp>
+#include <tacit/dp/matrix/run.hpp>
+#include <tacit/dp/matrix/sensitivity.hpp>
+#include <tacit/dp/matrix/strategy.hpp>
 #include <tacit/dp/mi_dp.hpp>
 #include <tacit/dp/mixture_profile.hpp>
 #include <tacit/dp/normal_mixtures.hpp>

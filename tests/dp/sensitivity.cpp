@@ -6,7 +6,6 @@
 
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
 #include <random>
 #include <stdexcept>
 #include <string>
@@ -16,9 +15,6 @@ namespace {
 
 using tacit::clipped_group;
 using tacit::joint_gaussian;
-using tacit::matrix_gaussian;
-using tacit::matrix_sensitivity;
-using tacit::tree_sensitivity;
 
 std::vector<double> const not_positive{0.0, -0.0, -1.0, infinity, -infinity, not_a_number};
 std::vector<double> const not_non_negative{-1e-300, -1.0, infinity, -infinity, not_a_number};
@@ -81,75 +77,4 @@ TEST_CASE("groups released together: refusals", "[dp][sensitivity]") {
   // Neither noise out of an underflow, nor infinitely little of it.
   CHECK_THROWS_AS(joint_gaussian(std::vector<clipped_group>{{1e-300, 1e300}}), std::domain_error);
   CHECK_THROWS_AS(joint(1e300, 1e-300), std::domain_error);
-}
-
-TEST_CASE("a matrix mechanism's sensitivity is never below the move of a participation pattern",
-          "[dp][sensitivity]") {
-  // Lower triangular of ones (prefix sums): column norms √4, √3, √2, 1.
-  std::vector<double> const prefix{1, 0, 0, 0, 1, 1, 0, 0, 1, 1, 1, 0, 1, 1, 1, 1};
-  CHECK(matrix_sensitivity(prefix, 4) >= 2.0);
-  CHECK(matrix_sensitivity(prefix, 4) == Approx(2.0).epsilon(1e-14));
-  CHECK(matrix_sensitivity(prefix, 4, 3) >= 6.0);
-  CHECK(matrix_sensitivity(prefix, 4, 3) == Approx(6.0).epsilon(1e-14));
-
-  std::mt19937_64 bits(11);
-  std::normal_distribution<double> draw;
-  for (int trial = 0; trial < 300; ++trial) {
-    std::size_t const rows = 1 + bits() % 6;
-    std::size_t const columns = 1 + bits() % 5;
-    std::vector<double> entries(rows * columns);
-    for (double& entry : entries) entry = draw(bits);
-    std::uint64_t const participations = 1 + bits() % columns;
-    double const bound = matrix_sensitivity(entries, columns, participations);
-    // Every pattern of at most that many steps, with contributions ±1.
-    for (std::size_t pattern = 0; pattern < (std::size_t{1} << columns); ++pattern) {
-      std::uint64_t taken = 0;
-      for (std::size_t c = 0; c < columns; ++c) taken += (pattern >> c) & 1;
-      if (taken > participations) continue;
-      for (std::size_t signs = 0; signs < (std::size_t{1} << columns); ++signs) {
-        long double norm = 0.0L;
-        for (std::size_t r = 0; r < rows; ++r) {
-          long double sum = 0.0L;
-          for (std::size_t c = 0; c < columns; ++c) {
-            if (((pattern >> c) & 1) == 0) continue;
-            sum += ((signs >> c) & 1) != 0 ? entries[r * columns + c] : -entries[r * columns + c];
-          }
-          norm += sum * sum;
-        }
-        REQUIRE(std::sqrt(norm) <= static_cast<long double>(bound));
-      }
-    }
-  }
-}
-
-TEST_CASE("a matrix mechanism's sensitivity: refusals", "[dp][sensitivity]") {
-  std::vector<double> const entries{1.0, 2.0, 3.0};
-  CHECK_THROWS_AS(matrix_sensitivity(entries, 2), std::invalid_argument);
-  CHECK_THROWS_AS(matrix_sensitivity(entries, 0), std::invalid_argument);
-  CHECK_THROWS_AS(matrix_sensitivity(std::vector<double>{}, 1), std::invalid_argument);
-  CHECK_THROWS_WITH(matrix_sensitivity(entries, 3, 0),
-                    "matrix_sensitivity: participations is 0, but must be at least 1");
-  for (double const x : {infinity, -infinity, not_a_number}) {
-    CHECK_THROWS_AS(matrix_sensitivity(std::vector<double>{1.0, x}, 2), std::domain_error);
-  }
-  // Too large for a double: infinite, which no event takes.
-  double const huge = matrix_sensitivity(std::vector<double>{1.7e308, 1.7e308}, 1);
-  CHECK(huge == infinity);
-  CHECK_THROWS_AS(tacit::detail::check_event("who", matrix_gaussian{1.0, huge}), std::domain_error);
-}
-
-TEST_CASE("a tree's leaf is in 1+⌈log₂ steps⌉ nodes", "[dp][sensitivity]") {
-  for (std::uint64_t steps = 1; steps <= 300; ++steps) {
-    // Built: pairs of neighbours are joined until one node is left.
-    std::uint64_t depth = 1;
-    for (std::uint64_t nodes = steps; nodes > 1; nodes = (nodes + 1) / 2) ++depth;
-    double const truth = std::sqrt(static_cast<double>(depth));
-    REQUIRE(tree_sensitivity(steps) >= truth);
-    REQUIRE(tree_sensitivity(steps) <= truth * (1.0 + 1e-14));
-    REQUIRE(tree_sensitivity(steps, 3) >= 3.0 * truth);
-    REQUIRE(tree_sensitivity(steps, 3) <= 3.0 * truth * (1.0 + 1e-14));
-  }
-  CHECK(tree_sensitivity(~std::uint64_t{0}) == Approx(std::sqrt(65.0)).epsilon(1e-14));
-  CHECK_THROWS_AS(tree_sensitivity(0), std::invalid_argument);
-  CHECK_THROWS_AS(tree_sensitivity(8, 0), std::domain_error);
 }

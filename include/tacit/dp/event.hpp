@@ -85,7 +85,7 @@ struct pure {
 
 /// A matrix or tree mechanism: B(Cx + noise). `sensitivity` is what one record's whole participation
 /// moves Cx by (L2) for contributions of norm 1; the noise is N(0, noise_multiplier²) a coordinate in
-/// the same unit. The event is the entire run, so its count is 1. See `sensitivity.hpp`.
+/// the same unit. The event is the entire run, so its count is 1. See `matrix_run`.
 struct matrix_gaussian {
   double noise_multiplier = required;
   double sensitivity = required;

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Matrix mechanisms: the strategy, and how records take part.
+
+#include "strategy.hpp"
+
+#include <tacit/core/rounded.hpp>
+#include <tacit/dp/matrix/run.hpp>
+
+#include "matrix.hpp"
+
+#include <cstddef>
+#include <span>
+#include <stdexcept>
+#include <utility>
+#include <variant>
+
+namespace calculator {
+
+using tacit::composed;
+
+namespace {
+
+using any_strategy =
+    std::variant<tacit::toeplitz_strategy, tacit::tree_strategy, tacit::dense_strategy>;
+using any_sampling =
+    std::variant<tacit::min_separation, tacit::cyclic_poisson, tacit::balls_in_bins>;
+
+std::uint64_t steps_of(any_strategy const& c) {
+  if (auto const* dense = std::get_if<tacit::dense_strategy>(&c)) return dense->columns;
+  if (auto const* tree = std::get_if<tacit::tree_strategy>(&c)) return tree->steps;
+  return std::get<tacit::toeplitz_strategy>(c).steps;
+}
+
+// What an error costs, in multiplications.
+double error_work(tacit::toeplitz_strategy const& c) {
+  return static_cast<double>(c.steps) * static_cast<double>(c.coefficients.size());
+}
+double error_work(tacit::tree_strategy const& c) { return static_cast<double>(c.steps); }
+double error_work(tacit::dense_strategy const& c) {
+  double const n = static_cast<double>(c.columns);
+  return n * n * n / 6.0;
+}
+
+std::pair<any_strategy, std::string> read_table(arguments const& of) {
+  std::string const& file = of.text("--table");
+  of.must_be_left_out({"--strategy", "--bands", "--restart"}, "where --table is given");
+  std::vector<double> entries;
+  std::size_t rows = 0;
+  visit_rows(file, [&](std::size_t, std::span<double const> row) {
+    entries.insert(entries.end(), row.begin(), row.end());
+    ++rows;
+  });
+  std::size_t const columns = entries.size() / rows;
+  if (rows == 1) {
+    std::uint64_t const steps = of.whole("--steps");
+    if (columns > steps) {
+      throw bad_input(file + ": " + has(columns, "coefficient") + ", but must have at most " +
+                      std::to_string(steps) + ", the --steps");
+    }
+    return {tacit::toeplitz_strategy{std::move(entries), steps},
+            "a Toeplitz strategy of " + std::to_string(columns) + " bands"};
+  }
+  of.must_be_left_out({"--steps"}, "where --table has the whole matrix");
+  if (rows != columns) {
+    throw bad_input(file + ": " + has(rows, "row") + ", but must have " + std::to_string(columns) +
+                    ", as many as columns, or 1");
+  }
+  return {tacit::dense_strategy{std::move(entries), columns}, "the strategy of " + file};
+}
+
+std::pair<any_strategy, std::string> read_strategy(arguments const& of) {
+  if (of.given("--table")) return read_table(of);
+  std::string const word = of.text("--strategy");
+  std::uint64_t const steps = of.whole("--steps");
+  if (word == "tree") {
+    of.must_be_left_out({"--bands"}, "unless --strategy is square-root");
+    std::uint64_t const restart = of.whole("--restart", 0);
+    return {
+        tacit::tree_strategy{steps, restart},
+        restart == 0 ? "a binary tree" : "binary trees of " + std::to_string(restart) + " steps"};
+  }
+  of.must_be_left_out({"--restart"}, "unless --strategy is tree");
+  if (word == "identity") {
+    of.must_be_left_out({"--bands"}, "unless --strategy is square-root");
+    return {tacit::identity_strategy(steps), "independent noise"};
+  }
+  std::uint64_t const bands = of.whole("--bands", steps);
+  if (bands > steps) of.refuse("--bands", "a whole number in [1, " + std::to_string(steps) + "]");
+  return {tacit::square_root_strategy(steps, bands),
+          "the square root of prefix sums in " + std::to_string(bands) + " bands"};
+}
+
+std::pair<any_sampling, std::string> read_participation(arguments const& of) {
+  if (of.given("--groups")) {
+    of.must_be_left_out({"--bins", "--separation", "--participations"}, "where --groups is given");
+    tacit::cyclic_poisson const how{of.whole("--groups"), of.number("--rate")};
+    return {how, "cyclic Poisson samples of rate " + exactly(how.rate) + " in " +
+                     std::to_string(how.groups) + (how.groups == 1 ? " group" : " groups")};
+  }
+  of.must_be_left_out({"--rate"}, "unless --groups is given");
+  if (of.given("--bins")) {
+    of.must_be_left_out({"--separation", "--participations"}, "where --bins is given");
+    tacit::balls_in_bins const how{of.whole("--bins")};
+    return {how, "every record in one of " + std::to_string(how.bins) + " bins, at random"};
+  }
+  if (!of.given("--separation") && !of.given("--participations")) {
+    of.refuse("--participations",
+              of.must_be("--participations") + ", or --separation, --groups or --bins be given");
+  }
+  std::uint64_t const separation = of.whole("--separation", 1);
+  std::uint64_t const most = of.whole("--participations", largest_count);
+  std::string words = "every record in ";
+  words += of.given("--participations") ? "at most " + has(most, "step").substr(4) : "any steps";
+  if (separation > 1) words += " that are at least " + std::to_string(separation) + " apart";
+  return {tacit::min_separation{separation, most}, words};
+}
+
+}  // namespace
+
+std::vector<composed> matrix_plan::releases(double noise_multiplier) const {
+  std::vector<composed> out = with_unit_noise;
+  for (composed& entry : out) {
+    if (auto* whole = std::get_if<tacit::matrix_gaussian>(&entry.release.what)) {
+      whole->noise_multiplier = noise_multiplier;
+    } else {
+      double& each = std::get<tacit::gaussian>(entry.release.what).noise_multiplier;
+      each = tacit::detail::multiply_down(each, noise_multiplier);
+    }
+  }
+  return out;
+}
+
+void declare_matrix_plan(arguments& of) {
+  std::uint64_t const most = tacit::toeplitz_strategy::most_steps;
+  of.add("--strategy", one_of({"identity", "square-root", "tree"}),
+         "needed unless --table is given: the matrix C of a run that releases Cx + noise; identity "
+         "is independent noise");
+  of.add("--bands", whole(1, most),
+         "of the square root: coefficients beyond are 0; all are kept unless given");
+  of.add("--restart", whole(1, most), "of the tree: a new one begins after so many steps");
+  of.add("--table", input_file("a table of comma-separated numbers"),
+         "in place of --strategy: C row by row, or one row with the coefficients of a Toeplitz "
+         "matrix");
+  of.add("--steps", whole(1, most), "needed unless --table has the whole matrix");
+  of.add("--participations", whole(1, largest_count),
+         "a record takes part in at most so many steps; or");
+  of.add("--separation", whole(1, largest_count),
+         "in steps at least so far apart, such as an epoch's; or both; or");
+  of.add("--groups", whole(1, largest_count),
+         "each record belongs to one of so many groups, which take turns, and takes part");
+  of.add("--rate", probability(), "with this probability (cyclic Poisson); or");
+  of.add("--bins", whole(1, tacit::random_allocation::most_steps),
+         "it draws one of so many bins, and takes part in step bin, bin + bins, ...");
+  of.add("--records-per-person", whole(1, 1'000'000),
+         "protect a person with up to this many records, all in one group; 1 unless given");
+}
+
+matrix_plan read_matrix_plan(arguments const& of) {
+  if (!of.given("--table") && !of.given("--strategy")) {
+    of.refuse("--strategy", of.must_be("--strategy") + ", or --table be given");
+  }
+  auto const [strategy, strategy_words] = read_strategy(of);
+  auto const [how, how_words] = read_participation(of);
+  std::uint64_t const persons = of.whole("--records-per-person", 1);
+  matrix_plan out;
+  try {
+    std::visit(
+        [&](auto const& c, auto const& sampling) {
+          out.with_unit_noise = matrix_run(c, 1.0, sampling);
+          if (error_work(c) <= 1e9) out.error = prefix_error(c);
+        },
+        strategy, how);
+  } catch (std::logic_error const& error) {
+    throw bad_input(error.what());
+  }
+  for (composed& entry : out.with_unit_noise) {
+    entry.release = by_person(entry.release, persons);
+  }
+  out.words = std::to_string(steps_of(strategy)) + " steps, " + strategy_words + ", " + how_words +
+              (persons == 1 ? "" : ", persons of up to " + std::to_string(persons) + " records");
+  return out;
+}
+
+}  // namespace calculator

@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tacit/dp/matrix/error.hpp>
+#include <tacit/dp/matrix/run.hpp>
+#include <tacit/dp/matrix/sensitivity.hpp>
+#include <tacit/dp/matrix/strategy.hpp>
