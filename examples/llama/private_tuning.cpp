@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Private tuning of a GGUF model inside llama.cpp, by forward passes alone. README.md says what to type.
+
+#include <tacit/train/recorded.hpp>
+#include <tacit/zo/journal.hpp>
+
+#include "engine.hpp"
+#include "gguf_adapter.hpp"
+#include "records.hpp"
+#include "trained_adapter.hpp"
+#include "tuning.hpp"
+
+#include <sys/resource.h>
+
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <map>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace {
+
+constexpr auto usage =
+    "usage: private_tuning start MODEL ADAPTER [--rank 4 | --control 1] [--type f32|f16] [--seed "
+    "1]\n"
+    "       private_tuning train MODEL ADAPTER RECORDS TUNED --transcript RUN [--mechanism "
+    "paczero-mi]\n"
+    "           [--steps 300] [--directions 1] [--smoothing 0.01] [--rate-of-learning 0.01] "
+    "[--seed 1]\n"
+    "           [--nats 0.33] [--epsilon 8] [--delta 1e-5] [--batch-rate 0.2] [--clip 1] [--save "
+    "STATE]\n"
+    "       private_tuning losses MODEL RECORDS [ADAPTER]\n"
+    "       private_tuning replay ADAPTER RUN TUNED\n"
+    "All but replay take --threads 1.";
+
+// Words in their places, and --NAME VALUE anywhere.
+class arguments {
+ public:
+  arguments(int count, char** words) {
+    for (int i = 1; i < count; ++i) {
+      std::string const word = words[i];
+      if (!word.starts_with("--")) {
+        places_.push_back(word);
+      } else if (++i < count) {
+        named_[word.substr(2)] = words[i];
+      } else {
+        throw std::invalid_argument(word + " has no value");
+      }
+    }
+  }
+
+  [[nodiscard]] std::string const& at(std::size_t i) const {
+    if (i >= places_.size()) throw std::invalid_argument(usage);
+    return places_[i];
+  }
+  [[nodiscard]] std::size_t places() const noexcept { return places_.size(); }
+
+  void take(std::string const& name, std::string& value) {
+    if (auto const found = named_.extract(name)) value = found.mapped();
+  }
+  template <class Number>
+  void take(std::string const& name, Number& value) {
+    auto const found = named_.extract(name);
+    if (!found) return;
+    std::size_t read = 0;
+    double const number = std::stod(found.mapped(), &read);
+    value = static_cast<Number>(number);
+    if (read != found.mapped().size() || static_cast<double>(value) != number) {
+      throw std::invalid_argument("--" + name + " is " + found.mapped() + ", but must be a number");
+    }
+  }
+  void finish() const {
+    if (!named_.empty())
+      throw std::invalid_argument("there is no option --" + named_.begin()->first);
+  }
+
+ private:
+  std::vector<std::string> places_;
+  std::map<std::string, std::string> named_;
+};
+
+std::vector<std::size_t> all_of(engine const& in) {
+  std::vector<std::size_t> out(in.records());
+  std::iota(out.begin(), out.end(), std::size_t{0});
+  return out;
+}
+
+double peak_megabytes() {
+  rusage used{};
+  getrusage(RUSAGE_SELF, &used);
+  return static_cast<double>(used.ru_maxrss) / 1024.0;
+}
+
+void start(arguments& given, int threads) {
+  adapter_shape shape;
+  std::string type = "f32";
+  given.take("rank", shape.rank);
+  given.take("control", shape.control_vector);
+  given.take("type", type);
+  given.take("seed", shape.seed);
+  given.finish();
+  shape.type = type == "f16" ? GGML_TYPE_F16 : GGML_TYPE_F32;
+  write_start(given.at(1), given.at(2), shape, engine(given.at(1), {}, threads).tokenizer());
+}
+
+// A line a record. Of private records this is as private as they are.
+void print(std::FILE* to, std::span<answered const> of) {
+  for (std::size_t i = 0; i < of.size(); ++i) {
+    std::fprintf(to, "%zu %.17g %s\n", i + 1, of[i].loss, of[i].right ? "right" : "wrong");
+  }
+}
+
+void losses(arguments& given, int threads) {
+  given.finish();
+  engine model(given.at(1), read_records(given.at(2)), threads);
+  if (given.places() > 3) trained_adapter adapter(model, given.at(3));
+  std::vector<answered> of(model.records());
+  model.answer(all_of(model), false, of);
+  print(stdout, of);
+  double sum = 0.0;
+  std::size_t right = 0;
+  for (answered const& one : of) {
+    sum += one.loss;
+    right += one.right;
+  }
+  std::printf("mean loss %.4f nats a token, %zu of %zu right; peak memory %.1f MB\n",
+              sum / static_cast<double>(of.size()), right, of.size(), peak_megabytes());
+}
+
+void train(arguments& given, int threads) {
+  tuning how;
+  given.take("mechanism", how.mechanism);
+  given.take("steps", how.steps);
+  given.take("directions", how.directions);
+  given.take("smoothing", how.smoothing);
+  given.take("rate-of-learning", how.learning_rate);
+  given.take("seed", how.seed);
+  given.take("nats", how.nats);
+  given.take("epsilon", how.epsilon);
+  given.take("delta", how.delta);
+  given.take("batch-rate", how.rate);
+  given.take("clip", how.clip);
+  given.take("transcript", how.transcript);
+  given.take("save", how.save);
+  std::string report;
+  given.take("report", report);
+  given.finish();
+  std::string const& tuned = given.at(4);
+  if (how.transcript.empty()) throw std::invalid_argument(usage);
+
+  engine model(given.at(1), read_records(given.at(3)), threads);
+  trained_adapter adapter(model, given.at(2));
+  bool const secret_batches = !how.mechanism.starts_with("paczero-");
+  std::vector<answered> of(model.records());
+  auto const loss = [&](tacit::parameters const&, std::span<std::size_t const> records,
+                        std::span<double> out) {
+    adapter.apply();
+    model.answer(records, secret_batches, std::span(of).first(records.size()));
+    for (std::size_t j = 0; j < records.size(); ++j) out[j] = of[j].loss;
+  };
+
+  // Before anything is paid for: every loss is a number. Of a later one that is none the mechanism disposes.
+  model.answer(all_of(model), secret_batches, of);
+  for (std::size_t i = 0; i < of.size(); ++i) {
+    if (!std::isfinite(of[i].loss)) {
+      throw std::runtime_error("the loss of record " + std::to_string(i + 1) + " is not finite");
+    }
+  }
+  double const before = model.forward_seconds();
+  auto const began = std::chrono::steady_clock::now();
+  std::string const promised = tune(how, adapter.parameters(), model.records(), loss);
+  std::chrono::duration<double> const whole = std::chrono::steady_clock::now() - began;
+  adapter.write(tuned);
+  if (!report.empty()) {
+    adapter.apply();
+    model.answer(all_of(model), false, of);
+    std::FILE* const file = std::fopen(report.c_str(), "w");
+    if (file == nullptr) throw std::runtime_error("cannot write " + report);
+    print(file, of);
+    std::fclose(file);
+  }
+  std::printf("%zu steps on %llu parameters; %s\n", how.steps,
+              static_cast<unsigned long long>(adapter.parameters().size()), promised.c_str());
+  std::printf("%.3f s a step, of which %.2f %% is no forward pass; peak memory %.1f MB\n",
+              whole.count() / static_cast<double>(how.steps),
+              100.0 * (1.0 - (model.forward_seconds() - before) / whole.count()), peak_megabytes());
+}
+
+void replay(arguments& given) {
+  given.finish();
+  gguf_file const adapter(given.at(1));
+  tacit::replay(adapter.parameters(), tacit::read_transcript(given.at(2)));
+  adapter.write(given.at(3));
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  try {
+    arguments given(count, words);
+    int threads = 1;
+    given.take("threads", threads);
+    std::string const& verb = given.at(0);
+    if (verb == "start") {
+      start(given, threads);
+    } else if (verb == "train") {
+      train(given, threads);
+    } else if (verb == "losses") {
+      losses(given, threads);
+    } else if (verb == "replay") {
+      replay(given);
+    } else {
+      throw std::invalid_argument(usage);
+    }
+  } catch (std::exception const& error) {
+    std::fprintf(stderr, "private_tuning: %s\n", error.what());
+    return 2;
+  }
+  return 0;
+}
