@@ -21,6 +21,7 @@
 #include <tacit/dp/contour/sums.hpp>
 #include <tacit/dp/contour/table.hpp>
 #include <tacit/dp/discretised.hpp>
+#include <tacit/dp/divergence_sum.hpp>
 #include <tacit/dp/dominating.hpp>
 #include <tacit/dp/event.hpp>
 #include <tacit/dp/feasible_end.hpp>

@@ -29,6 +29,7 @@ nanobind::object attributes(nanobind::handle self);
 
 void bind_events(nanobind::module_& m);
 void bind_accountants(nanobind::module_& m);
+void bind_selection(nanobind::module_& m);
 void bind_questions(nanobind::module_& m);
 void bind_information(nanobind::module_& m);
 void bind_mechanisms(nanobind::module_& m);

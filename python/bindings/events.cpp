@@ -6,6 +6,7 @@
 
 #include "argument.hpp"
 #include "binding.hpp"
+#include "values.hpp"
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
@@ -20,38 +21,6 @@ namespace nb = nanobind;
 namespace binding {
 
 namespace {
-
-std::string text_of(nb::handle value) { return nb::cast<std::string>(nb::repr(value)); }
-
-/// A class with equality, hash, repr and pickling by its fields, in the order of the constructor.
-template <class T, class... Names>
-void complete(nb::class_<T>& type, char const* name, Names... fields) {
-  auto const values = [fields...](nb::handle self) {
-    return nb::make_tuple(nb::getattr(self, fields)...);
-  };
-  type.def(
-          "__eq__",
-          [](T const& self, nb::handle other) {
-            return nb::isinstance<T>(other) && self == nb::cast<T const&>(other);
-          },
-          nb::arg("other").none())
-      .def("__hash__",
-           [values](nb::handle self) {  // a subclass's objects equal those of the class
-             return nb::hash(nb::make_tuple(nb::type<T>(), values(self)));
-           })
-      .def("__reduce__",
-           [values](nb::handle self) {
-             return nb::make_tuple(self.type(), values(self), attributes(self));
-           })
-      .def("__repr__", [name, fields...](nb::handle self) {
-        std::string out = std::string(name) + "(";
-        char const* between = "";
-        ((out += between + std::string(fields) + "=" + text_of(nb::getattr(self, fields)),
-          between = ", "),
-         ...);
-        return out + ")";
-      });
-}
 
 template <class T>
 void one_number(nb::module_& m, char const* name, char const* field, double T::*value,

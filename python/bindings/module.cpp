@@ -114,6 +114,7 @@ NB_MODULE(_core, m) {
 
   binding::bind_events(m);
   binding::bind_accountants(m);
+  binding::bind_selection(m);
   binding::bind_questions(m);
   binding::bind_information(m);
   binding::bind_mechanisms(m);

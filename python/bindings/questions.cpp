@@ -12,6 +12,7 @@
 
 #include "binding.hpp"
 #include "patience.hpp"
+#include "selection.hpp"
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -53,6 +54,7 @@ struct run_numbers {
   std::uint64_t records = 1;
   std::uint64_t persons = 1;
   std::uint64_t steps = 1;
+  std::optional<double> best_of;  // so many such runs on average
   friend bool operator==(run_numbers const&, run_numbers const&) = default;
 };
 
@@ -60,6 +62,7 @@ struct question {
   std::string asked;
   bool laplace = false;
   tacit::adjacency neighbours = tacit::adjacency::add_remove;
+  std::string best_of_law;
 
   [[nodiscard]] tacit::mechanism_event mechanism(double noise) const {
     if (laplace) return tacit::laplace{noise};
@@ -116,13 +119,19 @@ class answering_by final : public answering {
       return both(static_cast<double>(tacit::batch_for<Accountant>(
           target, varying(&run_numbers::batch), run.records, question_.neighbours)));
     }
-    if (!composed_ || !(run == run_)) {
+    if (!composed_ || !(run == run_) || run.best_of.has_value() != best_.has_value()) {
+      best_.reset();  // it refers to the accountant
       composed_.reset();
       Accountant next(question_.neighbours);
       next.compose(question_.release(run), run.steps);
       composed_ = std::move(next);
       run_ = run;
+      if (run.best_of) {
+        best_.emplace(*composed_, repetitions_of(question_.best_of_law, *run.best_of));
+      }
     }
+    if (best_ && what == "epsilon") return best_->epsilon(a);
+    if (best_ && what == "delta") return best_->delta(a);
     if (what == "epsilon") return composed_->epsilon(a);
     if (what == "delta") return composed_->delta(a);
     if (what == "attack_success") return both(composed_->attack_success(a));
@@ -134,6 +143,7 @@ class answering_by final : public answering {
   question question_;
   run_numbers run_;
   std::optional<Accountant> composed_;
+  std::optional<tacit::best_of<Accountant>> best_;
 };
 
 std::unique_ptr<answering> answering_of(std::string const& accountant, question const& asked) {
@@ -249,6 +259,7 @@ struct columns {
   std::optional<counts> records;
   counts persons;
   std::optional<counts> steps;
+  std::optional<numbers> best_of;
 
   [[nodiscard]] run_numbers at(std::size_t row) const {
     run_numbers out;
@@ -257,6 +268,7 @@ struct columns {
     if (batch) out.batch = batch->data()[row];
     if (records) out.records = records->data()[row];
     if (steps) out.steps = steps->data()[row];
+    if (best_of) out.best_of = best_of->data()[row];
     out.persons = persons.data()[row];
     return out;
   }
@@ -267,14 +279,16 @@ nb::object ask(std::string const& what, std::string const& accountant, std::stri
                std::string const& adjacency, std::optional<numbers> noise,
                std::optional<numbers> rate, std::optional<counts> batch,
                std::optional<counts> records, counts persons, std::optional<counts> steps,
-               numbers a, numbers b, results lower, results upper, unsigned threads) {
+               std::optional<numbers> best_of, std::string const& best_of_law, numbers a, numbers b,
+               results lower, results upper, unsigned threads) {
   if (mechanism != "gaussian" && mechanism != "laplace") {
     throw std::invalid_argument("mechanism is '" + mechanism +
                                 "', but must be 'gaussian' or 'laplace'");
   }
-  question const asked{what, mechanism == "laplace", adjacency_of(adjacency)};
+  question const asked{what, mechanism == "laplace", adjacency_of(adjacency), best_of_law};
+  if (best_of) (void)repetitions_of(best_of_law, 1.0);  // the word
   (void)answering_of(accountant, asked);
-  columns const given{noise, rate, batch, records, persons, steps};
+  columns const given{noise, rate, batch, records, persons, steps, best_of};
   std::size_t const rows = lower.shape(0);
   if (rows == 0) return nb::none();
   if (threads == 0) threads = std::max(1u, std::thread::hardware_concurrency());
@@ -307,8 +321,8 @@ void bind_questions(nb::module_& m) {
   m.def("ask", ask, nb::arg("what"), nb::arg("accountant"), nb::arg("mechanism"),
         nb::arg("adjacency"), nb::arg("noise").none(), nb::arg("rate").none(),
         nb::arg("batch").none(), nb::arg("records").none(), nb::arg("persons"),
-        nb::arg("steps").none(), nb::arg("a"), nb::arg("b"), nb::arg("lower"), nb::arg("upper"),
-        nb::arg("threads"));
+        nb::arg("steps").none(), nb::arg("best_of").none(), nb::arg("best_of_law"), nb::arg("a"),
+        nb::arg("b"), nb::arg("lower"), nb::arg("upper"), nb::arg("threads"));
 }
 
 }  // namespace binding

@@ -50,6 +50,7 @@ def test_no_argument_is_guessed(function, parameter):
 
 EVENT = tacit.Event(tacit.Gaussian(1.0))
 RUN = tacit.PrivacyLossAccountant()
+TUNED = tacit.BestOf(tacit.RenyiAccountant().compose(tacit.Gaussian(1.0)), tacit.PoissonCount(2.0))
 TRANSCRIPT = tacit.PACZero(records=10, steps=1, budget=0.1)
 NUMBERS, COUNTS, WORDS = (["x", True, np.True_, 1j, [1.0], None], ["x", True, np.True_, 1.5, [1], None], [1, b"x", ["x"]])
 # A native function, good arguments, and for each of them what is of another type.
@@ -77,6 +78,18 @@ NATIVE = [
      {"event": [1], "count": COUNTS, "epsilon": NUMBERS, "delta": NUMBERS}),
     (RUN.epsilon_route, {"delta": 1e-5}, {"delta": NUMBERS}),
     (tacit.RenyiAccountant().divergence, {"order": 2.0}, {"order": NUMBERS}),
+    (tacit.TruncatedNegativeBinomial, {"gamma": 0.5, "shape": 1.0}, {"gamma": NUMBERS, "shape": NUMBERS}),
+    (tacit.PoissonCount, {"mean": 2.0}, {"mean": NUMBERS}),
+    (tacit.repetitions_of_mean, {"mean": 2.0, "shape": 1.0}, {"mean": NUMBERS, "shape": NUMBERS}),
+    (tacit.mean_repetitions, {"times": tacit.PoissonCount(2.0)}, {"times": [1.0, "x", RUN]}),
+    (tacit.BestOf, {"run": RUN, "times": tacit.PoissonCount(2.0)}, {"run": [1.0, "x", EVENT], "times": [1.0, "x", RUN]}),
+    (TUNED.epsilon, {"delta": 1e-5}, {"delta": NUMBERS}),
+    (TUNED.delta, {"epsilon": 1.0}, {"epsilon": NUMBERS}),
+    (TUNED.divergence, {"order": 2.0}, {"order": NUMBERS}),
+    (tacit.DivergenceSum().add, {"part": RUN, "count": 1}, {"part": [1.0, "x", EVENT], "count": COUNTS}),
+    (tacit.DivergenceSum().epsilon, {"delta": 1e-5}, {"delta": NUMBERS}),
+    (tacit.DivergenceSum().delta, {"epsilon": 1.0}, {"epsilon": NUMBERS}),
+    (tacit.DivergenceSum().divergence, {"order": 2.0}, {"order": NUMBERS}),
     (tacit.PrivacyLossAccountant.load, {"text": RUN.save()}, {"text": WORDS}),
     (tacit.mutual_information, {"prior": 0.5, "sigma": 1.0}, {"prior": NUMBERS, "sigma": NUMBERS}),
     (tacit.sigma_for, {"prior": 0.5, "information": 0.1}, {"prior": NUMBERS, "information": NUMBERS}),

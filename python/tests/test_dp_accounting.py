@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+import copy
 import math
 
 import pytest
@@ -121,6 +122,85 @@ def test_zcdp_beside_others():
     assert both.lower == alone.lower and both.upper > alone.upper
     assert TacitAccountant().compose(dp_event.ZCDpEvent(0.0)).get_epsilon(1e-5) == 0.0
     assert run.renyi_divergence(2.0) == pytest.approx(0.2 + TacitAccountant().compose(STEP, 1000).renyi_divergence(2.0), rel=1e-9)
+
+
+GEOMETRIC, POISSON = 1.0, math.inf
+
+
+def repeated(event, mean, shape=GEOMETRIC):
+    return dp_event.RepeatAndSelectDpEvent(event, mean, shape)
+
+
+@pytest.mark.parametrize("mean, shape, law", [(20.0, GEOMETRIC, "geometric"), (20.0, 0.0, "logarithmic"), (5.0, POISSON, "poisson")])
+def test_the_best_of_several_runs(mean, shape, law):
+    run = dp_event.SelfComposedDpEvent(STEP, 1000)
+    found = answers(repeated(run, mean, shape))
+    asked = dict(noise_multiplier=1.0, rate=0.01, steps=1000, best_of=mean, best_of_law=law)
+    for interval, same in zip(found, [tacit.epsilon(delta=1e-5, **asked), tacit.delta(epsilon=1.0, **asked)]):
+        assert interval.upper == pytest.approx(same.upper, rel=1e-9) and interval.lower == same.lower
+        assert interval.upper >= same.upper  # their law has the mean itself, not one a little below
+    assert found[0].upper > answers(run)[0].upper
+
+
+def test_the_best_of_one_run_is_that_run():
+    for shape in (0.0, 0.5, GEOMETRIC, 2.0):
+        assert answers(repeated(STEP, 1, shape), count=100) == answers(STEP, count=100)
+
+
+def test_the_best_of_several_runs_beside_others():
+    tuned = repeated(dp_event.LaplaceDpEvent(10.0), 1000, GEOMETRIC)
+    pure = TacitAccountant().compose(tuned, 2).compose(dp_event.LaplaceDpEvent(5.0))
+    assert pure.get_epsilon(0.0) == pytest.approx(2 * 3 * 0.1 + 0.2, rel=1e-9)
+    # Divergences never exceed what pure events sum up to, and hold what each part costs alone.
+    assert pure.get_epsilon(1e-12) <= pure.get_epsilon(0.0) * (1 + 1e-6)
+    assert pure.get_epsilon(1e-12) > TacitAccountant().compose(tuned).get_epsilon(1e-12)
+    assert pure.get_epsilon(1e-12) > TacitAccountant().compose(dp_event.LaplaceDpEvent(5.0)).get_epsilon(1e-12)
+    assert pure.get_delta(0.1) <= 1.0
+    assert TacitAccountant().compose(repeated(dp_event.LaplaceDpEvent(10.0), 5, POISSON)).get_epsilon(0.0) == math.inf
+
+    both = TacitAccountant().compose(STEP, 1000).compose(tuned).compose(dp_event.ZCDpEvent(0.001))
+    parts = [TacitAccountant().compose(*part) for part in [(STEP, 1000), (tuned,), (dp_event.ZCDpEvent(0.001),)]]
+    assert both.renyi_divergence(3.0) == pytest.approx(sum(part.renyi_divergence(3.0) for part in parts), rel=1e-9)
+    assert both.epsilon_interval(1e-5).lower == parts[0].epsilon_interval(1e-5).lower
+    assert both.get_epsilon(1e-5) > max(part.get_epsilon(1e-5) for part in parts)
+    assert copy.deepcopy(both).get_epsilon(1e-5) == both.get_epsilon(1e-5)
+
+
+def test_the_best_of_runs_without_privacy_or_without_data():
+    assert answers(repeated(dp_event.NonPrivateDpEvent(), 10))[0].upper == math.inf
+    assert answers(repeated(dp_event.NoOpDpEvent(), 10))[0].upper == 0.0
+    zcdp = answers(repeated(dp_event.ZCDpEvent(0.01), 10))[0]
+    gaussian = answers(repeated(dp_event.GaussianDpEvent(1 / math.sqrt(0.02)), 10))[0]
+    assert zcdp.lower == 0.0 and zcdp.upper >= gaussian.upper
+
+
+@pytest.mark.parametrize("event, said", [
+    (repeated(STEP, 0.5), "mean is 0.5"), (repeated(STEP, math.nan), "mean is nan"), (repeated(STEP, 10, -0.5), "shape is -0.5"),
+    (repeated(STEP, 10, math.nan), "shape is nan"), (repeated(STEP, 1e13), "mean"), (repeated(STEP, math.inf), "mean"),
+    (repeated(repeated(STEP, 2), 2), "the best of several runs, each"), (repeated(dp_event.UnsupportedDpEvent(), 2), "Unsupported"),
+    (dp_event.PoissonSampledDpEvent(0.1, repeated(dp_event.GaussianDpEvent(1.0), 2)), "Unsupported"),
+    (dp_event.MixtureOfGaussiansDpEvent(1.0, [1.0, 2.0], [0.5, 0.5]), "one number beside 0"),
+    (dp_event.MixtureOfGaussiansDpEvent(1.0, [1.0, -2.0], [0.5, 0.5]), "at least 0"),
+    (dp_event.MixtureOfGaussiansDpEvent(1.0, [1.0], [0.5]), "sum 1"), (dp_event.MixtureOfGaussiansDpEvent(1.0, [1.0], [0.5, 0.5]), "as many"),
+    (dp_event.MixtureOfGaussiansDpEvent(math.nan, [1.0], [1.0]), "standard_deviation is nan"),
+])
+def test_what_is_refused_says_why(event, said):
+    run = TacitAccountant()
+    with pytest.raises(privacy_accountant.UnsupportedEventError, match=said):
+        run.compose(event)
+    assert run.get_epsilon(0.0) == 0.0
+
+
+def test_a_mixture_of_one_shift_is_a_sampled_gaussian():
+    mixture = dp_event.MixtureOfGaussiansDpEvent(2.0, [0.0, 1.0], [0.9, 0.1])
+    same = dp_event.PoissonSampledDpEvent(0.1, dp_event.GaussianDpEvent(2.0))
+    for relation in (NeighboringRelation.ADD_OR_REMOVE_ONE, NeighboringRelation.REPLACE_SPECIAL):
+        assert answers(mixture, relation, 10) == answers(same, relation, 10)
+    scaled = dp_event.MixtureOfGaussiansDpEvent(6.0, [3.0, 0.0, 3.0], [0.05, 0.9, 0.05])
+    for found, exact in zip(answers(scaled, count=10), answers(same, count=10)):
+        assert found.upper == pytest.approx(exact.upper, rel=1e-10) and found.upper >= exact.lower
+    always = answers(dp_event.MixtureOfGaussiansDpEvent(2.0, [1.0], [1.0]))
+    assert always == answers(dp_event.GaussianDpEvent(2.0))
 
 
 @pytest.mark.parametrize("steps, depth", [(1, 1), (2, 2), (3, 2), (4, 3), (7, 3), (8, 4), ([2, 8, 3], 4)])

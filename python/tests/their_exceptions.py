@@ -55,11 +55,8 @@ LISTED = {
               Listed("not raised", "that a (discrete, sampled) Laplace sum under REPLACE_ONE is refused", "an answer", KNOWN)),
     PLD + "poisson_subsampling_laplace_not_supported_for_replace_one": Listed(
         "True is not false", "that a sampled Laplace sum under REPLACE_ONE is refused", "an answer", KNOWN),
-    **several(PLD, ["composition_errors_for_neighboring_relation4", "additive_noise_mechanisms_with_zero_noise_multiplier5",
-                    "mixture_of_gaussians_basic", "poisson_subsampling_with_zero_probability4",
-                    "poisson_subsampling_with_zero_probability5"],
-              Listed("Unsupported event: MixtureOfGaussiansDpEvent", "an answer, or a refusal in their words", "refused",
-                     "tacit has no such event")),
+    PLD + "mixture_of_gaussians_basic": Listed(
+        "must be one number beside 0", "an answer", "refused", "tacit has no event of several shifts; of one it answers"),
     PLD + "truncated_subsampled_gaussian_basic": Listed(
         "Unsupported event: TruncatedSubsampledGaussianDpEvent", "an answer", "refused", "tacit has no such event"),
     # dp_accounting, Renyi
@@ -83,24 +80,15 @@ LISTED = {
         "False is not true", "2.89853122 at order 1.5", "2.90314570: an upper bound, by the larger of the two losses", TWO_LOSSES),
     RDP + "compute_rdp_randomized_response_replace_special_large_eps": Listed(
         "False is not true", "3.85134534 at order 1.5", "3.85336449: an upper bound, by the distance of the two losses", TWO_LOSSES),
-    **several(RDP, [
-        "repeat_and_select_gaussian_poisson_large_large", "repeat_and_select_gaussian_poisson_large_med",
-        "repeat_and_select_gaussian_poisson_large_small", "repeat_and_select_gaussian_poisson_med_large",
-        "repeat_and_select_gaussian_poisson_med_med", "repeat_and_select_gaussian_poisson_med_small",
-        "repeat_and_select_gaussian_poisson_small_large", "repeat_and_select_gaussian_poisson_small_med",
-        "repeat_and_select_gaussian_poisson_small_small", "repeat_and_select_pure_poisson_mean1",
-        "repeat_and_select_pure_poisson_mean10", "repeat_and_select_pure_poisson_mean100", "repeat_and_select_pure_poisson_mean10^10",
-        "repeat_and_select_pure_poisson_mean10^4", "repeat_and_select_pure_poisson_mean2",
-        "repeat_select_gaussian_negative_binomial_large0", "repeat_select_gaussian_negative_binomial_large0.5",
-        "repeat_select_gaussian_negative_binomial_large1", "repeat_select_gaussian_negative_binomial_large5",
-        "repeat_select_gaussian_negative_binomial_med0", "repeat_select_gaussian_negative_binomial_med0.5",
-        "repeat_select_gaussian_negative_binomial_med1", "repeat_select_gaussian_negative_binomial_med5",
-        "repeat_select_gaussian_negative_binomial_small0", "repeat_select_gaussian_negative_binomial_small0.5",
-        "repeat_select_gaussian_negative_binomial_small1", "repeat_select_gaussian_negative_binomial_small5",
-        "repeat_select_pure_negative_binomial_geometric", "repeat_select_pure_negative_binomial_logarithmic",
-        "repeat_select_pure_negative_binomial_negative binomial 0.5", "repeat_select_pure_negative_binomial_negative binomial 2",
-        "repeat_select_pure_negative_binomial_negative binomial 5", "repeat_select_trivial_shape0", "repeat_select_trivial_shape0.5",
-        "repeat_select_trivial_shape1", "repeat_select_trivial_shape2",
-    ], Listed("Unsupported event: RepeatAndSelectDpEvent", "a Renyi bound for the best of a random number of runs", "refused",
-              "tacit has no such event")),
+    **several(RDP, [f"repeat_select_gaussian_negative_binomial_{rho}{shape}" for rho in ("small", "med", "large")
+                    for shape in ("0", "0.5", "1", "5")],
+              Listed("within 7 places", "Renyi bounds of Theorem 2 of Papernot and Steinke: 8.10456 at order 2.52 (med1), and at lower orders "
+                     "the same", "7.32859 there; more only below that order. Epsilon at delta 1e-5 is 10.58, theirs 11.90",
+                     "a smaller bound: docs/certificates/selection.md, 6, against 1,500 enumerated pairs (tests/dp/selection.cpp)")),
+    RDP + "repeat_and_select_pure_poisson_mean1": Listed(
+        "within 3 places", "0.53285 at order 1.58, which leaves out that no run may be made", "0.94326: an upper bound that counts it",
+        "at most 0.94326: docs/certificates/selection.md, 6"),
+    RDP + "repeat_and_select_pure_poisson_mean2": Listed(
+        "within 3 places", "0.11726 at order 10.5, which leaves out that no run may be made", "0.12182: an upper bound that counts it",
+        "at most 0.12182: docs/certificates/selection.md, 6"),
 }

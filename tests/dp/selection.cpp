@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <tacit/dp/divergence_sum.hpp>
 #include <tacit/dp/privacy_loss.hpp>
 #include <tacit/dp/renyi.hpp>
 #include <tacit/dp/selection.hpp>
@@ -137,6 +138,83 @@ TEST_CASE("the best of a random number of runs gives away no more than is charge
       }
     }
   }
+}
+
+TEST_CASE("the Renyi divergence of the best is no more than is charged") {
+  auto const divergence = [](toy const& of, double order) {
+    double forth = 0.0;
+    double back = 0.0;
+    for (std::size_t i = 0; i < of.p.size(); ++i) {
+      if (of.p[i] <= 0.0) continue;  // what no number of runs leaves
+      forth += std::exp(order * std::log(of.p[i]) + (1.0 - order) * std::log(of.q[i]));
+      back += std::exp(order * std::log(of.q[i]) + (1.0 - order) * std::log(of.p[i]));
+    }
+    return std::log(std::max(forth, back)) / (order - 1.0);
+  };
+  std::mt19937_64 random(21);
+  for (int k = 0; k < 1500; ++k) {
+    std::size_t const size = 2 + random() % 4;
+    toy const base{random_law(random, size), random_law(random, size)};
+    repetitions const times = random_repetitions(random);
+    best_of const charged(base, times);
+    toy const truth{best(base.p, times), best(base.q, times)};
+    if (*std::min_element(truth.p.begin(), truth.p.end() - 1) < 1e-9) continue;
+    if (*std::min_element(truth.q.begin(), truth.q.end() - 1) < 1e-9) continue;
+    CAPTURE(k, size, times.index(), mean_repetitions(times));
+    for (double const order : {1.01, 1.3, 2.0, 5.0, 30.0}) {
+      double const bound = charged.divergence(order, divergence(base, order));
+      CAPTURE(order);
+      REQUIRE(divergence(truth, order) <= bound * (1.0 + 1e-9) + 1e-6);
+    }
+  }
+}
+
+TEST_CASE("divergences of one run are no less than its own, and one alone is the accountant's") {
+  privacy_loss_accountant loss;
+  loss.compose(gaussian{2.0}, 3);
+  renyi_accountant renyi;
+  renyi.compose(gaussian{2.0}, 3);
+  best_of const once(loss, truncated_negative_binomial{1.0});
+  for (double const order : {1.0 + 1e-9, 1.5, 2.0, 17.0, 1e6}) {
+    double const one = renyi.method().divergence(order);
+    CHECK(once.divergence(order, one) == Approx(one).epsilon(1e-12));
+    CHECK(best_of(loss, repetitions_of_mean(3.0)).divergence(order, one) > one);
+    CHECK(best_of(loss, poisson_count{3.0}).divergence(order, one) > one);
+  }
+  double const infinity = std::numeric_limits<double>::infinity();
+  CHECK(best_of(loss, poisson_count{3.0}).divergence(2.0, infinity) == infinity);
+  for (double const bad : {1.0, 0.5, infinity, std::numeric_limits<double>::quiet_NaN()}) {
+    CHECK_THROWS_AS(once.divergence(bad, 1.0), std::domain_error);
+  }
+  CHECK_THROWS_AS(once.divergence(2.0, -1.0), std::domain_error);
+
+  auto const of = [one = renyi](double order) { return one.method().divergence(order); };
+  divergence_sum sum;
+  sum.add(of);
+  CHECK(sum.epsilon(1e-5).upper == Approx(renyi.epsilon(1e-5).upper).epsilon(1e-6));
+  CHECK(sum.delta(2.0).upper == Approx(renyi.delta(2.0).upper).epsilon(1e-5));
+  CHECK(sum.epsilon(1e-5).upper >= loss.epsilon(1e-5).upper);
+  sum.add(of, 4);
+  renyi.compose(gaussian{2.0}, 12);
+  CHECK(sum.epsilon(1e-5).upper == Approx(renyi.epsilon(1e-5).upper).epsilon(1e-6));
+  CHECK(sum.divergence(3.0) == Approx(renyi.method().divergence(3.0)).epsilon(1e-12));
+  CHECK(divergence_sum().epsilon(1e-5).upper == 0.0);
+  CHECK(divergence_sum().delta(0.0).upper == 0.0);
+  CHECK_THROWS_AS(sum.add(of, 0), std::domain_error);
+  CHECK_THROWS_AS(sum.epsilon(0.0), std::domain_error);
+  CHECK_THROWS_AS(sum.delta(-1.0), std::domain_error);
+}
+
+TEST_CASE("what is composed with the best of several runs is charged") {
+  privacy_loss_accountant loss;
+  loss.compose(pure{0.4});
+  best_of const tuned(loss, truncated_negative_binomial{0.01});
+  divergence_sum sum;
+  sum.add([&](double order) { return tuned.divergence(order, 0.4); }, 2);
+  // 3·0.4 each; a composition of two pure ones cannot cost more than their sum, nor less than one of them.
+  double const epsilon = sum.epsilon(1e-12).upper;
+  CHECK(epsilon <= 2.4 * (1.0 + 1e-6));
+  CHECK(epsilon >= 1.2);
 }
 
 TEST_CASE("the mean number of runs") {

@@ -133,6 +133,31 @@ class best_of {
     return {std::min(lower, upper), upper};
   }
 
+  /// The Rényi divergence of this order of the best, in the worse direction, where that of one run is at most `one`:
+  ///   D_α(A) ≤ D_α(Q) + Δ + log E[K]/(α − 1),   or for a Poisson K of mean μ
+  ///   D_α(A) ≤ log(e^{−μ} + μ·exp((α − 1)(D_α(Q) + μδ_Q(log(1 + 1/(α − 1))))))/(α − 1).
+  /// Divergences of releases add up, so that the best of several runs can be one of them (`divergence_sum`).
+  /// Guarantee: upper bound.
+  /// @throws std::domain_error unless order is finite and above 1, and one ≥ 0
+  [[nodiscard]] double divergence(double order, double one) const {
+    using detail::enclosure;
+    double const infinity = std::numeric_limits<double>::infinity();
+    detail::require_domain(order > 1.0 && order < infinity, "divergence", "order", order,
+                           "finite and above 1");
+    detail::require_domain(one >= 0.0, "divergence", "one", one, "at least 0");
+    if (one == infinity) return infinity;
+    enclosure const z = enclosure(order) - 1.0;
+    enclosure const mean = detail::mean_of(times_);
+    if (std::holds_alternative<truncated_negative_binomial>(times_)) {
+      if (excess_ == infinity) return infinity;
+      return (enclosure(one) + enclosure(excess_) + log(mean) / z).upper;
+    }
+    double const e = log1p(1.0 / z).lower;
+    enclosure const sum = enclosure(one) + mean * enclosure(base_->delta(e).upper);
+    // log(e^{−μ} + μe^{zs}) = log μ + zs + log(1 + e^{−μ−zs}/μ)
+    return (sum + (log(mean) + log1p(exp(-mean - z * sum) / mean)) / z).upper;
+  }
+
   /// The least Δ found (of a Poisson K at ε₁ = 0), raised: by how much ε exceeds that of a run at δ/E[K], at most.
   [[nodiscard]] double excess() const noexcept { return excess_; }
   [[nodiscard]] repetitions const& times() const noexcept { return times_; }

@@ -19,6 +19,7 @@ else:
 Adjacency = Literal["add_remove", "replace_one", "zero_out"]
 Mechanism = Literal["gaussian", "laplace"]
 Accountant = Literal["pld", "discretised", "rdp", "zcdp", "gdp"]
+RepetitionLaw = Literal["geometric", "logarithmic", "poisson"]
 
 # What each argument must be, in the words of the other doors.
 _COUNT = "a whole number in [1, 2^53]"
@@ -29,6 +30,7 @@ _MUST_BE = {
     "points": "a whole number in [2, 1000000]", "threads": "a whole number in [1, 1024]",
     "mechanism": "gaussian or laplace", "adjacency": "add_remove, replace_one or zero_out",
     "accountant": "pld, discretised, rdp, zcdp or gdp",
+    "best_of": "in [1e-3, 1e12]", "best_of_law": "geometric, logarithmic or poisson",
 }
 
 
@@ -117,7 +119,7 @@ def _word(name, value):
 
 
 def _ask(what, a, b, *, mechanism, adjacency, accountant, threads, noise_multiplier=None, rate=None,
-         batch=None, records=None, steps=None, records_per_person=1):
+         batch=None, records=None, steps=None, records_per_person=1, best_of=None, best_of_law=None):
     """The answers' two ends, and the shape of the question: () for numbers."""
     needed = [("noise_multiplier", noise_multiplier), ("steps", steps), ("records_per_person", records_per_person), a, b]
     if what == "batch":
@@ -127,6 +129,10 @@ def _ask(what, a, b, *, mechanism, adjacency, accountant, threads, noise_multipl
             raise TypeError(_refused(name, None))
     for name, value in (("mechanism", mechanism), ("adjacency", adjacency), ("accountant", accountant)):
         _word(name, value)
+    if best_of_law is not None:
+        _word("best_of_law", best_of_law)
+        if best_of is None:
+            raise TypeError(_refused("best_of_law", best_of_law, "left out unless best_of is given"))
     if rate is not None:
         for name, value in (("batch", batch), ("records", records)):
             if value is not None:
@@ -145,6 +151,7 @@ def _ask(what, a, b, *, mechanism, adjacency, accountant, threads, noise_multipl
         "records": (_counts, "records", records),
         "persons": (_persons, "records_per_person", records_per_person),
         "steps": (_counts, "steps", steps),
+        "best_of": (_numbers, "best_of", best_of),
         "a": (_numbers, *a),
         "b": (_numbers, *b),
     }
@@ -157,7 +164,8 @@ def _ask(what, a, b, *, mechanism, adjacency, accountant, threads, noise_multipl
     upper = np.empty(shape)
     refused = _core.ask(what, accountant, mechanism, adjacency, flat.get("noise"), flat.get("rate"),
                         flat.get("batch"), flat.get("records"), flat["persons"], flat.get("steps"),
-                        flat["a"], flat["b"], lower.reshape(-1), upper.reshape(-1), threads or 0)
+                        flat.get("best_of"), best_of_law or "geometric", flat["a"], flat["b"],
+                        lower.reshape(-1), upper.reshape(-1), threads or 0)
     if refused is not None:
         row, message, infeasible = refused
         where = ", ".join(str(int(i)) for i in np.unravel_index(row, shape))
@@ -181,31 +189,45 @@ def _count(ends):
 def epsilon(*, delta: ArrayLike, noise_multiplier: ArrayLike, steps: ArrayLike = 1, rate: ArrayLike | None = None,
             batch: ArrayLike | None = None, records: ArrayLike | None = None, records_per_person: ArrayLike = 1,
             adjacency: Adjacency = "add_remove", mechanism: Mechanism = "gaussian", accountant: Accountant = "pld",
+            best_of: ArrayLike | None = None, best_of_law: RepetitionLaw | None = None,
             threads: int | None = None) -> Interval | Intervals:
     """The smallest epsilon for which the run is (epsilon, delta)-DP.
 
     ``delta`` in (0, 1). Returns an ``Interval``, or ``Intervals`` of the broadcast shape if anything is an
     array; ``upper`` may be infinite.
+
+    best_of
+        The run is repeated, and only the best is released: the mean of the number of runs, which is drawn beforehand and
+        kept secret. See ``BestOf``.
+    best_of_law
+        Of that number: ``"geometric"`` unless given, ``"logarithmic"`` or ``"poisson"``.
     """
     return _interval(_ask(
         "epsilon", ("delta", delta), ("delta", 0.0), noise_multiplier=noise_multiplier, steps=steps,
         rate=rate, batch=batch, records=records, records_per_person=records_per_person,
-        adjacency=adjacency, mechanism=mechanism, accountant=accountant, threads=threads))
+        adjacency=adjacency, mechanism=mechanism, accountant=accountant, best_of=best_of, best_of_law=best_of_law, threads=threads))
 
 
 def delta(*, epsilon: ArrayLike, noise_multiplier: ArrayLike, steps: ArrayLike = 1, rate: ArrayLike | None = None,
           batch: ArrayLike | None = None, records: ArrayLike | None = None, records_per_person: ArrayLike = 1,
           adjacency: Adjacency = "add_remove", mechanism: Mechanism = "gaussian", accountant: Accountant = "pld",
+          best_of: ArrayLike | None = None, best_of_law: RepetitionLaw | None = None,
           threads: int | None = None) -> Interval | Intervals:
     """The smallest delta for which the run is (epsilon, delta)-DP.
 
     ``epsilon`` finite and at least 0. Returns an ``Interval``, or ``Intervals`` for arrays.
+
+    best_of
+        The run is repeated, and only the best is released: the mean of the number of runs, which is drawn beforehand and
+        kept secret. See ``BestOf``.
+    best_of_law
+        Of that number: ``"geometric"`` unless given, ``"logarithmic"`` or ``"poisson"``.
     """
     return _interval(_ask(
         "delta", ("epsilon", epsilon), ("epsilon", 0.0), noise_multiplier=noise_multiplier,
         steps=steps, rate=rate, batch=batch, records=records,
         records_per_person=records_per_person, adjacency=adjacency, mechanism=mechanism,
-        accountant=accountant, threads=threads))
+        accountant=accountant, best_of=best_of, best_of_law=best_of_law, threads=threads))
 
 
 def attack_success(*, noise_multiplier: ArrayLike, prior: ArrayLike = 0.5, steps: ArrayLike = 1,

@@ -9,7 +9,9 @@
 ``mechanism_calibration.calibrate_dp_mechanism(TacitAccountant, ...)`` works as with their own accountants.
 
 Beside sums with Gaussian, Laplace and discrete Laplace noise and randomised response it takes samples of several Gaussian
-events, ``ZCDpEvent`` (answered by Rényi divergences, with a lower end of 0 for what it adds) and, under ``REPLACE_SPECIAL``,
+events, ``ZCDpEvent`` (answered by Rényi divergences, with a lower end of 0 for what it adds), ``MixtureOfGaussiansDpEvent``
+of one shift beside 0, ``RepeatAndSelectDpEvent`` (alone by
+the profile of one run, beside other events by Rényi divergences; see ``tacit.BestOf``) and, under ``REPLACE_SPECIAL``,
 ``SingleEpochTreeAggregationDpEvent``.
 """
 
@@ -17,12 +19,13 @@ from __future__ import annotations
 
 import math
 import sys
+from dataclasses import dataclass, field
 
 from dp_accounting import dp_event
 from dp_accounting.privacy_accountant import NeighboringRelation, PrivacyAccountant
 
 import tacit
-from tacit._core import Interval, PrivacyLossAccountant, RenyiAccountant
+from tacit._core import BestOf, DivergenceSum, Interval, PrivacyLossAccountant, RenyiAccountant
 
 __all__ = ["NeighboringRelation", "TacitAccountant"]
 
@@ -118,6 +121,102 @@ def _sampled_mechanism(event, adjacency):
     return _EVERYTHING if sum_ == math.inf else tacit.Gaussian(1.0 / (math.sqrt(sum_) * _UP))
 
 
+def _mixture(event, adjacency):
+    """(mechanism, sampling) of a mixture of Gaussians against one; of one shift beside 0, which a Poisson-sampled sum has."""
+    if adjacency == "replace_one":
+        raise _Unsupported(event, "neighboring_relation must be `ADD_OR_REMOVE_ONE` or `REPLACE_SPECIAL` for `MixtureOfGaussiansDpEvent`: "
+                                  "it says what a record more or less changes")
+    shifts, weights = list(event.sensitivities), list(event.sampling_probs)
+    if len(shifts) != len(weights) or not all(0.0 <= c < math.inf for c in shifts) or not all(0.0 <= p <= 1.0 for p in weights):
+        raise _Unsupported(event, f"sensitivities and sampling_probs are {shifts} and {weights}, but must be as many numbers, finite and "
+                                  "at least 0, and in [0, 1]")
+    if not abs(math.fsum(weights) - 1.0) <= 1e-9:
+        raise _Unsupported(event, f"sampling_probs are {weights}, but must have the sum 1")
+    if not event.standard_deviation >= 0.0:
+        raise _Unsupported(event, f"standard_deviation is {event.standard_deviation}, but must be at least 0")
+    moved = {c for c, p in zip(shifts, weights) if c > 0.0 and p > 0.0}
+    if not moved:
+        return _NOTHING, tacit.Unsampled()
+    if event.standard_deviation == 0.0:
+        return _EVERYTHING, tacit.Unsampled()
+    if len(moved) > 1:
+        raise _Unsupported(event, f"sensitivities are {shifts}, but must be one number beside 0: no event of tacit's has several shifts of "
+                                  "given probabilities")
+    shift = moved.pop()
+    noise = tacit.Gaussian(event.standard_deviation if shift == 1.0 else event.standard_deviation / shift / _UP)
+    present = [p for c, p in zip(shifts, weights) if c > 0.0 and p > 0.0]
+    rate = present[0] if len(present) == 1 else min(1.0, math.fsum(present) * _UP)
+    return noise, tacit.Poisson(rate)
+
+
+def _repetitions(event):
+    """The law of the number of runs; None where it is always 1."""
+    mean, shape = event.mean, event.shape
+    if not mean >= 1.0:
+        raise _Unsupported(event, f"mean is {mean}, but must be at least 1")
+    if not shape >= 0.0:
+        raise _Unsupported(event, f"shape is {shape}, but must be at least 0")
+    try:
+        if shape == math.inf:
+            return tacit.PoissonCount(mean)
+        # The law's mean is below the number asked for by at most 1e-12 of it.
+        return None if mean == 1.0 else tacit.repetitions_of_mean(mean * (1.0 + 2e-12), shape)
+    except (ValueError, TypeError) as error:
+        raise _Unsupported(event, str(error)) from error
+
+
+@dataclass(frozen=True)
+class _Selected:
+    """The best of several runs, so often."""
+
+    best: BestOf
+    run: PrivacyLossAccountant | RenyiAccountant
+    count: int
+
+    def pure_epsilon(self):
+        """An upper bound on the epsilon at delta 0."""
+        times = self.best.times
+        if not isinstance(times, tacit.TruncatedNegativeBinomial):
+            return math.inf
+        return self.count * (2.0 + times.shape) * self.run.pure_epsilon().upper * _UP
+
+
+@dataclass
+class _Parts:
+    """What was composed, by what is known of it."""
+
+    run: PrivacyLossAccountant
+    by_divergence: RenyiAccountant  # of events that are known by their Rényi divergences alone
+    selected: list[_Selected] = field(default_factory=list)
+
+    @classmethod
+    def none(cls, adjacency):
+        return cls(PrivacyLossAccountant(adjacency), RenyiAccountant(adjacency))
+
+    def add(self, other):
+        self.run.compose(other.run)
+        self.by_divergence.compose(other.by_divergence)
+        self.selected.extend(other.selected)
+
+    def divergences(self):
+        """The Rényi divergences of all but what is selected."""
+        out = RenyiAccountant(self.run.adjacency).compose(self.by_divergence)
+        for event, count in self.run.history:
+            out.compose(event, count)
+        return out
+
+    def divergence_sum(self):
+        out = DivergenceSum().add(self.divergences())
+        for part in self.selected:
+            out.add(part.best, part.count)
+        return out
+
+    def only_selected(self):
+        """The best of several runs if that is all there is, once; None otherwise."""
+        alone = not self.run.history and not self.by_divergence.history and len(self.selected) == 1
+        return self.selected[0].best if alone and self.selected[0].count == 1 else None
+
+
 class TacitAccountant(PrivacyAccountant):
     """Certified: ``get_epsilon`` and ``get_delta`` are never below the truth; the intervals are
     ``epsilon_interval`` and ``delta_interval``."""
@@ -125,9 +224,7 @@ class TacitAccountant(PrivacyAccountant):
     def __init__(self, neighboring_relation: NeighboringRelation = NeighboringRelation.ADD_OR_REMOVE_ONE) -> None:
         super().__init__(neighboring_relation)
         self._adjacency = _ADJACENCY[neighboring_relation]
-        self._run = PrivacyLossAccountant(self._adjacency)
-        # Of events that are known by their Rényi divergences alone.
-        self._by_divergence = RenyiAccountant(self._adjacency)
+        self._all = _Parts.none(self._adjacency)
         self._reveals_everything = False
 
     def _compose_zcdp(self, event, count, by_divergence):
@@ -139,8 +236,25 @@ class TacitAccountant(PrivacyAccountant):
             apart = 2.0 if self._adjacency == "replace_one" else 1.0
             by_divergence.compose(tacit.MatrixGaussian(1.0, shift / apart), count)
 
-    def _compose(self, event, count, run, by_divergence):
-        """Adds to `run` or to `by_divergence`. Returns whether the event is without any privacy."""
+    def _compose_selection(self, event, count, parts):
+        times = _repetitions(event)
+        if times is None:
+            return self._compose(event.event, count, parts)
+        one = _Parts.none(self._adjacency)
+        if self._compose(event.event, 1, one):
+            return True
+        if one.selected:
+            raise _Unsupported(event, "the best of several runs, each of which is the best of several runs, is not supported")
+        run = one.divergences() if one.by_divergence.history else one.run
+        if run.history:
+            try:
+                parts.selected.append(_Selected(BestOf(run, times), run, count))
+            except (ValueError, OverflowError) as error:
+                raise _Unsupported(event, str(error)) from error
+        return False
+
+    def _compose(self, event, count, parts):
+        """Adds to `parts`. Returns whether the event is without any privacy."""
         if isinstance(event, dp_event.NoOpDpEvent):
             return False
         if isinstance(event, dp_event.NonPrivateDpEvent):
@@ -148,12 +262,14 @@ class TacitAccountant(PrivacyAccountant):
         if isinstance(event, dp_event.SelfComposedDpEvent):
             if event.count < 0:
                 raise _Unsupported(event, f"count is {event.count}, but must be at least 0")
-            return event.count > 0 and self._compose(event.event, event.count * count, run, by_divergence)
+            return event.count > 0 and self._compose(event.event, event.count * count, parts)
         if isinstance(event, dp_event.ComposedDpEvent):
-            return any([self._compose(part, count, run, by_divergence) for part in event.events])
+            return any([self._compose(part, count, parts) for part in event.events])
         if isinstance(event, dp_event.ZCDpEvent):
-            self._compose_zcdp(event, count, by_divergence)
+            self._compose_zcdp(event, count, parts.by_divergence)
             return False
+        if isinstance(event, dp_event.RepeatAndSelectDpEvent):
+            return self._compose_selection(event, count, parts)
 
         inner, sampling = event, tacit.Unsampled()
         if isinstance(event, dp_event.PoissonSampledDpEvent):
@@ -162,7 +278,12 @@ class TacitAccountant(PrivacyAccountant):
             inner = event.event
             sampling = (tacit.FixedSize(event.sample_size, event.source_dataset_size) if event.sample_size != 0
                         else tacit.Poisson(0.0))
-        mechanism = (_mechanism if inner is event else _sampled_mechanism)(inner, self._adjacency)
+        if isinstance(event, dp_event.MixtureOfGaussiansDpEvent):
+            mechanism, sampling = _mixture(event, self._adjacency)
+            if mechanism is _EVERYTHING:
+                return True
+        else:
+            mechanism = (_mechanism if inner is event else _sampled_mechanism)(inner, self._adjacency)
         if mechanism is None:
             raise _Unsupported(event, "Unsupported event.")
         if mechanism is _NOTHING and inner is event:
@@ -172,20 +293,19 @@ class TacitAccountant(PrivacyAccountant):
             if mechanism is _NOTHING:
                 PrivacyLossAccountant(self._adjacency).compose(tacit.Event(checked, sampling))  # the same refusals
                 return False
-            run.compose(tacit.Event(checked, sampling), count)
+            parts.run.compose(tacit.Event(checked, sampling), count)
         except (ValueError, OverflowError, TypeError) as error:
             raise _Unsupported(event, str(error)) from error
         return mechanism is _EVERYTHING and sampling != tacit.Poisson(0.0)
 
     def _maybe_compose(self, event, count, do_compose):
-        run, by_divergence = PrivacyLossAccountant(self._adjacency), RenyiAccountant(self._adjacency)
+        parts = _Parts.none(self._adjacency)
         try:
-            everything = self._compose(event, max(count, 1), run, by_divergence)
+            everything = self._compose(event, max(count, 1), parts)
         except _Unsupported as error:
             return self.CompositionErrorDetails(error.event, str(error))
         if do_compose and count > 0:
-            self._run.compose(run)
-            self._by_divergence.compose(by_divergence)
+            self._all.add(parts)
             self._reveals_everything = self._reveals_everything or everything
         return None
 
@@ -199,14 +319,19 @@ class TacitAccountant(PrivacyAccountant):
         """The certified interval of ε at this δ in [0, 1)."""
         if self._reveals_everything:
             return Interval(math.inf, math.inf)
+        parts, alone = self._all, self._all.only_selected()
+        if alone is not None and target_delta != 0.0:
+            return alone.epsilon(target_delta)
         known = Interval(0.0, 0.0)
-        if self._run.history:
-            known = self._run.pure_epsilon() if target_delta == 0.0 else self._run.epsilon(target_delta)
-        if not self._by_divergence.history:
+        if parts.run.history:
+            known = parts.run.pure_epsilon() if target_delta == 0.0 else parts.run.epsilon(target_delta)
+        if not parts.by_divergence.history and not parts.selected:
             return known
-        if target_delta == 0.0:
+        if target_delta != 0.0:
+            return Interval(known.lower, max(known.lower, parts.divergence_sum().epsilon(target_delta).upper))
+        if parts.by_divergence.history:
             return Interval(known.lower, math.inf)
-        return Interval(known.lower, max(known.lower, self._all_by_divergence().epsilon(target_delta).upper))
+        return Interval(known.lower, (known.upper + math.fsum(part.pure_epsilon() for part in parts.selected)) * _UP)
 
     def delta_interval(self, target_epsilon: float) -> Interval:
         """The certified interval of δ at this ε."""
@@ -214,20 +339,17 @@ class TacitAccountant(PrivacyAccountant):
             return Interval(1.0, 1.0)
         # What an infinite epsilon leaves is no more than what the largest number leaves.
         at = min(target_epsilon, sys.float_info.max)
-        known = self._run.delta(at) if self._run.history else Interval(0.0, 0.0)
-        if not self._by_divergence.history:
+        parts, alone = self._all, self._all.only_selected()
+        if alone is not None:
+            return alone.delta(at)
+        known = parts.run.delta(at) if parts.run.history else Interval(0.0, 0.0)
+        if not parts.by_divergence.history and not parts.selected:
             return known
-        return Interval(known.lower, max(known.lower, self._all_by_divergence().delta(at).upper))
-
-    def _all_by_divergence(self):
-        run = RenyiAccountant(self._adjacency).compose(self._by_divergence)
-        for event, count in self._run.history:
-            run.compose(event, count)
-        return run
+        return Interval(known.lower, max(known.lower, parts.divergence_sum().delta(at).upper))
 
     def renyi_divergence(self, order: float) -> float:
         """An upper bound on the Rényi divergence of this order, above 1, in nats. Raises ``ValueError`` where none is known."""
-        return math.inf if self._reveals_everything else self._all_by_divergence().divergence(order)
+        return math.inf if self._reveals_everything else self._all.divergence_sum().divergence(order)
 
     def get_epsilon(self, target_delta: float) -> float:
         """The upper end of ε."""
