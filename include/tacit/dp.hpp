@@ -27,6 +27,7 @@
 #include <tacit/dp/feasible_end.hpp>
 #include <tacit/dp/filter.hpp>
 #include <tacit/dp/filter/gaussian.hpp>
+#include <tacit/dp/filter/individual.hpp>
 #include <tacit/dp/filter/odometer.hpp>
 #include <tacit/dp/filter/renyi.hpp>
 #include <tacit/dp/filter/state.hpp>

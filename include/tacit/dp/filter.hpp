@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tacit/dp/filter/gaussian.hpp>
+#include <tacit/dp/filter/individual.hpp>
 #include <tacit/dp/filter/odometer.hpp>
 #include <tacit/dp/filter/renyi.hpp>
 
