@@ -1056,8 +1056,8 @@ class Refusals(Case):
             self.refused("sigma", "--prior", 0.5, "--mi", text, naming=["--mi", "at least 1e-290"])
 
     def test_words(self):
-        verbs = ("epsilon, delta, noise, steps, rate, curve, report, mi, sigma, attack, budget, "
-                 "ferret, calibrate, gap, train, replay, releases, audit")
+        verbs = ("epsilon, delta, noise, steps, rate, matrix, curve, report, mi, sigma, attack, "
+                 "budget, ferret, calibrate, gap, train, replay, releases, audit")
         self.refused(naming=["missing", verbs])
         self.refused("--json", naming=["--json", verbs])
         self.refused("guess", "--mi", 1, naming=["guess", verbs])

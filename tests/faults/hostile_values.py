@@ -34,6 +34,8 @@ COMMANDS = {
     "noise": ["--rate", "0.01", "--steps", "100", "--epsilon", "1", "--delta", "1e-5", *PATIENCE],
     "steps": ["--noise-multiplier", "2", "--rate", "0.01", "--epsilon", "1", "--delta", "1e-5", *PATIENCE],
     "rate": ["--noise-multiplier", "2", "--steps", "100", "--epsilon", "1", "--delta", "1e-5", *PATIENCE],
+    "matrix": ["--strategy", "square-root", "--steps", "20", "--bands", "4", "--groups", "5", "--rate", "0.1",
+               "--noise-multiplier", "2", "--delta", "1e-5", *PATIENCE],
     "curve": RELEASES,
     "report": RELEASES,
     "mi": ["--prior", "0.5", "--sigma", "2"],
