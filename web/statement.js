@@ -35,7 +35,7 @@ function assumptions(schedules) {
     any(r => (r.records_per_person ?? 1) === 1) && 'What is protected is one record: a person with several is protected less.',
     any(r => r.records_per_person > 1) && 'Where records per person are stated, no person has more of them.',
     any(r => !stated(r)) && 'A record’s contribution is clipped to the norm that the noise is relative to, before the sum.',
-    any(stated) && 'A mechanism given by its epsilon keeps it under these neighbours.',
+    any(stated) && 'A mechanism given by its guarantee keeps it under these neighbours.',
     any(r => r.rate !== undefined) && 'Poisson samples: each record takes part independently, with the stated rate, drawn afresh each step; who took part stays secret, and no sum is divided by the size that came out.',
     any(r => r.batch !== undefined) && 'Fixed-size batches: each is a uniform draw without replacement, made afresh each step; who took part stays secret.',
     any(r => r.of !== undefined) && 'Random allocation: for each epoch every record draws afresh and by itself in which of its steps it takes part; who took part stays secret; a step is an epoch.',

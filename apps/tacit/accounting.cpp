@@ -224,9 +224,13 @@ answer run_noise(arguments const& of) {
     return std::vector<tacit::composed>{
         {by_person(sampled(read_mechanism(of, multiplier), how), persons), steps}};
   };
+  std::string const count =
+      of.given("--clip-count-noise")
+          ? " beside a clip count of noise " + exactly(of.number("--clip-count-noise"))
+          : "";
   return gathered(of, "a noise multiplier of ",
-                  " keeps " + target_in_words(target) + ": " + std::to_string(steps) + " steps, " +
-                      in_words(how) + ", " + in_words(neighbours) + " neighbours",
+                  count + " keeps " + target_in_words(target) + ": " + std::to_string(steps) +
+                      " steps, " + in_words(how) + ", " + in_words(neighbours) + " neighbours",
                   [&](method const& m) -> answer {
                     double const sigma =
                         solved(m, [&] { return m.noise(target, history, neighbours); });

@@ -5,6 +5,7 @@
 #include "plan.hpp"
 
 #include <tacit/core/count.hpp>
+#include <tacit/dp/sensitivity.hpp>
 
 #include <algorithm>
 
@@ -21,6 +22,10 @@ arguments::words<adjacency> const adjacencies{{"add-remove", adjacency::add_remo
 
 std::string of_multiplier(char const* noise, double multiplier) {
   return std::string(noise) + " noise of multiplier " + exactly(multiplier);
+}
+
+std::string counted(std::size_t count, std::string const& what) {
+  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
 }
 
 std::string of_epsilon(std::string const& mechanism, double epsilon) {
@@ -49,6 +54,9 @@ void declare_plan(arguments& of, plan_options which) {
            std::string(only) +
                "standard deviation (laplace: scale) of the noise over the clipping norm");
   }
+  of.add("--clip-count-noise", positive(),
+         "adaptive clipping: each step also releases how many contributions were within the clip, "
+         "with noise of this standard deviation");
   if (which.sampling) {
     of.add("--rate", probability(),
            "every record takes part in a step with this probability (Poisson)");
@@ -85,7 +93,11 @@ adjacency read_adjacency(arguments const& of) {
 
 tacit::mechanism_event read_mechanism(arguments const& of, double noise_multiplier) {
   if (of.given("--mechanism") && of.text("--mechanism") == "laplace") {
+    of.must_be_left_out({"--clip-count-noise"}, "where --mechanism is laplace");
     return tacit::laplace{noise_multiplier};
+  }
+  if (of.given("--clip-count-noise")) {
+    return tacit::with_clip_count({noise_multiplier}, of.number("--clip-count-noise"));
   }
   return tacit::gaussian{noise_multiplier};
 }
@@ -123,9 +135,10 @@ std::uint64_t read_steps(arguments const& of) {
 
 plan read_plan(arguments const& of) {
   if (of.given("--schedule")) {
-    of.must_be_left_out({"--mechanism", "--noise-multiplier", "--rate", "--batch", "--records",
-                         "--allocate", "--of", "--epochs", "--steps", "--records-per-person"},
-                        "where --schedule is given");
+    of.must_be_left_out(
+        {"--mechanism", "--noise-multiplier", "--rate", "--batch", "--records",
+         "--clip-count-noise", "--allocate", "--of", "--epochs", "--steps", "--records-per-person"},
+        "where --schedule is given");
     std::optional<adjacency> neighbours;
     if (of.given("--adjacency")) neighbours = read_adjacency(of);
     return read_schedule(of.text("--schedule"), neighbours);
@@ -167,6 +180,19 @@ std::string in_words(tacit::mechanism_event const& mechanism) {
     std::string operator()(tacit::matrix_gaussian const& m) const {
       return of_multiplier("correlated Gaussian", m.noise_multiplier) + " on a sensitivity of " +
              exactly(m.sensitivity);
+    }
+    std::string operator()(tacit::gaussian_dp const& m) const {
+      return "any mechanism of Gaussian DP, mu " + exactly(m.mu);
+    }
+    std::string operator()(tacit::zcdp const& m) const {
+      return "any mechanism of zCDP, rho " + exactly(m.rho);
+    }
+    std::string operator()(tacit::dp_profile const& m) const {
+      return "any mechanism of a profile with " + counted(m.points.size(), "point");
+    }
+    std::string operator()(tacit::renyi_dp const& m) const {
+      return "any mechanism of Rényi divergences within " +
+             counted(m.points.size(), "stated bound");
     }
   };
   return std::visit(visitor{}, mechanism);

@@ -48,6 +48,10 @@ std::vector<std::string> assumptions(plan const& run) {
   auto const stated = [](tacit::event const& e) {
     return std::holds_alternative<tacit::pure>(e.what) ||
            std::holds_alternative<tacit::approx_dp>(e.what) ||
+           std::holds_alternative<tacit::gaussian_dp>(e.what) ||
+           std::holds_alternative<tacit::zcdp>(e.what) ||
+           std::holds_alternative<tacit::dp_profile>(e.what) ||
+           std::holds_alternative<tacit::renyi_dp>(e.what) ||
            std::holds_alternative<tacit::randomised_response>(e.what) ||
            std::holds_alternative<tacit::exponential_mechanism>(e.what);
   };
@@ -65,7 +69,7 @@ std::vector<std::string> assumptions(plan const& run) {
         "the sum.");
   }
   if (any(stated)) {
-    all.emplace_back("A mechanism given by its epsilon keeps it under these neighbours.");
+    all.emplace_back("A mechanism given by its guarantee keeps it under these neighbours.");
   }
   if (sampled_as(tacit::poisson{})) {
     all.emplace_back(

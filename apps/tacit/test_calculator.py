@@ -396,13 +396,34 @@ class Schedules(Runs):
                 ({"mechanism": "pure", "epsilon": 0.5}, "add-remove"),
                 ({"mechanism": "approximate", "epsilon": 0.5, "delta": 1e-8}, "add-remove"),
                 ({"mechanism": "matrix-gaussian", "noise_multiplier": 4, "sensitivity": 2.5},
-                 "add-remove")]:
+                 "add-remove"),
+                ({"mechanism": "gaussian-dp", "mu": 0.5, "rate": 0.1}, "add-remove"),
+                ({"mechanism": "profile", "points": [{"epsilon": 0.2, "delta": 1e-3},
+                                                     {"epsilon": 1, "delta": 1e-6}]},
+                 "replace-one")]:
             path = self.schedule({"adjacency": neighbours, "releases": [release]})
             for by in ("pld", "discretised"):
                 answer = self.ask_json("epsilon", "--schedule", path, "--delta", 1e-4,
                                        "--accountant", by)
                 lower, upper = self.bound(answer, "epsilon")
                 self.assertTrue(0 < upper < 20, (release, by))
+        # Known by their divergences, for the accountants that have a bound.
+        for release, known_to in [({"mechanism": "zcdp", "rho": 0.1}, ("rdp", "zcdp")),
+                                  ({"mechanism": "renyi", "points": [{"order": 2, "divergence": .1},
+                                                                     {"order": 9, "divergence": .6}]},
+                                   ("rdp",))]:
+            path = self.schedule({"releases": [release]})
+            for by in ("pld", "discretised", "rdp", "zcdp", "gdp"):
+                asked = ["epsilon", "--schedule", path, "--delta", 1e-4, "--accountant", by]
+                if by in known_to:
+                    self.assertTrue(0 < self.ask_json(*asked)["epsilon"] < 20, (release, by))
+                else:
+                    self.refused(*asked, naming=["no"])
+        for point, wrong in [({"order": 1, "divergence": 1}, "order"), ({"order": 2}, "divergence"),
+                             ({"order": 2, "divergence": -1}, "divergence")]:
+            path = self.schedule({"releases": [{"mechanism": "renyi", "points": [point]}]})
+            self.refused("epsilon", "--schedule", path, "--delta", 1e-4,
+                         naming=["releases[0].points[0]", wrong])
         # Groups of one step are one release: 1/sqrt(1/16 + 1/9) = 2.4.
         groups = {"mechanism": "gaussian", "groups": [{"clip": 1, "sigma": 4},
                                                       {"clip": 2, "sigma": 6}]}
@@ -410,6 +431,25 @@ class Schedules(Runs):
         joint = self.ask_json("epsilon", "--schedule", self.schedule({"releases": [groups]}), *asked)
         plain = self.ask_json("epsilon", "--noise-multiplier", 2.4, "--steps", 1, *asked)
         self.assertAlmostEqual(joint["epsilon"], plain["epsilon"], delta=1e-9)
+
+    def test_adaptive_clipping(self):
+        asked = ["--steps", 100, "--delta", 1e-5]
+        # 1/sqrt(1/3^2 + 1/4^2) = 2.4
+        given = self.ask_json("epsilon", "--noise-multiplier", 3, "--clip-count-noise", 2, *asked)
+        plain = self.ask_json("epsilon", "--noise-multiplier", 2.4, *asked)
+        self.assertAlmostEqual(given["epsilon"], plain["epsilon"], delta=1e-9)
+        path = self.schedule({"releases": [{"mechanism": "gaussian", "noise_multiplier": 3,
+                                            "clip_count_noise": 2, "steps": 100}]})
+        planned = self.ask_json("epsilon", "--schedule", path, "--delta", 1e-5)
+        self.assertEqual(given["epsilon"], planned["epsilon"])
+        target = ["--steps", 100, "--epsilon", 5, "--delta", 1e-5]
+        alone = self.ask_json("noise", *target)["noise_multiplier"]
+        beside = self.ask_json("noise", *target, "--clip-count-noise", 50)["noise_multiplier"]
+        self.assertAlmostEqual((beside ** -2 + 100 ** -2) ** -.5, alone, delta=1e-5 * alone)
+        self.refused("epsilon", "--noise-multiplier", 3, "--mechanism", "laplace",
+                     "--clip-count-noise", 2, *asked, naming=["--clip-count-noise", "left out"])
+        self.refused("epsilon", "--schedule", path, "--clip-count-noise", 2, "--delta", 1e-5,
+                     naming=["--clip-count-noise", "left out"])
 
     def test_random_allocation(self):
         asked = ["--noise-multiplier", 1, "--allocate", 1, "--of", 1000, "--delta", 1e-6]

@@ -9,6 +9,7 @@
 #include <tacit/dp/allocation/sums.hpp>
 #include <tacit/dp/binomial_mixture.hpp>
 #include <tacit/dp/calibration.hpp>
+#include <tacit/dp/choices.hpp>
 #include <tacit/dp/composition.hpp>
 #include <tacit/dp/contour/cells.hpp>
 #include <tacit/dp/contour/envelope.hpp>
@@ -82,8 +83,10 @@
 #include <tacit/dp/rdp/amplified.hpp>
 #include <tacit/dp/rdp/bounded.hpp>
 #include <tacit/dp/rdp/conversion.hpp>
+#include <tacit/dp/rdp/cost.hpp>
 #include <tacit/dp/rdp/divergence.hpp>
 #include <tacit/dp/rdp/dual_bound.hpp>
+#include <tacit/dp/rdp/guarantee.hpp>
 #include <tacit/dp/rdp/mixture.hpp>
 #include <tacit/dp/rdp/table.hpp>
 #include <tacit/dp/renyi.hpp>

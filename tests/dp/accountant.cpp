@@ -110,7 +110,9 @@ std::vector<event> every_kind() {
            gaussian{1.1}, laplace{0x1.fffffffffffffp-1022},
            discrete_gaussian{1.0 / 3.0, 1000000000}, discrete_laplace{1e300, 7},
            randomised_response{0.0, std::uint64_t{1} << 53}, exponential_mechanism{0.1}, pure{0.25},
-           approx_dp{0.7, 5e-324}, matrix_gaussian{3.0, 0.0}}) {
+           approx_dp{0.7, 5e-324}, matrix_gaussian{3.0, 0.0}, tacit::gaussian_dp{0.3},
+           tacit::zcdp{1e-3}, tacit::dp_profile{{{0.5, 0.1}, {1.0 / 3.0, 0.2}}},
+           tacit::dp_profile{{{0.5, 0.1}}}, tacit::renyi_dp{{{1.5, 0.1}, {2.0, 0.1}}}}) {
     for (sampling const& how :
          std::vector<sampling>{unsampled{}, poisson{0.01}, poisson{1.0 / 3.0}, fixed_size{3, 7},
                                fixed_size{(std::uint64_t{1} << 53) - 1, std::uint64_t{1} << 53}}) {

@@ -1118,21 +1118,22 @@ TEST_CASE("what has no bound is refused, and the message says what was asked and
   };
   // gaussian, laplace, the discrete ones, response, exponential, pure, approximate, matrix
   CHECK(allowed(unsampled{}, adjacency::add_remove) == "++++-++++");
-  CHECK(allowed(unsampled{}, adjacency::zero_out) == "++++-++++");
+  CHECK(allowed(unsampled{}, adjacency::zero_out) == "+++++++++");
   CHECK(allowed(unsampled{}, adjacency::replace_one) == "+++++++++");
   CHECK(allowed(poisson{0.1}, adjacency::add_remove) == "++++-+++-");
-  CHECK(allowed(poisson{0.1}, adjacency::zero_out) == "++++-----");
+  CHECK(allowed(poisson{0.1}, adjacency::zero_out) == "+++++----");
   CHECK(allowed(poisson{0.1}, adjacency::replace_one) == "++-------");
   CHECK(allowed(fixed_size{1, 10}, adjacency::add_remove) == "---------");
   CHECK(allowed(fixed_size{1, 10}, adjacency::zero_out) == "++-------");
   CHECK(allowed(fixed_size{1, 10}, adjacency::replace_one) == "++-++-++-");
   CHECK(allowed(shuffled{}, adjacency::add_remove) == "---------");
-  CHECK(allowed(shuffled{}, adjacency::zero_out) == "++++-+++-");
+  CHECK(allowed(shuffled{}, adjacency::zero_out) == "++++++++-");
   CHECK(allowed(shuffled{}, adjacency::replace_one) == "++++++++-");
 
-  CHECK(refusal(randomised_response{1.0}, adjacency::zero_out) ==
+  CHECK(refusal(randomised_response{1.0}, adjacency::add_remove) ==
         none +
-            "randomised response under add_remove or zero_out: every record gives an answer; use "
+            "randomised response under add_remove: one record more is one answer more, and "
+            "everyone can count them; use zero_out, where a null record answers at random, or "
             "replace_one");
   CHECK(refusal(by_person(randomised_response{1.0}, 2), adjacency::replace_one)
             .find("compose one response a record instead") != std::string::npos);

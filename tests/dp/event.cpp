@@ -16,19 +16,23 @@ using tacit::approx_dp;
 using tacit::by_person;
 using tacit::discrete_gaussian;
 using tacit::discrete_laplace;
+using tacit::dp_profile;
 using tacit::event;
 using tacit::exponential_mechanism;
 using tacit::fixed_size;
 using tacit::gaussian;
+using tacit::gaussian_dp;
 using tacit::laplace;
 using tacit::matrix_gaussian;
 using tacit::mechanism_event;
 using tacit::poisson;
 using tacit::pure;
 using tacit::randomised_response;
+using tacit::renyi_dp;
 using tacit::sampled;
 using tacit::shuffled;
 using tacit::unsampled;
+using tacit::zcdp;
 
 std::string complaint_about(event const& release) {
   try {
@@ -86,6 +90,23 @@ TEST_CASE("an event's values are checked, and the message names the one that is 
   refuses([](double x) { return event(approx_dp{1.0, x}); }, not_probable, "delta", "in [0, 1]");
   refuses([](double x) { return sampled(gaussian{1.0}, poisson{x}); }, not_probable, "rate",
           "in [0, 1]");
+  refuses([](double x) { return event(gaussian_dp{x}); }, not_non_negative, "mu", non_negative);
+  refuses([](double x) { return event(zcdp{x}); }, not_non_negative, "rho", non_negative);
+  refuses(
+      [](double x) {
+        return event(dp_profile{{{1.0, 0.1}, {1.0, x}}});
+      },
+      not_probable, "delta", "in [0, 1]");
+  refuses(
+      [](double x) {
+        return event(renyi_dp{{{2.0, x}}});
+      },
+      not_non_negative, "divergence", non_negative);
+  refuses(
+      [](double x) {
+        return event(renyi_dp{{{x, 1.0}}});
+      },
+      {1.0, 0.0, infinity, not_a_number}, "order", "finite and above 1");
 }
 
 TEST_CASE("whole numbers of an event have a range too", "[dp][event]") {
@@ -123,6 +144,14 @@ TEST_CASE("a forgotten value is refused", "[dp][event]") {
            exponential_mechanism{}, pure{}, approx_dp{}, matrix_gaussian{}}) {
     CHECK(complaint_about(forgotten).find("is nan, but") != std::string::npos);
   }
+  for (mechanism_event const& forgotten :
+       std::vector<mechanism_event>{gaussian_dp{}, zcdp{}, dp_profile{{{}}}, renyi_dp{{{}}}}) {
+    CHECK(complaint_about(forgotten).find("is nan, but") != std::string::npos);
+  }
+  CHECK(complaint_about(dp_profile{}) ==
+        "who: number of points is 0, but must be a whole number in [1, 10000]");
+  CHECK(complaint_about(renyi_dp{}) ==
+        "who: number of points is 0, but must be a whole number in [1, 1000]");
   CHECK(complaint_about(approx_dp{.epsilon = 1.0}).find("delta is nan") != std::string::npos);
   CHECK(complaint_about(matrix_gaussian{.noise_multiplier = 1.0}).find("sensitivity is nan") !=
         std::string::npos);

@@ -13,8 +13,10 @@
 
 namespace {
 
+using tacit::beside_clip_count;
 using tacit::clipped_group;
 using tacit::joint_gaussian;
+using tacit::with_clip_count;
 
 std::vector<double> const not_positive{0.0, -0.0, -1.0, infinity, -infinity, not_a_number};
 std::vector<double> const not_non_negative{-1e-300, -1.0, infinity, -infinity, not_a_number};
@@ -77,4 +79,37 @@ TEST_CASE("groups released together: refusals", "[dp][sensitivity]") {
   // Neither noise out of an underflow, nor infinitely little of it.
   CHECK_THROWS_AS(joint_gaussian(std::vector<clipped_group>{{1e-300, 1e300}}), std::domain_error);
   CHECK_THROWS_AS(joint(1e300, 1e-300), std::domain_error);
+}
+
+TEST_CASE("a clip count beside the updates: Andrew et al.'s split of the noise, and its inverse",
+          "[dp][sensitivity]") {
+  // z = 1.1 for both and a count of noise 10: 1/sqrt(1/1.1^2 - 1/20^2), in 17 digits.
+  CHECK(beside_clip_count({1.1}, 10.0).noise_multiplier ==
+        Approx(1.1016675341732837).epsilon(1e-13));
+  CHECK(with_clip_count({1.1016675341732837}, 10.0).noise_multiplier == Approx(1.1).epsilon(1e-14));
+  std::mt19937_64 bits(5);
+  std::uniform_real_distribution<double> draw(-3.0, 3.0);
+  for (int trial = 0; trial < 2000; ++trial) {
+    double const updates = std::exp(draw(bits));
+    double const count = std::exp(draw(bits));
+    // The two released as one vector: how far a record moves it, each coordinate in units of its noise.
+    long double const z = updates;
+    long double const s = count;
+    long double const moved = std::sqrt(1.0L / (z * z) + 0.25L / (s * s));
+    double const together = with_clip_count({updates}, count).noise_multiplier;
+    CHECK(together <= 1.0L / moved);
+    CHECK(together >= (1.0L - 1e-14L) / moved);
+    double const back = beside_clip_count({together}, count).noise_multiplier;
+    CHECK(with_clip_count({back}, count).noise_multiplier >= together);
+    CHECK(back == Approx(updates).epsilon(1e-12 * (1.0 + std::pow(updates / count, 2.0))));
+  }
+  CHECK_THROWS_WITH(
+      beside_clip_count({1.0}, 0.5),
+      "beside_clip_count: count_noise is 0.5, but must be above half the noise_multiplier");
+  for (double const x : not_positive) {
+    CHECK_THROWS_AS(with_clip_count({x}, 1.0), std::domain_error);
+    CHECK_THROWS_AS(with_clip_count({1.0}, x), std::domain_error);
+    CHECK_THROWS_AS(beside_clip_count({x}, 1.0), std::domain_error);
+    CHECK_THROWS_AS(beside_clip_count({1.0}, x), std::domain_error);
+  }
 }

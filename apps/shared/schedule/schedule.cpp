@@ -165,9 +165,16 @@ struct known_mechanism {
 };
 
 tacit::mechanism_event read_gaussian(node const& of) {
-  if (!of.has("groups")) return tacit::gaussian{of.field("noise_multiplier").noise_multiplier()};
+  if (!of.has("groups")) {
+    tacit::gaussian const updates{of.field("noise_multiplier").noise_multiplier()};
+    if (!of.has("clip_count_noise")) return updates;
+    return with_clip_count(updates, of.field("clip_count_noise").positive());
+  }
   if (of.has("noise_multiplier")) {
     of.field("noise_multiplier").refuse("left out where groups are given");
+  }
+  if (of.has("clip_count_noise")) {
+    of.field("clip_count_noise").refuse("left out where groups are given");
   }
   node const groups = of.field("groups");
   std::vector<tacit::clipped_group> all;
@@ -184,9 +191,46 @@ tacit::mechanism_event read_gaussian(node const& of) {
   return joint;
 }
 
+// [{first: …, second: …}, …]
+template <class Point>
+std::vector<Point> read_points(node const& of, char const* first, char const* second,
+                               std::uint64_t most, Point (*read)(node const&, node const&)) {
+  node const list = of.field("points");
+  std::string const must_be = std::string("a list of at most ") + std::to_string(most) +
+                              " objects of " + first + " and " + second;
+  std::size_t const count = list.entries(must_be.c_str());
+  if (count > most) list.refuse(must_be);
+  std::vector<Point> all;
+  for (std::size_t k = 0; k < count; ++k) {
+    node const point = list.entry(k);
+    point.must_be_object();
+    point.must_have_only({first, second});
+    all.push_back(read(point.field(first), point.field(second)));
+  }
+  return all;
+}
+
+tacit::mechanism_event read_profile(node const& of) {
+  return tacit::dp_profile{read_points<tacit::approx_dp>(
+      of, "epsilon", "delta", tacit::dp_profile::most_points,
+      [](node const& epsilon, node const& delta) {
+        return tacit::approx_dp{epsilon.non_negative(), delta.probability()};
+      })};
+}
+
+tacit::mechanism_event read_renyi(node const& of) {
+  return tacit::renyi_dp{read_points<tacit::renyi_bound>(
+      of, "order", "divergence", tacit::renyi_dp::most_points,
+      [](node const& order, node const& divergence) {
+        auto const above_one = [](double x) { return x > 1.0 && std::isfinite(x); };
+        return tacit::renyi_bound{order.number("finite and above 1", above_one),
+                                  divergence.non_negative()};
+      })};
+}
+
 std::vector<known_mechanism> const& mechanisms() {
   static std::vector<known_mechanism> const all{
-      {"gaussian", {"noise_multiplier", "groups"}, read_gaussian},
+      {"gaussian", {"noise_multiplier", "groups", "clip_count_noise"}, read_gaussian},
       {"laplace",
        {"noise_multiplier"},
        [](node const& of) -> tacit::mechanism_event {
@@ -234,7 +278,19 @@ std::vector<known_mechanism> const& mechanisms() {
        [](node const& of) -> tacit::mechanism_event {
          return tacit::matrix_gaussian{of.field("noise_multiplier").positive(),
                                        of.field("sensitivity").non_negative()};
-       }}};
+       }},
+      {"gaussian-dp",
+       {"mu"},
+       [](node const& of) -> tacit::mechanism_event {
+         return tacit::gaussian_dp{of.field("mu").non_negative()};
+       }},
+      {"zcdp",
+       {"rho"},
+       [](node const& of) -> tacit::mechanism_event {
+         return tacit::zcdp{of.field("rho").non_negative()};
+       }},
+      {"profile", {"points"}, read_profile},
+      {"renyi", {"points"}, read_renyi}};
   return all;
 }
 
@@ -393,6 +449,26 @@ nlohmann::ordered_json as_json(composed const& release) {
       return {{"mechanism", "matrix-gaussian"},
               {"noise_multiplier", m.noise_multiplier},
               {"sensitivity", m.sensitivity}};
+    }
+    nlohmann::ordered_json operator()(tacit::gaussian_dp const& m) const {
+      return {{"mechanism", "gaussian-dp"}, {"mu", m.mu}};
+    }
+    nlohmann::ordered_json operator()(tacit::zcdp const& m) const {
+      return {{"mechanism", "zcdp"}, {"rho", m.rho}};
+    }
+    nlohmann::ordered_json operator()(tacit::dp_profile const& m) const {
+      nlohmann::ordered_json all = nlohmann::ordered_json::array();
+      for (tacit::approx_dp const& p : m.points) {
+        all.push_back({{"epsilon", p.epsilon}, {"delta", p.delta}});
+      }
+      return {{"mechanism", "profile"}, {"points", std::move(all)}};
+    }
+    nlohmann::ordered_json operator()(tacit::renyi_dp const& m) const {
+      nlohmann::ordered_json all = nlohmann::ordered_json::array();
+      for (tacit::renyi_bound const& p : m.points) {
+        all.push_back({{"order", p.order}, {"divergence", p.divergence}});
+      }
+      return {{"mechanism", "renyi"}, {"points", std::move(all)}};
     }
   };
   nlohmann::ordered_json out = std::visit(visitor{}, release.release.what);

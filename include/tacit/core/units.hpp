@@ -37,6 +37,18 @@ struct approx_dp {
   friend bool operator==(approx_dp const&, approx_dp const&) = default;
 };
 
+/// ρ-zCDP (Bun & Steinke 2016): D_α(P‖Q) ≤ ρα for all neighbours and every order α > 1.
+struct zcdp {
+  double rho = required;
+  friend bool operator==(zcdp const&, zcdp const&) = default;
+};
+
+/// μ-Gaussian DP (Dong, Roth & Su 2022): neighbours are no easier to tell apart than N(0, 1) and N(μ, 1).
+struct gaussian_dp {
+  double mu = required;
+  friend bool operator==(gaussian_dp const&, gaussian_dp const&) = default;
+};
+
 /// Certified on both sides: lower ≤ truth ≤ upper.
 template <class T>
 struct bound {

@@ -56,11 +56,13 @@ concept accounting_method = std::copyable<M> &&
 
 namespace detail {
 
-/// A mechanism or a sampling scheme as a word and two numbers; whole numbers are below 2^53.
+/// A mechanism or a sampling scheme as a word and two numbers, and pairs of numbers where it is a list of these; whole
+/// numbers are below 2^53.
 struct event_words {
   std::string word;
   double first = 0.0;
   double second = 0.0;
+  std::vector<double> points = {};
 };
 
 [[nodiscard]] inline event_words words_of(mechanism_event const& mechanism) {
@@ -84,6 +86,22 @@ struct event_words {
     event_words operator()(matrix_gaussian const& m) const {
       return {"matrix_gaussian", m.noise_multiplier, m.sensitivity};
     }
+    event_words operator()(gaussian_dp const& m) const { return {"gaussian_dp", m.mu}; }
+    event_words operator()(zcdp const& m) const { return {"zcdp", m.rho}; }
+    event_words operator()(dp_profile const& m) const {
+      event_words out{"dp_profile"};
+      for (approx_dp const& point : m.points) {
+        out.points.insert(out.points.end(), {point.epsilon, point.delta});
+      }
+      return out;
+    }
+    event_words operator()(renyi_dp const& m) const {
+      event_words out{"renyi_dp"};
+      for (renyi_bound const& point : m.points) {
+        out.points.insert(out.points.end(), {point.order, point.divergence});
+      }
+      return out;
+    }
   };
   return std::visit(visitor{}, mechanism);
 }
@@ -106,6 +124,21 @@ struct event_words {
   return static_cast<std::uint64_t>(x);
 }
 
+/// Whether a line of points follows that of the release.
+[[nodiscard]] inline bool has_points(std::string_view word) {
+  return word == "dp_profile" || word == "renyi_dp";
+}
+
+template <class Point>
+[[nodiscard]] std::vector<Point> points_of(std::vector<double> const& numbers) {
+  if (numbers.size() % 2 != 0) throw corrupt_state("archive: points are not pairs of numbers");
+  std::vector<Point> out;
+  for (std::size_t k = 0; k < numbers.size(); k += 2) {
+    out.push_back({numbers[k], numbers[k + 1]});
+  }
+  return out;
+}
+
 [[nodiscard]] inline event event_of(event_words const& what, event_words const& how) {
   auto const unknown = [](std::string const& word) -> corrupt_state {
     return corrupt_state("archive: release is of the unknown kind " + word);
@@ -122,6 +155,10 @@ struct event_words {
     if (what.word == "pure") return pure{a};
     if (what.word == "approx_dp") return approx_dp{a, b};
     if (what.word == "matrix_gaussian") return matrix_gaussian{a, b};
+    if (what.word == "gaussian_dp") return gaussian_dp{a};
+    if (what.word == "zcdp") return zcdp{a};
+    if (what.word == "dp_profile") return dp_profile{points_of<approx_dp>(what.points)};
+    if (what.word == "renyi_dp") return renyi_dp{points_of<renyi_bound>(what.points)};
     throw unknown(what.word);
   }();
   if (how.word == "unsampled") return event(mechanism);
@@ -139,18 +176,17 @@ struct event_words {
 inline constexpr unsigned accountant_version = 1;
 
 /// What an event is, as numbers that can be put in order: equal events, and no others, have equal keys.
-using event_key = std::array<std::uint64_t, 6>;
+using event_key = std::pair<std::array<std::uint64_t, 6>, std::vector<std::uint64_t>>;
 
 [[nodiscard]] inline event_key key_of(event const& release) {
   event_words const what = words_of(release.what);
   event_words const how = words_of(release.how);
   auto const bits = [](double x) { return bit_cast<std::uint64_t>(x + 0.0); };  // −0 is 0
-  return {16 * release.what.index() + release.how.index(),
-          bits(what.first),
-          bits(what.second),
-          bits(how.first),
-          bits(how.second),
-          release.records_per_person};
+  event_key key{{16 * release.what.index() + release.how.index(), bits(what.first),
+                 bits(what.second), bits(how.first), bits(how.second), release.records_per_person},
+                {}};
+  for (double const x : what.points) key.second.push_back(bits(x));
+  return key;
 }
 
 }  // namespace detail
@@ -266,6 +302,7 @@ class accountant {
       detail::event_words const how = detail::words_of(entry.release.how);
       out.field("release", what.word, what.first, what.second, how.word, how.first, how.second,
                 entry.release.records_per_person, entry.count);
+      if (detail::has_points(what.word)) out.list("points", what.points);
     }
     return std::move(out).finish();
   }
@@ -292,6 +329,7 @@ class accountant {
       std::uint64_t count = 0;
       in.field("release", what.word, what.first, what.second, how.word, how.first, how.second,
                records, count);
+      if (detail::has_points(what.word)) in.list("points", what.points);
       try {
         out.compose(by_person(detail::event_of(what, how), records), count);
       } catch (std::logic_error const& error) {  // a value out of range, or a pair without a bound

@@ -153,15 +153,28 @@ class dominator {
   }
 
   [[nodiscard]] domination operator()(randomised_response const& m) const {
-    if (neighbours_ != adjacency::replace_one) {
-      refuse_pair("randomised response under add_remove or zero_out",
-                  "every record gives an answer; use replace_one");
+    if (neighbours_ == adjacency::add_remove) {
+      refuse_pair("randomised response under add_remove",
+                  "one record more is one answer more, and everyone can count them; use zero_out, "
+                  "where a null record answers at random, or replace_one");
     }
     if (event_.records_per_person > 1) {
       refuse_pair("randomised response of several records a person",
                   "compose one response a record instead");
     }
-    return finite(response_pair(m.epsilon, static_cast<double>(m.categories), 0.0), false, true);
+    double const categories = static_cast<double>(m.categories);
+    if (neighbours_ == adjacency::replace_one) {
+      return finite(response_pair(m.epsilon, categories, 0.0), false, true);
+    }
+    if (how_ == taken::fixed_size) {
+      refuse_pair("randomised response of a batch under zero_out",
+                  "use Poisson sampling, or replace_one");
+    }
+    if (m.epsilon == 0.0) return no_loss();
+    // A record that is not sampled answers at random, as the null record does.
+    finite_pair const base = response_or_random_pair(m.epsilon, categories);
+    return {sampled_pair(base, rate_, orientation::remove),
+            sampled_pair(base, rate_, orientation::add), false, how_ != taken::shuffled};
   }
 
   [[nodiscard]] domination operator()(exponential_mechanism const& m) const {
@@ -182,17 +195,36 @@ class dominator {
   }
 
   [[nodiscard]] domination operator()(approx_dp const& m) const {
-    // Group privacy: (kε, δ(e^{kε}−1)/(e^ε−1)).
-    double const epsilon = all_records(m.epsilon);
-    double factor = records_;
-    if (m.epsilon > 0.0 && records_ > 1.0) {
-      factor = m.epsilon < 700.0 ? elementary::expm1(epsilon) / elementary::expm1(m.epsilon)
-                                 : std::numeric_limits<double>::infinity();
-      factor *= 1.0 + 1e-15 * (1.0 + epsilon);  // an exponential is as wrong as its argument
-    }
-    double const delta = m.delta == 0.0 ? 0.0 : std::min(1.0, m.delta * factor);
-    return by_guarantee(response_pair(epsilon, 2.0, delta));
+    approx_dp const whole = all_records(m);
+    return by_guarantee(response_pair(whole.epsilon, 2.0, whole.delta));
   }
+
+  [[nodiscard]] domination operator()(dp_profile const& m) const {
+    std::vector<approx_dp> points;
+    for (approx_dp const& point : m.points) points.push_back(all_records(point));
+    domination out = by_guarantee(profile_pair(std::move(points)));
+    out.attained = false;  // its masses are rounded up
+    return out;
+  }
+
+  [[nodiscard]] domination operator()(gaussian_dp const& m) const {
+    double const mu = multiply_up(records_, m.mu);
+    check_noise("mu", m.mu, mu);
+    if (mu == 0.0) return no_loss();
+    if (!sampled()) return from_definition(normal_pair{mu}, records_ == 1.0);
+    if (how_ == taken::poisson && neighbours_ == adjacency::add_remove) {
+      return {mixture_pair{{{rate_, mu}}, orientation::remove},
+              mixture_pair{{{rate_, mu}}, orientation::add}, false, true};
+    }
+    if (how_ == taken::fixed_size && !one_sided()) {
+      return symmetric_domination(amplified_pair{amplified_pair::noise::normal, rate_, mu, mu},
+                                  false);
+    }
+    refuse_samples();
+  }
+
+  [[nodiscard]] domination operator()(zcdp const&) const { refuse_divergences(); }
+  [[nodiscard]] domination operator()(renyi_dp const&) const { refuse_divergences(); }
 
   [[nodiscard]] domination operator()(matrix_gaussian const& m) const {
     if (sampled() || how_ == taken::shuffled) {
@@ -220,6 +252,18 @@ class dominator {
     require_domain(records_ * epsilon <= std::numeric_limits<double>::max(), "dominate", "epsilon",
                    epsilon, "so small that losses are finite");
     return multiply_up(records_, epsilon);
+  }
+
+  // Group privacy: (kε, δ(e^{kε}−1)/(e^ε−1)).
+  [[nodiscard]] approx_dp all_records(approx_dp const& each) const {
+    double const epsilon = all_records(each.epsilon);
+    double factor = records_;
+    if (each.epsilon > 0.0 && records_ > 1.0) {
+      factor = each.epsilon < 700.0 ? elementary::expm1(epsilon) / elementary::expm1(each.epsilon)
+                                    : std::numeric_limits<double>::infinity();
+      factor *= 1.0 + 1e-15 * (1.0 + epsilon);  // an exponential is as wrong as its argument
+    }
+    return {epsilon, each.delta == 0.0 ? 0.0 : std::min(1.0, each.delta * factor)};
   }
 
   [[nodiscard]] domination whole(dominating_pair pair) const {
@@ -256,11 +300,18 @@ class dominator {
     if (how_ == taken::fixed_size && may_be_substituted) {
       return symmetric_domination(mirrored_pair(base, rate_), false);
     }
-    if (sampled()) {
-      refuse_pair("this mechanism in these samples",
-                  "use Poisson sampling under add_remove, or fixed-size batches under replace_one");
-    }
+    if (sampled()) refuse_samples();
     return from_definition(base, true);
+  }
+
+  [[noreturn]] static void refuse_samples() {
+    refuse_pair("this mechanism in these samples",
+                "use Poisson sampling under add_remove, or fixed-size batches under replace_one");
+  }
+  [[noreturn]] static void refuse_divergences() {
+    refuse_pair("a mechanism that is known by its Rényi divergences alone, as a pair",
+                "take the Rényi accountant, or zCDP's; or compose the (ε, δ) that they imply: see "
+                "`from_profile`");
   }
 
   event const& event_;
@@ -301,8 +352,9 @@ class dominator {
 /// neighbours; parameters are nearest, a few ulp (weights of a binomial mixture: 1e-11, relative).
 ///
 /// sampling    add_remove                     zero_out                     replace_one
-/// unsampled   all but randomised response    the same                     all
-/// poisson     all but randomised response    gaussian, laplace, discrete  gaussian, laplace (amplified)
+/// unsampled   all but randomised response    all                          all
+/// poisson     all but randomised response    gaussian, laplace, discrete, gaussian, laplace (amplified)
+///                                            randomised response
 /// fixed_size  refused                        gaussian, laplace            gaussian, laplace, finite ones
 /// shuffled    refused                        as unsampled                 as unsampled
 /// allocation  gaussian                       gaussian                     refused

@@ -7,8 +7,12 @@
 
 #include <concepts>
 #include <cstdint>
+#include <limits>
+#include <span>
 #include <string_view>
+#include <type_traits>
 #include <variant>
+#include <vector>
 
 /// What was released, independent of any accountant: a mechanism, how its records were sampled, and
 /// how many records one person holds. Which inputs count as neighbours belongs to the accountant.
@@ -62,7 +66,7 @@ struct discrete_laplace {
 };
 
 /// Each record answers one of k categories: the true one with probability e^ε/(e^ε+k−1), each other
-/// one with 1/(e^ε+k−1).
+/// one with 1/(e^ε+k−1). Under zero_out the null record answers with one of the categories at random.
 struct randomised_response {
   double epsilon = required;
   std::uint64_t categories = 2;
@@ -92,9 +96,55 @@ struct matrix_gaussian {
   friend bool operator==(matrix_gaussian const&, matrix_gaussian const&) = default;
 };
 
-using mechanism_event =
-    std::variant<gaussian, laplace, discrete_gaussian, discrete_laplace, randomised_response,
-                 exponential_mechanism, pure, approx_dp, matrix_gaussian>;
+/// Anything that is (ε, δ)-differentially private for each of its points, under the accountant's adjacency: a
+/// privacy profile, as far as it is known. See `from_profile`.
+struct dp_profile {
+  static constexpr std::uint64_t most_points = 10'000;
+
+  std::vector<approx_dp> points;
+  friend bool operator==(dp_profile const&, dp_profile const&) = default;
+};
+
+/// A bound on the Rényi divergence of one order.
+struct renyi_bound {
+  double order = required;
+  double divergence = required;
+  friend bool operator==(renyi_bound const&, renyi_bound const&) = default;
+};
+
+/// Anything whose Rényi divergences are within the bounds at these orders, for all neighbours in both orders, under
+/// the accountant's adjacency. See `from_renyi_curve`.
+struct renyi_dp {
+  static constexpr std::uint64_t most_points = 1'000;
+
+  std::vector<renyi_bound> points;
+  friend bool operator==(renyi_dp const&, renyi_dp const&) = default;
+};
+
+/// What is known of a mechanism only by its guarantee is an event, too: `pure`, `approx_dp`, `dp_profile`, `zcdp`,
+/// `renyi_dp` and `gaussian_dp`, all of them under the accountant's adjacency.
+using mechanism_event = std::variant<gaussian, laplace, discrete_gaussian, discrete_laplace,
+                                     randomised_response, exponential_mechanism, pure, approx_dp,
+                                     matrix_gaussian, gaussian_dp, zcdp, dp_profile, renyi_dp>;
+
+/// A mechanism that is (ε, delta(ε))-differentially private for each of these ε. What is between them is not asked for:
+/// there the profile counts as far as its convexity bounds it.
+template <class Profile>
+requires std::is_invocable_r_v<double, Profile&, double>
+[[nodiscard]] dp_profile from_profile(Profile&& delta, std::span<double const> epsilons) {
+  dp_profile out;
+  for (double const epsilon : epsilons) out.points.push_back({epsilon, delta(epsilon)});
+  return out;
+}
+
+/// A mechanism of Rényi divergences at most divergence(α), at each of these orders α.
+template <class Curve>
+requires std::is_invocable_r_v<double, Curve&, double>
+[[nodiscard]] renyi_dp from_renyi_curve(Curve&& divergence, std::span<double const> orders) {
+  renyi_dp out;
+  for (double const order : orders) out.points.push_back({order, divergence(order)});
+  return out;
+}
 
 /// Every record takes part.
 struct unsampled {
@@ -150,7 +200,7 @@ struct event {
   friend bool operator==(event const&, event const&) = default;
 };
 
-[[nodiscard]] inline event sampled(mechanism_event mechanism, sampling scheme) {
+[[nodiscard]] inline event sampled(mechanism_event const& mechanism, sampling scheme) {
   return event(mechanism, scheme);
 }
 
@@ -206,6 +256,20 @@ inline void check_mechanism(std::string_view who, mechanism_event const& mechani
     void operator()(matrix_gaussian const& m) const {
       check_noise(m.noise_multiplier);
       check_non_negative(who, "sensitivity", m.sensitivity);
+    }
+    void operator()(gaussian_dp const& m) const { check_non_negative(who, "mu", m.mu); }
+    void operator()(zcdp const& m) const { check_non_negative(who, "rho", m.rho); }
+    void operator()(dp_profile const& m) const {
+      check_count(who, "number of points", m.points.size(), 1, dp_profile::most_points);
+      for (approx_dp const& point : m.points) (*this)(point);
+    }
+    void operator()(renyi_dp const& m) const {
+      check_count(who, "number of points", m.points.size(), 1, renyi_dp::most_points);
+      for (renyi_bound const& point : m.points) {
+        require_domain(point.order > 1.0 && point.order <= std::numeric_limits<double>::max(), who,
+                       "order", point.order, "finite and above 1");
+        check_non_negative(who, "divergence", point.divergence);
+      }
     }
   };
   std::visit(visitor{noise, loss, whole, who}, mechanism);

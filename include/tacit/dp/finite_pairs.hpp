@@ -3,6 +3,8 @@
 
 #include <tacit/core/check.hpp>
 #include <tacit/core/elementary.hpp>
+#include <tacit/core/enclosure.hpp>
+#include <tacit/core/units.hpp>
 #include <tacit/dp/loss.hpp>
 #include <tacit/dp/pair.hpp>
 
@@ -11,9 +13,10 @@
 #include <cstdint>
 #include <limits>
 #include <string_view>
+#include <vector>
 
 /// Dominating pairs of finitely many losses: of randomised response, of (ε, δ) guarantees and of discrete
-/// Laplace noise; and what sampling makes of one.
+/// Laplace noise; and what sampling makes of one. docs/certificates/events.md has the proofs.
 
 namespace tacit::detail {
 
@@ -28,6 +31,20 @@ namespace tacit::detail {
     pair.atoms[1] = {0.0, low * (categories - 2.0), low * (categories - 2.0)};
   }
   if (epsilon == 0.0) pair.atoms = {{0.0, 1.0 - delta, 1.0 - delta}};
+  return pair;
+}
+
+/// Randomised response among `categories`, ε > 0, against an answer at random: its one true answer, and the others.
+[[nodiscard]] inline finite_pair response_or_random_pair(double epsilon, double categories) {
+  double const shrunk = elementary::exp(-epsilon);
+  double const others = (categories - 1.0) * shrunk;
+  double const least = 1.0 / categories;
+  double const true_loss = -sampled_loss<double>(-epsilon, 1.0 - least, least);
+  double const other_loss = -sampled_loss<double>(epsilon, least, 1.0 - least);
+  finite_pair pair;
+  pair.loss_error = 16.0 * std::numeric_limits<double>::epsilon();
+  pair.atoms = {{other_loss, others / (1.0 + others), 1.0 - least},
+                {true_loss, 1.0 / (1.0 + others), least}};
   return pair;
 }
 
@@ -55,6 +72,58 @@ inline void check_noise(std::string_view argument, double noise, double shift) {
                           (end ? tail : point) * elementary::exp(-(s - j) / scale),
                           (end ? tail : point) * elementary::exp(-j / scale)});
   }
+  return pair;
+}
+
+/// Any mechanism that is (ε, δ)-DP for each of `points`, in both orders of the neighbours: the pair whose profile in
+/// x = e^ε is the largest convex one under the points and their mirror images (1/x, 1 − 1/x + δ/x).
+/// Guarantee: masses are rounded up, at losses that are exact.
+[[nodiscard]] inline finite_pair profile_pair(std::vector<approx_dp> points) {
+  std::sort(points.begin(), points.end(), [](approx_dp const& a, approx_dp const& b) {
+    return a.epsilon != b.epsilon ? a.epsilon < b.epsilon : a.delta < b.delta;
+  });
+  std::vector<approx_dp> hull;
+  // x times the slope of the profile, on the left of the last point kept and on its right, if `next` is the next.
+  auto const before = [&hull] {
+    approx_dp const& at = hull.back();
+    if (hull.size() == 1) {  // its mirror image is the neighbour
+      return (1.0 - enclosure(at.delta)) / (1.0 + exp(-enclosure(at.epsilon)));
+    }
+    approx_dp const& last = hull[hull.size() - 2];
+    return (enclosure(last.delta) - at.delta) / -expm1(enclosure(last.epsilon) - at.epsilon);
+  };
+  auto const after = [&hull](approx_dp const& next) {
+    approx_dp const& at = hull.back();
+    return (enclosure(at.delta) - next.delta) / expm1(enclosure(next.epsilon) - at.epsilon);
+  };
+  finite_pair pair;
+  auto const settle = [&pair](double loss, enclosure const& mass) {
+    double const p = std::max(0.0, mass.upper);
+    double const q = std::max(0.0, (exp(-enclosure(loss)) * mass).upper);
+    if (p == 0.0) return;
+    if (loss == 0.0) {
+      pair.atoms.push_back({0.0, add_up(p, q), add_up(p, q)});
+    } else {
+      pair.atoms.push_back({loss, p, q});
+      pair.atoms.push_back({-loss, q, p});
+    }
+  };
+  for (approx_dp const& next : points) {
+    if (!hull.empty() && !(next.delta < hull.back().delta)) continue;
+    // A point is left out unless the profile is surely convex there.
+    while (!hull.empty() && !((before() - after(next)).lower >= 0.0)) hull.pop_back();
+    hull.push_back(next);
+  }
+  pair.infinite = pair.excluded = hull.back().delta;
+  enclosure right = 0.0;
+  while (!hull.empty()) {
+    approx_dp const at = hull.back();
+    settle(at.epsilon, before() - right);
+    hull.pop_back();
+    if (!hull.empty()) right = after(at);
+  }
+  std::sort(pair.atoms.begin(), pair.atoms.end(),
+            [](auto const& a, auto const& b) { return a.loss < b.loss; });
   return pair;
 }
 

@@ -10,6 +10,7 @@
 #include <tacit/dp/pair.hpp>
 
 #include <algorithm>
+#include <cstdint>
 #include <limits>
 #include <span>
 #include <variant>
@@ -77,13 +78,30 @@ inline constexpr double shift_error = 0x1p-50;
           widened(at(loss.upper, std::min(1.0, next_up(rate))), rounding).upper};
 }
 
-[[nodiscard]] inline bound<double> pure_loss(event const& release, adjacency neighbours) {
+struct pure_losses {
+  bound<double> remove;
+  bound<double> add;
+};
+
+/// In each direction. What samples of a symmetric pair lose in the direction `add` is only bounded, by Lemma (b).
+[[nodiscard]] inline pure_losses pure_loss(event const& release, adjacency neighbours) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  if (std::holds_alternative<zcdp>(release.what) ||
+      std::holds_alternative<renyi_dp>(release.what)) {
+    return {{0.0, infinity}, {0.0, infinity}};  // of the largest loss it says nothing
+  }
   domination const found = dominate(release, neighbours);
   double rate = 1.0;
   if (auto const* scheme = std::get_if<poisson>(&release.how)) rate = scheme->rate;
   if (auto const* batch = std::get_if<fixed_size>(&release.how)) rate = batch->rate();
+  if (rate == 0.0) return {{0.0, 0.0}, {0.0, 0.0}};
   bound<double> loss = pure_loss(found.remove);
-  if (rate == 0.0) return {0.0, 0.0};
+  auto const attained = [&](bound<double> const& known) {
+    return bound<double>{found.attained ? known.lower : 0.0, known.upper};
+  };
+  if (std::holds_alternative<randomised_response>(release.what) && !found.symmetric) {
+    return {attained(loss), attained(pure_loss(found.add))};  // these hold the sampled losses
+  }
   if (rate < 1.0) {
     // An amplified pair holds the shifts, another one the sampled losses: its base has those to sample.
     if (!std::holds_alternative<amplified_pair>(found.remove)) {
@@ -93,7 +111,7 @@ inline constexpr double shift_error = 0x1p-50;
     }
     loss = sampled_pure_loss(loss, rate);
   }
-  return {found.attained ? loss.lower : 0.0, loss.upper};
+  return {attained(loss), {rate < 1.0 ? 0.0 : attained(loss).lower, loss.upper}};
 }
 
 }  // namespace detail
@@ -105,16 +123,21 @@ inline constexpr double shift_error = 0x1p-50;
 [[nodiscard]] inline bound<double> pure_epsilon(std::span<composed const> run,
                                                 adjacency neighbours) {
   using namespace detail;
-  bound<double> sum{0.0, 0.0};
+  bound<double> removed{0.0, 0.0};
+  bound<double> added{0.0, 0.0};
+  auto const put = [](bound<double>& sum, bound<double> const& loss, std::uint64_t count) {
+    if (count == 0 || loss.upper == 0.0) return;
+    sum.lower = add_down(sum.lower, multiply_down(count_down(count), loss.lower));
+    sum.upper = add_up(sum.upper, multiply_up(count_up(count), loss.upper));
+  };
   for (composed const& entry : run) {
     for (auto const& [release, count] : epoch_blocks(entry.release, entry.count)) {
-      bound<double> const loss = pure_loss(release, neighbours);
-      if (count == 0 || loss.upper == 0.0) continue;
-      sum.lower = add_down(sum.lower, multiply_down(count_down(count), loss.lower));
-      sum.upper = add_up(sum.upper, multiply_up(count_up(count), loss.upper));
+      pure_losses const loss = pure_loss(release, neighbours);
+      put(removed, loss.remove, count);
+      put(added, loss.add, count);
     }
   }
-  return sum;
+  return {std::max(removed.lower, added.lower), std::max(removed.upper, added.upper)};
 }
 
 }  // namespace tacit

@@ -11,7 +11,8 @@
 #include <tacit/dp/dominating.hpp>
 #include <tacit/dp/event.hpp>
 #include <tacit/dp/rdp/conversion.hpp>
-#include <tacit/dp/rdp/divergence.hpp>
+#include <tacit/dp/rdp/cost.hpp>
+#include <tacit/dp/rdp/guarantee.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -32,100 +33,6 @@
 namespace tacit {
 
 namespace detail {
-
-/// What a release costs in one direction.
-struct renyi_cost {
-  std::optional<dominating_pair> pair;
-  /// The mechanism itself without its sampling, and how it was sampled without replacement.
-  std::optional<dominating_pair> base;
-  double rate = 1.0;
-  /// `pair` (or `base`) is that of an exponential mechanism, whose own divergence is smaller.
-  bool bounded_range = false;
-
-  friend bool operator==(renyi_cost const&, renyi_cost const&) = default;
-};
-
-/// The largest loss of a pair.
-[[nodiscard]] inline double largest_loss(dominating_pair const& pair) {
-  double const infinity = std::numeric_limits<double>::infinity();
-  if (auto const* bounded = std::get_if<bounded_pair>(&pair)) return bounded->epsilon;
-  if (auto const* finite = std::get_if<finite_pair>(&pair)) {
-    if (finite->infinite > 0.0 || finite->excluded > 0.0) return infinity;
-    double largest = 0.0;
-    for (finite_pair::atom const& a : finite->atoms) largest = std::max(largest, std::abs(a.loss));
-    return largest;
-  }
-  auto const* normal = std::get_if<normal_pair>(&pair);
-  return normal != nullptr && normal->mu == 0.0 ? 0.0 : infinity;
-}
-
-/// Upper bounds on the divergence of one release, at any order.
-template <real T>
-class cost_curve {
- public:
-  explicit cost_curve(renyi_cost const& cost)
-      : rate_(cost.rate), bounded_range_(cost.bounded_range) {
-    if (cost.pair) whole_.emplace(*cost.pair);
-    if (cost.base) {
-      base_.emplace(*cost.base);
-      largest_loss_ = largest_loss(*cost.base);
-    }
-    if (bounded_range_)
-      epsilon_ = std::get<bounded_pair>(cost.base ? *cost.base : *cost.pair).epsilon;
-  }
-
-  [[nodiscard]] double upper(double order) {
-    double best = std::numeric_limits<double>::infinity();
-    if (whole_) best = bounded_range_ && !base_ ? unsampled(order) : whole_->upper(order);
-    if (base_) {
-      // A batch gives away no more than the mechanism does on all records.
-      best = std::min(best, unsampled(order));
-      if (order <= largest_without_replacement_order) {
-        best = std::min(best,
-                        wang_balle_kasiviswanathan(
-                            rate_, order, [&](double j) { return unsampled(j); }, largest_loss_));
-      }
-    }
-    return best;
-  }
-
- private:
-  [[nodiscard]] double unsampled(double order) {
-    if (bounded_range_) {
-      return multiply_up(bounded_range_divergence(epsilon_, order), 1.0 + 1e-13);
-    }
-    return base_->upper(order);
-  }
-
-  std::optional<basic_renyi_curve<T>> whole_;
-  std::optional<basic_renyi_curve<T>> base_;
-  double rate_;
-  bool bounded_range_;
-  double epsilon_ = 0.0;
-  double largest_loss_ = 0.0;
-};
-
-/// The sum of the divergences of a composition, in one direction.
-template <real T>
-class composed_curve {
- public:
-  void add(renyi_cost const& cost, std::uint64_t count) {
-    parts_.push_back({cost_curve<T>(cost), count_up(count)});
-  }
-
-  [[nodiscard]] double upper(double order) {
-    double sum = 0.0;
-    for (part& p : parts_) sum = add_up(sum, multiply_up(p.count, p.curve.upper(order)));
-    return sum;
-  }
-
- private:
-  struct part {
-    cost_curve<T> curve;
-    double count;
-  };
-  std::vector<part> parts_;
-};
 
 /// A bound, and log(α−1) of the order that gives it.
 struct ordered_bound {
@@ -223,6 +130,7 @@ class basic_renyi {
         [&](detail::composed_curve<T>& curve) {
           // Where K′(z) = ε, if K(z) ≈ z(1+z)·D₂/2.
           double const half = 0.5 * curve.upper(2.0);
+          if (!(half < infinity)) return least_finite(curve);
           return half > 0.0 ? elementary::log(std::max(0.5 * (epsilon / half - 1.0), 1e-3)) : 0.0;
         },
         [&](double order, double divergence) {
@@ -256,6 +164,9 @@ class basic_renyi {
 
   [[nodiscard]] both_costs costs(event const& release) const {
     detail::check_event("compose", release);
+    if (std::optional<detail::divergence_guarantee> known = detail::guarantee_of(release)) {
+      return guaranteed(release, std::move(*known));
+    }
     bool const exponential = std::holds_alternative<exponential_mechanism>(release.what);
     if (auto const* batch = std::get_if<fixed_size>(&release.how);
         batch != nullptr && batch->batch < batch->records &&
@@ -287,6 +198,24 @@ class basic_renyi {
     remove.bounded_range = add.bounded_range =
         exponential && bounded != nullptr && bounded->rate == 1.0;
     return {std::move(remove), std::move(add), found.symmetric};
+  }
+
+  [[nodiscard]] both_costs guaranteed(event const& release,
+                                      detail::divergence_guarantee known) const {
+    detail::check_guaranteed_samples(release, neighbours_);
+    detail::renyi_cost cost{std::nullopt, std::nullopt, 1.0, false, std::move(known)};
+    if (auto const* scheme = std::get_if<poisson>(&release.how)) {
+      if (scheme->rate == 0.0) cost.known = detail::divergence_guarantee(zcdp{0.0});
+      if (scheme->rate > 0.0 && scheme->rate < 1.0) {
+        detail::refuse_pair(
+            "Poisson samples of a mechanism that is known by its Rényi divergences",
+            "use fixed-size batches under replace_one, or the mechanism's own pair");
+      }
+    }
+    if (auto const* batch = std::get_if<fixed_size>(&release.how)) {
+      cost.rate = std::min(1.0, batch->rate() * (1.0 + std::numeric_limits<double>::epsilon()));
+    }
+    return {cost, cost, true};
   }
 
   // The mechanisms whose fixed-size batches have a dominating pair; for the others the bound of
@@ -321,21 +250,31 @@ class basic_renyi {
   /// known any better.
   template <class Start, class Bound>
   [[nodiscard]] double worst_least(Start&& first, Bound&& of) const {
+    auto const least = [&](detail::composed_curve<T>& curve, double from, double enough) {
+      auto const at = [&](double order) { return of(order, curve.upper(order)); };
+      detail::ordered_bound best = detail::least_over_orders(from, enough, at);
+      for (double const order : curve.stated_orders()) best.value = std::min(best.value, at(order));
+      return best;
+    };
     detail::composed_curve<T> removed = composed(&entry::remove);
-    double constexpr none = -std::numeric_limits<double>::infinity();
-    detail::ordered_bound const one = detail::least_over_orders(
-        first(removed), none, [&](double order) { return of(order, removed.upper(order)); });
+    detail::ordered_bound const one = least(removed, first(removed), -infinity);
     if (symmetric()) return one.value;
     detail::composed_curve<T> added = composed(&entry::add);
-    detail::ordered_bound const other = detail::least_over_orders(
-        one.where, one.value, [&](double order) { return of(order, added.upper(order)); });
-    return std::max(one.value, other.value);
+    return std::max(one.value, least(added, one.where, one.value).value);
+  }
+
+  // log(α−1) of the largest order 1 + 2^{−k} of finite divergence.
+  [[nodiscard]] static double least_finite(detail::composed_curve<T>& curve) {
+    double z = 1.0;
+    while (z > 1e-9 && !(curve.upper(1.0 + z) < infinity)) z *= 0.5;
+    return elementary::log(z);
   }
 
   // log(α−1) of about the best order for ε at e^{−level}: where z(1+z)·D₂/2 = level, unless D grows
   // faster than that, which its first value shows.
   [[nodiscard]] static double start(detail::composed_curve<T>& curve, double level) {
     double const half = 0.5 * curve.upper(2.0);
+    if (!(half < infinity)) return least_finite(curve);
     if (!(half > 0.0 && half < 1e300)) return 0.0;
     double z = std::sqrt(level / half);
     for (int round = 0; round < 60 && z > 1e-9; ++round) {
@@ -346,6 +285,8 @@ class basic_renyi {
     return elementary::log(std::min(z, 1e8));
   }
 
+  static constexpr double infinity = std::numeric_limits<double>::infinity();
+
   adjacency neighbours_;
   std::vector<entry> entries_;
   std::map<detail::event_key, std::size_t> places_;  // of the entries
@@ -355,8 +296,6 @@ using renyi = basic_renyi<double>;
 using renyi_accountant = accountant<renyi>;
 
 #if defined(TACIT_COMPILED)
-extern template class detail::cost_curve<double>;
-extern template class detail::composed_curve<double>;
 extern template class basic_renyi<double>;
 #endif
 

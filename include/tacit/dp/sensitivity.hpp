@@ -6,6 +6,7 @@
 #include <tacit/core/units.hpp>
 #include <tacit/dp/event.hpp>
 
+#include <cmath>
 #include <span>
 
 /// How far one record can move groups of coordinates that have their own clips and noises. Matrix mechanisms:
@@ -40,6 +41,38 @@ struct clipped_group {
                          norm, "in [1e-290, 1e290]");
   double const accumulated = static_cast<double>(groups.size()) * 3e-16;
   return {.noise_multiplier = 1.0 / norm * (detail::a_little_less - accumulated)};
+}
+
+/// Adaptive clipping (Andrew, Thakkar, McMahan & Ramaswamy 2021) also releases, at each step, how many contributions were
+/// within the clip: a sum of indicators less ½ each, plus N(0, count_noise²). Updates of this multiplier and the count
+/// are one Gaussian release of multiplier (z^{−2} + (2·count_noise)^{−2})^{−½}. Under replace_one, too, where either
+/// moves by twice as much.
+/// Guarantee: lower bound (less noise, never more).
+/// @throws std::domain_error unless both are positive
+[[nodiscard]] inline gaussian with_clip_count(gaussian updates, double count_noise) {
+  detail::check_positive("with_clip_count", "noise_multiplier", updates.noise_multiplier);
+  detail::check_positive("with_clip_count", "count_noise", count_noise);
+  clipped_group const both[]{{1.0, updates.noise_multiplier}, {0.5, count_noise}};
+  return joint_gaussian(both);
+}
+
+/// The multiplier for the updates that leaves `together` for both, (z^{−2} − (2·count_noise)^{−2})^{−½}; what Opacus and
+/// TensorFlow Privacy add where they are asked for `together`.
+/// Guarantee: feasible end: `with_clip_count` of it is at least `together`.
+/// @throws std::domain_error unless both are positive, and 2·count_noise above together's multiplier by a relative 1e-12
+[[nodiscard]] inline gaussian beside_clip_count(gaussian together, double count_noise) {
+  double const z = together.noise_multiplier;
+  detail::check_positive("beside_clip_count", "noise_multiplier", z);
+  detail::check_positive("beside_clip_count", "count_noise", count_noise);
+  double const share = z / (2.0 * count_noise);
+  detail::require_domain(share <= 1.0 - 1e-12, "beside_clip_count", "count_noise", count_noise,
+                         "above half the noise_multiplier");
+  double updates = z / std::sqrt((1.0 - share) * (1.0 + share));
+  for (double more = 0x1p-52; !(with_clip_count({updates}, count_noise).noise_multiplier >= z);
+       more *= 2.0) {
+    updates *= 1.0 + more;
+  }
+  return {updates};
 }
 
 }  // namespace tacit

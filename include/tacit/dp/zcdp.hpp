@@ -12,6 +12,7 @@
 #include <tacit/dp/dominating.hpp>
 #include <tacit/dp/event.hpp>
 #include <tacit/dp/normal_sum.hpp>
+#include <tacit/dp/rdp/guarantee.hpp>
 #include <tacit/info/conversion.hpp>
 
 #include <algorithm>
@@ -27,11 +28,6 @@
 /// is the conversion, which has only the Rényi divergences ρα of the loss.
 
 namespace tacit {
-
-/// ρ-zCDP (Bun & Steinke 2016): D_α(P‖Q) ≤ ρα for all neighbours and every order α > 1.
-struct zcdp {
-  double rho = required;
-};
 
 namespace detail {
 
@@ -143,8 +139,16 @@ struct zcdp_of_pair {
 ///         where no bound is known
 template <real T = double>
 [[nodiscard]] zcdp zcdp_of(event const& release, adjacency neighbours) {
-  domination const pair = dominate(release, neighbours);
   detail::zcdp_of_pair const visitor{release};
+  if (std::holds_alternative<zcdp>(release.what)) {
+    detail::check_event("zcdp_of", release);
+    detail::check_guaranteed_samples(release, neighbours);
+    if (detail::is_sampled(release.how)) visitor.refuse_samples();
+    auto const* scheme = std::get_if<poisson>(&release.how);
+    if (scheme != nullptr && scheme->rate == 0.0) return {0.0};
+    return {detail::guarantee_of(release)->upper(1.0)};
+  }
+  domination const pair = dominate(release, neighbours);
   if (detail::is_sampled(release.how)) visitor.refuse_samples();
   return std::visit(visitor, pair.remove);
 }

@@ -17,12 +17,6 @@
 
 namespace tacit {
 
-/// μ-Gaussian differential privacy (Dong, Roth & Su 2022): telling the neighbours apart is no easier
-/// than telling N(0, 1) from N(μ, 1).
-struct gaussian_dp {
-  double mu = required;
-};
-
 /// I(U;Y) ≤ I of the binary-input Gaussian channel with prior π and σ = 2/μ: the release is a
 /// function of that channel's output (Blackwell), and information falls under functions.
 /// Guarantee: upper bound.

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tacit/core/real.hpp>
+#include <tacit/core/rounded.hpp>
+#include <tacit/dp/event.hpp>
+#include <tacit/dp/pair.hpp>
+#include <tacit/dp/rdp/conversion.hpp>
+#include <tacit/dp/rdp/divergence.hpp>
+#include <tacit/dp/rdp/guarantee.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <variant>
+#include <vector>
+
+/// The divergences of a composition: what one release costs at any order, and their sum.
+
+namespace tacit::detail {
+
+/// What a release costs in one direction.
+struct renyi_cost {
+  std::optional<dominating_pair> pair;
+  /// The mechanism itself without its sampling, and how it was sampled without replacement.
+  std::optional<dominating_pair> base;
+  double rate = 1.0;
+  /// `pair` (or `base`) is that of an exponential mechanism, whose own divergence is smaller.
+  bool bounded_range = false;
+  /// In place of `pair` (or `base`): what is known of the mechanism's divergences.
+  std::optional<divergence_guarantee> known = std::nullopt;
+
+  friend bool operator==(renyi_cost const&, renyi_cost const&) = default;
+};
+
+/// The largest loss of a pair.
+[[nodiscard]] inline double largest_loss(dominating_pair const& pair) {
+  double const infinity = std::numeric_limits<double>::infinity();
+  if (auto const* bounded = std::get_if<bounded_pair>(&pair)) return bounded->epsilon;
+  if (auto const* finite = std::get_if<finite_pair>(&pair)) {
+    if (finite->infinite > 0.0 || finite->excluded > 0.0) return infinity;
+    double largest = 0.0;
+    for (finite_pair::atom const& a : finite->atoms) largest = std::max(largest, std::abs(a.loss));
+    return largest;
+  }
+  auto const* normal = std::get_if<normal_pair>(&pair);
+  return normal != nullptr && normal->mu == 0.0 ? 0.0 : infinity;
+}
+
+/// Upper bounds on the divergence of one release, at any order.
+template <real T>
+class cost_curve {
+ public:
+  explicit cost_curve(renyi_cost const& cost)
+      : known_(cost.known), rate_(cost.rate), bounded_range_(cost.bounded_range) {
+    if (cost.pair) whole_.emplace(*cost.pair);
+    if (cost.base) {
+      base_.emplace(*cost.base);
+      largest_loss_ = largest_loss(*cost.base);
+    }
+    if (bounded_range_)
+      epsilon_ = std::get<bounded_pair>(cost.base ? *cost.base : *cost.pair).epsilon;
+  }
+
+  [[nodiscard]] double upper(double order) {
+    double best = std::numeric_limits<double>::infinity();
+    if (whole_) best = bounded_range_ && !base_ ? unsampled(order) : whole_->upper(order);
+    if (known_ && !(rate_ < 1.0)) return unsampled(order);
+    if (base_ || known_) {
+      // A batch gives away no more than the mechanism does on all records.
+      best = std::min(best, unsampled(order));
+      if (order <= largest_without_replacement_order) {
+        best = std::min(best,
+                        wang_balle_kasiviswanathan(
+                            rate_, order, [&](double j) { return unsampled(j); }, largest_loss_));
+      }
+    }
+    return best;
+  }
+
+  /// The orders at which a guarantee is stated: a least bound is often at one of them.
+  void stated_orders(std::vector<double>& into) const {
+    if (!known_) return;
+    for (renyi_bound const& point : known_->points()) into.push_back(point.order);
+  }
+
+ private:
+  [[nodiscard]] double unsampled(double order) {
+    if (known_) return known_->upper(order);
+    if (bounded_range_) {
+      return multiply_up(bounded_range_divergence(epsilon_, order), 1.0 + 1e-13);
+    }
+    return base_->upper(order);
+  }
+
+  std::optional<basic_renyi_curve<T>> whole_;
+  std::optional<basic_renyi_curve<T>> base_;
+  std::optional<divergence_guarantee> known_;
+  double rate_;
+  bool bounded_range_;
+  double epsilon_ = 0.0;
+  double largest_loss_ = std::numeric_limits<double>::infinity();
+};
+
+/// The sum of the divergences of a composition, in one direction.
+template <real T>
+class composed_curve {
+ public:
+  void add(renyi_cost const& cost, std::uint64_t count) {
+    parts_.push_back({cost_curve<T>(cost), count_up(count)});
+  }
+
+  [[nodiscard]] double upper(double order) {
+    double sum = 0.0;
+    for (part& p : parts_) sum = add_up(sum, multiply_up(p.count, p.curve.upper(order)));
+    return sum;
+  }
+
+  [[nodiscard]] std::vector<double> stated_orders() const {
+    std::vector<double> all;
+    for (part const& p : parts_) p.curve.stated_orders(all);
+    return all;
+  }
+
+ private:
+  struct part {
+    cost_curve<T> curve;
+    double count;
+  };
+  std::vector<part> parts_;
+};
+
+#if defined(TACIT_COMPILED)
+extern template class cost_curve<double>;
+extern template class composed_curve<double>;
+#endif
+
+}  // namespace tacit::detail

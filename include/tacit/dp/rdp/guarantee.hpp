@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tacit/core/enclosure.hpp>
+#include <tacit/core/rounded.hpp>
+#include <tacit/core/units.hpp>
+#include <tacit/dp/dominating.hpp>
+#include <tacit/dp/event.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <optional>
+#include <variant>
+#include <vector>
+
+/// Mechanisms that are known by a bound on their Rényi divergences, and not by a pair.
+
+namespace tacit::detail {
+
+/// D_α ≤ ρα, and D_α ≤ the bounds at some orders. Between orders (α−1)·D_α lies under its chords, because it is convex
+/// and 0 at α = 1; beyond the last order nothing is known.
+class divergence_guarantee {
+ public:
+  explicit divergence_guarantee(zcdp guarantee) : rho_(guarantee.rho) {}
+
+  explicit divergence_guarantee(renyi_dp const& guarantee) : points_(guarantee.points) {
+    std::sort(points_.begin(), points_.end(),
+              [](renyi_bound const& a, renyi_bound const& b) { return a.order < b.order; });
+    // Divergences rise with the order, so that what holds of an order holds of those below it.
+    for (std::size_t k = points_.size() - 1; k-- > 0;) {
+      points_[k].divergence = std::min(points_[k].divergence, points_[k + 1].divergence);
+    }
+  }
+
+  /// Guarantee: upper bound.
+  [[nodiscard]] double upper(double order) const {
+    double best = multiply_up(rho_, order);
+    auto const next =
+        std::lower_bound(points_.begin(), points_.end(), order,
+                         [](renyi_bound const& p, double at) { return p.order < at; });
+    if (next == points_.end()) return best;
+    best = std::min(best, next->divergence);
+    if (next == points_.begin() || next->order == order) return best;
+    // (α−1)·D = t·(α₁−1)·D₁ + (1−t)·(α₀−1)·D₀ at most, t = (α−α₀)/(α₁−α₀); larger for a larger t.
+    renyi_bound const& last = *(next - 1);
+    enclosure const z = enclosure(order) - 1.0;
+    enclosure const low = (enclosure(last.order) - 1.0) * last.divergence;
+    enclosure const high = (enclosure(next->order) - 1.0) * next->divergence;
+    enclosure const share = (enclosure(order) - last.order) / (enclosure(next->order) - last.order);
+    return std::min(best, ((low + share * (high - low)) / z).upper);
+  }
+
+  [[nodiscard]] std::vector<renyi_bound> const& points() const { return points_; }
+
+  friend bool operator==(divergence_guarantee const&, divergence_guarantee const&) = default;
+
+ private:
+  double rho_ = std::numeric_limits<double>::infinity();
+  std::vector<renyi_bound> points_;
+};
+
+/// What may be said of a mechanism's samples if all that is known of it is a guarantee.
+/// @throws std::invalid_argument, with the reason
+inline void check_guaranteed_samples(event const& release, adjacency neighbours) {
+  event any = release;
+  any.what = pure{1.0};
+  (void)dominate(any, neighbours);
+}
+
+/// The guarantee of an event that is known by its Rényi divergences; nothing of any other event. That of a person with
+/// k records is k²ρ (Bun & Steinke 2016, Proposition 1.9).
+/// @throws std::invalid_argument where several records a person have no bound
+[[nodiscard]] inline std::optional<divergence_guarantee> guarantee_of(event const& release) {
+  double const records = count_up(release.records_per_person);
+  if (auto const* known = std::get_if<zcdp>(&release.what)) {
+    return divergence_guarantee(zcdp{multiply_up(multiply_up(records, records), known->rho)});
+  }
+  auto const* known = std::get_if<renyi_dp>(&release.what);
+  if (known == nullptr) return std::nullopt;
+  if (release.records_per_person > 1) {
+    refuse_pair("several records a person of a mechanism that is known by its Rényi divergences",
+                "bound those of a person and declare one record a person, or use zCDP");
+  }
+  return divergence_guarantee(*known);
+}
+
+}  // namespace tacit::detail
