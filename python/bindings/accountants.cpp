@@ -2,6 +2,7 @@
 //
 // The accountants as classes.
 
+#include <tacit/core/check.hpp>
 #include <tacit/dp/accountant.hpp>
 #include <tacit/dp/discretised.hpp>
 #include <tacit/dp/gaussian.hpp>
@@ -193,8 +194,12 @@ nb::class_<Accountant> bind(nb::module_& m, char const* name, char const* doc) {
            })
       .def("__setstate__",
            [](nb::handle self, nb::tuple const& state) {
-             new (nb::inst_ptr<Accountant>(self))
-                 Accountant(Accountant::load(nb::cast<std::string>(state[0])));
+             std::string text;
+             if (nb::inst_ready(self) || nb::len(state) != 2 || !nb::try_cast(state[0], text) ||
+                 !(state[1].is_none() || nb::isinstance<nb::dict>(state[1]))) {
+               throw tacit::corrupt_state("__setstate__: state is not what __getstate__ returned");
+             }
+             new (nb::inst_ptr<Accountant>(self)) Accountant(Accountant::load(text));
              nb::inst_mark_ready(self);
              if (!state[1].is_none()) self.attr("__dict__").attr("update")(state[1]);
            })

@@ -143,3 +143,24 @@ def test_counts_out_of_range_are_values():
     with pytest.raises(ValueError, match="noise_multiplier is 1e-04, but must be in .0.001, 1e9."):
         RUN.compose(tacit.Event(tacit.Gaussian(1e-4), tacit.Poisson(0.01)), 1000)
     assert RUN.history == []
+
+
+@pytest.mark.parametrize("name", ["mechanism", "adjacency", "accountant"])
+@pytest.mark.parametrize("word", ["\ud800", "gaussian\0"])
+def test_words_that_are_no_text(name, word):
+    with pytest.raises(TypeError, match=rf"\A{name} is "):
+        tacit.epsilon(noise_multiplier=1.0, delta=1e-5, **{name: word})
+
+
+@pytest.mark.parametrize("state", [(), (1, 2), ("x", None), (RUN.save(),), (RUN.save(), 1), (RUN.save(), None, None)])
+def test_a_state_that_is_none_is_corrupt(state):
+    empty = tacit.PrivacyLossAccountant.__new__(tacit.PrivacyLossAccountant)
+    with pytest.raises(tacit.CorruptState):
+        empty.__setstate__(state)
+
+
+def test_an_accountant_takes_no_second_state():
+    run = tacit.PrivacyLossAccountant().compose(tacit.Gaussian(1.0))
+    with pytest.raises(tacit.CorruptState):
+        run.__setstate__((RUN.save(), None))
+    assert len(run.history) == 1

@@ -113,7 +113,7 @@ def _threads(threads):
 
 
 def _word(name, value):
-    if not isinstance(value, str):
+    if not isinstance(value, str) or not value.isprintable():  # a half of a surrogate pair is no text to C++
         raise TypeError(_refused(name, value))
     return value
 
