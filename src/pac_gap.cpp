@@ -3,6 +3,7 @@
 #include <tacit/pac/gap/certificate.hpp>
 #include <tacit/pac/gap/critics.hpp>
 #include <tacit/pac/gap/estimate.hpp>
+#include <tacit/pac/gap/in_turn.hpp>
 #include <tacit/pac/gap/information.hpp>
 #include <tacit/pac/gap/mixture.hpp>
 #include <tacit/pac/gap/study.hpp>
@@ -35,6 +36,8 @@ template mixture_surrogate mixture_surrogate::fit(Eigen::MatrixXd const&, gaussi
                                                   std::size_t, public_stream, int);
 template mi_bound certified_information(mixture_surrogate const&, gaussian_noise const&,
                                         Eigen::MatrixXd const&, held_out_options);
+template mi_bound certified_information(gaussian_noise const&, Eigen::MatrixXd const&,
+                                        held_out_options, public_stream);
 template gaussian_noise noise_below(Eigen::MatrixXd const&);
 template gap_study study_gap(Eigen::MatrixXd const&, gaussian_noise const&,
                              gap_study_options const&);

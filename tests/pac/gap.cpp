@@ -618,6 +618,143 @@ TEST_CASE("rare large outputs: certified, and far above the truth") {
   CHECK(truth == Approx(0.0043).epsilon(1e-3));
 }
 
+namespace {
+
+/// One output in 2000 is 100 standard deviations of the noise away.
+MatrixXd rare_large_outputs(Index rows, double rate, std::uint64_t seed) {
+  MatrixXd out(rows, 1);
+  for (Index i = 0; i < rows; ++i) {
+    out(i, 0) =
+        tacit::public_uniform({seed, 3}, static_cast<std::uint64_t>(i)) < rate ? 100.0 : 0.0;
+  }
+  return out;
+}
+
+double entropy_of_bit(double p) { return -p * std::log(p) - (1.0 - p) * std::log1p(-p); }
+
+}  // namespace
+
+TEST_CASE("rare large outputs, scored in turn: near the least that any certificate can say") {
+  auto const noise = tacit::gaussian_noise::isotropic(1, 1.0);
+  tacit::held_out_options const options{.radius = 100.0, .failure = 0.05};
+  double const truth = entropy_of_bit(1.0 / 2000.0);
+  for (Index const n : {400, 1000}) {
+    for (std::uint64_t const seed : {77U, 78U, 79U}) {
+      MatrixXd const rows = rare_large_outputs(n, 1.0 / 2000.0, seed);
+      double const bound =
+          tacit::certified_information(noise, rows, options, {seed, 5}).value.value;
+      // Large outputs of this probability stay unseen with probability .05, and then reveal their entropy.
+      double const least = entropy_of_bit(1.0 - std::pow(0.05, 1.0 / static_cast<double>(n)));
+      CAPTURE(n, seed, bound, least);
+      CHECK(bound >= truth);
+      CHECK(bound <= 5.0 * least);
+      // By halves and a normal surrogate the radius is what counts.
+      MatrixXd const z = tacit::with_public_noise(rows, noise, {seed, 9});
+      auto const normal = tacit::normal_surrogate::fit(MatrixXd(z.topRows(n / 2)));
+      double const by_normal =
+          tacit::certified_information(tacit::gap_certificate(normal), noise,
+                                       MatrixXd(rows.bottomRows(n - n / 2)), options)
+              .value.value;
+      CHECK(by_normal > 500.0 * bound);
+    }
+  }
+}
+
+TEST_CASE("scores in turn: every sequence of small samples, with its exact probability") {
+  // Scores 0 or `most`, whose size the past decides, of mean m: how often is m refuted?
+  for (double const failure : {0.05, 0.2}) {
+    for (double const m : {0.1, 0.4, 0.7}) {
+      constexpr unsigned n = 12;
+      double refuted = 0.0;
+      double bound_below = 0.0;
+      for (unsigned sequence = 0; sequence < 1U << n; ++sequence) {
+        std::vector<tacit::detail::bounded_score> scores;
+        double chance = 1.0;
+        double most = 1.0;
+        for (unsigned t = 0; t < n; ++t) {
+          bool const large = (sequence >> t & 1U) != 0;
+          scores.push_back({large ? most : 0.0, most});
+          chance *= large ? m / most : 1.0 - m / most;
+          most = large ? 1.0 : std::min(most * 1.5, 8.0);
+        }
+        double const bound = tacit::detail::refuted_mean(scores, failure);
+        bound_below += bound < m ? chance : 0.0;
+        std::vector<double> small;
+        for (auto const& score : scores) small.push_back(1.0 - score.value / score.most);
+        refuted += tacit::detail::refutes_mean(
+                       scores, tacit::detail::stakes(small, -std::log(failure)), m, failure)
+                       ? chance
+                       : 0.0;
+      }
+      CAPTURE(failure, m, refuted, bound_below);
+      CHECK(refuted <= failure);
+      CHECK(bound_below <= refuted);
+    }
+  }
+  // It does refute: a sample without any large score.
+  std::vector<tacit::detail::bounded_score> const zeros(100, {0.0, 1.0});
+  CHECK(tacit::detail::refuted_mean(zeros, 0.05) < 0.05);
+}
+
+TEST_CASE("information certified in turn holds") {
+  double const failure = 0.1;
+  int failed = 0;
+  for (std::uint64_t seed = 0; seed < 150; ++seed) {
+    for (double const s : {0.4, 1.5}) {
+      two_points const law{2, s};
+      failed +=
+          tacit::certified_information(law.noise(), law.outputs(60, 7000 + seed),
+                                       {.radius = law.radius(), .failure = failure}, {seed, 1})
+              .value.value < law.information();
+    }
+    // Of 60 outputs none is large in every eighth sample.
+    failed += tacit::certified_information(tacit::gaussian_noise::isotropic(1, 1.0),
+                                           rare_large_outputs(60, 0.035, seed),
+                                           {.radius = 100.0, .failure = failure}, {seed, 2})
+                  .value.value < entropy_of_bit(0.035) - 1e-9;
+  }
+  CHECK(failed <= 45 + 6 * 7);  // six standard deviations of 450 at the stated rate
+  two_points const law{2, 0.5};
+  auto const bound = tacit::certified_information(
+      law.noise(), law.outputs(4000, 3), {.radius = law.radius(), .failure = 0.01}, {3, 1});
+  CHECK(bound.confidence == Approx(0.99));
+  CHECK(bound.value.value >= law.information());
+  CHECK(bound.value.value < 1.1 * law.log_det());
+  CHECK_THROWS_AS(tacit::certified_information(law.noise(), law.outputs(7, 3),
+                                               {.radius = 2.0, .failure = 0.1}, {1, 1}),
+                  std::invalid_argument);
+  CHECK_THROWS_AS(tacit::certified_information(law.noise(), law.outputs(70, 3),
+                                               {.radius = 1.0, .failure = 0.1}, {1, 1}),
+                  std::domain_error);
+}
+
+TEST_CASE("information certified in turn holds, over 2000 repeats a law", "[.sweep][sweep]") {
+  double const failure = 0.1;
+  double const most = 200.0 + statistics::normal_limit * std::sqrt(200.0 * 0.9);
+  auto const hold = [&](tacit::gaussian_noise const& noise, double radius, double truth,
+                        auto const& outputs) {
+    int failed = 0;
+    for (std::uint64_t seed = 0; seed < 2000; ++seed) {
+      failed += tacit::certified_information(noise, outputs(seed),
+                                             {.radius = radius, .failure = failure}, {seed, 1})
+                    .value.value < truth;
+    }
+    CAPTURE(radius, truth, failed);
+    CHECK(failed <= most);
+  };
+  for (Index const d : {1, 2, 8}) {
+    for (double const s : {0.3, 1.0, 3.0}) {
+      two_points const law{d, s};
+      hold(law.noise(), law.radius(), law.information(),
+           [&](std::uint64_t seed) { return law.outputs(100, 9000 + seed); });
+    }
+  }
+  for (double const rate : {0.005, 0.02, 0.1}) {
+    hold(tacit::gaussian_noise::isotropic(1, 1.0), 100.0, entropy_of_bit(rate) - 1e-9,
+         [&](std::uint64_t seed) { return rare_large_outputs(100, rate, seed); });
+  }
+}
+
 TEST_CASE("what a common offset rounds off is part of the stated rounding") {
   auto const noise = tacit::gaussian_noise::isotropic(2, 0.25);
   MatrixXd const rows = MatrixXd::Constant(300, 2, 1e8);

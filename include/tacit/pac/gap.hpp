@@ -5,6 +5,7 @@
 #include <tacit/pac/gap/certificate.hpp>
 #include <tacit/pac/gap/critics.hpp>
 #include <tacit/pac/gap/estimate.hpp>
+#include <tacit/pac/gap/in_turn.hpp>
 #include <tacit/pac/gap/information.hpp>
 #include <tacit/pac/gap/mixture.hpp>
 #include <tacit/pac/gap/product_critic.hpp>

@@ -149,6 +149,35 @@ template <dense_scalar T = double>
       .matrix();
 }
 
+/// What a mixture charges each output, no more than `largest` for any within the radius; all but `rounding`.
+template <dense_scalar T>
+struct mixture_scores {
+  vector_of<T> values;
+  double largest;
+  double rounding;
+};
+
+template <dense_scalar T = double>
+[[nodiscard]] mixture_scores<T> scores_of(basic_mixture_surrogate<T> const& mixture,
+                                          basic_gaussian_noise<T> const& noise,
+                                          matrix_of<T> const& outputs, double radius,
+                                          char const* function) {
+  auto const charges = charges_of(mixture, noise, outputs, function);
+  double largest = std::numeric_limits<double>::infinity();
+  double scale = 1.0;
+  for (std::size_t k = 0; k < mixture.size(); ++k) {
+    double const most =
+        charges.fixed[k] + largest_half_energy(mixture.components()[k], charges.gain[k], radius);
+    largest = std::min(largest, most);
+    scale = std::max(scale, std::abs(charges.fixed[k]));
+  }
+  auto const d = static_cast<double>(mixture.dimension());
+  largest = std::max(largest * (1.0 + 8.0 * (d + 4.0) * 1e-12), 0.0) + 1e-9 * scale;
+  double const rounding =
+      4.0 * static_cast<double>(mixture.size() + 8) * unit_roundoff * (scale + largest);
+  return {soft_least(charges.charge), largest, rounding};
+}
+
 }  // namespace detail
 
 /// I(X; Z) from above, by a mixture that was fitted on other outputs.
@@ -162,24 +191,12 @@ template <dense_scalar T = double>
   detail::check_failure("certified_information", options.failure);
   detail::check_rows("certified_information", outputs, mixture.dimension());
   detail::check_radius("certified_information", outputs, options.radius);
-  auto const charges = detail::charges_of(mixture, noise, outputs, "certified_information");
-  double largest = std::numeric_limits<double>::infinity();
-  double scale = 1.0;
-  for (std::size_t k = 0; k < mixture.size(); ++k) {
-    double const most =
-        charges.fixed[k] +
-        detail::largest_half_energy(mixture.components()[k], charges.gain[k], options.radius);
-    largest = std::min(largest, most);
-    scale = std::max(scale, std::abs(charges.fixed[k]));
-  }
-  auto const d = static_cast<double>(mixture.dimension());
-  largest = std::max(largest * (1.0 + 8.0 * (d + 4.0) * 1e-12), 0.0) + 1e-9 * scale;
-  double const rounding =
-      4.0 * static_cast<double>(mixture.size() + 8) * detail::unit_roundoff * (scale + largest);
-  vector_of<T> const values = detail::soft_least(charges.charge);
-  double const mean = upper_confidence(detail::span_of(values), 0.0, largest, options.failure);
+  auto const scores =
+      detail::scores_of(mixture, noise, outputs, options.radius, "certified_information");
+  double const mean =
+      upper_confidence(detail::span_of(scores.values), 0.0, scores.largest, options.failure);
   detail::check_finite("certified_information", "the bound", mean);
-  return {nats(mean + rounding), detail::confidence_of(options.failure)};
+  return {nats(mean + scores.rounding), detail::confidence_of(options.failure)};
 }
 
 template <dense_scalar T>

@@ -8,8 +8,8 @@
 #include <tacit/pac/gap/axes.hpp>
 #include <tacit/pac/gap/certificate.hpp>
 #include <tacit/pac/gap/estimate.hpp>
+#include <tacit/pac/gap/in_turn.hpp>
 #include <tacit/pac/gap/information.hpp>
-#include <tacit/pac/gap/mixture.hpp>
 #include <tacit/pac/gap/product_critic.hpp>
 #include <tacit/pac/gap/surrogate.hpp>
 #include <tacit/pac/gaussian_noise.hpp>
@@ -136,33 +136,6 @@ template <dense_scalar T>
   return 0.5 * sum;
 }
 
-/// The mixture for the scoring rows, from the others alone: as many components as charge the last third of
-/// those least when fitted on the rest.
-template <dense_scalar T>
-[[nodiscard]] basic_mixture_surrogate<T> chosen_mixture(matrix_of<T> const& rows,
-                                                        basic_gaussian_noise<T> const& noise,
-                                                        double radius, public_stream stream) {
-  using mixture = basic_mixture_surrogate<T>;
-  Eigen::Index const last = rows.rows() / 3;
-  matrix_of<T> const head = rows.topRows(rows.rows() - last);
-  matrix_of<T> const tail = rows.bottomRows(last);
-  std::size_t best = 1;
-  double least = std::numeric_limits<double>::infinity();
-  for (std::size_t components = 1; components <= 32; components *= 2) {
-    if (static_cast<Eigen::Index>(8 * components) > head.rows()) break;
-    auto const trial = mixture::fit(head, noise, components, stream).guarded(noise, radius);
-    double const charged =
-        certified_information(trial, noise, tail, {.radius = radius, .failure = 0.5}).value.value;
-    if (charged < least) {
-      least = charged;
-      best = components;
-    } else if (components > 4 * best) {
-      break;
-    }
-  }
-  return mixture::fit(rows, noise, best, stream).guarded(noise, radius);
-}
-
 /// What half of the rows fit, and the other half score.
 template <dense_scalar T>
 struct fitted_half {
@@ -205,11 +178,12 @@ template <dense_scalar T>
   gap_study_bounds out{certificate.value(), {}};
   if (!options.radius) return out;
   held_out_options const held{.radius = *options.radius, .failure = share};
-  auto const mixture =
-      chosen_mixture(halves.before, noise, *options.radius, {options.seed, study_mixture});
+  matrix_of<T> rows(halves.before.rows() + halves.held_out.rows(), halves.before.cols());
+  rows << halves.before, halves.held_out;
   out.revealed = gap_study_bounds::information{
       {certified_information(certificate, noise, halves.held_out, held).value, options.confidence},
-      {certified_information(mixture, noise, halves.held_out, held).value, options.confidence}};
+      {certified_information(noise, rows, held, {options.seed, study_mixture}).value,
+       options.confidence}};
   return out;
 }
 
@@ -268,8 +242,9 @@ template <dense_scalar T = double>
   return basic_gaussian_noise<T>::along(axes, variances);
 }
 
-/// Half of the rows, chosen by the seed, fit a normal, axes, a critic and a mixture; the other half certify,
-/// all together with the confidence, that Z is so far from that normal and, with a radius, what is revealed.
+/// Half of the rows, chosen by the seed, fit a normal, axes and a critic; the other half certify that Z is so far
+/// from that normal and, with a radius, what is revealed, which all rows certify in turn by mixtures as well: all
+/// together with the confidence.
 /// This needs independent rows, and a noise that was chosen without them: where any row chose the noise
 /// nothing is certified. Equal rows count once. Where there are any, all rows are scored as well, and the
 /// worse figure is given: it holds for copies of independent outputs that are never equal by chance, and
