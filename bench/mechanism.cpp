@@ -57,6 +57,13 @@ void release_step(benchmark::State& state, tacit::paczero_options options) {
 
 tacit::nats const budget(0.33);
 
+/// Every record is in a group with its neighbour.
+std::vector<std::vector<std::size_t>> pairs(std::size_t records) {
+  std::vector<std::vector<std::size_t>> out;
+  for (std::size_t i = 0; i + 1 < records; i += 2) out.push_back({i, i + 1});
+  return out;
+}
+
 BENCHMARK_CAPTURE(release_step, subset_sign, {.budget = budget})
     ->Args({1000, 128})
     ->Args({1000, 1024})
@@ -67,6 +74,15 @@ BENCHMARK_CAPTURE(release_step, subset_value, {.budget = budget, .what = tacit::
 BENCHMARK_CAPTURE(release_step, record, {.budget = budget, .ledger = tacit::ledger_kind::record})
     ->Args({1000, 128});
 BENCHMARK_CAPTURE(release_step, pathwise, {.ledger = tacit::ledger_kind::pathwise, .kappa = 0.05})
+    ->Args({1000, 128});
+BENCHMARK_CAPTURE(release_step, record_and_kappa,
+                  {.budget = budget, .ledger = tacit::ledger_kind::record, .kappa = 0.3})
+    ->Args({1000, 128});
+BENCHMARK_CAPTURE(release_step, record_and_pairs,
+                  {.budget = budget,
+                   .ledger = tacit::ledger_kind::record,
+                   .groups = pairs(1000),
+                   .group_budget = budget})
     ->Args({1000, 128});
 BENCHMARK_CAPTURE(release_step, zero_leakage_hold, {.budget = tacit::nats(0.0)})->Args({1000, 128});
 
