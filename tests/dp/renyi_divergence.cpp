@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <random>
 #include <stdexcept>
+#include <vector>
 
 using namespace tacit;
 using support::exact;
@@ -472,6 +473,101 @@ TEST_CASE("the bounds without a quadrature are above the divergence in 50 digits
 }
 
 // These took seconds and half a gigabyte an order, and a search asks for dozens.
+namespace {
+
+// D_α(P‖Q) = log(∫ P^α Q^{1−α} dx)/(α−1), from two densities and nothing else, on panels between `from` and `to`.
+template <class P, class Q>
+long double divergence_by_definition(P const& p, Q const& q, long double order,
+                                     std::vector<long double> const& edges) {
+  long double moment = 0.0L;
+  for (std::size_t k = 0; k + 1 < edges.size(); ++k) {
+    moment += boost::math::quadrature::gauss<long double, 20>::integrate(
+        [&](long double x) {
+          long double const a = p(x);
+          return a > 0.0L ? a * std::pow(a / q(x), order - 1.0L) : 0.0L;
+        },
+        edges[k], edges[k + 1]);
+  }
+  return std::log(moment) / (order - 1.0L);
+}
+
+std::vector<long double> panels(std::vector<long double> const& corners, long double widest) {
+  std::vector<long double> edges{corners.front()};
+  for (std::size_t k = 0; k + 1 < corners.size(); ++k) {
+    auto const n = static_cast<int>(std::ceil((corners[k + 1] - corners[k]) / widest));
+    for (int j = 1; j <= n; ++j) {
+      edges.push_back(corners[k] + (corners[k + 1] - corners[k]) * j / n);
+    }
+  }
+  return edges;
+}
+
+void check_above(detail::with_error<double> const& bound, long double truth) {
+  CHECK(static_cast<long double>(bound.value + bound.error) >= truth * (1.0L - 1e-11L));
+  CHECK(std::isfinite(bound.value));
+}
+
+}  // namespace
+
+// Lemmas 3 and 4 of docs/certificates/renyi.md against mechanisms whose densities are written down here: Laplace noise on
+// a record that is drawn with the rate, on one that is replaced, and the same with normal noise.
+TEST_CASE("the bounds without a quadrature are above the divergences of mechanisms", "[dp]") {
+  draws random(20261124);
+  for (int k = 0; k < 60; ++k) {
+    double const rate = random.power(-3.0, -0.05);
+    double const order = 1.0 + random.power(-2.0, 1.5);
+    double const shift = random.power(-1.3, 0.7);  // of a record, in units of the noise
+    CAPTURE(rate, order, shift);
+    long double const q = rate;
+    long double const m = shift;
+    auto const mixed = [&](auto const& density, long double with) {
+      return [=](long double x) { return q * density(x - with) + (1.0L - q) * density(x); };
+    };
+
+    auto const two_sided = [](long double x) { return 0.5L * std::exp(-std::abs(x)); };
+    // Beyond ±60 the ratio is constant and what is left of P below 1e-22.
+    auto const kinks = panels({-60.0L - m, -m, 0.0L, m, 60.0L + m}, 0.5L / (1.0L + 0.1L * order));
+    for (orientation const towards : {orientation::remove, orientation::add}) {
+      detail::sampled_bounded<double> const pair({shift, 0.5, rate, towards});
+      bool const remove = towards == orientation::remove;
+      long double const truth =
+          remove ? divergence_by_definition(mixed(two_sided, m), two_sided, order, kinks)
+                 : divergence_by_definition(two_sided, mixed(two_sided, m), order, kinks);
+      check_above(pair.rough(order - 1.0), truth);
+      // Randomised response of ε = shift, of which the question is asked with the rate: two outcomes.
+      long double const yes = 1.0L / (1.0L + std::exp(-m));
+      long double const no = 1.0L - yes;
+      long double const p[] = {q * yes + (1.0L - q) * no, q * no + (1.0L - q) * yes};
+      long double const base[] = {no, yes};
+      long double moment = 0.0L;
+      for (int i = 0; i < 2; ++i) {
+        long double const high = remove ? p[i] : base[i];
+        long double const low = remove ? base[i] : p[i];
+        moment += high * std::pow(high / low, static_cast<long double>(order) - 1.0L);
+      }
+      detail::sampled_bounded<double> const response(
+          {shift, static_cast<double>(yes), rate, towards});
+      check_above(response.rough(order - 1.0), std::log(moment) / (order - 1.0L));
+    }
+
+    // A record is replaced by its opposite: from +m to −m, if it is drawn.
+    using noise = amplified_pair::noise;
+    check_above(detail::profile_divergence<double>({noise::laplace, rate, shift, 2.0 * shift})
+                    .rough(order - 1.0),
+                divergence_by_definition(mixed(two_sided, m), mixed(two_sided, -m), order, kinks));
+    auto const bell = [](long double x) {
+      return std::exp(-0.5L * x * x) / std::sqrt(2.0L * std::acos(-1.0L));
+    };
+    long double const reach = 14.0L + 2.0L * m * order;
+    if (reach < 60.0L) {
+      check_above(detail::profile_divergence<double>({noise::normal, rate, shift, 2.0 * shift})
+                      .rough(order - 1.0),
+                  divergence_by_definition(mixed(bell, m), mixed(bell, -m), order,
+                                           panels({-reach, 0.0L, reach}, 0.5L / (1.0L + m))));
+    }
+  }
+}
+
 TEST_CASE("orders of millions at tiny rates cost no more than others", "[dp]") {
   for (double const rate : {1e-12, 1e-9, 1e-6, 1e-3}) {
     for (double const epsilon : {1e-3, 1.0, 50.0, 1e6}) {
