@@ -289,12 +289,15 @@ json whole_end(std::uint64_t n) {
   return {{"value", n}, {"text", std::to_string(n)}, {"full", std::to_string(n)}};
 }
 
+// The page has a button that ends a search.
+constexpr tacit::search_effort unlimited{.seconds = 1e9};
+
 json noise_multiplier(json const& question) {
   constexpr char const* key = "noise_multiplier";
   sought const asked(question, key);
   double const found = tacit::noise_multiplier_for<privacy_loss_accountant>(
       asked.target, [&](double x) { return asked.history_with(asked.last_with_noise(x)); },
-      asked.known.neighbours);
+      asked.known.neighbours, unlimited);
   return asked.answer(question, key, upper_end(found));
 }
 
@@ -302,7 +305,7 @@ json rate(json const& question) {
   sought const asked(question, "rate");
   double const found = tacit::rate_for<privacy_loss_accountant>(
       asked.target, [&](double x) { return asked.history_with(asked.last_with("rate", x)); },
-      asked.known.neighbours);
+      asked.known.neighbours, unlimited);
   return asked.answer(question, "rate", lower_end(found));
 }
 
@@ -314,7 +317,7 @@ json batch(json const& question) {
   std::uint64_t const found = tacit::batch_for<privacy_loss_accountant>(
       asked.target,
       [&](std::uint64_t n) { return asked.history_with(asked.last_with("batch", n)); },
-      least.records, asked.known.neighbours);
+      least.records, asked.known.neighbours, unlimited);
   return asked.answer(question, "batch", whole_end(found));
 }
 
@@ -323,8 +326,8 @@ json steps(json const& question) {
   privacy_loss_accountant spent(asked.known.neighbours);
   for (composed const& e : asked.known.releases) spent.compose(e.release, e.count);
   std::uint64_t const found = for_release(asked.place, [&] {
-    return tacit::steps_for(asked.target, asked.last_with("steps", std::uint64_t{1}).release,
-                            spent);
+    return tacit::steps_for(asked.target, asked.last_with("steps", std::uint64_t{1}).release, spent,
+                            unlimited);
   });
   return asked.answer(question, "steps", whole_end(found));
 }

@@ -72,6 +72,9 @@ class estimate_of_limit final : public account {
   tacit::clt_estimate asked_;
 };
 
+// --patience ends a search.
+constexpr tacit::search_effort unlimited{.seconds = 1e9};
+
 template <class Account>
 std::unique_ptr<account> start(adjacency neighbours) {
   return std::make_unique<Account>(neighbours);
@@ -85,17 +88,17 @@ method method_of(char const* word, char const* what, bool among_all = true) {
           false,
           start<account_of<Accountant>>,
           [](approx_dp target, history_of_number const& history, adjacency neighbours) {
-            return tacit::noise_multiplier_for<Accountant>(target, history, neighbours);
+            return tacit::noise_multiplier_for<Accountant>(target, history, neighbours, unlimited);
           },
           [](approx_dp target, tacit::event const& release, adjacency neighbours) {
-            return tacit::steps_for(target, release, Accountant(neighbours));
+            return tacit::steps_for(target, release, Accountant(neighbours), unlimited);
           },
           [](approx_dp target, history_of_number const& history, adjacency neighbours) {
-            return tacit::rate_for<Accountant>(target, history, neighbours);
+            return tacit::rate_for<Accountant>(target, history, neighbours, unlimited);
           },
           [](approx_dp target, history_of_count const& history, std::uint64_t records,
              adjacency neighbours) {
-            return tacit::batch_for<Accountant>(target, history, records, neighbours);
+            return tacit::batch_for<Accountant>(target, history, records, neighbours, unlimited);
           }};
 }
 

@@ -33,6 +33,7 @@
 #include <tacit/core/quadrature.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/core/rounded.hpp>
+#include <tacit/core/short_number.hpp>
 #include <tacit/core/solve.hpp>
 #include <tacit/core/sum.hpp>
 #include <tacit/core/text_archive.hpp>

@@ -35,6 +35,7 @@
 #include <tacit/dp/filter/tally.hpp>
 #include <tacit/dp/finite_pairs.hpp>
 #include <tacit/dp/gaussian.hpp>
+#include <tacit/dp/gaussian_cover.hpp>
 #include <tacit/dp/gaussian_profile.hpp>
 #include <tacit/dp/grid/atoms.hpp>
 #include <tacit/dp/grid/cells.hpp>

@@ -95,6 +95,7 @@ class answering_by final : public answering {
     std::string const& what = question_.asked;
     if (what != "noise_multiplier") check_noise_range("compose", run.noise);
     tacit::approx_dp const target{a, b};
+    tacit::search_effort const unlimited{.seconds = 1e9};  // Ctrl-C ends a search
     auto const both = [](double x) { return tacit::bound<double>{x, x}; };
     auto const varying = [&](auto run_numbers::*sought) {
       return [&, sought](auto x) {
@@ -105,19 +106,19 @@ class answering_by final : public answering {
     };
     if (what == "noise_multiplier") {
       return both(tacit::noise_multiplier_for<Accountant>(target, varying(&run_numbers::noise),
-                                                          question_.neighbours));
+                                                          question_.neighbours, unlimited));
     }
     if (what == "steps") {
-      return both(static_cast<double>(
-          tacit::steps_for(target, question_.release(run), Accountant(question_.neighbours))));
+      return both(static_cast<double>(tacit::steps_for(
+          target, question_.release(run), Accountant(question_.neighbours), unlimited)));
     }
     if (what == "rate") {
-      return both(
-          tacit::rate_for<Accountant>(target, varying(&run_numbers::rate), question_.neighbours));
+      return both(tacit::rate_for<Accountant>(target, varying(&run_numbers::rate),
+                                              question_.neighbours, unlimited));
     }
     if (what == "batch") {
       return both(static_cast<double>(tacit::batch_for<Accountant>(
-          target, varying(&run_numbers::batch), run.records, question_.neighbours)));
+          target, varying(&run_numbers::batch), run.records, question_.neighbours, unlimited)));
     }
     if (!composed_ || !(run == run_) || run.best_of.has_value() != best_.has_value()) {
       best_.reset();  // it refers to the accountant

@@ -256,6 +256,34 @@ TEST_CASE("two epochs of two steps against the enumeration of their sums", "[all
   }
 }
 
+// A grid that is too coarse for large ratios says nothing of large losses, and there is no Rényi curve: the upper end was ∞.
+TEST_CASE("epochs have the upper end of one Gaussian where the grid has none", "[allocation]") {
+  for (double const sigma : {0.5, 0.3, 0.1}) {
+    for (std::uint64_t const count : {2U, 3U, 10U}) {
+      CAPTURE(sigma, count);
+      event const release(gaussian{sigma}, random_allocation{10, 1});
+      double const mu = std::sqrt(static_cast<double>(count)) / sigma;
+      double const revealed = epsilon(gaussian_dp{mu}, 1e-6).upper;
+      bound<double> const exact = privacy_loss_accountant().compose(release, count).epsilon(1e-6);
+      bound<double> const grid = discretised_accountant().compose(release, count).epsilon(1e-6);
+      for (bound<double> const& found : {exact, grid}) {
+        CHECK(found.lower > 0.0);
+        CHECK(found.lower <= found.upper);
+        CHECK(found.upper <= revealed * (1.0 + 1e-12));
+      }
+    }
+  }
+  // Beside pure losses and mass that one side alone can produce: 3 of 10 steps are 3 blocks of μ = 2.
+  privacy_loss_accountant mixed;
+  mixed.compose(event(gaussian{0.5}, random_allocation{10, 3}), 3);
+  mixed.compose(event(laplace{0.7}), 5).compose(event(approx_dp{0.1, 1e-8}), 2);
+  bound<double> const found = mixed.epsilon(1e-6);
+  CHECK(found.lower <= found.upper);
+  CHECK(found.upper <= epsilon(gaussian_dp{6.0}, 1e-6 - 2e-8).upper + 5.0 / 0.7 + 0.2 + 1e-9);
+  // Mass of 2e-8 on one side alone bounds δ, not ε.
+  CHECK(mixed.epsilon(1.9e-8).upper == std::numeric_limits<double>::infinity());
+}
+
 TEST_CASE("blocks, and what has no bound", "[allocation]") {
   // Ten of a thousand: ten blocks of a hundred.
   privacy_loss_accountant part(adjacency::add_remove);

@@ -3,6 +3,7 @@
 #include <tacit/dp/gaussian.hpp>
 #include <tacit/dp/privacy_loss.hpp>
 #include <tacit/dp/renyi.hpp>
+#include <tacit/dp/work_budget.hpp>
 #include <tacit/dp/zcdp.hpp>
 
 #include "support/catch.hpp"
@@ -332,6 +333,98 @@ TEST_CASE("refusals", "[dp][calibration]") {
   wrong = sought;
   wrong.start = nan;
   CHECK_THROWS_AS(calibrate({1.0, 0.1}, plan, wrong), std::domain_error);
+}
+
+// A method whose questions cost `price` seconds of counted work each.
+struct dear : planned {
+  static constexpr std::string_view name = "dear";
+  static inline double price = 1.0;
+  using planned::planned;
+  bound<double> counted_epsilon(double delta, detail::work_budget& work) const {
+    (void)work.spend(1e9 * price);
+    return epsilon(delta);
+  }
+  bound<double> counted_delta(double epsilon, detail::work_budget& work) const {
+    (void)work.spend(1e9 * price);
+    return delta(epsilon);
+  }
+};
+
+TEST_CASE("a search that would cost more than its effort is refused", "[dp][calibration]") {
+  using dear_accountant = accountant<dear>;
+  approx_dp const target{1.0, 1e-5};
+  auto const search = [&](double price, search_effort effort) {
+    dear::price = price;
+    planned::questions = 0;
+    return steps_for(target, gaussian{50.0}, dear_accountant(), effort);
+  };
+  std::uint64_t const best = search(0.0, {});
+  int const needed = planned::questions;
+  CHECK(search(1.0, {.seconds = needed + 0.5}) == best);
+  for (int allowed = 1; allowed < needed; ++allowed) {
+    CAPTURE(allowed);
+    CHECK_THROWS_AS(search(1.0, {.seconds = allowed + 0.5}), convergence_error);
+    CHECK(planned::questions == allowed);
+  }
+  // The first question may cost more; then there is no second one.
+  CHECK_THROWS_AS(search(1e3, {}), convergence_error);
+  CHECK(planned::questions == 1);
+  try {
+    (void)search(1.0, {.seconds = needed - 0.5});
+    FAIL("no refusal");
+  } catch (convergence_error const& error) {
+    CHECK(error.lower <= static_cast<double>(best));
+    CHECK(error.upper >= static_cast<double>(best));
+    CHECK_THAT(error.what(), Catch::Contains("steps_for: the search was ended after") &&
+                                 Catch::Contains("(epsilon 1, delta 1e-05) is kept at") &&
+                                 Catch::Contains("is not shown to be kept at"));
+  }
+  for (double const seconds : {0.0, -1.0, std::numeric_limits<double>::quiet_NaN()}) {
+    CHECK_THROWS_AS(search(0.0, {.seconds = seconds}), std::domain_error);
+  }
+}
+
+// The certified method, and the work of all its questions.
+struct counting : privacy_loss {
+  static constexpr std::string_view name = "counting";
+  using privacy_loss::privacy_loss;
+  bound<double> counted_epsilon(double delta, detail::work_budget& work) const {
+    double const before = work.left();
+    auto const found = privacy_loss::counted_epsilon(delta, work);
+    spent() += before - work.left();
+    return found;
+  }
+  bound<double> counted_delta(double epsilon, detail::work_budget& work) const {
+    double const before = work.left();
+    auto const found = privacy_loss::counted_delta(epsilon, work);
+    spent() += before - work.left();
+    return found;
+  }
+  static double& spent() {
+    static double all = 0.0;
+    return all;
+  }
+};
+
+// Each took 10 to 60 s: every question composes on grids as fine as one question is allowed.
+TEST_CASE("dear questions end a search of the certified accountant early", "[dp][calibration]") {
+  using counting_accountant = accountant<counting>;
+  counting::spent() = 0.0;
+  CHECK_THROWS_AS(
+      rate_for<counting_accountant>({1.0, 1e-5}, gaussian{0.5}, 10'000, adjacency::replace_one),
+      convergence_error);
+  double const one_question =
+      detail::work_on_lines + detail::work_on_lines_each + detail::work_on_grid;
+  CHECK(counting::spent() > 0.0);
+  CHECK(counting::spent() <= detail::work_on_search + one_question);
+  counting::spent() = 0.0;
+  try {
+    double const rate =
+        rate_for<counting_accountant>({1e4, 1e-100}, laplace{1.0}, 93, adjacency::replace_one);
+    CHECK(rate > 0.0);
+  } catch (convergence_error const&) {
+  }
+  CHECK(counting::spent() <= detail::work_on_search + one_question);
 }
 
 // Answers that jump, saturate, vanish, are ∞ or no number at all: the side must be kept.

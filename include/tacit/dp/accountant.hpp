@@ -7,6 +7,7 @@
 #include <tacit/core/text_archive.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/dp/event.hpp>
+#include <tacit/dp/work_budget.hpp>
 
 #include <algorithm>
 #include <array>
@@ -254,6 +255,24 @@ class accountant {
   [[nodiscard]] bound<double> delta(double epsilon) const {
     detail::check_non_negative("delta", "epsilon", epsilon);
     return method_.delta(epsilon);
+  }
+
+  /// The same answers; where the method counts what they cost, that is counted in `work`, which limits nothing.
+  [[nodiscard]] bound<double> counted_epsilon(double delta, detail::work_budget& work) const {
+    if constexpr (requires { method_.counted_epsilon(delta, work); }) {
+      detail::require_domain(delta > 0.0 && delta < 1.0, "epsilon", "delta", delta, "in (0, 1)");
+      return method_.counted_epsilon(delta, work);
+    } else {
+      return epsilon(delta);
+    }
+  }
+  [[nodiscard]] bound<double> counted_delta(double epsilon, detail::work_budget& work) const {
+    if constexpr (requires { method_.counted_delta(epsilon, work); }) {
+      detail::check_non_negative("delta", "epsilon", epsilon);
+      return method_.counted_delta(epsilon, work);
+    } else {
+      return delta(epsilon);
+    }
   }
 
   /// What an attacker who knows one membership bit with prior π can reach: max(π, 1−π) +

@@ -24,6 +24,8 @@
 /// this: some number at most 1e-6 (relative) bolder, or the next count or batch, was evaluated and was
 /// not, unless the end of the range was. Where the upper ends are monotone, what is returned is therefore
 /// the best for that accountant, to that accuracy. At most 300 runs are evaluated; about 8 are as a rule.
+/// A search that would cost more than its `search_effort` is refused with what it knows of the end (convergence_error):
+/// a number that keeps the target but may be far from the best is named there, and not returned.
 
 namespace tacit {
 
@@ -46,10 +48,6 @@ concept plan_of = std::invocable<Plan const&, Number> &&
     (std::convertible_to<std::invoke_result_t<Plan const&, Number>, event> ||
      std::convertible_to<std::invoke_result_t<Plan const&, Number>, std::vector<composed>>);
 
-inline std::string to_text(approx_dp target) {
-  return "(epsilon " + to_text(target.epsilon) + ", delta " + to_text(target.delta) + ")";
-}
-
 [[noreturn]] inline void fail_infeasible(std::string_view who, std::string_view what,
                                          std::string_view accountant, approx_dp target) {
   throw infeasible(std::string(who) + ": " + std::string(what) + " keeps " + to_text(target) +
@@ -66,8 +64,9 @@ inline std::string to_text(approx_dp target) {
 ///         for a target without 0 ≤ ε < ∞ and 0 < δ < 1, or an empty range; whatever the plan throws
 template <class Plan>
 requires std::invocable<Plan const&, double>
-[[nodiscard]] double calibrate(approx_dp target, Plan const& plan, quantity const& sought) {
-  auto const end = detail::feasible_end("calibrate", target, plan, sought);
+[[nodiscard]] double calibrate(approx_dp target, Plan const& plan, quantity const& sought,
+                               search_effort effort = {}) {
+  auto const end = detail::feasible_end("calibrate", target, plan, sought, effort);
   if (!end) {
     throw infeasible("calibrate: not even " +
                      detail::to_text(sought.protects ? sought.largest : sought.smallest) +
@@ -84,15 +83,17 @@ requires std::invocable<Plan const&, double>
 ///                                    {sampled(gaussian{2 * sigma}, poisson{0.02}), 1000}};
 ///     })
 /// Guarantee: feasible end, within 1e-6 of the best for this accountant.
-/// @throws infeasible if no noise in the range does; std::domain_error for a target out of range;
+/// @throws infeasible if no noise in the range does; convergence_error where the effort does not find the end, with what
+///         is known of it; std::domain_error for a target out of range;
 ///         std::invalid_argument, with the reason, for an event that has no bound
 template <class Accountant, detail::plan_of<double> Plan>
 [[nodiscard]] double noise_multiplier_for(approx_dp target, Plan const& plan,
-                                          adjacency neighbours = adjacency::add_remove) {
+                                          adjacency neighbours = adjacency::add_remove,
+                                          search_effort effort = {}) {
   auto const end = detail::feasible_end(
       "noise_multiplier_for", target,
       [&](double sigma) { return detail::run_of<Accountant>(plan(sigma), neighbours); },
-      {.protects = true, .smallest = 1e-3, .largest = 1e300, .start = 1.0});
+      {.protects = true, .smallest = 1e-3, .largest = 1e300, .start = 1.0}, effort);
   if (!end) {
     detail::fail_infeasible("noise_multiplier_for", "no noise multiplier up to 1e300",
                             Accountant::name, target);
@@ -103,13 +104,14 @@ template <class Accountant, detail::plan_of<double> Plan>
 /// The same for `steps` Gaussian releases of one kind.
 template <class Accountant>
 [[nodiscard]] double noise_multiplier_for(approx_dp target, sampling how, std::uint64_t steps,
-                                          adjacency neighbours = adjacency::add_remove) {
+                                          adjacency neighbours = adjacency::add_remove,
+                                          search_effort effort = {}) {
   return noise_multiplier_for<Accountant>(
       target,
       [&](double sigma) {
         return std::vector<composed>{{sampled(gaussian{sigma}, how), steps}};
       },
-      neighbours);
+      neighbours, effort);
 }
 
 /// How many more such releases keep the target after what was already `spent` (whose adjacency
@@ -118,13 +120,14 @@ template <class Accountant>
 /// @throws infeasible if not even one does; else as `noise_multiplier_for`
 template <class Accountant>
 [[nodiscard]] std::uint64_t steps_for(approx_dp target, event const& release,
-                                      Accountant const& spent = Accountant()) {
+                                      Accountant const& spent = Accountant(),
+                                      search_effort effort = {}) {
   auto const end = detail::feasible_end(
       "steps_for", target,
       [&](double count) {
         return Accountant(spent).compose(release, static_cast<std::uint64_t>(count));
       },
-      {.whole = true, .smallest = 1.0, .largest = 1e15, .start = 1000.0});
+      {.whole = true, .smallest = 1.0, .largest = 1e15, .start = 1000.0}, effort);
   if (!end) detail::fail_infeasible("steps_for", "not even one step", Accountant::name, target);
   return static_cast<std::uint64_t>(*end);
 }
@@ -135,11 +138,12 @@ template <class Accountant>
 /// @throws infeasible if not even a rate of 1e-12 does; else as `noise_multiplier_for`
 template <class Accountant, detail::plan_of<double> Plan>
 [[nodiscard]] double rate_for(approx_dp target, Plan const& plan,
-                              adjacency neighbours = adjacency::add_remove) {
+                              adjacency neighbours = adjacency::add_remove,
+                              search_effort effort = {}) {
   auto const end = detail::feasible_end(
       "rate_for", target,
       [&](double rate) { return detail::run_of<Accountant>(plan(rate), neighbours); },
-      {.smallest = 1e-12, .largest = 1.0, .start = 0.01});
+      {.smallest = 1e-12, .largest = 1.0, .start = 0.01}, effort);
   if (!end) {
     detail::fail_infeasible("rate_for", "not even a rate of 1e-12", Accountant::name, target);
   }
@@ -149,13 +153,14 @@ template <class Accountant, detail::plan_of<double> Plan>
 /// The same for `steps` releases of one mechanism.
 template <class Accountant>
 [[nodiscard]] double rate_for(approx_dp target, mechanism_event const& mechanism,
-                              std::uint64_t steps, adjacency neighbours = adjacency::add_remove) {
+                              std::uint64_t steps, adjacency neighbours = adjacency::add_remove,
+                              search_effort effort = {}) {
   return rate_for<Accountant>(
       target,
       [&](double rate) {
         return std::vector<composed>{{sampled(mechanism, poisson{rate}), steps}};
       },
-      neighbours);
+      neighbours, effort);
 }
 
 /// How a batch is drawn, for `batch_for`: `poisson` batches have the size on average.
@@ -168,7 +173,8 @@ enum class batches { poisson, fixed_size };
 ///         [1, 2^53]; else as `noise_multiplier_for`
 template <class Accountant, detail::plan_of<std::uint64_t> Plan>
 [[nodiscard]] std::uint64_t batch_for(approx_dp target, Plan const& plan, std::uint64_t records,
-                                      adjacency neighbours = adjacency::replace_one) {
+                                      adjacency neighbours = adjacency::replace_one,
+                                      search_effort effort = {}) {
   detail::check_count("batch_for", "records", records);
   double const most = static_cast<double>(records);
   auto const end = detail::feasible_end(
@@ -176,7 +182,8 @@ template <class Accountant, detail::plan_of<std::uint64_t> Plan>
       [&](double batch) {
         return detail::run_of<Accountant>(plan(static_cast<std::uint64_t>(batch)), neighbours);
       },
-      {.whole = true, .smallest = 1.0, .largest = most, .start = std::max(1.0, 0.01 * most)});
+      {.whole = true, .smallest = 1.0, .largest = most, .start = std::max(1.0, 0.01 * most)},
+      effort);
   if (!end) {
     detail::fail_infeasible("batch_for", "not even a batch of one record", Accountant::name,
                             target);
@@ -188,7 +195,7 @@ template <class Accountant, detail::plan_of<std::uint64_t> Plan>
 template <class Accountant>
 [[nodiscard]] std::uint64_t batch_for(approx_dp target, mechanism_event const& mechanism,
                                       batches drawn, std::uint64_t records, std::uint64_t steps,
-                                      adjacency neighbours) {
+                                      adjacency neighbours, search_effort effort = {}) {
   return batch_for<Accountant>(
       target,
       [&](std::uint64_t batch) {
@@ -196,7 +203,7 @@ template <class Accountant>
         sampling const how = drawn == batches::poisson ? sampling(poisson{fixed.rate()}) : fixed;
         return std::vector<composed>{{sampled(mechanism, how), steps}};
       },
-      records, neighbours);
+      records, neighbours, effort);
 }
 
 }  // namespace tacit

@@ -9,6 +9,7 @@
 #include <tacit/dp/allocation/atoms.hpp>
 #include <tacit/dp/dominating.hpp>
 #include <tacit/dp/event.hpp>
+#include <tacit/dp/gaussian_cover.hpp>
 #include <tacit/dp/grid/atoms.hpp>
 #include <tacit/dp/grid/ends.hpp>
 #include <tacit/dp/grid/pairs.hpp>
@@ -262,7 +263,8 @@ class basic_discretised {
   /// The same for no more than `work`, both directions together.
   [[nodiscard]] bound<T> epsilon(T delta, detail::work_budget& work) const {
     detail::require_domain(delta > 0.0 && delta < 1.0, "epsilon", "delta", delta, "in (0, 1)");
-    return worse({true, delta}, work);
+    bound<T> const found = worse({true, delta}, work);
+    return wide(found) ? meet(found, cover_.epsilon(delta)) : found;
   }
   /// In the direction `remove` alone.
   [[nodiscard]] bound<T> removed_epsilon(T delta, detail::work_budget& work) const {
@@ -271,8 +273,20 @@ class basic_discretised {
   }
   [[nodiscard]] bound<T> delta(T epsilon, detail::work_budget& work) const {
     detail::check_non_negative("delta", "epsilon", epsilon);
-    return worse({false, epsilon}, work);
+    bound<T> const found = worse({false, epsilon}, work);
+    return wide(found) ? meet(found, cover_.delta(epsilon)) : found;
   }
+
+  /// The same, and what it costs is counted in `work`, which limits nothing.
+  [[nodiscard]] bound<T> counted_epsilon(T delta, detail::work_budget& work) const {
+    return detail::counted(work, own_work(), [&](auto& own) { return epsilon(delta, own); });
+  }
+  [[nodiscard]] bound<T> counted_delta(T epsilon, detail::work_budget& work) const {
+    return detail::counted(work, own_work(), [&](auto& own) { return delta(epsilon, own); });
+  }
+
+  /// Upper ends with all sampling revealed.
+  [[nodiscard]] detail::gaussian_cover const& cover() const { return cover_; }
 
   /// What one question may cost, of both directions together.
   [[nodiscard]] static constexpr detail::work_budget own_work() {
@@ -293,9 +307,19 @@ class basic_discretised {
 
   [[nodiscard]] bound<T> worse(detail::loss_query<T> query, detail::work_budget& work) const;
 
+  // What is narrower lies below the cover already, as the truth does, but for its width.
+  [[nodiscard]] static bool wide(bound<T> const& found) {
+    return !(found.upper < std::numeric_limits<T>::infinity()) ||
+           found.upper - found.lower > default_width * found.upper;
+  }
+  [[nodiscard]] static bound<T> meet(bound<T> const& found, T most) {
+    return {std::min(found.lower, most), std::min(found.upper, most)};
+  }
+
   adjacency neighbours_;
   T width_;
   composition composed_;
+  detail::gaussian_cover cover_;
   std::uint64_t releases_ = 0;
 };
 
@@ -307,6 +331,7 @@ void basic_discretised<T>::add(domination const& pairs, std::uint64_t count) {
   composed_.remove.add(pairs.remove, count);
   composed_.add.add(pairs.add, count, composed_.remove.shared_epochs());
   composed_.symmetric = composed_.symmetric && pairs.symmetric;
+  cover_.add(pairs, count);
   releases_ += count;
 }
 

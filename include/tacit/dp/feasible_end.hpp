@@ -3,15 +3,20 @@
 
 #include <tacit/core/check.hpp>
 #include <tacit/core/elementary.hpp>
+#include <tacit/core/number_text.hpp>
+#include <tacit/core/short_number.hpp>
 #include <tacit/core/solve.hpp>
 #include <tacit/core/units.hpp>
+#include <tacit/dp/work_budget.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numbers>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <utility>
 
 /// The search behind dp/calibration.hpp: the end of what keeps a target, in few questions, which cost far
 /// more than the search itself.
@@ -26,6 +31,12 @@ struct quantity {
   double smallest = required;
   double largest = required;
   double start = required;  // a guess
+};
+
+/// What a search may cost: seconds of work as accountants count it (dp/work_budget.hpp), which is the same on every
+/// machine. Today's processors do it in about two thirds of that time.
+struct search_effort {
+  double seconds = 1e-9 * detail::work_on_search;
 };
 
 namespace detail {
@@ -71,13 +82,6 @@ namespace detail {
   return bisect<double>({-705.0, 355.0}, always, below, 64).high;
 }
 
-/// The nearest number with so many bits.
-[[nodiscard]] inline double to_bits(double x, int bits) {
-  int exponent = 0;
-  double const fraction = std::frexp(x, &exponent);
-  return std::ldexp(std::round(std::ldexp(fraction, bits)), exponent - bits);
-}
-
 /// The feasible end of one axis: `score(x)` ≤ 0 where x keeps the target; a NaN does not. None if not
 /// even the most protective number does.
 ///
@@ -113,7 +117,7 @@ template <class Score>
     if (sought.whole) {
       x = sought.protects ? std::ceil(x) : std::floor(x);
     } else if (x != sought.smallest && x != sought.largest) {
-      x = to_bits(x, 27);
+      x = nearest_short_number(x, 27);
     }
     return std::clamp(x, sought.smallest, sought.largest);
   };
@@ -210,16 +214,28 @@ class target_score {
   }
 
   template <class Accountant>
-  [[nodiscard]] double by_epsilon(Accountant const& run) const {
-    double const epsilon = run.epsilon(target_.delta).upper;
+  [[nodiscard]] double by_epsilon(Accountant const& run, work_budget& work) const {
+    double const epsilon = [&] {
+      if constexpr (requires { run.counted_epsilon(1.0, work); }) {
+        return run.counted_epsilon(target_.delta, work).upper;
+      } else {
+        return run.epsilon(target_.delta).upper;
+      }
+    }();
     if (epsilon == 0.0) return -infinity;
     if (!(epsilon < infinity)) return infinity;
     return sided(epsilon <= target_.epsilon, loss_coordinate(epsilon, target_.delta));
   }
 
   template <class Accountant>
-  [[nodiscard]] double by_delta(Accountant const& run) const {
-    double const delta = run.delta(target_.epsilon).upper;
+  [[nodiscard]] double by_delta(Accountant const& run, work_budget& work) const {
+    double const delta = [&] {
+      if constexpr (requires { run.counted_delta(1.0, work); }) {
+        return run.counted_delta(target_.epsilon, work).upper;
+      } else {
+        return run.delta(target_.epsilon).upper;
+      }
+    }();
     if (!(delta >= 0.0)) return infinity;
     bool const holds = delta <= target_.delta;
     if (holds && delta <= 4.0 * std::numeric_limits<double>::min()) return -infinity;
@@ -239,21 +255,77 @@ class target_score {
   double aim_ = 0.0;
 };
 
+inline std::string to_text(approx_dp target) {
+  return "(epsilon " + to_text(target.epsilon) + ", delta " + to_text(target.delta) + ")";
+}
+
+/// The questions of one search, and the work that they may cost together. A question is not asked if one as dear as the
+/// dearest so far would be too much: an answer that was found with less work than an accountant's own would be another
+/// answer, and could hide all of the range from the search.
+class search_questions {
+ public:
+  search_questions(std::string_view who, approx_dp target, search_effort effort)
+      : who_(who), target_(target), effort_(effort), work_(1e9 * effort.seconds) {
+    check_positive(who, "effort", effort.seconds);
+  }
+
+  /// @throws convergence_error, with what is known of the end, where the work is done
+  template <class Ask>
+  [[nodiscard]] double operator()(double x, Ask&& ask) {
+    if (!work_.allows(dearest_)) refuse();
+    double const before = work_.left();
+    double score = std::numeric_limits<double>::infinity();
+    try {
+      score = ask(work_);
+    } catch (convergence_error const&) {  // not shown to keep the target
+    }
+    dearest_ = std::max(dearest_, before - work_.left());
+    ++asked_;
+    (score <= 0.0 ? kept_ : not_kept_) = x;
+    return score;
+  }
+
+ private:
+  [[noreturn]] void refuse() const {
+    std::string text(who_);
+    text += ": the search was ended after " + std::to_string(asked_) +
+            (asked_ == 1 ? " question" : " questions") + ", for its effort is " +
+            to_text(effort_.seconds) + " s of counted work and the dearest question took " +
+            to_text(1e-9 * dearest_) + ": " + to_text(target_);
+    if (kept_) text += " is kept at " + to_text(*kept_) + " by the figure that was asked";
+    if (kept_ && not_kept_) text += " and";
+    if (not_kept_) text += " is not shown to be kept at " + to_text(*not_kept_);
+    double const one = kept_ ? *kept_ : *not_kept_;
+    double const other = not_kept_ ? *not_kept_ : *kept_;
+    throw convergence_error(text + ". A larger effort goes on.", std::min(one, other),
+                            std::max(one, other));
+  }
+
+  std::string_view who_;
+  approx_dp target_;
+  search_effort effort_;
+  work_budget work_;
+  double dearest_ = 0.0;
+  int asked_ = 0;
+  std::optional<double> kept_;
+  std::optional<double> not_kept_;
+};
+
 template <class Plan>
 [[nodiscard]] std::optional<double> feasible_end(std::string_view who, approx_dp target,
-                                                 Plan const& plan, quantity const& sought) {
+                                                 Plan const& plan, quantity const& sought,
+                                                 search_effort effort = {}) {
   target_score const score(who, target);
   check_positive(who, "smallest", sought.smallest);
   require_domain(sought.largest >= sought.smallest && std::isfinite(sought.largest), who, "largest",
                  sought.largest, "finite and at least the smallest");
   require_domain(sought.start >= sought.smallest && sought.start <= sought.largest, who, "start",
                  sought.start, "in [smallest, largest]");
+  search_questions questions(who, target, effort);
   auto const ask = [&](double x, bool epsilon) {
-    try {
-      return epsilon ? score.by_epsilon(plan(x)) : score.by_delta(plan(x));
-    } catch (convergence_error const&) {  // not shown to keep the target
-      return std::numeric_limits<double>::infinity();
-    }
+    return questions(x, [&](work_budget& work) {
+      return epsilon ? score.by_epsilon(plan(x), work) : score.by_delta(plan(x), work);
+    });
   };
   bool const first = score.search_by_epsilon();
   auto const end = feasible_end(sought, [&](double x) { return ask(x, first); });

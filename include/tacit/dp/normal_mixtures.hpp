@@ -267,7 +267,7 @@ class normal_mixtures {
       double const first = each * rays::work_before(*what, towards);
       (void)((quick > 0.0 && on_contour(line_effort::quick, quick)) ||
              (first > 0.0 && on_contour(line_effort::thorough, first)) || on_rays() ||
-             on_contour(line_effort::all, infinity));
+             on_contour(line_effort::all, rays::few_small_steps(*what) ? 2e7 * each : infinity));
     }
     return by ? std::optional<answer>({known.shared(), *by}) : std::nullopt;
   }

@@ -64,10 +64,24 @@ class basic_privacy_loss {
   [[nodiscard]] bool attained() const noexcept { return attained_; }
 
   /// ε(δ) and the way it was found.
-  [[nodiscard]] answer epsilon_by(T delta) const;
+  [[nodiscard]] answer epsilon_by(T delta) const {
+    detail::work_budget uncounted(0.0);
+    return epsilon_by(delta, uncounted);
+  }
 
   /// δ(ε) and the way it was found.
-  [[nodiscard]] answer delta_by(T epsilon) const;
+  [[nodiscard]] answer delta_by(T epsilon) const {
+    detail::work_budget uncounted(0.0);
+    return delta_by(epsilon, uncounted);
+  }
+
+  /// The same, and what it costs is counted in `work`, which limits nothing.
+  [[nodiscard]] bound<T> counted_epsilon(T delta, detail::work_budget& work) const {
+    return epsilon_by(delta, work).value;
+  }
+  [[nodiscard]] bound<T> counted_delta(T epsilon, detail::work_budget& work) const {
+    return delta_by(epsilon, work).value;
+  }
 
  private:
   // Distinct mixtures for which a bound by Rényi orders, and a bisection of Chernoff's, take less than a second.
@@ -78,11 +92,14 @@ class basic_privacy_loss {
 
   using question = detail::privacy_loss_question<T>;
 
-  // What the lines found, or where that is wide the grid, or Rényi's end, know together: relative to the larger of
-  // `scale` and the upper end. All are certified.
-  template <class OnGrid, class ByOrders>
+  [[nodiscard]] answer epsilon_by(T delta, detail::work_budget& work) const;
+  [[nodiscard]] answer delta_by(T epsilon, detail::work_budget& work) const;
+
+  // What the lines found, or where that is wide the grid, Rényi's end, or that of revealed samples, know together:
+  // relative to the larger of `scale` and the upper end. All are certified.
+  template <class OnGrid, class ByOrders, class Covered>
   [[nodiscard]] answer by_ways(question const& asked, T scale, std::optional<answer> const& lines,
-                               OnGrid&& grid, ByOrders&& by_orders) const {
+                               OnGrid&& grid, ByOrders&& by_orders, Covered&& covered) const {
     constexpr T infinity = std::numeric_limits<T>::infinity();
     detail::agreement known(bound<T>{0.0, infinity}, [&] {
       return mixtures_.describe(asked) + (others_ ? ", and pairs that are not normal" : "");
@@ -99,9 +116,10 @@ class basic_privacy_loss {
     bound<T> const found = known.shared();
     // Of normal mixtures it is far above the truth. Of losses with atoms it need not be.
     T const narrow = std::max(1e-9 * found.upper, std::min(1e-9 * scale, 1e-4 * found.upper));
-    if (moments_ && mixtures_.distinct() <= most_by_orders &&
-        (others_ || !(found.upper < infinity) || found.upper - found.lower > narrow)) {
-      bound<T> const above{0.0, by_orders(*moments_).upper};
+    bool const is_wide = !(found.upper < infinity) || found.upper - found.lower > narrow;
+    if (is_wide) known.meet({0.0, covered(grid_.cover())}, "a Gaussian above all samples");
+    if (moments_ && mixtures_.distinct() <= most_by_orders && (others_ || is_wide)) {
+      bound<T> const above{0.0, by_orders()};
       // The Rényi accountant may know more of a mechanism than its pair: then the pair's lower end is not its own.
       if (!attained_ && above.upper < found.lower) return answer{above, by};
       known.meet(above, "Rényi divergences");
@@ -125,11 +143,12 @@ class basic_privacy_loss {
 
   // On a grid, for what the lines have not cost.
   template <class Ask>
-  [[nodiscard]] bound<T> on_grid(detail::work_budget const& lines, Ask&& ask) const {
+  [[nodiscard]] bound<T> on_grid(detail::work_budget const& lines, detail::work_budget& counted,
+                                 Ask&& ask) const {
     T const whole = grid_.own_work().left();
     T const spent = for_lines().left() - lines.left();
-    detail::work_budget work(std::max(whole - spent, detail::least_on_grid * whole));
-    return ask(work);
+    detail::work_budget const own(std::max(whole - spent, detail::least_on_grid * whole));
+    return detail::counted(counted, own, std::forward<Ask>(ask));
   }
 
   // Whether a Chernoff bound is bisected where a grid says little.
@@ -141,7 +160,9 @@ class basic_privacy_loss {
 
   // Where losses come in rare large jumps a grid may say little, and the Chernoff bound of the truncated
   // law more: the upper end is the better of the two.
-  [[nodiscard]] bound<T> grid_epsilon(T delta, detail::work_budget& work) const {
+  template <class ByOrders>
+  [[nodiscard]] bound<T> grid_epsilon(T delta, detail::work_budget& work,
+                                      ByOrders&& by_orders) const {
     std::optional<bound<T>> added;
     if (!others_ && mixtures_.distinct() <= most_on_grid) {
       added = mixtures_.added_epsilon(delta, work);
@@ -154,7 +175,7 @@ class basic_privacy_loss {
     }
     if (!bisects() || !(found.upper - found.lower > 1e-2 * found.upper)) return found;
     if (moments_) {
-      found.upper = std::max(found.lower, std::min(found.upper, moments_->epsilon(delta).upper));
+      found.upper = std::max(found.lower, std::min(found.upper, by_orders()));
     }
     T const log_delta = elementary::log(delta);
     T const most = found.upper < 1e300 ? found.upper : 1e6;
@@ -202,9 +223,14 @@ class basic_privacy_loss {
 
   // One epoch of random allocation and nothing else, whose directions are summed without a grid of losses.
   template <class Ask>
-  [[nodiscard]] answer of_epoch(Ask&& ask) const {
-    bound<T> const remove = ask(detail::epochs::epoch<T>(*epoch_, orientation::remove));
-    bound<T> const add = ask(detail::epochs::epoch<T>(*epoch_, orientation::add));
+  [[nodiscard]] answer of_epoch(detail::work_budget& work, Ask&& ask) const {
+    auto const one = [&](orientation towards) {
+      detail::epochs::epoch<T> const epoch(*epoch_, towards);
+      return detail::counted(work, detail::work_budget(detail::work_on_epoch),
+                             [&](auto& own) { return ask(epoch, own); });
+    };
+    bound<T> const remove = one(orientation::remove);
+    bound<T> const add = one(orientation::add);
     return {{std::max(remove.lower, add.lower), std::max(remove.upper, add.upper)},
             route::allocation};
   }
@@ -264,7 +290,8 @@ void basic_privacy_loss<T>::add_block(event const& release, std::uint64_t count)
 }
 
 template <std::same_as<double> T>
-typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::epsilon_by(T delta) const {
+typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::epsilon_by(
+    T delta, detail::work_budget& work) const {
   if (drawn_.at_most() <= delta) return {{0.0, 0.0}, route::closed_form};
   if (!others_ && mixtures_.distinct() == 0) {
     auto const [low, high] = mixtures_.normals().mu();
@@ -277,17 +304,27 @@ typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::epsilon_by(T delta
   }
   if (epoch_) {
     detail::require_domain(delta > 0.0 && delta < 1.0, "epsilon", "delta", delta, "in (0, 1)");
-    return of_epoch([&](auto const& epoch) { return epoch.epsilon(delta); });
+    return of_epoch(work, [&](auto const& epoch, auto& own) { return epoch.epsilon(delta, own); });
   }
-  detail::work_budget work = for_lines();
-  return by_ways(
-      {"epsilon at delta ", delta}, 1.0, others_ ? std::nullopt : mixtures_.epsilon(delta, work),
-      [&] { return on_grid(work, [&](auto& own) { return grid_epsilon(delta, own); }); },
-      [&](auto const& moments) { return moments.epsilon(delta); });
+  return detail::counted(work, for_lines(), [&](detail::work_budget& own) {
+    std::optional<T> by_moments;
+    auto const by_orders = [&] {
+      if (!by_moments) by_moments = moments_->epsilon(delta).upper;
+      return *by_moments;
+    };
+    return by_ways(
+        {"epsilon at delta ", delta}, 1.0, others_ ? std::nullopt : mixtures_.epsilon(delta, own),
+        [&] {
+          return on_grid(own, work,
+                         [&](auto& most) { return grid_epsilon(delta, most, by_orders); });
+        },
+        by_orders, [&](auto const& cover) { return cover.epsilon(delta); });
+  });
 }
 
 template <std::same_as<double> T>
-typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::delta_by(T epsilon) const {
+typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::delta_by(
+    T epsilon, detail::work_budget& work) const {
   if (drawn_.at_most() < hardly_any) return {{0.0, drawn_.at_most()}, route::closed_form};
   if (!others_ && mixtures_.distinct() == 0) {
     auto const [low, high] = mixtures_.normals().mu();
@@ -302,13 +339,15 @@ typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::delta_by(T epsilon
   }
   if (epoch_) {
     detail::check_non_negative("delta", "epsilon", epsilon);
-    return of_epoch([&](auto const& epoch) { return epoch.delta(epsilon); });
+    return of_epoch(work, [&](auto const& epoch, auto& own) { return epoch.delta(epsilon, own); });
   }
-  detail::work_budget work = for_lines();
-  return by_ways(
-      {"delta at epsilon ", epsilon}, 0.0, others_ ? std::nullopt : mixtures_.delta(epsilon, work),
-      [&] { return on_grid(work, [&](auto& own) { return grid_delta(epsilon, own); }); },
-      [&](auto const& moments) { return moments.delta(epsilon); });
+  return detail::counted(work, for_lines(), [&](detail::work_budget& own) {
+    return by_ways(
+        {"delta at epsilon ", epsilon}, 0.0, others_ ? std::nullopt : mixtures_.delta(epsilon, own),
+        [&] { return on_grid(own, work, [&](auto& most) { return grid_delta(epsilon, most); }); },
+        [&] { return moments_->delta(epsilon).upper; },
+        [&](auto const& cover) { return cover.delta(epsilon); });
+  });
 }
 
 using privacy_loss = basic_privacy_loss<double>;

@@ -47,13 +47,28 @@ class work_budget {
   double left_;
 };
 
-/// Of one question: along lines, for one law and for each further one, of which no more count; and on a grid. What lines
-/// have cost is taken off the grid's, but for a fifth of it.
+/// What `ask` answers with all of `own`; what it costs is counted in `work`, which does not limit it.
+template <class Ask>
+constexpr decltype(auto) counted(work_budget& work, work_budget own, Ask&& ask) {
+  struct tally {
+    work_budget& work;
+    work_budget const& own;
+    double begin;
+    ~tally() { (void)work.spend(begin - own.left()); }
+  };
+  tally const at_end{work, own, own.left()};
+  return ask(own);
+}
+
+/// Of one question: along lines, for one law and for each further one up to `most_on_lines`; and on a grid, less what
+/// the lines have cost, but at least that share of it.
 inline constexpr double work_on_lines = 7e8;
 inline constexpr double work_on_lines_each = 5e6;
 inline constexpr double most_on_lines = 300.0;
 inline constexpr double work_on_grid = 1.7e9;
 inline constexpr double least_on_grid = 0.2;
+/// Of one search for the end of what keeps a target.
+inline constexpr double work_on_search = 3e9;
 /// Of one direction of an epoch of random allocation.
 inline constexpr double work_on_epoch = 1.6e9;
 

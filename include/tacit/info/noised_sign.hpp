@@ -6,6 +6,7 @@
 #include <tacit/core/elementary.hpp>
 #include <tacit/core/log.hpp>
 #include <tacit/core/normal.hpp>
+#include <tacit/core/short_number.hpp>
 #include <tacit/core/units.hpp>
 
 #include <algorithm>
@@ -134,11 +135,10 @@ class noised_sign {
   void place_nodes(double a) {
     double const strip = std::min(0.9 * detail::constants::pi<double>() / (2.0 * a), widest_strip);
     double const square = strip * strip;
-    double step = detail::constants::two_pi<double>() * strip /
-                  (33.0 + elementary::log(2.0 + square) + square / 2.0);
-    int exponent = 0;
-    step = std::ldexp(std::floor(std::ldexp(std::frexp(step, &exponent), 20)), -20);
-    step = std::ldexp(step, exponent);           // k·step is exact
+    double const step =
+        detail::short_number(detail::constants::two_pi<double>() * strip /
+                                 (33.0 + elementary::log(2.0 + square) + square / 2.0),
+                             20);                // k·step is exact
     double const reach = a < 2.0 ? 9.25 : 7.75;  // further where the tails' bound is loose
     int const last = static_cast<int>((a + reach) / step) + 1;
     nodes_.reserve(2 * static_cast<std::size_t>(last) + 1);

@@ -4,6 +4,7 @@
 #include <tacit/core/elementary.hpp>
 #include <tacit/core/log.hpp>
 #include <tacit/core/real.hpp>
+#include <tacit/core/short_number.hpp>
 #include <tacit/core/sum.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/info/entropy.hpp>
@@ -73,10 +74,7 @@ struct line_plan {
         1.001 * (0.5 * gap + std::sqrt(0.25 * gap * gap + 2.0 * (largest_kl + 7.0)));
     double const strip =
         std::min(std::max(0.8 * pi / range, 0.4 * pi / turning), std::sqrt(2.0 * digits));
-    int exponent = 0;
-    double const mantissa =
-        std::frexp(2.0 * pi * strip / (digits + 0.5 * strip * strip), &exponent);
-    step = std::ldexp(std::floor(std::ldexp(mantissa, 20)), exponent - 20);
+    step = short_number(2.0 * pi * strip / (digits + 0.5 * strip * strip), 20);
     reach = std::sqrt(2.0 * elementary::log((largest_kl + 2.0) * 4.0 / aim));
     window = reach + 2.0;
     nodes = (range + 2.0 * reach) / step + 2.0;

@@ -137,8 +137,11 @@ class epoch {
 
   /// δ(ε). Guarantee: holds the pair's; about `width` wide, relatively, where lattices of 2^19 points do.
   [[nodiscard]] bound<T> delta(T epsilon, T width = 1e-6) const {
-    bound<T> best{0.0, tacit::delta(whole(), epsilon).upper};
     work_budget work(work_on_epoch);
+    return delta(epsilon, work, width);
+  }
+  [[nodiscard]] bound<T> delta(T epsilon, work_budget& work, T width = 1e-6) const {
+    bound<T> best{0.0, tacit::delta(whole(), epsilon).upper};
     T points = 0x1p13;
     for (int attempt = 0; attempt < 6; ++attempt) {
       if (!(best.upper > std::numeric_limits<T>::min())) break;
@@ -156,9 +159,12 @@ class epoch {
 
   /// ε(δ). Guarantee: holds the pair's; about `width`·max(1, ε) wide where lattices of 2^19 points do.
   [[nodiscard]] bound<T> epsilon(T delta, T width = 2e-7) const {
+    work_budget work(work_on_epoch);
+    return epsilon(delta, work, width);
+  }
+  [[nodiscard]] bound<T> epsilon(T delta, work_budget& work, T width = 2e-7) const {
     bound<T> best{0.0, tacit::epsilon(whole(), delta).upper};
     if (best.upper == 0.0) return best;
-    work_budget work(work_on_epoch);
     T guess = estimate(best.upper, delta);
     T points = 0x1p12;
     bool may_group = steps_ > 8192.0;

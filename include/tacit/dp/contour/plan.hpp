@@ -3,6 +3,7 @@
 
 #include <tacit/core/elementary.hpp>
 #include <tacit/core/log.hpp>
+#include <tacit/core/short_number.hpp>
 #include <tacit/dp/contour/envelope.hpp>
 #include <tacit/dp/contour/search.hpp>
 #include <tacit/dp/contour/table.hpp>

@@ -5,6 +5,7 @@
 #include <tacit/core/log.hpp>
 #include <tacit/core/normal.hpp>
 #include <tacit/core/real.hpp>
+#include <tacit/core/short_number.hpp>
 #include <tacit/core/sum.hpp>
 #include <tacit/dp/loss.hpp>
 #include <tacit/dp/pair.hpp>
@@ -37,15 +38,6 @@ inline constexpr double taper_width = 0.3;
 /// How far `log_normal_tail` may be off, relatively, in units of rounding: docs/certificates/gaussian.md, Lemma 5.
 /// All other counts of units are derived in docs/certificates/contour.md.
 inline constexpr double tail_units = 181.0;
-
-/// `number` ≥ 0 cut to `bits` significant bits: at most 2^{1−bits} of it less, and exact when multiplied
-/// by an integer below 2^{53−bits}. The trapezoid rule's theorems are about nodes that are equally spaced.
-template <std::same_as<double> T>
-[[nodiscard]] T short_number(T number, int bits) {
-  int exponent = 0;
-  T const mantissa = std::frexp(number, &exponent);
-  return std::ldexp(std::floor(std::ldexp(mantissa, bits)), exponent - bits);
-}
 
 /// At least Σ terms (certificate, Lemma 2); −∞ is the logarithm of zero, as in log_add.
 template <std::same_as<double> T>
@@ -288,7 +280,7 @@ class mixture_table {
     return end > 0.0 ? elementary::exp(outer_.back() + log_normal_tail(end)) : 1.0;
   }
 
-  /// What a normal of this mean loses to the step at `cut`, and ∫φ(y(x)) under it, the step\'s density.
+  /// What a normal of this mean loses to the step at `cut`, and ∫φ(y(x)) under it, the step's density.
   [[nodiscard]] T taken(T mean, T cut) const {
     return elementary::exp(log_normal_tail(-beyond(mean, cut) * taper_width / wide));
   }
@@ -324,7 +316,8 @@ class mixture_table {
     T first = 0.0;
     for (std::size_t k = 0; k < size(); ++k) {
       T const weight = at_most_one(log_of(k) + z * loss_[k] - high);
-      zeroth += weight, first += weight * loss_[k];
+      zeroth += weight;
+      first += weight * loss_[k];
     }
     T const slope = first / zeroth;
     T second = 0.0;

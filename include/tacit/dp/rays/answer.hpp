@@ -23,6 +23,17 @@ constexpr std::size_t most_events = 300;
   return 1.5e8 * std::max(1.0, static_cast<double>(what.events.size()) / 16.0);
 }
 
+/// Few steps of much noise: where neither lines nor rays answer soon, a grid of a few milliseconds does.
+[[nodiscard]] inline bool few_small_steps(composition const& what) {
+  double steps = 0.0;
+  double largest = 0.0;
+  for (sampled_gaussian const& e : what.events) {
+    steps += e.count;
+    largest = std::max(largest, static_cast<double>(e.shift));
+  }
+  return steps <= 8.0 && largest <= 0.25;
+}
+
 /// Whether there can be tables enough for an answer: they begin 10 deviations s below the mean −s²/2 of y, so that
 /// small noise takes too many nodes (below about .02).
 [[nodiscard]] inline bool affordable(composition const& what) {
@@ -70,7 +81,8 @@ template <std::same_as<double> T = double>
 [[nodiscard]] std::optional<bound<double>> epsilon(composition const& what, orientation towards,
                                                    T log_delta, T start, work_budget& work) {
   if (!affordable(what)) return std::nullopt;
-  return work.within(most_work(what), [&](work_budget& own) {
+  double const most = (few_small_steps(what) ? 0.15 : 1.0) * most_work(what);
+  return work.within(most, [&](work_budget& own) {
     return solver<T>(what, towards, own)
         .epsilon(log_delta, start > 0.0 ? start : first_guess(what, log_delta));
   });

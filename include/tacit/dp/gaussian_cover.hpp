@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tacit/core/enclosure.hpp>
+#include <tacit/core/exact_sum.hpp>
+#include <tacit/core/rounded.hpp>
+#include <tacit/core/units.hpp>
+#include <tacit/dp/gaussian.hpp>
+#include <tacit/dp/normal_sum.hpp>
+#include <tacit/dp/pair.hpp>
+#include <tacit/dp/pure_epsilon.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <variant>
+
+namespace tacit::detail {
+
+/// Upper ends in closed form: every release as if its sampling were known to the attacker. Normal noise of any
+/// sampling is dominated by one Gaussian, losses in [−ε, ε] cost ε at most, and mass that only one side can produce is
+/// added to δ. With μ, E and D what these sum to, δ(ε) ≤ D + δ_μ(ε − E).
+///
+/// Guarantee: upper bounds in both directions; ∞ and 1 where a release has no such bound (discrete Gaussians).
+/// Source: Lemma 14 of docs/certificates/grid.md.
+class gaussian_cover {
+ public:
+  void add(domination const& pairs, std::uint64_t count) {
+    if (count == 0) return;
+    add(pairs.remove, pairs.add, count);
+  }
+
+  [[nodiscard]] double epsilon(double delta) const {
+    double const left = subtract_down(delta, alone_.value().upper);
+    if (!covers_ || !(left > 0.0)) return unbounded;
+    double const normal =
+        normals_.variance().upper > 0.0 ? tacit::epsilon(normals_.mu().upper, left).upper : 0.0;
+    return add_up(bounded_.value().upper, normal);
+  }
+
+  [[nodiscard]] double delta(double epsilon) const {
+    double const left = subtract_down(epsilon, bounded_.value().upper);
+    if (!covers_ || !(left >= 0.0)) return 1.0;
+    double const normal =
+        normals_.variance().upper > 0.0 ? tacit::delta(normals_.mu().upper, left).upper : 0.0;
+    return std::min(1.0, add_up(alone_.value().upper, normal));
+  }
+
+ private:
+  static constexpr double unbounded = std::numeric_limits<double>::infinity();
+
+  // The largest μ of the normal pairs that a pair of normal noise is a mixture of; 0 for a pair of another kind.
+  [[nodiscard]] static double largest_shift(dominating_pair const& pair) {
+    struct visitor {
+      double operator()(normal_pair const& p) const { return p.mu; }
+      double operator()(mixture_pair const& p) const {
+        return p.parts.empty() ? 0.0 : p.parts.back().shift;
+      }
+      double operator()(allocation_pair const& p) const { return 1.0 / p.noise_multiplier; }
+      double operator()(amplified_pair const& p) const {
+        return p.kind == amplified_pair::noise::normal ? std::max(p.absent, p.changed) : 0.0;
+      }
+      double operator()(bounded_pair const&) const { return 0.0; }
+      double operator()(lattice_pair const&) const { return 0.0; }
+      double operator()(finite_pair const&) const { return 0.0; }
+    };
+    return std::visit(visitor{}, pair);
+  }
+
+  void add(dominating_pair const& remove, dominating_pair const& added, std::uint64_t count) {
+    double const shift = std::max(largest_shift(remove), largest_shift(added));
+    if (shift > 0.0) {
+      normals_.add(normal_pair{shift}, count);
+      return;
+    }
+    double most = 0.0;
+    double alone = 0.0;
+    for (dominating_pair const* pair : {&remove, &added}) {
+      auto const* finite = std::get_if<finite_pair>(pair);
+      if (finite == nullptr || finite->infinite == 0.0) {
+        most = std::max(most, pure_loss(*pair).upper);
+      } else {
+        // Rounded thrice at most, and never smaller than a subnormal number.
+        alone = std::max(alone, multiply_up(finite->infinite, 1.0 + shift_error));
+        if (!finite->atoms.empty()) {
+          most = std::max(most, widened(finite->atoms.back().loss, finite->loss_error).upper);
+        }
+      }
+    }
+    if (!(most < unbounded)) {
+      covers_ = false;
+      return;
+    }
+    bounded_.add(most, count);
+    alone_.add(alone, count);
+  }
+
+  normal_sum normals_;
+  exact_sum bounded_;
+  exact_sum alone_;
+  bool covers_ = true;
+};
+
+}  // namespace tacit::detail
