@@ -49,7 +49,7 @@ LISTED = {
         "1.290283", "1.2915, a step of their bisection more: epsilon is 7.984563", "1.290283203125", NOISE_OF_2000),
     # dp_accounting, privacy loss
     PLD + "composition_errors_for_neighboring_relation0": Listed(
-        "every record gives an answer", "a refusal in their words", "a refusal with the reason", "no bound: a record more is an answer more"),
+        "one record more is one answer more", "a refusal in their words", "a refusal with the reason", "no bound: a record more is an answer more"),
     **several(PLD, ["composition_errors_for_neighboring_relation1", "composition_errors_for_neighboring_relation2",
                     "composition_errors_for_neighboring_relation3"],
               Listed("not raised", "that a (discrete, sampled) Laplace sum under REPLACE_ONE is refused", "an answer", KNOWN)),
