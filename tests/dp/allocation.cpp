@@ -187,10 +187,35 @@ TEST_CASE("an epoch's bounds keep their order at random parameters", "[allocatio
   CHECK(wide <= 2);
 }
 
+TEST_CASE("distinct epochs cost no more than a few, and answer as equal ones do", "[allocation]") {
+  auto const epoch_of = [](double noise) {
+    return event(gaussian{noise}, random_allocation{50, 1});
+  };
+  privacy_loss_accountant equal;
+  equal.compose(epoch_of(2.0), 20);
+  bound<double> const expected = equal.epsilon(1e-6);
+  discretised_accountant distinct;
+  discretised_accountant very_many;
+  for (int k = 0; k < 65; ++k) {
+    double const noise = 2.0 * (1.0 + 1e-12 * k);
+    if (k < 20) distinct.compose(epoch_of(noise));
+    very_many.compose(epoch_of(noise));
+  }
+  bound<double> const found = distinct.epsilon(1e-6);
+  CAPTURE(expected.lower, expected.upper, found.lower, found.upper);
+  CHECK(found.lower <= expected.upper);
+  CHECK(found.upper >= expected.lower * (1.0 - 1e-9));
+  CHECK(found.upper - found.lower <= 1e-2 * expected.upper);
+  // More than 64 count as steps that every record takes part in.
+  CHECK(very_many.epsilon(1e-6).upper <=
+        epsilon(gaussian_dp{std::sqrt(65.0) / 2.0}, 1e-6).upper * (1.0 + 1e-2));
+  CHECK(very_many.epsilon(1e-6).upper > found.upper);
+}
+
 TEST_CASE("an epoch as atoms lies on either side of it", "[allocation]") {
   auto const [noise, steps] = GENERATE(std::pair{1.0, 500.0}, std::pair{0.7, 30.0});
   CAPTURE(noise, steps);
-  epoch_atoms<double> const atoms(noise, steps);
+  epoch_atoms<double> const atoms(noise, steps, 0x1p17);
   for (auto const way : {orientation::remove, orientation::add}) {
     finite_pair const above = atoms.pair(way, rounding_side::above);
     finite_pair const below = atoms.pair(way, rounding_side::below);

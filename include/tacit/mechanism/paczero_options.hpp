@@ -24,7 +24,7 @@ enum class observed {
 enum class ledger_kind {
   subset,  ///< nats about the secret subset (the paper)
   record,  ///< nats about the membership of each record by itself: far more signal for the same
-  ///< number, and no bound for an attacker who knows other memberships, but for declared groups
+           ///< number, and no bound for an attacker who knows other memberships, but for declared groups
   pathwise,  ///< no nats: every record's posterior within prior ± κ on every transcript; each record
              ///< by itself, too
 };

@@ -12,6 +12,7 @@
 #include <tacit/dp/work_budget.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <concepts>
 #include <cstddef>
@@ -38,16 +39,19 @@ class epoch_atoms {
     T mass;
   };
 
-  epoch_atoms(T noise_multiplier, T steps)
+  static constexpr T most_points = 0x1p17;
+
+  /// From lattices of about so many points: fewer cost less and lie further apart.
+  epoch_atoms(T noise_multiplier, T steps, T points)
       : steps_(steps),
+        fine_(800.0 * std::sqrt(points / most_points)),
         call_({noise_multiplier, static_cast<std::uint64_t>(steps), orientation::remove},
               orientation::remove),
         put_({noise_multiplier, static_cast<std::uint64_t>(steps), orientation::add},
              orientation::add) {
-    gather(calls_, call_,
-           tacit::epsilon(gaussian_dp{divide_up(1.0, noise_multiplier)}, least_delta).upper);
-    gather(puts_, put_,
-           tacit::epsilon(gaussian_dp{divide_up(1.0, noise_multiplier)}, least_delta).upper);
+    T const most = tacit::epsilon(gaussian_dp{divide_up(1.0, noise_multiplier)}, least_delta).upper;
+    gather(calls_, call_, most, points);
+    gather(puts_, put_, most, points);
     place_nodes();
   }
 
@@ -87,9 +91,7 @@ class epoch_atoms {
 
  private:
   static constexpr T least_delta = 1e-24;
-  static constexpr T points = 0x1p17;
   static constexpr T highest_loss = 8.0;
-  static constexpr T fine = 800.0;  // nodes a deviation
 
   struct reading {
     certified_sum<T> sum;
@@ -97,7 +99,7 @@ class epoch_atoms {
   };
 
   // Readings for δ from next to 1 to next to nothing.
-  static void gather(std::vector<reading>& out, epoch<T> const& of, T most) {
+  static void gather(std::vector<reading>& out, epoch<T> const& of, T most, T points) {
     T before = -1.0;
     work_budget work(work_on_epoch);
     for (T const delta : {1.0, 0.1, 1e-3, 1e-6, 1e-10, 1e-15, 1e-21}) {
@@ -124,8 +126,8 @@ class epoch_atoms {
 
   void place_nodes() {
     T const middle = excess(steps_).upper;  // about 0.4 deviations
-    T const unit = 2.5 * middle / fine;
-    auto const width = [&](T away) { return std::max(unit, away / (0.5 * fine)); };
+    T const unit = 2.5 * middle / fine_;
+    auto const width = [&](T away) { return std::max(unit, away / (0.5 * fine_)); };
     T const last = steps_ * elementary::exp(std::min(highest_loss,
                                                      calls_.empty() ? 0.0 : calls_.back().epsilon));
     T const first =
@@ -232,6 +234,7 @@ class epoch_atoms {
   }
 
   T steps_;
+  T fine_;  // nodes a deviation
   epoch<T> call_;
   epoch<T> put_;
   std::vector<reading> calls_;
@@ -241,23 +244,38 @@ class epoch_atoms {
   std::vector<T> lower_;
 };
 
-/// The epochs of a composition as atoms, each made when it is first asked for, and once for all copies.
+/// The epochs of a composition as atoms, each made when it is first asked for, and once for all copies. The more there
+/// are, the fewer points each is made from; of more than `most_epochs` none is made, and each counts as one step that
+/// every record takes part in.
 template <std::same_as<double> T = double>
 class epoch_store {
  public:
   void add(dominating_pair const& pair) {
     auto const* epoch = std::get_if<allocation_pair>(&pair);
-    if (epoch == nullptr || find(*epoch) != nullptr) return;
-    entries_.push_back(std::make_shared<entry>(epoch->noise_multiplier, epoch->steps));
+    if (epoch == nullptr || too_many_ || find(*epoch) != nullptr) return;
+    T const before = points();
+    entries_.push_back(std::make_shared<entry>(epoch->noise_multiplier, epoch->steps, before));
+    too_many_ = entries_.size() > most_epochs;
+    if (too_many_) {
+      entries_.clear();
+    } else if (T const now = points(); now != before) {
+      for (auto& e : entries_) e = std::make_shared<entry>(e->noise_multiplier, e->steps, now);
+    }
   }
-  [[nodiscard]] bool empty() const { return entries_.empty(); }
+  [[nodiscard]] bool empty() const { return entries_.empty() && !too_many_; }
 
   /// The pairs, with atoms above or below the epochs among them.
   [[nodiscard]] std::vector<counted_pair> replaced(std::vector<counted_pair> pairs,
                                                    rounding_side to) const {
     for (counted_pair& c : pairs) {
-      if (auto const* epoch = std::get_if<allocation_pair>(&c.pair)) {
+      auto const* epoch = std::get_if<allocation_pair>(&c.pair);
+      if (epoch == nullptr) continue;
+      if (!too_many_) {
         c.pair = find(*epoch)->atoms().pair(epoch->orientation, to);
+      } else if (to == rounding_side::above) {
+        c.pair = normal_pair{divide_up(1.0, epoch->noise_multiplier)};
+      } else {
+        c.pair = finite_pair{{{0.0, 1.0, 1.0}}, 0.0, 0.0, 0.0};
       }
     }
     return pairs;
@@ -265,16 +283,27 @@ class epoch_store {
 
  private:
   struct entry {
-    entry(double noise, std::uint64_t count) : noise_multiplier(noise), steps(count) {}
+    entry(double noise, std::uint64_t count, T of_points)
+        : noise_multiplier(noise), steps(count), points(of_points) {}
     [[nodiscard]] epoch_atoms<T> const& atoms() {
-      std::call_once(once, [this] { made.emplace(noise_multiplier, static_cast<T>(steps)); });
+      std::call_once(once,
+                     [this] { made.emplace(noise_multiplier, static_cast<T>(steps), points); });
       return *made;
     }
     double noise_multiplier;
     std::uint64_t steps;
+    T points;
     std::once_flag once;
     std::optional<epoch_atoms<T>> made;
   };
+
+  static constexpr std::size_t most_epochs = 64;
+
+  // All of them together have at most as many as four epochs alone.
+  [[nodiscard]] T points() const {
+    auto const size = static_cast<T>(std::bit_ceil(std::max<std::size_t>(entries_.size(), 1)));
+    return epoch_atoms<T>::most_points * std::min(1.0, 4.0 / size);
+  }
 
   [[nodiscard]] entry* find(allocation_pair const& epoch) const {
     for (auto const& e : entries_) {
@@ -284,6 +313,7 @@ class epoch_store {
   }
 
   std::vector<std::shared_ptr<entry>> entries_;
+  bool too_many_ = false;
 };
 
 }  // namespace tacit::detail::epochs
