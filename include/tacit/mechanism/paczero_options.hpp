@@ -22,11 +22,13 @@ enum class observed {
 
 /// Whose information the budget limits.
 enum class ledger_kind {
-  subset,  ///< nats about the secret subset (the paper)
-  record,  ///< nats about the membership of each record by itself: far more signal for the same
-           ///< number, and no bound for an attacker who knows other memberships, but for declared groups
-  pathwise,  ///< no nats: every record's posterior within prior ± κ on every transcript; each record
-             ///< by itself, too
+  /// Nats about the secret subset (the paper).
+  subset,
+  /// Nats about the membership of each record by itself: far more signal for the same number, and no bound for an
+  /// attacker who knows other memberships, but for declared groups.
+  record,
+  /// No nats: every record's posterior within prior ± κ on every transcript; each record by itself, too.
+  pathwise,
 };
 
 /// What is released on a disagreement that nothing pays for. None of the three reads the secret.
