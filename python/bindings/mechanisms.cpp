@@ -11,6 +11,7 @@
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <array>
@@ -34,6 +35,7 @@ using number = argument<double>;
 using word = argument<std::string>;
 using flag = argument<bool>;
 using file = argument<std::filesystem::path>;
+using record_lists = argument<std::vector<std::vector<whole>>>;
 
 constexpr char const* a_path = "a path";
 
@@ -55,9 +57,24 @@ Enum choice(char const* name, std::array<std::string_view, N> const& words,
   return *found;
 }
 
+std::vector<std::vector<std::size_t>> groups_of(std::optional<record_lists> const& given) {
+  std::vector<std::vector<std::size_t>> groups;
+  if (!given) return groups;
+  for (std::vector<whole> const& records :
+       given->as("paczero", "groups", "lists of the records of each group")) {
+    std::vector<std::size_t>& group = groups.emplace_back();
+    for (whole const& record : records) {
+      group.push_back(record.as("paczero", "groups", "lists of whole numbers"));
+    }
+  }
+  return groups;
+}
+
 tacit::paczero<> new_paczero(whole const& records, whole const& steps,
                              std::optional<number> const& given_budget, word const& ledger,
-                             std::optional<number> const& given_kappa, word const& observed,
+                             std::optional<number> const& given_kappa,
+                             std::optional<record_lists> const& groups,
+                             std::optional<number> const& given_group_budget, word const& observed,
                              word const& allocation, number const& horizon,
                              number const& minimum_correlation, word const& disagreement,
                              whole const& directions, number const& clip, flag const& track_records,
@@ -66,17 +83,32 @@ tacit::paczero<> new_paczero(whole const& records, whole const& steps,
   constexpr char const* who = "paczero";
   std::optional<double> const budget = optional_of(given_budget, who, "budget");
   std::optional<double> const kappa = optional_of(given_kappa, who, "kappa");
+  std::optional<double> const group_budget = optional_of(given_group_budget, who, "group_budget");
   tacit::paczero_options options;
   options.steps = steps.as(who, "steps");
   options.ledger = choice<tacit::ledger_kind>("ledger", tacit::detail::ledger_words, ledger);
   bool const pathwise = options.ledger == tacit::ledger_kind::pathwise;
-  if (budget.has_value() == pathwise || kappa.has_value() != pathwise) {
+  if (budget.has_value() == pathwise || (pathwise && !kappa)) {
     throw std::invalid_argument(
-        "paczero: the ledgers 'subset' and 'record' take a budget and no kappa, 'pathwise' takes "
-        "kappa and no budget");
+        "paczero: the ledgers 'subset' and 'record' take a budget, with or without kappa, "
+        "'pathwise' takes kappa and no budget");
   }
   if (budget) options.budget = tacit::nats(*budget);
-  if (kappa) options.kappa = *kappa;
+  if (kappa) {
+    // NaN in the options is no cap at all.
+    tacit::detail::require_domain(*kappa > 0.0 && *kappa <= 0.5, who, "kappa", *kappa,
+                                  "in (0, 0.5]");
+    options.kappa = *kappa;
+  }
+  options.groups = groups_of(groups);
+  if (options.groups.empty()) {
+    tacit::detail::require_argument(!group_budget, who, "group_budget", group_budget.value_or(0.0),
+                                    "left out where no groups are declared");
+  } else {
+    tacit::detail::require_argument(group_budget || budget, who, "group_budget", "missing",
+                                    "given where there is no budget");
+    options.group_budget = tacit::nats(group_budget ? *group_budget : *budget);
+  }
   options.what = choice<tacit::observed>("observed", tacit::detail::observed_words, observed);
   options.spend =
       choice<tacit::allocation>("allocation", tacit::detail::allocation_words, allocation);
@@ -162,7 +194,12 @@ void bind_mechanisms(nb::module_& m) {
       "steps                T: the run's length, for which the budget is\n"
       "budget               nats of the whole run, at least 0; 0 reads the secret never\n"
       "ledger               whose information is limited: 'subset', 'record', or 'pathwise' with "
-      "kappa in (0, 0.5] in place of budget\n"
+      "kappa in place of budget\n"
+      "kappa                in (0, 0.5]: keeps what anyone can believe about a record's membership "
+      "within kappa of what was believed before, whatever is released; also beside a budget\n"
+      "groups               lists of records, from 0, that belong together, such as a family's; "
+      "each group's memberships together are charged within group_budget\n"
+      "group_budget         nats about each group, at least 0; budget unless given\n"
       "observed             'sign', or 'value' (the paper's charge)\n"
       "allocation           'adaptive', 'uniform', 'confident-or-hold' (with horizon and "
       "minimum_correlation) or 'budget-then-zero'\n"
@@ -180,16 +217,18 @@ void bind_mechanisms(nb::module_& m) {
           "__init__",
           [](paczero_run* self, whole const& records, whole const& steps,
              std::optional<number> const& budget, word const& ledger,
-             std::optional<number> const& kappa, word const& observed, word const& allocation,
-             number const& horizon, number const& minimum_correlation, word const& disagreement,
-             whole const& directions, number const& clip, flag const& track_records,
-             whole const& subsets, whole const& one_in, flag const& complementary,
-             whole const& candidate_seed, std::optional<file> const& save, word const& about_what) {
+             std::optional<number> const& kappa, std::optional<record_lists> const& groups,
+             std::optional<number> const& group_budget, word const& observed,
+             word const& allocation, number const& horizon, number const& minimum_correlation,
+             word const& disagreement, whole const& directions, number const& clip,
+             flag const& track_records, whole const& subsets, whole const& one_in,
+             flag const& complementary, whole const& candidate_seed,
+             std::optional<file> const& save, word const& about_what) {
             std::string const about = about_what.as("paczero", "about");
             tacit::paczero<> run =
-                new_paczero(records, steps, budget, ledger, kappa, observed, allocation, horizon,
-                            minimum_correlation, disagreement, directions, clip, track_records,
-                            subsets, one_in, complementary, candidate_seed);
+                new_paczero(records, steps, budget, ledger, kappa, groups, group_budget, observed,
+                            allocation, horizon, minimum_correlation, disagreement, directions,
+                            clip, track_records, subsets, one_in, complementary, candidate_seed);
             if (save) {
               new (self) paczero_run(
                   paczero_run::saved(std::move(run), save->as("paczero", "save", a_path), about));
@@ -201,6 +240,7 @@ void bind_mechanisms(nb::module_& m) {
           },
           nb::arg("records"), nb::arg("steps"), nb::arg("budget").none() = nb::none(),
           nb::kw_only(), nb::arg("ledger") = "subset", nb::arg("kappa").none() = nb::none(),
+          nb::arg("groups").none() = nb::none(), nb::arg("group_budget").none() = nb::none(),
           nb::arg("observed") = "sign", nb::arg("allocation") = "adaptive",
           nb::arg("horizon") = 200.0, nb::arg("minimum_correlation") = 0.3,
           nb::arg("disagreement") = "hold", nb::arg("directions") = 1, nb::arg("clip") = 1024.0,
@@ -236,8 +276,15 @@ void bind_mechanisms(nb::module_& m) {
           [](paczero_run const& self) { return self.get().spent_worst_record().value; },
           "Nats charged for the worst record so far. For the owner alone.")
       .def_prop_ro(
+          "spent_by_group",
+          [](paczero_run const& self) {
+            auto const spent = self.get().spent_by_group();
+            return std::vector<double>(spent.begin(), spent.end());
+          },
+          "Nats charged for each group so far, in their order. For the owner alone.")
+      .def_prop_ro(
           "attack_bound", [](paczero_run const& self) { return self.get().attack_bound(); },
-          "How often an attacker on a record's membership is right, at most, by the budget.")
+          "How often an attacker on a record's membership is right, at most, by budget and kappa.")
       .def_prop_ro(
           "unanimous_steps", [](paczero_run const& self) { return self.get().unanimous_steps(); },
           "Directions in which every live candidate had the same sign. For the owner alone.")

@@ -34,16 +34,14 @@ namespace binding {
 
 tacit::repetitions repetitions_of(std::string const& law, double mean) {
   constexpr char const* who = "repetitions";
-  if (law == "poisson") {
-    tacit::detail::require_domain(mean >= 1e-3 && mean <= 1e12, who, "best_of", mean,
-                                  "in [1e-3, 1e12]");
-    return tacit::poisson_count{mean};
-  }
-  if (law != "geometric" && law != "logarithmic") {
+  if (law != "geometric" && law != "logarithmic" && law != "poisson") {
     throw std::invalid_argument("best_of_law is '" + law +
                                 "', but must be 'geometric', 'logarithmic' or 'poisson'");
   }
-  tacit::detail::require_domain(mean >= 1.0 && mean <= 1e12, who, "best_of", mean,
+  tacit::detail::require_domain(mean >= 1e-3 && mean <= 1e12, who, "best_of", mean,
+                                "in [1e-3, 1e12]");
+  if (law == "poisson") return tacit::poisson_count{mean};
+  tacit::detail::require_domain(mean >= 1.0, who, "best_of", mean,
                                 "in [1, 1e12] unless best_of_law is poisson");
   return tacit::repetitions_of_mean(mean, law == "geometric" ? 1.0 : 0.0);
 }

@@ -18,6 +18,11 @@ def test_there_is_an_answer(question):
     getattr(tacit, question)(**doors.QUESTIONS[question])
 
 
+@pytest.mark.parametrize("question, changes, upper", doors.ANSWERED)
+def test_answers_have_the_same_figures(question, changes, upper):
+    assert doors.is_figure(getattr(tacit, question)(**doors.asked(question, changes)).upper, upper)
+
+
 @pytest.mark.parametrize("question, changes, name, must_be", doors.REFUSED)
 def test_what_is_refused_is_refused_in_the_same_words(question, changes, name, must_be):
     with pytest.raises((ValueError, TypeError)) as refusal:

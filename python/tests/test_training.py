@@ -255,6 +255,33 @@ def test_the_budget_holds():
     assert nothing.attack_bound == pytest.approx(0.5)
 
 
+def test_a_cap_on_posteriors_beside_a_budget():
+    alone, capped = paczero(budget=0.5), paczero(budget=0.5, kappa=0.1)
+    trained(capped, start())
+    assert capped.spent <= capped.budget == 0.5
+    assert alone.attack_bound == pytest.approx(tacit.attack_success_from_information(0.5))
+    assert capped.attack_bound == pytest.approx(0.6)
+    assert capped.spent_by_group == []
+
+
+@pytest.mark.parametrize("options, most", [
+    ({}, 0.5), (dict(group_budget=0.05), 0.05), (dict(ledger="pathwise", budget=None, kappa=0.3, group_budget=0.05), 0.05),
+])
+def test_records_that_belong_together(options, most):
+    mechanism = paczero(**{**dict(ledger="record", budget=0.5), **options}, groups=[[0, 1], (2, 1, np.int64(5)), np.arange(3)])
+    trained(mechanism, start())
+    spent = mechanism.spent_by_group
+    assert len(spent) == 3 and all(0.0 < nats <= most for nats in spent)
+    assert spent[0] <= spent[2] * (1 + 1e-9)  # of whose records these are two
+
+
+@pytest.mark.parametrize("ledger", ["subset", "record"])
+def test_groups_that_may_learn_nothing(ledger):
+    mechanism = paczero(ledger=ledger, groups=[range(RECORDS)], group_budget=0.0)
+    trained(mechanism, start())
+    assert mechanism.spent == 0.0 and mechanism.spent_by_group == [0.0]
+
+
 def test_losses_that_are_no_numbers():
     theta = start()
     run = trainer(paczero(), theta)
@@ -476,7 +503,13 @@ def test_transcripts(tmp_path):
     (dict(steps=0), "steps"), (dict(steps=10**30), "steps"), (dict(budget=-1.0), "budget"),
     (dict(budget=float("nan")), "budget"), (dict(budget=float("inf")), "budget"), (dict(ledger="all"), "ledger"),
     (dict(ledger="pathwise"), "kappa"), (dict(ledger="pathwise", budget=None, kappa=0.6), "kappa"),
-    (dict(kappa=0.1), "kappa"), (dict(observed="x"), "observed"), (dict(allocation="x"), "allocation"),
+    *((dict(kappa=kappa), r"kappa is .*\(0, 0\.5\]") for kappa in (0.0, 0.6, np.nan)),
+    (dict(groups=[], group_budget=0.1), "group_budget is 0.1.*no groups"), (dict(group_budget=np.nan), "group_budget is nan.*no groups"),
+    *((dict(groups=[[0, 1]], group_budget=nats), "group_budget is") for nats in (-1.0, np.nan)),
+    (dict(groups=[[0, 1]], ledger="pathwise", budget=None, kappa=0.1), "group_budget is missing"),
+    (dict(groups=[[]]), "records of a group is 0"), (dict(groups=[[0, 0]]), "record is 0"), (dict(groups=[[RECORDS]]), f"record is {RECORDS}"),
+    (dict(groups=[[-1]]), "groups is -1"),
+    (dict(observed="x"), "observed"), (dict(allocation="x"), "allocation"),
     (dict(disagreement="x"), "disagreement"), (dict(directions=0), "directions"), (dict(clip=0.0), "clip"),
     (dict(clip=float("nan")), "clip"), (dict(subsets=3), "subsets"), (dict(one_in=1), "one_in"),
     (dict(candidate_seed=-1), "candidate_seed"), (dict(about="x"), "about"), (dict(budget=None), "budget"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every door refuses, in the same words: the calculator, the page's engine, and Python.
+"""What every door answers with the same figures, and refuses in the same words: the calculator, the page's engine, and Python.
 
 usage: doors.py CALCULATOR ASK      (built of apps/tacit and web; python/tests/test_doors.py asks Python)
 """
@@ -34,6 +34,23 @@ def batches(**changes):
 
 # None to Python, null to the page, an option left out of a command. (A value of None here is an argument left out.)
 MISSING = object()
+
+# What the page does not ask.
+NOT_OF_THE_PAGE = {"best_of", "best_of_law"}
+
+# (question, what is changed, the upper end to six digits)
+ANSWERED = [
+    ("epsilon", {"best_of": 20}, 1.61085),
+    ("epsilon", {"best_of": 20, "best_of_law": "geometric"}, 1.61085),
+    ("epsilon", {"best_of": 20, "best_of_law": "logarithmic"}, 1.43535),
+    ("epsilon", {"best_of": 20, "best_of_law": "poisson"}, 1.70470),
+    ("epsilon", {"best_of": 20, "accountant": "rdp"}, 2.29826),
+    ("epsilon", {"best_of": 1}, 0.718036),
+    ("epsilon", {"best_of": 0.5, "best_of_law": "poisson"}, 0.680215),
+    ("delta", {"best_of": 20}, 0.00687926),
+    ("delta", {"best_of": 20, "best_of_law": "logarithmic"}, 0.000770865),
+    ("delta", {"best_of": 20, "best_of_law": "poisson"}, 0.00801804),
+]
 
 # What a command may leave out, and is answered.
 OPTIONAL = {("batch_for", "records"), ("attack_success_from_information", "prior"), ("information_for_success", "prior"),
@@ -78,6 +95,12 @@ REFUSED = [
     *(("attack_success_from_information", {"prior": x}, "prior", "in (0, 1]") for x in (MISSING, "x")),
     *(("information_for_success", {name: x}, name, "in (0, 1]") for name in ("success", "prior") for x in (MISSING, "x")),
     ("attack_success_from_dp", {"delta": MISSING}, "delta", "in [0, 1]"),
+    *((ask, {"best_of": x, **law}, "best_of", "in [1e-3, 1e12]") for ask in ("epsilon", "delta") for x in (0, -1, 1e-4, 2e12, "x")
+      for law in ({}, {"best_of_law": "poisson"})),
+    *((ask, {"best_of": 0.5, **law}, "best_of", "in [1, 1e12] unless best_of_law is poisson") for ask in ("epsilon", "delta")
+      for law in ({}, {"best_of_law": "logarithmic"})),
+    ("epsilon", {"best_of": 20, "best_of_law": "fixed"}, "best_of_law", "geometric, logarithmic or poisson"),
+    ("epsilon", {"best_of_law": "poisson"}, "best_of_law", "left out unless best_of is given"),
 ]
 
 
@@ -95,8 +118,7 @@ def message(said):
     name, value, must_be = found.groups()
     value = re.sub(r"""^['"]|['"]$""", "", value)
     must_be = must_be.replace("'", "").replace("--", "")
-    if not re.search(r"[\[\d]", must_be):  # words
-        must_be = re.sub(r"(?<=\w)-(?=\w)", "_", must_be)
+    must_be = re.sub(r"(?<=[a-z])-(?=[a-z])", "_", must_be)
     value = "missing" if value == "null" else value  # as the page itself says it
     name = {"prior_success": "prior", "mi": "information"}.get(name.replace("-", "_"), name.replace("-", "_"))
     return f"{name} is {number(value)}, but must be {must_be}"
@@ -120,6 +142,10 @@ def agrees(said, changes, name, must_be):
     if must_be is None:
         return name in said
     return message(said) in {expected(changes, name, must_be), expected(changes, name, f"finite and {must_be}")}
+
+
+def is_figure(upper, expected):
+    return abs(upper - expected) <= 1e-5 * expected
 
 
 def words(value):
@@ -173,15 +199,22 @@ def main():
         number, said = ask_calculator(calculator, question, QUESTIONS[question])
         if said or not number:
             wrong.append(f"calculator, {question}: {said}")
+    for question, changes, upper in ANSWERED:
+        number, said = ask_calculator(calculator, question, asked(question, changes))
+        if said or not is_figure(json.loads(number)["upper"], upper):
+            wrong.append(f"calculator, {question} {changes}: {said or number}")
     answers = ask_page(page, [page_question(q, given) for q, given in QUESTIONS.items()])
     wrong += [f"page, {q}: {answer}" for q, answer in zip(QUESTIONS, answers) if "error" in answer]
-    answers = ask_page(page, [page_question(q, asked(q, changes)) for q, changes, _, _ in REFUSED])
-    for case, answer in zip(REFUSED, answers):
+    of_page = [case for case in REFUSED if not NOT_OF_THE_PAGE & case[1].keys()]
+    answers = iter(ask_page(page, [page_question(q, asked(q, changes)) for q, changes, _, _ in of_page]))
+    for case in REFUSED:
         if case[1].get(case[2]) is not MISSING or (case[0], case[2]) not in OPTIONAL:
             number, said = ask_calculator(calculator, case[0], asked(*case[:2]))
             check("calculator", case, said, number)
-        check("page", case, answer.get("error", ""), {} if "error" in answer else answer)
-    print("\n".join(wrong) or f"{len(REFUSED)} refusals in the same words")
+        if case in of_page:
+            answer = next(answers)
+            check("page", case, answer.get("error", ""), {} if "error" in answer else answer)
+    print("\n".join(wrong) or f"{len(ANSWERED)} answers of the same figures, {len(REFUSED)} refusals in the same words")
     return 1 if wrong else 0
 
 
