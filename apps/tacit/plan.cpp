@@ -54,9 +54,10 @@ void declare_plan(arguments& of, plan_options which) {
            std::string(only) +
                "standard deviation (laplace: scale) of the noise over the clipping norm");
   }
-  of.add("--clip-count-noise", positive(),
-         "adaptive clipping: each step also releases how many contributions were within the clip, "
-         "with noise of this standard deviation");
+  of.add("--clip-count-noise", number(apps::noise_range, apps::in_noise_range),
+         "adaptive clipping: each step also releases the sum of indicators, less 1/2 each, of the "
+         "contributions within the clip, with noise of this standard deviation (half of it, if "
+         "they are not less 1/2)");
   if (which.sampling) {
     of.add("--rate", probability(),
            "every record takes part in a step with this probability (Poisson)");

@@ -146,7 +146,7 @@ void declare_matrix_plan(arguments& of) {
   of.add("--participations", whole(1, largest_count),
          "a record takes part in at most so many steps; or");
   of.add("--separation", whole(1, largest_count),
-         "in steps at least so far apart, such as an epoch's; or both; or");
+         "in steps at least so far apart, which do not depend on other records; or both; or");
   of.add("--groups", whole(1, largest_count),
          "each record belongs to one of so many groups, which take turns, and takes part");
   of.add("--rate", probability(), "with this probability (cyclic Poisson); or");

@@ -368,7 +368,7 @@ TEST_CASE("The best of the stated orders is not missed", "[dp][guarantees]") {
   }
 }
 
-TEST_CASE("zCDP: its own accountant, and Rényi's; elsewhere refused with the way out",
+TEST_CASE("zCDP: its own accountant and Rényi's, and elsewhere refused with the way out",
           "[dp][guarantees]") {
   using enum adjacency;
   zcdp_accountant own;

@@ -168,7 +168,7 @@ tacit::mechanism_event read_gaussian(node const& of) {
   if (!of.has("groups")) {
     tacit::gaussian const updates{of.field("noise_multiplier").noise_multiplier()};
     if (!of.has("clip_count_noise")) return updates;
-    return with_clip_count(updates, of.field("clip_count_noise").positive());
+    return with_clip_count(updates, of.field("clip_count_noise").noise_multiplier());
   }
   if (of.has("noise_multiplier")) {
     of.field("noise_multiplier").refuse("left out where groups are given");

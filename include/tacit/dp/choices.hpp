@@ -39,7 +39,8 @@ struct score_change {
 
 /// Report noisy max: the candidate of the largest score, after noise of this scale (in units of the sensitivity) on each.
 /// With exponential noise it is permute-and-flip (McKenna & Sheldon 2020; Ding et al. 2021), with Gumbel noise the
-/// exponential mechanism. ε = range/scale: bounded range for Gumbel noise, pure for the others.
+/// exponential mechanism. ε = range/scale: bounded range for Gumbel noise, pure for the others. `neighbours` must be those
+/// of the accountant that composes it.
 /// Guarantee: upper bound.
 /// @throws std::domain_error unless scale is positive and finite
 [[nodiscard]] inline mechanism_event report_noisy_max(score_noise noise, double scale,
@@ -53,7 +54,8 @@ struct score_change {
 
 /// The sparse vector technique, AboveThreshold: Laplace noise on the threshold, once, and fresh on each query; it tells which
 /// queries are above, and ends after `answers` that are, however many are below. The answers' values are not released.
-/// ε = most/threshold_scale + answers·(2·most or, if all queries move one way, most)/query_scale.
+/// ε = most/threshold_scale + answers·(2·most or, if all queries move one way, most)/query_scale. `neighbours` must be
+/// those of the accountant that composes it.
 /// Guarantee: upper bound.
 /// Source: Lyu, Su & Li 2017, Theorems 4 and 5 (of the algorithm's variants in use most are not private).
 /// @throws std::domain_error unless scales are positive and finite, and answers in [1, 2^53]
@@ -71,7 +73,8 @@ struct score_change {
 }
 
 /// PATE's vote of teachers, none of whom has seen another's records, with N(0, sigma²) on each count: one record changes
-/// one teacher, and so two counts by 1. Confident-GNMax is a `gnmax_check` for every query and a `gnmax_answer` for
+/// one teacher, and so two counts by 1, where a record's teacher depends on that record alone and a substitute has the
+/// same. Confident-GNMax is a `gnmax_check` for every query and a `gnmax_answer` for
 /// those that pass. What depends on the votes themselves (the tighter bounds of Papernot et al. 2018) is not covered.
 /// Guarantee: upper bound.
 /// @throws std::domain_error unless sigma is positive and finite

@@ -241,12 +241,12 @@ class best_of {
     double sum = 0.0;
     double reached = 1.0;  // P(V > v), raised
     for (double v = 0.0; v < 700.0 && sum < enough;) {
-      double const width = std::min(std::max(0.2 / one.scale, 0.04), 0.125 + v / 16.0);
-      v += width;
+      double const before = v;
+      v += std::min(std::max(0.2 / one.scale, 0.04), 0.125 + v / 16.0);
       double const here = profile(
           (enclosure(epsilon) - enclosure(one.shift) - enclosure(one.scale) * enclosure(v)).lower,
           beyond);
-      double const share = (-expm1(-enclosure(width))).upper;
+      double const share = (-expm1(enclosure(before) - enclosure(v))).upper;
       sum = detail::add_up(sum, detail::multiply_up(detail::multiply_up(reached, share), here));
       reached = exp(-enclosure(v)).upper;
       if (reached <= 1e-3 * sum || here >= 1.0) break;

@@ -44,9 +44,10 @@ struct clipped_group {
 }
 
 /// Adaptive clipping (Andrew, Thakkar, McMahan & Ramaswamy 2021) also releases, at each step, how many contributions were
-/// within the clip: a sum of indicators less ½ each, plus N(0, count_noise²). Updates of this multiplier and the count
-/// are one Gaussian release of multiplier (z^{−2} + (2·count_noise)^{−2})^{−½}. Under replace_one, too, where either
-/// moves by twice as much.
+/// within the clip: a sum of indicators less ½ each, plus N(0, count_noise²), to which a record that is absent, not
+/// sampled or zeroed adds 0. Updates of this multiplier and the count are one Gaussian release of multiplier
+/// (z^{−2} + (2·count_noise)^{−2})^{−½}. Under replace_one, too, where either moves by twice as much. For a sum of
+/// indicators 0 and 1 give half of its noise.
 /// Guarantee: lower bound (less noise, never more).
 /// @throws std::domain_error unless both are positive
 [[nodiscard]] inline gaussian with_clip_count(gaussian updates, double count_noise) {
@@ -56,8 +57,7 @@ struct clipped_group {
   return joint_gaussian(both);
 }
 
-/// The multiplier for the updates that leaves `together` for both, (z^{−2} − (2·count_noise)^{−2})^{−½}; what Opacus and
-/// TensorFlow Privacy add where they are asked for `together`.
+/// The multiplier for the updates that leaves `together` for both, (z^{−2} − (2·count_noise)^{−2})^{−½}.
 /// Guarantee: feasible end: `with_clip_count` of it is at least `together`.
 /// @throws std::domain_error unless both are positive, and 2·count_noise above together's multiplier by a relative 1e-12
 [[nodiscard]] inline gaussian beside_clip_count(gaussian together, double count_noise) {

@@ -12,6 +12,7 @@
 #include <tacit/dp/dominating.hpp>
 #include <tacit/dp/event.hpp>
 #include <tacit/dp/normal_sum.hpp>
+#include <tacit/dp/pure_epsilon.hpp>
 #include <tacit/dp/rdp/guarantee.hpp>
 #include <tacit/info/conversion.hpp>
 
@@ -116,7 +117,7 @@ struct zcdp_of_pair {
     }
     double largest = 0.0;
     for (finite_pair::atom const& a : pair.atoms) largest = std::max(largest, std::abs(a.loss));
-    return zcdp_of_pure(raised(largest));
+    return zcdp_of_pure(raised(widened(largest, pair.loss_error).upper));
   }
   [[nodiscard]] zcdp operator()(mixture_pair const&) const { refuse_samples(); }
   [[nodiscard]] zcdp operator()(amplified_pair const&) const { refuse_samples(); }

@@ -18,9 +18,9 @@
 
 namespace tacit {
 
-/// A record takes part at most `most` times, and any two of them are at least `separation` steps apart. The defaults
-/// are a single epoch. An upper bound for it is one for fixed-order epochs of `separation` steps, too, in which they are
-/// exactly so far apart.
+/// A record takes part at most `most` times, any two of them at least `separation` steps apart, in steps that do not
+/// depend on other records. The defaults are a single epoch. Fixed-order epochs of `separation` steps are such a schema
+/// under zero_out and replace_one; under add_remove a record that is added moves those behind it.
 struct min_separation {
   std::uint64_t separation = 1;
   std::uint64_t most = 1;
