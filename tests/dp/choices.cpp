@@ -189,7 +189,7 @@ TEST_CASE("PATE's votes, and refusals", "[dp][choices]") {
   CHECK(std::pow(gnmax_check(150.0).mu, 2.0) / 2.0 == Approx(0.5 / 22500.0).epsilon(1e-14));
   // One teacher's vote moves the counts by at most √2, whichever two it moves.
   CHECK(gnmax_answer(1.0).mu * gnmax_answer(1.0).mu >= 2.0);
-  for (double const x : {0.0, -1.0, infinity, not_a_number}) {
+  for (double const x : {0.0, -1.0, 1e-320, infinity, not_a_number}) {
     CHECK_THROWS_AS(gnmax_answer(x), std::domain_error);
     CHECK_THROWS_AS(gnmax_check(x), std::domain_error);
     CHECK_THROWS_AS(report_noisy_max(score_noise::laplace, x, adjacency::add_remove),

@@ -7,6 +7,7 @@
 #include <tacit/dp/event.hpp>
 
 #include <cstdint>
+#include <string_view>
 
 /// Mechanisms that choose: the best of some candidates by noised scores, queries above a threshold, a vote of teachers.
 /// Each is the event that stands for it, in every accountant. docs/certificates/events.md, Lemmas 6 to 8.
@@ -35,6 +36,11 @@ struct score_change {
   return {width, 1.0};
 }
 
+/// Outside, a quotient by it would overflow.
+inline void check_scale(std::string_view who, std::string_view name, double scale) {
+  require_domain(scale >= 1e-290 && scale <= 1e290, who, name, scale, "in [1e-290, 1e290]");
+}
+
 }  // namespace detail
 
 /// Report noisy max: the candidate of the largest score, after noise of this scale (in units of the sensitivity) on each.
@@ -42,11 +48,11 @@ struct score_change {
 /// exponential mechanism. ε = range/scale: bounded range for Gumbel noise, pure for the others. `neighbours` must be those
 /// of the accountant that composes it.
 /// Guarantee: upper bound.
-/// @throws std::domain_error unless scale is positive and finite
+/// @throws std::domain_error unless scale is in [1e-290, 1e290]
 [[nodiscard]] inline mechanism_event report_noisy_max(score_noise noise, double scale,
                                                       adjacency neighbours,
                                                       contribution each = contribution::any_sign) {
-  detail::check_positive("report_noisy_max", "scale", scale);
+  detail::check_scale("report_noisy_max", "scale", scale);
   double const epsilon = detail::divide_up(detail::change_of(each, neighbours).range, scale);
   if (noise == score_noise::gumbel) return exponential_mechanism{epsilon};
   return pure{epsilon};
@@ -58,13 +64,13 @@ struct score_change {
 /// those of the accountant that composes it.
 /// Guarantee: upper bound.
 /// Source: Lyu, Su & Li 2017, Theorems 4 and 5 (of the algorithm's variants in use most are not private).
-/// @throws std::domain_error unless scales are positive and finite, and answers in [1, 2^53]
+/// @throws std::domain_error unless scales are in [1e-290, 1e290], and answers in [1, 2^53]
 [[nodiscard]] inline pure sparse_vector(double threshold_scale, double query_scale,
                                         std::uint64_t answers, adjacency neighbours,
                                         contribution each = contribution::any_sign) {
   using namespace detail;
-  check_positive("sparse_vector", "threshold_scale", threshold_scale);
-  check_positive("sparse_vector", "query_scale", query_scale);
+  check_scale("sparse_vector", "threshold_scale", threshold_scale);
+  check_scale("sparse_vector", "query_scale", query_scale);
   check_count("sparse_vector", "answers", answers);
   double const most = change_of(each, neighbours).most;
   bool const one_way = each == contribution::non_negative && neighbours != adjacency::replace_one;
@@ -77,15 +83,15 @@ struct score_change {
 /// same. Confident-GNMax is a `gnmax_check` for every query and a `gnmax_answer` for
 /// those that pass. What depends on the votes themselves (the tighter bounds of Papernot et al. 2018) is not covered.
 /// Guarantee: upper bound.
-/// @throws std::domain_error unless sigma is positive and finite
+/// @throws std::domain_error unless sigma is in [1e-290, 1e290]
 [[nodiscard]] inline gaussian_dp gnmax_answer(double sigma) {
-  detail::check_positive("gnmax_answer", "sigma", sigma);
+  detail::check_scale("gnmax_answer", "sigma", sigma);
   return {detail::divide_up(detail::sqrt_up(2.0), sigma)};
 }
 
 /// Whether the largest count, with N(0, sigma²) on it, is above a threshold.
 [[nodiscard]] inline gaussian_dp gnmax_check(double sigma) {
-  detail::check_positive("gnmax_check", "sigma", sigma);
+  detail::check_scale("gnmax_check", "sigma", sigma);
   return {detail::divide_up(1.0, sigma)};
 }
 

@@ -144,7 +144,8 @@ template <class Strategy>
 /// have to be in one group.
 /// Guarantee: dominates the run; exact up to rounding for Toeplitz strategies.
 /// Source: Choquette-Choo et al. 2023 (arXiv 2306.08153), Theorem 4; with bands = 1, DP-SGD.
-/// @throws std::invalid_argument for fewer groups than bands; std::domain_error for values out of range
+/// @throws std::invalid_argument for fewer groups than bands, for a tree of more than 10^7 steps and for a
+///         dense strategy that is not lower triangular; std::domain_error for values out of range
 template <class Strategy>
 [[nodiscard]] std::vector<composed> matrix_run(Strategy const& c, double noise_multiplier,
                                                cyclic_poisson const& how) {
@@ -181,7 +182,8 @@ template <class Strategy>
 /// the noise noise_multiplier/w, w² = Σ‖c_i‖² over the steps of the worst bin.
 /// Under add_remove and zero_out, one record a person.
 /// Guarantee: dominates the run; exact up to rounding for C = I.
-/// @throws std::invalid_argument for fewer bins than bands; std::domain_error for values out of range
+/// @throws std::invalid_argument for fewer bins than bands, for a tree of more than 10^7 steps and for a
+///         dense strategy that is not lower triangular; std::domain_error for values out of range
 template <class Strategy>
 [[nodiscard]] std::vector<composed> matrix_run(Strategy const& c, double noise_multiplier,
                                                balls_in_bins const& how) {
