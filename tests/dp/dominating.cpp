@@ -2,6 +2,7 @@
 #include <tacit/dp/dominating.hpp>
 
 #include "support/catch.hpp"
+#include "support/laws.hpp"
 #include "support/numbers.hpp"
 
 #include <algorithm>
@@ -169,14 +170,8 @@ double profile(dominating_pair const& pair, double e) { return std::visit(profil
 // Mechanisms, enumerated.
 
 using law = std::vector<double>;
+using support::hockey_stick;
 using database = std::vector<int>;  // contributions, or whatever a mechanism looks at
-
-double hockey_stick(law const& p, law const& q, double e) {
-  double const scale = std::exp(e);
-  double sum = 0.0;
-  for (std::size_t k = 0; k < p.size(); ++k) sum += std::max(0.0, p[k] - scale * q[k]);
-  return sum;
-}
 
 /// The law of a mechanism's outcome over all samples, each with its probability.
 class sampler {

@@ -7,6 +7,7 @@
 #include <tacit/dp/zcdp.hpp>
 
 #include "support/catch.hpp"
+#include "support/laws.hpp"
 #include "support/numbers.hpp"
 
 #include <algorithm>
@@ -28,12 +29,7 @@ using namespace tacit;
 namespace {
 
 using law = std::vector<double>;
-
-double hockey_stick(law const& p, law const& q, double epsilon) {
-  double sum = 0.0;
-  for (std::size_t i = 0; i < p.size(); ++i) sum += std::max(0.0, p[i] - std::exp(epsilon) * q[i]);
-  return sum;
-}
+using support::hockey_stick;
 
 double divergence(law const& p, law const& q, double order) {
   double sum = 0.0;

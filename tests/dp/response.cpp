@@ -5,6 +5,7 @@
 #include <tacit/dp/zcdp.hpp>
 
 #include "support/catch.hpp"
+#include "support/laws.hpp"
 #include "support/numbers.hpp"
 
 #include <algorithm>
@@ -24,6 +25,7 @@ using namespace tacit;
 namespace {
 
 using law = std::vector<long double>;
+using support::hockey_stick;
 
 constexpr int null_record = -1;
 
@@ -46,14 +48,6 @@ law product(law const& a, law const& b) {
     for (long double const y : b) out.push_back(x * y);
   }
   return out;
-}
-
-long double hockey_stick(law const& p, law const& q, double epsilon) {
-  long double sum = 0.0L;
-  for (std::size_t i = 0; i < p.size(); ++i) {
-    sum += std::max(0.0L, p[i] - std::exp(static_cast<long double>(epsilon)) * q[i]);
-  }
-  return sum;
 }
 
 long double profile(dominating_pair const& pair, double epsilon) {

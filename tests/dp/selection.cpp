@@ -5,6 +5,7 @@
 #include <tacit/dp/selection.hpp>
 
 #include "support/catch.hpp"
+#include "support/laws.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -22,12 +23,7 @@ using namespace tacit;
 namespace {
 
 using law = std::vector<double>;
-
-double hockey_stick(law const& p, law const& q, double epsilon) {
-  double sum = 0.0;
-  for (std::size_t i = 0; i < p.size(); ++i) sum += std::max(0.0, p[i] - std::exp(epsilon) * q[i]);
-  return sum;
-}
+using support::hockey_stick;
 
 // Two laws on finitely many outcomes, of which a later one has the better score.
 struct toy {
