@@ -4,6 +4,7 @@
 #include <tacit/core/betting.hpp>
 #include <tacit/core/bit_cast.hpp>
 #include <tacit/core/check.hpp>
+#include <tacit/core/complex.hpp>
 #include <tacit/core/constants.hpp>
 #include <tacit/core/count.hpp>
 #include <tacit/core/decimal.hpp>

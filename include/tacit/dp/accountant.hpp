@@ -57,6 +57,8 @@ concept accounting_method = std::copyable<M> &&
 
 namespace detail {
 
+// The functions below are templates so that only programs that compose or save events compile them.
+
 /// A mechanism or a sampling scheme as a word and two numbers, and pairs of numbers where it is a list of these; whole
 /// numbers are below 2^53.
 struct event_words {
@@ -66,7 +68,8 @@ struct event_words {
   std::vector<double> points = {};
 };
 
-[[nodiscard]] inline event_words words_of(mechanism_event const& mechanism) {
+template <std::same_as<mechanism_event> Mechanism>
+[[nodiscard]] event_words words_of(Mechanism const& mechanism) {
   struct visitor {
     event_words operator()(gaussian const& m) const { return {"gaussian", m.noise_multiplier}; }
     event_words operator()(laplace const& m) const { return {"laplace", m.noise_multiplier}; }
@@ -107,7 +110,8 @@ struct event_words {
   return std::visit(visitor{}, mechanism);
 }
 
-[[nodiscard]] inline event_words words_of(sampling const& scheme) {
+template <std::same_as<sampling> Sampling>
+[[nodiscard]] event_words words_of(Sampling const& scheme) {
   if (auto const* p = std::get_if<poisson>(&scheme)) return {"poisson", p->rate};
   if (auto const* f = std::get_if<fixed_size>(&scheme)) {
     return {"fixed_size", static_cast<double>(f->batch), static_cast<double>(f->records)};
@@ -140,7 +144,8 @@ template <class Point>
   return out;
 }
 
-[[nodiscard]] inline event event_of(event_words const& what, event_words const& how) {
+template <std::same_as<event_words> Words>
+[[nodiscard]] event event_of(Words const& what, Words const& how) {
   auto const unknown = [](std::string const& word) -> corrupt_state {
     return corrupt_state("archive: release is of the unknown kind " + word);
   };
@@ -179,7 +184,8 @@ inline constexpr unsigned accountant_version = 1;
 /// What an event is, as numbers that can be put in order: equal events, and no others, have equal keys.
 using event_key = std::pair<std::array<std::uint64_t, 6>, std::vector<std::uint64_t>>;
 
-[[nodiscard]] inline event_key key_of(event const& release) {
+template <std::same_as<event> Event>
+[[nodiscard]] event_key key_of(Event const& release) {
   event_words const what = words_of(release.what);
   event_words const how = words_of(release.how);
   auto const bits = [](double x) { return bit_cast<std::uint64_t>(x + 0.0); };  // −0 is 0

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/complex.hpp>
 #include <tacit/core/elementary.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/dp/contour/strip.hpp>
@@ -10,7 +11,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <complex>
 #include <concepts>
 #include <cstddef>
 #include <limits>
@@ -76,8 +76,8 @@ class moment_line {
     std::vector<T> turn_real(size);
     std::vector<T> turn_imaginary(size);
     for (std::size_t k = 0; k < size; ++k) {
-      T const fall = lifted_ ? elementary::exp(-spacing * nodes_[k].loss.imag()) : 1.0;
-      auto const [sine, cosine] = elementary::sin_cos(spacing * nodes_[k].loss.real());
+      T const fall = lifted_ ? elementary::exp(-spacing * nodes_[k].loss.im) : 1.0;
+      auto const [sine, cosine] = elementary::sin_cos(spacing * nodes_[k].loss.re);
       turn_real[k] = fall * cosine;
       turn_imaginary[k] = fall * sine;
     }
@@ -92,12 +92,12 @@ class moment_line {
       if (n % resync == 0) {
         for (std::size_t k = 0; k < size; ++k) {
           node const& at = nodes_[k];
-          T const fall = lifted_ ? elementary::exp(-t * at.loss.imag()) : 1.0;
-          auto const [sine, cosine] = elementary::sin_cos_far(t * at.loss.real());
+          T const fall = lifted_ ? elementary::exp(-t * at.loss.im) : 1.0;
+          auto const [sine, cosine] = elementary::sin_cos_far(t * at.loss.re);
           T const c = fall * cosine;
           T const s = fall * sine;
-          real[k] = at.tilted.real() * c - at.tilted.imag() * s;
-          imaginary[k] = at.tilted.real() * s + at.tilted.imag() * c;
+          real[k] = at.tilted.re * c - at.tilted.im * s;
+          imaginary[k] = at.tilted.re * s + at.tilted.im * c;
         }
       } else {
         for (std::size_t k = 0; k < size; ++k) {
@@ -108,7 +108,7 @@ class moment_line {
       }
       // Of a product of complex numbers √5, of a turn 2 for its sine and cosine, if it falls 3 more.
       T const drift = depth + 8.0 + (lifted_ ? 8.0 : 5.0) * static_cast<T>(n % resync);
-      std::complex<T> moment{sum_from(real, first_large), sum_from(imaginary, first_large)};
+      complex<T> moment{sum_from(real, first_large), sum_from(imaginary, first_large)};
       T error = 0.0;
       if (near_one_) {
         error = near_one(count, t, n, first_large, moment, drift, to);
@@ -123,9 +123,9 @@ class moment_line {
                                       8.0 * std::abs(turned) + 4.0)));
       }
       if (split_) {
-        std::complex<T> large = 0.0;
+        complex<T> large;
         for (std::size_t k = 0; k < size; ++k) {
-          large += nodes_[k].outside * std::complex<T>{real[k], imaginary[k]};
+          large += nodes_[k].outside * complex<T>{real[k], imaginary[k]};
         }
         T const scale = near_one_ ? elementary::exp(value_) : 1.0;
         T const wrong =
@@ -144,19 +144,19 @@ class moment_line {
 
   struct node {
     T size;  // |L|
-    std::complex<T> loss;
-    std::complex<T> mass;
-    std::complex<T> tilted;  // mass·e^{θL}; divided by e^value unless M is near 1
-    T plain;                 // relative error of the mass, in units of rounding
-    T loss_error;            // absolute error of the loss, in the same
-    T shifted;               // the same of the tilted mass
-    T outside;               // its share in the part with large losses
-    T outside_error;         // the share's, in units
+    complex<T> loss;
+    complex<T> mass;
+    complex<T> tilted;  // mass·e^{θL}; divided by e^value unless M is near 1
+    T plain;            // relative error of the mass, in units of rounding
+    T loss_error;       // absolute error of the loss, in the same
+    T shifted;          // the same of the tilted mass
+    T outside;          // its share in the part with large losses
+    T outside_error;    // the share's, in units
   };
 
   struct suffix {
-    std::complex<T> mass;
-    std::complex<T> first;
+    complex<T> mass;
+    complex<T> first;
     T absolute = 0.0;  // Σ |mass|(1 + |L|), and below, weighted by their errors
     T inexact = 0.0;
     T tilted = 0.0;
@@ -255,18 +255,18 @@ class moment_line {
     T const turn = elementary::atan2(imaginary, real);
     T const base = 0.5 * height * height - 0.5 * x * x;
     T const sign = nodes.removes() ? 1.0 : -1.0;
-    std::complex<T> const loss{sign * log_ratio, turn};
+    complex<T> const loss{sign * log_ratio, turn};
     T const log_mass = nodes.removes() ? base + log_ratio : base;
     T const angle = nodes.removes() ? turn : 0.0;
-    std::complex<T> const phase = polar_of(nodes.weight(), -sign * height * x);
-    T const log_tilted = log_mass + tilt_ * loss.real();
+    complex<T> const phase = polar_of(nodes.weight(), -sign * height * x);
+    T const log_tilted = log_mass + tilt_ * loss.re;
     T const grown = near_one_ ? log_tilted : log_tilted - value_;
     // Real and imaginary part together.
     T const loss_error = 1.5 * (wrong / modulus + 4.0 * std::abs(log_ratio) + 8.0 * turn);
     T const plain = 16.0 + x * x + height * height + std::abs(log_mass) + loss_error + 8.0 * angle;
-    T const shifted = plain + tilt_ * (loss_error + std::abs(loss.real()) + 3.0 * turn) +
+    T const shifted = plain + tilt_ * (loss_error + std::abs(loss.re) + 3.0 * turn) +
                       std::abs(log_tilted) + std::abs(grown) + 2.0 * std::abs(angle);
-    return {std::abs(loss),
+    return {modulus_of(loss),
             loss,
             polar_of(elementary::exp(log_mass), angle) * phase,
             polar_of(elementary::exp(grown), angle + tilt_ * turn) * phase,
@@ -285,13 +285,13 @@ class moment_line {
     std::array<complex_sum<T>, 2> exact;
     for (std::size_t k = 0; k < size; ++k) {
       node const& at = nodes_[k];
-      std::complex<T> term = at.mass * at.loss;
+      complex<T> term = at.mass * at.loss;
       magnitudes_[k + 1] =
           magnitudes_[k] +
           modulus_of(term) *
               (at.size * (at.plain + 16.0 + 0.03 * static_cast<T>(size)) + 2.0 * at.loss_error);
       for (std::size_t j = 0; j < powers; ++j) {
-        term *= at.loss / static_cast<T>(j + 2);
+        term = term * (at.loss / static_cast<T>(j + 2));
         if (j < exact.size()) {
           moments_[(k + 1) * powers + j] = (exact[j] += term).value();
         } else {
@@ -318,21 +318,21 @@ class moment_line {
   // M = 1 + m: the losses below ½/|z| through their moments, the others by themselves.
   // Takes the sum over the large ones, leaves M, and returns the latter's error.
   [[nodiscard]] T near_one(T count, T t, std::size_t n, std::size_t first_large,
-                           std::complex<T>& moment_or_large, T drift, line_sums<T>& to) const {
-    std::complex<T> const large = moment_or_large;
-    std::complex<T> const z(tilt_, t);
-    std::complex<T> const* const moment = &moments_[first_large * powers];
-    std::complex<T> lesser = 0.0;
+                           complex<T>& moment_or_large, T drift, line_sums<T>& to) const {
+    complex<T> const large = moment_or_large;
+    complex<T> const z{tilt_, t};
+    complex<T> const* const moment = &moments_[first_large * powers];
+    complex<T> lesser;
     for (std::size_t j = powers; j-- > 0;) lesser = lesser * z + moment[j];
     suffix const& beyond = suffixes_[first_large];
-    std::complex<T> const linear = z * divergence_ - dropped_;
-    std::complex<T> const bent = z * z * lesser;
-    std::complex<T> const outer = large - beyond.mass - z * beyond.first;
-    std::complex<T> const m = linear + bent + outer;
-    T const square = 2.0 * m.real() + std::norm(m);
+    complex<T> const linear = z * divergence_ - dropped_;
+    complex<T> const bent = z * z * lesser;
+    complex<T> const outer = large - beyond.mass - z * beyond.first;
+    complex<T> const m = linear + bent + outer;
+    T const square = 2.0 * m.re + norm(m);
     T const modulus = modulus_of(1.0 + m);
     T const real = square > -0.5 ? 0.5 * elementary::log1p(square) : elementary::log(modulus);
-    T const argument = elementary::atan2(m.imag(), 1.0 + m.real());
+    T const argument = elementary::atan2(m.im, 1.0 + m.re);
     T const size = modulus_of(z);
     T const parts =
         size * divergence_error_ + constant_error_ +
@@ -350,21 +350,25 @@ class moment_line {
   }
 
   // R += −count·log(1 − M_large/M)
-  static void compare(T count, std::complex<T> moment, T error, std::complex<T> large, T wrong,
-                      std::size_t n, line_sums<T>& to) {
+  static void compare(T count, complex<T> moment, T error, complex<T> large, T wrong, std::size_t n,
+                      line_sums<T>& to) {
     T const modulus = modulus_of(moment);
-    std::complex<T> const r = large / moment;
+    if (!(error < 0.5 * modulus)) {  // nothing is known of r
+      to.ratio_error[n] = std::numeric_limits<T>::infinity();
+      to.ratio_size[n] = std::numeric_limits<T>::infinity();
+      return;
+    }
+    complex<T> const r = large / moment;
     T const size = modulus_of(r);
     // of r
-    T const distance = error < 0.5 * modulus ? 1.01 * (wrong + size * error) / (modulus - error) +
-                                                   16.0 * unit_roundoff * size
-                                             : std::numeric_limits<T>::infinity();
-    T const square = std::norm(r) - 2.0 * r.real();
+    T const distance =
+        1.01 * (wrong + size * error) / (modulus - error) + 16.0 * unit_roundoff * size;
+    T const square = norm(r) - 2.0 * r.re;
     T const left = modulus_of(1.0 - r);
     T const real = square > -0.5 ? 0.5 * elementary::log1p(square)
                                  : elementary::log(std::max(left, std::numeric_limits<T>::min()));
-    T const imaginary = elementary::atan2(-r.imag(), 1.0 - r.real());
-    to.ratio[n] -= count * std::complex<T>{real, imaginary};
+    T const imaginary = elementary::atan2(-r.im, 1.0 - r.re);
+    to.ratio[n] -= count * complex<T>{real, imaginary};
     to.ratio_error[n] +=
         distance < 0.5 * left
             ? count * (-elementary::log1p(-1.01 * distance / left) +
@@ -390,9 +394,9 @@ class moment_line {
   T large_total_ = 0.0;
   T large_inexact_ = 0.0;
   T large_swing_ = 0.0;
-  std::vector<node> nodes_;               // by |L|
-  std::vector<std::complex<T>> moments_;  // prefix sums of mass·L^{j+2}/(j+2)!
-  std::vector<T> magnitudes_;             // prefix sums of |mass·L²|, weighted by their errors
+  std::vector<node> nodes_;          // by |L|
+  std::vector<complex<T>> moments_;  // prefix sums of mass·L^{j+2}/(j+2)!
+  std::vector<T> magnitudes_;        // prefix sums of |mass·L²|, weighted by their errors
   std::vector<suffix> suffixes_;
 };
 

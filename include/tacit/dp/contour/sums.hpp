@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/complex.hpp>
 #include <tacit/core/elementary.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/core/sum.hpp>
 
 #include <algorithm>
 #include <cmath>
-#include <complex>
 #include <concepts>
 #include <cstddef>
 #include <limits>
@@ -19,15 +19,15 @@ namespace tacit::detail {
 
 /// |z| and arg z, with the errors of elementary::hypot and atan2.
 template <std::same_as<double> T>
-[[nodiscard]] T modulus_of(std::complex<T> const& z) {
-  return elementary::hypot(z.real(), z.imag());
+[[nodiscard]] T modulus_of(complex<T> const& z) {
+  return elementary::hypot(z.re, z.im);
 }
 template <std::same_as<double> T>
-[[nodiscard]] T angle_of(std::complex<T> const& z) {
-  return elementary::atan2(z.imag(), z.real());
+[[nodiscard]] T angle_of(complex<T> const& z) {
+  return elementary::atan2(z.im, z.re);
 }
 template <std::same_as<double> T>
-[[nodiscard]] std::complex<T> polar_of(T size, T angle) {
+[[nodiscard]] complex<T> polar_of(T size, T angle) {
   auto const [sine, cosine] = elementary::sin_cos_far(angle);
   return {size * cosine, size * sine};
 }
@@ -36,12 +36,12 @@ template <std::same_as<double> T = double>
 struct complex_sum {
   compensated_sum<T> real;
   compensated_sum<T> imaginary;
-  complex_sum& operator+=(std::complex<T> const& x) {
-    real += x.real();
-    imaginary += x.imag();
+  complex_sum& operator+=(complex<T> const& x) {
+    real += x.re;
+    imaginary += x.im;
     return *this;
   }
-  [[nodiscard]] std::complex<T> value() const { return {real.value(), imaginary.value()}; }
+  [[nodiscard]] complex<T> value() const { return {real.value(), imaginary.value()}; }
 };
 
 /// The trapezoid rule's error in M(θ + it), what the table leaves out included.
@@ -59,7 +59,7 @@ struct line_sums {
   std::vector<compensated_sum<T>> real;       // Σ count·Re log M
   std::vector<compensated_sum<T>> imaginary;  // Σ count·Im log M
   std::vector<T> error;                       // log of (1 + the relative error of e^Σ)
-  std::vector<std::complex<T>> ratio;         // R = Σ count·log(M/M_small), if split
+  std::vector<complex<T>> ratio;              // R = Σ count·log(M/M_small), if split
   std::vector<T> ratio_error;                 // of R, absolute
   std::vector<T> ratio_size;                  // log|e^{−R}| at most
 
@@ -83,14 +83,14 @@ struct line_sums {
   /// Turns e^Σ into e^Σ − e^{Σ−R} = e^Σ(1 − e^{−R}).
   void subtract_small() {
     for (std::size_t n = 0; n < real.size(); ++n) {
-      T const fall = -ratio[n].real();
-      T const angle = -ratio[n].imag();
+      T const fall = -ratio[n].re;
+      T const angle = -ratio[n].im;
       T const grown = elementary::expm1(fall);
       T const half = elementary::sin_cos_far(0.5 * angle).sin;
       T const sine = elementary::sin_cos_far(angle).sin;
       T const e = 1.0 + grown;
       // −expm1(fall + i·angle)
-      std::complex<T> const w{2.0 * half * half * e - grown, -sine * e};
+      complex<T> const w{2.0 * half * half * e - grown, -sine * e};
       T const wrong =
           std::min(e + elementary::exp(ratio_size[n]),
                    1.01 * e * elementary::expm1(ratio_error[n])) +

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/complex.hpp>
 #include <tacit/core/elementary.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/dp/grid/fft.hpp>
@@ -9,7 +10,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <complex>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -69,15 +69,15 @@ class loss_convolution {
       out.distance += f.count * f.law->distance;
       out.log_scale += f.count * f.law->log_scale;
     }
-    std::vector<std::complex<T>> const result = spectrum(fft, factors, w, out.distance);
+    std::vector<complex<T>> const result = spectrum(fft, factors, w, out.distance);
     std::vector<T> const values = fft.inverse(result);
 
-    T norm = 0.0;
+    T squares = 0.0;
     for (std::size_t k = 0; k < result.size(); ++k) {
-      norm += (k == 0 || k + 1 == result.size() ? 1.0 : 2.0) * std::norm(result[k]);
+      squares += (k == 0 || k + 1 == result.size() ? 1.0 : 2.0) * norm(result[k]);
     }
     // What lies beyond the window is missing there, and wrapped into it.
-    out.distance += real_fft::error(size) * std::sqrt(norm) + 4.0 * elementary::exp(-reach_);
+    out.distance += real_fft::error(size) * std::sqrt(squares) + 4.0 * elementary::exp(-reach_);
     // Whole numbers: index = base + place, place in [low, high].
     T base = 0.0;
     T log_norm = 0.0;
@@ -207,16 +207,16 @@ class loss_convolution {
   // The product of the factors' transforms to their powers. Relative errors of the factors add up,
   // weighted by the powers; the l1 distance of what they become is at most the l2 norm of the errors of
   // the spectrum (Parseval, Cauchy–Schwarz).
-  [[nodiscard]] std::vector<std::complex<T>> spectrum(real_fft& fft,
-                                                      std::vector<loss_factor<T>> const& factors,
-                                                      window const& w, T& distance) const {
+  [[nodiscard]] std::vector<complex<T>> spectrum(real_fft& fft,
+                                                 std::vector<loss_factor<T>> const& factors,
+                                                 window const& w, T& distance) const {
     std::size_t const size = fft.size();
     std::size_t const bins = size / 2 + 1;
     std::vector<T> log_size(bins, 0.0);
     std::vector<T> phase(bins, 0.0);
     std::vector<T> error(bins, 0.0);
     std::vector<T> buffer;
-    std::vector<std::complex<T>> transform;
+    std::vector<complex<T>> transform;
     for (std::size_t f = 0; f < factors.size(); ++f) {
       measure<T> const& law = *factors[f].law;
       T const count = factors[f].count;
@@ -271,13 +271,12 @@ class loss_convolution {
       transform = fft.forward(buffer);
       T const off = real_fft::error(size);  // the masses sum to 1
       for (std::size_t bin = 0; bin < bins; ++bin) {
-        T const square = std::max(1e-300, std::norm(transform[bin]));
+        T const square = std::max(1e-300, norm(transform[bin]));
         T const logarithm = 0.5 * elementary::log(square);
         T const relative = elementary::log1p(off / std::sqrt(square));
         bool const negligible = log_size[bin] + error[bin] + count * (logarithm + relative) < -90.0;
         put(bin, logarithm,
-            negligible ? 3.2 : elementary::atan2(transform[bin].imag(), transform[bin].real()),
-            relative);
+            negligible ? 3.2 : elementary::atan2(transform[bin].im, transform[bin].re), relative);
       }
     }
     transform.resize(bins);
@@ -289,7 +288,7 @@ class loss_convolution {
       // Too small for its phase to matter: its bound is added to the error.
       if (exponent + y < -80.0) {
         squares += weight * elementary::exp(2.0 * (exponent + y));
-        transform[bin] = 0.0;
+        transform[bin] = {};
         continue;
       }
       T const size_here = elementary::exp(exponent);
@@ -298,8 +297,8 @@ class loss_convolution {
       auto const [sine, cosine] = elementary::sin_cos_far(phase[bin]);
       transform[bin] = {size_here * cosine, size_here * sine};
     }
-    transform.front() = transform.front().real();
-    transform.back() = transform.back().real();
+    transform.front().im = 0.0;
+    transform.back().im = 0.0;
     distance += std::sqrt(squares);
     return transform;
   }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/complex.hpp>
 #include <tacit/core/real.hpp>
 
-#include <complex>
 #include <concepts>
 #include <cstddef>
 #include <numbers>
@@ -63,7 +63,7 @@ namespace tacit::detail {
 template <std::same_as<double> T = double>
 class basic_real_fft {
  public:
-  using complex = std::complex<T>;
+  using complex = detail::complex<T>;
 
   /// @pre size = 2^m or 3·2^m, at least 16 (48)
   explicit basic_real_fft(std::size_t size) : size_(size), roots_(size / 4 + 1) {
@@ -97,12 +97,12 @@ class basic_real_fft {
     transform(z);
     z.push_back(z.front());
     for (std::size_t k = 0; k <= half / 2; ++k) {
-      complex const mirrored = std::conj(z[half - k]);
+      complex const mirrored = conj(z[half - k]);
       complex const even = z[k] + mirrored;
-      complex const odd = product(roots_[k], z[k] - mirrored);
-      complex const turned{odd.imag(), -odd.real()};
+      complex const odd = roots_[k] * (z[k] - mirrored);
+      complex const turned{odd.im, -odd.re};
       z[k] = T(0.5) * (even + turned);
-      z[half - k] = T(0.5) * std::conj(even - turned);
+      z[half - k] = T(0.5) * conj(even - turned);
     }
     return z;
   }
@@ -112,11 +112,11 @@ class basic_real_fft {
     std::size_t const half = size_ / 2;
     std::vector<complex> z(half + 1);
     for (std::size_t k = 0; k <= half / 2; ++k) {
-      complex const mirrored = std::conj(bins[half - k]);
+      complex const mirrored = conj(bins[half - k]);
       complex const even = bins[k] + mirrored;
-      complex const odd = product(std::conj(roots_[k]), bins[k] - mirrored);
-      complex const turned{-odd.imag(), odd.real()};
-      z[k] = std::conj(even + turned);  // a forward transform of conjugates
+      complex const odd = conj(roots_[k]) * (bins[k] - mirrored);
+      complex const turned{-odd.im, odd.re};
+      z[k] = conj(even + turned);  // a forward transform of conjugates
       z[half - k] = even - turned;
     }
     z.pop_back();
@@ -124,8 +124,8 @@ class basic_real_fft {
     T const scale = T(1) / static_cast<T>(size_);
     std::vector<T> out(size_);
     for (std::size_t j = 0; j < half; ++j) {
-      out[2 * j] = scale * z[j].real();
-      out[2 * j + 1] = -scale * z[j].imag();
+      out[2 * j] = scale * z[j].re;
+      out[2 * j + 1] = -scale * z[j].im;
     }
     return out;
   }
@@ -147,16 +147,11 @@ class basic_real_fft {
     return {1 + z * q, x + x * (z * p)};
   }
 
-  // std::complex's own looks for infinities.
-  [[nodiscard]] static complex product(complex const& a, complex const& b) {
-    return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
-  }
-
   // w^j for j < 3N/4.
   [[nodiscard]] complex root(std::size_t j) const {
     std::size_t const quarter = size_ / 4;
     if (j < quarter) return roots_[j];
-    if (j < 2 * quarter) return {roots_[j - quarter].imag(), -roots_[j - quarter].real()};
+    if (j < 2 * quarter) return {roots_[j - quarter].im, -roots_[j - quarter].re};
     return -roots_[j - 2 * quarter];
   }
 
@@ -181,11 +176,11 @@ class basic_real_fft {
           complex const sum = a + c;
           complex const difference = a - c;
           complex const others = b + d;
-          complex const turned{b.imag() - d.imag(), d.real() - b.real()};  // −i(b−d)
+          complex const turned{b.im - d.im, d.re - b.re};  // −i(b−d)
           to[q] = sum + others;
-          to[q + stride] = product(w1, difference + turned);
-          to[q + 2 * stride] = product(w2, sum - others);
-          to[q + 3 * stride] = product(w3, difference - turned);
+          to[q + stride] = w1 * (difference + turned);
+          to[q + 2 * stride] = w2 * (sum - others);
+          to[q + 3 * stride] = w3 * (difference - turned);
         }
       }
       x.swap(work_);
@@ -198,7 +193,7 @@ class basic_real_fft {
           complex const a = x[q];
           complex const b = x[q + half * stride];
           work_[q + p * stride] = a + b;
-          work_[q + (p + 1) * stride] = product(w, a - b);
+          work_[q + (p + 1) * stride] = w * (a - b);
         }
       }
       x.swap(work_);
@@ -211,7 +206,7 @@ class basic_real_fft {
         complex const sum = x[q + stride] + x[q + 2 * stride];
         complex const difference = x[q + stride] - x[q + 2 * stride];
         complex const middle = x[q] - T(0.5) * sum;
-        complex const side{height * difference.imag(), -height * difference.real()};
+        complex const side{height * difference.im, -height * difference.re};
         x[q] += sum;
         x[q + stride] = middle + side;
         x[q + 2 * stride] = middle - side;

@@ -14,7 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <unordered_map>
+#include <map>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -122,7 +122,7 @@ class pair_list {
     std::uint64_t count;
   };
   std::vector<entry> entries_;
-  std::unordered_multimap<std::uint64_t, std::size_t> places_;
+  std::multimap<std::uint64_t, std::size_t> places_;
 };
 
 /// Pairs above and below those of a composition, one by one.

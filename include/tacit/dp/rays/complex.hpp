@@ -1,47 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/complex.hpp>
 #include <tacit/core/elementary.hpp>
 
 #include <cmath>
 #include <limits>
 
-/// Complex numbers with products and quotients as written, so that their rounding can be counted:
-/// std::complex checks each product for infinities, and its elementary functions promise no
-/// accuracy.
+/// Elementary functions of complex numbers, with their rounding.
 
 namespace tacit::detail::rays {
-
-template <class R>
-struct complex {
-  R re{};
-  R im{};
-
-  constexpr complex& operator+=(complex const& z) {
-    re += z.re;
-    im += z.im;
-    return *this;
-  }
-  friend constexpr complex operator+(complex a, complex const& b) { return a += b; }
-  friend constexpr complex operator-(complex const& a) { return {-a.re, -a.im}; }
-  friend constexpr complex operator-(complex const& a, complex const& b) {
-    return {a.re - b.re, a.im - b.im};
-  }
-  /// error ≤ √5·u·|ab| (Brent, Percival & Zimmermann 2007)
-  friend constexpr complex operator*(complex const& a, complex const& b) {
-    return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
-  }
-  friend constexpr complex operator*(R a, complex const& b) { return {a * b.re, a * b.im}; }
-  friend constexpr complex operator+(R a, complex const& b) { return {a + b.re, b.im}; }
-  friend constexpr complex operator+(complex const& a, R b) { return {a.re + b, a.im}; }
-  friend constexpr complex operator-(complex const& a, R b) { return {a.re - b, a.im}; }
-  friend constexpr complex operator-(R a, complex const& b) { return {a - b.re, -b.im}; }
-  /// error ≤ 7u·|a/b|
-  friend constexpr complex operator/(complex const& a, complex const& b) {
-    R const square = b.re * b.re + b.im * b.im;
-    return {(a.re * b.re + a.im * b.im) / square, (a.im * b.re - a.re * b.im) / square};
-  }
-};
 
 /// Of exponents in bounds: their rounding, a few units of them, stays below the 1e-9 that each bound carries. What
 /// has a larger one is refused.
