@@ -3,7 +3,7 @@
 # in every way at every operation of it: the whole product, of which the tests take a sample. A quarter of an hour on one core
 # for train, more for mpi.
 # usage: sh tools/faults.sh [--shard I/K] [SCENARIO...]     (all; of the first faults each K-th from the I-th on)
-#   SCENARIO  replay plot safetensors journal once systems mpi state optimised train
+#   SCENARIO  replay plot calibrate safetensors journal once systems mpi state optimised train
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -12,7 +12,7 @@ case ${1:-} in
   --shard) shard=$2; shift 2 ;;
   -*) sed -n 's/^# usage/usage/p' "$0" >&2; exit 2 ;;
 esac
-[ $# -gt 0 ] || set -- replay plot safetensors journal once systems mpi state optimised train
+[ $# -gt 0 ] || set -- replay plot calibrate safetensors journal once systems mpi state optimised train
 
 sh tools/install_packages.sh g++ cmake ninja-build pkg-config python3 libeigen3-dev libboost-dev catch2 libbenchmark-dev \
   libcli11-dev nlohmann-json3-dev libopenmpi-dev openmpi-bin
@@ -25,7 +25,7 @@ built=build/release
 failed=0
 for scenario; do
   case $scenario in
-    train | optimised | once | systems | replay | plot) program=$built/bin/tacit ;;
+    train | optimised | once | systems | replay | plot | calibrate) program=$built/bin/tacit ;;
     mpi) program=$built/bin/tacit_mpi ;;
     *) program=$(find $built -name tacit_test_files -type f) ;;
   esac

@@ -2,6 +2,8 @@
 //
 // Gaussian noise for any output, from a table of outputs.
 
+#include "calibrate.hpp"
+
 #include <tacit/core/check.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/pac/auto_pac.hpp>
@@ -16,7 +18,6 @@
 #include <tacit/pac/stackelberg.hpp>
 
 #include "matrix.hpp"
-#include "verbs.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -38,8 +39,6 @@ using tacit::noise_shape;
 
 namespace {
 
-enum class rule_of_noise { log_det, auto_pac, efficient, proportional, candidates, stackelberg };
-
 arguments::words<rule_of_noise> const methods{
     {"log-det", rule_of_noise::log_det},       {"auto", rule_of_noise::auto_pac},
     {"efficient", rule_of_noise::efficient},   {"proportional", rule_of_noise::proportional},
@@ -49,12 +48,14 @@ arguments::words<rule_of_noise> const methods{
 constexpr std::size_t most_columns = 4096;
 
 void declare_calibrate(arguments& of) {
-  of.add("OUTPUTS", input_file("a table of comma-separated numbers"), "needed: an output a row");
+  of.add("OUTPUTS", input_file("a table of comma-separated numbers"),
+         "an output a row; needed unless there is --run");
+  declare_black_box(of);
   of.add("--mi", number("finite and at least 1e-290", [](double x) { return x >= 1e-290; }),
          "needed: the budget, in nats");
   std::vector<std::string> words;
   for (auto const& [word, value] : methods) words.push_back(word);
-  of.add("--method", one_of(words), "needed: how the noise is found");
+  of.add("--method", one_of(words), "how the noise is found; candidates with --run, else needed");
   of.add("--rows", one_of({"samples", "candidates"}),
          "rows are the outputs of sampled datasets, or of all candidates there are; samples unless "
          "given, but candidates with the methods candidates and stackelberg");
@@ -69,27 +70,36 @@ void declare_calibrate(arguments& of) {
          "stackelberg: of the bound, 0.95 unless given; candidates: draw for a tighter bound");
   of.add("--samples", whole(1, 100'000'000),
          "draws that certify, where there is a confidence; 100000 unless given");
-  of.add("--seed", whole(0, UINT64_MAX), "of those draws, public; 1 unless given");
+  of.add("--seed", whole(0, UINT64_MAX),
+         "public: of those draws, and with --run of the subsets; 1 unless given");
   of.add("--output-norm", positive(), "auto: no output is longer");
   of.add("--c", positive(), "auto: how far an eigenvalue of the sample may be off");
   of.add("--slack", positive(), "auto: the part of --mi for what the sample misses");
 }
 
-struct request {
-  rule_of_noise how;
-  bool listed;  // rows are all candidates
-  noise_shape shape;
-  nats budget;
-};
-
-request read_request(arguments const& of) {
-  for (char const* needed : {"OUTPUTS", "--method"}) of.text(needed);
-  request asked{of.choice("--method", methods, rule_of_noise::log_det), false, noise_shape::full,
-                nats(of.number("--mi"))};
-  std::string const with = "with --method " + of.text("--method");
+noise_request read_request(arguments const& of) {
+  bool const runs = of.given("--run");
+  if (runs) {
+    of.must_be_left_out({"OUTPUTS", "--weights"}, "with --run");
+  } else {
+    of.text("OUTPUTS");
+    of.text("--method");
+    refuse_black_box_options(of);
+  }
+  noise_request asked{of.choice("--method", methods, rule_of_noise::candidates), false,
+                      noise_shape::full, nats(of.number("--mi"))};
+  std::string const with =
+      "with --method " + (of.given("--method") ? of.text("--method") : std::string("candidates"));
   bool const searched =
       asked.how == rule_of_noise::candidates || asked.how == rule_of_noise::stackelberg;
-  asked.listed = searched || (of.given("--rows") && of.text("--rows") == "candidates");
+  asked.listed = searched || runs || (of.given("--rows") && of.text("--rows") == "candidates");
+  if (runs && of.given("--rows") && of.text("--rows") == "samples") {
+    of.refuse("--rows", "candidates with --run");
+  }
+  if (runs && asked.how == rule_of_noise::auto_pac) {
+    of.refuse("--method",
+              "another one with --run: its answer is an estimate, which pays for no release");
+  }
   if (searched && of.given("--rows") && of.text("--rows") == "samples") {
     of.refuse("--rows", "candidates " + with);
   }
@@ -105,7 +115,8 @@ request read_request(arguments const& of) {
   if (asked.listed) of.must_be_left_out({"--floor"}, "where rows are candidates");
   if (!searched) of.must_be_left_out({"--confidence"}, with);
   if (asked.how != rule_of_noise::stackelberg && !of.given("--confidence")) {
-    of.must_be_left_out({"--samples", "--seed"}, with + ", where no --confidence is given");
+    of.must_be_left_out({"--samples"}, with + ", where no --confidence is given");
+    if (!runs) of.must_be_left_out({"--seed"}, with + ", where no --confidence is given");
   }
 
   bool const along = asked.how == rule_of_noise::efficient;
@@ -118,12 +129,16 @@ request read_request(arguments const& of) {
   return asked;
 }
 
-void check_columns(std::string const& file, std::size_t columns, request const& asked) {
+}  // namespace
+
+void check_columns(std::string const& file, std::size_t columns, noise_request const& asked) {
   if (asked.shape == noise_shape::full && columns > most_columns) {
     throw bad_input(file + ": " + has(columns, "column") + ", but must have at most " +
                     std::to_string(most_columns) + " unless --shape is diagonal");
   }
 }
+
+namespace {
 
 // ---- the answer ---------------------------------------------------------------------------------
 
@@ -157,7 +172,10 @@ double describe(gaussian_noise const& noise, noise_shape shape, nlohmann::ordere
   return covariance.trace();
 }
 
-answer answer_for(calibrated<mi_bound> const& found, request const& asked, std::size_t candidates) {
+}  // namespace
+
+answer answer_for(calibrated<mi_bound> const& found, noise_request const& asked,
+                  std::size_t candidates) {
   double const revealed = found.information.value.value;
   double const confidence = found.information.confidence;
   answer out{"", {{"trace", 0.0}, {"mi_bound", revealed}, {"confidence", confidence}}};
@@ -173,8 +191,10 @@ answer answer_for(calibrated<mi_bound> const& found, request const& asked, std::
   return out;
 }
 
-answer answer_for(calibrated<mi_estimate> const& found, request const& asked, std::size_t rows,
-                  std::vector<std::uint64_t> const& digests) {
+namespace {
+
+answer answer_for(calibrated<mi_estimate> const& found, noise_request const& asked,
+                  std::size_t rows, std::vector<std::uint64_t> const& digests) {
   double const revealed = found.information.value.value;
   answer out{"", {{"trace", 0.0}, {"mi_estimate", revealed}}};
   double const trace = describe(found.noise, asked.shape, out.json);
@@ -188,7 +208,9 @@ answer answer_for(calibrated<mi_estimate> const& found, request const& asked, st
 
 // ---- rows are candidates ------------------------------------------------------------------------
 
-calibrated<mi_bound> noise_for_candidates(arguments const& of, request const& asked,
+}  // namespace
+
+calibrated<mi_bound> noise_for_candidates(arguments const& of, noise_request const& asked,
                                           tacit::candidate_outputs const& outputs) {
   tacit::monte_carlo const draws{.samples = of.whole("--samples", 100'000),
                                  .confidence = of.number("--confidence", 0.95),
@@ -216,7 +238,9 @@ calibrated<mi_bound> noise_for_candidates(arguments const& of, request const& as
   }
 }
 
-answer run_candidates(arguments const& of, request const& asked,
+namespace {
+
+answer run_candidates(arguments const& of, noise_request const& asked,
                       std::optional<Eigen::VectorXd> weights) {
   std::string const& file = of.text("OUTPUTS");
   Eigen::MatrixXd rows = read_matrix(file);
@@ -241,7 +265,7 @@ struct sampled_rows {
   std::size_t rows = 0;
   std::vector<std::uint64_t> digests;
 
-  sampled_rows(arguments const& of, request const& asked,
+  sampled_rows(arguments const& of, noise_request const& asked,
                std::optional<Eigen::VectorXd> const& weights) {
     std::string const& file = of.text("OUTPUTS");
     Eigen::MatrixXd block;
@@ -279,7 +303,7 @@ struct sampled_rows {
   }
 };
 
-answer run_samples(arguments const& of, request const& asked,
+answer run_samples(arguments const& of, noise_request const& asked,
                    std::optional<Eigen::VectorXd> const& weights) {
   double const floor = of.number("--floor", 0.0);
   if (asked.shape == noise_shape::diagonal) {
@@ -307,17 +331,18 @@ answer run_samples(arguments const& of, request const& asked,
 }
 
 answer run_calibrate(arguments const& of) {
-  request const asked = read_request(of);
+  noise_request const asked = read_request(of);
+  char const* const source = of.given("--run") ? "--run" : "OUTPUTS";
   std::optional<Eigen::VectorXd> weights;
   if (of.given("--weights")) weights = read_weights(of.text("--weights"));
   try {
+    if (of.given("--run")) return release_black_box(of, asked);
     return asked.listed ? run_candidates(of, asked, std::move(weights))
                         : run_samples(of, asked, weights);
   } catch (tacit::infeasible const& error) {
-    throw bad_input(of.text("OUTPUTS") + ": " + error.what() +
-                    (asked.listed ? "" : "; see --floor"));
+    throw bad_input(of.text(source) + ": " + error.what() + (asked.listed ? "" : "; see --floor"));
   } catch (std::logic_error const& error) {
-    throw bad_input(of.text("OUTPUTS") + ": " + error.what());
+    throw bad_input(of.text(source) + ": " + error.what());
   }
 }
 
@@ -335,7 +360,10 @@ verb calibrate() {
 From candidates "mi_bound" is certified, if the rows are all there are; from samples "mi_estimate" is
 an estimate, and no bound. --json has the noise to draw: "covariance", or "variances" for a diagonal.
 "calibrated_on" names the sampled rows, one by one: tacit gap certifies nothing by rows of which any chose
-the noise. Where a coordinate gets no noise, release 0 for -0: a sign of zero is nothing that was counted.)",
+the noise. Where a coordinate gets no noise, release 0 for -0: a sign of zero is nothing that was counted.
+--run does all of it: the universe's records are dealt to --subsets subsets by the seed, each record to half of them;
+the command runs on every one; one of them is drawn in secret, and its output is released with the noise, charged before,
+once. A command whose output is of no use is named by its subset, and then nothing is charged or released.)",
           declare_calibrate, run_calibrate};
 }
 

@@ -950,6 +950,269 @@ class Calibration(Tables):
                      naming=["--floor", "candidates"])
 
 
+class BlackBoxes(Tables):
+    """`calibrate --run`: a universe of forty records, and programs that nobody looks into."""
+    SUBSETS = 8
+    MEAN = "awk -F, 'NR > 1 {n++; s += $2; q += $2 * $2} END {print s / n \",\" sqrt(q / n)}' {}"
+
+    def setUp(self):
+        super().setUp()
+        draw = random.Random(5)
+        self.records = [f"r{i},{draw.gauss(3, 1):.4f}" for i in range(40)]
+        self.universe = self.text("universe.csv", "name,x\n" + "".join(line + "\n" for line in self.records))
+        self.runs = self.folder / "runs"
+
+    def words(self, command, *more, folder=None, universe=None):
+        return ["calibrate", "--run", command, "--universe", universe or self.universe, "--header", "yes", "--subsets",
+                self.SUBSETS, "--folder", folder or self.runs, "--mi", 0.25, *more]
+
+    def outputs(self, folder=None):
+        """By subset, from what is kept."""
+        found = {}
+        for file in (folder or self.runs).glob("output-*"):
+            fields = dict(line.split(" ", 1) for line in file.read_text().splitlines())
+            found[int(fields["of"].split()[1])] = [float(x) for x in fields["numbers"].split()[1:]]
+        return [found[m] for m in sorted(found)]
+
+    def counting(self, then):
+        """A command that leaves a line for each of its runs, and what it was given."""
+        self.log = self.folder / "log"
+        return f"echo x >> {self.log}; {then}"
+
+    def runs_made(self):
+        return len(self.log.read_text().split()) if self.log.exists() else 0
+
+    def nothing_released(self):
+        state = self.runs / "release"
+        self.assertIn("\nnats 0 0\n", state.read_text())
+
+    def test_one_release_with_its_ledger(self):
+        page = self.folder / "page.md"
+        answer = self.ask_json(*self.words(self.MEAN, "--statement", page))
+        self.assertEqual(list(answer)[:7], ["release", "subsets", "records", "header", "repeats", "attack_bound",
+                                            "attack_bound_subset"])
+        self.assertEqual((answer["subsets"], answer["records"], answer["repeats"]), (self.SUBSETS, 40, True))
+        ledger = answer["ledger"]
+        self.assertEqual((ledger["budget"], ledger["spent"]), (0.25, answer["mi_bound"]))
+        self.assertLessEqual(ledger["spent"] + ledger["left"], 0.25)
+        self.assertGreaterEqual(divergence(answer["attack_bound"], 0.5), answer["mi_bound"] * (1 - 1e-12))
+        self.assertGreaterEqual(divergence(answer["attack_bound_subset"], 1 / self.SUBSETS), answer["mi_bound"] * (1 - 1e-12))
+        # The noise is that of the table of outputs.
+        table = self.table("outputs.csv", self.outputs())
+        noise = self.ask_json("calibrate", table, "--mi", 0.25, "--method", "candidates")
+        for name in ("trace", "mi_bound", "confidence", "covariance"):
+            self.assertEqual(answer[name], noise[name])
+        # Within ten deviations of the range: a chance of 1e-22.
+        for j, x in enumerate(answer["release"]):
+            column = [row[j] for row in self.outputs()]
+            margin = 10 * math.sqrt(answer["covariance"][j][j])
+            self.assertTrue(min(column) - margin <= x <= max(column) + margin)
+            self.assertEqual(x, round(x * 2**30) / 2**30)  # on a grid, and the noise is near .1
+        said = page.read_text()
+        for text in ("What is released", "What is assumed", "What follows", "of a budget of 0.25", "public"):
+            self.assertIn(text, said)
+        # Once: the same again is the same release, whoever asks.
+        self.assertEqual(self.ask_json(*self.words(self.MEAN, "--statement", page)), answer)
+        self.assertIn("released ", run(*self.words(self.MEAN)).stdout)
+
+    def test_what_a_command_is_given(self):
+        seen = self.folder / "seen"
+        seen.mkdir()
+        command = f"n=$(basename {{}}) && cp {{}} {seen}/$n && cat > {seen}/$n.in && wc -l < {{}}"
+        self.ask_json(*self.words(command, "--jobs", 3))
+        inputs = sorted(seen.glob("*.csv"))
+        self.assertEqual([file.name for file in inputs], [f"subset-{m}.csv" for m in range(self.SUBSETS)])
+        members = []
+        for file in inputs:
+            lines = file.read_text().splitlines()
+            self.assertEqual(lines[0], "name,x")
+            self.assertEqual(file.read_bytes(), Path(f"{file}.in").read_bytes())
+            places = [self.records.index(line) for line in lines[1:]]
+            self.assertEqual(places, sorted(places))
+            members.append(set(places))
+        for i in range(40):
+            self.assertEqual(sum(i in subset for subset in members), self.SUBSETS // 2)
+        self.assertFalse(list(self.runs.glob("subset-*")))
+
+    def test_quotes_blanks_and_ends_of_lines(self):
+        odd = self.folder / "a folder's $name"
+        command = """awk -F, 'NR > 1 {s += $2} END {printf "%s,\\r\\n+2 -0\\r\\n", s/NR}' {} | cat"""
+        self.ask_json(*self.words(command, folder=odd))
+        self.assertEqual({tuple(row[1:]) for row in self.outputs(odd)}, {(2.0, 0.0)})
+        self.universe.write_bytes(("name,x\r\n" + "\r\n".join(self.records)).encode())
+        other = self.folder / "crlf"
+        self.ask_json(*self.words("grep -c $(printf '\\r') {}; grep -c ^ {}", folder=other))
+        for with_end, lines in self.outputs(other):
+            self.assertGreaterEqual(with_end, lines - 1)
+
+    def test_bad_outputs_are_named_by_their_subset(self):
+        on_3 = "case {} in *subset-3.csv) %s;; esac; echo 1"
+        for what, naming in [("echo no such luck >&2; exit 7", ["exit status 7", "no such luck"]),
+                             ("kill -SEGV $$", ["signal 11"]), ("echo nan; exit", ["'nan'", "finite"]),
+                             ("echo 1e999; exit", ["'1e999'"]), ("exit", ["empty"]), ("echo x1; exit", ["'x1'"]),
+                             ("echo 1,,2; exit", ["''"]), ("echo 1,; exit", ["comma"]), ("echo 5", ["2 numbers", "1 on subset 0"]),
+                             ("sleep 100", ["longer than", "0.3 s"]), ("yes", ["more than 64 MiB"])]:
+            with self.subTest(what):
+                self.refused(*self.words(on_3 % what, "--jobs", 2, *(["--timeout", 0.3] if "sleep" in what else [])),
+                             naming=["subset 3", *naming, "Nothing was charged or released"])
+                self.nothing_released()
+        # The run is not lost: the same command, when it is mended, does the rest.
+        good = self.folder / "good"
+        command = self.counting(f"case {{}} in *subset-3.csv) test -e {good} || exit 1;; esac; wc -l < {{}}")
+        self.refused(*self.words(command, "--jobs", 1), naming=["subset 3"])
+        self.assertEqual(self.runs_made(), 4)
+        good.touch()
+        self.ask_json(*self.words(command, "--jobs", 1))
+        self.assertEqual(self.runs_made(), self.SUBSETS + 1 + 1)  # the bad one twice, and the first one again
+        self.refused(*self.words("/no/such/program {}"), naming=["--folder"])  # its release was made
+        self.refused(*self.words("/no/such/program {}", folder=self.folder / "new"), naming=["subset 0", "exit status 127"])
+
+    def test_a_killed_run_goes_on(self):
+        for signal_, status in ((signal.SIGKILL, -signal.SIGKILL), (signal.SIGINT, 1), (signal.SIGTERM, 1)):
+            folder = self.folder / f"killed by {signal_}"
+            gate = self.folder / f"gate{int(signal_)}"
+            command = self.counting(f"case {{}} in *subset-5.csv) test -e {gate} || sleep 1000;; esac; wc -l < {{}}")
+            self.log.unlink(missing_ok=True)
+            words = [str(word) for word in self.words(command, "--jobs", 1, folder=folder)]
+            with subprocess.Popen([PROGRAM, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+                while self.runs_made() < 6:
+                    self.assertIsNone(child.poll())
+                    time.sleep(0.01)
+                child.send_signal(signal_)
+                out, err = child.communicate()
+            self.assertEqual((child.returncode, out), (status, ""))
+            if status == 1:
+                self.assertIn("the same command goes on", err)
+            gate.touch()
+            answer = self.ask_json(*words)
+            self.assertEqual(self.runs_made(), 5 + 1 + 3 + 1)  # the sixth twice, and the first one again
+            self.assertEqual(self.ask_json(*words), answer)
+            self.assertFalse(list(folder.glob("subset-*")))
+
+    def test_one_run_at_a_time(self):
+        gate = self.folder / "gate"
+        command = self.counting(f"while ! test -e {gate}; do sleep 0.01; done; wc -l < {{}}")
+        first = subprocess.Popen([PROGRAM, *map(str, self.words(command))], stdout=subprocess.PIPE, text=True)
+        while self.runs_made() == 0:
+            time.sleep(0.01)
+        self.refused(*self.words(command), naming=["--folder", "another run writes"])
+        gate.touch()
+        said, _ = first.communicate()
+        self.assertEqual((said.count("released"), first.returncode), (1, 0))
+
+    def test_one_release_a_folder(self):
+        self.ask_json(*self.words(self.MEAN))
+        kept = (self.runs / "release").read_bytes()
+        for other in (self.words(self.MEAN, "--mi", 0.5)[:-4] + ["--mi", 0.5], self.words(self.MEAN + " "),
+                      self.words(self.MEAN, "--seed", 2), self.words(self.MEAN, "--method", "log-det")):
+            self.refused(*other, naming=["--folder", "another"])
+        self.universe.write_text(self.universe.read_text() + "new,1\n")
+        self.refused(*self.words(self.MEAN), naming=["--folder"])
+        self.assertEqual((self.runs / "release").read_bytes(), kept)
+
+    def test_a_universe_that_changes_before_the_release(self):
+        command = self.counting("test $(wc -l < {}) -gt 1 || exit 1; test -e " + str(self.folder / "good") + "; wc -l < {}")
+        bad = self.words(self.counting("case {} in *-7.csv) exit 1;; esac; wc -l < {}"), "--jobs", 1)
+        self.refused(*bad, naming=["subset 7"])
+        self.assertEqual(self.runs_made(), 8)
+        self.universe.write_text(self.universe.read_text() + "new,1\n")
+        self.refused(*bad, naming=["subset 7"])
+        self.assertEqual(self.runs_made(), 16)  # none of the old ones counts
+        self.assertEqual(self.ask_json(*self.words(command))["records"], 41)
+
+    def test_kept_outputs_that_are_damaged_are_computed_again(self):
+        stop = self.counting("case {} in *-7.csv) exit 1;; esac; wc -l < {}")
+        self.refused(*self.words(stop, "--jobs", 1), naming=["subset 7"])
+        files = sorted(self.runs.glob("output-*"))
+        truth = self.outputs()
+        files[0].write_bytes(files[0].read_bytes()[:-9])
+        files[1].write_text("")
+        files[2].write_text(files[2].read_text().replace("numbers 1 ", "numbers 1 7"))
+        files[3].write_bytes(files[4].read_bytes())  # of another subset
+        before = self.runs_made()
+        self.refused(*self.words(stop, "--jobs", 1), naming=["subset 7"])
+        self.assertEqual(self.runs_made() - before, 5)
+        self.assertEqual(self.outputs(), truth)
+        self.refused(*self.words(stop, "--jobs", 1, "--afresh"), naming=["subset 7"])
+        self.assertEqual(self.runs_made() - before, 13)
+        files[0].unlink()
+        os.mkfifo(files[0])
+        done = run(*self.words(stop, "--jobs", 1))
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn(f"not a regular file: {files[0]}", done.stderr)
+
+    def test_a_command_that_draws(self):
+        command = "head -c 4 /dev/urandom | od -An -tu4"
+        plain = run(*self.words(command))
+        self.assertEqual((plain.returncode, plain.stderr), (0, ""))
+        self.assertIn("did not return the same again", plain.stdout)
+        self.assertIs(self.ask_json(*self.words(command))["repeats"], False)
+
+    def test_a_command_that_leaves_processes_behind(self):
+        mark = f"9{os.getpid()}"
+        begin = time.time()
+        self.ask_json(*self.words(f"sleep {mark} & (sleep {mark} & ); wc -l < {{}}"))
+        self.assertLess(time.time() - begin, 60)
+        left = [p for p in Path("/proc").glob("[0-9]*/cmdline") if self.read_if_there(p) == f"sleep\0{mark}\0".encode()]
+        self.assertEqual(left, [])
+
+    @staticmethod
+    def read_if_there(path):
+        try:
+            return path.read_bytes()
+        except OSError:
+            return b""
+
+    def test_which_candidate_is_released_is_drawn_anew(self):
+        # A budget above the entropy needs no noise: what is released is the output of one of two subsets.
+        universe = self.text("two.csv", "1\n2\n3\n4\n")
+        seen = set()
+        for i in range(60):  # one of them is missing with probability 2e-18
+            answer = self.ask_json("calibrate", "--run", "awk '{s += $1} END {print s}' {}",
+                                   "--universe", universe, "--subsets", 2, "--mi", 1, "--folder", self.folder / f"{i}")
+            self.assertEqual(answer["trace"], 0.0)
+            seen.add(answer["release"][0])
+            if len(seen) == 2:
+                break
+        self.assertEqual(len(seen), 2)
+
+    def test_refusals(self):
+        table = self.corners
+        for words, naming in [(["--mi", 1], ["OUTPUTS is missing"]),
+                              ([table, "--run", "x", "--mi", 1], ["OUTPUTS", "left out"]),
+                              ([table, "--mi", 1, "--method", "log-det", "--subsets", 4], ["--subsets", "left out"]),
+                              (["--run", "x", "--mi", 1], ["--universe is missing"]),
+                              (["--run", "", "--mi", 1], ["--run"])]:
+            self.refused("calibrate", *words, naming=naming)
+        for more, naming in [(["--method", "auto"], ["--method", "estimate"]), (["--rows", "samples"], ["--rows"]),
+                             (["--weights", table], ["--weights"]), (["--subsets", 7], ["--subsets"]), (["--jobs", 0], ["--jobs"]),
+                             (["--timeout", 0], ["--timeout"]), (["--floor", 1], ["--floor"])]:
+            words = self.words(self.MEAN, *more)
+            if more[0] == "--subsets":
+                words = words[:7] + words[9:]
+            self.refused(*words, naming=naming)
+        fifo = self.folder / "fifo"
+        os.mkfifo(fifo)
+        for content, naming in [(fifo, ["--universe", "regular"]), (self.folder, ["--universe"]),
+                                (self.folder / "missing", ["--universe"]), (self.text("one", "h\n1\n"), ["1 record"]),
+                                (self.text("gap", "h\n1\n\n2\n"), ["gap:3", "empty"]), (self.text("odd", 'h\n"1\n2"\n'), ["odd:2", "quotation"]),
+                                ("-", ["--universe"])]:
+            self.refused(*self.words("x", universe=content), naming=naming)
+        words = self.words(self.MEAN)
+        del words[5:7]
+        self.refused(*words, naming=["--header", "names of the columns"])
+        self.refused(*self.words(self.MEAN, folder=self.universe), naming=["--folder"])
+        self.refused(*self.words(self.MEAN, folder=self.folder), naming=["--folder", "--universe"])
+        self.refused(*self.words(self.MEAN, folder=self.folder / "no" / "such"), naming=["--folder"])
+        self.assertFalse(self.runs.exists())
+        (self.folder / "kept").mkdir()
+        (self.folder / "kept" / "release").write_text("something else\n")
+        self.refused(*self.words(self.MEAN, folder=self.folder / "kept"), naming=["--folder", "damaged"])
+        page = self.text("page", "mine")
+        self.refused(*self.words(self.MEAN, "--statement", page), naming=["--statement"])
+        self.assertEqual(page.read_text(), "mine")
+
+
 class Gap(Tables):
     def setUp(self):
         super().setUp()

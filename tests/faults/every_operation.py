@@ -14,6 +14,7 @@ name of its own. Beyond that:
   once         the same under DPZero, which keeps no state and cannot go on: what it released replays, as its message says
   systems      every mechanism that the calculator trains with, for --draws
   replay       the tuned model is there, byte for byte, or it is not there
+  calibrate    a command on subsets, and its one release: what the state has released is what is said, whenever it is asked again
   plot         a picture that is replaced: the old one, or the new one
   state        the library's saved_run, which moves to another file half-way
   journal      the library's journal: what was said to be on disk is
@@ -23,7 +24,7 @@ name of its own. Beyond that:
 
 usage: every_operation.py SCENARIO PROGRAM LIBFAULTS [--operations N] [--faults N] [--second N | all] [--shard I/K] [--draws] [--lookups]
                           [--mpirun MPIRUN --calculator TACIT]
-  PROGRAM       the calculator for train, replay and plot; tacit_mpi for mpi; tacit_test_files for the others
+  PROGRAM       the calculator for train, replay, calibrate and plot; tacit_mpi for mpi; tacit_test_files for the others
   --operations, --faults  the number of them that there must be (the test's name says it)
   --second      a second fault, of two kinds, at each N-th operation of a recovery; all: of every kind, at each of them,
                 once for all first faults that leave the same files of the same sizes
@@ -302,6 +303,50 @@ class Plot(Scenario):
         assert (self.folder / self.files[0]).read_bytes() == self.given
 
 
+class Calibrate(Scenario):
+    """A command on four subsets. Its own operations are not counted."""
+    answers = True
+    command_line = "env -u LD_PRELOAD awk '{s += $1} END {print s}' {}"
+
+    @staticmethod
+    def prepare(program, scratch):
+        (scratch / "universe").write_text("".join(f"{n}\n" for n in range(1, 9)))
+        return scratch / "universe"
+
+    def command(self):
+        return [self.program, "calibrate", "--run", self.command_line, "--universe", self.given, "--subsets", 4, "--mi",
+                BUDGET, "--folder", self.folder, "--jobs", 1, "--json"]
+
+    def released(self, done):
+        state = self.folder / "release"
+        if not state.exists() or not state.stat().st_size:
+            return ""
+        return re.search(r"^answer (.*)$", state.read_text(), re.MULTILINE)[1]
+
+    def check_kept(self, done):
+        super().check_kept(done)
+        assert done.returncode in (0, 1, 2, -9), (done.returncode, done.stderr)
+        if done.returncode in (1, 2):
+            assert done.stderr.count("\n") == 1, done.stderr
+            assert "--run" not in done.stderr, done.stderr
+            assert not done.stdout or self.fault == ANSWER, (done.stdout, done.stderr)
+        if done.stdout:
+            assert self.seen, "said, and not on disk"
+
+    def check_end(self, done):
+        answer = json.loads(done.stdout)
+        assert answer["mi_bound"] <= BUDGET and answer["repeats"], answer
+        stored = re.sub("%([0-9A-F]{2})", lambda found: chr(int(found[1], 16)), self.seen[1:-1])
+        assert json.loads(stored) == answer, (stored, answer)
+        sums = [re.search(r"^numbers 1 (\d+)$", file.read_text(), re.MULTILINE)[1] for file in self.folder.glob("output-*-?")]
+        assert sum(map(int, sums)) == 2 * 36, sums  # each record is in half of the subsets
+
+    def check_names(self):
+        for file in self.folder.iterdir():
+            known = re.fullmatch(rf"(release(\.lock)?|output-[0-9a-f]{{16}}-\d|subset-\d)({UNFINISHED})?", file.name)
+            assert known, file.name
+
+
 class Lines(Scenario):
     """A program that says on each line all that it has released, when it is on disk."""
 
@@ -432,7 +477,7 @@ class Mpi(Scenario):
 
 
 SCENARIOS = {one.__name__.lower(): one for one in
-             (Train, Optimised, Once, Systems, Replay, Plot, State, Journal, Safetensors, Mpi)}
+             (Train, Optimised, Once, Systems, Replay, Plot, Calibrate, State, Journal, Safetensors, Mpi)}
 
 
 class Trial:
