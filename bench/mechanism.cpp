@@ -4,7 +4,10 @@
 // of 1000 steps, one after the other, as in practice: the belief moves, and the transcript grows. A
 // fresh run is set up off the clock. `paid` is the share of steps that bought a sign; the others were
 // unanimous, too expensive or void, and took less time.
+//
+// Private answers: M candidates' answers in, one noised out, 2⁻³² nats each; `nats` are those spent on a million.
 
+#include <tacit/mechanism/answering.hpp>
 #include <tacit/mechanism/paczero.hpp>
 
 #include <benchmark/benchmark.h>
@@ -85,6 +88,40 @@ BENCHMARK_CAPTURE(release_step, record_and_pairs,
                    .group_budget = budget})
     ->Args({1000, 128});
 BENCHMARK_CAPTURE(release_step, zero_leakage_hold, {.budget = tacit::nats(0.0)})->Args({1000, 128});
+
+// range(0): candidates, range(1): cells.
+void private_answer(benchmark::State& state, tacit::answer_axes axes) {
+  using Eigen::MatrixXd;
+  auto const count = static_cast<std::size_t>(state.range(0));
+  std::mt19937_64 random(5);
+  std::normal_distribution<double> normal;
+  std::vector<MatrixXd> pool(32, MatrixXd(state.range(0), state.range(1)));
+  std::vector<std::vector<double>> columns;
+  for (MatrixXd& answers : pool) {
+    for (double& y : answers.reshaped()) y = 10.0 + normal(random);
+    columns.emplace_back(answers.data(), answers.data() + count);
+  }
+  tacit::answering<> answers(
+      tacit::given_answers{count},
+      {.budget = tacit::nats(1.0), .per_answer = tacit::nats(0x1p-32), .how = {.axes = axes}});
+  std::size_t turn = 0;
+  for (auto _ : state) {
+    std::size_t const at = turn++ % pool.size();
+    if (state.range(1) == 1) {
+      benchmark::DoNotOptimize(answers.answer(columns[at]));
+    } else {
+      benchmark::DoNotOptimize(answers.answer(pool[at]));
+    }
+  }
+  state.counters["nats"] = answers.spent().value / static_cast<double>(turn) * 1e6;
+}
+
+BENCHMARK_CAPTURE(private_answer, together, tacit::answer_axes::principal)
+    ->Args({64, 1})
+    ->Args({128, 1})
+    ->Args({1024, 1})
+    ->Args({128, 10});
+BENCHMARK_CAPTURE(private_answer, apart, tacit::answer_axes::coordinates)->Args({128, 10});
 
 }  // namespace
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/mechanism/answering.hpp>
 #include <tacit/mechanism/dp_sgd.hpp>
 #include <tacit/mechanism/dp_zo_laplace.hpp>
 #include <tacit/mechanism/dpgd_0th.hpp>

@@ -4,6 +4,9 @@
 #include <tacit/pac/adam.hpp>
 #include <tacit/pac/all_finite.hpp>
 #include <tacit/pac/allocation.hpp>
+#include <tacit/pac/answer_belief.hpp>
+#include <tacit/pac/answer_plan.hpp>
+#include <tacit/pac/answer_transcript.hpp>
 #include <tacit/pac/auto_pac.hpp>
 #include <tacit/pac/calibrated.hpp>
 #include <tacit/pac/candidate_bounds.hpp>

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tacit/core/check.hpp>
+#include <tacit/core/ledger.hpp>
+#include <tacit/core/units.hpp>
+#include <tacit/info/attack.hpp>
+#include <tacit/mechanism/run_owner.hpp>
+#include <tacit/pac/answer_belief.hpp>
+#include <tacit/pac/answer_plan.hpp>
+#include <tacit/pac/answer_transcript.hpp>
+#include <tacit/secret/bernoulli.hpp>
+#include <tacit/secret/discrete.hpp>
+#include <tacit/secret/stream.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace tacit {
+
+/// Candidates whose answers to a query are the query itself: M numbers, or a matrix with a row a candidate.
+struct given_answers {
+  std::size_t candidates;
+
+  [[nodiscard]] std::size_t size() const noexcept { return candidates; }
+  template <class Answers>
+  [[nodiscard]] Answers const& operator()(Answers const& answers) const noexcept {
+    return answers;
+  }
+};
+
+struct answering_options {
+  nats budget{0.0};      ///< of all answers together
+  nats per_answer{0.0};  ///< what one may tell; far less than `budget`
+  answer_options how{};
+  bool recorded = false;  ///< keep a transcript: some 40 bytes an answer and axis
+};
+
+/// Private answers to any number of queries that may depend on the answers before (PAC-private responses, Zhu, Sridhar &
+/// Devadas 2026, arXiv 2601.14033). One of M candidates, drawn uniformly in secret, answers all of them.
+///
+/// `Candidates` has `size()`, M, and returns for a query what all of them would answer: M numbers as contiguous doubles, for one
+/// cell; or an M×d matrix, for d cells that are noised together. The program that asks may be anybody's; whoever sees the
+/// candidates' answers sees the secret data.
+///
+/// Guarantee: I(j; all answers) ≤ `spent()` ≤ budget. Each answer is charged, before it is drawn, an upper bound of I(j; answer |
+/// answers before) at the exact posterior, whose rounding is part of the charge. What is drawn are whole numbers, exactly; nothing
+/// else depends on j (docs/certificates/pac.md, 27 and 28).
+/// It moves and does not copy, and is refused in a forked process.
+template <class Candidates = given_answers, secret_bits Secret = secret_stream>
+class answering {
+ public:
+  /// @throws std::invalid_argument unless there are 2 to 2²⁴ candidates; std::domain_error unless the budget is finite and at least
+  ///         0, and per_answer in [1e-100, 1000]
+  answering(Candidates candidates, answering_options const& options, Secret secret = Secret())
+      : candidates_(std::move(candidates)),
+        options_(options),
+        account_(options.budget),
+        belief_(candidates_.size()),
+        secret_(std::move(secret)) {
+    detail::require_domain(options.per_answer.value >= 1e-100 && options.per_answer.value <= 1e3,
+                           "answering", "per_answer", options.per_answer.value,
+                           "in [1e-100, 1000]");
+    truth_ = static_cast<std::size_t>(uniform_below(secret_, candidates_.size()));
+    if (options_.recorded) transcript_.emplace(belief_.candidates(), options_.budget, options_.how);
+  }
+
+  [[nodiscard]] Candidates const& candidates() const noexcept { return candidates_; }
+  [[nodiscard]] nats budget() const noexcept { return account_.budget(); }
+  [[nodiscard]] nats spent() const noexcept { return account_.spent(); }
+  [[nodiscard]] nats remaining() const noexcept { return account_.remaining(); }
+  [[nodiscard]] std::uint64_t answers() const noexcept { return answers_; }
+
+  /// What an attacker who saw all answers believes: public, for whoever knows the candidates' answers.
+  [[nodiscard]] answer_belief const& belief() const noexcept { return belief_; }
+
+  /// No attacker is right more often, on average over the answers, about something whose best guess beforehand is right with
+  /// probability `prior`: a half for the membership of a record in balanced subsets, 1/M for j.
+  [[nodiscard]] double attack_bound(double prior = 0.5) const {
+    return attack_success(spent(), prior);
+  }
+
+  /// What was said, if it was to be recorded.
+  [[nodiscard]] std::optional<answer_transcript> const& transcript() const noexcept {
+    return transcript_;
+  }
+
+  /// A double for one cell, else a vector of d.
+  /// @throws budget_exhausted if the charge does not fit: nothing was charged or drawn; as `plan_answer`; std::logic_error where
+  ///         this was moved from, or in a forked process
+  template <class Query>
+  auto answer(Query const& query) {
+    return answer(query, options_.per_answer);
+  }
+
+  /// The same for this many nats at most.
+  template <class Query>
+  auto answer(Query const& query, nats at_most) {
+    owner_.check("answering");
+    auto const plan = detail::plan_any(candidates_(query), belief_, at_most, options_.how);
+    receipt<nats> const paid = account_.charge(plan.charge);
+    static_cast<void>(paid);
+    ++answers_;
+    said_.resize(plan.along.size());
+    for (std::size_t i = 0; i < said_.size(); ++i) {
+      answer_axis const& axis = plan.along[i];
+      said_[i] = static_cast<std::int64_t>(axis.places[truth_]);
+      if (axis.scale > 0) said_[i] += draw_discrete_gaussian(secret_, axis.scale);
+    }
+    observe(belief_, plan, said_);
+    if (transcript_) transcript_->add(plan, at_most, said_);
+    if constexpr (requires { candidates_(query).cols(); }) {
+      return plan.shown(said_);
+    } else {
+      return plan.shown(said_)(0);
+    }
+  }
+
+ private:
+  Candidates candidates_;
+  answering_options options_;
+  ledger<nats> account_;
+  answer_belief belief_;
+  Secret secret_;
+  std::size_t truth_ = 0;
+  std::uint64_t answers_ = 0;
+  std::vector<std::int64_t> said_;
+  std::optional<answer_transcript> transcript_;
+  detail::run_owner owner_;
+};
+
+}  // namespace tacit

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tacit/core/check.hpp>
+#include <tacit/core/elementary.hpp>
+#include <tacit/core/real.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace tacit {
+
+/// What an attacker who saw all answers believes about which of M equally likely candidates gave them.
+///
+/// After an answer Y_j + n, n a discrete Gaussian of whole scale s on each axis, the logarithm of candidate m grows by
+///   Σ (Y_m − c)(2(z − c) − (Y_m − c))/(2s²),
+/// for any whole c, up to what is common to all. These sums are kept in twice the precision of a double, so that a
+/// million small ones lose nothing.
+/// Guarantee: no true probability exceeds the one of `probabilities()` by more than the factor `excess()`; rounding is
+/// counted as it happens (docs/certificates/pac.md, 28).
+class answer_belief {
+ public:
+  /// @throws std::invalid_argument unless there are 2 to 2²⁴ candidates
+  explicit answer_belief(std::size_t candidates)
+      : high_(candidates, 0.0),
+        low_(candidates, 0.0),
+        errors_(candidates, 0.0),
+        probabilities_(candidates) {
+    detail::require_argument(candidates >= 2 && candidates <= std::size_t{1} << 24, "answer_belief",
+                             "number of candidates", candidates, "in [2, 2^24]");
+    weigh();
+  }
+
+  [[nodiscard]] std::size_t candidates() const noexcept { return high_.size(); }
+  [[nodiscard]] std::span<double const> probabilities() const noexcept { return probabilities_; }
+  [[nodiscard]] double excess() const noexcept { return excess_; }
+
+  /// How far the logarithms of those that are possible at all may be from the true ones, up to what is common to all.
+  [[nodiscard]] double error() const noexcept { return error_; }
+
+  /// One that is most probable: answers are best told apart from its own.
+  [[nodiscard]] std::size_t most_probable() const noexcept { return top_; }
+
+  /// Takes in one axis of an answer: `from` is what each candidate would have said and `said` the answer, both less the
+  /// same whole number and below 2⁵³. `learn` follows the last axis.
+  void see(std::span<double const> from, double said, double scale) noexcept {
+    constexpr double u = detail::unit_roundoff;
+    double const denominator = 2.0 * scale * scale;
+    for (std::size_t m = 0; m < high_.size(); ++m) {
+      double const grown = from[m] * (2.0 * said - from[m]) / denominator;
+      add(m, grown);
+      // A term is right to 4u of itself, an addition to 2u² of what it adds up.
+      errors_[m] +=
+          5.0 * u * std::abs(grown) + 4.0 * u * u * (std::abs(high_[m]) + std::abs(grown));
+    }
+  }
+
+  /// Believes what was seen.
+  void learn() noexcept { weigh(); }
+
+ private:
+  /// a + b and what its rounding leaves out, exactly.
+  struct exact_pair {
+    double sum;
+    double rest;
+    exact_pair(double a, double b) noexcept : sum(a + b) {
+      double const part = sum - a;
+      rest = (a - (sum - part)) + (b - part);
+    }
+  };
+
+  void add(std::size_t m, double x) noexcept {
+    exact_pair const grown(high_[m], x);
+    exact_pair const whole(grown.sum, low_[m] + grown.rest);
+    high_[m] = whole.sum;
+    low_[m] = whole.rest;
+  }
+
+  void weigh() noexcept {
+    top_ = static_cast<std::size_t>(std::max_element(high_.begin(), high_.end()) - high_.begin());
+    double const top = high_[top_];
+    double sum = 0.0;
+    error_ = 0.0;
+    for (std::size_t m = 0; m < high_.size(); ++m) {
+      double const l = (high_[m] - top) + low_[m];
+      // Of one that is surely below it does not matter how far.
+      if (l + errors_[m] + errors_[top_] >= least) error_ = std::max(error_, errors_[m]);
+      probabilities_[m] = elementary::exp(std::max(l, least));
+      sum += probabilities_[m];
+    }
+    for (double& p : probabilities_) p /= sum;
+    // 2·|least| roundings in an exponent, twice; the function, the sum and the quotient.
+    auto const n = static_cast<double>(high_.size());
+    double const rounding = (2.0 * n + 3000.0) * detail::unit_roundoff;
+    excess_ = elementary::exp(2.0 * error_) * (1.0 + rounding);
+  }
+
+  // Weights below are raised to it: of a logarithm relative to the largest.
+  static constexpr double least = -650.0;
+
+  std::vector<double> high_;
+  std::vector<double> low_;
+  std::vector<double> errors_;
+  std::vector<double> probabilities_;
+  std::size_t top_ = 0;
+  double error_ = 0.0;
+  double excess_ = 1.0;
+};
+
+}  // namespace tacit
