@@ -42,7 +42,10 @@ struct mixture_curve {
     T const normal = -0.5 * t * t - constants::log_root_two_pi<T>();
     return sign > 0.0 ? at_loss + normal : normal;
   }
-  static constexpr T cost = 250.0;
+  [[nodiscard]] T cost() const { return 150.0 + 100.0 * static_cast<T>(parts.size()); }
+  [[nodiscard]] T cell_cost() const {
+    return parts.size() == 1 ? 0.0 : 60.0 * (10.0 + 12.0 * static_cast<T>(parts.size()));
+  }
   [[nodiscard]] T roughness(T from, T to) const {
     T const shift = parts.back().shift;
     T const farthest = std::max(
@@ -80,7 +83,8 @@ struct bounded_curve {
     T const base = log_height - 0.5 * (sign * t + epsilon);
     return sign > 0.0 ? at_loss + base : base;
   }
-  static constexpr T cost = 170.0;
+  static constexpr T cost() { return 170.0; }
+  static constexpr T cell_cost() { return 0.0; }
   [[nodiscard]] T roughness(T, T) const { return 2.0; }
   [[nodiscard]] T parameter(T at_loss, T) const {
     return sign * unsampled_loss<T>(sign * at_loss, rate, 1.0 - rate);
@@ -179,7 +183,8 @@ struct amplified_curve {
     return value > 0.0 ? (sign > 0.0 ? at_loss - e : -e) + elementary::log(value)
                        : -std::numeric_limits<T>::infinity();
   }
-  static constexpr T cost = 450.0;
+  static constexpr T cost() { return 450.0; }
+  static constexpr T cell_cost() { return 0.0; }
   /// @pre absent ≤ changed
   [[nodiscard]] T roughness(T from, T to) const {
     if (!absent.normal()) return 5.0;

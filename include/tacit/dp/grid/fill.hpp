@@ -185,7 +185,8 @@ class cell_filler {
             T const n = std::min(size, 2.0 + range / step);
             T const rough = (curve.high - curve.low) * curve.roughness(curve.low, curve.high);
             T const nodes = n * static_cast<T>(gauss_legendre<T>(rough / n).node.size());
-            cost += 0.6 * curve.cost * (nodes + 15.0 * std::min(rough, 1e6));
+            cost +=
+                0.6 * curve.cost() * (nodes + 15.0 * std::min(rough, 1e6)) + n * curve.cell_cost();
           },
           part);
     }

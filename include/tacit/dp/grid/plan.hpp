@@ -168,7 +168,9 @@ class grid_composition {
     if (!(step > 0.0 && step < 1e300)) return std::nullopt;
     for (std::size_t s = 0; s < laws_.size(); ++s) {
       if (level[s] == 0) {
-        step = aligned(laws_[s], step, tilt_);
+        // A law that is narrower than a step would take all others to its own width.
+        T const nearer = aligned(laws_[s], step, tilt_);
+        if (nearer >= smallest) step = nearer;
         break;
       }
     }
@@ -240,6 +242,7 @@ class grid_composition {
   [[nodiscard]] std::optional<fitted_law<T>> fitted(std::size_t s, T step,
                                                     work_budget& work) const {
     loss_law<T> const& law = laws_[s];
+    if (!(law.high - law.low <= step * T(loss_convolution<T>::largest_size))) return std::nullopt;
     T const log_scale = sketches_[s].at(tilt_).value;
     T const origin = origin_of(law, step, tilt_);
     cell_plan const nodes = plan_of(law, sketches_[s], log_scale, step, origin);
@@ -253,9 +256,12 @@ class grid_composition {
     }
     cell_filler<T> const filler(law, cells, step, origin, tilt_, log_scale);
     if (!(filler.total() > 1e-30)) return std::nullopt;
-    T const off = law.mass_error + unit_roundoff * filler.mass_error();
-    auto const scaled = [&](measure<T> m) -> std::optional<measure<T>> {
-      m.log_norm = m.log_scale = log_scale;
+    // 8 units are for the scale's own rounding.
+    T const off = law.mass_error + unit_roundoff * (8.0 + filler.mass_error());
+    // Errors are relative to all masses, whose sum `log_scale` only estimates: that of the pair above is as large.
+    auto const scaled = [&](measure<T> m, T largest) -> std::optional<measure<T>> {
+      m.log_norm = log_scale;
+      m.log_scale = largest;
       m.distance += off;
       return normalise(m) ? std::optional(std::move(m)) : std::nullopt;
     };
@@ -263,14 +269,14 @@ class grid_composition {
     measure<T> up = spread(all, step, tilt_);
     // What lies below everything is taken up to the first node that does not.
     up.mass[1] += law.below * elementary::exp(tilt_ * (origin + step) - log_scale);
-    std::optional<measure<T>> above = scaled(std::move(up));
+    std::optional<measure<T>> above = scaled(std::move(up), -std::numeric_limits<T>::infinity());
     if (!above) return std::nullopt;
     fitted_law<T> out;
     out.origin = origin;
     out.above = std::move(*above);
     T best = std::numeric_limits<T>::infinity();
     auto const consider = [&](measure<T> candidate, T moved) {
-      std::optional<measure<T>> below = scaled(std::move(candidate));
+      std::optional<measure<T>> below = scaled(std::move(candidate), out.above.log_norm);
       if (!below) return;
       T const error = law.count * (out.above.log_norm - below->log_norm) + moved * tilt_;
       if (!(error < best)) return;
