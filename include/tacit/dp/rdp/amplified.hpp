@@ -79,7 +79,10 @@ class profile_divergence {
     return normal() ? z * largest_ + std::sqrt(2.0 * fold_range<T>) + 1.0 : largest_;
   }
   [[nodiscard]] double panel(double z) const {
-    return normal() ? std::min(2.5, 4.0 / largest_) : std::min(2.5, 12.0 / (1.0 + z));
+    if (normal()) return std::min(2.5, 4.0 / largest_);
+    // e^{zL} grows by e^{z·share} a unit of ε, and share is largest at its end.
+    double const share = sampled_ratio<double>(pair_.rate, largest_).share;
+    return std::min(2.5, 12.0 / (1.0 + (1.0 + z) * share));
   }
 
   /// D ≤ that of the unsampled change.

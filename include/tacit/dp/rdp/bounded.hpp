@@ -77,7 +77,11 @@ class sampled_bounded {
   }
 
  private:
-  [[nodiscard]] static double panel(double alpha) { return std::min(2.5, 12.0 / alpha); }
+  // e^{zL} grows by e^{z·share} a unit of the loss before sampling, and share is largest at its end.
+  [[nodiscard]] double panel(double alpha) const {
+    double const share = sampled_ratio<double>(rate_, epsilon_).share;
+    return std::min(2.5, 12.0 / (1.0 + (alpha - 1.0) * share));
+  }
 
   [[nodiscard]] typename loss_table<T>::entry at(T const& l, T const& log_base) const {
     sampled_ratio<T> const ratio(T(rate_), l);

@@ -11,7 +11,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
+#include <cstddef>
 #include <limits>
 #include <optional>
 #include <variant>
@@ -31,6 +31,9 @@ struct renyi_cost {
   bool bounded_range = false;
   /// In place of `pair` (or `base`): what is known of the mechanism's divergences.
   std::optional<divergence_guarantee> known = std::nullopt;
+
+  /// Whether `pair` says all.
+  [[nodiscard]] bool plain() const { return pair && !base && !bounded_range && !known; }
 
   friend bool operator==(renyi_cost const&, renyi_cost const&) = default;
 };
@@ -108,9 +111,9 @@ class cost_curve {
 template <real T>
 class composed_curve {
  public:
-  void add(renyi_cost const& cost, std::uint64_t count) {
-    parts_.push_back({cost_curve<T>(cost), count_up(count)});
-  }
+  void add(renyi_cost const& cost, double count) { parts_.push_back({cost_curve<T>(cost), count}); }
+
+  [[nodiscard]] std::size_t size() const { return parts_.size(); }
 
   [[nodiscard]] double upper(double order) {
     double sum = 0.0;
