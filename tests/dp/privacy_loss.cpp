@@ -221,6 +221,9 @@ TEST_CASE("two certified intervals that do not meet are an error, and no number"
           "epsilon at delta 1e-05, 3 of (weight 1, shift 2)");
   }
   CHECK(known.shared().upper == 2.0);  // a refused interval changes nothing
+  detail::agreement const grid(bound<double>{1.0, 2.0}, describe, discretised::name);
+  CHECK_THROWS_WITH(detail::agreement(grid).meet({2.5, 4.0}, "a Gaussian above all samples"),
+                    Catch::Contains("discretised: internal inconsistency"));
 }
 
 TEST_CASE("never above the Rényi accountant, whatever is released", "[dp]") {

@@ -15,13 +15,14 @@
 namespace tacit::detail {
 
 /// What several certified intervals for one number share. Where two do not meet one of them is wrong, and it
-/// is not known which: no number is given then. `describe()` returns the question as text, for the report of
-/// that defect.
+/// is not known which: no number is given then. `describe()` returns the question as text, and `who` is the method that
+/// was asked, for the report of that defect.
 template <std::same_as<double> T, class Describe>
 class agreement {
  public:
   /// Before anything is known the number lies in `widest`.
-  agreement(bound<T> widest, Describe describe) : describe_(std::move(describe)), shared_(widest) {}
+  agreement(bound<T> widest, Describe describe, std::string_view who = "privacy_loss")
+      : describe_(std::move(describe)), who_(who), shared_(widest) {}
 
   /// Returns whether `found` is the narrowest so far.
   /// @throws internal_error where it is no interval, or does not meet what was known
@@ -49,15 +50,15 @@ class agreement {
     auto const interval = [](bound<T> const& b) {
       return "[" + to_text(b.lower) + ", " + to_text(b.upper) + "]";
     };
-    std::string text =
-        "privacy_loss: internal inconsistency: two certified intervals do not meet, ";
-    text += interval(shared_);
+    std::string text(who_);
+    text += ": internal inconsistency: two certified intervals do not meet, " + interval(shared_);
     text.append(" by ").append(by_).append(" and ").append(interval(found)).append(" by ");
     text.append(by).append(". No number is given. Please report this with the question: ");
     throw internal_error(text + describe_());
   }
 
   Describe describe_;
+  std::string_view who_;
   bound<T> shared_;
   T width_ = std::numeric_limits<T>::infinity();
   std::string_view by_ = "definition";

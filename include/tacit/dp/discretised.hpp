@@ -4,8 +4,10 @@
 #include <tacit/core/check.hpp>
 #include <tacit/core/elementary.hpp>
 #include <tacit/core/inverse.hpp>
+#include <tacit/core/number_text.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/dp/accountant.hpp>
+#include <tacit/dp/agreement.hpp>
 #include <tacit/dp/allocation/atoms.hpp>
 #include <tacit/dp/dominating.hpp>
 #include <tacit/dp/event.hpp>
@@ -22,6 +24,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -264,7 +267,7 @@ class basic_discretised {
   [[nodiscard]] bound<T> epsilon(T delta, detail::work_budget& work) const {
     detail::require_domain(delta > 0.0 && delta < 1.0, "epsilon", "delta", delta, "in (0, 1)");
     bound<T> const found = worse({true, delta}, work);
-    return wide(found) ? meet(found, cover_.epsilon(delta)) : found;
+    return wide(found) ? covered(found, cover_.epsilon(delta), "epsilon at delta ", delta) : found;
   }
   /// In the direction `remove` alone.
   [[nodiscard]] bound<T> removed_epsilon(T delta, detail::work_budget& work) const {
@@ -274,7 +277,8 @@ class basic_discretised {
   [[nodiscard]] bound<T> delta(T epsilon, detail::work_budget& work) const {
     detail::check_non_negative("delta", "epsilon", epsilon);
     bound<T> const found = worse({false, epsilon}, work);
-    return wide(found) ? meet(found, cover_.delta(epsilon)) : found;
+    return wide(found) ? covered(found, cover_.delta(epsilon), "delta at epsilon ", epsilon)
+                       : found;
   }
 
   /// The same, and what it costs is counted in `work`, which limits nothing.
@@ -312,8 +316,16 @@ class basic_discretised {
     return !(found.upper < std::numeric_limits<T>::infinity()) ||
            found.upper - found.lower > default_width * found.upper;
   }
-  [[nodiscard]] static bound<T> meet(bound<T> const& found, T most) {
-    return {std::min(found.lower, most), std::min(found.upper, most)};
+  /// @throws internal_error if the upper end in closed form is below the grid's lower one
+  [[nodiscard]] bound<T> covered(bound<T> const& found, T most, std::string_view asked,
+                                 T value) const {
+    auto const describe = [&] {
+      return std::string(asked) + detail::to_text(value) + ", " +
+             std::to_string(composed_.remove.distinct()) + " distinct pairs";
+    };
+    detail::agreement known(found, describe, name);
+    known.meet({0.0, most}, "a Gaussian above all samples");
+    return known.shared();
   }
 
   adjacency neighbours_;
