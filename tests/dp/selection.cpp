@@ -194,6 +194,8 @@ TEST_CASE("divergences of one run are no less than its own, and one alone is the
   renyi.compose(gaussian{2.0}, 12);
   CHECK(sum.epsilon(1e-5).upper == Approx(renyi.epsilon(1e-5).upper).epsilon(1e-6));
   CHECK(sum.divergence(3.0) == Approx(renyi.method().divergence(3.0)).epsilon(1e-12));
+  CHECK(sum.divergence(1.0 + 1e-9) > 0.0);
+  CHECK_THROWS_AS(sum.divergence(1.0), std::domain_error);
   CHECK(divergence_sum().epsilon(1e-5).upper == 0.0);
   CHECK(divergence_sum().delta(0.0).upper == 0.0);
   CHECK_THROWS_AS(sum.add(of, 0), std::domain_error);
@@ -211,6 +213,27 @@ TEST_CASE("what is composed with the best of several runs is charged") {
   double const epsilon = sum.epsilon(1e-12).upper;
   CHECK(epsilon <= 2.4 * (1.0 + 1e-6));
   CHECK(epsilon >= 1.2);
+}
+
+TEST_CASE("a bound on the divergence of a higher order is one of a lower order") {
+  // The least of c/(α − 1) + α is at α = 1 + √c.
+  double const c = 9.0;
+  auto const curve = [&](double order) { return c / (order - 1.0) + order; };
+  for (double const order : {1.0 + 1e-9, 1.01, 2.0, 3.9}) {
+    CAPTURE(order);
+    CHECK(least_divergence(order, curve) >= 1.0 + 2.0 * std::sqrt(c));
+    CHECK(least_divergence(order, curve) == Approx(1.0 + 2.0 * std::sqrt(c)).epsilon(1e-9));
+  }
+  for (double const order : {4.1, 10.0, 1e8}) {
+    CAPTURE(order);
+    CHECK(least_divergence(order, curve) == curve(order));
+  }
+  double const infinity = std::numeric_limits<double>::infinity();
+  auto const later = [&](double order) { return order < 2.0 ? infinity : order; };
+  CHECK(least_divergence(3.0, later) == 3.0);
+  CHECK(least_divergence(1.5, later) >= 2.0);
+  CHECK_THROWS_AS(least_divergence(1.0, curve), std::domain_error);
+  CHECK_THROWS_AS(least_divergence(infinity, curve), std::domain_error);
 }
 
 TEST_CASE("the mean number of runs") {

@@ -19,6 +19,21 @@
 
 namespace tacit {
 
+/// An upper bound on the Rényi divergence of this order, of a curve of upper bounds: D_α rises with α, so that a bound at
+/// any higher order holds here. Bounds of the best of several runs fall before they rise.
+/// Guarantee: upper bound, at most curve(order).
+/// @throws std::domain_error unless order is finite and above 1
+template <class Curve>
+[[nodiscard]] double least_divergence(double order, Curve const& curve) {
+  detail::check_order(order);
+  double const excess = order - 1.0;
+  double const here = curve(order);
+  if (!(curve(order + 1e-3 * excess) < here)) return here;
+  auto const above = [&](double other) { return curve(order + (other - 1.0)); };
+  double const none = -std::numeric_limits<double>::infinity();
+  return std::min(here, detail::least_over_orders(elementary::log(excess), none, above).value);
+}
+
 /// A composition of parts that are known by their Rényi divergences alone: accountants, the best of several runs
 /// (`best_of::divergence`), or what a paper bounds.
 ///
@@ -42,7 +57,7 @@ class divergence_sum {
     detail::check_order(order);
     double sum = 0.0;
     for (part const& p : parts_)
-      sum = detail::add_up(sum, detail::multiply_up(p.count, p.of(order)));
+      sum = detail::add_up(sum, detail::multiply_up(p.count, least_divergence(order, p.of)));
     return sum;
   }
 
@@ -70,6 +85,13 @@ class divergence_sum {
     double count;
   };
 
+  [[nodiscard]] double sum_at(double order) const {
+    double sum = 0.0;
+    for (part const& p : parts_)
+      sum = detail::add_up(sum, detail::multiply_up(p.count, p.of(order)));
+    return sum;
+  }
+
   template <class Bound>
   [[nodiscard]] double least(Bound&& of) const {
     double const none = -std::numeric_limits<double>::infinity();
@@ -77,7 +99,7 @@ class divergence_sum {
     double best = std::numeric_limits<double>::infinity();
     for (double start : {-4.0, 0.0, 4.0, 10.0}) {
       best = std::min(best, detail::least_over_orders(start, none, [&](double order) {
-                              return of(order, divergence(order));
+                              return of(order, sum_at(order));
                             }).value);
     }
     return best;

@@ -135,7 +135,7 @@ class best_of {
 
   /// The Rényi divergence of this order of the best, in the worse direction, where that of one run is at most `one`:
   ///   D_α(A) ≤ D_α(Q) + Δ + log E[K]/(α − 1),   or for a Poisson K of mean μ
-  ///   D_α(A) ≤ log(e^{−μ} + μ·exp((α − 1)(D_α(Q) + μδ_Q(log(1 + 1/(α − 1))))))/(α − 1).
+  ///   D_α(A) ≤ log(1 + μ·exp((α − 1)μδ_Q(log(1 + 1/(α − 1))))·(exp((α − 1)D_α(Q)) − 1))/(α − 1).
   /// Divergences of releases add up, so that the best of several runs can be one of them (`divergence_sum`).
   /// Guarantee: upper bound.
   /// @throws std::domain_error unless order is finite and above 1, and one ≥ 0
@@ -146,6 +146,7 @@ class best_of {
                            "finite and above 1");
     detail::require_domain(one >= 0.0, "divergence", "one", one, "at least 0");
     if (one == infinity) return infinity;
+    if (one == 0.0) return 0.0;  // nothing is revealed
     enclosure const z = enclosure(order) - 1.0;
     enclosure const mean = detail::mean_of(times_);
     if (std::holds_alternative<truncated_negative_binomial>(times_)) {
@@ -153,9 +154,13 @@ class best_of {
       return (enclosure(one) + enclosure(excess_) + log(mean) / z).upper;
     }
     double const e = log1p(1.0 / z).lower;
-    enclosure const sum = enclosure(one) + mean * enclosure(base_->delta(e).upper);
-    // log(e^{−μ} + μe^{zs}) = log μ + zs + log(1 + e^{−μ−zs}/μ)
-    return (sum + (log(mean) + log1p(exp(-mean - z * sum) / mean)) / z).upper;
+    enclosure const whole = z * enclosure(one);
+    enclosure const sum = whole + z * mean * enclosure(base_->delta(e).upper);
+    // μe^{zμδ}(e^{zD} − 1) by its logarithm, which may be large.
+    double const excess = (log(mean) + sum + log(-expm1(-whole))).upper;
+    enclosure const added = excess > 0.0 ? excess + log1p(exp(-enclosure(excess)))
+                                         : log1p(exp(enclosure(excess)));
+    return (added / z).upper;
   }
 
   /// The least Δ found (of a Poisson K at ε₁ = 0), raised: by how much ε exceeds that of a run at δ/E[K], at most.
