@@ -25,6 +25,12 @@ def cost(ask, schedule, **at):
     return {"ask": ask, "run": schedule, **at}, [ask, "--schedule", schedule, *options], "interval"
 
 
+def best_of(mean, law, ask, schedule, **at):
+    question, words, kind = cost(ask, schedule, **at)
+    given = {"best_of": mean} | ({"best_of_law": law} if law else {})
+    return question | given, [*words, *(word for key, x in given.items() for word in (f"--{key.replace('_', '-')}", str(x)))], kind
+
+
 def sought(ask, verb, answer, schedule, options, epsilon, delta):
     """A calibration of a run of one phase."""
     words = [verb, "--adjacency", schedule["adjacency"], *options, "--epsilon", repr(epsilon), "--delta", repr(delta)]
@@ -71,6 +77,12 @@ def corners():
     yield cost("epsilon", run({"mechanism": "matrix-gaussian", "noise_multiplier": 3, "sensitivity": 2, "steps": 1}), delta=1e-5)
     yield cost("epsilon", run({"mechanism": "gaussian", "steps": 1, "groups": [{"clip": 1, "sigma": 2}, {"clip": 2, "sigma": 3}]}),
                delta=1e-5)
+    for ask, at in (("epsilon", {"delta": 1e-5}), ("delta", {"epsilon": 8.0})):
+        yield best_of(20.0, None, ask, run(GAUSSIAN), **at)
+        yield best_of(20.0, "logarithmic", ask, run(GAUSSIAN), **at)
+        yield best_of(1.0, "geometric", ask, run(with_(steps=100), laplace), **at)
+        yield best_of(0.5, "poisson", ask, run(GAUSSIAN), **at)
+        yield best_of(30.0, "poisson", ask, run(with_(steps=100)), **at)
     yield sought("noise_multiplier", "noise", "noise_multiplier", run(GAUSSIAN), flags(GAUSSIAN, ["noise_multiplier"]), 2.0, 1e-5)
     yield sought("steps", "steps", "steps", run(GAUSSIAN), flags(GAUSSIAN, ["steps"]), 2.0, 1e-5)
     yield sought("rate", "rate", "rate", run(GAUSSIAN), flags(GAUSSIAN, ["rate"]), 2.0, 1e-5)
@@ -147,6 +159,11 @@ REFUSED = [
     ({"ask": "schedule", "text": "7"}, None, "is no schedule"),
     ({"ask": "schedule", "text": "[[1, 2, 3]]"}, "rate", "in [0, 1]"),
     ({"ask": "nothing"}, "ask", "known questions"),
+    *(({"ask": ask, "run": run(GAUSSIAN), **at, "best_of": x}, "best_of", must_be)
+      for ask, at in (("epsilon", {"delta": 1e-5}), ("deltas", {"at": [1.0]}), ("attack_on_run", {"prior": 0.5}))
+      for x, must_be in ((0, "in [1e-3, 1e12]"), (0.5, "in [1, 1e12] unless best_of_law is poisson"), ("nan", "in [1e-3, 1e12]"), (None, "in [1e-3, 1e12]"))),
+    ({"ask": "epsilon", "run": run(GAUSSIAN), "delta": 1e-5, "best_of": 2, "best_of_law": "fixed"}, "best_of_law", "geometric, logarithmic or poisson"),
+    ({"ask": "epsilon", "run": run(GAUSSIAN), "delta": 1e-5, "best_of_law": "poisson"}, "best_of_law", "left out unless best_of is given"),
 ]
 
 

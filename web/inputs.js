@@ -55,13 +55,24 @@ function run_parts(state, rebuild, read_schedule) {
   const needed = asked.needs.map(key => field(key, key === 'delta' ? 'δ' : 'ε', state, key, {said: key}));
   return [
     choices('ask', 'What is sought', labels(ASKS), state.ask, word => { state.ask = word; suit(state); rebuild(); }),
-    h('div', {class: 'fields'}, needed, field('prior', 'Attacker’s prior', state, 'prior')),
+    h('div', {class: 'fields'}, needed, field('prior', 'Attacker’s prior', state, 'prior'),
+      !asked.sought && repetition_fields(state)),
     ...state.runs.map((run, k) => run_fields(state, run, k, asked.sought, rebuild, read_schedule)),
     state.runs.length === 1 && h('div', {class: 'actions'}, button('Compare with a second run', () => {
       state.runs.push(structuredClone(state.runs[0]));
       rebuild();
     }, {id: 'second'})),
   ].filter(Boolean);
+}
+
+/// The law is of use where there is a number of runs.
+function repetition_fields(state) {
+  const law = chooser('best_of_law', 'Law of that number', labels(LAWS), state.best_of_law, word => { state.best_of_law = word; }, false);
+  const several = () => { law.querySelector('select').disabled = state.best_of.trim() === ''; };
+  const mean = field('best_of', 'Best of how many runs', state, 'best_of', {hint: 'on average; one run unless given'});
+  mean.addEventListener('input', several);
+  several();
+  return [mean, law];
 }
 
 /// The number that is sought must be one of the last phase's.
@@ -89,7 +100,7 @@ function run_fields(state, run, k, sought, rebuild, read_schedule) {
   const phases = run.phases.map((phase, n) => {
     const id = key => `${name}-${n}-${key}`;
     const last = n === run.phases.length - 1;
-    const of_phase = (key, label = FIELDS[key].label) => field(id(key), label, phase, key, {disabled: last && key === sought});
+    const of_phase = (key, label = FIELDS[key].label) => field(id(key), label, phase, key, {disabled: last && key === sought, area: FIELDS[key].area});
     const several = run.phases.length > 1;
     return h('div', {class: 'phase', role: several ? 'group' : undefined, 'aria-label': several ? `Phase ${n + 1}` : undefined},
       several && h('div', {class: 'phase-head'}, h('h3', {}, `Phase ${n + 1}`),

@@ -12,6 +12,8 @@ const FIELDS = {
   epsilon: {label: 'ε', start: '1'},
   delta: {label: 'δ', start: '1e-5'},
   categories: {label: 'Categories', start: '2'},
+  mu: {label: 'μ', start: '1'},
+  points: {label: 'Points of the profile: ε, δ in each row', start: '0, 0.1\n1, 1e-5', area: true},
   rate: {label: 'Sampling rate', start: '0.01'},
   batch: {label: 'Batch', start: '600'},
   records: {label: 'Records', start: '60000'},
@@ -30,6 +32,8 @@ const MECHANISMS = {
   'exponential': {label: 'Exponential mechanism', fields: ['epsilon']},
   'pure': {label: 'Anything ε-private', fields: ['epsilon']},
   'approximate': {label: 'Anything (ε, δ)-private', fields: ['epsilon', 'delta']},
+  'gaussian-dp': {label: 'Anything μ-Gaussian DP', fields: ['mu']},
+  'profile': {label: 'Anything of a known privacy profile', fields: ['points']},
   'matrix-gaussian': {label: 'Matrix mechanism', fields: ['noise_multiplier', 'sensitivity']},
 };
 
@@ -56,6 +60,9 @@ const ASKS = {
   rate: {label: 'Rate', needs: ['epsilon', 'delta'], sought: 'rate'},
   batch: {label: 'Batch', needs: ['epsilon', 'delta'], sought: 'batch'},
 };
+
+/// Laws of the number of runs of which the best is released.
+const LAWS = {geometric: {label: 'Geometric'}, logarithmic: {label: 'Logarithmic'}, poisson: {label: 'Poisson'}};
 
 const PICTURES = {
   delta: 'δ by ε',
@@ -85,6 +92,8 @@ const first_state = () => ({
   delta: '1e-5',
   epsilon: '2',
   prior: '0.5',
+  best_of: '',
+  best_of_law: 'geometric',
   runs: [new_run()],
   attack: {known: 'mi', mi: '0.33', epsilon: '1', delta: '1e-5', success: '0.6', prior: '0.5'},
   pac: {rows: '1.0, 0.2\n1.1, 0.1\n0.8, 0.3\n0.9, 0.2', rows_are: 'candidates', method: 'candidates', shape: 'full',
@@ -98,6 +107,9 @@ function entered(text) {
   return /^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i.test(trimmed) && Number.isFinite(value) ? value : trimmed;
 }
 
+/// The rows of a table of numbers.
+const rows_of = text => text.split(/\r?\n/).map(line => line.trim()).filter(Boolean).map(line => line.split(/[\s,;]+/).filter(Boolean).map(entered));
+
 /// What was entered under these keys; what is empty is left out.
 function numbers(from, keys) {
   const out = {};
@@ -105,6 +117,12 @@ function numbers(from, keys) {
     if (from[key] !== undefined && from[key].trim() !== '') out[key] = entered(from[key]);
   }
   return out;
+}
+
+/// How often each run is repeated, for questions that can be asked of the best; nothing where it is made once.
+function repetitions(state) {
+  if (ASKS[state.ask].sought || state.best_of.trim() === '') return {};
+  return {...numbers(state, ['best_of']), best_of_law: state.best_of_law};
 }
 
 function phase_keys(phase) {
@@ -117,6 +135,7 @@ function schedule_of(run, without) {
     adjacency: run.adjacency,
     releases: run.phases.map((phase, k) => {
       const release = {mechanism: phase.mechanism, ...numbers(phase, phase_keys(phase))};
+      if (release.points !== undefined) release.points = rows_of(phase.points).map(([epsilon, delta, ...more]) => ({epsilon, delta, ...(more.length > 0 && {more})}));
       if (phase.sampling === 'shuffled') release.shuffled = true;
       for (const key of ['steps', ...SAMPLINGS[phase.sampling].fields]) {
         const sought_here = key === without && k === run.phases.length - 1;
@@ -138,6 +157,7 @@ function run_of(schedule) {
       for (const key of Object.keys(FIELDS)) {
         if (release[key] !== undefined) phase[key] = String(release[key]);
       }
+      if (release.points) phase.points = release.points.map(({epsilon, delta}) => `${epsilon}, ${delta}`).join('\n');
       return phase;
     }),
   };
@@ -151,6 +171,7 @@ function fragment_of(state) {
   if (state.view === 'run') {
     parts.push(['ask', state.ask], ['picture', state.picture]);
     for (const key of ['epsilon', 'delta', 'prior']) parts.push([key, encoded(state[key])]);
+    if (state.best_of.trim() !== '') parts.push(['best_of', encoded(state.best_of)], ['best_of_law', state.best_of_law]);
     state.runs.forEach((run, k) => parts.push(['ab'[k], [run.adjacency, ...run.phases.map(phase =>
       [phase.mechanism, phase.sampling, ...phase_keys(phase).filter(key => phase[key]).map(key => `${key}:${encoded(phase[key])}`)].join(','))].join(';')]));
   } else {
@@ -185,7 +206,8 @@ function state_of(fragment) {
   } else {
     take(state, 'ask', ASKS);
     take(state, 'picture', PICTURES);
-    for (const key of ['epsilon', 'delta', 'prior']) take(state, key);
+    for (const key of ['epsilon', 'delta', 'prior', 'best_of']) take(state, key);
+    take(state, 'best_of_law', LAWS);
     const runs = [...'ab'].filter(name => given.has(name)).map(name => read_run(given.get(name), decoded));
     if (runs.length > 0 && !runs.includes(undefined)) state.runs = runs;
   }

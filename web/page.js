@@ -105,7 +105,7 @@ const up_to = end => (end.value === null ? 'no finite number' : `≤ ${end.text}
 async function compute_run() {
   const {sought, needs} = ASKS[state.ask];
   const names = state.runs.map((_, k) => 'ab'[k]);
-  const target = numbers(state, needs);
+  const target = {...numbers(state, needs), ...repetitions(state)};
   let schedules = state.runs.map(run => schedule_of(run, sought));
   let found;
   if (sought) {
@@ -113,9 +113,10 @@ async function compute_run() {
     schedules = found.map(answer => answer.run);
   }
   const intervals = await asked(schedules.map(run => ({ask: sought ? 'epsilon' : state.ask, run, ...target})), names);
-  const attacks = await asked(schedules.map(run => ({ask: 'attack_on_run', run, ...numbers(state, ['prior'])})), names);
+  const attacks = await asked(schedules.map(run => ({ask: 'attack_on_run', run, ...numbers(state, ['prior']), ...repetitions(state)})), names);
   result = schedules.map((schedule, k) => ({schedule, value: found && found[k].value, interval: intervals[k], attack: attacks[k]}));
   result.version = VERSION;
+  result.repetitions = repetitions(state);
   result.curves = {};
   say(h('div', {class: 'answers'}, result.map(run_answer)));
   state_in_words(run_statement(state, result, link()));
@@ -137,7 +138,8 @@ function run_answer(run, k) {
        h('p', {class: 'big'}, up_to(interval.upper)),
        interval.attained && interval.lower.value > 0
          ? h('p', {}, 'and at least ', h('b', {}, interval.lower.text))
-         : interval.attained ? undefined : h('p', {}, 'The lower end is of the bound: this sampling may reveal less.')];
+         : interval.attained ? undefined : h('p', {}, 'The lower end is of the bound: this sampling may reveal less.'),
+       interval.best_of && h('p', {}, `For ${repetitions_in_words(interval.best_of)}.`)];
   return h('div', {class: `one ${'ab'[k]}`},
     headline,
     h('span', {class: 'digits', id: `digits-${'ab'[k]}`}, digits),
@@ -174,7 +176,7 @@ async function points_of(ask, grid, drawn) {
   for (const level of levels(grid.length)) {
     if (performance.now() - began > PATIENCE && done >= ENOUGH) break;
     const places = level.flatMap(k => result.map((_, r) => ({r, k})));
-    await engine.ask(places.map(({r, k}) => ({ask, run: result[r].schedule, at: [grid[k]]})), (answer, n) => {
+    await engine.ask(places.map(({r, k}) => ({ask, run: result[r].schedule, at: [grid[k]], ...result.repetitions})), (answer, n) => {
       if (answer.error) throw new Refused(answer);
       const {r, k} = places[n];
       curves[r][k] = {x: grid[k], lower: answer.lower[0], upper: answer.upper[0], attained: answer.attained};
@@ -196,7 +198,7 @@ async function farthest() {
   let most = 0;
   for (const {schedule} of result) {
     for (const delta of [1e-12, 1e-9, 1e-6, 1e-3]) {
-      const [{upper}] = await asked([{ask: 'epsilon', run: schedule, delta}]);
+      const [{upper}] = await asked([{ask: 'epsilon', run: schedule, delta, ...result.repetitions}]);
       if (finite(upper) < Infinity) { most = Math.max(most, finite(upper)); break; }
     }
   }
@@ -354,8 +356,6 @@ async function compute_attack() {
 
 // ---- PAC noise ----------------------------------------------------------------------------------
 
-const rows_of = text => text.split(/\r?\n/).map(line => line.trim()).filter(Boolean).map(line => line.split(/[\s,;]+/).filter(Boolean).map(entered));
-
 async function compute_pac() {
   const given = state.pac;
   const rows = rows_of(given.rows);
@@ -418,6 +418,11 @@ async function read_schedule(k, text) {
   await working('Reading', async () => {
     const [answer] = await engine.ask([{ask: 'schedule', text}]);
     if (answer.error) throw new Refused({...answer, argument: 'schedule', release: undefined}, 'ab'[k]);
+    const unknown = answer.run.releases.find(release => !Object.hasOwn(MECHANISMS, release.mechanism));
+    if (unknown) {
+      const error = `mechanism is '${unknown.mechanism}', but must be one of which a privacy profile is known: the page's accountant, pld, has no bound for it`;
+      throw new Refused({error, argument: 'schedule'}, 'ab'[k]);
+    }
     state.runs[k] = run_of(answer.run);
     build();
   });

@@ -4,6 +4,8 @@
 // epsilon                run, delta                lower, upper, attained, route
 // delta                  run, epsilon              lower, upper, attained, route
 // epsilons, deltas       run, at: a list           lower, upper: lists, attained
+//   these and attack_on_run also of best_of, the mean number of such runs of which the best is released, and its
+//   best_of_law: geometric unless given, logarithmic or poisson. Then the answer has best_of: mean, law, gamma
 // misses                 epsilons, deltas, at      misses: the least false negative rates at these false positive rates
 // attack_on_run          run, prior                success; advantage, of the best attacker
 // noise_multiplier, rate run, epsilon, delta       value, run with it: in its last release
@@ -24,6 +26,7 @@
 #include <tacit/dp/calibration.hpp>
 #include <tacit/dp/event.hpp>
 #include <tacit/dp/privacy_loss.hpp>
+#include <tacit/dp/selection.hpp>
 #include <tacit/dp/trade_off.hpp>
 #include <tacit/info/attack.hpp>
 
@@ -35,8 +38,10 @@
 #include <exception>
 #include <list>
 #include <new>
+#include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -114,51 +119,118 @@ run read_run(json const& of) {
   return out;
 }
 
-/// The accountant of a run. The last ones are kept, since the points of a curve are many questions about one run or
-/// two.
-privacy_loss_accountant const& composed_run(json const& of) {
-  static std::list<std::pair<json, privacy_loss_accountant>> kept;
-  auto const found =
-      std::find_if(kept.begin(), kept.end(), [&](auto const& k) { return k.first == of; });
-  if (found != kept.end()) return found->second;
-  run const what = read_run(of);
-  privacy_loss_accountant next(what.neighbours);
-  for (std::size_t k = 0; k < what.releases.size(); ++k) {
-    for_release(k, [&] { next.compose(what.releases[k].release, what.releases[k].count); });
-  }
-  if (kept.size() == 2) kept.pop_back();
-  kept.emplace_front(of, std::move(next));
-  return kept.front().second;
-}
-
 json const& run_of(json const& question) {
   auto const found = question.find("run");
   if (found == question.end()) refuse(question, "run", "a schedule");
   return *found;
 }
 
-// ---- what a run costs ---------------------------------------------------------------------------
-
-json interval(privacy_loss_accountant const& account,
-              tacit::detail::routed_bound<double> const& found) {
-  return {{"lower", lower_end(found.value.lower)},
-          {"upper", upper_end(found.value.upper)},
-          {"attained", account.method().attained()},
-          {"route", tacit::detail::name_of(found.by)}};
+/// How often a run is repeated, of which the best is released.
+std::optional<tacit::repetitions> repetitions_of(json const& question) {
+  bool const has_law = question.contains("best_of_law");
+  if (!question.contains("best_of")) {
+    if (has_law) refuse(question, "best_of_law", "left out unless best_of is given");
+    return std::nullopt;
+  }
+  double const mean = number(question, "best_of", "in [1e-3, 1e12]");
+  std::string const law = has_law ? word(question, "best_of_law") : "geometric";
+  if (law != "geometric" && law != "logarithmic" && law != "poisson") {
+    refuse(question, "best_of_law", "geometric, logarithmic or poisson");
+  }
+  if (!(mean >= 1e-3 && mean <= 1e12)) refuse(question, "best_of", "in [1e-3, 1e12]");
+  if (law == "poisson") return tacit::poisson_count{mean};
+  if (mean < 1.0) refuse(question, "best_of", "in [1, 1e12] unless best_of_law is poisson");
+  return tacit::repetitions_of_mean(mean, law == "geometric" ? 1.0 : 0.0);
 }
 
+/// A run, or the best of several.
+struct accounted_run {
+  json of;
+  std::optional<tacit::repetitions> times;
+  privacy_loss_accountant account;
+  std::optional<tacit::best_of<privacy_loss_accountant>> best;  // of the account beside it
+
+  [[nodiscard]] tacit::bound<double> epsilon(double delta) const {
+    return best ? best->epsilon(delta) : account.epsilon(delta);
+  }
+  [[nodiscard]] tacit::bound<double> delta(double epsilon) const {
+    return best ? best->delta(epsilon) : account.delta(epsilon);
+  }
+  [[nodiscard]] bool attained() const { return account.method().attained(); }
+
+  // As `accountant::attack_success`: by δ at the odds of the prior.
+  [[nodiscard]] double attack_success(double prior) const {
+    if (!best) return account.attack_success(prior);
+    tacit::detail::check_probability("attack_success", "prior", prior);
+    double const low = std::min(prior, 1.0 - prior);
+    if (low == 0.0) return 1.0;
+    using tacit::detail::enclosure;
+    double const odds = log((enclosure(1.0) - enclosure(low)) / enclosure(low)).lower;
+    double const most = delta(std::max(0.0, odds)).upper;
+    return std::min(1.0, (1.0 - enclosure(low) * (1.0 - enclosure(most))).upper);
+  }
+};
+
+/// The last ones are kept, since the points of a curve are many questions about one run or two.
+accounted_run const& accounted(json const& question) {
+  static std::list<accounted_run> kept;
+  json const& of = run_of(question);
+  std::optional<tacit::repetitions> const times = repetitions_of(question);
+  auto const found = std::find_if(kept.begin(), kept.end(), [&](accounted_run const& k) {
+    return k.of == of && k.times == times;
+  });
+  if (found != kept.end()) return *found;
+  run const what = read_run(of);
+  privacy_loss_accountant next(what.neighbours);
+  for (std::size_t k = 0; k < what.releases.size(); ++k) {
+    for_release(k, [&] { next.compose(what.releases[k].release, what.releases[k].count); });
+  }
+  std::list<accounted_run> made;
+  made.push_back({of, times, std::move(next), std::nullopt});
+  if (times) made.front().best.emplace(made.front().account, *times);
+  if (kept.size() == 2) kept.pop_back();
+  kept.splice(kept.begin(), made);
+  return kept.front();
+}
+
+// ---- what a run costs ---------------------------------------------------------------------------
+
+json interval(accounted_run const& about, tacit::bound<double> const& found,
+              std::string_view route) {
+  json out{{"lower", lower_end(found.lower)},
+           {"upper", upper_end(found.upper)},
+           {"attained", about.attained()},
+           {"route", route}};
+  if (!about.times) return out;
+  json law{{"mean", upper_end(tacit::mean_repetitions(*about.times))}};
+  if (auto const* k = std::get_if<tacit::truncated_negative_binomial>(&*about.times)) {
+    law["law"] = k->shape == 0.0 ? "logarithmic" : "geometric";
+    law["gamma"] = k->gamma;
+  } else {
+    law["law"] = "poisson";
+  }
+  out["best_of"] = std::move(law);
+  return out;
+}
+
+constexpr std::string_view of_the_best = "the bound of the best of several runs";
+
 json epsilon(json const& question) {
-  auto const& account = composed_run(run_of(question));
+  auto const& about = accounted(question);
   double const delta = number(question, "delta", "in (0, 1)");
   tacit::detail::require_domain(delta > 0.0 && delta < 1.0, "epsilon", "delta", delta, "in (0, 1)");
-  return interval(account, account.method().epsilon_by(delta));
+  if (about.best) return interval(about, about.epsilon(delta), of_the_best);
+  auto const found = about.account.method().epsilon_by(delta);
+  return interval(about, found.value, tacit::detail::name_of(found.by));
 }
 
 json delta(json const& question) {
-  auto const& account = composed_run(run_of(question));
+  auto const& about = accounted(question);
   double const epsilon = number(question, "epsilon", "finite and at least 0");
   tacit::detail::check_non_negative("delta", "epsilon", epsilon);
-  return interval(account, account.method().delta_by(epsilon));
+  if (about.best) return interval(about, about.delta(epsilon), of_the_best);
+  auto const found = about.account.method().delta_by(epsilon);
+  return interval(about, found.value, tacit::detail::name_of(found.by));
 }
 
 std::vector<double> list(json const& question, char const* key) {
@@ -172,23 +244,21 @@ std::vector<double> list(json const& question, char const* key) {
   return out;
 }
 
-json curve(json const& question,
-           tacit::bound<double> (privacy_loss_accountant::*at)(double) const) {
-  auto const& account = composed_run(run_of(question));
+json curve(json const& question, tacit::bound<double> (accounted_run::*at)(double) const) {
+  auto const& about = accounted(question);
   json lower = json::array();
   json upper = json::array();
   for (double const x : list(question, "at")) {
-    tacit::bound<double> const y = (account.*at)(x);
+    tacit::bound<double> const y = (about.*at)(x);
     lower.push_back(lower_end(y.lower));
     upper.push_back(upper_end(y.upper));
   }
-  return {{"lower", std::move(lower)},
-          {"upper", std::move(upper)},
-          {"attained", account.method().attained()}};
+  return {
+      {"lower", std::move(lower)}, {"upper", std::move(upper)}, {"attained", about.attained()}};
 }
 
-json epsilons(json const& question) { return curve(question, &privacy_loss_accountant::epsilon); }
-json deltas(json const& question) { return curve(question, &privacy_loss_accountant::delta); }
+json epsilons(json const& question) { return curve(question, &accounted_run::epsilon); }
+json deltas(json const& question) { return curve(question, &accounted_run::delta); }
 
 // An attacker whose share of false alarms is α misses at least 1 − δ − e^ε·α and e^−ε(1 − δ − α), for every ε and a
 // δ(ε) from above (dp/trade_off.hpp): the largest over the ε that are known.
@@ -214,9 +284,9 @@ json misses(json const& question) {
 }
 
 json attack_on_run(json const& question) {
-  auto const& account = composed_run(run_of(question));
-  return {{"success", upper_end(account.attack_success(number(question, "prior", "in [0, 1]")))},
-          {"advantage", upper_end(total_variation(account).upper)}};
+  auto const& about = accounted(question);
+  return {{"success", upper_end(about.attack_success(number(question, "prior", "in [0, 1]")))},
+          {"advantage", upper_end(tacit::total_variation(about).upper)}};
 }
 
 // ---- calibration: a number of the last release, after what came before ---------------------------

@@ -17,6 +17,8 @@ function phase_in_words(release) {
     'exponential': () => `an exponential mechanism of epsilon ${release.epsilon}`,
     'pure': () => `any mechanism of epsilon ${release.epsilon}`,
     'approximate': () => `any mechanism of epsilon ${release.epsilon} and delta ${release.delta}`,
+    'gaussian-dp': () => `any mechanism of Gaussian differential privacy of mu ${release.mu}`,
+    'profile': () => `any mechanism of ${release.points.map(({epsilon, delta}) => `delta ${delta} at epsilon ${epsilon}`).join(', ')}`,
     'matrix-gaussian': () => `${noise('correlated Gaussian')} on a sensitivity of ${release.sensitivity}`,
   }[release.mechanism]();
   const how = release.rate !== undefined ? `Poisson samples of rate ${release.rate}`
@@ -27,10 +29,18 @@ function phase_in_words(release) {
   return `${release.steps} ${release.steps === 1 ? 'step' : 'steps'}, ${what}, ${how}${persons}`;
 }
 
+function repetitions_in_words({law, mean, gamma}) {
+  const number = law === 'poisson' ? 'a Poisson number' : `a ${law} number`;
+  return `the best of ${number} of such runs, of mean ${mean.text}${gamma === undefined ? '' : ` (gamma ${gamma})`}`;
+}
+
+const ONE_OF_MANY = 'The number of runs was drawn from that law before the first and is kept secret. Settings were fixed or drawn at random, ' +
+  'not chosen by what earlier runs showed. The output of the best score is released, and nothing of the others; a score of private data is part of each run.';
+
 function assumptions(schedules) {
   const releases = schedules.flatMap(run => run.releases);
   const any = holds => releases.some(holds);
-  const stated = release => ['randomised-response', 'exponential', 'pure', 'approximate'].includes(release.mechanism);
+  const stated = release => ['randomised-response', 'exponential', 'pure', 'approximate', 'gaussian-dp', 'profile'].includes(release.mechanism);
   return [
     any(r => (r.records_per_person ?? 1) === 1) && 'What is protected is one record: a person with several is protected less.',
     any(r => r.records_per_person > 1) && 'Where records per person are stated, no person has more of them.',
@@ -45,8 +55,9 @@ function assumptions(schedules) {
   ].filter(Boolean);
 }
 
+const NOT_LISTED = 'Releases that are not listed: test scores, chosen checkpoints, tuned settings, repeated runs.';
+const NOT_LISTED_OF_THE_BEST = 'Releases that are not listed: test scores, chosen checkpoints, how many runs there were, anything of a run that was not the best.';
 const NOT_COVERED = [
-  'Releases that are not listed: test scores, chosen checkpoints, tuned settings, repeated runs.',
   'An implementation that does not do what is stated: its clipping, sampling, floating-point noise, time and memory.',
   'What the data reveal about a person without that person’s records.',
 ];
@@ -68,16 +79,18 @@ function run_statement(state, found, link) {
   const parts = found.map((run, k) => [
     found.length > 1 ? `Run ${'AB'[k]}\n` : '',
     `Released\n${listed(run.schedule.releases.map(phase_in_words))}\n`,
+    run.interval.best_of && `Released is ${repetitions_in_words(run.interval.best_of)}.\n`,
     `Neighbours: ${run.schedule.adjacency}: ${ADJACENCIES[run.schedule.adjacency].means}.\n`,
     `Certified\n${listed(figures(run, asked))}\n`,
-  ].join('\n').trim());
+  ].filter(Boolean).join('\n').trim());
+  const repeated = found.some(run => run.interval.best_of);
   return [
     'Privacy statement',
     ...parts,
-    `Assumed\n${listed(assumptions(found.map(run => run.schedule)))}`,
-    `Not covered\n${listed(NOT_COVERED)}`,
+    `Assumed\n${listed([...assumptions(found.map(run => run.schedule)), ...(repeated ? [ONE_OF_MANY] : [])])}`,
+    `Not covered\n${listed([repeated ? NOT_LISTED_OF_THE_BEST : NOT_LISTED, ...NOT_COVERED])}`,
     `Upper ends are rounded up, lower ends down; the C library’s functions are trusted to a few units in the last place. tacit ${found.version}, accountant pld (privacy loss, certified), by ${[...new Set(found.map(run => run.interval.route))].join(' and ')}.`,
-    `Inputs: ${found.map(run => JSON.stringify(run.schedule)).join('\n')}\n${link}`,
+    `Inputs: ${[...found.map(run => JSON.stringify(run.schedule)), ...(repeated ? [JSON.stringify(repetitions(state))] : [])].join('\n')}\n${link}`,
   ].join('\n\n');
 }
 

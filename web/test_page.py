@@ -212,6 +212,70 @@ class Page(unittest.TestCase):
         self.settle()
         self.assertIn("noise_multiplier is missing", page.inner_text("#a-schedule-wrong"))
 
+    def test_mechanisms_that_are_known_by_their_guarantee(self):
+        page = self.open()
+        self.select("a-0-sampling", "all")
+        self.select("a-0-mechanism", "gaussian-dp")
+        self.enter("a-0-steps", "4")
+        self.enter("a-0-mu", "0.5")
+        [one] = page.evaluate("q => engine.ask(q)", [cases.cost("epsilon", cases.run({"mechanism": "gaussian", "noise_multiplier": 1, "steps": 1}), delta=1e-5)[0]])
+        self.assertEqual(self.big(), [f"≤ {one['upper']['text']}"])
+        self.select("a-0-mechanism", "profile")
+        self.enter("a-0-steps", "1")
+        page.fill("#a-0-points", "0.5, 1e-3\n1 1e-6")
+        page.press("#a-0-points", "Tab")
+        self.settle()
+        # Between the points delta is below their chord, as a function of e^epsilon.
+        truth = math.log(math.e - (math.e - math.exp(0.5)) * (1e-5 - 1e-6) / (1e-3 - 1e-6))
+        self.assertAlmostEqual(float(self.big()[0].removeprefix("≤ ")), truth, 5)
+        found = self.big()
+        self.assertIn("any mechanism of delta 0.001 at epsilon 0.5, delta 0.000001 at epsilon 1", page.inner_text("#statement-text"))
+        page = self.open("#" + page.evaluate("location.hash").partition("#")[2])
+        self.assertEqual((page.input_value("#a-0-points"), self.big()), ("0.5, 1e-3\n1 1e-6", found))
+        for points in ("0.5, 2", "0.5", "x, 1e-3", "1 0.1 3"):
+            page.fill("#a-0-points", points)
+            page.press("#a-0-points", "Tab")
+            self.settle()
+            self.assertEqual(self.big(), [], points)
+        page.click("text=Paste or copy a schedule")
+        for release, said in (('{"mechanism": "profile", "points": [{"epsilon": 1, "delta": 1e-6}]}', ""),
+                              ('{"mechanism": "zcdp", "rho": 0.1}', "mechanism is 'zcdp', but must be one of which a privacy profile is known")):
+            page.fill("#a-schedule", f'{{"releases": [{release}]}}')
+            page.click("#a-read")
+            time.sleep(0.3)
+            self.settle()
+            if said:
+                self.assertIn(said, page.inner_text("#a-schedule-wrong"))
+            else:
+                self.assertEqual(page.input_value("#a-0-points"), "1, 0.000001")
+                page.click("text=Paste or copy a schedule")
+
+    def test_the_best_of_several_runs(self):
+        page = self.open()
+        self.assertTrue(page.is_disabled("#best_of_law"))
+        self.enter("best_of", "20")
+        self.assertFalse(page.is_disabled("#best_of_law"))
+        # docs/accountants.md: tacit epsilon --rate 0.01 --noise-multiplier 1 --steps 10000 --delta 1e-5 --best-of 20
+        self.assertEqual(self.big(), ["≤ 11.0332"])
+        statement = page.inner_text("#statement-text")
+        for words in ("Released is the best of a geometric number of such runs, of mean 20 (gamma 0.05000000000000004).",
+                      "The number of runs was drawn from that law", '{"best_of":20,"best_of_law":"geometric"}'):
+            self.assertIn(words, statement)
+        self.assertNotIn("tuned settings", statement)
+        self.select("best_of_law", "logarithmic")
+        [found] = page.evaluate("q => engine.ask(q)", [cases.best_of(20.0, "logarithmic", "epsilon", cases.run(cases.GAUSSIAN), delta=1e-5)[0]])
+        self.assertEqual(self.big(), [f"≤ {found['upper']['text']}"])
+        page = self.open("#" + page.evaluate("location.hash").partition("#")[2])
+        self.assertEqual((page.input_value("#best_of"), page.input_value("#best_of_law")), ("20", "logarithmic"))
+        self.enter("best_of", "0.5")
+        self.assertEqual(page.inner_text("#best_of-wrong"), "best_of is 0.5, but must be in [1, 1e12] unless best_of_law is poisson")
+        self.assertEqual(self.big(), [])
+        self.enter("best_of", "")
+        self.assertEqual(self.big(), ["≤ 6.18772"])
+        self.assertIn("tuned settings", page.inner_text("#statement-text"))
+        self.choose("ask-noise_multiplier")
+        self.assertIsNone(page.query_selector("#best_of"))
+
     def test_random_allocation(self):
         page = self.open()
         self.select("a-0-sampling", "allocation")

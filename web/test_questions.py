@@ -72,6 +72,20 @@ class Questions(unittest.TestCase):
             self.assertLessEqual(end["value"], truth * (1 + 1e-12))
             self.assertGreater(end["value"], truth - 1e-3)
 
+    def test_an_attacker_on_the_best_of_several(self):
+        about = {"run": cases.run(cases.with_(steps=100))}
+        for prior in (0.5, 0.01, 0.9, 0, 1):
+            one, same, more, few = answers([{"ask": "attack_on_run", "prior": prior, **about, **changes} for changes in (
+                {}, {"best_of": 1}, {"best_of": 50}, {"best_of": 0.01, "best_of_law": "poisson"})])
+            with self.subTest(prior=prior):
+                for key in ("success", "advantage"):
+                    self.assertAlmostEqual(one[key]["value"], same[key]["value"], 12)
+                    self.assertGreaterEqual(same[key]["value"], one[key]["value"] * (1 - 1e-12))
+                    self.assertTrue(one[key]["value"] <= more[key]["value"] <= 1)
+                self.assertTrue(max(prior, 1 - prior) <= few["success"]["value"] <= 1)
+        self.assertEqual(answers([{"ask": "epsilon", "delta": 1e-5, "best_of": 20, **about}])[0]["best_of"],
+                         {"mean": {"value": 20.0, "text": "20", "full": "20"}, "law": "geometric", "gamma": 0.05000000000000004})
+
     def test_a_schedule_is_read_as_the_calculator_reads_it(self):
         allocated = cases.with_(rate=None, allocate=2, of=50, steps=3)
         read = answers([{"ask": "schedule", "text": "[[1, 0.01, 100]]"},

@@ -35,8 +35,8 @@ def batches(**changes):
 # None to Python, null to the page, an option left out of a command. (A value of None here is an argument left out.)
 MISSING = object()
 
-# What the page does not ask.
-NOT_OF_THE_PAGE = {"best_of", "best_of_law"}
+# What the page does not ask: it has one accountant.
+NOT_OF_THE_PAGE = {"accountant"}
 
 # (question, what is changed, the upper end to six digits)
 ANSWERED = [
@@ -176,7 +176,7 @@ def page_question(question, given):
               if key in ("noise_multiplier", "rate", "batch", "records", "steps", "records_per_person", "mechanism")}
     found = question.removesuffix("_for")
     adjacency = words(given.get("adjacency", "replace_one" if found == "batch" else "add_remove"))
-    asks = {key: given[key] for key in TARGET if key in given}
+    asks = {key: given[key] for key in (*TARGET, "best_of", "best_of_law") if key in given}
     return {"ask": found, **asks, "run": {"adjacency": adjacency, "releases": [{"mechanism": "gaussian", **of_run}]}}
 
 
@@ -203,6 +203,10 @@ def main():
         number, said = ask_calculator(calculator, question, asked(question, changes))
         if said or not is_figure(json.loads(number)["upper"], upper):
             wrong.append(f"calculator, {question} {changes}: {said or number}")
+    of_page = [case for case in ANSWERED if not NOT_OF_THE_PAGE & case[1].keys()]
+    for case, answer in zip(of_page, ask_page(page, [page_question(q, asked(q, changes)) for q, changes, _ in of_page])):
+        if "error" in answer or not is_figure(answer["upper"]["value"], case[2]):
+            wrong.append(f"page, {case}: {answer}")
     answers = ask_page(page, [page_question(q, given) for q, given in QUESTIONS.items()])
     wrong += [f"page, {q}: {answer}" for q, answer in zip(QUESTIONS, answers) if "error" in answer]
     of_page = [case for case in REFUSED if not NOT_OF_THE_PAGE & case[1].keys()]
