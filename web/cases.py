@@ -80,7 +80,7 @@ def corners():
     for ask, at in (("epsilon", {"delta": 1e-5}), ("delta", {"epsilon": 8.0})):
         yield best_of(20.0, None, ask, run(GAUSSIAN), **at)
         yield best_of(20.0, "logarithmic", ask, run(GAUSSIAN), **at)
-        yield best_of(1.0, "geometric", ask, run(with_(steps=100), laplace), **at)
+        yield best_of(1.0, "geometric", ask, run(with_(steps=100)), **at)
         yield best_of(0.5, "poisson", ask, run(GAUSSIAN), **at)
         yield best_of(30.0, "poisson", ask, run(with_(steps=100)), **at)
     yield sought("noise_multiplier", "noise", "noise_multiplier", run(GAUSSIAN), flags(GAUSSIAN, ["noise_multiplier"]), 2.0, 1e-5)

@@ -253,8 +253,7 @@ json curve(json const& question, tacit::bound<double> (accounted_run::*at)(doubl
     lower.push_back(lower_end(y.lower));
     upper.push_back(upper_end(y.upper));
   }
-  return {
-      {"lower", std::move(lower)}, {"upper", std::move(upper)}, {"attained", about.attained()}};
+  return {{"lower", std::move(lower)}, {"upper", std::move(upper)}, {"attained", about.attained()}};
 }
 
 json epsilons(json const& question) { return curve(question, &accounted_run::epsilon); }
