@@ -15,6 +15,7 @@
 #include "argument.hpp"
 #include "binding.hpp"
 #include "patience.hpp"
+#include "release.hpp"
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
@@ -24,25 +25,12 @@
 #include <cstdint>
 #include <string>
 #include <type_traits>
-#include <variant>
 
 namespace nb = nanobind;
 
 namespace binding {
 
 namespace {
-
-using releases = argument<std::variant<tacit::mechanism_event, tacit::event>>;
-
-/// @throws nb::type_error for anything else, std::domain_error for noise that no door answers for
-tacit::event event_of(releases const& given, char const* who) {
-  auto const release = given.as(who, "event", "an Event or a mechanism, as Gaussian(1.0)");
-  auto const* const whole_event = std::get_if<tacit::event>(&release);
-  tacit::event const found =
-      whole_event ? *whole_event : tacit::event(std::get<tacit::mechanism_event>(release));
-  check_noise_range(who, found.what);
-  return found;
-}
 
 /// What `ask` returns for the accountant as it is now, without Python's lock: another thread may compose
 /// meanwhile. Ctrl-C ends it.
@@ -153,11 +141,8 @@ nb::class_<Accountant> bind(nb::module_& m, char const* name, char const* doc) {
       .def_prop_ro(
           "history",
           [](Accountant const& self) {
-            nb::list out;
-            for (tacit::composed const& entry : self.history()) {
-              out.append(nb::make_tuple(entry.release, entry.count));
-            }
-            return out;
+            auto const history = self.history();
+            return list_of({history.begin(), history.end()});
           },
           "A list of (event, count), in the order in which they were first composed.")
       .def("save", &Accountant::save, "A versioned, checksummed text for `load`.")

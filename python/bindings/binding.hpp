@@ -28,7 +28,10 @@ std::string text_of(double x);
 nanobind::object attributes(nanobind::handle self);
 
 void bind_events(nanobind::module_& m);
+void bind_choices(nanobind::module_& m);
+void bind_matrix(nanobind::module_& m);
 void bind_accountants(nanobind::module_& m);
+void bind_filters(nanobind::module_& m);
 void bind_selection(nanobind::module_& m);
 void bind_questions(nanobind::module_& m);
 void bind_information(nanobind::module_& m);

@@ -9,12 +9,15 @@
 #include "values.hpp"
 
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/variant.h>
+#include <nanobind/stl/vector.h>
 
 #include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace nb = nanobind;
 
@@ -77,6 +80,39 @@ void two_numbers(nb::module_& m, char const* name, char const* first, double T::
   complete(type, name, first, second);
 }
 
+using pairs = argument<std::vector<std::pair<argument<double>, argument<double>>>>;
+
+/// Points (x, y) of a curve.
+template <class T, class Point>
+void points_of(nb::module_& m, char const* name, char const* first, double Point::*x,
+               char const* x_must_be, char const* second, double Point::*y, char const* y_must_be,
+               char const* doc) {
+  nb::class_<T> type(m, name, doc);
+  type.def(
+          "__init__",
+          [=](T* self, pairs const& given) {
+            std::vector<Point> points;
+            for (auto const& [one, other] :
+                 given.as(name, "points", "pairs of numbers, or an array of shape (n, 2)")) {
+              Point point;
+              point.*x = one.as(name, first, x_must_be);
+              point.*y = other.as(name, second, y_must_be);
+              points.push_back(point);
+            }
+            new (self) T{std::move(points)};
+          },
+          nb::arg("points"))
+      .def_prop_ro(
+          "points",
+          [=](T const& self) {
+            nb::list out;
+            for (Point const& point : self.points) out.append(nb::make_tuple(point.*x, point.*y));
+            return nb::tuple(out);
+          },
+          (std::string("Pairs (") + first + ", " + second + ").").c_str());
+  complete(type, name, "points");
+}
+
 // What each must be when it is composed, where it is refused; here, of another type.
 constexpr char const* positive = "positive and finite";
 constexpr char const* non_negative = "finite and at least 0";
@@ -116,6 +152,26 @@ void bind_events(nb::module_& m) {
               "sensitivity", &matrix_gaussian::sensitivity, non_negative,
               "A matrix or tree mechanism, the whole run: `sensitivity` is what one record's whole "
               "participation moves it by, in L2.");
+
+  one_number(m, "GaussianDP", "mu", &gaussian_dp::mu, non_negative,
+             "Any mu-Gaussian differentially private mechanism; or a budget.");
+  one_number(m, "ZCDP", "rho", &zcdp::rho, non_negative,
+             "Any mechanism of rho-zero-concentrated differential privacy.");
+  points_of<dp_profile>(
+      m, "DPProfile", "epsilon", &approx_dp::epsilon, non_negative, "delta", &approx_dp::delta,
+      probability,
+      "Any mechanism that is (epsilon, delta)-differentially private for each of "
+      "these points: its privacy profile, as far as it is known. See "
+      "`from_profile`.\n\n"
+      "points  pairs (epsilon, delta), or an array of shape (n, 2); 1 to 10000 of "
+      "them");
+  points_of<renyi_dp>(
+      m, "RenyiDP", "order", &renyi_bound::order, "finite and above 1", "divergence",
+      &renyi_bound::divergence, non_negative,
+      "Any mechanism whose Renyi divergences are within these bounds, in nats, for "
+      "all neighbours in both orders. See `from_renyi_curve`.\n\n"
+      "points  pairs (order, divergence), or an array of shape (n, 2); 1 to 1000 of "
+      "them");
 
   nb::class_<unsampled> everyone(m, "Unsampled", "Every record takes part.");
   everyone.def(nb::init<>());

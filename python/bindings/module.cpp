@@ -113,7 +113,10 @@ NB_MODULE(_core, m) {
       });
 
   binding::bind_events(m);
+  binding::bind_choices(m);
+  binding::bind_matrix(m);
   binding::bind_accountants(m);
+  binding::bind_filters(m);
   binding::bind_selection(m);
   binding::bind_questions(m);
   binding::bind_information(m);

@@ -89,6 +89,22 @@ class best {
   tacit::best_of<one_run> of_;
 };
 
+/// A Python function of the order, which is asked from whatever thread needs it.
+tacit::divergence_sum::curve curve_of(nb::object const& function) {
+  // Copies of the curve share it, so that Python's lock is needed but here and at the end.
+  auto const kept = std::shared_ptr<nb::object>(new nb::object(function), [](nb::object* last) {
+    nb::gil_scoped_acquire const held;
+    delete last;
+  });
+  return [kept](double order) {
+    nb::gil_scoped_acquire const held;
+    double const bound =
+        argument<double>{(*kept)(order)}.as("divergence", "part(order)", "a number");
+    tacit::detail::require_domain(bound >= 0.0, "divergence", "part(order)", bound, "at least 0");
+    return bound;
+  };
+}
+
 constexpr char const* gamma_range = "in (0, 1]";
 constexpr char const* shape_range = "in (-1, 1000]";
 
@@ -191,8 +207,10 @@ void bind_selection(nb::module_& m) {
           [](best const& self, argument<double> const& given) {
             double const order = given.as("divergence", "order", "finite and above 1");
             return patiently([now = self, order] {
-              return now.value().divergence(order,
-                                            now.run().divergences().method().divergence(order));
+              tacit::renyi_accountant const one = now.run().divergences();
+              return tacit::least_divergence(order, [&](double at) {
+                return now.value().divergence(at, one.method().divergence(at));
+              });
             });
           },
           nb::arg("order"),
@@ -216,17 +234,20 @@ void bind_selection(nb::module_& m) {
 
   nb::class_<tacit::divergence_sum>(
       m, "DivergenceSum",
-      "A composition of parts that are known by their Renyi divergences alone: accountants and "
-      "the best of several runs, in any order, each of which may depend on all earlier ones. Upper "
+      "A composition of parts that are known by their Renyi divergences alone: accountants, the "
+      "best of several runs and what a paper bounds, in any order, each of which may depend on all "
+      "earlier ones. Upper "
       "bounds; `lower` is 0.")
       .def(nb::init<>())
       .def(
           "add",
-          [](tacit::divergence_sum& self, argument<std::variant<any_accountant, best>> const& part,
+          [](tacit::divergence_sum& self, nb::object const& part,
              whole const& count) -> tacit::divergence_sum& {
             constexpr char const* who = "add";
-            auto const given = part.as(who, "part", "an accountant or a BestOf");
             std::uint64_t const times = count.as(who, "count");
+            if (PyCallable_Check(part.ptr()) != 0) return self.add(curve_of(part), times);
+            auto const given = argument<std::variant<any_accountant, best>>{part}.as(
+                who, "part", "an accountant, a BestOf or a function of the order");
             auto const* tuned = std::get_if<best>(&given);
             auto const run = std::make_shared<tacit::renyi_accountant const>(
                 tuned ? tuned->run().divergences()
@@ -239,8 +260,11 @@ void bind_selection(nb::module_& m) {
                 },
                 times);
           },
-          nb::arg("part"), nb::arg("count") = 1, nb::rv_policy::none,
-          "Adds `count` of these. Raises ValueError, with the reason, where no divergence is "
+          nb::arg("part").none(), nb::arg("count") = 1, nb::rv_policy::none,
+          "Adds `count` of these: an accountant, a BestOf, or a function that returns for every "
+          "order above 1 an upper bound on the Renyi divergence of the worse direction, in nats, "
+          "whatever was released before. Raises ValueError, with the reason, where no divergence "
+          "is "
           "known; nothing is added then.")
       .def(
           "epsilon",

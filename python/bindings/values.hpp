@@ -10,8 +10,12 @@
 
 namespace binding {
 
+/// As Python reads it: arrays as lists.
 inline std::string text_of(nanobind::handle value) {
-  return nanobind::cast<std::string>(nanobind::repr(value));
+  nanobind::object const shown = nanobind::hasattr(value, "tolist")
+                                     ? nanobind::object(value.attr("tolist")())
+                                     : nanobind::borrow(value);
+  return nanobind::cast<std::string>(nanobind::repr(shown));
 }
 
 /// A class with equality, hash, repr and pickling by its fields, in the order of the constructor.

@@ -10,9 +10,10 @@ import tacit
 
 ROWS = np.random.default_rng(1).normal(size=(60, 2))
 GOOD = {"delta": 1e-5, "epsilon": 1.0, "noise_multiplier": 2.0, "prior": 0.5, "false_positive_rate": 0.1, "records": 1000,
-        "outputs": ROWS, "budget": 0.5, "noise": [0.1, 0.1]}
+        "epsilons": [0.5, 1.0], "orders": [2.0, 4.0], "divergence": lambda order: 0.1, "outputs": ROWS, "budget": 0.5, "noise": [0.1, 0.1]}
 BAD = [math.nan, math.inf, None, "x", b"1", True, np.True_, 1j, object(), [[1], [1, 2]]]
-ALSO = {"information": {"noise": tacit.pac.noise_for_candidates(ROWS, 0.5, method="log_det")},
+ALSO = {"from_profile": {"delta": lambda epsilon: 0.1},
+        "information": {"noise": tacit.pac.noise_for_candidates(ROWS, 0.5, method="log_det")},
         "noise_for_samples": {"method": "auto", "output_norm": 9.0, "c": 0.1, "slack": 0.1},
         "noise_for_candidates": {"method": "stackelberg", "samples": 1000}}
 
@@ -53,6 +54,7 @@ RUN = tacit.PrivacyLossAccountant()
 TUNED = tacit.BestOf(tacit.RenyiAccountant().compose(tacit.Gaussian(1.0)), tacit.PoissonCount(2.0))
 TRANSCRIPT = tacit.PACZero(records=10, steps=1, budget=0.1)
 NUMBERS, COUNTS, WORDS = (["x", True, np.True_, 1j, [1.0], None], ["x", True, np.True_, 1.5, [1], None], [1, b"x", ["x"]])
+ARRAYS = ["x", None, [True], [[1], [1, 2]], [1j], ["x"], np.array([1.0], dtype=object), {1.0: 2.0}]
 # A native function, good arguments, and for each of them what is of another type.
 NATIVE = [
     *((kind, {"noise_multiplier": 1.0}, {"noise_multiplier": NUMBERS}) for kind in (tacit.Gaussian, tacit.Laplace)),
@@ -61,6 +63,42 @@ NATIVE = [
     (tacit.DiscreteLaplace, {"scale": 2.0, "sensitivity": 1}, {"scale": NUMBERS, "sensitivity": COUNTS}),
     (tacit.RandomisedResponse, {"epsilon": 2.0, "categories": 3}, {"epsilon": NUMBERS, "categories": COUNTS}),
     (tacit.ApproxDP, {"epsilon": 2.0, "delta": 0.1}, {"epsilon": NUMBERS, "delta": NUMBERS}),
+    (tacit.GaussianDP, {"mu": 1.0}, {"mu": NUMBERS}),
+    (tacit.ZCDP, {"rho": 1.0}, {"rho": NUMBERS}),
+    (tacit.report_noisy_max, {"noise": "gumbel", "scale": 1.0, "adjacency": "add_remove", "contribution": "any_sign"},
+     {"noise": WORDS, "scale": NUMBERS, "adjacency": WORDS, "contribution": WORDS}),
+    (tacit.sparse_vector, {"threshold_scale": 1.0, "query_scale": 1.0, "answers": 1, "adjacency": "add_remove", "contribution": "any_sign"},
+     {"threshold_scale": NUMBERS, "query_scale": NUMBERS, "answers": COUNTS, "adjacency": WORDS, "contribution": WORDS}),
+    *((ask, {"sigma": 1.0}, {"sigma": NUMBERS}) for ask in (tacit.gnmax_answer, tacit.gnmax_check)),
+    (tacit.matrix.ToeplitzStrategy, {"coefficients": [1.0], "steps": 3}, {"coefficients": ARRAYS, "steps": COUNTS}),
+    (tacit.matrix.TreeStrategy, {"steps": 8, "restart": 2}, {"steps": COUNTS, "restart": COUNTS}),
+    (tacit.matrix.DenseStrategy, {"entries": [[1.0]]}, {"entries": [*ARRAYS, [1.0]]}),
+    (tacit.matrix.identity_strategy, {"steps": 8}, {"steps": COUNTS}),
+    (tacit.matrix.square_root_strategy, {"steps": 8, "bands": 2}, {"steps": COUNTS, "bands": COUNTS[:-1]}),
+    (tacit.matrix.buffered_strategy, {"buffers": [[0.5, 0.5]], "steps": 8}, {"buffers": [*ARRAYS, [0.5, 0.5], [[0.5]]], "steps": COUNTS}),
+    (tacit.matrix.MinSeparation, {"separation": 2, "most": 2}, {"separation": COUNTS, "most": COUNTS}),
+    (tacit.matrix.CyclicPoisson, {"groups": 2, "rate": 0.5}, {"groups": COUNTS, "rate": NUMBERS}),
+    (tacit.matrix.BallsInBins, {"bins": 2}, {"bins": COUNTS}),
+    (tacit.matrix.sensitivity, {"strategy": tacit.matrix.identity_strategy(3), "schema": tacit.matrix.MinSeparation()},
+     {"strategy": [1.0, "x", EVENT], "schema": [1, tacit.matrix.BallsInBins(2)]}),
+    (tacit.matrix.prefix_error, {"strategy": tacit.matrix.identity_strategy(3)}, {"strategy": [1.0, "x", EVENT]}),
+    (tacit.matrix.matrix_run, {"strategy": tacit.matrix.identity_strategy(3), "noise_multiplier": 1.0, "how": tacit.matrix.MinSeparation()},
+     {"strategy": [1.0, "x", EVENT], "noise_multiplier": NUMBERS, "how": [1, "x", tacit.Poisson(0.1)]}),
+    (tacit.RenyiFilter, {"orders": [2.0], "budget": tacit.ApproxDP(9.0, 0.1), "adjacency": "add_remove"},
+     {"orders": ARRAYS, "budget": [1.0, EVENT], "adjacency": WORDS}),
+    (tacit.GaussianFilter, {"budget": tacit.GaussianDP(1.0), "adjacency": "add_remove"}, {"budget": [1.0, EVENT], "adjacency": WORDS}),
+    (tacit.RenyiOdometer, {"orders": [2.0], "adjacency": "add_remove"}, {"orders": ARRAYS, "adjacency": WORDS}),
+    *((ask, {"event": EVENT, "count": 1}, {"event": [1, "x", None], "count": COUNTS}) for ask in (
+        tacit.RenyiFilter(16.0, tacit.ApproxDP(9.0, 0.1)).charge, tacit.RenyiFilter(16.0, tacit.ApproxDP(9.0, 0.1)).would_exceed,
+        tacit.GaussianFilter(tacit.GaussianDP(1.0)).charge, tacit.GaussianFilter(tacit.GaussianDP(1.0)).would_exceed,
+        tacit.RenyiOdometer(16.0).add)),
+    (tacit.RenyiOdometer(16.0).epsilon, {"delta": 0.1}, {"delta": NUMBERS}),
+    (tacit.order_for, {"plan": [(EVENT, 3)], "delta": 0.1, "adjacency": "add_remove"},
+     {"plan": [1, [EVENT], [(EVENT, 1, 1)]], "delta": NUMBERS, "adjacency": WORDS}),
+    (tacit.IndividualGaussianFilter, {"records": 2, "budget": tacit.GaussianDP(1.0)}, {"records": COUNTS, "budget": [1.0, EVENT]}),
+    (tacit.IndividualGaussianFilter(2, tacit.GaussianDP(1.0)).charge, {"norms": [0.1, 0.1], "sigma": 1.0}, {"norms": ARRAYS, "sigma": NUMBERS}),
+    (tacit.IndividualRenyiFilter, {"records": 2, "order": 2.0, "budget": 1.0}, {"records": COUNTS, "order": NUMBERS, "budget": NUMBERS}),
+    (tacit.IndividualRenyiFilter(2, 2.0, 1.0).charge, {"divergences": [0.1, 0.1]}, {"divergences": ARRAYS}),
     (tacit.MatrixGaussian, {"noise_multiplier": 2.0, "sensitivity": 1.0}, {"noise_multiplier": NUMBERS, "sensitivity": NUMBERS}),
     (tacit.Poisson, {"rate": 0.1}, {"rate": NUMBERS}),
     (tacit.FixedSize, {"batch": 1, "records": 10}, {"batch": COUNTS, "records": COUNTS}),
@@ -86,7 +124,7 @@ NATIVE = [
     (TUNED.epsilon, {"delta": 1e-5}, {"delta": NUMBERS}),
     (TUNED.delta, {"epsilon": 1.0}, {"epsilon": NUMBERS}),
     (TUNED.divergence, {"order": 2.0}, {"order": NUMBERS}),
-    (tacit.DivergenceSum().add, {"part": RUN, "count": 1}, {"part": [1.0, "x", EVENT], "count": COUNTS}),
+    (tacit.DivergenceSum().add, {"part": RUN, "count": 1}, {"part": [1.0, "x", None, EVENT], "count": COUNTS}),
     (tacit.DivergenceSum().epsilon, {"delta": 1e-5}, {"delta": NUMBERS}),
     (tacit.DivergenceSum().delta, {"epsilon": 1.0}, {"epsilon": NUMBERS}),
     (tacit.DivergenceSum().divergence, {"order": 2.0}, {"order": NUMBERS}),

@@ -114,6 +114,15 @@ def test_zcdp_is_a_bound_for_every_mechanism_that_keeps_it(relation):
     assert TacitAccountant(relation).compose(dp_event.ZCDpEvent(rho)).get_epsilon(0.0) == math.inf
 
 
+def test_a_line_of_divergences():
+    run = TacitAccountant().compose(dp_event.ZCDpEvent(0.02, 0.3), 2).compose(dp_event.ZCDpEvent(0.01))
+    for order in (1.01, 2.0, 17.0):
+        assert run.renyi_divergence(order) == pytest.approx(2 * 0.3 + (2 * 0.02 + 0.01) * order, rel=1e-12)
+    best = answers(repeated(dp_event.ZCDpEvent(0.01, 0.02), 10))[0]
+    assert best.upper >= answers(repeated(dp_event.ZCDpEvent(0.02), 10))[0].upper
+    assert copy.deepcopy(run).get_epsilon(1e-5) == run.get_epsilon(1e-5)
+
+
 def test_zcdp_beside_others():
     run = TacitAccountant().compose(STEP, 1000)
     alone = run.epsilon_interval(1e-5)
@@ -172,6 +181,29 @@ def test_the_best_of_runs_without_privacy_or_without_data():
     zcdp = answers(repeated(dp_event.ZCDpEvent(0.01), 10))[0]
     gaussian = answers(repeated(dp_event.GaussianDpEvent(1 / math.sqrt(0.02)), 10))[0]
     assert zcdp.lower == 0.0 and zcdp.upper >= gaussian.upper
+
+
+@pytest.mark.parametrize("event, said", [
+    (dp_event.GaussianDpEvent(-1.0), "Noise multiplier is -1.0, but must be"), (dp_event.LaplaceDpEvent(math.nan), "Noise multiplier is nan"),
+    (dp_event.GaussianDpEvent(1e-5), "noise_multiplier is 1e-05, but must be in"),
+    (dp_event.PoissonSampledDpEvent(-0.1, dp_event.GaussianDpEvent(1.0)), r"Sampling rate is -0.1, but must be in \[0, 1\]"),
+    (dp_event.ZCDpEvent(-0.1), "rho and xi are -0.1"), (repeated(STEP, 0.5), "mean is 0.5"),
+    (dp_event.ComposedDpEvent([STEP, dp_event.RandomizedResponseDpEvent(1.5, 2)]), "noise_parameter is 1.5"),
+    (dp_event.SelfComposedDpEvent(STEP, -1), "count is -1"),
+])
+def test_a_value_out_of_range_is_a_value_error(event, said):
+    run = TacitAccountant()
+    assert not run.supports(event)
+    with pytest.raises(ValueError, match=said) as refusal:
+        run.compose(event)
+    assert isinstance(refusal.value, privacy_accountant.UnsupportedEventError)
+
+
+def test_no_bound_is_no_value_error():
+    for event in (dp_event.UnsupportedDpEvent(), dp_event.RandomizedResponseDpEvent(0.5, 3)):
+        with pytest.raises(privacy_accountant.UnsupportedEventError) as refusal:
+            TacitAccountant().compose(event)
+        assert not isinstance(refusal.value, ValueError)
 
 
 @pytest.mark.parametrize("event, said", [

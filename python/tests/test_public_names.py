@@ -9,7 +9,7 @@ import pytest
 
 import tacit
 
-MODULES = [tacit, tacit.pac, tacit.train]
+MODULES = [tacit, tacit.matrix, tacit.pac, tacit.train]
 if importlib.util.find_spec("dp_accounting"):
     MODULES.append(importlib.import_module("tacit.dp_accounting"))
 if "opacus" in sys.modules or importlib.util.find_spec("opacus"):

@@ -57,6 +57,27 @@ def test_what_is_refused(given, said):
             ask()
 
 
+def test_what_a_function_bounds_is_a_part():
+    run = accountant()
+    by_function = tacit.DivergenceSum().add(tacit.RenyiAccountant().compose(tacit.Gaussian(3.0)).divergence, 4).add(run)
+    by_accountant = tacit.DivergenceSum().add(tacit.GaussianAccountant().compose(tacit.Gaussian(3.0)), 4).add(run)
+    assert by_function.epsilon(1e-5).upper == pytest.approx(by_accountant.epsilon(1e-5).upper, rel=1e-12)
+    assert by_function.divergence(3.0) == by_accountant.divergence(3.0)
+    # (eps, 0): 2 for every order; the conversion of the largest orders leaves it nearly whole.
+    assert tacit.DivergenceSum().add(lambda order: 2.0).epsilon(1e-5).upper == pytest.approx(2.0, rel=1e-5)
+    for bad, kind, said in ((lambda order: "x", TypeError, "part.order. is 'x', but must be a number"), (lambda order: -1.0, ValueError, "part.order. is -1"),
+                            (lambda order: math.nan, ValueError, "part.order. is nan"), (lambda order: 1 / 0, ZeroDivisionError, "division by zero")):
+        with pytest.raises(kind, match=said):
+            tacit.DivergenceSum().add(bad).epsilon(1e-5)
+
+
+def test_divergences_rise_with_the_order():
+    tuned = tacit.BestOf(accountant(), tacit.repetitions_of_mean(100.0))
+    found = [tuned.divergence(order) for order in (1.0 + 1e-6, 1.1, 1.5, 2.0, 4.0, 16.0)]
+    assert found == pytest.approx(sorted(found), rel=1e-6)
+    assert found[0] < 30.0  # where log(100)/1e-6 was added
+
+
 def test_every_accountant_has_it():
     times = tacit.TruncatedNegativeBinomial(0.1)
     for kind in (tacit.PrivacyLossAccountant, tacit.DiscretisedAccountant, tacit.RenyiAccountant, tacit.ZcdpAccountant, tacit.GaussianAccountant):

@@ -158,8 +158,8 @@ class best_of {
     enclosure const sum = whole + z * mean * enclosure(base_->delta(e).upper);
     // μe^{zμδ}(e^{zD} − 1) by its logarithm, which may be large.
     double const excess = (log(mean) + sum + log(-expm1(-whole))).upper;
-    enclosure const added = excess > 0.0 ? excess + log1p(exp(-enclosure(excess)))
-                                         : log1p(exp(enclosure(excess)));
+    enclosure const added =
+        excess > 0.0 ? excess + log1p(exp(-enclosure(excess))) : log1p(exp(enclosure(excess)));
     return (added / z).upper;
   }
 

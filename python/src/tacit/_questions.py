@@ -30,6 +30,7 @@ _MUST_BE = {
     "points": "a whole number in [2, 1000000]", "threads": "a whole number in [1, 1024]",
     "mechanism": "gaussian or laplace", "adjacency": "add_remove, replace_one or zero_out",
     "accountant": "pld, discretised, rdp, zcdp or gdp",
+    "epsilons": "numbers, of shape (n,)", "orders": "numbers, of shape (n,)",
     "best_of": "in [1e-3, 1e12]", "best_of_law": "geometric, logarithmic or poisson",
 }
 

@@ -22,12 +22,12 @@ import sys
 from dataclasses import dataclass, field
 
 from dp_accounting import dp_event
-from dp_accounting.privacy_accountant import NeighboringRelation, PrivacyAccountant
+from dp_accounting.privacy_accountant import NeighboringRelation, PrivacyAccountant, UnsupportedEventError
 
 import tacit
 from tacit._core import BestOf, DivergenceSum, Interval, PrivacyLossAccountant, RenyiAccountant
 
-__all__ = ["NeighboringRelation", "TacitAccountant"]
+__all__ = ["NeighboringRelation", "TacitAccountant", "ValueOutOfRange"]
 
 _ADJACENCY = {
     NeighboringRelation.ADD_OR_REMOVE_ONE: "add_remove",
@@ -42,37 +42,59 @@ _NOTHING = "nothing"  # one that says nothing about anybody
 _UP = 1.0 + 1e-14
 
 
+class ValueOutOfRange(UnsupportedEventError, ValueError):
+    """An event has a value that is out of range."""
+
+
 class _Unsupported(Exception):
     def __init__(self, event: dp_event.DpEvent, reason: str):
         super().__init__(reason)
         self.event = event
 
 
+class _OutOfRange(_Unsupported):
+    pass
+
+
+class _RangeDetails(PrivacyAccountant.CompositionErrorDetails):
+    pass
+
+
+def _refused(event, error):
+    """What the headers refuse: a value out of range, or an event without a bound."""
+    return (_OutOfRange if ", but must be" in str(error) else _Unsupported)(event, str(error))
+
+
 def _randomised_response(event, adjacency):
     p, k = event.noise_parameter, event.num_buckets
-    if not (0.0 <= p <= 1.0 and k >= 1):
-        return tacit.RandomisedResponse(math.nan, 2)
+    if not (0.0 <= p <= 1.0):
+        raise _OutOfRange(event, f"noise_parameter is {p}, but must be in [0, 1]")
+    if not k >= 1:
+        raise _OutOfRange(event, f"num_buckets is {k}, but must be at least 1")
+    if adjacency == "add_remove":
+        raise _Unsupported(event, "neighboring_relation must be `REPLACE_ONE` or `REPLACE_SPECIAL` for `RandomizedResponseDpEvent`: "
+                                  "one record more is one answer more, and everyone can count them")
     if k == 1 or p == 1.0:
-        # Each record's answer is the same, but a record more is an answer more.
-        return tacit.RandomisedResponse(0.0, max(k, 2)) if adjacency == "add_remove" else _NOTHING
-    if p == 0.0 and adjacency != "add_remove":
+        return _NOTHING
+    if p == 0.0:
         return _EVERYTHING
-    # The true answer is e^epsilon times as likely as each other: 1 - p + p/k against p/k.
-    epsilon = math.log1p(k * (1.0 - p) / p) * _UP if p > 0.0 else math.inf
-    if adjacency != "zero_out":
-        return tacit.RandomisedResponse(epsilon, k)
-    # The null record answers at random. The truth's loss against it is log(k(1-p) + p), each other answer's log p: two losses that
-    # are epsilon apart, as of a mechanism of this bounded range; or none beyond the larger.
-    larger = max(math.log(k * (1.0 - p) + p), -math.log(p)) * _UP
-    return tacit.Pure(larger) if larger < 0.75 * epsilon else tacit.ExponentialMechanism(epsilon)
+    # The true answer is e^epsilon times as likely as each other: 1 - p + p/k against p/k. The null record answers at random.
+    return tacit.RandomisedResponse(math.log1p(k * (1.0 - p) / p) * _UP, k)
+
+
+def _noise_multiplier(event):
+    """Whether there is any noise."""
+    if not event.noise_multiplier >= 0.0:
+        raise _OutOfRange(event, f"Noise multiplier is {event.noise_multiplier}, but must be 0 or in [0.001, 1e9]")
+    return event.noise_multiplier != 0.0
 
 
 def _mechanism(event, adjacency):
     """The mechanism of an event that has no other one inside; _EVERYTHING, _NOTHING, or None if it is unknown."""
     if isinstance(event, dp_event.GaussianDpEvent):
-        return tacit.Gaussian(event.noise_multiplier) if event.noise_multiplier != 0 else _EVERYTHING
+        return tacit.Gaussian(event.noise_multiplier) if _noise_multiplier(event) else _EVERYTHING
     if isinstance(event, dp_event.LaplaceDpEvent):
-        return tacit.Laplace(event.noise_multiplier) if event.noise_multiplier != 0 else _EVERYTHING
+        return tacit.Laplace(event.noise_multiplier) if _noise_multiplier(event) else _EVERYTHING
     if isinstance(event, dp_event.DiscreteLaplaceDpEvent):
         if event.noise_parameter == 0:
             return _EVERYTHING
@@ -82,11 +104,13 @@ def _mechanism(event, adjacency):
     if isinstance(event, dp_event.RandomizedResponseDpEvent):
         return _randomised_response(event, adjacency)
     if isinstance(event, dp_event.SingleEpochTreeAggregationDpEvent) and adjacency == "zero_out":
+        if not event.noise_multiplier >= 0.0:
+            raise _OutOfRange(event, f"noise_multiplier is {event.noise_multiplier}, but must be non-negative")
         if event.noise_multiplier == 0:
             return _EVERYTHING
         trees = event.step_counts if isinstance(event.step_counts, (list, tuple)) else [event.step_counts]
         if not trees or any(steps < 0 or steps != int(steps) for steps in trees):
-            raise _Unsupported(event, f"step_counts is {event.step_counts}, but must be whole numbers of at least 0, and not none")
+            raise _OutOfRange(event, f"step_counts is {event.step_counts}, but must be non-negative whole numbers, one or more")
         # A record is in one leaf of one of the trees, and in the nodes above it that are full: floor(log2 steps) + 1.
         depth = max(int(steps).bit_length() for steps in trees)
         return tacit.MatrixGaussian(event.noise_multiplier, math.sqrt(depth) * _UP) if depth > 0 else _NOTHING
@@ -128,12 +152,12 @@ def _mixture(event, adjacency):
                                   "it says what a record more or less changes")
     shifts, weights = list(event.sensitivities), list(event.sampling_probs)
     if len(shifts) != len(weights) or not all(0.0 <= c < math.inf for c in shifts) or not all(0.0 <= p <= 1.0 for p in weights):
-        raise _Unsupported(event, f"sensitivities and sampling_probs are {shifts} and {weights}, but must be as many numbers, finite and "
+        raise _OutOfRange(event, f"sensitivities and sampling_probs are {shifts} and {weights}, but must be as many numbers, finite and "
                                   "at least 0, and in [0, 1]")
     if not abs(math.fsum(weights) - 1.0) <= 1e-9:
-        raise _Unsupported(event, f"sampling_probs are {weights}, but must have the sum 1")
+        raise _OutOfRange(event, f"sampling_probs are {weights}, but must have the sum 1")
     if not event.standard_deviation >= 0.0:
-        raise _Unsupported(event, f"standard_deviation is {event.standard_deviation}, but must be at least 0")
+        raise _OutOfRange(event, f"standard_deviation is {event.standard_deviation}, but must be at least 0")
     moved = {c for c, p in zip(shifts, weights) if c > 0.0 and p > 0.0}
     if not moved:
         return _NOTHING, tacit.Unsampled()
@@ -153,16 +177,16 @@ def _repetitions(event):
     """The law of the number of runs; None where it is always 1."""
     mean, shape = event.mean, event.shape
     if not mean >= 1.0:
-        raise _Unsupported(event, f"mean is {mean}, but must be at least 1")
+        raise _OutOfRange(event, f"mean is {mean}, but must be at least 1")
     if not shape >= 0.0:
-        raise _Unsupported(event, f"shape is {shape}, but must be at least 0")
+        raise _OutOfRange(event, f"shape is {shape}, but must be at least 0")
     try:
         if shape == math.inf:
             return tacit.PoissonCount(mean)
         # The law's mean is below the number asked for by at most 1e-12 of it.
         return None if mean == 1.0 else tacit.repetitions_of_mean(mean * (1.0 + 2e-12), shape)
     except (ValueError, TypeError) as error:
-        raise _Unsupported(event, str(error)) from error
+        raise _refused(event, error) from error
 
 
 @dataclass(frozen=True)
@@ -187,6 +211,7 @@ class _Parts:
 
     run: PrivacyLossAccountant
     by_divergence: RenyiAccountant  # of events that are known by their Rényi divergences alone
+    lines: list[tuple[float, float, int]] = field(default_factory=list)  # divergences of xi + rho*order: (xi, rho, how often)
     selected: list[_Selected] = field(default_factory=list)
 
     @classmethod
@@ -196,10 +221,21 @@ class _Parts:
     def add(self, other):
         self.run.compose(other.run)
         self.by_divergence.compose(other.by_divergence)
+        self.lines.extend(other.lines)
         self.selected.extend(other.selected)
 
+    def by_divergences_alone(self):
+        """Whether something is known by its divergences alone."""
+        return bool(self.by_divergence.history or self.lines)
+
+    def accountant(self):
+        """All but what is selected, by its divergences. (As xi is at most xi*order, a line is a ZCDP mechanism.)"""
+        out = self.divergences()
+        for xi, rho, count in self.lines:
+            out.compose(tacit.ZCDP((xi + rho) * _UP), count)
+        return out
+
     def divergences(self):
-        """The Rényi divergences of all but what is selected."""
         out = RenyiAccountant(self.run.adjacency).compose(self.by_divergence)
         for event, count in self.run.history:
             out.compose(event, count)
@@ -207,13 +243,15 @@ class _Parts:
 
     def divergence_sum(self):
         out = DivergenceSum().add(self.divergences())
+        for xi, rho, count in self.lines:
+            out.add(lambda order, xi=xi, rho=rho: (xi + rho * order) * _UP, count)
         for part in self.selected:
             out.add(part.best, part.count)
         return out
 
     def only_selected(self):
         """The best of several runs if that is all there is, once; None otherwise."""
-        alone = not self.run.history and not self.by_divergence.history and len(self.selected) == 1
+        alone = not self.run.history and not self.by_divergences_alone() and len(self.selected) == 1
         return self.selected[0].best if alone and self.selected[0].count == 1 else None
 
 
@@ -227,14 +265,14 @@ class TacitAccountant(PrivacyAccountant):
         self._all = _Parts.none(self._adjacency)
         self._reveals_everything = False
 
-    def _compose_zcdp(self, event, count, by_divergence):
+    @staticmethod
+    def _compose_zcdp(event, count, parts):
         if not (0.0 <= event.rho < math.inf and 0.0 <= event.xi < math.inf):
-            raise _Unsupported(event, f"rho and xi are {event.rho} and {event.xi}, but must be finite and at least 0")
-        # A Gaussian of shift mu has the divergences mu^2/2 * alpha, and xi is at most xi * alpha.
-        shift = math.sqrt(2.0 * (event.rho + event.xi)) * _UP
-        if shift > 0.0:
-            apart = 2.0 if self._adjacency == "replace_one" else 1.0
-            by_divergence.compose(tacit.MatrixGaussian(1.0, shift / apart), count)
+            raise _OutOfRange(event, f"rho and xi are {event.rho} and {event.xi}, but must be finite and at least 0")
+        if event.xi > 0.0:
+            parts.lines.append((event.xi, event.rho, count))
+        elif event.rho > 0.0:
+            parts.by_divergence.compose(tacit.ZCDP(event.rho), count)
 
     def _compose_selection(self, event, count, parts):
         times = _repetitions(event)
@@ -245,12 +283,12 @@ class TacitAccountant(PrivacyAccountant):
             return True
         if one.selected:
             raise _Unsupported(event, "the best of several runs, each of which is the best of several runs, is not supported")
-        run = one.divergences() if one.by_divergence.history else one.run
+        run = one.accountant() if one.by_divergences_alone() else one.run
         if run.history:
             try:
                 parts.selected.append(_Selected(BestOf(run, times), run, count))
             except (ValueError, OverflowError) as error:
-                raise _Unsupported(event, str(error)) from error
+                raise _refused(event, error) from error
         return False
 
     def _compose(self, event, count, parts):
@@ -261,18 +299,20 @@ class TacitAccountant(PrivacyAccountant):
             return True
         if isinstance(event, dp_event.SelfComposedDpEvent):
             if event.count < 0:
-                raise _Unsupported(event, f"count is {event.count}, but must be at least 0")
+                raise _OutOfRange(event, f"count is {event.count}, but must be at least 0")
             return event.count > 0 and self._compose(event.event, event.count * count, parts)
         if isinstance(event, dp_event.ComposedDpEvent):
             return any([self._compose(part, count, parts) for part in event.events])
         if isinstance(event, dp_event.ZCDpEvent):
-            self._compose_zcdp(event, count, parts.by_divergence)
+            self._compose_zcdp(event, count, parts)
             return False
         if isinstance(event, dp_event.RepeatAndSelectDpEvent):
             return self._compose_selection(event, count, parts)
 
         inner, sampling = event, tacit.Unsampled()
         if isinstance(event, dp_event.PoissonSampledDpEvent):
+            if not 0.0 <= event.sampling_probability <= 1.0:
+                raise _OutOfRange(event, f"Sampling rate is {event.sampling_probability}, but must be in [0, 1]")
             inner, sampling = event.event, tacit.Poisson(event.sampling_probability)
         elif isinstance(event, dp_event.SampledWithoutReplacementDpEvent):
             inner = event.event
@@ -295,7 +335,7 @@ class TacitAccountant(PrivacyAccountant):
                 return False
             parts.run.compose(tacit.Event(checked, sampling), count)
         except (ValueError, OverflowError, TypeError) as error:
-            raise _Unsupported(event, str(error)) from error
+            raise _refused(event, error) from error
         return mechanism is _EVERYTHING and sampling != tacit.Poisson(0.0)
 
     def _maybe_compose(self, event, count, do_compose):
@@ -303,17 +343,24 @@ class TacitAccountant(PrivacyAccountant):
         try:
             everything = self._compose(event, max(count, 1), parts)
         except _Unsupported as error:
-            return self.CompositionErrorDetails(error.event, str(error))
+            details = _RangeDetails if isinstance(error, _OutOfRange) else self.CompositionErrorDetails
+            return details(error.event, str(error))
         if do_compose and count > 0:
             self._all.add(parts)
             self._reveals_everything = self._reveals_everything or everything
         return None
 
     def compose(self, event: dp_event.DpEvent, count: int = 1) -> TacitAccountant:
-        """Adds `count` such events; `UnsupportedEventError`, with the reason, where tacit has no bound for one."""
+        """Adds `count` such events; `UnsupportedEventError`, with the reason, where tacit has no bound for one, and
+        `ValueOutOfRange`, which is a ValueError too, for a value that no event may have."""
         if isinstance(event, dp_event.DpEvent) and count < 1:
             raise ValueError(f"compose: count is {count}, but must be at least 1")
-        return super().compose(event, count)
+        try:
+            return super().compose(event, count)
+        except UnsupportedEventError as error:
+            if isinstance(self._maybe_compose(event, count, False), _RangeDetails):
+                raise ValueOutOfRange(str(error)) from None
+            raise
 
     def epsilon_interval(self, target_delta: float) -> Interval:
         """The certified interval of ε at this δ in [0, 1)."""
@@ -325,11 +372,11 @@ class TacitAccountant(PrivacyAccountant):
         known = Interval(0.0, 0.0)
         if parts.run.history:
             known = parts.run.pure_epsilon() if target_delta == 0.0 else parts.run.epsilon(target_delta)
-        if not parts.by_divergence.history and not parts.selected:
+        if not parts.by_divergences_alone() and not parts.selected:
             return known
         if target_delta != 0.0:
             return Interval(known.lower, max(known.lower, parts.divergence_sum().epsilon(target_delta).upper))
-        if parts.by_divergence.history:
+        if parts.by_divergences_alone():
             return Interval(known.lower, math.inf)
         return Interval(known.lower, (known.upper + math.fsum(part.pure_epsilon() for part in parts.selected)) * _UP)
 
@@ -343,7 +390,7 @@ class TacitAccountant(PrivacyAccountant):
         if alone is not None:
             return alone.delta(at)
         known = parts.run.delta(at) if parts.run.history else Interval(0.0, 0.0)
-        if not parts.by_divergence.history and not parts.selected:
+        if not parts.by_divergences_alone() and not parts.selected:
             return known
         return Interval(known.lower, max(known.lower, parts.divergence_sum().delta(at).upper))
 

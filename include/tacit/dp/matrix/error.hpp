@@ -19,6 +19,7 @@ namespace tacit {
 struct squared_error {
   double mean;
   double largest;
+  friend bool operator==(squared_error const&, squared_error const&) = default;
 };
 
 /// The rows of AC⁻¹, for prefix sums A: for Toeplitz matrices its coefficients are the sums of those of C⁻¹, and row t

@@ -27,12 +27,14 @@ namespace tacit {
 struct cyclic_poisson {
   std::uint64_t groups = 0;
   double rate = required;
+  friend bool operator==(cyclic_poisson const&, cyclic_poisson const&) = default;
 };
 
 /// Balls in bins. Each record draws one of `bins` bins, uniformly, independently of the others and secretly, and
 /// takes part in the steps bin, bin + bins, bin + 2·bins, … of the run: once an epoch of `bins` steps.
 struct balls_in_bins {
   std::uint64_t bins = 0;
+  friend bool operator==(balls_in_bins const&, balls_in_bins const&) = default;
 };
 
 namespace detail {

@@ -24,6 +24,7 @@ namespace tacit {
 struct min_separation {
   std::uint64_t separation = 1;
   std::uint64_t most = 1;
+  friend bool operator==(min_separation const&, min_separation const&) = default;
 };
 
 namespace detail {

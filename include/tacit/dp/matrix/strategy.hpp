@@ -28,6 +28,7 @@ struct toeplitz_strategy {
 
   std::vector<double> coefficients;
   std::uint64_t steps = 0;
+  friend bool operator==(toeplitz_strategy const&, toeplitz_strategy const&) = default;
 };
 
 /// Every node of a binary tree over the steps is released: the sum of the steps below it. After every `restart` steps
@@ -35,12 +36,14 @@ struct toeplitz_strategy {
 struct tree_strategy {
   std::uint64_t steps = 0;
   std::uint64_t restart = 0;
+  friend bool operator==(tree_strategy const&, tree_strategy const&) = default;
 };
 
 /// Any C, row by row, with a column for each step.
 struct dense_strategy {
   std::vector<double> entries;
   std::size_t columns = 0;
+  friend bool operator==(dense_strategy const&, dense_strategy const&) = default;
 };
 
 /// C = I: independent noise in every step, as in DP-SGD.
