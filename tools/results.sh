@@ -1,7 +1,10 @@
 #!/bin/sh
-# Tunes, audits and compares every system of the papers and writes docs/results.md, in under half an hour on
-# two cores. On a bare Debian 12 it first installs what is missing.
+# Tunes, audits and compares every system of the papers and writes docs/results.md. Finished runs are in
+# docs/results.jsonl: what is there is not run again, so that a run which was stopped goes on. Without that file all of
+# it takes hours. On a bare Debian 12 it first installs what is missing.
 # usage: sh tools/results.sh [ARGUMENTS OF tacit_comparison]
+#   sh tools/results.sh --minutes 30            stops after half an hour, and writes what there is
+#   sh tools/results.sh --only digits,shadows   these parts alone; the page keeps all that the file has
 set -eu
 cd "$(dirname "$0")/.."
 

@@ -5,22 +5,14 @@
 #include <tacit/audit/lira.hpp>
 #include <tacit/audit/membership.hpp>
 
-#include "rows.hpp"
+#include "output/format.hpp"
 
 #include <cmath>
 #include <cstdint>
+#include <optional>
+#include <utility>
 
 namespace apps {
-
-namespace {
-
-struct run_setting {
-  std::size_t steps;
-  double rate;
-  double clip;
-};
-
-}  // namespace
 
 double loss_threshold_auc(model& of, tuning_result const& run) {
   if (run.inside.empty()) return 0.5;
@@ -51,23 +43,23 @@ void expose(workplace& at, tuning_result const& run, std::vector<double>& inside
   }
 }
 
-std::vector<lira_row> lira_rows(bool quick) {
-  using enum tuning_system;
-  auto const row = [&](std::string title, tuning_system system, run_setting const& s) {
-    lira_row out{std::move(title), {}};
-    out.options.system = system;
-    out.options.steps = quick ? 4 : s.steps;
-    out.options.learning_rate = s.rate;
-    out.options.clip = s.clip;
-    out.options.target = {8.0, comparison_delta};
-    out.options.attacked = false;
-    out.options.curve_points = 1;
-    return out;
-  };
-  return {row("gradient descent, no privacy", sgd, {300, 1.0, 1.0}),
-          row("MeZO, no privacy", mezo, {1000, 0.03, 1.0}),
-          row("DP-GD, ε = 8", dp_sgd, {60, 2.0, 0.5}),
-          row("DPZero, ε = 8", dpzero, {1000, 0.03, 4.0})};
+std::vector<lira_row> lira_rows(std::vector<compared_row> const& rows, bool quick) {
+  double const private_epsilon = quick ? 2.0 : 8.0;
+  std::vector<lira_row> out;
+  for (auto const& [family, epsilon] : {std::pair<char const*, std::optional<double>>{"sgd", {}},
+                                        {"mezo", {}},
+                                        {"dp-gd", private_epsilon},
+                                        {"dpzero", private_epsilon}}) {
+    for (compared_row const* row : family_of(rows, place::digits, family)) {
+      if (row->epsilon != epsilon || !row->chosen) continue;
+      lira_row one{row->title + (epsilon ? formatted(", ε = %g", *epsilon) : ""), row->options};
+      apply(*row->chosen, one.options);
+      one.options.attacked = false;
+      one.options.curve_points = 1;
+      out.push_back(std::move(one));
+    }
+  }
+  return out.size() == attacked_rows ? out : std::vector<lira_row>{};
 }
 
 void attack(lira_row& row, std::size_t runs, std::filesystem::path const& data, bool quick,

@@ -15,6 +15,8 @@ namespace apps {
 
 /// What is tuned: a model that has learnt public data, and private records for it.
 enum class place { digits, digits_lora, cancer, cancer_lora, text };
+inline constexpr place places[] = {place::digits, place::digits_lora, place::cancer,
+                                   place::cancer_lora, place::text};
 
 struct place_words {
   std::string_view id;

@@ -3,13 +3,15 @@
 
 #include "output/format.hpp"
 #include "output/panel.hpp"
-#include "output/spread.hpp"
+#include "statistics.hpp"
+#include "tuning_cost.hpp"
 
-#include <boost/math/distributions/students_t.hpp>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -17,26 +19,17 @@ namespace apps {
 
 namespace {
 
-// Half the width of a 95 % interval for the mean, by Student's t: runs are independent, records of one
-// run are not.
-double half_width(spread const& of) {
-  if (of.runs < 2) return 0.5;
-  double const n = static_cast<double>(of.runs);
-  boost::math::students_t const law(n - 1.0);
-  return boost::math::quantile(law, 0.975) * of.deviation / std::sqrt(n);
-}
-
 template <class Value>
 std::vector<double> each(compared_row const& row, Value const& value) {
   std::vector<double> out;
-  for (tuning_result const& run : row.runs) {
+  for (scored_run const& run : row.runs) {
     if (std::optional<double> const v = value(run)) out.push_back(*v);
   }
   return out;
 }
 
 std::vector<double> attacks_on(compared_row const& row) {
-  return each(row, [](tuning_result const& r) { return r.attacked; });
+  return each(row, [](scored_run const& r) { return r.attacked; });
 }
 
 double largest(std::vector<double> const& of) {
@@ -44,51 +37,104 @@ double largest(std::vector<double> const& of) {
 }
 
 std::string spent(compared_row const& row) {
-  auto const epsilon = each(row, [](tuning_result const& r) { return r.epsilon; });
-  auto const nats = each(row, [](tuning_result const& r) { return r.nats; });
+  auto const epsilon = each(row, [](scored_run const& r) { return r.epsilon; });
+  auto const nats = each(row, [](scored_run const& r) { return r.nats; });
   if (!epsilon.empty()) return "ε = " + up(largest(epsilon), 3);
   if (!nats.empty()) return up(largest(nats), 4) + " nats";
   return row.family == "none" ? "nothing" : "all";
 }
 
 double bound_of(compared_row const& row) {
-  return largest(each(row, [](tuning_result const& r) { return std::optional(r.bound); }));
+  return largest(each(row, [](scored_run const& r) { return std::optional(r.bound); }));
 }
 
 std::string attack_text(compared_row const& row) {
   std::vector<double> const found = attacks_on(row);
   if (found.empty() || row.family == "none" || bound_of(row) == 1.0) return "–";
-  spread const s = spread_of(found);
-  double const width = half_width(s);
-  return formatted("%.3f (%.2f to %.2f)", s.mean, std::max(s.mean - width, 0.0),
-                   std::min(s.mean + width, 1.0));
+  mean_interval const s = interval_of(found);
+  return formatted("%.3f (%.2f to %.2f)", s.mean, std::max(s.low, 0.0), std::min(s.high, 1.0));
 }
 
-std::string cost_text(double bytes) { return formatted("%.1f", bytes / 1e6); }
+double mean_of(std::vector<double> const& values) { return interval_of(values).mean; }
 
-void table_of(std::string& out, std::vector<compared_row> const& rows, place where) {
+compared_row const* public_row(std::vector<compared_row> const& rows, place where) {
+  for (compared_row const* row : family_of(rows, where, "none")) {
+    if (row->done()) return row;
+  }
+  return nullptr;
+}
+
+bool measured_here(std::vector<compared_row> const& rows, place where) {
+  bool any = false;
+  for (compared_row const& row : rows) {
+    if (row.where != where || !row.in_table) continue;
+    if (!row.done()) return false;
+    any = true;
+  }
+  return any;
+}
+
+void results_table(std::string& out, std::vector<compared_row> const& rows, place where) {
   place_words const words = words_of(where);
   bool const text = where == place::text;
-  out += "\n### " + std::string(words.title) + "\n\n";
-  out += "| | asked | " + std::string(words.score) + " | spent | bound | attack | loss AUC |" +
-         (text ? " exposure |" : "") + " ms a step | MB |\n|---|---:|---:|---:|---:|---:|---:|" +
-         (text ? "---:|" : "") + "---:|---:|\n";
+  char const* const digits = text ? "%.2f (%.2f to %.2f)" : "%.3f (%.3f to %.3f)";
+  out += "| | asked | " + std::string(words.score) +
+         " | gain over public training | spent | with tuning | bound | attack | loss AUC |" +
+         (text ? " exposure |" : "") + "\n|---|---:|---:|---:|---:|---:|---:|---:|---:|" +
+         (text ? "---:|" : "") + "\n";
+  compared_row const* const alone = public_row(rows, where);
   for (compared_row const& row : rows) {
-    if (row.where != where || !row.in_table || row.runs.empty()) continue;
-    spread const score = spread_of(scores_of(row));
-    out += "| " + row.title + " | " + (row.epsilon ? formatted("%g", *row.epsilon) : "") + " | " +
-           formatted(text ? "%.2f ± %.2f" : "%.3f ± %.3f", score.mean, score.deviation) + " | " +
-           spent(row) + " | " + (bound_of(row) == 1.0 ? "1" : up(bound_of(row), 3)) + " | " +
-           attack_text(row) + " | " +
-           (row.runs.front().inside.empty() ? "–" : formatted("%.3f", spread_of(row.auc).mean)) +
-           " | ";
-    if (text) {
-      out += row.exposure_in.empty() ? "– | "
-                                     : formatted("%.1f, %.1f | ", spread_of(row.exposure_in).mean,
-                                                 spread_of(row.exposure_out).mean);
+    if (row.where != where || !row.in_table || !row.done()) continue;
+    mean_interval const score = interval_of(scores_of(row));
+    std::string gain = "–";
+    if (alone != nullptr && alone != &row) {
+      mean_interval const g =
+          interval_of(gains_over(scores_of(row), scores_of(*alone), words.less_is_better));
+      gain = formatted(text ? "%+.2f (%+.2f to %+.2f)" : "%+.3f (%+.3f to %+.3f)", g.mean, g.low,
+                       g.high);
     }
-    out += row.cost.seconds > 0.0 ? formatted("%.2f | ", 1e3 * row.cost.seconds) : "– | ";
-    out += (row.cost.bytes > 0.0 ? cost_text(row.cost.bytes) : "–") + " |\n";
+    out += "| " + row.title + " | " + (row.epsilon ? formatted("%g", *row.epsilon) : "") + " | " +
+           formatted(digits, score.mean, score.low, score.high) + " | " + gain + " | " +
+           spent(row) + " | " + cost_of_tuning(row) + " | " +
+           (bound_of(row) == 1.0 ? "1" : up(bound_of(row), 3)) + " | " + attack_text(row) + " | " +
+           (row.runs.front().with_members
+                ? formatted(
+                      "%.3f",
+                      mean_of(each(row, [](scored_run const& r) { return std::optional(r.auc); })))
+                : "–") +
+           " |";
+    if (text) {
+      std::vector<double> in;
+      std::vector<double> not_in;
+      for (scored_run const& run : row.runs) {
+        in.insert(in.end(), run.exposure_in.begin(), run.exposure_in.end());
+        not_in.insert(not_in.end(), run.exposure_out.begin(), run.exposure_out.end());
+      }
+      out += in.empty() ? " – |" : formatted(" %.1f, %.1f |", mean_of(in), mean_of(not_in));
+    }
+    out += "\n";
+  }
+}
+
+void settings_table(std::string& out, std::vector<compared_row> const& rows, place where) {
+  out +=
+      "\nThe settings that were chosen, their score on the tuning seeds, and what a step costs:\n\n"
+      "| | asked | steps | learning rate | clip | batch rate | tuning score | ms a step | MB |\n"
+      "|---|---:|---:|---:|---:|---:|---:|---:|---:|\n";
+  for (compared_row const& row : rows) {
+    if (row.where != where || !row.done() || row.grid.empty()) continue;
+    setting const& s = *row.chosen;
+    bool const clips = std::any_of(row.grid.begin(), row.grid.end(),
+                                   [&](setting const& other) { return other.clip != 1.0; });
+    bool const asks = row.in_table && row.epsilon;
+    out += "| " + row.title + " | " + (asks ? formatted("%g", *row.epsilon) : "") +
+           formatted(" | %zu | %g%s | ", s.steps, s.learning_rate,
+                     at_the_edge(s, row.grid) ? " †" : "") +
+           (clips ? formatted("%g", s.clip) : "–") + formatted(" | %g | ", s.rate) +
+           (row.grid.size() > 1 ? formatted(where == place::text ? "%.2f" : "%.3f", row.tuned_score)
+                                : "given") +
+           " | " + (row.cost.seconds > 0.0 ? formatted("%.2f", 1e3 * row.cost.seconds) : "–") +
+           " | " + (row.cost.bytes > 0.0 ? formatted("%.1f", row.cost.bytes / 1e6) : "–") + " |\n";
   }
 }
 
@@ -99,141 +145,226 @@ char const* word_for(outcome how) {
     case outcome::refuted:
       return "**refuted**";
     case outcome::not_seen:
+      return "not seen";
+    case outcome::described:
       break;
   }
-  return "not seen";
+  return "not tested";
 }
 
-}  // namespace
+std::string p_text(double p) {
+  return p < 1e-4 ? std::string("below 0.0001") : formatted("%.2g", p);
+}
 
-std::string as_markdown(comparison const& all) {
-  std::string out = "# Results\n\n";
+// In units of the standard deviation of a paired difference.
+struct effect_interval {
+  double size;
+  double low;
+  double high;
+};
+
+std::optional<effect_interval> effect_of(claim const& c) {
+  mean_interval const gain = interval_of(c.gains);
+  if (!(gain.deviation > 0.0)) return std::nullopt;
+  return effect_interval{gain.mean / gain.deviation, gain.low / gain.deviation,
+                         gain.high / gain.deviation};
+}
+
+void claims_table(std::string& out, std::vector<claim> const& claims) {
   out +=
-      "Every system of the papers, tuned, audited and compared at this library's scale. All of "
-      "this page is "
-      "written by\n\n    " +
-      all.command + "\n\n" +
-      formatted(
-          "from runs with %zu seeds each, for some claims thrice as many; it took %.0f minutes on "
-          "two cores.\n",
-          all.seeds, std::ceil(all.seconds / 60.0));
-  out +=
+      "| | claim | source | where | compared | difference (95 %) | effect | p | |\n"
+      "|---:|---|---|---|---|---:|---:|---:|---|\n";
+  std::size_t number = 0;
+  for (claim const& c : claims) {
+    out += formatted("| %zu | ", ++number) + c.what + " | " + c.source + " | " + c.where + " | ";
+    if (c.gains.empty()) {
+      out += c.note + " | – | – | – | " + word_for(c.how) + " |\n";
+      continue;
+    }
+    mean_interval const gain = interval_of(c.gains);
+    std::optional<effect_interval> const effect = effect_of(c);
+    out += c.who + formatted(": %.4g against %.4g", c.mean_of_this, c.mean_of_that) +
+           formatted(" | %+.3g (%+.3g to %+.3g) | ", gain.mean, gain.low, gain.high) +
+           (effect ? formatted("%+.1f", effect->size) : "–") + " | " + p_text(c.adjusted) + " | " +
+           word_for(c.how) + (c.note.empty() ? "" : ", " + c.note) + " |\n";
+  }
+}
+
+std::string how_to_read(comparison const& all) {
+  std::string out =
+      "## How it was done\n\n"
+      "- **Tuning.** Every row of a table was given the same budget: " +
+      formatted("%zu settings, each run once on %zu seeds, %zu runs", grid_size,
+                std::size(tuning_seeds), grid_size * std::size(tuning_seeds)) +
+      ". A grid has three numbers of steps and eight learning rates, or four with two clips (for "
+      "FERRET two batch rates), spread around what suits the system. Where no other rate is said, "
+      "every record is in every step. The setting of the best mean score is the row's. A † marks a "
+      "learning rate at the end of its grid: a better one may lie outside. The seeds of tuning are "
+      "in no table, but their splits are of the same data.\n"
+      "- **Scores** are those of the last step on records that nobody trained on, the mean of " +
+      formatted("%zu", all.seeds) +
+      " seeds with its 95 % interval by Student's t. A seed decides the split of the data and "
+      "where public training began, and is the same for all rows: differences are paired.\n"
+      "- **Claims** are tested by Student's t on the paired differences. A win must also beat "
+      "*public training alone*: of the two p the larger counts. All p are corrected together by "
+      "Holm's rule, so that with probability .95 no verdict on the page is wrong by chance. "
+      "*confirmed*: p at most .05 on the side of the claim; *refuted*: on the other; *not seen*: "
+      "neither, with so many seeds.\n"
+      "- **Every run** is a line of [" +
+      all.log + "](" + all.log +
+      "). A regeneration that was stopped goes on where it was, and runs nothing again that is "
+      "in the file; without the file all begins anew.\n"
       "\n## How to read it\n\n"
       "- A model has learnt public data. Of the private records a secret half takes part in the "
-      "tuning. The "
-      "score is that of the last step on records that nobody trained on, mean ± standard deviation "
-      "over the "
-      "seeds.\n"
+      "tuning.\n"
       "- *asked*: the ε, at δ = 1e-5, that the row stands for. PACZero and FERRET have no ε: they "
-      "are given the "
-      "information about a record that allows an attacker no more success than one Gaussian "
-      "release of that "
-      "(ε, δ): ";
+      "are given the information about a record that allows an attacker no more success than one "
+      "Gaussian release of that (ε, δ): ";
   for (double const epsilon : {0.5, 2.0, 8.0}) {
     out += formatted("%s or %.4f nats for ε = %g%s", up(success_at(epsilon), 3).c_str(),
                      std::floor(1e4 * information_at(epsilon).value) * 1e-4, epsilon,
                      epsilon < 8.0 ? ", " : ".\n");
   }
+  return out +
+         "- *spent* and *bound* are upper bounds: what was charged, and how often any attacker on "
+         "one record's membership can be right, at prior ½. A bound of .5 means that no attacker "
+         "does better than a coin. Laplace noise is calibrated to be purely ε-private, which is "
+         "stricter: its ε at δ is less.\n"
+         "- *with tuning*: what choosing the setting would cost on the private records themselves, "
+         "if only the best run were released. For (ε, δ) it is the bound for the best of a "
+         "geometric number of runs, as many on average as there are settings, each of which is "
+         "drawn "
+         "from the grid (`dp/selection.hpp`). For FERRET all runs add up. PACZero-ZPL reads no "
+         "secret, in any number of runs. – where no bound is known: a record's information of "
+         "separate runs of PACZero-MI does not add up, and a controller may change the noise.\n"
+         "- *attack*: how often the strongest attacker was right, with a 95 % interval over the "
+         "seeds (Student's t). For PACZero it is what its posterior expects. It knows every number "
+         "of every record. For (ε, δ) and for FERRET it also knows who takes part but for the "
+         "record in question; for PACZero it knows the 128 candidate halves. An interval reaching "
+         "above the bound is a draw of few runs; one wholly above would refute the guarantee. "
+         "Gradients of all texts at each step take too long: – there.\n"
+         "- *loss AUC*: the loss-threshold attack, which most audits stop at.\n"
+         "- *exposure*: of canaries' codes among the 1000 possible, in bits; of those that took "
+         "part, and of those that did not. 1.4 is chance.\n"
+         "- *ms a step* and *MB*: median time of a step, on one core of a machine that others "
+         "used too, and by how much a process grew that took a few steps.\n"
+         "- FERRET's guarantee is an average over transcripts. RLDP's SAC has at most 50 "
+         "choices to learn from in a run: its row is shown, and no verdict rests on it.\n";
+}
+
+}  // namespace
+
+std::string as_markdown(comparison const& all) {
+  std::vector<compared_row> const& rows = all.found.rows;
+  std::string out = "# Results\n\n";
   out +=
-      "- *spent* and *bound* are upper bounds: what was charged, and how often any attacker on one "
-      "record's "
-      "membership can be right, at prior ½. A bound of .5 is none. Laplace noise is calibrated to "
-      "be purely "
-      "ε-private, which is stricter: its ε at δ is less.\n"
-      "- *attack*: how often the strongest attacker was right, with a 95 % interval over the seeds "
-      "(Student's t). "
-      "For PACZero it is what its posterior expects. It knows every number of every record. For "
-      "(ε, δ) and for FERRET it also knows who takes "
-      "part but for "
-      "the record in question; for PACZero it knows the 128 candidate halves. An interval reaching "
-      "above the "
-      "bound is a draw of few runs; one wholly above would refute the guarantee. Gradients of all "
-      "texts at each "
-      "step take too long: – there.\n"
-      "- *loss AUC*: the loss-threshold attack, which most audits stop at.\n"
-      "- *exposure*: of canaries' codes among the 1000 possible, in bits; of those that took part, "
-      "and of those "
-      "that did not. 1.4 is chance.\n"
-      "- *ms a step* and *MB*: median time of a step, on one core, and by how much a process grew "
-      "that took a few "
-      "steps.\n"
-      "- Steps, rates and clips were chosen by hand, in favour of no system, on seeds that are "
-      "not in the tables, and were not charged. FERRET's (ε) is an average over transcripts.\n";
-  out += "\n![Scores against what an attacker may reach](results.svg)\n";
-  for (place const where :
-       {place::digits, place::digits_lora, place::cancer, place::cancer_lora, place::text}) {
-    if (std::any_of(all.rows.begin(), all.rows.end(),
-                    [&](compared_row const& r) { return r.where == where && r.in_table; })) {
-      table_of(out, all.rows, where);
+      "Every system of the papers, tuned, audited and compared at this library's scale. All of "
+      "this page is written by\n\n    " +
+      all.command + "\n\n" +
+      formatted(
+          "from %zu runs, whose times add up to %.1f hours, on cores that other programs used "
+          "too.\n",
+          all.runs, std::ceil(all.seconds / 360.0) / 10.0);
+  std::string missing;
+  for (place const where : places) {
+    if (!measured_here(rows, where)) {
+      if (!missing.empty()) missing += "; ";
+      missing += words_of(where).title;
     }
   }
-  out +=
-      "\n## What the papers claim\n\n"
-      "*confirmed*: more than two standard errors on the side of the claim; *refuted*: on the "
-      "other; *not "
-      "seen*: neither, at this size.\n\n| claim | source | found | |\n|---|---|---|---|\n";
-  for (claim const& c : all.claims) {
-    out += "| " + c.what + " | " + c.source + " | " + c.found + " | " + word_for(c.how) + " |\n";
+  if (!missing.empty() && !all.earlier.empty()) {
+    out += "\n**Not measured under this protocol yet:** " + missing + ". [Earlier figures](" +
+           all.earlier +
+           ") of these are from three seeds, with settings that were chosen by hand; nothing here "
+           "rests on them.\n";
   }
-  if (!all.study.empty()) {
+  out += '\n';
+  out += how_to_read(all);
+  out += "\n![Scores against what an attacker may reach](results.svg)\n";
+  for (place const where : places) {
+    if (!measured_here(rows, where)) continue;
+    out += "\n### " + std::string(words_of(where).title) + "\n\n";
+    results_table(out, rows, where);
+    settings_table(out, rows, where);
+  }
+  if (!all.claims.empty()) {
+    out +=
+        "\n## What the papers claim\n\n"
+        "*difference*: the mean of the paired differences, positive where the claim is right. "
+        "*effect*: the difference over the standard deviation of one pair. *p*: after Holm's "
+        "correction.\n\n";
+    claims_table(out, all.claims);
+    out += "\n![Effects of the claims, with 95 % intervals](claims.svg)\n";
+  }
+  if (!all.found.study.empty()) {
     out +=
         "\n## DPZero's synthetic study\n\n"
         "The norm of the gradient on test data against the dimension, at three effective ranks, "
-        "the best of a "
-        "grid of settings for each method: `tacit_dpzero --help` has the setting, and `--full` the "
-        "paper's "
-        "grid. Each point is the best run of one seed, so there are no error bars.\n\n![DPZero's "
-        "study](dpzero.svg)\n";
+        "the best of a grid of settings for each method: `tacit_dpzero --help` has the setting, "
+        "and `--full` the paper's grid. Each point is the best run of one seed, so there are no "
+        "error bars.\n\n![DPZero's study](dpzero.svg)\n";
   }
-  out +=
-      "\n## Shadow runs\n\n"
-      "The likelihood-ratio attack on digits: runs on random halves of one universe, each attacked "
-      "with the "
-      "others as shadows; success is the mean over all records, with a 95 % interval over the runs "
-      "that "
-      "holds at any number of them. Loss thresholds are nearly blind at this size even where "
-      "nothing is "
-      "private.\n\n| | success | 95 % | bound | loss AUC |\n|---|---:|---:|---:|---:|\n";
-  for (lira_row const& r : all.lira) {
-    out += "| " + r.title + " | " + formatted("%.3f", r.success.value) + " | " +
-           formatted("%.3f to %.3f", r.success.lower, r.success.upper) + " | " +
-           (r.bound == 1.0 ? "1" : up(r.bound, 3)) + " | " + formatted("%.3f", r.threshold_auc) +
-           " |\n";
+  if (!all.found.lira.empty()) {
+    out +=
+        "\n## Shadow runs\n\n"
+        "The likelihood-ratio attack on digits: runs on random halves of one universe, each "
+        "attacked with the others as shadows; success is the mean over all records, with a 95 % "
+        "interval over the runs that holds at any number of them. Loss thresholds are nearly blind "
+        "at this size even where nothing is private.\n\n"
+        "| | success | 95 % | bound | loss AUC |\n|---|---:|---:|---:|---:|\n";
+    for (lira_row const& r : all.found.lira) {
+      out += "| " + r.title +
+             formatted(" | %.3f | %.3f to %.3f | ", r.success.value, r.success.lower,
+                       r.success.upper) +
+             (r.bound == 1.0 ? "1" : up(r.bound, 3)) + formatted(" | %.3f |\n", r.threshold_auc);
+    }
   }
   return out;
 }
 
 nlohmann::ordered_json as_json(comparison const& all) {
-  nlohmann::ordered_json out{{"seeds", all.seeds}, {"seconds", all.seconds}};
-  for (compared_row const& row : all.rows) {
+  nlohmann::ordered_json out{{"seeds", all.seeds}, {"runs", all.runs}, {"seconds", all.seconds}};
+  for (compared_row const& row : all.found.rows) {
+    if (!row.done()) continue;
     nlohmann::ordered_json one{{"place", words_of(row.where).id},
                                {"family", row.family},
                                {"title", row.title},
-                               {"steps", row.options.steps},
-                               {"learning_rate", row.options.learning_rate},
-                               {"clip", row.options.clip},
+                               {"steps", row.chosen->steps},
+                               {"learning_rate", row.chosen->learning_rate},
+                               {"clip", row.chosen->clip},
+                               {"rate", row.chosen->rate},
                                {"scores", scores_of(row)},
                                {"bound", bound_of(row)},
                                {"attacks", attacks_on(row)},
-                               {"loss_auc", row.auc},
                                {"seconds_a_step", row.cost.seconds},
                                {"bytes", row.cost.bytes}};
     if (row.epsilon) one["asked"] = *row.epsilon;
-    auto const epsilon = each(row, [](tuning_result const& r) { return r.epsilon; });
-    auto const nats = each(row, [](tuning_result const& r) { return r.nats; });
+    auto const epsilon = each(row, [](scored_run const& r) { return r.epsilon; });
+    auto const nats = each(row, [](scored_run const& r) { return r.nats; });
     if (!epsilon.empty()) one["epsilon"] = largest(epsilon);
     if (!nats.empty()) one["nats"] = largest(nats);
+    if (auto const tuned = epsilon_with_tuning(row)) one["epsilon_with_tuning"] = *tuned;
     out["rows"].push_back(std::move(one));
   }
   for (claim const& c : all.claims) {
-    out["claims"].push_back({{"claim", c.what},
-                             {"source", c.source},
-                             {"found", c.found},
-                             {"outcome", c.how == outcome::confirmed ? "confirmed"
-                                         : c.how == outcome::refuted ? "refuted"
-                                                                     : "not seen"}});
+    nlohmann::ordered_json one{{"claim", c.what}, {"source", c.source}, {"where", c.where}};
+    if (c.gains.empty()) {
+      one["found"] = c.note;
+    } else {
+      mean_interval const gain = interval_of(c.gains);
+      one["compared"] = c.who;
+      one["gain"] = gain.mean;
+      one["lower"] = gain.low;
+      one["upper"] = gain.high;
+      one["p"] = c.adjusted;
+    }
+    one["outcome"] = c.how == outcome::confirmed  ? "confirmed"
+                     : c.how == outcome::refuted  ? "refuted"
+                     : c.how == outcome::not_seen ? "not seen"
+                                                  : "not tested";
+    out["claims"].push_back(std::move(one));
   }
-  for (lira_row const& r : all.lira) {
+  for (lira_row const& r : all.found.lira) {
     out["lira"].push_back({{"title", r.title},
                            {"success", r.success.value},
                            {"lower", r.success.lower},
@@ -256,11 +387,12 @@ std::string score_figure(std::vector<compared_row> const& rows) {
       {"dp-gd", "DP-GD", "#009e73"},           {"ferret", "FERRET", "#666666"},
       {"rldp-fixed", "RLDP", "#56b4e9"}};
   std::vector<panel> panels;
-  for (place const where : {place::digits, place::cancer, place::text}) {
+  for (place const where : places) {
+    if (!measured_here(rows, where)) continue;
     place_words const words = words_of(where);
     panel p{std::string(words.title),
             std::string(words.score) +
-                ", mean ± standard deviation over the seeds; points at one place side by side",
+                ", mean and 95 % interval over the seeds; points at one place side by side",
             false,
             1e300,
             -1e300,
@@ -270,31 +402,71 @@ std::string score_figure(std::vector<compared_row> const& rows) {
             "an attacker's success that the asked ε allows"};
     p.left = 0.48;
     p.marks = {{0.5, "0.5"}, {0.6, "0.6"}, {0.7, "0.7"}, {0.8, "0.8"}};
+    auto const shows = [&](mean_interval const& s) {
+      p.low = std::min(p.low, s.low);
+      p.high = std::max(p.high, s.high);
+    };
     for (look const& l : looks) {
       line drawn{l.label, l.colour, false, {}};
       auto const put = [&](double success, compared_row const& row) {
-        spread const scores = spread_of(scores_of(row));
-        double const low = scores.mean - scores.deviation;
-        double const high = scores.mean + scores.deviation;
-        drawn.at.emplace_back(success, scores.mean);
-        drawn.interval.emplace_back(low, high);
-        p.low = std::min(p.low, low);
-        p.high = std::max(p.high, high);
+        mean_interval const s = interval_of(scores_of(row));
+        if (!std::isfinite(s.low)) return;
+        drawn.at.emplace_back(success, s.mean);
+        drawn.interval.emplace_back(s.low, s.high);
+        shows(s);
       };
       if (l.family == std::string("paczero-mi")) {
         for (compared_row const* row : family_of(rows, where, "paczero-zpl")) put(0.5, *row);
       }
       for (compared_row const* row : family_of(rows, where, l.family)) {
-        if (!row->runs.empty() && row->epsilon) put(success_at(*row->epsilon), *row);
+        if (row->done() && row->epsilon) put(success_at(*row->epsilon), *row);
       }
       if (!drawn.at.empty()) p.lines.push_back(std::move(drawn));
     }
     if (p.lines.empty()) continue;
     p.right = 0.82;
+    if (compared_row const* const alone = public_row(rows, where)) {
+      mean_interval const s = interval_of(scores_of(*alone));
+      if (std::isfinite(s.low)) {
+        p.lines.push_back({"public", "#222222", true, {{p.left, s.mean}, {p.right, s.mean}}});
+        shows(s);
+      }
+    }
     fit_ticks(p);
     panels.push_back(std::move(p));
   }
   return svg(panels);
+}
+
+std::string claims_figure(std::vector<claim> const& claims) {
+  panel p{"What the papers claim",
+          "effect and 95 % interval: green confirmed, red refuted, grey not seen",
+          false,
+          -1.0,
+          1.0,
+          static_cast<double>(claims.size()) + 0.5,
+          {},
+          {},
+          "claim, by its number in the table"};
+  p.left = 0.5;
+  p.side_by_side = false;
+  p.lines.push_back({"", "#888888", true, {{p.left, 0.0}, {p.right, 0.0}}});
+  std::size_t number = 0;
+  for (claim const& c : claims) {
+    double const x = static_cast<double>(++number);
+    if (c.gains.empty()) continue;
+    std::optional<effect_interval> const effect = effect_of(c);
+    if (!effect) continue;
+    char const* const colour = c.how == outcome::confirmed ? "#009e73"
+                               : c.how == outcome::refuted ? "#c0392b"
+                                                           : "#888888";
+    p.lines.push_back({"", colour, false, {{x, effect->size}}, {{effect->low, effect->high}}});
+    p.marks.emplace_back(x, formatted("%zu", number));
+    p.low = std::min(p.low, effect->low);
+    p.high = std::max(p.high, effect->high);
+  }
+  fit_ticks(p);
+  return svg({p});
 }
 
 }  // namespace apps

@@ -3,7 +3,7 @@
 
 #include "attacks.hpp"
 #include "claims.hpp"
-#include "dpzero/study.hpp"
+#include "protocol.hpp"
 #include "rows.hpp"
 
 #include <nlohmann/json_fwd.hpp>
@@ -14,19 +14,24 @@
 namespace apps {
 
 struct comparison {
-  std::vector<compared_row> rows;
-  std::vector<lira_row> lira;
-  std::vector<study_row> study;
+  measured found;
   std::vector<claim> claims;
   std::size_t seeds = 0;
-  double seconds = 0.0;
+  std::size_t runs = 0;  // in the log
+  double seconds = 0.0;  // of all of them, one after the other
   std::string command;
+  std::string log;  // its name, beside the page
+  std::string
+      earlier{};  // a page for the places that are not measured yet; none: they are not mentioned
 };
 
 std::string as_markdown(comparison const& all);
 nlohmann::ordered_json as_json(comparison const& all);
 
-/// The score against what an attacker may reach, a panel for each place.
+/// The score against what an attacker may reach, a panel for each place that is measured.
 std::string score_figure(std::vector<compared_row> const& rows);
+
+/// The effects of all claims that are tested, with their intervals, numbered as in the table.
+std::string claims_figure(std::vector<claim> const& claims);
 
 }  // namespace apps

@@ -7,72 +7,21 @@
 
 #include "output/format.hpp"
 
+#include <algorithm>
+#include <utility>
+
 namespace apps {
 
 namespace {
 
-// Steps, rates and clips were chosen once, on seeds that are in no table.
-struct setting {
-  std::size_t steps;
-  double rate;
-  double clip;
-};
-
 constexpr double epsilons[] = {0.5, 2.0, 8.0};
-
-bool is_lora(place where) { return where == place::digits_lora || where == place::cancer_lora; }
-
-// For budgets .5, 2 and 8.
-setting of(place where, tuning_system system, std::size_t budget) {
-  using enum tuning_system;
-  bool const text = where == place::text;
-  auto const by_budget = [&](setting small, setting middle, setting large) {
-    return budget == 0 ? small : budget == 1 ? middle : large;
-  };
-  switch (system) {
-    case none:
-      return {0, 1.0, 1.0};
-    case mezo:
-      return text ? setting{300, 0.003, 1.0} : setting{1000, 0.03, 1.0};
-    case sgd:
-      return text             ? setting{60, 0.5, 1.0}
-             : is_lora(where) ? setting{60, 0.3, 1.0}
-                              : setting{100, 1.0, 1.0};
-    case paczero_zpl:
-      return text ? setting{300, 0.01, 1.0} : setting{1000, 0.02, 1.0};
-    case paczero_mi:
-      return text ? setting{300, 0.01, 1.0} : setting{1000, 0.015, 1.0};
-    case dpzero:
-      if (text) return by_budget({200, 0.001, 3.0}, {200, 0.003, 3.0}, {300, 0.003, 6.0});
-      return by_budget({300, 0.01, 2.0}, {1000, 0.02, 3.0}, {1000, 0.03, 4.0});
-    case dp_zo_laplace:
-      return text ? setting{100, 0.001, 3.0} : setting{100, 0.01, 4.0};
-    case dp_aggzo:
-      if (text) return by_budget({30, 0.01, 1.0}, {30, 0.03, 1.0}, {30, 0.03, 1.0});
-      return by_budget({50, 0.2, 0.5}, {100, 0.5, 0.5}, {200, 0.3, 1.0});
-    case dpgd_0th:
-      return text ? setting{100, 1e-5, 100.0} : setting{100, 2e-4, 50.0};
-    case dp_sgd:
-      if (text) return by_budget({40, 0.2, 0.5}, {40, 0.5, 0.5}, {40, 0.5, 0.5});
-      return by_budget({30, 1.0, 0.5}, {30, 2.0, 0.5}, {60, 2.0, 0.5});
-    case ferret:
-      return text ? setting{200, 0.3, 10.0} : setting{300, 0.1, 1.0};
-    case rldp:
-      if (text) return by_budget({40, 0.2, 0.2}, {40, 0.5, 0.2}, {40, 0.5, 0.2});
-      return by_budget({30, 1.0, 0.3}, {60, 2.0, 0.3}, {60, 2.0, 0.3});
-  }
-  return {};
-}
 
 compared_row make(place where, std::string title, std::string family, tuning_system system,
                   std::optional<std::size_t> budget) {
-  setting const s = of(where, system, budget.value_or(1));
   compared_row row{where, std::move(title), std::move(family), std::nullopt, {}};
+  row.grid = grid_of(where, system);
   tuning_options& o = row.options;
   o.system = system;
-  o.steps = s.steps;
-  o.learning_rate = s.rate;
-  o.clip = s.clip;
   o.paczero.clip = 1024.0;
   o.paczero.spend = tacit::allocation::confident_or_hold;
   o.paczero.otherwise = tacit::disagreement::hold;
@@ -82,7 +31,6 @@ compared_row make(place where, std::string title, std::string family, tuning_sys
     o.budget = information_at(*row.epsilon);
   }
   if (system == tuning_system::dp_aggzo) o.directions = where == place::text ? 8 : 16;
-  if (system == tuning_system::ferret) o.rate = 0.02;
   if (system == tuning_system::paczero_zpl) o.paczero.spend = tacit::allocation::uniform;
   // Gradients of all texts at every step take longer than all the rest.
   bool const gradients = system == tuning_system::dp_sgd || system == tuning_system::ferret ||
@@ -116,7 +64,7 @@ void add_place(std::vector<compared_row>& rows, place where) {
     for (std::size_t b = 0; b < std::size(epsilons); ++b) add(k.title, k.family, k.system, b);
   }
   for (char const* controller : {"median", "quantile", "sac"}) {
-    add(std::string("RLDP, ") + (controller == std::string("sac") ? "learned" : controller),
+    add(std::string("RLDP, ") + (controller == std::string("sac") ? "SAC, few steps" : controller),
         std::string("rldp-") + controller, rldp, 1)
         .options.controller = controller;
   }
@@ -137,9 +85,8 @@ void add_for_claims(std::vector<compared_row>& rows) {
     compared_row& row = add(place::digits, std::string("PACZero-ZPL, ") + name + ", 6000 steps",
                             std::string("drift-") + name, paczero_zpl, 1);
     row.options.paczero.otherwise = otherwise;
-    row.options.steps = 6000;
-    row.options.learning_rate = 0.01;
     row.options.decay = tacit::schedule::constant;  // one that falls to 0 ends any drift
+    row.grid = {{6000, 0.01}};
   }
   for (auto const& [what, name] :
        {std::pair(tacit::observed::value, "value"), std::pair(tacit::observed::sign, "sign")}) {
@@ -147,9 +94,8 @@ void add_for_claims(std::vector<compared_row>& rows) {
                             std::string("charged-") + name, paczero_mi, 1);
     row.options.paczero.what = what;
     row.options.budget = tacit::nats(0.1);
-    row.options.steps = 2000;
   }
-  // FERRET's own range of budgets, in nats about a record, and batches of two texts.
+  // FERRET's own range of budgets, in nats about a record.
   for (double const nats : {0.5, 2.0}) {
     for (auto const& [groups, name] : {std::pair(tacit::ferret_grouping::max, "MAX"),
                                        std::pair(tacit::ferret_grouping::eighth, "EIGHTH"),
@@ -159,7 +105,6 @@ void add_for_claims(std::vector<compared_row>& rows) {
               std::string("ferret-") + name + "-" + formatted("%.3g", nats), ferret, 1);
       row.options.groups = groups;
       row.options.budget = tacit::nats(nats);
-      row.options.rate = 1.0 / 64.0;
     }
   }
 }
@@ -176,22 +121,26 @@ double success_at(double epsilon) {
 
 tacit::nats information_at(double epsilon) { return tacit::information_for(success_at(epsilon)); }
 
+std::string id_of(compared_row const& row) {
+  return row.family + (row.epsilon ? formatted("@%g", *row.epsilon) : "");
+}
+
 std::vector<compared_row> all_rows(bool quick) {
   std::vector<compared_row> rows;
-  if (quick) {
-    add_place(rows, place::digits);
-    add_for_claims(rows);
-    for (compared_row& row : rows) {
-      row.options.steps = std::min<std::size_t>(row.options.steps, 6);
-      row.options.curve_points = 2;
-    }
-    return rows;
-  }
-  for (place const where :
-       {place::digits, place::digits_lora, place::cancer, place::cancer_lora, place::text}) {
-    add_place(rows, where);
+  for (place const where : places) {
+    if (!quick || where == place::digits) add_place(rows, where);
   }
   add_for_claims(rows);
+  if (!quick) return rows;
+  std::erase_if(rows, [](compared_row const& row) {
+    bool const middle = !row.epsilon || *row.epsilon == 0.0 || *row.epsilon == 2.0;
+    return !middle || row.family == "ferret-EIGHTH-0.5" || row.family.ends_with("-2");
+  });
+  for (compared_row& row : rows) {
+    row.options.curve_points = 2;
+    if (row.grid.size() > 2) row.grid = {row.grid.front(), row.grid.back()};
+    for (setting& s : row.grid) s.steps = std::min<std::size_t>(s.steps, 6);
+  }
   return rows;
 }
 

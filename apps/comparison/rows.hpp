@@ -2,6 +2,7 @@
 #pragma once
 
 #include "finetune/finetune.hpp"
+#include "grid.hpp"
 #include "places.hpp"
 
 #include <optional>
@@ -10,21 +11,41 @@
 
 namespace apps {
 
+/// What is kept of a run that is scored.
+struct scored_run {
+  double score = 0.0;  // NaN if it diverged
+  std::optional<double> epsilon;
+  std::optional<double> nats;
+  std::optional<double> attacked;
+  double bound = 1.0;
+  double auc = 0.5;          // of the loss-threshold attack
+  bool with_members = true;  // whether who took part is known, to attack it
+  double fall = 0.0;         // of the score, from its best on the way to its end: 0 or less
+  std::vector<double>
+      exposure_in{};  // of canaries that took part, in bits, and of those that did not
+  std::vector<double> exposure_out{};
+};
+
 /// One system at one budget in one place, and what its runs gave.
 struct compared_row {
   place where;
   std::string title;
   std::string family;             // rows of a family are one line of the figure
   std::optional<double> epsilon;  // that the budget stands for
-  tuning_options options;
-  bool in_table = true;               // or only there for a claim: then with more seeds
-  std::vector<tuning_result> runs{};  // one a seed
-  std::vector<double> auc{};          // of the loss-threshold attack on each run
-  std::vector<double>
-      exposure_in{};  // of canaries that took part, in bits, and of those that did not
-  std::vector<double> exposure_out{};
+  tuning_options options;         // all but the setting
+  std::vector<setting> grid{};    // one alone is not tuned but given; none for `none`
+  bool in_table = true;           // or only there for a claim
+
+  std::optional<setting> chosen{};  // once all of the grid has run
+  double tuned_score = 0.0;         // its mean over the tuning seeds
+  std::vector<scored_run> runs{};   // one a seed; empty until all are done
   step_cost cost{};
+
+  bool done() const { return !runs.empty(); }
 };
+
+/// Names the row in the log: its family, and the ε where it has one.
+std::string id_of(compared_row const& row);
 
 /// What every (ε, δ) mechanism here is asked to keep δ at.
 inline constexpr double comparison_delta = 1e-5;

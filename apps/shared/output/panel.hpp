@@ -29,6 +29,7 @@ struct panel {
   std::string across = "step";  // what the horizontal axis shows
   double left = 0.0;
   std::vector<std::pair<double, std::string>> marks = {};  // its ticks; none: at equal distances
+  bool side_by_side = true;  // error bars at one place are moved apart
 };
 
 /// 1, 2 or 5 times a power of ten, so that `range` has at most `about` of them.

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "grid.hpp"
+
+#include "output/format.hpp"
+
+#include <algorithm>
+
+namespace apps {
+
+namespace {
+
+using numbers = std::vector<double>;
+
+std::vector<setting> product(std::vector<std::size_t> const& steps, numbers const& learning_rates,
+                             numbers const& clips = {1.0}, numbers const& rates = {1.0}) {
+  std::vector<setting> out;
+  for (std::size_t const t : steps) {
+    for (double const eta : learning_rates) {
+      for (double const clip : clips) {
+        for (double const rate : rates) out.push_back({t, eta, clip, rate});
+      }
+    }
+  }
+  return out;
+}
+
+// Eight of them, each twice the one before.
+numbers doubling(double first) {
+  numbers out{first};
+  while (out.size() < 8) out.push_back(2.0 * out.back());
+  return out;
+}
+
+std::vector<setting> for_text(tuning_system system) {
+  using enum tuning_system;
+  switch (system) {
+    case none:
+      return {};
+    case mezo:
+      return product({50, 150, 300}, doubling(0.00025));
+    case sgd:
+      return product({30, 60, 120}, doubling(0.0625));
+    case paczero_mi:
+    case paczero_zpl:
+      return product({50, 150, 300}, doubling(0.00125));
+    case dpzero:
+      return product({50, 150, 300}, {0.001, 0.003, 0.01, 0.03}, {3.0, 6.0});
+    case dp_zo_laplace:
+      return product({25, 50, 100}, {0.001, 0.003, 0.01, 0.03}, {3.0, 6.0});
+    case dp_aggzo:
+      return product({10, 30, 60}, {0.01, 0.03, 0.1, 0.3}, {0.5, 1.0});
+    case dpgd_0th:
+      return product({25, 50, 100}, {1e-5, 1e-4, 1e-3, 1e-2}, {30.0, 100.0});
+    case dp_sgd:
+      return product({20, 40, 80}, {0.1, 0.2, 0.4, 0.8}, {0.25, 0.5});
+    case rldp:
+      return product({20, 40, 80}, {0.1, 0.2, 0.4, 0.8}, {0.1, 0.2});
+    case ferret:
+      return product({100, 200, 400}, {0.1, 0.3, 1.0, 3.0}, {10.0}, {1.0 / 64.0, 0.125});
+  }
+  return {};
+}
+
+std::vector<setting> for_tables(tuning_system system) {
+  using enum tuning_system;
+  switch (system) {
+    case none:
+      return {};
+    case mezo:
+      return product({300, 1000, 3000}, doubling(0.003));
+    case sgd:
+      return product({30, 100, 300}, doubling(0.0625));
+    case paczero_mi:
+    case paczero_zpl:
+      return product({300, 1000, 3000}, doubling(0.0025));
+    case dpzero:
+      return product({100, 300, 1000}, {0.003, 0.01, 0.03, 0.1}, {2.0, 4.0});
+    case dp_zo_laplace:
+      return product({50, 100, 400}, {0.003, 0.01, 0.03, 0.1}, {2.0, 4.0});
+    case dp_aggzo:
+      return product({30, 100, 300}, {0.1, 0.25, 0.6, 1.5}, {0.5, 1.0});
+    case dpgd_0th:
+      return product({30, 100, 300}, {2e-4, 1e-3, 5e-3, 2.5e-2}, {10.0, 50.0});
+    case dp_sgd:
+      return product({10, 30, 100}, {0.5, 1.0, 2.0, 4.0}, {0.3, 1.0});
+    case rldp:
+      return product({10, 30, 100}, {0.5, 1.0, 2.0, 4.0}, {0.15, 0.5});
+    case ferret:
+      return product({30, 100, 300}, {0.05, 0.15, 0.4, 1.0}, {1.0}, {0.02, 0.2});
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<setting> grid_of(place where, tuning_system system) {
+  return where == place::text ? for_text(system) : for_tables(system);
+}
+
+bool at_the_edge(setting const& chosen, std::vector<setting> const& grid) {
+  auto const slower = [](setting const& a, setting const& b) {
+    return a.learning_rate < b.learning_rate;
+  };
+  auto const [least, most] = std::minmax_element(grid.begin(), grid.end(), slower);
+  return least != most && least->learning_rate < most->learning_rate &&
+         (chosen.learning_rate == least->learning_rate ||
+          chosen.learning_rate == most->learning_rate);
+}
+
+void apply(setting const& from, tuning_options& to) {
+  to.steps = from.steps;
+  to.learning_rate = from.learning_rate;
+  to.clip = from.clip;
+  to.rate = from.rate;
+}
+
+std::string text_of(setting const& s) {
+  return formatted("%zu,%.17g,%.17g,%.17g", s.steps, s.learning_rate, s.clip, s.rate);
+}
+
+}  // namespace apps

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "attacks.hpp"
+#include "dpzero/study.hpp"
+#include "rows.hpp"
+#include "run_log.hpp"
+
+#include <cstddef>
+#include <filesystem>
+#include <limits>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+/// The protocol, one for all systems. In each place every row runs its whole grid on the tuning seeds; the setting of
+/// the best mean score is run on the seeds that are scored. Every run is in the log before it counts, and none that is
+/// there is run again.
+
+namespace apps {
+
+struct protocol_options {
+  std::size_t seeds = 10;  // scored: 1 to this
+  std::size_t threads = 2;
+  bool quick = false;
+  std::filesystem::path data{};
+  std::set<std::string> parts{};  // that run: ids of places, `shadows`, `study`; empty: all
+  double minutes = std::numeric_limits<double>::infinity();  // after which no run begins
+  std::size_t most_runs = std::numeric_limits<std::size_t>::max();
+};
+
+/// The parts there are, in the order in which they run.
+std::vector<std::string> all_parts();
+
+/// What the log has, and what is done of the rest before time is up.
+struct measured {
+  std::vector<compared_row> rows;
+  std::vector<lira_row> lira;    // empty, unless all are done
+  std::vector<study_row> study;  // the same
+  bool whole = false;            // nothing that was asked for is left
+};
+measured follow(protocol_options const& how, run_log& log);
+
+/// The setting of the best mean over the tuning seeds: of equals the first, and only of finite ones where there is one.
+std::optional<std::size_t> best_of_grid(std::vector<std::vector<double>> const& scores,
+                                        bool less_is_better);
+
+}  // namespace apps
