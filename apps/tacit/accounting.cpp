@@ -3,6 +3,7 @@
 // The questions about (epsilon, delta).
 
 #include <tacit/core/check.hpp>
+#include <tacit/dp/sampled_run.hpp>
 #include <tacit/dp/selection.hpp>
 
 #include "accountants.hpp"
@@ -10,6 +11,7 @@
 #include "strategy.hpp"
 #include "verbs.hpp"
 
+#include <algorithm>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -111,20 +113,86 @@ std::string repetitions_in_words(std::optional<tacit::repetitions> const& times)
          " number of runs of mean " + mean + " (gamma " + exactly(law.gamma) + "), each of ";
 }
 
-std::string about(plan const& run, std::optional<tacit::repetitions> const& times) {
-  return ": " + repetitions_in_words(times) + in_words(run) + ", " + in_words(run.neighbours) +
-         " neighbours";
+// ---- what is around a run -----------------------------------------------------------------------
+
+// In this order, from the inside: batches that are cut off, a sample drawn once for all, the best of several runs.
+struct surroundings {
+  std::optional<tacit::batch_cap> cap;
+  double overflow = 0.0;
+  std::optional<double> drawn_once;
+  std::optional<tacit::repetitions> times;
+};
+
+void declare_surroundings(arguments& of) {
+  of.add("--cap", whole(1, largest_count),
+         "Poisson-sampled batches of more records are cut down to this many, out of");
+  of.add("--cap-records", whole(1, largest_count), "this many records");
+  of.add("--drawn-once", probability(),
+         "the whole run is on a secret sample that has each record with this probability, drawn "
+         "once");
+  declare_repetitions(of);
 }
 
-// The answer of an account, or of the best of several like it.
+surroundings read_surroundings(arguments const& of, plan const& run) {
+  surroundings out;
+  if (of.given("--cap")) {
+    out.cap = tacit::batch_cap{of.whole("--cap"), of.whole("--cap-records")};
+    std::vector<tacit::composed> const history = run.history();
+    if (std::none_of(history.begin(), history.end(), [](tacit::composed const& c) {
+          return std::holds_alternative<tacit::poisson>(c.release.how);
+        })) {
+      of.must_be_left_out({"--cap"}, "unless records are sampled by Poisson");
+    }
+    out.overflow = tacit::overflow(*out.cap, history);
+  } else {
+    of.must_be_left_out({"--cap-records"}, "unless --cap is given");
+  }
+  if (of.given("--drawn-once")) {
+    if (run.neighbours == tacit::adjacency::replace_one) {
+      of.must_be_left_out({"--drawn-once"}, "for replace-one neighbours");
+    }
+    out.drawn_once = of.number("--drawn-once");
+  }
+  out.times = read_repetitions(of);
+  return out;
+}
+
+std::string about(plan const& run, surroundings const& around) {
+  std::string words = ": " + repetitions_in_words(around.times) + in_words(run);
+  if (around.cap) {
+    words += ", batches of at most " + std::to_string(around.cap->most) + " out of " +
+             std::to_string(around.cap->records) + " records";
+  }
+  if (around.drawn_once) {
+    words += ", all on a sample of rate " + exactly(*around.drawn_once) + " drawn once";
+  }
+  return words + ", " + in_words(run.neighbours) + " neighbours";
+}
+
+// The answer of an account, and of what is around it.
 template <class Ask>
-bound<double> asked(account const& one, std::optional<tacit::repetitions> const& times,
-                    Ask const& ask) {
-  if (!times) return ask(one);
-  return ask(tacit::best_of(one, *times));
+bound<double> asked(account const& one, surroundings const& around, Ask const& ask) {
+  auto const repeated = [&](auto const& run) {
+    return around.times ? ask(tacit::best_of(run, *around.times)) : ask(run);
+  };
+  auto const drawn = [&](auto const& run) {
+    if (!around.drawn_once) return repeated(run);
+    tacit::sampled_run const sample(run, tacit::poisson{*around.drawn_once});
+    return repeated(sample);
+  };
+  if (!around.cap) return drawn(one);
+  tacit::capped_run const capped(one, around.overflow);
+  return drawn(capped);
 }
 
-answer with_repetitions(answer out, std::optional<tacit::repetitions> const& times) {
+answer with_surroundings(answer out, surroundings const& around) {
+  if (around.cap) {
+    out.json["cap"] = {{"most", around.cap->most},
+                       {"records", around.cap->records},
+                       {"overflow", around.overflow}};
+  }
+  if (around.drawn_once) out.json["drawn_once"] = *around.drawn_once;
+  auto const& times = around.times;
   if (!times) return out;
   nlohmann::ordered_json law{{"mean", tacit::mean_repetitions(*times)}};
   if (auto const* k = std::get_if<tacit::truncated_negative_binomial>(&*times)) {
@@ -137,7 +205,7 @@ answer with_repetitions(answer out, std::optional<tacit::repetitions> const& tim
 
 void declare_epsilon(arguments& of) {
   declare_plan(of);
-  declare_repetitions(of);
+  declare_surroundings(of);
   of.add("--delta", open_probability(), "needed");
   declare_accountant(of);
 }
@@ -145,20 +213,20 @@ void declare_epsilon(arguments& of) {
 answer run_epsilon(arguments const& of) {
   plan const run = read_plan(of);
   double const delta = of.number("--delta");
-  auto const times = read_repetitions(of);
+  surroundings const around = read_surroundings(of, run);
   auto const ask = [&](method const& m) {
     auto const account = composed_by(m, run);
     bound<double> const epsilon =
-        asked(*account, times, [&](auto const& a) { return a.epsilon(delta); });
+        asked(*account, around, [&](auto const& a) { return a.epsilon(delta); });
     return figure("epsilon", m, epsilon, attained(run), epsilon_in_words);
   };
-  return with_repetitions(
-      gathered(of, "epsilon at delta " + exactly(delta) + " is ", about(run, times), ask), times);
+  return with_surroundings(
+      gathered(of, "epsilon at delta " + exactly(delta) + " is ", about(run, around), ask), around);
 }
 
 void declare_delta(arguments& of) {
   declare_plan(of);
-  declare_repetitions(of);
+  declare_surroundings(of);
   of.add("--epsilon", non_negative(), "needed");
   declare_accountant(of);
 }
@@ -166,15 +234,16 @@ void declare_delta(arguments& of) {
 answer run_delta(arguments const& of) {
   plan const run = read_plan(of);
   double const epsilon = of.number("--epsilon");
-  auto const times = read_repetitions(of);
+  surroundings const around = read_surroundings(of, run);
   auto const ask = [&](method const& m) {
     auto const account = composed_by(m, run);
     bound<double> const delta =
-        asked(*account, times, [&](auto const& a) { return a.delta(epsilon); });
+        asked(*account, around, [&](auto const& a) { return a.delta(epsilon); });
     return figure("delta", m, delta, attained(run), rounded_up);
   };
-  return with_repetitions(
-      gathered(of, "delta at epsilon " + exactly(epsilon) + " is ", about(run, times), ask), times);
+  return with_surroundings(
+      gathered(of, "delta at epsilon " + exactly(epsilon) + " is ", about(run, around), ask),
+      around);
 }
 
 // ---- calibration --------------------------------------------------------------------------------

@@ -63,6 +63,9 @@ void declare_plan(arguments& of, plan_options which) {
            "every record takes part in a step with this probability (Poisson)");
     of.add("--batch", whole(1, largest_count),
            "every step takes a fresh batch of this size without replacement, out of");
+    of.add_flag("--with-replacement",
+                "the batch is of independent draws, so that a record may be in it "
+                "several times");
     of.add("--allocate", whole(1, tacit::random_allocation::most_steps),
            "every record takes part in this many steps of an epoch, drawn at random, out of");
     of.add("--of", whole(1, tacit::random_allocation::most_steps), "this many steps of an epoch");
@@ -104,6 +107,9 @@ tacit::mechanism_event read_mechanism(arguments const& of, double noise_multipli
 }
 
 tacit::sampling read_sampling(arguments const& of) {
+  bool const again = of.given("--with-replacement");
+  if (again && !of.given("--batch"))
+    of.must_be_left_out({"--with-replacement"}, "unless --batch is given");
   if (of.given("--allocate")) {
     of.must_be_left_out({"--rate", "--batch", "--records"}, "where --allocate is given");
     tacit::random_allocation const how{of.whole("--of"), of.whole("--allocate")};
@@ -119,6 +125,7 @@ tacit::sampling read_sampling(arguments const& of) {
     of.must_be_left_out({"--records"}, "unless --batch is given");
     return tacit::unsampled{};
   }
+  if (again) return tacit::with_replacement{of.whole("--batch"), of.whole("--records")};
   tacit::fixed_size const how{of.whole("--batch"), of.whole("--records")};
   if (how.batch > how.records) of.refuse("--batch", tacit::detail::count_range(1, how.records));
   return how;
@@ -136,10 +143,10 @@ std::uint64_t read_steps(arguments const& of) {
 
 plan read_plan(arguments const& of) {
   if (of.given("--schedule")) {
-    of.must_be_left_out(
-        {"--mechanism", "--noise-multiplier", "--rate", "--batch", "--records",
-         "--clip-count-noise", "--allocate", "--of", "--epochs", "--steps", "--records-per-person"},
-        "where --schedule is given");
+    of.must_be_left_out({"--mechanism", "--noise-multiplier", "--rate", "--batch", "--records",
+                         "--with-replacement", "--clip-count-noise", "--allocate", "--of",
+                         "--epochs", "--steps", "--records-per-person"},
+                        "where --schedule is given");
     std::optional<adjacency> neighbours;
     if (of.given("--adjacency")) neighbours = read_adjacency(of);
     return read_schedule(of.text("--schedule"), neighbours);
@@ -165,6 +172,15 @@ std::string in_words(tacit::mechanism_event const& mechanism) {
     std::string operator()(tacit::discrete_laplace const& m) const {
       return "discrete Laplace noise of scale " + exactly(m.scale) + " on a sensitivity of " +
              std::to_string(m.sensitivity);
+    }
+    std::string operator()(tacit::integer_noise const& m) const {
+      bool const is_skellam = m.law == tacit::integer_law::skellam;
+      return std::string(is_skellam ? "Skellam" : "binomial") + " noise of variance " +
+             exactly(m.variance) + " on a sensitivity of " + std::to_string(m.sensitivity);
+    }
+    std::string operator()(tacit::gaussian_mixture const& m) const {
+      return "Gaussian noise of sigma " + exactly(m.sigma) + " on a sensitivity drawn among " +
+             std::to_string(m.parts.size());
     }
     std::string operator()(tacit::randomised_response const& m) const {
       return of_epsilon("randomised response among " + std::to_string(m.categories), m.epsilon);
@@ -206,6 +222,10 @@ std::string in_words(tacit::sampling const& how) {
   if (auto const* f = std::get_if<tacit::fixed_size>(&how)) {
     return "batches of " + std::to_string(f->batch) + " out of " + std::to_string(f->records) +
            " records";
+  }
+  if (auto const* w = std::get_if<tacit::with_replacement>(&how)) {
+    return "batches of " + std::to_string(w->batch) + " draws with replacement out of " +
+           std::to_string(w->records) + " records";
   }
   if (auto const* a = std::get_if<tacit::random_allocation>(&how)) {
     return "epochs of " + std::to_string(a->steps) + " steps of which every record takes part in " +

@@ -53,6 +53,8 @@
 #include <tacit/dp/grid/prepare.hpp>
 #include <tacit/dp/grid/sketch.hpp>
 #include <tacit/dp/grid/tail.hpp>
+#include <tacit/dp/integer_noise.hpp>
+#include <tacit/dp/integer_pairs.hpp>
 #include <tacit/dp/loss.hpp>
 #include <tacit/dp/matrix.hpp>
 #include <tacit/dp/matrix/error.hpp>
@@ -66,6 +68,7 @@
 #include <tacit/dp/pair.hpp>
 #include <tacit/dp/participation.hpp>
 #include <tacit/dp/privacy_loss.hpp>
+#include <tacit/dp/profile_points.hpp>
 #include <tacit/dp/pure_epsilon.hpp>
 #include <tacit/dp/rays/answer.hpp>
 #include <tacit/dp/rays/boundary.hpp>
@@ -95,6 +98,8 @@
 #include <tacit/dp/rising_cells.hpp>
 #include <tacit/dp/rounded_shifts.hpp>
 #include <tacit/dp/saddle.hpp>
+#include <tacit/dp/sampled_records.hpp>
+#include <tacit/dp/sampled_run.hpp>
 #include <tacit/dp/selection.hpp>
 #include <tacit/dp/sensitivity.hpp>
 #include <tacit/dp/trade_off.hpp>

@@ -2,6 +2,7 @@
 #include "schedule/schedule.hpp"
 
 #include <tacit/core/count.hpp>
+#include <tacit/dp/integer_noise.hpp>
 #include <tacit/dp/sensitivity.hpp>
 
 #include "output/format.hpp"
@@ -119,6 +120,13 @@ class node {
     }
     return value_->get<std::string>();
   }
+  // Whether this key is true; false unless given.
+  bool flag(char const* key) const {
+    if (!has(key)) return false;
+    node const of = field(key);
+    if (!of.value().is_boolean()) of.refuse("true or false");
+    return of.value().get<bool>();
+  }
   std::size_t entries(char const* must_be) const {
     if (!value_->is_array() || value_->empty()) refuse(must_be);
     return value_->size();
@@ -228,6 +236,35 @@ tacit::mechanism_event read_renyi(node const& of) {
       })};
 }
 
+std::uint64_t read_sensitivity(node const& of) {
+  return of.has("sensitivity") ? of.field("sensitivity").whole(1, 1'000'000'000) : 1;
+}
+
+template <tacit::integer_law law>
+tacit::mechanism_event read_integer_noise(node const& of) {
+  node const variance = of.field("variance");
+  double const value = variance.positive();
+  if (law == tacit::integer_law::binomial &&
+      !(4.0 * value >= 1.0 && 4.0 * value <= 0x1p53 && 4.0 * value == std::floor(4.0 * value))) {
+    variance.refuse("a quarter of a number of coins");
+  }
+  return tacit::integer_noise{law, value, read_sensitivity(of)};
+}
+
+tacit::mechanism_event read_mixture(node const& of) {
+  tacit::gaussian_mixture out{
+      of.field("sigma").positive(),
+      read_points<tacit::gaussian_mixture::part>(
+          of, "weight", "sensitivity", tacit::gaussian_mixture::most_parts,
+          [](node const& weight, node const& sensitivity) {
+            return tacit::gaussian_mixture::part{weight.probability(), sensitivity.non_negative()};
+          })};
+  double sum = 0.0;
+  for (auto const& part : out.parts) sum += part.weight;
+  if (!(sum <= 1.0 + 1e-12)) of.field("points").refuse("of weights that add up to at most 1");
+  return out;
+}
+
 std::vector<known_mechanism> const& mechanisms() {
   static std::vector<known_mechanism> const all{
       {"gaussian", {"noise_multiplier", "groups", "clip_count_noise"}, read_gaussian},
@@ -239,17 +276,23 @@ std::vector<known_mechanism> const& mechanisms() {
       {"discrete-gaussian",
        {"sigma", "sensitivity"},
        [](node const& of) -> tacit::mechanism_event {
-         return tacit::discrete_gaussian{
-             of.field("sigma").positive(),
-             of.has("sensitivity") ? of.field("sensitivity").whole(1, 1'000'000'000) : 1};
+         return tacit::discrete_gaussian{of.field("sigma").positive(), read_sensitivity(of)};
        }},
       {"discrete-laplace",
        {"scale", "sensitivity"},
        [](node const& of) -> tacit::mechanism_event {
-         return tacit::discrete_laplace{
-             of.field("scale").positive(),
-             of.has("sensitivity") ? of.field("sensitivity").whole(1, 1'000'000'000) : 1};
+         return tacit::discrete_laplace{of.field("scale").positive(), read_sensitivity(of)};
        }},
+      {"geometric",
+       {"ratio", "sensitivity"},
+       [](node const& of) -> tacit::mechanism_event {
+         double const ratio =
+             of.field("ratio").number("in (0, 1)", [](double x) { return x > 0.0 && x < 1.0; });
+         return tacit::two_sided_geometric(ratio, read_sensitivity(of));
+       }},
+      {"skellam", {"variance", "sensitivity"}, read_integer_noise<tacit::integer_law::skellam>},
+      {"binomial", {"variance", "sensitivity"}, read_integer_noise<tacit::integer_law::binomial>},
+      {"gaussian-mixture", {"sigma", "points"}, read_mixture},
       {"randomised-response",
        {"epsilon", "categories"},
        [](node const& of) -> tacit::mechanism_event {
@@ -296,14 +339,14 @@ std::vector<known_mechanism> const& mechanisms() {
 
 tacit::sampling read_sampling(node const& of) {
   if (of.has("allocate") || of.has("of")) {
-    for (char const* other : {"rate", "batch", "records", "shuffled"}) {
+    for (char const* other : {"rate", "batch", "records", "shuffled", "with_replacement"}) {
       if (of.has(other)) of.field(other).refuse("left out where an epoch is allocated");
     }
     std::uint64_t const steps = of.field("of").whole(1, tacit::random_allocation::most_steps);
     return tacit::random_allocation{steps, of.field("allocate").whole(1, steps)};
   }
   if (of.has("rate")) {
-    for (char const* other : {"batch", "records", "shuffled"}) {
+    for (char const* other : {"batch", "records", "shuffled", "with_replacement"}) {
       if (of.has(other)) of.field(other).refuse("left out where rate is given");
     }
     return tacit::poisson{of.field("rate").probability()};
@@ -311,12 +354,15 @@ tacit::sampling read_sampling(node const& of) {
   if (of.has("batch") || of.has("records")) {
     if (of.has("shuffled")) of.field("shuffled").refuse("left out where a batch is given");
     std::uint64_t const records = of.field("records").whole(1, largest_count);
+    if (of.flag("with_replacement")) {
+      return tacit::with_replacement{of.field("batch").whole(1, largest_count), records};
+    }
     return tacit::fixed_size{of.field("batch").whole(1, records), records};
   }
-  if (!of.has("shuffled")) return tacit::unsampled{};
-  node const flag = of.field("shuffled");
-  if (!flag.value().is_boolean()) flag.refuse("true or false");
-  return flag.value().get<bool>() ? tacit::sampling(tacit::shuffled{}) : tacit::unsampled{};
+  if (of.has("with_replacement")) {
+    of.field("with_replacement").refuse("left out unless a batch is given");
+  }
+  return of.flag("shuffled") ? tacit::sampling(tacit::shuffled{}) : tacit::unsampled{};
 }
 
 composed read_one(node const& of) {
@@ -327,9 +373,9 @@ composed read_one(node const& of) {
   known_mechanism const& known =
       *std::find_if(mechanisms().begin(), mechanisms().end(),
                     [&](known_mechanism const& m) { return m.word == word; });
-  std::vector<std::string> keys{"mechanism", "steps",   "rate",
-                                "batch",     "records", "shuffled",
-                                "allocate",  "of",      "records_per_person"};
+  std::vector<std::string> keys{
+      "mechanism",        "steps",    "rate",     "batch", "records",
+      "with_replacement", "shuffled", "allocate", "of",    "records_per_person"};
   keys.insert(keys.end(), known.keys.begin(), known.keys.end());
   of.must_have_only(keys);
   event const release = by_person(
@@ -431,6 +477,19 @@ nlohmann::ordered_json as_json(composed const& release) {
       return {
           {"mechanism", "discrete-laplace"}, {"scale", m.scale}, {"sensitivity", m.sensitivity}};
     }
+    nlohmann::ordered_json operator()(tacit::integer_noise const& m) const {
+      bool const is_skellam = m.law == tacit::integer_law::skellam;
+      return {{"mechanism", is_skellam ? "skellam" : "binomial"},
+              {"variance", m.variance},
+              {"sensitivity", m.sensitivity}};
+    }
+    nlohmann::ordered_json operator()(tacit::gaussian_mixture const& m) const {
+      nlohmann::ordered_json all = nlohmann::ordered_json::array();
+      for (auto const& p : m.parts) {
+        all.push_back({{"weight", p.weight}, {"sensitivity", p.sensitivity}});
+      }
+      return {{"mechanism", "gaussian-mixture"}, {"sigma", m.sigma}, {"points", std::move(all)}};
+    }
     nlohmann::ordered_json operator()(tacit::randomised_response const& m) const {
       return {{"mechanism", "randomised-response"},
               {"epsilon", m.epsilon},
@@ -476,6 +535,11 @@ nlohmann::ordered_json as_json(composed const& release) {
   if (auto const* f = std::get_if<tacit::fixed_size>(&release.release.how)) {
     out["batch"] = f->batch;
     out["records"] = f->records;
+  }
+  if (auto const* w = std::get_if<tacit::with_replacement>(&release.release.how)) {
+    out["batch"] = w->batch;
+    out["records"] = w->records;
+    out["with_replacement"] = true;
   }
   if (std::holds_alternative<tacit::shuffled>(release.release.how)) out["shuffled"] = true;
   if (auto const* a = std::get_if<tacit::random_allocation>(&release.release.how)) {

@@ -92,6 +92,17 @@ template <std::same_as<mechanism_event> Mechanism>
     }
     event_words operator()(gaussian_dp const& m) const { return {"gaussian_dp", m.mu}; }
     event_words operator()(zcdp const& m) const { return {"zcdp", m.rho}; }
+    event_words operator()(integer_noise const& m) const {
+      return {m.law == integer_law::skellam ? "skellam" : "binomial", m.variance,
+              static_cast<double>(m.sensitivity)};
+    }
+    event_words operator()(gaussian_mixture const& m) const {
+      event_words out{"gaussian_mixture", m.sigma};
+      for (gaussian_mixture::part const& part : m.parts) {
+        out.points.insert(out.points.end(), {part.weight, part.sensitivity});
+      }
+      return out;
+    }
     event_words operator()(dp_profile const& m) const {
       event_words out{"dp_profile"};
       for (approx_dp const& point : m.points) {
@@ -116,6 +127,9 @@ template <std::same_as<sampling> Sampling>
   if (auto const* f = std::get_if<fixed_size>(&scheme)) {
     return {"fixed_size", static_cast<double>(f->batch), static_cast<double>(f->records)};
   }
+  if (auto const* w = std::get_if<with_replacement>(&scheme)) {
+    return {"with_replacement", static_cast<double>(w->batch), static_cast<double>(w->records)};
+  }
   if (auto const* a = std::get_if<random_allocation>(&scheme)) {
     return {"random_allocation", static_cast<double>(a->steps), static_cast<double>(a->part)};
   }
@@ -131,7 +145,7 @@ template <std::same_as<sampling> Sampling>
 
 /// Whether a line of points follows that of the release.
 [[nodiscard]] inline bool has_points(std::string_view word) {
-  return word == "dp_profile" || word == "renyi_dp";
+  return word == "dp_profile" || word == "renyi_dp" || word == "gaussian_mixture";
 }
 
 template <class Point>
@@ -163,6 +177,11 @@ template <std::same_as<event_words> Words>
     if (what.word == "matrix_gaussian") return matrix_gaussian{a, b};
     if (what.word == "gaussian_dp") return gaussian_dp{a};
     if (what.word == "zcdp") return zcdp{a};
+    if (what.word == "skellam") return integer_noise{integer_law::skellam, a, whole_number(b)};
+    if (what.word == "binomial") return integer_noise{integer_law::binomial, a, whole_number(b)};
+    if (what.word == "gaussian_mixture") {
+      return gaussian_mixture{a, points_of<gaussian_mixture::part>(what.points)};
+    }
     if (what.word == "dp_profile") return dp_profile{points_of<approx_dp>(what.points)};
     if (what.word == "renyi_dp") return renyi_dp{points_of<renyi_bound>(what.points)};
     throw unknown(what.word);
@@ -175,6 +194,9 @@ template <std::same_as<event_words> Words>
   }
   if (how.word == "fixed_size") {
     return event(mechanism, fixed_size{whole_number(how.first), whole_number(how.second)});
+  }
+  if (how.word == "with_replacement") {
+    return event(mechanism, with_replacement{whole_number(how.first), whole_number(how.second)});
   }
   throw unknown(how.word);
 }
@@ -193,6 +215,9 @@ template <std::same_as<event> Event>
                  bits(what.second), bits(how.first), bits(how.second), release.records_per_person},
                 {}};
   for (double const x : what.points) key.second.push_back(bits(x));
+  if (auto const* noise = std::get_if<integer_noise>(&release.what)) {
+    key.second.push_back(static_cast<std::uint64_t>(noise->law));
+  }
   return key;
 }
 

@@ -8,7 +8,10 @@
 #include <tacit/dp/binomial_mixture.hpp>
 #include <tacit/dp/event.hpp>
 #include <tacit/dp/finite_pairs.hpp>
+#include <tacit/dp/integer_pairs.hpp>
 #include <tacit/dp/pair.hpp>
+#include <tacit/dp/profile_points.hpp>
+#include <tacit/dp/sampled_records.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -31,77 +34,10 @@ namespace tacit {
 
 namespace detail {
 
-[[noreturn]] inline void refuse_pair(std::string_view what, std::string_view why) {
-  throw std::invalid_argument("dominate: there is no known bound for " + std::string(what) + ": " +
-                              std::string(why));
-}
-
-[[nodiscard]] inline domination symmetric_domination(dominating_pair const& pair, bool attained) {
-  return {pair, pair, true, attained};
-}
-
-/// The two directions of a Poisson-sampled pair that has a rate and a direction of its own.
-template <class Pair>
-[[nodiscard]] domination directed_domination(Pair pair) {
-  if (pair.rate == 1.0) return symmetric_domination(pair, true);
-  Pair other = pair;
-  other.orientation = orientation::add;
-  return {pair, other, false, true};
-}
-
-/// Nothing is released about anyone.
-[[nodiscard]] inline domination no_loss() { return symmetric_domination(normal_pair{0.0}, true); }
-
 template <real T>
-class dominator {
+class dominator : private sampled_records {
  public:
-  dominator(event const& release, adjacency neighbours)
-      : event_(release),
-        neighbours_(neighbours),
-        records_(static_cast<double>(release.records_per_person)),
-        change_(neighbours == adjacency::replace_one ? 2.0 : 1.0) {
-    if (auto const* scheme = std::get_if<poisson>(&release.how)) {
-      rate_ = scheme->rate;
-      how_ = rate_ == 1.0 ? taken::all : taken::poisson;
-    } else if (auto const* batch = std::get_if<fixed_size>(&release.how)) {
-      if (neighbours == adjacency::add_remove) {
-        refuse_pair("fixed-size batches under add_remove",
-                    "neighbours differ in size, and so does the sampling; use replace_one");
-      }
-      rate_ = batch->rate();
-      how_ = batch->batch == batch->records ? taken::all : taken::fixed_size;
-    } else if (std::holds_alternative<shuffled>(release.how)) {
-      if (neighbours == adjacency::add_remove) {
-        refuse_pair("shuffled batches under add_remove",
-                    "a record more moves all others; use zero_out or replace_one");
-      }
-      how_ = taken::shuffled;
-    } else if (auto const* epoch = std::get_if<random_allocation>(&release.how)) {
-      if (neighbours == adjacency::replace_one) {
-        refuse_pair(
-            "random allocation under replace_one",
-            "its pair is known for a record more or less alone; use add_remove or zero_out");
-      }
-      if (!std::holds_alternative<gaussian>(release.what)) {
-        refuse_pair("random allocation of this mechanism", "only the Gaussian has one");
-      }
-      if (release.records_per_person > 1) {
-        refuse_pair("several records a person under random allocation",
-                    "declare one record a person");
-      }
-      if (epoch->part > 1) {
-        refuse_pair("an epoch in which a record takes part more than once, as one pair",
-                    "compose its blocks: see `epoch_blocks`");
-      }
-      how_ = taken::allocated;
-    }
-    if (release.records_per_person > 1 && sampled() &&
-        !(how_ == taken::poisson && std::holds_alternative<gaussian>(release.what) &&
-          one_sided())) {
-      refuse_pair("several records a person in these samples",
-                  "only the Poisson-sampled Gaussian under add_remove or zero_out has one");
-    }
-  }
+  using sampled_records::sampled_records;
 
   [[nodiscard]] domination operator()(gaussian const& m) const {
     double const shift = one_shift(m.noise_multiplier);
@@ -112,14 +48,9 @@ class dominator {
               allocation_pair{m.noise_multiplier, steps, orientation::add}, false, true};
     }
     if (!sampled()) return whole(normal_pair{change_ * records_ / m.noise_multiplier});
-    if (how_ == taken::poisson && one_sided()) {
-      binomial_mixture mixed = binomial_parts(event_.records_per_person, rate_, shift);
-      mixture_pair pair{std::move(mixed.parts), orientation::remove};
-      mixture_pair other = pair;
-      other.orientation = orientation::add;
-      return {pair, other, false, mixed.exact};
-    }
-    return amplified(amplified_pair::noise::normal, shift);
+    if (is_directed()) return of_normals(shift * apart());
+    if (one_takes_part()) return amplified(amplified_pair::noise::normal, shift);
+    return by_union([&](double j) { return normal_points(2.0 * j * shift); });
   }
 
   [[nodiscard]] domination operator()(laplace const& m) const {
@@ -128,28 +59,76 @@ class dominator {
       return whole(bounded_pair{divide_up(change_ * records_, m.noise_multiplier), 0.5, 1.0,
                                 orientation::remove});
     }
-    if (how_ == taken::poisson && one_sided()) {
-      return directed_domination(bounded_pair{shift, 0.5, rate_, orientation::remove});
+    if (!one_takes_part()) {
+      double const each = is_directed() ? apart() : 2.0;
+      return by_union([&](double j) { return laplace_points(each * j * shift); });
     }
-    return amplified(amplified_pair::noise::laplace, shift);
+    if (!is_directed()) return amplified(amplified_pair::noise::laplace, shift);
+    return directed_domination(
+        bounded_pair{multiply_up(apart(), shift), 0.5, rate_, orientation::remove});
   }
 
   [[nodiscard]] domination operator()(discrete_gaussian const& m) const {
-    std::uint64_t const shift =
-        m.sensitivity * event_.records_per_person * (neighbours_ == adjacency::replace_one ? 2 : 1);
-    if (!sampled()) return whole(lattice_pair{m.sigma, shift, 1.0, orientation::remove});
-    if (how_ == taken::poisson && one_sided()) {
-      return directed_domination(lattice_pair{m.sigma, shift, rate_, orientation::remove});
+    std::uint64_t const each = m.sensitivity * static_cast<std::uint64_t>(apart());
+    if (!sampled()) {
+      return whole(lattice_pair{m.sigma, m.sensitivity * moved(), 1.0, orientation::remove});
     }
-    refuse_pair("a discrete Gaussian in these samples",
-                "use Poisson sampling under add_remove or zero_out");
+    if (is_directed() && one_takes_part()) {
+      return directed_domination(lattice_pair{m.sigma, each, rate_, orientation::remove});
+    }
+    return of_integers(m.sensitivity,
+                       [&](double span) { return integer_noise_law::gaussian(m.sigma, span); });
   }
 
   [[nodiscard]] domination operator()(discrete_laplace const& m) const {
-    std::uint64_t const shift =
-        m.sensitivity * event_.records_per_person * (neighbours_ == adjacency::replace_one ? 2 : 1);
-    return finite(discrete_laplace_pair(m.scale, shift), one_sided(),
-                  neighbours_ == adjacency::replace_one);
+    if (!sampled()) {
+      return from_definition(discrete_laplace_pair(m.scale, m.sensitivity * moved()), true);
+    }
+    if (rate_ == 0.0) return no_loss();
+    if (one_takes_part() && (is_directed() || (in_batches() && !one_sided()))) {
+      finite_pair const base =
+          discrete_laplace_pair(m.scale, m.sensitivity * static_cast<std::uint64_t>(apart()));
+      if (!is_directed()) return symmetric_domination(mirrored_pair(base, rate_), false);
+      return {sampled_pair(base, rate_, orientation::remove),
+              sampled_pair(base, rate_, orientation::add), false, true};
+    }
+    return of_integers(m.sensitivity,
+                       [&](double span) { return integer_noise_law::laplace(m.scale, span); });
+  }
+
+  [[nodiscard]] domination operator()(integer_noise const& m) const {
+    return of_integers(m.sensitivity, [&](double span) {
+      if (m.law == integer_law::skellam) return integer_noise_law::skellam(m.variance, span);
+      return integer_noise_law::binomial(4.0 * m.variance, span);
+    });
+  }
+
+  [[nodiscard]] domination operator()(gaussian_mixture const& m) const {
+    bool const unknown = how_ == taken::fixed_size || how_ == taken::with_replacement;
+    if (neighbours_ == adjacency::replace_one || unknown || records_ > 1.0) {
+      refuse_pair("a mixture of Gaussians in other runs than these",
+                  "use add_remove or zero_out without sampling or with Poisson samples, and one "
+                  "record a person");
+    }
+    std::vector<mixture_pair::part> parts;
+    for (gaussian_mixture::part const& part : m.parts) {
+      double const shift = part.sensitivity / m.sigma;
+      check_noise("sigma", m.sigma, shift);
+      double const weight = std::min(1.0, part.weight * rate_);
+      if (weight > 0.0 && shift > 0.0) parts.push_back({weight, shift});
+    }
+    if (parts.empty()) return no_loss();
+    std::sort(parts.begin(), parts.end(),
+              [](auto const& a, auto const& b) { return a.shift < b.shift; });
+    std::vector<mixture_pair::part> merged{parts.front()};
+    for (std::size_t k = 1; k < parts.size(); ++k) {
+      if (parts[k].shift == merged.back().shift) {
+        merged.back().weight = std::min(1.0, merged.back().weight + parts[k].weight);
+      } else {
+        merged.push_back(parts[k]);
+      }
+    }
+    return both_ways(std::move(merged), how_ != taken::shuffled);
   }
 
   [[nodiscard]] domination operator()(randomised_response const& m) const {
@@ -163,12 +142,16 @@ class dominator {
                   "compose one response a record instead");
     }
     double const categories = static_cast<double>(m.categories);
-    if (neighbours_ == adjacency::replace_one) {
-      return finite(response_pair(m.epsilon, categories, 0.0), false, true);
+    if (how_ == taken::with_replacement ||
+        (how_ == taken::fixed_size && neighbours_ == adjacency::zero_out)) {
+      refuse_pair("randomised response in these batches", "use Poisson sampling");
     }
-    if (how_ == taken::fixed_size) {
-      refuse_pair("randomised response of a batch under zero_out",
-                  "use Poisson sampling, or replace_one");
+    if (neighbours_ == adjacency::replace_one) {
+      if (how_ != taken::poisson) return finite(response_pair(m.epsilon, categories, 0.0), true);
+      finite_pair sampled =
+          response_pair(sampled_response(m.epsilon, categories, rate_), categories, 0.0);
+      sampled.loss_error = 16.0 * std::numeric_limits<double>::epsilon();
+      return symmetric_domination(std::move(sampled), true);
     }
     if (m.epsilon == 0.0) return no_loss();
     // A record that is not sampled answers at random, as the null record does.
@@ -179,48 +162,60 @@ class dominator {
 
   [[nodiscard]] domination operator()(exponential_mechanism const& m) const {
     if (m.epsilon == 0.0) return no_loss();
-    bounded_pair const pair{all_records(m.epsilon), 0.0, rate_, orientation::remove};
-    if (!sampled()) return from_definition(pair, false);
-    if (how_ == taken::poisson && neighbours_ == adjacency::add_remove) {
-      domination sampled_by_rate = directed_domination(pair);
-      sampled_by_rate.attained = false;
-      return sampled_by_rate;
+    if (!sampled()) {
+      return from_definition(bounded_pair{all_records(m.epsilon), 0.0, 1.0, orientation::remove},
+                             false);
     }
-    refuse_pair("an exponential mechanism in these samples",
-                "use Poisson sampling under add_remove");
+    if (neighbours_ == adjacency::add_remove && one_takes_part()) {
+      domination out = directed_domination(bounded_pair{
+          multiply_up(apart(), all_records(m.epsilon)), 0.0, rate_, orientation::remove});
+      out.attained = false;
+      return out;
+    }
+    domination out = (*this)(pure{m.epsilon});
+    out.attained = false;
+    return out;
   }
 
   [[nodiscard]] domination operator()(pure const& m) const {
-    return by_guarantee(response_pair(all_records(m.epsilon), 2.0, 0.0));
+    return by_guarantee(
+        [&](double times) { return response_pair(many(m.epsilon, times), 2.0, 0.0); });
   }
 
   [[nodiscard]] domination operator()(approx_dp const& m) const {
-    approx_dp const whole = all_records(m);
-    return by_guarantee(response_pair(whole.epsilon, 2.0, whole.delta));
+    return by_guarantee([&](double times) {
+      approx_dp const whole = many(m, times);
+      return response_pair(whole.epsilon, 2.0, whole.delta);
+    });
   }
 
   [[nodiscard]] domination operator()(dp_profile const& m) const {
-    std::vector<approx_dp> points;
-    for (approx_dp const& point : m.points) points.push_back(all_records(point));
-    domination out = by_guarantee(profile_pair(std::move(points)));
+    domination out = by_guarantee([&](double times) {
+      std::vector<approx_dp> points;
+      for (approx_dp const& point : m.points) points.push_back(many(point, times));
+      return profile_pair(std::move(points));
+    });
     out.attained = false;  // its masses are rounded up
     return out;
   }
 
   [[nodiscard]] domination operator()(gaussian_dp const& m) const {
     double const mu = multiply_up(records_, m.mu);
-    check_noise("mu", m.mu, mu);
+    check_noise("mu", m.mu, 2.0 * mu);
     if (mu == 0.0) return no_loss();
     if (!sampled()) return from_definition(normal_pair{mu}, records_ == 1.0);
-    if (how_ == taken::poisson && neighbours_ == adjacency::add_remove) {
-      return {mixture_pair{{{rate_, mu}}, orientation::remove},
-              mixture_pair{{{rate_, mu}}, orientation::add}, false, true};
+    if (neighbours_ == adjacency::add_remove) {
+      domination out = of_normals(m.mu * apart());
+      out.attained = out.attained && how_ == taken::poisson && records_ == 1.0;
+      return out;
     }
-    if (how_ == taken::fixed_size && !one_sided()) {
-      return symmetric_domination(amplified_pair{amplified_pair::noise::normal, rate_, mu, mu},
-                                  false);
+    if (how_ == taken::poisson) refuse_samples();
+    if (one_takes_part()) {
+      double const steps = between();
+      return symmetric_domination(
+          amplified_pair{amplified_pair::noise::normal, rate_, steps * mu, mu}, false);
     }
-    refuse_samples();
+    return by_union([&](double j) { return normal_points(between() * j * m.mu); });
   }
 
   [[nodiscard]] domination operator()(zcdp const&) const { refuse_divergences(); }
@@ -234,92 +229,6 @@ class dominator {
     check_noise("noise_multiplier", m.noise_multiplier, shift);
     return whole(normal_pair{shift});
   }
-
- private:
-  enum class taken { all, poisson, fixed_size, shuffled, allocated };
-
-  [[nodiscard]] bool sampled() const { return how_ == taken::poisson || how_ == taken::fixed_size; }
-
-  // Under these a record that is not sampled is as good as absent, for sums of contributions.
-  [[nodiscard]] bool one_sided() const { return neighbours_ != adjacency::replace_one; }
-
-  [[nodiscard]] double one_shift(double noise) const {
-    check_noise("noise_multiplier", noise, 2.0 * records_ / noise);
-    return 1.0 / noise;
-  }
-
-  [[nodiscard]] double all_records(double epsilon) const {
-    require_domain(records_ * epsilon <= std::numeric_limits<double>::max(), "dominate", "epsilon",
-                   epsilon, "so small that losses are finite");
-    return multiply_up(records_, epsilon);
-  }
-
-  // Group privacy: (kε, δ(e^{kε}−1)/(e^ε−1)).
-  [[nodiscard]] approx_dp all_records(approx_dp const& each) const {
-    double const epsilon = all_records(each.epsilon);
-    double factor = records_;
-    if (each.epsilon > 0.0 && records_ > 1.0) {
-      factor = each.epsilon < 700.0 ? elementary::expm1(epsilon) / elementary::expm1(each.epsilon)
-                                    : std::numeric_limits<double>::infinity();
-      factor *= 1.0 + 1e-15 * (1.0 + epsilon);  // an exponential is as wrong as its argument
-    }
-    return {epsilon, each.delta == 0.0 ? 0.0 : std::min(1.0, each.delta * factor)};
-  }
-
-  [[nodiscard]] domination whole(dominating_pair pair) const {
-    return symmetric_domination(std::move(pair), how_ == taken::all);
-  }
-
-  // A mechanism known by its guarantee alone. An epoch of batches is no longer that mechanism.
-  [[nodiscard]] domination from_definition(dominating_pair pair, bool attained) const {
-    return symmetric_domination(std::move(pair), attained && how_ == taken::all);
-  }
-
-  [[nodiscard]] domination amplified(amplified_pair::noise kind, double shift) const {
-    // What a batch loses with a record it did not draw: nothing for Poisson, a substitute for a fixed
-    // size.
-    double const absent = how_ == taken::poisson ? shift : 2.0 * shift;
-    return symmetric_domination(amplified_pair{kind, rate_, absent, change_ * shift}, false);
-  }
-
-  // Several records: no mechanism that keeps the guarantee at each step uses all of it at every one.
-  [[nodiscard]] domination by_guarantee(finite_pair const& base) const {
-    domination out =
-        finite(base, neighbours_ == adjacency::add_remove, neighbours_ == adjacency::replace_one);
-    out.attained = out.attained && records_ == 1.0;
-    return out;
-  }
-
-  [[nodiscard]] domination finite(finite_pair const& base, bool may_be_absent,
-                                  bool may_be_substituted) const {
-    if (rate_ == 0.0) return no_loss();
-    if (how_ == taken::poisson && may_be_absent) {
-      return {sampled_pair(base, rate_, orientation::remove),
-              sampled_pair(base, rate_, orientation::add), false, true};
-    }
-    if (how_ == taken::fixed_size && may_be_substituted) {
-      return symmetric_domination(mirrored_pair(base, rate_), false);
-    }
-    if (sampled()) refuse_samples();
-    return from_definition(base, true);
-  }
-
-  [[noreturn]] static void refuse_samples() {
-    refuse_pair("this mechanism in these samples",
-                "use Poisson sampling under add_remove, or fixed-size batches under replace_one");
-  }
-  [[noreturn]] static void refuse_divergences() {
-    refuse_pair("a mechanism that is known by its Rényi divergences alone, as a pair",
-                "take the Rényi accountant, or zCDP's; or compose the (ε, δ) that they imply: see "
-                "`from_profile`");
-  }
-
-  event const& event_;
-  adjacency neighbours_;
-  double records_;
-  double change_;
-  double rate_ = 1.0;
-  taken how_ = taken::all;
 };
 
 }  // namespace detail

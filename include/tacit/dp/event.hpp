@@ -5,6 +5,7 @@
 #include <tacit/core/count.hpp>
 #include <tacit/core/units.hpp>
 
+#include <cmath>
 #include <concepts>
 #include <cstdint>
 #include <limits>
@@ -65,6 +66,25 @@ struct discrete_laplace {
   friend bool operator==(discrete_laplace const&, discrete_laplace const&) = default;
 };
 
+/// Laws of noise on the integers, beside the discrete Gaussian and the discrete Laplace law.
+enum class integer_law {
+  skellam,  // the difference of two independent Poisson counts, of mean variance/2 each
+  binomial  // of 4·variance fair coins, the number of heads less its mean (rounded down)
+};
+
+/// An integer sum plus noise of this law. The loss of binomial noise is infinite where it ends: its δ is positive at
+/// every ε.
+///
+/// This and the two discrete mechanisms above are scalars, or vectors with independent noise in every coordinate:
+/// `sensitivity` then bounds the L1 norm of a contribution, which is an integer vector. For L2 norms see
+/// `vector_discrete_gaussian` and `vector_skellam`.
+struct integer_noise {
+  integer_law law = integer_law::skellam;
+  double variance = required;
+  std::uint64_t sensitivity = 1;
+  friend bool operator==(integer_noise const&, integer_noise const&) = default;
+};
+
 /// Each record answers one of k categories: the true one with probability e^ε/(e^ε+k−1), each other
 /// one with 1/(e^ε+k−1). Under zero_out the null record answers with one of the categories at random.
 struct randomised_response {
@@ -85,6 +105,21 @@ struct exponential_mechanism {
 struct pure {
   double epsilon = required;
   friend bool operator==(pure const&, pure const&) = default;
+};
+
+/// Contributions summed, plus N(0, sigma²) in every coordinate, where a record's contribution has an L2 norm that is drawn
+/// by the mechanism, secretly: at most `sensitivity` with probability `weight`. With what the weights leave to 1 it is 0.
+struct gaussian_mixture {
+  static constexpr std::uint64_t most_parts = 1'000;
+
+  struct part {
+    double weight = required;
+    double sensitivity = required;
+    friend bool operator==(part const&, part const&) = default;
+  };
+  double sigma = required;
+  std::vector<part> parts;
+  friend bool operator==(gaussian_mixture const&, gaussian_mixture const&) = default;
 };
 
 /// A matrix or tree mechanism: B(Cx + noise). `sensitivity` is what one record's whole participation
@@ -123,9 +158,10 @@ struct renyi_dp {
 
 /// What is known of a mechanism only by its guarantee is an event, too: `pure`, `approx_dp`, `dp_profile`, `zcdp`,
 /// `renyi_dp` and `gaussian_dp`, all of them under the accountant's adjacency.
-using mechanism_event = std::variant<gaussian, laplace, discrete_gaussian, discrete_laplace,
-                                     randomised_response, exponential_mechanism, pure, approx_dp,
-                                     matrix_gaussian, gaussian_dp, zcdp, dp_profile, renyi_dp>;
+using mechanism_event =
+    std::variant<gaussian, laplace, discrete_gaussian, discrete_laplace, randomised_response,
+                 exponential_mechanism, pure, approx_dp, matrix_gaussian, gaussian_dp, zcdp,
+                 dp_profile, renyi_dp, integer_noise, gaussian_mixture>;
 
 /// A mechanism that is (ε, delta(ε))-differentially private for each of these ε. What is between them is not asked for:
 /// there the profile counts as far as its convexity bounds it.
@@ -168,6 +204,14 @@ struct fixed_size {
   friend bool operator==(fixed_size const&, fixed_size const&) = default;
 };
 
+/// A batch of independent uniform draws, each of any record, so that a record may be in it several times, and counts as
+/// often. Drawn afresh and secretly for each release.
+struct with_replacement {
+  std::uint64_t batch = 0;
+  std::uint64_t records = 0;
+  friend bool operator==(with_replacement const&, with_replacement const&) = default;
+};
+
 /// Each record in exactly one of the batches of an epoch. The event is a whole epoch.
 struct shuffled {
   friend bool operator==(shuffled const&, shuffled const&) = default;
@@ -184,7 +228,8 @@ struct random_allocation {
   friend bool operator==(random_allocation const&, random_allocation const&) = default;
 };
 
-using sampling = std::variant<unsampled, poisson, fixed_size, shuffled, random_allocation>;
+using sampling =
+    std::variant<unsampled, poisson, fixed_size, shuffled, random_allocation, with_replacement>;
 
 /// One release. A mechanism by itself is an event without sampling.
 struct event {
@@ -259,6 +304,27 @@ inline void check_mechanism(std::string_view who, mechanism_event const& mechani
     }
     void operator()(gaussian_dp const& m) const { check_non_negative(who, "mu", m.mu); }
     void operator()(zcdp const& m) const { check_non_negative(who, "rho", m.rho); }
+    void operator()(integer_noise const& m) const {
+      check_positive(who, "variance", m.variance);
+      check_whole(m.sensitivity);
+      if (m.law == integer_law::binomial) {
+        double const trials = 4.0 * m.variance;
+        require_domain(trials >= 1.0 && trials <= 0x1p53 && trials == std::floor(trials), who,
+                       "variance", m.variance,
+                       "a quarter of a number of coins in [1, 2^53] for binomial noise");
+      }
+    }
+    void operator()(gaussian_mixture const& m) const {
+      check_positive(who, "sigma", m.sigma);
+      check_count(who, "number of parts", m.parts.size(), 1, gaussian_mixture::most_parts);
+      double sum = 0.0;
+      for (gaussian_mixture::part const& part : m.parts) {
+        check_probability(who, "weight", part.weight);
+        check_non_negative(who, "sensitivity", part.sensitivity);
+        sum += part.weight;
+      }
+      require_domain(sum <= 1.0 + 1e-12, who, "sum of weights", sum, "at most 1");
+    }
     void operator()(dp_profile const& m) const {
       check_count(who, "number of points", m.points.size(), 1, dp_profile::most_points);
       for (approx_dp const& point : m.points) (*this)(point);
@@ -286,6 +352,9 @@ inline void check_event(std::string_view who, event const& release) {
   } else if (auto const* epoch = std::get_if<random_allocation>(&release.how)) {
     check_count(who, "steps", epoch->steps, 1, random_allocation::most_steps);
     check_count(who, "part", epoch->part, 1, epoch->steps);
+  } else if (auto const* draws = std::get_if<with_replacement>(&release.how)) {
+    check_count(who, "records", draws->records);
+    check_count(who, "batch", draws->batch);
   }
   check_count(who, "records_per_person", release.records_per_person, 1, 1'000'000);
 }

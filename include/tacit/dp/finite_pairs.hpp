@@ -34,6 +34,13 @@ namespace tacit::detail {
   return pair;
 }
 
+/// The ε of randomised response by records that answer with probability `rate`, and at random otherwise.
+[[nodiscard]] inline double sampled_response(double epsilon, double categories, double rate) {
+  double const shrunk = elementary::exp(-epsilon);
+  double const at_random = (1.0 - rate) * (1.0 + (categories - 1.0) * shrunk) / categories;
+  return elementary::log1p(rate * -elementary::expm1(-epsilon) / (rate * shrunk + at_random));
+}
+
 /// Randomised response among `categories`, ε > 0, against an answer at random: its one true answer, and the others.
 [[nodiscard]] inline finite_pair response_or_random_pair(double epsilon, double categories) {
   double const shrunk = elementary::exp(-epsilon);
@@ -132,6 +139,8 @@ inline void check_noise(std::string_view argument, double noise, double shift) {
                                               orientation towards) {
   finite_pair out;
   out.loss_error = base.loss_error + 32.0 * std::numeric_limits<double>::epsilon();
+  out.mass_error = base.mass_error;
+  out.left_out = base.left_out;
   auto const put = [&](double loss, double p, double q) {
     if (towards == orientation::remove) {
       out.atoms.push_back({loss, p, q});
@@ -159,6 +168,8 @@ inline void check_noise(std::string_view argument, double noise, double shift) {
 [[nodiscard]] inline finite_pair mirrored_pair(finite_pair const& base, double rate) {
   finite_pair out;
   out.loss_error = base.loss_error + 32.0 * std::numeric_limits<double>::epsilon();
+  out.mass_error = base.mass_error;
+  out.left_out = base.left_out;
   double rest = (1.0 - rate) * base.infinite;
   for (finite_pair::atom const& a : base.atoms) {
     if (a.loss == 0.0) rest += a.p;
@@ -178,5 +189,75 @@ inline void check_noise(std::string_view argument, double noise, double shift) {
   out.infinite = out.excluded = rate * base.infinite;
   return out;
 }
+
+/// The symmetric pair of the profile that (P, Q) has for ε ≥ 0, and its mirror image: for a mechanism of which that
+/// profile bounds both orders of the neighbours, and P(L > 0) + Q(L > 0) ≤ 1.
+[[nodiscard]] inline finite_pair mirrored_above(finite_pair const& pair) {
+  finite_pair out;
+  out.loss_error = pair.loss_error;
+  out.mass_error = pair.mass_error;
+  out.left_out = 2.0 * pair.left_out;
+  out.infinite = out.excluded = pair.infinite;
+  double rest = 1.0 - pair.infinite;
+  for (finite_pair::atom const& a : pair.atoms) {
+    if (!(a.loss > 0.0)) continue;
+    out.atoms.push_back(a);
+    out.atoms.push_back({-a.loss, a.q, a.p});
+    rest -= a.p + a.q;
+  }
+  // What is known of the sum to 1 has no effect for ε ≥ 0.
+  if (rest > 0.0) out.atoms.push_back({0.0, rest, rest});
+  std::sort(out.atoms.begin(), out.atoms.end(),
+            [](auto const& a, auto const& b) { return a.loss < b.loss; });
+  return out;
+}
+
+/// Several symmetric pairs, of which an outcome reveals the one it is from; weights need not add up to 1.
+class union_of_pairs {
+ public:
+  /// Lighter ones become mass that only one side can produce.
+  static constexpr double least_weight = 1e-120;
+
+  template <class Make>
+  void add(double weight, Make&& make) {
+    weight_ += weight;
+    if (weight < least_weight) {
+      all_.infinite += weight;
+      return;
+    }
+    finite_pair const one = make();
+    for (finite_pair::atom const& a : one.atoms) {
+      all_.atoms.push_back({a.loss, weight * a.p, weight * a.q});
+    }
+    all_.infinite += weight * one.infinite;
+    size_ = one.atoms.empty() ? size_ : std::max(size_, one.atoms.back().loss);
+    off_ = std::max(off_, one.atoms.empty() ? 0.0 : one.loss_error * one.atoms.back().loss);
+    all_.mass_error = std::max(all_.mass_error, one.mass_error);
+    all_.left_out = std::max(all_.left_out, one.left_out);
+  }
+
+  /// Of which a share takes part that is as large as the weights together, and 1 at most.
+  [[nodiscard]] finite_pair sampled() && {
+    double const rate = std::min(1.0, weight_);
+    if (!(rate > 0.0)) return {{{0.0, 1.0, 1.0}}};
+    for (finite_pair::atom& a : all_.atoms) {
+      a.p /= rate;
+      a.q /= rate;
+    }
+    all_.infinite = std::min(1.0, all_.infinite / rate);
+    all_.excluded = all_.infinite;
+    all_.loss_error = size_ > 0.0 ? off_ / size_ : 0.0;
+    all_.mass_error += 16.0 * std::numeric_limits<double>::epsilon();
+    std::sort(all_.atoms.begin(), all_.atoms.end(),
+              [](auto const& a, auto const& b) { return a.loss < b.loss; });
+    return mirrored_pair(all_, rate);
+  }
+
+ private:
+  finite_pair all_;
+  double weight_ = 0.0;
+  double size_ = 0.0;  // the largest loss, and by how much losses may be off
+  double off_ = 0.0;
+};
 
 }  // namespace tacit::detail

@@ -81,7 +81,8 @@ class gaussian_cover {
         most = std::max(most, pure_loss(*pair).upper);
       } else {
         // Rounded thrice at most, and never smaller than a subnormal number.
-        alone = std::max(alone, multiply_up(finite->infinite, 1.0 + shift_error));
+        alone = std::max(
+            alone, multiply_up(add_up(finite->infinite, finite->left_out), 1.0 + shift_error));
         if (!finite->atoms.empty()) {
           most = std::max(most, widened(finite->atoms.back().loss, finite->loss_error).upper);
         }

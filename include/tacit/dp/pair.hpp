@@ -70,7 +70,9 @@ struct finite_pair {
   std::vector<atom> atoms;
   double infinite = 0.0;    // P's mass where Q has none: loss +∞
   double excluded = 0.0;    // Q's mass where P has none: loss −∞
-  double loss_error = 0.0;  // the losses are off by at most that much, relatively
+  double loss_error = 0.0;  // the losses are off by at most that much, relative to the largest
+  double mass_error = 0.0;  // and masses, each relative to itself, beside a few ulp
+  double left_out = 0.0;    // at most that much of either side is missing, and may have any loss
   friend bool operator==(finite_pair const&, finite_pair const&) = default;
 };
 

@@ -52,7 +52,7 @@ inline constexpr double shift_error = 0x1p-50;
       return {widened(p.epsilon, shift_error).lower, p.epsilon};  // it is rounded up
     }
     bound<double> operator()(finite_pair const& p) const {
-      if (p.infinite > 0.0 || p.atoms.empty()) return unbounded(true);
+      if (p.infinite > 0.0 || p.left_out > 0.0 || p.atoms.empty()) return unbounded(true);
       return widened(p.atoms.back().loss, p.loss_error);
     }
     bound<double> operator()(amplified_pair const& p) const {
@@ -93,18 +93,24 @@ struct pure_losses {
   domination const found = dominate(release, neighbours);
   double rate = 1.0;
   if (auto const* scheme = std::get_if<poisson>(&release.how)) rate = scheme->rate;
-  if (auto const* batch = std::get_if<fixed_size>(&release.how)) rate = batch->rate();
+  auto const* batch = std::get_if<fixed_size>(&release.how);
+  if (batch != nullptr) rate = batch->rate();
   if (rate == 0.0) return {{0.0, 0.0}, {0.0, 0.0}};
   bound<double> loss = pure_loss(found.remove);
   auto const attained = [&](bound<double> const& known) {
     return bound<double>{found.attained ? known.lower : 0.0, known.upper};
   };
-  if (std::holds_alternative<randomised_response>(release.what) && !found.symmetric) {
+  bool const is_finite_pair = std::holds_alternative<finite_pair>(found.remove);
+  bool const amplified_once = release.records_per_person == 1 &&
+                              (batch != nullptr) == (neighbours == adjacency::replace_one);
+  if (std::holds_alternative<with_replacement>(release.how) ||
+      (is_finite_pair && !amplified_once) ||
+      (std::holds_alternative<randomised_response>(release.what) && !found.symmetric)) {
     return {attained(loss), attained(pure_loss(found.add))};  // these hold the sampled losses
   }
   if (rate < 1.0) {
-    // An amplified pair holds the shifts, another one the sampled losses: its base has those to sample.
-    if (!std::holds_alternative<amplified_pair>(found.remove)) {
+    // Other pairs hold the shift; a finite one the sampled losses: its base has those to sample.
+    if (is_finite_pair) {
       event whole = release;
       whole.how = unsampled{};
       loss = pure_loss(dominate(whole, neighbours).remove);

@@ -166,7 +166,8 @@ class basic_renyi {
 
   [[nodiscard]] both_costs costs(event const& release) const {
     detail::check_event("compose", release);
-    if (std::optional<detail::divergence_guarantee> known = detail::guarantee_of(release)) {
+    if (std::optional<detail::divergence_guarantee> known =
+            detail::guarantee_of(release, neighbours_)) {
       return guaranteed(release, std::move(*known));
     }
     bool const exponential = std::holds_alternative<exponential_mechanism>(release.what);
@@ -211,7 +212,7 @@ class basic_renyi {
       if (scheme->rate > 0.0 && scheme->rate < 1.0) {
         detail::refuse_pair(
             "Poisson samples of a mechanism that is known by its Rényi divergences",
-            "use fixed-size batches under replace_one, or the mechanism's own pair");
+            "use fixed-size batches under replace_one, or the accountants of its pair");
       }
     }
     if (auto const* batch = std::get_if<fixed_size>(&release.how)) {
@@ -223,12 +224,17 @@ class basic_renyi {
   // The mechanisms whose fixed-size batches have a dominating pair; for the others the bound of
   // Wang, Balle & Kasiviswanathan stands alone.
   [[nodiscard]] static bool amplifies(event const& release) {
-    return !std::holds_alternative<discrete_gaussian>(release.what) &&
-           !std::holds_alternative<exponential_mechanism>(release.what);
+    return !std::holds_alternative<discrete_gaussian>(release.what);
   }
 
   [[nodiscard]] static dominating_pair without_delta(dominating_pair pair) {
     auto const* finite = std::get_if<finite_pair>(&pair);
+    if (finite != nullptr && finite->left_out > 0.0) {
+      throw std::invalid_argument(
+          "compose: there is no known bound for this noise on the integers in these samples by "
+          "Rényi "
+          "divergences; take the privacy-loss or the discretised accountant");
+    }
     if (finite != nullptr && finite->infinite > 0.0) {
       throw std::invalid_argument(
           "compose: there is no known bound for an event with delta > 0 by Rényi divergences: what "

@@ -112,6 +112,10 @@ struct zcdp_of_pair {
     return zcdp_of(gaussian_dp{divide_up(count_up(pair.shift), pair.sigma)});
   }
   [[nodiscard]] zcdp operator()(finite_pair const& pair) const {
+    if (std::holds_alternative<integer_noise>(release.what)) {
+      refuse("noise of an integer law",
+             "take the privacy-loss accountant, or the Rényi accountant for Skellam noise");
+    }
     if (pair.infinite > 0.0) {
       refuse("approx_dp with delta > 0", "its divergences are infinite");
     }
@@ -119,7 +123,11 @@ struct zcdp_of_pair {
     for (finite_pair::atom const& a : pair.atoms) largest = std::max(largest, std::abs(a.loss));
     return zcdp_of_pure(raised(widened(largest, pair.loss_error).upper));
   }
-  [[nodiscard]] zcdp operator()(mixture_pair const&) const { refuse_samples(); }
+  // That of the largest shift (joint convexity), unless records are sampled.
+  [[nodiscard]] zcdp operator()(mixture_pair const& pair) const {
+    if (!std::holds_alternative<gaussian_mixture>(release.what)) refuse_samples();
+    return zcdp_of(gaussian_dp{next_up(pair.parts.back().shift, 4)});
+  }
   [[nodiscard]] zcdp operator()(amplified_pair const&) const { refuse_samples(); }
   [[nodiscard]] zcdp operator()(allocation_pair const&) const { refuse_samples(); }
 };
@@ -128,7 +136,7 @@ struct zcdp_of_pair {
 [[nodiscard]] inline bool is_sampled(sampling const& scheme) {
   if (auto const* p = std::get_if<poisson>(&scheme)) return p->rate > 0.0 && p->rate < 1.0;
   if (auto const* f = std::get_if<fixed_size>(&scheme)) return f->batch < f->records;
-  return false;
+  return std::holds_alternative<with_replacement>(scheme);
 }
 
 }  // namespace detail
@@ -147,7 +155,7 @@ template <real T = double>
     if (detail::is_sampled(release.how)) visitor.refuse_samples();
     auto const* scheme = std::get_if<poisson>(&release.how);
     if (scheme != nullptr && scheme->rate == 0.0) return {0.0};
-    return {detail::guarantee_of(release)->upper(1.0)};
+    return {detail::guarantee_of(release, neighbours)->upper(1.0)};
   }
   domination const pair = dominate(release, neighbours);
   if (detail::is_sampled(release.how)) visitor.refuse_samples();

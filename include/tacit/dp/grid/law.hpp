@@ -221,13 +221,15 @@ class law_maker {
     out.infinite = pair.infinite;
     // Losses are what they are given as, but those that were computed.
     out.loss_error = pair.loss_error * size;
-    out.mass_error += 4.0 * out.loss_error;
+    out.mass_error += pair.mass_error + 4.0 * out.loss_error;
     T const off = pair.loss_error * std::abs(out.largest);
     for (loss_atom<T> const& a : out.atoms) {
       if (a.loss == out.largest) out.top_mass += a.p;
     }
     out.top = subtract_down(out.largest, off);
     out.largest = add_up(out.largest, off);
+    out.above = out.below = pair.left_out;
+    if (pair.left_out > 0.0) out.largest = std::numeric_limits<T>::infinity();
     return finished(std::move(out), true);
   }
 

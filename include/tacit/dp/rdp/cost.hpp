@@ -43,7 +43,9 @@ struct renyi_cost {
   double const infinity = std::numeric_limits<double>::infinity();
   if (auto const* bounded = std::get_if<bounded_pair>(&pair)) return bounded->epsilon;
   if (auto const* finite = std::get_if<finite_pair>(&pair)) {
-    if (finite->infinite > 0.0 || finite->excluded > 0.0) return infinity;
+    if (finite->infinite > 0.0 || finite->excluded > 0.0 || finite->left_out > 0.0) {
+      return infinity;
+    }
     double largest = 0.0;
     for (finite_pair::atom const& a : finite->atoms) largest = std::max(largest, std::abs(a.loss));
     return largest;

@@ -46,7 +46,7 @@ inline void check_order(double order) {
 ///   bounded         closed form (unsampled), or Gauss–Legendre; where that takes more than some thousand panels
 ///                   (orders of thousands at tiny rates) the upper bound of docs/certificates/renyi.md, Lemma 3
 ///   lattice         the sum over the integers; beyond α·shift/σ = 3e7 as mixture
-///   finite          the sum; ∞ if P has mass where Q has none
+///   finite          the sum; ∞ if P has mass where Q has none, or may have
 ///   amplified       the integral of its profile; beyond changed = 1e3 that of the unsampled pair, and Lemma 4
 template <real T>
 class basic_renyi_curve {
@@ -115,8 +115,15 @@ class basic_renyi_curve {
     }
     any_source operator()(finite_pair const& p) const {
       using elementary::log;
-      finite_sum sum{{}, p.infinite > 0.0, p.infinite == 0.0 && p.excluded == 0.0};
+      finite_sum sum{
+          {}, p.infinite > 0.0 || p.left_out > 0.0, p.infinite == 0.0 && p.excluded == 0.0};
       sum.table.reserve(p.atoms.size());
+      double largest = 0.0;
+      for (finite_pair::atom const& a : p.atoms) {
+        largest = a.loss > largest ? a.loss : -a.loss > largest ? -a.loss : largest;
+      }
+      T const off = T(p.loss_error / detail::unit_roundoff);
+      T const wrong = T(p.mass_error / detail::unit_roundoff);
       for (finite_pair::atom const& a : p.atoms) {
         sum.nothing = sum.nothing && a.loss == 0.0;
         if (!(a.p > 0.0)) {
@@ -124,7 +131,7 @@ class basic_renyi_curve {
           continue;
         }
         T const size = T(a.loss < 0.0 ? -a.loss : a.loss);
-        sum.table.add({T(a.loss), log(T(a.p)), 2 * size, 4});
+        sum.table.add({T(a.loss), log(T(a.p)), 2 * size + off * largest, 4 + wrong});
       }
       sum.table.exclude(T(p.excluded));
       return sum;

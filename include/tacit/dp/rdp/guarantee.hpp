@@ -8,6 +8,7 @@
 #include <tacit/dp/event.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <limits>
 #include <optional>
@@ -63,16 +64,54 @@ class divergence_guarantee {
 /// What may be said of a mechanism's samples if all that is known of it is a guarantee.
 /// @throws std::invalid_argument, with the reason
 inline void check_guaranteed_samples(event const& release, adjacency neighbours) {
+  bool const in_batches =
+      std::holds_alternative<with_replacement>(release.how) ||
+      (std::holds_alternative<fixed_size>(release.how) && neighbours == adjacency::add_remove);
+  auto const* batch = std::get_if<fixed_size>(&release.how);
+  if (in_batches ||
+      (batch != nullptr && batch->batch < batch->records && neighbours != adjacency::replace_one)) {
+    refuse_pair("batches of a mechanism that is known by its Rényi divergences",
+                "without replacement, and under replace_one, they have one");
+  }
   event any = release;
   any.what = pure{1.0};
   (void)dominate(any, neighbours);
 }
 
+/// Of Skellam noise of this variance μ, in every coordinate, on a change of L1 norm Δ₁ and L2 norm Δ₂, both integers:
+///   D_α ≤ αΔ₂²/2μ + min{((2α−1)Δ₂² + 6Δ₁)/4μ², 3Δ₁/2μ}   at whole orders α ≥ 2.
+/// Guarantee: upper bounds.
+/// Source: Agarwal, Kairouz & Liu 2021, Corollary 4.1 with scale 1.
+[[nodiscard]] inline renyi_dp skellam_divergences(double variance, double l1, double squared_l2) {
+  renyi_dp out;
+  enclosure const mu(variance);
+  for (double order = 2.0; order <= 1e6;
+       order = order < 256.0 ? order + 1.0 : std::ceil(1.02 * order)) {
+    enclosure const first = order * enclosure(squared_l2) / (2.0 * mu);
+    enclosure const second =
+        ((2.0 * order - 1.0) * enclosure(squared_l2) + 6.0 * enclosure(l1)) / (4.0 * mu * mu);
+    enclosure const third = 3.0 * enclosure(l1) / (2.0 * mu);
+    double const most = (first + min(second, third)).upper;
+    if (most <= std::numeric_limits<double>::max()) out.points.push_back({order, most});
+  }
+  return out;
+}
+
 /// The guarantee of an event that is known by its Rényi divergences; nothing of any other event. That of a person with
 /// k records is k²ρ (Bun & Steinke 2016, Proposition 1.9).
 /// @throws std::invalid_argument where several records a person have no bound
-[[nodiscard]] inline std::optional<divergence_guarantee> guarantee_of(event const& release) {
+[[nodiscard]] inline std::optional<divergence_guarantee> guarantee_of(event const& release,
+                                                                      adjacency neighbours) {
   double const records = count_up(release.records_per_person);
+  if (auto const* noise = std::get_if<integer_noise>(&release.what)) {
+    if (noise->law != integer_law::skellam) return std::nullopt;
+    double const change =
+        multiply_up(multiply_up(records, neighbours == adjacency::replace_one ? 2.0 : 1.0),
+                    count_up(noise->sensitivity));
+    renyi_dp const all = skellam_divergences(noise->variance, change, multiply_up(change, change));
+    if (all.points.empty()) return std::nullopt;
+    return divergence_guarantee(all);
+  }
   if (auto const* known = std::get_if<zcdp>(&release.what)) {
     return divergence_guarantee(zcdp{multiply_up(multiply_up(records, records), known->rho)});
   }

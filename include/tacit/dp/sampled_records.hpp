@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tacit/core/check.hpp>
+#include <tacit/core/elementary.hpp>
+#include <tacit/core/rounded.hpp>
+#include <tacit/core/units.hpp>
+#include <tacit/dp/binomial_mixture.hpp>
+#include <tacit/dp/event.hpp>
+#include <tacit/dp/finite_pairs.hpp>
+#include <tacit/dp/integer_pairs.hpp>
+#include <tacit/dp/pair.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+/// What sampling makes of a mechanism's pair, for persons with one record or several, under each adjacency. `dominator`
+/// knows the mechanisms. docs/certificates/sampling.md has the proofs.
+
+namespace tacit::detail {
+
+[[noreturn]] inline void refuse_pair(std::string_view what, std::string_view why) {
+  throw std::invalid_argument("dominate: there is no known bound for " + std::string(what) + ": " +
+                              std::string(why));
+}
+
+[[nodiscard]] inline domination symmetric_domination(dominating_pair const& pair, bool attained) {
+  return {pair, pair, true, attained};
+}
+
+/// The two directions of a Poisson-sampled pair that has a rate and a direction of its own.
+template <class Pair>
+[[nodiscard]] domination directed_domination(Pair pair) {
+  if (pair.rate == 1.0) return symmetric_domination(pair, true);
+  Pair other = pair;
+  other.orientation = orientation::add;
+  return {pair, other, false, true};
+}
+
+/// Nothing is released about anyone.
+[[nodiscard]] inline domination no_loss() { return symmetric_domination(normal_pair{0.0}, true); }
+
+/// A release, how many of a person's records take part in it, and what that makes of a pair.
+class sampled_records {
+ public:
+  sampled_records(event const& release, adjacency neighbours)
+      : event_(release),
+        neighbours_(neighbours),
+        records_(static_cast<double>(release.records_per_person)),
+        change_(neighbours == adjacency::replace_one ? 2.0 : 1.0) {
+    if (auto const* scheme = std::get_if<poisson>(&release.how)) {
+      rate_ = scheme->rate;
+      how_ = rate_ == 1.0 ? taken::all : taken::poisson;
+    } else if (auto const* batch = std::get_if<fixed_size>(&release.how)) {
+      rate_ = batch->rate();
+      // A record more moves one out of any batch: also out of one that took all.
+      bool const all = batch->batch == batch->records && neighbours != adjacency::add_remove;
+      how_ = all ? taken::all : taken::fixed_size;
+    } else if (auto const* draws = std::get_if<with_replacement>(&release.how)) {
+      require_domain(release.records_per_person < draws->records, "dominate", "records_per_person",
+                     release.records_per_person, "below the number of records");
+      rate_ = records_ / static_cast<double>(draws->records);
+      how_ = taken::with_replacement;
+    } else if (std::holds_alternative<shuffled>(release.how)) {
+      if (neighbours == adjacency::add_remove) {
+        refuse_pair("shuffled batches under add_remove",
+                    "a record more moves all others; use zero_out or replace_one");
+      }
+      how_ = taken::shuffled;
+    } else if (auto const* epoch = std::get_if<random_allocation>(&release.how)) {
+      if (neighbours == adjacency::replace_one) {
+        refuse_pair(
+            "random allocation under replace_one",
+            "its pair is known for a record more or less alone; use add_remove or zero_out");
+      }
+      if (!std::holds_alternative<gaussian>(release.what)) {
+        refuse_pair("random allocation of this mechanism", "only the Gaussian has one");
+      }
+      if (release.records_per_person > 1) {
+        refuse_pair("several records a person under random allocation",
+                    "declare one record a person");
+      }
+      if (epoch->part > 1) {
+        refuse_pair("an epoch in which a record takes part more than once, as one pair",
+                    "compose its blocks: see `epoch_blocks`");
+      }
+      how_ = taken::allocated;
+    }
+    if (release.records_per_person > 1 && how_ == taken::fixed_size) {
+      refuse_pair("several records a person in batches without replacement",
+                  "use Poisson samples, or a batch with replacement");
+    }
+  }
+
+ protected:
+  enum class taken { all, poisson, fixed_size, with_replacement, shuffled, allocated };
+
+  [[nodiscard]] bool in_batches() const {
+    return how_ == taken::fixed_size || how_ == taken::with_replacement;
+  }
+  [[nodiscard]] bool sampled() const { return how_ == taken::poisson || in_batches(); }
+
+  // Whether one record takes part, or none.
+  [[nodiscard]] bool one_takes_part() const {
+    return records_ == 1.0 && how_ != taken::with_replacement;
+  }
+
+  // Whether one neighbour releases what the other does where its own records are not sampled. For sums of contributions,
+  // a record that is not sampled is then as good as a null record; a batch has another record in its place.
+  [[nodiscard]] bool is_directed() const {
+    return how_ == taken::poisson ? neighbours_ != adjacency::replace_one
+                                  : in_batches() && neighbours_ == adjacency::add_remove;
+  }
+
+  // How many contributions the presence of a sampled record moves, …
+  [[nodiscard]] double apart() const { return in_batches() ? 2.0 : 1.0; }
+  // … and how many steps between neighbours replace a record in a batch.
+  [[nodiscard]] double between() const { return neighbours_ == adjacency::replace_one ? 1.0 : 2.0; }
+
+  // In units of contributions.
+  [[nodiscard]] std::uint64_t moved() const {
+    return event_.records_per_person * (neighbours_ == adjacency::replace_one ? 2 : 1);
+  }
+
+  // How many of a person's records take part, and how probable that is: the parts' shifts times `each`.
+  [[nodiscard]] binomial_mixture taking_part(double each) const {
+    if (one_takes_part()) return {{{rate_, each}}, true};
+    if (how_ == taken::poisson) return binomial_parts(event_.records_per_person, rate_, each);
+    std::uint64_t const batch = std::get<with_replacement>(event_.how).batch;
+    require_domain(rate_ * static_cast<double>(batch) <= 1e5, "dominate", "batch", batch,
+                   "so small that a person is drawn at most 1e5 times on average");
+    return binomial_parts(batch, rate_, each);
+  }
+
+  [[nodiscard]] double one_shift(double noise) const {
+    check_noise("noise_multiplier", noise, 2.0 * records_ / noise);
+    return 1.0 / noise;
+  }
+
+  [[nodiscard]] double many(double epsilon, double times) const {
+    require_domain(times * epsilon <= std::numeric_limits<double>::max(), "dominate", "epsilon",
+                   epsilon, "so small that losses are finite");
+    return multiply_up(times, epsilon);
+  }
+  [[nodiscard]] double all_records(double epsilon) const { return many(epsilon, records_); }
+
+  // Group privacy: (kε, δ(e^{kε}−1)/(e^ε−1)).
+  [[nodiscard]] approx_dp many(approx_dp const& each, double times) const {
+    double const epsilon = many(each.epsilon, times);
+    double factor = times;
+    if (each.epsilon > 0.0 && times > 1.0) {
+      factor = each.epsilon < 700.0 ? elementary::expm1(epsilon) / elementary::expm1(each.epsilon)
+                                    : std::numeric_limits<double>::infinity();
+      factor *= 1.0 + 1e-15 * (1.0 + epsilon);  // an exponential is as wrong as its argument
+    }
+    return {epsilon, each.delta == 0.0 ? 0.0 : std::min(1.0, each.delta * factor)};
+  }
+
+  [[nodiscard]] domination whole(dominating_pair pair) const {
+    return symmetric_domination(std::move(pair), how_ == taken::all);
+  }
+
+  // A mechanism known by its guarantee alone. An epoch of batches is no longer that mechanism.
+  [[nodiscard]] domination from_definition(dominating_pair pair, bool attained) const {
+    return symmetric_domination(std::move(pair), attained && how_ == taken::all);
+  }
+
+  [[nodiscard]] domination amplified(amplified_pair::noise kind, double shift) const {
+    // What a batch loses with a record it did not draw: nothing for Poisson, a substitute for a fixed
+    // size.
+    double const absent = how_ == taken::poisson ? shift : 2.0 * shift;
+    return symmetric_domination(amplified_pair{kind, rate_, absent, change_ * shift}, false);
+  }
+
+  // Both directions of a mixture of shifted normals.
+  [[nodiscard]] domination both_ways(std::vector<mixture_pair::part> parts, bool attained) const {
+    if (parts.size() == 1 && parts[0].weight == 1.0) {
+      return symmetric_domination(normal_pair{parts[0].shift}, attained);
+    }
+    mixture_pair pair{std::move(parts), orientation::remove};
+    mixture_pair other = pair;
+    other.orientation = orientation::add;
+    return {std::move(pair), std::move(other), false, attained};
+  }
+  [[nodiscard]] domination of_normals(double shift) const {
+    if (rate_ == 0.0) return no_loss();
+    binomial_mixture mixed = taking_part(shift);
+    return both_ways(std::move(mixed.parts), mixed.exact);
+  }
+  [[nodiscard]] domination both_ways(finite_pair pair, bool attained) const {
+    finite_pair other = pair;
+    for (finite_pair::atom& a : other.atoms) a = {-a.loss, a.q, a.p};
+    std::reverse(other.atoms.begin(), other.atoms.end());
+    std::swap(other.infinite, other.excluded);
+    return {std::move(pair), std::move(other), false, attained};
+  }
+
+  // As if the number of a person's records in the sample were told: `make` has the pair for each.
+  template <class Make>
+  [[nodiscard]] domination by_union(Make&& make) const {
+    if (rate_ == 0.0) return no_loss();
+    union_of_pairs all;
+    for (auto const& part : taking_part(1.0).parts) {
+      all.add(part.weight, [&] { return make(part.shift); });
+    }
+    return symmetric_domination(std::move(all).sampled(), false);
+  }
+
+  // Sums with noise on the integers, whose law is `law_for` shifts that far apart.
+  template <class Law>
+  [[nodiscard]] domination of_integers(std::uint64_t sensitivity, Law&& law_for) const {
+    double const each = static_cast<double>(sensitivity);
+    auto const moved_by = [&](double shift) {
+      integer_part const with{1.0, static_cast<std::int64_t>(shift)};
+      integer_part const without{1.0, 0};
+      return integer_mixtures(law_for(shift), {&with, 1}, {&without, 1});
+    };
+    if (!sampled()) return whole(moved_by(each * static_cast<double>(moved())));
+    if (rate_ == 0.0) return no_loss();
+    if (in_batches() && !is_directed()) {
+      if (!one_takes_part()) return by_union([&](double j) { return moved_by(2.0 * j * each); });
+      if (!one_sided()) {
+        return symmetric_domination(mirrored_pair(moved_by(2.0 * each), rate_), false);
+      }
+    }
+    binomial_mixture const mixed = taking_part(each * (is_directed() ? apart() : 1.0));
+    std::vector<integer_part> p;
+    std::vector<integer_part> q;
+    double rest = 1.0;
+    double span = 0.0;
+    for (auto const& part : mixed.parts) {
+      p.push_back({part.weight, static_cast<std::int64_t>(part.shift)});
+      if (!is_directed()) q.push_back({part.weight, -p.back().shift});
+      rest -= part.weight;
+      span = std::max(span, part.shift);
+    }
+    rest = std::max(0.0, rest);
+    bool const replaced = in_batches() && !is_directed();  // under zero_out, by another record
+    if (replaced) q[0].shift = 0;
+    p.push_back({rest, replaced ? -p[0].shift : 0});
+    q.push_back({is_directed() ? 1.0 : rest, p.back().shift});
+    integer_noise_law const noise = law_for(is_directed() ? span : 2.0 * span);
+    finite_pair pair = integer_mixtures(noise, p, q);
+    if (p.size() > 2) {  // weights of a binomial law, to 1e-11
+      pair.mass_error += 2e-11;
+      pair.loss_error += 4e-11 / std::max(pair.atoms.back().loss, 1e-11);
+    }
+    if (replaced) return symmetric_domination(mirrored_above(pair), false);
+    if (is_directed()) return both_ways(std::move(pair), mixed.exact);
+    return symmetric_domination(std::move(pair), mixed.exact);
+  }
+
+  // A mechanism known by its guarantee alone, `make`'s for that many steps between neighbours. Several records: no
+  // mechanism that keeps the guarantee at each step uses all of it at every one.
+  template <class Make>
+  [[nodiscard]] domination by_guarantee(Make&& make) const {
+    if (!sampled()) return from_definition(make(records_), records_ == 1.0);
+    if (how_ == taken::poisson && neighbours_ != adjacency::add_remove) refuse_samples();
+    if (rate_ == 0.0) return no_loss();
+    double const steps = in_batches() ? between() : 1.0;
+    if (!one_takes_part()) return by_union([&](double j) { return make(steps * j); });
+    finite_pair const base = make(steps);
+    if (is_directed()) {
+      return {sampled_pair(base, rate_, orientation::remove),
+              sampled_pair(base, rate_, orientation::add), false, how_ == taken::poisson};
+    }
+    finite_pair mixed = mirrored_pair(base, rate_);
+    if (one_sided()) {
+      finite_pair known = make(1.0);
+      if (known.atoms.back().loss < mixed.atoms.back().loss) mixed = std::move(known);
+    }
+    return symmetric_domination(std::move(mixed), false);
+  }
+
+  // Under these a null record, or none, is in the place of another.
+  [[nodiscard]] bool one_sided() const { return neighbours_ != adjacency::replace_one; }
+
+  // Randomised response.
+  [[nodiscard]] domination finite(finite_pair const& base, bool attained) const {
+    if (how_ == taken::fixed_size) return symmetric_domination(mirrored_pair(base, rate_), false);
+    return from_definition(base, attained);
+  }
+
+  [[noreturn]] static void refuse_samples() {
+    refuse_pair("this mechanism in these samples",
+                "a record that is not sampled is not a neighbour's; use Poisson sampling under "
+                "add_remove, or batches");
+  }
+  [[noreturn]] static void refuse_divergences() {
+    refuse_pair("a mechanism that is known by its Rényi divergences alone, as a pair",
+                "take the Rényi accountant, or zCDP's; or compose the (ε, δ) that they imply: see "
+                "`from_profile`");
+  }
+
+  event const& event_;
+  adjacency neighbours_;
+  double records_;
+  double change_;
+  double rate_ = 1.0;
+  taken how_ = taken::all;
+};
+
+}  // namespace tacit::detail

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tacit/core/check.hpp>
+#include <tacit/core/count.hpp>
+#include <tacit/core/elementary.hpp>
+#include <tacit/core/enclosure.hpp>
+#include <tacit/core/rounded.hpp>
+#include <tacit/core/units.hpp>
+#include <tacit/dp/accountant.hpp>
+#include <tacit/dp/event.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <numbers>
+#include <span>
+#include <stdexcept>
+#include <variant>
+
+/// What samplers of practice make of a whole run: batches that are cut off at a size, and a run on a sample that is drawn
+/// once. Both go around any accountant. docs/certificates/sampling.md has the proofs.
+
+namespace tacit {
+
+namespace detail {
+
+/// P(Bin(records, rate) > most), raised: 1 if `most` is not above the mean. With k = most + 1,
+///   P(K ≥ k) ≤ P(K = k)/(1 − r),   r = (n − k)q/((k + 1)(1 − q)),
+///   P(K = k) ≤ √(n/(2πk(n − k)))·e^{−n·KL(k/n ‖ q)}   (Robbins 1955).
+[[nodiscard]] inline double binomial_excess(std::uint64_t records, double rate,
+                                            std::uint64_t most) {
+  if (most >= records || rate == 0.0) return 0.0;
+  if (rate == 1.0) return 1.0;
+  enclosure const n(static_cast<double>(records));
+  enclosure const k(static_cast<double>(most) + 1.0);
+  enclosure const q(rate);
+  enclosure const log_q = log(q);
+  if (most + 1 == records) return std::min(1.0, exp(n * log_q).upper);
+  enclosure const left = n - k;
+  enclosure const ratio = left * q / ((k + 1.0) * (1.0 - q));
+  enclosure const above = k - n * q;
+  if (!(ratio.upper < 1.0 && above.lower > 0.0)) return 1.0;
+  // k·log(k/nq) + (n − k)·log((n − k)/(n(1 − q)))
+  enclosure const divergence = k * log1p(above / (n * q)) + left * log1p(-above / (n * (1.0 - q)));
+  enclosure const root = sqrt(n / (2.0 * std::numbers::pi * k * left));
+  return std::min(1.0, (root * exp(-divergence) / (1.0 - ratio)).upper);
+}
+
+}  // namespace detail
+
+/// The most records that a Poisson-sampled batch may have, of so many in all. A larger one is cut down to it, by any rule.
+struct batch_cap {
+  std::uint64_t most = 0;
+  std::uint64_t records = 0;
+  friend bool operator==(batch_cap const&, batch_cap const&) = default;
+};
+
+/// The probability that any Poisson-sampled batch of these releases is larger than the cap, at most: Σ count·P(Bin(n, q) >
+/// cap).
+/// Guarantee: upper bound.
+/// @throws std::domain_error unless most and records are in [1, 2^53]
+[[nodiscard]] inline double overflow(batch_cap cap, std::span<composed const> run) {
+  detail::check_count("overflow", "records", cap.records);
+  detail::check_count("overflow", "most", cap.most);
+  double sum = 0.0;
+  for (composed const& entry : run) {
+    auto const* how = std::get_if<poisson>(&entry.release.how);
+    if (how == nullptr || entry.count == 0) continue;
+    double const each = detail::binomial_excess(cap.records, how->rate, cap.most);
+    sum = detail::add_up(sum, detail::multiply_up(detail::count_up(entry.count), each));
+  }
+  return std::min(1.0, sum);
+}
+
+/// A run whose Poisson-sampled batches are cut down to a size: with κ = `overflow`,
+///   δ_c(ε) ≤ δ(ε) + (1 + e^ε)·κ.
+/// `records` of the cap is the size of the larger neighbour.
+/// Guarantee: bounds, where `base` has such; `lower` is a bound on the cut run as `base`'s is on its own.
+///
+/// `Accountant` has `epsilon(δ)` and `delta(ε)` in the sense of `accountant`, and must outlive this.
+template <class Accountant>
+class capped_run {
+ public:
+  /// @throws std::domain_error unless overflow is in [0, 1]
+  capped_run(Accountant const& base, double overflow) : base_(&base), overflow_(overflow) {
+    detail::check_probability("capped_run", "overflow", overflow);
+  }
+  capped_run(Accountant const&&, double) = delete;
+
+  /// The least ε found; ∞ where κ leaves none.
+  /// @throws std::domain_error unless δ is in (0, 1)
+  [[nodiscard]] bound<double> epsilon(double delta) const {
+    detail::require_domain(delta > 0.0 && delta < 1.0, "epsilon", "delta", delta, "in (0, 1)");
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    if (overflow_ == 0.0) return base_->epsilon(delta);
+    double e = 0.0;
+    double upper = infinity;
+    // Ever larger, up to the first that has the δ it needs.
+    for (int round = 0; round < 100; ++round) {
+      double const left = detail::subtract_down(delta, added(e));
+      if (!(left > 0.0)) break;
+      double const needed = base_->epsilon(left).upper;
+      if (needed <= e) {
+        upper = e;
+        break;
+      }
+      if (!(needed < infinity)) break;
+      e = needed * (1.0 + 1e-9);
+    }
+    if (!(upper < infinity)) return {0.0, infinity};
+    double const more = detail::add_up(delta, added(upper));
+    return {more < 1.0 ? std::min(base_->epsilon(more).lower, upper) : 0.0, upper};
+  }
+
+  /// @throws std::domain_error unless ε is finite and at least 0
+  [[nodiscard]] bound<double> delta(double epsilon) const {
+    bound<double> const found = base_->delta(epsilon);
+    return {std::max(0.0, detail::subtract_down(found.lower, added(epsilon))),
+            std::min(1.0, detail::add_up(found.upper, added(epsilon)))};
+  }
+
+ private:
+  // (1 + e^ε)·κ
+  [[nodiscard]] double added(double epsilon) const {
+    if (overflow_ == 0.0) return 0.0;
+    return ((1.0 + exp(detail::enclosure(epsilon))) * detail::enclosure(overflow_)).upper;
+  }
+
+  Accountant const* base_;
+  double overflow_;
+};
+
+/// A whole run on a sample of the records that is drawn once and kept secret: Poisson under add_remove or zero_out, a
+/// fixed size under replace_one. With q the rate and ε′ = log(1 + q(e^ε − 1)), δ′(ε′) = q·δ(ε). Runs of that kind compose
+/// as profiles: `from_profile`.
+/// Guarantee: upper bounds; lower ones for Poisson samples, where `base` has such.
+///
+/// `Accountant` is an `accountant` of one run on all records, or anything with `epsilon(δ)` and `delta(ε)` under
+/// neighbours as above, and must outlive this.
+template <class Accountant>
+class sampled_run {
+ public:
+  /// @throws std::domain_error for a rate or a size out of range; std::invalid_argument for other sampling, or if
+  ///         `base` has neighbours that do not go with it
+  sampled_run(Accountant const& base, sampling const& how) : base_(&base) {
+    detail::check_event("sampled_run", event(pure{0.0}, how));
+    if (auto const* p = std::get_if<poisson>(&how)) {
+      rate_ = p->rate;
+      is_poisson_ = true;
+    } else if (auto const* f = std::get_if<fixed_size>(&how)) {
+      rate_ = std::min(
+          1.0, detail::divide_up(static_cast<double>(f->batch), static_cast<double>(f->records)));
+    } else {
+      throw std::invalid_argument("sampled_run: a sample is Poisson or of a fixed size");
+    }
+    if constexpr (requires { base.neighbours(); }) {
+      if (is_poisson_ == (base.neighbours() == adjacency::replace_one)) {
+        throw std::invalid_argument(
+            "sampled_run: a Poisson sample needs add_remove or zero_out, one of a fixed size "
+            "replace_one");
+      }
+    }
+  }
+  sampled_run(Accountant const&&, sampling const&) = delete;
+
+  /// @throws std::domain_error unless δ is in (0, 1)
+  [[nodiscard]] bound<double> epsilon(double delta) const {
+    detail::require_domain(delta > 0.0 && delta < 1.0, "epsilon", "delta", delta, "in (0, 1)");
+    double const all = detail::divide_down(delta, rate_);
+    if (rate_ == 0.0 || all >= 1.0) return {0.0, 0.0};
+    double const one = base_->epsilon(all).upper;
+    double const upper = shrunk(one);
+    // The largest ε at which δ′ is surely above is searched for where there is one.
+    return {lower_epsilon(delta, upper), upper};
+  }
+
+  /// @throws std::domain_error unless ε is finite and at least 0
+  [[nodiscard]] bound<double> delta(double epsilon) const {
+    detail::check_non_negative("delta", "epsilon", epsilon);
+    if (rate_ == 0.0) return {0.0, 0.0};
+    using detail::enclosure;
+    enclosure const q(rate_);
+    enclosure const grown = log1p(expm1(enclosure(epsilon)) / q);
+    double const inner = std::max(0.0, grown.lower);
+    double const known =
+        inner < std::numeric_limits<double>::max() ? base_->delta(inner).upper : 0.0;
+    double const upper = std::min(1.0, detail::multiply_up(rate_, known));
+    return {std::min(lower_delta(epsilon), upper), upper};
+  }
+
+ private:
+  [[nodiscard]] double shrunk(double epsilon) const {
+    using detail::enclosure;
+    if (!(epsilon < 700.0)) return epsilon;
+    return std::min(epsilon, log1p(enclosure(rate_) * expm1(enclosure(epsilon))).upper);
+  }
+
+  // Whichever direction is the worse one: (1 − (1−q)e^ε)·δ(log y), y = qe^ε/(1 − (1−q)e^ε).
+  [[nodiscard]] double lower_delta(double epsilon) const {
+    using detail::enclosure;
+    if (!is_poisson_ || !(epsilon < 700.0)) return 0.0;
+    enclosure const x = exp(enclosure(epsilon));
+    enclosure const kept = 1.0 - (1.0 - enclosure(rate_)) * x;
+    if (!(kept.lower > 0.0)) return 0.0;
+    double const inner = log(enclosure(rate_) * x / kept).upper;
+    if (!(inner < std::numeric_limits<double>::max())) return 0.0;
+    return std::max(0.0,
+                    detail::multiply_down(kept.lower, base_->delta(std::max(0.0, inner)).lower));
+  }
+
+  [[nodiscard]] double lower_epsilon(double delta, double upper) const {
+    if (!is_poisson_ || !(upper < 700.0) || !(lower_delta(0.0) > delta)) return 0.0;
+    double low = 0.0;
+    double high = upper;
+    for (int round = 0; round < 40 && high - low > 1e-9 * high; ++round) {
+      double const middle = 0.5 * (low + high);
+      (lower_delta(middle) > delta ? low : high) = middle;
+    }
+    return low;
+  }
+
+  Accountant const* base_;
+  double rate_ = 0.0;
+  bool is_poisson_ = false;
+};
+
+}  // namespace tacit

@@ -1,0 +1,596 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tacit/dp/choices.hpp>
+#include <tacit/dp/dominating.hpp>
+#include <tacit/dp/rdp/guarantee.hpp>
+
+#include "support/catch.hpp"
+#include "support/laws.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+// Every sample of every small database, with noise on the integers or a mechanism of few outcomes, against the pairs that
+// are said to dominate it.
+
+namespace sampler_tests {
+
+using namespace tacit;
+
+namespace {
+
+using law = std::vector<double>;
+using database = std::vector<int>;  // contributions
+using support::hockey_stick;
+
+std::vector<double> const epsilons{-2.0, -0.8, -0.3, -0.05, 0.0, 0.02, 0.1, 0.3, 0.6, 1.1, 2.0};
+
+double mass_of(finite_pair const& pair, double e) {
+  double sum = pair.infinite + pair.left_out;
+  for (auto const& a : pair.atoms) sum += std::max(0.0, a.p - std::exp(e) * a.q);
+  return sum;
+}
+
+double tail(double x) { return 0.5 * std::erfc(x / std::sqrt(2.0)); }
+
+double mass_of(lattice_pair const& pair, double e) {
+  double sum = 0.0;
+  double total = 0.0;
+  double const shift = static_cast<double>(pair.shift);
+  auto const at = [&](double k) { return std::exp(-0.5 * k * k / (pair.sigma * pair.sigma)); };
+  for (double k = -200.0; k <= 200.0; k += 1.0) {
+    double const mixed = pair.rate * at(k - shift) + (1.0 - pair.rate) * at(k);
+    bool const remove = pair.orientation == orientation::remove;
+    sum += std::max(0.0, remove ? mixed - std::exp(e) * at(k) : at(k) - std::exp(e) * mixed);
+    total += at(k);
+  }
+  return sum / total;
+}
+
+double mass_of(mixture_pair const& pair, double e) {
+  // By cells of x, with the likelihood ratio at their middle.
+  double sum = 0.0;
+  double rest = 1.0;
+  for (auto const& part : pair.parts) rest -= part.weight;
+  for (double x = -40.0; x < 60.0; x += 1e-3) {
+    auto const in = [&](double mean) { return tail(x - mean) - tail(x + 1e-3 - mean); };
+    double mixed = rest * in(0.0);
+    for (auto const& part : pair.parts) mixed += part.weight * in(part.shift);
+    bool const remove = pair.orientation == orientation::remove;
+    sum += std::max(0.0, remove ? mixed - std::exp(e) * in(0.0) : in(0.0) - std::exp(e) * mixed);
+  }
+  return sum;
+}
+
+double profile(dominating_pair const& pair, double e) {
+  if (auto const* finite = std::get_if<finite_pair>(&pair)) return mass_of(*finite, e);
+  if (auto const* mixture = std::get_if<mixture_pair>(&pair)) return mass_of(*mixture, e);
+  return mass_of(std::get<lattice_pair>(pair), e);
+}
+
+// What is drawn: the places of a database, with their probability.
+struct drawn {
+  double probability;
+  std::vector<std::size_t> places;
+};
+
+std::vector<drawn> samples(sampling const& how, std::size_t records) {
+  std::vector<drawn> all;
+  if (auto const* draws = std::get_if<with_replacement>(&how)) {
+    all.push_back({1.0, {}});
+    for (std::uint64_t k = 0; k < draws->batch; ++k) {
+      std::vector<drawn> longer;
+      for (drawn const& d : all) {
+        for (std::size_t place = 0; place < records; ++place) {
+          longer.push_back({d.probability / static_cast<double>(records), d.places});
+          longer.back().places.push_back(place);
+        }
+      }
+      all = std::move(longer);
+    }
+    return all;
+  }
+  for (std::size_t subset = 0; subset < std::size_t{1} << records; ++subset) {
+    drawn d{1.0, {}};
+    for (std::size_t place = 0; place < records; ++place) {
+      if ((subset >> place & 1U) != 0U) d.places.push_back(place);
+    }
+    auto const taken = static_cast<double>(d.places.size());
+    if (auto const* p = std::get_if<poisson>(&how)) {
+      d.probability =
+          std::pow(p->rate, taken) * std::pow(1.0 - p->rate, static_cast<double>(records) - taken);
+    } else if (auto const* f = std::get_if<fixed_size>(&how)) {
+      if (d.places.size() != std::min<std::size_t>(f->batch, records)) continue;
+    } else if (d.places.size() != records) {
+      continue;
+    }
+    all.push_back(std::move(d));
+  }
+  if (std::holds_alternative<fixed_size>(how)) {
+    for (drawn& d : all) d.probability = 1.0 / static_cast<double>(all.size());
+  }
+  return all;
+}
+
+using mechanism = std::function<law(database const&)>;
+
+law released(mechanism const& of, sampling const& how, database const& records) {
+  law out;
+  for (drawn const& d : samples(how, records.size())) {
+    database batch;
+    for (std::size_t const place : d.places) batch.push_back(records[place]);
+    law const one = of(batch);
+    out.resize(one.size(), 0.0);
+    for (std::size_t k = 0; k < one.size(); ++k) out[k] += d.probability * one[k];
+  }
+  return out;
+}
+
+void for_each(std::size_t length, std::vector<int> const& values,
+              std::function<void(database const&)> const& use) {
+  database now(length, 0);
+  std::size_t count = 1;
+  for (std::size_t k = 0; k < length; ++k) count *= values.size();
+  for (std::size_t code = 0; code < count; ++code) {
+    std::size_t rest = code;
+    for (int& x : now) {
+      x = values[rest % values.size()];
+      rest /= values.size();
+    }
+    use(now);
+  }
+}
+
+// Neighbours of three records of which a person has `persons`: what has the person's records, and what has not, or others.
+void for_neighbours(adjacency neighbours, std::size_t persons, std::vector<int> const& values,
+                    std::function<void(database const&, database const&)> const& use) {
+  for_each(3, values, [&](database const& one) {
+    database other = one;
+    auto const first = other.begin();
+    auto const end = first + static_cast<std::ptrdiff_t>(persons);
+    if (neighbours == adjacency::add_remove) {
+      other.erase(first, end);
+      use(one, other);
+    } else if (neighbours == adjacency::zero_out) {
+      std::fill(first, end, 0);
+      use(one, other);
+    } else {
+      for_each(persons, values, [&](database const& instead) {
+        std::copy(instead.begin(), instead.end(), other.begin());
+        use(one, other);
+      });
+    }
+  });
+}
+
+std::vector<sampling> const schemes{
+    unsampled{},      poisson{0.3},     poisson{0.85},          fixed_size{1, 3},
+    fixed_size{2, 3}, fixed_size{3, 3}, with_replacement{1, 3}, with_replacement{3, 3}};
+std::vector<adjacency> const all_adjacencies{adjacency::add_remove, adjacency::zero_out,
+                                             adjacency::replace_one};
+
+// Noise on the integers from its definition, on [−120, 120].
+constexpr int window = 120;
+law noise_of(mechanism_event const& m) {
+  law out;
+  double total = 0.0;
+  for (int k = -window; k <= window; ++k) {
+    double p = 0.0;
+    if (auto const* g = std::get_if<discrete_gaussian>(&m)) {
+      p = std::exp(-0.5 * k * k / (g->sigma * g->sigma));
+    } else if (auto const* l = std::get_if<discrete_laplace>(&m)) {
+      p = std::exp(-std::abs(k) / l->scale);
+    } else {
+      auto const& n = std::get<integer_noise>(m);
+      if (n.law == integer_law::skellam) {
+        double const mean = 0.5 * n.variance;
+        for (int j = std::max(0, -k); j < 400; ++j) {
+          p += std::exp((2.0 * j + k) * std::log(mean) - 2.0 * mean - std::lgamma(j + 1.0) -
+                        std::lgamma(j + k + 1.0));
+        }
+      } else {
+        double const coins = 4.0 * n.variance;
+        double const heads = std::floor(0.5 * coins) + k;
+        if (heads >= 0.0 && heads <= coins) {
+          p = std::exp(std::lgamma(coins + 1.0) - std::lgamma(heads + 1.0) -
+                       std::lgamma(coins - heads + 1.0));
+        }
+      }
+    }
+    out.push_back(p);
+    total += p;
+  }
+  for (double& p : out) p /= total;
+  return out;
+}
+
+std::vector<mechanism_event> const noises{discrete_gaussian{1.3, 2}, discrete_laplace{1.7, 2},
+                                          integer_noise{integer_law::skellam, 1.9, 2},
+                                          integer_noise{integer_law::binomial, 4.0, 2},
+                                          integer_noise{integer_law::binomial, 4.25, 1}};
+
+int sensitivity_of(mechanism_event const& m) {
+  if (auto const* g = std::get_if<discrete_gaussian>(&m)) return static_cast<int>(g->sensitivity);
+  if (auto const* l = std::get_if<discrete_laplace>(&m)) return static_cast<int>(l->sensitivity);
+  return static_cast<int>(std::get<integer_noise>(m).sensitivity);
+}
+
+}  // namespace
+
+TEST_CASE("Integer noise: every sample of every database, all adjacencies, persons of one or two",
+          "[dp][samplers]") {
+  int answered = 0;
+  for (mechanism_event const& m : noises) {
+    law const noise = noise_of(m);
+    int const most = sensitivity_of(m);
+    mechanism const sum = [&](database const& batch) {
+      int shift = 0;
+      for (int const x : batch) shift += x;
+      law out(2 * 80 + 1, 0.0);
+      for (int k = -80; k <= 80; ++k) {
+        out[static_cast<std::size_t>(k + 80)] = noise[static_cast<std::size_t>(k - shift + window)];
+      }
+      return out;
+    };
+    std::vector<int> const values{-most, 0, most};
+    for (sampling const& how : schemes) {
+      for (adjacency const adjacent : all_adjacencies) {
+        for (std::uint64_t const persons : std::vector<std::uint64_t>{1, 2}) {
+          CAPTURE(m.index(), how.index(), static_cast<int>(adjacent), persons);
+          domination found;
+          try {
+            found = dominate(by_person(sampled(m, how), persons), adjacent);
+          } catch (std::invalid_argument const&) {
+            CHECK((persons == 2 && std::holds_alternative<fixed_size>(how)));  // most batches
+            continue;
+          }
+          ++answered;
+          std::vector<double> const at = epsilons;
+          law removed(at.size(), 0.0);
+          law added(at.size(), 0.0);
+          for_neighbours(adjacent, persons, values,
+                         [&](database const& one, database const& other) {
+                           law const p = released(sum, how, one);
+                           law const q = released(sum, how, other);
+                           for (std::size_t k = 0; k < at.size(); ++k) {
+                             removed[k] = std::max(removed[k], hockey_stick(p, q, at[k]));
+                             added[k] = std::max(added[k], hockey_stick(q, p, at[k]));
+                           }
+                         });
+          for (std::size_t k = 0; k < at.size(); ++k) {
+            CAPTURE(at[k]);
+            double const above = profile(found.remove, at[k]);
+            double const above_added = profile(found.add, at[k]);
+            CHECK(removed[k] <= above + 1e-12);
+            CHECK(added[k] <= above_added + 1e-12);
+            // Batches under add_remove reach it where their size is not that of the smaller neighbour.
+            if (found.attained && !std::holds_alternative<shuffled>(how) &&
+                !(std::holds_alternative<fixed_size>(how) &&
+                  std::get<fixed_size>(how).batch == 3)) {
+              CHECK(removed[k] >= above - 1e-10);
+              CHECK(added[k] >= above_added - 1e-10);
+            }
+          }
+        }
+      }
+    }
+  }
+  CHECK(answered == 5 * (3 * (8 + 5) + 2));
+}
+
+TEST_CASE("Integer noise on vectors: contributions by their L1 norm", "[dp][samplers]") {
+  // Two coordinates, two records; a record's contribution is one of all pairs of L1 norm at most 2.
+  std::vector<std::pair<int, int>> contributions;
+  for (int x = -2; x <= 2; ++x) {
+    for (int y = -2; y <= 2; ++y) {
+      if (std::abs(x) + std::abs(y) <= 2) contributions.emplace_back(x, y);
+    }
+  }
+  constexpr int reach = 14;
+  for (mechanism_event const& m : noises) {
+    if (sensitivity_of(m) != 2) continue;
+    law const noise = noise_of(m);
+    auto const at = [&](std::pair<int, int> shift) {
+      law out;
+      for (int x = -reach; x <= reach; ++x) {
+        for (int y = -reach; y <= reach; ++y) {
+          out.push_back(noise[static_cast<std::size_t>(x - shift.first + window)] *
+                        noise[static_cast<std::size_t>(y - shift.second + window)]);
+        }
+      }
+      return out;
+    };
+    auto const mixed = [](double rate, law const& a, law const& b) {
+      law out;
+      for (std::size_t k = 0; k < a.size(); ++k) out.push_back(rate * a[k] + (1.0 - rate) * b[k]);
+      return out;
+    };
+    law const absent = at({0, 0});
+    domination const whole = dominate(m, adjacency::add_remove);
+    domination const poissons = dominate(sampled(m, poisson{0.4}), adjacency::zero_out);
+    domination const replaced = dominate(sampled(m, poisson{0.4}), adjacency::replace_one);
+    domination const batches = dominate(sampled(m, fixed_size{1, 2}), adjacency::replace_one);
+    domination const zeroed = dominate(sampled(m, fixed_size{1, 2}), adjacency::zero_out);
+    for (auto const& a : contributions) {
+      law const p = at(a);
+      for (double const e : epsilons) {
+        CAPTURE(m.index(), a.first, a.second, e);
+        CHECK(hockey_stick(p, absent, e) <= profile(whole.remove, e) + 1e-12);
+        CHECK(hockey_stick(absent, p, e) <= profile(whole.add, e) + 1e-12);
+        CHECK(hockey_stick(mixed(0.4, p, absent), absent, e) <=
+              profile(poissons.remove, e) + 1e-12);
+        CHECK(hockey_stick(absent, mixed(0.4, p, absent), e) <= profile(poissons.add, e) + 1e-12);
+      }
+      for (auto const& b : contributions) {
+        law const q = at(b);
+        law const one = mixed(0.4, p, absent);
+        law const other = mixed(0.4, q, absent);
+        for (double const e : {-0.3, 0.0, 0.2, 0.7}) {
+          CAPTURE(m.index(), a.first, a.second, b.first, b.second, e);
+          CHECK(hockey_stick(one, other, e) <= profile(replaced.remove, e) + 1e-12);
+        }
+        // Batches of one of two records: b is the one that stays.
+        for (double const e : {-0.3, 0.0, 0.2, 0.7}) {
+          law const with = mixed(0.5, p, q);
+          CHECK(hockey_stick(with, mixed(0.5, absent, q), e) <= profile(zeroed.remove, e) + 1e-12);
+          CHECK(hockey_stick(mixed(0.5, absent, q), with, e) <= profile(zeroed.add, e) + 1e-12);
+          CHECK(hockey_stick(with, mixed(0.5, at({-a.first, -a.second}), q), e) <=
+                profile(batches.remove, e) + 1e-12);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("Guarantees in batches: every sample of every database of three values",
+          "[dp][samplers]") {
+  std::mt19937_64 draw(20261124);
+  auto const number = [&](double low, double high) {
+    return std::uniform_real_distribution<double>(low, high)(draw);
+  };
+  for (int round = 0; round < 12; ++round) {
+    // A law of three outcomes for each multiset of values 0 (null), 1, 2.
+    std::vector<law> table;
+    for (int k = 0; k < 64; ++k) {
+      law one{number(0.2, 1.0), number(0.2, 1.0), number(0.2, 1.0)};
+      double const total = one[0] + one[1] + one[2];
+      for (double& p : one) p /= total;
+      table.push_back(one);
+    }
+    mechanism const of = [&](database const& batch) {
+      std::size_t count[3] = {0, 0, 0};
+      for (int const x : batch) ++count[x];
+      return table[count[0] + 4 * count[1] + 16 * count[2]];
+    };
+    for (adjacency const adjacent : all_adjacencies) {
+      // The ε and the profile that this mechanism keeps on batches of up to three records.
+      double epsilon = 0.0;
+      std::vector<double> const at{0.0, 0.15, 0.4, 0.9};
+      law kept(at.size(), 0.0);
+      for (std::size_t size = 1; size <= 3; ++size) {
+        for_each(size, {0, 1, 2}, [&](database const& one) {
+          for (std::size_t place = 0; place < size; ++place) {
+            std::vector<database> others;
+            database other = one;
+            if (adjacent == adjacency::add_remove) {
+              other.erase(other.begin() + static_cast<std::ptrdiff_t>(place));
+              others.push_back(other);
+            } else {
+              for (int const value : {0, 1, 2}) {
+                if (adjacent == adjacency::zero_out && value > 0) continue;
+                other[place] = value;
+                others.push_back(other);
+              }
+            }
+            for (database const& next : others) {
+              law const p = of(one);
+              law const q = of(next);
+              for (std::size_t k = 0; k < 3; ++k) {
+                epsilon = std::max(epsilon, std::abs(std::log(p[k] / q[k])));
+              }
+              for (std::size_t k = 0; k < at.size(); ++k) {
+                kept[k] = std::max({kept[k], hockey_stick(p, q, at[k]), hockey_stick(q, p, at[k])});
+              }
+            }
+          }
+        });
+      }
+      dp_profile points;
+      for (std::size_t k = 0; k < at.size(); ++k) points.points.push_back({at[k], kept[k]});
+      points.points.push_back({epsilon, 0.0});
+      for (mechanism_event const& m :
+           std::vector<mechanism_event>{pure{epsilon}, approx_dp{at[1], kept[1]}, points}) {
+        for (sampling const& how : schemes) {
+          for (std::uint64_t const persons : std::vector<std::uint64_t>{1, 2}) {
+            domination found;
+            try {
+              found = dominate(by_person(sampled(m, how), persons), adjacent);
+            } catch (std::invalid_argument const&) {
+              continue;
+            }
+            CAPTURE(m.index(), how.index(), static_cast<int>(adjacent), persons, round);
+            for_neighbours(adjacent, persons, {0, 1, 2},
+                           [&](database const& one, database const& other) {
+                             law const p = released(of, how, one);
+                             law const q = released(of, how, other);
+                             for (double const e : epsilons) {
+                               if (!(hockey_stick(p, q, e) <= profile(found.remove, e) + 1e-12) ||
+                                   !(hockey_stick(q, p, e) <= profile(found.add, e) + 1e-12)) {
+                                 FAIL("above its pair at " << e);
+                               }
+                             }
+                           });
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("Randomised response of Poisson samples under replace_one is randomised response",
+          "[dp][samplers]") {
+  for (double const categories : {2.0, 3.0, 5.0}) {
+    for (double const rate : {0.1, 0.7}) {
+      auto const count = static_cast<std::size_t>(categories);
+      double const right = std::exp(1.2) / (std::exp(1.2) + categories - 1.0);
+      double const wrong = 1.0 / (std::exp(1.2) + categories - 1.0);
+      law p(count, rate * wrong + (1.0 - rate) / categories);
+      law q = p;
+      p[0] = rate * right + (1.0 - rate) / categories;
+      q[1] = p[0];
+      domination const found =
+          dominate(sampled(randomised_response{1.2, count}, poisson{rate}), adjacency::replace_one);
+      CHECK(found.attained);
+      for (double const e : epsilons) {
+        CHECK(profile(found.remove, e) == Approx(hockey_stick(p, q, e)).margin(1e-14));
+      }
+    }
+  }
+}
+
+TEST_CASE("Normal sums in batches: two records, by cells of the line", "[dp][samplers]") {
+  // Of contributions −1, 0 and 1; a batch of two draws, or of one record.
+  double const sigma = 0.9;
+  law absent;
+  auto const at = [&](double shift) {
+    law out;
+    for (double x = -9.0; x < 9.0; x += 0.01) {
+      out.push_back(tail((x - shift) / sigma) - tail((x + 0.01 - shift) / sigma));
+    }
+    return out;
+  };
+  mechanism const sum = [&](database const& batch) {
+    int shift = 0;
+    for (int const x : batch) shift += x;
+    return at(shift);
+  };
+  for (sampling const& how :
+       std::vector<sampling>{with_replacement{2, 2}, fixed_size{1, 2}, poisson{0.4}}) {
+    for (adjacency const adjacent : all_adjacencies) {
+      for (std::uint64_t const persons : std::vector<std::uint64_t>{1, 2}) {
+        if (persons == 2 && !std::holds_alternative<poisson>(how)) continue;
+        domination const found =
+            dominate(by_person(sampled(gaussian{sigma}, how), persons), adjacent);
+        if (!std::holds_alternative<finite_pair>(found.remove) &&
+            !std::holds_alternative<mixture_pair>(found.remove)) {
+          continue;  // amplified pairs: tests/dp/dominating.cpp
+        }
+        CAPTURE(how.index(), static_cast<int>(adjacent), persons);
+        std::vector<double> const few{-0.5, 0.0, 0.3, 1.0, 2.0};
+        law above;
+        law above_added;
+        for (double const e : few) {
+          above.push_back(profile(found.remove, e));
+          above_added.push_back(profile(found.add, e));
+        }
+        for_each(2, {-1, 0, 1}, [&](database const& one) {
+          std::vector<database> others;
+          if (adjacent == adjacency::add_remove) {
+            others.push_back(persons == 2 ? database{} : database{one[1]});
+          } else if (adjacent == adjacency::zero_out) {
+            others.push_back(persons == 2 ? database{0, 0} : database{0, one[1]});
+          } else {
+            for (int const x : {-1, 1}) {
+              for (int const y : {-1, 1}) others.push_back({x, persons == 2 ? y : one[1]});
+            }
+          }
+          for (database const& other : others) {
+            law const p = released(sum, how, one);
+            law const q = released(sum, how, other);
+            for (std::size_t k = 0; k < few.size(); ++k) {
+              CHECK(hockey_stick(p, q, few[k]) <= above[k] + 1e-6);
+              CHECK(hockey_stick(q, p, few[k]) <= above_added[k] + 1e-6);
+            }
+          }
+        });
+      }
+    }
+  }
+}
+
+TEST_CASE("Points above continuous noise: never below its profile, and close to it",
+          "[dp][samplers]") {
+  for (double const shift : {0.01, 0.3, 1.0, 4.0, 30.0}) {
+    finite_pair const normal = detail::normal_points(shift);
+    finite_pair const laplace = detail::laplace_points(shift);
+    for (double const part : {0.0, 0.1, 0.5, 1.0, 2.0}) {
+      double const e = shift * (0.5 * shift + part);
+      double const exact =
+          tail(e / shift - 0.5 * shift) - std::exp(e) * tail(e / shift + 0.5 * shift);
+      CHECK(mass_of(normal, e) >= exact * (1.0 - 1e-9) - 1e-13);
+      CHECK(mass_of(normal, e) <= exact * 1.01 + 1e-12);
+      double const l = 0.5 * part * shift;
+      double const above = l < shift ? -std::expm1(0.5 * (l - shift)) : 0.0;
+      CHECK(mass_of(laplace, l) >= above * (1.0 - 1e-12) - 1e-15);
+      CHECK(mass_of(laplace, l) <= above * 1.001 + 1e-6);
+    }
+  }
+}
+
+TEST_CASE("Skellam noise: its divergences are within their bound, of scalars and of vectors",
+          "[dp][samplers]") {
+  for (double const variance : {1.0, 4.0, 25.0, 100.0}) {
+    law const noise = noise_of(integer_noise{integer_law::skellam, variance, 1});
+    auto const moment = [&](int shift, double order) {
+      double sum = 0.0;
+      for (int k = -window + 8; k <= window - 8; ++k) {
+        double const p = noise[static_cast<std::size_t>(k - shift + window)];
+        double const q = noise[static_cast<std::size_t>(k + window)];
+        if (p > 1e-290 && q > 1e-290) sum += p * std::pow(p / q, order - 1.0);
+      }
+      return std::log(sum);
+    };
+    for (double const order : {1.5, 2.0, 2.5, 3.0, 7.0, 16.0}) {
+      for (std::vector<int> const& shift :
+           std::vector<std::vector<int>>{{1}, {3}, {1, 1}, {2, 1}, {1, 1, 1, 1}}) {
+        double l1 = 0.0;
+        double l2 = 0.0;
+        double divergence = 0.0;
+        for (int const s : shift) {
+          l1 += s;
+          l2 += s * s;
+          divergence += moment(s, order) / (order - 1.0);
+        }
+        detail::divergence_guarantee const known(detail::skellam_divergences(variance, l1, l2));
+        CAPTURE(variance, order, shift.size(), shift[0]);
+        CHECK(divergence <= known.upper(order) + 1e-12);
+        // Close where noise is large.
+        if (variance >= 25.0 && order == 2.0 && shift.size() == 1) {
+          CHECK(divergence >= 0.85 * known.upper(order));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("A mixture of Gaussians: its two directions, sampled or not", "[dp][samplers]") {
+  gaussian_mixture const m{2.0, {{0.25, 3.0}, {0.5, 1.0}, {0.125, 1.0}, {0.0, 9.0}, {0.1, 0.0}}};
+  for (adjacency const adjacent : {adjacency::add_remove, adjacency::zero_out}) {
+    domination const found = dominate(m, adjacent);
+    CHECK(found.attained);
+    CHECK(std::get<mixture_pair>(found.remove) ==
+          mixture_pair{{{0.625, 0.5}, {0.25, 1.5}}, orientation::remove});
+    CHECK(std::get<mixture_pair>(found.add).orientation == orientation::add);
+    CHECK(std::get<mixture_pair>(dominate(sampled(m, poisson{0.5}), adjacent).remove) ==
+          mixture_pair{{{0.3125, 0.5}, {0.125, 1.5}}, orientation::remove});
+  }
+  CHECK(std::get<normal_pair>(
+            dominate(gaussian_mixture{2.0, {{1.0, 1.0}}}, adjacency::add_remove).remove) ==
+        normal_pair{0.5});
+  CHECK_THROWS_AS(dominate(m, adjacency::replace_one), std::invalid_argument);
+  CHECK_THROWS_AS(dominate(sampled(m, fixed_size{1, 3}), adjacency::add_remove),
+                  std::invalid_argument);
+  CHECK_THROWS_WITH(dominate(gaussian_mixture{1.0, {{0.7, 1.0}, {0.4, 1.0}}}, adjacency::zero_out),
+                    Catch::Contains("sum of weights is 1.1") && Catch::Contains("at most 1"));
+  CHECK_THROWS_AS(dominate(gaussian_mixture{1.0, {}}, adjacency::zero_out), std::domain_error);
+}
+
+}  // namespace sampler_tests
