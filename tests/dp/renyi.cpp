@@ -307,8 +307,8 @@ TEST_CASE("what has no bound is refused with the reason, and changes nothing", "
   CHECK(reason(approx_dp{1.0, 1e-6}, adjacency::add_remove).find("delta > 0") != std::string::npos);
   CHECK(reason(sampled(approx_dp{1.0, 1e-6}, fixed_size{1, 10}), adjacency::replace_one)
             .find("delta > 0") != std::string::npos);
-  CHECK(reason(sampled(gaussian{1.0}, fixed_size{1, 10}), adjacency::add_remove)
-            .find("replace_one") != std::string::npos);
+  CHECK(reason(sampled(gaussian{1.0}, shuffled{}), adjacency::add_remove).find("replace_one") !=
+        std::string::npos);
   CHECK(reason(by_person(sampled(gaussian{1.0}, fixed_size{1, 10}), 2), adjacency::replace_one)
             .find("no known bound") != std::string::npos);
   CHECK(reason(sampled(matrix_gaussian{1.0, 1.0}, fixed_size{1, 10}), adjacency::replace_one)

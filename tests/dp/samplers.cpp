@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <tacit/dp/choices.hpp>
 #include <tacit/dp/dominating.hpp>
+#include <tacit/dp/integer_noise.hpp>
 #include <tacit/dp/rdp/guarantee.hpp>
+#include <tacit/dp/sampled_run.hpp>
 
 #include "support/catch.hpp"
 #include "support/laws.hpp"
@@ -591,6 +592,163 @@ TEST_CASE("A mixture of Gaussians: its two directions, sampled or not", "[dp][sa
   CHECK_THROWS_WITH(dominate(gaussian_mixture{1.0, {{0.7, 1.0}, {0.4, 1.0}}}, adjacency::zero_out),
                     Catch::Contains("sum of weights is 1.1") && Catch::Contains("at most 1"));
   CHECK_THROWS_AS(dominate(gaussian_mixture{1.0, {}}, adjacency::zero_out), std::domain_error);
+}
+
+namespace {
+
+// One run of few outcomes: what a pair of laws loses, as an accountant says it.
+struct known_run {
+  law p;
+  law q;
+  [[nodiscard]] bound<double> delta(double e) const {
+    double const d = std::max(hockey_stick(p, q, e), hockey_stick(q, p, e));
+    return {d * (1.0 - 1e-12), d * (1.0 + 1e-12)};
+  }
+  [[nodiscard]] bound<double> epsilon(double d) const {
+    double low = 0.0;
+    double high = 60.0;
+    for (int k = 0; k < 80; ++k) {
+      double const middle = 0.5 * (low + high);
+      (delta(middle).upper <= d ? high : low) = middle;
+    }
+    return {low * (1.0 - 1e-12), high};
+  }
+};
+
+double log_choose(double n, double k) {
+  return std::lgamma(n + 1.0) - std::lgamma(k + 1.0) - std::lgamma(n - k + 1.0);
+}
+
+}  // namespace
+
+TEST_CASE("A binomial excess: never below the tail, and near it", "[dp][samplers]") {
+  for (double const n : {1.0, 2.0, 10.0, 1000.0, 60000.0}) {
+    for (double const rate : {1e-4, 0.01, 0.3, 0.9}) {
+      for (double const more : {1.0, 3.0, 6.0, 10.0}) {
+        double const cap = std::floor(n * rate + more * std::sqrt(n * rate * (1.0 - rate)));
+        if (cap < 1.0 || cap > n) continue;
+        double exact = 0.0;
+        for (double k = n; k > cap; k -= 1.0) {
+          exact += std::exp(log_choose(n, k) + k * std::log(rate) + (n - k) * std::log1p(-rate));
+        }
+        double const bound = detail::binomial_excess(static_cast<std::uint64_t>(n), rate,
+                                                     static_cast<std::uint64_t>(cap));
+        CAPTURE(n, rate, cap, exact, bound);
+        CHECK(bound >= exact * (1.0 - 1e-9));
+        if (more >= 3.0 && exact > 0.0) CHECK(bound <= 1.6 * exact);
+      }
+    }
+  }
+  CHECK(detail::binomial_excess(10, 0.5, 10) == 0.0);
+  CHECK(detail::binomial_excess(10, 1.0, 9) == 1.0);
+  CHECK(detail::binomial_excess(10, 0.5, 4) == 1.0);
+}
+
+TEST_CASE("Capped batches: every sample of three records, two steps", "[dp][samplers]") {
+  // A step releases a randomised count of the records it takes: 1 or 0 by a law of that count.
+  auto const step = [](double rate, std::size_t records, std::size_t cap) {
+    law counts(5, 0.0);
+    for (std::size_t subset = 0; subset < std::size_t{1} << records; ++subset) {
+      std::size_t taken = 0;
+      for (std::size_t k = 0; k < records; ++k) taken += subset >> k & 1U;
+      double const probability = std::pow(rate, static_cast<double>(taken)) *
+                                 std::pow(1.0 - rate, static_cast<double>(records - taken));
+      counts[std::min(taken, cap)] += probability;
+    }
+    law const noise{0.1, 0.2, 0.4, 0.2, 0.1};
+    law out(9, 0.0);
+    for (std::size_t c = 0; c < counts.size(); ++c) {
+      for (std::size_t k = 0; k < noise.size(); ++k) out[c + k] += counts[c] * noise[k];
+    }
+    return out;
+  };
+  auto const twice = [](law const& a) {
+    law out;
+    for (double const x : a) {
+      for (double const y : a) out.push_back(x * y);
+    }
+    return out;
+  };
+  for (double const rate : {0.05, 0.2}) {
+    for (std::uint64_t const cap : std::vector<std::uint64_t>{1, 2}) {
+      known_run const whole{twice(step(rate, 3, 3)), twice(step(rate, 2, 3))};
+      known_run const cut{twice(step(rate, 3, cap)), twice(step(rate, 2, cap))};
+      composed const steps{sampled(pure{1.0}, poisson{rate}), 2};
+      double const kappa = overflow({cap, 3}, {&steps, 1});
+      capped_run const bounded(whole, kappa);
+      CAPTURE(rate, cap, kappa);
+      CHECK(kappa > 0.0);
+      for (double const e : {0.0, 0.1, 0.4, 1.0}) {
+        CHECK(cut.delta(e).upper <= bounded.delta(e).upper * (1.0 + 1e-11));
+        CHECK(cut.delta(e).lower >= bounded.delta(e).lower * (1.0 - 1e-11));
+      }
+      for (double const d : {0.01, 0.1, 0.3}) {
+        bound<double> const e = bounded.epsilon(d);
+        CHECK(e.lower <= e.upper);
+        if (e.upper < 1e300) CHECK(bounded.delta(e.upper).upper <= d * (1.0 + 1e-9));
+        if (e.upper < 1e300) CHECK(cut.epsilon(d).lower <= e.upper * (1.0 + 1e-9));
+        CHECK(cut.epsilon(d).upper >= e.lower * (1.0 - 1e-9));
+      }
+    }
+  }
+  known_run const run{{0.6, 0.4}, {0.4, 0.6}};
+  CHECK(capped_run(run, 0.0).epsilon(0.05).upper == run.epsilon(0.05).upper);
+  CHECK(std::isinf(capped_run(run, 0.3).epsilon(0.1).upper));
+  CHECK_THROWS_AS(capped_run(run, 1.5), std::domain_error);
+  CHECK_THROWS_AS(capped_run(run, std::nan("")), std::domain_error);
+  CHECK_THROWS_WITH(overflow({0, 3}, {}), Catch::Contains("overflow: most is 0"));
+}
+
+TEST_CASE("A run on a sample that is drawn once: both directions, from the mixture itself",
+          "[dp][samplers]") {
+  std::mt19937_64 draw(7);
+  auto const number = [&] { return std::uniform_real_distribution<double>(0.1, 1.0)(draw); };
+  for (int round = 0; round < 40; ++round) {
+    known_run run;
+    double p = 0.0;
+    double q = 0.0;
+    for (int k = 0; k < 4; ++k) {
+      run.p.push_back(number());
+      run.q.push_back(number());
+      p += run.p.back();
+      q += run.q.back();
+    }
+    for (double& x : run.p) x /= p;
+    for (double& x : run.q) x /= q;
+    for (double const rate : {0.02, 0.3, 0.9, 1.0}) {
+      known_run mixed = run;
+      for (std::size_t k = 0; k < 4; ++k) mixed.p[k] = rate * run.p[k] + (1.0 - rate) * run.q[k];
+      sampled_run const sample(run, poisson{rate});
+      for (double const e : {0.0, 0.05, 0.2, 0.6, 1.5}) {
+        bound<double> const d = sample.delta(e);
+        CHECK(mixed.delta(e).upper <= d.upper * (1.0 + 1e-9) + 1e-15);
+        CHECK(mixed.delta(e).lower >= d.lower * (1.0 - 1e-9) - 1e-15);
+      }
+      for (double const d : {0.001, 0.02, 0.1}) {
+        bound<double> const e = sample.epsilon(d);
+        CHECK(mixed.epsilon(d).lower <= e.upper + 1e-9);
+        CHECK(mixed.epsilon(d).upper >= e.lower - 1e-9);
+      }
+    }
+  }
+  known_run const run{{0.6, 0.4}, {0.4, 0.6}};
+  CHECK(sampled_run(run, poisson{0.0}).epsilon(0.1).upper == 0.0);
+  CHECK_THROWS_AS(sampled_run(run, unsampled{}), std::invalid_argument);
+  CHECK_THROWS_AS(sampled_run(run, poisson{1.5}), std::domain_error);
+}
+
+TEST_CASE("Integer noise by other names", "[dp][samplers]") {
+  discrete_laplace const g = two_sided_geometric(std::exp(-0.5), 3);
+  CHECK(g.scale == Approx(2.0).epsilon(1e-14));
+  CHECK(g.sensitivity == 3);
+  CHECK(vector_discrete_gaussian(2.0, 3.0).rho == Approx(1.125).epsilon(1e-14));
+  CHECK(vector_discrete_gaussian(2.0, 3.0).rho >= 1.125);
+  renyi_dp const s = vector_skellam(50.0, 4.0, 2.0);
+  CHECK(s.points.size() <= renyi_dp::most_points);
+  CHECK(s.points.front().divergence == Approx(2.0 * 4.0 / 100.0 + std::min(36.0 / 1e4, 0.12)));
+  CHECK_THROWS_WITH(two_sided_geometric(1.0), Catch::Contains("ratio is 1, but must be in (0, 1)"));
+  CHECK_THROWS_AS(vector_skellam(0.0, 1.0, 1.0), std::domain_error);
+  CHECK_THROWS_AS(vector_discrete_gaussian(1e-200, 1e200), std::domain_error);
 }
 
 }  // namespace sampler_tests

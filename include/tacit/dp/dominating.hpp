@@ -260,22 +260,25 @@ class dominator : private sampled_records {
 /// The pair that dominates `release` under `neighbours`, for every real ε and both orders of the
 /// neighbours; parameters are nearest, a few ulp (weights of a binomial mixture: 1e-11, relative).
 ///
-/// sampling    add_remove                     zero_out                     replace_one
-/// unsampled   all but randomised response    all                          all
-/// poisson     all but randomised response    gaussian, laplace, discrete, gaussian, laplace (amplified)
-///                                            randomised response
-/// fixed_size  refused                        gaussian, laplace            gaussian, laplace, finite ones
-/// shuffled    refused                        as unsampled                 as unsampled
-/// allocation  gaussian                       gaussian                     refused
+/// sampling          add_remove                   zero_out                     replace_one
+/// unsampled         all but randomised response  all                          all but gaussian_mixture
+/// poisson           all but randomised response  sums, randomised response    sums, randomised response
+/// fixed_size        sums, guarantees             sums, guarantees             sums, guarantees, response
+/// with_replacement  sums, guarantees             sums, guarantees             sums, guarantees
+/// shuffled          refused                      as unsampled                 as unsampled
+/// allocation        gaussian                     gaussian                     refused
 ///
-/// Matrix mechanisms only unsampled. Rate 1 and batch = records are unsampled; rate 0 releases nothing.
+/// Sums have Gaussian, Laplace or integer noise; a gaussian_mixture is one only under add_remove and zero_out, unsampled or
+/// Poisson-sampled. docs/certificates/sampling.md has the proofs.
+/// Matrix mechanisms only unsampled. Rate 1 is unsampled, and so is batch = records but under add_remove; rate 0 releases
+/// nothing.
 /// In a shuffled epoch a person's records change one after the other, each in its own batch: the unsampled
 /// pair, which is that chain, covers it, also if a batch depends on what earlier ones released.
 ///
 /// Sources: Zhu, Dong & Wang 2022 (Poisson: any pair; without replacement: mirrored), Balle, Barthe &
 /// Gaboardi 2018 (advanced joint convexity), Dong, Durfee & Rogers 2020 (bounded range), Kairouz, Oh &
-/// Viswanath 2015 ((ε, δ)). Several records a person: noise by group sensitivity; the Poisson-sampled
-/// Gaussian by the binomial mixture of shifts.
+/// Viswanath 2015 ((ε, δ)). Several records a person: noise by group sensitivity, sampled
+/// sums by the binomial mixture of shifts or, from above, by its union.
 /// @throws std::domain_error for a value out of range, or noise so small that a loss overflows;
 ///         std::invalid_argument, with the reason, where no bound is known
 template <real T = double>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/check.hpp>
 #include <tacit/core/elementary.hpp>
 #include <tacit/core/enclosure.hpp>
 #include <tacit/core/units.hpp>
@@ -21,6 +22,8 @@ namespace tacit::detail {
 /// Above N(shift, 1) against N(0, 1).
 [[nodiscard]] inline finite_pair normal_points(double shift) {
   constexpr double least_log = -650.0;
+  require_domain(shift <= 1e150, "dominate", "change over noise", shift,
+                 "so small that losses are finite");
   std::vector<approx_dp> points;
   double e = 0.0;
   double step = 0.05 * shift;
