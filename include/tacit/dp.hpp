@@ -68,6 +68,7 @@
 #include <tacit/dp/pair.hpp>
 #include <tacit/dp/participation.hpp>
 #include <tacit/dp/privacy_loss.hpp>
+#include <tacit/dp/profile_knots.hpp>
 #include <tacit/dp/profile_points.hpp>
 #include <tacit/dp/pure_epsilon.hpp>
 #include <tacit/dp/rays/answer.hpp>
@@ -103,5 +104,6 @@
 #include <tacit/dp/selection.hpp>
 #include <tacit/dp/sensitivity.hpp>
 #include <tacit/dp/trade_off.hpp>
+#include <tacit/dp/trade_off_curve.hpp>
 #include <tacit/dp/work_budget.hpp>
 #include <tacit/dp/zcdp.hpp>

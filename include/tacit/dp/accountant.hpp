@@ -57,6 +57,14 @@ concept accounting_method = std::copyable<M> &&
 
 namespace detail {
 
+/// The inverse of `to_text`.
+[[nodiscard]] inline adjacency adjacency_of(std::string_view word) {
+  for (adjacency const a : {adjacency::add_remove, adjacency::replace_one, adjacency::zero_out}) {
+    if (word == to_text(a)) return a;
+  }
+  throw corrupt_state("archive: adjacency is unknown");
+}
+
 // The functions below are templates so that only programs that compose or save events compile them.
 
 /// A mechanism or a sampling scheme as a word and two numbers, and pairs of numbers where it is a list of these; whole
@@ -367,11 +375,7 @@ class accountant {
     in.field("releases", releases);
     if (method != Method::name)
       throw corrupt_state("archive: method is not that of this accountant");
-    std::array const known{adjacency::add_remove, adjacency::replace_one, adjacency::zero_out};
-    auto const found = std::find_if(known.begin(), known.end(),
-                                    [&](adjacency a) { return neighbours == to_text(a); });
-    if (found == known.end()) throw corrupt_state("archive: adjacency is unknown");
-    accountant out(*found);
+    accountant out(detail::adjacency_of(neighbours));
     for (std::size_t k = 0; k < releases; ++k) {
       detail::event_words what;
       detail::event_words how;
