@@ -82,7 +82,7 @@ def corners():
         yield best_of(20.0, "logarithmic", ask, run(GAUSSIAN), **at)
         yield best_of(1.0, "geometric", ask, run(with_(steps=100)), **at)
         yield best_of(0.5, "poisson", ask, run(GAUSSIAN), **at)
-        yield best_of(30.0, "poisson", ask, run(with_(steps=100)), **at)
+        yield best_of(30.0, "poisson", ask, run(GAUSSIAN), **at)
     yield sought("noise_multiplier", "noise", "noise_multiplier", run(GAUSSIAN), flags(GAUSSIAN, ["noise_multiplier"]), 2.0, 1e-5)
     yield sought("steps", "steps", "steps", run(GAUSSIAN), flags(GAUSSIAN, ["steps"]), 2.0, 1e-5)
     yield sought("rate", "rate", "rate", run(GAUSSIAN), flags(GAUSSIAN, ["rate"]), 2.0, 1e-5)

@@ -81,7 +81,7 @@ class Questions(unittest.TestCase):
                 for key in ("success", "advantage"):
                     self.assertAlmostEqual(one[key]["value"], same[key]["value"], 12)
                     self.assertGreaterEqual(same[key]["value"], one[key]["value"] * (1 - 1e-12))
-                    self.assertTrue(one[key]["value"] <= more[key]["value"] <= 1)
+                    self.assertTrue(one[key]["value"] * (1 - 1e-12) <= more[key]["value"] <= 1)
                 self.assertTrue(max(prior, 1 - prior) <= few["success"]["value"] <= 1)
         self.assertEqual(answers([{"ask": "epsilon", "delta": 1e-5, "best_of": 20, **about}])[0]["best_of"],
                          {"mean": {"value": 20.0, "text": "20", "full": "20"}, "law": "geometric", "gamma": 0.05000000000000004})
