@@ -48,7 +48,8 @@ class trade_off_curve {
 
   /// @throws std::invalid_argument unless there are 1 to 100,000 knots, of increasing ε from 0 on, finite and at most
   ///         700, with ends in order in [0, 1] that a falling δ can have
-  trade_off_curve(adjacency neighbours, std::vector<profile_knot> knots) : neighbours_(neighbours) {
+  trade_off_curve(adjacency neighbours, std::vector<profile_knot> const& knots)
+      : neighbours_(neighbours) {
     for (profile_knot const& knot : knots) knots_.insert(knots_.size(), knot);
     finish();
   }
