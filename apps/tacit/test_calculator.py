@@ -293,6 +293,27 @@ class Accounting(Runs):
         self.assertIn("no finite number",
                       run("epsilon", "--schedule", path, "--delta", 1e-5).stdout)
 
+    def test_samples_of_practice(self):
+        def epsilon(*words, delta=1e-5):
+            return self.ask("epsilon", "--delta", delta, "--steps", 1000, *words)["upper"]
+
+        plain = ["--noise-multiplier", 1, "--rate", 0.01]
+        # Another record takes the place of one that is not drawn: twice the sensitivity.
+        batch = ["--noise-multiplier", 2, "--batch", 600, "--records", 60000]
+        self.assertAlmostEqual(epsilon(*batch), epsilon(*plain), delta=1e-9)
+        again = epsilon("--noise-multiplier", 2, "--batch", 6, "--records", 600, "--with-replacement")
+        self.assertGreater(again, epsilon(*batch))
+        self.assertLess(again, 1.2 * epsilon(*batch))
+        for cap, most in (900, 1.0001), (760, 1.01):
+            capped = epsilon(*plain, "--cap", cap, "--cap-records", 60000)
+            self.assertGreaterEqual(capped, epsilon(*plain))
+            self.assertLess(capped, most * epsilon(*plain))
+        self.assertEqual(epsilon(*plain, "--cap", 690, "--cap-records", 60000), LARGEST)
+        self.assertAlmostEqual(epsilon(*plain, "--drawn-once", 1), epsilon(*plain), delta=1e-9)
+        once = math.log1p(0.1 * math.expm1(epsilon(*plain, delta=1e-4)))
+        self.assertAlmostEqual(epsilon(*plain, "--drawn-once", 0.1), once, delta=1e-9)
+        self.assertGreater(epsilon(*plain, "--drawn-once", 0.1, "--best-of", 5), once)
+
     def test_calibration_keeps_the_target(self):
         target = ["--epsilon", 2, "--delta", 1e-5]
         plan = ["--rate", 0.01, "--steps", 10000]
@@ -572,7 +593,16 @@ class Schedules(Runs):
         bad([".noise_multiplier is 1", "left out"], groups=[{"clip": 1, "sigma": 1}])
         bad([".groups[0].sigma is missing"], "noise_multiplier", groups=[{"clip": 1}])
         bad([".groups is []"], "noise_multiplier", groups=[])
-        bad([": ", "no known bound"], "rate", batch=10, records=100)
+        bad([": ", "no known bound"], "rate", batch=10, records=100, records_per_person=2)
+        bad([".with_replacement is true", "left out"], with_replacement=True)
+        bad([".with_replacement is 1", "true or false"], "rate", batch=10, records=100, with_replacement=1)
+        for word in ("skellam", "binomial"):
+            bad([".variance is missing"], "rate", "noise_multiplier", mechanism=word)
+            bad([".variance is 0", "positive"], "rate", "noise_multiplier", mechanism=word, variance=0)
+        bad([".variance is 1.1", "coins"], "rate", "noise_multiplier", mechanism="binomial", variance=1.1)
+        bad([".ratio is 1", "(0, 1)"], "rate", "noise_multiplier", mechanism="geometric", ratio=1)
+        bad([".points", "add up to at most 1"], "rate", "noise_multiplier", mechanism="gaussian-mixture", sigma=1,
+            points=[{"weight": 0.6, "sensitivity": 1}, {"weight": 0.5, "sensitivity": 2}])
         bad([": ", "no known bound"], "rate", shuffled=True)
         for content, naming in cases + [
                 ({"releases": []}, ["releases is []"]), ({}, ["releases is missing"]),
@@ -623,8 +653,15 @@ class Pages(Runs):
         self.refused(*plain, "--batch", 11, "--records", 10, naming=["--batch is 11", "a whole number in [1, 10]"])
         # A combination without a bound is no answer, under any accountant.
         for by in (*self.NAMES, "discretised", "all"):
-            self.refused(*plain, "--batch", 10, "--records", 100, "--accountant", by, naming=[""])
-        self.refused(*plain, "--batch", 10, "--records", 100, naming=["no known bound", "replace_one"])
+            self.refused(*plain, "--batch", 10, "--records", 100, "--records-per-person", 2, "--accountant", by,
+                         naming=[""])
+        self.refused(*plain, "--batch", 10, "--records", 100, "--records-per-person", 2,
+                     naming=["no known bound", "without replacement"])
+        self.refused(*plain, "--with-replacement", naming=["--with-replacement", "unless --batch"])
+        self.refused(*plain, "--cap", 20, "--cap-records", 100, naming=["--cap", "unless records are sampled"])
+        self.refused(*plain, "--rate", 0.1, "--cap", 20, naming=["--cap-records is missing"])
+        self.refused(*plain, "--cap-records", 20, naming=["--cap-records", "unless --cap"])
+        self.refused(*plain, "--drawn-once", 0.1, "--adjacency", "replace-one", naming=["--drawn-once", "replace-one"])
         for option, text, must_be in [
                 ("--delta", "0", "in (0, 1)"), ("--delta", "1", "in (0, 1)"),
                 ("--delta", "nan", "in (0, 1)"), ("--noise-multiplier", "0", "in [0.001, 1e9]"),

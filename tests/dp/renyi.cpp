@@ -309,6 +309,24 @@ TEST_CASE("what has no bound is refused with the reason, and changes nothing", "
             .find("delta > 0") != std::string::npos);
   CHECK(reason(sampled(gaussian{1.0}, shuffled{}), adjacency::add_remove).find("replace_one") !=
         std::string::npos);
+  CHECK(reason(sampled(gaussian{1.0}, with_replacement{2, 10}), adjacency::replace_one)
+            .find("in these samples") != std::string::npos);
+  CHECK(
+      reason(integer_noise{integer_law::binomial, 25.0}, adjacency::add_remove).find("delta > 0") !=
+      std::string::npos);
+  CHECK(reason(sampled(integer_noise{integer_law::skellam, 25.0}, poisson{0.1}),
+               adjacency::add_remove)
+            .find("no known bound") != std::string::npos);
+  CHECK(reason(integer_noise{integer_law::skellam, 25.0}, adjacency::replace_one) == "accepted");
+  CHECK(reason(sampled(integer_noise{integer_law::skellam, 25.0}, fixed_size{1, 10}),
+               adjacency::replace_one) == "accepted");
+  // What batches make of divergences alone is known for a substitute, not for a record more.
+  for (adjacency const how : {adjacency::add_remove, adjacency::zero_out}) {
+    CHECK(reason(sampled(zcdp{0.1}, fixed_size{1, 10}), how).find("no known bound") !=
+          std::string::npos);
+  }
+  CHECK(reason(sampled(zcdp{0.1}, fixed_size{10, 10}), adjacency::add_remove)
+            .find("no known bound") != std::string::npos);
   CHECK(reason(by_person(sampled(gaussian{1.0}, fixed_size{1, 10}), 2), adjacency::replace_one)
             .find("no known bound") != std::string::npos);
   CHECK(reason(sampled(matrix_gaussian{1.0, 1.0}, fixed_size{1, 10}), adjacency::replace_one)

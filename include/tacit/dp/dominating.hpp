@@ -48,7 +48,7 @@ class dominator : private sampled_records {
               allocation_pair{m.noise_multiplier, steps, orientation::add}, false, true};
     }
     if (!sampled()) return whole(normal_pair{change_ * records_ / m.noise_multiplier});
-    if (is_directed()) return of_normals(shift * apart());
+    if (is_directed() && how_ != taken::with_replacement) return of_normals(shift * apart());
     if (one_takes_part()) return amplified(amplified_pair::noise::normal, shift);
     return by_union([&](double j) { return normal_points(2.0 * j * shift); });
   }
@@ -204,7 +204,7 @@ class dominator : private sampled_records {
     check_noise("mu", m.mu, 2.0 * mu);
     if (mu == 0.0) return no_loss();
     if (!sampled()) return from_definition(normal_pair{mu}, records_ == 1.0);
-    if (neighbours_ == adjacency::add_remove) {
+    if (neighbours_ == adjacency::add_remove && how_ != taken::with_replacement) {
       domination out = of_normals(m.mu * apart());
       out.attained = out.attained && how_ == taken::poisson && records_ == 1.0;
       return out;

@@ -208,12 +208,13 @@ struct integer_part {
   finite_pair pair;
   double largest = 0.0;
   double steepest = 0.0;
+  double lost = 0.0;
   for (std::int64_t x = low - noise.bulk(); x <= high + noise.bulk(); ++x) {
-    integer_noise_law::energy least = noise.at(x - q.front().shift);
+    integer_noise_law::energy least{std::numeric_limits<double>::infinity(), 0.0};
     for (std::span<integer_part const> const parts : {p, q}) {
       for (integer_part const& part : parts) {
         integer_noise_law::energy const here = noise.at(x - part.shift);
-        if (here.high < least.high) least = here;
+        if (part.weight > 0.0 && here.high < least.high) least = here;
       }
     }
     if (!(least.high < std::numeric_limits<double>::infinity())) continue;
@@ -222,14 +223,16 @@ struct integer_part {
     struct sums {
       double ratio = 0.0;
       double excess = 0.0;
+      bool possible = false;
     };
-    bool const moderate = base - least < 600.0;
+    bool const moderate = base.high < 1e300 && base - least < 600.0;
     auto const of = [&](std::span<integer_part const> parts) {
       sums out;
       for (integer_part const& part : parts) {
         integer_noise_law::energy const here = noise.at(x - part.shift);
         double const above = here - least;
         out.ratio += part.weight * elementary::exp(-above);
+        out.possible = out.possible || (part.weight > 0.0 && here.high < 1e300);
         if (!moderate) continue;
         double const t = base - here;
         out.excess += part.weight * elementary::expm1(t);
@@ -241,19 +244,22 @@ struct integer_part {
     sums const b = of(q);
     double const mass = elementary::exp(-least.value()) / noise.total() *
                         (x == low - noise.bulk() || x == high + noise.bulk() ? noise.end() : 1.0);
-    if (!(b.ratio > 0.0)) {
+    if (!b.possible) {
       pair.infinite += a.ratio * mass;
-    } else if (!(a.ratio > 0.0)) {
+    } else if (!a.possible) {
       pair.excluded += b.ratio * mass;
+    } else if (!(a.ratio > 0.0 && b.ratio > 0.0)) {
+      lost += (a.ratio + b.ratio) * mass;  // a loss beyond 700 either way
     } else {
       bool const near = moderate && a.excess > -0.5 && b.excess > -0.5;
       double const loss = near ? elementary::log1p((a.excess - b.excess) / (1.0 + b.excess))
-                               : elementary::log(a.ratio / b.ratio);
+                               : elementary::log(a.ratio) - elementary::log(b.ratio);
       pair.atoms.push_back({loss, a.ratio * mass, b.ratio * mass});
       largest = std::max(largest, std::abs(loss));
     }
   }
-  pair.left_out = 2.0 * noise.tail();  // outside of the window, or underflowed in it
+  // Outside of the window, or underflowed in it.
+  pair.left_out = std::min(1.0, (lost + 2.0 * noise.tail()) * (1.0 + 1e-9));
   std::sort(pair.atoms.begin(), pair.atoms.end(),
             [](auto const& a, auto const& b) { return a.loss < b.loss; });
   double const span = static_cast<double>(high - low);

@@ -177,7 +177,7 @@ class basic_renyi {
       event whole = release;
       whole.how = unsampled{};
       detail::renyi_cost cost{
-          std::nullopt, without_delta(dominate(whole, neighbours_).remove),
+          std::nullopt, without_delta(whole, dominate(whole, neighbours_).remove),
           std::min(1.0, batch->rate() * (1.0 + std::numeric_limits<double>::epsilon())),
           exponential};
       if (auto const* lattice = std::get_if<lattice_pair>(&*cost.base)) {
@@ -195,8 +195,8 @@ class basic_renyi {
           "discretised accountant");
     }
     domination const found = dominate(release, neighbours_);
-    detail::renyi_cost remove{without_delta(found.remove), std::nullopt, 1.0, false};
-    detail::renyi_cost add{without_delta(found.add), std::nullopt, 1.0, false};
+    detail::renyi_cost remove{without_delta(release, found.remove), std::nullopt, 1.0, false};
+    detail::renyi_cost add{without_delta(release, found.add), std::nullopt, 1.0, false};
     auto const* bounded = std::get_if<bounded_pair>(&found.remove);
     remove.bounded_range = add.bounded_range =
         exponential && bounded != nullptr && bounded->rate == 1.0;
@@ -227,20 +227,20 @@ class basic_renyi {
     return !std::holds_alternative<discrete_gaussian>(release.what);
   }
 
-  [[nodiscard]] static dominating_pair without_delta(dominating_pair pair) {
+  [[nodiscard]] static dominating_pair without_delta(event const& release, dominating_pair pair) {
     auto const* finite = std::get_if<finite_pair>(&pair);
-    if (finite != nullptr && finite->left_out > 0.0) {
-      throw std::invalid_argument(
-          "compose: there is no known bound for this noise on the integers in these samples by "
-          "Rényi "
-          "divergences; take the privacy-loss or the discretised accountant");
-    }
-    if (finite != nullptr && finite->infinite > 0.0) {
+    if (finite == nullptr || (finite->infinite == 0.0 && finite->left_out == 0.0)) return pair;
+    auto const* noise = std::get_if<integer_noise>(&release.what);
+    if (std::holds_alternative<approx_dp>(release.what) ||
+        std::holds_alternative<dp_profile>(release.what) ||
+        (noise != nullptr && noise->law == integer_law::binomial)) {
       throw std::invalid_argument(
           "compose: there is no known bound for an event with delta > 0 by Rényi divergences: what "
           "one neighbour alone can produce makes every one of them infinite");
     }
-    return pair;
+    throw std::invalid_argument(
+        "compose: there is no known bound for this noise in these samples by Rényi divergences; "
+        "take the privacy-loss or the discretised accountant");
   }
 
   [[nodiscard]] bool symmetric() const {

@@ -224,12 +224,11 @@ class sampled_records {
     };
     if (!sampled()) return whole(moved_by(each * static_cast<double>(moved())));
     if (rate_ == 0.0) return no_loss();
-    if (in_batches() && !is_directed()) {
-      if (!one_takes_part()) return by_union([&](double j) { return moved_by(2.0 * j * each); });
-      if (!one_sided()) {
-        return symmetric_domination(mirrored_pair(moved_by(2.0 * each), rate_), false);
-      }
+    bool const substituted = in_batches() && !is_directed();  // by another record
+    if (substituted && one_takes_part() && !one_sided()) {
+      return symmetric_domination(mirrored_pair(moved_by(2.0 * each), rate_), false);
     }
+    if (substituted && !one_takes_part()) return substituted_integers(each, law_for);
     binomial_mixture const mixed = taking_part(each * (is_directed() ? apart() : 1.0));
     std::vector<integer_part> p;
     std::vector<integer_part> q;
@@ -242,19 +241,49 @@ class sampled_records {
       span = std::max(span, part.shift);
     }
     rest = std::max(0.0, rest);
-    bool const replaced = in_batches() && !is_directed();  // under zero_out, by another record
-    if (replaced) q[0].shift = 0;
-    p.push_back({rest, replaced ? -p[0].shift : 0});
+    if (substituted) q[0].shift = 0;
+    p.push_back({rest, substituted ? -p[0].shift : 0});
     q.push_back({is_directed() ? 1.0 : rest, p.back().shift});
     integer_noise_law const noise = law_for(is_directed() ? span : 2.0 * span);
+    finite_pair const pair = binomial_integers(noise, p, q);
+    if (substituted) return symmetric_domination(mirrored_above(pair), false);
+    if (is_directed()) return both_ways(pair, mixed.exact);
+    return symmetric_domination(pair, mixed.exact);
+  }
+
+  // Weights of a binomial law are known to 1e-11.
+  [[nodiscard]] static finite_pair binomial_integers(integer_noise_law const& noise,
+                                                     std::vector<integer_part> const& p,
+                                                     std::vector<integer_part> const& q) {
     finite_pair pair = integer_mixtures(noise, p, q);
-    if (p.size() > 2) {  // weights of a binomial law, to 1e-11
-      pair.mass_error += 2e-11;
-      pair.loss_error += 4e-11 / std::max(pair.atoms.back().loss, 1e-11);
+    if (p.size() <= 2 || pair.atoms.empty()) return pair;
+    double const largest = std::max(pair.atoms.back().loss, -pair.atoms.front().loss);
+    pair.mass_error += 2e-11;
+    pair.loss_error += 4e-11 / std::max(largest, 1e-11);
+    return pair;
+  }
+
+  // Draws with replacement: j of them that are a person's, for j others, move sums by 2j contributions, and to null
+  // records by j.
+  template <class Law>
+  [[nodiscard]] domination substituted_integers(double each, Law&& law_for) const {
+    binomial_mixture const mixed = taking_part(each);
+    std::vector<integer_part> p;
+    std::vector<integer_part> q;
+    double rest = 1.0;
+    double span = 0.0;
+    double const back = one_sided() ? 1.0 : 2.0;
+    for (auto const& part : mixed.parts) {
+      p.push_back({part.weight, static_cast<std::int64_t>(2.0 * part.shift)});
+      q.push_back({part.weight, -static_cast<std::int64_t>(back * part.shift)});
+      rest -= part.weight;
+      span = std::max(span, (2.0 + back) * part.shift);
     }
-    if (replaced) return symmetric_domination(mirrored_above(pair), false);
-    if (is_directed()) return both_ways(std::move(pair), mixed.exact);
-    return symmetric_domination(std::move(pair), mixed.exact);
+    p.push_back({std::max(0.0, rest), 0});
+    q.push_back(p.back());
+    finite_pair pair = binomial_integers(law_for(span), p, q);
+    if (one_sided()) return both_ways(std::move(pair), false);
+    return symmetric_domination(std::move(pair), false);
   }
 
   // A mechanism known by its guarantee alone, `make`'s for that many steps between neighbours. Several records: no
