@@ -5,6 +5,7 @@
 #include <tacit/core/elementary.hpp>
 #include <tacit/core/enclosure.hpp>
 #include <tacit/core/units.hpp>
+#include <tacit/dp/event.hpp>
 #include <tacit/dp/finite_pairs.hpp>
 #include <tacit/dp/gaussian_profile.hpp>
 #include <tacit/dp/pair.hpp>
