@@ -208,7 +208,8 @@ struct integer_part {
   finite_pair pair;
   double largest = 0.0;
   double steepest = 0.0;
-  double lost = 0.0;
+  double lost_of_p = 0.0;
+  double lost_of_q = 0.0;
   for (std::int64_t x = low - noise.bulk(); x <= high + noise.bulk(); ++x) {
     integer_noise_law::energy least{std::numeric_limits<double>::infinity(), 0.0};
     for (std::span<integer_part const> const parts : {p, q}) {
@@ -229,10 +230,11 @@ struct integer_part {
     auto const of = [&](std::span<integer_part const> parts) {
       sums out;
       for (integer_part const& part : parts) {
+        if (!(part.weight > 0.0)) continue;
         integer_noise_law::energy const here = noise.at(x - part.shift);
         double const above = here - least;
         out.ratio += part.weight * elementary::exp(-above);
-        out.possible = out.possible || (part.weight > 0.0 && here.high < 1e300);
+        out.possible = out.possible || here.high < 1e300;
         if (!moderate) continue;
         double const t = base - here;
         out.excess += part.weight * elementary::expm1(t);
@@ -249,7 +251,8 @@ struct integer_part {
     } else if (!a.possible) {
       pair.excluded += b.ratio * mass;
     } else if (!(a.ratio > 0.0 && b.ratio > 0.0)) {
-      lost += (a.ratio + b.ratio) * mass;  // a loss beyond 700 either way
+      lost_of_p += a.ratio * mass;  // a loss beyond 700, either way
+      lost_of_q += b.ratio * mass;
     } else {
       bool const near = moderate && a.excess > -0.5 && b.excess > -0.5;
       double const loss = near ? elementary::log1p((a.excess - b.excess) / (1.0 + b.excess))
@@ -259,7 +262,8 @@ struct integer_part {
     }
   }
   // Outside of the window, or underflowed in it.
-  pair.left_out = std::min(1.0, (lost + 2.0 * noise.tail()) * (1.0 + 1e-9));
+  pair.left_out =
+      std::min(1.0, (std::max(lost_of_p, lost_of_q) + 2.0 * noise.tail()) * (1.0 + 1e-9));
   std::sort(pair.atoms.begin(), pair.atoms.end(),
             [](auto const& a, auto const& b) { return a.loss < b.loss; });
   double const span = static_cast<double>(high - low);
