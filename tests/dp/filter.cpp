@@ -418,7 +418,7 @@ TEST_CASE("a release without a bound, or without sense, is refused", "[dp][filte
     CHECK_THROWS_AS((void)gaussians.charge(release), std::domain_error);
   }
   for (event const& release :
-       {event(approx_dp{0.1, 1e-9}), sampled(gaussian{10.0}, tacit::fixed_size{10, 1000}),
+       {event(approx_dp{0.1, 1e-9}), sampled(gaussian{10.0}, tacit::shuffled{}),
         event(tacit::randomised_response{0.1})}) {
     CHECK_THROWS_AS((void)filter.charge(release), std::invalid_argument);
     CHECK_THROWS_AS((void)filter.would_exceed(release), std::invalid_argument);

@@ -285,7 +285,12 @@ template <real T = double>
 [[nodiscard]] domination dominate(event const& release, adjacency neighbours) {
   detail::check_event("dominate", release);
   auto const* scheme = std::get_if<poisson>(&release.how);
-  domination const found = std::visit(detail::dominator<T>(release, neighbours), release.what);
+  domination found = std::visit(detail::dominator<T>(release, neighbours), release.what);
+  // Nothing is left out of a batch of all records, whose place the record could take.
+  auto const* batch = std::get_if<fixed_size>(&release.how);
+  if (batch != nullptr && batch->batch == batch->records && neighbours == adjacency::add_remove) {
+    found.attained = false;
+  }
   return scheme != nullptr && scheme->rate == 0.0 ? detail::no_loss() : found;
 }
 

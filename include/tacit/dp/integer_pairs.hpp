@@ -254,9 +254,9 @@ struct integer_part {
       lost_of_p += a.ratio * mass;  // a loss beyond 700, either way
       lost_of_q += b.ratio * mass;
     } else {
-      bool const near = moderate && a.excess > -0.5 && b.excess > -0.5;
-      double const loss = near ? elementary::log1p((a.excess - b.excess) / (1.0 + b.excess))
-                               : elementary::log(a.ratio) - elementary::log(b.ratio);
+      bool const by_excess = moderate && a.excess > -0.5 && b.excess > -0.5;
+      double const loss = by_excess ? elementary::log1p((a.excess - b.excess) / (1.0 + b.excess))
+                                    : elementary::log(a.ratio) - elementary::log(b.ratio);
       pair.atoms.push_back({loss, a.ratio * mass, b.ratio * mass});
       largest = std::max(largest, std::abs(loss));
     }
