@@ -238,7 +238,7 @@ class trade_off_curve {
     }
     in.finish();
     try {
-      trade_off_curve out(neighbours, std::move(knots));
+      trade_off_curve out(neighbours, knots);
       if (out.save() != text) throw corrupt_state("archive: state is not as it would be saved");
       return out;
     } catch (std::invalid_argument const& error) {
