@@ -163,13 +163,13 @@ class sampled_records {
     return {epsilon, each.delta == 0.0 ? 0.0 : std::min(1.0, each.delta * factor)};
   }
 
-  [[nodiscard]] domination whole(dominating_pair pair) const {
-    return symmetric_domination(std::move(pair), how_ == taken::all);
+  [[nodiscard]] domination whole(dominating_pair const& pair) const {
+    return symmetric_domination(pair, how_ == taken::all);
   }
 
   // A mechanism known by its guarantee alone. An epoch of batches is no longer that mechanism.
-  [[nodiscard]] domination from_definition(dominating_pair pair, bool attained) const {
-    return symmetric_domination(std::move(pair), attained && how_ == taken::all);
+  [[nodiscard]] domination from_definition(dominating_pair const& pair, bool attained) const {
+    return symmetric_domination(pair, attained && how_ == taken::all);
   }
 
   [[nodiscard]] domination amplified(amplified_pair::noise kind, double shift) const {
