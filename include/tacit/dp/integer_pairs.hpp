@@ -42,6 +42,7 @@ class integer_noise_law {
   /// P(k) ∝ e^{−|k|/scale}. All losses are those of sums between the shifts, where its table ends.
   [[nodiscard]] static integer_noise_law laplace(double scale, double span) {
     check_noise("scale", scale, most_values / scale);
+    require_domain(scale <= 0x1p1022, "dominate", "scale", scale, "at most 2^1022 in samples");
     integer_noise_law law("scale", scale, 0.0, span);
     law.fill([scale](double) { return 1.0 / scale; });
     double const next = elementary::exp(-1.0 / scale);
