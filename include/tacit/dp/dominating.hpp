@@ -167,8 +167,10 @@ class dominator : private sampled_records {
                              false);
     }
     if (neighbours_ == adjacency::add_remove && one_takes_part()) {
-      domination out = directed_domination(bounded_pair{
-          multiply_up(apart(), all_records(m.epsilon)), 0.0, rate_, orientation::remove});
+      double const loss = multiply_up(apart(), all_records(m.epsilon));
+      require_domain(is_finite(loss), "dominate", "epsilon", m.epsilon,
+                     "so small that losses are finite");
+      domination out = directed_domination(bounded_pair{loss, 0.0, rate_, orientation::remove});
       out.attained = false;
       return out;
     }
