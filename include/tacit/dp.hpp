@@ -25,6 +25,7 @@
 #include <tacit/dp/divergence_sum.hpp>
 #include <tacit/dp/dominating.hpp>
 #include <tacit/dp/event.hpp>
+#include <tacit/dp/event_words.hpp>
 #include <tacit/dp/feasible_end.hpp>
 #include <tacit/dp/filter.hpp>
 #include <tacit/dp/filter/gaussian.hpp>

@@ -4,20 +4,11 @@
 #include <tacit/dp/trade_off.hpp>
 
 #include "support/catch.hpp"
+#include "support/normal_run.hpp"
 
 #include <cmath>
 
 using namespace tacit;
-
-namespace {
-
-gaussian_accountant normal_run(double mu) {
-  gaussian_accountant account;
-  account.compose(gaussian{.noise_multiplier = 1.0 / mu});
-  return account;
-}
-
-}  // namespace
 
 TEST_CASE("the curve of a Gaussian is the closed form, from below", "[dp]") {
   for (double const mu : {0.01, 0.5, 1.0, 3.0, 8.0}) {

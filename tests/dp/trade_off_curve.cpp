@@ -7,6 +7,7 @@
 
 #include "support/catch.hpp"
 #include "support/laws.hpp"
+#include "support/normal_run.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -20,12 +21,6 @@
 using namespace tacit;
 
 namespace {
-
-gaussian_accountant normal_run(double mu) {
-  gaussian_accountant account;
-  account.compose(gaussian{.noise_multiplier = 1.0 / mu});
-  return account;
-}
 
 bool holds(bound<double> ends, double truth, double slack = 1e-13) {
   return ends.lower <= truth + slack && truth - slack <= ends.upper;

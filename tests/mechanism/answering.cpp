@@ -2,6 +2,7 @@
 #include <tacit/mechanism/answering.hpp>
 
 #include "support/catch.hpp"
+#include "support/counted_bits.hpp"
 #include "support/statistics.hpp"
 
 #include <sys/wait.h>
@@ -21,16 +22,6 @@ using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
 namespace {
-
-// For tests alone.
-struct counted_bits {
-  std::mt19937_64* source;
-  std::uint64_t* drawn;
-  std::uint64_t next() {
-    ++*drawn;
-    return (*source)();
-  }
-};
 
 struct source {
   std::mt19937_64 random;

@@ -4,6 +4,7 @@
 #include <tacit/pac/covariance.hpp>
 
 #include "support/catch.hpp"
+#include "support/counted_bits.hpp"
 
 #include <cmath>
 #include <cstdint>
@@ -14,20 +15,6 @@
 using namespace tacit;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
-
-namespace {
-
-// Counts what was drawn; for tests alone.
-struct counted_bits {
-  std::mt19937_64* source;
-  std::uint64_t* drawn;
-  std::uint64_t next() {
-    ++*drawn;
-    return (*source)();
-  }
-};
-
-}  // namespace
 
 TEST_CASE("a draw has the covariance that was asked for") {
   std::mt19937_64 source(5);

@@ -167,10 +167,8 @@ class dominator : private sampled_records {
                              false);
     }
     if (neighbours_ == adjacency::add_remove && one_takes_part()) {
-      double const loss = multiply_up(apart(), all_records(m.epsilon));
-      require_domain(is_finite(loss), "dominate", "epsilon", m.epsilon,
-                     "so small that losses are finite");
-      domination out = directed_domination(bounded_pair{loss, 0.0, rate_, orientation::remove});
+      domination out = directed_domination(
+          bounded_pair{many(m.epsilon, apart()), 0.0, rate_, orientation::remove});
       out.attained = false;
       return out;
     }

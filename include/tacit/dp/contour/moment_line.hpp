@@ -114,19 +114,18 @@ class moment_line {
         error = near_one(count, t, n, first_large, moment, drift, to);
       } else {
         T const modulus = modulus_of(moment);
+        T const log_modulus = elementary::log(modulus);
         T const turned = angle_of(moment);
         error = unit_roundoff * (inexact_ + drift * total_ + t * swing_) + alias_.whole;
-        to.add(
-            n, count * (value_ + elementary::log(modulus)), count * turned,
-            count * (off(error, modulus) +
-                     unit_roundoff * (std::abs(value_) + 3.0 * std::abs(elementary::log(modulus)) +
-                                      8.0 * std::abs(turned) + 4.0)));
+        to.add(n, count * (value_ + log_modulus), count * turned,
+               count * (off(error, modulus) +
+                        unit_roundoff * (std::abs(value_) + 3.0 * std::abs(log_modulus) +
+                                         8.0 * std::abs(turned) + 4.0)));
       }
       if (split_) {
         complex<T> large;
-        for (std::size_t k = 0; k < size; ++k) {
+        for (std::size_t k = 0; k < size; ++k)
           large += nodes_[k].outside * complex<T>{real[k], imaginary[k]};
-        }
         T const scale = near_one_ ? elementary::exp(value_) : 1.0;
         T const wrong =
             unit_roundoff * (large_inexact_ + (drift + static_cast<T>(size)) * large_total_ +
@@ -354,8 +353,7 @@ class moment_line {
                       line_sums<T>& to) {
     T const modulus = modulus_of(moment);
     if (!(error < 0.5 * modulus)) {  // nothing is known of r
-      to.ratio_error[n] = std::numeric_limits<T>::infinity();
-      to.ratio_size[n] = std::numeric_limits<T>::infinity();
+      to.ratio_error[n] = to.ratio_size[n] = std::numeric_limits<T>::infinity();
       return;
     }
     complex<T> const r = large / moment;
