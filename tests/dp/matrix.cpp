@@ -405,7 +405,8 @@ TEST_CASE("matrix strategies: refusals", "[dp][matrix]") {
   CHECK(huge == infinity);
   CHECK(sensitivity(dense_strategy{{1.7e308, 1.7e308, 1e300, -1e300}, 2},
                     {.separation = 1, .most = 2}) == infinity);
-  CHECK_THROWS_AS(tacit::detail::check_event("who", matrix_gaussian{1.0, huge}), std::domain_error);
+  CHECK_THROWS_AS(tacit::detail::check_event("who", tacit::event(matrix_gaussian{1.0, huge})),
+                  std::domain_error);
   CHECK_THROWS_AS(square_root_strategy(10, 11), std::domain_error);
   CHECK_THROWS_AS(square_root_strategy(0), std::domain_error);
   noise_buffer const outside[] = {{.decay = 1.5, .scale = 0.1}};

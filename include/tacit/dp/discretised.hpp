@@ -207,7 +207,7 @@ class composed_losses {
     }
   }
 
-  pair_list pairs_;
+  pair_list<> pairs_;
   epochs::epoch_store<T> epochs_;
 };
 

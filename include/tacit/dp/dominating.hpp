@@ -14,6 +14,7 @@
 #include <tacit/dp/sampled_records.hpp>
 
 #include <algorithm>
+#include <concepts>
 #include <cstdint>
 #include <limits>
 #include <stdexcept>
@@ -237,8 +238,8 @@ class dominator : private sampled_records {
 /// t mod k blocks of ⌊t/k⌋+1 steps and the rest of ⌊t/k⌋. A random partition of the steps is revealed, so that the
 /// composition of the blocks bounds k-of-t sampling from above, and is exact for one step a block. Any other event is
 /// itself.
-[[nodiscard]] inline std::vector<composed> epoch_blocks(event const& release,
-                                                        std::uint64_t epochs) {
+template <std::same_as<event> Event>
+[[nodiscard]] std::vector<composed> epoch_blocks(Event const& release, std::uint64_t epochs) {
   auto const* epoch = std::get_if<random_allocation>(&release.how);
   if (epoch == nullptr || epoch->part <= 1) return {{release, epochs}};
   detail::check_event("epoch_blocks", release);

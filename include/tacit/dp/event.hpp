@@ -245,15 +245,21 @@ struct event {
   friend bool operator==(event const&, event const&) = default;
 };
 
-[[nodiscard]] inline event sampled(mechanism_event const& mechanism, sampling scheme) {
+// Templates, here and below: what copies or visits the variants is compiled only where it is called.
+
+template <class Mechanism>
+requires std::constructible_from<mechanism_event, Mechanism>
+[[nodiscard]] event sampled(Mechanism const& mechanism, sampling scheme) {
   return event(mechanism, scheme);
 }
 
 /// The same release, protecting a person with up to `records` records: neighbours then differ in
 /// all of these.
-[[nodiscard]] inline event by_person(event release, std::uint64_t records) {
-  release.records_per_person = records;
-  return release;
+template <std::convertible_to<event> Release>
+[[nodiscard]] event by_person(Release const& release, std::uint64_t records) {
+  event out = release;
+  out.records_per_person = records;
+  return out;
 }
 
 /// One entry of a history: a release, and how often it was made.
@@ -265,7 +271,8 @@ struct composed {
 
 namespace detail {
 
-inline void check_mechanism(std::string_view who, mechanism_event const& mechanism) {
+template <std::same_as<mechanism_event> Mechanism>
+void check_mechanism(std::string_view who, Mechanism const& mechanism) {
   auto const noise = [who](double multiplier) {
     check_positive(who, "noise_multiplier", multiplier);
   };
@@ -342,7 +349,8 @@ inline void check_mechanism(std::string_view who, mechanism_event const& mechani
 }
 
 /// Refuses values out of range. Which combinations have a bound is for `dominate` to say.
-inline void check_event(std::string_view who, event const& release) {
+template <std::same_as<event> Event>
+void check_event(std::string_view who, Event const& release) {
   check_mechanism(who, release.what);
   if (auto const* scheme = std::get_if<poisson>(&release.how)) {
     check_probability(who, "rate", scheme->rate);

@@ -10,6 +10,7 @@
 #include <tacit/dp/pair.hpp>
 
 #include <algorithm>
+#include <concepts>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -43,7 +44,8 @@ namespace detail {
 inline constexpr double shift_error = 0x1p-50;
 
 /// The largest loss of a pair, as it is before sampling.
-[[nodiscard]] inline bound<double> pure_loss(dominating_pair const& pair) {
+template <std::same_as<dominating_pair> Pair>
+[[nodiscard]] bound<double> pure_loss(Pair const& pair) {
   struct visitor {
     bound<double> operator()(normal_pair const& p) const { return unbounded(p.mu > 0.0); }
     bound<double> operator()(mixture_pair const& p) const { return unbounded(!p.parts.empty()); }
@@ -84,7 +86,8 @@ struct pure_losses {
 };
 
 /// In each direction. What samples of a symmetric pair lose in the direction `add` is only bounded, by Lemma (b).
-[[nodiscard]] inline pure_losses pure_loss(event const& release, adjacency neighbours) {
+template <std::same_as<event> Event>
+[[nodiscard]] pure_losses pure_loss(Event const& release, adjacency neighbours) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   if (std::holds_alternative<zcdp>(release.what) ||
       std::holds_alternative<renyi_dp>(release.what)) {
@@ -126,8 +129,8 @@ struct pure_losses {
 /// Guarantee: bounds on both sides. An event whose pair is not attained adds 0 to the lower end.
 /// @throws as `dominate`
 /// Source: the lemma above; sampling: Li, Qardaji & Su 2012.
-[[nodiscard]] inline bound<double> pure_epsilon(std::span<composed const> run,
-                                                adjacency neighbours) {
+template <std::same_as<adjacency> Adjacency>
+[[nodiscard]] bound<double> pure_epsilon(std::span<composed const> run, Adjacency neighbours) {
   using namespace detail;
   bound<double> removed{0.0, 0.0};
   bound<double> added{0.0, 0.0};

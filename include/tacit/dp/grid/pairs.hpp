@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -30,7 +31,8 @@ struct counted_pair {
 };
 
 /// Whether the two laws of the pair are one.
-[[nodiscard]] inline bool is_trivial(dominating_pair const& pair) {
+template <std::same_as<dominating_pair> Pair>
+[[nodiscard]] bool is_trivial(Pair const& pair) {
   struct visitor {
     bool operator()(normal_pair const& p) const { return p.mu == 0.0; }
     bool operator()(mixture_pair const& p) const { return p.parts.empty(); }
@@ -49,7 +51,8 @@ struct counted_pair {
 }
 
 /// Equal pairs have equal hashes.
-[[nodiscard]] inline std::uint64_t hash_of(dominating_pair const& pair) {
+template <std::same_as<dominating_pair> Pair>
+[[nodiscard]] std::uint64_t hash_of(Pair const& pair) {
   std::uint64_t hash = pair.index();
   auto const mix = [&hash](double x) {
     hash = (hash ^ bit_cast<std::uint64_t>(x + 0.0)) * 0x9E3779B97F4A7C15U;
@@ -90,9 +93,10 @@ struct counted_pair {
 }
 
 /// Distinct pairs and their counts, in the order in which they came.
+template <std::same_as<dominating_pair> Pair = dominating_pair>
 class pair_list {
  public:
-  void add(dominating_pair const& pair, std::uint64_t count) {
+  void add(Pair const& pair, std::uint64_t count) {
     if (is_trivial(pair)) return;
     std::uint64_t const key = hash_of(pair);
     auto const [first, last] = places_.equal_range(key);
@@ -118,7 +122,7 @@ class pair_list {
 
  private:
   struct entry {
-    dominating_pair pair;
+    Pair pair;
     std::uint64_t count;
   };
   std::vector<entry> entries_;
@@ -134,8 +138,8 @@ struct pair_envelope {
 
 /// Normal pairs become one. Where that leaves more pairs than `most`, those of one shape are rounded to a
 /// few hundred.
-[[nodiscard]] inline pair_envelope envelope_of(std::vector<counted_pair> pairs,
-                                               std::size_t most = 512) {
+template <std::same_as<counted_pair> Pair>
+[[nodiscard]] pair_envelope envelope_of(std::vector<Pair> pairs, std::size_t most = 512) {
   pair_envelope out{{}, {}, true};
   compensated_sum<double> variance;
   std::vector<counted_pair> rest;

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <concepts>
 #include <cstddef>
 #include <limits>
 #include <optional>
@@ -39,7 +40,8 @@ struct renyi_cost {
 };
 
 /// The largest loss of a pair.
-[[nodiscard]] inline double largest_loss(dominating_pair const& pair) {
+template <std::same_as<dominating_pair> Pair>
+[[nodiscard]] double largest_loss(Pair const& pair) {
   double const infinity = std::numeric_limits<double>::infinity();
   if (auto const* bounded = std::get_if<bounded_pair>(&pair)) return bounded->epsilon;
   if (auto const* finite = std::get_if<finite_pair>(&pair)) {

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <concepts>
 #include <cstddef>
 #include <limits>
 #include <optional>
@@ -63,7 +64,8 @@ class divergence_guarantee {
 
 /// What may be said of a mechanism's samples if all that is known of it is a guarantee.
 /// @throws std::invalid_argument, with the reason
-inline void check_guaranteed_samples(event const& release, adjacency neighbours) {
+template <std::same_as<event> Event>
+void check_guaranteed_samples(Event const& release, adjacency neighbours) {
   bool const in_batches =
       std::holds_alternative<with_replacement>(release.how) ||
       (std::holds_alternative<fixed_size>(release.how) && neighbours == adjacency::add_remove);
@@ -100,8 +102,9 @@ inline void check_guaranteed_samples(event const& release, adjacency neighbours)
 /// The guarantee of an event that is known by its Rényi divergences; nothing of any other event. That of a person with
 /// k records is k²ρ (Bun & Steinke 2016, Proposition 1.9).
 /// @throws std::invalid_argument where several records a person have no bound
-[[nodiscard]] inline std::optional<divergence_guarantee> guarantee_of(event const& release,
-                                                                      adjacency neighbours) {
+template <std::same_as<event> Event>
+[[nodiscard]] std::optional<divergence_guarantee> guarantee_of(Event const& release,
+                                                               adjacency neighbours) {
   double const records = count_up(release.records_per_person);
   if (auto const* noise = std::get_if<integer_noise>(&release.what)) {
     if (noise->law != integer_law::skellam) return std::nullopt;
