@@ -34,7 +34,8 @@ void observe(answer_belief& belief, basic_answer_plan<T> const& plan,
 }
 
 /// What was said, query by query: public. Whoever has the candidates' answers can check by it what was charged (`audit_answers`).
-class answer_transcript {
+template <dense_scalar Scalar = double>
+class basic_answer_transcript {
  public:
   struct entry {
     double at_most;  // nats
@@ -47,7 +48,7 @@ class answer_transcript {
     std::int64_t said;  // relative to it
   };
 
-  answer_transcript(std::size_t candidates, nats budget, answer_options const& how)
+  basic_answer_transcript(std::size_t candidates, nats budget, answer_options const& how)
       : candidates_(candidates), budget_(budget), how_(how) {}
 
   [[nodiscard]] std::size_t candidates() const noexcept { return candidates_; }
@@ -91,7 +92,7 @@ class answer_transcript {
   }
 
   /// @throws corrupt_state for any text but one of the above
-  [[nodiscard]] static answer_transcript parse(std::string text) {
+  [[nodiscard]] static basic_answer_transcript parse(std::string text) {
     archive_reader in(std::move(text), kind, version);
     std::size_t candidates = 0;
     double budget = 0.0;
@@ -103,7 +104,7 @@ class answer_transcript {
     in.field("answers", answers);
     bool const known = how.axes == answer_axes::principal || how.axes == answer_axes::coordinates;
     if (candidates < 2 || !(budget >= 0.0) || !std::isfinite(budget) || !known) fail();
-    answer_transcript out(candidates, nats(budget), how);
+    basic_answer_transcript out(candidates, nats(budget), how);
     std::vector<std::int64_t> whole;
     std::vector<double> steps;
     for (std::size_t n = 0; n < answers; ++n) {
@@ -135,6 +136,8 @@ class answer_transcript {
   std::vector<entry> entries_;
   std::vector<axis> axes_;
 };
+
+using answer_transcript = basic_answer_transcript<>;
 
 struct answer_audit {
   std::size_t answers = 0;  ///< that agree with the candidates, from the first on
