@@ -9,6 +9,7 @@ template double detail::open_log_renyi_delta<double>(double const&, double const
 template class detail::mixture_divergence<double>;
 template class detail::sampled_bounded<double>;
 template class detail::profile_divergence<double>;
+template class detail::coupled_divergence<double>;
 template class basic_renyi_curve<double>;
 template class detail::cost_curve<double>;
 template class detail::composed_curve<double>;

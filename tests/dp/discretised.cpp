@@ -550,9 +550,10 @@ TEST_CASE("fixed batches under zero_out compose, and cost less than under replac
     renyi_accountant by_moments(adjacency::zero_out);
     by_moments.compose(release, count);
     CAPTURE(count, zero.upper, replace.lower, replace.upper);
-    CHECK(zero.lower == 0.0);
+    CHECK(zero.lower > 0.0);
+    CHECK(width_of(zero) < 1e-2);
     CHECK(zero.upper <= replace.upper);
-    CHECK(zero.upper >= 0.5 * replace.lower);
+    CHECK(zero.upper >= 0.25 * replace.lower);
     CHECK(zero.upper < by_moments.epsilon(1e-5).upper);
   }
 }

@@ -521,3 +521,133 @@ def dp_replace_renyi(rate, sigma, absent, changed, order):
             if abs(part.real) < abs(total.real) * arb(10) ** -55 and low > 8 * b:
                 break
         return (total.real.log1p() / z,)
+
+
+# --- coupled pairs -------------------------------------------------------------------------------
+
+def _normal_ratio(weight, shift):
+    """To the noise about 0."""
+    w, s = arb(weight), arb(shift)
+    return lambda x: 1 - w + w * (x * s - s * s / 2).exp()
+
+
+def _laplace_parts(weight, p, q):
+    """Intervals, ascending, with P and Q there as functions of x relative to e^(-|x|)/2; constants beyond."""
+    w = arb(weight)
+    def law(shift, low, high):
+        s = arb(shift)
+        if low >= 0:
+            exponent = (lambda x: 2 * x - s) if shift >= high else (lambda x: s + 0 * x)
+        else:
+            exponent = (lambda x: s - 2 * x) if shift <= low else (lambda x: -s + 0 * x)
+        return lambda x: 1 - w + w * exponent(x).exp()
+    ends = sorted({0., float(p), float(q)})
+    if q > 0:
+        ends = [x for x in ends if x > (p + q) / 2]
+        ends.insert(0, (p + q) / 2)
+    out = []
+    for low, high in zip(ends, ends[1:]):
+        out.append((low, high, law(p, low, high), law(q, low, high)))
+    return out
+
+
+def _half_laplace(x):
+    return (-abs(arb(x))).exp() / 2
+
+
+def dp_coupled(noise, weight, p, q, epsilon):
+    """∫ (P - e^ε Q) over the outputs where it is positive, whose end is enclosed: what is beyond is of second order."""
+    with precision(1600 if noise == "normal" else 500):
+        e, w = arb(epsilon).exp(), arb(weight)
+        if noise == "normal":
+            f, g = (_normal_ratio(weight, s) for s in (p, q))
+            low = (arb(p) + arb(q)) / 2
+            step = arb(1)
+            while not f(low + step) > e * g(low + step):
+                step *= 2
+            high = low + step
+            for _ in range(1400):
+                middle = ((low + high) / 2).mid()
+                above = f(middle) - e * g(middle)
+                if above > 0:
+                    high = middle
+                elif above < 0:
+                    low = middle
+                else:
+                    break
+            root = arb(2).sqrt()
+            def upper(x):
+                return (x / root).erfc() / 2
+            t = low.mid()
+            inside = (1 - w) * (1 - e) * upper(t) + w * (upper(t - p) - e * upper(t - q))
+            # d/dt = -(P - e^ε Q)(t), which is next to 0 between the ends.
+            return (inside + abs(high - low) * arb(0, 1) * (f(high) + e * g(high)),)
+        total = arb(0)
+        for low, high, f, g in _laplace_parts(weight, p, q):
+            def positive(x, analytic):
+                return (f(x) - e * g(x)) * (-x if low >= 0 else x).exp() / 2
+            at_low, at_high = (f(arb(x)) - e * g(arb(x)) for x in (low, high))
+            start = arb(low)
+            if not at_high > 0:
+                continue
+            if not at_low > 0:
+                a, b = arb(low), arb(high)
+                for _ in range(450):
+                    middle = ((a + b) / 2).mid()
+                    above = f(middle) - e * g(middle)
+                    if above > 0:
+                        b = middle
+                    elif above < 0:
+                        a = middle
+                    else:
+                        break
+                start = b
+            total += acb.integral(positive, start, arb(high), rel_tol=arb(2) ** -400,
+                                  abs_tol=arb(2) ** -1500).real
+        last = max(0., float(p), float(q))
+        _, high, f, g = _laplace_parts(weight, p, q)[-1]
+        beyond = (f(arb(last)) - e * g(arb(last))) * _half_laplace(last)
+        if not beyond > 0:
+            return (arb(0),)
+        return (total + beyond,)
+
+
+def dp_coupled_renyi(noise, weight, p, q, order):
+    """M - 1 = ∫ Q (R^α - 1 - α(R - 1)), R = P/Q, and for a mirrored pair ∫ P (R^-α - 1 - α(1/R - 1)) as well."""
+    with precision(500):
+        w, a, mirrored = arb(weight), arb(order), q > 0
+        def terms(f, g, x):
+            ratio = f(x) / g(x)
+            value = g(x) * (ratio ** a - 1 - a * (ratio - 1))
+            if mirrored:
+                value += f(x) * ((1 / ratio) ** a - 1 - a * (1 / ratio - 1))
+            return value
+        total = arb(0)
+        if noise == "normal":
+            f, g = (_normal_ratio(weight, s) for s in (p, q))
+            def integrand(x, analytic):
+                if analytic and not (f(x).real > 0 and g(x).real > 0):
+                    return acb("nan")
+                return (-x * x / 2).exp() * terms(f, g, x)
+            low = (arb(p) + arb(q)) / 2 if mirrored else arb(q) - 40
+            far = a * (arb(p) - arb(q)) + arb(p) + 40
+            count = 1 + int(float((far - low).mid()))
+            for k in range(count):
+                total += acb.integral(integrand, low + (far - low) * k / count,
+                                      low + (far - low) * (k + 1) / count,
+                                      rel_tol=arb(2) ** -300, abs_tol=arb(2) ** -420).real
+            total /= (2 * arb.pi()).sqrt()
+        else:
+            parts = _laplace_parts(weight, p, q)
+            for low, high, f, g in parts:
+                def integrand(x, analytic):
+                    if analytic and not (f(x).real > 0 and g(x).real > 0):
+                        return acb("nan")
+                    return (-x if low >= 0 else x).exp() / 2 * terms(f, g, x)
+                total += acb.integral(integrand, arb(low), arb(high), rel_tol=arb(2) ** -300,
+                                      abs_tol=arb(2) ** -420).real
+            first, last = parts[0], parts[-1]
+            total += _half_laplace(last[1]) * terms(last[2], last[3], arb(last[1]))
+            if not mirrored:
+                total += _half_laplace(first[0]) * terms(first[2], first[3], arb(first[0]))
+        return (total.log1p() / (a - 1),)

@@ -499,3 +499,72 @@ def dp_replace_renyi(rate, sigma, absent, changed, order):
             low += width
             quiet = quiet + 1 if part < total * mpf("1e-55") else 0
         return (log1p(z * (z + 1) * total) / z,)
+
+
+# --- coupled pairs: (1-w) D(0) + w D(p) against (1-w) D(0) + w D(q); mirrored where q > 0 --------
+
+def _coupled_laws(noise, weight, p, q):
+    """The densities of both, up to the same factor at every x, and P(X > x) of both."""
+    w = mpf(weight)
+    if noise == "normal":
+        def density(x, shift):
+            return exp(x * shift - shift * shift / 2)
+        upper = _upper
+    else:
+        def density(x, shift):
+            return exp(abs(x) - abs(x - shift))
+        def upper(x):
+            return exp(-x) / 2 if x > 0 else 1 - exp(x) / 2
+    def law(shift):
+        return (lambda x: 1 - w + w * density(x, shift),
+                lambda x: (1 - w) * upper(x) + w * upper(x - shift))
+    return law(mpf(p)), law(mpf(q))
+
+
+def dp_coupled(noise, weight, p, q, epsilon):
+    """Bisection for the output beyond which P is more than e^ε Q, and the tails there."""
+    with mp.workdps(120 if noise == "laplace" else 420):
+        (f, upper_f), (g, upper_g) = _coupled_laws(noise, weight, p, q)
+        e = exp(mpf(epsilon))
+        low = (mpf(p) + mpf(q)) / 2
+        high = max(mpf(p), low + 1)
+        if noise == "laplace" and f(mpf(p)) <= e * g(mpf(p)):
+            return (mpf(0),)
+        while f(high) < e * g(high):
+            high = low + 2 * (high - low)
+        while high - low > mpf(10) ** -(mp.dps - 20) * (1 + abs(high)):
+            middle = (low + high) / 2
+            low, high = (middle, high) if f(middle) < e * g(middle) else (low, middle)
+        return (upper_f(low) - e * upper_g(low),)
+
+
+def dp_coupled_renyi(noise, weight, p, q, order):
+    """∫ P^α Q^(1-α) panel by panel; a mirrored pair has both orders from (p+q)/2 up, and what is left at 1."""
+    with mp.workdps(120):
+        (f, upper_f), (g, upper_g) = _coupled_laws(noise, weight, p, q)
+        a, middle = mpf(order), (mpf(p) + mpf(q)) / 2
+        mirrored = q > 0
+        def noise_at(x):
+            return exp(-x * x / 2) / sqrt(2 * pi) if noise == "normal" else exp(-abs(x)) / 2
+        def integrand(x):
+            ratio = f(x) / g(x)
+            forward = ratio ** a * g(x)
+            return noise_at(x) * (forward + f(x) * ratio ** -a if mirrored else forward)
+        if noise == "normal":
+            far = a * (mpf(p) - mpf(q)) + mpf(p) + 30
+            ends = [middle if mirrored else mpf(q) - 30, far]
+        else:
+            ends = sorted({x for x in (middle, mpf(q), mpf(0), mpf(p)) if not mirrored or x >= middle})
+        total = mpf(0)
+        for low, high in zip(ends, ends[1:]):
+            count = int(mp.ceil((high - low) * (1 + abs(mpf(p)))))
+            for k in range(count):
+                total += _panels(integrand, low + (high - low) * k / count,
+                                 low + (high - low) * (k + 1) / count)
+        if noise == "laplace":
+            total += integrand(ends[-1])
+            if not mirrored:
+                total += integrand(ends[0])
+        if mirrored:
+            total += 1 - upper_f(middle) - upper_g(middle)
+        return (log(total) / (a - 1),)

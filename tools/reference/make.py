@@ -338,6 +338,27 @@ def dp_replace_renyi_rows():
     return random.Random(13).sample(rows, 48)
 
 
+COUPLED = [(noise, weight, p, q) for noise, (weight, p, q) in
+           product(["normal", "laplace"],
+                   [(1e-9, .02, -.02), (.01, 1., -1.), (.5, 4., -4.), (.999, 1., -1.),
+                    (1e-9, .125, .0625), (.01, 1., .5), (.5, 8., 4.), (.999, 1., .5)])]
+
+
+def dp_coupled_rows():
+    rows = []
+    for noise, weight, p, q in COUPLED:
+        far = [.3, .8, 3.] if noise == "laplace" else [.5, 4., 15.]
+        inner = [(p - q) * (t + (p - q) / 2 if noise == "normal" else t) for t in far]
+        epsilons = [float(f"{math.log1p(weight * math.expm1(x)):.6g}") for x in inner]
+        rows += [(noise, weight, p, q, e) for e in [0.] + epsilons
+                 if dp_by_mpmath.dp_coupled(noise, weight, p, q, e)[0] > mpf("1e-290")]
+    return rows
+
+
+def dp_coupled_renyi_rows():
+    return [(*pair, order) for k, pair in enumerate(COUPLED) for order in [(1.1, 6.5), (2., 12.)][k % 2]]
+
+
 TABLES = [
     Table("entropy", ("p",), ("entropy",),
           ("binary entropy h(p) = -p log p - (1-p) log(1-p)",), entropy_rows()),
@@ -400,6 +421,13 @@ TABLES = [
            "and N(0, 1), a = absent/sigma, b = changed/sigma; the column epsilon is epsilon'.",
            "Poisson, replace one: 1, 2. Fixed size: 2, 1 (zero out), 2, 2 (replace one)"),
           dp_replace_rows),
+    Table("dp_coupled", ("noise", "weight", "p", "q", "epsilon"), ("delta",),
+          ("hockey-stick divergence of (1-weight) D(0) + weight D(p) and (1-weight) D(0) + weight D(q),",
+           "D(m) normal noise of deviation 1 or Laplace noise of scale 1 about m"),
+          dp_coupled_rows),
+    Table("dp_coupled_renyi", ("noise", "weight", "p", "q", "order"), ("divergence",),
+          ("Renyi divergence of the pairs of dp_coupled.csv; q > 0 stands for the symmetric pair that has",
+           "their profile for epsilon >= 0"), dp_coupled_renyi_rows),
     Table("dp_replace_renyi", ("rate", "sigma", "absent", "changed", "order"), ("divergence",),
           ("Renyi divergence of the symmetric pair that has the profile of dp_replace.csv",),
           dp_replace_renyi_rows),

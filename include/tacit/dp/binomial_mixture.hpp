@@ -16,6 +16,7 @@ namespace tacit::detail {
 /// The binomial mixture of the shifts j·shift, j ~ Bin(records, rate), without its j = 0: by the
 /// recurrence from the mode outwards, in which nothing cancels. Weights below 5e-324 are 0.
 struct binomial_mixture {
+  static constexpr double weight_error = 1e-11;  // relative
   std::vector<mixture_pair::part> parts;
   // Else the weight of j = 0, which 1 − Σ weight cannot tell from 0, is spread over the others.
   bool exact;

@@ -49,9 +49,12 @@ class dominator : private sampled_records {
               allocation_pair{m.noise_multiplier, steps, orientation::add}, false, true};
     }
     if (!sampled()) return whole(normal_pair{change_ * records_ / m.noise_multiplier});
-    if (is_directed() && how_ != taken::with_replacement) return of_normals(shift * apart());
-    if (one_takes_part()) return amplified(amplified_pair::noise::normal, shift);
-    return by_union([&](double j) { return normal_points(2.0 * j * shift); });
+    if (is_directed()) {
+      domination out = of_normals(shift * apart());
+      out.attained = out.attained && how_ != taken::with_replacement;
+      return out;
+    }
+    return of_sums(coupled_pair::noise::normal, shift, normal_points);
   }
 
   [[nodiscard]] domination operator()(laplace const& m) const {
@@ -60,13 +63,11 @@ class dominator : private sampled_records {
       return whole(bounded_pair{divide_up(change_ * records_, m.noise_multiplier), 0.5, 1.0,
                                 orientation::remove});
     }
-    if (!one_takes_part()) {
-      double const each = is_directed() ? apart() : 2.0;
-      return by_union([&](double j) { return laplace_points(each * j * shift); });
+    if (is_directed() && one_takes_part()) {
+      return directed_domination(
+          bounded_pair{multiply_up(apart(), shift), 0.5, rate_, orientation::remove});
     }
-    if (!is_directed()) return amplified(amplified_pair::noise::laplace, shift);
-    return directed_domination(
-        bounded_pair{multiply_up(apart(), shift), 0.5, rate_, orientation::remove});
+    return of_sums(coupled_pair::noise::laplace, shift, laplace_points);
   }
 
   [[nodiscard]] domination operator()(discrete_gaussian const& m) const {

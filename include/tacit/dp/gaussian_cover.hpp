@@ -60,6 +60,11 @@ class gaussian_cover {
       double operator()(amplified_pair const& p) const {
         return p.kind == amplified_pair::noise::normal ? std::max(p.absent, p.changed) : 0.0;
       }
+      double operator()(coupled_pair const& p) const {
+        double most = 0.0;
+        for (auto const& part : p.parts) most = std::max(most, add_up(part.p, -part.q));
+        return p.kind == coupled_pair::noise::normal ? most : 0.0;
+      }
       double operator()(bounded_pair const&) const { return 0.0; }
       double operator()(lattice_pair const&) const { return 0.0; }
       double operator()(finite_pair const&) const { return 0.0; }

@@ -56,8 +56,7 @@ template <real T>
   return unsampled_loss<T>(loss, rate, 1 - rate);
 }
 
-/// R(x) = rest + Σ weight·e^t, t = shift·(x − shift/2): the likelihood ratio of rest·N(0, 1) +
-/// Σ weight·N(shift, 1) to N(0, 1) at x, rest + Σ weight = 1.
+/// R = rest + Σ weight·e^t, rest + Σ weight = 1, a likelihood ratio.
 template <real T>
 struct likelihood_ratio {
   T log;
@@ -65,11 +64,11 @@ struct likelihood_ratio {
   T mixed;   // R − rest; ∞ where it overflows
 };
 
-/// Guarantee: nearest; a few ulp a part, beside what the last digits of x decide. −∞ for log 0.
-template <real T, class Parts>
-[[nodiscard]] likelihood_ratio<T> mixture_ratio(Parts const& parts, T const& rest, T const& x) {
+/// With t = `exponent(part)`. Guarantee: nearest; a few ulp a part, beside what the last digits of t decide. −∞ for log 0.
+template <real T, class Parts, class Exponent>
+[[nodiscard]] likelihood_ratio<T> ratio_of_parts(Parts const& parts, T const& rest,
+                                                 Exponent&& exponent) {
   using elementary::exp, elementary::expm1, elementary::log, elementary::log1p;
-  auto const exponent = [&x](auto const& part) -> T { return part.shift * (x - part.shift / 2); };
   T high = -std::numeric_limits<T>::infinity();
   for (auto const& part : parts) {
     T const t = exponent(part);
@@ -99,6 +98,13 @@ template <real T, class Parts>
   T sum = rest > 0 ? rest * exp(-top) : 0;
   for (auto const& part : parts) sum = sum + part.weight * exp(exponent(part) - top);
   return {top + log(sum), excess, mixed};
+}
+
+/// The likelihood ratio of rest·N(0, 1) + Σ weight·N(shift, 1) to N(0, 1) at x: t = shift·(x − shift/2).
+template <real T, class Parts>
+[[nodiscard]] likelihood_ratio<T> mixture_ratio(Parts const& parts, T const& rest, T const& x) {
+  return ratio_of_parts<T>(
+      parts, rest, [&x](auto const& part) -> T { return part.shift * (x - part.shift / 2); });
 }
 
 /// A part of a mixture by the logarithm of its weight.

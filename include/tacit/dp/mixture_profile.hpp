@@ -25,6 +25,40 @@
 
 namespace tacit::detail {
 
+/// The ε ≥ 0 at which a falling profile, of certified values `profile(ε)`, is `delta`; 0 where it never is above.
+/// Guarantee: lower ≤ ε ≤ upper; both ends were asked.
+template <std::same_as<double> T, class Profile>
+[[nodiscard]] bound<T> inverse_profile(T delta, Profile&& profile) {
+  if (profile(0.0).upper <= delta) return {0.0, 0.0};
+  T start = 1.0;
+  while (profile(start).upper > delta) {
+    start *= 2.0;
+    // δ underflows to the smallest normal number: below that nothing can be said.
+    if (!(start < 1e300)) return {0.0, std::numeric_limits<T>::infinity()};
+  }
+  T const wanted = elementary::log(delta);
+  auto const miss = [&](T e) {
+    bound<T> const found = profile(e);
+    return elementary::log(std::max(0.5 * (found.lower + found.upper), 1e-308)) - wanted;
+  };
+  T const at_zero = miss(0.0);
+  bracket<T> const root =
+      at_zero > 0.0 ? sign_change({0.0, start}, at_zero, miss(start), miss) : bracket<T>{0.0, 0.0};
+  auto const [low, high] = root;
+  T lower = low;
+  T upper = high;
+  T const least = 1e-16 * std::max(high, std::numeric_limits<T>::min());
+  for (T move = least; profile(lower).lower < delta; move *= 2.0) {
+    lower = std::max(0.0, low - move);
+    if (lower == 0.0) break;
+  }
+  for (T move = least; profile(upper).upper > delta; move *= 2.0) {
+    upper = high + move;
+    if (!(upper < start + 1.0)) upper = start;  // asked above
+  }
+  return {lower, upper};
+}
+
 template <std::same_as<double> T = double>
 class mixture_profile {
  public:
@@ -171,34 +205,7 @@ bound<T> mixture_profile<T>::delta(T epsilon) const {
 
 template <std::same_as<double> T>
 bound<T> mixture_profile<T>::epsilon(T delta) const {
-  if (this->delta(0.0).upper <= delta) return {0.0, 0.0};
-  T start = 1.0;
-  while (this->delta(start).upper > delta) {
-    start *= 2.0;
-    // δ underflows to the smallest normal number: below that nothing can be said.
-    if (!(start < 1e300)) return {0.0, std::numeric_limits<T>::infinity()};
-  }
-  T const wanted = elementary::log(delta);
-  auto const miss = [&](T e) {
-    bound<T> const found = this->delta(e);
-    return elementary::log(std::max(0.5 * (found.lower + found.upper), 1e-308)) - wanted;
-  };
-  T const at_zero = miss(0.0);
-  bracket<T> const root =
-      at_zero > 0.0 ? sign_change({0.0, start}, at_zero, miss(start), miss) : bracket<T>{0.0, 0.0};
-  auto const [low, high] = root;
-  T lower = low;
-  T upper = high;
-  T const least = 1e-16 * std::max(high, std::numeric_limits<T>::min());
-  for (T move = least; this->delta(lower).lower < delta; move *= 2.0) {
-    lower = std::max(0.0, low - move);
-    if (lower == 0.0) break;
-  }
-  for (T move = least; this->delta(upper).upper > delta; move *= 2.0) {
-    upper = high + move;
-    if (!(upper < start + 1.0)) upper = start;  // asked above
-  }
-  return {lower, upper};
+  return inverse_profile(delta, [this](T e) { return this->delta(e); });
 }
 
 #if defined(TACIT_COMPILED)

@@ -93,6 +93,25 @@ struct amplified_pair {
   friend bool operator==(amplified_pair const&, amplified_pair const&) = default;
 };
 
+/// Two mixtures by the same coins: rest·D(0) + Σ weight·D(p) against rest·D(0) + Σ weight·D(q), rest = (1−Σ weight)₊, D(m)
+/// being normal noise of deviation 1, or Laplace noise of scale 1, about m. What a person's sampled records add is p for one
+/// neighbour and q for the other. The likelihood ratio rises where it counts: q ≤ 0 ≤ p in every part, or the pair is
+/// mirrored, of one part with p = 2q > 0. A mirrored pair has the profile of the two mixtures for ε ≥ 0, and is symmetric.
+/// Turned over, the pair has −q for p and −p for q: equal pairs are symmetric.
+struct coupled_pair {
+  using noise = amplified_pair::noise;
+  struct part {
+    double weight;  // in (0, 1]
+    double p;
+    double q;
+    friend bool operator==(part const&, part const&) = default;
+  };
+  noise kind;
+  std::vector<part> parts;  // p ascending, q descending
+  bool mirrored = false;
+  friend bool operator==(coupled_pair const&, coupled_pair const&) = default;
+};
+
 /// One epoch of random allocation of normal noise: the mean of N(e_i, σ²I) over i ≤ steps, against N(0, σ²I), in as many
 /// dimensions; swapped in the direction `add`.
 struct allocation_pair {
@@ -103,7 +122,7 @@ struct allocation_pair {
 };
 
 using dominating_pair = std::variant<normal_pair, mixture_pair, bounded_pair, lattice_pair,
-                                     finite_pair, amplified_pair, allocation_pair>;
+                                     finite_pair, amplified_pair, coupled_pair, allocation_pair>;
 
 /// What dominates an event: a pair for each direction. They are composed separately, and the
 /// larger δ counts.

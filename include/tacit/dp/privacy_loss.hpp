@@ -7,6 +7,7 @@
 #include <tacit/dp/accountant.hpp>
 #include <tacit/dp/agreement.hpp>
 #include <tacit/dp/allocation/epoch.hpp>
+#include <tacit/dp/coupled_profile.hpp>
 #include <tacit/dp/discretised.hpp>
 #include <tacit/dp/dominating.hpp>
 #include <tacit/dp/event.hpp>
@@ -235,6 +236,16 @@ class basic_privacy_loss {
             route::allocation};
   }
 
+  // One release of a coupled pair and nothing else, for what `ask` asks of its profile.
+  template <class Ask>
+  [[nodiscard]] answer of_coupled(Ask&& ask) const {
+    bound<T> const remove = ask(detail::coupled_profile<T>(std::get<coupled_pair>(alone_->remove)));
+    if (alone_->symmetric) return {remove, route::closed_form};
+    bound<T> const add = ask(detail::coupled_profile<T>(std::get<coupled_pair>(alone_->add)));
+    return {{std::max(remove.lower, add.lower), std::max(remove.upper, add.upper)},
+            route::closed_form};
+  }
+
   void add_block(event const& release, std::uint64_t count);
 
   detail::normal_mixtures<T> mixtures_;
@@ -242,6 +253,7 @@ class basic_privacy_loss {
   bool others_ = false;  // pairs of another kind
   bool empty_ = true;
   std::optional<allocation_pair> epoch_;  // all that there is
+  std::optional<domination> alone_;       // a coupled pair that is all
   bool attained_ = true;
   basic_discretised<T> grid_;
   std::optional<basic_renyi<T>> moments_;  // none once an event has none
@@ -277,7 +289,10 @@ void basic_privacy_loss<T>::add_block(event const& release, std::uint64_t count)
   auto const* epoch = std::get_if<allocation_pair>(&found.remove);
   if (count > 0) {
     epoch_.reset();
+    alone_.reset();
     if (empty_ && count == 1 && epoch != nullptr) epoch_ = *epoch;
+    bool const coupled = std::holds_alternative<coupled_pair>(found.remove);
+    if (empty_ && count == 1 && coupled) alone_ = found;
     empty_ = false;
   }
   if (auto const* normal = std::get_if<normal_pair>(&found.remove)) {
@@ -301,6 +316,10 @@ typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::epsilon_by(
   if (!others_ && mixtures_.single()) {
     return {mixtures_.of_one([&](auto const& profile) { return profile.epsilon(delta); }),
             route::closed_form};
+  }
+  if (alone_) {
+    detail::require_domain(delta > 0.0 && delta < 1.0, "epsilon", "delta", delta, "in (0, 1)");
+    return of_coupled([&](auto const& profile) { return profile.epsilon(delta); });
   }
   if (epoch_) {
     detail::require_domain(delta > 0.0 && delta < 1.0, "epsilon", "delta", delta, "in (0, 1)");
@@ -336,6 +355,10 @@ typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::delta_by(
     return tiny({mixtures_.of_one([&](auto const& profile) { return profile.delta(epsilon); }),
                  route::closed_form},
                 epsilon);
+  }
+  if (alone_) {
+    detail::check_non_negative("delta", "epsilon", epsilon);
+    return tiny(of_coupled([&](auto const& profile) { return profile.delta(epsilon); }), epsilon);
   }
   if (epoch_) {
     detail::check_non_negative("delta", "epsilon", epsilon);

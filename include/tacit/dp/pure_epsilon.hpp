@@ -4,6 +4,8 @@
 #include <tacit/core/rounded.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/dp/accountant.hpp>
+#include <tacit/dp/binomial_mixture.hpp>
+#include <tacit/dp/coupled_ratio.hpp>
 #include <tacit/dp/dominating.hpp>
 #include <tacit/dp/event.hpp>
 #include <tacit/dp/loss.hpp>
@@ -61,6 +63,15 @@ template <std::same_as<dominating_pair> Pair>
       if (p.kind == amplified_pair::noise::normal) return unbounded(true);
       return widened(std::max(p.absent, p.changed), shift_error);
     }
+    // Laplace noise has it where all shifts are passed. Rounded parts move it by at most their shift, or log(1/weight).
+    bound<double> operator()(coupled_pair const& p) const {
+      if (p.kind == coupled_pair::noise::normal) return unbounded(!p.parts.empty());
+      double last = 0.0;
+      for (auto const& part : p.parts) last = std::max({last, part.p, part.q});
+      double const units = 64.0 + static_cast<double>(p.parts.size()) + 4.0 * std::min(last, 750.0);
+      double const weights = p.parts.size() > 1 ? 4.0 * binomial_mixture::weight_error : 0.0;
+      return widened(coupled_ratio<double>(p).loss(last), units * shift_error + weights);
+    }
     bound<double> operator()(allocation_pair const&) const { return unbounded(true); }
     static bound<double> unbounded(bool holds) {
       double const loss = holds ? std::numeric_limits<double>::infinity() : 0.0;
@@ -104,9 +115,10 @@ template <std::same_as<event> Event>
     return bound<double>{found.attained ? known.lower : 0.0, known.upper};
   };
   bool const is_finite_pair = std::holds_alternative<finite_pair>(found.remove);
+  bool const is_coupled = std::holds_alternative<coupled_pair>(found.remove);
   bool const amplified_once = release.records_per_person == 1 &&
                               (batch != nullptr) == (neighbours == adjacency::replace_one);
-  if (std::holds_alternative<with_replacement>(release.how) ||
+  if (is_coupled || std::holds_alternative<with_replacement>(release.how) ||
       (is_finite_pair && !amplified_once) ||
       (std::holds_alternative<randomised_response>(release.what) && !found.symmetric)) {
     return {attained(loss), attained(pure_loss(found.add))};  // these hold the sampled losses

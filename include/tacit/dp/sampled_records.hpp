@@ -172,12 +172,35 @@ class sampled_records {
     return symmetric_domination(pair, attained && how_ == taken::all);
   }
 
-  [[nodiscard]] domination amplified(amplified_pair::noise kind, double shift) const {
-    // What a batch loses with a record it did not draw: nothing for Poisson, a substitute for a fixed
-    // size.
-    double const absent = how_ == taken::poisson ? shift : 2.0 * shift;
-    return symmetric_domination(amplified_pair{kind, rate_, absent, change_ * shift}, false);
+  // Sums with normal or Laplace noise, a contribution of which is `shift`. Substitutes for several draws, and mixtures of very
+  // many parts, have `make`'s pairs for a difference, in a union over the number of records that take part.
+  template <class Make>
+  [[nodiscard]] domination of_sums(coupled_pair::noise kind, double shift, Make&& make) const {
+    if (rate_ == 0.0) return no_loss();
+    if (one_takes_part() && in_batches() && !is_directed()) {
+      if (!one_sided()) {
+        return symmetric_domination(amplified_pair{kind, rate_, 2.0 * shift, 2.0 * shift}, false);
+      }
+      return symmetric_domination(coupled_pair{kind, {{rate_, 2.0 * shift, shift}}, true}, false);
+    }
+    double const each = shift * (is_directed() ? apart() : 1.0);
+    double const back = is_directed() ? 0.0 : each;
+    binomial_mixture const mixed = taking_part(1.0);
+    if (mixed.parts.size() > most_parts || (in_batches() && !is_directed())) {
+      double const most = is_directed() ? each : 2.0 * shift;
+      return by_union([&](double j) { return make(most * j); });
+    }
+    coupled_pair pair{kind, {}};
+    for (auto const& part : mixed.parts) {
+      pair.parts.push_back({part.weight, each * part.shift, -back * part.shift});
+    }
+    bool const attained = mixed.exact && how_ == taken::poisson;
+    if (!is_directed()) return symmetric_domination(std::move(pair), attained);
+    coupled_pair turned = pair;
+    for (coupled_pair::part& part : turned.parts) part = {part.weight, -part.q, -part.p};
+    return {std::move(pair), std::move(turned), false, attained};
   }
+  static constexpr std::size_t most_parts = 64;
 
   // Both directions of a mixture of shifted normals.
   [[nodiscard]] domination both_ways(std::vector<mixture_pair::part> parts, bool attained) const {

@@ -129,6 +129,7 @@ struct zcdp_of_pair {
     return zcdp_of(gaussian_dp{next_up(pair.parts.back().shift, 4)});
   }
   [[nodiscard]] zcdp operator()(amplified_pair const&) const { refuse_samples(); }
+  [[nodiscard]] zcdp operator()(coupled_pair const&) const { refuse_samples(); }
   [[nodiscard]] zcdp operator()(allocation_pair const&) const { refuse_samples(); }
 };
 

@@ -6,6 +6,7 @@
 #include <tacit/core/normal.hpp>
 #include <tacit/core/solve.hpp>
 #include <tacit/dp/gaussian_profile.hpp>
+#include <tacit/dp/grid/coupled.hpp>
 #include <tacit/dp/loss.hpp>
 #include <tacit/dp/pair.hpp>
 
@@ -238,6 +239,7 @@ template <std::same_as<double> T = double>
 }
 
 template <std::same_as<double> T = double>
-using loss_curve = std::variant<mixture_curve<T>, bounded_curve<T>, amplified_curve<T>>;
+using loss_curve =
+    std::variant<mixture_curve<T>, bounded_curve<T>, amplified_curve<T>, coupled_curve<T>>;
 
 }  // namespace tacit::detail

@@ -45,6 +45,7 @@ template <std::same_as<dominating_pair> Pair>
     bool operator()(amplified_pair const& p) const {
       return p.rate == 0.0 || (p.absent == 0.0 && p.changed == 0.0);
     }
+    bool operator()(coupled_pair const& p) const { return p.parts.empty(); }
     bool operator()(allocation_pair const&) const { return false; }
   };
   return std::visit(visitor{}, pair);
@@ -82,6 +83,13 @@ template <std::same_as<dominating_pair> Pair>
     void operator()(amplified_pair const& p) const {
       put(p.rate);
       put(p.changed);
+    }
+    void operator()(coupled_pair const& p) const {
+      for (auto const& part : p.parts) {
+        put(part.weight);
+        put(part.p);
+        put(part.q);
+      }
     }
     void operator()(allocation_pair const& p) const {
       put(p.noise_multiplier);
@@ -168,6 +176,7 @@ template <std::same_as<counted_pair> Pair>
   family responses;
   std::array<std::array<family, 2>, 2> bounded;  // by orientation; by atom: 0, ½
   std::array<family, 2> mixtures;
+  std::array<family, 2> replaced;  // by noise
   constexpr std::array<double, 2> atom{0.0, 0.5};
   double kept = 0.0;  // log of what is not infinite
   std::size_t approximate = 0;
@@ -196,6 +205,12 @@ template <std::same_as<counted_pair> Pair>
             c.count);
         continue;
       }
+    } else if (auto const* coupled = std::get_if<coupled_pair>(&c.pair)) {
+      auto const& part = coupled->parts.front();
+      if (coupled->parts.size() == 1 && part.p == -part.q) {
+        put(replaced[static_cast<std::size_t>(coupled->kind)], part.weight, part.p, c.count);
+        continue;
+      }
     }
     out.above.push_back(c);
     out.below.push_back(std::move(c));
@@ -221,6 +236,13 @@ template <std::same_as<counted_pair> Pair>
     add(mixtures[w], [&](rising_cells::numbers const& x) -> dominating_pair {
       return mixture_pair{{{x[0], x[1]}}, way};
     });
+  }
+  for (coupled_pair::noise const kind :
+       {coupled_pair::noise::normal, coupled_pair::noise::laplace}) {
+    add(replaced[static_cast<std::size_t>(kind)],
+        [&](rising_cells::numbers const& x) -> dominating_pair {
+          return coupled_pair{kind, {{x[0], x[1], -x[1]}}};
+        });
   }
   if (approximate > 0) {
     for (bool const up : {true, false}) {

@@ -7,6 +7,7 @@
 #include <tacit/dp/pair.hpp>
 #include <tacit/dp/rdp/amplified.hpp>
 #include <tacit/dp/rdp/bounded.hpp>
+#include <tacit/dp/rdp/coupled.hpp>
 #include <tacit/dp/rdp/mixture.hpp>
 #include <tacit/dp/rdp/table.hpp>
 
@@ -47,6 +48,8 @@ inline void check_order(double order) {
 ///                   (orders of thousands at tiny rates) the upper bound of docs/certificates/renyi.md, Lemma 3
 ///   lattice         the sum over the integers; beyond α·shift/σ = 3e7 as mixture
 ///   finite          the sum; ∞ if P has mass where Q has none, or may have
+///   coupled         trapezoids, with their error bounded (docs/certificates/renyi.md, Lemma 5), or Gauss–Legendre; where
+///                   that takes more than some thousand nodes as amplified, or by joint convexity
 ///   amplified       the integral of its profile; beyond changed = 1e3 that of the unsampled pair, and Lemma 4
 template <real T>
 class basic_renyi_curve {
@@ -95,9 +98,9 @@ class basic_renyi_curve {
       return table.divergence(order - 1, table.size());
     }
   };
-  using any_source =
-      std::variant<closed_normal, closed_bounded, finite_sum, detail::mixture_divergence<T>,
-                   detail::sampled_bounded<T>, detail::profile_divergence<T>>;
+  using any_source = std::variant<closed_normal, closed_bounded, finite_sum,
+                                  detail::mixture_divergence<T>, detail::sampled_bounded<T>,
+                                  detail::profile_divergence<T>, detail::coupled_divergence<T>>;
 
   struct maker {
     any_source operator()(normal_pair const& p) const { return closed_normal{p.mu}; }
@@ -106,6 +109,7 @@ class basic_renyi_curve {
     any_source operator()(amplified_pair const& p) const {
       return detail::profile_divergence<T>(p);
     }
+    any_source operator()(coupled_pair const& p) const { return detail::coupled_divergence<T>(p); }
     any_source operator()(bounded_pair const& p) const {
       if (p.rate == 1.0) return closed_bounded{p};
       return detail::sampled_bounded<T>(p);

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tacit/core/constants.hpp>
+#include <tacit/core/elementary.hpp>
+#include <tacit/core/log.hpp>
+#include <tacit/core/real.hpp>
+#include <tacit/dp/coupled_ratio.hpp>
+#include <tacit/dp/grid/coupled.hpp>
+#include <tacit/dp/pair.hpp>
+#include <tacit/dp/rdp/amplified.hpp>
+#include <tacit/dp/rdp/mixture.hpp>
+#include <tacit/dp/rdp/table.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+#include <optional>
+#include <vector>
+
+/// The divergence of a coupled pair. See `rdp/divergence.hpp`.
+
+namespace tacit::detail {
+
+/// M − 1 = ∫ P·[(e^{zL} − 1 − zL) + z(e^{−L} − 1 + L)] dx, for a mirrored pair from the middle up and with its other side.
+/// Normal noise that is not mirrored: the trapezoid rule over all x, whose error is bounded by docs/certificates/renyi.md,
+/// Lemma 5. Elsewhere Gauss–Legendre panels between the kinks, and atoms beyond them.
+template <real T>
+class coupled_divergence {
+ public:
+  explicit coupled_divergence(coupled_pair const& pair) : pair_(pair), ratio_(pair) {
+    for (coupled_pair::part const& part : pair.parts) {
+      share_ += part.weight;
+      apart_ = std::max(apart_, part.p - part.q);
+      most_p_ = std::max(most_p_, part.p);
+      least_q_ = std::min(least_q_, part.q);
+    }
+  }
+
+  [[nodiscard]] with_error<T> operator()(T const& order) {
+    double const alpha = static_cast<double>(order);
+    if (pair_.parts.empty()) return {0, 0};
+    if (!table_ || alpha > covers_) {
+      // Further orders at once, where their nodes cost little.
+      bool found = false;
+      for (double const ahead : {std::max(4.0, 4.0 * alpha), 2.0 * alpha, alpha}) {
+        if (ahead > alpha && size_for(ahead) > 512.0) continue;
+        if ((found = build(ahead))) break;
+      }
+      if (!found) return without_table(order);
+    }
+    T const z = order - 1;
+    with_error<T> out = table_->divergence(z, table_->size());
+    if (by_trapezoids()) out.error = out.error + rule_error(alpha, out.value);
+    return out;
+  }
+
+ private:
+  static constexpr double most_nodes = 8192.0;
+  static constexpr double most_panels = 400.0;
+
+  [[nodiscard]] bool by_trapezoids() const { return ratio_.normal() && !pair_.mirrored; }
+
+  // Upper bounds without a table: by Q ≥ rest·D, and by advanced joint convexity, or joint convexity. Lemma 6.
+  [[nodiscard]] with_error<T> without_table(T const& order) {
+    using elementary::log;
+    with_error<T> const convex = by_convexity(order);
+    if (!ratio_.normal() || !(ratio_.rest() > 0)) return convex;
+    if (!against_noise_) {
+      mixture_pair pair{{}, orientation::remove};
+      for (coupled_pair::part const& part : pair_.parts)
+        pair.parts.push_back({part.weight, part.p});
+      against_noise_.emplace(pair);
+    }
+    with_error<T> out = (*against_noise_)(order);
+    T const lost =
+        (pair_.mirrored ? T(constants::ln_two<T>() / (order - 1)) : T(0)) - log(ratio_.rest());
+    out.value = out.value + lost;
+    out.error = out.error + (out.value + lost) * (8 * std::numeric_limits<T>::epsilon());
+    return out.value + out.error < convex.value + convex.error ? out : convex;
+  }
+
+  [[nodiscard]] with_error<T> by_convexity(T const& order) {
+    T const z = order - 1;
+    auto const& one = pair_.parts.front();
+    if (pair_.parts.size() == 1 && (pair_.mirrored || one.p == -one.q)) {
+      double const changed = pair_.mirrored ? one.p - one.q : one.p + one.p;
+      if (!amplified_) amplified_.emplace(amplified_pair{pair_.kind, one.weight, one.p, changed});
+      return (*amplified_)(order);
+    }
+    T const infinity = std::numeric_limits<T>::infinity();
+    T const share = T(share_ < 1.0 ? share_ : 1.0) * (1 + T(1e-10));
+    if (!ratio_.normal()) {
+      T const largest = ratio_.loss(T(most_p_)) * (1 + T(1e-9));
+      return without_quadrature<T>(z, largest, share, z * T(apart_), infinity);
+    }
+    T const square = T(apart_) * T(apart_) / 2;
+    return without_quadrature<T>(z, order * square, share, z * order * square, infinity);
+  }
+
+  /// Where the trapezoid rule has its nodes.
+  struct layout {
+    double low;
+    double high;
+    double step;
+  };
+
+  // log of the bound on the rule's relative error: 2·e^{a²/2}·cos(ab/2)^{−z}/(e^{2πa/h} − 1).
+  [[nodiscard]] double log_rule_error(double z, double a, double step) const {
+    double const turns = 2.0 * std::numbers::pi * a / step;
+    return 0.5 * a * a - z * elementary::log(elementary::cos(-0.5 * a * least_q_)) +
+           std::numbers::ln2 - turns - elementary::log1p(-elementary::exp(-turns));
+  }
+  template <class Use>
+  void for_strips(Use&& use) const {
+    double const widest = std::min(3.1 / std::max({most_p_, -least_q_, 1e-3}), 40.0);
+    for (double a = widest; a > 1e-6 * widest; a *= 0.8) use(a);
+  }
+
+  // log Σ w·e^{αz·d²/2} + rest, at most, and where these have their middles.
+  [[nodiscard]] double log_convexity(double alpha) const {
+    double sum = 0.0;  // rest ≤ 1
+    for (coupled_pair::part const& part : pair_.parts) {
+      double const apart = part.p - part.q;
+      sum =
+          log_add(sum, elementary::log(part.weight) + 0.5 * alpha * (alpha - 1.0) * apart * apart);
+    }
+    return sum;
+  }
+
+  [[nodiscard]] layout plan(double alpha, double folds) const {
+    double const z = alpha - 1.0;
+    layout out{0.0, 0.0, 0.0};
+    for_strips([&](double a) {
+      double const growth =
+          folds + 1.0 + 0.5 * a * a - z * elementary::log(elementary::cos(-0.5 * a * least_q_));
+      out.step = std::max(out.step, 2.0 * std::numbers::pi * a / growth);
+    });
+    double const left = std::sqrt(2.0 * (folds + elementary::log(alpha) + 1.0));
+    double const right = std::sqrt(2.0 * (folds + log_convexity(alpha)));
+    out.low = least_q_ - left;
+    out.high = alpha * most_p_ - z * least_q_ + std::max(left, right);
+    return out;
+  }
+
+  [[nodiscard]] double size_for(double alpha) const {
+    if (!by_trapezoids()) return alpha * apart_;
+    layout const where = plan(alpha, fold_range<T>);
+    return (where.high - where.low) / where.step;
+  }
+
+  [[nodiscard]] bool build(double alpha) {
+    std::optional<loss_table<T>> table = by_trapezoids() ? trapezoids(alpha) : panels(alpha);
+    if (!table) return false;
+    table_ = std::move(table);
+    covers_ = alpha;
+    return true;
+  }
+
+  // The more folds, the smaller M − 1 is.
+  [[nodiscard]] std::optional<loss_table<T>> trapezoids(double alpha) {
+    double more = 0.0;
+    for (int attempt = 0; attempt < 3; ++attempt) {
+      layout const where = plan(alpha, fold_range<T> + more);
+      double const size = (where.high - where.low) / where.step;
+      if (!(size < most_nodes && where.high < 3e7)) return std::nullopt;
+      loss_table<T> table;
+      table.reserve(static_cast<std::size_t>(size) + 3);
+      using elementary::log;
+      T const log_step = log(T(where.step));
+      double const last = std::ceil(where.high / where.step);
+      for (double k = std::floor(where.low / where.step); k <= last; ++k) {
+        table.add(node(T(k) * T(where.step), log_step, true));
+      }
+      layout_ = where;
+      // A small order has the least M − 1, about z times KL's half.
+      double const kl = static_cast<double>(table.divergence(T(1e-3), table.size()).value);
+      double const needed =
+          elementary::log1p(2.0 * alpha) - elementary::log(std::max(1e-3 * kl, 1e-290));
+      if (needed <= more) return table;
+      more = std::min(needed, 700.0);
+    }
+    return std::nullopt;
+  }
+
+  // Of D, by the rule and by what lies beyond its ends.
+  [[nodiscard]] T rule_error(double alpha, T const& divergence) const {
+    double const z = alpha - 1.0;
+    double const log_moment = z * static_cast<double>(divergence);
+    double least = std::numeric_limits<double>::infinity();
+    for_strips([&](double a) { least = std::min(least, log_rule_error(z, a, layout_.step)); });
+    double const terms = 1.0 + 2.0 * alpha * elementary::exp(-log_moment);
+    double const middle = alpha * most_p_ - z * least_q_;
+    double const right = layout_.high - middle;
+    double const left = least_q_ - layout_.low;
+    double const above = log_convexity(alpha) - 0.5 * right * right;
+    double const below =
+        elementary::log(alpha) - 0.5 * std::min(left, right) * std::min(left, right);
+    double const beyond = elementary::exp(std::max(above, below) - log_moment);
+    double const part = elementary::exp(std::min(least, 0.0)) * terms + 2.0 * beyond;
+    return T((least < -1.0 && part < 0.5 ? 1.01 * part / (1.0 - part)
+                                         : std::numeric_limits<double>::infinity()) /
+             z);
+  }
+
+  [[nodiscard]] std::optional<loss_table<T>> panels(double alpha) const {
+    std::vector<double> ends{static_cast<double>(ratio_.middle())};
+    double width = 0.0;
+    if (ratio_.normal()) {
+      // The integrand grows like e^{(α·p − z·q)x} at most before it falls.
+      ends.push_back(alpha * most_p_ + std::sqrt(2.0 * (fold_range<T> + elementary::log(alpha))) +
+                     std::sqrt(2.0 * std::max(0.0, alpha * -elementary::log(share_))));
+      width = std::min({1.0, 1.5 / most_p_, 12.0 / (1.0 + alpha * most_p_)});
+    } else {
+      ends = kinks_of<double>(pair_);
+      if (pair_.mirrored) {
+        double const middle = static_cast<double>(ratio_.middle());
+        std::erase_if(ends, [&](double x) { return !(x > middle); });
+        ends.insert(ends.begin(), middle);
+      }
+      width = std::min(1.25, 12.0 / (1.0 + 2.0 * alpha));
+    }
+    if (!((ends.back() - ends.front()) / width + static_cast<double>(ends.size()) < most_panels)) {
+      return std::nullopt;
+    }
+    loss_table<T> out;
+    for (std::size_t k = 0; k + 1 < ends.size(); ++k) {
+      over_panels<T>(ends[k], ends[k + 1], width, [&](T const& x, T const& weight) {
+        using elementary::log;
+        T const log_weight = log(weight);
+        out.add(node(x, log_weight, true));
+        if (pair_.mirrored) out.add(node(x, log_weight, false));
+      });
+    }
+    if (ratio_.normal()) return out;
+    // Beyond the kinks: log of half an e^{−|x|}.
+    add_atom(out, T(ends.back()), true);
+    if (pair_.mirrored) {
+      add_atom(out, T(ends.back()), false);
+    } else {
+      add_atom(out, T(ends.front()), true);
+    }
+    return out;
+  }
+
+  // Laplace noise has the density D(x) at a kink and the mass D(x) beyond it.
+  void add_atom(loss_table<T>& out, T const& x, bool forward) const {
+    out.add(node(x, T(0), forward));
+  }
+
+  // One node at x; of the other side of a mirrored pair if not `forward`.
+  [[nodiscard]] typename loss_table<T>::entry node(T const& x, T const& log_weight,
+                                                   bool forward) const {
+    using elementary::exp;
+    coupled_value<T> const v = ratio_.at(x);
+    auto const magnitude = [](T const& y) { return y < 0 ? T(-y) : y; };
+    T const size = magnitude(x);
+    auto const exponents = [&](T const& log_ratio, T const& shift) {
+      T const share = 1 - ratio_.rest() * exp(-log_ratio);
+      T const moved = magnitude(shift);
+      T const all = (ratio_.normal() ? T(2 * moved) : T(4)) * (size + moved);
+      return (share > 0 ? share : T(0)) * all;
+    };
+    T const logs = magnitude(v.log_p) + magnitude(v.log_q);
+    T const units = T(4.0 + static_cast<double>(ratio_.parts()));
+    T const loss_error = exponents(v.log_p, ratio_.most_p()) +
+                         exponents(v.log_q, T(ratio_.most_q() - ratio_.least_q())) + units * logs;
+    T const mass_error = loss_error + (ratio_.normal() ? T(x * x) : T(2 * size)) + 8;
+    T const log_mass = (forward ? v.log_p : v.log_q) + ratio_.log_noise(x) + log_weight;
+    return {forward ? v.loss : T(-v.loss), log_mass, loss_error, mass_error};
+  }
+
+  coupled_pair pair_;
+  coupled_ratio<T> ratio_;
+  double share_ = 0.0;
+  double apart_ = 0.0;
+  double most_p_ = 0.0;
+  double least_q_ = 0.0;
+  std::optional<loss_table<T>> table_;
+  double covers_ = 0.0;
+  layout layout_{};
+  std::optional<profile_divergence<T>> amplified_;
+  std::optional<mixture_divergence<T>> against_noise_;
+};
+
+#if defined(TACIT_COMPILED)
+extern template class coupled_divergence<double>;
+#endif
+
+}  // namespace tacit::detail

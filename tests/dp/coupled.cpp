@@ -1,0 +1,441 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tacit/dp/coupled_profile.hpp>
+#include <tacit/dp/coupled_ratio.hpp>
+#include <tacit/dp/discretised.hpp>
+#include <tacit/dp/privacy_loss.hpp>
+#include <tacit/dp/pure_epsilon.hpp>
+#include <tacit/dp/renyi.hpp>
+
+#include "support/catch.hpp"
+#include "support/laws.hpp"
+#include "support/table.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+// Mixtures by the same coins: Poisson samples under replace_one, and batches under zero_out, of continuous noise.
+
+using namespace tacit;
+using support::exact;
+using support::hockey_stick;
+using support::table;
+
+namespace {
+
+using noise = coupled_pair::noise;
+
+coupled_pair pair_of(table const& rows, std::size_t k) {
+  double const q = rows.number(k, "q");
+  return {rows.text(k, "noise") == "normal" ? noise::normal : noise::laplace,
+          {{rows.number(k, "weight"), rows.number(k, "p"), q}},
+          q > 0.0};
+}
+
+domination both(coupled_pair const& pair) { return {pair, pair, true, true}; }
+
+double above(noise kind, double x) {
+  if (kind == noise::normal) return 0.5 * std::erfc(x / std::sqrt(2.0));
+  return x > 0.0 ? 0.5 * std::exp(-x) : 1.0 - 0.5 * std::exp(x);
+}
+double density(noise kind, double x) {
+  if (kind == noise::normal) return std::exp(-0.5 * x * x) / std::sqrt(2.0 * 3.14159265358979324);
+  return 0.5 * std::exp(-std::abs(x));
+}
+
+class random_numbers {
+ public:
+  explicit random_numbers(unsigned seed) : draw_(seed) {}
+  double between(double low, double high) {
+    return std::uniform_real_distribution<double>(low, high)(draw_);
+  }
+  double power(double low, double high) { return std::pow(10.0, between(low, high)); }
+
+ private:
+  std::mt19937_64 draw_;
+};
+
+}  // namespace
+
+TEST_CASE("coupled pairs: profiles in 40 digits, in closed form and on the grid", "[dp]") {
+  table const rows("dp_coupled.csv");
+  REQUIRE(rows.size() > 100);
+  std::size_t on_grid = 0;
+  for (std::size_t k = 0; k < rows.size(); ++k) {
+    coupled_pair const pair = pair_of(rows, k);
+    double const epsilon = rows.number(k, "epsilon");
+    exact const truth = rows.value(k, "delta");
+    detail::coupled_profile<double> const profile(pair);
+    bound<double> const found = profile.delta(epsilon);
+    CAPTURE(k, rows.text(k, "noise"), pair.parts[0].weight, pair.parts[0].p, pair.parts[0].q,
+            epsilon, found.lower, found.upper, static_cast<double>(truth));
+    CHECK(exact(found.lower) <= truth);
+    CHECK(truth <= exact(found.upper));
+    CHECK(exact(found.upper) - exact(found.lower) <= truth * exact(1e-9));
+    if (epsilon > 0.0 && truth < exact(0.9)) {
+      double const delta = static_cast<double>(truth);
+      bound<double> const inverse = profile.epsilon(delta);
+      CAPTURE(inverse.lower, inverse.upper);
+      CHECK(inverse.lower <= epsilon * (1.0 + 1e-12));
+      CHECK(inverse.upper >= epsilon * (1.0 - 1e-12));
+      CHECK(inverse.upper - inverse.lower <= 1e-9 * epsilon);
+    }
+    if (k % 3 != 0) continue;
+    ++on_grid;
+    discretised grid(adjacency::replace_one, 1e-3);
+    grid.add(both(pair), 1);
+    bound<double> const cells = grid.delta(epsilon);
+    CAPTURE(cells.lower, cells.upper);
+    CHECK(exact(cells.lower) <= truth);
+    CHECK(truth <= exact(cells.upper));
+  }
+  CHECK(on_grid > 30);
+}
+
+TEST_CASE("coupled pairs: Rényi divergences in 40 digits", "[dp]") {
+  table const rows("dp_coupled_renyi.csv");
+  REQUIRE(rows.size() > 60);
+  std::size_t exactly = 0;
+  for (std::size_t k = 0; k < rows.size(); ++k) {
+    renyi_curve curve(pair_of(rows, k));
+    double const order = rows.number(k, "order");
+    exact const truth = rows.value(k, "divergence");
+    CAPTURE(k, rows.text(k, "noise"), rows.text(k, "weight"), rows.text(k, "p"), rows.text(k, "q"),
+            order, curve(order), static_cast<double>(truth));
+    CHECK(exact(curve.upper(order)) >= truth);
+    exactly += abs(exact(curve(order)) / truth - 1) < exact(1e-12);
+  }
+  CHECK(exactly > rows.size() * 9 / 10);
+}
+
+TEST_CASE("two releases of coupled pairs, by quadrature of one profile over the other's outputs",
+          "[dp]") {
+  for (noise const kind : {noise::normal, noise::laplace}) {
+    for (double const weight : {0.05, 0.6}) {
+      for (double const shift : {0.4, 1.5}) {
+        // The loss, from the densities; δ of one release at any ε, from its best half-line.
+        auto const mixed = [&](double x, double towards) {
+          return weight * density(kind, x - towards) + (1.0 - weight) * density(kind, x);
+        };
+        auto const loss = [&](double x) { return std::log(mixed(x, shift) / mixed(x, -shift)); };
+        auto const one = [&](double e) {
+          double low = -40.0;
+          double high = 40.0;
+          if (loss(high) <= e) return 0.0;
+          if (loss(low) >= e) return 1.0 - std::exp(e);
+          for (int step = 0; step < 60; ++step) {
+            double const middle = 0.5 * (low + high);
+            (loss(middle) < e ? low : high) = middle;
+          }
+          auto const tail = [&](double towards) {
+            return weight * above(kind, low - towards) + (1.0 - weight) * above(kind, low);
+          };
+          return tail(shift) - std::exp(e) * tail(-shift);
+        };
+        double const epsilon = 0.3 * weight;
+        double two = 0.0;
+        constexpr double width = 2e-3;
+        double const reach = kind == noise::normal ? 11.0 : 40.0;
+        for (double x = -reach + 0.5 * width; x < reach; x += width) {
+          two += width * mixed(x, shift) * one(epsilon - loss(x));
+        }
+        discretised run(adjacency::replace_one, 1e-5);
+        run.add(both({kind, {{weight, shift, -shift}}}), 2);
+        bound<double> const found = run.delta(epsilon);
+        CAPTURE(static_cast<int>(kind), weight, shift, two, found.lower, found.upper);
+        CHECK(found.lower <= two * (1.0 + 1e-5));
+        CHECK(found.upper >= two * (1.0 - 1e-5));
+        CHECK(found.upper - found.lower <= 1e-3 * two);
+      }
+    }
+  }
+}
+
+TEST_CASE(
+    "continuous noise: every sample of every database, all adjacencies, persons of one or two",
+    "[dp][samplers]") {
+  // The outputs in cells of .05 give away no more than the outputs, and next to nothing less.
+  constexpr double width = 0.05;
+  constexpr int cells = 900;
+  for (noise const kind : {noise::normal, noise::laplace}) {
+    for (double const scale : {0.8, 2.0}) {
+      auto const law_around = [&](double sum) {
+        std::vector<double> law;
+        for (int k = -cells; k < cells; ++k) {
+          double const x = (width * k - sum) / scale;
+          double const y = x + width / scale;
+          law.push_back(x > 0.0 ? above(kind, x) - above(kind, y)
+                                : above(kind, -y) - above(kind, -x));
+        }
+        return law;
+      };
+      std::vector<std::vector<double>> around;
+      for (int sum = -9; sum <= 9; ++sum) around.push_back(law_around(sum));
+      for (sampling const& how :
+           std::vector<sampling>{poisson{0.3}, poisson{0.85}, fixed_size{1, 3}, fixed_size{2, 3},
+                                 with_replacement{1, 3}, with_replacement{3, 3}}) {
+        // The law of the released sum, over all samples of three records, or of fewer.
+        auto const released = [&](std::vector<int> const& records) {
+          std::vector<double> sums(19, 0.0);
+          std::size_t const n = records.size();
+          if (auto const* draws = std::get_if<with_replacement>(&how)) {
+            std::size_t all = 1;
+            for (std::uint64_t k = 0; k < draws->batch; ++k) all *= n;
+            for (std::size_t code = 0; code < all; ++code) {
+              int sum = 0;
+              std::size_t rest = code;
+              for (std::uint64_t k = 0; k < draws->batch; ++k) {
+                sum += records[rest % n];
+                rest /= n;
+              }
+              sums[static_cast<std::size_t>(sum + 9)] += 1.0 / static_cast<double>(all);
+            }
+          } else {
+            double total = 0.0;
+            for (std::size_t set = 0; set < std::size_t{1} << n; ++set) {
+              int sum = 0;
+              std::size_t taken = 0;
+              for (std::size_t k = 0; k < n; ++k) {
+                if ((set >> k & 1U) == 0U) continue;
+                sum += records[k];
+                ++taken;
+              }
+              double chance = 0.0;
+              if (auto const* p = std::get_if<poisson>(&how)) {
+                chance = std::pow(p->rate, static_cast<double>(taken)) *
+                         std::pow(1.0 - p->rate, static_cast<double>(n - taken));
+              } else if (taken == std::get<fixed_size>(how).batch) {
+                chance = 1.0;
+              }
+              total += chance;
+              sums[static_cast<std::size_t>(sum + 9)] += chance;
+            }
+            for (double& p : sums) p /= total;
+          }
+          std::vector<double> law(2 * cells, 0.0);
+          for (std::size_t s = 0; s < sums.size(); ++s) {
+            if (sums[s] == 0.0) continue;
+            for (std::size_t k = 0; k < law.size(); ++k) law[k] += sums[s] * around[s][k];
+          }
+          return law;
+        };
+        for (adjacency const adjacent :
+             {adjacency::add_remove, adjacency::zero_out, adjacency::replace_one}) {
+          for (std::size_t const persons : std::vector<std::size_t>{1, 2}) {
+            if (persons > 1 && std::holds_alternative<fixed_size>(how)) continue;
+            mechanism_event const m = kind == noise::normal ? mechanism_event(gaussian{scale})
+                                                            : mechanism_event(laplace{scale});
+            domination const found = dominate(by_person(sampled(m, how), persons), adjacent);
+            std::vector<double> const at{0.0, 0.05, 0.3, 1.0};
+            std::vector<double> removed(at.size(), 0.0);
+            std::vector<double> added(at.size(), 0.0);
+            for (int code = 0; code < 27; ++code) {
+              std::vector<int> const one{code % 3 - 1, code / 3 % 3 - 1, code / 9 - 1};
+              std::vector<std::vector<int>> others;
+              std::vector<int> other = one;
+              auto const end = other.begin() + static_cast<std::ptrdiff_t>(persons);
+              if (adjacent == adjacency::add_remove) {
+                other.erase(other.begin(), end);
+                others.push_back(other);
+              } else if (adjacent == adjacency::zero_out) {
+                std::fill(other.begin(), end, 0);
+                others.push_back(other);
+              } else {
+                for (int const value : {-1, 1}) {
+                  std::fill(other.begin(), end, value);
+                  others.push_back(other);
+                }
+              }
+              std::vector<double> const p = released(one);
+              for (std::vector<int> const& next : others) {
+                std::vector<double> const q = released(next);
+                for (std::size_t k = 0; k < at.size(); ++k) {
+                  removed[k] = std::max(removed[k], hockey_stick(p, q, at[k]));
+                  added[k] = std::max(added[k], hockey_stick(q, p, at[k]));
+                }
+              }
+            }
+            for (bool const add : {false, true}) {
+              dominating_pair const& pair = add ? found.add : found.remove;
+              discretised grid(adjacent, 1e-4);
+              grid.add(domination{pair, pair, true, found.attained}, 1);
+              for (std::size_t k = 0; k < at.size(); ++k) {
+                double const truth = add ? added[k] : removed[k];
+                bound<double> const bounds = grid.delta(at[k]);
+                CAPTURE(static_cast<int>(kind), scale, how.index(), static_cast<int>(adjacent),
+                        persons, add, at[k], truth, bounds.lower, bounds.upper);
+                CHECK(truth <= bounds.upper + 1e-12);
+                if (found.attained) CHECK(truth >= bounds.lower - 2e-3);
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("replaced records cost no less than removed ones, and no more than by joint convexity",
+          "[dp]") {
+  random_numbers draw(20261125);
+  int asked = 0;
+  for (int round = 0; round < 3000; ++round) {
+    double const rate = round % 2 == 0 ? draw.power(-9.0, -0.05) : draw.between(0.0, 1.0);
+    double const shift = 1.0 / draw.power(std::log10(0.05), 2.0);
+    detail::coupled_profile<double> const replaced({noise::normal, {{rate, shift, -shift}}});
+    detail::coupled_profile<double> const zeroed(
+        {noise::normal, {{rate, 2.0 * shift, shift}}, true});
+    detail::coupled_profile<double> const laplaces({noise::laplace, {{rate, shift, -shift}}});
+    detail::coupled_profile<double> const in_batches(
+        {noise::laplace, {{rate, 2.0 * shift, shift}}, true});
+    mixture_pair const removed{{{rate, shift}}, orientation::remove};
+    // At a loss of the noise before sampling, so that every part of the profile is asked for.
+    double const inner = shift * (draw.between(-0.5, 9.0) + 0.5 * shift);
+    if (!(inner > 0.0 && inner <= 700.0)) continue;
+    double const epsilon = std::log1p(rate * std::expm1(inner));
+    double const theta = std::exp(epsilon - inner);
+    auto const convex = [&](auto&& of, double absent, double changed) {
+      return rate * ((1.0 - theta) * of(absent) + theta * of(changed));
+    };
+    auto const gaussians = [&](double m) { return delta(gaussian_dp{m}, inner).upper; };
+    auto const laplacians = [&](double m) { return std::max(0.0, -std::expm1(0.5 * (inner - m))); };
+    ++asked;
+    CAPTURE(rate, shift, inner, epsilon);
+    double const slack = 1e-9;
+    bound<double> const found = replaced.delta(epsilon);
+    CHECK(found.lower <= convex(gaussians, shift, 2.0 * shift) * (1.0 + slack) + 1e-300);
+    CHECK(found.upper >= detail::mixture_profile<double>(removed).delta(epsilon).lower);
+    CHECK(found.upper - found.lower <= 1e-6 * found.upper + 1e-290);
+    CHECK(zeroed.delta(epsilon).lower <=
+          convex(gaussians, 2.0 * shift, shift) * (1.0 + slack) + 1e-300);
+    double const rounding = 1e-13 * rate;
+    CHECK(laplaces.delta(epsilon).lower <=
+          convex(laplacians, shift, 2.0 * shift) * (1.0 + slack) + rounding);
+    CHECK(in_batches.delta(epsilon).lower <=
+          convex(laplacians, 2.0 * shift, shift) * (1.0 + slack) + rounding);
+  }
+  CHECK(asked > 2000);
+}
+
+TEST_CASE("at a rate of 1 a replaced record is a Gaussian of twice the shift", "[dp]") {
+  for (double const sigma : {0.3, 1.0, 5.0, 100.0}) {
+    privacy_loss nearly(adjacency::replace_one);
+    nearly.add(sampled(gaussian{sigma}, poisson{1.0 - 0x1p-53}), 1);
+    for (double const epsilon : {0.0, 0.1, 1.0}) {
+      bound<double> const whole = delta(gaussian_dp{2.0 / sigma}, epsilon);
+      bound<double> const found = nearly.delta(epsilon);
+      CAPTURE(sigma, epsilon, whole.lower, whole.upper, found.lower, found.upper);
+      CHECK(found.lower <= whole.upper);
+      CHECK(found.upper >= whole.lower * (1.0 - 1e-12));
+      CHECK(found.upper - found.lower <= 1e-9 * whole.upper);
+    }
+  }
+  privacy_loss all(adjacency::replace_one);
+  all.add(sampled(gaussian{2.0}, poisson{1.0}), 3);
+  CHECK(all.epsilon(1e-5).upper == Approx(epsilon(gaussian_dp{std::sqrt(3.0)}, 1e-5).upper));
+}
+
+TEST_CASE("runs under replace_one and zero_out meet those of fine noise on the integers", "[dp]") {
+  struct run {
+    event continuous;
+    event fine;
+    adjacency neighbours;
+  };
+  sampling const samples = poisson{0.01};
+  sampling const batches = fixed_size{600, 60000};
+  std::vector<run> const runs{
+      {sampled(gaussian{1.0}, samples), sampled(discrete_gaussian{200.0, 200}, samples),
+       adjacency::replace_one},
+      {sampled(laplace{1.0}, samples), sampled(discrete_laplace{200.0, 200}, samples),
+       adjacency::replace_one},
+      {sampled(gaussian{2.0}, batches), sampled(discrete_gaussian{200.0, 100}, batches),
+       adjacency::zero_out},
+      {sampled(laplace{2.0}, batches), sampled(discrete_laplace{200.0, 100}, batches),
+       adjacency::zero_out},
+      {by_person(sampled(gaussian{3.0}, samples), 3),
+       by_person(sampled(discrete_gaussian{300.0, 100}, samples), 3), adjacency::replace_one},
+      {by_person(sampled(laplace{3.0}, samples), 3),
+       by_person(sampled(discrete_laplace{300.0, 100}, samples), 3), adjacency::zero_out},
+      {sampled(gaussian{2.0}, with_replacement{6, 600}),
+       sampled(discrete_gaussian{100.0, 50}, with_replacement{6, 600}), adjacency::add_remove}};
+  for (run const& r : runs) {
+    privacy_loss continuous(r.neighbours);
+    privacy_loss fine(r.neighbours);
+    continuous.add(r.continuous, 1000);
+    fine.add(r.fine, 1000);
+    bound<double> const found = continuous.epsilon(1e-5);
+    bound<double> const other = fine.epsilon(1e-5);
+    CAPTURE(found.lower, found.upper, other.lower, other.upper);
+    CHECK(found.upper >= other.lower * (1.0 - 3e-4));
+    CHECK(found.lower <= other.upper * (1.0 + 3e-4));
+    CHECK(found.upper - found.lower <= 2e-2 * found.upper);
+    basic_renyi<double> orders(r.neighbours);
+    orders.add(r.continuous, 1000);
+    CHECK(orders.epsilon(1e-5).upper >= found.lower);
+    // Draws of one record several times are rare large losses, of which moments say little.
+    bool const rare = std::holds_alternative<with_replacement>(r.continuous.how);
+    CHECK(orders.epsilon(1e-5).upper <= (rare ? 3.0 : 1.4) * found.upper);
+  }
+}
+
+TEST_CASE("replaced Laplace releases at δ = 0 have their largest loss", "[dp]") {
+  double const rate = 0.02;
+  double const largest =
+      std::log((1.0 - rate + rate * std::exp(0.5)) / (1.0 - rate + rate * std::exp(-0.5)));
+  std::vector<composed> const run{{sampled(laplace{2.0}, poisson{rate}), 5}};
+  bound<double> const found = pure_epsilon(run, adjacency::replace_one);
+  CHECK(found.lower <= 5.0 * largest * (1.0 + 1e-15));
+  CHECK(found.upper >= 5.0 * largest * (1.0 - 1e-15));
+  CHECK(found.upper - found.lower <= 1e-12 * largest);
+  double const batch =
+      std::log((1.0 - rate + rate * std::exp(1.0)) / (1.0 - rate + rate * std::exp(0.5)));
+  std::vector<composed> const batches{{sampled(laplace{2.0}, fixed_size{1, 50}), 5}};
+  bound<double> const zeroed = pure_epsilon(batches, adjacency::zero_out);
+  CHECK(zeroed.lower == 0.0);
+  CHECK(zeroed.upper == Approx(5.0 * batch));
+}
+
+TEST_CASE("six hundred different replaced releases meet the same ones that are alike", "[dp]") {
+  discretised different(adjacency::replace_one);
+  for (int k = 0; k < 600; ++k) {
+    different.add(sampled(laplace{1.0 + 1e-7 * k}, poisson{0.01}), 1);
+  }
+  discretised alike(adjacency::replace_one);
+  alike.add(sampled(laplace{1.0}, poisson{0.01}), 600);
+  bound<double> const found = different.epsilon(1e-5);
+  bound<double> const one = alike.epsilon(1e-5);
+  CAPTURE(found.lower, found.upper, one.lower, one.upper);
+  CHECK(found.lower <= one.upper);
+  CHECK(found.upper >= one.lower * (1.0 - 1e-3));
+  CHECK(found.upper - found.lower <= 0.05 * one.upper);
+}
+
+TEST_CASE("the output of a loss is where the pair loses it", "[dp]") {
+  random_numbers draw(7);
+  for (int round = 0; round < 2000; ++round) {
+    double const shift = draw.power(-3.0, 1.5);
+    double const weight = draw.power(-9.0, 0.0);
+    noise const kind = round % 2 == 0 ? noise::normal : noise::laplace;
+    for (coupled_pair const& pair : {coupled_pair{kind, {{weight, shift, -shift}}},
+                                     coupled_pair{kind, {{weight, 2.0 * shift, shift}}, true},
+                                     coupled_pair{kind,
+                                                  {{weight, shift, -0.5 * shift},
+                                                   {0.5 * (1.0 - weight), 3.0 * shift, -shift}}}}) {
+      detail::coupled_ratio<double> const ratio(pair);
+      double const low = pair.mirrored ? 1.5 * shift : -shift;
+      double const high = kind == noise::normal ? 10.0 * (1.0 + shift) : 2.0 * shift;
+      double const wanted =
+          ratio.loss(low) + draw.between(0.001, 0.999) * (ratio.loss(high) - ratio.loss(low));
+      double const x = ratio.output(wanted, low, high);
+      CAPTURE(round, static_cast<int>(kind), pair.mirrored, shift, weight, wanted, x);
+      CHECK(std::abs(ratio.loss(x) - wanted) <= 1e-12 * (std::abs(wanted) + ratio.loss(high)));
+    }
+  }
+}
