@@ -21,6 +21,8 @@
 #include <tacit/dp/contour/strip.hpp>
 #include <tacit/dp/contour/sums.hpp>
 #include <tacit/dp/contour/table.hpp>
+#include <tacit/dp/coupled_profile.hpp>
+#include <tacit/dp/coupled_ratio.hpp>
 #include <tacit/dp/discretised.hpp>
 #include <tacit/dp/divergence_sum.hpp>
 #include <tacit/dp/dominating.hpp>
@@ -42,11 +44,14 @@
 #include <tacit/dp/grid/cells.hpp>
 #include <tacit/dp/grid/compose.hpp>
 #include <tacit/dp/grid/convolution.hpp>
+#include <tacit/dp/grid/coupled.hpp>
+#include <tacit/dp/grid/coupled_law.hpp>
 #include <tacit/dp/grid/curves.hpp>
 #include <tacit/dp/grid/ends.hpp>
 #include <tacit/dp/grid/fft.hpp>
 #include <tacit/dp/grid/fill.hpp>
 #include <tacit/dp/grid/law.hpp>
+#include <tacit/dp/grid/loss_law.hpp>
 #include <tacit/dp/grid/measure.hpp>
 #include <tacit/dp/grid/nodes.hpp>
 #include <tacit/dp/grid/pairs.hpp>
@@ -90,6 +95,7 @@
 #include <tacit/dp/rdp/bounded.hpp>
 #include <tacit/dp/rdp/conversion.hpp>
 #include <tacit/dp/rdp/cost.hpp>
+#include <tacit/dp/rdp/coupled.hpp>
 #include <tacit/dp/rdp/divergence.hpp>
 #include <tacit/dp/rdp/dual_bound.hpp>
 #include <tacit/dp/rdp/guarantee.hpp>
