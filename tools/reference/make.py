@@ -356,7 +356,9 @@ def dp_coupled_rows():
 
 
 def dp_coupled_renyi_rows():
-    return [(*pair, order) for k, pair in enumerate(COUPLED) for order in [(1.1, 6.5), (2., 12.)][k % 2]]
+    pairs = [(.01, 1., -1.), (1e-9, .02, -.02), (.5, 4., -4.), (.01, 1., .5), (.5, 8., 4.)]
+    return [(noise, *pair, order) for noise, pair, order in
+            product(["normal", "laplace"], pairs, [1.1, 8.5])]
 
 
 TABLES = [
