@@ -47,7 +47,7 @@ template <std::same_as<double> T, class Profile>
   auto const [low, high] = root;
   T lower = low;
   T upper = high;
-  T const least = 1e-16 * std::max(high, std::numeric_limits<T>::min());
+  T const least = std::max(1e-16 * high, std::numeric_limits<T>::min());  // it doubles: not 0
   for (T move = least; profile(lower).lower < delta; move *= 2.0) {
     lower = std::max(0.0, low - move);
     if (lower == 0.0) break;
