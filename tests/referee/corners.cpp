@@ -1,14 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <tacit/dp/discretised.hpp>
+#include <tacit/dp/dominating.hpp>
+#include <tacit/dp/event.hpp>
 #include <tacit/dp/mixture_profile.hpp>
 #include <tacit/dp/pair.hpp>
+#include <tacit/dp/sampled_run.hpp>
 
 #include "support/catch.hpp"
+#include "support/table.hpp"
 
-#include <initializer_list>
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <variant>
 
 // What random questions at the ends of every range have broken, each with the truth from the definition.
 
 using namespace tacit;
+using support::exact;
 
 // One sampled Gaussian with next to no noise reveals a sampled record: δ(ε) is the rate, less 1e-13 of it, for all ε
 // up to about 1. Where δ is as close to that as δ(0) is known, the search began with steps of 0 and never ended.
@@ -26,4 +37,65 @@ TEST_CASE("one release: a δ that δ(0) cannot be told from", "[referee]") {
     CHECK(found.upper > 0.0);
     CHECK(detail::mixture_profile<>(pair).delta(found.upper).upper <= q.delta);
   }
+}
+
+// 1/3, 2/3 and .3·.1 as doubles are less than themselves. A pair of a smaller rate is less lossy than the event.
+TEST_CASE("rates of batches, weights of sampled mixtures and Laplace shifts are not rounded down",
+          "[referee]") {
+  auto const batch = std::get<bounded_pair>(
+      dominate(sampled(laplace{3.0}, fixed_size{1, 3}), adjacency::add_remove).remove);
+  CHECK(std::fma(batch.rate, 3.0, -1.0) >= 0.0);
+  CHECK(std::fma(batch.epsilon, 3.0, -2.0) >= 0.0);
+  CHECK(batch.rate <= 1.0 / 3.0 + 0x1p-53);
+
+  gaussian_mixture const secret{1.0, {{0.3, 1.0}}};
+  auto const mixed =
+      std::get<mixture_pair>(dominate(sampled(secret, poisson{0.1}), adjacency::add_remove).remove);
+  CHECK(std::fma(-0.3, 0.1, mixed.parts[0].weight) >= 0.0);
+  CHECK(mixed.parts[0].weight <= 0.3 * 0.1 * (1.0 + 0x1p-51));
+}
+
+// δ of a few releases is a sum over their outcomes. Grids gave it to four or five digits.
+TEST_CASE("a few releases of noise on the integers, outcome by outcome in 50 digits", "[referee]") {
+  constexpr double sigma = 0.8;
+  constexpr double rate = 0.3;
+  auto const at = [&](int k) { return exact(exp(-exact(k) * k / (2 * exact(sigma) * sigma))); };
+  exact total = 0;
+  for (int k = -50; k <= 50; ++k) total += at(k);
+  // One record's contribution of 1 or −1 takes part with the rate.
+  std::map<int, std::pair<exact, exact>> one;
+  for (int k = -12; k <= 12; ++k) {
+    one[k] = {((1 - exact(rate)) * at(k) + exact(rate) * at(k - 1)) / total,
+              ((1 - exact(rate)) * at(k) + exact(rate) * at(k + 1)) / total};
+  }
+  event const release = sampled(discrete_gaussian{sigma}, poisson{rate});
+  for (double const epsilon : {0.0, 0.3, 1.7}) {
+    exact once = 0;
+    exact twice = 0;
+    exact const scale = exp(exact(epsilon));
+    for (auto const& [j, a] : one) {
+      once += std::max<exact>(0, a.first - scale * a.second);
+      for (auto const& [k, b] : one) {
+        twice += std::max<exact>(0, a.first * b.first - scale * a.second * b.second);
+      }
+    }
+    for (auto const& [count, truth] :
+         {std::pair(std::uint64_t{1}, once), std::pair(std::uint64_t{2}, twice)}) {
+      bound<double> const found =
+          discretised_accountant(adjacency::replace_one).compose(release, count).delta(epsilon);
+      CAPTURE(epsilon, count, found.lower, found.upper, static_cast<double>(truth));
+      CHECK(exact(found.lower) <= truth + exact(1e-40));
+      CHECK(exact(found.upper) >= truth - exact(1e-40));
+      CHECK(found.upper - found.lower <= 1e-11 * found.upper);
+    }
+  }
+}
+
+// Eight records in four steps: a batch is larger than 5 with a probability of Σ_{k>5} C(8, k)·3^{8−k}/4^8.
+TEST_CASE("batches of random allocation may exceed a cap, too", "[referee]") {
+  double const one = (28.0 * 9.0 + 8.0 * 3.0 + 1.0) / 65536.0;
+  composed const epochs[] = {{sampled(gaussian{1.0}, random_allocation{4, 1}), 3}};
+  CHECK(overflow({.most = 5, .records = 8}, epochs) >= 12.0 * one);
+  CHECK(overflow({.most = 5, .records = 8}, epochs) <= 12.0 * one * 1.5);
+  CHECK(overflow({.most = 8, .records = 8}, epochs) == 0.0);
 }

@@ -58,7 +58,8 @@ class dominator : private sampled_records {
   }
 
   [[nodiscard]] domination operator()(laplace const& m) const {
-    double const shift = one_shift(m.noise_multiplier);
+    double const shift = divide_up(1.0, m.noise_multiplier);
+    check_noise("noise_multiplier", m.noise_multiplier, 2.0 * records_ * shift);
     if (!sampled()) {
       return whole(bounded_pair{divide_up(change_ * records_, m.noise_multiplier), 0.5, 1.0,
                                 orientation::remove});
@@ -116,7 +117,7 @@ class dominator : private sampled_records {
     for (gaussian_mixture::part const& part : m.parts) {
       double const shift = part.sensitivity / m.sigma;
       check_noise("sigma", m.sigma, shift);
-      double const weight = std::min(1.0, part.weight * rate_);
+      double const weight = std::min(1.0, multiply_up(part.weight, rate_));
       if (weight > 0.0 && shift > 0.0) parts.push_back({weight, shift});
     }
     if (parts.empty()) return no_loss();
@@ -125,7 +126,7 @@ class dominator : private sampled_records {
     std::vector<mixture_pair::part> merged{parts.front()};
     for (std::size_t k = 1; k < parts.size(); ++k) {
       if (parts[k].shift == merged.back().shift) {
-        merged.back().weight = std::min(1.0, merged.back().weight + parts[k].weight);
+        merged.back().weight = std::min(1.0, add_up(merged.back().weight, parts[k].weight));
       } else {
         merged.push_back(parts[k]);
       }
@@ -260,7 +261,8 @@ template <std::same_as<event> Event>
 }
 
 /// The pair that dominates `release` under `neighbours`, for every real ε and both orders of the
-/// neighbours; parameters are nearest, a few ulp (weights of a binomial mixture: 1e-11, relative).
+/// neighbours; parameters are nearest, a few ulp (weights of a binomial mixture: 1e-11, relative). Rates of batches,
+/// weights of a sampled gaussian_mixture and Laplace shifts are rounded up.
 ///
 /// sampling          add_remove                   zero_out                     replace_one
 /// unsampled         all but randomised response  all                          all but gaussian_mixture

@@ -59,14 +59,14 @@ class sampled_records {
       rate_ = scheme->rate;
       how_ = rate_ == 1.0 ? taken::all : taken::poisson;
     } else if (auto const* batch = std::get_if<fixed_size>(&release.how)) {
-      rate_ = batch->rate();
+      rate_ = quotient(batch->batch, batch->records);
       // A record more moves one out of any batch: also out of one that took all.
       bool const all = batch->batch == batch->records && neighbours != adjacency::add_remove;
       how_ = all ? taken::all : taken::fixed_size;
     } else if (auto const* draws = std::get_if<with_replacement>(&release.how)) {
       require_domain(release.records_per_person < draws->records, "dominate", "records_per_person",
                      release.records_per_person, "below the number of records");
-      rate_ = records_ / static_cast<double>(draws->records);
+      rate_ = quotient(release.records_per_person, draws->records);
       how_ = taken::with_replacement;
     } else if (std::holds_alternative<shuffled>(release.how)) {
       if (neighbours == adjacency::add_remove) {
@@ -137,6 +137,11 @@ class sampled_records {
     require_domain(rate_ * static_cast<double>(batch) <= 1e5, "dominate", "batch", batch,
                    "so small that a person is drawn at most 1e5 times on average");
     return binomial_parts(batch, rate_, each);
+  }
+
+  // A rate, rounded up: profiles rise in it.
+  [[nodiscard]] static double quotient(std::uint64_t part, std::uint64_t whole) {
+    return std::min(1.0, divide_up(static_cast<double>(part), static_cast<double>(whole)));
   }
 
   [[nodiscard]] double one_shift(double noise) const {

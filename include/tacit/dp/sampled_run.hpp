@@ -49,15 +49,15 @@ namespace detail {
 
 }  // namespace detail
 
-/// The most records that a Poisson-sampled batch may have, of so many in all. A larger one is cut down to it, by any rule.
+/// The most records that a sampled batch may have, of so many in all. A larger one is cut down to it, by any rule.
 struct batch_cap {
   std::uint64_t most = 0;
   std::uint64_t records = 0;
   friend bool operator==(batch_cap const&, batch_cap const&) = default;
 };
 
-/// The probability that any Poisson-sampled batch of these releases is larger than the cap, at most: Σ count·P(Bin(n, q) >
-/// cap).
+/// The probability that any batch of these releases whose size is random is larger than the cap, at most: Σ count·P(Bin(n, q)
+/// > cap), with q the rate of Poisson samples, and part/steps for each of the steps of random allocation.
 /// Guarantee: upper bound.
 /// @throws std::domain_error unless most and records are in [1, 2^53]
 [[nodiscard]] inline double overflow(batch_cap cap, std::span<composed const> run) {
@@ -65,15 +65,23 @@ struct batch_cap {
   detail::check_count("overflow", "most", cap.most);
   double sum = 0.0;
   for (composed const& entry : run) {
-    auto const* how = std::get_if<poisson>(&entry.release.how);
-    if (how == nullptr || entry.count == 0) continue;
-    double const each = detail::binomial_excess(cap.records, how->rate, cap.most);
+    double rate = 0.0;
+    double steps = 1.0;
+    if (auto const* coins = std::get_if<poisson>(&entry.release.how)) {
+      rate = coins->rate;
+    } else if (auto const* epoch = std::get_if<random_allocation>(&entry.release.how)) {
+      steps = static_cast<double>(epoch->steps);
+      rate = std::min(1.0, detail::divide_up(static_cast<double>(epoch->part), steps));
+    }
+    if (rate == 0.0 || entry.count == 0) continue;
+    double const each =
+        detail::multiply_up(steps, detail::binomial_excess(cap.records, rate, cap.most));
     sum = detail::add_up(sum, detail::multiply_up(detail::count_up(entry.count), each));
   }
   return std::min(1.0, sum);
 }
 
-/// A run whose Poisson-sampled batches are cut down to a size: with κ = `overflow`,
+/// A run whose batches of random size are cut down to a size: with κ = `overflow`,
 ///   δ_c(ε) ≤ δ(ε) + (1 + e^ε)·κ.
 /// `records` of the cap is the size of the larger neighbour.
 /// Guarantee: bounds, where `base` has such; `lower` is a bound on the cut run as `base`'s is on its own.

@@ -37,14 +37,18 @@ class atom_composition {
  public:
   static constexpr std::size_t most_atoms = std::size_t{1} << 16;
   static constexpr std::size_t most_products = std::size_t{1} << 25;  // to one power
+  static constexpr T most_left_out = 1e-200;                          // of a law, added to δ
 
-  /// Nothing unless every law has atoms alone, and few enough come of it.
+  /// Nothing unless every law has atoms alone, but for next to no mass, and few enough come of it.
   [[nodiscard]] static std::optional<atom_composition> of(std::span<loss_law<T> const> laws) {
     T expected = 1.0;
+    T left_out = 0.0;
     for (loss_law<T> const& law : laws) {
-      if (!law.curves.empty() || law.above > 0.0 || law.below > 0.0 || law.atoms.empty()) {
+      T const missing = add_up(law.above, law.below);
+      if (!law.curves.empty() || law.atoms.empty() || !(missing <= most_left_out)) {
         return std::nullopt;
       }
+      left_out = add_up(left_out, multiply_up(law.count, missing));
       // At least so many, unless they meet.
       expected *= std::min(law.count * static_cast<T>(law.atoms.size() - 1) + 1.0, 1e6);
     }
@@ -59,18 +63,19 @@ class atom_composition {
       if (all.atoms.size() > most_atoms) return std::nullopt;
       largest = add_up(largest, multiply_up(law.count, law.largest));
     }
-    return atom_composition(std::move(all), largest);
+    return atom_composition(std::move(all), largest, left_out);
   }
 
   /// The finite losses' part of δ(ε), as bounds.
   [[nodiscard]] bound<T> delta(T epsilon) const {
-    if (epsilon >= largest_) return {0.0, 0.0};
+    if (epsilon >= largest_) return {0.0, left_out_};
     return {std::max(0.0, plain(epsilon + loss_error_) * (1.0 - off_) - underflow_),
-            plain(epsilon - loss_error_) * (1.0 + off_) + underflow_};
+            add_up(plain(epsilon - loss_error_) * (1.0 + off_) + underflow_, left_out_)};
   }
 
  private:
-  atom_composition(atom_list<T> all, T largest) : largest_(largest) {
+  atom_composition(atom_list<T> all, T largest, T left_out)
+      : largest_(largest), left_out_(left_out) {
     std::size_t const n = all.atoms.size();
     excess_.resize(n);
     weight_.resize(n);
@@ -154,13 +159,27 @@ class atom_composition {
     return out;
   }
 
+  // Factor by factor, of k atoms that need not meet: at most k·C(n+k−1, k) products, and C(n+k−1, n) atoms.
+  [[nodiscard]] static std::optional<atom_list<T>> power_of_few(atom_list<T> const& base, T count) {
+    auto const k = static_cast<T>(base.atoms.size());
+    T products = k;
+    for (T j = 1.0; j <= k; j += 1.0) {
+      products *= (count - 1.0 + j) / j;
+      if (!(products <= static_cast<T>(16 * most_atoms))) return std::nullopt;
+    }
+    if (!(products / count <= static_cast<T>(most_atoms))) return std::nullopt;  // what is left
+    atom_list<T> out = base;
+    for (T done = 1.0; done < count; done += 1.0) out = product(out, base);
+    return out;
+  }
+
   [[nodiscard]] static std::optional<atom_list<T>> power(loss_law<T> const& law) {
     atom_list<T> out{law.atoms, law.mass_error, 0.0, law.loss_error};
     std::sort(out.atoms.begin(), out.atoms.end(),
               [](loss_atom<T> const& a, loss_atom<T> const& b) { return a.loss < b.loss; });
     if (law.count == 1.0) return out;
     std::optional<T> const step = common_lattice(std::span<loss_law<T> const>(&law, 1));
-    if (!step) return std::nullopt;
+    if (!step) return power_of_few(out, law.count);
     T const intervals = std::round((law.high - law.low) / *step);
     T const length = intervals * law.count + 1.0;
     if (!(length <= static_cast<T>(most_atoms) &&
@@ -205,6 +224,7 @@ class atom_composition {
   std::vector<T> excess_;
   std::vector<T> weight_;
   T largest_ = 0.0;
+  T left_out_ = 0.0;
   T off_ = 0.0;
   T underflow_ = 0.0;
   T loss_error_ = 0.0;
