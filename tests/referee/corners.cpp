@@ -39,6 +39,28 @@ TEST_CASE("one release: a δ that δ(0) cannot be told from", "[referee]") {
   }
 }
 
+// Where weights are tiny the event's end is found from a logarithm of some −17, whose rounding moves δ by a hundred units
+// and more. The truths are ball arithmetic's, of these doubles.
+TEST_CASE("one release of several shifts at a tiny rate: logarithms round", "[referee]") {
+  mixture_pair const pair{{{4.3242100063784918e-09, 0.0029108846870478547},
+                           {1.019778664627867e-08, 0.0047974638339444388},
+                           {1.1214478617185163e-08, 0.04325451074221047},
+                           {8.9692578024605218e-09, 0.28287858794866722}},
+                          orientation::remove};
+  detail::mixture_profile<> const profile(pair);
+  auto const check = [&](double epsilon, exact const& truth) {
+    bound<double> const found = profile.delta(epsilon);
+    CAPTURE(epsilon, found.lower, found.upper);
+    CHECK(exact(found.lower) <= truth);
+    CHECK(exact(found.upper) >= truth);
+    CHECK(found.upper - found.lower <= 1e-11 * found.upper);
+  };
+  check(3.623053294980798e-08, exact("2.624074913507142467852817e-17"));
+  check(3.6e-08, exact("2.912378887067262005048709e-17"));
+  check(1e-09, exact("8.347912166087170780959069e-10"));
+  check(0.0, exact("1.225543995299942770995426e-9"));
+}
+
 // 1/3, 2/3 and .3·.1 as doubles are less than themselves. A pair of a smaller rate is less lossy than the event.
 TEST_CASE("rates of batches, weights of sampled mixtures and Laplace shifts are not rounded down",
           "[referee]") {

@@ -101,7 +101,7 @@ class mixture_profile {
     for (int step = 0; step < 200 && pair_->parts.size() > 1; ++step) {
       auto const [miss, slope] = miss_at(x, wanted, grown);
       x -= miss / slope;
-      if (!(std::abs(miss) > 2.0 * unit_roundoff * exponents(x))) break;
+      if (!(std::abs(miss) > 2.0 * unit_roundoff * (exponents(x) + std::abs(wanted)))) break;
     }
     return x;
   }
@@ -144,8 +144,12 @@ class mixture_profile {
     T upper = 0.0;
     T largest = 0.0;
     T grown_terms = 0.0;
-    for (mixture_pair::part const& p : pair_->parts) {
+    T logs = 0.0;  // Σ (w_j e^{t_j}/A)·|log w_j|
+    for (std::size_t j = 0; j < parts_.size(); ++j) {
+      mixture_pair::part const& p = pair_->parts[j];
       T const t = exponent(p, x);
+      T const log_weight = parts_[j].log_weight;
+      logs += std::min(1.0, elementary::exp(log_weight + t - wanted)) * std::abs(log_weight);
       bound<T> const each = tacit::delta(gaussian_dp{p.shift}, remove_ ? t : -t);
       T const share = remove_ ? p.weight : elementary::exp(elementary::log(p.weight) + epsilon + t);
       lower += share * each.lower;
@@ -160,7 +164,14 @@ class mixture_profile {
     } else if (!whole()) {
       cancelled = std::min((std::abs(grown) + mixed_) * elementary::exp(-wanted), 1e300);
     }
-    T const inexact = unit_roundoff * (8.0 * exponents(x) + 4.0 * cancelled);
+    // Of several parts a sum is solved for, as it is or, where exponents are large, by its logarithm: a term errs by 4 of
+    // |log w_j|, the sum by one for each part, its logarithm and the one wanted by 3 together.
+    bool const several = parts_.size() > 1;
+    T const terms = several ? static_cast<T>(parts_.size()) : 0.0;
+    T const by_logs = several && !(largest < 1.0) ? 4.0 * logs + 3.0 * std::abs(wanted) : 0.0;
+    T const inexact =
+        unit_roundoff *
+        (8.0 * exponents(x) + (largest < 1.0 ? 4.0 + terms : 4.0) * cancelled + terms + by_logs);
     T const log_outside =
         remove_ ? wanted + log_normal_tail(x) : epsilon + wanted + log_normal_tail(-x);
     T const slack = inexact * elementary::exp(log_outside);
