@@ -63,12 +63,13 @@ template <std::same_as<dominating_pair> Pair>
       if (p.kind == amplified_pair::noise::normal) return unbounded(true);
       return widened(std::max(p.absent, p.changed), shift_error);
     }
-    // Laplace noise has it where all shifts are passed. Rounded parts move it by at most their shift, or log(1/weight).
+    // Laplace noise has it where all shifts are passed. It rounds by some 20u, and by 8u
+    // a part; shifts that are off by 2u move it by that times the largest, but not by more than log(1/weight) of them.
     bound<double> operator()(coupled_pair const& p) const {
       if (p.kind == coupled_pair::noise::normal) return unbounded(!p.parts.empty());
       double last = 0.0;
       for (auto const& part : p.parts) last = std::max({last, part.p, part.q});
-      double const units = 64.0 + static_cast<double>(p.parts.size()) + 4.0 * std::min(last, 750.0);
+      double const units = 4.0 + static_cast<double>(p.parts.size()) + 0.5 * std::min(last, 750.0);
       double const weights = p.parts.size() > 1 ? 4.0 * binomial_mixture::weight_error : 0.0;
       return widened(coupled_ratio<double>(p).loss(last), units * shift_error + weights);
     }
