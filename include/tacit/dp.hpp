@@ -11,6 +11,7 @@
 #include <tacit/dp/calibration.hpp>
 #include <tacit/dp/choices.hpp>
 #include <tacit/dp/composition.hpp>
+#include <tacit/dp/condensed_pair.hpp>
 #include <tacit/dp/contour/cells.hpp>
 #include <tacit/dp/contour/envelope.hpp>
 #include <tacit/dp/contour/integrate.hpp>
@@ -60,6 +61,7 @@
 #include <tacit/dp/grid/sketch.hpp>
 #include <tacit/dp/grid/tail.hpp>
 #include <tacit/dp/integer_noise.hpp>
+#include <tacit/dp/integer_noise_law.hpp>
 #include <tacit/dp/integer_pairs.hpp>
 #include <tacit/dp/loss.hpp>
 #include <tacit/dp/matrix.hpp>

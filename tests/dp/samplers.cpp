@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <tacit/dp/binomial_mixture.hpp>
+#include <tacit/dp/condensed_pair.hpp>
 #include <tacit/dp/dominating.hpp>
 #include <tacit/dp/integer_noise.hpp>
+#include <tacit/dp/integer_noise_law.hpp>
+#include <tacit/dp/integer_pairs.hpp>
 #include <tacit/dp/rdp/guarantee.hpp>
 #include <tacit/dp/sampled_run.hpp>
 
@@ -12,6 +16,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <iterator>
+#include <map>
 #include <random>
 #include <stdexcept>
 #include <string>
@@ -735,6 +741,146 @@ TEST_CASE("A run on a sample that is drawn once: both directions, from the mixtu
   CHECK(sampled_run(run, poisson{0.0}).epsilon(0.1).upper == 0.0);
   CHECK_THROWS_AS(sampled_run(run, unsampled{}), std::invalid_argument);
   CHECK_THROWS_AS(sampled_run(run, poisson{1.5}), std::domain_error);
+}
+
+// Σ weight·P(X + shift = x) of discrete Gaussian noise, over P(X = 0), by exponentials in long double.
+long double mixed_at(std::vector<detail::integer_part> const& parts, long double x,
+                     long double sigma) {
+  long double sum = 0.0L;
+  for (auto const& part : parts) {
+    long double const k = x - static_cast<long double>(part.shift);
+    sum += static_cast<long double>(part.weight) * std::exp(-k * k / (2.0L * sigma * sigma));
+  }
+  return sum;
+}
+
+TEST_CASE("Integer noise: losses of small rates keep their digits", "[dp][samplers]") {
+  struct question {
+    double sigma;
+    double rate;
+    std::int64_t shift;
+  };
+  for (question const& ask : std::vector<question>{
+           {3.0, 0.1, 1}, {40.0, 1e-6, 3}, {40.0, 1e-15, 3}, {0.7, 1e-9, 2}, {500.0, 1e-4, 1}}) {
+    CAPTURE(ask.sigma, ask.rate, ask.shift);
+    double const span = 2.0 * static_cast<double>(ask.shift);
+    auto const noise = detail::integer_noise_law::gaussian(ask.sigma, 2.0 * span);
+    std::vector<detail::integer_part> const p{
+        {ask.rate, 2 * ask.shift}, {ask.rate, ask.shift}, {1.0 - 2.0 * ask.rate, 0}};
+    std::vector<detail::integer_part> const q{{ask.rate, -ask.shift}, {1.0 - ask.rate, 0}};
+    finite_pair const found = detail::integer_mixtures(noise, p, q).pair;
+    REQUIRE(found.atoms.size() > 50 * static_cast<std::size_t>(ask.sigma));
+    double const largest = std::max(found.atoms.back().loss, -found.atoms.front().loss);
+    long double const sigma = static_cast<long double>(ask.sigma);
+    auto const loss_at = [&](long double at) {
+      // Rates may be far below one ulp of the sums.
+      auto const excess = [&](std::vector<detail::integer_part> const& parts) {
+        long double sum = 0.0L;
+        for (auto const& part : parts) {
+          long double const a = static_cast<long double>(part.shift);
+          sum += static_cast<long double>(part.weight) *
+                 std::expm1((a * at - 0.5L * a * a) / (sigma * sigma));
+        }
+        return sum;
+      };
+      long double const more = (excess(p) - excess(q)) / (1.0L + excess(q));
+      return more > -0.5L ? std::log1p(more)
+                          : std::log(mixed_at(p, at, sigma) / mixed_at(q, at, sigma));
+    };
+    std::map<long double, long double> known;  // masses by losses, which rise in x
+    for (std::int64_t x = -noise.bulk() - 4 * ask.shift; x <= noise.bulk() + 4 * ask.shift; ++x) {
+      long double const at = static_cast<long double>(x);
+      known[loss_at(at)] = mixed_at(p, at, sigma) / static_cast<long double>(noise.total());
+    }
+    double worst = 0.0;
+    for (auto const& atom : found.atoms) {
+      long double const loss = static_cast<long double>(atom.loss);
+      auto above = known.lower_bound(loss);
+      if (above == known.end()) --above;
+      auto const below = above == known.begin() ? above : std::prev(above);
+      auto const& near = loss - below->first < above->first - loss ? below : above;
+      worst = std::max(worst, static_cast<double>(std::abs(loss - near->first)));
+      CHECK(atom.p == Approx(static_cast<double>(near->second)).epsilon(1e-11));
+    }
+    CHECK(worst <= found.loss_error * largest);
+    CHECK(found.loss_error < 1e-11);
+  }
+}
+
+TEST_CASE("Integer noise: a pair of fewer losses dominates, and is close", "[dp][samplers]") {
+  for (double const sigma : {5.0, 40.0}) {
+    auto const noise = detail::integer_noise_law::gaussian(sigma, 1.0);
+    finite_pair const all = detail::integer_mixtures(noise, {{1.0, 1}}, {{1.0, 0}}).pair;
+    double before = 1.0;
+    for (std::size_t const most : {std::size_t{20}, std::size_t{120}, std::size_t{400}}) {
+      finite_pair const fewer = detail::condensed(all, most);
+      CHECK(fewer.atoms.size() <= most + 2);
+      finite_pair reversed = all;
+      finite_pair fewer_reversed = fewer;
+      for (finite_pair* pair : {&reversed, &fewer_reversed}) {
+        for (auto& a : pair->atoms) a = {-a.loss, a.q, a.p};
+      }
+      for (double const e : epsilons) {
+        CAPTURE(sigma, most, e);
+        CHECK(mass_of(fewer, e) >= mass_of(all, e) * (1.0 - 1e-12));
+        CHECK(mass_of(fewer_reversed, e) >= mass_of(reversed, e) * (1.0 - 1e-12));
+      }
+      CHECK(mass_of(fewer, 0.0) <= before * (1.0 + 1e-12));
+      before = mass_of(fewer, 0.0);
+    }
+    CHECK(before <= 1.05 * mass_of(all, 0.0));
+  }
+  // What `dominate` returns of a wide law.
+  domination const wide =
+      dominate(event(integer_noise{integer_law::skellam, 4e7, 5}), adjacency::add_remove);
+  domination const normal = dominate(event(gaussian{std::sqrt(4e7) / 5.0}), adjacency::add_remove);
+  CHECK_FALSE(wide.attained);
+  auto const& atoms = std::get<finite_pair>(wide.remove);
+  CHECK(atoms.atoms.size() <= detail::most_atoms + 2);
+  double const mu = std::get<normal_pair>(normal.remove).mu;
+  for (double const e : {0.0, 1e-4, 1e-3, 2e-3}) {
+    double const about = tail(e / mu - 0.5 * mu) - std::exp(e) * tail(e / mu + 0.5 * mu);
+    CHECK(mass_of(atoms, e) == Approx(about).epsilon(1e-4));
+  }
+}
+
+TEST_CASE("Integer noise: persons with very many records cost no more than others",
+          "[dp][samplers]") {
+  double const sigma = 1000.0;
+  std::uint64_t const records = 1000;
+  for (adjacency const neighbours : {adjacency::add_remove, adjacency::replace_one}) {
+    event const release = by_person(sampled(discrete_gaussian{sigma, 3}, poisson{0.5}), records);
+    domination const found = dominate(release, neighbours);
+    CHECK_FALSE(found.attained);
+    CHECK(found.work < 3e8);
+    CHECK(found.work > 1e6);
+    // Against the pair itself, whose shifts are 3j.
+    detail::binomial_mixture const weights = detail::binomial_parts(records, 0.5, 3.0);
+    std::vector<detail::integer_part> p;
+    std::vector<detail::integer_part> q;
+    for (auto const& part : weights.parts) {
+      p.push_back({part.weight, static_cast<std::int64_t>(part.shift)});
+      q.push_back({part.weight, -p.back().shift});
+    }
+    if (neighbours == adjacency::add_remove) q = {{1.0, 0}};
+    auto const& pair = std::get<finite_pair>(found.remove);
+    long double total = 0.0L;
+    std::vector<std::pair<long double, long double>> outcomes;
+    for (int x = -9000; x <= 12000; x += 50) {  // every fiftieth value: δ to some digits
+      outcomes.push_back({mixed_at(p, x, sigma), mixed_at(q, x, sigma)});
+      total += mixed_at({{1.0, 0}}, x, sigma);
+    }
+    for (double const e : {0.0, 0.5, 1.0, 2.0, 5.0}) {
+      CAPTURE(e, static_cast<int>(neighbours));
+      long double sum = 0.0L;
+      for (auto const& [a, b] : outcomes) {
+        sum += std::max(0.0L, a - std::exp(static_cast<long double>(e)) * b);
+      }
+      double const truth = static_cast<double>(sum / total);
+      CHECK(mass_of(pair, e) >= truth * (1.0 - 1e-3));
+      CHECK(mass_of(pair, e) <= truth * 1.1);
+    }
+  }
 }
 
 TEST_CASE("Integer noise by other names", "[dp][samplers]") {

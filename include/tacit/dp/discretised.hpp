@@ -281,16 +281,21 @@ class basic_discretised {
                        : found;
   }
 
-  /// The same, and what it costs is counted in `work`, which limits nothing.
+  /// The same, and what it and the composition cost is counted in `work`, which limits nothing.
   [[nodiscard]] bound<T> counted_epsilon(T delta, detail::work_budget& work) const {
+    (void)work.spend(work_to_compose());
     return detail::counted(work, own_work(), [&](auto& own) { return epsilon(delta, own); });
   }
   [[nodiscard]] bound<T> counted_delta(T epsilon, detail::work_budget& work) const {
+    (void)work.spend(work_to_compose());
     return detail::counted(work, own_work(), [&](auto& own) { return delta(epsilon, own); });
   }
 
   /// Upper ends with all sampling revealed.
   [[nodiscard]] detail::gaussian_cover const& cover() const { return cover_; }
+
+  /// What it took to find the pairs.
+  [[nodiscard]] double work_to_compose() const { return work_to_compose_; }
 
   /// What one question may cost, of both directions together.
   [[nodiscard]] static constexpr detail::work_budget own_work() {
@@ -333,6 +338,7 @@ class basic_discretised {
   composition composed_;
   detail::gaussian_cover cover_;
   std::uint64_t releases_ = 0;
+  double work_to_compose_ = 0.0;
 };
 
 template <std::same_as<double> T>
@@ -345,6 +351,7 @@ void basic_discretised<T>::add(domination const& pairs, std::uint64_t count) {
   composed_.symmetric = composed_.symmetric && pairs.symmetric;
   cover_.add(pairs, count);
   releases_ += count;
+  work_to_compose_ += pairs.work;
 }
 
 template <std::same_as<double> T>

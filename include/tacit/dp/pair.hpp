@@ -133,6 +133,8 @@ struct domination {
   /// Whether some mechanism that fits the event attains the pair, in rate and noise as given: only then
   /// is a lower bound on the pair's ε a lower bound on the mechanism's.
   bool attained;
+  /// What it took to find the pair, in counted nanoseconds (work_budget.hpp), where that is much.
+  double work = 0.0;
 };
 
 }  // namespace tacit

@@ -76,11 +76,13 @@ class basic_privacy_loss {
     return delta_by(epsilon, uncounted);
   }
 
-  /// The same, and what it costs is counted in `work`, which limits nothing.
+  /// The same, and what it and the composition cost is counted in `work`, which limits nothing.
   [[nodiscard]] bound<T> counted_epsilon(T delta, detail::work_budget& work) const {
+    (void)work.spend(grid_.work_to_compose());
     return epsilon_by(delta, work).value;
   }
   [[nodiscard]] bound<T> counted_delta(T epsilon, detail::work_budget& work) const {
+    (void)work.spend(grid_.work_to_compose());
     return delta_by(epsilon, work).value;
   }
 
@@ -277,10 +279,10 @@ template <std::same_as<double> T>
 void basic_privacy_loss<T>::add_block(event const& release, std::uint64_t count) {
   domination const found = dominate(release, mixtures_.neighbours());
   drawn_.add(release, count);
-  grid_.add(release, count);
+  grid_.add(found, count);
   if (moments_) {
     try {
-      moments_->add(release, count);
+      moments_->add(release, count, found);
     } catch (std::invalid_argument const&) {
       moments_.reset();
     }

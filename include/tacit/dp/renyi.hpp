@@ -103,7 +103,10 @@ class basic_renyi {
 
   /// @throws std::domain_error for a value out of range; std::invalid_argument, with the reason, where
   ///         no bound is known. Nothing is added then.
-  void add(event const& release, std::uint64_t count) {
+  void add(event const& release, std::uint64_t count) { add(release, count, std::nullopt); }
+
+  /// The same, where what dominates the release is known already.
+  void add(event const& release, std::uint64_t count, std::optional<domination> const& known_pair) {
     detail::event_key const key = detail::key_of(release);
     if (auto const known = places_.find(key); known != places_.end()) {
       entry& same = entries_[known->second];
@@ -112,7 +115,7 @@ class basic_renyi {
         return;
       }
     }
-    both_costs cost = costs(release);
+    both_costs cost = costs(release, known_pair);
     entries_.push_back({std::move(cost.remove), std::move(cost.add), cost.symmetric, count});
     places_.insert_or_assign(key, entries_.size() - 1);
   }
@@ -164,7 +167,8 @@ class basic_renyi {
     std::uint64_t count;
   };
 
-  [[nodiscard]] both_costs costs(event const& release) const {
+  [[nodiscard]] both_costs costs(event const& release,
+                                 std::optional<domination> const& known_pair) const {
     detail::check_event("compose", release);
     if (std::optional<detail::divergence_guarantee> known =
             detail::guarantee_of(release, neighbours_)) {
@@ -194,7 +198,7 @@ class basic_renyi {
           "privacy-loss or the "
           "discretised accountant");
     }
-    domination const found = dominate(release, neighbours_);
+    domination const found = known_pair ? *known_pair : dominate(release, neighbours_);
     detail::renyi_cost remove{without_delta(release, found.remove), std::nullopt, 1.0, false};
     detail::renyi_cost add{without_delta(release, found.add), std::nullopt, 1.0, false};
     auto const* bounded = std::get_if<bounded_pair>(&found.remove);

@@ -222,12 +222,15 @@ class sampled_records {
     binomial_mixture mixed = taking_part(shift);
     return both_ways(std::move(mixed.parts), mixed.exact);
   }
-  [[nodiscard]] domination both_ways(finite_pair pair, bool attained) const {
-    finite_pair other = pair;
-    for (finite_pair::atom& a : other.atoms) a = {-a.loss, a.q, a.p};
-    std::reverse(other.atoms.begin(), other.atoms.end());
-    std::swap(other.infinite, other.excluded);
-    return {std::move(pair), std::move(other), false, attained};
+  [[nodiscard]] static domination both_ways(integer_pair found, bool attained, bool symmetric) {
+    finite_pair other = found.pair;
+    if (!symmetric) {
+      for (finite_pair::atom& a : other.atoms) a = {-a.loss, a.q, a.p};
+      std::reverse(other.atoms.begin(), other.atoms.end());
+      std::swap(other.infinite, other.excluded);
+    }
+    return {std::move(found.pair), std::move(other), symmetric, attained && found.exact,
+            found.work};
   }
 
   // As if the number of a person's records in the sample were told: `make` has the pair for each.
@@ -246,15 +249,18 @@ class sampled_records {
   [[nodiscard]] domination of_integers(std::uint64_t sensitivity, Law&& law_for) const {
     double const each = static_cast<double>(sensitivity);
     auto const moved_by = [&](double shift) {
-      integer_part const with{1.0, static_cast<std::int64_t>(shift)};
-      integer_part const without{1.0, 0};
-      return integer_mixtures(law_for(shift), {&with, 1}, {&without, 1});
+      return integer_mixtures(law_for(shift), {{1.0, static_cast<std::int64_t>(shift)}}, {{1.0, 0}})
+          .condensed();
     };
-    if (!sampled()) return whole(moved_by(each * static_cast<double>(moved())));
+    if (!sampled()) {
+      return both_ways(moved_by(each * static_cast<double>(moved())), how_ == taken::all, true);
+    }
     if (rate_ == 0.0) return no_loss();
     bool const substituted = in_batches() && !is_directed();  // by another record
     if (substituted && one_takes_part() && !one_sided()) {
-      return symmetric_domination(mirrored_pair(moved_by(2.0 * each), rate_), false);
+      integer_pair found = moved_by(2.0 * each);
+      found.pair = mirrored_pair(found.pair, rate_);
+      return both_ways(std::move(found), false, true);
     }
     if (substituted && !one_takes_part()) return substituted_integers(each, law_for);
     binomial_mixture const mixed = taking_part(each * (is_directed() ? apart() : 1.0));
@@ -273,22 +279,23 @@ class sampled_records {
     p.push_back({rest, substituted ? -p[0].shift : 0});
     q.push_back({is_directed() ? 1.0 : rest, p.back().shift});
     integer_noise_law const noise = law_for(is_directed() ? span : 2.0 * span);
-    finite_pair const pair = binomial_integers(noise, p, q);
-    if (substituted) return symmetric_domination(mirrored_above(pair), false);
-    if (is_directed()) return both_ways(pair, mixed.exact);
-    return symmetric_domination(pair, mixed.exact);
+    integer_pair found = binomial_integers(noise, std::move(p), std::move(q));
+    if (substituted) found.pair = mirrored_above(found.pair);
+    return both_ways(std::move(found).condensed(), mixed.exact && !substituted, !is_directed());
   }
 
   // Weights of a binomial law are known to 1e-11.
-  [[nodiscard]] static finite_pair binomial_integers(integer_noise_law const& noise,
-                                                     std::vector<integer_part> const& p,
-                                                     std::vector<integer_part> const& q) {
-    finite_pair pair = integer_mixtures(noise, p, q);
-    if (p.size() <= 2 || pair.atoms.empty()) return pair;
+  [[nodiscard]] static integer_pair binomial_integers(integer_noise_law const& noise,
+                                                      std::vector<integer_part> p,
+                                                      std::vector<integer_part> q) {
+    bool const many = p.size() > 2;
+    integer_pair found = integer_mixtures(noise, std::move(p), std::move(q));
+    finite_pair& pair = found.pair;
+    if (!many || pair.atoms.empty()) return found;
     double const largest = std::max(pair.atoms.back().loss, -pair.atoms.front().loss);
     pair.mass_error += 2e-11;
     pair.loss_error += 4e-11 / std::max(largest, 1e-11);
-    return pair;
+    return found;
   }
 
   // Draws with replacement: j of them that are a person's, for j others, move sums by 2j contributions, and to null
@@ -309,9 +316,8 @@ class sampled_records {
     }
     p.push_back({std::max(0.0, rest), 0});
     q.push_back(p.back());
-    finite_pair pair = binomial_integers(law_for(span), p, q);
-    if (one_sided()) return both_ways(std::move(pair), false);
-    return symmetric_domination(std::move(pair), false);
+    integer_pair found = binomial_integers(law_for(span), std::move(p), std::move(q)).condensed();
+    return both_ways(std::move(found), false, !one_sided());
   }
 
   // A mechanism known by its guarantee alone, `make`'s for that many steps between neighbours. Several records: no

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tacit/core/elementary.hpp>
+#include <tacit/core/real.hpp>
+#include <tacit/dp/pair.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+/// Pairs of very many losses, by fewer.
+
+namespace tacit::detail {
+
+/// So many losses are kept of one pair of noise on the integers.
+inline constexpr std::size_t most_atoms = std::size_t{1} << 17U;
+
+/// A pair of about `most` losses that dominates one of more: of losses that are neighbours, each in [a, b], those between
+/// are a or b, with probabilities that keep both masses (Lemma 6 of docs/certificates/integers.md). A symmetric pair stays
+/// one.
+[[nodiscard]] inline finite_pair condensed(finite_pair pair, std::size_t most) {
+  if (pair.atoms.size() <= most) return pair;
+  std::vector<finite_pair::atom> const all = std::move(pair.atoms);
+  pair.atoms.clear();
+  std::size_t const group = (all.size() - 1) / std::max<std::size_t>(1, most / 2) + 1;
+  std::size_t const middle = all.size() / 2 / group * group;
+  std::size_t end = 0;
+  for (std::size_t begin = 0; begin < all.size(); begin = end) {
+    // The same on either side of the middle.
+    end = begin == middle && all.size() > 2 * middle ? all.size() - middle : begin + group;
+    finite_pair::atom low{all[begin].loss, 0.0, 0.0};
+    finite_pair::atom high{all[end - 1].loss, 0.0, 0.0};
+    double const width = -elementary::expm1(low.loss - high.loss);
+    for (std::size_t k = begin; k < end; ++k) {
+      finite_pair::atom const& at = all[k];
+      if (!(width > 0.0)) {
+        high.p += at.p;
+        high.q += at.q;
+        continue;
+      }
+      // p·e^{−loss} and p are sums of the same over a and b.
+      double const from_low = -elementary::expm1(low.loss - at.loss) / width;
+      double const to_high = -elementary::expm1(at.loss - high.loss) / width;
+      high.p += at.p * from_low;
+      low.p += at.p * elementary::exp(low.loss - at.loss) * to_high;
+      high.q += at.q * elementary::exp(at.loss - high.loss) * from_low;
+      low.q += at.q * to_high;
+    }
+    if (low.p > 0.0 || low.q > 0.0) pair.atoms.push_back(low);
+    if (high.p > 0.0 || high.q > 0.0) pair.atoms.push_back(high);
+  }
+  pair.mass_error += unit_roundoff * static_cast<double>(2 * group + 16);
+  return pair;
+}
+
+}  // namespace tacit::detail
