@@ -3,8 +3,10 @@
 #include <tacit/dp/gaussian.hpp>
 #include <tacit/dp/privacy_loss.hpp>
 #include <tacit/dp/renyi.hpp>
+#include <tacit/dp/sampled_run.hpp>
 #include <tacit/dp/zcdp.hpp>
 
+#include "referee/hostile_runs.hpp"
 #include "referee/runs.hpp"
 
 #include <sys/resource.h>
@@ -16,6 +18,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <exception>
 #include <limits>
 #include <optional>
@@ -26,8 +29,10 @@
 
 // Every accountant at compositions far outside the box: noise 1e-6 to 1e9, rates 1e-12 to 1, counts to 1e9, delta
 // 1e-300 to 1, every mechanism and sampling, up to four of them together. Each question is asked by a process of its own,
-// which a limit ends. usage: hostile [SEED [COUNT [SECONDS [MEGABYTES [FIRST [EVERY]]]]]]; `sh tools/hostile.sh` builds
-// and runs it on every core.
+// which a limit ends. usage: hostile [schedules] [SEED [COUNT [SECONDS [MEGABYTES [FIRST [EVERY]]]]]]; `sh
+// tools/hostile.sh` builds and runs it on every core. `schedules` are compositions of up to 3000 events of every kind, in
+// which a question's time is what it takes once all is composed, and each event may take as long; the certified
+// accountant is asked once more about the same events in another order, and so are a cut and a sampled run of it.
 //
 // A miss is a question that ended without an answer or a refusal, or took longer or more memory than the limits; an
 // answer that is no interval; two answers to one question that do not meet, or, where a pair is not attained, the
@@ -51,22 +56,27 @@ struct reply {
   outcome how = outcome::ended;
   bound<double> value{0.0, 0.0};
   char why[160] = "";
+  double composing = 0.0;  // the slowest event
   double seconds = 0.0;
   double megabytes = 0.0;
 };
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-// What `ask` returns, in a process of its own that ends at four times the limits.
+double processor_seconds() {
+  return static_cast<double>(std::clock()) / static_cast<double>(CLOCKS_PER_SEC);
+}
+
+// What `ask` returns, in a process of its own that ends at four times the limits, and a second for each hundred events.
 template <class Ask>
-reply apart(limits const& most, Ask&& ask) {
+reply apart(limits const& most, std::size_t events, Ask&& ask) {
   int ends[2];
   if (::pipe(ends) != 0) throw std::runtime_error("hostile: no pipe");
   std::fflush(stdout);
   ::pid_t const child = ::fork();
   if (child < 0) throw std::runtime_error("hostile: no process");
   if (child == 0) {
-    auto const time = static_cast<::rlim_t>(std::ceil(4.0 * most.seconds));
+    auto const time = static_cast<::rlim_t>(std::ceil(4.0 * most.seconds + 0.01 * static_cast<double>(events)));
     auto const memory = static_cast<::rlim_t>(4.0 * most.megabytes) << 20;
     ::rlimit const cpu{time, time + 1};
     ::rlimit const space{memory, memory};
@@ -78,7 +88,7 @@ reply apart(limits const& most, Ask&& ask) {
       std::snprintf(out.why, sizeof out.why, "%s", error.what());
     };
     try {
-      out.value = ask();
+      out.value = ask(out);
       out.how = outcome::answered;
     } catch (std::domain_error const& error) {
       because(outcome::refused, error);
@@ -100,84 +110,10 @@ reply apart(limits const& most, Ask&& ask) {
   auto const seconds = [](::timeval const& t) {
     return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
   };
-  out.seconds = seconds(used.ru_utime) + seconds(used.ru_stime);
-  out.megabytes = static_cast<double>(used.ru_maxrss) / 1024.0;
-  return out;
-}
-
-// Run k of a seed by itself.
-referee::composition draw(std::uint64_t seed, std::uint64_t k) {
-  referee::box random(seed * 0x9E3779B97F4A7C15U + k * 0xD1B54A32D192ED03U, 1'000'000);
-  auto const pick = [&](auto const& list) {
-    auto const at = static_cast<std::size_t>(random.uniform() * static_cast<double>(list.size()));
-    return list[std::min(at, list.size() - 1)];
-  };
-  auto const noise = [&] {
-    double const u = random.uniform();
-    if (u < 0.3) {
-      return pick(
-          std::vector{1e-6, 1e-4, 1e-3, 0.01, 0.015, 0.02, 0.021, 0.05, 0.1, 0.2, 1e3, 1e6, 1e9});
-    }
-    return u < 0.7 ? random.between(0.01, 30.0) : random.between(1e-6, 1e9);
-  };
-  auto const whole = [&](double most) {
-    return static_cast<std::uint64_t>(std::max(1.0, std::round(random.between(1.0, most))));
-  };
-  auto const mechanism = [&]() -> mechanism_event {
-    double const u = random.uniform();
-    double const loss = random.uniform() < 0.1 ? 0.0 : random.between(1e-9, 1e3);
-    if (u < 0.45) return gaussian{noise()};
-    if (u < 0.6) return laplace{noise()};
-    if (u < 0.7) return discrete_gaussian{noise(), whole(1e6)};
-    if (u < 0.8) return discrete_laplace{noise(), whole(1e6)};
-    if (u < 0.86) return randomised_response{loss, 1 + whole(1e6)};
-    if (u < 0.9) return exponential_mechanism{loss};
-    if (u < 0.95) return pure{loss};
-    if (u < 0.98) return approx_dp{loss, random.between(1e-12, 1.0)};
-    return matrix_gaussian{noise(), random.between(1e-3, 1e3)};
-  };
-  auto const scheme = [&]() -> sampling {
-    double const u = random.uniform();
-    if (u < 0.2) return unsampled{};
-    if (u < 0.75) {
-      return poisson{random.uniform() < 0.3 ? pick(std::vector{0.0, 1e-12, 1e-9, 1e-6, 1e-3, 0.01,
-                                                               0.1, 0.5, 0.9, 0.999999, 1.0})
-                                            : random.between(1e-12, 1.0)};
-    }
-    if (u < 0.9) {
-      std::uint64_t const records = whole(1e9);
-      return fixed_size{whole(static_cast<double>(records)), records};
-    }
-    if (u < 0.97) {
-      std::uint64_t const steps = whole(1e5);
-      return random_allocation{steps,
-                               random.uniform() < 0.7 ? 1 : whole(static_cast<double>(steps))};
-    }
-    return shuffled{};
-  };
-  referee::composition out;
-  out.neighbours = pick(std::vector{adjacency::add_remove, adjacency::add_remove,
-                                    adjacency::replace_one, adjacency::zero_out});
-  int const parts = random.uniform() < 0.6 ? 1 : 1 + static_cast<int>(random.uniform() * 4.0);
-  for (int tries = 0; tries < 50 && static_cast<int>(out.parts.size()) < parts; ++tries) {
-    event release(mechanism(), scheme());
-    if (random.uniform() < 0.05) release.records_per_person = whole(1e4);
-    std::uint64_t const count =
-        random.uniform() < 0.3
-            ? pick(std::vector<std::uint64_t>{1, 2, 3, 50, 1000, 1'000'000, 1'000'000'000})
-            : whole(1e9);
-    try {
-      detail::check_event("hostile", release);
-      (void)dominate(release, out.neighbours);
-      out.parts.push_back({release, count});
-    } catch (std::logic_error const&) {
-      continue;  // out of range, or without a pair: what is refused is seen at once
-    }
+  if (out.how == outcome::ended || !(out.seconds > 0.0)) {
+    out.seconds = seconds(used.ru_utime) + seconds(used.ru_stime);
   }
-  if (out.parts.empty()) out.parts.push_back({event(gaussian{noise()}), whole(1e9)});
-  out.delta = random.uniform() < 0.3
-                  ? pick(std::vector{1e-300, 1e-100, 1e-30, 1e-10, 1e-5, 0.1, 0.999999})
-                  : std::min(random.between(1e-300, 1.0), 1.0 - 0x1p-53);
+  out.megabytes = static_cast<double>(used.ru_maxrss) / 1024.0;
   return out;
 }
 
@@ -196,17 +132,32 @@ class sweep {
     bool const attained = std::all_of(c.parts.begin(), c.parts.end(), [&](composed const& part) {
       return dominate(part.release, c.neighbours).attained;
     });
-    auto const ask = [&]<class Accountant>(Accountant const&) {
-      auto const put = [&](auto&& question) {
-        return apart(most_, [&] {
-          Accountant account(c.neighbours);
-          for (composed const& part : c.parts) account.compose(part.release, part.count);
-          return question(account);
-        });
-      };
+    auto const put = [&]<class Accountant>(Accountant const&, std::vector<composed> const& parts,
+                                           auto&& question) {
+      return apart(most_, parts.size(), [&](reply& out) {
+        Accountant account(c.neighbours);
+        double const begin = processor_seconds();
+        double last = begin;
+        for (composed const& part : parts) {
+          account.compose(part.release, part.count);
+          double const now = processor_seconds();
+          out.composing = std::max(out.composing, now - last);
+          last = now;
+        }
+        struct timer {
+          reply& out;
+          double begin;
+          ~timer() { out.seconds = std::max(1e-9, processor_seconds() - begin); }
+        };
+        // Of few events, composing them is part of the question.
+        timer const at_end{out, parts.size() > 4 ? last : begin};
+        return question(account);
+      });
+    };
+    auto const ask = [&]<class Accountant>(Accountant const& kind) {
       all.push_back({std::string(Accountant::name),
-                     put([&](Accountant const& a) { return a.epsilon(c.delta); }),
-                     put([&](Accountant const& a) { return a.delta(at); })});
+                     put(kind, c.parts, [&](Accountant const& a) { return a.epsilon(c.delta); }),
+                     put(kind, c.parts, [&](Accountant const& a) { return a.delta(at); })});
     };
     ask(privacy_loss_accountant());
     ask(renyi_accountant());
@@ -229,6 +180,7 @@ class sweep {
     lower_end(k, c, "privacy-loss and discretised, delta", all[0].delta, all[4].delta);
     below(k, c, "epsilon", all[0].epsilon, all[1].epsilon);
     below(k, c, "delta", all[0].delta, all[1].delta);
+    if (c.parts.size() > 4) around(k, c, at, all[0], put);
   }
 
   [[nodiscard]] int finish() const {
@@ -247,6 +199,48 @@ class sweep {
                 text(c).c_str());
   }
 
+  // The same events from the last to the first, each in two halves; and two runs around the accountant.
+  template <class Put>
+  void around(std::uint64_t k, referee::composition const& c, double at, asked const& known,
+              Put&& put) {
+    std::vector<composed> other;
+    for (auto part = c.parts.rbegin(); part != c.parts.rend(); ++part) {
+      std::uint64_t const half = part->count / 2;
+      if (half > 0) other.push_back({part->release, half});
+      other.push_back({part->release, part->count - half});
+    }
+    using certified = privacy_loss_accountant;
+    auto const again = [&](std::string const& what, reply const& before, reply const& now) {
+      judge(k, c, what, now, infinity);
+      meet(k, c, what, before, now);
+    };
+    again("another order, epsilon", known.epsilon, put(certified(), other, [&](certified const& a) {
+            return a.epsilon(c.delta);
+          }));
+    again("another order, delta", known.delta,
+          put(certified(), other, [&](certified const& a) { return a.delta(at); }));
+    auto const run = [&](std::string const& what, auto&& question) {
+      reply const found = put(certified(), c.parts, question);
+      judge(k, c, what, found, infinity);
+      return found;
+    };
+    reply const cut = run("cut run, epsilon", [&](certified const& a) {
+      return capped_run<certified>(a, 1e-3 * c.delta).epsilon(c.delta);
+    });
+    if (cut.how == outcome::answered && known.epsilon.how == outcome::answered &&
+        !(cut.value.upper >= known.epsilon.value.lower)) {
+      miss(k, c, "a cut run is below the run: " + referee_text(cut.value));
+    }
+    if (c.neighbours != adjacency::add_remove) return;
+    reply const sample = run("sampled run, epsilon", [&](certified const& a) {
+      return sampled_run<certified>(a, poisson{0.5}).epsilon(c.delta);
+    });
+    if (sample.how == outcome::answered && known.epsilon.how == outcome::answered &&
+        !(sample.value.lower <= known.epsilon.value.upper)) {
+      miss(k, c, "a sampled run is above the run: " + referee_text(sample.value));
+    }
+  }
+
   void judge(std::uint64_t k, referee::composition const& c, std::string const& what,
              reply const& r, double most) {
     ++questions_;
@@ -257,6 +251,9 @@ class sweep {
     if (r.how == outcome::ended) return miss(k, c, what + " was ended" + line);
     if (r.how == outcome::failed) return miss(k, c, what + " threw: " + r.why + line);
     if (!(r.seconds <= most_.seconds)) miss(k, c, what + " is slow" + line);
+    if (!(r.composing <= most_.seconds)) {
+      miss(k, c, what + ": an event took " + std::to_string(r.composing) + " s");
+    }
     if (!(r.megabytes <= most_.megabytes)) miss(k, c, what + " is large" + line);
     if (r.how == outcome::refused) {
       ++refused_;
@@ -322,8 +319,10 @@ class sweep {
 }  // namespace
 
 int main(int argc, char** argv) {
+  bool const schedules = argc > 1 && std::string(argv[1]) == "schedules";
+  int const first = schedules ? 1 : 0;
   auto const argument = [&](int at, double otherwise) {
-    return argc > at ? std::strtod(argv[at], nullptr) : otherwise;
+    return argc > at + first ? std::strtod(argv[at + first], nullptr) : otherwise;
   };
   auto const seed = static_cast<std::uint64_t>(argument(1, 1.0));
   auto const count = static_cast<std::uint64_t>(argument(2, 1000.0));
@@ -331,8 +330,13 @@ int main(int argc, char** argv) {
   auto const every = static_cast<std::uint64_t>(argument(6, 1.0));
   for (auto k = static_cast<std::uint64_t>(argument(5, 0.0)); k < count; k += every) {
     referee::box random(seed + k, 1'000'000);
+    if (schedules) {
+      referee::composition const run = referee::hostile_schedule(seed, k);
+      all.run(k, run, random.between(0.01, 10.0));
+      continue;
+    }
     double const at = random.uniform() < 0.2 ? 0.0 : random.between(1e-6, 1e5);
-    all.run(k, draw(seed, k), at);
+    all.run(k, referee::hostile_run(seed, k), at);
   }
   return all.finish();
 }
