@@ -195,6 +195,23 @@ TEST_CASE("the best guess of one bit, by enumeration of tests", "[dp]") {
   }
 }
 
+TEST_CASE("a guess is known as well as delta at its odds", "[dp]") {
+  for (double const mu : {0.1, 1.0, 3.0}) {
+    auto const run = normal_run(mu);
+    for (double const prior : {1e-6, 0.1, 0.3, 0.49, 0.7, 0.9}) {
+      double const least = std::min(prior, 1.0 - prior);
+      double const epsilon = std::log((1.0 - least) / least);
+      trade_off_curve const curve(adjacency::add_remove,
+                                  {{0.0, run.delta(0.0)}, {epsilon, run.delta(epsilon)}});
+      bound<double> const success = curve.attack_success(prior);
+      CAPTURE(mu, prior);
+      double const truth = 1.0 - least + least * run.delta(epsilon).upper;
+      CHECK(holds(success, truth, 1e-15));
+      CHECK(success.upper - success.lower <= 1e-13);
+    }
+  }
+}
+
 TEST_CASE("accountants and curves say the same of attackers", "[dp]") {
   privacy_loss_accountant run;
   run.compose(sampled(gaussian{.noise_multiplier = 1.0}, poisson{.rate = 0.01}), 2000);

@@ -105,7 +105,11 @@ class profile_knots {
     profile_knot const& next = knots_[k + 1];
     auto const [by_left, by_right] = lines_at(k, y);
     bool const before_next = y.upper <= odds_[k + 1].lower;
-    double const low = before_next ? std::max({by_left, by_right, next.delta.lower}) : by_left;
+    // Beyond the next knot D has fallen by no more than y has risen.
+    double const beyond = (y - odds_[k + 1]).upper;
+    double const after_next = (enclosure(next.delta.lower) - beyond).lower;
+    double const low = before_next ? std::max({by_left, by_right, next.delta.lower})
+                                   : std::max(by_left, after_next);
     // The chord, which falls, where it ends at the latest.
     enclosure const fall =
         (enclosure(here.delta.upper) - next.delta.upper) / (odds_[k + 1] - odds_[k]);
