@@ -145,6 +145,14 @@ std::vector<method const*> chosen_methods(arguments const& of) {
   return chosen;
 }
 
+method const& one_with_a_bound(arguments const& of) {
+  std::vector<method const*> const chosen = chosen_methods(of);
+  if (chosen.size() > 1 || chosen.front()->estimate) {
+    of.refuse("--accountant", "one with a bound");
+  }
+  return *chosen.front();
+}
+
 std::unique_ptr<account> composed_by(method const& how, plan const& run) {
   auto account = how.start(run.neighbours);
   for (plan::entry const& e : run.releases) {

@@ -58,6 +58,9 @@ void declare_accountant(arguments& of);
 /// The accountants that are asked: one, or with `all` every one.
 std::vector<method const*> chosen_methods(arguments const& of);
 
+/// The one that is asked, where neither all nor an estimate will do.
+method const& one_with_a_bound(arguments const& of);
+
 /// @throws bad_input, naming the release, where the accountant has no bound
 std::unique_ptr<account> composed_by(method const& how, plan const& run);
 

@@ -2,15 +2,21 @@
 //
 // Curves of a run: delta by epsilon, the trade-off of an attacker's errors, epsilon by step.
 
+#include <tacit/dp/trade_off_curve.hpp>
+
 #include "accountants.hpp"
+#include "attack.hpp"
 #include "output/panel.hpp"
 #include "output/text_file.hpp"
 #include "patience.hpp"
 #include "plan.hpp"
+#include "surroundings.hpp"
 #include "verbs.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <stdexcept>
 #include <utility>
@@ -36,8 +42,15 @@ void declare_curve(arguments& of) {
   declare_plan(of);
   of.add("--delta", open_probability(), "of epsilon by step; 1e-5 unless given");
   declare_accountant(of);
+  of.add("--trade-off", new_file(),
+         "only the trade-off of an attacker's errors, between two certified ends: into this file, "
+         "which tacit attack reads");
+  of.add("--points", whole(2, 100'000),
+         "how many rates of false alarms --trade-off prints, and of how many knots its curve is at "
+         "most, but for the first 96; 51 unless given");
+  declare_surroundings(of);
   of.add("--plot", new_file(), "draw the curves into this file, as SVG");
-  of.add_flag("--force", "--plot may replace a file");
+  of.add_flag("--force", "--plot and --trade-off may replace files");
   of.add("--panel", one_of({"all", panels[0], panels[1], panels[2]}),
          "which of the curves --plot draws; all unless given");
 }
@@ -63,13 +76,22 @@ double fewest_misses(points const& delta_by_epsilon, double alarms) {
   return most * (1.0 - 1e-14);
 }
 
-curves drawn(method const& by, plan const& run, double farthest, double delta) {
+double epsilon_of(method const& by, plan const& run, surroundings const& its, double delta) {
+  auto const account = composed_by(by, run);
+  return asked(*account, around(its, run), [&](auto const& one) { return one.epsilon(delta); })
+      .upper;
+}
+
+curves drawn(method const& by, plan const& run, surroundings const& its, double farthest,
+             double delta) {
   curves out{&by, {}, {}, {}};
   auto const account = composed_by(by, run);
   constexpr int pieces = 50;
   for (int k = 0; k <= pieces; ++k) {
     double const epsilon = farthest * k / pieces;
-    out.delta_by_epsilon.emplace_back(epsilon, std::min(1.0, account->delta(epsilon).upper));
+    double const at_most =
+        asked(*account, its, [&](auto const& one) { return one.delta(epsilon); }).upper;
+    out.delta_by_epsilon.emplace_back(epsilon, std::min(1.0, at_most));
   }
   for (int k = 0; k <= pieces; ++k) {
     double const alarms = static_cast<double>(k) / pieces;
@@ -79,9 +101,8 @@ curves drawn(method const& by, plan const& run, double farthest, double delta) {
   std::uint64_t const parts = std::min<std::uint64_t>(steps, 25);
   for (std::uint64_t k = 1; k <= parts; ++k) {
     std::uint64_t const done = steps / parts * k + steps % parts * k / parts;
-    out.epsilon_by_step.emplace_back(
-        static_cast<double>(done),
-        finite(composed_by(by, beginning(run, done))->epsilon(delta).upper));
+    out.epsilon_by_step.emplace_back(static_cast<double>(done),
+                                     finite(epsilon_of(by, beginning(run, done), its, delta)));
   }
   return out;
 }
@@ -113,6 +134,10 @@ nlohmann::ordered_json points_in_json(points const& curve) {
 constexpr char const* colours[] = {"#0072b2", "#009e73", "#d55e00",
                                    "#cc79a7", "#e69f00", "#666666"};
 
+apps::panel panel_of_errors(char const* subtitle) {
+  return {"An attacker's errors", subtitle, false, 0.0, 1.0, 1.0, {}, {}, "false alarms"};
+}
+
 /// All three panels, or the one of that name.
 std::string plot(std::vector<curves> const& all, plan const& run, double delta,
                  std::string const& which) {
@@ -125,15 +150,7 @@ std::string plot(std::vector<curves> const& all, plan const& run, double delta,
                          {1e-10, 1e-8, 1e-6, 1e-4, 1e-2, 1.0},
                          {},
                          "epsilon"};
-  apps::panel errors{"An attacker's errors",
-                     "no test of one record has fewer misses",
-                     false,
-                     0.0,
-                     1.0,
-                     1.0,
-                     {},
-                     {},
-                     "false alarms"};
+  apps::panel errors = panel_of_errors("no test of one record has fewer misses");
   apps::panel by_step{"Epsilon by step, at delta " + exactly(delta),
                       "upper bounds; dotted: an estimate",
                       false,
@@ -164,13 +181,75 @@ std::string plot(std::vector<curves> const& all, plan const& run, double delta,
   return apps::svg({by_epsilon, errors, by_step});
 }
 
-answer run_curve(arguments const& of) {
-  if (!of.given("--plot")) {
-    of.must_be_left_out({"--panel", "--force"}, "without --plot");
-  } else if (!of.given("--force")) {
-    of.must_be_new("--plot");
+void write(arguments const& of, std::string const& name, std::string const& text) {
+  wait_for_ever();  // no part of a file is left
+  try {
+    apps::write_text(of.text(name), text);
+  } catch (std::runtime_error const& error) {
+    of.refuse_because(name, error);
   }
+}
+
+// ---- between two ends -------------------------------------------------------------------------------------
+
+answer run_trade_off(arguments const& of) {
+  of.must_be_left_out({"--delta", "--panel"}, "where --trade-off is given");
+  method const& by = one_with_a_bound(of);
   plan const run = read_plan(of);
+  surroundings const its = read_surroundings(of, run);
+  std::uint64_t const count = of.whole("--points", 51);
+  auto const account = composed_by(by, run);
+  tacit::trade_off_curve const curve = asked(*account, its, [&](auto const& profile) {
+    return tacit::trade_off_curve(profile, run.neighbours,
+                                  {.knots = std::max<std::size_t>(96, count)});
+  });
+
+  bool const exact = attained(run);
+  answer out;
+  out.sentence = about(run, its) + ", by " + by.word + "\n\n" + column("false alarms") +
+                 column("misses from") + (exact ? column("to") : "");
+  out.json["accountant"] = by.word;
+  points from;
+  points to;
+  for (std::uint64_t k = 0; k < count; ++k) {
+    double const alarms = static_cast<double>(k) / static_cast<double>(count - 1);
+    tacit::bound<double> const misses = curve.false_negative_rate(alarms);
+    out.json["trade_off"].push_back({alarms, misses.lower, misses.upper});
+    out.sentence += "\n" + column(exactly(alarms)) + column(rounded_down(misses.lower)) +
+                    (exact ? column(rounded_up(misses.upper)) : "");
+    from.emplace_back(alarms, misses.lower);
+    to.emplace_back(alarms, misses.upper);
+  }
+  out.json["advantage"] = ends_in_json(curve.advantage());
+  out.json["file"] = of.text("--trade-off");
+  out.sentence += "\n\nthe advantage of an attacker is " +
+                  ends_in_words(curve.advantage(), exact ? of_run : nullptr) +
+                  "; the curve is in " + of.text("--trade-off");
+  write(of, "--trade-off", curve.save());
+  if (of.given("--plot")) {
+    apps::panel errors =
+        panel_of_errors(exact ? "no test has fewer misses, the best one no more than dashed"
+                              : "no test of one record has fewer misses");
+    errors.lines.push_back({by.word, colours[0], false, std::move(from)});
+    if (exact) errors.lines.push_back({"", colours[0], true, std::move(to)});
+    apps::fit_ticks(errors);
+    write(of, "--plot", apps::svg({errors}));
+    out.json["plot"] = of.text("--plot");
+  }
+  return with_surroundings(std::move(out), its);
+}
+
+answer run_curve(arguments const& of) {
+  bool const files = of.given("--plot") || of.given("--trade-off");
+  if (!files) of.must_be_left_out({"--force"}, "without --plot and --trade-off");
+  if (!of.given("--plot")) of.must_be_left_out({"--panel"}, "without --plot");
+  for (char const* name : {"--plot", "--trade-off"}) {
+    if (of.given(name) && !of.given("--force")) of.must_be_new(name);
+  }
+  if (of.given("--trade-off")) return run_trade_off(of);
+  of.must_be_left_out({"--points"}, "unless --trade-off is given");
+  plan const run = read_plan(of);
+  surroundings const its = read_surroundings(of, run);
   double const delta = of.number("--delta", 1e-5);
   std::vector<curves> all;
   std::string refusals;
@@ -178,12 +257,12 @@ answer run_curve(arguments const& of) {
   for (method const* m : chosen_methods(of)) {
     try {
       if (all.empty()) {
-        farthest = composed_by(*m, run)->epsilon(smallest_delta).upper;
+        farthest = epsilon_of(*m, run, its, smallest_delta);
         farthest = farthest > 0.0 ? std::min(farthest, 1000.0) : 1.0;
         double const nice = apps::nice_step(farthest, 50.0);
         farthest = std::ceil(farthest / nice) * nice;
       }
-      all.push_back(drawn(*m, run, farthest, delta));
+      all.push_back(drawn(*m, run, its, farthest, delta));
     } catch (std::runtime_error const& error) {
       refusals += (refusals.empty() ? "" : "; ") + std::string(m->word) + ": " + error.what();
     }
@@ -191,7 +270,7 @@ answer run_curve(arguments const& of) {
   if (all.empty()) throw bad_input(refusals);
 
   answer out;
-  out.sentence = in_words(run) + ", " + in_words(run.neighbours) + " neighbours\n\n" +
+  out.sentence = about(run, its) + "\n\n" +
                  table("delta is at most, at epsilon", all, &curves::delta_by_epsilon, rounded_up) +
                  "\n\n" +
                  table("an attacker's misses are at least, at a rate of false alarms of", all,
@@ -209,15 +288,11 @@ answer run_curve(arguments const& of) {
     out.json["accountants"].push_back(std::move(entry));
   }
   out.json["delta"] = delta;
+  out = with_surroundings(std::move(out), its);
   if (of.given("--plot")) {
     std::string const picture =
         plot(all, run, delta, of.given("--panel") ? of.text("--panel") : "all");
-    wait_for_ever();  // no part of a file is left
-    try {
-      apps::write_text(of.text("--plot"), picture);
-    } catch (std::runtime_error const& error) {
-      of.refuse_because("--plot", error);
-    }
+    write(of, "--plot", picture);
     out.json["plot"] = of.text("--plot");
   }
   return out;
@@ -229,7 +304,9 @@ verb curve() {
   return {
       "curve", "Delta by epsilon, an attacker's errors, epsilon by step",
       R"(Prints the curves, and draws them with --plot. delta and epsilon are upper bounds; misses are a
-lower bound, at every rate of false alarms, on those of any test for one record.)",
+lower bound, at every rate of false alarms, on those of any test for one record. --trade-off prints the
+latter alone, with an upper bound on those of the best test: on the run's own where the sampling and the
+neighbours leave no slack, else on what is known of it.)",
       declare_curve, run_curve};
 }
 

@@ -20,6 +20,19 @@ arguments::words<adjacency> const adjacencies{{"add-remove", adjacency::add_remo
                                               {"replace-one", adjacency::replace_one},
                                               {"zero-out", adjacency::zero_out}};
 
+std::vector<std::string> const stating_one_release{"--mechanism",
+                                                   "--noise-multiplier",
+                                                   "--rate",
+                                                   "--batch",
+                                                   "--records",
+                                                   "--with-replacement",
+                                                   "--clip-count-noise",
+                                                   "--allocate",
+                                                   "--of",
+                                                   "--epochs",
+                                                   "--steps",
+                                                   "--records-per-person"};
+
 std::string of_multiplier(char const* noise, double multiplier) {
   return std::string(noise) + " noise of multiplier " + exactly(multiplier);
 }
@@ -47,7 +60,9 @@ std::vector<composed> plan::history() const {
 }
 
 void declare_plan(arguments& of, plan_options which) {
-  char const* const only = which.schedule ? "needed unless --schedule is given: " : "needed: ";
+  char const* const only = !which.needed    ? ""
+                           : which.schedule ? "needed unless --schedule is given: "
+                                            : "needed: ";
   of.add("--mechanism", one_of({"gaussian", "laplace"}), "the noise; gaussian unless given");
   if (which.noise) {
     of.add("--noise-multiplier", number(apps::noise_range, apps::in_noise_range),
@@ -141,12 +156,18 @@ std::uint64_t read_steps(arguments const& of) {
   return of.whole("--epochs", 1);
 }
 
+std::vector<std::string> const& plan_names() {
+  static std::vector<std::string> const all = [] {
+    std::vector<std::string> names = stating_one_release;
+    names.insert(names.end(), {"--adjacency", "--schedule"});
+    return names;
+  }();
+  return all;
+}
+
 plan read_plan(arguments const& of) {
   if (of.given("--schedule")) {
-    of.must_be_left_out({"--mechanism", "--noise-multiplier", "--rate", "--batch", "--records",
-                         "--with-replacement", "--clip-count-noise", "--allocate", "--of",
-                         "--epochs", "--steps", "--records-per-person"},
-                        "where --schedule is given");
+    of.must_be_left_out(stating_one_release, "where --schedule is given");
     std::optional<adjacency> neighbours;
     if (of.given("--adjacency")) neighbours = read_adjacency(of);
     return read_schedule(of.text("--schedule"), neighbours);

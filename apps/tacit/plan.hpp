@@ -32,10 +32,14 @@ struct plan_options {
   bool sampling = true;
   bool steps = true;
   bool schedule = true;
+  bool needed = true;  // for the help: there is no other question
 };
 
 void declare_plan(arguments& of, plan_options which = {});
 plan read_plan(arguments const& of);
+
+/// The options of `declare_plan`, for a verb that has other questions, too.
+std::vector<std::string> const& plan_names();
 
 tacit::adjacency read_adjacency(arguments const& of);
 

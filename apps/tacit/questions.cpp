@@ -2,14 +2,17 @@
 //
 // The four questions that are answered by a formula.
 
+#include <tacit/dp/trade_off_curve.hpp>
 #include <tacit/info/attack.hpp>
 #include <tacit/info/binary_channel.hpp>
 #include <tacit/info/sign_channel.hpp>
 
+#include "attack.hpp"
 #include "verbs.hpp"
 
 #include <algorithm>
 #include <limits>
+#include <vector>
 
 namespace calculator {
 
@@ -88,60 +91,12 @@ std::string text_of_epsilon(double epsilon) {
                                                       : "no finite epsilon";
 }
 
-constexpr char const* matched_note =
-    R"(Matched figures set the same bound on an attacker's success. Where that is 1, epsilon is
-1.7976931348623157e308, the largest double: no finite epsilon. For a prior under 1/2, epsilon is the
-one that matches these nats for a fair membership bit. Bounds from nats are averages over releases:
-one unlucky release may reveal more.)";
-
-void declare_attack(arguments& of) {
-  of.add("--mi", non_negative(), "the information revealed, in nats; needed, or");
-  of.add("--epsilon", non_negative(), "the epsilon of differential privacy");
-  of.add("--delta", probability(), "its delta; 0 unless given");
-  of.add("--prior", positive_probability(),
-         "the attacker's success before the release; 0.5 unless given");
-}
-
-answer run_attack(arguments const& of) {
-  if (of.given("--mi")) of.must_be_left_out({"--epsilon", "--delta"}, "where --mi is given");
-  if (!of.given("--mi") && !of.given("--epsilon")) {
-    of.refuse("--mi", of.must_be("--mi") + ", or --epsilon be given");
-  }
-  double const prior = of.number("--prior", 0.5);
-  answer out;
-  double success = 0.0;
-  double epsilon = 0.0;
-  double mi = 0.0;
-  std::string revealed;
-  std::string matched;
-  if (of.given("--mi")) {
-    mi = of.number("--mi");
-    success = tacit::attack_success(nats(mi), prior);
-    epsilon = matched_epsilon(nats(mi), success, prior);
-    out.json["success"] = success;
-    if (prior >= 0.5) out.json["success_exact"] = tacit::membership_success(nats(mi), prior);
-    revealed = exactly(mi) + " nats";
-    matched = text_of_epsilon(epsilon);
-  } else {
-    if (prior < 0.5) of.refuse("--prior", "in [0.5, 1] where --epsilon is given");
-    tacit::approx_dp const guarantee{of.number("--epsilon"), of.number("--delta", 0.0)};
-    epsilon = guarantee.epsilon;
-    success = tacit::attack_success(guarantee, prior);
-    mi = tacit::information_for(success, prior).value;
-    out.json["success"] = success;
-    revealed = "epsilon " + exactly(epsilon) + ", delta " + exactly(guarantee.delta);
-    matched = rounded_down(mi) + " nats";
-  }
-  out.json["epsilon"] = epsilon;
-  out.json["mi"] = mi;
-  out.sentence = revealed + ": an attacker who guesses right with probability " + exactly(prior) +
-                 " before the release does so with probability at most " + rounded_up(success) +
-                 " after it; matched by " + matched;
-  if (prior > 0.5 && of.given("--mi")) {
-    out.sentence +=
-        "; for one membership bit at most " + rounded_up(out.json["success_exact"].get<double>());
-  }
-  return out;
+// What one (epsilon, delta) says of every test.
+tacit::trade_off_curve curve_of(tacit::approx_dp guarantee) {
+  std::vector<tacit::profile_knot> knots{{0.0, {0.0, 1.0}}};
+  if (guarantee.epsilon == 0.0) knots.clear();
+  if (guarantee.epsilon <= 700.0) knots.push_back({guarantee.epsilon, {0.0, guarantee.delta}});
+  return {tacit::adjacency::add_remove, knots};  // or any other: the guarantee is under its own
 }
 
 void declare_budget(arguments& of) {
@@ -168,6 +123,105 @@ answer run_budget(arguments const& of) {
 
 }  // namespace
 
+char const* const matched_note =
+    R"(Matched figures set the same bound on an attacker's success. Where that is 1, epsilon is
+1.7976931348623157e308, the largest double: no finite epsilon. For a prior under 1/2, epsilon is the
+one that matches these nats for a fair membership bit. Bounds from nats are averages over releases:
+one unlucky release may reveal more.)";
+
+void declare_guarantee(arguments& of) {
+  of.add("--mi", non_negative(), "the information revealed, in nats; needed, or");
+  of.add("--epsilon", non_negative(), "the epsilon of differential privacy");
+  of.add("--delta", probability(), "its delta; 0 unless given");
+  of.add("--prior", positive_probability(),
+         "the attacker's success before the release; 0.5 unless given");
+  of.add("--false-positive-rate", positive_probability(),
+         "of a test for membership: asks for its true positive rate");
+  of.add("--prevalence", probability(),
+         "the share of members among those tested: asks how many of those accused are members");
+}
+
+answer attack_on_guarantee(arguments const& of) {
+  double const prior = of.number("--prior", 0.5);
+  answer out;
+  double success = 0.0;
+  double epsilon = 0.0;
+  double mi = 0.0;
+  std::string revealed;
+  std::string matched;
+  if (of.given("--mi")) {
+    of.must_be_left_out({"--epsilon", "--delta", "--false-positive-rate", "--prevalence"},
+                        "where --mi is given");
+    mi = of.number("--mi");
+    success = tacit::attack_success(nats(mi), prior);
+    epsilon = matched_epsilon(nats(mi), success, prior);
+    out.json["success"] = success;
+    if (prior >= 0.5) out.json["success_exact"] = tacit::membership_success(nats(mi), prior);
+    revealed = exactly(mi) + " nats";
+    matched = text_of_epsilon(epsilon);
+  } else {
+    if (prior < 0.5) of.refuse("--prior", "in [0.5, 1] where --epsilon is given");
+    tacit::approx_dp const guarantee{of.number("--epsilon"), of.number("--delta", 0.0)};
+    epsilon = guarantee.epsilon;
+    success = tacit::attack_success(guarantee, prior);
+    mi = tacit::information_for(success, prior).value;
+    out.json["success"] = success;
+    revealed = "epsilon " + exactly(epsilon) + ", delta " + exactly(guarantee.delta);
+    matched = rounded_down(mi) + " nats";
+  }
+  out.json["epsilon"] = epsilon;
+  out.json["mi"] = mi;
+  out.sentence = revealed + ": an attacker who guesses right with probability " + exactly(prior) +
+                 " before the release does so with probability at most " + rounded_up(success) +
+                 " after it; matched by " + matched;
+  if (prior > 0.5 && of.given("--mi")) {
+    out.sentence +=
+        "; for one membership bit at most " + rounded_up(out.json["success_exact"].get<double>());
+  }
+  if (!of.given("--mi")) {
+    add_rates(
+        out, of,
+        [&] {
+          return curve_of({epsilon, of.number("--delta", 0.0)});
+        },
+        nullptr);
+  }
+  return out;
+}
+
+nlohmann::ordered_json ends_in_json(tacit::bound<double> ends) {
+  return {{"lower", ends.lower}, {"upper", ends.upper}};
+}
+
+std::string ends_in_words(tacit::bound<double> ends, char const* lower_in_words) {
+  return "at most " + rounded_up(ends.upper) +
+         (lower_in_words == nullptr
+              ? ""
+              : std::string(" (") + lower_in_words + " " + rounded_down(ends.lower) + ")");
+}
+
+void add_rates(answer& out, arguments const& of,
+               std::function<tacit::trade_off_curve()> const& curve, char const* lower_in_words) {
+  if (!of.given("--false-positive-rate")) {
+    of.must_be_left_out({"--prevalence"}, "unless --false-positive-rate is given");
+    return;
+  }
+  double const rate = of.number("--false-positive-rate");
+  tacit::trade_off_curve const asked = curve();
+  tacit::bound<double> const hit = asked.true_positive_rate(rate);
+  out.json["false_positive_rate"] = rate;
+  out.json["true_positive_rate"] = ends_in_json(hit);
+  out.sentence += "; a test that accuses " + exactly(rate) + " of the non-members accuses " +
+                  ends_in_words(hit, lower_in_words) + " of the members";
+  if (!of.given("--prevalence")) return;
+  double const share = of.number("--prevalence");
+  tacit::bound<double> const right = asked.positive_predictive_value(share, rate);
+  out.json["prevalence"] = share;
+  out.json["positive_predictive_value"] = ends_in_json(right);
+  out.sentence += "; where " + exactly(share) + " of those tested are members, " +
+                  ends_in_words(right, lower_in_words) + " of those accused are";
+}
+
 verb mi() {
   return {"mi", "How much does a noisy sign reveal? An upper bound, in nats",
           "A sign S is +1 or -1; S + N(0, sigma^2) is seen.", declare_mi, run_mi};
@@ -179,11 +233,6 @@ verb sigma() {
       R"(A sign S is +1 or -1; S + N(0, sigma^2) is seen. The noise never overspends. sigma 0: the
 budget covers the sign itself. A budget of 0 is refused: no finite noise reveals nothing.)",
       declare_sigma, run_sigma};
-}
-
-verb attack() {
-  return {"attack", "What can an attacker achieve against this many nats, or (epsilon, delta)?",
-          matched_note, declare_attack, run_attack};
 }
 
 verb budget() {

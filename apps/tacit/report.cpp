@@ -109,11 +109,7 @@ std::vector<std::string> assumptions(plan const& run) {
 
 answer run_report(arguments const& of) {
   plan const run = read_plan(of);
-  if (of.given("--accountant") &&
-      (of.text("--accountant") == "all" || of.text("--accountant") == "gdp-clt")) {
-    of.refuse("--accountant", "one with a bound");
-  }
-  method const& by = *chosen_methods(of).front();
+  method const& by = one_with_a_bound(of);
   auto const account = composed_by(by, run);
   bool const exact = attained(run);
   std::vector<double> deltas{1e-3, 1e-5, 1e-6, 1e-8, 1e-10};

@@ -14,6 +14,7 @@ import random
 import re
 import resource
 import signal
+import statistics
 import struct
 import subprocess
 import sys
@@ -723,6 +724,83 @@ class Pages(Runs):
                      naming=["--plot", "folder"])
         self.refused("curve", "--noise-multiplier", 1, "--rate", 0.1, "--steps", 5, "--accountant",
                      "gdp", naming=["sampled"])
+
+    def test_trade_off(self):
+        """A Gaussian's curve in closed form, in a file and out of it; other runs by what they are made of."""
+        mu, path = 0.5, self.folder / "curve"
+        normal = statistics.NormalDist()
+        run_of = ["--noise-multiplier", 2, "--steps", 1]
+        picture = self.folder / "errors.svg"
+        answer = self.ask_json("curve", *run_of, "--trade-off", path, "--points", 401, "--plot", picture)
+        self.assertEqual(list(answer), ["accountant", "trade_off", "advantage", "file", "plot"])
+        self.assertEqual(len(answer["trade_off"]), 401)
+        self.assertEqual(answer["trade_off"][-1], [1, 0, 0])
+        for alarms, lower, upper in answer["trade_off"][1:-1]:
+            truth = normal.cdf(normal.inv_cdf(1 - alarms) - mu)
+            self.assertTrue(lower <= truth + 1e-9 and truth - 1e-9 <= upper <= lower + 2e-3, (alarms, lower, upper))
+        ElementTree.fromstring(picture.read_text())
+        self.assertTrue(path.read_text().startswith("tacit-trade-off 1\nadjacency add_remove\nknots "))
+
+        asked = ["--false-positive-rate", 0.01, "--prevalence", 0.1, "--prior", 0.3]
+        hit = 1 - normal.cdf(normal.inv_cdf(0.99) - mu)
+        truths = {"advantage": 2 * normal.cdf(mu / 2) - 1, "true_positive_rate": hit,
+                  "positive_predictive_value": 0.1 * hit / (0.1 * hit + 0.9 * 0.01),
+                  "attack_success": 0.7 + 0.3 * gaussian_delta(mu, math.log(7 / 3))}
+        kept = path.read_bytes()
+        for words, width in [(run_of, 1e-9), (["--trade-off", path], 2e-3)]:
+            found = self.ask("attack", *words, *asked)
+            self.assertIn("lower end" if "--trade-off" in words else "and at least", run("attack", *words).stdout)
+            for name, truth in truths.items():
+                lower, upper = found[name]["lower"], found[name]["upper"]
+                self.assertTrue(lower <= truth + 1e-9 and truth - 1e-9 <= upper <= lower + width, (words, name))
+        self.assertEqual(path.read_bytes(), kept)
+        # One (epsilon, delta): the test that has it exactly.
+        found = self.ask("attack", "--epsilon", 1, "--delta", 0.01, "--false-positive-rate", 0.1)
+        self.assertAlmostEqual(found["true_positive_rate"]["upper"], 0.01 + 0.1 * math.e, delta=1e-12)
+        found = self.ask("attack", "--epsilon", 1000, "--false-positive-rate", 0.1)
+        self.assertEqual(found["true_positive_rate"]["upper"], 1)
+
+        # What is around a run, schedules, and an accountant without lower ends.
+        schedule = self.schedule({"adjacency": "zero-out", "releases": [
+            {"mechanism": "gaussian", "noise_multiplier": 2.0}, {"mechanism": "laplace", "noise_multiplier": 9.0}]})
+        alone = self.ask("attack", *run_of)["advantage"]
+        self.assertGreater(self.ask("attack", "--schedule", schedule)["advantage"]["lower"], alone["upper"])
+        once = self.ask("attack", *run_of, "--drawn-once", 0.25)
+        self.assertAlmostEqual(once["advantage"]["upper"], 0.25 * alone["upper"], delta=1e-9)
+        self.assertEqual(once["drawn_once"], 0.25)
+        best = self.ask_json("curve", *run_of, "--best-of", 3, "--trade-off", path, "--force")
+        self.assertTrue(all(low <= one[1] + 1e-12 for (_, low, _), one in zip(best["trade_off"][1:], answer["trade_off"][8::8])))
+        self.assertEqual(self.ask("attack", "--trade-off", path)["advantage"], best["advantage"])
+        by_renyi = self.ask("attack", *self.A, "--accountant", "rdp", *asked)
+        self.assertEqual(by_renyi["advantage"]["lower"], 0)
+        whole = self.ask_json("curve", *self.A, "--drawn-once", 0.5)
+        self.assertLess(whole["accountants"][0]["epsilon_by_step"][-1][1], 6.1)
+        self.assertEqual(whole["drawn_once"], 0.5)
+
+        # Refusals.
+        self.refused("attack", naming=["--mi is missing", "--trade-off", "run"])
+        self.refused("attack", "--trade-off", path, "--steps", 3, naming=["--steps is 3", "left out", "--trade-off"])
+        self.refused("attack", "--epsilon", 1, *run_of, naming=["--noise-multiplier", "left out", "--epsilon"])
+        self.refused("attack", "--mi", 1, "--prevalence", 0.5, naming=["--prevalence", "left out", "--mi"])
+        self.refused("attack", *run_of, "--delta", 0.5, naming=["--delta", "left out"])
+        self.refused("attack", *run_of, "--prevalence", 0.5, naming=["--prevalence", "--false-positive-rate"])
+        self.refused("attack", *run_of, "--false-positive-rate", 0, naming=["--false-positive-rate is 0", "in (0, 1]"])
+        self.refused("attack", *run_of, "--prevalence", 1.5, naming=["--prevalence is 1.5", "in [0, 1]"])
+        for by in ("all", "gdp-clt"):
+            self.refused("attack", *run_of, "--accountant", by, naming=["--accountant", "bound"])
+            self.refused("curve", *run_of, "--trade-off", self.folder / "other", "--accountant", by,
+                         naming=["--accountant", "bound"])
+        self.refused("attack", "--patience", 1, naming=["--patience is 1", "unless a run"])
+        self.refused("curve", *run_of, "--trade-off", path, naming=["--trade-off", "new file"])
+        self.refused("curve", *run_of, "--points", 3, naming=["--points", "unless --trade-off"])
+        self.refused("curve", *run_of, "--trade-off", path, "--force", "--points", 1, naming=["--points is 1", "[2, 100000]"])
+        self.refused("curve", *run_of, "--trade-off", path, "--force", "--delta", 0.1, naming=["--delta", "left out"])
+        self.refused("curve", *run_of, "--trade-off", path, "--plot", path, "--force", naming=["another file"])
+        self.refused("attack", "--trade-off", self.folder / "none", naming=["--trade-off", "readable trade-off curve"])
+        text = path.read_text()
+        for bad in ("", text[:-1], text.replace("add_remove", "zero_out"), re.sub(r"knots \d+", "knots 1", text), "{}"):
+            path.write_text(bad)
+            self.refused("attack", "--trade-off", path, naming=[f"--trade-off is {path}", "archive"])
 
     def test_report(self):
         release = {"mechanism": "gaussian", "noise_multiplier": 1.5, "rate": 0.02, "steps": 500}

@@ -22,12 +22,12 @@ from pathlib import Path
 VALUES = ["nan", "inf", "-inf", "-1", "0", "-0", "1e309", "1e-310", "1e-100", "1e100", "0x1p3", "1,5", " 1", "1 ", "+1",
           "18446744073709551616", "9007199254740993", "", "text", "\u00b5\n\x07", "--", "-", "9" * 100_000]
 FILES = [".", "missing", "missing/file", "/dev/full", "/dev/null", "/dev/zero", "fifo", "link", "loop", "empty", "zeros",
-         "table.csv", "state", "transcript", "base"]
+         "table.csv", "state", "transcript", "base", "curve"]
 PATIENCE = ["--patience", "0.5"]
 RELEASES = ["--noise-multiplier", "2", "--rate", "0.01", "--steps", "1000", *PATIENCE]
 MOST_SLOW = 30
 slow = []  # questions that half a second is not enough for
-# A command for each verb that has an answer; what it needs must be in the folder.
+# A command for each verb that has an answer, and others for some; what it needs must be in the folder.
 COMMANDS = {
     "epsilon": [*RELEASES, "--delta", "1e-5"],
     "delta": [*RELEASES, "--epsilon", "0.1"],
@@ -51,7 +51,13 @@ COMMANDS = {
     "releases": ["state"],
     "audit": ["transcript"],
 }
-WRITTEN = {"new_state", "new_transcript", "new_base", "new_tuned", "out", "new_file"}
+RATES = ["--false-positive-rate", "0.01", "--prevalence", "0.1"]
+ONLY = {"--false-positive-rate", "--prevalence", "--prior", "--trade-off", "--points", "--plot"}  # of the options, with these:
+MORE = {
+    "curve": [[*RELEASES, "--trade-off", "new_curve", "--points", "3"]],
+    "attack": [[*RELEASES, *RATES], ["--trade-off", "curve", *RATES], ["--epsilon", "1", "--delta", "0.1", *RATES]],
+}
+WRITTEN = {"new_curve", "new_state", "new_transcript", "new_base", "new_tuned", "out", "new_file"}
 
 
 def limits():
@@ -90,6 +96,8 @@ def fill(program, folder):
     made = run(program, ["train", "data.csv", "--mechanism", "paczero-mi", "--mi", "0.33", "--steps", "2", "--save", "state",
                          "--transcript", "transcript", "--base", "base", "--tuned", "tuned"], folder)
     assert made.returncode == 0, made.stderr
+    made = run(program, ["curve", "--noise-multiplier", "2", "--steps", "1", "--trade-off", "curve"], folder)
+    assert made.returncode == 0, made.stderr
 
 
 def content(folder):
@@ -106,7 +114,12 @@ def changed(command, name, value):
 
 
 def calls_of(verb, options):
-    command = COMMANDS[verb]
+    yield from calls_with(COMMANDS[verb], options)
+    for command in MORE.get(verb, []):
+        yield from calls_with(command, {name: kind for name, kind in options.items() if name in ONLY})
+
+
+def calls_with(command, options):
     yield command
     yield [*command, "extra"]
     yield [*command, "--no-such-option"]

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A command line, a word a line: an answer, or one line that says what cannot be used. The verbs are those
-// that answer at once; what they share with the others is how words are read. A line that begins with a verb
+// that answer at once (attack without runs); what they share with the others is how words are read. A line that begins with a verb
 // is put to a parser of that one alone, which is made once.
 
 #include "tacit/arguments.hpp"
 
+#include "tacit/attack.hpp"
 #include "tacit/command_line.hpp"
 #include "tacit/verbs.hpp"
 
@@ -21,9 +22,11 @@
 #include <vector>
 
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
-  static std::array<calculator::verb, 6> const verbs{calculator::mi(),     calculator::sigma(),
-                                                     calculator::attack(), calculator::budget(),
-                                                     calculator::ferret(), calculator::replay()};
+  calculator::verb const attack{"attack", "", "", calculator::declare_guarantee,
+                                calculator::attack_on_guarantee};
+  static std::array<calculator::verb, 6> const verbs{
+      calculator::mi(),     calculator::sigma(),  attack,
+      calculator::budget(), calculator::ferret(), calculator::replay()};
   std::istringstream lines(std::string(reinterpret_cast<char const*>(data), size));
   std::vector<std::string> words{"tacit"};
   for (std::string line; std::getline(lines, line);) words.push_back(line);

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tacit/core/units.hpp>
+#include <tacit/dp/trade_off_curve.hpp>
+
+#include "arguments.hpp"
+#include "verbs.hpp"
+
+#include <functional>
+#include <string>
+
+namespace calculator {
+
+/// What `tacit attack` asks that a formula answers: against nats, or against one (epsilon, delta).
+void declare_guarantee(arguments& of);
+answer attack_on_guarantee(arguments const& of);
+
+/// Puts into an answer what a test achieves at --false-positive-rate, and at --prevalence; `curve` is asked for only then.
+void add_rates(answer& out, arguments const& of,
+               std::function<tacit::trade_off_curve()> const& curve, char const* lower_in_words);
+
+nlohmann::ordered_json ends_in_json(tacit::bound<double> ends);
+/// What a lower end is: of the run, or of what the curve in a file is about, which it does not say.
+inline constexpr char const* of_run = "and at least";
+inline constexpr char const* in_file = "lower end";
+
+/// `at most 0.3 (and at least 0.2)`; no word for it leaves the lower end out.
+std::string ends_in_words(tacit::bound<double> ends, char const* lower_in_words);
+
+/// The note of the verbs that match nats and epsilon.
+extern char const* const matched_note;
+
+}  // namespace calculator
