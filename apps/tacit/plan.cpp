@@ -101,8 +101,9 @@ void declare_plan(arguments& of, plan_options which) {
          "contributes nothing; add-remove unless given");
   if (which.schedule) {
     of.add("--schedule", input_file("a readable schedule"),
-           "in place of all these: what is released, as JSON, or the history of an Opacus "
-           "accountant");
+           "in place of all these: what is released, as JSON, or the state of an accountant of "
+           "Opacus, "
+           "dp_accounting or prv-accountant as Python prints it");
   }
 }
 

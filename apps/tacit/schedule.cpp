@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Schedules in files.
+// Schedules in files, and what other libraries have in their place.
 
+#include "imports.hpp"
 #include "json_text.hpp"
 #include "output/text_file.hpp"
 #include "plan.hpp"
 
 #include <nlohmann/json.hpp>
 
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
@@ -23,7 +25,12 @@ plan read_schedule(std::string const& file, std::optional<tacit::adjacency> neig
   std::string const origin = "--schedule " + file;
   apps::schedule found;
   try {
-    found = apps::read_schedule(parse_json(origin, text));
+    if (std::optional<apps::schedule> imported = read_import(text)) {
+      found = *std::move(imported);
+    } else {
+      nlohmann::json const from = parse_json(origin, text);
+      found = is_named_tuple(from) ? read_named_tuple(from) : apps::read_schedule(from);
+    }
   } catch (apps::bad_schedule const& error) {
     throw bad_input(origin + ": " + error.what());
   }

@@ -464,6 +464,117 @@ class Schedules(Runs):
         plain = self.ask_json("epsilon", "--noise-multiplier", 2.4, "--steps", 1, *asked)
         self.assertAlmostEqual(joint["epsilon"], plain["epsilon"], delta=1e-9)
 
+    def imported(self, text, releases, neighbours="add-remove", accountant="pld"):
+        """The state of another accountant has the answer of this schedule."""
+        asked = ["--delta", 1e-5, "--accountant", accountant]
+        known = self.ask_json("epsilon", "--schedule",
+                              self.schedule({"adjacency": neighbours, "releases": releases}), *asked)
+        found = self.ask_json("epsilon", "--schedule", self.schedule(text), "--adjacency", neighbours, *asked)
+        self.assertAlmostEqual(found["upper"], known["upper"], delta=1e-9 * (1 + known["upper"]), msg=text)
+        self.assertAlmostEqual(found["lower"], known["lower"], delta=1e-9 * (1 + known["upper"]), msg=text)
+
+    def test_states_of_other_accountants(self):
+        """Texts as Python 3.11 prints them: dp-accounting 0.6.0, opacus 1.6.0, prv-accountant 0.2.0."""
+        step = {"mechanism": "gaussian", "noise_multiplier": 1.5, "rate": 0.01, "steps": 100}
+        sampled = "PoissonSampledDpEvent(sampling_probability=0.01, event=GaussianDpEvent(noise_multiplier=1.5))"
+        self.imported(f"SelfComposedDpEvent(event={sampled}, count=100)", [step])
+        self.imported(f"  dp_accounting.SelfComposedDpEvent({sampled}, 100)\n", [step])
+        self.imported("ComposedDpEvent(events=[SelfComposedDpEvent(event=ComposedDpEvent(events=["
+                      f"{sampled}, LaplaceDpEvent(noise_multiplier=np.float64(20.0)), NoOpDpEvent()]), count=100), "
+                      "DiscreteLaplaceDpEvent(noise_parameter=0.125, sensitivity=2)])",
+                      [step, {"mechanism": "laplace", "noise_multiplier": 20.0, "steps": 100},
+                       {"mechanism": "discrete-laplace", "scale": 8.0, "sensitivity": 2}])
+        wrapped = ("_{0}NamedTupleWrapper(module_name='dp_accounting.dp_event', class_name='{0}', {1})".format)
+        self.imported(wrapped("SelfComposedDpEvent", "count=100, event=" + wrapped(
+            "PoissonSampledDpEvent", "sampling_probability=0.01, event=" + wrapped(
+                "GaussianDpEvent", "noise_multiplier=1.5"))), [step])
+        module = "dp_accounting.dp_event"
+        self.imported([module, "ComposedDpEvent", [[module, "SelfComposedDpEvent", [
+            module, "PoissonSampledDpEvent", 0.01, [module, "GaussianDpEvent", 1.5]], 100]]], [step])
+        # Gaussians on one sample are one, a sample of a sample is a sample.
+        self.imported("PoissonSampledDpEvent(0.01, SelfComposedDpEvent(ComposedDpEvent([GaussianDpEvent(3.0), "
+                      "GaussianDpEvent(3.0)]), 2))", [dict(step, steps=1)])
+        self.imported("PoissonSampledDpEvent(0.1, PoissonSampledDpEvent(0.1, GaussianDpEvent(1.5)))", [dict(step, steps=1)])
+        self.imported("SampledWithoutReplacementDpEvent(1000, 10, GaussianDpEvent(3.0))",
+                      [{"mechanism": "gaussian", "noise_multiplier": 3.0, "batch": 10, "records": 1000}], "replace-one")
+        self.imported("SampledWithReplacementDpEvent(source_dataset_size=1000, sample_size=10, event=LaplaceDpEvent(3))",
+                      [{"mechanism": "laplace", "noise_multiplier": 3, "batch": 10, "records": 1000,
+                        "with_replacement": True}], "replace-one")
+        # 1 − p + p/k against p/k; a step is in 7 sums of a tree of 70; a mixture.
+        self.imported("RandomizedResponseDpEvent(noise_parameter=0.25, num_buckets=4)",
+                      [{"mechanism": "randomised-response", "epsilon": math.log(13), "categories": 4}], "replace-one")
+        for counts in ("70", "[3, 70]", "array([ 3, 70])"):
+            self.imported(f"SingleEpochTreeAggregationDpEvent(noise_multiplier=10.0, step_counts={counts})",
+                          [{"mechanism": "matrix-gaussian", "noise_multiplier": 10.0, "sensitivity": math.sqrt(7)}], "zero-out")
+        self.imported("MixtureOfGaussiansDpEvent(standard_deviation=1.5, sensitivities=[0.0, 1.0], sampling_probs=(0.99, 0.01))",
+                      [{"mechanism": "gaussian-mixture", "sigma": 1.5, "points": [
+                          {"sensitivity": 0.0, "weight": 0.99}, {"sensitivity": 1.0, "weight": 0.01}]}])
+        self.imported("ZCDpEvent(rho=0.1, xi=0.0)", [{"mechanism": "zcdp", "rho": 0.1}], accountant="rdp")
+
+        for word in ("rdp", "gdp", "prv"):
+            self.imported(f"OrderedDict([('history', [(1.5, 0.01, 60), (np.float64(1.5), 0.01, 40)]), ('mechanism', '{word}')])",
+                          [step])
+            self.imported(f"{{'history': [(1.5, 0.01, 100)], 'mechanism': '{word}'}}", [step])
+        self.imported("[(1.5, 0.01, 60), (1.5, 0.01, 40)]", [step])
+
+        self.imported("DPSGDAccountant(noise_multiplier=1.5, sampling_probability=0.01, max_steps=100, eps_error=0.1)", [step])
+        self.imported("PRVAccountant(prvs=[PoissonSubsampledGaussianMechanism(p=0.01, sigma=1.5), LaplaceMechanism(mu=0.0625), "
+                      "PureDPMechanism(eps=0.5), GaussianMechanism(8.0, 2.0), GaussianMechanism(mu=0.25)], "
+                      "max_self_compositions=[100, 2, 1, 1, 1], eps_error=0.01, delta_error=1e-10)",
+                      [step, {"mechanism": "laplace", "noise_multiplier": 16, "steps": 2},
+                       {"mechanism": "pure", "epsilon": 0.5}, {"mechanism": "gaussian", "noise_multiplier": 4, "steps": 2}])
+        self.imported("prv_accountant.PRVAccountant(PoissonSubsampledGaussianMechanism(0.01, 1.5), 0.01, 1e-10, 100)", [step])
+
+    def test_states_that_are_not_known(self):
+        path = self.schedule("SingleEpochTreeAggregationDpEvent(10.0, 70)")
+        self.refused("epsilon", "--schedule", path, "--delta", 1e-5, "--adjacency", "add-remove",
+                     naming=["--adjacency is add-remove", "zero-out"])
+
+        def refused(text, *naming):
+            path = self.schedule(text)
+            self.refused("epsilon", "--schedule", path, "--delta", 1e-5, naming=[f"--schedule {path}", *naming])
+        gaussian = "GaussianDpEvent(noise_multiplier=1.0)"
+        for text, *naming in [
+                ("NonPrivateDpEvent()", "nothing bounds"), ("UnsupportedDpEvent()", "UnsupportedDpEvent"),
+                (f"RepeatAndSelectDpEvent(event={gaussian}, mean=10.0, shape=inf)", "--best-of"),
+                ("TruncatedSubsampledGaussianDpEvent(1000, 0.01, 20, 1.0)", "--cap"),
+                ("ComposedDpEvent([CauchyDpEvent(1.0)])", "ComposedDpEvent.events[0] is CauchyDpEvent", "GaussianDpEvent"),
+                ("NoOpDpEvent()", "no release"), ("ComposedDpEvent([])", "no release"),
+                ("GaussianDpEvent()", "GaussianDpEvent.noise_multiplier is missing"),
+                ("GaussianDpEvent(1.0, 2.0)", "2 arguments"),
+                ("GaussianDpEvent(1.0, noise_multiplier=2.0)", "noise_multiplier is given twice"),
+                ("GaussianDpEvent(sigma=1.0)", "noise_multiplier is missing"),
+                ("ZCDpEvent(rho=1.0, sigma=1.0)", "sigma is unknown"), ("ZCDpEvent(rho=1.0, xi=0.5)", "xi is 0.5"),
+                ("GaussianDpEvent(nan)", "noise_multiplier is \"nan\"", "0.001"), ("GaussianDpEvent(0)", "is 0"),
+                ("GaussianDpEvent(-1.0)", "is -1"), ("GaussianDpEvent(1e400)", "a number"),
+                ("GaussianDpEvent('1.0')", "noise_multiplier"),
+                (f"SelfComposedDpEvent({gaussian}, 0)", "SelfComposedDpEvent.count is 0", "whole"),
+                (f"SelfComposedDpEvent({gaussian}, 1.5)", "count is 1.5"),
+                (f"SelfComposedDpEvent(SelfComposedDpEvent({gaussian}, 2**20), 3)", "at character"),
+                (f"SelfComposedDpEvent(SelfComposedDpEvent({gaussian}, 9007199254740992), 2)", "all steps together"),
+                (f"PoissonSampledDpEvent(1.5, {gaussian})", "sampling_probability is 1.5"),
+                ("PoissonSampledDpEvent(0.5, SelfComposedDpEvent(LaplaceDpEvent(1.0), 2))", "LaplaceDpEvent", "no pair"),
+                (f"PoissonSampledDpEvent(0.5, SampledWithoutReplacementDpEvent(10, 2, {gaussian}))", "samples of samples"),
+                (f"SampledWithoutReplacementDpEvent(10, 20, {gaussian})", "sample_size is 20"),
+                ("RandomizedResponseDpEvent(0.0, 4)", "noise_parameter is 0"),
+                ("MixtureOfGaussiansDpEvent(1.0, [0.0, 1.0], [0.5, 0.4])", "add up to 1"),
+                ("MixtureOfGaussiansDpEvent(1.0, [0.0], [0.5, 0.5])", "as many"),
+                (["dp_accounting.dp_event", "CauchyDpEvent", 1.0], "CauchyDpEvent"),
+                ("_GaussianDpEventNamedTupleWrapper(module_name='os', class_name='GaussianDpEvent', noise_multiplier=1.0)",
+                 "dp_accounting.dp_event"),
+                ("OrderedDict([('history', [(1.0, 0.01, 100)]), ('history', [])])", "history is given twice"),
+                ("{'history': [(1.0, 0.01)]}", "history[0]"), ("{'history': [(1.0, 1.5, 10)]}", "history[0].rate is 1.5"),
+                ("{'history': [(tensor(1.0), 0.01, 1)]}", "history[0].noise_multiplier"),
+                ("{'history': [(1.0, 0.01, 10)], 'mechanism': 'zcdp'}", "mechanism"),
+                ("PRVAccountant([CauchyMechanism(1.0)])", "PRVAccountant.prvs[0] is CauchyMechanism"),
+                ("PRVAccountant([LaplaceMechanism(1.0)], max_self_compositions=[1, 2])", "as many"),
+                ("PRVAccountant([])", "no release"), ("DPSGDAccountant(1.0, 0.01)", "max_steps is missing"),
+                ("GaussianDpEvent(1.0", "at character 20 is its end"), ("GaussianDpEvent(1.0))", "ends here"),
+                ("GaussianDpEvent(noise_multiplier=1.0, 2.0)", "argument with a name"),
+                ("__import__('os')", "__import__"), ("lambda: 1", "a value"), ("[(1.0, 0.01, 10), ", "its end"),
+                ("ComposedDpEvent(" + "[" * 100, "less deep")]:
+            refused(text, *naming)
+
     def test_adaptive_clipping(self):
         asked = ["--steps", 100, "--delta", 1e-5]
         # 1/sqrt(1/3^2 + 1/4^2) = 2.4

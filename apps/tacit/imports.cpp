@@ -1,0 +1,501 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs as other libraries' accountants state them.
+
+#include "imports.hpp"
+
+#include <tacit/core/count.hpp>
+#include <tacit/core/enclosure.hpp>
+#include <tacit/core/rounded.hpp>
+#include <tacit/dp/sensitivity.hpp>
+
+#include "arguments.hpp"
+#include "python_text.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <stdexcept>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace calculator {
+
+using apps::bad_schedule;
+using nlohmann::json;
+using tacit::detail::enclosure;
+
+namespace {
+
+// A value and its place: `ComposedDpEvent.events[2].event`.
+class part {
+ public:
+  part(std::string name, json const& value) : name_(std::move(name)), value_(&value) {}
+
+  std::string const& name() const { return name_; }
+  json const& value() const { return *value_; }
+
+  [[noreturn]] void refuse(std::string const& must_be) const {
+    std::string is = is_call() ? kind() : value_->dump();
+    if (is.size() > 60) is = is.substr(0, 57) + "...";
+    throw bad_schedule(name_ + " is " + is + ", but must be " + must_be);
+  }
+
+  double number(char const* must_be, bool (*holds)(double)) const {
+    if (!value_->is_number() || !holds(value_->get<double>())) refuse(must_be);
+    return value_->get<double>() + 0.0;
+  }
+  double probability() const {
+    return number("in [0, 1]", [](double x) { return x >= 0.0 && x <= 1.0; });
+  }
+  double positive() const {
+    return number("positive and finite", [](double x) { return x > 0.0 && std::isfinite(x); });
+  }
+  double non_negative() const {
+    return number("finite and at least 0", [](double x) { return x >= 0.0 && std::isfinite(x); });
+  }
+  double noise() const { return number(apps::noise_range, apps::in_noise_range); }
+  std::uint64_t whole(std::uint64_t low = 1, std::uint64_t high = largest_count) const {
+    bool const is = value_->is_number_unsigned();
+    if (!is || value_->get<std::uint64_t>() < low || value_->get<std::uint64_t>() > high) {
+      refuse(tacit::detail::count_range(low, high));
+    }
+    return value_->get<std::uint64_t>();
+  }
+  std::vector<part> entries(char const* must_be) const {
+    if (!value_->is_array()) refuse(must_be);
+    std::vector<part> out;
+    for (std::size_t k = 0; k < value_->size(); ++k) {
+      out.emplace_back(name_ + "[" + std::to_string(k) + "]", value_->at(k));
+    }
+    return out;
+  }
+
+  bool is_call() const { return value_->is_object() && value_->contains(call_key); }
+  // GaussianDpEvent of dp_accounting.GaussianDpEvent(…)
+  std::string kind() const {
+    if (!is_call()) refuse("a call");
+    std::string const whole = value_->at(call_key).get<std::string>();
+    for (char const* module : {"dp_accounting.dp_event.", "dp_accounting.", "dp_event.",
+                               "prv_accountant.dpsgd.", "prv_accountant."}) {
+      if (whole.starts_with(module)) return whole.substr(std::string(module).size());
+    }
+    return whole;
+  }
+
+  // The arguments of a call, in this order. Those that were not given are null where they may be left out.
+  std::vector<part> arguments(std::vector<char const*> const& names, std::size_t needed) const {
+    static json const none;
+    json const& values = value_->at("values");
+    json const& named = value_->at("named");
+    std::string const within = name_ + ".";
+    if (values.size() > names.size()) {
+      throw bad_schedule(name_ + " has " + std::to_string(values.size()) +
+                         " arguments, but must have at most " + std::to_string(names.size()));
+    }
+    std::size_t found = 0;
+    std::vector<part> out;
+    for (std::size_t k = 0; k < names.size(); ++k) {
+      bool const by_name = named.contains(names[k]);
+      if (by_name && k < values.size()) throw bad_schedule(within + names[k] + " is given twice");
+      if (!by_name && k >= values.size() && k < needed) {
+        throw bad_schedule(within + names[k] + " is missing");
+      }
+      found += by_name ? 1 : 0;
+      out.emplace_back(within + names[k], by_name             ? named.at(names[k])
+                                          : k < values.size() ? values.at(k)
+                                                              : none);
+    }
+    if (found != named.size()) {
+      for (auto const& item : named.items()) {
+        if (std::find(names.begin(), names.end(), item.key()) != names.end()) continue;
+        throw bad_schedule(within + item.key() + " is unknown, but must be one of " +
+                           apps::joined({names.begin(), names.end()}));
+      }
+    }
+    return out;
+  }
+  std::vector<part> arguments(std::vector<char const*> const& names) const {
+    return arguments(names, names.size());
+  }
+
+ private:
+  std::string name_;
+  json const* value_;
+};
+
+using entries = std::vector<apps::schedule::entry>;
+
+std::uint64_t times(part const& count, std::uint64_t before) {
+  std::uint64_t const n = count.whole();
+  if (n > largest_count / before) {
+    count.refuse("so small that all steps together are at most " + std::to_string(largest_count));
+  }
+  return n * before;
+}
+
+tacit::gaussian joint(part const& of, std::vector<tacit::clipped_group> const& groups) {
+  tacit::gaussian const all = tacit::joint_gaussian(groups);
+  if (!apps::in_noise_range(all.noise_multiplier)) {
+    of.refuse(std::string("of a joint noise multiplier ") + apps::noise_range);
+  }
+  return all;
+}
+
+// ---- dp_accounting ------------------------------------------------------------------------------
+
+using mechanism_reader = tacit::mechanism_event (*)(part const&);
+
+tacit::mechanism_event read_response(part const& of) {
+  auto const its = of.arguments({"noise_parameter", "num_buckets"});
+  double const p = its[0].number("in (0, 1]", [](double x) { return x > 0.0 && x <= 1.0; });
+  std::uint64_t const k = its[1].whole(2);
+  // The true category has probability 1 − p + p/k, each other one p/k.
+  enclosure const odds = enclosure(static_cast<double>(k)) * (1.0 - enclosure(p)) / enclosure(p);
+  return tacit::randomised_response{std::max(0.0, log1p(odds).upper), k};
+}
+
+tacit::mechanism_event read_mixture(part const& of) {
+  auto const its = of.arguments({"standard_deviation", "sensitivities", "sampling_probs"});
+  auto const sizes = its[1].entries("a list of sensitivities");
+  auto const weights = its[2].entries("a list of probabilities");
+  if (weights.size() != sizes.size() || weights.empty() ||
+      weights.size() > tacit::gaussian_mixture::most_parts) {
+    its[2].refuse("as many as the sensitivities, 1 to " +
+                  std::to_string(tacit::gaussian_mixture::most_parts));
+  }
+  std::vector<tacit::gaussian_mixture::part> parts;
+  double sum = 0.0;
+  for (std::size_t k = 0; k < weights.size(); ++k) {
+    parts.push_back({weights[k].probability(), sizes[k].non_negative()});
+    sum += parts.back().weight;
+  }
+  if (!(std::fabs(sum - 1.0) <= 1e-9)) its[2].refuse("probabilities that add up to 1");
+  return tacit::gaussian_mixture{its[0].positive(), parts};
+}
+
+tacit::mechanism_event read_tree(part const& of) {
+  auto const its = of.arguments({"noise_multiplier", "step_counts"});
+  std::uint64_t most = 0;
+  if (its[1].value().is_array()) {
+    for (part const& count : its[1].entries("")) most = std::max(most, count.whole());
+    if (most == 0) its[1].refuse("at least one number of steps");
+  } else {
+    most = its[1].whole();
+  }
+  // A step is in as many sums as the number of steps has binary digits.
+  double const sums = static_cast<double>(std::bit_width(most));
+  return tacit::matrix_gaussian{its[0].noise(), sqrt(enclosure(sums)).upper};
+}
+
+struct known_event {
+  char const* name;
+  mechanism_reader read;
+};
+
+std::vector<known_event> const& mechanisms() {
+  static std::vector<known_event> const all{
+      {"GaussianDpEvent",
+       [](part const& of) -> tacit::mechanism_event {
+         return tacit::gaussian{of.arguments({"noise_multiplier"})[0].noise()};
+       }},
+      {"LaplaceDpEvent",
+       [](part const& of) -> tacit::mechanism_event {
+         return tacit::laplace{of.arguments({"noise_multiplier"})[0].noise()};
+       }},
+      {"DiscreteLaplaceDpEvent",
+       [](part const& of) -> tacit::mechanism_event {
+         auto const its = of.arguments({"noise_parameter", "sensitivity"});
+         double const scale = tacit::detail::divide_down(1.0, its[0].positive());
+         if (!(scale > 0.0)) its[0].refuse("of a scale that is positive");
+         return tacit::discrete_laplace{scale, its[1].whole(1, 1'000'000'000)};
+       }},
+      {"RandomizedResponseDpEvent", read_response},
+      {"MixtureOfGaussiansDpEvent", read_mixture},
+      {"SingleEpochTreeAggregationDpEvent", read_tree},
+      {"ZCDpEvent", [](part const& of) -> tacit::mechanism_event {
+         auto const its = of.arguments({"rho", "xi"}, 1);
+         if (!its[1].value().is_null() && its[1].non_negative() != 0.0) {
+           its[1].refuse("0: of (xi, rho)-zCDP no bound is known here");
+         }
+         return tacit::zcdp{its[0].non_negative()};
+       }}};
+  return all;
+}
+
+known_event const* mechanism_of(std::string const& kind) {
+  auto const found = std::find_if(mechanisms().begin(), mechanisms().end(),
+                                  [&](known_event const& e) { return kind == e.name; });
+  return found == mechanisms().end() ? nullptr : &*found;
+}
+
+[[noreturn]] void refuse_event(part const& of) {
+  std::string const kind = of.kind();
+  constexpr std::pair<char const*, char const*> reasons[] = {
+      {"NonPrivateDpEvent", "what protects something: nothing bounds this release"},
+      {"UnsupportedDpEvent", "an event that says what it is"},
+      {"RepeatAndSelectDpEvent",
+       "left out: give its event, and --best-of and --best-of-law beside it"},
+      {"TruncatedSubsampledGaussianDpEvent",
+       "left out: give a Poisson-sampled Gaussian, and --cap and --cap-records beside it"}};
+  for (auto const& [name, reason] : reasons) {
+    if (kind == name) of.refuse(reason);
+  }
+  std::vector<std::string> known{"NoOpDpEvent",
+                                 "ComposedDpEvent",
+                                 "SelfComposedDpEvent",
+                                 "PoissonSampledDpEvent",
+                                 "SampledWithReplacementDpEvent",
+                                 "SampledWithoutReplacementDpEvent"};
+  for (known_event const& e : mechanisms()) known.emplace_back(e.name);
+  of.refuse(apps::joined(known));
+}
+
+// Gaussians one after the other on the same sample are one.
+void add_gaussians(part const& of, std::uint64_t before,
+                   std::vector<tacit::clipped_group>& groups) {
+  std::string const kind = of.kind();
+  if (kind == "NoOpDpEvent") {
+    (void)of.arguments({});
+  } else if (kind == "GaussianDpEvent") {
+    double const sigma = of.arguments({"noise_multiplier"})[0].noise();
+    groups.push_back({sqrt(enclosure(static_cast<double>(before))).upper, sigma});
+  } else if (kind == "SelfComposedDpEvent") {
+    auto const its = of.arguments({"event", "count"});
+    add_gaussians(its[0], times(its[1], before), groups);
+  } else if (kind == "ComposedDpEvent") {
+    for (part const& e : of.arguments({"events"})[0].entries("a list of events")) {
+      add_gaussians(e, before, groups);
+    }
+  } else {
+    of.refuse("a GaussianDpEvent: of other compositions on one sample no pair is known");
+  }
+}
+
+std::optional<tacit::sampling> sampling_of(part const& of, std::vector<part>& inside) {
+  std::string const kind = of.kind();
+  if (kind == "PoissonSampledDpEvent") {
+    inside = of.arguments({"sampling_probability", "event"});
+    return tacit::poisson{inside[0].probability()};
+  }
+  bool const again = kind == "SampledWithReplacementDpEvent";
+  if (!again && kind != "SampledWithoutReplacementDpEvent") return std::nullopt;
+  inside = of.arguments({"source_dataset_size", "sample_size", "event"});
+  std::uint64_t const records = inside[0].whole();
+  if (again) return tacit::with_replacement{inside[1].whole(), records};
+  return tacit::fixed_size{inside[1].whole(1, records), records};
+}
+
+void read_event(part const& of, std::uint64_t before, entries& out);
+
+void read_sampled(part const& of, tacit::sampling how, part const& event, std::uint64_t before,
+                  entries& out) {
+  std::string const kind = event.kind();
+  std::vector<part> inside;
+  if (std::optional<tacit::sampling> const inner = sampling_of(event, inside)) {
+    auto const* const outer_rate = std::get_if<tacit::poisson>(&how);
+    auto const* const rate = std::get_if<tacit::poisson>(&*inner);
+    if (outer_rate == nullptr || rate == nullptr) {
+      event.refuse("a mechanism: of samples of samples only Poisson's are known");
+    }
+    double const both = std::min(1.0, tacit::detail::multiply_up(outer_rate->rate, rate->rate));
+    return read_sampled(event, tacit::poisson{both}, inside.back(), before, out);
+  }
+  if (known_event const* known = mechanism_of(kind)) {
+    out.push_back({{sampled(known->read(event), how), before}, of.name()});
+    return;
+  }
+  if (kind != "NoOpDpEvent" && kind != "ComposedDpEvent" && kind != "SelfComposedDpEvent") {
+    refuse_event(event);
+  }
+  std::vector<tacit::clipped_group> groups;
+  add_gaussians(event, 1, groups);
+  if (!groups.empty()) out.push_back({{sampled(joint(event, groups), how), before}, of.name()});
+}
+
+void read_event(part const& of, std::uint64_t before, entries& out) {
+  std::string const kind = of.kind();
+  std::vector<part> inside;
+  if (kind == "NoOpDpEvent") {
+    (void)of.arguments({});
+  } else if (kind == "ComposedDpEvent") {
+    for (part const& e : of.arguments({"events"})[0].entries("a list of events")) {
+      read_event(e, before, out);
+    }
+  } else if (kind == "SelfComposedDpEvent") {
+    inside = of.arguments({"event", "count"});
+    read_event(inside[0], times(inside[1], before), out);
+  } else if (std::optional<tacit::sampling> const how = sampling_of(of, inside)) {
+    read_sampled(of, *how, inside.back(), before, out);
+  } else if (known_event const* known = mechanism_of(kind)) {
+    out.push_back({{tacit::event(known->read(of)), before}, of.name()});
+  } else {
+    refuse_event(of);
+  }
+}
+
+// ---- prv-accountant -----------------------------------------------------------------------------
+
+// A mechanism by its constructor's arguments, or by the attributes that it has then.
+tacit::event read_variable(part const& of) {
+  std::string const kind = of.kind();
+  json const& named = of.value().at("named");
+  if (kind == "PoissonSubsampledGaussianMechanism") {
+    auto const its = named.contains("sigma")
+                         ? of.arguments({"p", "sigma"})
+                         : of.arguments({"sampling_probability", "noise_multiplier"});
+    return sampled(tacit::gaussian{its[1].noise()}, tacit::poisson{its[0].probability()});
+  }
+  if (kind == "GaussianMechanism") {
+    bool const by_mu = named.contains("mu");
+    auto const its =
+        by_mu ? of.arguments({"mu"}) : of.arguments({"noise_multiplier", "l2_sensitivity"}, 1);
+    double const over = by_mu || its[1].value().is_null() ? 1.0 : its[1].positive();
+    double const noise = by_mu ? tacit::detail::divide_down(1.0, its[0].positive())
+                               : tacit::detail::divide_down(its[0].positive(), over);
+    if (!apps::in_noise_range(noise)) {
+      of.refuse(std::string("of noise over the sensitivity ") + apps::noise_range);
+    }
+    return tacit::gaussian{noise};
+  }
+  if (kind == "LaplaceMechanism") {
+    double const scale = tacit::detail::divide_down(1.0, of.arguments({"mu"})[0].positive());
+    if (!apps::in_noise_range(scale)) of.refuse(std::string("of 1/mu ") + apps::noise_range);
+    return tacit::laplace{scale};
+  }
+  if (kind == "PureDPMechanism") return tacit::pure{of.arguments({"eps"})[0].non_negative()};
+  if (kind == "ApproximateDPMechanism") {
+    auto const its = of.arguments({"epsilon", "delta"});
+    return tacit::approx_dp{its[0].non_negative(), its[1].probability()};
+  }
+  of.refuse(
+      "PoissonSubsampledGaussianMechanism, GaussianMechanism, LaplaceMechanism, PureDPMechanism or "
+      "ApproximateDPMechanism");
+}
+
+entries read_prv(part const& of) {
+  if (of.kind() == "DPSGDAccountant") {
+    auto const its = of.arguments(
+        {"noise_multiplier", "sampling_probability", "max_steps", "eps_error", "delta_error"}, 3);
+    tacit::event const step =
+        sampled(tacit::gaussian{its[0].noise()}, tacit::poisson{its[1].probability()});
+    return {{{step, its[2].whole()}, of.name()}};
+  }
+  auto const its =
+      of.arguments({"prvs", "eps_error", "delta_error", "max_self_compositions", "eps_max"}, 1);
+  bool const one = its[0].is_call();
+  std::vector<part> const prvs =
+      one ? std::vector<part>{its[0]} : its[0].entries("a list of mechanisms");
+  part const& counts = its[3];
+  std::vector<part> many;
+  if (!counts.value().is_null()) {
+    many = one ? std::vector<part>{counts} : counts.entries("a list of counts");
+    if (many.size() != prvs.size()) counts.refuse("as many as the prvs");
+  }
+  entries out;
+  for (std::size_t k = 0; k < prvs.size(); ++k) {
+    std::uint64_t const count = many.empty() ? 1 : many[k].whole();
+    out.push_back({{read_variable(prvs[k]), count}, prvs[k].name()});
+  }
+  return out;
+}
+
+// ---- any of them --------------------------------------------------------------------------------
+
+// A named tuple's repr is a call of _GaussianDpEventNamedTupleWrapper that names the class and its module.
+json without_wrappers(json const& from) {
+  if (!from.is_structured()) return from;
+  json out = from;
+  for (json& inner : out) inner = without_wrappers(inner);
+  if (!out.is_object() || !out.contains(call_key)) return out;
+  std::string const name = out.at(call_key).get<std::string>();
+  if (!name.starts_with('_') || !name.ends_with("NamedTupleWrapper")) return out;
+  json& named = out.at("named");
+  if (!named.contains("class_name") || !named.at("class_name").is_string() ||
+      !named.contains("module_name") || named.at("module_name") != "dp_accounting.dp_event") {
+    throw bad_schedule(name + " must name a class of dp_accounting.dp_event");
+  }
+  out[call_key] = named.at("class_name");
+  named.erase("class_name");
+  named.erase("module_name");
+  return out;
+}
+
+// Of the arrays that JSON makes of named tuples, calls.
+json with_calls(json const& from) {
+  if (!from.is_array()) return from;
+  json values = json::array();
+  bool const is_event = is_named_tuple(from);
+  for (std::size_t k = is_event ? 2 : 0; k < from.size(); ++k) {
+    values.push_back(with_calls(from[k]));
+  }
+  if (!is_event) return values;
+  return {{call_key, from[1]}, {"values", std::move(values)}, {"named", json::object()}};
+}
+
+apps::schedule checked(entries releases, std::string const& of) {
+  if (releases.empty()) throw bad_schedule(of + " holds no release");
+  std::uint64_t steps = 0;
+  for (auto const& [what, name] : releases) {
+    if (what.count > largest_count - steps) {
+      throw bad_schedule(name + " has " + std::to_string(what.count) +
+                         " steps, but must have so few that all together are at most " +
+                         std::to_string(largest_count));
+    }
+    steps += what.count;
+  }
+  // One record more would move all records behind it to other leaves of a tree: dp_accounting has trees under
+  // REPLACE_SPECIAL alone.
+  bool const tree = std::any_of(releases.begin(), releases.end(), [](auto const& e) {
+    return std::holds_alternative<tacit::matrix_gaussian>(e.what.release.what);
+  });
+  return {tree ? std::optional(tacit::adjacency::zero_out) : std::nullopt, std::move(releases)};
+}
+
+apps::schedule read_call(json const& from) {
+  part const of(part("", from).kind(), from);
+  if (of.name() == "PRVAccountant" || of.name() == "DPSGDAccountant") {
+    return checked(read_prv(of), of.name());
+  }
+  entries out;
+  read_event(of, 1, out);
+  return checked(std::move(out), of.name());
+}
+
+// Whether it is Python's text, not JSON's: a name, a tuple, or what stands in '.
+bool is_python(std::string const& text) {
+  std::size_t const first = text.find_first_not_of(" \t\r\n");
+  if (first == text.npos) return false;
+  char const c = text[first];
+  if (c != '[' && c != '{') return c == '_' || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+  std::size_t const second = text.find_first_not_of(" \t\r\n", first + 1);
+  return second != text.npos && (text[second] == '(' || text[second] == '\'');
+}
+
+}  // namespace
+
+bool is_named_tuple(json const& from) {
+  return from.is_array() && from.size() >= 2 && from[0] == "dp_accounting.dp_event" &&
+         from[1].is_string();
+}
+
+apps::schedule read_named_tuple(json const& from) { return read_call(with_calls(from)); }
+
+std::optional<apps::schedule> read_import(std::string const& text) {
+  if (!is_python(text)) return std::nullopt;
+  try {
+    json const found = without_wrappers(parse_python(text));
+    if (found.is_object() && found.contains(call_key)) return read_call(found);
+    return apps::read_schedule(found);
+  } catch (bad_schedule const&) {
+    throw;
+  } catch (std::invalid_argument const& error) {
+    throw bad_schedule(error.what());
+  }
+}
+
+}  // namespace calculator
