@@ -45,6 +45,12 @@ history schedule() {
   return result;
 }
 
+/// Every record takes part in some of 1000 steps of an epoch, at random.
+history allocated(std::uint64_t part, std::uint64_t epochs) {
+  return {{sampled(tacit::gaussian{.noise_multiplier = 1.0}, tacit::random_allocation{1000, part}),
+           epochs}};
+}
+
 void report(benchmark::State& state, tacit::bound<double> answer) {
   state.counters["lower"] = answer.lower;
   state.counters["upper"] = answer.upper;
@@ -119,6 +125,9 @@ int main(int argc, char** argv) {
   for (double const delta : {1e-10, 1e-12, 1e-14, 1e-20, 1e-50, 1e-100}) {
     time_epsilon<privacy_loss_accountant>("A", run_a, delta);
   }
+  time_epsilon<privacy_loss_accountant>("allocation/1", allocated(1, 1), 1e-6);
+  time_epsilon<privacy_loss_accountant>("allocation/10", allocated(1, 10), 1e-6);
+  time_epsilon<privacy_loss_accountant>("allocation/2of1000", allocated(2, 1), 1e-6);
   time_epsilon<discretised_accountant>("A", run_a, 1e-5);
   time_epsilon<discretised_accountant>("A", run_a, 1e-20);
 

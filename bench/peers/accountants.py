@@ -31,6 +31,8 @@ from dp_accounting.pld import privacy_loss_distribution, privacy_loss_mechanism
 from dp_accounting.pld.pld_privacy_accountant import PLDAccountant
 from dp_accounting.rdp import RdpAccountant
 from prv_accountant.dpsgd import find_noise_multiplier
+from random_allocation.comparisons.structs import PrivacyParams, SchemeConfig
+from random_allocation.random_allocation_scheme.combined import allocation_epsilon_combined
 
 import opacus_accountants as opacus
 from timing import medians
@@ -99,6 +101,13 @@ def microsoft(run, delta):
     return {"lower": float(lower), "upper": float(upper)}
 
 
+def allocation(selected, epochs):
+    """The best of the package's bounds, at the orders of its examples."""
+    return {"upper": float(allocation_epsilon_combined(
+        PrivacyParams(sigma=1.0, num_steps=1000, num_selected=selected, num_epochs=epochs, delta=1e-6),
+        SchemeConfig(allocation_direct_alpha_orders=list(range(2, 61)))))}
+
+
 def google_noise(make):
     return {"upper": dp_accounting.calibrate_dp_mechanism(
         make, lambda sigma: SelfComposedDpEvent(PoissonSampledDpEvent(0.01, GaussianDpEvent(sigma)),
@@ -115,7 +124,7 @@ def microsoft_noise():
     return {"upper": float(find_noise_multiplier(0.01, 10_000, 2.0, DELTA, eps_error=0.01))}
 
 
-GOOGLE, META, MICROSOFT = "dp-accounting", "opacus", "prv-accountant"
+GOOGLE, META, MICROSOFT, ALLOCATION = "dp-accounting", "opacus", "prv-accountant", "random-allocation"
 PLD = ((f"{GOOGLE} PLD", google_pld), (f"{META} PRV", meta_prv), (f"{MICROSOFT}", microsoft))
 RDP = ((f"{GOOGLE} RDP", google_rdp), (f"{META} RDP", meta_rdp))
 
@@ -136,6 +145,8 @@ def questions():
     for run in ("long", "schedule"):
         for peer, answer in RDP:
             ask[f"renyi {run}", peer] = partial(answer, RUNS[run], DELTA)
+    for name, selected, epochs in (("1", 1, 1), ("10", 1, 10), ("2of1000", 2, 1)):
+        ask[f"epsilon allocation/{name}", ALLOCATION] = partial(allocation, selected, epochs)
     ask["delta of mu", GOOGLE] = lambda: {
         "upper": float(privacy_loss_mechanism.GaussianPrivacyLoss(1.0).get_delta_for_epsilon(1.0))}
     ask["delta of mu", META] = lambda: {"upper": float(opacus.gdp.delta_eps_mu(eps=1.0, mu=1.0))}
@@ -219,7 +230,7 @@ def main():
 
     with open(sys.argv[1], "w", encoding="utf-8") as out:
         json.dump({"versions": {name: version(name) for name in
-                                (GOOGLE, META, MICROSOFT, "numpy", "scipy")},
+                                (GOOGLE, META, MICROSOFT, ALLOCATION, "numpy", "scipy")},
                    "python": sys.version.split()[0], "load": os.getloadavg()[0],
                    "rows": [{"question": question, "peer": peer, **finite(row)}
                             for (question, peer), row in rows.items()]}, out, indent=1)

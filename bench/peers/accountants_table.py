@@ -136,6 +136,11 @@ def main():
     for delta in ("1e-10", "1e-12", "1e-14", "1e-20", "1e-50", "1e-100"):
         run.bounds(f"δ={delta}", f"epsilon/privacy-loss/A/delta={delta}", f"epsilon A at {delta}")
 
+    heading("Random allocation: each record in one of 1000 steps, σ=1, δ=1e-6; ten such epochs; one with each record in two:",
+            bounds)
+    for label, name in (("1 epoch", "1"), ("10 epochs", "10"), ("2 of 1000", "2of1000")):
+        run.bounds(label, f"epsilon/privacy-loss/allocation/{name}/delta=1e-06", f"epsilon allocation/{name}")
+
     values = ["ε by Rényi divergences", "at most", "time", "ratio"]
     heading("Rényi accountants at δ=1e-5:", values)
     for label, name in (("A", "A"), ("B", "B"), ("C", "C"), ("1e8 steps", "long"), ("100 σ", "schedule")):

@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which accountant has a bound for which event: asks them all, and prints a Markdown table.
+
+usage: cells.py CALCULATOR
+
+Every cell is asked for the epsilon of ten releases at delta = 1e-5 (random allocation: of ten epochs). What a package says is
+an answer; what it raises, or an infinite epsilon, is a refusal; and where none of its classes and arguments states the event,
+there is nothing to ask. An answer below the certified lower end of a run whose own loss that end bounds is too low.
+Ends with status 1 where a peer has a bound and tacit none, unless REASONS has a reason.
+"""
+import json
+import logging
+import math
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import version
+from pathlib import Path
+
+import dp_accounting
+import prv_accountant as prv
+from dp_accounting import dp_event as dp
+from dp_accounting.pld.pld_privacy_accountant import PLDAccountant
+from dp_accounting.rdp import RdpAccountant
+from random_allocation.comparisons.structs import PrivacyParams, SchemeConfig
+from random_allocation.other_schemes.local import local_epsilon
+from random_allocation.other_schemes.poisson import Poisson_epsilon_PLD
+from random_allocation.other_schemes.shuffle import shuffle_epsilon_analytic
+from random_allocation.random_allocation_scheme.combined import allocation_epsilon_combined
+from random_allocation.random_allocation_scheme.decomposition import allocation_epsilon_decomposition
+
+import opacus_accountants as opacus
+
+STEPS, DELTA = 10, 1e-5
+NEIGHBOURS = ("add-remove", "zero-out", "replace-one")
+RELATION = {"add-remove": "ADD_OR_REMOVE_ONE", "zero-out": "REPLACE_SPECIAL", "replace-one": "REPLACE_ONE"}
+RATE, BATCH, RECORDS, BINS = 0.1, 10, 100, 10
+SIGMA = 2.0
+
+# The release in a schedule, and dp_accounting's event, if it has one.
+MECHANISMS = {
+    "Gaussian": ({"mechanism": "gaussian", "noise_multiplier": SIGMA}, dp.GaussianDpEvent(SIGMA)),
+    "Laplace": ({"mechanism": "laplace", "noise_multiplier": SIGMA}, dp.LaplaceDpEvent(SIGMA)),
+    "discrete Gaussian": ({"mechanism": "discrete-gaussian", "sigma": SIGMA}, None),
+    "discrete Laplace": ({"mechanism": "discrete-laplace", "scale": 4.0}, dp.DiscreteLaplaceDpEvent(0.25, 1)),
+    "Skellam": ({"mechanism": "skellam", "variance": 16.0}, None),
+    "binomial": ({"mechanism": "binomial", "variance": 16.0}, None),
+    "mixture of Gaussians": ({"mechanism": "gaussian-mixture", "sigma": SIGMA, "points": [
+        {"sensitivity": 0.0, "weight": 0.5}, {"sensitivity": 1.0, "weight": 0.3}, {"sensitivity": 2.0, "weight": 0.2}]},
+                             dp.MixtureOfGaussiansDpEvent(SIGMA, [0.0, 1.0, 2.0], [0.5, 0.3, 0.2])),
+    "randomised response": ({"mechanism": "randomised-response", "epsilon": math.log(3), "categories": 2},
+                            dp.RandomizedResponseDpEvent(0.5, 2)),
+    "exponential": ({"mechanism": "exponential", "epsilon": 0.5}, None),
+    "ε-DP": ({"mechanism": "pure", "epsilon": 0.5}, None),
+    "(ε, δ)-DP": ({"mechanism": "approximate", "epsilon": 0.5, "delta": 1e-8}, None),
+    "a profile": ({"mechanism": "profile", "points": [{"epsilon": 0.0, "delta": 0.1}, {"epsilon": 0.5, "delta": 1e-8}]}, None),
+    "μ-GDP": ({"mechanism": "gaussian-dp", "mu": 0.5}, None),
+    "ρ-zCDP": ({"mechanism": "zcdp", "rho": 0.1}, dp.ZCDpEvent(0.1)),
+    "Rényi divergences": ({"mechanism": "renyi", "points": [{"order": k, "divergence": 0.1 * k} for k in range(2, 40)]}, None),
+    "tree, matrix": ({"mechanism": "matrix-gaussian", "noise_multiplier": 8.0, "sensitivity": math.sqrt(3)},
+                     dp.SingleEpochTreeAggregationDpEvent(8.0, 7)),
+}
+
+
+def composed(event):
+    return dp.SelfComposedDpEvent(event, STEPS)
+
+
+# What a schedule has besides, options of the calculator, and what dp_accounting makes of its event, if it has a counterpart.
+SAMPLINGS = {
+    "none": ({}, [], composed),
+    "Poisson": ({"rate": RATE}, [], lambda e: composed(dp.PoissonSampledDpEvent(RATE, e))),
+    "batches without replacement": ({"batch": BATCH, "records": RECORDS}, [],
+                                    lambda e: composed(dp.SampledWithoutReplacementDpEvent(RECORDS, BATCH, e))),
+    "batches with replacement": ({"batch": BATCH, "records": RECORDS, "with_replacement": True}, [],
+                                 lambda e: composed(dp.SampledWithReplacementDpEvent(RECORDS, BATCH, e))),
+    "Poisson, batches capped": ({"rate": RATE}, ["--cap", 30, "--cap-records", RECORDS],
+                                lambda e: composed(dp.TruncatedSubsampledGaussianDpEvent(RECORDS, RATE, 30, e.noise_multiplier))
+                                if isinstance(e, dp.GaussianDpEvent) else None),
+    "Poisson, a person's 3 records": ({"rate": RATE, "records_per_person": 3}, [], None),
+    "a sample drawn once": ({}, ["--drawn-once", RATE], lambda e: dp.PoissonSampledDpEvent(RATE, composed(e))),
+    "1 of 10 steps, at random": ({"allocate": 1, "of": BINS}, [], None),
+    "2 of 10 steps, at random": ({"allocate": 2, "of": BINS}, [], None),
+    "shuffled batches": ({"shuffled": True}, [], None),
+    "the best of a geometric number": ({}, ["--best-of", 10],
+                                       lambda e: dp.RepeatAndSelectDpEvent(composed(e), 10.0, 1.0)),
+}
+
+# (peer, mechanism, sampling, neighbours) → why tacit has none; "*" stands for any.
+REASONS = {}
+
+NOTHING, REFUSED, BOUND, CERTIFIED, WRONG = "–", "refused", "bound", "certified", "too low"
+
+
+def tacit(calculator, folder, mechanism, sampling, neighbours):
+    """The cell, and what is certain of the run's own loss from below."""
+    release, _ = MECHANISMS[mechanism]
+    how, options, _ = SAMPLINGS[sampling]
+    file, path = tempfile.mkstemp(dir=folder)
+    with open(file, "w", encoding="utf-8") as out:
+        json.dump({"adjacency": neighbours, "releases": [{**release, **how, "steps": STEPS}]}, out)
+    for accountant, cell in (("pld", CERTIFIED), ("rdp", BOUND), ("zcdp", BOUND), ("gdp", BOUND)):
+        done = subprocess.run([calculator, "epsilon", "--schedule", path, "--delta", str(DELTA), "--accountant", accountant,
+                               *map(str, options)], capture_output=True, text=True, check=False)
+        found = re.search(r"at most ([0-9.e+-]+)(?: \(and at least ([0-9.e+-]+)\))?", done.stdout)
+        if done.returncode == 0 and found:
+            return cell, float(found[2] or 0)
+        assert done.returncode == 0 or "but must be" in done.stderr or "no " in done.stderr or "known" in done.stderr, done.stderr
+    return REFUSED, 0.0
+
+
+def google(event, sampling, neighbours):
+    made = sampling and event and sampling(event)
+    if not made:
+        return None
+    relation = dp_accounting.NeighboringRelation[RELATION[neighbours]]
+    return [lambda a=a: a(neighboring_relation=relation).compose(made).get_epsilon(DELTA) for a in (PLDAccountant, RdpAccountant)]
+
+
+def meta(mechanism, sampling, neighbours):
+    """A history is of Gaussian noise and of Poisson rates; the neighbours are add-remove, but without samples half the noise does
+    for those that are replaced."""
+    if mechanism != "Gaussian" or sampling not in ("none", "Poisson"):
+        return None
+    if sampling == "Poisson" and neighbours != "add-remove":
+        return None
+    sigma = SIGMA / 2 if neighbours == "replace-one" else SIGMA
+    rate = RATE if sampling == "Poisson" else 1.0
+
+    def ask(accountant):
+        accountant.history = [(sigma, rate, STEPS)]
+        return accountant.get_epsilon(delta=DELTA)
+    return [lambda a=a: ask(a()) for a in (opacus.PRVAccountant, opacus.RDPAccountant)]
+
+
+def microsoft(mechanism, sampling, neighbours):
+    twice = 2.0 if neighbours == "replace-one" else 1.0
+    if sampling == "Poisson" and mechanism == "Gaussian" and neighbours == "add-remove":
+        one = prv.PoissonSubsampledGaussianMechanism(sampling_probability=RATE, noise_multiplier=SIGMA)
+    elif sampling == "none" and mechanism in ("Gaussian", "Laplace", "ε-DP", "(ε, δ)-DP", "μ-GDP"):
+        one = {"Gaussian": lambda: prv.GaussianMechanism(SIGMA, twice), "Laplace": lambda: prv.LaplaceMechanism(twice / SIGMA),
+               "μ-GDP": lambda: prv.GaussianMechanism(2.0), "ε-DP": lambda: prv.PureDPMechanism(0.5),
+               "(ε, δ)-DP": lambda: prv.ApproximateDPMechanism(0.5, 1e-8)}[mechanism]()
+    else:
+        return None
+    return [lambda: prv.PRVAccountant(prvs=[one], max_self_compositions=[STEPS], eps_error=0.01,
+                                      delta_error=DELTA / 1000).compute_epsilon(DELTA, [STEPS])[2]]
+
+
+def allocation(mechanism, sampling, neighbours):
+    """The package is about Gaussians under add-remove. Its shuffled batches, of one epoch, are of records that are swapped for an
+    absent one."""
+    if mechanism != "Gaussian" or neighbours != ("zero-out" if sampling == "shuffled batches" else "add-remove"):
+        return None
+    config = SchemeConfig(allocation_direct_alpha_orders=list(range(2, 61)))  # as in the package's examples
+
+    def run(steps, selected=1, epochs=1):
+        return PrivacyParams(sigma=SIGMA, num_steps=steps, num_selected=selected, num_epochs=epochs, delta=DELTA)
+    return {
+        "none": [lambda: local_epsilon(run(1, epochs=STEPS), config)],
+        "Poisson": [lambda: Poisson_epsilon_PLD(run(STEPS), config, sampling_prob=RATE)],
+        "1 of 10 steps, at random": [lambda: allocation_epsilon_combined(run(BINS, epochs=STEPS), config),
+                                     lambda: allocation_epsilon_decomposition(run(BINS, epochs=STEPS), config)],
+        "2 of 10 steps, at random": [lambda: allocation_epsilon_combined(run(BINS, 2, STEPS), config),
+                                     lambda: allocation_epsilon_decomposition(run(BINS, 2, STEPS), config)],
+        "shuffled batches": [lambda: shuffle_epsilon_analytic(run(BINS), config)],
+    }.get(sampling)
+
+
+def cell(calls, at_least):
+    """The best that a package has for an event."""
+    if calls is None:
+        return NOTHING
+    best = REFUSED
+    for call in calls:
+        try:
+            epsilon = float(call())
+        except Exception:  # whatever its kind: a refusal
+            continue
+        if not math.isfinite(epsilon):
+            continue
+        if epsilon < at_least * (1 - 1e-5):
+            return WRONG
+        best = BOUND
+    return best
+
+
+def main():
+    warnings.simplefilter("ignore")
+    logging.disable(logging.WARNING)
+    calculator = Path(sys.argv[1]).resolve()
+    peers = ("dp-accounting", "opacus", "prv-accountant", "random-allocation")
+    table, counts, missing = {}, {}, []
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(os.cpu_count()) as pool:
+        events = [(m, s, n) for m in MECHANISMS for s in SAMPLINGS for n in NEIGHBOURS]
+        ours = list(pool.map(lambda key: tacit(calculator, Path(folder), *key), events))
+    for key, (mine, at_least) in zip(events, ours):
+        mechanism, sampling, neighbours = key
+        _, event = MECHANISMS[mechanism]
+        found = {"dp-accounting": cell(google(event, SAMPLINGS[sampling][2], neighbours), at_least),
+                 "opacus": cell(meta(*key), at_least),
+                 "prv-accountant": cell(microsoft(*key), at_least),
+                 "random-allocation": cell(allocation(*key), 0.0 if sampling == "shuffled batches" else at_least),
+                 "tacit": mine}
+        table[key] = found
+        for package, what in found.items():
+            counts.setdefault(package, {}).setdefault(what, 0)
+            counts[package][what] += 1
+            if what == BOUND and mine == REFUSED:
+                missing.append((package, *key))
+    print(", ".join(f"{name} {version(name)}" for name in peers) + f"; {len(table)} events.\n")
+    columns = (*peers, "tacit")
+    print(f"| cells | {' | '.join(columns)} |\n|---|{'---:|' * len(columns)}")
+    for what in (CERTIFIED, BOUND, WRONG, REFUSED, NOTHING):
+        print(f"| {what} | {' | '.join(str(counts[c].get(what, 0)) for c in columns)} |")
+    print(f"\n| mechanism | records | {' | '.join(columns)} |\n|---|---|{'---|' * len(columns)}")
+    for mechanism in MECHANISMS:
+        for sampling in SAMPLINGS:
+            rows = [table[mechanism, sampling, n] for n in NEIGHBOURS]
+            if not any(row[c] in (CERTIFIED, BOUND, WRONG) for row in rows for c in columns):
+                continue
+            cells = [", ".join(row[c] for row in rows) if len({row[c] for row in rows}) > 1 else rows[0][c] for c in columns]
+            print(f"| {mechanism} | {sampling} | {' | '.join(cells)} |")
+    unexplained = [key for key in missing if not any(all(a in ("*", b) for a, b in zip(reason, key)) for reason in REASONS)]
+    for key in missing:
+        why = next((text for reason, text in REASONS.items() if all(a in ("*", b) for a, b in zip(reason, key))), "no reason")
+        print(f"missing: {' / '.join(key)}: {why}", file=sys.stderr)
+    return 1 if unexplained else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
