@@ -82,28 +82,36 @@ def attack(outputs, members, covariance, draws):
     return right_guesses / draws
 
 
+LEFT, RIGHT = 90, 730
+TOP, BOTTOM = 85, 395
+PANEL = 480  # the height of a panel, axes and titles included
+
+
 def picture(outputs, noises, bounds, successes, half_width):
     xs, ys = zip(*outputs)
     spread = [4.2 * math.sqrt(max(noise[j][j] for noise in noises.values())) / 2 for j in (0, 1)]
     middle = [(min(xs) + max(xs)) / 2, (min(ys) + max(ys)) / 2]
+    centre, reach = ((LEFT + RIGHT) / 2, (TOP + BOTTOM) / 2), ((RIGHT - LEFT) / 2, (BOTTOM - TOP) / 2)
 
     def place(x, y):
-        return 75 + 175 * (1 + (x - middle[0]) / spread[0]), 75 + 140 * (1 - (y - middle[1]) / spread[1])
+        return centre[0] + reach[0] * (x - middle[0]) / spread[0], centre[1] - reach[1] * (y - middle[1]) / spread[1]
 
-    out = ["<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 900 420' width='900' height='420' font-family='Helvetica, "
-           "Arial, sans-serif'>", "<style>text { font-size: 14px; fill: #555 } .title { font-weight: bold; fill: #222 } "
-           ".axis { stroke: #888 } .grid { stroke: #e6e6e6 }</style>", "<rect width='900' height='420' fill='white'/>",
-           "<text x='75' y='26' class='title'>What the program returned on 128 subsets</text>",
-           "<text x='75' y='46'>and one deviation of the noise, by the budget in nats</text>",
-           "<line x1='75' x2='425' y1='355' y2='355' class='axis'/><line x1='75' x2='75' y1='75' y2='355' class='axis'/>",
-           "<text x='250' y='400' text-anchor='middle'>median radius</text>",
-           "<text x='24' y='215' text-anchor='middle' transform='rotate(-90 24 215)'>upper decile</text>"]
-    for j, (low, high) in enumerate(((75, 425), (355, 75))):
-        for share in (-0.6, 0, 0.6):
-            value = f"{middle[j] + share * spread[j]:.1f}"
-            at = (low + high) / 2 + share * (high - low) / 2
-            out.append(f"<text x='{at:.0f}' y='374' text-anchor='middle'>{value}</text>" if j == 0 else
-                       f"<text x='70' y='{at + 5:.0f}' text-anchor='end'>{value}</text>")
+    def titles(top, first, second, below):
+        return [f"<text x='{LEFT}' y='{top + 32}' class='title'>{first}</text>", f"<text x='{LEFT}' y='{top + 60}'>{second}</text>",
+                f"<line x1='{LEFT}' x2='{RIGHT}' y1='{top + BOTTOM}' y2='{top + BOTTOM}' class='axis'/>",
+                f"<text x='{centre[0]:.0f}' y='{top + BOTTOM + 52}' text-anchor='middle'>{below}</text>"]
+
+    out = [f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 840 {2 * PANEL}' width='840' height='{2 * PANEL}' "
+           "font-family='Helvetica, Arial, sans-serif'>",
+           "<style>text { font-size: 18px; fill: #555 } .title { font-size: 21px; font-weight: bold; fill: #222 } "
+           ".axis { stroke: #888 } .grid { stroke: #e6e6e6 }</style>", f"<rect width='840' height='{2 * PANEL}' fill='white'/>"]
+    out += titles(0, "What the program returned on 128 subsets", "and one deviation of the noise, by the budget in nats", "median radius")
+    out += [f"<line x1='{LEFT}' x2='{LEFT}' y1='{TOP}' y2='{BOTTOM}' class='axis'/>",
+            f"<text x='24' y='{centre[1]:.0f}' text-anchor='middle' transform='rotate(-90 24 {centre[1]:.0f})'>upper decile</text>"]
+    for share in (-0.6, 0, 0.6):
+        x, y = place(middle[0] + share * spread[0], middle[1] + share * spread[1])
+        out += [f"<text x='{x:.0f}' y='{BOTTOM + 25}' text-anchor='middle'>{middle[0] + share * spread[0]:.1f}</text>",
+                f"<text x='{LEFT - 8}' y='{y + 6:.0f}' text-anchor='end'>{middle[1] + share * spread[1]:.1f}</text>"]
     for budget, colour in SHOWN.items():
         (a, b), (_, c) = noises[budget]
         points = []
@@ -113,33 +121,31 @@ def picture(outputs, noises, bounds, successes, half_width):
                                 + math.sqrt(max(0.0, c - b * b / a)) * h))
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
         out.append(f"<polyline points='{path}' fill='none' stroke='{colour}' stroke-width='2.5'/>")
-        x, y = min(points, key=lambda point: point[1])
-        out.append(f"<text x='{x + 4:.0f}' y='{y - 5:.0f}' style='fill: {colour}'>1/{round(1 / budget)}</text>")
+        x, y = max(points)
+        out.append(f"<text x='{x + 6:.0f}' y='{y + 6:.0f}' style='fill: {colour}'>1/{round(1 / budget)}</text>")
     for x, y in outputs:
         u, v = place(x, y)
         out.append(f"<circle cx='{u:.1f}' cy='{v:.1f}' r='2.5' fill='#222' fill-opacity='.6'/>")
 
     def at(k, s):
-        return 535 + 45 * k, 355 - 560 * (s - 0.5)
+        return LEFT + 30 + 95 * k, PANEL + BOTTOM - 2 * (BOTTOM - TOP) * (s - 0.5)
 
-    out += ["<text x='520' y='26' class='title'>Membership of a record: right guesses</text>",
-            "<text x='520' y='46'>of an attacker who knows all records and outputs</text>",
-            "<line x1='520' x2='820' y1='355' y2='355' class='axis'/>",
-            "<text x='670' y='400' text-anchor='middle'>budget, nats</text>"]
+    out += titles(PANEL, "Membership of a record: right guesses", "of an attacker who knows all records and outputs", "budget, nats")
     for s in (0.5, 0.6, 0.7, 0.8, 0.9, 1.0):
         _, y = at(0, s)
-        out.append(f"<line x1='520' x2='820' y1='{y:.0f}' y2='{y:.0f}' class='grid'/>"
-                   f"<text x='512' y='{y + 5:.0f}' text-anchor='end'>{s:.1f}</text>")
+        out.append(f"<line x1='{LEFT}' x2='{RIGHT}' y1='{y:.0f}' y2='{y:.0f}' class='grid'/>"
+                   f"<text x='{LEFT - 8}' y='{y + 6:.0f}' text-anchor='end'>{s:.1f}</text>")
     for k, budget in enumerate(BUDGETS):
-        out.append(f"<text x='{535 + 45 * k}' y='374' text-anchor='middle'>1/{round(1 / budget)}</text>")
-    for name, values, colour in (("bound", bounds, "#999999"), ("attack", successes, "#d55e00")):
+        out.append(f"<text x='{at(k, 0)[0]}' y='{PANEL + BOTTOM + 25}' text-anchor='middle'>1/{round(1 / budget)}</text>")
+    for name, values, colour in (("bound", bounds, "#777777"), ("attack", successes, "#d55e00")):
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in (at(k, s) for k, s in enumerate(values)))
         out.append(f"<polyline points='{path}' fill='none' stroke='{colour}' stroke-width='2.5'/>")
         x, y = at(len(values) - 1, values[-1])
-        out.append(f"<text x='{x + 8:.0f}' y='{y + 5:.0f}' style='fill: {colour}'>{name}</text>")
+        out.append(f"<text x='{x + 10:.0f}' y='{y + 6:.0f}' style='fill: {colour}'>{name}</text>")
     for k, s in enumerate(successes):
         x, low = at(k, s - half_width)
-        out.append(f"<line x1='{x}' x2='{x}' y1='{low:.1f}' y2='{at(k, s + half_width)[1]:.1f}' stroke='#d55e00'/>")
+        out.append(f"<line x1='{x}' x2='{x}' y1='{low:.1f}' y2='{at(k, s + half_width)[1]:.1f}' stroke='#d55e00' stroke-width='2'/>"
+                   f"<circle cx='{x}' cy='{at(k, s)[1]:.1f}' r='4' fill='#d55e00'/>")
     return "\n".join(out + ["</svg>"]) + "\n"
 
 
