@@ -14,6 +14,14 @@
 
 namespace tacit::detail {
 
+/// Takes the better ends of another interval for the same number. Where rounding lets the two miss each other the upper
+/// end counts.
+template <class T>
+void narrow(bound<T>& best, bound<T> const& found) {
+  best.upper = std::min(best.upper, found.upper);
+  best.lower = std::min(std::max(best.lower, found.lower), best.upper);
+}
+
 /// What several certified intervals for one number share. Where two do not meet one of them is wrong, and it
 /// is not known which: no number is given then. `describe()` returns the question as text, and `who` is the method that
 /// was asked, for the report of that defect.

@@ -21,6 +21,7 @@
 
 #include <algorithm>
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -76,11 +77,6 @@ class composed_losses {
 
   static constexpr T lowest_log_delta = -640.0;
   static constexpr std::size_t many_laws = 64;
-
-  static void narrow(bound<T>& best, bound<T> found) {
-    best.upper = std::min(best.upper, found.upper);
-    best.lower = std::min(std::max(best.lower, found.lower), best.upper);
-  }
 
   [[nodiscard]] static bound<T> answer_of(std::vector<counted_pair> const& pairs,
                                           loss_query<T> query, T width, work_budget& work) {

@@ -6,8 +6,8 @@
 #include <tacit/core/elementary.hpp>
 #include <tacit/core/enclosure.hpp>
 #include <tacit/core/rounded.hpp>
+#include <tacit/core/solve.hpp>
 #include <tacit/core/units.hpp>
-#include <tacit/dp/accountant.hpp>
 #include <tacit/dp/event.hpp>
 
 #include <algorithm>
@@ -219,13 +219,9 @@ class sampled_run {
 
   [[nodiscard]] double lower_epsilon(double delta, double upper) const {
     if (!is_poisson_ || !(upper < 700.0) || !(lower_delta(0.0) > delta)) return 0.0;
-    double low = 0.0;
-    double high = upper;
-    for (int round = 0; round < 40 && high - low > 1e-9 * high; ++round) {
-      double const middle = 0.5 * (low + high);
-      (lower_delta(middle) > delta ? low : high) = middle;
-    }
-    return low;
+    auto const wide = [](double low, double high) { return high - low > 1e-9 * high; };
+    auto const exceeds = [&](double e) { return lower_delta(e) > delta; };
+    return detail::bisect<double>({0.0, upper}, wide, exceeds, 40).low;
   }
 
   Accountant const* base_;

@@ -8,9 +8,10 @@
 #include <tacit/core/rounded.hpp>
 #include <tacit/core/solve.hpp>
 #include <tacit/core/units.hpp>
+#include <tacit/dp/agreement.hpp>
 #include <tacit/dp/allocation/lattice.hpp>
 #include <tacit/dp/allocation/sums.hpp>
-#include <tacit/dp/gaussian.hpp>
+#include <tacit/dp/gaussian_profile.hpp>
 #include <tacit/dp/pair.hpp>
 #include <tacit/dp/saddle.hpp>
 #include <tacit/dp/work_budget.hpp>
@@ -147,7 +148,7 @@ class epoch {
       if (!(best.upper > std::numeric_limits<T>::min())) break;
       std::optional<certified_sum<T>> const sum = at(epsilon, points, best.upper, work);
       T const before = best.upper;
-      if (sum) meet(best, from(*sum, epsilon));
+      if (sum) narrow(best, from(*sum, epsilon));
       T const off = (best.upper - best.lower) / (width * best.upper);
       if (off <= 1.0 || points == most_points) break;
       // The width falls with the square of the step, once the lattices are for a δ of that size.
@@ -174,7 +175,7 @@ class epoch {
       T const before = best.upper - best.lower;
       bool settled = true;
       if (sum) {
-        meet(best, read(*sum, guess, delta, best));
+        narrow(best, read(*sum, guess, delta, best));
         T const next = std::clamp(newton(*sum, guess, delta), best.lower, best.upper);
         settled = std::abs(next - guess) <= 2e-3 * guess;
         guess = next;
@@ -315,11 +316,6 @@ class epoch {
 
   // One step that every record takes part in: no fewer steps than one.
   [[nodiscard]] gaussian_dp whole() const { return {divide_up(1.0, noise_)}; }
-
-  static void meet(bound<T>& best, bound<T> found) {
-    best.upper = std::min(best.upper, found.upper);
-    best.lower = std::min(std::max(best.lower, found.lower), best.upper);
-  }
 
   // Lattices are made for ε near a guess; from there they are read to either side.
   [[nodiscard]] bound<T> read(certified_sum<T> const& sum, T guess, T delta, bound<T> known) const {
