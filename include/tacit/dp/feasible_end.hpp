@@ -16,7 +16,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 
 /// The search behind dp/calibration.hpp: the end of what keeps a target, in few questions, which cost far
 /// more than the search itself.
@@ -259,9 +258,9 @@ inline std::string to_text(approx_dp target) {
   return "(epsilon " + to_text(target.epsilon) + ", delta " + to_text(target.delta) + ")";
 }
 
-/// The questions of one search, and the work that they may cost together. A question is not asked if one as dear as the
-/// dearest so far would be too much: an answer that was found with less work than an accountant's own would be another
-/// answer, and could hide all of the range from the search.
+/// The questions of one search, and the work that they may cost together. A question is not asked if one as expensive as
+/// the most expensive so far would be too much: with less work than an accountant's own the answer would be another one,
+/// and could hide all of the range from the search.
 class search_questions {
  public:
   search_questions(std::string_view who, approx_dp target, search_effort effort)
@@ -272,14 +271,14 @@ class search_questions {
   /// @throws convergence_error, with what is known of the end, where the work is done
   template <class Ask>
   [[nodiscard]] double operator()(double x, Ask&& ask) {
-    if (!work_.allows(dearest_)) refuse();
+    if (!work_.allows(most_)) refuse();
     double const before = work_.left();
     double score = std::numeric_limits<double>::infinity();
     try {
       score = ask(work_);
     } catch (convergence_error const&) {  // not shown to keep the target
     }
-    dearest_ = std::max(dearest_, before - work_.left());
+    most_ = std::max(most_, before - work_.left());
     ++asked_;
     (score <= 0.0 ? kept_ : not_kept_) = x;
     return score;
@@ -290,8 +289,8 @@ class search_questions {
     std::string text(who_);
     text += ": the search was ended after " + std::to_string(asked_) +
             (asked_ == 1 ? " question" : " questions") + ", for its effort is " +
-            to_text(effort_.seconds) + " s of counted work and the dearest question took " +
-            to_text(1e-9 * dearest_) + ": " + to_text(target_);
+            to_text(effort_.seconds) + " s of counted work and the most expensive question took " +
+            to_text(1e-9 * most_) + ": " + to_text(target_);
     if (kept_) text += " is kept at " + to_text(*kept_) + " by the figure that was asked";
     if (kept_ && not_kept_) text += " and";
     if (not_kept_) text += " is not shown to be kept at " + to_text(*not_kept_);
@@ -305,7 +304,7 @@ class search_questions {
   approx_dp target_;
   search_effort effort_;
   work_budget work_;
-  double dearest_ = 0.0;
+  double most_ = 0.0;
   int asked_ = 0;
   std::optional<double> kept_;
   std::optional<double> not_kept_;

@@ -287,14 +287,14 @@ class paczero_account {
   }
 
   template <class Exposure>
-  [[nodiscard]] static flip enough(Exposure const& told, std::span<double const> allowance,
+  [[nodiscard]] static flip enough(Exposure const& exposure, std::span<double const> allowance,
                                    flip const& noise) {
-    return told.flip_for(allowance, noise);
+    return exposure.flip_for(allowance, noise);
   }
   template <class Exposure>
-  [[nodiscard]] static double enough(Exposure const& told, std::span<double const> allowance,
+  [[nodiscard]] static double enough(Exposure const& exposure, std::span<double const> allowance,
                                      double sigma) {
-    return told.sigma_for(allowance, sigma);
+    return exposure.sigma_for(allowance, sigma);
   }
 
   /// The belief is computed, not exact: after n observations a mass is right to this relative error

@@ -164,9 +164,11 @@ template <dense_scalar T>
                            std::span<answer_transcript::axis const> axes) {
   return std::equal(
       plan.along.begin(), plan.along.end(), axes.begin(), axes.end(),
-      [](answer_axis const& one, answer_transcript::axis const& told) {
-        return one.step == told.step && one.scale == told.scale && one.centre == told.centre &&
-               (one.scale > 0 || told.said == static_cast<std::int64_t>(one.places.front()));
+      [](answer_axis const& planned, answer_transcript::axis const& recorded) {
+        bool const same = planned.step == recorded.step && planned.scale == recorded.scale &&
+                          planned.centre == recorded.centre;
+        return same && (planned.scale > 0 ||
+                        recorded.said == static_cast<std::int64_t>(planned.places.front()));
       });
 }
 
