@@ -10,7 +10,6 @@
 #include <tacit/dp/work_budget.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>

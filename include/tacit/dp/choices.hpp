@@ -4,6 +4,7 @@
 #include <tacit/core/check.hpp>
 #include <tacit/core/count.hpp>
 #include <tacit/core/rounded.hpp>
+#include <tacit/core/units.hpp>
 #include <tacit/dp/event.hpp>
 
 #include <cstdint>

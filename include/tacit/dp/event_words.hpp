@@ -2,7 +2,7 @@
 #pragma once
 
 #include <tacit/core/bit_cast.hpp>
-#include <tacit/core/text_archive.hpp>
+#include <tacit/core/check.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/dp/event.hpp>
 

@@ -9,7 +9,6 @@
 #include <tacit/dp/event.hpp>
 #include <tacit/dp/gaussian_profile.hpp>
 #include <tacit/dp/normal_sum.hpp>
-#include <tacit/info/conversion.hpp>
 
 #include <cmath>
 #include <cstdint>

@@ -5,7 +5,7 @@
 #include <tacit/core/exact_sum.hpp>
 #include <tacit/core/rounded.hpp>
 #include <tacit/core/units.hpp>
-#include <tacit/dp/gaussian.hpp>
+#include <tacit/dp/gaussian_profile.hpp>
 #include <tacit/dp/normal_sum.hpp>
 #include <tacit/dp/pair.hpp>
 #include <tacit/dp/pure_epsilon.hpp>

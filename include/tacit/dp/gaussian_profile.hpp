@@ -11,7 +11,6 @@
 #include <tacit/core/solve.hpp>
 #include <tacit/core/sum.hpp>
 #include <tacit/core/units.hpp>
-#include <tacit/info/conversion.hpp>
 
 #include <algorithm>
 #include <cmath>

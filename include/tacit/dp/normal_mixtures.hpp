@@ -6,11 +6,11 @@
 #include <tacit/core/number_text.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/core/units.hpp>
-#include <tacit/dp/accountant.hpp>
 #include <tacit/dp/agreement.hpp>
 #include <tacit/dp/contour/cells.hpp>
 #include <tacit/dp/contour/routes.hpp>
 #include <tacit/dp/event.hpp>
+#include <tacit/dp/event_words.hpp>
 #include <tacit/dp/mixture_profile.hpp>
 #include <tacit/dp/normal_sum.hpp>
 #include <tacit/dp/pair.hpp>

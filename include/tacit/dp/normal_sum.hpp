@@ -5,7 +5,6 @@
 #include <tacit/core/exact_sum.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/dp/pair.hpp>
-#include <tacit/info/conversion.hpp>
 
 #include <cstdint>
 

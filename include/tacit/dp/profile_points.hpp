@@ -11,7 +11,6 @@
 #include <tacit/dp/pair.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 #include <vector>
 

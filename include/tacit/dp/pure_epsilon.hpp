@@ -3,7 +3,6 @@
 
 #include <tacit/core/rounded.hpp>
 #include <tacit/core/units.hpp>
-#include <tacit/dp/accountant.hpp>
 #include <tacit/dp/binomial_mixture.hpp>
 #include <tacit/dp/coupled_ratio.hpp>
 #include <tacit/dp/dominating.hpp>

@@ -7,16 +7,13 @@
 #include <tacit/core/rounded.hpp>
 #include <tacit/core/text_archive.hpp>
 #include <tacit/core/units.hpp>
-#include <tacit/dp/accountant.hpp>
 #include <tacit/dp/event.hpp>
+#include <tacit/dp/event_words.hpp>
 #include <tacit/dp/profile_knots.hpp>
 #include <tacit/dp/trade_off.hpp>
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <cstddef>
-#include <limits>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -31,7 +28,7 @@ namespace tacit {
 /// How finely a curve is asked for.
 struct trade_off_effort {
   std::size_t knots = 96;  // at most so many questions, beside some ten that look for the range
-  double smallest_rate = 1e-9;  // false positive rates below it are told less about
+  double smallest_rate = 1e-9;  // below it the ends may be far apart
   double tolerance = 1e-6;      // of the true positive rate: as close is close enough
 };
 
@@ -198,7 +195,7 @@ class trade_off_curve {
     return {std::max(0.0, share(hit.lower).lower), std::min(1.0, share(hit.upper).upper)};
   }
 
-  /// What a run that composes it is told: upper ends of δ at the knots.
+  /// The event that stands for this run in another one: upper ends of δ at the knots.
   [[nodiscard]] dp_profile profile() const {
     dp_profile out;
     std::size_t const every =

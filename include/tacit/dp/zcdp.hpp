@@ -14,7 +14,6 @@
 #include <tacit/dp/normal_sum.hpp>
 #include <tacit/dp/pure_epsilon.hpp>
 #include <tacit/dp/rdp/guarantee.hpp>
-#include <tacit/info/conversion.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -7,13 +7,12 @@
 #include <tacit/core/rounded.hpp>
 #include <tacit/core/text_archive.hpp>
 #include <tacit/core/units.hpp>
-#include <tacit/dp/accountant.hpp>
 #include <tacit/dp/dominating.hpp>
 #include <tacit/dp/event.hpp>
+#include <tacit/dp/event_words.hpp>
 #include <tacit/dp/filter/state.hpp>
 #include <tacit/dp/gaussian_profile.hpp>
 #include <tacit/dp/normal_sum.hpp>
-#include <tacit/info/conversion.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -91,7 +90,7 @@ class basic_gaussian_filter {
   /// @throws corrupt_state for a text that `save` did not write
   [[nodiscard]] static basic_gaussian_filter load(std::string text) {
     archive_reader in(std::move(text), "tacit-gaussian-filter", 1);
-    adjacency const neighbours = detail::stored_adjacency(detail::stored_word(in, "adjacency"));
+    adjacency const neighbours = detail::adjacency_of(detail::stored_word(in, "adjacency"));
     gaussian_cost budget;
     gaussian_cost spent;
     in.field("budget", budget.value);

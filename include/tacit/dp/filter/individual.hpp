@@ -3,19 +3,16 @@
 
 #include <tacit/core/check.hpp>
 #include <tacit/core/inverse.hpp>
-#include <tacit/core/real.hpp>
 #include <tacit/core/rounded.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/dp/filter/state.hpp>
 #include <tacit/dp/gaussian_profile.hpp>
 #include <tacit/dp/rdp/conversion.hpp>
-#include <tacit/info/conversion.hpp>
 
 #include <cstddef>
 #include <limits>
 #include <span>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 /// Individual filters: every record has a budget of its own, pays for what its own contributions may reveal, and is

@@ -4,8 +4,8 @@
 #include <tacit/core/check.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/core/text_archive.hpp>
-#include <tacit/dp/accountant.hpp>
 #include <tacit/dp/event.hpp>
+#include <tacit/dp/event_words.hpp>
 #include <tacit/dp/filter/state.hpp>
 #include <tacit/dp/filter/tally.hpp>
 
@@ -73,7 +73,7 @@ class basic_renyi_odometer {
   /// @throws corrupt_state for a text that `save` did not write
   [[nodiscard]] static basic_renyi_odometer load(std::string text) {
     archive_reader in(std::move(text), "tacit-renyi-odometer", 1);
-    adjacency const neighbours = detail::stored_adjacency(detail::stored_word(in, "adjacency"));
+    adjacency const neighbours = detail::adjacency_of(detail::stored_word(in, "adjacency"));
     std::vector<double> orders = detail::stored_list(in, "orders");
     std::vector<double> spent = detail::stored_list(in, "spent");
     in.finish();

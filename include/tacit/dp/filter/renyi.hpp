@@ -7,8 +7,8 @@
 #include <tacit/core/real.hpp>
 #include <tacit/core/text_archive.hpp>
 #include <tacit/core/units.hpp>
-#include <tacit/dp/accountant.hpp>
 #include <tacit/dp/event.hpp>
+#include <tacit/dp/event_words.hpp>
 #include <tacit/dp/filter/state.hpp>
 #include <tacit/dp/filter/tally.hpp>
 #include <tacit/dp/rdp/conversion.hpp>
@@ -109,7 +109,7 @@ class basic_renyi_filter {
   /// @throws corrupt_state for a text that `save` did not write
   [[nodiscard]] static basic_renyi_filter load(std::string text) {
     archive_reader in(std::move(text), "tacit-renyi-filter", 1);
-    adjacency const neighbours = detail::stored_adjacency(detail::stored_word(in, "adjacency"));
+    adjacency const neighbours = detail::adjacency_of(detail::stored_word(in, "adjacency"));
     approx_dp budget;
     in.field("budget", budget.epsilon, budget.delta);
     std::vector<double> orders = detail::stored_list(in, "orders");

@@ -3,8 +3,6 @@
 
 #include <tacit/core/check.hpp>
 #include <tacit/core/text_archive.hpp>
-#include <tacit/dp/accountant.hpp>
-#include <tacit/dp/event.hpp>
 
 #include <stdexcept>
 #include <string>
@@ -37,14 +35,6 @@ class sole_owner {
  private:
   bool owns_ = true;
 };
-
-[[nodiscard]] inline adjacency stored_adjacency(std::string const& text) {
-  for (adjacency const known :
-       {adjacency::add_remove, adjacency::replace_one, adjacency::zero_out}) {
-    if (text == to_text(known)) return known;
-  }
-  throw corrupt_state("archive: adjacency is unknown");
-}
 
 [[nodiscard]] inline std::vector<double> stored_list(archive_reader& in, std::string_view name) {
   std::vector<double> values;

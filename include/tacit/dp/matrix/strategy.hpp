@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 /// Strategies of matrix mechanisms. A run releases Cx + noise row by row, x_i being the sum of the contributions of
