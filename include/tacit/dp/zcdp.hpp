@@ -11,6 +11,7 @@
 #include <tacit/dp/accountant.hpp>
 #include <tacit/dp/dominating.hpp>
 #include <tacit/dp/event.hpp>
+#include <tacit/dp/event_words.hpp>
 #include <tacit/dp/normal_sum.hpp>
 #include <tacit/dp/pure_epsilon.hpp>
 #include <tacit/dp/rdp/guarantee.hpp>
