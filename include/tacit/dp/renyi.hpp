@@ -10,7 +10,9 @@
 #include <tacit/dp/accountant.hpp>
 #include <tacit/dp/dominating.hpp>
 #include <tacit/dp/event.hpp>
+#include <tacit/dp/event_words.hpp>
 #include <tacit/dp/grid/pairs.hpp>
+#include <tacit/dp/pair.hpp>
 #include <tacit/dp/rdp/conversion.hpp>
 #include <tacit/dp/rdp/cost.hpp>
 #include <tacit/dp/rdp/guarantee.hpp>

@@ -13,6 +13,7 @@
 #include <tacit/dp/event.hpp>
 #include <tacit/dp/event_words.hpp>
 #include <tacit/dp/normal_sum.hpp>
+#include <tacit/dp/pair.hpp>
 #include <tacit/dp/pure_epsilon.hpp>
 #include <tacit/dp/rdp/guarantee.hpp>
 

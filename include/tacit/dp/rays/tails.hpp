@@ -4,6 +4,10 @@
 #include <tacit/core/elementary.hpp>
 #include <tacit/core/normal.hpp>
 #include <tacit/dp/rays/build.hpp>
+#include <tacit/dp/rays/complex.hpp>
+#include <tacit/dp/rays/law.hpp>
+#include <tacit/dp/rays/table.hpp>
+#include <tacit/dp/rays/window.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/complex.hpp>
 #include <tacit/core/elementary.hpp>
+#include <tacit/dp/rays/complex.hpp>
 #include <tacit/dp/rays/ray.hpp>
+#include <tacit/dp/rays/table.hpp>
 
 #include <algorithm>
 #include <cmath>

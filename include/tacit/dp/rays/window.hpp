@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/complex.hpp>
 #include <tacit/core/elementary.hpp>
 #include <tacit/dp/rays/complex.hpp>
 

@@ -3,11 +3,14 @@
 
 #include <tacit/core/check.hpp>
 #include <tacit/core/elementary.hpp>
+#include <tacit/core/enclosure.hpp>
 #include <tacit/core/log.hpp>
 #include <tacit/core/real.hpp>
+#include <tacit/core/rounded.hpp>
 #include <tacit/core/solve.hpp>
 #include <tacit/dp/rdp/divergence.hpp>
 #include <tacit/dp/rdp/dual_bound.hpp>
+#include <tacit/dp/rdp/table.hpp>
 
 #include <algorithm>
 #include <cmath>
