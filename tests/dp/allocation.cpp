@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tacit/dp/allocation/atoms.hpp>
 #include <tacit/dp/allocation/epoch.hpp>
+#include <tacit/dp/gaussian.hpp>
 #include <tacit/dp/privacy_loss.hpp>
 #include <tacit/dp/pure_epsilon.hpp>
 #include <tacit/dp/renyi.hpp>
