@@ -454,7 +454,7 @@ TEST_CASE("what no fine grid holds is answered from a coarse one", "[dp]") {
 }
 
 TEST_CASE("a profile that is not convex has an upper bound alone", "[dp]") {
-  event const release = sampled(gaussian{.noise_multiplier = 0.5}, fixed_size{10, 100});
+  event const release = sampled(gaussian_dp{.mu = 2.0}, fixed_size{10, 100});
   discretised const run = method(release, 1, adjacency::zero_out, 1e-2);
   CHECK(run.delta(0.2).lower == 0.0);
   // The hull is at most the profile, and at least what the profile is far out, where it is convex.
@@ -468,12 +468,12 @@ TEST_CASE("a profile that is not convex has an upper bound alone", "[dp]") {
   CHECK(exact(run.delta(8.0).upper) >= profile(0.1, 4.0, 2.0, 8.0));
   CHECK(exact(run.delta(8.0).upper) <= profile(0.1, 4.0, 2.0, 8.0) * (1 + exact(1e-2)));
   // Under replace_one a convex one.
-  bound<double> const two = method(sampled(gaussian{.noise_multiplier = 2.0}, poisson{.rate = 0.1}),
+  bound<double> const two = method(sampled(gaussian{.noise_multiplier = 2.0}, fixed_size{10, 100}),
                                    1, adjacency::replace_one, 1e-3)
                                 .delta(0.2);
   CHECK(two.lower > 0.0);
   CHECK(width_of(two) < 1e-2);
-  exact const truth = profile(0.1, 0.5, 1.0, 0.2);
+  exact const truth = profile(0.1, 1.0, 1.0, 0.2);
   CHECK(exact(two.lower) <= truth);
   CHECK(truth <= exact(two.upper));
 }

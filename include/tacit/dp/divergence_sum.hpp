@@ -11,6 +11,7 @@
 #include <tacit/dp/renyi.hpp>
 
 #include <algorithm>
+#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -41,12 +42,13 @@ template <class Curve>
 /// the worse direction, whatever was released before. Divergences add up, so that the parts may depend on each other's
 /// releases.
 /// Guarantee: upper bounds, as for `renyi_accountant`; `lower` is 0.
-class divergence_sum {
+template <std::same_as<double> T = double>
+class basic_divergence_sum {
  public:
-  using curve = std::function<double(double order)>;
+  using curve = std::function<T(T order)>;
 
   /// @throws std::domain_error unless count is in [1, 2^53]
-  divergence_sum& add(curve of_one, std::uint64_t count = 1) {
+  basic_divergence_sum& add(curve of_one, std::uint64_t count = 1) {
     detail::check_count("divergence_sum", "count", count);
     parts_.push_back({std::move(of_one), detail::count_up(count)});
     return *this;
@@ -107,5 +109,7 @@ class divergence_sum {
 
   std::vector<part> parts_;
 };
+
+using divergence_sum = basic_divergence_sum<>;
 
 }  // namespace tacit

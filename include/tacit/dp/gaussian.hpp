@@ -11,6 +11,7 @@
 #include <tacit/dp/normal_sum.hpp>
 
 #include <cmath>
+#include <concepts>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -46,7 +47,9 @@ class clt_estimate {
 
   /// @throws std::invalid_argument unless the event is a Gaussian, unsampled or Poisson-sampled, of
   ///         one record a person
-  clt_estimate& compose(event const& release, std::uint64_t count = 1) {
+  template <std::convertible_to<event> Release>
+  clt_estimate& compose(Release const& of, std::uint64_t count = 1) {
+    event const release = of;
     detail::check_event("clt_estimate", release);
     auto const* noise = std::get_if<gaussian>(&release.what);
     auto const* scheme = std::get_if<poisson>(&release.how);
