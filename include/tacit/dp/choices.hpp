@@ -7,6 +7,7 @@
 #include <tacit/core/units.hpp>
 #include <tacit/dp/event.hpp>
 
+#include <concepts>
 #include <cstdint>
 #include <string_view>
 
@@ -50,9 +51,10 @@ inline void check_scale(std::string_view who, std::string_view name, double scal
 /// of the accountant that composes it.
 /// Guarantee: upper bound.
 /// @throws std::domain_error unless scale is in [1e-290, 1e290]
-[[nodiscard]] inline mechanism_event report_noisy_max(score_noise noise, double scale,
-                                                      adjacency neighbours,
-                                                      contribution each = contribution::any_sign) {
+template <std::same_as<adjacency> Adjacency>
+[[nodiscard]] mechanism_event report_noisy_max(score_noise noise, double scale,
+                                               Adjacency neighbours,
+                                               contribution each = contribution::any_sign) {
   detail::check_scale("report_noisy_max", "scale", scale);
   double const epsilon = detail::divide_up(detail::change_of(each, neighbours).range, scale);
   if (noise == score_noise::gumbel) return exponential_mechanism{epsilon};

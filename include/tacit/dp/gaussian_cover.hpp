@@ -11,6 +11,7 @@
 #include <tacit/dp/pure_epsilon.hpp>
 
 #include <algorithm>
+#include <concepts>
 #include <cstdint>
 #include <limits>
 #include <variant>
@@ -25,7 +26,8 @@ namespace tacit::detail {
 /// Source: Lemma 14 of docs/certificates/grid.md.
 class gaussian_cover {
  public:
-  void add(domination const& pairs, std::uint64_t count) {
+  template <std::same_as<domination> Pairs>
+  void add(Pairs const& pairs, std::uint64_t count) {
     if (count == 0) return;
     add(pairs.remove, pairs.add, count);
   }
@@ -50,7 +52,8 @@ class gaussian_cover {
   static constexpr double unbounded = std::numeric_limits<double>::infinity();
 
   // The largest μ of the normal pairs that a pair of normal noise is a mixture of; 0 for a pair of another kind.
-  [[nodiscard]] static double largest_shift(dominating_pair const& pair) {
+  template <std::same_as<dominating_pair> Pair>
+  [[nodiscard]] static double largest_shift(Pair const& pair) {
     struct visitor {
       double operator()(normal_pair const& p) const { return p.mu; }
       double operator()(mixture_pair const& p) const {
@@ -72,7 +75,8 @@ class gaussian_cover {
     return std::visit(visitor{}, pair);
   }
 
-  void add(dominating_pair const& remove, dominating_pair const& added, std::uint64_t count) {
+  template <std::same_as<dominating_pair> Pair>
+  void add(Pair const& remove, Pair const& added, std::uint64_t count) {
     double const shift = std::max(largest_shift(remove), largest_shift(added));
     if (shift > 0.0) {
       normals_.add(normal_pair{shift}, count);
@@ -80,7 +84,7 @@ class gaussian_cover {
     }
     double most = 0.0;
     double alone = 0.0;
-    for (dominating_pair const* pair : {&remove, &added}) {
+    for (Pair const* pair : {&remove, &added}) {
       auto const* finite = std::get_if<finite_pair>(pair);
       if (finite == nullptr || finite->infinite == 0.0) {
         most = std::max(most, pure_loss(*pair).upper);

@@ -19,6 +19,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <concepts>
 #include <cstdint>
 #include <limits>
 #include <stdexcept>
@@ -82,13 +83,14 @@ inline void check_rho(std::string_view function, zcdp guarantee) {
 namespace detail {
 
 /// Of the pair of an event that is not sampled.
+template <std::same_as<event> Event>
 struct zcdp_of_pair {
-  event const& release;
+  Event const& release;
 
   [[noreturn]] static void refuse(std::string const& what, std::string_view why) {
     throw std::invalid_argument("zcdp: " + what + " has no known zCDP bound; " + std::string(why));
   }
-  [[noreturn]] void refuse_samples() const {
+  [[noreturn]] zcdp refuse_samples() const {
     refuse("a sampled " + words_of(release.what).word,
            "compose the unsampled event to charge it unsampled, or take another accountant");
   }
@@ -129,9 +131,9 @@ struct zcdp_of_pair {
     if (!std::holds_alternative<gaussian_mixture>(release.what)) refuse_samples();
     return zcdp_of(gaussian_dp{next_up(pair.parts.back().shift, 4)});
   }
-  [[nodiscard]] zcdp operator()(amplified_pair const&) const { refuse_samples(); }
-  [[nodiscard]] zcdp operator()(coupled_pair const&) const { refuse_samples(); }
-  [[nodiscard]] zcdp operator()(allocation_pair const&) const { refuse_samples(); }
+  [[nodiscard]] zcdp operator()(amplified_pair const&) const { return refuse_samples(); }
+  [[nodiscard]] zcdp operator()(coupled_pair const&) const { return refuse_samples(); }
+  [[nodiscard]] zcdp operator()(allocation_pair const&) const { return refuse_samples(); }
 };
 
 /// Whether a record takes part in a part of the releases only, by a secret draw.
@@ -150,7 +152,7 @@ struct zcdp_of_pair {
 ///         where no bound is known
 template <real T = double>
 [[nodiscard]] zcdp zcdp_of(event const& release, adjacency neighbours) {
-  detail::zcdp_of_pair const visitor{release};
+  detail::zcdp_of_pair<event> const visitor{release};
   if (std::holds_alternative<zcdp>(release.what)) {
     detail::check_event("zcdp_of", release);
     detail::check_guaranteed_samples(release, neighbours);

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -50,7 +51,8 @@ class renyi_tally {
   [[nodiscard]] adjacency neighbours() const noexcept { return neighbours_; }
 
   /// D_α of one release at each order, the worse direction; known already if the last one was the same.
-  [[nodiscard]] std::vector<double> costs(std::string_view, event const& release) const {
+  template <std::same_as<event> Event>
+  [[nodiscard]] std::vector<double> costs(std::string_view, Event const& release) const {
     if (last_ && last_->first == release) return last_->second;
     basic_renyi<T> one(neighbours_);
     one.add(release, 1);
@@ -90,7 +92,8 @@ class renyi_tally {
   }
 
   void accept(std::vector<double>&& sums) noexcept { spent_ = std::move(sums); }
-  void remember(event const& release, std::vector<double>&& each) {
+  template <std::same_as<event> Event>
+  void remember(Event const& release, std::vector<double>&& each) {
     last_.emplace(release, std::move(each));
   }
   template <divergence_bound Divergence>
