@@ -20,6 +20,11 @@
 
 namespace tacit::detail {
 
+inline void sort_by_loss(std::vector<finite_pair::atom>& atoms) {
+  std::sort(atoms.begin(), atoms.end(),
+            [](auto const& a, auto const& b) { return a.loss < b.loss; });
+}
+
 /// Randomised response of `categories` answers; with two, also any mechanism that is (ε, δ)-DP.
 [[nodiscard]] inline finite_pair response_pair(double epsilon, double categories, double delta) {
   double const other = (1.0 - delta) / (1.0 + (elementary::exp(-epsilon) * (categories - 1.0)));
@@ -129,8 +134,7 @@ inline void check_noise(std::string_view argument, double noise, double shift) {
     hull.pop_back();
     if (!hull.empty()) right = after(at);
   }
-  std::sort(pair.atoms.begin(), pair.atoms.end(),
-            [](auto const& a, auto const& b) { return a.loss < b.loss; });
+  sort_by_loss(pair.atoms);
   return pair;
 }
 
@@ -184,8 +188,7 @@ inline void check_noise(std::string_view argument, double noise, double shift) {
     out.atoms.push_back({-a.loss, a.q, a.p});
   }
   if (rest > 0.0) out.atoms.push_back({0.0, rest, rest});
-  std::sort(out.atoms.begin(), out.atoms.end(),
-            [](auto const& a, auto const& b) { return a.loss < b.loss; });
+  sort_by_loss(out.atoms);
   out.infinite = out.excluded = rate * base.infinite;
   return out;
 }
@@ -207,8 +210,7 @@ inline void check_noise(std::string_view argument, double noise, double shift) {
   }
   // What is known of the sum to 1 has no effect for ε ≥ 0.
   if (rest > 0.0) out.atoms.push_back({0.0, rest, rest});
-  std::sort(out.atoms.begin(), out.atoms.end(),
-            [](auto const& a, auto const& b) { return a.loss < b.loss; });
+  sort_by_loss(out.atoms);
   return out;
 }
 
@@ -248,8 +250,7 @@ class union_of_pairs {
     all_.excluded = all_.infinite;
     all_.loss_error = size_ > 0.0 ? off_ / size_ : 0.0;
     all_.mass_error += 16.0 * std::numeric_limits<double>::epsilon();
-    std::sort(all_.atoms.begin(), all_.atoms.end(),
-              [](auto const& a, auto const& b) { return a.loss < b.loss; });
+    sort_by_loss(all_.atoms);
     return mirrored_pair(all_, rate);
   }
 
