@@ -40,13 +40,13 @@ KNOWN = {
     "random": 0.14,
     "secret": 0.53,
     "zo": 0.87,
-    "dp/privacy_loss": 1.67,
-    "dp": 2.00,
-    "mechanism": 2.50,
-    "pac": 1.61,
-    "train": 1.31,
+    "dp/privacy_loss": 1.43,
+    "dp": 1.67,
+    "mechanism": 2.40,
+    "pac": 1.54,
+    "train": 1.19,
     "audit": 0.69,
-    "tacit": 3.72,
+    "tacit": 3.39,
 }
 ALLOWANCE = 1.1
 PROGRAMS = {
