@@ -10,6 +10,7 @@
 #include <tacit/core/units.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <limits>
 #include <string_view>
 #include <variant>
@@ -128,7 +129,8 @@ class best_of {
   /// @throws std::domain_error unless ε is finite and at least 0
   [[nodiscard]] bound<double> delta(double epsilon) const {
     detail::check_non_negative("delta", "epsilon", epsilon);
-    double const upper = std::min(1.0, detail::multiply_up(mean_, profile_of_one(epsilon)));
+    known_profile one(*base_);
+    double const upper = std::min(1.0, detail::multiply_up(mean_, profile_of_one(epsilon, one)));
     double const lower = detail::multiply_down(surely_one(), base_->delta(epsilon).lower);
     return {std::min(lower, upper), upper};
   }
@@ -174,18 +176,48 @@ class best_of {
     return k == nullptr ? 1.0 : (-expm1(-detail::enclosure(k->mean))).lower;
   }
 
-  // From this ε on δ_Q is at most this.
-  struct far_end {
-    double epsilon = std::numeric_limits<double>::infinity();
-    double delta = 0.0;
+  // δ_Q at most, for ε ≥ 0. It is asked for at multiples of a width; between them it is below the chord, since it is
+  // convex in e^ε. From `end` on it is at most `beyond`, and is not asked for: there it is slow.
+  class known_profile {
+   public:
+    explicit known_profile(Accountant const& base) : base_(&base) {}
+    known_profile(Accountant const& base, double end, double beyond)
+        : base_(&base), end_(end), beyond_(beyond), width_(end / parts), asked_(parts + 1, -1.0) {}
+
+    [[nodiscard]] double operator()(double epsilon) {
+      using detail::enclosure;
+      if (epsilon >= end_) return beyond_;
+      if (!(width_ > 0.0)) return base_->delta(epsilon).upper;
+      auto const k = std::min(static_cast<std::size_t>(epsilon / width_), parts - 1);
+      double const left = width_ * static_cast<double>(k);
+      double const right = width_ * static_cast<double>(k + 1);
+      double const before = at(k, left);
+      double const after = at(k + 1, right);
+      if (!(epsilon > left && after < before)) return before;
+      enclosure const share = expm1(enclosure(epsilon) - left) / expm1(enclosure(right) - left);
+      return std::min(before, (before - (enclosure(before) - after) * share).upper);
+    }
+
+   private:
+    static constexpr std::size_t parts = 512;
+
+    double at(std::size_t k, double epsilon) {
+      if (asked_[k] < 0.0) asked_[k] = base_->delta(epsilon).upper;
+      return asked_[k];
+    }
+
+    Accountant const* base_;
+    double end_ = std::numeric_limits<double>::infinity();
+    double beyond_ = 0.0;
+    double width_ = 0.0;
+    std::vector<double> asked_;
   };
 
   // δ_Q(ε) at most. Below 0 the other direction's is asked: P(S) − e^ε·Q(S) = 1 − e^ε + e^ε(Q(Sᶜ) − e^{−ε}P(Sᶜ)).
-  [[nodiscard]] double profile(double epsilon, far_end const& beyond) const {
-    if (epsilon >= beyond.epsilon) return beyond.delta;
-    if (epsilon >= 0.0) return base_->delta(epsilon).upper;
+  [[nodiscard]] static double profile(double epsilon, known_profile& one) {
+    if (epsilon >= 0.0) return one(epsilon);
     if (epsilon == -std::numeric_limits<double>::infinity()) return 1.0;
-    double const reverse = base_->delta(-epsilon).upper;
+    double const reverse = one(-epsilon);
     detail::enclosure const kept =
         exp(detail::enclosure(epsilon)) * (detail::enclosure(1.0) - detail::enclosure(reverse));
     return std::min(1.0, (1.0 - kept).upper);
@@ -231,26 +263,25 @@ class best_of {
   }
 
   // δ_A(ε)/E[K] at most.
-  [[nodiscard]] double profile_of_one(double epsilon, far_end const& beyond = {}) const {
-    double best = profile(detail::subtract_down(epsilon, excess_), beyond);
-    for (average const& one : averages_)
-      best = std::min(best, averaged(epsilon, one, best, beyond));
+  [[nodiscard]] double profile_of_one(double epsilon, known_profile& one) const {
+    double best = profile(detail::subtract_down(epsilon, excess_), one);
+    for (average const& by : averages_) best = std::min(best, averaged(epsilon, by, best, one));
     return best;
   }
 
   // E[δ_Q(ε − shift − scale·V)] at most, or anything at least `enough`: δ_Q falls in ε, so that a cell of V counts as
   // its upper end.
-  [[nodiscard]] double averaged(double epsilon, average const& one, double enough,
-                                far_end const& beyond) const {
+  [[nodiscard]] static double averaged(double epsilon, average const& by, double enough,
+                                       known_profile& one) {
     using detail::enclosure;
     double sum = 0.0;
     double reached = 1.0;  // P(V > v), raised
     for (double v = 0.0; v < 700.0 && sum < enough;) {
       double const before = v;
-      v += std::min(std::max(0.2 / one.scale, 0.04), 0.125 + v / 16.0);
+      v += std::min(std::max(0.2 / by.scale, 0.04), 0.125 + v / 16.0);
       double const here = profile(
-          (enclosure(epsilon) - enclosure(one.shift) - enclosure(one.scale) * enclosure(v)).lower,
-          beyond);
+          (enclosure(epsilon) - enclosure(by.shift) - enclosure(by.scale) * enclosure(v)).lower,
+          one);
       double const share = (-expm1(enclosure(before) - enclosure(v))).upper;
       sum = detail::add_up(sum, detail::multiply_up(detail::multiply_up(reached, share), here));
       reached = exp(-enclosure(v)).upper;
@@ -261,15 +292,14 @@ class best_of {
 
   // The least ε found at which δ_A/E[K] is at most `most`; `upper` is one.
   [[nodiscard]] double least_epsilon(double most, double upper) const {
-    if (profile_of_one(0.0) <= most) return 0.0;
-    // Beyond this ε δ_Q need not be known: there it is slow to ask for, and a thousandth of what is looked for.
-    far_end beyond;
-    if (most > 1e-290) beyond = {base_->epsilon(1e-3 * most).upper, 1e-3 * most};
+    known_profile one(*base_);
+    if (profile_of_one(0.0, one) <= most) return 0.0;
+    // What is a thousandth of what is looked for need not be known.
+    double const end = most > 1e-290 ? base_->epsilon(1e-3 * most).upper : 0.0;
+    if (end > 0.0 && end < 700.0) one = known_profile(*base_, end, 1e-3 * most);
     double holds = upper;
-    for (average const& one : averages_) {
-      auto const fits = [&](double e) {
-        return averaged(e, one, std::numeric_limits<double>::infinity(), beyond) <= most;
-      };
+    for (average const& by : averages_) {
+      auto const fits = [&](double e) { return averaged(e, by, most, one) <= most; };
       if (!(holds < std::numeric_limits<double>::infinity()) || !fits(0.999 * holds)) continue;
       double fails = 0.0;
       while (holds - fails > 1e-4 * holds) {
