@@ -33,10 +33,13 @@ void bind_matrix(nanobind::module_& m);
 void bind_accountants(nanobind::module_& m);
 void bind_filters(nanobind::module_& m);
 void bind_selection(nanobind::module_& m);
+void bind_sampled_runs(nanobind::module_& m);
+void bind_trade_off(nanobind::module_& m);
 void bind_questions(nanobind::module_& m);
 void bind_information(nanobind::module_& m);
 void bind_mechanisms(nanobind::module_& m);
 void bind_training(nanobind::module_& m);
 void bind_pac(nanobind::module_& m);
+void bind_answering(nanobind::module_& m);
 
 }  // namespace binding

@@ -3,6 +3,7 @@
 // Mechanisms, sampling schemes, events: values with fields, equality and a repr that Python can read.
 
 #include <tacit/dp/event.hpp>
+#include <tacit/dp/integer_noise.hpp>
 
 #include "argument.hpp"
 #include "binding.hpp"
@@ -15,7 +16,9 @@
 #include <nanobind/stl/vector.h>
 
 #include <cstdint>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -81,36 +84,79 @@ void two_numbers(nb::module_& m, char const* name, char const* first, double T::
 }
 
 using pairs = argument<std::vector<std::pair<argument<double>, argument<double>>>>;
+constexpr char const* pairs_of_numbers = "pairs of numbers, or an array of shape (n, 2)";
 
-/// Points (x, y) of a curve.
+/// Two numbers of each point, by their names.
+template <class Point>
+struct columns {
+  char const* first;
+  double Point::*x;
+  char const* x_must_be;
+  char const* second;
+  double Point::*y;
+  char const* y_must_be;
+
+  [[nodiscard]] std::vector<Point> read(pairs const& given, char const* who,
+                                        char const* name) const {
+    std::vector<Point> out;
+    for (auto const& [one, other] : given.as(who, name, pairs_of_numbers)) {
+      Point point;
+      point.*x = one.as(who, first, x_must_be);
+      point.*y = other.as(who, second, y_must_be);
+      out.push_back(point);
+    }
+    return out;
+  }
+  [[nodiscard]] nb::tuple shown(std::vector<Point> const& points) const {
+    nb::list out;
+    for (Point const& point : points) out.append(nb::make_tuple(point.*x, point.*y));
+    return nb::tuple(out);
+  }
+  [[nodiscard]] std::string doc() const {
+    return std::string("Pairs (") + first + ", " + second + ").";
+  }
+};
+
+/// Points of a curve.
 template <class T, class Point>
-void points_of(nb::module_& m, char const* name, char const* first, double Point::*x,
-               char const* x_must_be, char const* second, double Point::*y, char const* y_must_be,
-               char const* doc) {
+void points_of(nb::module_& m, char const* name, columns<Point> const& of, char const* doc) {
   nb::class_<T> type(m, name, doc);
   type.def(
           "__init__",
           [=](T* self, pairs const& given) {
-            std::vector<Point> points;
-            for (auto const& [one, other] :
-                 given.as(name, "points", "pairs of numbers, or an array of shape (n, 2)")) {
-              Point point;
-              point.*x = one.as(name, first, x_must_be);
-              point.*y = other.as(name, second, y_must_be);
-              points.push_back(point);
-            }
+            std::vector<Point> points = of.read(given, name, "points");
             new (self) T{std::move(points)};
           },
           nb::arg("points"))
       .def_prop_ro(
-          "points",
-          [=](T const& self) {
-            nb::list out;
-            for (Point const& point : self.points) out.append(nb::make_tuple(point.*x, point.*y));
-            return nb::tuple(out);
-          },
-          (std::string("Pairs (") + first + ", " + second + ").").c_str());
+          "points", [=](T const& self) { return of.shown(self.points); }, of.doc().c_str());
   complete(type, name, "points");
+}
+
+/// A batch of so many draws among so many records.
+template <class T>
+nb::class_<T> batches(nb::module_& m, char const* name, char const* whole_must_be,
+                      char const* doc) {
+  nb::class_<T> type(m, name, doc);
+  type.def(
+          "__init__",
+          [=](T* self, whole const& batch, whole const& records) {
+            std::uint64_t const drawn = batch.as(name, "batch", whole_must_be);
+            std::uint64_t const all = records.as(name, "records", whole_must_be);
+            new (self) T{drawn, all};
+          },
+          nb::arg("batch"), nb::arg("records"))
+      .def_ro("batch", &T::batch)
+      .def_ro("records", &T::records);
+  complete(type, name, "batch", "records");
+  return type;
+}
+
+tacit::integer_law law_of(std::string_view word) {
+  if (word == "skellam") return tacit::integer_law::skellam;
+  if (word == "binomial") return tacit::integer_law::binomial;
+  throw std::invalid_argument("law is '" + std::string(word) +
+                              "', but must be 'skellam' or 'binomial'");
 }
 
 // What each must be when it is composed, where it is refused; here, of another type.
@@ -158,41 +204,89 @@ void bind_events(nb::module_& m) {
   one_number(m, "ZCDP", "rho", &zcdp::rho, non_negative,
              "Any mechanism of rho-zero-concentrated differential privacy.");
   points_of<dp_profile>(
-      m, "DPProfile", "epsilon", &approx_dp::epsilon, non_negative, "delta", &approx_dp::delta,
-      probability,
-      "Any mechanism that is (epsilon, delta)-differentially private for each of "
-      "these points: its privacy profile, as far as it is known. See "
-      "`from_profile`.\n\n"
-      "points  pairs (epsilon, delta), or an array of shape (n, 2); 1 to 10000 of "
-      "them");
+      m, "DPProfile",
+      columns<approx_dp>{"epsilon", &approx_dp::epsilon, non_negative, "delta", &approx_dp::delta,
+                         probability},
+      "Any mechanism that is (epsilon, delta)-differentially private for each of these points: its "
+      "privacy profile, as far as it is known. See `from_profile`.\n\n"
+      "points  pairs (epsilon, delta), or an array of shape (n, 2); 1 to 10000 of them");
   points_of<renyi_dp>(
-      m, "RenyiDP", "order", &renyi_bound::order, "finite and above 1", "divergence",
-      &renyi_bound::divergence, non_negative,
-      "Any mechanism whose Renyi divergences are within these bounds, in nats, for "
-      "all neighbours in both orders. See `from_renyi_curve`.\n\n"
-      "points  pairs (order, divergence), or an array of shape (n, 2); 1 to 1000 of "
-      "them");
+      m, "RenyiDP",
+      columns<renyi_bound>{"order", &renyi_bound::order, "finite and above 1", "divergence",
+                           &renyi_bound::divergence, non_negative},
+      "Any mechanism whose Renyi divergences are within these bounds, in nats, for all neighbours "
+      "in both orders. See `from_renyi_curve`.\n\n"
+      "points  pairs (order, divergence), or an array of shape (n, 2); 1 to 1000 of them");
+
+  nb::class_<integer_noise> on_integers(
+      m, "IntegerNoise",
+      "An integer sum plus noise on the integers. A vector, with independent noise in every "
+      "coordinate, counts by its L1 norm; for L2 norms see `vector_skellam`.\n\n"
+      "law          'skellam', the difference of two independent Poisson counts of mean "
+      "variance/2; "
+      "or 'binomial', the number of heads of 4*variance fair coins, less its mean\n"
+      "variance     positive; a quarter of a number of coins in [1, 2^53] for binomial noise\n"
+      "sensitivity  the most that a record adds, a whole number in [1, 1000000000]");
+  on_integers
+      .def(
+          "__init__",
+          [](integer_noise* self, argument<std::string> const& law,
+             argument<double> const& variance, whole const& sensitivity) {
+            constexpr char const* who = "IntegerNoise";
+            integer_law const of = law_of(law.as(who, "law", "'skellam' or 'binomial'"));
+            double const spread = variance.as(who, "variance", positive);
+            new (self) integer_noise{
+                of, spread,
+                sensitivity.as(who, "sensitivity", "a whole number in [1, 1000000000]")};
+          },
+          nb::arg("law"), nb::arg("variance"), nb::arg("sensitivity") = 1)
+      .def_prop_ro("law",
+                   [](integer_noise const& m) {
+                     return m.law == integer_law::skellam ? "skellam" : "binomial";
+                   })
+      .def_ro("variance", &integer_noise::variance)
+      .def_ro("sensitivity", &integer_noise::sensitivity);
+  complete(on_integers, "IntegerNoise", "law", "variance", "sensitivity");
+  using part = gaussian_mixture::part;
+  constexpr columns<part> weighted{"weight",      &part::weight,      probability,
+                                   "sensitivity", &part::sensitivity, non_negative};
+  nb::class_<gaussian_mixture> mixture(
+      m, "GaussianMixture",
+      "Contributions summed, plus N(0, sigma^2) in every coordinate, where the mechanism draws, "
+      "secretly, how long a record's contribution is: at most `sensitivity` in L2 norm with "
+      "probability `weight`. With what the weights leave to 1 it is 0.\n\n"
+      "sigma  standard deviation of the noise, positive, in the unit of the sensitivities\n"
+      "parts  pairs (weight, sensitivity), or an array of shape (n, 2); 1 to 1000 of them, weights "
+      "of a sum of at most 1");
+  mixture
+      .def(
+          "__init__",
+          [=](gaussian_mixture* self, argument<double> const& sigma, pairs const& parts) {
+            constexpr char const* who = "GaussianMixture";
+            double const noise = sigma.as(who, "sigma", positive);
+            std::vector<part> all = weighted.read(parts, who, "parts");
+            new (self) gaussian_mixture{noise, std::move(all)};
+          },
+          nb::arg("sigma"), nb::arg("parts"))
+      .def_ro("sigma", &gaussian_mixture::sigma)
+      .def_prop_ro(
+          "parts", [=](gaussian_mixture const& self) { return weighted.shown(self.parts); },
+          weighted.doc().c_str());
+  complete(mixture, "GaussianMixture", "sigma", "parts");
 
   nb::class_<unsampled> everyone(m, "Unsampled", "Every record takes part.");
   everyone.def(nb::init<>());
   complete(everyone, "Unsampled");
   one_number(m, "Poisson", "rate", &poisson::rate, probability,
              "Every record takes part with probability `rate`, independently, secretly.");
-  nb::class_<fixed_size> fixed(m, "FixedSize",
-                               "A uniform batch without replacement, drawn afresh and secretly for "
-                               "each release.");
-  fixed
-      .def(
-          "__init__",
-          [](fixed_size* self, whole const& batch, whole const& records) {
-            constexpr char const* who = "FixedSize";
-            new (self) fixed_size{batch.as(who, "batch", count), records.as(who, "records", count)};
-          },
-          nb::arg("batch"), nb::arg("records"))
-      .def_ro("batch", &fixed_size::batch)
-      .def_ro("records", &fixed_size::records)
+  batches<fixed_size>(m, "FixedSize", count,
+                      "A uniform batch without replacement, drawn afresh and secretly for each "
+                      "release.")
       .def_prop_ro("rate", &fixed_size::rate, "batch/records");
-  complete(fixed, "FixedSize", "batch", "records");
+  batches<with_replacement>(m, "WithReplacement", count,
+                            "A batch of independent uniform draws, each of any record, so that a "
+                            "record may be in it several times, and counts as often. Drawn afresh "
+                            "and secretly for each release.");
   nb::class_<shuffled> shuffle(m, "Shuffled",
                                "Each record in exactly one of the batches of an epoch. The event "
                                "is a whole epoch.");
@@ -235,6 +329,43 @@ void bind_events(nb::module_& m) {
       .def_prop_ro("sampling", [](event const& e) { return e.how; })
       .def_ro("records_per_person", &event::records_per_person);
   complete(release, "Event", "mechanism", "sampling", "records_per_person");
+
+  m.def(
+      "two_sided_geometric",
+      [](argument<double> const& ratio, whole const& sensitivity) {
+        constexpr char const* who = "two_sided_geometric";
+        double const of = ratio.as(who, "ratio", "in (0, 1)");
+        return two_sided_geometric(
+            of, sensitivity.as(who, "sensitivity", "a whole number in [1, 1000000000]"));
+      },
+      nb::arg("ratio"), nb::arg("sensitivity") = 1,
+      "The two-sided geometric mechanism, P(k) ~ ratio^|k|, as the DiscreteLaplace that it is. "
+      "`ratio` in (0, 1).");
+  m.def(
+      "vector_discrete_gaussian",
+      [](argument<double> const& sigma, argument<double> const& l2) {
+        constexpr char const* who = "vector_discrete_gaussian";
+        double const noise = sigma.as(who, "sigma", positive);
+        return vector_discrete_gaussian(noise, l2.as(who, "l2", non_negative));
+      },
+      nb::arg("sigma"), nb::arg("l2"),
+      "Integer vectors that differ between neighbours by at most `l2` in L2 norm, plus discrete "
+      "Gaussian noise in every coordinate: a ZCDP mechanism. Under replace_one the change is a "
+      "difference of two contributions. `sigma` positive and finite, `l2` finite and at least 0, "
+      "in "
+      "the same unit.");
+  m.def(
+      "vector_skellam",
+      [](argument<double> const& variance, argument<double> const& l1, argument<double> const& l2) {
+        constexpr char const* who = "vector_skellam";
+        double const spread = variance.as(who, "variance", positive);
+        double const one = l1.as(who, "l1", non_negative);
+        return vector_skellam(spread, one, l2.as(who, "l2", non_negative));
+      },
+      nb::arg("variance"), nb::arg("l1"), nb::arg("l2"),
+      "Integer vectors that differ between neighbours by at most `l1` in L1 norm and `l2` in L2 "
+      "norm, plus Skellam noise of this variance in every coordinate: a RenyiDP mechanism. For "
+      "integers l1 is at most l2^2. `variance` positive and finite, norms finite and at least 0.");
 }
 
 }  // namespace binding

@@ -252,9 +252,11 @@ void bind_matrix(nb::module_& m) {
       [](argument<strategy> const& c, argument<double> const& noise_multiplier,
          argument<participation> const& how) {
         constexpr char const* who = "matrix_run";
+        strategy const matrix = c.as(who, "strategy", a_strategy);
+        double const multiplier = noise_multiplier.as(who, "noise_multiplier", noise_range);
+        check_noise_range(who, multiplier);
         auto const found = patiently(
-            [c = c.as(who, "strategy", a_strategy),
-             noise = noise_multiplier.as(who, "noise_multiplier", "positive and finite"),
+            [c = matrix, noise = multiplier,
              how = how.as(who, "how", "a MinSeparation, a CyclicPoisson or a BallsInBins")] {
               return std::visit(
                   [&](auto const& of, auto const& by) { return tacit::matrix_run(of, noise, by); },
@@ -265,7 +267,7 @@ void bind_matrix(nb::module_& m) {
       nb::arg("strategy"), nb::arg("noise_multiplier"), nb::arg("how"),
       "The run as a list of (event, count) to compose: one Gaussian for a MinSeparation, sampled "
       "Gaussians without correlation for CyclicPoisson, an epoch of random allocation for "
-      "BallsInBins. `noise_multiplier` is positive and finite, relative to the clipping norm.\n\n"
+      "BallsInBins. `noise_multiplier` is in [0.001, 1e9], relative to the clipping norm.\n\n"
       "Raises ValueError for fewer groups or bins than the strategy has bands, and for samples of "
       "a DenseStrategy that is not lower triangular.");
 }

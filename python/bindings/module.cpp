@@ -118,9 +118,12 @@ NB_MODULE(_core, m) {
   binding::bind_accountants(m);
   binding::bind_filters(m);
   binding::bind_selection(m);
+  binding::bind_sampled_runs(m);
+  binding::bind_trade_off(m);
   binding::bind_questions(m);
   binding::bind_information(m);
   binding::bind_mechanisms(m);
   binding::bind_training(m);
   binding::bind_pac(m);
+  binding::bind_answering(m);
 }

@@ -50,6 +50,19 @@ inline numbers numbers_of(nanobind::handle given, std::size_t axes, char const* 
   return out;
 }
 
+/// How many axes NumPy finds: 0 for a number, and for what is missing.
+/// @throws nanobind::type_error for rows of several lengths
+inline std::size_t axes_of(nanobind::handle given, char const* who, char const* name,
+                           char const* must_be) {
+  namespace nb = nanobind;
+  if (given.is_none()) return 0;
+  try {
+    return nb::cast<std::size_t>(nb::module_::import_("numpy").attr("ndim")(given));
+  } catch (nb::python_error&) {
+    detail::refuse(who, name, given, must_be);
+  }
+}
+
 /// A new array of these numbers.
 inline nanobind::object array_of(std::span<double const> entries,
                                  std::vector<std::size_t> const& shape) {

@@ -4,16 +4,12 @@
 
 #include "selection.hpp"
 
-#include <tacit/dp/discretised.hpp>
 #include <tacit/dp/divergence_sum.hpp>
-#include <tacit/dp/gaussian.hpp>
-#include <tacit/dp/privacy_loss.hpp>
-#include <tacit/dp/renyi.hpp>
-#include <tacit/dp/zcdp.hpp>
 
 #include "argument.hpp"
 #include "binding.hpp"
 #include "patience.hpp"
+#include "runs.hpp"
 #include "values.hpp"
 
 #include <nanobind/nanobind.h>
@@ -48,46 +44,22 @@ tacit::repetitions repetitions_of(std::string const& law, double mean) {
 
 namespace {
 
-using any_accountant =
-    std::variant<tacit::privacy_loss_accountant, tacit::discretised_accountant,
-                 tacit::renyi_accountant, tacit::zcdp_accountant, tacit::gaussian_accountant>;
-
-/// One run, by whichever accountant.
-struct one_run {
-  any_accountant by;
-
-  [[nodiscard]] tacit::bound<double> epsilon(double delta) const {
-    return std::visit([=](auto const& a) { return a.epsilon(delta); }, by);
-  }
-  [[nodiscard]] tacit::bound<double> delta(double epsilon) const {
-    return std::visit([=](auto const& a) { return a.delta(epsilon); }, by);
-  }
-  /// Upper bounds on its Rényi divergences.
-  /// @throws std::invalid_argument where none are known
-  [[nodiscard]] tacit::renyi_accountant divergences() const {
-    return std::visit(
-        [](auto const& a) {
+/// Upper bounds on the Rényi divergences of a run.
+/// @throws std::invalid_argument where none are known
+tacit::renyi_accountant divergences_of(one_run const& run) {
+  return std::visit(
+      [](auto const& a) -> tacit::renyi_accountant {
+        if constexpr (requires { a.history(); }) {
           tacit::renyi_accountant out(a.neighbours());
           for (tacit::composed const& entry : a.history()) out.compose(entry.release, entry.count);
           return out;
-        },
-        by);
-  }
-};
-
-/// Unlike `tacit::best_of` it owns the accountant of the run.
-class best {
- public:
-  best(any_accountant run, tacit::repetitions const& times)
-      : run_(std::make_shared<one_run>(one_run{std::move(run)})), of_(*run_, times) {}
-
-  [[nodiscard]] tacit::best_of<one_run> const& value() const { return of_; }
-  [[nodiscard]] one_run const& run() const { return *run_; }
-
- private:
-  std::shared_ptr<one_run const> run_;
-  tacit::best_of<one_run> of_;
-};
+        } else {
+          throw std::invalid_argument(
+              "divergence: no Renyi divergences are known of a run that is not an accountant");
+        }
+      },
+      run.by);
+}
 
 /// A Python function of the order, which is asked from whatever thread needs it.
 tacit::divergence_sum::curve curve_of(nb::object const& function) {
@@ -167,47 +139,31 @@ void bind_selection(nb::module_& m) {
       "The TruncatedNegativeBinomial of this shape whose mean is at most `mean`, in [1, 1e12], and "
       "nearly so. Draw from it, with its gamma: that is what is charged.");
 
-  nb::class_<best>(
+  nb::class_<best> tuned(
       m, "BestOf",
-      "The best of several runs, each of which an accountant accounts for: an honest epsilon of "
-      "hyperparameter tuning. The number of runs is drawn beforehand and kept secret; settings may "
-      "be drawn at random, but not chosen by what earlier runs showed; only the output of the best "
-      "score is released. What the score costs, if it is of private data, belongs to the run.")
+      "The best of several runs: an honest epsilon of hyperparameter tuning. The number of runs is "
+      "drawn beforehand and kept secret; settings may be drawn at random, but not chosen by what "
+      "earlier runs showed; only the output of the best score is released. What the score costs, "
+      "if it is of private data, belongs to the run.\n\n"
+      "run    one of the runs: an accountant, a CappedRun, a SampledRun or a BestOf\n"
+      "times  the law of their number, a TruncatedNegativeBinomial or a PoissonCount");
+  tuned
       .def(
           "__init__",
-          [](best* self, argument<any_accountant> const& run,
-             argument<tacit::repetitions> const& times) {
+          [](best* self, argument<any_run> const& run, argument<tacit::repetitions> const& times) {
             constexpr char const* who = "BestOf";
-            any_accountant const one = run.as(who, "run", "an accountant");
+            one_run const one{run.as(who, "run", a_run)};
             tacit::repetitions const number = times.as(who, "times", law);
             best const made = patiently([one, number] { return best(one, number); });
             new (self) best(made);
           },
           nb::arg("run"), nb::arg("times"))
       .def(
-          "epsilon",
-          [](best const& self, argument<double> const& given) {
-            double const delta = given.as("epsilon", "delta", "in (0, 1)");
-            return patiently([now = self, delta] { return now.value().epsilon(delta); });
-          },
-          nb::arg("delta"),
-          "The smallest epsilon for which the best is (epsilon, delta)-DP whatever the score, as "
-          "an Interval. `delta` in (0, 1); `upper` may be infinite.")
-      .def(
-          "delta",
-          [](best const& self, argument<double> const& given) {
-            double const epsilon = given.as("delta", "epsilon", "finite and at least 0");
-            return patiently([now = self, epsilon] { return now.value().delta(epsilon); });
-          },
-          nb::arg("epsilon"),
-          "The smallest delta for which the best is (epsilon, delta)-DP whatever the score, as an "
-          "Interval. `epsilon` finite and at least 0.")
-      .def(
           "divergence",
           [](best const& self, argument<double> const& given) {
             double const order = given.as("divergence", "order", "finite and above 1");
             return patiently([now = self, order] {
-              tacit::renyi_accountant const one = now.run().divergences();
+              tacit::renyi_accountant const one = divergences_of(now.run());
               return tacit::least_divergence(order, [&](double at) {
                 return now.value().divergence(at, one.method().divergence(at));
               });
@@ -216,29 +172,17 @@ void bind_selection(nb::module_& m) {
           nb::arg("order"),
           "The Renyi divergence of the best at this order, finite and above 1, in nats, of the "
           "worse direction: an upper bound. Raises ValueError where none is known for the run.")
-      .def_prop_ro(
-          "run", [](best const& self) { return self.run().by; }, "A copy of the accountant.")
-      .def_prop_ro("times", [](best const& self) { return self.value().times(); })
-      .def("__copy__", [](nb::handle self) { return nb::borrow(self); })
-      .def(
-          "__deepcopy__", [](nb::handle self, nb::handle) { return nb::borrow(self); },
-          nb::arg("memo"))
-      .def("__reduce__",
-           [](nb::handle self) {
-             return nb::make_tuple(self.type(),
-                                   nb::make_tuple(self.attr("run"), self.attr("times")));
-           })
-      .def("__repr__", [](nb::handle self) {
-        return "BestOf(" + text_of(self.attr("run")) + ", " + text_of(self.attr("times")) + ")";
-      });
+      .def_prop_ro("times", [](best const& self) { return self.value().times(); });
+  asked_both_ways(tuned, "the best, whatever the score,");
+  complete_around(tuned, "BestOf", "times");
 
-  nb::class_<tacit::divergence_sum>(
+  nb::class_<tacit::divergence_sum> sum(
       m, "DivergenceSum",
       "A composition of parts that are known by their Renyi divergences alone: accountants, the "
       "best of several runs and what a paper bounds, in any order, each of which may depend on all "
       "earlier ones. Upper "
-      "bounds; `lower` is 0.")
-      .def(nb::init<>())
+      "bounds; `lower` is 0.");
+  sum.def(nb::init<>())
       .def(
           "add",
           [](tacit::divergence_sum& self, nb::object const& part,
@@ -249,9 +193,11 @@ void bind_selection(nb::module_& m) {
             auto const given = argument<std::variant<any_accountant, best>>{part}.as(
                 who, "part", "an accountant, a BestOf or a function of the order");
             auto const* tuned = std::get_if<best>(&given);
-            auto const run = std::make_shared<tacit::renyi_accountant const>(
-                tuned ? tuned->run().divergences()
-                      : one_run{std::get<any_accountant>(given)}.divergences());
+            one_run const whole = tuned != nullptr
+                                      ? tuned->run()
+                                      : one_run{std::visit([](auto const& a) { return any_run(a); },
+                                                           std::get<any_accountant>(given))};
+            auto const run = std::make_shared<tacit::renyi_accountant const>(divergences_of(whole));
             auto const one = [run](double order) { return run->method().divergence(order); };
             if (tuned == nullptr) return self.add(one, times);
             return self.add(
@@ -267,20 +213,6 @@ void bind_selection(nb::module_& m) {
           "is "
           "known; nothing is added then.")
       .def(
-          "epsilon",
-          [](tacit::divergence_sum const& self, argument<double> const& given) {
-            double const delta = given.as("epsilon", "delta", "in (0, 1)");
-            return patiently([now = self, delta] { return now.epsilon(delta); });
-          },
-          nb::arg("delta"), "Epsilon at this delta in (0, 1), as an Interval.")
-      .def(
-          "delta",
-          [](tacit::divergence_sum const& self, argument<double> const& given) {
-            double const epsilon = given.as("delta", "epsilon", "finite and at least 0");
-            return patiently([now = self, epsilon] { return now.delta(epsilon); });
-          },
-          nb::arg("epsilon"), "Delta at this epsilon, finite and at least 0, as an Interval.")
-      .def(
           "divergence",
           [](tacit::divergence_sum const& self, argument<double> const& given) {
             double const order = given.as("divergence", "order", "finite and above 1");
@@ -289,6 +221,7 @@ void bind_selection(nb::module_& m) {
           nb::arg("order"),
           "The Renyi divergence of the whole at this order, finite and above 1, in nats: an upper "
           "bound.");
+  asked_both_ways(sum, "the whole");
 }
 
 }  // namespace binding

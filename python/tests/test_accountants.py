@@ -75,7 +75,7 @@ def test_a_changed_state_is_refused():
 
 def test_what_is_refused_changes_nothing():
     run = tacit.PrivacyLossAccountant().compose(tacit.Gaussian(2.0))
-    for event in (tacit.Gaussian(-1.0), tacit.Event(tacit.Gaussian(1.0), tacit.FixedSize(1, 10)),
+    for event in (tacit.Gaussian(-1.0), tacit.Event(tacit.GaussianMixture(1.0, [(0.5, 1.0)]), tacit.FixedSize(1, 10)),
                   tacit.RandomisedResponse(1.0), tacit.Event(tacit.Gaussian(1.0), tacit.Poisson(2.0)),
                   tacit.Event(tacit.Gaussian(float("nan")))):
         with pytest.raises(ValueError):

@@ -55,6 +55,10 @@ TUNED = tacit.BestOf(tacit.RenyiAccountant().compose(tacit.Gaussian(1.0)), tacit
 TRANSCRIPT = tacit.PACZero(records=10, steps=1, budget=0.1)
 NUMBERS, COUNTS, WORDS = (["x", True, np.True_, 1j, [1.0], None], ["x", True, np.True_, 1.5, [1], None], [1, b"x", ["x"]])
 ARRAYS = ["x", None, [True], [[1], [1, 2]], [1j], ["x"], np.array([1.0], dtype=object), {1.0: 2.0}]
+SEVERAL = [bad for bad in ARRAYS if not (isinstance(bad, list) and bad == [True])] + [True, np.True_, b"x"]
+CUT, ONCE = tacit.CappedRun(RUN, 5, 10), tacit.SampledRun(RUN, tacit.Poisson(0.5))
+CURVE = tacit.TradeOffCurve(RUN, knots=8)
+SAID = tacit.pac.Answering(2, 1.0, 0.1, recorded=True)
 # A native function, good arguments, and for each of them what is of another type.
 NATIVE = [
     *((kind, {"noise_multiplier": 1.0}, {"noise_multiplier": NUMBERS}) for kind in (tacit.Gaussian, tacit.Laplace)),
@@ -65,6 +69,31 @@ NATIVE = [
     (tacit.ApproxDP, {"epsilon": 2.0, "delta": 0.1}, {"epsilon": NUMBERS, "delta": NUMBERS}),
     (tacit.GaussianDP, {"mu": 1.0}, {"mu": NUMBERS}),
     (tacit.ZCDP, {"rho": 1.0}, {"rho": NUMBERS}),
+    (tacit.IntegerNoise, {"law": "skellam", "variance": 2.0, "sensitivity": 1}, {"law": WORDS, "variance": NUMBERS, "sensitivity": COUNTS}),
+    (tacit.GaussianMixture, {"sigma": 1.0, "parts": [(0.5, 1.0)]}, {"sigma": NUMBERS, "parts": [1.0, "x", [1.0], [(1, 2, 3)], None]}),
+    *((kind, {"batch": 1, "records": 2}, {"batch": COUNTS, "records": COUNTS}) for kind in (tacit.FixedSize, tacit.WithReplacement)),
+    (tacit.two_sided_geometric, {"ratio": 0.5, "sensitivity": 1}, {"ratio": NUMBERS, "sensitivity": COUNTS}),
+    (tacit.vector_discrete_gaussian, {"sigma": 1.0, "l2": 1.0}, {"sigma": NUMBERS, "l2": NUMBERS}),
+    (tacit.vector_skellam, {"variance": 9.0, "l1": 1.0, "l2": 1.0}, {"variance": NUMBERS, "l1": NUMBERS, "l2": NUMBERS}),
+    (tacit.CappedRun, {"run": RUN, "most": 5, "records": 10}, {"run": [1.0, "x", EVENT, TUNED], "most": COUNTS, "records": COUNTS}),
+    (tacit.SampledRun, {"run": RUN, "sampling": tacit.Poisson(0.5)}, {"run": [1.0, "x", EVENT, None], "sampling": [1.0, "x", EVENT, None]}),
+    *((ask, {"delta": 1e-5}, {"delta": NUMBERS}) for ask in (CUT.epsilon, ONCE.epsilon)),
+    *((ask, {"epsilon": 1.0}, {"epsilon": NUMBERS}) for ask in (CUT.delta, ONCE.delta)),
+    (tacit.TradeOffCurve, {"run": RUN, "knots": 8, "smallest_rate": 1e-3, "tolerance": 0.1},
+     {"run": [1.0, "x", EVENT, None], "knots": COUNTS, "smallest_rate": NUMBERS, "tolerance": NUMBERS}),
+    *((ask, {"false_positive_rate": 0.1}, {"false_positive_rate": SEVERAL}) for ask in (CURVE.false_negative_rate, CURVE.true_positive_rate)),
+    (CURVE.delta, {"epsilon": 1.0}, {"epsilon": SEVERAL}), (CURVE.attack_success, {"prior": 0.5}, {"prior": SEVERAL}),
+    (CURVE.positive_predictive_value, {"prevalence": 0.1, "false_positive_rate": 0.1}, {"prevalence": NUMBERS, "false_positive_rate": SEVERAL}),
+    (CURVE.refine, {"run": RUN, "false_positive_rate": 0.1, "tolerance": 0.1},
+     {"run": [1.0, None], "false_positive_rate": NUMBERS, "tolerance": NUMBERS}),
+    (tacit.TradeOffCurve.from_knots, {"knots": [[0.0, 0.1, 0.2]], "adjacency": "add_remove"},
+     {"knots": ["x", None, 1.0, [1.0], [[1, 2], [1]], [[0.0, 1.0]]], "adjacency": WORDS}),
+    (tacit.TradeOffCurve.load, {"text": CURVE.save()}, {"text": WORDS}),
+    (tacit.pac.Answering, {"candidates": 2, "budget": 1.0, "per_answer": 0.1, "axes": "principal", "resolution": 30, "recorded": True},
+     {"candidates": COUNTS, "budget": NUMBERS, "per_answer": NUMBERS, "axes": WORDS, "resolution": COUNTS, "recorded": [1, "x", None]}),
+    (tacit.pac.Answering(2, 1.0, 0.1).answer, {"answers": [0.0, 1.0], "at_most": 0.1}, {"answers": [*ARRAYS, 1.0], "at_most": NUMBERS[:-1]}),
+    (tacit.pac.Answering(2, 1.0, 0.1).attack_bound, {"prior": 0.5}, {"prior": NUMBERS}),
+    (tacit.pac.audit_answers, {"transcript": SAID.transcript, "answers_to": lambda n: [0.0, 1.0]}, {"transcript": WORDS, "answers_to": [1, None, "x"]}),
     (tacit.report_noisy_max, {"noise": "gumbel", "scale": 1.0, "adjacency": "add_remove", "contribution": "any_sign"},
      {"noise": WORDS, "scale": NUMBERS, "adjacency": WORDS, "contribution": WORDS}),
     (tacit.sparse_vector, {"threshold_scale": 1.0, "query_scale": 1.0, "answers": 1, "adjacency": "add_remove", "contribution": "any_sign"},

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import their_exceptions
 
 README = Path(__file__).parents[1] / "README.md"
 BLOCKS = re.findall(r"```python\n(.*?)```(?:\n\n<!--[^\n]*-->\n```\n(.*?)```)?", README.read_text(encoding="utf-8"),
@@ -25,6 +26,11 @@ def test_readme(program, printed):
 
 def test_there_are_programs():
     assert len(BLOCKS) >= 3 and any(printed for _, printed in BLOCKS)
+
+
+def test_the_list_of_other_libraries_tests():
+    page = Path(__file__).parents[2] / "docs" / "howto" / "their_tests.md"
+    assert their_exceptions.table() in page.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("library", ["numpy", "torch"])

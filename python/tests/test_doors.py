@@ -28,3 +28,10 @@ def test_what_is_refused_is_refused_in_the_same_words(question, changes, name, m
     with pytest.raises((ValueError, TypeError)) as refusal:
         getattr(tacit, question)(**doors.asked(question, changes))
     assert doors.agrees(str(refusal.value), changes, name, must_be), str(refusal.value)
+
+
+@pytest.mark.parametrize("text, name, value, must_be", [(text, *named) for text, _, *named in doors.VALUES])
+def test_values_are_refused_in_the_same_words(text, name, value, must_be):
+    with pytest.raises(ValueError) as refusal:
+        doors.python_refuses(tacit, text)
+    assert doors.agrees_on(str(refusal.value), name, value, must_be), str(refusal.value)

@@ -2,11 +2,12 @@
 import copy
 import math
 
+import numpy as np
 import pytest
 
 pytest.importorskip("dp_accounting")
 
-from dp_accounting import dp_event, mechanism_calibration, privacy_accountant  # noqa: E402
+from dp_accounting import dp_event, mechanism_calibration, pld, privacy_accountant  # noqa: E402
 
 import tacit  # noqa: E402
 from tacit.dp_accounting import NeighboringRelation, TacitAccountant  # noqa: E402
@@ -68,7 +69,7 @@ def test_what_is_not_private_is_infinite(event):
     # Whatever it answers, a record more is an answer more.
     dp_event.RandomizedResponseDpEvent(1.0, 3), dp_event.RandomizedResponseDpEvent(0.5, 1),
     dp_event.PoissonSampledDpEvent(0.0, dp_event.GaussianDpEvent(-1.0)),
-    dp_event.SampledWithoutReplacementDpEvent(100, 10, dp_event.GaussianDpEvent(1.0)),
+    dp_event.SampledWithoutReplacementDpEvent(100, 10, dp_event.RandomizedResponseDpEvent(0.5, 3)),
 ])
 def test_what_has_no_bound_is_refused_and_changes_nothing(event):
     run = TacitAccountant().compose(STEP)
@@ -211,7 +212,11 @@ def test_no_bound_is_no_value_error():
     (repeated(STEP, 10, math.nan), "shape is nan"), (repeated(STEP, 1e13), "mean"), (repeated(STEP, math.inf), "mean"),
     (repeated(repeated(STEP, 2), 2), "the best of several runs, each"), (repeated(dp_event.UnsupportedDpEvent(), 2), "Unsupported"),
     (dp_event.PoissonSampledDpEvent(0.1, repeated(dp_event.GaussianDpEvent(1.0), 2)), "Unsupported"),
-    (dp_event.MixtureOfGaussiansDpEvent(1.0, [1.0, 2.0], [0.5, 0.5]), "one number beside 0"),
+    (dp_event.TruncatedSubsampledGaussianDpEvent(10, 1.5, 5, 1.0), "but must be at least 0, in .0, 1."),
+    (dp_event.TruncatedSubsampledGaussianDpEvent(10, 0.5, 5, math.nan), "but must be"),
+    (dp_event.TruncatedSubsampledGaussianDpEvent(10, 0.5, 2.5, 1.0), "whole numbers up to"),
+    (dp_event.TruncatedSubsampledGaussianDpEvent(10, 0.5, 10, 1e-5), "noise_multiplier is 1e-05"),
+    (dp_event.TruncatedSubsampledGaussianDpEvent(10, 0.5, 5, 1e-5), "noise_multiplier is 1e-05"),
     (dp_event.MixtureOfGaussiansDpEvent(1.0, [1.0, -2.0], [0.5, 0.5]), "at least 0"),
     (dp_event.MixtureOfGaussiansDpEvent(1.0, [1.0], [0.5]), "sum 1"), (dp_event.MixtureOfGaussiansDpEvent(1.0, [1.0], [0.5, 0.5]), "as many"),
     (dp_event.MixtureOfGaussiansDpEvent(math.nan, [1.0], [1.0]), "standard_deviation is nan"),
@@ -270,3 +275,85 @@ def test_randomised_response_against_a_random_answer(p, k, count):
                 for j in range(count + 1))
             for a, b in [(true, null), (null, true)])
         assert worst <= run.get_delta(epsilon) + 1e-15
+
+
+def test_a_mixture_of_several_shifts():
+    mixture = dp_event.MixtureOfGaussiansDpEvent(2.0, [0.0, 1.0, 3.0], [0.7, 0.2, 0.1])
+    for relation, adjacency in ((NeighboringRelation.ADD_OR_REMOVE_ONE, "add_remove"), (NeighboringRelation.REPLACE_SPECIAL, "zero_out")):
+        run = tacit.PrivacyLossAccountant(adjacency).compose(tacit.GaussianMixture(2.0, [(0.2, 1.0), (0.1, 3.0)]), 10)
+        assert answers(mixture, relation, 10)[0] == run.epsilon(1e-5)
+    # dp_accounting's own figure, in cells of 1e-4 rounded up
+    theirs = pld.PLDAccountant().compose(mixture, 10).get_epsilon(1e-5)
+    assert answers(mixture, count=10)[0].upper == pytest.approx(theirs, rel=1e-4)
+    assert not TacitAccountant(NeighboringRelation.REPLACE_ONE).supports(mixture)
+
+
+def test_batches_with_replacement():
+    batches = dp_event.SampledWithReplacementDpEvent(1000, 10, dp_event.GaussianDpEvent(2.0))
+    for relation, adjacency in ((NeighboringRelation.ADD_OR_REMOVE_ONE, "add_remove"), (NeighboringRelation.REPLACE_ONE, "replace_one")):
+        run = tacit.PrivacyLossAccountant(adjacency).compose(tacit.Event(tacit.Gaussian(2.0), tacit.WithReplacement(10, 1000)), 10)
+        assert answers(batches, relation, 10)[0] == run.epsilon(1e-5)
+
+
+def binomial(n, q):
+    return [math.comb(n, k) * q**k * (1 - q)**(n - k) for k in range(n + 1)]
+
+
+def profiles_of_a_cut_sample(n, q, size, sigma, epsilons):
+    """What the batches of one neighbour release against the other's, at these epsilons in both orders, where x adds 1 and each of the
+    others takes 1 away: the law of the sum by enumeration, and quadrature."""
+    law = {False: {}, True: {}}
+    for others, p in enumerate(binomial(n - 1, q)):
+        for present in (False, True):
+            for x, chance in ((0, 1.0),) if not present else ((0, 1 - q), (1, q)):
+                drawn = others + x
+                if drawn <= size:
+                    moves = {x - others: 1.0}
+                else:
+                    moves = {-size: 1.0 - x * size / drawn}
+                    if x:
+                        moves[1 - (size - 1)] = size / drawn
+                for move, share in moves.items():
+                    law[present][move] = law[present].get(move, 0.0) + p * chance * share
+    z = np.linspace(-n - 12 * sigma, 2 + 12 * sigma, 200_001)
+    density = [sum(p * np.exp(-((z - move) / sigma)**2 / 2) for move, p in law[present].items()) / (sigma * math.sqrt(2 * math.pi))
+               for present in (False, True)]
+    return [max(np.maximum(0.0, a - math.exp(epsilon) * b).sum() * (z[1] - z[0]) for a, b in (density, density[::-1])) for epsilon in epsilons]
+
+
+@pytest.mark.parametrize("n, q, size, sigma", [(4, 0.5, 2, 1.0), (3, 0.5, 2, 1.0), (6, 0.3, 1, 0.7), (5, 0.9, 4, 2.0), (6, 1.0, 3, 1.0)])
+def test_a_cut_sample_holds_what_it_releases(n, q, size, sigma):
+    event = dp_event.TruncatedSubsampledGaussianDpEvent(n, q, size, sigma)
+    run = TacitAccountant().compose(event)
+    theirs = pld.PLDAccountant().compose(event)
+    epsilons = [0.0, 0.3, 1.0, 2.0, 4.0]
+    for epsilon, truth in zip(epsilons, profiles_of_a_cut_sample(n, q, size, sigma, epsilons)):
+        assert truth <= run.get_delta(epsilon) * (1 + 1e-6) + 1e-12
+        assert run.get_delta(epsilon) <= theirs.get_delta(epsilon) * (1 + 1e-5) + 1e-12
+    for relation in (NeighboringRelation.REPLACE_ONE, NeighboringRelation.REPLACE_SPECIAL):
+        other = TacitAccountant(relation).compose(event)
+        assert 0.0 < other.get_delta(1.0) <= 1.0
+    whole = TacitAccountant().compose(dp_event.PoissonSampledDpEvent(q, dp_event.GaussianDpEvent(sigma)))
+    assert TacitAccountant().compose(dp_event.TruncatedSubsampledGaussianDpEvent(n, q, n, sigma)).get_delta(1.0) == whole.get_delta(1.0)
+
+
+def test_a_sample_that_is_hardly_ever_cut():
+    plain = dp_event.PoissonSampledDpEvent(0.01, dp_event.GaussianDpEvent(1.0))
+    cut = dp_event.TruncatedSubsampledGaussianDpEvent(10_000, 0.01, 200, 1.0)
+    found, exact = answers(cut, count=500)[0], answers(plain, count=500)[0]
+    assert exact.lower <= found.upper < 1.01 * exact.upper
+    for nothing in ((0, 0.5, 5, 1.0), (10, 0.0, 5, 1.0), (10, 0.5, 0, 1.0)):
+        assert TacitAccountant().compose(dp_event.TruncatedSubsampledGaussianDpEvent(*nothing)).get_epsilon(1e-5) == 0.0
+    assert TacitAccountant().compose(dp_event.TruncatedSubsampledGaussianDpEvent(10, 0.5, 5, 0.0)).get_epsilon(1e-5) == math.inf
+
+
+@pytest.mark.parametrize("n, q", [(1, 0.5), (7, 0.3), (40, 0.999), (1000, 0.01), (1000, 1e-9)])
+def test_tails_of_binomial_laws(n, q):
+    from fractions import Fraction
+
+    from tacit.dp_accounting import _tail
+    exact = [math.comb(n, k) * Fraction(q)**k * (1 - Fraction(q))**(n - k) for k in range(n + 1)]
+    for least in {0, 1, n // 3, n // 2, n, n + 1}:
+        truth = sum(exact[least:])
+        found, error = _tail(n, q, least)
+        assert abs(found - truth) <= error * truth + 1e-300 and error < 1e-9

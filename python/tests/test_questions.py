@@ -142,10 +142,16 @@ def test_what_nothing_keeps_is_infeasible():
 
 
 def test_no_bound_is_no_number():
-    with pytest.raises(ValueError, match="fixed"):
-        tacit.epsilon(noise_multiplier=1.0, batch=10, records=100, delta=1e-5)
+    with pytest.raises(ValueError, match="no exact Gaussian-DP bound"):
+        tacit.epsilon(accountant="gdp", noise_multiplier=1.0, batch=10, records=100, delta=1e-5)
     with pytest.raises(ValueError):
         tacit.epsilon(accountant="gdp", delta=1e-5, **RUN)
+
+
+def test_batches_of_a_fixed_size_have_a_bound_under_each_adjacency():
+    found = [tacit.epsilon(noise_multiplier=1.0, batch=10, records=100, delta=1e-5, adjacency=adjacency)
+             for adjacency in ("add_remove", "zero_out", "replace_one")]
+    assert all(0.0 <= one.lower <= one.upper < 10.0 for one in found)
 
 
 @pytest.mark.parametrize("changed, error, words", [

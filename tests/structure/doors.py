@@ -7,6 +7,8 @@ import json
 import re
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 TARGET = {"epsilon": 2, "delta": 1e-5}
 RUN = {"noise_multiplier": 1, "rate": 0.01, "steps": 100}
@@ -103,6 +105,73 @@ REFUSED = [
     ("epsilon", {"best_of_law": "poisson"}, "best_of_law", "left out unless best_of is given"),
 ]
 
+WHOLE = "a whole number in [1, 1000000000]"
+MATRIX = ["--noise-multiplier", "1", "--delta", "1e-5"]
+STEP = ["--noise-multiplier", "1", "--rate", "0.01", "--steps", "10", "--delta", "1e-5"]
+
+
+def strategy(word, *more, steps=5):
+    return ["matrix", "--strategy", word, "--steps", str(steps), *more]
+
+
+# What has no function of its own: (what Python does, a release of a schedule or the arguments of a command, name, value, range).
+# RUN is an accountant of Poisson-sampled steps; an event is composed. A command's name of an argument may be another.
+VALUES = [
+    *((f"DiscreteGaussian({x})", {"mechanism": "discrete-gaussian", "sigma": x}, "sigma", x, "positive and finite") for x in (0, -1)),
+    *((f"DiscreteLaplace(1, {x})", {"mechanism": "discrete-laplace", "scale": 1, "sensitivity": x}, "sensitivity", x, WHOLE)
+      for x in (0, 2_000_000_000)),
+    *((f"IntegerNoise('{law}', {x})", {"mechanism": law, "variance": x}, "variance", x, "positive and finite")
+      for law in ("skellam", "binomial") for x in (0, -1)),
+    ("IntegerNoise('binomial', 0.3)", {"mechanism": "binomial", "variance": 0.3}, "variance", 0.3,
+     "a quarter of a number of coins in [1, 2^53] for binomial noise"),
+    ("IntegerNoise('skellam', 5, 0)", {"mechanism": "skellam", "variance": 5, "sensitivity": 0}, "sensitivity", 0, WHOLE),
+    *((f"two_sided_geometric({x})", {"mechanism": "geometric", "ratio": x}, "ratio", x, "in (0, 1)") for x in (0, 1, 1.5)),
+    ("GaussianMixture(0, [(0.5, 1)])", {"mechanism": "gaussian-mixture", "sigma": 0, "points": [{"weight": 0.5, "sensitivity": 1}]},
+     "sigma", 0, "positive and finite"),
+    ("GaussianMixture(1, [(1.5, 1)])", {"mechanism": "gaussian-mixture", "sigma": 1, "points": [{"weight": 1.5, "sensitivity": 1}]},
+     "weight", 1.5, "in [0, 1]"),
+    ("GaussianMixture(1, [(0.5, -1)])", {"mechanism": "gaussian-mixture", "sigma": 1, "points": [{"weight": 0.5, "sensitivity": -1}]},
+     "sensitivity", -1, "finite and at least 0"),
+    ("Event(Gaussian(1), WithReplacement(0, 10))", {"mechanism": "gaussian", "noise_multiplier": 1, "batch": 0, "records": 10,
+                                                    "with_replacement": True}, "batch", 0, COUNT),
+    ("Event(Gaussian(1), WithReplacement(5, 0))", {"mechanism": "gaussian", "noise_multiplier": 1, "batch": 5, "records": 0,
+                                                   "with_replacement": True}, "records", 0, COUNT),
+    ("RandomisedResponse(1, 1)", {"mechanism": "randomised-response", "epsilon": 1, "categories": 1}, "categories", 1,
+     "a whole number in [2, 2^53]"),
+    ("GaussianDP(-1)", {"mechanism": "gaussian-dp", "mu": -1}, "mu", -1, "finite and at least 0"),
+    ("ZCDP(-1)", {"mechanism": "zcdp", "rho": -1}, "rho", -1, "finite and at least 0"),
+    ("DPProfile([(1, 1.5)])", {"mechanism": "profile", "points": [{"epsilon": 1, "delta": 1.5}]}, "delta", 1.5, "in [0, 1]"),
+    ("RenyiDP([(1, 1)])", {"mechanism": "renyi", "points": [{"order": 1, "divergence": 1}]}, "order", 1, "finite and above 1"),
+    ("matrix.identity_strategy(0)", strategy("identity", *MATRIX, steps=0), "steps", 0, "a whole number in [1, 10000000]"),
+    *((f"matrix.matrix_run(matrix.identity_strategy(5), 1, {how})", strategy("identity", *words, *MATRIX), name, x, must_be)
+      for how, words, name, x, must_be in (
+          ("matrix.CyclicPoisson(2, 1.5)", ["--groups", "2", "--rate", "1.5"], "rate", 1.5, "in [0, 1]"),
+          ("matrix.BallsInBins(0)", ["--bins", "0"], "bins", 0, "a whole number in [1, 10000000]"),
+          ("matrix.MinSeparation(0)", ["--separation", "0"], "separation", 0, COUNT))),
+    ("matrix.matrix_run(matrix.identity_strategy(5), 0, matrix.MinSeparation())",
+     strategy("identity", "--noise-multiplier", "0", "--delta", "1e-5"), "noise_multiplier", 0, NOISE),
+    ("CappedRun(RUN, 0, 10)", ["epsilon", *STEP, "--cap", "0", "--cap-records", "10"], "most", 0, COUNT),
+    ("CappedRun(RUN, 5, 0)", ["epsilon", *STEP, "--cap", "5", "--cap-records", "0"], "records", 0, COUNT),
+    ("SampledRun(RUN, Poisson(1.5))", ["epsilon", *STEP, "--drawn-once", "1.5"], "rate", 1.5, "in [0, 1]"),
+]
+COMMANDS_NAMES = {"cap": "most", "cap_records": "records", "drawn_once": "rate"}
+
+
+def python_refuses(tacit, text):
+    """Does what an entry of VALUES says."""
+    run = tacit.PrivacyLossAccountant()
+    accountant = tacit.PrivacyLossAccountant().compose(tacit.Event(tacit.Gaussian(1.0), tacit.Poisson(0.01)), 10)
+    made = eval(text, {**vars(tacit), "RUN": accountant})
+    if not isinstance(made, (list, tacit.CappedRun, tacit.SampledRun)):
+        run.compose(made)
+
+
+def agrees_on(said, name, value, must_be):
+    said = message(said)
+    for command, python in COMMANDS_NAMES.items():
+        said = re.sub(rf"\A{command} is ", f"{python} is ", said)
+    return said == f"{name} is {number(str(value))}, but must be {must_be}"
+
 
 def asked(question, changes):
     """What is asked: of Python as it is, where None is what is missing."""
@@ -167,6 +236,18 @@ def ask_calculator(calculator, question, given):
     return done.stdout, done.stderr
 
 
+def asked_of_calculator(calculator, given):
+    if isinstance(given, list):
+        done = subprocess.run([calculator, *given, "--json"], capture_output=True, text=True, check=False)
+        return done.stdout, done.stderr
+    with tempfile.TemporaryDirectory() as folder:
+        schedule = Path(folder) / "schedule.json"
+        schedule.write_text(json.dumps({"adjacency": "add-remove", "releases": [{"steps": 1, **given}]}))
+        done = subprocess.run([calculator, "epsilon", "--schedule", schedule, "--delta", "1e-5", "--json"], capture_output=True,
+                              text=True, check=False)
+    return done.stdout, done.stderr
+
+
 def page_question(question, given):
     if question == "information_for_success":
         return {"ask": "budget", **given}
@@ -218,7 +299,17 @@ def main():
         if case in of_page:
             answer = next(answers)
             check("page", case, answer.get("error", ""), {} if "error" in answer else answer)
-    print("\n".join(wrong) or f"{len(ANSWERED)} answers of the same figures, {len(REFUSED)} refusals in the same words")
+    releases = [value for value in VALUES if isinstance(value[1], dict)]
+    questions = [{"ask": "epsilon", "delta": 1e-5, "run": {"adjacency": "add-remove", "releases": [{"steps": 1, **release}]}}
+                 for _, release, *_ in releases]
+    for (text, release, *named), answer in zip(releases, ask_page(page, questions)):
+        if not agrees_on(answer.get("error", ""), *named):
+            wrong.append(f"page, {release}:\n  {answer}\n  {named}")
+    for text, given, *named in VALUES:
+        number, said = asked_of_calculator(calculator, given)
+        if number or not agrees_on(said, *named):
+            wrong.append(f"calculator, {given}:\n  {said.strip() or number}\n  {named}")
+    print("\n".join(wrong) or f"{len(ANSWERED)} answers of the same figures, {len(REFUSED) + len(VALUES)} refusals in the same words")
     return 1 if wrong else 0
 
 

@@ -246,7 +246,7 @@ tacit::mechanism_event read_integer_noise(node const& of) {
   double const value = variance.positive();
   if (law == tacit::integer_law::binomial &&
       !(4.0 * value >= 1.0 && 4.0 * value <= 0x1p53 && 4.0 * value == std::floor(4.0 * value))) {
-    variance.refuse("a quarter of a number of coins");
+    variance.refuse("a quarter of a number of coins in [1, 2^53] for binomial noise");
   }
   return tacit::integer_noise{law, value, read_sensitivity(of)};
 }

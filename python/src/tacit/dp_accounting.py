@@ -9,8 +9,8 @@
 ``mechanism_calibration.calibrate_dp_mechanism(TacitAccountant, ...)`` works as with their own accountants.
 
 Beside sums with Gaussian, Laplace and discrete Laplace noise and randomised response it takes samples of several Gaussian
-events, ``ZCDpEvent`` (answered by Rényi divergences, with a lower end of 0 for what it adds), ``MixtureOfGaussiansDpEvent``
-of one shift beside 0, ``RepeatAndSelectDpEvent`` (alone by
+events, with and without replacement, ``ZCDpEvent`` (answered by Rényi divergences, with a lower end of 0 for what it adds),
+``MixtureOfGaussiansDpEvent``, ``TruncatedSubsampledGaussianDpEvent`` (from above, by its profile), ``RepeatAndSelectDpEvent`` (alone by
 the profile of one run, beside other events by Rényi divergences; see ``tacit.BestOf``) and, under ``REPLACE_SPECIAL``,
 ``SingleEpochTreeAggregationDpEvent``.
 """
@@ -40,6 +40,8 @@ _NOTHING = "nothing"  # one that says nothing about anybody
 
 # A factor above every rounding of the few operations here, each of them at most 1.2e-16.
 _UP = 1.0 + 1e-14
+
+_POINTS = 4000  # at which a profile is known
 
 
 class ValueOutOfRange(UnsupportedEventError, ValueError):
@@ -146,7 +148,7 @@ def _sampled_mechanism(event, adjacency):
 
 
 def _mixture(event, adjacency):
-    """(mechanism, sampling) of a mixture of Gaussians against one; of one shift beside 0, which a Poisson-sampled sum has."""
+    """(mechanism, sampling) of a mixture of Gaussians against one. Of one shift beside 0 it is a Poisson-sampled sum."""
     if adjacency == "replace_one":
         raise _Unsupported(event, "neighboring_relation must be `ADD_OR_REMOVE_ONE` or `REPLACE_SPECIAL` for `MixtureOfGaussiansDpEvent`: "
                                   "it says what a record more or less changes")
@@ -164,13 +166,70 @@ def _mixture(event, adjacency):
     if event.standard_deviation == 0.0:
         return _EVERYTHING, tacit.Unsampled()
     if len(moved) > 1:
-        raise _Unsupported(event, f"sensitivities are {shifts}, but must be one number beside 0: no event of tacit's has several shifts of "
-                                  "given probabilities")
+        total = max(1.0, math.fsum(weights))
+        parts = [(p / total, c) for c, p in zip(shifts, weights) if c > 0.0 and p > 0.0]
+        return tacit.GaussianMixture(event.standard_deviation, parts), tacit.Unsampled()
     shift = moved.pop()
     noise = tacit.Gaussian(event.standard_deviation if shift == 1.0 else event.standard_deviation / shift / _UP)
     present = [p for c, p in zip(shifts, weights) if c > 0.0 and p > 0.0]
     rate = present[0] if len(present) == 1 else min(1.0, math.fsum(present) * _UP)
     return noise, tacit.Poisson(rate)
+
+
+def _tail(records, rate, least):
+    """(P(Bin(records, rate) >= least), a bound on its relative error), to 1e-300. Terms relative to that of the mode follow by
+    their ratios, each of a few roundings, and are summed exactly."""
+    if least <= 0 or rate == 1.0:
+        return float(least <= records), 0.0
+    odds, mode = rate / (1.0 - rate), min(int((records + 1) * rate), records)
+    terms = {mode: 1.0}
+    for step in (1, -1):
+        k, term = mode, 1.0
+        while 0 <= k + step <= records and term > 1e-300:
+            term = term * ((records - k) / (k + 1) * odds if step > 0 else k / (records - k + 1) / odds)
+            k += step
+            terms[k] = term
+    share = math.fsum(term for k, term in terms.items() if k >= least) / math.fsum(terms.values())
+    return share, 1e-15 * (len(terms) + 1)
+
+
+def _truncated(event, adjacency):
+    """The mechanism of a Poisson sample that is cut down to a size.
+
+    Let S be the sampled records but for one, x, and B the size. If S has fewer than B, x makes S a sample with x in it at the rate
+    q. If it has B or more, with probability tau, T is a random part of B of them; x takes the place of one of T with probability
+    r = P(Bin(n, q) > B) B / (n tau), and so moves the sum by 2 at most, at this rate. Whether S was smaller does not depend on x: by
+    joint convexity delta is at most (1 - tau) delta_1 + tau delta_2. Another record in the place of x moves the sum of T by two
+    vectors of length 2 at most: what replace_one has at that noise.
+    """
+    n, q, size, sigma = event.dataset_size, event.sampling_probability, event.truncated_batch_size, event.noise_multiplier
+    if not (0.0 <= q <= 1.0 and size >= 0 and n >= 0 and sigma >= 0.0):
+        raise _OutOfRange(event, f"dataset_size, sampling_probability, truncated_batch_size and noise_multiplier are {n}, {q}, {size} and "
+                                 f"{sigma}, but must be at least 0, in [0, 1], at least 0 and at least 0")
+    if n > 2**53 or size != int(size) or n != int(n):
+        raise _OutOfRange(event, f"dataset_size and truncated_batch_size are {n} and {size}, but must be whole numbers up to 2^53")
+    if q == 0.0 or size == 0 or n == 0:
+        return _NOTHING, tacit.Unsampled()
+    if sigma == 0.0:
+        return _EVERYTHING, tacit.Unsampled()
+    n, size = int(n), int(size)
+    if size >= n:
+        return tacit.Gaussian(sigma), tacit.Poisson(q)
+    cut, error = _tail(n - 1, q, size)
+    larger, other_error = _tail(n, q, size + 1)
+    most = min(1.0, cut * (1.0 + error) + 1e-300)
+    rate = min(1.0, larger * (1.0 + other_error) * size / n / max(cut * (1.0 - error), 1e-300) * _UP)
+    whole = PrivacyLossAccountant(adjacency).compose(tacit.Event(tacit.Gaussian(sigma), tacit.Poisson(q)))
+    other = PrivacyLossAccountant("add_remove" if adjacency == "add_remove" else "replace_one")
+    other.compose(tacit.Event(tacit.Gaussian(sigma / 2.0), tacit.Poisson(rate)))
+    rest = min(1.0, 1.0 - cut * (1.0 - error) + 1e-15)
+    farthest = min(max(whole.epsilon(1e-40).upper, other.epsilon(1e-40).upper), 700.0)
+    epsilons = [farthest * k / _POINTS for k in range(_POINTS + 1)]
+    return tacit.DPProfile([(epsilon, min(1.0, (rest * whole.delta(epsilon).upper + most * other.delta(epsilon).upper) * _UP))
+                            for epsilon in epsilons]), tacit.Unsampled()
+
+
+_OWN_SAMPLING = {dp_event.MixtureOfGaussiansDpEvent: _mixture, dp_event.TruncatedSubsampledGaussianDpEvent: _truncated}
 
 
 def _repetitions(event):
@@ -314,12 +373,16 @@ class TacitAccountant(PrivacyAccountant):
             if not 0.0 <= event.sampling_probability <= 1.0:
                 raise _OutOfRange(event, f"Sampling rate is {event.sampling_probability}, but must be in [0, 1]")
             inner, sampling = event.event, tacit.Poisson(event.sampling_probability)
-        elif isinstance(event, dp_event.SampledWithoutReplacementDpEvent):
+        elif isinstance(event, (dp_event.SampledWithoutReplacementDpEvent, dp_event.SampledWithReplacementDpEvent)):
             inner = event.event
-            sampling = (tacit.FixedSize(event.sample_size, event.source_dataset_size) if event.sample_size != 0
-                        else tacit.Poisson(0.0))
-        if isinstance(event, dp_event.MixtureOfGaussiansDpEvent):
-            mechanism, sampling = _mixture(event, self._adjacency)
+            batches = tacit.FixedSize if isinstance(event, dp_event.SampledWithoutReplacementDpEvent) else tacit.WithReplacement
+            sampling = batches(event.sample_size, event.source_dataset_size) if event.sample_size != 0 else tacit.Poisson(0.0)
+        read = _OWN_SAMPLING.get(type(event))
+        if read is not None:
+            try:
+                mechanism, sampling = read(event, self._adjacency)
+            except (ValueError, OverflowError, TypeError) as error:
+                raise _refused(event, error) from error
             if mechanism is _EVERYTHING:
                 return True
         else:

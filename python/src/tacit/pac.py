@@ -11,6 +11,13 @@
 >>> released.shape, account.spent <= 0.5
 ((2,), True)
 
+Queries that follow each other, each chosen by the answers before, are answered by one of the candidates, drawn in secret:
+
+>>> answering = tacit.pac.Answering(candidates=4, budget=0.5, per_answer=0.1)
+>>> answer = answering.answer(outputs[:, 0])  # what each candidate would say
+>>> answering.spent <= 0.1
+True
+
 ``tacit.attack_success_from_information`` says how often an attacker who learns so many nats can be right.
 """
 
@@ -19,7 +26,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from tacit import _core
-from tacit._core import Gap, Noise, NoisyOutputs
+from tacit._core import AnswerAudit, Answering, Gap, Noise, NoisyOutputs, audit_answers
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,7 +34,7 @@ if TYPE_CHECKING:
 else:
     from tacit._numpy import np
 
-__all__ = ["Gap", "Noise", "NoisyOutputs", "gap", "information", "noise_for_candidates", "noise_for_samples"]
+__all__ = ["AnswerAudit", "Answering", "Gap", "Noise", "NoisyOutputs", "audit_answers", "gap", "information", "noise_for_candidates", "noise_for_samples"]
 
 
 def _finite(name, value, dimensions, shape):

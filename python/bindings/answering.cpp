@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Private answers: queries to many candidate data sets, each answer noised within a budget of nats.
+
+#include <tacit/core/check.hpp>
+#include <tacit/core/units.hpp>
+#include <tacit/mechanism/answering.hpp>
+#include <tacit/pac/answer_plan.hpp>
+#include <tacit/pac/answer_transcript.hpp>
+
+#include "argument.hpp"
+#include "binding.hpp"
+#include "numbers.hpp"
+
+#include <Eigen/Core>
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace nb = nanobind;
+
+namespace binding {
+
+namespace {
+
+using number = argument<double>;
+using word = argument<std::string>;
+using answering = tacit::answering<>;
+
+/// What all candidates answer: M numbers, or a row a candidate.
+using answers = std::variant<std::vector<double>, Eigen::MatrixXd>;
+
+answers answers_of(nb::handle given, char const* who) {
+  constexpr char const* must_be = "an array of numbers, of shape (M,) or (M, d)";
+  std::size_t const axes = binding::axes_of(given, who, "answers", must_be);
+  if (axes == 1) return numbers_of(given, 1, who, "answers", must_be).entries;
+  numbers const all = numbers_of(given, 2, who, "answers", must_be);
+  using rows = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+  return Eigen::MatrixXd(Eigen::Map<rows const>(all.entries.data(),
+                                                static_cast<Eigen::Index>(all.shape[0]),
+                                                static_cast<Eigen::Index>(all.shape[1])));
+}
+
+tacit::answer_axes noise_axes_of(word const& given) {
+  std::string const axes = given.as("Answering", "axes");
+  if (axes == "principal") return tacit::answer_axes::principal;
+  if (axes == "coordinates") return tacit::answer_axes::coordinates;
+  tacit::detail::fail_argument("Answering", "axes", axes, "'principal' or 'coordinates'");
+}
+
+/// One cell is a column.
+Eigen::MatrixXd rows_of(answers const& all) {
+  if (auto const* rows = std::get_if<Eigen::MatrixXd>(&all)) return *rows;
+  auto const& one = std::get<std::vector<double>>(all);
+  return Eigen::Map<Eigen::VectorXd const>(one.data(), static_cast<Eigen::Index>(one.size()));
+}
+
+nb::object shown(double cell) { return nb::float_(cell); }
+nb::object shown(Eigen::VectorXd const& cells) {
+  return array_of({cells.data(), static_cast<std::size_t>(cells.size())});
+}
+
+}  // namespace
+
+void bind_answering(nb::module_& m) {
+  nb::class_<answering>(
+      m, "Answering", nb::is_final(),
+      "Private answers to any number of queries, which may depend on the answers before. One of "
+      "`candidates` data sets, drawn uniformly in secret, answers all of them; what all answers "
+      "together tell about which one it is stays within `budget` nats. Whoever sees the "
+      "candidates' "
+      "answers sees the secret data.\n\n"
+      "candidates  M, a whole number in [2, 2^24]\n"
+      "budget      of all answers together, in nats, finite and at least 0\n"
+      "per_answer  the most that one may tell, in nats, in [1e-100, 1000]; far less than the "
+      "budget\n"
+      "axes        of the noise of several cells: 'principal', along the candidates' covariance, "
+      "the least noise; or 'coordinates', a noise for each cell\n"
+      "resolution  the scale of the noise is about 2^resolution steps of the grid that answers are "
+      "on; a whole number in [2, 40]\n"
+      "recorded    whether to keep a transcript, some 40 bytes an answer and axis")
+      .def(
+          "__init__",
+          [](answering* self, whole const& candidates, number const& budget,
+             number const& per_answer, word const& axes, whole const& resolution,
+             argument<bool> const& recorded) {
+            constexpr char const* who = "Answering";
+            std::uint64_t const count =
+                candidates.as(who, "candidates", "a whole number in [2, 2^24]");
+            tacit::answering_options options;
+            options.budget = tacit::nats(budget.as(who, "budget", "finite and at least 0"));
+            options.per_answer = tacit::nats(per_answer.as(who, "per_answer", "in [1e-100, 1000]"));
+            options.how.axes = noise_axes_of(axes);
+            std::uint64_t const finely =
+                resolution.as(who, "resolution", "a whole number in [2, 40]");
+            tacit::detail::check_count(who, "resolution", finely, 2, 40);
+            options.how.resolution = static_cast<unsigned>(finely);
+            options.recorded = recorded.as(who, "recorded");
+            tacit::detail::check_count(who, "candidates", count, 2, std::uint64_t{1} << 24);
+            new (self) answering({static_cast<std::size_t>(count)}, options);
+          },
+          nb::arg("candidates"), nb::arg("budget"), nb::arg("per_answer"),
+          nb::arg("axes") = "principal", nb::arg("resolution") = 30, nb::arg("recorded") = false)
+      .def(
+          "answer",
+          [](answering& self, nb::handle given, nb::object const& at_most) {
+            constexpr char const* who = "answer";
+            auto const within = [&](auto const& all) {
+              if (at_most.is_none()) return shown(self.answer(all));
+              double const most = number{at_most}.as(who, "at_most", "in [1e-100, 1000]");
+              return shown(self.answer(all, tacit::nats(most)));
+            };
+            return std::visit(within, answers_of(given, who));
+          },
+          nb::arg("answers").none(), nb::arg("at_most") = nb::none(),
+          "Charges what the answer may tell, then draws it. `answers` is what each candidate "
+          "answers: shape (M,), for a float; or (M, d), for d cells noised together, shape (d,); "
+          "in "
+          "units of their own, finite. `at_most`: for this many nats, in [1e-100, 1000], in the "
+          "place "
+          "of per_answer.\n\n"
+          "Raises BudgetExhausted if the charge does not fit, and ValueError for another number of "
+          "answers or one that is not finite; nothing is charged or drawn then.")
+      .def_prop_ro("candidates", [](answering const& self) { return self.candidates().candidates; })
+      .def_prop_ro(
+          "budget", [](answering const& self) { return self.budget().value; }, "Nats.")
+      .def_prop_ro(
+          "spent", [](answering const& self) { return self.spent().value; }, "Nats so far.")
+      .def_prop_ro(
+          "remaining", [](answering const& self) { return self.remaining().value; },
+          "Nats that are left.")
+      .def_prop_ro("answers", &answering::answers, "How many were given.")
+      .def(
+          "attack_bound",
+          [](answering const& self, number const& prior) {
+            return self.attack_bound(prior.as("attack_bound", "prior", "in (0, 1]"));
+          },
+          nb::arg("prior") = 0.5,
+          "No attacker is right more often about something whose best guess beforehand is right "
+          "with probability `prior`, in (0, 1]: 0.5 for the membership of a record in balanced "
+          "subsets, 1/M for the candidate itself.")
+      .def_prop_ro(
+          "belief", [](answering const& self) { return array_of(self.belief().probabilities()); },
+          "What an attacker who saw all answers believes of each candidate, shape (M,): public, "
+          "for "
+          "whoever knows the candidates' answers.")
+      .def_prop_ro(
+          "transcript",
+          [](answering const& self) -> nb::object {
+            auto const& said = self.transcript();
+            if (!said) return nb::none();
+            return nb::cast(said->text());
+          },
+          "What was said, a text for `audit_answers`; None unless it was recorded. Public.")
+      .def("__reduce_ex__", [](nb::handle, nb::handle) -> nb::object {
+        throw nb::type_error(
+            "Answering is not copied or pickled: a copy would spend its budget again");
+      });
+
+  nb::class_<tacit::answer_audit>(m, "AnswerAudit", nb::is_final(),
+                                  "What a transcript of answers is found to have told. Made by "
+                                  "`audit_answers`.")
+      .def_ro("answers", &tacit::answer_audit::answers,
+              "So many, from the first on, agree with the candidates.")
+      .def_ro("whole", &tacit::answer_audit::whole, "Whether all of them do.")
+      .def_prop_ro(
+          "revealed", [](tacit::answer_audit const& a) { return a.revealed.value; },
+          "Nats that those tell at most, computed anew.")
+      .def_prop_ro(
+          "belief", [](tacit::answer_audit const& a) { return array_of(a.belief.probabilities()); },
+          "What an attacker believes of each candidate after them, shape (M,).")
+      .def("__repr__", [](tacit::answer_audit const& a) {
+        return "AnswerAudit(answers=" + std::to_string(a.answers) +
+               ", whole=" + (a.whole ? "True" : "False") +
+               ", revealed=" + text_of(a.revealed.value) + ")";
+      });
+  m.def(
+      "audit_answers",
+      [](word const& text, nb::handle answers_to) {
+        constexpr char const* who = "audit_answers";
+        auto const transcript = tacit::answer_transcript::parse(text.as(who, "transcript"));
+        if (PyCallable_Check(answers_to.ptr()) == 0) {
+          detail::refuse(who, "answers_to", answers_to, "a function of one whole number");
+        }
+        return tacit::audit_answers(
+            transcript, [&](std::size_t n) { return rows_of(answers_of(answers_to(n), who)); });
+      },
+      nb::arg("transcript"), nb::arg("answers_to").none(),
+      "Replays a transcript for one who has the candidates' answers: `answers_to(n)` returns what "
+      "all of them answered to the n-th query, shape (M,) or (M, d). Grid, noise and charge of "
+      "each "
+      "answer are computed anew, and the first that has others ends the audit. It needs the same "
+      "build of the package. Raises CorruptState for a text that is no transcript.");
+}
+
+}  // namespace binding

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Private answers."""
+import copy
+import math
+import os
+import pickle
+import sys
+
+import numpy as np
+import pytest
+
+import tacit
+from tacit.pac import Answering, audit_answers
+
+M = 64
+RANDOM = np.random.default_rng(5)
+ONE = RANDOM.normal(size=M)
+MANY = RANDOM.normal(size=(M, 3))
+
+
+def test_answers_within_a_budget():
+    answering = Answering(M, budget=1.0, per_answer=0.01)
+    answer = answering.answer(ONE)
+    assert type(answer) is float and math.isfinite(answer)
+    cells = answering.answer(MANY)
+    assert cells.shape == (3,) and cells.dtype == np.float64 and np.isfinite(cells).all()
+    assert answering.answer(MANY[:, :1]).shape == (1,)
+    assert 0.0 < answering.spent <= 0.03 and answering.answers == 3
+    assert answering.remaining == pytest.approx(1.0 - answering.spent) and answering.budget == 1.0 and answering.candidates == M
+    assert answering.belief.shape == (M,) and answering.belief.sum() == pytest.approx(1.0)
+    assert 0.5 < answering.attack_bound() < 0.7 and answering.attack_bound(1 / M) < 0.2
+    before = answering.spent
+    answering.answer(ONE, at_most=0.2)
+    assert 0.1 < answering.spent - before <= 0.2
+    assert answering.transcript is None
+
+
+def test_what_all_agree_on_is_free_and_exact():
+    answering = Answering(3, budget=0.0, per_answer=0.01)
+    assert answering.answer([2.5, 2.5, 2.5]) == 2.5
+    assert np.array_equal(answering.answer(np.full((3, 2), 7.0)), [7.0, 7.0])
+    assert answering.spent == 0.0
+
+
+def test_noise_is_as_large_as_the_budget_asks():
+    draws = []
+    for _ in range(400):
+        answering = Answering(2, budget=1.0, per_answer=0.01)
+        draws.append(answering.answer([-1.0, 1.0]))
+    # log(1 + 1/s^2) = 0.02: deviation 7.04, and 1 of the candidates; chance 1e-9 of failing
+    assert 5.6 < np.std(draws) < 8.7 and abs(np.mean(draws)) < 2.2
+
+
+def test_the_budget_ends_it():
+    answering = Answering(M, budget=0.05, per_answer=0.02)
+    with pytest.raises(tacit.BudgetExhausted):
+        for _ in range(10):
+            answering.answer(ONE)
+    spent, said = answering.spent, answering.answers
+    assert 0.03 < spent <= 0.05 and said >= 2
+    with pytest.raises(tacit.BudgetExhausted):
+        answering.answer(MANY)
+    assert (answering.spent, answering.answers) == (spent, said)
+
+
+@pytest.mark.parametrize("axes", ["principal", "coordinates"])
+def test_a_transcript_is_audited(axes):
+    answering = Answering(M, budget=5.0, per_answer=0.1, axes=axes, resolution=20, recorded=True)
+    queries = [ONE, MANY, ONE[::-1].copy(), MANY * [1, 1e3, 1e-3]]
+    for query in queries:
+        answering.answer(query)
+    audit = audit_answers(answering.transcript, lambda n: queries[n])
+    assert audit.whole and audit.answers == 4 and audit.revealed == answering.spent
+    assert np.array_equal(audit.belief, answering.belief)
+    other = audit_answers(answering.transcript, lambda n: queries[n] + (np.arange(M) if n == 2 else 0.0))
+    assert not other.whole and other.answers == 2 and other.revealed < answering.spent
+    text = answering.transcript
+    for corrupt in ("", text[:-4], text.replace("candidates 64", "candidates 65"), "x" + text):
+        with pytest.raises(tacit.CorruptState):
+            audit_answers(corrupt, lambda n: queries[n])
+    with pytest.raises(ZeroDivisionError):
+        audit_answers(text, lambda n: 1 / 0)
+
+
+def test_it_is_not_copied():
+    answering = Answering(M, budget=1.0, per_answer=0.01)
+    for copied in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(TypeError, match="not copied or pickled"):
+            copied(answering)
+    with pytest.raises(TypeError):
+        type("Mine", (Answering,), {})
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="forks of POSIX")
+def test_a_forked_process_is_refused():
+    answering = Answering(M, budget=1.0, per_answer=0.01)
+    child = os.fork()
+    if child == 0:
+        try:
+            answering.answer(ONE)
+        except RuntimeError as refusal:
+            os._exit(0 if "forked" in str(refusal) else 2)
+        os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0
+    answering.answer(ONE)
+
+
+@pytest.mark.parametrize("ask, kind, said", [
+    (lambda a: a.answer(ONE[:-1]), ValueError, "number of answers is 63, but must be 64"),
+    (lambda a: a.answer(np.full(M, np.nan)), ValueError, "answer is nan"), (lambda a: a.answer(np.full((M, 2), np.inf)), ValueError, "answer is inf"),
+    (lambda a: a.answer(np.zeros((M, 0))), ValueError, "number of cells is 0, but must be positive"),
+    (lambda a: a.answer(ONE, at_most=0.0), ValueError, "budget is 0, but must be in [1e-100, 1000]"),
+    (lambda a: a.answer(ONE, at_most=math.nan), ValueError, "budget is nan"),
+    (lambda a: a.answer(np.sign(ONE) * 1.7e308), ValueError, "but must be"), (lambda a: a.answer(np.zeros((M, 2, 2))), TypeError, "answers is"),
+    (lambda a: a.answer(None), TypeError, "answers is missing"), (lambda a: a.answer("x"), TypeError, "answers is 'x'"),
+    (lambda a: a.answer([True] * M), TypeError, "answers is"), (lambda a: a.answer([[1.0], [1.0, 2.0]]), TypeError, "answers is"),
+    (lambda a: a.answer(ONE, at_most="x"), TypeError, "at_most is 'x'"), (lambda a: a.attack_bound(0.0), ValueError, "prior_success is 0, but must be in (0, 1]"),
+    (lambda a: Answering(1, 1.0, 0.1), ValueError, "candidates is 1, but must be a whole number in [2, 16777216]"),
+    (lambda a: Answering(2**60, 1.0, 0.1), ValueError, "candidates is"), (lambda a: Answering(-1, 1.0, 0.1), ValueError, "candidates is -1"),
+    (lambda a: Answering(2, -1.0, 0.1), ValueError, "is -1"), (lambda a: Answering(2, math.inf, 0.1), ValueError, "is inf"),
+    (lambda a: Answering(2, 1.0, 0.0), ValueError, "per_answer is 0, but must be in [1e-100, 1000]"),
+    (lambda a: Answering(2, 1.0, 0.1, axes="else"), ValueError, "axes is else, but must be 'principal' or 'coordinates'"),
+    (lambda a: Answering(2, 1.0, 0.1, resolution=1), ValueError, "resolution is 1, but must be a whole number in [2, 40]"),
+    (lambda a: Answering(2, 1.0, 0.1, resolution=2**32 + 2), ValueError, "resolution is 4294967298"),
+    (lambda a: audit_answers(1, ONE), TypeError, "transcript is 1"), (lambda a: audit_answers("x", lambda n: ONE), tacit.CorruptState, ""),
+    (lambda a: audit_answers("x", None), (TypeError, tacit.CorruptState), ""),
+])
+def test_what_is_refused_charges_nothing(ask, kind, said):
+    answering = Answering(M, budget=1.0, per_answer=0.01)
+    with pytest.raises(kind) as refusal:
+        ask(answering)
+    assert said in str(refusal.value)
+    assert answering.spent == 0.0 and answering.answers == 0

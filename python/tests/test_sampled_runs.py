@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Batches cut at a size, and runs on a sample that is drawn once."""
+import copy
+import math
+import pickle
+
+import pytest
+
+import tacit
+
+
+def accountant(adjacency="add_remove"):
+    return tacit.PrivacyLossAccountant(adjacency).compose(tacit.Event(tacit.Gaussian(2.0), tacit.Poisson(0.01)), 500)
+
+
+def test_cut_batches():
+    run = accountant()
+    cut = tacit.CappedRun(run, most=200, records=10_000)
+    truth = 500 * math.fsum(math.exp(math.lgamma(10_001) - math.lgamma(k + 1) - math.lgamma(10_001 - k) + k * math.log(0.01)
+                                     + (10_000 - k) * math.log(0.99)) for k in range(201, 300))
+    assert truth * (1 - 1e-9) <= cut.overflow <= 1.5 * truth
+    for delta in (1e-5, 1e-9):
+        plain, more = run.epsilon(delta), cut.epsilon(delta)
+        assert more.upper >= plain.lower and more.lower <= plain.upper
+        assert cut.delta(more.upper).upper <= delta * (1 + 1e-6)
+    assert cut.delta(1.0).upper >= run.delta(1.0).lower + (1 + math.e) * truth
+    assert cut.epsilon(0.5 * cut.overflow).upper == math.inf
+    assert tacit.CappedRun(run, 10_000, 10_000).epsilon(1e-5) == run.epsilon(1e-5)
+
+
+def test_a_sample_drawn_once():
+    run = accountant()
+    once = tacit.SampledRun(run, tacit.Poisson(0.1))
+    for epsilon in (0.05, 0.2):
+        inner = math.log1p(math.expm1(epsilon) / 0.1)
+        assert once.delta(epsilon).upper == pytest.approx(0.1 * run.delta(inner).upper, rel=1e-9)
+        assert once.delta(epsilon).lower <= once.delta(epsilon).upper
+    assert 0.0 < once.epsilon(1e-6).lower <= once.epsilon(1e-6).upper < run.epsilon(1e-6).lower
+    batches = tacit.PrivacyLossAccountant("replace_one").compose(tacit.Gaussian(2.0), 3)
+    assert tacit.SampledRun(batches, tacit.FixedSize(10, 100)).epsilon(1e-6).upper < batches.epsilon(1e-6).lower
+    assert tacit.SampledRun(run, tacit.Poisson(0.0)).epsilon(1e-6) == tacit.Interval(0.0, 0.0)
+
+
+def test_one_goes_around_another():
+    cut = tacit.CappedRun(accountant(), 200, 10_000)
+    once = tacit.SampledRun(cut, tacit.Poisson(0.5))
+    tuned = tacit.BestOf(once, tacit.repetitions_of_mean(10.0))
+    assert once.epsilon(1e-6).upper < cut.epsilon(1e-6).upper < tacit.BestOf(cut, tacit.repetitions_of_mean(10.0)).epsilon(1e-6).upper
+    assert once.epsilon(1e-6).upper < tuned.epsilon(1e-6).upper
+    assert repr(tuned.run) == repr(once) and repr(tuned.run.run) == repr(cut)
+    assert tuned.adjacency == once.adjacency == cut.adjacency == "add_remove"
+    for other in (copy.copy(tuned), copy.deepcopy(tuned), pickle.loads(pickle.dumps(tuned))):
+        assert type(other) is tacit.BestOf and other.epsilon(1e-6) == tuned.epsilon(1e-6)
+    with pytest.raises(ValueError, match="no Renyi divergences are known"):
+        tuned.divergence(2.0)
+    with pytest.raises(ValueError, match="no Renyi divergences are known"):
+        tacit.DivergenceSum().add(tuned)
+    assert repr(cut).endswith(", 200, 10000)") and repr(once).endswith(", Poisson(rate=0.5))")
+    assert (cut.most, cut.records, once.sampling) == (200, 10_000, tacit.Poisson(0.5))
+
+
+def test_the_run_is_as_it_was():
+    run = accountant()
+    cut = tacit.CappedRun(run, 200, 10_000)
+    before = cut.epsilon(1e-6)
+    run.compose(tacit.Gaussian(1.0))
+    assert cut.epsilon(1e-6) == before
+
+
+@pytest.mark.parametrize("ask, said", [
+    (lambda: tacit.CappedRun(accountant(), 0, 10), "most is 0, but must be a whole number in [1, 2^53]"),
+    (lambda: tacit.CappedRun(accountant(), 1, 0), "records is 0, but must be a whole number in [1, 2^53]"),
+    (lambda: tacit.SampledRun(accountant(), tacit.FixedSize(1, 10)), "a Poisson sample needs add_remove or zero_out"),
+    (lambda: tacit.SampledRun(accountant("replace_one"), tacit.Poisson(0.1)), "one of a fixed size replace_one"),
+    (lambda: tacit.SampledRun(accountant(), tacit.Poisson(1.5)), "rate is 1.5, but must be in [0, 1]"),
+    (lambda: tacit.SampledRun(accountant(), tacit.Shuffled()), "a sample is Poisson or of a fixed size"),
+    (lambda: tacit.CappedRun(accountant(), 200, 10_000).epsilon(0.0), "delta is 0, but must be in (0, 1)"),
+    (lambda: tacit.SampledRun(accountant(), tacit.Poisson(0.1)).epsilon(1.0), "delta is 1, but must be in (0, 1)"),
+    (lambda: tacit.CappedRun(accountant(), 200, 10_000).delta(-1.0), "epsilon is -1, but must be finite and at least 0"),
+    (lambda: tacit.SampledRun(accountant(), tacit.Poisson(0.1)).delta(math.inf), "epsilon is inf, but must be finite and at least 0"),
+])
+def test_what_is_refused(ask, said):
+    with pytest.raises(ValueError) as refusal:
+        ask()
+    assert said in str(refusal.value)
