@@ -1620,7 +1620,7 @@ class Refusals(Case):
 
     def test_combinations(self):
         self.refused("attack", naming=["--mi", "--epsilon"])
-        self.refused("attack", "--delta", 0.1, naming=["--mi", "--epsilon"])
+        self.refused("attack", "--delta", 0.1, naming=["--delta", "--epsilon"])
         self.refused("attack", "--mi", 1, "--epsilon", 1, naming=["--epsilon", "--mi"])
         self.refused("attack", "--mi", 1, "--delta", 0.1, naming=["--delta", "--mi"])
         self.refused("attack", "--epsilon", 1, "--prior", 0.4, naming=["--prior", "[0.5, 1]"])
