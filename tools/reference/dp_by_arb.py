@@ -555,6 +555,20 @@ def _half_laplace(x):
     return (-abs(arb(x))).exp() / 2
 
 
+def _bisected(rising, low, high, steps):
+    """Around where it is 0: until its sign is no longer known, or so many steps."""
+    for _ in range(steps):
+        middle = ((low + high) / 2).mid()
+        value = rising(middle)
+        if value > 0:
+            high = middle
+        elif value < 0:
+            low = middle
+        else:
+            break
+    return low, high
+
+
 def dp_coupled(noise, weight, p, q, epsilon):
     """∫ (P - e^ε Q) over the outputs where it is positive, whose end is enclosed: what is beyond is of second order."""
     with precision(1600 if noise == "normal" else 500):
@@ -566,15 +580,7 @@ def dp_coupled(noise, weight, p, q, epsilon):
             while not f(low + step) > e * g(low + step):
                 step *= 2
             high = low + step
-            for _ in range(1400):
-                middle = ((low + high) / 2).mid()
-                above = f(middle) - e * g(middle)
-                if above > 0:
-                    high = middle
-                elif above < 0:
-                    low = middle
-                else:
-                    break
+            low, high = _bisected(lambda x: f(x) - e * g(x), low, high, 1400)
             root = arb(2).sqrt()
             def upper(x):
                 return (x / root).erfc() / 2
@@ -591,17 +597,7 @@ def dp_coupled(noise, weight, p, q, epsilon):
             if not at_high > 0:
                 continue
             if not at_low > 0:
-                a, b = arb(low), arb(high)
-                for _ in range(450):
-                    middle = ((a + b) / 2).mid()
-                    above = f(middle) - e * g(middle)
-                    if above > 0:
-                        b = middle
-                    elif above < 0:
-                        a = middle
-                    else:
-                        break
-                start = b
+                _, start = _bisected(lambda x: f(x) - e * g(x), arb(low), arb(high), 450)
             total += acb.integral(positive, start, arb(high), rel_tol=arb(2) ** -400,
                                   abs_tol=arb(2) ** -1500).real
         last = max(0., float(p), float(q))
