@@ -2,9 +2,11 @@
 #pragma once
 
 #include <tacit/core/elementary.hpp>
+#include <tacit/core/enclosure.hpp>
 #include <tacit/core/log.hpp>
 #include <tacit/core/real.hpp>
 
+#include <algorithm>
 #include <limits>
 #include <numbers>
 #include <span>
@@ -40,6 +42,13 @@ template <real T>
 template <real T>
 [[nodiscard]] T sampled_loss(T const& loss, T const& rate) {
   return sampled_loss<T>(loss, rate, 1 - rate);
+}
+
+/// log(1 + rate·(e^x − 1)) for x ≥ 0 and a rate in [0, 1], rounded up.
+[[nodiscard]] inline double sampled_loss_up(enclosure x, double rate) {
+  enclosure const share(rate);
+  double const plain = log1p(share * expm1(x)).upper;
+  return std::min(plain, (x + log(share + (1.0 - share) * exp(-x))).upper);  // e^x may overflow
 }
 
 /// The inverse of `sampled_loss` for a rate in (0, 1]; −∞ where there is none, from log(1−rate) down.

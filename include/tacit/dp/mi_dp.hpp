@@ -47,13 +47,6 @@ struct masked_participation {
 
 namespace detail {
 
-/// log(1 + rate·(e^x − 1)) for x ≥ 0 and a rate in [0, 1], rounded up.
-[[nodiscard]] inline double sampled_loss_up(enclosure x, double rate) {
-  enclosure const share(rate);
-  double const plain = log1p(share * expm1(x)).upper;
-  return std::min(plain, (x + log(share + (1.0 - share) * exp(-x))).upper);  // e^x may overflow
-}
-
 inline void check_ferret(std::string_view who, std::uint64_t groups, double rate) {
   require_domain(groups >= 1, who, "groups", groups, "at least 1");
   check_probability(who, "rate", rate);

@@ -9,6 +9,7 @@
 #include <tacit/core/solve.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/dp/event.hpp>
+#include <tacit/dp/loss.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -178,7 +179,7 @@ class sampled_run {
     double const all = detail::divide_down(delta, rate_);
     if (rate_ == 0.0 || all >= 1.0) return {0.0, 0.0};
     double const one = base_->epsilon(all).upper;
-    double const upper = shrunk(one);
+    double const upper = std::min(one, detail::sampled_loss_up(one, rate_));
     // The largest ε at which δ′ is surely above is searched for where there is one.
     return {lower_epsilon(delta, upper), upper};
   }
@@ -198,12 +199,6 @@ class sampled_run {
   }
 
  private:
-  [[nodiscard]] double shrunk(double epsilon) const {
-    using detail::enclosure;
-    if (!(epsilon < 700.0)) return epsilon;
-    return std::min(epsilon, log1p(enclosure(rate_) * expm1(enclosure(epsilon))).upper);
-  }
-
   // Whichever direction is the worse one: (1 − (1−q)e^ε)·δ(log y), y = qe^ε/(1 − (1−q)e^ε).
   [[nodiscard]] double lower_delta(double epsilon) const {
     using detail::enclosure;

@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <limits>
 #include <utility>
+#include <vector>
 
 namespace tacit {
 
@@ -140,6 +141,15 @@ class basic_candidate_outputs {
 
   /// p: sums to 1 up to rounding.
   [[nodiscard]] vector_of<T> const& probabilities() const noexcept { return probabilities_; }
+
+  /// The rows of positive weight.
+  [[nodiscard]] std::vector<Eigen::Index> possible() const {
+    std::vector<Eigen::Index> out;
+    for (Eigen::Index m = 0; m < probabilities_.size(); ++m) {
+      if (probabilities_(m) > 0.0) out.push_back(m);
+    }
+    return out;
+  }
 
   /// No true probability exceeds the one above by more than this factor. 1 for weights that were given.
   [[nodiscard]] double excess() const noexcept { return excess_; }

@@ -56,10 +56,7 @@ struct centred_candidates {
   explicit centred_candidates(basic_candidate_outputs<T> const& outputs)
       : excess(outputs.excess()) {
     vector_of<T> const& p = outputs.probabilities();
-    std::vector<Eigen::Index> possible;
-    for (Eigen::Index m = 0; m < p.size(); ++m) {
-      if (p(m) > 0.0) possible.push_back(m);
-    }
+    std::vector<Eigen::Index> const possible = outputs.possible();
     rows = chosen_rows(outputs.rows(), possible);
     probabilities = chosen_entries(p, possible);
     for (Eigen::Index j = 0; j < rows.cols(); ++j) {

@@ -183,10 +183,7 @@ struct distinct_rows {
 
   explicit distinct_rows(basic_candidate_outputs<T> const& outputs) {
     vector_of<T> const& p = outputs.probabilities();
-    std::vector<Eigen::Index> possible;
-    for (Eigen::Index m = 0; m < p.size(); ++m) {
-      if (p(m) > 0.0) possible.push_back(m);
-    }
+    std::vector<Eigen::Index> const possible = outputs.possible();
     std::vector<Eigen::Index> everywhere(outputs.dimension());
     std::iota(everywhere.begin(), everywhere.end(), Eigen::Index{0});
     std::vector<std::size_t> class_of(outputs.size());

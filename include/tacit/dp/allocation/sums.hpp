@@ -66,17 +66,13 @@ template <std::same_as<double> T = double>
 struct lattice_coarsening {
   [[nodiscard]] std::optional<measure<T>> operator()(measure<T> const& fine, std::int64_t ratio,
                                                      rounding_side side) const {
-    auto const coarse = [ratio](std::int64_t index) {
-      return index >= 0 ? index / ratio : -((-index + ratio - 1) / ratio);
-    };
-    std::int64_t const first = coarse(fine.first);
-    std::int64_t const last =
-        coarse(fine.first + static_cast<std::int64_t>(fine.mass.size()) - 1) + 1;
+    std::int64_t const end = fine.first + static_cast<std::int64_t>(fine.mass.size());
+    std::int64_t const first = coarse_index(fine.first, ratio);
+    std::int64_t const last = coarse_index(end - 1, ratio) + 1;
     std::vector<lattice_cell<T>> cells(static_cast<std::size_t>(last - first) + 1);
     std::vector<T> within(static_cast<std::size_t>(ratio));
     T const rate = fine.tilt * fine.step;
     T const drop = elementary::exp(-rate * static_cast<T>(ratio));
-    std::int64_t const end = fine.first + static_cast<std::int64_t>(fine.mass.size());
     for (std::size_t j = 0; j + 1 < cells.size(); ++j) {
       std::int64_t const node = (first + static_cast<std::int64_t>(j)) * ratio;
       lattice_cell<T>& cell = cells[j];

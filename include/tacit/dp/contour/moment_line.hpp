@@ -38,19 +38,18 @@ class moment_line {
         divergence_(nodes.divergence()),
         dropped_(nodes.dropped()) {
     std::size_t const size = nodes.size();
-    std::vector<node> all;
-    all.reserve(size);
+    nodes_.reserve(size);
     T divergence_error = 2.0 * std::abs(divergence_);
     for (std::size_t k = 0; k < size; ++k) {
-      all.push_back(height > 0.0 ? lifted(nodes, k, height) : plain(nodes, facts.errors[k], k));
+      nodes_.push_back(height > 0.0 ? lifted(nodes, k, height) : plain(nodes, facts.errors[k], k));
       if (near_one_) divergence_error += nodes.mass(k) * facts.errors[k].divergence;
     }
     // A dropped mass is as wrong as its logarithm, which 181 units of it are.
     constant_error_ =
         dropped_ > 0.0 ? dropped_ * (24.0 + 400.0 * std::abs(elementary::log(dropped_))) : 0.0;
     divergence_error_ = divergence_error + 2.0 * constant_error_;
-    std::sort(all.begin(), all.end(), [](node const& a, node const& b) { return a.size < b.size; });
-    nodes_ = std::move(all);
+    std::sort(nodes_.begin(), nodes_.end(),
+              [](node const& a, node const& b) { return a.size < b.size; });
     if (near_one_) tabulate();
     for (node const& n : nodes_) {
       T const modulus = modulus_of(n.tilted);

@@ -278,11 +278,9 @@ template <std::same_as<double> T = double>
 /// A coarser grid's cells, `ratio` steps of a finer one's masses each.
 template <std::same_as<double> T = double>
 [[nodiscard]] std::vector<loss_cell<T>> gather(measure<T> const& fine, std::int64_t ratio) {
-  auto const coarse = [ratio](std::int64_t index) {
-    return index >= 0 ? index / ratio : -((-index + ratio - 1) / ratio);
-  };
-  std::int64_t const first = coarse(fine.first);
-  std::int64_t const last = coarse(fine.first + static_cast<std::int64_t>(fine.mass.size()) - 1);
+  std::int64_t const end = fine.first + static_cast<std::int64_t>(fine.mass.size());
+  std::int64_t const first = coarse_index(fine.first, ratio);
+  std::int64_t const last = coarse_index(end - 1, ratio);
   std::vector<loss_cell<T>> out(static_cast<std::size_t>(last - first) + 1);
   for (std::size_t k = 0; k < out.size(); ++k) out[k].node = first + static_cast<std::int64_t>(k);
   struct within {
@@ -300,7 +298,7 @@ template <std::same_as<double> T = double>
   }
   for (std::size_t k = 0; k < fine.mass.size(); ++k) {
     std::int64_t const index = fine.first + static_cast<std::int64_t>(k);
-    std::int64_t const node = coarse(index);
+    std::int64_t const node = coarse_index(index, ratio);
     auto const place = static_cast<std::size_t>(index - node * ratio);
     loss_cell<T>& cell = out[static_cast<std::size_t>(node - first)];
     if (place == 0) {

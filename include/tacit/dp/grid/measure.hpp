@@ -31,6 +31,11 @@ struct measure {
   T distance = 0.0;   // at least Σ|mass − meant|
 };
 
+/// The index on a grid `ratio` ≥ 1 times coarser: ⌊index/ratio⌋.
+[[nodiscard]] constexpr std::int64_t coarse_index(std::int64_t index, std::int64_t ratio) {
+  return index >= 0 ? index / ratio : -((-index + ratio - 1) / ratio);
+}
+
 /// Scales to sum 1 and cuts empty ends. False if there is nothing to scale, or a mass is not finite.
 template <std::same_as<double> T = double>
 [[nodiscard]] bool normalise(measure<T>& m) {
