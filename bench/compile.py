@@ -39,14 +39,14 @@ KNOWN = {
     "info": 0.52,
     "random": 0.14,
     "secret": 0.53,
-    "zo": 0.87,
-    "dp/privacy_loss": 1.43,
-    "dp": 1.67,
-    "mechanism": 2.40,
-    "pac": 1.54,
-    "train": 1.19,
+    "zo": 0.71,
+    "dp/privacy_loss": 1.24,
+    "dp": 1.47,
+    "mechanism": 2.14,
+    "pac": 1.49,
+    "train": 1.00,
     "audit": 0.69,
-    "tacit": 3.39,
+    "tacit": 2.95,
 }
 ALLOWANCE = 1.1
 PROGRAMS = {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <concepts>
 #include <cstdint>
 #include <limits>
 #include <utility>
@@ -21,13 +22,13 @@ struct binomial_mixture {
   // Else the weight of j = 0, which 1 − Σ weight cannot tell from 0, is spread over the others.
   bool exact;
 };
-[[nodiscard]] inline binomial_mixture binomial_parts(std::uint64_t records, double rate,
-                                                     double shift) {
+template <std::same_as<mixture_pair::part> Part = mixture_pair::part>
+[[nodiscard]] binomial_mixture binomial_parts(std::uint64_t records, double rate, double shift) {
   if (records == 1) return {{{rate, shift}}, true};
   double const n = static_cast<double>(records);
   double const odds = rate / (1.0 - rate);
   double const mode = std::min(n, std::floor((n + 1.0) * rate));
-  std::vector<mixture_pair::part> parts;  // j for the shift
+  std::vector<Part> parts;  // j for the shift
   double none = 0.0;
   for (double j = mode, weight = 1.0; weight > 0.0; j -= 1.0) {
     if (j == 0.0) {

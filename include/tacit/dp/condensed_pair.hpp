@@ -6,6 +6,7 @@
 #include <tacit/dp/pair.hpp>
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <utility>
 #include <vector>
@@ -20,7 +21,8 @@ inline constexpr std::size_t most_atoms = std::size_t{1} << 17U;
 /// A pair of about `most` losses that dominates one of more: of losses that are neighbours, each in [a, b], those between
 /// are a or b, with probabilities that keep both masses (Lemma 6 of docs/certificates/integers.md). A symmetric pair stays
 /// one.
-[[nodiscard]] inline finite_pair condensed(finite_pair pair, std::size_t most) {
+template <std::same_as<finite_pair> Pair = finite_pair>
+[[nodiscard]] Pair condensed(finite_pair pair, std::size_t most) {
   if (pair.atoms.size() <= most) return pair;
   std::vector<finite_pair::atom> const all = std::move(pair.atoms);
   pair.atoms.clear();

@@ -36,9 +36,9 @@ namespace tacit {
 namespace detail {
 
 template <real T>
-class dominator : private sampled_records {
+class dominator : private sampled_records<> {
  public:
-  using sampled_records::sampled_records;
+  using sampled_records<>::sampled_records;
 
   [[nodiscard]] domination operator()(gaussian const& m) const {
     double const shift = one_shift(m.noise_multiplier);
@@ -54,7 +54,7 @@ class dominator : private sampled_records {
       out.attained = out.attained && how_ != taken::with_replacement;
       return out;
     }
-    return of_sums(coupled_pair::noise::normal, shift, normal_points);
+    return of_sums(coupled_pair::noise::normal, shift, normal_points<>);
   }
 
   [[nodiscard]] domination operator()(laplace const& m) const {
@@ -68,7 +68,7 @@ class dominator : private sampled_records {
       return directed_domination(
           bounded_pair{multiply_up(apart(), shift), 0.5, rate_, orientation::remove});
     }
-    return of_sums(coupled_pair::noise::laplace, shift, laplace_points);
+    return of_sums(coupled_pair::noise::laplace, shift, laplace_points<>);
   }
 
   [[nodiscard]] domination operator()(discrete_gaussian const& m) const {

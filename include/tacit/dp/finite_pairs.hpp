@@ -9,6 +9,7 @@
 #include <tacit/dp/pair.hpp>
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -20,13 +21,15 @@
 
 namespace tacit::detail {
 
-inline void sort_by_loss(std::vector<finite_pair::atom>& atoms) {
+template <std::same_as<finite_pair::atom> Atom>
+void sort_by_loss(std::vector<Atom>& atoms) {
   std::sort(atoms.begin(), atoms.end(),
             [](auto const& a, auto const& b) { return a.loss < b.loss; });
 }
 
 /// Randomised response of `categories` answers; with two, also any mechanism that is (ε, δ)-DP.
-[[nodiscard]] inline finite_pair response_pair(double epsilon, double categories, double delta) {
+template <std::same_as<finite_pair> Pair = finite_pair>
+[[nodiscard]] Pair response_pair(double epsilon, double categories, double delta) {
   double const other = (1.0 - delta) / (1.0 + (elementary::exp(-epsilon) * (categories - 1.0)));
   double const low = other * elementary::exp(-epsilon);
   finite_pair pair{{{-epsilon, low, other}, {0.0, 0.0, 0.0}, {epsilon, other, low}}, delta, delta};
@@ -47,7 +50,8 @@ inline void sort_by_loss(std::vector<finite_pair::atom>& atoms) {
 }
 
 /// Randomised response among `categories`, ε > 0, against an answer at random: its one true answer, and the others.
-[[nodiscard]] inline finite_pair response_or_random_pair(double epsilon, double categories) {
+template <std::same_as<finite_pair> Pair = finite_pair>
+[[nodiscard]] Pair response_or_random_pair(double epsilon, double categories) {
   double const shrunk = elementary::exp(-epsilon);
   double const others = (categories - 1.0) * shrunk;
   double const least = 1.0 / categories;
@@ -66,7 +70,8 @@ inline void check_noise(std::string_view argument, double noise, double shift) {
                  "so large that losses are finite");
 }
 
-[[nodiscard]] inline finite_pair discrete_laplace_pair(double scale, std::uint64_t shift) {
+template <std::same_as<finite_pair> Pair = finite_pair>
+[[nodiscard]] Pair discrete_laplace_pair(double scale, std::uint64_t shift) {
   require_domain(shift <= 1000000, "dominate", "shift of a discrete Laplace", shift,
                  "at most 1e6 grid units");
   double const s = static_cast<double>(shift);
@@ -90,7 +95,8 @@ inline void check_noise(std::string_view argument, double noise, double shift) {
 /// Any mechanism that is (ε, δ)-DP for each of `points`, in both orders of the neighbours: the pair whose profile in
 /// x = e^ε is the largest convex one under the points and their mirror images (1/x, 1 − 1/x + δ/x).
 /// Guarantee: masses are rounded up, at losses that are exact.
-[[nodiscard]] inline finite_pair profile_pair(std::vector<approx_dp> points) {
+template <std::same_as<finite_pair> Pair = finite_pair>
+[[nodiscard]] Pair profile_pair(std::vector<approx_dp> points) {
   std::sort(points.begin(), points.end(), [](approx_dp const& a, approx_dp const& b) {
     return a.epsilon != b.epsilon ? a.epsilon < b.epsilon : a.delta < b.delta;
   });
@@ -139,8 +145,8 @@ inline void check_noise(std::string_view argument, double noise, double shift) {
 }
 
 /// (rate·P + (1−rate)·Q, Q), or the same swapped.
-[[nodiscard]] inline finite_pair sampled_pair(finite_pair const& base, double rate,
-                                              orientation towards) {
+template <std::same_as<finite_pair> Pair = finite_pair>
+[[nodiscard]] Pair sampled_pair(finite_pair const& base, double rate, orientation towards) {
   finite_pair out;
   out.loss_error = base.loss_error + 32.0 * std::numeric_limits<double>::epsilon();
   out.mass_error = base.mass_error;
@@ -169,7 +175,8 @@ inline void check_noise(std::string_view argument, double noise, double shift) {
 /// A symmetric base of which a batch without replacement takes part: the profile of the sampled pair
 /// for ε ≥ 0, and its mirror image for ε < 0 (Zhu, Dong & Wang 2022). The two directions must not be
 /// composed apart (Lebeda et al. 2024).
-[[nodiscard]] inline finite_pair mirrored_pair(finite_pair const& base, double rate) {
+template <std::same_as<finite_pair> Pair = finite_pair>
+[[nodiscard]] Pair mirrored_pair(finite_pair const& base, double rate) {
   finite_pair out;
   out.loss_error = base.loss_error + 32.0 * std::numeric_limits<double>::epsilon();
   out.mass_error = base.mass_error;
@@ -195,7 +202,8 @@ inline void check_noise(std::string_view argument, double noise, double shift) {
 
 /// The symmetric pair of the profile that (P, Q) has for ε ≥ 0, and its mirror image: for a mechanism of which that
 /// profile bounds both orders of the neighbours, and P(L > 0) + Q(L > 0) ≤ 1.
-[[nodiscard]] inline finite_pair mirrored_above(finite_pair const& pair) {
+template <std::same_as<finite_pair> Pair = finite_pair>
+[[nodiscard]] Pair mirrored_above(finite_pair const& pair) {
   finite_pair out;
   out.loss_error = pair.loss_error;
   out.mass_error = pair.mass_error;
@@ -215,6 +223,7 @@ inline void check_noise(std::string_view argument, double noise, double shift) {
 }
 
 /// Several symmetric pairs, of which an outcome reveals the one it is from; weights need not add up to 1.
+template <std::same_as<finite_pair> Pair = finite_pair>
 class union_of_pairs {
  public:
   /// Lighter ones become mass that only one side can produce.

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -32,8 +33,8 @@ struct integer_part {
 /// Fewer parts, for a mixture of very many: those within a factor of 1 + ratio of one another count as the one moved
 /// farthest. Of P, whose parts are moved up, and Q, whose parts are moved down, such mixtures are dominated by it (Lemma 5
 /// of integers.md).
-[[nodiscard]] inline std::vector<integer_part> moved_farther(std::vector<integer_part> parts,
-                                                             double ratio) {
+template <std::same_as<integer_part> Part>
+[[nodiscard]] std::vector<Part> moved_farther(std::vector<Part> parts, double ratio) {
   auto const size = [](integer_part const& part) {
     return static_cast<double>(std::abs(part.shift));
   };
@@ -52,6 +53,7 @@ struct integer_part {
 
 /// Σ weight·(X + shift) over the parts `p` and over the parts `q`, at a few hundred values x after one another. Sums are
 /// multiples of 2^-960·p(mode), and differences are from the heaviest of the parts `q`, the base.
+template <std::same_as<integer_part> Part = integer_part>
 class integer_sums {
  public:
   static constexpr std::size_t most = 512;
@@ -135,9 +137,9 @@ struct integer_pair {
 
 /// Σ weight·(X + shift) over the parts `p`, against that over the parts `q`. Of mixtures of more than two parts, those of P
 /// are moved up from 0 and those of Q down.
-[[nodiscard]] inline integer_pair integer_mixtures(integer_noise_law const& noise,
-                                                   std::vector<integer_part> p,
-                                                   std::vector<integer_part> q) {
+template <std::same_as<integer_noise_law> Noise>
+[[nodiscard]] integer_pair integer_mixtures(Noise const& noise, std::vector<integer_part> p,
+                                            std::vector<integer_part> q) {
   std::int64_t low = p.front().shift;
   std::int64_t high = low;
   for (auto const* parts : {&p, &q}) {
@@ -174,10 +176,10 @@ struct integer_pair {
   double off = 0.0;  // of any loss
   double lost_of_p = 0.0;
   double lost_of_q = 0.0;
-  auto const sums = std::make_unique<integer_sums>(noise, p, q);
+  auto const sums = std::make_unique<integer_sums<>>(noise, p, q);
   for (std::int64_t begin = first; begin <= last;
-       begin += static_cast<std::int64_t>(integer_sums::most)) {
-    auto const count = std::min(integer_sums::most, static_cast<std::size_t>(last - begin + 1));
+       begin += static_cast<std::int64_t>(integer_sums<>::most)) {
+    auto const count = std::min(integer_sums<>::most, static_cast<std::size_t>(last - begin + 1));
     sums->read(begin, count);
     for (std::size_t j = 0; j < count; ++j) {
       std::int64_t const x = begin + static_cast<std::int64_t>(j);

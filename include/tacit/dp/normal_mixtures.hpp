@@ -295,7 +295,7 @@ class normal_mixtures {
   }
 
   // Of distinct sampled Gaussians as a few, above all of them or below.
-  [[nodiscard]] normal_mixtures rounded(rising_cells const& cells, bool up) const {
+  [[nodiscard]] normal_mixtures rounded(rising_cells<> const& cells, bool up) const {
     normal_mixtures out(neighbours_);
     out.normals_ = normals_;
     out.remove_ = entries_of<T>(cells, up, orientation::remove);
@@ -306,7 +306,7 @@ class normal_mixtures {
   // Of compositions of at most so many mixtures above it and below it. `ask(of)` is what one of them answers.
   template <class Ask>
   [[nodiscard]] std::optional<answer> around(std::size_t most, work_budget& work, Ask&& ask) const {
-    std::optional<rising_cells> const cells = cells_of(remove_, most);
+    std::optional<rising_cells<>> const cells = cells_of(remove_, most);
     if (!cells) return {};
     std::optional<answer> found = work.within(
         0.5 * work.left(), [&](work_budget& own) { return ask(rounded(*cells, true), own); });

@@ -6,6 +6,7 @@
 #include <tacit/core/units.hpp>
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <limits>
 #include <span>
@@ -28,6 +29,7 @@ struct profile_knot {
 namespace detail {
 
 /// D(y) for y ≥ 1 by its ends at knots. D may be continued by D(1/y) = 1 − (1 − D(y))/y, and is convex on the whole.
+template <std::same_as<double> T = double>
 class profile_knots {
  public:
   static constexpr std::size_t most = 100'000;

@@ -11,6 +11,7 @@
 #include <tacit/dp/pair.hpp>
 
 #include <algorithm>
+#include <concepts>
 #include <utility>
 #include <vector>
 
@@ -20,7 +21,8 @@
 namespace tacit::detail {
 
 /// Above N(shift, 1) against N(0, 1).
-[[nodiscard]] inline finite_pair normal_points(double shift) {
+template <std::same_as<finite_pair> Pair = finite_pair>
+[[nodiscard]] Pair normal_points(double shift) {
   constexpr double least_log = -650.0;
   require_domain(shift <= 1e150, "dominate", "change over noise", shift,
                  "so small that losses are finite");
@@ -52,7 +54,8 @@ namespace tacit::detail {
 }
 
 /// Above Laplace noise of scale 1 on a change of `shift`, whose profile is 1 − e^{(ε − shift)/2}.
-[[nodiscard]] inline finite_pair laplace_points(double shift) {
+template <std::same_as<finite_pair> Pair = finite_pair>
+[[nodiscard]] Pair laplace_points(double shift) {
   constexpr int count = 512;
   std::vector<approx_dp> points;
   for (int k = 0; k < count; ++k) {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <concepts>
 #include <cstddef>
 #include <utility>
 #include <vector>
@@ -16,9 +17,10 @@
 namespace tacit::detail {
 
 /// Pairs of one shape, each given by two positive numbers in which its profile rises, in cells of similar ones.
+template <std::same_as<double> T = double>
 class rising_cells {
  public:
-  using numbers = std::array<double, 2>;
+  using numbers = std::array<T, 2>;
   struct member {
     numbers at;
     double count;

@@ -12,6 +12,7 @@
 #include <tacit/dp/pair.hpp>
 
 #include <algorithm>
+#include <concepts>
 #include <cstdint>
 #include <limits>
 #include <stdexcept>
@@ -31,7 +32,8 @@ namespace tacit::detail {
                               std::string(why));
 }
 
-[[nodiscard]] inline domination symmetric_domination(dominating_pair const& pair, bool attained) {
+template <std::same_as<domination> Domination = domination>
+[[nodiscard]] Domination symmetric_domination(dominating_pair const& pair, bool attained) {
   return {pair, pair, true, attained};
 }
 
@@ -45,12 +47,16 @@ template <class Pair>
 }
 
 /// Nothing is released about anyone.
-[[nodiscard]] inline domination no_loss() { return symmetric_domination(normal_pair{0.0}, true); }
+template <std::same_as<domination> Domination = domination>
+[[nodiscard]] Domination no_loss() {
+  return symmetric_domination(normal_pair{0.0}, true);
+}
 
 /// A release, how many of a person's records take part in it, and what that makes of a pair.
+template <std::same_as<event> Event = event>
 class sampled_records {
  public:
-  sampled_records(event const& release, adjacency neighbours)
+  sampled_records(Event const& release, adjacency neighbours)
       : event_(release),
         neighbours_(neighbours),
         records_(static_cast<double>(release.records_per_person)),
@@ -237,7 +243,7 @@ class sampled_records {
   template <class Make>
   [[nodiscard]] domination by_union(Make&& make) const {
     if (rate_ == 0.0) return no_loss();
-    union_of_pairs all;
+    union_of_pairs<> all;
     for (auto const& part : taking_part(1.0).parts) {
       all.add(part.weight, [&] { return make(part.shift); });
     }
@@ -362,7 +368,7 @@ class sampled_records {
                 "`from_profile`");
   }
 
-  event const& event_;
+  Event const& event_;
   adjacency neighbours_;
   double records_;
   double change_;

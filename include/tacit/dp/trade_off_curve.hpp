@@ -13,6 +13,7 @@
 #include <tacit/dp/trade_off.hpp>
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <span>
 #include <stdexcept>
@@ -39,13 +40,14 @@ struct trade_off_effort {
 /// the upper end. A curve knows δ, too, and so is itself a `privacy_profile`.
 /// Guarantee: bounds, of the curve of what `delta` bounds: what the lower ends of the accountant are about is what f's
 /// upper end is about. The lower end holds for every attack. Methods with no lower end give 1 − α.
-class trade_off_curve {
+template <std::same_as<double> T = double>
+class basic_trade_off_curve {
  public:
-  static constexpr std::size_t most_knots = detail::profile_knots::most;
+  static constexpr std::size_t most_knots = detail::profile_knots<>::most;
 
   /// @throws std::invalid_argument unless there are 1 to 100,000 knots, of increasing ε from 0 on, finite and at most
   ///         700, with ends in order in [0, 1] that a falling δ can have
-  trade_off_curve(adjacency neighbours, std::vector<profile_knot> const& knots)
+  basic_trade_off_curve(adjacency neighbours, std::vector<profile_knot> const& knots)
       : neighbours_(neighbours) {
     for (profile_knot const& knot : knots) knots_.insert(knots_.size(), knot);
     finish();
@@ -53,7 +55,7 @@ class trade_off_curve {
 
   /// Asks where the ends are farthest apart.
   template <privacy_profile P>
-  trade_off_curve(P const& profile, adjacency neighbours, trade_off_effort effort = {})
+  basic_trade_off_curve(P const& profile, adjacency neighbours, trade_off_effort effort = {})
       : neighbours_(neighbours) {
     detail::require_domain(effort.knots >= 2 && effort.knots <= most_knots, "trade_off_curve",
                            "knots", static_cast<double>(effort.knots), "in [2, 100000]");
@@ -69,7 +71,8 @@ class trade_off_curve {
   /// `tolerance` of the true positive rate, as far as the ends of δ are together: some thirty questions.
   /// @throws std::domain_error unless the rate is in [0, 1] and the tolerance at least 0
   template <privacy_profile P>
-  trade_off_curve& refine(P const& profile, double false_positive_rate, double tolerance = 1e-6) {
+  basic_trade_off_curve& refine(P const& profile, double false_positive_rate,
+                                double tolerance = 1e-6) {
     detail::check_probability("refine", "false_positive_rate", false_positive_rate);
     detail::check_non_negative("refine", "tolerance", tolerance);
     for (int round = 0; round < 100 && knots_.size() < most_knots; ++round) {
@@ -80,7 +83,7 @@ class trade_off_curve {
       std::size_t const k = line / 2;
       double const here = knots_[k].epsilon;
       bool const last = k + 1 == knots_.size();
-      double const next = last ? std::min(detail::profile_knots::farthest, 2.0 * here + 1.0)
+      double const next = last ? std::min(detail::profile_knots<>::farthest, 2.0 * here + 1.0)
                                : knots_[k + 1].epsilon;
       if (!(next - here > 1e-8)) break;
       add(profile, k + 1, last ? next : 0.5 * (here + next));
@@ -220,7 +223,7 @@ class trade_off_curve {
     return std::move(out).finish();
   }
   /// @throws corrupt_state for a text that `save` did not write
-  [[nodiscard]] static trade_off_curve load(std::string const& text) {
+  [[nodiscard]] static basic_trade_off_curve load(std::string const& text) {
     archive_reader in(text, "tacit-trade-off", version);
     std::string word;
     std::size_t count = 0;
@@ -235,7 +238,7 @@ class trade_off_curve {
     }
     in.finish();
     try {
-      trade_off_curve out(neighbours, knots);
+      basic_trade_off_curve out(neighbours, knots);
       if (out.save() != text) throw corrupt_state("archive: state is not as it would be saved");
       return out;
     } catch (std::invalid_argument const& error) {
@@ -245,7 +248,7 @@ class trade_off_curve {
 
  private:
   static constexpr unsigned version = 1;
-  using point = detail::profile_knots::point;
+  using point = detail::profile_knots<>::point;
 
   // The points that f's ends are made of.
   void finish() {
@@ -293,7 +296,7 @@ class trade_off_curve {
     };
     // Lines steeper than 1/α pass below 0, and what is left of δ far out does not show.
     double const end =
-        std::min(detail::profile_knots::farthest, -elementary::log(effort.smallest_rate));
+        std::min(detail::profile_knots<>::farthest, -elementary::log(effort.smallest_rate));
     double const least = 1e-3 * effort.smallest_rate;
     insert(0, 0.0);
     for (double e = end / 1024.0; e < end && knots_.back().delta.upper > least; e *= 2.0) {
@@ -309,9 +312,10 @@ class trade_off_curve {
   }
 
   adjacency neighbours_;
-  detail::profile_knots knots_;
+  detail::profile_knots<> knots_;
   std::vector<point> from_above_;
   std::vector<point> from_below_;
 };
+using trade_off_curve = basic_trade_off_curve<>;
 
 }  // namespace tacit

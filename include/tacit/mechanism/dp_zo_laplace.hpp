@@ -11,6 +11,7 @@
 #include <tacit/secret/stream.hpp>
 
 #include <cmath>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -58,7 +59,8 @@ struct quantised_laplace {
 /// What a step of `dp_zo_laplace` is charged as under add_remove: for an accountant, or to
 /// calibrate with.
 /// @throws as quantised_laplace
-[[nodiscard]] inline event dp_zo_laplace_event(double noise_multiplier, double rate) {
+template <std::same_as<event> Event = event>
+[[nodiscard]] Event dp_zo_laplace_event(double noise_multiplier, double rate) {
   return sampled(quantised_laplace::for_multiplier(noise_multiplier).charged(), poisson{rate});
 }
 

@@ -9,6 +9,7 @@
 #include <tacit/mechanism/quantised.hpp>
 #include <tacit/secret/stream.hpp>
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -32,7 +33,8 @@ struct noisy_sum_options {
   [[nodiscard]] double divisor() const noexcept { return rate * expected_records; }
 
   /// What a step is charged as under add_remove where the noise is Gaussian.
-  [[nodiscard]] event gaussian_event() const {
+  template <std::same_as<event> Event = event>
+  [[nodiscard]] Event gaussian_event() const {
     return sampled(gaussian{noise_multiplier}, poisson{rate});
   }
 

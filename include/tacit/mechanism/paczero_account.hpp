@@ -20,6 +20,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -66,7 +67,8 @@ namespace tacit {
 /// What a PACZero run has charged, and what an attacker who has seen its releases and knows the
 /// universe believes. Everything here is a function of the universe and the releases: the account
 /// does not know which subset is the secret.
-class paczero_account {
+template <std::same_as<paczero_options> Options = paczero_options>
+class basic_paczero_account {
  public:
   /// Of a stored run.
   struct state {
@@ -96,7 +98,7 @@ class paczero_account {
 
   /// Nothing spent, and all candidates equally likely.
   /// @throws std::invalid_argument or std::domain_error naming the option out of range
-  paczero_account(paczero_options const& options, candidate_set candidates)
+  basic_paczero_account(Options const& options, candidate_set candidates)
       : options_(checked(options)),
         candidates_(std::move(candidates)),
         belief_(candidates_.subsets()),
@@ -113,8 +115,8 @@ class paczero_account {
 
   /// @throws as above; std::invalid_argument or std::domain_error for a state that is not one of a run
   ///         with these options
-  paczero_account(paczero_options const& options, candidate_set candidates, state from)
-      : paczero_account(options, std::move(candidates)) {
+  basic_paczero_account(Options const& options, candidate_set candidates, state from)
+      : basic_paczero_account(options, std::move(candidates)) {
     detail::check_size("paczero", "size of the stored belief", from.belief.size(),
                        candidates_.subsets());
     detail::check_size("paczero", "size of the stored record ledger", from.spent_by_record.size(),
@@ -136,7 +138,7 @@ class paczero_account {
             record_ ? copy(record_->spent()) : std::vector<double>(), copy(spent_by_group())};
   }
 
-  [[nodiscard]] paczero_options const& options() const noexcept { return options_; }
+  [[nodiscard]] Options const& options() const noexcept { return options_; }
   [[nodiscard]] candidate_set const& candidates() const noexcept { return candidates_; }
   [[nodiscard]] posterior const& belief() const noexcept { return belief_; }
   [[nodiscard]] std::size_t observations() const noexcept { return observations_; }
@@ -213,7 +215,7 @@ class paczero_account {
   }
 
  private:
-  static paczero_options const& checked(paczero_options const& options) {
+  static Options const& checked(Options const& options) {
     options.check();
     return options;
   }
@@ -309,7 +311,7 @@ class paczero_account {
                : correlation > 0.0;
   }
 
-  paczero_options options_;
+  Options options_;
   candidate_set candidates_;
   posterior belief_;
   ledger<nats> subset_;
@@ -318,5 +320,6 @@ class paczero_account {
   std::optional<record_ledger> group_;  // an account for each of them
   std::size_t observations_ = 0;
 };
+using paczero_account = basic_paczero_account<>;
 
 }  // namespace tacit

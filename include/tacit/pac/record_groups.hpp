@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -29,11 +30,12 @@
 namespace tacit {
 
 /// Groups of records that were declared before the first release, and the state of each in each candidate subset.
-class record_groups {
+template <std::same_as<candidate_set> Candidates = candidate_set>
+class basic_record_groups {
  public:
   /// @throws std::invalid_argument unless there is a group and each has records of the set, all of them different
-  record_groups(candidate_set const& candidates,
-                std::vector<std::vector<std::size_t>> const& groups)
+  basic_record_groups(Candidates const& candidates,
+                      std::vector<std::vector<std::size_t>> const& groups)
       : subsets_(candidates.subsets()) {
     detail::require_argument(!groups.empty(), "record_groups", "number of groups", groups.size(),
                              "at least 1");
@@ -58,8 +60,7 @@ class record_groups {
     std::vector<std::uint32_t> of_subset;
   };
 
-  static labelled states_of(candidate_set const& candidates,
-                            std::vector<std::size_t> const& records) {
+  static labelled states_of(Candidates const& candidates, std::vector<std::size_t> const& records) {
     detail::require_argument(!records.empty(), "record_groups", "records of a group",
                              records.size(), "at least 1");
     std::vector<std::size_t> sorted = records;
@@ -87,16 +88,18 @@ class record_groups {
   std::size_t subsets_;
   std::vector<labelled> groups_;
 };
+using record_groups = basic_record_groups<>;
 
 /// A belief about every group and about one sign, ±1, that may be released flipped or with Gaussian noise: what the
 /// release tells about each group's memberships.
-class group_exposure {
+template <std::same_as<record_groups> Groups = record_groups>
+class basic_group_exposure {
  public:
   /// `slack` bounds the relative error of the masses in `belief`, of all that are above e⁻⁶⁴.
   /// @throws std::invalid_argument unless there is a sign for each subset; std::domain_error unless `slack` is at
   ///         least 0 and far below 1
-  group_exposure(record_groups const& groups, posterior const& belief,
-                 std::span<std::int8_t const> signs, double slack)
+  basic_group_exposure(Groups const& groups, posterior const& belief,
+                       std::span<std::int8_t const> signs, double slack)
       : error_(slack + (16.0 + static_cast<double>(groups.subsets())) *
                            std::numeric_limits<double>::epsilon()) {
     detail::require_domain(error_ <= 1e-4 && slack >= 0.0, "group_exposure", "slack", slack,
@@ -237,5 +240,6 @@ class group_exposure {
   double error_;
   std::vector<std::vector<by_sign>> groups_;  // the states' masses
 };
+using group_exposure = basic_group_exposure<>;
 
 }  // namespace tacit

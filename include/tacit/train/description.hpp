@@ -70,9 +70,10 @@ inline constexpr std::array<std::string_view, 5> surrogate_words{"raw", "full-si
 }  // namespace detail
 
 /// Writes a mechanism's parameters.
-class parameter_writer {
+template <std::same_as<recorded_mechanism> Record = recorded_mechanism>
+class basic_parameter_writer {
  public:
-  explicit parameter_writer(recorded_mechanism& mechanism) : mechanism_(&mechanism) {}
+  explicit basic_parameter_writer(Record& mechanism) : mechanism_(&mechanism) {}
 
   void field(std::string_view name, double value) { add(name, value); }
   /// Left out where it is NaN.
@@ -92,17 +93,19 @@ class parameter_writer {
   }
 
  private:
-  void add(std::string_view name, recorded_mechanism::value value) {
+  void add(std::string_view name, typename Record::value value) {
     mechanism_->parameters.emplace_back(std::string(name), std::move(value));
   }
 
-  recorded_mechanism* mechanism_;
+  Record* mechanism_;
 };
+using parameter_writer = basic_parameter_writer<>;
 
 /// Reads a mechanism's parameters in the order in which they were written.
-class parameter_reader {
+template <std::same_as<recorded_mechanism> Record = recorded_mechanism>
+class basic_parameter_reader {
  public:
-  explicit parameter_reader(recorded_mechanism const& mechanism)
+  explicit basic_parameter_reader(Record const& mechanism)
       : who_(mechanism.name), rest_(mechanism.parameters.data(), mechanism.parameters.size()) {}
 
   /// @throws std::invalid_argument unless the next parameter has this name and type
@@ -165,8 +168,9 @@ class parameter_reader {
 
  private:
   std::string who_;
-  std::span<std::pair<std::string, recorded_mechanism::value> const> rest_;
+  std::span<std::pair<std::string, typename Record::value> const> rest_;
 };
+using parameter_reader = basic_parameter_reader<>;
 
 namespace detail {
 

@@ -13,6 +13,7 @@
 #include <tacit/zo/transcript.hpp>
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <span>
 #include <string>
@@ -78,7 +79,8 @@ class journaled {
 };
 
 /// The releases of a transcript, as `replay` takes them.
-[[nodiscard]] inline std::vector<release> releases_of(transcript const& from) {
+template <std::same_as<transcript> Transcript>
+[[nodiscard]] std::vector<release> releases_of(Transcript const& from) {
   std::vector<release> result;
   result.reserve(from.steps());
   for (std::size_t t = 0; t < from.steps(); ++t) {
@@ -90,7 +92,8 @@ class journaled {
 
 /// Refuses parameters from which this run did not start: other tensors, or other numbers in them.
 /// @throws std::invalid_argument naming the first difference
-inline void check_start(parameters const& theta, run_record const& run) {
+template <std::same_as<run_record> Record>
+void check_start(parameters const& theta, Record const& run) {
   constexpr std::string_view who = "check_start";
   std::vector<recorded_tensor> const here = tensors_of(theta);
   detail::check_size(who, "number of tensors", here.size(), run.tensors.size());

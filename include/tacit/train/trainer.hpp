@@ -220,34 +220,32 @@ class zeroth_order_loop {
 /// launcher. (A step whose loss threw and was taken again has moved θ by roundings that no release
 /// accounts for.)
 /// @throws std::domain_error, std::invalid_argument for an option outside its range, for
-///         from > transcript.size(), releases that differ in their number of directions, or a state that is
+///         from > releases.size(), releases that differ in their number of directions, or a state that is
 ///         not that of `from` releases
 template <class Launcher = serial>
 void replay(parameters const& theta, optimiser_state& state, train_options const& options,
-            std::span<release const> transcript, std::size_t from = 0,
-            Launcher const& launch = {}) {
+            std::span<release const> releases, std::size_t from = 0, Launcher const& launch = {}) {
   detail::check_train_options(options);
-  detail::check_from(from, transcript.size());
+  detail::check_from(from, releases.size());
   detail::check_state(state, options, static_cast<std::size_t>(theta.size()), from);
-  if (transcript.empty()) return;
-  std::size_t const directions = transcript.front().coefficients.size();
+  if (releases.empty()) return;
+  std::size_t const directions = releases.front().coefficients.size();
   detail::require_argument(directions > 0, "replay", "number of coefficients", 0, "at least 1");
-  for (release const& released : transcript) {
+  for (release const& released : releases) {
     detail::check_size("replay", "number of coefficients", released.coefficients.size(),
                        directions);
   }
-  auto const coefficients_of = [&](std::size_t t) { return std::span(transcript[t].coefficients); };
-  detail::retrace_steps(theta, state, options, directions, from, transcript.size(), coefficients_of,
+  auto const coefficients_of = [&](std::size_t t) { return std::span(releases[t].coefficients); };
+  detail::retrace_steps(theta, state, options, directions, from, releases.size(), coefficients_of,
                         launch);
 }
 
 /// The same without a state that was kept: from the initial θ, and by sgd from anywhere.
 template <class Launcher = serial>
 void replay(parameters const& theta, train_options const& options,
-            std::span<release const> transcript, std::size_t from = 0,
-            Launcher const& launch = {}) {
+            std::span<release const> releases, std::size_t from = 0, Launcher const& launch = {}) {
   optimiser_state state = detail::state_at(from, options, static_cast<std::size_t>(theta.size()));
-  tacit::replay(theta, state, options, transcript, from, launch);
+  tacit::replay(theta, state, options, releases, from, launch);
 }
 
 /// Trains parameters that lie in this program's memory:
@@ -329,11 +327,11 @@ class trainer {
 
   /// Brings θ from after the first `from` releases (0: the initial θ) to where a resumed mechanism
   /// stands.
-  /// @throws std::invalid_argument unless the transcript has as many releases as the mechanism
-  ///         has made steps, and an optimiser's state has seen `from` of them
-  void replay(std::span<release const> transcript, std::size_t from = 0) {
-    detail::check_size("replay", "number of releases", transcript.size(), mechanism_->steps());
-    tacit::replay(theta_, state_, options_, transcript, from, launch_);
+  /// @throws std::invalid_argument unless there are as many releases as the mechanism has made
+  ///         steps, and an optimiser's state has seen `from` of them
+  void replay(std::span<release const> releases, std::size_t from = 0) {
+    detail::check_size("replay", "number of releases", releases.size(), mechanism_->steps());
+    tacit::replay(theta_, state_, options_, releases, from, launch_);
     unreplayed_ = 0;
   }
 

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -184,7 +185,8 @@ struct parameter_hash {
 };
 
 /// The hash of these parameters as they are now. One pass, nothing is stored.
-[[nodiscard]] inline parameter_hash hash_of(parameters const& theta) {
+template <std::same_as<parameter_hash> Hash = parameter_hash>
+[[nodiscard]] Hash hash_of(parameters const& theta) {
   detail::blake2b hash;
   detail::hash_text(hash, "tacit-parameters");
   detail::hash_number(hash, theta.all().size());

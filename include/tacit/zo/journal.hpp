@@ -5,6 +5,7 @@
 #include <tacit/core/private_file.hpp>
 #include <tacit/zo/transcript.hpp>
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -41,11 +42,12 @@ struct parsed_journal {
 
 inline constexpr std::string_view journal_kind = "tacit-journal";
 
-[[nodiscard]] inline parsed_journal parse_journal(std::string_view bytes) {
+template <std::same_as<parsed_journal> Journal = parsed_journal>
+[[nodiscard]] Journal parse_journal(std::string_view bytes) {
   constexpr std::string_view who = journal_kind;
   parsed_header header = read_header(who, bytes, false);
   std::string_view rest = header.symbols;
-  parsed_journal out;
+  Journal out;
   out.run = std::move(header.run);
   out.size = bytes.size() - rest.size();
   out.last_checksum = checksum_bytes(bytes.substr(0, out.size));
@@ -75,42 +77,43 @@ inline constexpr std::string_view journal_kind = "tacit-journal";
 }  // namespace detail
 
 /// Appends the releases of a run to a file. One owner at a time, by a lock that ends with the process.
-class journal {
+template <std::same_as<run_record> Record = run_record>
+class basic_journal {
  public:
   /// Starts a new file.
   /// @throws std::domain_error, std::invalid_argument for a record that makes no sense;
   ///         std::system_error if the file exists, another run writes it, or it cannot be written
-  [[nodiscard]] static journal create(file_path const& file, run_record run) {
+  [[nodiscard]] static basic_journal create(file_path const& file, Record run) {
     detail::check_run("journal", run);
     file_path const path = detail::files::canonical(file);
     file_lock mine(path);
     remove_unfinished(path);
     std::string const header = detail::header_of(detail::journal_kind, run);
     create_private_file(path, header);
-    return journal(std::move(mine), append_file(path, header.size()), std::move(run), {},
-                   detail::checksum_bytes(header));
+    return basic_journal(std::move(mine), append_file(path, header.size()), std::move(run), {},
+                         detail::checksum_bytes(header));
   }
 
   /// Goes on with a file of the same run. A torn record at its end is cut off.
   /// @throws corrupt_state for any other damage; std::invalid_argument for the journal of another run;
   ///         std::system_error if there is no such file, or another run writes it
-  [[nodiscard]] static journal resume(file_path const& file, run_record const& run) {
+  [[nodiscard]] static basic_journal resume(file_path const& file, Record const& run) {
     detail::check_run("journal", run);
     file_path const path = detail::files::canonical(file);
     file_lock mine(path);
     detail::parsed_journal found = detail::parse_journal(read_file(path));
-    auto const header = [](run_record const& of) {
+    auto const header = [](Record const& of) {
       return detail::header_of(detail::journal_kind, of);
     };
     if (header(found.run) != header(run)) {
       throw std::invalid_argument("journal: file is " + detail::files::text(path) +
                                   ", but must be the journal of this run");
     }
-    return journal(std::move(mine), append_file(path, found.size), std::move(found.run),
-                   std::move(found.coefficients), std::move(found.last_checksum));
+    return basic_journal(std::move(mine), append_file(path, found.size), std::move(found.run),
+                         std::move(found.coefficients), std::move(found.last_checksum));
   }
 
-  [[nodiscard]] run_record const& run() const noexcept { return run_; }
+  [[nodiscard]] Record const& run() const noexcept { return run_; }
   [[nodiscard]] std::size_t steps() const noexcept {
     return coefficients_.size() / run_.directions;
   }
@@ -146,8 +149,8 @@ class journal {
   [[nodiscard]] transcript seal() const { return {run_, coefficients_}; }
 
  private:
-  journal(file_lock&& mine, append_file&& file, run_record run, std::vector<double> coefficients,
-          std::string last_checksum)
+  basic_journal(file_lock&& mine, append_file&& file, Record run, std::vector<double> coefficients,
+                std::string last_checksum)
       : mine_(std::move(mine)),
         file_(std::move(file)),
         run_(std::move(run)),
@@ -156,17 +159,19 @@ class journal {
 
   file_lock mine_;
   append_file file_;
-  run_record run_;
+  Record run_;
   std::vector<double> coefficients_;
   std::string last_checksum_;
 };
+using journal = basic_journal<>;
 
 /// The transcript in a file: sealed, or the journal of a run that has ended or was left. Changes
 /// nothing; a torn record at the end of a journal is passed over.
 /// @throws corrupt_state naming the defect; std::system_error naming the file
-[[nodiscard]] inline transcript read_transcript(file_path const& file) {
+template <std::same_as<transcript> Transcript = transcript>
+[[nodiscard]] Transcript read_transcript(file_path const& file) {
   std::string const bytes = read_file(file);
-  if (!bytes.starts_with(detail::journal_kind)) return transcript::parse(bytes);
+  if (!bytes.starts_with(detail::journal_kind)) return Transcript::parse(bytes);
   detail::parsed_journal found = detail::parse_journal(bytes);
   return {std::move(found.run), std::move(found.coefficients)};
 }

@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -69,8 +70,9 @@ struct run_record {
 
 /// These tensors as they are recorded, each of one dimension.
 /// @throws std::invalid_argument for a part of a model, or tensors in another order than their entries
-[[nodiscard]] inline std::vector<recorded_tensor> tensors_of(parameters const& theta) {
-  std::vector<recorded_tensor> result;
+template <std::same_as<recorded_tensor> Recorded = recorded_tensor>
+[[nodiscard]] std::vector<Recorded> tensors_of(parameters const& theta) {
+  std::vector<Recorded> result;
   std::uint64_t next = 0;
   for (tensor const& one : theta.all()) {
     detail::require_argument(one.first == next, "tensors_of", "first index of tensor " + one.name,
@@ -174,7 +176,8 @@ template <class Enum, std::size_t N>
   return entries;
 }
 
-inline void check_run(std::string_view who, run_record const& run) {
+template <std::same_as<run_record> Record>
+void check_run(std::string_view who, Record const& run) {
   require_argument(!run.mechanism.name.empty(), who, "name of the mechanism",
                    std::string_view("empty"), "a word");
   auto const& all_named = run.mechanism.parameters;
@@ -214,8 +217,9 @@ inline void check_run(std::string_view who, run_record const& run) {
 }
 
 /// The lines of a transcript (with the number of steps) or of a journal (without).
-[[nodiscard]] inline std::string header_of(std::string_view kind, run_record const& run,
-                                           std::optional<std::uint64_t> steps = std::nullopt) {
+template <std::same_as<run_record> Record>
+[[nodiscard]] std::string header_of(std::string_view kind, Record const& run,
+                                    std::optional<std::uint64_t> steps = std::nullopt) {
   archive_writer out(kind, version_of(run));
   out.field("mechanism", to_word(run.mechanism.name))
       .field("parameters", run.mechanism.parameters.size());
@@ -285,8 +289,8 @@ template <class T>
 
 /// Reads what `header_of` wrote from the beginning of `bytes`, and nothing else: a text that says the
 /// same in other characters is refused.
-[[nodiscard]] inline parsed_header read_header(std::string_view kind, std::string_view bytes,
-                                               bool with_steps) {
+template <std::same_as<parsed_header> Header = parsed_header>
+[[nodiscard]] Header read_header(std::string_view kind, std::string_view bytes, bool with_steps) {
   constexpr std::string_view last = "\nchecksum ";
   std::size_t const mark = bytes.find(last);
   std::size_t const end = mark == std::string_view::npos ? mark : bytes.find('\n', mark + 1);
@@ -295,7 +299,7 @@ template <class T>
   unsigned const version = version_named(kind, header);
   archive_reader in(std::string(header), kind, version);
 
-  parsed_header out;
+  Header out;
   run_record& run = out.run;
   std::string word;
   std::string type;

@@ -7,6 +7,7 @@
 #include <tacit/zo/symbols.hpp>
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -36,13 +37,14 @@ namespace detail {
 }  // namespace detail
 
 /// A run as the world saw it. Immutable.
-class transcript {
+template <std::same_as<run_record> Record = run_record>
+class basic_transcript {
  public:
   /// `coefficients` are those of all steps, K a step. A run of held_sign in which nothing was held is
   /// one of signs.
   /// @throws std::domain_error, std::invalid_argument for a record that makes no sense, or a coefficient
   ///         that is not one of its symbols
-  transcript(run_record run, std::vector<double> coefficients)
+  basic_transcript(Record run, std::vector<double> coefficients)
       : run_(std::move(run)), coefficients_(std::move(coefficients)) {
     detail::check_run("transcript", run_);
     detail::require_argument(coefficients_.size() % run_.directions == 0, "transcript",
@@ -54,7 +56,7 @@ class transcript {
     if (run_.symbols == symbol_kind::held_sign && !held) run_.symbols = symbol_kind::sign;
   }
 
-  [[nodiscard]] run_record const& run() const noexcept { return run_; }
+  [[nodiscard]] Record const& run() const noexcept { return run_; }
   [[nodiscard]] std::size_t steps() const noexcept {
     return coefficients_.size() / run_.directions;
   }
@@ -75,7 +77,7 @@ class transcript {
   }
 
   /// @throws corrupt_state for anything that `sealed` did not write, naming the defect
-  [[nodiscard]] static transcript parse(std::string_view bytes) {
+  [[nodiscard]] static basic_transcript parse(std::string_view bytes) {
     detail::parsed_header const header = detail::read_header(kind, bytes, true);
     constexpr std::size_t check = 8;
     std::size_t const size = header.symbols.size();
@@ -91,7 +93,7 @@ class transcript {
         header.symbols.substr(size - check)) {
       detail::fail_record(kind, "the checksum is wrong: the symbols are damaged");
     }
-    transcript result(header.run, detail::unpack(kind, header.run, packed, count));
+    basic_transcript result(header.run, detail::unpack(kind, header.run, packed, count));
     if (result.run_.symbols != header.run.symbols) {
       detail::fail_record(kind, "nothing is held, and the symbols are not signs");
     }
@@ -101,8 +103,9 @@ class transcript {
   static constexpr std::string_view kind = "tacit-transcript";
 
  private:
-  run_record run_;
+  Record run_;
   std::vector<double> coefficients_;
 };
+using transcript = basic_transcript<>;
 
 }  // namespace tacit

@@ -19,9 +19,9 @@ namespace tacit::detail {
 
 /// At most `most` cells of entries with similar rates and shifts; nothing where persons have several records.
 template <real T>
-[[nodiscard]] std::optional<rising_cells> cells_of(std::vector<contour_entry<T>> const& entries,
-                                                   std::size_t most) {
-  std::vector<rising_cells::member> members;
+[[nodiscard]] std::optional<rising_cells<>> cells_of(std::vector<contour_entry<T>> const& entries,
+                                                     std::size_t most) {
+  std::vector<rising_cells<>::member> members;
   members.reserve(entries.size());
   for (contour_entry<T> const& e : entries) {
     if (e.pair.parts.size() != 1) return std::nullopt;
@@ -29,12 +29,12 @@ template <real T>
     T const square = elementary::expm1(std::min(50.0, shift * shift));
     members.push_back({{rate, shift}, e.count, e.count * rate * rate * square});
   }
-  return rising_cells(std::move(members), most);
+  return rising_cells<>(std::move(members), most);
 }
 
 /// One entry a cell: a composition above, or below.
 template <real T>
-[[nodiscard]] std::vector<contour_entry<T>> entries_of(rising_cells const& cells, bool up,
+[[nodiscard]] std::vector<contour_entry<T>> entries_of(rising_cells<> const& cells, bool up,
                                                        orientation towards) {
   T largest = 0.0;
   for (auto const& [at, count] : cells.rounded(true)) largest = std::max(largest, at[0]);

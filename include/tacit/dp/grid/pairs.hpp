@@ -168,7 +168,7 @@ template <std::same_as<counted_pair> Pair>
     return out;
   }
   out.exact = false;
-  using family = std::vector<rising_cells::member>;
+  using family = std::vector<rising_cells<>::member>;
   auto const put = [](family& to, double x, double y, double count) {
     double const size = std::min(50.0, x * y);
     to.push_back({{x, y}, count, count * size * size});
@@ -217,11 +217,11 @@ template <std::same_as<counted_pair> Pair>
   }
   constexpr std::size_t cells = 100;
   auto const add = [&out](family& members, auto&& pair_of) {
-    rising_cells const similar(std::move(members), cells);
+    rising_cells<> const similar(std::move(members), cells);
     for (auto const& [x, count] : similar.rounded(true)) out.above.push_back({pair_of(x), count});
     for (auto const& [x, count] : similar.rounded(false)) out.below.push_back({pair_of(x), count});
   };
-  add(responses, [](rising_cells::numbers const& x) -> dominating_pair {
+  add(responses, [](rising_cells<>::numbers const& x) -> dominating_pair {
     double const high = 1.0 / (1.0 + elementary::exp(-x[0]));
     double const low = high * elementary::exp(-x[0]);
     return finite_pair{{{-x[0], low, high}, {x[0], high, low}}};
@@ -229,18 +229,18 @@ template <std::same_as<counted_pair> Pair>
   for (orientation const way : {orientation::remove, orientation::add}) {
     auto const w = static_cast<std::size_t>(way);
     for (std::size_t kind = 0; kind < 2; ++kind) {
-      add(bounded[w][kind], [&](rising_cells::numbers const& x) -> dominating_pair {
+      add(bounded[w][kind], [&](rising_cells<>::numbers const& x) -> dominating_pair {
         return bounded_pair{x[0], atom[kind], x[1], way};
       });
     }
-    add(mixtures[w], [&](rising_cells::numbers const& x) -> dominating_pair {
+    add(mixtures[w], [&](rising_cells<>::numbers const& x) -> dominating_pair {
       return mixture_pair{{{x[0], x[1]}}, way};
     });
   }
   for (coupled_pair::noise const kind :
        {coupled_pair::noise::normal, coupled_pair::noise::laplace}) {
     add(replaced[static_cast<std::size_t>(kind)],
-        [&](rising_cells::numbers const& x) -> dominating_pair {
+        [&](rising_cells<>::numbers const& x) -> dominating_pair {
           return coupled_pair{kind, {{x[0], x[1], -x[1]}}};
         });
   }

@@ -21,9 +21,10 @@ namespace tacit::detail::rays {
 
 /// Bounds on ∫|(g − centre) N y′ e^{pg}| and the like over the line γ for |p − c| ≥ ρ: each cell of the line falls as
 /// e^{−ρ|g| sin(γ − 2α)} (Lemma 4).
+template <std::same_as<double> T = double>
 class falling_cells {
  public:
-  falling_cells(std::vector<line_cells::cell> const& cells, double centre, long first, int stride,
+  falling_cells(std::vector<line_cells<>::cell> const& cells, double centre, long first, int stride,
                 double step, double sine)
       : centre_(centre), first_(first), stride_(stride), cells_(cells) {
     // cell i begins at step·(stride·(first + i − 1)); cell 0 at 0
@@ -41,7 +42,7 @@ class falling_cells {
   [[nodiscard]] double centre() const { return centre_; }
 
   /// At ρ = e^{step·j}, or ρ = 0.
-  [[nodiscard]] line_cells::cell at(std::optional<long> j) const {
+  [[nodiscard]] line_cells<>::cell at(std::optional<long> j) const {
     if (!j) return scaled(below_.back());
     auto const index = [&](long n) {  // the first cell that begins at step·(n − j) or later
       long const at = n - *j - stride_ * (first_ - 1);
@@ -49,7 +50,7 @@ class falling_cells {
       return static_cast<std::size_t>(std::clamp(i, 1L, static_cast<long>(cells_.size())));
     };
     std::size_t const from = index(low_), to = index(low_ + static_cast<long>(fall_.size()));
-    line_cells::cell out = below_[from];
+    line_cells<>::cell out = below_[from];
     for (std::size_t i = from; i < to; ++i) {
       long const n = *j + stride_ * (first_ - 1 + static_cast<long>(i));
       out = sum(out, cells_[i], fall_[static_cast<std::size_t>(n - low_)]);
@@ -58,19 +59,20 @@ class falling_cells {
   }
 
  private:
-  static line_cells::cell sum(line_cells::cell const& a, line_cells::cell const& b, double f) {
+  static line_cells<>::cell sum(line_cells<>::cell const& a, line_cells<>::cell const& b,
+                                double f) {
     return {a.first + f * b.first, a.second + f * b.second, a.large + f * b.large,
             a.large_first + f * b.large_first, a.large_second + f * b.large_second};
   }
-  static line_cells::cell scaled(line_cells::cell const& c) { return sum({}, c, 1.0 + 1e-9); }
+  static line_cells<>::cell scaled(line_cells<>::cell const& c) { return sum({}, c, 1.0 + 1e-9); }
 
   double centre_;
   long first_;
   int stride_;
-  std::vector<line_cells::cell> cells_;
+  std::vector<line_cells<>::cell> cells_;
   long low_;
   std::vector<double> fall_;
-  std::vector<line_cells::cell> below_, above_;
+  std::vector<line_cells<>::cell> below_, above_;
 };
 
 /// One factor H^n of Ψ on a stretch of half-length `reach`: Taylor's formula for the logarithm of J(p) = H(p)e^{−p·centre},
@@ -152,7 +154,7 @@ template <class R>
 template <std::same_as<double> T>
 [[nodiscard]] std::vector<stretch> right_boundary(angles const& at, exponentials<T> const& on_right,
                                                   std::vector<tabulated<T>> const& events,
-                                                  std::vector<falling_cells> const& falling,
+                                                  std::vector<falling_cells<>> const& falling,
                                                   double variance, crossing const& q, double G,
                                                   double log_scale, double start,
                                                   work_budget& work) {
@@ -194,7 +196,7 @@ template <std::same_as<double> T>
       sums<T> const s =
           begins ? sum_at_c(t, cutting) : sum_at(t, on_right, j, middle * way, cutting, true);
       complex<double> const h = 1.0 + s.change, slope = s.slope;
-      line_cells::cell most =
+      line_cells<>::cell most =
           falling[k].at(begins ? std::nullopt : std::optional<long>(j - (half == 2.0 ? 2 : 1)));
       double const tilted =
           elementary::exp(falling[k].centre() * reach * sine * (1.0 + 1e-9) + 1e-12);

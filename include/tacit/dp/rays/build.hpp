@@ -51,9 +51,9 @@ template <class R>
   if (!(G > 0 && poles > 0.0)) return std::nullopt;
 
   std::vector<tabulated<R>> events;
-  std::vector<falling_cells> falling;
+  std::vector<falling_cells<>> falling;
   double trivial = 0.0;
-  std::vector<line_cells::cell> cells;
+  std::vector<line_cells<>::cell> cells;
   double nodes = 0.0;
   for (auto const& e : on.events) nodes += e.nodes.most();
   if (!(nodes <= most_nodes<R>) || !work.allows(node_cost<R> * nodes)) return std::nullopt;

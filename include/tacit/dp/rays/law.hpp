@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <concepts>
 #include <cstddef>
 #include <limits>
 #include <utility>
@@ -211,6 +212,7 @@ class line {
 
 /// Bounds on integrals along a whole line, by cells: masses are exact, other factors count with their suprema, and
 /// nothing is sampled.
+template <std::same_as<double> T = double>
 class line_cells {
  public:
   line_cells(sampled_gaussian const& e, double theta, double step) : line_(e, theta), step_(step) {

@@ -255,7 +255,7 @@ class planner {
   double top_;
   double alias_ = 0.0;
   real_line<T> moments_;
-  far_jumps far_;
+  far_jumps<> far_;
   work_budget* work_;
   std::vector<one> events_;
   double nodes_ = 0.0;  // of all

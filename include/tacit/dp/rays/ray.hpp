@@ -82,7 +82,7 @@ struct lines {
   struct one {
     R count;
     line_nodes<R> nodes;
-    line_cells low, right, middle, top;  // at α, 2α, γ and top
+    line_cells<> low, right, middle, top;  // at α, 2α, γ and top
   };
   angles at;
   std::vector<one> events;
@@ -97,9 +97,9 @@ struct lines {
     for (sampled_gaussian const& e : what.events) {
       // what is bounded on the other lines counts for little, unless the law is narrow
       double const coarse = std::clamp(0.2 * e.shift, cell, 4.0 * cell);
-      events.push_back({e.count, line_nodes<R>(e, a), line_cells(e, a.alpha, coarse),
-                        line_cells(e, 2.0 * a.alpha, coarse), line_cells(e, a.gamma, cell),
-                        line_cells(e, a.top, coarse)});
+      events.push_back({e.count, line_nodes<R>(e, a), line_cells<>(e, a.alpha, coarse),
+                        line_cells<>(e, 2.0 * a.alpha, coarse), line_cells<>(e, a.gamma, cell),
+                        line_cells<>(e, a.top, coarse)});
     }
   }
   /// A cell's width in steps.
@@ -164,7 +164,7 @@ struct transform_value {
 template <class R>
 struct tabulated {
   event_table<R> table;
-  line_cells::bounds low, right, top;
+  line_cells<>::bounds low, right, top;
   R alias, alias_large;  // of the rule on the ray, absolute
 };
 

@@ -30,7 +30,7 @@ class real_line {
         std::ldexp(std::floor(std::ldexp(2.0 * std::numbers::pi * angle / 34.0, 8)), -8);
     angles const at{0.0, 0.0, angle, step};
     for (sampled_gaussian const& e : what.events) {
-      events_.push_back({e.count, line_nodes<T>(e, at), line_cells(e, angle, 2.0 * step)});
+      events_.push_back({e.count, line_nodes<T>(e, at), line_cells<>(e, angle, 2.0 * step)});
     }
     factor_ = 2.0 / elementary::expm1(2.0 * std::numbers::pi * angle / step) * (1.0 + 1e-9);
   }
@@ -67,7 +67,7 @@ class real_line {
   struct one {
     double count;
     line_nodes<T> nodes;
-    line_cells cells;
+    line_cells<> cells;
   };
   composition const* what_;
   double angle_;
@@ -77,6 +77,7 @@ class real_line {
 
 /// Σ count·E_P[large(g)] bounds what compositions with a step whose loss is large add to δ in the direction
 /// `remove` (Lemma 10): E_Q[V e^{−B}; such a step] is the probability of one under P.
+template <std::same_as<double> T = double>
 class far_jumps {
  public:
   explicit far_jumps(composition const& what) {
