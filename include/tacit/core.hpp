@@ -21,6 +21,7 @@
 #include <tacit/core/enclosure.hpp>
 #include <tacit/core/exact_sum.hpp>
 #include <tacit/core/file_facts.hpp>
+#include <tacit/core/forks.hpp>
 #include <tacit/core/inverse.hpp>
 #include <tacit/core/ledger.hpp>
 #include <tacit/core/log.hpp>
@@ -34,6 +35,7 @@
 #include <tacit/core/quadrature.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/core/rounded.hpp>
+#include <tacit/core/run_owner.hpp>
 #include <tacit/core/short_number.hpp>
 #include <tacit/core/solve.hpp>
 #include <tacit/core/sum.hpp>

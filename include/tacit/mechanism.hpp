@@ -22,5 +22,4 @@
 #include <tacit/mechanism/quantised.hpp>
 #include <tacit/mechanism/release.hpp>
 #include <tacit/mechanism/rldp.hpp>
-#include <tacit/mechanism/run_owner.hpp>
 #include <tacit/mechanism/saved_run.hpp>

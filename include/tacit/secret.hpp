@@ -5,7 +5,6 @@
 #include <tacit/secret/chacha20.hpp>
 #include <tacit/secret/discrete.hpp>
 #include <tacit/secret/entropy.hpp>
-#include <tacit/secret/forks.hpp>
 #include <tacit/secret/guarded.hpp>
 #include <tacit/secret/normal.hpp>
 #include <tacit/secret/stream.hpp>

@@ -3,9 +3,9 @@
 
 #include <tacit/core/check.hpp>
 #include <tacit/core/ledger.hpp>
+#include <tacit/core/run_owner.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/info/attack.hpp>
-#include <tacit/mechanism/run_owner.hpp>
 #include <tacit/pac/answer_belief.hpp>
 #include <tacit/pac/answer_plan.hpp>
 #include <tacit/pac/answer_transcript.hpp>

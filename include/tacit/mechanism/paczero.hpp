@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tacit/core/check.hpp>
+#include <tacit/core/run_owner.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/info/binary_channel.hpp>
 #include <tacit/info/sign_channel.hpp>
@@ -9,7 +10,6 @@
 #include <tacit/mechanism/paczero_options.hpp>
 #include <tacit/mechanism/paid_release.hpp>
 #include <tacit/mechanism/release.hpp>
-#include <tacit/mechanism/run_owner.hpp>
 #include <tacit/pac/allocation.hpp>
 #include <tacit/pac/candidates.hpp>
 #include <tacit/pac/fixed_point.hpp>

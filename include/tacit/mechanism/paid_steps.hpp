@@ -2,7 +2,7 @@
 #pragma once
 
 #include <tacit/core/check.hpp>
-#include <tacit/mechanism/run_owner.hpp>
+#include <tacit/core/run_owner.hpp>
 
 #include <cstddef>
 #include <string_view>

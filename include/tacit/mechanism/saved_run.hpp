@@ -5,9 +5,9 @@
 #include <tacit/core/file_facts.hpp>
 #include <tacit/core/open_file.hpp>
 #include <tacit/core/private_file.hpp>
+#include <tacit/core/run_owner.hpp>
 #include <tacit/core/text_archive.hpp>
 #include <tacit/core/wipe.hpp>
-#include <tacit/mechanism/run_owner.hpp>
 
 #include <cstddef>
 #include <optional>

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <tacit/core/check.hpp>
+#include <tacit/core/forks.hpp>
 #include <tacit/core/process.hpp>
 #include <tacit/core/wipe.hpp>
 #include <tacit/secret/chacha20.hpp>
 #include <tacit/secret/entropy.hpp>
-#include <tacit/secret/forks.hpp>
 #include <tacit/secret/guarded.hpp>
 
 #include <array>

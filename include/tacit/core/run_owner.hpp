@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/forks.hpp>
 #include <tacit/core/process.hpp>
-#include <tacit/secret/forks.hpp>
 
 #include <cstdint>
 #include <stdexcept>
