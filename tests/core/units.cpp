@@ -3,6 +3,7 @@
 #include <tacit/core/units.hpp>
 
 #include "support/catch.hpp"
+#include "support/forked.hpp"
 #include "support/numbers.hpp"
 
 #include <cmath>
@@ -109,6 +110,25 @@ TEST_CASE("a ledger that was moved from charges nothing", "[ledger]") {
   first = std::move(second);
   CHECK_NOTHROW(first.charge(nats(0.75)));
   CHECK_THROWS_AS(second.charge(nats(0.0)), std::logic_error);  // NOLINT: moved from
+}
+
+TEST_CASE("a forked process has no ledger", "[ledger]") {
+  ledger<nats> account(1.0_nats);
+  auto const paid = account.charge(0.25_nats);
+  CHECK(support::refused_in_a_child(
+            [&] { (void)account.charge(0.0_nats); }, [&] { (void)account.raise_to(0.5_nats); },
+            [&] { (void)ledger<nats>(std::move(account)).charge(0.0_nats); },
+            [&] {
+              if (account.would_exceed(0.0_nats) && !paid.live()) {
+                throw std::logic_error("used in a forked process");
+              }
+            }) == 4);
+  CHECK(support::refused_in_a_child([&] {
+          ledger<nats> own(1.0_nats);
+          (void)own.charge(1.0_nats);
+        }) == 0);
+  CHECK(paid.live());
+  CHECK(account.charge(0.75_nats).live());
 }
 
 TEST_CASE("a charge that is no amount is refused", "[ledger]") {

@@ -3,6 +3,7 @@
 #include <tacit/dp/filter.hpp>
 
 #include "support/catch.hpp"
+#include "support/forked.hpp"
 #include "support/numbers.hpp"
 
 #include <algorithm>
@@ -506,6 +507,38 @@ TEST_CASE("what was moved from spends nothing", "[dp][filter]") {
   CHECK_THROWS_AS(here.add(quiet), std::logic_error);
   CHECK_THROWS_AS((void)here.epsilon(0.1), std::logic_error);
   // NOLINTEND(bugprone-use-after-move)
+}
+
+TEST_CASE("what a forked process has a copy of spends nothing", "[dp][filter]") {
+  event const quiet = gaussian{.noise_multiplier = 1e6};
+  renyi_filter renyi(8.0, {.epsilon = 1.0, .delta = 1e-5});
+  gaussian_filter normal(gaussian_dp{1.0});
+  renyi_odometer odometer(8.0);
+  auto const divergence = [](double) { return 1e-6; };
+  CHECK(support::refused_in_a_child(
+            [&] { (void)renyi.charge(quiet); }, [&] { (void)renyi.charge(divergence); },
+            [&] { (void)renyi.would_exceed(quiet); }, [&] { (void)renyi.epsilon(); },
+            [&] { (void)renyi.save(); },
+            [&] { (void)renyi_filter(std::move(renyi)).charge(quiet); }) == 6);
+  CHECK(support::refused_in_a_child([&] { (void)normal.charge(quiet); },
+                                    [&] { (void)normal.would_exceed(quiet); },
+                                    [&] { (void)normal.save(); }) == 3);
+  CHECK(support::refused_in_a_child([&] { odometer.add(quiet); }, [&] { odometer.add(divergence); },
+                                    [&] { (void)odometer.epsilon(1e-5); },
+                                    [&] { (void)odometer.save(); }) == 4);
+  // A receipt pays in the process that was charged.
+  auto const paid = normal.charge(quiet);
+  CHECK(support::refused_in_a_child([&] {
+          if (!paid.live()) throw std::logic_error("used in a forked process");
+        }) == 1);
+  // The parent goes on, and a state that it wrote goes on anywhere.
+  CHECK(paid.live());
+  CHECK(renyi.charge(quiet).live());
+  odometer.add(quiet);
+  std::string const state = renyi.save();
+  CHECK(support::refused_in_a_child([&] {
+          if (renyi_filter::load(state).charge(quiet).live()) (void)renyi.would_exceed(quiet);
+        }) == 1);
 }
 
 TEST_CASE("a resumed run has forgotten nothing", "[dp][filter]") {

@@ -2,6 +2,7 @@
 #include <tacit/dp/filter/individual.hpp>
 
 #include "support/catch.hpp"
+#include "support/forked.hpp"
 #include "support/numbers.hpp"
 
 #include <algorithm>
@@ -188,4 +189,14 @@ TEST_CASE("individual filters: refusals", "[dp][filter]") {
   CHECK(moved.charge(std::vector<double>{1.0, 0.5}).size() == 2);
   // NOLINTNEXTLINE(bugprone-use-after-move): that is what is tested
   CHECK_THROWS_AS((void)rdp.charge(std::vector<double>{1.0, 0.5}), std::logic_error);
+}
+
+TEST_CASE("individual filters: a forked process spends nothing", "[dp][filter]") {
+  individual_gaussian_filter normal(2, gaussian_dp{1.0});
+  individual_renyi_filter renyi(2, 2.0, 1.0);
+  std::vector<double> const each{0.5, 0.5};
+  CHECK(support::refused_in_a_child([&] { (void)normal.charge(each, 1.0); },
+                                    [&] { (void)renyi.charge(each); }) == 2);
+  CHECK(normal.charge(each, 1.0).size() == 2);
+  CHECK(renyi.charge(each).size() == 2);
 }

@@ -3,10 +3,8 @@
 
 #include "support/catch.hpp"
 #include "support/counted_bits.hpp"
+#include "support/forked.hpp"
 #include "support/statistics.hpp"
-
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -191,18 +189,7 @@ TEST_CASE("answers are given once: not from what was moved, nor by a forked proc
   std::vector<double> const query{0.0, 1.0};
   CHECK_THROWS_AS(answers.answer(query), std::logic_error);
   CHECK(std::isfinite(moved.answer(query)));
-  pid_t const child = fork();
-  if (child == 0) {
-    try {
-      static_cast<void>(moved.answer(query));
-    } catch (std::logic_error const&) {
-      _exit(0);
-    }
-    _exit(1);
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  CHECK(status == 0);
+  CHECK(support::refused_in_a_child([&] { (void)moved.answer(query); }) == 1);
   CHECK_THROWS_AS((answering<>(given_answers{1}, {.budget = nats(1.0), .per_answer = nats(0.1)})),
                   std::invalid_argument);
   CHECK_THROWS_AS((answering<>(given_answers{2}, {.budget = nats(1.0)})), std::domain_error);

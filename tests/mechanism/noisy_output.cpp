@@ -5,6 +5,7 @@
 
 #include "support/catch.hpp"
 #include "support/counted_bits.hpp"
+#include "support/forked.hpp"
 
 #include <cmath>
 #include <cstdint>
@@ -68,6 +69,10 @@ TEST_CASE("releases are charged before anything is drawn, and end with the budge
   calibrated<mi_bound> const unsure{how.noise, {nats(0.01), 0.95}};
   CHECK_THROWS_AS(run.release(y, unsure), budget_exhausted);  // no failure is allowed
   CHECK(drawn == before);
+
+  noisy_outputs<> open(nats(1.0));
+  CHECK(support::refused_in_a_child([&] { (void)open.release(y, how); }) == 1);
+  CHECK(open.release(y, how).size() == 4);
 }
 
 TEST_CASE("noise for the posterior: adaptive releases keep their budget on average") {

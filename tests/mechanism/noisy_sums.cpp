@@ -9,11 +9,9 @@
 
 #include "secret/script.hpp"
 #include "support/catch.hpp"
+#include "support/forked.hpp"
 #include "support/numbers.hpp"
 #include "support/statistics.hpp"
-
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -399,44 +397,13 @@ TEST_CASE("a run can be moved, and neither used twice nor by a forked child") {
   (void)from.step(g);
   dpzero to = std::move(from);
   CHECK_THROWS_AS(from.step(g), std::logic_error);  // NOLINT: that is the question
-  ::pid_t const child = ::fork();
-  REQUIRE(child >= 0);
-  if (child == 0) {
-    try {
-      (void)to.step(g);
-    } catch (std::logic_error const&) {
-      ::_exit(0);
-    }
-    ::_exit(1);
-  }
-  int status = 0;
-  REQUIRE(::waitpid(child, &status, 0) == child);
-  CHECK(WIFEXITED(status));
-  CHECK(WEXITSTATUS(status) == 0);
+  CHECK(support::refused_in_a_child([&] { (void)to.step(g); }) == 1);
   CHECK(to.steps() == 1);
   CHECK_NOTHROW(to.step(g));
 
   // A batch that waits is neither shown to a child nor summed by one.
   (void)to.batch();
-  ::pid_t const second = ::fork();
-  REQUIRE(second >= 0);
-  if (second == 0) {
-    int refused = 0;
-    try {
-      (void)to.batch();
-    } catch (std::logic_error const&) {
-      ++refused;
-    }
-    try {
-      (void)to.step(g);
-    } catch (std::logic_error const&) {
-      ++refused;
-    }
-    ::_exit(refused == 2 ? 0 : 1);
-  }
-  REQUIRE(::waitpid(second, &status, 0) == second);
-  CHECK(WIFEXITED(status));
-  CHECK(WEXITSTATUS(status) == 0);
+  CHECK(support::refused_in_a_child([&] { (void)to.batch(); }, [&] { (void)to.step(g); }) == 2);
   dpzero last = std::move(to);
   CHECK_THROWS_AS(to.batch(), std::logic_error);  // NOLINT: as above
   CHECK_THROWS_AS(to.step(g), std::logic_error);  // NOLINT

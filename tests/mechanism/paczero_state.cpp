@@ -738,17 +738,18 @@ TEST_CASE("a forked child that has its parent's process number cannot go on eith
     ::_exit(in_namespace([&] {
       paczero loose({.steps = 8, .budget = nats(0.1)}, universe());
       saved_run kept(paczero({.steps = 8, .budget = nats(0.1)}, universe()), folder / "run");
+      tacit::file_lock const lock(folder / "other");
       if (::unshare(CLONE_NEWPID) != 0) return not_allowed;
       return in_namespace([&] {
         return refusals([&] { (void)loose.step(g[0]); }, [&] { (void)kept.step(g[0]); },
-                        [&] { kept.save_to(folder / "elsewhere"); });
+                        [&] { kept.save_to(folder / "elsewhere"); }, [&] { lock.check("test"); });
       });
     }));
   }
   int status = 0;
   REQUIRE(::waitpid(outer, &status, 0) == outer);
   REQUIRE(WIFEXITED(status));
-  if (WEXITSTATUS(status) != not_allowed) CHECK(WEXITSTATUS(status) == 3);
+  if (WEXITSTATUS(status) != not_allowed) CHECK(WEXITSTATUS(status) == 4);
 }
 #endif
 

@@ -3,10 +3,8 @@
 
 #include <tacit/core/check.hpp>
 #include <tacit/core/rounded.hpp>
+#include <tacit/core/run_owner.hpp>
 #include <tacit/core/units.hpp>
-
-#include <stdexcept>
-#include <utility>
 
 namespace tacit {
 
@@ -14,32 +12,32 @@ template <class Unit>
 class ledger;
 
 /// Proof that a release was paid for. Only a ledger mints one; the draw that makes the release
-/// consumes it. Move-only, and never refunded, even if the draw never happens.
+/// consumes it, once and in the process that paid. Move-only, and never refunded, even if the draw never
+/// happens.
 template <class Unit>
 class [[nodiscard]] receipt {
  public:
   receipt(receipt const&) = delete;
   receipt& operator=(receipt const&) = delete;
-  receipt(receipt&& other) noexcept
-      : cost_(other.cost_), live_(std::exchange(other.live_, false)) {}
+  receipt(receipt&&) noexcept = default;
   receipt& operator=(receipt&&) = delete;
   ~receipt() = default;
 
   [[nodiscard]] Unit cost() const noexcept { return cost_; }
 
-  /// False once moved from: such a receipt pays for nothing.
-  [[nodiscard]] bool live() const noexcept { return live_; }
+  /// False once moved from, and in a forked process: such a receipt pays for nothing.
+  [[nodiscard]] bool live() const noexcept { return owner_.holds(); }
 
  private:
   friend class ledger<Unit>;
-  explicit receipt(Unit cost) noexcept : cost_(cost) {}
+  explicit receipt(Unit cost) : cost_(cost) {}
 
   Unit cost_;
-  bool live_ = true;
+  detail::run_owner owner_;
 };
 
 /// A budget and what has been spent of it. It moves and does not copy, so that no budget is spent twice;
-/// one that was moved from charges nothing.
+/// one that was moved from charges nothing, nor does the copy that a forked process has.
 ///
 /// Guarantee: the sum of all charges, in exact arithmetic, is ≤ `spent()` ≤ `budget()`. Sums are
 /// rounded up, and a charge that does not fit, a negative one or a NaN leaves the ledger as it was.
@@ -55,15 +53,8 @@ class ledger {
 
   ledger(ledger const&) = delete;
   ledger& operator=(ledger const&) = delete;
-  ledger(ledger&& other) noexcept
-      : budget_(other.budget_), spent_(other.spent_), live_(std::exchange(other.live_, false)) {}
-  ledger& operator=(ledger&& other) noexcept {
-    if (this == &other) return *this;
-    budget_ = other.budget_;
-    spent_ = other.spent_;
-    live_ = std::exchange(other.live_, false);
-    return *this;
-  }
+  ledger(ledger&&) noexcept = default;
+  ledger& operator=(ledger&&) noexcept = default;
   ~ledger() = default;
 
   [[nodiscard]] Unit budget() const noexcept { return budget_; }
@@ -74,17 +65,17 @@ class ledger {
     return Unit(detail::subtract_down(budget_.value, spent_.value));
   }
 
-  /// True for NaN, and of a ledger that was moved from.
+  /// True for NaN, and of a ledger that was moved from or is a forked process's copy.
   [[nodiscard]] bool would_exceed(Unit cost) const noexcept {
-    return !live_ || !(detail::add_up(spent_.value, cost.value) <= budget_.value);
+    return !owner_.holds() || !(detail::add_up(spent_.value, cost.value) <= budget_.value);
   }
 
   /// Charges before the release exists.
   /// @throws std::domain_error   unless cost is finite and at least 0
   /// @throws budget_exhausted    if the charge does not fit; nothing is charged
-  /// @throws std::logic_error    if the ledger was moved from
+  /// @throws std::logic_error    if the ledger was moved from, or in a forked process
   receipt<Unit> charge(Unit cost) {
-    check_alive();
+    owner_.check("ledger");
     detail::check_non_negative("ledger::charge", "cost", cost.value);
     if (would_exceed(cost)) {
       throw budget_exhausted(
@@ -98,10 +89,10 @@ class ledger {
   /// Charges whatever raises `spent` to `total`: for a ledger whose balance is the largest of many
   /// sums kept elsewhere. The receipt's cost is that rise, rounded up.
   /// @throws std::domain_error unless total is finite and at least what is spent; budget_exhausted if
-  ///         it is beyond the budget; std::logic_error if the ledger was moved from. Nothing is charged
-  ///         then.
+  ///         it is beyond the budget; std::logic_error if the ledger was moved from, or in a forked
+  ///         process. Nothing is charged then.
   receipt<Unit> raise_to(Unit total) {
-    check_alive();
+    owner_.check("ledger");
     detail::require_domain(total.value >= spent_.value, "ledger::raise_to", "total", total.value,
                            "at least what is spent");
     if (!(total.value <= budget_.value)) {
@@ -115,13 +106,9 @@ class ledger {
   }
 
  private:
-  void check_alive() const {
-    if (!live_) throw std::logic_error("ledger: used after it was moved from");
-  }
-
   Unit budget_;
   Unit spent_;
-  bool live_ = true;
+  detail::run_owner owner_;
 };
 
 }  // namespace tacit

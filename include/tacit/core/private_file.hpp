@@ -4,7 +4,7 @@
 #include <tacit/core/check.hpp>
 #include <tacit/core/file_facts.hpp>
 #include <tacit/core/open_file.hpp>
-#include <tacit/core/process.hpp>
+#include <tacit/core/run_owner.hpp>
 
 #include <cstdint>
 #include <stdexcept>
@@ -41,7 +41,7 @@ class file_lock {
   file_lock& operator=(file_lock&& other) noexcept {
     std::swap(path_, other.path_);
     std::swap(file_, other.file_);
-    std::swap(process_, other.process_);
+    std::swap(owner_, other.owner_);
     return *this;
   }
   file_lock(file_lock const&) = delete;
@@ -49,9 +49,7 @@ class file_lock {
   /// Removes the lock file, except in a forked child, whose parent still holds the lock, and unless somebody removed
   /// it and another holder has made one of the same name.
   ~file_lock() {
-    if (file_.is_open() && process_ == detail::process_id() && is_in_place()) {
-      detail::files::remove(path_);
-    }
+    if (file_.is_open() && owner_.holds() && is_in_place()) detail::files::remove(path_);
   }
 
   /// Whether the lock file is still there: a lock on a file without a name keeps nobody out.
@@ -63,12 +61,7 @@ class file_lock {
   /// @throws std::system_error unless it is; std::logic_error if the lock was moved from, or in a forked process,
   ///         whose parent holds the lock, too
   void check(std::string_view whose) const {
-    if (!file_.is_open()) {
-      throw std::logic_error(std::string(whose) + ": used after it was moved from");
-    }
-    if (process_ != detail::process_id()) {
-      throw std::logic_error(std::string(whose) + ": used in a forked process");
-    }
+    owner_.check(whose);
     if (!is_in_place()) {
       detail::fail_file(whose, "somebody removed", path_, std::errc::no_lock_available);
     }
@@ -101,7 +94,7 @@ class file_lock {
 
   file_path path_;
   detail::open_file file_;
-  std::int64_t process_ = detail::process_id();
+  detail::run_owner owner_;
 };
 
 /// Who may read a file.

@@ -12,9 +12,9 @@
 
 namespace tacit::detail {
 
-/// Ties a run to the one object and the one process that may spend its budget. It moves and does not
-/// copy; a forked child, which has a copy of secret and budget, is refused, also where it has the
-/// number of its parent: in a PID namespace of its own, or when numbers are used again.
+/// Ties a budget to the one object and the one process that may spend it. It moves and does not copy; a
+/// forked child, which has a copy of budget and secrets, is refused, also where it has the number of its
+/// parent: in a PID namespace of its own, or when numbers are used again.
 class run_owner {
  public:
   run_owner() { watch_forks(); }
@@ -29,13 +29,17 @@ class run_owner {
   }
   ~run_owner() = default;
 
+  /// Whether this object, in this process, may go on.
+  [[nodiscard]] bool holds() const noexcept {
+    return process_ == process_id() && generation_ == current_generation();
+  }
+
   /// @throws std::logic_error if the run was moved from, or in a forked process
   void check(std::string_view who) const {
-    if (process_ == none)
+    if (process_ == none) {
       throw std::logic_error(std::string(who) + ": used after it was moved from");
-    if (process_ != process_id() || generation_ != current_generation()) {
-      throw std::logic_error(std::string(who) + ": used in a forked process");
     }
+    if (!holds()) throw std::logic_error(std::string(who) + ": used in a forked process");
   }
 
  private:

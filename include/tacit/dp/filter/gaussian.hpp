@@ -5,6 +5,7 @@
 #include <tacit/core/ledger.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/core/rounded.hpp>
+#include <tacit/core/run_owner.hpp>
 #include <tacit/core/text_archive.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/dp/dominating.hpp>
@@ -131,7 +132,7 @@ class basic_gaussian_filter {
 
   adjacency neighbours_;
   ledger<gaussian_cost> ledger_;
-  detail::sole_owner owner_;
+  detail::run_owner owner_;
 };
 using gaussian_filter = basic_gaussian_filter<double>;
 

@@ -4,8 +4,8 @@
 #include <tacit/core/check.hpp>
 #include <tacit/core/inverse.hpp>
 #include <tacit/core/rounded.hpp>
+#include <tacit/core/run_owner.hpp>
 #include <tacit/core/units.hpp>
-#include <tacit/dp/filter/state.hpp>
 #include <tacit/dp/gaussian_profile.hpp>
 #include <tacit/dp/rdp/conversion.hpp>
 
@@ -59,7 +59,7 @@ class individual_tally {
  private:
   std::vector<double> spent_;
   double budget_;
-  sole_owner owner_;
+  run_owner owner_;
 };
 
 }  // namespace detail

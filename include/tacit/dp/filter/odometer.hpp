@@ -3,6 +3,7 @@
 
 #include <tacit/core/check.hpp>
 #include <tacit/core/real.hpp>
+#include <tacit/core/run_owner.hpp>
 #include <tacit/core/text_archive.hpp>
 #include <tacit/dp/event.hpp>
 #include <tacit/dp/event_words.hpp>
@@ -94,7 +95,7 @@ class basic_renyi_odometer {
   }
 
   detail::renyi_tally<T> tally_;
-  detail::sole_owner owner_;
+  detail::run_owner owner_;
 };
 using renyi_odometer = basic_renyi_odometer<double>;
 

@@ -5,6 +5,7 @@
 #include <tacit/core/elementary.hpp>
 #include <tacit/core/ledger.hpp>
 #include <tacit/core/real.hpp>
+#include <tacit/core/run_owner.hpp>
 #include <tacit/core/text_archive.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/dp/event.hpp>
@@ -178,7 +179,7 @@ class basic_renyi_filter {
   detail::renyi_tally<T> tally_;
   double delta_;
   ledger<epsilon_cost> ledger_;
-  detail::sole_owner owner_;
+  detail::run_owner owner_;
 };
 using renyi_filter = basic_renyi_filter<double>;
 

@@ -7,34 +7,11 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
-/// What filters and odometers share: a single owner, and a state that is read back or refused.
+/// What filters and odometers share: a state that is read back or refused.
 
 namespace tacit::detail {
-
-/// True in the one object that may go on; false in what it was moved from, whose budget would
-/// otherwise be spent twice.
-class sole_owner {
- public:
-  sole_owner() = default;
-  sole_owner(sole_owner const&) = delete;
-  sole_owner& operator=(sole_owner const&) = delete;
-  sole_owner(sole_owner&& other) noexcept : owns_(std::exchange(other.owns_, false)) {}
-  sole_owner& operator=(sole_owner&& other) noexcept {
-    owns_ = std::exchange(other.owns_, false);
-    return *this;
-  }
-  ~sole_owner() = default;
-
-  void check(std::string_view who) const {
-    if (!owns_) throw std::logic_error(std::string(who) + ": it was moved from");
-  }
-
- private:
-  bool owns_ = true;
-};
 
 [[nodiscard]] inline std::vector<double> stored_list(archive_reader& in, std::string_view name) {
   std::vector<double> values;
