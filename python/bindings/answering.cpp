@@ -3,6 +3,7 @@
 // Private answers: queries to many candidate data sets, each answer noised within a budget of nats.
 
 #include <tacit/core/check.hpp>
+#include <tacit/core/run_owner.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/mechanism/answering.hpp>
 #include <tacit/pac/answer_plan.hpp>
@@ -11,13 +12,18 @@
 #include "argument.hpp"
 #include "binding.hpp"
 #include "numbers.hpp"
+#include "patience.hpp"
 
 #include <Eigen/Core>
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -31,8 +37,6 @@ namespace {
 
 using number = argument<double>;
 using word = argument<std::string>;
-using answering = tacit::answering<>;
-
 /// What all candidates answer: M numbers, or a row a candidate.
 using answers = std::variant<std::vector<double>, Eigen::MatrixXd>;
 
@@ -53,6 +57,55 @@ tacit::answer_axes noise_axes_of(word const& given) {
   if (axes == "coordinates") return tacit::answer_axes::coordinates;
   tacit::detail::fail_argument("Answering", "axes", axes, "'principal' or 'coordinates'");
 }
+
+/// Private answers for several threads: one at a time, without Python's lock.
+class answering {
+ public:
+  answering(std::size_t candidates, tacit::answering_options const& options)
+      : shared_(std::make_shared<shared>(candidates, options)) {}
+
+  /// What `look` returns of the run, which no other thread uses meanwhile; nothing of Python.
+  /// @throws std::logic_error in a forked process, where another thread's lock is never let go
+  template <class Look>
+  auto alone(Look const& look) const {
+    shared_->owner.check("Answering");
+    nb::gil_scoped_release const others_run;
+    std::lock_guard const held(shared_->lock);
+    return look(shared_->run);
+  }
+
+  /// Charges and draws. Where Ctrl-C ends the wait, that is done all the same.
+  std::variant<double, Eigen::VectorXd> answer(answers given, std::optional<double> at_most) {
+    shared_->owner.check("Answering");
+    return patiently([all = std::move(given), at_most, self = shared_] {
+      std::lock_guard const held(self->lock);
+      return std::visit(
+          [&](auto const& query) -> std::variant<double, Eigen::VectorXd> {
+            if (!at_most) return self->run.answer(query);
+            return self->run.answer(query, tacit::nats(*at_most));
+          },
+          all);
+    });
+  }
+
+ private:
+  struct shared {
+    shared(std::size_t candidates, tacit::answering_options const& options)
+        : run({candidates}, options) {}
+    tacit::detail::run_owner owner;
+    std::mutex lock;
+    tacit::answering<> run;
+  };
+  std::shared_ptr<shared> shared_;
+};
+
+/// A property.
+template <class Look>
+auto of_run(Look const& look) {
+  return [look](answering const& self) { return self.alone(look); };
+}
+
+using run = tacit::answering<>;
 
 /// One cell is a column.
 Eigen::MatrixXd rows_of(answers const& all) {
@@ -103,7 +156,7 @@ void bind_answering(nb::module_& m) {
             options.how.resolution = static_cast<unsigned>(finely);
             options.recorded = recorded.as(who, "recorded");
             tacit::detail::check_count(who, "candidates", count, 2, std::uint64_t{1} << 24);
-            new (self) answering({static_cast<std::size_t>(count)}, options);
+            new (self) answering(static_cast<std::size_t>(count), options);
           },
           nb::arg("candidates"), nb::arg("budget"), nb::arg("per_answer"),
           nb::arg("axes") = "principal", nb::arg("resolution") = 30, nb::arg("recorded") = false)
@@ -111,12 +164,11 @@ void bind_answering(nb::module_& m) {
           "answer",
           [](answering& self, nb::handle given, nb::object const& at_most) {
             constexpr char const* who = "answer";
-            auto const within = [&](auto const& all) {
-              if (at_most.is_none()) return shown(self.answer(all));
-              double const most = number{at_most}.as(who, "at_most", "in [1e-100, 1000]");
-              return shown(self.answer(all, tacit::nats(most)));
-            };
-            return std::visit(within, answers_of(given, who));
+            answers all = answers_of(given, who);
+            std::optional<double> most;
+            if (!at_most.is_none()) most = number{at_most}.as(who, "at_most", "in [1e-100, 1000]");
+            return std::visit([](auto const& said) { return shown(said); },
+                              self.answer(std::move(all), most));
           },
           nb::arg("answers").none(), nb::arg("at_most") = nb::none(),
           "Charges what the answer may tell, then draws it. `answers` is what each candidate "
@@ -126,37 +178,40 @@ void bind_answering(nb::module_& m) {
           "place "
           "of per_answer.\n\n"
           "Raises BudgetExhausted if the charge does not fit, and ValueError for another number of "
-          "answers or one that is not finite; nothing is charged or drawn then.")
-      .def_prop_ro("candidates", [](answering const& self) { return self.candidates().candidates; })
-      .def_prop_ro(
-          "budget", [](answering const& self) { return self.budget().value; }, "Nats.")
-      .def_prop_ro(
-          "spent", [](answering const& self) { return self.spent().value; }, "Nats so far.")
-      .def_prop_ro(
-          "remaining", [](answering const& self) { return self.remaining().value; },
-          "Nats that are left.")
-      .def_prop_ro("answers", &answering::answers, "How many were given.")
+          "answers or one that is not finite; nothing is charged or drawn then. Ctrl-C ends the "
+          "wait for a long answer, which is charged all the same and is lost but for the "
+          "transcript.")
+      .def_prop_ro("candidates", of_run([](run const& r) { return r.candidates().candidates; }))
+      .def_prop_ro("budget", of_run([](run const& r) { return r.budget().value; }), "Nats.")
+      .def_prop_ro("spent", of_run([](run const& r) { return r.spent().value; }), "Nats so far.")
+      .def_prop_ro("remaining", of_run([](run const& r) { return r.remaining().value; }),
+                   "Nats that are left.")
+      .def_prop_ro("answers", of_run([](run const& r) { return r.answers(); }),
+                   "How many were given.")
       .def(
           "attack_bound",
           [](answering const& self, number const& prior) {
-            return self.attack_bound(prior.as("attack_bound", "prior", "in (0, 1]"));
+            double const right = prior.as("attack_bound", "prior", "in (0, 1]");
+            return self.alone([=](run const& r) { return r.attack_bound(right); });
           },
           nb::arg("prior") = 0.5,
           "No attacker is right more often about something whose best guess beforehand is right "
           "with probability `prior`, in (0, 1]: 0.5 for the membership of a record in balanced "
           "subsets, 1/M for the candidate itself.")
       .def_prop_ro(
-          "belief", [](answering const& self) { return array_of(self.belief().probabilities()); },
+          "belief",
+          [](answering const& self) {
+            auto const belief = self.alone([](run const& r) { return r.belief(); });
+            return array_of(belief.probabilities());
+          },
           "What an attacker who saw all answers believes of each candidate, shape (M,): public, "
           "for "
           "whoever knows the candidates' answers.")
       .def_prop_ro(
-          "transcript",
-          [](answering const& self) -> nb::object {
-            auto const& said = self.transcript();
-            if (!said) return nb::none();
-            return nb::cast(said->text());
-          },
+          "transcript", of_run([](run const& r) -> std::optional<std::string> {
+            if (!r.transcript()) return std::nullopt;
+            return r.transcript()->text();
+          }),
           "What was said, a text for `audit_answers`; None unless it was recorded. Public.")
       .def("__reduce_ex__", [](nb::handle, nb::handle) -> nb::object {
         throw nb::type_error(

@@ -33,20 +33,23 @@ namespace {
 using number = argument<double>;
 using curve = tacit::trade_off_curve;
 
-/// An Interval for a number; Intervals of its shape for an array.
+/// ask(curve, x): an Interval for a number; Intervals of its shape for an array, found without Python's lock. Ctrl-C ends
+/// those of an array.
 template <class Ask>
-nb::object at_each(nb::handle given, char const* who, char const* name, char const* must_be,
-                   Ask const& ask) {
+nb::object at_each(curve const& self, nb::handle given, char const* who, char const* name,
+                   char const* must_be, Ask const& ask) {
   std::size_t const axes = axes_of(given, who, name, must_be);
-  if (axes == 0) return nb::cast(ask(number{nb::borrow(given)}.as(who, name, must_be)));
+  if (axes == 0) return nb::cast(ask(self, number{nb::borrow(given)}.as(who, name, must_be)));
   numbers const all = numbers_of(given, axes, who, name, must_be);
-  std::vector<double> lower;
-  std::vector<double> upper;
-  for (double const x : all.entries) {
-    tacit::bound<double> const found = ask(x);
-    lower.push_back(found.lower);
-    upper.push_back(found.upper);
-  }
+  auto const [lower, upper] = patiently([now = self, xs = all.entries, ask] {
+    std::pair<std::vector<double>, std::vector<double>> ends;
+    for (double const x : xs) {
+      tacit::bound<double> const found = ask(now, x);
+      ends.first.push_back(found.lower);
+      ends.second.push_back(found.upper);
+    }
+    return ends;
+  });
   return nb::module_::import_("tacit._questions")
       .attr("Intervals")(array_of(lower, all.shape), array_of(upper, all.shape));
 }
@@ -54,7 +57,7 @@ nb::object at_each(nb::handle given, char const* who, char const* name, char con
 template <class Ask>
 auto curve_at(char const* who, char const* name, char const* must_be, Ask const& ask) {
   return [=](curve const& self, nb::handle given) {
-    return at_each(given, who, name, must_be, [&](double x) { return ask(self, x); });
+    return at_each(self, given, who, name, must_be, ask);
   };
 }
 
@@ -153,9 +156,10 @@ void bind_trade_off(nb::module_& m) {
           [](curve const& self, number const& prevalence, nb::handle rates) {
             constexpr char const* who = "positive_predictive_value";
             double const share = prevalence.as(who, "prevalence", probability);
-            return at_each(rates, who, "false_positive_rate", "in (0, 1]", [&](double rate) {
-              return self.positive_predictive_value(share, rate);
-            });
+            return at_each(self, rates, who, "false_positive_rate", "in (0, 1]",
+                           [share](curve const& c, double rate) {
+                             return c.positive_predictive_value(share, rate);
+                           });
           },
           nb::arg("prevalence"), nb::arg("false_positive_rate").none(),
           "The share of members among those whom the best attack accuses, where a share "

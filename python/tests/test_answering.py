@@ -4,7 +4,10 @@ import copy
 import math
 import os
 import pickle
+import signal
 import sys
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -89,6 +92,50 @@ def test_it_is_not_copied():
             copied(answering)
     with pytest.raises(TypeError):
         type("Mine", (Answering,), {})
+
+
+def test_threads_answer_one_after_the_other():
+    answering = Answering(M, budget=0.5, per_answer=0.01, recorded=True)
+    refused, queries = [], [MANY * k for k in range(1, 5)]
+    said = []
+
+    def ask(query):
+        for _ in range(40):
+            try:
+                said.append((tuple(answering.answer(query)), answering.spent))
+            except tacit.BudgetExhausted:
+                refused.append(query)
+
+    threads = [threading.Thread(target=ask, args=(query,)) for query in queries]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(said) == answering.answers and len(said) + len(refused) == 160 and refused
+    assert 0.48 < answering.spent <= 0.5 and max(spent for _, spent in said) == answering.spent
+    assert len({answer for answer, _ in said}) == len(said)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="forks of POSIX")
+def test_a_fork_during_an_answer_is_refused_at_once():
+    answering = Answering(2**14, budget=9.0, per_answer=0.1)
+    cells = np.random.default_rng(2).normal(size=(2**14, 200))
+    asking = threading.Thread(target=answering.answer, args=(cells,))
+    asking.start()
+    time.sleep(0.15)  # in the middle of it
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)
+        refused = 0
+        for use in (lambda: answering.answer(cells), lambda: answering.spent):
+            try:
+                use()
+            except RuntimeError as error:
+                refused += "forked" in str(error)
+        os._exit(0 if refused == 2 else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    asking.join()
+    assert answering.answers == 1
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="forks of POSIX")

@@ -649,6 +649,7 @@ def test_a_long_replay_hears_interrupts():
     program = """if True:
         import os, signal, threading
         import numpy as np, tacit
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
         theta = np.zeros(2_000_000, np.float32)
         mechanism = tacit.DPZero(records=2, steps=3000, clip=1.0, noise_multiplier=1.0, rate=1.0)
         for _ in range(3000):
