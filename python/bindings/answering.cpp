@@ -74,17 +74,24 @@ class answering {
     return look(shared_->run);
   }
 
-  /// Charges and draws. Where Ctrl-C ends the wait, that is done all the same.
+  /// Charges and draws. Where Ctrl-C ends the wait for many numbers, that is done all the same.
   std::variant<double, Eigen::VectorXd> answer(answers given, std::optional<double> at_most) {
-    shared_->owner.check("Answering");
-    return patiently([all = std::move(given), at_most, self = shared_] {
-      std::lock_guard const held(self->lock);
+    constexpr std::size_t worth_a_thread = std::size_t{1} << 14;
+    std::size_t const numbers =
+        std::visit([](auto const& all) { return std::size_t(all.size()); }, given);
+    auto const draw = [all = std::move(given), at_most](tacit::answering<>& run) {
       return std::visit(
           [&](auto const& query) -> std::variant<double, Eigen::VectorXd> {
-            if (!at_most) return self->run.answer(query);
-            return self->run.answer(query, tacit::nats(*at_most));
+            if (!at_most) return run.answer(query);
+            return run.answer(query, tacit::nats(*at_most));
           },
           all);
+    };
+    if (numbers < worth_a_thread) return alone(draw);
+    shared_->owner.check("Answering");
+    return patiently([draw, self = shared_] {
+      std::lock_guard const held(self->lock);
+      return draw(self->run);
     });
   }
 
