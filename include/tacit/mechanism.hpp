@@ -22,4 +22,5 @@
 #include <tacit/mechanism/quantised.hpp>
 #include <tacit/mechanism/release.hpp>
 #include <tacit/mechanism/rldp.hpp>
+#include <tacit/mechanism/saved_answering.hpp>
 #include <tacit/mechanism/saved_run.hpp>

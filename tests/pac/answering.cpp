@@ -162,6 +162,92 @@ TEST_CASE("charges of all paths bound what two answers tell, the second chosen b
   }
 }
 
+TEST_CASE("what is charged without a belief bounds what an answer tells, whatever is believed") {
+  std::mt19937_64 random(21);
+  std::exponential_distribution<double> weight;
+  answer_belief belief(4);
+  belief.forget();
+  CHECK_FALSE(belief.known());
+  // Nothing is learned by half.
+  belief.see(std::vector{0.0, 50.0, 100.0, 3.0}, 0.0, 10.0);
+  belief.learn();
+  for (double const p : belief.probabilities()) CHECK(p == 0.25);
+  for (double const budget : {1.0, 0.3, 0.01}) {
+    for (int universe = 0; universe < 5; ++universe) {
+      auto const answers = normal_answers(4, 1.0, random);
+      auto const plan = plan_answer(answers, belief, nats(budget), {.resolution = 3});
+      CHECK(plan.charge.value <= budget);
+      wide worst = 0;
+      auto const [low, high] = std::minmax_element(answers.begin(), answers.end());
+      for (int law = 0; law < 20; ++law) {
+        std::vector<double> p(4);
+        for (double& one : p) one = std::pow(weight(random), 4.0);
+        if (law == 0) {  // half on the least, and half on the largest
+          std::fill(p.begin(), p.end(), 0.0);
+          p[static_cast<std::size_t>(low - answers.begin())] = 0.5;
+          p[static_cast<std::size_t>(high - answers.begin())] = 0.5;
+        }
+        worst = std::max(worst, information(plan.along.front(), p));
+      }
+      CHECK(static_cast<wide>(plan.charge.value) >= worst);
+      CHECK(static_cast<wide>(plan.charge.value) <= (1.1L + 2 * budget) * worst);
+    }
+  }
+}
+
+TEST_CASE("what is charged after a crash bounds what the answers tell, lost ones among them") {
+  // One answer that is charged and lost; the next asks for what the attacker, who saw it, wants to know.
+  std::mt19937_64 random(22);
+  for (int universe = 0; universe < 6; ++universe) {
+    constexpr std::size_t count = 3;
+    answer_options const how{.resolution = 2};
+    auto const one =
+        plan_answer(normal_answers(count, 1.0, random), answer_belief(count), nats(0.3), how);
+    auto const if_high = normal_answers(count, 2.0, random);
+    auto const if_low = normal_answers(count, 0.5, random);
+    answer_belief lost(count);
+    lost.forget();
+    outcomes const of_one = outcomes_of(one.along.front());
+    wide told = 0;
+    wide charged = 0;
+    for (std::size_t i = 0; i < of_one.chance.size(); ++i) {
+      std::int64_t const z = of_one.first + static_cast<std::int64_t>(i);
+      auto const two = plan_answer(z > 0 ? if_high : if_low, lost, nats(0.2), how);
+      for (wide const chance : of_one.chance[i]) {
+        charged += chance / count * static_cast<wide>(one.charge.value + two.charge.value);
+      }
+      for (auto const& by : outcomes_of(two.along.front()).chance) {
+        std::vector<wide> both(count);
+        for (std::size_t m = 0; m < count; ++m) both[m] = of_one.chance[i][m] * by[m];
+        told += term_of(both, std::vector<wide>(count, wide{1} / count));
+      }
+    }
+    CHECK(charged >= told);
+    CHECK(charged <= 2.5L * told);
+  }
+}
+
+TEST_CASE("a belief is stored and read back to the bit") {
+  std::mt19937_64 random(23);
+  answer_belief belief(5);
+  for (int i = 0; i < 1000; ++i) {
+    auto const plan = plan_answer(normal_answers(5, 1.0, random), belief, nats(1e-3));
+    observe(belief, plan, std::vector<std::int64_t>{static_cast<std::int64_t>(random() >> 30)});
+  }
+  answer_belief const again = answer_belief::restore(belief.save());
+  for (std::size_t m = 0; m < 5; ++m) CHECK(again.probabilities()[m] == belief.probabilities()[m]);
+  CHECK(again.excess() == belief.excess());
+  CHECK(again.most_probable() == belief.most_probable());
+  auto broken = belief.save();
+  broken.low[2] = std::nan("");
+  CHECK_THROWS_AS(answer_belief::restore(broken), std::domain_error);
+  broken = belief.save();
+  broken.errors.pop_back();
+  CHECK_THROWS_AS(answer_belief::restore(broken), std::invalid_argument);
+  broken.high.resize(1);
+  CHECK_THROWS_AS(answer_belief::restore(broken), std::invalid_argument);
+}
+
 TEST_CASE("cells that are noised together: every outcome of two") {
   std::mt19937_64 random(4);
   std::normal_distribution<double> normal;

@@ -32,12 +32,26 @@ struct given_answers {
   }
 };
 
+template <class Candidates, secret_bits Secret>
+class saved_answering;
+
 struct answering_options {
   nats budget{0.0};      ///< of all answers together
   nats per_answer{0.0};  ///< what one may tell; far less than `budget`
   answer_options how{};
   bool recorded = false;  ///< keep a transcript: some 40 bytes an answer and axis
 };
+
+namespace detail {
+
+/// @throws std::domain_error unless the budget is finite and at least 0, and per_answer in [1e-100, 1000]
+inline void check_answering(answering_options const& options) {
+  check_non_negative("answering", "budget", options.budget.value);
+  require_domain(options.per_answer.value >= 1e-100 && options.per_answer.value <= 1e3, "answering",
+                 "per_answer", options.per_answer.value, "in [1e-100, 1000]");
+}
+
+}  // namespace detail
 
 /// Private answers to any number of queries that may depend on the answers before (PAC-private responses, Zhu, Sridhar &
 /// Devadas 2026, arXiv 2601.14033). One of M candidates, drawn uniformly in secret, answers all of them.
@@ -49,7 +63,7 @@ struct answering_options {
 /// Guarantee: I(j; all answers) ≤ `spent()` ≤ budget. Each answer is charged, before it is drawn, an upper bound of I(j; answer |
 /// answers before) at the exact posterior, whose rounding is part of the charge. What is drawn are whole numbers, exactly; nothing
 /// else depends on j (docs/certificates/pac.md, 27 and 28).
-/// It moves and does not copy, and is refused in a forked process.
+/// It moves and does not copy, and is refused in a forked process. One that outlives its process: `saved_answering`.
 template <class Candidates = given_answers, secret_bits Secret = secret_stream>
 class answering {
  public:
@@ -61,9 +75,7 @@ class answering {
         account_(options.budget),
         belief_(candidates_.size()),
         secret_(std::move(secret)) {
-    detail::require_domain(options.per_answer.value >= 1e-100 && options.per_answer.value <= 1e3,
-                           "answering", "per_answer", options.per_answer.value,
-                           "in [1e-100, 1000]");
+    detail::check_answering(options);
     truth_ = static_cast<std::size_t>(uniform_below(secret_, candidates_.size()));
     if (options_.recorded) transcript_.emplace(belief_.candidates(), options_.budget, options_.how);
   }
@@ -99,10 +111,31 @@ class answering {
   /// The same for this many nats at most.
   template <class Query>
   auto answer(Query const& query, nats at_most) {
+    return answer(query, at_most, [] {});
+  }
+
+ private:
+  friend class saved_answering<Candidates, Secret>;
+
+  // A stored one, with another source of noise.
+  answering(Candidates&& candidates, answering_options const& options, nats spent,
+            answer_belief&& belief, Secret&& secret, std::size_t truth, std::uint64_t answers)
+      : candidates_(std::move(candidates)),
+        options_(options),
+        account_(options.budget, spent),
+        belief_(std::move(belief)),
+        secret_(std::move(secret)),
+        truth_(truth),
+        answers_(answers) {}
+
+  // `charged` is called between the charge and the draw, and may throw.
+  template <class Query, class Charged>
+  auto answer(Query const& query, nats at_most, Charged&& charged) {
     owner_.check("answering");
     auto const plan = detail::plan_any(candidates_(query), belief_, at_most, options_.how);
     receipt<nats> const paid = account_.charge(plan.charge);
     static_cast<void>(paid);
+    std::forward<Charged>(charged)();
     ++answers_;
     said_.resize(plan.along.size());
     for (std::size_t i = 0; i < said_.size(); ++i) {
@@ -119,7 +152,6 @@ class answering {
     }
   }
 
- private:
   Candidates candidates_;
   answering_options options_;
   ledger<nats> account_;

@@ -149,6 +149,14 @@ class saved_run {
     store();
   }
 
+  /// Whether the state is still this run's alone, which every step looks at by itself.
+  /// @throws as `step`
+  void check() const {
+    owner_.check(who);
+    if (unstored_) throw std::logic_error("saved_run: the last step could not be stored");
+    must_be_alone();
+  }
+
   [[nodiscard]] Mechanism const& operator*() const noexcept { return mechanism_; }
   [[nodiscard]] Mechanism const* operator->() const noexcept { return &mechanism_; }
 

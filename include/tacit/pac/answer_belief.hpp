@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstddef>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace tacit {
@@ -20,9 +21,26 @@ namespace tacit {
 /// for any whole c, up to what is common to all. These sums are kept in twice the precision of a double, so that a
 /// million small ones lose nothing.
 /// Guarantee: no true probability exceeds the one of `probabilities()` by more than the factor `excess()`; rounding is
-/// counted as it happens (docs/certificates/pac.md, 28).
+/// counted as it happens (docs/certificates/pac.md, 28). Where answers were given that it does not know of (`forget`), nothing is
+/// claimed of any probability, and charges hold for all of them (29).
 class answer_belief {
  public:
+  /// For a file: the sums and what their rounding may come to.
+  struct state {
+    bool known = true;
+    std::vector<double> high;
+    std::vector<double> low;
+    std::vector<double> errors;
+
+    template <class Archive, class Self>
+    static void fields(Archive& archive, Self& self) {
+      archive.field("known", self.known);
+      archive.list("high", self.high);
+      archive.list("low", self.low);
+      archive.list("errors", self.errors);
+    }
+  };
+
   /// @throws std::invalid_argument unless there are 2 to 2²⁴ candidates
   explicit answer_belief(std::size_t candidates)
       : high_(candidates, 0.0),
@@ -33,6 +51,39 @@ class answer_belief {
                              "number of candidates", candidates, "in [2, 2^24]");
     weigh();
   }
+
+  [[nodiscard]] state save() const { return {known_, high_, low_, errors_}; }
+
+  /// @throws std::invalid_argument for sums of different lengths; std::domain_error for one that is not finite
+  [[nodiscard]] static answer_belief restore(state from) {
+    answer_belief out(from.high.size());
+    detail::check_size("answer_belief", "number of sums", from.low.size(), from.high.size());
+    detail::check_size("answer_belief", "number of errors", from.errors.size(), from.high.size());
+    for (std::size_t m = 0; m < from.high.size(); ++m) {
+      detail::check_finite("answer_belief", "sum", from.high[m] + from.low[m]);
+      detail::check_non_negative("answer_belief", "error", from.errors[m]);
+    }
+    if (!from.known) {
+      out.forget();
+      return out;
+    }
+    out.high_ = std::move(from.high);
+    out.low_ = std::move(from.low);
+    out.errors_ = std::move(from.errors);
+    out.weigh();
+    return out;
+  }
+
+  /// Answers were given that are not known: what an attacker believes may be anything, now and later. The probabilities are equal
+  /// ones from now on, and say nothing.
+  void forget() noexcept {
+    known_ = false;
+    for (auto* const of : {&high_, &low_, &errors_}) std::fill(of->begin(), of->end(), 0.0);
+    weigh();
+  }
+
+  /// Whether no answer is missing.
+  [[nodiscard]] bool known() const noexcept { return known_; }
 
   [[nodiscard]] std::size_t candidates() const noexcept { return high_.size(); }
   [[nodiscard]] std::span<double const> probabilities() const noexcept { return probabilities_; }
@@ -47,6 +98,7 @@ class answer_belief {
   /// Takes in one axis of an answer: `from` is what each candidate would have said and `said` the answer, both less the
   /// same whole number and below 2⁵³. `learn` follows the last axis.
   void see(std::span<double const> from, double said, double scale) noexcept {
+    if (!known_) return;
     constexpr double u = detail::unit_roundoff;
     double const denominator = 2.0 * scale * scale;
     for (std::size_t m = 0; m < high_.size(); ++m) {
@@ -59,7 +111,9 @@ class answer_belief {
   }
 
   /// Believes what was seen.
-  void learn() noexcept { weigh(); }
+  void learn() noexcept {
+    if (known_) weigh();
+  }
 
  private:
   /// a + b and what its rounding leaves out, exactly.
@@ -108,6 +162,7 @@ class answer_belief {
   std::size_t top_ = 0;
   double error_ = 0.0;
   double excess_ = 1.0;
+  bool known_ = true;
 };
 
 }  // namespace tacit

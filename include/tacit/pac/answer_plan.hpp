@@ -24,7 +24,8 @@
 /// Y_m = round(v·y_m/g) of a step g, and what is said is Y_j + n, n a discrete Gaussian of whole scale s: P(n) ∝
 /// e^(−n²/2s²). It is a whole number, drawn exactly, and what it tells about j is
 ///   I(j; Y_j + n) ≤ ½ log(1 + V/s²),   V = Σ p_m(Y_m − c)²,   for any c
-/// and for several axes with noise of their own, the sum (docs/certificates/pac.md, 27). Axes, steps and scales depend on
+/// and for several axes with noise of their own, the sum (docs/certificates/pac.md, 27). Where the belief is not known, V is the
+/// variance of the worst one, (max Y − min Y)²/4. Axes, steps and scales depend on
 /// all candidates and on what was said before, and so not on j. What is shown in the cells is computed from the whole numbers said.
 
 namespace tacit {
@@ -83,6 +84,14 @@ namespace detail {
   return sum;
 }
 
+/// At what is believed; where that is not known, at the worst: half of the weight on the least, and half on the largest.
+[[nodiscard]] inline double spread_of(answer_belief const& belief, std::span<double const> x) {
+  if (belief.known()) return spread_of(belief.probabilities(), x);
+  auto const [least, largest] = std::minmax_element(x.begin(), x.end());
+  double const half = *largest / 2.0 - *least / 2.0;
+  return half * half;
+}
+
 /// The power of two that is at least x > 0, a normal number.
 [[nodiscard]] inline double power_of_two_above(double x) {
   int exponent = 0;
@@ -132,7 +141,7 @@ void scale_within(basic_answer_plan<T>& plan, std::span<double const> deviations
     answer_axis const& axis = plan.along[i];
     bool const agreed = std::all_of(axis.places.begin(), axis.places.end(),
                                     [](double place) { return place == 0.0; });  // as the centre
-    spread[i] = agreed ? 0.0 : spread_of(belief.probabilities(), axis.places);
+    spread[i] = agreed ? 0.0 : spread_of(belief, axis.places);
     if (agreed) continue;
     double const deviation = deviations[i] / axis.step;
     ratio += spread[i] / (deviation * deviation);
@@ -211,7 +220,7 @@ basic_answer_plan<T> plan_answer(std::span<double const> answers, answer_belief 
                                  nats budget, answer_options const& options) {
   detail::check_answers(answers.size(), belief, budget, options);
   for (double const y : answers) detail::check_finite("answer", "answer", y);
-  double const spread = detail::spread_of(belief.probabilities(), answers);
+  double const spread = detail::spread_of(belief, answers);
   detail::check_finite("answer", "variance of the answers", spread);
   double const deviation = std::sqrt(spread / elementary::expm1(2.0 * budget.value));
   basic_answer_plan<T> plan;
