@@ -28,7 +28,7 @@ PATH="$PWD/build/wheel/builder/bin:$PATH" build/wheel/builder/bin/pip wheel --qu
 PATH="$PWD/build/wheel/builder/bin:$PATH" build/wheel/builder/bin/auditwheel repair --wheel-dir build/wheel build/wheel/plain/*.whl
 
 "$python" -m venv build/wheel/tested
-build/wheel/tested/bin/pip install --quiet build/wheel/*.whl pytest hypothesis dp-accounting scipy
+build/wheel/tested/bin/pip install --quiet build/wheel/*.whl pytest hypothesis dp-accounting duckdb scipy
 if [ -n "${TORCH:-}" ]; then
   build/wheel/tested/bin/pip install --quiet opacus
 else

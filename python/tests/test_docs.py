@@ -42,3 +42,15 @@ def test_private_training(library, monkeypatch, capsys):
     runpy.run_path(str(README.parent / "examples" / "private_training.py"))
     said = capsys.readouterr().out
     assert "done after 1200 steps" in said and "0.882 at most" in said
+
+
+def test_private_sql(capsys):
+    pytest.importorskip("duckdb")
+    runpy.run_path(str(README.parent / "examples" / "private_sql.py"))["main"]()
+    said = capsys.readouterr().out
+    together, apart = (
+        [float(x) for x in re.findall(r"([0-9.]+) %", re.search(f"error {name}: (.*)", said).group(1))]
+        for name in ("noised together", "cell by cell"))
+    assert together[0] < apart[0]  # of the sum: 7 of their deviations
+    right, most = re.search(r"probability ([0-9.]+) on average, .* at most ([0-9.]+)", said).groups()
+    assert 0.5 < float(right) < float(most) < 0.9
