@@ -5,7 +5,7 @@
 # memory, where there is /dev/shm.
 # usage: sh tools/fuzz.sh [--plain] [-runs=N | -max_total_time=SECONDS] [TARGET...]     (10 000 000 runs, all targets)
 #   --plain without sanitisers: twice as fast, for crashes, hangs, memory and what a target itself checks
-#   TARGET  archive state transcript journal trade_off safetensors csv matrix json schedule arguments
+#   TARGET  archive state transcript journal trade_off safetensors csv groups matrix json schedule arguments
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -19,7 +19,7 @@ case ${1:-} in
   -runs=* | -max_total_time=*) limit=$1; shift ;;
   -*) sed -n 's/^# usage/usage/p' "$0" >&2; exit 2 ;;
 esac
-[ $# -gt 0 ] || set -- archive state transcript journal trade_off safetensors csv matrix json schedule arguments
+[ $# -gt 0 ] || set -- archive state transcript journal trade_off safetensors csv groups matrix json schedule arguments
 
 sh tools/install_packages.sh clang libclang-rt-dev libeigen3-dev libboost-dev libcli11-dev nlohmann-json3-dev
 
@@ -28,6 +28,7 @@ sources_of() {
   case $1 in
     safetensors) echo apps/shared/safetensors/safetensors.cpp ;;
     csv) echo apps/shared/training/data.cpp ;;
+    groups) echo apps/shared/training/groups.cpp ;;
     matrix) echo apps/tacit/matrix.cpp apps/tacit/arguments.cpp ;;
     json) echo apps/tacit/json_text.cpp apps/tacit/arguments.cpp apps/shared/schedule/schedule.cpp ;;
     arguments)
