@@ -25,6 +25,7 @@ using tacit::adjacency;
 using tacit::approx_dp;
 using tacit::bound;
 using tacit::composed;
+using tacit::detail::work_budget;
 
 namespace {
 
@@ -36,6 +37,12 @@ class account_of final : public account {
   void compose(composed const& what) override { asked_.compose(what.release, what.count); }
   bound<double> epsilon(double delta) const override { return asked_.epsilon(delta); }
   bound<double> delta(double epsilon) const override { return asked_.delta(epsilon); }
+  bound<double> epsilon_within(double delta, work_budget& work) const override {
+    return asked_.epsilon_within(delta, work);
+  }
+  bound<double> delta_within(double epsilon, work_budget& work) const override {
+    return asked_.delta_within(epsilon, work);
+  }
   double attack_success(double prior) const override { return asked_.attack_success(prior); }
 
  private:
@@ -61,6 +68,8 @@ class estimate_of_limit final : public account {
     double const x = asked_.delta_estimate(epsilon);
     return {x, x};
   }
+  bound<double> epsilon_within(double delta, work_budget&) const override { return epsilon(delta); }
+  bound<double> delta_within(double epsilon, work_budget&) const override { return delta(epsilon); }
   double attack_success(double prior) const override {
     double const high = std::max(prior, 1.0 - prior);
     if (high == 1.0) return 1.0;

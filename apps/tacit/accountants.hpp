@@ -28,6 +28,8 @@ class account {
   virtual void compose(tacit::composed const& what) = 0;
   virtual tacit::bound<double> epsilon(double delta) const = 0;
   virtual tacit::bound<double> delta(double epsilon) const = 0;
+  virtual tacit::bound<double> epsilon_within(double delta, tacit::detail::work_budget&) const = 0;
+  virtual tacit::bound<double> delta_within(double epsilon, tacit::detail::work_budget&) const = 0;
   virtual double attack_success(double prior) const = 0;
 };
 

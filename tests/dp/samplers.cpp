@@ -2,6 +2,7 @@
 #include <tacit/dp/binomial_mixture.hpp>
 #include <tacit/dp/condensed_pair.hpp>
 #include <tacit/dp/dominating.hpp>
+#include <tacit/dp/grid/pairs.hpp>
 #include <tacit/dp/integer_noise.hpp>
 #include <tacit/dp/integer_noise_law.hpp>
 #include <tacit/dp/integer_pairs.hpp>
@@ -743,6 +744,78 @@ TEST_CASE("A run on a sample that is drawn once: both directions, from the mixtu
   CHECK_THROWS_AS(sampled_run(run, poisson{1.5}), std::domain_error);
 }
 
+// A run whose every question costs as much.
+struct costly_run {
+  known_run run;
+  double cost;
+  int* asked;
+  [[nodiscard]] bound<double> delta(double e) const {
+    ++*asked;
+    return run.delta(e);
+  }
+  [[nodiscard]] bound<double> epsilon(double d) const {
+    ++*asked;
+    return run.epsilon(d);
+  }
+  [[nodiscard]] bound<double> delta_within(double e, detail::work_budget& work) const {
+    (void)work.spend(cost);
+    return delta(e);
+  }
+  [[nodiscard]] bound<double> epsilon_within(double d, detail::work_budget& work) const {
+    (void)work.spend(cost);
+    return epsilon(d);
+  }
+};
+
+TEST_CASE("What is around a run asks it for no more work than one question may cost",
+          "[dp][samplers]") {
+  known_run const run{{0.55, 0.25, 0.15, 0.05}, {0.1, 0.2, 0.3, 0.4}};
+  known_run mixed = run;
+  for (std::size_t k = 0; k < 4; ++k) mixed.p[k] = 0.5 * (run.p[k] + run.q[k]);
+  std::vector<bound<double>> cut;
+  std::vector<bound<double>> sampled;
+  for (double const cost : {0.0, 1e7, 3e8, 1e9, 1.8e9}) {
+    int asked = 0;
+    costly_run const costly{run, cost, &asked};
+    auto const is_bounded = [&](char const* what, double times) {
+      CAPTURE(what, cost, asked);
+      CHECK(static_cast<double>(asked) * cost <= times * detail::work_on_run);
+      asked = 0;
+    };
+    double const kappa = 1e-4;
+    cut.push_back(capped_run(costly, kappa).epsilon(0.1));
+    is_bounded("cut", 1.2);
+    double const left = 0.1 - (1.0 + std::exp(cut.back().upper)) * kappa;
+    CHECK(cut.back().upper >= run.epsilon(0.1).lower);
+    CHECK(run.delta(cut.back().upper).lower <= left * (1.0 + 1e-9));
+    sampled.push_back(sampled_run(costly, poisson{0.5}).epsilon(0.05));
+    is_bounded("sampled", 1.2);
+    CHECK(sampled.back().lower <= mixed.epsilon(0.05).upper);
+    CHECK(sampled.back().upper >= mixed.epsilon(0.05).lower);
+    (void)sampled_run(costly, poisson{0.5}).delta(0.2);
+    is_bounded("a sampled run's delta", 1.2);
+    capped_run const inner(costly, kappa);
+    (void)sampled_run(inner, poisson{0.5}).epsilon(0.05);
+    is_bounded("both", 1.2);
+  }
+  // Cheap questions leave nothing to find; few ones a wider interval.
+  for (auto const* all : {&cut, &sampled}) {
+    CHECK((*all)[1].upper <= (*all)[0].upper * (1.0 + 1e-8));
+    CHECK((*all)[1].lower >= (*all)[0].lower * (1.0 - 1e-8));
+    CHECK((*all)[0].lower > 0.0);
+    for (bound<double> const& few : *all) {
+      CHECK(few.upper >= (*all)[0].upper * (1.0 - 1e-8));
+      CHECK(few.lower <= (*all)[0].lower * (1.0 + 1e-8));
+    }
+  }
+  CHECK(cut[4].upper <= run.epsilon(0.05).upper);
+  CHECK(cut[0].upper < cut[4].upper);
+  // The lower end of ε is that of δ: 1 − e^ε/2 times the run's own.
+  double const e = sampled[0].lower;
+  double const inner = std::log(0.5 * std::exp(e) / (1.0 - 0.5 * std::exp(e)));
+  CHECK(std::abs((1.0 - 0.5 * std::exp(e)) * run.delta(inner).lower / 0.05 - 1.0) < 1e-6);
+}
+
 // Σ weight·P(X + shift = x) of discrete Gaussian noise, over P(X = 0), by exponentials in long double.
 long double mixed_at(std::vector<detail::integer_part> const& parts, long double x,
                      long double sigma) {
@@ -841,6 +914,67 @@ TEST_CASE("Integer noise: a pair of fewer losses dominates, and is close", "[dp]
   for (double const e : {0.0, 1e-4, 1e-3, 2e-3}) {
     double const about = tail(e / mu - 0.5 * mu) - std::exp(e) * tail(e / mu + 0.5 * mu);
     CHECK(mass_of(atoms, e) == Approx(about).epsilon(1e-4));
+  }
+}
+
+TEST_CASE("Integer noise: a pair of fewer losses below, and a composition that keeps so many",
+          "[dp][samplers]") {
+  auto const noise = detail::integer_noise_law::gaussian(40.0, 1.0);
+  finite_pair const all = detail::integer_mixtures(noise, {{0.3, 1}, {0.7, 0}}, {{1.0, 0}}).pair;
+  for (std::size_t const most : {std::size_t{20}, std::size_t{120}, std::size_t{400}}) {
+    finite_pair const fewer = detail::merged(all, most);
+    CHECK(fewer.atoms.size() <= most + 1);
+    double largest = 0.0;
+    double worst = 0.0;
+    for (auto const& a : fewer.atoms) {
+      largest = std::max(largest, std::abs(a.loss));
+      long double const loss = std::log(static_cast<long double>(a.p) / a.q);
+      worst = std::max(worst, static_cast<double>(std::abs(loss - a.loss)));
+    }
+    CAPTURE(most, worst, fewer.loss_error * largest);
+    // Masses are known to as much.
+    CHECK(worst <= fewer.loss_error * largest + 2.0 * fewer.mass_error + 1e-16);
+    CHECK(fewer.loss_error < 1e-11);
+    for (double const e : epsilons) {
+      double const found = mass_of(fewer, e);
+      CHECK(found <= mass_of(all, e) * (1.0 + 1e-12));
+      if (most == 400 && e <= 0.0) CHECK(found >= mass_of(all, e) * 0.999);
+    }
+  }
+  CHECK(detail::merged(all, all.atoms.size()) == all);
+
+  std::vector<detail::counted_pair> pairs;
+  std::size_t before = 0;
+  for (int k = 0; k < 40; ++k) {
+    domination const one = dominate(event(integer_noise{integer_law::skellam, 1e7 + 1e5 * k, 5}),
+                                    adjacency::add_remove);
+    before += std::get<finite_pair>(one.remove).atoms.size();
+    pairs.push_back({one.remove, 1.0});
+  }
+  pairs.push_back({dominate(event(pure{0.1}), adjacency::add_remove).remove, 3.0});
+  detail::pair_envelope const fewer = detail::envelope_of(pairs);
+  CHECK_FALSE(fewer.exact);
+  for (auto const* side : {&fewer.above, &fewer.below}) {
+    std::size_t after = 0;
+    double counts = 0.0;
+    for (auto const& c : *side) {
+      after += std::get<finite_pair>(c.pair).atoms.size();
+      counts += c.count;
+    }
+    CHECK(after <= (std::size_t{1} << 19U) + 100);
+    CHECK(counts == 43.0);
+  }
+  CHECK(before > std::size_t{1} << 19U);
+  for (std::size_t k = 0; k < 40; ++k) {
+    finite_pair const& above = std::get<finite_pair>(fewer.above[k].pair);
+    finite_pair const& below = std::get<finite_pair>(fewer.below[k].pair);
+    finite_pair const& exact = std::get<finite_pair>(pairs[k].pair);
+    for (double const e : {0.0, 1e-3, 4e-3}) {
+      double const d = mass_of(exact, e);
+      CHECK(mass_of(above, e) >= d * (1.0 - 1e-11));
+      CHECK(mass_of(below, e) <= d * (1.0 + 1e-11));
+      CHECK(mass_of(above, e) - mass_of(below, e) <= 1e-3 * d);
+    }
   }
 }
 

@@ -129,6 +129,25 @@ class accountant {
     }
   }
 
+  /// The same for about what is left of `work`, in which what it costs is counted; a method that does not count answers as
+  /// ever. With less work than its own a question has a wider answer.
+  [[nodiscard]] bound<double> epsilon_within(double delta, detail::work_budget& work) const {
+    if constexpr (requires { method_.epsilon_within(delta, work); }) {
+      detail::require_domain(delta > 0.0 && delta < 1.0, "epsilon", "delta", delta, "in (0, 1)");
+      return method_.epsilon_within(delta, work);
+    } else {
+      return epsilon(delta);
+    }
+  }
+  [[nodiscard]] bound<double> delta_within(double epsilon, detail::work_budget& work) const {
+    if constexpr (requires { method_.delta_within(epsilon, work); }) {
+      detail::check_non_negative("delta", "epsilon", epsilon);
+      return method_.delta_within(epsilon, work);
+    } else {
+      return delta(epsilon);
+    }
+  }
+
   /// What an attacker who knows one membership bit with prior π can reach: max(π, 1−π) +
   /// min(π, 1−π)·δ(log(max/min)), the Bayes risk of the worse direction and assignment.
   /// Guarantee: upper bound. Tighter than `attack_success(approx_dp)` at any single (ε, δ).

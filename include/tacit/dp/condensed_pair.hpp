@@ -6,6 +6,7 @@
 #include <tacit/dp/pair.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <utility>
@@ -55,6 +56,53 @@ template <std::same_as<finite_pair> Pair = finite_pair>
   }
   pair.mass_error += unit_roundoff * static_cast<double>(2 * group + 16);
   return pair;
+}
+
+/// A pair of about `most` losses that is dominated by one of more: losses that are neighbours are one, which is what the
+/// pair says without telling them apart. With a ≤ l the losses of a group and q their masses, it is
+/// a + log(1 + Σ q(e^{l−a} − 1)/Σ q) (Lemma 8 of docs/certificates/integers.md).
+template <std::same_as<finite_pair> Pair>
+[[nodiscard]] Pair merged(Pair const& pair, std::size_t most) {
+  if (pair.atoms.size() <= most) return pair;
+  Pair out = pair;
+  out.atoms.clear();
+  std::size_t const group = (pair.atoms.size() - 1) / std::max<std::size_t>(1, most) + 1;
+  double largest = 0.0;
+  double kept = 0.0;
+  double widest = 0.0;
+  for (std::size_t begin = 0; begin < pair.atoms.size(); begin += group) {
+    std::size_t const end = std::min(begin + group, pair.atoms.size());
+    double const low = pair.atoms[begin].loss;
+    double const high = pair.atoms[end - 1].loss;
+    finite_pair::atom all{low, 0.0, 0.0};
+    double more = 0.0;
+    for (std::size_t k = begin; k < end; ++k) {
+      finite_pair::atom const& at = pair.atoms[k];
+      all.p += at.p;
+      all.q += at.q;
+      more += at.q * elementary::expm1(at.loss - low);
+    }
+    largest = std::max({largest, std::abs(low), std::abs(high)});
+    if (!(all.q >= 1e-280 && all.p >= 1e-280 && high - low < 600.0)) {
+      // Sums may have underflowed.
+      for (std::size_t k = begin; k < end; ++k) {
+        out.atoms.push_back(pair.atoms[k]);
+        kept = std::max(kept, std::abs(pair.atoms[k].loss));
+      }
+      continue;
+    }
+    all.loss = std::clamp(low + elementary::log1p(more / all.q), low, high);
+    kept = std::max(kept, std::abs(all.loss));
+    widest = std::max(widest, high - low);
+    out.atoms.push_back(all);
+  }
+  if (!(kept > 0.0)) return pair;
+  double const units = static_cast<double>(2 * group + 32) * unit_roundoff;
+  out.loss_error = (pair.loss_error * largest + widest * 2.0 * (pair.mass_error + units) +
+                    8.0 * unit_roundoff * largest) /
+                   kept * (1.0 + 8.0 * unit_roundoff);
+  out.mass_error += units;
+  return out;
 }
 
 }  // namespace tacit::detail

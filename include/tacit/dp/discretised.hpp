@@ -287,6 +287,14 @@ class basic_discretised {
     return detail::counted(work, own_work(), [&](auto& own) { return delta(epsilon, own); });
   }
 
+  /// The same for about what is left of `work`, in which it is counted.
+  [[nodiscard]] bound<T> epsilon_within(T delta, detail::work_budget& work) const {
+    return work.within(own_work().left(), [&](auto& own) { return epsilon(delta, own); });
+  }
+  [[nodiscard]] bound<T> delta_within(T epsilon, detail::work_budget& work) const {
+    return work.within(own_work().left(), [&](auto& own) { return delta(epsilon, own); });
+  }
+
   /// Upper ends with all sampling revealed.
   [[nodiscard]] detail::gaussian_cover const& cover() const { return cover_; }
 

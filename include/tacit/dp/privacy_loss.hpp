@@ -86,6 +86,14 @@ class basic_privacy_loss {
     return delta_by(epsilon, work).value;
   }
 
+  /// The same for about what is left of `work`, in which it is counted.
+  [[nodiscard]] bound<T> epsilon_within(T delta, detail::work_budget& work) const {
+    return epsilon_by(delta, work, share_of_question(work)).value;
+  }
+  [[nodiscard]] bound<T> delta_within(T epsilon, detail::work_budget& work) const {
+    return delta_by(epsilon, work, share_of_question(work)).value;
+  }
+
  private:
   // Distinct mixtures for which a bound by Rényi orders, and a bisection of Chernoff's, take less than a second.
   static constexpr std::size_t most_by_orders = 500;
@@ -95,8 +103,9 @@ class basic_privacy_loss {
 
   using question = detail::privacy_loss_question<T>;
 
-  [[nodiscard]] answer epsilon_by(T delta, detail::work_budget& work) const;
-  [[nodiscard]] answer delta_by(T epsilon, detail::work_budget& work) const;
+  // `share` of the work that a question may cost.
+  [[nodiscard]] answer epsilon_by(T delta, detail::work_budget& work, T share = 1.0) const;
+  [[nodiscard]] answer delta_by(T epsilon, detail::work_budget& work, T share = 1.0) const;
 
   // What the lines found, or where that is wide the grid, Rényi's end, or that of revealed samples, know together:
   // relative to the larger of `scale` and the upper end. All are certified.
@@ -139,17 +148,23 @@ class basic_privacy_loss {
     return found;
   }
 
-  [[nodiscard]] detail::work_budget for_lines() const {
+  [[nodiscard]] detail::work_budget for_lines(T share = 1.0) const {
     T const more = std::min(static_cast<T>(mixtures_.distinct()), detail::most_on_lines);
-    return detail::work_budget(detail::work_on_lines + detail::work_on_lines_each * more);
+    return detail::work_budget(share * (detail::work_on_lines + detail::work_on_lines_each * more));
+  }
+
+  [[nodiscard]] T share_of_question(detail::work_budget const& work) const {
+    T const lines = for_lines().left() + detail::least_on_grid * detail::work_on_grid;
+    T const whole = epoch_ ? 2.0 * detail::work_on_epoch : std::max(lines, detail::work_on_grid);
+    return std::clamp(work.left() / whole, 0.0, 1.0);
   }
 
   // On a grid, for what the lines have not cost.
   template <class Ask>
   [[nodiscard]] bound<T> on_grid(detail::work_budget const& lines, detail::work_budget& counted,
-                                 Ask&& ask) const {
-    T const whole = grid_.own_work().left();
-    T const spent = for_lines().left() - lines.left();
+                                 T share, Ask&& ask) const {
+    T const whole = share * grid_.own_work().left();
+    T const spent = for_lines(share).left() - lines.left();
     detail::work_budget const own(std::max(whole - spent, detail::least_on_grid * whole));
     return detail::counted(counted, own, std::forward<Ask>(ask));
   }
@@ -226,10 +241,10 @@ class basic_privacy_loss {
 
   // One epoch of random allocation and nothing else, whose directions are summed without a grid of losses.
   template <class Ask>
-  [[nodiscard]] answer of_epoch(detail::work_budget& work, Ask&& ask) const {
+  [[nodiscard]] answer of_epoch(detail::work_budget& work, T share, Ask&& ask) const {
     auto const one = [&](orientation towards) {
       detail::epochs::epoch<T> const epoch(*epoch_, towards);
-      return detail::counted(work, detail::work_budget(detail::work_on_epoch),
+      return detail::counted(work, detail::work_budget(share * detail::work_on_epoch),
                              [&](auto& own) { return ask(epoch, own); });
     };
     bound<T> const remove = one(orientation::remove);
@@ -307,8 +322,9 @@ void basic_privacy_loss<T>::add_block(event const& release, std::uint64_t count)
 }
 
 template <std::same_as<double> T>
-typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::epsilon_by(
-    T delta, detail::work_budget& work) const {
+typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::epsilon_by(T delta,
+                                                                         detail::work_budget& work,
+                                                                         T share) const {
   if (drawn_.at_most() <= delta) return {{0.0, 0.0}, route::closed_form};
   if (!others_ && mixtures_.distinct() == 0) {
     auto const [low, high] = mixtures_.normals().mu();
@@ -319,15 +335,12 @@ typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::epsilon_by(
     return {mixtures_.of_one([&](auto const& profile) { return profile.epsilon(delta); }),
             route::closed_form};
   }
-  if (alone_) {
+  if (alone_ || epoch_) {
     detail::require_domain(delta > 0.0 && delta < 1.0, "epsilon", "delta", delta, "in (0, 1)");
-    return of_coupled([&](auto const& profile) { return profile.epsilon(delta); });
+    if (alone_) return of_coupled([&](auto const& profile) { return profile.epsilon(delta); });
+    return of_epoch(work, share, [&](auto const& e, auto& own) { return e.epsilon(delta, own); });
   }
-  if (epoch_) {
-    detail::require_domain(delta > 0.0 && delta < 1.0, "epsilon", "delta", delta, "in (0, 1)");
-    return of_epoch(work, [&](auto const& epoch, auto& own) { return epoch.epsilon(delta, own); });
-  }
-  return detail::counted(work, for_lines(), [&](detail::work_budget& own) {
+  return detail::counted(work, for_lines(share), [&](detail::work_budget& own) {
     std::optional<T> by_moments;
     auto const by_orders = [&] {
       if (!by_moments) by_moments = moments_->epsilon(delta).upper;
@@ -336,7 +349,7 @@ typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::epsilon_by(
     return by_ways(
         {"epsilon at delta ", delta}, 1.0, others_ ? std::nullopt : mixtures_.epsilon(delta, own),
         [&] {
-          return on_grid(own, work,
+          return on_grid(own, work, share,
                          [&](auto& most) { return grid_epsilon(delta, most, by_orders); });
         },
         by_orders, [&](auto const& cover) { return cover.epsilon(delta); });
@@ -344,8 +357,9 @@ typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::epsilon_by(
 }
 
 template <std::same_as<double> T>
-typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::delta_by(
-    T epsilon, detail::work_budget& work) const {
+typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::delta_by(T epsilon,
+                                                                       detail::work_budget& work,
+                                                                       T share) const {
   if (drawn_.at_most() < hardly_any) return {{0.0, drawn_.at_most()}, route::closed_form};
   if (!others_ && mixtures_.distinct() == 0) {
     auto const [low, high] = mixtures_.normals().mu();
@@ -358,18 +372,19 @@ typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::delta_by(
                  route::closed_form},
                 epsilon);
   }
-  if (alone_) {
+  if (alone_ || epoch_) {
     detail::check_non_negative("delta", "epsilon", epsilon);
-    return tiny(of_coupled([&](auto const& profile) { return profile.delta(epsilon); }), epsilon);
+    if (alone_) {
+      return tiny(of_coupled([&](auto const& profile) { return profile.delta(epsilon); }), epsilon);
+    }
+    return of_epoch(work, share, [&](auto const& e, auto& own) { return e.delta(epsilon, own); });
   }
-  if (epoch_) {
-    detail::check_non_negative("delta", "epsilon", epsilon);
-    return of_epoch(work, [&](auto const& epoch, auto& own) { return epoch.delta(epsilon, own); });
-  }
-  return detail::counted(work, for_lines(), [&](detail::work_budget& own) {
+  return detail::counted(work, for_lines(share), [&](detail::work_budget& own) {
     return by_ways(
         {"delta at epsilon ", epsilon}, 0.0, others_ ? std::nullopt : mixtures_.delta(epsilon, own),
-        [&] { return on_grid(own, work, [&](auto& most) { return grid_delta(epsilon, most); }); },
+        [&] {
+          return on_grid(own, work, share, [&](auto& most) { return grid_delta(epsilon, most); });
+        },
         [&] { return moments_->delta(epsilon).upper; },
         [&](auto const& cover) { return cover.delta(epsilon); });
   });

@@ -10,6 +10,7 @@
 #include <tacit/core/units.hpp>
 #include <tacit/dp/event.hpp>
 #include <tacit/dp/loss.hpp>
+#include <tacit/dp/work_budget.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -17,6 +18,7 @@
 #include <numbers>
 #include <span>
 #include <stdexcept>
+#include <utility>
 #include <variant>
 
 /// What samplers of practice make of a whole run: batches that are cut off at a size, and a run on a sample that is drawn
@@ -47,6 +49,49 @@ namespace detail {
   enclosure const root = sqrt(n / (2.0 * std::numbers::pi * k * left));
   return std::min(1.0, (root * exp(-divergence) / (1.0 - ratio)).upper);
 }
+
+/// The questions that one question about a run comes to. They share its work; a question that would have far less than
+/// another took is not asked, for its answer would say little.
+template <class Accountant>
+class shared_questions {
+ public:
+  shared_questions(Accountant const& base, work_budget& work) : base_(&base), work_(&work) {}
+
+  /// Whether enough work is left for one more. The first is asked in any case.
+  [[nodiscard]] bool more() const { return !work_->ended() && work_->left() >= 0.6 * most_; }
+
+  [[nodiscard]] bound<double> epsilon(double delta) {
+    return ask([&](work_budget& own) {
+      if constexpr (requires { base_->epsilon_within(delta, own); }) {
+        return base_->epsilon_within(delta, own);
+      } else {
+        return base_->epsilon(delta);
+      }
+    });
+  }
+  [[nodiscard]] bound<double> delta(double epsilon) {
+    return ask([&](work_budget& own) {
+      if constexpr (requires { base_->delta_within(epsilon, own); }) {
+        return base_->delta_within(epsilon, own);
+      } else {
+        return base_->delta(epsilon);
+      }
+    });
+  }
+
+ private:
+  template <class Ask>
+  [[nodiscard]] bound<double> ask(Ask&& one) {
+    double const before = work_->left();
+    bound<double> const found = one(*work_);
+    most_ = std::max(most_, before - work_->left());
+    return found;
+  }
+
+  Accountant const* base_;
+  work_budget* work_;
+  double most_ = 0.0;  // that any has taken
+};
 
 }  // namespace detail
 
@@ -97,36 +142,32 @@ class capped_run {
   }
   capped_run(Accountant const&&, double) = delete;
 
-  /// The least ε found; ∞ where κ leaves none.
+  /// The least ε found; ∞ where κ leaves none. The accountant is asked as often as the work of one question allows.
   /// @throws std::domain_error unless δ is in (0, 1)
   [[nodiscard]] bound<double> epsilon(double delta) const {
-    detail::require_domain(delta > 0.0 && delta < 1.0, "epsilon", "delta", delta, "in (0, 1)");
-    constexpr double infinity = std::numeric_limits<double>::infinity();
-    if (overflow_ == 0.0) return base_->epsilon(delta);
-    double e = 0.0;
-    double upper = infinity;
-    // Ever larger, up to the first that has the δ it needs.
-    for (int round = 0; round < 100; ++round) {
-      double const left = detail::subtract_down(delta, added(e));
-      if (!(left > 0.0)) break;
-      double const needed = base_->epsilon(left).upper;
-      if (needed <= e) {
-        upper = e;
-        break;
-      }
-      if (!(needed < infinity)) break;
-      e = needed * (1.0 + 1e-9);
-    }
-    if (!(upper < infinity)) return {0.0, infinity};
-    double const more = detail::add_up(delta, added(upper));
-    return {more < 1.0 ? std::min(base_->epsilon(more).lower, upper) : 0.0, upper};
+    detail::work_budget work(detail::work_on_run);
+    return overflow_ == 0.0 ? base_->epsilon(delta) : epsilon_within(delta, work);
   }
 
   /// @throws std::domain_error unless ε is finite and at least 0
   [[nodiscard]] bound<double> delta(double epsilon) const {
-    bound<double> const found = base_->delta(epsilon);
-    return {std::max(0.0, detail::subtract_down(found.lower, added(epsilon))),
-            std::min(1.0, detail::add_up(found.upper, added(epsilon)))};
+    return cut(epsilon, base_->delta(epsilon));
+  }
+
+  /// The same for about what is left of `work`, in which it is counted.
+  [[nodiscard]] bound<double> epsilon_within(double delta, detail::work_budget& work) const {
+    detail::require_domain(delta > 0.0 && delta < 1.0, "epsilon", "delta", delta, "in (0, 1)");
+    detail::shared_questions<Accountant> ask(*base_, work);
+    if (overflow_ == 0.0) return ask.epsilon(delta);
+    double const upper = least_epsilon(delta, ask);
+    if (!(upper < infinity)) return {0.0, infinity};
+    double const more = detail::add_up(delta, added(upper));
+    if (!(more < 1.0) || !ask.more()) return {0.0, upper};
+    return {std::min(ask.epsilon(more).lower, upper), upper};
+  }
+  [[nodiscard]] bound<double> delta_within(double epsilon, detail::work_budget& work) const {
+    detail::shared_questions<Accountant> ask(*base_, work);
+    return cut(epsilon, ask.delta(epsilon));
   }
 
  private:
@@ -135,6 +176,45 @@ class capped_run {
     if (overflow_ == 0.0) return 0.0;
     return ((1.0 + exp(detail::enclosure(epsilon))) * detail::enclosure(overflow_)).upper;
   }
+
+  [[nodiscard]] bound<double> cut(double epsilon, bound<double> const& found) const {
+    return {std::max(0.0, detail::subtract_down(found.lower, added(epsilon))),
+            std::min(1.0, detail::add_up(found.upper, added(epsilon)))};
+  }
+
+  // ε(δ − (1 + e^e)·κ) is a bound where it is at most e. From an e that leaves half of δ it falls to the least such bound;
+  // where that is none, it may still rise to one from 0.
+  [[nodiscard]] double least_epsilon(double delta,
+                                     detail::shared_questions<Accountant>& ask) const {
+    auto const needed = [&](double e) {
+      double const left = detail::subtract_down(delta, added(e));
+      return left > 0.0 ? ask.epsilon(left).upper : infinity;
+    };
+    double const half = 0.5 * delta / overflow_ - 1.0;
+    double upper = infinity;
+    if (half > 1.0) {
+      double e = std::min(elementary::log(half), 700.0);
+      for (int round = 0; round < most_rounds; ++round) {
+        double const found = round == 0 || ask.more() ? needed(e) : infinity;
+        if (!(found <= e)) break;
+        upper = found;
+        if (!(found < e * (1.0 - 1e-9))) break;
+        e = found;
+      }
+    }
+    if (upper < infinity) return upper;
+    double e = 0.0;
+    for (int round = 0; round < most_rounds; ++round) {
+      double const found = (round == 0 && half <= 1.0) || ask.more() ? needed(e) : infinity;
+      if (found <= e) return e;
+      if (!(found < infinity)) break;
+      e = found * (1.0 + 1e-9);
+    }
+    return infinity;
+  }
+
+  static constexpr double infinity = std::numeric_limits<double>::infinity();
+  static constexpr int most_rounds = 100;
 
   Accountant const* base_;
   double overflow_;
@@ -175,48 +255,78 @@ class sampled_run {
 
   /// @throws std::domain_error unless δ is in (0, 1)
   [[nodiscard]] bound<double> epsilon(double delta) const {
-    detail::require_domain(delta > 0.0 && delta < 1.0, "epsilon", "delta", delta, "in (0, 1)");
-    double const all = detail::divide_down(delta, rate_);
-    if (rate_ == 0.0 || all >= 1.0) return {0.0, 0.0};
-    double const one = base_->epsilon(all).upper;
-    double const upper = std::min(one, detail::sampled_loss_up(one, rate_));
-    // The largest ε at which δ′ is surely above is searched for where there is one.
-    return {lower_epsilon(delta, upper), upper};
+    detail::work_budget work(detail::work_on_run);
+    return epsilon_within(delta, work);
   }
 
   /// @throws std::domain_error unless ε is finite and at least 0
   [[nodiscard]] bound<double> delta(double epsilon) const {
+    detail::work_budget work(detail::work_on_run);
+    return delta_within(epsilon, work);
+  }
+
+  /// The same for about what is left of `work`, in which it is counted.
+  [[nodiscard]] bound<double> epsilon_within(double delta, detail::work_budget& work) const {
+    detail::require_domain(delta > 0.0 && delta < 1.0, "epsilon", "delta", delta, "in (0, 1)");
+    double const all = detail::divide_down(delta, rate_);
+    if (rate_ == 0.0 || all >= 1.0) return {0.0, 0.0};
+    detail::shared_questions<Accountant> ask(*base_, work);
+    double const one = ask.epsilon(all).upper;
+    double const upper = std::min(one, detail::sampled_loss_up(one, rate_));
+    return {std::min(lower_epsilon(delta, one, ask), upper), upper};
+  }
+  [[nodiscard]] bound<double> delta_within(double epsilon, detail::work_budget& work) const {
     detail::check_non_negative("delta", "epsilon", epsilon);
     if (rate_ == 0.0) return {0.0, 0.0};
     using detail::enclosure;
+    detail::shared_questions<Accountant> ask(*base_, work);
     enclosure const q(rate_);
     enclosure const grown = log1p(expm1(enclosure(epsilon)) / q);
     double const inner = std::max(0.0, grown.lower);
-    double const known =
-        inner < std::numeric_limits<double>::max() ? base_->delta(inner).upper : 0.0;
+    double const known = inner < std::numeric_limits<double>::max() ? ask.delta(inner).upper : 0.0;
     double const upper = std::min(1.0, detail::multiply_up(rate_, known));
-    return {std::min(lower_delta(epsilon), upper), upper};
+    return {std::min(lower_delta(epsilon, ask), upper), upper};
   }
 
  private:
   // Whichever direction is the worse one: (1 − (1−q)e^ε)·δ(log y), y = qe^ε/(1 − (1−q)e^ε).
-  [[nodiscard]] double lower_delta(double epsilon) const {
+  [[nodiscard]] double lower_delta(double epsilon,
+                                   detail::shared_questions<Accountant>& ask) const {
     using detail::enclosure;
-    if (!is_poisson_ || !(epsilon < 700.0)) return 0.0;
+    if (!is_poisson_ || !(epsilon < 700.0) || !ask.more()) return 0.0;
     enclosure const x = exp(enclosure(epsilon));
     enclosure const kept = 1.0 - (1.0 - enclosure(rate_)) * x;
     if (!(kept.lower > 0.0)) return 0.0;
     double const inner = log(enclosure(rate_) * x / kept).upper;
     if (!(inner < std::numeric_limits<double>::max())) return 0.0;
-    return std::max(0.0,
-                    detail::multiply_down(kept.lower, base_->delta(std::max(0.0, inner)).lower));
+    return std::max(0.0, detail::multiply_down(kept.lower, ask.delta(std::max(0.0, inner)).lower));
   }
 
-  [[nodiscard]] double lower_epsilon(double delta, double upper) const {
-    if (!is_poisson_ || !(upper < 700.0) || !(lower_delta(0.0) > delta)) return 0.0;
-    auto const wide = [](double low, double high) { return high - low > 1e-9 * high; };
-    auto const exceeds = [&](double e) { return lower_delta(e) > delta; };
-    return detail::bisect<double>({0.0, upper}, wide, exceeds, 40).low;
+  // The same with l = log y: where δ(l) ≥ δ·(q + (1−q)e^l)/q, the run has at least ε = l − log(q + (1−q)e^l), and more of it
+  // the larger l is. An l at most the lower end of ε(δ·(q + (1−q)e^x)/q) and x is one.
+  [[nodiscard]] double lower_epsilon(double delta, double most,
+                                     detail::shared_questions<Accountant>& ask) const {
+    using detail::enclosure;
+    if (!is_poisson_ || !(most < 700.0)) return 0.0;
+    enclosure const q(rate_);
+    auto const absent = [&](double l) { return (1.0 - q) * expm1(enclosure(l)); };
+    double low = 0.0;
+    double high = most;
+    double x = most;
+    for (int round = 0; round < 60 && high - low > 1e-9 * high; ++round) {
+      double const needed = (enclosure(delta) * (1.0 + absent(x)) / q).upper;
+      if (!(needed < 1.0)) {
+        high = x;
+      } else if (!ask.more()) {
+        break;
+      } else {
+        double const found = ask.epsilon(needed).lower;
+        low = std::max(low, std::min(x, found));
+        high = std::max(low, std::min(high, std::max(x, found)));
+      }
+      x = low + 0.5 * (high - low);
+    }
+    return std::max(0.0, (enclosure(low) - log1p(absent(low))).lower);
   }
 
   Accountant const* base_;

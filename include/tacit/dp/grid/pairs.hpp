@@ -5,6 +5,7 @@
 #include <tacit/core/check.hpp>
 #include <tacit/core/elementary.hpp>
 #include <tacit/core/sum.hpp>
+#include <tacit/dp/condensed_pair.hpp>
 #include <tacit/dp/pair.hpp>
 #include <tacit/dp/rising_cells.hpp>
 
@@ -14,6 +15,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <utility>
@@ -144,27 +146,51 @@ struct pair_envelope {
   bool exact;  // then `below` is empty, and `above` both
 };
 
-/// Normal pairs become one. Where that leaves more pairs than `most`, those of one shape are rounded to a
+/// How many losses each finite pair may keep so that together they have no more than a question can look at.
+template <std::same_as<counted_pair> Pair>
+[[nodiscard]] std::size_t losses_each(std::vector<Pair> const& pairs) {
+  constexpr std::size_t fewest = 256;
+  constexpr std::size_t together = std::size_t{1} << 19U;
+  std::size_t losses = 0;
+  std::size_t wide = 0;
+  for (counted_pair const& c : pairs) {
+    if (auto const* finite = std::get_if<finite_pair>(&c.pair)) {
+      losses += finite->atoms.size();
+      wide += finite->atoms.size() > fewest;
+    }
+  }
+  if (losses <= together || wide == 0) return std::numeric_limits<std::size_t>::max();
+  return std::max(fewest, together / wide);
+}
+
+/// Finite pairs of very many losses have fewer. Normal pairs become one. Where that leaves more pairs than `most`, those of one shape are rounded to a
 /// few hundred.
 template <std::same_as<counted_pair> Pair>
 [[nodiscard]] pair_envelope envelope_of(std::vector<Pair> pairs, std::size_t most = 512) {
   pair_envelope out{{}, {}, true};
   compensated_sum<double> variance;
   std::vector<counted_pair> rest;
+  std::size_t const few = losses_each(pairs);
   std::size_t normals = 0;
   for (counted_pair const& c : pairs) normals += std::holds_alternative<normal_pair>(c.pair);
   for (counted_pair& c : pairs) {
     auto const* normal = std::get_if<normal_pair>(&c.pair);
+    auto const* finite = std::get_if<finite_pair>(&c.pair);
     if (normal != nullptr && normals > 1) {
       variance += c.count * normal->mu * normal->mu;
+    } else if (finite != nullptr && finite->atoms.size() > few) {
+      out.below.push_back({merged(*finite, few), c.count});
+      out.above.push_back({condensed(std::get<finite_pair>(std::move(c.pair)), few), c.count});
     } else {
       rest.push_back(std::move(c));
     }
   }
   double const mu = std::sqrt(variance.value());
   if (mu > 0.0) rest.push_back({normal_pair{mu}, 1.0});
-  if (rest.size() <= most) {
-    out.above = std::move(rest);
+  out.exact = out.above.empty() && rest.size() <= most;
+  if (rest.size() + out.above.size() <= most) {
+    if (!out.exact) out.below.insert(out.below.end(), rest.begin(), rest.end());
+    std::move(rest.begin(), rest.end(), std::back_inserter(out.above));
     return out;
   }
   out.exact = false;
