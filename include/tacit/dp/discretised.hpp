@@ -52,6 +52,9 @@ class composed_losses {
   /// All that the answer takes, on both sides, is taken from `work`.
   [[nodiscard]] bound<T> answer(loss_query<T> query, T width, work_budget& work) const {
     std::vector<counted_pair> pairs = pairs_.all();
+    // Pairs of very many losses are made smaller.
+    double const losses = losses_of(pairs);
+    if (static_cast<double>(losses_each(pairs)) < losses) (void)work.spend(150.0 * losses);
     if (!epochs_.empty()) {
       // An epoch of random allocation has a law above it and one below it.
       pair_envelope const above = envelope_of(epochs_.replaced(pairs, rounding_side::above));
@@ -83,6 +86,7 @@ class composed_losses {
     if (pairs.empty()) return {0.0, 0.0};
     T const log_delta = query.wants_epsilon ? elementary::log(query.value) : lowest_log_delta;
     prepared_laws<T> const laws(pairs, log_delta);
+    (void)work.spend(laws.cost());
     if (!laws.usable()) {
       return {0.0, query.wants_epsilon ? std::numeric_limits<T>::infinity() : 1.0};
     }
@@ -135,6 +139,7 @@ class composed_losses {
     if (query.value >= wide.ends().reach()) return;
     T log_delta = find_saddle<T>(wide.sketches(), query).log_delta;
     prepared_laws<T> ready(pairs, log_delta);
+    (void)work.spend(ready.cost());
     // Over a wide range an estimate is a poor one, and too much may have been left out.
     for (int k = 0; k < 16 && ready.usable() && log_delta > lowest_log_delta; ++k) {
       T const better = query.value < ready.ends().reach()
@@ -143,6 +148,7 @@ class composed_losses {
       if (!(better < log_delta - 3.0)) break;
       log_delta = better;
       ready = prepared_laws<T>(pairs, log_delta);
+      (void)work.spend(ready.cost());
     }
     if (ready.usable()) on_grid(std::move(ready), query, width, best, work);
   }

@@ -146,20 +146,30 @@ struct pair_envelope {
   bool exact;  // then `below` is empty, and `above` both
 };
 
-/// How many losses each finite pair may keep so that together they have no more than a question can look at.
+/// How many losses the finite pairs have together.
+template <std::same_as<counted_pair> Pair>
+[[nodiscard]] double losses_of(std::vector<Pair> const& pairs) {
+  double losses = 0.0;
+  for (counted_pair const& c : pairs) {
+    auto const* finite = std::get_if<finite_pair>(&c.pair);
+    if (finite != nullptr) losses += static_cast<double>(finite->atoms.size());
+  }
+  return losses;
+}
+
+/// How many losses each of them may keep, so that together they have no more than a question can look at.
 template <std::same_as<counted_pair> Pair>
 [[nodiscard]] std::size_t losses_each(std::vector<Pair> const& pairs) {
   constexpr std::size_t fewest = 256;
   constexpr std::size_t together = std::size_t{1} << 19U;
-  std::size_t losses = 0;
   std::size_t wide = 0;
   for (counted_pair const& c : pairs) {
-    if (auto const* finite = std::get_if<finite_pair>(&c.pair)) {
-      losses += finite->atoms.size();
-      wide += finite->atoms.size() > fewest;
-    }
+    auto const* finite = std::get_if<finite_pair>(&c.pair);
+    wide += finite != nullptr && finite->atoms.size() > fewest;
   }
-  if (losses <= together || wide == 0) return std::numeric_limits<std::size_t>::max();
+  if (losses_of(pairs) <= static_cast<double>(together) || wide == 0) {
+    return std::numeric_limits<std::size_t>::max();
+  }
   return std::max(fewest, together / wide);
 }
 
