@@ -112,6 +112,7 @@
 #include <tacit/dp/sampled_run.hpp>
 #include <tacit/dp/selection.hpp>
 #include <tacit/dp/sensitivity.hpp>
+#include <tacit/dp/shared_questions.hpp>
 #include <tacit/dp/trade_off.hpp>
 #include <tacit/dp/trade_off_curve.hpp>
 #include <tacit/dp/work_budget.hpp>

@@ -38,6 +38,14 @@ class around {
   [[nodiscard]] one_run const& run() const { return *run_; }
   [[nodiscard]] tacit::bound<double> epsilon(double delta) const { return of_.epsilon(delta); }
   [[nodiscard]] tacit::bound<double> delta(double epsilon) const { return of_.delta(epsilon); }
+  [[nodiscard]] tacit::bound<double> epsilon_within(double delta,
+                                                    tacit::detail::work_budget& work) const {
+    return of_.epsilon_within(delta, work);
+  }
+  [[nodiscard]] tacit::bound<double> delta_within(double epsilon,
+                                                  tacit::detail::work_budget& work) const {
+    return of_.delta_within(epsilon, work);
+  }
   [[nodiscard]] tacit::adjacency neighbours() const;
 
  private:
@@ -75,6 +83,14 @@ struct one_run {
   }
   [[nodiscard]] tacit::bound<double> delta(double epsilon) const {
     return std::visit([=](auto const& a) { return a.delta(epsilon); }, by);
+  }
+  [[nodiscard]] tacit::bound<double> epsilon_within(double delta,
+                                                    tacit::detail::work_budget& work) const {
+    return std::visit([&](auto const& a) { return a.epsilon_within(delta, work); }, by);
+  }
+  [[nodiscard]] tacit::bound<double> delta_within(double epsilon,
+                                                  tacit::detail::work_budget& work) const {
+    return std::visit([&](auto const& a) { return a.delta_within(epsilon, work); }, by);
   }
   [[nodiscard]] tacit::adjacency neighbours() const {
     return std::visit([](auto const& a) { return a.neighbours(); }, by);

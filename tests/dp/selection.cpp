@@ -3,6 +3,7 @@
 #include <tacit/dp/privacy_loss.hpp>
 #include <tacit/dp/renyi.hpp>
 #include <tacit/dp/selection.hpp>
+#include <tacit/dp/work_budget.hpp>
 
 #include "support/catch.hpp"
 #include "support/laws.hpp"
@@ -13,6 +14,7 @@
 #include <limits>
 #include <random>
 #include <stdexcept>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -131,6 +133,53 @@ TEST_CASE("the best of a random number of runs gives away no more than is charge
       if (epsilon < 700.0) {
         REQUIRE(truth.delta(epsilon).lower <= delta + 1e-12);
         REQUIRE(charged.delta(epsilon).upper <= delta * (1.0 + 1e-9));
+      }
+    }
+  }
+}
+
+// A run whose every question costs as much.
+struct costly_toy {
+  toy run;
+  double cost;
+  int* asked;
+  [[nodiscard]] bound<double> delta(double epsilon) const { return run.delta(epsilon); }
+  [[nodiscard]] bound<double> epsilon(double delta) const { return run.epsilon(delta); }
+  [[nodiscard]] bound<double> delta_within(double epsilon, detail::work_budget& work) const {
+    ++*asked;
+    (void)work.spend(cost);
+    return delta(epsilon);
+  }
+  [[nodiscard]] bound<double> epsilon_within(double delta, detail::work_budget& work) const {
+    ++*asked;
+    (void)work.spend(cost);
+    return epsilon(delta);
+  }
+};
+
+TEST_CASE("the best of costly runs asks them for no more work than a question may cost") {
+  std::mt19937_64 random(22);
+  for (int k = 0; k < 300; ++k) {
+    std::size_t const size = 2 + random() % 4;
+    toy const base{random_law(random, size), random_law(random, size)};
+    repetitions const times = random_repetitions(random);
+    toy const truth{best(base.p, times), best(base.q, times)};
+    for (double const cost : {1e6, 1e8, 7e8, 1e10}) {
+      int asked = 0;
+      auto const took = [&] { return std::exchange(asked, 0) * cost; };
+      costly_toy const costly{base, cost, &asked};
+      best_of const charged(costly, times);
+      CAPTURE(k, cost, times.index());
+      REQUIRE(took() <= 0.4 * detail::work_on_run + cost);
+      for (double const epsilon : {0.0, 0.5, 2.0, 8.0}) {
+        bound<double> const delta = charged.delta(epsilon);
+        REQUIRE(took() <= 0.6 * detail::work_on_run + cost);
+        REQUIRE(truth.delta(epsilon).lower <= delta.upper + 1e-12);
+      }
+      for (double const delta : {1e-6, 0.1}) {
+        double const epsilon = charged.epsilon(delta).upper;
+        REQUIRE(took() <= 0.6 * detail::work_on_run + cost);
+        if (epsilon < 700.0) REQUIRE(truth.delta(epsilon).lower <= delta + 1e-12);
       }
     }
   }

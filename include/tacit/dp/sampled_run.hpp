@@ -6,10 +6,10 @@
 #include <tacit/core/elementary.hpp>
 #include <tacit/core/enclosure.hpp>
 #include <tacit/core/rounded.hpp>
-#include <tacit/core/solve.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/dp/event.hpp>
 #include <tacit/dp/loss.hpp>
+#include <tacit/dp/shared_questions.hpp>
 #include <tacit/dp/work_budget.hpp>
 
 #include <algorithm>
@@ -49,49 +49,6 @@ namespace detail {
   enclosure const root = sqrt(n / (2.0 * std::numbers::pi * k * left));
   return std::min(1.0, (root * exp(-divergence) / (1.0 - ratio)).upper);
 }
-
-/// The questions that one question about a run comes to. They share its work; a question that would have far less than
-/// another took is not asked, for its answer would say little.
-template <class Accountant>
-class shared_questions {
- public:
-  shared_questions(Accountant const& base, work_budget& work) : base_(&base), work_(&work) {}
-
-  /// Whether enough work is left for one more. The first is asked in any case.
-  [[nodiscard]] bool more() const { return !work_->ended() && work_->left() >= 0.6 * most_; }
-
-  [[nodiscard]] bound<double> epsilon(double delta) {
-    return ask([&](work_budget& own) {
-      if constexpr (requires { base_->epsilon_within(delta, own); }) {
-        return base_->epsilon_within(delta, own);
-      } else {
-        return base_->epsilon(delta);
-      }
-    });
-  }
-  [[nodiscard]] bound<double> delta(double epsilon) {
-    return ask([&](work_budget& own) {
-      if constexpr (requires { base_->delta_within(epsilon, own); }) {
-        return base_->delta_within(epsilon, own);
-      } else {
-        return base_->delta(epsilon);
-      }
-    });
-  }
-
- private:
-  template <class Ask>
-  [[nodiscard]] bound<double> ask(Ask&& one) {
-    double const before = work_->left();
-    bound<double> const found = one(*work_);
-    most_ = std::max(most_, before - work_->left());
-    return found;
-  }
-
-  Accountant const* base_;
-  work_budget* work_;
-  double most_ = 0.0;  // that any has taken
-};
 
 }  // namespace detail
 

@@ -8,10 +8,14 @@
 #include <tacit/core/rounded.hpp>
 #include <tacit/core/solve.hpp>
 #include <tacit/core/units.hpp>
+#include <tacit/dp/shared_questions.hpp>
+#include <tacit/dp/work_budget.hpp>
 
 #include <algorithm>
-#include <cstddef>
+#include <cmath>
+#include <iterator>
 #include <limits>
+#include <map>
 #include <string_view>
 #include <variant>
 #include <vector>
@@ -106,32 +110,47 @@ class best_of {
   best_of(Accountant const& base, repetitions const& times)
       : base_(&base), times_((detail::check_repetitions("best_of", times), times)) {
     mean_ = detail::mean_of(times).upper;
+    detail::work_budget work(0.4 * detail::work_on_run);
+    questions ask(base, work);
     auto const* k = std::get_if<truncated_negative_binomial>(&times_);
-    excess_ = k != nullptr ? least_excess(*k) : poisson_excess(0.0).upper;
-    if (k == nullptr) choose_averages();
+    excess_ = k != nullptr ? least_excess(*k, ask) : poisson_excess(0.0, ask).upper;
+    if (k == nullptr) choose_averages(ask);
   }
   best_of(Accountant const&&, repetitions const&) = delete;
 
   /// @throws std::domain_error unless δ is in (0, 1)
   [[nodiscard]] bound<double> epsilon(double delta) const {
-    detail::require_domain(delta > 0.0 && delta < 1.0, "epsilon", "delta", delta, "in (0, 1)");
-    double const most = detail::divide_down(delta, mean_);
-    double upper = 0.0;
-    if (most < 1.0) {
-      upper = most > 0.0 ? detail::add_up(base_->epsilon(most).upper, excess_)
-                         : std::numeric_limits<double>::infinity();
-      if (!averages_.empty()) upper = least_epsilon(most, upper);
-    }
-    double const least = detail::divide_up(delta, surely_one());
-    return {least < 1.0 ? std::min(base_->epsilon(least).lower, upper) : 0.0, upper};
+    detail::work_budget work(0.6 * detail::work_on_run);
+    return epsilon_within(delta, work);
   }
 
   /// @throws std::domain_error unless ε is finite and at least 0
   [[nodiscard]] bound<double> delta(double epsilon) const {
+    detail::work_budget work(0.6 * detail::work_on_run);
+    return delta_within(epsilon, work);
+  }
+
+  /// The same for about what is left of `work`, in which it is counted.
+  [[nodiscard]] bound<double> epsilon_within(double delta, detail::work_budget& work) const {
+    detail::require_domain(delta > 0.0 && delta < 1.0, "epsilon", "delta", delta, "in (0, 1)");
+    questions ask(*base_, work);
+    double const most = detail::divide_down(delta, mean_);
+    double upper = 0.0;
+    if (most < 1.0) {
+      upper = most > 0.0 ? detail::add_up(ask.epsilon(most).upper, excess_)
+                         : std::numeric_limits<double>::infinity();
+    }
+    double const least = detail::divide_up(delta, surely_one());
+    double const lower = least < 1.0 && ask.more() ? ask.epsilon(least).lower : 0.0;
+    if (most < 1.0 && !averages_.empty()) upper = least_epsilon(most, upper, ask);
+    return {std::min(lower, upper), upper};
+  }
+  [[nodiscard]] bound<double> delta_within(double epsilon, detail::work_budget& work) const {
     detail::check_non_negative("delta", "epsilon", epsilon);
-    known_profile one(*base_);
+    questions ask(*base_, work);
+    double const lower = detail::multiply_down(surely_one(), ask.delta(epsilon).lower);
+    known_profile one(ask);
     double const upper = std::min(1.0, detail::multiply_up(mean_, profile_of_one(epsilon, one)));
-    double const lower = detail::multiply_down(surely_one(), base_->delta(epsilon).lower);
     return {std::min(lower, upper), upper};
   }
 
@@ -176,41 +195,52 @@ class best_of {
     return k == nullptr ? 1.0 : (-expm1(-detail::enclosure(k->mean))).lower;
   }
 
-  // δ_Q at most, for ε ≥ 0. It is asked for at multiples of a width; between them it is below the chord, since it is
-  // convex in e^ε. From `end` on it is at most `beyond`, and is not asked for: there it is slow.
+  using questions = detail::shared_questions<Accountant>;
+
+  // δ_Q at most, for ε ≥ 0. It falls in ε: where no work is left, what is known of a smaller ε stands for it.
   class known_profile {
    public:
-    explicit known_profile(Accountant const& base) : base_(&base) {}
-    known_profile(Accountant const& base, double end, double beyond)
-        : base_(&base), end_(end), beyond_(beyond), width_(end / parts), asked_(parts + 1, -1.0) {}
+    explicit known_profile(questions& ask) : ask_(&ask) {}
+
+    // From `end` on it is at most `beyond`, and is not asked for: there it is slow. Up to there it is asked for at
+    // multiples of a width; between them it is below the chord, since it is convex in e^ε.
+    void ends(double end, double beyond) {
+      end_ = end;
+      beyond_ = beyond;
+      width_ = end / parts;
+    }
 
     [[nodiscard]] double operator()(double epsilon) {
       using detail::enclosure;
       if (epsilon >= end_) return beyond_;
-      if (!(width_ > 0.0)) return base_->delta(epsilon).upper;
-      auto const k = std::min(static_cast<std::size_t>(epsilon / width_), parts - 1);
-      double const left = width_ * static_cast<double>(k);
-      double const right = width_ * static_cast<double>(k + 1);
-      double const before = at(k, left);
-      double const after = at(k + 1, right);
+      if (!(width_ > 0.0)) return at(epsilon);
+      double const k = std::min(std::floor(epsilon / width_), parts - 1.0);
+      double const left = width_ * k;
+      double const right = width_ * (k + 1.0);
+      double const before = at(left);
+      double const after = at(right);
       if (!(epsilon > left && after < before)) return before;
       enclosure const share = expm1(enclosure(epsilon) - left) / expm1(enclosure(right) - left);
       return std::min(before, (before - (enclosure(before) - after) * share).upper);
     }
 
    private:
-    static constexpr std::size_t parts = 512;
+    static constexpr double parts = 512.0;
 
-    double at(std::size_t k, double epsilon) {
-      if (asked_[k] < 0.0) asked_[k] = base_->delta(epsilon).upper;
-      return asked_[k];
+    double at(double epsilon) {
+      auto const next = known_.lower_bound(epsilon);
+      if (next != known_.end() && next->first == epsilon) return next->second;
+      if (!ask_->more()) return next == known_.begin() ? 1.0 : std::prev(next)->second;
+      double const found = ask_->delta(epsilon).upper;
+      known_.emplace_hint(next, epsilon, found);
+      return found;
     }
 
-    Accountant const* base_;
+    questions* ask_;
+    std::map<double, double> known_;  // by ε
     double end_ = std::numeric_limits<double>::infinity();
     double beyond_ = 0.0;
     double width_ = 0.0;
-    std::vector<double> asked_;
   };
 
   // δ_Q(ε) at most. Below 0 the other direction's is asked: P(S) − e^ε·Q(S) = 1 − e^ε + e^ε(Q(Sᶜ) − e^{−ε}P(Sᶜ)).
@@ -223,13 +253,14 @@ class best_of {
     return std::min(1.0, (1.0 - kept).upper);
   }
 
-  [[nodiscard]] double least_excess(truncated_negative_binomial const& k) const {
+  [[nodiscard]] static double least_excess(truncated_negative_binomial const& k, questions& ask) {
     using detail::enclosure;
     enclosure const rest = (1.0 - enclosure(k.gamma)) / enclosure(k.gamma);
     enclosure const power = 1.0 + enclosure(k.shape);
     double best = std::numeric_limits<double>::infinity();
     auto const at = [&](double e) {
-      enclosure const hidden = rest * enclosure(base_->delta(e).upper) * exp(-enclosure(e));
+      if (!ask.more()) return std::numeric_limits<double>::infinity();
+      enclosure const hidden = rest * enclosure(ask.delta(e).upper) * exp(-enclosure(e));
       double const value = (power * (enclosure(e) + log1p(hidden))).upper;
       best = std::min(best, value);
       return value;
@@ -241,9 +272,8 @@ class best_of {
   }
 
   // μδ_Q(ε₁) − ε₁
-  [[nodiscard]] detail::enclosure poisson_excess(double e) const {
-    return detail::enclosure(mean_) * detail::enclosure(base_->delta(e).upper) -
-           detail::enclosure(e);
+  [[nodiscard]] detail::enclosure poisson_excess(double e, questions& ask) const {
+    return detail::enclosure(mean_) * detail::enclosure(ask.delta(e).upper) - detail::enclosure(e);
   }
 
   // A shift and a scale of V, both raised.
@@ -253,12 +283,12 @@ class best_of {
   };
 
   // For some e^{ε₁} − 1: any ε₁ is right.
-  void choose_averages() {
+  void choose_averages(questions& ask) {
     if (excess_ > 1000.0) return;  // that much says nothing anyway
     for (double scale = 0.0125; scale < 30.0; scale *= 2.0) {
       double const e = elementary::log1p(scale);
-      if (e >= excess_) break;
-      averages_.push_back({poisson_excess(e).upper, expm1(detail::enclosure(e)).upper});
+      if (e >= excess_ || !ask.more()) break;
+      averages_.push_back({poisson_excess(e, ask).upper, expm1(detail::enclosure(e)).upper});
     }
   }
 
@@ -291,12 +321,12 @@ class best_of {
   }
 
   // The least ε found at which δ_A/E[K] is at most `most`; `upper` is one.
-  [[nodiscard]] double least_epsilon(double most, double upper) const {
-    known_profile one(*base_);
+  [[nodiscard]] double least_epsilon(double most, double upper, questions& ask) const {
+    known_profile one(ask);
     if (profile_of_one(0.0, one) <= most) return 0.0;
     // What is a thousandth of what is looked for need not be known.
-    double const end = most > 1e-290 ? base_->epsilon(1e-3 * most).upper : 0.0;
-    if (end > 0.0 && end < 700.0) one = known_profile(*base_, end, 1e-3 * most);
+    double const end = most > 1e-290 && ask.more() ? ask.epsilon(1e-3 * most).upper : 0.0;
+    if (end > 0.0 && end < 700.0) one.ends(end, 1e-3 * most);
     double holds = upper;
     for (average const& by : averages_) {
       auto const fits = [&](double e) { return averaged(e, by, most, one) <= most; };
