@@ -196,3 +196,55 @@ TEST_CASE("answers are given once: not from what was moved, nor by a forked proc
   CHECK_THROWS_AS((answering<>(given_answers{2}, {.budget = nats(-1.0), .per_answer = nats(0.1)})),
                   std::domain_error);
 }
+
+TEST_CASE("with kappa no answers lead further, and the noise grows where they leave little room") {
+  std::mt19937_64 random(31);
+  for (double const kappa : {0.05, 0.7}) {
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+      source secret(seed);
+      session answers(
+          given_answers{16},
+          {.budget = nats(10.0), .per_answer = nats(0.05), .kappa = kappa, .recorded = true},
+          secret.bits());
+      std::vector<std::vector<double>> queries;
+      for (int query = 0; query < 60; ++query) {
+        queries.push_back(normal_answers(16, random));
+        try {
+          static_cast<void>(answers.answer(queries.back()));
+        } catch (budget_exhausted const&) {
+          break;
+        }
+        CHECK(answers.belief().strayed() <= kappa + 1e-9);
+      }
+      CHECK(answers.answers() > 5);
+      CHECK(answers.answer(std::vector<double>(16, 0.5)) == 0.5);  // free, and always answered
+      queries.resize(answers.answers() - 1);
+      queries.emplace_back(16, 0.5);
+      // Who audits needs no kappa.
+      answer_audit const found =
+          audit_answers(*answers.transcript(), [&](std::size_t n) { return queries[n]; });
+      CHECK(found.whole);
+      CHECK(found.revealed == answers.spent());
+      for (double const p : answers.belief().probabilities()) {
+        CHECK(p <= std::exp(kappa) / 16.0 * (1 + 1e-12));
+        CHECK(p >= std::exp(-kappa) / 16.0 * (1 - 1e-12));
+      }
+      double const half = 1.0 - 0.5 * std::exp(-kappa);
+      CHECK(answers.attack_bound_afterwards() == Approx(half).epsilon(1e-14));
+      CHECK(answers.attack_bound_afterwards() >= half);
+      CHECK(answers.attack_bound() <= answers.attack_bound_afterwards());
+      CHECK(answers.attack_bound_afterwards(1.0) == 1.0);
+      CHECK_THROWS_AS(answers.attack_bound_afterwards(0.0), std::domain_error);
+    }
+  }
+  source secret(1);
+  session const without(given_answers{2}, {.budget = nats(1.0), .per_answer = nats(0.1)},
+                        secret.bits());
+  CHECK(without.attack_bound_afterwards() == 1.0);
+  for (double const kappa : {0.0, -1.0, 101.0, std::nan("")}) {
+    CHECK_THROWS_AS(
+        session(given_answers{2}, {.budget = nats(1.0), .per_answer = nats(0.1), .kappa = kappa},
+                secret.bits()),
+        std::domain_error);
+  }
+}

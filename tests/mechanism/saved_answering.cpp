@@ -256,7 +256,16 @@ TEST_CASE("what is not these answers' file is refused", "[saved_run]") {
   answering_options recorded = options;
   recorded.recorded = true;
   CHECK_THROWS_AS(session(many, recorded, folder / "b"), std::invalid_argument);
+  answering_options capped = options;
+  capped.kappa = 0.5;
+  CHECK_THROWS_AS(session(many, capped, folder / "b", nats(0.1)), std::invalid_argument);
   CHECK(!std::filesystem::exists(folder / "b"));
+  {
+    session answers(many, capped, folder / "d");
+    CHECK(answers->attack_bound_afterwards() < 0.7);
+  }
+  CHECK_THROWS_AS(session::resume(many, folder / "d", nats(0.1)), std::invalid_argument);
+  CHECK(session::resume(many, folder / "d")->attack_bound_afterwards() < 0.7);
   CHECK(read_file(folder / "a") == good);
   // Texts with a right checksum that no answers have.
   auto const refused = [&](std::string const& line, std::string const& in_its_place) {
@@ -280,6 +289,7 @@ TEST_CASE("what is not these answers' file is refused", "[saved_run]") {
   CHECK(refused("budget", "budget inf"));
   CHECK(refused("per_answer", "per_answer 0"));
   CHECK(refused("charged", "charged nan 0"));
+  CHECK(refused("kappa", "kappa 0"));
   CHECK(refused("how", "how 2 30"));
   CHECK(refused("high", "high 1 0"));
   CHECK(refused("errors", "errors 2 0 0"));

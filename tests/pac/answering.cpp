@@ -227,6 +227,84 @@ TEST_CASE("what is charged after a crash bounds what the answers tell, lost ones
   }
 }
 
+TEST_CASE("no transcript at all leads a belief beyond kappa") {
+  // Every transcript of two answers, or some and both ends of each; the second is chosen by the first. Beside Bayes' rule
+  // for noise that is cut where it is drawn anew.
+  std::mt19937_64 random(24);
+  for (double const kappa : {0.2, 3.0}) {
+    for (int universe = 0; universe < 3; ++universe) {
+      constexpr std::size_t count = 3;
+      // A grid on which candidates differ: of kappa's sixtieth of a scale, and less.
+      bool const all = kappa == 3.0;
+      answer_options const how{.resolution = all ? 5U : 10U};
+      auto const first = normal_answers(count, 1.0, random);
+      auto const if_high = normal_answers(count, 2.0, random);
+      auto const if_low = normal_answers(count, 0.5, random);
+      // The logarithms of chances, by outcome and candidate: only the two ends, or all that can be said.
+      auto const cut = [&](answer_axis const& axis, bool ends) {
+        std::vector<std::pair<std::int64_t, std::vector<wide>>> out;
+        discrete_gaussian const law(axis.scale);
+        std::vector<wide> whole(count, 0);
+        for (std::int64_t z = -axis.reach; z <= axis.reach; ++z) {
+          std::vector<wide> by;
+          for (std::size_t m = 0; m < count; ++m) {
+            by.push_back(law(z - static_cast<std::int64_t>(axis.places[m])));
+            whole[m] += by[m];
+          }
+          if (!ends || std::abs(z) == axis.reach) out.emplace_back(z, std::move(by));
+        }
+        for (auto& [z, by] : out) {
+          for (std::size_t m = 0; m < count; ++m) by[m] /= whole[m];
+        }
+        return out;
+      };
+      auto const strayed = [&](std::vector<wide> const& chance) {
+        wide const sum = std::accumulate(chance.begin(), chance.end(), wide{0});
+        wide most = 0;
+        for (wide const c : chance) most = std::max(most, std::abs(std::log(c / sum * count)));
+        return most;
+      };
+      auto const next = [&](std::vector<double> const& answers, answer_belief const& belief) {
+        return detail::plan_within(answers, belief, nats(1.0), how, kappa - belief.strayed()).first;
+      };
+      answer_belief const prior(count);
+      auto const one = next(first, prior);
+      wide furthest = 0;
+      wide told = 0;
+      wide charged = 0;
+      for (auto const& [z, by] : cut(one.along.front(), false)) {
+        if (!all && std::abs(z) != one.along.front().reach && z % 997 != 0) continue;
+        answer_belief belief(count);
+        observe(belief, one, std::vector{z});
+        furthest = std::max(furthest, strayed(by));
+        REQUIRE(strayed(by) <= kappa);
+        REQUIRE(strayed(by) <= belief.strayed());
+        REQUIRE(strayed(by) >= belief.strayed() - 1e-11L);
+        basic_answer_plan<> two;
+        try {
+          two = next(z > 0 ? if_high : if_low, belief);
+        } catch (budget_exhausted const&) {
+          continue;
+        }
+        wide const mix = std::accumulate(by.begin(), by.end(), wide{0}) / count;
+        charged += mix * static_cast<wide>(one.charge.value + two.charge.value);
+        if (two.along.front().scale == 0) continue;
+        for (auto const& [y, then] : cut(two.along.front(), !all)) {
+          std::vector<wide> both(count);
+          for (std::size_t m = 0; m < count; ++m) both[m] = by[m] * then[m];
+          told += term_of(both, std::vector<wide>(count, wide{1} / count));
+          wide const now = strayed(both);
+          furthest = std::max(furthest, now);
+          REQUIRE(now <= kappa);
+        }
+      }
+      CAPTURE(kappa, static_cast<double>(furthest));
+      CHECK(furthest >= 0.2L * kappa);  // it binds
+      if (all) CHECK(charged >= told);
+    }
+  }
+}
+
 TEST_CASE("a belief is stored and read back to the bit") {
   std::mt19937_64 random(23);
   answer_belief belief(5);

@@ -2,7 +2,10 @@
 #pragma once
 
 #include <tacit/core/check.hpp>
+#include <tacit/core/elementary.hpp>
 #include <tacit/core/ledger.hpp>
+#include <tacit/core/real.hpp>
+#include <tacit/core/rounded.hpp>
 #include <tacit/core/run_owner.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/info/attack.hpp>
@@ -13,8 +16,11 @@
 #include <tacit/secret/discrete.hpp>
 #include <tacit/secret/stream.hpp>
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -39,16 +45,20 @@ struct answering_options {
   nats budget{0.0};      ///< of all answers together
   nats per_answer{0.0};  ///< what one may tell; far less than `budget`
   answer_options how{};
+  /// No answers whatever make a candidate more than e^κ times as likely as it was, or as unlikely; up to 100, or ∞ for no such cap.
+  double kappa = std::numeric_limits<double>::infinity();
   bool recorded = false;  ///< keep a transcript: some 40 bytes an answer and axis
 };
 
 namespace detail {
 
-/// @throws std::domain_error unless the budget is finite and at least 0, and per_answer in [1e-100, 1000]
+/// @throws std::domain_error unless the budget is finite and at least 0, per_answer in [1e-100, 1000], and kappa in (0, 100] or ∞
 inline void check_answering(answering_options const& options) {
   check_non_negative("answering", "budget", options.budget.value);
   require_domain(options.per_answer.value >= 1e-100 && options.per_answer.value <= 1e3, "answering",
                  "per_answer", options.per_answer.value, "in [1e-100, 1000]");
+  require_domain(options.kappa > 0.0 && (options.kappa <= 100.0 || std::isinf(options.kappa)),
+                 "answering", "kappa", options.kappa, "in (0, 100], or infinite");
 }
 
 }  // namespace detail
@@ -62,13 +72,14 @@ inline void check_answering(answering_options const& options) {
 ///
 /// Guarantee: I(j; all answers) ≤ `spent()` ≤ budget. Each answer is charged, before it is drawn, an upper bound of I(j; answer |
 /// answers before) at the exact posterior, whose rounding is part of the charge. What is drawn are whole numbers, exactly; nothing
-/// else depends on j (docs/certificates/pac.md, 27 and 28).
+/// else depends on j (docs/certificates/pac.md, 27 and 28). With κ, moreover, P(j = m | answers) stays in [e^−κ/M, e^κ/M] for each m
+/// whatever the answers are: where these leave little room, the next has more noise (30).
 /// It moves and does not copy, and is refused in a forked process. One that outlives its process: `saved_answering`.
 template <class Candidates = given_answers, secret_bits Secret = secret_stream>
 class answering {
  public:
   /// @throws std::invalid_argument unless there are 2 to 2²⁴ candidates; std::domain_error unless the budget is finite and at least
-  ///         0, and per_answer in [1e-100, 1000]
+  ///         0, per_answer in [1e-100, 1000], and kappa in (0, 100] or infinite
   answering(Candidates candidates, answering_options const& options, Secret secret = Secret())
       : candidates_(std::move(candidates)),
         options_(options),
@@ -92,7 +103,17 @@ class answering {
   /// No attacker is right more often, on average over the answers, about something whose best guess beforehand is right with
   /// probability `prior`: a half for the membership of a record in balanced subsets, 1/M for j.
   [[nodiscard]] double attack_bound(double prior = 0.5) const {
-    return attack_success(spent(), prior);
+    return std::min(attack_success(spent(), prior), attack_bound_afterwards(prior));
+  }
+
+  /// The same given any answers at all, and about anything, chosen after they were seen: min(e^κ·prior, 1 − e^−κ·(1 − prior)),
+  /// which is 1 without κ.
+  [[nodiscard]] double attack_bound_afterwards(double prior = 0.5) const {
+    detail::require_domain(prior > 0.0 && prior <= 1.0, "answering", "prior", prior, "in (0, 1]");
+    if (std::isinf(options_.kappa)) return 1.0;
+    constexpr double up = 1.0 + 16.0 * detail::unit_roundoff;
+    double const seldom = elementary::exp(-options_.kappa) * (1.0 - prior) / up;
+    return std::min({elementary::exp(options_.kappa) * prior * up, (1.0 - seldom) * up, 1.0});
   }
 
   /// What was said, if it was to be recorded.
@@ -101,7 +122,7 @@ class answering {
   }
 
   /// A double for one cell, else a vector of d.
-  /// @throws budget_exhausted if the charge does not fit: nothing was charged or drawn; as `plan_answer`; std::logic_error where
+  /// @throws budget_exhausted if the charge does not fit, or κ leaves no room: nothing was charged or drawn; as `plan_answer`; std::logic_error where
   ///         this was moved from, or in a forked process
   template <class Query>
   auto answer(Query const& query) {
@@ -132,7 +153,11 @@ class answering {
   template <class Query, class Charged>
   auto answer(Query const& query, nats at_most, Charged&& charged) {
     owner_.check("answering");
-    auto const plan = detail::plan_any(candidates_(query), belief_, at_most, options_.how);
+    double const room = std::isinf(options_.kappa)
+                            ? options_.kappa
+                            : detail::subtract_down(options_.kappa, belief_.strayed());
+    auto const [plan, within] =
+        detail::plan_within(candidates_(query), belief_, at_most, options_.how, room);
     receipt<nats> const paid = account_.charge(plan.charge);
     static_cast<void>(paid);
     std::forward<Charged>(charged)();
@@ -140,11 +165,14 @@ class answering {
     said_.resize(plan.along.size());
     for (std::size_t i = 0; i < said_.size(); ++i) {
       answer_axis const& axis = plan.along[i];
-      said_[i] = static_cast<std::int64_t>(axis.places[truth_]);
-      if (axis.scale > 0) said_[i] += draw_discrete_gaussian(secret_, axis.scale);
+      auto const place = static_cast<std::int64_t>(axis.places[truth_]);
+      do {
+        said_[i] = place;
+        if (axis.scale > 0) said_[i] += draw_discrete_gaussian(secret_, axis.scale);
+      } while (axis.scale > 0 && (said_[i] > axis.reach || said_[i] < -axis.reach));
     }
     observe(belief_, plan, said_);
-    if (transcript_) transcript_->add(plan, at_most, said_);
+    if (transcript_) transcript_->add(plan, within, said_);
     if constexpr (requires { candidates_(query).cols(); }) {
       return plan.shown(said_);
     } else {

@@ -14,6 +14,7 @@
 #include <tacit/secret/stream.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -35,6 +36,7 @@ class answers_on_file {
     nats budget{0.0};
     nats per_answer{0.0};
     answer_options how{};
+    double kappa = 0.0;
     std::size_t truth = 0;
     nats charged{0.0};
     bool ahead =
@@ -47,6 +49,7 @@ class answers_on_file {
       archive.field("budget", self.budget.value);
       archive.field("per_answer", self.per_answer.value);
       archive.field("how", self.how.axes, self.how.resolution);
+      archive.field("kappa", self.kappa);
       archive.field("truth", self.truth);
       archive.field("charged", self.charged.value, self.ahead);
       archive.field("answers", self.answers);
@@ -65,7 +68,7 @@ class answers_on_file {
     require_domain(
         from.how.axes == answer_axes::principal || from.how.axes == answer_axes::coordinates, who,
         "axes", static_cast<int>(from.how.axes), "one of those there are");
-    check_answering({.budget = from.budget, .per_answer = from.per_answer});
+    check_answering({.budget = from.budget, .per_answer = from.per_answer, .kappa = from.kappa});
     static_cast<void>(ledger<nats>(from.budget, from.charged));
     return answers_on_file(std::move(from));
   }
@@ -101,7 +104,7 @@ template <class Candidates = given_answers, secret_bits Secret = secret_stream>
 class saved_answering {
  public:
   /// Starts. `about`, one word such as a digest of the data, says what the answers belong to: `resume` needs the same.
-  /// @throws std::invalid_argument if the answers were to be recorded: a file keeps no transcript; as `answering`, `saved_run`
+  /// @throws std::invalid_argument if the answers were to be recorded: a file keeps no transcript; for `ahead` with kappa; as `answering`, `saved_run`
   saved_answering(Candidates candidates, answering_options const& options, file_path const& file,
                   nats ahead = nats(0.0), std::string about = {}, Secret secret = Secret())
       : saved_answering(
@@ -191,8 +194,15 @@ class saved_answering {
       : file_(std::move(file)),
         answers_(restored(file_->save(), std::move(candidates), std::move(secret))),
         ahead_(ahead) {
+    check_ahead(ahead, answers_.options_.kappa);
     if (file_->save().ahead)
       store(answers_.spent(), false);  // that answers are missing is known now
+  }
+
+  // What is lost in a crash may have been anything, also what leaves no room.
+  static void check_ahead(nats ahead, double kappa) {
+    detail::require_argument(ahead.value == 0.0 || std::isinf(kappa), who, "ahead", ahead.value,
+                             "0 with kappa, which needs all answers known");
   }
 
   static on_file file_of(detail::answers_on_file&& start, file_path const& file,
@@ -207,11 +217,13 @@ class saved_answering {
     detail::require_argument(!options.recorded, who, "recorded", true,
                              "false: a file keeps no transcript");
     detail::check_answering(options);
+    check_ahead(ahead, options.kappa);
     answer_belief const belief(candidates.size());
     return detail::answers_on_file(
         {.budget = options.budget,
          .per_answer = options.per_answer,
          .how = options.how,
+         .kappa = options.kappa,
          .truth = static_cast<std::size_t>(uniform_below(secret, candidates.size())),
          .belief = belief.save()});
   }
@@ -222,7 +234,10 @@ class saved_answering {
     detail::check_size(who, "number of candidates", candidates.size(), belief.candidates());
     if (from.ahead) belief.forget();
     return {std::move(candidates),
-            {.budget = from.budget, .per_answer = from.per_answer, .how = from.how},
+            {.budget = from.budget,
+             .per_answer = from.per_answer,
+             .how = from.how,
+             .kappa = from.kappa},
             from.charged,
             std::move(belief),
             std::move(secret),

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <span>
 #include <utility>
 #include <vector>
@@ -92,6 +93,17 @@ class answer_belief {
   /// How far the logarithms of those that are possible at all may be from the true ones, up to what is common to all.
   [[nodiscard]] double error() const noexcept { return error_; }
 
+  /// No logarithm of a candidate's probability is further than this from log(1/M), where it began; ∞ where the belief is not
+  /// known. Upper bound below 600.
+  [[nodiscard]] double strayed() const noexcept {
+    if (!known_) return std::numeric_limits<double>::infinity();
+    auto const n = static_cast<double>(candidates());
+    double most = 0.0;
+    for (double const p : probabilities_) most = std::max(most, std::abs(elementary::log(n * p)));
+    return most * (1.0 + 8.0 * detail::unit_roundoff) + 2.0 * error_ +
+           (2.0 * n + 4000.0) * detail::unit_roundoff;
+  }
+
   /// One that is most probable: answers are best told apart from its own.
   [[nodiscard]] std::size_t most_probable() const noexcept { return top_; }
 
@@ -105,8 +117,9 @@ class answer_belief {
       double const grown = from[m] * (2.0 * said - from[m]) / denominator;
       add(m, grown);
       // A term is right to 4u of itself, an addition to 2u² of what it adds up.
-      errors_[m] +=
-          5.0 * u * std::abs(grown) + 4.0 * u * u * (std::abs(high_[m]) + std::abs(grown));
+      // Noise beyond 12 scales is never said: 2^-101 for both of two candidates.
+      errors_[m] += 5.0 * u * std::abs(grown) +
+                    4.0 * u * u * (std::abs(high_[m]) + std::abs(grown)) + 0x1p-101;
     }
   }
 

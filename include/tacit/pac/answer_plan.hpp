@@ -26,7 +26,8 @@
 ///   I(j; Y_j + n) ≤ ½ log(1 + V/s²),   V = Σ p_m(Y_m − c)²,   for any c
 /// and for several axes with noise of their own, the sum (docs/certificates/pac.md, 27). Where the belief is not known, V is the
 /// variance of the worst one, (max Y − min Y)²/4. Axes, steps and scales depend on
-/// all candidates and on what was said before, and so not on j. What is shown in the cells is computed from the whole numbers said.
+/// all candidates and on what was said before, and so not on j. Noise that leads further from the centre than `reach`, over 12s, is drawn
+/// anew, so that no answer at all moves the logarithm of a candidate's probability by more than `swing` (30). What is shown in the cells is computed from the whole numbers said.
 
 namespace tacit {
 
@@ -47,6 +48,7 @@ struct answer_axis {
   std::uint64_t scale =
       0;  ///< s of the noise, in steps; 0: all candidates agree, and there is none
   std::int64_t centre = 0;     ///< in steps: `places` are relative to it
+  std::int64_t reach = 0;      ///< what is said is at most this far from the centre
   std::vector<double> places;  ///< Y_m − centre, whole
 };
 
@@ -55,7 +57,8 @@ struct basic_answer_plan {
   std::vector<answer_axis> along;
   matrix_of<T>
       directions;  ///< d×d: what a unit along each axis is in the cells; empty where there is one cell
-  nats charge{0.0};  ///< an upper bound of what the answer tells about j
+  nats charge{0.0};    ///< an upper bound of what the answer tells about j
+  double swing = 0.0;  ///< and of how far it may move the logarithm of a candidate's probability
 
   /// The cells, from whole numbers said relative to the centres. Public: any function of what was said is.
   [[nodiscard]] vector_of<T> shown(std::span<std::int64_t const> said) const {
@@ -116,7 +119,7 @@ inline answer_axis gridded_axis(std::span<double const> answers, std::size_t cen
   double const step = power_of_two_above(agreed ? finest : std::max(coarse, finest));
   require_domain(step <= 0x1p1000, "answer", "deviation of the noise", deviation,
                  "at most 2^1000: answers are too large, or the budget is too small");
-  answer_axis out{.step = step, .scale = 0, .centre = 0, .places = {}};
+  answer_axis out{.step = step, .places = {}};
   out.places.resize(answers.size());
   for (std::size_t m = 0; m < answers.size(); ++m)
     out.places[m] = std::nearbyint(answers[m] / step);
@@ -124,6 +127,18 @@ inline answer_axis gridded_axis(std::span<double const> answers, std::size_t cen
   for (double& place : out.places) place -= centre;
   out.centre = static_cast<std::int64_t>(centre);
   return out;
+}
+
+/// Says how far from the centre an answer may be, and adds to `swing` what it then does at most: of two candidates,
+/// (Y_m − Y_k)(2z − Y_m − Y_k)/(2s²).
+inline void limit(answer_axis& axis, double& swing) {
+  if (axis.scale == 0) return;
+  auto const [least, largest] = std::minmax_element(axis.places.begin(), axis.places.end());
+  double const far = std::max(std::abs(*least), std::abs(*largest));
+  auto const scale = static_cast<double>(axis.scale);
+  axis.reach = static_cast<std::int64_t>(12.0 * scale + far);
+  double const most = (*largest - *least) / scale * ((12.0 * scale + 2.0 * far) / scale);
+  swing += most * (1.0 + 16.0 * unit_roundoff) + 0x1p-99;
 }
 
 /// Sets scales in the proportions of `deviations`, the least that keep the charge within the budget.
@@ -134,7 +149,7 @@ void scale_within(basic_answer_plan<T>& plan, std::span<double const> deviations
   constexpr double u = unit_roundoff;
   auto const n = static_cast<double>(belief.candidates());
   auto const axes = static_cast<double>(plan.along.size());
-  double const raised = belief.excess() * (1.0 + (n + axes + 40.0) * u);
+  double const raised = belief.excess() * (1.0 + (n + 2.0 * axes + 40.0) * u);
   std::vector<double> spread(plan.along.size());
   double ratio = 0.0;  // Σ V/deviation², in steps
   for (std::size_t i = 0; i < spread.size(); ++i) {
@@ -164,8 +179,9 @@ void scale_within(basic_answer_plan<T>& plan, std::span<double const> deviations
     // No answer tells more than all.
     charge = std::min(charge * raised, elementary::log(n) * (1.0 + 4.0 * u));
     plan.charge = nats(charge);
-    if (plan.charge.value <= budget.value) return;
+    if (plan.charge.value <= budget.value) break;
   }
+  for (answer_axis& axis : plan.along) limit(axis, plan.swing);
 }
 
 }  // namespace detail

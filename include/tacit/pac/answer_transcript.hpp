@@ -159,6 +159,24 @@ template <class Answers>
   }
 }
 
+/// The same where no answer may move the logarithm of a candidate's probability by more than `room`: for as many nats less
+/// as that takes. With how many it is.
+/// @throws budget_exhausted if no noise is enough
+template <class Answers>
+[[nodiscard]] auto plan_within(Answers const& all, answer_belief const& belief, nats at_most,
+                               answer_options const& how, double room) {
+  for (;;) {
+    auto plan = plan_any(all, belief, at_most, how);
+    if (plan.swing <= std::max(room, 0.0)) return std::pair(std::move(plan), at_most);
+    double const share = room / plan.swing;
+    at_most = nats(at_most.value * std::min(0.5, share * share));
+    if (!(room > 0.0 && at_most.value >= 1e-100)) {
+      throw budget_exhausted(
+          "answer: what was said leaves no room for more within kappa, whatever the noise");
+    }
+  }
+}
+
 template <dense_scalar T>
 [[nodiscard]] bool said_by(basic_answer_plan<T> const& plan,
                            std::span<answer_transcript::axis const> axes) {
@@ -167,8 +185,10 @@ template <dense_scalar T>
       [](answer_axis const& planned, answer_transcript::axis const& recorded) {
         bool const same = planned.step == recorded.step && planned.scale == recorded.scale &&
                           planned.centre == recorded.centre;
-        return same && (planned.scale > 0 ||
-                        recorded.said == static_cast<std::int64_t>(planned.places.front()));
+        if (planned.scale > 0) {
+          return same && recorded.said <= planned.reach && recorded.said >= -planned.reach;
+        }
+        return same && recorded.said == static_cast<std::int64_t>(planned.places.front());
       });
 }
 
