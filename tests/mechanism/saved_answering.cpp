@@ -225,19 +225,54 @@ TEST_CASE("answers have one owner and one file", "[saved_run]") {
   int status = -1;
   REQUIRE(::waitpid(child, &status, 0) == child);
   CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 0));
-  // Also where it would write nothing.
-  std::filesystem::create_hard_link(folder / "a", folder / "b");
-  CHECK_THROWS_AS(answers.answer(query(1)), std::system_error);
-  std::filesystem::remove(folder / "b");
-  std::filesystem::rename(folder / "a", folder / "b");
-  CHECK_THROWS_AS(answers.answer(query(1)), std::system_error);
   CHECK(answers->spent() == spent);
-  std::filesystem::rename(folder / "b", folder / "a");
   session moved = std::move(answers);
   CHECK_THROWS_AS(answers.answer(query(1)), std::logic_error);
   CHECK_THROWS_AS(answers.close(), std::logic_error);
   CHECK(std::isfinite(moved.answer(query(1))));
   moved.close();
+}
+
+TEST_CASE("a file that is not its own alone, if only for a while, ends a run", "[saved_run]") {
+  support::directory const folder;
+  std::filesystem::path const file = folder / "a";
+  std::filesystem::path const other = folder / "b";
+  auto const ends = [](session& answers, auto&& mend) {
+    nats const spent = answers->spent();
+    CHECK_THROWS_AS(answers.answer(query(1)), std::system_error);
+    mend();
+    CHECK_THROWS_AS(answers.answer(query(1)), std::logic_error);
+    CHECK(answers->spent() == spent);
+  };
+  for (nats const ahead : {nats(0.0), nats(0.05)}) {
+    // Also where an answer would write nothing.
+    std::optional<session> answers(std::in_place, many, options, file, ahead);
+    static_cast<void>(answers->answer(query(0)));
+    std::filesystem::create_hard_link(file, other);
+    ends(*answers, [&] { std::filesystem::remove(other); });
+
+    answers.reset();
+    answers.emplace(session::resume(many, file, ahead));
+    std::filesystem::rename(file, other);
+    ends(*answers, [&] { std::filesystem::rename(other, file); });
+
+    // Another run had it, and gave it back.
+    answers.reset();
+    answers.emplace(session::resume(many, file, ahead));
+    static_cast<void>(answers->answer(query(0)));
+    std::filesystem::rename(file, other);
+    nats told(0.0);
+    {
+      session elsewhere = session::resume(many, other, ahead);
+      for (std::size_t n = 2; n < 21; ++n) static_cast<void>(elsewhere.answer(query(n)));
+      told = elsewhere->spent();
+    }
+    std::filesystem::rename(other, file);
+    ends(*answers, [] {});
+    answers.reset();
+    CHECK(session::resume(many, file, ahead)->spent() >= told);
+    std::filesystem::remove(file);
+  }
 }
 
 TEST_CASE("what is not these answers' file is refused", "[saved_run]") {

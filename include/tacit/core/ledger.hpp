@@ -37,7 +37,7 @@ class [[nodiscard]] receipt {
 };
 
 /// A budget and what has been spent of it. It moves and does not copy, so that no budget is spent twice;
-/// one that was moved from charges nothing, nor does the copy that a forked process has.
+/// one that was moved from, also to itself, charges nothing, nor does the copy that a forked process has.
 ///
 /// Guarantee: the sum of all charges, in exact arithmetic, is ≤ `spent()` ≤ `budget()`. Sums are
 /// rounded up, and a charge that does not fit, a negative one or a NaN leaves the ledger as it was.

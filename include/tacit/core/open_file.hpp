@@ -90,6 +90,27 @@ class open_file {
   files::handle handle_;
 };
 
+/// The file that has a name when this is made. No other one is taken for it while this lives: where a number may be given
+/// again, the file is kept open.
+class known_file {
+ public:
+  /// @throws std::system_error naming the function and the file, which must exist
+  known_file(file_path const& path, std::string_view who) {
+    if constexpr (files::gives_numbers_again) {
+      kept_.emplace(files::open_to_read(path), who, "cannot open", path);
+    }
+    auto const facts = kept_ ? files::look(kept_->handle()) : files::look(path);
+    if (!facts) fail_file(who, "cannot look at", path);
+    facts_ = *facts;
+  }
+
+  [[nodiscard]] bool is(file_facts const& other) const noexcept { return facts_.is(other); }
+
+ private:
+  std::optional<open_file> kept_;
+  file_facts facts_{};
+};
+
 }  // namespace detail
 
 /// A regular file that is read from its beginning to the end that it had when it was opened: what says to be

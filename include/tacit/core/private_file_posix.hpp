@@ -123,6 +123,9 @@ struct posix_files {
     }
   }
 
+  /// The number of a file that is gone may be given to a new one.
+  static constexpr bool gives_numbers_again = true;
+
   static std::optional<file_facts> look(handle file) noexcept {
     struct ::stat about {};
     if (::fstat(file, &about) != 0) return std::nullopt;

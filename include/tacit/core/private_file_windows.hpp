@@ -93,6 +93,8 @@ struct windows_files {
   }
   static bool flush(handle file) noexcept { return ::FlushFileBuffers(file) != 0; }
 
+  static constexpr bool gives_numbers_again = false;
+
   static std::optional<file_facts> look(handle file) noexcept {
     BY_HANDLE_FILE_INFORMATION about{};
     if (::GetFileInformationByHandle(file, &about) == 0) return std::nullopt;

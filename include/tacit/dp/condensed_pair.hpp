@@ -76,15 +76,17 @@ template <std::same_as<finite_pair> Pair>
     double const high = pair.atoms[end - 1].loss;
     finite_pair::atom all{low, 0.0, 0.0};
     double more = 0.0;
+    bool exact = high - low < 40.0;
     for (std::size_t k = begin; k < end; ++k) {
       finite_pair::atom const& at = pair.atoms[k];
       all.p += at.p;
       all.q += at.q;
       more += at.q * elementary::expm1(at.loss - low);
+      exact = exact && (at.q == 0.0 || at.q >= 1e-300);
     }
     largest = std::max({largest, std::abs(low), std::abs(high)});
-    if (!(all.q >= 1e-280 && all.p >= 1e-280 && high - low < 600.0)) {
-      // Sums may have underflowed.
+    if (!(exact && all.q >= 1e-280 && all.p >= 1e-280)) {
+      // Masses may have underflowed, and by more than their error where a large e^{l−low} raises them.
       for (std::size_t k = begin; k < end; ++k) {
         out.atoms.push_back(pair.atoms[k]);
         kept = std::max(kept, std::abs(pair.atoms[k].loss));

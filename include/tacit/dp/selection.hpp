@@ -214,7 +214,8 @@ class best_of {
       using detail::enclosure;
       if (epsilon >= end_) return beyond_;
       if (!(width_ > 0.0)) return at(epsilon);
-      double const k = std::min(std::floor(epsilon / width_), parts - 1.0);
+      double k = std::min(std::floor(epsilon / width_), parts - 1.0);
+      if (width_ * k > epsilon) k -= 1.0;  // the quotient was rounded up
       double const left = width_ * k;
       double const right = width_ * (k + 1.0);
       double const before = at(left);

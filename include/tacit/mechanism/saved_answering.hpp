@@ -92,7 +92,7 @@ class answers_on_file {
 ///
 /// `ahead` is what the file is charged at a time. 0: each answer is stored with its charge before it is returned, which takes
 /// a write to the disk for each that costs anything. Otherwise the file is charged `ahead` nats more whenever what it was charged is used
-/// up, and between these writes answers are as fast as in memory; `close`, or the end of the object, gives back what is left. After
+/// up, and between these writes an answer takes a look at the file and no write; `close`, or the end of the object, gives back what is left. After
 /// a crash all of what was charged counts as spent. The answers since the last write are not known then, and later
 /// ones are charged whatever an attacker may have learned from them, which asks for more noise (`answer_belief::forget`).
 ///
@@ -145,7 +145,8 @@ class saved_answering {
     }
   }
 
-  /// As of `answering`, constant: what was spent, and what is left, by the answers that were given.
+  /// As of `answering`, constant: what was spent, and what is left, by the answers that were given. Those that cost nothing, where
+  /// all candidates agree, are not stored, nor is their number.
   [[nodiscard]] answering<Candidates, Secret> const& operator*() const noexcept { return answers_; }
   [[nodiscard]] answering<Candidates, Secret> const* operator->() const noexcept {
     return &answers_;

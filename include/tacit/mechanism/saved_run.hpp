@@ -150,11 +150,12 @@ class saved_run {
   }
 
   /// Whether the state is still this run's alone, which every step looks at by itself.
-  /// @throws as `step`
-  void check() const {
-    owner_.check(who);
-    if (unstored_) throw std::logic_error("saved_run: the last step could not be stored");
+  /// @throws as `step`; this object is of no further use then
+  void check() {
+    check_alive();
+    ended_ = true;
     must_be_alone();
+    ended_ = false;
   }
 
   [[nodiscard]] Mechanism const& operator*() const noexcept { return mechanism_; }
@@ -185,8 +186,7 @@ class saved_run {
     m.step(std::forward<Input>(input)...);
   }
   {
-    owner_.check(who);
-    if (unstored_) throw std::logic_error("saved_run: the last step could not be stored");
+    check_alive();
     auto released = mechanism_.step(std::forward<Input>(input)...);
     store();
     return released;
@@ -219,12 +219,15 @@ class saved_run {
 
   static saved_run resumed(file_path&& path, std::string&& about, file_lock&& lock) {
     remove_unfinished(path);
+    detail::known_file now(path, who);
     input_file file(path, input_file::usual_limit, who);
     if (file.names() > 1) fail_names(path);
     stored found = parsed(file.text());
     detail::require_argument(found.about == about, who, "about", about,
                              found.about + ", as in the state");
-    return {restored(std::move(found)), std::move(path), std::move(about), std::move(lock)};
+    saved_run out(restored(std::move(found)), std::move(path), std::move(about), std::move(lock));
+    out.now_ = std::move(now);
+    return out;
   }
 
   // The next replacement of the state would leave another name with the old state: a copy.
@@ -250,26 +253,38 @@ class saved_run {
   void start() {
     remove_unfinished(path_);
     make_room(path_);
-    unstored_ = true;
+    ended_ = true;
     create_private_file(path_, text().is);
-    unstored_ = false;
+    now_.emplace(path_, who);
+    ended_ = false;
   }
 
-  // A state that was moved away, or that has a second name, or whose lock was removed, may be resumed by
+  void check_alive() const {
+    owner_.check(who);
+    if (ended_) {
+      throw std::logic_error("saved_run: its state could not be stored, or was not its own alone");
+    }
+  }
+
+  // A state that was moved away, also for a while, or that has a second name, or whose lock was removed, may be resumed by
   // another run. Between this look and what follows there is a moment in which that can happen unseen.
   void must_be_alone() const {
     auto const facts = detail::files::look(path_);
     if (!facts) detail::fail_file(who, "somebody moved or removed", path_);
+    if (now_ && !now_->is(*facts)) {
+      detail::fail_file(who, "somebody replaced", path_, std::errc::file_exists);
+    }
     if (facts->names > 1) fail_names(path_);
     lock_.check(who);
   }
 
   void store() {
-    unstored_ = true;
+    ended_ = true;
     output_file file(path_, readers::owner, who);
     file.write(text().is);
     file.replace([&] { must_be_alone(); });
-    unstored_ = false;
+    now_.emplace(path_, who);
+    ended_ = false;
   }
 
   // With the secret in it.
@@ -317,7 +332,8 @@ class saved_run {
   std::string about_;
   file_lock lock_;
   detail::run_owner owner_;
-  bool unstored_ = false;
+  std::optional<detail::known_file> now_;  // what has this name since it was last stored or read
+  bool ended_ = false;
 };
 
 }  // namespace tacit

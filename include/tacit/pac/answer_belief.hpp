@@ -94,7 +94,7 @@ class answer_belief {
   [[nodiscard]] double error() const noexcept { return error_; }
 
   /// No logarithm of a candidate's probability is further than this from log(1/M), where it began; ∞ where the belief is not
-  /// known. Upper bound below 600.
+  /// known. An upper bound where it is below 600.
   [[nodiscard]] double strayed() const noexcept {
     if (!known_) return std::numeric_limits<double>::infinity();
     auto const n = static_cast<double>(candidates());
