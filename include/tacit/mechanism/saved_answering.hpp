@@ -132,7 +132,7 @@ class saved_answering {
             std::move(secret)};
   }
 
-  saved_answering(saved_answering&&) = default;
+  saved_answering(saved_answering&&) noexcept = default;
   saved_answering& operator=(saved_answering&&) = delete;
   saved_answering(saved_answering const&) = delete;
   saved_answering& operator=(saved_answering const&) = delete;

@@ -134,10 +134,10 @@ inline answer_axis gridded_axis(std::span<double const> answers, std::size_t cen
 inline void limit(answer_axis& axis, double& swing) {
   if (axis.scale == 0) return;
   auto const [least, largest] = std::minmax_element(axis.places.begin(), axis.places.end());
-  double const far = std::max(std::abs(*least), std::abs(*largest));
+  double const farthest = std::max(std::abs(*least), std::abs(*largest));
   auto const scale = static_cast<double>(axis.scale);
-  axis.reach = static_cast<std::int64_t>(12.0 * scale + far);
-  double const most = (*largest - *least) / scale * ((12.0 * scale + 2.0 * far) / scale);
+  axis.reach = static_cast<std::int64_t>(12.0 * scale + farthest);
+  double const most = (*largest - *least) / scale * ((12.0 * scale + 2.0 * farthest) / scale);
   swing += most * (1.0 + 16.0 * unit_roundoff) + 0x1p-99;
 }
 
