@@ -110,23 +110,24 @@ class best_of {
   best_of(Accountant const& base, repetitions const& times)
       : base_(&base), times_((detail::check_repetitions("best_of", times), times)) {
     mean_ = detail::mean_of(times).upper;
-    detail::work_budget work(0.4 * detail::work_on_run);
+    detail::work_budget work(0.5 * detail::work_on_run);
     questions ask(base, work);
     auto const* k = std::get_if<truncated_negative_binomial>(&times_);
     excess_ = k != nullptr ? least_excess(*k, ask) : poisson_excess(0.0, ask).upper;
     if (k == nullptr) choose_averages(ask);
+    left_ = 0.5 * detail::work_on_run + std::max(0.0, work.left());
   }
   best_of(Accountant const&&, repetitions const&) = delete;
 
   /// @throws std::domain_error unless δ is in (0, 1)
   [[nodiscard]] bound<double> epsilon(double delta) const {
-    detail::work_budget work(0.6 * detail::work_on_run);
+    detail::work_budget work(left_);
     return epsilon_within(delta, work);
   }
 
   /// @throws std::domain_error unless ε is finite and at least 0
   [[nodiscard]] bound<double> delta(double epsilon) const {
-    detail::work_budget work(0.6 * detail::work_on_run);
+    detail::work_budget work(left_);
     return delta_within(epsilon, work);
   }
 
@@ -345,6 +346,7 @@ class best_of {
   repetitions times_;
   double mean_ = 1.0;
   double excess_ = 0.0;
+  double left_ = 0.0;  // of the work that making this and a question may cost
   std::vector<average> averages_;
 };
 
