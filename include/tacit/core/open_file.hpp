@@ -90,18 +90,16 @@ class open_file {
   files::handle handle_;
 };
 
-/// The file that has a name when this is made. No other one is taken for it while this lives: where a number may be given
-/// again, the file is kept open.
+/// A file that was opened. No other one is taken for it while this lives: where a number may be given again, it is kept open.
 class known_file {
  public:
-  /// @throws std::system_error naming the function and the file, which must exist
-  known_file(file_path const& path, std::string_view who) {
-    if constexpr (files::gives_numbers_again) {
-      kept_.emplace(files::open_to_read(path), who, "cannot open", path);
-    }
-    auto const facts = kept_ ? files::look(kept_->handle()) : files::look(path);
+  /// @throws std::system_error naming the function and the file
+  known_file(open_file&& opened, std::string_view who, file_path const& path) {
+    auto const facts = files::look(opened.handle());
     if (!facts) fail_file(who, "cannot look at", path);
     facts_ = *facts;
+    open_file mine(std::move(opened));
+    if constexpr (files::gives_numbers_again) kept_.emplace(std::move(mine));
   }
 
   [[nodiscard]] bool is(file_facts const& other) const noexcept { return facts_.is(other); }

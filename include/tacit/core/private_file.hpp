@@ -151,6 +151,10 @@ class output_file {
     }
   }
 
+  /// The file, once it has taken its place.
+  /// @throws std::system_error naming the file
+  [[nodiscard]] detail::known_file known() && { return {std::move(file_), who_, path_}; }
+
  private:
   detail::open_file create(readers who_reads) {
     for (int attempt = 1;; ++attempt) {

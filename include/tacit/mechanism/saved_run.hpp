@@ -219,7 +219,8 @@ class saved_run {
 
   static saved_run resumed(file_path&& path, std::string&& about, file_lock&& lock) {
     remove_unfinished(path);
-    detail::known_file now(path, who);
+    detail::known_file now({detail::files::open_to_read(path), who, "cannot open", path}, who,
+                           path);
     input_file file(path, input_file::usual_limit, who);
     if (file.names() > 1) fail_names(path);
     stored found = parsed(file.text());
@@ -254,8 +255,10 @@ class saved_run {
     remove_unfinished(path_);
     make_room(path_);
     ended_ = true;
-    create_private_file(path_, text().is);
-    now_.emplace(path_, who);
+    output_file file(path_, readers::owner, who);
+    file.write(text().is);
+    file.place();
+    now_ = std::move(file).known();
     ended_ = false;
   }
 
@@ -283,7 +286,7 @@ class saved_run {
     output_file file(path_, readers::owner, who);
     file.write(text().is);
     file.replace([&] { must_be_alone(); });
-    now_.emplace(path_, who);
+    now_ = std::move(file).known();
     ended_ = false;
   }
 
