@@ -141,6 +141,10 @@ class input_file {
   /// Its hard links.
   [[nodiscard]] std::uint64_t names() const noexcept { return names_; }
 
+  /// The file, once it was read.
+  /// @throws std::system_error naming the file
+  [[nodiscard]] detail::known_file known() && { return {std::move(file_), who_, path_}; }
+
   /// At most `size` bytes; the number, 0 at the end.
   /// @throws std::system_error naming the file
   std::size_t read(char* to, std::size_t size) {

@@ -122,8 +122,8 @@ class answering {
   }
 
   /// A double for one cell, else a vector of d.
-  /// @throws budget_exhausted if the charge does not fit, or κ leaves no room: nothing was charged or drawn; as `plan_answer`; std::logic_error where
-  ///         this was moved from, or in a forked process
+  /// @throws budget_exhausted if the charge does not fit, or κ leaves no room: nothing was charged or drawn; as `plan_answer`;
+  ///         std::logic_error where this was moved from, or in a forked process
   template <class Query>
   auto answer(Query const& query) {
     return answer(query, options_.per_answer);

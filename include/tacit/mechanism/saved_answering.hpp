@@ -104,7 +104,8 @@ template <class Candidates = given_answers, secret_bits Secret = secret_stream>
 class saved_answering {
  public:
   /// Starts. `about`, one word such as a digest of the data, says what the answers belong to: `resume` needs the same.
-  /// @throws std::invalid_argument if the answers were to be recorded: a file keeps no transcript; for `ahead` with kappa; as `answering`, `saved_run`
+  /// @throws std::invalid_argument if the answers were to be recorded: a file keeps no transcript; for `ahead` with kappa;
+  ///         as `answering`, `saved_run`
   saved_answering(Candidates candidates, answering_options const& options, file_path const& file,
                   nats ahead = nats(0.0), std::string about = {}, Secret secret = Secret())
       : saved_answering(

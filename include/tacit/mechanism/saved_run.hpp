@@ -219,15 +219,13 @@ class saved_run {
 
   static saved_run resumed(file_path&& path, std::string&& about, file_lock&& lock) {
     remove_unfinished(path);
-    detail::known_file now({detail::files::open_to_read(path), who, "cannot open", path}, who,
-                           path);
     input_file file(path, input_file::usual_limit, who);
     if (file.names() > 1) fail_names(path);
     stored found = parsed(file.text());
     detail::require_argument(found.about == about, who, "about", about,
                              found.about + ", as in the state");
     saved_run out(restored(std::move(found)), std::move(path), std::move(about), std::move(lock));
-    out.now_ = std::move(now);
+    out.now_ = std::move(file).known();
     return out;
   }
 
@@ -254,12 +252,7 @@ class saved_run {
   void start() {
     remove_unfinished(path_);
     make_room(path_);
-    ended_ = true;
-    output_file file(path_, readers::owner, who);
-    file.write(text().is);
-    file.place();
-    now_ = std::move(file).known();
-    ended_ = false;
+    write([](output_file& file) { file.place(); });
   }
 
   void check_alive() const {
@@ -282,10 +275,16 @@ class saved_run {
   }
 
   void store() {
+    write([this](output_file& file) { file.replace([this] { must_be_alone(); }); });
+  }
+
+  // If it fails, this object is of no further use.
+  template <class TakePlace>
+  void write(TakePlace&& take_place) {
     ended_ = true;
     output_file file(path_, readers::owner, who);
     file.write(text().is);
-    file.replace([&] { must_be_alone(); });
+    take_place(file);
     now_ = std::move(file).known();
     ended_ = false;
   }

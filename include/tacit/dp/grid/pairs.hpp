@@ -173,8 +173,8 @@ template <std::same_as<counted_pair> Pair>
   return std::max(fewest, together / wide);
 }
 
-/// Finite pairs of very many losses have fewer. Normal pairs become one. Where that leaves more pairs than `most`, those of one shape are rounded to a
-/// few hundred.
+/// Finite pairs of very many losses get fewer of them. Normal pairs become one. Where that leaves more pairs than `most`,
+/// those of one shape are rounded to a few hundred.
 template <std::same_as<counted_pair> Pair>
 [[nodiscard]] pair_envelope envelope_of(std::vector<Pair> pairs, std::size_t most = 512) {
   pair_envelope out{{}, {}, true};
