@@ -39,6 +39,14 @@ struct loss_coarsening {
   }
 };
 
+/// A measure that is not there yet: what is known of its grid and its length.
+template <std::same_as<double> T = double>
+struct measure_forecast {
+  int level = 0;  // its step is `ratio`^level times the finest
+  T nodes = 0.0;
+  T variance = 0.0;  // in steps of its own
+};
+
 /// `Coarsening` says what a coarser grid is: of losses, or of other numbers that are summed.
 template <std::same_as<double> T = double, class Coarsening = loss_coarsening<T>>
 class composer {
@@ -106,7 +114,41 @@ class composer {
     return std::move(list.front());
   }
 
+  /// About what it takes to compose measures of these lengths, in nanoseconds. An estimate.
+  [[nodiscard]] static T expected_cost(std::vector<measure_forecast<T>> list) {
+    auto const later = [](measure_forecast<T> const& a, measure_forecast<T> const& b) {
+      return a.level != b.level ? a.level > b.level : a.nodes > b.nodes;
+    };
+    T cost = 0.0;
+    auto const coarsen = [&](measure_forecast<T>& m) {
+      cost += 500.0 + 12.0 * m.nodes;
+      m = {m.level + 1, m.nodes / ratio + 2.0, m.variance / (ratio * ratio)};
+    };
+    auto const taken = [&] {
+      std::pop_heap(list.begin(), list.end(), later);
+      measure_forecast<T> const out = list.back();
+      list.pop_back();
+      return out;
+    };
+    std::make_heap(list.begin(), list.end(), later);
+    while (list.size() > 1) {
+      measure_forecast<T> a = taken();
+      measure_forecast<T> const b = taken();
+      while (a.level < b.level) coarsen(a);
+      T const lengths = a.nodes + b.nodes;
+      measure_forecast<T> sum{b.level, 0.0, a.variance + b.variance};
+      sum.nodes = std::min(lengths, deviations * std::sqrt(sum.variance) + 64.0);
+      cost += loss_convolution<T>::expected_cost(lengths, sum.nodes);
+      while (!list.empty() && sum.nodes > 4.0 * comfortable_size) coarsen(sum);
+      list.push_back(sum);
+      std::push_heap(list.begin(), list.end(), later);
+    }
+    return cost;
+  }
+
  private:
+  static constexpr T deviations = 18.0;  // that a window of masses is long, about
+
   [[nodiscard]] bool affordable(measure<T> const& fine) const {
     return work_.take(500.0 + 12.0 * static_cast<T>(fine.mass.size()));
   }

@@ -119,10 +119,10 @@ class grid_composition {
   static constexpr T odds = 21.0;
   static constexpr std::size_t few_laws = 64;
   static constexpr T ratio = static_cast<T>(composer<T>::ratio);
+  static constexpr T margin = 1.3;  // of what is expected to take so much
 
   /// Steps of at most `most` deviations, whose error in log δ is about `aim` if they are not too many.
   [[nodiscard]] std::optional<certified_tail<T>> on_grid(T aim, T most, work_budget& work) const {
-    T const whole_share = work.left();
     T variance = 0.0;
     std::vector<T> deviation;
     for (std::size_t s = 0; s < laws_.size(); ++s) {
@@ -174,22 +174,16 @@ class grid_composition {
         break;
       }
     }
-    // About what the powers, and the sums of them, will take on either side.
-    T expected = 0.0;
-    for (std::size_t s = 0; s < laws_.size(); ++s) {
-      T const n = laws_[s].count;
-      T const spread_out =
-          std::min(18.0 * std::sqrt(n) * deviation[s], n * (laws_[s].high - laws_[s].low));
-      T const points = std::min(spread_out / step_at(step, level[s]), 3e5);
-      if (laws_.size() > 1 || n > 1.0) expected += 250.0 * (points + 64.0);
+    if (!work.allows(margin * expected_cost(step, level, deviation) + least_cost_of_fits())) {
+      return std::nullopt;
     }
-    if (!work.allows(expected)) return std::nullopt;
     std::vector<fitted_law<T>> fits;
     bool finest = false;
     for (int round = 0; round < 10; ++round) {
       fits.clear();
       T error = 0.0;
       T noise = 0.0;
+      T const before = work.left();
       for (std::size_t s = 0; s < laws_.size(); ++s) {
         std::optional<fitted_law<T>> fit = fitted(s, step_at(step, level[s]), work);
         if (!fit) return std::nullopt;
@@ -200,7 +194,8 @@ class grid_composition {
       T const allowed = aim / levels_for(step) + noise;
       if (!(error > 1.3 * allowed)) break;
       T const next = step * std::clamp(0.9 * std::sqrt(allowed / error), 0.3, 0.8);
-      finest = next < smallest || laws_.size() > few_atoms || work.left() < 0.6 * whole_share;
+      T const cost = (before - work.left()) * step / next + expected_cost(next, level, deviation);
+      finest = next < smallest || !work.allows(margin * cost);
       if (finest) break;
       step = next;
     }
@@ -235,6 +230,27 @@ class grid_composition {
     out.above = tilted_tail<T>(std::move(*high), origin, shift, largest);
     out.below = tilted_tail<T>(std::move(*low), origin, shift + moved, largest);
     return out;
+  }
+
+  /// About what the powers, and the sums of them, will take on both sides, in nanoseconds.
+  [[nodiscard]] T expected_cost(T step, std::vector<int> const& level,
+                                std::vector<T> const& deviation) const {
+    T cost = 0.0;
+    std::vector<measure_forecast<T>> sums;
+    for (std::size_t s = 0; s < laws_.size(); ++s) {
+      T const n = laws_[s].count;
+      T const unit = step_at(step, level[s]);
+      T const range = n * (laws_[s].high - laws_[s].low);
+      T const nodes = std::min(18.0 * std::sqrt(n) * deviation[s], range) / unit;
+      if (n > 1.0) cost += 250.0 * (std::min(nodes, 3e5) + 64.0);
+      sums.push_back({level[s], nodes + 2.0, n * deviation[s] * deviation[s] / (unit * unit)});
+    }
+    return cost + 2.0 * composer<T>::expected_cost(std::move(sums));
+  }
+  [[nodiscard]] T least_cost_of_fits() const {
+    T cost = 0.0;
+    for (loss_law<T> const& law : laws_) cost += 100.0 * static_cast<T>(law.atoms.size());
+    return cost;
   }
 
   [[nodiscard]] static T step_at(T step, int level) { return step * std::pow(ratio, level); }
