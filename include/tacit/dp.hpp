@@ -6,6 +6,7 @@
 #include <tacit/dp/allocation/atoms.hpp>
 #include <tacit/dp/allocation/epoch.hpp>
 #include <tacit/dp/allocation/lattice.hpp>
+#include <tacit/dp/allocation/store.hpp>
 #include <tacit/dp/allocation/sums.hpp>
 #include <tacit/dp/binomial_mixture.hpp>
 #include <tacit/dp/calibration.hpp>

@@ -188,13 +188,16 @@ TEST_CASE("an epoch's bounds keep their order at random parameters", "[allocatio
   CHECK(wide <= 2);
 }
 
-TEST_CASE("distinct epochs cost no more than a few, and answer as equal ones do", "[allocation]") {
+TEST_CASE("distinct epochs answer as equal ones do", "[allocation]") {
   auto const epoch_of = [](double noise) {
     return event(gaussian{noise}, random_allocation{50, 1});
   };
   privacy_loss_accountant equal;
   equal.compose(epoch_of(2.0), 20);
   bound<double> const expected = equal.epsilon(1e-6);
+  privacy_loss_accountant equal_too;
+  equal_too.compose(epoch_of(2.0), 65);
+  bound<double> const of_many = equal_too.epsilon(1e-6);
   discretised_accountant distinct;
   discretised_accountant very_many;
   for (int k = 0; k < 65; ++k) {
@@ -202,21 +205,74 @@ TEST_CASE("distinct epochs cost no more than a few, and answer as equal ones do"
     if (k < 20) distinct.compose(epoch_of(noise));
     very_many.compose(epoch_of(noise));
   }
-  bound<double> const found = distinct.epsilon(1e-6);
-  CAPTURE(expected.lower, expected.upper, found.lower, found.upper);
-  CHECK(found.lower <= expected.upper);
-  CHECK(found.upper >= expected.lower * (1.0 - 1e-9));
-  CHECK(found.upper - found.lower <= 1e-2 * expected.upper);
-  // More than 64 count as steps that every record takes part in.
-  CHECK(very_many.epsilon(1e-6).upper <=
-        epsilon(gaussian_dp{std::sqrt(65.0) / 2.0}, 1e-6).upper * (1.0 + 1e-2));
-  CHECK(very_many.epsilon(1e-6).upper > found.upper);
+  auto const check = [](bound<double> const& found, bound<double> const& truth) {
+    CAPTURE(truth.lower, truth.upper, found.lower, found.upper);
+    CHECK(found.lower <= truth.upper);
+    CHECK(found.upper >= truth.lower * (1.0 - 1e-9));
+    CHECK(found.upper - found.lower <= 1e-2 * truth.upper);
+  };
+  check(distinct.epsilon(1e-6), expected);
+  check(very_many.epsilon(1e-6), of_many);
+  double const epsilon = expected.upper;
+  bound<double> const delta = distinct.delta(epsilon);
+  CHECK(delta.lower <= 1e-6);
+  CHECK(delta.upper >= 1e-6 * (1.0 - 1e-3));
+  CHECK(delta.upper <= 1.1e-6);
+}
+
+// Each pair of neighbours counts as two of its less private one, and as two of its more private one: either is known
+// without groups.
+TEST_CASE("very many distinct epochs are answered as groups", "[allocation]") {
+  auto const noise = [](int k) { return 1.0 + 0.01 * k; };
+  auto const steps = [](int k) { return static_cast<std::uint64_t>(100 + 7 * (k % 5)); };
+  auto const same_steps = GENERATE(true, false);
+  CAPTURE(same_steps);
+  discretised_accountant many;
+  discretised_accountant more;
+  discretised_accountant less;
+  for (int k = 0; k < 40; ++k) {
+    many.compose(event(gaussian{noise(k)}, random_allocation{same_steps ? 100 : steps(k), 1}));
+    if (k % 2 != 0) continue;
+    std::uint64_t const fewer = same_steps ? 100 : std::min(steps(k), steps(k + 1));
+    std::uint64_t const most = same_steps ? 100 : std::max(steps(k), steps(k + 1));
+    more.compose(event(gaussian{noise(k)}, random_allocation{fewer, 1}), 2);
+    less.compose(event(gaussian{noise(k + 1)}, random_allocation{most, 1}), 2);
+  }
+  bound<double> const found = many.epsilon(1e-6);
+  bound<double> const above = more.epsilon(1e-6);
+  bound<double> const below = less.epsilon(1e-6);
+  CAPTURE(found.lower, found.upper, below.lower, above.upper);
+  CHECK(found.lower <= above.upper);
+  CHECK(found.upper >= below.lower);
+  CHECK(found.lower <= found.upper);
+  CHECK(found.lower >= 0.9 * below.lower);
+  CHECK(found.upper <= 1.1 * above.upper);
+}
+
+// What averages over fewer steps, or has less noise, is larger in convex order.
+TEST_CASE("an epoch of less noise or fewer steps is less private at every ε", "[allocation]") {
+  std::mt19937_64 random(20261124);
+  std::uniform_real_distribution<double> uniform(0.0, 1.0);
+  for (int k = 0; k < 20; ++k) {
+    double const noise = 0.4 * std::pow(20.0, uniform(random));
+    auto const steps = static_cast<std::uint64_t>(2.0 * std::pow(500.0, uniform(random)));
+    double const less = noise * (0.7 + 0.3 * uniform(random));
+    auto const fewer = std::max<std::uint64_t>(
+        2, static_cast<std::uint64_t>(uniform(random) * static_cast<double>(steps)));
+    double const epsilon = 2.0 * uniform(random) / noise;
+    CAPTURE(noise, steps, less, fewer, epsilon);
+    for (auto const way : {orientation::remove, orientation::add}) {
+      CHECK(delta_of(noise, steps, way, epsilon).lower <=
+            delta_of(less, std::min(fewer, steps), way, epsilon).upper);
+    }
+  }
 }
 
 TEST_CASE("an epoch as atoms lies on either side of it", "[allocation]") {
   auto const [noise, steps] = GENERATE(std::pair{1.0, 500.0}, std::pair{0.7, 30.0});
   CAPTURE(noise, steps);
-  epoch_atoms<double> const atoms(noise, steps, 0x1p17);
+  detail::work_budget work(1e10);
+  epoch_atoms<double> const atoms(noise, steps, 0x1p17, work);
   for (auto const way : {orientation::remove, orientation::add}) {
     finite_pair const above = atoms.pair(way, rounding_side::above);
     finite_pair const below = atoms.pair(way, rounding_side::below);

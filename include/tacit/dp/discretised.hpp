@@ -8,7 +8,7 @@
 #include <tacit/core/units.hpp>
 #include <tacit/dp/accountant.hpp>
 #include <tacit/dp/agreement.hpp>
-#include <tacit/dp/allocation/atoms.hpp>
+#include <tacit/dp/allocation/store.hpp>
 #include <tacit/dp/dominating.hpp>
 #include <tacit/dp/event.hpp>
 #include <tacit/dp/gaussian_cover.hpp>
@@ -57,9 +57,9 @@ class composed_losses {
     if (static_cast<double>(losses_each(pairs)) < losses) (void)work.spend(150.0 * losses);
     if (!epochs_.empty()) {
       // An epoch of random allocation has a law above it and one below it.
+      (void)work.spend(std::min(epochs_.work(), 0.5 * work.left()));
       pair_envelope const above = envelope_of(epochs_.replaced(pairs, rounding_side::above));
-      pair_envelope const below =
-          envelope_of(epochs_.replaced(std::move(pairs), rounding_side::below));
+      pair_envelope const below = envelope_of(epochs_.replaced(pairs, rounding_side::below));
       bound<T> const high =
           half(work, [&](work_budget& own) { return answer_of(above.above, query, width, own); });
       bound<T> const low = answer_of(below.exact ? below.above : below.below, query, width, work);

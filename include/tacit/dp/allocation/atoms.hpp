@@ -7,22 +7,17 @@
 #include <tacit/core/units.hpp>
 #include <tacit/dp/allocation/epoch.hpp>
 #include <tacit/dp/grid/compose.hpp>
-#include <tacit/dp/grid/pairs.hpp>
 #include <tacit/dp/pair.hpp>
 #include <tacit/dp/work_budget.hpp>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <memory>
-#include <mutex>
 #include <optional>
 #include <utility>
-#include <variant>
 #include <vector>
 
 /// An epoch of random allocation as a pair of finitely many losses, once above it and once below it, for the
@@ -39,20 +34,24 @@ class epoch_atoms {
     T mass;
   };
 
+  static constexpr T least_points = 0x1p12;
   static constexpr T most_points = 0x1p17;
 
-  /// From lattices of about so many points: fewer cost less and lie further apart.
-  epoch_atoms(T noise_multiplier, T steps, T points)
+  /// From lattices of about so many points, if the work allows it: fewer cost less and lie further apart.
+  epoch_atoms(T noise_multiplier, T steps, T points, work_budget& work)
       : steps_(steps),
-        fine_(800.0 * std::sqrt(points / most_points)),
         call_({noise_multiplier, static_cast<std::uint64_t>(steps), orientation::remove},
               orientation::remove),
         put_({noise_multiplier, static_cast<std::uint64_t>(steps), orientation::add},
              orientation::add) {
     T const most = tacit::epsilon(gaussian_dp{divide_up(1.0, noise_multiplier)}, least_delta).upper;
-    gather(calls_, call_, most, points);
-    gather(puts_, put_, most, points);
-    place_nodes();
+    work.within(0.5 * work.left(),
+                [&](work_budget& own) { gather(calls_, call_, most, points, own); });
+    gather(puts_, put_, most, points, work);
+    place_nodes(800.0 * std::sqrt(points / most_points));
+    (void)work.spend(120.0 * static_cast<T>(node_.size() * (calls_.size() + puts_.size())));
+    calls_ = {};  // they are large
+    puts_ = {};
   }
 
   /// The pair above or below the epoch in one direction.
@@ -92,24 +91,34 @@ class epoch_atoms {
  private:
   static constexpr T least_delta = 1e-24;
   static constexpr T highest_loss = 8.0;
+  static constexpr T cost_of_estimate = 1e6;
 
   struct reading {
     certified_sum<T> sum;
     T epsilon;
   };
 
-  // Readings for δ from next to 1 to next to nothing.
-  static void gather(std::vector<reading>& out, epoch<T> const& of, T most, T points) {
-    T before = -1.0;
-    work_budget work(work_on_epoch);
-    for (T const delta : {1.0, 0.1, 1e-3, 1e-6, 1e-10, 1e-15, 1e-21}) {
+  // Readings for δ from next to 1 to next to nothing, those first without which least is known; from fewer points where
+  // the work does not allow as many.
+  static void gather(std::vector<reading>& out, epoch<T> const& of, T most, T points,
+                     work_budget& work) {
+    for (T const delta : {1.0, 1e-21, 1e-6, 1e-3, 1e-10, 0.1, 1e-15}) {
+      if (delta < 1.0 && !work.take(cost_of_estimate)) break;
       T const e = delta == 1.0 ? 0.0 : std::min(highest_loss, of.estimate(most, delta));
-      if (!(e > before * 1.01)) continue;
-      if (std::optional<certified_sum<T>> sum = of.at(e, points, std::min(0.1, delta), work)) {
-        out.push_back({std::move(*sum), e});
-      }
-      before = e;
+      bool const near_another = std::any_of(out.begin(), out.end(), [&](reading const& r) {
+        return std::abs(e - r.epsilon) <= 0.01 * r.epsilon;
+      });
+      if (near_another) continue;
+      auto const from = [&](T so_many, work_budget& own) {
+        return of.at(e, so_many, std::min(0.1, delta), own);
+      };
+      std::optional<certified_sum<T>> sum =
+          work.within(0.6 * work.left(), [&](work_budget& own) { return from(points, own); });
+      if (!sum) sum = from(least_points, work);
+      if (sum) out.push_back({std::move(*sum), e});
     }
+    std::sort(out.begin(), out.end(),
+              [](reading const& a, reading const& b) { return a.epsilon < b.epsilon; });
   }
 
   // What E(X−c)₊ exceeds (t−c)₊ by: E(c−X)₊ below t, E(X−c)₊ above. At most E(t−X)₊ ≤ t.
@@ -124,10 +133,11 @@ class epoch_atoms {
     return best;
   }
 
-  void place_nodes() {
+  // So many nodes a deviation.
+  void place_nodes(T fine) {
     T const middle = excess(steps_).upper;  // about 0.4 deviations
-    T const unit = 2.5 * middle / fine_;
-    auto const width = [&](T away) { return std::max(unit, away / (0.5 * fine_)); };
+    T const unit = 2.5 * middle / fine;
+    auto const width = [&](T away) { return std::max(unit, away / (0.5 * fine)); };
     T const last = steps_ * elementary::exp(std::min(highest_loss,
                                                      calls_.empty() ? 0.0 : calls_.back().epsilon));
     T const first =
@@ -234,7 +244,6 @@ class epoch_atoms {
   }
 
   T steps_;
-  T fine_;  // nodes a deviation
   epoch<T> call_;
   epoch<T> put_;
   std::vector<reading> calls_;
@@ -242,78 +251,6 @@ class epoch_atoms {
   std::vector<T> node_;
   std::vector<T> upper_;
   std::vector<T> lower_;
-};
-
-/// The epochs of a composition as atoms, each made when it is first asked for, and once for all copies. The more there
-/// are, the fewer points each is made from; of more than `most_epochs` none is made, and each counts as one step that
-/// every record takes part in.
-template <std::same_as<double> T = double>
-class epoch_store {
- public:
-  void add(dominating_pair const& pair) {
-    auto const* epoch = std::get_if<allocation_pair>(&pair);
-    if (epoch == nullptr || too_many_ || find(*epoch) != nullptr) return;
-    T const before = points();
-    entries_.push_back(std::make_shared<entry>(epoch->noise_multiplier, epoch->steps, before));
-    too_many_ = entries_.size() > most_epochs;
-    if (too_many_) {
-      entries_.clear();
-    } else if (T const now = points(); now != before) {
-      for (auto& e : entries_) e = std::make_shared<entry>(e->noise_multiplier, e->steps, now);
-    }
-  }
-  [[nodiscard]] bool empty() const { return entries_.empty() && !too_many_; }
-
-  /// The pairs, with atoms above or below the epochs among them.
-  [[nodiscard]] std::vector<counted_pair> replaced(std::vector<counted_pair> pairs,
-                                                   rounding_side to) const {
-    for (counted_pair& c : pairs) {
-      auto const* epoch = std::get_if<allocation_pair>(&c.pair);
-      if (epoch == nullptr) continue;
-      if (!too_many_) {
-        c.pair = find(*epoch)->atoms().pair(epoch->orientation, to);
-      } else if (to == rounding_side::above) {
-        c.pair = normal_pair{divide_up(1.0, epoch->noise_multiplier)};
-      } else {
-        c.pair = finite_pair{{{0.0, 1.0, 1.0}}, 0.0, 0.0, 0.0};
-      }
-    }
-    return pairs;
-  }
-
- private:
-  struct entry {
-    entry(double noise, std::uint64_t count, T of_points)
-        : noise_multiplier(noise), steps(count), points(of_points) {}
-    [[nodiscard]] epoch_atoms<T> const& atoms() {
-      std::call_once(once,
-                     [this] { made.emplace(noise_multiplier, static_cast<T>(steps), points); });
-      return *made;
-    }
-    double noise_multiplier;
-    std::uint64_t steps;
-    T points;
-    std::once_flag once;
-    std::optional<epoch_atoms<T>> made;
-  };
-
-  static constexpr std::size_t most_epochs = 64;
-
-  // All of them together have at most as many as four epochs alone.
-  [[nodiscard]] T points() const {
-    auto const size = static_cast<T>(std::bit_ceil(std::max<std::size_t>(entries_.size(), 1)));
-    return epoch_atoms<T>::most_points * std::min(1.0, 4.0 / size);
-  }
-
-  [[nodiscard]] entry* find(allocation_pair const& epoch) const {
-    for (auto const& e : entries_) {
-      if (e->noise_multiplier == epoch.noise_multiplier && e->steps == epoch.steps) return e.get();
-    }
-    return nullptr;
-  }
-
-  std::vector<std::shared_ptr<entry>> entries_;
-  bool too_many_ = false;
 };
 
 }  // namespace tacit::detail::epochs

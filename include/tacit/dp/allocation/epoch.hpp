@@ -312,7 +312,7 @@ class epoch {
 
  private:
   static constexpr T most_points = 0x1p19;
-  static constexpr T node_cost = 400.0;  // of a lattice and its tilted copy, in nanoseconds, about
+  static constexpr T node_cost = 250.0;  // of a lattice and its tilted copy, in nanoseconds, about
 
   // One step that every record takes part in: no fewer steps than one.
   [[nodiscard]] gaussian_dp whole() const { return {divide_up(1.0, noise_)}; }

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tacit/core/elementary.hpp>
+#include <tacit/core/rounded.hpp>
+#include <tacit/dp/allocation/atoms.hpp>
+#include <tacit/dp/grid/pairs.hpp>
+#include <tacit/dp/pair.hpp>
+#include <tacit/dp/work_budget.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <tuple>
+#include <utility>
+#include <variant>
+#include <vector>
+
+/// The epochs of random allocation in a composition, as pairs of finitely many losses on either side of them.
+/// docs/certificates/allocation.md, Lemmas 8 to 10.
+
+namespace tacit::detail::epochs {
+
+/// An epoch's noise and number of steps, in either direction.
+struct epoch_key {
+  double noise_multiplier;
+  std::uint64_t steps;
+
+  friend bool operator<(epoch_key const& a, epoch_key const& b) {
+    return std::tie(a.steps, a.noise_multiplier) < std::tie(b.steps, b.noise_multiplier);
+  }
+};
+
+/// Epochs that count as one: for an upper end as the one of the least noise and the fewest steps among them, for a lower
+/// end as that of the most.
+template <std::same_as<double> T = double>
+class epoch_group {
+ public:
+  explicit epoch_group(std::vector<epoch_key> members)
+      : members_(std::move(members)), least_(members_.front()), most_(least_) {
+    for (epoch_key const& k : members_) {
+      least_ = {std::min(least_.noise_multiplier, k.noise_multiplier),
+                std::min(least_.steps, k.steps)};
+      most_ = {std::max(most_.noise_multiplier, k.noise_multiplier),
+               std::max(most_.steps, k.steps)};
+    }
+  }
+
+  [[nodiscard]] std::vector<epoch_key> const& members() const { return members_; }
+  [[nodiscard]] epoch_key const& least() const { return least_; }
+  [[nodiscard]] epoch_key const& most() const { return most_; }
+
+  /// How far apart its members are.
+  [[nodiscard]] T spread() const { return std::max(by_noise(), by_steps()); }
+  /// In two at the middle, where they are furthest apart. Requires a spread.
+  [[nodiscard]] std::pair<epoch_group, epoch_group> split() const {
+    auto const place = by_noise() >= by_steps() ? of_noise : of_steps;
+    T const middle = 0.5 * (place(least_) + place(most_));
+    std::vector<epoch_key> all = members_;
+    auto const end = std::partition(all.begin(), all.end(),
+                                    [&](epoch_key const& k) { return place(k) > middle; });
+    return {epoch_group({all.begin(), end}), epoch_group({end, all.end()})};
+  }
+
+ private:
+  // One epoch gives away about as much as a Gaussian of μ² = (e^{1/σ²} − 1)/t: log μ, by noise and by steps.
+  static T of_noise(epoch_key const& k) {
+    T const square = std::min(1e300, 1.0 / (k.noise_multiplier * k.noise_multiplier));
+    return 0.5 * (square > 30.0 ? square : elementary::log(elementary::expm1(square)));
+  }
+  static T of_steps(epoch_key const& k) {
+    return -0.5 * elementary::log(static_cast<T>(k.steps));
+  }
+  [[nodiscard]] T by_noise() const { return of_noise(least_) - of_noise(most_); }
+  [[nodiscard]] T by_steps() const { return of_steps(least_) - of_steps(most_); }
+
+  std::vector<epoch_key> members_;
+  epoch_key least_;
+  epoch_key most_;
+};
+
+/// The epochs of a composition. Their atoms are made when they are first asked for, and once for all copies; the more
+/// there are, the less work each may take. More than `most_alone` are made as groups.
+template <std::same_as<double> T = double>
+class epoch_store {
+ public:
+  void add(dominating_pair const& pair) {
+    auto const* epoch = std::get_if<allocation_pair>(&pair);
+    if (epoch == nullptr) return;
+    bool const is_new = keys_.insert({epoch->noise_multiplier, epoch->steps}).second;
+    if (is_new) made_ = std::make_shared<lazily_made>();
+  }
+  [[nodiscard]] bool empty() const { return keys_.empty(); }
+
+  /// What it takes to make the atoms, whether or not they are made already. In nanoseconds.
+  [[nodiscard]] T work() const { return all().work; }
+
+  /// The pairs, with atoms above or below the epochs among them.
+  [[nodiscard]] std::vector<counted_pair> replaced(std::vector<counted_pair> const& pairs,
+                                                   rounding_side to) const {
+    std::vector<counted_pair> out;
+    std::map<std::pair<epoch_atoms<T> const*, orientation>, std::size_t> place;
+    for (counted_pair const& c : pairs) {
+      auto const* epoch = std::get_if<allocation_pair>(&c.pair);
+      if (epoch == nullptr) {
+        out.push_back(c);
+        continue;
+      }
+      sides const& s = all().of.at({epoch->noise_multiplier, epoch->steps});
+      auto const& atoms = to == rounding_side::above ? s.above : s.below;
+      auto const [at, is_new] = place.emplace(std::pair{atoms.get(), epoch->orientation}, out.size());
+      if (!is_new) {
+        if (at->second != no_place) out[at->second].count += c.count;
+        continue;
+      }
+      finite_pair known = atoms->pair(epoch->orientation, to);
+      bool const nothing = known.atoms.size() == 1 && known.atoms.front().loss == 0.0 &&
+                           known.infinite == 0.0 && known.excluded == 0.0;
+      if (nothing && to == rounding_side::below) {
+        at->second = no_place;
+      } else {
+        out.push_back({std::move(known), c.count});
+      }
+    }
+    return out;
+  }
+
+ private:
+  struct sides {
+    std::shared_ptr<epoch_atoms<T> const> above;
+    std::shared_ptr<epoch_atoms<T> const> below;
+  };
+  struct lazily_made {
+    std::once_flag once;
+    std::map<epoch_key, sides> of;
+    T work = 0.0;
+  };
+
+  static constexpr std::size_t no_place = static_cast<std::size_t>(-1);
+  static constexpr std::size_t most_alone = 32;
+  static constexpr std::size_t most_groups = 16;
+  static constexpr T many_steps = 0x1p16;  // whose sums want finer lattices
+  // In nanoseconds, of all together.
+  static constexpr T work_on_one = 1.2e9;
+  static constexpr T work_on_each = 3e7;
+
+  [[nodiscard]] lazily_made const& all() const {
+    std::call_once(made_->once, [this] { make(*made_); });
+    return *made_;
+  }
+
+  void make(lazily_made& out) const {
+    std::vector<epoch_group<T>> const groups = grouped();
+    std::size_t alone = 0;
+    for (epoch_group<T> const& g : groups) alone += g.members().size() == 1 ? 1 : 0;
+    std::size_t left = 2 * groups.size() - alone;
+    T const most = work_on_one + work_on_each * static_cast<T>(left);
+    work_budget work(most);
+    T const points = epoch_atoms<T>::most_points / static_cast<T>(std::bit_ceil(left));
+    auto const atoms = [&](epoch_key const& k) {
+      auto const steps = static_cast<T>(k.steps);
+      T const of_points = std::max(epoch_atoms<T>::least_points, points) * (steps > many_steps ? 4.0 : 1.0);
+      return work.within(work.left() / static_cast<T>(left--), [&](work_budget& own) {
+        return std::make_shared<epoch_atoms<T> const>(k.noise_multiplier, steps, of_points, own);
+      });
+    };
+    for (epoch_group<T> const& g : groups) {
+      sides made{atoms(g.least()), nullptr};
+      made.below = g.members().size() == 1 ? made.above : atoms(g.most());
+      for (epoch_key const& k : g.members()) out.of.emplace(k, made);
+    }
+    out.work = most - work.left();
+  }
+
+  [[nodiscard]] std::vector<epoch_group<T>> grouped() const {
+    std::vector<epoch_group<T>> out;
+    if (keys_.size() <= most_alone) {
+      for (epoch_key const& k : keys_) out.push_back(epoch_group<T>({k}));
+      return out;
+    }
+    out.push_back(epoch_group<T>({keys_.begin(), keys_.end()}));
+    while (out.size() < most_groups) {
+      auto const widest = std::max_element(
+          out.begin(), out.end(), [](auto const& a, auto const& b) { return a.spread() < b.spread(); });
+      if (!(widest->spread() > 0.0)) break;
+      auto [first, second] = widest->split();
+      *widest = std::move(first);
+      out.push_back(std::move(second));
+    }
+    return out;
+  }
+
+  std::set<epoch_key> keys_;
+  std::shared_ptr<lazily_made> made_;
+};
+
+}  // namespace tacit::detail::epochs
