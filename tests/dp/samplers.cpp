@@ -891,7 +891,7 @@ TEST_CASE("Integer noise: a pair of fewer losses dominates, and is close", "[dp]
       finite_pair reversed = all;
       finite_pair fewer_reversed = fewer;
       for (finite_pair* pair : {&reversed, &fewer_reversed}) {
-        for (auto& a : pair->atoms) a = {-a.loss, a.q, a.p};
+        for (auto& a : pair->atoms.own()) a = {-a.loss, a.q, a.p};
       }
       for (double const e : epsilons) {
         CAPTURE(sigma, most, e);

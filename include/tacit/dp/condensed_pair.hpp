@@ -25,8 +25,7 @@ inline constexpr std::size_t most_atoms = std::size_t{1} << 17U;
 template <std::same_as<finite_pair> Pair = finite_pair>
 [[nodiscard]] Pair condensed(finite_pair pair, std::size_t most) {
   if (pair.atoms.size() <= most) return pair;
-  std::vector<finite_pair::atom> const all = std::move(pair.atoms);
-  pair.atoms.clear();
+  shared_vector<finite_pair::atom> const all = std::exchange(pair.atoms, {});
   std::size_t const group = (all.size() - 1) / std::max<std::size_t>(1, most / 2) + 1;
   std::size_t const middle = all.size() / 2 / group * group;
   std::size_t end = 0;
@@ -65,7 +64,7 @@ template <std::same_as<finite_pair> Pair>
 [[nodiscard]] Pair merged(Pair const& pair, std::size_t most) {
   if (pair.atoms.size() <= most) return pair;
   Pair out = pair;
-  out.atoms.clear();
+  out.atoms = {};
   std::size_t const group = (pair.atoms.size() - 1) / std::max<std::size_t>(1, most) + 1;
   double largest = 0.0;
   double kept = 0.0;

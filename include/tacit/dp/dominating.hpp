@@ -218,7 +218,9 @@ class dominator : private sampled_records<> {
       return symmetric_domination(
           amplified_pair{amplified_pair::noise::normal, rate_, steps * mu, mu}, false);
     }
-    return by_union([&](double j) { return normal_points(between() * j * m.mu); });
+    return by_union([&, coarse = coarseness()](double j) {
+      return normal_points(between() * j * m.mu, coarse);
+    });
   }
 
   [[nodiscard]] domination operator()(zcdp const&) const { refuse_divergences(); }

@@ -22,8 +22,8 @@
 namespace tacit::detail {
 
 template <std::same_as<finite_pair::atom> Atom>
-void sort_by_loss(std::vector<Atom>& atoms) {
-  std::sort(atoms.begin(), atoms.end(),
+void sort_by_loss(shared_vector<Atom>& atoms) {
+  std::sort(atoms.own().begin(), atoms.own().end(),
             [](auto const& a, auto const& b) { return a.loss < b.loss; });
 }
 
@@ -34,9 +34,9 @@ template <std::same_as<finite_pair> Pair = finite_pair>
   double const low = other * elementary::exp(-epsilon);
   finite_pair pair{{{-epsilon, low, other}, {0.0, 0.0, 0.0}, {epsilon, other, low}}, delta, delta};
   if (epsilon == 0.0 || categories == 2.0) {
-    pair.atoms.erase(pair.atoms.begin() + 1);
+    pair.atoms.own().erase(pair.atoms.own().begin() + 1);
   } else {
-    pair.atoms[1] = {0.0, low * (categories - 2.0), low * (categories - 2.0)};
+    pair.atoms.own()[1] = {0.0, low * (categories - 2.0), low * (categories - 2.0)};
   }
   if (epsilon == 0.0) pair.atoms = {{0.0, 1.0 - delta, 1.0 - delta}};
   return pair;
@@ -81,7 +81,7 @@ template <std::same_as<finite_pair> Pair = finite_pair>
   double const point = -elementary::expm1(-1.0 / scale) * tail;
   finite_pair pair;
   pair.loss_error = std::numeric_limits<double>::epsilon();
-  pair.atoms.reserve(shift + 1);
+  pair.atoms.own().reserve(shift + 1);
   for (std::uint64_t k = 0; k <= shift; ++k) {
     double const j = static_cast<double>(k);
     bool const end = k == 0 || k == shift;
@@ -164,7 +164,7 @@ template <std::same_as<finite_pair> Pair = finite_pair>
   for (finite_pair::atom const& a : base.atoms) {
     put(sampled_loss(a.loss, rate), rate * a.p + (1.0 - rate) * a.q, a.q);
   }
-  if (towards == orientation::add) std::reverse(out.atoms.begin(), out.atoms.end());
+  if (towards == orientation::add) std::reverse(out.atoms.own().begin(), out.atoms.own().end());
   double const alone = rate * base.infinite;
   double const lost = rate == 1.0 ? base.excluded : 0.0;
   out.infinite = towards == orientation::remove ? alone : lost;
@@ -251,7 +251,7 @@ class union_of_pairs {
   [[nodiscard]] finite_pair sampled() && {
     double const rate = std::min(1.0, weight_);
     if (!(rate > 0.0)) return {{{0.0, 1.0, 1.0}}};
-    for (finite_pair::atom& a : all_.atoms) {
+    for (finite_pair::atom& a : all_.atoms.own()) {
       a.p /= rate;
       a.q /= rate;
     }

@@ -164,7 +164,7 @@ template <std::same_as<integer_noise_law> Noise>
   out.work = values * (100.0 + 4.0 * static_cast<double>(p.size() + q.size()));
 
   finite_pair& pair = out.pair;
-  pair.atoms.reserve(static_cast<std::size_t>(values));
+  pair.atoms.own().reserve(static_cast<std::size_t>(values));
   double const span = static_cast<double>(high - low);
   double const ratio_error = noise.ratio_error(span);
   double const sum_error = unit_roundoff * static_cast<double>(p.size() + q.size() + 8);
@@ -227,7 +227,7 @@ template <std::same_as<integer_noise_law> Noise>
     return a.loss < b.loss;
   };
   if (!std::is_sorted(pair.atoms.begin(), pair.atoms.end(), by_loss)) {
-    std::sort(pair.atoms.begin(), pair.atoms.end(), by_loss);
+    std::sort(pair.atoms.own().begin(), pair.atoms.own().end(), by_loss);
   }
   pair.loss_error = 8.0 * unit_roundoff + (largest > 0.0 ? off / largest : 0.0);
   pair.mass_error = noise.mass_error() + sum_error;

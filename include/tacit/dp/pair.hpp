@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/shared_vector.hpp>
+
 #include <cstdint>
 #include <variant>
 #include <vector>
@@ -67,7 +69,7 @@ struct finite_pair {
     double q;     // mass under Q: p·e^{−loss}
     friend bool operator==(atom const&, atom const&) = default;
   };
-  std::vector<atom> atoms;
+  detail::shared_vector<atom> atoms;
   double infinite = 0.0;    // P's mass where Q has none: loss +∞
   double excluded = 0.0;    // Q's mass where P has none: loss −∞
   double loss_error = 0.0;  // the losses are off by at most that much, relative to the largest

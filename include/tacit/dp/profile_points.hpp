@@ -16,13 +16,14 @@
 #include <vector>
 
 /// Finite pairs above those of continuous noise: the largest profile through some points of theirs
-/// (docs/certificates/events.md, Lemma 2). Between two points it is above the noise's own by some 1e-4, relatively.
+/// (docs/certificates/events.md, Lemma 2). Between two points it is above the noise's own by some 1e-4, relatively, and by
+/// the square of `coarse` times that: of several that are put together each may have fewer points.
 
 namespace tacit::detail {
 
 /// Above N(shift, 1) against N(0, 1).
 template <std::same_as<finite_pair> Pair = finite_pair>
-[[nodiscard]] Pair normal_points(double shift) {
+[[nodiscard]] Pair normal_points(double shift, double coarse = 1.0) {
   constexpr double least_log = -650.0;
   require_domain(shift <= 1e150, "dominate", "change over noise", shift,
                  "so small that losses are finite");
@@ -42,10 +43,10 @@ template <std::same_as<finite_pair> Pair = finite_pair>
       continue;
     }
     // Steps of .04 in log δ, and longer ones far out.
-    double const aim = std::max(0.04, 0.02 * (-log_d - 40.0));
+    double const aim = coarse * std::max(0.04, 0.02 * (-log_d - 40.0));
     double const made = points.size() > 1 ? last - log_d : aim;
     if (made > 0.0) step *= std::clamp(aim / made, 0.2, 2.0);
-    step = std::min(step, 0.1 * shift);
+    step = std::min(step, 0.1 * coarse * shift);
     if (-log_d > 40.0) step = std::max(step, 0.1 * shift);
     last = log_d;
     e += step;
@@ -55,8 +56,8 @@ template <std::same_as<finite_pair> Pair = finite_pair>
 
 /// Above Laplace noise of scale 1 on a change of `shift`, whose profile is 1 − e^{(ε − shift)/2}.
 template <std::same_as<finite_pair> Pair = finite_pair>
-[[nodiscard]] Pair laplace_points(double shift) {
-  constexpr int count = 512;
+[[nodiscard]] Pair laplace_points(double shift, double coarse = 1.0) {
+  int const count = static_cast<int>(std::max(32.0, 512.0 / coarse));
   std::vector<approx_dp> points;
   for (int k = 0; k < count; ++k) {
     double const e = shift * k / count;

@@ -199,7 +199,7 @@ class sampled_records {
     binomial_mixture const mixed = taking_part(1.0);
     if (mixed.parts.size() > most_parts || (in_batches() && !is_directed())) {
       double const most = is_directed() ? each : 2.0 * shift;
-      return by_union([&](double j) { return make(most * j); });
+      return by_union([&, coarse = coarseness()](double j) { return make(most * j, coarse); });
     }
     coupled_pair pair{kind, {}};
     for (auto const& part : mixed.parts) {
@@ -231,12 +231,17 @@ class sampled_records {
   [[nodiscard]] static domination both_ways(integer_pair found, bool attained, bool symmetric) {
     finite_pair other = found.pair;
     if (!symmetric) {
-      for (finite_pair::atom& a : other.atoms) a = {-a.loss, a.q, a.p};
-      std::reverse(other.atoms.begin(), other.atoms.end());
+      for (finite_pair::atom& a : other.atoms.own()) a = {-a.loss, a.q, a.p};
+      std::reverse(other.atoms.own().begin(), other.atoms.own().end());
       std::swap(other.infinite, other.excluded);
     }
     return {std::move(found.pair), std::move(other), symmetric, attained && found.exact,
             found.work};
+  }
+
+  // Of the pairs for each number of records that may take part, where there are many of them.
+  [[nodiscard]] double coarseness() const {
+    return std::max(1.0, static_cast<double>(taking_part(1.0).parts.size()) / 16.0);
   }
 
   // As if the number of a person's records in the sample were told: `make` has the pair for each.

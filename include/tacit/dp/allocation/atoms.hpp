@@ -76,7 +76,7 @@ class epoch_atoms {
         out.atoms.push_back({-loss, mass, raised});
       }
     }
-    if (way == orientation::add) std::reverse(out.atoms.begin(), out.atoms.end());
+    if (way == orientation::add) std::reverse(out.atoms.own().begin(), out.atoms.own().end());
     // Beyond the last node the polygon is level: mass at +∞.
     if (above && way == orientation::remove) out.infinite += upper_.back() / steps_;
     if (out.atoms.empty()) {

@@ -74,9 +74,7 @@ class epoch_group {
     T const square = std::min(1e300, 1.0 / (k.noise_multiplier * k.noise_multiplier));
     return 0.5 * (square > 30.0 ? square : elementary::log(elementary::expm1(square)));
   }
-  static T of_steps(epoch_key const& k) {
-    return -0.5 * elementary::log(static_cast<T>(k.steps));
-  }
+  static T of_steps(epoch_key const& k) { return -0.5 * elementary::log(static_cast<T>(k.steps)); }
   [[nodiscard]] T by_noise() const { return of_noise(least_) - of_noise(most_); }
   [[nodiscard]] T by_steps() const { return of_steps(least_) - of_steps(most_); }
 
@@ -114,7 +112,8 @@ class epoch_store {
       }
       sides const& s = all().of.at({epoch->noise_multiplier, epoch->steps});
       auto const& atoms = to == rounding_side::above ? s.above : s.below;
-      auto const [at, is_new] = place.emplace(std::pair{atoms.get(), epoch->orientation}, out.size());
+      auto const [at, is_new] =
+          place.emplace(std::pair{atoms.get(), epoch->orientation}, out.size());
       if (!is_new) {
         if (at->second != no_place) out[at->second].count += c.count;
         continue;
@@ -165,7 +164,8 @@ class epoch_store {
     T const points = epoch_atoms<T>::most_points / static_cast<T>(std::bit_ceil(left));
     auto const atoms = [&](epoch_key const& k) {
       auto const steps = static_cast<T>(k.steps);
-      T const of_points = std::max(epoch_atoms<T>::least_points, points) * (steps > many_steps ? 4.0 : 1.0);
+      T const of_points =
+          std::max(epoch_atoms<T>::least_points, points) * (steps > many_steps ? 4.0 : 1.0);
       return work.within(work.left() / static_cast<T>(left--), [&](work_budget& own) {
         return std::make_shared<epoch_atoms<T> const>(k.noise_multiplier, steps, of_points, own);
       });
@@ -186,8 +186,9 @@ class epoch_store {
     }
     out.push_back(epoch_group<T>({keys_.begin(), keys_.end()}));
     while (out.size() < most_groups) {
-      auto const widest = std::max_element(
-          out.begin(), out.end(), [](auto const& a, auto const& b) { return a.spread() < b.spread(); });
+      auto const widest =
+          std::max_element(out.begin(), out.end(),
+                           [](auto const& a, auto const& b) { return a.spread() < b.spread(); });
       if (!(widest->spread() > 0.0)) break;
       auto [first, second] = widest->split();
       *widest = std::move(first);
