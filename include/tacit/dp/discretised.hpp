@@ -55,29 +55,24 @@ class composed_losses {
     // Pairs of very many losses are made smaller.
     double const losses = losses_of(pairs);
     if (static_cast<double>(losses_each(pairs)) < losses) (void)work.spend(150.0 * losses);
-    if (!epochs_.empty()) {
+    std::vector<counted_pair> const epochs = epochs_.taken_from(pairs);
+    pair_envelope around = envelope_of(std::move(pairs));
+    if (!epochs.empty()) {
       // An epoch of random allocation has a law above it and one below it.
       (void)work.spend(std::min(epochs_.work(), 0.5 * work.left()));
-      pair_envelope const above = envelope_of(epochs_.replaced(pairs, rounding_side::above));
-      pair_envelope const below = envelope_of(epochs_.replaced(pairs, rounding_side::below));
-      bound<T> const high =
-          half(work, [&](work_budget& own) { return answer_of(above.above, query, width, own); });
-      bound<T> const low = answer_of(below.exact ? below.above : below.below, query, width, work);
-      return {std::min(high.upper, low.lower), high.upper};
+      if (around.exact) around.below = around.above;
+      around.exact = false;
+      epochs_.put(around.above, epochs, rounding_side::above);
+      epochs_.put(around.below, epochs, rounding_side::below);
     }
-    pair_envelope const around = envelope_of(std::move(pairs));
     if (around.exact) return answer_of(around.above, query, width, work);
-    bound<T> const above =
-        half(work, [&](work_budget& own) { return answer_of(around.above, query, width, own); });
+    bound<T> const above = work.within(0.5 * work.left(), [&](work_budget& own) {
+      return answer_of(around.above, query, width, own);
+    });
     return {std::min(above.upper, answer_of(around.below, query, width, work).lower), above.upper};
   }
 
  private:
-  template <class Use>
-  static bound<T> half(work_budget& work, Use&& use) {
-    return work.within(0.5 * work.left(), std::forward<Use>(use));
-  }
-
   static constexpr T lowest_log_delta = -640.0;
   static constexpr std::size_t many_laws = 64;
 
@@ -141,7 +136,8 @@ class composed_losses {
     prepared_laws<T> ready(pairs, log_delta);
     (void)work.spend(ready.cost());
     // Over a wide range an estimate is a poor one, and too much may have been left out.
-    for (int k = 0; k < 16 && ready.usable() && log_delta > lowest_log_delta; ++k) {
+    for (int k = 0; k < 16 && ready.usable() && log_delta > lowest_log_delta && !work.ended();
+         ++k) {
       T const better = query.value < ready.ends().reach()
                            ? find_saddle<T>(ready.sketches(), query).log_delta
                            : 1.3 * std::min(log_delta, 0.0) - 10.0;

@@ -13,6 +13,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -99,35 +100,45 @@ class epoch_store {
   /// What it takes to make the atoms, whether or not they are made already. In nanoseconds.
   [[nodiscard]] T work() const { return all().work; }
 
-  /// The pairs, with atoms above or below the epochs among them.
-  [[nodiscard]] std::vector<counted_pair> replaced(std::vector<counted_pair> const& pairs,
-                                                   rounding_side to) const {
-    std::vector<counted_pair> out;
-    std::map<std::pair<epoch_atoms<T> const*, orientation>, std::size_t> place;
-    for (counted_pair const& c : pairs) {
-      auto const* epoch = std::get_if<allocation_pair>(&c.pair);
-      if (epoch == nullptr) {
-        out.push_back(c);
-        continue;
-      }
-      sides const& s = all().of.at({epoch->noise_multiplier, epoch->steps});
-      auto const& atoms = to == rounding_side::above ? s.above : s.below;
-      auto const [at, is_new] =
-          place.emplace(std::pair{atoms.get(), epoch->orientation}, out.size());
-      if (!is_new) {
-        if (at->second != no_place) out[at->second].count += c.count;
-        continue;
-      }
-      finite_pair known = atoms->pair(epoch->orientation, to);
-      bool const nothing = known.atoms.size() == 1 && known.atoms.front().loss == 0.0 &&
-                           known.infinite == 0.0 && known.excluded == 0.0;
-      if (nothing && to == rounding_side::below) {
-        at->second = no_place;
+  /// The epochs among the pairs, which are left without them.
+  [[nodiscard]] static std::vector<counted_pair> taken_from(std::vector<counted_pair>& pairs) {
+    auto const first = std::stable_partition(pairs.begin(), pairs.end(), [](counted_pair const& c) {
+      return !std::holds_alternative<allocation_pair>(c.pair);
+    });
+    std::vector<counted_pair> out(std::make_move_iterator(first),
+                                  std::make_move_iterator(pairs.end()));
+    pairs.erase(first, pairs.end());
+    return out;
+  }
+
+  /// Adds atoms above or below the epochs to a list of pairs.
+  void put(std::vector<counted_pair>& into, std::vector<counted_pair> const& epochs,
+           rounding_side to) const {
+    struct counted_atoms {
+      epoch_atoms<T> const* of;
+      orientation towards;
+      double count;
+    };
+    std::vector<counted_atoms> groups;  // in the order in which they came
+    for (counted_pair const& c : epochs) {
+      auto const& epoch = std::get<allocation_pair>(c.pair);
+      sides const& made = all().of.at({epoch.noise_multiplier, epoch.steps});
+      auto const* atoms = (to == rounding_side::above ? made.above : made.below).get();
+      auto const known = std::find_if(groups.begin(), groups.end(), [&](counted_atoms const& g) {
+        return g.of == atoms && g.towards == epoch.orientation;
+      });
+      if (known != groups.end()) {
+        known->count += c.count;
       } else {
-        out.push_back({std::move(known), c.count});
+        groups.push_back({atoms, epoch.orientation, c.count});
       }
     }
-    return out;
+    for (counted_atoms const& g : groups) {
+      dominating_pair pair = g.of->pair(g.towards, to);
+      // Below an epoch of which next to nothing is known there is nothing.
+      if (to == rounding_side::above || !is_trivial(pair))
+        into.push_back({std::move(pair), g.count});
+    }
   }
 
  private:
@@ -141,13 +152,12 @@ class epoch_store {
     T work = 0.0;
   };
 
-  static constexpr std::size_t no_place = static_cast<std::size_t>(-1);
   static constexpr std::size_t most_alone = 32;
   static constexpr std::size_t most_groups = 16;
   static constexpr T many_steps = 0x1p16;  // whose sums want finer lattices
   // In nanoseconds, of all together.
   static constexpr T work_on_one = 1.2e9;
-  static constexpr T work_on_each = 3e7;
+  static constexpr T work_on_each = 2.5e7;
 
   [[nodiscard]] lazily_made const& all() const {
     std::call_once(made_->once, [this] { make(*made_); });
