@@ -36,6 +36,7 @@
 #include <tacit/core/real.hpp>
 #include <tacit/core/rounded.hpp>
 #include <tacit/core/run_owner.hpp>
+#include <tacit/core/shared_vector.hpp>
 #include <tacit/core/short_number.hpp>
 #include <tacit/core/solve.hpp>
 #include <tacit/core/sum.hpp>
