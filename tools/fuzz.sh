@@ -35,8 +35,8 @@ sources_of() {
       echo apps/tacit/arguments.cpp apps/tacit/command_line.cpp apps/tacit/questions.cpp apps/tacit/ferret.cpp \
         apps/tacit/replay.cpp apps/shared/safetensors/safetensors.cpp ;;
     schedule)
-      echo apps/tacit/schedule.cpp apps/tacit/imports.cpp apps/tacit/python_text.cpp apps/tacit/plan.cpp \
-        apps/tacit/json_text.cpp apps/tacit/arguments.cpp apps/shared/schedule/schedule.cpp ;;
+      echo apps/tacit/schedule.cpp apps/tacit/plan.cpp apps/tacit/json_text.cpp apps/tacit/arguments.cpp \
+        apps/shared/schedule/*.cpp ;;
   esac
 }
 

@@ -18,11 +18,12 @@ ln -sfn /usr/include/nlohmann "$out/headers/nlohmann"
 flags='-std=c++20 -fwasm-exceptions -ffp-contract=off -Wall -Wextra'
 export NODE_PATH=/usr/share/nodejs  # of emscripten's own tools
 objects=
-for source in web/questions:-O2 web/pac:-Os apps/shared/schedule/schedule:-Os; do
+shared=apps/shared/schedule
+for source in web/questions:-O2 web/pac:-Os $shared/schedule:-Os $shared/imports:-Os $shared/python_text:-Os; do
   path=${source%%:*}.cpp
   name=$(basename "${source%%:*}")
   if [ -n "$(find "$out/$name.o" -newer "$path" 2>/dev/null)" ] &&
-    [ -z "$(find include apps/shared/schedule web/questions.hpp -newer "$out/$name.o" -name '*.hpp')" ]; then
+    [ -z "$(find include $shared web/questions.hpp -newer "$out/$name.o" -name '*.hpp')" ]; then
     echo "$name.o is up to date"
   else
     echo "compiling $path ..."
@@ -42,10 +43,10 @@ python3 web/page.py "$out/tacit.html"
 [ "${1:-}" != --build-only ] || exit 0
 
 sh tools/install_packages.sh g++ python3-venv chromium
-[ -e "$out/ask" ] && [ -z "$(find web/*.cpp web/*.hpp apps/shared/schedule include -newer "$out/ask")" ] || {
+[ -e "$out/ask" ] && [ -z "$(find web/*.cpp web/*.hpp $shared include -newer "$out/ask")" ] || {
   echo "compiling web/ask.cpp ..."
   g++ -std=c++20 -O1 -ffp-contract=off -I include -I apps/shared -isystem /usr/include/eigen3 web/ask.cpp web/questions.cpp \
-    web/pac.cpp apps/shared/schedule/schedule.cpp -o "$out/ask"
+    web/pac.cpp $shared/*.cpp -o "$out/ask"
 }
 [ -e "$out/venv" ] || python3 -m venv "$out/venv"
 "$out/venv/bin/pip" install --quiet playwright

@@ -168,6 +168,38 @@ REFUSED = [
 ]
 
 
+# One run as other libraries state it: 100 steps of noise 1 on Poisson samples of rate 0.01.
+_STEP = "PoissonSampledDpEvent(sampling_probability=0.01, event=GaussianDpEvent(noise_multiplier=1.0))"
+SAME_RUN = [
+    "[(np.float64(1.0), 0.01, 100)]",
+    *(f"OrderedDict([('history', [(1.0, 0.01, 100)]), ('mechanism', '{word}')])" for word in ("rdp", "gdp", "prv", "tacit")),
+    f"SelfComposedDpEvent(event={_STEP}, count=100)",
+    f"ComposedDpEvent(events=[NoOpDpEvent(), dp_accounting.SelfComposedDpEvent({_STEP}, 100)])",
+    json.dumps(["dp_accounting.dp_event", "SelfComposedDpEvent",
+                ["dp_accounting.dp_event", "PoissonSampledDpEvent", 0.01, ["dp_accounting.dp_event", "GaussianDpEvent", 1.0]], 100]),
+    "PRVAccountant([PoissonSubsampledGaussianMechanism(p=0.01, sigma=1.0)], max_self_compositions=[100])",
+    "DPSGDAccountant(noise_multiplier=1.0, sampling_probability=0.01, max_steps=100)",
+]
+# (the state, the release that it is, its neighbours)
+STATES = [
+    ("SampledWithReplacementDpEvent(source_dataset_size=1000, sample_size=10, event=GaussianDpEvent(3.0))",
+     {"mechanism": "gaussian", "noise_multiplier": 3.0, "batch": 10, "records": 1000, "with_replacement": True}, "add-remove"),
+    ("SingleEpochTreeAggregationDpEvent(noise_multiplier=10.0, step_counts=array([ 3, 15]))",
+     {"mechanism": "matrix-gaussian", "noise_multiplier": 10.0, "sensitivity": 2.0}, "zero-out"),
+    ("MixtureOfGaussiansDpEvent(standard_deviation=1.5, sensitivities=[0.0, 1.0], sampling_probs=(0.75, 0.25))",
+     {"mechanism": "gaussian-mixture", "sigma": 1.5,
+      "points": [{"sensitivity": 0.0, "weight": 0.75}, {"sensitivity": 1.0, "weight": 0.25}]}, "add-remove"),
+    ("PRVAccountant(prvs=[LaplaceMechanism(mu=0.0625)])", {"mechanism": "laplace", "noise_multiplier": 16.0}, "add-remove"),
+]
+NO_STATES = [
+    "NonPrivateDpEvent()", "RepeatAndSelectDpEvent(event=GaussianDpEvent(noise_multiplier=1.0), mean=10.0, shape=inf)",
+    "TruncatedSubsampledGaussianDpEvent(1000, 0.01, 20, 1.0)", "ComposedDpEvent([CauchyDpEvent(1.0)])", "GaussianDpEvent(nan)",
+    "GaussianDpEvent(0)", "GaussianDpEvent(1e400)", "PoissonSampledDpEvent(1.5, GaussianDpEvent(1.0))", "ComposedDpEvent([])",
+    "{'history': [(1.0, 1.5, 10)]}", "{'history': [(1.0, 0.01, 10)], 'mechanism': 'zcdp'}", "DPSGDAccountant(1.0, 0.01)",
+    "PRVAccountant([CauchyMechanism(1.0)])", "GaussianDpEvent(1.0", "__import__('os')", "[(1.0, 0.01, 10), ",
+]
+
+
 def random_runs(count, seed=7):
     draw = random.Random(seed)
     for _ in range(count):

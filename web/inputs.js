@@ -123,9 +123,9 @@ function run_fields(state, run, k, sought, rebuild, read_schedule) {
       run.phases.push({...run.phases[run.phases.length - 1]});
       rebuild();
     }, {id: `${name}-add`})),
-    h('details', {}, h('summary', {}, 'Paste or copy a schedule'),
+    h('details', {}, h('summary', {}, 'Paste a run, or copy this one'),
       h('div', {class: 'fields'},
-        field(`${name}-schedule`, 'A schedule of the calculator as JSON, or the history of an Opacus accountant', area, 'text', {area: true}),
+        field(`${name}-schedule`, 'A schedule, or what another accountant prints', area, 'text', {area: true, hint: 'JSON of a schedule; the history or state of an Opacus accountant; repr(event) of dp_accounting, or its named tuples; PRVAccountant(…) of prv-accountant.'}),
         h('div', {class: 'actions field whole'},
           button('Read it', () => read_schedule(k, area.text), {id: `${name}-read`}),
           button('Show this run', () => {
@@ -195,7 +195,8 @@ const plainly = message => message.replace(/^\w+: /, '').replace(/^releases\[\d+
 function show_wrong(refusal, run_name) {
   const named = refusal.argument && refusal.argument.split(' ').pop();  // `row 2 of rows`
   const key = named && (ALIASES[named] ?? named);
-  const ids = refusal.release !== undefined ? [`${run_name}-${refusal.release}-${key}`] : [key, `${run_name}-${key}`];
+  const of_release = name => `${run_name}-${refusal.release}-${name}`;
+  const ids = refusal.release !== undefined ? [of_release(key), key === 'points' && of_release('parts')].filter(Boolean) : [key, `${run_name}-${key}`];
   const control = key && ids.map(by_id).find(found => found && found.matches('input, select, textarea'));
   if (!control) return undefined;
   control.setAttribute('aria-invalid', 'true');

@@ -8,12 +8,14 @@ const FIELDS = {
   noise_multiplier: {label: 'Noise multiplier', start: '1'},
   sigma: {label: 'Sigma', start: '1'},
   scale: {label: 'Scale', start: '1'},
+  variance: {label: 'Variance', start: '1'},
   sensitivity: {label: 'Sensitivity', start: '1'},
   epsilon: {label: 'ε', start: '1'},
   delta: {label: 'δ', start: '1e-5'},
   categories: {label: 'Categories', start: '2'},
   mu: {label: 'μ', start: '1'},
   points: {label: 'Points of the profile: ε, δ in each row', start: '0, 0.1\n1, 1e-5', area: true},
+  parts: {label: 'What a record adds: probability, size in each row', start: '0.9, 0\n0.1, 1', area: true},
   rate: {label: 'Sampling rate', start: '0.01'},
   batch: {label: 'Batch', start: '600'},
   records: {label: 'Records', start: '60000'},
@@ -28,6 +30,9 @@ const MECHANISMS = {
   'laplace': {label: 'Laplace noise', fields: ['noise_multiplier']},
   'discrete-gaussian': {label: 'Discrete Gaussian noise', fields: ['sigma', 'sensitivity']},
   'discrete-laplace': {label: 'Discrete Laplace noise', fields: ['scale', 'sensitivity']},
+  'skellam': {label: 'Skellam noise', fields: ['variance', 'sensitivity']},
+  'binomial': {label: 'Binomial noise', fields: ['variance', 'sensitivity']},
+  'gaussian-mixture': {label: 'Gaussian noise on a drawn sensitivity', fields: ['sigma', 'parts']},
   'randomised-response': {label: 'Randomised response', fields: ['epsilon', 'categories']},
   'exponential': {label: 'Exponential mechanism', fields: ['epsilon']},
   'pure': {label: 'Anything ε-private', fields: ['epsilon']},
@@ -40,6 +45,7 @@ const MECHANISMS = {
 const SAMPLINGS = {
   poisson: {label: 'Poisson samples', fields: ['rate']},
   fixed: {label: 'Fixed-size batches', fields: ['batch', 'records']},
+  replacement: {label: 'Batches drawn with replacement', fields: ['batch', 'records']},
   shuffled: {label: 'Epochs of shuffled batches', fields: [], steps: 'Epochs'},
   allocation: {label: 'Epochs with random steps for each record', fields: ['allocate', 'of'], steps: 'Epochs'},
   all: {label: 'All records, every step', fields: []},
@@ -50,6 +56,9 @@ const ADJACENCIES = {
   'replace-one': {label: 'One record replaced', means: 'data sets of the same size, of which one record differs'},
   'zero-out': {label: 'One record blanked', means: 'in one data set a record is replaced by one that contributes nothing'},
 };
+
+/// Fields that are tables, and what the engine calls the columns of `points`.
+const TABLES = {points: ['epsilon', 'delta'], parts: ['weight', 'sensitivity']};
 
 /// Questions about a run, and what each needs beside it. `sought` is the field that is found.
 const ASKS = {
@@ -135,8 +144,14 @@ function schedule_of(run, without) {
     adjacency: run.adjacency,
     releases: run.phases.map((phase, k) => {
       const release = {mechanism: phase.mechanism, ...numbers(phase, phase_keys(phase))};
-      if (release.points !== undefined) release.points = rows_of(phase.points).map(([epsilon, delta, ...more]) => ({epsilon, delta, ...(more.length > 0 && {more})}));
+      const table = Object.keys(TABLES).find(key => release[key] !== undefined);
+      if (table) {
+        const [first, second] = TABLES[table];
+        delete release[table];
+        release.points = rows_of(phase[table]).map(([x, y, ...more]) => ({[first]: x, [second]: y, ...(more.length > 0 && {more})}));
+      }
       if (phase.sampling === 'shuffled') release.shuffled = true;
+      if (phase.sampling === 'replacement') release.with_replacement = true;
       for (const key of ['steps', ...SAMPLINGS[phase.sampling].fields]) {
         const sought_here = key === without && k === run.phases.length - 1;
         if (release[key] === undefined && !sought_here) release[key] = null;  // an empty field
@@ -152,15 +167,28 @@ function run_of(schedule) {
   return {
     adjacency: schedule.adjacency ?? 'add-remove',
     phases: schedule.releases.map(release => {
-      const sampling = release.rate !== undefined ? 'poisson' : release.batch !== undefined ? 'fixed' : release.shuffled ? 'shuffled' : release.of !== undefined ? 'allocation' : 'all';
+      const sampling = release.rate !== undefined ? 'poisson' : release.with_replacement ? 'replacement' : release.batch !== undefined ? 'fixed'
+        : release.shuffled ? 'shuffled' : release.of !== undefined ? 'allocation' : 'all';
       const phase = {mechanism: release.mechanism, sampling, steps: String(release.steps ?? 1)};
       for (const key of Object.keys(FIELDS)) {
         if (release[key] !== undefined) phase[key] = String(release[key]);
       }
-      if (release.points) phase.points = release.points.map(({epsilon, delta}) => `${epsilon}, ${delta}`).join('\n');
+      for (const [key, [first, second]] of Object.entries(TABLES)) {
+        delete phase[key];
+        if (release.points && MECHANISMS[release.mechanism].fields.includes(key)) {
+          phase[key] = release.points.map(point => `${point[first]}, ${point[second]}`).join('\n');
+        }
+      }
       return phase;
     }),
   };
+}
+
+/// The number of the first release of a schedule that the form would make another of; -1 where it holds them all.
+function first_not_held(schedule) {
+  const text = release => JSON.stringify(release, (_, x) => (x && typeof x === 'object' && !Array.isArray(x) ? Object.fromEntries(Object.entries(x).sort()) : x));
+  return schedule.releases.findIndex(release => !Object.hasOwn(MECHANISMS, release.mechanism) ||
+    text(schedule_of(run_of({releases: [release]})).releases[0]) !== text(release));
 }
 
 // ---- links: #view=run&ask=epsilon&delta=1e-5&a=add-remove;gaussian,poisson,noise_multiplier:1,… ---

@@ -418,9 +418,11 @@ async function read_schedule(k, text) {
   await working('Reading', async () => {
     const [answer] = await engine.ask([{ask: 'schedule', text}]);
     if (answer.error) throw new Refused({...answer, argument: 'schedule', release: undefined}, 'ab'[k]);
-    const unknown = answer.run.releases.find(release => !Object.hasOwn(MECHANISMS, release.mechanism));
-    if (unknown) {
-      const error = `mechanism is '${unknown.mechanism}', but must be one of which a privacy profile is known: the page's accountant, pld, has no bound for it`;
+    const other = first_not_held(answer.run);
+    if (other >= 0) {
+      const {mechanism} = answer.run.releases[other];
+      const error = Object.hasOwn(MECHANISMS, mechanism) ? `releases[${other}] is ${JSON.stringify(answer.run.releases[other])}, but must be one that this form can hold: ask the calculator`
+        : `mechanism is '${mechanism}', but must be one of which a privacy profile is known: the page's accountant, pld, has no bound for it`;
       throw new Refused({error, argument: 'schedule'}, 'ab'[k]);
     }
     state.runs[k] = run_of(answer.run);

@@ -10,7 +10,7 @@
 // attack_on_run          run, prior                success; advantage, of the best attacker
 // noise_multiplier, rate run, epsilon, delta       value, run with it: in its last release
 // steps, batch           run, epsilon, delta       value, run with it: in its last release
-// schedule               text                      run: the schedule, checked
+// schedule               text                      run: the schedule, or what another library has for it, checked
 // attack                 mi, prior                 success, membership_success, epsilon
 // attack                 epsilon, delta, prior     success, mi
 // budget                 success, prior            mi, epsilon
@@ -30,6 +30,7 @@
 #include <tacit/dp/trade_off.hpp>
 #include <tacit/info/attack.hpp>
 
+#include "schedule/imports.hpp"
 #include "schedule/schedule.hpp"
 
 #include <algorithm>
@@ -108,8 +109,7 @@ auto for_release(std::size_t which, Do&& act) {
   }
 }
 
-run read_run(json const& of) {
-  apps::schedule const given = apps::read_schedule(of);
+run checked_run(apps::schedule const& given) {
   run out{given.neighbours.value_or(adjacency::add_remove), {}};
   for (std::size_t k = 0; k < given.releases.size(); ++k) {
     composed const& next = given.releases[k].what;
@@ -118,6 +118,8 @@ run read_run(json const& of) {
   }
   return out;
 }
+
+run read_run(json const& of) { return checked_run(apps::read_schedule(of)); }
 
 json const& run_of(json const& question) {
   auto const found = question.find("run");
@@ -403,15 +405,17 @@ json steps(json const& question) {
 
 // ---- a schedule ---------------------------------------------------------------------------------
 
-// A history, and groups, become the releases that they are.
+// A history, another library's state and groups become the releases that they are.
 json schedule(json const& question) {
-  json given;
+  apps::schedule given;
   try {
-    given = apps::parse_json(word(question, "text"));
+    given = apps::parse_schedule(word(question, "text"));
+  } catch (apps::bad_schedule const&) {
+    throw;
   } catch (std::invalid_argument const& error) {
     throw apps::bad_schedule(std::string("text ") + error.what(), "text");
   }
-  run const what = read_run(given);
+  run const what = checked_run(given);
   json releases = json::array();
   for (composed const& release : what.releases) releases.push_back(json(apps::as_json(release)));
   return {

@@ -13,6 +13,9 @@ function phase_in_words(release) {
     'laplace': () => noise('Laplace'),
     'discrete-gaussian': () => `discrete Gaussian noise of sigma ${release.sigma} on a sensitivity of ${release.sensitivity ?? 1}`,
     'discrete-laplace': () => `discrete Laplace noise of scale ${release.scale} on a sensitivity of ${release.sensitivity ?? 1}`,
+    'skellam': () => `Skellam noise of variance ${release.variance} on a sensitivity of ${release.sensitivity ?? 1}`,
+    'binomial': () => `binomial noise of variance ${release.variance} on a sensitivity of ${release.sensitivity ?? 1}`,
+    'gaussian-mixture': () => `Gaussian noise of sigma ${release.sigma} on a sensitivity of ${release.points.map(({weight, sensitivity}) => `${sensitivity} with probability ${weight}`).join(', ')}`,
     'randomised-response': () => `randomised response among ${release.categories ?? 2} of epsilon ${release.epsilon}`,
     'exponential': () => `an exponential mechanism of epsilon ${release.epsilon}`,
     'pure': () => `any mechanism of epsilon ${release.epsilon}`,
@@ -22,7 +25,7 @@ function phase_in_words(release) {
     'matrix-gaussian': () => `${noise('correlated Gaussian')} on a sensitivity of ${release.sensitivity}`,
   }[release.mechanism]();
   const how = release.rate !== undefined ? `Poisson samples of rate ${release.rate}`
-    : release.batch !== undefined ? `batches of ${release.batch} out of ${release.records} records`
+    : release.batch !== undefined ? `batches of ${release.batch} ${release.with_replacement ? 'draws with replacement ' : ''}out of ${release.records} records`
     : release.of !== undefined ? `epochs of ${release.of} steps of which every record takes part in ${release.allocate}, at random`
     : release.shuffled ? 'epochs of shuffled batches' : 'all records';
   const persons = (release.records_per_person ?? 1) === 1 ? '' : `, persons of up to ${release.records_per_person} records`;
@@ -47,7 +50,8 @@ function assumptions(schedules) {
     any(r => !stated(r)) && 'A record’s contribution is clipped to the norm that the noise is relative to, before the sum.',
     any(stated) && 'A mechanism given by its guarantee keeps it under these neighbours.',
     any(r => r.rate !== undefined) && 'Poisson samples: each record takes part independently, with the stated rate, drawn afresh each step; who took part stays secret, and no sum is divided by the size that came out.',
-    any(r => r.batch !== undefined) && 'Fixed-size batches: each is a uniform draw without replacement, made afresh each step; who took part stays secret.',
+    any(r => r.batch !== undefined && r.with_replacement) && 'Batches drawn with replacement: each draw takes any of the records with the same probability, and a record may be drawn several times; who took part stays secret.',
+    any(r => r.batch !== undefined && !r.with_replacement) && 'Fixed-size batches: each is a uniform draw without replacement, made afresh each step; who took part stays secret.',
     any(r => r.of !== undefined) && 'Random allocation: for each epoch every record draws afresh and by itself in which of its steps it takes part; who took part stays secret; a step is an epoch.',
     any(r => r.shuffled) && 'Shuffled batches: each record is in one batch of an epoch; a step is an epoch.',
     'Noise and samples come from a source that nobody can predict. Noise, rates and steps were fixed before the run.',

@@ -211,18 +211,51 @@ class Page(unittest.TestCase):
 
     def test_a_pasted_schedule(self):
         page = self.open()
-        page.click("text=Paste or copy a schedule")
+        page.click("text=Paste a run")
         page.fill("#a-schedule", '{"adjacency": "zero-out", "releases": [{"mechanism": "gaussian", "noise_multiplier": 3, "steps": 5}]}')
         page.click("#a-read")
         time.sleep(0.3)
         self.settle()
         self.assertEqual(page.input_value("#a-0-noise_multiplier"), "3")
         self.assertEqual(page.input_value("#a-adjacency"), "zero-out")
-        page.click("text=Paste or copy a schedule")
+        page.click("text=Paste a run")
         page.fill("#a-schedule", '{"releases": [{"mechanism": "gaussian"}]}')
         page.click("#a-read")
         self.settle()
         self.assertIn("noise_multiplier is missing", page.inner_text("#a-schedule-wrong"))
+
+    def test_what_other_accountants_print_is_pasted(self):
+        page = self.open()
+        page.click("text=Paste a run")
+
+        def paste(text):
+            if not page.is_visible("#a-schedule"):
+                page.click("text=Paste a run")
+            page.fill("#a-schedule", text)
+            page.click("#a-read")
+            time.sleep(0.3)
+            self.settle()
+        for text in cases.SAME_RUN:
+            paste('{"releases": [{"mechanism": "pure", "epsilon": 3}]}')
+            self.assertEqual(self.big(), ["≤ 3"])
+            paste(text)
+            with self.subTest(text=text):
+                self.assertEqual(page.evaluate("schedule_of(state.runs[0])"), cases.run(cases.with_(steps=100)))
+        questions = [{"ask": "epsilon", "delta": 1e-5, "run": {"adjacency": adjacency, "releases": [release]}}
+                     for _, release, adjacency in cases.STATES]
+        for (text, _, adjacency), answer in zip(cases.STATES, native(questions)):
+            paste(text)
+            with self.subTest(text=text):
+                self.assertEqual((page.input_value("#a-adjacency"), self.big()), (adjacency, [f"≤ {answer['upper']['text']}"]))
+                linked = page.evaluate("location.hash")
+                self.open(linked)
+                self.assertEqual(self.big(), [f"≤ {answer['upper']['text']}"])
+                page = self.page
+        for text in cases.NO_STATES:
+            paste(text)
+            with self.subTest(text=text):
+                said = page.evaluate("text => engine.ask([{ask: 'schedule', text}])", text)[0]["error"]
+                self.assertIn(re.sub(r"^\w+: ", "", said), page.inner_text("#a-schedule-wrong"))
 
     def test_mechanisms_that_are_known_by_their_guarantee(self):
         page = self.open()
@@ -249,7 +282,7 @@ class Page(unittest.TestCase):
             page.press("#a-0-points", "Tab")
             self.settle()
             self.assertEqual(self.big(), [], points)
-        page.click("text=Paste or copy a schedule")
+        page.click("text=Paste a run")
         for release, said in (('{"mechanism": "profile", "points": [{"epsilon": 1, "delta": 1e-6}]}', ""),
                               ('{"mechanism": "zcdp", "rho": 0.1}', "mechanism is 'zcdp', but must be one of which a privacy profile is known")):
             page.fill("#a-schedule", f'{{"releases": [{release}]}}')
@@ -260,7 +293,7 @@ class Page(unittest.TestCase):
                 self.assertIn(said, page.inner_text("#a-schedule-wrong"))
             else:
                 self.assertEqual(page.input_value("#a-0-points"), "1, 0.000001")
-                page.click("text=Paste or copy a schedule")
+                page.click("text=Paste a run")
 
     def test_the_best_of_several_runs(self):
         page = self.open()

@@ -101,6 +101,31 @@ class Questions(unittest.TestCase):
         self.assertIn("given twice", read[4]["error"])
         self.assertIn("error", read[5])
 
+    def test_other_libraries_states_are_read_as_the_calculator_reads_them(self):
+        step = cases.with_(steps=100)
+        for text in cases.SAME_RUN:
+            with self.subTest(text=text):
+                self.assertEqual(answers([{"ask": "schedule", "text": text}])[0]["run"], {"adjacency": "add-remove", "releases": [step]})
+        for text, release, adjacency in cases.STATES:
+            with self.subTest(text=text), tempfile.TemporaryDirectory() as folder:
+                file = Path(folder, "state")
+                file.write_text(text, encoding="utf-8")
+                read = answers([{"ask": "schedule", "text": text}])[0]["run"]
+                self.assertEqual(read, {"adjacency": adjacency, "releases": [{"steps": 1, **release}]})
+                theirs = cases.of_calculator(CALCULATOR, ["epsilon", "--schedule", file, "--delta", "1e-5"])
+                ours = answers([{"ask": "epsilon", "run": read, "delta": 1e-5}])[0]
+                self.assertEqual((ours["lower"]["value"], ours["upper"]["value"]), (theirs["lower"], theirs["upper"]))
+
+    def test_states_are_refused_in_the_calculators_words(self):
+        for wrong in cases.NO_STATES:
+            with self.subTest(wrong=wrong), tempfile.TemporaryDirectory() as folder:
+                file = Path(folder, "state")
+                file.write_text(wrong, encoding="utf-8")
+                said = subprocess.run([CALCULATOR, "epsilon", "--schedule", file, "--delta", "1e-5"], capture_output=True, text=True)
+                ours = answers([{"ask": "schedule", "text": wrong}])[0]
+                self.assertNotIn("run", ours)
+                self.assertEqual(said.stderr.strip(), f"tacit epsilon: --schedule {file}: {ours['error']}")
+
     def test_schedules_are_refused_in_the_calculators_words(self):
         good, gaussian = cases.GAUSSIAN, {"mechanism": "gaussian", "noise_multiplier": 1}
         for wrong in ({"releases": []}, {}, {"releases": [5]}, {"releases": [good], "steps": 3}, {"releases": [good], "adjacency": "replace"},

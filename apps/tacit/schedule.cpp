@@ -2,12 +2,9 @@
 //
 // Schedules in files, and what other libraries have in their place.
 
-#include "imports.hpp"
-#include "json_text.hpp"
 #include "output/text_file.hpp"
 #include "plan.hpp"
-
-#include <nlohmann/json.hpp>
+#include "schedule/imports.hpp"
 
 #include <optional>
 #include <stdexcept>
@@ -25,13 +22,8 @@ plan read_schedule(std::string const& file, std::optional<tacit::adjacency> neig
   std::string const origin = "--schedule " + file;
   apps::schedule found;
   try {
-    if (std::optional<apps::schedule> imported = read_import(text)) {
-      found = *std::move(imported);
-    } else {
-      nlohmann::json const from = parse_json(origin, text);
-      found = is_named_tuple(from) ? read_named_tuple(from) : apps::read_schedule(from);
-    }
-  } catch (apps::bad_schedule const& error) {
+    found = apps::parse_schedule(text);
+  } catch (std::invalid_argument const& error) {
     throw bad_input(origin + ": " + error.what());
   }
   if (neighbours && found.neighbours && *neighbours != *found.neighbours) {

@@ -511,7 +511,7 @@ class Schedules(Runs):
                           {"sensitivity": 0.0, "weight": 0.99}, {"sensitivity": 1.0, "weight": 0.01}]}])
         self.imported("ZCDpEvent(rho=0.1, xi=0.0)", [{"mechanism": "zcdp", "rho": 0.1}], accountant="rdp")
 
-        for word in ("rdp", "gdp", "prv"):
+        for word in ("rdp", "gdp", "prv", "tacit"):
             self.imported(f"OrderedDict([('history', [(1.5, 0.01, 60), (np.float64(1.5), 0.01, 40)]), ('mechanism', '{word}')])",
                           [step])
             self.imported(f"{{'history': [(1.5, 0.01, 100)], 'mechanism': '{word}'}}", [step])

@@ -436,7 +436,7 @@ schedule read_schedule(json const& from) {
     throw bad_schedule("is no schedule: it must hold an object with releases, or a history");
   } else if (from.contains("history")) {
     top.must_have_only({"history", "mechanism"});
-    if (top.has("mechanism")) top.field("mechanism").word({"rdp", "gdp", "prv"});
+    if (top.has("mechanism")) top.field("mechanism").word({"rdp", "gdp", "prv", "tacit"});
     out.releases = read_opacus(top.field("history"));
   } else {
     top.must_have_only({"adjacency", "releases"});

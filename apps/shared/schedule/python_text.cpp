@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "python_text.hpp"
+#include "schedule/python_text.hpp"
+
+#include <tacit/core/number_text.hpp>
 
 #include <nlohmann/json.hpp>
 
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <stdexcept>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
-namespace calculator {
+namespace apps {
 
 using nlohmann::json;
 
@@ -149,10 +149,10 @@ class parser {
     std::string_view const digits = text_.substr(at_, end - at_);
     json out;
     bool good = false;
-    auto const read = [&](auto x) {
-      auto const [stop, error] = std::from_chars(digits.data(), digits.data() + digits.size(), x);
-      good = error == std::errc() && stop == digits.data() + digits.size();
-      out = x;
+    auto const read = [&](auto kind) {
+      auto const found = tacit::detail::from_text<decltype(kind)>(digits);
+      good = found.has_value();
+      if (found) out = *found;
     };
     if (real) {
       read(0.0);
@@ -249,4 +249,4 @@ class parser {
 
 json parse_python(std::string const& text) { return parser(text).whole_text(); }
 
-}  // namespace calculator
+}  // namespace apps

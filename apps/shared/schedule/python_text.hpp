@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace calculator {
+namespace apps {
 
 /// How a call stands in the JSON of `parse_python`: {"()": "PoissonSampledDpEvent", "values": […], "named": {…}}.
 inline constexpr char const* call_key = "()";
@@ -17,4 +17,4 @@ inline constexpr char const* call_key = "()";
 ///         nested deeper than 64
 nlohmann::json parse_python(std::string const& text);
 
-}  // namespace calculator
+}  // namespace apps

@@ -2,15 +2,15 @@
 //
 // Runs as other libraries' accountants state them.
 
-#include "imports.hpp"
+#include "schedule/imports.hpp"
 
 #include <tacit/core/count.hpp>
 #include <tacit/core/enclosure.hpp>
 #include <tacit/core/rounded.hpp>
 #include <tacit/dp/sensitivity.hpp>
 
-#include "arguments.hpp"
-#include "python_text.hpp"
+#include "output/format.hpp"
+#include "schedule/python_text.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -23,9 +23,8 @@
 #include <variant>
 #include <vector>
 
-namespace calculator {
+namespace apps {
 
-using apps::bad_schedule;
 using nlohmann::json;
 using tacit::detail::enclosure;
 
@@ -58,7 +57,7 @@ class part {
   double non_negative() const {
     return number("finite and at least 0", [](double x) { return x >= 0.0 && std::isfinite(x); });
   }
-  double noise() const { return number(apps::noise_range, apps::in_noise_range); }
+  double noise() const { return number(noise_range, in_noise_range); }
   std::uint64_t whole(std::uint64_t low = 1, std::uint64_t high = largest_count) const {
     bool const is = value_->is_number_unsigned();
     if (!is || value_->get<std::uint64_t>() < low || value_->get<std::uint64_t>() > high) {
@@ -114,7 +113,7 @@ class part {
       for (auto const& item : named.items()) {
         if (std::find(names.begin(), names.end(), item.key()) != names.end()) continue;
         throw bad_schedule(within + item.key() + " is unknown, but must be one of " +
-                           apps::joined({names.begin(), names.end()}));
+                           joined({names.begin(), names.end()}));
       }
     }
     return out;
@@ -128,7 +127,7 @@ class part {
   json const* value_;
 };
 
-using entries = std::vector<apps::schedule::entry>;
+using entries = std::vector<schedule::entry>;
 
 std::uint64_t times(part const& count, std::uint64_t before) {
   std::uint64_t const n = count.whole();
@@ -140,8 +139,8 @@ std::uint64_t times(part const& count, std::uint64_t before) {
 
 tacit::gaussian joint(part const& of, std::vector<tacit::clipped_group> const& groups) {
   tacit::gaussian const all = tacit::joint_gaussian(groups);
-  if (!apps::in_noise_range(all.noise_multiplier)) {
-    of.refuse(std::string("of a joint noise multiplier ") + apps::noise_range);
+  if (!in_noise_range(all.noise_multiplier)) {
+    of.refuse(std::string("of a joint noise multiplier ") + noise_range);
   }
   return all;
 }
@@ -197,7 +196,7 @@ struct known_event {
   mechanism_reader read;
 };
 
-std::vector<known_event> const& mechanisms() {
+std::vector<known_event> const& known_events() {
   static std::vector<known_event> const all{
       {"GaussianDpEvent",
        [](part const& of) -> tacit::mechanism_event {
@@ -228,9 +227,9 @@ std::vector<known_event> const& mechanisms() {
 }
 
 known_event const* mechanism_of(std::string const& kind) {
-  auto const found = std::find_if(mechanisms().begin(), mechanisms().end(),
+  auto const found = std::find_if(known_events().begin(), known_events().end(),
                                   [&](known_event const& e) { return kind == e.name; });
-  return found == mechanisms().end() ? nullptr : &*found;
+  return found == known_events().end() ? nullptr : &*found;
 }
 
 [[noreturn]] void refuse_event(part const& of) {
@@ -239,9 +238,9 @@ known_event const* mechanism_of(std::string const& kind) {
       {"NonPrivateDpEvent", "what protects something: nothing bounds this release"},
       {"UnsupportedDpEvent", "an event that says what it is"},
       {"RepeatAndSelectDpEvent",
-       "left out: give its event, and --best-of and --best-of-law beside it"},
+       "left out: give its event, and beside it of how many runs it is the best (--best-of)"},
       {"TruncatedSubsampledGaussianDpEvent",
-       "left out: give a Poisson-sampled Gaussian, and --cap and --cap-records beside it"}};
+       "left out: give a Poisson-sampled Gaussian to the calculator, and --cap beside it"}};
   for (auto const& [name, reason] : reasons) {
     if (kind == name) of.refuse(reason);
   }
@@ -251,8 +250,8 @@ known_event const* mechanism_of(std::string const& kind) {
                                  "PoissonSampledDpEvent",
                                  "SampledWithReplacementDpEvent",
                                  "SampledWithoutReplacementDpEvent"};
-  for (known_event const& e : mechanisms()) known.emplace_back(e.name);
-  of.refuse(apps::joined(known));
+  for (known_event const& e : known_events()) known.emplace_back(e.name);
+  of.refuse(joined(known));
 }
 
 // Gaussians one after the other on the same sample are one.
@@ -357,14 +356,14 @@ tacit::event read_variable(part const& of) {
     double const over = by_mu || its[1].value().is_null() ? 1.0 : its[1].positive();
     double const noise = by_mu ? tacit::detail::divide_down(1.0, its[0].positive())
                                : tacit::detail::divide_down(its[0].positive(), over);
-    if (!apps::in_noise_range(noise)) {
-      of.refuse(std::string("of noise over the sensitivity ") + apps::noise_range);
+    if (!in_noise_range(noise)) {
+      of.refuse(std::string("of noise over the sensitivity ") + noise_range);
     }
     return tacit::gaussian{noise};
   }
   if (kind == "LaplaceMechanism") {
     double const scale = tacit::detail::divide_down(1.0, of.arguments({"mu"})[0].positive());
-    if (!apps::in_noise_range(scale)) of.refuse(std::string("of 1/mu ") + apps::noise_range);
+    if (!in_noise_range(scale)) of.refuse(std::string("of 1/mu ") + noise_range);
     return tacit::laplace{scale};
   }
   if (kind == "PureDPMechanism") return tacit::pure{of.arguments({"eps"})[0].non_negative()};
@@ -425,6 +424,12 @@ json without_wrappers(json const& from) {
   return out;
 }
 
+// What JSON makes of a named tuple: ["dp_accounting.dp_event", class, value, …].
+bool is_named_tuple(json const& from) {
+  return from.is_array() && from.size() >= 2 && from[0] == "dp_accounting.dp_event" &&
+         from[1].is_string();
+}
+
 // Of the arrays that JSON makes of named tuples, calls.
 json with_calls(json const& from) {
   if (!from.is_array()) return from;
@@ -437,7 +442,7 @@ json with_calls(json const& from) {
   return {{call_key, from[1]}, {"values", std::move(values)}, {"named", json::object()}};
 }
 
-apps::schedule checked(entries releases, std::string const& of) {
+schedule checked(entries releases, std::string const& of) {
   if (releases.empty()) throw bad_schedule(of + " holds no release");
   std::uint64_t steps = 0;
   for (auto const& [what, name] : releases) {
@@ -456,7 +461,7 @@ apps::schedule checked(entries releases, std::string const& of) {
   return {tree ? std::optional(tacit::adjacency::zero_out) : std::nullopt, std::move(releases)};
 }
 
-apps::schedule read_call(json const& from) {
+schedule read_call(json const& from) {
   part const of(part("", from).kind(), from);
   if (of.name() == "PRVAccountant" || of.name() == "DPSGDAccountant") {
     return checked(read_prv(of), of.name());
@@ -478,19 +483,14 @@ bool is_python(std::string const& text) {
 
 }  // namespace
 
-bool is_named_tuple(json const& from) {
-  return from.is_array() && from.size() >= 2 && from[0] == "dp_accounting.dp_event" &&
-         from[1].is_string();
-}
-
-apps::schedule read_named_tuple(json const& from) { return read_call(with_calls(from)); }
-
-std::optional<apps::schedule> read_import(std::string const& text) {
-  if (!is_python(text)) return std::nullopt;
+schedule parse_schedule(std::string const& text) {
+  if (!is_python(text)) {
+    json const from = parse_json(text);
+    return is_named_tuple(from) ? read_call(with_calls(from)) : read_schedule(from);
+  }
   try {
     json const found = without_wrappers(parse_python(text));
-    if (found.is_object() && found.contains(call_key)) return read_call(found);
-    return apps::read_schedule(found);
+    return found.is_object() && found.contains(call_key) ? read_call(found) : read_schedule(found);
   } catch (bad_schedule const&) {
     throw;
   } catch (std::invalid_argument const& error) {
@@ -498,4 +498,4 @@ std::optional<apps::schedule> read_import(std::string const& text) {
   }
 }
 
-}  // namespace calculator
+}  // namespace apps
