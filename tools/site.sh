@@ -19,9 +19,11 @@ mkdir -p "$site/docs/python"
 cp README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md "$site/docs/"
 cp python/README.md "$site/docs/python/"
 cp -r docs "$site/docs/docs"
-cp tools/site/playground.md build/web/tacit.html "$site/docs/"
+cp tools/site/playground.md tools/site/site.css build/web/tacit.html "$site/docs/"
 python3 tools/site/links.py "$site/docs"
 NO_MKDOCS_2_WARNING=1 "$site/tools/bin/mkdocs" build --quiet --strict
+# A page that is a file may load a script, but no JSON.
+{ printf 'var __index = '; cat "$site/html/search/search_index.json"; } > "$site/html/search/search_index.js"
 
 doxygen tools/site/Doxyfile
 python3 tools/site/check_html.py "$site/html"

@@ -23,6 +23,16 @@ def test_answers_have_the_same_figures(question, changes, upper):
     assert doors.is_figure(getattr(tacit, question)(**doors.asked(question, changes)).upper, upper)
 
 
+@pytest.mark.parametrize("question, changes", doors.GOOD)
+def test_what_is_in_range_is_answered(question, changes):
+    try:
+        found = getattr(tacit, question)(**doors.asked(question, changes))
+    except tacit.Infeasible:
+        assert "_for" in question  # nothing keeps the target
+    else:
+        assert getattr(found, "upper", found) >= 0
+
+
 @pytest.mark.parametrize("question, changes, name, must_be", doors.REFUSED)
 def test_what_is_refused_is_refused_in_the_same_words(question, changes, name, must_be):
     with pytest.raises((ValueError, TypeError)) as refusal:

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What every door answers with the same figures, and refuses in the same words: the calculator, the page's engine, and Python.
+No door has a figure where the headers refuse.
 
-usage: doors.py CALCULATOR ASK      (built of apps/tacit and web; python/tests/test_doors.py asks Python)
+usage: doors.py CALCULATOR ASK HEADERS      (built of apps/tacit, web and header_door.cpp; python/tests/test_doors.py asks Python)
 """
 import json
+import math
 import re
 import subprocess
 import sys
@@ -104,6 +106,41 @@ REFUSED = [
     ("epsilon", {"best_of": 20, "best_of_law": "fixed"}, "best_of_law", "geometric, logarithmic or poisson"),
     ("epsilon", {"best_of_law": "poisson"}, "best_of_law", "left out unless best_of is given"),
 ]
+
+# What each number must be, whether a value is that; of an infinite one that only C++ and Python can tell, None.
+def is_count(x):
+    return x == int(x) and 1 <= x <= 2**53 if math.isfinite(x) else False
+
+
+def at_least_0(x):
+    return None if x == math.inf else x >= 0
+
+
+AT_LEAST_HALF = "in [0.5, 1]"
+RULES = {
+    "noise_multiplier": (NOISE, lambda x: 0.001 <= x <= 1e9),
+    "rate": ("in [0, 1]", lambda x: 0 <= x <= 1),
+    "steps": (COUNT, is_count),
+    "records": (COUNT, is_count),
+    "delta": ("in (0, 1)", lambda x: 0 < x < 1),
+    "epsilon": ("finite and at least 0", lambda x: 0 <= x < math.inf),
+    "information": ("at least 0", at_least_0),
+    "prior": ("in (0, 1]", lambda x: 0 < x <= 1),
+    "success": ("in (0, 1]", lambda x: 0 < x <= 1),
+    ("attack_success_from_dp", "epsilon"): ("at least 0", at_least_0),
+    ("attack_success_from_dp", "prior"): (AT_LEAST_HALF, lambda x: 0.5 <= x <= 1),
+    ("attack_success_from_dp", "delta"): ("in [0, 1]", lambda x: 0 <= x <= 1),
+}
+HOSTILE = [math.nan, math.inf, -math.inf, -1, -1e-300, 0, 5e-324, 0.5, 1, 1.5, 2**53, 2**64, 1e308, -1e308, "", "x", "1e400", "0x1", "1,5", "1 2"]
+# Every number of every question: (question, name, value, range, whether it is refused), and where it is: None.
+SWEPT = [(question, name, x, rule[0], not isinstance(x, str) and rule[1](x))
+         for question, given in QUESTIONS.items() for name in given
+         for rule in [RULES.get((question, name), RULES[name])] for x in HOSTILE]
+REFUSED += [(question, {name: x}, name, must_be) for question, name, x, must_be, good in SWEPT if good is False]
+# What all of them answer with one figure, or refuse alike because nothing keeps the target.
+# (Calibrations of noise below what protects, or to the least delta, take seconds to minutes.)
+GOOD = [(question, {name: x}) for question, name, x, _, good in SWEPT
+        if good and not (question == "noise_multiplier_for" and (name, x) in {("delta", 5e-324), *(("epsilon", x) for x in (2**53, 2**64, 1e308))})]
 
 WHOLE = "a whole number in [1, 1000000000]"
 MATRIX = ["--noise-multiplier", "1", "--delta", "1e-5"]
@@ -207,9 +244,12 @@ def expected(changes, name, must_be):
 
 
 def agrees(said, changes, name, must_be):
-    """What may be infinite in C++ and Python must be finite where numbers are texts."""
+    """What may be infinite in C++ and Python must be finite where numbers are texts, and the attacks that begin from nats
+    take more priors."""
     if must_be is None:
         return name in said
+    if must_be == AT_LEAST_HALF:
+        return message(said) in {expected(changes, name, rule) for rule in (must_be, f"{must_be} where epsilon is given", "in (0, 1]")}
     return message(said) in {expected(changes, name, must_be), expected(changes, name, f"finite and {must_be}")}
 
 
@@ -248,7 +288,25 @@ def asked_of_calculator(calculator, given):
     return done.stdout, done.stderr
 
 
+def ask_headers(headers, cases):
+    lines = "".join(f"{q} {' '.join(f'{key}={x}' for key, x in asked(q, changes).items())}\n" for q, changes in cases)
+    done = subprocess.run([headers], input=lines, capture_output=True, text=True, check=True)
+    return [None if line.startswith("refused") else float(line) for line in done.stdout.splitlines()]
+
+
+def figure_of_calculator(number):
+    """The figure that is the answer; None where there is none."""
+    found = json.loads(number) if number else {}
+    return next((float(found[key]) for key in ("upper", "noise_multiplier", "steps", "batch", "rate", "success", "mi") if key in found), None)
+
+
+def figure_of_page(answer):
+    found = next((answer[key] for key in ("upper", "value", "success", "mi") if key in answer), {"value": None})
+    return found["value"]
+
+
 def page_question(question, given):
+    given = {key: as_text(x) for key, x in given.items()}
     if question == "information_for_success":
         return {"ask": "budget", **given}
     if question.startswith("attack"):
@@ -261,6 +319,11 @@ def page_question(question, given):
     return {"ask": found, **asks, "run": {"adjacency": adjacency, "releases": [{"mechanism": "gaussian", **of_run}]}}
 
 
+def as_text(x):
+    """What no JSON holds is sent as it was typed."""
+    return str(x) if isinstance(x, float) and not math.isfinite(x) else x
+
+
 def ask_page(page, questions):
     lines = "".join(json.dumps(q) + "\n" for q in questions)
     done = subprocess.run([page], input=lines, capture_output=True, text=True, check=True)
@@ -268,7 +331,7 @@ def ask_page(page, questions):
 
 
 def main():
-    calculator, page = sys.argv[1:3]
+    calculator, page, headers = sys.argv[1:4]
     wrong = []
 
     def check(door, case, said, number):
@@ -288,6 +351,12 @@ def main():
     for case, answer in zip(of_page, ask_page(page, [page_question(q, asked(q, changes)) for q, changes, _ in of_page])):
         if "error" in answer or not is_figure(answer["upper"]["value"], case[2]):
             wrong.append(f"page, {case}: {answer}")
+    of_page = ask_page(page, [page_question(q, asked(q, changes)) for q, changes in GOOD])
+    for (q, changes), of_headers, answer in zip(GOOD, ask_headers(headers, GOOD), of_page):
+        number, said = ask_calculator(calculator, q, asked(q, changes))
+        figures = {"headers": of_headers, "calculator": figure_of_calculator(number), "page": figure_of_page(answer)}
+        if len({None if x is None else f"{x:.4e}" for x in figures.values()}) > 1:
+            wrong.append(f"{q} {changes}: {figures} {said}")
     answers = ask_page(page, [page_question(q, given) for q, given in QUESTIONS.items()])
     wrong += [f"page, {q}: {answer}" for q, answer in zip(QUESTIONS, answers) if "error" in answer]
     of_page = [case for case in REFUSED if not NOT_OF_THE_PAGE & case[1].keys()]
@@ -309,7 +378,7 @@ def main():
         number, said = asked_of_calculator(calculator, given)
         if number or not agrees_on(said, *named):
             wrong.append(f"calculator, {given}:\n  {said.strip() or number}\n  {named}")
-    print("\n".join(wrong) or f"{len(ANSWERED)} answers of the same figures, {len(REFUSED) + len(VALUES)} refusals in the same words")
+    print("\n".join(wrong) or f"{len(ANSWERED) + len(GOOD)} answers of the same figures, {len(REFUSED) + len(VALUES)} refusals in the same words")
     return 1 if wrong else 0
 
 
