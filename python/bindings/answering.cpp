@@ -6,6 +6,7 @@
 #include <tacit/core/run_owner.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/mechanism/answering.hpp>
+#include <tacit/mechanism/saved_answering.hpp>
 #include <tacit/pac/answer_plan.hpp>
 #include <tacit/pac/answer_transcript.hpp>
 
@@ -16,11 +17,14 @@
 
 #include <Eigen/Core>
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -35,8 +39,12 @@ namespace binding {
 
 namespace {
 
+constexpr char const* a_path = "a path";
 using number = argument<double>;
 using word = argument<std::string>;
+using file = argument<std::filesystem::path>;
+using run = tacit::answering<>;
+using saved_run = tacit::saved_answering<>;
 /// What all candidates answer: M numbers, or a row a candidate.
 using answers = std::variant<std::vector<double>, Eigen::MatrixXd>;
 
@@ -58,20 +66,26 @@ tacit::answer_axes noise_axes_of(word const& given) {
   tacit::detail::fail_argument("Answering", "axes", axes, "'principal' or 'coordinates'");
 }
 
-/// Private answers for several threads: one at a time, without Python's lock.
+std::size_t count_of(whole const& given, char const* who) {
+  std::uint64_t const count = given.as(who, "candidates", "a whole number in [2, 2^24]");
+  tacit::detail::check_count(who, "candidates", count, 2, std::uint64_t{1} << 24);
+  return static_cast<std::size_t>(count);
+}
+
+/// Private answers, in memory or in a file, for several threads: one at a time, without Python's lock.
 class answering {
  public:
-  answering(std::size_t candidates, tacit::answering_options const& options)
-      : shared_(std::make_shared<shared>(candidates, options)) {}
+  explicit answering(run&& in_memory) : shared_(std::make_shared<shared>(std::move(in_memory))) {}
+  explicit answering(saved_run&& on_disk) : shared_(std::make_shared<shared>(std::move(on_disk))) {}
 
-  /// What `look` returns of the run, which no other thread uses meanwhile; nothing of Python.
+  /// What `look` returns of the run, `run` or `saved_run`, which no other thread uses meanwhile; nothing of Python.
   /// @throws std::logic_error in a forked process, where another thread's lock is never let go
   template <class Look>
   auto alone(Look const& look) const {
     shared_->owner.check("Answering");
     nb::gil_scoped_release const others_run;
     std::lock_guard const held(shared_->lock);
-    return look(shared_->run);
+    return std::visit(look, shared_->run);
   }
 
   /// Charges and draws. Where Ctrl-C ends the wait for many numbers, that is done all the same.
@@ -79,7 +93,7 @@ class answering {
     constexpr std::size_t worth_a_thread = std::size_t{1} << 14;
     std::size_t const numbers =
         std::visit([](auto const& all) { return std::size_t(all.size()); }, given);
-    auto const draw = [all = std::move(given), at_most](tacit::answering<>& run) {
+    auto const draw = [all = std::move(given), at_most](auto& run) {
       return std::visit(
           [&](auto const& query) -> std::variant<double, Eigen::VectorXd> {
             if (!at_most) return run.answer(query);
@@ -91,28 +105,31 @@ class answering {
     shared_->owner.check("Answering");
     return patiently([draw, self = shared_] {
       std::lock_guard const held(self->lock);
-      return draw(self->run);
+      return std::visit(draw, self->run);
     });
   }
 
  private:
   struct shared {
-    shared(std::size_t candidates, tacit::answering_options const& options)
-        : run({candidates}, options) {}
+    template <class Run>
+    explicit shared(Run&& of) : run(std::forward<Run>(of)) {}
     tacit::detail::run_owner owner;
     std::mutex lock;
-    tacit::answering<> run;
+    std::variant<binding::run, saved_run> run;
   };
   std::shared_ptr<shared> shared_;
 };
 
-/// A property.
+run const& answers_in(run const& in_memory) { return in_memory; }
+run const& answers_in(saved_run const& on_disk) { return *on_disk; }
+
+/// A property of the answers, wherever they are kept.
 template <class Look>
 auto of_run(Look const& look) {
-  return [look](answering const& self) { return self.alone(look); };
+  return [look](answering const& self) {
+    return self.alone([&](auto const& kept) { return look(answers_in(kept)); });
+  };
 }
-
-using run = tacit::answering<>;
 
 /// One cell is a column.
 Eigen::MatrixXd rows_of(answers const& all) {
@@ -144,15 +161,25 @@ void bind_answering(nb::module_& m) {
       "the least noise; or 'coordinates', a noise for each cell\n"
       "resolution  the scale of the noise is about 2^resolution steps of the grid that answers are "
       "on; a whole number in [2, 40]\n"
-      "recorded    whether to keep a transcript, some 40 bytes an answer and axis")
+      "recorded    whether to keep a transcript, some 40 bytes an answer and axis\n"
+      "kappa       whatever the answers are, no candidate becomes more than e^kappa times as "
+      "likely "
+      "as it was, or as unlikely; in (0, 100], or None for no such cap\n"
+      "save        a new file that is charged before an answer is returned, for `resume`. It holds "
+      "the secret\n"
+      "ahead       nats, at least 0, that the file is charged at a time: 0 stores each answer with "
+      "its charge; more takes fewer writes, and a crash costs what was not given back. 0 with "
+      "kappa\n"
+      "about       a word stored in the file, which resumes only with it\n\n"
+      "Raises ValueError naming the argument out of range, FileExistsError where there is a file.")
       .def(
           "__init__",
           [](answering* self, whole const& candidates, number const& budget,
              number const& per_answer, word const& axes, whole const& resolution,
-             argument<bool> const& recorded) {
+             argument<bool> const& recorded, std::optional<number> const& kappa,
+             std::optional<file> const& save, number const& ahead_of, word const& about_what) {
             constexpr char const* who = "Answering";
-            std::uint64_t const count =
-                candidates.as(who, "candidates", "a whole number in [2, 2^24]");
+            tacit::given_answers const of{count_of(candidates, who)};
             tacit::answering_options options;
             options.budget = tacit::nats(budget.as(who, "budget", "finite and at least 0"));
             options.per_answer = tacit::nats(per_answer.as(who, "per_answer", "in [1e-100, 1000]"));
@@ -162,11 +189,38 @@ void bind_answering(nb::module_& m) {
             tacit::detail::check_count(who, "resolution", finely, 2, 40);
             options.how.resolution = static_cast<unsigned>(finely);
             options.recorded = recorded.as(who, "recorded");
-            tacit::detail::check_count(who, "candidates", count, 2, std::uint64_t{1} << 24);
-            new (self) answering(static_cast<std::size_t>(count), options);
+            if (kappa) options.kappa = kappa->as(who, "kappa", "in (0, 100]");
+            double const ahead = ahead_of.as(who, "ahead", "at least 0");
+            std::string about = about_what.as(who, "about");
+            if (save) {
+              new (self) answering(saved_run(of, options, save->as(who, "save", a_path),
+                                             tacit::nats(ahead), std::move(about)));
+            } else {
+              tacit::detail::require_argument(ahead == 0.0, who, "ahead", ahead, "0 without save");
+              tacit::detail::require_argument(about.empty(), who, "about", about,
+                                              "empty without save");
+              new (self) answering(run(of, options));
+            }
           },
           nb::arg("candidates"), nb::arg("budget"), nb::arg("per_answer"),
-          nb::arg("axes") = "principal", nb::arg("resolution") = 30, nb::arg("recorded") = false)
+          nb::arg("axes") = "principal", nb::arg("resolution") = 30, nb::arg("recorded") = false,
+          nb::kw_only(), nb::arg("kappa").none() = nb::none(), nb::arg("save").none() = nb::none(),
+          nb::arg("ahead") = 0.0, nb::arg("about") = "")
+      .def_static(
+          "resume",
+          [](file const& from, whole const& candidates, number const& ahead, word const& about) {
+            constexpr char const* who = "resume";
+            return new answering(saved_run::resume(
+                {count_of(candidates, who)}, from.as(who, "file", a_path),
+                tacit::nats(ahead.as(who, "ahead", "at least 0")), about.as(who, "about")));
+          },
+          nb::arg("file"), nb::arg("candidates"), nb::kw_only(), nb::arg("ahead") = 0.0,
+          nb::arg("about") = "",
+          "The answers whose state is in `file`: the same secret candidate, budget and belief, by "
+          "a new source of noise. Where answers were lost, since a process ended that had charged "
+          "ahead, all that was charged counts as spent, and later answers have more noise.\n\n"
+          "Raises CorruptState for a damaged file, OSError if there is none or another run writes "
+          "it, ValueError if it is about something else or has other candidates.")
       .def(
           "answer",
           [](answering& self, nb::handle given, nb::object const& at_most) {
@@ -184,8 +238,11 @@ void bind_answering(nb::module_& m) {
           "units of their own, finite. `at_most`: for this many nats, in [1e-100, 1000], in the "
           "place "
           "of per_answer.\n\n"
-          "Raises BudgetExhausted if the charge does not fit, and ValueError for another number of "
-          "answers or one that is not finite; nothing is charged or drawn then. Ctrl-C ends the "
+          "Raises BudgetExhausted if the charge does not fit, or kappa leaves no room, and "
+          "ValueError for another number of "
+          "answers or one that is not finite; nothing is charged or drawn then. OSError if the "
+          "file cannot be written, or is not this run's alone: nothing is answered then, here or "
+          "later. Ctrl-C ends the "
           "wait for a long answer, which is charged all the same and is lost but for the "
           "transcript.")
       .def_prop_ro("candidates", of_run([](run const& r) { return r.candidates().candidates; }))
@@ -194,21 +251,48 @@ void bind_answering(nb::module_& m) {
       .def_prop_ro("remaining", of_run([](run const& r) { return r.remaining().value; }),
                    "Nats that are left.")
       .def_prop_ro("answers", of_run([](run const& r) { return r.answers(); }),
-                   "How many were given.")
+                   "How many were given; in a file, those that cost nothing are not counted.")
+      .def_prop_ro(
+          "charged",
+          [](answering const& self) {
+            return self.alone([](auto const& kept) {
+              if constexpr (requires { kept.charged(); }) return kept.charged().value;
+              return answers_in(kept).spent().value;
+            });
+          },
+          "Nats that count as spent if the process ends now: without `ahead`, `spent`.")
+      .def(
+          "close",
+          [](answering& self) {
+            self.alone([](auto& kept) {
+              if constexpr (requires { kept.close(); }) kept.close();
+            });
+          },
+          "Gives back what the file was charged ahead and is not spent, as the end of the object "
+          "does, too. Answers may follow, charged anew.")
       .def(
           "attack_bound",
           [](answering const& self, number const& prior) {
             double const right = prior.as("attack_bound", "prior", "in (0, 1]");
-            return self.alone([=](run const& r) { return r.attack_bound(right); });
+            return of_run([=](run const& r) { return r.attack_bound(right); })(self);
           },
           nb::arg("prior") = 0.5,
           "No attacker is right more often about something whose best guess beforehand is right "
           "with probability `prior`, in (0, 1]: 0.5 for the membership of a record in balanced "
           "subsets, 1/M for the candidate itself.")
+      .def(
+          "attack_bound_afterwards",
+          [](answering const& self, number const& prior) {
+            double const right = prior.as("attack_bound_afterwards", "prior", "in (0, 1]");
+            return of_run([=](run const& r) { return r.attack_bound_afterwards(right); })(self);
+          },
+          nb::arg("prior") = 0.5,
+          "The same given any answers at all, about anything that is chosen after they were seen: "
+          "min(e^kappa*prior, 1 - e^-kappa*(1 - prior)), which is 1 without kappa.")
       .def_prop_ro(
           "belief",
           [](answering const& self) {
-            auto const belief = self.alone([](run const& r) { return r.belief(); });
+            auto const belief = of_run([](run const& r) { return r.belief(); })(self);
             return array_of(belief.probabilities());
           },
           "What an attacker who saw all answers believes of each candidate, shape (M,): public, "

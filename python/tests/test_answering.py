@@ -5,6 +5,7 @@ import math
 import os
 import pickle
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -138,6 +139,196 @@ def test_a_fork_during_an_answer_is_refused_at_once():
     assert answering.answers == 1
 
 
+def test_kappa_caps_the_worst_answers():
+    def farthest(belief):
+        return np.abs(np.log(M * belief)).max()
+
+    capped = Answering(M, budget=90.0, per_answer=0.1, kappa=0.25)
+    assert capped.attack_bound_afterwards() == pytest.approx(1 - math.exp(-0.25) / 2)
+    assert capped.attack_bound_afterwards(1 / M) == pytest.approx(math.exp(0.25) / M)
+    free = Answering(M, budget=90.0, per_answer=0.1)
+    assert free.attack_bound_afterwards() == 1.0
+    for _ in range(200):
+        capped.answer(MANY)
+        free.answer(MANY)
+        assert farthest(capped.belief) <= 0.25
+    assert farthest(free.belief) > 1.0 and free.spent > 1.0
+    assert 0.0 < capped.spent < free.spent and capped.attack_bound() <= capped.attack_bound_afterwards()
+    spent = capped.spent
+    assert capped.answer(np.full(M, 2.0)) == 2.0 and capped.spent == spent
+
+
+# ---- in a file ----------------------------------------------------------------------------------------
+
+
+def test_stored_answers_go_on_where_they_ended(tmp_path):
+    state = tmp_path / "a"
+    answering = Answering(M, budget=0.5, per_answer=0.01, save=state, about="data-1")
+    if os.name == "posix":
+        assert state.stat().st_mode & 0o077 == 0
+    for n in range(1, 6):
+        answering.answer(ONE * n)
+        assert answering.charged == answering.spent
+        spent, belief = answering.spent, answering.belief
+        with pytest.raises(OSError):
+            Answering.resume(state, M, about="data-1")  # this process has it
+        del answering
+        answering = Answering.resume(str(state), M, about="data-1")
+        assert (answering.spent, answering.answers, answering.budget) == (spent, n, 0.5) and np.array_equal(answering.belief, belief)
+    text = state.read_text()
+    assert answering.answer(np.full(M, 0.1)) == 0.1 and state.read_text() == text  # what costs nothing is not written
+    with pytest.raises(tacit.BudgetExhausted):
+        while True:
+            answering.answer(MANY)
+    assert 0.48 < answering.spent <= 0.5
+    with pytest.raises(FileExistsError):
+        del answering
+        Answering(M, budget=0.5, per_answer=0.01, save=state)
+    assert Answering.resume(state, M, about="data-1").spent > 0.48
+
+
+def test_the_stored_candidate_answers(tmp_path):
+    apart = np.arange(16.0)
+    answering = Answering(16, budget=50.0, per_answer=0.01, save=tmp_path / "a")
+    answering.answer(apart)
+    before = round(answering.answer(apart, at_most=4.0))  # a deviation of 0.085
+    del answering
+    assert round(Answering.resume(tmp_path / "a", 16).answer(apart, at_most=4.0)) == before
+
+
+def test_a_file_is_charged_ahead_and_gets_the_rest_back(tmp_path):
+    state = tmp_path / "a"
+    answering = Answering(M, budget=0.5, per_answer=0.001, save=state, ahead=0.02)
+    answering.answer(ONE)
+    text = state.read_text()
+    assert answering.charged == pytest.approx(0.021, rel=0.01)
+    for _ in range(10):
+        answering.answer(ONE)
+    assert state.read_text() == text and answering.spent < answering.charged
+    answering.close()
+    assert answering.charged == answering.spent and state.read_text() != text
+    answering.answer(ONE)
+    spent = answering.spent
+    del answering  # closes
+    again = Answering.resume(state, M, ahead=9.0)
+    assert again.spent == spent
+    again.answer(ONE)
+    assert again.charged == 0.5
+    in_memory = Answering(M, budget=0.5, per_answer=0.001)
+    in_memory.answer(ONE)
+    in_memory.close()
+    assert in_memory.charged == in_memory.spent > 0.0
+
+
+TOLD = """
+import sys
+import numpy as np
+from tacit.pac import Answering
+
+answering = Answering(16, budget=2.0, per_answer=1e-3, save=sys.argv[1], ahead=float(sys.argv[2]))
+for n in range(10**9):
+    answering.answer(np.random.default_rng(n).normal(size=16))
+    print(answering.spent, flush=True)
+"""
+
+
+@pytest.mark.parametrize("ahead", [0.0, 0.02])
+def test_a_killed_process_gave_no_answer_that_its_file_was_not_charged_for(tmp_path, ahead):
+    child = subprocess.Popen([sys.executable, "-c", TOLD, str(tmp_path / "a"), str(ahead)], stdout=subprocess.PIPE, text=True)
+    said = [float(child.stdout.readline()) for _ in range(25)]
+    child.kill()
+    said += [float(line) for line in child.stdout.read().splitlines(keepends=True) if line.endswith("\n")]
+    child.wait()
+    answering = Answering.resume(tmp_path / "a", 16, ahead=ahead)
+    assert said[-1] <= answering.spent <= said[-1] + max(ahead, 1e-3) + 1e-3
+    # What was lost leaves any belief possible: the variance of (-1, ..., 1) is 1/8 at the uniform one, and 1 at the worst.
+    before, ends = answering.spent, np.zeros(16)
+    ends[:2] = -1.0, 1.0
+    answering.answer(ends)
+    assert answering.spent - before == pytest.approx(1e-3, rel=1e-3)
+    assert math.isfinite(answering.answer(ends)) and answering.charged >= answering.spent
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="names of open files")
+@pytest.mark.parametrize("ahead", [0.0, 0.1])
+@pytest.mark.parametrize("spoil", [
+    lambda file: os.link(file, file.with_name("b")), lambda file: file.rename(file.with_name("b")), lambda file: file.unlink(),
+    lambda file: (file.with_name("b").write_bytes(file.read_bytes()), file.with_name("b").replace(file)),
+], ids=["linked", "moved", "removed", "replaced by a copy"])
+def test_a_file_that_is_not_its_own_alone_ends_the_run(tmp_path, spoil, ahead):
+    answering = Answering(M, budget=5.0, per_answer=0.01, save=tmp_path / "a", ahead=ahead)
+    answering.answer(ONE)
+    spent = answering.spent
+    spoil(tmp_path / "a")
+    with pytest.raises(OSError):
+        answering.answer(ONE)
+    with pytest.raises(RuntimeError, match="could not be stored, or was not its own alone"):
+        answering.answer(ONE)
+    with pytest.raises(RuntimeError):
+        answering.close()
+    assert answering.spent == spent
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="forks of POSIX")
+def test_a_forked_process_neither_answers_nor_closes(tmp_path):
+    answering = Answering(M, budget=5.0, per_answer=0.01, save=tmp_path / "a", ahead=0.1)
+    answering.answer(ONE)
+    text = (tmp_path / "a").read_text()
+    child = os.fork()
+    if child == 0:
+        refused = 0
+        for use in (lambda: answering.answer(ONE), lambda: answering.close(), lambda: answering.charged):
+            try:
+                use()
+            except RuntimeError as error:
+                refused += "used in a forked process" in str(error)
+        del answering
+        os._exit(0 if refused == 3 else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert (tmp_path / "a").read_text() == text
+    answering.answer(ONE)
+
+
+def test_a_file_of_something_else_is_refused(tmp_path):
+    state = tmp_path / "a"
+    Answering(M, budget=1.0, per_answer=0.01, kappa=0.5, save=state, about="data-1")
+    text = state.read_text()
+    for refused, kind, said in (
+        (lambda: Answering.resume(state, M), ValueError, "saved_run: about is , but must be data-1, as in the state"),
+        (lambda: Answering.resume(state, 65, about="data-1"), ValueError, "saved_answering: number of candidates is 65, but must be 64"),
+        (lambda: Answering.resume(state, M, ahead=0.1, about="data-1"), ValueError,
+         "saved_answering: ahead is 0.1, but must be 0 with kappa, which needs all answers known"),
+        (lambda: Answering.resume(state, M, ahead=-1.0), ValueError, "saved_answering: ahead is -1, but must be finite and at least 0"),
+        (lambda: Answering.resume(tmp_path / "none", M), FileNotFoundError, ""),
+    ):
+        with pytest.raises(kind) as refusal:
+            refused()
+        assert said in str(refusal.value)
+        assert state.read_text() == text
+    assert Answering.resume(state, M, about="data-1").attack_bound_afterwards() < 0.7
+    for corrupt in (text[:-4], text.replace("budget 1", "budget 2"), "tacit-answering 1\n"):
+        state.write_text(corrupt)
+        with pytest.raises(tacit.CorruptState):
+            Answering.resume(state, M, about="data-1")
+        assert state.read_text() == corrupt
+
+
+@pytest.mark.parametrize("how, said", [
+    ({"kappa": 0.0}, "answering: kappa is 0, but must be in (0, 100], or infinite"), ({"kappa": math.nan}, "kappa is nan"), ({"kappa": 101}, "kappa is 101"),
+    ({"ahead": 0.1}, "ahead is 0.1, but must be 0 without save"), ({"about": "x"}, "about is x, but must be empty without save"),
+    ({"save": "a", "ahead": -1.0}, "ahead is -1, but must be finite and at least 0"), ({"save": "a", "ahead": math.nan}, "ahead is nan"),
+    ({"save": "a", "recorded": True}, "saved_answering: recorded is 1, but must be false: a file keeps no transcript"),
+    ({"save": "a", "kappa": 0.5, "ahead": 0.1}, "saved_answering: ahead is 0.1, but must be 0 with kappa"), ({"save": "a", "about": "two words"}, "one word"),
+    ({"save": "a", "budget": -1.0}, "budget is -1"), ({"save": "a", "per_answer": 0.0}, "per_answer is 0, but must be in [1e-100, 1000]"),
+])
+def test_what_is_refused_leaves_no_file(tmp_path, monkeypatch, how, said):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError) as refusal:
+        Answering(M, **{"budget": 1.0, "per_answer": 0.01, **how})
+    assert said in str(refusal.value)
+    assert not (tmp_path / "a").exists()
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="forks of POSIX")
 def test_a_forked_process_is_refused():
     answering = Answering(M, budget=1.0, per_answer=0.01)
@@ -161,7 +352,7 @@ def test_a_forked_process_is_refused():
     (lambda a: a.answer(np.sign(ONE) * 1.7e308), ValueError, "but must be"), (lambda a: a.answer(np.zeros((M, 2, 2))), TypeError, "answers is"),
     (lambda a: a.answer(None), TypeError, "answers is missing"), (lambda a: a.answer("x"), TypeError, "answers is 'x'"),
     (lambda a: a.answer([True] * M), TypeError, "answers is"), (lambda a: a.answer([[1.0], [1.0, 2.0]]), TypeError, "answers is"),
-    (lambda a: a.answer(ONE, at_most="x"), TypeError, "at_most is 'x'"), (lambda a: a.attack_bound(0.0), ValueError, "prior_success is 0, but must be in (0, 1]"),
+    (lambda a: a.answer(ONE, at_most="x"), TypeError, "at_most is 'x'"), (lambda a: a.attack_bound(0.0), ValueError, "answering: prior is 0, but must be in (0, 1]"),
     (lambda a: Answering(1, 1.0, 0.1), ValueError, "candidates is 1, but must be a whole number in [2, 16777216]"),
     (lambda a: Answering(2**60, 1.0, 0.1), ValueError, "candidates is"), (lambda a: Answering(-1, 1.0, 0.1), ValueError, "candidates is -1"),
     (lambda a: Answering(2, -1.0, 0.1), ValueError, "is -1"), (lambda a: Answering(2, math.inf, 0.1), ValueError, "is inf"),

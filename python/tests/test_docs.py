@@ -16,7 +16,8 @@ BLOCKS = re.findall(r"```python\n(.*?)```(?:\n\n<!--[^\n]*-->\n```\n(.*?)```)?",
 
 
 @pytest.mark.parametrize("program, printed", BLOCKS)
-def test_readme(program, printed):
+def test_readme(program, printed, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
         exec(program, {"tacit": __import__("tacit"), "np": __import__("numpy")})
