@@ -5,16 +5,23 @@
 // fresh run is set up off the clock. `paid` is the share of steps that bought a sign; the others were
 // unanimous, too expensive or void, and took less time.
 //
-// Private answers: M candidates' answers in, one noised out, 2⁻³² nats each; `nats` are those spent on a million.
+// Private answers: M candidates' answers in, one noised out, 2⁻³² nats each; `nats` are those spent on a million. In a
+// file: each with its charge (`one_by_one`: the time of a write to a disk), or charged for some thousands at a time.
 
 #include <tacit/mechanism/answering.hpp>
 #include <tacit/mechanism/paczero.hpp>
+#include <tacit/mechanism/saved_answering.hpp>
 
 #include <benchmark/benchmark.h>
+#include <unistd.h>
 
 #include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <limits>
 #include <memory>
 #include <random>
+#include <string>
 #include <vector>
 
 namespace {
@@ -89,39 +96,74 @@ BENCHMARK_CAPTURE(release_step, record_and_pairs,
     ->Args({1000, 128});
 BENCHMARK_CAPTURE(release_step, zero_leakage_hold, {.budget = tacit::nats(0.0)})->Args({1000, 128});
 
-// range(0): candidates, range(1): cells.
-void private_answer(benchmark::State& state, tacit::answer_axes axes) {
-  using Eigen::MatrixXd;
-  auto const count = static_cast<std::size_t>(state.range(0));
-  std::mt19937_64 random(5);
-  std::normal_distribution<double> normal;
-  std::vector<MatrixXd> pool(32, MatrixXd(state.range(0), state.range(1)));
-  std::vector<std::vector<double>> columns;
-  for (MatrixXd& answers : pool) {
-    for (double& y : answers.reshaped()) y = 10.0 + normal(random);
-    columns.emplace_back(answers.data(), answers.data() + count);
+/// Standard normal answers, some queries of a column a cell.
+struct query_pool {
+  std::vector<Eigen::MatrixXd> cells;
+  std::vector<std::vector<double>> first;  // cell
+
+  query_pool(std::int64_t candidates, std::int64_t width) {
+    std::mt19937_64 random(5);
+    std::normal_distribution<double> normal;
+    for (int n = 0; n < 32; ++n) {
+      Eigen::MatrixXd& answers = cells.emplace_back(candidates, width);
+      for (double& y : answers.reshaped()) y = 10.0 + normal(random);
+      first.emplace_back(answers.data(), answers.data() + candidates);
+    }
   }
-  tacit::answering<> answers(
-      tacit::given_answers{count},
-      {.budget = tacit::nats(1.0), .per_answer = tacit::nats(0x1p-32), .how = {.axes = axes}});
+};
+
+constexpr double no_cap = std::numeric_limits<double>::infinity();
+
+// range(0): candidates, range(1): cells.
+void private_answer(benchmark::State& state, tacit::answer_axes axes, double kappa) {
+  query_pool const pool(state.range(0), state.range(1));
+  tacit::answering<> answers(tacit::given_answers{static_cast<std::size_t>(state.range(0))},
+                             {.budget = tacit::nats(1.0),
+                              .per_answer = tacit::nats(0x1p-32),
+                              .how = {.axes = axes},
+                              .kappa = kappa});
   std::size_t turn = 0;
   for (auto _ : state) {
-    std::size_t const at = turn++ % pool.size();
+    std::size_t const at = turn++ % pool.cells.size();
     if (state.range(1) == 1) {
-      benchmark::DoNotOptimize(answers.answer(columns[at]));
+      benchmark::DoNotOptimize(answers.answer(pool.first[at]));
     } else {
-      benchmark::DoNotOptimize(answers.answer(pool[at]));
+      benchmark::DoNotOptimize(answers.answer(pool.cells[at]));
     }
   }
   state.counters["nats"] = answers.spent().value / static_cast<double>(turn) * 1e6;
 }
 
-BENCHMARK_CAPTURE(private_answer, together, tacit::answer_axes::principal)
+BENCHMARK_CAPTURE(private_answer, together, tacit::answer_axes::principal, no_cap)
     ->Args({64, 1})
     ->Args({128, 1})
     ->Args({1024, 1})
     ->Args({128, 10});
-BENCHMARK_CAPTURE(private_answer, apart, tacit::answer_axes::coordinates)->Args({128, 10});
+BENCHMARK_CAPTURE(private_answer, apart, tacit::answer_axes::coordinates, no_cap)->Args({128, 10});
+BENCHMARK_CAPTURE(private_answer, within_kappa, tacit::answer_axes::principal, 0.25)
+    ->Args({128, 1})
+    ->Args({128, 10});
+
+// In the folder for temporary files; range(0): candidates, of one cell.
+void stored_answer(benchmark::State& state, double ahead) {
+  query_pool const pool(state.range(0), 1);
+  std::filesystem::path const file = std::filesystem::temp_directory_path() /
+                                     ("tacit_bench_answers_" + std::to_string(::getpid()));
+  std::filesystem::remove(file);
+  {
+    tacit::saved_answering<> answers(
+        tacit::given_answers{static_cast<std::size_t>(state.range(0))},
+        {.budget = tacit::nats(1.0), .per_answer = tacit::nats(0x1p-32)}, file, tacit::nats(ahead));
+    std::size_t turn = 0;
+    for (auto _ : state) {
+      benchmark::DoNotOptimize(answers.answer(pool.first[turn++ % pool.first.size()]));
+    }
+  }
+  std::filesystem::remove(file);
+}
+
+BENCHMARK_CAPTURE(stored_answer, one_by_one, 0.0)->Arg(128)->UseRealTime();
+BENCHMARK_CAPTURE(stored_answer, ahead, 0x1p-20)->Arg(128)->UseRealTime();
 
 }  // namespace
 

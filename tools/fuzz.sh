@@ -5,7 +5,7 @@
 # memory, where there is /dev/shm.
 # usage: sh tools/fuzz.sh [--plain] [-runs=N | -max_total_time=SECONDS] [TARGET...]     (10 000 000 runs, all targets)
 #   --plain without sanitisers: twice as fast, for crashes, hangs, memory and what a target itself checks
-#   TARGET  archive state transcript journal trade_off safetensors csv groups matrix json schedule arguments
+#   TARGET  archive state answers transcript journal trade_off safetensors csv groups matrix json schedule arguments
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -19,7 +19,7 @@ case ${1:-} in
   -runs=* | -max_total_time=*) limit=$1; shift ;;
   -*) sed -n 's/^# usage/usage/p' "$0" >&2; exit 2 ;;
 esac
-[ $# -gt 0 ] || set -- archive state transcript journal trade_off safetensors csv groups matrix json schedule arguments
+[ $# -gt 0 ] || set -- archive state answers transcript journal trade_off safetensors csv groups matrix json schedule arguments
 
 sh tools/install_packages.sh clang libclang-rt-dev libeigen3-dev libboost-dev libcli11-dev nlohmann-json3-dev
 
@@ -43,7 +43,7 @@ sources_of() {
 # Bytes of an input: enough for every field of a few entries.
 longest_of() {
   case $1 in
-    state) echo 1024 ;;
+    state | answers) echo 1024 ;;
     transcript | journal | trade_off) echo 512 ;;
     schedule) echo 384 ;;
     arguments | matrix) echo 128 ;;

@@ -326,6 +326,9 @@ TEST_CASE("what is not these answers' file is refused", "[saved_run]") {
   CHECK(refused("charged", "charged nan 0"));
   CHECK(refused("kappa", "kappa 0"));
   CHECK(refused("how", "how 2 30"));
+  CHECK(refused("how", "how 0 41"));
   CHECK(refused("high", "high 1 0"));
+  CHECK(refused("low", "low 16 1e300 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0"));
   CHECK(refused("errors", "errors 2 0 0"));
+  CHECK(refused("errors", "errors 16 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 400"));
 }

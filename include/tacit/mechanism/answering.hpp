@@ -52,11 +52,14 @@ struct answering_options {
 
 namespace detail {
 
-/// @throws std::domain_error unless the budget is finite and at least 0, per_answer in [1e-100, 1000], and kappa in (0, 100] or ∞
+/// @throws std::domain_error unless the budget is finite and at least 0, per_answer in [1e-100, 1000], the resolution in [2, 40],
+///         and kappa in (0, 100] or ∞
 inline void check_answering(answering_options const& options) {
   check_non_negative("answering", "budget", options.budget.value);
   require_domain(options.per_answer.value >= 1e-100 && options.per_answer.value <= 1e3, "answering",
                  "per_answer", options.per_answer.value, "in [1e-100, 1000]");
+  require_domain(options.how.resolution >= 2 && options.how.resolution <= 40, "answering",
+                 "resolution", options.how.resolution, "in [2, 40]");
   require_domain(options.kappa > 0.0 && (options.kappa <= 100.0 || std::isinf(options.kappa)),
                  "answering", "kappa", options.kappa, "in (0, 100], or infinite");
 }
@@ -79,7 +82,7 @@ template <class Candidates = given_answers, secret_bits Secret = secret_stream>
 class answering {
  public:
   /// @throws std::invalid_argument unless there are 2 to 2²⁴ candidates; std::domain_error unless the budget is finite and at least
-  ///         0, per_answer in [1e-100, 1000], and kappa in (0, 100] or infinite
+  ///         0, per_answer in [1e-100, 1000], the resolution in [2, 40], and kappa in (0, 100] or infinite
   answering(Candidates candidates, answering_options const& options, Secret secret = Secret())
       : candidates_(std::move(candidates)),
         options_(options),

@@ -68,7 +68,10 @@ class answers_on_file {
     require_domain(
         from.how.axes == answer_axes::principal || from.how.axes == answer_axes::coordinates, who,
         "axes", static_cast<int>(from.how.axes), "one of those there are");
-    check_answering({.budget = from.budget, .per_answer = from.per_answer, .kappa = from.kappa});
+    check_answering({.budget = from.budget,
+                     .per_answer = from.per_answer,
+                     .how = from.how,
+                     .kappa = from.kappa});
     static_cast<void>(ledger<nats>(from.budget, from.charged));
     return answers_on_file(std::move(from));
   }

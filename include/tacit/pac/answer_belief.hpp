@@ -55,13 +55,16 @@ class answer_belief {
 
   [[nodiscard]] state save() const { return {known_, high_, low_, errors_}; }
 
-  /// @throws std::invalid_argument for sums of different lengths; std::domain_error for one that is not finite
+  /// @throws std::invalid_argument for sums of different lengths; std::domain_error for one that is not finite, or has
+  ///         a rest that is no rest, and for errors that leave everything open
   [[nodiscard]] static answer_belief restore(state from) {
     answer_belief out(from.high.size());
     detail::check_size("answer_belief", "number of sums", from.low.size(), from.high.size());
     detail::check_size("answer_belief", "number of errors", from.errors.size(), from.high.size());
     for (std::size_t m = 0; m < from.high.size(); ++m) {
-      detail::check_finite("answer_belief", "sum", from.high[m] + from.low[m]);
+      detail::check_finite("answer_belief", "sum", from.high[m]);
+      detail::require_domain(from.high[m] + from.low[m] == from.high[m], "answer_belief",
+                             "rest of a sum", from.low[m], "too small to change it");
       detail::check_non_negative("answer_belief", "error", from.errors[m]);
     }
     if (!from.known) {
@@ -72,6 +75,7 @@ class answer_belief {
     out.low_ = std::move(from.low);
     out.errors_ = std::move(from.errors);
     out.weigh();
+    detail::check_finite("answer_belief", "uncertainty", out.excess_);
     return out;
   }
 
