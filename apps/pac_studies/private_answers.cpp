@@ -8,10 +8,9 @@
 #include <tacit/info/attack.hpp>
 #include <tacit/mechanism/answering.hpp>
 #include <tacit/pac/answer_plan.hpp>
-#include <tacit/pac/candidates.hpp>
 
-#include "output/format.hpp"
 #include "output/panel.hpp"
+#include "subset_means.hpp"
 #include "training/data.hpp"
 
 #include <CLI/CLI.hpp>
@@ -48,28 +47,7 @@ double half_width(std::size_t draws) {
   return 0.5 * std::sqrt(std::log(2.0 / 0.01) / (2.0 * static_cast<double>(draws)));
 }
 
-/// Half of the records in each.
-struct problem {
-  tacit::candidate_set set;
-  Eigen::MatrixXd means;  // a row a subset, of columns with variance 1 over all records
-
-  explicit problem(Eigen::MatrixXd const& records)
-      : set(tacit::candidate_set::balanced(
-            {.records = static_cast<std::size_t>(records.rows()), .subsets = subsets}, 1)) {
-    Eigen::MatrixXd members(static_cast<Index>(subsets), records.rows());
-    for (Index m = 0; m < members.rows(); ++m) {
-      for (Index i = 0; i < members.cols(); ++i) {
-        members(m, i) = set.contains(static_cast<std::size_t>(m), static_cast<std::size_t>(i));
-      }
-    }
-    means = members.rowwise().sum().cwiseInverse().asDiagonal() * (members * records);
-    Eigen::RowVectorXd const centred = records.colwise().mean();
-    Eigen::RowVectorXd const scale =
-        ((records.rowwise() - centred).colwise().squaredNorm() / double(records.rows()))
-            .cwiseSqrt();
-    means *= scale.cwiseInverse().asDiagonal();
-  }
-};
+using problem = studies::subset_means;
 
 struct attacked {
   double right = 0.0;  // mean, of guesses about the record that an attacker is most sure of
@@ -240,7 +218,7 @@ int main(int count, char** values) {
   CLI11_PARSE(app, count, values);
   try {
     std::filesystem::path const data = TACIT_EXAMPLE_DATA;
-    problem const of(apps::load_csv(data / "breast_cancer.csv").features.cast<double>());
+    problem const of(apps::load_csv(data / "breast_cancer.csv").features.cast<double>(), subsets);
     std::vector<apps::panel> const panels{draw_attacks(of, sessions), draw_errors(of, sessions)};
     if (!out.empty()) {
       std::filesystem::create_directories(out);

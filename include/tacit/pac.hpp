@@ -38,6 +38,8 @@
 #include <tacit/pac/gap/study.hpp>
 #include <tacit/pac/gap/surrogate.hpp>
 #include <tacit/pac/gaussian_noise.hpp>
+#include <tacit/pac/leakage.hpp>
+#include <tacit/pac/leakage_noise.hpp>
 #include <tacit/pac/line_quadrature.hpp>
 #include <tacit/pac/mi_bound.hpp>
 #include <tacit/pac/moments.hpp>
@@ -51,6 +53,7 @@
 #include <tacit/pac/record_ledger.hpp>
 #include <tacit/pac/residual.hpp>
 #include <tacit/pac/row_digest.hpp>
+#include <tacit/pac/scalar_noise.hpp>
 #include <tacit/pac/scale_to.hpp>
 #include <tacit/pac/stackelberg.hpp>
 #include <tacit/pac/value_exposure.hpp>
