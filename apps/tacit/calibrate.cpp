@@ -14,6 +14,7 @@
 #include <tacit/pac/gaussian_noise.hpp>
 #include <tacit/pac/moments.hpp>
 #include <tacit/pac/monte_carlo_information.hpp>
+#include <tacit/pac/residual.hpp>
 #include <tacit/pac/row_digest.hpp>
 #include <tacit/pac/stackelberg.hpp>
 
@@ -51,6 +52,7 @@ void declare_calibrate(arguments& of) {
   of.add("OUTPUTS", input_file("a table of comma-separated numbers"),
          "an output a row; needed unless there is --run");
   declare_black_box(of);
+  declare_law(of);
   of.add("--mi", number("finite and at least 1e-290", [](double x) { return x >= 1e-290; }),
          "needed: the budget, in nats");
   std::vector<std::string> words;
@@ -79,6 +81,15 @@ void declare_calibrate(arguments& of) {
 
 noise_request read_request(arguments const& of) {
   bool const runs = of.given("--run");
+  if (of.given("--law")) {
+    of.text("OUTPUTS");
+    of.must_be_left_out({"--run", "--method", "--rows", "--shape", "--floor", "--confidence",
+                         "--samples", "--seed", "--output-norm", "--c", "--slack"},
+                        "with --law");
+    refuse_black_box_options(of);
+    return {rule_of_noise::candidates, true, noise_shape::diagonal, nats(of.number("--mi"))};
+  }
+  of.must_be_left_out({"--order"}, "unless --law is given");
   if (runs) {
     of.must_be_left_out({"OUTPUTS", "--weights"}, "with --run");
   } else {
@@ -175,14 +186,20 @@ double describe(gaussian_noise const& noise, noise_shape shape, nlohmann::ordere
 }  // namespace
 
 answer answer_for(calibrated<mi_bound> const& found, noise_request const& asked,
-                  std::size_t candidates) {
+                  tacit::candidate_outputs const& outputs) {
   double const revealed = found.information.value.value;
   double const confidence = found.information.confidence;
-  answer out{"", {{"trace", 0.0}, {"mi_bound", revealed}, {"confidence", confidence}}};
+  // What Residual-PAC calls the conditional entropy.
+  nats const left = tacit::conditional_entropy(outputs.entropy(), found.information).value;
+  answer out{"",
+             {{"trace", 0.0},
+              {"mi_bound", revealed},
+              {"entropy_left", left.value},
+              {"confidence", confidence}}};
   double const trace = describe(found.noise, asked.shape, out.json);
   out.json["trace"] = trace;
   out.sentence = (trace > 0.0 ? "noise of trace " + rounded_up(trace) : "no noise") +
-                 ": which of " + std::to_string(candidates) +
+                 ": which of " + std::to_string(outputs.size()) +
                  " candidates was used is revealed by at most " + rounded_up(revealed) +
                  " nats, certified " +
                  (confidence < 1.0 ? "with confidence " + exactly(confidence)
@@ -253,7 +270,15 @@ answer run_candidates(arguments const& of, noise_request const& asked,
                     std::to_string(count) + ", one a row of " + file);
   }
   tacit::candidate_outputs const outputs(std::move(rows), *std::move(weights));
-  return answer_for(noise_for_candidates(of, asked, outputs), asked, count);
+  if (of.given("--law")) {
+    if (outputs.dimension() != 1) {
+      throw bad_input(file + ": " + has(outputs.dimension(), "column") +
+                      ", but must have 1 with --law");
+    }
+    return noise_of_law(of, {outputs.rows().data(), count},
+                        {outputs.probabilities().data(), count});
+  }
+  return answer_for(noise_for_candidates(of, asked, outputs), asked, outputs);
 }
 
 // ---- rows are samples ---------------------------------------------------------------------------
@@ -349,8 +374,9 @@ answer run_calibrate(arguments const& of) {
 }  // namespace
 
 verb calibrate() {
-  return {"calibrate", "How much noise, and of which shape, does an output need for so many nats?",
-          R"(Rows are outputs, columns their coordinates; the noise is Gaussian.
+  return {
+      "calibrate", "How much noise, and of which shape, does an output need for so many nats?",
+      R"(Rows are outputs, columns their coordinates; the noise is Gaussian, unless there is a --law.
   log-det       the least trace at 1/2 log det(I + Sigma/Sigma_B) = B
   auto          Algorithm 1 of PAC privacy, for a claim of B nats
   efficient     Efficient-PAC: the least trace at 1/2 trace(Sigma/Sigma_B) = B
@@ -358,13 +384,13 @@ verb calibrate() {
   candidates    the least noise found by all bounds for listed candidates
   stackelberg   the least found by descent on the Monte Carlo information, certified by drawing
 From candidates "mi_bound" is certified, if the rows are all there are; from samples "mi_estimate" is
-an estimate, and no bound. --json has the noise to draw: "covariance", or "variances" for a diagonal.
+an estimate, and no bound. "entropy_left" is what of the secret's entropy is left, at least. --json has the noise to draw: "covariance", or "variances" for a diagonal.
 "calibrated_on" names the sampled rows, one by one: tacit gap certifies nothing by rows of which any chose
 the noise. Where a coordinate gets no noise, release 0 for -0: a sign of zero is nothing that was counted.
 --run does all of it: the universe's records are dealt to --subsets subsets by the seed, each record to half of them;
 the command runs on every one; one of them is drawn in secret, and its output is released with the noise, charged before,
 once. A command whose output is of no use is named by its subset, and then nothing is charged or released.)",
-          declare_calibrate, run_calibrate};
+      declare_calibrate, run_calibrate};
 }
 
 }  // namespace calculator

@@ -10,6 +10,7 @@
 #include "verbs.hpp"
 
 #include <cstddef>
+#include <span>
 #include <string>
 
 namespace calculator {
@@ -32,7 +33,12 @@ tacit::calibrated<tacit::mi_bound> noise_for_candidates(arguments const& of,
                                                         tacit::candidate_outputs const& outputs);
 
 answer answer_for(tacit::calibrated<tacit::mi_bound> const& found, noise_request const& asked,
-                  std::size_t candidates);
+                  tacit::candidate_outputs const& outputs);
+
+// `tacit calibrate --law`: noise that is not normal.
+void declare_law(arguments& of);
+answer noise_of_law(arguments const& of, std::span<double const> outputs,
+                    std::span<double const> probabilities);
 
 // `tacit calibrate --run`: the candidates' outputs are those of a command, and one of them is released.
 void declare_black_box(arguments& of);

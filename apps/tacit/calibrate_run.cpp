@@ -417,9 +417,9 @@ answer release_black_box(arguments const& of, noise_request const& asked) {
     }();
     check_columns("--run", static_cast<std::size_t>(outputs.rows.cols()), asked);
     try {
-      calibrated<mi_bound> const how =
-          noise_for_candidates(of, asked, tacit::candidate_outputs(outputs.rows));
-      answer const described = answer_for(how, asked, box.subsets);
+      tacit::candidate_outputs const listed(outputs.rows);
+      calibrated<mi_bound> const how = noise_for_candidates(of, asked, listed);
+      answer const described = answer_for(how, asked, listed);
       tacit::noisy_outputs<> releases(asked.budget, allowed);
       out =
           run.step(releases, outputs.rows, how, [&](Eigen::VectorXd const& z, auto const& account) {

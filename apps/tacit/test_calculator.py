@@ -1016,7 +1016,8 @@ class Calibration(Tables):
             answer = self.listed(method)
             shape = "variances" if method == "efficient" else "covariance"
             self.assertEqual(list(answer),
-                             ["trace", "mi_bound", "confidence", "eigenvalues", shape])
+                             ["trace", "mi_bound", "entropy_left", "confidence", "eigenvalues", shape])
+            self.assertAlmostEqual(answer["entropy_left"], math.log(len(self.CORNERS)) - answer["mi_bound"], delta=1e-11)
             self.assertAlmostEqual(answer["trace"] / trace, 1, delta=1e-11)
             self.assertEqual(answer["confidence"], 1)
             self.assertEqual(answer["eigenvalues"], sorted(answer["eigenvalues"], reverse=True))
@@ -1077,6 +1078,32 @@ class Calibration(Tables):
             self.assertLessEqual(answer["mi_bound"], budget)
         same = self.listed("stackelberg", "--samples", 40000, "--seed", 1, mi=1)
         self.assertEqual(same, led)
+
+    def test_noise_of_other_laws(self):
+        # Two candidates 1 apart: with u = e^(-1/b), a guess is right with 1 - sqrt(u)/2.
+        pair = self.table("pair.csv", [(0,), (1,)])
+        told = self.ask_json("calibrate", pair, "--mi", 0.1, "--law", "laplace")
+        self.assertEqual(list(told), ["law", "scale", "mi_bound", "variation", "entropy_left", "confidence"])
+        self.assertTrue(0.0999 < told["mi_bound"] <= 0.1)
+        self.assertAlmostEqual(told["variation"], (1 - math.exp(-0.5 / told["scale"])) / 2, delta=1e-9)
+        self.assertAlmostEqual(told["entropy_left"], math.log(2) - told["mi_bound"], delta=1e-11)
+        # Uniform noise of half width w tells which it is with probability 1/2w.
+        told = self.ask_json("calibrate", pair, "--mi", 0.1, "--law", "uniform")
+        self.assertAlmostEqual(told["scale"], math.log(2) / 0.2, delta=1e-6)
+        told = self.ask_json("calibrate", pair, "--mi", 0.1, "--law", "laplace", "--order", 2)
+        self.assertEqual((told["order"], round(told["information_of_order"], 4)), (2, 0.1))
+        self.assertLess(told["mi_bound"], told["information_of_order"])
+        counts = self.table("counts.csv", [(100,), (104,), (97,)])
+        told = self.ask_json("calibrate", counts, "--mi", 0.1, "--law", "discrete-laplace")
+        self.assertEqual(told["scale"], int(told["scale"]))
+        self.assertIn("discrete Laplace noise of scale", run("calibrate", counts, "--mi", 0.1, "--law", "discrete-laplace").stdout)
+        for words, naming in [(["--law", "gauss"], ["--law"]), (["--law", "laplace", "--method", "log-det"], ["--method"]),
+                              (["--law", "laplace", "--order", 1], ["--order"]), (["--method", "candidates", "--order", 2], ["--order", "--law"]),
+                              (["--law", "laplace", "--seed", 1], ["--seed"])]:
+            self.refused("calibrate", pair, "--mi", 0.1, *words, naming=naming)
+        self.refused("calibrate", pair, "--mi", 2, "--law", "laplace", naming=["budget is 2"])
+        self.refused("calibrate", self.corners, "--mi", 0.1, "--law", "laplace", naming=["3 columns", "--law"])
+        self.refused("calibrate", self.table("halves.csv", [(0,), (0.5,)]), "--mi", 0.1, "--law", "discrete-laplace", naming=["output is 0.5"])
 
     def test_two_candidates_are_the_binary_channel(self):
         pair = self.table("pair.csv", [(-1,), (1,)])
