@@ -83,6 +83,24 @@ void least_bound(benchmark::State& state) {
 }
 BENCHMARK(least_bound)->Args({128, 1000})->Unit(benchmark::kMicrosecond);
 
+// On a line, of which the quadrature is most of the work.
+void least_bound_on_a_line(benchmark::State& state) {
+  std::mt19937_64 random(4);
+  std::normal_distribution<double> normal;
+  Eigen::MatrixXd rows(state.range(0), 1);
+  for (double& x : rows.reshaped()) x = static_cast<double>(state.range(1)) * normal(random);
+  tacit::candidate_outputs const outputs(std::move(rows));
+  auto const noise = tacit::gaussian_noise::isotropic(1, 1.0);
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(tacit::information_bound(outputs, noise).value.value);
+  }
+}
+BENCHMARK(least_bound_on_a_line)
+    ->Args({1000, 1})
+    ->Args({1000, 100})
+    ->Args({1000, 1000})
+    ->Unit(benchmark::kMillisecond);
+
 void monte_carlo_certificate(benchmark::State& state) {
   auto const outputs = outputs_of(state);
   auto const noise = noise_of(state);

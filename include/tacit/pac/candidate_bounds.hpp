@@ -138,8 +138,32 @@ class candidate_bounds {
   [[nodiscard]] std::optional<bound<nats>> line(double shrink,
                                                 double most = most_for_a_search) const {
     if (!on_a_line()) return std::nullopt;
+    return line_above(detail::pairwise_lower(white_, distances_, shrink), shrink, most);
+  }
+
+  /// The best bounds that need no draws. Where it is exact, the pairwise bound says no more.
+  [[nodiscard]] bound<nats> certain(double shrink, double most = most_for_a_search) const {
+    if (one_output()) return {nats(0.0), nats(0.0)};
     double const least = detail::pairwise_lower(white_, distances_, shrink);
-    if (!(least > 1e-280)) return std::nullopt;
+    double upper = std::min(log_det(shrink), entropy());
+    double lower = white_.below(least);
+    if (auto const exact = line_above(least, shrink, most)) {
+      upper = std::min(upper, exact->upper.value);
+      lower = std::max(lower, exact->lower.value);
+    } else {
+      upper = std::min(upper, pairwise_upper(shrink));
+    }
+    return {nats(std::min(lower, upper)), nats(upper)};
+  }
+
+  /// The least of all upper bounds.
+  [[nodiscard]] double best(double shrink) const { return certain(shrink).upper.value; }
+
+ private:
+  /// `least`: the pairwise bound from below, at the stated weights.
+  [[nodiscard]] std::optional<bound<nats>> line_above(double least, double shrink,
+                                                      double most) const {
+    if (!on_a_line() || !(least > 1e-280)) return std::nullopt;
     auto const sum = information_on_a_line<T>(std::sqrt(shrink) * position_, white_.weights.array(),
                                               least, most);
     if (!sum) return std::nullopt;
@@ -149,22 +173,6 @@ class candidate_bounds {
                        nats(std::min(entropy(), white_.above(sum->upper + off)))};
   }
 
-  /// The best bounds that need no draws.
-  [[nodiscard]] bound<nats> certain(double shrink, double most = most_for_a_search) const {
-    if (one_output()) return {nats(0.0), nats(0.0)};
-    double upper = std::min({log_det(shrink), pairwise_upper(shrink), entropy()});
-    double lower = pairwise_lower(shrink);
-    if (auto const exact = line(shrink, most)) {
-      upper = std::min(upper, exact->upper.value);
-      lower = std::max(lower, exact->lower.value);
-    }
-    return {nats(std::min(lower, upper)), nats(upper)};
-  }
-
-  /// The least of all upper bounds.
-  [[nodiscard]] double best(double shrink) const { return certain(shrink).upper.value; }
-
- private:
   [[nodiscard]] bool comparable() const { return white_.certain && white_.groups == 1; }
 
   /// Positions along the longest difference, if the candidates hardly vary across it.

@@ -48,7 +48,7 @@ template <dense_scalar T = double>
 template <dense_scalar T = double>
 [[nodiscard]] pair_distances<T> distances(whitened_candidates<T> const& w) {
   Eigen::Index const count = w.size();
-  matrix_of<T> const zero = matrix_of<T>::Zero(count, count);
+  auto const zero = matrix_of<T>::Zero(count, count);
   pair_distances<T> out{zero, zero, zero};
   if (count == 1) return out;
   matrix_of<T>& gram = out.products;
