@@ -40,6 +40,7 @@
 #include <tacit/pac/gaussian_noise.hpp>
 #include <tacit/pac/leakage.hpp>
 #include <tacit/pac/leakage_noise.hpp>
+#include <tacit/pac/leakage_terms.hpp>
 #include <tacit/pac/line_quadrature.hpp>
 #include <tacit/pac/mi_bound.hpp>
 #include <tacit/pac/moments.hpp>

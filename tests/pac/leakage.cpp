@@ -327,6 +327,24 @@ TEST_CASE("noise far smaller or larger than the outputs, and offsets") {
             .upper == 0.0);
 }
 
+TEST_CASE("no figure is above what the outputs tell, or is no number") {
+  std::vector<double> const y{-1e300, 0.0, 1.0, 1e20, 1e300};
+  std::vector<double> const p(5, 0.2);
+  for (leakage_measure const& measure : measures) {
+    double const all =
+        leakage(std::vector{0.0, 1.0, 2.0, 3.0, 4.0}, p, uniform_noise{0.1}, measure).upper;
+    for (double const scale : {1e-300, 1.0, 1e300}) {
+      for (scalar_noise const& noise :
+           {scalar_noise(laplace_noise{scale}), scalar_noise(uniform_noise{scale})}) {
+        auto const told = leakage(y, p, noise, measure);
+        CHECK(told.lower >= 0.0);
+        CHECK(told.lower <= told.upper);
+        CHECK(told.upper <= all * (1.0 + 1e-9));
+      }
+    }
+  }
+}
+
 TEST_CASE("no attacker on a bit beats what a measure allows") {
   for (double const d : {0.1, 1.0, 3.0}) {
     std::vector<double> const y{0.0, d};
@@ -385,14 +403,20 @@ TEST_CASE("the least scale is certified, and hardly less would not do") {
   CHECK(drawn.leakage.upper <= 0.1);
   auto const stated = std::get<discrete_laplace_noise>(drawn.noise).scale;
   CHECK(stated == std::ceil(stated));
+  // A budget for all that the outputs tell.
+  auto const all = least_scale(
+      of.y, of.p, [](double b) { return laplace_noise{b}; }, shannon_measure{}, 3.0);
+  CHECK(all.leakage.upper == Approx(entropy_of(of.p).value));
+  CHECK(all.scale < 1e-5);
+  auto const least = least_scale(whole.y, whole.p, rounded, shannon_measure{}, 1.5);
+  CHECK(std::get<discrete_laplace_noise>(least.noise).scale == 1.0);
+  CHECK(least.leakage.upper <= 1.5);
+  for (double const bad : {0.0, -1.0, std::nan(""), infinity}) {
+    CHECK_THROWS_AS(least_scale(of.y, of.p, rounded, shannon_measure{}, bad), std::domain_error);
+  }
   CHECK_THROWS_AS(
-      least_scale(
-          of.y, of.p, [](double b) { return laplace_noise{b}; }, shannon_measure{}, 3.0),
-      std::domain_error);
-  CHECK_THROWS_AS(
-      least_scale(
-          of.y, of.p, [](double b) { return laplace_noise{b}; }, shannon_measure{}, 0.0),
-      std::domain_error);
+      least_scale(std::vector{1.0, 1.0}, std::vector{0.5, 0.5}, rounded, shannon_measure{}, 0.1),
+      std::invalid_argument);
 }
 
 TEST_CASE("coordinates with noise of their own tell no more than their sum, or the entropy") {

@@ -93,11 +93,12 @@ struct scaled_noise {
   bound<double> leakage;  ///< of this noise
 };
 
-/// The least scale found at which `make(scale)`, such as `[](double b) { return laplace_noise{b}; }`, tells `budget` or less.
+/// The least scale found at which `make(scale)`, such as `[](double b) { return laplace_noise{b}; }`, tells `budget` or less; not
+/// below a millionth of the outputs' range over their number, where the budget is for all that they tell.
 /// Guarantee: feasible end, since the leakage is that of the noise returned. The least one up to a factor of 1 + 1e-9 for Laplace
 /// noise, which tells less the larger its scale; for other laws a smaller one may do.
-/// @throws std::domain_error unless the budget is positive and below what the outputs tell without noise; infeasible if no scale
-///         up to 2^40 times the outputs' range is enough; as `leakage`
+/// @throws std::domain_error unless the budget is positive and finite; std::invalid_argument unless two outputs differ; infeasible
+///         if no scale up to 2^40 times their range is enough; as `leakage`
 template <class Make>
 [[nodiscard]] scaled_noise least_scale(std::span<double const> outputs,
                                        std::span<double const> probabilities, Make&& make,
@@ -124,8 +125,7 @@ template <class Make>
   }
   double too_little = enough;
   while (too_little == enough) {
-    detail::require_domain(enough > none, "least_scale", "budget", budget,
-                           "below what the outputs tell without noise");
+    if (enough <= none) return best;
     scaled_noise smaller = tried(0.25 * enough);
     if (smaller.leakage.upper <= budget) {
       best = std::move(smaller);
