@@ -345,6 +345,48 @@ TEST_CASE("no figure is above what the outputs tell, or is no number") {
   }
 }
 
+TEST_CASE("probabilities, widths and offsets at the ends of what doubles hold") {
+  std::vector<double> const half{0.5, 0.5};
+  std::vector<double> const near{0.0, 1.0};
+  // The least probability times the least likelihood is below the least double.
+  std::vector<double> const uneven{1.0, 1e-150};
+  for (leakage_measure const& measure : measures) {
+    bound<double> const told = leakage(near, uneven, whole_noise{0, {1.0, 1e-200}}, measure);
+    CHECK(told.lower <= told.upper);
+    if (std::holds_alternative<shannon_measure>(measure)) CHECK(told.upper < 1e-12);
+    CHECK_THROWS_AS(leakage(near, std::vector{1.0, 5e-324}, laplace_noise{1.0}, measure),
+                    std::domain_error);
+  }
+  // Nearly nothing is told, but not nothing.
+  for (leakage_measure const& measure : measures) {
+    bound<double> const told = leakage(near, half, uniform_noise{1.7e308}, measure);
+    CHECK(told.upper > 0.0);
+    CHECK(told.upper < 1e-10);
+  }
+  // Which of the groups it is, whatever the distance between them is in widths; half of each other within.
+  std::vector<double> const groups{-1e20, 0.0, 1.0, 1e25};
+  std::vector<double> const p(4, 0.25);
+  bound<double> const far = leakage(groups, p, uniform_noise{1.0}, shannon_measure{});
+  double const truth = std::log(4.0) - 0.25 * std::log(2.0);
+  CHECK(far.lower <= truth);
+  CHECK(far.upper >= truth);
+  CHECK(far.upper - far.lower < 1e-11);
+  CHECK(leakage(near, half, uniform_noise{1e-320}, renyi_measure{0.5}).lower >
+        std::log(2.0) - 1e-9);
+  // Outputs between which there are no doubles.
+  std::vector<double> const offset{1e16, 1e16 + 2.0, 1e16 + 4.0};
+  std::vector<double> const third(3, 1.0 / 3.0);
+  for (double const sign : {1.0, -1.0}) {
+    std::vector<double> moved;
+    for (double const y : offset) moved.push_back(sign * y);
+    bound<double> const told = leakage(moved, third, laplace_noise{1.0}, shannon_measure{});
+    bound<double> const there =
+        leakage(std::vector{0.0, 2.0, 4.0}, third, laplace_noise{1.0}, shannon_measure{});
+    CHECK(told.lower == Approx(there.lower));
+    CHECK(told.upper == Approx(there.upper));
+  }
+}
+
 TEST_CASE("no attacker on a bit beats what a measure allows") {
   for (double const d : {0.1, 1.0, 3.0}) {
     std::vector<double> const y{0.0, d};

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -36,7 +37,7 @@ namespace tacit {
 
 namespace detail {
 
-/// By how much likelihoods below e^−700, which are left out, may move a sum (31).
+/// By how much likelihoods below e^−700, which are left out, and products that are too small for a double may move a sum (31).
 inline constexpr double left_out = 1e-60;
 
 /// The stretch between two releases, each of which stands for `mass` of it.
@@ -54,13 +55,22 @@ struct laplace_cell {
 class laplace_cells {
  public:
   laplace_cells(scalar_candidates const& of, leakage_terms const& g, double scale, bool whole)
-      : of_(of), g_(g), scale_(scale), whole_(whole), f_(of.size()), other_(of.size()) {
-    double before = at(of.at.front());
+      : of_(of),
+        g_(g),
+        scale_(scale),
+        whole_(whole),
+        f_(of.size()),
+        next_(of.size()),
+        both_(of.size()) {
+    likelihoods(of.at.front(), f_);
+    double before = g_(f_);
     tails_ = 0.5 * before;
     for (std::size_t m = 1; m < of.size(); ++m) {
-      double const here = at(of.at[m]);
-      cells_.push_back(between(of.at[m - 1], of.at[m], before, here));
+      likelihoods(of.at[m], next_);
+      double const here = g_(next_);
+      cells_.push_back(between(of.at[m - 1], of.at[m], before, here, f_, next_));
       before = here;
+      std::swap(f_, next_);
     }
     tails_ += 0.5 * before;
     std::make_heap(cells_.begin(), cells_.end());
@@ -85,14 +95,18 @@ class laplace_cells {
     if (!(worst.gap() > 0.0 && middle > worst.left && middle < worst.right)) return false;
     std::pop_heap(cells_.begin(), cells_.end());
     cells_.pop_back();
-    double const here = at(middle);
+    likelihoods(middle, next_);
+    double const here = g_(next_);
     gap -= worst.gap();
-    for (laplace_cell const& half : {between(worst.left, middle, worst.g_left, here),
-                                     between(middle, worst.right, here, worst.g_right)}) {
+    auto const add = [&](laplace_cell const& half) {
       gap += half.gap();
       cells_.push_back(half);
       std::push_heap(cells_.begin(), cells_.end());
-    }
+    };
+    likelihoods(worst.left, f_);
+    add(between(worst.left, middle, worst.g_left, here, f_, next_));
+    likelihoods(worst.right, f_);
+    add(between(middle, worst.right, here, worst.g_right, next_, f_));
     return true;
   }
 
@@ -104,24 +118,19 @@ class laplace_cells {
     }
     computed_ += into.size();
   }
-  double at(double z) {
-    likelihoods(z, f_);
-    return g_(f_);
-  }
   [[nodiscard]] double middle_of(double left, double right) const {
     double const middle = 0.5 * (right - left) + left;
     return whole_ ? std::floor(middle) : middle;
   }
-  laplace_cell between(double left, double right, double g_left, double g_right) {
+  laplace_cell between(double left, double right, double g_left, double g_right,
+                       std::vector<double> const& f_left, std::vector<double> const& f_right) {
     double const width = (right - left) / scale_;
     double const mass = -0.5 * elementary::expm1(-width) / (1.0 + elementary::exp(-width));
     laplace_cell out{left, right, g_left, g_right, mass, mass * (g_left + g_right), 0.0};
     double const middle = middle_of(left, right);
     if (!whole_ || (middle > left && middle < right)) {
-      likelihoods(left, f_);
-      likelihoods(right, other_);
-      for (std::size_t m = 0; m < f_.size(); ++m) f_[m] = mass * (f_[m] + other_[m]);
-      out.coarse = g_(f_);
+      for (std::size_t m = 0; m < both_.size(); ++m) both_[m] = f_left[m] + f_right[m];
+      out.coarse = mass * g_(both_);
     } else {
       out.coarse = out.fine;  // no whole number lies between
     }
@@ -139,7 +148,8 @@ class laplace_cells {
   double scale_;
   bool whole_;
   std::vector<double> f_;
-  std::vector<double> other_;
+  std::vector<double> next_;
+  std::vector<double> both_;
   std::vector<laplace_cell> cells_;  // a heap
   double tails_ = 0.0;
   std::size_t computed_ = 0;
@@ -160,36 +170,36 @@ class laplace_cells {
   }
   double const far = of.range() / scale;
   double const relative = (2.2 * std::min(far, 700.0) + 24.0) * unit_roundoff;
-  return g.of(cells.coarse(), cells.fine(), relative, far > 700.0 ? left_out : 0.0);
+  return g.of(cells.coarse(), cells.fine(), relative, left_out);
 }
 
-/// Uniform: which candidates a release leaves possible changes at the ends of their intervals alone.
+/// Uniform: which candidates a release leaves possible changes at the ends of their intervals alone. Candidates begin in
+/// their order, and end in it.
 [[nodiscard]] inline bound<double> leakage_of_uniform(scalar_candidates const& of,
                                                       leakage_terms const& g, double half_width) {
   std::size_t const count = of.size();
-  struct end {
-    double at;
-    std::size_t candidate;
-    bool begins;
+  auto const apart = [&](std::size_t a, std::size_t b) {
+    return (of.at[b] - of.at[a]) / half_width;
   };
-  std::vector<end> ends;
-  for (std::size_t m = 0; m < count; ++m) {
-    double const from_first = of.at[m] - of.at.front();
-    ends.push_back({from_first - half_width, m, true});
-    ends.push_back({from_first + half_width, m, false});
-  }
-  std::sort(ends.begin(), ends.end(), [](end const& a, end const& b) { return a.at < b.at; });
-  std::vector<double> live(count, 0.0);
   compensated_sum<double> sum;
-  for (std::size_t i = 0; i + 1 < ends.size(); ++i) {
-    live[ends[i].candidate] = ends[i].begins ? 1.0 : 0.0;
-    double const width = (ends[i + 1].at - ends[i].at) / half_width;
-    double const told = width > 0.0 ? g(live) : 0.0;
-    if (told > 0.0) sum += 0.5 * width * told;
+  std::size_t begun = 1;  // possible are those from `ended` to below `begun`
+  std::size_t ended = 0;
+  bool last_began = true;
+  while (ended < count) {
+    bool const begins = begun < count && (begun == ended || apart(ended, begun) < 2.0);
+    if (begun > ended) {
+      double const width = last_began
+                               ? (begins ? apart(begun - 1, begun) : 2.0 - apart(ended, begun - 1))
+                               : (begins ? apart(ended - 1, begun) - 2.0 : apart(ended - 1, ended));
+      double possible = 0.0;
+      for (std::size_t m = ended; m < begun; ++m) possible += of.weights[m];
+      sum += 0.5 * width * g.of_possible(possible);
+    }
+    ++(begins ? begun : ended);
+    last_began = begins;
   }
-  double const off =
-      3.0 * static_cast<double>(count) * unit_roundoff * (of.range() / half_width + 1.0);
-  return g.of(sum.value(), sum.value(), 8.0 * unit_roundoff, off);
+  return g.of(sum.value(), sum.value(), 8.0 * unit_roundoff,
+              40.0 * static_cast<double>(count) * unit_roundoff);
 }
 
 /// Whole numbers, one by one.
@@ -222,14 +232,10 @@ class laplace_cells {
 
 /// What the outputs themselves tell: no release tells more.
 [[nodiscard]] inline double disclosure(scalar_candidates const& of, leakage_terms const& g) {
-  std::vector<double> only(of.size(), 0.0);
   compensated_sum<double> sum;
-  for (double& x : only) {
-    x = 1.0;
-    sum += g(only);
-    x = 0.0;
-  }
-  return g.of(sum.value(), sum.value(), 0.0, 0.0).upper;
+  for (double const p : of.weights) sum += g.of_possible(p);
+  return g.of(sum.value(), sum.value(), 0.0, 4.0 * static_cast<double>(of.size()) * unit_roundoff)
+      .upper;
 }
 
 [[nodiscard]] inline bound<double> leakage_of(scalar_candidates const& of, leakage_terms const& g,
@@ -252,14 +258,15 @@ class laplace_cells {
 /// How far a measure is resolved, where that takes work, and how much it may take.
 struct leakage_effort {
   double tolerance = 1e-6;                  ///< of the measure, relative
-  std::size_t most = std::size_t{1} << 26;  ///< likelihoods that are computed
+  std::size_t most = std::size_t{1} << 25;  ///< likelihoods that are computed
 };
 
 /// What a release of one number by this noise tells of which candidate it is: nats, or a probability for `variation_measure`.
 /// Guarantee: bounds on both sides, `tolerance` apart for Laplace noise, and some 1e-12 for the other laws (for Rényi times
-/// α/|α−1|, and absolutely). O(M²) for uniform noise, O(M) a number that may be released for whole ones.
+/// α/|α−1|, and absolutely). O(M²), and for whole
+/// numbers O(M) for each that may be released.
 /// @param outputs what each candidate's is, finite; whole numbers below 2^52 in size for noise on whole numbers
-/// @param probabilities of the candidates, at least 0, that sum to 1 up to rounding
+/// @param probabilities of the candidates, 0 or at least 1e-290, that sum to 1 up to rounding
 /// @throws std::invalid_argument unless there is one probability a candidate, or where whole numbers are too many;
 ///         std::domain_error for a probability, an output, a noise or an order out of range
 [[nodiscard]] inline bound<double> leakage(std::span<double const> outputs,
@@ -270,6 +277,9 @@ struct leakage_effort {
   constexpr char const* who = "leakage";
   detail::check_size(who, "number of probabilities", probabilities.size(), outputs.size());
   detail::check_law(who, "probabilities", probabilities);
+  for (double const p : probabilities) {
+    detail::require_domain(p == 0.0 || p >= 1e-290, who, "probability", p, "0 or at least 1e-290");
+  }
   detail::check_scalar_noise(who, noise);
   detail::check_measure(who, measure);
   detail::require_domain(effort.tolerance > 0.0 && effort.tolerance <= 1.0, who, "tolerance",

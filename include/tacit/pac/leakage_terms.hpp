@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <numeric>
 #include <span>
 #include <variant>
@@ -37,6 +38,12 @@ struct scalar_candidates {
     }
     double const sum = std::accumulate(weights.begin(), weights.end(), 0.0);
     for (double& p : weights) p /= sum;
+    // Far from 0 there are few doubles between the outputs. Counted from the first, which is exact here, there are more.
+    double const first = at.front();
+    double const last = at.back();
+    if ((first > 0.0 && last <= 2.0 * first) || (last < 0.0 && first >= 2.0 * last)) {
+      for (double& y : at) y -= first;
+    }
   }
 
   [[nodiscard]] std::size_t size() const noexcept { return at.size(); }
@@ -65,20 +72,31 @@ class leakage_terms {
       }
       return top * elementary::exp(elementary::log(sum) / order_);
     }
+    // Over the largest, as a product of the least weight and likelihood may be too small for a double.
     double mix = 0.0;
-    for (std::size_t m = 0; m < weights_.size(); ++m) mix += weights_[m] * likelihoods[m];
+    for (std::size_t m = 0; m < weights_.size(); ++m) mix += weights_[m] * (likelihoods[m] / top);
     double sum = 0.0;
     if (std::holds_alternative<shannon_measure>(measure_)) {
       for (std::size_t m = 0; m < weights_.size(); ++m) {
-        double const ratio = likelihoods[m] / mix;
-        sum += weights_[m] * entropy_residual((likelihoods[m] - mix) / mix, ratio);
+        double const f = likelihoods[m] / top;
+        sum += weights_[m] * entropy_residual((f - mix) / mix, f / mix);
       }
-      return mix * sum;
+      return top * (mix * sum);
     }
     for (std::size_t m = 0; m < weights_.size(); ++m) {
-      sum += weights_[m] * std::abs(likelihoods[m] - mix);
+      sum += weights_[m] * std::abs(likelihoods[m] / top - mix);
     }
-    return 0.5 * sum;
+    return 0.5 * top * sum;
+  }
+
+  /// g where likelihoods are 1 for candidates of this probability together, and 0 for all others.
+  [[nodiscard]] double of_possible(double probability) const {
+    if (std::holds_alternative<renyi_measure>(measure_)) {
+      return std::isinf(order_) ? 1.0 : elementary::exp(elementary::log(probability) / order_);
+    }
+    return std::holds_alternative<shannon_measure>(measure_)
+               ? -probability * elementary::log(probability)
+               : probability * (1.0 - probability);
   }
 
   /// By how much ∫g may move if all is to be resolved to a relative `tolerance`, or to rounding.
@@ -124,12 +142,15 @@ class leakage_terms {
              order_ * u;
     }
     double const factor = std::isinf(order_) ? 1.0 : order_ / std::abs(order_ - 1.0);
+    // 1.02 is enough for log(1 ± x) up to here.
+    auto const small = [&](double integral) { return off + absolute / integral <= 0.01; };
     auto const value = [&](double integral, double up) {
       double const log = elementary::log(integral) * (order_ > 1.0 ? 1.0 : -1.0);
       return std::max(0.0, factor * (log + up * (1.02 * (off + absolute / integral) +
                                                  4.0 * u * std::abs(log))));
     };
-    return {value(coarse, -1.0), value(fine, 1.0)};
+    return {small(coarse) ? value(coarse, -1.0) : 0.0,
+            small(fine) ? value(fine, 1.0) : std::numeric_limits<double>::infinity()};
   }
 
   leakage_measure measure_;
