@@ -41,7 +41,7 @@ namespace detail {
     if (k > 0) {
       ++mantissa[k - 1];
     } else {  // 9.99… became 10
-      mantissa.insert(0, "1");
+      mantissa.insert(0, 1, '1');
       mantissa.pop_back();
       ++exponent;
     }
@@ -49,7 +49,7 @@ namespace detail {
   mantissa.erase(mantissa.find_last_not_of('0') + 1);
   std::string const sign = x < 0.0 ? "-" : "";
   if (exponent < -4 || exponent >= digits) {
-    if (mantissa.size() > 1) mantissa.insert(1, ".");
+    if (mantissa.size() > 1) mantissa.insert(1, 1, '.');
     std::string const power = std::to_string(std::abs(exponent));
     return sign + mantissa + (exponent < 0 ? "e-" : "e+") + (power.size() < 2 ? "0" : "") + power;
   }
@@ -57,7 +57,7 @@ namespace detail {
     return sign + "0." + std::string(static_cast<std::size_t>(-exponent - 1), '0') + mantissa;
   auto const whole = static_cast<std::size_t>(exponent) + 1;
   if (mantissa.size() <= whole) return sign + mantissa + std::string(whole - mantissa.size(), '0');
-  return sign + mantissa.insert(whole, ".");
+  return sign + mantissa.insert(whole, 1, '.');
 }
 
 inline void check_digits(char const* function, int digits) {
