@@ -218,7 +218,8 @@ template <dense_scalar T = double>
 
 /// I(X; Z) as the mean of KL(posterior(Z)‖p), which lies in [0, log 1/p_min], over draws of Z; the
 /// interval by betting (`upper_confidence`), each side with half of the failure, and never outside of
-/// the bounds that need no draws.
+/// the bounds that need no draws. Fewer than log(failure)/log(1 − D/range) draws, failure that of one side, cannot improve on a bound D that
+/// needs none: the betting bound of n draws is at least range·(1 − failure^{1/n}).
 /// Guarantee: bounds on both sides that hold together with the confidence, over the public draws taken
 /// to be independent normals; lower ≤ upper, whatever was drawn. The middle is an estimate.
 /// @throws std::domain_error unless the confidence is in (0, 1); std::invalid_argument for 0 samples;

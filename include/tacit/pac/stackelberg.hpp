@@ -151,7 +151,7 @@ inline void check_draws(char const* function, monte_carlo const& draws) {
 /// The multiple is chosen on draws of its own, with the margin that the certificate's will need; then
 /// certified on fresh draws. Where it misses, it is scaled up and tried on other fresh draws. The n-th
 /// trial may fail to cover with probability 2^−n(1 − confidence), so that all hold together with the
-/// confidence.
+/// confidence. How many draws it takes to gain anything: `monte_carlo_information`.
 /// Guarantee: feasible end, with the confidence in the figure: 1 where no draws were needed.
 /// @throws as the other `scale_to`; std::domain_error unless the confidence is in (0, 1);
 ///         std::invalid_argument for 0 samples
