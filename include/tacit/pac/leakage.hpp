@@ -168,8 +168,8 @@ class laplace_cells {
       more = gap > aim && cells.computed() < most && cells.halve(gap);
     }
   }
-  double const far = of.range() / scale;
-  double const relative = (2.2 * std::min(far, 700.0) + 24.0) * unit_roundoff;
+  double const reach = of.range() / scale;
+  double const relative = (2.2 * std::min(reach, 700.0) + 24.0) * unit_roundoff;
   return g.of(cells.coarse(), cells.fine(), relative, left_out);
 }
 
