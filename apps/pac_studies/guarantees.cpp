@@ -208,10 +208,14 @@ apps::panel draw_samples(std::string title, tacit::gaussian_noise const& noise, 
                   rare ? 0.001 : 0.2,
                   rare ? 1000.0 : 0.45,
                   sizes - 1,
-                  {0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0},
+                  {},
                   {},
                   "sampled outputs"};
-  if (!rare) apps::fit_ticks(out);
+  if (rare) {
+    out.ticks = {0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0};
+  } else {
+    apps::fit_ticks(out);
+  }
   apps::line turn{"in turn", "#d55e00", false, {}};
   apps::line halves{"normal surrogate", "#0072b2", false, {}};
   apps::line estimate{"estimate", "#009e73", true, {}};
