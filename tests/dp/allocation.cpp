@@ -250,6 +250,54 @@ TEST_CASE("very many distinct epochs are answered as groups", "[allocation]") {
 }
 
 // What averages over fewer steps, or has less noise, is larger in convex order.
+TEST_CASE("epochs whose noise differs by rounding alone are grouped", "[allocation]") {
+  discretised_accountant distinct(adjacency::add_remove);
+  discretised_accountant equal(adjacency::add_remove);
+  double noise = 30.0;
+  for (int k = 0; k < 40; ++k) {
+    distinct.compose(sampled(gaussian{noise}, random_allocation{100}), 1);
+    noise = std::nextafter(noise, 31.0);
+  }
+  equal.compose(sampled(gaussian{30.0}, random_allocation{100}), 40);
+  bound<double> const grouped = distinct.epsilon(1e-6);
+  bound<double> const known = equal.epsilon(1e-6);
+  CHECK(grouped.lower <= known.upper);
+  CHECK(grouped.upper >= known.lower);
+  CHECK(grouped.lower > 0.99 * known.lower);
+  CHECK(grouped.upper < 1.01 * known.upper);
+}
+
+TEST_CASE("an epoch of next to no information does not spoil another", "[allocation]") {
+  discretised_accountant alone(adjacency::add_remove);
+  alone.compose(sampled(gaussian{1.0}, random_allocation{2}), 1);
+  discretised_accountant both = alone;
+  both.compose(sampled(gaussian{1e7}, random_allocation{3}), 1);
+  for (double const delta : {1e-3, 1e-6}) {
+    bound<double> const more = both.epsilon(delta);
+    bound<double> const one = alone.epsilon(delta);
+    CHECK(more.upper >= one.lower);
+    CHECK(more.upper < 1.001 * one.upper);
+    CHECK(more.lower > 0.999 * one.lower);
+  }
+  CHECK(both.delta(4.886).upper < 1.01 * alone.delta(4.886).upper);
+}
+
+TEST_CASE("whatever the work, an epoch's atoms above have all of its masses", "[allocation]") {
+  // Where it suffices for the reading at ε = 0 alone, the polygon ends at E X.
+  for (double const work : {1e4, 3e6, 6.2e6, 1e7, 1.2e7, 3e7, 1e8}) {
+    for (auto const& [noise, steps] :
+         {std::pair{101.455, 217181.0}, {15.9757, 147912.0}, {306.266, 271.0}, {1.0, 100.0}}) {
+      detail::work_budget left(work);
+      finite_pair const above = epoch_atoms<double>(noise, steps, 0x1p13, left)
+                                    .pair(orientation::remove, rounding_side::above);
+      double sum = above.infinite;
+      for (auto const& a : above.atoms) sum += a.p;
+      CAPTURE(noise, steps, work);
+      CHECK(sum >= 1.0);
+    }
+  }
+}
+
 TEST_CASE("an epoch of less noise or fewer steps is less private at every ε", "[allocation]") {
   std::mt19937_64 random(20261124);
   std::uniform_real_distribution<double> uniform(0.0, 1.0);

@@ -38,32 +38,26 @@ namespace detail {
 template <std::same_as<double> T = double>
 class composed_losses {
  public:
-  /// `shared`: the epochs of the other direction, which serve this one, too.
-  void add(dominating_pair const& pair, std::uint64_t count,
-           epochs::epoch_store<T> const& shared = {}) {
-    pairs_.add(pair, count);
-    if (!shared.empty()) epochs_ = shared;
-    epochs_.add(pair);
-  }
+  void add(dominating_pair const& pair, std::uint64_t count) { pairs_.add(pair, count); }
 
   [[nodiscard]] std::size_t distinct() const { return pairs_.size(); }
-  [[nodiscard]] epochs::epoch_store<T> const& shared_epochs() const { return epochs_; }
 
-  /// All that the answer takes, on both sides, is taken from `work`.
-  [[nodiscard]] bound<T> answer(loss_query<T> query, T width, work_budget& work) const {
+  /// All that the answer takes, on both sides, is taken from `work`. `store` has the epochs among the pairs.
+  [[nodiscard]] bound<T> answer(loss_query<T> query, T width, epochs::epoch_store<T> const& store,
+                                work_budget& work) const {
     std::vector<counted_pair> pairs = pairs_.all();
     // Pairs of very many losses are made smaller.
     double const losses = losses_of(pairs);
     if (static_cast<double>(losses_each(pairs)) < losses) (void)work.spend(150.0 * losses);
-    std::vector<counted_pair> const epochs = epochs_.taken_from(pairs);
+    std::vector<counted_pair> const epochs = store.taken_from(pairs);
     pair_envelope around = envelope_of(std::move(pairs));
     if (!epochs.empty()) {
       // An epoch of random allocation has a law above it and one below it.
-      (void)work.spend(std::min(epochs_.work(), 0.5 * work.left()));
+      (void)work.spend(std::min(store.work(), 0.5 * work.left()));
       if (around.exact) around.below = around.above;
       around.exact = false;
-      epochs_.put(around.above, epochs, rounding_side::above);
-      epochs_.put(around.below, epochs, rounding_side::below);
+      store.put(around.above, epochs, rounding_side::above);
+      store.put(around.below, epochs, rounding_side::below);
     }
     if (around.exact) return answer_of(around.above, query, width, work);
     bound<T> const above = work.within(0.5 * work.left(), [&](work_budget& own) {
@@ -206,7 +200,6 @@ class composed_losses {
   }
 
   pair_list<> pairs_;
-  epochs::epoch_store<T> epochs_;
 };
 
 }  // namespace detail
@@ -270,7 +263,7 @@ class basic_discretised {
   /// In the direction `remove` alone.
   [[nodiscard]] bound<T> removed_epsilon(T delta, detail::work_budget& work) const {
     detail::require_domain(delta > 0.0 && delta < 1.0, "epsilon", "delta", delta, "in (0, 1)");
-    return composed_.remove.answer({true, delta}, width_, work);
+    return composed_.remove.answer({true, delta}, width_, composed_.epochs, work);
   }
   [[nodiscard]] bound<T> delta(T epsilon, detail::work_budget& work) const {
     detail::check_non_negative("delta", "epsilon", epsilon);
@@ -312,6 +305,7 @@ class basic_discretised {
   struct composition {
     detail::composed_losses<T> remove;
     detail::composed_losses<T> add;
+    detail::epochs::epoch_store<T> epochs;  // of both
     bool symmetric = true;
   };
 
@@ -353,7 +347,9 @@ void basic_discretised<T>::add(domination const& pairs, std::uint64_t count) {
   detail::require_domain(releases_ <= std::numeric_limits<std::uint64_t>::max() - count, "compose",
                          "count", count, "small enough for a total of 64 bits");
   composed_.remove.add(pairs.remove, count);
-  composed_.add.add(pairs.add, count, composed_.remove.shared_epochs());
+  composed_.add.add(pairs.add, count);
+  composed_.epochs.add(pairs.remove);
+  composed_.epochs.add(pairs.add);
   composed_.symmetric = composed_.symmetric && pairs.symmetric;
   cover_.add(pairs, count);
   releases_ += count;
@@ -366,8 +362,9 @@ bound<T> basic_discretised<T>::worse(detail::loss_query<T> query, detail::work_b
   auto const all = directions();
   for (std::size_t k = 0; k < all.size(); ++k) {
     bound<T> const here =
-        work.within(work.left() / static_cast<T>(all.size() - k),
-                    [&](detail::work_budget& own) { return all[k]->answer(query, width_, own); });
+        work.within(work.left() / static_cast<T>(all.size() - k), [&](detail::work_budget& own) {
+          return all[k]->answer(query, width_, composed_.epochs, own);
+        });
     out = {std::max(out.lower, here.lower), std::max(out.upper, here.upper)};
   }
   return out;

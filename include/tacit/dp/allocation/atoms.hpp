@@ -39,7 +39,8 @@ class epoch_atoms {
 
   /// From lattices of about so many points, if the work allows it: fewer cost less and lie further apart.
   epoch_atoms(T noise_multiplier, T steps, T points, work_budget& work)
-      : steps_(steps),
+      : noise_(noise_multiplier),
+        steps_(steps),
         call_({noise_multiplier, static_cast<std::uint64_t>(steps), orientation::remove},
               orientation::remove),
         put_({noise_multiplier, static_cast<std::uint64_t>(steps), orientation::add},
@@ -87,6 +88,9 @@ class epoch_atoms {
     out.loss_error = 16.0 * unit_roundoff * (1.0 + 1.0 / std::max(farthest, 1e-300));
     return out;
   }
+
+  /// One step that every record takes part in, which is above the epoch, too (Lemma 10).
+  [[nodiscard]] normal_pair whole() const { return {divide_up(1.0, noise_)}; }
 
  private:
   static constexpr T least_delta = 1e-24;
@@ -150,7 +154,8 @@ class epoch_atoms {
     std::reverse(down.begin(), down.end());
     node_ = {0.0};
     node_.insert(node_.end(), down.begin(), down.end());
-    for (T c = steps_; c < last; c += width(c - steps_)) node_.push_back(c);
+    node_.push_back(steps_);
+    for (T c = steps_ + width(0.0); c < last; c += width(c - steps_)) node_.push_back(c);
     upper_.resize(node_.size());
     lower_.resize(node_.size());
     upper_[0] = lower_[0] = 0.0;  // X > 0
@@ -243,6 +248,7 @@ class epoch_atoms {
     return bends(line, 0.0);
   }
 
+  T noise_;
   T steps_;
   epoch<T> call_;
   epoch<T> put_;

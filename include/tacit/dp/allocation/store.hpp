@@ -62,17 +62,19 @@ class epoch_group {
   /// In two at the middle, where they are furthest apart. Requires a spread.
   [[nodiscard]] std::pair<epoch_group, epoch_group> split() const {
     auto const place = by_noise() >= by_steps() ? of_noise : of_steps;
-    T const middle = 0.5 * (place(least_) + place(most_));
+    T const first = place(least_);
+    T const middle = 0.5 * (first + place(most_));  // of two neighbouring numbers one of them
     std::vector<epoch_key> all = members_;
-    auto const end = std::partition(all.begin(), all.end(),
-                                    [&](epoch_key const& k) { return place(k) > middle; });
+    auto const end = std::partition(all.begin(), all.end(), [&](epoch_key const& k) {
+      return place(k) > middle || place(k) == first;
+    });
     return {epoch_group({all.begin(), end}), epoch_group({end, all.end()})};
   }
 
  private:
   // One epoch gives away about as much as a Gaussian of μ² = (e^{1/σ²} − 1)/t: log μ, by noise and by steps.
   static T of_noise(epoch_key const& k) {
-    T const square = std::min(1e300, 1.0 / (k.noise_multiplier * k.noise_multiplier));
+    T const square = std::clamp(1.0 / (k.noise_multiplier * k.noise_multiplier), 1e-300, 1e300);
     return 0.5 * (square > 30.0 ? square : elementary::log(elementary::expm1(square)));
   }
   static T of_steps(epoch_key const& k) { return -0.5 * elementary::log(static_cast<T>(k.steps)); }
@@ -134,10 +136,13 @@ class epoch_store {
       }
     }
     for (counted_atoms const& g : groups) {
-      dominating_pair pair = g.of->pair(g.towards, to);
-      // Below an epoch of which next to nothing is known there is nothing.
-      if (to == rounding_side::above || !is_trivial(pair))
+      finite_pair pair = g.of->pair(g.towards, to);
+      if (to == rounding_side::above && !(pair.infinite < 1.0)) {
+        // Nothing is known: one step that every record takes part in is above it.
+        into.push_back({g.of->whole(), g.count});
+      } else if (to == rounding_side::above || !is_trivial(dominating_pair(pair))) {
         into.push_back({std::move(pair), g.count});
+      }
     }
   }
 
@@ -154,7 +159,8 @@ class epoch_store {
 
   static constexpr std::size_t most_alone = 32;
   static constexpr std::size_t most_groups = 16;
-  static constexpr T many_steps = 0x1p16;  // whose sums want finer lattices
+  static constexpr T many_steps = 0x1p16;  // whose sums want finer lattices, …
+  static constexpr T much_noise = 10.0;    // … and whose one step does
   // In nanoseconds, of all together.
   static constexpr T work_on_one = 1.2e9;
   static constexpr T work_on_each = 2.5e7;
@@ -174,8 +180,10 @@ class epoch_store {
     T const points = epoch_atoms<T>::most_points / static_cast<T>(std::bit_ceil(left));
     auto const atoms = [&](epoch_key const& k) {
       auto const steps = static_cast<T>(k.steps);
+      bool const finer = steps > many_steps || k.noise_multiplier > much_noise;
       T const of_points =
-          std::max(epoch_atoms<T>::least_points, points) * (steps > many_steps ? 4.0 : 1.0);
+          std::min(epoch_atoms<T>::most_points,
+                   std::max(epoch_atoms<T>::least_points, points) * (finer ? 4.0 : 1.0));
       return work.within(work.left() / static_cast<T>(left--), [&](work_budget& own) {
         return std::make_shared<epoch_atoms<T> const>(k.noise_multiplier, steps, of_points, own);
       });

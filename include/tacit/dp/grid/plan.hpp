@@ -130,8 +130,9 @@ class grid_composition {
       T const width = laws_[s].high - laws_[s].low;
       // A law that the sketch misses is still somewhere in its range.
       deviation.push_back(std::max(std::sqrt(v), 1e-9 * width));
-      variance += laws_[s].count * v;
+      variance += laws_[s].count * deviation.back() * deviation.back();
     }
+    if (!(variance < std::numeric_limits<T>::infinity())) return std::nullopt;
     // A law that hardly varies may be rounded as much as the others are.
     T const laws = static_cast<T>(laws_.size());
     T shared = 0.0;
@@ -141,6 +142,7 @@ class grid_composition {
     }
     variance = shared;
     T const least = *std::min_element(deviation.begin(), deviation.end());
+    if (!(least > 0.0)) return std::nullopt;
     // Each of the two pairs moves log δ by T·θ(1+θ)h²/12 where the grid resolves the losses; every law
     // gets a share by its variance, every level the same.
     T levels = 1.0;
