@@ -218,16 +218,21 @@ class loss_convolution {
     return out;
   }
 
-  // A law's masses from its centre, on a circle of that size.
-  static void wrap(std::vector<T>& circle, measure<T> const& law, T centre, std::size_t size) {
+  // A law's masses from its centre, on a circle of that size. Returns by how much the sums are off where it is longer.
+  [[nodiscard]] static T wrap(std::vector<T>& circle, measure<T> const& law, T centre,
+                              std::size_t size) {
     circle.assign(size, 0.0);
     auto const around = static_cast<std::int64_t>(size);
     auto place = static_cast<std::int64_t>(static_cast<T>(law.first) - centre) % around;
     if (place < 0) place += around;
-    for (T const mass : law.mass) {
-      circle[static_cast<std::size_t>(place)] += mass;
+    T off = 0.0;
+    for (std::size_t k = 0; k < law.mass.size(); ++k) {
+      T& sum = circle[static_cast<std::size_t>(place)];
+      sum += law.mass[k];
+      if (k >= size) off += std::min(law.mass[k], unit_roundoff * sum);
       if (++place == around) place = 0;
     }
+    return off * (1.0 + 1e-9);
   }
 
   // The product of the transforms of two laws.
@@ -235,11 +240,12 @@ class loss_convolution {
                                                        std::vector<loss_factor<T>> const& factors,
                                                        window const& w, T& distance) {
     std::vector<T> circle;
-    wrap(circle, *factors[0].law, w.moments[0].centre, fft.size());
+    T const off_a = wrap(circle, *factors[0].law, w.moments[0].centre, fft.size());
     std::vector<complex<T>> out = fft.forward(circle);
-    wrap(circle, *factors[1].law, w.moments[1].centre, fft.size());
+    T const off_b = wrap(circle, *factors[1].law, w.moments[1].centre, fft.size());
     std::vector<complex<T>> const other = fft.forward(circle);
-    T const off = real_fft::error(fft.size());  // the masses sum to 1
+    // The masses sum to 1.
+    T const off = real_fft::error(fft.size()) + std::max(off_a, off_b);
     T squares = 0.0;
     for (std::size_t bin = 0; bin < out.size(); ++bin) {
       T const a = std::sqrt(norm(out[bin]));
@@ -311,9 +317,8 @@ class loss_convolution {
         }
         continue;
       }
-      wrap(buffer, law, w.moments[f].centre, size);
-      transform = fft.forward(buffer);
-      T const off = real_fft::error(size);  // the masses sum to 1
+      T const off = wrap(buffer, law, w.moments[f].centre, size) + real_fft::error(size);
+      transform = fft.forward(buffer);  // the masses sum to 1
       for (std::size_t bin = 0; bin < bins; ++bin) {
         T const square = std::max(1e-300, norm(transform[bin]));
         T const logarithm = 0.5 * elementary::log(square);
