@@ -53,7 +53,8 @@ class composed_losses {
     pair_envelope around = envelope_of(std::move(pairs));
     if (!epochs.empty()) {
       // An epoch of random allocation has a law above it and one below it.
-      (void)work.spend(std::min(store.work(), 0.5 * work.left()));
+      // Of few epochs that is little beside a question: it leaves the grid all of its work.
+      (void)work.spend(std::clamp(store.work() - store.little_work, 0.0, 0.2 * work.left()));
       if (around.exact) around.below = around.above;
       around.exact = false;
       store.put(around.above, epochs, rounding_side::above);

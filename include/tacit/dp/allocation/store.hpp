@@ -99,6 +99,7 @@ class epoch_store {
   }
   [[nodiscard]] bool empty() const { return keys_.empty(); }
 
+  static constexpr T little_work = 1.2e9;
   /// What it takes to make the atoms, whether or not they are made already. In nanoseconds.
   [[nodiscard]] T work() const { return all().work; }
 
@@ -162,7 +163,6 @@ class epoch_store {
   static constexpr T many_steps = 0x1p16;  // whose sums want finer lattices, …
   static constexpr T much_noise = 10.0;    // … and whose one step does
   // In nanoseconds, of all together.
-  static constexpr T work_on_one = 1.2e9;
   static constexpr T work_on_each = 2.5e7;
 
   [[nodiscard]] lazily_made const& all() const {
@@ -175,7 +175,7 @@ class epoch_store {
     std::size_t alone = 0;
     for (epoch_group<T> const& g : groups) alone += g.members().size() == 1 ? 1 : 0;
     std::size_t left = 2 * groups.size() - alone;
-    T const most = work_on_one + work_on_each * static_cast<T>(left);
+    T const most = little_work + work_on_each * static_cast<T>(left);
     work_budget work(most);
     T const points = epoch_atoms<T>::most_points / static_cast<T>(std::bit_ceil(left));
     auto const atoms = [&](epoch_key const& k) {
