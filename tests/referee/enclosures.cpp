@@ -137,7 +137,7 @@ bound<double> by_grid(asked const& a) {
     losses.add(a.towards == orientation::remove ? pairs.remove : pairs.add, part.count);
   }
   detail::work_budget work(1e11);
-  return losses.answer({false, a.epsilon}, 1e-6, work);
+  return losses.answer({false, a.epsilon}, 1e-6, detail::epochs::epoch_store<double>{}, work);
 }
 
 struct answered {
