@@ -18,6 +18,7 @@
 #include <numbers>
 #include <random>
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -250,6 +251,98 @@ TEST_CASE("very many distinct epochs are answered as groups", "[allocation]") {
 }
 
 // What averages over fewer steps, or has less noise, is larger in convex order.
+// σ from 1 to 1.5, t = 100.
+std::vector<double> rising_noise(std::size_t count) {
+  std::vector<double> out;
+  for (std::size_t k = 0; k < count; ++k) {
+    out.push_back(std::pow(1.5, static_cast<double>(k) / static_cast<double>(count - 1)));
+  }
+  return out;
+}
+privacy_loss_accountant epochs_of(std::vector<double> const& noise) {
+  privacy_loss_accountant all;
+  for (double const sigma : noise) all.compose(sampled(gaussian{sigma}, random_allocation{100}));
+  return all;
+}
+
+TEST_CASE("distinct epochs against samples of their ratios", "[allocation][.sweep]") {
+  // The definition: under P one of the t draws of an epoch, and under Q none, is moved by a = 1/σ.
+  constexpr int samples = 20'000;
+  std::mt19937_64 random(20261124);
+  std::normal_distribution<double> normal;
+  for (std::size_t const count : {2, 16, 33, 64}) {
+    std::vector<double> const noise = rising_noise(count);
+    privacy_loss_accountant const all = epochs_of(noise);
+    auto const loss = [&](bool shifted) {  // log(dP/dQ)
+      double sum = 0.0;
+      for (double const sigma : noise) {
+        double const a = 1.0 / sigma;
+        double ratio = 0.0;
+        for (int j = 0; j < 100; ++j) {
+          ratio += std::exp(a * (normal(random) + (shifted && j == 0 ? a : 0.0)) - 0.5 * a * a);
+        }
+        sum += std::log(ratio / 100.0);
+      }
+      return sum;
+    };
+    std::vector<double> removed, added;
+    for (int k = 0; k < samples; ++k) {
+      removed.push_back(loss(true));
+      added.push_back(-loss(false));
+    }
+    for (double const epsilon : {0.0, 0.2, 0.6, 1.5}) {
+      bound<double> const found = all.delta(epsilon);
+      double largest = 0.0, largest_error = 0.0;
+      for (auto const* losses : {&removed, &added}) {
+        double sum = 0.0, squares = 0.0;
+        for (double const l : *losses) {
+          double const d = l > epsilon ? -std::expm1(epsilon - l) : 0.0;
+          sum += d, squares += d * d;
+        }
+        double const mean = sum / samples;
+        double const error = 4.5 * std::sqrt((squares / samples - mean * mean) / samples) + 1e-4;
+        CAPTURE(count, epsilon, found.lower, found.upper, mean, error);
+        CHECK(mean - error <= found.upper);
+        largest = std::max(largest, mean);
+        largest_error = std::max(largest_error, error);
+      }
+      CAPTURE(count, epsilon, found.lower, found.upper, largest);
+      CHECK(found.lower <= largest + largest_error);
+    }
+  }
+}
+
+TEST_CASE("how wide distinct epochs are", "[allocation][.sweep]") {
+  struct limit {
+    std::size_t count;
+    double width;  // docs/certificates/allocation.md
+  };
+  for (auto const& [count, width] :
+       {limit{2, 3e-5}, limit{16, 8e-4}, limit{32, 1.5e-3}, limit{64, .032}, limit{1000, .053}}) {
+    bound<double> const found = epochs_of(rising_noise(count)).epsilon(1e-6);
+    CAPTURE(count, found.lower, found.upper);
+    CHECK(found.upper - found.lower <= 1.05 * width * found.upper);
+  }
+}
+
+TEST_CASE("threads ask one accountant of distinct epochs what one alone is answered",
+          "[allocation]") {
+  std::vector<double> const deltas{1e-3, 1e-5, 1e-7, 1e-9};
+  privacy_loss_accountant const asked = epochs_of(rising_noise(3));
+  std::vector<bound<double>> at_once(deltas.size());
+  std::vector<std::thread> threads;
+  for (std::size_t k = 0; k < deltas.size(); ++k) {
+    threads.emplace_back([&, k] { at_once[k] = asked.epsilon(deltas[k]); });
+  }
+  for (std::thread& t : threads) t.join();
+  privacy_loss_accountant const alone = epochs_of(rising_noise(3));
+  for (std::size_t k = 0; k < deltas.size(); ++k) {
+    bound<double> const found = alone.epsilon(deltas[k]);
+    CHECK(at_once[k].lower == found.lower);
+    CHECK(at_once[k].upper == found.upper);
+  }
+}
+
 TEST_CASE("epochs whose noise differs by rounding alone are grouped", "[allocation]") {
   discretised_accountant distinct(adjacency::add_remove);
   discretised_accountant equal(adjacency::add_remove);

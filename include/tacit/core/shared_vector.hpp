@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <initializer_list>
 #include <memory>
@@ -40,6 +41,9 @@ class shared_vector {
       all_ = std::make_shared<std::vector<T>>();
     } else if (all_.use_count() != 1) {
       all_ = std::make_shared<std::vector<T>>(*all_);
+    } else {
+      // What another thread read before it let its copy go comes before what is changed now.
+      std::atomic_thread_fence(std::memory_order_acquire);
     }
     return *all_;
   }

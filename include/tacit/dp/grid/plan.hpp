@@ -99,18 +99,25 @@ class grid_composition {
 
   /// On a grid whose error in log δ is about `aim`, or else on the finest of those tried that fits.
   [[nodiscard]] std::optional<certified_tail<T>> on_grid(T aim) const {
-    T most = 0.1;
-    for (int k = 0; k < 10; ++k) {
+    T taken = 1.0;
+    auto const tried = [&](int k) {
       // Not all that is left, so that something remains for a coarser one.
       T const part = laws_.size() > few_laws ? 0.5 : laws_.size() > 1 ? 0.75 : 0.8;
-      std::optional<certified_tail<T>> tail = work_.within(
-          part * work_.left(), [&](work_budget& share) { return on_grid(aim, most, share); });
-      if (tail) {
-        tail->finest = tail->finest || k > 0;
-        return tail;
+      std::optional<certified_tail<T>> tail =
+          work_.within(part * work_.left(), [&](work_budget& share) {
+            return on_grid(std::ldexp(aim, 4 * k), std::ldexp(T(0.1), 2 * k), taken, share);
+          });
+      if (tail) tail->finest = tail->finest || k > 0;
+      return tail;
+    };
+    for (int k = 0; k < 10; ++k) {
+      std::optional<certified_tail<T>> tail = tried(k);
+      if (!tail) continue;
+      // It may have taken less than was expected, so that a finer one fits as well.
+      for (int finer = 0; finer < k && taken < 0.5; ++finer) {
+        if (std::optional<certified_tail<T>> better = tried(finer)) return better;
       }
-      aim *= 16.0;
-      most *= 4.0;
+      return tail;
     }
     return std::nullopt;
   }
@@ -121,8 +128,10 @@ class grid_composition {
   static constexpr T ratio = static_cast<T>(composer<T>::ratio);
   static constexpr T margin = 1.3;  // of what is expected to take so much
 
-  /// Steps of at most `most` deviations, whose error in log δ is about `aim` if they are not too many.
-  [[nodiscard]] std::optional<certified_tail<T>> on_grid(T aim, T most, work_budget& work) const {
+  /// Steps of at most `most` deviations, whose error in log δ is about `aim` if they are not too many. `taken` is what
+  /// powers and sums take over what is expected of them, where a coarser grid has shown it.
+  [[nodiscard]] std::optional<certified_tail<T>> on_grid(T aim, T most, T& taken,
+                                                         work_budget& work) const {
     T variance = 0.0;
     std::vector<T> deviation;
     for (std::size_t s = 0; s < laws_.size(); ++s) {
@@ -176,9 +185,8 @@ class grid_composition {
         break;
       }
     }
-    if (!work.allows(margin * expected_cost(step, level, deviation) + least_cost_of_fits())) {
-      return std::nullopt;
-    }
+    auto const expected = [&](T of) { return margin * taken * expected_cost(of, level, deviation); };
+    if (!work.allows(expected(step) + least_cost_of_fits())) return std::nullopt;
     std::vector<fitted_law<T>> fits;
     bool finest = false;
     for (int round = 0; round < 10; ++round) {
@@ -196,12 +204,13 @@ class grid_composition {
       T const allowed = aim / levels_for(step) + noise;
       if (!(error > 1.3 * allowed)) break;
       T const next = step * std::clamp(0.9 * std::sqrt(allowed / error), 0.3, 0.8);
-      T const cost = (before - work.left()) * step / next + expected_cost(next, level, deviation);
-      finest = next < smallest || !work.allows(margin * cost);
+      T const fitting = margin * (before - work.left()) * step / next;
+      finest = next < smallest || !work.allows(fitting + expected(next));
       if (finest) break;
       step = next;
     }
 
+    T const before = work.left();
     certified_tail<T> out = infinite_parts();
     out.finest = finest || step <= smallest;
     T const reach = 25.0 + elementary::log(total_ + static_cast<T>(laws_.size()));
@@ -229,6 +238,7 @@ class grid_composition {
     std::optional<measure<T>> high = up.compose(std::move(above));
     std::optional<measure<T>> low = down.compose(std::move(below));
     if (!high || !low) return std::nullopt;
+    taken = (before - work.left()) / expected_cost(step, level, deviation);
     out.above = tilted_tail<T>(std::move(*high), origin, shift, largest);
     out.below = tilted_tail<T>(std::move(*low), origin, shift + moved, largest);
     return out;
