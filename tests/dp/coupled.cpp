@@ -439,3 +439,31 @@ TEST_CASE("the output of a loss is where the pair loses it", "[dp]") {
     }
   }
 }
+
+TEST_CASE("hundreds of different substituted Gaussians are answered as groups", "[coupled]") {
+  auto const composed = [](std::size_t count, double ratio) {
+    privacy_loss_accountant all(adjacency::replace_one);
+    for (std::size_t k = 0; k < count; ++k) {
+      double const part = static_cast<double>(k) / static_cast<double>(count - 1);
+      all.compose(sampled(gaussian{std::pow(ratio, part)}, poisson{0.01}));
+    }
+    return all;
+  };
+  auto const equal = [](double sigma) {
+    privacy_loss_accountant all(adjacency::replace_one);
+    all.compose(sampled(gaussian{sigma}, poisson{0.01}), 300);
+    return all.epsilon(1e-5);
+  };
+  // Next to equal ones cost what equal ones do.
+  bound<double> const near = composed(300, 1.0 + 1e-9).epsilon(1e-5);
+  CHECK(near.lower <= equal(1.0).upper);
+  CHECK(near.upper >= equal(1.0 + 1e-9).lower);
+  CHECK(near.upper - near.lower <= 1e-3 * near.upper);
+  bound<double> const spread = composed(300, 2.0).epsilon(1e-5);
+  CHECK(spread.lower >= equal(2.0).lower);
+  CHECK(spread.upper <= equal(1.0).upper);
+  CHECK(spread.upper - spread.lower <= 0.05 * spread.upper);
+  bound<double> const more = composed(1000, 2.0).epsilon(1e-5);
+  CHECK(more.lower >= spread.lower);
+  CHECK(more.upper - more.lower <= 0.05 * more.upper);
+}

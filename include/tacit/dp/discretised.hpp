@@ -48,28 +48,51 @@ class composed_losses {
     std::vector<counted_pair> pairs = pairs_.all();
     // Pairs of very many losses are made smaller.
     double const losses = losses_of(pairs);
-    if (static_cast<double>(losses_each(pairs)) < losses) (void)work.spend(150.0 * losses);
+    bool const heavy = static_cast<double>(losses_each(pairs)) < losses;
+    if (heavy) (void)work.spend(60.0 * losses);
     std::vector<counted_pair> const epochs = store.taken_from(pairs);
-    pair_envelope around = envelope_of(std::move(pairs));
     if (!epochs.empty()) {
       // An epoch of random allocation has a law above it and one below it.
       // Of few epochs that is little beside a question: it leaves the grid all of its work.
       (void)work.spend(std::clamp(store.work() - store.little_work, 0.0, 0.2 * work.left()));
-      if (around.exact) around.below = around.above;
-      around.exact = false;
-      store.put(around.above, epochs, rounding_side::above);
-      store.put(around.below, epochs, rounding_side::below);
     }
+    auto const asked = [&](pair_envelope around, work_budget& own) {
+      if (!epochs.empty()) {
+        if (around.exact) around.below = around.above;
+        around.exact = false;
+        store.put(around.above, epochs, rounding_side::above);
+        store.put(around.below, epochs, rounding_side::below);
+      }
+      return answer_of(around, query, width, own);
+    };
+    // Substituted pairs take long, each of them: a few around many are asked first.
+    auto const substituted = static_cast<std::size_t>(
+        std::count_if(pairs.begin(), pairs.end(),
+                      [](counted_pair const& c) { return substituted_pairs::is_one(c); }));
+    if (substituted <= few) return asked(envelope_of(std::move(pairs)), work);
+    if (heavy) return asked(few_substituted(pairs, 2 * few), work);
+    bound<T> found = work.within(0.4 * work.left(), [&](work_budget& own) {
+      return asked(few_substituted(pairs, few), own);
+    });
+    bool const all = substituted <= 4 * few;
+    narrow(found,
+           asked(all ? envelope_of(std::move(pairs)) : few_substituted(pairs, 2 * few), work));
+    return found;
+  }
+
+ private:
+  static constexpr T lowest_log_delta = -640.0;
+  static constexpr std::size_t many_laws = 64;
+  static constexpr std::size_t few = 16;
+
+  [[nodiscard]] static bound<T> answer_of(pair_envelope const& around, loss_query<T> query, T width,
+                                          work_budget& work) {
     if (around.exact) return answer_of(around.above, query, width, work);
     bound<T> const above = work.within(0.5 * work.left(), [&](work_budget& own) {
       return answer_of(around.above, query, width, own);
     });
     return {std::min(above.upper, answer_of(around.below, query, width, work).lower), above.upper};
   }
-
- private:
-  static constexpr T lowest_log_delta = -640.0;
-  static constexpr std::size_t many_laws = 64;
 
   [[nodiscard]] static bound<T> answer_of(std::vector<counted_pair> const& pairs,
                                           loss_query<T> query, T width, work_budget& work) {
@@ -83,7 +106,7 @@ class composed_losses {
     bound<T> best =
         query.wants_epsilon ? laws.ends().epsilon(query.value) : laws.ends().delta(query.value);
     if (!laws.lower_holds()) best.lower = 0.0;
-    if (best.lower == best.upper) return best;
+    if (best.lower == best.upper || work.ended()) return best;
     if (auto const atoms = atom_composition<T>::of(laws.laws())) {
       narrow(best, by_atoms(*atoms, laws.ends(), query, best));
       return best;
@@ -141,7 +164,9 @@ class composed_losses {
       ready = prepared_laws<T>(pairs, log_delta);
       (void)work.spend(ready.cost());
     }
-    if (ready.usable()) on_grid(std::move(ready), query, width, best, work);
+    if (ready.usable() && !work.ended()) {
+      on_grid(std::move(ready), query, width, best, work);
+    }
   }
 
   static void on_grid(prepared_laws<T> laws, loss_query<T> query, T width, bound<T>& best,

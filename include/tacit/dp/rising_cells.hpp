@@ -32,8 +32,10 @@ class rising_cells {
     double count;
   };
 
-  /// At most `most` cells, found by halving, always the one whose numbers spread the composition the most.
-  rising_cells(std::vector<member> members, std::size_t most) : members_(std::move(members)) {
+  /// At most `most` cells, found by halving, always the one whose numbers spread the composition the most. Numbers whose
+  /// logarithms differ by `close` together stay in one.
+  rising_cells(std::vector<member> members, std::size_t most, double close = 0.0)
+      : members_(std::move(members)), close_(close) {
     if (members_.empty()) return;
     cells_.push_back(cell_of(0, members_.size()));
     while (cells_.size() < most && cells_.front().spread > 0.0) {
@@ -96,11 +98,13 @@ class rising_cells {
     numbers width;
     for (std::size_t i = 0; i < 2; ++i) width[i] = elementary::log(c.high[i] / c.low[i]);
     c.axis = width[0] < width[1] ? 1 : 0;
-    c.spread = weight * (width[0] + width[1]);
+    double const both = width[0] + width[1];
+    c.spread = both > close_ ? weight * both : 0.0;
     return c;
   }
 
   std::vector<member> members_;
+  double close_;
   std::vector<cell> cells_;
 };
 

@@ -47,7 +47,12 @@ class grid_composition {
   grid_composition(std::span<loss_law<T> const> laws, std::span<loss_sketch<T> const> sketches,
                    T tilt, work_budget& work)
       : laws_(laws), sketches_(sketches), tilt_(tilt), work_(work) {
-    for (loss_law<T> const& law : laws) total_ += law.count;
+    for (std::size_t s = 0; s < laws.size(); ++s) {
+      total_ += laws[s].count;
+      // A law that the sketch misses is still somewhere in its range.
+      T const width = laws[s].high - laws[s].low;
+      deviation_.push_back(std::max(std::sqrt(sketches[s].at(tilt).curvature), 1e-9 * width));
+    }
   }
 
   /// On the losses' own lattice: no grid error at all. Nothing if there is none, or it is too long.
@@ -99,22 +104,23 @@ class grid_composition {
 
   /// On a grid whose error in log δ is about `aim`, or else on the finest of those tried that fits.
   [[nodiscard]] std::optional<certified_tail<T>> on_grid(T aim) const {
+    // What many laws take is hard to foresee: then coarser grids come in smaller steps, and leave more for the next.
+    int const coarser = many() ? 2 : 4;
+    T const part = many() ? 0.5 : laws_.size() > 1 ? 0.75 : 0.8;
     T taken = 1.0;
     auto const tried = [&](int k) {
-      // Not all that is left, so that something remains for a coarser one.
-      T const part = laws_.size() > few_laws ? 0.5 : laws_.size() > 1 ? 0.75 : 0.8;
       std::optional<certified_tail<T>> tail =
           work_.within(part * work_.left(), [&](work_budget& share) {
-            return on_grid(std::ldexp(aim, 4 * k), std::ldexp(T(0.1), 2 * k), taken, share);
+            return on_grid(std::ldexp(aim, k), std::ldexp(T(0.1), k / 2), taken, share);
           });
       if (tail) tail->finest = tail->finest || k > 0;
       return tail;
     };
-    for (int k = 0; k < 10; ++k) {
+    for (int k = 0; k < 40 && !work_.ended(); k += coarser) {
       std::optional<certified_tail<T>> tail = tried(k);
       if (!tail) continue;
       // It may have taken less than was expected, so that a finer one fits as well.
-      for (int finer = 0; finer < k && taken < 0.5; ++finer) {
+      for (int finer = 0; finer < k && taken < 0.5; finer += coarser) {
         if (std::optional<certified_tail<T>> better = tried(finer)) return better;
       }
       return tail;
@@ -124,22 +130,18 @@ class grid_composition {
 
  private:
   static constexpr T odds = 21.0;
-  static constexpr std::size_t few_laws = 64;
+  static constexpr std::size_t few = 8;
+  [[nodiscard]] bool many() const { return laws_.size() > few; }
   static constexpr T ratio = static_cast<T>(composer<T>::ratio);
-  static constexpr T margin = 1.3;  // of what is expected to take so much
 
   /// Steps of at most `most` deviations, whose error in log δ is about `aim` if they are not too many. `taken` is what
-  /// powers and sums take over what is expected of them, where a coarser grid has shown it.
+  /// powers and sums take over what is expected of them, where another grid has shown it.
   [[nodiscard]] std::optional<certified_tail<T>> on_grid(T aim, T most, T& taken,
                                                          work_budget& work) const {
     T variance = 0.0;
-    std::vector<T> deviation;
+    std::vector<T> deviation = deviation_;
     for (std::size_t s = 0; s < laws_.size(); ++s) {
-      T const v = sketches_[s].at(tilt_).curvature;
-      T const width = laws_[s].high - laws_[s].low;
-      // A law that the sketch misses is still somewhere in its range.
-      deviation.push_back(std::max(std::sqrt(v), 1e-9 * width));
-      variance += laws_[s].count * deviation.back() * deviation.back();
+      variance += laws_[s].count * deviation[s] * deviation[s];
     }
     if (!(variance < std::numeric_limits<T>::infinity())) return std::nullopt;
     // A law that hardly varies may be rounded as much as the others are.
@@ -185,7 +187,10 @@ class grid_composition {
         break;
       }
     }
-    auto const expected = [&](T of) { return margin * taken * expected_cost(of, level, deviation); };
+    T const margin = many() ? 2.0 : 1.3;
+    auto const expected = [&](T of) {
+      return margin * taken * expected_cost(of, level, deviation);
+    };
     if (!work.allows(expected(step) + least_cost_of_fits())) return std::nullopt;
     std::vector<fitted_law<T>> fits;
     bool finest = false;
@@ -211,8 +216,19 @@ class grid_composition {
     }
 
     T const before = work.left();
+    std::optional<certified_tail<T>> out = composed(fits, work);
+    T const spent = (before - work.left()) / expected_cost(step, level, deviation);
+    if (out) taken = spent;
+    // What did not suffice may be half of it.
+    if (!out && many()) taken = 2.0 * spent;
+    if (out) out->finest = finest || step <= smallest;
+    return out;
+  }
+
+  /// The sum of all laws, above and below.
+  [[nodiscard]] std::optional<certified_tail<T>> composed(std::vector<fitted_law<T>> const& fits,
+                                                          work_budget& work) const {
     certified_tail<T> out = infinite_parts();
-    out.finest = finest || step <= smallest;
     T const reach = 25.0 + elementary::log(total_ + static_cast<T>(laws_.size()));
     composer<T> const up(rounding_side::above, reach, work);
     composer<T> const down(rounding_side::below, reach, work);
@@ -238,7 +254,6 @@ class grid_composition {
     std::optional<measure<T>> high = up.compose(std::move(above));
     std::optional<measure<T>> low = down.compose(std::move(below));
     if (!high || !low) return std::nullopt;
-    taken = (before - work.left()) / expected_cost(step, level, deviation);
     out.above = tilted_tail<T>(std::move(*high), origin, shift, largest);
     out.below = tilted_tail<T>(std::move(*low), origin, shift + moved, largest);
     return out;
@@ -395,6 +410,7 @@ class grid_composition {
   T tilt_;
   work_budget& work_;
   T total_ = 0.0;
+  std::vector<T> deviation_;  // of the tilted laws
 };
 
 }  // namespace tacit::detail

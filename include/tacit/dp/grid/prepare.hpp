@@ -56,7 +56,7 @@ class prepared_laws {
   [[nodiscard]] T cost() const {
     T cost = 0.0;
     for (loss_law<T> const& law : laws_) cost += 100.0 * static_cast<T>(law.atoms.size());
-    for (loss_sketch<T> const& s : sketches_) cost += 500.0 * static_cast<T>(s.loss.size());
+    for (loss_sketch<T> const& s : sketches_) cost += 250.0 * static_cast<T>(s.loss.size());
     return cost;
   }
 
