@@ -18,5 +18,6 @@ template class detail::renyi_tally<double>;
 template class basic_renyi_odometer<double>;
 template class basic_renyi_filter<double>;
 template class basic_gaussian_filter<double>;
+template class basic_gaussian_odometer<double>;
 
 }  // namespace tacit

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tacit/dp/filter/gaussian.hpp>
+#include <tacit/dp/filter/gaussian_odometer.hpp>
 #include <tacit/dp/filter/individual.hpp>
 #include <tacit/dp/filter/odometer.hpp>
 #include <tacit/dp/filter/renyi.hpp>
@@ -27,7 +28,9 @@
 ///     such ε is S + log(z/α) − log(δα)/z, the conversion of Balle et al. and Canonne, Kamath & Steinke
 ///     (2020). In general it is l + log(1 − δ·Σ w_i e^{z_i(l−S_i)}) at the l where
 ///     δ·Σ w_i α_i e^{z_i(l−S_i)} = 1 (that function of l is concave).
-/// With one order both hold at once, by one δ: the smaller of the budget and the reading is a reading
+///   - Gaussian releases keep Σ μ_t² ≤ μ² as a fixed schedule of them does. A ladder of such filters, each with a δ of its
+///     own, is an odometer: `gaussian_odometer`.
+/// With one order both of the first two hold at once, by one δ: the smaller of the budget and the reading is a reading
 /// (docs/certificates/filters.md, Lemma 3).
 /// "(ε, δ)-DP with ε read at the end" means: P(E) ≤ ∫_E e^ε dQ + δ for every set E of outcomes, so that
 /// P(E) ≤ e^{ε₀}·Q(E) + δ for every set on which the reading was at most ε₀. (Odometers: Rogers et al.

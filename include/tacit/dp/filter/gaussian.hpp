@@ -33,6 +33,29 @@ struct gaussian_cost {
   constexpr explicit gaussian_cost(double mu_squared) : value(mu_squared) {}
 };
 
+namespace detail {
+
+/// count·μ² of a release that N(μ, 1) against N(0, 1) dominates, rounded up and finite.
+template <real T>
+[[nodiscard]] gaussian_cost gaussian_cost_of(std::string_view who, event const& release,
+                                             std::uint64_t count, adjacency neighbours) {
+  domination const pairs = dominate<T>(release, neighbours);
+  auto const* normal = std::get_if<normal_pair>(&pairs.remove);
+  if (normal == nullptr || !pairs.symmetric) {
+    throw std::invalid_argument(std::string(who) +
+                                ": the release is not dominated by a Gaussian pair, but must be: "
+                                "nothing of the kind holds for sampled or other noise; use Rényi "
+                                "divergences");
+  }
+  if (count == 0) return gaussian_cost(0.0);
+  double const each = square(shift_of(*normal)).upper;
+  // An infinite cost is beyond every budget, and would be no amount.
+  return gaussian_cost(
+      std::min(std::numeric_limits<double>::max(), multiply_up(count_up(count), each)));
+}
+
+}  // namespace detail
+
 /// Keeps a run of releases chosen on the way inside μ-Gaussian differential privacy: Σ μ_t² ≤ μ². No
 /// loss against a fixed schedule.
 ///
@@ -61,7 +84,8 @@ class basic_gaussian_filter {
   /// @throws as `charge`, but for budget_exhausted
   [[nodiscard]] bool would_exceed(event const& release, std::uint64_t count = 1) const {
     owner_.check("gaussian_filter");
-    return ledger_.would_exceed(cost("gaussian_filter::would_exceed", release, count));
+    return ledger_.would_exceed(
+        detail::gaussian_cost_of<T>("gaussian_filter::would_exceed", release, count, neighbours_));
   }
 
   /// Charges `count` releases, of which the last is chosen with the first, before any of them exists.
@@ -70,7 +94,8 @@ class basic_gaussian_filter {
   ///         charged then.
   receipt<gaussian_cost> charge(event const& release, std::uint64_t count = 1) {
     owner_.check("gaussian_filter");
-    return ledger_.charge(cost("gaussian_filter::charge", release, count));
+    return ledger_.charge(
+        detail::gaussian_cost_of<T>("gaussian_filter::charge", release, count, neighbours_));
   }
 
   /// The μ that is never exceeded.
@@ -111,23 +136,6 @@ class basic_gaussian_filter {
 
   static gaussian_dp rooted_up(gaussian_cost cost) noexcept {
     return {detail::sqrt_up(cost.value)};
-  }
-
-  [[nodiscard]] gaussian_cost cost(std::string_view who, event const& release,
-                                   std::uint64_t count) const {
-    domination const pairs = dominate(release, neighbours_);
-    auto const* normal = std::get_if<normal_pair>(&pairs.remove);
-    if (normal == nullptr || !pairs.symmetric) {
-      throw std::invalid_argument(std::string(who) +
-                                  ": the release is not dominated by a Gaussian pair, but must be: "
-                                  "there is no such filter for sampled or other noise; use "
-                                  "renyi_filter");
-    }
-    if (count == 0) return gaussian_cost(0.0);
-    double const each = square(detail::shift_of(*normal)).upper;
-    // An infinite cost is beyond every budget, and would be no amount.
-    return gaussian_cost(std::min(std::numeric_limits<double>::max(),
-                                  detail::multiply_up(detail::count_up(count), each)));
   }
 
   adjacency neighbours_;
