@@ -33,6 +33,7 @@
 #include <tacit/dp/feasible_end.hpp>
 #include <tacit/dp/filter.hpp>
 #include <tacit/dp/filter/gaussian.hpp>
+#include <tacit/dp/filter/gaussian_odometer.hpp>
 #include <tacit/dp/filter/individual.hpp>
 #include <tacit/dp/filter/odometer.hpp>
 #include <tacit/dp/filter/renyi.hpp>
@@ -114,6 +115,7 @@
 #include <tacit/dp/selection.hpp>
 #include <tacit/dp/sensitivity.hpp>
 #include <tacit/dp/shared_questions.hpp>
+#include <tacit/dp/shuffled_batches.hpp>
 #include <tacit/dp/trade_off.hpp>
 #include <tacit/dp/trade_off_curve.hpp>
 #include <tacit/dp/work_budget.hpp>
