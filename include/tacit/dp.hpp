@@ -32,6 +32,7 @@
 #include <tacit/dp/event_words.hpp>
 #include <tacit/dp/feasible_end.hpp>
 #include <tacit/dp/filter.hpp>
+#include <tacit/dp/filter/approximate.hpp>
 #include <tacit/dp/filter/gaussian.hpp>
 #include <tacit/dp/filter/gaussian_odometer.hpp>
 #include <tacit/dp/filter/individual.hpp>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/dp/filter/approximate.hpp>
 #include <tacit/dp/filter/gaussian.hpp>
 #include <tacit/dp/filter/gaussian_odometer.hpp>
 #include <tacit/dp/filter/individual.hpp>
