@@ -34,10 +34,10 @@ LIBRARIES = {
     "intrinsics": {"zo"},
 }
 
-DEVICE_CLEAN = re.compile(r"config\.hpp|random\.hpp|random/.*|zo/(direction|direction_block|optimise|step|storage)\.hpp")
+DEVICE_CLEAN = re.compile(r"config\.hpp|random\.hpp|random/.*|zo/(direction|direction_block|direction_vectors|moves|optimise|step|storage|vectors)\.hpp")
 # What neither throws nor allocates. nvcc, where there is one, has the last word.
 DEVICE_STANDARD = {"algorithm", "cmath", "concepts", "cstddef", "cstdint", "cstring", "limits", "numbers",
-                   "type_traits"}
+                   "type_traits", "utility"}
 
 # What a standard library in use lacks, and where its replacement is: libc++ before 14, which Debian's Emscripten
 # brings, has no bit_cast.
@@ -67,7 +67,7 @@ def floor_of(name):
 
 def check_third_party(name, floor, include):
     library = include.split("/")[0]
-    if include == "immintrin.h":
+    if include in ("immintrin.h", "arm_neon.h"):
         library = "intrinsics"
     elif include.endswith(".h"):
         library = "posix"

@@ -3,10 +3,12 @@
 
 #include <tacit/zo/direction.hpp>
 #include <tacit/zo/direction_block.hpp>
+#include <tacit/zo/direction_vectors.hpp>
 #include <tacit/zo/hash.hpp>
 #include <tacit/zo/journal.hpp>
 #include <tacit/zo/launch.hpp>
 #include <tacit/zo/launch_cuda.hpp>
+#include <tacit/zo/moves.hpp>
 #include <tacit/zo/optimise.hpp>
 #include <tacit/zo/optimiser_state.hpp>
 #include <tacit/zo/options.hpp>
@@ -17,3 +19,4 @@
 #include <tacit/zo/symbols.hpp>
 #include <tacit/zo/transcript.hpp>
 #include <tacit/zo/two_point.hpp>
+#include <tacit/zo/vectors.hpp>

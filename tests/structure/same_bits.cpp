@@ -19,6 +19,7 @@ namespace {
 
 constexpr std::uint64_t known = 0xE0700E3C375D482B;
 constexpr std::uint64_t known_optimisers = 0x49DD0F9F43B2E2A8;
+constexpr std::uint64_t known_numbers = 0x9F17FC05C6AE3B3D;
 
 constexpr direction_law laws[] = {direction_law::rademacher, direction_law::gaussian,
                                   direction_law::sphere};
@@ -114,6 +115,42 @@ void add_passes(digest& all, direction_law law) {
   step([&](T* x) { return retrace<T>{x, mu, {terms.data(), terms.size()}, 3, first}; });
 }
 
+#if !defined(__CUDACC__)  // a device has NaNs of its own
+// Every number that 16 bits can hold, as the upper ones of a float too: infinities, subnormals, zeros of
+// both signs, with and without NaNs among them; and steps that overflow or vanish.
+template <class T>
+void add_every_number(digest& all, direction_law law) {
+  for (bool const nans : {false, true}) {
+    std::vector<T> numbers;
+    for (std::uint32_t word = 0; word < 0x10000; ++word) {
+      T x{};
+      std::uint32_t const bits = sizeof x == 2 ? word : word << 16 | word;
+      std::memcpy(&x, &bits, sizeof x);
+      float const value = to_float(x);
+      if (nans || value == value) numbers.push_back(x);
+    }
+    for (float const size : {1e-2F, 3e4F, 1e37F, 1e-8F, 1e-30F, 1e-43F}) {
+      std::vector<direction_step> terms;
+      for (float const part : {0.3F, -0.2F, 0.0F, -0.07F, 0.3F}) {
+        terms.push_back({direction_at(law, {size < 1.0F, terms.size()}, 1000), part * size});
+      }
+      std::vector<T> theta = numbers;
+      openmp{}(perturb<T>{theta.data(), terms[0].z, size}, theta.size());
+      all.add(theta);
+      theta = numbers;
+      openmp{}(update<T>{theta.data(), {terms.data(), terms.size()}}, theta.size());
+      all.add(theta);
+      terms[1].decay = 1e-3F;
+      openmp{}(restore_and_update<T>{theta.data(), size, {terms.data(), 3}}, theta.size());
+      all.add(theta);
+      theta = numbers;
+      openmp{}(retrace<T>{theta.data(), size, {terms.data(), terms.size()}, 1}, theta.size());
+      all.add(theta);
+    }
+  }
+}
+#endif
+
 // Momentum, Adam and AdamW, with θ, m and v after each step.
 template <class T>
 void add_optimisers(digest& all, direction_law law) {
@@ -180,7 +217,19 @@ int main() {
     add_optimisers<half>(optimisers, law);
     add_optimisers<bfloat16>(optimisers, law);
   }
-  std::printf("%016llx %016llx\n", static_cast<unsigned long long>(all.value),
+  bool good = all.value == known && optimisers.value == known_optimisers;
+  std::printf("%016llx %016llx", static_cast<unsigned long long>(all.value),
               static_cast<unsigned long long>(optimisers.value));
-  return all.value == known && optimisers.value == known_optimisers ? 0 : 1;
+#if !defined(__CUDACC__)
+  digest numbers;
+  for (direction_law const law : laws) {
+    add_every_number<float>(numbers, law);
+    add_every_number<half>(numbers, law);
+    add_every_number<bfloat16>(numbers, law);
+  }
+  good = good && numbers.value == known_numbers;
+  std::printf(" %016llx", static_cast<unsigned long long>(numbers.value));
+#endif
+  std::puts("");
+  return good ? 0 : 1;
 }

@@ -13,7 +13,15 @@ from compiling import in_parallel
 
 SOURCE = Path(__file__).with_suffix(".cpp")
 BUILDS = ["-O0", "-O2", "-O3", "-O3 -march=native -ffp-contract=fast"]
-BUILDS_X86 = ["-O2 -mavx2 -mno-fma"]
+BUILDS_X86 = ["-O2 -mavx2 -mno-fma", "-O3 -mavx2 -mf16c -mfma", "-O2 -mavx512f",
+              "-O3 -mavx512f -mavx512cd -mavx512bw -mavx512vl -mavx512dq -ffp-contract=off"]
+
+
+def runs_here(build):
+    """Whether this processor has what the build is for."""
+    wanted = {flag[2:] for flag in build.split() if flag.startswith("-m") and flag != "-march=native"}
+    wanted = {flag for flag in wanted if not flag.startswith("no-")}
+    return not wanted or wanted <= set(Path("/proc/cpuinfo").read_text(encoding="utf-8").split())
 
 
 def main():
@@ -24,6 +32,10 @@ def main():
     arguments = parser.parse_args()
     compilers = {os.path.realpath(compiler): compiler for compiler in arguments.compiler}.values()
     builds = BUILDS + (BUILDS_X86 if platform.machine() == "x86_64" else [])
+    for build in builds:
+        if not runs_here(build):
+            print(f"left out, this processor does not run it: {build}")
+    builds = [build for build in builds if runs_here(build)]
     jobs = [[compiler, *build.split()] for compiler in compilers for build in builds]
     for job in jobs:
         if "clang" not in job[0] and "-march=native" in job:

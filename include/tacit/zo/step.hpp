@@ -4,6 +4,7 @@
 #include <tacit/config.hpp>
 #include <tacit/zo/direction.hpp>
 #include <tacit/zo/direction_block.hpp>
+#include <tacit/zo/moves.hpp>
 #include <tacit/zo/storage.hpp>
 
 #include <algorithm>
@@ -26,79 +27,6 @@
 /// same places whether or not the compiler fuses multiplications and additions.
 
 namespace tacit {
-
-namespace detail {
-
-/// S(x + amount·z).
-template <parameter_storage T>
-[[nodiscard]] TACIT_HD T moved(float x, float amount, float z) noexcept {
-  return rounded_to<T>(static_cast<float>(double{x} + double{amount} * double{z}));
-}
-
-/// S(x + amount·z − decay·x).
-template <parameter_storage T>
-[[nodiscard]] TACIT_HD T decayed(float x, float amount, float z, float decay) noexcept {
-  double const sum = double{x} + double{amount} * double{z};
-  return rounded_to<T>(static_cast<float>(sum - double{decay} * double{x}));
-}
-
-/// Moves along one direction, one after the other and each rounded; the last may decay.
-template <std::size_t Moves>
-struct chain {
-  float amount[Moves];
-  float decay = 0.0F;
-
-  template <parameter_storage T, bool Signs, bool Decays>
-  [[nodiscard]] T apply(T stored, float z) const noexcept {
-    for (std::size_t m = 0; m < Moves; ++m) {
-      float const x = to_float(stored);
-      if (Decays && m + 1 == Moves) {
-        stored = decayed<T>(x, amount[m], z, decay);
-      } else if constexpr (Signs) {
-        // amount·z is exact in float, and to round a sum of two floats to double and then to float is
-        // to round it once.
-        stored = rounded_to<T>(x + amount[m] * z);
-      } else {
-        stored = moved<T>(x, amount[m], z);
-      }
-    }
-    return stored;
-  }
-};
-
-template <bool Decays, parameter_storage T, std::size_t Moves>
-void move_block(T* theta, std::size_t length, direction const& z, std::uint64_t first,
-                chain<Moves> const moves) noexcept {
-  if (z.law == direction_law::rademacher && first % sign_group == 0 && length % sign_group == 0) {
-    std::uint32_t words[direction_block::size / 32];
-    fill_words(z.stream, first / sign_group, length / sign_group, words);
-    for (std::size_t k = 0; k < length / 32; ++k) {
-      T* const at = theta + 32 * k;
-      for (std::size_t j = 0; j < 32; ++j) {
-        at[j] = moves.template apply<T, true, Decays>(at[j], sign_of(words[k], j));
-      }
-    }
-  } else {
-    direction_block block;
-    float const* __restrict const entries = block.load(z, first, length);
-    for (std::size_t j = 0; j < length; ++j) {
-      theta[j] = moves.template apply<T, false, Decays>(theta[j], entries[j]);
-    }
-  }
-}
-
-/// Entries first … first + length − 1, which lie in one block of the direction, in one go.
-template <parameter_storage T, std::size_t Moves>
-[[gnu::noinline]] void move_block(T* theta, std::size_t length, direction const& z,
-                                  std::uint64_t first, chain<Moves> const& moves) noexcept {
-  if (moves.decay == 0.0F) {
-    move_block<false>(theta, length, z, first, moves);
-  } else {
-    move_block<true>(theta, length, z, first, moves);
-  }
-}
-
-}  // namespace detail
 
 /// θ[i] ← S(θ[i] + amount·z[first + i]).
 template <parameter_storage T>
@@ -124,77 +52,6 @@ struct perturb {
 
 template <parameter_storage T>
 perturb(T*, direction, float, std::uint64_t = 0) -> perturb<T>;
-
-/// One term of a step, step·z − decay·θ, with step = −η·y and decay = ηλ; a weight decay stands in
-/// the first term of a step. By itself also a list of one.
-struct direction_step {
-  direction z;
-  float step;
-  float decay = 0.0F;
-
-  [[nodiscard]] TACIT_HD static constexpr std::size_t size() noexcept { return 1; }
-  [[nodiscard]] TACIT_HD direction_step const& operator[](std::size_t) const noexcept {
-    return *this;
-  }
-};
-
-/// A view of K terms. Whoever runs the functor must be able to read them.
-struct direction_steps {
-  direction_step const* data = nullptr;
-  std::size_t count = 0;
-
-  [[nodiscard]] TACIT_HD std::size_t size() const noexcept { return count; }
-  [[nodiscard]] TACIT_HD direction_step const& operator[](std::size_t k) const noexcept {
-    return data[k];
-  }
-};
-
-namespace detail {
-
-/// Whether a step has a term that is not 0. One that has none is a hold, which rounds nothing.
-template <class Terms>
-[[nodiscard]] TACIT_HD bool moves(Terms const& terms) noexcept {
-  for (std::size_t k = 0; k < terms.size(); ++k) {
-    if (terms[k].step != 0.0F || terms[k].decay != 0.0F) return true;
-  }
-  return false;
-}
-
-TACIT_HD inline void add_term(double& sum, direction_step const& term, float x, float z) noexcept {
-  sum += double{term.step} * double{z};
-  if (term.decay != 0.0F) sum -= double{term.decay} * double{x};
-}
-
-/// The update of one entry.
-template <parameter_storage T, class Terms>
-[[nodiscard]] TACIT_HD T stepped(float x, Terms const& terms, std::uint64_t index) noexcept {
-  double sum = double{x};
-  for (std::size_t k = 0; k < terms.size(); ++k) add_term(sum, terms[k], x, terms[k].z(index));
-  return rounded_to<T>(static_cast<float>(sum));
-}
-
-/// The update of a block by several terms.
-template <parameter_storage T, class Terms>
-[[gnu::noinline]] void sum_block(T* theta, std::size_t length, Terms const& terms,
-                                 std::uint64_t first) noexcept {
-  direction_block block;
-  double sum[direction_block::size];
-  for (std::size_t j = 0; j < length; ++j) sum[j] = double{to_float(theta[j])};
-  for (std::size_t k = 0; k < terms.size(); ++k) {
-    float const* __restrict const z = block.load(terms[k].z, first, length);
-    double const step{terms[k].step};
-    double const decay{terms[k].decay};
-    for (std::size_t j = 0; j < length; ++j) sum[j] += step * double{z[j]};
-    if (decay != 0.0) {
-      for (std::size_t j = 0; j < length; ++j) sum[j] -= decay * double{to_float(theta[j])};
-    }
-  }
-  for (std::size_t j = 0; j < length; ++j) {
-    theta[j] = rounded_to<T>(static_cast<float>(sum[j]));
-  }
-}
-
-}  // namespace detail
 
 /// θ[i] ← S((1 − Σ_k decay_k)·θ[i] + Σ_k step_k·z_k[first + i]), rounded to storage once. A step all of
 /// whose terms are 0 leaves θ alone.

@@ -27,12 +27,54 @@ struct bfloat16 {
 
 namespace detail {
 
+// Word and Float are the 32 bits of a number, or vectors of them (zo/vectors.hpp).
+
 /// `a` where it holds, else `b`, without a branch, which would keep compilers from vectorising the loop
 /// around it.
-[[nodiscard]] TACIT_HD constexpr std::uint32_t select(bool holds, std::uint32_t a,
-                                                      std::uint32_t b) noexcept {
-  std::uint32_t const mask = 0U - static_cast<std::uint32_t>(holds);
+template <class Holds, class Word>
+[[nodiscard]] TACIT_HD constexpr Word select(Holds holds, Word a, Word b) noexcept {
+  Word mask{};
+  if constexpr (std::same_as<Holds, bool>) {
+    mask = 0U - static_cast<std::uint32_t>(holds);
+  } else {
+    mask = __builtin_bit_cast(Word, holds);
+  }
   return (a & mask) | (b & ~mask);
+}
+
+/// The float whose bits as a half are the lower 16.
+template <class Float, class Word>
+[[nodiscard]] TACIT_HD constexpr Float float_of_half(Word bits) noexcept {
+  Word const magnitude = bits << 13 & 0x0FFFE000;
+  Word const sign = bits << 16 & 0x80000000;
+  // Below 2^-14 the leading bit is not implied: put it there as 2^-14, and take it away again.
+  Float const subnormal = __builtin_bit_cast(Float, magnitude + (113U << 23)) - 0x1p-14F;
+  Word const rest =
+      magnitude + select(magnitude < 31U << 23, Word{} + (112U << 23), Word{} + (224U << 23));
+  return __builtin_bit_cast(
+      Float, select(magnitude < 1U << 23, __builtin_bit_cast(Word, subnormal), rest) | sign);
+}
+
+/// The bits of the half nearest to a float.
+template <class Float, class Word>
+[[nodiscard]] TACIT_HD constexpr Word nearest_half(Word bits) noexcept {
+  Word const magnitude = bits & 0x7FFFFFFF;
+  Word const sign = bits >> 16 & 0x8000;
+  // Below 2^-14 the last place is worth 2^-24, as it is for a float in [1/2, 1).
+  auto const is_small = magnitude < 113U << 23;
+  Float const shifted = __builtin_bit_cast(Float, select(is_small, magnitude, Word{})) + 0.5F;
+  Word const subnormal = __builtin_bit_cast(Word, shifted) - (126U << 23);
+  Word const nearest =
+      (magnitude - (112U << 23) + 0xFFF + (magnitude >> 13 & 1)) >> 13;  // carries into infinity
+  Word const finite = select(is_small, subnormal, nearest);
+  Word const large = select(magnitude > 255U << 23, Word{} + 0x7E00U, Word{} + 0x7C00U);
+  return select(magnitude < 143U << 23, finite, large) | sign;
+}
+
+/// The bits of the bfloat16 nearest to a float, but for a NaN, as the upper 16.
+template <class Word>
+[[nodiscard]] TACIT_HD constexpr Word nearest_bfloat16(Word bits) noexcept {
+  return bits + 0x7FFF + (bits >> 16 & 1);
 }
 
 }  // namespace detail
@@ -45,15 +87,7 @@ concept parameter_storage =
 [[nodiscard]] TACIT_HD constexpr float to_float(float x) noexcept { return x; }
 
 [[nodiscard]] TACIT_HD constexpr float to_float(half x) noexcept {
-  std::uint32_t const magnitude = std::uint32_t{x.bits} << 13 & 0x0FFFE000;
-  std::uint32_t const sign = std::uint32_t{x.bits} << 16 & 0x80000000;
-  // Below 2^-14 the leading bit is not implied: put it there as 2^-14, and take it away again.
-  float const subnormal = __builtin_bit_cast(float, magnitude + (113U << 23)) - 0x1p-14F;
-  std::uint32_t const rest =
-      magnitude + detail::select(magnitude < 31U << 23, 112U << 23, 224U << 23);
-  std::uint32_t const bits =
-      detail::select(magnitude < 1U << 23, __builtin_bit_cast(std::uint32_t, subnormal), rest);
-  return __builtin_bit_cast(float, bits | sign);
+  return detail::float_of_half<float>(std::uint32_t{x.bits});
 }
 
 [[nodiscard]] TACIT_HD constexpr float to_float(bfloat16 x) noexcept {
@@ -71,26 +105,16 @@ template <>
 
 template <>
 [[nodiscard]] TACIT_HD constexpr half rounded_to<half>(float x) noexcept {
-  std::uint32_t const bits = __builtin_bit_cast(std::uint32_t, x);
-  std::uint32_t const magnitude = bits & 0x7FFFFFFF;
-  std::uint32_t const sign = bits >> 16 & 0x8000;
-  // Below 2^-14 the last place is worth 2^-24, as it is for a float in [1/2, 1).
-  bool const is_small = magnitude < 113U << 23;
-  float const shifted = __builtin_bit_cast(float, detail::select(is_small, magnitude, 0)) + 0.5F;
-  std::uint32_t const subnormal = __builtin_bit_cast(std::uint32_t, shifted) - (126U << 23);
-  std::uint32_t const nearest =
-      (magnitude - (112U << 23) + 0xFFF + (magnitude >> 13 & 1)) >> 13;  // carries into infinity
-  std::uint32_t const finite = detail::select(is_small, subnormal, nearest);
-  std::uint32_t const large = detail::select(magnitude > 255U << 23, 0x7E00, 0x7C00);
-  return {static_cast<std::uint16_t>(detail::select(magnitude < 143U << 23, finite, large) | sign)};
+  return {static_cast<std::uint16_t>(
+      detail::nearest_half<float>(__builtin_bit_cast(std::uint32_t, x)))};
 }
 
 template <>
 [[nodiscard]] TACIT_HD constexpr bfloat16 rounded_to<bfloat16>(float x) noexcept {
   std::uint32_t const bits = __builtin_bit_cast(std::uint32_t, x);
-  std::uint32_t const nearest = (bits + 0x7FFF + (bits >> 16 & 1)) >> 16;
   std::uint32_t const quiet = bits >> 16 | 0x40;
-  return {static_cast<std::uint16_t>((bits & 0x7FFFFFFF) > 255U << 23 ? quiet : nearest)};
+  return {static_cast<std::uint16_t>(
+      (bits & 0x7FFFFFFF) > 255U << 23 ? quiet : detail::nearest_bfloat16(bits) >> 16)};
 }
 
 }  // namespace tacit
