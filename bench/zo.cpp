@@ -124,6 +124,11 @@ void add_passes(std::string const& storage) {
     });
     add("restore_and_update" + rest, [z](benchmark::State& state) {
       timed<T>(state, [&](T* theta, std::uint64_t turn) {
+        return tacit::restore_and_update<T, direction_step>{theta, 1e-3F, {z(turn), -1e-3F}};
+      });
+    });
+    add("restore_and_update_decaying" + rest, [z](benchmark::State& state) {
+      timed<T>(state, [&](T* theta, std::uint64_t turn) {
         return tacit::restore_and_update<T, direction_step>{theta, 1e-3F, {z(turn), -1e-3F, 1e-6F}};
       });
     });

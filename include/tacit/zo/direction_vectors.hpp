@@ -22,7 +22,7 @@ namespace tacit::detail {
 /// The products of the lower halves of 64-bit lanes.
 [[nodiscard]] inline words64 low_product(words64 a, words64 b) noexcept {
 #if defined(__AVX512F__)
-  return as<words64>(_mm512_mul_epu32(as<__m512i>(a), as<__m512i>(b)));
+  return as<words64>(_mm512_maskz_mul_epu32(0xFF, as<__m512i>(a), as<__m512i>(b)));
 #elif defined(TACIT_AVX2)
   return as<words64>(_mm256_mul_epu32(as<__m256i>(a), as<__m256i>(b)));
 #else
@@ -146,7 +146,7 @@ inline constexpr first_octaves common_quantiles = [] {
 /// is none of the lowest eight, and without them the conversion is exact.
 [[nodiscard]] inline words32 leading_zeros(words32 q) noexcept {
 #if defined(__AVX512CD__)
-  return as<words32>(_mm512_lzcnt_epi32(as<__m512i>(q)));
+  return as<words32>(_mm512_maskz_lzcnt_epi32(0xFFFF, as<__m512i>(q)));
 #else
   auto const leading = __builtin_convertvector(as<integers>(q >> 1 & 0x7FFFFF00), floats);
   return 157 - (as<words32>(leading) >> 23);

@@ -10,6 +10,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <limits>
+#include <type_traits>
 
 /// What the passes of zo/step.hpp do to an entry, and to a block of entries at once: bit for bit the same.
 /// The plain loop over the entries is the definition, and does what vectors cannot.
@@ -187,18 +190,103 @@ template <parameter_storage T, std::size_t Moves>
 
 #if defined(TACIT_VECTORS)
 
-/// The update of a block by terms that are all signs; false, and nothing done, where it is not for vectors.
+#if defined(__AVX512BW__) && defined(__AVX512VL__) && defined(__BMI2__)
+#define TACIT_SIGN_TABLES
+
+/// Whether x + Σ_k ±step_k is exact in double, with all its partial sums in any order: if all numbers are
+/// multiples of 2^q and their magnitudes add to less than 2^(q+53). False where a number is a NaN.
+template <parameter_storage T, class Terms>
+[[nodiscard, gnu::noinline]] bool exact_sums(T const* theta, std::size_t length,
+                                             Terms const& terms) noexcept {
+  using bits = std::conditional_t<sizeof(T) == 2, std::uint16_t, std::uint32_t>;
+  constexpr auto all = static_cast<bits>(-1);
+  bits largest = 0;
+  bits smallest = all;  // of those that are not 0, less 1
+  for (std::size_t j = 0; j < length; ++j) {
+    bits magnitude = 0;
+    std::memcpy(&magnitude, theta + j, sizeof magnitude);
+    magnitude = static_cast<bits>(magnitude & all >> 1);
+    largest = std::max(largest, magnitude);
+    smallest = std::min(smallest, static_cast<bits>(magnitude - 1));
+  }
+  float low = to_float(__builtin_bit_cast(T, static_cast<bits>(smallest + 1)));
+  float high = to_float(__builtin_bit_cast(T, largest));
+  double sum = double{high};
+  if (largest == 0) low = std::numeric_limits<float>::max();
+  for (std::size_t t = 0; t < terms.size(); ++t) {
+    if (terms[t].decay != 0.0F) return false;
+    float const step = terms[t].step;
+    float const size = step < 0.0F ? -step : step;
+    sum += double{size};
+    if (size != 0.0F) low = std::min(low, size);
+  }
+  // With 2^e ≤ low < 2^(e+1) all are multiples of 2^(e−23), unless low is subnormal; low·2^29 < 2^(e+30).
+  return low >= std::numeric_limits<float>::min() && sum < double{low} * 0x1p29;
+}
+
+/// Sums of signs by looking them up, four terms at a time: exact, and so the same in any order.
+class sign_table {
+ public:
+  static constexpr std::size_t terms = 4;
+  /// Terms first … first + 3 of those there are.
+  template <class Terms>
+  sign_table(Terms const& all, std::size_t first) noexcept {
+    for (std::size_t index = 0; index < 16; ++index) {
+      double sum = 0.0;
+      for (std::size_t t = first; t < std::min(first + terms, all.size()); ++t) {
+        double const step{all[t].step};
+        sum += (index >> (t - first) & 1) != 0 ? -step : step;
+      }
+      sum_[index] = sum;
+    }
+  }
+  /// Adds the sums of 32 entries, bit n of word t being the sign of entry n along term t.
+  void add_to(doubles (&sum)[2 * group_vectors],
+              std::uint32_t const (&word)[terms]) const noexcept {
+    __m256i index = _mm256_setzero_si256();
+    for (std::size_t t = 0; t < terms; ++t) {
+      index =
+          _mm256_mask_add_epi8(index, word[t], index, _mm256_set1_epi8(static_cast<char>(1 << t)));
+    }
+    std::uint64_t eight[4];
+    std::memcpy(eight, &index, sizeof index);
+    auto const low = load_vector<__m512d>(sum_);
+    auto const high = load_vector<__m512d>(sum_ + 8);
+    for (std::size_t h = 0; h < 2 * group_vectors; ++h) {
+      __m512i const at =
+          _mm512_maskz_cvtepu8_epi64(0xFF, _mm_cvtsi64_si128(static_cast<long long>(eight[h])));
+      sum[h] += _mm512_permutex2var_pd(low, at, high);
+    }
+  }
+
+ private:
+  alignas(64) double sum_[16];
+};
+
+#endif
+
+/// The update of a block by terms that are all signs; false, and nothing done, where vectors cannot.
 template <parameter_storage T, class Terms>
 [[nodiscard]] bool sum_signs(T* theta, std::size_t length, Terms const& terms,
                              std::uint64_t first) noexcept {
   constexpr std::size_t most = 16;  // terms whose signs there is room for
-  if (terms.size() > most || !stored_vectors<T>::holds(theta, length)) return false;
+  if (terms.size() > most) return false;
   std::uint32_t word[most][direction_block::size / 32];
   for (std::size_t t = 0; t < terms.size(); ++t) {
     direction const& z = terms[t].z;
     if (!whole_signs(z, first, length)) return false;
     fill_words(z.stream, first / sign_group, length / sign_group, word[t]);
   }
+#if defined(TACIT_SIGN_TABLES)
+  bool const exact = exact_sums(theta, length, terms);
+  for (std::size_t t = terms.size(); exact && t % sign_table::terms != 0; ++t) {
+    std::memset(word[t], 0, sizeof word[t]);
+  }
+  sign_table const table[] = {{terms, 0}, {terms, 4}, {terms, 8}, {terms, 12}};
+#else
+  constexpr bool exact = false;
+#endif
+  if (!exact && !stored_vectors<T>::holds(theta, length)) return false;
   for (std::size_t k = 0; k < length / group_entries; ++k, theta += group_entries) {
     floats x[group_vectors];
     doubles sum[2 * group_vectors];
@@ -207,7 +295,16 @@ template <parameter_storage T, class Terms>
       sum[2 * v] = widened<0>(x[v]);
       sum[2 * v + 1] = widened<1>(x[v]);
     }
-    for (std::size_t t = 0; t < terms.size(); ++t) {
+#if defined(TACIT_SIGN_TABLES)
+    for (std::size_t t = 0; exact && t < terms.size(); t += sign_table::terms) {
+      std::uint32_t four[sign_table::terms];
+      for (std::size_t i = 0; i < sign_table::terms; ++i) {
+        four[i] = stored_vectors<T>::arrange(word[t + i][k]);
+      }
+      table[t / sign_table::terms].add_to(sum, four);
+    }
+#endif
+    for (std::size_t t = 0; !exact && t < terms.size(); ++t) {
       for (std::size_t h = 0; h < 2 * group_vectors; ++h) {
         sum[h] += steps_of<T>(word[t][k], h, double{terms[t].step});
       }

@@ -110,6 +110,7 @@ struct stored_vectors;
 template <>
 struct stored_vectors<float> {
   static constexpr std::size_t entry(std::size_t place) noexcept { return place; }
+  static std::uint32_t arrange(std::uint32_t word) noexcept { return word; }
   static void arrange(floats (&)[group_vectors]) noexcept {}
   static bool holds(float const*, std::size_t) noexcept { return true; }
   static void load(float const* from, floats (&x)[group_vectors]) noexcept {
@@ -141,6 +142,11 @@ struct paired_vectors {
     std::size_t const pair = 2 * float_lanes;
     return place / pair * pair + 2 * (place % float_lanes) + place / float_lanes % 2;
   }
+#if defined(__AVX512F__) && defined(__BMI2__)
+  static std::uint32_t arrange(std::uint32_t word) noexcept {
+    return _pext_u32(word, 0x55555555) | _pext_u32(word, 0xAAAAAAAA) << 16;
+  }
+#endif
   static void arrange(floats (&z)[group_vectors]) noexcept {
     constexpr std::make_index_sequence<float_lanes> lanes;
     for (std::size_t v = 0; v < group_vectors; v += 2) {
@@ -198,6 +204,7 @@ struct stored_vectors<half> {
   static packed pack(floats x) noexcept { return vcvt_f16_f32(x); }
 #endif
   static constexpr std::size_t entry(std::size_t place) noexcept { return place; }
+  static std::uint32_t arrange(std::uint32_t word) noexcept { return word; }
   static void arrange(floats (&)[group_vectors]) noexcept {}
   static bool holds(half const* x, std::size_t length) noexcept {
     return no_nan(x, length, half{0x7C00});
