@@ -63,15 +63,24 @@ void use_threads(benchmark::State const& state) {
 
 /// `make` gives the pass number `turn`, so that no two are along one direction.
 template <class T, class Make>
-void timed(benchmark::State& state, Make const& make) {
+void timed(benchmark::State& state, Make const& make, std::size_t entries = count) {
   std::vector<T>& theta = array<T>();
   use_threads(state);
   std::uint64_t turn = 0;
   for (auto _ : state) {
-    tacit::openmp{}(make(theta.data(), ++turn), theta.size());
+    tacit::openmp{}(make(theta.data(), ++turn), entries);
     benchmark::ClobberMemory();
   }
-  state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(2 * count * sizeof(T)));
+  state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(2 * entries * sizeof(T)));
+  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(entries));
+}
+
+/// The pass over entries that stay in a core's cache, on one thread: its arithmetic, without the memory.
+template <class T, class Make>
+void add_cached(std::string const& name, Make const& make) {
+  benchmark::RegisterBenchmark(("cached/" + name).c_str(), [make](benchmark::State& state) {
+    timed<T>(state, make, std::size_t{1} << 14);
+  })->Arg(1);
 }
 
 /// All passes of a step: there, to the other side, back and on.
@@ -114,38 +123,36 @@ void add_passes(std::string const& storage) {
       return tacit::direction_at(law, {.seed = 1, .step = turn}, count);
     };
     std::string const rest = std::string("/") + law_name + "/" + storage;
-    add("perturb" + rest, [z](benchmark::State& state) {
-      timed<T>(state, [&](T* theta, std::uint64_t turn) {
-        return tacit::perturb<T>{theta, z(turn), turn % 2 == 0 ? 1e-3F : -1e-3F};
-      });
-    });
+    auto const perturbed = [z](T* theta, std::uint64_t turn) {
+      return tacit::perturb<T>{theta, z(turn), turn % 2 == 0 ? 1e-3F : -1e-3F};
+    };
+    add("perturb" + rest, [=](benchmark::State& state) { timed<T>(state, perturbed); });
+    add_cached<T>("perturb" + rest, perturbed);
     add("step" + rest, [z](benchmark::State& state) {  // what the peer is timed for
       timed_step<T>(state, z);
     });
-    add("restore_and_update" + rest, [z](benchmark::State& state) {
-      timed<T>(state, [&](T* theta, std::uint64_t turn) {
-        return tacit::restore_and_update<T, direction_step>{theta, 1e-3F, {z(turn), -1e-3F}};
-      });
-    });
-    add("restore_and_update_decaying" + rest, [z](benchmark::State& state) {
-      timed<T>(state, [&](T* theta, std::uint64_t turn) {
-        return tacit::restore_and_update<T, direction_step>{theta, 1e-3F, {z(turn), -1e-3F, 1e-6F}};
-      });
-    });
-    add("update_by_4" + rest, [z](benchmark::State& state) {
-      std::vector<direction_step> terms;
-      for (std::uint64_t k = 0; k < 4; ++k) terms.push_back({z(k), 1e-3F});
-      timed<T>(state, [&](T* theta, std::uint64_t) {
-        return tacit::update<T>{theta, {terms.data(), terms.size()}};
-      });
-    });
-    add("replay_4_steps" + rest, [z](benchmark::State& state) {
-      std::vector<direction_step> terms;
-      for (std::uint64_t t = 0; t < 4; ++t) terms.push_back({z(t), t % 2 == 0 ? 1e-3F : -1e-3F});
-      timed<T>(state, [&](T* theta, std::uint64_t) {
-        return tacit::retrace<T>{theta, 1e-3F, {terms.data(), terms.size()}, 1};
-      });
-    });
+    for (bool const decays : {false, true}) {
+      auto const restored = [=](T* theta, std::uint64_t turn) {
+        return tacit::restore_and_update<T, direction_step>{
+            theta, 1e-3F, {z(turn), -1e-3F, decays ? 1e-6F : 0.0F}};
+      };
+      std::string const named =
+          (decays ? "restore_and_update_decaying" : "restore_and_update") + rest;
+      add(named, [=](benchmark::State& state) { timed<T>(state, restored); });
+      add_cached<T>(named, restored);
+    }
+    std::vector<direction_step> terms;
+    for (std::uint64_t t = 0; t < 4; ++t) terms.push_back({z(t), t % 2 == 0 ? 1e-3F : -1e-3F});
+    auto const updated = [terms](T* theta, std::uint64_t) {
+      return tacit::update<T>{theta, {terms.data(), terms.size()}};
+    };
+    add("update_by_4" + rest, [=](benchmark::State& state) { timed<T>(state, updated); });
+    add_cached<T>("update_by_4" + rest, updated);
+    auto const replayed = [terms](T* theta, std::uint64_t) {
+      return tacit::retrace<T>{theta, 1e-3F, {terms.data(), terms.size()}, 1};
+    };
+    add("replay_4_steps" + rest, [=](benchmark::State& state) { timed<T>(state, replayed); });
+    add_cached<T>("replay_4_steps" + rest, replayed);
   }
 }
 

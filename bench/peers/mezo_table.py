@@ -60,11 +60,12 @@ def main():
                   f"{against(ratio, aim, f'{ratio:.1f}')} |")
 
     print("\nBytes read and written in a second, and their share of the plain pass's:\n")
-    print("| pass | law | storage |" + "".join(f" {n} thread{'s' if n > 1 else ''} |" for n in counts))
-    print("|---|---|---|" + "---:|" * len(counts))
+    print("| pass | law | storage |" + "".join(f" {n} thread{'s' if n > 1 else ''} |" for n in counts) +
+          " in a core's cache |")
+    print("|---|---|---|" + "---:|" * (len(counts) + 1))
     for storage in STORAGES:
         cells = "".join(f" {ours[f'axpy/{storage}', n][1] / 1e9:.1f} GB/s |" for n in counts)
-        print(f"| plain read, modify, write | | {storage} |{cells}")
+        print(f"| plain read, modify, write | | {storage} |{cells} |")
         for name, label in PASSES:
             for law in LAWS:
                 cells = ""
@@ -74,6 +75,8 @@ def main():
                     aims = AIMS.get((name, law), (None, None)) if n == counts[0] else (None, None)
                     shown = f"{rate / 1e9:.2f} GB/s, {100 * share:.0f} %"
                     cells += f" {against(share, aims[0] if storage == 'float' else aims[1], shown)} |"
+                _, rate = ours[f"cached/{name}/{law}/{storage}", 1]
+                cells += f" {rate / 1e9:.1f} GB/s |"
                 print(f"| {label} | {law} | {storage} |{cells}")
 
 
