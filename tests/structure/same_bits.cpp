@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::uint64_t known = 0xE0700E3C375D482B;
 constexpr std::uint64_t known_optimisers = 0x49DD0F9F43B2E2A8;
-constexpr std::uint64_t known_numbers = 0x9F17FC05C6AE3B3D;
+constexpr std::uint64_t known_numbers = 0x7C41ED78D4D718FD;
 
 constexpr direction_law laws[] = {direction_law::rademacher, direction_law::gaussian,
                                   direction_law::sphere};
@@ -41,6 +41,17 @@ struct digest {
   template <class T>
   void add(std::vector<T> const& all) {
     for (T const& x : all) add(x);
+  }
+  // A NaN stays a NaN; which one is the processor's affair.
+  template <class T>
+  void add_numbers(std::vector<T> const& all) {
+    for (T const& x : all) {
+      if (to_float(x) == to_float(x)) {
+        add(x);
+      } else {
+        add(0x7FC00000U);
+      }
+    }
   }
 };
 
@@ -115,7 +126,7 @@ void add_passes(digest& all, direction_law law) {
   step([&](T* x) { return retrace<T>{x, mu, {terms.data(), terms.size()}, 3, first}; });
 }
 
-#if !defined(__CUDACC__)  // a device has NaNs of its own
+#if !defined(__CUDACC__)
 // Every number that 16 bits can hold, as the upper ones of a float too: infinities, subnormals, zeros of
 // both signs, with and without NaNs among them; and steps that overflow or vanish.
 template <class T>
@@ -136,16 +147,16 @@ void add_every_number(digest& all, direction_law law) {
       }
       std::vector<T> theta = numbers;
       openmp{}(perturb<T>{theta.data(), terms[0].z, size}, theta.size());
-      all.add(theta);
+      all.add_numbers(theta);
       theta = numbers;
       openmp{}(update<T>{theta.data(), {terms.data(), terms.size()}}, theta.size());
-      all.add(theta);
+      all.add_numbers(theta);
       terms[1].decay = 1e-3F;
       openmp{}(restore_and_update<T>{theta.data(), size, {terms.data(), 3}}, theta.size());
-      all.add(theta);
+      all.add_numbers(theta);
       theta = numbers;
       openmp{}(retrace<T>{theta.data(), size, {terms.data(), terms.size()}, 1}, theta.size());
-      all.add(theta);
+      all.add_numbers(theta);
     }
   }
 }
