@@ -8,20 +8,6 @@
 
 namespace apps {
 
-shard shard_of(std::size_t records, std::size_t rank, std::size_t ranks) {
-  std::size_t const batches = (records + micro_batch - 1) / micro_batch;
-  if (ranks > batches) {
-    throw shared_failure("shard_of: number of ranks is " + std::to_string(ranks) +
-                         ", but must be at most " + std::to_string(batches) + ": " +
-                         std::to_string(records) + " records in micro-batches of " +
-                         std::to_string(micro_batch));
-  }
-  auto const begin = [&](std::size_t r) {
-    return std::min(r * batches / ranks * micro_batch, records);
-  };
-  return {begin(rank), begin(rank + 1) - begin(rank)};
-}
-
 dataset records_of(dataset const& all, shard part) {
   auto const first = static_cast<std::ptrdiff_t>(part.first);
   auto const size = static_cast<std::ptrdiff_t>(part.records);

@@ -4,7 +4,7 @@
 #include <tacit/mechanism/release.hpp>
 
 #include "communicator.hpp"
-#include "micro_batches.hpp"
+#include "shard.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -35,22 +35,23 @@ class shared_batches {
   using keeper = std::function<void(tacit::release const&)>;
 
   /// `own`: this rank's records. `whole`: the mechanism over all records on rank 0, null on the others; it
-  /// outlives this object's use of it, and has K directions and T steps.
-  /// @throws std::invalid_argument for a `whole` on the wrong rank, or one that has begun
+  /// outlives this object's use of it, and has K directions and T steps, of which `taken` were taken before.
+  /// @throws std::invalid_argument for a `whole` on the wrong rank, or one that has taken another number of steps
   shared_batches(communicator& ranks, std::size_t directions, std::size_t steps, shard own,
-                 Mechanism* whole, keeper keep = {})
+                 Mechanism* whole, keeper keep = {}, std::size_t taken = 0)
       : ranks_(&ranks),
         directions_(directions),
         total_(steps),
         own_(own),
         whole_(whole),
         keep_(std::move(keep)),
+        taken_(taken),
         released_(directions + 1) {
     bool const placed =
-        ranks.is_first() ? whole != nullptr && whole->steps() == 0 : whole == nullptr;
+        ranks.is_first() ? whole != nullptr && whole->steps() == taken : whole == nullptr;
     if (!placed) {
-      throw std::invalid_argument(
-          "shared_batches: whole must be a new run on rank 0, null elsewhere");
+      throw std::invalid_argument("shared_batches: whole must be a run on rank 0 that has taken " +
+                                  std::to_string(taken) + " steps, null elsewhere");
     }
   }
 
@@ -155,7 +156,7 @@ class shared_batches {
   shard own_;
   Mechanism* whole_;
   keeper keep_;
-  std::size_t taken_ = 0;
+  std::size_t taken_;
   bool waits_ = false;  // batch_ is drawn, and has not been summed
   std::vector<std::uint64_t> batch_;
   std::vector<std::size_t> mine_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/zo/options.hpp>
 #include <tacit/zo/parameters.hpp>
 #include <tacit/zo/two_point.hpp>
 
@@ -26,6 +27,14 @@ struct tuning {
   double clip = 1.0;            ///< of a record's slope
   std::string transcript = {};  ///< the file of the releases: public
   std::string save = {};        ///< of PACZero's state: secret. A run that is there is resumed
+
+  [[nodiscard]] tacit::train_options training() const {
+    return {.smoothing = smoothing,
+            .learning_rate = learning_rate,
+            .decay = tacit::schedule::linear,
+            .steps = steps,
+            .seed = seed};
+  }
 };
 
 /// Fills in the losses of these records, at these parameters.

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "../llama/tuning.hpp"
+#include "engine.hpp"
+#include "model_folder.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+/// What the command line asks for. Every verb reads some of it.
+struct arguments {
+  std::string verb;
+  std::string model;
+  std::string records;
+  std::string out;
+  std::string transcript;
+  std::string vocabulary;
+  opt_shape shape;
+  bool bfloat16 = false;
+  std::uint64_t seed = 1;
+  open_training open;
+  tuning how;
+  int threads = 1;
+  bool audit = false;  ///< half of the records stay out, and an attacker guesses which
+  bool json = false;
+  std::size_t candidates = 64;  ///< of a canary
+};
+
+/// @throws std::invalid_argument with a line that says what is wrong; `verb` is empty where only help was asked for
+arguments read_arguments(int count, char** words);

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Private tuning of OPT by libtorch. README.md says what to type.
+
+#include <tacit/audit/exposure.hpp>
+#include <tacit/audit/membership.hpp>
+#include <tacit/train/recorded.hpp>
+#include <tacit/zo/journal.hpp>
+
+#include "arguments.hpp"
+#include "engine.hpp"
+#include "ferret_tuning.hpp"
+#include "shared_tuning.hpp"
+
+#include <mpi/communicator.hpp>
+#include <nlohmann/json.hpp>
+#include <sys/resource.h>
+
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <numeric>
+#include <optional>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace {
+
+using nlohmann::ordered_json;
+
+double peak_megabytes() {
+  rusage used{};
+  getrusage(RUSAGE_SELF, &used);
+  return static_cast<double>(used.ru_maxrss) / 1024.0;
+}
+
+std::vector<answered> answers_of(engine const& model) {
+  std::vector<std::size_t> which(model.records());
+  std::iota(which.begin(), which.end(), std::size_t{0});
+  std::vector<answered> out(which.size());
+  model.answer(which, out);
+  return out;
+}
+
+ordered_json summary_of(std::vector<answered> const& of) {
+  double sum = 0.0;
+  std::size_t right = 0;
+  for (answered const& one : of) {
+    sum += one.loss;
+    right += one.right;
+  }
+  auto const n = static_cast<double>(of.size());
+  return {{"records", of.size()}, {"loss", sum / n}, {"accuracy", static_cast<double>(right) / n}};
+}
+
+// A line a number, or JSON.
+void print(ordered_json const& what, bool json) {
+  if (json) {
+    std::printf("%s\n", what.dump().c_str());
+    return;
+  }
+  for (auto const& [name, value] : what.items()) {
+    std::printf("%s: %s\n", name.c_str(),
+                value.is_string() ? value.get<std::string>().c_str() : value.dump().c_str());
+  }
+}
+
+void start(arguments const& wanted) {
+  model_folder const made = model_folder::make(wanted.shape, wanted.vocabulary);
+  engine const model(made, wanted.seed);
+  made.write(wanted.out, model.parameters());
+  std::printf("%llu parameters\n", static_cast<unsigned long long>(model.parameters().size()));
+}
+
+void train_openly(arguments const& wanted) {
+  model_folder const given = model_folder::open(wanted.model);
+  engine const model(given, read_records(wanted.records), wanted.threads);
+  model.train(wanted.open);
+  given.write(wanted.out, model.parameters());
+  print(summary_of(answers_of(model)), false);
+}
+
+void losses(arguments const& wanted) {
+  engine const model(model_folder::open(wanted.model), read_records(wanted.records),
+                     wanted.threads);
+  std::vector<answered> const of = answers_of(model);
+  for (std::size_t i = 0; i < of.size() && !wanted.json; ++i) {
+    std::printf("%zu %.17g %s\n", i + 1, of[i].loss, of[i].right ? "right" : "wrong");
+  }
+  ordered_json all = summary_of(of);
+  all["peak_megabytes"] = peak_megabytes();
+  if (wanted.json) print(all, true);
+}
+
+void exposure(arguments const& wanted) {
+  engine const model(model_folder::open(wanted.model), read_records(wanted.records),
+                     wanted.threads);
+  if (model.records() % wanted.candidates != 0) {
+    throw std::invalid_argument(wanted.records + " has no whole number of canaries with " +
+                                std::to_string(wanted.candidates) + " candidates each");
+  }
+  std::vector<answered> const of = answers_of(model);
+  double sum = 0.0;
+  for (std::size_t at = 0; at < of.size(); at += wanted.candidates) {
+    std::vector<double> others;
+    for (std::size_t j = 1; j < wanted.candidates; ++j) others.push_back(of[at + j].loss);
+    double const bits = tacit::exposure(tacit::canary_rank(of[at].loss, others), wanted.candidates);
+    std::printf("canary %zu: %.2f bits\n", at / wanted.candidates + 1, bits);
+    sum += bits;
+  }
+  std::printf("mean %.2f of %.2f bits; a model that saw none: 1.44\n",
+              sum * static_cast<double>(wanted.candidates) / static_cast<double>(of.size()),
+              std::log2(static_cast<double>(wanted.candidates)));
+}
+
+// How often guesses by a threshold on the loss are right, on records other than those that chose the threshold.
+double loss_attack(std::vector<answered> const& of, std::vector<bool> const& inside) {
+  std::vector<double> members;
+  std::vector<double> others;
+  for (std::size_t i = 0; i < of.size(); ++i) (inside[i] ? members : others).push_back(of[i].loss);
+  auto const parts = tacit::halves(tacit::loss_scores(members, others));
+  return tacit::success(tacit::count_guesses(parts.test, tacit::best_threshold(parts.calibration)),
+                        0.95)
+      .value;
+}
+
+// All losses are numbers before anything is paid for. Of a later one that is none the mechanism disposes.
+void must_be_finite(apps::communicator& ranks, std::vector<answered> const& of, std::size_t first) {
+  std::int64_t bad = 0;
+  std::int64_t sum = 0;
+  for (std::size_t i = 0; i < of.size(); ++i) {
+    if (std::isfinite(of[i].loss)) continue;
+    if (bad++ == 0) sum = static_cast<std::int64_t>(first + i + 1);
+  }
+  std::int64_t counts[2] = {bad, bad > 0 ? 1 : 0};
+  ranks.add_up(counts);
+  if (counts[0] == 0) return;
+  throw apps::shared_failure(bad > 0
+                                 ? "the loss of record " + std::to_string(sum) + " is not finite"
+                                 : "a loss on another rank is not finite");
+}
+
+void must_agree(apps::communicator& ranks, std::string const& what,
+                tacit::parameters const& theta) {
+  tacit::parameter_hash const hash = tacit::hash_of(theta);
+  apps::must_agree(ranks, what, std::as_bytes(std::span(hash.bytes)));
+}
+
+void train(apps::communicator& ranks, arguments const& wanted) {
+  model_folder const given = model_folder::open(wanted.model);
+  std::vector<record> const records = read_records(wanted.records);
+  bool const gradients = wanted.how.mechanism == ferret_name;
+  if (gradients && ranks.size() > 1) throw std::invalid_argument("ferret runs on one rank");
+  apps::shard const own = apps::shard_of(records.size(), ranks.rank(), ranks.size());
+  engine const model(given, records, std::span(records).subspan(own.first, own.records),
+                     wanted.threads);
+  must_agree(ranks, "the model", model.parameters());
+  must_be_finite(ranks, answers_of(model), own.first);
+
+  std::vector<bool> inside(records.size(), true);
+  std::mt19937_64 coins(wanted.seed);
+  bool const own_half = wanted.how.mechanism.starts_with("paczero-");  // it draws one by itself
+  for (std::size_t i = 0; i < inside.size() && wanted.audit && !own_half; ++i)
+    inside[i] = coins() % 2 == 0;
+
+  std::vector<answered> of(model.records());
+  auto const loss = [&](tacit::parameters const&, std::span<std::size_t const> which,
+                        std::span<double> out) {
+    model.answer(which, std::span(of).first(which.size()));
+    for (std::size_t j = 0; j < which.size(); ++j) out[j] = of[j].loss;
+  };
+  double const before = model.forward_seconds();
+  auto const began = std::chrono::steady_clock::now();
+  std::vector<tacit::recorded_tensor> const tensors = tensors_of(given.shape);
+  promise const kept =
+      gradients
+          ? tune_ferret(wanted.how, inside, model.parameters(), tensors,
+                        [&](std::size_t one, std::span<float> out) { model.gradient(one, out); })
+          : tune(ranks, wanted.how, inside, own, model.parameters(), tensors, loss);
+  std::chrono::duration<double> const whole = std::chrono::steady_clock::now() - began;
+  double const computing = model.forward_seconds() - before;
+  double const peak = peak_megabytes();
+  must_agree(ranks, "the tuned model", model.parameters());
+  if (!ranks.is_first()) return;
+  given.write(wanted.out, model.parameters());
+
+  auto const steps = static_cast<double>(wanted.how.steps);
+  ordered_json report{{"mechanism", wanted.how.mechanism},
+                      {"parameters", model.parameters().size()},
+                      {"ranks", ranks.size()},
+                      {"promise", kept.text},
+                      {"attack_bound", kept.attack_bound}};
+  if (wanted.audit) {
+    if (own_half) {
+      report["posterior_attack"] = kept.posterior_attack;
+    } else if (ranks.size() == 1) {
+      report["loss_attack"] = loss_attack(answers_of(model), inside);
+    }
+  }
+  report["seconds_a_step"] = whole.count() / steps;
+  report["percent_not_computing_losses"] = 100.0 * (1.0 - computing / whole.count());
+  report["bytes_a_step"] = static_cast<double>(ranks.exchanged().bytes) / steps;
+  report["peak_megabytes"] = peak;
+  report["hash"] = to_hex(tacit::hash_of(model.parameters()));
+  print(report, wanted.json);
+}
+
+void replay(arguments const& wanted) {
+  model_folder const given = model_folder::open(wanted.model);
+  engine const model(given, {}, 1);
+  tacit::transcript const run = tacit::read_transcript(wanted.transcript);
+  if (run.run().mechanism.name == ferret_name) {
+    replay_ferret(model.parameters(), run);
+  } else {
+    tacit::replay(model.parameters(), run, tacit::openmp{});
+  }
+  given.write(wanted.out, model.parameters());
+}
+
+void act(arguments const& wanted, int count, char** words) {
+  if (wanted.verb == "start") {
+    start(wanted);
+  } else if (wanted.verb == "train-openly") {
+    train_openly(wanted);
+  } else if (wanted.verb == "losses") {
+    losses(wanted);
+  } else if (wanted.verb == "exposure") {
+    exposure(wanted);
+  } else if (wanted.verb == "replay") {
+    replay(wanted);
+  } else if (wanted.verb == "train") {
+    apps::communicator ranks(count, words);
+    train(ranks, wanted);
+  }
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  try {
+    act(read_arguments(count, words), count, words);
+  } catch (std::exception const& error) {
+    std::string const text = error.what();  // torch's have a stack below their first line
+    std::fprintf(stderr, "private_opt: %s\n", text.substr(0, text.find('\n')).c_str());
+    return 2;
+  }
+  return 0;
+}

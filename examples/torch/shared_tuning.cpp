@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shared_tuning.hpp"
+
+#include <tacit/train/recorded.hpp>
+#include <tacit/train/trainer.hpp>
+#include <tacit/zo/launch.hpp>
+
+#include <mpi/shared_batches.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <numeric>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace {
+
+using apps::communicator;
+
+// A mechanism of all records as one of batches, each of which is everybody.
+template <class Mechanism>
+class everybody {
+ public:
+  explicit everybody(Mechanism& mechanism) : mechanism_(&mechanism), all_(mechanism.records()) {
+    std::iota(all_.begin(), all_.end(), std::size_t{0});
+  }
+
+  [[nodiscard]] std::size_t steps() const { return mechanism_->steps(); }
+  [[nodiscard]] std::span<std::size_t const> batch() const { return all_; }
+  tacit::release step(std::span<double const> scalars) { return mechanism_->step(scalars); }
+
+ private:
+  Mechanism* mechanism_;
+  std::vector<std::size_t> all_;
+};
+
+// A run as every rank has it.
+struct shared_run {
+  communicator& ranks;
+  tuning const& how;
+  apps::shard own;
+  tacit::parameters const& theta;
+  batch_loss const& loss;
+
+  // On every rank; `whole` is rank 0's. First all come to where the releases before have led.
+  template <class Whole>
+  void take_steps(Whole* whole, std::vector<tacit::release> before) const {
+    std::uint64_t counts[2] = {before.size(), 0};
+    ranks.broadcast(std::span<std::uint64_t>(counts));
+    if (counts[1] != 0) fail_together({}, counts[1]);
+    std::vector<double> flat(counts[0] * how.directions);
+    for (std::size_t t = 0; t < before.size(); ++t) {
+      std::copy(before[t].coefficients.begin(), before[t].coefficients.end(),
+                flat.begin() + static_cast<std::ptrdiff_t>(t * how.directions));
+    }
+    if (!flat.empty()) ranks.broadcast(std::span(flat));
+    before.assign(counts[0], {});
+    for (std::size_t t = 0; t < before.size(); ++t) {
+      auto const row = std::span(flat).subspan(t * how.directions, how.directions);
+      before[t].coefficients.assign(row.begin(), row.end());
+    }
+    apps::shared_batches<Whole> mechanism(ranks, how.directions, how.steps, own, whole, {},
+                                          before.size());
+    tacit::trainer run(mechanism, how.training(), theta, tacit::openmp{});
+    run.replay(before);
+    while (!run.done()) run.step(loss);
+  }
+
+  // Rank 0 cannot begin: the others, which wait for its releases, end with its text.
+  void fail_together(std::string trouble, std::uint64_t size) const {
+    if (ranks.is_first()) {
+      std::uint64_t counts[2] = {0, trouble.size()};
+      ranks.broadcast(std::span<std::uint64_t>(counts));
+      size = trouble.size();
+    }
+    trouble.resize(size);
+    ranks.broadcast(std::span(trouble));
+    throw apps::shared_failure(trouble);
+  }
+};
+
+}  // namespace
+
+promise tune(communicator& ranks, tuning const& how, tacit::participants const& taking_part,
+             apps::shard own, tacit::parameters const& theta,
+             std::vector<tacit::recorded_tensor> const& tensors, batch_loss const& loss) {
+  if (how.mechanism == "dpzero" && how.directions != 1) {
+    throw std::invalid_argument("directions is " + std::to_string(how.directions) +
+                                ", but must be 1 for dpzero: dp-aggzo has several");
+  }
+  shared_run const run{ranks, how, own, theta, loss};
+  if (!ranks.is_first()) {
+    run.take_steps<everybody<tacit::paczero<>>>(nullptr, {});
+    return {};
+  }
+  bool begun = false;
+  // Releases are on disk before they act: a run that was interrupted goes on from them.
+  auto const take = [&]<class Mechanism>(Mechanism& mechanism, tacit::recorded_mechanism described,
+                                         tacit::symbol_kind symbols, double magnitude) {
+    tacit::run_record const record{.mechanism = std::move(described),
+                                   .training = how.training(),
+                                   .directions = mechanism.directions(),
+                                   .symbols = symbols,
+                                   .magnitude = magnitude,
+                                   .tensors = tensors,
+                                   .start = tacit::hash_of(theta)};
+    bool const goes_on = !how.save.empty() && std::filesystem::exists(how.transcript);
+    tacit::journal log = goes_on ? tacit::journal::resume(how.transcript, record)
+                                 : tacit::journal::create(how.transcript, record);
+    tacit::journaled recorded{mechanism, log};
+    std::vector<tacit::release> const before = tacit::releases_of(log.seal());
+    begun = true;
+    if constexpr (tacit::batched_mechanism<Mechanism>) {
+      run.take_steps(&recorded, before);
+    } else {
+      everybody all(recorded);
+      run.take_steps(&all, before);
+    }
+  };
+  try {
+    return with_mechanism(how, taking_part, take);
+  } catch (std::exception const& error) {
+    if (!begun) run.fail_together(error.what(), 0);
+    throw;
+  }
+}
