@@ -18,6 +18,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
 #include <numeric>
 #include <optional>
@@ -172,6 +173,7 @@ void train(apps::communicator& ranks, arguments const& wanted) {
     for (std::size_t j = 0; j < which.size(); ++j) out[j] = of[j].loss;
   };
   double const before = model.forward_seconds();
+  std::uint64_t const sent = ranks.exchanged().bytes;
   auto const began = std::chrono::steady_clock::now();
   std::vector<tacit::recorded_tensor> const tensors = tensors_of(given.shape);
   promise const kept =
@@ -182,6 +184,7 @@ void train(apps::communicator& ranks, arguments const& wanted) {
   std::chrono::duration<double> const whole = std::chrono::steady_clock::now() - began;
   double const computing = model.forward_seconds() - before;
   double const peak = peak_megabytes();
+  std::uint64_t const exchanged = ranks.exchanged().bytes - sent;
   must_agree(ranks, "the tuned model", model.parameters());
   if (!ranks.is_first()) return;
   given.write(wanted.out, model.parameters());
@@ -201,7 +204,7 @@ void train(apps::communicator& ranks, arguments const& wanted) {
   }
   report["seconds_a_step"] = whole.count() / steps;
   report["percent_not_computing_losses"] = 100.0 * (1.0 - computing / whole.count());
-  report["bytes_a_step"] = static_cast<double>(ranks.exchanged().bytes) / steps;
+  report["bytes_a_step"] = static_cast<double>(exchanged) / steps;
   report["peak_megabytes"] = peak;
   report["hash"] = to_hex(tacit::hash_of(model.parameters()));
   print(report, wanted.json);
