@@ -213,8 +213,8 @@ class substituted_pairs {
   }
 
   void round_into(pair_envelope& out, std::size_t cells, double close = 0.0) && {
-    using enum coupled_pair::noise;
-    for (coupled_pair::noise const kind : {normal, laplace}) {
+    for (coupled_pair::noise const kind :
+         {coupled_pair::noise::normal, coupled_pair::noise::laplace}) {
       std::move(by_noise_[static_cast<std::size_t>(kind)])
           .round_into(
               out, cells,

@@ -104,23 +104,22 @@ class grid_composition {
 
   /// On a grid whose error in log δ is about `aim`, or else on the finest of those tried that fits.
   [[nodiscard]] std::optional<certified_tail<T>> on_grid(T aim) const {
-    // What many laws take is hard to foresee: then coarser grids come in smaller steps, and leave more for the next.
-    int const coarser = many() ? 2 : 4;
-    T const part = many() ? 0.5 : laws_.size() > 1 ? 0.75 : 0.8;
     T taken = 1.0;
     auto const tried = [&](int k) {
+      // Not all that is left, so that something remains for a coarser one.
+      T const part = laws_.size() > few_laws ? 0.5 : laws_.size() > 1 ? 0.75 : 0.8;
       std::optional<certified_tail<T>> tail =
           work_.within(part * work_.left(), [&](work_budget& share) {
-            return on_grid(std::ldexp(aim, k), std::ldexp(T(0.1), k / 2), taken, share);
+            return on_grid(std::ldexp(aim, 4 * k), std::ldexp(T(0.1), 2 * k), taken, share);
           });
       if (tail) tail->finest = tail->finest || k > 0;
       return tail;
     };
-    for (int k = 0; k < 40 && !work_.ended(); k += coarser) {
+    for (int k = 0; k < 10 && !work_.ended(); ++k) {
       std::optional<certified_tail<T>> tail = tried(k);
       if (!tail) continue;
       // It may have taken less than was expected, so that a finer one fits as well.
-      for (int finer = 0; finer < k && taken < 0.5; finer += coarser) {
+      for (int finer = 0; finer < k && taken < 0.5; ++finer) {
         if (std::optional<certified_tail<T>> better = tried(finer)) return better;
       }
       return tail;
@@ -130,12 +129,11 @@ class grid_composition {
 
  private:
   static constexpr T odds = 21.0;
-  static constexpr std::size_t few = 8;
-  [[nodiscard]] bool many() const { return laws_.size() > few; }
+  static constexpr std::size_t few_laws = 64;
   static constexpr T ratio = static_cast<T>(composer<T>::ratio);
 
   /// Steps of at most `most` deviations, whose error in log δ is about `aim` if they are not too many. `taken` is what
-  /// powers and sums take over what is expected of them, where another grid has shown it.
+  /// powers and sums take over what is expected of them, where a coarser grid has shown it.
   [[nodiscard]] std::optional<certified_tail<T>> on_grid(T aim, T most, T& taken,
                                                          work_budget& work) const {
     T variance = 0.0;
@@ -187,7 +185,7 @@ class grid_composition {
         break;
       }
     }
-    T const margin = many() ? 2.0 : 1.3;
+    constexpr T margin = 1.3;  // of what is expected to take so much
     auto const expected = [&](T of) {
       return margin * taken * expected_cost(of, level, deviation);
     };
@@ -217,10 +215,7 @@ class grid_composition {
 
     T const before = work.left();
     std::optional<certified_tail<T>> out = composed(fits, work);
-    T const spent = (before - work.left()) / expected_cost(step, level, deviation);
-    if (out) taken = spent;
-    // What did not suffice may be half of it.
-    if (!out && many()) taken = 2.0 * spent;
+    if (out) taken = (before - work.left()) / expected_cost(step, level, deviation);
     if (out) out->finest = finest || step <= smallest;
     return out;
   }
