@@ -2,8 +2,8 @@
 #pragma once
 
 #include "dpzero/study.hpp"
+#include "output/statistics.hpp"
 #include "rows.hpp"
-#include "statistics.hpp"
 
 #include <string>
 #include <vector>

@@ -3,7 +3,7 @@
 
 #include "output/format.hpp"
 #include "output/panel.hpp"
-#include "statistics.hpp"
+#include "output/statistics.hpp"
 #include "tuning_cost.hpp"
 
 #include <nlohmann/json.hpp>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "claims.hpp"
 #include "grid.hpp"
+#include "output/statistics.hpp"
 #include "protocol.hpp"
 #include "report.hpp"
 #include "rows.hpp"
 #include "run_log.hpp"
-#include "statistics.hpp"
 #include "support/catch.hpp"
 #include "support/directory.hpp"
 #include "tuning_cost.hpp"

@@ -106,10 +106,15 @@ void mlp::pretrain(std::span<float> theta, dataset const& data, int epochs, floa
   caller = weights;
 }
 
-double mlp::accuracy(std::span<float const> theta, dataset const& data) const {
+Eigen::MatrixXf mlp::logits(std::span<float const> theta, Eigen::MatrixXf const& features) const {
   matrix activation;
   matrix output;
-  forward(layers<float const>(*this, theta.data()), data.features, activation, output);
+  forward(layers<float const>(*this, theta.data()), features, activation, output);
+  return output;
+}
+
+double mlp::accuracy(std::span<float const> theta, dataset const& data) const {
+  matrix const output = logits(theta, data.features);
   std::size_t right = 0;
   for (std::size_t i = 0; i < data.size(); ++i) {
     index best = 0;

@@ -33,6 +33,9 @@ struct mlp {
   /// Full-batch Adam on the cross-entropy: the public part's ordinary training.
   void pretrain(std::span<float> theta, dataset const& data, int epochs, float rate) const;
 
+  /// What goes into the softmax: a row a record, a column a class.
+  Eigen::MatrixXf logits(std::span<float const> theta, Eigen::MatrixXf const& features) const;
+
   double accuracy(std::span<float const> theta, dataset const& data) const;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "statistics.hpp"
+#include "output/statistics.hpp"
 
 #include "output/spread.hpp"
 
