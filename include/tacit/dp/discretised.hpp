@@ -68,7 +68,7 @@ class composed_losses {
     // Substituted pairs take long, each of them: a few around many are asked first.
     auto const substituted = static_cast<std::size_t>(
         std::count_if(pairs.begin(), pairs.end(),
-                      [](counted_pair const& c) { return substituted_pairs::is_one(c); }));
+                      [](counted_pair const& c) { return substituted_pairs<>::is_one(c); }));
     if (substituted <= few) return asked(envelope_of(std::move(pairs)), work);
     if (heavy) return asked(few_substituted(pairs, 2 * few), work);
     bound<T> found = work.within(0.4 * work.left(), [&](work_budget& own) {

@@ -174,6 +174,7 @@ template <std::same_as<counted_pair> Pair>
 }
 
 /// Pairs of one shape, to be rounded to fewer.
+template <std::same_as<double> T = double>
 class similar_pairs {
  public:
   void add(double x, double y, double count) {
@@ -184,16 +185,17 @@ class similar_pairs {
   /// As at most so many cells: `pair_of(x, y)` of their largest numbers above, and of their smallest below.
   template <class PairOf>
   void round_into(pair_envelope& out, std::size_t cells, PairOf&& pair_of, double close = 0.0) && {
-    rising_cells<> const cell(std::move(members_), cells, close);
+    rising_cells<T> const cell(std::move(members_), cells, close);
     for (auto const& [x, count] : cell.rounded(true)) out.above.push_back({pair_of(x), count});
     for (auto const& [x, count] : cell.rounded(false)) out.below.push_back({pair_of(x), count});
   }
 
  private:
-  std::vector<rising_cells<>::member> members_;
+  std::vector<typename rising_cells<T>::member> members_;
 };
 
 /// Pairs of one record's Poisson sample under `replace_one`, by their noise.
+template <std::same_as<double> T = double>
 class substituted_pairs {
  public:
   template <std::same_as<counted_pair> Pair>
@@ -218,7 +220,7 @@ class substituted_pairs {
       std::move(by_noise_[static_cast<std::size_t>(kind)])
           .round_into(
               out, cells,
-              [&](rising_cells<>::numbers const& x) -> dominating_pair {
+              [&](typename rising_cells<T>::numbers const& x) -> dominating_pair {
                 return coupled_pair{kind, {{x[0], x[1], -x[1]}}};
               },
               close);
@@ -226,7 +228,7 @@ class substituted_pairs {
   }
 
  private:
-  std::array<similar_pairs, 2> by_noise_;
+  std::array<similar_pairs<T>, 2> by_noise_;
 };
 
 /// Finite pairs of very many losses get fewer of them. Normal pairs become one. Where that leaves more pairs than `most`,
@@ -260,10 +262,10 @@ template <std::same_as<counted_pair> Pair>
     return out;
   }
   out.exact = false;
-  similar_pairs responses;
-  std::array<std::array<similar_pairs, 2>, 2> bounded;  // by orientation; by atom: 0, ½
-  std::array<similar_pairs, 2> mixtures;
-  substituted_pairs substituted;
+  similar_pairs<> responses;
+  std::array<std::array<similar_pairs<>, 2>, 2> bounded;  // by orientation; by atom: 0, ½
+  std::array<similar_pairs<>, 2> mixtures;
+  substituted_pairs<> substituted;
   constexpr std::array<double, 2> atom{0.0, 0.5};
   double kept = 0.0;  // log of what is not infinite
   std::size_t approximate = 0;
@@ -335,7 +337,7 @@ template <std::same_as<counted_pair> Pair>
 template <std::same_as<counted_pair> Pair>
 [[nodiscard]] pair_envelope few_substituted(std::vector<Pair> const& pairs, std::size_t cells) {
   pair_envelope rounded{{}, {}, false};
-  substituted_pairs substituted;
+  substituted_pairs<> substituted;
   for (counted_pair const& c : pairs) {
     if (substituted.take(c)) continue;
     rounded.above.push_back(c);
