@@ -204,6 +204,8 @@ char const* route_of(tacit::privacy_loss::route by) {
   switch (by) {
     case tacit::privacy_loss::route::closed_form:
       return "closed form";
+    case tacit::privacy_loss::route::two_releases:
+      return "two releases";
     case tacit::privacy_loss::route::contour:
       return "contour";
     case tacit::privacy_loss::route::rays:

@@ -16,6 +16,7 @@
 #include <tacit/dp/pair.hpp>
 #include <tacit/dp/rays/answer.hpp>
 #include <tacit/dp/rays/law.hpp>
+#include <tacit/dp/two_releases.hpp>
 #include <tacit/dp/work_budget.hpp>
 
 #include <algorithm>
@@ -35,13 +36,13 @@
 namespace tacit {
 
 /// How an answer about a privacy loss was found.
-enum class privacy_loss_route { closed_form, contour, rays, grid, allocation };
+enum class privacy_loss_route { closed_form, two_releases, contour, rays, grid, allocation };
 
 namespace detail {
 
 [[nodiscard]] constexpr std::string_view name_of(privacy_loss_route way) {
-  constexpr std::array names{"a closed form", "the contour", "rays", "the grid",
-                             "sums of likelihood ratios"};
+  constexpr std::array names{"a closed form", "one integral", "the contour",
+                             "rays",          "the grid",     "sums of likelihood ratios"};
   return names[static_cast<std::size_t>(way)];
 }
 
@@ -234,12 +235,43 @@ class normal_mixtures {
     return found;
   }
 
-  // One direction by the vertical line and on rays, in the order that suits the composition, until one is narrow.
+  // What `ask` says of two releases in a direction. Nothing of other compositions.
+  template <class Ask>
+  [[nodiscard]] std::optional<bound<T>> on_two(orientation towards, Ask&& ask) const {
+    if (remove_.empty() || remove_.size() > 2) return {};
+    T count = 0.0;
+    for (auto const& e : remove_) {
+      if (e.pair.parts.size() != 1) return {};
+      count += e.count;
+    }
+    auto const release = [this](std::size_t k) {
+      mixture_pair::part const& p = remove_[k].pair.parts[0];
+      return sampled_normal{p.weight, within_steps(p.shift, 1)};
+    };
+    auto const [low, high] = normals_.mu();
+    bool const unsampled = high.mu > 0.0;  // one release, then
+    if (count != (unsampled ? 1.0 : 2.0)) return {};
+    sampled_normal const last =
+        unsampled ? sampled_normal{1.0, {low.mu, high.mu}} : release(remove_.size() - 1);
+    two_releases<T> const both(release(0), last, towards);
+    return both.serves() ? std::optional<bound<T>>(ask(both)) : std::nullopt;
+  }
+  // Where to look for ε: as if each release had the variance of its loss alone.
+  [[nodiscard]] T likely_epsilon(T delta) const {
+    T square = normals_.variance().upper;
+    for (auto const& e : remove_) {
+      auto const [weight, shift] = e.pair.parts[0];
+      square += e.count * weight * weight * elementary::expm1(std::min(shift * shift, 100.0));
+    }
+    return std::max(tacit::epsilon(gaussian_dp{std::sqrt(square)}, delta).upper, 1e-300);
+  }
+
+  // One direction by the ways that there are, in the order that suits the composition, until one is narrow.
   // What is tried before a way that is likelier to answer may cost a few milliseconds.
-  template <class Narrow, class OnContour, class OnRays>
+  template <class Narrow, class OnTwo, class OnContour, class OnRays>
   [[nodiscard]] std::optional<answer> one_way(question const& asked, orientation towards,
-                                              bound<T> widest, Narrow&& narrow, OnContour&& contour,
-                                              OnRays&& rays) const {
+                                              bound<T> widest, Narrow&& narrow, OnTwo&& two,
+                                              OnContour&& contour, OnRays&& rays) const {
     agreement known(widest, [&] { return describe(asked); });
     std::optional<route> by;
     auto const found_narrow = [&](std::optional<bound<T>> const& found, route way) {
@@ -250,6 +282,7 @@ class normal_mixtures {
       return found_narrow(contour(effort, most), route::contour);
     };
     auto const on_rays = [&] { return found_narrow(rays(), route::rays); };
+    auto const by_one_integral = [&] { return found_narrow(two(), route::two_releases); };
     auto const what = sampled(normals_.variance().upper);
     // The vertical line serves frequent large jumps.
     bool const lines_first =
@@ -265,7 +298,7 @@ class normal_mixtures {
       double const each = static_cast<double>(remove_.size());
       double const quick = each * (!rule ? 1.5e7 : towards == orientation::add ? 5e6 : 0.0);
       double const first = each * rays::work_before(*what, towards);
-      (void)((quick > 0.0 && on_contour(line_effort::quick, quick)) ||
+      (void)(by_one_integral() || (quick > 0.0 && on_contour(line_effort::quick, quick)) ||
              (first > 0.0 && on_contour(line_effort::thorough, first)) || on_rays() ||
              on_contour(line_effort::all, rays::few_small_steps(*what) ? 2e7 * each : infinity));
     }
@@ -290,6 +323,11 @@ class normal_mixtures {
     T const variance = normals_.variance().upper;
     if (by == route::rays) {
       return rays::add_is_below<T>(*sampled(variance), epsilon, log_delta, work);
+    }
+    if (by == route::two_releases) {
+      std::optional<bound<T>> const added = on_two(
+          orientation::add, [&](two_releases<T> const& both) { return both.delta(epsilon); });
+      if (added && added->upper <= a_little_less * elementary::exp(log_delta)) return true;
     }
     return contour_towards(orientation::add, variance).chernoff_below(epsilon, log_delta, work);
   }
@@ -344,6 +382,11 @@ class normal_mixtures {
     auto const one = [&](orientation towards, T start) {
       return one_way(
           {"epsilon at delta ", delta}, towards, {0.0, infinity}, narrow,
+          [&] {
+            return on_two(towards, [&](two_releases<T> const& both) {
+              return both.epsilon(delta, likely_epsilon(delta));
+            });
+          },
           [&](line_effort effort, T most) {
             return work.within(most, [&](work_budget& own) {
               return contour_epsilon(towards, delta, effort, own);
@@ -366,6 +409,13 @@ class normal_mixtures {
     auto const one = [&](orientation towards, T) {
       return one_way(
           {"delta at epsilon ", epsilon}, towards, {-infinity, infinity}, narrow,
+          [&] {
+            return on_two(towards, [&](two_releases<T> const& both) {
+              auto const [low, high] = both.delta(epsilon);
+              enclosure const logs = log(enclosure(low, high));
+              return bound<T>{logs.lower, logs.upper};
+            });
+          },
           [&](line_effort effort, T most) {
             return work.within(most, [&](work_budget& own) {
               return contour_log_delta(towards, epsilon, effort, own);
