@@ -106,7 +106,7 @@ class approximate_filter {
     return std::move(out).finish() + inside;
   }
   /// @throws corrupt_state for a text that `save` did not write
-  [[nodiscard]] static approximate_filter load(std::string text) {
+  [[nodiscard]] static approximate_filter load(std::string const& text) {
     constexpr std::size_t none = std::string::npos;
     std::size_t const last = text.find("\nchecksum ");
     std::size_t const end = last == none ? none : text.find('\n', last + 1);
