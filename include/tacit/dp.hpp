@@ -119,5 +119,6 @@
 #include <tacit/dp/shuffled_batches.hpp>
 #include <tacit/dp/trade_off.hpp>
 #include <tacit/dp/trade_off_curve.hpp>
+#include <tacit/dp/two_releases.hpp>
 #include <tacit/dp/work_budget.hpp>
 #include <tacit/dp/zcdp.hpp>
