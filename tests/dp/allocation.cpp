@@ -270,7 +270,7 @@ TEST_CASE("distinct epochs against samples of their ratios", "[allocation][.swee
   constexpr int samples = 20'000;
   std::mt19937_64 random(20261124);
   std::normal_distribution<double> normal;
-  for (std::size_t const count : {2, 16, 33, 64}) {
+  for (std::size_t const count : {2U, 16U, 33U, 64U}) {
     std::vector<double> const noise = rising_noise(count);
     privacy_loss_accountant const all = epochs_of(noise);
     auto const loss = [&](bool shifted) {  // log(dP/dQ)

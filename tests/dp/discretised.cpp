@@ -579,3 +579,22 @@ TEST_CASE("the accountant of this method", "[dp]") {
   CHECK_THROWS_AS(discretised(adjacency::add_remove, 0.0), std::domain_error);
   CHECK_THROWS_AS(discretised(adjacency::add_remove, std::nan("")), std::domain_error);
 }
+
+TEST_CASE("several Gaussians whose variances leave the range of doubles still count", "[dp]") {
+  for (double const sigma : {1e-300, 1e-160, 1e-155}) {
+    discretised_accountant account;
+    account.compose(gaussian{sigma});
+    account.compose(gaussian{2.0 * sigma});
+    CHECK(account.delta(0.0).upper == 1.0);
+    CHECK(account.delta(1.0).upper == 1.0);
+  }
+  for (double const sigma : {1e155, 1e170, 1e300}) {
+    discretised_accountant account;
+    account.compose(gaussian{sigma});
+    account.compose(gaussian{2.0 * sigma});
+    CHECK(account.delta(0.0).upper >= 0.39 / sigma);  // φ(0)·μ
+  }
+  discretised_accountant least;
+  least.compose(matrix_gaussian{1e200, 1e-200});
+  CHECK(least.delta(0.0).upper > 0.0);
+}

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tacit/dp/binomial_mixture.hpp>
+#include <tacit/dp/calibration.hpp>
 #include <tacit/dp/condensed_pair.hpp>
+#include <tacit/dp/discretised.hpp>
 #include <tacit/dp/dominating.hpp>
 #include <tacit/dp/grid/pairs.hpp>
 #include <tacit/dp/integer_noise.hpp>
 #include <tacit/dp/integer_noise_law.hpp>
 #include <tacit/dp/integer_pairs.hpp>
+#include <tacit/dp/privacy_loss.hpp>
 #include <tacit/dp/rdp/guarantee.hpp>
 #include <tacit/dp/sampled_run.hpp>
 
@@ -1015,6 +1018,69 @@ TEST_CASE("Integer noise: persons with very many records cost no more than other
       CHECK(mass_of(pair, e) <= truth * 1.1);
     }
   }
+}
+
+// Where a change moves every output that there is, each has an infinite or a huge loss, and counts as left out: a pair
+// without losses that is not one of two equal laws.
+TEST_CASE("Integer noise that hides nothing is not taken for no release", "[dp][samplers]") {
+  std::mt19937_64 engine(20261125);
+  auto const log_uniform = [&](double low, double high) {
+    return std::exp(std::uniform_real_distribution<double>(std::log(low), std::log(high))(engine));
+  };
+  auto const variation = [](auto const& weight,
+                            int change) {  // of a symmetric law and itself, moved
+    double all = 0.0;
+    double more = 0.0;
+    for (int k = -4 * change - 4000; k <= 4 * change + 4000; ++k) {
+      all += weight(k);
+      more += std::max(0.0, weight(k) - weight(k - change));
+    }
+    return more / all;
+  };
+  auto const compare = [](event const& release, adjacency how, double truth) {
+    privacy_loss_accountant exact(how);
+    discretised_accountant grid(how);
+    exact.compose(release);
+    grid.compose(release);
+    for (bound<double> const& found : {exact.delta(0.0), grid.delta(0.0)}) {
+      CHECK(found.upper >= truth * (1.0 - 1e-9));
+      CHECK(found.lower <= found.upper);
+    }
+    // δ ≥ δ(0) − (1 − e^{−ε}) for every ε.
+    if (truth > 1e-4) CHECK(exact.epsilon(1e-5).upper >= -std::log1p(1e-5 - truth * (1.0 - 1e-9)));
+  };
+  for (int k = 0; k < 60; ++k) {
+    double const scale = log_uniform(0.1, 100.0);
+    int const change = static_cast<int>(log_uniform(1.0, 1000.0));
+    auto const units = static_cast<std::uint64_t>(change);
+    bool const normal = k % 2 == 0;
+    double const far =
+        normal ? variation([&](int x) { return std::exp(-0.5 * x * x / (scale * scale)); }, change)
+               : variation([&](int x) { return std::exp(-std::abs(x) / scale); }, change);
+    mechanism_event const noise = normal ? mechanism_event(discrete_gaussian{scale, units})
+                                         : mechanism_event(discrete_laplace{scale, units});
+    INFO((normal ? "Gaussian " : "Laplace ") << scale << ", change " << change);
+    for (adjacency const how : {adjacency::replace_one, adjacency::zero_out}) {
+      compare(sampled(noise, fixed_size{10, 100}), how, 0.1 * far);
+      compare(sampled(noise, poisson{0.1}), how, 0.1 * far);
+    }
+  }
+  for (std::uint64_t const change : {300U, 400U, 100000U}) {
+    compare(integer_noise{integer_law::skellam, 1.0, change}, adjacency::add_remove, 1.0 - 1e-12);
+  }
+  // Others of the run do not hide it.
+  privacy_loss_accountant run(adjacency::replace_one);
+  run.compose(sampled(discrete_gaussian{10.0, 1000}, poisson{0.1}));
+  run.compose(sampled(gaussian{1.0}, poisson{0.01}), 100);
+  CHECK(run.delta(0.0).upper >= 0.1);
+  CHECK(run.delta(5.0).upper >= 0.1);
+}
+
+TEST_CASE("Noise for integers starts from noise that hides nothing", "[dp][samplers]") {
+  double const sigma = noise_multiplier_for<privacy_loss_accountant>({1.0, 1e-5}, [](double s) {
+    return event(integer_noise{integer_law::skellam, s, 1000});
+  });
+  CHECK(sigma > 1000.0);
 }
 
 TEST_CASE("Integer noise by other names", "[dp][samplers]") {

@@ -422,6 +422,22 @@ TEST_CASE("no attacker on a bit beats what a measure allows") {
       }
     }
   }
+  // Terms that leave the range of doubles: outputs that name one of M candidates tell log M in every order.
+  for (double const a : {2.0, 10.0, 100.0, 500.0, 1000.0}) {
+    for (double const m : {2.0, 10.0, 100.0, 2000.0, 1e6, 1e300}) {
+      INFO("order " << a << ", " << m << " candidates");
+      CHECK(attack_success(renyi_measure{a}, std::log(m) * (1.0 + 1e-15), 1.0 / m) == 1.0);
+      double const told = 0.7 * std::log(m);
+      double const s = attack_success(renyi_measure{a}, told, 1.0 / m);
+      if (!(s < 1.0)) continue;
+      // 1 − s has 16 digits; where s is less than that it is a bound, and no more.
+      double const hit = a * std::log(s) + (a - 1.0) * std::log(m);
+      double const miss = a * std::log1p(-s) + (1.0 - a) * std::log1p(-1.0 / m);
+      double const sum = std::max(hit, miss) + std::log1p(std::exp(-std::abs(hit - miss)));
+      CHECK(sum / (a - 1.0) >= told * (1.0 - 1e-9));
+      if (m <= 1e4) CHECK(sum / (a - 1.0) == Approx(told).epsilon(1e-9));
+    }
+  }
   CHECK(attack_success(renyi_measure{2.0}, 0.0, 0.5) == Approx(0.5).margin(1e-6));
   CHECK(attack_success(renyi_measure{2.0}, 50.0, 0.5) == 1.0);
   CHECK(attack_success(renyi_measure{infinity}, infinity, 0.5) == 1.0);

@@ -232,7 +232,9 @@ class dominator : private sampled_records<> {
     }
     double const shift = change_ * records_ * m.sensitivity / m.noise_multiplier;
     check_noise("noise_multiplier", m.noise_multiplier, shift);
-    return whole(normal_pair{shift});
+    // A ratio below all doubles is not 0.
+    double const least = m.sensitivity > 0.0 ? std::numeric_limits<double>::denorm_min() : 0.0;
+    return whole(normal_pair{std::max(shift, least)});
   }
 };
 

@@ -20,6 +20,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <span>
 #include <utility>
 #include <variant>
@@ -50,17 +51,19 @@ namespace tacit {
   double const last = detail::subtract_down(1.0, prior);
   double const miss = last_holding(0.0, last, [&](double x) {
     double const hit = 1.0 - x;
-    double const sum =
-        elementary::exp(order * elementary::log(hit) + (1.0 - order) * elementary::log(prior)) +
-        (x > 0.0 ? elementary::exp(order * elementary::log(x) +
-                                   (1.0 - order) * elementary::log1p(-prior))
-                 : 0.0);
+    // The larger of the two terms is factored out: it may leave the range of doubles.
+    double const first = order * elementary::log(hit) + (1.0 - order) * elementary::log(prior);
+    double const second =
+        x > 0.0 ? order * elementary::log(x) + (1.0 - order) * elementary::log1p(-prior)
+                : -std::numeric_limits<double>::infinity();
+    double const log_sum =
+        std::max(first, second) + elementary::log1p(elementary::exp(-std::abs(first - second)));
     double const off =
         4.0 * detail::unit_roundoff *
         (8.0 + order * (1.0 - elementary::log(prior) + std::abs(elementary::log(hit)) +
                         (x > 0.0 ? -elementary::log(x) : 0.0)));
-    double const divergence = (elementary::log(sum) + (order > 1.0 ? -off : off)) / (order - 1.0);
-    return !(divergence <= told);
+    double const divergence = (log_sum + (order > 1.0 ? -off : off)) / (order - 1.0);
+    return divergence > told;  // not where it is NaN
   });
   return detail::add_up(1.0, -miss);
 }

@@ -41,8 +41,9 @@ template <std::same_as<dominating_pair> Pair>
     bool operator()(bounded_pair const& p) const { return p.epsilon == 0.0 || p.rate == 0.0; }
     bool operator()(lattice_pair const& p) const { return p.shift == 0 || p.rate == 0.0; }
     bool operator()(finite_pair const& p) const {
-      return p.infinite == 0.0 && std::all_of(p.atoms.begin(), p.atoms.end(),
-                                              [](auto const& a) { return a.loss == 0.0; });
+      return p.infinite == 0.0 && p.left_out == 0.0 &&
+             std::all_of(p.atoms.begin(), p.atoms.end(),
+                         [](auto const& a) { return a.loss == 0.0; });
     }
     bool operator()(amplified_pair const& p) const {
       return p.rate == 0.0 || (p.absent == 0.0 && p.changed == 0.0);
@@ -236,16 +237,24 @@ class substituted_pairs {
 template <std::same_as<counted_pair> Pair>
 [[nodiscard]] pair_envelope envelope_of(std::vector<Pair> pairs, std::size_t most = 512) {
   pair_envelope out{{}, {}, true};
-  compensated_sum<double> variance;
+  compensated_sum<double>
+      variance;  // in units of the largest μ², which itself may leave the range of doubles
   std::vector<counted_pair> rest;
   std::size_t const few = losses_each(pairs);
   std::size_t normals = 0;
-  for (counted_pair const& c : pairs) normals += std::holds_alternative<normal_pair>(c.pair);
+  double largest = 0.0;
+  for (counted_pair const& c : pairs) {
+    if (auto const* normal = std::get_if<normal_pair>(&c.pair)) {
+      ++normals;
+      largest = std::max(largest, normal->mu);
+    }
+  }
   for (counted_pair& c : pairs) {
     auto const* normal = std::get_if<normal_pair>(&c.pair);
     auto const* finite = std::get_if<finite_pair>(&c.pair);
     if (normal != nullptr && normals > 1) {
-      variance += c.count * normal->mu * normal->mu;
+      double const part = normal->mu / largest;
+      variance += c.count * part * part;
     } else if (finite != nullptr && finite->atoms.size() > few) {
       out.below.push_back({merged(*finite, few), c.count});
       out.above.push_back({condensed(std::get<finite_pair>(std::move(c.pair)), few), c.count});
@@ -253,8 +262,7 @@ template <std::same_as<counted_pair> Pair>
       rest.push_back(std::move(c));
     }
   }
-  double const mu = std::sqrt(variance.value());
-  if (mu > 0.0) rest.push_back({normal_pair{mu}, 1.0});
+  if (normals > 1) rest.push_back({normal_pair{largest * std::sqrt(variance.value())}, 1.0});
   out.exact = out.above.empty() && rest.size() <= most;
   if (rest.size() + out.above.size() <= most) {
     if (!out.exact) out.below.insert(out.below.end(), rest.begin(), rest.end());
