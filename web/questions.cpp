@@ -110,6 +110,12 @@ auto for_release(std::size_t which, Do&& act) {
 }
 
 run checked_run(apps::schedule const& given) {
+  if (given.batches) {
+    throw apps::bad_schedule("releases[0].batches is " + std::to_string(*given.batches) +
+                                 ", but must be left out: the page does not amplify shuffled "
+                                 "batches; the calculator does",
+                             "batches", 0);
+  }
   run out{given.neighbours.value_or(adjacency::add_remove), {}};
   for (std::size_t k = 0; k < given.releases.size(); ++k) {
     composed const& next = given.releases[k].what;

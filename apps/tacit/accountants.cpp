@@ -10,8 +10,10 @@
 #include <tacit/dp/gaussian.hpp>
 #include <tacit/dp/privacy_loss.hpp>
 #include <tacit/dp/renyi.hpp>
+#include <tacit/dp/shuffled_batches.hpp>
 #include <tacit/dp/zcdp.hpp>
 
+#include "attack.hpp"
 #include "patience.hpp"
 
 #include <algorithm>
@@ -47,6 +49,33 @@ class account_of final : public account {
 
  private:
   Accountant asked_;
+};
+
+// What is asked of it is composed.
+template <class Accountant>
+class account_of_epochs final : public account {
+ public:
+  account_of_epochs(tacit::gaussian noise, std::uint64_t batches, std::uint64_t epochs,
+                    adjacency neighbours)
+      : asked_(noise, batches, epochs, neighbours) {}
+
+  void compose(composed const&) override {
+    throw std::logic_error("shuffled epochs are composed already");
+  }
+  bound<double> epsilon(double delta) const override { return asked_.epsilon(delta); }
+  bound<double> delta(double epsilon) const override { return asked_.delta(epsilon); }
+  bound<double> epsilon_within(double delta, work_budget& work) const override {
+    return asked_.epsilon_within(delta, work);
+  }
+  bound<double> delta_within(double epsilon, work_budget& work) const override {
+    return asked_.delta_within(epsilon, work);
+  }
+  double attack_success(double prior) const override {
+    return guessed_rightly(asked_, asked_.delta(0.0), prior).upper;
+  }
+
+ private:
+  tacit::shuffled_run<Accountant> asked_;
 };
 
 class estimate_of_limit final : public account {
@@ -90,12 +119,20 @@ std::unique_ptr<account> start(adjacency neighbours) {
 }
 
 template <class Accountant>
-method method_of(char const* word, char const* what, bool among_all = true) {
+std::unique_ptr<account> start_epochs(tacit::gaussian noise, std::uint64_t batches,
+                                      std::uint64_t epochs, adjacency neighbours) {
+  return std::make_unique<account_of_epochs<Accountant>>(noise, batches, epochs, neighbours);
+}
+
+template <class Accountant>
+method method_of(char const* word, char const* what, bool among_all = true,
+                 decltype(method::shuffled) shuffled = nullptr) {
   return {word,
           what,
           among_all,
           false,
           start<account_of<Accountant>>,
+          shuffled,
           [](approx_dp target, history_of_number const& history, adjacency neighbours) {
             return tacit::noise_multiplier_for<Accountant>(target, history, neighbours, unlimited);
           },
@@ -115,14 +152,16 @@ method method_of(char const* word, char const* what, bool among_all = true) {
 
 std::vector<method> const& methods() {
   static std::vector<method> const all{
-      method_of<tacit::privacy_loss_accountant>("pld", "privacy loss, certified"),
+      method_of<tacit::privacy_loss_accountant>("pld", "privacy loss, certified", true,
+                                                start_epochs<tacit::privacy_loss_accountant>),
       // A second opinion on pld, and many times as slow.
-      method_of<tacit::discretised_accountant>("discretised", "privacy loss on a grid", false),
+      method_of<tacit::discretised_accountant>("discretised", "privacy loss on a grid", false,
+                                               start_epochs<tacit::discretised_accountant>),
       method_of<tacit::renyi_accountant>("rdp", "Renyi divergences"),
       method_of<tacit::zcdp_accountant>("zcdp", "zero-concentrated differential privacy"),
       method_of<tacit::gaussian_accountant>("gdp", "Gaussian differential privacy, exact"),
       {"gdp-clt", "central limit, an estimate", true, true, start<estimate_of_limit>, nullptr,
-       nullptr, nullptr, nullptr}};
+       nullptr, nullptr, nullptr, nullptr}};
   return all;
 }
 
@@ -163,6 +202,15 @@ method const& one_with_a_bound(arguments const& of) {
 }
 
 std::unique_ptr<account> composed_by(method const& how, plan const& run) {
+  if (run.batches && how.shuffled != nullptr && run.releases.size() == 1) {
+    tacit::composed const& epochs = run.releases.front().what;
+    try {
+      return how.shuffled(std::get<tacit::gaussian>(epochs.release.what), *run.batches,
+                          epochs.count, run.neighbours);
+    } catch (std::logic_error const& error) {
+      throw bad_input(error.what());
+    }
+  }
   auto account = how.start(run.neighbours);
   for (plan::entry const& e : run.releases) {
     try {

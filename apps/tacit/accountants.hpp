@@ -43,6 +43,9 @@ struct method {
   bool among_all;  // asked by `all`
   bool estimate;
   std::unique_ptr<account> (*start)(tacit::adjacency);
+  // Epochs of so many shuffled batches; empty where there is no amplification.
+  std::unique_ptr<account> (*shuffled)(tacit::gaussian, std::uint64_t batches, std::uint64_t epochs,
+                                       tacit::adjacency);
   double (*noise)(tacit::approx_dp, history_of_number const&, tacit::adjacency);
   std::uint64_t (*steps)(tacit::approx_dp, tacit::event const&, tacit::adjacency);
   double (*rate)(tacit::approx_dp, history_of_number const&, tacit::adjacency);

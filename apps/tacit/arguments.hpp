@@ -76,6 +76,8 @@ class arguments {
   /// Of the verb.
   std::string name() const;
 
+  /// Whether the verb has such an option.
+  bool has(std::string const& name) const { return known_.contains(name); }
   bool given(std::string const& name) const;
 
   /// Without `otherwise` the argument is needed.

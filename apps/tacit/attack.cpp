@@ -59,17 +59,6 @@ answer attack_by_curve(arguments const& of) {
   return out;
 }
 
-// δ is asked for where the guess needs it.
-template <class Profile>
-bound<double> guessed_rightly(Profile const& run, bound<double> advantage, double prior) {
-  double const least = std::min(prior, 1.0 - prior);
-  if (least == 0.0) return {1.0, 1.0};
-  std::vector<tacit::profile_knot> knots{{0.0, advantage}};
-  double const epsilon = std::log(std::max(prior, 1.0 - prior) / least);
-  if (epsilon > 0.0 && epsilon <= 700.0) knots.push_back({epsilon, run.delta(epsilon)});
-  return trade_off_curve(tacit::adjacency::add_remove, knots).attack_success(prior);
-}
-
 answer attack_on_run(arguments const& of) {
   method const& by = one_with_a_bound(of);
   plan const run = read_plan(of);

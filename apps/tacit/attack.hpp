@@ -7,8 +7,11 @@
 #include "arguments.hpp"
 #include "verbs.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <functional>
 #include <string>
+#include <vector>
 
 namespace calculator {
 
@@ -27,6 +30,18 @@ inline constexpr char const* in_file = "lower end";
 
 /// `at most 0.3 (and at least 0.2)`; no word for it leaves the lower end out.
 std::string ends_in_words(tacit::bound<double> ends, char const* lower_in_words);
+
+/// The success of the best guess of a membership of this probability. δ is asked for where the guess needs it.
+template <class Profile>
+tacit::bound<double> guessed_rightly(Profile const& run, tacit::bound<double> advantage,
+                                     double prior) {
+  double const least = std::min(prior, 1.0 - prior);
+  if (least == 0.0) return {1.0, 1.0};
+  std::vector<tacit::profile_knot> knots{{0.0, advantage}};
+  double const epsilon = std::log(std::max(prior, 1.0 - prior) / least);
+  if (epsilon > 0.0 && epsilon <= 700.0) knots.push_back({epsilon, run.delta(epsilon)});
+  return tacit::trade_off_curve(tacit::adjacency::add_remove, knots).attack_success(prior);
+}
 
 /// The note of the verbs that match nats and epsilon.
 extern char const* const matched_note;

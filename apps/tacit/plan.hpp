@@ -21,6 +21,8 @@ struct plan {
   tacit::adjacency neighbours = tacit::adjacency::add_remove;
   std::vector<entry> releases;
   std::string origin = "";  // of the complaints about it: the schedule's file
+  std::optional<std::uint64_t> batches =
+      std::nullopt;  // in each of the shuffled epochs, its only release
 
   std::uint64_t steps() const;
   std::vector<tacit::composed> history() const;

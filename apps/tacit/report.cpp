@@ -85,6 +85,11 @@ std::vector<std::string> assumptions(plan const& run) {
   if (sampled_as(tacit::shuffled{})) {
     all.emplace_back(
         "Shuffled batches: each record is in one batch of an epoch; a step is an epoch.");
+    if (run.batches) {
+      all.emplace_back("An epoch has " + std::to_string(*run.batches) +
+                       " batches of one size, not counting a smaller one at the end; the records "
+                       "are put in a new order for each epoch, uniformly, which stays secret.");
+    }
   }
   if (sampled_as(tacit::random_allocation{})) {
     all.emplace_back(
@@ -122,8 +127,9 @@ answer run_report(arguments const& of) {
   page = "# Privacy statement\n\n## What is released\n\n";
   out.json["releases"] = nlohmann::ordered_json::array();
   for (plan::entry const& e : run.releases) {
-    page += "- " + in_words(e.what) + "\n";
+    page += "- " + (run.batches ? in_words(run) : in_words(e.what)) + "\n";
     out.json["releases"].push_back(as_json(e.what));
+    if (run.batches) out.json["releases"].back()["batches"] = *run.batches;
   }
   out.json["adjacency"] = in_words(run.neighbours);
   page += "\n## What is assumed\n\n";

@@ -31,7 +31,7 @@ plan read_schedule(std::string const& file, std::optional<tacit::adjacency> neig
                     in_words(*found.neighbours) + ", as in the schedule");
   }
   if (!neighbours) neighbours = found.neighbours.value_or(tacit::adjacency::add_remove);
-  return {*neighbours, std::move(found.releases), origin};
+  return {*neighbours, std::move(found.releases), origin, found.batches};
 }
 
 }  // namespace calculator

@@ -615,6 +615,55 @@ class Schedules(Runs):
         self.refused("epsilon", "--noise-multiplier", 1, "--steps", 5, "--of", 4, "--delta", 1e-6,
                      naming=["--of", "--allocate"])
 
+    def test_shuffled_batches(self):
+        asked = ["--noise-multiplier", 4, "--shuffle", 1000, "--epochs", 10, "--adjacency", "zero-out"]
+        answer = self.ask_json("epsilon", *asked, "--delta", 1e-6)
+        # docs/accountants.md; dp/shuffled_batches.hpp by the C++ library (tests/dp/shuffled_batches.cpp)
+        self.assertTrue(.27 < answer["epsilon"] <= .276, answer)
+        self.assertEqual(answer["lower"], 0)
+        back = self.ask_json("delta", *asked, "--epsilon", answer["epsilon"])
+        self.assertLessEqual(back["delta"], 1.2e-6)
+        release = {"mechanism": "gaussian", "noise_multiplier": 4, "shuffled": True, "steps": 10}
+        path = self.schedule({"adjacency": "zero-out", "releases": [dict(release, batches=1000)]})
+        self.assertEqual(answer, self.ask_json("epsilon", "--schedule", path, "--delta", 1e-6))
+        plain = self.schedule({"adjacency": "zero-out", "releases": [release]})
+        most = self.ask_json("epsilon", "--schedule", plain, "--delta", 1e-6)["epsilon"]
+        self.assertGreater(most, 3.7)
+        # An accountant that knows of no amplification has none.
+        self.assertEqual(self.ask_json("epsilon", *asked, "--delta", 1e-6, "--accountant", "gdp")["epsilon"],
+                         self.ask_json("epsilon", "--schedule", plain, "--delta", 1e-6, "--accountant", "gdp")["epsilon"])
+        self.assertIn("10 steps, Gaussian noise of multiplier 4, epochs of 1000 shuffled batches, zero-out neighbours",
+                      self.ask("epsilon", *asked, "--delta", 1e-6))
+        half = ["--noise-multiplier", 8, "--shuffle", 1000, "--epochs", 10, "--adjacency", "replace-one"]
+        self.assertAlmostEqual(self.ask_json("epsilon", *half, "--delta", 1e-6)["epsilon"], answer["epsilon"], delta=1e-9)
+        tuned = self.ask_json("epsilon", *asked, "--delta", 1e-6, "--best-of", 10)["epsilon"]
+        self.assertTrue(answer["epsilon"] < tuned < most, tuned)
+        success = self.ask_json("attack", *asked)["attack_success"]["upper"]
+        self.assertTrue(.5 < success < .6, success)
+        page = self.ask_json("report", *asked)
+        self.assertEqual(page["releases"], [dict(release, batches=1000)])
+        self.assertTrue(any("1000 batches of one size" in words for words in page["assumptions"]), page)
+        self.assertTrue(.5 < page["attack_success"][0]["success"] < .6, page)
+        for words, naming in [
+                (["--steps", 3], ["--steps", "left out", "--epochs"]),
+                (["--rate", 0.1], ["--rate", "left out", "--shuffle"]),
+                (["--allocate", 1, "--of", 10], ["--shuffle", "left out", "--allocate"]),
+                (["--mechanism", "laplace"], ["--shuffle", "left out", "gaussian"]),
+                (["--records-per-person", 2], ["--records-per-person", "left out"])]:
+            self.refused("epsilon", *asked, "--delta", 1e-6, *words, naming=naming)
+        self.refused("epsilon", *asked[:-2], "--delta", 1e-6, naming=["no bound is known for shuffled batches under add_remove"])
+        self.refused("epsilon", *asked[:-2], "--delta", 1e-6, "--accountant", "gdp", naming=["no known bound", "shuffled batches under add_remove"])
+        self.refused("noise", "--shuffle", 1000, "--epsilon", 1, "--delta", 1e-6, naming=["--shuffle"])
+        for change, naming in [
+                ({"batches": 0}, [".batches is 0", "a whole number in [1, 10000000]"]),
+                ({"batches": 10, "shuffled": False}, [".batches", "left out unless shuffled"]),
+                ({"batches": 10, "mechanism": "laplace"}, [".batches", "left out unless mechanism is gaussian"]),
+                ({"batches": 10, "records_per_person": 2}, [".batches", "left out where a person has several records"])]:
+            path = self.schedule({"adjacency": "zero-out", "releases": [{**release, **change}]})
+            self.refused("epsilon", "--schedule", path, "--delta", 1e-6, naming=naming)
+        path = self.schedule({"adjacency": "zero-out", "releases": [dict(release, batches=10), release]})
+        self.refused("epsilon", "--schedule", path, "--delta", 1e-6, naming=["releases[0].batches", "other releases"])
+
     def test_matrix_mechanisms(self):
         def file(name, content):
             path = self.folder / name

@@ -23,6 +23,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -270,6 +271,216 @@ void bind_gaussian(nb::module_& m) {
   kept(filter, loaded);
 }
 
+void bind_gaussian_odometer(nb::module_& m) {
+  using tacit::gaussian_odometer;
+  nb::class_<gaussian_odometer> odometer(
+      m, "GaussianOdometer", nb::is_final(),
+      "Reads epsilon off a run of Gaussian releases without sampling that are chosen on the way, "
+      "at "
+      "any moment, also one that the run itself decides on: the epsilon of the first rung that the "
+      "run has not passed, an upper bound at `delta`, the sum of the deltas of all rungs.\n\n"
+      "ladder     1 to 1000 ApproxDP, fixed before the run, epsilon ascending; a rung where a run "
+      "is "
+      "likely to stop deserves most of delta\n"
+      "adjacency  which inputs are neighbours");
+  odometer
+      .def(
+          "__init__",
+          [](gaussian_odometer* self, argument<std::vector<tacit::approx_dp>> const& ladder,
+             word const& adjacency) {
+            constexpr char const* who = "GaussianOdometer";
+            auto rungs = ladder.as(who, "ladder", "a list of ApproxDP");
+            new (self)
+                gaussian_odometer(std::move(rungs), adjacency_of(adjacency.as(who, "adjacency")));
+          },
+          nb::arg("ladder"), nb::arg("adjacency") = "add_remove")
+      .def(
+          "add",
+          [](gaussian_odometer& self, releases const& release,
+             whole const& count) -> gaussian_odometer& {
+            self.add(event_of(release, "add"), count.as("add", "count"));
+            return self;
+          },
+          nb::arg("event"), nb::arg("count") = 1, nb::rv_policy::none,
+          "To be called before the release is made. `count` releases, of which the last is chosen "
+          "with the first. Raises ValueError for one that is not Gaussian or is sampled; nothing "
+          "is "
+          "added then.")
+      .def(
+          "epsilon", [](gaussian_odometer const& self) { return self.epsilon(); },
+          "Epsilon up to now, at `delta`: 0 before the first release, infinite beyond the last "
+          "rung.")
+      .def(
+          "epsilon_after",
+          [](gaussian_odometer const& self, releases const& release, whole const& count) {
+            return self.epsilon_after(event_of(release, "epsilon_after"),
+                                      count.as("epsilon_after", "count"));
+          },
+          nb::arg("event"), nb::arg("count") = 1,
+          "What it would be after `count` more such releases: a run that is to stay on a rung asks "
+          "before it releases.")
+      .def_prop_ro(
+          "delta", [](gaussian_odometer const& self) { return self.delta(); },
+          "The sum of the deltas of all rungs, rounded up.")
+      .def_prop_ro("ladder",
+                   [](gaussian_odometer const& self) {
+                     return std::vector<tacit::approx_dp>(self.ladder().begin(),
+                                                          self.ladder().end());
+                   })
+      .def_prop_ro(
+          "spent", [](gaussian_odometer const& self) { return self.spent(); },
+          "The GaussianDP of what was added.");
+  kept(odometer, loaded);
+}
+
+/// An `approximate_filter` around either filter.
+struct failing_filter {
+  using of_renyi = tacit::approximate_filter<tacit::renyi_filter>;
+  using of_gaussian = tacit::approximate_filter<tacit::gaussian_filter>;
+  std::variant<of_renyi, of_gaussian> by;
+
+  template <class Ask>
+  decltype(auto) ask(Ask const& of) const {
+    return std::visit(of, by);
+  }
+  [[nodiscard]] tacit::adjacency neighbours() const {
+    return ask([](auto const& filter) { return filter.neighbours(); });
+  }
+  [[nodiscard]] std::string save() const {
+    return ask([](auto const& filter) { return filter.save(); });
+  }
+  [[nodiscard]] static failing_filter load(std::string text) {
+    // Whichever it is, the text has a checksum.
+    if (text.find("\ntacit-gaussian-filter ") == std::string::npos) {
+      return {of_renyi::load(std::move(text))};
+    }
+    return {of_gaussian::load(std::move(text))};
+  }
+};
+
+/// `act(filter, release, failure…)`: an event by itself brings its own failure, a function of the order one of 0.
+template <class Filter, class Act>
+auto with_failure(Filter& filter, nb::handle given, nb::handle failure, char const* who,
+                  Act const& act) {
+  auto const stated = [&] {
+    return tacit::failure_cost(number{nb::borrow(failure)}.as(who, "failure", "in [0, 1]"));
+  };
+  auto const of_event = [&](tacit::event const& release) {
+    return failure.is_none() ? act(filter, release) : act(filter, release, stated());
+  };
+  if constexpr (requires { filter.rest().orders(); }) {
+    return with_release(given, filter.rest().orders(), who, [&](auto const& of) {
+      if constexpr (std::is_same_v<decltype(of), tacit::event const&>) {
+        return of_event(of);
+      } else {
+        return act(filter, of, failure.is_none() ? tacit::failure_cost(0.0) : stated());
+      }
+    });
+  } else {
+    return of_event(event_of(releases{nb::borrow(given)}, who));
+  }
+}
+
+void bind_approximate(nb::module_& m) {
+  nb::class_<failing_filter> filter(
+      m, "ApproximateFilter", nb::is_final(),
+      "A filter whose releases may each fail with a probability of their own: these have a budget "
+      "beside the filter's. Keeps a run inside (epsilon, delta + failures) for each (epsilon, "
+      "delta) "
+      "that the filter inside guarantees.\n\n"
+      "rest      a RenyiFilter or a GaussianFilter, which is taken over: it charges nothing by "
+      "itself "
+      "any more\n"
+      "failures  in [0, 1): the most that they may add up to");
+  filter
+      .def(
+          "__init__",
+          [](failing_filter* self, nb::handle rest, number const& failures) {
+            constexpr char const* who = "ApproximateFilter";
+            double const most = failures.as(who, "failures", "in [0, 1)");
+            // Nothing is taken over by a filter that is refused.
+            tacit::detail::require_domain(most >= 0.0 && most < 1.0, "approximate_filter",
+                                          "failures", most, "in [0, 1)");
+            if (nb::isinstance<tacit::renyi_filter>(rest)) {
+              new (self) failing_filter{
+                  failing_filter::of_renyi(std::move(nb::cast<tacit::renyi_filter&>(rest)), most)};
+            } else if (nb::isinstance<tacit::gaussian_filter>(rest)) {
+              new (self) failing_filter{failing_filter::of_gaussian(
+                  std::move(nb::cast<tacit::gaussian_filter&>(rest)), most)};
+            } else {
+              binding::detail::refuse(who, "rest", rest, "a RenyiFilter or a GaussianFilter");
+            }
+          },
+          nb::arg("rest").none(), nb::arg("failures"))
+      .def(
+          "would_exceed",
+          [](failing_filter const& self, nb::handle release, whole const& count,
+             nb::handle failure) {
+            std::uint64_t const times = count.as("would_exceed", "count");
+            return self.ask([&](auto const& by) {
+              return with_failure(by, release, failure, "would_exceed",
+                                  [&](auto const& of, auto const&... what) {
+                                    return of.would_exceed(what..., times);
+                                  });
+            });
+          },
+          nb::arg("event").none(), nb::arg("count") = 1, nb::arg("failure") = nb::none(),
+          "Whether `count` more such releases would leave either budget.")
+      .def(
+          "charge",
+          [](failing_filter& self, nb::handle release, whole const& count, nb::handle failure) {
+            std::uint64_t const times = count.as("charge", "count");
+            std::visit(
+                [&](auto& by) {
+                  with_failure(by, release, failure, "charge", [&](auto& of, auto const&... what) {
+                    (void)of.charge(what..., times);
+                  });
+                },
+                self.by);
+          },
+          nb::arg("event").none(), nb::arg("count") = 1, nb::arg("failure") = nb::none(),
+          (std::string("Charges a release before it is made: what the filter inside charges, ") +
+           of_release +
+           ", but for a probability `failure` in [0, 1]. Without it an ApproxDP fails with its "
+           "delta, on a Poisson sample under add_remove with the rate times its delta; nothing "
+           "else "
+           "fails. `count` of them, of which the last is chosen with the first. Raises "
+           "BudgetExhausted if they do not fit, ValueError where there is no bound; nothing is "
+           "charged then.")
+              .c_str())
+      .def_prop_ro(
+          "failures",
+          [](failing_filter const& self) {
+            return self.ask([](auto const& by) { return by.failures(); });
+          },
+          "The most that failures may add up to.")
+      .def_prop_ro(
+          "failed",
+          [](failing_filter const& self) {
+            return self.ask([](auto const& by) { return by.failed(); });
+          },
+          "What they add up to, rounded up.")
+      .def_prop_ro(
+          "budget",
+          [](failing_filter const& self) {
+            return self.ask([](auto const& by) { return nb::cast(by.rest().budget()); });
+          },
+          "Of the filter inside.")
+      .def_prop_ro(
+          "spent",
+          [](failing_filter const& self) {
+            return self.ask([](auto const& by) {
+              if constexpr (requires { by.rest().orders(); }) {
+                return array_of(by.rest().spent());
+              } else {
+                return nb::cast(by.rest().spent());
+              }
+            });
+          },
+          "Of the budget of the filter inside, as that says it.");
+  kept(filter, loaded);
+}
+
 nb::object indices_of(std::vector<std::size_t> const& taking_part) {
   auto copied = std::make_unique<std::vector<std::int64_t>>(taking_part.begin(), taking_part.end());
   std::int64_t* const data = copied->data();
@@ -377,6 +588,8 @@ void bind_individual(nb::module_& m) {
 void bind_filters(nb::module_& m) {
   bind_renyi(m);
   bind_gaussian(m);
+  bind_gaussian_odometer(m);
+  bind_approximate(m);
   bind_individual(m);
 }
 

@@ -7,6 +7,7 @@
 #include <tacit/dp/renyi.hpp>
 #include <tacit/dp/sampled_run.hpp>
 #include <tacit/dp/selection.hpp>
+#include <tacit/dp/shuffled_batches.hpp>
 #include <tacit/dp/zcdp.hpp>
 
 #include "argument.hpp"
@@ -18,6 +19,7 @@
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/variant.h>
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -66,13 +68,33 @@ struct drawn_once : around<tacit::sampled_run<one_run>> {
   tacit::sampling how;
 };
 
+/// Epochs of shuffled batches. Copies share the run, which nothing changes.
+struct shuffled_epochs {
+  tacit::gaussian noise;
+  std::uint64_t steps;
+  std::uint64_t epochs;
+  std::shared_ptr<tacit::shuffled_run<tacit::privacy_loss_accountant> const> run;
+
+  [[nodiscard]] tacit::bound<double> epsilon(double delta) const { return run->epsilon(delta); }
+  [[nodiscard]] tacit::bound<double> delta(double epsilon) const { return run->delta(epsilon); }
+  [[nodiscard]] tacit::bound<double> epsilon_within(double delta,
+                                                    tacit::detail::work_budget& work) const {
+    return run->epsilon_within(delta, work);
+  }
+  [[nodiscard]] tacit::bound<double> delta_within(double epsilon,
+                                                  tacit::detail::work_budget& work) const {
+    return run->delta_within(epsilon, work);
+  }
+  [[nodiscard]] tacit::adjacency neighbours() const { return run->neighbours(); }
+};
+
 using any_accountant =
     std::variant<tacit::privacy_loss_accountant, tacit::discretised_accountant,
                  tacit::renyi_accountant, tacit::zcdp_accountant, tacit::gaussian_accountant>;
 using any_run = std::variant<tacit::privacy_loss_accountant, tacit::discretised_accountant,
                              tacit::renyi_accountant, tacit::zcdp_accountant,
-                             tacit::gaussian_accountant, best, capped, drawn_once>;
-constexpr char const* a_run = "an accountant, a BestOf, a CappedRun or a SampledRun";
+                             tacit::gaussian_accountant, best, capped, drawn_once, shuffled_epochs>;
+constexpr char const* a_run = "an accountant, a BestOf, a CappedRun, a SampledRun or a ShuffledRun";
 
 /// A run, by whatever accounts for it.
 struct one_run {
@@ -140,16 +162,14 @@ nanobind::class_<T>& asked_both_ways(nanobind::class_<T>& type, std::string cons
               .c_str());
 }
 
-/// The run inside; copies are the same object, since nothing changes it; pickled by the arguments of its constructor.
+/// Copies are the same object, since nothing changes it; pickled by the arguments of its constructor, which are properties.
 template <class T, class... Names>
-void complete_around(nanobind::class_<T>& type, char const* name, Names... arguments) {
+void complete_unchanging(nanobind::class_<T>& type, char const* name, Names... arguments) {
   namespace nb = nanobind;
   auto const values = [arguments...](nb::handle self) {
-    return nb::make_tuple(self.attr("run"), nb::getattr(self, arguments)...);
+    return nb::make_tuple(nb::getattr(self, arguments)...);
   };
-  type.def_prop_ro(
-          "run", [](T const& self) { return self.run().by; }, "A copy of what it was made of.")
-      .def_prop_ro("adjacency", [](T const& self) { return tacit::to_text(self.neighbours()); })
+  type.def_prop_ro("adjacency", [](T const& self) { return tacit::to_text(self.neighbours()); })
       .def("__copy__", [](nb::handle self) { return nb::borrow(self); })
       .def(
           "__deepcopy__", [](nb::handle self, nb::handle) { return nb::borrow(self); },
@@ -167,6 +187,14 @@ void complete_around(nanobind::class_<T>& type, char const* name, Names... argum
         }
         return out + ")";
       });
+}
+
+/// The same of what is around a run, its first argument.
+template <class T, class... Names>
+void complete_around(nanobind::class_<T>& type, char const* name, Names... arguments) {
+  type.def_prop_ro(
+      "run", [](T const& self) { return self.run().by; }, "A copy of what it was made of.");
+  complete_unchanging(type, name, "run", arguments...);
 }
 
 }  // namespace binding

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What samplers of practice make of a whole run: batches cut at a size, a sample drawn once.
+// What samplers of practice make of a whole run: batches cut at a size, a sample drawn once, shuffled batches.
 
 #include <tacit/dp/sampled_run.hpp>
+#include <tacit/dp/shuffled_batches.hpp>
 
 #include "argument.hpp"
 #include "binding.hpp"
@@ -12,6 +13,8 @@
 #include <nanobind/stl/variant.h>
 
 #include <cstdint>
+#include <memory>
+#include <string>
 #include <variant>
 #include <vector>
 
@@ -61,7 +64,9 @@ void bind_sampled_runs(nb::module_& m) {
       m, "SampledRun",
       "A whole run on a sample of the records that is drawn once and kept secret. Upper bounds; "
       "lower ones for Poisson samples.\n\n"
-      "run       what it is on all records: an accountant, a CappedRun, a BestOf or a SampledRun\n"
+      "run       what it is on all records: an accountant, a CappedRun, a BestOf, a SampledRun or "
+      "a "
+      "ShuffledRun\n"
       "sampling  Poisson, where its adjacency is add_remove or zero_out; FixedSize for "
       "replace_one");
   once.def(
@@ -76,6 +81,43 @@ void bind_sampled_runs(nb::module_& m) {
       .def_prop_ro("sampling", [](drawn_once const& self) { return self.how; });
   asked_both_ways(once, "the run on the sample");
   complete_around(once, "SampledRun", "sampling");
+
+  nb::class_<shuffled_epochs> shuffle(
+      m, "ShuffledRun",
+      "Epochs of shuffled batches with Gaussian noise, amplified: a record hides among others that "
+      "could have been null. Upper bounds, at most what the epochs cost without amplification; "
+      "`lower` is 0.\n\n"
+      "noise      a Gaussian, its multiplier relative to the most that a record adds to the sum of "
+      "a "
+      "batch\n"
+      "steps      batches in an epoch, all of one size, without a smaller one at the end: a whole "
+      "number in [1, 10000000]\n"
+      "epochs     how many, each shuffled afresh and secretly\n"
+      "adjacency  \"zero_out\" or \"replace_one\"; of add_remove nothing is known, since a record "
+      "more "
+      "moves all the others");
+  shuffle
+      .def(
+          "__init__",
+          [](shuffled_epochs* self, argument<tacit::gaussian> const& noise, whole const& steps,
+             whole const& epochs, argument<std::string> const& adjacency) {
+            constexpr char const* who = "ShuffledRun";
+            auto const by = noise.as(who, "noise", "a Gaussian");
+            check_noise_range(who, by.noise_multiplier);
+            std::uint64_t const batches = steps.as(who, "steps");
+            std::uint64_t const count = epochs.as(who, "epochs");
+            new (self) shuffled_epochs{
+                by, batches, count,
+                std::make_shared<tacit::shuffled_run<tacit::privacy_loss_accountant> const>(
+                    by, batches, count, adjacency_of(adjacency.as(who, "adjacency")))};
+          },
+          nb::arg("noise"), nb::arg("steps"), nb::arg("epochs") = 1,
+          nb::arg("adjacency") = "zero_out")
+      .def_prop_ro("noise", [](shuffled_epochs const& self) { return self.noise; })
+      .def_prop_ro("steps", [](shuffled_epochs const& self) { return self.steps; })
+      .def_prop_ro("epochs", [](shuffled_epochs const& self) { return self.epochs; });
+  asked_both_ways(shuffle, "the run");
+  complete_unchanging(shuffle, "ShuffledRun", "noise", "steps", "epochs", "adjacency");
 }
 
 }  // namespace binding

@@ -57,6 +57,7 @@ NUMBERS, COUNTS, WORDS = (["x", True, np.True_, 1j, [1.0], None], ["x", True, np
 ARRAYS = ["x", None, [True], [[1], [1, 2]], [1j], ["x"], np.array([1.0], dtype=object), {1.0: 2.0}]
 SEVERAL = [bad for bad in ARRAYS if not (isinstance(bad, list) and bad == [True])] + [True, np.True_, b"x"]
 CUT, ONCE = tacit.CappedRun(RUN, 5, 10), tacit.SampledRun(RUN, tacit.Poisson(0.5))
+SHUFFLED, FAILING = tacit.ShuffledRun(tacit.Gaussian(4.0), 10), tacit.ApproximateFilter(tacit.RenyiFilter(16.0, tacit.ApproxDP(9.0, 0.1)), 0.5)
 CURVE = tacit.TradeOffCurve(RUN, knots=8)
 SAID = tacit.pac.Answering(2, 1.0, 0.1, recorded=True)
 # A native function, good arguments, and for each of them what is of another type.
@@ -122,7 +123,16 @@ NATIVE = [
      {"orders": ARRAYS, "budget": [1.0, EVENT], "adjacency": WORDS}),
     (tacit.GaussianFilter, {"budget": tacit.GaussianDP(1.0), "adjacency": "add_remove"}, {"budget": [1.0, EVENT], "adjacency": WORDS}),
     (tacit.RenyiOdometer, {"orders": [2.0], "adjacency": "add_remove"}, {"orders": ARRAYS, "adjacency": WORDS}),
+    (tacit.GaussianOdometer, {"ladder": [tacit.ApproxDP(1.0, 0.1)], "adjacency": "add_remove"},
+     {"ladder": [1.0, "x", None, [1.0], tacit.ApproxDP(1.0, 0.1)], "adjacency": WORDS}),
+    (tacit.ApproximateFilter, {"rest": tacit.GaussianFilter(tacit.GaussianDP(1.0)), "failures": 0.1}, {"rest": [1.0, "x", None], "failures": NUMBERS}),
+    *((ask, {"event": EVENT, "count": 1, "failure": 1e-3}, {"event": [1, "x", None], "count": COUNTS, "failure": NUMBERS[:-1]}) for ask in (
+        FAILING.charge, FAILING.would_exceed)),
+    (tacit.ShuffledRun, {"noise": tacit.Gaussian(4.0), "steps": 10, "epochs": 1, "adjacency": "zero_out"},
+     {"noise": [1.0, "x", None, tacit.Laplace(1.0)], "steps": COUNTS, "epochs": COUNTS, "adjacency": WORDS}),
+    (SHUFFLED.epsilon, {"delta": 1e-5}, {"delta": NUMBERS}), (SHUFFLED.delta, {"epsilon": 1.0}, {"epsilon": NUMBERS}),
     *((ask, {"event": EVENT, "count": 1}, {"event": [1, "x", None], "count": COUNTS}) for ask in (
+        tacit.GaussianOdometer([tacit.ApproxDP(1.0, 0.1)]).add, tacit.GaussianOdometer([tacit.ApproxDP(1.0, 0.1)]).epsilon_after,
         tacit.RenyiFilter(16.0, tacit.ApproxDP(9.0, 0.1)).charge, tacit.RenyiFilter(16.0, tacit.ApproxDP(9.0, 0.1)).would_exceed,
         tacit.GaussianFilter(tacit.GaussianDP(1.0)).charge, tacit.GaussianFilter(tacit.GaussianDP(1.0)).would_exceed,
         tacit.RenyiOdometer(16.0).add)),

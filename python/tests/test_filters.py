@@ -69,6 +69,59 @@ def test_a_renyi_filter_stops_in_time():
         tacit.RenyiFilter(order, TARGET).charge(STEP, steps + 1)
 
 
+@quick
+@given(sigmas)
+def test_a_gaussian_odometer_reads_the_rung_that_a_filter_keeps(noises):
+    ladder = [tacit.ApproxDP(epsilon, 2.5e-7) for epsilon in (0.5, 1.0, 2.0, 4.0)]
+    odometer = tacit.GaussianOdometer(ladder)
+    filters = [tacit.GaussianFilter(rung) for rung in ladder]
+    assert odometer.ladder == ladder and 1e-6 <= odometer.delta <= 1e-6 * (1 + 1e-12)
+    assert odometer.epsilon() == 0.0
+    for sigma in noises:
+        expected = math.inf
+        for rung, account in reversed(list(zip(ladder, filters))):
+            if not account.would_exceed(tacit.Gaussian(sigma)) and account.spent == odometer.spent:
+                expected = rung.epsilon
+        assert odometer.epsilon_after(tacit.Gaussian(sigma)) == expected
+        assert odometer.add(tacit.Gaussian(sigma)) is odometer
+        assert odometer.epsilon() == expected
+        for account in filters:
+            if not account.would_exceed(tacit.Gaussian(sigma)):
+                account.charge(tacit.Gaussian(sigma))
+
+
+def test_releases_that_may_fail():
+    inside = tacit.RenyiFilter([8.0, 32.0], TARGET)
+    account, alone = tacit.ApproximateFilter(inside, 1e-7), tacit.RenyiFilter([8.0, 32.0], TARGET)
+    with pytest.raises(RuntimeError, match="used after it was moved from"):
+        inside.charge(tacit.Gaussian(10.0))
+    account.charge(tacit.ApproxDP(0.1, 1e-8))
+    alone.charge(tacit.Pure(0.1))
+    account.charge(tacit.Event(tacit.ApproxDP(0.1, 1e-8), tacit.Poisson(0.25)))
+    alone.charge(tacit.Event(tacit.Pure(0.1), tacit.Poisson(0.25)))
+    account.charge(tacit.Gaussian(10.0), 2, failure=2e-8)
+    alone.charge(tacit.Gaussian(10.0), 2)
+    account.charge(lambda order: 1e-3 * order, failure=1e-8)
+    account.charge(lambda order: 1e-3 * order)
+    alone.charge(lambda order: 1e-3 * order, 2)
+    assert account.failed == pytest.approx(6.25e-8) and account.failures == 1e-7
+    assert list(account.spent) == pytest.approx(list(alone.spent)) and account.budget == alone.budget
+    before = account.save()
+    assert account.would_exceed(tacit.ApproxDP(1e-6, 4e-8)) and not account.would_exceed(tacit.Pure(1e-6))
+    assert account.would_exceed(tacit.Pure(1e-6), failure=4e-8) and account.would_exceed(tacit.ApproxDP(50.0, 1e-12))
+    for release, failure in ((tacit.ApproxDP(1e-6, 4e-8), None), (tacit.ApproxDP(50.0, 1e-12), None), (tacit.Gaussian(1e6), 4e-8)):
+        with pytest.raises(tacit.BudgetExhausted):
+            account.charge(release, failure=failure)
+    assert account.save() == before
+    gaussians = tacit.ApproximateFilter(tacit.GaussianFilter(tacit.GaussianDP(1.0)), 1e-6)
+    gaussians.charge(tacit.Gaussian(2.0), 3, failure=1e-7)
+    assert gaussians.spent.mu == pytest.approx(math.sqrt(0.75)) and gaussians.failed == pytest.approx(3e-7) and gaussians.budget.mu == 1.0
+    kept = tacit.RenyiFilter(8.0, TARGET)
+    with pytest.raises(ValueError, match="failures is 1, but must be"):
+        tacit.ApproximateFilter(kept, 1.0)
+    kept.charge(tacit.Pure(0.01))  # it was not taken over
+
+
 def test_a_mechanism_of_ones_own():
     for by in (STEP, tacit.RenyiAccountant().compose(STEP).divergence):
         odometer = tacit.RenyiOdometer([2.0, 8.0, 32.0]).add(by, 5)
@@ -90,6 +143,9 @@ def test_a_mechanism_of_ones_own():
     (tacit.RenyiFilter([4.0, 16.0], TARGET, "zero_out"), lambda a: a.charge(STEP)),
     (tacit.GaussianFilter(TARGET, "replace_one"), lambda a: a.charge(tacit.Gaussian(20.0))),
     (tacit.RenyiOdometer([4.0, 16.0]), lambda a: a.add(STEP)),
+    (tacit.GaussianOdometer([TARGET], "zero_out"), lambda a: a.add(tacit.Gaussian(20.0))),
+    (tacit.ApproximateFilter(tacit.RenyiFilter(8.0, TARGET, "replace_one"), 1e-6), lambda a: a.charge(tacit.ApproxDP(0.1, 1e-7))),
+    (tacit.ApproximateFilter(tacit.GaussianFilter(TARGET), 1e-6), lambda a: a.charge(tacit.Gaussian(20.0), failure=1e-7)),
 ], ids=lambda a: type(a).__name__)
 def test_a_saved_run_goes_on(account, spend):
     spend(account)
@@ -100,7 +156,8 @@ def test_a_saved_run_goes_on(account, spend):
             type(account).load(text)
 
 
-FILTERS = [tacit.RenyiFilter(8.0, TARGET), tacit.GaussianFilter(TARGET), tacit.RenyiOdometer(8.0),
+FILTERS = [tacit.RenyiFilter(8.0, TARGET), tacit.GaussianFilter(TARGET), tacit.RenyiOdometer(8.0), tacit.GaussianOdometer([TARGET]),
+           tacit.ApproximateFilter(tacit.RenyiFilter(8.0, TARGET), 1e-6),
            tacit.IndividualGaussianFilter(3, TARGET), tacit.IndividualRenyiFilter(3, 8.0, TARGET)]
 
 
@@ -166,6 +223,18 @@ def test_individual_divergences():
     (lambda: tacit.GaussianFilter(None), TypeError, "budget is missing, but must be a GaussianDP or an ApproxDP"),
     (lambda: tacit.GaussianFilter(TARGET).charge(STEP), ValueError, "not dominated by a Gaussian pair"),
     (lambda: tacit.RenyiOdometer(8.0).epsilon(0.0), ValueError, "delta is 0"),
+    (lambda: tacit.GaussianOdometer([]), ValueError, "number of rungs is 0"),
+    (lambda: tacit.GaussianOdometer([TARGET, TARGET]), ValueError, "epsilon is 2, but must be finite, positive and above the one before"),
+    (lambda: tacit.GaussianOdometer([tacit.ApproxDP(1.0, 0.0)]), ValueError, "delta is 0"),
+    (lambda: tacit.GaussianOdometer([1.0]), TypeError, "ladder is [1.0], but must be a list of ApproxDP"),
+    (lambda: tacit.GaussianOdometer([TARGET]).add(STEP), ValueError, "not dominated by a Gaussian pair"),
+    (lambda: tacit.GaussianOdometer([TARGET]).epsilon_after(tacit.Laplace(1.0)), ValueError, "not dominated by a Gaussian pair"),
+    (lambda: tacit.ApproximateFilter(TARGET, 0.1), TypeError, "rest is ApproxDP"),
+    (lambda: tacit.ApproximateFilter(tacit.RenyiFilter(8.0, TARGET), math.nan), ValueError, "failures is nan"),
+    (lambda: tacit.ApproximateFilter(tacit.RenyiFilter(8.0, TARGET), 0.1).charge(STEP, failure=1.5), ValueError, "failure is 1.5"),
+    (lambda: tacit.ApproximateFilter(tacit.RenyiFilter(8.0, TARGET), 0.1).charge(STEP, failure="x"), TypeError, "failure is 'x'"),
+    (lambda: tacit.ApproximateFilter(tacit.GaussianFilter(TARGET), 0.1).charge(tacit.ApproxDP(0.1, 0.01)), ValueError, "not dominated by a Gaussian pair"),
+    (lambda: tacit.ApproximateFilter(tacit.GaussianFilter(TARGET), 0.1).charge(lambda order: 0.1), TypeError, "event is <function"),
     (lambda: tacit.order_for([], 1e-5), ValueError, "size of plan is 0"),
     (lambda: tacit.order_for([STEP], 1e-5), TypeError, "plan is "),
     (lambda: tacit.IndividualGaussianFilter(0, TARGET), ValueError, "records is 0"),

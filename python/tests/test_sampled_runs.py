@@ -59,6 +59,25 @@ def test_one_goes_around_another():
     assert (cut.most, cut.records, once.sampling) == (200, 10_000, tacit.Poisson(0.5))
 
 
+def test_shuffled_batches():
+    run = tacit.ShuffledRun(tacit.Gaussian(4.0), 1000, 10)
+    plain = tacit.PrivacyLossAccountant("zero_out").compose(tacit.Event(tacit.Gaussian(4.0), tacit.Shuffled()), 10)
+    assert 0.27 < run.epsilon(1e-6).upper <= 0.276 and plain.epsilon(1e-6).upper > 3.7  # docs/accountants.md
+    assert run.epsilon(1e-6).lower == 0.0 and run.delta(run.epsilon(1e-6).upper).upper <= 1.2e-6
+    replaced = tacit.ShuffledRun(tacit.Gaussian(8.0), 1000, 10, "replace_one")
+    assert replaced.epsilon(1e-6).upper == pytest.approx(run.epsilon(1e-6).upper, rel=1e-9)
+    loud = tacit.ShuffledRun(tacit.Gaussian(1.0), steps=10)
+    assert loud.epsilon(1e-6).upper == tacit.PrivacyLossAccountant("zero_out").compose(tacit.Gaussian(1.0)).epsilon(1e-6).upper
+    assert (run.noise, run.steps, run.epochs, run.adjacency) == (tacit.Gaussian(4.0), 1000, 10, "zero_out") and loud.epochs == 1
+    assert repr(replaced) == "ShuffledRun(Gaussian(noise_multiplier=8.0), 1000, 10, 'replace_one')"
+    for other in (copy.copy(run), copy.deepcopy(run), pickle.loads(pickle.dumps(run))):
+        assert type(other) is tacit.ShuffledRun and other.epsilon(1e-6) == run.epsilon(1e-6)
+    tuned = tacit.BestOf(run, tacit.repetitions_of_mean(10.0))
+    assert run.epsilon(1e-6).upper < tuned.epsilon(1e-6).upper and repr(tuned.run) == repr(run)
+    once = tacit.SampledRun(run, tacit.Poisson(0.5))
+    assert once.delta(0.2).upper == pytest.approx(0.5 * run.delta(math.log1p(2 * math.expm1(0.2))).upper, rel=1e-9)
+
+
 def test_the_run_is_as_it_was():
     run = accountant()
     cut = tacit.CappedRun(run, 200, 10_000)
@@ -74,6 +93,11 @@ def test_the_run_is_as_it_was():
     (lambda: tacit.SampledRun(accountant("replace_one"), tacit.Poisson(0.1)), "one of a fixed size replace_one"),
     (lambda: tacit.SampledRun(accountant(), tacit.Poisson(1.5)), "rate is 1.5, but must be in [0, 1]"),
     (lambda: tacit.SampledRun(accountant(), tacit.Shuffled()), "a sample is Poisson or of a fixed size"),
+    (lambda: tacit.ShuffledRun(tacit.Gaussian(4.0), 1000, adjacency="add_remove"), "no bound is known for shuffled batches under add_remove"),
+    (lambda: tacit.ShuffledRun(tacit.Gaussian(4.0), 0), "steps is 0, but must be a whole number in [1, 10000000]"),
+    (lambda: tacit.ShuffledRun(tacit.Gaussian(1e-4), 10), "noise_multiplier is 1e-04, but must be in [0.001, 1e9]"),
+    (lambda: tacit.ShuffledRun(tacit.Gaussian(4.0), 10, -1), "epochs is -1, but must be a whole number in [0, 2^64)"),
+    (lambda: tacit.ShuffledRun(tacit.Gaussian(4.0), 10).epsilon(1.0), "delta is 1, but must be in (0, 1)"),
     (lambda: tacit.CappedRun(accountant(), 200, 10_000).epsilon(0.0), "delta is 0, but must be in (0, 1)"),
     (lambda: tacit.SampledRun(accountant(), tacit.Poisson(0.1)).epsilon(1.0), "delta is 1, but must be in (0, 1)"),
     (lambda: tacit.CappedRun(accountant(), 200, 10_000).delta(-1.0), "epsilon is -1, but must be finite and at least 0"),

@@ -169,6 +169,9 @@ TEST_CASE("a failure without sense, or without a proof, is refused", "[dp][filte
   CHECK(filter.charge(sampled(approx_dp{0.01, 1e-9}, tacit::shuffled{})).live());
   CHECK(filter.failed() == 1e-9);
   CHECK(filter.neighbours() == adjacency::replace_one);
+  // Whoever is sampled with probability 1 takes part.
+  CHECK(filter.charge(sampled(approx_dp{0.01, 1e-9}, poisson{1.0})).live());
+  CHECK(filter.failed() >= 2e-9);
 }
 
 TEST_CASE("both budgets belong to one object and one process", "[dp][filter]") {

@@ -2,7 +2,10 @@
 #include <tacit/dp/discretised.hpp>
 #include <tacit/dp/privacy_loss.hpp>
 #include <tacit/dp/renyi.hpp>
+#include <tacit/dp/sampled_run.hpp>
+#include <tacit/dp/selection.hpp>
 #include <tacit/dp/shuffled_batches.hpp>
+#include <tacit/dp/work_budget.hpp>
 
 #include "support/catch.hpp"
 #include "support/numbers.hpp"
@@ -11,6 +14,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <random>
 #include <stdexcept>
 #include <variant>
@@ -107,6 +111,48 @@ double choose(std::size_t n, std::size_t k) {
   return out;
 }
 
+/// Lemma 10's sum for an epoch of so many steps, of which profiles of random allocation in 1, 2, … steps are given.
+double hidden_among_clones(std::vector<double> const& allocated, double shift, double s, double x) {
+  std::size_t const others = allocated.size() - 1;
+  tacit::detail::hidden_record const hidden(shift, allocated.size());
+  double const given = hidden.given(s);
+  double const c = std::exp(-s) / (1.0 + given / static_cast<double>(others));
+  double sum = (1.0 + x) * given;
+  for (std::size_t k = 0; k <= others; ++k) {
+    sum += choose(others, k) * std::pow(c, k) * std::pow(1.0 - c, others - k) * allocated[k];
+  }
+  return sum;
+}
+
+/// An epoch of batches of these sizes: every place of every record. If `adaptive`, what a record adds changes its sign
+/// with every other outcome of the steps before.
+law every_shuffle(std::vector<std::size_t> const& sizes, std::vector<double> const& contributions,
+                  double sigma, bool adaptive) {
+  std::vector<std::size_t> step_of;
+  for (std::size_t t = 0; t < sizes.size(); ++t) step_of.insert(step_of.end(), sizes[t], t);
+  law out;
+  double count = 0.0;
+  do {
+    law all{1.0};
+    for (std::size_t t = 0; t < sizes.size(); ++t) {
+      double sum = 0.0;
+      for (std::size_t j = 0; j < contributions.size(); ++j) {
+        if (step_of[j] == t) sum += contributions[j];
+      }
+      law const either[2] = {cells(sum, sigma), cells(-sum, sigma)};
+      law next;
+      for (std::size_t past = 0; past < all.size(); ++past) {
+        for (double const mass : either[adaptive ? past % 2 : 0]) next.push_back(all[past] * mass);
+      }
+      all = std::move(next);
+    }
+    add(out, 1.0, all);
+    count += 1.0;
+  } while (std::next_permutation(step_of.begin(), step_of.end()));
+  for (double& mass : out) mass /= count;
+  return out;
+}
+
 }  // namespace
 
 TEST_CASE("the clones of a null record hide a record: every order of small epochs",
@@ -119,7 +165,6 @@ TEST_CASE("the clones of a null record hide a record: every order of small epoch
       for (bool const replaced : {false, true}) {
         double const null = replaced ? -1.0 : 0.0;
         double const shift = (replaced ? 2.0 : 1.0) / sigma;
-        tacit::detail::hidden_record const hidden(shift, steps);
         auto with = others;
         with.push_back(1.0);
         auto without = others;
@@ -142,16 +187,8 @@ TEST_CASE("the clones of a null record hide a record: every order of small epoch
             allocated_back.push_back(hockey_stick(none[k], one[k], x));
           }
           for (double const s : {0.05, 0.3, 1.0, 2.0, 4.0}) {
-            double const given = hidden.given(s);
-            double const c = std::exp(-s) / (1.0 + given / static_cast<double>(others.size()));
-            double there = (1.0 + x) * given;
-            double back = there;
-            for (std::size_t k = 0; k < steps; ++k) {
-              double const weight =
-                  choose(others.size(), k) * std::pow(c, k) * std::pow(1.0 - c, others.size() - k);
-              there += weight * allocated[k];
-              back += weight * allocated_back[k];
-            }
+            double const there = hidden_among_clones(allocated, shift, s, x);
+            double const back = hidden_among_clones(allocated_back, shift, s, x);
             CAPTURE(sigma, others, replaced, s, x);
             CHECK(found <= there + 1e-12);
             CHECK(found_back <= back + 1e-12);
@@ -163,6 +200,52 @@ TEST_CASE("the clones of a null record hide a record: every order of small epoch
   }
   UNSCOPED_INFO(closest);
   CHECK(closest < 1.2);
+}
+
+TEST_CASE("the same of batches of two, of a smaller one at the end and of adaptive contributions",
+          "[dp][shuffled]") {
+  double closest = infinity;
+  std::vector<std::vector<std::size_t>> const epochs{{2, 2}, {2, 2, 1}, {1, 1}, {3, 3}};
+  for (std::vector<std::size_t> const& sizes : epochs) {
+    // A smaller batch at the end does not count.
+    auto const steps =
+        static_cast<std::size_t>(std::count(sizes.begin(), sizes.end(), sizes.front()));
+    std::size_t const others = std::accumulate(sizes.begin(), sizes.end(), std::size_t{0}) - 1;
+    for (double const sigma : {0.8, 2.0}) {
+      for (double const other : {-1.0, 1.0}) {
+        for (bool const adaptive : {false, true}) {
+          for (bool const replaced : {false, true}) {
+            double const null = replaced ? -1.0 : 0.0;
+            double const shift = (replaced ? 2.0 : 1.0) / sigma;
+            std::vector<double> with(others, other);
+            with.push_back(1.0);
+            std::vector<double> without(others, other);
+            without.push_back(null);
+            law const p = every_shuffle(sizes, with, sigma, adaptive);
+            law const q = every_shuffle(sizes, without, sigma, adaptive);
+            for (double const x : {1.0, 1.2, 2.0}) {
+              std::vector<double> allocated;
+              for (std::uint64_t k = 1; k <= steps; ++k) {
+                privacy_loss_accountant run;  // its steps are not told in cells
+                run.compose(
+                    sampled(gaussian{replaced ? 0.5 * sigma : sigma}, random_allocation{k, 1}));
+                allocated.push_back(run.delta(std::log(x)).upper);
+              }
+              double const found = std::max(hockey_stick(p, q, x), hockey_stick(q, p, x));
+              for (double const s : {0.05, 0.3, 1.0, 2.0, 4.0}) {
+                double const bound = hidden_among_clones(allocated, shift, s, x);
+                CAPTURE(sizes, sigma, other, adaptive, replaced, s, x);
+                CHECK(found <= bound + 1e-12);
+                if (found > 1e-3) closest = std::min(closest, bound / found);
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+  UNSCOPED_INFO(closest);
+  CHECK(closest < 1.5);
 }
 
 TEST_CASE("random allocation is no bound for shuffled batches", "[dp][shuffled]") {
@@ -311,6 +394,16 @@ TEST_CASE("runs of shuffled epochs", "[dp][shuffled]") {
   CHECK(replaced.epsilon(1e-6).upper ==
         Approx(shuffled_run<privacy_loss_accountant>({4.0}, 500, 1).epsilon(1e-6).upper)
             .epsilon(1e-9));
+  // What goes around other runs goes around this one.
+  shuffled_run<privacy_loss_accountant> const epoch_of_500({4.0}, 500, 1);
+  tacit::sampled_run const once(epoch_of_500, poisson{0.5});
+  CHECK(once.delta(0.1).upper ==
+        Approx(0.5 * epoch_of_500.delta(std::log1p(2.0 * std::expm1(0.1))).upper).epsilon(1e-9));
+  CHECK(tacit::best_of(epoch_of_500, tacit::repetitions_of_mean(10.0)).epsilon(1e-6).upper >
+        epoch_of_500.epsilon(1e-6).upper);
+  tacit::detail::work_budget work(tacit::detail::work_on_run);
+  CHECK(epoch_of_500.epsilon_within(1e-6, work).upper == epoch_of_500.epsilon(1e-6).upper);
+  CHECK(work.left() < tacit::detail::work_on_run);
   // The other accountant agrees, since both bound one run.
   shuffled_run<tacit::discretised_accountant> const discretised({4.0}, 1000, 1);
   CHECK(discretised.epsilon(1e-6).upper ==

@@ -373,15 +373,31 @@ composed read_one(node const& of) {
   known_mechanism const& known =
       *std::find_if(mechanisms().begin(), mechanisms().end(),
                     [&](known_mechanism const& m) { return m.word == word; });
-  std::vector<std::string> keys{
-      "mechanism",        "steps",    "rate",     "batch", "records",
-      "with_replacement", "shuffled", "allocate", "of",    "records_per_person"};
+  std::vector<std::string> keys{"mechanism",         "steps",    "rate",    "batch",    "records",
+                                "with_replacement",  "shuffled", "batches", "allocate", "of",
+                                "records_per_person"};
   keys.insert(keys.end(), known.keys.begin(), known.keys.end());
   of.must_have_only(keys);
   event const release = by_person(
       sampled(known.read(of), read_sampling(of)),
       of.has("records_per_person") ? of.field("records_per_person").whole(1, 1'000'000) : 1);
   return {release, of.has("steps") ? of.field("steps").whole(1, largest_count) : 1};
+}
+
+// How many batches a shuffled epoch has: it is amplified only where nothing else is released.
+std::uint64_t read_batches(node const& of, composed const& what, std::size_t releases) {
+  std::uint64_t const found = of.field("batches").whole(1, tacit::random_allocation::most_steps);
+  if (!std::holds_alternative<tacit::shuffled>(what.release.how)) {
+    of.field("batches").refuse("left out unless shuffled is true");
+  }
+  if (!std::holds_alternative<tacit::gaussian>(what.release.what)) {
+    of.field("batches").refuse("left out unless mechanism is gaussian");
+  }
+  if (what.release.records_per_person > 1) {
+    of.field("batches").refuse("left out where a person has several records");
+  }
+  if (releases > 1) of.field("batches").refuse("left out where there are other releases");
+  return found;
 }
 
 // [[noise multiplier, rate, steps], …]
@@ -445,6 +461,10 @@ schedule read_schedule(json const& from) {
     for (std::size_t k = 0; k < releases.entries("a list of releases"); ++k) {
       node const entry = releases.entry(k);
       out.releases.push_back({read_one(entry), entry.name()});
+      if (entry.has("batches")) {
+        out.batches =
+            read_batches(entry, out.releases.back().what, releases.entries("a list of releases"));
+      }
     }
   }
   std::uint64_t steps = 0;

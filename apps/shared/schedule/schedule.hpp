@@ -41,6 +41,8 @@ struct schedule {
   };
   std::optional<tacit::adjacency> neighbours;  // if it names them
   std::vector<entry> releases;
+  // In each of the shuffled epochs that are all that is released.
+  std::optional<std::uint64_t> batches = std::nullopt;
 };
 
 /// The value that a text holds. Refuses a key that an object has twice, of which the parser would take the last,

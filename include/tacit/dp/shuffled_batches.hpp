@@ -10,6 +10,8 @@
 #include <tacit/dp/event.hpp>
 #include <tacit/dp/gaussian_profile.hpp>
 #include <tacit/dp/sampled_run.hpp>
+#include <tacit/dp/shared_questions.hpp>
+#include <tacit/dp/work_budget.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -69,8 +71,9 @@ class hidden_record {
 /// unsampled epoch with failure 0 where that is 1. Under replace_one its σ is half of what was given: contributions differ
 /// by up to 2C.
 ///
-/// Compose `release` with other events under zero_out or add_remove, and put `capped_run` around the accountant, with the
-/// sum of all failures: δ ≤ δ_base + (1 + e^ε)·Σ failure.
+/// Compose `release` under zero_out, and put `capped_run` around the accountant, with the sum of all failures:
+/// δ ≤ δ_base + (1 + e^ε)·Σ failure. Other events of the run have to be composed as what they cost under the neighbours that
+/// were asked about: under replace_one, where contributions differ by up to 2C, a Gaussian as one of half its noise.
 /// Guarantee: upper bound.
 /// Source: clones are Feldman, McMillan & Talwar 2021's; the proof for Gaussians and null records is in
 /// docs/certificates/sampling.md, Lemma 10.
@@ -137,7 +140,20 @@ class shuffled_run {
 
   /// @throws std::domain_error unless δ is in (0, 1)
   [[nodiscard]] bound<double> epsilon(double delta) const {
-    double const plain = whole_.epsilon(delta).upper;
+    detail::work_budget work(detail::work_on_run);
+    return epsilon_within(delta, work);
+  }
+
+  /// @throws std::domain_error unless ε is finite and at least 0
+  [[nodiscard]] bound<double> delta(double epsilon) const {
+    detail::work_budget work(detail::work_on_run);
+    return delta_within(epsilon, work);
+  }
+
+  /// The same for about what is left of `work`, in which it is counted.
+  [[nodiscard]] bound<double> epsilon_within(double delta, detail::work_budget& work) const {
+    detail::shared_questions<Accountant> ask(whole_, work);
+    double const plain = ask.epsilon(delta).upper;
     // The largest failure that takes no more than a share of δ at the ε that it seems to have.
     double failure = share * delta;
     for (int k = 0; k < 200; ++k, failure *= 0.5) {
@@ -147,13 +163,12 @@ class shuffled_run {
       if ((1.0 + std::exp(about_epsilon)) * failure <= share * delta) break;
     }
     return {0.0, std::min(plain, with_failure(failure, [&](auto const& run) {
-                            return run.epsilon(delta).upper;
+                            return run.epsilon_within(delta, work).upper;
                           }))};
   }
-
-  /// @throws std::domain_error unless ε is finite and at least 0
-  [[nodiscard]] bound<double> delta(double epsilon) const {
-    double const plain = whole_.delta(epsilon).upper;
+  [[nodiscard]] bound<double> delta_within(double epsilon, detail::work_budget& work) const {
+    detail::shared_questions<Accountant> ask(whole_, work);
+    double const plain = ask.delta(epsilon).upper;
     double best = plain;
     double failure = 0.0;
     for (double f = share; f > 0.0; f *= 0.5) {
@@ -168,7 +183,7 @@ class shuffled_run {
     }
     if (failure == 0.0) return {0.0, plain};
     return {0.0, std::min(plain, with_failure(failure, [&](auto const& run) {
-                            return run.delta(epsilon).upper;
+                            return run.delta_within(epsilon, work).upper;
                           }))};
   }
 

@@ -43,6 +43,7 @@ raises ``Infeasible``.
 
 from tacit._core import (
     ApproxDP,
+    ApproximateFilter,
     BestOf,
     BudgetExhausted,
     CappedRun,
@@ -61,6 +62,7 @@ from tacit._core import (
     GaussianDP,
     GaussianFilter,
     GaussianMixture,
+    GaussianOdometer,
     IndividualGaussianFilter,
     IndividualRenyiFilter,
     Infeasible,
@@ -81,6 +83,7 @@ from tacit._core import (
     RenyiOdometer,
     SampledRun,
     Shuffled,
+    ShuffledRun,
     TradeOffCurve,
     Transcript,
     TruncatedNegativeBinomial,
@@ -126,6 +129,7 @@ from tacit.train import Trainer
 
 __all__ = [
     "ApproxDP",
+    "ApproximateFilter",
     "BestOf",
     "BudgetExhausted",
     "CappedRun",
@@ -145,6 +149,7 @@ __all__ = [
     "GaussianDP",
     "GaussianFilter",
     "GaussianMixture",
+    "GaussianOdometer",
     "IndividualGaussianFilter",
     "IndividualRenyiFilter",
     "Infeasible",
@@ -166,6 +171,7 @@ __all__ = [
     "RenyiOdometer",
     "SampledRun",
     "Shuffled",
+    "ShuffledRun",
     "TradeOff",
     "TradeOffCurve",
     "Trainer",

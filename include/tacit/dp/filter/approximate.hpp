@@ -155,7 +155,8 @@ class approximate_filter {
     if (coins != nullptr && neighbours() == adjacency::add_remove) {
       failure = detail::multiply_up(coins->rate, failure);
     } else if (!std::holds_alternative<unsampled>(release.how) &&
-               !std::holds_alternative<shuffled>(release.how)) {
+               !std::holds_alternative<shuffled>(release.how) &&
+               !(coins != nullptr && coins->rate == 1.0)) {
       refuse("of such samples");
     }
     if (release.records_per_person != 1) refuse("of several records a person");
