@@ -173,6 +173,24 @@ TEST_CASE("two steps of much noise are narrow", "[dp]") {
   }
 }
 
+TEST_CASE("no other composition is taken for two releases", "[dp]") {
+  event const faint = sampled(gaussian{1000.0}, poisson{0.01});
+  event const loud = sampled(gaussian{10.0}, poisson{0.3});
+  privacy_loss two(adjacency::add_remove);
+  two.add(loud, 2);
+  // A count of 0 is no release, and neither is it one of the two.
+  privacy_loss none(adjacency::add_remove);
+  none.add(faint, 0);
+  none.add(loud, 2);
+  CHECK(meet(none.epsilon(1e-6), two.epsilon(1e-6)));
+  CHECK(meet(none.delta(0.1), two.delta(0.1)));
+  privacy_loss three(adjacency::add_remove);
+  three.add(loud, 2);
+  three.add(faint, 1);
+  CHECK(three.epsilon_by(1e-6).by != privacy_loss::route::two_releases);
+  CHECK(three.epsilon(1e-6).upper >= two.epsilon(1e-6).lower);
+}
+
 TEST_CASE("two releases say little rather than something wrong at extremes", "[dp]") {
   double const most = std::numeric_limits<double>::max();
   double const least = std::numeric_limits<double>::min();
@@ -185,7 +203,14 @@ TEST_CASE("two releases say little rather than something wrong at extremes", "[d
           CHECK(found.lower >= 0.0);
           CHECK(found.lower <= found.upper);
           CHECK(found.upper <= 1.0);
-          // One release of twice the shift, not sampled, is above two releases.
+          // One release of twice the shift, not sampled, is above two releases, and one of both is below.
+          privacy_loss_accountant one;
+          one.compose(
+              sampled(gaussian{std::clamp(sigma, 1.0, 1e150)}, poisson{std::max(rate, 1e-290)}));
+          if (towards == orientation::remove && sigma >= 1.0 && sigma <= 1e150 && epsilon < 700.0 &&
+              rate >= 1e-290) {
+            CHECK(found.upper >= one.delta(epsilon).lower * (1.0 - 1e-9));
+          }
           if (!(sigma > 1e-2)) continue;
           double const mu = 2.0 / sigma;
           CHECK(found.lower <= delta(gaussian_dp{mu}, epsilon).upper);
@@ -193,4 +218,14 @@ TEST_CASE("two releases say little rather than something wrong at extremes", "[d
       }
     }
   }
+}
+
+// Known from an explicit event, in 50 digits.
+TEST_CASE("two releases of little noise are not certified as less than they are", "[dp]") {
+  two_releases<> const loud({0.5, 10.0}, {0.5, 10.0}, orientation::add);
+  CHECK(loud.delta(1.3862943611198904).upper >= 1.66e-16);
+  two_releases<> const far(release(0.7925, 14.314), release(0.1772, 3.532), orientation::remove);
+  bound<double> const found = far.delta(3.1045);
+  CHECK(found.upper >= 1.3e-63);
+  CHECK(found.upper <= 1.5e-63);
 }

@@ -239,11 +239,11 @@ class normal_mixtures {
   template <class Ask>
   [[nodiscard]] std::optional<bound<T>> on_two(orientation towards, Ask&& ask) const {
     if (remove_.empty() || remove_.size() > 2) return {};
-    T count = 0.0;
+    T const each = remove_.size() == 1 ? remove_[0].count : 1.0;
     for (auto const& e : remove_) {
-      if (e.pair.parts.size() != 1) return {};
-      count += e.count;
+      if (e.pair.parts.size() != 1 || e.count != each) return {};
     }
+    T const count = each * static_cast<T>(remove_.size());
     auto const release = [this](std::size_t k) {
       mixture_pair::part const& p = remove_[k].pair.parts[0];
       return sampled_normal{p.weight, within_steps(p.shift, 1)};
@@ -327,7 +327,9 @@ class normal_mixtures {
     if (by == route::two_releases) {
       std::optional<bound<T>> const added = on_two(
           orientation::add, [&](two_releases<T> const& both) { return both.delta(epsilon); });
-      if (added && added->upper <= a_little_less * elementary::exp(log_delta)) return true;
+      // The logarithm that was given may be off by 2 units of itself, its exponential by 2 of its own.
+      T const surely = log_delta - 4.0 * unit_roundoff * (2.0 + std::abs(log_delta));
+      if (added && added->upper <= a_little_less * elementary::exp(surely)) return true;
     }
     return contour_towards(orientation::add, variance).chernoff_below(epsilon, log_delta, work);
   }

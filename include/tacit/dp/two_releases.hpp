@@ -47,7 +47,8 @@ class two_releases {
     return first_.shift.upper <= 0.3 && second_.shift.upper <= 0.3;
   }
 
-  /// Guarantee: lower ≤ δ(ε) ≤ upper for ε ≥ 0; about 2e-13 apart, relatively, where both μ are at most .3, and [0, 1] at worst.
+  /// Guarantee: lower ≤ δ(ε) ≤ upper for ε ≥ 0; where both μ are at most .3 mostly some 2e-13 apart, relatively, and
+  /// [0, 1] at worst.
   [[nodiscard]] bound<T> delta(T epsilon) const {
     T const log_c = remove_ ? epsilon : -epsilon;
     T const peak = largest(log_c);
@@ -81,7 +82,7 @@ class two_releases {
       if (std::abs(*here) <= 1e-9) break;
     }
     bound<T> out{at, at};
-    T const least = 1e-15 * at - 4e-13 / slope;
+    T const least = std::max(1e-15 * at - 4e-13 / slope, std::numeric_limits<T>::min());
     for (T move = least; this->delta(out.lower).lower < delta; move *= 4.0) {
       out.lower = at - move;
       if (!(out.lower > 0.0)) return std::nullopt;
@@ -156,7 +157,7 @@ class two_releases {
     T most = 0.0;
     for (T y = 0.0; y < farthest; y += widest) {
       std::optional<enclosure> const f = value_at(y, log_c);
-      T const here = f ? elementary::exp(-0.5 * y * y) * f->upper : 0.0;
+      T const here = f ? elementary::exp(-0.5 * y * y) * f->lower : 0.0;
       if (here < most) break;
       most = here;
       best = y;
@@ -236,7 +237,12 @@ class two_releases {
     std::optional<enclosure> const t = end_of_event(r, log_c);
     enclosure const mass = normal_tail(sign * y);
     enclosure const least = t ? mass * value(r, *t, log_c) : enclosure(0.0);
-    if (sign < 0.0) return {0.0, t ? least.upper : remove_ ? mass.upper : 0.0};
+    if (sign < 0.0) {
+      // D(−t) ≤ 1 in the direction `add`, also where e^t is too near 0 for t to have a value.
+      enclosure const left = log_c - r.log;
+      enclosure const share = (expm1(left) + second_.rate) * exp(-left);
+      return {0.0, t ? least.upper : remove_ ? mass.upper : (mass * max(share, 0.0)).upper};
+    }
     if (!remove_) return {std::max(0.0, least.lower), (mass * limit(log_c)).upper};
     // P₁'s mass less c times Q₁'s where all outcomes of the second release count, and a little more where most do.
     enclosure const q = first_.rate;
