@@ -25,6 +25,8 @@ struct promise {
   /// What the attacker who knows all records and saw these releases achieves by Bayes' rule; NaN where nobody
   /// computes it.
   double posterior_attack = std::numeric_limits<double>::quiet_NaN();
+  /// How often one was right who knows every number of every record but whether it takes part; NaN where none watched.
+  double informed_attack = std::numeric_limits<double>::quiet_NaN();
 };
 
 /// Makes the mechanism, calls take(mechanism, its public part, kind of its symbols, their magnitude) once, which

@@ -75,6 +75,8 @@ arguments read_arguments(int count, char** words) {
                     "the file of PACZero's state, which is secret: a run that is there goes on");
   train->add_flag("--audit", out.audit,
                   "half of the records stay out, and an attacker guesses which");
+  train->add_option("--watched", out.watched, "of how many records, the last ones, it guesses")
+      ->check(CLI::Range(1, 1'000'000));
   train->add_flag("--json", out.json);
   threads(train);
   seed(train);

@@ -23,7 +23,8 @@ struct arguments {
   open_training open;
   tuning how;
   int threads = 1;
-  bool audit = false;  ///< half of the records stay out, and an attacker guesses which
+  bool audit = false;        ///< half of the records stay out, and an attacker guesses which
+  std::size_t watched = 64;  ///< of the last records, whom the informed attacker guesses
   bool json = false;
   std::size_t candidates = 64;  ///< of a canary
 };

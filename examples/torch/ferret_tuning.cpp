@@ -1,15 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ferret_tuning.hpp"
 
+#include <tacit/audit/informed_adversary.hpp>
 #include <tacit/info/attack.hpp>
 #include <tacit/mechanism/ferret.hpp>
+#include <tacit/pac/fixed_point.hpp>
 #include <tacit/train/ferret.hpp>
 #include <tacit/train/recorded.hpp>
 #include <tacit/zo/journal.hpp>
 
+#include "watched_sums.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
+#include <optional>
+#include <span>
 #include <stdexcept>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace {
 
@@ -38,12 +50,78 @@ void move(std::span<float> theta, std::span<tacit::parameter_range const> groups
                         training.learning_rate * left);
 }
 
+// FERRET, watched by an attacker as in watched_sums.hpp. It sees the scalars of a batch, and asks for those of its targets
+// that were not in it.
+class watched_signs {
+ public:
+  watched_signs(targets whom, std::size_t groups, tuning const& how)
+      : whom_(whom), attacker_(whom.records), rate_(how.rate), grid_{how.clip}, units_(groups) {}
+
+  // A record of the batch.
+  void add(std::size_t record, std::span<double const> scalars) {
+    rows_.push_back(in_units(scalars));
+    batch_.push_back(record);
+  }
+
+  // What was released of the batch; `project` writes the scalars of a record.
+  template <class Project>
+  void observe(tacit::release const& released, Project const& project) {
+    std::vector<std::size_t> const batch = std::exchange(batch_, {});
+    std::vector<std::vector<double>> const rows = std::exchange(rows_, {});
+    if (released.held()) return;
+    std::size_t const groups = units_.size();
+    std::vector<double> sums(groups, 0.0);
+    std::vector<double> contributions(whom_.records * groups);
+    auto const put = [&](std::size_t record, std::vector<double> const& row) {
+      if (record < whom_.first) return;
+      std::copy(
+          row.begin(), row.end(),
+          contributions.begin() + static_cast<std::ptrdiff_t>((record - whom_.first) * groups));
+    };
+    for (std::size_t j = 0; j < batch.size(); ++j) {
+      for (std::size_t g = 0; g < groups; ++g) sums[g] += rows[j][g];
+      put(batch[j], rows[j]);
+    }
+    std::vector<std::uint8_t> const inside = whom_.flags(batch);
+    std::vector<double> scalars(groups);
+    for (std::size_t i = 0; i < whom_.records; ++i) {
+      if (inside[i] != 0) continue;
+      project(whom_.first + i, scalars);
+      put(whom_.first + i, in_units(scalars));
+    }
+    std::vector<std::int8_t> signs;
+    for (double const y : released.coefficients) signs.push_back(static_cast<std::int8_t>(y));
+    attacker_.observe_signs(contributions, inside, sums, signs, 0.0, rate_);
+  }
+
+  [[nodiscard]] double success(tacit::participants const& taking_part) const {
+    return whom_.success(attacker_, taking_part.everyone());
+  }
+
+ private:
+  // As the mechanism has it: whole numbers, of which sums are exact; 0 for what is no number.
+  std::vector<double> in_units(std::span<double const> scalars) {
+    std::vector<double> row(scalars.begin(), scalars.end());
+    for (double& x : row) x = std::isfinite(x) ? x : 0.0;
+    grid_.quantise(row, units_);
+    return {units_.begin(), units_.end()};
+  }
+
+  targets whom_;
+  tacit::informed_adversary attacker_;
+  double rate_;
+  tacit::fixed_point grid_;
+  std::vector<std::int32_t> units_;
+  std::vector<std::size_t> batch_;
+  std::vector<std::vector<double>> rows_;
+};
+
 }  // namespace
 
 promise tune_ferret(tuning const& how, tacit::participants const& taking_part,
                     tacit::parameters const& theta,
                     std::vector<tacit::recorded_tensor> const& tensors,
-                    record_gradient const& gradient) {
+                    record_gradient const& gradient, std::size_t watched) {
   if (!how.save.empty())
     throw std::invalid_argument("only PACZero keeps a state: --save is for it");
   std::span<float> const whole = in_one_piece(theta);
@@ -68,12 +146,19 @@ promise tune_ferret(tuning const& how, tacit::participants const& taking_part,
                                  .start = tacit::hash_of(theta)};
   tacit::journal log = tacit::journal::create(how.transcript, record);
   std::vector<float> slope(whole.size());
+  std::optional<watched_signs> attacker;
+  if (watched > 0) attacker.emplace(targets(watched, taking_part.records()), groups.size(), how);
   while (!mechanism.done()) {
     std::size_t const step = mechanism.steps();
-    auto const released = mechanism.step([&](std::size_t one, std::span<double> out) {
+    auto const project = [&](std::size_t one, std::span<double> out) {
       gradient(one, slope);
       tacit::project_on_groups(slope, {how.seed, step}, groups, out);
+    };
+    auto const released = mechanism.step([&](std::size_t one, std::span<double> out) {
+      project(one, out);
+      if (attacker) attacker->add(one, out);
     });
+    if (attacker) attacker->observe(released, project);
     log.append(released.coefficients);
     move(whole, groups, record.training, step, released);
   }
@@ -85,7 +170,9 @@ promise tune_ferret(tuning const& how, tacit::participants const& taking_part,
                 "attacker on membership "
                 "is right with probability %.3f at most",
                 spent.value, how.nats, bound);
-  return {.text = said, .attack_bound = bound};
+  promise out{.text = said, .attack_bound = bound};
+  if (attacker) out.informed_attack = attacker->success(taking_part);
+  return out;
 }
 
 void replay_ferret(tacit::parameters const& theta, tacit::transcript const& run) {

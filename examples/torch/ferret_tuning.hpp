@@ -22,13 +22,14 @@ inline constexpr char const* ferret_name = "ferret";
 /// Fills in the gradient of this record's loss, as many numbers as there are parameters.
 using record_gradient = std::function<void(std::size_t, std::span<float>)>;
 
-/// Takes all steps. Of `how` the budget in nats, rate, clip, steps, learning rate, seed and transcript matter.
+/// Takes all steps. Of `how` the budget in nats, rate, clip, steps, learning rate, seed and transcript matter; `watched`
+/// is that of shared_tuning.hpp.
 /// @throws std::invalid_argument for parameters that are not floats in one piece, or a state to keep; what the
 ///         library throws; and whatever the gradient throws
 promise tune_ferret(tuning const& how, tacit::participants const& taking_part,
                     tacit::parameters const& theta,
                     std::vector<tacit::recorded_tensor> const& tensors,
-                    record_gradient const& gradient);
+                    record_gradient const& gradient, std::size_t watched = 0);
 
 /// In: the parameters with which the run began. Out: the tuned ones, bit for bit those of training.
 /// @throws std::invalid_argument for any other parameters, which are left as they are

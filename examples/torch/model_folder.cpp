@@ -219,7 +219,7 @@ model_folder model_folder::make(opt_shape shape, std::filesystem::path const& vo
   out.words = word_tokenizer::read(vocabulary);
   shape.vocabulary = static_cast<std::int64_t>(out.words.size());
   check(shape, vocabulary);
-  out.path = vocabulary.parent_path();
+  out.path = vocabulary;
   out.shape = shape;
   return out;
 }
@@ -250,7 +250,8 @@ void model_folder::write(std::filesystem::path const& folder,
   ordered_json config = config_of(shape);
   if (words.size() > 0) {
     config[digest_key] = words.digest();
-    apps::write_text(folder / vocabulary_name, apps::read_text((path / vocabulary_name).string()));
+    auto const file = std::filesystem::is_directory(path) ? path / vocabulary_name : path;
+    apps::write_text(folder / vocabulary_name, apps::read_text(file.string()));
   }
   apps::write_text(folder / "config.json", config.dump(2) + "\n");
   // A file of another run is replaced, as the other two are.

@@ -56,7 +56,7 @@ class word_tokenizer {
 };
 
 struct model_folder {
-  std::filesystem::path path;
+  std::filesystem::path path;  ///< of a new model: its vocabulary's
   opt_shape shape;
   word_tokenizer words;
 

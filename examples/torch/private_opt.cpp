@@ -172,15 +172,17 @@ void train(apps::communicator& ranks, arguments const& wanted) {
     model.answer(which, std::span(of).first(which.size()));
     for (std::size_t j = 0; j < which.size(); ++j) out[j] = of[j].loss;
   };
+  std::size_t const watched = wanted.audit && !own_half ? wanted.watched : 0;
   double const before = model.forward_seconds();
   std::uint64_t const sent = ranks.exchanged().bytes;
   auto const began = std::chrono::steady_clock::now();
   std::vector<tacit::recorded_tensor> const tensors = tensors_of(given.shape);
   promise const kept =
       gradients
-          ? tune_ferret(wanted.how, inside, model.parameters(), tensors,
-                        [&](std::size_t one, std::span<float> out) { model.gradient(one, out); })
-          : tune(ranks, wanted.how, inside, own, model.parameters(), tensors, loss);
+          ? tune_ferret(
+                wanted.how, inside, model.parameters(), tensors,
+                [&](std::size_t one, std::span<float> out) { model.gradient(one, out); }, watched)
+          : tune(ranks, wanted.how, inside, own, model.parameters(), tensors, loss, watched);
   std::chrono::duration<double> const whole = std::chrono::steady_clock::now() - began;
   double const computing = model.forward_seconds() - before;
   double const peak = peak_megabytes();
@@ -196,9 +198,8 @@ void train(apps::communicator& ranks, arguments const& wanted) {
                       {"promise", kept.text},
                       {"attack_bound", kept.attack_bound}};
   if (wanted.audit) {
-    if (own_half) {
-      report["posterior_attack"] = kept.posterior_attack;
-    } else if (ranks.size() == 1) {
+    report["attack"] = own_half ? kept.posterior_attack : kept.informed_attack;
+    if (!own_half && ranks.size() == 1) {
       report["loss_attack"] = loss_attack(answers_of(model), inside);
     }
   }

@@ -5,11 +5,14 @@
 #include <tacit/train/trainer.hpp>
 #include <tacit/zo/launch.hpp>
 
+#include "watched_sums.hpp"
+
 #include <mpi/shared_batches.hpp>
 
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <numeric>
 #include <span>
 #include <stdexcept>
@@ -86,7 +89,8 @@ struct shared_run {
 
 promise tune(communicator& ranks, tuning const& how, tacit::participants const& taking_part,
              apps::shard own, tacit::parameters const& theta,
-             std::vector<tacit::recorded_tensor> const& tensors, batch_loss const& loss) {
+             std::vector<tacit::recorded_tensor> const& tensors, batch_loss const& loss,
+             std::size_t watched) {
   if (how.mechanism == "dpzero" && how.directions != 1) {
     throw std::invalid_argument("directions is " + std::to_string(how.directions) +
                                 ", but must be 1 for dpzero: dp-aggzo has several");
@@ -97,6 +101,7 @@ promise tune(communicator& ranks, tuning const& how, tacit::participants const& 
     return {};
   }
   bool begun = false;
+  double attack = std::numeric_limits<double>::quiet_NaN();
   // Releases are on disk before they act: a run that was interrupted goes on from them.
   auto const take = [&]<class Mechanism>(Mechanism& mechanism, tacit::recorded_mechanism described,
                                          tacit::symbol_kind symbols, double magnitude) {
@@ -110,18 +115,28 @@ promise tune(communicator& ranks, tuning const& how, tacit::participants const& 
     bool const goes_on = !how.save.empty() && std::filesystem::exists(how.transcript);
     tacit::journal log = goes_on ? tacit::journal::resume(how.transcript, record)
                                  : tacit::journal::create(how.transcript, record);
-    tacit::journaled recorded{mechanism, log};
-    std::vector<tacit::release> const before = tacit::releases_of(log.seal());
-    begun = true;
-    if constexpr (tacit::batched_mechanism<Mechanism>) {
-      run.take_steps(&recorded, before);
+    auto const take_all = [&](auto& of, auto const& as_batches) {
+      tacit::journaled recorded{of, log};
+      std::vector<tacit::release> const before = tacit::releases_of(log.seal());
+      begun = true;
+      auto batches = as_batches(recorded);
+      run.take_steps(&batches, before);
+    };
+    auto const as_it_is = [](auto& of) { return of; };
+    if constexpr (!tacit::batched_mechanism<Mechanism>) {
+      take_all(mechanism, [](auto& of) { return everybody(of); });
+    } else if (watched == 0) {
+      take_all(mechanism, as_it_is);
     } else {
-      everybody all(recorded);
-      run.take_steps(&all, before);
+      watched_sums seen(mechanism, targets(watched, taking_part.records()));
+      take_all(seen, as_it_is);
+      attack = seen.success(taking_part);
     }
   };
   try {
-    return with_mechanism(how, taking_part, take);
+    promise out = with_mechanism(how, taking_part, take);
+    out.informed_attack = attack;
+    return out;
   } catch (std::exception const& error) {
     if (!begun) run.fail_together(error.what(), 0);
     throw;
