@@ -3,7 +3,10 @@
 # builds the example with it, writes a grammar's texts, trains two small models on the public ones, and runs the
 # example's tests on them. Some minutes on two cores; half a GB to download.
 # On a bare Debian 12 it first installs what is missing.
-# usage: sh tools/torch.sh [--build-only]
+# usage: sh tools/torch.sh [--build-only | --figures [WORD...]]
+#   --build-only  leaves out everything after the build
+#   --figures     measures instead of testing, and prints the tables of examples/torch/README.md: about half an hour on
+#                 two cores. WORDs are for examples/torch/figures.py
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -19,6 +22,11 @@ torch=$("$out/venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("p
 cmake -S examples/torch -B "$out/build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DTORCH="$torch"
 nice cmake --build "$out/build" -j "${JOBS:-2}"
 [ "${1:-}" != --build-only ] || exit 0
+if [ "${1:-}" = --figures ]; then
+  shift
+  nice python3 examples/torch/figures.py "$out" "$@"
+  exit 0
+fi
 
 export OMP_WAIT_POLICY=passive  # threads that wait do not take the cores of other ranks
 program=$out/build/private_opt

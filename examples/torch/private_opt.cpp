@@ -20,6 +20,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <ctime>
 #include <numeric>
 #include <optional>
 #include <random>
@@ -176,6 +177,7 @@ void train(apps::communicator& ranks, arguments const& wanted) {
   double const before = model.forward_seconds();
   std::uint64_t const sent = ranks.exchanged().bytes;
   auto const began = std::chrono::steady_clock::now();
+  std::clock_t const worked = std::clock();
   std::vector<tacit::recorded_tensor> const tensors = tensors_of(given.shape);
   promise const kept =
       gradients
@@ -184,6 +186,7 @@ void train(apps::communicator& ranks, arguments const& wanted) {
                 [&](std::size_t one, std::span<float> out) { model.gradient(one, out); }, watched)
           : tune(ranks, wanted.how, inside, own, model.parameters(), tensors, loss, watched);
   std::chrono::duration<double> const whole = std::chrono::steady_clock::now() - began;
+  double const processor = static_cast<double>(std::clock() - worked) / CLOCKS_PER_SEC;
   double const computing = model.forward_seconds() - before;
   double const peak = peak_megabytes();
   std::uint64_t const exchanged = ranks.exchanged().bytes - sent;
@@ -204,6 +207,7 @@ void train(apps::communicator& ranks, arguments const& wanted) {
     }
   }
   report["seconds_a_step"] = whole.count() / steps;
+  report["processor_seconds_a_step"] = processor / steps;
   report["percent_not_computing_losses"] = 100.0 * (1.0 - computing / whole.count());
   report["bytes_a_step"] = static_cast<double>(exchanged) / steps;
   report["peak_megabytes"] = peak;
