@@ -15,6 +15,7 @@
 #include <tacit/zo/parameters.hpp>
 #include <tacit/zo/run_record.hpp>
 #include <tacit/zo/step.hpp>
+#include <tacit/zo/stochastic.hpp>
 #include <tacit/zo/storage.hpp>
 #include <tacit/zo/symbols.hpp>
 #include <tacit/zo/transcript.hpp>

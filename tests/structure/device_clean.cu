@@ -4,6 +4,7 @@
 #include <tacit/zo/launch_cuda.hpp>
 #include <tacit/zo/optimise.hpp>
 #include <tacit/zo/step.hpp>
+#include <tacit/zo/stochastic.hpp>
 
 #include <cstddef>
 
@@ -34,6 +35,7 @@ void all_passes(T* theta, tacit::direction z, tacit::direction_steps terms, std:
   launch(tacit::update{theta, terms}, count);
   launch(tacit::restore_and_update{theta, 1e-3F, terms}, count);
   launch(tacit::retrace{theta, 1e-3F, terms, 1}, count);
+  launch(tacit::stochastic_update{theta, terms, tacit::stream_id{}}, count);
   launch(tacit::optimise{theta, tacit::moments{}, terms, tacit::optimiser_step{}}, count);
 }
 

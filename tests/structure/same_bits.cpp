@@ -5,6 +5,7 @@
 #include <tacit/zo/launch_cuda.hpp>
 #include <tacit/zo/optimise.hpp>
 #include <tacit/zo/optimiser_state.hpp>
+#include <tacit/zo/stochastic.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -19,6 +20,7 @@ namespace {
 
 constexpr std::uint64_t known = 0xE0700E3C375D482B;
 constexpr std::uint64_t known_optimisers = 0x49DD0F9F43B2E2A8;
+constexpr std::uint64_t known_roundings = 0xAF9D5AAA2F7B8516;
 constexpr std::uint64_t known_numbers = 0x7C41ED78D4D718FD;
 
 constexpr direction_law laws[] = {direction_law::rademacher, direction_law::gaussian,
@@ -193,6 +195,22 @@ void add_optimisers(digest& all, direction_law law) {
   }
 }
 
+// Updates rounded at random, of one term and of several.
+template <class T>
+void add_roundings(digest& all, direction_law law) {
+  std::vector<direction_step> terms;
+  for (float const step : {0.003F, -0.002F, 0.001F}) {
+    terms.push_back({direction_at(law, {0x123456789ABCDEF, terms.size()}, 1000), step,
+                     terms.empty() ? 1e-3F : 0.0F});
+  }
+  std::vector<T> theta = start<T>();
+  for (std::size_t k = 1; k <= terms.size(); ++k) {
+    stream_id const draws{.seed = 11, .step = k, .use = purpose::rounding};
+    run(theta, [&](T* x) { return stochastic_update<T>{x, {terms.data(), k}, draws, first}; });
+    all.add(theta);
+  }
+}
+
 void add_directions(digest& all, direction_law law) {
   direction const z = direction_at(law, {~std::uint64_t{7}, 1ULL << 40}, 3000);
   detail::direction_block block;
@@ -228,9 +246,17 @@ int main() {
     add_optimisers<half>(optimisers, law);
     add_optimisers<bfloat16>(optimisers, law);
   }
-  bool good = all.value == known && optimisers.value == known_optimisers;
-  std::printf("%016llx %016llx", static_cast<unsigned long long>(all.value),
-              static_cast<unsigned long long>(optimisers.value));
+  digest roundings;
+  for (direction_law const law : laws) {
+    add_roundings<float>(roundings, law);
+    add_roundings<half>(roundings, law);
+    add_roundings<bfloat16>(roundings, law);
+  }
+  bool good = all.value == known && optimisers.value == known_optimisers &&
+              roundings.value == known_roundings;
+  std::printf("%016llx %016llx %016llx", static_cast<unsigned long long>(all.value),
+              static_cast<unsigned long long>(optimisers.value),
+              static_cast<unsigned long long>(roundings.value));
 #if !defined(__CUDACC__)
   digest numbers;
   for (direction_law const law : laws) {

@@ -58,6 +58,7 @@ enum class purpose : std::uint8_t {
   membership = 1,      // which record is in which candidate set
   data_split = 2,      // which row is public, private, test
   initialisation = 3,  // starting parameters
+  rounding = 4,        // of parameters of 16 bits, at random
   estimation = 16,     // draws that a figure is computed from, about a run or before it
 };
 
