@@ -93,13 +93,15 @@ class Questions(unittest.TestCase):
                         {"ask": "schedule", "text": '{"releases": [{"mechanism": "gaussian", "groups": [{"clip": 3, "sigma": 6}]}]}'},
                         {"ask": "schedule", "text": json.dumps(cases.run(allocated))},
                         {"ask": "schedule", "text": '{"releases": [], "releases": []}'},
-                        {"ask": "schedule", "text": "[" * 40}])
+                        {"ask": "schedule", "text": "[" * 40},
+                        {"ask": "schedule", "text": '{"adjacency": "zero-out", "releases": [{"mechanism": "gaussian", "noise_multiplier": 4, "shuffled": true, "batches": 10}]}'}])
         self.assertEqual(read[0]["run"]["releases"], [cases.with_(steps=100)])
         self.assertEqual(read[0], read[1])
         self.assertAlmostEqual(read[2]["run"]["releases"][0]["noise_multiplier"], 2, 12)
         self.assertEqual(read[3]["run"]["releases"], [allocated])
         self.assertIn("given twice", read[4]["error"])
         self.assertIn("error", read[5])
+        self.assertIn("batches is 10, but must be left out: the page does not amplify shuffled batches", read[6]["error"])
 
     def test_other_libraries_states_are_read_as_the_calculator_reads_them(self):
         step = cases.with_(steps=100)

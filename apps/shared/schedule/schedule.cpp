@@ -440,7 +440,10 @@ char const* word_of(tacit::adjacency neighbours) {
 }
 
 composed read_release(json const& from, std::size_t k) {
-  return read_one(node("releases[" + std::to_string(k) + "]", from, k));
+  node const of("releases[" + std::to_string(k) + "]", from, k);
+  composed const out = read_one(of);
+  if (of.has("batches")) of.field("batches").refuse("left out where what keeps a target is sought");
+  return out;
 }
 
 schedule read_schedule(json const& from) {
