@@ -636,8 +636,6 @@ class Schedules(Runs):
                       run("epsilon", *asked, "--delta", 1e-6).stdout)
         half = ["--noise-multiplier", 8, "--shuffle", 1000, "--epochs", 10, "--adjacency", "replace-one"]
         self.assertAlmostEqual(self.ask_json("epsilon", *half, "--delta", 1e-6)["epsilon"], answer["epsilon"], delta=1e-9)
-        tuned = self.ask_json("epsilon", *asked, "--delta", 1e-6, "--best-of", 10)["epsilon"]
-        self.assertTrue(answer["epsilon"] < tuned < most, tuned)
         success = self.ask_json("attack", *asked)["attack_success"]["upper"]
         self.assertTrue(.5 < success < .6, success)
         page = self.ask_json("report", *asked)

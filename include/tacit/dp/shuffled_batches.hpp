@@ -172,10 +172,11 @@ class shuffled_run {
     double best = plain;
     double failure = 0.0;
     for (double f = share; f > 0.0; f *= 0.5) {
+      double const cost = (1.0 + std::exp(epsilon)) * f;
+      if (cost <= 1e-3 * best) break;  // μ rises as f falls: twice this is all there is to gain
       double const mu = about(f);
       if (!(mu < infinity)) break;
-      double const all =
-          tacit::delta(gaussian_dp{mu}, epsilon).upper + (1.0 + std::exp(epsilon)) * f;
+      double const all = tacit::delta(gaussian_dp{mu}, epsilon).upper + cost;
       if (all < best) {
         best = all;
         failure = f;
