@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <numeric>
 #include <utility>
 
 namespace apps {
@@ -68,30 +67,6 @@ std::vector<double> late_change(compared_row const& row) {
   return out;
 }
 
-// The slope of log error over log d.
-double slope(std::vector<study_row> const& rows, effective_rank rank, study_method method,
-             std::size_t& points) {
-  std::vector<double> x;
-  std::vector<double> y;
-  for (study_row const& r : rows) {
-    if (r.rank != rank || r.method != method || !std::isfinite(r.gradient_norm)) continue;
-    x.push_back(std::log(static_cast<double>(r.dimension)));
-    y.push_back(std::log(r.gradient_norm));
-  }
-  points = x.size();
-  if (points < 2) return 0.0;
-  double const n = static_cast<double>(points);
-  double const mx = std::accumulate(x.begin(), x.end(), 0.0) / n;
-  double const my = std::accumulate(y.begin(), y.end(), 0.0) / n;
-  double xy = 0.0;
-  double xx = 0.0;
-  for (std::size_t i = 0; i < points; ++i) {
-    xy += (x[i] - mx) * (y[i] - my);
-    xx += (x[i] - mx) * (x[i] - mx);
-  }
-  return xy / xx;
-}
-
 }  // namespace
 
 std::vector<double> scores_of(compared_row const& row) {
@@ -110,24 +85,18 @@ std::vector<double> gains_over(std::vector<double> const& a, std::vector<double>
 }
 
 void judge(std::vector<claim>& all) {
-  std::vector<claim*> tested;
   std::vector<double> p;
-  for (claim& one : all) {
-    if (one.gains.empty()) continue;
-    tested.push_back(&one);
-    p.push_back(one.p);
-  }
+  for (claim const& one : all) p.push_back(one.p);
   std::vector<double> const adjusted = holm(p);
-  for (std::size_t i = 0; i < tested.size(); ++i) {
-    tested[i]->adjusted = adjusted[i];
-    tested[i]->how = adjusted[i] > claim_level ? outcome::not_seen
-                     : tested[i]->is_win       ? outcome::confirmed
-                                               : outcome::refuted;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    all[i].adjusted = adjusted[i];
+    all[i].how = adjusted[i] > claim_level ? outcome::not_seen
+                 : all[i].is_win           ? outcome::confirmed
+                                           : outcome::refuted;
   }
 }
 
-std::vector<claim> claims_of(std::vector<compared_row> const& rows,
-                             std::vector<study_row> const& study) {
+std::vector<claim> claims_of(std::vector<compared_row> const& rows) {
   std::vector<claim> out;
   checker check(rows, out);
   for (place const where : {place::digits, place::digits_lora, place::cancer, place::text}) {
@@ -171,24 +140,6 @@ std::vector<claim> claims_of(std::vector<compared_row> const& rows,
                    "RLDP", check.row(where, std::string("rldp-") + controller),
                    check.row(where, "rldp-fixed", 2.0));
     }
-  }
-  std::size_t points = 0;
-  double const flat = slope(study, effective_rank::logarithmic, study_method::dpzero, points);
-  if (points >= 2) {
-    double const whole = slope(study, effective_rank::whole, study_method::dpzero, points);
-    double const vector = slope(study, effective_rank::logarithmic, study_method::dpgd_0th, points);
-    auto const describe = [&](std::string what, std::string note) {
-      claim one{std::move(what), "DPZero", "DPZero's synthetic study", {}};
-      one.note = std::move(note) + "; one run a point, so that nothing is tested";
-      out.push_back(std::move(one));
-    };
-    describe("the error is nearly flat in d at low effective rank",
-             formatted("slope of log error over log d: %.2f at rank O(log d), where the rank "
-                       "itself grows, %.2f at rank d",
-                       flat, whole));
-    describe(
-        "that of DPGD-0th grows faster",
-        formatted("slopes at rank O(log d): %.2f for DPZero, %.2f for DPGD-0th", flat, vector));
   }
   judge(out);
   return out;

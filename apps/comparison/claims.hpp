@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "dpzero/study.hpp"
 #include "output/statistics.hpp"
 #include "rows.hpp"
 
@@ -10,7 +9,7 @@
 
 namespace apps {
 
-enum class outcome { confirmed, not_seen, refuted, described };
+enum class outcome { confirmed, not_seen, refuted };
 
 /// A claim of a paper, and what the runs say about it.
 ///
@@ -23,20 +22,19 @@ struct claim {
   std::string source;
   std::string where;
   std::string who;              // this against that
-  std::vector<double> gains{};  // paired; empty where nothing is tested
+  std::vector<double> gains{};  // paired
   double mean_of_this = 0.0;
   double mean_of_that = 0.0;
-  std::string note{};   // instead of a test, or beside it
+  std::string note{};   // beside the test
   bool is_win = false;  // the smaller of the two p is that of a win
   double p = 1.0;
   double adjusted = 1.0;
-  outcome how = outcome::described;
+  outcome how = outcome::not_seen;
 };
 
 inline constexpr double claim_level = 0.05;
 
-std::vector<claim> claims_of(std::vector<compared_row> const& rows,
-                             std::vector<study_row> const& study);
+std::vector<claim> claims_of(std::vector<compared_row> const& rows);
 
 /// Sets `adjusted` and `how` of claims with gains from their p.
 void judge(std::vector<claim>& all);

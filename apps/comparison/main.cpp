@@ -2,7 +2,6 @@
 //
 // Every system of the papers, tuned, audited and compared: writes results.md and its figures.
 
-#include "dpzero/figure.hpp"
 #include "output/text_file.hpp"
 #include "protocol.hpp"
 #include "report.hpp"
@@ -31,7 +30,7 @@ int main(int argc, char** argv) {
   app.add_option("--out", out, "where results.md and its figures go");
   app.add_option("--runs", log_file, "the file of finished runs; results.jsonl beside the page");
   app.add_option("--data", how.data, "where the tables are")->check(CLI::ExistingDirectory);
-  app.add_option("--only", parts, "parts to run: places, shadows, study; all unless given")
+  app.add_option("--only", parts, "parts to run: places, shadows; all unless given")
       ->delimiter(',')
       ->check(CLI::IsMember(all_parts()));
   app.add_option("--seeds", how.seeds, "that are scored")->check(CLI::Range(2, 100));
@@ -61,12 +60,11 @@ int main(int argc, char** argv) {
     all.found = follow(how, log);
     all.runs = log.size();
     all.seconds = log.seconds();
-    all.claims = claims_of(all.found.rows, all.found.study);
+    all.claims = claims_of(all.found.rows);
     if (std::filesystem::exists(out / "results_by_hand.md")) all.earlier = "results_by_hand.md";
     write_text(out / "results.md", as_markdown(all));
     write_text(out / "results.svg", score_figure(all.found.rows));
     if (!all.claims.empty()) write_text(out / "claims.svg", claims_figure(all.claims));
-    if (!all.found.study.empty()) write_text(out / "dpzero.svg", figure(all.found.study));
     if (!json.empty()) write_text(json, as_json(all).dump(2) + "\n");
     std::printf("%s\n", (out / "results.md").string().c_str());
     if (!all.found.whole) {

@@ -73,35 +73,6 @@ scored_run scored_from(json const& from) {
           from.at("exposure_out").get<std::vector<double>>()};
 }
 
-json as_json(std::vector<study_row> const& rows) {
-  json out = json::array();
-  for (study_row const& r : rows) {
-    out.push_back({{"rank", static_cast<int>(r.rank)},
-                   {"dimension", r.dimension},
-                   {"method", static_cast<int>(r.method)},
-                   {"gradient_norm", number(r.gradient_norm)},
-                   {"start_norm", r.start_norm},
-                   {"step_size", r.step_size},
-                   {"clip", r.clip},
-                   {"steps", r.steps}});
-  }
-  return out;
-}
-
-std::vector<study_row> study_from(json const& from) {
-  std::vector<study_row> out;
-  for (json const& r : from) {
-    double const norm = number(r.at("gradient_norm"));
-    out.push_back({static_cast<effective_rank>(r.at("rank").get<int>()),
-                   r.at("dimension").get<std::size_t>(),
-                   static_cast<study_method>(r.at("method").get<int>()),
-                   std::isnan(norm) ? std::numeric_limits<double>::infinity() : norm,
-                   r.at("start_norm").get<double>(), r.at("step_size").get<double>(),
-                   r.at("clip").get<double>(), r.at("steps").get<std::size_t>()});
-  }
-  return out;
-}
-
 class follower {
  public:
   follower(protocol_options const& how, run_log& log)
@@ -115,8 +86,6 @@ class follower {
     measured out;
     runs_ = wanted("shadows");
     out.lira = run_shadows();
-    runs_ = wanted("study");
-    out.study = run_study_once();
     out.rows = std::move(rows_);
     out.whole = left_out_ == 0;
     return out;
@@ -143,7 +112,7 @@ class follower {
       if (row.in_table && !row.grid.empty()) ++jobs;
     }
     if (wanted("shadows")) jobs += attacked_rows;
-    return jobs + (wanted("study") ? 1 : 0);
+    return jobs;
   }
 
   bool time_is_up() const {
@@ -321,19 +290,6 @@ class follower {
     return out;
   }
 
-  std::vector<study_row> run_study_once() {
-    std::string const key = how_.quick ? "study quick" : "study";
-    do_all({{key,
-             [this] {
-               study_options options = how_.quick ? quick_study() : default_study();
-               options.threads = how_.threads;
-               return json{{"rows", as_json(run_study(options))}};
-             }}},
-           true);
-    json const* found = log_.find(key);
-    return found == nullptr ? std::vector<study_row>{} : study_from(found->at("rows"));
-  }
-
   protocol_options const& how_;
   run_log& log_;
   std::vector<compared_row> rows_;
@@ -349,7 +305,7 @@ class follower {
 std::vector<std::string> all_parts() {
   std::vector<std::string> out;
   for (place const where : places) out.emplace_back(words_of(where).id);
-  out.insert(out.end(), {"shadows", "study"});
+  out.emplace_back("shadows");
   return out;
 }
 

@@ -2,9 +2,8 @@
 #pragma once
 
 #include "attacks.hpp"
-#include "dpzero/study.hpp"
 #include "rows.hpp"
-#include "run_log.hpp"
+#include "runs/run_log.hpp"
 
 #include <cstddef>
 #include <filesystem>
@@ -25,7 +24,7 @@ struct protocol_options {
   std::size_t threads = 2;
   bool quick = false;
   std::filesystem::path data{};
-  std::set<std::string> parts{};  // that run: ids of places, `shadows`, `study`; empty: all
+  std::set<std::string> parts{};  // that run: ids of places, `shadows`; empty: all
   double minutes = std::numeric_limits<double>::infinity();  // after which no run begins
   std::size_t most_runs = std::numeric_limits<std::size_t>::max();
 };
@@ -36,9 +35,8 @@ std::vector<std::string> all_parts();
 /// What the log has, and what is done of the rest before time is up.
 struct measured {
   std::vector<compared_row> rows;
-  std::vector<lira_row> lira;    // empty, unless all are done
-  std::vector<study_row> study;  // the same
-  bool whole = false;            // nothing that was asked for is left
+  std::vector<lira_row> lira;  // empty, unless all are done
+  bool whole = false;          // nothing that was asked for is left
 };
 measured follow(protocol_options const& how, run_log& log);
 

@@ -1,78 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DPZero's synthetic study: the error of three private methods by dimension and effective rank.
+// DPZero's synthetic study: the error of three private methods by dimension and effective rank. Writes
+// dpzero_study.md and its figure.
 
-#include "dpzero/figure.hpp"
-#include "dpzero/study.hpp"
-#include "output/progress.hpp"
+#include "experiment.hpp"
 #include "output/text_file.hpp"
+#include "page.hpp"
 
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 
-#include <cmath>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
-#include <mutex>
-#include <string>
-#include <vector>
-
-namespace {
-
-void print(std::vector<apps::study_row> const& rows) {
-  std::printf("%-6s %5s  %-9s %9s %9s   %7s %6s %6s\n", "rank", "d", "method", "start", "gradient",
-              "step", "clip", "T");
-  for (apps::study_row const& row : rows) {
-    std::printf("%-6s %5zu  %-9s %9.4f %9.4f   %7g %6g %6zu\n",
-                std::string(apps::name_of(row.rank)).c_str(), row.dimension,
-                std::string(apps::name_of(row.method)).c_str(), row.start_norm, row.gradient_norm,
-                row.step_size, row.clip, row.steps);
-  }
-}
-
-nlohmann::ordered_json as_json(apps::study_options const& study,
-                               std::vector<apps::study_row> const& rows, double seconds) {
-  nlohmann::ordered_json out{{"epsilon", study.target.epsilon},
-                             {"delta", study.target.delta},
-                             {"records", study.records},
-                             {"seed", study.seed},
-                             {"seconds", seconds},
-                             {"rows", nlohmann::ordered_json::array()}};
-  for (apps::study_row const& row : rows) {
-    nlohmann::ordered_json one{{"rank", apps::name_of(row.rank)},
-                               {"dimension", row.dimension},
-                               {"method", apps::name_of(row.method)},
-                               {"start_norm", row.start_norm}};
-    if (std::isfinite(row.gradient_norm)) {
-      one["gradient_norm"] = row.gradient_norm;
-      one["step_size"] = row.step_size;
-      one["clip"] = row.clip;
-      one["steps"] = row.steps;
-    } else {
-      one["gradient_norm"] = nullptr;  // every setting diverged
-    }
-    out["rows"].push_back(one);
-  }
-  return out;
-}
-
-}  // namespace
 
 int main(int argc, char** argv) {
-  bool quick = false;
-  bool full = false;
-  std::uint64_t seed = 1;
-  std::size_t threads = 2;
-  std::filesystem::path json;
-  std::filesystem::path plot;
-  CLI::App app("DPZero's synthetic study: the error by dimension and effective rank.");
-  auto* const fast = app.add_flag("--quick", quick, "a small part, in seconds");
-  app.add_flag("--full", full, "the paper's grid of settings, in hours")->excludes(fast);
-  app.add_option("--seed", seed, "of records and directions");
-  app.add_option("--threads", threads, "jobs at once")->check(CLI::Range(1, 256));
-  app.add_option("--json", json, "write the rows into this file");
-  app.add_option("--plot", plot, "write the figure into this file, as SVG");
+  using namespace apps;
+  experiment_options how;
+  std::filesystem::path out = "docs";
+  CLI::App app(
+      "DPZero's synthetic study: the error by dimension and effective rank. Finished runs are kept "
+      "in a file; what is there is not run again.");
+  app.add_option("--out", out, "where dpzero_study.md, its log and dpzero.svg go");
+  app.add_option("--seeds", how.seeds, "that are scored")->check(CLI::Range(2, 100));
+  app.add_option("--dimensions", how.dimensions, "increasing; the paper has 20 to 2000")
+      ->delimiter(',')
+      ->check(CLI::Range(2, 100'000));
+  app.add_option("--records", how.records, "to train on; the paper has 10000")
+      ->check(CLI::Range(10, 1'000'000));
+  app.add_option("--threads", how.threads, "jobs at once")->check(CLI::Range(1, 256));
+  app.add_option("--most-jobs", how.most_jobs, "jobs to begin at most");
+  app.add_flag("--quick", how.quick, "a few steps: whether it runs, not what it finds");
   try {
     app.parse(argc, argv);
   } catch (CLI::ParseError const& error) {
@@ -81,31 +38,21 @@ int main(int argc, char** argv) {
     return 2;
   }
   try {
-    apps::study_options study = quick  ? apps::quick_study()
-                                : full ? apps::paper_study()
-                                       : apps::default_study();
-    study.seed = seed;
-    study.threads = threads;
-    std::vector<apps::study_row> rows;
-    double seconds = 0.0;
-    {
-      constexpr double ticks = 1e6;
-      apps::progress_bar bar(static_cast<std::size_t>(ticks));
-      std::mutex lock;
-      double share = 0.0;
-      std::size_t shown = 0;
-      rows = apps::run_study(study, [&](double done) {
-        std::lock_guard const own(lock);
-        share += done;
-        auto const now = static_cast<std::size_t>(ticks * share);
-        bar.advance(now - shown);
-        shown = now;
-      });
-      seconds = bar.elapsed();
+    if (how.quick) {
+      how.seeds = 2;
+      how.dimensions = {10, 40};
+      how.records = 500;
     }
-    print(rows);
-    if (!json.empty()) apps::write_text(json, as_json(study, rows, seconds).dump(2) + "\n");
-    if (!plot.empty()) apps::write_text(plot, apps::figure(rows));
+    std::filesystem::create_directories(out);
+    run_log log(out / "dpzero_study.jsonl");
+    experiment_results const found = run_experiment(how, log);
+    if (!found.whole) {
+      std::fprintf(stderr, "Not all runs are done: the same command goes on with them.\n");
+      return 0;
+    }
+    write_text(out / "dpzero_study.md", page(how, found, log.seconds()));
+    write_text(out / "dpzero.svg", figure(how, found));
+    std::printf("%s\n", (out / "dpzero_study.md").string().c_str());
   } catch (std::exception const& error) {
     std::fprintf(stderr, "tacit_dpzero: %s\n", error.what());
     return 1;

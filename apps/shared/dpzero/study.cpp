@@ -2,7 +2,9 @@
 #include "dpzero/study.hpp"
 
 #include <tacit/core/check.hpp>
+#include <tacit/dp/calibration.hpp>
 #include <tacit/dp/gaussian.hpp>
+#include <tacit/dp/privacy_loss.hpp>
 #include <tacit/mechanism/dpgd_0th.hpp>
 #include <tacit/mechanism/dpzero.hpp>
 #include <tacit/mechanism/quantised.hpp>
@@ -10,12 +12,10 @@
 #include <tacit/secret/stream.hpp>
 #include <tacit/zo/direction.hpp>
 
-#include "training/in_parallel.hpp"
-
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <limits>
+#include <map>
 #include <memory>
 #include <utility>
 
@@ -28,47 +28,41 @@ using Eigen::VectorXf;
 using index = Eigen::Index;
 
 // A setting of a method, and where it has come to.
-struct setting {
-  study_method method;
-  double step_size;
-  double clip;
-  std::size_t steps;
+struct setting : study_setting {
   VectorXf x;
+  std::size_t place;  // among those that were asked for
 
   bool finite() const { return std::isfinite(x.sum()); }
 };
 
-std::vector<setting> settings_of(study_method method, study_grid const& grid, index dimension) {
-  std::vector<setting> all;
-  for (std::size_t const steps : grid.steps) {
-    for (double const clip : grid.clips) {
-      for (double const step_size : grid.step_sizes) {
-        all.push_back({method, step_size, clip, steps, VectorXf::Zero(dimension)});
-      }
-    }
+// T Gaussians of noise multiplier √T/μ together are μ-Gaussian DP; those on Poisson batches have no such formula.
+double noise_multiplier(tacit::approx_dp target, study_setting const& s) {
+  if (s.rate < 1.0) {
+    return tacit::noise_multiplier_for<tacit::privacy_loss_accountant>(
+        target, tacit::poisson{s.rate}, s.steps);
   }
-  return all;
-}
-
-// T Gaussians of noise multiplier √T/μ together are μ-Gaussian DP.
-double noise_multiplier(tacit::approx_dp target, std::size_t steps) {
   double const mu = tacit::gaussian_dp_for(target).mu;
-  return std::sqrt(static_cast<double>(steps)) / mu * (1.0 + 1e-15);
+  return std::sqrt(static_cast<double>(s.steps)) / mu * (1.0 + 1e-15);
 }
 
-tacit::noisy_sum_options options_of(setting const& s, study_options const& study) {
+tacit::noisy_sum_options options_of(setting const& s, study_problem const& study) {
   return {.clip = s.clip,
-          .noise_multiplier = noise_multiplier(study.target, s.steps),
-          .rate = 1.0,
+          .noise_multiplier = noise_multiplier(study.target, s),
+          .rate = s.rate,
           .expected_records = static_cast<double>(study.records),
           .steps = s.steps};
 }
 
-using report = std::function<void(std::size_t)>;  // steps of the job done
+tacit::direction direction_of(setting const& s, study_problem const& study, std::size_t step) {
+  return tacit::direction_at(s.law, {.seed = study.seed, .step = step}, std::uint64_t(s.x.size()));
+}
 
-// Directions are public and the same in all settings: zᵀAx_i is computed once for all of them.
-void train_zeroth_order(quadratic const& f, study_options const& study, std::vector<setting>& all,
-                        report const& done) {
+void write(tacit::direction const& z, float* to, index d) {
+  for (index i = 0; i < d; ++i) to[i] = z(std::uint64_t(i));
+}
+
+// Directions are public, and the same in all settings of a law: zᵀAx_i is computed once for all of them.
+void train_zeroth_order(quadratic const& f, study_problem const& study, std::vector<setting>& all) {
   index const d = f.records.rows();
   auto const records = static_cast<std::size_t>(f.records.cols());
   std::vector<std::unique_ptr<tacit::dpzero<>>> scalar(all.size());
@@ -92,9 +86,7 @@ void train_zeroth_order(quadratic const& f, study_options const& study, std::vec
   std::vector<double> scalars(records);
   for (std::size_t begin = 0; begin < longest; begin += block) {
     for (std::size_t j = 0; j < block; ++j) {
-      tacit::direction const at = tacit::direction_at(
-          tacit::direction_law::sphere, {.seed = study.seed, .step = begin + j}, std::uint64_t(d));
-      for (index i = 0; i < d; ++i) z(i, index(j)) = at(std::uint64_t(i));
+      write(direction_of(all.front(), study, begin + j), z.col(index(j)).data(), d);
     }
     curved = f.curvature.asDiagonal() * z;
     seen.noalias() = f.records.transpose() * curved;
@@ -114,13 +106,31 @@ void train_zeroth_order(quadratic const& f, study_options const& study, std::vec
         }
       }
     }
-    done(std::min(block, longest - begin));
+  }
+}
+
+// Only the losses of the batch are evaluated.
+void train_on_batches(quadratic const& f, study_problem const& study, setting& s) {
+  index const d = f.records.rows();
+  tacit::dpzero<> mechanism(options_of(s, study), static_cast<std::size_t>(f.records.cols()));
+  VectorXf z(d);
+  VectorXf curved;
+  std::vector<double> scalars;
+  for (std::size_t t = 0; t < s.steps && s.finite(); ++t) {
+    write(direction_of(s, study, t), z.data(), d);
+    curved = f.curvature.cwiseProduct(z);
+    float const own = curved.dot(s.x);
+    scalars.clear();
+    for (std::size_t const record : mechanism.batch()) {
+      scalars.push_back(double{own - curved.dot(f.records.col(index(record)))});
+    }
+    double const y = mechanism.step(scalars).coefficients.front();
+    s.x -= static_cast<float>(s.step_size * y) * z;
   }
 }
 
 // All settings side by side: an iterate is a column, and the records pass once a step.
-void train_first_order(quadratic const& f, study_options const& study, std::vector<setting>& all,
-                       report const& done) {
+void train_first_order(quadratic const& f, study_problem const& study, std::vector<setting>& all) {
   index const d = f.records.rows();
   index const n = f.records.cols();
   std::stable_sort(all.begin(), all.end(),
@@ -135,7 +145,7 @@ void train_first_order(quadratic const& f, study_options const& study, std::vect
   std::vector<tacit::quantised_noise> noise;
   for (setting const& s : all) {
     noise.push_back(tacit::quantised_noise::for_multiplier(
-        "dp_gd", noise_multiplier(study.target, s.steps),
+        "dp_gd", noise_multiplier(study.target, s),
         static_cast<double>(tacit::contribution_grid::norm)));
   }
 
@@ -199,95 +209,21 @@ void train_first_order(quadratic const& f, study_options const& study, std::vect
       }
       s.x -= static_cast<float>(s.step_size / static_cast<double>(n)) * sums[k];
     }
-    done(1);
   }
 }
 
-struct job {
-  effective_rank rank;
-  std::size_t dimension;
-  std::size_t row;  // of its first method
-  bool first_order;
-  double work;  // about
-};
-
-study_row best_of(std::vector<setting> const& all, study_method method, quadratic const& f,
-                  effective_rank rank) {
-  index const d = f.records.rows();
-  study_row row{.rank = rank,
-                .dimension = static_cast<std::size_t>(d),
-                .method = method,
-                .gradient_norm = std::numeric_limits<double>::infinity(),
-                .start_norm = f.gradient_norm(VectorXf::Zero(d)),
-                .step_size = 0.0,
-                .clip = 0.0,
-                .steps = 0};
-  for (setting const& s : all) {
-    double const norm = s.method == method && s.finite() ? f.gradient_norm(s.x)
-                                                         : std::numeric_limits<double>::infinity();
-    if (!(norm < row.gradient_norm)) continue;
-    row.gradient_norm = norm;
-    row.step_size = s.step_size;
-    row.clip = s.clip;
-    row.steps = s.steps;
-  }
-  return row;
-}
-
-std::size_t longest_of(study_grid const& grid) {
-  return grid.steps.empty() ? 0 : *std::max_element(grid.steps.begin(), grid.steps.end());
-}
-
-// Steps of all settings of a grid.
-double steps_of(study_grid const& grid) {
-  double sum = 0.0;
-  for (std::size_t const steps : grid.steps) sum += static_cast<double>(steps);
-  return sum * static_cast<double>(grid.clips.size() * grid.step_sizes.size());
-}
-
-void work_on(job const& now, study_options const& study, std::vector<study_row>& rows,
-             std::function<void(double)> const& progress) {
-  quadratic const f(now.rank, now.dimension, study.records, study.seed);
-  index const d = f.records.rows();
-  std::vector<setting> all = now.first_order ? settings_of(study_method::dp_gd, study.dp_gd, d)
-                                             : settings_of(study_method::dpzero, study.dpzero, d);
-  std::size_t longest = longest_of(study.dp_gd);
-  if (!now.first_order) {
-    std::vector<setting> more = settings_of(study_method::dpgd_0th, study.dpgd_0th, d);
-    std::move(more.begin(), more.end(), std::back_inserter(all));
-    longest = std::max(longest_of(study.dpzero), longest_of(study.dpgd_0th));
-  }
-  report const done = [&](std::size_t steps) {
-    if (progress) progress(now.work * static_cast<double>(steps) / static_cast<double>(longest));
-  };
-  if (now.first_order) {
-    train_first_order(f, study, all, done);
-    rows[now.row + 2] = best_of(all, study_method::dp_gd, f, now.rank);
-  } else {
-    train_zeroth_order(f, study, all, done);
-    rows[now.row + 1] = best_of(all, study_method::dpgd_0th, f, now.rank);
-    rows[now.row] = best_of(all, study_method::dpzero, f, now.rank);
-  }
-}
-
-void check(study_options const& study) {
+void check(study_problem const& study, std::vector<study_setting> const& settings) {
   namespace check = tacit::detail;
-  check::require_argument(study.threads > 0, "run_study", "threads", study.threads, "at least 1");
-  check::require_argument(study.records > 0, "run_study", "records", study.records, "at least 1");
-  for (std::size_t const d : study.dimensions) {
-    check::require_argument(d > 0, "run_study", "dimension", d, "at least 1");
-  }
-  for (study_grid const* grid : {&study.dpzero, &study.dpgd_0th, &study.dp_gd}) {
-    std::size_t const settings = grid->step_sizes.size() * grid->clips.size() * grid->steps.size();
-    check::require_argument(settings > 0, "run_study", "number of settings", settings,
-                            "at least 1 for each method");
-    for (double const step_size : grid->step_sizes) {
-      check::check_positive("run_study", "step size", step_size);
-    }
-    for (double const clip : grid->clips) tacit::contribution_grid{clip}.check("run_study");
-    for (std::size_t const steps : grid->steps) {
-      check::require_argument(steps > 0, "run_study", "steps", steps, "at least 1");
-    }
+  constexpr auto who = "train";
+  check::require_argument(study.records > 0, who, "records", study.records, "at least 1");
+  check::require_argument(study.dimension > 0, who, "dimension", study.dimension, "at least 1");
+  for (study_setting const& s : settings) {
+    check::check_positive(who, "step size", s.step_size);
+    tacit::contribution_grid{s.clip}.check(who);
+    check::require_argument(s.steps > 0, who, "steps", s.steps, "at least 1");
+    check::require_domain(s.rate > 0.0 && s.rate <= 1.0, who, "rate", s.rate, "in (0, 1]");
+    check::require_argument(s.rate == 1.0 || s.method == study_method::dpzero, who, "rate", s.rate,
+                            "1 but for DPZero");
   }
 }
 
@@ -303,36 +239,6 @@ std::string_view name_of(study_method method) {
                                             : "DP-GD";
 }
 
-study_options quick_study() {
-  study_options out = default_study();
-  out.dimensions = {20, 100, 500};
-  out.records = 2000;
-  for (study_grid* grid : {&out.dpzero, &out.dpgd_0th, &out.dp_gd}) {
-    grid->clips = {grid->clips[1]};
-    grid->steps = {320};
-  }
-  return out;
-}
-
-study_options default_study() {
-  study_options out;
-  out.dimensions = {20, 50, 100, 200, 500, 1000, 2000};
-  out.dpzero = {{3e-3, 1e-2, 3e-2, 1e-1}, {1.0, 3.0, 10.0}, {320, 1280, 5120}};
-  out.dpgd_0th = {{1e-2, 3e-2, 1e-1, 3e-1}, {1.0, 3.0, 10.0}, {320, 1280, 5120}};
-  out.dp_gd = {{3e-2, 1e-1, 3e-1, 1.0}, {1.0, 3.0, 10.0}, {320, 1280}};
-  return out;
-}
-
-study_options paper_study() {
-  study_options out = default_study();
-  study_grid grid{{1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 3e-1, 1.0},
-                  {0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0},
-                  {}};
-  for (std::size_t steps = 10; steps <= 5120; steps *= 2) grid.steps.push_back(steps);
-  out.dpzero = out.dpgd_0th = out.dp_gd = grid;
-  return out;
-}
-
 quadratic::quadratic(effective_rank rank, std::size_t dimension, std::size_t count,
                      std::uint64_t seed)
     : curvature(index(dimension)),
@@ -344,55 +250,53 @@ quadratic::quadratic(effective_rank rank, std::size_t dimension, std::size_t cou
                    : rank == effective_rank::root ? 1.0F / std::sqrt(place)
                                                   : 1.0F / place;
   }
-  auto const draw = [&](std::uint64_t part, std::size_t record, float* to) {
-    tacit::stream_id const stream{
-        .seed = seed, .step = 2 * record + part, .use = tacit::purpose::estimation};
+  auto const draw = [&](std::size_t record, float deviation, float* to) {
+    tacit::stream_id const stream{.seed = seed, .step = record, .use = tacit::purpose::estimation};
     for (std::size_t j = 0; j < dimension; j += 4) {
       tacit::four_normals const z = tacit::normals(stream, j / 4);
-      for (std::size_t k = j; k < std::min(j + 4, dimension); ++k) to[k] = 1.0F + z.value[k - j];
+      for (std::size_t k = j; k < std::min(j + 4, dimension); ++k)
+        to[k] = 1.0F + deviation * z.value[k - j];
     }
   };
-  VectorXf one(records.rows());
-  Eigen::VectorXd sum = Eigen::VectorXd::Zero(records.rows());
-  for (std::size_t i = 0; i < count; ++i) {
-    draw(0, i, records.col(index(i)).data());
-    draw(1, i, one.data());
-    sum += one.cast<double>();
-  }
-  test_mean = (sum / static_cast<double>(count)).cast<float>();
+  for (std::size_t i = 0; i < count; ++i) draw(i, 1.0F, records.col(index(i)).data());
+  // The mean of as many others, by its law.
+  draw(count, 1.0F / std::sqrt(static_cast<float>(count)), test_mean.data());
 }
 
 double quadratic::gradient_norm(VectorXf const& x) const {
   return double{(curvature.array() * (x - test_mean).array()).matrix().norm()};
 }
 
-std::vector<study_row> run_study(study_options const& options,
-                                 std::function<void(double)> const& progress) {
-  check(options);
-  std::vector<study_row> rows;
-  std::vector<job> jobs;
-  double whole = 0.0;
-  for (effective_rank const rank : options.ranks) {
-    for (std::size_t const d : options.dimensions) {
-      // A setting's step costs the records, and about a hundredth of them for each coordinate.
-      double const n = static_cast<double>(options.records);
-      double const size = static_cast<double>(d);
-      double const zeroth =
-          (n + 40.0 * size) * steps_of(options.dpgd_0th) + n * steps_of(options.dpzero);
-      double const first = 0.05 * n * size * steps_of(options.dp_gd);
-      jobs.push_back({rank, d, rows.size(), false, zeroth});
-      jobs.push_back({rank, d, rows.size(), true, first});
-      whole += zeroth + first;
-      rows.resize(rows.size() + 3);
+std::vector<double> train(study_problem const& study, std::vector<study_setting> const& settings) {
+  check(study, settings);
+  quadratic const f(study.rank, study.dimension, study.records, study.seed);
+  auto const d = index(study.dimension);
+  std::vector<double> out(settings.size());
+  auto const keep = [&](std::vector<setting> const& all) {
+    for (setting const& s : all) {
+      out[s.place] = s.finite() ? f.gradient_norm(s.x) : std::numeric_limits<double>::infinity();
+    }
+  };
+  std::map<tacit::direction_law, std::vector<setting>> whole;
+  std::vector<setting> first;
+  for (std::size_t k = 0; k < settings.size(); ++k) {
+    setting s{settings[k], VectorXf::Zero(d), k};
+    if (s.method == study_method::dp_gd) {
+      first.push_back(std::move(s));
+    } else if (s.rate < 1.0) {
+      train_on_batches(f, study, s);
+      keep({s});
+    } else {
+      whole[s.law].push_back(std::move(s));
     }
   }
-  for (job& one : jobs) one.work /= whole;
-  std::stable_sort(jobs.begin(), jobs.end(),
-                   [](job const& a, job const& b) { return a.work > b.work; });
-
-  in_parallel(jobs.size(), options.threads,
-              [&](std::size_t k) { work_on(jobs[k], options, rows, progress); });
-  return rows;
+  for (auto& [law, all] : whole) {
+    train_zeroth_order(f, study, all);
+    keep(all);
+  }
+  train_first_order(f, study, first);
+  keep(first);
+  return out;
 }
 
 }  // namespace apps

@@ -11,8 +11,8 @@
 
 namespace apps {
 
-/// All finished runs, one a line of JSON in a file that only grows: what a comparison that was stopped goes on from,
-/// and what its page is made of.
+/// All finished runs, one a line of JSON in a file that only grows: what a study that was stopped goes on from, and
+/// what its page is made of.
 class run_log {
  public:
   /// Reads the file, or begins one. A last line that a crash cut off is removed.

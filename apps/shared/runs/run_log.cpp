@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "run_log.hpp"
+#include "runs/run_log.hpp"
 
 #include "output/text_file.hpp"
 
