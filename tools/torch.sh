@@ -5,8 +5,9 @@
 # On a bare Debian 12 it first installs what is missing.
 # usage: sh tools/torch.sh [--build-only | --figures [WORD...]]
 #   --build-only  leaves out everything after the build
-#   --figures     measures instead of testing, and prints the tables of examples/torch/README.md. WORDs are for examples/torch/figures.py: --seeds 5, --width 64, --layers 2, --public 4000; --cost,
-#                 for costs alone; --rehearse, to find learning rates
+#   --figures     measures instead of testing, and prints the tables of examples/torch/README.md. WORDs are for
+#                 figures.py there: --seeds 5, --width 64, --layers 2, --public 4000; --cost, for costs alone;
+#                 --rehearse, to find learning rates
 set -eu
 cd "$(dirname "$0")/.."
 
