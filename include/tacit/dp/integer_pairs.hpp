@@ -229,11 +229,9 @@ template <std::same_as<integer_noise_law> Noise>
   if (!std::is_sorted(pair.atoms.begin(), pair.atoms.end(), by_loss)) {
     std::sort(pair.atoms.own().begin(), pair.atoms.own().end(), by_loss);
   }
-  if (largest == 0.0 && off > 0.0) {
-    // Losses that rounding alone may have made 0: an error is relative to the largest.
-    for (finite_pair::atom& a : pair.atoms.own()) a.loss = off;
-    largest = off;
-  }
+  // Losses that rounding alone may have made 0 are no larger than `off`, and add no more than that to any δ; `loss_error`
+  // is relative to the largest.
+  if (largest == 0.0) pair.left_out = std::min(1.0, add_up(pair.left_out, off));
   pair.loss_error = 8.0 * unit_roundoff + (largest > 0.0 ? off / largest : 0.0);
   pair.mass_error = noise.mass_error() + sum_error;
   return out;
