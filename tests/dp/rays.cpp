@@ -213,3 +213,34 @@ TEST_CASE("exponents beyond a million are refused", "[dp]") {
   CHECK_FALSE(rays::epsilon(of(0.5, 1e-4, 1e7), orientation::remove, std::log(1e-6), 0.0));
   CHECK_FALSE(rays::log_delta(of(0.5, 1e-4, 1e7), orientation::remove, 0.5));
 }
+
+// Tables of it had no end: their nodes lay closer than doubles do.
+TEST_CASE("noise so large that doubles cannot tell its nodes apart is answered all the same",
+          "[dp]") {
+  struct {
+    double sigma, rate;
+    std::uint64_t steps;
+  } const runs[] = {{1e13, 0.01, 1000}, {1e15, 0.01, 1000}, {1e20, 0.01, 2},
+                    {1e15, 1e-5, 2},    {1e270, 0.5, 10},   {1e15, 1e-300, 1000000}};
+  for (auto const& [sigma, rate, steps] : runs) {
+    INFO("sigma " << sigma << ", rate " << rate << ", steps " << steps);
+    privacy_loss_accountant account;
+    account.compose(sampled(gaussian{sigma}, poisson{rate}), steps);
+    // About μ/√(2π), by the central limit theorem.
+    double const near = 0.39 * rate / sigma * std::sqrt(static_cast<double>(steps));
+    bound<double> const found = account.delta(0.0);
+    CHECK(found.upper >= near);
+    CHECK(found.lower <= 1.1 * near);
+    CHECK(account.delta(1.0).upper <= found.upper);
+    CHECK(account.epsilon(1e-20).upper <= 1e-9);
+  }
+  privacy_loss_accountant beside;
+  beside.compose(sampled(gaussian{1e15}, poisson{0.01}));
+  beside.compose(sampled(gaussian{2.0}, poisson{0.01}), 100);
+  privacy_loss_accountant alone;
+  alone.compose(sampled(gaussian{2.0}, poisson{0.01}), 100);
+  CHECK(beside.delta(0.1).upper == Approx(alone.delta(0.1).upper).epsilon(1e-9));
+  privacy_loss_accountant least;
+  least.compose(gaussian_mixture{1e300, {{1.0, 1e-300}}});
+  CHECK(least.delta(0.0).upper > 0.0);
+}

@@ -115,8 +115,11 @@ class dominator : private sampled_records<> {
     }
     std::vector<mixture_pair::part> parts;
     for (gaussian_mixture::part const& part : m.parts) {
-      double const shift = part.sensitivity / m.sigma;
-      check_noise("sigma", m.sigma, shift);
+      double const ratio = part.sensitivity / m.sigma;
+      check_noise("sigma", m.sigma, ratio);
+      // What is below all doubles is not 0.
+      double const least = part.sensitivity > 0.0 ? std::numeric_limits<double>::denorm_min() : 0.0;
+      double const shift = std::max(ratio, least);
       double const weight = std::min(1.0, multiply_up(part.weight, rate_));
       if (weight > 0.0 && shift > 0.0) parts.push_back({weight, shift});
     }

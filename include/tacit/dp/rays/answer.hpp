@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/elementary.hpp>
+#include <tacit/core/units.hpp>
 #include <tacit/dp/rays/solve.hpp>
 #include <tacit/dp/work_budget.hpp>
 
@@ -35,12 +37,15 @@ constexpr std::size_t most_events = 300;
 }
 
 /// Whether there can be tables enough for an answer: they begin 10 deviations s below the mean −s²/2 of y, so that
-/// small noise takes too many nodes (below about .02).
+/// small noise takes too many nodes (below about .02); noise of 1e13 and more lies too densely.
 [[nodiscard]] inline bool affordable(composition const& what) {
   if (what.events.size() > most_events) return false;
   double nodes = 0.0;
   for (sampled_gaussian const& e : what.events) {
     if (!(e.shift < 1e3)) return false;
+    // Nodes lie .4 deviations apart, about a mean of the size of log(rate): doubles have to tell them apart.
+    double const size = 8.0 - elementary::log(e.rate);
+    if (!(e.shift >= 64.0 * unit_roundoff * size)) return false;
     nodes += line_nodes<double>(e, menu[0].at).most();
   }
   return 2500.0 * nodes <= most_work(what);
