@@ -6,7 +6,6 @@
 #include <tacit/mechanism/dp_zo_laplace.hpp>
 #include <tacit/mechanism/dpzero.hpp>
 #include <tacit/mechanism/paczero.hpp>
-#include <tacit/random/philox.hpp>
 #include <tacit/train/trainer.hpp>
 #include <tacit/zo/hash.hpp>
 
@@ -14,6 +13,7 @@
 #include "micro_batches.hpp"
 #include "shared_batches.hpp"
 #include "shared_paczero.hpp"
+#include "support/known_secret.hpp"
 #include "training/paczero_run.hpp"
 
 #include <algorithm>
@@ -32,19 +32,7 @@ namespace {
 using apps::communicator;
 using tacit::release;
 
-// A secret that anybody can draw again: for the same run twice.
-class known_secret {
- public:
-  explicit known_secret(std::uint64_t seed) : seed_(seed) {}
-  std::uint64_t next() {
-    tacit::philox_block const block = tacit::random_block({.seed = seed_, .step = 0}, drawn_++);
-    return std::uint64_t{block.word[1]} << 32 | block.word[0];
-  }
-
- private:
-  std::uint64_t seed_;
-  std::uint64_t drawn_ = 0;
-};
+using support::known_secret;
 
 using mechanism = tacit::paczero<known_secret>;
 

@@ -31,12 +31,13 @@ using tacit::detail::work_budget;
 
 namespace {
 
-template <class Accountant>
-class account_of final : public account {
+// What both kinds of account ask alike.
+template <class Asked>
+class account_around : public account {
  public:
-  explicit account_of(adjacency neighbours) : asked_(neighbours) {}
+  template <class... Arguments>
+  explicit account_around(Arguments const&... arguments) : asked_(arguments...) {}
 
-  void compose(composed const& what) override { asked_.compose(what.release, what.count); }
   bound<double> epsilon(double delta) const override { return asked_.epsilon(delta); }
   bound<double> delta(double epsilon) const override { return asked_.delta(epsilon); }
   bound<double> epsilon_within(double delta, work_budget& work) const override {
@@ -45,37 +46,32 @@ class account_of final : public account {
   bound<double> delta_within(double epsilon, work_budget& work) const override {
     return asked_.delta_within(epsilon, work);
   }
-  double attack_success(double prior) const override { return asked_.attack_success(prior); }
 
- private:
-  Accountant asked_;
+ protected:
+  Asked asked_;
+};
+
+template <class Accountant>
+class account_of final : public account_around<Accountant> {
+ public:
+  using account_around<Accountant>::account_around;
+
+  void compose(composed const& what) override { this->asked_.compose(what.release, what.count); }
+  double attack_success(double prior) const override { return this->asked_.attack_success(prior); }
 };
 
 // What is asked of it is composed.
-template <class Accountant>
-class account_of_epochs final : public account {
+template <class Run>
+class account_of_epochs final : public account_around<Run> {
  public:
-  account_of_epochs(tacit::gaussian noise, std::uint64_t batches, std::uint64_t epochs,
-                    adjacency neighbours)
-      : asked_(noise, batches, epochs, neighbours) {}
+  using account_around<Run>::account_around;
 
   void compose(composed const&) override {
     throw std::logic_error("shuffled epochs are composed already");
   }
-  bound<double> epsilon(double delta) const override { return asked_.epsilon(delta); }
-  bound<double> delta(double epsilon) const override { return asked_.delta(epsilon); }
-  bound<double> epsilon_within(double delta, work_budget& work) const override {
-    return asked_.epsilon_within(delta, work);
-  }
-  bound<double> delta_within(double epsilon, work_budget& work) const override {
-    return asked_.delta_within(epsilon, work);
-  }
   double attack_success(double prior) const override {
-    return guessed_rightly(asked_, asked_.delta(0.0), prior).upper;
+    return guessed_rightly(this->asked_, this->asked_.delta(0.0), prior).upper;
   }
-
- private:
-  tacit::shuffled_run<Accountant> asked_;
 };
 
 class estimate_of_limit final : public account {
@@ -121,7 +117,8 @@ std::unique_ptr<account> start(adjacency neighbours) {
 template <class Accountant>
 std::unique_ptr<account> start_epochs(tacit::gaussian noise, std::uint64_t batches,
                                       std::uint64_t epochs, adjacency neighbours) {
-  return std::make_unique<account_of_epochs<Accountant>>(noise, batches, epochs, neighbours);
+  return std::make_unique<account_of_epochs<tacit::shuffled_run<Accountant>>>(noise, batches,
+                                                                              epochs, neighbours);
 }
 
 template <class Accountant>

@@ -2,7 +2,6 @@
 // The parts of the example that know no engine, around losses of a few lines.
 #include <tacit/core/normal.hpp>
 #include <tacit/mechanism/dpzero.hpp>
-#include <tacit/random/philox.hpp>
 #include <tacit/train/recorded.hpp>
 #include <tacit/zo/journal.hpp>
 
@@ -11,6 +10,7 @@
 #include "shared_tuning.hpp"
 #include "support/catch.hpp"
 #include "support/directory.hpp"
+#include "support/known_secret.hpp"
 #include "watched_sums.hpp"
 
 #include <cmath>
@@ -27,19 +27,7 @@ namespace {
 
 constexpr std::size_t records = 40;
 
-// A secret that anybody can draw again: for the same run twice.
-class known_secret {
- public:
-  explicit known_secret(std::uint64_t seed) : seed_(seed) {}
-  std::uint64_t next() {
-    tacit::philox_block const block = tacit::random_block({.seed = seed_, .step = 0}, drawn_++);
-    return std::uint64_t{block.word[1]} << 32 | block.word[0];
-  }
-
- private:
-  std::uint64_t seed_;
-  std::uint64_t drawn_ = 0;
-};
+using support::known_secret;
 
 using known_sums = tacit::dp_aggzo<known_secret>;
 
