@@ -110,12 +110,7 @@ for group in $groups; do
     page=benchmarks
     [ "$group" != kernels ] || page=performance
     [ "$group" != cells ] || page=accountants
-    awk -v start="<!-- table: $group," -v table="$out/$group.md" '
-      index($0, start) == 1 { print; print ""; while ((getline line < table) > 0) print line
-                              print ""; skip = 1; next }
-      /^<!-- end/           { skip = 0 }
-      !skip' "docs/$page.md" >"$out/$page.md"
-    mv "$out/$page.md" "docs/$page.md"
+    python3 tools/put_table.py "docs/$page.md" "$group" "$out/$group.md"
     echo
     echo "docs/$page.md has the figures of this machine"
   fi

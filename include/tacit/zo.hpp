@@ -7,7 +7,7 @@
 #include <tacit/zo/hash.hpp>
 #include <tacit/zo/journal.hpp>
 #include <tacit/zo/launch.hpp>
-#include <tacit/zo/launch_cuda.hpp>
+#include <tacit/zo/launch_gpu.hpp>
 #include <tacit/zo/moves.hpp>
 #include <tacit/zo/optimise.hpp>
 #include <tacit/zo/optimiser_state.hpp>

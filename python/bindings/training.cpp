@@ -172,15 +172,27 @@ constexpr bool runs_on_devices<tacit::retrace<T>> = true;
 }  // namespace
 
 template <class Pass>
-void unlocked::operator()(Pass const& pass, std::size_t count) const {
-  nb::gil_scoped_release const others_run;
-  if (device) {
-    if constexpr (serves_devices && runs_on_devices<Pass>) {
-      run_on_device(*device, pass, count);
-      return;
-    }
+void unlocked::operator()(std::span<tacit::pass_over<Pass> const> parts) const {
+  if (!device) {
+    for (auto const& [pass, count] : parts) (*this)(pass, count);
+    return;
+  }
+  if constexpr (serves_devices && runs_on_devices<Pass>) {
+    nb::gil_scoped_release const others_run;
+    run_on_device(*device, parts);
+  } else {
     throw std::logic_error("trainer: this pass is not one for a device");
   }
+}
+
+template <class Pass>
+void unlocked::operator()(Pass const& pass, std::size_t count) const {
+  if (device) {
+    tacit::pass_over<Pass> const one{pass, count};
+    (*this)(std::span<tacit::pass_over<Pass> const>(&one, 1));
+    return;
+  }
+  nb::gil_scoped_release const others_run;
   constexpr std::size_t worth_a_thread = std::size_t{1} << 17;
   std::size_t const pieces = tacit::detail::pieces_of(count);
   std::size_t const workers = std::min<std::size_t>(threads, count / worth_a_thread);

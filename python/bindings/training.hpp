@@ -174,6 +174,8 @@ struct unlocked {
 
   template <class Pass>
   void operator()(Pass const& pass, std::size_t count) const;
+  template <class Pass>
+  void operator()(std::span<tacit::pass_over<Pass> const> parts) const;
 };
 
 }  // namespace binding

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels that use the device-clean headers, so that code for the device is really made of them.
 #include <tacit/random.hpp>
-#include <tacit/zo/launch_cuda.hpp>
-#include <tacit/zo/optimise.hpp>
-#include <tacit/zo/step.hpp>
-#include <tacit/zo/stochastic.hpp>
 
 #include <cstddef>
 
@@ -26,19 +22,3 @@ __global__ void over(Functor functor, std::size_t count) {
 }
 
 template __global__ void over(draws, std::size_t);
-
-// The library's launcher, over every functor and storage.
-template <class T>
-void all_passes(T* theta, tacit::direction z, tacit::direction_steps terms, std::size_t count) {
-  tacit::cuda const launch;
-  launch(tacit::perturb{theta, z, 1e-3F}, count);
-  launch(tacit::update{theta, terms}, count);
-  launch(tacit::restore_and_update{theta, 1e-3F, terms}, count);
-  launch(tacit::retrace{theta, 1e-3F, terms, 1}, count);
-  launch(tacit::stochastic_update{theta, terms, tacit::stream_id{}}, count);
-  launch(tacit::optimise{theta, tacit::moments{}, terms, tacit::optimiser_step{}}, count);
-}
-
-template void all_passes(float*, tacit::direction, tacit::direction_steps, std::size_t);
-template void all_passes(tacit::half*, tacit::direction, tacit::direction_steps, std::size_t);
-template void all_passes(tacit::bfloat16*, tacit::direction, tacit::direction_steps, std::size_t);

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""nvcc accepts each device-clean header alone, makes kernels of them (device_clean.cu), and compiles the
-example for CUDA.
+"""nvcc accepts each device-clean header alone, makes kernels of them (device_clean.cu), and compiles what runs on
+a GPU: the test of bits, the benchmark, the example and the part of the Python package. hipcc, where it is, compiles the
+test, too.
 
 Warnings are errors. Exits 77 where there is no nvcc.
 """
 import argparse
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -30,7 +32,8 @@ def main():
 
     names = device_clean(ROOT)
     with tempfile.TemporaryDirectory() as folder:
-        sources = [Path(__file__).with_suffix(".cu"), ROOT / "examples" / "kernels" / "cuda.cu",
+        sources = [Path(__file__).with_suffix(".cu"), ROOT / "tests" / "device" / "same_bits.cu",
+                   ROOT / "bench" / "gpu.cu", ROOT / "examples" / "kernels" / "cuda.cu",
                    ROOT / "python" / "bindings" / "cuda.cu"]
         for name in names:
             sources.append(Path(folder) / (name.replace("/", "_") + ".cu"))
@@ -43,7 +46,14 @@ def main():
             return subprocess.run(command, check=False).returncode == 0
 
         bad = in_parallel(accepted, sources).count(False)
-    print(f"{len(names)} device-clean headers, three files of kernels, {bad} refused")
+        hip = shutil.which("hipcc")
+        if hip:
+            command = [hip, "-x", "hip", "--offload-arch=gfx90a", "-std=c++20", "-O1", "-Wall", "-Wextra", "-Werror",
+                       "-I", arguments.include, "-c", ROOT / "tests" / "device" / "same_bits.cu",
+                       "-o", Path(folder) / "hip.o"]
+            bad += subprocess.run(command, check=False).returncode != 0
+    print(f"{len(names)} device-clean headers, {len(sources) - len(names)} files of kernels, "
+          f"{'HIP, ' if hip else ''}{bad} refused")
     return 1 if bad or not names else 0
 
 

@@ -9,9 +9,17 @@
 
 /// Launchers: who runs a pass over the entries of a tensor. A launcher is called with the functor and
 /// the number of entries, and returns when all are done; the result is the same, bit for bit, with any of
-/// them. Anything that can be called in this way is a launcher.
+/// them. Anything that can be called in this way is a launcher. One that can also be called with a span of
+/// `pass_over` gets the tensors of a model that are stored alike in one call.
 
 namespace tacit {
+
+/// A pass and its number of entries. Passes of one span differ in where they lie and begin alone.
+template <class Pass>
+struct pass_over {
+  Pass pass;
+  std::size_t count;
+};
 
 namespace detail {
 

@@ -20,12 +20,32 @@ namespace tacit {
 
 namespace detail {
 
+/// The tensors of one storage in one call, for a launcher that takes them together.
+template <parameter_storage T, class Launcher, class Pass>
+void over_tensors_of(parameters const& theta, Launcher const& launch, Pass const& pass) {
+  using over = pass_over<decltype(pass(static_cast<T*>(nullptr), std::uint64_t{}))>;
+  std::vector<over> parts;
+  for (tensor const& one : theta.all()) {
+    if (auto const* entries = std::get_if<std::span<T>>(&one.entries)) {
+      parts.push_back({pass(entries->data(), *one.first), entries->size()});
+    }
+  }
+  if (!parts.empty()) launch(std::span<over const>(parts));
+}
+
 /// launch(pass(entries, first), count) for each tensor.
 template <class Launcher, class Pass>
 void over_tensors(parameters const& theta, Launcher const& launch, Pass const& pass) {
-  for (tensor const& one : theta.all()) {
-    std::visit([&](auto entries) { launch(pass(entries.data(), *one.first), entries.size()); },
-               one.entries);
+  using over = pass_over<decltype(pass(static_cast<float*>(nullptr), std::uint64_t{}))>;
+  if constexpr (std::invocable<Launcher const&, std::span<over const>>) {
+    over_tensors_of<float>(theta, launch, pass);
+    over_tensors_of<half>(theta, launch, pass);
+    over_tensors_of<bfloat16>(theta, launch, pass);
+  } else {
+    for (tensor const& one : theta.all()) {
+      std::visit([&](auto entries) { launch(pass(entries.data(), *one.first), entries.size()); },
+                 one.entries);
+    }
   }
 }
 

@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tacit/zo/device_entries.hpp>
+#include <tacit/zo/launch.hpp>
+#include <tacit/zo/step.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+// Nothing here unless nvcc or hipcc compiles it.
+#if defined(__CUDACC__) || defined(__HIP__)
+
+#if !defined(__CUDACC__)
+#include <hip/hip_runtime.h>
+#endif
+
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+namespace tacit {
+
+namespace detail::gpu_runtime {
+
+// The same calls by two names.
+#if defined(__CUDACC__)
+using stream = cudaStream_t;
+using status = cudaError_t;
+inline constexpr status success = cudaSuccess;
+inline char const* text(status of) { return cudaGetErrorString(of); }
+inline status last() { return cudaGetLastError(); }
+inline status wait(stream on) { return cudaStreamSynchronize(on); }
+inline status take(void** room, std::size_t bytes, stream on) {
+  return cudaMallocAsync(room, bytes, on);
+}
+inline status give_back(void* room, stream on) { return cudaFreeAsync(room, on); }
+inline status copy(void* to, void const* from, std::size_t bytes, stream on) {
+  return cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, on);
+}
+#define TACIT_KERNEL_ARGUMENT __grid_constant__ const
+#if __CUDACC_VER_MAJOR__ > 12 || (__CUDACC_VER_MAJOR__ == 12 && __CUDACC_VER_MINOR__ >= 1)
+inline constexpr std::size_t argument_bytes = 32'000;  // of 32,764
+#else
+inline constexpr std::size_t argument_bytes = 4'000;  // of 4096
+#endif
+#else
+using stream = hipStream_t;
+using status = hipError_t;
+inline constexpr status success = hipSuccess;
+inline char const* text(status of) { return hipGetErrorString(of); }
+inline status last() { return hipGetLastError(); }
+inline status wait(stream on) { return hipStreamSynchronize(on); }
+inline status take(void** room, std::size_t bytes, stream on) {
+  return hipMallocAsync(room, bytes, on);
+}
+inline status give_back(void* room, stream on) { return hipFreeAsync(room, on); }
+inline status copy(void* to, void const* from, std::size_t bytes, stream on) {
+  return hipMemcpyAsync(to, from, bytes, hipMemcpyHostToDevice, on);
+}
+#define TACIT_KERNEL_ARGUMENT const
+inline constexpr std::size_t argument_bytes = 4'000;
+#endif
+
+inline void require(status of, char const* what) {
+  if (of != success) throw std::runtime_error(std::string("gpu: ") + what + ": " + text(of));
+}
+
+}  // namespace detail::gpu_runtime
+
+namespace detail {
+
+/// A pass whose terms are among the arguments of its kernel.
+template <class Pass>
+struct with_terms : Pass {
+  static constexpr std::size_t most = 64;
+  direction_step term[most];
+};
+
+template <class Pass, class Group>
+__device__ void apply(with_terms<Pass> const& pass, Group& x) noexcept {
+  Pass own = pass;
+  own.terms.data = pass.term;
+  apply(own, x);
+}
+
+/// The same pass of one term, which is then a part of it.
+template <parameter_storage T>
+[[nodiscard]] update<T, direction_step> of_one_term(update<T> const& pass) {
+  return {pass.theta, pass.terms[0], pass.first};
+}
+template <parameter_storage T>
+[[nodiscard]] restore_and_update<T, direction_step> of_one_term(restore_and_update<T> const& pass) {
+  return {pass.theta, pass.mu, pass.terms[0], pass.first};
+}
+
+template <class Pass>
+using storage_of = std::remove_pointer_t<decltype(std::declval<Pass const&>().theta)>;
+
+template <class Pass>
+concept pass_of_groups = requires(Pass const& pass, device_entries<storage_of<Pass>>& x) {
+  apply(pass, x);
+};
+
+/// A tensor: where it lies, which entries it has, and the number of the block of threads after its last.
+struct device_tensor {
+  void* entries;
+  std::uint64_t first;
+  std::uint64_t count;
+  std::uint64_t end;
+};
+
+/// As many as the arguments of a kernel have room for.
+template <class Pass>
+struct device_tensors {
+  static constexpr std::size_t most =
+      (gpu_runtime::argument_bytes - sizeof(Pass)) / sizeof(device_tensor);
+  std::uint32_t count = 0;
+  device_tensor row[most];
+};
+
+inline constexpr unsigned device_threads = 256;
+
+/// Entries that a block of threads moves, from a multiple of it on.
+template <parameter_storage T>
+inline constexpr std::uint64_t device_piece =
+    std::uint64_t{device_threads} * device_entries<T>::entries;
+
+/// One piece of one tensor. The pass is the same for all, but for where it lies and begins.
+template <class Pass>
+__global__ void __launch_bounds__(device_threads)
+    over_pieces(TACIT_KERNEL_ARGUMENT Pass pass,
+                TACIT_KERNEL_ARGUMENT device_tensors<Pass> tensors) {
+  using T = storage_of<Pass>;
+  using group = device_entries<T>;
+  std::uint32_t low = 0;
+  for (std::uint32_t high = tensors.count - 1; low < high;) {
+    std::uint32_t const middle = (low + high) / 2;
+    if (tensors.row[middle].end > blockIdx.x) {
+      high = middle;
+    } else {
+      low = middle + 1;
+    }
+  }
+  device_tensor const& tensor = tensors.row[low];
+  std::uint64_t const begin = low == 0 ? 0 : tensors.row[low - 1].end;
+  std::uint64_t const piece = tensor.first / device_piece<T> + (blockIdx.x - begin);
+  std::uint64_t const index = piece * device_piece<T> +
+                              std::uint64_t{threadIdx.x / group::threads} * group::per_block +
+                              threadIdx.x % group::threads * group::lanes;
+  std::uint64_t const skipped = index - tensor.first;  // wraps before the first entry
+  T* const theta = static_cast<T*>(tensor.entries);
+  bool const whole =
+      index >= tensor.first && skipped + group::reach <= tensor.count &&
+      reinterpret_cast<std::uintptr_t>(theta + skipped) % sizeof(typename group::vector) == 0;
+  // Ends of tensors, and tensors that lie askew, go through memory of the thread.
+  alignas(typename group::vector) T own[group::reach];
+  auto const each = [&](auto const& use) {
+    for (unsigned w = 0; w < group::words; ++w) {
+      for (unsigned e = 32 * w; e < 32 * w + group::lanes; ++e) {
+        if (skipped + e < tensor.count) use(own[e], theta[skipped + e]);
+      }
+    }
+  };
+  group x(index);
+  if (whole) {
+    x.load(theta + skipped);
+  } else {
+    for (T& entry : own) entry = T{};
+    each([](T& mine, T const& there) { mine = there; });
+    x.load(own);
+  }
+  apply(pass, x);
+  if (whole) {
+    x.store(theta + skipped);
+  } else {
+    x.store(own);
+    each([](T const& mine, T& there) { there = mine; });
+  }
+}
+
+/// Any functor, entry by entry.
+template <class Pass>
+__global__ void __launch_bounds__(device_threads)
+    over_entries(TACIT_KERNEL_ARGUMENT Pass pass, std::uint64_t count) {
+  std::uint64_t const stride = std::uint64_t{gridDim.x} * blockDim.x;
+  std::uint64_t i = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  for (; i < count; i += stride) pass(static_cast<std::size_t>(i));
+}
+
+}  // namespace detail
+
+/// A stream of the present device. Tensors lie in memory that the device reads and writes. A pass takes its place
+/// in the stream and is not waited for: what the stream does next finds θ moved, and who reads it otherwise calls
+/// `wait` first. All tensors of a model go into one launch (a thousand of them; 100 with hipcc), no memory is
+/// taken for up to 64 directions, and a kernel of its own moves what step.hpp has by 16 bytes a load.
+///
+/// Functors of others run entry by entry. With `optimise` m and v lie on the device, too: a program keeps them
+/// by itself, for an `optimiser_state` is the host's.
+/// @throws std::runtime_error with the runtime's own words if a call fails. What fails while a pass runs is
+///         reported by a later call, at the latest by `wait`
+struct gpu {
+  static constexpr bool elsewhere = true;  // what it reads is not the host's
+  detail::gpu_runtime::stream stream = nullptr;
+
+  template <class Pass>
+  void operator()(Pass const& pass, std::size_t count) const {
+    pass_over<Pass> const one{pass, count};
+    (*this)(std::span<pass_over<Pass> const>(&one, 1));
+  }
+
+  /// One pass over several tensors.
+  template <class Pass>
+  void operator()(std::span<pass_over<Pass> const> parts) const {
+    if (parts.empty()) return;
+    Pass const& pass = parts.front().pass;
+    if constexpr (requires { detail::of_one_term(pass); }) {
+      if (pass.terms.count == 1) return run(detail::of_one_term(pass), parts);
+    }
+    if constexpr (requires { pass.terms.data; }) {
+      run_terms(pass, parts);
+    } else {
+      run(pass, parts);
+    }
+  }
+
+  /// Returns when all passes are done.
+  void wait() const { detail::gpu_runtime::require(detail::gpu_runtime::wait(stream), "a pass"); }
+
+ private:
+  // Terms that the host has: as arguments, or in memory of the device.
+  template <class Pass>
+  void run_terms(Pass const& pass, std::span<pass_over<Pass> const> parts) const {
+    using held = detail::with_terms<Pass>;
+    std::size_t const count = pass.terms.count;
+    std::size_t whole = 1;  // terms that stay together
+    if constexpr (requires { pass.directions; }) {
+      whole = pass.directions;
+    } else {
+      whole = count;
+    }
+    if constexpr (detail::pass_of_groups<Pass>) {
+      if (whole <= held::most) {
+        std::size_t const most = whole == 0 ? 0 : held::most / whole * whole;
+        for (std::size_t from = 0; from < count; from += most) {
+          held now{pass, {}};
+          now.terms.count = std::min(most, count - from);
+          std::copy_n(pass.terms.data + from, now.terms.count, now.term);
+          run(now, parts);
+        }
+        return;
+      }
+    }
+    in_memory(pass, parts);
+  }
+
+  template <class Pass>
+  void in_memory(Pass const& pass, std::span<pass_over<Pass> const> parts) const {
+    namespace runtime = detail::gpu_runtime;
+    std::size_t const bytes = pass.terms.count * sizeof(direction_step);
+    if (bytes == 0) return;
+    void* room = nullptr;
+    runtime::require(runtime::take(&room, bytes, stream), "memory for the terms of a step");
+    try {
+      runtime::require(runtime::copy(room, pass.terms.data, bytes, stream), "copy of the terms");
+      for (auto [part, count] : parts) {
+        part.terms.data = static_cast<direction_step const*>(room);
+        run_entries(part, count);
+      }
+    } catch (...) {
+      (void)runtime::give_back(room, stream);
+      throw;
+    }
+    runtime::require(runtime::give_back(room, stream), "release of memory");
+  }
+
+  template <class Pass, class Part>
+  void run(Pass const& pass, std::span<pass_over<Part> const> parts) const {
+    if constexpr (detail::pass_of_groups<Pass>) {
+      constexpr std::size_t most = detail::device_tensors<Pass>::most;
+      for (std::size_t from = 0; from < parts.size(); from += most) {
+        run_pieces(pass, parts.subspan(from, std::min(most, parts.size() - from)));
+      }
+    } else {
+      for (auto const& [part, count] : parts) run_entries(part, count);
+    }
+  }
+
+  template <class Pass, class Part>
+  void run_pieces(Pass const& pass, std::span<pass_over<Part> const> parts) const {
+    constexpr std::uint64_t piece = detail::device_piece<detail::storage_of<Pass>>;
+    detail::device_tensors<Pass> tensors;
+    std::uint64_t end = 0;
+    for (auto const& [part, count] : parts) {
+      if (count == 0) continue;
+      end += (part.first + count - 1) / piece - part.first / piece + 1;
+      tensors.row[tensors.count++] = {part.theta, part.first, count, end};
+    }
+    if (end == 0) return;
+    detail::over_pieces<<<static_cast<unsigned>(end), detail::device_threads, 0, stream>>>(pass,
+                                                                                           tensors);
+    detail::gpu_runtime::require(detail::gpu_runtime::last(), "launch");
+  }
+
+  template <class Pass>
+  void run_entries(Pass const& pass, std::size_t count) const {
+    std::uint64_t const blocks = std::min<std::uint64_t>(
+        (count + detail::device_threads - 1) / detail::device_threads, 65535);
+    if (blocks == 0) return;
+    detail::over_entries<<<static_cast<unsigned>(blocks), detail::device_threads, 0, stream>>>(
+        pass, std::uint64_t{count});
+    detail::gpu_runtime::require(detail::gpu_runtime::last(), "launch");
+  }
+};
+
+#if defined(__CUDACC__)
+using cuda = gpu;
+#else
+using hip = gpu;
+#endif
+
+}  // namespace tacit
+
+#endif
