@@ -67,6 +67,14 @@ inline constexpr quantile_table quantiles = {
 static __device__ constexpr quantile_table quantiles_on_device = quantiles;
 #endif
 
+[[nodiscard]] TACIT_HD constexpr quantile_table const& quantiles_here() noexcept {
+#if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
+  return quantiles_on_device;
+#else
+  return quantiles;
+#endif
+}
+
 /// −2^28 Φ⁻¹((m + ½)/2^32) for m < 2^31, rounded: the upper half of the normal law in fixed point.
 ///
 /// q = 2m + 1 is the lower tail's mass in units of 2^-33. Its leading zeros name an octave, and on each
@@ -75,12 +83,8 @@ static __device__ constexpr quantile_table quantiles_on_device = quantiles;
 /// the law, so that the two halves meet in 0. Integers only: no flag, compiler or device changes a bit.
 ///
 /// Accuracy: within 2^-25 of Φ⁻¹.
-[[nodiscard]] TACIT_HD constexpr std::int32_t half_normal(std::uint32_t m) noexcept {
-#if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
-  quantile_table const& table = quantiles_on_device;
-#else
-  quantile_table const& table = quantiles;
-#endif
+[[nodiscard]] TACIT_HD constexpr std::int32_t half_normal(
+    std::uint32_t m, quantile_table const& table = quantiles_here()) noexcept {
   std::uint32_t const q = 2 * m + 1;
   int const octave = __builtin_clz(q);
   auto const distance = static_cast<std::int32_t>(~(q << octave) & 0x7FFFFFFF);  // 2^32 y, y < ½
@@ -92,8 +96,9 @@ static __device__ constexpr quantile_table quantiles_on_device = quantiles;
 
 /// The top bit is the sign, the other 31 are the place in the half. Both steps to float are exact or
 /// correctly rounded.
-[[nodiscard]] TACIT_HD constexpr float normal_from(std::uint32_t word) noexcept {
-  std::int32_t const magnitude = half_normal(word & 0x7FFFFFFF);
+[[nodiscard]] TACIT_HD constexpr float normal_from(
+    std::uint32_t word, quantile_table const& table = quantiles_here()) noexcept {
+  std::int32_t const magnitude = half_normal(word & 0x7FFFFFFF, table);
   return static_cast<float>(word >> 31 != 0 ? -magnitude : magnitude) * 0x1p-28F;
 }
 

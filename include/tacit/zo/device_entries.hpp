@@ -71,8 +71,10 @@ class device_entries {
   static constexpr unsigned reach = 32 * (words - 1) + lanes;       ///< from its first to its last
   using vector = std::conditional_t<sizeof(T) == 4, uint4, uint2>;  ///< four entries
 
-  /// Entry e of word w is parameter index + 32w + e; a multiple of `lanes`.
-  __device__ explicit device_entries(std::uint64_t index) noexcept : index_(index) {}
+  /// Entry e of word w is parameter index + 32w + e; the index is a multiple of `lanes`. Normals are looked up in
+  /// this copy of `quantiles`.
+  __device__ device_entries(std::uint64_t index, quantile_table const& table) noexcept
+      : index_(index), table_(&table) {}
 
   /// From and to memory, where entry 0 lies at this address, aligned as a vector is.
   __device__ void load(T const* from) noexcept {
@@ -175,9 +177,11 @@ class device_entries {
 #pragma unroll
     for (unsigned w = 0; w < words; ++w) {
       numbers of_word;
-      four_normals const four = normals(z.stream, (index_ + 32 * w) / 4);
+      philox_block const block = random_block(z.stream, (index_ + 32 * w) / 4);
 #pragma unroll
-      for (unsigned e = 0; e < lanes; ++e) of_word.z[e] = z.scale * four.value[e];
+      for (unsigned e = 0; e < lanes; ++e) {
+        of_word.z[e] = z.scale * normal_from(block.word[e], *table_);
+      }
       use(w, of_word);
     }
   }
@@ -245,6 +249,37 @@ class device_entries {
 
   vector stored_[words];
   std::uint64_t index_;
+  quantile_table const* table_;
+};
+
+/// A copy of `quantiles` that a block of threads shares, if one of these directions has normals.
+class shared_quantiles {
+ public:
+  template <class Pass>
+  __device__ static quantile_table const& of(Pass const& pass) noexcept {
+    __shared__ quantile_table table;
+    if (has_normals(pass)) {
+      constexpr unsigned words = sizeof(quantile_table) / sizeof(std::int32_t);
+      auto const* const from = reinterpret_cast<std::int32_t const*>(&quantiles_on_device);
+      auto* const to = reinterpret_cast<std::int32_t*>(&table);
+      for (unsigned i = threadIdx.x; i < words; i += blockDim.x) to[i] = from[i];
+      __syncthreads();
+    }
+    return table;
+  }
+
+ private:
+  template <class Pass>
+  __device__ static bool has_normals(Pass const& pass) noexcept {
+    if constexpr (requires { pass.z; }) {
+      return pass.z.law != direction_law::rademacher;
+    } else {
+      for (std::size_t k = 0; k < pass.terms.size(); ++k) {
+        if (pass.terms[k].z.law != direction_law::rademacher) return true;
+      }
+      return false;
+    }
+  }
 };
 
 // The passes, as their members `block` have them for blocks on the host.

@@ -80,11 +80,16 @@ struct with_terms : Pass {
   direction_step term[most];
 };
 
-template <class Pass, class Group>
-__device__ void apply(with_terms<Pass> const& pass, Group& x) noexcept {
+/// The pass as its kernel has it.
+template <class Pass>
+[[nodiscard]] __device__ Pass const& within(Pass const& pass) noexcept {
+  return pass;
+}
+template <class Pass>
+[[nodiscard]] __device__ Pass within(with_terms<Pass> const& pass) noexcept {
   Pass own = pass;
   own.terms.data = pass.term;
-  apply(own, x);
+  return own;
 }
 
 /// The same pass of one term, which is then a part of it.
@@ -102,7 +107,7 @@ using storage_of = std::remove_pointer_t<decltype(std::declval<Pass const&>().th
 
 template <class Pass>
 concept pass_of_groups = requires(Pass const& pass, device_entries<storage_of<Pass>>& x) {
-  apply(pass, x);
+  apply(within(pass), x);
 };
 
 /// A tensor: where it lies, which entries it has, and the number of the block of threads after its last.
@@ -165,7 +170,8 @@ __global__ void __launch_bounds__(device_threads)
       }
     }
   };
-  group x(index);
+  decltype(auto) own_pass = within(pass);
+  group x(index, shared_quantiles::of(own_pass));
   if (whole) {
     x.load(theta + skipped);
   } else {
@@ -173,7 +179,7 @@ __global__ void __launch_bounds__(device_threads)
     each([](T& mine, T const& there) { mine = there; });
     x.load(own);
   }
-  apply(pass, x);
+  apply(own_pass, x);
   if (whole) {
     x.store(theta + skipped);
   } else {
