@@ -32,6 +32,7 @@ LIBRARIES = {
     "Eigen": {"pac"},
     "posix": {"core", "secret"},
     "intrinsics": {"zo"},
+    "hip": {"zo"},
 }
 
 DEVICE_CLEAN = re.compile(r"config\.hpp|random\.hpp|random/.*|zo/(direction|direction_block|direction_vectors|moves|optimise|step|storage|vectors)\.hpp")
@@ -69,7 +70,7 @@ def check_third_party(name, floor, include):
     library = include.split("/")[0]
     if include in ("immintrin.h", "arm_neon.h"):
         library = "intrinsics"
-    elif include.endswith(".h"):
+    elif include.endswith(".h") and library != "hip":
         library = "posix"
     if "/" not in include and "." not in include:  # the standard library
         if DEVICE_CLEAN.fullmatch(name) and include not in DEVICE_STANDARD:

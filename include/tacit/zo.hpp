@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/zo/device_entries.hpp>
 #include <tacit/zo/direction.hpp>
 #include <tacit/zo/direction_block.hpp>
 #include <tacit/zo/direction_vectors.hpp>

@@ -67,6 +67,7 @@ class CheckFloors(unittest.TestCase):
 
     def test_libraries(self):
         self.includes("core/units.hpp", "Eigen/Dense", "<Eigen/Dense> on floor core")
+        self.includes("core/units.hpp", "hip/hip_runtime.h", "hip enters at")
         self.includes("core/units.hpp", "boost/math/tools/roots.hpp", "belongs to no library")
         self.includes("pac/posterior.hpp", "unistd.h", "<unistd.h> on floor pac")
         self.includes("pac/posterior.hpp", "immintrin.h", "intrinsics enters at ['zo']")

@@ -2,7 +2,7 @@
 // Prints a hash of every kernel's output, and fails unless it is the known one. same_bits.py builds it
 // by several compilers with several flags; nvcc's build runs the kernels on the device.
 #include <tacit/zo/launch.hpp>
-#include <tacit/zo/launch_cuda.hpp>
+#include <tacit/zo/launch_gpu.hpp>
 #include <tacit/zo/optimise.hpp>
 #include <tacit/zo/optimiser_state.hpp>
 #include <tacit/zo/stochastic.hpp>
@@ -62,16 +62,16 @@ struct digest {
 template <class T>
 T* on_device(std::vector<T> const& from) {
   T* device = nullptr;
-  detail::require_cuda(cudaMalloc(&device, from.size() * sizeof(T)), "memory");
-  detail::require_cuda(
+  detail::gpu_runtime::require(cudaMalloc(&device, from.size() * sizeof(T)), "memory");
+  detail::gpu_runtime::require(
       cudaMemcpy(device, from.data(), from.size() * sizeof(T), cudaMemcpyHostToDevice), "copy");
   return device;
 }
 template <class T>
 void take_back(std::vector<T>& to, T* device) {
-  detail::require_cuda(cudaMemcpy(to.data(), device, to.size() * sizeof(T), cudaMemcpyDeviceToHost),
-                       "copy");
-  detail::require_cuda(cudaFree(device), "free");
+  detail::gpu_runtime::require(
+      cudaMemcpy(to.data(), device, to.size() * sizeof(T), cudaMemcpyDeviceToHost), "copy");
+  detail::gpu_runtime::require(cudaFree(device), "free");
 }
 #endif
 
@@ -79,7 +79,7 @@ template <class T, class Make>
 void run(std::vector<T>& theta, Make const& make) {
 #if defined(__CUDACC__)
   T* const device = on_device(theta);
-  cuda{}(make(device), theta.size());
+  gpu{}(make(device), theta.size());
   take_back(theta, device);
 #else
   openmp{}(make(theta.data()), theta.size());

@@ -24,17 +24,17 @@ struct philox_key {
 
 namespace detail {
 
-struct wide_product {
+struct word_product {
   std::uint32_t low;
   std::uint32_t high;
 };
 
 /// Both halves of a·b. (Left to itself, nvcc keeps the words of a block in 64 bits each.)
-[[nodiscard]] TACIT_HD constexpr wide_product product_of(std::uint32_t a,
+[[nodiscard]] TACIT_HD constexpr word_product product_of(std::uint32_t a,
                                                          std::uint32_t b) noexcept {
 #if defined(__CUDA_ARCH__)
   if (!__builtin_is_constant_evaluated()) {
-    wide_product out;
+    word_product out;
     asm("{.reg .u64 p;\n\tmul.wide.u32 p, %2, %3;\n\tmov.b64 {%0, %1}, p;}"
         : "=r"(out.low), "=r"(out.high)
         : "r"(a), "r"(b));
@@ -54,8 +54,8 @@ struct wide_product {
   std::uint32_t a = counter.word[0], b = counter.word[1], c = counter.word[2], d = counter.word[3];
   std::uint32_t k0 = key.word[0], k1 = key.word[1];
   for (int round = 0; round < 10; ++round) {
-    detail::wide_product const p = detail::product_of(0xD2511F53, a);
-    detail::wide_product const q = detail::product_of(0xCD9E8D57, c);
+    detail::word_product const p = detail::product_of(0xD2511F53, a);
+    detail::word_product const q = detail::product_of(0xCD9E8D57, c);
     a = q.high ^ b ^ k0;
     b = q.low;
     c = p.high ^ d ^ k1;
