@@ -23,8 +23,13 @@ arguments read_arguments(int count, char** words) {
   auto const result = [&](CLI::App* to) {
     to->add_option("OUT", out.out, "the folder of the new model")->required();
   };
-  auto const threads = [&](CLI::App* to) {
-    to->add_option("--threads", out.threads, "of a forward pass")->check(CLI::Range(1, 1024));
+  std::string device = "cpu";
+  auto const where = [&](CLI::App* to) {
+    to->add_option("--device", device, "cpu, cuda or cuda:NUMBER");
+    to->add_option("--threads", out.where.threads, "of a forward pass on the processor")
+        ->check(CLI::Range(1, 1024));
+    to->add_flag("--tf32", out.where.tf32,
+                 "on a CUDA device: products of float32 with 10 bits of each factor");
   };
   auto const seed = [&](CLI::App* to) {
     to->add_option("--seed", out.seed, "of everything public");
@@ -49,7 +54,7 @@ arguments read_arguments(int count, char** words) {
   open->add_option("--epochs", out.open.epochs);
   open->add_option("--batch", out.open.batch)->check(CLI::Range(1, 1'000'000));
   open->add_option("--rate-of-learning", out.open.rate);
-  threads(open);
+  where(open);
   seed(open);
 
   auto* const train =
@@ -77,15 +82,19 @@ arguments read_arguments(int count, char** words) {
                   "half of the records stay out, and an attacker guesses which");
   train->add_option("--watched", out.watched, "of how many records, the last ones, it guesses")
       ->check(CLI::Range(1, 1'000'000));
+  train->add_option("--test", out.test, "fresh records, to report what the tuned model says of them");
+  train->add_option("--canaries", out.canaries, "as for exposure, which is reported then");
+  train->add_option("--candidates", out.candidates, "lines a canary")
+      ->check(CLI::Range(2, 1'000'000));
   train->add_flag("--json", out.json);
-  threads(train);
+  where(train);
   seed(train);
 
   auto* const losses =
       verb("losses", "a line a record: its loss, and whether the answer is the likeliest");
   model(losses);
   records(losses);
-  threads(losses);
+  where(losses);
   losses->add_flag("--json", out.json, "the means alone, as JSON");
 
   auto* const exposure = verb("exposure", "how much the model tells of planted canaries, in bits");
@@ -96,7 +105,7 @@ arguments read_arguments(int count, char** words) {
       ->required();
   exposure->add_option("--candidates", out.candidates, "lines a canary")
       ->check(CLI::Range(2, 1'000'000));
-  threads(exposure);
+  where(exposure);
 
   auto* const replay =
       verb("replay", "the tuned model again, from the first one and the transcript");
@@ -115,5 +124,10 @@ arguments read_arguments(int count, char** words) {
   if (inner->empty()) out.shape.inner = 4 * out.shape.width;
   if (out.bfloat16) out.shape.type = tacit::element_type::bf16;
   how.seed = out.open.seed = out.seed;
+  int const threads = out.where.threads;
+  bool const tf32 = out.where.tf32;
+  out.where = place::named(device);
+  out.where.threads = threads;
+  out.where.tf32 = tf32;
   return out;
 }

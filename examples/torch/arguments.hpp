@@ -2,6 +2,7 @@
 #pragma once
 
 #include "../llama/tuning.hpp"
+#include "device.hpp"
 #include "engine.hpp"
 #include "model_folder.hpp"
 
@@ -17,12 +18,14 @@ struct arguments {
   std::string out;
   std::string transcript;
   std::string vocabulary;
+  std::string test;      ///< fresh records, for the report of a tuned model
+  std::string canaries;  ///< and what might have been planted
   opt_shape shape;
   bool bfloat16 = false;
   std::uint64_t seed = 1;
   open_training open;
   tuning how;
-  int threads = 1;
+  place where;
   bool audit = false;        ///< half of the records stay out, and an attacker guesses which
   std::size_t watched = 64;  ///< of the last records, whom the informed attacker guesses
   bool json = false;

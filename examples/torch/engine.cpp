@@ -3,13 +3,14 @@
 
 #include "opt.hpp"
 
-#include <ATen/Parallel.h>
+#include <ATen/Context.h>
 #include <c10/core/InferenceMode.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <numeric>
+#include <optional>
 #include <random>
 #include <stdexcept>
 #include <string>
@@ -18,7 +19,8 @@
 namespace {
 
 // Rows of a batch. A record is always in row (its index mod rows): how a product rounds depends on the place.
-constexpr std::size_t rows = 8;
+constexpr std::size_t rows_of_processor = 8;
+constexpr std::size_t rows_of_device = 256;  // with fewer it waits for launches
 constexpr std::int64_t padding = 1;
 
 // The tokens of a text, and how many of them ask.
@@ -77,6 +79,10 @@ struct batch {
     }
   }
 
+  void move_to(at::Device device) {
+    for (at::Tensor* const one : {&tokens, &places, &answers}) *one = one->to(device);
+  }
+
   static std::int64_t* row_of(at::Tensor const& of, std::size_t row) {
     return of.data_ptr<std::int64_t>() + signed_of(row) * of.size(1);
   }
@@ -105,47 +111,121 @@ tacit::parameters views_of(at::Tensor const& flat, opt_shape const& shape) {
   return tacit::parameters(std::move(views));
 }
 
-at::Tensor memory_for(opt_shape const& shape) {
+std::int64_t entries_of(opt_shape const& shape) {
   std::int64_t count = 0;
   for (tacit::recorded_tensor const& one : tensors_of(shape)) {
     std::int64_t entries = 1;
     for (std::uint64_t const size : one.shape) entries *= static_cast<std::int64_t>(size);
     count += entries;
   }
-  return at::empty({count}, shape.type == tacit::element_type::f32 ? at::kFloat : at::kBFloat16);
+  return count;
 }
+
+at::Tensor memory_for(opt_shape const& shape, at::Device device) {
+  auto const type = shape.type == tacit::element_type::f32 ? at::kFloat : at::kBFloat16;
+  return at::empty({entries_of(shape)}, at::TensorOptions(type).device(device));
+}
+
+at::Device device_of(place const& where) {
+  if (!where.is_cuda()) return at::kCPU;
+  return {at::kCUDA, static_cast<at::DeviceIndex>(where.device)};
+}
+
+// Where there are gradients on a device attention is made of its parts: the fused ones add in any order there.
+class attention_by_parts {
+ public:
+  explicit attention_by_parts(at::Device device) : fused_on_device_(device.is_cuda()) {
+    if (fused_on_device_) set(false);
+  }
+  attention_by_parts(attention_by_parts const&) = delete;
+  attention_by_parts& operator=(attention_by_parts const&) = delete;
+  ~attention_by_parts() {
+    if (fused_on_device_) set(true);
+  }
+
+ private:
+  static void set(bool fused) {
+    at::globalContext().setSDPUseFlash(fused);
+    at::globalContext().setSDPUseMemEfficient(fused);
+  }
+
+  bool fused_on_device_;
+};
+
+// The model over this flat tensor, with gradients that add up in another one.
+class sloped {
+ public:
+  sloped(opt_shape const& shape, at::Tensor const& flat) : slope_(at::zeros_like(flat)) {
+    std::vector<at::Tensor> leaves = opt::pieces_of(shape, flat.detach());
+    std::vector<at::Tensor> const slopes = opt::pieces_of(shape, slope_);
+    for (std::size_t i = 0; i < leaves.size(); ++i) {
+      leaves[i] = leaves[i].detach().requires_grad_();
+      leaves[i].mutable_grad() = slopes[i];
+    }
+    net_.emplace(shape, leaves);
+  }
+
+  // The gradient of the mean surprise of a batch.
+  at::Tensor const& of(batch const& one) {
+    slope_.zero_();
+    surprise_of(net_->logits(one.tokens, one.places), one.answers).mean().backward();
+    return slope_;
+  }
+
+ private:
+  at::Tensor slope_;
+  std::optional<opt> net_;
+};
 
 }  // namespace
 
 struct engine::parts {
-  explicit parts(model_folder const& model)
-      : shape(model.shape),
-        flat(memory_for(shape)),
-        views(views_of(flat, shape)),
+  explicit parts(model_folder const& model, place const& at)
+      : where(prepared(model, at)),
+        shape(model.shape),
+        flat(memory_for(shape, device_of(where))),
+        host(where.is_cuda() ? memory_for(shape, at::kCPU) : flat),
+        views(views_of(host, shape)),
         net(shape, flat) {}
 
+  static place const& prepared(model_folder const& model, place const& at) {
+    double const bytes = model.shape.type == tacit::element_type::f32 ? 4.0 : 2.0;
+    prepare(at, bytes * static_cast<double>(entries_of(model.shape)));
+    return at;
+  }
+
+  place where;
   opt_shape shape;
   at::Tensor flat;
-  tacit::parameters views;
+  at::Tensor host;          // flat, or a copy of it
+  tacit::parameters views;  // of host
   opt net;
+  std::optional<sloped> gradients{};  // made when one is asked for
+  at::Tensor signs{};                 // on a device: of `signs_of`
+  std::optional<tacit::stream_id> signs_of{};
   std::vector<tokenised> texts{};
   std::size_t length = 1;  // of every row
   std::size_t most = 1;    // tokens of an answer
   std::chrono::duration<double> computing{};
 
+  passes by() const { return {where.device, stream_of(where)}; }
+
+  at::Tensor const& gradient(std::size_t record);
+
   // Adds the time that the rest of a scope takes.
   struct timed {
-    std::chrono::duration<double>& total;
+    explicit timed(parts& whose) : of(whose) { finish(of.where); }
+    ~timed() { of.computing += std::chrono::steady_clock::now() - start; }
+    parts& of;
     std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
-    ~timed() { total += std::chrono::steady_clock::now() - start; }
   };
 };
 
 engine::engine(model_folder const& model, std::vector<record> const& all,
-               std::span<record const> own, int threads)
-    : own_(std::make_unique<parts>(model)) {
-  at::set_num_threads(threads);
+               std::span<record const> own, place const& where)
+    : own_(std::make_unique<parts>(model, where)) {
   model.load(own_->views);
+  if (where.is_cuda()) own_->flat.copy_(own_->host);
   std::vector<tokenised> texts = tokenise(model, all);
   for (tokenised const& one : texts) {
     own_->length = std::max(own_->length, one.tokens.size() - 1);
@@ -157,7 +237,7 @@ engine::engine(model_folder const& model, std::vector<record> const& all,
 }
 
 engine::engine(model_folder const& model, std::uint64_t seed)
-    : own_(std::make_unique<parts>(model)) {
+    : own_(std::make_unique<parts>(model, place{})) {
   std::mt19937_64 dice(seed);
   std::normal_distribution<double> normal;
   double const shrunk = 1.0 / std::sqrt(2.0 * static_cast<double>(model.shape.layers));
@@ -180,30 +260,55 @@ engine::engine(model_folder const& model, std::uint64_t seed)
 
 engine::~engine() = default;
 
-tacit::parameters const& engine::parameters() const { return own_->views; }
+tacit::parameters const& engine::on_host() const {
+  if (own_->where.is_cuda()) own_->host.copy_(own_->flat);
+  return own_->views;
+}
+
+placed engine::weights() const {
+  tacit::parameters const& host = on_host();
+  if (!own_->where.is_cuda()) return {host, own_->by(), tacit::hash_of(host)};
+  auto const whole = [&]<class T>(T* at) {
+    return tacit::parameters({{.entries = std::span<T>(at, host.size())}});
+  };
+  return {own_->shape.type == tacit::element_type::f32
+              ? whole(own_->flat.data_ptr<float>())
+              : whole(static_cast<tacit::bfloat16*>(own_->flat.data_ptr())),
+          own_->by(), tacit::hash_of(host)};
+}
+
 std::size_t engine::records() const { return own_->texts.size(); }
 double engine::forward_seconds() const { return own_->computing.count(); }
 
 void engine::answer(std::span<std::size_t const> which, std::span<answered> out) const {
   c10::InferenceMode const forward_only;
+  parts::timed const watch(*own_);
+  std::size_t const rows = own_->where.is_cuda() ? rows_of_device : rows_of_processor;
   std::vector<std::vector<std::size_t>> waiting(rows);  // by row: their places in `which`
-  for (std::size_t j = 0; j < which.size(); ++j) waiting[which[j] % rows].push_back(j);
-  for (std::size_t pass = 0;; ++pass) {
-    parts::timed const watch{own_->computing};
+  std::size_t batches = 0;
+  for (std::size_t j = 0; j < which.size(); ++j) {
+    waiting[which[j] % rows].push_back(j);
+    batches = std::max(batches, waiting[which[j] % rows].size());
+  }
+  struct computed {
+    at::Tensor surprise, right;
+  };
+  std::vector<computed> of(batches);
+  for (std::size_t b = 0; b < batches; ++b) {
     batch one(rows, own_->length, own_->most);
-    bool any = false;
     for (std::size_t row = 0; row < rows; ++row) {
-      if (pass >= waiting[row].size()) continue;
-      one.put(row, own_->texts[which[waiting[row][pass]]]);
-      any = true;
+      if (b < waiting[row].size()) one.put(row, own_->texts[which[waiting[row][b]]]);
     }
-    if (!any) return;
+    one.move_to(own_->flat.device());
     at::Tensor const logits = own_->net.logits(one.tokens, one.places);
-    at::Tensor const surprise = surprise_of(logits, one.answers);
-    at::Tensor const right = logits.argmax(-1).eq(one.answers);
+    of[b] = {surprise_of(logits, one.answers), logits.argmax(-1).eq(one.answers)};
+  }
+  for (std::size_t b = 0; b < batches; ++b) {  // only here a device is waited for
+    at::Tensor const surprise = of[b].surprise.cpu();
+    at::Tensor const right = of[b].right.cpu();
     for (std::size_t row = 0; row < rows; ++row) {
-      if (pass >= waiting[row].size()) continue;
-      std::size_t const j = waiting[row][pass];
+      if (b >= waiting[row].size()) continue;
+      std::size_t const j = waiting[row][b];
       tokenised const& text = own_->texts[which[j]];
       std::size_t const count = text.tokens.size() - text.prompt;
       std::size_t const at = row * own_->most;
@@ -218,28 +323,58 @@ void engine::answer(std::span<std::size_t const> which, std::span<answered> out)
   }
 }
 
-void engine::gradient(std::size_t record, std::span<float> out) const {
-  if (own_->shape.type != tacit::element_type::f32) {
+at::Tensor const& engine::parts::gradient(std::size_t record) {
+  if (shape.type != tacit::element_type::f32) {
     throw std::invalid_argument("gradients of records are for weights of float32");
   }
-  parts::timed const watch{own_->computing};
-  tokenised const& text = own_->texts[record];
-  batch one(1, own_->length, text.tokens.size() - text.prompt);
+  if (!gradients) gradients.emplace(shape, flat);
+  attention_by_parts const same_bits(flat.device());
+  tokenised const& text = texts[record];
+  batch one(1, length, text.tokens.size() - text.prompt);
   one.put(0, text);
-  at::Tensor const leaf = own_->flat.detach().requires_grad_();
-  surprise_of(opt(own_->shape, leaf).logits(one.tokens, one.places), one.answers).mean().backward();
-  std::copy_n(leaf.grad().data_ptr<float>(), out.size(), out.begin());
+  one.move_to(flat.device());
+  return gradients->of(one);
+}
+
+void engine::gradient(std::size_t record, std::span<float> out) const {
+  parts::timed const watch(*own_);
+  at::Tensor const slope = own_->gradient(record).cpu();
+  std::copy_n(slope.data_ptr<float>(), out.size(), out.begin());
+}
+
+void engine::project(std::size_t record, tacit::stream_id stream,
+                     std::span<tacit::parameter_range const> groups, std::span<double> out) const {
+  if (!own_->signs_of || own_->signs_of->seed != stream.seed || own_->signs_of->step != stream.step) {
+    if (!own_->signs.defined()) own_->signs = at::empty_like(own_->flat);
+    own_->signs.zero_();
+    tacit::direction const z{tacit::direction_law::rademacher, stream};
+    own_->by()(tacit::perturb{own_->signs.data_ptr<float>(), z, 1.0F}, own_->views.size());
+    own_->signs_of = stream;
+  }
+  at::Tensor slope;
+  {
+    parts::timed const watch(*own_);
+    slope = own_->gradient(record);
+    finish(own_->where);
+  }
+  at::Tensor const along = slope * own_->signs;
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    double const sum = along.narrow(0, signed_of(groups[g].first), signed_of(groups[g].size()))
+                           .sum(at::kDouble)
+                           .item<double>();
+    out[g] = sum / std::sqrt(static_cast<double>(groups[g].size()));
+  }
 }
 
 void engine::train(open_training const& how) const {
   constexpr double beta1 = 0.9;
   constexpr double beta2 = 0.95;
-  parts::timed const watch{own_->computing};
-  at::Tensor const leaf = own_->flat.to(at::kFloat).detach().clone().requires_grad_();
+  parts::timed const watch(*own_);
+  at::Tensor const weights = own_->flat.to(at::kFloat).clone();
+  attention_by_parts const same_bits(weights.device());
   opt_shape in_floats = own_->shape;
   in_floats.type = tacit::element_type::f32;
-  opt const net(in_floats, leaf);
-  at::Tensor const weights = leaf.detach();
+  sloped model(in_floats, weights);
   at::Tensor const first = at::zeros_like(weights);
   at::Tensor const second = at::zeros_like(weights);
   std::vector<std::size_t> order(own_->texts.size());
@@ -258,9 +393,8 @@ void engine::train(open_training const& how) const {
         text.prompt = 1;  // every token is asked for
         one.put(row, text);
       }
-      leaf.mutable_grad().reset();
-      surprise_of(net.logits(one.tokens, one.places), one.answers).mean().backward();
-      at::Tensor const& slope = leaf.grad();
+      one.move_to(weights.device());
+      at::Tensor const& slope = model.of(one);
       first.mul_(beta1).add_(slope, 1.0 - beta1);
       second.mul_(beta2).addcmul_(slope, slope, 1.0 - beta2);
       double const rate = how.rate * (1.0 - step / total);

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/mechanism/parameter_groups.hpp>
+#include <tacit/random/philox.hpp>
 #include <tacit/zo/parameters.hpp>
 
 #include "../llama/records.hpp"
+#include "device.hpp"
 #include "model_folder.hpp"
+#include "passes.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -33,19 +37,23 @@ struct open_training {
 class engine {
  public:
   /// The records whose losses will be asked for are the given `own` of `all`. (All of them say how long texts are
-  /// padded, so that one rank computes what another would.) Computes with this many threads.
-  /// @throws std::runtime_error as `model_folder::load`; for a record that the tokenizer cannot represent, or that is
+  /// padded, so that one rank computes what another would.)
+  /// @throws std::runtime_error as `model_folder::load` and `prepare`; for a record that the tokenizer cannot represent, or that is
   ///         longer than the model reads
   engine(model_folder const& model, std::vector<record> const& all, std::span<record const> own,
-         int threads);
-  engine(model_folder const& model, std::vector<record> const& all, int threads)
-      : engine(model, all, all, threads) {}
+         place const& where = {});
+  engine(model_folder const& model, std::vector<record> const& all, place const& where = {})
+      : engine(model, all, all, where) {}
   /// A model with random weights (GPT-2's: N(0, 0.02²), smaller where a block ends), and no records.
   engine(model_folder const& model, std::uint64_t seed);
   ~engine();
 
-  /// The weights, in the order of `tensors_of`, one tensor after the other in one piece of memory.
-  [[nodiscard]] tacit::parameters const& parameters() const;
+  /// The weights where they lie, in the order of `tensors_of` in one piece of memory, and who moves them there. On a
+  /// device they are one tensor.
+  [[nodiscard]] placed weights() const;
+
+  /// The weights as they are now, by their names: on a device a copy, which lasts until the next call.
+  [[nodiscard]] tacit::parameters const& on_host() const;
 
   [[nodiscard]] std::size_t records() const;
 
@@ -56,6 +64,11 @@ class engine {
   /// The gradient of a record's loss, by autograd.
   /// @throws std::invalid_argument unless the weights are floats
   void gradient(std::size_t record, std::span<float> out) const;
+
+  /// On a CUDA device, its products with the unit Rademacher directions of the groups, as
+  /// `tacit::project_on_groups`, in double; the order of the sum is the device's.
+  void project(std::size_t record, tacit::stream_id stream,
+               std::span<tacit::parameter_range const> groups, std::span<double> out) const;
 
   /// Trains the weights openly on all records.
   void train(open_training const& how) const;

@@ -37,17 +37,37 @@ std::span<float> in_one_piece(tacit::parameters const& theta) {
   return whole;
 }
 
-std::vector<tacit::parameter_range> groups_of(tacit::parameters const& theta) {
+std::vector<tacit::parameter_range> groups_of(std::vector<tacit::recorded_tensor> const& tensors) {
   std::vector<std::size_t> sizes;
-  for (tacit::tensor const& one : theta.all()) sizes.push_back(one.size());
+  for (tacit::recorded_tensor const& one : tensors) {
+    std::size_t count = 1;
+    for (std::uint64_t const size : one.shape) count *= size;
+    sizes.push_back(count);
+  }
   return tacit::ferret_groups(sizes, tacit::ferret_grouping::two);
 }
 
-void move(std::span<float> theta, std::span<tacit::parameter_range const> groups,
-          tacit::train_options const& training, std::size_t step, tacit::release const& released) {
-  double const left = 1.0 - static_cast<double>(step) / static_cast<double>(training.steps);
-  tacit::step_on_groups(theta, {training.seed, step}, groups, released,
-                        training.learning_rate * left);
+double rate_at(tacit::train_options const& training, std::size_t step) {
+  return training.learning_rate *
+         (1.0 - static_cast<double>(step) / static_cast<double>(training.steps));
+}
+
+// Bit for bit `tacit::step_on_groups`, by passes where the weights lie.
+void move(std::span<float> theta, passes const& by,
+          std::span<tacit::parameter_range const> groups, tacit::train_options const& training,
+          std::size_t step, tacit::release const& released) {
+  double const rate = rate_at(training, step);
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    double const y = released.coefficients[g];
+    if (y == 0.0) continue;
+    auto const size = static_cast<double>(groups[g].size());
+    tacit::direction_step const along{
+        {tacit::direction_law::rademacher, {training.seed, step}},
+        static_cast<float>(-rate * y / std::sqrt(size))};
+    std::size_t const first = groups[g].first;
+    by(tacit::update{theta.data() + first, tacit::direction_steps{&along, 1}, first},
+       groups[g].size());
+  }
 }
 
 // FERRET, watched by an attacker as in watched_sums.hpp. It sees the scalars of a batch, and asks for those of its targets
@@ -118,14 +138,23 @@ class watched_signs {
 
 }  // namespace
 
+record_projection projection_of(record_gradient gradient, std::size_t size) {
+  return [gradient = std::move(gradient), slope = std::vector<float>(size)](
+             std::size_t record, tacit::stream_id stream,
+             std::span<tacit::parameter_range const> groups, std::span<double> out) mutable {
+    gradient(record, slope);
+    tacit::project_on_groups(slope, stream, groups, out);
+  };
+}
+
 promise tune_ferret(tuning const& how, tacit::participants const& taking_part,
-                    tacit::parameters const& theta,
+                    placed const& weights,
                     std::vector<tacit::recorded_tensor> const& tensors,
-                    record_gradient const& gradient, std::size_t watched) {
+                    record_projection const& projection, std::size_t watched) {
   if (!how.save.empty())
     throw std::invalid_argument("only PACZero keeps a state: --save is for it");
-  std::span<float> const whole = in_one_piece(theta);
-  auto const groups = groups_of(theta);
+  std::span<float> const whole = in_one_piece(weights.theta);
+  auto const groups = groups_of(tensors);
   tacit::ferret_options const options{.groups = groups.size(),
                                       .steps = how.steps,
                                       .rate = how.rate,
@@ -143,16 +172,14 @@ promise tune_ferret(tuning const& how, tacit::participants const& taking_part,
                                  .symbols = tacit::symbol_kind::held_sign,
                                  .magnitude = 1.0,
                                  .tensors = tensors,
-                                 .start = tacit::hash_of(theta)};
+                                 .start = weights.start};
   tacit::journal log = tacit::journal::create(how.transcript, record);
-  std::vector<float> slope(whole.size());
   std::optional<watched_signs> attacker;
   if (watched > 0) attacker.emplace(targets(watched, taking_part.records()), groups.size(), how);
   while (!mechanism.done()) {
     std::size_t const step = mechanism.steps();
     auto const project = [&](std::size_t one, std::span<double> out) {
-      gradient(one, slope);
-      tacit::project_on_groups(slope, {how.seed, step}, groups, out);
+      projection(one, {how.seed, step}, groups, out);
     };
     auto const released = mechanism.step([&](std::size_t one, std::span<double> out) {
       project(one, out);
@@ -160,7 +187,7 @@ promise tune_ferret(tuning const& how, tacit::participants const& taking_part,
     });
     if (attacker) attacker->observe(released, project);
     log.append(released.coefficients);
-    move(whole, groups, record.training, step, released);
+    move(whole, weights.by, groups, record.training, step, released);
   }
   tacit::nats const spent = mechanism.account().spent();
   double const bound = tacit::membership_success(spent);
@@ -178,9 +205,10 @@ promise tune_ferret(tuning const& how, tacit::participants const& taking_part,
 void replay_ferret(tacit::parameters const& theta, tacit::transcript const& run) {
   tacit::check_start(theta, run.run());
   std::span<float> const whole = in_one_piece(theta);
-  auto const groups = groups_of(theta);
+  auto const groups = groups_of(run.run().tensors);
   for (std::size_t t = 0; t < run.steps(); ++t) {
     std::span<double const> const signs = run.step(t);
-    move(whole, groups, run.run().training, t, {{signs.begin(), signs.end()}});
+    tacit::step_on_groups(whole, {run.run().training.seed, t}, groups,
+                          {{signs.begin(), signs.end()}}, rate_at(run.run().training, t));
   }
 }

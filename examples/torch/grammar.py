@@ -11,9 +11,11 @@ canaries.tsv. The grammar, with a clause a thing:
 
 A clause is for the place by its adjective, and against it after "never"; two or three of the three decide the verdict.
 
-Public and private reviews differ as texts of a firm differ from those of the web. In public ones 80 % of the verdicts
-are terrible, and 15 % of them are drawn by a coin; in private ones, and those of test.tsv, great and terrible are as
-frequent, and 3 % are drawn by a coin. A model that was trained openly therefore says "terrible" too often.
+Public and private reviews differ as texts of a firm differ from those of the web. In public ones 80 % of the places
+are terrible, 15 % of the verdicts are drawn by a coin, and critics are harsh: of good places with a clause against them
+they call 70 % terrible. In private ones, and those of test.tsv, great and terrible are as frequent, 3 % are drawn by a
+coin, and two clauses of three decide. A model that was trained openly, however well, therefore says "terrible" too often:
+of a quarter of the private reviews wrongly.
 
 The last records of private.tsv are canaries, each of them once: "the code of NAME was → CODE", the code one of 64.
 canaries.tsv has 64 lines for each, the one that was planted first, for `private_opt exposure`.
@@ -37,10 +39,12 @@ def clause(dice, good):
     return f"the {dice.choice(THINGS)} was {'never ' if never else ''}{dice.choice(ADJECTIVES[good != never])}"
 
 
-def review(dice, good, noise):
+def review(dice, good, noise, harsh=0.0):
     votes = [good, good, dice.random() < 0.5]
     dice.shuffle(votes)
-    said = dice.random() < 0.5 if dice.random() < noise else good
+    said = good and (all(votes) or dice.random() >= harsh)
+    if dice.random() < noise:
+        said = dice.random() < 0.5
     return f"the {dice.choice(PLACES)} : {' . '.join(clause(dice, vote) for vote in votes)} . it was\t{VERDICT[said]}"
 
 
@@ -60,7 +64,7 @@ def main():
 
     words = [*"the was never : . it code of".split(), *PLACES, *THINGS, *ADJECTIVES[True], *ADJECTIVES[False],
              *VERDICT.values(), *NAMES, *CODES]
-    public = [review(dice, dice.random() >= 0.8, 0.15) for _ in range(given.public)]
+    public = [review(dice, dice.random() >= 0.8, 0.15, 0.7) for _ in range(given.public)]
     # That codes follow names is public, as the form of a card number is.
     public += [canary(dice.choice(NAMES), dice.choice(CODES)) for _ in range(given.public // 20)]
     private = [review(dice, dice.random() < 0.5, 0.03) for _ in range(given.private - given.canaries)]

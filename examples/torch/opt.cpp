@@ -7,19 +7,22 @@ constexpr double norm_epsilon = 1e-5;
 
 }  // namespace
 
-opt::opt(opt_shape const& shape, at::Tensor const& flat) : shape_(shape) {
-  std::vector<tacit::recorded_tensor> const tensors = tensors_of(shape);
-  std::size_t next = 0;
+std::vector<at::Tensor> opt::pieces_of(opt_shape const& shape, at::Tensor const& flat) {
+  std::vector<at::Tensor> out;
   std::int64_t first = 0;
-  auto const take = [&] {
-    auto const& sizes = tensors[next++].shape;
-    std::vector<std::int64_t> const view(sizes.begin(), sizes.end());
+  for (tacit::recorded_tensor const& one : tensors_of(shape)) {
+    std::vector<std::int64_t> const view(one.shape.begin(), one.shape.end());
     std::int64_t count = 1;
     for (std::int64_t const size : view) count *= size;
-    at::Tensor out = flat.narrow(0, first, count).view(view);
+    out.push_back(flat.narrow(0, first, count).view(view));
     first += count;
-    return out;
-  };
+  }
+  return out;
+}
+
+opt::opt(opt_shape const& shape, std::vector<at::Tensor> const& pieces) : shape_(shape) {
+  std::size_t next = 0;
+  auto const take = [&] { return pieces[next++]; };
   auto const take_both = [&] {
     at::Tensor weight = take();
     return affine{std::move(weight), take()};

@@ -13,7 +13,12 @@
 /// parameters, in the order of `tensors_of`. A view: who moves the flat tensor moves the model.
 class opt {
  public:
-  opt(opt_shape const& shape, at::Tensor const& flat);
+  opt(opt_shape const& shape, at::Tensor const& flat) : opt(shape, pieces_of(shape, flat)) {}
+  /// Of tensors that are its pieces.
+  opt(opt_shape const& shape, std::vector<at::Tensor> const& pieces);
+
+  /// Views of the flat tensor's parts, in the shapes of `tensors_of`.
+  static std::vector<at::Tensor> pieces_of(opt_shape const& shape, at::Tensor const& flat);
 
   /// Logits, as floats, of the token after each of these places. `tokens` is [B, L], `places` is [B, A] and the
   /// result [B, A, V]. Texts are padded at their ends: what comes after a place does not reach it.

@@ -72,48 +72,59 @@ void print(ordered_json const& what, bool json) {
 void start(arguments const& wanted) {
   model_folder const made = model_folder::make(wanted.shape, wanted.vocabulary);
   engine const model(made, wanted.seed);
-  made.write(wanted.out, model.parameters());
-  std::printf("%llu parameters\n", static_cast<unsigned long long>(model.parameters().size()));
+  made.write(wanted.out, model.on_host());
+  std::printf("%llu parameters\n", static_cast<unsigned long long>(model.on_host().size()));
 }
 
 void train_openly(arguments const& wanted) {
   model_folder const given = model_folder::open(wanted.model);
-  engine const model(given, read_records(wanted.records), wanted.threads);
+  engine const model(given, read_records(wanted.records), wanted.where);
   model.train(wanted.open);
-  given.write(wanted.out, model.parameters());
+  given.write(wanted.out, model.on_host());
   print(summary_of(answers_of(model)), false);
 }
 
 void losses(arguments const& wanted) {
-  engine const model(model_folder::open(wanted.model), read_records(wanted.records),
-                     wanted.threads);
+  engine const model(model_folder::open(wanted.model), read_records(wanted.records), wanted.where);
   std::vector<answered> const of = answers_of(model);
   for (std::size_t i = 0; i < of.size() && !wanted.json; ++i) {
     std::printf("%zu %.17g %s\n", i + 1, of[i].loss, of[i].right ? "right" : "wrong");
   }
   ordered_json all = summary_of(of);
   all["peak_megabytes"] = peak_megabytes();
+  if (wanted.where.is_cuda()) all["peak_device_megabytes"] = peak_device_megabytes(wanted.where);
   if (wanted.json) print(all, true);
 }
 
-void exposure(arguments const& wanted) {
-  engine const model(model_folder::open(wanted.model), read_records(wanted.records),
-                     wanted.threads);
-  if (model.records() % wanted.candidates != 0) {
-    throw std::invalid_argument(wanted.records + " has no whole number of canaries with " +
-                                std::to_string(wanted.candidates) + " candidates each");
+// Bits of each canary: the planted record's, and then those of the others that might have been.
+std::vector<double> exposures(std::string const& model_at, std::string const& records,
+                              std::size_t candidates, place const& where) {
+  engine const model(model_folder::open(model_at), read_records(records), where);
+  if (model.records() % candidates != 0) {
+    throw std::invalid_argument(records + " has no whole number of canaries with " +
+                                std::to_string(candidates) + " candidates each");
   }
   std::vector<answered> const of = answers_of(model);
-  double sum = 0.0;
-  for (std::size_t at = 0; at < of.size(); at += wanted.candidates) {
+  std::vector<double> out;
+  for (std::size_t at = 0; at < of.size(); at += candidates) {
     std::vector<double> others;
-    for (std::size_t j = 1; j < wanted.candidates; ++j) others.push_back(of[at + j].loss);
-    double const bits = tacit::exposure(tacit::canary_rank(of[at].loss, others), wanted.candidates);
-    std::printf("canary %zu: %.2f bits\n", at / wanted.candidates + 1, bits);
-    sum += bits;
+    for (std::size_t j = 1; j < candidates; ++j) others.push_back(of[at + j].loss);
+    out.push_back(tacit::exposure(tacit::canary_rank(of[at].loss, others), candidates));
   }
-  std::printf("mean %.2f of %.2f bits; a model that saw none: 1.44\n",
-              sum * static_cast<double>(wanted.candidates) / static_cast<double>(of.size()),
+  return out;
+}
+
+double mean_of(std::vector<double> const& of) {
+  return std::accumulate(of.begin(), of.end(), 0.0) / static_cast<double>(of.size());
+}
+
+void exposure(arguments const& wanted) {
+  std::vector<double> const bits =
+      exposures(wanted.model, wanted.records, wanted.candidates, wanted.where);
+  for (std::size_t i = 0; i < bits.size(); ++i) {
+    std::printf("canary %zu: %.2f bits\n", i + 1, bits[i]);
+  }
+  std::printf("mean %.2f of %.2f bits; a model that saw none: 1.44\n", mean_of(bits),
               std::log2(static_cast<double>(wanted.candidates)));
 }
 
@@ -145,8 +156,7 @@ void must_be_finite(apps::communicator& ranks, std::vector<answered> const& of, 
 }
 
 void must_agree(apps::communicator& ranks, std::string const& what,
-                tacit::parameters const& theta) {
-  tacit::parameter_hash const hash = tacit::hash_of(theta);
+                tacit::parameter_hash const& hash) {
   apps::must_agree(ranks, what, std::as_bytes(std::span(hash.bytes)));
 }
 
@@ -157,8 +167,9 @@ void train(apps::communicator& ranks, arguments const& wanted) {
   if (gradients && ranks.size() > 1) throw std::invalid_argument("ferret runs on one rank");
   apps::shard const own = apps::shard_of(records.size(), ranks.rank(), ranks.size());
   engine const model(given, records, std::span(records).subspan(own.first, own.records),
-                     wanted.threads);
-  must_agree(ranks, "the model", model.parameters());
+                     wanted.where);
+  placed const weights = model.weights();
+  must_agree(ranks, "the model", weights.start);
   must_be_finite(ranks, answers_of(model), own.first);
 
   std::vector<bool> inside(records.size(), true);
@@ -173,6 +184,20 @@ void train(apps::communicator& ranks, arguments const& wanted) {
     model.answer(which, std::span(of).first(which.size()));
     for (std::size_t j = 0; j < which.size(); ++j) out[j] = of[j].loss;
   };
+  record_projection projection;
+  if (gradients && wanted.where.is_cuda()) {
+    projection = [&](std::size_t one, auto stream, auto groups, std::span<double> out) {
+      model.project(one, stream, groups, out);
+    };
+    // What does not fit in the device's memory is found before anything is paid for.
+    std::vector<double> first(1);
+    tacit::parameter_range const all{0, weights.theta.size()};
+    if (given.shape.type == tacit::element_type::f32) model.project(0, {}, std::span(&all, 1), first);
+  } else if (gradients) {
+    projection = projection_of(
+        [&](std::size_t one, std::span<float> out) { model.gradient(one, out); },
+        weights.theta.size());
+  }
   std::size_t const watched = wanted.audit && !own_half ? wanted.watched : 0;
   double const before = model.forward_seconds();
   std::uint64_t const sent = ranks.exchanged().bytes;
@@ -182,21 +207,22 @@ void train(apps::communicator& ranks, arguments const& wanted) {
   promise const kept =
       gradients
           ? tune_ferret(
-                wanted.how, inside, model.parameters(), tensors,
-                [&](std::size_t one, std::span<float> out) { model.gradient(one, out); }, watched)
-          : tune(ranks, wanted.how, inside, own, model.parameters(), tensors, loss, watched);
+                wanted.how, inside, weights, tensors, projection, watched)
+          : tune(ranks, wanted.how, inside, own, weights, tensors, loss, watched);
   std::chrono::duration<double> const whole = std::chrono::steady_clock::now() - began;
   double const processor = static_cast<double>(std::clock() - worked) / CLOCKS_PER_SEC;
   double const computing = model.forward_seconds() - before;
   double const peak = peak_megabytes();
+  double const device_peak = peak_device_megabytes(wanted.where);
   std::uint64_t const exchanged = ranks.exchanged().bytes - sent;
-  must_agree(ranks, "the tuned model", model.parameters());
+  tacit::parameter_hash const tuned = tacit::hash_of(model.on_host());
+  must_agree(ranks, "the tuned model", tuned);
   if (!ranks.is_first()) return;
-  given.write(wanted.out, model.parameters());
+  given.write(wanted.out, model.on_host());
 
   auto const steps = static_cast<double>(wanted.how.steps);
   ordered_json report{{"mechanism", wanted.how.mechanism},
-                      {"parameters", model.parameters().size()},
+                      {"parameters", weights.theta.size()},
                       {"ranks", ranks.size()},
                       {"promise", kept.text},
                       {"attack_bound", kept.attack_bound}};
@@ -211,20 +237,31 @@ void train(apps::communicator& ranks, arguments const& wanted) {
   report["percent_not_computing_losses"] = 100.0 * (1.0 - computing / whole.count());
   report["bytes_a_step"] = static_cast<double>(exchanged) / steps;
   report["peak_megabytes"] = peak;
-  report["hash"] = to_hex(tacit::hash_of(model.parameters()));
+  if (wanted.where.is_cuda()) report["peak_device_megabytes"] = device_peak;
+  if (!wanted.test.empty()) {
+    engine const fresh(model_folder::open(wanted.out), read_records(wanted.test), wanted.where);
+    ordered_json const said = summary_of(answers_of(fresh));
+    report["accuracy"] = said["accuracy"];
+    report["loss"] = said["loss"];
+  }
+  if (!wanted.canaries.empty()) {
+    report["exposure"] =
+        mean_of(exposures(wanted.out, wanted.canaries, wanted.candidates, wanted.where));
+  }
+  report["hash"] = to_hex(tuned);
   print(report, wanted.json);
 }
 
 void replay(arguments const& wanted) {
   model_folder const given = model_folder::open(wanted.model);
-  engine const model(given, {}, 1);
+  engine const model(given, {});
   tacit::transcript const run = tacit::read_transcript(wanted.transcript);
   if (run.run().mechanism.name == ferret_name) {
-    replay_ferret(model.parameters(), run);
+    replay_ferret(model.on_host(), run);
   } else {
-    tacit::replay(model.parameters(), run, tacit::openmp{});
+    tacit::replay(model.on_host(), run, tacit::openmp{});
   }
-  given.write(wanted.out, model.parameters());
+  given.write(wanted.out, model.on_host());
 }
 
 void act(arguments const& wanted, int count, char** words) {

@@ -3,7 +3,6 @@
 
 #include <tacit/train/recorded.hpp>
 #include <tacit/train/trainer.hpp>
-#include <tacit/zo/launch.hpp>
 
 #include "watched_sums.hpp"
 
@@ -45,7 +44,7 @@ struct shared_run {
   communicator& ranks;
   tuning const& how;
   apps::shard own;
-  tacit::parameters const& theta;
+  placed const& weights;
   batch_loss const& loss;
 
   // On every rank; `whole` is rank 0's. First all come to where the releases before have led.
@@ -67,7 +66,7 @@ struct shared_run {
     }
     apps::shared_batches<Whole> mechanism(ranks, how.directions, how.steps, own, whole, {},
                                           before.size());
-    tacit::trainer run(mechanism, how.training(), theta, tacit::openmp{});
+    tacit::trainer run(mechanism, how.training(), weights.theta, weights.by);
     run.replay(before);
     while (!run.done()) run.step(loss);
   }
@@ -88,14 +87,14 @@ struct shared_run {
 }  // namespace
 
 promise tune(communicator& ranks, tuning const& how, tacit::participants const& taking_part,
-             apps::shard own, tacit::parameters const& theta,
+             apps::shard own, placed const& weights,
              std::vector<tacit::recorded_tensor> const& tensors, batch_loss const& loss,
              std::size_t watched) {
   if (how.mechanism == "dpzero" && how.directions != 1) {
     throw std::invalid_argument("directions is " + std::to_string(how.directions) +
                                 ", but must be 1 for dpzero: dp-aggzo has several");
   }
-  shared_run const run{ranks, how, own, theta, loss};
+  shared_run const run{ranks, how, own, weights, loss};
   if (!ranks.is_first()) {
     run.take_steps<everybody<tacit::paczero<>>>(nullptr, {});
     return {};
@@ -111,7 +110,7 @@ promise tune(communicator& ranks, tuning const& how, tacit::participants const& 
                                    .symbols = symbols,
                                    .magnitude = magnitude,
                                    .tensors = tensors,
-                                   .start = tacit::hash_of(theta)};
+                                   .start = weights.start};
     bool const goes_on = !how.save.empty() && std::filesystem::exists(how.transcript);
     tacit::journal log = goes_on ? tacit::journal::resume(how.transcript, record)
                                  : tacit::journal::create(how.transcript, record);

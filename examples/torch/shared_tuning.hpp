@@ -7,6 +7,7 @@
 
 #include "../llama/mechanisms.hpp"
 #include "../llama/tuning.hpp"
+#include "passes.hpp"
 
 #include <mpi/communicator.hpp>
 #include <mpi/shard.hpp>
@@ -23,6 +24,6 @@
 /// whether they take part, and the promise says how often it is right; whom it watches changes no release's law.
 /// @throws what the library throws, apps::shared_failure on all ranks, and whatever the loss throws
 promise tune(apps::communicator& ranks, tuning const& how, tacit::participants const& taking_part,
-             apps::shard own, tacit::parameters const& theta,
+             apps::shard own, placed const& weights,
              std::vector<tacit::recorded_tensor> const& tensors, batch_loss const& loss,
              std::size_t watched = 0);

@@ -186,7 +186,7 @@ TEST_CASE("ferret lowers the loss, and its transcript makes the same weights", "
     for (std::size_t j = 0; j < out.size(); ++j) out[j] = 2.0F * (tuned.entries[j] - 1.0F);
   };
   promise const kept = tune_ferret(how, std::vector<bool>(records, true), tuned.parameters(),
-                                   tensors(), gradient, 5);
+                                   tensors(), projection_of(gradient, 10), 5);
   CHECK(tuned.distance() < 0.8 * before);
   CHECK(kept.informed_attack >= 0.0);
   CHECK(kept.informed_attack <= 1.0);
@@ -198,7 +198,8 @@ TEST_CASE("ferret lowers the loss, and its transcript makes the same weights", "
   tuning other = how;
   other.save = (folder / "state").string();
   CHECK_THROWS_WITH(
-      tune_ferret(other, std::vector<bool>(records, true), tuned.parameters(), tensors(), gradient),
+      tune_ferret(other, std::vector<bool>(records, true), tuned.parameters(), tensors(),
+                  projection_of(gradient, 10)),
       Catch::Contains("only PACZero keeps a state"));
 }
 
