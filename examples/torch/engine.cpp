@@ -204,6 +204,7 @@ struct engine::parts {
   at::Tensor signs{};                 // on a device: of `signs_of`
   std::optional<tacit::stream_id> signs_of{};
   std::vector<tokenised> texts{};
+  std::size_t first = 0;   // of `texts` among all records
   std::size_t length = 1;  // of every row
   std::size_t most = 1;    // tokens of an answer
   std::chrono::duration<double> computing{};
@@ -232,6 +233,7 @@ engine::engine(model_folder const& model, std::vector<record> const& all,
     own_->most = std::max(own_->most, one.tokens.size() - one.prompt);
   }
   auto const first = static_cast<std::ptrdiff_t>(own.data() - all.data());
+  own_->first = static_cast<std::size_t>(first);
   own_->texts.assign(texts.begin() + first,
                      texts.begin() + first + static_cast<std::ptrdiff_t>(own.size()));
 }
@@ -287,8 +289,9 @@ void engine::answer(std::span<std::size_t const> which, std::span<answered> out)
   std::vector<std::vector<std::size_t>> waiting(rows);  // by row: their places in `which`
   std::size_t batches = 0;
   for (std::size_t j = 0; j < which.size(); ++j) {
-    waiting[which[j] % rows].push_back(j);
-    batches = std::max(batches, waiting[which[j] % rows].size());
+    std::vector<std::size_t>& row = waiting[(own_->first + which[j]) % rows];
+    row.push_back(j);
+    batches = std::max(batches, row.size());
   }
   struct computed {
     at::Tensor surprise, right;
@@ -344,7 +347,9 @@ void engine::gradient(std::size_t record, std::span<float> out) const {
 
 void engine::project(std::size_t record, tacit::stream_id stream,
                      std::span<tacit::parameter_range const> groups, std::span<double> out) const {
-  if (!own_->signs_of || own_->signs_of->seed != stream.seed || own_->signs_of->step != stream.step) {
+  bool const there = own_->signs_of && own_->signs_of->seed == stream.seed &&
+                     own_->signs_of->step == stream.step;
+  if (!there) {
     if (!own_->signs.defined()) own_->signs = at::empty_like(own_->flat);
     own_->signs.zero_();
     tacit::direction const z{tacit::direction_law::rademacher, stream};

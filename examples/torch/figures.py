@@ -42,8 +42,8 @@ SYSTEMS = {
 }
 # Lengths of a move of all d weights: those of a step per unit of what is released, and of the measurement. A weight
 # moves by a √d-th of them, so that they fit models of any size. FERRET's directions have length 1 already.
-RATES = {"paczero": (0.1, 0.3, 1, 3), "dp": (0.03, 0.1, 0.3, 1), "ferret": (0.1, 0.3, 1, 3)}
-SMOOTHING = 1.5
+RATES = {"paczero": (0.3, 1, 3, 10), "dp": (0.3, 1, 3, 10), "ferret": (1, 3, 10, 30)}
+SMOOTHING = 2
 FERRET_CLIP = 100  # of √d times the product with a direction: far above what a record has
 DEFAULTS = {"cpu": {"width": 64, "layers": 2, "heads": 4, "public": 4000, "epochs": 4, "open_rate": 0.003, "jobs": 1},
             "cuda": {"width": 512, "layers": 10, "heads": 8, "public": 8000, "epochs": 3, "open_rate": 0.0003, "jobs": 4}}
@@ -60,6 +60,7 @@ def options():
         parser.add_argument(f"--{name}", type=int)
     parser.add_argument("--open-rate", type=float, help="of the open training's AdamW")
     parser.add_argument("--scale", type=float, default=1, help="of the numbers of steps")
+    parser.add_argument("--stretch", type=float, default=1, help="of the learning rates that are rehearsed")
     parser.add_argument("--seconds", type=float, default=math.inf, help="after which no run begins")
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--rehearse", action="store_true", help="only the learning rates")
@@ -132,6 +133,9 @@ class Runs:
                     out.append(one.result())
                 except Cut:
                     out.append(None)
+                except RuntimeError as failure:
+                    print(failure, file=sys.stderr, flush=True)
+                    out.append(None)
             return out
 
     def openly(self, seed):
@@ -200,26 +204,27 @@ class Runs:
         return self.kept(key, run)
 
 
-def rates_of(system):
-    return RATES[next(kind for kind in RATES if SYSTEMS[system]["mechanism"].startswith(kind))]
+def rates_of(runs, system):
+    rates = RATES[next(kind for kind in RATES if SYSTEMS[system]["mechanism"].startswith(kind))]
+    return [rate * runs.given.stretch for rate in rates]
 
 
 def rehearse(runs):
     """The best rate of each system, as far as it is known."""
     runs.together([(runs.openly, REHEARSED)])
-    each = [(system, rate) for system in SYSTEMS for rate in rates_of(system)]
+    each = [(system, rate) for system in SYSTEMS for rate in rates_of(runs, system)]
     scores = dict(zip(each, runs.together([(runs.tuned, system, REHEARSED, rate, "rehearsed") for system, rate in each])))
     best = {}
     print("| rehearsal, loss (accuracy) at a step's length of | " + " | ".join("1st 2nd 3rd 4th".split()) + " |")
     print("|---|" + "---:|" * 4)
     for system in SYSTEMS:
-        of = {rate: scores[system, rate] for rate in rates_of(system)}
+        of = {rate: scores[system, rate] for rate in rates_of(runs, system)}
         known = {rate: one for rate, one in of.items() if one and one["loss"] is not None and math.isfinite(one["loss"])}
         if known:
             best[system] = min(known, key=lambda rate: known[rate]["loss"])
         print(f"| {system} | " + " | ".join(
-            f"{rate}: {one['loss']:.3f} ({one['accuracy']:.3f}){' ←' if best.get(system) == rate else ''}" if rate in known
-            else f"{rate}: –" for rate, one in of.items()) + " |")
+            f"{rate:g}: {one['loss']:.3f} ({one['accuracy']:.3f}){' ←' if best.get(system) == rate else ''}" if rate in known
+            else f"{rate:g}: –" for rate, one in of.items()) + " |")
     print(flush=True)
     return best
 
@@ -250,7 +255,7 @@ def quality(runs, best):
         for seed in before:
             try:
                 after[seed] = runs.tuned(system, seed, best[system], "scored")
-            except Cut:
+            except (Cut, RuntimeError):
                 pass
         if not after:
             continue
@@ -286,7 +291,7 @@ def cost(runs, best):
     inference = inference_of("open", where)
     for system in reversed(SYSTEMS):
         few = 50 if system.startswith("FERRET") else 10
-        one = runs.tuned(system, REHEARSED, best.get(system, rates_of(system)[0]), "timed", steps=few)
+        one = runs.tuned(system, REHEARSED, best.get(system, rates_of(runs, system)[0]), "timed", steps=few)
         costs_of(runs, system, one, inference)
     if runs.cuda:
         exact = ["--device", runs.given.device]
@@ -320,8 +325,8 @@ def main():
             best = rehearse(runs)
         if not given.rehearse:
             cost(runs, best)
-    except Cut:
-        print("cut\n")
+    except (Cut, RuntimeError) as failure:
+        print(f"cut {failure}\n")
     if not given.rehearse and not given.cost:
         quality(runs, best)
     print(f"{machine(runs)}; width {given.width}, {given.layers} layers, {given.public} public texts, {given.epochs} "

@@ -254,7 +254,7 @@ void train(apps::communicator& ranks, arguments const& wanted) {
 
 void replay(arguments const& wanted) {
   model_folder const given = model_folder::open(wanted.model);
-  engine const model(given, {});
+  engine const model(given, std::vector<record>());
   tacit::transcript const run = tacit::read_transcript(wanted.transcript);
   if (run.run().mechanism.name == ferret_name) {
     replay_ferret(model.on_host(), run);

@@ -4,7 +4,8 @@ makes them.
 
 The model computes what NumPy computes from the same file. Every mechanism, in float32 and bfloat16: a fresh process
 gets the losses of the tuned model, and the transcript replays to it, byte for byte. One, two and four ranks tune alike.
-Every error: one line, exit 2, nothing spent.
+Every error: one line, exit 2, nothing spent. Where there is a CUDA device, what was tuned there replays on the host.
+With `device` as a second word it tests that alone; PROGRAM, in the environment, is another program.
 """
 import itertools
 import json
@@ -16,10 +17,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-import numpy as np
-
 FOLDER = Path(sys.argv[1]).resolve()
-PROGRAM = FOLDER / "build" / "private_opt"
+PROGRAM = Path(os.environ.get("PROGRAM", FOLDER / "build" / "private_opt")).resolve()
 TOY = FOLDER / "toy"
 MECHANISMS = {"paczero-mi": [], "paczero-zpl": ["--directions", "3"], "dpzero": ["--rate-of-learning", "0.001"],
               "dp-aggzo": ["--directions", "2", "--rate-of-learning", "0.001"],
@@ -43,8 +42,8 @@ def must(*words):
     return out
 
 
-def losses(model, records):
-    return [line.split() for line in must("losses", model, records).splitlines()]
+def losses(model, records, *more):
+    return [line.split() for line in must("losses", model, records, *more).splitlines()]
 
 
 def weights_of(model):
@@ -54,6 +53,8 @@ def weights_of(model):
 # ---- the model, by NumPy ------------------------------------------------------------------------
 
 def tensors_in(model):
+    import numpy as np  # what tests a device alone needs none
+
     data = weights_of(model)
     size = int.from_bytes(data[:8], "little")
     out = {}
@@ -68,6 +69,8 @@ def tensors_in(model):
 
 
 def losses_by_numpy(model, records):
+    import numpy as np
+
     w, config = tensors_in(model), json.loads(Path(model, "config.json").read_text())
     words = Path(model, "vocab.txt").read_text().splitlines()
 
@@ -104,6 +107,8 @@ def losses_by_numpy(model, records):
 
 def check_model(few):
     Path("answers.tsv").write_text(few.read_text() + "the room was\tcold and dirty\nit was\tgreat\n".replace(" and", ""))
+    import numpy as np
+
     for model, tolerance in {"m32": 1e-5, "m16": 0.05}.items():
         found = np.array([float(loss) for _, loss, _ in losses(model, "answers.tsv")])
         wanted = losses_by_numpy(model, "answers.tsv")
@@ -111,14 +116,14 @@ def check_model(few):
         print(f"{model}: {len(found)} losses within {np.abs(found - wanted).max():.1e} of NumPy's", flush=True)
 
 
-def check_company(few):
+def check_company(few, *where):
     """A loss is the same bits whoever else is asked for."""
     lines = few.read_text().splitlines(True)
     longest = max(range(len(lines)), key=lambda i: len(lines[i].split()))
     lines[0], lines[longest] = lines[longest], lines[0]
     Path("all.tsv").write_text("".join(lines))
     Path("less.tsv").write_text("".join(lines[:11]))
-    assert losses("m32", "all.tsv")[:11] == losses("m32", "less.tsv")
+    assert losses("m32", "all.tsv", *where)[:11] == losses("m32", "less.tsv", *where)
 
 
 # ---- runs ---------------------------------------------------------------------------------------
@@ -142,8 +147,11 @@ def check_round_trips(few):
         print(f"{name}: replayed, the same bytes", flush=True)
 
 
-def check_resumes(few):
-    words = train("m32", few, "kept", "--save", "kept.state", steps=200)
+def check_resumes(few, *where):
+    for file in ("kept.run", "kept.state", "kept.state.lock"):
+        Path(file).unlink(missing_ok=True)
+    shutil.rmtree("kept", ignore_errors=True)
+    words = train("m32", few, "kept", "--save", "kept.state", *where, steps=200)
     process = begin(*words)
     size = 0
     while process.poll() is None:  # a few records more than there were at first
@@ -218,6 +226,57 @@ def check_ranks(records):
     assert all(status == 2 and complaint.count("\n") == 1 for status, _, complaint in ends), ends
 
 
+# ---- a CUDA device ------------------------------------------------------------------------------
+
+def check_device(few, records):
+    where = ["--device", "cuda"]
+    for device in (where, ["--device", "cuda:99"], ["--device", "gpu"]):
+        status, out, complaint = end(begin(*train("m32", few, "never", "--save", "never.state"), *device))
+        if device is where and status == 0:
+            for file in ("never.run", "never.state"):
+                Path(file).unlink()
+            shutil.rmtree("never")
+            there = True
+            continue
+        assert status == 2 and complaint.count("\n") == 1 and not out, (status, complaint)
+        assert not any(Path(name).exists() for name in ("never", "never.run", "never.state")), complaint
+        print("refused:", complaint.strip(), flush=True)
+        if device is where:
+            there = False
+    if not there:
+        print("no CUDA device here, or a program without it: what tests one is left out", flush=True)
+        return
+
+    for model, tolerance in {"m32": 1e-4, "m16": 0.1}.items():
+        pairs = zip(losses(model, records), losses(model, records, *where))
+        off = max(abs(float(here[1]) - float(device[1])) for here, device in pairs)
+        assert off < tolerance, (model, off)
+        print(f"{model}: losses of the device within {off:.1e} of the processor's", flush=True)
+    check_company(few, *where)
+    for (mechanism, more), model in itertools.product(MECHANISMS.items(), ("m32", "m16")):
+        if (mechanism, model) == ("ferret", "m16"):
+            continue
+        name = f"device_{mechanism}_{model}"
+        report = json.loads(must(*train(model, few, name, "--mechanism", mechanism, "--json", "--audit", "--test", few,
+                                        *where, *more)))
+        must("replay", model, f"{name}.run", "again")
+        assert weights_of(name) == weights_of("again"), f"{name}: the host's replay differs"
+        assert mechanism.startswith("paczero") or weights_of(name) != weights_of(model), f"{name}: nothing moved"
+        fresh = json.loads(must("losses", name, few, "--json", *where))
+        assert report["loss"] == fresh["loss"] and report["peak_device_megabytes"] > 0, (report, fresh)
+        print(f"{name}: the host's replay makes the same bytes", flush=True)
+    runs = {}
+    for ranks in (1, 1, 2):
+        name = f"device{len(runs)}"
+        ends = [end(one) for one in on_ranks(ranks, train("m32", records, name, "--mechanism", "paczero-zpl",
+                                                          "--directions", 2, "--rate-of-learning", 0.003, *where, steps=20))]
+        assert all(status == 0 for status, _, _ in ends), ends
+        runs[name] = Path(f"{name}.run").read_bytes(), weights_of(name)
+    assert len(set(runs.values())) == 1, "the same run differs"
+    print("paczero-zpl: the same bytes twice, and on 2 ranks of one device", flush=True)
+    check_resumes(few, *where)
+
+
 # ---- refusals -----------------------------------------------------------------------------------
 
 def changed(name, change, model="m32"):
@@ -281,6 +340,10 @@ def main():
         shutil.copytree(TOY / "m16", "m16")
         few = Path("few.tsv").resolve()
         few.write_text("".join(TOY.joinpath("private.tsv").read_text().splitlines(True)[-40:]))
+        check_device(few, TOY / "private.tsv")
+        if sys.argv[2:] == ["device"]:
+            print("passed on the device")
+            return
         check_refusals(few)
         check_model(few)
         check_company(few)
