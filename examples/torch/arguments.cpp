@@ -82,7 +82,8 @@ arguments read_arguments(int count, char** words) {
                   "half of the records stay out, and an attacker guesses which");
   train->add_option("--watched", out.watched, "of how many records, the last ones, it guesses")
       ->check(CLI::Range(1, 1'000'000));
-  train->add_option("--test", out.test, "fresh records, to report what the tuned model says of them");
+  train->add_option("--test", out.test,
+                    "fresh records, to report what the tuned model says of them");
   train->add_option("--canaries", out.canaries, "as for exposure, which is reported then");
   train->add_option("--candidates", out.candidates, "lines a canary")
       ->check(CLI::Range(2, 1'000'000));

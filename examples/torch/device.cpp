@@ -58,8 +58,8 @@ void prepare(place const& where, double bytes) {
   int count = 0;
   require(cudaGetDeviceCount(&count), "devices");
   if (where.device >= count) {
-    throw std::runtime_error("there are " + std::to_string(count) +
-                             " CUDA devices: number " + std::to_string(where.device) + " is none");
+    throw std::runtime_error("there are " + std::to_string(count) + " CUDA devices: number " +
+                             std::to_string(where.device) + " is none");
   }
   c10::cuda::set_device(index_of(where));
   std::size_t free = 0;

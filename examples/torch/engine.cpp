@@ -347,8 +347,8 @@ void engine::gradient(std::size_t record, std::span<float> out) const {
 
 void engine::project(std::size_t record, tacit::stream_id stream,
                      std::span<tacit::parameter_range const> groups, std::span<double> out) const {
-  bool const there = own_->signs_of && own_->signs_of->seed == stream.seed &&
-                     own_->signs_of->step == stream.step;
+  bool const there =
+      own_->signs_of && own_->signs_of->seed == stream.seed && own_->signs_of->step == stream.step;
   if (!there) {
     if (!own_->signs.defined()) own_->signs = at::empty_like(own_->flat);
     own_->signs.zero_();

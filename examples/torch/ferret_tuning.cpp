@@ -53,17 +53,15 @@ double rate_at(tacit::train_options const& training, std::size_t step) {
 }
 
 // Bit for bit `tacit::step_on_groups`, by passes where the weights lie.
-void move(std::span<float> theta, passes const& by,
-          std::span<tacit::parameter_range const> groups, tacit::train_options const& training,
-          std::size_t step, tacit::release const& released) {
+void move(std::span<float> theta, passes const& by, std::span<tacit::parameter_range const> groups,
+          tacit::train_options const& training, std::size_t step, tacit::release const& released) {
   double const rate = rate_at(training, step);
   for (std::size_t g = 0; g < groups.size(); ++g) {
     double const y = released.coefficients[g];
     if (y == 0.0) continue;
     auto const size = static_cast<double>(groups[g].size());
-    tacit::direction_step const along{
-        {tacit::direction_law::rademacher, {training.seed, step}},
-        static_cast<float>(-rate * y / std::sqrt(size))};
+    tacit::direction_step const along{{tacit::direction_law::rademacher, {training.seed, step}},
+                                      static_cast<float>(-rate * y / std::sqrt(size))};
     std::size_t const first = groups[g].first;
     by(tacit::update{theta.data() + first, tacit::direction_steps{&along, 1}, first},
        groups[g].size());
@@ -148,8 +146,7 @@ record_projection projection_of(record_gradient gradient, std::size_t size) {
 }
 
 promise tune_ferret(tuning const& how, tacit::participants const& taking_part,
-                    placed const& weights,
-                    std::vector<tacit::recorded_tensor> const& tensors,
+                    placed const& weights, std::vector<tacit::recorded_tensor> const& tensors,
                     record_projection const& projection, std::size_t watched) {
   if (!how.save.empty())
     throw std::invalid_argument("only PACZero keeps a state: --save is for it");

@@ -39,8 +39,7 @@ record_projection projection_of(record_gradient gradient, std::size_t size);
 /// @throws std::invalid_argument for parameters that are not floats in one piece, or a state to keep; what the
 ///         library throws; and whatever the gradient throws
 promise tune_ferret(tuning const& how, tacit::participants const& taking_part,
-                    placed const& weights,
-                    std::vector<tacit::recorded_tensor> const& tensors,
+                    placed const& weights, std::vector<tacit::recorded_tensor> const& tensors,
                     record_projection const& projection, std::size_t watched = 0);
 
 /// In: the parameters with which the run began. Out: the tuned ones, bit for bit those of training.

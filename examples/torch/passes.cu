@@ -33,10 +33,10 @@ void pass_on_device(int device, void* stream, Pass const& pass, std::size_t coun
   tacit::detail::require_cuda(cudaStreamSynchronize(queue), "pass");
 }
 
-#define TACIT_PASSES(T)                                                                            \
-  template void pass_on_device(int, void*, tacit::perturb<T> const&, std::size_t);                 \
-  template void pass_on_device(int, void*, tacit::update<T> const&, std::size_t);                  \
-  template void pass_on_device(int, void*, tacit::restore_and_update<T> const&, std::size_t);      \
+#define TACIT_PASSES(T)                                                                       \
+  template void pass_on_device(int, void*, tacit::perturb<T> const&, std::size_t);            \
+  template void pass_on_device(int, void*, tacit::update<T> const&, std::size_t);             \
+  template void pass_on_device(int, void*, tacit::restore_and_update<T> const&, std::size_t); \
   template void pass_on_device(int, void*, tacit::retrace<T> const&, std::size_t);
 TACIT_PASSES(float)
 TACIT_PASSES(tacit::half)

@@ -192,11 +192,12 @@ void train(apps::communicator& ranks, arguments const& wanted) {
     // What does not fit in the device's memory is found before anything is paid for.
     std::vector<double> first(1);
     tacit::parameter_range const all{0, weights.theta.size()};
-    if (given.shape.type == tacit::element_type::f32) model.project(0, {}, std::span(&all, 1), first);
+    if (given.shape.type == tacit::element_type::f32)
+      model.project(0, {}, std::span(&all, 1), first);
   } else if (gradients) {
-    projection = projection_of(
-        [&](std::size_t one, std::span<float> out) { model.gradient(one, out); },
-        weights.theta.size());
+    projection =
+        projection_of([&](std::size_t one, std::span<float> out) { model.gradient(one, out); },
+                      weights.theta.size());
   }
   std::size_t const watched = wanted.audit && !own_half ? wanted.watched : 0;
   double const before = model.forward_seconds();
@@ -204,11 +205,9 @@ void train(apps::communicator& ranks, arguments const& wanted) {
   auto const began = std::chrono::steady_clock::now();
   std::clock_t const worked = std::clock();
   std::vector<tacit::recorded_tensor> const tensors = tensors_of(given.shape);
-  promise const kept =
-      gradients
-          ? tune_ferret(
-                wanted.how, inside, weights, tensors, projection, watched)
-          : tune(ranks, wanted.how, inside, own, weights, tensors, loss, watched);
+  promise const kept = gradients
+                           ? tune_ferret(wanted.how, inside, weights, tensors, projection, watched)
+                           : tune(ranks, wanted.how, inside, own, weights, tensors, loss, watched);
   std::chrono::duration<double> const whole = std::chrono::steady_clock::now() - began;
   double const processor = static_cast<double>(std::clock() - worked) / CLOCKS_PER_SEC;
   double const computing = model.forward_seconds() - before;

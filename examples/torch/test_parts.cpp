@@ -197,10 +197,9 @@ TEST_CASE("ferret lowers the loss, and its transcript makes the same weights", "
 
   tuning other = how;
   other.save = (folder / "state").string();
-  CHECK_THROWS_WITH(
-      tune_ferret(other, std::vector<bool>(records, true), tuned.parameters(), tensors(),
-                  projection_of(gradient, 10)),
-      Catch::Contains("only PACZero keeps a state"));
+  CHECK_THROWS_WITH(tune_ferret(other, std::vector<bool>(records, true), tuned.parameters(),
+                                tensors(), projection_of(gradient, 10)),
+                    Catch::Contains("only PACZero keeps a state"));
 }
 
 TEST_CASE("a model is the same after it was written and read", "[torch]") {

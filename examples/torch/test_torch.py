@@ -247,7 +247,7 @@ def check_device(few, records):
         print("no CUDA device here, or a program without it: what tests one is left out", flush=True)
         return
 
-    for model, tolerance in {"m32": 1e-4, "m16": 0.1}.items():
+    for model, tolerance in {"m32": 1e-4, "m16": 0.2}.items():
         pairs = zip(losses(model, records), losses(model, records, *where))
         off = max(abs(float(here[1]) - float(device[1])) for here, device in pairs)
         assert off < tolerance, (model, off)
