@@ -66,10 +66,9 @@ void prepare(place const& where, double bytes) {
   std::size_t all = 0;
   require(cudaMemGetInfo(&free, &all), "memory of the device");
   if (bytes > static_cast<double>(free)) {
-    auto const gigabytes = [](double of) { return std::to_string(std::llround(of / 1e8) / 10.0); };
     throw std::runtime_error("the model is too large for the memory of the CUDA device: " +
-                             gigabytes(bytes).substr(0, 6) + " GB of " +
-                             gigabytes(static_cast<double>(free)).substr(0, 6) + " free ones");
+                             std::to_string(std::llround(bytes / 1e6)) + " MB, where " +
+                             std::to_string(free / 1'000'000) + " are free");
   }
   at::Context& torch = at::globalContext();
   torch.lazyInitDevice(c10::DeviceType::CUDA);

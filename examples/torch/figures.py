@@ -42,7 +42,7 @@ SYSTEMS = {
 }
 # Lengths of a move of all d weights: those of a step per unit of what is released, and of the measurement. A weight
 # moves by a √d-th of them, so that they fit models of any size. FERRET's directions have length 1 already.
-RATES = {"paczero": (0.3, 1, 3, 10), "dp": (0.3, 1, 3, 10), "ferret": (1, 3, 10, 30)}
+RATES = {"paczero": (0.3, 1, 3, 10), "dp": (1, 3, 10, 30), "ferret": (1, 3, 10, 30)}
 SMOOTHING = 2
 FERRET_CLIP = 100  # of √d times the product with a direction: far above what a record has
 DEFAULTS = {"cpu": {"width": 64, "layers": 2, "heads": 4, "public": 4000, "epochs": 4, "open_rate": 0.003, "jobs": 1},
