@@ -297,11 +297,34 @@ def cost(runs, best):
         exact = ["--device", runs.given.device]
         one = runs.tuned("PACZero-MI", REHEARSED, 0.3, "timed", where=exact, steps=10)
         costs_of(runs, "PACZero-MI, without TF32", one, inference_of("open", exact))
+    if not runs.cuda:
+        print(flush=True)
+        return large(runs, folder)
     if not (folder / "half" / "model.safetensors").exists() and not runs.given.table:
         runs.call("start", folder / "vocab.txt", folder / "half", "--width", runs.given.width, "--layers",
                   runs.given.layers, "--heads", runs.given.heads, "--positions", 40, "--bfloat16")
     one = runs.tuned("PACZero-MI", REHEARSED, 0.3, "timed", model="half", steps=10)
     costs_of(runs, "PACZero-MI, bfloat16, random weights", one, inference_of("half", where))
+    print(flush=True)
+
+
+def large(runs, folder):
+    """On a processor, a model of the size of a device's, with random weights: what a step costs, not what it learns."""
+    few = folder / "few.tsv"
+    few.write_text("".join((folder / "private.tsv").read_text().splitlines(True)[:32]))
+    print("| 32 records | parameters | processor seconds a step | not computing losses | peak of inference | peak of tuning |")
+    print("|---|---:|---:|---:|---:|---:|")
+    for type_ in ("float32", "bfloat16"):
+        name = f"large_{type_}"
+        if not (folder / name / "model.safetensors").exists() and not runs.given.table:
+            runs.call("start", folder / "vocab.txt", folder / name, "--width", 512, "--layers", 10, "--heads", 8,
+                      "--positions", 40, *(["--bfloat16"] if type_ == "bfloat16" else []))
+        inference = runs.kept(f"inference_{name}", lambda: json.loads(
+            runs.call("losses", folder / name, few, "--json", *runs.where)))
+        one = runs.tuned("PACZero-MI", REHEARSED, 1, "timed", model=name, records="few.tsv", steps=5)
+        print(f"| {type_} | {one['parameters']:,} | {one['processor_seconds_a_step']:.2f} | "
+              f"{one['percent_not_computing_losses']:.2f} % | {inference['peak_megabytes']:.0f} MB | "
+              f"{one['peak_megabytes']:.0f} MB |", flush=True)
     print(flush=True)
 
 
