@@ -37,7 +37,9 @@ else
   [ -e "$out/venv" ] || python3 -m venv "$out/venv"
   python=$out/venv/bin/python
   if [ "$cuda" = ON ]; then
-    "$python" -m pip install --quiet -r examples/torch/requirements.txt
+    # With all that it asks for, in the versions that it wants.
+    grep '^torch=\|^numpy=' examples/torch/requirements.txt > "$out/requirements.txt"
+    "$python" -m pip install --quiet -r "$out/requirements.txt"
   else
     # The wheel and what the libraries for the processor load: not the GBs that Python's torch loads.
     "$python" -m pip install --quiet --no-deps -r examples/torch/requirements.txt
