@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Puts a run of tools/gpu.sh into Markdown tables.
 
-usage: gpu_table.py FOLDER    FOLDER holds gpu.json, mezo_gpu.json (may be missing) and, of both, what was tested
+usage: gpu_table.py FOLDER    FOLDER holds gpu.json and, where PyTorch was timed, mezo_gpu.json
 """
 import json
 import sys
@@ -55,13 +55,13 @@ def main():
             cells = "".join(f" {ours[f'step/{law}/{m}/{directions}']:.2f} ms |" for m in MODELS)
             print(f"| tacit, {law}, {directions} direction{'s' if directions > 1 else ''} |{cells}")
     if theirs:
+        times = theirs["milliseconds"]
         for kind, label in (("normal", "PyTorch, as MeZO has it"), ("in place", "PyTorch, one buffer for z")):
-            cells = "".join(f" {theirs['milliseconds'][f'{m}/{kind}']:.2f} ms |" for m in MODELS)
+            cells = "".join(f" {times[f'{m}/{kind}']:.2f} ms |" if f"{m}/{kind}" in times else " – |" for m in MODELS)
             print(f"| {label}, 1 direction |{cells}")
         for law in LAWS:
-            cells = "".join(f" {theirs['milliseconds'][f'{m}/in place'] / ours[f'step/{law}/{m}/1']:.1f} |"
-                            for m in MODELS)
-            print(f"| ratio to the latter, {law} |{cells}")
+            cells = "".join(f" {times[f'{m}/normal'] / ours[f'step/{law}/{m}/1']:.1f} |" for m in MODELS)
+            print(f"| MeZO's time over that of tacit, {law} |{cells}")
     cells = "".join(f" {ours[f'memory_over_parameters/{m}']:.0f} MB |" for m in MODELS)
     print(f"| memory over the parameters, tacit |{cells}")
     if theirs:

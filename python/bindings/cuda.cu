@@ -8,40 +8,22 @@
 
 namespace binding {
 
-namespace {
-
-/// Makes a device the present one, and the one before it present again.
-class present {
- public:
-  explicit present(int device) {
-    tacit::detail::gpu_runtime::require(cudaGetDevice(&before_), "present device");
-    tacit::detail::gpu_runtime::require(cudaSetDevice(device), "choice of the device");
-  }
-  present(present const&) = delete;
-  present& operator=(present const&) = delete;
-  ~present() { cudaSetDevice(before_); }
-
- private:
-  int before_ = 0;
-};
-
-}  // namespace
+using namespace tacit::detail::gpu_runtime;
 
 template <class Pass>
 void run_on_device(int device, std::span<tacit::pass_over<Pass> const> parts) {
-  present const here(device);
+  on_device const here(device);
   // What others have begun on these parameters, on any stream.
-  tacit::detail::gpu_runtime::require(cudaDeviceSynchronize(), "work before a pass");
+  require(cudaDeviceSynchronize(), "work before a pass");
   tacit::gpu const launch;
   launch(parts);
   launch.wait();
 }
 
 void copy_from_device(int device, void* to, void const* from, std::size_t bytes) {
-  present const here(device);
-  tacit::detail::gpu_runtime::require(cudaDeviceSynchronize(), "work before a copy");
-  tacit::detail::gpu_runtime::require(cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToHost),
-                                      "copy to the host");
+  on_device const here(device);
+  require(cudaDeviceSynchronize(), "work before a copy");
+  require(cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToHost), "copy to the host");
 }
 
 // Those of a trainer and of a replay without an optimiser.

@@ -38,6 +38,8 @@ inline status take(void** room, std::size_t bytes, stream on) {
   return cudaMallocAsync(room, bytes, on);
 }
 inline status give_back(void* room, stream on) { return cudaFreeAsync(room, on); }
+inline status present(int* device) { return cudaGetDevice(device); }
+inline status make_present(int device) { return cudaSetDevice(device); }
 inline status copy(void* to, void const* from, std::size_t bytes, stream on) {
   return cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, on);
 }
@@ -58,6 +60,8 @@ inline status take(void** room, std::size_t bytes, stream on) {
   return hipMallocAsync(room, bytes, on);
 }
 inline status give_back(void* room, stream on) { return hipFreeAsync(room, on); }
+inline status present(int* device) { return hipGetDevice(device); }
+inline status make_present(int device) { return hipSetDevice(device); }
 inline status copy(void* to, void const* from, std::size_t bytes, stream on) {
   return hipMemcpyAsync(to, from, bytes, hipMemcpyHostToDevice, on);
 }
@@ -68,6 +72,25 @@ inline constexpr std::size_t argument_bytes = 4'000;
 inline void require(status of, char const* what) {
   if (of != success) throw std::runtime_error(std::string("gpu: ") + what + ": " + text(of));
 }
+
+/// Makes a device the present one for as long as this lives; no device below 0.
+class on_device {
+ public:
+  explicit on_device(int device) : device_(device) {
+    if (device_ < 0) return;
+    require(present(&before_), "present device");
+    require(make_present(device_), "choice of the device");
+  }
+  on_device(on_device const&) = delete;
+  on_device& operator=(on_device const&) = delete;
+  ~on_device() {
+    if (device_ >= 0) (void)make_present(before_);
+  }
+
+ private:
+  int device_;
+  int before_ = 0;
+};
 
 }  // namespace detail::gpu_runtime
 
@@ -199,7 +222,7 @@ __global__ void __launch_bounds__(device_threads)
 
 }  // namespace detail
 
-/// A stream of the present device. Tensors lie in memory that the device reads and writes. A pass takes its place
+/// A stream of a device, the present one unless its number is given. Tensors lie in memory that the device reads and writes. A pass takes its place
 /// in the stream and is not waited for: what the stream does next finds θ moved, and who reads it otherwise calls
 /// `wait` first. All tensors of a model go into one launch (a thousand of them; 100 with hipcc), no memory is
 /// taken for up to 64 directions, and a kernel of its own moves what step.hpp has by 16 bytes a load.
@@ -211,6 +234,7 @@ __global__ void __launch_bounds__(device_threads)
 struct gpu {
   static constexpr bool elsewhere = true;  // what it reads is not the host's
   detail::gpu_runtime::stream stream = nullptr;
+  int device = -1;  ///< below 0: the present one
 
   template <class Pass>
   void operator()(Pass const& pass, std::size_t count) const {
@@ -222,6 +246,7 @@ struct gpu {
   template <class Pass>
   void operator()(std::span<pass_over<Pass> const> parts) const {
     if (parts.empty()) return;
+    detail::gpu_runtime::on_device const here(device);
     Pass const& pass = parts.front().pass;
     if constexpr (requires { detail::of_one_term(pass); }) {
       if (pass.terms.count == 1) return run(detail::of_one_term(pass), parts);
@@ -234,7 +259,10 @@ struct gpu {
   }
 
   /// Returns when all passes are done.
-  void wait() const { detail::gpu_runtime::require(detail::gpu_runtime::wait(stream), "a pass"); }
+  void wait() const {
+    detail::gpu_runtime::on_device const here(device);
+    detail::gpu_runtime::require(detail::gpu_runtime::wait(stream), "a pass");
+  }
 
  private:
   // Terms that the host has: as arguments, or in memory of the device.
