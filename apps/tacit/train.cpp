@@ -45,10 +45,11 @@ void declare_train(arguments& of) {
          "paczero-mi and ferret: the budget in nats (for 0 there is paczero-zpl)");
   declare_paczero(of);
   declare_systems(of);
-  of.add("--steps", whole(1, 10'000'000), "steps; 4000 unless given, for most mechanisms");
+  of.add("--steps", whole(1, 10'000'000),
+         "steps; unless given 4000, or what was tuned (docs/results.md)");
   of.add("--learning-rate",
          number("in [1e-37, 1e38]", [](double x) { return x >= 1e-37 && x <= 1e38; }),
-         "falls linearly to 0; by mechanism unless given");
+         "falls linearly to 0; unless given what suits the mechanism, or was tuned");
   of.add("--optimiser", word_of(optimisers), "what releases move; sgd unless given");
   of.add("--momentum", share_below_1(), "optimiser momentum: 0.9 unless given");
   of.add("--beta1", share_below_1(), "optimisers adam and adamw: 0.9 unless given");
@@ -60,7 +61,8 @@ void declare_train(arguments& of) {
          "0 unless given; with adam it is added to the gradient");
   of.add("--clip", number("in (0, 1e100]", [](double x) { return x > 0.0 && x <= 1e100; }),
          "limit of a record's scalar, or of its gradient's norm; by mechanism unless given");
-  of.add("--directions", whole(1, 1000), "directions a step; 1 unless given, for dp-aggzo 16");
+  of.add("--directions", whole(1, 1000),
+         "directions a step; 1 unless given, for dp-aggzo 16, or 8 of a transformer");
   of.add("--seed", whole(0, UINT64_MAX),
          "public: split, first weights, candidates, directions; 1 unless given");
   of.add("--seeds", whole(1, 1000), "runs, with seeds from --seed upwards; 1 unless given");

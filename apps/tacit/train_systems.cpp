@@ -10,12 +10,15 @@
 #include "safetensors/safetensors.hpp"
 #include "train.hpp"
 #include "training/tensors.hpp"
+#include "tuned_settings.hpp"
 
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <iterator>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -28,8 +31,6 @@ namespace {
 using apps::tuning_options;
 using apps::tuning_result;
 using apps::tuning_system;
-
-enum class tuned_model { network, adapters, transformer };
 
 arguments::words<tuned_model> const tuned_models{{"network", tuned_model::network},
                                                  {"adapters", tuned_model::adapters},
@@ -47,31 +48,29 @@ bool has_epsilon(tuning_system system) {
          system == dp_sgd || system == rldp;
 }
 
-bool takes_gradients(tuning_system system) {
-  using enum tuning_system;
-  return system == sgd || system == dp_sgd || system == ferret || system == rldp;
-}
-
-// Steps, rates and clips at which the digits learn: a matter of use, not of privacy.
-void suit(tuning_options& o) {
-  using enum tuning_system;
-  o.steps = o.system == dp_aggzo ? 100 : takes_gradients(o.system) ? 60 : 1000;
-  o.learning_rate = o.system == dp_aggzo        ? 0.5
-                    : o.system == ferret        ? 0.1
-                    : takes_gradients(o.system) ? 2.0
-                    : o.system == dpgd_0th      ? 2e-4
-                                                : 0.02;
-  o.clip = o.system == dpgd_0th                              ? 50.0
-           : o.system == dpzero || o.system == dp_zo_laplace ? 3.0
-           : o.system == ferret                              ? 1.0
-                                                             : 0.5;
-  if (o.system == ferret) {
+// What was tuned for the nearest budget, by its ratio: a matter of use, not of privacy.
+void suit(tuning_options& o, tuned_model model) {
+  if (o.system == tuning_system::ferret) {  // never tuned to a run that moves
     o.steps = 300;
+    o.learning_rate = 0.1;
+    o.clip = 1.0;
     o.rate = 0.02;
+    return;
+  }
+  double const budget = has_epsilon(o.system) ? o.target.epsilon : o.budget.value;
+  double nearest = std::numeric_limits<double>::infinity();
+  for (tuned_setting const& one : tuned_settings) {
+    if (one.model != model || one.system != o.system) continue;
+    double const off = one.budget == 0.0 ? 0.0 : std::abs(std::log(budget / one.budget));
+    if (off > nearest) continue;
+    nearest = off;
+    o.steps = one.steps;
+    o.learning_rate = one.learning_rate;
+    if (one.clip != 0.0) o.clip = one.clip;
   }
 }
 
-tuning_options read_options(arguments const& of) {
+tuning_options read_options(arguments const& of, tuned_model model) {
   of.must_be_left_out({"--ledger", "--kappa", "--observed", "--allocation", "--horizon",
                        "--minimum-correlation", "--disagreement", "--smoothing", "--save",
                        "--resume", "--subsets", "--record-groups", "--group-mi"},
@@ -79,7 +78,6 @@ tuning_options read_options(arguments const& of) {
   using enum tuning_system;
   tuning_options o;
   o.system = apps::system_named(of.text("--mechanism"));
-  suit(o);
   std::string const with = "with --mechanism " + of.text("--mechanism");
   if (has_epsilon(o.system)) {
     o.target = {of.number("--epsilon"), of.number("--delta", 1e-5)};
@@ -91,6 +89,7 @@ tuning_options read_options(arguments const& of) {
   } else {
     of.must_be_left_out({"--mi"}, with);
   }
+  suit(o, model);
   o.paczero.clip = 1024.0;
   if (o.system == paczero_mi) o.paczero.spend = tacit::allocation::confident_or_hold;
   o.paczero.otherwise = tacit::disagreement::hold;
@@ -107,7 +106,7 @@ tuning_options read_options(arguments const& of) {
     of.must_be_left_out({"--rate"}, with);
   }
   if (o.system == dp_aggzo) {
-    o.directions = of.whole("--directions", 16);
+    o.directions = of.whole("--directions", model == tuned_model::transformer ? 8 : 16);
   } else {
     of.must_be_left_out({"--directions"}, with);
   }
@@ -194,7 +193,7 @@ void refuse_systems_options(arguments const& of) {
 answer train_system(arguments const& of) {
   of.text("--mechanism");  // needed
   auto const which = of.choice("--model", tuned_models, tuned_model::network);
-  tuning_options const wanted = read_options(of);
+  tuning_options const wanted = read_options(of, which);
   seed_range const seeds = read_seeds(of, {"--transcript", "--base", "--tuned"});
   std::optional<apps::dataset> data;
   if (which == tuned_model::transformer) {

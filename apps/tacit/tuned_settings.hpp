@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Written by tuned_settings.py from docs/results.md.
+
+#include "finetune/finetune.hpp"
+
+#include <cstddef>
+
+namespace calculator {
+
+enum class tuned_model { network, adapters, transformer };
+
+/// What was tuned at a budget: of (epsilon, 1e-5), or of nats for PACZero. A clip of 0: there is none.
+struct tuned_setting {
+  tuned_model model;
+  apps::tuning_system system;
+  double budget;
+  std::size_t steps;
+  double learning_rate;
+  double clip;
+};
+
+inline constexpr tuned_setting tuned_settings[] = {
+    // clang-format off
+    {tuned_model::network, apps::tuning_system::mezo, 0, 3000, 0.024, 0},
+    {tuned_model::network, apps::tuning_system::sgd, 0, 300, 1, 0},
+    {tuned_model::network, apps::tuning_system::paczero_zpl, 0, 3000, 0.02, 0},
+    {tuned_model::network, apps::tuning_system::paczero_mi, 0.0017, 3000, 0.02, 0},
+    {tuned_model::network, apps::tuning_system::paczero_mi, 0.0198, 3000, 0.02, 0},
+    {tuned_model::network, apps::tuning_system::paczero_mi, 0.1895, 3000, 0.02, 0},
+    {tuned_model::network, apps::tuning_system::dpzero, 0.5, 1000, 0.01, 2},
+    {tuned_model::network, apps::tuning_system::dpzero, 2, 1000, 0.03, 2},
+    {tuned_model::network, apps::tuning_system::dpzero, 8, 1000, 0.1, 2},
+    {tuned_model::network, apps::tuning_system::dp_zo_laplace, 0.5, 50, 0.003, 2},
+    {tuned_model::network, apps::tuning_system::dp_zo_laplace, 2, 50, 0.003, 2},
+    {tuned_model::network, apps::tuning_system::dp_zo_laplace, 8, 100, 0.1, 4},
+    {tuned_model::network, apps::tuning_system::dp_aggzo, 0.5, 30, 0.25, 1},
+    {tuned_model::network, apps::tuning_system::dp_aggzo, 2, 300, 0.1, 0.5},
+    {tuned_model::network, apps::tuning_system::dp_aggzo, 8, 100, 0.25, 1},
+    {tuned_model::network, apps::tuning_system::dpgd_0th, 0.5, 100, 0.0002, 50},
+    {tuned_model::network, apps::tuning_system::dpgd_0th, 2, 30, 0.0002, 10},
+    {tuned_model::network, apps::tuning_system::dpgd_0th, 8, 30, 0.0002, 10},
+    {tuned_model::network, apps::tuning_system::dp_sgd, 0.5, 30, 1, 1},
+    {tuned_model::network, apps::tuning_system::dp_sgd, 2, 30, 2, 1},
+    {tuned_model::network, apps::tuning_system::dp_sgd, 8, 100, 4, 1},
+    {tuned_model::network, apps::tuning_system::rldp, 0.5, 100, 0.5, 0.5},
+    {tuned_model::network, apps::tuning_system::rldp, 2, 100, 1, 0.5},
+    {tuned_model::network, apps::tuning_system::rldp, 8, 100, 4, 0.5},
+    {tuned_model::adapters, apps::tuning_system::mezo, 0, 3000, 0.024, 0},
+    {tuned_model::adapters, apps::tuning_system::sgd, 0, 300, 1, 0},
+    {tuned_model::adapters, apps::tuning_system::paczero_zpl, 0, 3000, 0.01, 0},
+    {tuned_model::adapters, apps::tuning_system::paczero_mi, 0.0017, 3000, 0.01, 0},
+    {tuned_model::adapters, apps::tuning_system::paczero_mi, 0.0198, 3000, 0.01, 0},
+    {tuned_model::adapters, apps::tuning_system::paczero_mi, 0.1895, 3000, 0.02, 0},
+    {tuned_model::adapters, apps::tuning_system::dpzero, 0.5, 1000, 0.01, 2},
+    {tuned_model::adapters, apps::tuning_system::dpzero, 2, 1000, 0.03, 4},
+    {tuned_model::adapters, apps::tuning_system::dpzero, 8, 1000, 0.1, 4},
+    {tuned_model::adapters, apps::tuning_system::dp_zo_laplace, 0.5, 50, 0.03, 2},
+    {tuned_model::adapters, apps::tuning_system::dp_zo_laplace, 2, 50, 0.003, 2},
+    {tuned_model::adapters, apps::tuning_system::dp_zo_laplace, 8, 400, 0.1, 2},
+    {tuned_model::adapters, apps::tuning_system::dp_aggzo, 0.5, 30, 0.25, 1},
+    {tuned_model::adapters, apps::tuning_system::dp_aggzo, 2, 100, 0.6, 0.5},
+    {tuned_model::adapters, apps::tuning_system::dp_aggzo, 8, 300, 0.25, 1},
+    {tuned_model::adapters, apps::tuning_system::dpgd_0th, 0.5, 100, 0.005, 10},
+    {tuned_model::adapters, apps::tuning_system::dpgd_0th, 2, 30, 0.0002, 10},
+    {tuned_model::adapters, apps::tuning_system::dpgd_0th, 8, 300, 0.005, 50},
+    {tuned_model::adapters, apps::tuning_system::dp_sgd, 0.5, 100, 1, 0.3},
+    {tuned_model::adapters, apps::tuning_system::dp_sgd, 2, 100, 2, 1},
+    {tuned_model::adapters, apps::tuning_system::dp_sgd, 8, 100, 4, 1},
+    {tuned_model::adapters, apps::tuning_system::rldp, 0.5, 100, 0.5, 0.5},
+    {tuned_model::adapters, apps::tuning_system::rldp, 2, 30, 4, 0.5},
+    {tuned_model::adapters, apps::tuning_system::rldp, 8, 100, 4, 0.5},
+    {tuned_model::transformer, apps::tuning_system::mezo, 0, 300, 0.002, 0},
+    {tuned_model::transformer, apps::tuning_system::sgd, 0, 120, 0.5, 0},
+    {tuned_model::transformer, apps::tuning_system::paczero_zpl, 0, 300, 0.005, 0},
+    {tuned_model::transformer, apps::tuning_system::paczero_mi, 0.0017, 300, 0.005, 0},
+    {tuned_model::transformer, apps::tuning_system::paczero_mi, 0.0198, 300, 0.005, 0},
+    {tuned_model::transformer, apps::tuning_system::paczero_mi, 0.1895, 300, 0.005, 0},
+    {tuned_model::transformer, apps::tuning_system::dpzero, 0.5, 300, 0.001, 3},
+    {tuned_model::transformer, apps::tuning_system::dpzero, 2, 300, 0.003, 3},
+    {tuned_model::transformer, apps::tuning_system::dpzero, 8, 300, 0.003, 3},
+    {tuned_model::transformer, apps::tuning_system::dp_zo_laplace, 0.5, 50, 0.003, 3},
+    {tuned_model::transformer, apps::tuning_system::dp_zo_laplace, 2, 100, 0.003, 3},
+    {tuned_model::transformer, apps::tuning_system::dp_zo_laplace, 8, 100, 0.003, 6},
+    {tuned_model::transformer, apps::tuning_system::dp_aggzo, 0.5, 30, 0.01, 1},
+    {tuned_model::transformer, apps::tuning_system::dp_aggzo, 2, 60, 0.03, 0.5},
+    {tuned_model::transformer, apps::tuning_system::dp_aggzo, 8, 60, 0.03, 1},
+    {tuned_model::transformer, apps::tuning_system::dpgd_0th, 0.5, 25, 0.001, 30},
+    {tuned_model::transformer, apps::tuning_system::dpgd_0th, 2, 25, 0.001, 30},
+    {tuned_model::transformer, apps::tuning_system::dpgd_0th, 8, 100, 0.001, 30},
+    {tuned_model::transformer, apps::tuning_system::dp_sgd, 0.5, 20, 0.2, 0.25},
+    {tuned_model::transformer, apps::tuning_system::dp_sgd, 2, 80, 0.1, 0.5},
+    {tuned_model::transformer, apps::tuning_system::dp_sgd, 8, 80, 0.8, 0.5},
+    {tuned_model::transformer, apps::tuning_system::rldp, 0.5, 20, 0.1, 0.2},
+    {tuned_model::transformer, apps::tuning_system::rldp, 2, 40, 0.1, 0.2},
+    {tuned_model::transformer, apps::tuning_system::rldp, 8, 40, 0.8, 0.2},
+    // clang-format on
+};
+
+}  // namespace calculator
