@@ -3,6 +3,7 @@
 // Passes over parameters in the memory of an NVIDIA device, by the library's own launcher.
 #include <tacit/zo/launch_gpu.hpp>
 #include <tacit/zo/step.hpp>
+#include <tacit/zo/stochastic.hpp>
 
 #include "cuda.hpp"
 
@@ -29,10 +30,12 @@ void copy_from_device(int device, void* to, void const* from, std::size_t bytes)
 // Those of a trainer and of a replay without an optimiser.
 #define TACIT_PASS(Pass) \
   template void run_on_device(int, std::span<tacit::pass_over<tacit::Pass> const>)
-#define TACIT_PASSES(T)              \
-  TACIT_PASS(perturb<T>);            \
-  TACIT_PASS(restore_and_update<T>); \
-  TACIT_PASS(retrace<T>)
+#define TACIT_PASSES(T)                         \
+  TACIT_PASS(perturb<T>);                       \
+  TACIT_PASS(restore_and_update<T>);            \
+  TACIT_PASS(retrace<T>);                       \
+  TACIT_PASS(restore_and_stochastic_update<T>); \
+  TACIT_PASS(stochastic_retrace<T>)
 TACIT_PASSES(float);
 TACIT_PASSES(tacit::half);
 TACIT_PASSES(tacit::bfloat16);

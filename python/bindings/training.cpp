@@ -168,6 +168,10 @@ template <class T>
 constexpr bool runs_on_devices<tacit::restore_and_update<T>> = true;
 template <class T>
 constexpr bool runs_on_devices<tacit::retrace<T>> = true;
+template <class T>
+constexpr bool runs_on_devices<tacit::restore_and_stochastic_update<T>> = true;
+template <class T>
+constexpr bool runs_on_devices<tacit::stochastic_retrace<T>> = true;
 
 }  // namespace
 
@@ -417,6 +421,11 @@ tacit::schedule schedule_of(std::string_view word) {
                                  "'constant' or 'linear'");
 }
 
+tacit::rounding_mode rounding_of(std::string_view word) {
+  return chosen<tacit::rounding_mode>(tacit::detail::rounding_words, word, "rounding",
+                                      "'nearest' or 'stochastic'");
+}
+
 nb::dict mechanism_of(tacit::transcript const& self) {
   nb::dict out;
   out["name"] = self.run().mechanism.name;
@@ -438,6 +447,8 @@ nb::dict training_of(tacit::transcript const& self) {
   out["schedule_steps"] = t.steps;
   out["law"] = tacit::detail::word_of("transcript", "law", tacit::detail::law_words, t.law);
   out["seed"] = t.seed;
+  out["rounding"] =
+      tacit::detail::word_of("transcript", "rounding", tacit::detail::rounding_words, t.rounding);
   tacit::optimiser_options const& o = t.optimiser;
   if (o.rule == tacit::optimiser_rule::sgd) return out;
   out["optimiser"] =
@@ -547,7 +558,7 @@ void bind_training(nb::module_& m) {
           "__init__",
           [](training_run* self, mechanism& of, array_parameters const& theta,
              number const& smoothing, number const& learning_rate, number const& weight_decay,
-             word const& schedule, word const& law, whole const& seed,
+             word const& schedule, word const& law, whole const& seed, word const& rounding,
              std::optional<file> const& journal, unsigned threads) {
             constexpr char const* who = "trainer";
             tacit::schedule const decay = schedule_of(schedule.as(who, "schedule"));
@@ -559,15 +570,16 @@ void bind_training(nb::module_& m) {
                 .decay = decay,
                 .steps = linear ? of.planned_steps() : 0,
                 .law = law_of(law.as(who, "law")),
-                .seed = seed.as(who, "seed")};
+                .seed = seed.as(who, "seed"),
+                .rounding = rounding_of(rounding.as(who, "rounding"))};
             std::optional<std::filesystem::path> kept;
             if (journal) kept = journal->as(who, "journal", a_path);
             new (self) training_run(of, theta, options, kept, threads);
           },
           nb::arg("mechanism"), nb::arg("theta"), nb::arg("smoothing"), nb::arg("learning_rate"),
           nb::arg("weight_decay"), nb::arg("schedule"), nb::arg("law"), nb::arg("seed"),
-          nb::arg("journal").none(), nb::arg("threads"), nb::keep_alive<1, 2>(),
-          nb::keep_alive<1, 3>())
+          nb::arg("rounding"), nb::arg("journal").none(), nb::arg("threads"),
+          nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>())
       .def("step", &training_run::step, nb::arg("loss"))
       .def("step_on_batch", &training_run::step_on_batch, nb::arg("loss"))
       .def("transcript", &training_run::transcript)

@@ -199,7 +199,7 @@ NATIVE = [
      {"amount": NUMBERS, "law": WORDS, "seed": COUNTS, "index": COUNTS}),
     (tacit.Trainer, {"mechanism": TRANSCRIPT, "theta": np.zeros(2, np.float32), "smoothing": 1e-3, "learning_rate": 0.1},
      {"mechanism": [1, None], "smoothing": NUMBERS, "learning_rate": NUMBERS, "weight_decay": NUMBERS, "schedule": WORDS, "law": WORDS,
-      "seed": COUNTS, "journal": [1, 1.5], "threads": COUNTS}),
+      "seed": COUNTS, "rounding": WORDS, "journal": [1, 1.5], "threads": COUNTS}),
 ]
 
 

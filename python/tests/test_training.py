@@ -79,6 +79,21 @@ def test_replay_gives_the_same_bits(make, options):
 
 
 @pytest.mark.parametrize("make", MECHANISMS)
+def test_replay_rounds_as_training_did(make):
+    def halves():
+        return {name: array.astype(np.float16) for name, array in start().items()}
+
+    theta = halves()
+    run = trained(make(), theta, rounding="stochastic")
+    assert run.transcript().training["rounding"] == "stochastic"
+    again = halves()
+    replay(again, run.transcript())
+    assert bits(again) == bits(theta) != bits(halves())
+    trained_to_nearest = halves()
+    assert trained(make(), trained_to_nearest).transcript().training["rounding"] == "nearest"
+
+
+@pytest.mark.parametrize("make", MECHANISMS)
 def test_a_loss_of_the_batch_alone(make):
     theta = start()
     mechanism = make()
@@ -535,10 +550,16 @@ def test_dpzero_refuses(changed, words):
     (dict(learning_rate=-1.0), "learning_rate"), (dict(weight_decay=-1.0), "weight_decay"),
     (dict(weight_decay=100.0), "weight_decay"), (dict(schedule="cosine"), "schedule"), (dict(law="uniform"), "law"),
     (dict(seed=-1), "seed"), (dict(seed=2**64), "seed"), (dict(threads=0), "threads"),
+    (dict(rounding="up"), "rounding"),
 ])
 def test_a_trainer_refuses(changed, words):
     with pytest.raises(ValueError, match=words):
         trainer(paczero(), start(), **changed)
+
+
+def test_rounding_at_random_is_refused_where_all_is_float32():
+    with pytest.raises(ValueError, match="rounding is stochastic, but must be nearest where all tensors are float"):
+        trainer(paczero(), {"weight": np.zeros(35, np.float32)}, rounding="stochastic")
 
 
 def read_only():

@@ -21,6 +21,7 @@ namespace {
 constexpr std::uint64_t known = 0xE0700E3C375D482B;
 constexpr std::uint64_t known_optimisers = 0x49DD0F9F43B2E2A8;
 constexpr std::uint64_t known_roundings = 0xAF9D5AAA2F7B8516;
+constexpr std::uint64_t known_rounded_runs = 0xDD057536BD5F8BCD;
 constexpr std::uint64_t known_numbers = 0x7C41ED78D4D718FD;
 
 constexpr direction_law laws[] = {direction_law::rademacher, direction_law::gaussian,
@@ -211,6 +212,28 @@ void add_roundings(digest& all, direction_law law) {
   }
 }
 
+// The last move back and such an update in one pass, and steps of a recorded run.
+template <class T>
+void add_rounded_runs(digest& all, direction_law law) {
+  std::vector<direction_step> terms;
+  for (float const step : {0.003F, -0.002F, 0.001F, 0.0F, 0.0F, 0.0F, 0.004F, 0.0F, -0.001F}) {
+    terms.push_back({direction_at(law, {0x123456789ABCDEF, terms.size()}, 1000), step,
+                     terms.empty() ? 1e-3F : 0.0F});
+  }
+  stream_id const draws = rounding_of(11, 5);
+  std::vector<T> theta = start<T>();
+  for (std::size_t const k : {std::size_t{1}, std::size_t{3}}) {
+    run(theta, [&](T* x) {
+      return restore_and_stochastic_update<T>{x, 1e-2F, {terms.data(), k}, draws, first};
+    });
+    all.add(theta);
+    run(theta, [&](T* x) {
+      return stochastic_retrace<T>{x, 1e-2F, {terms.data(), terms.size()}, k, draws, first};
+    });
+    all.add(theta);
+  }
+}
+
 void add_directions(digest& all, direction_law law) {
   direction const z = direction_at(law, {~std::uint64_t{7}, 1ULL << 40}, 3000);
   detail::direction_block block;
@@ -252,11 +275,18 @@ int main() {
     add_roundings<half>(roundings, law);
     add_roundings<bfloat16>(roundings, law);
   }
+  digest rounded_runs;
+  for (direction_law const law : laws) {
+    add_rounded_runs<float>(rounded_runs, law);
+    add_rounded_runs<half>(rounded_runs, law);
+    add_rounded_runs<bfloat16>(rounded_runs, law);
+  }
   bool good = all.value == known && optimisers.value == known_optimisers &&
-              roundings.value == known_roundings;
-  std::printf("%016llx %016llx %016llx", static_cast<unsigned long long>(all.value),
+              roundings.value == known_roundings && rounded_runs.value == known_rounded_runs;
+  std::printf("%016llx %016llx %016llx %016llx", static_cast<unsigned long long>(all.value),
               static_cast<unsigned long long>(optimisers.value),
-              static_cast<unsigned long long>(roundings.value));
+              static_cast<unsigned long long>(roundings.value),
+              static_cast<unsigned long long>(rounded_runs.value));
 #if !defined(__CUDACC__)
   digest numbers;
   for (direction_law const law : laws) {

@@ -166,6 +166,41 @@ checksum 2609256227901302740
   CHECK(transcript(run, {1.0, -1.0, 0.0, 0.0, 1.0, -1.0, 1.0}).sealed() == header + rest);
 }
 
+TEST_CASE("Version 3 names a rounding", "[transcript]") {
+  run_record run = sample(symbol_kind::scalar);
+  run.training.rounding = tacit::rounding_mode::stochastic;
+  std::string const bytes = transcript(run, some(run, 7, 2)).sealed();
+  CHECK(bytes.starts_with("tacit-transcript 3\n"));
+  std::string const line = "schedule linear 1000\nrounding stochastic\nlaw";
+  CHECK(bytes.find(line) != std::string::npos);
+  transcript const back = transcript::parse(bytes);
+  CHECK(back.sealed() == bytes);
+  CHECK(back.run().training.rounding == tacit::rounding_mode::stochastic);
+  for (std::size_t size = 0; size < bytes.size(); ++size) {
+    CHECK_THROWS_AS(transcript::parse(bytes.substr(0, size)), corrupt_state);
+  }
+  for (std::size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
+    std::string damaged = bytes;
+    damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ 1 << bit % 8);
+    CHECK_THROWS_AS(transcript::parse(damaged), corrupt_state);
+  }
+  // What a record without it means has one form; a word that there is not, or all of floats, has none.
+  for (auto const& [from, to] : std::vector<std::pair<std::string, std::string>>{
+           {"tacit-transcript 3", "tacit-transcript 1"},
+           {"tacit-transcript 3", "tacit-transcript 2"},
+           {"rounding stochastic\n", ""},
+           {"rounding stochastic", "rounding nearest"},
+           {"rounding stochastic", "rounding up"},
+           {"rounding stochastic\n", "optimiser momentum\nmomentum 0.75\nrounding stochastic\n"}}) {
+    CAPTURE(from, to);
+    CHECK_THROWS_AS(transcript::parse(reheaded(bytes, from, to)), corrupt_state);
+  }
+  std::string floats = reheaded(bytes, "BF16", "F32");
+  CHECK_THROWS_WITH(transcript::parse(reheaded(floats, "\"\" F16", "\"\" F32")),
+                    "tacit-transcript: rounding is stochastic, but must be nearest where all "
+                    "tensors are float: there must be one of half or bfloat16");
+}
+
 TEST_CASE("Version 2 names an optimiser, and version 1 is read as ever", "[transcript]") {
   using enum tacit::optimiser_rule;
   for (auto const rule : {sgd, momentum, adam, adamw}) {
@@ -194,8 +229,9 @@ TEST_CASE("Version 2 names an optimiser, and version 1 is read as ever", "[trans
       CHECK_THROWS_AS(transcript::parse(damaged), corrupt_state);
     }
     std::string const first = bytes.substr(0, bytes.find('\n'));
-    CHECK_THROWS_WITH(transcript::parse(reheaded(bytes, first, "tacit-transcript 3")),
-                      "tacit-transcript: version is 3, but must be 1 or 2");
+    CHECK_THROWS_WITH(transcript::parse(reheaded(bytes, first, "tacit-transcript 4")),
+                      "tacit-transcript: version is 4, but must be 1, 2 or 3");
+    CHECK_THROWS_AS(transcript::parse(reheaded(bytes, first, "tacit-transcript 3")), corrupt_state);
     CHECK_THROWS_AS(transcript::parse(reheaded(bytes, first, "tacit-transcript 0")), corrupt_state);
     CHECK_THROWS_AS(transcript::parse(reheaded(
                         bytes, first, rule == sgd ? "tacit-transcript 2" : "tacit-transcript 1")),

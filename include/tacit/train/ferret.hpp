@@ -71,6 +71,8 @@ inline void step_on_groups(std::span<float> theta, optimiser_state& state, strea
                          "at most 1/learning_rate");
   detail::check_optimiser(me, learning_rate, weight_decay, options.optimiser);
   detail::check_of_options(me, state, options.optimiser);
+  detail::check_rounding(me, options);
+  detail::check_rounding(me, options, true);
   if (!state.empty()) {
     detail::check_size(me, "size of the optimiser's state", state.first().size(), theta.size());
     detail::check_size(me, "groups of the optimiser's state", state.groups(), groups.size());

@@ -29,6 +29,7 @@ inline void descend(std::span<float> theta, optimiser_state& state, train_option
                     std::size_t t, vector_release const& released) {
   options.smoothing = 1.0;  // not used
   detail::check_train_options(options);
+  detail::check_rounding("descend", options, true);
   detail::check_size("descend", "size of the release", released.value.size(), theta.size());
   detail::check_state(state, options, theta.size(), t);
   double const rate = detail::rate_at(options, t);
@@ -91,6 +92,7 @@ class first_order_trainer {
         state_(options.optimiser, theta.size()) {
     options_.smoothing = 1.0;  // not used
     detail::check_train_options(options_);
+    detail::check_rounding("first_order_trainer", options_, true);
     detail::check_size("first_order_trainer", "number of parameters", theta.size(),
                        mechanism.dimension());
     detail::check_size("first_order_trainer", "steps of the mechanism", mechanism.steps(), 0);

@@ -3,6 +3,7 @@
 
 #include <tacit/core/check.hpp>
 #include <tacit/mechanism/release.hpp>
+#include <tacit/random/philox.hpp>
 #include <tacit/zo/direction.hpp>
 #include <tacit/zo/direction_block.hpp>
 #include <tacit/zo/launch.hpp>
@@ -11,6 +12,7 @@
 #include <tacit/zo/options.hpp>
 #include <tacit/zo/parameters.hpp>
 #include <tacit/zo/step.hpp>
+#include <tacit/zo/stochastic.hpp>
 #include <tacit/zo/two_point.hpp>
 
 #include <algorithm>
@@ -69,6 +71,17 @@ inline void check_train_options(train_options const& options) {
   require_argument(options.decay == schedule::constant || options.steps > 0, "trainer", "steps",
                    options.steps, "at least 1 for a linear schedule");
   check_optimiser("trainer", options);
+  check_rounding("trainer", options);
+}
+
+/// Refuses to round at random where there is nothing to round.
+/// @throws std::invalid_argument if all tensors are of floats
+inline void check_rounding(std::string_view who, train_options const& options,
+                           parameters const& theta) {
+  auto const all = theta.all();
+  check_rounding(who, options, std::all_of(all.begin(), all.end(), [](tensor const& one) {
+                   return std::holds_alternative<std::span<float>>(one.entries);
+                 }));
 }
 
 /// η_t.
@@ -123,6 +136,7 @@ void retrace_steps(parameters const& theta, optimiser_state& state, train_option
                    CoefficientsOf const& coefficients_of, Launcher const& launch) {
   check_launcher<Launcher>(state);
   check_state(state, options, static_cast<std::size_t>(theta.size()), from);
+  check_rounding("replay", options, theta);
   constexpr std::size_t most_terms = 1 << 14;
   std::size_t const stride = std::max<std::size_t>(1, most_terms / directions);
   float const mu = static_cast<float>(options.smoothing);
@@ -130,6 +144,7 @@ void retrace_steps(parameters const& theta, optimiser_state& state, train_option
   terms.reserve(std::min(stride, to - from) * directions);
   std::vector<optimiser_step> steps;
   for (std::size_t t = from; t < to;) {
+    stream_id const rounding = rounding_of(options.seed, t);
     terms.clear();
     steps.clear();
     for (std::size_t const end = t + std::min(stride, to - t); t < end; ++t) {
@@ -146,7 +161,11 @@ void retrace_steps(parameters const& theta, optimiser_state& state, train_option
       state.count();
     }
     direction_steps const all{terms.data(), terms.size()};
-    if (state.empty()) {
+    if (options.rounding == rounding_mode::stochastic) {
+      over_tensors(theta, launch, [&](auto* entries, std::uint64_t first) {
+        return stochastic_retrace{entries, mu, all, directions, rounding, first};
+      });
+    } else if (state.empty()) {
       over_tensors(theta, launch, [&](auto* entries, std::uint64_t first) {
         return retrace{entries, mu, all, directions, first};
       });

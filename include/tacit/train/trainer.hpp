@@ -3,6 +3,7 @@
 
 #include <tacit/core/check.hpp>
 #include <tacit/mechanism/release.hpp>
+#include <tacit/random/philox.hpp>
 #include <tacit/train/retrace.hpp>
 #include <tacit/zo/direction.hpp>
 #include <tacit/zo/launch.hpp>
@@ -11,6 +12,7 @@
 #include <tacit/zo/options.hpp>
 #include <tacit/zo/parameters.hpp>
 #include <tacit/zo/step.hpp>
+#include <tacit/zo/stochastic.hpp>
 #include <tacit/zo/two_point.hpp>
 
 #include <cstddef>
@@ -39,8 +41,17 @@
 ///
 /// With an optimiser 2. is its formula (zo/optimise.hpp), by a pass of its own, and a hold leaves m and v
 /// alone too. They are public and as large as θ, or twice.
+///
+/// With stochastic rounding the last rounding of 2. is by public draws (zo/stochastic.hpp), for half and bfloat16
+/// tensors; float ones are rounded as ever. 1. is the same.
 
 namespace tacit {
+
+/// What a step along directions does with stochastic rounding. The terms are a view.
+struct rounded_step {
+  direction_steps terms{};
+  stream_id rounding{};
+};
 
 /// The pull form: for a program that holds the parameters itself, on a GPU say. It asks which
 /// directions to measure, and answers with the losses:
@@ -60,6 +71,11 @@ namespace tacit {
 ///       …
 ///       optimised_step const next = loop.step(state);
 ///       sweep(optimise{theta, state.at(0), next.terms, next.by}, number_of_parameters);
+///
+/// With stochastic rounding:
+///
+///       rounded_step const next = loop.step_rounded();
+///       sweep(stochastic_update{theta, next.terms, next.rounding}, number_of_parameters);
 ///
 /// With the functors of zo/step.hpp in the order given above, θ is the one of `trainer` and `replay`,
 /// bit for bit. A program that evaluates at θ ± μz without moving θ has a θ of its own, which replays
@@ -140,20 +156,24 @@ class zeroth_order_loop {
   /// hold. Then the next step begins. The terms are valid until the next call.
   /// @throws what the mechanism throws: no update follows, and the loop is where it was.
   ///         (A mechanism whose state could not be stored refuses every further step.)
-  /// @throws std::logic_error with an optimiser other than sgd, before anything is released
+  /// @throws std::logic_error with an optimiser other than sgd, or stochastic rounding, before anything is
+  ///         released
   direction_steps step() {
-    if (options_.optimiser.rule != optimiser_rule::sgd) {
-      throw std::logic_error("zeroth_order_loop: an optimiser needs its state: step(state)");
+    if (options_.rounding != rounding_mode::nearest) {
+      throw std::logic_error("zeroth_order_loop: stochastic rounding needs draws: step_rounded()");
     }
-    double const rate = release_next();
-    if (!released_.held()) {
-      for (std::size_t k = 0; k < directions_.size(); ++k) {
-        terms_.push_back(
-            detail::term_of(options_, rate, directions_[k], released_.coefficients[k], k));
-      }
+    return step_by_terms();
+  }
+
+  /// The same for stochastic rounding: what `stochastic_update` is to do to θ.
+  /// @throws std::logic_error for rounding to the nearest, before anything is released
+  rounded_step step_rounded() {
+    if (options_.rounding == rounding_mode::nearest) {
+      throw std::logic_error(
+          "zeroth_order_loop: what is rounded to the nearest has no draws: step()");
     }
-    prepare();
-    return {terms_.data(), terms_.size()};
+    stream_id const draws = rounding_of(options_.seed, mechanism_->steps());
+    return {step_by_terms(), draws};
   }
 
   /// The same for an optimiser, whose state counts the release: what `optimise` is to do to θ, m and v.
@@ -184,6 +204,21 @@ class zeroth_order_loop {
   [[nodiscard]] release const& released() const noexcept { return released_; }
 
  private:
+  direction_steps step_by_terms() {
+    if (options_.optimiser.rule != optimiser_rule::sgd) {
+      throw std::logic_error("zeroth_order_loop: an optimiser needs its state: step(state)");
+    }
+    double const rate = release_next();
+    if (!released_.held()) {
+      for (std::size_t k = 0; k < directions_.size(); ++k) {
+        terms_.push_back(
+            detail::term_of(options_, rate, directions_[k], released_.coefficients[k], k));
+      }
+    }
+    prepare();
+    return {terms_.data(), terms_.size()};
+  }
+
   /// Has the mechanism release; the learning rate of that step.
   double release_next() {
     std::size_t const t = mechanism_->steps();
@@ -282,6 +317,7 @@ class trainer {
         state_(options.optimiser, static_cast<std::size_t>(theta_.size())),
         unreplayed_(mechanism.steps()) {
     detail::check_launcher<Launcher>(state_);
+    detail::check_rounding("trainer", options, theta_);
   }
 
   [[nodiscard]] bool done() const { return loop_.done(); }
@@ -305,9 +341,15 @@ class trainer {
     detail::losses_of_batch<std::remove_reference_t<Loss>> losses(loss, batch, loop_.records());
     detail::two_point_unrestored(theta_, loop_.directions(), mu, losses, scalars, launch_);
     direction const last = loop_.directions().back();  // the loop goes on to the next step's
+    bool const rounded = options_.rounding == rounding_mode::stochastic;
     optimised_step next;
+    stream_id draws;
     try {
-      if (state_.empty()) {
+      if (rounded) {
+        rounded_step const release = loop_.step_rounded();
+        next.terms = release.terms;
+        draws = release.rounding;
+      } else if (state_.empty()) {
         next.terms = loop_.step();
       } else {
         next = loop_.step(state_);
@@ -317,7 +359,11 @@ class trainer {
       throw;
     }
     if (state_.empty() && next.terms.count > 0) {
-      restore_and_update_all(theta_, mu, next.terms, launch_);
+      if (rounded) {
+        restore_and_stochastic_update_all(theta_, mu, next.terms, draws, launch_);
+      } else {
+        restore_and_update_all(theta_, mu, next.terms, launch_);
+      }
     } else {
       perturb_all(theta_, last, mu, launch_);
       if (!next.by.held) optimise_all(theta_, state_, next, launch_);

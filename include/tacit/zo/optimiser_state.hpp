@@ -50,6 +50,22 @@ inline void check_optimiser(std::string_view who, train_options const& options) 
   check_optimiser(who, options.learning_rate, options.weight_decay, options.optimiser);
 }
 
+/// @throws std::invalid_argument for a rounding that there is not, or not with this optimiser
+inline void check_rounding(std::string_view who, train_options const& options) {
+  bool const stochastic = options.rounding == rounding_mode::stochastic;
+  require_argument(stochastic || options.rounding == rounding_mode::nearest, who, "rounding",
+                   static_cast<int>(options.rounding), "nearest or stochastic");
+  require_argument(!stochastic || options.optimiser.rule == optimiser_rule::sgd, who, "rounding",
+                   std::string_view("stochastic"), "nearest for an optimiser other than sgd");
+}
+
+/// Refuses to round at random where nothing is rounded: every tensor is of floats.
+inline void check_rounding(std::string_view who, train_options const& options, bool all_floats) {
+  require_argument(options.rounding == rounding_mode::nearest || !all_floats, who, "rounding",
+                   std::string_view("stochastic"),
+                   "nearest where all tensors are float: there must be one of half or bfloat16");
+}
+
 /// 1 − β^t, step by step, with two roundings a step wherever it is computed.
 [[nodiscard]] inline double next_share(double before, double beta) noexcept {
   return settled(beta * before) + (1.0 - beta);

@@ -37,6 +37,12 @@ struct optimiser_options {
   }
 };
 
+/// How what a release moves is rounded to storage (zo/stochastic.hpp).
+enum class rounding_mode {
+  nearest,  ///< an update below half a unit in the last place of its entry is lost
+  stochastic,  ///< up or down by public draws, right on average; of half and bfloat16 tensors, with sgd
+};
+
 struct train_options {
   double smoothing = required;      ///< μ
   double learning_rate = required;  ///< η
@@ -46,6 +52,7 @@ struct train_options {
   direction_law law = direction_law::rademacher;
   std::uint64_t seed = 0;  ///< public: names the directions
   optimiser_options optimiser{};
+  rounding_mode rounding = rounding_mode::nearest;
 };
 
 }  // namespace tacit

@@ -137,6 +137,7 @@ namespace detail {
 /// The words of an enumeration, in its order.
 inline constexpr std::array<std::string_view, 3> symbol_words{"sign", "held_sign", "scalar"};
 inline constexpr std::array<std::string_view, 2> schedule_words{"constant", "linear"};
+inline constexpr std::array<std::string_view, 2> rounding_words{"nearest", "stochastic"};
 inline constexpr std::array<std::string_view, 3> law_words{"rademacher", "gaussian", "sphere"};
 inline constexpr std::array<std::string_view, 3> type_words{"F32", "F16", "BF16"};
 
@@ -193,6 +194,7 @@ void check_run(std::string_view who, Record const& run) {
   check_positive(who, "learning_rate", run.training.learning_rate);
   check_non_negative(who, "weight_decay", run.training.weight_decay);
   check_optimiser(who, run.training);
+  check_rounding(who, run.training);
   require_argument(run.directions >= 1, who, "directions", run.directions, "at least 1");
   if (run.symbols == symbol_kind::scalar) {
     require_domain(bit_cast<std::uint64_t>(run.magnitude) == 0, who, "magnitude", run.magnitude,
@@ -209,10 +211,16 @@ void check_run(std::string_view who, Record const& run) {
     all += entries;
   }
   require_argument(all > 0, who, "number of parameters", all, "at least 1");
+  check_rounding(
+      who, run.training,
+      std::all_of(run.tensors.begin(), run.tensors.end(),
+                  [](recorded_tensor const& one) { return one.type == element_type::f32; }));
 }
 
-/// Version 2 names an optimiser. A run by sgd has the form that it had before there was another.
+/// Version 2 names an optimiser, version 3 a rounding. A run of sgd and to the nearest has the form that it had
+/// before there was another.
 [[nodiscard]] inline unsigned version_of(run_record const& run) noexcept {
+  if (run.training.rounding != rounding_mode::nearest) return 3;
   return run.training.optimiser.rule == optimiser_rule::sgd ? 1 : 2;
 }
 
@@ -246,6 +254,9 @@ template <std::same_as<run_record> Record>
     } else {
       out.field("betas", o.beta1, o.beta2).field("epsilon", o.epsilon);
     }
+  }
+  if (t.rounding != rounding_mode::nearest) {
+    out.field("rounding", word_of(kind, "rounding", rounding_words, t.rounding));
   }
   out.field("law", word_of(kind, "law", law_words, t.law))
       .field("seed", t.seed)
@@ -281,10 +292,10 @@ template <class T>
     return 1;  // read and refused
   first.remove_prefix(kind.size() + 1);
   auto const version = from_text<unsigned>(first);
-  if (version && *version > 2) {
-    fail_record(kind, "version is " + to_text(*version) + ", but must be 1 or 2");
+  if (version && *version > 3) {
+    fail_record(kind, "version is " + to_text(*version) + ", but must be 1, 2 or 3");
   }
-  return version == 2U ? 2 : 1;
+  return version == 2U || version == 3U ? *version : 1;
 }
 
 /// Reads what `header_of` wrote from the beginning of `bytes`, and nothing else: a text that says the
@@ -338,6 +349,10 @@ template <std::same_as<parsed_header> Header = parsed_header>
       in.field("betas", o.beta1, o.beta2);
       in.field("epsilon", o.epsilon);
     }
+  }
+  if (version == 3) {
+    in.field("rounding", word);
+    t.rounding = choice_of<rounding_mode>(kind, rounding_words, word);
   }
   in.field("law", word);
   t.law = choice_of<direction_law>(kind, law_words, word);

@@ -5,6 +5,7 @@
 #include <tacit/random/philox.hpp>
 #include <tacit/zo/direction_block.hpp>
 #include <tacit/zo/moves.hpp>
+#include <tacit/zo/step.hpp>
 #include <tacit/zo/storage.hpp>
 
 #include <concepts>
@@ -16,6 +17,9 @@
 /// Rounded to the nearest, an entry does not move at all where the update is below half a unit in its last
 /// place, however many such updates follow: bfloat16 near 1 loses each below 2^-9. Rounded at random, up with
 /// the probability that is the distance from below in units, it moves rarely and is right on average.
+///
+/// Only the update is rounded in this way. Of the moves to θ ± μz and back each is rounded to the nearest: the
+/// same numbers come back from them as in a run that is rounded to the nearest.
 ///
 /// **Privacy.** The draws are a function of a public seed and the step. The rounded parameters are
 /// post-processing of the releases, and who has these repeats a run bit for bit.
@@ -52,11 +56,17 @@ template <parameter_storage T>
   }
 }
 
+/// The draws of step t of a run with this public seed.
+[[nodiscard]] TACIT_HD constexpr stream_id rounding_of(std::uint64_t seed,
+                                                       std::uint64_t step) noexcept {
+  return {seed, step, purpose::rounding};
+}
+
 /// θ[i] ← S_r((1 − Σ_k decay_k)·θ[i] + Σ_k step_k·z_k[first + i]): `update` with another last rounding. The sum is
 /// rounded to float first, to the nearest, as there; r are 32 bits of the stream, draw first + i. A step all
 /// of whose terms are 0 leaves θ alone.
 ///
-/// A stream of its own for every step, of purpose `rounding`: {.seed, .step = t, .use = purpose::rounding}.
+/// A stream of its own for every step: `rounding_of(seed, t)`.
 template <parameter_storage T, class Terms = direction_steps>
 struct stochastic_update {
   T* theta;
@@ -72,6 +82,8 @@ struct stochastic_update {
 
   /// Entries i … i + length − 1 on the host, which lie in one block of the direction.
   void block(std::size_t i, std::size_t length) const noexcept {
+    if constexpr (std::same_as<T, float>)
+      return update<T, Terms>{theta, terms, first}.block(i, length);
     if (!detail::moves(terms)) return;
     constexpr std::size_t size = detail::direction_block::size;
     float sum[size];
@@ -89,5 +101,61 @@ struct stochastic_update {
 
 template <parameter_storage T, class Terms>
 stochastic_update(T*, Terms, stream_id, std::uint64_t = 0) -> stochastic_update<T, Terms>;
+
+/// `restore_and_update` whose update is rounded at random: bit for bit perturb{theta, z, mu}, with z the direction
+/// of the last term, and then stochastic_update{theta, terms, rounding}. At least one term.
+template <parameter_storage T, class Terms = direction_steps>
+struct restore_and_stochastic_update {
+  T* theta;
+  float mu;
+  Terms terms;
+  stream_id rounding;
+  std::uint64_t first = 0;
+
+  TACIT_HD void operator()(std::size_t i) const noexcept {
+    perturb<T>{theta, terms[terms.size() - 1].z, mu, first}(i);
+    stochastic_update<T, Terms>{theta, terms, rounding, first}(i);
+  }
+  void block(std::size_t i, std::size_t length) const noexcept {
+    perturb<T>{theta, terms[terms.size() - 1].z, mu, first}.block(i, length);
+    stochastic_update<T, Terms>{theta, terms, rounding, first}.block(i, length);
+  }
+};
+
+template <parameter_storage T, class Terms>
+restore_and_stochastic_update(T*, float, Terms, stream_id, std::uint64_t = 0)
+    -> restore_and_stochastic_update<T, Terms>;
+
+/// `retrace` whose updates are rounded at random; `rounding` is the stream of the first of the steps.
+template <parameter_storage T>
+struct stochastic_retrace {
+  T* theta;
+  float mu;
+  direction_steps terms;
+  std::size_t directions;
+  stream_id rounding;
+  std::uint64_t first = 0;
+
+  TACIT_HD void operator()(std::size_t i) const noexcept {
+    stream_id draws = rounding;
+    for (std::size_t t = 0; t < terms.size(); t += directions, ++draws.step) {
+      direction_steps const step{terms.data + t, directions};
+      theta[i] = detail::there_and_back<T>(theta[i], mu, step, first + i);
+      stochastic_update<T>{theta, step, draws, first}(i);
+    }
+  }
+  void block(std::size_t i, std::size_t length) const noexcept {
+    stream_id draws = rounding;
+    for (std::size_t t = 0; t < terms.size(); t += directions, ++draws.step) {
+      direction_steps const step{terms.data + t, directions};
+      detail::there_and_back_block(theta + i, length, mu, step, first + i);
+      stochastic_update<T>{theta, step, draws, first}.block(i, length);
+    }
+  }
+};
+
+template <parameter_storage T>
+stochastic_retrace(T*, float, direction_steps, std::size_t, stream_id, std::uint64_t = 0)
+    -> stochastic_retrace<T>;
 
 }  // namespace tacit

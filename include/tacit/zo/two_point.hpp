@@ -2,10 +2,12 @@
 #pragma once
 
 #include <tacit/core/check.hpp>
+#include <tacit/random/philox.hpp>
 #include <tacit/zo/direction.hpp>
 #include <tacit/zo/launch.hpp>
 #include <tacit/zo/parameters.hpp>
 #include <tacit/zo/step.hpp>
+#include <tacit/zo/stochastic.hpp>
 
 #include <algorithm>
 #include <concepts>
@@ -74,6 +76,23 @@ void restore_and_update_all(parameters const& theta, float mu, direction_steps t
                             Launcher const& launch = {}) {
   detail::over_tensors(theta, launch, [&](auto* entries, std::uint64_t first) {
     return restore_and_update{entries, mu, terms, first};
+  });
+}
+
+/// The two with an update that is rounded at random (zo/stochastic.hpp), by the draws of its step.
+template <class Launcher = serial>
+void stochastic_update_all(parameters const& theta, direction_steps terms, stream_id rounding,
+                           Launcher const& launch = {}) {
+  detail::over_tensors(theta, launch, [&](auto* entries, std::uint64_t first) {
+    return stochastic_update{entries, terms, rounding, first};
+  });
+}
+
+template <class Launcher = serial>
+void restore_and_stochastic_update_all(parameters const& theta, float mu, direction_steps terms,
+                                       stream_id rounding, Launcher const& launch = {}) {
+  detail::over_tensors(theta, launch, [&](auto* entries, std::uint64_t first) {
+    return restore_and_stochastic_update{entries, mu, terms, rounding, first};
   });
 }
 

@@ -126,6 +126,9 @@ class Trainer:
         Of the directions: ``"rademacher"``, ``"gaussian"`` or ``"sphere"``.
     seed
         Public: names the directions.
+    rounding
+        Of updates to float16 and bfloat16: ``"nearest"``, where those below half a unit in the last place are lost,
+        or ``"stochastic"``: right on average, by public draws.
     journal
         A file in which every release is, on disk, before it acts. One that is there must be the journal of this
         run, which goes on.
@@ -137,15 +140,15 @@ class Trainer:
 
     def __init__(self, mechanism: Mechanism, theta: Parameters, *, smoothing: float, learning_rate: float,
                  weight_decay: float = 0.0, schedule: Literal["constant", "linear"] = "constant",
-                 law: Law = "rademacher", seed: int = 0, journal: str | os.PathLike[str] | None = None,
-                 threads: int = 1) -> None:
+                 law: Law = "rademacher", seed: int = 0, rounding: Literal["nearest", "stochastic"] = "nearest",
+                 journal: str | os.PathLike[str] | None = None, threads: int = 1) -> None:
         if not isinstance(mechanism, Mechanism):
             raise TypeError(_refused("mechanism", mechanism, "PACZero or DPZero"))
         threads = _threads(threads)
         self._theta = _Parameters(theta)
         self._mechanism = mechanism
         self._run = _core.TrainingRun(mechanism, self._theta.core, smoothing, learning_rate, weight_decay, schedule,
-                                      law, seed, journal, threads)
+                                      law, seed, rounding, journal, threads)
 
     @property
     def mechanism(self) -> Mechanism:
