@@ -282,6 +282,50 @@ TEST_CASE("blocks of a direction are its entries, in every octave of the normal 
   }
 }
 
+namespace {
+
+template <class T>
+T there_and_back(T x, float mu, float sign) {
+  for (float const amount : {mu, -2.0F * mu, mu}) {
+    x = detail::moved<T>(to_float(x), amount, sign);
+  }
+  return x;
+}
+
+// Every number of T below 2^14, with every power of two.
+template <class T>
+void check_powers_of_two() {
+  bool all_stay = true;
+  for (int exponent = -30; exponent <= 4; ++exponent) {
+    float const mu = std::ldexp(1.0F, exponent);
+    for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
+      T const x{static_cast<std::uint16_t>(bits)};
+      if (!(std::fabs(to_float(x)) < 0x1p14F)) continue;
+      for (float const first : {1.0F, -1.0F}) {
+        for (float const second : {1.0F, -1.0F}) {
+          T const settled = there_and_back(there_and_back(x, mu, first), mu, second);
+          for (float const sign : {1.0F, -1.0F}) {
+            all_stay = all_stay && to_float(there_and_back(settled, mu, sign)) == to_float(settled);
+          }
+        }
+      }
+    }
+  }
+  CHECK(all_stay);
+}
+
+}  // namespace
+
+TEST_CASE("by a power of two along signs, entries come back from the third time on") {
+  check_powers_of_two<bfloat16>();
+  check_powers_of_two<half>();
+  // Another μ carries them on and on: 0.001 is 0.512 of a unit of bfloat16 at 0.3.
+  bfloat16 x = rounded_to<bfloat16>(0.3F);
+  float const before = to_float(x);
+  for (int t = 0; t < 8; ++t) x = there_and_back(x, 1e-3F, 1.0F);
+  CHECK(to_float(x) == before + 8.0F * 0x1p-9F);
+}
+
 TEST_CASE("the sphere's scale is the same by blocks") {
   for (std::uint64_t const d : {0U, 1U, 2047U, 2048U, 2049U, 5000U}) {
     for (direction_law const law : laws) {
