@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The study of low precision: zeroth-order private training of float, bfloat16 and half parameters. Writes
+// low_precision.md and its figure.
+
+#include "experiment.hpp"
+#include "output/text_file.hpp"
+#include "page.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+
+int main(int argc, char** argv) {
+  using namespace apps;
+  low_precision_options how;
+  how.data = TACIT_EXAMPLE_DATA;
+  std::filesystem::path out = "docs";
+  CLI::App app(
+      "The study of low precision: private training of float, bfloat16 and half parameters. "
+      "Finished jobs are kept in a file; what is there is not run again.");
+  app.add_option("--out", out, "where low_precision.md, its log and low_precision.svg go");
+  app.add_option("--data", how.data, "where the table is")->check(CLI::ExistingDirectory);
+  app.add_option("--seeds", how.seeds, "that are scored")->check(CLI::Range(2, 100));
+  app.add_option("--threads", how.threads, "jobs at once")->check(CLI::Range(1, 256));
+  app.add_option("--most-jobs", how.most_jobs, "jobs to begin at most");
+  app.add_flag("--quick", how.quick, "a few steps: whether it runs, not what it finds");
+  try {
+    app.parse(argc, argv);
+  } catch (CLI::ParseError const& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);
+    std::fprintf(stderr, "tacit_low_precision: %s\n", error.what());
+    return 2;
+  }
+  try {
+    if (how.quick) how.seeds = 2;
+    std::filesystem::create_directories(out);
+    run_log log(out / "low_precision.jsonl");
+    low_precision_results const found = run_study(how, log);
+    if (!found.whole) {
+      std::fprintf(stderr, "Not all jobs are done: the same command goes on with them.\n");
+      return 0;
+    }
+    write_text(out / "low_precision.md", page(how, found, log.seconds()));
+    write_text(out / "low_precision.svg", figure(found));
+    std::printf("%s\n", (out / "low_precision.md").string().c_str());
+  } catch (std::exception const& error) {
+    std::fprintf(stderr, "tacit_low_precision: %s\n", error.what());
+    return 1;
+  }
+  return 0;
+}
