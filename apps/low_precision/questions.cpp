@@ -18,9 +18,9 @@ scores minus(scores a, scores const& b) {
   return a;
 }
 
-scores const& at_best(system_scores const& s, storage_arm arm) {
+arm_scores const& at_best(system_scores const& s, storage_arm arm) {
   auto const a = static_cast<std::size_t>(arm);
-  return s.arms[a][s.best[a]].accuracy;
+  return s.arms[a][s.best[a]];
 }
 
 scores const& apart(system_scores const& s, storage_arm arm, std::size_t column) {
@@ -58,18 +58,30 @@ std::vector<answered> answers_of(low_precision_results const& found) {
   std::vector<answered> out;
   for (system_scores const& s : found.systems) {
     auto const plain = static_cast<std::size_t>(bfloat16);
-    std::array const gains{
-        minus(at_best(s, float32), at_best(s, bfloat16)),
-        minus(at_best(s, float32), at_best(s, bfloat16_stochastic)),
-        minus(at_best(s, bfloat16_stochastic), at_best(s, bfloat16)),
-        minus(at_best(s, float32), at_best(s, half)),
-        minus(at_best(s, half_stochastic), at_best(s, half)),
-        minus(s.arms[plain][power].accuracy, s.arms[plain][decimal].accuracy),
-        minus(s.arms[plain][large_power].accuracy, s.arms[plain][large_decimal].accuracy),
-        minus(apart(s, bfloat16, ladder_size), apart(s, bfloat16_stochastic, ladder_size)),
-        minus(apart(s, bfloat16, decimal), apart(s, bfloat16, power)),
-        minus(apart(s, bfloat16, power), apart(s, bfloat16_stochastic, power))};
-    for (std::size_t q = 0; q < gains.size(); ++q) out.push_back({q, s.system, gains[q]});
+    auto const accuracy = [&](arm_scores const& more, arm_scores const& less) {
+      return answered{.question = 0,
+                      .system = s.system,
+                      .gain = minus(more.accuracy, less.accuracy),
+                      .other_rates = more.rate != less.rate};
+    };
+    auto const drift = [&](scores const& more, scores const& less) {
+      return answered{.question = 0, .system = s.system, .gain = minus(more, less)};
+    };
+    std::array all{
+        accuracy(at_best(s, float32), at_best(s, bfloat16)),
+        accuracy(at_best(s, float32), at_best(s, bfloat16_stochastic)),
+        accuracy(at_best(s, bfloat16_stochastic), at_best(s, bfloat16)),
+        accuracy(at_best(s, float32), at_best(s, half)),
+        accuracy(at_best(s, half_stochastic), at_best(s, half)),
+        accuracy(s.arms[plain][power], s.arms[plain][decimal]),
+        accuracy(s.arms[plain][large_power], s.arms[plain][large_decimal]),
+        drift(apart(s, bfloat16, ladder_size), apart(s, bfloat16_stochastic, ladder_size)),
+        drift(apart(s, bfloat16, decimal), apart(s, bfloat16, power)),
+        drift(apart(s, bfloat16, power), apart(s, bfloat16_stochastic, power))};
+    for (std::size_t q = 0; q < all.size(); ++q) {
+      all[q].question = q;
+      out.push_back(std::move(all[q]));
+    }
   }
   std::stable_sort(out.begin(), out.end(),
                    [](answered const& a, answered const& b) { return a.question < b.question; });

@@ -14,7 +14,8 @@ enum class verdict { yes, opposite, not_seen };
 struct answered {
   std::size_t question;  // its place in `asked()`
   private_system system;
-  scores gain;  // positive where the answer is yes
+  scores gain;               // positive where the answer is yes
+  bool other_rates = false;  // the two sides were tuned to different η
   double p = 1.0;
   verdict said = verdict::not_seen;
 };
