@@ -44,7 +44,7 @@ enum class rounding_mode {
 };
 
 struct train_options {
-  double smoothing = required;      ///< μ
+  double smoothing = required;      ///< μ: for half and bfloat16 a power of two (zo/step.hpp)
   double learning_rate = required;  ///< η
   double weight_decay = 0.0;        ///< λ ≥ 0, with ηλ ≤ 1
   schedule decay = schedule::constant;

@@ -21,7 +21,9 @@
 ///   restore_and_update   perturb by μ along the last z_k, then update: both roundings, one pass
 ///   retrace              a recorded run: for each step +μ, −2μ, +μ along each z_k, then update
 /// So after +μ, −2μ, +μ an entry is S(S(S(θ+μz) − 2μz) + μz), up to three roundings from θ. In half
-/// and bfloat16 an entry with μ|z| well below half a unit in its last place does not move at all.
+/// and bfloat16 an entry with μ|z| well below half a unit in its last place does not move at all. Where
+/// z is a sign, a μ that is a power of two brings every entry back from the third time on; any other may
+/// carry it a unit along z each time, without end (docs/low_precision.md).
 ///
 /// Same bits everywhere: products of floats are exact in double, so that each sum is rounded at the
 /// same places whether or not the compiler fuses multiplications and additions.
