@@ -257,13 +257,25 @@ void passes(referee& by, std::string const& storage, direction_law law, std::str
                       });
                     });
     }
-    std::vector<direction_step> const terms = terms_of(law, 3, true);
-    by.compare<T>("update rounded at random" + kind, where, [&](auto const& theta, auto launch) {
-      detail::over_tensors(theta, launch, [&](auto* at, std::uint64_t first) {
-        return stochastic_update{at, direction_steps{terms.data(), terms.size()},
-                                 stream_id{7, 1, purpose::rounding}, first};
+    for (std::size_t const directions : {1, 3, 65}) {
+      std::vector<direction_step> const terms = terms_of(law, directions, true);
+      direction_steps const view{terms.data(), terms.size()};
+      stream_id const draws = rounding_of(7, 1);
+      std::string const named = " rounded at random" + kind + ", K = " + std::to_string(directions);
+      by.compare<T>("update" + named, where, [&](auto const& theta, auto launch) {
+        stochastic_update_all(theta, view, draws, launch);
       });
-    });
+      by.compare<T>("restore and update" + named, where, [&](auto const& theta, auto launch) {
+        restore_and_stochastic_update_all(theta, 1e-3F, view, draws, launch);
+      });
+      std::vector<direction_step> const steps = terms_of(law, 5 * directions, true);
+      by.compare<T>("replay" + named, where, [&](auto const& theta, auto launch) {
+        detail::over_tensors(theta, launch, [&](auto* at, std::uint64_t first) {
+          return stochastic_retrace{at,         1e-3F, direction_steps{steps.data(), steps.size()},
+                                    directions, draws, first};
+        });
+      });
+    }
   }
 }
 

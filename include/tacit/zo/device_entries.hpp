@@ -282,7 +282,17 @@ class shared_quantiles {
   }
 };
 
-// The passes, as their members `block` have them for blocks on the host.
+// The passes, as their members `block` have them for blocks on the host; `moves_groups` says of which there are.
+template <class Pass>
+inline constexpr bool moves_groups = false;
+template <class T>
+inline constexpr bool moves_groups<perturb<T>> = true;
+template <class T, class Terms>
+inline constexpr bool moves_groups<update<T, Terms>> = true;
+template <class T, class Terms>
+inline constexpr bool moves_groups<restore_and_update<T, Terms>> = true;
+template <class T>
+inline constexpr bool moves_groups<retrace<T>> = true;
 
 template <parameter_storage T>
 __device__ void apply(perturb<T> const& pass, device_entries<T>& x) noexcept {

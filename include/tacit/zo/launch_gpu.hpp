@@ -20,7 +20,6 @@
 #include <stdexcept>
 #include <string>
 #include <type_traits>
-#include <utility>
 
 namespace tacit {
 
@@ -126,12 +125,10 @@ template <parameter_storage T>
 }
 
 template <class Pass>
-using storage_of = std::remove_pointer_t<decltype(std::declval<Pass const&>().theta)>;
+using storage_of = std::remove_pointer_t<decltype(Pass::theta)>;
 
 template <class Pass>
-concept pass_of_groups = requires(Pass const& pass, device_entries<storage_of<Pass>>& x) {
-  apply(within(pass), x);
-};
+inline constexpr bool moves_groups<with_terms<Pass>> = moves_groups<Pass>;
 
 /// A tensor: where it lies, which entries it has, and the number of the block of threads after its last.
 struct device_tensor {
@@ -217,7 +214,8 @@ __global__ void __launch_bounds__(device_threads)
     over_entries(TACIT_KERNEL_ARGUMENT Pass pass, std::uint64_t count) {
   std::uint64_t const stride = std::uint64_t{gridDim.x} * blockDim.x;
   std::uint64_t i = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  for (; i < count; i += stride) pass(static_cast<std::size_t>(i));
+  decltype(auto) own = within(pass);
+  for (; i < count; i += stride) own(static_cast<std::size_t>(i));
 }
 
 }  // namespace detail
@@ -270,25 +268,17 @@ struct gpu {
   void run_terms(Pass const& pass, std::span<pass_over<Pass> const> parts) const {
     using held = detail::with_terms<Pass>;
     std::size_t const count = pass.terms.count;
-    std::size_t whole = 1;  // terms that stay together
-    if constexpr (requires { pass.directions; }) {
-      whole = pass.directions;
-    } else {
-      whole = count;
+    std::size_t most = count <= held::most ? count : 0;  // of one kernel
+    if constexpr (detail::moves_groups<Pass> && requires { pass.directions; }) {
+      most = held::most / pass.directions * pass.directions;  // whole steps
     }
-    if constexpr (detail::pass_of_groups<Pass>) {
-      if (whole <= held::most) {
-        std::size_t const most = whole == 0 ? 0 : held::most / whole * whole;
-        for (std::size_t from = 0; from < count; from += most) {
-          held now{pass, {}};
-          now.terms.count = std::min(most, count - from);
-          std::copy_n(pass.terms.data + from, now.terms.count, now.term);
-          run(now, parts);
-        }
-        return;
-      }
+    if (most == 0) return in_memory(pass, parts);
+    for (std::size_t from = 0; from < count; from += most) {
+      held now{pass, {}};
+      now.terms.count = std::min(most, count - from);
+      std::copy_n(pass.terms.data + from, now.terms.count, now.term);
+      run(now, parts);
     }
-    in_memory(pass, parts);
   }
 
   template <class Pass>
@@ -313,13 +303,18 @@ struct gpu {
 
   template <class Pass, class Part>
   void run(Pass const& pass, std::span<pass_over<Part> const> parts) const {
-    if constexpr (detail::pass_of_groups<Pass>) {
+    if constexpr (detail::moves_groups<Pass>) {
       constexpr std::size_t most = detail::device_tensors<Pass>::most;
       for (std::size_t from = 0; from < parts.size(); from += most) {
         run_pieces(pass, parts.subspan(from, std::min(most, parts.size() - from)));
       }
     } else {
-      for (auto const& [part, count] : parts) run_entries(part, count);
+      for (auto const& [part, count] : parts) {
+        Pass own = pass;
+        static_cast<Part&>(own) = part;
+        if constexpr (requires { own.term; }) own.terms.count = pass.terms.count;
+        run_entries(own, count);
+      }
     }
   }
 
