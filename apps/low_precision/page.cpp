@@ -274,7 +274,9 @@ std::string page(low_precision_options const& how, low_precision_results const& 
       std::to_string(how.records()) +
       " private records and a network of 12 hidden units (910 parameters) instead of 1000 and 32, "
       "so that all of it runs in minutes. The network has learnt all but two classes from public "
-      "data, where its accuracy is " +
+      "data; whatever of these two is not for the test is private, and so they are over half of "
+      "the "
+      "private records. Its accuracy before private training is " +
       shown(found.start_accuracy, 3) + " on 500 test records.\n- *The systems*, all for " + steps +
       " steps on all records, with η falling linearly to 0 and Rademacher directions: " +
       formatted("PACZero at %g nats about a record (MI) and at none (ZPL); ", budget_in_nats) +
