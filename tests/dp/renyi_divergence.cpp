@@ -9,6 +9,7 @@
 #include <boost/math/special_functions/erf.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -591,6 +592,45 @@ TEST_CASE("orders of millions at tiny rates cost no more than others", "[dp]") {
       }
     }
   }
+}
+
+TEST_CASE("the largest orders have tables as small as others, or none", "[dp]") {
+  for (auto const& [rate, shift, order] :
+       {std::array{5e-203, 1 / 1.8e5, 1.4e41}, std::array{1.7e-256, 1 / 0.695, 5e33},
+        std::array{1e-50, 1e-3, 1e40}, std::array{0.5, 1.0, 1e20}, std::array{1.0, 1.0, 1e25},
+        std::array{0.5, 100.0, 1e10}, std::array{1e-5, 1e-3, 1e300}}) {
+    CAPTURE(rate, shift, order);
+    for (orientation const towards : {orientation::remove, orientation::add}) {
+      detail::mixture_divergence<double> curve(sampled_normal(rate, shift, towards));
+      auto const found = curve(order);
+      double const upper = found.value + found.error;
+      CHECK(curve.work() <= 1e5);
+      CHECK(upper <= order * shift * shift / 2 * (1 + 1e-12));
+      // No loss is above −log(1 − rate) then.
+      if (towards == orientation::add && rate < 1.0) {
+        CHECK(upper <= -std::log1p(-rate) * (1 + 1e-9) + 1e-289);
+      }
+    }
+  }
+  // Thousands of parts and the largest orders: what a table costs is the product of both.
+  mixture_pair many{{}, orientation::add};
+  for (int k = 1; k <= 1000; ++k) many.parts.push_back({1e-3, 0.02 * k});
+  for (double const order : {1.5, 30.0, 1e4, 1e8, 1e20}) {
+    CAPTURE(order);
+    detail::mixture_divergence<double> curve(many);
+    CHECK(curve(order).value <= order * 200.0);
+    CHECK(curve.work() <= 0x1p25);
+  }
+}
+
+TEST_CASE("squares of shifts that no double can hold still count at large orders", "[dp]") {
+  // αμ²/2 = 5e-41, with μ² below all doubles.
+  double const least = 4.9e-41;
+  CHECK(renyi_curve(normal_pair{1e-170}).upper(1e300) >= least);
+  CHECK(renyi_curve(sampled_normal(1.0, 1e-170, orientation::remove)).upper(1e300) >= least);
+  CHECK(renyi_curve(amplified_pair{amplified_pair::noise::normal, 1.0, 1e-170, 1e-170})
+            .upper(1e300) >= least);
+  CHECK(renyi_curve(sampled_normal(1e-5, 1e-200, orientation::add)).upper(1e300) <= 1e-100);
 }
 
 TEST_CASE("mass that only one neighbour can have", "[dp]") {

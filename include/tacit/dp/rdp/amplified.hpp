@@ -53,7 +53,7 @@ class profile_divergence {
     T const infinity = std::numeric_limits<T>::infinity();
     if (normal()) {
       return without_quadrature<T>(z, unsampled(z).value, 2 * rate,
-                                   z * (1 + z) * (shift * shift) / 2, infinity);
+                                   (z * shift) * ((1 + z) * shift) / 2, infinity);
     }
     T const largest = sampled_loss(shift, rate);
     T const second = z * largest < 500 ? z * (1 + z) * rate * -expm1(-shift / 2) * largest *
@@ -87,7 +87,7 @@ class profile_divergence {
 
   /// D ≤ that of the unsampled change.
   [[nodiscard]] with_error<T> unsampled(T const& z) const {
-    T const value = (1 + z) * (T(largest_) * T(largest_)) / 2;
+    T const value = ((1 + z) * T(largest_)) * T(largest_) / 2;
     return {value, value * (std::numeric_limits<T>::epsilon() * 4)};
   }
 

@@ -95,8 +95,8 @@ class coupled_divergence {
       T const largest = ratio_.loss(T(most_p_)) * (1 + T(1e-9));
       return without_quadrature<T>(z, largest, share, z * T(apart_), infinity);
     }
-    T const square = T(apart_) * T(apart_) / 2;
-    return without_quadrature<T>(z, order * square, share, z * order * square, infinity);
+    T const largest = (order * T(apart_)) * T(apart_) / 2;
+    return without_quadrature<T>(z, largest, share, z * largest, infinity);
   }
 
   /// Where the trapezoid rule has its nodes.

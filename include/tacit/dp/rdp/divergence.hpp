@@ -77,7 +77,7 @@ class basic_renyi_curve {
     double mu;
     detail::with_error<T> operator()(T const& order) const {
       if (mu == 0.0) return {0, 0};
-      T const value = order * (T(mu) * T(mu)) / 2;
+      T const value = (order * T(mu)) * T(mu) / 2;  // the square alone may underflow
       T const lost = T(value < T(1e-290) ? 1e-290 : 0.0);
       return {value, value * (2 * std::numeric_limits<T>::epsilon()) + lost};
     }

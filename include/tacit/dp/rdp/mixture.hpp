@@ -55,10 +55,11 @@ class mixture_divergence {
     if (parts_.empty()) return {0, 0};
     if (!table_ || alpha > covers_) {
       layout const now = plan(alpha);
-      if (now.high > 3e7 || now.step < 0.003) return joint_convexity(z);
+      // A NaN, too, has no table.
+      if (!(now.high <= 3e7 && now.low >= -3e7 && now.step >= 0.003)) return without_table(z);
       if (!now.affordable()) {
         std::optional<loss_table<T>> const once = scattered(alpha, now);
-        if (!once) return joint_convexity(z);
+        if (!once) return without_table(z);
         return once->divergence(z, once->size());
       }
       // Further orders at once, where their nodes cost little.
@@ -72,6 +73,10 @@ class mixture_divergence {
         break;
       }
       table_ = checked_sum({{used_.low, used_.high}}, covers_, used_);
+      if (!table_) {
+        covers_ = 0.0;
+        return without_table(z);
+      }
     }
     std::size_t count = table_->size();
     if (remove_) {  // the nodes beyond are for larger orders
@@ -81,7 +86,12 @@ class mixture_divergence {
     return table_->divergence(z, count);
   }
 
+  /// How many losses of parts have been computed for tables.
+  [[nodiscard]] double work() const { return work_; }
+
  private:
+  static constexpr double most_work = 0x1p23;  // of one table
+
   struct part {
     T weight;
     T shift;
@@ -110,11 +120,12 @@ class mixture_divergence {
     return slope * elementary::exp(value - rough_log_ratio(x));
   }
 
-  // `add`: where e^{−zℓ−x²/2} is largest; its logarithm is concave.
+  // `add`: where e^{−zℓ−x²/2} is largest; its logarithm is concave. ℓ is convex, so that x = −zℓ′(x) ≥ −zℓ′(0).
   [[nodiscard]] double summit(double z) const {
     auto const wide = [](double low, double high) { return high - low > 1e-3; };
     auto const below = [&](double x) { return x + z * pull(x) < 0.0; };
-    return bisect<double>({-z * largest_, 0.0}, wide, below, 100).middle();
+    double const farthest = std::min(z * pull(0.0) * (1.0 + 1e-9), z * largest_);
+    return bisect<double>({-farthest, 0.0}, wide, below, 100).middle();
   }
 
   /// Where the nodes for an order lie.
@@ -169,23 +180,36 @@ class mixture_divergence {
             top};
   }
 
+  /// The least of two upper bounds: by joint convexity, and of losses L ≤ −log rest in the direction `add`.
+  [[nodiscard]] with_error<T> without_table(T const& z) const {
+    using elementary::log;
+    with_error<T> const convex = joint_convexity(z);
+    T const unit = std::numeric_limits<T>::epsilon() / 2;
+    // 1 less all weights: a double that is off by a few units of 1.
+    T const off = T(4.0 + static_cast<double>(parts_.size())) * T(unit_roundoff) / rest_;
+    if (remove_ || !(off < T(0.01))) return convex;
+    T const largest = -log(rest_);
+    with_error<T> const end{largest, 8 * unit * largest + T(1.1) * off};
+    return end.value + end.error < convex.value + convex.error ? end : convex;
+  }
+
   /// M − 1 ≤ Σ weight·(e^{αz·shift²/2} − 1): t^α and t^{−z} are convex.
   [[nodiscard]] with_error<T> joint_convexity(T const& z) const {
     using elementary::expm1, elementary::exp, elementary::log;
     T const order = 1 + z;
     T log_scale = 0;
     for (part const& p : parts_) {
-      T const exponent = order * z * (p.shift * p.shift) / 2;
+      T const exponent = (order * p.shift) * (z * p.shift) / 2;
       if (exponent > log_scale) log_scale = exponent;
     }
     if (!(log_scale <= std::numeric_limits<T>::max())) {  // D is at most that of the largest shift
-      T const value = order * (T(largest_) * T(largest_)) / 2;
+      T const value = (order * T(largest_)) * T(largest_) / 2;
       return {value, value * (4 * std::numeric_limits<T>::epsilon())};
     }
     if (log_scale < 500) log_scale = 0;
     T sum = 0;
     for (part const& p : parts_) {
-      T const exponent = order * z * (p.shift * p.shift) / 2;
+      T const exponent = (order * p.shift) * (z * p.shift) / 2;
       T const grown = log_scale == 0 ? expm1(exponent) : exp(exponent - log_scale);
       sum = sum + p.weight * grown;
     }
@@ -230,10 +254,15 @@ class mixture_divergence {
     return step <= lattice_step() ? T(index) / T(sigma_) : T(index) * T(step);
   }
 
-  [[nodiscard]] loss_table<T> sum_over(std::vector<interval> const& where, double step) const {
+  // Nothing where that would be too many nodes.
+  [[nodiscard]] std::optional<loss_table<T>> sum_over(std::vector<interval> const& where,
+                                                      double step) {
     loss_table<T> out;
     double count = 0.0;
     for (interval const& i : where) count += (i.high - i.low) / step + 2.0;
+    double const work = count * static_cast<double>(parts_.size());
+    if (!(work <= most_work)) return std::nullopt;
+    work_ += work;
     out.reserve(static_cast<std::size_t>(count));
     T const log_weight = log_node_weight(step);
     double done = -std::numeric_limits<double>::infinity();
@@ -249,18 +278,18 @@ class mixture_divergence {
 
   /// Sums over `where`. The step is halved until every other node alone comes as near to the sum as
   /// the strip bound says that it must.
-  [[nodiscard]] loss_table<T> checked_sum(std::vector<interval> const& where, double alpha,
-                                          layout& how) const {
+  [[nodiscard]] std::optional<loss_table<T>> checked_sum(std::vector<interval> const& where,
+                                                         double alpha, layout& how) {
     for (int halvings = 0;; ++halvings) {
-      loss_table<T> out = sum_over(where, how.step);
-      if (how.step <= lattice_step() || halvings == 5) return out;
-      if (out.balanced(T(alpha - 1.0), elementary::exp(how.coarse + 9.0))) return out;
+      std::optional<loss_table<T>> out = sum_over(where, how.step);
+      if (!out || how.step <= lattice_step() || halvings == 5) return out;
+      if (out->balanced(T(alpha - 1.0), elementary::exp(how.coarse + 9.0))) return out;
       how.step = std::max(0.5 * how.step, lattice_step());
       how.coarse *= 2.0;
     }
   }
 
-  [[nodiscard]] std::optional<loss_table<T>> scattered(double alpha, layout how) const {
+  [[nodiscard]] std::optional<loss_table<T>> scattered(double alpha, layout how) {
     double const z = alpha - 1.0;
     double const pad = lattice_step();
     std::vector<interval> where;
@@ -302,6 +331,7 @@ class mixture_divergence {
   T rest_ = 1;
   double largest_ = 0.0;
   double reach_ = 0.0;
+  double work_ = 0.0;
   std::optional<loss_table<T>> table_;
   double covers_ = 0.0;
   layout used_{};
