@@ -237,6 +237,47 @@ TEST_CASE("accountants and curves say the same of attackers", "[dp]") {
   CHECK(miss.upper == Approx(0.9));
 }
 
+// A run whose questions cost what they say.
+struct slow_run {
+  privacy_loss_accountant run;
+  double each;
+  mutable int asked = 0;
+  [[nodiscard]] bound<double> delta(double epsilon) const { return run.delta(epsilon); }
+  [[nodiscard]] bound<double> delta_within(double epsilon, detail::work_budget& work) const {
+    ++asked;
+    (void)work.spend(each);
+    return run.delta(epsilon);
+  }
+};
+
+TEST_CASE("a curve asks a slow accountant for no more than its effort", "[dp]") {
+  slow_run run;
+  run.run.compose(gaussian{.noise_multiplier = 2.0}, 1);
+  for (auto const& [each, most] : {std::pair{4e9, 1}, std::pair{1.1e9, 3}, std::pair{4e8, 8},
+                                   std::pair{1e8, 31}, std::pair{1e6, 106}}) {
+    CAPTURE(each);
+    run.each = each;
+    run.asked = 0;
+    trade_off_curve curve(run, adjacency::add_remove, {.tolerance = 0.0});
+    CHECK(run.asked <= most);
+    CHECK(run.asked >= std::min(most, 90) - 1);
+    for (double const alpha : {1e-6, 0.01, 0.3}) {
+      bound<double> const miss = curve.false_negative_rate(alpha);
+      double const truth = false_negative_rate(run.run, alpha);
+      CHECK(miss.lower <= truth + 1e-12);
+      CHECK(truth <= miss.upper);
+    }
+    if (most >= 8) CHECK(curve.true_positive_rate(0.01).upper <= 0.08);
+    run.asked = 0;
+    curve.refine(run, 0.1, 1e-12);
+    CHECK(run.asked <= most);
+  }
+  run.each = 1e9;
+  run.asked = 0;
+  CHECK(trade_off_curve(run, adjacency::add_remove, {.seconds = 10.0}).knots().size() >= 9);
+  CHECK_THROWS_AS(trade_off_curve(run, adjacency::add_remove, {.seconds = 0.0}), std::domain_error);
+}
+
 TEST_CASE("who is accused rightly", "[dp]") {
   auto const run = normal_run(1.0);
   trade_off_curve curve(run, adjacency::add_remove, {.knots = 64});

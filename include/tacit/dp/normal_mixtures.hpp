@@ -276,7 +276,7 @@ class normal_mixtures {
     std::optional<route> by;
     auto const found_narrow = [&](std::optional<bound<T>> const& found, route way) {
       if (found && (known.meet(*found, name_of(way)) || !by)) by = way;
-      return by && narrow(known.shared());
+      return by && narrow(known.shared(), 1.0);
     };
     auto const on_contour = [&](line_effort effort, T most) {
       return found_narrow(contour(effort, most), route::contour);
@@ -298,9 +298,14 @@ class normal_mixtures {
       double const each = static_cast<double>(remove_.size());
       double const quick = each * (!rule ? 1.5e7 : towards == orientation::add ? 5e6 : 0.0);
       double const first = each * rays::work_before(*what, towards);
+      // Of few steps the line takes long, and says hardly more than rays that are nearly narrow.
+      auto const left = [&] {
+        bool const nearly = by && narrow(known.shared(), 1e2) && rays::few_steps(*what);
+        return nearly || rays::few_small_steps(*what) ? 2e7 * each : infinity;
+      };
       (void)(by_one_integral() || (quick > 0.0 && on_contour(line_effort::quick, quick)) ||
              (first > 0.0 && on_contour(line_effort::thorough, first)) || on_rays() ||
-             on_contour(line_effort::all, rays::few_small_steps(*what) ? 2e7 * each : infinity));
+             on_contour(line_effort::all, left()));
     }
     return by ? std::optional<answer>({known.shared(), *by}) : std::nullopt;
   }
@@ -378,8 +383,8 @@ class normal_mixtures {
     if (contour_towards(orientation::remove, variance).variation() <= delta) {
       return answer{{0.0, 0.0}, route::contour};
     }
-    auto const narrow = [](bound<T> const& b) {
-      return b.upper - b.lower <= 1e-9 * std::max(1.0, b.upper);
+    auto const narrow = [](bound<T> const& b, T times) {
+      return b.upper - b.lower <= times * 1e-9 * std::max(1.0, b.upper);
     };
     auto const one = [&](orientation towards, T start) {
       return one_way(
@@ -407,7 +412,9 @@ class normal_mixtures {
   }
 
   [[nodiscard]] std::optional<answer> delta_on_lines(T epsilon, work_budget& work) const {
-    auto const narrow = [](bound<T> const& b) { return b.upper - b.lower <= 1e-9; };
+    auto const narrow = [](bound<T> const& b, T times) {
+      return b.upper - b.lower <= times * 1e-9;
+    };
     auto const one = [&](orientation towards, T) {
       return one_way(
           {"delta at epsilon ", epsilon}, towards, {-infinity, infinity}, narrow,

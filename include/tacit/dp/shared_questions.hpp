@@ -5,6 +5,7 @@
 #include <tacit/dp/work_budget.hpp>
 
 #include <algorithm>
+#include <limits>
 
 namespace tacit::detail {
 
@@ -17,6 +18,11 @@ class shared_questions {
 
   /// Whether enough work is left for one more. The first is asked in any case.
   [[nodiscard]] bool more() const { return !work_->ended() && work_->left() >= 0.6 * most_; }
+
+  /// About how many more of them there may be.
+  [[nodiscard]] double left() const {
+    return most_ > 0.0 ? work_->left() / most_ : std::numeric_limits<double>::infinity();
+  }
 
   [[nodiscard]] bound<double> epsilon(double delta) {
     return ask([&](work_budget& own) {

@@ -10,9 +10,12 @@
 #include <tacit/dp/event.hpp>
 #include <tacit/dp/event_words.hpp>
 #include <tacit/dp/profile_knots.hpp>
+#include <tacit/dp/shared_questions.hpp>
 #include <tacit/dp/trade_off.hpp>
+#include <tacit/dp/work_budget.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <span>
@@ -31,6 +34,7 @@ struct trade_off_effort {
   std::size_t knots = 96;  // at most so many questions, beside some ten that look for the range
   double smallest_rate = 1e-9;  // below it the ends may be far apart
   double tolerance = 1e-6;      // of the true positive rate: as close is close enough
+  double seconds = 1e-9 * detail::work_on_search;  // of counted work, as of a `search_effort`
 };
 
 /// f(α), the least false negative rate of any test between neighbours at false positive rate α (f-DP; Dong, Roth & Su
@@ -53,7 +57,8 @@ class basic_trade_off_curve {
     finish();
   }
 
-  /// Asks where the ends are farthest apart.
+  /// Asks where the ends are farthest apart, for as long as the work allows: of an accountant that takes long there are
+  /// fewer knots, and the ends are farther apart.
   template <privacy_profile P>
   basic_trade_off_curve(P const& profile, adjacency neighbours, trade_off_effort effort = {})
       : neighbours_(neighbours) {
@@ -63,19 +68,27 @@ class basic_trade_off_curve {
                            "trade_off_curve", "smallest_rate", effort.smallest_rate, "in (0, 1)");
     detail::require_domain(effort.tolerance >= 0.0, "trade_off_curve", "tolerance",
                            effort.tolerance, "at least 0");
-    ask(profile, effort);
+    detail::check_positive("trade_off_curve", "seconds", effort.seconds);
+    detail::work_budget work(1e9 * effort.seconds);
+    detail::shared_questions<P> questions(profile, work);
+    ask(questions, effort);
     finish();
   }
 
   /// Asks `profile`, from which the curve was made, for what brings the ends at one false positive rate together, up to
-  /// `tolerance` of the true positive rate, as far as the ends of δ are together: some thirty questions.
-  /// @throws std::domain_error unless the rate is in [0, 1] and the tolerance at least 0
+  /// `tolerance` of the true positive rate, as far as the ends of δ are together: some thirty questions, or what so many
+  /// seconds of counted work allow.
+  /// @throws std::domain_error unless the rate is in [0, 1], the tolerance at least 0 and seconds > 0
   template <privacy_profile P>
   basic_trade_off_curve& refine(P const& profile, double false_positive_rate,
-                                double tolerance = 1e-6) {
+                                double tolerance = 1e-6,
+                                double seconds = 1e-9 * detail::work_on_search) {
     detail::check_probability("refine", "false_positive_rate", false_positive_rate);
     detail::check_non_negative("refine", "tolerance", tolerance);
-    for (int round = 0; round < 100 && knots_.size() < most_knots; ++round) {
+    detail::check_positive("refine", "seconds", seconds);
+    detail::work_budget work(1e9 * seconds);
+    detail::shared_questions<P> questions(profile, work);
+    for (int round = 0; round < 100 && knots_.size() < most_knots && questions.more(); ++round) {
       bound<double> const hit = true_positive_rate(false_positive_rate);
       if (!(hit.upper - hit.lower > tolerance * hit.upper)) break;
       std::size_t const line = highest(false_positive_rate);
@@ -86,7 +99,7 @@ class basic_trade_off_curve {
       double const next = last ? std::min(detail::profile_knots<>::farthest, 2.0 * here + 1.0)
                                : knots_[k + 1].epsilon;
       if (!(next - here > 1e-8)) break;
-      add(profile, k + 1, last ? next : 0.5 * (here + next));
+      add(questions, k + 1, last ? next : 0.5 * (here + next));
       finish();
     }
     return *this;
@@ -263,8 +276,8 @@ class basic_trade_off_curve {
   }
 
   template <class P>
-  void add(P const& profile, std::size_t k, double epsilon) {
-    bound<double> const d = profile.delta(epsilon);
+  void add(detail::shared_questions<P>& questions, std::size_t k, double epsilon) {
+    bound<double> const d = questions.delta(epsilon);
     knots_.insert(k, {epsilon, {std::max(0.0, d.lower), std::min(1.0, d.upper)}});
   }
 
@@ -286,10 +299,10 @@ class basic_trade_off_curve {
 
   // Asks at a few ε that double up to where nothing more shows, and then where the ends are farthest apart.
   template <class P>
-  void ask(P const& profile, trade_off_effort const& effort) {
+  void ask(detail::shared_questions<P>& questions, trade_off_effort const& effort) {
     std::vector<double> apart;  // between a knot and the next
     auto const insert = [&](std::size_t where, double epsilon) {
-      add(profile, where, epsilon);
+      add(questions, where, epsilon);
       apart.insert(apart.begin() + static_cast<std::ptrdiff_t>(where), 0.0);
       std::size_t const end = std::min(where + 3, knots_.size());
       for (std::size_t k = where < 3 ? 0 : where - 3; k < end; ++k) apart[k] = knots_.distance(k);
@@ -299,11 +312,15 @@ class basic_trade_off_curve {
         std::min(detail::profile_knots<>::farthest, -elementary::log(effort.smallest_rate));
     double const least = 1e-3 * effort.smallest_rate;
     insert(0, 0.0);
-    for (double e = end / 1024.0; e < end && knots_.back().delta.upper > least; e *= 2.0) {
+    // Half of the questions that there is work for look for the range: up to a factor of 2^10.
+    double const doublings = std::ceil(std::clamp(20.0 / questions.left(), 1.0, 10.0));
+    double const factor = std::ldexp(1.0, static_cast<int>(doublings));
+    for (double e = end / 1024.0; e < end && knots_.back().delta.upper > least; e *= factor) {
+      if (!questions.more()) return;
       insert(knots_.size(), e);
     }
-    if (knots_.back().delta.upper > least) insert(knots_.size(), end);
-    while (knots_.size() < effort.knots) {
+    if (knots_.back().delta.upper > least && questions.more()) insert(knots_.size(), end);
+    while (knots_.size() < effort.knots && questions.more()) {
       auto const widest = std::max_element(apart.begin(), apart.end());
       if (!(*widest > effort.tolerance)) break;
       auto const k = static_cast<std::size_t>(widest - apart.begin());

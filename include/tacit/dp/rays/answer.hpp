@@ -25,15 +25,17 @@ constexpr std::size_t most_events = 300;
   return 1.5e8 * std::max(1.0, static_cast<double>(what.events.size()) / 16.0);
 }
 
+/// Few steps.
+[[nodiscard]] inline bool few_steps(composition const& what) {
+  double steps = 0.0;
+  for (sampled_gaussian const& e : what.events) steps += e.count;
+  return steps <= 8.0;
+}
+
 /// Few steps of much noise: where neither lines nor rays answer soon, a grid of a few milliseconds does.
 [[nodiscard]] inline bool few_small_steps(composition const& what) {
-  double steps = 0.0;
-  double largest = 0.0;
-  for (sampled_gaussian const& e : what.events) {
-    steps += e.count;
-    largest = std::max(largest, static_cast<double>(e.shift));
-  }
-  return steps <= 8.0 && largest <= 0.25;
+  return few_steps(what) && std::all_of(what.events.begin(), what.events.end(),
+                                        [](sampled_gaussian const& e) { return e.shift <= 0.25; });
 }
 
 /// Whether there can be tables enough for an answer: they begin 10 deviations s below the mean −s²/2 of y, so that
