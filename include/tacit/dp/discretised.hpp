@@ -181,7 +181,7 @@ class composed_losses {
       saddle<T> const s =
           factor == 1.0 ? first : saddle_at<T>(laws.sketches(), factor * first.tilt);
       prepared_laws<T> here = laws;
-      here.cut(s.tilt);
+      (void)work.spend(here.cut(s.tilt));
       // The first tilt is the likeliest; what it leaves is for the others.
       work.within(factor == 5.0 ? work.left() : first_share * work.left(),
                   [&](work_budget& own) { at_tilt(here, query, s, width, best, own); });
@@ -321,6 +321,11 @@ class basic_discretised {
 
   /// What it took to find the pairs.
   [[nodiscard]] double work_to_compose() const { return work_to_compose_; }
+
+  /// What it takes, or has taken, to make the atoms of all epochs of random allocation, which the first question does.
+  [[nodiscard]] double work_on_epochs() const {
+    return composed_.epochs.empty() ? 0.0 : composed_.epochs.work();
+  }
 
   /// What one question may cost, of both directions together.
   [[nodiscard]] static constexpr detail::work_budget own_work() {

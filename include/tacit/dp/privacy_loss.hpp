@@ -86,6 +86,9 @@ class basic_privacy_loss {
     return delta_by(epsilon, work).value;
   }
 
+  /// What the first question takes beside what is counted in it.
+  [[nodiscard]] double work_on_epochs() const { return epoch_ ? 0.0 : grid_.work_on_epochs(); }
+
   /// The same for about what is left of `work`, in which it is counted.
   [[nodiscard]] bound<T> epsilon_within(T delta, detail::work_budget& work) const {
     return epsilon_by(delta, work, share_of_question(work)).value;

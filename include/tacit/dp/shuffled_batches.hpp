@@ -162,7 +162,7 @@ class shuffled_run {
       double const about_epsilon = tacit::epsilon(gaussian_dp{mu}, (1.0 - share) * delta).upper;
       if ((1.0 + std::exp(about_epsilon)) * failure <= share * delta) break;
     }
-    return {0.0, std::min(plain, with_failure(failure, [&](auto const& run) {
+    return {0.0, std::min(plain, with_failure(failure, work, [&](auto const& run) {
                             return run.epsilon_within(delta, work).upper;
                           }))};
   }
@@ -183,7 +183,7 @@ class shuffled_run {
       }
     }
     if (failure == 0.0) return {0.0, plain};
-    return {0.0, std::min(plain, with_failure(failure, [&](auto const& run) {
+    return {0.0, std::min(plain, with_failure(failure, work, [&](auto const& run) {
                             return run.delta_within(epsilon, work).upper;
                           }))};
   }
@@ -206,14 +206,20 @@ class shuffled_run {
                      static_cast<double>(allocation->steps));
   }
 
+  // Each failure has an epoch of its own. What it takes to make that counts, but takes nothing from its question.
   template <class Ask>
-  [[nodiscard]] double with_failure(double failure, Ask const& ask) const {
+  [[nodiscard]] double with_failure(double failure, detail::work_budget& work,
+                                    Ask const& ask) const {
     shuffled_epoch const epoch = each(failure);
     if (epoch.failure == 0.0) return infinity;
     Accountant base(adjacency::zero_out);
     base.compose(epoch.release, epochs_);
     double const all = detail::multiply_up(detail::count_up(epochs_), epoch.failure);
-    return ask(capped_run(base, std::min(1.0, all)));
+    double const found = ask(capped_run(base, std::min(1.0, all)));
+    if constexpr (requires { base.method().work_on_epochs(); }) {
+      (void)work.spend(base.method().work_on_epochs());
+    }
+    return found;
   }
 
   static constexpr double infinity = std::numeric_limits<double>::infinity();

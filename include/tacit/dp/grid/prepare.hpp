@@ -56,7 +56,9 @@ class prepared_laws {
   [[nodiscard]] T cost() const {
     T cost = 0.0;
     for (loss_law<T> const& law : laws_) cost += 100.0 * static_cast<T>(law.atoms.size());
-    for (loss_sketch<T> const& s : sketches_) cost += 250.0 * static_cast<T>(s.loss.size());
+    for (std::size_t k = 0; k < sketches_.size(); ++k) {
+      cost += static_cast<T>(sketches_[k].loss.size()) * (250.0 + extra_cost(laws_[k]));
+    }
     return cost;
   }
 
@@ -65,8 +67,9 @@ class prepared_laws {
                        [](loss_law<T> const& law) { return law.lower_holds; });
   }
 
-  /// Leaves out below what the tilt makes negligible, where that is most of the range.
-  void cut(T tilt) {
+  /// Leaves out below what the tilt makes negligible, where that is most of the range; and what that took.
+  T cut(T tilt) {
+    T cost = 0.0;
     for (std::size_t s = 0; s < laws_.size(); ++s) {
       if (laws_[s].curves.empty() || laws_[s].below == 0.0) continue;
       T const log_moment = sketches_[s].at(tilt).value;
@@ -76,12 +79,23 @@ class prepared_laws {
         if (law.curves.empty()) break;
         sketches_[s] = loss_sketch<T>(law, pairs_.size());
         laws_[s] = std::move(law);
+        cost += static_cast<T>(sketches_[s].loss.size()) * extra_cost(laws_[s]);
         break;
       }
     }
+    return cost;
   }
 
  private:
+  // Of a point of a sketch, where a loss has many parts.
+  [[nodiscard]] static T extra_cost(loss_law<T> const& law) {
+    T most = 0.0;
+    for (loss_curve<T> const& part : law.curves) {
+      most = std::max(most, std::visit([](auto const& curve) { return T(curve.cost()); }, part));
+    }
+    return 0.75 * std::max(0.0, most - 450.0);
+  }
+
   [[nodiscard]] loss_law<T> law_of(counted_pair const& c, T log_below) const {
     loss_law<T> law = std::visit(law_maker<T>(above_, elementary::exp(log_below)), c.pair);
     law.count = c.count;
