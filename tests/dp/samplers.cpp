@@ -1020,6 +1020,56 @@ TEST_CASE("Integer noise: persons with very many records cost no more than other
   }
 }
 
+TEST_CASE("weights of binomial laws are within what they are said to be", "[dp][samplers]") {
+  for (std::uint64_t const records : {2, 3, 7, 30, 200}) {
+    for (double const rate : {2.27e-8, 1e-3, 0.02, 0.3, 0.6}) {
+      detail::binomial_mixture const mixed = detail::binomial_parts(records, rate, 1.0);
+      CAPTURE(records, rate, mixed.error);
+      for (auto const& part : mixed.parts) {
+        long double weight = 1.0L;
+        auto const chosen = static_cast<std::uint64_t>(part.shift);
+        for (std::uint64_t k = 0; k < records; ++k) {
+          if (k < chosen) {
+            weight *=
+                static_cast<long double>(records - k) / static_cast<long double>(k + 1) * rate;
+          } else {
+            weight *= 1.0L - static_cast<long double>(rate);
+          }
+        }
+        if (weight < 1e-290L) continue;
+        CHECK(std::abs(static_cast<double>(part.weight / weight - 1.0L)) <=
+              mixed.error + 4.0 * static_cast<double>(records) * 0x1p-63);
+      }
+      if (records <= 7 && rate <= 0.02) CHECK(mixed.error <= 2e-14);
+    }
+  }
+}
+
+// With weights that count as known to 1e-11 the loss of each of these steps would count as unknown.
+TEST_CASE("very many steps of a person's integer noise at a tiny rate", "[dp][samplers]") {
+  event const release = by_person(sampled(discrete_gaussian{40.18}, poisson{2.27e-8}), 3);
+  for (adjacency const neighbours : {adjacency::add_remove, adjacency::replace_one}) {
+    domination const found = dominate(release, neighbours);
+    auto const& pair = std::get<finite_pair>(found.remove);
+    double const largest = std::max(pair.atoms.back().loss, -pair.atoms.front().loss);
+    CHECK(pair.loss_error * largest <= 1e-13);
+    discretised_accountant run(neighbours);
+    run.compose(release, 46'000'000'000'000);
+    CHECK(run.epsilon(1e-5).upper <= 1.5);
+  }
+}
+
+// δ ≤ δ₀ + e^{ε₀} − e^ε where δ(ε₀) ≤ δ₀.
+TEST_CASE("a delta that no grid holds follows from an epsilon that one does", "[dp][samplers]") {
+  discretised_accountant run(adjacency::replace_one);
+  run.compose(sampled(discrete_gaussian{40.0}, poisson{2.27e-8}), 46'000'000'000'000);
+  double const epsilon = run.epsilon(1e-5).upper;
+  REQUIRE(epsilon <= 0.2);
+  CHECK(run.delta(0.0).upper <= 0.25);
+  CHECK(run.delta(0.5 * epsilon).upper <= 0.25);
+  CHECK(run.delta(1.0).upper <= 1e-5);
+}
+
 // Where a change moves every output that there is, each has an infinite or a huge loss, and counts as left out: a pair
 // without losses that is not one of two equal laws.
 TEST_CASE("Integer noise that hides nothing is not taken for no release", "[dp][samplers]") {

@@ -21,10 +21,11 @@ struct binomial_mixture {
   std::vector<mixture_pair::part> parts;
   // Else the weight of j = 0, which 1 − Σ weight cannot tell from 0, is spread over the others.
   bool exact;
+  double error = weight_error;  // of these weights; docs/certificates/integers.md, Lemma 9
 };
 template <std::same_as<mixture_pair::part> Part = mixture_pair::part>
 [[nodiscard]] binomial_mixture binomial_parts(std::uint64_t records, double rate, double shift) {
-  if (records == 1) return {{{rate, shift}}, true};
+  if (records == 1) return {{{rate, shift}}, true, 0.0};
   double const n = static_cast<double>(records);
   double const odds = rate / (1.0 - rate);
   double const mode = std::min(n, std::floor((n + 1.0) * rate));
@@ -63,7 +64,15 @@ template <std::same_as<mixture_pair::part> Part = mixture_pair::part>
     most->weight +=
         std::max(rest - left, 2.0 * std::numeric_limits<double>::epsilon() * most->weight);
   }
-  return {std::move(parts), exact};
+  binomial_mixture out{std::move(parts), exact};
+  bool const normal = std::all_of(out.parts.begin(), out.parts.end(),
+                                  [](auto const& part) { return part.weight >= 1e-290; });
+  if (normal && none >= 1e-3) {
+    double const steps = static_cast<double>(out.parts.size()) + 1.0;
+    out.error =
+        std::min(out.error, 0.5 * std::numeric_limits<double>::epsilon() * (16.0 * steps + 16.0));
+  }
+  return out;
 }
 
 }  // namespace tacit::detail

@@ -3,8 +3,10 @@
 
 #include <tacit/core/check.hpp>
 #include <tacit/core/elementary.hpp>
+#include <tacit/core/enclosure.hpp>
 #include <tacit/core/inverse.hpp>
 #include <tacit/core/number_text.hpp>
+#include <tacit/core/rounded.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/dp/accountant.hpp>
 #include <tacit/dp/agreement.hpp>
@@ -115,7 +117,11 @@ class composed_losses {
       on_grid(laws, query, width, best, work);
       return best;
     }
-    delta_on_grid(pairs, laws, query, width, best, work);
+    delta_on_grid(pairs, laws, query, width, best, work, true);
+    if (says_nothing(best)) {
+      by_slope(pairs, query, width, best, work);
+      if (says_nothing(best)) delta_on_grid(pairs, laws, query, width, best, work);
+    }
     // Near the largest loss a tilt is steeper than rounding permits, but δ is convex.
     T const gap = laws.ends().largest() - query.value;
     for (T reach = 64.0; reach < 1e18 && gap < 1e300 && laws.lower_holds() && !good(best, width);
@@ -133,6 +139,22 @@ class composed_losses {
     return found.upper - found.lower <= 100.0 * width * found.upper;
   }
 
+  [[nodiscard]] static bool says_nothing(bound<T> const& delta) {
+    return delta.upper > 0.5 && delta.lower < 0.25;
+  }
+
+  /// δ(ε) ≤ δ₀ + (e^{ε₀} − e^ε)⁺ where δ(ε₀) ≤ δ₀: Lemma 16 of docs/certificates/grid.md.
+  static void by_slope(std::vector<counted_pair> const& pairs, loss_query<T> query, T width,
+                       bound<T>& best, work_budget& work) {
+    constexpr T small = 1e-6;
+    T const there = work.within(0.6 * work.left(), [&](work_budget& own) {
+      return answer_of(pairs, {true, small}, width, own).upper;
+    });
+    T rise = 0.0;
+    if (there > query.value) rise = (exp(enclosure(there)) - exp(enclosure(query.value))).upper;
+    if (rise < 1.0) narrow(best, {0.0, std::min(1.0, add_up(small, rise))});
+  }
+
   [[nodiscard]] static bound<T> by_atoms(atom_composition<T> const& atoms, loss_ends<T> const& ends,
                                          loss_query<T> query, bound<T> const& known) {
     auto const delta = [&](T e) { return ends.with_infinite(atoms.delta(e)); };
@@ -148,7 +170,8 @@ class composed_losses {
 
   /// δ(ε): first how small it is, then on grids for that.
   static void delta_on_grid(std::vector<counted_pair> const& pairs, prepared_laws<T> const& wide,
-                            loss_query<T> query, T width, bound<T>& best, work_budget& work) {
+                            loss_query<T> query, T width, bound<T>& best, work_budget& work,
+                            bool briefly = false) {
     if (query.value >= wide.ends().reach()) return;
     T log_delta = find_saddle<T>(wide.sketches(), query).log_delta;
     prepared_laws<T> ready(pairs, log_delta);
@@ -165,12 +188,13 @@ class composed_losses {
       (void)work.spend(ready.cost());
     }
     if (ready.usable() && !work.ended()) {
-      on_grid(std::move(ready), query, width, best, work);
+      on_grid(std::move(ready), query, width, best, work, briefly);
     }
   }
 
+  // `briefly`: with one tilt, if that says nothing.
   static void on_grid(prepared_laws<T> laws, loss_query<T> query, T width, bound<T>& best,
-                      work_budget& work) {
+                      work_budget& work, bool briefly = false) {
     bound<T> const known =
         query.wants_epsilon ? laws.ends().epsilon(query.value) : laws.ends().delta(query.value);
     bool const lower = laws.lower_holds();
@@ -190,6 +214,7 @@ class composed_losses {
       bool const many =
           laws.laws().size() > many_laws && best.upper < std::numeric_limits<T>::max();
       if (!lower || many || good(best, width)) break;
+      if (briefly && says_nothing(best)) break;
     }
   }
 

@@ -136,10 +136,11 @@ struct integer_pair {
 };
 
 /// Σ weight·(X + shift) over the parts `p`, against that over the parts `q`. Of mixtures of more than two parts, those of P
-/// are moved up from 0 and those of Q down.
+/// are moved up from 0 and those of Q down. Weights may be off by `weight_error`, relatively, and are 1 together.
 template <std::same_as<integer_noise_law> Noise>
 [[nodiscard]] integer_pair integer_mixtures(Noise const& noise, std::vector<integer_part> p,
-                                            std::vector<integer_part> q) {
+                                            std::vector<integer_part> q,
+                                            double weight_error = 0.0) {
   std::int64_t low = p.front().shift;
   std::int64_t high = low;
   for (auto const* parts : {&p, &q}) {
@@ -167,7 +168,8 @@ template <std::same_as<integer_noise_law> Noise>
   pair.atoms.own().reserve(static_cast<std::size_t>(values));
   double const span = static_cast<double>(high - low);
   double const ratio_error = noise.ratio_error(span);
-  double const sum_error = unit_roundoff * static_cast<double>(p.size() + q.size() + 8);
+  double const sum_error =
+      unit_roundoff * static_cast<double>(p.size() + q.size() + 8) + weight_error;
   constexpr double unit = 1.0 / integer_noise_law::of_mode;
   constexpr double hardly_any = 1e-280 * integer_noise_law::of_mode;
   constexpr double sure = 0x1p-900;

@@ -290,22 +290,31 @@ class sampled_records {
     p.push_back({rest, substituted ? -p[0].shift : 0});
     q.push_back({is_directed() ? 1.0 : rest, p.back().shift});
     integer_noise_law const noise = law_for(is_directed() ? span : 2.0 * span);
-    integer_pair found = binomial_integers(noise, std::move(p), std::move(q));
+    integer_pair found = binomial_integers(noise, mixed, std::move(p), std::move(q));
     if (substituted) found.pair = mirrored_above(found.pair);
     return both_ways(std::move(found).condensed(), mixed.exact && !substituted, !is_directed());
   }
 
-  // Weights of a binomial law are known to 1e-11.
+  // Of a mixture whose last parts are what is left for no record. Lemma 9 of docs/certificates/integers.md.
   [[nodiscard]] static integer_pair binomial_integers(integer_noise_law const& noise,
+                                                      binomial_mixture const& mixed,
                                                       std::vector<integer_part> p,
                                                       std::vector<integer_part> q) {
     bool const many = p.size() > 2;
+    auto const heaviest = std::max_element(
+        q.begin(), q.end(), [](auto const& a, auto const& b) { return a.weight < b.weight; });
+    double const rest = p.back().weight;
+    if (many && mixed.error < binomial_mixture::weight_error && heaviest->shift == p.back().shift) {
+      double const of_sum = unit_roundoff * (static_cast<double>(p.size()) + 2.0);
+      double const of_rest = ((1.0 - rest) * mixed.error + of_sum) / rest;
+      return integer_mixtures(noise, std::move(p), std::move(q), std::max(mixed.error, of_rest));
+    }
     integer_pair found = integer_mixtures(noise, std::move(p), std::move(q));
     finite_pair& pair = found.pair;
     if (!many || pair.atoms.empty()) return found;
     double const largest = std::max(pair.atoms.back().loss, -pair.atoms.front().loss);
-    pair.mass_error += 2e-11;
-    pair.loss_error += 4e-11 / std::max(largest, 1e-11);
+    pair.mass_error += 2.0 * binomial_mixture::weight_error;
+    pair.loss_error += 4.0 * binomial_mixture::weight_error / std::max(largest, 1e-11);
     return found;
   }
 
@@ -327,7 +336,8 @@ class sampled_records {
     }
     p.push_back({std::max(0.0, rest), 0});
     q.push_back(p.back());
-    integer_pair found = binomial_integers(law_for(span), std::move(p), std::move(q)).condensed();
+    integer_pair found =
+        binomial_integers(law_for(span), mixed, std::move(p), std::move(q)).condensed();
     return both_ways(std::move(found), false, !one_sided());
   }
 
