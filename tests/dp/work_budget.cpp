@@ -194,3 +194,17 @@ TEST_CASE("losses of many parts and epochs of their own count as what they take"
   best_of const best(run, truncated_negative_binomial{0.1, 1.0});
   CHECK(asked <= 4);
 }
+
+TEST_CASE("a search over orders of losses of many parts ends, and is counted", "[work_budget]") {
+  renyi_accountant by_orders;
+  by_orders.compose(sampled(gaussian{8.0}, with_replacement{152, 152}), 122);
+  work_budget work(0.0);
+  double const upper = by_orders.counted_epsilon(1e-5, work).upper;
+  CHECK(upper == by_orders.epsilon(1e-5).upper);
+  CHECK(upper <= 18.27);
+  CHECK(work.left() <= -1e6);
+  CHECK(work.left() >= -2.2e9);  // of two directions
+  work_budget other(0.0);
+  CHECK(by_orders.counted_delta(20.0, other).upper <= 1.63e-6);
+  CHECK(other.left() >= -2.2e9);
+}

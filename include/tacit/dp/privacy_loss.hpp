@@ -346,7 +346,7 @@ typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::epsilon_by(T delta
   return detail::counted(work, for_lines(share), [&](detail::work_budget& own) {
     std::optional<T> by_moments;
     auto const by_orders = [&] {
-      if (!by_moments) by_moments = moments_->epsilon(delta).upper;
+      if (!by_moments) by_moments = moments_->counted_epsilon(delta, work).upper;
       return *by_moments;
     };
     return by_ways(
@@ -388,7 +388,7 @@ typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::delta_by(T epsilon
         [&] {
           return on_grid(own, work, share, [&](auto& most) { return grid_delta(epsilon, most); });
         },
-        [&] { return moments_->delta(epsilon).upper; },
+        [&] { return moments_->counted_delta(epsilon, work).upper; },
         [&](auto const& cover) { return cover.delta(epsilon); });
   });
 }

@@ -16,6 +16,7 @@
 #include <tacit/dp/rdp/conversion.hpp>
 #include <tacit/dp/rdp/cost.hpp>
 #include <tacit/dp/rdp/guarantee.hpp>
+#include <tacit/dp/work_budget.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -123,17 +124,30 @@ class basic_renyi {
   }
 
   [[nodiscard]] bound<double> epsilon(double delta) const {
-    detail::require_domain(delta > 0.0 && delta < 1.0, "epsilon", "delta", delta, "in (0, 1)");
-    double const level = -elementary::log(delta);
-    return {0.0, worst_least([&](detail::composed_curve<T>& curve) { return start(curve, level); },
-                             [&](double order, double divergence) {
-                               return renyi_epsilon(order, divergence, delta);
-                             })};
+    detail::work_budget uncounted(0.0);
+    return counted_epsilon(delta, uncounted);
   }
 
   [[nodiscard]] bound<double> delta(double epsilon) const {
+    detail::work_budget uncounted(0.0);
+    return counted_delta(epsilon, uncounted);
+  }
+
+  /// The same, and what the tables of mixtures cost is counted in `work`, which limits nothing.
+  [[nodiscard]] bound<double> counted_epsilon(double delta, detail::work_budget& work) const {
+    detail::require_domain(delta > 0.0 && delta < 1.0, "epsilon", "delta", delta, "in (0, 1)");
+    double const level = -elementary::log(delta);
+    return {0.0, worst_least(
+                     work, [&](detail::composed_curve<T>& curve) { return start(curve, level); },
+                     [&](double order, double divergence) {
+                       return renyi_epsilon(order, divergence, delta);
+                     })};
+  }
+
+  [[nodiscard]] bound<double> counted_delta(double epsilon, detail::work_budget& work) const {
     detail::check_non_negative("delta", "epsilon", epsilon);
     double const least = worst_least(
+        work,
         [&](detail::composed_curve<T>& curve) {
           // Where K′(z) = ε, if K(z) ≈ z(1+z)·D₂/2.
           double const half = 0.5 * curve.upper(2.0);
@@ -277,16 +291,18 @@ class basic_renyi {
   /// The larger of the two directions' least bounds. What is below the first direction's need not be
   /// known any better.
   template <class Start, class Bound>
-  [[nodiscard]] double worst_least(Start&& first, Bound&& of) const {
+  [[nodiscard]] double worst_least(detail::work_budget& work, Start&& first, Bound&& of) const {
     auto const least = [&](detail::composed_curve<T>& curve, double from, double enough) {
       double asked = 0.0;
       auto const at = [&](double order) {
         asked += static_cast<double>(curve.size());
-        if (asked > most_asked && asked > static_cast<double>(curve.size())) return infinity;
+        double const all = asked + curve.work() / losses_each;
+        if (all > most_asked && asked > static_cast<double>(curve.size())) return infinity;
         return of(order, curve.upper(order));
       };
       detail::ordered_bound best = detail::least_over_orders(from, enough, at);
       for (double const order : curve.stated_orders()) best.value = std::min(best.value, at(order));
+      (void)work.spend(loss_cost * curve.work());
       return best;
     };
     detail::composed_curve<T> removed = composed(&entry::remove);
@@ -323,6 +339,9 @@ class basic_renyi {
   static constexpr std::size_t most_distinct = 512;
   // Divergences in one search. Every order gives a bound, so that it may end anywhere.
   static constexpr double most_asked = 50'000.0;
+  // Losses of parts of mixtures for their tables that count as one of these.
+  static constexpr double losses_each = 300.0;
+  static constexpr double loss_cost = 60.0;  // in counted nanoseconds
 
   adjacency neighbours_;
   std::vector<entry> entries_;

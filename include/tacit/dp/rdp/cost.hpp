@@ -87,6 +87,11 @@ class cost_curve {
     return best;
   }
 
+  /// What tables have taken so far, as `basic_renyi_curve` counts it.
+  [[nodiscard]] double work() const {
+    return (whole_ ? whole_->work() : 0.0) + (base_ ? base_->work() : 0.0);
+  }
+
   /// The orders at which a guarantee is stated: a least bound is often at one of them.
   void stated_orders(std::vector<double>& into) const {
     if (!known_) return;
@@ -122,6 +127,12 @@ class composed_curve {
   [[nodiscard]] double upper(double order) {
     double sum = 0.0;
     for (part& p : parts_) sum = add_up(sum, multiply_up(p.count, p.curve.upper(order)));
+    return sum;
+  }
+
+  [[nodiscard]] double work() const {
+    double sum = 0.0;
+    for (part const& p : parts_) sum += p.curve.work();
     return sum;
   }
 

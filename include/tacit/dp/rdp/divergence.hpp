@@ -66,6 +66,12 @@ class basic_renyi_curve {
     return d.value + d.error;
   }
 
+  /// How many losses of parts of mixtures have been computed for tables: what takes the time, where parts are many.
+  [[nodiscard]] double work() const {
+    auto const* mixture = std::get_if<detail::mixture_divergence<T>>(&source_);
+    return mixture == nullptr ? 0.0 : mixture->work();
+  }
+
   /// The value with the bound on its error that `upper` adds.
   [[nodiscard]] detail::with_error<T> at(T const& order) {
     detail::check_order(static_cast<double>(order));

@@ -14,8 +14,10 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <map>
 #include <numbers>
 #include <optional>
+#include <utility>
 #include <vector>
 
 /// The table of losses of a Gaussian mixture, continuous or on a lattice. See `rdp/divergence.hpp`.
@@ -90,7 +92,9 @@ class mixture_divergence {
   [[nodiscard]] double work() const { return work_; }
 
  private:
-  static constexpr double most_work = 0x1p23;  // of one table
+  static constexpr double most_work = 0x1p22;  // of one table
+  static constexpr std::size_t many_parts = 16;
+  static constexpr std::size_t most_known = 200'000;
 
   struct part {
     T weight;
@@ -176,6 +180,13 @@ class mixture_divergence {
     for (double a = widest; a > 1e-6 * widest; a *= 0.8) {
       coarse = std::min(coarse, growth(a) - std::numbers::pi * a / best);
     }
+    // A finer step than need be, of a few: then orders have nodes in common.
+    if (parts_.size() >= many_parts) {
+      int power = 0;
+      double const fraction = std::frexp(best, &power);
+      constexpr double middle = 1.0 / std::numbers::sqrt2;
+      best = std::ldexp(fraction >= middle ? middle : 0.5, power);
+    }
     return {top - reach_ - lattice_step(), right_end(alpha), std::max(best, lattice_step()), coarse,
             top};
   }
@@ -254,22 +265,33 @@ class mixture_divergence {
     return step <= lattice_step() ? T(index) / T(sigma_) : T(index) * T(step);
   }
 
+  // The k-th node of a step. Where parts are many it is kept for other orders.
+  [[nodiscard]] typename loss_table<T>::entry node(double k, double step, T const& log_weight) {
+    auto const made = [&] {
+      work_ += static_cast<double>(parts_.size());
+      return at(position(k, step), log_weight);
+    };
+    if (parts_.size() < many_parts) return made();
+    if (known_.size() > most_known) known_.clear();
+    auto const [place, is_new] = known_.try_emplace({step, k});
+    if (is_new) place->second = made();
+    return place->second;
+  }
+
   // Nothing where that would be too many nodes.
   [[nodiscard]] std::optional<loss_table<T>> sum_over(std::vector<interval> const& where,
                                                       double step) {
     loss_table<T> out;
     double count = 0.0;
     for (interval const& i : where) count += (i.high - i.low) / step + 2.0;
-    double const work = count * static_cast<double>(parts_.size());
-    if (!(work <= most_work)) return std::nullopt;
-    work_ += work;
+    if (!(count * static_cast<double>(parts_.size()) <= most_work)) return std::nullopt;
     out.reserve(static_cast<std::size_t>(count));
     T const log_weight = log_node_weight(step);
     double done = -std::numeric_limits<double>::infinity();
     for (interval const& i : where) {
       double const last = std::ceil(i.high / step);
       for (double k = std::max(std::floor(i.low / step), done + 1.0); k <= last; ++k) {
-        out.add(at(position(k, step), log_weight));
+        out.add(node(k, step, log_weight));
         done = k;
       }
     }
@@ -332,6 +354,7 @@ class mixture_divergence {
   double largest_ = 0.0;
   double reach_ = 0.0;
   double work_ = 0.0;
+  std::map<std::pair<double, double>, typename loss_table<T>::entry> known_;  // by step and k
   std::optional<loss_table<T>> table_;
   double covers_ = 0.0;
   layout used_{};
