@@ -119,6 +119,7 @@
 #include <tacit/dp/shuffled_batches.hpp>
 #include <tacit/dp/trade_off.hpp>
 #include <tacit/dp/trade_off_curve.hpp>
+#include <tacit/dp/two_mixtures.hpp>
 #include <tacit/dp/two_releases.hpp>
 #include <tacit/dp/work_budget.hpp>
 #include <tacit/dp/zcdp.hpp>

@@ -16,7 +16,7 @@
 #include <tacit/dp/pair.hpp>
 #include <tacit/dp/rays/answer.hpp>
 #include <tacit/dp/rays/law.hpp>
-#include <tacit/dp/two_releases.hpp>
+#include <tacit/dp/two_mixtures.hpp>
 #include <tacit/dp/work_budget.hpp>
 
 #include <algorithm>
@@ -235,36 +235,8 @@ class normal_mixtures {
     return found;
   }
 
-  // What `ask` says of two releases in a direction. Nothing of other compositions.
-  template <class Ask>
-  [[nodiscard]] std::optional<bound<T>> on_two(orientation towards, Ask&& ask) const {
-    if (remove_.empty() || remove_.size() > 2) return {};
-    T const each = remove_.size() == 1 ? remove_[0].count : 1.0;
-    for (auto const& e : remove_) {
-      if (e.pair.parts.size() != 1 || e.count != each) return {};
-    }
-    T const count = each * static_cast<T>(remove_.size());
-    auto const release = [this](std::size_t k) {
-      mixture_pair::part const& p = remove_[k].pair.parts[0];
-      return sampled_normal{p.weight, within_steps(p.shift, 1)};
-    };
-    auto const [low, high] = normals_.mu();
-    bool const unsampled = high.mu > 0.0;  // one release, then
-    if (count != (unsampled ? 1.0 : 2.0)) return {};
-    sampled_normal const last =
-        unsampled ? sampled_normal{1.0, {low.mu, high.mu}} : release(remove_.size() - 1);
-    two_releases<T> const both(release(0), last, towards);
-    return both.serves() ? std::optional<bound<T>>(ask(both)) : std::nullopt;
-  }
-  // Where to look for ε: as if each release had the variance of its loss alone.
-  [[nodiscard]] T likely_epsilon(T delta) const {
-    T square = normals_.variance().upper;
-    for (auto const& e : remove_) {
-      auto const [weight, shift] = e.pair.parts[0];
-      square += e.count * weight * weight * elementary::expm1(std::min(shift * shift, 100.0));
-    }
-    return std::max(tacit::epsilon(gaussian_dp{std::sqrt(square)}, delta).upper, 1e-300);
-  }
+  // Answers where there are two releases and no more.
+  [[nodiscard]] two_mixtures<T> two() const { return {remove_, normals_}; }
 
   // One direction by the ways that there are, in the order that suits the composition, until one is narrow.
   // What is tried before a way that is likelier to answer may cost a few milliseconds.
@@ -329,13 +301,7 @@ class normal_mixtures {
     if (by == route::rays) {
       return rays::add_is_below<T>(*sampled(variance), epsilon, log_delta, work);
     }
-    if (by == route::two_releases) {
-      std::optional<bound<T>> const added = on_two(
-          orientation::add, [&](two_releases<T> const& both) { return both.delta(epsilon); });
-      // The logarithm that was given may be off by 2 units of itself, its exponential by 2 of its own.
-      T const surely = log_delta - 4.0 * unit_roundoff * (2.0 + std::abs(log_delta));
-      if (added && added->upper <= a_little_less * elementary::exp(surely)) return true;
-    }
+    if (by == route::two_releases && two().add_is_below(epsilon, log_delta)) return true;
     return contour_towards(orientation::add, variance).chernoff_below(epsilon, log_delta, work);
   }
 
@@ -389,11 +355,7 @@ class normal_mixtures {
     auto const one = [&](orientation towards, T start) {
       return one_way(
           {"epsilon at delta ", delta}, towards, {0.0, infinity}, narrow,
-          [&] {
-            return on_two(towards, [&](two_releases<T> const& both) {
-              return both.epsilon(delta, likely_epsilon(delta));
-            });
-          },
+          [&] { return two().epsilon(towards, delta); },
           [&](line_effort effort, T most) {
             return work.within(most, [&](work_budget& own) {
               return contour_epsilon(towards, delta, effort, own);
@@ -418,13 +380,7 @@ class normal_mixtures {
     auto const one = [&](orientation towards, T) {
       return one_way(
           {"delta at epsilon ", epsilon}, towards, {-infinity, infinity}, narrow,
-          [&] {
-            return on_two(towards, [&](two_releases<T> const& both) {
-              auto const [low, high] = both.delta(epsilon);
-              enclosure const logs = log(enclosure(low, high));
-              return bound<T>{logs.lower, logs.upper};
-            });
-          },
+          [&] { return two().log_delta(towards, epsilon); },
           [&](line_effort effort, T most) {
             return work.within(most, [&](work_budget& own) {
               return contour_log_delta(towards, epsilon, effort, own);
