@@ -81,15 +81,21 @@ class two_releases {
       at = std::clamp(at - *here / slope, 0.5 * at, 2.0 * at);
       if (std::abs(*here) <= 1e-9) break;
     }
+    // What is asked once more is at the solution, for either end.
     bound<T> out{at, at};
+    bound<T> const there = this->delta(at);
     T const least = std::max(1e-15 * at - 4e-13 / slope, std::numeric_limits<T>::min());
-    for (T move = least; this->delta(out.lower).lower < delta; move *= 4.0) {
+    bool enough = there.lower >= delta;
+    for (T move = least; !enough; move *= 4.0) {
       out.lower = at - move;
       if (!(out.lower > 0.0)) return std::nullopt;
+      enough = this->delta(out.lower).lower >= delta;
     }
-    for (T move = least; this->delta(out.upper).upper > delta; move *= 4.0) {
+    enough = there.upper <= delta;
+    for (T move = least; !enough; move *= 4.0) {
       out.upper = at + move;
       if (!(out.upper < 2.0 * at)) return std::nullopt;
+      enough = this->delta(out.upper).upper <= delta;
     }
     return out;
   }
