@@ -26,6 +26,17 @@
 
 namespace tacit::detail {
 
+#if defined(__CUDA_ARCH__)
+extern "C" __device__ int __nvvm_reflect(char const*);  // NVVM's own: how this is compiled
+#endif
+
+/// Stops a kernel that was compiled to take numbers below 2^-126 for 0: no macro tells of -use_fast_math or -ftz=true.
+__device__ inline void need_subnormals() noexcept {
+#if defined(__CUDA_ARCH__)
+  if (__nvvm_reflect("__CUDA_FTZ") != 0) __trap();
+#endif
+}
+
 /// Two entries side by side in a word, by the processor's own conversions where we know its words for them.
 template <parameter_storage T>
 struct stored_pair {

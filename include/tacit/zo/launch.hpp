@@ -8,9 +8,11 @@
 #include <cstdint>
 
 /// Launchers: who runs a pass over the entries of a tensor. A launcher is called with the functor and
-/// the number of entries, and returns when all are done; the result is the same, bit for bit, with any of
+/// the number of entries, and returns when all are done, or when they will be before anything else that reads them
+/// (a stream of a device, zo/launch_gpu.hpp); the result is the same, bit for bit, with any of
 /// them. Anything that can be called in this way is a launcher. One that can also be called with a span of
-/// `pass_over` gets the tensors of a model that are stored alike in one call.
+/// `pass_over` gets the tensors of a model that are stored alike in one call. Functor and terms are valid during the
+/// call alone. A launcher with a member `elsewhere` moves memory that the host cannot read.
 
 namespace tacit {
 

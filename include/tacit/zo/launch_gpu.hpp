@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tacit/zo/device_entries.hpp>
+#include <tacit/zo/gpu_runtime.hpp>
 #include <tacit/zo/launch.hpp>
 #include <tacit/zo/step.hpp>
 
@@ -9,89 +10,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <type_traits>
 
 // Nothing here unless nvcc or hipcc compiles it.
 #if defined(__CUDACC__) || defined(__HIP__)
 
-#if !defined(__CUDACC__)
-#include <hip/hip_runtime.h>
-#endif
-
-#include <stdexcept>
-#include <string>
-#include <type_traits>
-
 namespace tacit {
-
-namespace detail::gpu_runtime {
-
-// The same calls by two names.
-#if defined(__CUDACC__)
-using stream = cudaStream_t;
-using status = cudaError_t;
-inline constexpr status success = cudaSuccess;
-inline char const* text(status of) { return cudaGetErrorString(of); }
-inline status last() { return cudaGetLastError(); }
-inline status wait(stream on) { return cudaStreamSynchronize(on); }
-inline status take(void** room, std::size_t bytes, stream on) {
-  return cudaMallocAsync(room, bytes, on);
-}
-inline status give_back(void* room, stream on) { return cudaFreeAsync(room, on); }
-inline status present(int* device) { return cudaGetDevice(device); }
-inline status make_present(int device) { return cudaSetDevice(device); }
-inline status copy(void* to, void const* from, std::size_t bytes, stream on) {
-  return cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, on);
-}
-#define TACIT_KERNEL_ARGUMENT __grid_constant__ const
-#if __CUDACC_VER_MAJOR__ > 12 || (__CUDACC_VER_MAJOR__ == 12 && __CUDACC_VER_MINOR__ >= 1)
-inline constexpr std::size_t argument_bytes = 32'000;  // of 32,764
-#else
-inline constexpr std::size_t argument_bytes = 4'000;  // of 4096
-#endif
-#else
-using stream = hipStream_t;
-using status = hipError_t;
-inline constexpr status success = hipSuccess;
-inline char const* text(status of) { return hipGetErrorString(of); }
-inline status last() { return hipGetLastError(); }
-inline status wait(stream on) { return hipStreamSynchronize(on); }
-inline status take(void** room, std::size_t bytes, stream on) {
-  return hipMallocAsync(room, bytes, on);
-}
-inline status give_back(void* room, stream on) { return hipFreeAsync(room, on); }
-inline status present(int* device) { return hipGetDevice(device); }
-inline status make_present(int device) { return hipSetDevice(device); }
-inline status copy(void* to, void const* from, std::size_t bytes, stream on) {
-  return hipMemcpyAsync(to, from, bytes, hipMemcpyHostToDevice, on);
-}
-#define TACIT_KERNEL_ARGUMENT const
-inline constexpr std::size_t argument_bytes = 4'000;
-#endif
-
-inline void require(status of, char const* what) {
-  if (of != success) throw std::runtime_error(std::string("gpu: ") + what + ": " + text(of));
-}
-
-/// Makes a device the present one for as long as this lives; no device below 0.
-class on_device {
- public:
-  explicit on_device(int device) : device_(device) {
-    if (device_ < 0) return;
-    require(present(&before_), "present device");
-    require(make_present(device_), "choice of the device");
-  }
-  on_device(on_device const&) = delete;
-  on_device& operator=(on_device const&) = delete;
-  ~on_device() {
-    if (device_ >= 0) (void)make_present(before_);
-  }
-
- private:
-  int device_;
-  int before_ = 0;
-};
-
-}  // namespace detail::gpu_runtime
 
 namespace detail {
 
@@ -161,6 +85,7 @@ __global__ void __launch_bounds__(device_threads)
                 TACIT_KERNEL_ARGUMENT device_tensors<Pass> tensors) {
   using T = storage_of<Pass>;
   using group = device_entries<T>;
+  need_subnormals();
   std::uint32_t low = 0;
   for (std::uint32_t high = tensors.count - 1; low < high;) {
     std::uint32_t const middle = (low + high) / 2;
@@ -212,23 +137,44 @@ __global__ void __launch_bounds__(device_threads)
 template <class Pass>
 __global__ void __launch_bounds__(device_threads)
     over_entries(TACIT_KERNEL_ARGUMENT Pass pass, std::uint64_t count) {
+  need_subnormals();
   std::uint64_t const stride = std::uint64_t{gridDim.x} * blockDim.x;
   std::uint64_t i = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;
   decltype(auto) own = within(pass);
   for (; i < count; i += stride) own(static_cast<std::size_t>(i));
 }
 
+/// As many terms as the arguments of a kernel have room for.
+struct some_terms {
+  static constexpr std::size_t most = gpu_runtime::argument_bytes / sizeof(direction_step) - 1;
+  std::size_t count;
+  direction_step term[most];
+};
+
+/// Puts terms into memory of the device. As arguments they are the launch's own: a copy from the host's memory
+/// may read it when the stream comes there, or when a graph that has captured it is run.
+template <class Terms>
+__global__ void __launch_bounds__(device_threads)
+    put_terms(TACIT_KERNEL_ARGUMENT Terms terms, direction_step* to) {
+  std::size_t i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < terms.count) to[i] = terms.term[i];
+}
+
 }  // namespace detail
 
-/// A stream of a device, the present one unless its number is given. Tensors lie in memory that the device reads and writes. A pass takes its place
-/// in the stream and is not waited for: what the stream does next finds θ moved, and who reads it otherwise calls
-/// `wait` first. All tensors of a model go into one launch (a thousand of them; 100 with hipcc), no memory is
-/// taken for up to 64 directions, and a kernel of its own moves what step.hpp has by 16 bytes a load.
+/// A stream of a device, the present one unless its number is given. Tensors lie in memory that the device reads and
+/// writes. A pass takes its place in the stream and is not waited for: what the stream does next finds θ moved, and
+/// who reads it otherwise calls `wait` first. Nothing of the host's is read after a call: terms may be gone then, and
+/// a graph may capture passes. Tensors of one storage go into one launch, up to 900 of them (27 with hipcc, and on
+/// devices before 7.0); no memory is taken for up to 64 directions, and a kernel of its own moves what step.hpp has
+/// by 16 bytes a load.
 ///
 /// Functors of others run entry by entry. With `optimise` m and v lie on the device, too: a program keeps them
-/// by itself, for an `optimiser_state` is the host's.
+/// by itself, for an `optimiser_state` is the host's. Compile without -use_fast_math and -ftz=true, by which
+/// numbers below 2^-126 become 0: kernels stop with an error then.
 /// @throws std::runtime_error with the runtime's own words if a call fails. What fails while a pass runs is
-///         reported by a later call, at the latest by `wait`
+///         reported by a later call, at the latest by `wait`. After either θ may have moved in part: it comes back by
+///         `replay` from its start
 struct gpu {
   static constexpr bool elsewhere = true;  // what it reads is not the host's
   detail::gpu_runtime::stream stream = nullptr;
@@ -289,9 +235,10 @@ struct gpu {
     void* room = nullptr;
     runtime::require(runtime::take(&room, bytes, stream), "memory for the terms of a step");
     try {
-      runtime::require(runtime::copy(room, pass.terms.data, bytes, stream), "copy of the terms");
+      auto* const there = static_cast<direction_step*>(room);
+      put(pass.terms, there);
       for (auto [part, count] : parts) {
-        part.terms.data = static_cast<direction_step const*>(room);
+        part.terms.data = there;
         run_entries(part, count);
       }
     } catch (...) {
@@ -299,6 +246,19 @@ struct gpu {
       throw;
     }
     runtime::require(runtime::give_back(room, stream), "release of memory");
+  }
+
+  void put(direction_steps terms, direction_step* to) const {
+    using detail::some_terms;
+    for (std::size_t from = 0; from < terms.count; from += some_terms::most) {
+      some_terms now;
+      now.count = std::min(some_terms::most, terms.count - from);
+      std::copy_n(terms.data + from, now.count, now.term);
+      constexpr unsigned blocks =
+          (some_terms::most + detail::device_threads - 1) / detail::device_threads;
+      detail::gpu_runtime::launch(detail::put_terms<some_terms>, blocks, detail::device_threads,
+                                  stream, now, to + from);
+    }
   }
 
   template <class Pass, class Part>
@@ -329,9 +289,8 @@ struct gpu {
       tensors.row[tensors.count++] = {part.theta, part.first, count, end};
     }
     if (end == 0) return;
-    detail::over_pieces<<<static_cast<unsigned>(end), detail::device_threads, 0, stream>>>(pass,
-                                                                                           tensors);
-    detail::gpu_runtime::require(detail::gpu_runtime::last(), "launch");
+    detail::gpu_runtime::launch(detail::over_pieces<Pass>, static_cast<unsigned>(end),
+                                detail::device_threads, stream, pass, tensors);
   }
 
   template <class Pass>
@@ -339,9 +298,8 @@ struct gpu {
     std::uint64_t const blocks = std::min<std::uint64_t>(
         (count + detail::device_threads - 1) / detail::device_threads, 65535);
     if (blocks == 0) return;
-    detail::over_entries<<<static_cast<unsigned>(blocks), detail::device_threads, 0, stream>>>(
-        pass, std::uint64_t{count});
-    detail::gpu_runtime::require(detail::gpu_runtime::last(), "launch");
+    detail::gpu_runtime::launch(detail::over_entries<Pass>, static_cast<unsigned>(blocks),
+                                detail::device_threads, stream, pass, std::uint64_t{count});
   }
 };
 
