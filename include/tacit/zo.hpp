@@ -5,6 +5,7 @@
 #include <tacit/zo/direction.hpp>
 #include <tacit/zo/direction_block.hpp>
 #include <tacit/zo/direction_vectors.hpp>
+#include <tacit/zo/gpu_runtime.hpp>
 #include <tacit/zo/hash.hpp>
 #include <tacit/zo/journal.hpp>
 #include <tacit/zo/launch.hpp>

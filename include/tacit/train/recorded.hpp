@@ -141,6 +141,9 @@ void replay(parameters const& theta, transcript const& run, std::size_t from, st
 /// @throws std::invalid_argument for any other parameters, which are left as they are
 template <class Launcher = serial>
 void replay(parameters const& theta, transcript const& run, Launcher const& launch = {}) {
+  static_assert(!requires { Launcher::elsewhere; },
+                "the host hashes these parameters first: where a launcher moves them elsewhere, "
+                "check_start(a copy, run.run()) and then replay(theta, run, 0, run.steps(), launch)");
   check_start(theta, run.run());
   replay(theta, run, 0, run.steps(), launch);
 }
