@@ -34,12 +34,13 @@ fi
 [ "$run" ] || exit 0
 
 mkdir -p "$out"
+rm -f "$out/gpu.json" "$out/mezo_gpu.json" "$out/gpu.md"  # of an earlier run, on another card perhaps
 build/gpu/same_bits
 build/gpu/bench_gpu "$out/gpu.json"
-if python3 -c 'import torch' 2>/dev/null; then
+if python3 -c 'import sys, torch; sys.exit(not torch.cuda.is_available())' 2>/dev/null; then
   python3 bench/peers/mezo_gpu.py "$out/mezo_gpu.json"
 else
-  echo "PyTorch is not installed: its step is not timed"
+  echo "there is no PyTorch that sees the card: its step is not timed"
 fi
 python3 bench/peers/gpu_table.py "$out" >"$out/gpu.md"
 cat "$out/gpu.md"

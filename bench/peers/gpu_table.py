@@ -60,12 +60,14 @@ def main():
             cells = "".join(f" {times[f'{m}/{kind}']:.2f} ms |" if f"{m}/{kind}" in times else " – |" for m in MODELS)
             print(f"| {label}, 1 direction |{cells}")
         for law in LAWS:
-            cells = "".join(f" {times[f'{m}/normal'] / ours[f'step/{law}/{m}/1']:.1f} |" for m in MODELS)
+            cells = "".join(f" {times[f'{m}/normal'] / ours[f'step/{law}/{m}/1']:.1f} |" if f"{m}/normal" in times
+                            else " – |" for m in MODELS)
             print(f"| MeZO's time over that of tacit, {law} |{cells}")
     cells = "".join(f" {ours[f'memory_over_parameters/{m}']:.0f} MB |" for m in MODELS)
     print(f"| memory over the parameters, tacit |{cells}")
     if theirs:
-        cells = "".join(f" {theirs['megabytes'][f'{m}/normal']:.0f} MB |" for m in MODELS)
+        taken = theirs["megabytes"]
+        cells = "".join(f" {taken[f'{m}/normal']:.0f} MB |" if f"{m}/normal" in taken else " – |" for m in MODELS)
         print(f"| the same, PyTorch as MeZO has it |{cells}")
 
 

@@ -16,7 +16,8 @@
 ///
 /// Rounded to the nearest, an entry does not move at all where the update is below half a unit in its last
 /// place, however many such updates follow: bfloat16 near 1 loses each below 2^-9. Rounded at random, up with
-/// the probability that is the distance from below in units, it moves rarely and is right on average.
+/// the probability that is the distance from below in units, it moves rarely and is right on average, as far as
+/// float goes: to which the sum is rounded first, so that an update below 2^-25 of its entry is lost as ever.
 ///
 /// Only the update is rounded in this way. Of the moves to θ ± μz and back each is rounded to the nearest: the
 /// same numbers come back from them as in a run that is rounded to the nearest.
@@ -28,8 +29,9 @@
 namespace tacit {
 
 /// S_r(x): one of the two neighbours of x that T has, or x itself where T has it. For bits that are uniform on
-/// 32 bits the mean is x: exactly, but for halves below 2^-14, where it is within 2^-56. Past the largest number
-/// of T the upper neighbour is infinity; what is infinite or NaN stays so. A float stays as it is.
+/// 32 bits the mean is x for all that is no larger than the largest number of T: exactly, but for halves below
+/// 2^-14, where it is within 2^-56. Past that number the upper neighbour is infinity, which is taken with a
+/// probability however little it was passed; what is infinite or NaN stays so. A float stays as it is.
 template <parameter_storage T>
 [[nodiscard]] TACIT_HD constexpr T rounded_at_random(float x, std::uint32_t random) noexcept {
   std::uint32_t const bits = __builtin_bit_cast(std::uint32_t, x);
