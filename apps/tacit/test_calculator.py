@@ -2214,11 +2214,11 @@ def quoted(text):
 
 
 def sealed(model, names, scalars, mechanism=None, symbols="scalar 0", packed=None, directions=1,
-           steps=None, **fields):
+           steps=None, version=1, rounding=None, **fields):
     """A transcript, written by docs/transcript.md alone."""
     name, parameters = mechanism or ("mezo", [("steps", "whole", 0), ("surrogate", "text", "raw"),
                                               ("clip", "real", 1024), ("records", "whole", 10)])
-    lines = ["tacit-transcript 1", f"mechanism {quoted(name)}", f"parameters {len(parameters)}"]
+    lines = [f"tacit-transcript {version}", f"mechanism {quoted(name)}", f"parameters {len(parameters)}"]
     for key, kind, value in parameters:
         lines.append(f"parameter {quoted(key)} {kind} "
                      f"{quoted(value) if kind == 'text' else value}")
@@ -2226,6 +2226,8 @@ def sealed(model, names, scalars, mechanism=None, symbols="scalar 0", packed=Non
              "schedule": "constant 0", "law": "rademacher", "seed": "7"}
     for key, value in {**known, **fields}.items():
         lines.append(f"{key} {value}")
+        if key == "schedule" and rounding:
+            lines.append(f"rounding {rounding}")
     lines += [f"directions {directions}", f"symbols {symbols}", f"tensors {len(names)}"]
     for key in names:
         _, kind, shape, _ = next(t for t in model.tensors if t[0] == key)
@@ -2940,6 +2942,28 @@ class Transcripts(Records):
                 self.assertAlmostEqual(abs(y - x), 0.125, delta=ulps)
         self.assertNotEqual(replayed([0.25], seed="8")[1], content)
         self.assertNotEqual(replayed([0.25, 0.0])[1], model.bytes)
+
+        # Rounded at random, float tensors have the same bits, and others are at one of the two neighbours.
+        near, content = content, replayed([0.25], version=3, rounding="stochastic")[1]
+        self.assertEqual(replayed([0.25], version=3, rounding="stochastic")[1], content)
+        at = len(model.bytes) - sum(len(t[3]) for t in model.tensors)
+        for name, kind, _, data in model.tensors:
+            a, b = near[at:at + len(data)], content[at:at + len(data)]
+            at += len(data)
+            if kind in ("F16", "BF16"):
+                apart = [abs(x - y) for (x,), (y,) in zip(struct.iter_unpack("<H", a), struct.iter_unpack("<H", b))]
+                self.assertEqual(set(apart), {0, 1}, name)
+            else:
+                self.assertEqual(a, b, name)
+        at_random = dict(version=3, rounding="stochastic")
+        for kept, change in [(names, dict(version=1, rounding="stochastic")), (names, dict(version=2, rounding="stochastic")),
+                             (names, dict(version=3)), (names, dict(version=3, rounding="nearest")),
+                             (names, dict(version=3, rounding="up")), (names, dict(version=4)), (["w"], at_random),
+                             (["w", "none"], at_random)]:
+            self.transcript.write_bytes(sealed(model, kept, [0.25], **change))
+            for words in (["audit", self.transcript],
+                          ["replay", self.base, self.transcript, self.here / "other"]):
+                self.refused(*words, naming=["TRANSCRIPT"])
 
         for change in [dict(smoothing="1e-3"), dict(smoothing="1e300"), dict(learning_rate="-1"),
                        dict(weight_decay="3"), dict(schedule="linear 0"), dict(seed="-1"),
