@@ -79,6 +79,25 @@ class Cut(Exception):
     """There is no time left to begin a run."""
 
 
+def results_in(file):
+    """Results by key. A line that was cut while it was written is none."""
+    known = {}
+    for line in file.read_text().splitlines() if file.exists() else []:
+        try:
+            one = json.loads(line)
+            known[one.pop("key")] = one
+        except (ValueError, KeyError, AttributeError):
+            pass
+    return known
+
+
+def add_result(file, key, result):
+    """On a line of its own, below one that was cut."""
+    before = file.read_text() if file.exists() else ""
+    with file.open("a") as out:
+        out.write("\n" * (before != "" and not before.endswith("\n")) + json.dumps({"key": key, **result}) + "\n")
+
+
 class Runs:
     def __init__(self, given):
         self.given = given
@@ -93,11 +112,7 @@ class Runs:
         self.results = (given.results or self.folder / "results.jsonl").resolve()
         self.results.parent.mkdir(parents=True, exist_ok=True)
         self.lock = threading.Lock()
-        self.known = {}
-        for line in self.results.read_text().splitlines() if self.results.exists() else []:
-            if line.endswith("}"):  # the last one may have been cut
-                one = json.loads(line)
-                self.known[one.pop("key")] = one
+        self.known = results_in(self.results)
         self.where = ["--device", given.device, *(["--tf32"] if self.cuda else [])]
 
     def call(self, *words):
@@ -114,9 +129,7 @@ class Runs:
             began = time.monotonic()
             result = {**run(), "seconds": time.monotonic() - began}
             with self.lock:
-                cut = self.results.exists() and not self.results.read_text().endswith(("\n", ""))
-                with self.results.open("a") as file:
-                    file.write("\n" * cut + json.dumps({"key": key, **result}) + "\n")
+                add_result(self.results, key, result)
                 self.known[key] = result
                 brief = {name: round(result[name], 4) for name in ("accuracy", "loss", "attack", "exposure", "seconds_a_step")
                          if isinstance(result.get(name), float)}
