@@ -297,6 +297,25 @@ void shards(referee& by, direction_law law) {
   by.count("shards", same(device.read(), whole));
 }
 
+/// Terms that are gone when the pass runs.
+template <class T>
+void terms_of_the_call(referee& by, direction_law law) {
+  for (std::size_t const count : {1, 64, 65, 2000}) {
+    std::vector<T> theta = start<T>(20'000);
+    device_array<T> const device(theta);
+    std::vector<direction_step> terms = terms_of(law, count, false);
+    update_all(parameters(std::vector<tensor>{{.entries = std::span<T>(theta)}}),
+               {terms.data(), terms.size()});
+    gpu const launch;
+    update_all(
+        parameters(std::vector<tensor>{{.entries = std::span<T>(device.data(), theta.size())}}),
+        {terms.data(), terms.size()}, launch);
+    for (direction_step& one : terms) one = {};
+    launch.wait();
+    by.count("terms of the call alone", same(device.read(), theta));
+  }
+}
+
 /// m and v lie on the device, too.
 template <class T>
 void optimisers(referee& by, direction_law law) {
@@ -366,6 +385,7 @@ void all_of(referee& by, std::string const& storage) {
     passes<T>(by, storage, law, name);
     shards<T>(by, law);
     optimisers<T>(by, law);
+    terms_of_the_call<T>(by, law);
     two_points<T>(by, law);
   }
 }

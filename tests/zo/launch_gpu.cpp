@@ -178,6 +178,26 @@ TEST_CASE("a pass keeps nothing of the host's: its terms may be gone before it r
   }
 }
 
+TEST_CASE("a functor of one's own runs for each entry once") {
+  std::vector<int> taken(70'000, 0);
+  gpu const launch;
+  launch([counts = taken.data()](std::size_t i) { ++counts[i]; }, taken.size());
+  launch.wait();
+  CHECK(taken == std::vector<int>(70'000, 1));
+  // What it calls its terms is its own matter.
+  struct scaled {
+    std::span<int> values;
+    struct {
+      int const* data;
+    } terms;
+    void operator()(std::size_t i) const { values[i] *= *terms.data; }
+  };
+  int const three = 3;
+  launch(scaled{taken, {&three}}, taken.size());
+  launch.wait();
+  CHECK(taken == std::vector<int>(70'000, 3));
+}
+
 TEST_CASE("an error is reported once, and only that of the call") {
   std::vector<float> theta = ramp<float>(500);
   std::vector<direction_step> const many = terms_of(direction_law::rademacher, 65);

@@ -7,6 +7,7 @@
 #include <tacit/zo/step.hpp>
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -24,6 +25,11 @@ template <class Pass>
 struct with_terms : Pass {
   static constexpr std::size_t most = 64;
   direction_step term[most];
+};
+
+template <class Pass>
+concept has_terms_of_host = requires(Pass pass) {
+  requires std::same_as<decltype(pass.terms), direction_steps>;
 };
 
 /// The pass as its kernel has it.
@@ -195,7 +201,7 @@ struct gpu {
     if constexpr (requires { detail::of_one_term(pass); }) {
       if (pass.terms.count == 1) return run(detail::of_one_term(pass), parts);
     }
-    if constexpr (requires { pass.terms.data; }) {
+    if constexpr (detail::has_terms_of_host<Pass>) {
       run_terms(pass, parts);
     } else {
       run(pass, parts);
@@ -270,10 +276,14 @@ struct gpu {
       }
     } else {
       for (auto const& [part, count] : parts) {
-        Pass own = pass;
-        static_cast<Part&>(own) = part;
-        if constexpr (requires { own.term; }) own.terms.count = pass.terms.count;
-        run_entries(own, count);
+        if constexpr (std::same_as<Pass, Part>) {
+          run_entries(part, count);  // a lambda cannot be assigned
+        } else {
+          Pass own = pass;
+          static_cast<Part&>(own) = part;
+          own.terms.count = pass.terms.count;
+          run_entries(own, count);
+        }
       }
     }
   }
