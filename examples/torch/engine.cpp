@@ -351,6 +351,7 @@ void engine::project(std::size_t record, tacit::stream_id stream,
       own_->signs_of && own_->signs_of->seed == stream.seed && own_->signs_of->step == stream.step;
   if (!there) {
     if (!own_->signs.defined()) own_->signs = at::empty_like(own_->flat);
+    own_->signs_of.reset();  // until they are made: a pass may throw
     own_->signs.zero_();
     tacit::direction const z{tacit::direction_law::rademacher, stream};
     own_->by()(tacit::perturb{own_->signs.data_ptr<float>(), z, 1.0F}, own_->views.size());
