@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """nvcc accepts each device-clean header alone, makes kernels of them (device_clean.cu), and compiles what runs on
 a GPU: the test of bits, the benchmark, the example and the part of the Python package. hipcc, where it is, compiles the
-test, too.
+test, too. Compiled to take subnormal numbers for 0 the passes have a trap, and else none.
 
 Warnings are errors. Exits 77 where there is no nvcc.
 """
@@ -47,6 +47,22 @@ def main():
             return subprocess.run(command, check=False).returncode == 0
 
         bad = in_parallel(accepted, sources).count(False)
+        passes = Path(folder) / "passes.cu"
+        passes.write_text("""#include <tacit/zo/launch_gpu.hpp>
+#include <tacit/zo/stochastic.hpp>
+void move(float* theta, tacit::half* other, tacit::direction_steps terms) {
+  tacit::gpu{}(tacit::perturb{theta, {}, 1e-3F}, 10);
+  tacit::gpu{}(tacit::stochastic_update{other, terms, {}}, 10);
+}
+""", encoding="utf-8")
+        for flags, stops in (([], False), (["-ftz=true"], True), (["-use_fast_math"], True)):
+            code = Path(folder) / "passes.ptx"
+            subprocess.run([arguments.nvcc, "-std=c++20", *flags, "-I", arguments.include, "-ptx", passes, "-o", code],
+                           check=True)
+            kernels = [text for text in code.read_text(encoding="utf-8").split(".entry ")[1:] if "over_" in text[:200]]
+            if not kernels or any(("trap;" in text) != stops for text in kernels):
+                print(f"{flags or 'no flags'}: a pass {'goes on' if stops else 'stops'}")
+                bad += 1
         hip = shutil.which("hipcc")
         if hip:
             command = [hip, "-x", "hip", "--offload-arch=gfx90a", "-std=c++20", "-O1", "-Wall", "-Wextra", "-Werror",
