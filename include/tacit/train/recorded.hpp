@@ -8,6 +8,7 @@
 #include <tacit/train/trainer.hpp>
 #include <tacit/zo/hash.hpp>
 #include <tacit/zo/journal.hpp>
+#include <tacit/zo/launch.hpp>
 #include <tacit/zo/optimiser_state.hpp>
 #include <tacit/zo/parameters.hpp>
 #include <tacit/zo/transcript.hpp>
@@ -138,12 +139,12 @@ void replay(parameters const& theta, transcript const& run, std::size_t from, st
 }
 
 /// In: the parameters with which the run began. Out: the tuned ones, bit for bit those of training.
+/// The host hashes them first. Where a launcher moves them elsewhere: check_start(a copy of them, run.run()), and
+/// then replay(theta, run, 0, run.steps(), launch).
 /// @throws std::invalid_argument for any other parameters, which are left as they are
 template <class Launcher = serial>
-void replay(parameters const& theta, transcript const& run, Launcher const& launch = {}) {
-  static_assert(!requires { Launcher::elsewhere; },
-                "the host hashes these parameters first: where a launcher moves them elsewhere, "
-                "check_start(a copy, run.run()) and then replay(theta, run, 0, run.steps(), launch)");
+requires(!moves_elsewhere<Launcher>) void replay(parameters const& theta, transcript const& run,
+                                                 Launcher const& launch = {}) {
   check_start(theta, run.run());
   replay(theta, run, 0, run.steps(), launch);
 }

@@ -113,7 +113,7 @@ inline void check_from(std::size_t from, std::size_t releases) {
 /// Refuses a launcher of a device, which cannot read m and v.
 template <class Launcher>
 void check_launcher(optimiser_state const& state) {
-  if constexpr (requires { Launcher::elsewhere; }) {
+  if constexpr (moves_elsewhere<Launcher>) {
     require_argument(state.empty(), "trainer", "optimiser", std::string_view("one with a state"),
                      "sgd for a launcher of a device: the pull form takes others");
   }

@@ -12,7 +12,7 @@
 /// (a stream of a device, zo/launch_gpu.hpp); the result is the same, bit for bit, with any of
 /// them. Anything that can be called in this way is a launcher. One that can also be called with a span of
 /// `pass_over` gets the tensors of a model that are stored alike in one call. Functor and terms are valid during the
-/// call alone. A launcher with a member `elsewhere` moves memory that the host cannot read.
+/// call alone.
 
 namespace tacit {
 
@@ -21,6 +21,12 @@ template <class Pass>
 struct pass_over {
   Pass pass;
   std::size_t count;
+};
+
+/// A launcher that moves memory which the host may not be able to read says so by a member of that name.
+template <class Launcher>
+concept moves_elsewhere = requires {
+  Launcher::elsewhere;
 };
 
 namespace detail {
