@@ -68,11 +68,11 @@ struct device_tensor {
   std::uint64_t end;
 };
 
-/// As many as the arguments of a kernel have room for.
-template <class Pass>
+/// As many as the arguments of a kernel have room for. Where two parts of a program are compiled for different room,
+/// their kernels have different names.
+template <class Pass, std::size_t Bytes = gpu_runtime::argument_bytes>
 struct device_tensors {
-  static constexpr std::size_t most =
-      (gpu_runtime::argument_bytes - sizeof(Pass)) / sizeof(device_tensor);
+  static constexpr std::size_t most = (Bytes - sizeof(Pass)) / sizeof(device_tensor);
   std::uint32_t count = 0;
   device_tensor row[most];
 };
@@ -151,8 +151,9 @@ __global__ void __launch_bounds__(device_threads)
 }
 
 /// As many terms as the arguments of a kernel have room for.
+template <std::size_t Bytes>
 struct some_terms {
-  static constexpr std::size_t most = gpu_runtime::argument_bytes / sizeof(direction_step) - 1;
+  static constexpr std::size_t most = Bytes / sizeof(direction_step) - 1;
   std::size_t count;
   direction_step term[most];
 };
@@ -255,7 +256,7 @@ struct gpu {
   }
 
   void put(direction_steps terms, direction_step* to) const {
-    using detail::some_terms;
+    using some_terms = detail::some_terms<detail::gpu_runtime::argument_bytes>;
     for (std::size_t from = 0; from < terms.count; from += some_terms::most) {
       some_terms now;
       now.count = std::min(some_terms::most, terms.count - from);
