@@ -653,6 +653,28 @@ TEST_CASE("squares of shifts that no double can hold still count at large orders
   CHECK(renyi_curve(sampled_normal(1e-5, 1e-200, orientation::add)).upper(1e300) <= 1e-100);
 }
 
+TEST_CASE("losses below 1e-9 count as those above do", "[dp]") {
+  // The limits of D/(α·rate²·ε²): half the variance of the loss before sampling, and of a profile that of its change.
+  for (double const epsilon : {1e-6, 3e-9, 1e-9, 1e-10, 1e-12, 1e-100}) {
+    for (double const rate : {0.1, 1e-10}) {
+      for (double const order : {1.0 + 1e-9, 2.0, 1000.0}) {
+        INFO("epsilon " << epsilon << ", rate " << rate << ", order " << order);
+        double const unit = order * rate * rate * epsilon * epsilon;
+        for (orientation const towards : {orientation::remove, orientation::add}) {
+          CHECK(renyi_curve(bounded_pair{epsilon, 0.0, rate, towards}).upper(order) ==
+                Approx(unit / 6.0).epsilon(1e-3));
+          CHECK(renyi_curve(bounded_pair{epsilon, 0.5, rate, towards}).upper(order) ==
+                Approx(unit / 2.0).epsilon(1e-3));
+        }
+        for (auto const kind : {amplified_pair::noise::normal, amplified_pair::noise::laplace}) {
+          CHECK(renyi_curve(amplified_pair{kind, rate, epsilon, 2.0 * epsilon}).upper(order) ==
+                Approx(2.0 * unit).epsilon(1e-3));
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("mass that only one neighbour can have", "[dp]") {
   renyi_curve revealing(finite_pair{{{0.0, 0.5, 0.5}}, 0.5, 0.5});
   CHECK(revealing(2.0) == infinity);

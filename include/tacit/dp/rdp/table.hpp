@@ -305,11 +305,14 @@ class convex_growth {
   double square_;
 };
 
-/// Gauss–Legendre panels: use(node, weight) over [low, high] in pieces of at most `width`.
+/// Gauss–Legendre panels: use(node, weight) over [low, high] in pieces of at most `width`, up to rounding; of a range that
+/// is far smaller in one piece.
 template <real T, class Use>
 void over_panels(double low, double high, double width, Use&& use) {
   auto const& rule = gauss_legendre<T>();
-  auto const pieces = static_cast<std::size_t>(std::ceil((high - low) / width - 1e-9));
+  if (!(low < high)) return;
+  auto const pieces =
+      static_cast<std::size_t>(std::max(1.0, std::ceil((high - low) / width - 1e-9)));
   T const half = (T(high) - T(low)) / T(static_cast<double>(2 * pieces));
   for (std::size_t piece = 0; piece < pieces; ++piece) {
     T const centre = T(low) + half * T(static_cast<double>(2 * piece + 1));
