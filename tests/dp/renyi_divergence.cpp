@@ -643,6 +643,72 @@ TEST_CASE("orders of losses of many parts share their nodes", "[dp]") {
   }
 }
 
+namespace {
+
+mixture_pair many_parts(std::size_t count, double weight, double largest, orientation towards) {
+  mixture_pair out{{}, towards};
+  double const n = static_cast<double>(count);
+  for (std::size_t k = 0; k < count; ++k) {
+    out.parts.push_back({weight / n, largest * (static_cast<double>(k) + 1.0) / n});
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("mixtures of thousands of parts are no worse than all of them at the farthest", "[dp]") {
+  struct known {
+    std::size_t parts;
+    double weight;
+    double shift;
+    double order;
+  };
+  for (auto const& [parts, weight, shift, order] :
+       {known{2290, 4e-71, 0.0635, 12778.0}, known{5724, 2e-9, 7.4e-6, 5.9e7},
+        known{15578, 3e-5, 2.6e-7, 1.9e9}, known{9000, 1e-100, 1.6e-4, 4e10},
+        known{3000, 1e-4, 0.5, 40.0}}) {
+    for (orientation const towards : {orientation::remove, orientation::add}) {
+      INFO(parts << " parts, weight " << weight << ", order " << order);
+      renyi_curve curve(many_parts(parts, weight, shift, towards));
+      double const upper = curve.upper(order);
+      CHECK(upper <= renyi_curve(sampled_normal(weight, shift, towards)).upper(order) * (1 + 1e-6));
+      CHECK(curve.work() < 2e7);
+      // Fewer parts that are no farther: a lower bound.
+      CHECK(upper >= renyi_curve(sampled_normal(0.4 * weight, 0.6 * shift, towards))(order) * .999);
+    }
+  }
+}
+
+TEST_CASE("mixtures without a table lose little in the direction `add`", "[dp]") {
+  // Losses are at most −log(1 − Σ weight), also where 1 less that is 1.
+  CHECK(renyi_curve(many_parts(82, 1.4e-114, 41.9, orientation::add)).upper(56.4) <= 1.5e-114);
+  CHECK(renyi_curve(sampled_normal(1e-20, 1.0, orientation::add)).upper(1e30) <= 1.1e-20);
+  // zq²s²/2, where nothing else is left of it.
+  CHECK(renyi_curve(sampled_normal(1e-12, 1e-143, orientation::add)).upper(1e164) ==
+        Approx(5e-147).epsilon(1e-9));
+  std::mt19937_64 bits(11);
+  std::uniform_real_distribution<double> spread(-6.0, 0.5);
+  for (int round = 0; round < 300; ++round) {
+    mixture_pair const pair =
+        many_parts(1 + bits() % 5, std::pow(10.0, std::min(-0.01, spread(bits))),
+                   std::pow(10.0, spread(bits)), orientation::add);
+    std::vector<detail::mixture_part<double>> parts;
+    double rest = 1.0;
+    for (auto const& [weight, shift] : pair.parts) {
+      parts.push_back({weight, shift});
+      rest -= weight;
+    }
+    double const order = 1.0 + std::pow(10.0, 2.0 * spread(bits) + 3.0);
+    auto const found = renyi_curve(pair).at(order);
+    double const least = found.value - found.error;
+    for (auto const& [value, error] :
+         {detail::by_means(parts, order - 1.0), detail::largest_mixture_loss(parts, rest),
+          detail::by_convexity(parts, order - 1.0)}) {
+      CHECK(value + error >= least);
+    }
+  }
+}
+
 TEST_CASE("squares of shifts that no double can hold still count at large orders", "[dp]") {
   // αμ²/2 = 5e-41, with μ² below all doubles.
   double const least = 4.9e-41;

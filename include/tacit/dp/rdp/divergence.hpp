@@ -42,8 +42,8 @@ inline void check_order(double order) {
 /// where that is above 1e3: at α·shift > 100 the value depends on the last digits of the shift and rate.
 /// `upper` is raised by a bound on the error, which includes that.
 ///   normal          αμ²/2
-///   mixture         rates 1e-300 … 1, largest shift ≤ 64 (σ ≥ 1/64) and α·shift ≤ 3e7; beyond that an
-///                   upper bound, M − 1 ≤ Σ weight·(e^{αz·shift²/2} − 1)
+///   mixture         rates 1e-300 … 1, largest shift ≤ 64 (σ ≥ 1/64) and α·shift ≤ 3e7; beyond that, or where parts
+///                   are so many that a table is too large, an upper bound (docs/certificates/renyi.md)
 ///   bounded         closed form (unsampled), or Gauss–Legendre; where that takes more than some thousand panels
 ///                   (orders of thousands at tiny rates) the upper bound of docs/certificates/renyi.md, Lemma 3
 ///   lattice         the sum over the integers; beyond α·shift/σ = 3e7 as mixture

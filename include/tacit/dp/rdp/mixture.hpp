@@ -5,9 +5,11 @@
 #include <tacit/core/elementary.hpp>
 #include <tacit/core/log.hpp>
 #include <tacit/core/real.hpp>
+#include <tacit/core/rounded.hpp>
 #include <tacit/core/solve.hpp>
 #include <tacit/dp/loss.hpp>
 #include <tacit/dp/pair.hpp>
+#include <tacit/dp/rdp/mixture_bounds.hpp>
 #include <tacit/dp/rdp/table.hpp>
 
 #include <algorithm>
@@ -58,10 +60,10 @@ class mixture_divergence {
     if (!table_ || alpha > covers_) {
       layout const now = plan(alpha);
       // A NaN, too, has no table.
-      if (!(now.high <= 3e7 && now.low >= -3e7 && now.step >= 0.003)) return without_table(z);
-      if (!now.affordable()) {
+      if (!(now.high <= 3e7 && now.low >= -3e7 && now.step >= finest)) return without_table(order);
+      if (!affordable(now)) {
         std::optional<loss_table<T>> const once = scattered(alpha, now);
-        if (!once) return without_table(z);
+        if (!once) return without_table(order);
         return once->divergence(z, once->size());
       }
       // Further orders at once, where their nodes cost little.
@@ -69,15 +71,20 @@ class mixture_divergence {
       covers_ = alpha;
       for (double const ahead : {8.0 * alpha, 3.0 * alpha, 1.5 * alpha}) {
         layout const further = plan(std::max(ahead, 4.0 / largest_));
-        if (further.size() > std::max(1.5 * now.size(), 96.0) || !further.affordable()) continue;
+        if (further.size() > std::max(1.5 * now.size(), 96.0) || !affordable(further)) continue;
         used_ = further;
         covers_ = std::max(ahead, 4.0 / largest_);
         break;
       }
       table_ = checked_sum({{used_.low, used_.high}}, covers_, used_);
+      if (!table_ && covers_ > alpha) {
+        used_ = now;
+        covers_ = alpha;
+        table_ = checked_sum({{used_.low, used_.high}}, covers_, used_);
+      }
       if (!table_) {
         covers_ = 0.0;
-        return without_table(z);
+        return without_table(order);
       }
     }
     std::size_t count = table_->size();
@@ -89,17 +96,16 @@ class mixture_divergence {
   }
 
   /// How many losses of parts have been computed for tables.
-  [[nodiscard]] double work() const { return work_; }
+  [[nodiscard]] double work() const { return work_ + (fewer_.empty() ? 0.0 : fewer_[0].work()); }
 
  private:
   static constexpr double most_work = 0x1p22;  // of one table
+  static constexpr double finest = 0.003;      // step
   static constexpr std::size_t many_parts = 16;
+  static constexpr std::size_t most_parts = 256;  // of a mixture whose table always has room
   static constexpr std::size_t most_known = 200'000;
 
-  struct part {
-    T weight;
-    T shift;
-  };
+  using part = mixture_part<T>;
 
   void finish() {
     for (part const& p : parts_) {
@@ -140,10 +146,11 @@ class mixture_divergence {
     double coarse;  // log of the relative error to expect of the rule of twice the step
     double summit;
     [[nodiscard]] double size() const { return (high - low) / step; }
-    [[nodiscard]] bool affordable() const {
-      return high <= 3e7 && step >= 0.003 && size() < 4096.0;
-    }
   };
+  [[nodiscard]] bool affordable(layout const& l) const {
+    return l.high <= 3e7 && l.step >= finest && l.size() < 4096.0 &&
+           (l.size() + 2.0) * static_cast<double>(parts_.size()) <= most_work;
+  }
 
   [[nodiscard]] double right_end(double alpha) const {
     // G grows at most like (e^{shift·x})^p, p = max(2, α) for `remove`, 2 for `add`.
@@ -185,47 +192,54 @@ class mixture_divergence {
       int power = 0;
       double const fraction = std::frexp(best, &power);
       constexpr double middle = 1.0 / std::numbers::sqrt2;
-      best = std::ldexp(fraction >= middle ? middle : 0.5, power);
+      double const common = std::ldexp(fraction >= middle ? middle : 0.5, power);
+      if (common >= finest) best = common;
     }
     return {top - reach_ - lattice_step(), right_end(alpha), std::max(best, lattice_step()), coarse,
             top};
   }
 
-  /// The least of two upper bounds: by joint convexity, and of losses L ≤ −log rest in the direction `add`.
-  [[nodiscard]] with_error<T> without_table(T const& z) const {
-    using elementary::log;
-    with_error<T> const convex = joint_convexity(z);
-    T const unit = std::numeric_limits<T>::epsilon() / 2;
-    // 1 less all weights: a double that is off by a few units of 1.
-    T const off = T(4.0 + static_cast<double>(parts_.size())) * T(unit_roundoff) / rest_;
-    if (remove_ || !(off < T(0.01))) return convex;
-    T const largest = -log(rest_);
-    with_error<T> const end{largest, 8 * unit * largest + T(1.1) * off};
-    return end.value + end.error < convex.value + convex.error ? end : convex;
+  /// The least of some upper bounds: docs/certificates/renyi.md.
+  [[nodiscard]] with_error<T> without_table(T const& order) {
+    T const z = order - 1;
+    with_error<T> least = by_convexity<T>(parts_, z);
+    auto const known = [&least](with_error<T> const& also) {
+      if (also.value + also.error < least.value + least.error) least = also;
+    };
+    if (!remove_) {
+      known(largest_mixture_loss<T>(parts_, rest_));
+      known(by_means<T>(parts_, z));
+    }
+    if (parts_.size() > most_parts) {
+      if (fewer_.empty()) fewer_.push_back(farther());
+      known(fewer_[0](order));
+    }
+    return least;
   }
 
-  /// M − 1 ≤ Σ weight·(e^{αz·shift²/2} − 1): t^α and t^{−z} are convex.
-  [[nodiscard]] with_error<T> joint_convexity(T const& z) const {
-    using elementary::expm1, elementary::exp, elementary::log;
-    T const order = 1 + z;
-    T log_scale = 0;
-    for (part const& p : parts_) {
-      T const exponent = (order * p.shift) * (z * p.shift) / 2;
-      if (exponent > log_scale) log_scale = exponent;
-    }
-    if (!(log_scale <= std::numeric_limits<T>::max())) {  // D is at most that of the largest shift
-      T const value = (order * T(largest_)) * T(largest_) / 2;
-      return {value, value * (4 * std::numeric_limits<T>::epsilon())};
-    }
-    if (log_scale < 500) log_scale = 0;
-    T sum = 0;
-    for (part const& p : parts_) {
-      T const exponent = (order * p.shift) * (z * p.shift) / 2;
-      T const grown = log_scale == 0 ? expm1(exponent) : exp(exponent - log_scale);
-      sum = sum + p.weight * grown;
-    }
-    T const unit = std::numeric_limits<T>::epsilon() / 2;
-    return divergence_of(z, sum, 64 * unit * sum, log_scale);
+  /// Fewer parts: those of nearly the same shift count as the farthest of them, which dominates.
+  [[nodiscard]] mixture_divergence farther() const {
+    std::vector<part> ascending = parts_;
+    std::sort(ascending.begin(), ascending.end(),
+              [](part const& a, part const& b) { return a.shift < b.shift; });
+    auto const within = [&](double ratio) {
+      mixture_pair out{{}, remove_ ? orientation::remove : orientation::add};
+      for (std::size_t k = ascending.size(); k-- > 0;) {
+        double const weight = static_cast<double>(ascending[k].weight);
+        double const shift = static_cast<double>(ascending[k].shift);
+        if (!out.parts.empty() && shift * (1.0 + ratio) >= out.parts.back().shift) {
+          out.parts.back().weight = add_up(out.parts.back().weight, weight);
+        } else {
+          out.parts.push_back({weight, shift});
+        }
+      }
+      std::reverse(out.parts.begin(), out.parts.end());
+      return out;
+    };
+    double ratio = 0x1p-10;
+    mixture_pair out = within(ratio);
+    while (out.parts.size() > most_parts) out = within(ratio *= 2.0);
+    return mixture_divergence(out);
   }
 
   /// One node at x.
@@ -333,13 +347,17 @@ class mixture_divergence {
     }
     double const start = where.back().high;
     convex_growth const growth(remove_, z);
+    double const parts = static_cast<double>(parts_.size());
     auto const bound = [&](double a, double b) {
+      work_ += parts;  // four of them, in double
       auto const at_a = growth(log_mixed(a), rough_log_ratio(a));
       auto const at_b = growth(log_mixed(b), rough_log_ratio(b));
       return std::min(chord_bound(a, at_a[0], b, at_b[0]), chord_bound(a, at_a[1], b, at_b[1]));
     };
+    // Of a piece there are some ten losses.
+    double const pieces = std::min(static_cast<double>(most_pieces), 0.2 * most_work / parts);
     auto const right = significant(start, how.high, std::max(1.0, 2.0 * pad), value(0.0),
-                                   fold_range<T>, bound, value);
+                                   fold_range<T>, bound, value, static_cast<std::size_t>(pieces));
     if (!right) return std::nullopt;
     // One by one: of an insertion g++ 12 says at -O2 that it may overflow.
     for (interval const& next : *right) where.push_back(next);
@@ -358,6 +376,7 @@ class mixture_divergence {
   std::optional<loss_table<T>> table_;
   double covers_ = 0.0;
   layout used_{};
+  std::vector<mixture_divergence> fewer_;  // one, where it was needed
 };
 
 #if defined(TACIT_COMPILED)

@@ -234,7 +234,8 @@ inline constexpr std::size_t most_pieces = 6000;
 template <class Bound, class Value>
 [[nodiscard]] std::optional<std::vector<interval>> significant(double low, double high, double leaf,
                                                                double best, double range,
-                                                               Bound&& bound, Value&& value) {
+                                                               Bound&& bound, Value&& value,
+                                                               std::size_t most = most_pieces) {
   struct piece {
     interval where;
     double most;
@@ -245,7 +246,7 @@ template <class Bound, class Value>
   best = std::max({best, value(low), value(high)});
   std::size_t seen = 0;
   while (!waiting.empty()) {
-    if (++seen > most_pieces) return std::nullopt;
+    if (++seen > most) return std::nullopt;
     piece const now = waiting.back();
     waiting.pop_back();
     if (now.most < best - range) continue;
