@@ -13,6 +13,7 @@
 #   --figures      measures instead of testing, and prints the tables of examples/torch/README.md. WORDs are for
 #                  figures.py there: --seeds 5, --width 64, --layers 2, --public 4000; --cost, for costs alone;
 #                  --rehearse, to find learning rates; --device cuda, which is as good as --cuda before
+#                  figures.py there says what --jobs, --results, --scale, --seconds, --stretch and --table are
 set -eu
 cd "$(dirname "$0")/.."
 
