@@ -56,7 +56,7 @@ UNFINISHED = r"\.[0-9a-f]{16}\.new"
 
 
 def run(*words, **how):
-    return subprocess.run(list(map(str, words)), capture_output=True, text=True, timeout=60, **how)
+    return subprocess.run(list(map(str, words)), capture_output=True, text=True, timeout=180, **how)
 
 
 class Scenario:
