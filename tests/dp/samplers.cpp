@@ -1021,7 +1021,7 @@ TEST_CASE("Integer noise: persons with very many records cost no more than other
 }
 
 TEST_CASE("weights of binomial laws are within what they are said to be", "[dp][samplers]") {
-  for (std::uint64_t const records : {2, 3, 7, 30, 200}) {
+  for (std::uint64_t const records : std::vector<std::uint64_t>{2, 3, 7, 30, 200}) {
     for (double const rate : {2.27e-8, 1e-3, 0.02, 0.3, 0.6}) {
       detail::binomial_mixture const mixed = detail::binomial_parts(records, rate, 1.0);
       CAPTURE(records, rate, mixed.error);
