@@ -10,13 +10,10 @@ rows=build/accuracy_rows.md
 rm -f "$rows"
 TACIT_ACCURACY_ROWS="$rows" build/dev/tests/tacit_test_info_accuracy '[accuracy]' >/dev/null
 
-awk -v rows="$rows" '
-  /^<!-- table/ { print; print ""
-                  print "| function | type | cases | largest relative error | asserted limit |"
-                  print "|---|---|---|---|---|"
-                  while ((getline line < rows) > 0) print line
-                  print ""; skip = 1; next }
-  /^<!-- end/   { skip = 0 }
-  !skip' docs/accuracy.md >build/accuracy.md
-mv build/accuracy.md docs/accuracy.md
+{
+  echo "| function | type | cases | largest relative error | asserted limit |"
+  echo "|---|---|---|---|---|"
+  cat "$rows"
+} >build/accuracy.md
+python3 tools/put_table.py docs/accuracy.md functions build/accuracy.md
 echo "docs/accuracy.md has the table of this machine"
