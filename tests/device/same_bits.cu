@@ -31,34 +31,24 @@ namespace {
 using namespace tacit;
 
 #if defined(__CUDACC__)
-void* taken(std::size_t bytes) {
-  void* room = nullptr;
-  detail::gpu_runtime::require(cudaMalloc(&room, bytes), "memory");
-  return room;
-}
-void given_back(void* room) { (void)cudaFree(room); }
-void copied(void* to, void const* from, std::size_t bytes) {
-  detail::gpu_runtime::require(cudaMemcpy(to, from, bytes, cudaMemcpyDefault), "copy");
-}
-bool has_device() {
-  int devices = 0;
-  return cudaGetDeviceCount(&devices) == cudaSuccess && devices > 0;
-}
+#define RUNTIME(name) cuda##name
 #else
+#define RUNTIME(name) hip##name
+#endif
+
 void* taken(std::size_t bytes) {
   void* room = nullptr;
-  detail::gpu_runtime::require(hipMalloc(&room, bytes), "memory");
+  detail::gpu_runtime::require(RUNTIME(Malloc)(&room, bytes), "memory");
   return room;
 }
-void given_back(void* room) { (void)hipFree(room); }
+void given_back(void* room) { (void)RUNTIME(Free)(room); }
 void copied(void* to, void const* from, std::size_t bytes) {
-  detail::gpu_runtime::require(hipMemcpy(to, from, bytes, hipMemcpyDefault), "copy");
+  detail::gpu_runtime::require(RUNTIME(Memcpy)(to, from, bytes, RUNTIME(MemcpyDefault)), "copy");
 }
 bool has_device() {
   int devices = 0;
-  return hipGetDeviceCount(&devices) == hipSuccess && devices > 0;
+  return RUNTIME(GetDeviceCount)(&devices) == RUNTIME(Success) && devices > 0;
 }
-#endif
 
 /// Memory of the device.
 template <class T>

@@ -22,51 +22,48 @@ namespace detail::gpu_runtime {
 
 // The same calls by two names.
 #if defined(__CUDACC__)
-using stream = cudaStream_t;
-using status = cudaError_t;
-inline constexpr status success = cudaSuccess;
-inline char const* text(status of) { return cudaGetErrorString(of); }
-inline status last() { return cudaGetLastError(); }
-inline status wait(stream on) { return cudaStreamSynchronize(on); }
+#define TACIT_RUNTIME(name) cuda##name
+#else
+#define TACIT_RUNTIME(name) hip##name
+#endif
+
+using stream = TACIT_RUNTIME(Stream_t);
+using status = TACIT_RUNTIME(Error_t);
+inline constexpr status success = TACIT_RUNTIME(Success);
+inline char const* text(status of) { return TACIT_RUNTIME(GetErrorString)(of); }
+inline status last() { return TACIT_RUNTIME(GetLastError)(); }
+inline status wait(stream on) { return TACIT_RUNTIME(StreamSynchronize)(on); }
 inline status take(void** room, std::size_t bytes, stream on) {
-  return cudaMallocAsync(room, bytes, on);
+  return TACIT_RUNTIME(MallocAsync)(room, bytes, on);
 }
-inline status give_back(void* room, stream on) { return cudaFreeAsync(room, on); }
-inline status present(int* device) { return cudaGetDevice(device); }
-inline status make_present(int device) { return cudaSetDevice(device); }
+inline status give_back(void* room, stream on) { return TACIT_RUNTIME(FreeAsync)(room, on); }
+inline status present(int* device) { return TACIT_RUNTIME(GetDevice)(device); }
+inline status make_present(int device) { return TACIT_RUNTIME(SetDevice)(device); }
+
+#undef TACIT_RUNTIME
+
 // By its own status, for what `last` says may be another's, of earlier.
 template <class Kernel>
 status start(Kernel* kernel, unsigned blocks, unsigned threads, void** arguments, stream on) {
+#if defined(__CUDACC__)
   return cudaLaunchKernel(kernel, dim3(blocks), dim3(threads), arguments, 0, on);
+#else
+  return hipLaunchKernel(reinterpret_cast<void const*>(kernel), dim3(blocks), dim3(threads),
+                         arguments, 0, on);
+#endif
 }
+
+#if defined(__CUDACC__)
 #define TACIT_KERNEL_ARGUMENT __grid_constant__ const
+#else
+#define TACIT_KERNEL_ARGUMENT const
+#endif
 // 32,764 from CUDA 12.1 on, but on devices before 7.0, of which nvcc's list of targets may have some; else 4096.
 #if defined(__CUDA_ARCH_LIST__) && \
     (__CUDACC_VER_MAJOR__ > 12 || (__CUDACC_VER_MAJOR__ == 12 && __CUDACC_VER_MINOR__ >= 1))
 inline constexpr std::size_t argument_bytes =
     std::min({__CUDA_ARCH_LIST__}) >= 700 ? 32'000 : 4'000;
 #else
-inline constexpr std::size_t argument_bytes = 4'000;
-#endif
-#else
-using stream = hipStream_t;
-using status = hipError_t;
-inline constexpr status success = hipSuccess;
-inline char const* text(status of) { return hipGetErrorString(of); }
-inline status last() { return hipGetLastError(); }
-inline status wait(stream on) { return hipStreamSynchronize(on); }
-inline status take(void** room, std::size_t bytes, stream on) {
-  return hipMallocAsync(room, bytes, on);
-}
-inline status give_back(void* room, stream on) { return hipFreeAsync(room, on); }
-inline status present(int* device) { return hipGetDevice(device); }
-inline status make_present(int device) { return hipSetDevice(device); }
-template <class Kernel>
-status start(Kernel* kernel, unsigned blocks, unsigned threads, void** arguments, stream on) {
-  return hipLaunchKernel(reinterpret_cast<void const*>(kernel), dim3(blocks), dim3(threads),
-                         arguments, 0, on);
-}
-#define TACIT_KERNEL_ARGUMENT const
 inline constexpr std::size_t argument_bytes = 4'000;
 #endif
 
