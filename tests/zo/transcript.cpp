@@ -82,6 +82,20 @@ std::string resealed(std::string bytes) {
   return bytes + tacit::detail::checksum_bytes(bytes);
 }
 
+/// Whatever is cut off, and whichever bit is flipped, it is refused.
+void check_damage(std::string const& bytes) {
+  for (std::size_t size = 0; size < bytes.size(); ++size) {
+    CAPTURE(size);
+    CHECK_THROWS_AS(transcript::parse(bytes.substr(0, size)), corrupt_state);
+  }
+  for (std::size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
+    std::string damaged = bytes;
+    damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ 1 << bit % 8);
+    CAPTURE(bit);
+    CHECK_THROWS_AS(transcript::parse(damaged), corrupt_state);
+  }
+}
+
 /// The same, with the header changed too.
 std::string reheaded(std::string const& bytes, std::string const& from, std::string const& to) {
   std::size_t const mark = bytes.find("\nchecksum ") + 1;
@@ -176,14 +190,7 @@ TEST_CASE("Version 3 names a rounding", "[transcript]") {
   transcript const back = transcript::parse(bytes);
   CHECK(back.sealed() == bytes);
   CHECK(back.run().training.rounding == tacit::rounding_mode::stochastic);
-  for (std::size_t size = 0; size < bytes.size(); ++size) {
-    CHECK_THROWS_AS(transcript::parse(bytes.substr(0, size)), corrupt_state);
-  }
-  for (std::size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
-    std::string damaged = bytes;
-    damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ 1 << bit % 8);
-    CHECK_THROWS_AS(transcript::parse(damaged), corrupt_state);
-  }
+  check_damage(bytes);
   // What a record without it means has one form; a word that there is not, or all of floats, has none.
   for (auto const& [from, to] : std::vector<std::pair<std::string, std::string>>{
            {"tacit-transcript 3", "tacit-transcript 1"},
@@ -220,14 +227,7 @@ TEST_CASE("Version 2 names an optimiser, and version 1 is read as ever", "[trans
     transcript const back = transcript::parse(bytes);
     CHECK(back.sealed() == bytes);
     CHECK(back.run().training.optimiser == run.training.optimiser);
-    for (std::size_t size = 0; size < bytes.size(); ++size) {
-      CHECK_THROWS_AS(transcript::parse(bytes.substr(0, size)), corrupt_state);
-    }
-    for (std::size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
-      std::string damaged = bytes;
-      damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ 1 << bit % 8);
-      CHECK_THROWS_AS(transcript::parse(damaged), corrupt_state);
-    }
+    check_damage(bytes);
     std::string const first = bytes.substr(0, bytes.find('\n'));
     CHECK_THROWS_WITH(transcript::parse(reheaded(bytes, first, "tacit-transcript 4")),
                       "tacit-transcript: version is 4, but must be 1, 2 or 3");
@@ -288,16 +288,7 @@ TEST_CASE("Every truncation and every flipped bit is refused", "[transcript]") {
     run_record const run = sample(kind, 3);
     std::string const bytes = transcript(run, some(run, 7, 2)).sealed();
     REQUIRE_NOTHROW(transcript::parse(bytes));
-    for (std::size_t size = 0; size < bytes.size(); ++size) {
-      CAPTURE(size);
-      CHECK_THROWS_AS(transcript::parse(bytes.substr(0, size)), corrupt_state);
-    }
-    for (std::size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
-      std::string damaged = bytes;
-      damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ 1 << bit % 8);
-      CAPTURE(bit);
-      CHECK_THROWS_AS(transcript::parse(damaged), corrupt_state);
-    }
+    check_damage(bytes);
     for (std::string const& more : {std::string(1, '\0'), std::string("\n"), bytes}) {
       CHECK_THROWS_AS(transcript::parse(bytes + more), corrupt_state);
       CHECK_THROWS_AS(transcript::parse(resealed(bytes + more)), corrupt_state);
