@@ -2,6 +2,7 @@
 //
 // Every system of the papers, tuned, audited and compared: writes results.md and its figures.
 
+#include "output/parse.hpp"
 #include "output/text_file.hpp"
 #include "protocol.hpp"
 #include "report.hpp"
@@ -40,13 +41,7 @@ int main(int argc, char** argv) {
   app.add_flag("--quick", how.quick,
                "a few steps of some rows: whether it runs, not what it finds");
   app.add_option("--json", json, "write all figures into this file too");
-  try {
-    app.parse(argc, argv);
-  } catch (CLI::ParseError const& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);
-    std::fprintf(stderr, "tacit_comparison: %s\n", error.what());
-    return 2;
-  }
+  if (auto const ends = apps::parse(app, "tacit_comparison", argc, argv)) return *ends;
   try {
     if (how.quick) how.seeds = 2;
     how.parts.insert(parts.begin(), parts.end());

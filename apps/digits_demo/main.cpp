@@ -3,6 +3,7 @@
 // The digits demo: a small network learns eight of the ten digits from public images, and the other
 // two from a thousand private ones, by zeroth-order steps under one mechanism after another.
 
+#include "output/parse.hpp"
 #include "output/progress.hpp"
 #include "output/text_file.hpp"
 #include "plot.hpp"
@@ -127,13 +128,7 @@ int main(int argc, char** argv) {
   app.add_option("--rows", wanted.rows, "only rows whose names contain one of these")
       ->delimiter(',');
   app.add_flag("--json", wanted.json, "print JSON in place of the table");
-  try {
-    app.parse(argc, argv);
-  } catch (CLI::ParseError const& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);
-    std::fprintf(stderr, "tacit_digits_demo: %s\n", error.what());
-    return 2;
-  }
+  if (auto const ends = apps::parse(app, "tacit_digits_demo", argc, argv)) return *ends;
   try {
     run(wanted);
   } catch (std::invalid_argument const& error) {

@@ -4,6 +4,7 @@
 // dpzero_study.md and its figure.
 
 #include "experiment.hpp"
+#include "output/parse.hpp"
 #include "output/text_file.hpp"
 #include "page.hpp"
 
@@ -30,13 +31,7 @@ int main(int argc, char** argv) {
   app.add_option("--threads", how.threads, "jobs at once")->check(CLI::Range(1, 256));
   app.add_option("--most-jobs", how.most_jobs, "jobs to begin at most");
   app.add_flag("--quick", how.quick, "a few steps: whether it runs, not what it finds");
-  try {
-    app.parse(argc, argv);
-  } catch (CLI::ParseError const& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);
-    std::fprintf(stderr, "tacit_dpzero: %s\n", error.what());
-    return 2;
-  }
+  if (auto const ends = apps::parse(app, "tacit_dpzero", argc, argv)) return *ends;
   try {
     if (how.quick) {
       how.seeds = 2;

@@ -4,6 +4,7 @@
 // low_precision.md and its figure.
 
 #include "experiment.hpp"
+#include "output/parse.hpp"
 #include "output/text_file.hpp"
 #include "page.hpp"
 
@@ -27,13 +28,7 @@ int main(int argc, char** argv) {
   app.add_option("--threads", how.threads, "jobs at once")->check(CLI::Range(1, 256));
   app.add_option("--most-jobs", how.most_jobs, "jobs to begin at most");
   app.add_flag("--quick", how.quick, "a few steps: whether it runs, not what it finds");
-  try {
-    app.parse(argc, argv);
-  } catch (CLI::ParseError const& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);
-    std::fprintf(stderr, "tacit_low_precision: %s\n", error.what());
-    return 2;
-  }
+  if (auto const ends = apps::parse(app, "tacit_low_precision", argc, argv)) return *ends;
   try {
     if (how.quick) how.seeds = 2;
     std::filesystem::create_directories(out);
