@@ -115,15 +115,23 @@ std::unique_ptr<account> start(adjacency neighbours) {
 }
 
 template <class Accountant>
-std::unique_ptr<account> start_epochs(tacit::gaussian noise, std::uint64_t batches,
-                                      std::uint64_t epochs, adjacency neighbours) {
-  return std::make_unique<account_of_epochs<tacit::shuffled_run<Accountant>>>(noise, batches,
-                                                                              epochs, neighbours);
-}
+constexpr method::of_shuffled amplified{
+    [](tacit::gaussian noise, std::uint64_t batches, std::uint64_t epochs,
+       adjacency neighbours) -> std::unique_ptr<account> {
+      return std::make_unique<account_of_epochs<tacit::shuffled_run<Accountant>>>(
+          noise, batches, epochs, neighbours);
+    },
+    [](approx_dp target, std::uint64_t batches, std::uint64_t epochs, adjacency neighbours) {
+      return tacit::shuffled_noise_multiplier_for<Accountant>(target, batches, epochs, neighbours,
+                                                              unlimited);
+    },
+    [](approx_dp target, tacit::gaussian noise, std::uint64_t batches, adjacency neighbours) {
+      return tacit::shuffled_epochs_for<Accountant>(target, noise, batches, neighbours, unlimited);
+    }};
 
 template <class Accountant>
 method method_of(char const* word, char const* what, bool among_all = true,
-                 decltype(method::shuffled) shuffled = nullptr) {
+                 method::of_shuffled const* shuffled = nullptr) {
   return {word,
           what,
           among_all,
@@ -150,10 +158,10 @@ method method_of(char const* word, char const* what, bool among_all = true,
 std::vector<method> const& methods() {
   static std::vector<method> const all{
       method_of<tacit::privacy_loss_accountant>("pld", "privacy loss, certified", true,
-                                                start_epochs<tacit::privacy_loss_accountant>),
+                                                &amplified<tacit::privacy_loss_accountant>),
       // A second opinion on pld, and many times as slow.
       method_of<tacit::discretised_accountant>("discretised", "privacy loss on a grid", false,
-                                               start_epochs<tacit::discretised_accountant>),
+                                               &amplified<tacit::discretised_accountant>),
       method_of<tacit::renyi_accountant>("rdp", "Renyi divergences"),
       method_of<tacit::zcdp_accountant>("zcdp", "zero-concentrated differential privacy"),
       method_of<tacit::gaussian_accountant>("gdp", "Gaussian differential privacy, exact"),
@@ -202,8 +210,8 @@ std::unique_ptr<account> composed_by(method const& how, plan const& run) {
   if (run.batches && how.shuffled != nullptr && run.releases.size() == 1) {
     tacit::composed const& epochs = run.releases.front().what;
     try {
-      return how.shuffled(std::get<tacit::gaussian>(epochs.release.what), *run.batches,
-                          epochs.count, run.neighbours);
+      return how.shuffled->start(std::get<tacit::gaussian>(epochs.release.what), *run.batches,
+                                 epochs.count, run.neighbours);
     } catch (std::logic_error const& error) {
       throw bad_input(error.what());
     }

@@ -38,14 +38,22 @@ using history_of_count = std::function<std::vector<tacit::composed>(std::uint64_
 
 /// An accountant by its word on the command line. What calibrates is empty for an estimate.
 struct method {
+  // Epochs of shuffled batches, amplified: so many batches in each.
+  struct of_shuffled {
+    std::unique_ptr<account> (*start)(tacit::gaussian, std::uint64_t batches, std::uint64_t epochs,
+                                      tacit::adjacency);
+    double (*noise)(tacit::approx_dp, std::uint64_t batches, std::uint64_t epochs,
+                    tacit::adjacency);
+    std::uint64_t (*epochs)(tacit::approx_dp, tacit::gaussian, std::uint64_t batches,
+                            tacit::adjacency);
+  };
+
   char const* word;
   char const* what;
   bool among_all;  // asked by `all`
   bool estimate;
   std::unique_ptr<account> (*start)(tacit::adjacency);
-  // Epochs of so many shuffled batches; empty where there is no amplification.
-  std::unique_ptr<account> (*shuffled)(tacit::gaussian, std::uint64_t batches, std::uint64_t epochs,
-                                       tacit::adjacency);
+  of_shuffled const* shuffled;  // null where there is no amplification
   double (*noise)(tacit::approx_dp, history_of_number const&, tacit::adjacency);
   std::uint64_t (*steps)(tacit::approx_dp, tacit::event const&, tacit::adjacency);
   double (*rate)(tacit::approx_dp, history_of_number const&, tacit::adjacency);

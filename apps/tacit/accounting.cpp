@@ -166,6 +166,8 @@ answer run_noise(arguments const& of) {
   tacit::sampling const how = read_sampling(of);
   std::uint64_t const persons = read_records_per_person(of);
   std::uint64_t const steps = read_steps(of);
+  std::optional<std::uint64_t> const batches = read_shuffled_batches(of);
+  if (batches) of.must_be_left_out({"--clip-count-noise"}, "where --shuffle is given");
   auto const history = [&](double multiplier) {
     return std::vector<tacit::composed>{
         {by_person(sampled(read_mechanism(of, multiplier), how), persons), steps}};
@@ -176,10 +178,14 @@ answer run_noise(arguments const& of) {
           : "";
   return gathered(of, "a noise multiplier of ",
                   count + " keeps " + target_in_words(target) + ": " + std::to_string(steps) +
-                      " steps, " + in_words(how) + ", " + in_words(neighbours) + " neighbours",
+                      " steps, " + in_words(how, batches) + ", " + in_words(neighbours) +
+                      " neighbours",
                   [&](method const& m) -> answer {
-                    double const sigma =
-                        solved(m, [&] { return m.noise(target, history, neighbours); });
+                    double const sigma = solved(m, [&] {
+                      return batches && m.shuffled != nullptr
+                                 ? m.shuffled->noise(target, *batches, steps, neighbours)
+                                 : m.noise(target, history, neighbours);
+                    });
                     return {rounded_up(sigma), {{"noise_multiplier", sigma}}};
                   });
 }
@@ -195,12 +201,18 @@ answer run_steps(arguments const& of) {
   tacit::event const release =
       by_person(sampled(read_mechanism(of, of.number("--noise-multiplier")), read_sampling(of)),
                 read_records_per_person(of));
+  of.must_be_left_out({"--epochs"}, "where they are asked for");
+  std::optional<std::uint64_t> const batches = read_shuffled_batches(of);
   return gathered(
       of, "at most ",
       " keep " + target_in_words(target) + ": " + in_words(release.what) + ", " +
-          in_words(release.how) + ", " + in_words(neighbours) + " neighbours",
+          in_words(release.how, batches) + ", " + in_words(neighbours) + " neighbours",
       [&](method const& m) -> answer {
-        std::uint64_t const steps = solved(m, [&] { return m.steps(target, release, neighbours); });
+        std::uint64_t const steps = solved(m, [&] {
+          if (!batches || m.shuffled == nullptr) return m.steps(target, release, neighbours);
+          return m.shuffled->epochs(target, std::get<tacit::gaussian>(release.what), *batches,
+                                    neighbours);
+        });
         return {std::to_string(steps) + (steps == 1 ? " step" : " steps"), {{"steps", steps}}};
       });
 }

@@ -85,14 +85,11 @@ void declare_plan(arguments& of, plan_options which) {
     of.add("--allocate", whole(1, tacit::random_allocation::most_steps),
            "every record takes part in this many steps of an epoch, drawn at random, out of");
     of.add("--of", whole(1, tacit::random_allocation::most_steps), "this many steps of an epoch");
-    if (which.schedule) {
-      of.add("--shuffle", whole(1, tacit::random_allocation::most_steps),
-             "the records are shuffled for each epoch, which has this many batches of one size; "
-             "zero-out or replace-one neighbours");
-    }
+    of.add("--shuffle", whole(1, tacit::random_allocation::most_steps),
+           "the records are shuffled for each epoch, which has this many batches of one size; "
+           "zero-out or replace-one neighbours");
     of.add("--epochs", whole(1, largest_count),
-           which.schedule ? "with --allocate or --shuffle, in place of --steps; 1 unless given"
-                          : "with --allocate, in place of --steps; 1 unless given");
+           "with --allocate or --shuffle, in place of --steps; 1 unless given");
   }
   of.add("--records", whole(1, largest_count),
          which.sampling ? "this many; without --rate and --batch every record takes part"
@@ -129,31 +126,23 @@ tacit::mechanism_event read_mechanism(arguments const& of, double noise_multipli
   return tacit::gaussian{noise_multiplier};
 }
 
-namespace {
-
-// --shuffle is an option of verbs that ask about a whole run.
-bool shuffled_run(arguments const& of) { return of.has("--shuffle") && of.given("--shuffle"); }
-
-}  // namespace
-
 tacit::sampling read_sampling(arguments const& of) {
   bool const again = of.given("--with-replacement");
   if (again && !of.given("--batch"))
     of.must_be_left_out({"--with-replacement"}, "unless --batch is given");
   if (of.given("--allocate")) {
     of.must_be_left_out({"--rate", "--batch", "--records"}, "where --allocate is given");
-    if (shuffled_run(of)) of.must_be_left_out({"--shuffle"}, "where --allocate is given");
+    of.must_be_left_out({"--shuffle"}, "where --allocate is given");
     tacit::random_allocation const how{of.whole("--of"), of.whole("--allocate")};
     if (how.part > how.steps) of.refuse("--allocate", tacit::detail::count_range(1, how.steps));
     return how;
   }
-  if (shuffled_run(of)) {
+  if (of.given("--shuffle")) {
     of.must_be_left_out({"--rate", "--batch", "--records", "--of"}, "where --shuffle is given");
     return tacit::shuffled{};
   }
   of.must_be_left_out({"--of"}, "unless --allocate is given");
-  of.must_be_left_out({"--epochs"}, of.has("--shuffle") ? "unless --allocate or --shuffle is given"
-                                                        : "unless --allocate is given");
+  of.must_be_left_out({"--epochs"}, "unless --allocate or --shuffle is given");
   if (of.given("--rate")) {
     of.must_be_left_out({"--batch", "--records"}, "where --rate is given");
     return tacit::poisson{of.number("--rate")};
@@ -174,10 +163,19 @@ std::uint64_t read_records_per_person(arguments const& of) {
 
 std::uint64_t read_steps(arguments const& of) {
   bool const allocated = of.given("--allocate");
-  if (!allocated && !shuffled_run(of)) return of.whole("--steps");
+  if (!allocated && !of.given("--shuffle")) return of.whole("--steps");
   of.must_be_left_out({"--steps"}, allocated ? "where --allocate is given: --epochs says how many"
                                              : "where --shuffle is given: --epochs says how many");
   return of.whole("--epochs", 1);
+}
+
+std::optional<std::uint64_t> read_shuffled_batches(arguments const& of) {
+  if (!of.given("--shuffle")) return std::nullopt;
+  of.must_be_left_out({"--records-per-person"}, "where --shuffle is given");
+  if (of.given("--mechanism") && of.text("--mechanism") != "gaussian") {
+    of.must_be_left_out({"--shuffle"}, "unless --mechanism is gaussian");
+  }
+  return of.whole("--shuffle");
 }
 
 std::vector<std::string> const& plan_names() {
@@ -200,13 +198,7 @@ plan read_plan(arguments const& of) {
   tacit::event const release =
       by_person(sampled(mechanism, read_sampling(of)), read_records_per_person(of));
   plan run{read_adjacency(of), {{{release, read_steps(of)}, ""}}};
-  if (shuffled_run(of)) {
-    of.must_be_left_out({"--records-per-person"}, "where --shuffle is given");
-    if (!std::holds_alternative<tacit::gaussian>(mechanism)) {
-      of.must_be_left_out({"--shuffle"}, "unless --mechanism is gaussian");
-    }
-    run.batches = of.whole("--shuffle");
-  }
+  run.batches = read_shuffled_batches(of);
   return run;
 }
 
@@ -268,7 +260,8 @@ std::string in_words(tacit::mechanism_event const& mechanism) {
   return std::visit(visitor{}, mechanism);
 }
 
-std::string in_words(tacit::sampling const& how) {
+std::string in_words(tacit::sampling const& how, std::optional<std::uint64_t> batches) {
+  if (batches) return "epochs of " + counted(*batches, "shuffled batch", "es");
   if (auto const* p = std::get_if<tacit::poisson>(&how)) {
     return "Poisson samples of rate " + exactly(p->rate);
   }
@@ -288,27 +281,18 @@ std::string in_words(tacit::sampling const& how) {
                                                       : "all records";
 }
 
-namespace {
-
-std::string described(composed const& what, std::string const& how) {
+std::string in_words(composed const& what, std::optional<std::uint64_t> batches) {
   std::string const steps = what.count == 1 ? "1 step" : std::to_string(what.count) + " steps";
   std::string const persons =
       what.release.records_per_person == 1
           ? ""
           : ", persons of up to " + std::to_string(what.release.records_per_person) + " records";
-  return steps + ", " + in_words(what.release.what) + ", " + how + persons;
+  return steps + ", " + in_words(what.release.what) + ", " + in_words(what.release.how, batches) +
+         persons;
 }
 
-}  // namespace
-
-std::string in_words(composed const& what) { return described(what, in_words(what.release.how)); }
-
 std::string in_words(plan const& run) {
-  if (run.batches) {
-    return described(run.releases.front().what,
-                     "epochs of " + counted(*run.batches, "shuffled batch", "es"));
-  }
-  if (run.releases.size() == 1) return in_words(run.releases.front().what);
+  if (run.releases.size() == 1) return in_words(run.releases.front().what, run.batches);
   return std::to_string(run.steps()) + " steps in " + std::to_string(run.releases.size()) +
          " kinds of release";
 }

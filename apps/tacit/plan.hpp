@@ -49,13 +49,18 @@ tacit::adjacency read_adjacency(arguments const& of);
 tacit::mechanism_event read_mechanism(arguments const& of, double noise_multiplier);
 tacit::sampling read_sampling(arguments const& of);
 std::uint64_t read_records_per_person(arguments const& of);
-/// Releases, or with --allocate epochs.
+/// Releases, or with --allocate or --shuffle epochs.
 std::uint64_t read_steps(arguments const& of);
+/// How many batches an epoch of --shuffle has.
+std::optional<std::uint64_t> read_shuffled_batches(arguments const& of);
 
 /// `10000 steps, Gaussian noise of multiplier 1, Poisson samples of rate 0.01`
 std::string in_words(tacit::mechanism_event const& mechanism);
-std::string in_words(tacit::sampling const& how);
-std::string in_words(tacit::composed const& what);
+/// Of epochs of shuffled batches with how many each has, where that is known.
+std::string in_words(tacit::sampling const& how,
+                     std::optional<std::uint64_t> batches = std::nullopt);
+std::string in_words(tacit::composed const& what,
+                     std::optional<std::uint64_t> batches = std::nullopt);
 std::string in_words(plan const& run);
 std::string in_words(tacit::adjacency neighbours);  // add-remove
 

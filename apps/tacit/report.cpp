@@ -127,7 +127,7 @@ answer run_report(arguments const& of) {
   page = "# Privacy statement\n\n## What is released\n\n";
   out.json["releases"] = nlohmann::ordered_json::array();
   for (plan::entry const& e : run.releases) {
-    page += "- " + (run.batches ? in_words(run) : in_words(e.what)) + "\n";
+    page += "- " + in_words(e.what, run.batches) + "\n";
     out.json["releases"].push_back(as_json(e.what));
     if (run.batches) out.json["releases"].back()["batches"] = *run.batches;
   }

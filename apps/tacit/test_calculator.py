@@ -651,7 +651,25 @@ class Schedules(Runs):
             self.refused("epsilon", *asked, "--delta", 1e-6, *words, naming=naming)
         self.refused("epsilon", *asked[:-2], "--delta", 1e-6, naming=["no bound is known for shuffled batches under add_remove"])
         self.refused("epsilon", *asked[:-2], "--delta", 1e-6, "--accountant", "gdp", naming=["no known bound", "shuffled batches under add_remove"])
-        self.refused("noise", "--shuffle", 1000, "--epsilon", 1, "--delta", 1e-6, naming=["--shuffle"])
+        self.refused("noise", "--shuffle", 1000, "--epsilon", 1, "--delta", 1e-6, naming=["no bound is known for shuffled batches under add_remove"])
+        # What is sought keeps the target, and a little less of it, or one more, does not.
+        target = ["--epsilon", 0.3, "--delta", 1e-6]
+        epochs = ["--shuffle", 1000, "--epochs", 10, "--adjacency", "zero-out"]
+        found = self.ask_json("noise", *epochs, *target)["noise_multiplier"]
+        self.assertTrue(3.7 < found < 4, found)
+        for factor, kept in [(1, True), (1 - 1e-5, False)]:
+            of = self.ask_json("epsilon", *epochs, "--noise-multiplier", factor * found, "--delta", 1e-6)["epsilon"]
+            self.assertEqual(of <= 0.3, kept, (factor, of))
+        most = self.ask_json("steps", "--noise-multiplier", 4, *epochs[:2], *epochs[4:], *target)["steps"]
+        for more, kept in [(0, True), (1, False)]:
+            of = self.ask_json("epsilon", *asked[:4], "--epochs", most + more, *asked[6:], "--delta", 1e-6)["epsilon"]
+            self.assertEqual(of <= 0.3, kept, (most + more, of))
+        self.assertIn("epochs of 1000 shuffled batches", run("noise", *epochs, *target).stdout)
+        self.refused("steps", *asked, *target, naming=["--epochs", "left out"])
+        self.refused("noise", *epochs, *target, "--clip-count-noise", 1, naming=["--clip-count-noise", "left out", "--shuffle"])
+        # Without amplification by another accountant.
+        plain_noise = self.ask_json("noise", *epochs, *target, "--accountant", "gdp")["noise_multiplier"]
+        self.assertGreater(plain_noise, 30)
         for change, naming in [
                 ({"batches": 0}, [".batches is 0", "a whole number in [1, 10000000]"]),
                 ({"batches": 10, "shuffled": False}, [".batches", "left out unless shuffled"]),

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <tacit/dp/calibration.hpp>
 #include <tacit/dp/discretised.hpp>
 #include <tacit/dp/privacy_loss.hpp>
 #include <tacit/dp/renyi.hpp>
@@ -409,6 +410,38 @@ TEST_CASE("runs of shuffled epochs", "[dp][shuffled]") {
   tacit::capped_run const all(together, 2.0 * epoch.failure);
   CHECK(all.epsilon(1e-6).upper > together.epsilon(1e-6).lower);
   CHECK(all.epsilon(1e-6).upper < 1.05 * together.epsilon(1e-6).upper);
+}
+
+TEST_CASE("calibration of shuffled epochs", "[dp][shuffled][calibration]") {
+  using tacit::shuffled_epochs_for;
+  using tacit::shuffled_noise_multiplier_for;
+  // The noise at the end is in apps/tacit/test_calculator.py.
+  tacit::approx_dp const target{.epsilon = 0.3, .delta = 1e-6};
+  std::uint64_t const most = shuffled_epochs_for<privacy_loss_accountant>(target, {6.0}, 200);
+  for (std::uint64_t const epochs : {most, most + 1}) {
+    CAPTURE(epochs);
+    shuffled_run<privacy_loss_accountant> const run({6.0}, 200, epochs);
+    bool const kept = run.epsilon(target.delta).upper <= target.epsilon &&
+                      run.delta(target.epsilon).upper <= target.delta;
+    CHECK(kept == (epochs == most));
+  }
+  // Where nothing is gained, what the epochs cost without amplification.
+  tacit::approx_dp const loose{.epsilon = 20.0, .delta = 1e-6};
+  CHECK(shuffled_noise_multiplier_for<privacy_loss_accountant>(loose, 10, 10) ==
+        Approx(tacit::noise_multiplier_for<privacy_loss_accountant>(loose, shuffled{}, 10,
+                                                                    adjacency::zero_out))
+            .epsilon(2e-6));
+  // The work of all questions is counted.
+  CHECK_THROWS_AS((void)shuffled_noise_multiplier_for<privacy_loss_accountant>(
+                      target, 60, 2, adjacency::zero_out, {.seconds = 1e-9}),
+                  tacit::convergence_error);
+  CHECK_THROWS_AS((void)shuffled_epochs_for<privacy_loss_accountant>(target, {0.5}, 10),
+                  tacit::infeasible);
+  CHECK_THROWS_AS((void)shuffled_noise_multiplier_for<privacy_loss_accountant>(
+                      target, 10, 1, adjacency::add_remove),
+                  std::invalid_argument);
+  CHECK_THROWS_AS((void)shuffled_noise_multiplier_for<privacy_loss_accountant>({0.3, 0.0}, 10, 1),
+                  std::domain_error);
 }
 
 TEST_CASE("shuffled batches without a bound, or without sense, are refused", "[dp][shuffled]") {

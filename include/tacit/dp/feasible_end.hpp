@@ -217,6 +217,10 @@ class target_score {
     double const epsilon = [&] {
       if constexpr (requires { run.counted_epsilon(1.0, work); }) {
         return run.counted_epsilon(target_.delta, work).upper;
+      } else if constexpr (requires { run.epsilon_within(1.0, work); }) {
+        return counted(work, work_budget(work_on_run), [&](work_budget& own) {
+          return run.epsilon_within(target_.delta, own).upper;
+        });
       } else {
         return run.epsilon(target_.delta).upper;
       }
@@ -231,6 +235,10 @@ class target_score {
     double const delta = [&] {
       if constexpr (requires { run.counted_delta(1.0, work); }) {
         return run.counted_delta(target_.epsilon, work).upper;
+      } else if constexpr (requires { run.delta_within(1.0, work); }) {
+        return counted(work, work_budget(work_on_run), [&](work_budget& own) {
+          return run.delta_within(target_.epsilon, own).upper;
+        });
       } else {
         return run.delta(target_.epsilon).upper;
       }

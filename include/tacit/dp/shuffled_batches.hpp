@@ -7,6 +7,8 @@
 #include <tacit/core/inverse.hpp>
 #include <tacit/core/rounded.hpp>
 #include <tacit/core/units.hpp>
+#include <tacit/dp/accountant.hpp>
+#include <tacit/dp/calibration.hpp>
 #include <tacit/dp/event.hpp>
 #include <tacit/dp/gaussian_profile.hpp>
 #include <tacit/dp/sampled_run.hpp>
@@ -231,5 +233,51 @@ class shuffled_run {
   adjacency neighbours_;
   Accountant whole_;
 };
+
+/// A number of a search has an epoch of its own, whose random allocation takes most of a second.
+inline constexpr search_effort shuffled_effort{.seconds = 20.0};
+
+/// The smallest noise multiplier in [1e-3, 1e300] with which so many shuffled epochs of `steps` batches keep the target.
+/// Guarantee: feasible end, within 1e-6 of the best for this accountant.
+/// @throws infeasible if no noise in the range does; convergence_error where the effort does not find the end;
+///         std::domain_error for a target out of range; else as `hidden_in_shuffle`
+template <class Accountant>
+[[nodiscard]] double shuffled_noise_multiplier_for(approx_dp target, std::uint64_t steps,
+                                                   std::uint64_t epochs,
+                                                   adjacency neighbours = adjacency::zero_out,
+                                                   search_effort effort = shuffled_effort) {
+  auto const end = detail::feasible_end(
+      "shuffled_noise_multiplier_for", target,
+      [&](double sigma) {
+        return shuffled_run<Accountant>(gaussian{sigma}, steps, epochs, neighbours);
+      },
+      {.protects = true, .smallest = 1e-3, .largest = 1e300, .start = 1.0}, effort);
+  if (!end) {
+    detail::fail_infeasible("shuffled_noise_multiplier_for", "no noise multiplier up to 1e300",
+                            Accountant::name, target);
+  }
+  return *end;
+}
+
+/// How many shuffled epochs of `steps` batches keep the target, up to 10^15.
+/// Guarantee: feasible end, as that of `steps_for`.
+/// @throws infeasible if not even one does; else as `shuffled_noise_multiplier_for`
+template <class Accountant>
+[[nodiscard]] std::uint64_t shuffled_epochs_for(approx_dp target, gaussian noise,
+                                                std::uint64_t steps,
+                                                adjacency neighbours = adjacency::zero_out,
+                                                search_effort effort = shuffled_effort) {
+  auto const end = detail::feasible_end(
+      "shuffled_epochs_for", target,
+      [&](double epochs) {
+        return shuffled_run<Accountant>(noise, steps, static_cast<std::uint64_t>(epochs),
+                                        neighbours);
+      },
+      {.whole = true, .smallest = 1.0, .largest = 1e15, .start = 10.0}, effort);
+  if (!end) {
+    detail::fail_infeasible("shuffled_epochs_for", "not even one epoch", Accountant::name, target);
+  }
+  return static_cast<std::uint64_t>(*end);
+}
 
 }  // namespace tacit
