@@ -20,7 +20,7 @@
 /// in which every term is positive: nothing cancels at any rate, noise or order. A pair becomes a table
 /// of losses and their masses, built once and good for many orders. Gaussian mixtures use the trapezoid
 /// rule in the output x, whose step follows from the strip |Im x| < π/(largest shift) in which the
-/// integrand is analytic; loss densities use Gauss–Legendre panels. Where the outputs that matter lie
+/// integrand is analytic, and whose error is bounded (docs/certificates/renyi.md, Lemma 7); loss densities use Gauss–Legendre panels. Where the outputs that matter lie
 /// far apart, the space between them is proved empty (`significant`) and skipped.
 
 namespace tacit {

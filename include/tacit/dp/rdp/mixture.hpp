@@ -10,6 +10,7 @@
 #include <tacit/dp/loss.hpp>
 #include <tacit/dp/pair.hpp>
 #include <tacit/dp/rdp/mixture_bounds.hpp>
+#include <tacit/dp/rdp/mixture_rule.hpp>
 #include <tacit/dp/rdp/table.hpp>
 
 #include <algorithm>
@@ -62,9 +63,10 @@ class mixture_divergence {
       // A NaN, too, has no table.
       if (!(now.high <= 3e7 && now.low >= -3e7 && now.step >= finest)) return without_table(order);
       if (!affordable(now)) {
-        std::optional<loss_table<T>> const once = scattered(alpha, now);
+        layout where = now;
+        std::optional<loss_table<T>> const once = scattered(alpha, where);
         if (!once) return without_table(order);
-        return once->divergence(z, once->size());
+        return with_rule(alpha, where, once->divergence(z, once->size()));
       }
       // Further orders at once, where their nodes cost little.
       used_ = now;
@@ -76,11 +78,11 @@ class mixture_divergence {
         covers_ = std::max(ahead, 4.0 / largest_);
         break;
       }
-      table_ = checked_sum({{used_.low, used_.high}}, covers_, used_);
+      table_ = sum_over({{used_.low, used_.high}}, used_.step);
       if (!table_ && covers_ > alpha) {
         used_ = now;
         covers_ = alpha;
-        table_ = checked_sum({{used_.low, used_.high}}, covers_, used_);
+        table_ = sum_over({{used_.low, used_.high}}, used_.step);
       }
       if (!table_) {
         covers_ = 0.0;
@@ -92,7 +94,7 @@ class mixture_divergence {
       double const needed = (right_end(alpha) - used_.low) / used_.step + 2.0;
       if (needed < static_cast<double>(count)) count = static_cast<std::size_t>(needed);
     }
-    return table_->divergence(z, count);
+    return with_rule(alpha, used_, table_->divergence(z, count));
   }
 
   /// How many losses of parts have been computed for tables.
@@ -113,7 +115,19 @@ class mixture_divergence {
           {elementary::log(static_cast<double>(p.weight)), static_cast<double>(p.shift)});
       largest_ = std::max(largest_, approximate_.back().shift);
     }
-    reach_ = std::sqrt(2.0 * fold_range<T>);
+    if (parts_.empty()) return;
+    double weight = 0.0;
+    double moved = 0.0;
+    for (part const& p : parts_) {
+      weight = add_up(weight, static_cast<double>(p.weight));
+      moved += static_cast<double>(p.weight * p.shift);
+    }
+    // Where shifts are small, so is M − 1 beside the square of their weight.
+    double const mean = moved / weight;
+    folds_ =
+        fold_range<T> + elementary::log1p(8.0 / std::max(elementary::expm1(mean * mean), 1e-300));
+    reach_ = std::sqrt(2.0 * folds_);
+    rule_.emplace(remove_, weight, static_cast<double>(rest_), largest_, folds_ + 3.0);
   }
 
   // In double, for the planning.
@@ -125,10 +139,17 @@ class mixture_divergence {
     double const rest = static_cast<double>(rest_);
     return rest > 0.0 ? log_add(elementary::log(rest), log_mixed(x)) : log_mixed(x);
   }
-  [[nodiscard]] double pull(double x) const {  // dℓ/dx
+  // ℓ and dℓ/dx.
+  struct slope_at {
+    double log_ratio = 0.0;
+    double pull = 0.0;
+  };
+  [[nodiscard]] slope_at rough_slope(double x) const {
     auto const [value, slope] = parts_at(x);
-    return slope * elementary::exp(value - rough_log_ratio(x));
+    double const log_ratio = rough_log_ratio(x);
+    return {log_ratio, slope * elementary::exp(value - log_ratio)};
   }
+  [[nodiscard]] double pull(double x) const { return rough_slope(x).pull; }
 
   // `add`: where e^{−zℓ−x²/2} is largest; its logarithm is concave. ℓ is convex, so that x = −zℓ′(x) ≥ −zℓ′(0).
   [[nodiscard]] double summit(double z) const {
@@ -143,8 +164,9 @@ class mixture_divergence {
     double low;
     double high;
     double step;
-    double coarse;  // log of the relative error to expect of the rule of twice the step
     double summit;
+    bool past_summit = false;  // `add`: nothing beyond it counts
+    double dropped = 0.0;  // nodes between the ends, each of a share of e^{−fold_range} at most
     [[nodiscard]] double size() const { return (high - low) / step; }
   };
   [[nodiscard]] bool affordable(layout const& l) const {
@@ -158,35 +180,18 @@ class mixture_divergence {
   }
   [[nodiscard]] double lattice_step() const { return sigma_ > 0.0 ? 1.0 / sigma_ : 0.0; }
 
-  /// The step h for which the strip bound e^{g(a)}/(e^{2πa/h} − 1), |f(x ± ia)| ≤ e^{g(a)}|f(x)|, is
-  /// below the precision: |1+u(x+ia)| is at most 1+u(x), and at least cos(a·shift/2) times that. On a
-  /// coarser lattice the sum is the truth itself; on a finer one sum and integral are the same.
+  /// The step of which the rule's error is below the precision. On a coarser lattice the sum is the truth itself; on a
+  /// finer one sum and integral are the same.
   [[nodiscard]] layout plan(double alpha) const {
     double const z = alpha - 1.0;
     double const top = remove_ ? 0.0 : summit(z);
-    double const strip = std::numbers::pi / largest_;
-    // Near the summit e^{−zℓ} grows by less than the worst case: by its curvature z·share there.
-    double const share = remove_ ? 0.0 : -top / (z * largest_);
-    auto const growth = [&](double a) {
-      double const angle = a * largest_;
-      if (remove_) return 0.5 * a * a;
-      double most = -z * elementary::log(elementary::cos(0.5 * angle));
-      if (angle < 1.5)
-        most = std::min(most, -2.0 * z * share * elementary::log(elementary::cos(angle)));
-      return 0.5 * a * a + most;
-    };
-    double const folds = fold_range<T> + 3.0;
-    double const widest = std::min(remove_ ? strip : 0.96 * strip, std::sqrt(2.0 * folds));
-    double best = 0.0;
-    for (double a = widest; a > 1e-6 * widest; a *= 0.8) {
-      double const step = 2.0 * std::numbers::pi * a / (folds + growth(a));
-      if (step < best) break;
-      best = step;
+    double lead = 0.0;
+    if (!remove_) {
+      double const log_moment = std::max(0.0, -z * rough_log_ratio(top) - 0.5 * top * top);
+      lead =
+          std::max(0.0, -(alpha + 1.0) * elementary::log(static_cast<double>(rest_)) - log_moment);
     }
-    double coarse = 0.0;
-    for (double a = widest; a > 1e-6 * widest; a *= 0.8) {
-      coarse = std::min(coarse, growth(a) - std::numbers::pi * a / best);
-    }
+    double best = rule_->step(alpha, folds_ + 3.0, lead);
     // A finer step than need be, of a few: then orders have nodes in common.
     if (parts_.size() >= many_parts) {
       int power = 0;
@@ -195,8 +200,41 @@ class mixture_divergence {
       double const common = std::ldexp(fraction >= middle ? middle : 0.5, power);
       if (common >= finest) best = common;
     }
-    return {top - reach_ - lattice_step(), right_end(alpha), std::max(best, lattice_step()), coarse,
-            top};
+    return {top - reach_ - lattice_step(), right_end(alpha), std::max(best, lattice_step()), top};
+  }
+
+  /// With what the rule errs, and what lies beyond its ends and between them; or an upper bound that is less.
+  [[nodiscard]] with_error<T> with_rule(double alpha, layout const& how, with_error<T> out) {
+    double const z = alpha - 1.0;
+    double const log_moment = z * static_cast<double>(out.value);
+    double const gain = -elementary::expm1(-log_moment);
+    double share = how.dropped * elementary::exp(-fold_range<T>) * gain;
+    if (how.step > lattice_step()) {
+      share += rule_->of_step(alpha, how.step, log_moment);
+      // On a lattice the finer rule is the truth, whose nodes weigh 1 + 2e^{−2π²σ²} + … in all.
+      if (sigma_ > 0.0) {
+        double const turn = std::numbers::pi * sigma_;
+        share += rule_->of_step(alpha, lattice_step(), log_moment) +
+                 3.0 * elementary::exp(-2.0 * turn * turn) * gain;
+      }
+    }
+    auto const at_low = remove_ ? slope_at{} : rough_slope(how.low);
+    double ends = rule_->log_below(alpha, how.low, log_moment, at_low.log_ratio, at_low.pull);
+    if (how.past_summit) {
+      auto const at_high = rough_slope(how.high);
+      ends = log_add(ends, rule_->log_beyond_summit(alpha, how.high, how.step, log_moment,
+                                                    at_high.log_ratio, at_high.pull));
+    } else {
+      double const right = right_end(alpha);
+      ends = log_add(ends, rule_->log_above(alpha, right, how.step, log_moment, log_mixed(right),
+                                            rough_log_ratio(right)));
+    }
+    double const log_more = share < 0.5 ? elementary::log1p(share / (1.0 - share)) + log1p_exp(ends)
+                                        : std::numeric_limits<double>::infinity();
+    out.error = out.error + T(1.01 * log_more / z);
+    if (out.error <= T(1e-10) * out.value) return out;
+    with_error<T> const also = without_table(T(alpha));
+    return out.value + out.error < also.value + also.error ? out : also;
   }
 
   /// The least of some upper bounds: docs/certificates/renyi.md.
@@ -312,20 +350,7 @@ class mixture_divergence {
     return out;
   }
 
-  /// Sums over `where`. The step is halved until every other node alone comes as near to the sum as
-  /// the strip bound says that it must.
-  [[nodiscard]] std::optional<loss_table<T>> checked_sum(std::vector<interval> const& where,
-                                                         double alpha, layout& how) {
-    for (int halvings = 0;; ++halvings) {
-      std::optional<loss_table<T>> out = sum_over(where, how.step);
-      if (!out || how.step <= lattice_step() || halvings == 5) return out;
-      if (out->balanced(T(alpha - 1.0), elementary::exp(how.coarse + 9.0))) return out;
-      how.step = std::max(0.5 * how.step, lattice_step());
-      how.coarse *= 2.0;
-    }
-  }
-
-  [[nodiscard]] std::optional<loss_table<T>> scattered(double alpha, layout how) {
+  [[nodiscard]] std::optional<loss_table<T>> scattered(double alpha, layout& how) {
     double const z = alpha - 1.0;
     double const pad = lattice_step();
     std::vector<interval> where;
@@ -339,7 +364,9 @@ class mixture_divergence {
     if (!remove_) {
       where.push_back({how.low, how.summit + reach_ + pad});
       if (value(how.summit) > fold_range<T> + elementary::log1p(z) + 10.0) {
-        return checked_sum(where, alpha, how);
+        how.high = where.back().high;
+        how.past_summit = true;
+        return sum_over(where, how.step);
       }
       where.back().high = reach_ + pad;
     } else {
@@ -361,7 +388,8 @@ class mixture_divergence {
     if (!right) return std::nullopt;
     // One by one: of an insertion g++ 12 says at -O2 that it may overflow.
     for (interval const& next : *right) where.push_back(next);
-    return checked_sum(where, alpha, how);
+    how.dropped = 3.0 * (how.high - start) / how.step;  // exponents are rounded
+    return sum_over(where, how.step);
   }
 
   bool remove_;
@@ -370,7 +398,9 @@ class mixture_divergence {
   std::vector<log_part> approximate_;
   T rest_ = 1;
   double largest_ = 0.0;
+  double folds_ = 0.0;  // of what is dropped, and of the rule's error
   double reach_ = 0.0;
+  std::optional<mixture_rule<>> rule_;  // where there are parts
   double work_ = 0.0;
   std::map<std::pair<double, double>, typename loss_table<T>::entry> known_;  // by step and k
   std::optional<loss_table<T>> table_;

@@ -169,26 +169,6 @@ class loss_table {
     return divergence_of(z, sum, unit * (error + adding * sum), log_scale);
   }
 
-  /// Whether the sum over every other node alone, the trapezoid rule of twice the step, comes as near
-  /// to the whole as `expected`, rounding apart.
-  [[nodiscard]] bool balanced(T const& z, double expected) const {
-    double const tilt = static_cast<double>(z);
-    std::vector<double> terms(size());
-    std::size_t top = 0;
-    for (std::size_t k = 0; k < size(); ++k) {
-      double const loss = static_cast<double>(loss_[k]);
-      terms[k] =
-          static_cast<double>(log_mass_[k]) +
-          log_add(log_exp_residual(tilt * loss), elementary::log(tilt) + log_exp_residual(-loss));
-      if (terms[k] > terms[top]) top = k;
-    }
-    std::array<double, 2> sums{};
-    for (std::size_t k = 0; k < size(); ++k) sums[k % 2] += elementary::exp(terms[k] - terms[top]);
-    double const rounding =
-        1e-14 + 1e-15 * static_cast<double>(z * loss_error_[top] + mass_error_[top]);
-    return std::abs(sums[0] - sums[1]) <= (expected + rounding) * (sums[0] + sums[1]);
-  }
-
  private:
   static constexpr std::size_t block = 32;
   // 50 e-folds, and 80 for e^w − 1 − w ≤ w²/2 at w < 0.
