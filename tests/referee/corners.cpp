@@ -4,6 +4,7 @@
 #include <tacit/dp/event.hpp>
 #include <tacit/dp/mixture_profile.hpp>
 #include <tacit/dp/pair.hpp>
+#include <tacit/dp/privacy_loss.hpp>
 #include <tacit/dp/sampled_run.hpp>
 
 #include "support/catch.hpp"
@@ -75,6 +76,39 @@ TEST_CASE("rates of batches, weights of sampled mixtures and Laplace shifts are 
       std::get<mixture_pair>(dominate(sampled(secret, poisson{0.1}), adjacency::add_remove).remove);
   CHECK(std::fma(-0.3, 0.1, mixed.parts[0].weight) >= 0.0);
   CHECK(mixed.parts[0].weight <= 0.3 * 0.1 * (1.0 + 0x1p-51));
+}
+
+// Larger numbers of records are the safe side, and so the tails of their law are what counts.
+TEST_CASE("weights of a person's records are not rounded down", "[referee]") {
+  for (std::uint64_t const records : std::vector<std::uint64_t>{2, 6, 30, 400}) {
+    for (double const rate : {1e-17, 1e-3, 0.3, 0.9}) {
+      auto const mixed = std::get<mixture_pair>(
+          dominate(by_person(sampled(gaussian{1.0}, poisson{rate}), records), adjacency::add_remove)
+              .remove);
+      CAPTURE(records, rate, mixed.parts.size());
+      exact probability = pow(exact(rate), static_cast<unsigned>(records));  // of all
+      exact tail = 0;
+      exact found = 0;
+      std::size_t part = mixed.parts.size();
+      for (std::uint64_t j = records; j > 0; --j) {
+        tail += probability;
+        probability *= exact(static_cast<double>(j)) / static_cast<double>(records - j + 1) *
+                       (1 - exact(rate)) / exact(rate);
+        if (part > 0 && mixed.parts[part - 1].shift >= static_cast<double>(j)) {
+          found += mixed.parts[--part].weight;
+        }
+        if (tail < 1e-300) continue;
+        CHECK(found >= tail * (1 - exact("1e-30")));
+        CHECK(found <= tail * (1 + exact("3e-11")));
+      }
+    }
+  }
+  // Once 1e-14 below.
+  tacit::privacy_loss_accountant six;
+  six.compose(by_person(sampled(gaussian{10.0}, poisson{1e-17}), 6));
+  tacit::bound<double> const delta = six.delta(5.9999999999939998e-17);
+  CHECK(delta.upper >= 2.4497799790403616e-30);
+  CHECK(delta.upper <= 2.4497799790403616e-30 * (1 + 1e-9));
 }
 
 // δ of a few releases is a sum over their outcomes. Grids gave it to four or five digits.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <tacit/core/sum.hpp>
+#include <tacit/core/rounded.hpp>
+#include <tacit/core/two_doubles.hpp>
 #include <tacit/dp/pair.hpp>
 
 #include <algorithm>
@@ -14,8 +15,9 @@
 
 namespace tacit::detail {
 
-/// The binomial mixture of the shifts j·shift, j ~ Bin(records, rate), without its j = 0: by the
-/// recurrence from the mode outwards, in which nothing cancels. Weights below 5e-324 are 0.
+/// The binomial mixture of the shifts j·shift, j ~ Bin(records, rate), without its j = 0: by the recurrence from the mode
+/// outwards, in which nothing cancels. Weights are rounded up, those below 5e-324 to 0. Profiles rise in them:
+/// docs/certificates/sampling.md, Lemma 2.
 struct binomial_mixture {
   static constexpr double weight_error = 1e-11;  // relative
   std::vector<mixture_pair::part> parts;
@@ -23,55 +25,75 @@ struct binomial_mixture {
   bool exact;
   double error = weight_error;  // of these weights; docs/certificates/integers.md, Lemma 9
 };
+
+/// Weight is added to the largest part until no more than `left` remains of 1, as a sum of doubles has it.
+template <std::same_as<mixture_pair::part> Part = mixture_pair::part>
+void leave_at_most(double left, std::vector<Part>& parts) {
+  auto const most = std::max_element(
+      parts.begin(), parts.end(), [](auto const& a, auto const& b) { return a.weight < b.weight; });
+  while (true) {
+    double rest = 1.0;
+    for (auto const& part : parts) rest -= part.weight;
+    if (!(rest > left)) return;
+    most->weight +=
+        std::max(rest - left, 2.0 * std::numeric_limits<double>::epsilon() * most->weight);
+  }
+}
+
 template <std::same_as<mixture_pair::part> Part = mixture_pair::part>
 [[nodiscard]] binomial_mixture binomial_parts(std::uint64_t records, double rate, double shift) {
   if (records == 1) return {{{rate, shift}}, true, 0.0};
   double const n = static_cast<double>(records);
-  double const odds = rate / (1.0 - rate);
+  two_doubles const odds = two_doubles{rate} / two_doubles::sum_of(1.0, -rate);
   double const mode = std::min(n, std::floor((n + 1.0) * rate));
-  std::vector<Part> parts;  // j for the shift
-  double none = 0.0;
-  for (double j = mode, weight = 1.0; weight > 0.0; j -= 1.0) {
+  struct chance {
+    double j;
+    two_doubles of;
+  };
+  std::vector<chance> chances;
+  two_doubles none;
+  two_doubles next{1.0};
+  for (double j = mode; next.high > 0.0; j -= 1.0) {
     if (j == 0.0) {
-      none = weight;
+      none = next;
       break;
     }
-    parts.push_back({weight, j});
-    weight *= j / ((n - j + 1.0) * odds);
+    chances.push_back({j, next});
+    next = next * j / (odds * (n - j + 1.0));
   }
-  std::reverse(parts.begin(), parts.end());
-  double weight = 1.0;
+  std::reverse(chances.begin(), chances.end());
+  next = two_doubles{1.0};
   for (double j = mode; j < n; j += 1.0) {
-    weight *= (n - j) / (j + 1.0) * odds;
-    if (!(weight > 0.0)) break;
-    parts.push_back({weight, j + 1.0});
+    next = next * odds * (n - j) / two_doubles{j + 1.0};
+    if (!(next.high > 0.0)) break;
+    chances.push_back({j + 1.0, next});
   }
-  compensated_sum<double> total(none);
-  for (auto const& part : parts) total += part.weight;
-  none /= total.value();
-  for (auto& part : parts) part = {part.weight / total.value(), part.shift * shift};
-  std::erase_if(parts, [](auto const& part) { return !(part.weight > 0.0); });
+  two_doubles total = none;
+  for (chance const& c : chances) total = total + c.of;
 
-  bool const exact = none >= 1e-13;
+  std::vector<Part> parts;
+  bool normal = true;
+  // Of so many operations; and where the lower halves underflow, as for doubles, of which the last ones may, too.
+  double const steps = static_cast<double>(chances.size()) + 2.0;
+  double const as_doubles = 4.0 * std::numeric_limits<double>::epsilon() * steps;
+  double const lost = steps * std::numeric_limits<double>::denorm_min();
+  for (chance const& c : chances) {
+    two_doubles const weight = c.of / total;
+    if (!(weight.high > 0.0)) continue;
+    bool const halves = weight.high >= 1e-290;
+    normal = normal && halves;
+    double const up = halves ? add_up(weight.high, weight.low + 0x1p-80 * weight.high)
+                             : multiply_up(weight.high, 1.0 + as_doubles) + lost;
+    parts.push_back({std::min(1.0, up), c.j * shift});
+  }
+
+  double const left = (none / total).high;
+  bool const exact = left >= 1e-13;
   // What is left for no shift must not come out above its weight by the rounding of a sum: it is where
   // the loss in the direction `add` ends. A larger shift is the safe side.
-  auto const most = std::max_element(
-      parts.begin(), parts.end(), [](auto const& a, auto const& b) { return a.weight < b.weight; });
-  for (double const left = exact ? none : 0.0; left < 1e-3;) {
-    double rest = 1.0;
-    for (auto const& part : parts) rest -= part.weight;
-    if (!(rest > left)) break;
-    most->weight +=
-        std::max(rest - left, 2.0 * std::numeric_limits<double>::epsilon() * most->weight);
-  }
+  if (left < 1e-3) leave_at_most(exact ? left : 0.0, parts);
   binomial_mixture out{std::move(parts), exact};
-  bool const normal = std::all_of(out.parts.begin(), out.parts.end(),
-                                  [](auto const& part) { return part.weight >= 1e-290; });
-  if (normal && none >= 1e-3) {
-    double const steps = static_cast<double>(out.parts.size()) + 1.0;
-    out.error =
-        std::min(out.error, 0.5 * std::numeric_limits<double>::epsilon() * (16.0 * steps + 16.0));
-  }
+  if (normal && left >= 1e-3) out.error = 2.0 * std::numeric_limits<double>::epsilon();
   return out;
 }
 

@@ -268,8 +268,8 @@ template <std::same_as<event> Event>
 }
 
 /// The pair that dominates `release` under `neighbours`, for every real ε and both orders of the
-/// neighbours; parameters are nearest, a few ulp (weights of a binomial mixture: 1e-11, relative). Rates of batches,
-/// weights of a sampled gaussian_mixture and Laplace shifts are rounded up.
+/// neighbours; parameters are nearest, a few ulp. Rates of batches, weights of a sampled gaussian_mixture and of a person's
+/// records and Laplace shifts are rounded up.
 ///
 /// sampling          add_remove                   zero_out                     replace_one
 /// unsampled         all but randomised response  all                          all but gaussian_mixture
