@@ -368,8 +368,14 @@ class normal_mixtures {
           });
     };
     return larger(one, [&](answer const& removed) {
-      return removed.value.upper == 0.0 ||
-             add_is_below(removed.by, removed.value.lower, log_delta, work);
+      T const at = removed.value.lower;
+      if (removed.value.upper == 0.0 || add_is_below(removed.by, at, log_delta, work)) return true;
+      if (removed.by != route::rays) return false;
+      // δ there is found sooner than ε in all.
+      auto const added = work.within(5e6, [&](work_budget& own) {
+        return contour_log_delta(orientation::add, at, line_effort::quick, own);
+      });
+      return added && added->upper <= log_delta;
     });
   }
 

@@ -236,7 +236,8 @@ typename solver<T>::point solver<T>::approach(point now, bool root_wanted) {
         now.epsilon = found.epsilon;
         now.tilt = found.at.slope / found.at.value;
         double const away = std::abs(now.epsilon - before.epsilon);
-        if (away * now.tilt <= 2.0 && away * std::abs(now.c) <= 4.0) return now;
+        // Certified rays move as far themselves.
+        if (away * now.tilt <= 6.0 && away * std::abs(now.c) <= 12.0) return now;
       } else {
         profile const p = integrate(*rays, now.epsilon);
         if (!(p.value > 0.0)) break;
