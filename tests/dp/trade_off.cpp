@@ -90,3 +90,39 @@ TEST_CASE("nothing revealed, and rates out of range", "[dp]") {
   CHECK_THROWS_AS(false_negative_rate(nothing, -0.1), std::domain_error);
   CHECK_THROWS_AS(false_negative_rate(nothing, std::nan("")), std::domain_error);
 }
+
+namespace {
+
+/// A Gaussian of μ = 1 of which each question costs so much work.
+struct costly_profile {
+  double cost;
+  int* asked;
+  [[nodiscard]] bound<double> delta(double epsilon) const {
+    return tacit::delta(gaussian_dp{1.0}, epsilon);
+  }
+  [[nodiscard]] bound<double> delta_within(double epsilon, tacit::detail::work_budget& work) const {
+    ++*asked;
+    (void)work.spend(cost);
+    return delta(epsilon);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a profile that costs much is asked as often as the work allows", "[dp]") {
+  // Φ(Φ⁻¹(0.95) − 1) by mpmath.
+  double const truth = 0.74048898;
+  for (double const cost : {4e8, 1.4e9, 1e10}) {
+    int asked = 0;
+    double const found = false_negative_rate(costly_profile{cost, &asked}, 0.05);
+    CAPTURE(cost, asked, found);
+    CHECK(asked >= 1);
+    CHECK(asked * cost <= 3e9 + cost);
+    CHECK(found <= truth);
+    CHECK(found >= (cost < 1e9 ? 0.73 : 0.56));
+  }
+  int asked = 0;
+  CHECK(false_negative_rate(costly_profile{4e8, &asked}, 0.05, 1.0) <= truth);
+  CHECK(asked <= 3);
+  CHECK_THROWS_AS(false_negative_rate(costly_profile{1.0, &asked}, 0.05, 0.0), std::domain_error);
+}

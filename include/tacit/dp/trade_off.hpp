@@ -7,6 +7,8 @@
 #include <tacit/core/rounded.hpp>
 #include <tacit/core/solve.hpp>
 #include <tacit/core/units.hpp>
+#include <tacit/dp/shared_questions.hpp>
+#include <tacit/dp/work_budget.hpp>
 
 #include <algorithm>
 #include <concepts>
@@ -27,21 +29,27 @@ concept privacy_profile = requires(P const& profile, double epsilon) {
 ///   f(α) = max over ε ≥ 0 of 1 − δ(ε) − e^ε·α and e^{−ε}(1 − δ(ε) − α), and 0.
 /// Guarantee: lower bound: every ε gives one, the best is searched for. Both are concave, in e^ε and in
 /// e^{−ε}, and at least 0 where that is 0: on the side of 0 each falls no faster than its argument, so that
-/// points 8 apart in ε find the summit's slope unless f is below 1e-12.
-/// @throws std::domain_error unless α is in [0, 1]
+/// points 8 apart in ε find the summit's slope unless f is below 1e-12. The search ends after `seconds` of counted work,
+/// as that of a curve does: the rate is then the best of the ε that were asked, further below f. A profile that does not
+/// count its work is asked some three hundred times at most.
+/// @throws std::domain_error unless α is in [0, 1] and seconds > 0
 template <privacy_profile P>
-[[nodiscard]] double false_negative_rate(P const& profile, double false_positive_rate) {
+[[nodiscard]] double false_negative_rate(P const& profile, double false_positive_rate,
+                                         double seconds = 1e-9 * detail::work_on_search) {
   double const alpha = false_positive_rate;
   detail::check_probability("false_negative_rate", "false_positive_rate", alpha);
+  detail::check_positive("false_negative_rate", "seconds", seconds);
   if (alpha == 1.0) return 0.0;
+  detail::work_budget work(1e9 * seconds);
+  detail::shared_questions<P> questions(profile, work);
   double best = 0.0;
+  // Of one question both lines count, whichever is searched for.
   auto const at = [&](double epsilon, bool mirrored) {
-    detail::enclosure const miss = detail::enclosure(1.0) - profile.delta(epsilon).upper;
-    double const rate = (mirrored ? exp(detail::enclosure(-epsilon)) * (miss - alpha)
-                                  : miss - exp(detail::enclosure(epsilon)) * alpha)
-                            .lower;
-    best = std::max(best, rate);
-    return rate;
+    detail::enclosure const miss = detail::enclosure(1.0) - questions.delta(epsilon).upper;
+    double const direct = (miss - exp(detail::enclosure(epsilon)) * alpha).lower;
+    double const other = (exp(detail::enclosure(-epsilon)) * (miss - alpha)).lower;
+    best = std::max({best, direct, other});
+    return mirrored ? other : direct;
   };
   for (bool const mirrored : {false, true}) {
     // Beyond −log α the first is negative, beyond −log of the best the second is no better.
@@ -52,7 +60,7 @@ template <privacy_profile P>
     double highest = 0.0;
     double last = 0.0;
     bool falls = false;  // past the summit, as far as rounding can tell
-    for (double e = 0.0; e <= farthest && !falls; e += step) {
+    for (double e = 0.0; e <= farthest && !falls && questions.more(); e += step) {
       double const scale = mirrored ? elementary::exp(-e) : 1.0;
       double const rate = at(e, mirrored);
       falls = last > 1e-12 * scale && rate <= last;
@@ -67,8 +75,9 @@ template <privacy_profile P>
     double low = std::max(0.0, where - step);
     double high = std::min(where + step, mirrored ? -elementary::log(best) : farthest);
     if (!(low < high)) continue;
-    (void)detail::least_between({low, high}, 0x1p-26, 60,
-                                [&](double e) { return -at(e, mirrored); });
+    (void)detail::least_between({low, high}, 0x1p-26, 60, [&](double e) {
+      return questions.more() ? -at(e, mirrored) : 0.0;
+    });
   }
   return std::min(best, detail::subtract_down(1.0, alpha));
 }
