@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One composition, entered in several ways: one by one, in random groups, at once. The answers must meet and
 // hold the truth, whose referee is the error function in 50 digits.
+#include <tacit/dp/binomial_mixture.hpp>
 #include <tacit/dp/filter.hpp>
 #include <tacit/dp/gaussian.hpp>
 #include <tacit/dp/privacy_loss.hpp>
@@ -212,4 +213,20 @@ TEST_CASE("many different events cost no more than to sort them", "[dp]") {
   CHECK(seconds(privacy_loss_accountant(), by_coin) < 10.0);
   CHECK(seconds(zcdp_accountant(), plain) < 10.0);
   CHECK(seconds(renyi_accountant(), by_coin) < 10.0);
+}
+
+TEST_CASE("what binomial weights leave for no record is not above its weight", "[dp]") {
+  // Σ of at most sixty doubles by long double is off by less than 2e-18.
+  for (std::uint64_t n = 2; n < 60; ++n) {
+    for (double const away : {1e-14, 3e-13, 1e-9, 1e-5, 1e-3, 0.01, 0.1, 0.3}) {
+      double const rate = 1.0 - away;
+      long double rest = 1.0L;
+      for (auto const& part : tacit::detail::binomial_parts(n, rate, 1.0).parts) {
+        rest -= part.weight;
+      }
+      long double const none = std::pow(1.0L - rate, static_cast<long double>(n));
+      CAPTURE(n, away);
+      CHECK(static_cast<double>(rest - none * (1.0L + 1e-10L)) <= 2e-18);
+    }
+  }
 }

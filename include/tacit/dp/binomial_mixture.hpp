@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tacit/core/rounded.hpp>
+#include <tacit/core/sum.hpp>
 #include <tacit/core/two_doubles.hpp>
 #include <tacit/dp/pair.hpp>
 
@@ -26,14 +27,20 @@ struct binomial_mixture {
   double error = weight_error;  // of these weights; docs/certificates/integers.md, Lemma 9
 };
 
-/// Weight is added to the largest part until no more than `left` remains of 1, as a sum of doubles has it.
+/// Weight is added to the largest part until no more than `left` remains of 1: as a sum of doubles has it, and as a
+/// compensated one, for pairs take either.
 template <std::same_as<mixture_pair::part> Part = mixture_pair::part>
 void leave_at_most(double left, std::vector<Part>& parts) {
   auto const most = std::max_element(
       parts.begin(), parts.end(), [](auto const& a, auto const& b) { return a.weight < b.weight; });
   while (true) {
-    double rest = 1.0;
-    for (auto const& part : parts) rest -= part.weight;
+    double plain = 1.0;
+    compensated_sum<double> exact(1.0);
+    for (auto const& part : parts) {
+      plain -= part.weight;
+      exact += -part.weight;
+    }
+    double const rest = std::max(plain, exact.value());
     if (!(rest > left)) return;
     most->weight +=
         std::max(rest - left, 2.0 * std::numeric_limits<double>::epsilon() * most->weight);
