@@ -15,6 +15,8 @@
 #include <tacit/zo/optimiser_state.hpp>
 #include <tacit/zo/options.hpp>
 #include <tacit/zo/parameters.hpp>
+#include <tacit/zo/quantised_blocks.hpp>
+#include <tacit/zo/quantised_parameters.hpp>
 #include <tacit/zo/run_record.hpp>
 #include <tacit/zo/step.hpp>
 #include <tacit/zo/stochastic.hpp>

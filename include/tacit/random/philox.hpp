@@ -83,7 +83,8 @@ enum class purpose : std::uint8_t {
   membership = 1,      // which record is in which candidate set
   data_split = 2,      // which row is public, private, test
   initialisation = 3,  // starting parameters
-  rounding = 4,        // of parameters of 16 bits, at random
+  rounding = 4,        // of parameters of 16 bits and of quantised ones, at random
+  quantised_move = 5,  // of the moves of quantised parameters to θ ± μz
   estimation = 16,     // draws that a figure is computed from, about a run or before it
 };
 
