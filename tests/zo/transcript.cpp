@@ -229,8 +229,8 @@ TEST_CASE("Version 2 names an optimiser, and version 1 is read as ever", "[trans
     CHECK(back.run().training.optimiser == run.training.optimiser);
     check_damage(bytes);
     std::string const first = bytes.substr(0, bytes.find('\n'));
-    CHECK_THROWS_WITH(transcript::parse(reheaded(bytes, first, "tacit-transcript 4")),
-                      "tacit-transcript: version is 4, but must be 1, 2 or 3");
+    CHECK_THROWS_WITH(transcript::parse(reheaded(bytes, first, "tacit-transcript 5")),
+                      "tacit-transcript: version is 5, but must be 1, 2, 3 or 4");
     CHECK_THROWS_AS(transcript::parse(reheaded(bytes, first, "tacit-transcript 3")), corrupt_state);
     CHECK_THROWS_AS(transcript::parse(reheaded(bytes, first, "tacit-transcript 0")), corrupt_state);
     CHECK_THROWS_AS(transcript::parse(reheaded(

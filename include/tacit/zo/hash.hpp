@@ -166,11 +166,16 @@ void hash_entries(blake2b& hash, std::span<T const> entries) noexcept {
 
 }  // namespace detail
 
-/// How a parameter is stored, by the name it has in a safetensors file, in the order of `tensor::entries`.
-enum class element_type { f32, f16, bf16 };
+/// How a parameter is stored, by the name it has in a safetensors file, in the order of `tensor::entries`; and then the
+/// blocks of zo/quantised_blocks.hpp, by ggml's names, in the order of `quantised_tensor::blocks`.
+enum class element_type { f32, f16, bf16, q8_0, q4_0 };
 
 [[nodiscard]] constexpr std::string_view name_of(element_type type) noexcept {
-  return type == element_type::f32 ? "F32" : type == element_type::f16 ? "F16" : "BF16";
+  return type == element_type::f32    ? "F32"
+         : type == element_type::f16  ? "F16"
+         : type == element_type::bf16 ? "BF16"
+         : type == element_type::q8_0 ? "Q8_0"
+                                      : "Q4_0";
 }
 
 [[nodiscard]] inline element_type element_type_of(tensor const& one) noexcept {

@@ -139,7 +139,7 @@ inline constexpr std::array<std::string_view, 3> symbol_words{"sign", "held_sign
 inline constexpr std::array<std::string_view, 2> schedule_words{"constant", "linear"};
 inline constexpr std::array<std::string_view, 2> rounding_words{"nearest", "stochastic"};
 inline constexpr std::array<std::string_view, 3> law_words{"rademacher", "gaussian", "sphere"};
-inline constexpr std::array<std::string_view, 3> type_words{"F32", "F16", "BF16"};
+inline constexpr std::array<std::string_view, 5> type_words{"F32", "F16", "BF16", "Q8_0", "Q4_0"};
 
 /// The enumerator with this word, if there is one.
 template <class Enum, std::size_t N>
@@ -177,6 +177,16 @@ template <class Enum, std::size_t N>
   return entries;
 }
 
+[[nodiscard]] constexpr bool is_quantised(element_type type) noexcept {
+  return type == element_type::q8_0 || type == element_type::q4_0;
+}
+
+/// Whether some tensor is of blocks, whose moves and updates are drawn.
+[[nodiscard]] inline bool has_blocks(run_record const& run) noexcept {
+  return std::any_of(run.tensors.begin(), run.tensors.end(),
+                     [](recorded_tensor const& one) { return is_quantised(one.type); });
+}
+
 template <std::same_as<run_record> Record>
 void check_run(std::string_view who, Record const& run) {
   require_argument(!run.mechanism.name.empty(), who, "name of the mechanism",
@@ -208,7 +218,16 @@ void check_run(std::string_view who, Record const& run) {
     require_argument(entries <= std::numeric_limits<std::uint64_t>::max() - all, who,
                      "number of parameters with tensor " + to_word(one.name), entries,
                      "so small that 64 bits count all");
+    require_argument(!is_quantised(one.type) || entries % 32 == 0, who,
+                     "number of entries of tensor " + to_word(one.name), entries,
+                     "a multiple of 32, which are a block");
     all += entries;
+  }
+  if (has_blocks(run)) {
+    require_argument(run.training.rounding == rounding_mode::stochastic, who, "rounding",
+                     std::string_view("nearest"), "stochastic for tensors of blocks");
+    require_argument(run.training.law != direction_law::sphere, who, "law",
+                     std::string_view("sphere"), "rademacher or gaussian for tensors of blocks");
   }
   require_argument(all > 0, who, "number of parameters", all, "at least 1");
   check_rounding(
@@ -217,10 +236,10 @@ void check_run(std::string_view who, Record const& run) {
                   [](recorded_tensor const& one) { return one.type == element_type::f32; }));
 }
 
-/// Version 2 names an optimiser, version 3 a rounding. A run of sgd and to the nearest has the form that it had
+/// Version 2 names an optimiser, version 3 a rounding, version 4 a rounding and tensors of blocks. A run of sgd and to the nearest has the form that it had
 /// before there was another.
 [[nodiscard]] inline unsigned version_of(run_record const& run) noexcept {
-  if (run.training.rounding != rounding_mode::nearest) return 3;
+  if (run.training.rounding != rounding_mode::nearest) return has_blocks(run) ? 4 : 3;
   return run.training.optimiser.rule == optimiser_rule::sgd ? 1 : 2;
 }
 
@@ -292,10 +311,10 @@ template <class T>
     return 1;  // read and refused
   first.remove_prefix(kind.size() + 1);
   auto const version = from_text<unsigned>(first);
-  if (version && *version > 3) {
-    fail_record(kind, "version is " + to_text(*version) + ", but must be 1, 2 or 3");
+  if (version && *version > 4) {
+    fail_record(kind, "version is " + to_text(*version) + ", but must be 1, 2, 3 or 4");
   }
-  return version == 2U || version == 3U ? *version : 1;
+  return version && *version >= 2 ? *version : 1;
 }
 
 /// Reads what `header_of` wrote from the beginning of `bytes`, and nothing else: a text that says the
@@ -350,7 +369,7 @@ template <std::same_as<parsed_header> Header = parsed_header>
       in.field("epsilon", o.epsilon);
     }
   }
-  if (version == 3) {
+  if (version >= 3) {
     in.field("rounding", word);
     t.rounding = choice_of<rounding_mode>(kind, rounding_words, word);
   }
