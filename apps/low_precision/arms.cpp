@@ -6,6 +6,7 @@
 #include <tacit/mechanism/dp_zo_laplace.hpp>
 #include <tacit/mechanism/dpzero.hpp>
 #include <tacit/mechanism/paczero.hpp>
+#include <tacit/train/quantised.hpp>
 #include <tacit/train/trainer.hpp>
 #include <tacit/zo/parameters.hpp>
 #include <tacit/zo/stochastic.hpp>
@@ -21,7 +22,7 @@ namespace apps {
 namespace {
 
 bool is_stochastic(storage_arm arm) {
-  return arm == storage_arm::bfloat16_stochastic || arm == storage_arm::half_stochastic;
+  return arm != storage_arm::float32 && arm != storage_arm::bfloat16 && arm != storage_arm::half;
 }
 
 // Calls use(T{}) with the type of an arm's entries.
@@ -35,6 +36,8 @@ auto with_type_of(storage_arm arm, Use const& use) {
     case storage_arm::half_stochastic:
       return use(tacit::half{});
     case storage_arm::float32:
+    case storage_arm::q8_0:
+    case storage_arm::q4_0:
       break;
   }
   return use(float{});
@@ -131,6 +134,40 @@ arm_result train_stored(task const& job, batch_loss& loss, private_system system
   return out;
 }
 
+template <tacit::quantised_block B>
+arm_result train_quantised(task const& job, batch_loss& loss, private_system system,
+                           storage_arm arm, arm_setting const& setting) {
+  arm_result out;
+  tacit::quantised_moves const moves{.smoothing = setting.smoothing};
+  std::vector<B> blocks = tacit::quantise<B>(job.start, moves, quantised_room);
+  tacit::quantised_parameters const theta({{.blocks = std::span<B>(blocks)}}, moves);
+  out.theta.resize(job.start.size());  // what is past them in the last block is in no loss
+  auto const dequantise = [&] {
+    for (std::size_t i = 0; i < out.theta.size(); ++i) {
+      out.theta[i] = tacit::value_of(blocks[i / tacit::block_entries], i % tacit::block_entries);
+    }
+  };
+  auto const losses = [&](tacit::quantised_parameters const&, std::span<double> all) {
+    dequantise();
+    loss(out.theta, all);
+  };
+  with_mechanism(
+      system, job.data.private_part.size(), job.seed, setting.steps, [&](auto& mechanism) {
+        tacit::zeroth_order_loop loop(mechanism, options_of(job, arm, setting), theta.size());
+        double const begin = processor_seconds();
+        while (!loop.done()) {
+          tacit::two_point(theta, loop.directions(), losses, loop.scalars());
+          tacit::rounded_step const next = loop.step_rounded();
+          tacit::stochastic_update_all(theta, next.terms, next.rounding);
+          out.releases.push_back(loop.released());
+        }
+        out.seconds = processor_seconds() - begin;
+      });
+  dequantise();
+  out.accuracy = job.shape.accuracy(out.theta, job.data.test_part);
+  return out;
+}
+
 // The updates of a run without the moves to θ ± μz.
 template <class T>
 void update_alone(std::vector<T>& theta, tacit::train_options const& options,
@@ -183,6 +220,10 @@ std::string_view name_of(storage_arm arm) {
       return "half, nearest";
     case storage_arm::half_stochastic:
       return "half, stochastic";
+    case storage_arm::q8_0:
+      return "Q8_0";
+    case storage_arm::q4_0:
+      return "Q4_0";
     case storage_arm::float32:
       break;
   }
@@ -191,6 +232,12 @@ std::string_view name_of(storage_arm arm) {
 
 arm_result train_arm(task const& job, batch_loss& loss, private_system system, storage_arm arm,
                      arm_setting const& setting) {
+  if (arm == storage_arm::q8_0) {
+    return train_quantised<tacit::q8_0>(job, loss, system, arm, setting);
+  }
+  if (arm == storage_arm::q4_0) {
+    return train_quantised<tacit::q4_0>(job, loss, system, arm, setting);
+  }
   return with_type_of(arm,
                       [&]<class T>(T) { return train_stored<T>(job, loss, system, arm, setting); });
 }

@@ -24,10 +24,21 @@ inline constexpr private_system all_systems[] = {
     private_system::dp_aggzo, private_system::dp_zo_laplace};
 
 /// What the parameters are stored as, and how updates are rounded to it.
-enum class storage_arm { float32, bfloat16, bfloat16_stochastic, half, half_stochastic };
+enum class storage_arm {
+  float32,
+  bfloat16,
+  bfloat16_stochastic,
+  half,
+  half_stochastic,
+  q8_0,
+  q4_0
+};
 inline constexpr storage_arm all_arms[] = {storage_arm::float32, storage_arm::bfloat16,
                                            storage_arm::bfloat16_stochastic, storage_arm::half,
                                            storage_arm::half_stochastic};
+inline constexpr storage_arm quantised_arms[] = {storage_arm::float32, storage_arm::q8_0,
+                                                 storage_arm::q4_0};
+inline constexpr double quantised_room = 0.5;  // that each block has for its entries
 
 std::string_view name_of(private_system system);
 std::string_view name_of(storage_arm arm);
@@ -50,7 +61,7 @@ struct arm_result {
 };
 
 /// Trains on all records of the private part, with the least noise for the target or the budget. `loss` is that of the
-/// private part, and keeps its buffers.
+/// private part, and keeps its buffers. Of a quantised arm `theta` and `accuracy` are those of its integers, and so are the losses.
 arm_result train_arm(task const& job, batch_loss& loss, private_system system, storage_arm arm,
                      arm_setting const& setting);
 

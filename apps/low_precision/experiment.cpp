@@ -119,6 +119,37 @@ json rest(low_precision_options const& how, std::uint64_t seed) {
   return {{"moved", std::move(all)}};
 }
 
+// Accuracies by quantised arm, μ and rate, on a tuning seed.
+json tune_quantised(low_precision_options const& how, std::uint64_t seed) {
+  task const job = task_of(how, seed);
+  batch_loss loss(job.shape, job.data.private_part);
+  json all = json::array();
+  for (storage_arm const arm : quantised_arms) {
+    for (double const mu : quantised_ladder) {
+      for (double const rate : quantised_rates) {
+        all.push_back(
+            train_arm(job, loss, quantised_system, arm, {mu, rate, how.steps()}).accuracy);
+      }
+    }
+  }
+  return {{"accuracy", std::move(all)}};
+}
+
+json score_quantised(low_precision_options const& how, std::vector<quantised_scores> const& tuned,
+                     std::uint64_t seed) {
+  task const job = task_of(how, seed);
+  batch_loss loss(job.shape, job.data.private_part);
+  json accuracy = json::array();
+  json microseconds = json::array();
+  for (quantised_scores const& one : tuned) {
+    arm_result const run =
+        train_arm(job, loss, quantised_system, one.arm, {one.smoothing, one.rate, how.steps()});
+    accuracy.push_back(run.accuracy);
+    microseconds.push_back(1e6 * run.seconds / static_cast<double>(how.steps()));
+  }
+  return {{"accuracy", std::move(accuracy)}, {"microseconds", std::move(microseconds)}};
+}
+
 struct job {
   std::string key;
   std::function<json()> work;
@@ -169,6 +200,33 @@ bool choose(low_precision_options const& how, run_log const& log, system_scores&
   return true;
 }
 
+// What is chosen of the quantised tuning runs; nothing where some are missing.
+std::vector<quantised_scores> choose_quantised(low_precision_options const& how,
+                                               run_log const& log) {
+  constexpr std::size_t smoothings = std::size(quantised_ladder);
+  constexpr std::size_t rates = std::size(quantised_rates);
+  std::vector<double> sums(std::size(quantised_arms) * smoothings * rates);
+  for (std::uint64_t const seed : tuning_seeds) {
+    json const* found = log.find(key_of(how, "tune quantised", seed));
+    if (found == nullptr) return {};
+    for (std::size_t i = 0; i < sums.size(); ++i)
+      sums[i] += found->at("accuracy").at(i).get<double>();
+  }
+  std::vector<quantised_scores> out;
+  for (std::size_t a = 0; a < std::size(quantised_arms); ++a) {
+    auto const begin = sums.begin() + static_cast<std::ptrdiff_t>(a * smoothings * rates);
+    auto const best = static_cast<std::size_t>(
+        std::max_element(begin, begin + static_cast<std::ptrdiff_t>(smoothings * rates)) - begin);
+    std::size_t const m = best / rates;
+    std::size_t const r = best % rates;
+    out.push_back({.arm = quantised_arms[a],
+                   .smoothing = quantised_ladder[m],
+                   .rate = quantised_rates[r],
+                   .at_the_edge = m == 0 || m + 1 == smoothings || r == 0 || r + 1 == rates});
+  }
+  return out;
+}
+
 // Adds a seed's scores.
 void take(json const& found, system_scores& out) {
   out.drift.resize(out.arms.size(), std::vector<drift_scores>(ladder_size + 1));
@@ -200,7 +258,8 @@ std::vector<double> rates_of(private_system system) {
 
 low_precision_results run_study(low_precision_options const& how, run_log& log) {
   low_precision_results out;
-  progress_bar bar(1 + how.seeds + std::size(all_systems) * (how.seeds + std::size(tuning_seeds)));
+  progress_bar bar(1 + how.seeds +
+                   (1 + std::size(all_systems)) * (how.seeds + std::size(tuning_seeds)));
   std::atomic<std::size_t> begun = 0;
   std::string const passes = key_of(how, "passes", 0);
   // By itself, before there are other threads.
@@ -222,6 +281,10 @@ low_precision_results run_study(low_precision_options const& how, run_log& log) 
   for (std::uint64_t seed = 1; seed <= how.seeds; ++seed) {
     first.push_back({key_of(how, "rest", seed), [&how, seed] { return rest(how, seed); }});
   }
+  for (std::uint64_t const seed : tuning_seeds) {
+    first.push_back(
+        {key_of(how, "tune quantised", seed), [&how, seed] { return tune_quantised(how, seed); }});
+  }
   do_all(first, how, log, begun, bar);
 
   std::vector<job> scoring;
@@ -237,9 +300,22 @@ low_precision_results run_study(low_precision_options const& how, run_log& log) 
                          [&how, &one, seed] { return score(how, one, seed); }});
     }
   }
+  out.quantised = choose_quantised(how, log);
+  for (std::uint64_t seed = 1; !out.quantised.empty() && seed <= how.seeds; ++seed) {
+    scoring.push_back({key_of(how, "score quantised", seed),
+                       [&how, &out, seed] { return score_quantised(how, out.quantised, seed); }});
+  }
   do_all(scoring, how, log, begun, bar);
 
-  out.whole = systems.size() == std::size(all_systems);
+  out.whole = systems.size() == std::size(all_systems) && !out.quantised.empty();
+  for (std::uint64_t seed = 1; out.whole && seed <= how.seeds; ++seed) {
+    json const* found = log.find(key_of(how, "score quantised", seed));
+    out.whole = found != nullptr;
+    for (std::size_t a = 0; out.whole && a < out.quantised.size(); ++a) {
+      out.quantised[a].accuracy.push_back(found->at("accuracy").at(a));
+      out.quantised[a].microseconds.push_back(found->at("microseconds").at(a));
+    }
+  }
   for (system_scores& one : systems) {
     for (std::uint64_t seed = 1; seed <= how.seeds; ++seed) {
       json const* found = log.find(key_of(how, "score " + word(one.system), seed));

@@ -370,7 +370,9 @@ std::string page(low_precision_options const& how, low_precision_results const& 
   out +=
       "\nA step of training makes three passes, of which the last is the one back with the update; "
       "here most of its time is in two evaluations of all losses, for which 16-bit storage is "
-      "copied to float, and in the mechanism.\n"
+      "copied to float, and in the mechanism.\n";
+  out += quantised_section(found);
+  out +=
       "\n## Questions\n\nPaired differences over the seeds, positive where the answer is yes, "
       "tested by Student's t on two sides with Holm's correction over all tables of this "
       "section. ‡: the two sides were tuned to different η.\n";

@@ -22,8 +22,9 @@ class LowPrecision(Study, unittest.TestCase):
     program = PROGRAM
     name = "tacit_low_precision"
     log, page, picture = "low_precision.jsonl", "low_precision.md", "low_precision.svg"
-    # The times, five systems on two seeds to tune on and two to score, and the moves on the latter.
-    jobs = 1 + 5 * 4 + 2
+    # The times, five systems and quantised parameters on two seeds to tune on and two to score, and the moves on the
+    # latter.
+    jobs = 1 + (5 + 1) * 4 + 2
 
     def said(self, page, lines):
         lines = {line["key"]: line for line in lines}
@@ -41,6 +42,11 @@ class LowPrecision(Study, unittest.TestCase):
             for one in scored:
                 self.assertEqual(min(one["apart"][0][:-1]), 0.0)
                 self.assertGreater(min(min(row[:-1]) for row in one["apart"][1:]), 0.0)
+        scored = [lines[f"quick score quantised seed {seed}"]["accuracy"] for seed in (1, 2)]
+        for arm, name in enumerate(("float", "Q8_0", "Q4_0")):
+            cell = re.search(rf"^\| {name} \| [^|]*, [^|]*\|([^|]*)\|", page.split("## Quantised parameters")[1], re.MULTILINE)
+            mean = statistics.mean(one[arm] for one in scored)
+            self.assertAlmostEqual(float(cell.group(1).split()[0]), mean, delta=6e-4)
         self.assertIn("Holm", page)
         # Nothing is said of a difference without its test: ten questions of five systems.
         self.assertEqual(len(re.findall(r"\| (?:\*\*yes\*\*|\*\*no, the opposite\*\*|not seen) \|$", page, re.MULTILINE)),
