@@ -4,6 +4,7 @@
 // array, which is the speed of memory. Wall-clock time, for the passes run on one and on two threads.
 
 #include <tacit/zo/launch.hpp>
+#include <tacit/zo/quantised_blocks.hpp>
 #include <tacit/zo/step.hpp>
 
 #include <benchmark/benchmark.h>
@@ -156,12 +157,63 @@ void add_passes(std::string const& storage) {
   }
 }
 
+/// q ← q ⊕ 1, in blocks: their memory traffic, and next to no arithmetic.
+template <class B>
+struct quantised_axpy {
+  B* blocks;
+  std::uint64_t first = 0;
+
+  void block(std::size_t b, std::size_t length) const noexcept {
+    for (std::size_t i = b; i < b + length; ++i) {
+      if constexpr (std::is_same_v<B, tacit::q8_0>) {
+        for (std::int8_t& q : blocks[i].entry) q = static_cast<std::int8_t>(q ^ 1);
+      } else {
+        for (std::uint8_t& pair : blocks[i].pair) pair ^= 0x11U;
+      }
+    }
+  }
+};
+
+/// Passes over 2^24 entries: of those in blocks all are at 0, and a move is half a unit.
+template <class B>
+void add_quantised(std::string const& storage) {
+  constexpr std::size_t blocks = (std::size_t{1} << 24) / tacit::block_entries;
+  auto const add_pass = [&](std::string const& name, auto const& make) {
+    add("quantised_" + name + "/" + storage, [make](benchmark::State& state) {
+      B zero{half{0x3C00}, {}};
+      for (std::size_t j = 0; j < tacit::block_entries; ++j) zero.set(j, 0);
+      std::vector<B> theta(blocks, zero);
+      use_threads(state);
+      std::uint64_t turn = 0;
+      for (auto _ : state) {
+        tacit::openmp{}(make(theta.data(), ++turn), blocks);
+        benchmark::ClobberMemory();
+      }
+      state.SetItemsProcessed(state.iterations() *
+                              static_cast<std::int64_t>(blocks * tacit::block_entries));
+    });
+  };
+  auto const z = [](std::uint64_t turn) {
+    return direction{direction_law::rademacher, {.seed = 1, .step = turn / 2}};
+  };
+  add_pass("axpy", [](B* theta, std::uint64_t) { return quantised_axpy<B>{theta}; });
+  add_pass("perturb/rademacher", [z](B* theta, std::uint64_t turn) {
+    return tacit::quantised_perturb<B>{theta, z(turn), 0.5F, turn % 2 == 0 ? 1 : -1};
+  });
+  add_pass("update/rademacher", [z](B* theta, std::uint64_t turn) {
+    return tacit::quantised_update<B, direction_step>{
+        theta, 0.5F, {z(turn), 1e-3F}, {.seed = 1, .step = turn, .use = tacit::purpose::rounding}};
+  });
+}
+
 }  // namespace
 
 int main(int count_of_arguments, char** arguments) {
   add_passes<float>("float");
   add_passes<half>("half");
   add_passes<bfloat16>("bfloat16");
+  add_quantised<tacit::q8_0>("q8_0");
+  add_quantised<tacit::q4_0>("q4_0");
   benchmark::Initialize(&count_of_arguments, arguments);
   if (benchmark::ReportUnrecognizedArguments(count_of_arguments, arguments)) return 1;
   benchmark::RunSpecifiedBenchmarks();
