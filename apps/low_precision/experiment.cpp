@@ -222,7 +222,7 @@ std::vector<quantised_scores> choose_quantised(low_precision_options const& how,
     out.push_back({.arm = quantised_arms[a],
                    .smoothing = quantised_ladder[m],
                    .rate = quantised_rates[r],
-                   .at_the_edge = m == 0 || m + 1 == smoothings || r == 0 || r + 1 == rates});
+                   .at_the_edge = r == 0 || r + 1 == rates});
   }
   return out;
 }

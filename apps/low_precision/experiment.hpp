@@ -86,15 +86,15 @@ struct quantised_scores {
   storage_arm arm{};
   double smoothing = 0.0;
   double rate = 0.0;
-  bool at_the_edge = false;  // of the smoothings or rates
+  bool at_the_edge = false;  // of the rates
   scores accuracy{};
   scores microseconds{};  // of processor a step
 };
 
 /// The system whose parameters are quantised, and the μ and rates that it is tuned over.
 inline constexpr private_system quantised_system = private_system::paczero_mi;
-inline constexpr double quantised_ladder[] = {0x1p-8, 0x1p-6, 0x1p-4};
-inline constexpr double quantised_rates[] = {1e-3, 3e-3, 1e-2};
+inline constexpr double quantised_ladder[] = {0x1p-6, 0x1p-4};
+inline constexpr double quantised_rates[] = {1e-4, 3e-4, 1e-3, 3e-3};
 
 struct low_precision_results {
   std::vector<quantised_scores> quantised;

@@ -15,8 +15,9 @@ std::string quantised_section(low_precision_results const& found) {
       "numbers of units, drawn at random by public draws so that they are right on average, and a "
       "move comes back exactly. Each block has room for entries up to " +
       formatted("%g", quantised_room) +
-      " at least. μ and η are those of the best mean on the two tuning seeds, among μ = 2⁻⁸, 2⁻⁶, "
-      "2⁻⁴ and η = 0.001, 0.003, 0.01; float is tuned over the same ones. Losses and accuracy are "
+      " at least. μ and η are those of the best mean on the two tuning seeds, among μ = 2⁻⁶, "
+      "2⁻⁴ and η = 0.0001, 0.0003, 0.001, 0.003; float is tuned over the same ones. Losses and "
+      "accuracy are "
       "those of the integers.\n\n| | μ, η | accuracy | less than float by | µs a step |\n"
       "|---|---|---:|---:|---:|\n";
   for (quantised_scores const& one : found.quantised) {
