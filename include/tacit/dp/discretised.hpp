@@ -201,6 +201,7 @@ class composed_losses {
     narrow(best, {lower ? known.lower : 0.0, known.upper});
     saddle<T> const first = find_saddle<T>(laws.sketches(), query);
     T const first_share = query.wants_epsilon ? 0.9 : 0.8;
+    T off = std::numeric_limits<T>::infinity();
     for (T const factor : {1.0, 0.2, 0.03, 5.0}) {
       saddle<T> const s =
           factor == 1.0 ? first : saddle_at<T>(laws.sketches(), factor * first.tilt);
@@ -215,6 +216,9 @@ class composed_losses {
           laws.laws().size() > many_laws && best.upper < std::numeric_limits<T>::max();
       if (!lower || many || good(best, width)) break;
       if (briefly && says_nothing(best)) break;
+      // Where the last tilt said hardly more of what is nearly known, no other one will.
+      T const before = std::exchange(off, best.upper - best.lower);
+      if (off <= 0.02 * best.upper && off > 0.8 * before) break;
     }
   }
 
