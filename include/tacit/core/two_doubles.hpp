@@ -21,16 +21,16 @@ struct two_doubles {
   }
 
   friend two_doubles operator+(two_doubles const& a, two_doubles const& b) {
-    two_doubles const high = sum_of(a.high, b.high);
-    return sum_of(high.high, high.low + (a.low + b.low));
+    two_doubles const sum = sum_of(a.high, b.high);
+    return sum_of(sum.high, sum.low + (a.low + b.low));
   }
   friend two_doubles operator*(two_doubles const& a, double b) {
-    double const high = a.high * b;
-    return sum_of(high, std::fma(a.high, b, -high) + a.low * b);
+    double const product = a.high * b;
+    return sum_of(product, std::fma(a.high, b, -product) + a.low * b);
   }
   friend two_doubles operator*(two_doubles const& a, two_doubles const& b) {
-    double const high = a.high * b.high;
-    return sum_of(high, std::fma(a.high, b.high, -high) + (a.high * b.low + a.low * b.high));
+    double const product = a.high * b.high;
+    return sum_of(product, std::fma(a.high, b.high, -product) + (a.high * b.low + a.low * b.high));
   }
   friend two_doubles operator/(two_doubles const& a, two_doubles const& b) {
     double const first = a.high / b.high;
