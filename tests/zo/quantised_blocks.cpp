@@ -238,7 +238,7 @@ TEST_CASE("rest ranges") {
   CHECK(rest_of<q8_0>(one, 1.0F, direction_law::gaussian) == rest_range{-120, 120});
   CHECK(rest_of<q8_0>(one, 1e-9F, direction_law::sphere).empty());
   CHECK(rest_of<q8_0>(one, 1e38F, sign).empty());
-  for (unsigned const bits : {0x0000, 0x8000, 0x7C00, 0xFC00, 0x7E00, 0x7C01, 0x0001}) {
+  for (unsigned const bits : {0x0000U, 0x8000U, 0x7C00U, 0xFC00U, 0x7E00U, 0x7C01U, 0x0001U}) {
     CHECK(rest_of<q8_0>(half{static_cast<std::uint16_t>(bits)}, 1e-3F, sign).empty());
   }
   // A subnormal scale is a number as any other.

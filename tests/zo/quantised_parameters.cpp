@@ -60,7 +60,7 @@ std::string refusal(Call const& call) {
 }  // namespace
 
 TEMPLATE_TEST_CASE("blocks that cannot be moved are refused by name", "", q8_0, q4_0) {
-  for (unsigned const bits : {0x7C00, 0xFC00, 0x7E00, 0xFE01, 0x0001, 0x8001}) {
+  for (unsigned const bits : {0x7C00U, 0xFC00U, 0x7E00U, 0xFE01U, 0x0001U, 0x8001U}) {
     std::vector<TestType> theta = some_blocks<TestType>(5, 0.01F, direction_law::rademacher);
     theta[1].set(3, TestType::least);
     theta[3].scale = half{static_cast<std::uint16_t>(bits)};

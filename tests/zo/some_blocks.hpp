@@ -35,7 +35,8 @@ std::vector<B> some_blocks(std::size_t count, float mu, direction_law law, unsig
     std::int64_t const least_q = B::least + u;
     std::int64_t const most_q = B::most - u;
     for (std::size_t j = 0; j < 32; ++j) {
-      block.set(j, static_cast<int>(least_q + random() % (most_q - least_q + 1)));
+      auto const range = static_cast<std::uint64_t>(most_q - least_q + 1);
+      block.set(j, static_cast<int>(least_q + static_cast<std::int64_t>(random() % range)));
     }
   }
   return out;
