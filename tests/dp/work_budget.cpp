@@ -201,7 +201,7 @@ TEST_CASE("a search over orders of losses of many parts ends, and is counted", "
   work_budget work(0.0);
   double const upper = by_orders.counted_epsilon(1e-5, work).upper;
   CHECK(upper == by_orders.epsilon(1e-5).upper);
-  CHECK(upper <= 18.27);
+  CHECK(upper <= 18.28);  // the last weights, some 1e-323, are rounded up
   CHECK(work.left() <= -1e6);
   CHECK(work.left() >= -2.2e9);  // of two directions
   work_budget other(0.0);

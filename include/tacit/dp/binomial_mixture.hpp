@@ -59,8 +59,11 @@ template <std::same_as<mixture_pair::part> Part = mixture_pair::part>
   };
   std::vector<chance> chances;
   two_doubles none;
-  two_doubles next{1.0};
-  for (double j = mode; next.high > 0.0; j -= 1.0) {
+  // Far above 1, so that neither half of a chance underflows before its weight does.
+  constexpr double high = 0x1p900;
+  constexpr double least = 0x1p-180;
+  two_doubles next{high};
+  for (double j = mode; next.high > least; j -= 1.0) {
     if (j == 0.0) {
       none = next;
       break;
@@ -69,10 +72,10 @@ template <std::same_as<mixture_pair::part> Part = mixture_pair::part>
     next = next * j / (odds * (n - j + 1.0));
   }
   std::reverse(chances.begin(), chances.end());
-  next = two_doubles{1.0};
+  next = two_doubles{high};
   for (double j = mode; j < n; j += 1.0) {
     next = next * odds * (n - j) / two_doubles{j + 1.0};
-    if (!(next.high > 0.0)) break;
+    if (!(next.high > least)) break;
     chances.push_back({j + 1.0, next});
   }
   two_doubles total = none;
@@ -80,17 +83,14 @@ template <std::same_as<mixture_pair::part> Part = mixture_pair::part>
 
   std::vector<Part> parts;
   bool normal = true;
-  // Of so many operations; and where the lower halves underflow, as for doubles, of which the last ones may, too.
-  double const steps = static_cast<double>(chances.size()) + 2.0;
-  double const as_doubles = 4.0 * std::numeric_limits<double>::epsilon() * steps;
-  double const lost = steps * std::numeric_limits<double>::denorm_min();
   for (chance const& c : chances) {
     two_doubles const weight = c.of / total;
     if (!(weight.high > 0.0)) continue;
-    bool const halves = weight.high >= 1e-290;
-    normal = normal && halves;
-    double const up = halves ? add_up(weight.high, weight.low + 0x1p-80 * weight.high)
-                             : multiply_up(weight.high, 1.0 + as_doubles) + lost;
+    normal = normal && weight.high >= 1e-290;
+    // 2^-80 has room for what so many operations err; a subnormal has no lower half.
+    double const up = weight.high >= 1e-290
+                          ? add_up(weight.high, weight.low + 0x1p-80 * weight.high)
+                          : add_up(weight.high, std::numeric_limits<double>::denorm_min());
     parts.push_back({std::min(1.0, up), c.j * shift});
   }
 
