@@ -41,6 +41,7 @@
 #include <tacit/core/solve.hpp>
 #include <tacit/core/sum.hpp>
 #include <tacit/core/text_archive.hpp>
+#include <tacit/core/two_doubles.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/core/windows.hpp>
 #include <tacit/core/wipe.hpp>

@@ -179,10 +179,10 @@ TACIT_HD constexpr void move_entry(B& block, std::size_t j, double units, int ti
 template <quantised_block B>
 TACIT_HD constexpr void update_entry(B& block, std::size_t j, double sum, double scale,
                                      rest_range rest, std::uint32_t random) noexcept {
-  constexpr double far = 2.0 * (B::most - B::least);  // more is cut off in any case
+  constexpr double beyond = 2.0 * (B::most - B::least);  // more is cut off in any case
   double units = sum / scale;
-  if (!(units > -far)) units = units <= -far ? -far : 0.0;  // a NaN moves nothing
-  if (units > far) units = far;
+  if (!(units > -beyond)) units = units <= -beyond ? -beyond : 0.0;  // a NaN moves nothing
+  if (units > beyond) units = beyond;
   block.set(j, rest.nearest(block.get(j) + integer_at_random(units, random)));
 }
 
