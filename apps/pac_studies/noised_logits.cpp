@@ -14,6 +14,7 @@
 #include <tacit/pac/public_normal.hpp>
 #include <tacit/pac/stackelberg.hpp>
 
+#include "order.hpp"
 #include "output/format.hpp"
 #include "output/panel.hpp"
 #include "output/progress.hpp"
@@ -292,6 +293,32 @@ void print(std::vector<at_budget> const& all, std::vector<double> const& clean) 
   print("Nats that pass, between certified ends", all, "", [](at_budget const&, by_rule const& r) {
     return apps::formatted("%.3f to %.3f", mean_of(r.low), mean_of(r.high));
   });
+  print("Nats that pass, lower certified end, over those asked for", all, "",
+        [](at_budget const& b, by_rule const& r) {
+          std::vector<double> share = r.low;
+          for (double& x : share) x /= b.budget;
+          return shown(share, 3);
+        });
+  std::vector<std::string> names;
+  for (rule const& r : rules) names.emplace_back(r.name);
+  std::vector<studies::traces> traces;
+  for (at_budget const& b : all) {
+    traces.push_back({.budget = b.budget, .of_rule = {}});
+    for (by_rule const& r : b.rules) traces.back().of_rule.push_back(r.trace);
+  }
+  // By construction of the search, by optimality of log-det's noise, and open.
+  studies::print_order(names,
+                       {{stackelberg_rule, log_det_rule, false},
+                        {log_det_rule, 1, false},
+                        {log_det_rule, 2, false},
+                        {log_det_rule, 3, false},
+                        {log_det_rule, 4, false},
+                        {1, 3, true},
+                        {2, 3, true},
+                        {2, 1, true},
+                        {1, 4, true},
+                        {3, 4, true}},
+                       traces);
   print("Trace of the noise, over log-det's", all, "", [](at_budget const& b, by_rule const& r) {
     std::vector<double> ratio = r.trace;
     for (std::size_t i = 0; i < ratio.size(); ++i) ratio[i] /= b.rules[log_det_rule].trace[i];
