@@ -43,28 +43,50 @@ void expose(workplace& at, tuning_result const& run, std::vector<double>& inside
   }
 }
 
+namespace {
+
+struct attacked_system {
+  place where;
+  char const* family;
+  std::optional<double> epsilon{};
+};
+
+std::vector<attacked_system> attacked_systems(bool quick) {
+  double const epsilon = quick ? 2.0 : 8.0;
+  std::vector<attacked_system> out{{place::digits, "sgd"},
+                                   {place::digits, "mezo"},
+                                   {place::digits, "dp-gd", epsilon},
+                                   {place::digits, "dpzero", epsilon}};
+  if (quick) return out;
+  out.insert(
+      out.end(),
+      {{place::text, "sgd"}, {place::text, "dp-gd", epsilon}, {place::text, "dpzero", epsilon}});
+  return out;
+}
+
+}  // namespace
+
+std::size_t attacked_rows(bool quick) { return attacked_systems(quick).size(); }
+
 std::vector<lira_row> lira_rows(std::vector<compared_row> const& rows, bool quick) {
-  double const private_epsilon = quick ? 2.0 : 8.0;
   std::vector<lira_row> out;
-  for (auto const& [family, epsilon] : {std::pair<char const*, std::optional<double>>{"sgd", {}},
-                                        {"mezo", {}},
-                                        {"dp-gd", private_epsilon},
-                                        {"dpzero", private_epsilon}}) {
-    for (compared_row const* row : family_of(rows, place::digits, family)) {
-      if (row->epsilon != epsilon || !row->chosen) continue;
-      lira_row one{row->title + (epsilon ? formatted(", ε = %g", *epsilon) : ""), row->options};
+  for (attacked_system const& s : attacked_systems(quick)) {
+    for (compared_row const* row : family_of(rows, s.where, s.family)) {
+      if (row->epsilon != s.epsilon || !row->chosen) continue;
+      lira_row one{s.where, row->title + (s.epsilon ? formatted(", ε = %g", *s.epsilon) : ""),
+                   row->options};
       apply(*row->chosen, one.options);
       one.options.attacked = false;
       one.options.curve_points = 1;
       out.push_back(std::move(one));
     }
   }
-  return out.size() == attacked_rows ? out : std::vector<lira_row>{};
+  return out;
 }
 
 void attack(lira_row& row, std::size_t runs, std::filesystem::path const& data, bool quick,
             std::function<void(std::size_t)> const& progress) {
-  auto const at = open(place::digits, 1, data, quick);
+  auto const at = open(row.where, 1, data, quick);
   model& of = at->of();
   std::size_t const n = of.records();
   std::vector<double> statistics;

@@ -25,14 +25,17 @@ void expose(workplace& at, tuning_result const& run, std::vector<double>& inside
 /// The likelihood-ratio attack: runs of one training on random halves of one universe, each in turn under
 /// attack with the others as shadows. A guess is the sign of the score.
 struct lira_row {
+  place where;
   std::string title;
   tuning_options options;
   tacit::confidence_interval success{};  // mean over the records
   double threshold_auc = 0.0;            // of the loss-threshold attack, mean over the runs
   double bound = 1.0;
 };
-/// With the settings that were chosen for these systems on digits; none before they are.
-inline constexpr std::size_t attacked_rows = 4;
+/// How many there are in all, and of how many runs each.
+inline constexpr std::size_t shadow_runs_of_each(bool quick) { return quick ? 8 : 24; }
+std::size_t attacked_rows(bool quick);
+/// Those whose setting has been chosen, with that setting.
 std::vector<lira_row> lira_rows(std::vector<compared_row> const& rows, bool quick);
 void attack(lira_row& row, std::size_t runs, std::filesystem::path const& data, bool quick,
             std::function<void(std::size_t)> const& progress);

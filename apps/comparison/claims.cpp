@@ -129,6 +129,13 @@ std::vector<claim> claims_of(std::vector<compared_row> const& rows) {
                  check.row(place::text, std::string("ferret-EIGHTH-") + nats),
                  check.row(place::text, std::string("ferret-2-") + nats));
   }
+  for (place const where : {place::digits, place::text}) {
+    for (char const* nats : {"0.5", "2"}) {
+      check.better("AdamW beats plain steps at the same budget", "asked here; FERRET has AdamW",
+                   check.row(where, std::string("ferret-adamw-") + nats),
+                   check.row(where, std::string("ferret-MAX-") + nats));
+    }
+  }
   for (double const epsilon : {0.5, 2.0, 8.0}) {
     check.better("FERRET beats noisy gradients at every budget", "FERRET",
                  check.row(place::text, "ferret", epsilon),

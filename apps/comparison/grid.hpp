@@ -27,8 +27,10 @@ inline constexpr std::size_t grid_size = 24;
 inline constexpr std::uint64_t tuning_seeds[] = {101, 102};
 
 /// The settings of a system: three numbers of steps, and eight learning rates where nothing else matters, else four
-/// with two clips, or for FERRET with two batch rates. None for `none`.
-std::vector<setting> grid_of(place where, tuning_system system);
+/// with two clips, or for FERRET with two batch rates. None for `none`. By AdamW a step moves each entry of a group of n by
+/// its learning rate, not by 1/√n of it: FERRET's rates are as much smaller.
+std::vector<setting> grid_of(place where, tuning_system system,
+                             tacit::optimiser_rule rule = tacit::optimiser_rule::sgd);
 
 /// Whether the learning rate is the smallest or the largest of its grid, so that a better one may lie outside.
 bool at_the_edge(setting const& chosen, std::vector<setting> const& grid);

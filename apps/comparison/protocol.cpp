@@ -111,7 +111,7 @@ class follower {
       if (row.grid.size() > 1) jobs += row.grid.size() * std::size(tuning_seeds);
       if (row.in_table && !row.grid.empty()) ++jobs;
     }
-    if (wanted("shadows")) jobs += attacked_rows;
+    if (wanted("shadows")) jobs += attacked_rows(how_.quick);
     return jobs;
   }
 
@@ -267,8 +267,11 @@ class follower {
     for (lira_row& row : out) {
       setting const s{row.options.steps, row.options.learning_rate, row.options.clip,
                       row.options.rate};
-      jobs.push_back({"shadows " + row.title + " " + text_of(s), [this, &row] {
-                        attack(row, how_.quick ? 8 : 24, how_.data, how_.quick, {});
+      // The name of the first place that had them is left out.
+      std::string const where =
+          row.where == place::digits ? "" : std::string(words_of(row.where).id) + " ";
+      jobs.push_back({"shadows " + where + row.title + " " + text_of(s), [this, &row] {
+                        attack(row, shadow_runs_of_each(how_.quick), how_.data, how_.quick, {});
                         return json{{"success", row.success.value},
                                     {"lower", row.success.lower},
                                     {"upper", row.success.upper},
@@ -276,18 +279,20 @@ class follower {
                                     {"bound", row.bound}};
                       }});
     }
-    if (out.empty() && runs_) ++left_out_;  // digits come first
+    if (runs_) left_out_ += attacked_rows(how_.quick) - out.size();  // their places come first
     do_all(jobs);
+    std::vector<lira_row> done;
     for (std::size_t i = 0; i < out.size(); ++i) {
       json const* found = log_.find(jobs[i].key);
-      if (found == nullptr) return {};
+      if (found == nullptr) continue;
       out[i].success.value = found->at("success").get<double>();
       out[i].success.lower = found->at("lower").get<double>();
       out[i].success.upper = found->at("upper").get<double>();
       out[i].threshold_auc = found->at("auc").get<double>();
       out[i].bound = found->at("bound").get<double>();
+      done.push_back(out[i]);
     }
-    return out;
+    return done;
   }
 
   protocol_options const& how_;

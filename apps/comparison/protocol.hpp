@@ -35,7 +35,7 @@ std::vector<std::string> all_parts();
 /// What the log has, and what is done of the rest before time is up.
 struct measured {
   std::vector<compared_row> rows;
-  std::vector<lira_row> lira;  // empty, unless all are done
+  std::vector<lira_row> lira;  // those that are done
   bool whole = false;          // nothing that was asked for is left
 };
 measured follow(protocol_options const& how, run_log& log);

@@ -8,6 +8,7 @@
 #include "output/format.hpp"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 namespace apps {
@@ -105,6 +106,18 @@ void add_for_claims(std::vector<compared_row>& rows) {
               std::string("ferret-") + name + "-" + formatted("%.3g", nats), ferret, 1);
       row.options.groups = groups;
       row.options.budget = tacit::nats(nats);
+    }
+    // By plain steps on texts is among the groupings.
+    for (auto const& [where, rule, title, name] :
+         {std::tuple(place::digits, tacit::optimiser_rule::sgd, "FERRET-MAX", "MAX"),
+          std::tuple(place::digits, tacit::optimiser_rule::adamw, "FERRET-MAX, AdamW", "adamw"),
+          std::tuple(place::text, tacit::optimiser_rule::adamw, "FERRET-MAX, AdamW", "adamw")}) {
+      compared_row& row =
+          add(where, title + (", " + formatted("%.3g", nats)) + " nats",
+              std::string("ferret-") + name + "-" + formatted("%.3g", nats), ferret, 1);
+      row.options.optimiser.rule = rule;
+      row.options.budget = tacit::nats(nats);
+      row.grid = grid_of(where, ferret, rule);
     }
   }
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "attacks.hpp"
 #include "claims.hpp"
 #include "grid.hpp"
 #include "output/statistics.hpp"
@@ -69,27 +70,72 @@ compared_row row_with(std::string family, std::optional<double> epsilon,
 }  // namespace
 
 TEST_CASE("every system has a grid of the same size in every place") {
+  auto const check = [](std::vector<setting> const& grid) {
+    CHECK(grid.size() == grid_size);
+    std::set<std::string> different;
+    for (setting const& one : grid) {
+      different.insert(text_of(one));
+      CHECK(one.steps > 0);
+      CHECK(one.learning_rate > 0.0);
+      CHECK(one.clip > 0.0);
+      CHECK((one.rate > 0.0 && one.rate <= 1.0));
+    }
+    CHECK(different.size() == grid_size);
+  };
   for (place const where : places) {
     for (int s = 0; s <= static_cast<int>(tuning_system::rldp); ++s) {
       auto const system = static_cast<tuning_system>(s);
-      std::vector<setting> const grid = grid_of(where, system);
       CAPTURE(words_of(where).id, name_of(system));
       if (system == tuning_system::none) {
-        CHECK(grid.empty());
-        continue;
+        CHECK(grid_of(where, system).empty());
+      } else {
+        check(grid_of(where, system));
       }
-      CHECK(grid.size() == grid_size);
-      std::set<std::string> different;
-      for (setting const& one : grid) {
-        different.insert(text_of(one));
-        CHECK(one.steps > 0);
-        CHECK(one.learning_rate > 0.0);
-        CHECK(one.clip > 0.0);
-        CHECK((one.rate > 0.0 && one.rate <= 1.0));
+    }
+    check(grid_of(where, tuning_system::ferret, tacit::optimiser_rule::adamw));
+  }
+}
+
+TEST_CASE("FERRET by AdamW differs from FERRET by plain steps in learning rates alone") {
+  std::vector<compared_row> const rows = all_rows(false);
+  for (place const where : {place::digits, place::text}) {
+    for (char const* nats : {"0.5", "2"}) {
+      auto const plain = family_of(rows, where, std::string("ferret-MAX-") + nats);
+      auto const adamw = family_of(rows, where, std::string("ferret-adamw-") + nats);
+      REQUIRE(plain.size() == 1);
+      REQUIRE(adamw.size() == 1);
+      tuning_options const& a = plain[0]->options;
+      tuning_options const& b = adamw[0]->options;
+      CHECK(a.optimiser.rule == tacit::optimiser_rule::sgd);
+      CHECK(b.optimiser.rule == tacit::optimiser_rule::adamw);
+      CHECK(a.budget.value == b.budget.value);
+      CHECK(a.groups == b.groups);
+      CHECK(a.weight_decay == b.weight_decay);
+      REQUIRE(plain[0]->grid.size() == adamw[0]->grid.size());
+      for (std::size_t i = 0; i < plain[0]->grid.size(); ++i) {
+        setting same = adamw[0]->grid[i];
+        same.learning_rate = plain[0]->grid[i].learning_rate;
+        CHECK(same == plain[0]->grid[i]);
       }
-      CHECK(different.size() == grid_size);
     }
   }
+}
+
+TEST_CASE("shadows attack rows whose setting is chosen, on digits and on texts") {
+  std::vector<compared_row> rows = all_rows(false);
+  CHECK(lira_rows(rows, false).empty());
+  for (compared_row& row : rows) {
+    if (row.grid.empty()) continue;
+    row.chosen = row.grid.back();
+  }
+  auto const attacked = lira_rows(rows, false);
+  CHECK(attacked.size() == attacked_rows(false));
+  std::set<place> where;
+  for (lira_row const& row : attacked) {
+    where.insert(row.where);
+    CHECK(!row.options.attacked);
+  }
+  CHECK(where == std::set<place>{place::digits, place::text});
 }
 
 TEST_CASE("rows are tuned on their whole grid, or given, and have names of their own") {
