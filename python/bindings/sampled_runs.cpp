@@ -7,6 +7,7 @@
 
 #include "argument.hpp"
 #include "binding.hpp"
+#include "patience.hpp"
 #include "runs.hpp"
 
 #include <nanobind/nanobind.h>
@@ -25,6 +26,48 @@ namespace binding {
 namespace {
 
 constexpr char const* a_count = "a whole number in [1, 2^53]";
+constexpr tacit::search_effort unlimited{.seconds = 1e9};  // Ctrl-C ends a search
+
+void bind_searches_of_shuffled_runs(nb::module_& m) {
+  m.def(
+      "shuffled_noise_multiplier_for",
+      [](argument<double> const& epsilon, argument<double> const& delta, whole const& steps,
+         whole const& epochs, argument<std::string> const& adjacency) {
+        constexpr char const* who = "shuffled_noise_multiplier_for";
+        tacit::approx_dp const target{epsilon.as(who, "epsilon"), delta.as(who, "delta")};
+        return patiently([target, batches = steps.as(who, "steps"),
+                          count = epochs.as(who, "epochs"),
+                          neighbours = adjacency_of(adjacency.as(who, "adjacency"))] {
+          return tacit::shuffled_noise_multiplier_for<tacit::privacy_loss_accountant>(
+              target, batches, count, neighbours, unlimited);
+        });
+      },
+      nb::kw_only(), nb::arg("epsilon"), nb::arg("delta"), nb::arg("steps"), nb::arg("epochs") = 1,
+      nb::arg("adjacency") = "zero_out",
+      "The least noise multiplier with which a ShuffledRun of so many steps and epochs is "
+      "(epsilon, delta)-DP, within 1e-6 of the least that is certified and never too small. Some "
+      "seconds. Raises Infeasible where no noise is enough.");
+  m.def(
+      "shuffled_epochs_for",
+      [](argument<double> const& epsilon, argument<double> const& delta,
+         argument<double> const& noise_multiplier, whole const& steps,
+         argument<std::string> const& adjacency) {
+        constexpr char const* who = "shuffled_epochs_for";
+        tacit::approx_dp const target{epsilon.as(who, "epsilon"), delta.as(who, "delta")};
+        tacit::gaussian const noise{noise_multiplier.as(who, "noise_multiplier")};
+        check_noise_range(who, noise.noise_multiplier);
+        return patiently([target, noise, batches = steps.as(who, "steps"),
+                          neighbours = adjacency_of(adjacency.as(who, "adjacency"))] {
+          return tacit::shuffled_epochs_for<tacit::privacy_loss_accountant>(target, noise, batches,
+                                                                            neighbours, unlimited);
+        });
+      },
+      nb::kw_only(), nb::arg("epsilon"), nb::arg("delta"), nb::arg("noise_multiplier"),
+      nb::arg("steps"), nb::arg("adjacency") = "zero_out",
+      "How many shuffled epochs of so many steps are (epsilon, delta)-DP, up to 1e15: the epochs "
+      "of "
+      "a ShuffledRun. Some seconds. Raises Infeasible if not even one is.");
+}
 
 }  // namespace
 
@@ -118,6 +161,7 @@ void bind_sampled_runs(nb::module_& m) {
       .def_prop_ro("epochs", [](shuffled_epochs const& self) { return self.epochs; });
   asked_both_ways(shuffle, "the run");
   complete_unchanging(shuffle, "ShuffledRun", "noise", "steps", "epochs", "adjacency");
+  bind_searches_of_shuffled_runs(m);
 }
 
 }  // namespace binding

@@ -130,6 +130,10 @@ NATIVE = [
         FAILING.charge, FAILING.would_exceed)),
     (tacit.ShuffledRun, {"noise": tacit.Gaussian(4.0), "steps": 10, "epochs": 1, "adjacency": "zero_out"},
      {"noise": [1.0, "x", None, tacit.Laplace(1.0)], "steps": COUNTS, "epochs": COUNTS, "adjacency": WORDS}),
+    (tacit.shuffled_noise_multiplier_for, {"epsilon": 1.0, "delta": 1e-5, "steps": 1, "epochs": 1, "adjacency": "zero_out"},
+     {"epsilon": NUMBERS, "delta": NUMBERS, "steps": COUNTS, "epochs": COUNTS, "adjacency": WORDS}),
+    (tacit.shuffled_epochs_for, {"epsilon": 1.0, "delta": 1e-5, "noise_multiplier": 9.0, "steps": 1, "adjacency": "zero_out"},
+     {"epsilon": NUMBERS, "delta": NUMBERS, "noise_multiplier": NUMBERS, "steps": COUNTS, "adjacency": WORDS}),
     (SHUFFLED.epsilon, {"delta": 1e-5}, {"delta": NUMBERS}), (SHUFFLED.delta, {"epsilon": 1.0}, {"epsilon": NUMBERS}),
     *((ask, {"event": EVENT, "count": 1}, {"event": [1, "x", None], "count": COUNTS}) for ask in (
         tacit.GaussianOdometer([tacit.ApproxDP(1.0, 0.1)]).add, tacit.GaussianOdometer([tacit.ApproxDP(1.0, 0.1)]).epsilon_after,

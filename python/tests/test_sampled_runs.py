@@ -78,6 +78,23 @@ def test_shuffled_batches():
     assert once.delta(0.2).upper == pytest.approx(0.5 * run.delta(math.log1p(2 * math.expm1(0.2))).upper, rel=1e-9)
 
 
+def test_noise_and_epochs_of_shuffled_batches():
+    target = {"epsilon": 0.3, "delta": 1e-6}
+
+    def kept(noise, steps, epochs, adjacency="zero_out"):
+        run = tacit.ShuffledRun(tacit.Gaussian(noise), steps, epochs, adjacency)
+        return run.epsilon(target["delta"]).upper <= target["epsilon"]
+
+    noise = tacit.shuffled_noise_multiplier_for(**target, steps=1000, epochs=10)
+    assert noise == pytest.approx(3.85493, abs=2e-5)  # docs/accountants.md
+    assert kept(noise, 1000, 10)
+    assert tacit.shuffled_noise_multiplier_for(**target, steps=1000, epochs=10, adjacency="replace_one") == pytest.approx(2 * noise, rel=1e-4)
+    most = tacit.shuffled_epochs_for(**target, noise_multiplier=6.0, steps=200)
+    assert type(most) is int and kept(6.0, 200, most) and not kept(6.0, 200, most + 1)
+    with pytest.raises(tacit.Infeasible, match="not even one epoch"):
+        tacit.shuffled_epochs_for(**target, noise_multiplier=0.5, steps=10)
+
+
 def test_the_run_is_as_it_was():
     run = accountant()
     cut = tacit.CappedRun(run, 200, 10_000)
@@ -98,6 +115,11 @@ def test_the_run_is_as_it_was():
     (lambda: tacit.ShuffledRun(tacit.Gaussian(1e-4), 10), "noise_multiplier is 1e-04, but must be in [0.001, 1e9]"),
     (lambda: tacit.ShuffledRun(tacit.Gaussian(4.0), 10, -1), "epochs is -1, but must be a whole number in [0, 2^64)"),
     (lambda: tacit.ShuffledRun(tacit.Gaussian(4.0), 10).epsilon(1.0), "delta is 1, but must be in (0, 1)"),
+    (lambda: tacit.shuffled_noise_multiplier_for(epsilon=1.0, delta=0.0, steps=10), "delta is 0, but must be in (0, 1)"),
+    (lambda: tacit.shuffled_noise_multiplier_for(epsilon=1.0, delta=1e-6, steps=0), "steps is 0, but must be a whole number in [1, 10000000]"),
+    (lambda: tacit.shuffled_noise_multiplier_for(epsilon=1.0, delta=1e-6, steps=10, adjacency="add_remove"), "no bound is known for shuffled batches under add_remove"),
+    (lambda: tacit.shuffled_epochs_for(epsilon=math.nan, delta=1e-6, noise_multiplier=4.0, steps=10), "epsilon is nan"),
+    (lambda: tacit.shuffled_epochs_for(epsilon=1.0, delta=1e-6, noise_multiplier=1e-4, steps=10), "noise_multiplier is 1e-04, but must be in [0.001, 1e9]"),
     (lambda: tacit.CappedRun(accountant(), 200, 10_000).epsilon(0.0), "delta is 0, but must be in (0, 1)"),
     (lambda: tacit.SampledRun(accountant(), tacit.Poisson(0.1)).epsilon(1.0), "delta is 1, but must be in (0, 1)"),
     (lambda: tacit.CappedRun(accountant(), 200, 10_000).delta(-1.0), "epsilon is -1, but must be finite and at least 0"),
