@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/dp/feasible_end.hpp>
+
 #include <nanobind/nanobind.h>
 
 #include <chrono>
@@ -15,6 +17,9 @@
 #include <utility>
 
 namespace binding {
+
+/// The effort of a search that is asked patiently: Ctrl-C ends it, and nothing else.
+inline constexpr tacit::search_effort unlimited{.seconds = 1e9};
 
 /// Waits, without Python's lock, for others to do something; every 20 ms Python may act on a signal.
 /// @throws nanobind::python_error where one ends the call, as Ctrl-C does

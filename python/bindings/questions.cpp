@@ -95,7 +95,6 @@ class answering_by final : public answering {
     std::string const& what = question_.asked;
     if (what != "noise_multiplier") check_noise_range("compose", run.noise);
     tacit::approx_dp const target{a, b};
-    tacit::search_effort const unlimited{.seconds = 1e9};  // Ctrl-C ends a search
     auto const both = [](double x) { return tacit::bound<double>{x, x}; };
     auto const varying = [&](auto run_numbers::*sought) {
       return [&, sought](auto x) {

@@ -26,7 +26,6 @@ namespace binding {
 namespace {
 
 constexpr char const* a_count = "a whole number in [1, 2^53]";
-constexpr tacit::search_effort unlimited{.seconds = 1e9};  // Ctrl-C ends a search
 
 void bind_searches_of_shuffled_runs(nb::module_& m) {
   m.def(
@@ -46,7 +45,7 @@ void bind_searches_of_shuffled_runs(nb::module_& m) {
       nb::arg("adjacency") = "zero_out",
       "The least noise multiplier with which a ShuffledRun of so many steps and epochs is "
       "(epsilon, delta)-DP, within 1e-6 of the least that is certified and never too small. Some "
-      "seconds. Raises Infeasible where no noise is enough.");
+      "seconds, and longer near epsilon = 0. Raises Infeasible where no noise is enough.");
   m.def(
       "shuffled_epochs_for",
       [](argument<double> const& epsilon, argument<double> const& delta,
@@ -64,9 +63,8 @@ void bind_searches_of_shuffled_runs(nb::module_& m) {
       },
       nb::kw_only(), nb::arg("epsilon"), nb::arg("delta"), nb::arg("noise_multiplier"),
       nb::arg("steps"), nb::arg("adjacency") = "zero_out",
-      "How many shuffled epochs of so many steps are (epsilon, delta)-DP, up to 1e15: the epochs "
-      "of "
-      "a ShuffledRun. Some seconds. Raises Infeasible if not even one is.");
+      "How many shuffled epochs of so many steps are (epsilon, delta)-DP, up to 1e15. Some "
+      "seconds, and longer near epsilon = 0. Raises Infeasible if not even one is.");
 }
 
 }  // namespace
