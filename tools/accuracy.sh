@@ -4,11 +4,11 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-cmake --preset dev >/dev/null
-cmake --build --preset dev --target tacit_test_info_accuracy >/dev/null
+cmake --preset edit >/dev/null
+cmake --build --preset edit --target tacit_test_info_accuracy >/dev/null
 rows=build/accuracy_rows.md
 rm -f "$rows"
-TACIT_ACCURACY_ROWS="$rows" build/dev/tests/tacit_test_info_accuracy '[accuracy]' >/dev/null
+TACIT_ACCURACY_ROWS="$rows" build/edit/tests/tacit_test_info_accuracy '[accuracy]' >/dev/null
 
 {
   echo "| function | type | cases | largest relative error | asserted limit |"

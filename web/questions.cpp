@@ -366,15 +366,14 @@ json whole_end(std::uint64_t n) {
   return {{"value", n}, {"text", std::to_string(n)}, {"full", std::to_string(n)}};
 }
 
-// The page has a button that ends a search.
-constexpr tacit::search_effort unlimited{.seconds = 1e9};
+using tacit::unlimited_effort;  // the page has a button that ends a search
 
 json noise_multiplier(json const& question) {
   constexpr char const* key = "noise_multiplier";
   sought const asked(question, key);
   double const found = tacit::noise_multiplier_for<privacy_loss_accountant>(
       asked.target, [&](double x) { return asked.history_with(asked.last_with_noise(x)); },
-      asked.known.neighbours, unlimited);
+      asked.known.neighbours, unlimited_effort);
   return asked.answer(question, key, upper_end(found));
 }
 
@@ -382,7 +381,7 @@ json rate(json const& question) {
   sought const asked(question, "rate");
   double const found = tacit::rate_for<privacy_loss_accountant>(
       asked.target, [&](double x) { return asked.history_with(asked.last_with("rate", x)); },
-      asked.known.neighbours, unlimited);
+      asked.known.neighbours, unlimited_effort);
   return asked.answer(question, "rate", lower_end(found));
 }
 
@@ -394,7 +393,7 @@ json batch(json const& question) {
   std::uint64_t const found = tacit::batch_for<privacy_loss_accountant>(
       asked.target,
       [&](std::uint64_t n) { return asked.history_with(asked.last_with("batch", n)); },
-      least.records, asked.known.neighbours, unlimited);
+      least.records, asked.known.neighbours, unlimited_effort);
   return asked.answer(question, "batch", whole_end(found));
 }
 
@@ -404,7 +403,7 @@ json steps(json const& question) {
   for (composed const& e : asked.known.releases) spent.compose(e.release, e.count);
   std::uint64_t const found = for_release(asked.place, [&] {
     return tacit::steps_for(asked.target, asked.last_with("steps", std::uint64_t{1}).release, spent,
-                            unlimited);
+                            unlimited_effort);
   });
   return asked.answer(question, "steps", whole_end(found));
 }

@@ -106,8 +106,7 @@ class estimate_of_limit final : public account {
   tacit::clt_estimate asked_;
 };
 
-// --patience ends a search.
-constexpr tacit::search_effort unlimited{.seconds = 1e9};
+using tacit::unlimited_effort;  // --patience ends a search
 
 template <class Account>
 std::unique_ptr<account> start(adjacency neighbours) {
@@ -123,10 +122,11 @@ constexpr method::of_shuffled amplified{
     },
     [](approx_dp target, std::uint64_t batches, std::uint64_t epochs, adjacency neighbours) {
       return tacit::shuffled_noise_multiplier_for<Accountant>(target, batches, epochs, neighbours,
-                                                              unlimited);
+                                                              unlimited_effort);
     },
     [](approx_dp target, tacit::gaussian noise, std::uint64_t batches, adjacency neighbours) {
-      return tacit::shuffled_epochs_for<Accountant>(target, noise, batches, neighbours, unlimited);
+      return tacit::shuffled_epochs_for<Accountant>(target, noise, batches, neighbours,
+                                                    unlimited_effort);
     }};
 
 template <class Accountant>
@@ -139,17 +139,19 @@ method method_of(char const* word, char const* what, bool among_all = true,
           start<account_of<Accountant>>,
           shuffled,
           [](approx_dp target, history_of_number const& history, adjacency neighbours) {
-            return tacit::noise_multiplier_for<Accountant>(target, history, neighbours, unlimited);
+            return tacit::noise_multiplier_for<Accountant>(target, history, neighbours,
+                                                           unlimited_effort);
           },
           [](approx_dp target, tacit::event const& release, adjacency neighbours) {
-            return tacit::steps_for(target, release, Accountant(neighbours), unlimited);
+            return tacit::steps_for(target, release, Accountant(neighbours), unlimited_effort);
           },
           [](approx_dp target, history_of_number const& history, adjacency neighbours) {
-            return tacit::rate_for<Accountant>(target, history, neighbours, unlimited);
+            return tacit::rate_for<Accountant>(target, history, neighbours, unlimited_effort);
           },
           [](approx_dp target, history_of_count const& history, std::uint64_t records,
              adjacency neighbours) {
-            return tacit::batch_for<Accountant>(target, history, records, neighbours, unlimited);
+            return tacit::batch_for<Accountant>(target, history, records, neighbours,
+                                                unlimited_effort);
           }};
 }
 

@@ -18,8 +18,8 @@
 
 namespace binding {
 
-/// The effort of a search that is asked patiently: Ctrl-C ends it, and nothing else.
-inline constexpr tacit::search_effort unlimited{.seconds = 1e9};
+using tacit::
+    unlimited_effort;  // of a search that is asked patiently: Ctrl-C ends it, and nothing else
 
 /// Waits, without Python's lock, for others to do something; every 20 ms Python may act on a signal.
 /// @throws nanobind::python_error where one ends the call, as Ctrl-C does

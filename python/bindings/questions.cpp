@@ -105,19 +105,20 @@ class answering_by final : public answering {
     };
     if (what == "noise_multiplier") {
       return both(tacit::noise_multiplier_for<Accountant>(target, varying(&run_numbers::noise),
-                                                          question_.neighbours, unlimited));
+                                                          question_.neighbours, unlimited_effort));
     }
     if (what == "steps") {
       return both(static_cast<double>(tacit::steps_for(
-          target, question_.release(run), Accountant(question_.neighbours), unlimited)));
+          target, question_.release(run), Accountant(question_.neighbours), unlimited_effort)));
     }
     if (what == "rate") {
       return both(tacit::rate_for<Accountant>(target, varying(&run_numbers::rate),
-                                              question_.neighbours, unlimited));
+                                              question_.neighbours, unlimited_effort));
     }
     if (what == "batch") {
-      return both(static_cast<double>(tacit::batch_for<Accountant>(
-          target, varying(&run_numbers::batch), run.records, question_.neighbours, unlimited)));
+      return both(static_cast<double>(
+          tacit::batch_for<Accountant>(target, varying(&run_numbers::batch), run.records,
+                                       question_.neighbours, unlimited_effort)));
     }
     if (!composed_ || !(run == run_) || run.best_of.has_value() != best_.has_value()) {
       best_.reset();  // it refers to the accountant

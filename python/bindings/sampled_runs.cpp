@@ -38,7 +38,7 @@ void bind_searches_of_shuffled_runs(nb::module_& m) {
                           count = epochs.as(who, "epochs"),
                           neighbours = adjacency_of(adjacency.as(who, "adjacency"))] {
           return tacit::shuffled_noise_multiplier_for<tacit::privacy_loss_accountant>(
-              target, batches, count, neighbours, unlimited);
+              target, batches, count, neighbours, unlimited_effort);
         });
       },
       nb::kw_only(), nb::arg("epsilon"), nb::arg("delta"), nb::arg("steps"), nb::arg("epochs") = 1,
@@ -57,8 +57,8 @@ void bind_searches_of_shuffled_runs(nb::module_& m) {
         check_noise_range(who, noise.noise_multiplier);
         return patiently([target, noise, batches = steps.as(who, "steps"),
                           neighbours = adjacency_of(adjacency.as(who, "adjacency"))] {
-          return tacit::shuffled_epochs_for<tacit::privacy_loss_accountant>(target, noise, batches,
-                                                                            neighbours, unlimited);
+          return tacit::shuffled_epochs_for<tacit::privacy_loss_accountant>(
+              target, noise, batches, neighbours, unlimited_effort);
         });
       },
       nb::kw_only(), nb::arg("epsilon"), nb::arg("delta"), nb::arg("noise_multiplier"),

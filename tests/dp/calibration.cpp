@@ -335,6 +335,8 @@ TEST_CASE("refusals", "[dp][calibration]") {
   CHECK_THROWS_AS(calibrate({1.0, 0.1}, plan, wrong), std::domain_error);
 }
 
+namespace {
+
 // A method whose questions cost `price` seconds of counted work each.
 struct dear : planned {
   static constexpr std::string_view name = "dear";
@@ -349,6 +351,8 @@ struct dear : planned {
     return delta(epsilon);
   }
 };
+
+}  // namespace
 
 TEST_CASE("a search that would cost more than its effort is refused", "[dp][calibration]") {
   using dear_accountant = accountant<dear>;

@@ -747,6 +747,8 @@ TEST_CASE("A run on a sample that is drawn once: both directions, from the mixtu
   CHECK_THROWS_AS(sampled_run(run, poisson{1.5}), std::domain_error);
 }
 
+namespace {
+
 // A run whose every question costs as much.
 struct costly_run {
   known_run run;
@@ -769,6 +771,8 @@ struct costly_run {
     return epsilon(d);
   }
 };
+
+}  // namespace
 
 TEST_CASE("What is around a run asks it for no more work than one question may cost",
           "[dp][samplers]") {

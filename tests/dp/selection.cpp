@@ -138,6 +138,8 @@ TEST_CASE("the best of a random number of runs gives away no more than is charge
   }
 }
 
+namespace {
+
 // A run whose every question costs as much.
 struct costly_toy {
   toy run;
@@ -156,6 +158,8 @@ struct costly_toy {
     return epsilon(delta);
   }
 };
+
+}  // namespace
 
 TEST_CASE("the best of costly runs asks them for no more work than a question may cost") {
   std::mt19937_64 random(22);

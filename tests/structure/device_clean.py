@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""nvcc accepts each device-clean header alone, makes kernels of them (device_clean.cu), and compiles what runs on
-a GPU: the test of bits, the benchmark, the example and the part of the Python package. hipcc, where it is, compiles the
-test, too. Compiled to take subnormal numbers for 0 the passes have a trap, and else none.
+"""nvcc accepts the device-clean headers, makes kernels of them (device_clean.cu), and compiles what runs on a GPU: the
+test of bits, the benchmark, the example and the part of the Python package. hipcc, where it is, compiles the test, too.
+Compiled to take subnormal numbers for 0 the passes have a trap, and else none.
 
-Warnings are errors. Exits 77 where there is no nvcc.
+All headers are one source here: that each compiles alone is another test. Warnings are errors. Exits 77 where there is
+no nvcc.
 """
 import argparse
 import os
@@ -35,9 +36,9 @@ def main():
         sources = [Path(__file__).with_suffix(".cu"), ROOT / "tests" / "device" / "same_bits.cu",
                    ROOT / "bench" / "gpu.cu", ROOT / "examples" / "kernels" / "cuda.cu",
                    ROOT / "python" / "bindings" / "cuda.cu"]
-        for name in names:
-            sources.append(Path(folder) / (name.replace("/", "_") + ".cu"))
-            sources[-1].write_text(f"#include <tacit/{name}>\n", encoding="utf-8")
+        together = Path(folder) / "headers.cu"
+        together.write_text("".join(f"#include <tacit/{name}>\n" for name in names), encoding="utf-8")
+        sources.append(together)
 
         def accepted(source):
             # Without code for a card: what makes that takes minutes, and objects to nothing.
@@ -69,7 +70,7 @@ void move(float* theta, tacit::half* other, tacit::direction_steps terms) {
                        "-I", arguments.include, "-c", ROOT / "tests" / "device" / "same_bits.cu",
                        "-o", Path(folder) / "hip.o"]
             bad += subprocess.run(command, check=False).returncode != 0
-    print(f"{len(names)} device-clean headers, {len(sources) - len(names)} files of kernels, "
+    print(f"{len(names)} device-clean headers, {len(sources) - 1} files of kernels, "
           f"{'HIP, ' if hip else ''}{bad} refused")
     return 1 if bad or not names else 0
 

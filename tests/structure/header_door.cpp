@@ -43,19 +43,18 @@ double answer(std::string const& asked, std::map<std::string, std::string> const
   auto const step = [&](double noise, sampling how) { return sampled(gaussian{noise}, how); };
   auto const target = [&] { return approx_dp{number("epsilon"), number("delta")}; };
   using run = std::vector<composed>;
-  constexpr search_effort unlimited{.seconds = 1e9};
   if (asked == "noise_multiplier_for") {
     return noise_multiplier_for<privacy_loss_accountant>(
         target(),
         [&](double noise) {
           return run{{step(noise, poisson{number("rate")}), count("steps")}};
         },
-        adjacency::add_remove, unlimited);
+        adjacency::add_remove, unlimited_effort);
   }
   if (asked == "steps_for") {
     return static_cast<double>(steps_for(target(),
                                          step(number("noise_multiplier"), poisson{number("rate")}),
-                                         privacy_loss_accountant(), unlimited));
+                                         privacy_loss_accountant(), unlimited_effort));
   }
   if (asked == "rate_for") {
     return rate_for<privacy_loss_accountant>(
@@ -63,7 +62,7 @@ double answer(std::string const& asked, std::map<std::string, std::string> const
         [&](double rate) {
           return run{{step(number("noise_multiplier"), poisson{rate}), count("steps")}};
         },
-        adjacency::add_remove, unlimited);
+        adjacency::add_remove, unlimited_effort);
   }
   if (asked == "batch_for") {
     std::uint64_t const records = count("records");
@@ -73,7 +72,7 @@ double answer(std::string const& asked, std::map<std::string, std::string> const
           return run{
               {step(number("noise_multiplier"), fixed_size{batch, records}), count("steps")}};
         },
-        records, adjacency::replace_one, unlimited));
+        records, adjacency::replace_one, unlimited_effort));
   }
   privacy_loss_accountant account;
   account.compose(step(number("noise_multiplier"), poisson{number("rate")}), count("steps"));

@@ -36,18 +36,19 @@ def main():
     command = [compiler, *flags, "-w"]  # refused by the language, not by a warning
 
     def check(source):
-        start = None
-        if "clang" in compiler:  # both begin with the same headers
-            start = Path(folder, source.stem + ".pch")
-            headers = "\n".join(re.findall(r"^#include <.*", source.read_text(), re.MULTILINE))
-            accepted, said = accepts(command, headers + "\n", out=start)
-            if not accepted:
-                return False, False, said
         misuse, _ = accepts([*command, str(source)], after=start)
         control, said = accepts([*command, str(source), "-DCONTROL"], after=start)
         return misuse, control, said
 
     with tempfile.TemporaryDirectory() as folder:
+        start = None
+        if "clang" in compiler:  # all begin with the same headers: those that any of them includes
+            start = Path(folder, "headers.pch")
+            headers = {line for source in sources for line in re.findall(r"^#include <.*", source.read_text(), re.MULTILINE)}
+            accepted, said = accepts(command, "\n".join(sorted(headers)) + "\n", out=start)
+            if not accepted:
+                print(said)
+                return 1
         answers = in_parallel(check, sources)
     bad = 0
     for source, (misuse, control, said) in zip(sources, answers):

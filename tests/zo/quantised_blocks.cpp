@@ -15,6 +15,8 @@
 
 namespace quantised_tests {
 
+using namespace blocks_for_tests;
+
 static_assert(std::is_trivially_copyable_v<quantised_update<q4_0>>);
 static_assert(noexcept(quantised_perturb<q8_0>{}(0)));
 

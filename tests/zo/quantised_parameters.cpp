@@ -18,6 +18,8 @@
 
 namespace quantised_tests {
 
+using namespace blocks_for_tests;
+
 TEST_CASE("updates without a number, or without end") {
   direction const z{direction_law::rademacher, {.seed = 1}};
   stream_id const draws{.seed = 1, .use = purpose::rounding};

@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-namespace quantised_tests {
+namespace blocks_for_tests {
 
 using namespace tacit;
 
@@ -48,4 +48,4 @@ quantised_parameters view(std::vector<B>& blocks, double mu,
   return {{{.blocks = std::span<B>(blocks), .name = "w"}}, {.smoothing = mu, .law = law}};
 }
 
-}  // namespace quantised_tests
+}  // namespace blocks_for_tests

@@ -38,6 +38,9 @@ struct search_effort {
   double seconds = 1e-9 * detail::work_on_search;
 };
 
+/// As long as it takes: for programs with another way to end a search.
+inline constexpr search_effort unlimited_effort{.seconds = 1e9};
+
 namespace detail {
 
 /// About the log of the μ at which Gaussian DP has this δ at this ε. In it, the loss of a run is
