@@ -21,8 +21,8 @@
 // usage: box [SEED [COUNT]]; `sh tools/sweep.sh` builds and runs it with a seed of the day.
 //
 // A miss is an exception, a lower end above the upper one, an upper end above Rényi's or a lower end above
-// it, or two answers to one question (composed at once and in two parts) that do not meet. Widths are
-// relative to max(1, ε), times those of the processor. Exit status 1 if anything was missed.
+// it, or two answers to one question (composed at once and in two parts; ε(δ), and δ at its ends) that do not meet. Widths
+// are relative to max(1, ε) or to δ, times those of the processor. Exit status 1 if anything was missed.
 
 namespace {
 
@@ -34,7 +34,26 @@ struct tally {
   std::vector<double> widths;
   std::vector<double> milliseconds;
   int misses = 0;
+
+  void count(double width, double time) {
+    widths.push_back(width);
+    milliseconds.push_back(time);
+  }
 };
+
+/// What one question was answered, in all and by regime.
+struct tallies {
+  tally all;
+  std::map<std::string, tally> regimes;
+};
+
+template <class Ask>
+bound<double> timed(Ask const& ask, double& milliseconds) {
+  std::clock_t const begin = std::clock();
+  bound<double> const found = ask();
+  milliseconds = 1e3 * static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+  return found;
+}
 
 double quantile(std::vector<double> values, double share) {
   if (values.empty()) return 0.0;
@@ -68,36 +87,42 @@ void describe(char const* what, run const& r, bound<double> const& found) {
               found.upper);
 }
 
+void print(char const* question, tallies const& of) {
+  std::printf(
+      "\n%s\n\n| regime | runs | misses | width <= 1e-9 | median width | 99 %% | worst | "
+      "median ms | 99 %% | worst |\n|---|---|---|---|---|---|---|---|---|---|\n",
+      question);
+  for (auto const& [name, t] : of.regimes) print(name, t);
+  print("all", of.all);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   std::uint64_t const seed = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 1;
   int const count = argc > 2 ? std::atoi(argv[2]) : 2000;
   referee::box draw(seed);
-  tally all;
-  std::map<std::string, tally> regimes;
+  tallies epsilons;
+  tallies deltas;
   double widest = 0.0;
   double slowest = 0.0;
   std::printf("seed %llu, %d runs\n\n", static_cast<unsigned long long>(seed), count);
   for (int k = 0; k < count; ++k) {
     run const r = draw.next();
-    tally& own = regimes[regime(r)];
     bound<double> found{0.0, 0.0};
-    auto const miss = [&](char const* what) {
+    auto const miss_of = [&](tallies& of, char const* what) {
       describe(what, r, found);
-      ++all.misses;
-      ++own.misses;
+      ++of.all.misses;
+      ++of.regimes[regime(r)].misses;
     };
+    auto const miss = [&](char const* what) { miss_of(epsilons, what); };
     try {
-      std::clock_t const begin = std::clock();
-      auto const account = privacy_loss_accountant().compose(r.release(), r.steps);
-      found = account.epsilon(r.delta);
-      double const time = 1e3 * static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+      double time = 0.0;
+      auto account = privacy_loss_accountant();
+      found = timed([&] { return account.compose(r.release(), r.steps).epsilon(r.delta); }, time);
       double const width = (found.upper - found.lower) / std::max(1.0, found.upper);
-      for (tally* t : {&all, &own}) {
-        t->widths.push_back(width);
-        t->milliseconds.push_back(time);
-      }
+      epsilons.all.count(width, time);
+      epsilons.regimes[regime(r)].count(width, time);
       if (width > std::max(widest, 1e-9)) describe("widest so far", r, found);
       if (time > std::max(slowest, 100.0)) describe("slowest so far", r, found);
       widest = std::max(widest, width);
@@ -112,14 +137,23 @@ int main(int argc, char** argv) {
         parts.compose(r.release(), r.steps - r.steps / 3);
         if (!meet(found, parts.epsilon(r.delta))) miss("in two parts the answers do not meet");
       }
+
+      // Less than δ at the upper end, more than δ at the lower one.
+      if (!(found.upper > 0.0)) continue;
+      bound<double> const above = timed([&] { return account.delta(found.upper); }, time);
+      double const relative = (above.upper - above.lower) / above.upper;
+      deltas.all.count(relative, time);
+      deltas.regimes[regime(r)].count(relative, time);
+      if (!(above.lower <= above.upper)) miss_of(deltas, "no interval of delta");
+      if (!(above.lower <= r.delta)) miss_of(deltas, "delta at the upper end of epsilon");
+      if (found.lower > 0.0 && !(account.delta(found.lower).upper >= r.delta)) {
+        miss_of(deltas, "delta at the lower end of epsilon");
+      }
     } catch (std::exception const& error) {
       miss(error.what());
     }
   }
-  std::printf(
-      "\n| regime | runs | misses | width <= 1e-9 | median width | 99 %% | worst | "
-      "median ms | 99 %% | worst |\n|---|---|---|---|---|---|---|---|---|---|\n");
-  for (auto const& [name, t] : regimes) print(name, t);
-  print("all", all);
-  return all.misses > 0 ? 1 : 0;
+  print("epsilon at delta", epsilons);
+  print("delta at that epsilon", deltas);
+  return epsilons.all.misses + deltas.all.misses > 0 ? 1 : 0;
 }

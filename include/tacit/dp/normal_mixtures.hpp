@@ -238,12 +238,14 @@ class normal_mixtures {
   // Answers where there are two releases and no more.
   [[nodiscard]] two_mixtures<T> two() const { return {remove_, normals_}; }
 
-  // One direction by the ways that there are, in the order that suits the composition, until one is narrow.
-  // What is tried before a way that is likelier to answer may cost a few milliseconds.
+  // One direction by the ways that there are, in the order that suits the composition, until one is narrow. Ways that
+  // take long are not tried for an answer that is wider by a factor of `enough`. What is tried before a way that is
+  // likelier to answer may cost a few milliseconds.
   template <class Narrow, class OnTwo, class OnContour, class OnRays>
   [[nodiscard]] std::optional<answer> one_way(question const& asked, orientation towards,
-                                              bound<T> widest, Narrow&& narrow, OnTwo&& two,
-                                              OnContour&& contour, OnRays&& rays) const {
+                                              bound<T> widest, Narrow&& narrow, T enough,
+                                              OnTwo&& two, OnContour&& contour,
+                                              OnRays&& rays) const {
     agreement known(widest, [&] { return describe(asked); });
     std::optional<route> by;
     auto const found_narrow = [&](std::optional<bound<T>> const& found, route way) {
@@ -275,9 +277,10 @@ class normal_mixtures {
         bool const nearly = by && narrow(known.shared(), 1e2) && rays::few_steps(*what);
         return nearly || rays::few_small_steps(*what) ? 2e7 * each : infinity;
       };
+      auto const is_enough = [&] { return by && narrow(known.shared(), enough); };
       (void)(by_one_integral() || (quick > 0.0 && on_contour(line_effort::quick, quick)) ||
-             (first > 0.0 && on_contour(line_effort::thorough, first)) || on_rays() ||
-             on_contour(line_effort::all, left()));
+             (first > 0.0 && (is_enough() || on_contour(line_effort::thorough, first))) ||
+             on_rays() || is_enough() || on_contour(line_effort::all, left()));
     }
     return by ? std::optional<answer>({known.shared(), *by}) : std::nullopt;
   }
@@ -354,7 +357,7 @@ class normal_mixtures {
     };
     auto const one = [&](orientation towards, T start) {
       return one_way(
-          {"epsilon at delta ", delta}, towards, {0.0, infinity}, narrow,
+          {"epsilon at delta ", delta}, towards, {0.0, infinity}, narrow, T{1},
           [&] { return two().epsilon(towards, delta); },
           [&](line_effort effort, T most) {
             return work.within(most, [&](work_budget& own) {
@@ -380,12 +383,13 @@ class normal_mixtures {
   }
 
   [[nodiscard]] std::optional<answer> delta_on_lines(T epsilon, work_budget& work) const {
+    // δ to nine digits; to six where more would take long.
     auto const narrow = [](bound<T> const& b, T times) {
       return b.upper - b.lower <= times * 1e-9;
     };
     auto const one = [&](orientation towards, T) {
       return one_way(
-          {"delta at epsilon ", epsilon}, towards, {-infinity, infinity}, narrow,
+          {"delta at epsilon ", epsilon}, towards, {-infinity, infinity}, narrow, T{1e3},
           [&] { return two().log_delta(towards, epsilon); },
           [&](line_effort effort, T most) {
             return work.within(most, [&](work_budget& own) {

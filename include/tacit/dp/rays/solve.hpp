@@ -220,9 +220,14 @@ typename solver<T>::point solver<T>::approach(point now, bool root_wanted) {
     lines<T>& on = lines_for(at);
     for (; tries < 14; ++tries) {
       auto const plan = planned(search, now, -3.0, c.levels);
-      if (!plan) break;
-      auto const rays = build(*what_, towards_, now.epsilon, on, *plan, false, *work_);
-      if (!rays) break;
+      auto const rays = plan ? build(*what_, towards_, now.epsilon, on, *plan, false, *work_)
+                             : std::optional<ray_sum<T>>();
+      if (!rays) {
+        // A guess of δ that is far too low asks for more than can be had; one that is too high falls to what is found.
+        if (root_wanted || !(now.c != now.c) || now.log_delta > -2.0) break;
+        now.log_delta *= 0.6;
+        continue;
+      }
       point const before = now;
       now.c = plan->levels.back().c;
       if (root_wanted) {
@@ -324,8 +329,8 @@ std::optional<bound<double>> solver<T>::certified(point start, bool root_wanted)
           found = ask(lines_for(how.at), *plan, root_wanted, at, error);
         }
         if (found && (!best || width(*found) < width(*best))) best = found;
-        if (best && width(*best) <= 1e-9 * (root_wanted ? scale : std::max(1.0, at.tilt)))
-          return best;
+        double const wanted = root_wanted ? scale : std::max(1.0, strict ? 0.1 * at.tilt : at.tilt);
+        if (best && width(*best) <= 1e-9 * wanted) return best;
         if (work_->ended()) break;
         // What the right boundary is bounded by was not predicted.
         if (wide && wide->at.step > how.at.step) {
