@@ -59,8 +59,8 @@ MORE = {
 WRITTEN = {"new_curve", "new_state", "new_transcript", "new_base", "new_tuned", "out", "new_file"}
 
 
-# A function between fork and exec (preexec_fn) would make a call take twice as long.
-LIMITED = ["sh", "-c", f'ulimit -t 3 -v {2 << 20} && exec "$0" "$@"']
+# A function between fork and exec (preexec_fn) would make each call take a third longer.
+LIMITED = ["sh", "-c", f'ulimit -t 3 && ulimit -v {2 << 20} && exec "$0" "$@"']
 
 
 def run(program, words, folder):
