@@ -551,7 +551,7 @@ TEST_CASE("the mechanism that assumes the value is seen does what is integrated 
 }
 
 TEST_CASE("the released signs tell less than the value's charge, about the secret and each record",
-          "[universe]") {
+          "[universe][enumeration]") {
   constexpr double far = std::numeric_limits<double>::infinity();
   for (ledger_kind const ledger : {ledger_kind::subset, ledger_kind::record}) {
     for (double const budget : {0.02, 0.3, 0.8}) {

@@ -119,7 +119,8 @@ TEST_CASE("a charge is no less than the information of every outcome, and near i
   }
 }
 
-TEST_CASE("charges of all paths bound what two answers tell, the second chosen by the first") {
+TEST_CASE("charges of all paths bound what two answers tell, the second chosen by the first",
+          "[enumeration]") {
   std::mt19937_64 random(9);
   for (int universe = 0; universe < 6; ++universe) {
     constexpr std::size_t count = 3;

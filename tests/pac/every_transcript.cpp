@@ -423,7 +423,8 @@ TEST_CASE("what an adversary who sees values learns stays within the budget, too
   none_of(found);
 }
 
-TEST_CASE("a record is charged for values what they tell about it, on average over transcripts") {
+TEST_CASE("a record is charged for values what they tell about it, on average over transcripts",
+          "[enumeration]") {
   // One record: the worst record's charge is its own. Three subsets of six and two of four have it.
   int charged = 0;
   for (auto const& shape : {candidate_set::shape{.records = 1, .subsets = 4},
