@@ -140,8 +140,8 @@ TEST_CASE("few steps, small noise and tiny rates have narrow intervals", "[dp]")
 // The reference values: δ(ε) = (1/2πi)∫ E_Q[R^{1+z}]^T e^{−zε}/(z(z+1)) dz, R = dP/dQ, by the trapezoid rule on the
 // vertical line Re z = θ, in 113 bits, which can afford that terms are 10¹³ times the sum; two lines and two steps in x
 // agree to all digits given.
-// δ where ε is certified to 1e-9, by about as much work. The first guess of δ is far below it in the first five; in the last
-// three ε, to as much, would not tell more of δ.
+// δ at the ends of an ε that is certified to 1e-9, for about as much work. In the first five runs the first guess of δ is far too
+// low. In the last three log δ has a slope of up to 10⁶ in ε.
 TEST_CASE("delta is as narrow as epsilon where the first guess of it is far off", "[dp]") {
   struct {
     double rate, sigma;

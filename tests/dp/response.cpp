@@ -135,6 +135,41 @@ TEST_CASE("Composed responses under zero_out, answer by answer", "[dp][response]
   CHECK(pure_bound.upper - pure_bound.lower < 1e-12);
 }
 
+// Two of three records are drawn and answer: the output in the records' order, or as a set.
+TEST_CASE("A batch of responses is a set: in the order of the records more is known",
+          "[dp][response]") {
+  auto const in_order = [](std::array<int, 3> const& values) {
+    law out(4, 0.0L);
+    for (auto const [i, j] : {std::array{0, 1}, std::array{0, 2}, std::array{1, 2}}) {
+      law const both = product(answer(values[i], 2, 1.0L, 1.0L), answer(values[j], 2, 1.0L, 1.0L));
+      for (std::size_t k = 0; k < 4; ++k) out[k] += both[k] / 3.0L;
+    }
+    return out;
+  };
+  auto const as_set = [&](std::array<int, 3> const& values) {
+    law const ordered = in_order(values);
+    return law{ordered[0], ordered[1] + ordered[2], ordered[3]};
+  };
+  privacy_loss_accountant account(adjacency::replace_one);
+  account.compose(sampled(randomised_response{.epsilon = 1.0, .categories = 2}, fixed_size{2, 3}));
+
+  double const epsilon = account.epsilon(1e-12).upper;
+  CHECK(epsilon == Approx(std::log(1.0 + 2.0 / 3.0 * std::expm1(1.0))).epsilon(1e-9));
+  for (int others = 0; others < 4; ++others) {
+    int const b = others / 2, c = others % 2;
+    for (double const e : {0.0, 0.2, 0.5, 0.7, epsilon}) {
+      CAPTURE(b, c, e);
+      double const most = account.delta(e).upper;
+      CHECK(hockey_stick(as_set({0, b, c}), as_set({1, b, c}), e) <= most + 1e-15L);
+      CHECK(hockey_stick(as_set({1, b, c}), as_set({0, b, c}), e) <= most + 1e-15L);
+    }
+  }
+  // What the page says of the order.
+  law const p = in_order({0, 0, 1}), q = in_order({1, 0, 1});
+  CHECK(static_cast<double>(std::log(q[2] / p[2])) == Approx(0.8562).margin(5e-5));
+  CHECK(epsilon == Approx(0.7634).margin(5e-5));
+}
+
 TEST_CASE("Randomised response under zero_out at the ends of its range", "[dp][response]") {
   using enum adjacency;
   CHECK(dominate(randomised_response{0.0, 3}, zero_out).remove ==

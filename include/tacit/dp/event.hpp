@@ -194,10 +194,10 @@ struct poisson {
   friend bool operator==(poisson const&, poisson const&) = default;
 };
 
-/// A uniform batch without replacement, drawn afresh and secretly for each release. Batches are sets, here and below: what is
-/// released does not depend on the order of their records, and what is known of a mechanism (pure, randomised_response,
-/// …) is known of any two batches that differ by one record. Answers of one record each are released in an order that
-/// is random and secret: in the order of the records more than one of them may differ.
+/// A uniform batch without replacement, drawn afresh and secretly for each release. A batch is a set, here and below: what is
+/// released must not depend on the order of its records, and a guarantee (`pure` and the others) must hold for any two batches
+/// that differ by one record. Answers that belong to single records, as in `randomised_response`, must be released in a
+/// random, secret order: in the records' own order, one record exchanged can change several of them.
 struct fixed_size {
   std::uint64_t batch = 0;
   std::uint64_t records = 0;
