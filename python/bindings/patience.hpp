@@ -18,8 +18,8 @@
 
 namespace binding {
 
-using tacit::
-    unlimited_effort;  // of a search that is asked patiently: Ctrl-C ends it, and nothing else
+// Of a search that is asked patiently: Ctrl-C ends it, and nothing else.
+using tacit::unlimited_effort;
 
 /// Waits, without Python's lock, for others to do something; every 20 ms Python may act on a signal.
 /// @throws nanobind::python_error where one ends the call, as Ctrl-C does

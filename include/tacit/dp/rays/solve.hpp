@@ -224,7 +224,7 @@ typename solver<T>::point solver<T>::approach(point now, bool root_wanted) {
                              : std::optional<ray_sum<T>>();
       if (!rays) {
         // A guess of δ that is far too low asks for more than can be had; one that is too high falls to what is found.
-        if (root_wanted || !(now.c != now.c) || now.log_delta > -2.0) break;
+        if (root_wanted || !std::isnan(now.c) || now.log_delta > -2.0) break;
         now.log_delta *= 0.6;
         continue;
       }
