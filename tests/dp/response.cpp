@@ -138,9 +138,11 @@ TEST_CASE("Composed responses under zero_out, answer by answer", "[dp][response]
 // Two of three records are drawn and answer: the output in the records' order, or as a set.
 TEST_CASE("A batch of responses is a set: in the order of the records more is known",
           "[dp][response]") {
+  using pair_of_records = std::array<std::size_t, 2>;
   auto const in_order = [](std::array<int, 3> const& values) {
     law out(4, 0.0L);
-    for (auto const [i, j] : {std::array{0, 1}, std::array{0, 2}, std::array{1, 2}}) {
+    for (auto const& [i, j] :
+         {pair_of_records{0, 1}, pair_of_records{0, 2}, pair_of_records{1, 2}}) {
       law const both = product(answer(values[i], 2, 1.0L, 1.0L), answer(values[j], 2, 1.0L, 1.0L));
       for (std::size_t k = 0; k < 4; ++k) out[k] += both[k] / 3.0L;
     }
