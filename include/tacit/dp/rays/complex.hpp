@@ -41,14 +41,14 @@ template <class R>
   return {elementary::log(modulus(z)), elementary::atan2(z.im, z.re)};
 }
 
-/// e^z − 1, relatively accurate: with e = e^x − 1 and c = cos y − 1 = −2 sin²(y/2), e + c + e·c, where
-/// |e^z − 1|² = e² + 2(1+e)|c|.
+/// e^z − 1, relatively accurate: with e = e^x − 1 and c = cos y − 1 = −2 sin²(y/2), e + c + e·c and (1+e) sin y,
+/// where sin y = 2 sin(y/2)cos(y/2) and |e^z − 1|² = e² + 2(1+e)|c|.
 template <class R>
 [[nodiscard]] inline complex<R> expm1(complex<R> const& z) {
   R const e = elementary::expm1(z.re);
-  R const half = elementary::sin_cos_far(z.im / 2).sin;
-  R const c = -2 * half * half;
-  return {e + c + e * c, (1 + e) * elementary::sin_cos_far(z.im).sin};
+  auto const [sine, cosine] = elementary::sin_cos_far(z.im / 2);
+  R const c = -2 * sine * sine;
+  return {e + c + e * c, (1 + e) * (2 * sine * cosine)};
 }
 
 /// The same, where about |z| is known: below 1e-3 by its series, which errs by less than 10u|z|.

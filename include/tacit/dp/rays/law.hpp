@@ -111,7 +111,9 @@ class line {
       : mean_(law<double>(e).mean + law<double>(e).rest),
         deviation_(e.shift),
         theta_(theta),
-        turn_{elementary::cos(theta), elementary::sin(theta)} {}
+        turn_{elementary::cos(theta), elementary::sin(theta)},
+        turned_{elementary::cos(theta + extra_angle), elementary::sin(theta + extra_angle)},
+        log_norm_(elementary::log(deviation_ * constants::root_two_pi<double>())) {}
 
   [[nodiscard]] double angle() const { return theta_; }
   [[nodiscard]] double cosine() const { return turn_.re; }
@@ -127,10 +129,8 @@ class line {
     e.x = (e.y.re - mean_) / deviation_;
     e.tail = tail_by_erfc(std::abs(e.x));
     e.log_height = 0.5 * (square(e.y.im / deviation_) - square(e.x)) + log_jacobian(e.rho) -
-                   elementary::log(deviation_ * constants::root_two_pi<double>()) + slack(e);
-    double const turned = theta_ + extra_angle;
-    double const way =
-        (e.y.re - mean_) * elementary::cos(turned) - e.y.im * elementary::sin(turned);
+                   log_norm_ + slack(e);
+    double const way = (e.y.re - mean_) * turned_.re - e.y.im * turned_.im;
     e.decline = slope(e.rho) * way / square(deviation_);
     return e;
   }
@@ -173,7 +173,7 @@ class line {
   }
   /// κ Σ|N(y) y′| over the points log_rho − κ, log_rho − 2κ, … (Lemma 4), for any κ.
   [[nodiscard]] double left_sum(edge const& e) const {
-    return e.tail / elementary::cos(theta_ + extra_angle) *
+    return e.tail / turned_.re *
            elementary::exp(0.5 * square(e.y.im / deviation_) + log_jacobian(e.rho) + slack(e));
   }
 
@@ -208,6 +208,8 @@ class line {
   double deviation_;
   double theta_;
   complex<double> turn_;
+  complex<double> turned_;  // by the extra angle
+  double log_norm_;
 };
 
 /// Bounds on integrals along a whole line, by cells: masses are exact, other factors count with their suprema, and
@@ -276,8 +278,9 @@ class line_cells {
           cells == nullptr ? 0.0 : std::max(distance(low_rho), distance(end.rho)) * (1.0 + 1e-14);
       if (cut == nullptr) return put(plain, 0.0, 0.0, end.rho, away);
       double const lesser = elementary::exp(tilted + cut_off.log_small(low, high));
-      double const large = elementary::exp(tilted + cut_off.log_large(low, high)) +
-                           elementary::exp(tilted + capped.log_large(low, high));
+      double const above_cut = elementary::exp(tilted + cut_off.log_large(low, high));
+      double const large =
+          cap.all() ? above_cut : above_cut + elementary::exp(tilted + capped.log_large(low, high));
       put(plain, lesser, std::min(large, lesser + plain), end.rho, away);
     };
     add(elementary::log(line_.left_mass(edges_[0])), -infinity, 0.0, edges_[0]);
@@ -290,11 +293,12 @@ class line_cells {
       line::edge const& e = edges_[i + 1];
       // in parts on which e^{tilt·g} is about constant
       double const growth = tilt * line_.cosine() * (e.rho - edges_[i].rho);
-      double const size = masses_[i] + tilt * line_.cosine() * e.rho +
-                          capped.log_small(edges_[i].log_rho, e.log_rho);
-      int const parts =
-          size < -60.0 ? 1 : static_cast<int>(std::min(64.0, std::ceil(growth / 0.7)));
-      if (parts > 1) {
+      auto const size = [&] {
+        return masses_[i] + tilt * line_.cosine() * e.rho +
+               capped.log_small(edges_[i].log_rho, e.log_rho);
+      };
+      if (growth > 0.7 && size() >= -60.0) {
+        int const parts = static_cast<int>(std::min(64.0, std::ceil(growth / 0.7)));
         line::edge begin = edges_[i];
         for (int k = 1; k < parts; ++k) {
           line::edge const end = line_.at(edges_[i].log_rho + step_ * k / parts);

@@ -47,6 +47,8 @@ class planner {
         power_(window::largest_angle / a.top),
         gamma_(a.gamma),
         top_(a.top),
+        cosine_on_line_(elementary::cos(power_ * gamma_)),
+        cosine_on_top_(elementary::cos(power_ * top_)),
         moments_(what, std::min(0.5, a.top)),
         far_(what),
         work_(&work) {
@@ -68,12 +70,11 @@ class planner {
 
   struct node {
     double g, log_g, log_weight, weight;
-    double turned, log_turned;  // Re g and log|weight| on the line γ
-    double raised, log_raised;  // and on the line top
-    double kept, log_kept;      // small_cap, and its logarithm
-    double log_part;            // bound on the part that counts, on γ
-    double log_cap;             // and on small_cap, on top
-    double log_top;             // and on the part that counts, on top
+    double turned, log_turned;               // Re g and log|weight| on the line γ
+    double raised, log_raised;               // and on the line top
+    double kept, log_kept;                   // small_cap, and its logarithm
+    double log_cap_on_line, log_cap_on_top;  // its size on γ and top
+    double log_part, log_top;                // and that of the part that counts
   };
   struct one {
     double count;
@@ -99,33 +100,50 @@ class planner {
       double const x = (y - mean) / s, g = elementary::exp(log_softplus(y));
       o.nodes.push_back({g, elementary::log(g), norm - 0.5 * x * x,
                          elementary::exp(norm - 0.5 * x * x), g * turn.re, exponent(g * turn),
-                         g * up.re, exponent(g * up), 1.0, 0.0, 0.0, 0.0, 0.0});
+                         g * up.re, exponent(g * up), 1.0, 0.0, 0.0, 0.0, 0.0, 0.0});
     }
     events_.push_back(std::move(o));
   }
 
-  void set_windows(window const& cap, window const& cut) {
-    if (!cap.all() || !cut.all()) (void)work_->spend(150.0 * nodes_);
-    cutting_ = !cut.all();
-    window_bound const cap_on_top(cap, top_), cap_on_line(cap, gamma_);
-    window_bound const cut_on_top(cut, top_), cut_on_line(cut, gamma_);
+  // The logarithm of a bound on |small| at x above the cut, or on |large| at x below it, where w = 2 sinh(λx) cos(λθ).
+  [[nodiscard]] static double log_window(double w) {
+    if (w > 4.0) return -w;
+    double const rest = -elementary::expm1(-std::abs(w));
+    return (rest > 0.5 ? -elementary::log(rest) : window::log_most) - std::max(w, 0.0);
+  }
+  // 2 sinh(λx); beyond e^6 the windows are 0 or 1.
+  [[nodiscard]] double exponent(double x) const {
+    double const y = power_ * x;
+    return y > 6.0 ? 1e300 : y < -6.0 ? -1e300 : 2.0 * elementary::sinh(y);
+  }
+
+  void set_cap(window const& cap) {
+    if (cap.log_cut == cap_) return;
+    cap_ = cap.log_cut;
+    (void)work_->spend(100.0 * nodes_);
     for (one& o : events_) {
       for (node& n : o.nodes) {
-        n.kept = 1.0;
-        n.log_kept = n.log_cap = n.log_part = n.log_top = 0.0;
-        if (!cap.all()) {
-          double const w =
-              2.0 * elementary::sinh(std::clamp(power_ * (n.log_g - cap.log_cut), -40.0, 40.0));
-          n.kept = 1.0 / (1.0 + elementary::exp(w));
-          n.log_kept = w > 30.0 ? -w : elementary::log(n.kept);
-          n.log_cap = cap_on_top.log_small(n.log_g, n.log_g);
-          n.log_part = cap_on_line.log_small(n.log_g, n.log_g);
-        }
-        n.log_top = n.log_cap;
-        if (cutting_) {
-          n.log_part = std::min(n.log_part, cut_on_line.log_large(n.log_g, n.log_g));
-          n.log_top = std::min(n.log_top, cut_on_top.log_large(n.log_g, n.log_g));
-        }
+        double const w = cap.all() ? -1e300 : exponent(n.log_g - cap_);
+        n.kept = w < -40.0 ? 1.0 : w > 40.0 ? 0.0 : 1.0 / (1.0 + elementary::exp(w));
+        n.log_kept = w < -40.0 ? 0.0 : w > 30.0 ? -w : elementary::log(n.kept);
+        n.log_cap_on_line = w < -150.0 ? 0.0 : log_window(w * cosine_on_line_);
+        n.log_cap_on_top = w < -150.0 ? 0.0 : log_window(w * cosine_on_top_);
+      }
+    }
+  }
+  void set_windows(window const& cap, window const& cut) {
+    set_cap(cap);
+    cutting_ = !cut.all();
+    if (cutting_) (void)work_->spend(50.0 * nodes_);
+    for (one& o : events_) {
+      for (node& n : o.nodes) {
+        n.log_part = n.log_cap_on_line;
+        n.log_top = n.log_cap_on_top;
+        if (!cutting_) continue;
+        double const w = exponent(cut.log_cut - n.log_g);
+        if (w < -150.0) continue;
+        n.log_part = std::min(n.log_part, log_window(w * cosine_on_line_));
+        n.log_top = std::min(n.log_top, log_window(w * cosine_on_top_));
       }
     }
   }
@@ -141,9 +159,16 @@ class planner {
     return k;
   }
   [[nodiscard]] static double moment(node const& n, double a) {
-    double const z = a * n.g, e = n.log_weight + z + n.log_kept;
-    if (z < 1.0) return n.weight * (elementary::expm1(z) * n.kept - (1.0 - n.kept));
-    return (e > -60.0 ? elementary::exp(std::min(e, 700.0)) : 0.0) - n.weight;
+    double const z = a * n.g;
+    if (z < 1.0) return small_moment(n, z);
+    return exp_above(n.log_weight + z + n.log_kept, -60.0) - n.weight;
+  }
+  [[nodiscard]] static double small_moment(node const& n, double z) {
+    double const grown = std::abs(z) < 1e-3 ? z + 0.5 * z * z : elementary::expm1(z);
+    return n.weight * (grown * n.kept - (1.0 - n.kept));
+  }
+  [[nodiscard]] static double exp_above(double x, double least) {
+    return x > least ? elementary::exp(std::min(x, 700.0)) : 0.0;
   }
 
   // How much Ψ at a is off where the weights have a relative error of 1, as a logarithm.
@@ -152,19 +177,30 @@ class planner {
     double whole = 0.0, part = 0.0, size = 0.0;  // of H, of the part above the cut, and that part
     for (one const& o : events_) {
       double h = 0.0, all = 0.0, large = 0.0, alias = 0.0;
+      // What is e^{-35} of the largest so far is left out.
+      double least = -60.0, least_alias = -60.0;
       for (node const& n : o.nodes) {
-        h += moment(n, a);
+        double const z = a * n.g, share = std::min(1.0, std::abs(z));
         double const t = n.log_turned + a * n.turned + n.log_part;
-        double const up = n.log_raised + a * n.raised - alias_;
-        if (t > 600.0 || up + n.log_top > 600.0) return infinity;
-        if (up + n.log_top > -60.0) alias += elementary::exp(up + n.log_top);
-        if (!cutting_) {
-          if (t > -60.0) all += std::min(1.0, std::abs(a * n.g)) * elementary::exp(t);
-          continue;
+        double const up = n.log_raised + a * n.raised - alias_ + n.log_top;
+        if (t > 600.0 || up > 600.0) return infinity;
+        least = std::max(least, t - 35.0);
+        least_alias = std::max(least_alias, up - 35.0);
+        alias += exp_above(up, least_alias);
+        double const on_line = exp_above(t, least);
+        if (z < 1.0) {
+          h += small_moment(n, z);
+          if (cutting_) all += share * n.weight * (1.0 + z) * n.kept;
+        } else {
+          double const moderate = exp_above(n.log_weight + z + n.log_kept, -60.0);
+          h += moderate - n.weight;
+          if (cutting_) all += moderate;
         }
-        if (t > -60.0) large += elementary::exp(t);
-        double const moderate = std::min(n.log_weight + a * n.g + n.log_kept, 600.0);
-        if (moderate > -60.0) all += std::min(1.0, std::abs(a * n.g)) * elementary::exp(moderate);
+        if (cutting_) {
+          large += on_line;
+        } else {
+          all += share * on_line;
+        }
       }
       if (!(h > -1.0 && h < 1e250)) return infinity;
       k += o.count * elementary::log1p(h);
@@ -253,6 +289,9 @@ class planner {
   double power_;
   double gamma_;
   double top_;
+  double cosine_on_line_;  // of the windows' angles
+  double cosine_on_top_;
+  double cap_ = infinity;  // which cap the nodes have
   double alias_ = 0.0;
   real_line<T> moments_;
   far_jumps<> far_;

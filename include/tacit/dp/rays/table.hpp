@@ -178,15 +178,17 @@ event_table<R>::event_table(line_nodes<R>& nodes, R count_, crossing const& q)
   complex<R> sum{};
   R sum_wrong = 0, largest = -1e4;
   R first_moment = 0, above = 0;  // Σ|W g|, Σ|W_large|
+  window_line<R> const cap_line(q.cap, nodes.angle()), cut_line(q.cut, nodes.angle());
   for (std::size_t i = 0;; ++i) {
     auto const& n = nodes[i];
     R const zeta = nodes.log_size(i);
-    window_value<R> const cap = rays::at(q.cap, zeta, nodes.angle());
+    window_value<R> const cap = cap_line.at(zeta);
     complex<R> const cg = c * n.g;
     R const tilt_size = modulus(cg);
     complex<R> const exponent = n.exponent + cg;
     auto const weight_of = [&](auto const& part) {
-      return exp(exponent + part.exponent) * (part.factor * n.jacobian);
+      complex<R> const log_size = exponent + part.exponent;
+      return log_size.re < -1e4 ? complex<R>{} : exp(log_size) * (part.factor * n.jacobian);
     };
     complex<R> const w = weight_of(cap.lesser);
     R const rel = n.wrong + 24 * tilt_size + 8;
@@ -210,7 +212,7 @@ event_table<R>::event_table(line_nodes<R>& nodes, R count_, crossing const& q)
     complex<R> large{};
     R rel_large = rel;
     if (cutting) {
-      window_value<R> const cut = rays::at(q.cut, zeta, nodes.angle());
+      window_value<R> const cut = cut_line.at(zeta);
       bool const below = q.cap.all() || 2 * zeta < R(q.cut.log_cut) + q.cap.log_cut;
       auto const& more = below ? cut.large : cap.lesser;
       auto const& less = below ? cap.large : cut.lesser;

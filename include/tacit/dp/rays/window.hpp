@@ -82,20 +82,34 @@ struct window_value {
     complex<R> exponent;
     complex<R> factor;
     R wrong;
-    [[nodiscard]] complex<R> value() const { return exp(exponent) * factor; }
+    [[nodiscard]] bool kept() const { return exponent.re == 0 && exponent.im == 0; }
+    [[nodiscard]] complex<R> value() const { return kept() ? factor : exp(exponent) * factor; }
   };
   one lesser{{}, {1, 0}, 0};
   one large{{-1e5, 0}, {}, 0};
 };
 
-/// At ζ + iθ.
+/// A window on the line at one angle.
 template <class R>
-[[nodiscard]] inline window_value<R> at(window const& step, R zeta, R theta) {
-  if (step.all()) return {};
-  R const x = std::clamp<R>(step.power * (zeta - step.log_cut), -40, 40);
-  R const y = step.power * theta;
-  complex<R> const w{2 * elementary::sinh(x) * elementary::cos(y),
-                     2 * elementary::cosh(x) * elementary::sin(y)};
+class window_line {
+ public:
+  window_line(window const& step, R theta)
+      : window_(step),
+        turn_(step.all() ? complex<R>{1, 0} : polar<R>(1, static_cast<R>(step.power) * theta)) {}
+
+  /// At ζ + iθ.
+  [[nodiscard]] window_value<R> at(R zeta) const;
+
+ private:
+  window window_;
+  complex<R> turn_;
+};
+
+template <class R>
+window_value<R> window_line<R>::at(R zeta) const {
+  if (window_.all()) return {};
+  R const x = std::clamp<R>(window_.power * (zeta - window_.log_cut), -40, 40);
+  complex<R> const w{2 * elementary::sinh(x) * turn_.re, 2 * elementary::cosh(x) * turn_.im};
   bool const right = w.re >= 0;
   complex<R> const minor = right ? -w : w;  // Re ≤ 0
   complex<R> const e = minor.re < -690 ? complex<R>{} : exp(minor);
