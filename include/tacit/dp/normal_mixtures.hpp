@@ -383,13 +383,13 @@ class normal_mixtures {
   }
 
   [[nodiscard]] std::optional<answer> delta_on_lines(T epsilon, work_budget& work) const {
-    // δ to nine digits; to six where more would take long.
+    // δ to nine digits; to five where more would take long.
     auto const narrow = [](bound<T> const& b, T times) {
       return b.upper - b.lower <= times * 1e-9;
     };
     auto const one = [&](orientation towards, T) {
       return one_way(
-          {"delta at epsilon ", epsilon}, towards, {-infinity, infinity}, narrow, T{1e3},
+          {"delta at epsilon ", epsilon}, towards, {-infinity, infinity}, narrow, T{1e4},
           [&] { return two().log_delta(towards, epsilon); },
           [&](line_effort effort, T most) {
             return work.within(most, [&](work_budget& own) {

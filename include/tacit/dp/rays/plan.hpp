@@ -178,16 +178,16 @@ class planner {
     for (one const& o : events_) {
       double h = 0.0, all = 0.0, large = 0.0, alias = 0.0;
       // What is e^{-35} of the largest so far is left out.
-      double least = -60.0, least_alias = -60.0;
+      double lowest = -60.0, lowest_alias = -60.0;
       for (node const& n : o.nodes) {
         double const z = a * n.g, share = std::min(1.0, std::abs(z));
         double const t = n.log_turned + a * n.turned + n.log_part;
         double const up = n.log_raised + a * n.raised - alias_ + n.log_top;
         if (t > 600.0 || up > 600.0) return infinity;
-        least = std::max(least, t - 35.0);
-        least_alias = std::max(least_alias, up - 35.0);
-        alias += exp_above(up, least_alias);
-        double const on_line = exp_above(t, least);
+        lowest = std::max(lowest, t - 35.0);
+        lowest_alias = std::max(lowest_alias, up - 35.0);
+        alias += exp_above(up, lowest_alias);
+        double const on_line = exp_above(t, lowest);
         if (z < 1.0) {
           h += small_moment(n, z);
           if (cutting_) all += share * n.weight * (1.0 + z) * n.kept;
