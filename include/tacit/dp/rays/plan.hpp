@@ -107,9 +107,7 @@ class planner {
 
   // The logarithm of a bound on |small| at x above the cut, or on |large| at x below it, where w = 2 sinh(λx) cos(λθ).
   [[nodiscard]] static double log_window(double w) {
-    if (w > 4.0) return -w;
-    double const rest = -elementary::expm1(-std::abs(w));
-    return (rest > 0.5 ? -elementary::log(rest) : window::log_most) - std::max(w, 0.0);
+    return window_bound::whole_from(std::abs(w)) - std::max(w, 0.0);
   }
   // 2 sinh(λx); beyond e^6 the windows are 0 or 1.
   [[nodiscard]] double exponent(double x) const {
@@ -177,7 +175,7 @@ class planner {
     double whole = 0.0, part = 0.0, size = 0.0;  // of H, of the part above the cut, and that part
     for (one const& o : events_) {
       double h = 0.0, all = 0.0, large = 0.0, alias = 0.0;
-      // What is e^{-35} of the largest so far is left out.
+      // Terms below e^{-35} of the largest so far are left out.
       double lowest = -60.0, lowest_alias = -60.0;
       for (node const& n : o.nodes) {
         double const z = a * n.g, share = std::min(1.0, std::abs(z));

@@ -54,13 +54,14 @@ class window_bound {
   [[nodiscard]] double exponent(double x) const {
     return 2.0 * elementary::sinh(std::min(window_.power * x, 300.0)) * cosine_;
   }
-
- private:
+  /// The logarithm of a bound on 1/|1 + e^{−w}| at Re w = exponent ≥ 0.
   [[nodiscard]] static double whole_from(double exponent) {
     if (exponent > 40.0) return 5e-18;  // −log(1 − e^{−40}) < 4.3e-18
     double const rest = -elementary::expm1(-exponent);
     return rest > 1.0 / window::most ? -elementary::log(rest) : window::log_most;
   }
+
+ private:
   [[nodiscard]] double whole(double x) const {
     // 2 sinh(6)·cos(5/4) > 127
     return window_.power * x > 6.0 ? 5e-18 : whole_from(exponent(x));
