@@ -60,6 +60,8 @@ TEST_CASE("groups of tensors: one each, buckets of eight, two halves") {
   REQUIRE(each.size() == 17);
   CHECK(each[0] == parameter_range{0, 1});
   CHECK(each[16] == parameter_range{136, 153});
+  CHECK(ferret_groups(sizes, ferret_grouping::half) == tensor_groups(sizes, 2));
+  CHECK(ferret_groups(sizes, ferret_grouping::quarter) == tensor_groups(sizes, 4));
   CHECK(ferret_groups(sizes, ferret_grouping::eighth) ==
         std::vector<parameter_range>{{0, 36}, {36, 136}, {136, 153}});
   CHECK(ferret_groups(sizes, ferret_grouping::two) ==

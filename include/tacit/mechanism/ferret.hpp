@@ -28,15 +28,21 @@ namespace tacit {
 
 /// How the tensors of a model form FERRET's groups. The fewer groups, the more often each fires.
 enum class ferret_grouping {
-  max,     ///< a group each
-  eighth,  ///< buckets of 8
-  two      ///< two halves
+  max,      ///< a group each
+  half,     ///< buckets of 2
+  quarter,  ///< buckets of 4
+  eighth,   ///< buckets of 8
+  two       ///< two halves
 };
 
 /// @throws std::invalid_argument unless there is a tensor and each has an entry
 [[nodiscard]] inline std::vector<parameter_range> ferret_groups(
     std::span<std::size_t const> tensor_sizes, ferret_grouping grouping) {
   switch (grouping) {
+    case ferret_grouping::half:
+      return tensor_groups(tensor_sizes, 2);
+    case ferret_grouping::quarter:
+      return tensor_groups(tensor_sizes, 4);
     case ferret_grouping::eighth:
       return tensor_groups(tensor_sizes, 8);
     case ferret_grouping::two:
