@@ -46,6 +46,13 @@ enum class tuning_system {
 std::string_view name_of(tuning_system system);
 tuning_system system_named(std::string_view name);
 
+/// What bounds a record's gradient in dp_sgd.
+enum class clipping_rule {
+  threshold,  ///< g·min(1, C/‖g‖)
+  automatic,  ///< g·C/(‖g‖ + .01), AUTO-S of Bu et al. 2022
+  adaptive  ///< (g − m)/b·min(1, C/‖(g − m)/b‖) with m and b of what was released: Pichapati et al. 2019
+};
+
 struct tuning_options {
   tuning_system system = tuning_system::none;
   std::size_t steps = 1000;
@@ -58,23 +65,28 @@ struct tuning_options {
   std::size_t directions = 1;  // dp-aggzo
   tacit::approx_dp target{};   // the (ε, δ) systems; δ is not used by dp-zo-laplace's noise
   tacit::nats budget{0.0};     // about a record: paczero-mi, ferret
-  tacit::paczero_options paczero{};  // allocation, what is observed, what is done on disagreement
-  std::size_t subsets = 128;         // paczero
+  tacit::paczero_options paczero{};                             // all but steps and budget
+  std::size_t subsets = 128;                                    // paczero
   tacit::ferret_grouping groups = tacit::ferret_grouping::max;  // ferret
-  std::string controller = "fixed";                             // rldp
-  std::uint64_t seed = 1;  // public: first numbers of the adapters, directions, candidates
-  bool attacked = true;    // whether the attacker watches: where gradients are needed of all
-                           // records for that, it takes longer than the training
+  clipping_rule clipping = clipping_rule::threshold;            // dp-sgd
+  std::string controller =
+      "fixed";  // rldp: of make_controller, or "published": the paper's own, without an ε
+  std::size_t interval = 0;  // rldp: steps between a learner's choices; 0: a fortieth of the run
+  std::uint64_t seed = 1;    // public: first numbers of the adapters, directions, candidates
+  bool attacked = true;      // whether the attacker watches: where gradients are needed of all
+                             // records for that, it takes longer than the training
   std::size_t curve_points = 20;
   std::filesystem::path transcript{};  // what the world sees: of dpzero, dp-zo-laplace, dp-aggzo
 };
 
 struct tuning_result {
-  double score = 0.0;              // of the tuned model: accuracy, or perplexity
-  std::vector<double> curve;       // the score along the way, the first and the last included
-  std::optional<double> epsilon;   // spent, at the target's δ: an upper bound
-  std::optional<double> nats;      // spent about a record: an upper bound
-  double bound = 1.0;              // no attacker on membership is right more often (prior ½)
+  double score = 0.0;                    // of the tuned model: accuracy, or perplexity
+  std::vector<double> curve;             // the score along the way, the first and the last included
+  std::optional<double> epsilon;         // spent, at the target's δ: an upper bound
+  std::optional<double> nats;            // spent about a record: an upper bound
+  std::optional<double> nats_of_secret;  // paczero: about which half it is, an upper bound
+  std::optional<double> unanimous;       // paczero: share of directions on which all halves agreed
+  double bound = 1.0;                    // no attacker on membership is right more often (prior ½)
   std::optional<double> attacked;  // share of the records of which the attacker guessed membership
   std::size_t steps = 0;
   std::size_t released = 0;             // steps that moved θ

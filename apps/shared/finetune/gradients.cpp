@@ -3,22 +3,29 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace apps {
 
-step_gradients::step_gradients(tuning_run& run)
+step_gradients::step_gradients(tuning_run& run, std::function<void(std::span<float>)> change)
     : run_(&run),
+      change_(std::move(change)),
       dimension_(run.theta.size()),
       all_(run.options.attacked ? run.records() * dimension_ : 0) {}
 
 void step_gradients::write(std::size_t record, std::span<float> out) {
   batch_[record] = 1;
   ++run_->result.gradients_evaluated;
-  run_->of.gradient(run_->theta, record, out);
+  compute(record, out);
 }
 
 void step_gradients::compute_all() {
-  for (std::size_t i = 0; i < run_->records(); ++i) run_->of.gradient(run_->theta, i, at(i));
+  for (std::size_t i = 0; i < run_->records(); ++i) compute(i, at(i));
+}
+
+void step_gradients::compute(std::size_t record, std::span<float> out) {
+  run_->of.gradient(run_->theta, record, out);
+  if (change_) change_(out);
 }
 
 void show_noisy_gradient(tuning_run& run, step_gradients& gradients,

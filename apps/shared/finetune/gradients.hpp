@@ -5,15 +5,17 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
 namespace apps {
 
-/// The gradients of a step: of one record at a time for the mechanism, of all of them for the attacker.
+/// The gradients of a step: of one record at a time for the mechanism, of all of them for the attacker. `change` is
+/// made to each.
 class step_gradients {
  public:
-  explicit step_gradients(tuning_run& run);
+  explicit step_gradients(tuning_run& run, std::function<void(std::span<float>)> change = {});
 
   void begin_step() { batch_.assign(run_->records(), 0); }
 
@@ -29,7 +31,10 @@ class step_gradients {
   std::span<std::uint8_t const> batch() const { return batch_; }
 
  private:
+  void compute(std::size_t record, std::span<float> out);
+
   tuning_run* run_;
+  std::function<void(std::span<float>)> change_;
   std::size_t dimension_;
   std::vector<float> all_;
   std::vector<std::uint8_t> batch_;

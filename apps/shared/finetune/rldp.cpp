@@ -14,6 +14,10 @@
 namespace apps {
 
 void tune_rldp(tuning_run& run) {
+  if (run.options.controller == "published") {
+    tune_rldp_published(run);
+    return;
+  }
   run.choose_members();
   tuning_options const& asked = run.options;
   auto const groups = tacit::tensor_groups(tensor_sizes(run.of), 2);
@@ -34,7 +38,7 @@ void tune_rldp(tuning_run& run) {
       groups, o, {std::vector<double>(n, asked.clip), std::vector<double>(n, multiplier)},
       run.inside);
   sac_controls_options pace;
-  pace.interval = std::max<std::size_t>(1, asked.steps / 40);
+  pace.interval = asked.interval != 0 ? asked.interval : std::max<std::size_t>(1, asked.steps / 40);
   auto const chooser = make_controller(asked.controller, asked.seed, n, pace);
   step_gradients gradients(run);
   std::vector<double> losses(run.records());

@@ -114,5 +114,6 @@ void tune_dpgd_0th(tuning_run& run);
 void tune_dp_sgd(tuning_run& run);
 void tune_ferret(tuning_run& run);
 void tune_rldp(tuning_run& run);
+void tune_rldp_published(tuning_run& run);  // without a guarantee
 
 }  // namespace apps

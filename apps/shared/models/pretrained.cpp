@@ -5,10 +5,10 @@
 
 namespace apps {
 
-table_model::table_model(task const& job, bool adapters)
+table_model::table_model(task const& job, std::size_t rank)
     : network_(job.shape, job.start, job.data.private_part, job.data.test_part) {
-  if (adapters) {
-    adapters_ = std::make_unique<lora>(network_, job.start, 4,
+  if (rank > 0) {
+    adapters_ = std::make_unique<lora>(network_, job.start, rank,
                                        std::vector<std::string>{"hidden.weight", "output.weight"});
   }
 }

@@ -14,11 +14,11 @@
 
 namespace apps {
 
-/// A network that has learnt a table's public part, or adapters of rank 4 beside its two matrices.
+/// A network that has learnt a table's public part, or adapters beside its two matrices.
 class table_model {
  public:
-  /// `job` is used, not owned.
-  table_model(task const& job, bool adapters);
+  /// `job` is used, not owned. `rank`: of the adapters; 0: the network itself.
+  table_model(task const& job, std::size_t rank);
   table_model(table_model const&) = delete;  // the adapters point to the network
   table_model& operator=(table_model const&) = delete;
 

@@ -52,14 +52,14 @@ double rldp_move(double now, double initial, double action, double progress) {
 
 sac_policy::sac_policy(Eigen::Index observed, std::size_t groups, std::uint64_t seed,
                        sac_controls_options const& options)
-    : learner_(observed, index(2 * groups), seed, options.learner),
-      largest_penalty_(options.largest_penalty) {}
+    : learner_(observed, index(2 * groups), seed, options.learner), options_(options) {}
 
 tacit::pairwise_controls sac_policy::choose(real_vector const& observed, double loss, double cost,
                                             double progress, tacit::pairwise_controls const& now) {
   if (!initial_) initial_ = now;
-  if (last_) {
-    double const reward = rldp_reward(last_->loss - loss, cost - last_->cost, largest_penalty_);
+  if (last_ && options_.learns) {
+    double const reward =
+        rldp_reward(last_->loss - loss, cost - last_->cost, options_.largest_penalty);
     learner_.learn(last_->observed, last_->action, reward, observed);
   }
   real_vector const action = learner_.act(observed);
@@ -67,10 +67,17 @@ tacit::pairwise_controls sac_policy::choose(real_vector const& observed, double 
 
   tacit::pairwise_controls out = now;
   std::size_t const n = now.clips.size();
+  double const mean = action.head(index(n)).mean();
   for (std::size_t i = 0; i < n; ++i) {
-    out.noise_multipliers[i] = rldp_move(now.noise_multipliers[i], initial_->noise_multipliers[i],
-                                         action[index(i)], progress);
-    out.clips[i] = rldp_move(now.clips[i], initial_->clips[i], action[index(n + i)], progress);
+    if (options_.moves_noise) {
+      out.noise_multipliers[i] = rldp_move(now.noise_multipliers[i], initial_->noise_multipliers[i],
+                                           options_.one_noise ? mean : action[index(i)], progress);
+    }
+    if (!options_.moves_clips) continue;
+    double const by = action[index(n + i)];
+    out.clips[i] = options_.absolute_clips
+                       ? std::min(std::exp(by), 1.0)
+                       : rldp_move(now.clips[i], initial_->clips[i], by, progress);
   }
   return out;
 }
@@ -157,9 +164,18 @@ std::unique_ptr<controller> make_controller(std::string_view name, std::uint64_t
   if (name == "fixed") return std::make_unique<fixed_controls>();
   if (name == "median") return std::make_unique<quantile_clipping>(0.5);
   if (name == "quantile") return std::make_unique<quantile_clipping>(0.75);
-  if (name == "sac") return std::make_unique<sac_controller>(seed, groups, options);
-  throw std::invalid_argument("make_controller: name is " + std::string(name) +
-                              ", but must be fixed, median, quantile or sac");
+  if (name.starts_with("sac")) {
+    sac_controls_options part = options;
+    part.learns = name != "sac-random";
+    part.moves_noise = name != "sac-clips";
+    part.moves_clips = name != "sac-noise";
+    if (name == "sac" || !part.learns || !part.moves_noise || !part.moves_clips) {
+      return std::make_unique<sac_controller>(seed, groups, part);
+    }
+  }
+  throw std::invalid_argument(
+      "make_controller: name is " + std::string(name) +
+      ", but must be fixed, median, quantile, sac, sac-random, sac-clips or sac-noise");
 }
 
 }  // namespace apps

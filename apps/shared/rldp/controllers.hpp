@@ -50,6 +50,12 @@ class quantile_clipping final : public controller {
 struct sac_controls_options {
   std::size_t interval = 112;  ///< steps between choices; what was released in between is averaged
   double largest_penalty = 5.0;  ///< R_max
+  bool learns = true;            ///< or stays with the policy of its first weights, for comparison
+  bool moves_noise = true;
+  bool moves_clips = true;
+  bool one_noise = false;  ///< the same for all groups, by the mean of their actions
+  bool absolute_clips =
+      false;  ///< min(e^a, 1) of the action itself, as printed: no step from the clip before
   sac_options learner;
 };
 
@@ -78,7 +84,7 @@ class sac_policy {
     double loss, cost;
   };
   soft_actor_critic learner_;
-  double largest_penalty_;
+  sac_controls_options options_;
   std::optional<choice> last_;
   std::optional<tacit::pairwise_controls> initial_;
 };
@@ -120,7 +126,8 @@ class unsound_sac_controller {
   double loss_ = 0.0;
 };
 
-/// "fixed", "median", "quantile" (0.75) or "sac".
+/// "fixed", "median", "quantile" (0.75) or "sac"; and what is left of the last without its learning, "sac-random",
+/// without one of its moves, "sac-clips" and "sac-noise".
 /// @throws std::invalid_argument for another name
 std::unique_ptr<controller> make_controller(std::string_view name, std::uint64_t seed,
                                             std::size_t groups,

@@ -153,6 +153,42 @@ TEST_CASE("the controller is a function of its seed and of what was released") {
   CHECK_THROWS_AS(one.next(bare), std::invalid_argument);
 }
 
+TEST_CASE("a part of the controller leaves the rest of the controls as they were") {
+  auto const after = [](char const* name, sac_controls_options options) {
+    options.interval = 1;
+    options.learner = small();
+    auto const chooser = make_controller(name, 5, 2, options);
+    tacit::pairwise_controls now = state_of(0).controls;
+    for (std::size_t t = 1; t <= 20; ++t) {
+      tacit::pairwise_state seen = state_of(t);
+      seen.controls = now;
+      now = chooser->next(seen);
+    }
+    return now;
+  };
+  tacit::pairwise_controls const first = state_of(0).controls;
+  tacit::pairwise_controls const all = after("sac", {});
+  CHECK(all.clips != first.clips);
+  CHECK(all.noise_multipliers != first.noise_multipliers);
+  CHECK(after("sac-clips", {}).noise_multipliers == first.noise_multipliers);
+  CHECK(after("sac-clips", {}).clips != first.clips);
+  CHECK(after("sac-noise", {}).clips == first.clips);
+  CHECK(after("sac-noise", {}).noise_multipliers != first.noise_multipliers);
+  CHECK(!(after("sac-random", {}) == all));
+
+  sac_controls_options printed;
+  printed.one_noise = true;
+  printed.absolute_clips = true;
+  tacit::pairwise_controls const out = after("sac", printed);
+  CHECK(out.noise_multipliers[0] / first.noise_multipliers[0] ==
+        Approx(out.noise_multipliers[1] / first.noise_multipliers[1]));
+  for (double const clip : out.clips) {
+    CHECK(clip <= 1.0);
+    CHECK(clip >= std::exp(-1.0));
+  }
+  CHECK_THROWS_AS(make_controller("sac-", 5, 2), std::invalid_argument);
+}
+
 TEST_CASE("the paper's controller reads the private statistics") {
   sac_controls_options options;
   options.interval = 2;
