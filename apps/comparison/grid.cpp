@@ -102,11 +102,44 @@ std::vector<setting> grid_of(place where, tuning_system system, tacit::optimiser
   return where == place::text ? for_text(system) : for_tables(system);
 }
 
-bool at_the_edge(setting const& chosen, std::vector<setting> const& grid) {
+std::vector<setting> around(setting const& best, std::vector<setting> const& grid, bool batches,
+                            std::size_t count) {
+  struct change {
+    double steps = 1.0;
+    double learning_rate = 1.0;
+    double clip = 1.0;
+    double rate = 1.0;
+  };
+  // In the order of their worth. The last are for systems that have neither clips nor batches.
+  static constexpr change changes[] = {
+      {1, 2},       {1, 0.5},   {1, 4},      {1, 0.25},       {2, 1},
+      {0.5, 1},     {1, 1, 2},  {1, 1, 0.5}, {1, 1, 1, 0.25}, {1, 0.5, 1, 0.25},
+      {1, 1, 1, 4}, {2, 0.5},   {0.5, 2},    {1, 1.5},        {1, 0.75},
+      {2, 0.75},    {0.5, 1.5}, {1, 8},      {1, 0.125},      {2, 1.5},
+      {0.5, 0.75},  {1, 3},     {1, 0.3},    {2, 2},          {0.5, 0.5},
+      {1, 1.25},    {1, 0.6},   {2, 1.25},   {2, 0.6},        {0.5, 1.25},
+      {0.5, 0.6}};
+  bool const clips = std::any_of(grid.begin(), grid.end(), [&](setting const& other) {
+    return other.clip != grid.front().clip;
+  });
+  std::vector<setting> out;
+  for (change const& by : changes) {
+    if (out.size() == count) break;
+    if ((by.clip != 1.0 && !clips) || (by.rate != 1.0 && !batches)) continue;
+    setting const one{static_cast<std::size_t>(static_cast<double>(best.steps) * by.steps),
+                      best.learning_rate * by.learning_rate, best.clip * by.clip,
+                      best.rate * by.rate};
+    bool const known = std::find(grid.begin(), grid.end(), one) != grid.end();
+    if (one.steps > 0 && one.rate <= 1.0 && !known) out.push_back(one);
+  }
+  return out;
+}
+
+bool at_the_edge(setting const& chosen, std::vector<setting> const& tried) {
   auto const slower = [](setting const& a, setting const& b) {
     return a.learning_rate < b.learning_rate;
   };
-  auto const [least, most] = std::minmax_element(grid.begin(), grid.end(), slower);
+  auto const [least, most] = std::minmax_element(tried.begin(), tried.end(), slower);
   return least != most && least->learning_rate < most->learning_rate &&
          (chosen.learning_rate == least->learning_rate ||
           chosen.learning_rate == most->learning_rate);

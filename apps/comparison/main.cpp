@@ -2,20 +2,44 @@
 //
 // Every system of the papers, tuned, audited and compared: writes results.md and its figures.
 
+#include <tacit/zo/hash.hpp>
+
+#include "output/format.hpp"
 #include "output/parse.hpp"
 #include "output/text_file.hpp"
+#include "paper_page.hpp"
 #include "protocol.hpp"
 #include "report.hpp"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include <cmath>
+#include <cstdint>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
+
+namespace {
+
+// What else decides a run than what its key names.
+nlohmann::ordered_json made_with(apps::protocol_options const& how) {
+  nlohmann::ordered_json out{{"quick", how.quick}};
+  for (char const* name : {"digits.csv", "breast_cancer.csv"}) {
+    tacit::detail::blake2b hash;
+    std::string const text = apps::read_text((how.data / name).string());
+    hash.update(std::vector<std::uint8_t>(text.begin(), text.end()));
+    std::string digits;
+    for (std::uint8_t const byte : hash.finish()) digits += apps::formatted("%02x", unsigned{byte});
+    out[name] = digits;
+  }
+  return out;
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   using namespace apps;
@@ -31,7 +55,7 @@ int main(int argc, char** argv) {
   app.add_option("--out", out, "where results.md and its figures go");
   app.add_option("--runs", log_file, "the file of finished runs; results.jsonl beside the page");
   app.add_option("--data", how.data, "where the tables are")->check(CLI::ExistingDirectory);
-  app.add_option("--only", parts, "parts to run: places, shadows; all unless given")
+  app.add_option("--only", parts, "parts to run: places, shadows, papers; all unless given")
       ->delimiter(',')
       ->check(CLI::IsMember(all_parts()));
   app.add_option("--seeds", how.seeds, "that are scored")->check(CLI::Range(2, 100));
@@ -42,12 +66,16 @@ int main(int argc, char** argv) {
                "a few steps of some rows: whether it runs, not what it finds");
   app.add_option("--json", json, "write all figures into this file too");
   if (auto const ends = apps::parse(app, "tacit_comparison", argc, argv)) return *ends;
+  if (!std::isfinite(how.minutes) && app.count("--minutes") != 0) {
+    std::fprintf(stderr, "tacit_comparison: --minutes: must be finite\n");
+    return 2;
+  }
   try {
     if (how.quick) how.seeds = 2;
     how.parts.insert(parts.begin(), parts.end());
     std::filesystem::create_directories(out);
     if (log_file.empty()) log_file = out / "results.jsonl";
-    run_log log(log_file);
+    run_log log(log_file, made_with(how));
     comparison all;
     all.seeds = how.seeds;
     all.command = "sh tools/results.sh";
@@ -56,9 +84,11 @@ int main(int argc, char** argv) {
     all.runs = log.size();
     all.seconds = log.seconds();
     all.claims = claims_of(all.found.rows);
-    if (std::filesystem::exists(out / "results_by_hand.md")) all.earlier = "results_by_hand.md";
     write_text(out / "results.md", as_markdown(all));
     write_text(out / "results.svg", score_figure(all.found.rows));
+    write_text(out / "paper_rows.md", paper_page(all));
+    std::string const ladders = paper_figure(all.found.rows);
+    if (!ladders.empty()) write_text(out / "paper_rows.svg", ladders);
     if (!all.claims.empty()) write_text(out / "claims.svg", claims_figure(all.claims));
     if (!json.empty()) write_text(json, as_json(all).dump(2) + "\n");
     std::printf("%s\n", (out / "results.md").string().c_str());

@@ -12,10 +12,22 @@ namespace apps {
 
 namespace {
 
+// Tests on a half of the records: the first, or the second.
+task half_of(task const& whole, bool second) {
+  task out = whole;
+  dataset const& all = whole.data.test_part;
+  auto const n = static_cast<Eigen::Index>(all.size());
+  Eigen::Index const first = second ? n / 2 : 0;
+  Eigen::Index const count = second ? n - n / 2 : n / 2;
+  out.data.test_part.features = all.features.middleRows(first, count);
+  out.data.test_part.labels.assign(all.labels.begin() + first, all.labels.begin() + first + count);
+  return out;
+}
+
 class table_place final : public workplace {
  public:
-  table_place(std::shared_ptr<task const> job, bool adapters)
-      : job_(std::move(job)), model_(*job_, adapters) {}
+  table_place(std::shared_ptr<task const> job, std::size_t rank)
+      : job_(std::move(job)), rank_(rank), model_(*job_, rank) {}
 
   model& of() override { return model_.of(); }
   std::vector<canary> const& canaries() const override {
@@ -25,10 +37,26 @@ class table_place final : public workplace {
   std::vector<double> losses_of(std::span<float const>, std::vector<std::string> const&) override {
     throw std::logic_error("losses_of: a table has no texts");
   }
+  std::pair<double, double> score_of_halves(std::span<float const> theta) override {
+    if (!first_) {
+      first_ = std::make_unique<tested>(half_of(*job_, false), rank_);
+      second_ = std::make_unique<tested>(half_of(*job_, true), rank_);
+    }
+    return {first_->on.of().score(theta), second_->on.of().score(theta)};
+  }
 
  private:
+  struct tested {
+    tested(task half, std::size_t rank) : job(std::move(half)), on(job, rank) {}
+    task job;
+    table_model on;
+  };
+
   std::shared_ptr<task const> job_;
+  std::size_t rank_;
   table_model model_;
+  std::unique_ptr<tested> first_;  // made where it is asked for
+  std::unique_ptr<tested> second_;
 };
 
 class text_place final : public workplace {
@@ -41,6 +69,9 @@ class text_place final : public workplace {
   std::vector<double> losses_of(std::span<float const> theta,
                                 std::vector<std::string> const& all) override {
     return model_.losses_of(theta, all);
+  }
+  std::pair<double, double> score_of_halves(std::span<float const>) override {
+    throw std::logic_error("score_of_halves: texts are not halved");
   }
 
  private:
@@ -106,12 +137,12 @@ place_words words_of(place where) {
 }
 
 std::unique_ptr<workplace> open(place where, std::uint64_t seed, std::filesystem::path const& data,
-                                bool quick) {
+                                bool quick, std::size_t rank) {
   if (where == place::text) return std::make_unique<text_place>(written(seed, quick));
   bool const digits = where == place::digits || where == place::digits_lora;
   auto job = prepared((data / (digits ? "digits.csv" : "breast_cancer.csv")).string(), seed, quick);
   bool const adapters = where == place::digits_lora || where == place::cancer_lora;
-  return std::make_unique<table_place>(std::move(job), adapters);
+  return std::make_unique<table_place>(std::move(job), adapters ? rank : 0);
 }
 
 }  // namespace apps

@@ -4,11 +4,13 @@
 #include "models/model.hpp"
 #include "models/text.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace apps {
@@ -34,14 +36,16 @@ class workplace {
   virtual model& of() = 0;
   /// The random codes among the private records, the last of them; only texts have any.
   virtual std::vector<canary> const& canaries() const = 0;
+  /// The accuracy on the first half of the records that test, and on the others; only tables have any.
+  virtual std::pair<double, double> score_of_halves(std::span<float const> theta) = 0;
   /// The loss of any texts.
   virtual std::vector<double> losses_of(std::span<float const> theta,
                                         std::vector<std::string> const& texts) = 0;
 };
 
 /// Public training is done once for each place and seed; every call gives a model of its own, for a
-/// thread of its own. `quick`: fewer records.
+/// thread of its own. `quick`: fewer records. `rank`: of the adapters, where there are any.
 std::unique_ptr<workplace> open(place where, std::uint64_t seed, std::filesystem::path const& data,
-                                bool quick);
+                                bool quick, std::size_t rank = 4);
 
 }  // namespace apps

@@ -13,9 +13,8 @@
 #include <string>
 #include <vector>
 
-/// The protocol, one for all systems. In each place every row runs its whole grid on the tuning seeds; the setting of
-/// the best mean score is run on the seeds that are scored. Every run is in the log before it counts, and none that is
-/// there is run again.
+/// The protocol, one for all systems. In each place every row is tuned as grid.hpp says, and the setting that was chosen
+/// runs on the seeds that are scored. Every run is in the log before it counts, and none that is there is run again.
 
 namespace apps {
 
@@ -24,7 +23,7 @@ struct protocol_options {
   std::size_t threads = 2;
   bool quick = false;
   std::filesystem::path data{};
-  std::set<std::string> parts{};  // that run: ids of places, `shadows`; empty: all
+  std::set<std::string> parts{};  // that run: ids of places, `shadows`, `papers`; empty: all
   double minutes = std::numeric_limits<double>::infinity();  // after which no run begins
   std::size_t most_runs = std::numeric_limits<std::size_t>::max();
 };
@@ -40,8 +39,9 @@ struct measured {
 };
 measured follow(protocol_options const& how, run_log& log);
 
-/// The setting of the best mean over the tuning seeds: of equals the first, and only of finite ones where there is one.
-std::optional<std::size_t> best_of_grid(std::vector<std::vector<double>> const& scores,
-                                        bool less_is_better);
+/// Settings in the order of their mean scores, the best first: of equals the first stays first, and means that are not
+/// finite come last.
+std::vector<std::size_t> best_settings(std::vector<std::vector<double>> const& scores,
+                                       bool less_is_better);
 
 }  // namespace apps

@@ -4,6 +4,7 @@
 #include "output/format.hpp"
 #include "output/panel.hpp"
 #include "output/statistics.hpp"
+#include "row_text.hpp"
 #include "tuning_cost.hpp"
 
 #include <nlohmann/json.hpp>
@@ -19,21 +20,8 @@ namespace apps {
 
 namespace {
 
-template <class Value>
-std::vector<double> each(compared_row const& row, Value const& value) {
-  std::vector<double> out;
-  for (scored_run const& run : row.runs) {
-    if (std::optional<double> const v = value(run)) out.push_back(*v);
-  }
-  return out;
-}
-
 std::vector<double> attacks_on(compared_row const& row) {
   return each(row, [](scored_run const& r) { return r.attacked; });
-}
-
-double largest(std::vector<double> const& of) {
-  return of.empty() ? 0.0 : *std::max_element(of.begin(), of.end());
 }
 
 std::string spent(compared_row const& row) {
@@ -51,17 +39,7 @@ double bound_of(compared_row const& row) {
 std::string attack_text(compared_row const& row) {
   std::vector<double> const found = attacks_on(row);
   if (found.empty() || row.family == "none" || bound_of(row) == 1.0) return "–";
-  mean_interval const s = interval_of(found);
-  return formatted("%.3f (%.2f to %.2f)", s.mean, std::max(s.low, 0.0), std::min(s.high, 1.0));
-}
-
-double mean_of(std::vector<double> const& values) { return interval_of(values).mean; }
-
-compared_row const* public_row(std::vector<compared_row> const& rows, place where) {
-  for (compared_row const* row : family_of(rows, where, "none")) {
-    if (row->done()) return row;
-  }
-  return nullptr;
+  return with_interval("%.3f (%.2f to %.2f)", found, true);
 }
 
 bool measured_here(std::vector<compared_row> const& rows, place where) {
@@ -77,7 +55,6 @@ bool measured_here(std::vector<compared_row> const& rows, place where) {
 void results_table(std::string& out, std::vector<compared_row> const& rows, place where) {
   place_words const words = words_of(where);
   bool const text = where == place::text;
-  char const* const digits = text ? "%.2f (%.2f to %.2f)" : "%.3f (%.3f to %.3f)";
   out += "| | asked | " + std::string(words.score) +
          " | gain over public training | spent | with tuning | bound | attack | loss AUC |" +
          (text ? " exposure |" : "") + "\n|---|---:|---:|---:|---:|---:|---:|---:|---:|" +
@@ -85,7 +62,6 @@ void results_table(std::string& out, std::vector<compared_row> const& rows, plac
   compared_row const* const alone = public_row(rows, where);
   for (compared_row const& row : rows) {
     if (row.where != where || !row.in_table || !row.done()) continue;
-    mean_interval const score = interval_of(scores_of(row));
     std::string gain = "–";
     if (alone != nullptr && alone != &row) {
       mean_interval const g =
@@ -94,23 +70,27 @@ void results_table(std::string& out, std::vector<compared_row> const& rows, plac
                        g.high);
     }
     out += "| " + row.title + " | " + (row.epsilon ? formatted("%g", *row.epsilon) : "") + " | " +
-           formatted(digits, score.mean, score.low, score.high) + " | " + gain + " | " +
-           spent(row) + " | " + cost_of_tuning(row) + " | " +
-           (bound_of(row) == 1.0 ? "1" : up(bound_of(row), 3)) + " | " + attack_text(row) + " | " +
+           score_text(row) + " | " + gain + " | " + spent(row) + " | " + cost_of_tuning(row) +
+           " | " + (bound_of(row) == 1.0 ? "1" : up(bound_of(row), 3)) + " | " + attack_text(row) +
+           " | " +
            (row.runs.front().with_members
-                ? formatted(
-                      "%.3f",
-                      mean_of(each(row, [](scored_run const& r) { return std::optional(r.auc); })))
+                ? with_interval("%.3f (%.2f to %.2f)",
+                                each(row, [](scored_run const& r) { return std::optional(r.auc); }),
+                                true)
                 : "–") +
            " |";
     if (text) {
-      std::vector<double> in;
-      std::vector<double> not_in;
-      for (scored_run const& run : row.runs) {
-        in.insert(in.end(), run.exposure_in.begin(), run.exposure_in.end());
-        not_in.insert(not_in.end(), run.exposure_out.begin(), run.exposure_out.end());
-      }
-      out += in.empty() ? " – |" : formatted(" %.1f, %.1f |", mean_of(in), mean_of(not_in));
+      // The means of each run: canaries of one run are not independent.
+      auto const exposure = [&](auto const& bits) {
+        std::vector<double> means;
+        for (scored_run const& run : row.runs) {
+          if (!bits(run).empty()) means.push_back(interval_of(bits(run)).mean);
+        }
+        return means.empty() ? std::string("–")
+                             : with_interval("%.1f (%.1f to %.1f)", means, false);
+      };
+      out += " " + exposure([](scored_run const& r) { return r.exposure_in; }) + ", " +
+             exposure([](scored_run const& r) { return r.exposure_out; }) + " |";
     }
     out += "\n";
   }
@@ -118,20 +98,23 @@ void results_table(std::string& out, std::vector<compared_row> const& rows, plac
 
 void settings_table(std::string& out, std::vector<compared_row> const& rows, place where) {
   out +=
-      "\nThe settings that were chosen, their score on the tuning seeds, and what a step costs:\n\n"
+      "\nThe settings that were chosen, their score on the seeds of tuning, and what a step "
+      "costs:\n\n"
       "| | asked | steps | learning rate | clip | batch rate | tuning score | ms a step | MB |\n"
       "|---|---:|---:|---:|---:|---:|---:|---:|---:|\n";
   for (compared_row const& row : rows) {
-    if (row.where != where || !row.done() || row.grid.empty()) continue;
+    if (row.where != where || row.of_papers || !row.done() || row.grid.empty()) continue;
     setting const& s = *row.chosen;
     bool const clips = std::any_of(row.grid.begin(), row.grid.end(),
                                    [&](setting const& other) { return other.clip != 1.0; });
     bool const asks = row.in_table && row.epsilon;
     out += "| " + row.title + " | " + (asks ? formatted("%g", *row.epsilon) : "") +
            formatted(" | %zu | %g%s | ", s.steps, s.learning_rate,
-                     at_the_edge(s, row.grid) ? " †" : "") +
+                     at_the_edge(s, row.tried) ? " †" : "") +
            (clips ? formatted("%g", s.clip) : "–") + formatted(" | %g | ", s.rate) +
-           (row.grid.size() > 1 ? formatted(where == place::text ? "%.2f" : "%.3f", row.tuned_score)
+           (row.grid.size() > 1 ? with_interval(where == place::text ? "%.2f (%.2f to %.2f)"
+                                                                     : "%.3f (%.3f to %.3f)",
+                                                row.tuned_scores, where != place::text)
                                 : "given") +
            " | " + (row.cost.seconds > 0.0 ? formatted("%.2f", 1e3 * row.cost.seconds) : "–") +
            " | " + (row.cost.bytes > 0.0 ? formatted("%.1f", row.cost.bytes / 1e6) : "–") + " |\n";
@@ -187,14 +170,20 @@ void claims_table(std::string& out, std::vector<claim> const& claims) {
 std::string how_to_read(comparison const& all) {
   std::string out =
       "## How it was done\n\n"
-      "- **Tuning.** Every row of a table was given the same budget: " +
-      formatted("%zu settings, each run once on %zu seeds, %zu runs", grid_size,
-                std::size(tuning_seeds), grid_size * std::size(tuning_seeds)) +
-      ". A grid has three numbers of steps and eight learning rates, or four with two clips (for "
-      "FERRET two batch rates), spread around what suits the system. Where no other rate is said, "
-      "every record is in every step. The setting of the best mean score is the row's. A † marks a "
-      "learning rate at the end of its grid: a better one may lie outside. The seeds of tuning are "
-      "in no table, but their splits are of the same data.\n"
+      "- **Tuning.** Every row of a table was given the same budget, " +
+      formatted(
+          "%zu runs. First its grid of %zu settings ran on %zu seeds: three numbers of steps "
+          "and eight learning rates, or four with two clips (for FERRET two batch rates). "
+          "Then so did %zu settings around the best of them: faster and slower learning, "
+          "more and fewer steps, other clips, smaller batches where the system has any. The "
+          "%zu best of all %zu ran on %zu further seeds, and the best mean over all %zu "
+          "seeds is the row's setting. ",
+          tuning_runs, grid_size, std::size(first_seeds), neighbours, finalists,
+          grid_size + neighbours, std::size(final_seeds),
+          std::size(first_seeds) + std::size(final_seeds)) +
+      "A † marks a learning rate that is the smallest or the largest of those tried: a better one "
+      "may lie outside, or none does better than public training. The seeds of tuning are in no "
+      "table, but their splits are of the same data.\n"
       "- **Scores** are those of the last step on records that nobody trained on, the mean of " +
       formatted("%zu", all.seeds) +
       " seeds with its 95 % interval by Student's t. A seed decides the split of the data and "
@@ -226,10 +215,10 @@ std::string how_to_read(comparison const& all) {
          "stricter: its ε at δ is less.\n"
          "- *with tuning*: what choosing the setting would cost on the private records themselves, "
          "if only the best run were released. For (ε, δ) it is the bound for the best of a "
-         "geometric number of runs, as many on average as there are settings, each of which is "
-         "drawn "
-         "from the grid (`dp/selection.hpp`). For FERRET all runs add up. PACZero-ZPL reads no "
-         "secret, in any number of runs. – where no bound is known: a record's information of "
+         "geometric number of runs, as many on average as tuning took, each of which draws its "
+         "setting from those tried (`dp/selection.hpp`). For FERRET all runs add up. PACZero-ZPL "
+         "reads no secret, in any number of runs. – where no bound is known: a record's "
+         "information of "
          "separate runs of PACZero-MI does not add up, and a controller may change the noise.\n"
          "- *attack*: how often the strongest attacker was right, with a 95 % interval over the "
          "seeds (Student's t). For PACZero it is what its posterior expects. It knows every number "
@@ -239,9 +228,10 @@ std::string how_to_read(comparison const& all) {
          "Gradients of all texts at each step take too long: – there.\n"
          "- *loss AUC*: the loss-threshold attack, which most audits stop at.\n"
          "- *exposure*: of canaries' codes among the 1000 possible, in bits; of those that took "
-         "part, and of those that did not. 1.4 is chance.\n"
-         "- *ms a step* and *MB*: median time of a step, on one core of a machine that others "
-         "used too, and by how much a process grew that took a few steps.\n"
+         "part, and of those that did not, each with its 95 % interval. 1.4 is chance.\n"
+         "- *ms a step* and *MB*: median time of a step in one run of a few, on one core of a "
+         "machine "
+         "that others used too, and by how much the process grew.\n"
          "- FERRET's guarantee is an average over transcripts. RLDP's SAC has at most 50 "
          "choices to learn from in a run: its row is shown, and no verdict rests on it.\n";
 }
@@ -257,7 +247,8 @@ std::string as_markdown(comparison const& all) {
       all.command + "\n\n" +
       formatted(
           "from %zu runs, whose times add up to %.1f hours, on cores that other programs used "
-          "too.\n",
+          "too. What each paper has a table of, in kind, is on [a page of its "
+          "own](paper_rows.md).\n",
           all.runs, std::ceil(all.seconds / 360.0) / 10.0);
   std::string missing;
   for (place const where : places) {
@@ -266,12 +257,7 @@ std::string as_markdown(comparison const& all) {
       missing += words_of(where).title;
     }
   }
-  if (!missing.empty() && !all.earlier.empty()) {
-    out += "\n**Not measured under this protocol yet:** " + missing + ". [Earlier figures](" +
-           all.earlier +
-           ") of these are from three seeds, with settings that were chosen by hand; nothing here "
-           "rests on them.\n";
-  }
+  if (!missing.empty()) out += "\n**Not measured yet:** " + missing + ".\n";
   out += '\n';
   out += how_to_read(all);
   out += "\n![Scores against what an attacker may reach](results.svg)\n";

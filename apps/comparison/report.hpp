@@ -21,8 +21,6 @@ struct comparison {
   double seconds = 0.0;  // of all of them, one after the other
   std::string command;
   std::string log;  // its name, beside the page
-  std::string
-      earlier{};  // a page for the places that are not measured yet; none: they are not mentioned
 };
 
 std::string as_markdown(comparison const& all);

@@ -24,6 +24,12 @@ struct scored_run {
   std::vector<double>
       exposure_in{};  // of canaries that took part, in bits, and of those that did not
   std::vector<double> exposure_out{};
+  // Of the papers' own rows alone:
+  std::vector<double> curve{};           // the score along the way
+  std::optional<double> nats_of_secret;  // PACZero: what was charged about the half
+  std::optional<double> unanimous;       // PACZero: share of directions on which all halves agreed
+  std::optional<double> last_score;      // on the second half of the test: of the last step,
+  std::optional<double> dev_best_score;  // and of the step that was best on the first half
 };
 
 /// One system at one budget in one place, and what its runs gave.
@@ -34,11 +40,16 @@ struct compared_row {
   std::optional<double> epsilon;  // that the budget stands for
   tuning_options options;         // all but the setting
   std::vector<setting> grid{};    // one alone is not tuned but given; none for `none`
-  bool in_table = true;           // or only there for a claim
+  bool in_table = true;    // or only there for a claim, or for the page of the papers' own rows
+  bool of_papers = false;  // a row of that page
+  bool refined = true;     // whether tuning looks around the best of the grid
+  std::size_t rank = 4;    // of adapters
 
-  std::optional<setting> chosen{};  // once all of the grid has run
-  double tuned_score = 0.0;         // its mean over the tuning seeds
-  std::vector<scored_run> runs{};   // one a seed; empty until all are done
+  std::vector<setting> tried{};     // once the grid has run: it, and what is around the best of it
+  std::size_t tuning_runs = 0;      // in all; 0 where nothing is tuned
+  std::optional<setting> chosen{};  // once all of tuning is done
+  std::vector<double> tuned_scores{};  // of the chosen one, on the seeds of tuning
+  std::vector<scored_run> runs{};      // one a seed; empty until all are done
   step_cost cost{};
 
   bool done() const { return !runs.empty(); }
@@ -57,6 +68,13 @@ tacit::nats information_at(double epsilon);
 
 /// All rows. `quick`: a few steps of some.
 std::vector<compared_row> all_rows(bool quick);
+
+/// The rows that the papers have tables of, in kind: `of_papers`.
+std::vector<compared_row> paper_rows();
+
+/// A row of a place with one system, as all are set up; with `epsilon` what its budget stands for.
+compared_row row_of(place where, std::string title, std::string family, tuning_system system,
+                    std::optional<double> epsilon = {});
 
 /// The rows of a place and family, by budget.
 std::vector<compared_row const*> family_of(std::vector<compared_row> const& rows, place where,

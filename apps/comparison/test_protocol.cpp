@@ -144,7 +144,8 @@ TEST_CASE("rows are tuned on their whole grid, or given, and have names of their
   for (compared_row const& row : rows) {
     CAPTURE(row.title);
     bool const given = row.grid.size() == 1 && !row.in_table;
-    CHECK((row.grid.size() == grid_size || given || row.family == "none"));
+    bool const own = row.of_papers && !row.refined && row.grid.size() > finalists - 1;
+    CHECK((row.grid.size() == grid_size || given || own || row.family == "none"));
     names.insert(std::string(words_of(row.where).id) + " " + id_of(row));
   }
   CHECK(names.size() == rows.size());
@@ -158,13 +159,46 @@ TEST_CASE("a learning rate at the end of its grid is marked") {
   CHECK(!at_the_edge({10, 1.0, 0.3, 1.0}, {{10, 1.0, 0.3, 1.0}}));
 }
 
-TEST_CASE("the best of a grid is the first of the best finite means") {
-  CHECK(best_of_grid({{0.5, 0.7}, {0.8, 0.6}, {0.7, 0.7}}, false) == 1);
-  CHECK(best_of_grid({{5.0, 7.0}, {8.0, 2.0}, {4.0, 6.0}}, true) == 1);
-  CHECK(best_of_grid({{not_a_number, 0.9}, {0.1, 0.1}}, false) == 1);
-  CHECK(best_of_grid({{not_a_number, 0.9}, {0.1, 0.1}}, true) == 1);
-  CHECK(best_of_grid({{not_a_number}, {not_a_number}}, false) == 0);
-  CHECK(!best_of_grid({}, false));
+TEST_CASE("settings are in the order of their finite means, the first of equals first") {
+  using order = std::vector<std::size_t>;
+  CHECK(best_settings({{0.5, 0.7}, {0.8, 0.6}, {0.7, 0.7}}, false) == order{1, 2, 0});
+  CHECK(best_settings({{5.0, 7.0}, {8.0, 2.0}, {4.0, 6.0}}, true) == order{1, 2, 0});
+  CHECK(best_settings({{not_a_number, 0.9}, {0.1, 0.1}, {0.3, 0.1}}, false) == order{2, 1, 0});
+  CHECK(best_settings({{not_a_number, 0.9}, {0.1, 0.1}, {0.3, 0.1}}, true) == order{1, 2, 0});
+  CHECK(best_settings({{not_a_number}, {not_a_number}}, false) == order{0, 1});
+  CHECK(best_settings({}, false).empty());
+}
+
+TEST_CASE("around any setting of any grid there are as many new ones, within their ranges") {
+  for (place const where : places) {
+    for (int s = 1; s <= static_cast<int>(tuning_system::rldp); ++s) {
+      auto const system = static_cast<tuning_system>(s);
+      std::vector<setting> const grid = grid_of(where, system);
+      CAPTURE(words_of(where).id, name_of(system));
+      for (bool const batches : {false, true}) {
+        for (setting const& best : grid) {
+          std::vector<setting> const near = around(best, grid, batches);
+          CHECK(near.size() == neighbours);
+          std::set<std::string> different;
+          for (setting const& one : grid) different.insert(text_of(one));
+          bool faster = false;
+          bool slower = false;
+          for (setting const& one : near) {
+            different.insert(text_of(one));
+            CHECK(one.steps > 0);
+            CHECK((one.rate > 0.0 && one.rate <= 1.0));
+            CHECK((batches || one.rate == best.rate));
+            faster = faster || one.learning_rate > best.learning_rate;
+            slower = slower || one.learning_rate < best.learning_rate;
+          }
+          CHECK(different.size() == grid.size() + neighbours);
+          CHECK(faster);
+          CHECK(slower);
+        }
+      }
+    }
+  }
+  CHECK(around({10, 1.0}, {{10, 1.0}, {20, 1.0}}, true, 2).size() == 2);
 }
 
 TEST_CASE("intervals and p are Student's") {
@@ -249,23 +283,66 @@ TEST_CASE("the log goes on after a cut line, and keeps what was first") {
   }
   std::string const before = text_in(file);
   write(file, before + "{\"key\":\"c\",\"sco");
-  run_log log(file);
-  CHECK(text_in(file) == before);
-  CHECK(log.size() == 2);
-  CHECK(log.seconds() == 3.5);
-  REQUIRE(log.find("a") != nullptr);
-  CHECK(log.find("a")->at("score") == 0.5);
-  CHECK(log.find("b")->at("score").is_null());
-  CHECK(log.find("c") == nullptr);
-  log.add("c", {{"score", 1.0}});
+  {
+    run_log log(file);
+    CHECK(text_in(file) == before);
+    CHECK(log.size() == 2);
+    CHECK(log.seconds() == 3.5);
+    REQUIRE(log.find("a") != nullptr);
+    CHECK(log.find("a")->at("score") == 0.5);
+    CHECK(log.find("b")->at("score").is_null());
+    CHECK(log.find("c") == nullptr);
+    log.add("c", {{"score", 1.0}});
+  }
   CHECK(run_log(file).size() == 3);
+}
+
+TEST_CASE("one program at a time has the log") {
+  support::directory const folder;
+  auto const file = folder / "runs.jsonl";
+  {
+    run_log log(file);
+    CHECK_THROWS_WITH(run_log(file), Catch::Matchers::Contains("another program is using it"));
+    log.add("a", {{"score", 0.5}});
+  }
+  CHECK(run_log(file).size() == 1);
+}
+
+TEST_CASE("runs that were made with something else are refused, and stay") {
+  support::directory const folder;
+  auto const file = folder / "runs.jsonl";
+  run_log(file, {{"quick", true}}).add("a", {{"score", 0.5}});
+  std::string const before = text_in(file);
+  CHECK_THROWS_WITH(run_log(file, {{"quick", false}}), Catch::Matchers::Contains("made with"));
+  CHECK_THROWS_AS(run_log(file), std::runtime_error);
+  CHECK(text_in(file) == before);
+  CHECK(run_log(file, {{"quick", true}}).size() == 1);
+}
+
+TEST_CASE("a result that is not what its run leaves is named") {
+  support::directory const folder;
+  auto const file = folder / "runs.jsonl";
+  protocol_options how;
+  how.quick = true;
+  how.data = TACIT_EXAMPLE_DATA;
+  how.most_runs = 0;
+  compared_row const row = *family_of(all_rows(true), place::digits, "mezo").front();
+  std::string const key = "tune digits mezo " + text_of(row.grid.front()) + " 101";
+  for (char const* result : {"\"score\":\"x\"", "\"score\":[1]", "\"other\":1"}) {
+    write(file, "{\"protocol\":1}\n{\"key\":\"" + key + "\"," + result + "}\n");
+    CAPTURE(result);
+    run_log log(file);
+    CHECK_THROWS_WITH(follow(how, log), Catch::Matchers::Contains(key));
+  }
 }
 
 TEST_CASE("the log refuses what it did not write") {
   support::directory const folder;
   auto const file = folder / "runs.jsonl";
-  for (char const* text : {"no log\n", "{\"protocol\":0}\n", "[1]\n", "{\"protocol\":1}\n17\n",
-                           "{\"protocol\":1}\n{\"score\":1}\n", "{\"key\":\"a\"}\n", "notes"}) {
+  for (char const* text :
+       {"no log\n", "{\"protocol\":0}\n", "[1]\n", "{\"protocol\":1}\n17\n",
+        "{\"protocol\":1}\n{\"score\":1}\n", "{\"key\":\"a\"}\n", "notes",
+        "{\"protocol\":1}\n{\"key\":\"a\",\"x\":1}\n{\"key\":\"a\",\"x\":2}\n"}) {
     write(file, text);
     CAPTURE(text);
     CHECK_THROWS_AS(run_log(file), std::runtime_error);
@@ -280,25 +357,30 @@ TEST_CASE("what tuning costs") {
   compared_row row{place::digits, "", "dp-gd", 2.0, {}};
   row.options.target = {2.0, comparison_delta};
   row.options.system = tuning_system::dp_sgd;
-  row.grid = grid_of(row.where, row.options.system);
+  auto const tuned = [&] {
+    row.grid = grid_of(row.where, row.options.system);
+    row.tried = row.grid;
+    row.tuning_runs = tuning_runs;
+  };
+  tuned();
   double const by_all = epsilon_with_tuning(row).value();
   CHECK(by_all > 2.0);
   CHECK(by_all < 10.0);
   // Gaussian runs of one (ε, δ) have one profile, whatever their number of steps.
   compared_row some = row;
-  some.grid.assign(grid_size, row.grid.front());
+  some.tried.assign(grid_size, row.grid.front());
   CHECK(epsilon_with_tuning(some).value() == Approx(by_all).epsilon(1e-3));
-  // One setting alone: nothing is chosen.
-  some.grid.resize(1);
+  // One run alone: nothing is chosen.
+  some.tuning_runs = 1;
   CHECK(epsilon_with_tuning(some).value() == Approx(2.0).epsilon(1e-3));
 
   // A geometric number at most triples a pure ε (Liu and Talwar 2019).
   row.options.system = tuning_system::dp_zo_laplace;
-  row.grid = grid_of(row.where, row.options.system);
+  tuned();
   CHECK(epsilon_with_tuning(row).value() <= 6.0 * (1.0 + 1e-9));
 
   row.options.system = tuning_system::rldp;
-  row.grid = grid_of(row.where, row.options.system);
+  tuned();
   CHECK(epsilon_with_tuning(row).value() > 2.0);
   row.options.controller = "sac";
   CHECK(!epsilon_with_tuning(row));
@@ -306,8 +388,8 @@ TEST_CASE("what tuning costs") {
 
   row.options.system = tuning_system::ferret;
   row.options.budget = tacit::nats(0.02);
-  row.grid = grid_of(row.where, row.options.system);
-  CHECK(cost_of_tuning(row) == "0.4800 nats");
+  tuned();
+  CHECK(cost_of_tuning(row) == "1.6800 nats");
   row.options.system = tuning_system::paczero_zpl;
   CHECK(cost_of_tuning(row) == "0.0000 nats");
   row.options.system = tuning_system::paczero_mi;

@@ -78,14 +78,14 @@ struct worst_of {
 std::optional<double> epsilon_with_tuning(compared_row const& row) {
   std::set<std::pair<std::size_t, double>> seen;
   worst_of run;
-  for (setting const& s : row.grid) {
+  for (setting const& s : row.tried) {
     if (!seen.emplace(s.steps, s.rate).second) continue;
     std::optional<event> const step = step_of(row, s);
     if (!step) return std::nullopt;
     run.all.emplace_back().compose(*step, s.steps);
   }
   if (run.all.empty()) return std::nullopt;
-  auto const times = repetitions_of_mean(static_cast<double>(row.grid.size()));
+  auto const times = repetitions_of_mean(static_cast<double>(row.tuning_runs));
   return best_of(run, times).epsilon(comparison_delta).upper;
 }
 
@@ -100,7 +100,7 @@ std::string cost_of_tuning(compared_row const& row) {
     case paczero_zpl:
       return "0.0000 nats";
     case ferret:
-      return up(static_cast<double>(row.grid.size()) * row.options.budget.value, 4) + " nats";
+      return up(static_cast<double>(row.tuning_runs) * row.options.budget.value, 4) + " nats";
     default:
       break;
   }

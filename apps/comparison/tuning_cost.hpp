@@ -9,8 +9,8 @@
 namespace apps {
 
 /// What it would have cost to choose the row's setting on the private records themselves, and to release only the
-/// best run: of (ε, δ) systems by repeating and selecting (dp/selection.hpp), with as many repetitions on average as the
-/// grid has settings, each of them drawn from the grid; of FERRET by adding up all runs. "–" where no bound is known:
+/// best run: of (ε, δ) systems by repeating and selecting (dp/selection.hpp), with as many repetitions on average as
+/// tuning took runs, each of them with a setting drawn from those tried; of FERRET by adding up all runs. "–" where no bound is known:
 /// a record's information of separate runs of PACZero-MI does not add up, and controllers that choose noise have no
 /// profile.
 /// Guarantee: upper bound at δ = comparison_delta. ε as a text that is rounded up, or nats.

@@ -35,9 +35,12 @@ using apps::tuning_system;
 arguments::words<tuned_model> const tuned_models{{"network", tuned_model::network},
                                                  {"adapters", tuned_model::adapters},
                                                  {"transformer", tuned_model::transformer}};
-arguments::words<tacit::ferret_grouping> const groupings{{"max", tacit::ferret_grouping::max},
-                                                         {"eighth", tacit::ferret_grouping::eighth},
-                                                         {"2", tacit::ferret_grouping::two}};
+arguments::words<tacit::ferret_grouping> const groupings{
+    {"max", tacit::ferret_grouping::max},
+    {"half", tacit::ferret_grouping::half},
+    {"quarter", tacit::ferret_grouping::quarter},
+    {"eighth", tacit::ferret_grouping::eighth},
+    {"2", tacit::ferret_grouping::two}};
 
 std::vector<std::string> const systems_options{"--model", "--epsilon",    "--delta",
                                                "--rate",  "--controller", "--groups"};
@@ -67,6 +70,7 @@ void suit(tuning_options& o, tuned_model model) {
     o.steps = one.steps;
     o.learning_rate = one.learning_rate;
     if (one.clip != 0.0) o.clip = one.clip;
+    o.rate = one.rate;
   }
 }
 
@@ -91,7 +95,10 @@ tuning_options read_options(arguments const& of, tuned_model model) {
   }
   suit(o, model);
   o.paczero.clip = 1024.0;
-  if (o.system == paczero_mi) o.paczero.spend = tacit::allocation::confident_or_hold;
+  if (o.system == paczero_mi) {
+    o.paczero.spend = tacit::allocation::confident_or_hold;
+    o.paczero.ledger = tacit::ledger_kind::record;
+  }
   o.paczero.otherwise = tacit::disagreement::hold;
   o.steps = of.whole("--steps", o.steps);
   optimiser_choice const moved = read_optimiser(of);
@@ -152,7 +159,7 @@ trained_model model_for(arguments const& of, tuned_model which,
   } catch (std::runtime_error const& error) {
     of.refuse_because("DATA", error);
   }
-  out.table = std::make_unique<apps::table_model>(*out.job, which == tuned_model::adapters);
+  out.table = std::make_unique<apps::table_model>(*out.job, which == tuned_model::adapters ? 4 : 0);
   return out;
 }
 

@@ -37,6 +37,7 @@ struct tuned_setting {
   std::size_t steps;
   double learning_rate;
   double clip;
+  double rate;  // of batches
 };
 
 inline constexpr tuned_setting tuned_settings[] = {
@@ -58,12 +59,10 @@ def rows(page):
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         if inside and section in MODELS and cells[0] in SYSTEMS:
             name, asked, steps, rate, clip, batch = cells[:6]
-            if float(batch) != 1:
-                sys.exit(f"{name} was tuned with batches, of which the header says nothing")
             clip = "0" if clip == "–" else clip
             asked = NATS[asked] if name.startswith("PACZero") else asked or 0
             yield (f"    {{tuned_model::{MODELS[section]}, apps::tuning_system::{SYSTEMS[name]}, {asked}, {steps}, "
-                   f"{rate.rstrip(' †')}, {clip}}},\n")
+                   f"{rate.rstrip(' †')}, {clip}, {batch}}},\n")
 
 
 def main():

@@ -4,6 +4,7 @@
 #include "output/text_file.hpp"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <stdexcept>
@@ -16,7 +17,7 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-// To be raised where runs of the same key would no longer be the same: other data, other rows of one name.
+// To be raised where runs of the same key would no longer be the same: other rows of one name.
 constexpr int protocol = 1;
 
 [[noreturn]] void refuse(std::filesystem::path const& file, std::string const& why) {
@@ -25,36 +26,58 @@ constexpr int protocol = 1;
 
 }  // namespace
 
-run_log::run_log(std::filesystem::path file) : file_(std::move(file)) {
-  std::string text;
-  if (std::filesystem::exists(file_)) text = read_text(file_.string());
+run_log::run_log(std::filesystem::path file, json const& made_with)
+    : file_(std::move(file)),
+      open_(::open(file_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644)) {
+  if (open_ < 0) refuse(file_, "cannot be written");
+  try {
+    if (::flock(open_, LOCK_EX | LOCK_NB) != 0) refuse(file_, "another program is using it");
+    json first_line{{"protocol", protocol}};
+    first_line.update(made_with);
+    read(first_line);
+  } catch (...) {
+    ::close(open_);
+    throw;
+  }
+}
+
+run_log::~run_log() { ::close(open_); }
+
+void run_log::read(json const& first_line) {
+  std::string const text = read_text(file_.string());
+  auto const keep = [&](std::size_t bytes) {
+    if (::ftruncate(open_, static_cast<::off_t>(bytes)) != 0) refuse(file_, "cannot be written");
+  };
   std::size_t const whole = text.rfind('\n') == std::string::npos ? 0 : text.rfind('\n') + 1;
   if (whole == 0) {
     if (!text.empty() && text.front() != '{') refuse(file_, "no log of runs");
-    if (!text.empty()) std::filesystem::resize_file(file_, 0);
-    append(json{{"protocol", protocol}}.dump());
+    keep(0);
+    append(first_line.dump());
     return;
   }
   std::size_t number = 0;
-  for (std::size_t at = 0; at < whole; ++number) {
+  for (std::size_t at = 0; at < whole;) {
     std::size_t const end = text.find('\n', at);
     json line = json::parse(std::string_view(text).substr(at, end - at), nullptr, false);
     at = end + 1;
-    if (!line.is_object())
-      refuse(file_, "line " + std::to_string(number + 1) + " is no JSON object");
-    if (number == 0) {
-      if (line != json{{"protocol", protocol}}) {
-        refuse(file_, "runs of another protocol: move it away, and all runs begin anew");
+    std::string const which = "line " + std::to_string(++number);
+    if (!line.is_object()) refuse(file_, which + " is no JSON object");
+    if (number == 1) {
+      if (!line.contains("protocol")) refuse(file_, "no log of runs");
+      if (line != first_line) {
+        refuse(file_, "its runs were made with " + line.dump() + ", not with " + first_line.dump() +
+                          ": move it away, and all runs begin anew");
       }
       continue;
     }
-    if (!line.contains("key") || !line["key"].is_string()) {
-      refuse(file_, "line " + std::to_string(number + 1) + " has no key");
-    }
+    if (!line.contains("key") || !line["key"].is_string()) refuse(file_, which + " has no key");
     std::string const key = line["key"];
-    all_.emplace(key, std::move(line));
+    auto const [place, is_new] = all_.emplace(key, line);
+    if (!is_new && place->second != line) {
+      refuse(file_, which + " has another result for \"" + key + "\" than a line before it");
+    }
   }
-  if (whole < text.size()) std::filesystem::resize_file(file_, whole);
+  if (whole < text.size()) keep(whole);
 }
 
 json const* run_log::find(std::string const& key) const {
@@ -85,13 +108,10 @@ double run_log::seconds() const {
 }
 
 void run_log::append(std::string const& line) {
-  int const out = ::open(file_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-  if (out < 0) refuse(file_, "cannot be written");
   std::string const text = line + "\n";
-  bool const written =
-      ::write(out, text.data(), text.size()) == static_cast<::ssize_t>(text.size());
-  bool const closed = ::close(out) == 0;
-  if (!written || !closed) refuse(file_, "a run could not be kept: is the disk full?");
+  if (::write(open_, text.data(), text.size()) != static_cast<::ssize_t>(text.size())) {
+    refuse(file_, "a run could not be kept: is the disk full?");
+  }
 }
 
 }  // namespace apps
