@@ -4,6 +4,7 @@
 #include <tacit/core/constants.hpp>
 #include <tacit/core/elementary.hpp>
 #include <tacit/core/log.hpp>
+#include <tacit/core/quadrature.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/dp/coupled_ratio.hpp>
 #include <tacit/dp/grid/coupled.hpp>
@@ -24,8 +25,8 @@
 namespace tacit::detail {
 
 /// M − 1 = ∫ P·[(e^{zL} − 1 − zL) + z(e^{−L} − 1 + L)] dx, for a mirrored pair from the middle up and with its other side.
-/// Normal noise that is not mirrored: the trapezoid rule over all x, whose error is bounded by docs/certificates/renyi.md,
-/// Lemma 5. Elsewhere Gauss–Legendre panels between the kinks, and atoms beyond them.
+/// Normal noise that is not mirrored: the trapezoid rule over all x. Elsewhere Gauss–Legendre panels between the kinks, and
+/// atoms beyond them. What either errs by is bounded by docs/certificates/renyi.md, Lemmas 5 and 8.
 template <real T>
 class coupled_divergence {
  public:
@@ -52,7 +53,8 @@ class coupled_divergence {
     }
     T const z = order - 1;
     with_error<T> out = table_->divergence(z, table_->size());
-    if (by_trapezoids()) out.error = out.error + rule_error(alpha, out.value);
+    out.error = out.error +
+                (by_trapezoids() ? rule_error(alpha, out.value) : panels_error(alpha, out.value));
     return out;
   }
 
@@ -151,7 +153,7 @@ class coupled_divergence {
   }
 
   [[nodiscard]] bool build(double alpha) {
-    std::optional<loss_table<T>> table = by_trapezoids() ? trapezoids(alpha) : panels(alpha);
+    std::optional<loss_table<T>> table = finer_until_small(alpha);
     if (!table) return false;
     table_ = std::move(table);
     covers_ = alpha;
@@ -159,29 +161,37 @@ class coupled_divergence {
   }
 
   // The more folds, the smaller M − 1 is.
-  [[nodiscard]] std::optional<loss_table<T>> trapezoids(double alpha) {
+  [[nodiscard]] std::optional<loss_table<T>> finer_until_small(double alpha) {
     double more = 0.0;
     for (int attempt = 0; attempt < 3; ++attempt) {
-      layout const where = plan(alpha, fold_range<T> + more);
-      double const size = (where.high - where.low) / where.step;
-      if (!(size < most_nodes && where.high < 3e7)) return std::nullopt;
-      loss_table<T> table;
-      table.reserve(static_cast<std::size_t>(size) + 3);
-      using elementary::log;
-      T const log_step = log(T(where.step));
-      double const last = std::ceil(where.high / where.step);
-      for (double k = std::floor(where.low / where.step); k <= last; ++k) {
-        table.add(node(T(k) * T(where.step), log_step, true));
-      }
-      layout_ = where;
+      double const folds = fold_range<T> + more;
+      std::optional<loss_table<T>> table =
+          by_trapezoids() ? trapezoids(alpha, folds) : panels(alpha, folds);
+      if (!table) return std::nullopt;
       // A small order has the least M − 1, about z times KL's half.
-      double const kl = static_cast<double>(table.divergence(T(1e-3), table.size()).value);
-      double const needed =
-          elementary::log1p(2.0 * alpha) - elementary::log(std::max(1e-3 * kl, 1e-290));
+      double const kl = static_cast<double>(table->divergence(T(1e-3), table->size()).value);
+      double const needed = elementary::log1p((by_trapezoids() ? 2.0 : 4.0) * alpha) -
+                            elementary::log(std::max(1e-3 * kl, 1e-290));
       if (needed <= more) return table;
       more = std::min(needed, 700.0);
     }
     return std::nullopt;
+  }
+
+  [[nodiscard]] std::optional<loss_table<T>> trapezoids(double alpha, double folds) {
+    layout const where = plan(alpha, folds);
+    double const size = (where.high - where.low) / where.step;
+    if (!(size < most_nodes && where.high < 3e7)) return std::nullopt;
+    loss_table<T> table;
+    table.reserve(static_cast<std::size_t>(size) + 3);
+    using elementary::log;
+    T const log_step = log(T(where.step));
+    double const last = std::ceil(where.high / where.step);
+    for (double k = std::floor(where.low / where.step); k <= last; ++k) {
+      table.add(node(T(k) * T(where.step), log_step, true));
+    }
+    layout_ = where;
+    return table;
   }
 
   // Of D, by the rule and by what lies beyond its ends.
@@ -204,14 +214,55 @@ class coupled_divergence {
              z);
   }
 
-  [[nodiscard]] std::optional<loss_table<T>> panels(double alpha) const {
-    std::vector<double> ends{static_cast<double>(ratio_.middle())};
-    double width = 0.0;
+  // log κ of Lemma 8, for panels of a half-width as far out as `farthest`.
+  [[nodiscard]] double log_panel_error(double alpha, double half, double farthest) const {
+    double const z = alpha - 1.0;
+    double const twice_nodes = 4.0 * static_cast<double>(gauss_legendre<T>().size());
+    double least = std::numeric_limits<double>::infinity();
+    for (double rho = 1.25; rho < 100.0; rho *= 1.125) {
+      double const across = 0.5 * half * (rho + 1.0 / rho);
+      double const up = 0.5 * half * (rho - 1.0 / rho);
+      double const turn = ratio_.normal() ? 0.5 * up * most_p_ : up;
+      if (!(turn < 1.57)) break;
+      double const slope = ratio_.normal()
+                               ? std::max(farthest + across + z * most_p_, alpha * most_p_ + across)
+                               : alpha + z;
+      double const growth = (ratio_.normal() ? 0.5 * up * up : 0.0) -
+                            z * elementary::log(elementary::cos(turn)) + (half + across) * slope;
+      least = std::min(least, growth + 0.71 - twice_nodes * elementary::log(rho) -
+                                  elementary::log1p(-1.0 / (rho * rho)));
+    }
+    return least;
+  }
+
+  // Of D, by Lemma 8: the panels' part, and for normal noise what lies above them.
+  [[nodiscard]] T panels_error(double alpha, T const& divergence) const {
+    double const z = alpha - 1.0;
+    double const log_moment = z * static_cast<double>(divergence);
+    double const kappa = log_panel_error(alpha, half_width_, highest_);
+    double part = elementary::exp(std::min(kappa, 0.0)) *
+                  (1.0 + 2.0 * (alpha + z) * elementary::exp(-log_moment));
     if (ratio_.normal()) {
-      // The integrand grows like e^{(α·p − z·q)x} at most before it falls.
-      ends.push_back(alpha * most_p_ + std::sqrt(2.0 * (fold_range<T> + elementary::log(alpha))) +
-                     std::sqrt(2.0 * std::max(0.0, alpha * -elementary::log(share_))));
-      width = std::min({1.0, 1.5 / most_p_, 12.0 / (1.0 + alpha * most_p_)});
+      double const forward = highest_ - (alpha * most_p_ - z * most_q());
+      double const backward = highest_ - most_p_;
+      part += elementary::exp(log_convexity(alpha) - 0.5 * forward * forward - log_moment) +
+              (1.0 + alpha) * elementary::exp(-0.5 * backward * backward - log_moment);
+    }
+    return T((kappa < -1.0 && part < 0.5 ? 1.01 * part / (1.0 - part)
+                                         : std::numeric_limits<double>::infinity()) /
+             z);
+  }
+  [[nodiscard]] double most_q() const { return static_cast<double>(ratio_.most_q()); }
+
+  [[nodiscard]] std::optional<loss_table<T>> panels(double alpha, double folds) {
+    std::vector<double> ends{static_cast<double>(ratio_.middle())};
+    double width = 1.25;
+    if (ratio_.normal()) {
+      double const z = alpha - 1.0;
+      double const forward =
+          alpha * most_p_ - z * most_q() + std::sqrt(2.0 * (folds + log_convexity(alpha)));
+      double const backward = most_p_ + std::sqrt(2.0 * (folds + elementary::log1p(alpha)));
+      ends.push_back(std::max(forward, backward));
     } else {
       ends = kinks_of<double>(pair_);
       if (pair_.mirrored) {
@@ -219,18 +270,25 @@ class coupled_divergence {
         std::erase_if(ends, [&](double x) { return !(x > middle); });
         ends.insert(ends.begin(), middle);
       }
-      width = std::min(1.25, 12.0 / (1.0 + 2.0 * alpha));
     }
-    if (!((ends.back() - ends.front()) / width + static_cast<double>(ends.size()) < most_panels)) {
-      return std::nullopt;
+    while (log_panel_error(alpha, 0.5 * width, ends.back()) > -folds) {
+      width *= 0.85;
+      if (!((ends.back() - ends.front()) / width + static_cast<double>(ends.size()) <
+            most_panels)) {
+        return std::nullopt;
+      }
     }
+    half_width_ = 0.5 * width;
+    highest_ = ends.back();
     loss_table<T> out;
     for (std::size_t k = 0; k + 1 < ends.size(); ++k) {
       over_panels<T>(ends[k], ends[k + 1], width, [&](T const& x, T const& weight) {
         using elementary::log;
         T const log_weight = log(weight);
-        out.add(node(x, log_weight, true));
-        if (pair_.mirrored) out.add(node(x, log_weight, false));
+        // A node lies within so many units of its place: four roundings on the way from the first, and those of its own.
+        T const off = 8 * (magnitude(x) + magnitude(T(ends[k])) + T(half_width_));
+        out.add(node(x, log_weight, true, off));
+        if (pair_.mirrored) out.add(node(x, log_weight, false, off));
       });
     }
     if (ratio_.normal()) return out;
@@ -249,27 +307,30 @@ class coupled_divergence {
     out.add(node(x, T(0), forward));
   }
 
-  // One node at x; of the other side of a mirrored pair if not `forward`.
-  [[nodiscard]] typename loss_table<T>::entry node(T const& x, T const& log_weight,
-                                                   bool forward) const {
+  // One node at x, which is `off` units from its place; of the other side of a mirrored pair if not `forward`.
+  [[nodiscard]] typename loss_table<T>::entry node(T const& x, T const& log_weight, bool forward,
+                                                   T const& off = T(0)) const {
     using elementary::exp;
     coupled_value<T> const v = ratio_.at(x);
-    auto const magnitude = [](T const& y) { return y < 0 ? T(-y) : y; };
     T const size = magnitude(x);
     auto const exponents = [&](T const& log_ratio, T const& shift) {
       T const share = 1 - ratio_.rest() * exp(-log_ratio);
       T const moved = magnitude(shift);
-      T const all = (ratio_.normal() ? T(2 * moved) : T(4)) * (size + moved);
+      T const all = (ratio_.normal() ? T(2 * moved) : T(4)) * (size + moved) +
+                    off * (ratio_.normal() ? moved : T(2));
       return (share > 0 ? share : T(0)) * all;
     };
     T const logs = magnitude(v.log_p) + magnitude(v.log_q);
     T const units = T(4.0 + static_cast<double>(ratio_.parts()));
     T const loss_error = exponents(v.log_p, ratio_.most_p()) +
                          exponents(v.log_q, T(ratio_.most_q() - ratio_.least_q())) + units * logs;
-    T const mass_error = loss_error + (ratio_.normal() ? T(x * x) : T(2 * size)) + 8;
+    T const mass_error = loss_error + (ratio_.normal() ? T(x * x) : T(2 * size)) +
+                         off * (ratio_.normal() ? size : T(1)) + 8;
     T const log_mass = (forward ? v.log_p : v.log_q) + ratio_.log_noise(x) + log_weight;
     return {forward ? v.loss : T(-v.loss), log_mass, loss_error, mass_error};
   }
+
+  static T magnitude(T const& y) { return y < 0 ? T(-y) : y; }
 
   coupled_pair pair_;
   coupled_ratio<T> ratio_;
@@ -279,7 +340,9 @@ class coupled_divergence {
   double least_q_ = 0.0;
   std::optional<loss_table<T>> table_;
   double covers_ = 0.0;
-  layout layout_{};
+  layout layout_{};          // of trapezoids
+  double half_width_ = 0.0;  // of panels
+  double highest_ = 0.0;     // where they end
   std::optional<profile_divergence<T>> amplified_;
   std::optional<mixture_divergence<T>> against_noise_;
 };

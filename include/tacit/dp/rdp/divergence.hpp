@@ -48,7 +48,7 @@ inline void check_order(double order) {
 ///                   (orders of thousands at tiny rates) the upper bound of docs/certificates/renyi.md, Lemma 3
 ///   lattice         the sum over the integers; beyond α·shift/σ = 3e7 as mixture
 ///   finite          the sum; ∞ if P has mass where Q has none, or may have
-///   coupled         trapezoids, with their error bounded (docs/certificates/renyi.md, Lemma 5), or Gauss–Legendre; where
+///   coupled         trapezoids or panels, with their error bounded (docs/certificates/renyi.md, Lemmas 5 and 8); where
 ///                   that takes more than some thousand nodes as amplified, or by joint convexity
 ///   amplified       the integral of its profile; beyond changed = 1e3 that of the unsampled pair, and Lemma 4
 template <real T>
