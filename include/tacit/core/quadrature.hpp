@@ -123,7 +123,7 @@ struct legendre_node {
 };
 
 /// The positive half of the Gauss–Legendre rule that serves a working precision, ascending: 20 nodes
-/// for the built-in types (a table: the same bits everywhere), 30 for others.
+/// for the built-in types (a table: the same bits everywhere), 60 for others.
 template <real T>
 [[nodiscard]] std::vector<legendre_node<T>> const& gauss_legendre() {
   static std::vector<legendre_node<T>> const rule = [] {
@@ -147,11 +147,11 @@ template <real T>
         half.push_back({static_cast<T>(node), static_cast<T>(weight)});
       }
     } else {
-      constexpr int order = 30;
+      constexpr int order = 60;
       for (int k = order / 2; k >= 1; --k) {
         T x = T(elementary::cos(std::numbers::pi * (k - 0.25) / (order + 0.5)));
         T slope = 0;
-        for (int step = 0; step < 12; ++step) {  // Newton's method on P_30
+        for (int step = 0; step < 12; ++step) {  // Newton's method on P_60
           T before = 1;
           T last = x;
           for (int n = 1; n < order; ++n) {

@@ -3,6 +3,7 @@
 
 #include <tacit/core/elementary.hpp>
 #include <tacit/core/log.hpp>
+#include <tacit/core/quadrature.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/dp/loss.hpp>
 #include <tacit/dp/pair.hpp>
@@ -46,17 +47,24 @@ class sampled_bounded {
     if (epsilon_ == 0.0 || rate_ == 0.0) return {0, 0};
     if (!table_ || alpha > covers_) {
       double const ahead = std::max(1.5 * alpha, 5.0);
-      if (2.0 * epsilon_ <= 64.0 * panel(ahead)) {
-        covers_ = ahead;
-        table_ = sum_over({{-epsilon_, epsilon_}}, panel(ahead));
-      } else {
-        std::optional<std::vector<interval>> const where = places(alpha);
-        if (!where) return rough(z);
-        loss_table<T> const once = sum_over(*where, panel(alpha));
-        return once.divergence(z, once.size());
-      }
+      bool const all = 2.0 * epsilon_ <= 64.0 * widest(ahead);
+      std::optional<significant_parts> const where =
+          all ? significant_parts{{{-epsilon_, epsilon_}}} : places(alpha);
+      if (!where || !build(*where, all ? ahead : alpha)) return rough(z);
+      covers_ = all ? ahead : 0.0;  // what another order drops is elsewhere
     }
-    return table_->divergence(z, table_->size());
+    with_error<T> out = table_->divergence(z, table_->size());
+    out.error = out.error + panels_error(alpha, out.value);
+    // D ≤ sup L, which is right to a few units.
+    T const loss =
+        remove_ ? sampled_loss(T(epsilon_), T(rate_)) : T(-sampled_loss(T(-epsilon_), T(rate_)));
+    T const most = loss * (1 + 16 * std::numeric_limits<T>::epsilon());
+    T const least = out.value - out.error;
+    if (out.value + out.error > most && least < most) {
+      out.value = (least + most) / 2;
+      out.error = (most - least) / 2 + most * std::numeric_limits<T>::epsilon();
+    }
+    return out;
   }
 
   /// An upper bound without a quadrature: by the largest loss, by convexity, and by the second moment of u = rate·(e^l − 1): Lemma 3.
@@ -77,18 +85,91 @@ class sampled_bounded {
   }
 
  private:
+  static constexpr double infinity = std::numeric_limits<double>::infinity();
+  static constexpr double most_panels = 20'000.0;
+
   // e^{zL} grows by e^{z·share} a unit of the loss before sampling, and share is largest at its end.
-  [[nodiscard]] double panel(double alpha) const {
+  [[nodiscard]] double widest(double alpha) const {
     double const share = sampled_ratio<double>(rate_, epsilon_).share;
     return std::min(2.5, 12.0 / (1.0 + (alpha - 1.0) * share));
   }
 
-  [[nodiscard]] typename loss_table<T>::entry at(T const& l, T const& log_base) const {
+  // log κ of Lemma 8 (v), for panels of a half-width.
+  [[nodiscard]] double log_panel_error(double alpha, double half) const {
+    double const z = alpha - 1.0;
+    double const twice_nodes = 4.0 * static_cast<double>(gauss_legendre<T>().size());
+    double least = infinity;
+    for (double rho = 1.25; rho < 1e15; rho *= 1.2) {
+      double const along = 0.5 * half * (rho + 1.0 / rho);
+      double const across = 0.5 * half * (rho - 1.0 / rho);
+      if (!(across < 3.14)) break;
+      double const share = sampled_ratio<double>(rate_, epsilon_ + along).share;
+      double const slope = 0.5 + (remove_ ? alpha : std::max(z, 1.0)) * share;
+      double const turned = remove_ ? 0.0 : -z * elementary::log(elementary::cos(-0.5 * across));
+      least = std::min(least, 0.71 + turned + (half + along) * slope -
+                                  twice_nodes * elementary::log(rho) -
+                                  elementary::log1p(-1.0 / (rho * rho)));
+    }
+    return least;
+  }
+
+  // A table of panels so narrow that they err by less than is rounded, for orders up to one.
+  [[nodiscard]] bool build(significant_parts const& where, double alpha) {
+    double length = 0.0;
+    double longest = 0.0;
+    for (interval const& i : where.kept) {
+      length += i.high - i.low;
+      longest = std::max(longest, i.high - i.low);
+    }
+    double more = 0.0;
+    for (int attempt = 0; attempt < 3; ++attempt) {
+      double width = std::min(widest(alpha), longest);
+      while (log_panel_error(alpha, 0.5 * width) > -fold_range<T> - more) {
+        width *= 0.85;
+        if (!(length / width < most_panels)) return false;
+      }
+      half_width_ = 0.5 * width;
+      log_dropped_ = where.log_dropped;
+      table_ = sum_over(where.kept, width);
+      // A small order has the least M − 1, about z times KL's half; where parts are dropped the table is for one order.
+      double least = 0.0;
+      if (where.log_dropped > -infinity) {
+        T const z = T(alpha - 1.0);
+        double const log_moment =
+            (alpha - 1.0) * static_cast<double>(table_->divergence(z, table_->size()).value);
+        least = std::min(1.0, elementary::expm1(std::min(1.0, log_moment)));
+      } else {
+        least = 1e-3 * static_cast<double>(table_->divergence(T(1e-3), table_->size()).value);
+      }
+      double const needed =
+          elementary::log1p(2.0 * alpha) - elementary::log(std::max(least, 1e-290));
+      if (needed <= more) return true;
+      more = std::min(needed, 700.0);
+    }
+    return true;
+  }
+
+  // Of D, by Lemma 8 and by what was dropped.
+  [[nodiscard]] T panels_error(double alpha, T const& divergence) const {
+    double const z = alpha - 1.0;
+    double const log_moment = z * static_cast<double>(divergence);
+    double const kappa = log_panel_error(alpha, half_width_);
+    if (!(kappa < -1.0)) return T(infinity);
+    double const beside = elementary::log1p((alpha + z) * elementary::exp(-log_moment));
+    double const dropped =
+        log_dropped_ + static_cast<double>(log_density_) - 0.5 * epsilon_ - log_moment;
+    // Exponents are rounded.
+    return error_of_part(log_add(kappa + beside, dropped) + 1e-14 * log_moment, z, divergence);
+  }
+
+  [[nodiscard]] typename loss_table<T>::entry at(T const& l, T const& log_base,
+                                                 T const& off = T(0)) const {
     sampled_ratio<T> const ratio(T(rate_), l);
     T const magnitude = ratio.loss < 0 ? -ratio.loss : ratio.loss;
     T const size = l < 0 ? -l : l;
-    T const error = ratio.share * size + 4 * magnitude;
-    T const mass_error = 12 + 2 * T(epsilon_);
+    T const error = ratio.share * (size + off) + 4 * magnitude;
+    auto const size_of = [](T const& x) { return x < 0 ? T(-x) : x; };
+    T const mass_error = 12 + 3 * (size_of(log_base) + size_of(l + T(epsilon_))) + off / 2;
     if (remove_) return {ratio.loss, log_base + ratio.loss, error, mass_error + error};
     return {-ratio.loss, log_base, error, mass_error};
   }
@@ -104,13 +185,15 @@ class sampled_bounded {
     if (log_density_ == -std::numeric_limits<T>::infinity()) return out;
     for (interval const& i : where) {
       over_panels<T>(i.low, i.high, width, [&](T const& l, T const& weight) {
-        out.add(at(l, log_density_ - (l + end) / 2 + log(weight)));
+        // A node is so many units from its place: renyi.md, Lemma 8.
+        T const off = 2 * (l < 0 ? T(-l) : l) + 6 * T(i.high - i.low);
+        out.add(at(l, log_density_ - (l + end) / 2 + log(weight), off));
       });
     }
     return out;
   }
 
-  [[nodiscard]] std::optional<std::vector<interval>> places(double alpha) const {
+  [[nodiscard]] std::optional<significant_parts> places(double alpha) const {
     double const z = alpha - 1.0;
     auto const value = [&](double l) {
       sampled_ratio<double> const ratio(rate_, l);
@@ -120,15 +203,16 @@ class sampled_bounded {
     };
     double const best = std::max(value(-epsilon_), value(epsilon_));
     // G falls up to l = 0 and rises beyond; the base falls like e^{−l/2} throughout.
-    std::optional<std::vector<interval>> where = significant(
-        -epsilon_, 0.0, panel(alpha), best, fold_range<T>,
+    std::optional<significant_parts> where = significant(
+        -epsilon_, 0.0, widest(alpha), best, folds_of_dropped<T>(epsilon_),
         [&](double a, double) { return value(a); }, value);
     if (!where) return where;
-    std::optional<std::vector<interval>> right = significant(
-        0.0, epsilon_, panel(alpha), best, fold_range<T>,
+    std::optional<significant_parts> right = significant(
+        0.0, epsilon_, widest(alpha), best, folds_of_dropped<T>(epsilon_),
         [&](double a, double b) { return value(b) + 0.5 * (b - a); }, value);
     if (!right) return right;
-    where->insert(where->end(), right->begin(), right->end());
+    for (interval const& next : right->kept) where->kept.push_back(next);
+    where->log_dropped = log_add(where->log_dropped, right->log_dropped);
     return where;
   }
 
@@ -139,6 +223,8 @@ class sampled_bounded {
   T log_density_;
   std::optional<loss_table<T>> table_;
   double covers_ = 0.0;
+  double half_width_ = 0.0;  // of its panels
+  double log_dropped_ = -infinity;
 };
 
 /// sinh x − x ≥ 0 and x·cosh x − sinh x ≥ 0, for x ≥ 0, times e^{−x}.

@@ -219,7 +219,7 @@ class coupled_divergence {
     double const z = alpha - 1.0;
     double const twice_nodes = 4.0 * static_cast<double>(gauss_legendre<T>().size());
     double least = std::numeric_limits<double>::infinity();
-    for (double rho = 1.25; rho < 100.0; rho *= 1.125) {
+    for (double rho = 1.25; rho < 1e15; rho *= 1.2) {
       double const across = 0.5 * half * (rho + 1.0 / rho);
       double const up = 0.5 * half * (rho - 1.0 / rho);
       double const turn = ratio_.normal() ? 0.5 * up * most_p_ : up;
@@ -240,17 +240,16 @@ class coupled_divergence {
     double const z = alpha - 1.0;
     double const log_moment = z * static_cast<double>(divergence);
     double const kappa = log_panel_error(alpha, half_width_, highest_);
-    double part = elementary::exp(std::min(kappa, 0.0)) *
-                  (1.0 + 2.0 * (alpha + z) * elementary::exp(-log_moment));
+    if (!(kappa < -1.0)) return T(std::numeric_limits<double>::infinity());
+    double log_part = kappa + elementary::log1p(2.0 * (alpha + z) * elementary::exp(-log_moment));
     if (ratio_.normal()) {
       double const forward = highest_ - (alpha * most_p_ - z * most_q());
       double const backward = highest_ - most_p_;
-      part += elementary::exp(log_convexity(alpha) - 0.5 * forward * forward - log_moment) +
-              (1.0 + alpha) * elementary::exp(-0.5 * backward * backward - log_moment);
+      log_part = log_add(log_part, log_convexity(alpha) - 0.5 * forward * forward - log_moment);
+      log_part =
+          log_add(log_part, elementary::log1p(alpha) - 0.5 * backward * backward - log_moment);
     }
-    return T((kappa < -1.0 && part < 0.5 ? 1.01 * part / (1.0 - part)
-                                         : std::numeric_limits<double>::infinity()) /
-             z);
+    return error_of_part(log_part + 1e-14 * log_moment, z, divergence);
   }
   [[nodiscard]] double most_q() const { return static_cast<double>(ratio_.most_q()); }
 
@@ -271,6 +270,11 @@ class coupled_divergence {
         ends.insert(ends.begin(), middle);
       }
     }
+    double longest = 0.0;
+    for (std::size_t k = 0; k + 1 < ends.size(); ++k) {
+      longest = std::max(longest, ends[k + 1] - ends[k]);
+    }
+    width = std::min(width, longest);
     while (log_panel_error(alpha, 0.5 * width, ends.back()) > -folds) {
       width *= 0.85;
       if (!((ends.back() - ends.front()) / width + static_cast<double>(ends.size()) <
@@ -285,8 +289,8 @@ class coupled_divergence {
       over_panels<T>(ends[k], ends[k + 1], width, [&](T const& x, T const& weight) {
         using elementary::log;
         T const log_weight = log(weight);
-        // A node lies within so many units of its place: four roundings on the way from the first, and those of its own.
-        T const off = 8 * (magnitude(x) + magnitude(T(ends[k])) + T(half_width_));
+        // A node lies within so many units of its place: renyi.md, Lemma 8.
+        T const off = 2 * magnitude(x) + 6 * T(ends[k + 1] - ends[k]);
         out.add(node(x, log_weight, true, off));
         if (pair_.mirrored) out.add(node(x, log_weight, false, off));
       });

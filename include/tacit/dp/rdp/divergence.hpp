@@ -44,13 +44,13 @@ inline void check_order(double order) {
 ///   normal          αμ²/2
 ///   mixture         rates 1e-300 … 1, largest shift ≤ 64 (σ ≥ 1/64) and α·shift ≤ 3e7; beyond that, or where parts
 ///                   are so many that a table is too large, an upper bound (docs/certificates/renyi.md)
-///   bounded         closed form (unsampled), or Gauss–Legendre; where that takes more than some thousand panels
+///   bounded         closed form (unsampled), or panels (Lemma 8); where that takes more than some thousand panels
 ///                   (orders of thousands at tiny rates) the upper bound of docs/certificates/renyi.md, Lemma 3
 ///   lattice         the sum over the integers; beyond α·shift/σ = 3e7 as mixture
 ///   finite          the sum; ∞ if P has mass where Q has none, or may have
 ///   coupled         trapezoids or panels, with their error bounded (docs/certificates/renyi.md, Lemmas 5 and 8); where
 ///                   that takes more than some thousand nodes as amplified, or by joint convexity
-///   amplified       the integral of its profile; beyond changed = 1e3 that of the unsampled pair, and Lemma 4
+///   amplified       the integral of its profile, by panels with their error bounded (Lemma 9); beyond changed = 1e3 that of the unsampled pair, and Lemma 4
 template <real T>
 class basic_renyi_curve {
  public:

@@ -387,7 +387,7 @@ class mixture_divergence {
                                    fold_range<T>, bound, value, static_cast<std::size_t>(pieces));
     if (!right) return std::nullopt;
     // One by one: of an insertion g++ 12 says at -O2 that it may overflow.
-    for (interval const& next : *right) where.push_back(next);
+    for (interval const& next : right->kept) where.push_back(next);
     how.dropped = 3.0 * (how.high - start) / how.step;  // exponents are rounded
     return sum_over(where, how.step);
   }

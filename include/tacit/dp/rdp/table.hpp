@@ -64,6 +64,15 @@ template <real T>
   return {value, error / total / z + rounding + lost};
 }
 
+/// What D = log M/z errs by where M errs by at most e^{log_part} of itself. D is at least 0.
+template <real T>
+[[nodiscard]] T error_of_part(double log_part, double z, T const& divergence) {
+  double const part = elementary::exp(std::min(log_part, 0.0));
+  if (part < 0.5) return T(1.01 * part / (1.0 - part) / z);
+  T const above = T(1.01 * log_add(0.0, log_part) / z);
+  return above > divergence ? above : divergence;
+}
+
 /// The least of three bounds on a divergence of losses L ≤ `largest`, without a quadrature: D ≤ largest, and M − 1 is at
 /// most `share`·(e^whole − 1), and `second`. docs/certificates/renyi.md, Lemmas 3 and 4.
 template <real T>
@@ -207,20 +216,32 @@ struct interval {
 
 inline constexpr std::size_t most_pieces = 6000;
 
+/// Parts of a range, and a bound on the logarithm of an integral over the others.
+struct significant_parts {
+  std::vector<interval> kept;
+  double log_dropped = -std::numeric_limits<double>::infinity();
+};
+
+/// So many e-folds that parts of a range of this length, dropped together, are below rounding.
+template <real T>
+[[nodiscard]] double folds_of_dropped(double length) {
+  return fold_range<T> + 4.0 + elementary::log1p(length);
+}
+
 /// What is left of [low, high] when the parts are dropped on which an integrand is proved to stay
 /// `range` e-folds below its largest known value: bisection down to pieces of length `leaf`.
 /// `bound(a, b)` bounds its logarithm on [a, b], `value(x)` is its logarithm. Nothing where that would be more pieces than
 /// a quadrature is worth.
 template <class Bound, class Value>
-[[nodiscard]] std::optional<std::vector<interval>> significant(double low, double high, double leaf,
-                                                               double best, double range,
-                                                               Bound&& bound, Value&& value,
-                                                               std::size_t most = most_pieces) {
+[[nodiscard]] std::optional<significant_parts> significant(double low, double high, double leaf,
+                                                           double best, double range, Bound&& bound,
+                                                           Value&& value,
+                                                           std::size_t most = most_pieces) {
   struct piece {
     interval where;
     double most;
   };
-  if (!(low < high)) return std::vector<interval>{};
+  if (!(low < high)) return significant_parts{};
   std::vector<piece> waiting{{{low, high}, std::numeric_limits<double>::infinity()}};
   std::vector<piece> kept;
   best = std::max({best, value(low), value(high)});
@@ -241,7 +262,8 @@ template <class Bound, class Value>
     waiting.push_back(right);  // so that the pieces come out in order
     waiting.push_back(left);
   }
-  std::vector<interval> out;
+  significant_parts all;
+  std::vector<interval>& out = all.kept;
   for (piece const& p : kept) {
     if (p.most < best - range) continue;
     if (!out.empty() && out.back().high == p.where.low) {
@@ -250,7 +272,8 @@ template <class Bound, class Value>
       out.push_back(p.where);
     }
   }
-  return out;
+  all.log_dropped = elementary::log(high - low) + best - range;
+  return all;
 }
 
 /// The largest value on [a, b] of a chord less a parabola: e_a + slope·(x−a) − x₊²/2.
