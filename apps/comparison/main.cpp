@@ -55,7 +55,8 @@ int main(int argc, char** argv) {
   app.add_option("--out", out, "where results.md and its figures go");
   app.add_option("--runs", log_file, "the file of finished runs; results.jsonl beside the page");
   app.add_option("--data", how.data, "where the tables are")->check(CLI::ExistingDirectory);
-  app.add_option("--only", parts, "parts to run: places, shadows, papers; all unless given")
+  app.add_option("--only", parts,
+                 "parts to run: places, shadows, sections of the papers; all unless given")
       ->delimiter(',')
       ->check(CLI::IsMember(all_parts()));
   app.add_option("--seeds", how.seeds, "that are scored")->check(CLI::Range(2, 100));

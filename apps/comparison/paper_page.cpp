@@ -355,7 +355,7 @@ void dpgd_0th_text(std::string& out, finder const& find) {
 }
 
 void section(std::string& out, char const* title, std::string const& body) {
-  if (!body.empty()) out += std::string("\n## ") + title + "\n" + body;
+  out += std::string("\n## ") + title + "\n" + (body.empty() ? "\nNot measured yet.\n" : body);
 }
 
 }  // namespace
@@ -379,6 +379,13 @@ std::string paper_page(comparison const& all) {
       "[verdicts](results.md#what-the-papers-claim) are in the results.\n";
   if (!paper_figure(all.found.rows).empty()) {
     out += "\n![Scores by budget and by steps](paper_rows.svg)\n";
+  }
+  bool const whole = std::all_of(all.found.rows.begin(), all.found.rows.end(),
+                                 [](compared_row const& row) { return row.done(); });
+  if (!whole) {
+    out +=
+        "\n**Not all rows are measured yet.** Tables show those that are; the command goes on with "
+        "the others.\n";
   }
   std::string body;
   paczero_tables(body, find);

@@ -25,11 +25,13 @@ std::vector<setting> with_rates(std::size_t steps, std::vector<double> const& le
 
 class list {
  public:
+  void begin_section(std::string name) { section_ = std::move(name); }
+
   compared_row& add(place where, std::string title, std::string family, tuning_system system,
                     std::optional<double> epsilon = {}) {
     compared_row row = row_of(where, std::move(title), std::move(family), system, epsilon);
     row.in_table = false;
-    row.of_papers = true;
+    row.section = section_;
     row.refined = false;
     row.options.attacked = false;
     rows_.push_back(std::move(row));
@@ -39,6 +41,7 @@ class list {
   std::vector<compared_row> take() { return std::move(rows_); }
 
  private:
+  std::string section_;
   std::vector<compared_row> rows_;
 };
 
@@ -246,9 +249,13 @@ void add_rldp(list& rows) {
 
 std::vector<compared_row> paper_rows() {
   list rows;
+  rows.begin_section("paczero");
   add_paczero(rows);
+  rows.begin_section("noise");
   add_budgets_of_noise(rows);
+  rows.begin_section("ferret");
   add_ferret(rows);
+  rows.begin_section("rldp");
   add_rldp(rows);
   return rows.take();
 }

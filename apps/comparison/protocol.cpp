@@ -5,6 +5,7 @@
 
 #include "output/progress.hpp"
 #include "training/in_parallel.hpp"
+#include "tuning_cost.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -146,13 +147,16 @@ class follower {
   measured run() {
     for (place const where : places) {
       runs_ = wanted(std::string(words_of(where).id));
-      run_rows([&](compared_row const& row) { return row.where == where && !row.of_papers; });
+      run_rows([&](compared_row const& row) { return row.where == where && !row.of_papers(); });
     }
     measured out;
     runs_ = wanted("shadows");
     out.lira = run_shadows();
-    runs_ = wanted("papers");
-    run_rows([](compared_row const& row) { return row.of_papers; });
+    for (char const* section : paper_sections) {
+      runs_ = wanted(section);
+      run_rows([&](compared_row const& row) { return row.section == section; });
+    }
+    bound_tuning();
     out.rows = std::move(rows_);
     out.whole = left_out_ == 0;
     return out;
@@ -173,9 +177,9 @@ class follower {
   std::size_t jobs_in_all() const {
     std::size_t jobs = 0;
     for (compared_row const& row : rows_) {
-      if (!wanted(row.of_papers ? "papers" : std::string(words_of(row.where).id))) continue;
+      if (!wanted(row.of_papers() ? row.section : std::string(words_of(row.where).id))) continue;
       jobs += how_.seeds + tuning_runs_of(row);
-      if (row.in_table && !row.grid.empty()) ++jobs;
+      if (row.in_table && !row.grid.empty()) jobs += 2;
     }
     if (wanted("shadows")) jobs += attacked_rows(how_.quick);
     return jobs;
@@ -365,6 +369,17 @@ class follower {
     }
   }
 
+  void bound_tuning() {
+    std::vector<compared_row*> done;
+    for (compared_row& row : rows_) {
+      if (row.in_table && !row.grid.empty() && row.done()) done.push_back(&row);
+    }
+    in_parallel(done.size(), how_.threads, [&](std::size_t i) {
+      done[i]->tuned_epsilon = epsilon_with_tuning(*done[i]);
+      bar_.advance(1);
+    });
+  }
+
   void score_all(std::vector<compared_row*> const& here) {
     std::vector<job> jobs;
     for (compared_row const* row : here) {
@@ -375,7 +390,7 @@ class follower {
       for (std::uint64_t seed = 1; seed <= how_.seeds; ++seed) {
         jobs.push_back({key_of("score", *row, *row->chosen, seed), [this, row, seed] {
                           scored_run const run = score(*row, seed);
-                          return row->of_papers ? with_curve(run) : as_json(run);
+                          return row->of_papers() ? with_curve(run) : as_json(run);
                         }});
       }
     }
@@ -395,7 +410,7 @@ class follower {
   scored_run score(compared_row const& row, std::uint64_t seed) const {
     auto const at = open(row.where, seed, how_.data, how_.quick, row.rank);
     std::optional<scored_by_halves> halves;
-    if (row.of_papers && row.where != place::text) halves.emplace(*at);
+    if (row.of_papers() && row.where != place::text) halves.emplace(*at);
     tuning_result const run =
         tune(halves ? static_cast<model&>(*halves) : at->of(), options_of(row, *row.chosen, seed));
     scored_run out;
@@ -404,7 +419,7 @@ class follower {
     out.nats = run.nats;
     out.attacked = run.attacked;
     out.bound = run.bound;
-    if (row.of_papers) {
+    if (row.of_papers()) {
       out.curve = run.curve;
       out.nats_of_secret = run.nats_of_secret;
       out.unanimous = run.unanimous;
@@ -472,7 +487,7 @@ std::vector<std::string> all_parts() {
   std::vector<std::string> out;
   for (place const where : places) out.emplace_back(words_of(where).id);
   out.emplace_back("shadows");
-  out.emplace_back("papers");
+  for (char const* section : paper_sections) out.emplace_back(section);
   return out;
 }
 

@@ -23,7 +23,8 @@ struct protocol_options {
   std::size_t threads = 2;
   bool quick = false;
   std::filesystem::path data{};
-  std::set<std::string> parts{};  // that run: ids of places, `shadows`, `papers`; empty: all
+  std::set<std::string>
+      parts{};  // that run: ids of places, `shadows`, sections of the papers; empty: all
   double minutes = std::numeric_limits<double>::infinity();  // after which no run begins
   std::size_t most_runs = std::numeric_limits<std::size_t>::max();
 };

@@ -52,6 +52,20 @@ bool measured_here(std::vector<compared_row> const& rows, place where) {
   return any;
 }
 
+// Names the seeds with which a row ended far below public training: its setting is not stable.
+std::string worse_than_public(compared_row const& row, compared_row const* alone) {
+  if (alone == nullptr || alone == &row) return "";
+  bool const text = words_of(row.where).less_is_better;
+  std::string seeds;
+  for (std::size_t i = 0; i < std::min(row.runs.size(), alone->runs.size()); ++i) {
+    double const a = row.runs[i].score;
+    double const b = alone->runs[i].score;
+    if (text ? a > 2.0 * b : a < b - 0.1)
+      seeds += formatted("%s%zu", seeds.empty() ? "" : ", ", i + 1);
+  }
+  return seeds.empty() ? "" : " ‡ " + seeds;
+}
+
 void results_table(std::string& out, std::vector<compared_row> const& rows, place where) {
   place_words const words = words_of(where);
   bool const text = where == place::text;
@@ -70,9 +84,9 @@ void results_table(std::string& out, std::vector<compared_row> const& rows, plac
                        g.high);
     }
     out += "| " + row.title + " | " + (row.epsilon ? formatted("%g", *row.epsilon) : "") + " | " +
-           score_text(row) + " | " + gain + " | " + spent(row) + " | " + cost_of_tuning(row) +
-           " | " + (bound_of(row) == 1.0 ? "1" : up(bound_of(row), 3)) + " | " + attack_text(row) +
-           " | " +
+           score_text(row) + worse_than_public(row, alone) + " | " + gain + " | " + spent(row) +
+           " | " + cost_of_tuning(row) + " | " +
+           (bound_of(row) == 1.0 ? "1" : up(bound_of(row), 3)) + " | " + attack_text(row) + " | " +
            (row.runs.front().with_members
                 ? with_interval("%.3f (%.2f to %.2f)",
                                 each(row, [](scored_run const& r) { return std::optional(r.auc); }),
@@ -103,7 +117,7 @@ void settings_table(std::string& out, std::vector<compared_row> const& rows, pla
       "| | asked | steps | learning rate | clip | batch rate | tuning score | ms a step | MB |\n"
       "|---|---:|---:|---:|---:|---:|---:|---:|---:|\n";
   for (compared_row const& row : rows) {
-    if (row.where != where || row.of_papers || !row.done() || row.grid.empty()) continue;
+    if (row.where != where || row.of_papers() || !row.done() || row.grid.empty()) continue;
     setting const& s = *row.chosen;
     bool const clips = std::any_of(row.grid.begin(), row.grid.end(),
                                    [&](setting const& other) { return other.clip != 1.0; });
@@ -187,7 +201,11 @@ std::string how_to_read(comparison const& all) {
       "- **Scores** are those of the last step on records that nobody trained on, the mean of " +
       formatted("%zu", all.seeds) +
       " seeds with its 95 % interval by Student's t. A seed decides the split of the data and "
-      "where public training began, and is the same for all rows: differences are paired.\n"
+      "where public training began, and is the same for all rows: differences are paired. A ‡ "
+      "names "
+      "the seeds with which a row ended far below public training, by .1 of accuracy or at twice "
+      "its "
+      "perplexity: its setting is not stable, although tuning did not show it.\n"
       "- **Claims** are tested by Student's t on the paired differences. A win must also beat "
       "*public training alone*: of the two p the larger counts. All p are corrected together by "
       "Holm's rule, so that with probability .95 no verdict on the page is wrong by chance. "
@@ -317,7 +335,7 @@ nlohmann::ordered_json as_json(comparison const& all) {
     auto const nats = each(row, [](scored_run const& r) { return r.nats; });
     if (!epsilon.empty()) one["epsilon"] = largest(epsilon);
     if (!nats.empty()) one["nats"] = largest(nats);
-    if (auto const tuned = epsilon_with_tuning(row)) one["epsilon_with_tuning"] = *tuned;
+    if (row.tuned_epsilon) one["epsilon_with_tuning"] = *row.tuned_epsilon;
     out["rows"].push_back(std::move(one));
   }
   for (claim const& c : all.claims) {

@@ -148,7 +148,7 @@ std::vector<compared_row> all_rows(bool quick) {
   std::move(of_papers.begin(), of_papers.end(), std::back_inserter(rows));
   if (!quick) return rows;
   std::erase_if(rows, [](compared_row const& row) {
-    if (row.of_papers) {  // one or two of each table
+    if (row.of_papers()) {  // one or two of each table
       for (char const* kept :
            {"k-paper-4", "k-zpl-hold-1", "budget-paper-0.1", "ladder-rank-2-zpl-hold",
             "ladder-steps-1500-zpl-coin", "ferret-MAX-none", "epochs-3", "adamw-automatic",

@@ -40,10 +40,10 @@ struct compared_row {
   std::optional<double> epsilon;  // that the budget stands for
   tuning_options options;         // all but the setting
   std::vector<setting> grid{};    // one alone is not tuned but given; none for `none`
-  bool in_table = true;    // or only there for a claim, or for the page of the papers' own rows
-  bool of_papers = false;  // a row of that page
-  bool refined = true;     // whether tuning looks around the best of the grid
-  std::size_t rank = 4;    // of adapters
+  bool in_table = true;   // or only there for a claim, or for the page of the papers' own rows
+  std::string section{};  // of that page; none: a row of the results
+  bool refined = true;    // whether tuning looks around the best of the grid
+  std::size_t rank = 4;   // of adapters
 
   std::vector<setting> tried{};     // once the grid has run: it, and what is around the best of it
   std::size_t tuning_runs = 0;      // in all; 0 where nothing is tuned
@@ -51,8 +51,10 @@ struct compared_row {
   std::vector<double> tuned_scores{};  // of the chosen one, on the seeds of tuning
   std::vector<scored_run> runs{};      // one a seed; empty until all are done
   step_cost cost{};
+  std::optional<double> tuned_epsilon{};  // with what tuning would have cost, where that is known
 
   bool done() const { return !runs.empty(); }
+  bool of_papers() const { return !section.empty(); }
 };
 
 /// Names the row in the log: its family, and the ε where it has one.
@@ -69,7 +71,8 @@ tacit::nats information_at(double epsilon);
 /// All rows. `quick`: a few steps of some.
 std::vector<compared_row> all_rows(bool quick);
 
-/// The rows that the papers have tables of, in kind: `of_papers`.
+/// The rows that the papers have tables of, in kind. Each is of a section, of these in their order.
+inline constexpr char const* paper_sections[] = {"paczero", "noise", "ferret", "rldp"};
 std::vector<compared_row> paper_rows();
 
 /// A row of a place with one system, as all are set up; with `epsilon` what its budget stands for.

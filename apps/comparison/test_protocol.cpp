@@ -144,7 +144,7 @@ TEST_CASE("rows are tuned on their whole grid, or given, and have names of their
   for (compared_row const& row : rows) {
     CAPTURE(row.title);
     bool const given = row.grid.size() == 1 && !row.in_table;
-    bool const own = row.of_papers && !row.refined && row.grid.size() > finalists - 1;
+    bool const own = row.of_papers() && !row.refined && row.grid.size() > finalists - 1;
     CHECK((row.grid.size() == grid_size || given || own || row.family == "none"));
     names.insert(std::string(words_of(row.where).id) + " " + id_of(row));
   }

@@ -104,8 +104,7 @@ std::string cost_of_tuning(compared_row const& row) {
     default:
       break;
   }
-  std::optional<double> const epsilon = epsilon_with_tuning(row);
-  return epsilon ? "ε = " + up(*epsilon, 3) : "–";
+  return row.tuned_epsilon ? "ε = " + up(*row.tuned_epsilon, 3) : "–";
 }
 
 }  // namespace apps

@@ -16,7 +16,7 @@ namespace apps {
 /// Guarantee: upper bound at δ = comparison_delta. ε as a text that is rounded up, or nats.
 std::string cost_of_tuning(compared_row const& row);
 
-/// The ε alone, of a system that has one.
+/// The ε alone, of a system that has one: what `tuned_epsilon` of a row is to be. Takes seconds.
 std::optional<double> epsilon_with_tuning(compared_row const& row);
 
 }  // namespace apps

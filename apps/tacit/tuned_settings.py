@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What docs/results.md chose for each system, as the calculator's defaults: writes tuned_settings.hpp.
 
+Models that the page has not measured keep what they have.
+
 usage: tuned_settings.py [--check]    --check compares the file with the page instead, and fails where they differ
 """
 import sys
@@ -65,8 +67,17 @@ def rows(page):
                    f"{rate.rstrip(' †')}, {clip}, {batch}}},\n")
 
 
+def kept(chosen):
+    """The lines of models that the page has not measured, as they stand."""
+    for model in MODELS.values():
+        name = f"tuned_model::{model},"
+        if not any(name in line for line in chosen):
+            yield from (line for line in HEADER.read_text(encoding="utf-8").splitlines(True) if "{" + name in line)
+
+
 def main():
-    text = BEFORE + "".join(rows((ROOT / "docs" / "results.md").read_text(encoding="utf-8"))) + AFTER
+    chosen = list(rows((ROOT / "docs" / "results.md").read_text(encoding="utf-8")))
+    text = BEFORE + "".join(chosen) + "".join(kept(chosen)) + AFTER
     if sys.argv[1:] == ["--check"]:
         if HEADER.read_text(encoding="utf-8") != text:
             sys.exit("apps/tacit/tuned_settings.hpp is not what docs/results.md chose: python3 apps/tacit/tuned_settings.py")
