@@ -309,10 +309,10 @@ class profile_divergence {
     auto const too_many = [&] { return 20.0 * length / width > most_nodes; };
     if (too_many()) return std::nullopt;
     // About: in double, which is enough to compare with.
-    profile_divergence<double> const plain(pair_);
-    auto const nodes = plain.nodes_in(pieces, width);
-    double const total = plain.log_total(z, nodes);
-    double const least_total = plain.log_total(least_tilt, nodes);
+    using plain = profile_divergence<double>;
+    auto const nodes = plain(pair_).nodes_in(pieces, width);
+    double const total = plain::log_total(z, nodes);
+    double const least_total = plain::log_total(least_tilt, nodes);
     for (int attempt = 0; attempt < 14; ++attempt) {
       for (double const rho : {5.0, 3.0, 8.0}) {
         table tried{{}, {}, high(z), where.log_dropped};
