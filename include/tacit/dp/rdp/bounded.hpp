@@ -95,22 +95,15 @@ class sampled_bounded {
   }
 
   // log κ of Lemma 8 (v), for panels of a half-width.
-  [[nodiscard]] double log_panel_error(double alpha, double half) const {
+  [[nodiscard]] double log_rule_error(double alpha, double half) const {
     double const z = alpha - 1.0;
-    double const twice_nodes = 4.0 * static_cast<double>(gauss_legendre<T>().size());
-    double least = infinity;
-    for (double rho = 1.25; rho < 1e15; rho *= 1.2) {
-      double const along = 0.5 * half * (rho + 1.0 / rho);
-      double const across = 0.5 * half * (rho - 1.0 / rho);
-      if (!(across < 3.14)) break;
+    return log_panel_error<T>(half, [&](double along, double across) {
+      if (!(across < 3.14)) return infinity;
       double const share = sampled_ratio<double>(rate_, epsilon_ + along).share;
       double const slope = 0.5 + (remove_ ? alpha : std::max(z, 1.0)) * share;
       double const turned = remove_ ? 0.0 : -z * elementary::log(elementary::cos(-0.5 * across));
-      least = std::min(least, 0.71 + turned + (half + along) * slope -
-                                  twice_nodes * elementary::log(rho) -
-                                  elementary::log1p(-1.0 / (rho * rho)));
-    }
-    return least;
+      return turned + (half + along) * slope;
+    });
   }
 
   // A table of panels so narrow that they err by less than is rounded, for orders up to one.
@@ -124,7 +117,7 @@ class sampled_bounded {
     double more = 0.0;
     for (int attempt = 0; attempt < 3; ++attempt) {
       double width = std::min(widest(alpha), longest);
-      while (log_panel_error(alpha, 0.5 * width) > -fold_range<T> - more) {
+      while (log_rule_error(alpha, 0.5 * width) > -fold_range<T> - more) {
         width *= 0.85;
         if (!(length / width < most_panels)) return false;
       }
@@ -153,7 +146,7 @@ class sampled_bounded {
   [[nodiscard]] T panels_error(double alpha, T const& divergence) const {
     double const z = alpha - 1.0;
     double const log_moment = z * static_cast<double>(divergence);
-    double const kappa = log_panel_error(alpha, half_width_);
+    double const kappa = log_rule_error(alpha, half_width_);
     if (!(kappa < -1.0)) return T(infinity);
     double const beside = elementary::log1p((alpha + z) * elementary::exp(-log_moment));
     double const dropped =

@@ -215,31 +215,24 @@ class coupled_divergence {
   }
 
   // log κ of Lemma 8, for panels of a half-width as far out as `farthest`.
-  [[nodiscard]] double log_panel_error(double alpha, double half, double farthest) const {
+  [[nodiscard]] double log_panels_error(double alpha, double half, double farthest) const {
     double const z = alpha - 1.0;
-    double const twice_nodes = 4.0 * static_cast<double>(gauss_legendre<T>().size());
-    double least = std::numeric_limits<double>::infinity();
-    for (double rho = 1.25; rho < 1e15; rho *= 1.2) {
-      double const across = 0.5 * half * (rho + 1.0 / rho);
-      double const up = 0.5 * half * (rho - 1.0 / rho);
-      double const turn = ratio_.normal() ? 0.5 * up * most_p_ : up;
-      if (!(turn < 1.57)) break;
+    return log_panel_error<T>(half, [&](double along, double across) {
+      double const turn = ratio_.normal() ? 0.5 * across * most_p_ : across;
+      if (!(turn < 1.57)) return std::numeric_limits<double>::infinity();
       double const slope = ratio_.normal()
-                               ? std::max(farthest + across + z * most_p_, alpha * most_p_ + across)
+                               ? std::max(farthest + along + z * most_p_, alpha * most_p_ + along)
                                : alpha + z;
-      double const growth = (ratio_.normal() ? 0.5 * up * up : 0.0) -
-                            z * elementary::log(elementary::cos(turn)) + (half + across) * slope;
-      least = std::min(least, growth + 0.71 - twice_nodes * elementary::log(rho) -
-                                  elementary::log1p(-1.0 / (rho * rho)));
-    }
-    return least;
+      return (ratio_.normal() ? 0.5 * across * across : 0.0) -
+             z * elementary::log(elementary::cos(turn)) + (half + along) * slope;
+    });
   }
 
   // Of D, by Lemma 8: the panels' part, and for normal noise what lies above them.
   [[nodiscard]] T panels_error(double alpha, T const& divergence) const {
     double const z = alpha - 1.0;
     double const log_moment = z * static_cast<double>(divergence);
-    double const kappa = log_panel_error(alpha, half_width_, highest_);
+    double const kappa = log_panels_error(alpha, half_width_, highest_);
     if (!(kappa < -1.0)) return T(std::numeric_limits<double>::infinity());
     double log_part = kappa + elementary::log1p(2.0 * (alpha + z) * elementary::exp(-log_moment));
     if (ratio_.normal()) {
@@ -275,7 +268,7 @@ class coupled_divergence {
       longest = std::max(longest, ends[k + 1] - ends[k]);
     }
     width = std::min(width, longest);
-    while (log_panel_error(alpha, 0.5 * width, ends.back()) > -folds) {
+    while (log_panels_error(alpha, 0.5 * width, ends.back()) > -folds) {
       width *= 0.85;
       if (!((ends.back() - ends.front()) / width + static_cast<double>(ends.size()) <
             most_panels)) {

@@ -64,9 +64,28 @@ template <real T>
   return {value, error / total / z + rounding + lost};
 }
 
-/// What D = log M/z errs by where M errs by at most e^{log_part} of itself. D is at least 0.
+/// The logarithm of κ = 2.03·e^{growth}·ρ^{−2N}/(1 − ρ^{−2}) at the best of many ρ, for Gauss–Legendre panels of a half-width:
+/// docs/certificates/renyi.md, Lemma 8. `growth(along, across)` is that of the integrand in an ellipse of these semi-axes,
+/// ∞ where it is not analytic.
+template <real T, class Growth>
+[[nodiscard]] double log_panel_error(double half, Growth&& growth) {
+  double const twice_nodes = 4.0 * static_cast<double>(gauss_legendre<T>().size());
+  double least = std::numeric_limits<double>::infinity();
+  for (double rho = 1.25; rho < 1e15; rho *= 1.2) {
+    double const grown = growth(0.5 * half * (rho + 1.0 / rho), 0.5 * half * (rho - 1.0 / rho));
+    if (!(grown < std::numeric_limits<double>::infinity())) break;
+    least = std::min(least, grown + 0.71 - twice_nodes * elementary::log(rho) -
+                                elementary::log1p(-1.0 / (rho * rho)));
+  }
+  return least;
+}
+
+/// What D = log M/z errs by where M errs by at most e^{log_part} of itself. D is at least 0. ∞ for NaN.
 template <real T>
 [[nodiscard]] T error_of_part(double log_part, double z, T const& divergence) {
+  if (!(log_part < std::numeric_limits<double>::infinity())) {
+    return std::numeric_limits<T>::infinity();
+  }
   double const part = elementary::exp(std::min(log_part, 0.0));
   if (part < 0.5) return T(1.01 * part / (1.0 - part) / z);
   T const above = T(1.01 * log_add(0.0, log_part) / z);
