@@ -107,6 +107,7 @@
 #include <tacit/dp/rdp/mixture.hpp>
 #include <tacit/dp/rdp/mixture_bounds.hpp>
 #include <tacit/dp/rdp/mixture_rule.hpp>
+#include <tacit/dp/rdp/profile_rule.hpp>
 #include <tacit/dp/rdp/table.hpp>
 #include <tacit/dp/renyi.hpp>
 #include <tacit/dp/response_profile.hpp>

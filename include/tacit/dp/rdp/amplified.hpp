@@ -8,6 +8,7 @@
 #include <tacit/dp/gaussian_profile.hpp>
 #include <tacit/dp/loss.hpp>
 #include <tacit/dp/pair.hpp>
+#include <tacit/dp/rdp/profile_rule.hpp>
 #include <tacit/dp/rdp/table.hpp>
 
 #include <algorithm>
@@ -29,7 +30,7 @@ template <real T>
 class profile_divergence {
  public:
   explicit profile_divergence(amplified_pair const& pair)
-      : pair_(pair), largest_(std::max(pair.absent, pair.changed)) {}
+      : pair_(pair), largest_(std::max(pair.absent, pair.changed)), rule_(pair) {}
 
   [[nodiscard]] with_error<T> operator()(T const& order) {
     T const z = order - 1;
@@ -38,8 +39,8 @@ class profile_divergence {
     if (table_.nodes.empty() || tilt > covers_) {
       if (normal() && (largest_ > 1e3 || (1.0 + tilt) * largest_ > 3e7)) return unsampled(z);
       double const ahead = std::max(1.5 * tilt, 4.0);
-      if (high(ahead) - low() <= 64.0 * widest(ahead)) {
-        std::optional<table> found = tabulate({{{low(), high(ahead)}}}, ahead);
+      if (high(ahead) - rule_.low() <= 64.0 * rule_.widest(ahead)) {
+        std::optional<table> found = tabulate({{{rule_.low(), high(ahead)}}}, ahead);
         if (!found) return rough(z);
         covers_ = ahead;
         table_ = std::move(*found);
@@ -83,55 +84,21 @@ class profile_divergence {
     T weight_error;
   };
 
-  // On a piece of the real axis beside a panel, at its left end and its right: logarithms of what bounds the profiles off
-  // the axis, of the ratio E = e^{ε′}, and of e^ε + 1. Between the ends their bounds are below the chords.
-  struct reach {
-    double absent[2];
-    double changed[2];
-    double ratio[2];
-    double odds[2];
-  };
-  struct panel {
-    double log_factor;  // of what the rule errs by, over the largest integrand off the axis
-    double log_cosine;  // what |E| is at least, over E on the axis
-    std::vector<reach> along;
-  };
   struct table {
     std::vector<node> nodes;
-    std::vector<panel> panels;
+    std::vector<profile_rule::panel> panels;
     double high = 0.0;  // where the last panel ends, or would end
     double log_dropped = -std::numeric_limits<double>::infinity();  // of what was left out below
   };
-
-  [[nodiscard]] bool normal() const { return pair_.kind == amplified_pair::noise::normal; }
-
-  // The panels lie in b = ε/m − m/2 for normal noise of the larger shift m, where δ falls like
-  // e^{−b²/2}, and in ε itself for Laplace noise.
-  [[nodiscard]] double low() const { return normal() ? -0.5 * largest_ : 0.0; }
-  [[nodiscard]] double high(double z) const {
-    return normal() ? (1.0 + z) * largest_ + std::sqrt(2.0 * fold_range<T>) + 1.0 : largest_;
-  }
-  // Where the search for the panels' width begins.
-  [[nodiscard]] double widest(double z) const {
-    if (!normal()) {
-      // e^{zL} grows by e^{z·share} a unit of ε, and share is largest at its end.
-      double const share = sampled_ratio<double>(pair_.rate, largest_).share;
-      return std::min(2.5, 12.0 / (1.0 + (1.0 + z) * share));
-    }
-    double const least = std::min(pair_.absent, pair_.changed);
-    double const ratio = least > 0.0 && least < 0.4 * largest_ ? least / largest_ : 1.0;
-    return std::min(2.5, 4.0 / largest_) * std::max(1e-3, ratio);
-  }
-  [[nodiscard]] double scale() const { return normal() ? largest_ : 1.0; }
-  [[nodiscard]] double epsilon_at(double place) const {
-    return normal() ? largest_ * (place + 0.5 * largest_) : place;
-  }
 
   /// D ≤ that of the unsampled change.
   [[nodiscard]] with_error<T> unsampled(T const& z) const {
     T const value = ((1 + z) * T(largest_)) * T(largest_) / 2;
     return {value, value * (std::numeric_limits<T>::epsilon() * 4)};
   }
+
+  [[nodiscard]] bool normal() const { return rule_.normal(); }
+  [[nodiscard]] double high(double z) const { return rule_.high(z, fold_range<T>); }
 
   [[nodiscard]] T log_profile(double shift, T const& epsilon) const {
     using elementary::expm1, elementary::log;
@@ -180,120 +147,14 @@ class profile_divergence {
             1000 + 20 * magnitude + moved * slope};
   }
 
-  // log of a bound on |δ(x + iη)| for x in [from, to] and |η| ≤ `across`. Laplace: the branch below its shift.
-  [[nodiscard]] double log_profile_near(double shift, double from, double to, double across) const {
-    using elementary::exp, elementary::log;
-    if (shift == 0.0) return -std::numeric_limits<double>::infinity();
-    if (!normal()) {
-      double const far = std::max(std::abs(from - shift), std::abs(to - shift)) + across;
-      double const grown = 0.5 * std::max(0.0, to - shift);
-      return std::min(log(0.5 * far) + grown, std::numbers::ln2 + grown);
-    }
-    double const on_axis = from >= 0.0 ? log_gaussian_profile(shift, from)
-                                       : log(exp(log_gaussian_profile(shift, 0.0)) - from);
-    return on_axis + 0.5 * (across / shift) * (across / shift);
-  }
-
-  [[nodiscard]] double log_ratio(double epsilon) const {  // log E
-    using elementary::expm1, elementary::log, elementary::log1p;
-    if (epsilon > 30.0) return log_add(log1p(-pair_.rate), log(pair_.rate) + epsilon);
-    return log1p(std::max(-pair_.rate, pair_.rate * expm1(epsilon)));
-  }
-
-  // The panels that over_panels makes of a piece; false where the ellipse meets a zero of E.
-  [[nodiscard]] bool add_panels(std::vector<panel>& out, interval const& piece, double width,
-                                double rho, double z) const {
-    using elementary::log, elementary::log1p;
-    auto const [from, to] = piece;
-    if (!(from < to)) return true;
-    // Between kinks of Laplace noise a profile that has ended is 0.
-    double const absent = normal() || to <= pair_.absent ? pair_.absent : 0.0;
-    double const changed = normal() || to <= pair_.changed ? pair_.changed : 0.0;
-    auto const pieces =
-        static_cast<std::size_t>(std::max(1.0, std::ceil((to - from) / width - 1e-9)));
-    double const half = (to - from) / static_cast<double>(2 * pieces) * (1.0 + 1e-12);
-    double const along = 0.5 * half * (rho + 1.0 / rho);
-    double const across = 0.5 * half * (rho - 1.0 / rho) * scale();
-    if (!(across < 3.0)) return false;
-    double const twice_nodes = 4.0 * static_cast<double>(gauss_legendre<T>().size());
-    double const factor = log(4.06 * half) - twice_nodes * log(rho) - log1p(-1.0 / (rho * rho));
-    // Profiles are followed in steps of a quarter, and for Laplace noise E^z in steps of a few e-folds.
-    double const share = sampled_ratio<double>(pair_.rate, largest_ + along).share;
-    auto const parts = static_cast<std::size_t>(
-        std::ceil(normal() ? 1.0 + 8.0 * along : 2.0 + 0.5 * (1.0 + z) * share * along));
-    double const step = 2.0 * along / static_cast<double>(parts);
-    for (std::size_t k = 0; k < pieces; ++k) {
-      double const left = from + half * static_cast<double>(2 * k + 1) - along;
-      panel one{factor, log(elementary::cos(-0.5 * across)), {}};
-      one.along.reserve(parts);
-      for (std::size_t j = 0; j < parts; ++j) {
-        double const place = left + step * static_cast<double>(j);
-        double const ends[] = {epsilon_at(place), epsilon_at(place + step)};
-        double const before = epsilon_at(place - step);
-        auto const follow = [&](double shift, double(&out_of)[2]) {
-          out_of[0] = log_profile_near(shift, ends[0], ends[1], across);
-          out_of[1] = out_of[0];
-          if (normal() && shift > 0.0 && before >= 0.0) {
-            // log δ is concave: it falls by at least what it fell before.
-            out_of[1] -= std::max(
-                0.0, log_gaussian_profile(shift, before) - log_gaussian_profile(shift, ends[0]));
-          }
-        };
-        reach next{};
-        follow(absent, next.absent);
-        follow(changed, next.changed);
-        for (int side = 0; side < 2; ++side) {
-          next.ratio[side] = log_ratio(ends[side]);
-          next.odds[side] = log_add(0.0, ends[side]);
-        }
-        one.along.push_back(next);
-      }
-      out.push_back(std::move(one));
-    }
-    return true;
-  }
-
   // log of a bound on what all panels err by, of ∫δ′(e^{zε′} + e^{−αε′})dε′, and on what no panel has.
   [[nodiscard]] double log_rule_error(double z, table const& of) const {
-    double const alpha = 1.0 + z;
-    double const rest = elementary::log1p(-pair_.rate);
-    double sum = -std::numeric_limits<double>::infinity();
-    for (panel const& one : of.panels) {
-      double most = -std::numeric_limits<double>::infinity();
-      for (reach const& r : one.along) {
-        double const low = r.ratio[0] + one.log_cosine;
-        // What falls is largest at the left end, whatever rises with it at the right.
-        double const falling =
-            log_add(rest + r.odds[1] + r.absent[0] +
-                        log_add(-(alpha + 1.0) * low, z < 1.0 ? (z - 1.0) * low : -1e300),
-                    r.changed[0] - alpha * low);
-        double rising = -1e300;
-        for (int side = 0; side < 2; ++side) {
-          double const by_changed = r.changed[side] + z * r.ratio[side];
-          double const by_absent = rest + r.odds[side] + r.absent[side] + (z - 1.0) * r.ratio[side];
-          rising = std::max(rising, z < 1.0 ? by_changed : log_add(by_changed, by_absent));
-        }
-        most = std::max(most, log_add(falling, rising));
-      }
-      sum = log_add(sum, one.log_factor + most);
-    }
-    if (normal()) sum = log_add(sum, log_beyond(of.high, z));
-    sum += 2.0 * elementary::log(pair_.rate) + elementary::log(scale());
-    // Exponents are rounded.
-    return log_add(sum, of.log_dropped) + 1e-9 + 1e-14 * alpha * epsilon_at(of.high);
-  }
-
-  // Above `from` > αm, for normal noise: both profiles are at most min(1, m/b²)·e^{−b²/2}/2 there.
-  [[nodiscard]] double log_beyond(double from, double z) const {
-    double const epsilon = epsilon_at(from);
-    double const ratio = log_ratio(epsilon);
-    return log_add(epsilon - ratio, 0.0) + z * ratio - 0.5 * from * from +
-           std::min(0.0, elementary::log(largest_ / (from * from))) -
-           elementary::log(from - (1.0 + z) * largest_);
+    double const error = log_add(rule_.log_error(z, of.panels, of.high), of.log_dropped);
+    return error + 1e-9 + 1e-14 * (1.0 + z) * rule_.epsilon_at(of.high);  // exponents are rounded
   }
 
   [[nodiscard]] std::optional<table> tabulate(significant_parts const& where, double z) const {
-    double width = widest(z);
+    double width = rule_.widest(z);
     double const kink = std::min(pair_.absent, pair_.changed);
     std::vector<interval> pieces;
     double length = 0.0;
@@ -313,12 +174,13 @@ class profile_divergence {
     auto const nodes = plain(pair_).nodes_in(pieces, width);
     double const total = plain::log_total(z, nodes);
     double const least_total = plain::log_total(least_tilt, nodes);
+    double const nodes_a_panel = 2.0 * static_cast<double>(gauss_legendre<T>().size());
     for (int attempt = 0; attempt < 14; ++attempt) {
       for (double const rho : {5.0, 3.0, 8.0}) {
         table tried{{}, {}, high(z), where.log_dropped};
         bool fits = true;
         for (interval const& i : pieces) {
-          fits = fits && add_panels(tried.panels, i, width, rho, z);
+          fits = fits && rule_.add_panels(tried.panels, i, width, nodes_a_panel, rho, z);
         }
         if (!fits || !(log_rule_error(z, tried) - total < -fold_range<T>) ||
             !(log_rule_error(least_tilt, tried) - least_total < -fold_range<T>)) {
@@ -393,9 +255,9 @@ class profile_divergence {
       return static_cast<double>(n.log_weight) + z * static_cast<double>(n.epsilon);
     };
     auto const growth = [&](double place) {
-      sampled_ratio<double> const ratio(pair_.rate, epsilon_at(place));
+      sampled_ratio<double> const ratio(pair_.rate, rule_.epsilon_at(place));
       // δ ≤ rate·min(1, e^{−b²/2}), θ ≥ rate
-      return z * ratio.loss + elementary::log(pair_.rate * scale());
+      return z * ratio.loss + elementary::log(pair_.rate * rule_.scale());
     };
     auto const bound = [&](double a, double b) {
       double const at_a = growth(a);
@@ -403,8 +265,9 @@ class profile_divergence {
       return normal() ? chord_bound(a, at_a, b, at_b) : std::max(at_a, at_b);
     };
     double const end = normal() ? high(z) : std::nextafter(largest_, 0.0);
-    std::optional<significant_parts> found = significant(
-        low(), end, widest(z), value(low()), folds_of_dropped<T>(end - low()), bound, value);
+    std::optional<significant_parts> found =
+        significant(rule_.low(), end, rule_.widest(z), value(rule_.low()),
+                    folds_of_dropped<T>(end - rule_.low()), bound, value);
     // Of e^{−αε′} there is no more than of e^{zε′}.
     if (found) found->log_dropped += std::numbers::ln2;
     return found;
@@ -414,6 +277,7 @@ class profile_divergence {
 
   amplified_pair pair_;
   double largest_;
+  profile_rule rule_;
   table table_;
   double covers_ = 0.0;
 };
