@@ -135,7 +135,6 @@ class profile_divergence {
     // dε′ = rate/θ dε, and once more the rate of the profile.
     T const scale = normal() ? weight * m : weight;
     T const log_weight = log_delta + 2 * log(rate) + log(scale / theta);
-    T const magnitude = log_weight < 0 ? -log_weight : log_weight;
     T const share_absent =
         log_absent > -std::numeric_limits<T>::infinity() ? exp(log_absent - log_delta) : T(0);
     T const slope =
@@ -144,7 +143,7 @@ class profile_divergence {
                      : T(0));
     T const moved = normal() ? T(off * m) : off;
     return {ratio.loss, log_weight, 4 * ratio.loss + ratio.share * (epsilon + moved),
-            1000 + 20 * magnitude + moved * slope};
+            1000 + 20 * magnitude(log_weight) + moved * slope};
   }
 
   // log of a bound on what all panels err by, of ∫δ′(e^{zε′} + e^{−αε′})dε′, and on what no panel has.
@@ -200,9 +199,7 @@ class profile_divergence {
     std::vector<node> out;
     for (interval const& i : pieces) {
       over_panels<T>(i.low, i.high, width, [&](T const& place, T const& weight) {
-        // A node is so many units from its place: renyi.md, Lemma 8.
-        T const off = 2 * magnitude(place) + 6 * T(i.high - i.low);
-        node const n = at(place, weight, off);
+        node const n = at(place, weight, units_off(place, i.high - i.low));
         if (n.log_weight > -std::numeric_limits<T>::infinity()) out.push_back(n);
       });
     }
@@ -272,8 +269,6 @@ class profile_divergence {
     if (found) found->log_dropped += std::numbers::ln2;
     return found;
   }
-
-  static T magnitude(T const& y) { return y < 0 ? T(-y) : y; }
 
   amplified_pair pair_;
   double largest_;

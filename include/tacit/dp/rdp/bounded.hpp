@@ -158,11 +158,8 @@ class sampled_bounded {
   [[nodiscard]] typename loss_table<T>::entry at(T const& l, T const& log_base,
                                                  T const& off = T(0)) const {
     sampled_ratio<T> const ratio(T(rate_), l);
-    T const magnitude = ratio.loss < 0 ? -ratio.loss : ratio.loss;
-    T const size = l < 0 ? -l : l;
-    T const error = ratio.share * (size + off) + 4 * magnitude;
-    auto const size_of = [](T const& x) { return x < 0 ? T(-x) : x; };
-    T const mass_error = 12 + 3 * (size_of(log_base) + size_of(l + T(epsilon_))) + off / 2;
+    T const error = ratio.share * (magnitude(l) + off) + 4 * magnitude(ratio.loss);
+    T const mass_error = 12 + 3 * (magnitude(log_base) + magnitude(T(l + T(epsilon_)))) + off / 2;
     if (remove_) return {ratio.loss, log_base + ratio.loss, error, mass_error + error};
     return {-ratio.loss, log_base, error, mass_error};
   }
@@ -178,9 +175,7 @@ class sampled_bounded {
     if (log_density_ == -std::numeric_limits<T>::infinity()) return out;
     for (interval const& i : where) {
       over_panels<T>(i.low, i.high, width, [&](T const& l, T const& weight) {
-        // A node is so many units from its place: renyi.md, Lemma 8.
-        T const off = 2 * (l < 0 ? T(-l) : l) + 6 * T(i.high - i.low);
-        out.add(at(l, log_density_ - (l + end) / 2 + log(weight), off));
+        out.add(at(l, log_density_ - (l + end) / 2 + log(weight), units_off(l, i.high - i.low)));
       });
     }
     return out;

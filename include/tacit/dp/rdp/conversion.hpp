@@ -190,9 +190,8 @@ template <real T>
                                    certified.epsilon(best_fall, delta),
                                    detail::tangent_epsilon(order, divergence, delta)}));
   }
-  T const size = log_share < 0 ? -log_share : log_share;
-  T const rounding =
-      std::numeric_limits<T>::epsilon() * (4 * divergence + (16 + 4 * size) / dual.z() + 8);
+  T const rounding = std::numeric_limits<T>::epsilon() *
+                     (4 * divergence + (16 + 4 * detail::magnitude(log_share)) / dual.z() + 8);
   // Nothing to pay for where the bound is below 0 even so.
   T const raised = best + rounding;
   return raised > 0 ? raised : 0;
@@ -238,9 +237,8 @@ template <real T>
     // No δ is above 1: a slope for the search, where there is nothing else.
     return found < -unit_roundoff ? found : std::max(found, plain);
   }
-  T const size = best < 0 ? -best : best;
   return best + std::numeric_limits<T>::epsilon() *
-                    (8 * (dual.log_moment() + z * epsilon) + 8 * size + 32);
+                    (8 * (dual.log_moment() + z * epsilon) + 8 * magnitude(best) + 32);
 }
 
 }  // namespace detail

@@ -282,8 +282,7 @@ class coupled_divergence {
       over_panels<T>(ends[k], ends[k + 1], width, [&](T const& x, T const& weight) {
         using elementary::log;
         T const log_weight = log(weight);
-        // A node lies within so many units of its place: renyi.md, Lemma 8.
-        T const off = 2 * magnitude(x) + 6 * T(ends[k + 1] - ends[k]);
+        T const off = units_off(x, ends[k + 1] - ends[k]);
         out.add(node(x, log_weight, true, off));
         if (pair_.mirrored) out.add(node(x, log_weight, false, off));
       });
@@ -326,8 +325,6 @@ class coupled_divergence {
     T const log_mass = (forward ? v.log_p : v.log_q) + ratio_.log_noise(x) + log_weight;
     return {forward ? v.loss : T(-v.loss), log_mass, loss_error, mass_error};
   }
-
-  static T magnitude(T const& y) { return y < 0 ? T(-y) : y; }
 
   coupled_pair pair_;
   coupled_ratio<T> ratio_;

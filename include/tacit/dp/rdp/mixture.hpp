@@ -286,10 +286,8 @@ class mixture_divergence {
     bool const near_one = ratio.excess > -0.5 && ratio.excess <= std::numeric_limits<T>::max();
     T const share = near_one ? ratio.mixed / (1 + ratio.excess) : 1;
     T const& log_ratio = ratio.log;
-    T const size = x < 0 ? -x : x;
-    T const exponents = 2 * T(largest_) * (size + T(largest_));
-    T const magnitude = log_ratio < 0 ? -log_ratio : log_ratio;
-    T const loss_error = (share < 1 ? share : 1) * exponents + 4 * magnitude;
+    T const exponents = 2 * T(largest_) * (magnitude(x) + T(largest_));
+    T const loss_error = (share < 1 ? share : 1) * exponents + 4 * magnitude(log_ratio);
     T const normal = -x * x / 2 + log_weight;
     T const mass_error = x * x + 8;
     if (remove_) return {log_ratio, normal + log_ratio, loss_error, mass_error + loss_error};

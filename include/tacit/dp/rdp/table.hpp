@@ -21,6 +21,11 @@
 
 namespace tacit::detail {
 
+template <real T>
+[[nodiscard]] T magnitude(T const& x) {
+  return x < 0 ? T(-x) : x;
+}
+
 /// e^{log_mass}·(e^w − 1 − w), without overflow between the two.
 template <real T>
 [[nodiscard]] T scaled_residual(T const& log_mass, T const& w) {
@@ -201,7 +206,6 @@ class loss_table {
   static constexpr std::size_t block = 32;
   // 50 e-folds, and 80 for e^w − 1 − w ≤ w²/2 at w < 0.
   static constexpr double skip_range = 90.0 + fold_range<T>;
-  static T magnitude(T const& x) { return x < 0 ? -x : x; }
 
   std::vector<T> loss_;
   std::vector<T> log_mass_;
@@ -344,6 +348,12 @@ void over_panels(double low, double high, double width, Use&& use) {
     }
     for (auto const& [node, weight] : rule) use(centre + half * node, half * weight);
   }
+}
+
+/// By how many units a node x of such panels, over a range of this length, is off its place at most: renyi.md, Lemma 8.
+template <real T>
+[[nodiscard]] T units_off(T const& x, double length) {
+  return 2 * magnitude(x) + 6 * T(length);
 }
 
 }  // namespace tacit::detail
