@@ -44,12 +44,16 @@ DEVICE_STANDARD = {"algorithm", "cmath", "concepts", "cstddef", "cstdint", "cstr
 # brings, has no bit_cast.
 LACKING = {"std::bit_cast": "core/bit_cast.hpp"}
 
+# What Windows' headers define as macros, so that no variable may have the name.
+WINDOWS_MACROS = re.compile(r"\b(?:far|near|small|hyper|interface|pascal|cdecl)\b")
+
 # A path that exists on one machine only.
 MACHINE_PATH = re.compile(r"(?<![\w.~$}>)-])/(?:work|tmp|home|root|Users|mnt|scratch)\b")
 NOT_THE_PROJECT = {".git", ".venv", ".cache", "build", "__pycache__"}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>" ]+)[>"]', re.MULTILINE)
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+TEXT = re.compile(r'"(?:[^"\\\n]|\\.)*"')
 
 
 def headers(root):
@@ -93,6 +97,8 @@ def check_header(name, text):
     for lacking, replacement in LACKING.items():
         if name != replacement and lacking in COMMENT.sub("", text):
             yield f"{lacking}: use <tacit/{replacement}>"
+    for macro in sorted(set(WINDOWS_MACROS.findall(TEXT.sub('""', COMMENT.sub("", text))))):
+        yield f"{macro}: a macro of <windows.h>"
     for quote, include in INCLUDE.findall(text):
         if quote == '"':
             yield f'"{include}": write <tacit/…>'

@@ -78,6 +78,11 @@ class CheckFloors(unittest.TestCase):
                    "std::bit_cast: use <tacit/core/bit_cast.hpp>")
         self.assertEqual(self.run_on({"core/units.hpp": HEADER + "// std::bit_cast\n"}).returncode, 0)
 
+    def test_names_that_windows_defines(self):
+        self.finds({"core/units.hpp": HEADER + "inline double f(double far) { return far; }\n"},
+                   "far: a macro of <windows.h>")
+        self.assertEqual(self.run_on({"core/units.hpp": HEADER + '// far\ninline auto f() { return "far"; }\n'}).returncode, 0)
+
     def test_device_clean(self):
         self.includes("random/philox.hpp", "vector", "<vector> in a device-clean header")
         self.includes("random/philox.hpp", "boost/math/constants.hpp", "belongs to no library")

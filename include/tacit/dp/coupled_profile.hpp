@@ -80,8 +80,8 @@ class coupled_profile {
       p += one.weight * expm1(at_p);
       q += one.weight * expm1(at_q);
     }
-    auto const small = [](enclosure const& y) { return y.lower > -0.5 && y.upper < 0.5; };
-    if (small(p) && small(q)) return log1p((p - q) / (1.0 + q));
+    auto const near_zero = [](enclosure const& y) { return y.lower > -0.5 && y.upper < 0.5; };
+    if (near_zero(p) && near_zero(q)) return log1p((p - q) / (1.0 + q));
     auto const log_mixture = [&](double part::*shift) {
       double top = -std::numeric_limits<double>::infinity();
       for (part const& one : parts_) {

@@ -62,8 +62,8 @@ class coupled_ratio {
     using elementary::log1p;
     likelihood_ratio<T> const p = ratio(p_, x);
     likelihood_ratio<T> const q = ratio(q_, x);
-    auto const small = [](T const& y) { return y >= T(-0.5) && y <= T(0.5); };
-    T const loss = small(p.excess) && small(q.excess)
+    auto const near_zero = [](T const& y) { return y >= T(-0.5) && y <= T(0.5); };
+    T const loss = near_zero(p.excess) && near_zero(q.excess)
                        ? T(log1p((p.excess - q.excess) / (1 + q.excess)))
                        : T(p.log - q.log);
     return {p.log, q.log, loss};

@@ -146,13 +146,13 @@ class composed_losses {
   /// δ(ε) ≤ δ₀ + (e^{ε₀} − e^ε)⁺ where δ(ε₀) ≤ δ₀: Lemma 16 of docs/certificates/grid.md.
   static void by_slope(std::vector<counted_pair> const& pairs, loss_query<T> query, T width,
                        bound<T>& best, work_budget& work) {
-    constexpr T small = 1e-6;
+    constexpr T slight = 1e-6;
     T const there = work.within(0.6 * work.left(), [&](work_budget& own) {
-      return answer_of(pairs, {true, small}, width, own).upper;
+      return answer_of(pairs, {true, slight}, width, own).upper;
     });
     T rise = 0.0;
     if (there > query.value) rise = (exp(enclosure(there)) - exp(enclosure(query.value))).upper;
-    if (rise < 1.0) narrow(best, {0.0, std::min(1.0, add_up(small, rise))});
+    if (rise < 1.0) narrow(best, {0.0, std::min(1.0, add_up(slight, rise))});
   }
 
   [[nodiscard]] static bound<T> by_atoms(atom_composition<T> const& atoms, loss_ends<T> const& ends,

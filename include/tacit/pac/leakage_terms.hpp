@@ -143,14 +143,14 @@ class leakage_terms {
     }
     double const factor = std::isinf(order_) ? 1.0 : order_ / std::abs(order_ - 1.0);
     // 1.02 is enough for log(1 ± x) up to here.
-    auto const small = [&](double integral) { return off + absolute / integral <= 0.01; };
+    auto const certain = [&](double integral) { return off + absolute / integral <= 0.01; };
     auto const value = [&](double integral, double up) {
       double const log = elementary::log(integral) * (order_ > 1.0 ? 1.0 : -1.0);
       return std::max(0.0, factor * (log + up * (1.02 * (off + absolute / integral) +
                                                  4.0 * u * std::abs(log))));
     };
-    return {small(coarse) ? value(coarse, -1.0) : 0.0,
-            small(fine) ? value(fine, 1.0) : std::numeric_limits<double>::infinity()};
+    return {certain(coarse) ? value(coarse, -1.0) : 0.0,
+            certain(fine) ? value(fine, 1.0) : std::numeric_limits<double>::infinity()};
   }
 
   leakage_measure measure_;

@@ -152,9 +152,9 @@ class profile_rule {
     using elementary::exp, elementary::log;
     if (shift == 0.0) return -std::numeric_limits<double>::infinity();
     if (!normal()) {
-      double const far = std::max(std::abs(from - shift), std::abs(to - shift)) + across;
+      double const distance = std::max(std::abs(from - shift), std::abs(to - shift)) + across;
       double const grown = 0.5 * std::max(0.0, to - shift);
-      return std::min(log(0.5 * far) + grown, std::numbers::ln2 + grown);
+      return std::min(log(0.5 * distance) + grown, std::numbers::ln2 + grown);
     }
     double const on_axis = from >= 0.0 ? log_gaussian_profile(shift, from)
                                        : log(exp(log_gaussian_profile(shift, 0.0)) - from);
