@@ -202,7 +202,7 @@ TEST_CASE("the shared batch, by the figures", "[dp][mi_dp]") {
   CHECK(naive(4.0, 0.5, 0.01, 200, 0.005) == Approx(0.012).epsilon(5e-2));
 }
 
-TEST_CASE("the bound against every transcript of small steps", "[dp][mi_dp]") {
+TEST_CASE("the bound against every transcript of small steps", "[dp][mi_dp][enumeration]") {
   std::size_t naive_too_small = 0;
   for (int const groups : {1, 2, 3, 5}) {
     for (double const rate : {0.01, 0.2, 0.8}) {

@@ -228,7 +228,7 @@ TEST_CASE("what is charged after a crash bounds what the answers tell, lost ones
   }
 }
 
-TEST_CASE("no transcript at all leads a belief beyond kappa") {
+TEST_CASE("no transcript at all leads a belief beyond kappa", "[enumeration]") {
   // Every transcript of two answers, or some and both ends of each; the second is chosen by the first. Beside Bayes' rule
   // for noise that is cut where it is drawn anew.
   std::mt19937_64 random(24);
@@ -356,7 +356,7 @@ TEST_CASE("cells that are noised together: every outcome of two") {
   }
 }
 
-TEST_CASE("a belief counts its rounding over a hundred thousand answers") {
+TEST_CASE("a belief counts its rounding over a hundred thousand answers", "[enumeration]") {
   using boost::multiprecision::cpp_bin_float_50;
   std::mt19937_64 random(8);
   std::normal_distribution<double> normal;

@@ -316,7 +316,8 @@ void check_powers_of_two() {
 
 }  // namespace
 
-TEST_CASE("by a power of two along signs, entries come back from the third time on") {
+TEST_CASE("by a power of two along signs, entries come back from the third time on",
+          "[enumeration]") {
   check_powers_of_two<bfloat16>();
   check_powers_of_two<half>();
   // Another μ carries them on and on: 0.001 is 0.512 of a unit of bfloat16 at 0.3.
