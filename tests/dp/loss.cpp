@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <tacit/core/sum.hpp>
 #include <tacit/dp/loss.hpp>
 
 #include "support/catch.hpp"
 #include "support/numbers.hpp"
 #include "support/table.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <limits>
+#include <random>
 #include <vector>
 
 using namespace tacit::detail;
@@ -90,6 +94,51 @@ TEST_CASE("the likelihood ratio of a mixture follows 50 digits", "[dp][loss]") {
       }
     }
   }
+}
+
+TEST_CASE("the logarithm of a mixture's ratio errs by no more than is counted", "[dp][loss]") {
+  std::mt19937_64 random(20261128);
+  std::uniform_real_distribution<double> unit(0.0, 1.0);
+  double worst = 0.0;
+  for (int round = 0; round < 20000; ++round) {
+    std::size_t const count = round % 3 == 0 ? 1 : 1 + random() % 24;
+    double const decades = round % 2 == 0 ? 3.0 : 300.0;
+    std::vector<part> parts;
+    double weight = 0.0;
+    for (std::size_t k = 0; k < count; ++k) {
+      double const rarity = unit(random);
+      parts.push_back(
+          {std::pow(10.0, -decades * rarity * rarity), std::pow(10.0, -4.0 + 6.0 * unit(random))});
+      weight += parts.back().weight;
+    }
+    double const total = unit(random) < 0.2 ? 1.0 : unit(random);
+    tacit::compensated_sum<double> left(1.0);
+    exact all_left(1.0);
+    double largest_shift = 0.0;
+    for (part& p : parts) {
+      p.weight *= total / weight * (1.0 - 1e-15);
+      left += -p.weight;
+      all_left -= exact(p.weight);
+      largest_shift = std::max(largest_shift, p.shift);
+    }
+    double const rest = left.value();
+    // Where likelihoods are near 1, of normal size, and far out.
+    double const spread = unit(random) < 0.5 ? largest_shift : std::pow(10.0, 3.0 * unit(random));
+    double const x = spread * (2.0 * unit(random) - 1.0);
+    auto const found = mixture_ratio(parts, rest, x);
+    exact truth = all_left;
+    for (part const& p : parts) {
+      exact const shift(p.shift);
+      truth += exact(p.weight) * exp(exact(shift * (exact(x) - shift / 2)));
+    }
+    double const most = largest_shift * (std::abs(x) + largest_shift);
+    double const units = log_units(found, rest, parts.size(), most, 2.0 * most);
+    double const error = static_cast<double>(abs(exact(found.log) - log(truth)));
+    CAPTURE(round, count, rest, x, found.log, units);
+    CHECK(error <= units * 0x1p-53 + 1e-320);
+    worst = std::max(worst, error / (units * 0x1p-53));
+  }
+  CHECK(worst > 0.01);  // and not by thousands
 }
 
 TEST_CASE("the logarithm of a mixture without rest, and its slope", "[dp][loss]") {

@@ -20,11 +20,11 @@
 
 namespace tacit::detail {
 
-/// log(P/D)(x), log(Q/D)(x), D being the noise about 0, and their difference, the loss.
+/// P/D and Q/D at x, D being the noise about 0, and the difference of their logarithms, the loss.
 template <real T>
 struct coupled_value {
-  T log_p;
-  T log_q;
+  likelihood_ratio<T> p;
+  likelihood_ratio<T> q;
   T loss;
 };
 
@@ -57,7 +57,7 @@ class coupled_ratio {
   /// Where a mirrored pair's loss is 0; it counts from there up.
   [[nodiscard]] T middle() const { return (last(p_) + last(q_)) / 2; }
 
-  /// Guarantee: nearest; a few ulp a part of both logarithms, beside what the exponents' last digits decide.
+  /// Guarantee: `units` bounds what they err by.
   [[nodiscard]] coupled_value<T> at(T const& x) const {
     using elementary::log1p;
     likelihood_ratio<T> const p = ratio(p_, x);
@@ -66,7 +66,28 @@ class coupled_ratio {
     T const loss = near_zero(p.excess) && near_zero(q.excess)
                        ? T(log1p((p.excess - q.excess) / (1 + q.excess)))
                        : T(p.log - q.log);
-    return {p.log, q.log, loss};
+    return {p, q, loss};
+  }
+  /// By how many units of rounding the logarithms of P/D and Q/D at x err, and the loss, where x is `off` units from
+  /// its place: docs/certificates/renyi.md, Lemma 10.
+  struct error_units {
+    T p;
+    T q;
+    T loss;
+  };
+  [[nodiscard]] error_units units(coupled_value<T> const& v, T const& x, T const& off) const {
+    auto const size_of = [](T const& y) { return y < 0 ? T(-y) : y; };
+    auto const of = [&](likelihood_ratio<T> const& r, std::vector<part> const& parts) {
+      T const shift = size_of(last(parts));
+      T const terms = size_of(x) + shift;
+      if (normal()) {
+        return log_units(r, rest_, size_, T(shift * terms), T(shift * (2 * terms + off)));
+      }
+      return log_units(r, rest_, size_, shift, T(2 * (terms + off)));
+    };
+    T const p = of(v.p, p_);
+    T const q = of(v.q, q_);
+    return {p, q, p + q + 12 * (size_of(v.p.log) + size_of(v.q.log))};
   }
   [[nodiscard]] T loss(T const& x) const { return at(x).loss; }
   [[nodiscard]] T log_p(T const& x) const { return ratio(p_, x).log; }

@@ -73,7 +73,7 @@ struct likelihood_ratio {
   T mixed;   // R − rest; ∞ where it overflows
 };
 
-/// With t = `exponent(part)`. Guarantee: nearest; a few ulp a part, beside what the last digits of t decide. −∞ for log 0.
+/// With t = `exponent(part)`. Guarantee: `log_units` bounds what the logarithm errs by. −∞ for log 0.
 template <real T, class Parts, class Exponent>
 [[nodiscard]] likelihood_ratio<T> ratio_of_parts(Parts const& parts, T const& rest,
                                                  Exponent&& exponent) {
@@ -95,10 +95,14 @@ template <real T, class Parts, class Exponent>
     if (excess > -0.5) return {shifted_alone ? high : log1p(excess), excess, mixed};
   } else {
     T const root = exp(high / 2);
-    for (auto const& part : parts) mixed = mixed + part.weight * exp(exponent(part) - high / 2);
+    T whole = 0;
+    for (auto const& part : parts) {
+      mixed = mixed + part.weight * exp(exponent(part) - high / 2);
+      whole = whole + part.weight;
+    }
     mixed = mixed * root;
-    excess = mixed - (1 - rest);
-    if (mixed <= std::numeric_limits<T>::max()) {
+    excess = mixed - whole;
+    if (excess > -0.5 && mixed <= std::numeric_limits<T>::max()) {
       return {shifted_alone ? high : log1p(excess), excess, mixed};
     }
   }
@@ -107,6 +111,20 @@ template <real T, class Parts, class Exponent>
   T sum = rest > 0 ? rest * exp(-top) : 0;
   for (auto const& part : parts) sum = sum + part.weight * exp(exponent(part) - top);
   return {top + log(sum), excess, mixed};
+}
+
+/// By how many units of rounding `log` errs at most where exponents lie in [−largest, largest] and err by `exponent_units`:
+/// docs/certificates/renyi.md, Lemma 10.
+template <real T>
+[[nodiscard]] T log_units(likelihood_ratio<T> const& r, T const& rest, std::size_t parts,
+                          T const& largest, T const& exponent_units) {
+  bool const near_one = r.excess > -0.5 && r.mixed <= std::numeric_limits<T>::max();
+  T const shifted = near_one ? T(r.mixed / (1 + r.excess)) : T(1);  // the share of the parts
+  T const most = largest < 1 ? largest : T(1);
+  T const grown = near_one ? T((r.mixed + (1 - rest)) / (1 + r.excess) * most) : T(3);
+  T const arguments = !near_one && r.log < 0 ? T(4 * largest) : T(largest / 2);
+  return shifted * (exponent_units + arguments) + T(static_cast<double>(parts + 7)) * grown +
+         5 * (r.log < 0 ? T(-r.log) : r.log);
 }
 
 /// The likelihood ratio of rest·N(0, 1) + Σ weight·N(shift, 1) to N(0, 1) at x: t = shift·(x − shift/2).

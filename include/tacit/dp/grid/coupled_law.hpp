@@ -19,34 +19,23 @@
 
 namespace tacit::detail {
 
-/// By how much the losses of a coupled pair may be off between two outputs: exponents are known to a few ulp of their terms, and
-/// count by the share that shifted parts have in a mixture, which is largest at one of the ends.
+/// By how much the losses of a coupled pair may be off between two outputs. Shares of shifted parts and logarithms are largest
+/// at one of the ends, and so is what they err by.
 template <std::same_as<double> T>
 [[nodiscard]] T coupled_loss_error(coupled_ratio<T> const& ratio, T first, T last) {
   T const farthest = std::max(std::abs(first), std::abs(last));
-  T logs_p = 0.0;
-  T logs_q = 0.0;
-  T share_p = 0.0;
-  T share_q = 0.0;
+  T p = 0.0;
+  T q = 0.0;
+  T logs = 0.0;
   for (T const x : {first, last}) {
     coupled_value<T> const v = ratio.at(x);
-    auto const share = [&](T log_ratio) {
-      return std::min(1.0, 1.0 - ratio.rest() * elementary::exp(-log_ratio) + 8.0 * unit_roundoff);
-    };
-    logs_p = std::max(logs_p, std::abs(v.log_p));
-    logs_q = std::max(logs_q, std::abs(v.log_q));
-    share_p = std::max(share_p, share(v.log_p));
-    share_q = std::max(share_q, share(v.log_q));
+    auto const units = ratio.units(v, farthest, 0.0);
+    p = std::max(p, units.p);
+    q = std::max(q, units.q);
+    logs += std::abs(v.p.log) + std::abs(v.q.log);
   }
-  auto const exponent = [&](T shift) {
-    T const size = std::abs(shift);
-    return size == 0.0 ? 0.0 : (ratio.normal() ? size : 2.0) * (farthest + size);
-  };
-  T const terms = std::max(libm_units, 8.0 + 2.0 * static_cast<T>(ratio.parts()));
   T const weights = ratio.parts() > 1 ? 4.0 * binomial_mixture::weight_error : 0.0;
-  return unit_roundoff * (8.0 * share_p * exponent(ratio.most_p()) +
-                          8.0 * share_q * exponent(ratio.most_q() - ratio.least_q())) +
-         (unit_roundoff * terms + weights) * (logs_p + logs_q);
+  return unit_roundoff * (p + q + 12.0 * logs) + weights * logs;
 }
 
 /// Leaves at most `above` of P above, and `below` below. docs/certificates/grid.md, Lemma 15.

@@ -141,8 +141,9 @@ class profile_divergence {
         1 + profile_slope(pair_.changed, epsilon) * (1 - share_absent) +
         (epsilon > 0 ? share_absent * (profile_slope(pair_.absent, epsilon) + 1 / expm1(epsilon))
                      : T(0));
-    T const moved = normal() ? T(off * m) : off;
-    return {ratio.loss, log_weight, 4 * ratio.loss + ratio.share * (epsilon + moved),
+    // ε is rounded twice more.
+    T const moved = normal() ? T((off + 2 * (magnitude(place) + m)) * m) : off;
+    return {ratio.loss, log_weight, 8 * ratio.loss + ratio.share * (epsilon + moved),
             1000 + 20 * magnitude(log_weight) + moved * slope};
   }
 

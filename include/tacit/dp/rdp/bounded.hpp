@@ -54,7 +54,9 @@ class sampled_bounded {
       covers_ = all ? ahead : 0.0;  // what another order drops is elsewhere
     }
     with_error<T> out = table_->divergence(z, table_->size());
-    out.error = out.error + panels_error(alpha, out.value);
+    // The density's mass errs by a few units of 1, and may be left out below eight: renyi.md, Lemma 10.
+    out.error = out.error + panels_error(alpha, out.value) +
+                16 * std::numeric_limits<T>::epsilon() * out.value;
     // D ≤ sup L, which is right to a few units.
     T const loss =
         remove_ ? sampled_loss(T(epsilon_), T(rate_)) : T(-sampled_loss(T(-epsilon_), T(rate_)));
@@ -155,12 +157,13 @@ class sampled_bounded {
     return error_of_part(log_add(kappa + beside, dropped) + 1e-14 * log_moment, z, divergence);
   }
 
-  [[nodiscard]] typename loss_table<T>::entry at(T const& l, T const& log_base,
-                                                 T const& off = T(0)) const {
+  // A loss that is `off` units from its place, of a mass of Q that errs by so many units: renyi.md, Lemma 10.
+  [[nodiscard]] typename loss_table<T>::entry at(T const& l, T const& off, T const& log_base,
+                                                 T const& base_units) const {
     sampled_ratio<T> const ratio(T(rate_), l);
-    T const error = ratio.share * (magnitude(l) + off) + 4 * magnitude(ratio.loss);
-    T const mass_error = 12 + 3 * (magnitude(log_base) + magnitude(T(l + T(epsilon_)))) + off / 2;
-    if (remove_) return {ratio.loss, log_base + ratio.loss, error, mass_error + error};
+    T const error = ratio.share * (magnitude(l) + off) + 8 * magnitude(ratio.loss);
+    T const mass_error = base_units + magnitude(log_base) + 4;
+    if (remove_) return {ratio.loss, log_base + ratio.loss, error, mass_error + 2 * error};
     return {-ratio.loss, log_base, error, mass_error};
   }
 
@@ -169,13 +172,17 @@ class sampled_bounded {
     loss_table<T> out;
     T const end = T(epsilon_);
     if (atom_ > 0.0) {  // Q's atoms
-      out.add(at(-end, log(T(atom_))));
-      out.add(at(end, log(T(atom_)) - end));
+      T const log_atom = log(T(atom_));
+      out.add(at(-end, T(0), log_atom, -3 * log_atom));
+      out.add(at(end, T(0), log_atom - end, -3 * log_atom + end));
     }
     if (log_density_ == -std::numeric_limits<T>::infinity()) return out;
     for (interval const& i : where) {
       over_panels<T>(i.low, i.high, width, [&](T const& l, T const& weight) {
-        out.add(at(l, log_density_ - (l + end) / 2 + log(weight), units_off(l, i.high - i.low)));
+        T const log_weight = log(weight);
+        T const off = units_off(l, i.high - i.low);
+        T const logs = 4 * (magnitude(log_density_) + magnitude(log_weight)) + 2 * (l + end);
+        out.add(at(l, off, log_density_ - (l + end) / 2 + log_weight, logs + off / 2 + 10));
       });
     }
     return out;

@@ -139,6 +139,7 @@ class coupled_divergence {
           folds + 1.0 + 0.5 * a * a - z * elementary::log(elementary::cos(-0.5 * a * least_q_));
       out.step = std::max(out.step, 2.0 * std::numbers::pi * a / growth);
     });
+    out.step = short_step(out.step);
     double const left = std::sqrt(2.0 * (folds + elementary::log(alpha) + 1.0));
     double const right = std::sqrt(2.0 * (folds + log_convexity(alpha)));
     out.low = least_q_ - left;
@@ -306,24 +307,13 @@ class coupled_divergence {
   // One node at x, which is `off` units from its place; of the other side of a mirrored pair if not `forward`.
   [[nodiscard]] typename loss_table<T>::entry node(T const& x, T const& log_weight, bool forward,
                                                    T const& off = T(0)) const {
-    using elementary::exp;
     coupled_value<T> const v = ratio_.at(x);
+    auto const units = ratio_.units(v, x, off);
     T const size = magnitude(x);
-    auto const exponents = [&](T const& log_ratio, T const& shift) {
-      T const share = 1 - ratio_.rest() * exp(-log_ratio);
-      T const moved = magnitude(shift);
-      T const all = (ratio_.normal() ? T(2 * moved) : T(4)) * (size + moved) +
-                    off * (ratio_.normal() ? moved : T(2));
-      return (share > 0 ? share : T(0)) * all;
-    };
-    T const logs = magnitude(v.log_p) + magnitude(v.log_q);
-    T const units = T(4.0 + static_cast<double>(ratio_.parts()));
-    T const loss_error = exponents(v.log_p, ratio_.most_p()) +
-                         exponents(v.log_q, T(ratio_.most_q() - ratio_.least_q())) + units * logs;
-    T const mass_error = loss_error + (ratio_.normal() ? T(x * x) : T(2 * size)) +
-                         off * (ratio_.normal() ? size : T(1)) + 8;
-    T const log_mass = (forward ? v.log_p : v.log_q) + ratio_.log_noise(x) + log_weight;
-    return {forward ? v.loss : T(-v.loss), log_mass, loss_error, mass_error};
+    T const noise_error = ratio_.normal() ? T(size * (2 * size + off)) : T(3 * size + off);
+    T const mass_error = units.loss + noise_error + 4 * magnitude(log_weight) + 12;
+    T const log_mass = (forward ? v.p.log : v.q.log) + ratio_.log_noise(x) + log_weight;
+    return {forward ? v.loss : T(-v.loss), log_mass, units.loss, mass_error};
   }
 
   coupled_pair pair_;

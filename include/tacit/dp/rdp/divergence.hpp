@@ -141,7 +141,8 @@ class basic_renyi_curve {
           continue;
         }
         T const size = T(a.loss < 0.0 ? -a.loss : a.loss);
-        sum.table.add({T(a.loss), log(T(a.p)), 2 * size + off * largest, 4 + wrong});
+        T const log_mass = log(T(a.p));
+        sum.table.add({T(a.loss), log_mass, 2 * size + off * largest, 6 - 2 * log_mass + wrong});
       }
       sum.table.exclude(T(p.excluded));
       return sum;

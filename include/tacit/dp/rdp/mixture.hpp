@@ -200,6 +200,7 @@ class mixture_divergence {
       double const common = std::ldexp(fraction >= middle ? middle : 0.5, power);
       if (common >= finest) best = common;
     }
+    best = short_step(best);
     return {top - reach_ - lattice_step(), right_end(alpha), std::max(best, lattice_step()), top};
   }
 
@@ -283,15 +284,14 @@ class mixture_divergence {
   /// One node at x.
   [[nodiscard]] typename loss_table<T>::entry at(T const& x, T const& log_weight) const {
     auto const ratio = mixture_ratio(parts_, rest_, x);
-    bool const near_one = ratio.excess > -0.5 && ratio.excess <= std::numeric_limits<T>::max();
-    T const share = near_one ? ratio.mixed / (1 + ratio.excess) : 1;
-    T const& log_ratio = ratio.log;
-    T const exponents = 2 * T(largest_) * (magnitude(x) + T(largest_));
-    T const loss_error = (share < 1 ? share : 1) * exponents + 4 * magnitude(log_ratio);
+    T const largest = T(largest_) * (magnitude(x) + T(largest_));
+    double const roundings = sigma_ > 0.0 ? 2.0 : 1.0;  // on a lattice of x and the shift, too
+    T const loss_error =
+        log_units(ratio, rest_, parts_.size(), largest, T(2 * roundings * largest));
     T const normal = -x * x / 2 + log_weight;
-    T const mass_error = x * x + 8;
-    if (remove_) return {log_ratio, normal + log_ratio, loss_error, mass_error + loss_error};
-    return {-log_ratio, normal, loss_error, mass_error};
+    T const mass_error = roundings * x * x + 5 * magnitude(log_weight) + 30;
+    if (remove_) return {ratio.log, normal + ratio.log, loss_error, mass_error + 2 * loss_error};
+    return {-ratio.log, normal, loss_error, mass_error};
   }
 
   [[nodiscard]] T log_node_weight(double step) const {

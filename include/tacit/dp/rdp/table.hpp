@@ -5,6 +5,7 @@
 #include <tacit/core/log.hpp>
 #include <tacit/core/quadrature.hpp>
 #include <tacit/core/real.hpp>
+#include <tacit/core/sum.hpp>
 #include <tacit/dp/loss.hpp>
 
 #include <algorithm>
@@ -47,6 +48,13 @@ template <real T>
 inline constexpr double fold_range =
     static_cast<double>(std::numeric_limits<T>::digits) * std::numbers::ln2 + 6.0;
 
+/// The next step of 18 bits: its multiples up to 2³⁵ are doubles.
+[[nodiscard]] inline double short_step(double step) {
+  int power = 0;
+  double const fraction = std::frexp(step, &power);
+  return std::ldexp(std::floor(std::ldexp(fraction, 18)), power - 18);
+}
+
 /// A computed value, and a bound on its error.
 template <real T>
 struct with_error {
@@ -66,7 +74,9 @@ template <real T>
   T const rounding = 8 * unit * (value + log_scale / z);
   // Below 1e-290 products underflow; this covers what they lose.
   T const lost = T(value < T(1e-290) ? 1e-290 : 0.0);
-  return {value, error / total / z + rounding + lost};
+  T const apart =
+      error < total ? T(error / (total - error) / z) : std::numeric_limits<T>::infinity();
+  return {value, apart + rounding + lost};
 }
 
 /// The logarithm of κ = 2.03·e^{growth}·ρ^{−2N}/(1 − ρ^{−2}) at the best of many ρ, for Gauss–Legendre panels of a half-width:
@@ -144,25 +154,27 @@ class loss_table {
     loss_.push_back(e.loss);
     log_mass_.push_back(e.log_mass);
     mass_.push_back(exp(e.log_mass));
-    loss_error_.push_back(e.loss_error);
-    mass_error_.push_back(e.mass_error);
-    T const backward = scaled_residual(e.log_mass, -e.loss);
-    divergence_ = divergence_ + backward;
+    // With what a summand's own roundings count for: renyi.md, Lemma 10.
+    loss_error_.push_back(e.loss_error + 2 * magnitude(e.loss));
+    mass_error_.push_back(e.mass_error + magnitude(e.log_mass) + 16);
+    T const backward = scaled_residual(e.log_mass, T(-e.loss));
+    divergence_ += backward;
     T const slope = backward - mass_.back() * e.loss;  // d/dL of the summand, up to sign
     divergence_error_ =
-        divergence_error_ + (magnitude(slope) * e.loss_error + backward * e.mass_error);
+        divergence_error_ + (magnitude(slope) * loss_error_.back() + backward * mass_error_.back());
   }
 
   /// Q's mass where P has none.
-  void exclude(T const& mass) { divergence_ = divergence_ + mass; }
+  void exclude(T const& mass) { divergence_ += mass; }
 
   [[nodiscard]] std::size_t size() const { return loss_.size(); }
 
   /// The divergence at order 1 + z from the first `count` entries.
   [[nodiscard]] with_error<T> divergence(T const& z, std::size_t count) const {
     using elementary::exp;
-    if (count == 0) return divergence_of(z, z * divergence_, T(0), T(0));
     T const unit = std::numeric_limits<T>::epsilon() / 2;
+    T const backward = divergence_.value();
+    if (count == 0) return divergence_of(z, T(z * backward), T(8 * unit * (z * backward)), T(0));
     bool const plain = lowest_[count - 1] > -690 && z * highest_[count - 1] < 600;
     T log_scale = 0;
     if (!plain) {
@@ -195,7 +207,7 @@ class loss_table {
       error = error + part_error;
     }
     T const share = z * exp(-log_scale);
-    sum = sum + share * divergence_;
+    sum = sum + share * backward;
     error = error + share * divergence_error_;
     std::size_t const added = block + count / block + 8;
     T const adding = T(static_cast<double>(added));
@@ -212,9 +224,9 @@ class loss_table {
   std::vector<T> mass_;
   std::vector<T> loss_error_;
   std::vector<T> mass_error_;
-  std::vector<T> lowest_;   // log_mass so far
-  std::vector<T> highest_;  // loss so far
-  T divergence_ = 0;        // KL(P‖Q)
+  std::vector<T> lowest_;          // log_mass so far
+  std::vector<T> highest_;         // loss so far
+  compensated_sum<T> divergence_;  // KL(P‖Q)
   T divergence_error_ = 0;
 };
 
