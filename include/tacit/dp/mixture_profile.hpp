@@ -2,7 +2,9 @@
 #pragma once
 
 #include <tacit/core/elementary.hpp>
+#include <tacit/core/enclosure.hpp>
 #include <tacit/core/real.hpp>
+#include <tacit/core/rounded.hpp>
 #include <tacit/core/solve.hpp>
 #include <tacit/core/sum.hpp>
 #include <tacit/core/units.hpp>
@@ -67,6 +69,7 @@ class mixture_profile {
     compensated_sum<T> sum;
     for (mixture_pair::part const& p : pair.parts) {
       sum += p.weight;
+      mixed_weight_ += p.weight;
       parts_.push_back({elementary::log(p.weight), p.shift});
     }
     mixed_ = std::min(1.0, sum.value());
@@ -81,9 +84,6 @@ class mixture_profile {
   [[nodiscard]] bound<T> epsilon(T delta) const;
 
  private:
-  // No rest that a T could tell from none.
-  [[nodiscard]] bool whole() const { return mixed_ == 1.0; }
-
   [[nodiscard]] static T exponent(mixture_pair::part const& p, T x) {
     return p.shift * (x - 0.5 * p.shift);
   }
@@ -137,81 +137,101 @@ class mixture_profile {
     return largest * (std::abs(x) + largest);
   }
 
-  // δ at the ε that has its event end at x. What x is off counts: with A = Σ w_j e^{t_j} the sum changes
-  // by A·(1−Φ(x)) per unit of log A, by e^ε·A·Φ(x) in the direction `add`.
-  [[nodiscard]] bound<T> at(T x, T epsilon, T wanted, T grown) const {
-    T lower = 0.0;
-    T upper = 0.0;
+  // A = Σ w_j e^{t_j} at the end of the best event, e^{±ε} − rest.
+  struct level {
+    enclosure log_of;
+    enclosure grown;  // e^{±ε} − 1
+  };
+
+  // A(x)/A − 1. Where exponents are small, rest and 1 are not added to be taken off again.
+  [[nodiscard]] enclosure excess(T x, level const& wanted) const {
     T largest = 0.0;
-    T grown_terms = 0.0;
-    T logs = 0.0;  // Σ (w_j e^{t_j}/A)·|log w_j|
-    for (std::size_t j = 0; j < parts_.size(); ++j) {
-      mixture_pair::part const& p = pair_->parts[j];
-      T const t = exponent(p, x);
-      T const log_weight = parts_[j].log_weight;
-      logs += std::min(1.0, elementary::exp(log_weight + t - wanted)) * std::abs(log_weight);
-      bound<T> const each = tacit::delta(gaussian_dp{p.shift}, remove_ ? t : -t);
-      T const share = remove_ ? p.weight : elementary::exp(elementary::log(p.weight) + epsilon + t);
-      lower += share * each.lower;
-      upper += share * each.upper;
-      largest = std::max(largest, std::abs(t));
-      grown_terms += p.weight * std::abs(elementary::expm1(std::min(t, 700.0)));
+    for (mixture_pair::part const& p : pair_->parts) {
+      largest = std::max(largest, std::abs(exponent(p, x)));
     }
-    // What A is the difference of, over A; nothing is subtracted where there is no rest.
-    T cancelled = 1.0;
-    if (largest < 1.0) {
-      cancelled = (std::abs(grown) + grown_terms) * elementary::exp(-wanted);
-    } else if (!whole()) {
-      cancelled = std::min((std::abs(grown) + mixed_) * elementary::exp(-wanted), 1e300);
+    enclosure sum = 0.0;
+    if (largest < 1.0 && wanted.log_of.lower < 700.0) {
+      for (mixture_pair::part const& p : pair_->parts) sum += p.weight * expm1(enclosed(p, x));
+      return (sum - wanted.grown) * exp(-wanted.log_of);
     }
-    // Of several parts a sum is solved for, as it is or, where exponents are large, by its logarithm: a term errs by 4 of
-    // |log w_j|, the sum by one for each part, its logarithm and the one wanted by 3 together.
-    bool const several = parts_.size() > 1;
-    T const terms = several ? static_cast<T>(parts_.size()) : 0.0;
-    T const by_logs = several && !(largest < 1.0) ? 4.0 * logs + 3.0 * std::abs(wanted) : 0.0;
-    T const inexact =
-        unit_roundoff *
-        (8.0 * exponents(x) + (largest < 1.0 ? 4.0 + terms : 4.0) * cancelled + terms + by_logs);
-    T const log_outside =
-        remove_ ? wanted + log_normal_tail(x) : epsilon + wanted + log_normal_tail(-x);
-    T const slack = inexact * elementary::exp(log_outside);
-    T const shares = remove_ ? 0.0 : epsilon + exponents(x) - elementary::log(least_weight());
-    T const lost = unit_roundoff * (8.0 + static_cast<T>(pair_->parts.size()) + 4.0 * shares);
-    if (!(lost < 0.1)) return {0.0, 1.0};  // an exponent of 1e15 has no digits after the point
-    T const sure = 1.0 - lost;
-    T const least = std::numeric_limits<T>::min();
-    return {std::max(0.0, lower * sure - slack), std::min(1.0, upper / sure + slack + least)};
+    for (mixture_pair::part const& p : pair_->parts) {
+      sum += exp(log(enclosure(p.weight)) + enclosed(p, x) - wanted.log_of);
+    }
+    return sum - 1.0;
+  }
+  [[nodiscard]] static enclosure enclosed(mixture_pair::part const& p, T x) {
+    return p.shift * (x - enclosure(0.5) * p.shift);
   }
 
-  [[nodiscard]] T least_weight() const {
-    T least = 1.0;
-    for (mixture_pair::part const& p : pair_->parts) least = std::min(least, p.weight);
-    return least;
+  // δ(ε) from an event that ends near the best one's: docs/certificates/gaussian.md, Lemma 6.
+  [[nodiscard]] bound<T> at(T x, T epsilon, level const& wanted) const {
+    // On the side where the event's own terms are no less than δ.
+    enclosure off = excess(x, wanted);
+    auto const too_far = [&] { return remove_ ? off.upper : -off.lower; };
+    T move = std::max(std::abs(x), 1e-300) * unit_roundoff;
+    for (int attempt = 0; too_far() > 0.0; ++attempt) {
+      if (attempt == 60) return {0.0, 1.0};
+      T const slope = miss_at(x, 0.5 * (wanted.log_of.lower + wanted.log_of.upper),
+                              0.5 * (wanted.grown.lower + wanted.grown.upper))
+                          .slope;
+      move = std::max(2.0 * move, std::min(1.25 * too_far(), 1.0) / slope);
+      x = remove_ ? x - move : x + move;
+      off = excess(x, wanted);
+    }
+    enclosure sum = 0.0;
+    T blur = 0.0;
+    for (std::size_t j = 0; j < parts_.size(); ++j) {
+      mixture_pair::part const& p = pair_->parts[j];
+      enclosure const t = enclosed(p, x);
+      T const middle = exponent(p, x);
+      blur = std::max({blur, t.upper - middle, middle - t.lower});
+      bound<T> const each = tacit::delta(gaussian_dp{p.shift}, remove_ ? middle : -middle);
+      enclosure const share =
+          remove_ ? enclosure(p.weight) : exp(log(enclosure(p.weight)) + epsilon + t);
+      sum += share * enclosure(each.lower, each.upper);
+    }
+    // e^{±ε} times the chance of the event without the record's part.
+    T const log_chance =
+        wanted.log_of.upper + (remove_ ? log_normal_tail(x) : epsilon + log_normal_tail(-x));
+    T const chance = 1.01 * elementary::exp(std::min(log_chance, 700.0));
+    T const short_of = chance * (remove_ ? -off.lower : off.upper);
+    T const blurred = chance * blur * (1.0 + std::max(std::abs(off.lower), std::abs(off.upper)));
+    T const least = std::numeric_limits<T>::min();
+    T const lower = sum.lower - (blurred + short_of) * 1.01;
+    return {lower > 0.0 ? lower : 0.0, std::min(1.0, sum.upper + blurred * 1.01 + least)};
   }
 
   mixture_pair const* pair_;
   bool remove_;
   std::vector<log_part> parts_;
-  T mixed_;  // 1 − rest
+  T mixed_;  // 1 − rest, and as an enclosure
+  enclosure mixed_weight_ = 0.0;
 };
 
 template <std::same_as<double> T>
 bound<T> mixture_profile<T>::delta(T epsilon) const {
-  // Σ w_j e^{t_j} = e^{±ε} − rest, or without rest: Σ w_j (e^{t_j} − 1) = e^{±ε} − 1.
   T const least = std::numeric_limits<T>::min();
-  T const grown = elementary::expm1(remove_ ? std::min(epsilon, 700.0) : -epsilon);
   T const signed_epsilon = remove_ ? epsilon : -epsilon;
-  if (whole() || signed_epsilon > 700.0) {
-    return at(end_of_event(signed_epsilon, grown), epsilon, signed_epsilon, grown);
+  enclosure const grown = expm1(enclosure(std::min(signed_epsilon, 700.0)));
+  if (mixed_ == 1.0) {  // no rest that a T could tell from none
+    level const wanted{signed_epsilon, grown + (1.0 - mixed_weight_)};
+    return at(end_of_event(signed_epsilon, grown.upper), epsilon, wanted);
   }
-  // Where e^{−ε} is no more than rest, `add` has no event at all; it never has more than e^ε·left.
-  T const left = grown + mixed_;
-  if (!(left > 0.0)) {
-    T const rounded = 4.0 * unit_roundoff * std::abs(grown);
-    T const most = left < -rounded ? 0.0 : elementary::exp(std::min(epsilon, 700.0)) * rounded;
-    return {0.0, std::min(1.0, least + most)};
+  if (signed_epsilon > 700.0) {  // rest has no digit there
+    level const wanted{{next_down(signed_epsilon), signed_epsilon}, grown};
+    return at(end_of_event(signed_epsilon, grown.upper), epsilon, wanted);
   }
-  return at(end_of_event(elementary::log(left), grown), epsilon, elementary::log(left), grown);
+  // e^{±ε} − 1 + Σw, as rest and Σw are 1. Where e^{−ε} is no more than rest, `add` has no event at all; it never has
+  // more than e^ε·left.
+  enclosure const left = grown + mixed_weight_;
+  if (!(left.upper > 0.0)) return {0.0, least};
+  if (!(left.lower > 0.0)) {
+    return {0.0,
+            std::min(1.0, least + 1.01 * elementary::exp(std::min(epsilon, 700.0)) * left.upper)};
+  }
+  level const wanted{log(left), grown};
+  T const middle = 0.5 * (wanted.log_of.lower + wanted.log_of.upper);
+  return at(end_of_event(middle, 0.5 * (grown.lower + grown.upper)), epsilon, wanted);
 }
 
 template <std::same_as<double> T>

@@ -281,8 +281,12 @@ template <real T>
     sum = sum + 2 * exp(log_density) * epsilon * (difference / (a * b));
   }
   if (log_scale == 0) sum = sum * exp(tilt);
+  // docs/certificates/renyi.md, Lemma 11.
   T const unit = std::numeric_limits<T>::epsilon() / 2;
-  T const rounding = 64 + 2 * (tilt < 300 ? tilt : 300);
+  T rounding = 128 + 2 * (tilt < 300 ? tilt : T(300));
+  if (log_density > -std::numeric_limits<T>::infinity()) {
+    rounding = rounding + 2 * magnitude(log_density);
+  }
   return divergence_of(z, sum, unit * rounding * sum, log_scale);
 }
 
