@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tacit/dp/composition.hpp>
+#include <tacit/dp/response_profile.hpp>
 
 #include "support/catch.hpp"
 #include "support/numbers.hpp"
@@ -348,4 +349,83 @@ TEST_CASE("composition of guarantees, by hand", "[dp][composition]") {
   CHECK_THROWS_AS((void)advanced_composition(all, not_a_number), std::domain_error);
   CHECK_THROWS_AS((void)best_composition(all, 1.5), std::domain_error);
   CHECK_THROWS_AS((void)best_composition(std::vector<approx_dp>(1), 0.1), std::domain_error);
+}
+
+namespace {
+
+// The rule's positive nodes and their weights, as `sum` uses them: of a range of 2, so that it is their own.
+struct read_rule {
+  std::vector<long double> nodes;
+  std::vector<long double> weights;
+
+  explicit read_rule(tacit::detail::lattice_rule const& rule) {
+    (void)rule.sum(0.0L, 2.0L, [&](long double x) {
+      if (x > 0.0L) nodes.push_back(x);
+      return 0.0L;
+    });
+    for (long double const at : nodes) {
+      // Of both nodes ±x, over the range's length.
+      weights.push_back(
+          rule.sum(0.0L, 2.0L, [&](long double x) { return x == at || x == -at ? 0.25L : 0.0L; }));
+    }
+  }
+};
+
+}  // namespace
+
+TEST_CASE("rules for blocks of terms have the nodes and weights of 50 digits",
+          "[dp][composition]") {
+  double const unit = static_cast<double>(std::numeric_limits<long double>::epsilon());
+  for (std::size_t level = 5; level <= 44; ++level) {
+    read_rule const found(tacit::detail::lattice_rule_of_level(level));
+    REQUIRE(found.nodes.size() == 8);
+    exact const size = ldexp(exact(1), static_cast<int>(level));
+    std::vector<exact> beta{0};
+    for (int n = 1; n <= 16; ++n) {
+      exact const square(n * n);
+      beta.push_back(sqrt(exact(square * (1 - square / (size * size)) / (4 * square - 1))));
+    }
+    for (std::size_t k = 0; k < 8; ++k) {
+      exact x(found.nodes[k]);
+      exact norm = 0;
+      for (int step = 0; step < 4; ++step) {
+        exact before = 0;
+        exact last = 1;
+        exact slope_before = 0;
+        exact slope = 0;
+        norm = 1;
+        for (std::size_t n = 1; n <= 16; ++n) {
+          exact const next = (x * last - beta[n - 1] * before) / beta[n];
+          exact const next_slope = (last + x * slope - beta[n - 1] * slope_before) / beta[n];
+          before = last;
+          last = next;
+          slope_before = slope;
+          slope = next_slope;
+          if (n < 16) norm += next * next;
+        }
+        x -= last / slope;
+      }
+      CAPTURE(level, k);
+      CHECK(static_cast<double>(abs(exact(found.nodes[k]) - x)) <= 8.0 * unit);
+      CHECK(support::relative(exact(found.weights[k]), exact(1 / norm)) <= 64.0 * unit);
+    }
+  }
+}
+
+TEST_CASE("rules for blocks of terms are exact to degree 31", "[dp][composition]") {
+  for (std::size_t level = 5; level <= 12; ++level) {
+    auto const& rule = tacit::detail::lattice_rule_of_level(level);
+    long double const size = std::ldexp(1.0L, static_cast<int>(level));
+    for (int degree = 0; degree <= 30; degree += 2) {
+      exact truth = 0;
+      for (long double i = 0.0L; i < size; ++i) {
+        truth += pow(exact((2.0L * i + 1.0L - size) / size), degree);
+      }
+      long double const found =
+          rule.sum(0.0L, size, [&](long double x) { return std::pow(x / (0.5L * size), degree); });
+      CAPTURE(level, degree);
+      CHECK(support::relative(exact(found), truth) <=
+            400.0 * static_cast<double>(std::numeric_limits<long double>::epsilon()));
+    }
+  }
 }
