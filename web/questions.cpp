@@ -374,7 +374,7 @@ json noise_multiplier(json const& question) {
   double const found = tacit::noise_multiplier_for<privacy_loss_accountant>(
       asked.target, [&](double x) { return asked.history_with(asked.last_with_noise(x)); },
       asked.known.neighbours, unlimited_effort);
-  return asked.answer(question, key, upper_end(found));
+  return asked.answer(question, key, upper_end(apps::answered_noise(found)));
 }
 
 json rate(json const& question) {

@@ -15,6 +15,7 @@
 
 #include "attack.hpp"
 #include "patience.hpp"
+#include "schedule/schedule.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -121,8 +122,8 @@ constexpr method::of_shuffled amplified{
           noise, batches, epochs, neighbours);
     },
     [](approx_dp target, std::uint64_t batches, std::uint64_t epochs, adjacency neighbours) {
-      return tacit::shuffled_noise_multiplier_for<Accountant>(target, batches, epochs, neighbours,
-                                                              unlimited_effort);
+      return apps::answered_noise(tacit::shuffled_noise_multiplier_for<Accountant>(
+          target, batches, epochs, neighbours, unlimited_effort));
     },
     [](approx_dp target, tacit::gaussian noise, std::uint64_t batches, adjacency neighbours) {
       return tacit::shuffled_epochs_for<Accountant>(target, noise, batches, neighbours,
@@ -132,27 +133,27 @@ constexpr method::of_shuffled amplified{
 template <class Accountant>
 method method_of(char const* word, char const* what, bool among_all = true,
                  method::of_shuffled const* shuffled = nullptr) {
-  return {word,
-          what,
-          among_all,
-          false,
-          start<account_of<Accountant>>,
-          shuffled,
-          [](approx_dp target, history_of_number const& history, adjacency neighbours) {
-            return tacit::noise_multiplier_for<Accountant>(target, history, neighbours,
-                                                           unlimited_effort);
-          },
-          [](approx_dp target, tacit::event const& release, adjacency neighbours) {
-            return tacit::steps_for(target, release, Accountant(neighbours), unlimited_effort);
-          },
-          [](approx_dp target, history_of_number const& history, adjacency neighbours) {
-            return tacit::rate_for<Accountant>(target, history, neighbours, unlimited_effort);
-          },
-          [](approx_dp target, history_of_count const& history, std::uint64_t records,
-             adjacency neighbours) {
-            return tacit::batch_for<Accountant>(target, history, records, neighbours,
-                                                unlimited_effort);
-          }};
+  return {
+      word,
+      what,
+      among_all,
+      false,
+      start<account_of<Accountant>>,
+      shuffled,
+      [](approx_dp target, history_of_number const& history, adjacency neighbours) {
+        return apps::answered_noise(
+            tacit::noise_multiplier_for<Accountant>(target, history, neighbours, unlimited_effort));
+      },
+      [](approx_dp target, tacit::event const& release, adjacency neighbours) {
+        return tacit::steps_for(target, release, Accountant(neighbours), unlimited_effort);
+      },
+      [](approx_dp target, history_of_number const& history, adjacency neighbours) {
+        return tacit::rate_for<Accountant>(target, history, neighbours, unlimited_effort);
+      },
+      [](approx_dp target, history_of_count const& history, std::uint64_t records,
+         adjacency neighbours) {
+        return tacit::batch_for<Accountant>(target, history, records, neighbours, unlimited_effort);
+      }};
 }
 
 }  // namespace

@@ -868,6 +868,8 @@ class Pages(Runs):
         self.refused("noise", "--steps", 10, *target, "--accountant", "gdp-clt",
                      naming=["--accountant is gdp-clt", "estimate"])
         self.refused("steps", "--noise-multiplier", 0.1, *target, naming=["not even one step"])
+        self.refused("noise", "--epsilon", 1e-12, "--delta", 1e-14, "--steps", 10,
+                     naming=["a noise multiplier of 5.45207e+12", "none above 1e9"])
 
     def test_curve(self):
         path = self.folder / "curve.svg"

@@ -20,6 +20,9 @@ inline constexpr char const* noise_range = "in [0.001, 1e9]";
 /// @throws std::domain_error outside [0.001, 1e9]
 void check_noise_range(char const* who, double multiplier);
 void check_noise_range(char const* who, tacit::mechanism_event const& mechanism);
+/// The noise multiplier that a search has found, if it is one of those.
+/// @throws tacit::infeasible otherwise
+double answered_noise(char const* who, double found);
 
 /// The Python text of a number, from which Python reads the same number.
 std::string text_of(double x);

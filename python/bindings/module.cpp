@@ -35,6 +35,12 @@ void check_noise_range(char const* who, double multiplier) {
                                 multiplier, noise_range);
 }
 
+double answered_noise(char const* who, double found) {
+  if (found <= 1e9) return found;
+  throw tacit::infeasible(std::string(who) + ": it would take a noise multiplier of " +
+                          tacit::detail::to_text(found) + ", and none above 1e9 is answered for");
+}
+
 void check_noise_range(char const* who, tacit::mechanism_event const& mechanism) {
   if (auto const* normal = std::get_if<tacit::gaussian>(&mechanism)) {
     check_noise_range(who, normal->noise_multiplier);

@@ -104,8 +104,10 @@ class answering_by final : public answering {
       };
     };
     if (what == "noise_multiplier") {
-      return both(tacit::noise_multiplier_for<Accountant>(target, varying(&run_numbers::noise),
-                                                          question_.neighbours, unlimited_effort));
+      return both(answered_noise(
+          "noise_multiplier_for",
+          tacit::noise_multiplier_for<Accountant>(target, varying(&run_numbers::noise),
+                                                  question_.neighbours, unlimited_effort)));
     }
     if (what == "steps") {
       return both(static_cast<double>(tacit::steps_for(

@@ -34,12 +34,13 @@ void bind_searches_of_shuffled_runs(nb::module_& m) {
          whole const& epochs, argument<std::string> const& adjacency) {
         constexpr char const* who = "shuffled_noise_multiplier_for";
         tacit::approx_dp const target{epsilon.as(who, "epsilon"), delta.as(who, "delta")};
-        return patiently([target, batches = steps.as(who, "steps"),
-                          count = epochs.as(who, "epochs"),
-                          neighbours = adjacency_of(adjacency.as(who, "adjacency"))] {
-          return tacit::shuffled_noise_multiplier_for<tacit::privacy_loss_accountant>(
-              target, batches, count, neighbours, unlimited_effort);
-        });
+        return answered_noise(
+            who,
+            patiently([target, batches = steps.as(who, "steps"), count = epochs.as(who, "epochs"),
+                       neighbours = adjacency_of(adjacency.as(who, "adjacency"))] {
+              return tacit::shuffled_noise_multiplier_for<tacit::privacy_loss_accountant>(
+                  target, batches, count, neighbours, unlimited_effort);
+            }));
       },
       nb::kw_only(), nb::arg("epsilon"), nb::arg("delta"), nb::arg("steps"), nb::arg("epochs") = 1,
       nb::arg("adjacency") = "zero_out",

@@ -139,6 +139,10 @@ def test_what_nothing_keeps_is_infeasible():
     with pytest.raises(tacit.Infeasible, match=r"at \[1\]"):
         tacit.steps_for(noise_multiplier=np.array([1e3, 0.1]), epsilon=0.1, delta=1e-9)
     assert issubclass(tacit.Infeasible, ValueError)
+    with pytest.raises(tacit.Infeasible, match="none above 1e9"):
+        tacit.noise_multiplier_for(epsilon=1e-12, delta=1e-14, steps=10)
+    with pytest.raises(tacit.Infeasible, match="none above 1e9"):
+        tacit.shuffled_noise_multiplier_for(epsilon=1e-12, delta=1e-14, steps=2)
 
 
 def test_no_bound_is_no_number():

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "schedule/schedule.hpp"
 
+#include <tacit/core/check.hpp>
 #include <tacit/core/count.hpp>
 #include <tacit/dp/integer_noise.hpp>
 #include <tacit/dp/sensitivity.hpp>
@@ -574,6 +575,12 @@ nlohmann::ordered_json as_json(composed const& release) {
   }
   out["steps"] = release.count;
   return out;
+}
+
+double answered_noise(double found) {
+  if (found <= 1e9) return found;
+  throw tacit::infeasible("it would take a noise multiplier of " + formatted("%.6g", found) +
+                          ", and none above 1e9 is answered for");
 }
 
 }  // namespace apps

@@ -25,6 +25,10 @@ inline constexpr std::size_t longest_schedule = std::size_t{1} << 24;
 inline constexpr char const* noise_range = "in [0.001, 1e9]";
 inline bool in_noise_range(double multiplier) { return multiplier >= 1e-3 && multiplier <= 1e9; }
 
+/// The noise multiplier that a search has found, if it is one of those.
+/// @throws tacit::infeasible otherwise
+double answered_noise(double found);
+
 /// `releases[2].rate is 1.5, but must be in [0, 1]`
 struct bad_schedule : std::invalid_argument {
   bad_schedule(std::string const& what, std::string about = {},
