@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <initializer_list>
 #include <iterator>
 #include <limits>
 #include <optional>
@@ -49,6 +50,15 @@ class finder {
 
 std::string score_or_dash(compared_row const* row) {
   return row != nullptr ? score_text(*row) : "–";
+}
+
+// A line of a table: the rows' scores, or nothing where none of them is done.
+std::string line_of(std::string const& title, std::initializer_list<compared_row const*> rows) {
+  auto const missing = [](compared_row const* row) { return row == nullptr; };
+  if (std::all_of(rows.begin(), rows.end(), missing)) return "";
+  std::string line = "| " + title;
+  for (compared_row const* row : rows) line += " | " + score_or_dash(row);
+  return line + " |\n";
 }
 
 std::string nats_text(double x) { return x == 0.0 ? "0" : formatted("%.2g", x); }
@@ -249,15 +259,8 @@ void ferret_tables(std::string& out, finder const& find) {
   }
   std::string groups;
   for (char const* name : {"MAX", "HALF", "QUARTER", "EIGHTH", "2"}) {
-    std::string cells;
-    bool any = false;
-    for (char const* nats : {"0.5", "2"}) {
-      compared_row const* row =
-          find(place::text, std::string("ferret-") + name + "-" + std::string(nats));
-      any = any || row != nullptr;
-      cells += " | " + score_or_dash(row);
-    }
-    if (any) groups += std::string("| ") + name + cells + " |\n";
+    std::string const family = std::string("ferret-") + name;
+    groups += line_of(name, {find(place::text, family + "-0.5"), find(place::text, family + "-2")});
   }
   if (!groups.empty()) {
     out +=
@@ -268,11 +271,8 @@ void ferret_tables(std::string& out, finder const& find) {
   }
   std::string epochs;
   for (char const* number : {"1", "3", "5"}) {
-    compared_row const* on_digits = find(place::digits, std::string("epochs-") + number);
-    compared_row const* on_text = find(place::text, std::string("epochs-") + number);
-    if (on_digits == nullptr && on_text == nullptr) continue;
-    epochs += std::string("| ") + number + " | " + score_or_dash(on_digits) + " | " +
-              score_or_dash(on_text) + " |\n";
+    std::string const family = std::string("epochs-") + number;
+    epochs += line_of(number, {find(place::digits, family), find(place::text, family)});
   }
   if (!epochs.empty()) {
     out +=
