@@ -197,8 +197,8 @@ class mixture_profile {
     T const short_of = chance * (remove_ ? -off.lower : off.upper);
     T const blurred = chance * blur * (1.0 + std::max(std::abs(off.lower), std::abs(off.upper)));
     T const least = std::numeric_limits<T>::min();
-    T const lower = sum.lower - (blurred + short_of) * 1.01;
-    return {lower > 0.0 ? lower : 0.0, std::min(1.0, sum.upper + blurred * 1.01 + least)};
+    enclosure const all = sum + enclosure(-1.01 * (blurred + short_of), 1.01 * blurred + least);
+    return {all.lower > 0.0 ? all.lower : 0.0, std::min(1.0, all.upper)};
   }
 
   mixture_pair const* pair_;
