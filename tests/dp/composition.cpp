@@ -351,6 +351,17 @@ TEST_CASE("composition of guarantees, by hand", "[dp][composition]") {
   CHECK_THROWS_AS((void)best_composition(std::vector<approx_dp>(1), 0.1), std::domain_error);
 }
 
+TEST_CASE("losses of thousands, whose rare answers are no normal numbers", "[dp][composition]") {
+  // δ is 1 to thousands of digits; the sum once was not a number, and was taken for 0, or never ended.
+  for (double const each : {730.0, 11380.0, 11395.0, 11399.4}) {
+    for (std::uint64_t const count : {10U, 1000U, 15837U}) {
+      CAPTURE(each, count);
+      CHECK(optimal_composition({each, 0.0}, count).delta(0.0).upper == 1.0);
+    }
+  }
+  CHECK(optimal_composition({11395.0, 0.0}, 1'000'000'000'000U).delta(0.0).upper == 1.0);
+}
+
 namespace {
 
 // The rule's positive nodes and their weights, as `sum` uses them: of a range of 2, so that it is their own.

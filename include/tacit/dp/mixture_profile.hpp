@@ -67,12 +67,17 @@ class mixture_profile {
   explicit mixture_profile(mixture_pair const& pair)
       : pair_(&pair), remove_(pair.orientation == orientation::remove) {
     compensated_sum<T> sum;
+    compensated_sum<T> left(1.0);
     for (mixture_pair::part const& p : pair.parts) {
       sum += p.weight;
       mixed_weight_ += p.weight;
+      left += -p.weight;
       parts_.push_back({elementary::log(p.weight), p.shift});
     }
     mixed_ = std::min(1.0, sum.value());
+    T const count = static_cast<T>(pair.parts.size());
+    T const unsure = count < 2.0 ? 0.0 : count * count * 0x1p-104;  // one is taken off exactly
+    most_left_ = std::max(0.0, 1.01 * left.value()) + unsure;
   }
 
   /// δ(ε) for ε ≥ 0.
@@ -206,6 +211,7 @@ class mixture_profile {
   std::vector<log_part> parts_;
   T mixed_;  // 1 − rest, and as an enclosure
   enclosure mixed_weight_ = 0.0;
+  T most_left_;  // bounds rest where mixed_ is 1
 };
 
 template <std::same_as<double> T>
@@ -215,7 +221,11 @@ bound<T> mixture_profile<T>::delta(T epsilon) const {
   enclosure const grown = expm1(enclosure(std::min(signed_epsilon, 700.0)));
   if (mixed_ == 1.0) {  // no rest that a T could tell from none
     level const wanted{signed_epsilon, grown + (1.0 - mixed_weight_)};
-    return at(end_of_event(signed_epsilon, grown.upper), epsilon, wanted);
+    bound<T> const without = at(end_of_event(signed_epsilon, grown.upper), epsilon, wanted);
+    // What rest there may be adds as much to P, or e^ε times as much to Q.
+    if (remove_) return {without.lower, std::min(1.0, add_up(without.upper, most_left_))};
+    T const taken = 1.01 * elementary::exp(std::min(epsilon, 700.0)) * most_left_;
+    return {std::max(0.0, subtract_down(without.lower, taken)), without.upper};
   }
   if (signed_epsilon > 700.0) {  // rest has no digit there
     level const wanted{{next_down(signed_epsilon), signed_epsilon}, grown};

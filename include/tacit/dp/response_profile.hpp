@@ -170,6 +170,10 @@ class response_profile {
     tally sum;
     walk(terms, 0.0L, -1, term, sum);
     if (peak < last) walk(terms, 1.0L, +1, term, sum);
+    // Where k·q is no normal number terms are not numbers: nothing is known of them.
+    if (!(sum.total <= std::numeric_limits<extended>::max())) {
+      return {0.0L, std::numeric_limits<extended>::infinity()};
+    }
     if (!(sum.total > 0.0L)) return {nothing, 0.0L};
     // What the weights' centre k·q is known to, times the steepest slope; the deviance and the
     // Stirling parts; the sum.
@@ -262,6 +266,7 @@ class response_profile {
       extended const ratio = towards > 0 ? -log_ratio(l) : log_ratio(l + 1.0L);
       extended const t = term(s);
       sum.total += t;
+      if (!(sum.total <= std::numeric_limits<extended>::max())) return;
       // Terms are log-concave: the ratio of neighbours only falls on the way out.
       extended rest = std::numeric_limits<extended>::infinity();
       if (t < before) rest = t / before * t / (1.0L - t / before);

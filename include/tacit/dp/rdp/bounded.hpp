@@ -266,6 +266,10 @@ template <real T>
   T const epsilon = T(pair.epsilon);
   T const z = order - 1;
   T const tilt = z * epsilon;
+  if (pair.epsilon < 1e-75) {  // products underflow: D ≤ min(ε, αε²/2)
+    T const most = order * epsilon < 2 ? T(order * epsilon * epsilon / 2) : epsilon;
+    return {most / 2, most / 2 + most * (16 * std::numeric_limits<T>::epsilon()) + T(1e-300)};
+  }
   T const log_scale = tilt < 300 ? 0 : tilt;
   T sum = T(pair.atom) * -expm1(-order * epsilon) * -expm1(-tilt);
   T const log_density = sampled_bounded<T>::log_density(epsilon, T(pair.atom));
