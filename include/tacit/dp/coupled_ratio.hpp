@@ -76,10 +76,9 @@ class coupled_ratio {
     T loss;
   };
   [[nodiscard]] error_units units(coupled_value<T> const& v, T const& x, T const& off) const {
-    auto const size_of = [](T const& y) { return y < 0 ? T(-y) : y; };
     auto const of = [&](likelihood_ratio<T> const& r, std::vector<part> const& parts) {
-      T const shift = size_of(last(parts));
-      T const terms = size_of(x) + shift;
+      T const shift = magnitude(last(parts));
+      T const terms = magnitude(x) + shift;
       if (normal()) {
         return log_units(r, rest_, size_, T(shift * terms), T(shift * (2 * terms + off)));
       }
@@ -87,7 +86,7 @@ class coupled_ratio {
     };
     T const p = of(v.p, p_);
     T const q = of(v.q, q_);
-    return {p, q, p + q + 12 * (size_of(v.p.log) + size_of(v.q.log))};
+    return {p, q, p + q + 12 * (magnitude(v.p.log) + magnitude(v.q.log))};
   }
   [[nodiscard]] T loss(T const& x) const { return at(x).loss; }
   [[nodiscard]] T log_p(T const& x) const { return ratio(p_, x).log; }

@@ -16,6 +16,11 @@
 
 namespace tacit::detail {
 
+template <real T>
+[[nodiscard]] T magnitude(T const& x) {
+  return x < 0 ? T(-x) : x;
+}
+
 /// e^x does not overflow below this.
 template <real T>
 [[nodiscard]] T largest_exponent() {
@@ -124,7 +129,7 @@ template <real T>
   T const grown = near_one ? T((r.mixed + (1 - rest)) / (1 + r.excess) * most) : T(3);
   T const arguments = !near_one && r.log < 0 ? T(4 * largest) : T(largest / 2);
   return shifted * (exponent_units + arguments) + T(static_cast<double>(parts + 7)) * grown +
-         5 * (r.log < 0 ? T(-r.log) : r.log);
+         5 * magnitude(r.log);
 }
 
 /// The likelihood ratio of rest·N(0, 1) + Σ weight·N(shift, 1) to N(0, 1) at x: t = shift·(x − shift/2).

@@ -174,7 +174,7 @@ class mixture_profile {
     enclosure off = excess(x, wanted);
     auto const too_far = [&] { return remove_ ? off.upper : -off.lower; };
     T move = std::max(std::abs(x), 1e-300) * unit_roundoff;
-    for (int attempt = 0; too_far() > 0.0; ++attempt) {
+    for (int attempt = 0; !(too_far() <= 0.0); ++attempt) {  // NaN, too
       if (attempt == 60) return {0.0, 1.0};
       T const slope = miss_at(x, 0.5 * (wanted.log_of.lower + wanted.log_of.upper),
                               0.5 * (wanted.grown.lower + wanted.grown.upper))

@@ -22,11 +22,6 @@
 
 namespace tacit::detail {
 
-template <real T>
-[[nodiscard]] T magnitude(T const& x) {
-  return x < 0 ? T(-x) : x;
-}
-
 /// e^{log_mass}·(e^w − 1 − w), without overflow between the two.
 template <real T>
 [[nodiscard]] T scaled_residual(T const& log_mass, T const& w) {
