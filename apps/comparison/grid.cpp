@@ -96,10 +96,10 @@ std::vector<setting> for_tables(tuning_system system) {
 std::vector<setting> grid_of(place where, tuning_system system, tacit::optimiser_rule rule) {
   if (system == tuning_system::ferret && rule == tacit::optimiser_rule::adamw) {
     numbers const rates{0.001, 0.003, 0.01, 0.03};
-    return where == place::text ? product({100, 200, 400}, rates, {10.0}, {1.0 / 64.0, 0.125})
-                                : product({30, 100, 300}, rates, {1.0}, {0.02, 0.2});
+    return has_texts(where) ? product({100, 200, 400}, rates, {10.0}, {1.0 / 64.0, 0.125})
+                            : product({30, 100, 300}, rates, {1.0}, {0.02, 0.2});
   }
-  return where == place::text ? for_text(system) : for_tables(system);
+  return has_texts(where) ? for_text(system) : for_tables(system);
 }
 
 std::vector<setting> around(setting const& best, std::vector<setting> const& grid, bool batches,

@@ -283,18 +283,18 @@ void ferret_tables(std::string& out, finder const& find) {
   }
 }
 
-// The share of the run after which a curve first has a score; the whole of it and more is infinite.
-double first_at(std::vector<double> const& curve, double score) {
+// The share of the run after which a curve is first as good as a score; infinite if it never is.
+double first_at(std::vector<double> const& curve, double score, bool less_is_better) {
   for (std::size_t i = 0; i < curve.size(); ++i) {
-    if (curve[i] >= score) {
+    if (less_is_better ? curve[i] <= score : curve[i] >= score) {
       return static_cast<double>(i) / static_cast<double>(curve.size() - 1);
     }
   }
   return std::numeric_limits<double>::infinity();
 }
 
-void rldp_table(std::string& out, finder const& find) {
-  constexpr place where = place::digits_lora;
+std::string rldp_rows(finder const& find, place where) {
+  bool const less = words_of(where).less_is_better;
   compared_row const* const fixed = find(where, "adamw-fixed");
   std::string table;
   for (char const* name : {"dp-sgd", "automatic", "adaptive", "fixed", "median", "quantile", "sac",
@@ -305,11 +305,12 @@ void rldp_table(std::string& out, finder const& find) {
     std::string gain = "–";
     std::string until = "–";
     if (fixed != nullptr && fixed != row) {
-      gain = difference(scores_of(*row), scores_of(*fixed));
+      gain = with_interval(less ? "%+.2f (%+.2f to %+.2f)" : "%+.3f (%+.3f to %+.3f)",
+                           gains_over(scores_of(*row), scores_of(*fixed), less), false);
       std::vector<double> steps;
       std::size_t never = 0;
       for (std::size_t i = 0; i < std::min(row->runs.size(), fixed->runs.size()); ++i) {
-        double const share = first_at(row->runs[i].curve, fixed->runs[i].score);
+        double const share = first_at(row->runs[i].curve, fixed->runs[i].score, less);
         if (std::isinf(share)) {
           ++never;
         } else {
@@ -326,22 +327,35 @@ void rldp_table(std::string& out, finder const& find) {
              score_text(*row) + " | " + gain + " | " + until + " | " +
              (epsilon.empty() ? "**no ε**" : up(largest(epsilon), 3)) + " |\n";
   }
-  if (table.empty()) return;
+  if (table.empty()) return table;
+  return "| | learning rate | clip | " + std::string(words_of(where).score) +
+         " | better than fixed clips by | steps until | spent ε |\n"
+         "|---|---:|---:|---:|---:|---:|---:|\n" +
+         table;
+}
+
+void rldp_tables(std::string& out, finder const& find) {
+  std::string const digits = rldp_rows(find, place::digits_lora);
+  std::string const messages = rldp_rows(find, place::text_lora);
+  if (digits.empty() && messages.empty()) return;
   out +=
-      "\nDigits, adapters of rank 4, in the paper's setting: 3600 steps, batches of a sixteenth, "
-      "AdamW, ε = 2 at δ = 1e-5, a choice of the controller every 64 steps; four learning rates "
-      "and two clips each. A run has 56 choices, which is too few to call what SAC does learned: "
-      "no verdict rests on it. *SAC that does not learn* keeps the policy of its random first "
-      "weights. *as published* reads the secret batches, begins with a warm-up after which clips "
-      "are medians of raw norms, has absolute clips min(e^a, 1) and one σ for all pairs, and is "
-      "charged by Eq. 7 as if the pairs were one: it has no ε, whatever it is charged. AutoClip "
-      "scales each gradient to the clip (Bu et al. 2022); AdaClip whitens each entry by mean and "
-      "spread of what was released (Pichapati et al. 2019). *steps until*: until a run of the row "
-      "is first as good as the run of fixed clips with its seed is at its end, looked at every 90 "
-      "steps.\n\n"
-      "| | learning rate | clip | accuracy | over fixed clips | steps until | spent ε |\n"
-      "|---|---:|---:|---:|---:|---:|---:|\n" +
-      table;
+      "\nThe paper's setting: adapters of rank 4, 3600 steps, batches of a sixteenth, AdamW, ε = 2 "
+      "at δ = 1e-5, a choice of the controller every 64 steps; four learning rates and two clips "
+      "each. A run has 56 choices, which is too few to call what SAC does learned: no verdict "
+      "rests on it. *SAC that does not learn* keeps the policy of its random first weights. *as "
+      "published* reads the secret batches, begins with a warm-up after which clips are medians of "
+      "raw norms, has absolute clips min(e^a, 1) and one σ for all pairs, and is charged by Eq. 7 "
+      "as if the pairs were one: it has no ε, whatever it is charged. AutoClip scales each "
+      "gradient to the clip (Bu et al. 2022); AdaClip whitens each entry by mean and spread of "
+      "what was released (Pichapati et al. 2019). *steps until*: until a run of the row is first "
+      "as good as the run of fixed clips with its seed is at its end, looked at every 90 steps.\n";
+  if (!digits.empty()) out += "\nDigits:\n\n" + digits;
+  if (!messages.empty()) {
+    out +=
+        "\nMessages, a character transformer with adapters beside its queries and values. Public "
+        "training alone has a perplexity of " +
+        score_or_dash(find(place::text, "none")) + ".\n\n" + messages;
+  }
 }
 
 void dpgd_0th_text(std::string& out, finder const& find) {
@@ -397,7 +411,7 @@ std::string paper_page(comparison const& all) {
   dpgd_0th_text(body, find);
   section(out, "DPZero", body);
   body.clear();
-  rldp_table(body, find);
+  rldp_tables(body, find);
   section(out, "RLDP", body);
   return out;
 }

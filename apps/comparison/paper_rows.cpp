@@ -218,22 +218,22 @@ void add_rldp(list& rows) {
     tuning_system system = rldp;
     char const* controller = "fixed";
     clipping_rule clipping = clipping_rule::threshold;
+    bool on_texts = false;
   };
   constexpr variant variants[] = {
-      {"one clip for all", "dp-sgd", dp_sgd},
-      {"AutoClip", "automatic", dp_sgd, "fixed", clipping_rule::automatic},
+      {"one clip for all", "dp-sgd", dp_sgd, "fixed", clipping_rule::threshold, true},
+      {"AutoClip", "automatic", dp_sgd, "fixed", clipping_rule::automatic, true},
       {"AdaClip", "adaptive", dp_sgd, "fixed", clipping_rule::adaptive},
-      {"a fixed clip for each pair", "fixed"},
+      {"a fixed clip for each pair", "fixed", rldp, "fixed", clipping_rule::threshold, true},
       {"median", "median", rldp, "median"},
       {"quantile", "quantile", rldp, "quantile"},
-      {"SAC", "sac", rldp, "sac"},
-      {"SAC that does not learn", "sac-random", rldp, "sac-random"},
+      {"SAC", "sac", rldp, "sac", clipping_rule::threshold, true},
+      {"SAC that does not learn", "sac-random", rldp, "sac-random", clipping_rule::threshold, true},
       {"SAC, clips alone", "sac-clips", rldp, "sac-clips"},
       {"SAC, noise alone", "sac-noise", rldp, "sac-noise"},
-      {"as published", "published", rldp, "published"}};
-  for (variant const& v : variants) {
-    compared_row& row =
-        rows.add(place::digits_lora, v.title, std::string("adamw-") + v.name, v.system, 2.0);
+      {"as published", "published", rldp, "published", clipping_rule::threshold, true}};
+  auto const add = [&](place where, variant const& v) {
+    compared_row& row = rows.add(where, v.title, std::string("adamw-") + v.name, v.system, 2.0);
     row.options.optimiser.rule = tacit::optimiser_rule::adamw;
     row.options.controller = v.controller;
     row.options.clipping = v.clipping;
@@ -242,6 +242,11 @@ void add_rldp(list& rows) {
     bool const whitened = v.clipping == clipping_rule::adaptive;
     row.grid = with_rates(3600, {0.001, 0.003, 0.01, 0.03},
                           whitened ? std::vector{0.5, 2.0} : std::vector{0.15, 0.5}, 1.0 / 16.0);
+  };
+  for (variant const& v : variants) add(place::digits_lora, v);
+  // A run of a transformer takes a quarter of a minute.
+  for (variant const& v : variants) {
+    if (v.on_texts) add(place::text_lora, v);
   }
 }
 

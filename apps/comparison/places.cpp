@@ -61,10 +61,10 @@ class table_place final : public workplace {
 
 class text_place final : public workplace {
  public:
-  explicit text_place(std::shared_ptr<pretrained_texts const> from)
-      : from_(std::move(from)), model_(from_->model()) {}
+  text_place(std::shared_ptr<pretrained_texts const> from, std::size_t rank)
+      : from_(std::move(from)), model_(*from_, rank) {}
 
-  model& of() override { return model_; }
+  model& of() override { return model_.of(); }
   std::vector<canary> const& canaries() const override { return from_->words.canaries; }
   std::vector<double> losses_of(std::span<float const> theta,
                                 std::vector<std::string> const& all) override {
@@ -76,7 +76,7 @@ class text_place final : public workplace {
 
  private:
   std::shared_ptr<pretrained_texts const> from_;
-  language_model model_;
+  text_model model_;
 };
 
 // One of each key, made by whoever asks first while the others wait.
@@ -131,18 +131,22 @@ place_words words_of(place where) {
     case place::cancer_lora:
       return {"cancer-lora", "Breast cancer, adapters of rank 4", "accuracy", false};
     case place::text:
+      return {"text", "Messages, a character transformer", "perplexity", true};
+    case place::text_lora:
       break;
   }
-  return {"text", "Messages, a character transformer", "perplexity", true};
+  return {"text-lora", "Messages, adapters of rank 4", "perplexity", true};
 }
 
 std::unique_ptr<workplace> open(place where, std::uint64_t seed, std::filesystem::path const& data,
                                 bool quick, std::size_t rank) {
-  if (where == place::text) return std::make_unique<text_place>(written(seed, quick));
+  bool const adapters =
+      where == place::digits_lora || where == place::cancer_lora || where == place::text_lora;
+  std::size_t const used = adapters ? rank : 0;
+  if (has_texts(where)) return std::make_unique<text_place>(written(seed, quick), used);
   bool const digits = where == place::digits || where == place::digits_lora;
   auto job = prepared((data / (digits ? "digits.csv" : "breast_cancer.csv")).string(), seed, quick);
-  bool const adapters = where == place::digits_lora || where == place::cancer_lora;
-  return std::make_unique<table_place>(std::move(job), adapters ? rank : 0);
+  return std::make_unique<table_place>(std::move(job), used);
 }
 
 }  // namespace apps

@@ -16,9 +16,15 @@
 namespace apps {
 
 /// What is tuned: a model that has learnt public data, and private records for it.
-enum class place { digits, digits_lora, cancer, cancer_lora, text };
+enum class place { digits, digits_lora, cancer, cancer_lora, text, text_lora };
+
+/// Those of the results. The papers' own rows have the last, too.
 inline constexpr place places[] = {place::digits, place::digits_lora, place::cancer,
                                    place::cancer_lora, place::text};
+
+inline constexpr bool has_texts(place where) {
+  return where == place::text || where == place::text_lora;
+}
 
 struct place_words {
   std::string_view id;

@@ -410,7 +410,7 @@ class follower {
   scored_run score(compared_row const& row, std::uint64_t seed) const {
     auto const at = open(row.where, seed, how_.data, how_.quick, row.rank);
     std::optional<scored_by_halves> halves;
-    if (row.of_papers() && row.where != place::text) halves.emplace(*at);
+    if (row.of_papers() && !has_texts(row.where)) halves.emplace(*at);
     tuning_result const run =
         tune(halves ? static_cast<model&>(*halves) : at->of(), options_of(row, *row.chosen, seed));
     scored_run out;

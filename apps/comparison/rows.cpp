@@ -128,13 +128,13 @@ compared_row row_of(place where, std::string title, std::string family, tuning_s
     o.target = {*epsilon, comparison_delta};
     o.budget = information_at(*epsilon);
   }
-  if (system == tuning_system::dp_aggzo) o.directions = where == place::text ? 8 : 16;
+  if (system == tuning_system::dp_aggzo) o.directions = has_texts(where) ? 8 : 16;
   if (system == tuning_system::paczero_mi) o.paczero.ledger = tacit::ledger_kind::record;
   if (system == tuning_system::paczero_zpl) o.paczero.spend = tacit::allocation::uniform;
   // Gradients of all texts at every step take longer than all the rest.
   bool const gradients = system == tuning_system::dp_sgd || system == tuning_system::ferret ||
                          system == tuning_system::rldp;
-  o.attacked = !(where == place::text && gradients);
+  o.attacked = !(has_texts(where) && gradients);
   return row;
 }
 
@@ -153,7 +153,9 @@ std::vector<compared_row> all_rows(bool quick) {
            {"k-paper-4", "k-zpl-hold-1", "budget-paper-0.1", "ladder-rank-2-zpl-hold",
             "ladder-steps-1500-zpl-coin", "ferret-MAX-none", "epochs-3", "adamw-automatic",
             "adamw-adaptive", "adamw-fixed", "adamw-sac", "adamw-published"}) {
-        if (row.family == kept && row.where != place::text) return false;
+        if (row.family == kept && row.where != place::text) {
+          return row.where == place::text_lora && row.family != "adamw-fixed";
+        }
       }
       return row.family != "task-zpl-hold" || row.where != place::digits;
     }

@@ -41,17 +41,15 @@ void tune_rldp(tuning_run& run) {
   pace.interval = asked.interval != 0 ? asked.interval : std::max<std::size_t>(1, asked.steps / 40);
   auto const chooser = make_controller(asked.controller, asked.seed, n, pace);
   step_gradients gradients(run);
-  std::vector<double> losses(run.records());
   run.take_steps([&] { return mechanism.done(); },
                  [&] {
                    std::size_t const t = mechanism.steps();
-                   if (reads) run.losses(run.theta, losses);
                    gradients.begin_step();
                    auto const controls = mechanism.state().controls;
                    auto const released =
                        mechanism.step([&](std::size_t record, std::span<float> out) {
                          gradients.write(record, out);
-                         return losses[record];
+                         return reads ? run.loss(record) : 0.0;
                        });
                    std::vector<clipped_part> parts;
                    for (std::size_t k = 0; k < n; ++k) {

@@ -47,16 +47,14 @@ void tune_rldp_published(tuning_run& run) {
   unsound_sac_controller chooser(asked.seed, n, how);
   std::size_t const warm_up = std::max<std::size_t>(1, asked.steps / 20);
   step_gradients gradients(run);
-  std::vector<double> losses(run.records());
   run.take_steps([&] { return mechanism.done(); },
                  [&] {
                    std::size_t const t = mechanism.steps();
-                   run.losses(run.theta, losses);
                    gradients.begin_step();
                    auto const released =
                        mechanism.step([&](std::size_t record, std::span<float> out) {
                          gradients.write(record, out);
-                         return losses[record];
+                         return run.loss(record);
                        });
                    run.descend(t, released);
                    auto const seen = mechanism.unsound_statistics();

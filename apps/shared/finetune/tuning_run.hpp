@@ -49,6 +49,13 @@ class tuning_run {
   void losses(std::span<float const> at, std::span<double> out);
   void losses(std::span<float const> at, std::span<std::size_t const> batch, std::span<double> out);
 
+  /// That of one record at θ.
+  double loss(std::size_t record) {
+    double out = 0.0;
+    losses(theta, {&record, 1}, {&out, 1});
+    return out;
+  }
+
   /// What training did not evaluate, for an attacker who knows every record: for the records outside
   /// `batch` their scalars at θ, as it is before a step, along K directions; K×N, 0 for those inside.
   std::vector<double> scalars_outside(std::span<std::size_t const> batch,

@@ -13,6 +13,13 @@ table_model::table_model(task const& job, std::size_t rank)
   }
 }
 
+text_model::text_model(pretrained_texts const& from, std::size_t rank)
+    : transformer_(from.model()) {
+  if (rank > 0) {
+    adapters_ = std::make_unique<lora>(transformer_, from.start, rank, query_and_value(from.shape));
+  }
+}
+
 pretrained_texts pretrain_on_texts(std::uint64_t seed, text_options const& options,
                                    std::size_t steps) {
   pretrained_texts out{make_corpus(seed, options), {}, {}};

@@ -10,6 +10,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
+#include <string>
 #include <vector>
 
 namespace apps {
@@ -37,6 +39,27 @@ struct pretrained_texts {
 
   /// A model of its own, for a thread of its own.
   language_model model() const { return {shape, start, words.private_part, words.test_part}; }
+};
+
+/// A transformer that has learnt the public texts, or adapters beside its queries and values.
+class text_model {
+ public:
+  /// `rank`: of the adapters; 0: the transformer itself.
+  text_model(pretrained_texts const& from, std::size_t rank);
+  text_model(text_model const&) = delete;  // the adapters point to the transformer
+  text_model& operator=(text_model const&) = delete;
+
+  model& of() { return adapters_ ? static_cast<model&>(*adapters_) : transformer_; }
+
+  /// The losses of any texts.
+  std::vector<double> losses_of(std::span<float const> theta,
+                                std::vector<std::string> const& texts) {
+    return transformer_.losses_of(adapters_ ? adapters_->merged(theta) : theta, texts);
+  }
+
+ private:
+  language_model transformer_;
+  std::unique_ptr<lora> adapters_;
 };
 
 /// 120 steps are so few that the public sentences are not learnt by heart.
