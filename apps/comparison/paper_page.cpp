@@ -317,7 +317,7 @@ std::string rldp_rows(finder const& find, place where) {
           steps.push_back(share * static_cast<double>(row->chosen->steps));
         }
       }
-      if (steps.size() > 1) {
+      if (steps.size() > 2) {  // of two an interval says nothing
         until = with_interval("%.0f (%.0f to %.0f)", steps, false);
       }
       if (never > 0) until += formatted("; never in %zu of %zu", never, row->runs.size());

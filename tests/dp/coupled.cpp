@@ -115,6 +115,43 @@ TEST_CASE("coupled pairs: Rényi divergences in 40 digits", "[dp]") {
   CHECK(exactly > rows.size() * 9 / 10);
 }
 
+TEST_CASE("parts that move one side alone still weigh on the other", "[dp]") {
+  // M = ∫ P^α·Q^{1−α}, by trapezoids of densities as the definition has them.
+  auto const divergence = [](coupled_pair const& pair, double alpha) {
+    double rest = 1.0;
+    for (auto const& one : pair.parts) rest -= one.weight;
+    double const step = 1.0 / 64.0;
+    double sum = 0.0;
+    for (double x = -40.0; x < 60.0; x += step) {
+      double p = std::max(rest, 0.0) * density(noise::normal, x);
+      double q = p;
+      for (auto const& one : pair.parts) {
+        p += one.weight * density(noise::normal, x - one.p);
+        q += one.weight * density(noise::normal, x - one.q);
+      }
+      if (p > 0.0 && q > 0.0) {
+        sum += step * std::exp(alpha * std::log(p) + (1.0 - alpha) * std::log(q));
+      }
+    }
+    return std::log(sum) / (alpha - 1.0);
+  };
+  for (auto const& parts : {std::vector<coupled_pair::part>{{0.4, 1.0, 0.0}, {0.6, 3.0, -3.0}},
+                            std::vector<coupled_pair::part>{{0.4, 0.0, -1.0}, {0.6, 3.0, -3.0}},
+                            std::vector<coupled_pair::part>{{0.2, 0.0, 0.0}, {0.7, 2.0, -1.0}},
+                            std::vector<coupled_pair::part>{{0.3, 0.5, 0.0}, {0.3, 1.0, 0.0}},
+                            std::vector<coupled_pair::part>{{1.0, 0.0, -1.5}}}) {
+    coupled_pair const pair{noise::normal, parts};
+    for (double const alpha : {1.1, 1.5, 2.0}) {
+      CAPTURE(parts.size(), parts[0].weight, parts[0].p, parts[0].q, alpha);
+      double const truth = divergence(pair, alpha);
+      renyi_curve curve(pair);
+      CHECK(curve(alpha) == Approx(truth).epsilon(1e-8));
+      CHECK(curve.upper(alpha) >= truth * (1.0 - 1e-9));
+      CHECK(curve.upper(alpha) <= truth * (1.0 + 1e-8));
+    }
+  }
+}
+
 TEST_CASE("two releases of coupled pairs, by quadrature of one profile over the other's outputs",
           "[dp]") {
   for (noise const kind : {noise::normal, noise::laplace}) {

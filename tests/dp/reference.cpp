@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <tacit/dp/binomial_mixture.hpp>
 #include <tacit/dp/mixture_profile.hpp>
 #include <tacit/dp/privacy_loss.hpp>
 #include <tacit/dp/rdp/divergence.hpp>
@@ -74,8 +75,9 @@ TEST_CASE("one release: profiles in 40 digits, both directions", "[dp]") {
       CAPTURE(name, rows.number(k, "rate"), rows.number(k, "sigma"), rows.text(k, "direction"),
               epsilon, found.lower, found.upper, static_cast<double>(truth));
       CHECK(exact(found.upper) >= truth * exact(1.0 - table_rounding));
-      // What is left of a person who may have none of k records is table_rounding to the safe side.
-      CHECK(exact(found.lower) <= truth * exact(1.0 + (alone ? table_rounding : 1e-7)));
+      // Weights of several records are rounded up.
+      bound<double> const least = detail::mixture_profile<>(detail::lowered(*pair)).delta(epsilon);
+      CHECK(exact(least.lower) <= truth * exact(1.0 + table_rounding));
       if (!(truth > exact(1e-290))) continue;
       ++asked;
       wide += exact(found.upper) - exact(found.lower) > truth * exact(1e-10);
@@ -123,6 +125,33 @@ TEST_CASE("one release where there is no rest, or no δ: the upper end stays one
       }
       // Smaller than any δ that is distinguishable from 0: the answer is infinite.
       CHECK(profile.epsilon(1e-310).upper == std::numeric_limits<double>::infinity());
+    }
+  }
+}
+
+TEST_CASE("one release: what the weights leave counts where no double tells it from none", "[dp]") {
+  // 2^−54; δ by bisection and normal tails in 50 digits.
+  mixture_pair const pair{{{0.5 - 0x1p-54, 8.0}, {0.5, 10.0}}, orientation::add};
+  detail::mixture_profile<> const profile(pair);
+  for (auto const& [epsilon, truth] :
+       {std::pair{36.0, 0.21686112142014465}, std::pair{37.42, 0.00098683435189575}}) {
+    bound<double> const found = profile.delta(epsilon);
+    CAPTURE(epsilon, found.lower, found.upper);
+    CHECK(found.lower <= truth * (1.0 + 1e-13));
+    CHECK(found.upper >= truth * (1.0 - 1e-13));
+    CHECK(found.upper - found.lower <= 1e-10 * truth);
+  }
+  CHECK(profile.delta(37.44).upper <= 1e-300);
+  // What is rounded up to more than 1 leaves nothing, and is no less than 1 of it.
+  for (orientation const towards : {orientation::remove, orientation::add}) {
+    mixture_pair const more{{{0.5 + 0x1p-50, 1.0}, {0.5, 2.0}}, towards};
+    mixture_pair const one{{{0.5, 1.0}, {0.5, 2.0}}, towards};
+    for (double const epsilon : {0.0, 1e-3, 1.0, 5.0}) {
+      bound<double> const of_more = detail::mixture_profile<>(more).delta(epsilon);
+      bound<double> const of_one = detail::mixture_profile<>(one).delta(epsilon);
+      CAPTURE(epsilon, of_more.lower, of_one.lower);
+      CHECK(of_more.upper - of_more.lower <= 1e-12 * of_more.upper);
+      CHECK(std::abs(of_more.upper - of_one.upper) <= 1e-12 * of_one.upper);
     }
   }
 }

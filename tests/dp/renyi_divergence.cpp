@@ -382,7 +382,43 @@ TEST_CASE("the exponential mechanism's divergence is the worst of the two-point 
     CHECK(relative(exact(value), log1p(at(low)) / z) <= 1e-13);
   }
   CHECK(bounded_range_divergence(0.0, 2.0) == 0.0);
+  CHECK(bounded_range_divergence(1e-140, 2.0) == Approx(2.5e-281).epsilon(1e-14));
+  CHECK(bounded_range_divergence(1e300, 1e10) == 1e300);
   CHECK_THROWS_AS(bounded_range_divergence(-1.0, 2.0), std::domain_error);
+}
+
+TEST_CASE("what many weights leave counts, however little", "[dp]") {
+  double const small = 0x1p-54 * (1.0 - 0x1p-53);
+  double const rest = 0x1p-107;
+  mixture_pair const pair{{{0.5, 8.0}, {0.5 - 0x1p-54, 10.0}, {small, 12.0}}, orientation::add};
+  renyi_curve curve(pair);
+  for (double const alpha : {1.5, 2.0, 8.0}) {
+    // M = ∫ D·(D/P)^{α−1}, by trapezoids, all of whose terms are positive.
+    double sum = 0.0;
+    for (double x = -40.0; x < 20.0; x += 1.0 / 256.0) {
+      double ratio = rest;
+      for (auto const& [weight, shift] : pair.parts) {
+        ratio += weight * std::exp(shift * (x - 0.5 * shift));
+      }
+      sum += std::exp(-0.5 * x * x - (alpha - 1.0) * std::log(ratio)) / 256.0;
+    }
+    double const truth = std::log(sum / std::sqrt(2.0 * 3.14159265358979324)) / (alpha - 1.0);
+    CAPTURE(alpha, curve(alpha), truth);
+    CHECK(curve(alpha) == Approx(truth).epsilon(1e-10));
+    CHECK(curve.upper(alpha) >= truth * (1.0 - 1e-11));
+  }
+}
+
+TEST_CASE("bounded losses whose squares or exponents no double can hold are bounded", "[dp]") {
+  for (auto const& [epsilon, order, least, most] :
+       {std::array{1e-85, 2.0, 3.3e-171, 1e-169}, std::array{1e-200, 3.0, 0.0, 1e-299},
+        std::array{1e300, 1e10, 1e300, 1.01e300}, std::array{700.0, 1e308, 700.0, 701.0}}) {
+    CAPTURE(epsilon, order);
+    double const found =
+        renyi_curve(bounded_pair{epsilon, 0.0, 1.0, orientation::remove}).upper(order);
+    CHECK(found >= least * (1.0 - 1e-9));
+    CHECK(found <= most);
+  }
 }
 
 TEST_CASE("an unsampled discrete Gaussian costs the same both ways", "[dp]") {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tacit/core/enclosure.hpp>
+#include <tacit/core/real.hpp>
 #include <tacit/core/rounded.hpp>
 
 #include <cmath>
@@ -12,7 +13,7 @@
 
 namespace tacit::detail {
 
-/// Σ count·x of non-negative doubles, exactly: whichever way a sum is split and ordered, its value is
+/// Σ count·x of doubles, exactly, x ≥ 0 where it counts more than once: whichever way a sum is split and ordered, its value is
 /// the same. Kept as an expansion, doubles without a common bit (Shewchuk 1997); two or three of them
 /// as a rule. Lemma 5 of docs/certificates/rounding.md.
 class exact_sum {
@@ -37,6 +38,18 @@ class exact_sum {
         lost_ = add_up(lost_, std::numeric_limits<double>::denorm_min());
       }
     }
+  }
+
+  void subtract(double x) {
+    if (x != 0.0) put(-x);
+  }
+
+  /// The sum within one unit of rounding of T, where no product underflowed.
+  template <real T>
+  [[nodiscard]] T nearly() const {
+    T sum = 0;
+    for (double const part : parts_) sum = sum + T(part);  // each beside those before it is large
+    return sum;
   }
 
   /// The sum between neighbouring doubles; above 2^1023 it may be any.

@@ -29,14 +29,13 @@ template <std::same_as<double> T = double>
 class coupled_profile {
  public:
   explicit coupled_profile(coupled_pair const& pair) : ratio_(pair) {
-    enclosure rest = 1.0;
     double last = 0.0;
     for (coupled_pair::part const& one : pair.parts) {
-      rest -= one.weight;
       parts_.push_back({one.weight, one.p, one.q});
       last = std::max({last, one.p, one.q});
       first_ = std::min({first_, one.p, one.q});
     }
+    enclosure const rest = left_by(pair.parts).value();
     if (rest.upper > 0.0) parts_.push_back({max(rest, 0.0), 0.0, 0.0});
     last_ = last;
   }

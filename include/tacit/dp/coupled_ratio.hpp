@@ -6,7 +6,6 @@
 #include <tacit/core/log.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/core/solve.hpp>
-#include <tacit/core/sum.hpp>
 #include <tacit/dp/loss.hpp>
 #include <tacit/dp/pair.hpp>
 
@@ -33,14 +32,20 @@ class coupled_ratio {
  public:
   explicit coupled_ratio(coupled_pair const& pair)
       : kind_(pair.kind), mirrored_(pair.mirrored), size_(pair.parts.size()) {
-    compensated_sum<double> rest(1.0);
+    T const left = left_by(pair.parts).nearly<T>();
+    rest_ = left > 0 ? left : T(0);
     for (coupled_pair::part const& one : pair.parts) {
-      rest += -one.weight;
-      if (one.p != 0.0) p_.push_back({T(one.weight), T(one.p)});
-      if (one.q != 0.0) q_.push_back({T(one.weight), T(one.q)});
+      p_.push_back({T(one.weight), T(one.p)});
+      q_.push_back({T(one.weight), T(one.q)});
       symmetric_ = symmetric_ && one.p == -one.q;
     }
-    rest_ = T(std::max(0.0, rest.value()));
+    // A side that nothing moves is the noise itself.
+    auto const is_noise = [](std::vector<part> const& parts) {
+      return std::all_of(parts.begin(), parts.end(),
+                         [](part const& one) { return one.shift == 0; });
+    };
+    if (is_noise(p_)) p_.clear();
+    if (is_noise(q_)) q_.clear();
   }
 
   [[nodiscard]] bool normal() const { return kind_ == coupled_pair::noise::normal; }

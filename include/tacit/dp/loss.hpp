@@ -3,6 +3,7 @@
 
 #include <tacit/core/elementary.hpp>
 #include <tacit/core/enclosure.hpp>
+#include <tacit/core/exact_sum.hpp>
 #include <tacit/core/log.hpp>
 #include <tacit/core/real.hpp>
 
@@ -68,6 +69,15 @@ template <real T>
 template <real T>
 [[nodiscard]] T unsampled_loss(T const& loss, T const& rate) {
   return unsampled_loss<T>(loss, rate, 1 - rate);
+}
+
+/// 1 − Σ weight, exactly: what the parts of a mixture leave.
+template <class Parts>
+[[nodiscard]] exact_sum left_by(Parts const& parts) {
+  exact_sum left;
+  left.add(1.0);
+  for (auto const& part : parts) left.subtract(static_cast<double>(part.weight));
+  return left;
 }
 
 /// R = rest + Σ weight·e^t, rest + Σ weight = 1, a likelihood ratio.

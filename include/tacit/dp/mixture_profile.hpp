@@ -6,7 +6,6 @@
 #include <tacit/core/real.hpp>
 #include <tacit/core/rounded.hpp>
 #include <tacit/core/solve.hpp>
-#include <tacit/core/sum.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/dp/gaussian_profile.hpp>
 #include <tacit/dp/loss.hpp>
@@ -66,22 +65,18 @@ class mixture_profile {
  public:
   explicit mixture_profile(mixture_pair const& pair)
       : pair_(&pair), remove_(pair.orientation == orientation::remove) {
-    compensated_sum<T> sum;
-    compensated_sum<T> left(1.0);
+    enclosure const left = left_by(pair.parts).value();
+    rest_ = max(left, 0.0);
+    over_ = max(-left, 0.0);
     for (mixture_pair::part const& p : pair.parts) {
-      sum += p.weight;
-      mixed_weight_ += p.weight;
-      left += -p.weight;
+      mixed_ += p.weight;
       parts_.push_back({elementary::log(p.weight), p.shift});
     }
-    mixed_ = std::min(1.0, sum.value());
-    T const count = static_cast<T>(pair.parts.size());
-    T const unsure = count < 2.0 ? 0.0 : count * count * 0x1p-104;  // one is taken off exactly
-    most_left_ = std::max(0.0, 1.01 * left.value()) + unsure;
   }
 
   /// δ(ε) for ε ≥ 0.
-  /// Guarantee: lower ≤ δ(ε) ≤ upper, about 1e-12 relative apart where δ ≥ 1e-290.
+  /// Guarantee: lower ≤ δ(ε) ≤ upper, about 1e-12 relative apart where δ ≥ 1e-290; more in the direction `add` where e^{−ε}
+  /// is next to rest.
   [[nodiscard]] bound<T> delta(T epsilon) const;
 
   /// The ε ≥ 0 with δ(ε) = delta; 0 where δ(0) is no more than that.
@@ -97,7 +92,7 @@ class mixture_profile {
   [[nodiscard]] T end_of_event(T wanted, T grown) const {
     T x = std::numeric_limits<T>::infinity();
     for (mixture_pair::part const& p : pair_->parts) {  // one part alone would do
-      T const others = (grown + (mixed_ - p.weight)) / p.weight;
+      T const others = (grown + (mixed_.upper - p.weight)) / p.weight;
       T const t = others > -0.5 && others < 1e300 && std::abs(wanted) < 700.0
                       ? elementary::log1p(others)
                       : wanted - elementary::log(p.weight);
@@ -128,7 +123,7 @@ class mixture_profile {
         sum += p.weight * term;
         slope += p.weight * p.shift * (1.0 + term);
       }
-      T const all = grown + mixed_;
+      T const all = grown + mixed_.upper;
       T const off = (sum - grown) / all;
       return {elementary::log1p(off), slope / (all * (1.0 + off))};
     }
@@ -145,7 +140,7 @@ class mixture_profile {
   // A = Σ w_j e^{t_j} at the end of the best event, e^{±ε} − rest.
   struct level {
     enclosure log_of;
-    enclosure grown;  // e^{±ε} − 1
+    enclosure grown;  // A − Σw there
   };
 
   // A(x)/A − 1. Where exponents are small, rest and 1 are not added to be taken off again.
@@ -209,37 +204,26 @@ class mixture_profile {
   mixture_pair const* pair_;
   bool remove_;
   std::vector<log_part> parts_;
-  T mixed_;  // 1 − rest, and as an enclosure
-  enclosure mixed_weight_ = 0.0;
-  T most_left_;  // bounds rest where mixed_ is 1
+  enclosure rest_ = 0.0;
+  enclosure over_ = 0.0;   // Σw − 1, where weights that were rounded up make more than 1
+  enclosure mixed_ = 0.0;  // Σw
 };
 
 template <std::same_as<double> T>
 bound<T> mixture_profile<T>::delta(T epsilon) const {
   T const least = std::numeric_limits<T>::min();
   T const signed_epsilon = remove_ ? epsilon : -epsilon;
-  enclosure const grown = expm1(enclosure(std::min(signed_epsilon, 700.0)));
-  if (mixed_ == 1.0) {  // no rest that a T could tell from none
-    level const wanted{signed_epsilon, grown + (1.0 - mixed_weight_)};
-    bound<T> const without = at(end_of_event(signed_epsilon, grown.upper), epsilon, wanted);
-    // What rest there may be adds as much to P, or e^ε times as much to Q.
-    if (remove_) return {without.lower, std::min(1.0, add_up(without.upper, most_left_))};
-    T const taken = 1.01 * elementary::exp(std::min(epsilon, 700.0)) * most_left_;
-    return {std::max(0.0, subtract_down(without.lower, taken)), without.upper};
+  enclosure grown = expm1(enclosure(std::min(signed_epsilon, 700.0)));
+  if (over_.upper > 0.0) grown -= over_;
+  // C/e^{±ε}, C = e^{±ε} − rest.
+  enclosure share = 1.0 - (rest_.upper > 0.0 ? exp(log(rest_) - signed_epsilon) : enclosure(0.0));
+  if (std::abs(signed_epsilon) < 700.0) {
+    enclosure const same = (grown + mixed_) * exp(enclosure(-signed_epsilon));
+    share = {std::max(share.lower, same.lower), std::min(share.upper, same.upper)};
   }
-  if (signed_epsilon > 700.0) {  // rest has no digit there
-    level const wanted{{next_down(signed_epsilon), signed_epsilon}, grown};
-    return at(end_of_event(signed_epsilon, grown.upper), epsilon, wanted);
-  }
-  // e^{±ε} − 1 + Σw, as rest and Σw are 1. Where e^{−ε} is no more than rest, `add` has no event at all; it never has
-  // more than e^ε·left.
-  enclosure const left = grown + mixed_weight_;
-  if (!(left.upper > 0.0)) return {0.0, least};
-  if (!(left.lower > 0.0)) {
-    return {0.0,
-            std::min(1.0, least + 1.01 * elementary::exp(std::min(epsilon, 700.0)) * left.upper)};
-  }
-  level const wanted{log(left), grown};
+  // Where e^{−ε} is no more than rest, `add` has no event at all; it never has more than e^ε·C.
+  if (!(share.lower > 0.0)) return {0.0, std::min(1.0, std::max(share.upper, 0.0) + least)};
+  level const wanted{signed_epsilon + log(share), grown};
   T const middle = 0.5 * (wanted.log_of.lower + wanted.log_of.upper);
   return at(end_of_event(middle, 0.5 * (grown.lower + grown.upper)), epsilon, wanted);
 }

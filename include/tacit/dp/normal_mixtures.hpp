@@ -7,6 +7,7 @@
 #include <tacit/core/real.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/dp/agreement.hpp>
+#include <tacit/dp/binomial_mixture.hpp>
 #include <tacit/dp/contour/cells.hpp>
 #include <tacit/dp/contour/routes.hpp>
 #include <tacit/dp/event.hpp>
@@ -103,9 +104,14 @@ class normal_mixtures {
   /// larger in `remove` (Zhu, Dong & Wang 2022, Proposition 30); of persons with several that is not known.
   template <class Ask>
   [[nodiscard]] bound<T> of_one(Ask&& ask) const {
-    bound<T> const removed = ask(mixture_profile<T>(remove_[0].pair));
+    auto const one = [&](mixture_pair const& pair) {
+      bound<T> found = ask(mixture_profile<T>(pair));
+      if (pair.parts.size() > 1) found.lower = ask(mixture_profile<T>(lowered(pair))).lower;
+      return found;
+    };
+    bound<T> const removed = one(remove_[0].pair);
     if (remove_[0].pair.parts.size() == 1) return removed;
-    bound<T> const added = ask(mixture_profile<T>(add_[0].pair));
+    bound<T> const added = one(add_[0].pair);
     return {std::max(removed.lower, added.lower), std::max(removed.upper, added.upper)};
   }
 

@@ -69,13 +69,11 @@ template <std::same_as<double> T = double>
     if (pair.kind == coupled_pair::noise::normal) return tail_by_erfc(y);
     return y > 0.0 ? 0.5 * elementary::exp(-y) : 1.0 - 0.5 * elementary::exp(y);
   };
-  compensated_sum<T> rest(1.0);
   T sum = 0.0;
   for (coupled_pair::part const& part : pair.parts) {
-    rest += -part.weight;
     sum += part.weight * tail(x - part.*shift);
   }
-  return sum + std::max(0.0, rest.value()) * tail(x);
+  return sum + std::max(0.0, left_by(pair.parts).nearly<T>()) * tail(x);
 }
 
 }  // namespace tacit::detail

@@ -102,7 +102,8 @@ class cost_curve {
   [[nodiscard]] double unsampled(double order) {
     if (known_) return known_->upper(order);
     if (bounded_range_) {
-      return multiply_up(bounded_range_divergence(epsilon_, order), 1.0 + 1e-13);
+      double const most = multiply_up(bounded_range_divergence(epsilon_, order), 1.0 + 1e-13);
+      return epsilon_ > 0.0 ? std::max(most, std::numeric_limits<double>::denorm_min()) : most;
     }
     return base_->upper(order);
   }

@@ -178,6 +178,8 @@ template <real T>
   T const z = order - 1;
   T const v = epsilon / 2;
   T const tilt = z * v;
+  if (!(tilt < 1e300)) return epsilon;  // but for a few units of 1
+  if (epsilon < 1e-75 && tilt < 1e-9) return order * epsilon * epsilon / 8;  // cubes underflow
   return detail::log_sinhc_step(tilt, v) + detail::log_sinhc_step(v, tilt) / z;
 }
 

@@ -33,19 +33,11 @@ class mixture_divergence {
  public:
   explicit mixture_divergence(mixture_pair const& pair)
       : remove_(pair.orientation == orientation::remove) {
-    double rest = 1.0;
-    double lost = 0.0;
     for (mixture_pair::part const& p : pair.parts) {
-      if (!(p.weight > 0.0 && p.shift > 0.0)) continue;
-      double const next = rest - p.weight;
-      lost += (rest - next) - p.weight;
-      rest = next;
-      parts_.push_back({T(p.weight), T(p.shift)});
+      if (p.weight > 0.0 && p.shift > 0.0) parts_.push_back({T(p.weight), T(p.shift)});
     }
-    // Of several weights the sum of what was lost is rounded: in the direction `add` less rest is more divergence.
-    double const count = static_cast<double>(parts_.size());
-    double const unsure = remove_ || count < 2.0 ? 0.0 : count * count * 0x1p-104;
-    rest_ = T(std::max(0.0, rest + lost - unsure));
+    T const left = left_by(parts_).template nearly<T>();
+    rest_ = left > 0 ? left : T(0);
     finish();
   }
 
