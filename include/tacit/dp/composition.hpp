@@ -33,7 +33,7 @@ namespace tacit {
 /// No better bound holds for all such mechanisms.
 ///
 /// Guarantee: lower ≤ the optimum ≤ upper, at every real ε ≥ 0 and not only at multiples of ε₀.
-/// Accuracy: the interval's relative width is 4e-15 to 3e-14 for k ≤ 1e8; then it grows with √k, as
+/// Accuracy: the interval's relative width is 4e-15 to 2e-13 for k ≤ 1e8; then it grows with √k, as
 /// k·q is known to 64 bits only: below 3e-11 at 1e12. Some thousand elementary functions for any k.
 /// Source: Kairouz, Oh & Viswanath 2015, Theorem 3.3; Murtagh & Vadhan 2016.
 template <real T = double>

@@ -175,11 +175,10 @@ class response_profile {
       return {0.0L, std::numeric_limits<extended>::infinity()};
     }
     if (!(sum.total > 0.0L)) return {nothing, 0.0L};
-    // What the weights' centre k·q is known to, times the steepest slope; the deviance and the
+    // What the weights' centre k·q is known to, times the steepest slope; the wear and the
     // Stirling parts; the sum.
     extended const centre = 8.0L * extended_epsilon * k_ * std::min(lean_, 2.0L * q_);
-    extended const rounding =
-        centre * sum.slope + extended_epsilon * (64.0L * sum.deviance + 4096.0L);
+    extended const rounding = centre * sum.slope + extended_epsilon * (64.0L * sum.wear + 4096.0L);
     return {scale + elementary::log(sum.total), rounding + sum.left / sum.total + 1e-18L};
   }
 
@@ -192,9 +191,9 @@ class response_profile {
 
   struct tally {
     extended total = 0.0L;
-    extended left = 0.0L;      // bounds what was not summed
-    extended slope = 0.0L;     // |log ratio| of neighbouring weights, the largest
-    extended deviance = 0.0L;  // the largest `wear`
+    extended left = 0.0L;   // bounds what was not summed
+    extended slope = 0.0L;  // |log ratio| of neighbouring weights, the largest
+    extended wear = 0.0L;   // the largest
   };
 
   /// (k−2l)ε₀ − ε, its sign exact: the product is split into a double and its rounding error.
@@ -275,7 +274,7 @@ class response_profile {
       if (room == 0.0L || negligible) {
         if (room > 0.0L) sum.left += rest;
         sum.slope = std::max(sum.slope, std::abs(ratio));
-        sum.deviance = std::max(sum.deviance, wear(terms, t > 0.0L ? s : s - sign));
+        sum.wear = std::max(sum.wear, wear(terms, t > 0.0L ? s : s - sign));
         return;
       }
       before = t;
