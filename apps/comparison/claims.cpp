@@ -140,7 +140,7 @@ std::vector<claim> claims_of(std::vector<compared_row> const& rows) {
   }
   for (place const where : places) {
     for (double const epsilon : {0.5, 2.0, 8.0}) {
-      check.better("FERRET beats noisy gradients at every budget", "FERRET",
+      check.better("FERRET beats noisy gradients that allow an attacker as much", "asked here",
                    check.row(where, "ferret", epsilon), check.row(where, "dp-gd", epsilon));
     }
   }

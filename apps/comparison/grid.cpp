@@ -56,7 +56,7 @@ std::vector<setting> for_text(tuning_system system) {
     case rldp:
       return product({20, 40, 80}, {0.1, 0.2, 0.4, 0.8}, {0.1, 0.2});
     case ferret:
-      return product({100, 200, 400}, {0.1, 0.3, 1.0, 3.0}, {10.0}, {1.0 / 64.0, 0.125});
+      return product({200, 400}, {0.1, 0.3, 1.0, 3.0}, {10.0}, {0.01, 0.03, 0.125});
   }
   return {};
 }
@@ -96,7 +96,7 @@ std::vector<setting> for_tables(tuning_system system) {
 std::vector<setting> grid_of(place where, tuning_system system, tacit::optimiser_rule rule) {
   if (system == tuning_system::ferret && rule == tacit::optimiser_rule::adamw) {
     numbers const rates{0.001, 0.003, 0.01, 0.03};
-    return has_texts(where) ? product({100, 200, 400}, rates, {10.0}, {1.0 / 64.0, 0.125})
+    return has_texts(where) ? product({200, 400}, rates, {10.0}, {0.01, 0.03, 0.125})
                             : product({30, 100, 300}, rates, {1.0}, {0.02, 0.2});
   }
   return has_texts(where) ? for_text(system) : for_tables(system);

@@ -110,7 +110,11 @@ void paczero_tables(std::string& out, finder const& find) {
     out +=
         "\n### What is charged, and K directions a step\n\n"
         "Digits, a network; .1 nats about which half took part, as the paper's account has it, but "
-        "for ZPL. All K have as many forward passes: 3000/K steps. Eight learning rates each.\n\n"
+        "for ZPL. All K have as many forward passes: 3000/K steps. Eight learning rates each. "
+        "*bound* is "
+        "that of the budget. Where charges are confident and disagreement holds, no more than "
+        "agreement "
+        "was ever released, and nothing was charged: the row is that of ZPL.\n\n"
         "| K | rule | steps | learning rate | accuracy | nats about the half | about a record | "
         "bound | attack | unanimous |\n|---:|---|---:|---:|---:|---:|---:|---:|---:|---:|\n" +
         k_table;
@@ -348,12 +352,16 @@ void rldp_tables(std::string& out, finder const& find) {
       "as if the pairs were one: it has no ε, whatever it is charged. AutoClip scales each "
       "gradient to the clip (Bu et al. 2022); AdaClip whitens each entry by mean and spread of "
       "what was released (Pichapati et al. 2019). *steps until*: until a run of the row is first "
-      "as good as the run of fixed clips with its seed is at its end, looked at every 90 steps.\n";
+      "as good as the run of fixed clips with its seed is at its end, looked at every 90 steps: "
+      "the mean of the runs that got "
+      "there.\n";
   if (!digits.empty()) out += "\nDigits:\n\n" + digits;
   if (!messages.empty()) {
     out +=
-        "\nMessages, a character transformer with adapters beside its queries and values. Public "
-        "training alone has a perplexity of " +
+        "\nMessages, a character transformer with adapters beside its queries and values. AdaClip, "
+        "clips that follow "
+        "a quantile, and the halves of SAC were not run here. Public training alone has a "
+        "perplexity of " +
         score_or_dash(find(place::text, "none")) + ".\n\n" + messages;
   }
 }
@@ -365,7 +373,9 @@ void dpgd_0th_text(std::string& out, finder const& find) {
       "\nDPGD-0th adds noise to a vector of all parameters and learns nothing at any ε of the "
       "results. That is the noise, and not the code or its settings: at ε = 1000 it has " +
       score_text(*row) + " on digits, a network, where public training alone has " +
-      score_or_dash(find(place::digits, "none")) + ".\n";
+      score_or_dash(find(place::digits, "none")) +
+      ".\n\nThe recipe with batches, the three laws, and the slopes in ε and in the dimension are "
+      "on [a page of their own](dpzero_study.md).\n";
 }
 
 void section(std::string& out, char const* title, std::string const& body) {
@@ -387,8 +397,9 @@ std::string paper_page(comparison const& all) {
       "). Seeds, scores and intervals are as there. A row's grid runs on two seeds, the four best "
       "settings on three more, and the best mean over all five is scored on " +
       formatted("%zu", all.seeds) +
-      " others; rows that the results have too, and those at an ε or with a grouping, are tuned "
-      "around the best of the grid as there. Nothing on this page is corrected for the number of "
+      " others; rows that the results have too, and those at an ε or with a grouping, but for "
+      "RLDP's, are tuned around the best of the grid as there. Nothing on this page is corrected "
+      "for the number of "
       "comparisons, and no verdict is drawn here: "
       "[verdicts](results.md#what-the-papers-claim) are in the results.\n";
   if (!paper_figure(all.found.rows).empty()) {

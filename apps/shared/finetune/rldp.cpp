@@ -39,6 +39,7 @@ void tune_rldp(tuning_run& run) {
       run.inside);
   sac_controls_options pace;
   pace.interval = asked.interval != 0 ? asked.interval : std::max<std::size_t>(1, asked.steps / 40);
+  pace.quantile_interval = std::max<std::size_t>(1, asked.interval);
   auto const chooser = make_controller(asked.controller, asked.seed, n, pace);
   step_gradients gradients(run);
   run.take_steps([&] { return mechanism.done(); },

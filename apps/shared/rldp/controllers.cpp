@@ -20,18 +20,25 @@ Eigen::Index index(std::size_t i) { return static_cast<Eigen::Index>(i); }
 
 }  // namespace
 
-quantile_clipping::quantile_clipping(double quantile, double rate)
-    : quantile_(quantile), rate_(rate) {
+quantile_clipping::quantile_clipping(double quantile, double rate, std::size_t interval)
+    : quantile_(quantile), rate_(rate), interval_(interval) {
   tacit::detail::require_domain(quantile > 0.0 && quantile < 1.0, "quantile_clipping", "quantile",
                                 quantile, "in (0, 1)");
   tacit::detail::check_positive("quantile_clipping", "rate", rate);
+  tacit::detail::require_argument(interval > 0, "quantile_clipping", "interval", interval,
+                                  "at least 1");
 }
 
 tacit::pairwise_controls quantile_clipping::next(tacit::pairwise_state const& seen) {
   check_shares("quantile_clipping", seen);
   tacit::pairwise_controls out = seen.controls;
+  clipped_.resize(out.clips.size());
+  for (std::size_t i = 0; i < clipped_.size(); ++i) clipped_[i] += seen.clipped_share[i];
+  if (++seen_ < interval_) return out;
+  double const steps = static_cast<double>(std::exchange(seen_, 0));
   for (std::size_t i = 0; i < out.clips.size(); ++i) {
-    double const below = 1.0 - std::clamp(seen.clipped_share[i], 0.0, 1.0);
+    double const share = std::exchange(clipped_[i], 0.0) / steps;
+    double const below = 1.0 - std::clamp(share, 0.0, 1.0);
     out.clips[i] *= std::exp(-rate_ * (below - quantile_));
     out.clips[i] = std::clamp(out.clips[i], 1e-12, 1e12);
   }
@@ -162,8 +169,10 @@ std::unique_ptr<controller> make_controller(std::string_view name, std::uint64_t
                                             std::size_t groups,
                                             sac_controls_options const& options) {
   if (name == "fixed") return std::make_unique<fixed_controls>();
-  if (name == "median") return std::make_unique<quantile_clipping>(0.5);
-  if (name == "quantile") return std::make_unique<quantile_clipping>(0.75);
+  if (name == "median")
+    return std::make_unique<quantile_clipping>(0.5, 0.2, options.quantile_interval);
+  if (name == "quantile")
+    return std::make_unique<quantile_clipping>(0.75, 0.2, options.quantile_interval);
   if (name.starts_with("sac")) {
     sac_controls_options part = options;
     part.learns = name != "sac-random";

@@ -34,23 +34,29 @@ class fixed_controls final : public controller {
 };
 
 /// Clips that follow a quantile of the norms, by the noisy share of records below them:
-/// C ← C·exp(−rate·(share below − quantile)) (Andrew et al. 2021). The noise stays.
+/// C ← C·exp(−rate·(share below − quantile)) (Andrew et al. 2021). The noise stays. `interval`: steps between moves, whose
+/// shares are averaged. With thousands of steps a share's own noise is many times the share.
 class quantile_clipping final : public controller {
  public:
   /// @throws std::domain_error unless the quantile is in (0, 1) and rate positive
-  explicit quantile_clipping(double quantile, double rate = 0.2);
+  /// @throws std::invalid_argument for an interval of 0
+  explicit quantile_clipping(double quantile, double rate = 0.2, std::size_t interval = 1);
   /// @throws std::invalid_argument for a state without shares
   tacit::pairwise_controls next(tacit::pairwise_state const& seen) override;
 
  private:
   double quantile_;
   double rate_;
+  std::size_t interval_;
+  std::size_t seen_ = 0;
+  std::vector<double> clipped_;  // the sum of the shares seen
 };
 
 struct sac_controls_options {
   std::size_t interval = 112;  ///< steps between choices; what was released in between is averaged
-  double largest_penalty = 5.0;  ///< R_max
-  bool learns = true;            ///< or stays with the policy of its first weights, for comparison
+  std::size_t quantile_interval = 1;  ///< the same of clips that follow a quantile
+  double largest_penalty = 5.0;       ///< R_max
+  bool learns = true;  ///< or stays with the policy of its first weights, for comparison
   bool moves_noise = true;
   bool moves_clips = true;
   bool one_noise = false;  ///< the same for all groups, by the mean of their actions
