@@ -11,7 +11,9 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <tuple>
 #include <variant>
+#include <vector>
 
 // Persons with several records, and replacement under sampling: one release, against 40 digits.
 
@@ -153,6 +155,52 @@ TEST_CASE("one release: what the weights leave counts where no double tells it f
       CHECK(of_more.upper - of_more.lower <= 1e-12 * of_more.upper);
       CHECK(std::abs(of_more.upper - of_one.upper) <= 1e-12 * of_one.upper);
     }
+  }
+}
+
+TEST_CASE("one release: widths at tiny shifts, and weights that are no numbers", "[dp]") {
+  for (auto const& [parts, epsilon, truth] :
+       {std::tuple{std::vector<mixture_pair::part>{{0.01, 1e-20}, {1e-20, 1e-3}}, 0.0,
+                   4.38836502246e-23},
+        std::tuple{std::vector<mixture_pair::part>{{1.39e-6, 1.29e-196}, {0.087, 1.47e-151}},
+                   2.9e-151, 2.18461129205e-267}}) {
+    bound<double> const found =
+        detail::mixture_profile<>({parts, orientation::remove}).delta(epsilon);
+    CAPTURE(epsilon, found.lower, found.upper);
+    CHECK(found.upper <= truth * 1.02);
+    CHECK(found.lower >= truth * 0.98);
+  }
+  double const nan = std::numeric_limits<double>::quiet_NaN();
+  for (orientation const towards : {orientation::remove, orientation::add}) {
+    CHECK(detail::mixture_profile<>({{{nan, 1.0}}, towards}).delta(1.0).upper == 1.0);
+    bound<double> const tiny =
+        detail::mixture_profile<>({{{1e-200, 1e-200}}, towards}).delta(1e-300);
+    CHECK(tiny.lower == 0.0);
+    CHECK(tiny.upper <= 1e-290);
+    bound<double> const over =
+        detail::mixture_profile<>({{{0.5, 1.0}, {0.5 + 5e-13, 30.0}}, towards}).delta(0.0);
+    CHECK(over.lower <= over.upper);
+  }
+}
+
+TEST_CASE("one release of a person who is nearly sure to take part: the exact law, by its own sum",
+          "[dp]") {
+  // 8 and 16 times their noise; δ in 60 digits.
+  struct asked {
+    double records, rate, sigma, epsilon, truth;
+  };
+  for (asked const& q :
+       {asked{2, 0.9999996988827897, 8, 0, 0.0994764197061547936},
+        asked{3, 0.9999558029714504, 16, 1.1818219234696754, 7.44246842255465e-12}}) {
+    privacy_loss account(adjacency::add_remove);
+    account.add(by_person(sampled(gaussian{q.sigma}, poisson{q.rate}),
+                          static_cast<std::uint64_t>(q.records)),
+                1);
+    bound<double> const found = account.delta(q.epsilon);
+    CAPTURE(q.rate, found.lower, found.upper, q.truth);
+    CHECK(found.lower <= q.truth * (1.0 + 1e-15));
+    CHECK(found.upper >= q.truth * (1.0 - 1e-15));
+    CHECK(found.upper - found.lower <= 1e-11 * q.truth);
   }
 }
 

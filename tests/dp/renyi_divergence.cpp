@@ -412,7 +412,12 @@ TEST_CASE("what many weights leave counts, however little", "[dp]") {
 TEST_CASE("bounded losses whose squares or exponents no double can hold are bounded", "[dp]") {
   for (auto const& [epsilon, order, least, most] :
        {std::array{1e-85, 2.0, 3.3e-171, 1e-169}, std::array{1e-200, 3.0, 0.0, 1e-299},
-        std::array{1e300, 1e10, 1e300, 1.01e300}, std::array{700.0, 1e308, 700.0, 701.0}}) {
+        std::array{1e300, 1e10, 1e300, 1.01e300}, std::array{700.0, 1e308, 700.0, 701.0},
+        std::array{1.0001e-75, 1.0 + 0x1p-52, 1.66700001667e-151, 1e-149},
+        std::array{2.4480457273400137e-74, 1.0 + 0x1p-52, 9.98e-149, 1e-146},
+        std::array{1e300, 1.0 + 0x1p-52, 1e300, 1.01e300}, std::array{1e155, 2.0, 1e155, 1.01e155},
+        std::array{1.0695958644271311e130, 1.0044421492823427e159, 1.06959e130, 1.07e130},
+        std::array{1.1662743071454453e58, 7.965e224, 1.16627e58, 1.17e58}}) {
     CAPTURE(epsilon, order);
     double const found =
         renyi_curve(bounded_pair{epsilon, 0.0, 1.0, orientation::remove}).upper(order);

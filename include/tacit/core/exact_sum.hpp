@@ -41,6 +41,7 @@ class exact_sum {
   }
 
   void subtract(double x) {
+    subtracted_ = true;
     if (x != 0.0) put(-x);
   }
 
@@ -54,7 +55,7 @@ class exact_sum {
 
   /// The sum between neighbouring doubles; above 2^1023 it may be any.
   [[nodiscard]] enclosure value() const {
-    if (beyond_) return {0x1p1023, infinite_double};
+    if (beyond_) return {subtracted_ ? -infinite_double : 0x1p1023, infinite_double};
     if (parts_.empty()) return 0.0;
     double high = parts_.back();
     double error = 0.0;
@@ -69,6 +70,10 @@ class exact_sum {
 
  private:
   void put(double x) {
+    if (!is_finite(x)) {
+      beyond_ = true;
+      return;
+    }
     std::size_t kept = 0;
     for (double const part : parts_) {
       double const sum = x + part;
@@ -87,6 +92,7 @@ class exact_sum {
   std::vector<double> parts_;  // ascending in size
   double lost_ = 0.0;          // of products that underflowed
   bool beyond_ = false;
+  bool subtracted_ = false;
 };
 
 }  // namespace tacit::detail

@@ -105,15 +105,16 @@ template <std::same_as<mixture_pair::part> Part = mixture_pair::part>
 }
 
 /// The pair with weights that are no more than the binomial law's own, where `pair` has those of `binomial_parts`: a lower
-/// end is that of this pair, as profiles rise in the weights. What `leave_at_most` adds is below n·2⁻⁵⁰, of a part that
-/// weighs more than an n-th of the whole.
+/// end is that of this pair, as profiles rise in the weights. `leave_at_most` adds what is left, where that is below 1e-13, and
+/// at most n·2⁻⁵⁰ beside it, to a part that weighs more than an n-th of the whole.
 template <std::same_as<mixture_pair> Pair>
 [[nodiscard]] Pair lowered(Pair pair) {
   double const n = static_cast<double>(pair.parts.size());
   if (n < 2.0) return pair;
   double left = 1.0;
   for (auto const& part : pair.parts) left -= part.weight;
-  double const kept = 1.0 - (left > 2e-3 ? 0x1p-50 : std::min(1.0, n * (n + 1.0) * 0x1p-49));
+  double const kept =
+      1.0 - (left > 2e-3 ? 0x1p-50 : std::min(1.0, n * ((n + 1.0) * 0x1p-49 + 1.01e-13)));
   std::erase_if(pair.parts, [&](auto& part) {
     part.weight *= kept;
     return part.weight < 1e-290;

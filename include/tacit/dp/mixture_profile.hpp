@@ -68,10 +68,16 @@ class mixture_profile {
     enclosure const left = left_by(pair.parts).value();
     rest_ = max(left, 0.0);
     over_ = max(-left, 0.0);
+    exact_sum mixed;
+    enclosure most = 0.0;
     for (mixture_pair::part const& p : pair.parts) {
-      mixed_ += p.weight;
+      mixed.add(p.weight);
       parts_.push_back({elementary::log(p.weight), p.shift});
+      most += p.weight * enclosure(tacit::delta(gaussian_dp{p.shift}, 0.0).upper);
     }
+    mixed_ = mixed.value();
+    mixed_nearly_ = mixed.nearly<T>();
+    most_ = left.lower >= 0.0 ? std::min(1.0, most.upper) : 1.0;  // 1 for a NaN, too
   }
 
   /// δ(ε) for ε ≥ 0.
@@ -92,7 +98,7 @@ class mixture_profile {
   [[nodiscard]] T end_of_event(T wanted, T grown) const {
     T x = std::numeric_limits<T>::infinity();
     for (mixture_pair::part const& p : pair_->parts) {  // one part alone would do
-      T const others = (grown + (mixed_.upper - p.weight)) / p.weight;
+      T const others = (grown + (mixed_nearly_ - p.weight)) / p.weight;
       T const t = others > -0.5 && others < 1e300 && std::abs(wanted) < 700.0
                       ? elementary::log1p(others)
                       : wanted - elementary::log(p.weight);
@@ -101,7 +107,8 @@ class mixture_profile {
     for (int step = 0; step < 200 && pair_->parts.size() > 1; ++step) {
       auto const [miss, slope] = miss_at(x, wanted, grown);
       x -= miss / slope;
-      if (!(std::abs(miss) > 2.0 * unit_roundoff * (exponents(x) + std::abs(wanted)))) break;
+      T const scale = exponents(x) < 1.0 ? exponents(x) : exponents(x) + std::abs(wanted);
+      if (!(std::abs(miss) > 2.0 * unit_roundoff * scale)) break;
     }
     return x;
   }
@@ -123,7 +130,7 @@ class mixture_profile {
         sum += p.weight * term;
         slope += p.weight * p.shift * (1.0 + term);
       }
-      T const all = grown + mixed_.upper;
+      T const all = grown + mixed_nearly_;
       T const off = (sum - grown) / all;
       return {elementary::log1p(off), slope / (all * (1.0 + off))};
     }
@@ -170,7 +177,7 @@ class mixture_profile {
     auto const too_far = [&] { return remove_ ? off.upper : -off.lower; };
     T move = std::max(std::abs(x), 1e-300) * unit_roundoff;
     for (int attempt = 0; !(too_far() <= 0.0); ++attempt) {  // NaN, too
-      if (attempt == 60) return {0.0, 1.0};
+      if (attempt == 60) return {0.0, most_};
       T const slope = miss_at(x, 0.5 * (wanted.log_of.lower + wanted.log_of.upper),
                               0.5 * (wanted.grown.lower + wanted.grown.upper))
                           .slope;
@@ -178,6 +185,7 @@ class mixture_profile {
       x = remove_ ? x - move : x + move;
       off = excess(x, wanted);
     }
+    if (!std::isfinite(x)) return {0.0, most_};
     enclosure sum = 0.0;
     T blur = 0.0;
     for (std::size_t j = 0; j < parts_.size(); ++j) {
@@ -198,7 +206,8 @@ class mixture_profile {
     T const blurred = chance * blur * (1.0 + std::max(std::abs(off.lower), std::abs(off.upper)));
     T const least = std::numeric_limits<T>::min();
     enclosure const all = sum + enclosure(-1.01 * (blurred + short_of), 1.01 * blurred + least);
-    return {all.lower > 0.0 ? all.lower : 0.0, std::min(1.0, all.upper)};
+    T const upper = std::min(most_, all.upper);
+    return {std::min(std::max(all.lower, 0.0), upper), upper};
   }
 
   mixture_pair const* pair_;
@@ -207,12 +216,15 @@ class mixture_profile {
   enclosure rest_ = 0.0;
   enclosure over_ = 0.0;   // Σw − 1, where weights that were rounded up make more than 1
   enclosure mixed_ = 0.0;  // Σw
+  T mixed_nearly_ = 0.0;
+  T most_ = 1.0;  // Σ w_j·δ_{s_j}(0), by joint convexity
 };
 
 template <std::same_as<double> T>
 bound<T> mixture_profile<T>::delta(T epsilon) const {
   T const least = std::numeric_limits<T>::min();
   T const signed_epsilon = remove_ ? epsilon : -epsilon;
+  if (!(rest_.upper <= 1.0)) return {0.0, 1.0};  // weights that are no numbers
   enclosure grown = expm1(enclosure(std::min(signed_epsilon, 700.0)));
   if (over_.upper > 0.0) grown -= over_;
   // C/e^{±ε}, C = e^{±ε} − rest.
@@ -222,7 +234,9 @@ bound<T> mixture_profile<T>::delta(T epsilon) const {
     share = {std::max(share.lower, same.lower), std::min(share.upper, same.upper)};
   }
   // Where e^{−ε} is no more than rest, `add` has no event at all; it never has more than e^ε·C.
-  if (!(share.lower > 0.0)) return {0.0, std::min(1.0, std::max(share.upper, 0.0) + least)};
+  if (!(share.lower > 0.0)) {
+    return {0.0, share.upper > 0.0 ? std::min(most_, share.upper + least) : least};
+  }
   level const wanted{signed_epsilon + log(share), grown};
   T const middle = 0.5 * (wanted.log_of.lower + wanted.log_of.upper);
   return at(end_of_event(middle, 0.5 * (grown.lower + grown.upper)), epsilon, wanted);

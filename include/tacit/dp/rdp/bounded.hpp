@@ -266,7 +266,11 @@ template <real T>
   T const epsilon = T(pair.epsilon);
   T const z = order - 1;
   T const tilt = z * epsilon;
-  if (pair.epsilon < 1e-75 || !(tilt < 1e300)) {  // products under- or overflow: D ≤ min(ε, αε²/2)
+  // Products overflow: D is ε, less some log(z/c)/z.
+  if (!(epsilon * (epsilon + tilt) < 1e300)) {
+    return {epsilon, epsilon * (8 * std::numeric_limits<T>::epsilon())};
+  }
+  if (pair.epsilon < 1e-65) {  // they underflow: D ≤ min(ε, αε²/2)
     T const most = order * epsilon < 2 ? T(order * epsilon * epsilon / 2) : epsilon;
     return {most / 2, most / 2 + most * (16 * std::numeric_limits<T>::epsilon()) + T(1e-300)};
   }
