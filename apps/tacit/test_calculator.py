@@ -2130,6 +2130,9 @@ class Systems(Records):
         answer = self.tuned("--mechanism", "dp-sgd", "--epsilon", 2, "--rate", 0.05, steps=20)
         self.assertNotIn("losses_evaluated", answer)
         self.assertTrue(0 < answer["gradients_evaluated"] < 20 * records * 0.05)
+        answer = self.tuned("--mechanism", "rldp", "--controller", "median", "--epsilon", 2, "--rate", 0.05, steps=20)
+        self.assertTrue(0 < answer["losses_evaluated"] < 20 * records * 0.05, answer)  # once, of the batch
+        self.assertEqual(answer["losses_evaluated"], answer["gradients_evaluated"])
 
     def test_optimisers(self):
         for words in [["dp-sgd", "--epsilon", 2], ["rldp", "--epsilon", 2], ["ferret", "--mi", 1],

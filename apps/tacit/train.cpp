@@ -255,7 +255,7 @@ training; a secret half of the private part then trains it by zeroth-order steps
   attack_bound     no attacker on membership is right more often, on average over releases
   attack_achieved  by an attacker who knows all but the half, mean over the records
   unanimity        share of the steps on which all candidates agreed
-  losses_evaluated by training: at both ends of each direction, of the records of its batch
+  losses_evaluated by training: of its batch, at both ends of each direction or, for rldp, once
   steps, seconds
 sgd to rldp, and every mechanism on adapters or the transformer: the half is drawn record by record,
 epsilon, delta, released (steps that moved the model) and gradients_evaluated are given where they

@@ -227,6 +227,17 @@ TEST_CASE("clips follow a quantile of the norms, and fixed ones stay") {
   CHECK(make_controller("fixed", 1, 2)->next(seen) == seen.controls);
   CHECK_THROWS_AS(make_controller("mean", 1, 2), std::invalid_argument);
   CHECK_THROWS_AS(quantile_clipping(1.0), std::domain_error);
+  CHECK_THROWS_AS(quantile_clipping(0.5, 0.2, 0), std::invalid_argument);
+  // Every four steps, by the mean of what they saw.
+  quantile_clipping averaging(0.5, 0.2, 4);
+  seen.controls.clips = {1.0, 1.0};
+  for (double const share : {-3.0, 5.0, 1.0, 0.6}) {
+    CHECK(seen.controls.clips[0] == 1.0);
+    seen.clipped_share = {share, 0.5};
+    seen.controls = averaging.next(seen);
+  }
+  CHECK(seen.controls.clips[0] == Approx(std::exp(0.2 * (0.9 - 0.5))));
+  CHECK(seen.controls.clips[1] == Approx(1.0));
   seen.clipped_share.clear();
   CHECK_THROWS_AS(median->next(seen), std::invalid_argument);
 }
