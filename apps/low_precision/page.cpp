@@ -390,6 +390,9 @@ std::string page(low_precision_options const& how, low_precision_results const& 
       "- Gaussian directions and directions on the sphere have no power of two to choose. Float "
       "master weights, which need none of this and cost the memory that 16 bits save, were not "
       "compared.\n"
+      "- DPGD-0th is not among the systems: it releases a vector of all parameters, with noise on "
+      "each, "
+      "and learns nothing at any ε of [the results](results.md).\n"
       "- DP-ZO with Laplace noise has so much of it in " +
       steps +
       " steps that it learns nothing at any η: its rows say how rounding acts on small updates, "
