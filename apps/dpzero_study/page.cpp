@@ -122,7 +122,8 @@ std::vector<question> questions_of(experiment_options const& how, experiment_res
     ask("Gaussian directions do worse than the sphere", where, at_most(gaussian), at_most(sphere));
     ask("Rademacher directions do worse than the sphere", where, at_most(rademacher),
         at_most(sphere));
-    ask("batches do worse than all records", where, at_most(batches), at_most(gaussian));
+    ask("batches do worse than all records, at as many steps", where, at_most(batches),
+        at_most(gaussian));
   }
   return out;
 }
