@@ -156,7 +156,7 @@ std::vector<claim> claims_of(std::vector<compared_row> const& rows) {
   for (place const where : places) {
     for (char const* controller : {"median", "quantile"}) {
       check.better(controller + std::string(" control beats fixed clips, honestly paid for"),
-                   "RLDP", check.row(where, std::string("rldp-") + controller),
+                   "asked here", check.row(where, std::string("rldp-") + controller),
                    check.row(where, "rldp-fixed", 2.0));
     }
   }

@@ -31,6 +31,13 @@ numbers doubling(double first) {
   return out;
 }
 
+// 40 settings, since which batches serve it differs with the budget.
+std::vector<setting> ferret_on_texts(numbers const& rates) {
+  std::vector<setting> out = product({100, 200, 400}, rates, {10.0}, {1.0 / 64.0, 0.125});
+  for (setting const& one : product({200, 400}, rates, {10.0}, {0.01, 0.03})) out.push_back(one);
+  return out;
+}
+
 std::vector<setting> for_text(tuning_system system) {
   using enum tuning_system;
   switch (system) {
@@ -56,7 +63,7 @@ std::vector<setting> for_text(tuning_system system) {
     case rldp:
       return product({20, 40, 80}, {0.1, 0.2, 0.4, 0.8}, {0.1, 0.2});
     case ferret:
-      return product({200, 400}, {0.1, 0.3, 1.0, 3.0}, {10.0}, {0.01, 0.03, 0.125});
+      return ferret_on_texts({0.1, 0.3, 1.0, 3.0});
   }
   return {};
 }
@@ -96,7 +103,7 @@ std::vector<setting> for_tables(tuning_system system) {
 std::vector<setting> grid_of(place where, tuning_system system, tacit::optimiser_rule rule) {
   if (system == tuning_system::ferret && rule == tacit::optimiser_rule::adamw) {
     numbers const rates{0.001, 0.003, 0.01, 0.03};
-    return has_texts(where) ? product({200, 400}, rates, {10.0}, {0.01, 0.03, 0.125})
+    return has_texts(where) ? ferret_on_texts(rates)
                             : product({30, 100, 300}, rates, {1.0}, {0.02, 0.2});
   }
   return has_texts(where) ? for_text(system) : for_tables(system);

@@ -25,6 +25,7 @@ struct setting {
 /// Tuning is the same for every row, and scored nowhere. Its grid runs on the first seeds, then as many settings around
 /// the best of it; the best few of all run on the other seeds too, and the best mean over all seeds decides.
 inline constexpr std::size_t grid_size = 24;
+inline constexpr std::size_t ferret_text_grid_size = 40;  // of FERRET on texts alone
 inline constexpr std::size_t neighbours = 12;
 inline constexpr std::size_t finalists = 4;
 inline constexpr std::uint64_t first_seeds[] = {101, 102};

@@ -189,15 +189,17 @@ std::string how_to_read(comparison const& all) {
       "- **Tuning.** Every row of a table was given the same budget, " +
       formatted(
           "%zu runs. First its grid of %zu settings ran on %zu seeds: three numbers of steps "
-          "and eight learning rates, or four with two clips (for FERRET four and two "
-          "batch rates on tables, and four, three batch rates and two numbers of steps on texts). "
+          "and eight learning rates, or four with two clips, or for FERRET four with two batch "
+          "rates. "
           "Then so did %zu settings around the best of them: faster and slower learning, "
           "more and fewer steps, other clips, smaller batches where the system has any. The "
           "%zu best of all %zu ran on %zu further seeds, and the best mean over all %zu "
-          "seeds is the row's setting. ",
+          "seeds is the row's setting. FERRET's rows on texts have a grid of %zu and were tuned "
+          "twice: smaller and larger batches were added after first scores had been seen, by which "
+          "one verdict changed; it favours them. ",
           tuning_runs, grid_size, std::size(first_seeds), neighbours, finalists,
           grid_size + neighbours, std::size(final_seeds),
-          std::size(first_seeds) + std::size(final_seeds)) +
+          std::size(first_seeds) + std::size(final_seeds), ferret_text_grid_size) +
       "A † marks a learning rate that is the smallest or the largest of those tried: a better one "
       "may lie outside, or none does better than public training. Numbers of steps are bounded by "
       "what "
@@ -243,7 +245,10 @@ std::string how_to_read(comparison const& all) {
   return out +
          "- *spent* and *bound* are upper bounds: what was charged, and how often any attacker on "
          "one record's membership can be right, at prior ½. A bound of .5 means that no attacker "
-         "does better than a coin. Laplace noise is calibrated to be purely ε-private, which is "
+         "does better than a coin. RLDP's bound is that of its (ε, δ) alone; the other rows' is "
+         "that of the "
+         "whole privacy loss, which is lower: the two do not compare. Laplace noise is calibrated "
+         "to be purely ε-private, which is "
          "stricter: its ε at δ is less.\n"
          "- *with tuning*: what choosing the setting would cost on the private records themselves, "
          "if only the best run were released. For (ε, δ) it is the bound for the best of a "
@@ -257,9 +262,6 @@ std::string how_to_read(comparison const& all) {
          "of every record. For (ε, δ) and for FERRET it also knows who takes part but for the "
          "record in question; for PACZero it knows the 128 candidate halves. An interval reaching "
          "above the bound is a draw of few runs; one wholly above would refute the guarantee. "
-         "The bound of RLDP is that of its (ε, δ) alone, which is looser than that of the whole "
-         "privacy loss, as the other "
-         "rows have it. "
          "Where it says –, gradients of all texts would have to be computed at each step, which "
          "takes too long.\n"
          "- *loss AUC*: the loss-threshold attack, which most audits stop at.\n"
@@ -268,7 +270,7 @@ std::string how_to_read(comparison const& all) {
          "- *ms a step* and *MB*: median time of a step in one run of a few, on one core of a "
          "machine "
          "that others used too, and by how much the process grew.\n"
-         "- FERRET's guarantee is an average over transcripts. RLDP's SAC has at most 50 "
+         "- FERRET's guarantee is an average over transcripts. RLDP's SAC has some 40 to 60 "
          "choices to learn from in a run: its row is shown, and no verdict rests on it.\n";
 }
 
@@ -416,7 +418,9 @@ std::string score_figure(std::vector<compared_row> const& rows) {
     place_words const words = words_of(where);
     panel p{std::string(words.title),
             std::string(words.score) +
-                ", mean and 95 % interval over the seeds; points at one place side by side",
+                ", mean and 95 % interval over the seeds; points at one place side by side; no "
+                "privacy: "
+                "the better of MeZO and gradient descent",
             false,
             1e300,
             -1e300,

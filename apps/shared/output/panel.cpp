@@ -71,8 +71,9 @@ void draw(std::string& out, panel const& p, double offset, double width) {
   double const middle = 0.5 * (static_cast<double>(p.lines.size()) - 1.0);
   for (std::size_t index = 0; index < p.lines.size(); ++index) {
     line const& l = p.lines[index];
-    double const aside =
-        l.interval.empty() || !p.side_by_side ? 0.0 : apart * (static_cast<double>(index) - middle);
+    double const aside = l.interval.empty() || l.dashed || !p.side_by_side
+                             ? 0.0
+                             : apart * (static_cast<double>(index) - middle);
     std::string path;
     std::string marks;
     double end = 0.0;
