@@ -416,18 +416,16 @@ std::string score_figure(std::vector<compared_row> const& rows) {
   for (place const where : places) {
     if (!measured_here(rows, where)) continue;
     place_words const words = words_of(where);
-    panel p{std::string(words.title),
-            std::string(words.score) +
-                ", mean and 95 % interval over the seeds; points at one place side by side; no "
-                "privacy: "
-                "the better of MeZO and gradient descent",
-            false,
-            1e300,
-            -1e300,
-            1.0,
-            {},
-            {},
-            "an attacker's success that the asked ε allows"};
+    panel p{
+        std::string(words.title),
+        std::string(words.score) + ", mean and 95 % interval; no privacy: MeZO or gradient descent",
+        false,
+        1e300,
+        -1e300,
+        1.0,
+        {},
+        {},
+        "an attacker's success that the asked ε allows"};
     p.left = 0.48;
     p.marks = {{0.5, "0.5"}, {0.6, "0.6"}, {0.7, "0.7"}, {0.8, "0.8"}};
     auto const shows = [&](mean_interval const& s) {
