@@ -206,8 +206,8 @@ class mixture_profile {
     T const blurred = chance * blur * (1.0 + std::max(std::abs(off.lower), std::abs(off.upper)));
     T const least = std::numeric_limits<T>::min();
     enclosure const all = sum + enclosure(-1.01 * (blurred + short_of), 1.01 * blurred + least);
-    T const upper = std::min(most_, all.upper);
-    return {std::min(std::max(all.lower, 0.0), upper), upper};
+    T const upper = std::min(most_, all.upper);  // most_ for a NaN
+    return {all.lower > 0.0 ? std::min(all.lower, upper) : 0.0, upper};
   }
 
   mixture_pair const* pair_;
