@@ -504,3 +504,42 @@ TEST_CASE("hundreds of different substituted Gaussians are answered as groups", 
   CHECK(more.lower >= composed(300, 2.0).delta(1.0).lower);
   CHECK(more.upper - more.lower <= 0.3 * more.upper);
 }
+
+TEST_CASE("the weight of no record is known as well as the others", "[dp]") {
+  // In 40 digits from the definition. What doubles leave of 1 is 1e-12 of a weight for six records, and 1e-2 for two.
+  struct question {
+    std::uint64_t records;
+    double rate;
+    double noise;
+    double delta;
+    double truth;
+  };
+  for (question const& one : {question{6, 0.99, 1.0, 1e-6, 73.27559836617145},
+                              question{2, 0.9999999, 0.2, 1e-6, 128.9534626614760378803},
+                              question{14, 0.9, 1.0, 1e-6, 190.1783834140765}}) {
+    event const release = by_person(sampled(gaussian{one.noise}, poisson{one.rate}), one.records);
+    CAPTURE(one.records, one.rate);
+    CHECK(dominate(release, adjacency::replace_one).attained);
+    privacy_loss_accountant run(adjacency::replace_one);
+    run.compose(release, 1);
+    bound<double> const found = run.epsilon(one.delta);
+    CHECK(found.lower <= one.truth * (1.0 + 1e-15));
+    CHECK(found.upper >= one.truth * (1.0 - 1e-15));
+    CHECK(found.upper - found.lower <= 1e-12 * one.truth);
+  }
+  event const steps = by_person(sampled(gaussian{1.0}, poisson{0.99}), 6);
+  privacy_loss_accountant run(adjacency::replace_one);
+  run.compose(steps, 1);
+  bound<double> const found = run.delta(60.0);
+  CHECK(found.lower <= 0.005020028972007418396587 * (1.0 + 1e-15));
+  CHECK(found.upper >= 0.005020028972007418396587 * (1.0 - 1e-15));
+  CHECK(found.upper - found.lower <= 1e-11 * found.upper);
+  // Noise on the integers.
+  event const integers = by_person(sampled(discrete_gaussian{1.0, 1}, poisson{0.99}), 7);
+  privacy_loss_accountant whole(adjacency::replace_one);
+  whole.compose(integers, 1);
+  bound<double> const delta = whole.delta(80.0);
+  CHECK(delta.lower <= 0.00012504608);
+  CHECK(delta.upper >= 0.00012504607);
+  CHECK(delta.upper - delta.lower <= 1e-9 * delta.upper);
+}

@@ -11,25 +11,24 @@
 #include <concepts>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <utility>
 #include <vector>
 
 namespace tacit::detail {
 
-/// The binomial mixture of the shifts j·shift, j ~ Bin(records, rate), without its j = 0: by the recurrence from the mode
-/// outwards, in which nothing cancels. Weights are rounded up, those below 5e-324 to 0. Profiles rise in them:
-/// docs/certificates/sampling.md, Lemma 2.
+/// The binomial mixture of the shifts j·shift, j ~ Bin(records, rate): by the recurrence from the mode outwards, in which
+/// nothing cancels. Weights are rounded up, those below 5e-324 to 0. docs/certificates/integers.md, Lemma 9.
 struct binomial_mixture {
-  static constexpr double weight_error = 1e-11;  // relative
-  std::vector<mixture_pair::part> parts;
-  // Else the weight of j = 0, which 1 − Σ weight cannot tell from 0, is spread over the others.
-  bool exact;
-  double error = weight_error;  // of these weights; docs/certificates/integers.md, Lemma 9
+  static constexpr double weight_error = 2.0 * std::numeric_limits<double>::epsilon();
+  std::vector<mixture_pair::part> parts;  // j ≥ 1
+  std::optional<double> rest;             // the weight of j = 0; of one record, what is left of 1
+  double error = weight_error;            // of weights from 1e-290 on, and of `rest`, relatively
 };
 
 /// Weight is added to the largest part until no more than `left` remains of 1: as a sum of doubles has it, and as a
 /// compensated one, for pairs take either.
-template <std::same_as<mixture_pair::part> Part = mixture_pair::part>
+template <class Part>
 void leave_at_most(double left, std::vector<Part>& parts) {
   auto const most = std::max_element(
       parts.begin(), parts.end(), [](auto const& a, auto const& b) { return a.weight < b.weight; });
@@ -49,7 +48,7 @@ void leave_at_most(double left, std::vector<Part>& parts) {
 
 template <std::same_as<mixture_pair::part> Part = mixture_pair::part>
 [[nodiscard]] binomial_mixture binomial_parts(std::uint64_t records, double rate, double shift) {
-  if (records == 1) return {{{rate, shift}}, true, 0.0};
+  if (records == 1) return {{{rate, shift}}, std::nullopt, 0.0};
   double const n = static_cast<double>(records);
   two_doubles const odds = two_doubles{rate} / two_doubles::sum_of(1.0, -rate);
   double const mode = std::min(n, std::floor((n + 1.0) * rate));
@@ -82,29 +81,74 @@ template <std::same_as<mixture_pair::part> Part = mixture_pair::part>
   for (chance const& c : chances) total = total + c.of;
 
   std::vector<Part> parts;
-  bool normal = true;
   for (chance const& c : chances) {
     two_doubles const weight = c.of / total;
     if (!(weight.high > 0.0)) continue;
-    normal = normal && weight.high >= 1e-290;
     // 2^-80 has room for what so many operations err; a subnormal has no lower half.
     double const up = weight.high >= 1e-290
                           ? add_up(weight.high, weight.low + 0x1p-80 * weight.high)
                           : add_up(weight.high, std::numeric_limits<double>::denorm_min());
     parts.push_back({std::min(1.0, up), c.j * shift});
   }
-
-  double const left = (none / total).high;
-  bool const exact = left >= 1e-13;
-  // What is left for no shift must not come out above its weight by the rounding of a sum: it is where
-  // the loss in the direction `add` ends. A larger shift is the safe side.
-  if (left < 1e-3) leave_at_most(exact ? left : 0.0, parts);
-  binomial_mixture out{std::move(parts), exact};
-  if (normal && left >= 1e-3) out.error = 2.0 * std::numeric_limits<double>::epsilon();
-  return out;
+  return {std::move(parts), (none / total).high};
 }
 
-/// The pair with weights that are no more than the binomial law's own, where `pair` has those of `binomial_parts`: a lower
+/// Makes the weight of no record what the others leave of 1, and no more than it is: where the loss in the direction `add`
+/// ends is not to come out above its place by the rounding of a sum. Profiles rise by that (sampling.md, Lemma 2). False
+/// where 1 − Σ weight cannot tell that weight from 0.
+template <std::same_as<binomial_mixture> Mixture = binomial_mixture>
+[[nodiscard]] bool leave_rest(Mixture& mixed) {
+  if (!mixed.rest) return true;
+  bool const exact = *mixed.rest >= 1e-13;
+  if (*mixed.rest < 1e-3) leave_at_most(exact ? *mixed.rest : 0.0, mixed.parts);
+  return exact;
+}
+
+/// Fewer parts: some next to one another count as the one of them that is moved farthest, which makes profiles larger. A
+/// part ends where `ends(k)`; the last one does.
+template <class Ends, std::same_as<binomial_mixture> Mixture>
+void join_parts(Mixture& mixed, Ends&& ends) {
+  auto& parts = mixed.parts;
+  std::vector<mixture_pair::part> out;
+  double held = 0.0;
+  for (std::size_t k = 0; k < parts.size(); ++k) {
+    held = std::min(1.0, add_up(held, parts[k].weight));
+    if (!ends(k) && k + 1 < parts.size()) continue;
+    out.push_back({held, parts[k].shift});
+    held = 0.0;
+  }
+  if (out.size() == parts.size()) return;
+  mixed.error += std::numeric_limits<double>::epsilon() * static_cast<double>(parts.size());
+  parts = std::move(out);
+}
+
+/// Those that hardly ever occur.
+template <std::same_as<binomial_mixture> Mixture>
+void join_rare_parts(Mixture& mixed) {
+  constexpr double rare = 1e-30;
+  constexpr double together = 1e-40;  // the lightest of those that are one, of the heaviest
+  double heaviest = 0.0;
+  bool begins = true;
+  join_parts(mixed, [&](std::size_t k) {
+    double const weight = mixed.parts[k].weight;
+    bool const falls = k > 0 && weight < mixed.parts[k - 1].weight;
+    heaviest = begins ? weight : std::max(heaviest, weight);
+    begins = weight >= rare || (falls && weight < together * heaviest);
+    return begins;
+  });
+}
+
+/// Those that hardly ever occur, and others until no more than `most` are left. Whether that was necessary.
+template <std::same_as<binomial_mixture> Mixture>
+bool join_parts_until(Mixture& mixed, std::size_t most) {
+  if (mixed.parts.size() <= most) return false;
+  join_rare_parts(mixed);
+  std::size_t const each = (mixed.parts.size() + most - 1) / most;
+  join_parts(mixed, [&](std::size_t k) { return k % each == each - 1; });
+  return true;
+}
+
+/// The pair with weights that are no more than the binomial law's own, where `pair` has those of `leave_rest`: a lower
 /// end is that of this pair, as profiles rise in the weights. `leave_at_most` adds what is left, where that is below 1e-13, and
 /// at most n·2⁻⁵⁰ beside it, to a part that weighs more than an n-th of the whole.
 template <std::same_as<mixture_pair> Pair>

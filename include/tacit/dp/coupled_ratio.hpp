@@ -3,6 +3,7 @@
 
 #include <tacit/core/constants.hpp>
 #include <tacit/core/elementary.hpp>
+#include <tacit/core/enclosure.hpp>
 #include <tacit/core/log.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/core/solve.hpp>
@@ -19,6 +20,24 @@
 
 namespace tacit::detail {
 
+/// A weight of a coupled pair, as far as it is known.
+[[nodiscard]] inline enclosure weight_of(coupled_pair const& pair, double weight) {
+  if (pair.weight_error == 0.0) return weight;
+  if (weight < 1e-290) return {0.0, 1e-290};
+  return weight * enclosure(subtract_down(1.0, pair.weight_error), add_up(1.0, pair.weight_error));
+}
+
+/// What D(0) weighs in both.
+[[nodiscard]] inline enclosure rest_of(coupled_pair const& pair) {
+  return pair.rest ? weight_of(pair, *pair.rest) : max(left_by(pair.parts).value(), 0.0);
+}
+template <real T>
+[[nodiscard]] T nearly_rest_of(coupled_pair const& pair) {
+  if (pair.rest) return T(*pair.rest);
+  T const left = left_by(pair.parts).nearly<T>();
+  return left > 0 ? left : T(0);
+}
+
 /// P/D and Q/D at x, D being the noise about 0, and the difference of their logarithms, the loss.
 template <real T>
 struct coupled_value {
@@ -31,9 +50,11 @@ template <real T = double>
 class coupled_ratio {
  public:
   explicit coupled_ratio(coupled_pair const& pair)
-      : kind_(pair.kind), mirrored_(pair.mirrored), size_(pair.parts.size()) {
-    T const left = left_by(pair.parts).nearly<T>();
-    rest_ = left > 0 ? left : T(0);
+      : kind_(pair.kind),
+        mirrored_(pair.mirrored),
+        size_(pair.parts.size()),
+        weight_error_(pair.weight_error) {
+    rest_ = nearly_rest_of<T>(pair);
     for (coupled_pair::part const& one : pair.parts) {
       p_.push_back({T(one.weight), T(one.p)});
       q_.push_back({T(one.weight), T(one.q)});
@@ -54,6 +75,7 @@ class coupled_ratio {
   [[nodiscard]] bool symmetric() const { return symmetric_; }
   [[nodiscard]] std::size_t parts() const { return size_; }
   [[nodiscard]] T const& rest() const { return rest_; }
+  [[nodiscard]] double weight_error() const { return weight_error_; }
   /// The largest shift of P and of Q, and the least.
   [[nodiscard]] T most_p() const { return last(p_); }
   [[nodiscard]] T least_p() const { return rest_ > 0 || p_.empty() ? T(0) : p_.front().shift; }
@@ -185,6 +207,7 @@ class coupled_ratio {
   bool mirrored_;
   bool symmetric_ = true;
   std::size_t size_;
+  double weight_error_;
   std::vector<part> p_;
   std::vector<part> q_;
   T rest_ = 1;

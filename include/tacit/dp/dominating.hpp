@@ -54,7 +54,7 @@ class dominator : private sampled_records<> {
       out.attained = out.attained && how_ != taken::with_replacement;
       return out;
     }
-    return of_sums(coupled_pair::noise::normal, shift, normal_points<>);
+    return of_sums(coupled_pair::noise::normal, shift);
   }
 
   [[nodiscard]] domination operator()(laplace const& m) const {
@@ -68,7 +68,7 @@ class dominator : private sampled_records<> {
       return directed_domination(
           bounded_pair{multiply_up(apart(), shift), 0.5, rate_, orientation::remove});
     }
-    return of_sums(coupled_pair::noise::laplace, shift, laplace_points<>);
+    return of_sums(coupled_pair::noise::laplace, shift);
   }
 
   [[nodiscard]] domination operator()(discrete_gaussian const& m) const {

@@ -4,6 +4,7 @@
 #include <tacit/core/shared_vector.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <variant>
 #include <vector>
 
@@ -111,6 +112,9 @@ struct coupled_pair {
   noise kind;
   std::vector<part> parts;  // p ascending, q descending
   bool mirrored = false;
+  std::optional<double> rest = std::nullopt;  // where it is known as a number of its own
+  double weight_error =
+      0.0;  // weights from 1e-290 on, and `rest`, are off by at most that, relatively
   friend bool operator==(coupled_pair const&, coupled_pair const&) = default;
 };
 

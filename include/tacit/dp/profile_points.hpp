@@ -5,6 +5,8 @@
 #include <tacit/core/elementary.hpp>
 #include <tacit/core/enclosure.hpp>
 #include <tacit/core/units.hpp>
+#include <tacit/dp/binomial_mixture.hpp>
+#include <tacit/dp/coupled_profile.hpp>
 #include <tacit/dp/event.hpp>
 #include <tacit/dp/finite_pairs.hpp>
 #include <tacit/dp/gaussian_profile.hpp>
@@ -21,37 +23,53 @@
 
 namespace tacit::detail {
 
-/// Above N(shift, 1) against N(0, 1).
-template <std::same_as<finite_pair> Pair = finite_pair>
-[[nodiscard]] Pair normal_points(double shift, double coarse = 1.0) {
+/// Points of a falling profile, of which `point(x)` is one further down the larger x: from x = `first` on, and then from
+/// `bulk` on, as far apart as `step` at first, and at most a tenth of `scale` times `coarse`.
+template <class Point>
+[[nodiscard]] std::vector<approx_dp> points_of(Point&& point, double first, double bulk,
+                                               double step, double scale, double coarse) {
   constexpr double least_log = -650.0;
-  require_domain(shift <= 1e150, "dominate", "change over noise", shift,
-                 "so small that losses are finite");
   std::vector<approx_dp> points;
-  double e = 0.0;
-  double step = 0.05 * shift;
-  // Before that δ is nearly 1.
-  double const bulk = 0.5 * shift * shift - 9.0 * shift;
+  double x = first;
   double last = 0.0;
   while (points.size() < dp_profile::most_points) {
-    double const d = tacit::delta(gaussian_dp{shift}, e).upper;
-    points.push_back({e, d});
-    double const log_d = elementary::log(d);
+    points.push_back(point(x));
+    double const log_d = elementary::log(points.back().delta);
     if (!(log_d > least_log)) break;
-    if (points.size() == 1 && bulk > 0.0) {
-      e = bulk;
+    if (points.size() == 1 && bulk > first) {
+      x = bulk;
       continue;
     }
     // Steps of .04 in log δ, and longer ones far out.
     double const aim = coarse * std::max(0.04, 0.02 * (-log_d - 40.0));
     double const made = points.size() > 1 ? last - log_d : aim;
     if (made > 0.0) step *= std::clamp(aim / made, 0.2, 2.0);
-    step = std::min(step, 0.1 * coarse * shift);
-    if (-log_d > 40.0) step = std::max(step, 0.1 * shift);
+    step = std::min(step, 0.1 * coarse * scale);
+    if (-log_d > 40.0) step = std::max(step, 0.1 * scale);
     last = log_d;
-    e += step;
+    x += step;
   }
-  return profile_pair(std::move(points));
+  return points;
+}
+
+/// δ(ε) of normal noise of deviation 1, or of Laplace noise of scale 1, on a change of `shift`; rounded up.
+[[nodiscard]] inline double noise_delta(amplified_pair::noise kind, double shift, double epsilon) {
+  if (kind == amplified_pair::noise::normal) {
+    return tacit::delta(gaussian_dp{shift}, epsilon).upper;
+  }
+  return std::clamp((-expm1(0.5 * (enclosure(epsilon) - enclosure(shift)))).upper, 0.0, 1.0);
+}
+
+/// Above N(shift, 1) against N(0, 1).
+template <std::same_as<finite_pair> Pair = finite_pair>
+[[nodiscard]] Pair normal_points(double shift, double coarse = 1.0) {
+  require_domain(shift <= 1e150, "dominate", "change over noise", shift,
+                 "so small that losses are finite");
+  double const bulk = 0.5 * shift * shift - 9.0 * shift;  // before that δ is nearly 1
+  auto const point = [&](double e) {
+    return approx_dp{e, tacit::delta(gaussian_dp{shift}, e).upper};
+  };
+  return profile_pair(points_of(point, 0.0, bulk, 0.05 * shift, shift, coarse));
 }
 
 /// Above Laplace noise of scale 1 on a change of `shift`, whose profile is 1 − e^{(ε − shift)/2}.
@@ -61,10 +79,51 @@ template <std::same_as<finite_pair> Pair = finite_pair>
   std::vector<approx_dp> points;
   for (int k = 0; k < count; ++k) {
     double const e = shift * k / count;
-    double const d = (-expm1(0.5 * (enclosure(e) - enclosure(shift)))).upper;
-    points.push_back({e, std::clamp(d, 0.0, 1.0)});
+    points.push_back({e, noise_delta(amplified_pair::noise::laplace, shift, e)});
   }
   points.push_back({shift, 0.0});
+  return profile_pair(std::move(points));
+}
+
+/// Above sums to which a draw adds `shift` times the noise at most, where j draws are exchanged for others with the weight
+/// that `mixed` has for j: the less of two profiles for ε ≥ 0 (docs/certificates/sampling.md, Lemmas 5 and 10).
+template <std::same_as<finite_pair> Pair = finite_pair>
+[[nodiscard]] Pair exchanged_points(amplified_pair::noise kind, binomial_mixture const& mixed,
+                                    double shift) {
+  auto const& drawn = mixed.parts;
+  double const last = 2.0 * shift * drawn.back().shift;
+  require_domain(last <= 1e150, "dominate", "change over noise", last,
+                 "so small that losses are finite");
+  coupled_pair pair{kind, {}, false, mixed.rest, mixed.error};
+  enclosure weight = 0.0;
+  for (auto const& part : drawn) {
+    weight += part.weight;
+    pair.parts.push_back(
+        {part.weight, 2.0 * part.shift * shift, -2.0 * (part.shift - 1.0) * shift});
+  }
+  coupled_profile<> const together(pair);
+  double const share = std::min(1.0, weight.upper);
+  // As if j were told: δ at ε′ ≤ ε of 1 + share·(e^{ε′} − 1) = e^ε.
+  auto const told = [&](double e) {
+    double const before = e < 700.0 ? log1p(expm1(enclosure(e)) / share).lower : e;
+    enclosure sum = 0.0;
+    for (auto const& part : drawn) {
+      sum += part.weight * enclosure(noise_delta(kind, 2.0 * part.shift * shift, before));
+    }
+    return sum.upper;
+  };
+  auto const point = [&](double t) {
+    approx_dp out = together.above(t);
+    out.delta = std::min(out.delta, told(out.epsilon));
+    return out;
+  };
+  if (kind == amplified_pair::noise::normal) {
+    return profile_pair(points_of(point, shift, shift, 0.02, 1.0, 1.0));
+  }
+  constexpr int count = 512;
+  std::vector<approx_dp> points;
+  for (int k = 0; k < count; ++k) points.push_back(point(shift + (last - shift) * k / count));
+  points.push_back({together.above(last).epsilon, 0.0});  // the largest loss
   return profile_pair(std::move(points));
 }
 

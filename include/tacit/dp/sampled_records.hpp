@@ -10,6 +10,7 @@
 #include <tacit/dp/finite_pairs.hpp>
 #include <tacit/dp/integer_pairs.hpp>
 #include <tacit/dp/pair.hpp>
+#include <tacit/dp/profile_points.hpp>
 
 #include <algorithm>
 #include <concepts>
@@ -137,12 +138,14 @@ class sampled_records {
 
   // How many of a person's records take part, and how probable that is: the parts' shifts times `each`.
   [[nodiscard]] binomial_mixture taking_part(double each) const {
-    if (one_takes_part()) return {{{rate_, each}}, true};
+    if (one_takes_part()) return {{{rate_, each}}, std::nullopt, 0.0};
     if (how_ == taken::poisson) return binomial_parts(event_.records_per_person, rate_, each);
     std::uint64_t const batch = std::get<with_replacement>(event_.how).batch;
     require_domain(rate_ * static_cast<double>(batch) <= 1e5, "dominate", "batch", batch,
                    "so small that a person is drawn at most 1e5 times on average");
-    return binomial_parts(batch, rate_, each);
+    binomial_mixture out = binomial_parts(batch, rate_, each);
+    join_rare_parts(out);
+    return out;
   }
 
   // A rate, rounded up: profiles rise in it.
@@ -183,10 +186,8 @@ class sampled_records {
     return symmetric_domination(pair, attained && how_ == taken::all);
   }
 
-  // Sums with normal or Laplace noise, a contribution of which is `shift`. Substitutes for several draws, and mixtures of very
-  // many parts, have `make`'s pairs for a difference, in a union over the number of records that take part.
-  template <class Make>
-  [[nodiscard]] domination of_sums(coupled_pair::noise kind, double shift, Make&& make) const {
+  // Sums with normal or Laplace noise, a contribution of which is `shift`.
+  [[nodiscard]] domination of_sums(coupled_pair::noise kind, double shift) const {
     if (rate_ == 0.0) return no_loss();
     if (one_takes_part() && in_batches() && !is_directed()) {
       if (!one_sided()) {
@@ -196,16 +197,19 @@ class sampled_records {
     }
     double const each = shift * (is_directed() ? apart() : 1.0);
     double const back = is_directed() ? 0.0 : each;
-    binomial_mixture const mixed = taking_part(1.0);
-    if (mixed.parts.size() > most_parts || (in_batches() && !is_directed())) {
-      double const most = is_directed() ? each : 2.0 * shift;
-      return by_union([&, coarse = coarseness()](double j) { return make(most * j, coarse); });
+    binomial_mixture mixed = taking_part(1.0);
+    bool const joined = join_parts_until(mixed, most_parts);
+    if (in_batches() && !is_directed()) {
+      domination out = symmetric_domination(exchanged_points(kind, mixed, shift), false);
+      double const parts = static_cast<double>(mixed.parts.size());
+      out.work = 1e6 * parts;  // some 500 points, each of three sums
+      return out;
     }
-    coupled_pair pair{kind, {}};
+    coupled_pair pair{kind, {}, false, mixed.rest, mixed.error};
     for (auto const& part : mixed.parts) {
       pair.parts.push_back({part.weight, each * part.shift, -back * part.shift});
     }
-    bool const attained = mixed.exact && how_ == taken::poisson;
+    bool const attained = how_ == taken::poisson && !joined;
     if (!is_directed()) return symmetric_domination(std::move(pair), attained);
     coupled_pair turned = pair;
     for (coupled_pair::part& part : turned.parts) part = {part.weight, -part.q, -part.p};
@@ -226,7 +230,8 @@ class sampled_records {
   [[nodiscard]] domination of_normals(double shift) const {
     if (rate_ == 0.0) return no_loss();
     binomial_mixture mixed = taking_part(shift);
-    return both_ways(std::move(mixed.parts), mixed.exact);
+    bool const exact = leave_rest(mixed);
+    return both_ways(std::move(mixed.parts), exact);
   }
   [[nodiscard]] static domination both_ways(integer_pair found, bool attained, bool symmetric) {
     finite_pair other = found.pair;
@@ -273,72 +278,48 @@ class sampled_records {
       found.pair = mirrored_pair(found.pair, rate_);
       return both_ways(std::move(found), false, true);
     }
-    if (substituted && !one_takes_part()) return substituted_integers(each, law_for);
+    if (substituted && !one_takes_part()) return exchanged_integers(each, law_for);
     binomial_mixture const mixed = taking_part(each * (is_directed() ? apart() : 1.0));
     std::vector<integer_part> p;
     std::vector<integer_part> q;
-    double rest = 1.0;
+    double const rest = mixed.rest ? *mixed.rest : 1.0 - rate_;
     double span = 0.0;
     for (auto const& part : mixed.parts) {
       p.push_back({part.weight, static_cast<std::int64_t>(part.shift)});
       if (!is_directed()) q.push_back({part.weight, -p.back().shift});
-      rest -= part.weight;
       span = std::max(span, part.shift);
     }
-    rest = std::max(0.0, rest);
     if (substituted) q[0].shift = 0;
     p.push_back({rest, substituted ? -p[0].shift : 0});
     q.push_back({is_directed() ? 1.0 : rest, p.back().shift});
     integer_noise_law const noise = law_for(is_directed() ? span : 2.0 * span);
-    integer_pair found = binomial_integers(noise, mixed, std::move(p), std::move(q));
+    integer_pair found = integer_mixtures(noise, std::move(p), std::move(q), mixed.error);
     if (substituted) found.pair = mirrored_above(found.pair);
-    return both_ways(std::move(found).condensed(), mixed.exact && !substituted, !is_directed());
+    bool const attained = !substituted && how_ != taken::with_replacement;
+    return both_ways(std::move(found).condensed(), attained, !is_directed());
   }
 
-  // Of a mixture whose last parts are what is left for no record. Lemma 9 of docs/certificates/integers.md.
-  [[nodiscard]] static integer_pair binomial_integers(integer_noise_law const& noise,
-                                                      binomial_mixture const& mixed,
-                                                      std::vector<integer_part> p,
-                                                      std::vector<integer_part> q) {
-    bool const many = p.size() > 2;
-    auto const heaviest = std::max_element(
-        q.begin(), q.end(), [](auto const& a, auto const& b) { return a.weight < b.weight; });
-    double const rest = p.back().weight;
-    if (many && mixed.error < binomial_mixture::weight_error && heaviest->shift == p.back().shift) {
-      double const of_sum = unit_roundoff * (static_cast<double>(p.size()) + 2.0);
-      double const of_rest = ((1.0 - rest) * mixed.error + of_sum) / rest;
-      return integer_mixtures(noise, std::move(p), std::move(q), std::max(mixed.error, of_rest));
-    }
-    integer_pair found = integer_mixtures(noise, std::move(p), std::move(q));
-    finite_pair& pair = found.pair;
-    if (!many || pair.atoms.empty()) return found;
-    double const largest = std::max(pair.atoms.back().loss, -pair.atoms.front().loss);
-    pair.mass_error += 2.0 * binomial_mixture::weight_error;
-    pair.loss_error += 4.0 * binomial_mixture::weight_error / std::max(largest, 1e-11);
-    return found;
-  }
-
-  // Draws with replacement: j of them that are a person's, for j others, move sums by 2j contributions, and to null
-  // records by j.
+  // Draws with replacement of which j are a person's, and would be exchanged for as many of others: by the pair of Lemma 10 of
+  // sampling.md. Null records move sums by j, not 2j: where a person is drawn more often than not, that counts for more.
   template <class Law>
-  [[nodiscard]] domination substituted_integers(double each, Law&& law_for) const {
+  [[nodiscard]] domination exchanged_integers(double each, Law&& law_for) const {
     binomial_mixture const mixed = taking_part(each);
+    double const rest = mixed.rest ? *mixed.rest : 1.0 - mixed.parts.front().weight;
+    bool const null_records = one_sided() && rest < 0.5;
     std::vector<integer_part> p;
     std::vector<integer_part> q;
-    double rest = 1.0;
     double span = 0.0;
-    double const back = one_sided() ? 1.0 : 2.0;
     for (auto const& part : mixed.parts) {
+      double const back = null_records ? part.shift : 2.0 * (part.shift - each);
       p.push_back({part.weight, static_cast<std::int64_t>(2.0 * part.shift)});
-      q.push_back({part.weight, -static_cast<std::int64_t>(back * part.shift)});
-      rest -= part.weight;
-      span = std::max(span, (2.0 + back) * part.shift);
+      q.push_back({part.weight, -static_cast<std::int64_t>(back)});
+      span = std::max(span, 2.0 * part.shift + back);
     }
-    p.push_back({std::max(0.0, rest), 0});
+    p.push_back({rest, 0});
     q.push_back(p.back());
-    integer_pair found =
-        binomial_integers(law_for(span), mixed, std::move(p), std::move(q)).condensed();
-    return both_ways(std::move(found), false, !one_sided());
+    integer_pair found = integer_mixtures(law_for(span), std::move(p), std::move(q), mixed.error);
+    if (!null_records) found.pair = mirrored_above(found.pair);
+    return both_ways(std::move(found).condensed(), false, !null_records);
   }
 
   // A mechanism known by its guarantee alone, `make`'s for that many steps between neighbours. Several records: no

@@ -73,7 +73,7 @@ template <std::same_as<double> T = double>
   for (coupled_pair::part const& part : pair.parts) {
     sum += part.weight * tail(x - part.*shift);
   }
-  return sum + std::max(0.0, left_by(pair.parts).nearly<T>()) * tail(x);
+  return sum + nearly_rest_of<T>(pair) * tail(x);
 }
 
 }  // namespace tacit::detail

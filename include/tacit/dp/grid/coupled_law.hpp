@@ -4,7 +4,6 @@
 #include <tacit/core/elementary.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/core/rounded.hpp>
-#include <tacit/dp/binomial_mixture.hpp>
 #include <tacit/dp/coupled_ratio.hpp>
 #include <tacit/dp/grid/coupled.hpp>
 #include <tacit/dp/grid/loss_law.hpp>
@@ -34,8 +33,7 @@ template <std::same_as<double> T>
     q = std::max(q, units.q);
     logs += std::abs(v.p.log) + std::abs(v.q.log);
   }
-  T const weights = ratio.parts() > 1 ? 4.0 * binomial_mixture::weight_error : 0.0;
-  return unit_roundoff * (p + q + 12.0 * logs) + weights * logs;
+  return unit_roundoff * (p + q + 12.0 * logs) + 4.0 * ratio.weight_error() * logs;
 }
 
 /// Leaves at most `above` of P above, and `below` below. docs/certificates/grid.md, Lemma 15.
@@ -45,7 +43,7 @@ template <std::same_as<double> T>
   loss_law<T> out;
   // Outputs between which the loss is smooth.
   std::vector<T> ends{ratio.mirrored() ? ratio.middle() : ratio.least_p() - tail_point(below),
-                      ratio.most_p() + tail_point(above)};
+                      pair.parts[parts_that_count(pair.parts, above) - 1].p + tail_point(above)};
   if (!ratio.normal()) {
     ends = kinks_of<T>(pair);
     if (ratio.mirrored()) {

@@ -39,18 +39,20 @@ class law_maker {
   [[nodiscard]] loss_law<T> operator()(mixture_pair const& pair) const {
     mixture_curve<T> curve;
     curve.parts = pair.parts;
+    bool const remove = pair.orientation == orientation::remove;
+    if (remove) curve.parts.resize(parts_that_count(curve.parts, above_));
     compensated_sum<T> rest(1.0);
     T most = 0.0;  // Σ weight, rounded up
-    for (mixture_pair::part const& p : pair.parts) {
+    for (mixture_pair::part const& p : curve.parts) {
       rest += -p.weight;
       most = add_up(most, p.weight);
     }
     curve.rest = std::max(0.0, rest.value());
-    T const last = pair.parts.back().shift;
+    T const last = curve.parts.back().shift;
     loss_law<T> out;
     T first_x = 0.0;
     T last_x = 0.0;
-    if (pair.orientation == orientation::remove) {
+    if (remove) {
       first_x = (curve.rest > 0.0 ? 0.0 : pair.parts.front().shift) - tail_point(below_);
       last_x = last + tail_point(above_);
       curve.low = first_x;
@@ -68,7 +70,7 @@ class law_maker {
     for (T const x : {first_x, last_x}) {
       // The exponent shift·(x − shift/2) is off by a few ulp, the loss by at most as much.
       T slope = 1.0;
-      if (pair.parts.size() == 1 && curve.rest > 0.0) {
+      if (curve.parts.size() == 1 && curve.rest > 0.0) {
         T const t = last * (x - 0.5 * last);
         T const raised = pair.parts[0].weight * elementary::exp(std::min(t, 600.0));
         slope = raised / (curve.rest + raised);
@@ -196,6 +198,7 @@ class law_maker {
     out.largest = add_up(out.largest, off);
     out.above = out.below = pair.left_out;
     if (pair.left_out > 0.0) out.largest = std::numeric_limits<T>::infinity();
+    leave_out_above(out);
     return finished(std::move(out), true);
   }
 
@@ -214,6 +217,22 @@ class law_maker {
   }
 
  private:
+  // Atoms of next to no mass, if they take half of the range.
+  void leave_out_above(loss_law<T>& law) const {
+    std::size_t kept = law.atoms.size();
+    T mass = 0.0;
+    for (; kept > 1; --kept) {
+      T const more = add_up(mass, law.atoms[kept - 1].p * (1.0 + 2.0 * law.mass_error));
+      if (!(more <= above_)) break;
+      mass = more;
+    }
+    if (kept == law.atoms.size()) return;
+    T const low = law.atoms.front().loss;
+    if (!(law.atoms[kept - 1].loss - low < 0.5 * (law.atoms.back().loss - low))) return;
+    law.atoms.resize(kept);
+    law.above = add_up(law.above, mass);
+  }
+
   T above_;
   T below_;
 };

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <concepts>
+#include <cstddef>
 #include <utility>
 #include <vector>
 
@@ -49,6 +50,18 @@ struct loss_law {
 template <std::same_as<double> T = double>
 [[nodiscard]] T tail_point(T mass) {
   return std::sqrt(-2.0 * elementary::log(mass));
+}
+
+/// How many parts of a mixture of normals count, in the order of their shifts: the others weigh half of `mass` at most. With
+/// 1 − Φ(x) ≤ ½·e^{−x²/2}, they and what is `tail_point(mass)` beyond the last that counts are no more than `mass`.
+template <std::same_as<double> T, class Part>
+[[nodiscard]] std::size_t parts_that_count(std::vector<Part> const& parts, T mass) {
+  std::size_t count = parts.size();
+  for (T beyond = 0.0; count > 1; --count) {
+    beyond = add_up(beyond, parts[count - 1].weight);
+    if (!(beyond <= 0.5 * mass)) break;
+  }
+  return count;
 }
 
 /// Adds a curve, and its ends to the law's.

@@ -30,8 +30,8 @@ namespace tacit::detail {
 template <real T>
 class coupled_divergence {
  public:
-  explicit coupled_divergence(coupled_pair const& pair) : pair_(pair), ratio_(pair) {
-    for (coupled_pair::part const& part : pair.parts) {
+  explicit coupled_divergence(coupled_pair const& pair) : pair_(above(pair)), ratio_(pair_) {
+    for (coupled_pair::part const& part : pair_.parts) {
       share_ += part.weight;
       apart_ = std::max(apart_, part.p - part.q);
       most_p_ = std::max(most_p_, part.p);
@@ -59,6 +59,17 @@ class coupled_divergence {
   }
 
  private:
+  // Weights that are 1 together, and leave no more for D(0) than there is: divergences rise in them.
+  [[nodiscard]] static coupled_pair above(coupled_pair pair) {
+    if (pair.rest) {
+      double const least = multiply_down(*pair.rest, subtract_down(1.0, pair.weight_error));
+      leave_at_most(least >= 1e-13 ? least : 0.0, pair.parts);
+    }
+    pair.rest.reset();
+    pair.weight_error = 0.0;
+    return pair;
+  }
+
   static constexpr double most_nodes = 8192.0;
   static constexpr double most_panels = 400.0;
 
