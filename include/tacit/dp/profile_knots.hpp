@@ -56,11 +56,18 @@ class profile_knots {
     odds_.insert(odds_.begin() + place, exp(enclosure(knot.epsilon)));
   }
 
-  /// Each end holds on one side of its knot, too, since δ falls.
+  /// Each end holds on one side of its knot, too, since δ falls; and D(1) is not above the chord from a knot to its mirror
+  /// image, (y − 1 + 2D(y))/(y + 1).
   /// @throws std::invalid_argument unless there are 1 to 100,000 knots, of increasing ε from 0 to at most 700, and some δ
   ///         that falls is between their ends
   void settle() {
     check();
+    double& total = knots_[0].delta.upper;
+    for (std::size_t k = 1; k < size(); ++k) {
+      enclosure const y = odds_[k];
+      enclosure const chord = (y - 1.0 + 2.0 * enclosure(knots_[k].delta.upper)) / (y + 1.0);
+      total = std::min(total, chord.upper);
+    }
     for (std::size_t k = 1; k < size(); ++k) {
       knots_[k].delta.upper = std::min(knots_[k].delta.upper, knots_[k - 1].delta.upper);
     }

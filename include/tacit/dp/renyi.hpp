@@ -210,9 +210,8 @@ class basic_renyi {
     }
     if (std::holds_alternative<random_allocation>(release.how)) {
       throw std::invalid_argument(
-          "compose: there is no known bound for random allocation by Rényi divergences; take the "
-          "privacy-loss or the "
-          "discretised accountant");
+          "compose: random allocation has no bound by Rényi divergences here; take the privacy-loss "
+          "or the discretised accountant");
     }
     domination const found = known_pair ? *known_pair : dominate(release, neighbours_);
     detail::renyi_cost remove{without_delta(release, found.remove), std::nullopt, 1.0, false};

@@ -88,7 +88,7 @@ class sampled_records {
             "its pair is known for a record more or less alone; use add_remove or zero_out");
       }
       if (!std::holds_alternative<gaussian>(release.what)) {
-        refuse_pair("random allocation of this mechanism", "only the Gaussian has one");
+        refuse_pair("random allocation of this mechanism", "only the Gaussian's is known here");
       }
       if (release.records_per_person > 1) {
         refuse_pair("several records a person under random allocation",

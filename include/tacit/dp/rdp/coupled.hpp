@@ -6,6 +6,7 @@
 #include <tacit/core/log.hpp>
 #include <tacit/core/quadrature.hpp>
 #include <tacit/core/real.hpp>
+#include <tacit/dp/binomial_mixture.hpp>
 #include <tacit/dp/coupled_ratio.hpp>
 #include <tacit/dp/grid/coupled.hpp>
 #include <tacit/dp/pair.hpp>
