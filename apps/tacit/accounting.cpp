@@ -92,9 +92,8 @@ answer run_epsilon(arguments const& of) {
   double const delta = of.number("--delta");
   surroundings const around = read_surroundings(of, run);
   auto const ask = [&](method const& m) {
-    auto const account = composed_by(m, run);
     bound<double> const epsilon =
-        asked(*account, around, [&](auto const& a) { return a.epsilon(delta); });
+        asked(accounts_by(m, run, around), around, [&](auto const& a) { return a.epsilon(delta); });
     return figure("epsilon", m, epsilon, attained(run), epsilon_in_words);
   };
   return with_surroundings(
@@ -114,9 +113,8 @@ answer run_delta(arguments const& of) {
   double const epsilon = of.number("--epsilon");
   surroundings const around = read_surroundings(of, run);
   auto const ask = [&](method const& m) {
-    auto const account = composed_by(m, run);
     bound<double> const delta =
-        asked(*account, around, [&](auto const& a) { return a.delta(epsilon); });
+        asked(accounts_by(m, run, around), around, [&](auto const& a) { return a.delta(epsilon); });
     return figure("delta", m, delta, attained(run), rounded_up);
   };
   return with_surroundings(

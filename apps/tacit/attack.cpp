@@ -65,11 +65,11 @@ answer attack_on_run(arguments const& of) {
   surroundings const around = read_surroundings(of, run);
   double const prior = of.number("--prior", 0.5);
   char const* const exact = attained(run) ? of_run : nullptr;
-  auto const account = composed_by(by, run);
+  accounts const all = accounts_by(by, run, around);
   answer out;
   out.json["accountant"] = by.word;
   out.sentence = about(run, around) + ", by " + by.word + ": ";
-  asked(*account, around, [&](auto const& profile) {
+  asked(all, around, [&](auto const& profile) {
     bound<double> const advantage = profile.delta(0.0);
     add_guesses(out, advantage, prior, guessed_rightly(profile, advantage, prior), exact);
     auto const curve = [&] {

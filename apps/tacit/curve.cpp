@@ -77,20 +77,21 @@ double fewest_misses(points const& delta_by_epsilon, double alarms) {
 }
 
 double epsilon_of(method const& by, plan const& run, surroundings const& its, double delta) {
-  auto const account = composed_by(by, run);
-  return asked(*account, around(its, run), [&](auto const& one) { return one.epsilon(delta); })
+  surroundings const here = around(its, run);
+  return asked(accounts_by(by, run, here), here,
+               [&](auto const& one) { return one.epsilon(delta); })
       .upper;
 }
 
 curves drawn(method const& by, plan const& run, surroundings const& its, double farthest,
              double delta) {
   curves out{&by, {}, {}, {}};
-  auto const account = composed_by(by, run);
+  accounts const all = accounts_by(by, run, its);
   constexpr int pieces = 50;
   for (int k = 0; k <= pieces; ++k) {
     double const epsilon = farthest * k / pieces;
     double const at_most =
-        asked(*account, its, [&](auto const& one) { return one.delta(epsilon); }).upper;
+        asked(all, its, [&](auto const& one) { return one.delta(epsilon); }).upper;
     out.delta_by_epsilon.emplace_back(epsilon, std::min(1.0, at_most));
   }
   for (int k = 0; k <= pieces; ++k) {
@@ -198,8 +199,8 @@ answer run_trade_off(arguments const& of) {
   plan const run = read_plan(of);
   surroundings const its = read_surroundings(of, run);
   std::uint64_t const count = of.whole("--points", 51);
-  auto const account = composed_by(by, run);
-  tacit::trade_off_curve const curve = asked(*account, its, [&](auto const& profile) {
+  accounts const all = accounts_by(by, run, its);
+  tacit::trade_off_curve const curve = asked(all, its, [&](auto const& profile) {
     return tacit::trade_off_curve(profile, run.neighbours,
                                   {.knots = std::max<std::size_t>(96, count)});
   });

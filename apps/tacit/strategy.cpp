@@ -9,6 +9,7 @@
 
 #include "matrix.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <stdexcept>
@@ -174,11 +175,21 @@ matrix_plan read_matrix_plan(arguments const& of) {
   } catch (std::logic_error const& error) {
     throw bad_input(error.what());
   }
+  bool const in_bins = std::holds_alternative<tacit::balls_in_bins>(how);
+  bool const hidden = std::any_of(
+      out.with_unit_noise.begin(), out.with_unit_noise.end(), [](composed const& entry) {
+        auto const* epoch = std::get_if<tacit::random_allocation>(&entry.release.how);
+        return epoch != nullptr && epoch->steps > 1;
+      });
   for (composed& entry : out.with_unit_noise) {
     entry.release = by_person(entry.release, persons);
   }
-  out.words = std::to_string(steps_of(strategy)) + " steps, " + strategy_words + ", " + how_words +
-              (persons == 1 ? "" : ", persons of up to " + std::to_string(persons) + " records");
+  out.words =
+      std::to_string(steps_of(strategy)) + " steps, " + strategy_words + ", " + how_words +
+      (in_bins && !hidden ? " (which hides nothing, as no smaller divisor of the bins is at "
+                            "least the bands)"
+                          : "") +
+      (persons == 1 ? "" : ", persons of up to " + std::to_string(persons) + " records");
   return out;
 }
 

@@ -2,6 +2,7 @@
 #include "surroundings.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 #include <utility>
 #include <variant>
 
@@ -44,12 +45,32 @@ std::string repetitions_in_words(std::optional<tacit::repetitions> const& times)
 
 void declare_surroundings(arguments& of) {
   of.add("--cap", whole(1, largest_count),
-         "Poisson-sampled batches of more records are cut down to this many, out of");
+         "Poisson-sampled batches of more records are cut down to this many, by ranks that do not "
+         "depend on what records contain, out of");
   of.add("--cap-records", whole(1, largest_count), "this many records");
   of.add("--drawn-once", probability(),
          "the whole run is on a secret sample that has each record with this probability, drawn "
          "once");
   declare_repetitions(of);
+}
+
+accounts accounts_by(method const& how, plan const& run, surroundings const& around) {
+  accounts out{composed_by(how, run), {}};
+  if (how.estimate || !around.cap) return out;
+  std::vector<tacit::composed> const history = run.history();
+  for (double const failure : {0.3, 1e-2, 1e-3, 1e-5, 1e-8, 1e-12, 1e-18}) {
+    std::optional<tacit::told_cuts> const told = tacit::tell_cuts(*around.cap, history, failure);
+    if (!told) break;
+    if (!out.others.empty() && told->failure == out.others.back().failure) continue;
+    auto one = how.start(run.neighbours);
+    try {
+      for (tacit::composed const& what : told->releases) one->compose(what);
+    } catch (std::logic_error const&) {  // not of batches of a fixed size
+      break;
+    }
+    out.others.push_back({std::move(one), told->failure});
+  }
+  return out;
 }
 
 surroundings around(surroundings its, plan const& run) {

@@ -8,8 +8,10 @@
 #include "plan.hpp"
 #include "verbs.hpp"
 
+#include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace calculator {
 
@@ -33,9 +35,21 @@ std::string about(plan const& run, surroundings const& around);
 
 answer with_surroundings(answer out, surroundings const& around);
 
-/// What `ask` says of an account and of what is around it. It is given something with `epsilon` and `delta`.
+/// A run by one accountant. Of capped batches also accounts in which those that are full without the record are told from
+/// the others, and the probabilities that there are more of them; none where that is not known.
+struct accounts {
+  struct told {
+    std::unique_ptr<account> run;
+    double failure;
+  };
+  std::unique_ptr<account> whole;
+  std::vector<told> others;
+};
+accounts accounts_by(method const& how, plan const& run, surroundings const& around);
+
+/// What `ask` says of a run and of what is around it. It is given something with `epsilon` and `delta`.
 template <class Ask>
-auto asked(account const& one, surroundings const& around, Ask const& ask) {
+auto asked(accounts const& all, surroundings const& around, Ask const& ask) {
   auto const repeated = [&](auto const& run) {
     return around.times ? ask(tacit::best_of(run, *around.times)) : ask(run);
   };
@@ -44,8 +58,9 @@ auto asked(account const& one, surroundings const& around, Ask const& ask) {
     tacit::sampled_run const sample(run, tacit::poisson{*around.drawn_once});
     return repeated(sample);
   };
-  if (!around.cap) return drawn(one);
-  tacit::capped_run const capped(one, around.overflow);
+  if (!around.cap) return drawn(*all.whole);
+  tacit::capped_run capped(*all.whole, around.overflow);
+  for (accounts::told const& other : all.others) capped.also(*other.run, other.failure);
   return drawn(capped);
 }
 

@@ -319,11 +319,26 @@ class Accounting(Runs):
             capped = epsilon(*plain, "--cap", cap, "--cap-records", 60000)
             self.assertGreaterEqual(capped, epsilon(*plain))
             self.assertLess(capped, most * epsilon(*plain))
-        self.assertEqual(epsilon(*plain, "--cap", 690, "--cap-records", 60000), LARGEST)
+        # Where many batches are cut, those that are full without the record are told from the others.
+        last = math.inf
+        for cap, most in (600, 20), (650, 3), (690, 1.2):
+            capped = epsilon(*plain, "--cap", cap, "--cap-records", 60000)
+            self.assertLess(capped, min(last, most * epsilon(*plain)))
+            last = capped
+        self.assertEqual(epsilon(*plain, "--cap", 60, "--cap-records", 60000, "--records-per-person", 2), LARGEST)
         self.assertAlmostEqual(epsilon(*plain, "--drawn-once", 1), epsilon(*plain), delta=1e-9)
         once = math.log1p(0.1 * math.expm1(epsilon(*plain, delta=1e-4)))
         self.assertAlmostEqual(epsilon(*plain, "--drawn-once", 0.1), once, delta=1e-9)
         self.assertGreater(epsilon(*plain, "--drawn-once", 0.1, "--best-of", 5), once)
+
+    def test_a_lower_end_that_is_not_the_runs_is_0(self):
+        # Blocks of which one step each is random: the pair is above 2 of 4 steps, whose delta is .152 by draws.
+        blocks = self.ask_json("delta", "--noise-multiplier", 1, "--allocate", 2, "--of", 4, "--epsilon", 1)
+        self.assertEqual(blocks["lower"], 0)
+        self.assertGreater(blocks["upper"], .1507)
+        self.assertNotIn("at least", run("delta", "--noise-multiplier", 1, "--allocate", 2, "--of", 4, "--epsilon", 1).stdout)
+        exact = self.ask_json("delta", "--noise-multiplier", 1, "--allocate", 1, "--of", 4, "--epsilon", 1)
+        self.assertGreater(exact["lower"], .0208)
 
     def test_calibration_keeps_the_target(self):
         target = ["--epsilon", 2, "--delta", 1e-5]
@@ -737,6 +752,10 @@ class Schedules(Runs):
                 (["--bins", 2000, "--noise-multiplier", 8, "--adjacency", "replace-one"],
                  ["no known bound", "random allocation"])]:
             self.refused(*square_root, *words, naming=naming)
+        for bins, hides_nothing in [(157, True), (160, False)]:
+            said = run("matrix", "--strategy", "square-root", "--bands", 16, "--steps", 2000, "--bins", bins,
+                       "--noise-multiplier", 8, "--delta", 1e-8).stdout
+            self.assertEqual("hides nothing" in said, hides_nothing, said)
         self.refused("matrix", "--steps", 5, "--bins", 5, "--delta", 1e-5, "--noise-multiplier", 1,
                      naming=["--strategy is missing", "--table"])
 

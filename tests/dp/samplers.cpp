@@ -22,6 +22,7 @@
 #include <functional>
 #include <iterator>
 #include <map>
+#include <memory>
 #include <random>
 #include <stdexcept>
 #include <string>
@@ -707,6 +708,95 @@ TEST_CASE("Capped batches: every sample of three records, two steps", "[dp][samp
   CHECK_THROWS_AS(capped_run(run, 1.5), std::domain_error);
   CHECK_THROWS_AS(capped_run(run, std::nan("")), std::domain_error);
   CHECK_THROWS_WITH(overflow({0, 3}, {}), Catch::Contains("overflow: most is 0"));
+}
+
+TEST_CASE("Capped batches that are told: every sample of small databases", "[dp][samplers]") {
+  discrete_laplace const m{1.7, 2};
+  law const noise = noise_of(m);
+  // By rank, the first or the last of those drawn stay.
+  auto const released_by = [&](database const& records, double rate, std::size_t cap, bool first) {
+    law out(161, 0.0);
+    for (drawn const& d : samples(poisson{rate}, records.size())) {
+      int sum = 0;
+      std::size_t const taken = std::min(cap, d.places.size());
+      for (std::size_t k = 0; k < taken; ++k) {
+        sum += records[d.places[first ? k : d.places.size() - 1 - k]];
+      }
+      for (int k = -80; k <= 80; ++k) {
+        out[static_cast<std::size_t>(k + 80)] +=
+            d.probability * noise[static_cast<std::size_t>(k - sum + window)];
+      }
+    }
+    return out;
+  };
+  for (adjacency const adjacent : all_adjacencies) {
+    for (double const rate : {0.2, 0.6}) {
+      for (std::uint64_t const cap : std::vector<std::uint64_t>{1, 2}) {
+        composed const step{sampled(m, poisson{rate}), 1};
+        CAPTURE(static_cast<int>(adjacent), rate, cap);
+        // Two others: full with this probability.
+        double const full = cap == 1 ? rate * (2.0 - rate) : rate * rate;
+        CHECK(detail::binomial_tail(2, rate, cap - 1) >= full * (1.0 - 1e-14));
+        CHECK(detail::binomial_tail(2, rate, cap - 1) <= full * (1.0 + 1e-12));
+        domination const few = dominate(step.release, adjacent);
+        auto const told = tell_cuts({cap, 3}, {&step, 1}, 1e-9);
+        REQUIRE(told.has_value());
+        REQUIRE(told->releases.size() == 1);
+        CHECK(told->failure == 0x1p-1000);
+        domination const many = dominate(told->releases[0].release, adjacent);
+        for (double const e : epsilons) {
+          double most = 0.0;
+          for_neighbours(adjacent, 1, {-2, 0, 2}, [&](database const& one, database const& other) {
+            for (bool const first : {true, false}) {
+              law const p = released_by(one, rate, cap, first);
+              law const q = released_by(other, rate, cap, first);
+              most = std::max({most, hockey_stick(p, q, e), hockey_stick(q, p, e)});
+            }
+          });
+          double const by_few = std::max(profile(few.remove, e), profile(few.add, e));
+          double const by_many = std::max(profile(many.remove, e), profile(many.add, e));
+          CAPTURE(e, most, by_few, by_many);
+          CHECK(by_many >= by_few * (1.0 - 1e-12));
+          CHECK(most <= (1.0 - full) * by_few + full * by_many + 1e-12);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("Caps that are no rare event: bounds where there were none", "[dp][samplers]") {
+  composed const steps{sampled(gaussian{1.0}, poisson{0.01}), 1000};
+  privacy_loss_accountant whole;
+  whole.compose(steps.release, steps.count);
+  double last = 1e300;
+  for (std::uint64_t const cap : std::vector<std::uint64_t>{600, 650, 700, 750, 1000}) {
+    capped_run<privacy_loss_accountant> run(whole, overflow({cap, 60000}, {&steps, 1}));
+    std::vector<std::unique_ptr<privacy_loss_accountant>> others;
+    for (double const failure : {1e-8, 0.3, 1e-2, 1e-4, 1e-6, 1e-11}) {
+      auto const told = tell_cuts({cap, 60000}, {&steps, 1}, failure);
+      REQUIRE(told.has_value());
+      CHECK(told->failure <= failure);
+      others.push_back(std::make_unique<privacy_loss_accountant>());
+      for (composed const& what : told->releases) others.back()->compose(what.release, what.count);
+      run.also(*others.back(), told->failure);
+    }
+    bound<double> const found = run.epsilon(1e-5);
+    CAPTURE(cap, found.lower, found.upper);
+    CHECK(found.upper >= whole.epsilon(1e-5).lower);
+    CHECK(found.upper <= last);
+    CHECK(found.upper < (cap == 600 ? 14.0 : cap == 650 ? 5.4 : cap == 700 ? 1.94 : 1.9));
+    CHECK(run.delta(found.upper * (1.0 + 1e-9)).upper <= 1e-5 * (1.0 + 1e-6));
+    last = found.upper;
+  }
+  std::uint64_t counted = 0;
+  auto const told = tell_cuts({620, 60000}, {&steps, 1}, 1e-8);
+  for (composed const& what : told->releases) counted += what.count;
+  CHECK(counted == 1000);
+  composed const persons{by_person(steps.release, 2), 10};
+  CHECK_FALSE(tell_cuts({620, 60000}, {&persons, 1}, 1e-8).has_value());
+  CHECK_THROWS_WITH(tell_cuts({620, 60000}, {&steps, 1}, 0.0), Catch::Contains("failure is 0"));
+  capped_run<privacy_loss_accountant> run(whole, 0.1);
+  CHECK_THROWS_AS(run.also(whole, -1.0), std::domain_error);
 }
 
 TEST_CASE("A run on a sample that is drawn once: both directions, from the mixture itself",

@@ -7,19 +7,24 @@
 #include <tacit/core/enclosure.hpp>
 #include <tacit/core/rounded.hpp>
 #include <tacit/core/units.hpp>
+#include <tacit/dp/binomial_mixture.hpp>
 #include <tacit/dp/event.hpp>
 #include <tacit/dp/loss.hpp>
 #include <tacit/dp/shared_questions.hpp>
 #include <tacit/dp/work_budget.hpp>
 
 #include <algorithm>
+#include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <numbers>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <utility>
 #include <variant>
+#include <vector>
 
 /// What samplers of practice make of a whole run: batches that are cut off at a size, and a run on a sample that is drawn
 /// once. Both go around any accountant. docs/certificates/sampling.md has the proofs.
@@ -48,6 +53,55 @@ namespace detail {
   enclosure const divergence = k * log1p(above / (n * q)) + left * log1p(-above / (n * (1.0 - q)));
   enclosure const root = sqrt(n / (2.0 * std::numbers::pi * k * left));
   return std::min(1.0, (root * exp(-divergence) / (1.0 - ratio)).upper);
+}
+
+/// A number of successes that a binomial law exceeds with a probability of at most `beyond`.
+struct binomial_place {
+  std::uint64_t most;
+  double beyond;
+};
+
+/// The weights above a place, summed while that is little work, or else the bound above.
+[[nodiscard]] inline bool has_few_weights(std::uint64_t trials, double rate) {
+  return rate < 1.0 && static_cast<double>(trials) * rate <= 1e5;
+}
+
+/// P(Bin(trials, rate) > most), raised.
+[[nodiscard]] inline double binomial_tail(std::uint64_t trials, double rate, std::uint64_t most) {
+  double const bound = binomial_excess(trials, rate, most);
+  if (bound == 0.0 || !has_few_weights(trials, rate)) return bound;
+  double sum = 0x1p-1000;  // what is below all weights
+  for (auto const& part : binomial_parts(trials, rate, 1.0).parts) {
+    if (part.shift > static_cast<double>(most)) sum = add_up(sum, part.weight);
+  }
+  return std::min(bound, sum);
+}
+
+/// The least place with a tail of at most `allowed` that is found.
+[[nodiscard]] inline binomial_place binomial_end(std::uint64_t trials, double rate,
+                                                 double allowed) {
+  if (rate == 0.0 || trials == 0) return {0, 0.0};
+  if (has_few_weights(trials, rate)) {
+    auto const parts = binomial_parts(trials, rate, 1.0).parts;
+    double sum = 0x1p-1000;
+    for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
+      double const more = add_up(sum, part->weight);
+      if (!(more <= allowed)) return {static_cast<std::uint64_t>(part->shift), sum};
+      sum = more;
+    }
+    return {0, sum};
+  }
+  std::uint64_t low = 0;
+  std::uint64_t high = trials;
+  while (low < high) {
+    std::uint64_t const middle = low + (high - low) / 2;
+    if (binomial_excess(trials, rate, middle) <= allowed) {
+      high = middle;
+    } else {
+      low = middle + 1;
+    }
+  }
+  return {high, binomial_excess(trials, rate, high)};
 }
 
 }  // namespace detail
@@ -84,8 +138,53 @@ struct batch_cap {
   return std::min(1.0, sum);
 }
 
+/// A run of capped batches in which a step whose batch is full without the record is one of a fixed size, and no more of
+/// these are counted than are exceeded with a probability.
+struct told_cuts {
+  std::vector<composed> releases;
+  double failure;  // at most
+};
+
+/// Poisson samples that are cut down by the ranks of the records, which depend on nothing that they contain. In a step for
+/// which c others were drawn the record displaces one of them, or none. docs/certificates/sampling.md, Lemma 12.
+/// Guarantee: δ_c(ε) ≤ δ(ε) + failure, with δ that of `releases`; `failure` is at most what is asked for.
+/// Nothing where that is not known: random allocation, and persons with several records.
+/// @throws std::domain_error unless most and records are in [1, 2^53], and the failure in (0, 1)
+[[nodiscard]] inline std::optional<told_cuts> tell_cuts(batch_cap cap,
+                                                        std::span<composed const> run,
+                                                        double failure) {
+  detail::check_count("tell_cuts", "records", cap.records);
+  detail::check_count("tell_cuts", "most", cap.most);
+  detail::require_domain(failure > 0.0 && failure < 1.0, "tell_cuts", "failure", failure,
+                         "in (0, 1)");
+  told_cuts out{{}, 0.0};
+  double const each =
+      detail::divide_down(failure, static_cast<double>(std::max<std::size_t>(run.size(), 1)));
+  for (composed const& entry : run) {
+    if (std::holds_alternative<random_allocation>(entry.release.how)) return std::nullopt;
+    auto const* coins = std::get_if<poisson>(&entry.release.how);
+    if (coins == nullptr || coins->rate == 0.0 || cap.most >= cap.records) {
+      out.releases.push_back(entry);
+      continue;
+    }
+    if (entry.release.records_per_person > 1) return std::nullopt;
+    double const full = detail::binomial_tail(cap.records - 1, coins->rate, cap.most - 1);
+    auto const [cuts, beyond] = detail::binomial_end(entry.count, full, each);
+    out.failure = detail::add_up(out.failure, beyond);
+    if (cuts < entry.count) out.releases.push_back({entry.release, entry.count - cuts});
+    if (cuts == 0) continue;
+    constexpr double whole = 0x1p53;
+    auto const batch = static_cast<std::uint64_t>(std::ceil(coins->rate * whole));
+    out.releases.push_back(entry);
+    out.releases.back().release.how = fixed_size{batch, static_cast<std::uint64_t>(whole)};
+    out.releases.back().count = cuts;
+  }
+  return out;
+}
+
 /// A run whose batches of random size are cut down to a size: with κ = `overflow`,
-///   δ_c(ε) ≤ δ(ε) + (1 + e^ε)·κ.
+///   δ_c(ε) ≤ δ(ε) + (1 + e^ε)·κ,
+/// and what any account of its `told_cuts` has besides.
 /// `records` of the cap is the size of the larger neighbour.
 /// Guarantee: bounds, where `base` has such; `lower` is a bound on the cut run as `base`'s is on its own.
 ///
@@ -99,16 +198,28 @@ class capped_run {
   }
   capped_run(Accountant const&&, double) = delete;
 
+  /// Takes into account what `other` has of the run's `told_cuts`, which fails with this probability. It must outlive this.
+  /// Of several the bound is an average: docs/certificates/sampling.md, Lemma 12.
+  /// @throws std::domain_error unless failure is in [0, 1]
+  void also(Accountant const& other, double failure) {
+    detail::check_probability("capped_run", "failure", failure);
+    auto const place = std::find_if(others_.begin(), others_.end(),
+                                    [&](told const& one) { return !(one.failure > failure); });
+    others_.insert(place, {&other, failure});
+  }
+
   /// The least ε found; ∞ where κ leaves none. The accountant is asked as often as the work of one question allows.
   /// @throws std::domain_error unless δ is in (0, 1)
   [[nodiscard]] bound<double> epsilon(double delta) const {
+    if (overflow_ == 0.0) return base_->epsilon(delta);
     detail::work_budget work(detail::work_on_run);
-    return overflow_ == 0.0 ? base_->epsilon(delta) : epsilon_within(delta, work);
+    return epsilon_within(delta, work);
   }
 
   /// @throws std::domain_error unless ε is finite and at least 0
   [[nodiscard]] bound<double> delta(double epsilon) const {
-    return cut(epsilon, base_->delta(epsilon));
+    detail::work_budget work(detail::work_on_run);
+    return delta_within(epsilon, work);
   }
 
   /// The same for about what is left of `work`, in which it is counted.
@@ -116,7 +227,7 @@ class capped_run {
     detail::require_domain(delta > 0.0 && delta < 1.0, "epsilon", "delta", delta, "in (0, 1)");
     detail::shared_questions<Accountant> ask(*base_, work);
     if (overflow_ == 0.0) return ask.epsilon(delta);
-    double const upper = least_epsilon(delta, ask);
+    double const upper = std::min(told_epsilon(delta, work), least_epsilon(delta, ask));
     if (!(upper < infinity)) return {0.0, infinity};
     double const more = detail::add_up(delta, added(upper));
     if (!(more < 1.0) || !ask.more()) return {0.0, upper};
@@ -124,10 +235,53 @@ class capped_run {
   }
   [[nodiscard]] bound<double> delta_within(double epsilon, detail::work_budget& work) const {
     detail::shared_questions<Accountant> ask(*base_, work);
-    return cut(epsilon, ask.delta(epsilon));
+    bound<double> found = cut(epsilon, ask.delta(epsilon));
+    found.upper = std::min(found.upper, told_delta(epsilon, work));
+    return {std::min(found.lower, found.upper), found.upper};
   }
 
  private:
+  struct told {
+    Accountant const* run;
+    double failure;
+    [[nodiscard]] detail::shared_questions<Accountant> questions(detail::work_budget& work) const {
+      return {*run, work};
+    }
+  };
+
+  // With t_0 = 1 and P(K > k_i) ≤ t_i, δ ≤ Σ_{i≤j} (t_{i−1} − t_i)·δ_i + t_j for every j.
+  [[nodiscard]] double told_delta(double epsilon, detail::work_budget& work) const {
+    double least = 1.0;
+    double sum = 0.0;
+    double before = 1.0;
+    for (told const& other : others_) {
+      if (work.ended()) break;
+      double const share = std::max(0.0, detail::subtract_up(before, other.failure));
+      double const known = other.questions(work).delta(epsilon).upper;
+      sum = detail::add_up(sum, detail::multiply_up(share, known));
+      before = other.failure;
+      least = std::min(least, detail::add_up(sum, before));
+    }
+    return least;
+  }
+
+  // From the ε of one of them down.
+  [[nodiscard]] double told_epsilon(double delta, detail::work_budget& work) const {
+    double upper = infinity;
+    for (told const& other : others_) {
+      double const left = detail::subtract_down(delta, other.failure);
+      if (!(left > 0.0)) continue;
+      upper = std::min(upper, other.questions(work).epsilon(left).upper);
+    }
+    double low = 0.0;
+    for (int round = 0; round < 40 && upper < infinity && upper - low > 1e-7 * upper; ++round) {
+      if (work.ended()) break;
+      double const middle = low + 0.5 * (upper - low);
+      (told_delta(middle, work) <= delta ? upper : low) = middle;
+    }
+    return upper;
+  }
+
   // (1 + e^ε)·κ
   [[nodiscard]] double added(double epsilon) const {
     if (overflow_ == 0.0) return 0.0;
@@ -175,6 +329,7 @@ class capped_run {
 
   Accountant const* base_;
   double overflow_;
+  std::vector<told> others_;
 };
 
 /// A whole run on a sample of the records that is drawn once and kept secret: Poisson under add_remove or zero_out, a
