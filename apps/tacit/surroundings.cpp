@@ -58,7 +58,7 @@ accounts accounts_by(method const& how, plan const& run, surroundings const& aro
   accounts out{composed_by(how, run), {}};
   if (how.estimate || !around.cap) return out;
   std::vector<tacit::composed> const history = run.history();
-  for (double const failure : {0.3, 1e-2, 1e-3, 1e-5, 1e-8, 1e-12, 1e-18}) {
+  for (double const failure : tacit::told_failures) {
     std::optional<tacit::told_cuts> const told = tacit::tell_cuts(*around.cap, history, failure);
     if (!told) break;
     if (!out.others.empty() && told->failure == out.others.back().failure) continue;

@@ -24,6 +24,7 @@
 #include <string>
 #include <utility>
 #include <variant>
+#include <vector>
 
 namespace binding {
 
@@ -52,6 +53,8 @@ class around {
 
  private:
   std::shared_ptr<one_run const> run_;
+
+ protected:
   Around of_;
 };
 
@@ -59,8 +62,12 @@ using best = around<tacit::best_of<one_run>>;
 
 struct capped : around<tacit::capped_run<one_run>> {
   capped(one_run run, tacit::batch_cap at, double more);
+  void also(one_run run, double failure);
   tacit::batch_cap cap;
   double overflow;
+
+ private:
+  std::vector<std::shared_ptr<one_run const>> told_;
 };
 
 struct drawn_once : around<tacit::sampled_run<one_run>> {
@@ -131,6 +138,11 @@ tacit::adjacency around<Around>::neighbours() const {
 
 inline capped::capped(one_run run, tacit::batch_cap at, double more)
     : around(std::move(run), more), cap(at), overflow(more) {}
+
+inline void capped::also(one_run run, double failure) {
+  told_.push_back(std::make_shared<one_run const>(std::move(run)));
+  of_.also(*told_.back(), failure);
+}
 
 inline drawn_once::drawn_once(one_run run, tacit::sampling const& sample)
     : around(std::move(run), sample), how(sample) {}

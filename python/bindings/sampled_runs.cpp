@@ -15,7 +15,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <variant>
 #include <vector>
 
@@ -73,8 +75,11 @@ void bind_searches_of_shuffled_runs(nb::module_& m) {
 void bind_sampled_runs(nb::module_& m) {
   nb::class_<capped> cut(
       m, "CappedRun",
-      "A run whose Poisson-sampled batches are cut down to a size, by any rule. With overflow, the "
-      "probability that any batch is larger, delta grows by (1 + e^epsilon)*overflow at most.\n\n"
+      "A run whose Poisson-sampled batches are cut down to a size, by ranks of the records that do "
+      "not depend on what they contain. With overflow, the probability that any batch is larger, "
+      "delta grows by (1 + e^epsilon)*overflow at most; where that is much, steps in which a "
+      "record "
+      "would displace another are counted as such.\n\n"
       "run      an accountant, with everything that it has composed\n"
       "most     records in a batch, a whole number in [1, 2^53]\n"
       "records  in all, of the larger neighbour: a whole number in [1, 2^53]");
@@ -91,6 +96,18 @@ void bind_sampled_runs(nb::module_& m) {
                  auto const history = a.history();
                  std::vector<tacit::composed> const all(history.begin(), history.end());
                  new (self) capped(one_run{a}, cap, tacit::overflow(cap, all));
+                 for (double const failure : tacit::told_failures) {
+                   auto const told = tacit::tell_cuts(cap, all, failure);
+                   if (!told) break;
+                   std::remove_cvref_t<decltype(a)> other(a.neighbours());
+                   try {
+                     for (auto const& what : told->releases)
+                       other.compose(what.release, what.count);
+                   } catch (std::logic_error const&) {  // not of batches of a fixed size
+                     break;
+                   }
+                   self->also(one_run{other}, told->failure);
+                 }
                },
                base);
          },

@@ -14,6 +14,7 @@
 #include <tacit/dp/work_budget.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -144,6 +145,10 @@ struct told_cuts {
   std::vector<composed> releases;
   double failure;  // at most
 };
+
+/// Failures that leave little of the average of `capped_run::also`, for a δ from 1e-17 on.
+inline constexpr std::array<double, 10> told_failures{0.5,  0.1,  1e-2,  1e-3,  1e-4,
+                                                      1e-6, 1e-8, 1e-10, 1e-14, 1e-18};
 
 /// Poisson samples that are cut down by the ranks of the records, which depend on nothing that they contain. In a step for
 /// which c others were drawn the record displaces one of them, or none. docs/certificates/sampling.md, Lemma 12.
