@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <tacit/dp/capped_run.hpp>
 #include <tacit/dp/discretised.hpp>
 #include <tacit/dp/gaussian.hpp>
 #include <tacit/dp/privacy_loss.hpp>

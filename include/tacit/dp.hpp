@@ -10,6 +10,7 @@
 #include <tacit/dp/allocation/sums.hpp>
 #include <tacit/dp/binomial_mixture.hpp>
 #include <tacit/dp/calibration.hpp>
+#include <tacit/dp/capped_run.hpp>
 #include <tacit/dp/choices.hpp>
 #include <tacit/dp/composition.hpp>
 #include <tacit/dp/condensed_pair.hpp>

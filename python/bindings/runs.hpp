@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/dp/capped_run.hpp>
 #include <tacit/dp/discretised.hpp>
 #include <tacit/dp/gaussian.hpp>
 #include <tacit/dp/privacy_loss.hpp>

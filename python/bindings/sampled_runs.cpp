@@ -2,6 +2,7 @@
 //
 // What samplers of practice make of a whole run: batches cut at a size, a sample drawn once, shuffled batches.
 
+#include <tacit/dp/capped_run.hpp>
 #include <tacit/dp/sampled_run.hpp>
 #include <tacit/dp/shuffled_batches.hpp>
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tacit/dp/binomial_mixture.hpp>
 #include <tacit/dp/calibration.hpp>
+#include <tacit/dp/capped_run.hpp>
 #include <tacit/dp/condensed_pair.hpp>
 #include <tacit/dp/discretised.hpp>
 #include <tacit/dp/dominating.hpp>

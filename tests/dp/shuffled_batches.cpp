@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tacit/dp/calibration.hpp>
+#include <tacit/dp/capped_run.hpp>
 #include <tacit/dp/discretised.hpp>
 #include <tacit/dp/privacy_loss.hpp>
 #include <tacit/dp/renyi.hpp>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <tacit/dp/capped_run.hpp>
 #include <tacit/dp/discretised.hpp>
 #include <tacit/dp/dominating.hpp>
 #include <tacit/dp/event.hpp>
 #include <tacit/dp/mixture_profile.hpp>
 #include <tacit/dp/pair.hpp>
 #include <tacit/dp/privacy_loss.hpp>
-#include <tacit/dp/sampled_run.hpp>
 
 #include "support/catch.hpp"
 #include "support/table.hpp"

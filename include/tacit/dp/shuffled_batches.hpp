@@ -9,9 +9,9 @@
 #include <tacit/core/units.hpp>
 #include <tacit/dp/accountant.hpp>
 #include <tacit/dp/calibration.hpp>
+#include <tacit/dp/capped_run.hpp>
 #include <tacit/dp/event.hpp>
 #include <tacit/dp/gaussian_profile.hpp>
-#include <tacit/dp/sampled_run.hpp>
 #include <tacit/dp/shared_questions.hpp>
 #include <tacit/dp/work_budget.hpp>
 
