@@ -176,9 +176,8 @@ answer run_noise(arguments const& of) {
           ? " beside a clip count of noise " + exactly(of.number("--clip-count-noise"))
           : "";
   return gathered(of, "a noise multiplier of ",
-                  count + " keeps " + target_in_words(target) + ": " + std::to_string(steps) +
-                      " steps, " + in_words(how, batches) + ", " + in_words(neighbours) +
-                      " neighbours",
+                  count + " keeps " + target_in_words(target) + ": " + count_in_words(steps, how) +
+                      ", " + in_words(how, batches) + ", " + in_words(neighbours) + " neighbours",
                   [&](method const& m) -> answer {
                     double const sigma = solved(m, [&] {
                       return batches && m.shuffled != nullptr
@@ -202,18 +201,18 @@ answer run_steps(arguments const& of) {
                 read_records_per_person(of));
   of.must_be_left_out({"--epochs"}, "where they are asked for");
   std::optional<std::uint64_t> const batches = read_shuffled_batches(of);
-  return gathered(
-      of, "at most ",
-      " keep " + target_in_words(target) + ": " + in_words(release.what) + ", " +
-          in_words(release.how, batches) + ", " + in_words(neighbours) + " neighbours",
-      [&](method const& m) -> answer {
-        std::uint64_t const steps = solved(m, [&] {
-          if (!batches || m.shuffled == nullptr) return m.steps(target, release, neighbours);
-          return m.shuffled->epochs(target, std::get<tacit::gaussian>(release.what), *batches,
-                                    neighbours);
-        });
-        return {std::to_string(steps) + (steps == 1 ? " step" : " steps"), {{"steps", steps}}};
-      });
+  return gathered(of, "at most ",
+                  " keep " + target_in_words(target) + ": " + in_words(release.what) + ", " +
+                      in_words(release.how, batches) + ", " + in_words(neighbours) + " neighbours",
+                  [&](method const& m) -> answer {
+                    std::uint64_t const steps = solved(m, [&] {
+                      if (!batches || m.shuffled == nullptr)
+                        return m.steps(target, release, neighbours);
+                      return m.shuffled->epochs(target, std::get<tacit::gaussian>(release.what),
+                                                *batches, neighbours);
+                    });
+                    return {count_in_words(steps, release.how), {{"steps", steps}}};
+                  });
 }
 
 void declare_rate(arguments& of) {
@@ -233,8 +232,8 @@ answer run_rate(arguments const& of) {
   };
   return gathered(
       of, records == 0 ? "a Poisson rate of " : "fixed-size batches of ",
-      " keeps " + target_in_words(target) + ": " + std::to_string(steps) + " steps, " +
-          in_words(mechanism) + ", " + in_words(neighbours) + " neighbours",
+      " keeps " + target_in_words(target) + ": " + count_in_words(steps, tacit::unsampled{}) +
+          ", " + in_words(mechanism) + ", " + in_words(neighbours) + " neighbours",
       [&](method const& m) -> answer {
         if (records == 0) {
           double const rate = solved(m, [&] {

@@ -270,25 +270,31 @@ std::string in_words(tacit::sampling const& how, std::optional<std::uint64_t> ba
            " records";
   }
   if (auto const* w = std::get_if<tacit::with_replacement>(&how)) {
-    return "batches of " + std::to_string(w->batch) + " draws with replacement out of " +
+    return "batches of " + counted(w->batch, "draw") + " with replacement out of " +
            std::to_string(w->records) + " records";
   }
   if (auto const* a = std::get_if<tacit::random_allocation>(&how)) {
-    return "epochs of " + std::to_string(a->steps) + " steps of which every record takes part in " +
+    return "epochs of " + counted(a->steps, "step") + " of which every record takes part in " +
            std::to_string(a->part) + ", at random";
   }
   return std::holds_alternative<tacit::shuffled>(how) ? "epochs of shuffled batches"
                                                       : "all records";
 }
 
+std::string count_in_words(std::uint64_t count, tacit::sampling const& how) {
+  bool const in_epochs = std::holds_alternative<tacit::random_allocation>(how) ||
+                         std::holds_alternative<tacit::shuffled>(how);
+  return counted(count, in_epochs ? "epoch" : "step");
+}
+
 std::string in_words(composed const& what, std::optional<std::uint64_t> batches) {
-  std::string const steps = what.count == 1 ? "1 step" : std::to_string(what.count) + " steps";
+  auto const& how = what.release.how;
   std::string const persons =
       what.release.records_per_person == 1
           ? ""
           : ", persons of up to " + std::to_string(what.release.records_per_person) + " records";
-  return steps + ", " + in_words(what.release.what) + ", " + in_words(what.release.how, batches) +
-         persons;
+  return count_in_words(what.count, how) + ", " + in_words(what.release.what) + ", " +
+         in_words(how, batches) + persons;
 }
 
 std::string in_words(plan const& run) {

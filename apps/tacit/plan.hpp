@@ -59,6 +59,8 @@ std::string in_words(tacit::mechanism_event const& mechanism);
 /// Of epochs of shuffled batches with how many each has, where that is known.
 std::string in_words(tacit::sampling const& how,
                      std::optional<std::uint64_t> batches = std::nullopt);
+/// `10000 steps`, or of epochs `1 epoch`
+std::string count_in_words(std::uint64_t count, tacit::sampling const& how);
 std::string in_words(tacit::composed const& what,
                      std::optional<std::uint64_t> batches = std::nullopt);
 std::string in_words(plan const& run);

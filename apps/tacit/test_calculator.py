@@ -647,7 +647,7 @@ class Schedules(Runs):
         # An accountant that knows of no amplification has none.
         self.assertEqual(self.ask_json("epsilon", *asked, "--delta", 1e-6, "--accountant", "gdp")["epsilon"],
                          self.ask_json("epsilon", "--schedule", plain, "--delta", 1e-6, "--accountant", "gdp")["epsilon"])
-        self.assertIn("10 steps, Gaussian noise of multiplier 4, epochs of 1000 shuffled batches, zero-out neighbours",
+        self.assertIn("10 epochs, Gaussian noise of multiplier 4, epochs of 1000 shuffled batches, zero-out neighbours",
                       run("epsilon", *asked, "--delta", 1e-6).stdout)
         half = ["--noise-multiplier", 8, "--shuffle", 1000, "--epochs", 10, "--adjacency", "replace-one"]
         self.assertAlmostEqual(self.ask_json("epsilon", *half, "--delta", 1e-6)["epsilon"], answer["epsilon"], delta=1e-9)
