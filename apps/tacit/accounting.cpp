@@ -66,18 +66,20 @@ answer gathered(arguments const& of, std::string const& question, std::string co
   return all;
 }
 
-// Where no mechanism attains the pair, its lower end is none of the run's.
+// Where no mechanism attains the pair, its lower end is none of the run's, and words leave it out.
 answer figure(char const* key, method const& how, bound<double> found, bool has_lower,
               std::string (*in_words)(double)) {
   double const upper = finite(found.upper);
-  double const lower = has_lower ? finite(found.lower) : 0.0;
+  double const lower = finite(found.lower);
   if (how.estimate) {
     return {"about " + rounded_up(upper) + " (an estimate)",
             {{"accountant", how.word}, {key, upper}, {"estimate", true}}};
   }
-  return {"at most " + in_words(upper) +
-              (lower > 0.0 ? " (and at least " + rounded_down(lower) + ")" : ""),
-          {{"accountant", how.word}, {key, upper}, {"lower", lower}, {"upper", upper}}};
+  answer out{"at most " + in_words(upper) +
+                 (has_lower && lower > 0.0 ? " (and at least " + rounded_down(lower) + ")" : ""),
+             {{"accountant", how.word}, {key, upper}, {"lower", lower}, {"upper", upper}}};
+  if (!has_lower) out.json["attained"] = false;
+  return out;
 }
 
 void declare_epsilon(arguments& of) {

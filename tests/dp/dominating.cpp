@@ -1096,10 +1096,12 @@ TEST_CASE("parameters of the pairs", "[dp][dominating]") {
         coupled_pair{noise::normal, {{0.1, 1.0, 0.5}}, true});
   CHECK(coupled(sampled(laplace{2.0}, fixed_size{1, 10}), adjacency::zero_out) ==
         coupled_pair{noise::laplace, {{0.1, 1.0, 0.5}}, true});
-  CHECK(
-      coupled(by_person(sampled(laplace{2.0}, poisson{0.5}), 2), adjacency::add_remove) ==
-      coupled_pair{noise::laplace,
-                   {{std::nextafter(0.5, 1.0), 0.5, 0.0}, {std::nextafter(0.25, 1.0), 1.0, 0.0}}});
+  CHECK(coupled(by_person(sampled(laplace{2.0}, poisson{0.5}), 2), adjacency::add_remove) ==
+        coupled_pair{noise::laplace,
+                     {{std::nextafter(0.5, 1.0), 0.5, 0.0}, {std::nextafter(0.25, 1.0), 1.0, 0.0}},
+                     false,
+                     0.25,
+                     0x1p-51});
 
   // All of a batch, and a rate of 1, is no sampling; a rate of 0 is no release.
   for (adjacency const how : {adjacency::replace_one, adjacency::zero_out}) {

@@ -148,6 +148,19 @@ bool join_parts_until(Mixture& mixed, std::size_t most) {
   return true;
 }
 
+/// Leaves out what is moved least, where that weighs less than 1e-290: the heaviest part is known to far less than that, so that
+/// it may count there. Returns whether there was any.
+template <std::same_as<binomial_mixture> Mixture>
+bool leave_out_least(Mixture& mixed) {
+  constexpr double least = 1e-290;
+  if (!mixed.rest || *mixed.rest >= least) return false;
+  mixed.rest = 0.0;
+  auto const first = std::find_if(mixed.parts.begin(), mixed.parts.end(),
+                                  [](auto const& part) { return part.weight >= least; });
+  if (first != mixed.parts.end()) mixed.parts.erase(mixed.parts.begin(), first);
+  return true;
+}
+
 /// The pair with weights that are no more than the binomial law's own, where `pair` has those of `leave_rest`: a lower
 /// end is that of this pair, as profiles rise in the weights. `leave_at_most` adds what is left, where that is below 1e-13, and
 /// at most n·2⁻⁵⁰ beside it, to a part that weighs more than an n-th of the whole.

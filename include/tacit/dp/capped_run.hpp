@@ -149,7 +149,7 @@ inline constexpr std::array<double, 10> told_failures{0.5,  0.1,  1e-2,  1e-3,  
 
 /// Poisson samples that are cut down by the ranks of the records, which depend on nothing that they contain. In a step for
 /// which c others were drawn the record displaces one of them, or none. docs/certificates/sampling.md, Lemma 12.
-/// Guarantee: δ_c(ε) ≤ δ(ε) + failure, with δ that of `releases`; `failure` is at most what is asked for.
+/// Guarantee: δ_c(ε) ≤ δ(ε) + failure, with δ that of `releases`; `failure` is at most what is asked for, or 2^-1000 a kind.
 /// Nothing where that is not known: random allocation, and persons with several records.
 /// @throws std::domain_error unless most and records are in [1, 2^53], and the failure in (0, 1)
 [[nodiscard]] inline std::optional<told_cuts> tell_cuts(batch_cap cap,

@@ -22,7 +22,7 @@ namespace tacit::detail {
 
 /// A weight of a coupled pair, as far as it is known.
 [[nodiscard]] inline enclosure weight_of(coupled_pair const& pair, double weight) {
-  if (pair.weight_error == 0.0) return weight;
+  if (pair.weight_error == 0.0 || weight == 0.0) return weight;
   if (weight < 1e-290) return {0.0, 1e-290};
   return weight * enclosure(subtract_down(1.0, pair.weight_error), add_up(1.0, pair.weight_error));
 }

@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <concepts>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -34,6 +35,10 @@ template <class Point>
   double last = 0.0;
   while (points.size() < dp_profile::most_points) {
     points.push_back(point(x));
+    if (!(points.back().epsilon < std::numeric_limits<double>::infinity())) {
+      points.back() = {0.0, 1.0};
+      break;
+    }
     double const log_d = elementary::log(points.back().delta);
     if (!(log_d > least_log)) break;
     if (points.size() == 1 && bulk > first) {
@@ -86,44 +91,54 @@ template <std::same_as<finite_pair> Pair = finite_pair>
 }
 
 /// Above sums to which a draw adds `shift` times the noise at most, where j draws are exchanged for others with the weight
-/// that `mixed` has for j: the less of two profiles for ε ≥ 0 (docs/certificates/sampling.md, Lemmas 5 and 10).
+/// that `mixed` has for j: the less of two profiles for ε ≥ 0 (docs/certificates/sampling.md, Lemmas 5 and 11). `drawn` has all
+/// of them, `mixed` fewer that count as more.
 template <std::same_as<finite_pair> Pair = finite_pair>
 [[nodiscard]] Pair exchanged_points(amplified_pair::noise kind, binomial_mixture const& mixed,
-                                    double shift) {
-  auto const& drawn = mixed.parts;
+                                    std::vector<mixture_pair::part> const& drawn, double shift) {
   double const last = 2.0 * shift * drawn.back().shift;
   require_domain(last <= 1e150, "dominate", "change over noise", last,
                  "so small that losses are finite");
   coupled_pair pair{kind, {}, false, mixed.rest, mixed.error};
   enclosure weight = 0.0;
-  for (auto const& part : drawn) {
-    weight += part.weight;
+  auto const& counted = drawn.size() <= 1000 ? drawn : mixed.parts;  // at every point
+  for (auto const& part : counted) weight += part.weight;
+  for (auto const& part : mixed.parts) {
     pair.parts.push_back(
         {part.weight, 2.0 * part.shift * shift, -2.0 * (part.shift - 1.0) * shift});
   }
+  constexpr double infinite = std::numeric_limits<double>::infinity();
   coupled_profile<> const together(pair);
   double const share = std::min(1.0, weight.upper);
   // As if j were told: δ at ε′ ≤ ε of 1 + share·(e^{ε′} − 1) = e^ε.
   auto const told = [&](double e) {
     double const before = e < 700.0 ? log1p(expm1(enclosure(e)) / share).lower : e;
     enclosure sum = 0.0;
-    for (auto const& part : drawn) {
+    for (auto const& part : counted) {
       sum += part.weight * enclosure(noise_delta(kind, 2.0 * part.shift * shift, before));
     }
     return sum.upper;
   };
   auto const point = [&](double t) {
     approx_dp out = together.above(t);
-    out.delta = std::min(out.delta, told(out.epsilon));
+    if (out.epsilon < infinite) out.delta = std::min(out.delta, told(out.epsilon));
     return out;
   };
   if (kind == amplified_pair::noise::normal) {
-    return profile_pair(points_of(point, shift, shift, 0.02, 1.0, 1.0));
+    // The last t of which δ is nearly 1: what is before it says nothing.
+    double bulk = shift;
+    for (double beyond = last; beyond - bulk > 0.1;) {
+      double const middle = bulk + 0.5 * (beyond - bulk);
+      (point(middle).delta > 0.999 ? bulk : beyond) = middle;
+    }
+    return profile_pair(points_of(point, shift, bulk, 0.02, 1.0, 1.0));
   }
   constexpr int count = 512;
   std::vector<approx_dp> points;
   for (int k = 0; k < count; ++k) points.push_back(point(shift + (last - shift) * k / count));
   points.push_back({together.above(last).epsilon, 0.0});  // the largest loss
+  std::erase_if(points, [](approx_dp const& one) { return !(one.epsilon < infinite); });
+  if (points.empty()) points.push_back({0.0, 1.0});
   return profile_pair(std::move(points));
 }
 

@@ -210,7 +210,8 @@ class basic_renyi {
     }
     if (std::holds_alternative<random_allocation>(release.how)) {
       throw std::invalid_argument(
-          "compose: random allocation has no bound by Rényi divergences here; take the "
+          "compose: there is no known bound here for random allocation by Rényi divergences; take "
+          "the "
           "privacy-loss "
           "or the discretised accountant");
     }

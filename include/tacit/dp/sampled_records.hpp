@@ -143,9 +143,7 @@ class sampled_records {
     std::uint64_t const batch = std::get<with_replacement>(event_.how).batch;
     require_domain(rate_ * static_cast<double>(batch) <= 1e5, "dominate", "batch", batch,
                    "so small that a person is drawn at most 1e5 times on average");
-    binomial_mixture out = binomial_parts(batch, rate_, each);
-    join_rare_parts(out);
-    return out;
+    return binomial_parts(batch, rate_, each);
   }
 
   // A rate, rounded up: profiles rise in it.
@@ -198,9 +196,11 @@ class sampled_records {
     double const each = shift * (is_directed() ? apart() : 1.0);
     double const back = is_directed() ? 0.0 : each;
     binomial_mixture mixed = taking_part(1.0);
-    bool const joined = join_parts_until(mixed, most_parts);
+    std::vector<mixture_pair::part> const drawn = mixed.parts;
+    bool joined = join_parts_until(mixed, most_parts);
+    joined = leave_out_least(mixed) || joined;
     if (in_batches() && !is_directed()) {
-      domination out = symmetric_domination(exchanged_points(kind, mixed, shift), false);
+      domination out = symmetric_domination(exchanged_points(kind, mixed, drawn, shift), false);
       double const parts = static_cast<double>(mixed.parts.size());
       out.work = 1e6 * parts;  // some 500 points, each of three sums
       return out;
@@ -299,7 +299,7 @@ class sampled_records {
     return both_ways(std::move(found).condensed(), attained, !is_directed());
   }
 
-  // Draws with replacement of which j are a person's, and would be exchanged for as many of others: by the pair of Lemma 10 of
+  // Draws with replacement of which j are a person's, and would be exchanged for as many of others: by the pair of Lemma 11 of
   // sampling.md. Null records move sums by j, not 2j: where a person is drawn more often than not, that counts for more.
   template <class Law>
   [[nodiscard]] domination exchanged_integers(double each, Law&& law_for) const {

@@ -141,7 +141,9 @@ class basic_renyi_curve {
           continue;
         }
         T const size = T(a.loss < 0.0 ? -a.loss : a.loss);
-        T const log_mass = log(T(a.p));
+        // A mass under P that underflows is known by that under Q.
+        bool const tiny = a.p < 1e-290 && a.q > a.p;
+        T const log_mass = tiny ? T(log(T(a.q)) + T(a.loss)) : T(log(T(a.p)));
         sum.table.add({T(a.loss), log_mass, 2 * size + off * largest, 6 - 2 * log_mass + wrong});
       }
       sum.table.exclude(T(p.excluded));
