@@ -127,11 +127,12 @@ template <std::same_as<finite_pair> Pair = finite_pair>
   if (kind == amplified_pair::noise::normal) {
     // The last t of which δ is nearly 1: what is before it says nothing.
     double bulk = shift;
-    for (double beyond = last; beyond - bulk > 0.1;) {
+    double beyond = last;
+    for (int round = 0; round < 60 && beyond - bulk > 0.1; ++round) {
       double const middle = bulk + 0.5 * (beyond - bulk);
       (point(middle).delta > 0.999 ? bulk : beyond) = middle;
     }
-    return profile_pair(points_of(point, shift, bulk, 0.02, 1.0, 1.0));
+    return profile_pair(points_of(point, shift, bulk, 0.02, std::max(1.0, shift), 1.0));
   }
   constexpr int count = 512;
   std::vector<approx_dp> points;
