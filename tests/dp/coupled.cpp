@@ -506,7 +506,7 @@ TEST_CASE("hundreds of different substituted Gaussians are answered as groups", 
 }
 
 TEST_CASE("the weight of no record is known as well as the others", "[dp]") {
-  // In 40 digits from the definition. What doubles leave of 1 is 1e-12 of a weight for six records, and 1e-2 for two.
+  // In 40 digits from the definition. No record is drawn with a probability of 1e-12, 1e-14 and 1e-14.
   struct question {
     std::uint64_t records;
     double rate;

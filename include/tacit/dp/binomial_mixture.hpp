@@ -122,7 +122,7 @@ void join_parts(Mixture& mixed, Ends&& ends) {
   parts = std::move(out);
 }
 
-/// Those that hardly ever occur.
+/// Joins parts that hardly ever occur.
 template <std::same_as<binomial_mixture> Mixture>
 void join_rare_parts(Mixture& mixed) {
   constexpr double rare = 1e-30;
@@ -138,7 +138,8 @@ void join_rare_parts(Mixture& mixed) {
   });
 }
 
-/// Those that hardly ever occur, and others until no more than `most` are left. Whether that was necessary.
+/// Joins parts that hardly ever occur, and then others, until no more than `most` are left. Returns whether that was
+/// necessary.
 template <std::same_as<binomial_mixture> Mixture>
 bool join_parts_until(Mixture& mixed, std::size_t most) {
   if (mixed.parts.size() <= most) return false;

@@ -59,7 +59,7 @@ struct binomial_place {
   double beyond;
 };
 
-/// The weights above a place, summed while that is little work, or else the bound above.
+/// Whether the weights of a binomial law are few enough to be summed; else `binomial_excess` bounds its tail.
 [[nodiscard]] inline bool has_few_weights(std::uint64_t trials, double rate) {
   return rate < 1.0 && static_cast<double>(trials) * rate <= 1e5;
 }
@@ -143,7 +143,7 @@ struct told_cuts {
   double failure;  // at most
 };
 
-/// Failures that leave little of the average of `capped_run::also`, for a δ from 1e-17 on.
+/// Failures to ask `tell_cuts` for, so that the average of `capped_run::also` loses little at a δ of 1e-17 or more.
 inline constexpr std::array<double, 10> told_failures{0.5,  0.1,  1e-2,  1e-3,  1e-4,
                                                       1e-6, 1e-8, 1e-10, 1e-14, 1e-18};
 
