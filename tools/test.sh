@@ -13,13 +13,16 @@ run=0
 failed=0
 summary=
 
+# Not Ninja's two more than there are: on two processors that takes a fifth longer.
+jobs=$(nproc)
+
 for preset in dev asan; do
   log=build/$preset/ctest.log
   rm -f "$log"
   status='DID NOT BUILD'
   started=$(date +%s)
   built=$started
-  if cmake --preset "$preset" -DTACIT_WERROR=ON && cmake --build --preset "$preset"; then
+  if cmake --preset "$preset" -DTACIT_WERROR=ON && cmake --build --preset "$preset" -j "$jobs"; then
     built=$(date +%s)
     status=passed
     ctest --preset "$preset" || status=FAILED
