@@ -17,6 +17,8 @@
 #include <tacit/dp/contour/cells.hpp>
 #include <tacit/dp/contour/envelope.hpp>
 #include <tacit/dp/contour/integrate.hpp>
+#include <tacit/dp/contour/laplace_nodes.hpp>
+#include <tacit/dp/contour/line.hpp>
 #include <tacit/dp/contour/moment_line.hpp>
 #include <tacit/dp/contour/plan.hpp>
 #include <tacit/dp/contour/routes.hpp>

@@ -13,6 +13,8 @@
 #include <cmath>
 #include <concepts>
 #include <limits>
+#include <optional>
+#include <variant>
 #include <vector>
 
 /// One release, exactly: the profile of a coupled pair in closed form.
@@ -211,6 +213,21 @@ approx_dp coupled_profile<T>::above(T t) const {
   enclosure const at_t = loss(t);
   double const most = (p - exp(at_t) * q).upper;
   return {std::max(at_t.upper, 0.0), most <= 1.0 ? std::max(most, 0.0) : 1.0};
+}
+
+/// A domination as coupled pairs, or nothing. (1 − q)·L(0) + q·L(s) against L(0), L(m) being Laplace noise about m, is one of one
+/// part (q, p = s, q = 0); turned over it is (q, p = 0, q = −s).
+[[nodiscard]] inline std::optional<domination> as_coupled(domination const& pairs) {
+  if (std::holds_alternative<coupled_pair>(pairs.remove)) return pairs;
+  auto const* bounded = std::get_if<bounded_pair>(&pairs.remove);
+  if (bounded == nullptr || bounded->atom != 0.5) return std::nullopt;
+  auto const of_one = [&](double p, double q) {
+    return coupled_pair{coupled_pair::noise::laplace, {{bounded->rate, p, q}}};
+  };
+  domination out = pairs;
+  out.remove = of_one(bounded->epsilon, 0.0);
+  out.add = of_one(0.0, -bounded->epsilon);
+  return out;
 }
 
 #if defined(TACIT_COMPILED)

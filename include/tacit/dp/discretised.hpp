@@ -309,20 +309,26 @@ class basic_discretised {
     return delta(epsilon, work);
   }
 
-  /// The same for no more than `work`, both directions together.
+  /// The same for no more than `work`, both directions together, and for another width.
   [[nodiscard]] bound<T> epsilon(T delta, detail::work_budget& work) const {
+    return epsilon(delta, work, width_);
+  }
+  [[nodiscard]] bound<T> delta(T epsilon, detail::work_budget& work) const {
+    return this->delta(epsilon, work, width_);
+  }
+  [[nodiscard]] bound<T> epsilon(T delta, detail::work_budget& work, T width) const {
     detail::require_domain(delta > 0.0 && delta < 1.0, "epsilon", "delta", delta, "in (0, 1)");
-    bound<T> const found = worse({true, delta}, work);
+    bound<T> const found = worse({true, delta}, width, work);
     return wide(found) ? covered(found, cover_.epsilon(delta), "epsilon at delta ", delta) : found;
   }
   /// In the direction `remove` alone.
-  [[nodiscard]] bound<T> removed_epsilon(T delta, detail::work_budget& work) const {
+  [[nodiscard]] bound<T> removed_epsilon(T delta, detail::work_budget& work, T width) const {
     detail::require_domain(delta > 0.0 && delta < 1.0, "epsilon", "delta", delta, "in (0, 1)");
-    return composed_.remove.answer({true, delta}, width_, composed_.epochs, work);
+    return composed_.remove.answer({true, delta}, width, composed_.epochs, work);
   }
-  [[nodiscard]] bound<T> delta(T epsilon, detail::work_budget& work) const {
+  [[nodiscard]] bound<T> delta(T epsilon, detail::work_budget& work, T width) const {
     detail::check_non_negative("delta", "epsilon", epsilon);
-    bound<T> const found = worse({false, epsilon}, work);
+    bound<T> const found = worse({false, epsilon}, width, work);
     return wide(found) ? covered(found, cover_.delta(epsilon), "delta at epsilon ", epsilon)
                        : found;
   }
@@ -374,7 +380,8 @@ class basic_discretised {
     return {&composed_.remove, &composed_.add};
   }
 
-  [[nodiscard]] bound<T> worse(detail::loss_query<T> query, detail::work_budget& work) const;
+  [[nodiscard]] bound<T> worse(detail::loss_query<T> query, T width,
+                               detail::work_budget& work) const;
 
   // What is narrower lies below the cover already, as the truth does, but for its width.
   [[nodiscard]] static bool wide(bound<T> const& found) {
@@ -417,13 +424,14 @@ void basic_discretised<T>::add(domination const& pairs, std::uint64_t count) {
 }
 
 template <std::same_as<double> T>
-bound<T> basic_discretised<T>::worse(detail::loss_query<T> query, detail::work_budget& work) const {
+bound<T> basic_discretised<T>::worse(detail::loss_query<T> query, T width,
+                                     detail::work_budget& work) const {
   bound<T> out{0.0, 0.0};
   auto const all = directions();
   for (std::size_t k = 0; k < all.size(); ++k) {
     bound<T> const here =
         work.within(work.left() / static_cast<T>(all.size() - k), [&](detail::work_budget& own) {
-          return all[k]->answer(query, width_, composed_.epochs, own);
+          return all[k]->answer(query, width, composed_.epochs, own);
         });
     out = {std::max(out.lower, here.lower), std::max(out.upper, here.upper)};
   }

@@ -62,7 +62,7 @@ struct privacy_loss_question {
 };
 
 /// A composition of normal pairs and of mixtures of them: Gaussians, sampled or not, of persons with one or several
-/// records. Answers by the vertical line and on two rays; nothing where neither has a certificate.
+/// records; and of Laplace noise, sampled or not. Answers by the vertical line and on two rays; nothing where neither has a certificate.
 template <std::same_as<double> T = double>
 class normal_mixtures {
  public:
@@ -91,13 +91,35 @@ class normal_mixtures {
     }
   }
 
+  /// Whether a pair was one of Laplace noise that the vertical line takes, and was added. The counts stay exact.
+  [[nodiscard]] bool add_laplace(domination const& pairs, T count) {
+    auto const* removed = std::get_if<bounded_pair>(&pairs.remove);
+    if (removed == nullptr || !laplace_nodes<T>::serves(*removed)) return false;
+    auto const known = std::find_if(laplace_remove_.begin(), laplace_remove_.end(),
+                                    [&](laplace_entry<T> const& e) { return e.pair == *removed; });
+    T const before = known == laplace_remove_.end() ? 0.0 : known->count;
+    if (!(before + count < 0x1p53)) return false;
+    if (known != laplace_remove_.end()) {
+      known->count += count;
+      laplace_add_[static_cast<std::size_t>(known - laplace_remove_.begin())].count += count;
+      return true;
+    }
+    if (laplace_remove_.size() == few) return false;
+    laplace_remove_.push_back({*removed, count});
+    laplace_add_.push_back({std::get<bounded_pair>(pairs.add), count});
+    return true;
+  }
+
   [[nodiscard]] adjacency neighbours() const { return neighbours_; }
   [[nodiscard]] normal_sum const& normals() const { return normals_; }
-  /// How many different mixtures there are.
-  [[nodiscard]] std::size_t distinct() const { return remove_.size(); }
+  /// How many different pairs there are that are not normal.
+  [[nodiscard]] std::size_t distinct() const { return remove_.size() + laplace_remove_.size(); }
+  [[nodiscard]] bool has_laplace() const { return !laplace_remove_.empty(); }
+  /// Whether there is one mixture, and nothing but normal pairs beside it.
+  [[nodiscard]] bool one_mixture() const { return distinct() == 1 && remove_.size() == 1; }
   /// Whether that is all: one release.
   [[nodiscard]] bool single() const {
-    return normals_.variance().upper == 0.0 && remove_.size() == 1 && remove_[0].count == 1.0;
+    return one_mixture() && normals_.variance().upper == 0.0 && remove_[0].count == 1.0;
   }
 
   /// The larger of the two directions of one release, for what `ask` asks of its profile. One record has the
@@ -148,13 +170,18 @@ class normal_mixtures {
       }
     }
     if (remove_.size() > most) text += ", " + std::to_string(remove_.size() - most) + " more";
+    for (laplace_entry<T> const& e : laplace_remove_) {
+      text += ", " + to_text(e.count) + " of Laplace noise (rate " + to_text(e.pair.rate) +
+              ", shift " + to_text(e.pair.epsilon) + ")";
+    }
     return text;
   }
 
   /// Both directions of the whole composition, for Chernoff's bound of its upper ends.
   [[nodiscard]] std::array<contour<T>, 2> directions() const {
     T const variance = normals_.variance().upper;  // for upper ends
-    return {contour<T>(remove_, variance), contour<T>(add_, variance)};
+    return {contour_towards(orientation::remove, variance),
+            contour_towards(orientation::add, variance)};
   }
 
   /// Whether δ(ε) ≤ e^{log_delta} in both.
@@ -188,7 +215,8 @@ class normal_mixtures {
   }
 
   [[nodiscard]] contour<T> contour_towards(orientation towards, T variance) const {
-    return {towards == orientation::remove ? remove_ : add_, variance};
+    if (towards == orientation::remove) return {remove_, variance, laplace_remove_};
+    return {add_, variance, laplace_add_};
   }
 
   // ε by the vertical line. Nothing where it has no certificate.
@@ -220,6 +248,7 @@ class normal_mixtures {
 
   // The composition in the form that the rays take: sampled Gaussians of one record, and unsampled ones.
   [[nodiscard]] std::optional<rays::composition> sampled(T variance) const {
+    if (has_laplace()) return std::nullopt;
     rays::composition out{{}, variance};
     for (auto const& e : remove_) {
       if (e.pair.parts.size() != 1 || !(e.pair.parts[0].weight < 1.0)) return std::nullopt;
@@ -318,6 +347,8 @@ class normal_mixtures {
   [[nodiscard]] normal_mixtures rounded(rising_cells<> const& cells, bool up) const {
     normal_mixtures out(neighbours_);
     out.normals_ = normals_;
+    out.laplace_remove_ = laplace_remove_;
+    out.laplace_add_ = laplace_add_;
     out.remove_ = entries_of<T>(cells, up, orientation::remove);
     out.add_ = entries_of<T>(cells, up, orientation::add);
     return out;
@@ -423,6 +454,8 @@ class normal_mixtures {
   adjacency neighbours_;
   entries remove_;
   entries add_;
+  std::vector<laplace_entry<T>> laplace_remove_;
+  std::vector<laplace_entry<T>> laplace_add_;
   std::map<std::vector<T>, std::size_t> places_;  // of the parts, in both
   normal_sum normals_;
 };

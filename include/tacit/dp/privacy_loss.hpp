@@ -39,7 +39,8 @@ namespace tacit {
 /// Gaussians, sampled or not, and persons with several records: one step and unsampled steps in closed
 /// form, other compositions by the contour integral, in about a millisecond for any number of steps and
 /// to a relative width of about 1e-13. A contour on two rays serves sampled Gaussians where a vertical
-/// line does not: few steps, small noise, tiny rates. One epoch of random allocation by sums of likelihood ratios
+/// line does not: few steps, small noise, tiny rates. Laplace noise, sampled or not, by the line as well where there
+/// are many releases of it. One epoch of random allocation by sums of likelihood ratios
 /// on lattices above and below them. Everything else by the discretised privacy loss
 /// distribution, whose intervals are wider. Where two ways answer, the truth is in what they share.
 ///
@@ -67,23 +68,24 @@ class basic_privacy_loss {
   /// ε(δ) and the way it was found.
   [[nodiscard]] answer epsilon_by(T delta) const {
     detail::work_budget uncounted(0.0);
-    return epsilon_by(delta, uncounted);
+    return epsilon_by(delta, uncounted, {1.0, fine});
   }
 
   /// δ(ε) and the way it was found.
   [[nodiscard]] answer delta_by(T epsilon) const {
     detail::work_budget uncounted(0.0);
-    return delta_by(epsilon, uncounted);
+    return delta_by(epsilon, uncounted, {1.0, fine});
   }
 
-  /// The same, and what it and the composition cost is counted in `work`, which limits nothing.
+  /// The same as a search asks, which needs no narrow interval of what a grid answers; what it and the composition cost is
+  /// counted in `work`, which limits nothing.
   [[nodiscard]] bound<T> counted_epsilon(T delta, detail::work_budget& work) const {
     (void)work.spend(grid_.work_to_compose());
-    return epsilon_by(delta, work).value;
+    return epsilon_by(delta, work, {1.0, coarse}).value;
   }
   [[nodiscard]] bound<T> counted_delta(T epsilon, detail::work_budget& work) const {
     (void)work.spend(grid_.work_to_compose());
-    return delta_by(epsilon, work).value;
+    return delta_by(epsilon, work, {1.0, coarse}).value;
   }
 
   /// What the first question takes beside what is counted in it.
@@ -91,10 +93,10 @@ class basic_privacy_loss {
 
   /// The same for about what is left of `work`, in which it is counted.
   [[nodiscard]] bound<T> epsilon_within(T delta, detail::work_budget& work) const {
-    return epsilon_by(delta, work, share_of_question(work)).value;
+    return epsilon_by(delta, work, {share_of_question(work), coarse}).value;
   }
   [[nodiscard]] bound<T> delta_within(T epsilon, detail::work_budget& work) const {
-    return delta_by(epsilon, work, share_of_question(work)).value;
+    return delta_by(epsilon, work, {share_of_question(work), coarse}).value;
   }
 
  private:
@@ -104,17 +106,35 @@ class basic_privacy_loss {
   // And for which a grid is tried, too.
   static constexpr std::size_t most_on_grid = 16;
 
+  // Widths to aim at on a grid, relative to ε or δ: where the answer is what was asked for, and where a search compares it.
+  static constexpr T fine = 1e-7;
+  static constexpr T coarse = basic_discretised<T>::default_width;
+
   using question = detail::privacy_loss_question<T>;
 
-  // `share` of the work that a question may cost.
-  [[nodiscard]] answer epsilon_by(T delta, detail::work_budget& work, T share = 1.0) const;
-  [[nodiscard]] answer delta_by(T epsilon, detail::work_budget& work, T share = 1.0) const;
+  struct effort {
+    T share;  // of the work that a question may cost
+    T width;
+  };
 
-  // What the lines found, or where that is wide the grid, Rényi's end, or that of revealed samples, know together:
+  [[nodiscard]] answer epsilon_by(T delta, detail::work_budget& work, effort allowed) const;
+  [[nodiscard]] answer delta_by(T epsilon, detail::work_budget& work, effort allowed) const;
+
+  // Where a line and rays are wide of one mixture, its losses come in rare large jumps, and a finer grid says no more.
+  [[nodiscard]] T grid_width(effort const& allowed) const {
+    return !others_ && mixtures_.one_mixture() ? coarse : allowed.width;
+  }
+  // How wide an answer by lines may be without a grid, which says more of Laplace noise, and seldom of mixtures.
+  [[nodiscard]] T line_width(effort const& allowed) const {
+    return mixtures_.has_laplace() ? allowed.width : coarse;
+  }
+
+  // What the lines found, or where that is wider than `width` the grid, Rényi's end, or that of revealed samples, know together:
   // relative to the larger of `scale` and the upper end. All are certified.
   template <class OnGrid, class ByOrders, class Covered>
-  [[nodiscard]] answer by_ways(question const& asked, T scale, std::optional<answer> const& lines,
-                               OnGrid&& grid, ByOrders&& by_orders, Covered&& covered) const {
+  [[nodiscard]] answer by_ways(question const& asked, T scale, T width,
+                               std::optional<answer> const& lines, OnGrid&& grid,
+                               ByOrders&& by_orders, Covered&& covered) const {
     constexpr T infinity = std::numeric_limits<T>::infinity();
     detail::agreement known(bound<T>{0.0, infinity}, [&] {
       return mixtures_.describe(asked) + (others_ ? ", and pairs that are not normal" : "");
@@ -125,7 +145,7 @@ class basic_privacy_loss {
     };
     if (lines) meet(lines->value, lines->by);
     if (!lines || (mixtures_.distinct() <= most_on_grid &&
-                   !(known.width() <= 1e-4 * std::max(scale, known.shared().upper)))) {
+                   !(known.width() <= width * std::max(scale, known.shared().upper)))) {
       meet(grid(), route::grid);
     }
     bound<T> const found = known.shared();
@@ -179,17 +199,33 @@ class basic_privacy_loss {
     return work.within(bisects() ? 0.9 * work.left() : work.left(), std::forward<Ask>(ask));
   }
 
+  // What a grid for the coarse width says, finer ones where that is not all that is wanted, and the finest if it is cheap.
+  template <class OfWidth>
+  [[nodiscard]] static bound<T> refined(T width, detail::work_budget& work, OfWidth&& answer_of) {
+    bound<T> found = answer_of(coarse, work);
+    auto const narrowed = [&](T aim, T most) {
+      bool const settled = found.upper - found.lower <= aim * found.upper;
+      if (width >= coarse || settled || work.ended()) return;
+      work.within(most, [&](auto& own) { detail::narrow(found, answer_of(aim, own)); });
+    };
+    narrowed(width, work.left());
+    narrowed(1e-2 * width, 1e8);
+    return found;
+  }
+
   // Where losses come in rare large jumps a grid may say little, and the Chernoff bound of the truncated
   // law more: the upper end is the better of the two.
   template <class ByOrders>
-  [[nodiscard]] bound<T> grid_epsilon(T delta, detail::work_budget& work,
+  [[nodiscard]] bound<T> grid_epsilon(T delta, T width, detail::work_budget& work,
                                       ByOrders&& by_orders) const {
     std::optional<bound<T>> added;
     if (!others_ && mixtures_.distinct() <= most_on_grid) {
       added = mixtures_.added_epsilon(delta, work);
     }
     bound<T> found = before_bisection(work, [&](auto& own) {
-      return added ? grid_.removed_epsilon(delta, own) : grid_.epsilon(delta, own);
+      return refined(width, own, [&](T aim, detail::work_budget& part) {
+        return added ? grid_.removed_epsilon(delta, part, aim) : grid_.epsilon(delta, part, aim);
+      });
     });
     if (added) {
       found = {std::max(found.lower, added->lower), std::max(found.upper, added->upper)};
@@ -207,12 +243,16 @@ class basic_privacy_loss {
     return found;
   }
 
-  [[nodiscard]] bound<T> grid_delta(T epsilon, detail::work_budget& work) const {
+  [[nodiscard]] bound<T> grid_delta(T epsilon, T width, detail::work_budget& work) const {
     // Below e^−709 δ is not a normal number, and this is all that a grid could state.
     if (bisects() && mixtures_.both_below(mixtures_.directions(), epsilon, -709.0, work)) {
       return {0.0, std::numeric_limits<T>::min()};
     }
-    bound<T> found = before_bisection(work, [&](auto& own) { return grid_.delta(epsilon, own); });
+    bound<T> found = before_bisection(work, [&](auto& own) {
+      return refined(width, own, [&](T aim, detail::work_budget& part) {
+        return grid_.delta(epsilon, part, aim);
+      });
+    });
     if (!bisects() || !(found.upper - found.lower > 1e-2 * found.upper)) return found;
     T const least = std::max(found.lower, 1e-300);
     // e^{−1e-12} allows for the rounding of the logarithm.
@@ -311,15 +351,14 @@ void basic_privacy_loss<T>::add_block(event const& release, std::uint64_t count)
     epoch_.reset();
     alone_.reset();
     if (empty_ && count == 1 && epoch != nullptr) epoch_ = *epoch;
-    bool const coupled = std::holds_alternative<coupled_pair>(found.remove);
-    if (empty_ && count == 1 && coupled) alone_ = found;
+    if (empty_ && count == 1) alone_ = detail::as_coupled(found);
     empty_ = false;
   }
   if (auto const* normal = std::get_if<normal_pair>(&found.remove)) {
     mixtures_.add(*normal, count);
   } else if (auto const* mixture = std::get_if<mixture_pair>(&found.remove)) {
     mixtures_.add(*mixture, std::get<mixture_pair>(found.add), static_cast<T>(count));
-  } else {
+  } else if (count > 0 && !mixtures_.add_laplace(found, static_cast<T>(count))) {
     others_ = true;
   }
 }
@@ -327,7 +366,7 @@ void basic_privacy_loss<T>::add_block(event const& release, std::uint64_t count)
 template <std::same_as<double> T>
 typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::epsilon_by(T delta,
                                                                          detail::work_budget& work,
-                                                                         T share) const {
+                                                                         effort allowed) const {
   if (drawn_.at_most() <= delta) return {{0.0, 0.0}, route::closed_form};
   if (!others_ && mixtures_.distinct() == 0) {
     auto const [low, high] = mixtures_.normals().mu();
@@ -341,19 +380,22 @@ typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::epsilon_by(T delta
   if (alone_ || epoch_) {
     detail::require_domain(delta > 0.0 && delta < 1.0, "epsilon", "delta", delta, "in (0, 1)");
     if (alone_) return of_coupled([&](auto const& profile) { return profile.epsilon(delta); });
-    return of_epoch(work, share, [&](auto const& e, auto& own) { return e.epsilon(delta, own); });
+    return of_epoch(work, allowed.share,
+                    [&](auto const& e, auto& own) { return e.epsilon(delta, own); });
   }
-  return detail::counted(work, for_lines(share), [&](detail::work_budget& own) {
+  return detail::counted(work, for_lines(allowed.share), [&](detail::work_budget& own) {
     std::optional<T> by_moments;
     auto const by_orders = [&] {
       if (!by_moments) by_moments = moments_->counted_epsilon(delta, work).upper;
       return *by_moments;
     };
     return by_ways(
-        {"epsilon at delta ", delta}, 1.0, others_ ? std::nullopt : mixtures_.epsilon(delta, own),
+        {"epsilon at delta ", delta}, 1.0, line_width(allowed),
+        others_ ? std::nullopt : mixtures_.epsilon(delta, own),
         [&] {
-          return on_grid(own, work, share,
-                         [&](auto& most) { return grid_epsilon(delta, most, by_orders); });
+          return on_grid(own, work, allowed.share, [&](auto& most) {
+            return grid_epsilon(delta, grid_width(allowed), most, by_orders);
+          });
         },
         by_orders, [&](auto const& cover) { return cover.epsilon(delta); });
   });
@@ -362,7 +404,7 @@ typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::epsilon_by(T delta
 template <std::same_as<double> T>
 typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::delta_by(T epsilon,
                                                                        detail::work_budget& work,
-                                                                       T share) const {
+                                                                       effort allowed) const {
   if (drawn_.at_most() < hardly_any) return {{0.0, drawn_.at_most()}, route::closed_form};
   if (!others_ && mixtures_.distinct() == 0) {
     auto const [low, high] = mixtures_.normals().mu();
@@ -380,13 +422,17 @@ typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::delta_by(T epsilon
     if (alone_) {
       return tiny(of_coupled([&](auto const& profile) { return profile.delta(epsilon); }), epsilon);
     }
-    return of_epoch(work, share, [&](auto const& e, auto& own) { return e.delta(epsilon, own); });
+    return of_epoch(work, allowed.share,
+                    [&](auto const& e, auto& own) { return e.delta(epsilon, own); });
   }
-  return detail::counted(work, for_lines(share), [&](detail::work_budget& own) {
+  return detail::counted(work, for_lines(allowed.share), [&](detail::work_budget& own) {
     return by_ways(
-        {"delta at epsilon ", epsilon}, 0.0, others_ ? std::nullopt : mixtures_.delta(epsilon, own),
+        {"delta at epsilon ", epsilon}, 0.0, line_width(allowed),
+        others_ ? std::nullopt : mixtures_.delta(epsilon, own),
         [&] {
-          return on_grid(own, work, share, [&](auto& most) { return grid_delta(epsilon, most); });
+          return on_grid(own, work, allowed.share, [&](auto& most) {
+            return grid_delta(epsilon, grid_width(allowed), most);
+          });
         },
         [&] { return moments_->counted_delta(epsilon, work).upper; },
         [&](auto const& cover) { return cover.delta(epsilon); });

@@ -47,6 +47,14 @@ class rounded_shifts {
     spread_ += count * spread;
   }
 
+  /// count steps beside them whose losses are at most this in size, by Hoeffding's lemma.
+  void add_bounded(double count, double largest) {
+    double const square = count * largest * largest;
+    energy_ += 0.5 * square;
+    squares_ += square;
+    apart_ += square;
+  }
+
   /// A ρ such that with the true shifts e^{−ρ}δ(ε + ρ) ≤ δ_true(ε) ≤ e^ρ·δ(ε − ρ), in either direction, where what is
   /// to be shown is about a δ of e^{log_delta} or more.
   [[nodiscard]] double blur(double log_delta) const {

@@ -6,6 +6,8 @@
 #include <tacit/core/real.hpp>
 #include <tacit/core/sum.hpp>
 #include <tacit/dp/contour/envelope.hpp>
+#include <tacit/dp/contour/laplace_nodes.hpp>
+#include <tacit/dp/contour/line.hpp>
 #include <tacit/dp/contour/moment_line.hpp>
 #include <tacit/dp/contour/plan.hpp>
 #include <tacit/dp/contour/search.hpp>
@@ -23,138 +25,11 @@
 #include <numbers>
 #include <optional>
 #include <utility>
+#include <vector>
 
-/// The integral along one vertical line.
+/// e^K on one vertical line, from tables of its laws.
 
 namespace tacit::detail {
-
-/// log δ, with everything that is not sure.
-template <std::same_as<double> T = double>
-struct certified_profile {
-  T log_scale;  // δ = e^{log_scale}·value
-  T value;
-  T below;  // δ ≥ e^{log_scale}(value − below)
-  T above;  // δ ≤ e^{log_scale}(value + above)
-  T slope;  // −dδ/dε, in the same scale
-
-  [[nodiscard]] T log_upper() const {
-    T const log_value = elementary::log(value + above);
-    return log_scale + log_value + rounding(log_value);
-  }
-  [[nodiscard]] T log_lower() const {
-    if (!(value > below)) return -std::numeric_limits<T>::infinity();
-    T const log_value = elementary::log(value - below);
-    return log_scale + log_value - rounding(log_value);
-  }
-
- private:
-  [[nodiscard]] T rounding(T log_value) const {
-    return unit_roundoff *
-           (2.0 * std::abs(log_scale + log_value) + 4.0 * std::abs(log_value) + 4.0);
-  }
-};
-
-/// e^K on one vertical line, and every error that comes with it: what `integrate` returns.
-template <std::same_as<double> T = double>
-class contour_line {
- public:
-  [[nodiscard]] T start() const { return start_; }
-  [[nodiscard]] T tilt() const { return tilt_; }
-  /// Of one profile, in nanoseconds.
-  [[nodiscard]] T work() const { return 40.0 * static_cast<T>(sums_.real.size()); }
-
-  /// log of the δ(ε) that small losses alone make at most (Chernoff), if split; else of nothing.
-  [[nodiscard]] T lesser(T epsilon) const {
-    return split_ ? sum_above<T>({chernoff(small_tilt_), at_small_, -small_tilt_ * epsilon})
-                  : -std::numeric_limits<T>::infinity();
-  }
-
-  [[nodiscard]] certified_profile<T> profile(T epsilon) const {
-    T const top = sums_.real[0].value();
-    T const scale = top - tilt_ * epsilon;
-    // e^scale is exact but for a product and a difference.
-    T const slack = 1.01 * unit_roundoff * (std::abs(scale) + std::abs(tilt_ * epsilon));
-    compensated_sum<T> value;
-    T slope = 0.0;
-    T error = 0.0;
-    for (std::size_t n = 0; n < sums_.real.size(); ++n) {
-      T const t = spacing_ * static_cast<T>(n);
-      T const fall = sums_.real[n].value() - top;
-      T const turned = sums_.imaginary[n].value();
-      T const size = elementary::exp(fall) * (n == 0 ? 0.5 : 1.0);
-      T const angle = turned - t * epsilon;
-      auto const [sine, cosine] = elementary::sin_cos_far(angle);
-      T const c = cosine * size;
-      T const s = sine * size;
-      // 1/(z(z+1)) and 1/(z+1) at z = θ + it.
-      T const norm = tilt_ * tilt_ + t * t;
-      T const next = (1.0 + tilt_) * (1.0 + tilt_) + t * t;
-      T const a = 1.0 + tilt_;
-      T const kernel_real = (tilt_ * a - t * t) / (norm * next);
-      T const kernel_imaginary = -t * (tilt_ + a) / (norm * next);
-      value += c * kernel_real - s * kernel_imaginary;
-      slope += (c * a + s * t) / next;
-      T const kernel = 1.0 / std::sqrt(norm * next);
-      // Lemma 13
-      T const units = 26.0 + 2.0 * std::abs(fall) + std::abs(turned) + 2.0 * std::abs(t * epsilon);
-      error += size * kernel * (elementary::expm1(sums_.error[n]) + unit_roundoff * units);
-    }
-    T const points = static_cast<T>(sums_.real.size());
-    T const factor = spacing_ / std::numbers::pi;
-    T const alias = aliased(epsilon, scale);
-    // The sums of positive terms are no longer than the line: what they lose is a part of themselves.
-    T const rounded = 1.0 + unit_roundoff * (4.0 * points + 64.0);
-    T const rest = elementary::exp(sum_above<T>({log_end_, -top, slack})) * (1.0 + 1.0 / points) /
-                   (std::numbers::pi * end_);
-    T lost = dropped_ > 0.0
-                 ? elementary::exp(sum_above<T>({elementary::log(dropped_), -scale, slack}))
-                 : 0.0;
-    lost += elementary::exp(sum_above<T>({lesser(epsilon), -scale, slack}));
-    T const sure = (factor * error + rest + slack * factor * std::abs(value.value())) * rounded;
-    return {scale, factor * value.value(), (sure + alias) * rounded, (sure + lost) * rounded,
-            factor * slope};
-  }
-
- private:
-  template <std::same_as<double> U>
-  friend std::optional<contour_line<U>> integrate(contour_pairs<U> const&, contour_plan<U> const&,
-                                                  work_budget&);
-
-  contour_line() : sums_(0, true) {}
-
-  [[nodiscard]] static T chernoff(T tilt) { return contour_search<T>::chernoff_constant(tilt); }
-
-  // Everything is relative to e^{scale}. Lemma 12.
-  [[nodiscard]] T aliased(T epsilon, T scale) const {
-    T const right = tilt_ + right_;
-    T const up =
-        sum_above<T>({chernoff(right), at_right_, -right * epsilon, -right_ * period_, -scale,
-                      unit_roundoff * 4.0 * (std::abs(scale) + std::abs(tilt_ * epsilon))});
-    T const left = tilt_ - left_;
-    T const log_left = left > 0.0 ? sum_above<T>({chernoff(left), at_left_, -left * epsilon}) : 0.0;
-    T const down =
-        sum_above<T>({log_left, -left_ * period_, -scale,
-                      unit_roundoff * 4.0 * (std::abs(scale) + std::abs(tilt_ * epsilon))});
-    return elementary::exp(up) / -elementary::expm1(-right_ * period_) +
-           elementary::exp(down) / -elementary::expm1(-left_ * period_);
-  }
-
-  bool split_ = false;
-  T tilt_ = 0.0;
-  T start_ = 0.0;
-  T spacing_ = 0.0;
-  T period_ = 0.0;
-  T end_ = 0.0;
-  T right_ = 0.0;
-  T left_ = 0.0;
-  T small_tilt_ = 0.0;
-  T log_end_ = 0.0;   // log|e^K| from `end_` on at most
-  T at_right_ = 0.0;  // K at real tilts at most
-  T at_left_ = 0.0;
-  T at_small_ = 0.0;
-  T dropped_ = 0.0;
-  line_sums<T> sums_;
-};
 
 /// What 1 + zL and z(R − 1) contribute to the rule's error and the ends' where M − 1 is summed: Lemma 9.
 template <std::same_as<double> T>
@@ -200,6 +75,68 @@ void add_linear_alias(mixture_table<T> const& nodes, T height, moment_alias<T>& 
        stretched * (longest * tail + 4.0 * weight * normal_tail_above) + defect);
 }
 
+/// What one law of Laplace noise contributes to a line, where its nodes are good enough and the budget allows them. `lost` is
+/// what a product with a count, and the sum over all laws, rounds by.
+template <std::same_as<double> T>
+[[nodiscard]] bool add_laplace(laplace_entry<T> const& entry, contour_plan<T> const& plan, T lost,
+                               contour_line<T>& line, line_sums<T>& sums, work_budget& budget) {
+  T const theta = plan.tilt;
+  T const end = plan.end();
+  T const right = theta + plan.right;
+  T const left = theta - plan.left;
+  // Enough panels for what lies between the atoms.
+  std::optional<laplace_nodes<T>> found;
+  T value = 0.0;
+  T wrong = 1.0;
+  for (T panels = 1.0 + std::ceil(entry.pair.epsilon); panels < 2000.0 && wrong > 2e-17;
+       panels = std::ceil(1.6 * panels)) {
+    if (!budget.take(4000.0 * panels)) return false;
+    found.emplace(entry.pair, static_cast<std::size_t>(panels));
+    value = found->at_tilt(theta).value;
+    wrong = found->quadrature_error(theta, end, value);
+  }
+  if (!(wrong <= 1e-13)) return false;
+  std::vector<typename laplace_nodes<T>::node> const& nodes = found->nodes();
+  T const size = static_cast<T>(nodes.size());
+  if (!budget.take(30.0 * size * static_cast<T>(plan.points))) return false;
+  std::vector<T> masses;
+  masses.reserve(nodes.size());
+  T inexact = 0.0;  // of Σ mass·e^{itL}, in units, with t·swing
+  T swing = 0.0;
+  for (auto const& n : nodes) {
+    T const mass = elementary::exp(n.log_mass + theta * n.loss - value);
+    T const units = laplace_nodes<T>::units(n, theta, value);
+    if (!(units < laplace_nodes<T>::most_units)) return false;
+    masses.push_back(mass);
+    inexact += mass * (units + 12.0);
+    swing += mass * (n.loss_units + 2.0 * std::abs(n.loss));
+  }
+  T const count = entry.count;
+  for (std::size_t n = 0; n < plan.points; ++n) {
+    T const t = plan.spacing * static_cast<T>(n);
+    complex_sum<T> sum;
+    for (std::size_t k = 0; k < nodes.size(); ++k) sum += polar_of(masses[k], t * nodes[k].loss);
+    complex<T> const moment = sum.value();
+    T const error = 1.01 * (unit_roundoff * (inexact + t * swing) + wrong);
+    T const modulus = std::max(modulus_of(moment), std::numeric_limits<T>::min());
+    T const log_modulus = elementary::log(modulus);
+    T const turned = angle_of(moment);
+    // |aⁿ − bⁿ| ≤ (|b| + |a − b|)ⁿ − |b|ⁿ
+    sums.add(n, count * (value + log_modulus), count * turned,
+             count * (elementary::log1p(1.001 * error / modulus) +
+                      unit_roundoff * (std::abs(value) + 3.0 * std::abs(log_modulus) +
+                                       8.0 * std::abs(turned) + 4.0)));
+  }
+  auto const add = [&](T& to, T log_size) {
+    to += count * log_size + lost * std::abs(count * log_size);
+  };
+  T const fallen = elementary::log(found->beyond(theta, end, value));
+  add(line.log_end_, value + fallen + 2.0 * unit_roundoff * (std::abs(value) + std::abs(fallen)));
+  add(line.at_right_, found->above(right));
+  if (left > 0.0) add(line.at_left_, found->above(left));
+  return true;
+}
+
 /// The line of a plan, from its own tables. Nothing of what is certain of it rests on how the plan was
 /// found. Empty if the budget does not allow it.
 template <std::same_as<double> T>
@@ -208,23 +145,15 @@ template <std::same_as<double> T>
                                                        work_budget& budget) {
   bool const lifted = plan.route.table == contour_table::lifted;
   bool const split = plan.route.table == contour_table::split;
-  T const most_work = plan.route.work * (plan.route.each ? static_cast<T>(of.entries.size()) : 1.0);
-  contour_line<T> line;
+  T const most_work = plan.route.work * (plan.route.each ? static_cast<T>(of.size()) : 1.0);
+  contour_line<T> line(plan);
   line.split_ = split;
-  line.tilt_ = plan.tilt;
-  line.start_ = plan.epsilon;
-  line.spacing_ = plan.spacing;
-  line.period_ = 2.0 * std::numbers::pi / plan.spacing;
-  line.end_ = plan.end();
-  line.right_ = plan.right;
-  line.left_ = plan.left;
-  line.small_tilt_ = plan.small_tilt;
   T const theta = plan.tilt;
   T const end = line.end_;
-  line_sums<T> sums(plan.points, of.entries.size() == 1 && of.variance == 0.0);
+  line_sums<T> sums(plan.points, of.size() == 1 && of.variance == 0.0);
   if (split) sums.split();
   // A product with a count, and the sum over the entries.
-  T const lost = unit_roundoff * (4.0 + static_cast<T>(of.entries.size()));
+  T const lost = unit_roundoff * (4.0 + static_cast<T>(of.size()));
   auto const add = [&](T& to, T count, T log_size) {
     to += count * log_size + lost * std::abs(count * log_size);
   };
@@ -311,20 +240,10 @@ template <std::same_as<double> T>
   if (split) {
     line.log_end_ = sum_above<T>({line.log_end_, log_expm1(log_ratio)});
   }
-  T const v = of.variance;
-  auto const normal = [&](T z) { return 0.5 * z * (z + 1.0) * v; };
-  line.log_end_ = sum_above<T>({line.log_end_, normal(theta), -0.5 * v * end * end});
-  line.at_right_ = sum_above<T>({line.at_right_, normal(theta + plan.right)});
-  line.at_left_ = sum_above<T>({line.at_left_, normal(theta - plan.left)});
-  line.at_small_ = sum_above<T>({line.at_small_, normal(plan.small_tilt)});
-  if (v > 0.0) {
-    for (std::size_t n = 0; n < plan.points; ++n) {
-      T const t = plan.spacing * static_cast<T>(n);
-      T const here = theta * (theta + 1.0);
-      sums.add(n, 0.5 * v * (here - t * t), v * t * (theta + 0.5),
-               unit_roundoff * 8.0 * v * (here + t * t + t * (theta + 0.5)));
-    }
+  for (laplace_entry<T> const& e : of.laplace) {
+    if (!add_laplace(e, plan, lost, line, sums, budget)) return {};
   }
+  line.add_normals(of.variance, plan, sums);
   if (split) sums.subtract_small();
   line.sums_ = std::move(sums);
   return line;

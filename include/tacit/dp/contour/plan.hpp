@@ -49,6 +49,49 @@ struct contour_plan {
   [[nodiscard]] T end() const { return spacing * static_cast<T>(points); }
 };
 
+/// The copies of δ at ε ± P, ε ± 2P, … must be small, their logarithms at most `goal`: Chernoff at θ ± Δ, Δ chosen for each
+/// side. K(tilt) is `value(tilt)`, and its second derivative at the line's tilt `curvature`.
+template <std::same_as<double> T, class Value>
+[[nodiscard]] bool choose_copies(contour_plan<T>& line, T goal, T curvature, Value&& value) {
+  T const theta = line.tilt;
+  T const deviation = 1.0 / std::sqrt(curvature);
+  auto const need = [&](T move) {
+    T const tilt = theta + move;
+    return (contour_search<T>::chernoff_constant(tilt) + value(tilt) - tilt * line.epsilon - goal) /
+           std::abs(move);
+  };
+  // Each has one minimum, for a normal K at √70 deviations: down both ways from near there.
+  auto const descend = [&](T scale, T factor, auto&& move, T& best, T& at) {
+    T here = need(move(scale));
+    T where = scale;
+    for (T const way : {factor, 1.0 / factor}) {
+      for (T next = where * way; move(next) != 0.0; next *= way) {
+        T const there = need(move(next));
+        if (!(there < here)) break;
+        here = there;
+        where = next;
+      }
+    }
+    if (here < best) {
+      best = here;
+      at = std::abs(move(where));
+    }
+  };
+  T period = std::numeric_limits<T>::infinity();
+  descend(
+      6.5, 1.6, [&](T scale) { return scale > 1.0 && scale < 40.0 ? scale * deviation : 0.0; },
+      period, line.right);
+  T best = -goal / theta;  // δ ≤ 1
+  line.left = theta;
+  descend(
+      std::clamp(8.0 * deviation / theta, 0.05, 0.9), 1.5,
+      [&](T part) { return part > 0.02 && part < 0.95 ? -part * theta : 0.0; }, best, line.left);
+  period = std::max(period, best) * 1.02;
+  if (!(period > 0.0 && period < std::numeric_limits<T>::max())) return false;
+  line.spacing = short_number(2.0 * std::numbers::pi / period, 22);
+  return line.spacing > 0.0;
+}
+
 /// Plans lines on the coarse tables of one route.
 template <std::same_as<double> T = double>
 class line_planner : public contour_search<T> {
@@ -57,6 +100,7 @@ class line_planner : public contour_search<T> {
   using search::coarse_;
   using search::cuts_;
   using search::dropped;
+  using search::laplace_;
   using search::nodes_;
   using search::of_;
   using search::route_;
@@ -71,7 +115,7 @@ class line_planner : public contour_search<T> {
     contour_plan<T> line{route_, found.tilt, found.epsilon, 0.0, found.tilt,
                          0.0,    0,          small_tilt_,   {}};
     if (!choose_period(line, log_delta) || !choose_end(line, log_delta)) return {};
-    T const share = static_cast<T>(coarse_.size());
+    T const share = static_cast<T>(of_->size());
     work_ = 0.0;
     for (std::size_t k = 0; k < coarse_.size(); ++k) {
       if (!choose_step(line, k)) return {};
@@ -89,51 +133,14 @@ class line_planner : public contour_search<T> {
   // Whether so many tables of such a step can be worth building, beside others of so much work: they are at least
   // 20 wide, and `integrate` gives all of them together four times what one may take.
   [[nodiscard]] bool affordable(T points, T step, T tables, T others = 0.0) const {
-    T const most = route_.work * (route_.each ? static_cast<T>(coarse_.size()) : 1.0);
+    T const most = route_.work * (route_.each ? static_cast<T>(of_->size()) : 1.0);
     T const one = 20.0 / step * points;
     return one <= most && others + tables * one <= 4.0 * most;
   }
 
-  // The copies of δ at ε ± P, ε ± 2P, … must be small: Chernoff at θ ± Δ, Δ chosen for each side.
   [[nodiscard]] bool choose_period(contour_plan<T>& line, T log_delta) const {
-    T const goal = log_delta + route_.log_tolerance;
-    T const theta = line.tilt;
-    T const deviation = 1.0 / std::sqrt(shape(theta).curvature);
-    auto const need = [&](T move) {
-      T const tilt = theta + move;
-      return (search::chernoff_constant(tilt) + this->value(tilt) - tilt * line.epsilon - goal) /
-             std::abs(move);
-    };
-    // Each has one minimum, for a normal K at √70 deviations: down both ways from near there.
-    auto const descend = [&](T scale, T factor, auto&& move, T& best, T& at) {
-      T here = need(move(scale));
-      T where = scale;
-      for (T const way : {factor, 1.0 / factor}) {
-        for (T next = where * way; move(next) != 0.0; next *= way) {
-          T const there = need(move(next));
-          if (!(there < here)) break;
-          here = there;
-          where = next;
-        }
-      }
-      if (here < best) {
-        best = here;
-        at = std::abs(move(where));
-      }
-    };
-    T period = std::numeric_limits<T>::infinity();
-    descend(
-        6.5, 1.6, [&](T scale) { return scale > 1.0 && scale < 40.0 ? scale * deviation : 0.0; },
-        period, line.right);
-    T best = -goal / theta;  // δ ≤ 1
-    line.left = theta;
-    descend(
-        std::clamp(8.0 * deviation / theta, 0.05, 0.9), 1.5,
-        [&](T part) { return part > 0.02 && part < 0.95 ? -part * theta : 0.0; }, best, line.left);
-    period = std::max(period, best) * 1.02;
-    if (!(period > 0.0 && period < std::numeric_limits<T>::max())) return false;
-    line.spacing = short_number(2.0 * std::numbers::pi / period, 22);
-    return line.spacing > 0.0;
+    return choose_copies(line, log_delta + route_.log_tolerance, shape(line.tilt).curvature,
+                         [this](T tilt) { return this->value(tilt); });
   }
 
   // Where |M| is bounded so low that the rest of the line does not matter.
@@ -155,6 +162,11 @@ class line_planner : public contour_search<T> {
         lesser.emplace_back(nodes, theta, values.back(), losses::lesser);
         large.emplace_back(nodes, theta, values.back(), losses::large);
       }
+    }
+    std::vector<T> laplace_values;
+    for (std::size_t k = 0; k < laplace_.size(); ++k) {
+      laplace_values.push_back(laplace_[k].at_tilt(theta).value);
+      events += of_->laplace[k].count;
     }
     line.parts.resize(count);
     T const v = of_->variance;
@@ -187,6 +199,10 @@ class line_planner : public contour_search<T> {
           part.end_height = all.height;
           fallen += n * std::min(0.0, all.log_size);
         }
+      }
+      for (std::size_t k = 0; k < laplace_.size(); ++k) {
+        T const size = laplace_[k].beyond(theta, end, laplace_values[k]);
+        fallen += of_->laplace[k].count * std::min(0.0, elementary::log(size));
       }
       if (this->splits()) {
         fallen += ratio > 1.0 ? ratio + elementary::log(-elementary::expm1(-ratio))

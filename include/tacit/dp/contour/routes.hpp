@@ -64,9 +64,10 @@ class contour {
   using entry = contour_entry<T>;
 
   /// `variance` is Σ count·mu² of the normal pairs.
-  contour(std::vector<entry> entries, T variance)
-      : of_{std::move(entries), variance}, shifts_(variance) {
+  contour(std::vector<entry> entries, T variance, std::vector<laplace_entry<T>> laplace = {})
+      : of_{std::move(entries), variance, std::move(laplace)}, shifts_(variance) {
     for (entry const& e : of_.entries) shifts_.add(e.count, e.pair.parts);
+    for (laplace_entry<T> const& e : of_.laplace) shifts_.add_bounded(e.count, e.pair.epsilon);
   }
 
   /// ε at δ, certified.
@@ -101,7 +102,7 @@ class contour {
   [[nodiscard]] bool chernoff_below(T epsilon, T log_delta, work_budget& work,
                                     bool loosely = false) const;
 
-  /// An upper bound on δ(0), the total variation, in closed form: the sum of the events', and √(KL/2)
+  /// An upper bound on δ(0), the total variation, in closed form, of normals and mixtures alone: the sum of the events', and √(KL/2)
   /// (Pinsker, which holds in either order), KL(M‖N) ≤ log(1 + χ²), χ² = Σ w_i w_j (e^{μ_i μ_j} − 1).
   [[nodiscard]] T variation() const;
 
@@ -131,7 +132,7 @@ class contour {
   template <class Answer>
   [[nodiscard]] std::optional<bound<T>> by_best_route(line_effort effort, work_budget& work,
                                                       Answer&& answer) const {
-    T const more = std::clamp(static_cast<T>(of_.entries.size()) - 1.0, 0.0, 1000.0);
+    T const more = std::clamp(static_cast<T>(of_.size()) - 1.0, 0.0, 1000.0);
     return work.within(most_work * (1.0 + 0.01 * more), [&](work_budget& budget) {
       return by_best_route(effort, std::forward<Answer>(answer), budget);
     });
@@ -144,6 +145,7 @@ class contour {
     for (std::size_t k = effort == line_effort::thorough; k < routes.size(); ++k) {
       if (effort == line_effort::quick && k > 0) break;
       line_route<T> const& route = routes[k];
+      if (route.table == contour_table::split && !of_.laplace.empty()) continue;
       std::pair const kind{route.table, route.log_tolerance};
       if (std::find(answered.begin(), answered.end(), kind) != answered.end()) continue;
       if (std::optional<bound<T>> const found = answer(route, budget)) {
@@ -162,44 +164,6 @@ class contour {
 
   [[nodiscard]] std::optional<bound<T>> log_delta_by(line_route<T> const& route, T epsilon,
                                                      work_budget& budget) const;
-
-  // Of log δ(ε). δ(ε) ≥ 1 − e^ε gives a lower end; an ε at which this line gives no bound is too large, since δ
-  // decreases.
-  [[nodiscard]] static std::optional<T> root(contour_line<T> const& at, T log_delta,
-                                             work_budget& budget) {
-    T const low = elementary::log1p(-elementary::exp(log_delta));
-    T const epsilon = newton_between(
-        {low, std::numeric_limits<T>::infinity()}, std::max(at.start(), low), false, [&](T e) {
-          if (!budget.spend(at.work())) return std::pair(0.0, -1.0);  // no matter where
-          certified_profile<T> const p = at.profile(e);
-          if (!(p.value > p.below && p.slope > 0.0)) return std::pair(-1.0, 0.0);
-          return std::pair(p.log_scale + elementary::log(p.value) - log_delta, -p.slope / p.value);
-        });
-    if (budget.ended()) return {};
-    return epsilon;
-  }
-
-  // The end of the interval for ε: the certificate itself must hold there, of a log δ that is as wrong as
-  // the logarithm.
-  [[nodiscard]] std::optional<T> end(contour_line<T> const& at, T epsilon, T log_delta, bool upper,
-                                     work_budget& budget) const {
-    certified_profile<T> const p = at.profile(epsilon);
-    T const blur = shifts_.blur(log_delta);
-    T const goal = log_delta * (upper ? 1.0 + 4.0 * unit_roundoff : 1.0 - 4.0 * unit_roundoff) +
-                   (upper ? -blur : blur);
-    T const wrong = (std::abs(log_delta) * 4.0 * unit_roundoff + blur) * p.value;
-    for (T factor = 1.0; factor < 1e6 && budget.spend(at.work()); factor *= 2.0) {
-      T const width = ((upper ? p.above : p.below) + wrong) * factor / p.slope;
-      T const step = std::max(width, 4.0 * unit_roundoff * std::abs(epsilon) * factor);
-      T const candidate = upper ? epsilon + step : epsilon - step;
-      certified_profile<T> const there = at.profile(candidate);
-      if (upper ? there.log_upper() <= goal : there.log_lower() >= goal) {
-        return candidate +
-               (upper ? 1.0 : -1.0) * (blur + 2.0 * unit_roundoff * std::abs(candidate));
-      }
-    }
-    return {};
-  }
 
   contour_pairs<T> of_;
   rounded_shifts shifts_;
@@ -231,10 +195,14 @@ bool contour<T>::chernoff_below(T epsilon, T log_delta, work_budget& budget, boo
         sum += one;
         size += std::abs(one);
       }
-      T const sure =
-          sum_above<T>({sum, unit_roundoff * (4.0 + static_cast<T>(of_.entries.size())) * size,
-                        0.5 * tilt * (tilt + 1.0) * of_.variance, -tilt * epsilon,
-                        contour_search<T>::chernoff_constant(tilt)});
+      for (std::size_t k = 0; k < of_.laplace.size(); ++k) {
+        T const one = of_.laplace[k].count * search.laplace()[k].above(tilt);
+        sum += one;
+        size += std::abs(one);
+      }
+      T const sure = sum_above<T>({sum, unit_roundoff * (4.0 + static_cast<T>(of_.size())) * size,
+                                   0.5 * tilt * (tilt + 1.0) * of_.variance, -tilt * epsilon,
+                                   contour_search<T>::chernoff_constant(tilt)});
       if (sure <= goal) return true;
     }
     if (!(log_size < best) || budget.ended()) return false;
@@ -245,6 +213,7 @@ bool contour<T>::chernoff_below(T epsilon, T log_delta, work_budget& budget, boo
 
 template <std::same_as<double> T>
 T contour<T>::variation() const {
+  if (!of_.laplace.empty()) return 1.0;
   T sum = error_function_above(std::sqrt(0.125 * of_.variance));
   T divergence = 0.5 * of_.variance;
   T terms = 32.0;
@@ -280,7 +249,7 @@ std::optional<bound<T>> contour<T>::epsilon_by(line_route<T> const& route, T log
     if (!plan) return {};
     auto const line = integrate(of_, *plan, budget);
     if (!line) return {};
-    std::optional<T> const nearly = root(*line, log_delta, budget);
+    std::optional<T> const nearly = root_on(*line, log_delta, budget);
     if (!nearly) return {};
     T const epsilon = *nearly;
     // Where losses come in rare jumps the saddle point's own estimate is far off: once more, with the
@@ -293,8 +262,9 @@ std::optional<bound<T>> contour<T>::epsilon_by(line_route<T> const& route, T log
       if (found) *found = {found->tilt, epsilon, log_delta, found->deviation};
       continue;
     }
-    std::optional<T> const lower = end(*line, epsilon, log_delta, false, budget);
-    std::optional<T> const upper = end(*line, epsilon, log_delta, true, budget);
+    T const blur = shifts_.blur(log_delta);
+    std::optional<T> const lower = end_on(*line, epsilon, log_delta, blur, false, budget);
+    std::optional<T> const upper = end_on(*line, epsilon, log_delta, blur, true, budget);
     if (!lower || !upper) return {};
     return bound<T>{*lower, *upper};
   }

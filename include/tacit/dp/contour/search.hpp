@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tacit/core/elementary.hpp>
+#include <tacit/dp/contour/laplace_nodes.hpp>
 #include <tacit/dp/contour/table.hpp>
 #include <tacit/dp/pair.hpp>
 #include <tacit/dp/saddle.hpp>
@@ -25,11 +26,21 @@ struct contour_entry {
   T count;
 };
 
-/// One direction of a composition of normal and mixture pairs; `variance` is Σ count·mu² of the former.
+/// Laplace noise, sampled or not.
+template <std::same_as<double> T = double>
+struct laplace_entry {
+  bounded_pair pair;
+  T count;
+};
+
+/// One direction of a composition of normal, mixture and Laplace pairs; `variance` is Σ count·mu² of the normal ones.
 template <std::same_as<double> T = double>
 struct contour_pairs {
   std::vector<contour_entry<T>> entries;
   T variance;
+  std::vector<laplace_entry<T>> laplace = {};
+
+  [[nodiscard]] std::size_t size() const { return entries.size() + laplace.size(); }
 };
 
 enum class contour_table { tapered, lifted, split };
@@ -49,7 +60,13 @@ template <std::same_as<double> T = double>
 class contour_search {
  public:
   contour_search(contour_pairs<T> const& of, line_route<T> const& route, work_budget& budget)
-      : of_(&of), route_(route), budget_(&budget) {}
+      : of_(&of), route_(route), budget_(&budget) {
+    for (laplace_entry<T> const& e : of.laplace) {
+      laplace_.emplace_back(e.pair,
+                            static_cast<std::size_t>(1.0 + std::ceil(e.pair.epsilon / 0.7)));
+      laplace_size_ += static_cast<T>(laplace_.back().nodes().size());
+    }
+  }
 
   [[nodiscard]] bool splits() const { return route_.table == contour_table::split; }
 
@@ -148,9 +165,9 @@ class contour_search {
 
   // The coarse tables.
   [[nodiscard]] bool tabulate(T log_delta, T reach, T turns = 0.0) {
-    T const share = static_cast<T>(of_->entries.size());
+    T const share = static_cast<T>(of_->size());
     coarse_.clear();
-    nodes_ = 0.0;
+    nodes_ = laplace_size_;
     bool const tapered = route_.table != contour_table::lifted;
     for (contour_entry<T> const& e : of_->entries) {
       T const step = std::min(0.3, 1.5 / e.pair.parts.back().shift);
@@ -173,11 +190,15 @@ class contour_search {
     return true;
   }
   [[nodiscard]] std::vector<mixture_table<T>> const& tables() const { return coarse_; }
+  [[nodiscard]] std::vector<laplace_nodes<T>> const& laplace() const { return laplace_; }
 
   [[nodiscard]] T smallest_tilt() const {
     T second = of_->variance;
     for (std::size_t k = 0; k < coarse_.size(); ++k) {
       second += of_->entries[k].count * coarse_[k].at(0.0).curvature;
+    }
+    for (std::size_t k = 0; k < laplace_.size(); ++k) {
+      second += of_->laplace[k].count * laplace_[k].at_tilt(0.0).curvature;
     }
     return smallest_log_tilt(second);
   }
@@ -190,6 +211,9 @@ class contour_search {
     T sum = 0.5 * tilt * (tilt + 1.0) * of_->variance;
     for (std::size_t k = 0; k < coarse_.size(); ++k) {
       sum += of_->entries[k].count * coarse_[k].value(tilt);
+    }
+    for (std::size_t k = 0; k < laplace_.size(); ++k) {
+      sum += of_->laplace[k].count * laplace_[k].at_tilt(tilt).value;
     }
     return sum;
   }
@@ -212,6 +236,7 @@ class contour_search {
   // The answer of a search on coarse tables. Untapered ones must reach beyond the tilt that is found.
   template <class Search>
   [[nodiscard]] std::optional<saddle<T>> prepared(T log_delta, Search&& found_by) {
+    if (of_->entries.empty()) return tabulate(log_delta, 0.0) ? found_by() : std::nullopt;
     T largest = 0.0;
     for (contour_entry<T> const& e : of_->entries) {
       largest = std::max(largest, e.pair.parts.back().shift);
@@ -237,6 +262,12 @@ class contour_search {
       sum.value += of_->entries[k].count * one.value;
       sum.slope += of_->entries[k].count * one.slope;
       sum.curvature += of_->entries[k].count * one.curvature;
+    }
+    for (std::size_t k = 0; k < laplace_.size(); ++k) {
+      cumulants<T> const one = laplace_[k].at_tilt(tilt);
+      sum.value += of_->laplace[k].count * one.value;
+      sum.slope += of_->laplace[k].count * one.slope;
+      sum.curvature += of_->laplace[k].count * one.curvature;
     }
     return sum;
   }
@@ -288,6 +319,8 @@ class contour_search {
   T small_tilt_ = 0.0;   // at which Chernoff shows that small losses alone are not enough
   T nodes_ = 0.0;
   std::vector<mixture_table<T>> coarse_;
+  std::vector<laplace_nodes<T>> laplace_;
+  T laplace_size_ = 0.0;
 };
 
 }  // namespace tacit::detail

@@ -177,18 +177,20 @@ class grid_composition {
     }
     step = std::max(step, smallest);
     if (!(step > 0.0 && step < 1e300)) return std::nullopt;
-    for (std::size_t s = 0; s < laws_.size(); ++s) {
-      if (level[s] == 0) {
-        // A law that is narrower than a step would take all others to its own width.
-        T const nearer = aligned(laws_[s], step, tilt_);
-        if (nearer >= smallest) step = nearer;
-        break;
-      }
-    }
     constexpr T margin = 1.3;  // of what is expected to take so much
     auto const expected = [&](T of) {
       return margin * taken * expected_cost(of, level, deviation);
     };
+    for (std::size_t s = 0; s < laws_.size(); ++s) {
+      if (level[s] == 0) {
+        // A law that is narrower than a step takes all others to its own width, if there is work enough for that.
+        T const nearer = aligned(laws_[s], step, tilt_);
+        if (nearer >= smallest && work.allows(expected(nearer) + least_cost_of_fits())) {
+          step = nearer;
+        }
+        break;
+      }
+    }
     if (!work.allows(expected(step) + least_cost_of_fits())) return std::nullopt;
     std::vector<fitted_law<T>> fits;
     bool finest = false;
