@@ -196,7 +196,7 @@ class normal_mixtures {
   static constexpr T infinity = std::numeric_limits<T>::infinity();
   static constexpr std::size_t most_distinct = 1024;  // that are composed one by one
   static constexpr std::size_t few = 96;              // that more are rounded to, for all engines
-  static constexpr std::size_t many = 512;            // and for the vertical line
+  static constexpr std::size_t many = 384;            // and for the vertical line
 
   using entries = std::vector<typename contour<T>::entry>;
 

@@ -199,13 +199,16 @@ class basic_privacy_loss {
     return work.within(bisects() ? 0.9 * work.left() : work.left(), std::forward<Ask>(ask));
   }
 
-  // What a grid for the coarse width says, finer ones where that is not all that is wanted, and the finest if it is cheap.
+  // What a grid for the coarse width says; a finer one where that is wanted and may be had, which takes ten times as long
+  // or more; and the finest if it is cheap.
   template <class OfWidth>
   [[nodiscard]] static bound<T> refined(T width, detail::work_budget& work, OfWidth&& answer_of) {
+    T const before = work.left();
     bound<T> found = answer_of(coarse, work);
+    bool const hopeless = !work.allows(10.0 * (before - work.left()));
     auto const narrowed = [&](T aim, T most) {
       bool const settled = found.upper - found.lower <= aim * found.upper;
-      if (width >= coarse || settled || work.ended()) return;
+      if (width >= coarse || hopeless || settled) return;
       work.within(most, [&](auto& own) { detail::narrow(found, answer_of(aim, own)); });
     };
     narrowed(width, work.left());
