@@ -3,7 +3,8 @@
 # in every way at every operation of it: the whole product, of which the tests take a sample. A quarter of an hour on one core
 # for train, more for mpi.
 # usage: sh tools/faults.sh [--shard I/K] [SCENARIO...]     (all; of the first faults each K-th from the I-th on)
-#   SCENARIO  replay plot calibrate safetensors journal once systems mpi state optimised train
+#   SCENARIO  replay plot calibrate safetensors journal once systems mpi state optimised train, and hostile: every option of
+#             every verb with values that nobody should give
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -12,7 +13,7 @@ case ${1:-} in
   --shard) shard=$2; shift 2 ;;
   -*) sed -n 's/^# usage/usage/p' "$0" >&2; exit 2 ;;
 esac
-[ $# -gt 0 ] || set -- replay plot calibrate safetensors journal once systems mpi state optimised train
+[ $# -gt 0 ] || set -- hostile replay plot calibrate safetensors journal once systems mpi state optimised train
 
 sh tools/install_packages.sh g++ cmake ninja-build pkg-config python3 libeigen3-dev libboost-dev catch2 libbenchmark-dev \
   libcli11-dev nlohmann-json3-dev libopenmpi-dev openmpi-bin
@@ -30,6 +31,10 @@ for scenario; do
     *) program=$(find $built -name tacit_test_files -type f) ;;
   esac
   echo "$scenario"
+  if [ "$scenario" = hostile ]; then
+    python3 tests/faults/hostile_values.py $built/bin/tacit --shard "$shard" || failed=1
+    continue
+  fi
   nice -n 15 python3 tests/faults/every_operation.py "$scenario" "$PWD/$program" \
     "$PWD/$(find $built -name 'libtacit_test_faults.*' -type f)" --second all --shard "$shard" \
     --mpirun mpirun --calculator "$PWD/$built/bin/tacit" $([ "$scenario" != systems ] || echo --draws) || failed=1

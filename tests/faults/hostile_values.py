@@ -7,7 +7,9 @@ status is 0 with an answer, or 2 with one line that names an option, or the file
 full. No signal, no more than three seconds of processor time, no more than 2 GB; and no file is changed, left or made but those that
 an answer was asked to write. Accountants have half a second, by --patience, which few questions need.
 
-usage: hostile_values.py PROGRAM [--calls N] [VERB...]    --calls: how many there must be at least (the test's name says it)
+usage: hostile_values.py PROGRAM [--calls N] [--shard I/K] [VERB...]
+   --calls N     how many there must be at least (the test's name says it)
+   --shard I/K   of each verb's calls its own command, and each K-th from the I-th on
 """
 import argparse
 import concurrent.futures
@@ -191,14 +193,17 @@ def complaint_about(program, verb, options, words, folder, kept):
     return None
 
 
-def ask_all(program, verb, scratch):
+def ask_all(program, verb, scratch, shard):
     folder = Path(scratch) / verb
     folder.mkdir()
     fill(program, folder)
     kept = content(folder)
     options = help_of(program, verb, folder)
     asked, bad = 0, []
-    for words in calls_of(verb, options):
+    first, every = shard
+    for index, words in enumerate(calls_of(verb, options)):
+        if index > 0 and index % every != first:
+            continue
         why = complaint_about(program, verb, options, words, folder, kept)
         if asked == 0 and run(program, [verb, *words], folder).returncode != 0:
             why = why or "the command has no answer"
@@ -214,6 +219,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("program")
     parser.add_argument("--calls", type=int, default=0)
+    parser.add_argument("--shard", type=lambda text: tuple(map(int, text.split("/"))), default=(0, 1))
     parser.add_argument("verbs", nargs="*")
     of = parser.parse_args()
     of.program = str(Path(of.program).resolve())
@@ -221,7 +227,7 @@ def main():
     assert set(listed) == set(COMMANDS), set(listed) ^ set(COMMANDS)
     asked, bad = 0, []
     with tempfile.TemporaryDirectory() as scratch, concurrent.futures.ThreadPoolExecutor(2) as pool:
-        for count, some in pool.map(lambda verb: ask_all(of.program, verb, scratch), of.verbs or listed):
+        for count, some in pool.map(lambda verb: ask_all(of.program, verb, scratch, of.shard), of.verbs or listed):
             asked += count
             bad += some
     print("\n".join(bad[:100]))

@@ -286,6 +286,8 @@ def dp_pure_rows():
             top = e0 * count
             rows += [(mechanism, e0, 0., count, float(f"{top * f:.6g}")) for f in (0, .3, .75, .97)]
         rows += [(mechanism, .5, 0., 20, e) for e in (0., 1., 4.3, 9.5)]
+    rows += [("laplace", 2., 0., 60, e) for e in (0., 50., 80.)]
+    rows += [("laplace", 3., 0., 60, e) for e in (130., 165.)]
     for sigma, count in product([.3, 1., 2.5], [1, 10]):
         rows += [("discrete_gaussian", sigma, 0., count, e)
                  for e in (0., .1, .7, round(count / (2 * sigma**2) + 5 * count**.5 / sigma, 3),
