@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tacit/dp/calibration.hpp>
 #include <tacit/dp/discretised.hpp>
+#include <tacit/dp/grid/law.hpp>
 #include <tacit/dp/privacy_loss.hpp>
 #include <tacit/dp/renyi.hpp>
 
@@ -226,6 +227,25 @@ TEST_CASE("the direction add at a tiny rate: the largest loss is -log1p(-rate)",
     CAPTURE(part, delta, d.lower, d.upper);
     CHECK(d.lower <= delta * (1.0 + 1e-9));
     CHECK(d.upper >= delta * (1.0 - 1e-9));
+  }
+}
+
+// To nearest, half of them would be below.
+TEST_CASE(
+    "the largest loss of the direction add is above -log1p(-rate), on the line and on the integers",
+    "[dp]") {
+  std::mt19937_64 random(20261205);
+  std::uniform_real_distribution<double> uniform(0.0, 1.0);
+  detail::law_maker<double> const make(1e-20, 1e-20);
+  for (int k = 0; k < 2000; ++k) {
+    double const rate = k % 2 == 0 ? std::pow(10.0, -18.0 * uniform(random)) : uniform(random);
+    exact const most = -log(1 - exact(rate));
+    CAPTURE(rate);
+    for (double const largest : {make(lattice_pair{2.0, 1, rate, orientation::add}).largest,
+                                 make(mixture_pair{{{rate, 0.5}}, orientation::add}).largest}) {
+      CHECK(exact(largest) >= most);
+      CHECK(exact(largest) <= most * exact(1.0 + 1e-13));
+    }
   }
 }
 

@@ -153,7 +153,8 @@ class basic_privacy_loss {
     T const narrow = std::max(1e-9 * found.upper, std::min(1e-9 * scale, 1e-4 * found.upper));
     bool const is_wide = !(found.upper < infinity) || found.upper - found.lower > narrow;
     if (is_wide) known.meet({0.0, covered(grid_.cover())}, "a Gaussian above all samples");
-    if (moments_ && mixtures_.distinct() <= most_by_orders && (others_ || is_wide)) {
+    if (moments_ && mixtures_.distinct() <= most_by_orders &&
+        (others_ || mixtures_.has_laplace() || is_wide)) {
       bound<T> const above{0.0, by_orders()};
       // The Rényi accountant may know more of a mechanism than its pair: then the pair's lower end is not its own.
       if (!attained_ && above.upper < found.lower) return answer{above, by};
@@ -309,6 +310,18 @@ class basic_privacy_loss {
             route::closed_form};
   }
 
+  // Whether no other way is asked. One sampled release of Laplace noise has others, and Rényi's end, which its closed form
+  // is brought under; that form is wide where δ is the rate but for its rounding, and at ε that hardly are numbers.
+  template <class ByOrders>
+  [[nodiscard]] bool suffices(answer& found, ByOrders&& by_orders) const {
+    if (!is_laplace_) return true;
+    if (!(found.value.upper - found.value.lower <= 1e-9 * found.value.upper)) return false;
+    if (moments_) {
+      found.value.upper = std::max(found.value.lower, std::min(found.value.upper, by_orders()));
+    }
+    return true;
+  }
+
   void add_block(event const& release, std::uint64_t count);
 
   detail::normal_mixtures<T> mixtures_;
@@ -317,6 +330,7 @@ class basic_privacy_loss {
   bool empty_ = true;
   std::optional<allocation_pair> epoch_;  // all that there is
   std::optional<domination> alone_;       // a coupled pair that is all
+  bool is_laplace_ = false;               // of one mechanism that is bounded
   bool attained_ = true;
   basic_discretised<T> grid_;
   std::optional<basic_renyi<T>> moments_;  // none once an event has none
@@ -355,6 +369,7 @@ void basic_privacy_loss<T>::add_block(event const& release, std::uint64_t count)
     alone_.reset();
     if (empty_ && count == 1 && epoch != nullptr) epoch_ = *epoch;
     if (empty_ && count == 1) alone_ = detail::as_coupled(found);
+    is_laplace_ = std::holds_alternative<bounded_pair>(found.remove);
     empty_ = false;
   }
   if (auto const* normal = std::get_if<normal_pair>(&found.remove)) {
@@ -382,9 +397,15 @@ typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::epsilon_by(T delta
   }
   if (alone_ || epoch_) {
     detail::require_domain(delta > 0.0 && delta < 1.0, "epsilon", "delta", delta, "in (0, 1)");
-    if (alone_) return of_coupled([&](auto const& profile) { return profile.epsilon(delta); });
-    return of_epoch(work, allowed.share,
-                    [&](auto const& e, auto& own) { return e.epsilon(delta, own); });
+    if (alone_) {
+      answer found = of_coupled([&](auto const& profile) { return profile.epsilon(delta); });
+      if (suffices(found, [&] { return moments_->counted_epsilon(delta, work).upper; })) {
+        return found;
+      }
+    }
+    if (epoch_)
+      return of_epoch(work, allowed.share,
+                      [&](auto const& e, auto& own) { return e.epsilon(delta, own); });
   }
   return detail::counted(work, for_lines(allowed.share), [&](detail::work_budget& own) {
     std::optional<T> by_moments;
@@ -423,10 +444,14 @@ typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::delta_by(T epsilon
   if (alone_ || epoch_) {
     detail::check_non_negative("delta", "epsilon", epsilon);
     if (alone_) {
-      return tiny(of_coupled([&](auto const& profile) { return profile.delta(epsilon); }), epsilon);
+      answer found = of_coupled([&](auto const& profile) { return profile.delta(epsilon); });
+      if (suffices(found, [&] { return moments_->counted_delta(epsilon, work).upper; })) {
+        return tiny(found, epsilon);
+      }
     }
-    return of_epoch(work, allowed.share,
-                    [&](auto const& e, auto& own) { return e.delta(epsilon, own); });
+    if (epoch_)
+      return of_epoch(work, allowed.share,
+                      [&](auto const& e, auto& own) { return e.delta(epsilon, own); });
   }
   return detail::counted(work, for_lines(allowed.share), [&](detail::work_budget& own) {
     return by_ways(

@@ -126,7 +126,7 @@ class laplace_nodes {
             std::min(whole - at_atoms + quadrature_error(tilt, 0.0, value), 2.0 * ends / end));
   }
 
-  /// What `beyond` allows for.
+  /// What `beyond` and `above` allow for.
   static constexpr T most_units = 1e6;
 
   /// Of e^{log_mass + tilt·loss − value}, in units, to first order.
@@ -142,8 +142,10 @@ class laplace_nodes {
     T wrong = 0.0;
     for (node const& n : nodes_) {
       T const mass = elementary::exp(n.log_mass + tilt * n.loss - value);
+      T const off = units(n, tilt, value);
+      if (!(off < most_units)) return std::numeric_limits<T>::infinity();
       sum += mass;
-      wrong += mass * units(n, tilt, value);
+      wrong += mass * off;
     }
     T const rounded = unit_roundoff * (1.01 * wrong + 2.0 * static_cast<T>(nodes_.size()) * sum);
     T const log_sum = elementary::log(sum + rounded + quadrature_error(tilt, 0.0, value));
