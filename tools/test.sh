@@ -39,6 +39,9 @@ for preset in dev asan; do
   fi
   summary="$summary
   $preset: $status; built in $((built - started)) s, tested in $(($(date +%s) - built)) s"
+  # By name here too: of a long log the end alone is read, or kept.
+  [ -z "$line" ] || [ "${line%% *}" -eq 0 ] || summary="$summary
+$(sed -n 's/^[0-9]*:/    failed: /p' "build/$preset/Testing/Temporary/LastTestsFailed.log")"
 done
 
 case $(grep 'structure.device_clean \.' build/dev/ctest.log 2>/dev/null) in

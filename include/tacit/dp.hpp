@@ -69,6 +69,7 @@
 #include <tacit/dp/integer_noise.hpp>
 #include <tacit/dp/integer_noise_law.hpp>
 #include <tacit/dp/integer_pairs.hpp>
+#include <tacit/dp/laplace_profile.hpp>
 #include <tacit/dp/loss.hpp>
 #include <tacit/dp/matrix.hpp>
 #include <tacit/dp/matrix/error.hpp>

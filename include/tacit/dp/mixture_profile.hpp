@@ -26,34 +26,34 @@
 
 namespace tacit::detail {
 
-/// The ε ≥ 0 at which a falling profile, of certified values `profile(ε)`, is `delta`; 0 where it never is above.
+/// The ε ≥ least at which a falling profile, of certified values `profile(ε)`, is `delta`; `least` where it never is above.
 /// Guarantee: lower ≤ ε ≤ upper; both ends were asked.
 template <std::same_as<double> T, class Profile>
-[[nodiscard]] bound<T> inverse_profile(T delta, Profile&& profile) {
-  if (profile(0.0).upper <= delta) return {0.0, 0.0};
-  T start = 1.0;
+[[nodiscard]] bound<T> inverse_profile(T delta, Profile&& profile, T least = 0.0) {
+  if (profile(least).upper <= delta) return {least, least};
+  T start = least + 1.0;
   while (profile(start).upper > delta) {
     start *= 2.0;
     // δ underflows to the smallest normal number: below that nothing can be said.
-    if (!(start < 1e300)) return {0.0, std::numeric_limits<T>::infinity()};
+    if (!(start < 1e300)) return {least, std::numeric_limits<T>::infinity()};
   }
   T const wanted = elementary::log(delta);
   auto const miss = [&](T e) {
     bound<T> const found = profile(e);
     return elementary::log(std::max(0.5 * (found.lower + found.upper), 1e-308)) - wanted;
   };
-  T const at_zero = miss(0.0);
-  bracket<T> const root =
-      at_zero > 0.0 ? sign_change({0.0, start}, at_zero, miss(start), miss) : bracket<T>{0.0, 0.0};
+  T const at_least = miss(least);
+  bracket<T> const root = at_least > 0.0 ? sign_change({least, start}, at_least, miss(start), miss)
+                                         : bracket<T>{least, least};
   auto const [low, high] = root;
   T lower = low;
   T upper = high;
-  T const least = std::max(1e-16 * high, std::numeric_limits<T>::min());  // it doubles: not 0
-  for (T move = least; profile(lower).lower < delta; move *= 2.0) {
-    lower = std::max(0.0, low - move);
-    if (lower == 0.0) break;
+  T const step = std::max(1e-16 * high, std::numeric_limits<T>::min());  // it doubles: not 0
+  for (T move = step; profile(lower).lower < delta; move *= 2.0) {
+    lower = std::max(least, low - move);
+    if (lower == least) break;
   }
-  for (T move = least; profile(upper).upper > delta; move *= 2.0) {
+  for (T move = step; profile(upper).upper > delta; move *= 2.0) {
     upper = high + move;
     if (!(upper < start + 1.0)) upper = start;  // asked above
   }

@@ -12,6 +12,7 @@
 #include <tacit/dp/contour/routes.hpp>
 #include <tacit/dp/event.hpp>
 #include <tacit/dp/event_words.hpp>
+#include <tacit/dp/laplace_profile.hpp>
 #include <tacit/dp/mixture_profile.hpp>
 #include <tacit/dp/normal_sum.hpp>
 #include <tacit/dp/pair.hpp>
@@ -115,6 +116,13 @@ class normal_mixtures {
   /// How many different pairs there are that are not normal.
   [[nodiscard]] std::size_t distinct() const { return remove_.size() + laplace_remove_.size(); }
   [[nodiscard]] bool has_laplace() const { return !laplace_remove_.empty(); }
+  /// The profile of releases of Laplace noise that are all of one scale, and all that there is.
+  [[nodiscard]] std::optional<laplace_profile<T>> one_laplace() const {
+    if (distinct() != 1 || !has_laplace() || normals_.variance().upper > 0.0) return std::nullopt;
+    auto const& [pair, count] = laplace_remove_.front();
+    if (pair.rate < 1.0 || !laplace_profile<T>::serves(pair.epsilon, count)) return std::nullopt;
+    return laplace_profile<T>(pair.epsilon, count);
+  }
   /// Whether there is one mixture, and nothing but normal pairs beside it.
   [[nodiscard]] bool one_mixture() const { return distinct() == 1 && remove_.size() == 1; }
   /// Whether that is all: one release.

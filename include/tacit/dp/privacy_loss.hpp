@@ -129,11 +129,11 @@ class basic_privacy_loss {
     return mixtures_.has_laplace() ? allowed.width : coarse;
   }
 
-  // What the lines found, or where that is wider than `width` the grid, Rényi's end, or that of revealed samples, know together:
+  // What the lines found, or where that is wider than `width` another way, Rényi's end, or that of revealed samples, know together:
   // relative to the larger of `scale` and the upper end. All are certified.
-  template <class OnGrid, class ByOrders, class Covered>
+  template <class Other, class ByOrders, class Covered>
   [[nodiscard]] answer by_ways(question const& asked, T scale, T width,
-                               std::optional<answer> const& lines, OnGrid&& grid,
+                               std::optional<answer> const& lines, Other&& other,
                                ByOrders&& by_orders, Covered&& covered) const {
     constexpr T infinity = std::numeric_limits<T>::infinity();
     detail::agreement known(bound<T>{0.0, infinity}, [&] {
@@ -146,7 +146,8 @@ class basic_privacy_loss {
     if (lines) meet(lines->value, lines->by);
     if (!lines || (mixtures_.distinct() <= most_on_grid &&
                    !(known.width() <= width * std::max(scale, known.shared().upper)))) {
-      meet(grid(), route::grid);
+      answer const more = other();
+      meet(more.value, more.by);
     }
     bound<T> const found = known.shared();
     // Of normal mixtures it is far above the truth. Of losses with atoms it need not be.
@@ -181,6 +182,18 @@ class basic_privacy_loss {
     T const lines = for_lines().left() + detail::least_on_grid * detail::work_on_grid;
     T const whole = epoch_ ? 2.0 * detail::work_on_epoch : std::max(lines, detail::work_on_grid);
     return std::clamp(work.left() / whole, 0.0, 1.0);
+  }
+
+  // The closed form of Laplace noise of one scale, or a grid where there is none, where it is wide, or where it takes longer.
+  template <class OfProfile, class OnGrid>
+  [[nodiscard]] answer without_lines(T width, detail::work_budget& work, OfProfile&& of_profile,
+                                     OnGrid&& on_grid) const {
+    auto const profile = others_ ? std::nullopt : mixtures_.one_laplace();
+    if (profile && profile->work() <= (width < coarse ? 2e8 : 2e7) && work.take(profile->work())) {
+      bound<T> const found = of_profile(*profile);
+      if (found.upper - found.lower <= 1e-9 * found.upper) return {found, route::closed_form};
+    }
+    return {on_grid(), route::grid};
   }
 
   // On a grid, for what the lines have not cost.
@@ -417,8 +430,11 @@ typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::epsilon_by(T delta
         {"epsilon at delta ", delta}, 1.0, line_width(allowed),
         others_ ? std::nullopt : mixtures_.epsilon(delta, own),
         [&] {
-          return on_grid(own, work, allowed.share, [&](auto& most) {
-            return grid_epsilon(delta, grid_width(allowed), most, by_orders);
+          auto const exactly = [&](auto const& profile) { return profile.epsilon(delta); };
+          return without_lines(allowed.width, own, exactly, [&] {
+            return on_grid(own, work, allowed.share, [&](auto& most) {
+              return grid_epsilon(delta, grid_width(allowed), most, by_orders);
+            });
           });
         },
         by_orders, [&](auto const& cover) { return cover.epsilon(delta); });
@@ -458,8 +474,11 @@ typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::delta_by(T epsilon
         {"delta at epsilon ", epsilon}, 0.0, line_width(allowed),
         others_ ? std::nullopt : mixtures_.delta(epsilon, own),
         [&] {
-          return on_grid(own, work, allowed.share, [&](auto& most) {
-            return grid_delta(epsilon, grid_width(allowed), most);
+          auto const exactly = [&](auto const& profile) { return profile.delta(epsilon); };
+          return without_lines(allowed.width, own, exactly, [&] {
+            return on_grid(own, work, allowed.share, [&](auto& most) {
+              return grid_delta(epsilon, grid_width(allowed), most);
+            });
           });
         },
         [&] { return moments_->counted_delta(epsilon, work).upper; },
