@@ -42,9 +42,10 @@ exact by_residues(double most, int n, double epsilon) {
     std::vector<exact> grown{exact(1)};
     for (int k = 1; k < n; ++k) grown.push_back(grown.back() * x / k);
     exact residue = 0;
-    for (int i = 0; i < n; ++i) {
+    auto const terms = static_cast<std::size_t>(n);
+    for (std::size_t i = 0; i < terms; ++i) {
       exact part = 0;
-      for (int k = 0; i + k < n; ++k) part += falling[k] * grown[n - 1 - i - k];
+      for (std::size_t k = 0; i + k < terms; ++k) part += falling[k] * grown[terms - 1 - i - k];
       residue += rising[i] * part;
     }
     residue = residue * exp(-x / 2) / pow(exact(2), n);
