@@ -215,19 +215,26 @@ approx_dp coupled_profile<T>::above(T t) const {
   return {std::max(at_t.upper, 0.0), most <= 1.0 ? std::max(most, 0.0) : 1.0};
 }
 
+/// One release in both directions, whose profiles are equal where it is symmetric.
+struct coupled_release {
+  coupled_pair remove;
+  coupled_pair add;
+  bool symmetric;
+};
+
 /// A domination as coupled pairs, or nothing. (1 − q)·L(0) + q·L(s) against L(0), L(m) being Laplace noise about m, is one of one
 /// part (q, p = s, q = 0); turned over it is (q, p = 0, q = −s).
-[[nodiscard]] inline std::optional<domination> as_coupled(domination const& pairs) {
-  if (std::holds_alternative<coupled_pair>(pairs.remove)) return pairs;
+[[nodiscard]] inline std::optional<coupled_release> as_coupled(domination const& pairs) {
+  if (auto const* coupled = std::get_if<coupled_pair>(&pairs.remove)) {
+    return coupled_release{*coupled, std::get<coupled_pair>(pairs.add), pairs.symmetric};
+  }
   auto const* bounded = std::get_if<bounded_pair>(&pairs.remove);
   if (bounded == nullptr || bounded->atom != 0.5) return std::nullopt;
   auto const of_one = [&](double p, double q) {
     return coupled_pair{coupled_pair::noise::laplace, {{bounded->rate, p, q}}};
   };
-  domination out = pairs;
-  out.remove = of_one(bounded->epsilon, 0.0);
-  out.add = of_one(0.0, -bounded->epsilon);
-  return out;
+  return coupled_release{of_one(bounded->epsilon, 0.0), of_one(0.0, -bounded->epsilon),
+                         pairs.symmetric};
 }
 
 #if defined(TACIT_COMPILED)

@@ -316,9 +316,9 @@ class basic_privacy_loss {
   // One release of a coupled pair and nothing else, for what `ask` asks of its profile.
   template <class Ask>
   [[nodiscard]] answer of_coupled(Ask&& ask) const {
-    bound<T> const remove = ask(detail::coupled_profile<T>(std::get<coupled_pair>(alone_->remove)));
+    bound<T> const remove = ask(detail::coupled_profile<T>(alone_->remove));
     if (alone_->symmetric) return {remove, route::closed_form};
-    bound<T> const add = ask(detail::coupled_profile<T>(std::get<coupled_pair>(alone_->add)));
+    bound<T> const add = ask(detail::coupled_profile<T>(alone_->add));
     return {{std::max(remove.lower, add.lower), std::max(remove.upper, add.upper)},
             route::closed_form};
   }
@@ -342,7 +342,7 @@ class basic_privacy_loss {
   bool others_ = false;  // pairs of another kind
   bool empty_ = true;
   std::optional<allocation_pair> epoch_;  // all that there is
-  std::optional<domination> alone_;       // a coupled pair that is all
+  std::optional<detail::coupled_release> alone_;  // one release that is all there is
   bool is_laplace_ = false;               // of one mechanism that is bounded
   bool attained_ = true;
   basic_discretised<T> grid_;
