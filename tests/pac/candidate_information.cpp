@@ -7,11 +7,10 @@
 #include <tacit/pac/stackelberg.hpp>
 
 #include "support/catch.hpp"
+#include "support/matrices.hpp"
 #include "support/normals.hpp"
 
-#include <Eigen/Cholesky>
-#include <Eigen/Eigenvalues>
-#include <Eigen/LU>
+#include <Eigen/Core>
 
 #include <cmath>
 #include <cstddef>
@@ -109,9 +108,9 @@ TEST_CASE("any axes and coordinates give the same figures") {
   }
   CHECK(tacit::pairwise_information(outputs, diagonal).upper.value == Approx(upper).epsilon(1e-12));
   Eigen::MatrixXd const ratio =
-      covariance.inverse() * outputs.covariance() + Eigen::MatrixXd::Identity(4, 4);
+      support::inverse(covariance) * outputs.covariance() + Eigen::MatrixXd::Identity(4, 4);
   CHECK(tacit::log_det_information(outputs, diagonal).value.value ==
-        Approx(0.5 * std::log(ratio.determinant())).epsilon(1e-12));
+        Approx(0.5 * std::log(support::determinant(ratio))).epsilon(1e-12));
 }
 
 // Each configuration fails a true certificate with probability 1e-6: 24 of them, 2.4e-5 in all.
@@ -125,7 +124,7 @@ TEST_CASE(
         candidate_outputs const outputs(normals(count, d, seed), weights(count, seed));
         Eigen::VectorXd const variances =
             (scale * scale * weights(d, seed + 100).array() + 0.1 * scale).matrix();
-        Eigen::MatrixXd const basis = normals(d, d, seed + 200).householderQr().householderQ();
+        Eigen::MatrixXd const basis = support::orthonormal(normals(d, d, seed + 200));
         auto const noise = diagonal ? gaussian_noise::diagonal(variances)
                                     : gaussian_noise::along(basis, variances);
         auto const sampled = tacit::monte_carlo_information(
@@ -440,9 +439,9 @@ struct hermite_rule {
     for (Eigen::Index i = 1; i < n; ++i) {
       jacobi(i, i - 1) = jacobi(i - 1, i) = std::sqrt(static_cast<double>(i));
     }
-    Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> const solved(jacobi);
-    node = solved.eigenvalues();
-    weight = solved.eigenvectors().row(0).cwiseAbs2();
+    support::eigen_pairs const solved = support::eigen_pairs_of(jacobi);
+    node = solved.values;
+    weight = solved.vectors.row(0).cwiseAbs2();
   }
 };
 
@@ -453,8 +452,8 @@ double by_product_rule(Eigen::MatrixXd const& rows, Eigen::VectorXd p,
   p /= p.sum();
   Eigen::Index const d = rows.cols();
   Eigen::Index const n = rule.node.size();
-  Eigen::MatrixXd const root = covariance.llt().matrixL();
-  Eigen::MatrixXd const precision = covariance.inverse();
+  Eigen::MatrixXd const root = support::cholesky_root(covariance);
+  Eigen::MatrixXd const precision = support::inverse(covariance);
   Eigen::Index nodes = 1;
   for (Eigen::Index j = 0; j < d; ++j) nodes *= n;
   double total = 0.0;

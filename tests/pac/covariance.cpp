@@ -5,12 +5,12 @@
 #include <tacit/pac/noise_rules.hpp>
 
 #include "support/catch.hpp"
+#include "support/matrices.hpp"
 #include "support/normals.hpp"
 #include "support/numbers.hpp"
 #include "support/table.hpp"
 
 #include <Eigen/Core>
-#include <Eigen/QR>
 
 #include <cmath>
 #include <cstddef>
@@ -33,7 +33,7 @@ Eigen::MatrixXd decaying_rows(Eigen::Index n, Eigen::Index d, unsigned seed, dou
 }
 
 Eigen::MatrixXd random_axes(Eigen::Index d, unsigned seed) {
-  return Eigen::HouseholderQR<Eigen::MatrixXd>(decaying_rows(d, d, seed, 1.0)).householderQ();
+  return support::orthonormal(decaying_rows(d, d, seed, 1.0));
 }
 
 Eigen::VectorXd random_weights(Eigen::Index n, unsigned seed) {
@@ -507,8 +507,9 @@ TEST_CASE("a plug-in from few samples reads too low") {
     output_moments moments(20);
     moments.observe_rows(decaying_rows(40, d, 100 + seed, 1.0));
     Eigen::MatrixXd const noise = log_det(moments, nats(2.0)).noise.covariance();
-    double const truth = 0.5 * std::log((Eigen::MatrixXd::Identity(d, d) + noise).determinant() /
-                                        noise.determinant());
+    double const truth =
+        0.5 * std::log(support::determinant(Eigen::MatrixXd::Identity(d, d) + noise) /
+                       support::determinant(noise));
     if (truth > 2.0) ++above;
   }
   CHECK(above >= 15);

@@ -5,8 +5,9 @@
 #include <tacit/pac/monte_carlo_information.hpp>
 
 #include "support/catch.hpp"
+#include "support/matrices.hpp"
 
-#include <Eigen/Cholesky>
+#include <Eigen/Core>
 
 #include <cmath>
 #include <cstddef>
@@ -46,7 +47,7 @@ labelled_outputs listed(Eigen::MatrixXd const& rows, Eigen::Index times) {
 
 double noise_along(tacit::gaussian_noise const& noise, Eigen::VectorXd const& difference) {
   Eigen::VectorXd const u = difference.normalized();
-  return 1.0 / u.dot(noise.covariance().llt().solve(u));
+  return 1.0 / u.dot(support::inverse(noise.covariance()) * u);
 }
 
 /// I(K; Z) in 1-d: class 0 says −1 or 1, class 1 says 0, each class half of the time.

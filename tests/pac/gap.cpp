@@ -4,6 +4,7 @@
 #include <tacit/pac/pac_ledger.hpp>
 
 #include "support/catch.hpp"
+#include "support/matrices.hpp"
 #include "support/numbers.hpp"
 #include "support/statistics.hpp"
 
@@ -59,7 +60,7 @@ struct two_points {
     double const cross =
         0.5 * (d * std::log(2.0 * std::numbers::pi) + (1.0 + s * s) * q.whitener().squaredNorm() +
                (q.whitener() * q.mean()).squaredNorm()) -
-        std::log(std::abs(q.whitener().determinant()));
+        std::log(std::abs(support::determinant(q.whitener())));
     return cross - entropy;
   }
 };
@@ -118,14 +119,14 @@ TEST_CASE("a fitted surrogate whitens its sample along its principal axes") {
   MatrixXd const t = q.whitened(rows);
   CHECK(t.colwise().mean().cwiseAbs().maxCoeff() < 1e-11);
   CHECK((t.transpose() * t / 499.0 - identity(3)).cwiseAbs().maxCoeff() < 1e-9);
-  MatrixXd const s = (q.whitener().transpose() * q.whitener()).inverse();
+  MatrixXd const s = support::inverse(q.whitener().transpose() * q.whitener());
   CHECK((q.whitener() * s * q.whitener().transpose()).isDiagonal(1e-9));
   CHECK(q.rounding(rows).minCoeff() > 0.0);
   CHECK(q.rounding(rows).maxCoeff() < 1e-12);
 
   // The stated rounding holds against long double.
   VectorXd const reach = q.rounding(rows);
-  using wide = Eigen::Matrix<long double, Eigen::Dynamic, Eigen::Dynamic>;
+  using wide = support::wide_matrix;
   wide const exact =
       (rows.cast<long double>().rowwise() - q.mean().cast<long double>().transpose().eval()) *
       q.whitener().cast<long double>().transpose();
@@ -514,8 +515,7 @@ TEST_CASE("a determinant's stated error holds") {
     }
     m.diagonal().array() += 1e-4;
     auto const got = tacit::detail::log_determinant_of(m, 0.0, "test");
-    Eigen::Matrix<long double, Eigen::Dynamic, Eigen::Dynamic> const wide = m.cast<long double>();
-    auto const exact = std::log(std::abs(wide.fullPivLu().determinant()));
+    auto const exact = std::log(support::absolute_determinant(m.cast<long double>()));
     CHECK(std::abs(got.value - static_cast<double>(exact)) <= got.error);
     CHECK(got.error < 1e-6);
   }
@@ -847,7 +847,7 @@ TEST_CASE("a study refuses what it cannot answer") {
 }
 
 TEST_CASE("a noise below a covariance is below it in every direction") {
-  using wide = Eigen::Matrix<long double, Eigen::Dynamic, Eigen::Dynamic>;
+  using wide = support::wide_matrix;
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     MatrixXd const axes = tacit::random_axes(12, {seed, 1});
     VectorXd const spread = tacit::public_normals({seed, 2}, 12, 1).array().exp();
@@ -857,8 +857,7 @@ TEST_CASE("a noise below a covariance is below it in every direction") {
     wide const u = below.axes().cast<long double>();
     wide const left = symmetric.cast<long double>() -
                       u * below.variances().cast<long double>().asDiagonal() * u.transpose();
-    Eigen::SelfAdjointEigenSolver<wide> const solved(left, Eigen::EigenvaluesOnly);
-    CHECK(solved.eigenvalues()(0) >= 0.0L);
+    CHECK(support::least_eigenvalue(left) >= 0.0L);
     CHECK(below.trace() > symmetric.trace() * (1.0 - 1e-12));
   }
   CHECK_THROWS_AS(tacit::noise_below(MatrixXd::Ones(2, 2).eval()), std::domain_error);

@@ -2,11 +2,10 @@
 #include <tacit/pac/gaussian_noise.hpp>
 
 #include "support/catch.hpp"
+#include "support/matrices.hpp"
 #include "support/numbers.hpp"
 
 #include <Eigen/Core>
-#include <Eigen/Eigenvalues>
-#include <Eigen/QR>
 
 #include <cmath>
 #include <stdexcept>
@@ -19,7 +18,7 @@ Eigen::MatrixXd orthonormal(Eigen::Index d, Eigen::Index k) {
   Eigen::MatrixXd x(d, k);
   for (Eigen::Index i = 0; i < x.size(); ++i)
     x.data()[i] = std::sin(1.0 + 2.3 * static_cast<double>(i * i % 97));
-  return Eigen::HouseholderQR<Eigen::MatrixXd>(x).householderQ() * Eigen::MatrixXd::Identity(d, k);
+  return support::orthonormal(x);
 }
 
 // What the law of `shaped` has for a covariance: S·Sᵀ, S column by column.
@@ -35,9 +34,9 @@ void check_one_law(gaussian_noise const& noise) {
   CHECK((drawn_covariance(noise) - covariance).cwiseAbs().maxCoeff() <=
         1e-13 * covariance.cwiseAbs().maxCoeff());
   CHECK(noise.trace() == Approx(covariance.trace()).epsilon(1e-13));
-  Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> const solved(covariance);
-  CHECK(noise.least_variance() ==
-        Approx(solved.eigenvalues()(0)).epsilon(1e-12).margin(1e-14 * covariance.norm()));
+  CHECK(noise.least_variance() == Approx(support::eigen_pairs_of(covariance).values(0))
+                                      .epsilon(1e-12)
+                                      .margin(1e-14 * covariance.norm()));
   CHECK(covariance == covariance.transpose());
 }
 
@@ -148,13 +147,13 @@ TEST_CASE("a hundred thousand coordinates need no matrix") {
 
 // Referee: the law's own covariance, summed in long double, and the eigenvalues of what is beyond it.
 TEST_CASE("a covariance from above has at least the noise of the law in every direction") {
-  using wide = Eigen::Matrix<long double, Eigen::Dynamic, Eigen::Dynamic>;
+  using wide = support::wide_matrix;
   auto const least_beyond = [](gaussian_noise const& noise, Eigen::MatrixXd const& given) {
     wide const axes = noise.axes().cast<long double>();
     wide law = axes * noise.variances().cast<long double>().asDiagonal() * axes.transpose();
     law += static_cast<long double>(noise.rest()) *
            (wide::Identity(law.rows(), law.cols()) - axes * axes.transpose());
-    return Eigen::SelfAdjointEigenSolver<wide>(given.cast<long double>() - law).eigenvalues()(0);
+    return support::least_eigenvalue(given.cast<long double>() - law);
   };
   bool short_of_it = false;
   for (Eigen::Index const d : {2, 3, 7, 20}) {

@@ -341,9 +341,9 @@ class basic_privacy_loss {
   detail::participation drawn_;
   bool others_ = false;  // pairs of another kind
   bool empty_ = true;
-  std::optional<allocation_pair> epoch_;  // all that there is
+  std::optional<allocation_pair> epoch_;          // all that there is
   std::optional<detail::coupled_release> alone_;  // one release that is all there is
-  bool is_laplace_ = false;               // of one mechanism that is bounded
+  bool is_laplace_ = false;                       // of one mechanism that is bounded
   bool attained_ = true;
   basic_discretised<T> grid_;
   std::optional<basic_renyi<T>> moments_;  // none once an event has none
