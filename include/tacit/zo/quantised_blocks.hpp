@@ -153,15 +153,18 @@ TACIT_HD constexpr void move_entry(B& block, std::size_t j, double units, int ti
 
 /// Units of which as many or more move an entry to an end of its rest range in any case.
 template <quantised_block B>
-inline constexpr double beyond = 2.0 * (B::most - B::least);
+[[nodiscard]] TACIT_HD constexpr double beyond() noexcept {
+  return 2.0 * (B::most - B::least);
+}
 
 /// The update of an entry by `sum`, in the units of θ.
 template <quantised_block B>
 TACIT_HD constexpr void update_entry(B& block, std::size_t j, double sum, double scale,
                                      rest_range rest, std::uint32_t random) noexcept {
   double units = sum / scale;
-  if (!(units > -beyond<B>)) units = units <= -beyond<B> ? -beyond<B> : 0.0;  // a NaN moves nothing
-  if (units > beyond<B>) units = beyond<B>;
+  if (!(units > -beyond<B>()))
+    units = units <= -beyond<B>() ? -beyond<B>() : 0.0;  // a NaN moves nothing
+  if (units > beyond<B>()) units = beyond<B>();
   block.set(j, rest.nearest(block.get(j) + integer_at_random(units, random)));
 }
 
@@ -189,10 +192,10 @@ void update_block_by_signs(B& block, float step, float const* z, float mu,
   rest_range const rest = rest_of<B>(block.scale, mu, direction_law::rademacher);
   if (rest.empty()) return;
   double const units = double{step} / double{to_float(block.scale)};
-  double const size = __builtin_fabs(units);
+  double size = __builtin_fabs(units);
+  if (!(size < beyond<B>())) size = size >= beyond<B>() ? beyond<B>() : 0.0;
   int unit[block_entries];
-  units_of_signs(size <= beyond<B> ? size : size > beyond<B> ? beyond<B> : 0.0, units < 0.0, z,
-                 random, unit);
+  units_of_signs(size, units < 0.0, z, random, unit);
   block.change([&](int q, std::size_t j) { return rest.nearest(q + unit[j]); });
 }
 
@@ -222,8 +225,8 @@ void update_block(B& block, double const* sum, float mu, direction_law law,
   for (std::size_t j = 0; j < block_entries; ++j) {
     double const units = sum[j] / scale;
     double const number = units == units ? units : 0.0;
-    double const low = number > -beyond<B> ? number : -beyond<B>;
-    x[j] = low < beyond<B> ? low : beyond<B>;
+    double const low = number > -beyond<B>() ? number : -beyond<B>();
+    x[j] = low < beyond<B>() ? low : beyond<B>();
   }
   int unit[block_entries];
   units_of(x, random, unit);

@@ -42,7 +42,8 @@ class draw_block {
   }
 
  private:
-  static constexpr std::size_t group = 32;  // eight blocks of Philox, as many as a vector has room for
+  static constexpr std::size_t group =
+      32;  // eight blocks of Philox, as many as a vector has room for
   std::uint32_t words_[direction_block::size + group];
 };
 
@@ -68,14 +69,15 @@ inline void units_of_signs(double size, bool flipped, float const* z, std::uint3
   // A draw is below a bound if and only if it is below the next integer, which 32 bits hold but for 2^32.
   int whole = static_cast<int>(size);
   double const bound = (size - whole) * 0x1p32;
-  auto below = static_cast<std::uint64_t>(bound);
+  auto below = static_cast<std::int64_t>(bound);
   if (static_cast<double>(below) < bound) ++below;
   whole += static_cast<int>(below >> 32);
   auto const limit = static_cast<std::uint32_t>(below);
   std::uint32_t const turn = flipped ? 0x80000000U : 0U;
   for (std::size_t j = 0; j < block_entries; ++j) {
     int const up = whole + (random[j] < limit ? 1 : 0);
-    int const sign = static_cast<std::int32_t>(__builtin_bit_cast(std::uint32_t, z[j]) ^ turn) >> 31;
+    int const sign =
+        static_cast<std::int32_t>(__builtin_bit_cast(std::uint32_t, z[j]) ^ turn) >> 31;
     unit[j] = (up ^ sign) - sign;
   }
 }
