@@ -9,6 +9,7 @@
 #include "support/directory.hpp"
 #include "train/small_problem.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -16,6 +17,7 @@
 #include <stdexcept>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 /// Training of quantised tensors, and its replay.
@@ -325,7 +327,17 @@ TEMPLATE_TEST_CASE("a trainer takes blocks as it takes floats", "", q8_0, q4_0) 
     CHECK(theta == pulled);
   }
   std::vector<TestType> theta = start_in<TestType>();
-  mezo<> mechanism({.steps = 3, .clip = 10.0}, records);
+  mezo<> mechanism({.steps = 3}, records);
+  train_options far = options;
+  far.learning_rate = 3e38;
+  far.weight_decay = 0.0;
+  trainer wild{mechanism, far, in_two(theta)};
+  double high = 10.0;
+  CHECK_THROWS_AS(wild.step([&](quantised_parameters const&, std::span<double> each) {
+    std::fill(each.begin(), each.end(), std::exchange(high, 0.0));
+  }),
+                  std::domain_error);
+  CHECK(theta == start_in<TestType>());
   options.rounding = rounding_mode::nearest;
   CHECK_THROWS_AS((trainer{mechanism, options, in_two(theta)}), std::invalid_argument);
   options.rounding = rounding_mode::stochastic;

@@ -134,6 +134,8 @@ class trainer {
   ///         can be taken again. A mechanism of batches has charged it, once, and keeps the batch; no
   ///         other has
   /// @throws what the mechanism throws: θ is where it was, up to rounding
+  /// @throws std::domain_error with blocks among the parameters, for a release by which the step is no finite
+  ///         float: θ is where it was, and no replay goes beyond this release
   /// @throws std::invalid_argument for a loss of one tensor where there are several, or of floats
   ///         where θ is stored otherwise, and before the releases of a resumed mechanism have been
   ///         replayed
@@ -180,7 +182,12 @@ class trainer {
         if (!next.by.held) optimise_all(theta_, state_, next, launch_);
       }
     } else if constexpr (!of_floats) {
-      restore_and_stochastic_update_all(theta_, next.terms, draws, launch_);
+      try {
+        restore_and_stochastic_update_all(theta_, next.terms, draws, launch_);
+      } catch (...) {
+        move(last, 1);
+        throw;
+      }
     } else if (rounded) {
       restore_and_stochastic_update_all(theta_, mu, next.terms, draws, launch_);
     } else {

@@ -168,7 +168,7 @@ TACIT_HD constexpr void update_entry(B& block, std::size_t j, double sum, double
   block.set(j, rest.nearest(block.get(j) + integer_at_random(units, random)));
 }
 
-/// What the functors do to an entry, for all of a block on the host: move_entry.
+/// move_entry of all entries of a block, on the host.
 template <quantised_block B>
 void move_block(B& block, direction const& z, float mu, int times, float const* entry,
                 std::uint32_t const* random) noexcept {
@@ -185,7 +185,7 @@ void move_block(B& block, direction const& z, float mu, int times, float const* 
   block.change([&](int q, std::size_t j) { return q + times * unit[j]; });
 }
 
-/// update_entry, by the one term step·z of signs.
+/// update_entry of all entries, by the one term step·z of signs.
 template <quantised_block B>
 void update_block_by_signs(B& block, float step, float const* z, float mu,
                            std::uint32_t const* random) noexcept {
@@ -199,7 +199,7 @@ void update_block_by_signs(B& block, float step, float const* z, float mu,
   block.change([&](int q, std::size_t j) { return rest.nearest(q + unit[j]); });
 }
 
-/// add_term, for the entries of blocks.
+/// add_term of all entries of some blocks.
 template <quantised_block B>
 void add_to_sums(double* __restrict sum, B const* blocks, std::size_t length,
                  direction_step const& term, float const* __restrict z) noexcept {
@@ -214,7 +214,7 @@ void add_to_sums(double* __restrict sum, B const* blocks, std::size_t length,
   }
 }
 
-/// update_entry, by sums.
+/// update_entry of all entries, by sums.
 template <quantised_block B>
 void update_block(B& block, double const* sum, float mu, direction_law law,
                   std::uint32_t const* random) noexcept {
