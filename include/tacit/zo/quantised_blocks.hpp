@@ -157,46 +157,72 @@ template <quantised_block B>
   return 2.0 * (B::most - B::least);
 }
 
+/// The number itself within ±beyond; a NaN moves nothing.
+template <quantised_block B>
+[[nodiscard]] TACIT_HD constexpr double within_beyond(double units) noexcept {
+  if (!(units > -beyond<B>())) return units <= -beyond<B>() ? -beyond<B>() : 0.0;
+  return units > beyond<B>() ? beyond<B>() : units;
+}
+
 /// The update of an entry by `sum`, in the units of θ.
 template <quantised_block B>
 TACIT_HD constexpr void update_entry(B& block, std::size_t j, double sum, double scale,
                                      rest_range rest, std::uint32_t random) noexcept {
-  double units = sum / scale;
-  if (!(units > -beyond<B>()))
-    units = units <= -beyond<B>() ? -beyond<B>() : 0.0;  // a NaN moves nothing
-  if (units > beyond<B>()) units = beyond<B>();
+  double const units = within_beyond<B>(sum / scale);
   block.set(j, rest.nearest(block.get(j) + integer_at_random(units, random)));
 }
 
-/// move_entry of all entries of a block, on the host.
+// Two short loops overlap better with themselves than one long loop would. A block without a rest range moves by 0.
+
+/// move_entry of all entries of blocks, along signs.
 template <quantised_block B>
-void move_block(B& block, direction const& z, float mu, int times, float const* entry,
-                std::uint32_t const* random) noexcept {
-  if (rest_of<B>(block.scale, mu, z.law).empty()) return;
-  double const scale = double{to_float(block.scale)};
-  int unit[block_entries];
-  if (z.law == direction_law::rademacher) {
-    units_of_signs(double{mu} / __builtin_fabs(scale), scale < 0.0, entry, random, unit);
-  } else {
-    double x[block_entries];
-    for (std::size_t j = 0; j < block_entries; ++j) x[j] = double{mu} * double{entry[j]} / scale;
-    units_of(x, random, unit);
+void move_by_signs(B* blocks, std::size_t count, float mu, int times, float const* z,
+                   std::uint32_t const* random) noexcept {
+  one_size by[most_blocks];
+  for (std::size_t i = 0; i < count; ++i) {
+    bool const stays = rest_of<B>(blocks[i].scale, mu, direction_law::rademacher).empty();
+    double const scale = double{to_float(blocks[i].scale)};
+    by[i] = one_size(stays ? 0.0 : double{mu} / scale);
   }
+  for (std::size_t i = 0; i < count; ++i, z += block_entries, random += block_entries) {
+    int unit[block_entries];
+    units_of_signs(by[i], z, random, unit);
+    blocks[i].change([&](int q, std::size_t j) { return q + times * unit[j]; });
+  }
+}
+
+/// move_entry of all entries of a block, along normals.
+template <quantised_block B>
+void move_by_numbers(B& block, float mu, direction_law law, int times, float const* z,
+                     std::uint32_t const* random) noexcept {
+  if (rest_of<B>(block.scale, mu, law).empty()) return;
+  double const scale = double{to_float(block.scale)};
+  double x[block_entries];
+  for (std::size_t j = 0; j < block_entries; ++j) x[j] = double{mu} * double{z[j]} / scale;
+  int unit[block_entries];
+  units_of(x, random, unit);
   block.change([&](int q, std::size_t j) { return q + times * unit[j]; });
 }
 
-/// update_entry of all entries, by the one term step·z of signs.
+/// update_entry of all entries of blocks, by the one term step·z of signs.
 template <quantised_block B>
-void update_block_by_signs(B& block, float step, float const* z, float mu,
-                           std::uint32_t const* random) noexcept {
-  rest_range const rest = rest_of<B>(block.scale, mu, direction_law::rademacher);
-  if (rest.empty()) return;
-  double const units = double{step} / double{to_float(block.scale)};
-  double size = __builtin_fabs(units);
-  if (!(size < beyond<B>())) size = size >= beyond<B>() ? beyond<B>() : 0.0;
-  int unit[block_entries];
-  units_of_signs(size, units < 0.0, z, random, unit);
-  block.change([&](int q, std::size_t j) { return rest.nearest(q + unit[j]); });
+void update_by_signs(B* blocks, std::size_t count, float step, float mu, float const* z,
+                     std::uint32_t const* random) noexcept {
+  one_size by[most_blocks];
+  rest_range rest[most_blocks];
+  for (std::size_t i = 0; i < count; ++i) {
+    rest[i] = rest_of<B>(blocks[i].scale, mu, direction_law::rademacher);
+    double const units = within_beyond<B>(double{step} / double{to_float(blocks[i].scale)});
+    bool const stays = rest[i].empty();
+    if (stays) rest[i] = {-128, 127};
+    by[i] = one_size(stays ? 0.0 : units);
+  }
+  for (std::size_t i = 0; i < count; ++i, z += block_entries, random += block_entries) {
+    int unit[block_entries];
+    units_of_signs(by[i], z, random, unit);
+    rest_range const within = rest[i];
+    blocks[i].change([&](int q, std::size_t j) { return within.nearest(q + unit[j]); });
+  }
 }
 
 /// add_term of all entries of some blocks.
@@ -271,9 +297,12 @@ struct quantised_perturb {
       std::uint64_t const at = first + block_entries * begin;
       float const* const entry = direction.load(z, at, block_entries * n);
       std::uint32_t const* const random = draws.load(moves_of(z), at, block_entries * n);
+      if (z.law == direction_law::rademacher) {
+        return detail::move_by_signs(blocks + begin, n, mu, times, entry, random);
+      }
       for (std::size_t i = 0; i < n; ++i) {
         std::size_t const e = block_entries * i;
-        detail::move_block(blocks[begin + i], z, mu, times, entry + e, random + e);
+        detail::move_by_numbers(blocks[begin + i], mu, z.law, times, entry + e, random + e);
       }
     });
   }
@@ -324,11 +353,7 @@ struct quantised_update {
       std::uint32_t const* const random = draws.load(rounding, at, length);
       if (by_signs) {
         float const* const z = direction.load(terms[0].z, at, length);
-        for (std::size_t i = 0; i < n; ++i) {
-          std::size_t const e = block_entries * i;
-          detail::update_block_by_signs(blocks[begin + i], terms[0].step, z + e, mu, random + e);
-        }
-        return;
+        return detail::update_by_signs(blocks + begin, n, terms[0].step, mu, z, random);
       }
       double sum[detail::direction_block::size] = {};
       for (std::size_t k = 0; k < terms.size(); ++k) {

@@ -47,6 +47,9 @@ class draw_block {
   std::uint32_t words_[direction_block::size + group];
 };
 
+/// Blocks of a part, at most.
+inline constexpr std::size_t most_blocks = direction_block::size / block_entries;
+
 /// Calls at(b, n) for parts b … b + n − 1 of the blocks begin … begin + count − 1, entry 0 of block 0 being number `first`.
 /// The entries of a part fit into one block of a direction, and but for the first part they begin where it does, or
 /// as near to that as blocks do.
@@ -63,22 +66,34 @@ void by_parts(std::uint64_t first, std::size_t begin, std::size_t count, At cons
   }
 }
 
-/// R(x_j) for the numbers ±size of a block, |size| < 2^31: less than 0 where z_j is, or, `flipped`, where it is not.
-inline void units_of_signs(double size, bool flipped, float const* z, std::uint32_t const* random,
+/// R(x) and R(−x) for |x| < 2^31: `whole`, or one more for draws below a limit, and its sign.
+struct one_size {
+  int whole;
+  std::uint32_t limit;
+  std::uint32_t sign;  ///< that of x, where a float has it
+
+  one_size() = default;
+  explicit one_size(double x) noexcept {
+    double const size = __builtin_fabs(x);
+    whole = static_cast<int>(size);
+    // A draw is below a bound if and only if it is below the next integer, which 32 bits hold but for 2^32.
+    double const bound = (size - whole) * 0x1p32;
+    auto below = static_cast<std::int64_t>(bound);
+    if (static_cast<double>(below) < bound) ++below;
+    whole += static_cast<int>(below >> 32);
+    limit = static_cast<std::uint32_t>(below);
+    sign = x < 0.0 ? 0x80000000U : 0U;
+  }
+};
+
+/// R(z_j·x) for the signs z_j of a block.
+inline void units_of_signs(one_size const x, float const* z, std::uint32_t const* random,
                            int* unit) noexcept {
-  // A draw is below a bound if and only if it is below the next integer, which 32 bits hold but for 2^32.
-  int whole = static_cast<int>(size);
-  double const bound = (size - whole) * 0x1p32;
-  auto below = static_cast<std::int64_t>(bound);
-  if (static_cast<double>(below) < bound) ++below;
-  whole += static_cast<int>(below >> 32);
-  auto const limit = static_cast<std::uint32_t>(below);
-  std::uint32_t const turn = flipped ? 0x80000000U : 0U;
   for (std::size_t j = 0; j < block_entries; ++j) {
-    int const up = whole + (random[j] < limit ? 1 : 0);
+    int const size = x.whole + (random[j] < x.limit ? 1 : 0);
     int const sign =
-        static_cast<std::int32_t>(__builtin_bit_cast(std::uint32_t, z[j]) ^ turn) >> 31;
-    unit[j] = (up ^ sign) - sign;
+        static_cast<std::int32_t>(__builtin_bit_cast(std::uint32_t, z[j]) ^ x.sign) >> 31;
+    unit[j] = (size ^ sign) - sign;
   }
 }
 
