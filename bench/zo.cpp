@@ -174,36 +174,59 @@ struct quantised_axpy {
   }
 };
 
-/// Passes over 2^24 entries: of those in blocks all are at 0, and a move is half a unit.
+/// Passes over 2^26 entries in blocks, all of which are at 0, and a move is half a unit.
 template <class B>
 void add_quantised(std::string const& storage) {
-  constexpr std::size_t blocks = (std::size_t{1} << 24) / tacit::block_entries;
+  auto const run = [](benchmark::State& state, auto const& make, std::size_t blocks) {
+    B zero{half{0x3C00}, {}};
+    for (std::size_t j = 0; j < tacit::block_entries; ++j) zero.set(j, 0);
+    std::vector<B> theta(blocks, zero);
+    use_threads(state);
+    std::uint64_t turn = 0;
+    for (auto _ : state) {
+      tacit::openmp{}(make(theta.data(), ++turn), blocks);
+      benchmark::ClobberMemory();
+    }
+    state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(2 * blocks * sizeof(B)));
+    state.SetItemsProcessed(state.iterations() *
+                            static_cast<std::int64_t>(blocks * tacit::block_entries));
+  };
   auto const add_pass = [&](std::string const& name, auto const& make) {
-    add("quantised_" + name + "/" + storage, [make](benchmark::State& state) {
-      B zero{half{0x3C00}, {}};
-      for (std::size_t j = 0; j < tacit::block_entries; ++j) zero.set(j, 0);
-      std::vector<B> theta(blocks, zero);
-      use_threads(state);
-      std::uint64_t turn = 0;
-      for (auto _ : state) {
-        tacit::openmp{}(make(theta.data(), ++turn), blocks);
-        benchmark::ClobberMemory();
-      }
-      state.SetItemsProcessed(state.iterations() *
-                              static_cast<std::int64_t>(blocks * tacit::block_entries));
+    add("quantised_" + name + storage,
+        [=](benchmark::State& state) { run(state, make, count / tacit::block_entries); });
+    benchmark::RegisterBenchmark(("cached/quantised_" + name + storage).c_str(),
+                                 [=](benchmark::State& state) {
+                                   run(state, make, (std::size_t{1} << 14) / tacit::block_entries);
+                                 })
+        ->Arg(1);
+  };
+  add_pass("axpy/", [](B* theta, std::uint64_t) { return quantised_axpy<B>{theta}; });
+  for (auto const& [law, law_name] : {std::pair{direction_law::rademacher, "/rademacher/"},
+                                      {direction_law::gaussian, "/gaussian/"}}) {
+    std::string const rest = law_name;
+    auto const z = [law = law](std::uint64_t turn) {
+      return direction{law, {.seed = 1, .step = turn / 2}};
+    };
+    auto const draws = [](std::uint64_t turn) {
+      return tacit::stream_id{.seed = 1, .step = turn, .use = tacit::purpose::rounding};
+    };
+    add_pass("perturb" + rest, [=](B* theta, std::uint64_t turn) {
+      return tacit::quantised_perturb<B>{theta, z(turn), 0.5F, turn % 2 == 0 ? 1 : -1};
     });
-  };
-  auto const z = [](std::uint64_t turn) {
-    return direction{direction_law::rademacher, {.seed = 1, .step = turn / 2}};
-  };
-  add_pass("axpy", [](B* theta, std::uint64_t) { return quantised_axpy<B>{theta}; });
-  add_pass("perturb/rademacher", [z](B* theta, std::uint64_t turn) {
-    return tacit::quantised_perturb<B>{theta, z(turn), 0.5F, turn % 2 == 0 ? 1 : -1};
-  });
-  add_pass("update/rademacher", [z](B* theta, std::uint64_t turn) {
-    return tacit::quantised_update<B, direction_step>{
-        theta, 0.5F, {z(turn), 1e-3F}, {.seed = 1, .step = turn, .use = tacit::purpose::rounding}};
-  });
+    add_pass("restore_and_update" + rest, [=](B* theta, std::uint64_t turn) {
+      return tacit::quantised_restore_and_update<B, direction_step>{
+          theta, 0.5F, {z(turn), 1e-3F}, draws(turn)};
+    });
+    std::vector<direction_step> terms;
+    for (std::uint64_t t = 0; t < 4; ++t) {
+      terms.push_back({z(2 * t), t % 2 == 0 ? 1e-3F : -1e-3F});
+    }
+    for (std::size_t const k : {std::size_t{1}, std::size_t{4}}) {
+      add_pass((k == 1 ? "update" : "update_by_4") + rest, [=](B* theta, std::uint64_t turn) {
+        return tacit::quantised_update<B>{theta, 0.5F, {terms.data(), k}, draws(turn)};
+      });
+    }
+  }
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <tacit/zo/journal.hpp>
 #include <tacit/zo/launch.hpp>
 #include <tacit/zo/launch_gpu.hpp>
+#include <tacit/zo/mixed_parameters.hpp>
 #include <tacit/zo/moves.hpp>
 #include <tacit/zo/optimise.hpp>
 #include <tacit/zo/optimiser_state.hpp>
@@ -17,6 +18,7 @@
 #include <tacit/zo/parameters.hpp>
 #include <tacit/zo/quantised_blocks.hpp>
 #include <tacit/zo/quantised_parameters.hpp>
+#include <tacit/zo/quantised_units.hpp>
 #include <tacit/zo/run_record.hpp>
 #include <tacit/zo/step.hpp>
 #include <tacit/zo/stochastic.hpp>

@@ -5,6 +5,7 @@
 #include <tacit/zo/launch_gpu.hpp>
 #include <tacit/zo/optimise.hpp>
 #include <tacit/zo/optimiser_state.hpp>
+#include <tacit/zo/quantised_blocks.hpp>
 #include <tacit/zo/stochastic.hpp>
 
 #include <cstddef>
@@ -22,6 +23,7 @@ constexpr std::uint64_t known = 0xE0700E3C375D482B;
 constexpr std::uint64_t known_optimisers = 0x49DD0F9F43B2E2A8;
 constexpr std::uint64_t known_roundings = 0xAF9D5AAA2F7B8516;
 constexpr std::uint64_t known_rounded_runs = 0xDD057536BD5F8BCD;
+constexpr std::uint64_t known_blocks = 0x738C21D84CA900B9;
 constexpr std::uint64_t known_numbers = 0x7C41ED78D4D718FD;
 
 constexpr direction_law laws[] = {direction_law::rademacher, direction_law::gaussian,
@@ -165,6 +167,48 @@ void add_every_number(digest& all, direction_law law) {
 }
 #endif
 
+// Blocks of every scale that a half can be, and entries anywhere between their ends, on their way there and back and
+// through updates by one sign, with a decay, and by several terms; among these some that vanish, and some beyond any range.
+template <class B>
+void add_blocks(digest& all, direction_law law) {
+  constexpr float mu = 0x1.8p-9F;
+  std::vector<B> theta(8192);
+  std::uint32_t word = 1;
+  std::uint16_t scale = 0;
+  for (B& block : theta) {
+    block.scale.bits = scale;
+    scale = static_cast<std::uint16_t>(scale + 8);
+    for (std::size_t j = 0; j < block_entries; ++j) {
+      word = word * 1664525 + 1013904223;
+      block.set(j, static_cast<int>(word >> 24) % (B::most + 1) * ((word >> 8 & 1) != 0 ? -1 : 1));
+    }
+  }
+  std::vector<direction_step> terms;
+  for (float const step : {0.003F, -0.02F, 0.5F, -1e-7F, 1e30F}) {
+    terms.push_back(
+        {{law, {0x123456789ABCDEF, terms.size()}}, step, terms.size() == 1 ? 1e-3F : 0.0F});
+  }
+  auto const step = [&](auto const& make) {
+    run(theta, make);
+    for (B const& block : theta) {
+      all.add(block.scale);
+      for (std::size_t j = 0; j < block_entries; ++j) all.add(std::uint32_t(block.get(j)));
+    }
+  };
+  stream_id const draws = rounding_of(11, 5);
+  for (std::uint64_t const origin : {std::uint64_t{0}, first}) {
+    direction const z = terms[2].z;
+    step([&](B* x) { return quantised_perturb<B>{x, z, mu, 1, origin}; });
+    step([&](B* x) { return quantised_perturb<B>{x, z, mu, -2, origin}; });
+    for (direction_step const& term : terms) {
+      step([&](B* x) { return quantised_update<B, direction_step>{x, mu, term, draws, origin}; });
+    }
+    step([&](B* x) {
+      return quantised_restore_and_update<B>{x, mu, {terms.data(), 3}, draws, origin};
+    });
+  }
+}
+
 // Momentum, Adam and AdamW, with θ, m and v after each step.
 template <class T>
 void add_optimisers(digest& all, direction_law law) {
@@ -281,12 +325,19 @@ int main() {
     add_rounded_runs<half>(rounded_runs, law);
     add_rounded_runs<bfloat16>(rounded_runs, law);
   }
+  digest blocks;
+  for (direction_law const law : {direction_law::rademacher, direction_law::gaussian}) {
+    add_blocks<q8_0>(blocks, law);
+    add_blocks<q4_0>(blocks, law);
+  }
   bool good = all.value == known && optimisers.value == known_optimisers &&
-              roundings.value == known_roundings && rounded_runs.value == known_rounded_runs;
-  std::printf("%016llx %016llx %016llx %016llx", static_cast<unsigned long long>(all.value),
+              roundings.value == known_roundings && rounded_runs.value == known_rounded_runs &&
+              blocks.value == known_blocks;
+  std::printf("%016llx %016llx %016llx %016llx %016llx", static_cast<unsigned long long>(all.value),
               static_cast<unsigned long long>(optimisers.value),
               static_cast<unsigned long long>(roundings.value),
-              static_cast<unsigned long long>(rounded_runs.value));
+              static_cast<unsigned long long>(rounded_runs.value),
+              static_cast<unsigned long long>(blocks.value));
 #if !defined(__CUDACC__)
   digest numbers;
   for (direction_law const law : laws) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tacit/zo/launch.hpp>
 #include <tacit/zo/quantised_blocks.hpp>
+#include <tacit/zo/stochastic.hpp>
 
 #include "support/catch.hpp"
 #include "support/statistics.hpp"
@@ -9,6 +10,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <random>
 #include <type_traits>
 #include <vector>
@@ -207,6 +209,71 @@ TEMPLATE_TEST_CASE("an update is its definition", "", q8_0, q4_0) {
         REQUIRE(other == swept);
       }
     }
+  }
+}
+
+namespace {
+
+// As `some_blocks`, and among them any scale that a half can be and any entries: at their ends, at no rest.
+template <class B>
+std::vector<B> any_blocks(std::size_t count, direction_law law, std::mt19937& random) {
+  std::vector<B> out = some_blocks<B>(count, 0.01F, law, static_cast<unsigned>(random()));
+  for (B& block : out) {
+    if (random() % 2 == 0) continue;
+    if (random() % 2 == 0) block.scale.bits = static_cast<std::uint16_t>(random());
+    for (std::size_t j = 0; j < 32; ++j) block.set(j, static_cast<int>(random() % 256) - 128);
+  }
+  return out;
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("sweeps are the plain loop, whatever the blocks hold", "", q8_0, q4_0) {
+  std::mt19937 random(TestType::most);
+  float const infinite = std::numeric_limits<float>::infinity();
+  for (float const step : {0.0F, 0.01F, -0.3F, 1e30F, 1e-45F, infinite, std::nanf("")}) {
+    for (float const mu : {0.01F, 0x1p-24F, 1000.0F, infinite}) {
+      for (direction_law const law : laws) {
+        std::size_t const count = random() % 140;
+        std::uint64_t const first = random() % 2 == 0 ? 32 * (random() % 99) : random() % 9999;
+        std::vector<TestType> const start = any_blocks<TestType>(count, law, random);
+        std::vector<direction_step> terms;
+        for (float const decay : {0.0F, 1e-3F, 0.0F}) {
+          terms.push_back({{law, {.seed = random()}}, terms.empty() ? step : 0.01F, decay});
+        }
+        stream_id const draws = rounding_of(3, random());
+        auto const same = [&](auto const& make) {
+          std::vector<TestType> plain = start;
+          std::vector<TestType> swept = start;
+          for (std::size_t b = 0; b < count; ++b) make(plain.data())(b);
+          sweep(make(swept.data()), count);
+          CAPTURE(step, mu, law, count, first);
+          CHECK(plain == swept);
+        };
+        for (int const times : {1, -2}) {
+          same([&](auto* b) { return quantised_perturb{b, terms[0].z, mu, times, first}; });
+        }
+        for (std::size_t const k : {1U, 2U, 3U}) {
+          direction_steps const used{terms.data(), k};
+          same([&](auto* b) { return quantised_update{b, mu, used, draws, first}; });
+          same([&](auto* b) { return quantised_restore_and_update{b, mu, used, draws, first}; });
+        }
+      }
+    }
+  }
+}
+
+TEMPLATE_TEST_CASE("to restore and to update is one pass", "", q8_0, q4_0) {
+  for (direction_law const law : laws) {
+    std::vector<direction_step> const terms = steps_of(law, 2, 0.004F);
+    direction_steps const all{terms.data(), terms.size()};
+    stream_id const draws = rounding_of(9, 3);
+    std::vector<TestType> two = some_blocks<TestType>(150, 0.01F, law);
+    std::vector<TestType> one = two;
+    sweep(quantised_perturb{two.data(), terms[1].z, 0.01F}, two.size());
+    sweep(quantised_update{two.data(), 0.01F, all, draws}, two.size());
+    openmp{}(quantised_restore_and_update{one.data(), 0.01F, all, draws}, one.size());
+    CHECK(one == two);
   }
 }
 

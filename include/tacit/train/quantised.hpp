@@ -5,8 +5,11 @@
 #include <tacit/core/number_text.hpp>
 #include <tacit/mechanism/release.hpp>
 #include <tacit/train/retrace.hpp>
+#include <tacit/train/trainer.hpp>
 #include <tacit/zo/hash.hpp>
 #include <tacit/zo/launch.hpp>
+#include <tacit/zo/mixed_parameters.hpp>
+#include <tacit/zo/optimiser_state.hpp>
 #include <tacit/zo/options.hpp>
 #include <tacit/zo/quantised_parameters.hpp>
 #include <tacit/zo/stochastic.hpp>
@@ -21,23 +24,26 @@
 #include <variant>
 #include <vector>
 
-/// Training of quantised tensors in place, by forward passes alone: the loop of train/trainer.hpp in its pull form,
-/// with stochastic rounding.
+/// Training of quantised tensors in place, by forward passes alone, with stochastic rounding: by the loop of
+/// train/trainer.hpp, as floats are trained.
 ///
 ///     settle(tensors, {.smoothing = 1e-3});                   // or blocks that `quantise` has made
 ///     quantised_parameters theta(tensors, {.smoothing = 1e-3});
-///     zeroth_order_loop loop(mechanism, {.smoothing = 1e-3, .learning_rate = 1e-2, .seed = 7,
-///                                        .rounding = rounding_mode::stochastic}, theta.size());
+///     trainer run(mechanism, {.smoothing = 1e-3, .learning_rate = 1e-2, .seed = 7,
+///                             .rounding = rounding_mode::stochastic}, theta);
+///     while (!run.done()) run.step(loss);      // loss(quantised_parameters const&, losses)
+///
+/// A model whose other tensors are floats is `mixed_parameters`, and so is then what the loss is given. The pull form:
+///
+///     zeroth_order_loop loop(mechanism, options, theta.dimension());
 ///     while (!loop.done()) {
 ///       two_point(theta, loop.directions(), loss, loop.scalars());
 ///       rounded_step const next = loop.step_rounded();
 ///       stochastic_update_all(theta, next.terms, next.rounding);
 ///     }
 ///
-/// A model whose other tensors are floats gives both kinds the indices of their entries, and makes each pass over both.
-///
-/// **θ is public**, as there: a function of the start, the options and the releases. Moves come back exactly, and so a
-/// replay makes the updates alone.
+/// **θ is public**, as there: a function of the start, the options and the releases. Blocks come back from moves exactly,
+/// and their replay makes the updates alone.
 
 namespace tacit {
 
@@ -60,9 +66,29 @@ void hash_blocks(blake2b& hash, std::span<B const> blocks) noexcept {
   }
 }
 
+inline void hash_tensor(blake2b& hash, quantised_tensor const& one) {
+  hash_text(hash, one.name);
+  hash_text(hash, name_of(one.blocks.index() == 0 ? element_type::q8_0 : element_type::q4_0));
+  hash_number(hash, one.size());
+  std::visit([&]<class B>(std::span<B> blocks) { hash_blocks(hash, std::span<B const>(blocks)); },
+             one.blocks);
+}
+
+/// each(tensor) for the tensors of either kind.
+template <parameters_with_blocks Theta, class Each>
+void over_all(Theta const& theta, Each const& each) {
+  for (auto const& one : theta.all()) {
+    if constexpr (std::same_as<Theta, quantised_parameters>) {
+      each(one);
+    } else {
+      std::visit(each, one);
+    }
+  }
+}
+
 /// Refuses options by which these parameters do not move.
-inline void check_options(std::string_view who, quantised_parameters const& theta,
-                          train_options const& options) {
+template <parameters_with_blocks Theta>
+void check_options(std::string_view who, Theta const& theta, train_options const& options) {
   check_train_options(options);
   require_argument(options.rounding == rounding_mode::stochastic, who, "rounding",
                    std::string_view("nearest"), "stochastic for quantised parameters");
@@ -75,20 +101,30 @@ inline void check_options(std::string_view who, quantised_parameters const& thet
 
 template <class CoefficientsOf, class Launcher>
 void retrace_steps(quantised_parameters const& theta, train_options const& options,
-                   std::size_t from, std::size_t to, CoefficientsOf const& coefficients_of,
-                   Launcher const& launch) {
+                   std::size_t directions, std::size_t from, std::size_t to,
+                   CoefficientsOf const& coefficients_of, Launcher const& launch) {
   std::vector<direction_step> terms;
   for (std::size_t t = from; t < to; ++t) {
     std::span<double const> const coefficients = coefficients_of(t);
     if (held(coefficients)) continue;
     terms.clear();
-    for (std::size_t k = 0; k < coefficients.size(); ++k) {
-      direction const z = direction_of(options, theta.size(), t, coefficients.size(), k);
+    for (std::size_t k = 0; k < directions; ++k) {
+      direction const z = direction_of(options, theta.dimension(), t, directions, k);
       terms.push_back(term_of(options, rate_at(options, t), z, coefficients[k], k));
     }
     stochastic_update_all(theta, {terms.data(), terms.size()}, rounding_of(options.seed, t),
                           launch);
   }
+}
+
+template <class CoefficientsOf, class Launcher>
+void retrace_steps(mixed_parameters const& theta, train_options const& options,
+                   std::size_t directions, std::size_t from, std::size_t to,
+                   CoefficientsOf const& coefficients_of, Launcher const& launch) {
+  retrace_steps(theta.blocks(), options, directions, from, to, coefficients_of, launch);
+  if (!theta.floats()) return;
+  optimiser_state none(options.optimiser, 0);
+  retrace_steps(*theta.floats(), none, options, directions, from, to, coefficients_of, launch);
 }
 
 }  // namespace detail
@@ -97,58 +133,56 @@ void retrace_steps(quantised_parameters const& theta, train_options const& optio
   return one.blocks.index() == 0 ? element_type::q8_0 : element_type::q4_0;
 }
 
-/// `hash_of` of quantised parameters: their entries' bits are the blocks as they lie in a file, the scale first.
-[[nodiscard]] inline parameter_hash hash_of(quantised_parameters const& theta) {
+/// `hash_of` of parameters with blocks: their entries' bits are the blocks as they lie in a file, the scale first.
+template <parameters_with_blocks Theta>
+[[nodiscard]] parameter_hash hash_of(Theta const& theta) {
   detail::blake2b hash;
   detail::hash_text(hash, "tacit-parameters");
   detail::hash_number(hash, theta.all().size());
-  for (quantised_tensor const& one : theta.all()) {
-    detail::hash_text(hash, one.name);
-    detail::hash_text(hash, name_of(element_type_of(one)));
-    detail::hash_number(hash, one.size());
-    std::visit([&]<class B>(
-                   std::span<B> blocks) { detail::hash_blocks(hash, std::span<B const>(blocks)); },
-               one.blocks);
-  }
+  detail::over_all(theta, [&](auto const& one) { detail::hash_tensor(hash, one); });
   return {hash.finish()};
 }
 
 /// These tensors as they are recorded, each of one dimension.
 /// @throws std::invalid_argument for a part of a model, or tensors in another order than their entries
-[[nodiscard]] inline std::vector<recorded_tensor> tensors_of(quantised_parameters const& theta) {
+template <parameters_with_blocks Theta>
+[[nodiscard]] std::vector<recorded_tensor> tensors_of(Theta const& theta) {
   std::vector<recorded_tensor> result;
   std::uint64_t next = 0;
-  for (quantised_tensor const& one : theta.all()) {
+  detail::over_all(theta, [&](auto const& one) {
     detail::require_argument(one.first == next, "tensors_of", "first index of tensor " + one.name,
                              one.first.value_or(next),
                              detail::to_text(next) + ", of a whole model");
     next += one.size();
-    result.push_back({one.name, element_type_of(one), {one.size()}});
-  }
+    result.push_back({one.name, element_type_of(one), {std::uint64_t{one.size()}}});
+  });
   return result;
 }
 
 /// Rebuilds θ from the releases: in, θ as it was after the first `from` of them; out, after the last, bit for bit that of
-/// the run, whatever the launcher.
+/// the run, whatever the launcher. (As there, a step whose loss threw has moved floats by roundings; blocks it has not.)
 /// @throws std::domain_error, std::invalid_argument for an option outside its range or another law or smoothing
-///         than that of the parameters, and for from > releases.size()
-template <class Launcher = serial>
-void replay(quantised_parameters const& theta, train_options const& options,
-            std::span<release const> releases, std::size_t from = 0, Launcher const& launch = {}) {
+///         than that of the parameters, for from > releases.size(), and for releases that differ in their number of
+///         directions
+template <parameters_with_blocks Theta, class Launcher = serial>
+void replay(Theta const& theta, train_options const& options, std::span<release const> releases,
+            std::size_t from = 0, Launcher const& launch = {}) {
   detail::check_options("replay", theta, options);
   detail::check_from(from, releases.size());
+  if (releases.empty()) return;
+  std::size_t const directions = detail::directions_of(releases);
   for (release const& released : releases) {
     for (double const y : released.coefficients) detail::check_finite("replay", "coefficient", y);
   }
   detail::retrace_steps(
-      theta, options, from, releases.size(),
+      theta, options, directions, from, releases.size(),
       [&](std::size_t t) { return std::span<double const>(releases[t].coefficients); }, launch);
 }
 
-/// In: the blocks with which the run of a transcript began. Out: the tuned ones, bit for bit those of training.
-/// @throws std::invalid_argument for any other tensors, scales or integers, which are left as they are
-template <class Launcher = serial>
-void replay(quantised_parameters const& theta, transcript const& run, Launcher const& launch = {}) {
+/// In: the tensors with which the run of a transcript began. Out: the tuned ones, bit for bit those of training.
+/// @throws std::invalid_argument for any other tensors, scales or numbers, which are left as they are
+template <parameters_with_blocks Theta, class Launcher = serial>
+void replay(Theta const& theta, transcript const& run, Launcher const& launch = {}) {
   constexpr std::string_view who = "replay";
   detail::check_options(who, theta, run.run().training);
   std::vector<recorded_tensor> const here = tensors_of(theta);
@@ -157,8 +191,28 @@ void replay(quantised_parameters const& theta, transcript const& run, Launcher c
   detail::require_argument(found == run.run().start, who, "hash of the parameters", to_hex(found),
                            to_hex(run.run().start) + ", with which the run began");
   detail::retrace_steps(
-      theta, run.run().training, 0, run.steps(), [&](std::size_t t) { return run.step(t); },
-      launch);
+      theta, run.run().training, run.run().directions, 0, run.steps(),
+      [&](std::size_t t) { return run.step(t); }, launch);
 }
+
+namespace detail {
+
+template <parameters_with_blocks Theta>
+struct training<Theta> {
+  static void check(std::string_view who, Theta const& theta, train_options const& options) {
+    check_options(who, theta, options);
+  }
+  template <class Launcher>
+  static void replay(Theta const& theta, train_options const& options,
+                     std::span<release const> releases, std::size_t from, Launcher const& launch) {
+    tacit::replay(theta, options, releases, from, launch);
+  }
+};
+
+}  // namespace detail
+
+template <zeroth_order_mechanism Mechanism, parameters_with_blocks Theta, class Launcher = serial>
+trainer(Mechanism&, train_options const&, Theta, Launcher = {})
+    -> trainer<Mechanism, Launcher, Theta>;
 
 }  // namespace tacit

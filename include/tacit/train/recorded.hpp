@@ -124,6 +124,7 @@ void replay(parameters const& theta, optimiser_state& state, transcript const& r
   detail::check_train_options(run.run().training);
   detail::require_argument(to <= run.steps(), "replay", "to", to, "at most the number of steps");
   detail::check_from(from, to);
+  detail::check_rounding("replay", run.run().training, theta);
   detail::retrace_steps(
       theta, state, run.run().training, run.run().directions, from, to,
       [&](std::size_t t) { return run.step(t); }, launch);

@@ -95,6 +95,17 @@ inline void check_from(std::size_t from, std::size_t releases) {
   require_argument(from <= releases, "replay", "from", from, "at most the number of releases");
 }
 
+/// K of releases, of which there is at least one.
+/// @throws std::invalid_argument if they differ, or have no coefficient
+inline std::size_t directions_of(std::span<release const> releases) {
+  std::size_t const directions = releases.front().coefficients.size();
+  require_argument(directions > 0, "replay", "number of coefficients", 0, "at least 1");
+  for (release const& released : releases) {
+    check_size("replay", "number of coefficients", released.coefficients.size(), directions);
+  }
+  return directions;
+}
+
 /// z_k of a step of K directions: stream number step·K + k of the seed.
 [[nodiscard]] inline direction direction_of(train_options const& options, std::uint64_t dimension,
                                             std::size_t step, std::size_t directions,
@@ -129,14 +140,14 @@ inline void check_state(optimiser_state const& state, train_options const& optio
 }
 
 /// Steps from … to − 1 of a run, of which `coefficients_of(t)` are the K coefficients. The terms of some
-/// thousand steps, or of one with more directions than that, are in memory, and nothing else.
+/// thousand steps, or of one with more directions than that, are in memory, and nothing else. Whether the options'
+/// rounding is one for these tensors is the caller's to check.
 template <class CoefficientsOf, class Launcher>
 void retrace_steps(parameters const& theta, optimiser_state& state, train_options const& options,
                    std::size_t directions, std::size_t from, std::size_t to,
                    CoefficientsOf const& coefficients_of, Launcher const& launch) {
   check_launcher<Launcher>(state);
   check_state(state, options, static_cast<std::size_t>(theta.size()), from);
-  check_rounding("replay", options, theta);
   constexpr std::size_t most_terms = 1 << 14;
   std::size_t const stride = std::max<std::size_t>(1, most_terms / directions);
   float const mu = static_cast<float>(options.smoothing);

@@ -99,7 +99,8 @@ inline constexpr single_bits bits_of_word = [] {
         out += 4 * width * Groups;
       }
     };
-    fill(std::integral_constant<std::size_t, 16 / width>{});
+    constexpr std::size_t most = width == 4 ? 2 : 16 / width;  // for which there are registers
+    fill(std::integral_constant<std::size_t, most>{});
     fill(std::integral_constant<std::size_t, 1>{});
   }
 #endif

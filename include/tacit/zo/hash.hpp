@@ -182,6 +182,20 @@ enum class element_type { f32, f16, bf16, q8_0, q4_0 };
   return static_cast<element_type>(one.entries.index());
 }
 
+namespace detail {
+
+/// Of one tensor: name, type, size and bits.
+inline void hash_tensor(blake2b& hash, tensor const& one) {
+  hash_text(hash, one.name);
+  hash_text(hash, name_of(element_type_of(one)));
+  hash_number(hash, one.size());
+  std::visit(
+      [&]<class T>(std::span<T> entries) { hash_entries(hash, std::span<T const>(entries)); },
+      one.entries);
+}
+
+}  // namespace detail
+
 /// BLAKE2b-256 of names, element types, sizes and bits of all tensors, in their order.
 struct parameter_hash {
   std::array<std::uint8_t, 32> bytes{};
@@ -195,16 +209,7 @@ template <std::same_as<parameter_hash> Hash = parameter_hash>
   detail::blake2b hash;
   detail::hash_text(hash, "tacit-parameters");
   detail::hash_number(hash, theta.all().size());
-  for (tensor const& one : theta.all()) {
-    detail::hash_text(hash, one.name);
-    detail::hash_text(hash, name_of(element_type_of(one)));
-    std::visit(
-        [&]<class T>(std::span<T> entries) {
-          detail::hash_number(hash, entries.size());
-          detail::hash_entries(hash, std::span<T const>(entries));
-        },
-        one.entries);
-  }
+  for (tensor const& one : theta.all()) detail::hash_tensor(hash, one);
   return {hash.finish()};
 }
 

@@ -6,6 +6,7 @@
 #include <tacit/zo/direction.hpp>
 #include <tacit/zo/direction_block.hpp>
 #include <tacit/zo/moves.hpp>
+#include <tacit/zo/quantised_units.hpp>
 #include <tacit/zo/step.hpp>
 #include <tacit/zo/storage.hpp>
 
@@ -52,6 +53,11 @@ struct q8_0 {
   TACIT_HD constexpr void set(std::size_t j, int q) noexcept {
     entry[j] = static_cast<std::int8_t>(q);
   }
+  /// q_j ← to(q_j, j) for all j.
+  template <class To>
+  constexpr void change(To const& to) noexcept {
+    for (std::size_t j = 0; j < 32; ++j) set(j, to(get(j), j));
+  }
 
   friend constexpr bool operator==(q8_0 const&, q8_0 const&) = default;
 };
@@ -71,6 +77,15 @@ struct q4_0 {
     std::uint8_t& both = pair[j % 16];
     both = static_cast<std::uint8_t>(j < 16 ? (both & 0xF0U) | n : (both & 0x0FU) | n << 4);
   }
+  /// q_j ← to(q_j, j) for all j, the two of a byte at a time.
+  template <class To>
+  constexpr void change(To const& to) noexcept {
+    for (std::size_t j = 0; j < 16; ++j) {
+      auto const low = static_cast<unsigned>(to((pair[j] & 15) - 8, j) + 8) & 15;
+      auto const high = static_cast<unsigned>(to((pair[j] >> 4) - 8, j + 16) + 8) & 15;
+      pair[j] = static_cast<std::uint8_t>(low | high << 4);
+    }
+  }
 
   friend constexpr bool operator==(q4_0 const&, q4_0 const&) = default;
 };
@@ -80,22 +95,10 @@ static_assert(sizeof(q8_0) == 34 && sizeof(q4_0) == 18);
 template <class B>
 concept quantised_block = std::same_as<B, q8_0> || std::same_as<B, q4_0>;
 
-/// Entries of a block.
-inline constexpr std::size_t block_entries = 32;
-
 /// θ_j: exact, for a product of 11 and 8 bits.
 template <quantised_block B>
 [[nodiscard]] TACIT_HD constexpr float value_of(B const& block, std::size_t j) noexcept {
   return to_float(block.scale) * static_cast<float>(block.get(j));
-}
-
-/// R(x): ⌊x⌋ or ⌈x⌉ for |x| < 2^31. For bits that are uniform on 32 bits its mean is x, but for less than 2^-32 away
-/// from 0; −x gives −R(x).
-[[nodiscard]] TACIT_HD constexpr int integer_at_random(double x, std::uint32_t random) noexcept {
-  double const size = x < 0.0 ? -x : x;
-  int const whole = static_cast<int>(size);
-  int const up = static_cast<double>(random) < (size - whole) * 0x1p32 ? 1 : 0;
-  return x < 0.0 ? -(whole + up) : whole + up;
 }
 
 /// Where the integers of a block may be between steps; none where the block cannot be moved.
@@ -141,33 +144,6 @@ template <quantised_block B>
 
 namespace detail {
 
-/// Room for the draws of a part.
-class draw_block {
- public:
-  /// Draws first … first + length − 1 of a stream.
-  [[nodiscard]] std::uint32_t const* load(stream_id stream, std::uint64_t first,
-                                          std::size_t length) noexcept {
-    auto const skipped = static_cast<std::size_t>(first % 4);
-    fill_words(stream, first / 4, (skipped + length + 3) / 4, words_);
-    return words_ + skipped;
-  }
-
- private:
-  std::uint32_t words_[direction_block::size + 4];
-};
-
-/// Calls at(b, n) for parts b … b + n − 1 of blocks whose entries fit into one block of a direction.
-template <class At>
-void by_parts(std::size_t begin, std::size_t count, At const& at) noexcept {
-  constexpr std::size_t most = direction_block::size / block_entries - 4;  // z may begin askew
-  while (count > 0) {
-    std::size_t const n = std::min(count, most);
-    at(begin, n);
-    begin += n;
-    count -= n;
-  }
-}
-
 /// q + times·u. What is past the integers' range is cut off modulo 2^8 or 2^4, so that moves back are exact even then.
 template <quantised_block B>
 TACIT_HD constexpr void move_entry(B& block, std::size_t j, double units, int times,
@@ -175,15 +151,112 @@ TACIT_HD constexpr void move_entry(B& block, std::size_t j, double units, int ti
   block.set(j, block.get(j) + times * integer_at_random(units, random));
 }
 
+/// Units of which as many or more move an entry to an end of its rest range in any case.
+template <quantised_block B>
+[[nodiscard]] TACIT_HD constexpr double beyond() noexcept {
+  return 2.0 * (B::most - B::least);
+}
+
+/// The number itself within ±beyond; a NaN moves nothing.
+template <quantised_block B>
+[[nodiscard]] TACIT_HD constexpr double within_beyond(double units) noexcept {
+  if (!(units > -beyond<B>())) return units <= -beyond<B>() ? -beyond<B>() : 0.0;
+  return units > beyond<B>() ? beyond<B>() : units;
+}
+
 /// The update of an entry by `sum`, in the units of θ.
 template <quantised_block B>
 TACIT_HD constexpr void update_entry(B& block, std::size_t j, double sum, double scale,
                                      rest_range rest, std::uint32_t random) noexcept {
-  constexpr double beyond = 2.0 * (B::most - B::least);  // more is cut off in any case
-  double units = sum / scale;
-  if (!(units > -beyond)) units = units <= -beyond ? -beyond : 0.0;  // a NaN moves nothing
-  if (units > beyond) units = beyond;
+  double const units = within_beyond<B>(sum / scale);
   block.set(j, rest.nearest(block.get(j) + integer_at_random(units, random)));
+}
+
+// Two short loops overlap better with themselves than one long loop would. A block without a rest range moves by 0.
+
+/// move_entry of all entries of blocks, along signs.
+template <quantised_block B>
+void move_by_signs(B* blocks, std::size_t count, float mu, int times, float const* z,
+                   std::uint32_t const* random) noexcept {
+  one_size by[most_blocks];
+  for (std::size_t i = 0; i < count; ++i) {
+    bool const stays = rest_of<B>(blocks[i].scale, mu, direction_law::rademacher).empty();
+    double const scale = double{to_float(blocks[i].scale)};
+    by[i] = one_size(stays ? 0.0 : double{mu} / scale);
+  }
+  for (std::size_t i = 0; i < count; ++i, z += block_entries, random += block_entries) {
+    int unit[block_entries];
+    units_of_signs(by[i], z, random, unit);
+    blocks[i].change([&](int q, std::size_t j) { return q + times * unit[j]; });
+  }
+}
+
+/// move_entry of all entries of a block, along normals.
+template <quantised_block B>
+void move_by_numbers(B& block, float mu, direction_law law, int times, float const* z,
+                     std::uint32_t const* random) noexcept {
+  if (rest_of<B>(block.scale, mu, law).empty()) return;
+  double const scale = double{to_float(block.scale)};
+  double x[block_entries];
+  for (std::size_t j = 0; j < block_entries; ++j) x[j] = double{mu} * double{z[j]} / scale;
+  int unit[block_entries];
+  units_of(x, random, unit);
+  block.change([&](int q, std::size_t j) { return q + times * unit[j]; });
+}
+
+/// update_entry of all entries of blocks, by the one term step·z of signs.
+template <quantised_block B>
+void update_by_signs(B* blocks, std::size_t count, float step, float mu, float const* z,
+                     std::uint32_t const* random) noexcept {
+  one_size by[most_blocks];
+  rest_range rest[most_blocks];
+  for (std::size_t i = 0; i < count; ++i) {
+    rest[i] = rest_of<B>(blocks[i].scale, mu, direction_law::rademacher);
+    double const units = within_beyond<B>(double{step} / double{to_float(blocks[i].scale)});
+    bool const stays = rest[i].empty();
+    if (stays) rest[i] = {-128, 127};
+    by[i] = one_size(stays ? 0.0 : units);
+  }
+  for (std::size_t i = 0; i < count; ++i, z += block_entries, random += block_entries) {
+    int unit[block_entries];
+    units_of_signs(by[i], z, random, unit);
+    rest_range const within = rest[i];
+    blocks[i].change([&](int q, std::size_t j) { return within.nearest(q + unit[j]); });
+  }
+}
+
+/// add_term of all entries of some blocks.
+template <quantised_block B>
+void add_to_sums(double* __restrict sum, B const* blocks, std::size_t length,
+                 direction_step const& term, float const* __restrict z) noexcept {
+  double const step{term.step};
+  for (std::size_t e = 0; e < length; ++e) sum[e] += step * double{z[e]};
+  if (term.decay == 0.0F) return;
+  double const decay{term.decay};
+  for (std::size_t e = 0; e < length; e += block_entries, ++blocks) {
+    for (std::size_t j = 0; j < block_entries; ++j) {
+      sum[e + j] -= decay * double{value_of(*blocks, j)};
+    }
+  }
+}
+
+/// update_entry of all entries, by sums.
+template <quantised_block B>
+void update_block(B& block, double const* sum, float mu, direction_law law,
+                  std::uint32_t const* random) noexcept {
+  rest_range const rest = rest_of<B>(block.scale, mu, law);
+  if (rest.empty()) return;
+  double const scale = double{to_float(block.scale)};
+  double x[block_entries];
+  for (std::size_t j = 0; j < block_entries; ++j) {
+    double const units = sum[j] / scale;
+    double const number = units == units ? units : 0.0;
+    double const low = number > -beyond<B>() ? number : -beyond<B>();
+    x[j] = low < beyond<B>() ? low : beyond<B>();
+  }
+  int unit[block_entries];
+  units_of(x, random, unit);
+  block.change([&](int q, std::size_t j) { return rest.nearest(q + unit[j]); });
 }
 
 }  // namespace detail
@@ -205,37 +278,33 @@ struct quantised_perturb {
 
   /// Block b.
   TACIT_HD void operator()(std::size_t b) const noexcept {
+    B& block = blocks[b];
+    if (rest_of<B>(block.scale, mu, z.law).empty()) return;
+    double const scale = double{to_float(block.scale)};
     stream_id const draws = moves_of(z);
     std::uint64_t const at = first + block_entries * b;
-    move(
-        blocks[b], [&](std::size_t j) { return z(at + j); },
-        [&](std::size_t j) { return random_bits32(draws, at + j); });
+    for (std::size_t j = 0; j < block_entries; ++j) {
+      detail::move_entry(block, j, double{mu} * double{z(at + j)} / scale, times,
+                         random_bits32(draws, at + j));
+    }
   }
 
   /// Blocks b … b + count − 1 on the host.
   void block(std::size_t b, std::size_t count) const noexcept {
     detail::direction_block direction;
     detail::draw_block draws;
-    detail::by_parts(b, count, [&](std::size_t begin, std::size_t n) {
+    detail::by_parts(first, b, count, [&](std::size_t begin, std::size_t n) {
       std::uint64_t const at = first + block_entries * begin;
       float const* const entry = direction.load(z, at, block_entries * n);
       std::uint32_t const* const random = draws.load(moves_of(z), at, block_entries * n);
+      if (z.law == direction_law::rademacher) {
+        return detail::move_by_signs(blocks + begin, n, mu, times, entry, random);
+      }
       for (std::size_t i = 0; i < n; ++i) {
-        move(
-            blocks[begin + i], [&](std::size_t j) { return entry[block_entries * i + j]; },
-            [&](std::size_t j) { return random[block_entries * i + j]; });
+        std::size_t const e = block_entries * i;
+        detail::move_by_numbers(blocks[begin + i], mu, z.law, times, entry + e, random + e);
       }
     });
-  }
-
- private:
-  template <class Entry, class Random>
-  TACIT_HD void move(B& block, Entry const& entry, Random const& random) const noexcept {
-    if (rest_of<B>(block.scale, mu, z.law).empty()) return;
-    double const scale = double{to_float(block.scale)};
-    for (std::size_t j = 0; j < block_entries; ++j) {
-      detail::move_entry(block, j, double{mu} * double{entry(j)} / scale, times, random(j));
-    }
   }
 };
 
@@ -275,26 +344,25 @@ struct quantised_update {
     if (!detail::moves(terms)) return;
     detail::direction_block direction;
     detail::draw_block draws;
-    detail::by_parts(b, count, [&](std::size_t begin, std::size_t n) {
+    direction_law const law = terms[0].z.law;
+    bool const by_signs =
+        law == direction_law::rademacher && terms.size() == 1 && terms[0].decay == 0.0F;
+    detail::by_parts(first, b, count, [&](std::size_t begin, std::size_t n) {
       std::uint64_t const at = first + block_entries * begin;
+      std::size_t const length = block_entries * n;
+      std::uint32_t const* const random = draws.load(rounding, at, length);
+      if (by_signs) {
+        float const* const z = direction.load(terms[0].z, at, length);
+        return detail::update_by_signs(blocks + begin, n, terms[0].step, mu, z, random);
+      }
       double sum[detail::direction_block::size] = {};
       for (std::size_t k = 0; k < terms.size(); ++k) {
-        float const* const entry = direction.load(terms[k].z, at, block_entries * n);
-        for (std::size_t i = 0; i < block_entries * n; ++i) {
-          float const x = value_of(blocks[begin + i / block_entries], i % block_entries);
-          detail::add_term(sum[i], terms[k], x, entry[i]);
-        }
+        float const* const z = direction.load(terms[k].z, at, length);
+        detail::add_to_sums(sum, blocks + begin, length, terms[k], z);
       }
-      std::uint32_t const* const random = draws.load(rounding, at, block_entries * n);
       for (std::size_t i = 0; i < n; ++i) {
-        B& block = blocks[begin + i];
-        rest_range const rest = rest_of<B>(block.scale, mu, terms[0].z.law);
-        if (rest.empty()) continue;
-        double const scale = double{to_float(block.scale)};
-        for (std::size_t j = 0; j < block_entries; ++j) {
-          std::size_t const e = block_entries * i + j;
-          detail::update_entry(block, j, sum[e], scale, rest, random[e]);
-        }
+        std::size_t const e = block_entries * i;
+        detail::update_block(blocks[begin + i], sum + e, mu, law, random + e);
       }
     });
   }
@@ -302,5 +370,31 @@ struct quantised_update {
 
 template <quantised_block B, class Terms>
 quantised_update(B*, float, Terms, stream_id, std::uint64_t = 0) -> quantised_update<B, Terms>;
+
+/// From θ−μz, with z the direction of the last term, to the end of the step: bit for bit quantised_perturb{blocks, z, mu}
+/// and then quantised_update{blocks, mu, terms, rounding}, in one pass. At least one term.
+template <quantised_block B, class Terms = direction_steps>
+struct quantised_restore_and_update {
+  B* blocks;
+  float mu;
+  Terms terms;
+  stream_id rounding;
+  std::uint64_t first = 0;
+
+  TACIT_HD void operator()(std::size_t b) const noexcept {
+    quantised_perturb<B>{blocks, terms[terms.size() - 1].z, mu, 1, first}(b);
+    quantised_update<B, Terms>{blocks, mu, terms, rounding, first}(b);
+  }
+  void block(std::size_t b, std::size_t count) const noexcept {
+    detail::by_parts(first, b, count, [&](std::size_t begin, std::size_t n) {
+      quantised_perturb<B>{blocks, terms[terms.size() - 1].z, mu, 1, first}.block(begin, n);
+      quantised_update<B, Terms>{blocks, mu, terms, rounding, first}.block(begin, n);
+    });
+  }
+};
+
+template <quantised_block B, class Terms>
+quantised_restore_and_update(B*, float, Terms, stream_id, std::uint64_t = 0)
+    -> quantised_restore_and_update<B, Terms>;
 
 }  // namespace tacit

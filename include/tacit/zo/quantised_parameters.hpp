@@ -178,6 +178,7 @@ class quantised_parameters {
       one.first = first;
       next = first + one.size();
       size_ += one.size();
+      dimension_ = std::max(dimension_, next);
       if (one.size() > 0) places.emplace_back(first, next);
     }
     detail::require_argument(size_ > 0, who, "number of parameters", size_, "at least 1");
@@ -200,6 +201,8 @@ class quantised_parameters {
 
   /// The entries of all tensors here together.
   [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
+  /// Where the last tensor ends. No direction that blocks can be moved along depends on it.
+  [[nodiscard]] std::uint64_t dimension() const noexcept { return dimension_; }
   [[nodiscard]] std::span<quantised_tensor const> all() const noexcept {
     return {tensors_.data(), tensors_.size()};
   }
@@ -211,6 +214,7 @@ class quantised_parameters {
   float smoothing_;
   direction_law law_;
   std::uint64_t size_ = 0;
+  std::uint64_t dimension_ = 0;
 };
 
 namespace detail {
@@ -226,6 +230,15 @@ void over_tensors(quantised_parameters const& theta, Launcher const& launch, Pas
 inline void check_law(char const* function, quantised_parameters const& theta, direction const& z) {
   require_argument(z.law == theta.law(), function, "law of a direction", static_cast<int>(z.law),
                    "that of the parameters' moves, " + to_text(static_cast<int>(theta.law())));
+}
+
+inline void check_terms(char const* function, quantised_parameters const& theta,
+                        direction_steps terms) {
+  for (std::size_t k = 0; k < terms.size(); ++k) {
+    check_law(function, theta, terms[k].z);
+    check_finite(function, "step", double{terms[k].step});
+    check_finite(function, "decay", double{terms[k].decay});
+  }
 }
 
 }  // namespace detail
@@ -248,51 +261,43 @@ void perturb_all(quantised_parameters const& theta, direction const& z, int time
 template <class Launcher = serial>
 void stochastic_update_all(quantised_parameters const& theta, direction_steps terms,
                            stream_id rounding, Launcher const& launch = {}) {
-  for (std::size_t k = 0; k < terms.size(); ++k) {
-    detail::check_law("stochastic_update_all", theta, terms[k].z);
-    detail::check_finite("stochastic_update_all", "step", double{terms[k].step});
-    detail::check_finite("stochastic_update_all", "decay", double{terms[k].decay});
-  }
+  detail::check_terms("stochastic_update_all", theta, terms);
   detail::over_tensors(theta, launch, [&](auto* blocks, std::uint64_t first) {
     return quantised_update{blocks, theta.smoothing(), terms, rounding, first};
   });
 }
 
-/// `two_point` of quantised parameters: scalars[k·N + i] = [ℓ_i(θ+su_k) − ℓ_i(θ−su_k)]/(2μ) with E[su_k] = μz_k. The
+/// The same from θ−μz, with z the direction of the last term: in one pass. At least one term.
+/// @throws as `stochastic_update_all`
+template <class Launcher = serial>
+void restore_and_stochastic_update_all(quantised_parameters const& theta, direction_steps terms,
+                                       stream_id rounding, Launcher const& launch = {}) {
+  detail::check_terms("restore_and_stochastic_update_all", theta, terms);
+  detail::over_tensors(theta, launch, [&](auto* blocks, std::uint64_t first) {
+    return quantised_restore_and_update{blocks, theta.smoothing(), terms, rounding, first};
+  });
+}
+
+/// Parameters with blocks among them, which know the moves that these have room for: quantised_parameters, and
+/// mixed_parameters of zo/mixed_parameters.hpp.
+template <class Theta>
+concept parameters_with_blocks = requires(Theta const& theta) {
+  { theta.smoothing() } -> std::same_as<float>;
+  { theta.law() } -> std::same_as<direction_law>;
+};
+
+/// `two_point` of such parameters: scalars[k·N + i] = [ℓ_i(θ+su_k) − ℓ_i(θ−su_k)]/(2μ) with E[su_k] = μz_k. The
 /// integers come back exactly after each direction, also if the loss throws.
-/// `loss(theta, losses)` fills one number a record, of blocks that `theta` views.
+/// `loss(theta, losses)` fills one number a record, of what `theta` views.
 /// @throws std::invalid_argument unless scalars.size() is a multiple of the number of directions, and for
 ///         a direction of another law
-template <class Loss, class Launcher = serial>
-requires std::invocable<Loss&, quantised_parameters const&, std::span<double>>
-void two_point(quantised_parameters const& theta, std::span<direction const> directions,
-               Loss&& loss, std::span<double> scalars, Launcher const& launch = {}) {
-  detail::require_argument(!directions.empty() && scalars.size() % directions.size() == 0,
-                           "two_point", "size of scalars", scalars.size(),
-                           "a multiple of the number of directions, at least 1");
-  std::size_t const records = scalars.size() / directions.size();
-  std::vector<double> minus(records);
-  auto const evaluate = [&](std::span<double> losses) {
-    std::fill(losses.begin(), losses.end(), std::numeric_limits<double>::quiet_NaN());
-    loss(theta, losses);
-  };
-  for (direction const& z : directions) {
-    std::span<double> const row = scalars.first(records);
-    scalars = scalars.subspan(records);
-    perturb_all(theta, z, 1, launch);
-    int back = -1;
-    try {
-      evaluate(row);
-      perturb_all(theta, z, -2, launch);
-      back = 1;
-      evaluate(minus);
-    } catch (...) {
-      perturb_all(theta, z, back, launch);
-      throw;
-    }
-    perturb_all(theta, z, 1, launch);
-    two_point_scalars(row, minus, theta.smoothing(), row);
-  }
+template <parameters_with_blocks Theta, class Loss, class Launcher = serial>
+requires std::invocable<Loss&, Theta const&, std::span<double>>
+void two_point(Theta const& theta, std::span<direction const> directions, Loss&& loss,
+               std::span<double> scalars, Launcher const& launch = {}) {
+  auto const move = [&](direction const& z, int times) { perturb_all(theta, z, times, launch); };
+  detail::two_point_unrestored(theta, directions, theta.smoothing(), loss, scalars, move);
+  move(directions.back(), 1);
 }
 
 }  // namespace tacit

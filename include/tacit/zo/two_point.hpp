@@ -132,11 +132,15 @@ inline std::span<float const> one_tensor(parameters const& theta) {
   return theta.floats().front();
 }
 
-template <class Loss>
-void evaluate(Loss& loss, parameters const& theta, std::span<double> losses) {
+template <class Loss, class Parameters>
+void evaluate(Loss& loss, Parameters const& theta, std::span<double> losses) {
   // A record that the loss forgets must not keep an older number.
   std::fill(losses.begin(), losses.end(), std::numeric_limits<double>::quiet_NaN());
-  if constexpr (loss_of_one_tensor<Loss>) {
+  if constexpr (!std::same_as<Parameters, parameters>) {
+    static_assert(std::invocable<Loss&, Parameters const&, std::span<double>>,
+                  "a loss of other parameters than floats takes these, and (std::span<double>)");
+    loss(theta, losses);
+  } else if constexpr (loss_of_one_tensor<Loss>) {
     loss(one_tensor(theta), losses);
   } else if constexpr (loss_of_tensors<Loss>) {
     loss(theta.floats(), losses);
@@ -149,18 +153,26 @@ void evaluate(Loss& loss, parameters const& theta, std::span<double> losses) {
   }
 }
 
+/// A loss of some records, over parameters of this kind.
+template <class Loss, class Parameters>
+concept batch_loss_over =
+    std::invocable<Loss&, Parameters const&, record_indices, std::span<double>> ||
+    (std::same_as<Parameters, parameters>&& loss_of_batches<Loss>);
+
 /// The losses of a batch, as two_point asks for them, of any kind of loss.
-template <class Loss>
+template <class Loss, class Parameters>
 class losses_of_batch {
  public:
   /// With a loss of batches; else `batch` matters only where it is not all of the N records.
   losses_of_batch(Loss& loss, record_indices batch, std::size_t records)
       : loss_(&loss), batch_(batch), records_(records) {}
 
-  void operator()(parameters const& theta, std::span<double> losses) {
-    if constexpr (loss_of_batches<Loss>) {
+  void operator()(Parameters const& theta, std::span<double> losses) {
+    if constexpr (batch_loss_over<Loss, Parameters>) {
       if (batch_.empty()) return;
-      if constexpr (batch_loss_of_one_tensor<Loss>) {
+      if constexpr (!std::same_as<Parameters, parameters>) {
+        (*loss_)(theta, batch_, losses);
+      } else if constexpr (batch_loss_of_one_tensor<Loss>) {
         (*loss_)(one_tensor(theta), batch_, losses);
       } else if constexpr (batch_loss_of_tensors<Loss>) {
         (*loss_)(theta.floats(), batch_, losses);
@@ -207,28 +219,28 @@ inline void two_point_scalars(std::span<double const> plus, std::span<double con
 
 namespace detail {
 
-/// two_point, but θ stays at θ−μz for the last direction.
-template <class Loss, class Launcher>
-void two_point_unrestored(parameters const& theta, std::span<direction const> directions, float mu,
-                          Loss& loss, std::span<double> scalars, Launcher const& launch) {
+/// two_point, but θ stays at θ−μz for the last direction. `move(z, times)` makes θ ← θ + times·μz.
+template <class Parameters, class Loss, class Move>
+void two_point_unrestored(Parameters const& theta, std::span<direction const> directions, float mu,
+                          Loss& loss, std::span<double> scalars, Move const& move) {
   require_argument(!directions.empty() && scalars.size() % directions.size() == 0, "two_point",
                    "size of scalars", scalars.size(),
                    "a multiple of the number of directions, at least 1");
   std::size_t const records = scalars.size() / directions.size();
   std::vector<double> minus(records);
   for (direction const& z : directions) {
-    if (&z != &directions.front()) perturb_all(theta, *(&z - 1), mu, launch);
+    if (&z != &directions.front()) move(*(&z - 1), 1);
     std::span<double> const row = scalars.first(records);
     scalars = scalars.subspan(records);
-    perturb_all(theta, z, mu, launch);
-    float back = -mu;
+    move(z, 1);
+    int back = -1;
     try {
       evaluate(loss, theta, row);
-      perturb_all(theta, z, -2.0F * mu, launch);
-      back = mu;
+      move(z, -2);
+      back = 1;
       evaluate(loss, theta, minus);
     } catch (...) {
-      perturb_all(theta, z, back, launch);
+      move(z, back);
       throw;
     }
     two_point_scalars(row, minus, mu, row);
@@ -251,8 +263,11 @@ template <class Loss, class Launcher = serial>
 void two_point(parameters const& theta, std::span<direction const> directions, double smoothing,
                Loss&& loss, std::span<double> scalars, Launcher const& launch = {}) {
   float const mu = detail::checked_smoothing("two_point", smoothing);
-  detail::two_point_unrestored(theta, directions, mu, loss, scalars, launch);
-  perturb_all(theta, directions.back(), mu, launch);
+  auto const move = [&](direction const& z, int times) {
+    perturb_all(theta, z, static_cast<float>(times) * mu, launch);
+  };
+  detail::two_point_unrestored(theta, directions, mu, loss, scalars, move);
+  move(directions.back(), 1);
 }
 
 }  // namespace tacit
