@@ -448,7 +448,12 @@ class Schedules(Runs):
                 ({"mechanism": "gaussian-dp", "mu": 0.5, "rate": 0.1}, "add-remove"),
                 ({"mechanism": "profile", "points": [{"epsilon": 0.2, "delta": 1e-3},
                                                      {"epsilon": 1, "delta": 1e-6}]},
-                 "replace-one")]:
+                 "replace-one"),
+                ({"mechanism": "report-noisy-max", "noise": "gumbel", "scale": 10}, "replace-one"),
+                ({"mechanism": "permute-and-flip", "scale": 10, "rate": 0.1, "steps": 3}, "add-remove"),
+                ({"mechanism": "sparse-vector", "threshold_scale": 10, "query_scale": 20, "answers": 3}, "zero-out"),
+                ({"mechanism": "gnmax-check", "sigma": 20, "steps": 9}, "replace-one"),
+                ({"mechanism": "gnmax-answer", "sigma": 20, "steps": 9}, "add-remove")]:
             path = self.schedule({"adjacency": neighbours, "releases": [release]})
             for by in ("pld", "discretised"):
                 answer = self.ask_json("epsilon", "--schedule", path, "--delta", 1e-4,
@@ -456,7 +461,9 @@ class Schedules(Runs):
                 lower, upper = self.bound(answer, "epsilon")
                 self.assertTrue(0 < upper < 20, (release, by))
         # Known by their divergences, for the accountants that have a bound.
-        for release, known_to in [({"mechanism": "zcdp", "rho": 0.1}, ("rdp", "zcdp")),
+        for release, known_to in [({"mechanism": "vector-discrete-gaussian", "sigma": 10, "l2": 4}, ("rdp", "zcdp")),
+                                  ({"mechanism": "vector-skellam", "variance": 100, "l1": 9, "l2": 3}, ("rdp",)),
+                                  ({"mechanism": "zcdp", "rho": 0.1}, ("rdp", "zcdp")),
                                   ({"mechanism": "renyi", "points": [{"order": 2, "divergence": .1},
                                                                      {"order": 9, "divergence": .6}]},
                                    ("rdp",))]:
@@ -479,6 +486,47 @@ class Schedules(Runs):
         joint = self.ask_json("epsilon", "--schedule", self.schedule({"releases": [groups]}), *asked)
         plain = self.ask_json("epsilon", "--noise-multiplier", 2.4, "--steps", 1, *asked)
         self.assertAlmostEqual(joint["epsilon"], plain["epsilon"], delta=1e-9)
+
+    def test_mechanisms_that_choose(self):
+        """docs/accountants.md; dp/choices.hpp: what stands for them under each adjacency."""
+        pure, twice = {"mechanism": "pure"}, {"add-remove": 1, "zero-out": 1, "replace-one": 2}
+        for neighbours, factor in twice.items():
+            for release, stands in [
+                    ({"mechanism": "report-noisy-max", "noise": "laplace", "scale": 8}, dict(pure, epsilon=2 * factor / 8)),
+                    ({"mechanism": "permute-and-flip", "scale": 8, "contribution": "non-negative"}, dict(pure, epsilon=factor / 8)),
+                    ({"mechanism": "report-noisy-max", "noise": "gumbel", "scale": 8, "contribution": "any-sign"},
+                     {"mechanism": "exponential", "epsilon": 2 * factor / 8}),
+                    # most = 2 where a record is replaced, else 1: most/16 + 3 * 2 * most/32
+                    ({"mechanism": "sparse-vector", "threshold_scale": 16, "query_scale": 32, "answers": 3},
+                     dict(pure, epsilon=factor * (1 / 16 + 6 / 32))),
+                    ({"mechanism": "sparse-vector", "threshold_scale": 16, "query_scale": 32, "answers": 3,
+                      "contribution": "non-negative"}, dict(pure, epsilon=1 / 16 + (6 if factor == 2 else 3) / 32)),
+                    ({"mechanism": "gnmax-check", "sigma": 4}, {"mechanism": "gaussian-dp", "mu": 0.25}),
+                    ({"mechanism": "gnmax-answer", "sigma": 8}, {"mechanism": "gaussian-dp", "mu": 2 ** .5 / 8})]:
+                # The option names the neighbours as well as the schedule does.
+                asked = ["--delta", 1e-4, "--adjacency", neighbours]
+                found = self.ask_json("epsilon", "--schedule", self.schedule({"releases": [release]}), *asked)
+                self.assertIs(found.pop("attained"), False)  # it may cost less than what stands for it
+                known = self.ask_json("epsilon", "--schedule", self.schedule({"releases": [stands]}), *asked)
+                self.assertAlmostEqual(found["upper"], known["upper"], delta=1e-9, msg=(release, neighbours))
+                again = self.schedule({"adjacency": neighbours, "releases": [release]})
+                self.assertEqual(found["upper"], self.ask_json("epsilon", "--schedule", again, "--delta", 1e-4)["upper"])
+        max_of = {"mechanism": "report-noisy-max", "noise": "laplace", "scale": 1}
+        vector = {"mechanism": "sparse-vector", "threshold_scale": 1, "query_scale": 1, "answers": 1}
+        for release, naming in [
+                ({"mechanism": "report-noisy-max", "scale": 1}, [".noise is missing"]),
+                (dict(max_of, noise="cauchy"), ['.noise is "cauchy"', "gumbel, exponential or laplace"]),
+                (dict(max_of, scale=0), [".scale is 0", "in [1e-290, 1e290]"]),
+                (dict(max_of, contribution="any_sign"), [".contribution", "any-sign or non-negative"]),
+                ({"mechanism": "permute-and-flip", "scale": 1, "noise": "laplace"}, [".noise is unknown"]),
+                (dict(vector, answers=0), [".answers is 0", "a whole number in [1, 2^53]"]),
+                (dict(vector, query_scale=1e300), [".query_scale is 1e+300", "in [1e-290, 1e290]"]),
+                ({"mechanism": "gnmax-check", "sigma": -1}, [".sigma is -1", "in [1e-290, 1e290]"]),
+                ({"mechanism": "vector-discrete-gaussian", "sigma": 1e-300, "l2": 1}, [".sigma is 1e-300", "losses are finite"]),
+                ({"mechanism": "vector-discrete-gaussian", "sigma": 1, "l2": -1}, [".l2 is -1", "at least 0"]),
+                ({"mechanism": "vector-skellam", "variance": 9, "l1": 3}, [".l2 is missing"])]:
+            self.refused("epsilon", "--schedule", self.schedule({"releases": [release]}), "--delta", 1e-4,
+                         naming=["releases[0]" + naming[0], *naming[1:]])
 
     def imported(self, text, releases, neighbours="add-remove", accountant="pld"):
         """The state of another accountant has the answer of this schedule."""
