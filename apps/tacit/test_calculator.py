@@ -781,6 +781,25 @@ class Schedules(Runs):
                 found = self.ask("matrix", *table, *asked)
                 for key in ["epsilon", "mean_squared_error", "largest_squared_error"]:
                     self.assertAlmostEqual(found[key], named[key], delta=1e-12)
+        # Two buffers, and the same coefficients as a table.
+        buffers = file("buffers.csv", "decay,scale\n.9,.3\n.5,.2\n")
+        row_of_buffers = file("of_buffers.csv", ",".join(
+            repr(.3 * .9 ** (t - 1) + .2 * .5 ** (t - 1) if t else 1) for t in range(40)) + "\n")
+        asked = ["--steps", 40, "--noise-multiplier", 5, "--delta", 1e-5, "--participations", 4, "--separation", 9]
+        by_buffers = self.ask("matrix", "--strategy", "buffered", "--buffers", buffers, *asked)
+        by_table = self.ask_json("matrix", "--table", row_of_buffers, *asked)
+        for key in ["epsilon", "mean_squared_error", "largest_squared_error"]:
+            self.assertAlmostEqual(by_buffers[key], by_table[key], delta=1e-9, msg=key)
+        self.assertIn("a buffered Toeplitz strategy of 2 buffers",
+                      run("matrix", "--strategy", "buffered", "--buffers", buffers, *asked).stdout)
+        for content, naming in [("", ["no rows"]), (".9\n", [":1: has 1 column", "decay, scale"]), ("1.5,1\n", ["the decay is 1.5", "[0, 1]"]),
+                                (".5,-1\n", ["the scale is -1", "at least 0"]), (".5,nan\n", ["nan"]), (".5,1e308\n.5,1e308\n", ["finite"]),
+                                (".5,.1\n" * 101, [":101: ", "100"])]:
+            self.refused("matrix", "--strategy", "buffered", "--buffers", file("bad.csv", content), *asked, naming=["bad.csv", *naming])
+        self.refused("matrix", "--strategy", "buffered", *asked, naming=["--buffers is missing"])
+        self.refused("matrix", "--strategy", "tree", "--buffers", buffers, *asked, naming=["--buffers", "unless --strategy is buffered"])
+        self.refused("matrix", "--table", whole, "--buffers", buffers, *asked, naming=["--buffers", "where --table"])
+        self.refused("matrix", "--strategy", "buffered", "--buffers", buffers, "--bands", 3, *asked, naming=["--bands", "square-root"])
         self.refused("matrix", "--table", whole, "--steps", 9, "--delta", 1e-5, "--bins", 3,
                      naming=["--steps", "left out", "--table"])
         self.refused("matrix", "--table", file("two.csv", "1,0,0\n1,1,0\n"), "--bins", 3,
