@@ -388,6 +388,64 @@ class Accounting(Runs):
                                delta=1e-5)
         self.assertIn("refused", by["gdp-clt"])
 
+    def test_calibration_of_what_is_around_a_run(self):
+        """What is found is found as epsilon answers for the same words, and a bit more of it does not keep the target."""
+        target = ["--epsilon", 2, "--delta", 1e-5]
+        best = ["--best-of", 20]
+        capped = ["--cap", 700, "--cap-records", 50000]
+        for verb, key, option, plan, around, more in [
+                ("noise", "noise_multiplier", "--noise-multiplier", ["--rate", 0.01, "--steps", 1000], best, 1 - 1e-5),
+                ("noise", "noise_multiplier", "--noise-multiplier", ["--rate", 0.01, "--steps", 1000],
+                 ["--drawn-once", 0.2, *best, "--best-of-law", "logarithmic"], 1 - 1e-5),
+                ("noise", "noise_multiplier", "--noise-multiplier", ["--rate", 0.01, "--steps", 1000], capped, 1 - 1e-5),
+                ("rate", "rate", "--rate", ["--noise-multiplier", 2, "--steps", 1000], best, 1 + 1e-5),
+                ("rate", "batch", "--batch", ["--noise-multiplier", 4, "--steps", 100, "--records", 5000], best, None),
+                ("steps", "steps", "--steps", ["--noise-multiplier", 1, "--rate", 0.01], capped, None),
+                ("steps", "steps", "--epochs", ["--noise-multiplier", 4, "--shuffle", 9, "--adjacency", "zero-out", "--accountant", "gdp"],
+                 ["--drawn-once", 0.5], None)]:
+            answer = self.ask_json(verb, *plan, *target, *around)
+            found = answer[key]
+            kept = self.ask_json("epsilon", *plan, option, repr(found), "--delta", 1e-5, *around)
+            self.assertLessEqual(kept["epsilon"], 2, (verb, around))
+            self.assertLessEqual(self.ask_json("delta", *plan, option, repr(found), "--epsilon", 2, *around)["delta"], 1e-5)
+            bolder = repr(found * more) if more else found + 1
+            self.assertGreater(self.ask_json("epsilon", *plan, option, bolder, "--delta", 1e-5, *around)["epsilon"], 2)
+            for name in ("best_of", "cap", "drawn_once"):  # what was asked, and of the run that was found
+                self.assertEqual(answer.get(name), kept.get(name), (verb, around))
+            said = run(verb, *plan, *target, *around).stdout
+            self.assertEqual("the best of a" in said, "--best-of" in around, said)
+            self.assertEqual("batches of at most" in said, "--cap" in around, said)
+        few = ["--epsilon", 2, "--delta", 1e-5, "--steps", 1000]
+        for words, naming in [
+                (["noise", "--rate", 0.01, *few, "--cap", 100], ["--cap-records is missing"]),
+                (["noise", *few, *capped], ["--cap is 700", "allocated at random"]),
+                (["rate", "--noise-multiplier", 2, "--records", 50000, *few, *capped], ["--cap is 700", "one size"]),
+                (["noise", "--rate", 0.01, *few, "--best-of-law", "poisson"], ["--best-of-law", "unless --best-of"]),
+                (["noise", "--rate", 0.01, *few, "--drawn-once", 0.1, "--adjacency", "replace-one"], ["--drawn-once", "replace-one"]),
+                (["noise", "--rate", 0.01, *few, "--cap", 500, "--cap-records", 50000, "--records-per-person", 2],
+                 ["no noise multiplier up to 1e300 keeps epsilon 2 at delta 1e-05 by the pld accountant"]),
+                (["steps", "--rate", 0.01, "--noise-multiplier", 0.1, *few[:4], *best], ["not even one step", "pld"])]:
+            self.refused(*words, naming=naming)
+        # A bound on the best of several runs, or on capped batches, takes no estimate.
+        for around in (best, capped):
+            for verb, asked in (("epsilon", ["--delta", 1e-5]), ("delta", ["--epsilon", 1])):
+                self.refused(verb, *self.A, *asked, *around, "--accountant", "gdp-clt",
+                             naming=["--accountant is gdp-clt", around[0], "bound"])
+            of_all = self.ask_json("epsilon", *self.A, "--delta", 1e-5, *around, "--accountant", "all")["accountants"]
+            self.assertIn("refused", of_all[-1])
+        self.assertIs(self.ask_json("epsilon", *self.A, "--delta", 1e-5, "--drawn-once", 0.1, "--accountant",
+                                    "gdp-clt")["estimate"], True)
+
+    def test_a_cap_on_random_allocation(self):
+        epoch = ["--noise-multiplier", 1, "--allocate", 1, "--of", 100, "--delta", 1e-5]
+        plain = self.ask_json("epsilon", *epoch)
+        capped = self.ask_json("epsilon", *epoch, "--cap", 700, "--cap-records", 50000)
+        # The chance that any of 100 batches of Bin(50000, 1/100) is larger, and (1 + e^epsilon) of it counted as delta.
+        binomial = statistics.NormalDist(500, math.sqrt(500 * 0.99))
+        self.assertTrue(100 * (1 - binomial.cdf(700.5)) < capped["cap"]["overflow"] < 1e-13, capped)
+        self.assertTrue(plain["upper"] < capped["upper"] < plain["upper"] + 1e-6, capped)
+        self.assertEqual(self.ask_json("epsilon", *epoch, "--cap", 550, "--cap-records", 50000)["upper"], LARGEST)
+
 
 class Patience(Case):
     """Questions that an accountant takes minutes for."""
@@ -1018,7 +1076,13 @@ class Pages(Runs):
             for name, truth in truths.items():
                 lower, upper = found[name]["lower"], found[name]["upper"]
                 self.assertTrue(lower <= truth + 1e-9 and truth - 1e-9 <= upper <= lower + width, (words, name))
+            # A file does not say of what run it is.
+            self.assertEqual("attained" in found, "--trade-off" in words)
         self.assertEqual(path.read_bytes(), kept)
+        vote = ["--schedule", self.schedule({"releases": [{"mechanism": "gnmax-check", "sigma": 4}]})]
+        for found in (self.ask("attack", *vote), self.ask_json("report", *vote),
+                      self.ask_json("curve", *vote, "--trade-off", self.folder / "vote", "--points", 2)):
+            self.assertIs(found["attained"], False)
         # One (epsilon, delta): the test that has it exactly.
         found = self.ask("attack", "--epsilon", 1, "--delta", 0.01, "--false-positive-rate", 0.1)
         self.assertAlmostEqual(found["true_positive_rate"]["upper"], 0.01 + 0.1 * math.e, delta=1e-12)
@@ -1092,6 +1156,22 @@ class Pages(Runs):
         self.assertEqual(answer["versions"]["tacit"], version)
         for text in ["Gaussian noise of multiplier 20", "Poisson", "add-remove", "tacit " + version]:
             self.assertIn(text, page.stdout)
+        # What is around the run is stated with it, and counted.
+        short = [*self.C[2:], "--rate", 0.01]
+        for around, words, stands in [
+                (["--cap", 1000, "--cap-records", 50000], ["cut down to 1000", "50000 records"], {"cap"}),
+                (["--drawn-once", 0.5, "--best-of", 5], ["sample of rate 0.5 drawn once", "only the best of a geometric number"],
+                 {"drawn_once", "best_of"})]:
+            stated = self.ask_json("report", *short, *around)
+            self.assertEqual({"cap", "drawn_once", "best_of"} & set(stated), stands)
+            self.assertNotIn("attained", stated)
+            page = run("report", *short, *around).stdout
+            for text in words:
+                self.assertIn(text, page)
+            asked = self.ask_json("epsilon", *short, *around, "--delta", 1e-5)
+            self.assertIn({"delta": 1e-5} | {key: asked[key] for key in ("epsilon", "lower", "upper")}, stated["guarantees"])
+            guess = self.ask_json("attack", *short, *around)["attack_success"]["upper"]
+            self.assertEqual(stated["attack_success"][0], {"prior": 0.5, "success": guess})
         for by in ("all", "gdp-clt"):
             self.refused("report", *self.A, "--accountant", by, naming=["--accountant", "bound"])
 
