@@ -43,7 +43,7 @@ std::string meaning(tacit::adjacency neighbours) {
   return "";
 }
 
-std::vector<std::string> assumptions(plan const& run) {
+std::vector<std::string> assumptions(plan const& run, surroundings const& its) {
   auto const any = [&](std::function<bool(tacit::event const&)> const& holds) {
     return std::any_of(run.releases.begin(), run.releases.end(),
                        [&](plan::entry const& e) { return holds(e.what.release); });
@@ -113,8 +113,11 @@ std::vector<std::string> assumptions(plan const& run) {
       "what "
       "was released before it; noise, rates and steps were fixed before the run.");
   all.emplace_back(
-      "Every release is listed. The attacker sees all of them and knows all other "
-      "records.");
+      its.times
+          ? "Every release of a run is listed. The attacker sees all of those of the best run, "
+            "nothing of the other runs, and knows all other records."
+          : "Every release is listed. The attacker sees all of them and knows all other records.");
+  for (std::string& more : assumptions_around(its)) all.push_back(std::move(more));
   return all;
 }
 
@@ -141,11 +144,7 @@ answer run_report(arguments const& of) {
   for (std::string const& around : releases_around(its)) page += "- " + around + "\n";
   out.json["adjacency"] = in_words(run.neighbours);
   page += "\n## What is assumed\n\n";
-  std::vector<std::string> assumed_of_all = assumptions(run);
-  for (std::string& assumed : assumptions_around(its)) {
-    assumed_of_all.push_back(std::move(assumed));
-  }
-  for (std::string const& assumed : assumed_of_all) {
+  for (std::string const& assumed : assumptions(run, its)) {
     page += "- " + assumed + "\n";
     out.json["assumptions"].push_back(assumed);
   }

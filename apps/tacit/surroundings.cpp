@@ -148,13 +148,12 @@ std::string about(plan const& run, surroundings const& around) {
 
 std::vector<std::string> releases_around(surroundings const& around) {
   std::vector<std::string> all;
-  if (around.cap) all.push_back("of " + cap_in_words(*around.cap));
+  if (around.cap) all.push_back("with " + cap_in_words(*around.cap));
   if (around.drawn_once) {
     all.push_back("all on a sample of rate " + exactly(*around.drawn_once) + " drawn once");
   }
   if (around.times) {
-    all.push_back("of that, only " + repetitions_in_words(*around.times) +
-                  " and not the other runs");
+    all.push_back("of all this, only " + repetitions_in_words(*around.times));
   }
   return all;
 }
