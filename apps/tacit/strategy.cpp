@@ -72,8 +72,7 @@ std::pair<any_strategy, std::string> read_table(arguments const& of) {
   return {tacit::dense_strategy{std::move(entries), columns}, "the strategy of " + file};
 }
 
-constexpr std::size_t most_buffers =
-    100;  // a coefficient of each step costs as many multiplications
+constexpr std::size_t most_buffers = 20;  // each step costs as many multiplications
 
 // A buffer a line: its decay and its scale.
 std::vector<tacit::noise_buffer> read_buffers(std::string const& file) {
