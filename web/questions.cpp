@@ -325,14 +325,14 @@ struct sought {
   [[nodiscard]] composed last_with(char const* key, Number x) const {
     json with = last;
     with[key] = x;
-    return checked(apps::read_release(with, place));
+    return checked(apps::read_release(with, place, known.neighbours));
   }
 
   // The search goes beyond the noise that may be entered.
   [[nodiscard]] composed last_with_noise(double multiplier) const {
     json with = last;
     with["noise_multiplier"] = 1.0;
-    composed found = apps::read_release(with, place);
+    composed found = apps::read_release(with, place, known.neighbours);
     std::visit(
         [&](auto& mechanism) {
           if constexpr (requires { mechanism.noise_multiplier; }) {
@@ -419,6 +419,14 @@ json schedule(json const& question) {
     throw;
   } catch (std::invalid_argument const& error) {
     throw apps::bad_schedule(std::string("text ") + error.what(), "text");
+  }
+  for (std::size_t k = 0; k < given.releases.size(); ++k) {
+    // As the page keeps it, it would stay the same under other neighbours.
+    if (!given.releases[k].of_neighbours) continue;
+    throw apps::bad_schedule(given.releases[k].name +
+                                 ".mechanism is one whose epsilon depends on the neighbours, but "
+                                 "must be what it is under the page's own: pure or exponential",
+                             "mechanism", k);
   }
   run const what = checked_run(given);
   json releases = json::array();

@@ -94,7 +94,9 @@ class Questions(unittest.TestCase):
                         {"ask": "schedule", "text": json.dumps(cases.run(allocated))},
                         {"ask": "schedule", "text": '{"releases": [], "releases": []}'},
                         {"ask": "schedule", "text": "[" * 40},
-                        {"ask": "schedule", "text": '{"adjacency": "zero-out", "releases": [{"mechanism": "gaussian", "noise_multiplier": 4, "shuffled": true, "batches": 10}]}'}])
+                        {"ask": "schedule", "text": '{"adjacency": "zero-out", "releases": [{"mechanism": "gaussian", "noise_multiplier": 4, "shuffled": true, "batches": 10}]}'},
+                        {"ask": "schedule", "text": '{"releases": [{"mechanism": "permute-and-flip", "scale": 4}]}'},
+                        {"ask": "schedule", "text": '{"releases": [{"mechanism": "gnmax-check", "sigma": 4}]}'}])
         self.assertEqual(read[0]["run"]["releases"], [cases.with_(steps=100)])
         self.assertEqual(read[0], read[1])
         self.assertAlmostEqual(read[2]["run"]["releases"][0]["noise_multiplier"], 2, 12)
@@ -102,6 +104,8 @@ class Questions(unittest.TestCase):
         self.assertIn("given twice", read[4]["error"])
         self.assertIn("error", read[5])
         self.assertIn("batches is 10, but must be left out: the page does not amplify shuffled batches", read[6]["error"])
+        self.assertIn("releases[0].mechanism is one whose epsilon depends on the neighbours", read[7]["error"])
+        self.assertEqual(read[8]["run"]["releases"], [{"mechanism": "gaussian-dp", "mu": 0.25, "steps": 1}])
 
     def test_other_libraries_states_are_read_as_the_calculator_reads_them(self):
         step = cases.with_(steps=100)

@@ -239,7 +239,7 @@ std::string epsilon_in_words(double epsilon) {
 bool attained(plan const& run) {
   try {
     return std::all_of(run.releases.begin(), run.releases.end(), [&](plan::entry const& e) {
-      return dominate(e.what.release, run.neighbours).attained;
+      return !e.at_most && dominate(e.what.release, run.neighbours).attained;
     });
   } catch (std::invalid_argument const&) {  // a bound that needs no dominating pair
     return false;

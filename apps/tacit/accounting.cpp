@@ -11,6 +11,8 @@
 #include "verbs.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -72,7 +74,7 @@ answer figure(char const* key, method const& how, bound<double> found, bool has_
   double const upper = finite(found.upper);
   double const lower = finite(found.lower);
   if (how.estimate) {
-    return {"about " + rounded_up(upper) + " (an estimate)",
+    return {"about " + in_words(upper) + " (an estimate)",
             {{"accountant", how.word}, {key, upper}, {"estimate", true}}};
   }
   answer out{"at most " + in_words(upper) +
@@ -156,8 +158,25 @@ auto solved(method const& how, Solve const& solve) {
   }
 }
 
+// The numbers that a search for them tries.
+constexpr tacit::quantity noise_sought{
+    .protects = true, .smallest = 1e-3, .largest = 1e300, .start = 1.0};
+constexpr tacit::quantity rate_sought{.smallest = 1e-12, .largest = 1.0, .start = 0.01};
+
+tacit::quantity counts_sought(double most, double start) {
+  return {.whole = true, .smallest = 1.0, .largest = most, .start = start};
+}
+
+plan one_release(tacit::adjacency neighbours, tacit::event const& release, std::uint64_t count,
+                 std::optional<std::uint64_t> batches = std::nullopt) {
+  plan run{neighbours, {{{release, count}, ""}}};
+  run.batches = batches;
+  return run;
+}
+
 void declare_noise(arguments& of) {
   declare_plan(of, {.noise = false, .schedule = false});
+  declare_surroundings(of);
   declare_target(of);
 }
 
@@ -169,29 +188,38 @@ answer run_noise(arguments const& of) {
   std::uint64_t const steps = read_steps(of);
   std::optional<std::uint64_t> const batches = read_shuffled_batches(of);
   if (batches) of.must_be_left_out({"--clip-count-noise"}, "where --shuffle is given");
-  auto const history = [&](double multiplier) {
-    return std::vector<tacit::composed>{
-        {by_person(sampled(read_mechanism(of, multiplier), how), persons), steps}};
+  auto const with_noise = [&](double multiplier) {
+    tacit::event const release = sampled(read_mechanism(of, multiplier), how);
+    return one_release(neighbours, by_person(release, persons), steps, batches);
   };
+  auto const history = [&](double multiplier) { return with_noise(multiplier).history(); };
+  surroundings const its = read_surroundings(of, with_noise(1.0));
   std::string const count =
       of.given("--clip-count-noise")
           ? " beside a clip count of noise " + exactly(of.number("--clip-count-noise"))
           : "";
+  std::string const run = count_in_words(steps, how) + ", " + in_words(how, batches);
+  auto const found_by = [&](method const& m) {
+    if (!its.none()) {
+      return apps::answered_noise(
+          end_around(m, target, with_noise, its, noise_sought, "no noise multiplier up to 1e300"));
+    }
+    return batches && m.shuffled != nullptr ? m.shuffled->noise(target, *batches, steps, neighbours)
+                                            : m.noise(target, history, neighbours);
+  };
   return gathered(of, "a noise multiplier of ",
-                  count + " keeps " + target_in_words(target) + ": " + count_in_words(steps, how) +
-                      ", " + in_words(how, batches) + ", " + in_words(neighbours) + " neighbours",
+                  count + " keeps " + target_in_words(target) + ": " + words_around(its, run) +
+                      ", " + in_words(neighbours) + " neighbours",
                   [&](method const& m) -> answer {
-                    double const sigma = solved(m, [&] {
-                      return batches && m.shuffled != nullptr
-                                 ? m.shuffled->noise(target, *batches, steps, neighbours)
-                                 : m.noise(target, history, neighbours);
-                    });
-                    return {rounded_up(sigma), {{"noise_multiplier", sigma}}};
+                    double const sigma = solved(m, [&] { return found_by(m); });
+                    return with_surroundings({rounded_up(sigma), {{"noise_multiplier", sigma}}},
+                                             around(its, with_noise(sigma)));
                   });
 }
 
 void declare_steps(arguments& of) {
   declare_plan(of, {.steps = false, .schedule = false});
+  declare_surroundings(of);
   declare_target(of);
 }
 
@@ -203,22 +231,36 @@ answer run_steps(arguments const& of) {
                 read_records_per_person(of));
   of.must_be_left_out({"--epochs"}, "where they are asked for");
   std::optional<std::uint64_t> const batches = read_shuffled_batches(of);
+  auto const with_count = [&](double count) {
+    return one_release(neighbours, release, static_cast<std::uint64_t>(count), batches);
+  };
+  surroundings const its = read_surroundings(of, with_count(1.0));
+  auto const found_by = [&](method const& m) {
+    if (!its.none()) {
+      bool const in_epochs = count_in_words(1, release.how) == "1 epoch";
+      return static_cast<std::uint64_t>(
+          end_around(m, target, with_count, its, counts_sought(1e15, in_epochs ? 10.0 : 1000.0),
+                     in_epochs ? "not even one epoch" : "not even one step"));
+    }
+    if (!batches || m.shuffled == nullptr) return m.steps(target, release, neighbours);
+    return m.shuffled->epochs(target, std::get<tacit::gaussian>(release.what), *batches,
+                              neighbours);
+  };
+  std::string const each = in_words(release.what) + ", " + in_words(release.how, batches);
   return gathered(of, "at most ",
-                  " keep " + target_in_words(target) + ": " + in_words(release.what) + ", " +
-                      in_words(release.how, batches) + ", " + in_words(neighbours) + " neighbours",
+                  " keep " + target_in_words(target) + ": " + words_around(its, each, "each with") +
+                      ", " + in_words(neighbours) + " neighbours",
                   [&](method const& m) -> answer {
-                    std::uint64_t const steps = solved(m, [&] {
-                      if (!batches || m.shuffled == nullptr)
-                        return m.steps(target, release, neighbours);
-                      return m.shuffled->epochs(target, std::get<tacit::gaussian>(release.what),
-                                                *batches, neighbours);
-                    });
-                    return {count_in_words(steps, release.how), {{"steps", steps}}};
+                    std::uint64_t const steps = solved(m, [&] { return found_by(m); });
+                    return with_surroundings(
+                        {count_in_words(steps, release.how), {{"steps", steps}}},
+                        around(its, with_count(static_cast<double>(steps))));
                   });
 }
 
 void declare_rate(arguments& of) {
   declare_plan(of, {.sampling = false, .schedule = false});
+  declare_surroundings(of);
   declare_target(of);
 }
 
@@ -229,32 +271,48 @@ answer run_rate(arguments const& of) {
   std::uint64_t const persons = read_records_per_person(of);
   std::uint64_t const steps = of.whole("--steps");
   std::uint64_t const records = of.whole("--records", 0);
-  auto const history = [&](tacit::sampling const& how) {
-    return std::vector<tacit::composed>{{by_person(sampled(mechanism, how), persons), steps}};
+  double const most = static_cast<double>(records);
+  auto const sampled_so = [&](tacit::sampling const& how) {
+    return one_release(neighbours, by_person(sampled(mechanism, how), persons), steps);
   };
+  auto const with_rate = [&](double x) { return sampled_so(tacit::poisson{x}); };
+  auto const with_batch = [&](double n) {
+    return sampled_so(tacit::fixed_size{static_cast<std::uint64_t>(n), records});
+  };
+  surroundings const its = read_surroundings(of, records == 0 ? with_rate(0.01) : with_batch(1.0));
+  std::string const run = count_in_words(steps, tacit::unsampled{}) + ", " + in_words(mechanism);
   return gathered(
       of, records == 0 ? "a Poisson rate of " : "fixed-size batches of ",
-      " keeps " + target_in_words(target) + ": " + count_in_words(steps, tacit::unsampled{}) +
-          ", " + in_words(mechanism) + ", " + in_words(neighbours) + " neighbours",
+      " keeps " + target_in_words(target) + ": " + words_around(its, run) + ", " +
+          in_words(neighbours) + " neighbours",
       [&](method const& m) -> answer {
         if (records == 0) {
           double const rate = solved(m, [&] {
-            return m.rate(
-                target, [&](double x) { return history(tacit::poisson{x}); }, neighbours);
+            return its.none()
+                       ? m.rate(
+                             target, [&](double x) { return with_rate(x).history(); }, neighbours)
+                       : end_around(m, target, with_rate, its, rate_sought,
+                                    "not even a rate of 1e-12");
           });
-          return {rounded_down(rate), {{"rate", rate}}};
+          return with_surroundings({rounded_down(rate), {{"rate", rate}}},
+                                   around(its, with_rate(rate)));
         }
         std::uint64_t const batch = solved(m, [&] {
+          if (!its.none()) {
+            return static_cast<std::uint64_t>(
+                end_around(m, target, with_batch, its,
+                           counts_sought(most, std::max(1.0, std::floor(0.01 * most))),
+                           "not even a batch of one record"));
+          }
           return m.batch(
-              target,
-              [&](std::uint64_t n) {
-                return history(tacit::fixed_size{n, records});
-              },
+              target, [&](std::uint64_t n) { return with_batch(static_cast<double>(n)).history(); },
               records, neighbours);
         });
         double const rate = tacit::fixed_size{batch, records}.rate();
-        return {std::to_string(batch) + " out of " + std::to_string(records) + " records",
-                {{"rate", rate}, {"batch", batch}}};
+        return with_surroundings(
+            {std::to_string(batch) + " out of " + std::to_string(records) + " records",
+             {{"rate", rate}, {"batch", batch}}},
+            around(its, with_batch(static_cast<double>(batch))));
       });
 }
 
@@ -316,7 +374,9 @@ answer run_matrix(arguments const& of) {
 
 constexpr char const* target_note =
     R"(The printed value keeps the target, as the accountant itself confirms: noise and rates are within
-1e-6 of the best for the accountant, steps and batches the best. The sentence rounds to the same side.)";
+1e-6 of the best for the accountant, steps and batches the best. The sentence rounds to the same side.
+--cap, --drawn-once and --best-of are around every run that is tried; the answer repeats them, and of a cap says how
+probable it is, at most, that any batch of the run that was found is larger ("overflow").)";
 
 }  // namespace
 

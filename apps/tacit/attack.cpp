@@ -51,6 +51,7 @@ answer attack_by_curve(arguments const& of) {
   double const prior = of.number("--prior", 0.5);
   answer out;
   out.json["adjacency"] = in_words(curve.neighbours());
+  out.json["attained"] = false;  // as far as the file says
   out.sentence = "by the curve in " + of.text("--trade-off") + ", " + in_words(curve.neighbours()) +
                  " neighbours: ";
   add_guesses(out, curve.advantage(), prior, curve.attack_success(prior), in_file);
@@ -68,6 +69,7 @@ answer attack_on_run(arguments const& of) {
   accounts const all = accounts_by(by, run, around);
   answer out;
   out.json["accountant"] = by.word;
+  if (exact == nullptr) out.json["attained"] = false;
   out.sentence = about(run, around) + ", by " + by.word + ": ";
   asked(all, around, [&](auto const& profile) {
     bound<double> const advantage = profile.delta(0.0);
@@ -94,8 +96,8 @@ void declare_attack(arguments& of) {
 
 answer run_attack(arguments const& of) {
   std::vector<std::string> of_runs = plan_names();
-  of_runs.insert(of_runs.end(), {"--cap", "--cap-records", "--drawn-once", "--best-of",
-                                 "--best-of-law", "--accountant", "--patience"});
+  of_runs.insert(of_runs.end(), surroundings_names().begin(), surroundings_names().end());
+  of_runs.insert(of_runs.end(), {"--accountant", "--patience"});
   for (char const* guarantee : {"--mi", "--epsilon"}) {
     if (!of.given(guarantee)) continue;
     of_runs.emplace_back("--trade-off");
@@ -123,7 +125,8 @@ verb attack() {
       std::string(
           R"(Against a run, and by its curve, the figures are of the best test and the best guess for one record, with
 "lower" and "upper" ends: lower ones are about the run's own loss where the sampling and the neighbours leave no
-slack, else about the accountant's bound on it. --prior is the probability that the record is a member.
+slack. Elsewhere, and by a curve in a file, which does not say of what run it is, they are about a bound on it, and the
+object has "attained": false. --prior is the probability that the record is a member.
   advantage                   the largest true positive rate less false positive rate
   attack_success              of the best guess of a membership
   true_positive_rate          of the best test at --false-positive-rate

@@ -210,6 +210,7 @@ answer run_trade_off(arguments const& of) {
   out.sentence = about(run, its) + ", by " + by.word + "\n\n" + column("false alarms") +
                  column("misses from") + (exact ? column("to") : "");
   out.json["accountant"] = by.word;
+  if (!exact) out.json["attained"] = false;
   points from;
   points to;
   for (std::uint64_t k = 0; k < count; ++k) {

@@ -6,11 +6,16 @@
 #include <tacit/dp/event.hpp>
 
 #include "accountants.hpp"
+#include "attack.hpp"
 #include "plan.hpp"
+#include "surroundings.hpp"
 #include "verbs.hpp"
 
 #include <algorithm>
 #include <functional>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace calculator {
 
@@ -20,6 +25,7 @@ constexpr double priors[] = {0.5, 0.1, 0.01};
 
 void declare_report(arguments& of) {
   declare_plan(of);
+  declare_surroundings(of);
   of.add("--delta", open_probability(),
          "another delta to state epsilon at, besides 1e-3, 1e-5, 1e-6, 1e-8 and 1e-10");
   declare_accountant(of);
@@ -37,7 +43,7 @@ std::string meaning(tacit::adjacency neighbours) {
   return "";
 }
 
-std::vector<std::string> assumptions(plan const& run) {
+std::vector<std::string> assumptions(plan const& run, surroundings const& its) {
   auto const any = [&](std::function<bool(tacit::event const&)> const& holds) {
     return std::any_of(run.releases.begin(), run.releases.end(),
                        [&](plan::entry const& e) { return holds(e.what.release); });
@@ -107,15 +113,19 @@ std::vector<std::string> assumptions(plan const& run) {
       "what "
       "was released before it; noise, rates and steps were fixed before the run.");
   all.emplace_back(
-      "Every release is listed. The attacker sees all of them and knows all other "
-      "records.");
+      its.times
+          ? "Every release of a run is listed. The attacker sees all of those of the best run, "
+            "nothing of the other runs, and knows all other records."
+          : "Every release is listed. The attacker sees all of them and knows all other records.");
+  for (std::string& more : assumptions_around(its)) all.push_back(std::move(more));
   return all;
 }
 
 answer run_report(arguments const& of) {
   plan const run = read_plan(of);
   method const& by = one_with_a_bound(of);
-  auto const account = composed_by(by, run);
+  surroundings const its = read_surroundings(of, run);
+  accounts const all = accounts_by(by, run, its);
   bool const exact = attained(run);
   std::vector<double> deltas{1e-3, 1e-5, 1e-6, 1e-8, 1e-10};
   if (of.given("--delta")) deltas.push_back(of.number("--delta"));
@@ -131,9 +141,10 @@ answer run_report(arguments const& of) {
     out.json["releases"].push_back(as_json(e.what));
     if (run.batches) out.json["releases"].back()["batches"] = *run.batches;
   }
+  for (std::string const& around : releases_around(its)) page += "- " + around + "\n";
   out.json["adjacency"] = in_words(run.neighbours);
   page += "\n## What is assumed\n\n";
-  for (std::string const& assumed : assumptions(run)) {
+  for (std::string const& assumed : assumptions(run, its)) {
     page += "- " + assumed + "\n";
     out.json["assumptions"].push_back(assumed);
   }
@@ -143,31 +154,34 @@ answer run_report(arguments const& of) {
           "| delta | epsilon at most |" +
           (exact ? " and at least |\n|---|---|---|\n" : "\n|---|---|\n");
   out.json["accountant"] = by.word;
-  for (double const delta : deltas) {
-    tacit::bound<double> const found = account->epsilon(delta);
-    double const upper = finite(found.upper);
-    double const lower = finite(found.lower);
-    page += "| " + exactly(delta) + " | " + epsilon_in_words(upper) + " |" +
-            (exact ? " " + rounded_down(lower) + " |\n" : "\n");
-    out.json["guarantees"].push_back(
-        {{"delta", delta}, {"epsilon", upper}, {"lower", lower}, {"upper", upper}});
-  }
-  page +=
-      "\nAn attacker guesses which of two neighbours was the input, knowing the probability of one "
-      "of "
-      "them\n"
-      "beforehand. The guess is right at most with probability:\n\n"
-      "| probability of one | before the releases | after them |\n|---|---|---|\n";
-  for (double const prior : priors) {
-    double const before = std::max(prior, 1.0 - prior);
-    double const after = account->attack_success(prior);
-    page += "| " + exactly(prior) + " | " + exactly(before) + " | " + rounded_up(after) + " |\n";
-    out.json["attack_success"].push_back({{"prior", prior}, {"success", after}});
-  }
+  if (!exact) out.json["attained"] = false;
+  asked(all, its, [&](auto const& profile) {
+    for (double const delta : deltas) {
+      tacit::bound<double> const found = profile.epsilon(delta);
+      double const upper = finite(found.upper);
+      double const lower = finite(found.lower);
+      page += "| " + exactly(delta) + " | " + epsilon_in_words(upper) + " |" +
+              (exact ? " " + rounded_down(lower) + " |\n" : "\n");
+      out.json["guarantees"].push_back(
+          {{"delta", delta}, {"epsilon", upper}, {"lower", lower}, {"upper", upper}});
+    }
+    page +=
+        "\nAn attacker guesses which of two neighbours was the input, knowing the probability of "
+        "one of them\n"
+        "beforehand. The guess is right at most with probability:\n\n"
+        "| probability of one | before the releases | after them |\n|---|---|---|\n";
+    for (double const prior : priors) {
+      double const before = std::max(prior, 1.0 - prior);
+      double const after = its.none() ? all.whole->attack_success(prior)
+                                      : guessed_rightly(profile, profile.delta(0.0), prior).upper;
+      page += "| " + exactly(prior) + " | " + exactly(before) + " | " + rounded_up(after) + " |\n";
+      out.json["attack_success"].push_back({{"prior", prior}, {"success", after}});
+    }
+  });
   page += "\nFigures are rounded to the side that keeps them true. tacit " +
           std::string(TACIT_VERSION) + ", accountant " + by.word + " (" + by.what + ").";
   out.json["versions"] = {{"tacit", TACIT_VERSION}};
-  return out;
+  return with_surroundings(std::move(out), its);
 }
 
 }  // namespace
@@ -175,8 +189,9 @@ answer run_report(arguments const& of) {
 verb report() {
   return {
       "report", "A statement of one page: what is released, assumed, guaranteed",
-      R"(Markdown; with --json one object, whose "adjacency" and "releases" are a schedule. Lower ends
-stand on the page where the sampling and the neighbours leave no slack.)",
+      R"(Markdown; with --json one object, whose "adjacency" and "releases" are a schedule, and "cap", "drawn_once" and
+"best_of" what is around it. Lower ends stand on the page where the sampling and the neighbours leave no slack; elsewhere
+the object has "attained": false.)",
       declare_report, run_report};
 }
 

@@ -22,7 +22,7 @@ plan read_schedule(std::string const& file, std::optional<tacit::adjacency> neig
   std::string const origin = "--schedule " + file;
   apps::schedule found;
   try {
-    found = apps::parse_schedule(text);
+    found = apps::parse_schedule(text, neighbours.value_or(tacit::adjacency::add_remove));
   } catch (std::invalid_argument const& error) {
     throw bad_input(origin + ": " + error.what());
   }

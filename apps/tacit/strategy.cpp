@@ -10,6 +10,7 @@
 #include "matrix.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <span>
 #include <stdexcept>
@@ -45,7 +46,8 @@ double error_work(tacit::dense_strategy const& c) {
 
 std::pair<any_strategy, std::string> read_table(arguments const& of) {
   std::string const& file = of.text("--table");
-  of.must_be_left_out({"--strategy", "--bands", "--restart"}, "where --table is given");
+  of.must_be_left_out({"--strategy", "--bands", "--restart", "--buffers"},
+                      "where --table is given");
   std::vector<double> entries;
   std::size_t rows = 0;
   visit_rows(file, [&](std::size_t, std::span<double const> row) {
@@ -70,10 +72,48 @@ std::pair<any_strategy, std::string> read_table(arguments const& of) {
   return {tacit::dense_strategy{std::move(entries), columns}, "the strategy of " + file};
 }
 
+constexpr std::size_t most_buffers = 20;  // each step costs as many multiplications
+
+// A buffer a line: its decay and its scale.
+std::vector<tacit::noise_buffer> read_buffers(std::string const& file) {
+  std::vector<tacit::noise_buffer> all;
+  visit_rows(file, [&](std::size_t line, std::span<double const> row) {
+    if (row.size() != 2) {
+      refuse_line(file, line, has(row.size(), "column") + ", but must have 2: decay, scale");
+    }
+    if (!(row[0] >= 0.0 && row[0] <= 1.0)) {
+      refuse_line(file, line, "the decay is " + exactly(row[0]) + ", but must be in [0, 1]");
+    }
+    if (!(row[1] >= 0.0)) {
+      refuse_line(file, line, "the scale is " + exactly(row[1]) + ", but must be at least 0");
+    }
+    if (all.size() == most_buffers) {
+      refuse_line(file, line,
+                  "is one buffer more than " + std::to_string(most_buffers) +
+                      ", but there must be at most so many");
+    }
+    all.push_back({row[0], row[1]});
+  });
+  return all;
+}
+
 std::pair<any_strategy, std::string> read_strategy(arguments const& of) {
   if (of.given("--table")) return read_table(of);
   std::string const word = of.text("--strategy");
+  if (word != "buffered") of.must_be_left_out({"--buffers"}, "unless --strategy is buffered");
   std::uint64_t const steps = of.whole("--steps");
+  if (word == "buffered") {
+    of.must_be_left_out({"--bands"}, "unless --strategy is square-root");
+    of.must_be_left_out({"--restart"}, "unless --strategy is tree");
+    std::vector<tacit::noise_buffer> const buffers = read_buffers(of.text("--buffers"));
+    tacit::toeplitz_strategy found = tacit::buffered_strategy(buffers, steps);
+    if (!std::all_of(found.coefficients.begin(), found.coefficients.end(),
+                     [](double c) { return std::isfinite(c); })) {
+      throw bad_input(of.text("--buffers") + ": the scales add up to no finite number");
+    }
+    return {std::move(found),
+            "a buffered Toeplitz strategy of " + has(buffers.size(), "buffer").substr(4)};
+  }
   if (word == "tree") {
     of.must_be_left_out({"--bands"}, "unless --strategy is square-root");
     std::uint64_t const restart = of.whole("--restart", 0);
@@ -134,12 +174,16 @@ std::vector<composed> matrix_plan::releases(double noise_multiplier) const {
 
 void declare_matrix_plan(arguments& of) {
   std::uint64_t const most = tacit::toeplitz_strategy::most_steps;
-  of.add("--strategy", one_of({"identity", "square-root", "tree"}),
+  of.add("--strategy", one_of({"identity", "square-root", "tree", "buffered"}),
          "needed unless --table is given: the matrix C of a run that releases Cx + noise; identity "
-         "is independent noise");
+         "is independent noise, buffered is BLT");
   of.add("--bands", whole(1, most),
          "of the square root: coefficients beyond are 0; all are kept unless given");
   of.add("--restart", whole(1, most), "of the tree: a new one begins after so many steps");
+  of.add(
+      "--buffers", input_file("a table of decays in [0, 1] and scales of at least 0"),
+      "of buffered: a line 'decay, scale' for each buffer; C has the coefficients 1 and, t steps "
+      "later, the sum of scale * decay^(t-1)");
   of.add("--table", input_file("a table of comma-separated numbers"),
          "in place of --strategy: C row by row, or one row with the coefficients of a Toeplitz "
          "matrix");

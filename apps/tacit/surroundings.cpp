@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "surroundings.hpp"
 
+#include <tacit/dp/calibration.hpp>
+
 #include <algorithm>
 #include <stdexcept>
 #include <utility>
@@ -30,23 +32,43 @@ std::optional<tacit::repetitions> read_repetitions(arguments const& of) {
   return tacit::repetitions_of_mean(mean, law == "geometric" ? 1.0 : 0.0);
 }
 
-std::string repetitions_in_words(std::optional<tacit::repetitions> const& times) {
-  if (!times) return "";
-  std::string const mean = exactly(tacit::mean_repetitions(*times));
-  if (std::holds_alternative<tacit::poisson_count>(*times)) {
-    return "the best of a Poisson number of runs of mean " + mean + ", each of ";
+std::string repetitions_in_words(tacit::repetitions const& times) {
+  std::string const mean = exactly(tacit::mean_repetitions(times));
+  if (std::holds_alternative<tacit::poisson_count>(times)) {
+    return "the best of a Poisson number of runs of mean " + mean;
   }
-  auto const& law = std::get<tacit::truncated_negative_binomial>(*times);
+  auto const& law = std::get<tacit::truncated_negative_binomial>(times);
   return std::string("the best of a ") + (law.shape == 0.0 ? "logarithmic" : "geometric") +
-         " number of runs of mean " + mean + " (gamma " + exactly(law.gamma) + "), each of ";
+         " number of runs of mean " + mean + " (gamma " + exactly(law.gamma) + ")";
+}
+
+std::string cap_in_words(tacit::batch_cap cap) {
+  return "batches of at most " + std::to_string(cap.most) + " out of " +
+         std::to_string(cap.records) + " records";
+}
+
+// Of random size, so that they may be cut.
+bool has_random_batches(tacit::composed const& c) {
+  return std::holds_alternative<tacit::poisson>(c.release.how) ||
+         std::holds_alternative<tacit::random_allocation>(c.release.how);
+}
+
+// Only bounds are known of the best of several runs and of capped batches. An estimate put into one is neither.
+void refuse_estimate(method const& how, surroundings const& around) {
+  char const* const option = around.times ? "--best-of" : around.cap ? "--cap" : nullptr;
+  if (!how.estimate || option == nullptr) return;
+  throw bad_input(std::string("--accountant is ") + how.word +
+                  ", but must be one with a bound where " + option +
+                  " is given: a bound on that needs one on the run itself");
 }
 
 }  // namespace
 
 void declare_surroundings(arguments& of) {
-  of.add("--cap", whole(1, largest_count),
-         "Poisson-sampled batches of more records are cut down to this many, by ranks that do not "
-         "depend on what records contain, out of");
+  of.add(
+      "--cap", whole(1, largest_count),
+      "batches of random size (--rate, --allocate) of more records are cut down to this many, by "
+      "ranks that do not depend on what records contain, out of");
   of.add("--cap-records", whole(1, largest_count), "this many records");
   of.add("--drawn-once", probability(),
          "the whole run is on a secret sample that has each record with this probability, drawn "
@@ -54,7 +76,14 @@ void declare_surroundings(arguments& of) {
   declare_repetitions(of);
 }
 
+std::vector<std::string> const& surroundings_names() {
+  static std::vector<std::string> const all{"--cap", "--cap-records", "--drawn-once", "--best-of",
+                                            "--best-of-law"};
+  return all;
+}
+
 accounts accounts_by(method const& how, plan const& run, surroundings const& around) {
+  refuse_estimate(how, around);
   accounts out{composed_by(how, run), {}};
   if (how.estimate || !around.cap) return out;
   std::vector<tacit::composed> const history = run.history();
@@ -83,10 +112,10 @@ surroundings read_surroundings(arguments const& of, plan const& run) {
   if (of.given("--cap")) {
     out.cap = tacit::batch_cap{of.whole("--cap"), of.whole("--cap-records")};
     std::vector<tacit::composed> const history = run.history();
-    if (std::none_of(history.begin(), history.end(), [](tacit::composed const& c) {
-          return std::holds_alternative<tacit::poisson>(c.release.how);
-        })) {
-      of.must_be_left_out({"--cap"}, "unless records are sampled by Poisson");
+    if (std::none_of(history.begin(), history.end(), has_random_batches)) {
+      of.must_be_left_out({"--cap"},
+                          "unless records are sampled by Poisson or allocated at random: other "
+                          "batches have one size");
     }
     out = around(std::move(out), run);
   } else {
@@ -102,16 +131,54 @@ surroundings read_surroundings(arguments const& of, plan const& run) {
   return out;
 }
 
-std::string about(plan const& run, surroundings const& around) {
-  std::string words = repetitions_in_words(around.times) + in_words(run);
-  if (around.cap) {
-    words += ", batches of at most " + std::to_string(around.cap->most) + " out of " +
-             std::to_string(around.cap->records) + " records";
-  }
+std::string words_around(surroundings const& around, std::string const& run, char const* each) {
+  std::string words;
+  if (around.times) words = repetitions_in_words(*around.times) + ", " + each + " ";
+  words += run;
+  if (around.cap) words += ", " + cap_in_words(*around.cap);
   if (around.drawn_once) {
     words += ", all on a sample of rate " + exactly(*around.drawn_once) + " drawn once";
   }
-  return words + ", " + in_words(run.neighbours) + " neighbours";
+  return words;
+}
+
+std::string about(plan const& run, surroundings const& around) {
+  return words_around(around, in_words(run)) + ", " + in_words(run.neighbours) + " neighbours";
+}
+
+std::vector<std::string> releases_around(surroundings const& around) {
+  std::vector<std::string> all;
+  if (around.cap) all.push_back("with " + cap_in_words(*around.cap));
+  if (around.drawn_once) {
+    all.push_back("all on a sample of rate " + exactly(*around.drawn_once) + " drawn once");
+  }
+  if (around.times) {
+    all.push_back("of all this, only " + repetitions_in_words(*around.times));
+  }
+  return all;
+}
+
+std::vector<std::string> assumptions_around(surroundings const& around) {
+  std::vector<std::string> all;
+  if (around.cap) {
+    std::string const most = std::to_string(around.cap->most);
+    all.push_back("A batch of more than " + most + " records is cut down to " + most +
+                  ", by ranks that do not depend on what records contain; no data set has more "
+                  "than " +
+                  std::to_string(around.cap->records) + " records.");
+  }
+  if (around.drawn_once) {
+    all.emplace_back(
+        "The whole run is on one sample of the records, drawn before it, which has each of them "
+        "independently with the stated rate; who is in it stays secret.");
+  }
+  if (around.times) {
+    all.emplace_back(
+        "The number of runs is drawn from the named law before the first of them, and stays "
+        "secret. The releases listed are those of one run and include its score, by which the "
+        "best is chosen. No run depends on what another one showed.");
+  }
+  return all;
 }
 
 answer with_surroundings(answer out, surroundings const& around) {
@@ -130,6 +197,42 @@ answer with_surroundings(answer out, surroundings const& around) {
   }
   out.json["best_of"] = law;
   return out;
+}
+
+namespace {
+
+// A run and what is around it, as a search asks for it.
+class surrounded_run {
+ public:
+  surrounded_run(method const& how, plan const& run, surroundings const& its)
+      : its_(around(its, run)), all_(accounts_by(how, run, its_)) {}
+
+  tacit::bound<double> epsilon(double delta) const {
+    return asked(all_, its_, [&](auto const& one) { return one.epsilon(delta); });
+  }
+  tacit::bound<double> delta(double epsilon) const {
+    return asked(all_, its_, [&](auto const& one) { return one.delta(epsilon); });
+  }
+
+ private:
+  surroundings its_;
+  accounts all_;
+};
+
+}  // namespace
+
+double end_around(method const& how, tacit::approx_dp target,
+                  std::function<plan(double)> const& run, surroundings const& around,
+                  tacit::quantity const& sought, char const* safest) {
+  try {
+    return tacit::calibrate(
+        target, [&](double x) { return surrounded_run(how, run(x), around); }, sought,
+        tacit::unlimited_effort);
+  } catch (tacit::infeasible const&) {
+    throw tacit::infeasible(std::string(safest) + " keeps epsilon " + exactly(target.epsilon) +
+                            " at delta " + exactly(target.delta) + " by the " + how.word +
+                            " accountant");
+  }
 }
 
 }  // namespace calculator

@@ -388,6 +388,64 @@ class Accounting(Runs):
                                delta=1e-5)
         self.assertIn("refused", by["gdp-clt"])
 
+    def test_calibration_of_what_is_around_a_run(self):
+        """What is found is found as epsilon answers for the same words, and a bit more of it does not keep the target."""
+        target = ["--epsilon", 2, "--delta", 1e-5]
+        best = ["--best-of", 20]
+        capped = ["--cap", 700, "--cap-records", 50000]
+        for verb, key, option, plan, around, more in [
+                ("noise", "noise_multiplier", "--noise-multiplier", ["--rate", 0.01, "--steps", 1000], best, 1 - 1e-5),
+                ("noise", "noise_multiplier", "--noise-multiplier", ["--rate", 0.01, "--steps", 1000],
+                 ["--drawn-once", 0.2, *best, "--best-of-law", "logarithmic"], 1 - 1e-5),
+                ("noise", "noise_multiplier", "--noise-multiplier", ["--rate", 0.01, "--steps", 1000], capped, 1 - 1e-5),
+                ("rate", "rate", "--rate", ["--noise-multiplier", 2, "--steps", 1000], best, 1 + 1e-5),
+                ("rate", "batch", "--batch", ["--noise-multiplier", 4, "--steps", 100, "--records", 5000], best, None),
+                ("steps", "steps", "--steps", ["--noise-multiplier", 1, "--rate", 0.01], capped, None),
+                ("steps", "steps", "--epochs", ["--noise-multiplier", 4, "--shuffle", 9, "--adjacency", "zero-out", "--accountant", "gdp"],
+                 ["--drawn-once", 0.5], None)]:
+            answer = self.ask_json(verb, *plan, *target, *around)
+            found = answer[key]
+            kept = self.ask_json("epsilon", *plan, option, repr(found), "--delta", 1e-5, *around)
+            self.assertLessEqual(kept["epsilon"], 2, (verb, around))
+            self.assertLessEqual(self.ask_json("delta", *plan, option, repr(found), "--epsilon", 2, *around)["delta"], 1e-5)
+            bolder = repr(found * more) if more else found + 1
+            self.assertGreater(self.ask_json("epsilon", *plan, option, bolder, "--delta", 1e-5, *around)["epsilon"], 2)
+            for name in ("best_of", "cap", "drawn_once"):  # what was asked, and of the run that was found
+                self.assertEqual(answer.get(name), kept.get(name), (verb, around))
+            said = run(verb, *plan, *target, *around).stdout
+            self.assertEqual("the best of a" in said, "--best-of" in around, said)
+            self.assertEqual("batches of at most" in said, "--cap" in around, said)
+        few = ["--epsilon", 2, "--delta", 1e-5, "--steps", 1000]
+        for words, naming in [
+                (["noise", "--rate", 0.01, *few, "--cap", 100], ["--cap-records is missing"]),
+                (["noise", *few, *capped], ["--cap is 700", "allocated at random"]),
+                (["rate", "--noise-multiplier", 2, "--records", 50000, *few, *capped], ["--cap is 700", "one size"]),
+                (["noise", "--rate", 0.01, *few, "--best-of-law", "poisson"], ["--best-of-law", "unless --best-of"]),
+                (["noise", "--rate", 0.01, *few, "--drawn-once", 0.1, "--adjacency", "replace-one"], ["--drawn-once", "replace-one"]),
+                (["noise", "--rate", 0.01, *few, "--cap", 500, "--cap-records", 50000, "--records-per-person", 2],
+                 ["no noise multiplier up to 1e300 keeps epsilon 2 at delta 1e-05 by the pld accountant"]),
+                (["steps", "--rate", 0.01, "--noise-multiplier", 0.1, *few[:4], *best], ["not even one step", "pld"])]:
+            self.refused(*words, naming=naming)
+        # A bound on the best of several runs, or on capped batches, takes no estimate.
+        for around in (best, capped):
+            for verb, asked in (("epsilon", ["--delta", 1e-5]), ("delta", ["--epsilon", 1])):
+                self.refused(verb, *self.A, *asked, *around, "--accountant", "gdp-clt",
+                             naming=["--accountant is gdp-clt", around[0], "bound"])
+            of_all = self.ask_json("epsilon", *self.A, "--delta", 1e-5, *around, "--accountant", "all")["accountants"]
+            self.assertIn("refused", of_all[-1])
+        self.assertIs(self.ask_json("epsilon", *self.A, "--delta", 1e-5, "--drawn-once", 0.1, "--accountant",
+                                    "gdp-clt")["estimate"], True)
+
+    def test_a_cap_on_random_allocation(self):
+        epoch = ["--noise-multiplier", 1, "--allocate", 1, "--of", 100, "--delta", 1e-5]
+        plain = self.ask_json("epsilon", *epoch)
+        capped = self.ask_json("epsilon", *epoch, "--cap", 700, "--cap-records", 50000)
+        # The chance that any of 100 batches of Bin(50000, 1/100) is larger, and (1 + e^epsilon) of it counted as delta.
+        binomial = statistics.NormalDist(500, math.sqrt(500 * 0.99))
+        self.assertTrue(100 * (1 - binomial.cdf(700.5)) < capped["cap"]["overflow"] < 1e-13, capped)
+        self.assertTrue(plain["upper"] < capped["upper"] < plain["upper"] + 1e-6, capped)
+        self.assertEqual(self.ask_json("epsilon", *epoch, "--cap", 550, "--cap-records", 50000)["upper"], LARGEST)
+
 
 class Patience(Case):
     """Questions that an accountant takes minutes for."""
@@ -448,7 +506,12 @@ class Schedules(Runs):
                 ({"mechanism": "gaussian-dp", "mu": 0.5, "rate": 0.1}, "add-remove"),
                 ({"mechanism": "profile", "points": [{"epsilon": 0.2, "delta": 1e-3},
                                                      {"epsilon": 1, "delta": 1e-6}]},
-                 "replace-one")]:
+                 "replace-one"),
+                ({"mechanism": "report-noisy-max", "noise": "gumbel", "scale": 10}, "replace-one"),
+                ({"mechanism": "permute-and-flip", "scale": 10, "rate": 0.1, "steps": 3}, "add-remove"),
+                ({"mechanism": "sparse-vector", "threshold_scale": 10, "query_scale": 20, "answers": 3}, "zero-out"),
+                ({"mechanism": "gnmax-check", "sigma": 20, "steps": 9}, "replace-one"),
+                ({"mechanism": "gnmax-answer", "sigma": 20, "steps": 9}, "add-remove")]:
             path = self.schedule({"adjacency": neighbours, "releases": [release]})
             for by in ("pld", "discretised"):
                 answer = self.ask_json("epsilon", "--schedule", path, "--delta", 1e-4,
@@ -456,7 +519,9 @@ class Schedules(Runs):
                 lower, upper = self.bound(answer, "epsilon")
                 self.assertTrue(0 < upper < 20, (release, by))
         # Known by their divergences, for the accountants that have a bound.
-        for release, known_to in [({"mechanism": "zcdp", "rho": 0.1}, ("rdp", "zcdp")),
+        for release, known_to in [({"mechanism": "vector-discrete-gaussian", "sigma": 10, "l2": 4}, ("rdp", "zcdp")),
+                                  ({"mechanism": "vector-skellam", "variance": 100, "l1": 9, "l2": 3}, ("rdp",)),
+                                  ({"mechanism": "zcdp", "rho": 0.1}, ("rdp", "zcdp")),
                                   ({"mechanism": "renyi", "points": [{"order": 2, "divergence": .1},
                                                                      {"order": 9, "divergence": .6}]},
                                    ("rdp",))]:
@@ -479,6 +544,47 @@ class Schedules(Runs):
         joint = self.ask_json("epsilon", "--schedule", self.schedule({"releases": [groups]}), *asked)
         plain = self.ask_json("epsilon", "--noise-multiplier", 2.4, "--steps", 1, *asked)
         self.assertAlmostEqual(joint["epsilon"], plain["epsilon"], delta=1e-9)
+
+    def test_mechanisms_that_choose(self):
+        """docs/accountants.md; dp/choices.hpp: what stands for them under each adjacency."""
+        pure, twice = {"mechanism": "pure"}, {"add-remove": 1, "zero-out": 1, "replace-one": 2}
+        for neighbours, factor in twice.items():
+            for release, stands in [
+                    ({"mechanism": "report-noisy-max", "noise": "laplace", "scale": 8}, dict(pure, epsilon=2 * factor / 8)),
+                    ({"mechanism": "permute-and-flip", "scale": 8, "contribution": "non-negative"}, dict(pure, epsilon=factor / 8)),
+                    ({"mechanism": "report-noisy-max", "noise": "gumbel", "scale": 8, "contribution": "any-sign"},
+                     {"mechanism": "exponential", "epsilon": 2 * factor / 8}),
+                    # most = 2 where a record is replaced, else 1: most/16 + 3 * 2 * most/32
+                    ({"mechanism": "sparse-vector", "threshold_scale": 16, "query_scale": 32, "answers": 3},
+                     dict(pure, epsilon=factor * (1 / 16 + 6 / 32))),
+                    ({"mechanism": "sparse-vector", "threshold_scale": 16, "query_scale": 32, "answers": 3,
+                      "contribution": "non-negative"}, dict(pure, epsilon=1 / 16 + (6 if factor == 2 else 3) / 32)),
+                    ({"mechanism": "gnmax-check", "sigma": 4}, {"mechanism": "gaussian-dp", "mu": 0.25}),
+                    ({"mechanism": "gnmax-answer", "sigma": 8}, {"mechanism": "gaussian-dp", "mu": 2 ** .5 / 8})]:
+                # The option names the neighbours as well as the schedule does.
+                asked = ["--delta", 1e-4, "--adjacency", neighbours]
+                found = self.ask_json("epsilon", "--schedule", self.schedule({"releases": [release]}), *asked)
+                self.assertIs(found.pop("attained"), False)  # it may cost less than what stands for it
+                known = self.ask_json("epsilon", "--schedule", self.schedule({"releases": [stands]}), *asked)
+                self.assertAlmostEqual(found["upper"], known["upper"], delta=1e-9, msg=(release, neighbours))
+                again = self.schedule({"adjacency": neighbours, "releases": [release]})
+                self.assertEqual(found["upper"], self.ask_json("epsilon", "--schedule", again, "--delta", 1e-4)["upper"])
+        max_of = {"mechanism": "report-noisy-max", "noise": "laplace", "scale": 1}
+        vector = {"mechanism": "sparse-vector", "threshold_scale": 1, "query_scale": 1, "answers": 1}
+        for release, naming in [
+                ({"mechanism": "report-noisy-max", "scale": 1}, [".noise is missing"]),
+                (dict(max_of, noise="cauchy"), ['.noise is "cauchy"', "gumbel, exponential or laplace"]),
+                (dict(max_of, scale=0), [".scale is 0", "in [1e-290, 1e290]"]),
+                (dict(max_of, contribution="any_sign"), [".contribution", "any-sign or non-negative"]),
+                ({"mechanism": "permute-and-flip", "scale": 1, "noise": "laplace"}, [".noise is unknown"]),
+                (dict(vector, answers=0), [".answers is 0", "a whole number in [1, 2^53]"]),
+                (dict(vector, query_scale=1e300), [".query_scale is 1e+300", "in [1e-290, 1e290]"]),
+                ({"mechanism": "gnmax-check", "sigma": -1}, [".sigma is -1", "in [1e-290, 1e290]"]),
+                ({"mechanism": "vector-discrete-gaussian", "sigma": 1e-300, "l2": 1}, [".sigma is 1e-300", "losses are finite"]),
+                ({"mechanism": "vector-discrete-gaussian", "sigma": 1, "l2": -1}, [".l2 is -1", "at least 0"]),
+                ({"mechanism": "vector-skellam", "variance": 9, "l1": 3}, [".l2 is missing"])]:
+            self.refused("epsilon", "--schedule", self.schedule({"releases": [release]}), "--delta", 1e-4,
+                         naming=["releases[0]" + naming[0], *naming[1:]])
 
     def imported(self, text, releases, neighbours="add-remove", accountant="pld"):
         """The state of another accountant has the answer of this schedule."""
@@ -733,6 +839,25 @@ class Schedules(Runs):
                 found = self.ask("matrix", *table, *asked)
                 for key in ["epsilon", "mean_squared_error", "largest_squared_error"]:
                     self.assertAlmostEqual(found[key], named[key], delta=1e-12)
+        # Two buffers, and the same coefficients as a table.
+        buffers = file("buffers.csv", "decay,scale\n.9,.3\n.5,.2\n")
+        row_of_buffers = file("of_buffers.csv", ",".join(
+            repr(.3 * .9 ** (t - 1) + .2 * .5 ** (t - 1) if t else 1) for t in range(40)) + "\n")
+        asked = ["--steps", 40, "--noise-multiplier", 5, "--delta", 1e-5, "--participations", 4, "--separation", 9]
+        by_buffers = self.ask("matrix", "--strategy", "buffered", "--buffers", buffers, *asked)
+        by_table = self.ask_json("matrix", "--table", row_of_buffers, *asked)
+        for key in ["epsilon", "mean_squared_error", "largest_squared_error"]:
+            self.assertAlmostEqual(by_buffers[key], by_table[key], delta=1e-9, msg=key)
+        self.assertIn("a buffered Toeplitz strategy of 2 buffers",
+                      run("matrix", "--strategy", "buffered", "--buffers", buffers, *asked).stdout)
+        for content, naming in [("", ["no rows"]), (".9\n", [":1: has 1 column", "decay, scale"]), ("1.5,1\n", ["the decay is 1.5", "[0, 1]"]),
+                                (".5,-1\n", ["the scale is -1", "at least 0"]), (".5,nan\n", ["nan"]), (".5,1e308\n.5,1e308\n", ["finite"]),
+                                (".5,.1\n" * 21, [":21: ", "20"])]:
+            self.refused("matrix", "--strategy", "buffered", "--buffers", file("bad.csv", content), *asked, naming=["bad.csv", *naming])
+        self.refused("matrix", "--strategy", "buffered", *asked, naming=["--buffers is missing"])
+        self.refused("matrix", "--strategy", "tree", "--buffers", buffers, *asked, naming=["--buffers", "unless --strategy is buffered"])
+        self.refused("matrix", "--table", whole, "--buffers", buffers, *asked, naming=["--buffers", "where --table"])
+        self.refused("matrix", "--strategy", "buffered", "--buffers", buffers, "--bands", 3, *asked, naming=["--bands", "square-root"])
         self.refused("matrix", "--table", whole, "--steps", 9, "--delta", 1e-5, "--bins", 3,
                      naming=["--steps", "left out", "--table"])
         self.refused("matrix", "--table", file("two.csv", "1,0,0\n1,1,0\n"), "--bins", 3,
@@ -951,7 +1076,13 @@ class Pages(Runs):
             for name, truth in truths.items():
                 lower, upper = found[name]["lower"], found[name]["upper"]
                 self.assertTrue(lower <= truth + 1e-9 and truth - 1e-9 <= upper <= lower + width, (words, name))
+            # A file does not say of what run it is.
+            self.assertEqual("attained" in found, "--trade-off" in words)
         self.assertEqual(path.read_bytes(), kept)
+        vote = ["--schedule", self.schedule({"releases": [{"mechanism": "gnmax-check", "sigma": 4}]})]
+        for found in (self.ask("attack", *vote), self.ask_json("report", *vote),
+                      self.ask_json("curve", *vote, "--trade-off", self.folder / "vote", "--points", 2)):
+            self.assertIs(found["attained"], False)
         # One (epsilon, delta): the test that has it exactly.
         found = self.ask("attack", "--epsilon", 1, "--delta", 0.01, "--false-positive-rate", 0.1)
         self.assertAlmostEqual(found["true_positive_rate"]["upper"], 0.01 + 0.1 * math.e, delta=1e-12)
@@ -1025,6 +1156,22 @@ class Pages(Runs):
         self.assertEqual(answer["versions"]["tacit"], version)
         for text in ["Gaussian noise of multiplier 20", "Poisson", "add-remove", "tacit " + version]:
             self.assertIn(text, page.stdout)
+        # What is around the run is stated with it, and counted.
+        short = [*self.C[2:], "--rate", 0.01]
+        for around, words, stands in [
+                (["--cap", 1000, "--cap-records", 50000], ["cut down to 1000", "50000 records"], {"cap"}),
+                (["--drawn-once", 0.5, "--best-of", 5], ["sample of rate 0.5 drawn once", "only the best of a geometric number"],
+                 {"drawn_once", "best_of"})]:
+            stated = self.ask_json("report", *short, *around)
+            self.assertEqual({"cap", "drawn_once", "best_of"} & set(stated), stands)
+            self.assertNotIn("attained", stated)
+            page = run("report", *short, *around).stdout
+            for text in words:
+                self.assertIn(text, page)
+            asked = self.ask_json("epsilon", *short, *around, "--delta", 1e-5)
+            self.assertIn({"delta": 1e-5} | {key: asked[key] for key in ("epsilon", "lower", "upper")}, stated["guarantees"])
+            guess = self.ask_json("attack", *short, *around)["attack_success"]["upper"]
+            self.assertEqual(stated["attack_success"][0], {"prior": 0.5, "success": guess})
         for by in ("all", "gdp-clt"):
             self.refused("report", *self.A, "--accountant", by, naming=["--accountant", "bound"])
 

@@ -445,13 +445,13 @@ json with_calls(json const& from) {
 schedule checked(entries releases, std::string const& of) {
   if (releases.empty()) throw bad_schedule(of + " holds no release");
   std::uint64_t steps = 0;
-  for (auto const& [what, name] : releases) {
-    if (what.count > largest_count - steps) {
-      throw bad_schedule(name + " has " + std::to_string(what.count) +
+  for (schedule::entry const& e : releases) {
+    if (e.what.count > largest_count - steps) {
+      throw bad_schedule(e.name + " has " + std::to_string(e.what.count) +
                          " steps, but must have so few that all together are at most " +
                          std::to_string(largest_count));
     }
-    steps += what.count;
+    steps += e.what.count;
   }
   // One record more would move all records behind it to other leaves of a tree: dp_accounting has trees under
   // REPLACE_SPECIAL alone.
@@ -483,14 +483,15 @@ bool is_python(std::string const& text) {
 
 }  // namespace
 
-schedule parse_schedule(std::string const& text) {
+schedule parse_schedule(std::string const& text, tacit::adjacency assumed) {
   if (!is_python(text)) {
     json const from = parse_json(text);
-    return is_named_tuple(from) ? read_call(with_calls(from)) : read_schedule(from);
+    return is_named_tuple(from) ? read_call(with_calls(from)) : read_schedule(from, assumed);
   }
   try {
     json const found = without_wrappers(parse_python(text));
-    return found.is_object() && found.contains(call_key) ? read_call(found) : read_schedule(found);
+    return found.is_object() && found.contains(call_key) ? read_call(found)
+                                                         : read_schedule(found, assumed);
   } catch (bad_schedule const&) {
     throw;
   } catch (std::invalid_argument const& error) {

@@ -3,6 +3,7 @@
 
 #include <tacit/core/check.hpp>
 #include <tacit/core/count.hpp>
+#include <tacit/dp/choices.hpp>
 #include <tacit/dp/integer_noise.hpp>
 #include <tacit/dp/sensitivity.hpp>
 
@@ -171,6 +172,13 @@ struct known_mechanism {
   char const* word;
   std::vector<std::string> keys;
   tacit::mechanism_event (*read)(node const&);
+  // In place of it, where the event depends on who is a neighbour.
+  tacit::mechanism_event (*read_among)(node const&, tacit::adjacency) = nullptr;
+  bool at_most = false;  // as in schedule::entry
+
+  tacit::mechanism_event read_by(node const& of, tacit::adjacency neighbours) const {
+    return read_among != nullptr ? read_among(of, neighbours) : read(of);
+  }
 };
 
 tacit::mechanism_event read_gaussian(node const& of) {
@@ -266,6 +274,63 @@ tacit::mechanism_event read_mixture(node const& of) {
   return out;
 }
 
+// The scale of noise on scores, in units of their sensitivity.
+double read_scale(node const& of, char const* key) {
+  return of.field(key).number("in [1e-290, 1e290]",
+                              [](double x) { return x >= 1e-290 && x <= 1e290; });
+}
+
+// What a record may add to a score.
+tacit::contribution read_contribution(node const& of) {
+  if (!of.has("contribution")) return tacit::contribution::any_sign;
+  std::string const word = of.field("contribution").word({"any-sign", "non-negative"});
+  return word == "any-sign" ? tacit::contribution::any_sign : tacit::contribution::non_negative;
+}
+
+tacit::mechanism_event read_noisy_max(node const& of, tacit::adjacency neighbours) {
+  std::string const word = of.field("noise").word({"gumbel", "exponential", "laplace"});
+  tacit::score_noise const noise = word == "gumbel"    ? tacit::score_noise::gumbel
+                                   : word == "laplace" ? tacit::score_noise::laplace
+                                                       : tacit::score_noise::exponential;
+  return tacit::report_noisy_max(noise, read_scale(of, "scale"), neighbours, read_contribution(of));
+}
+
+tacit::mechanism_event read_permute_and_flip(node const& of, tacit::adjacency neighbours) {
+  return tacit::report_noisy_max(tacit::score_noise::exponential, read_scale(of, "scale"),
+                                 neighbours, read_contribution(of));
+}
+
+tacit::mechanism_event read_sparse_vector(node const& of, tacit::adjacency neighbours) {
+  return tacit::sparse_vector(read_scale(of, "threshold_scale"), read_scale(of, "query_scale"),
+                              of.field("answers").whole(1, largest_count), neighbours,
+                              read_contribution(of));
+}
+
+// Noise so small that a loss would be no double.
+template <class Make>
+tacit::mechanism_event of_finite_loss(node const& noise, Make const& make) {
+  try {
+    return make();
+  } catch (std::domain_error const&) {
+    noise.refuse("so large that losses are finite");
+  }
+}
+
+tacit::mechanism_event read_vector_gaussian(node const& of) {
+  double const sigma = of.field("sigma").positive();
+  double const l2 = of.field("l2").non_negative();
+  return of_finite_loss(of.field("sigma"),
+                        [&] { return tacit::vector_discrete_gaussian(sigma, l2); });
+}
+
+tacit::mechanism_event read_vector_skellam(node const& of) {
+  double const variance = of.field("variance").positive();
+  double const l1 = of.field("l1").non_negative();
+  double const l2 = of.field("l2").non_negative();
+  return of_finite_loss(of.field("variance"),
+                        [&] { return tacit::vector_skellam(variance, l1, l2); });
+}
+
 std::vector<known_mechanism> const& mechanisms() {
   static std::vector<known_mechanism> const all{
       {"gaussian", {"noise_multiplier", "groups", "clip_count_noise"}, read_gaussian},
@@ -293,6 +358,8 @@ std::vector<known_mechanism> const& mechanisms() {
        }},
       {"skellam", {"variance", "sensitivity"}, read_integer_noise<tacit::integer_law::skellam>},
       {"binomial", {"variance", "sensitivity"}, read_integer_noise<tacit::integer_law::binomial>},
+      {"vector-discrete-gaussian", {"sigma", "l2"}, read_vector_gaussian},
+      {"vector-skellam", {"variance", "l1", "l2"}, read_vector_skellam},
       {"gaussian-mixture", {"sigma", "points"}, read_mixture},
       {"randomised-response",
        {"epsilon", "categories"},
@@ -306,6 +373,27 @@ std::vector<known_mechanism> const& mechanisms() {
        [](node const& of) -> tacit::mechanism_event {
          return tacit::exponential_mechanism{of.field("epsilon").non_negative()};
        }},
+      {"report-noisy-max", {"noise", "scale", "contribution"}, nullptr, read_noisy_max, true},
+      {"permute-and-flip", {"scale", "contribution"}, nullptr, read_permute_and_flip, true},
+      {"sparse-vector",
+       {"threshold_scale", "query_scale", "answers", "contribution"},
+       nullptr,
+       read_sparse_vector,
+       true},
+      {"gnmax-check",
+       {"sigma"},
+       [](node const& of) -> tacit::mechanism_event {
+         return tacit::gnmax_check(read_scale(of, "sigma"));
+       },
+       nullptr,
+       true},
+      {"gnmax-answer",
+       {"sigma"},
+       [](node const& of) -> tacit::mechanism_event {
+         return tacit::gnmax_answer(read_scale(of, "sigma"));
+       },
+       nullptr,
+       true},
       {"pure",
        {"epsilon"},
        [](node const& of) -> tacit::mechanism_event {
@@ -366,7 +454,7 @@ tacit::sampling read_sampling(node const& of) {
   return of.flag("shuffled") ? tacit::sampling(tacit::shuffled{}) : tacit::unsampled{};
 }
 
-composed read_one(node const& of) {
+schedule::entry read_one(node const& of, tacit::adjacency neighbours) {
   of.must_be_object();
   std::vector<std::string> words;
   for (known_mechanism const& m : mechanisms()) words.emplace_back(m.word);
@@ -380,9 +468,10 @@ composed read_one(node const& of) {
   keys.insert(keys.end(), known.keys.begin(), known.keys.end());
   of.must_have_only(keys);
   event const release = by_person(
-      sampled(known.read(of), read_sampling(of)),
+      sampled(known.read_by(of, neighbours), read_sampling(of)),
       of.has("records_per_person") ? of.field("records_per_person").whole(1, 1'000'000) : 1);
-  return {release, of.has("steps") ? of.field("steps").whole(1, largest_count) : 1};
+  std::uint64_t const steps = of.has("steps") ? of.field("steps").whole(1, largest_count) : 1;
+  return {{release, steps}, of.name(), known.read_among != nullptr, known.at_most};
 }
 
 // How many batches a shuffled epoch has: it is amplified only where nothing else is released.
@@ -440,14 +529,14 @@ char const* word_of(tacit::adjacency neighbours) {
       ->first;
 }
 
-composed read_release(json const& from, std::size_t k) {
+composed read_release(json const& from, std::size_t k, tacit::adjacency neighbours) {
   node const of("releases[" + std::to_string(k) + "]", from, k);
-  composed const out = read_one(of);
+  composed const out = read_one(of, neighbours).what;
   if (of.has("batches")) of.field("batches").refuse("left out where what keeps a target is sought");
   return out;
 }
 
-schedule read_schedule(json const& from) {
+schedule read_schedule(json const& from, tacit::adjacency assumed) {
   schedule out;
   node const top("", from);
   if (from.is_array()) {
@@ -464,7 +553,7 @@ schedule read_schedule(json const& from) {
     node const releases = top.field("releases");
     for (std::size_t k = 0; k < releases.entries("a list of releases"); ++k) {
       node const entry = releases.entry(k);
-      out.releases.push_back({read_one(entry), entry.name()});
+      out.releases.push_back(read_one(entry, out.neighbours.value_or(assumed)));
       if (entry.has("batches")) {
         out.batches =
             read_batches(entry, out.releases.back().what, releases.entries("a list of releases"));
@@ -473,7 +562,8 @@ schedule read_schedule(json const& from) {
   }
   std::uint64_t steps = 0;
   for (std::size_t k = 0; k < out.releases.size(); ++k) {
-    auto const& [what, name] = out.releases[k];
+    auto const& what = out.releases[k].what;
+    std::string const& name = out.releases[k].name;
     if (what.count > largest_count - steps) {
       throw bad_schedule(name + ".steps is " + std::to_string(what.count) +
                              ", but must be so small that all steps together are at most " +

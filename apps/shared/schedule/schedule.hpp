@@ -41,7 +41,9 @@ struct bad_schedule : std::invalid_argument {
 struct schedule {
   struct entry {
     tacit::composed what;
-    std::string name;  // releases[2], history[0]
+    std::string name;            // releases[2], history[0]
+    bool of_neighbours = false;  // the event that stands for it depends on who is a neighbour
+    bool at_most = false;        // it may cost less than the event that stands for it
   };
   std::optional<tacit::adjacency> neighbours;  // if it names them
   std::vector<entry> releases;
@@ -54,12 +56,15 @@ struct schedule {
 /// @throws std::invalid_argument: `is no JSON: …`
 nlohmann::json parse_json(std::string const& text);
 
-/// {"adjacency": …, "releases": […]}, or the history of an Opacus accountant: a list, or an object that has one.
+/// {"adjacency": …, "releases": […]}, or the history of an Opacus accountant: a list, or an object that has one. Where it
+/// names no neighbours they are the `assumed` ones.
 /// @throws bad_schedule
-schedule read_schedule(nlohmann::json const& from);
+schedule read_schedule(nlohmann::json const& from,
+                       tacit::adjacency assumed = tacit::adjacency::add_remove);
 
 /// One of the releases, the k-th.
-tacit::composed read_release(nlohmann::json const& from, std::size_t k);
+tacit::composed read_release(nlohmann::json const& from, std::size_t k,
+                             tacit::adjacency neighbours);
 
 nlohmann::ordered_json as_json(tacit::composed const& release);
 
