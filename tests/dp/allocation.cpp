@@ -189,7 +189,7 @@ TEST_CASE("an epoch's bounds keep their order at random parameters", "[allocatio
   CHECK(wide <= 2);
 }
 
-TEST_CASE("distinct epochs answer as equal ones do", "[allocation]") {
+TEST_CASE("distinct epochs answer as equal ones do", "[allocation][long]") {
   auto const epoch_of = [](double noise) {
     return event(gaussian{noise}, random_allocation{50, 1});
   };
@@ -223,7 +223,7 @@ TEST_CASE("distinct epochs answer as equal ones do", "[allocation]") {
 
 // Each pair of neighbours counts as two of its less private one, and as two of its more private one: either is known
 // without groups.
-TEST_CASE("very many distinct epochs are answered as groups", "[allocation]") {
+TEST_CASE("very many distinct epochs are answered as groups", "[allocation][long]") {
   auto const noise = [](int k) { return 1.0 + 0.01 * k; };
   auto const steps = [](int k) { return static_cast<std::uint64_t>(100 + 7 * (k % 5)); };
   auto const same_steps = GENERATE(true, false);
@@ -391,7 +391,8 @@ TEST_CASE("whatever the work, an epoch's atoms above have all of its masses", "[
   }
 }
 
-TEST_CASE("an epoch of less noise or fewer steps is less private at every ε", "[allocation]") {
+TEST_CASE("an epoch of less noise or fewer steps is less private at every ε",
+          "[allocation][long]") {
   std::mt19937_64 random(20261124);
   std::uniform_real_distribution<double> uniform(0.0, 1.0);
   for (int k = 0; k < 20; ++k) {
@@ -480,7 +481,8 @@ TEST_CASE("two epochs of two steps against the enumeration of their sums", "[all
 }
 
 // A grid that is too coarse for large ratios says nothing of large losses, and there is no Rényi curve: the upper end was ∞.
-TEST_CASE("epochs have the upper end of one Gaussian where the grid has none", "[allocation]") {
+TEST_CASE("epochs have the upper end of one Gaussian where the grid has none",
+          "[allocation][long]") {
   for (double const sigma : {0.5, 0.3, 0.1}) {
     for (std::uint64_t const count : {2U, 3U, 10U}) {
       CAPTURE(sigma, count);

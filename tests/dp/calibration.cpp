@@ -433,7 +433,7 @@ TEST_CASE("dear questions end a search of the certified accountant early", "[dp]
 
 // Reported to take 162 and 59 s.
 TEST_CASE("the searches that once took minutes, asked of the certified accountant",
-          "[dp][calibration]") {
+          "[dp][calibration][long]") {
   approx_dp const target{1e4, 1e-100};
   auto const plan = [](double noise) {
     return std::vector<composed>{{sampled(laplace{noise}, poisson{2.9e-5}), 93}};

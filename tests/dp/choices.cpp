@@ -141,7 +141,7 @@ TEST_CASE("Report noisy max, candidate by candidate", "[dp][choices]") {
   }
 }
 
-TEST_CASE("The sparse vector, transcript by transcript", "[dp][choices]") {
+TEST_CASE("The sparse vector, transcript by transcript", "[dp][choices][long]") {
   double constexpr threshold_scale = 2.5;
   double constexpr query_scale = 3.0;
   std::size_t constexpr queries = 3;

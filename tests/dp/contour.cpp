@@ -102,7 +102,7 @@ TEST_CASE("the lifted table's nodes are equally spaced", "[dp]") {
   }
 }
 
-TEST_CASE("at ε = 0 both directions have the total variation", "[dp]") {
+TEST_CASE("at ε = 0 both directions have the total variation", "[dp][long]") {
   compare_directions_at_zero(150, 31);
 }
 

@@ -379,7 +379,8 @@ TEST_CASE("at a rate of 1 a replaced record is a Gaussian of twice the shift", "
   CHECK(all.epsilon(1e-5).upper == Approx(epsilon(gaussian_dp{std::sqrt(3.0)}, 1e-5).upper));
 }
 
-TEST_CASE("runs under replace_one and zero_out meet those of fine noise on the integers", "[dp]") {
+TEST_CASE("runs under replace_one and zero_out meet those of fine noise on the integers",
+          "[dp][long]") {
   struct run {
     event continuous;
     event fine;
@@ -477,7 +478,7 @@ TEST_CASE("the output of a loss is where the pair loses it", "[dp]") {
   }
 }
 
-TEST_CASE("hundreds of different substituted Gaussians are answered as groups", "[coupled]") {
+TEST_CASE("hundreds of different substituted Gaussians are answered as groups", "[coupled][long]") {
   auto const composed = [](std::size_t count, double ratio) {
     privacy_loss_accountant all(adjacency::replace_one);
     for (std::size_t k = 0; k < count; ++k) {

@@ -544,7 +544,7 @@ TEST_CASE("normal and Laplace sums without sampling attain their pairs", "[dp][d
 
 TEST_CASE(
     "Poisson samples under replace_one attain their pairs, batches of a fixed size stay below",
-    "[dp][dominating]") {
+    "[dp][dominating][long]") {
   struct scheme {
     sampling how;
     adjacency neighbours;

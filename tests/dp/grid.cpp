@@ -299,7 +299,7 @@ TEST_CASE("a law of next to no width beside one of a great width", "[dp]") {
   CHECK(meet(account.delta(0.0), without.delta(0.0)));
 }
 
-TEST_CASE("one by one, in groups and at once: the intervals meet", "[dp]") {
+TEST_CASE("one by one, in groups and at once: the intervals meet", "[dp][long]") {
   std::mt19937_64 random(5);
   for (int run = 0; run < 12; ++run) {
     adjacency const neighbours = run % 2 == 0 ? adjacency::add_remove : adjacency::replace_one;
@@ -380,7 +380,7 @@ TEST_CASE("thousands of distinct events", "[dp]") {
   CHECK(e.lower > 0.9 * least.lower);
 }
 
-TEST_CASE("the certified upper end is never above the Rényi accountant's", "[dp]") {
+TEST_CASE("the certified upper end is never above the Rényi accountant's", "[dp][long]") {
   std::mt19937_64 random(9);
   for (int run = 0; run < 10; ++run) {
     adjacency const neighbours = run % 2 == 0 ? adjacency::add_remove : adjacency::replace_one;

@@ -88,7 +88,7 @@ exact moment(bounded_pair const& pair, double tilt) {
 
 }  // namespace
 
-TEST_CASE("moments of sampled Laplace noise are those of its definition", "[dp]") {
+TEST_CASE("moments of sampled Laplace noise are those of its definition", "[dp][long]") {
   std::mt19937_64 random(20261201);
   std::uniform_real_distribution<double> uniform(0.0, 1.0);
   for (int k = 0; k < 24; ++k) {
@@ -159,7 +159,7 @@ TEST_CASE("Laplace noise: at ε = 0 both directions have the total variation", "
 }
 
 TEST_CASE("Laplace noise: the line and the grid meet, and ε and δ are each other's inverse",
-          "[dp]") {
+          "[dp][long]") {
   std::mt19937_64 random(20261203);
   std::uniform_real_distribution<double> uniform(0.0, 1.0);
   int lines = 0;

@@ -1155,7 +1155,8 @@ TEST_CASE("very many steps of a person's integer noise at a tiny rate", "[dp][sa
 }
 
 // δ ≤ δ₀ + e^{ε₀} − e^ε where δ(ε₀) ≤ δ₀.
-TEST_CASE("a delta that no grid holds follows from an epsilon that one does", "[dp][samplers]") {
+TEST_CASE("a delta that no grid holds follows from an epsilon that one does",
+          "[dp][samplers][long]") {
   discretised_accountant run(adjacency::replace_one);
   run.compose(sampled(discrete_gaussian{40.0}, poisson{2.27e-8}), 46'000'000'000'000);
   double const epsilon = run.epsilon(1e-5).upper;
@@ -1167,7 +1168,7 @@ TEST_CASE("a delta that no grid holds follows from an epsilon that one does", "[
 
 // Where a change moves every output that there is, each has an infinite or a huge loss, and counts as left out: a pair
 // without losses that is not one of two equal laws.
-TEST_CASE("Integer noise that hides nothing is not taken for no release", "[dp][samplers]") {
+TEST_CASE("Integer noise that hides nothing is not taken for no release", "[dp][samplers][long]") {
   std::mt19937_64 engine(20261125);
   auto const log_uniform = [&](double low, double high) {
     return std::exp(std::uniform_real_distribution<double>(std::log(low), std::log(high))(engine));
@@ -1194,7 +1195,7 @@ TEST_CASE("Integer noise that hides nothing is not taken for no release", "[dp][
     // δ ≥ δ(0) − (1 − e^{−ε}) for every ε.
     if (truth > 1e-4) CHECK(exact.epsilon(1e-5).upper >= -std::log1p(1e-5 - truth * (1.0 - 1e-9)));
   };
-  for (int k = 0; k < 60; ++k) {
+  for (int k = 0; k < 24; ++k) {
     double const scale = log_uniform(0.1, 100.0);
     int const change = static_cast<int>(log_uniform(1.0, 1000.0));
     auto const units = static_cast<std::uint64_t>(change);

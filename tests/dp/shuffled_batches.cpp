@@ -357,7 +357,7 @@ TEST_CASE("no answer is below the truth: a thousand shuffled batches", "[dp][shu
   }
 }
 
-TEST_CASE("runs of shuffled epochs", "[dp][shuffled]") {
+TEST_CASE("runs of shuffled epochs", "[dp][shuffled][long]") {
   for (std::uint64_t const epochs : {0U, 2U}) {
     CAPTURE(epochs);
     shuffled_run<privacy_loss_accountant> const run({4.0}, 500, epochs);
@@ -413,7 +413,7 @@ TEST_CASE("runs of shuffled epochs", "[dp][shuffled]") {
   CHECK(all.epsilon(1e-6).upper < 1.05 * together.epsilon(1e-6).upper);
 }
 
-TEST_CASE("calibration of shuffled epochs", "[dp][shuffled][calibration]") {
+TEST_CASE("calibration of shuffled epochs", "[dp][shuffled][calibration][long]") {
   using tacit::shuffled_epochs_for;
   using tacit::shuffled_noise_multiplier_for;
   // The noise at the end is in apps/tacit/test_calculator.py.

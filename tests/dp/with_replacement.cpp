@@ -49,7 +49,7 @@ bound<double> attained(std::uint64_t batch, std::uint64_t records, double noise,
 
 }  // namespace
 
-TEST_CASE("substitutes for several draws: hardly above what a database attains", "[dp]") {
+TEST_CASE("substitutes for several draws: hardly above what a database attains", "[dp][long]") {
   struct run {
     std::uint64_t batch;
     std::uint64_t records;
@@ -72,7 +72,8 @@ TEST_CASE("substitutes for several draws: hardly above what a database attains",
   }
 }
 
-TEST_CASE("draws with replacement: continuous noise and noise on a fine lattice agree", "[dp]") {
+TEST_CASE("draws with replacement: continuous noise and noise on a fine lattice agree",
+          "[dp][long]") {
   for (adjacency const neighbours :
        {adjacency::add_remove, adjacency::zero_out, adjacency::replace_one}) {
     for (std::uint64_t const steps : std::vector<std::uint64_t>{2, 100}) {
