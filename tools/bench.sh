@@ -1,17 +1,18 @@
 #!/bin/sh
 # Times the library and its Python peers in one run and prints the medians, side by side.
 # On a bare Debian 12 it first installs what is missing; the peers' packages go into build/bench/venv.
-# usage: sh tools/bench.sh [--docs] [--slow] [compile] [steps] [accountants] [cells] [pac] [kernels]
+# usage: sh tools/bench.sh [--docs] [--slow] [compile] [steps] [accountants] [cells] [tighter] [pac] [kernels]
 #   compile       what an include costs, and two small programs, about 3 minutes
 #   steps         PACZero's step and its parts, about 5 minutes
 #   accountants   (epsilon, delta) of training runs, about 10 minutes
 #   cells         which accountant has a bound for which event: no times, about 10 minutes
+#   tighter       where a peer states a lower epsilon than is certified: random runs, about 5 minutes
 #   pac           PAC privacy: moments, noise, candidates and gaps, about 10 minutes, 3 GB
 #   kernels       passes over the parameters, about 10 minutes, 2 GB, and PyTorch: some GB from PyPI
 #                 none of them: all
 #   --slow        with accountants: also what takes a peer minutes and 14 GB, up to 40 minutes more
-#   --docs        the tables also go into docs/benchmarks.md, those of kernels into docs/performance.md, and cells into
-#                 docs/accountants.md
+#   --docs        the tables also go into docs/benchmarks.md, those of kernels into docs/performance.md, cells into
+#                 docs/accountants.md, and tighter into docs/certificates/index.md
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -22,11 +23,11 @@ for argument in "$@"; do
   case $argument in
     --docs) docs=yes ;;
     --slow) slow=--slow ;;
-    compile | steps | accountants | cells | pac | kernels) groups="$groups $argument" ;;
+    compile | steps | accountants | cells | tighter | pac | kernels) groups="$groups $argument" ;;
     *) sed -n 's/^# usage/usage/p' "$0" >&2; exit 2 ;;
   esac
 done
-groups=${groups:-compile steps accountants cells pac kernels}
+groups=${groups:-compile steps accountants cells tighter pac kernels}
 
 sh tools/install_packages.sh g++ cmake ninja-build libeigen3-dev libbenchmark-dev \
   python3 python3-venv
@@ -83,10 +84,14 @@ for group in $groups; do
       python bench/peers/failures.py "$out/failures.json"
       python bench/peers/accountants_table.py "$out" "$compiler" >"$out/accountants.md"
       ;;
-    cells)
+    cells | tighter)
       cmake --preset release -DTACIT_BUILD_TESTS=OFF -DTACIT_BUILD_APPS=ON -DTACIT_BUILD_EXAMPLES=OFF
       cmake --build build/release --target tacit_calculator
-      python bench/peers/cells.py build/release/bin/tacit >"$out/cells.md"
+      if [ "$group" = cells ]; then
+        python bench/peers/cells.py build/release/bin/tacit >"$out/cells.md"
+      else
+        python bench/peers/tighter.py build/release/bin/tacit 20261128 25 >"$out/tighter.md"
+      fi
       ;;
     pac)
       time_ours covariance candidates gap
@@ -110,6 +115,7 @@ for group in $groups; do
     page=benchmarks
     [ "$group" != kernels ] || page=performance
     [ "$group" != cells ] || page=accountants
+    [ "$group" != tighter ] || page=certificates/index
     python3 tools/put_table.py "docs/$page.md" "$group" "$out/$group.md"
     echo
     echo "docs/$page.md has the figures of this machine"

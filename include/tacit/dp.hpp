@@ -66,6 +66,7 @@
 #include <tacit/dp/grid/prepare.hpp>
 #include <tacit/dp/grid/sketch.hpp>
 #include <tacit/dp/grid/tail.hpp>
+#include <tacit/dp/grid_answers.hpp>
 #include <tacit/dp/integer_noise.hpp>
 #include <tacit/dp/integer_noise_law.hpp>
 #include <tacit/dp/integer_pairs.hpp>

@@ -12,6 +12,7 @@
 #include <tacit/dp/dominating.hpp>
 #include <tacit/dp/event.hpp>
 #include <tacit/dp/gaussian_profile.hpp>
+#include <tacit/dp/grid_answers.hpp>
 #include <tacit/dp/normal_mixtures.hpp>
 #include <tacit/dp/pair.hpp>
 #include <tacit/dp/participation.hpp>
@@ -100,11 +101,9 @@ class basic_privacy_loss {
   }
 
  private:
-  // Distinct mixtures for which a bound by Rényi orders, and a bisection of Chernoff's, take less than a second.
+  // Distinct mixtures for which a bound by Rényi orders takes less than a second, and for which a grid is tried, too.
   static constexpr std::size_t most_by_orders = 500;
-  static constexpr std::size_t most_bisected = 32;
-  // And for which a grid is tried, too.
-  static constexpr std::size_t most_on_grid = 16;
+  static constexpr std::size_t most_on_grid = detail::grid_answers<T>::most_on_grid;
 
   // Widths to aim at on a grid, relative to ε or δ: where the answer is what was asked for, and where a search compares it.
   static constexpr T fine = 1e-7;
@@ -120,10 +119,6 @@ class basic_privacy_loss {
   [[nodiscard]] answer epsilon_by(T delta, detail::work_budget& work, effort allowed) const;
   [[nodiscard]] answer delta_by(T epsilon, detail::work_budget& work, effort allowed) const;
 
-  // Where a line and rays are wide of one mixture, its losses come in rare large jumps, and a finer grid says no more.
-  [[nodiscard]] T grid_width(effort const& allowed) const {
-    return !others_ && mixtures_.one_mixture() ? coarse : allowed.width;
-  }
   // How wide an answer by lines may be without a grid, which says more of Laplace noise, and seldom of mixtures.
   [[nodiscard]] T line_width(effort const& allowed) const {
     return mixtures_.has_laplace() ? allowed.width : coarse;
@@ -196,104 +191,15 @@ class basic_privacy_loss {
     return {on_grid(), route::grid};
   }
 
-  // On a grid, for what the lines have not cost.
+  // On grids, for what the lines have not cost.
   template <class Ask>
   [[nodiscard]] bound<T> on_grid(detail::work_budget const& lines, detail::work_budget& counted,
-                                 T share, Ask&& ask) const {
-    T const whole = share * grid_.own_work().left();
-    T const spent = for_lines(share).left() - lines.left();
+                                 effort allowed, Ask&& ask) const {
+    T const whole = allowed.share * grid_.own_work().left();
+    T const spent = for_lines(allowed.share).left() - lines.left();
     detail::work_budget const own(std::max(whole - spent, detail::least_on_grid * whole));
-    return detail::counted(counted, own, std::forward<Ask>(ask));
-  }
-
-  // Whether a Chernoff bound is bisected where a grid says little.
-  [[nodiscard]] bool bisects() const { return !others_ && mixtures_.distinct() <= most_bisected; }
-  template <class Ask>
-  [[nodiscard]] bound<T> before_bisection(detail::work_budget& work, Ask&& ask) const {
-    return work.within(bisects() ? 0.9 * work.left() : work.left(), std::forward<Ask>(ask));
-  }
-
-  // What a grid for the coarse width says; a finer one where that is wanted and may be had, which takes ten times as long
-  // or more; and the finest if it is cheap.
-  template <class OfWidth>
-  [[nodiscard]] static bound<T> refined(T width, detail::work_budget& work, OfWidth&& answer_of) {
-    T const before = work.left();
-    bound<T> found = answer_of(coarse, work);
-    bool const hopeless = !work.allows(10.0 * (before - work.left()));
-    auto const narrowed = [&](T aim, T most) {
-      bool const settled = found.upper - found.lower <= aim * found.upper;
-      if (width >= coarse || hopeless || settled) return;
-      work.within(most, [&](auto& own) { detail::narrow(found, answer_of(aim, own)); });
-    };
-    narrowed(width, work.left());
-    narrowed(1e-2 * width, 1e8);
-    return found;
-  }
-
-  // Where losses come in rare large jumps a grid may say little, and the Chernoff bound of the truncated
-  // law more: the upper end is the better of the two.
-  template <class ByOrders>
-  [[nodiscard]] bound<T> grid_epsilon(T delta, T width, detail::work_budget& work,
-                                      ByOrders&& by_orders) const {
-    std::optional<bound<T>> added;
-    if (!others_ && mixtures_.distinct() <= most_on_grid) {
-      added = mixtures_.added_epsilon(delta, work);
-    }
-    bound<T> found = before_bisection(work, [&](auto& own) {
-      return refined(width, own, [&](T aim, detail::work_budget& part) {
-        return added ? grid_.removed_epsilon(delta, part, aim) : grid_.epsilon(delta, part, aim);
-      });
-    });
-    if (added) {
-      found = {std::max(found.lower, added->lower), std::max(found.upper, added->upper)};
-    }
-    if (!bisects() || !(found.upper - found.lower > 1e-2 * found.upper)) return found;
-    if (moments_) {
-      found.upper = std::max(found.lower, std::min(found.upper, by_orders()));
-    }
-    T const log_delta = elementary::log(delta);
-    T const most = found.upper < 1e300 ? found.upper : 1e6;
-    found.upper = least_that_holds(std::max(found.lower, 1e-6 * most), found.upper, most,
-                                   [&, both = mixtures_.directions()](T e) {
-                                     return mixtures_.both_below(both, e, log_delta, work);
-                                   });
-    return found;
-  }
-
-  [[nodiscard]] bound<T> grid_delta(T epsilon, T width, detail::work_budget& work) const {
-    // Below e^−709 δ is not a normal number, and this is all that a grid could state.
-    if (bisects() && mixtures_.both_below(mixtures_.directions(), epsilon, -709.0, work)) {
-      return {0.0, std::numeric_limits<T>::min()};
-    }
-    bound<T> found = before_bisection(work, [&](auto& own) {
-      return refined(width, own, [&](T aim, detail::work_budget& part) {
-        return grid_.delta(epsilon, part, aim);
-      });
-    });
-    if (!bisects() || !(found.upper - found.lower > 1e-2 * found.upper)) return found;
-    T const least = std::max(found.lower, 1e-300);
-    // e^{−1e-12} allows for the rounding of the logarithm.
-    found.upper =
-        least_that_holds(least, found.upper, found.upper, [&, both = mixtures_.directions()](T d) {
-          return mixtures_.both_below(both, epsilon, elementary::log(d) - 1e-12, work);
-        });
-    return found;
-  }
-
-  // Nearly the least x in [low, high] for which `holds`; `known` if that is not less.
-  template <class Holds>
-  [[nodiscard]] static T least_that_holds(T low, T known, T high, Holds&& holds) {
-    T best = known;
-    auto const wide = [](T a, T b) { return b - a > 1e-3; };
-    auto const fails = [&](T log_x) {
-      T const x = elementary::exp(log_x);
-      bool const fits = holds(x);
-      if (fits) best = std::min(best, x);
-      return !fits;
-    };
-    (void)detail::bisect(detail::bracket<T>{elementary::log(low), elementary::log(high)}, wide,
-                         fails, 60);
-    return best;
+    detail::grid_answers<T> const grid(grid_, others_ ? nullptr : &mixtures_, allowed.width);
+    return detail::counted(counted, own, [&](auto& most) { return ask(grid, most); });
   }
 
   // Below it a bound need not be near the truth: what accountants compute with is no normal number there.
@@ -423,6 +329,7 @@ typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::epsilon_by(T delta
   return detail::counted(work, for_lines(allowed.share), [&](detail::work_budget& own) {
     std::optional<T> by_moments;
     auto const by_orders = [&] {
+      if (!moments_) return std::numeric_limits<T>::infinity();
       if (!by_moments) by_moments = moments_->counted_epsilon(delta, work).upper;
       return *by_moments;
     };
@@ -432,8 +339,8 @@ typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::epsilon_by(T delta
         [&] {
           auto const exactly = [&](auto const& profile) { return profile.epsilon(delta); };
           return without_lines(allowed.width, own, exactly, [&] {
-            return on_grid(own, work, allowed.share, [&](auto& most) {
-              return grid_epsilon(delta, grid_width(allowed), most, by_orders);
+            return on_grid(own, work, allowed, [&](auto const& grid, auto& most) {
+              return grid.epsilon(delta, most, by_orders);
             });
           });
         },
@@ -476,9 +383,8 @@ typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::delta_by(T epsilon
         [&] {
           auto const exactly = [&](auto const& profile) { return profile.delta(epsilon); };
           return without_lines(allowed.width, own, exactly, [&] {
-            return on_grid(own, work, allowed.share, [&](auto& most) {
-              return grid_delta(epsilon, grid_width(allowed), most);
-            });
+            return on_grid(own, work, allowed,
+                           [&](auto const& grid, auto& most) { return grid.delta(epsilon, most); });
           });
         },
         [&] { return moments_->counted_delta(epsilon, work).upper; },

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tacit/core/elementary.hpp>
+#include <tacit/core/solve.hpp>
+#include <tacit/core/units.hpp>
+#include <tacit/dp/discretised.hpp>
+#include <tacit/dp/normal_mixtures.hpp>
+#include <tacit/dp/work_budget.hpp>
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <limits>
+#include <optional>
+#include <utility>
+
+namespace tacit::detail {
+
+/// What grids say of a composition: first a coarse one, then finer ones where they may be had; and where that is little, the
+/// Chernoff bounds of few mixtures.
+///
+/// Guarantee: lower ≤ truth ≤ upper, as of `basic_discretised` and of `normal_mixtures::both_below`.
+template <std::same_as<double> T = double>
+class grid_answers {
+ public:
+  /// The width that a search compares by, relative to ε or δ.
+  static constexpr T coarse = basic_discretised<T>::default_width;
+  // Distinct mixtures for which the direction `add` has an answer without a grid.
+  static constexpr std::size_t most_on_grid = 16;
+
+  /// Both live longer; no mixtures where there are pairs of another kind, too. `width` is what to aim at.
+  grid_answers(basic_discretised<T> const& grid, normal_mixtures<T> const* mixtures, T width)
+      : grid_(&grid),
+        mixtures_(mixtures),
+        // Where a line and rays are wide of one mixture, its losses come in rare large jumps, and a finer grid says no more.
+        width_(mixtures != nullptr && mixtures->one_mixture() ? coarse : width) {}
+
+  /// ε(δ). Where losses come in rare large jumps a grid may say little, and the Chernoff bound of the truncated law more:
+  /// the upper end is the better of the two. `by_orders` is an upper end by Rényi divergences, or infinite.
+  template <class ByOrders>
+  [[nodiscard]] bound<T> epsilon(T delta, work_budget& work, ByOrders&& by_orders) const {
+    std::optional<bound<T>> added;
+    if (mixtures_ != nullptr && mixtures_->distinct() <= most_on_grid) {
+      added = mixtures_->added_epsilon(delta, work);
+    }
+    bound<T> found = before_bisection(work, [&](auto& own) {
+      return refined(own, [&](T aim, work_budget& part) {
+        return added ? grid_->removed_epsilon(delta, part, aim) : grid_->epsilon(delta, part, aim);
+      });
+    });
+    if (added) {
+      found = {std::max(found.lower, added->lower), std::max(found.upper, added->upper)};
+    }
+    if (!bisects() || !(found.upper - found.lower > 1e-2 * found.upper)) return found;
+    found.upper = std::max(found.lower, std::min(found.upper, by_orders()));
+    T const log_delta = elementary::log(delta);
+    T const most = found.upper < 1e300 ? found.upper : 1e6;
+    found.upper = least_that_holds(std::max(found.lower, 1e-6 * most), found.upper, most,
+                                   [&, both = mixtures_->directions()](T e) {
+                                     return mixtures_->both_below(both, e, log_delta, work);
+                                   });
+    return found;
+  }
+
+  /// δ(ε).
+  [[nodiscard]] bound<T> delta(T epsilon, work_budget& work) const {
+    // Below e^−709 δ is not a normal number, and this is all that a grid could state.
+    if (bisects() && mixtures_->both_below(mixtures_->directions(), epsilon, -709.0, work)) {
+      return {0.0, std::numeric_limits<T>::min()};
+    }
+    bound<T> found = before_bisection(work, [&](auto& own) {
+      return refined(own,
+                     [&](T aim, work_budget& part) { return grid_->delta(epsilon, part, aim); });
+    });
+    if (!bisects() || !(found.upper - found.lower > 1e-2 * found.upper)) return found;
+    T const least = std::max(found.lower, 1e-300);
+    // e^{−1e-12} allows for the rounding of the logarithm.
+    found.upper =
+        least_that_holds(least, found.upper, found.upper, [&, both = mixtures_->directions()](T d) {
+          return mixtures_->both_below(both, epsilon, elementary::log(d) - 1e-12, work);
+        });
+    return found;
+  }
+
+ private:
+  static constexpr std::size_t most_bisected = 32;  // distinct mixtures
+
+  // Whether a Chernoff bound is bisected where a grid says little.
+  [[nodiscard]] bool bisects() const {
+    return mixtures_ != nullptr && mixtures_->distinct() <= most_bisected;
+  }
+  template <class Ask>
+  [[nodiscard]] bound<T> before_bisection(work_budget& work, Ask&& ask) const {
+    return work.within(bisects() ? 0.9 * work.left() : work.left(), std::forward<Ask>(ask));
+  }
+
+  // What a grid for the coarse width says; a finer one where that is wanted and may be had, which takes ten times as long
+  // or more; and the finest if it is cheap.
+  template <class OfWidth>
+  [[nodiscard]] bound<T> refined(work_budget& work, OfWidth&& answer_of) const {
+    T const before = work.left();
+    bound<T> found = answer_of(coarse, work);
+    bool const hopeless = !work.allows(10.0 * (before - work.left()));
+    auto const narrowed = [&](T aim, T most) {
+      bool const settled = found.upper - found.lower <= aim * found.upper;
+      if (width_ >= coarse || hopeless || settled) return;
+      work.within(most, [&](auto& own) { narrow(found, answer_of(aim, own)); });
+    };
+    narrowed(width_, work.left());
+    narrowed(1e-2 * width_, 1e8);
+    return found;
+  }
+
+  // Nearly the least x in [low, high] for which `holds`; `known` if that is not less.
+  template <class Holds>
+  [[nodiscard]] static T least_that_holds(T low, T known, T high, Holds&& holds) {
+    T best = known;
+    auto const wide = [](T a, T b) { return b - a > 1e-3; };
+    auto const fails = [&](T log_x) {
+      T const x = elementary::exp(log_x);
+      bool const fits = holds(x);
+      if (fits) best = std::min(best, x);
+      return !fits;
+    };
+    (void)bisect(bracket<T>{elementary::log(low), elementary::log(high)}, wide, fails, 60);
+    return best;
+  }
+
+  basic_discretised<T> const* grid_;
+  normal_mixtures<T> const* mixtures_;
+  T width_;
+};
+
+}  // namespace tacit::detail
