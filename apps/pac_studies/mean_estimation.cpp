@@ -14,6 +14,7 @@
 #include <tacit/pac/candidate_noise.hpp>
 #include <tacit/pac/candidates.hpp>
 #include <tacit/pac/covariance.hpp>
+#include <tacit/pac/decompositions.hpp>
 #include <tacit/pac/moments.hpp>
 #include <tacit/pac/monte_carlo_information.hpp>
 #include <tacit/pac/public_normal.hpp>
@@ -178,10 +179,10 @@ plan auto_pac(problem const& p, nats budget, effort const& now) {
         p.outputs.rows().row(static_cast<Eigen::Index>(u * static_cast<double>(p.outputs.size())));
     moments.observe(std::span(output.data(), moments.dimension()));
   }
-  Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> const solved(moments.covariance());
+  Eigen::VectorXd const variances = tacit::detail::eigenvalues_of<double>(moments.covariance());
   auto const found =
       tacit::auto_pac(moments, {.output_norm = p.outputs.rows().rowwise().norm().maxCoeff(),
-                                .c = 1e-3 * solved.eigenvalues().maxCoeff(),
+                                .c = 1e-3 * variances.maxCoeff(),
                                 .v = nats(0.9 * budget.value),
                                 .slack = nats(0.1 * budget.value)});
   return {found.noise, p.outputs, found.information.value.value, false};
@@ -245,7 +246,7 @@ double half_width(std::size_t draws) {
 /// likelihoods are written anew. A first run finds the record that is guessed best, a second one
 /// counts.
 attacked attack(problem const& p, plan const& q, std::size_t draws) {
-  Eigen::MatrixXd const root = q.noise.covariance().llt().matrixL();
+  Eigen::MatrixXd const root = tacit::detail::cholesky_of<double>(q.noise.covariance()).matrixL();
   Eigen::MatrixXd const w =
       root.triangularView<Eigen::Lower>().solve(q.said.rows().transpose());  // d×M
   Eigen::Index const count = w.cols();

@@ -9,6 +9,7 @@
 #include <tacit/pac/auto_pac.hpp>
 #include <tacit/pac/candidate_outputs.hpp>
 #include <tacit/pac/covariance.hpp>
+#include <tacit/pac/decompositions.hpp>
 #include <tacit/pac/moments.hpp>
 #include <tacit/pac/monte_carlo_information.hpp>
 #include <tacit/pac/public_normal.hpp>
@@ -110,7 +111,7 @@ gaussian_noise beside_the_task(problem const& p, nats budget, effort const& now)
 
 /// Along the principal axes of the logits.
 gaussian_noise efficient_along_axes(problem const& p, nats budget, effort const&) {
-  Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> const solved(p.logits.covariance());
+  auto const solved = tacit::detail::eigen_of<double>(p.logits.covariance());
   return tacit::efficient_pac(p.logits, solved.eigenvectors(), budget, by_log_det).noise;
 }
 
@@ -160,7 +161,7 @@ accuracy read(problem const& p, gaussian_noise const& noise, std::size_t release
   bool const silent = noise.trace() == 0.0;  // then every candidate is told from the others
   Eigen::MatrixXd whiten;
   if (!silent) {
-    Eigen::LLT<Eigen::MatrixXd> const factor(noise.covariance());
+    auto const factor = tacit::detail::cholesky_of<double>(noise.covariance());
     if (factor.info() != Eigen::Success) throw std::runtime_error("a noise is singular");
     whiten = factor.matrixL().solve(Eigen::MatrixXd::Identity(d, d));
   }
