@@ -41,7 +41,7 @@ namespace tacit {
 /// form, other compositions by the contour integral, in about a millisecond for any number of steps and
 /// to a relative width of about 1e-13. A contour on two rays serves sampled Gaussians where a vertical
 /// line does not: few steps, small noise, tiny rates. Laplace noise, sampled or not, by the line as well where there
-/// are many releases of it. One epoch of random allocation by sums of likelihood ratios
+/// are many releases of it, and in closed form where there are few of one scale. One epoch of random allocation by sums of likelihood ratios
 /// on lattices above and below them. Everything else by the discretised privacy loss
 /// distribution, whose intervals are wider. Where two ways answer, the truth is in what they share.
 ///
