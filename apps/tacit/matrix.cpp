@@ -80,10 +80,10 @@ void refuse_line(std::string const& file, std::size_t line, std::string const& w
   throw bad_input(file + ":" + std::to_string(line) + ": " + what);
 }
 
-void visit_rows(std::string const& file, row_visitor const& visit) {
+void visit_rows(std::string const& file, row_visitor const& visit, names_visitor const& names) {
   if (file == "-") {  // (A std::cin that cannot be read looks as if it had ended.)
     std::istringstream in(standard_input());
-    return visit_rows(file, in, visit);
+    return visit_rows(file, in, visit, names);
   }
   std::optional<apps::file_buffer> bytes;
   try {
@@ -92,10 +92,11 @@ void visit_rows(std::string const& file, row_visitor const& visit) {
     throw bad_input(file + ": cannot be read, but must be a table of comma-separated numbers");
   }
   std::istream in(&*bytes);
-  visit_rows(file, in, visit);
+  visit_rows(file, in, visit, names);
 }
 
-void visit_rows(std::string const& file, std::istream& in, row_visitor const& visit) {
+void visit_rows(std::string const& file, std::istream& in, row_visitor const& visit,
+                names_visitor const& names) {
   std::string text;
   std::vector<std::string_view> fields;
   std::vector<double> row;
@@ -123,13 +124,16 @@ void visit_rows(std::string const& file, std::istream& in, row_visitor const& vi
     }
     row.resize(columns);
     std::size_t bad = columns;
-    bool names = first;
+    bool named = first;
     for (std::size_t i = 0; i < columns; ++i) {
       reading const is = read_number(fields[i], row[i]);
-      if (is != reading::no_number) names = false;
+      if (is != reading::no_number) named = false;
       if (is != reading::a_number) bad = std::min(bad, i);
     }
-    if (names) continue;
+    if (named) {
+      if (names) names(number, fields);
+      continue;
+    }
     if (bad < columns) {
       refuse_line(file, number,
                   "column " + std::to_string(bad + 1) + " is " + quoted(fields[bad]) +

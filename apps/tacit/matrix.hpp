@@ -17,6 +17,9 @@ namespace calculator {
 
 /// A row of a table: its line in the file, from 1, and its numbers.
 using row_visitor = std::function<void(std::size_t line, std::span<double const> row)>;
+/// The names of its columns, likewise.
+using names_visitor =
+    std::function<void(std::size_t line, std::span<std::string_view const> names)>;
 
 /// `FILE:12: what is wrong`.
 [[noreturn]] void refuse_line(std::string const& file, std::size_t line, std::string const& what);
@@ -24,9 +27,11 @@ using row_visitor = std::function<void(std::size_t line, std::span<double const>
 /// Visits the rows of a table of comma-separated finite numbers, one after another, so that it need not
 /// fit into memory. The first line may name the columns: then none of its fields is a number. Lines that
 /// begin with # are comments, and the last ones may be empty.
+/// `names` sees what the columns are called, where they are.
 /// @throws bad_input, naming file and line, for anything else: an empty table, a row of another length
-void visit_rows(std::string const& file, row_visitor const& visit);
-void visit_rows(std::string const& file, std::istream& in, row_visitor const& visit);
+void visit_rows(std::string const& file, row_visitor const& visit, names_visitor const& names = {});
+void visit_rows(std::string const& file, std::istream& in, row_visitor const& visit,
+                names_visitor const& names = {});
 
 /// All rows of one.
 Eigen::MatrixXd read_matrix(std::string const& file);

@@ -14,6 +14,8 @@
 #include <cstddef>
 #include <span>
 #include <stdexcept>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 
@@ -77,7 +79,11 @@ constexpr std::size_t most_buffers = 20;  // each step costs as many multiplicat
 // A buffer a line: its decay and its scale.
 std::vector<tacit::noise_buffer> read_buffers(std::string const& file) {
   std::vector<tacit::noise_buffer> all;
-  visit_rows(file, [&](std::size_t line, std::span<double const> row) {
+  auto const names = [&](std::size_t line, std::span<std::string_view const> called) {
+    if (called.size() == 2 && called[0] == "decay" && called[1] == "scale") return;
+    refuse_line(file, line, "names other columns, but they must be decay, scale");
+  };
+  auto const visit = [&](std::size_t line, std::span<double const> row) {
     if (row.size() != 2) {
       refuse_line(file, line, has(row.size(), "column") + ", but must have 2: decay, scale");
     }
@@ -93,7 +99,8 @@ std::vector<tacit::noise_buffer> read_buffers(std::string const& file) {
                       ", but there must be at most so many");
     }
     all.push_back({row[0], row[1]});
-  });
+  };
+  visit_rows(file, visit, names);
   return all;
 }
 

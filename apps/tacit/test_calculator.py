@@ -852,7 +852,7 @@ class Schedules(Runs):
                       run("matrix", "--strategy", "buffered", "--buffers", buffers, *asked).stdout)
         for content, naming in [("", ["no rows"]), (".9\n", [":1: has 1 column", "decay, scale"]), ("1.5,1\n", ["the decay is 1.5", "[0, 1]"]),
                                 (".5,-1\n", ["the scale is -1", "at least 0"]), (".5,nan\n", ["nan"]), (".5,1e308\n.5,1e308\n", ["finite"]),
-                                (".5,.1\n" * 21, [":21: ", "20"])]:
+                                (".5,.1\n" * 21, [":21: ", "20"]), ("scale,decay\n.9,.3\n", [":1: ", "decay, scale"])]:
             self.refused("matrix", "--strategy", "buffered", "--buffers", file("bad.csv", content), *asked, naming=["bad.csv", *naming])
         self.refused("matrix", "--strategy", "buffered", *asked, naming=["--buffers is missing"])
         self.refused("matrix", "--strategy", "tree", "--buffers", buffers, *asked, naming=["--buffers", "unless --strategy is buffered"])

@@ -199,6 +199,10 @@ TEST_CASE("the profile at the ends, and for negative epsilon", "[dp]") {
   CHECK(delta(gaussian_dp{infinity}, 1e6).lower == 1.0);
   CHECK(epsilon(gaussian_dp{infinity}, 0.5).upper == infinity);
   CHECK(epsilon(gaussian_dp{1e200}, 0.5).upper == infinity);
+  // μ²/2 is a number, and a step beyond it is none.
+  for (double const mu : {1.34e154, 1.8e154, 1.89e154}) {
+    CHECK(epsilon(gaussian_dp{mu}, 1e-5).upper == infinity);
+  }
   CHECK(epsilon(gaussian_dp{0.0}, 0.5).upper == 0.0);
   CHECK(delta(gaussian_dp{200.0}, 0.0).upper == 1.0);
   CHECK(delta(gaussian_dp{200.0}, 0.0).lower < 1.0);  // the truth is 1 − 1e-2173

@@ -232,7 +232,7 @@ template <real T = double>
 /// The ε ≥ 0 with δ(ε) = delta; 0 where δ(0) = 2Φ(μ/2) − 1 is no more than delta.
 /// Guarantee: lower ≤ ε ≤ upper, 1e-12 relative apart, but for δ next to δ(0): there the last
 /// digits of δ decide about ε, and the bounds lie up to 1e-12·δ/|δ′(ε)| apart. upper is ∞ where
-/// μ²/2 overflows.
+/// μ²/2 overflows or is next to that.
 /// Newton's method on log δ (or log(1−δ) near 1), which is concave in ε; the ends are then
 /// evaluated.
 /// @throws std::domain_error unless mu ≥ 0 and delta is in (0, 1)
@@ -244,7 +244,7 @@ template <real T = double>
   if (mu == 0.0) return {0.0, 0.0};
   // δ(ε) ≤ Φ(−b).
   double const most = mu * (0.5 * mu + normal_tail_inverse(delta)) * (1.0 + 1e-13);
-  if (!(most <= std::numeric_limits<double>::max())) {
+  if (!(most <= 0.25 * std::numeric_limits<double>::max())) {  // so that steps are finite, too
     return {0.0, std::numeric_limits<double>::infinity()};
   }
   detail::profile_aim<T> const excess(delta);

@@ -37,11 +37,12 @@ class laplace_profile {
 
   /// What `epsilon` takes, in nanoseconds.
   [[nodiscard]] T work() const {
-    return 10.0 * releases_ * releases_ * static_cast<T>(powers_for(0.5 * most_ * releases_));
+    return 10.0 * releases_ * releases_ *
+           (30.0 + static_cast<T>(powers_for(0.5 * most_ * releases_)));
   }
 
   /// δ(ε) for ε ≥ 0.
-  /// Guarantee: lower ≤ δ(ε) ≤ upper, about 1e-12 relative apart where δ ≥ 1e-100.
+  /// Guarantee: lower ≤ δ(ε) ≤ upper, about 1e-12 relative apart where δ ≥ 1e-100, and what the last digits of ε/a + n change.
   [[nodiscard]] bound<T> delta(T epsilon) const {
     enclosure const t = 0.5 * (enclosure(epsilon) / most_ + releases_);
     T const upper = at(t.lower).upper;
@@ -49,14 +50,15 @@ class laplace_profile {
   }
 
   /// The ε ≥ 0 with δ(ε) = delta; 0 where δ(0) is no more than that.
-  /// Guarantee: lower ≤ ε ≤ upper, about 1e-12 relative apart where δ ≥ 1e-100.
+  /// Guarantee: lower ≤ ε ≤ upper, about 1e-12·na apart, and what 1e-12 of δ change; na and 0 below δ = 1e-100.
   [[nodiscard]] bound<T> epsilon(T delta) const {
+    if (!(delta >= 1e-100)) return {0.0, multiply_up(most_, releases_)};
     bound<T> const t = inverse_profile(
         delta, [this](T x) { return at(x); }, 0.5 * releases_);
     auto const loss = [this](T x) {
       return most_ * (enclosure(2.0) * std::min(x, releases_) - releases_);
     };
-    return {std::max(loss(t.lower).lower, 0.0), loss(t.upper).upper};
+    return {std::max(0.0, loss(t.lower).lower), loss(t.upper).upper};
   }
 
  private:

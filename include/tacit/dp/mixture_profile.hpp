@@ -37,14 +37,19 @@ template <std::same_as<double> T, class Profile>
     // δ underflows to the smallest normal number: below that nothing can be said.
     if (!(start < 1e300)) return {least, std::numeric_limits<T>::infinity()};
   }
-  T const wanted = elementary::log(delta);
+  constexpr T smallest = 1e-308;  // of what is told from 0
+  T const wanted = elementary::log(std::max(delta, smallest));
   auto const miss = [&](T e) {
     bound<T> const found = profile(e);
-    return elementary::log(std::max(0.5 * (found.lower + found.upper), 1e-308)) - wanted;
+    return elementary::log(std::max(0.5 * (found.lower + found.upper), smallest)) - wanted;
   };
   T const at_least = miss(least);
-  bracket<T> const root = at_least > 0.0 ? sign_change({least, start}, at_least, miss(start), miss)
-                                         : bracket<T>{least, least};
+  T const at_start = miss(start);
+  bracket<T> root{least, least};
+  if (at_least > 0.0) root = {start, start};
+  if (at_least > 0.0 && at_start < 0.0) {
+    root = sign_change({least, start}, at_least, at_start, miss);
+  }
   auto const [low, high] = root;
   T lower = low;
   T upper = high;

@@ -149,9 +149,10 @@ class best_of {
   [[nodiscard]] bound<double> delta_within(double epsilon, detail::work_budget& work) const {
     detail::check_non_negative("delta", "epsilon", epsilon);
     questions ask(*base_, work);
-    double const lower = detail::multiply_down(surely_one(), ask.delta(epsilon).lower);
-    known_profile one(ask);
+    known_profile one(ask);  // the upper end first: what it takes may be all of the work
     double const upper = std::min(1.0, detail::multiply_up(mean_, profile_of_one(epsilon, one)));
+    double const lower =
+        ask.more() ? detail::multiply_down(surely_one(), ask.delta(epsilon).lower) : 0.0;
     return {std::min(lower, upper), upper};
   }
 
@@ -232,7 +233,10 @@ class best_of {
     double at(double epsilon) {
       auto const next = known_.lower_bound(epsilon);
       if (next != known_.end() && next->first == epsilon) return next->second;
-      if (!ask_->more()) return next == known_.begin() ? 1.0 : std::prev(next)->second;
+      // Something is asked in any case.
+      if (!known_.empty() && !ask_->more()) {
+        return next == known_.begin() ? 1.0 : std::prev(next)->second;
+      }
       double const found = ask_->delta(epsilon).upper;
       known_.emplace_hint(next, epsilon, found);
       return found;
@@ -267,9 +271,17 @@ class best_of {
       best = std::min(best, value);
       return value;
     };
-    // At least ε₁, so that the least lies below the value at 0; x + δ(log x)·(1 − γ)/γ is convex in x.
+    // At least ε₁, so that the least lies below the value at 0; x + δ(log x)·(1 − γ)/γ is convex in x. A question takes the
+    // longer the smaller δ is: it is approached from below.
     double const high = at(0.0) / (1.0 + k.shape);
-    if (high > 0.0) (void)detail::least_between({0.0, high}, 1e-9, 60, at);
+    if (!(high > 0.0)) return best;
+    double end = 0x1p-20 * high;
+    for (double last = at(end); end < high; end *= 2.0) {
+      double const next = at(2.0 * end);
+      if (!(next < last)) break;
+      last = next;
+    }
+    (void)detail::least_between({0.0, std::min(2.0 * end, high)}, 1e-9, 60, at);
     return best;
   }
 
