@@ -71,7 +71,7 @@ class account_of_epochs final : public account_around<Run> {
     throw std::logic_error("shuffled epochs are composed already");
   }
   double attack_success(double prior) const override {
-    return guessed_rightly(this->asked_, this->asked_.delta(0.0), prior).upper;
+    return guessed_rightly(curve_for_guess(this->asked_, prior), prior).upper;
   }
 };
 

@@ -72,8 +72,8 @@ answer attack_on_run(arguments const& of) {
   if (exact == nullptr) out.json["attained"] = false;
   out.sentence = about(run, around) + ", by " + by.word + ": ";
   asked(all, around, [&](auto const& profile) {
-    bound<double> const advantage = profile.delta(0.0);
-    add_guesses(out, advantage, prior, guessed_rightly(profile, advantage, prior), exact);
+    trade_off_curve const at_guess = curve_for_guess(profile, prior);
+    add_guesses(out, at_guess.advantage(), prior, guessed_rightly(at_guess, prior), exact);
     auto const curve = [&] {
       double const rate = of.number("--false-positive-rate");
       trade_off_curve found(profile, run.neighbours,

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -31,16 +32,30 @@ inline constexpr char const* in_file = "lower end";
 /// `at most 0.3 (and at least 0.2)`; no word for it leaves the lower end out.
 std::string ends_in_words(tacit::bound<double> ends, char const* lower_in_words);
 
-/// The success of the best guess of a membership of this probability. δ is asked for where the guess needs it.
+/// What is asked of a run for the advantage of an attacker, and for the best guess of a membership of this probability: a
+/// curve of δ where the two need it. Of the best of several runs δ(0) may be known to be at most 1, and no less: there
+/// some ε(δ) say more.
 template <class Profile>
-tacit::bound<double> guessed_rightly(Profile const& run, tacit::bound<double> advantage,
-                                     double prior) {
+tacit::trade_off_curve curve_for_guess(Profile const& run, double prior) {
+  std::map<double, tacit::bound<double>> knots{{0.0, run.delta(0.0)}};
   double const least = std::min(prior, 1.0 - prior);
-  if (least == 0.0) return {1.0, 1.0};
-  std::vector<tacit::profile_knot> knots{{0.0, advantage}};
-  double const epsilon = std::log(std::max(prior, 1.0 - prior) / least);
-  if (epsilon > 0.0 && epsilon <= 700.0) knots.push_back({epsilon, run.delta(epsilon)});
-  return tacit::trade_off_curve(tacit::adjacency::add_remove, knots).attack_success(prior);
+  double const epsilon = least > 0.0 ? std::log(std::max(prior, 1.0 - prior) / least) : 0.0;
+  if (epsilon > 0.0 && epsilon <= 700.0) knots.emplace(epsilon, run.delta(epsilon));
+  if (knots.begin()->second.upper > 0.999) {
+    for (double const delta : {1e-2, 1e-4, 1e-6}) {
+      double const above = run.epsilon(delta).upper;
+      if (above <= 700.0) knots.emplace(above, tacit::bound<double>{0.0, delta});
+    }
+  }
+  std::vector<tacit::profile_knot> ascending;
+  for (auto const& [at, found] : knots) ascending.push_back({at, found});
+  return {tacit::adjacency::add_remove, ascending};
+}
+
+/// The success of that guess.
+inline tacit::bound<double> guessed_rightly(tacit::trade_off_curve const& curve, double prior) {
+  return prior == 0.0 || prior == 1.0 ? tacit::bound<double>{1.0, 1.0}
+                                      : curve.attack_success(prior);
 }
 
 /// The note of the verbs that match nats and epsilon.

@@ -172,8 +172,9 @@ answer run_report(arguments const& of) {
         "| probability of one | before the releases | after them |\n|---|---|---|\n";
     for (double const prior : priors) {
       double const before = std::max(prior, 1.0 - prior);
-      double const after = its.none() ? all.whole->attack_success(prior)
-                                      : guessed_rightly(profile, profile.delta(0.0), prior).upper;
+      double const after = its.none()
+                               ? all.whole->attack_success(prior)
+                               : guessed_rightly(curve_for_guess(profile, prior), prior).upper;
       page += "| " + exactly(prior) + " | " + exactly(before) + " | " + rounded_up(after) + " |\n";
       out.json["attack_success"].push_back({{"prior", prior}, {"success", after}});
     }

@@ -1100,6 +1100,10 @@ class Pages(Runs):
         best = self.ask_json("curve", *run_of, "--best-of", 3, "--trade-off", path, "--force")
         self.assertTrue(all(low <= one[1] + 1e-12 for (_, low, _), one in zip(best["trade_off"][1:], answer["trade_off"][8::8])))
         self.assertEqual(self.ask("attack", "--trade-off", path)["advantage"], best["advantage"])
+        # Of the best of many runs delta(0) says nothing, and some epsilon does.
+        many = self.ask("attack", "--rate", 0.01, "--noise-multiplier", 1, "--steps", 1000, "--best-of", 20)
+        self.assertLess(many["advantage"]["upper"], 0.97)
+        self.assertLess(many["success"]["upper"], 0.99)
         by_renyi = self.ask("attack", *self.A, "--accountant", "rdp", *asked)
         self.assertEqual(by_renyi["advantage"]["lower"], 0)
         whole = self.ask_json("curve", *self.A, "--drawn-once", 0.5)
