@@ -77,6 +77,11 @@ std::vector<std::string> assumptions(plan const& run, surroundings const& its) {
   if (any(stated)) {
     all.emplace_back("A mechanism given by its guarantee keeps it under these neighbours.");
   }
+  for (plan::entry const& e : run.releases) {
+    if (e.assumed != nullptr && std::find(all.begin(), all.end(), e.assumed) == all.end()) {
+      all.emplace_back(e.assumed);
+    }
+  }
   if (sampled_as(tacit::poisson{})) {
     all.emplace_back(
         "Poisson samples: each record takes part independently, with the stated rate, drawn afresh "

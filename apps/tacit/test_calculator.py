@@ -1136,6 +1136,13 @@ class Pages(Runs):
             self.refused("attack", "--trade-off", path, naming=[f"--trade-off is {path}", "archive"])
 
     def test_report(self):
+        # What a mechanism takes for granted is said, once each.
+        votes = {"mechanism": "gnmax-check", "sigma": 40.0}
+        chosen = self.ask("report", "--schedule", self.schedule({"releases": [
+            votes, {**votes, "steps": 3}, {"mechanism": "sparse-vector", "threshold_scale": 9.0, "query_scale": 20.0, "answers": 2},
+            {"mechanism": "vector-skellam", "variance": 900.0, "l1": 3.0, "l2": 2.0}]}))
+        for words in ("Votes of teachers", "sparse vector", "integer vectors"):
+            self.assertEqual(1, sum(words in one for one in chosen["assumptions"]), words)
         release = {"mechanism": "gaussian", "noise_multiplier": 1.5, "rate": 0.02, "steps": 500}
         other = {"mechanism": "gaussian", "noise_multiplier": 20.0, "steps": 2}
         content = {"adjacency": "add-remove", "releases": [release, other]}

@@ -168,6 +168,18 @@ class node {
   std::optional<std::size_t> release_;  // of which it is a part
 };
 
+constexpr char const* of_scores =
+    "Noisy max, permute-and-flip, sparse vector: scores are in units of what one record may "
+    "change, and in one "
+    "direction where contributions are stated as non-negative; what is chosen is released, and no "
+    "score.";
+constexpr char const* of_votes =
+    "Votes of teachers: a record trains one teacher, a substitute the same one, and so changes one "
+    "vote; what is "
+    "chosen is released, and no count.";
+constexpr char const* of_vectors =
+    "Noise on integer vectors: what a record adds has at most the norms that are stated.";
+
 struct known_mechanism {
   char const* word;
   std::vector<std::string> keys;
@@ -175,6 +187,7 @@ struct known_mechanism {
   // In place of it, where the event depends on who is a neighbour.
   tacit::mechanism_event (*read_among)(node const&, tacit::adjacency) = nullptr;
   bool at_most = false;  // as in schedule::entry
+  char const* assumed = nullptr;
 
   tacit::mechanism_event read_by(node const& of, tacit::adjacency neighbours) const {
     return read_among != nullptr ? read_among(of, neighbours) : read(of);
@@ -358,8 +371,13 @@ std::vector<known_mechanism> const& mechanisms() {
        }},
       {"skellam", {"variance", "sensitivity"}, read_integer_noise<tacit::integer_law::skellam>},
       {"binomial", {"variance", "sensitivity"}, read_integer_noise<tacit::integer_law::binomial>},
-      {"vector-discrete-gaussian", {"sigma", "l2"}, read_vector_gaussian},
-      {"vector-skellam", {"variance", "l1", "l2"}, read_vector_skellam},
+      {"vector-discrete-gaussian",
+       {"sigma", "l2"},
+       read_vector_gaussian,
+       nullptr,
+       false,
+       of_vectors},
+      {"vector-skellam", {"variance", "l1", "l2"}, read_vector_skellam, nullptr, false, of_vectors},
       {"gaussian-mixture", {"sigma", "points"}, read_mixture},
       {"randomised-response",
        {"epsilon", "categories"},
@@ -373,27 +391,40 @@ std::vector<known_mechanism> const& mechanisms() {
        [](node const& of) -> tacit::mechanism_event {
          return tacit::exponential_mechanism{of.field("epsilon").non_negative()};
        }},
-      {"report-noisy-max", {"noise", "scale", "contribution"}, nullptr, read_noisy_max, true},
-      {"permute-and-flip", {"scale", "contribution"}, nullptr, read_permute_and_flip, true},
+      {"report-noisy-max",
+       {"noise", "scale", "contribution"},
+       nullptr,
+       read_noisy_max,
+       true,
+       of_scores},
+      {"permute-and-flip",
+       {"scale", "contribution"},
+       nullptr,
+       read_permute_and_flip,
+       true,
+       of_scores},
       {"sparse-vector",
        {"threshold_scale", "query_scale", "answers", "contribution"},
        nullptr,
        read_sparse_vector,
-       true},
+       true,
+       of_scores},
       {"gnmax-check",
        {"sigma"},
        [](node const& of) -> tacit::mechanism_event {
          return tacit::gnmax_check(read_scale(of, "sigma"));
        },
        nullptr,
-       true},
+       true,
+       of_votes},
       {"gnmax-answer",
        {"sigma"},
        [](node const& of) -> tacit::mechanism_event {
          return tacit::gnmax_answer(read_scale(of, "sigma"));
        },
        nullptr,
-       true},
+       true,
+       of_votes},
       {"pure",
        {"epsilon"},
        [](node const& of) -> tacit::mechanism_event {
@@ -471,7 +502,7 @@ schedule::entry read_one(node const& of, tacit::adjacency neighbours) {
       sampled(known.read_by(of, neighbours), read_sampling(of)),
       of.has("records_per_person") ? of.field("records_per_person").whole(1, 1'000'000) : 1);
   std::uint64_t const steps = of.has("steps") ? of.field("steps").whole(1, largest_count) : 1;
-  return {{release, steps}, of.name(), known.read_among != nullptr, known.at_most};
+  return {{release, steps}, of.name(), known.read_among != nullptr, known.at_most, known.assumed};
 }
 
 // How many batches a shuffled epoch has: it is amplified only where nothing else is released.

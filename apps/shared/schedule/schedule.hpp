@@ -44,6 +44,8 @@ struct schedule {
     std::string name;            // releases[2], history[0]
     bool of_neighbours = false;  // the event that stands for it depends on who is a neighbour
     bool at_most = false;        // it may cost less than the event that stands for it
+    char const* assumed =
+        nullptr;  // what that event takes for granted of the mechanism, if it does not show it
   };
   std::optional<tacit::adjacency> neighbours;  // if it names them
   std::vector<entry> releases;
