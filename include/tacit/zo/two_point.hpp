@@ -170,11 +170,10 @@ class losses_of_batch {
   void operator()(Parameters const& theta, std::span<double> losses) {
     if constexpr (batch_loss_over<Loss, Parameters>) {
       if (batch_.empty()) return;
-      if constexpr (!std::same_as<Parameters, parameters>) {
-        (*loss_)(theta, batch_, losses);
-      } else if constexpr (batch_loss_of_one_tensor<Loss>) {
+      constexpr bool of_floats = std::same_as<Parameters, parameters>;
+      if constexpr (of_floats && batch_loss_of_one_tensor<Loss>) {
         (*loss_)(one_tensor(theta), batch_, losses);
-      } else if constexpr (batch_loss_of_tensors<Loss>) {
+      } else if constexpr (of_floats && batch_loss_of_tensors<Loss>) {
         (*loss_)(theta.floats(), batch_, losses);
       } else {
         (*loss_)(theta, batch_, losses);
