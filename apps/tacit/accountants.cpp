@@ -71,7 +71,9 @@ class account_of_epochs final : public account_around<Run> {
     throw std::logic_error("shuffled epochs are composed already");
   }
   double attack_success(double prior) const override {
-    return guessed_rightly(curve_for_guess(this->asked_, prior), prior).upper;
+    return guessed_rightly(curve_for_guess(this->asked_, knots_for_advantage(this->asked_), prior),
+                           prior)
+        .upper;
   }
 };
 

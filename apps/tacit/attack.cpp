@@ -72,7 +72,7 @@ answer attack_on_run(arguments const& of) {
   if (exact == nullptr) out.json["attained"] = false;
   out.sentence = about(run, around) + ", by " + by.word + ": ";
   asked(all, around, [&](auto const& profile) {
-    trade_off_curve const at_guess = curve_for_guess(profile, prior);
+    trade_off_curve const at_guess = curve_for_guess(profile, knots_for_advantage(profile), prior);
     add_guesses(out, at_guess.advantage(), prior, guessed_rightly(at_guess, prior), exact);
     auto const curve = [&] {
       double const rate = of.number("--false-positive-rate");

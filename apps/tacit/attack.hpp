@@ -32,21 +32,29 @@ inline constexpr char const* in_file = "lower end";
 /// `at most 0.3 (and at least 0.2)`; no word for it leaves the lower end out.
 std::string ends_in_words(tacit::bound<double> ends, char const* lower_in_words);
 
-/// What is asked of a run for the advantage of an attacker, and for the best guess of a membership of this probability: a
-/// curve of δ where the two need it. Of the best of several runs δ(0) may be known to be at most 1, and no less: there
-/// some ε(δ) say more.
+/// δ by ε.
+using knots_by_epsilon = std::map<double, tacit::bound<double>>;
+
+/// What is asked of a run for the advantage of an attacker. Of the best of several runs δ(0) may be known to be at most 1,
+/// and no less: there some ε(δ) say more.
 template <class Profile>
-tacit::trade_off_curve curve_for_guess(Profile const& run, double prior) {
-  std::map<double, tacit::bound<double>> knots{{0.0, run.delta(0.0)}};
-  double const least = std::min(prior, 1.0 - prior);
-  double const epsilon = least > 0.0 ? std::log(std::max(prior, 1.0 - prior) / least) : 0.0;
-  if (epsilon > 0.0 && epsilon <= 700.0) knots.emplace(epsilon, run.delta(epsilon));
+knots_by_epsilon knots_for_advantage(Profile const& run) {
+  knots_by_epsilon knots{{0.0, run.delta(0.0)}};
   if (knots.begin()->second.upper > 0.999) {
     for (double const delta : {1e-2, 1e-4, 1e-6}) {
       double const above = run.epsilon(delta).upper;
       if (above <= 700.0) knots.emplace(above, tacit::bound<double>{0.0, delta});
     }
   }
+  return knots;
+}
+
+/// A curve of δ where that advantage, and the best guess of a membership of this probability, need it.
+template <class Profile>
+tacit::trade_off_curve curve_for_guess(Profile const& run, knots_by_epsilon knots, double prior) {
+  double const least = std::min(prior, 1.0 - prior);
+  double const epsilon = least > 0.0 ? std::log(std::max(prior, 1.0 - prior) / least) : 0.0;
+  if (epsilon > 0.0 && epsilon <= 700.0) knots.insert_or_assign(epsilon, run.delta(epsilon));
   std::vector<tacit::profile_knot> ascending;
   for (auto const& [at, found] : knots) ascending.push_back({at, found});
   return {tacit::adjacency::add_remove, ascending};

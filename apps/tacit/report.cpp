@@ -175,11 +175,13 @@ answer run_report(arguments const& of) {
         "one of them\n"
         "beforehand. The guess is right at most with probability:\n\n"
         "| probability of one | before the releases | after them |\n|---|---|---|\n";
+    knots_by_epsilon knots;
+    if (!its.none()) knots = knots_for_advantage(profile);
     for (double const prior : priors) {
       double const before = std::max(prior, 1.0 - prior);
-      double const after = its.none()
-                               ? all.whole->attack_success(prior)
-                               : guessed_rightly(curve_for_guess(profile, prior), prior).upper;
+      double const after =
+          its.none() ? all.whole->attack_success(prior)
+                     : guessed_rightly(curve_for_guess(profile, knots, prior), prior).upper;
       page += "| " + exactly(prior) + " | " + exactly(before) + " | " + rounded_up(after) + " |\n";
       out.json["attack_success"].push_back({{"prior", prior}, {"success", after}});
     }
