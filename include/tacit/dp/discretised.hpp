@@ -19,6 +19,7 @@
 #include <tacit/dp/grid/pairs.hpp>
 #include <tacit/dp/grid/plan.hpp>
 #include <tacit/dp/grid/prepare.hpp>
+#include <tacit/dp/jumps_beside.hpp>
 #include <tacit/dp/work_budget.hpp>
 
 #include <algorithm>
@@ -79,6 +80,23 @@ class composed_losses {
     bool const all = substituted <= 4 * few;
     narrow(found,
            asked(all ? envelope_of(std::move(pairs)) : few_substituted(pairs, 2 * few), work));
+    return found;
+  }
+
+  /// The same where a few sampled Gaussians have rare and large losses, in the direction `remove`, by rays and a grid of
+  /// the other losses. Nothing where there are none such, or where that has no answer.
+  [[nodiscard]] std::optional<bound<T>> beside_jumps(loss_query<T> query, work_budget& work) const {
+    std::vector<counted_pair> pairs = pairs_.all();
+    if (static_cast<double>(losses_each(pairs)) < losses_of(pairs)) return std::nullopt;
+    pair_envelope const around = envelope_of(std::move(pairs));
+    auto const asked = [&](std::vector<counted_pair> const& some) -> std::optional<bound<T>> {
+      auto const jumps = jumps_beside<T>::of(some);
+      return jumps ? jumps->answer(query, work) : std::nullopt;
+    };
+    std::optional<bound<T>> found = asked(around.above);
+    if (!found || around.exact) return found;
+    std::optional<bound<T>> const below = asked(around.below);
+    found->lower = below ? std::min(below->lower, found->upper) : 0.0;
     return found;
   }
 
@@ -321,10 +339,21 @@ class basic_discretised {
     bound<T> const found = worse({true, delta}, width, work);
     return wide(found) ? covered(found, cover_.epsilon(delta), "epsilon at delta ", delta) : found;
   }
-  /// In the direction `remove` alone.
-  [[nodiscard]] bound<T> removed_epsilon(T delta, detail::work_budget& work, T width) const {
+  /// In one direction alone.
+  [[nodiscard]] bound<T> epsilon_towards(orientation towards, T delta, detail::work_budget& work,
+                                         T width) const {
     detail::require_domain(delta > 0.0 && delta < 1.0, "epsilon", "delta", delta, "in (0, 1)");
-    return composed_.remove.answer({true, delta}, width, composed_.epochs, work);
+    return one(towards).answer({true, delta}, width, composed_.epochs, work);
+  }
+  [[nodiscard]] bound<T> delta_towards(orientation towards, T epsilon, detail::work_budget& work,
+                                       T width) const {
+    detail::check_non_negative("delta", "epsilon", epsilon);
+    return one(towards).answer({false, epsilon}, width, composed_.epochs, work);
+  }
+  /// In the direction `remove`, by rays beside a grid of the other losses: `composed_losses::beside_jumps`.
+  [[nodiscard]] std::optional<bound<T>> removed_beside_jumps(detail::loss_query<T> query,
+                                                             detail::work_budget& work) const {
+    return composed_.remove.beside_jumps(query, work);
   }
   [[nodiscard]] bound<T> delta(T epsilon, detail::work_budget& work, T width) const {
     detail::check_non_negative("delta", "epsilon", epsilon);
@@ -375,6 +404,9 @@ class basic_discretised {
     bool symmetric = true;
   };
 
+  [[nodiscard]] detail::composed_losses<T> const& one(orientation towards) const {
+    return towards == orientation::add && !composed_.symmetric ? composed_.add : composed_.remove;
+  }
   [[nodiscard]] std::vector<detail::composed_losses<T> const*> directions() const {
     if (composed_.symmetric) return {&composed_.remove};
     return {&composed_.remove, &composed_.add};

@@ -158,9 +158,14 @@ class normal_mixtures {
     });
   }
 
-  /// ε(δ) in the direction `add` alone, where the line's first route answers.
+  /// ε(δ) and δ(ε) in the direction `add` alone, where the line's first route answers.
   [[nodiscard]] std::optional<bound<T>> added_epsilon(T delta, work_budget& work) const {
     return contour_epsilon(orientation::add, delta, line_effort::quick, work);
+  }
+  [[nodiscard]] std::optional<bound<T>> added_delta(T epsilon, work_budget& work) const {
+    std::optional<bound<T>> const found =
+        contour_log_delta(orientation::add, epsilon, line_effort::quick, work);
+    return found ? std::optional(of_logarithm(*found)) : std::nullopt;
   }
 
   /// The question as text: the first few pairs by their weights and shifts.
@@ -450,13 +455,16 @@ class normal_mixtures {
     std::optional<answer> found = larger(one, [&](answer const& removed) {
       return add_is_below(removed.by, epsilon, removed.value.lower, work);
     });
-    if (!found) return {};
-    // The exponential is right to 2 units; below the least normal number it is 0 or that number.
-    T const least = std::numeric_limits<T>::min();
-    T const lower = elementary::exp(found->value.lower) * a_little_less;
-    T const upper = elementary::exp(found->value.upper) * a_little_more;
-    found->value = {lower < least ? 0.0 : lower, std::min(1.0, std::max(upper, least))};
+    if (found) found->value = of_logarithm(found->value);
     return found;
+  }
+
+  // The exponential is right to 2 units; below the least normal number it is 0 or that number.
+  [[nodiscard]] static bound<T> of_logarithm(bound<T> const& log_delta) {
+    T const least = std::numeric_limits<T>::min();
+    T const lower = elementary::exp(log_delta.lower) * a_little_less;
+    T const upper = elementary::exp(log_delta.upper) * a_little_more;
+    return {lower < least ? 0.0 : lower, std::min(1.0, std::max(upper, least))};
   }
 
   adjacency neighbours_;

@@ -137,8 +137,11 @@ class basic_privacy_loss {
       if (known.meet(found, detail::name_of(way))) by = way;
     };
     if (lines) meet(lines->value, lines->by);
-    if (!lines || (mixtures_.distinct() <= most_on_grid &&
-                   !(known.width() <= width * std::max(scale, known.shared().upper)))) {
+    auto const is_wider = [&](T most) {
+      T const upper = known.shared().upper;
+      return !(upper < infinity) || known.width() > most * std::max(scale, upper);
+    };
+    if (!lines || (mixtures_.distinct() <= most_on_grid && is_wider(width))) {
       answer const more = other();
       meet(more.value, more.by);
     }

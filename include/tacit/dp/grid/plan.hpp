@@ -43,10 +43,11 @@ struct fitted_law {
 template <std::same_as<double> T = double>
 class grid_composition {
  public:
-  /// Any laws; `tilt` is that of a saddle. Work is taken from `work`.
+  /// Any laws; `tilt` is that of a saddle. Work is taken from `work`. Of the tilted mass e^{−reach} is left out at most, but
+  /// for a few times the number of releases.
   grid_composition(std::span<loss_law<T> const> laws, std::span<loss_sketch<T> const> sketches,
-                   T tilt, work_budget& work)
-      : laws_(laws), sketches_(sketches), tilt_(tilt), work_(work) {
+                   T tilt, work_budget& work, T reach = 25.0)
+      : laws_(laws), sketches_(sketches), tilt_(tilt), reach_(reach), work_(work) {
     for (std::size_t s = 0; s < laws.size(); ++s) {
       total_ += laws[s].count;
       // A law that the sketch misses is still somewhere in its range.
@@ -92,6 +93,8 @@ class grid_composition {
       shift += law.count *
                (law.loss_error + 32.0 * unit_roundoff * (std::abs(law.low) + std::abs(law.high)));
       largest = add_up(largest, multiply_up(law.count, law.largest));
+      out.range.lower += law.count * law.low;
+      out.range.upper += law.count * law.high;
       std::optional<measure<T>> all = compose.power(one, law.count);
       if (!all) return std::nullopt;
       powers.push_back(std::move(*all));
@@ -99,6 +102,7 @@ class grid_composition {
     std::optional<measure<T>> sum = compose.compose(std::move(powers));
     if (!sum) return std::nullopt;
     out.above = out.below = tilted_tail<T>(std::move(*sum), origin, shift, largest);
+    widen(out.range, shift);
     return out;
   }
 
@@ -226,7 +230,7 @@ class grid_composition {
   [[nodiscard]] std::optional<certified_tail<T>> composed(std::vector<fitted_law<T>> const& fits,
                                                           work_budget& work) const {
     certified_tail<T> out = infinite_parts();
-    T const reach = 25.0 + elementary::log(total_ + static_cast<T>(laws_.size()));
+    T const reach = reach_ + elementary::log(total_ + static_cast<T>(laws_.size()));
     composer<T> const up(rounding_side::above, reach, work);
     composer<T> const down(rounding_side::below, reach, work);
     T origin = 0.0;
@@ -237,11 +241,21 @@ class grid_composition {
     std::vector<measure<T>> below;
     for (std::size_t s = 0; s < laws_.size(); ++s) {
       loss_law<T> const& law = laws_[s];
+      T lowest = std::numeric_limits<T>::infinity();
+      T highest = -lowest;
       origin += law.count * fits[s].origin;
       shift += law.count * (2.0 * law.loss_error +
                             24.0 * unit_roundoff * (std::abs(law.low) + std::abs(law.high)));
       largest = add_up(largest, multiply_up(law.count, law.largest));
       moved += fits[s].moved;
+      for (measure<T> const* one : {&fits[s].above, &fits[s].below}) {
+        T const first = one->step * static_cast<T>(one->first);
+        T const last = first + one->step * static_cast<T>(one->mass.size() - 1);
+        lowest = std::min(lowest, first);
+        highest = std::max(highest, last);
+      }
+      out.range.lower += law.count * (fits[s].origin + lowest);
+      out.range.upper += law.count * (fits[s].origin + highest);
       std::optional<measure<T>> high = up.power(fits[s].above, law.count);
       std::optional<measure<T>> low = down.power(fits[s].below, law.count);
       if (!high || !low) return std::nullopt;
@@ -253,7 +267,15 @@ class grid_composition {
     if (!high || !low) return std::nullopt;
     out.above = tilted_tail<T>(std::move(*high), origin, shift, largest);
     out.below = tilted_tail<T>(std::move(*low), origin, shift + moved, largest);
+    // A grid that is coarser takes a loss up to a step farther: of 64 releases together at most, or of a law's all.
+    T const steps = 2.0 * (total_ + 8.0 * static_cast<T>(laws_.size()));
+    widen(out.range, shift + moved + steps * std::max(out.above.step(), out.below.step()));
     return out;
+  }
+
+  static void widen(bound<T>& range, T by) {
+    T const off = by + 1e-12 * (std::abs(range.lower) + std::abs(range.upper));
+    range = {range.lower - off, range.upper + off};
   }
 
   /// About what the powers, and the sums of them, will take on both sides, in nanoseconds.
@@ -405,6 +427,7 @@ class grid_composition {
   std::span<loss_law<T> const> laws_;
   std::span<loss_sketch<T> const> sketches_;
   T tilt_;
+  T reach_;
   work_budget& work_;
   T total_ = 0.0;
   std::vector<T> deviation_;  // of the tilted laws

@@ -93,6 +93,7 @@ class tilted_tail {
   /// Mean and deviation of the tilted loss. Estimates.
   [[nodiscard]] T centre() const { return centre_; }
   [[nodiscard]] T deviation() const { return deviation_; }
+  [[nodiscard]] measure<T> const& law() const { return measure_; }
   [[nodiscard]] T first() const { return first_; }
   [[nodiscard]] T last() const { return first_ + step_ * static_cast<T>(measure_.mass.size()); }
   [[nodiscard]] T step() const { return step_; }
@@ -147,7 +148,8 @@ struct certified_tail {
   T infinite_above = 0.0;
   T infinite_below = 0.0;
   bool lower_holds = true;
-  bool finest = false;  // no finer grid fits
+  bool finest = false;       // no finer grid fits
+  bound<T> range{0.0, 0.0};  // of the finite losses, and of all that errors may have moved
 
   [[nodiscard]] bound<T> delta(T epsilon) const {
     T const up = (infinite_above + above.upper(epsilon)) * (1.0 + 4.0 * unit_roundoff);

@@ -146,6 +146,11 @@ class solver {
     if (!(exponent(epsilon) > 0.0)) return std::nullopt;
     return certified({epsilon, first_guess_of_delta(*what_, epsilon)}, false);
   }
+  /// The rays that tell the most about δ at ε.
+  [[nodiscard]] std::optional<local_profile<T>> profile_at(double epsilon) {
+    (void)log_delta(epsilon);
+    return std::move(narrowest_);
+  }
 
  private:
   static constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -179,6 +184,13 @@ class solver {
   [[nodiscard]] std::optional<bound<double>> ask(lines<R>& on, plan const& planned,
                                                  bool root_wanted, point& at, double& error);
 
+  // The narrower of two answers; the rays of the last one are kept if they gave it.
+  void choose(std::optional<bound<double>>& best, std::optional<bound<double>> const& found) {
+    if (!found || (best && !(found->upper - found->lower < best->upper - best->lower))) return;
+    best = found;
+    narrowest_ = std::move(asked_);
+  }
+
   [[nodiscard]] std::optional<bound<double>> certified(point start, bool root_wanted);
 
   // Whether one ray of a configuration is precise enough: narrow angles take half the time of two rays with wide ones.
@@ -210,6 +222,8 @@ class solver {
   work_budget* work_;
   std::list<std::pair<double, planner<T>>> searches_;
   std::list<lines<T>> lines_;
+  std::optional<local_profile<T>> asked_;      // the last ones for a δ
+  std::optional<local_profile<T>> narrowest_;  // and those of the answer
 };
 
 template <std::same_as<double> T>
@@ -291,6 +305,7 @@ std::optional<bound<double>> solver<T>::ask(lines<R>& on, plan const& planned, b
   double const lower = integrate(*rays, at.epsilon + shift).log_lower();
   double const upper = integrate(*rays, at.epsilon - shift).log_upper();
   if (!(lower >= least)) return std::nullopt;
+  asked_.emplace(std::move(*rays), at.epsilon);
   return bound<double>{lower - blur - 2.0 * unit<double> * std::abs(lower),
                        upper + blur + 2.0 * unit<double> * std::abs(upper)};
 }
@@ -335,7 +350,7 @@ std::optional<bound<double>> solver<T>::certified(point start, bool root_wanted)
         } else {
           found = ask(lines_for(how.at), *plan, root_wanted, at, error);
         }
-        if (found && (!best || width(*found) < width(*best))) best = found;
+        choose(best, found);
         double const wanted = root_wanted ? scale : std::max(1.0, strict ? 0.1 * at.tilt : at.tilt);
         if (best && width(*best) <= 1e-9 * wanted) return best;
         if (work_->ended()) break;
@@ -360,9 +375,9 @@ std::optional<bound<double>> solver<T>::certified(point start, bool root_wanted)
     double error = 0.0;
     if (how->wide) {
       lines<long double> wide(*what_, how->at);
-      best = ask(wide, planned, root_wanted, at, error);
+      choose(best, ask(wide, planned, root_wanted, at, error));
     } else {
-      best = ask(lines_for(how->at), planned, root_wanted, at, error);
+      choose(best, ask(lines_for(how->at), planned, root_wanted, at, error));
     }
   }
   return best;

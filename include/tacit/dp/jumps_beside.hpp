@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tacit/core/elementary.hpp>
+#include <tacit/core/real.hpp>
+#include <tacit/core/units.hpp>
+#include <tacit/dp/grid/compose.hpp>
+#include <tacit/dp/grid/measure.hpp>
+#include <tacit/dp/grid/pairs.hpp>
+#include <tacit/dp/grid/plan.hpp>
+#include <tacit/dp/grid/prepare.hpp>
+#include <tacit/dp/grid/sketch.hpp>
+#include <tacit/dp/grid/tail.hpp>
+#include <tacit/dp/pair.hpp>
+#include <tacit/dp/rays/answer.hpp>
+#include <tacit/dp/rays/real_profile.hpp>
+#include <tacit/dp/work_budget.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <concepts>
+#include <cstddef>
+#include <limits>
+#include <optional>
+#include <span>
+#include <utility>
+#include <variant>
+#include <vector>
+
+/// Sampled Gaussians whose losses are rare and large, beside losses of any other kind, in the direction `remove`.
+///
+/// With A the rare jumps and B all else,
+///
+///   δ_{A∘B}(ε) = P_B(ℓ = ∞) + Σ_ℓ P_B(ℓ)·δ_A(ε − ℓ).
+///
+/// A grid alone carries the jumps together with all that is not one: where they make a δ that is a small part of the
+/// tilted masses, its rounding is a large part of that δ. Here rays know δ_A to many digits, and the grid has B alone.
+/// docs/certificates/grid.md, Lemma 17.
+
+namespace tacit::detail {
+
+template <std::same_as<double> T = double>
+class jumps_beside {
+ public:
+  /// Nothing unless `pairs` have both.
+  [[nodiscard]] static std::optional<jumps_beside> of(std::span<counted_pair const> pairs) {
+    jumps_beside out;
+    for (counted_pair const& c : pairs) {
+      auto const* mixture = std::get_if<mixture_pair>(&c.pair);
+      if (mixture != nullptr && jumps_rarely(*mixture)) {
+        mixture_pair::part const& part = mixture->parts.front();
+        out.jumps_.events.push_back({part.weight, part.shift, c.count});
+      } else {
+        out.others_.push_back(c);
+      }
+    }
+    std::size_t const kinds = out.jumps_.events.size();
+    if (kinds == 0 || kinds > most_kinds || out.others_.empty()) return std::nullopt;
+    if (!rays::affordable(out.jumps_)) return std::nullopt;
+    return out;
+  }
+
+  /// ε(δ) or δ(ε). Guarantee: lower ≤ truth ≤ upper. Nothing where the rays, or a grid for the others, have no answer.
+  [[nodiscard]] std::optional<bound<T>> answer(loss_query<T> query, work_budget& work) const {
+    if (!query.wants_epsilon) return delta(query.value, work);
+    T const log_delta = elementary::log(query.value);
+    auto const alone = rays::epsilon<T>(jumps_, orientation::remove, log_delta, T{0}, work);
+    if (!alone) return std::nullopt;
+    T start = std::max(alone->upper, 1e-3);
+    rays::real_profile<T> profile(jumps_);
+    // A coarse grid first: it tells for about which ε the fine one is to be, and whether that will take too long.
+    T const enough = 0.6 * work.left();
+    for (int round = 0; round < 4 && !work.ended(); ++round) {
+      if (round > 0 && !work.allows(round == 1 ? enough : 0.0)) return std::nullopt;
+      std::optional<average> mean =
+          average_near(profile, log_delta, start, round == 0 ? coarse : fine, work);
+      if (!mean) return std::nullopt;
+      T const before = start;
+      if (!mean->approach(log_delta, start, work)) return std::nullopt;
+      if (round > 0 && std::abs(start - before) * (1.0 + mean->tilt()) < 1.0) {
+        return mean->epsilon(log_delta, start, work);
+      }
+    }
+    return std::nullopt;
+  }
+
+ private:
+  static constexpr std::size_t most_kinds = 8;
+  static constexpr T infinity = std::numeric_limits<T>::infinity();
+  static constexpr T coarse = 1e-3;  // of log δ, what a grid is to lose
+  static constexpr T fine = 1e-8;
+
+  // Whether a step seldom has a loss to speak of, and has one within nine deviations.
+  [[nodiscard]] static bool jumps_rarely(mixture_pair const& pair) {
+    if (pair.orientation != orientation::remove || pair.parts.size() != 1) return false;
+    auto const [weight, shift] = pair.parts.front();
+    return weight < 0.02 && elementary::log(weight) + 9.0 * shift > -2.0;
+  }
+
+  // Losses, rising, and what of P has them.
+  struct listed_losses {
+    std::vector<T> loss;
+    std::vector<T> log_p;
+  };
+
+  // Of a measure's nodes at most so many losses. Between two that are kept, P's mass goes to both, the mean of the
+  // likelihood ratio kept: above; or all of a stretch to its mean: below. Stretches are short where tilted mass is.
+  [[nodiscard]] static listed_losses listed(tilted_tail<T> const& tail, rounding_side side,
+                                            std::size_t most) {
+    measure<T> const& law = tail.law();
+    std::size_t const n = law.mass.size();
+    auto const loss = [&](std::size_t k) { return tail.first() + tail.step() * static_cast<T>(k); };
+    auto const log_p = [&](std::size_t k) {
+      return elementary::log(law.mass[k]) + law.log_norm - tail.tilt() * loss(k);
+    };
+    T const largest = *std::max_element(law.mass.begin(), law.mass.end());
+    // Of a density the stretches that lose the least have its third root: here nearly that.
+    auto const need = [&](std::size_t k) {
+      T const root = std::sqrt(std::sqrt(law.mass[k] / largest + 1e-18));
+      return root * std::sqrt(std::sqrt(root));
+    };
+    T whole = 0.0;
+    for (std::size_t k = 0; k < n; ++k) whole += need(k);
+    std::vector<std::size_t> ends{0};
+    T sum = 0.0;
+    for (std::size_t k = 0; k + 1 < n; ++k) {
+      sum += need(k);
+      T const share = static_cast<T>(ends.size()) / static_cast<T>(most);
+      if (n <= most || sum >= whole * share) ends.push_back(k + 1);
+    }
+    if (ends.back() + 1 < n) ends.push_back(n - 1);
+    listed_losses out;
+    std::vector<T> p(ends.size(), 0.0);
+    for (std::size_t const end : ends) out.loss.push_back(loss(end));
+    for (std::size_t j = 0; j < ends.size(); ++j) {
+      std::size_t const next = j + 1 < ends.size() ? ends[j + 1] : n;
+      T const width = tail.step() * static_cast<T>(next - ends[j]);
+      T reverse = 0.0;  // Q's mass of the stretch, over the ratio at its start
+      for (std::size_t k = ends[j]; k < next; ++k) {
+        if (law.mass[k] == 0.0) continue;
+        T const here = elementary::exp(log_p(k));
+        T const away = tail.step() * static_cast<T>(k - ends[j]);
+        if (side == rounding_side::above && k > ends[j]) {
+          T const share = elementary::expm1(-away) / elementary::expm1(-width);
+          p[j] += here * elementary::exp(-away) * elementary::expm1(away - width) /
+                  elementary::expm1(-width);
+          p[j + 1] += here * share;
+        } else {
+          p[j] += here;
+          reverse += here * -elementary::expm1(-away);
+        }
+      }
+      if (side == rounding_side::below && p[j] > 0.0) {
+        out.loss[j] -= elementary::log1p(-reverse / p[j]);
+      }
+    }
+    for (T const mass : p) out.log_p.push_back(elementary::log(mass));
+    return out;
+  }
+
+  // The sum over ℓ, near some ε.
+  class average {
+   public:
+    average(rays::real_profile<T>& jumps, certified_tail<T> others, T close)
+        : jumps_(&jumps),
+          above_(listed(others.above, rounding_side::above, most_losses)),
+          below_(listed(others.below, rounding_side::below, most_losses)),
+          few_(listed(others.above, rounding_side::above, losses_to_approach)),
+          others_(std::move(others)),
+          close_(close) {}
+
+    [[nodiscard]] T tilt() const { return others_.above.tilt(); }
+
+    [[nodiscard]] std::optional<bound<T>> delta(T epsilon, work_budget& work) {
+      T const aside = this->aside(epsilon);
+      T const lower = sum(epsilon + aside, below_, rounding_side::below, work);
+      T const upper = sum(epsilon - aside, above_, rounding_side::above, work);
+      if (!(lower > 0.0)) return std::nullopt;
+      return bound<T>{lower, upper};
+    }
+
+    // Moves ε to about where log δ(ε) is.
+    [[nodiscard]] bool approach(T log_delta, T& epsilon, work_budget& work) {
+      auto const miss = [&](T e) {
+        return elementary::log(sum(e, few_, rounding_side::above, work)) - log_delta;
+      };
+      // Secants of log δ, which falls.
+      T at = miss(epsilon);
+      slope_ = -(1.0 + tilt());
+      for (int round = 0; round < 24 && !(std::abs(at) < 1e-6); ++round) {
+        T const next = std::max(0.5 * epsilon, epsilon - at / slope_);
+        T const there = miss(next);
+        if (!(std::abs(there) < infinity) || next < 1e-12 || work.ended()) return false;
+        if (next != epsilon && there != at) slope_ = (there - at) / (next - epsilon);
+        if (!(slope_ < 0.0)) return false;
+        epsilon = next;
+        at = there;
+      }
+      return std::abs(at) < 1.0;
+    }
+
+    // Near the ε that was approached.
+    [[nodiscard]] std::optional<bound<T>> epsilon(T log_delta, T near, work_budget& work) {
+      T const aside = this->aside(near);
+      // An end by secants, to where its bound holds by a little.
+      auto const end = [&](listed_losses const& losses, rounding_side side) -> std::optional<T> {
+        T const sign = side == rounding_side::above ? 1.0 : -1.0;
+        auto const miss = [&](T e) {
+          return elementary::log(sum(e - sign * aside, losses, side, work)) - log_delta;
+        };
+        T e = near;
+        T at = miss(e);
+        T slope = slope_;
+        T little = 1e-11;
+        for (int round = 0; round < 12 && std::abs(at) < infinity && !work.ended(); ++round) {
+          if (sign * at <= 0.0 && sign * at > -8.0 * little) return e;
+          T const next = e - (at + sign * little) / slope;
+          T const there = miss(next);
+          if (next != e && (there - at) / (next - e) < 0.0) slope = (there - at) / (next - e);
+          e = next;
+          at = there;
+          little *= 2.0;
+        }
+        return sign * at <= 0.0 ? std::optional<T>(e) : std::nullopt;
+      };
+      std::optional<T> const upper = end(above_, rounding_side::above);
+      if (!upper) return std::nullopt;
+      std::optional<T> const lower = end(below_, rounding_side::below);
+      return bound<T>{lower ? std::clamp(*lower, 0.0, std::max(0.0, *upper)) : 0.0,
+                      std::max(0.0, *upper)};
+    }
+
+   private:
+    static constexpr std::size_t most_losses = 1024;
+    static constexpr std::size_t losses_to_approach = 96;
+
+    // By how much ε is moved to the safe side.
+    [[nodiscard]] T aside(T epsilon) const {
+      T const farthest =
+          std::abs(epsilon) + std::abs(others_.range.lower) + std::abs(others_.range.upper);
+      return std::max(others_.above.shift(), others_.below.shift()) + jumps_->aside(farthest) +
+             16.0 * unit_roundoff * (1.0 + farthest);
+    }
+
+    // δ at most, or at least.
+    [[nodiscard]] T sum(T epsilon, listed_losses const& losses, rounding_side side,
+                        work_budget& work) {
+      bool const up = side == rounding_side::above;
+      tilted_tail<T> const& others = up ? others_.above : others_.below;
+      if (!up && !others_.lower_holds) return 0.0;
+      std::size_t const n = losses.loss.size();
+      std::vector<T> at(n);
+      for (std::size_t k = 0; k < n; ++k) at[k] = epsilon - losses.loss[k];
+      for (;;) {
+        auto const known = jumps_->at(at, work);
+        T total = 0.0;
+        T open = 0.0;  // how far the ends are apart
+        T worst = 0.0;
+        std::size_t where = 0;
+        for (std::size_t k = 0; k < n; ++k) {
+          T const log_p = losses.log_p[k];
+          if (!(log_p > -infinity)) continue;
+          T const used = up ? known.upper[k] : known.lower[k];
+          T const wear =
+              64.0 + 4.0 * (std::abs(log_p) + std::abs(used)) +
+              8.0 * (std::abs(others.law().log_norm) + std::abs(others.tilt() * losses.loss[k]));
+          T const off = jumps_->blur() + unit_roundoff * wear;
+          total += elementary::exp(log_p + used + (up ? off : -off));
+          T const apart =
+              elementary::exp(log_p + known.upper[k]) - elementary::exp(log_p + known.lower[k]);
+          open += apart;
+          if (apart > worst && jumps_->may_ask(at[k], 0.5 / (1.0 + tilt()))) {
+            worst = apart;
+            where = k;
+          }
+        }
+        if (open > close_ * total && worst > 0.0 && !work.ended()) {
+          (void)jumps_->ask(at[where], work);
+          continue;
+        }
+        T const infinite = up ? others_.infinite_above : others_.infinite_below;
+        T const off = error(epsilon, others, work);
+        T const rounded = 2.0 * unit_roundoff * static_cast<T>(n + 8);
+        if (up) return std::min(1.0, (total + off + infinite) * (1.0 + rounded));
+        return std::max(0.0, (total + infinite) * (1.0 - rounded) - off);
+      }
+    }
+
+    // What the distance of the tilted masses is worth.
+    [[nodiscard]] T error(T epsilon, tilted_tail<T> const& others, work_budget& work) const {
+      T const theta = others.tilt();
+      T const largest = jumps_->log_largest(theta, epsilon - others_.range.upper,
+                                            epsilon - others_.range.lower, work);
+      T const log_size = others.log_scale() + largest - theta * epsilon;
+      T const off = 16.0 * unit_roundoff *
+                    (std::abs(others.log_scale()) + std::abs(largest) + std::abs(theta * epsilon));
+      return others.slack() * elementary::exp(log_size + off) * (1.0 + 1e-12) +
+             std::numeric_limits<T>::min();
+    }
+
+    rays::real_profile<T>* jumps_;
+    listed_losses above_;
+    listed_losses below_;
+    listed_losses few_;
+    certified_tail<T> others_;
+    T close_;        // how near each other the ends of δ_A are to be, over δ
+    T slope_ = 0.0;  // of log δ, where it was approached
+  };
+
+  [[nodiscard]] std::optional<bound<T>> delta(T epsilon, work_budget& work) const {
+    rays::real_profile<T> profile(jumps_);
+    // What may be left out of the others depends on how small δ is: at least as large as that of the jumps alone, about.
+    if (!profile.ask(epsilon, work)) return std::nullopt;
+    T const log_delta = profile.at({epsilon}, work).upper.front();
+    std::optional<average> mean = average_near(profile, log_delta, epsilon, fine, work);
+    return mean ? mean->delta(epsilon, work) : std::nullopt;
+  }
+
+  // The others on a grid, tilted as suits an ε at which the jumps alone make about that δ.
+  [[nodiscard]] std::optional<average> average_near(rays::real_profile<T>& profile, T log_delta,
+                                                    T epsilon, T aim, work_budget& work) const {
+    constexpr T far =
+        38.0;  // what lies beyond a window is to be next to nothing of a small part, too
+    prepared_laws<T> laws(others_, log_delta);
+    (void)work.spend(laws.cost());
+    if (!laws.usable()) return std::nullopt;
+    bound<T> range{0.0, 0.0};  // of their losses, about
+    for (loss_law<T> const& law : laws.laws()) {
+      range.lower += law.count * law.low;
+      range.upper += law.count * law.high;
+    }
+    // The tilt with which the others' errors matter least: that of the largest e^{θ(ε−ℓ)}δ_A(ε − ℓ)·E[e^{θ·loss}].
+    if (profile.may_ask(epsilon, 0.0)) (void)profile.ask(epsilon, work);
+    T tilt = 0.0;
+    T least = infinity;
+    for (T t = 0.5; t < 1e5; t *= 1.5) {
+      T const here = profile.log_largest(t, epsilon - range.upper, epsilon - range.lower, work) -
+                     t * epsilon + cumulants_at<T>(laws.sketches(), t).value;
+      if (!(here < least + 2.0) || work.ended()) break;
+      if (here < least) {
+        least = here;
+        tilt = t;
+      }
+    }
+    if (!(tilt > 0.0)) return std::nullopt;
+    (void)work.spend(laws.cut(tilt));
+    std::optional<certified_tail<T>> tail = work.within(0.4 * work.left(), [&](work_budget& own) {
+      grid_composition<T> const grid(laws.laws(), laws.sketches(), tilt, own, far);
+      std::optional<certified_tail<T>> on_lattice = grid.exact();
+      return on_lattice ? on_lattice : grid.on_grid(aim);
+    });
+    if (!tail) return std::nullopt;
+    T const nodes =
+        static_cast<T>(2 * tail->above.law().mass.size() + tail->below.law().mass.size());
+    if (!work.take(120.0 * nodes)) return std::nullopt;  // to list them
+    tail->lower_holds = tail->lower_holds && laws.lower_holds();
+    return average(profile, std::move(*tail), aim);
+  }
+
+  rays::composition jumps_;
+  std::vector<counted_pair> others_;
+};
+
+}  // namespace tacit::detail
