@@ -12,6 +12,7 @@
 #include <tacit/dp/calibration.hpp>
 #include <tacit/dp/capped_run.hpp>
 #include <tacit/dp/choices.hpp>
+#include <tacit/dp/composed_losses.hpp>
 #include <tacit/dp/composition.hpp>
 #include <tacit/dp/condensed_pair.hpp>
 #include <tacit/dp/contour/cells.hpp>
@@ -70,6 +71,7 @@
 #include <tacit/dp/integer_noise.hpp>
 #include <tacit/dp/integer_noise_law.hpp>
 #include <tacit/dp/integer_pairs.hpp>
+#include <tacit/dp/jumps_beside.hpp>
 #include <tacit/dp/laplace_profile.hpp>
 #include <tacit/dp/loss.hpp>
 #include <tacit/dp/matrix.hpp>
@@ -96,6 +98,7 @@
 #include <tacit/dp/rays/plan.hpp>
 #include <tacit/dp/rays/profile.hpp>
 #include <tacit/dp/rays/ray.hpp>
+#include <tacit/dp/rays/real_profile.hpp>
 #include <tacit/dp/rays/solve.hpp>
 #include <tacit/dp/rays/table.hpp>
 #include <tacit/dp/rays/tails.hpp>

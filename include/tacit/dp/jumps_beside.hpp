@@ -200,15 +200,15 @@ class jumps_beside {
     }
 
     // Near the ε that was approached.
-    [[nodiscard]] std::optional<bound<T>> epsilon(T log_delta, T near, work_budget& work) {
-      T const aside = this->aside(near);
+    [[nodiscard]] std::optional<bound<T>> epsilon(T log_delta, T about, work_budget& work) {
+      T const aside = this->aside(about);
       // An end by secants, to where its bound holds by a little.
       auto const end = [&](listed_losses const& losses, rounding_side side) -> std::optional<T> {
         T const sign = side == rounding_side::above ? 1.0 : -1.0;
         auto const miss = [&](T e) {
           return elementary::log(sum(e - sign * aside, losses, side, work)) - log_delta;
         };
-        T e = near;
+        T e = about;
         T at = miss(e);
         T slope = slope_;
         T little = 1e-11;

@@ -46,9 +46,9 @@ class real_profile {
       if (none > -infinity) out.lower[k] = none - off;
       if (is_exact(e)) {
         out.upper[k] = std::min(0.0, none + off);
-      } else if (local_profile<T> const* near = nearest(e)) {
-        (void)work.spend(near->cost());
-        bound<T> const found = near->log_delta(e);
+      } else if (local_profile<T> const* local = nearest(e)) {
+        (void)work.spend(local->cost());
+        bound<T> const found = local->log_delta(e);
         out.lower[k] = std::max(out.lower[k], std::min(found.lower, 0.0));
         out.upper[k] = std::min(0.0, found.upper);
       }

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tacit/core/elementary.hpp>
+#include <tacit/core/enclosure.hpp>
+#include <tacit/core/inverse.hpp>
+#include <tacit/core/rounded.hpp>
+#include <tacit/core/units.hpp>
+#include <tacit/dp/agreement.hpp>
+#include <tacit/dp/allocation/store.hpp>
+#include <tacit/dp/grid/atoms.hpp>
+#include <tacit/dp/grid/ends.hpp>
+#include <tacit/dp/grid/pairs.hpp>
+#include <tacit/dp/grid/plan.hpp>
+#include <tacit/dp/grid/prepare.hpp>
+#include <tacit/dp/jumps_beside.hpp>
+#include <tacit/dp/pair.hpp>
+#include <tacit/dp/work_budget.hpp>
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace tacit::detail {
+
+/// The composition of one direction's pairs.
+template <std::same_as<double> T = double>
+class composed_losses {
+ public:
+  void add(dominating_pair const& pair, std::uint64_t count) { pairs_.add(pair, count); }
+
+  [[nodiscard]] std::size_t distinct() const { return pairs_.size(); }
+
+  /// All that the answer takes, on both sides, is taken from `work`. `store` has the epochs among the pairs.
+  [[nodiscard]] bound<T> answer(loss_query<T> query, T width, epochs::epoch_store<T> const& store,
+                                work_budget& work) const {
+    std::vector<counted_pair> pairs = pairs_.all();
+    // Pairs of very many losses are made smaller.
+    double const losses = losses_of(pairs);
+    bool const heavy = static_cast<double>(losses_each(pairs)) < losses;
+    if (heavy) (void)work.spend(60.0 * losses);
+    std::vector<counted_pair> const epochs = store.taken_from(pairs);
+    if (!epochs.empty()) {
+      // An epoch of random allocation has a law above it and one below it.
+      // Of few epochs that is little beside a question: it leaves the grid all of its work.
+      (void)work.spend(std::clamp(store.work() - store.little_work, 0.0, 0.2 * work.left()));
+    }
+    auto const asked = [&](pair_envelope around, work_budget& own) {
+      if (!epochs.empty()) {
+        if (around.exact) around.below = around.above;
+        around.exact = false;
+        store.put(around.above, epochs, rounding_side::above);
+        store.put(around.below, epochs, rounding_side::below);
+      }
+      return answer_of(around, query, width, own);
+    };
+    // Substituted pairs take long, each of them: a few around many are asked first.
+    auto const substituted = static_cast<std::size_t>(
+        std::count_if(pairs.begin(), pairs.end(),
+                      [](counted_pair const& c) { return substituted_pairs<>::is_one(c); }));
+    if (substituted <= few) return asked(envelope_of(std::move(pairs)), work);
+    if (heavy) return asked(few_substituted(pairs, 2 * few), work);
+    bound<T> found = work.within(0.4 * work.left(), [&](work_budget& own) {
+      return asked(few_substituted(pairs, few), own);
+    });
+    bool const all = substituted <= 4 * few;
+    narrow(found,
+           asked(all ? envelope_of(std::move(pairs)) : few_substituted(pairs, 2 * few), work));
+    return found;
+  }
+
+  /// The same where a few sampled Gaussians have rare and large losses, in the direction `remove`, by rays and a grid of
+  /// the other losses. Nothing where there are none such, or where that has no answer.
+  [[nodiscard]] std::optional<bound<T>> beside_jumps(loss_query<T> query, work_budget& work) const {
+    std::vector<counted_pair> pairs = pairs_.all();
+    if (static_cast<double>(losses_each(pairs)) < losses_of(pairs)) return std::nullopt;
+    pair_envelope const around = envelope_of(std::move(pairs));
+    auto const asked = [&](std::vector<counted_pair> const& some) -> std::optional<bound<T>> {
+      auto const jumps = jumps_beside<T>::of(some);
+      return jumps ? jumps->answer(query, work) : std::nullopt;
+    };
+    std::optional<bound<T>> found = asked(around.above);
+    if (!found || around.exact) return found;
+    std::optional<bound<T>> const below = asked(around.below);
+    found->lower = below ? std::min(below->lower, found->upper) : 0.0;
+    return found;
+  }
+
+ private:
+  static constexpr T lowest_log_delta = -640.0;
+  static constexpr std::size_t many_laws = 64;
+  static constexpr std::size_t few = 16;
+
+  [[nodiscard]] static bound<T> answer_of(pair_envelope const& around, loss_query<T> query, T width,
+                                          work_budget& work) {
+    if (around.exact) return answer_of(around.above, query, width, work);
+    bound<T> const above = work.within(0.5 * work.left(), [&](work_budget& own) {
+      return answer_of(around.above, query, width, own);
+    });
+    return {std::min(above.upper, answer_of(around.below, query, width, work).lower), above.upper};
+  }
+
+  [[nodiscard]] static bound<T> answer_of(std::vector<counted_pair> const& pairs,
+                                          loss_query<T> query, T width, work_budget& work) {
+    if (pairs.empty()) return {0.0, 0.0};
+    T const log_delta = query.wants_epsilon ? elementary::log(query.value) : lowest_log_delta;
+    prepared_laws<T> const laws(pairs, log_delta);
+    (void)work.spend(laws.cost());
+    if (!laws.usable()) {
+      return {0.0, query.wants_epsilon ? std::numeric_limits<T>::infinity() : 1.0};
+    }
+    bound<T> best =
+        query.wants_epsilon ? laws.ends().epsilon(query.value) : laws.ends().delta(query.value);
+    if (!laws.lower_holds()) best.lower = 0.0;
+    if (best.lower == best.upper || work.ended()) return best;
+    if (auto const atoms = atom_composition<T>::of(laws.laws())) {
+      narrow(best, by_atoms(*atoms, laws.ends(), query, best));
+      return best;
+    }
+    if (query.wants_epsilon) {
+      on_grid(laws, query, width, best, work);
+      return best;
+    }
+    delta_on_grid(pairs, laws, query, width, best, work, true);
+    if (says_nothing(best)) {
+      by_slope(pairs, query, width, best, work);
+      if (says_nothing(best)) delta_on_grid(pairs, laws, query, width, best, work);
+    }
+    // Near the largest loss a tilt is steeper than rounding permits, but δ is convex.
+    T const gap = laws.ends().largest() - query.value;
+    for (T reach = 64.0; reach < 1e18 && gap < 1e300 && laws.lower_holds() && !good(best, width);
+         reach *= 64.0) {
+      T const below = laws.ends().largest() - reach * gap;
+      if (!(below > 0.0) || !work.allows(1e6)) break;
+      bound<T> there = laws.ends().delta(below);
+      delta_on_grid(pairs, laws, {false, below}, width, there, work);
+      narrow(best, {0.0, laws.ends().chord(query.value, below, there.upper)});
+    }
+    return best;
+  }
+
+  [[nodiscard]] static bool good(bound<T> const& found, T width) {
+    return found.upper - found.lower <= 100.0 * width * found.upper;
+  }
+
+  [[nodiscard]] static bool says_nothing(bound<T> const& delta) {
+    return delta.upper > 0.5 && delta.lower < 0.25;
+  }
+
+  /// δ(ε) ≤ δ₀ + (e^{ε₀} − e^ε)⁺ where δ(ε₀) ≤ δ₀: Lemma 16 of docs/certificates/grid.md.
+  static void by_slope(std::vector<counted_pair> const& pairs, loss_query<T> query, T width,
+                       bound<T>& best, work_budget& work) {
+    constexpr T slight = 1e-6;
+    T const there = work.within(0.6 * work.left(), [&](work_budget& own) {
+      return answer_of(pairs, {true, slight}, width, own).upper;
+    });
+    T rise = 0.0;
+    if (there > query.value) rise = (exp(enclosure(there)) - exp(enclosure(query.value))).upper;
+    if (rise < 1.0) narrow(best, {0.0, std::min(1.0, add_up(slight, rise))});
+  }
+
+  [[nodiscard]] static bound<T> by_atoms(atom_composition<T> const& atoms, loss_ends<T> const& ends,
+                                         loss_query<T> query, bound<T> const& known) {
+    auto const delta = [&](T e) { return ends.with_infinite(atoms.delta(e)); };
+    if (!query.wants_epsilon) return delta(query.value);
+    auto const holds = [&](T e) { return delta(e).upper <= query.value; };
+    auto const exceeds = [&](T e) { return delta(e).lower > query.value; };
+    bound<T> out = known;
+    if (holds(0.0)) return {0.0, 0.0};
+    if (holds(known.upper)) out.upper = last_holding(known.upper, 0.0, holds);
+    if (exceeds(0.0)) out.lower = last_holding(0.0, out.upper, exceeds);
+    return out;
+  }
+
+  /// δ(ε): first how small it is, then on grids for that.
+  static void delta_on_grid(std::vector<counted_pair> const& pairs, prepared_laws<T> const& wide,
+                            loss_query<T> query, T width, bound<T>& best, work_budget& work,
+                            bool briefly = false) {
+    if (query.value >= wide.ends().reach()) return;
+    T log_delta = find_saddle<T>(wide.sketches(), query).log_delta;
+    prepared_laws<T> ready(pairs, log_delta);
+    (void)work.spend(ready.cost());
+    // Over a wide range an estimate is a poor one, and too much may have been left out.
+    for (int k = 0; k < 16 && ready.usable() && log_delta > lowest_log_delta && !work.ended();
+         ++k) {
+      T const better = query.value < ready.ends().reach()
+                           ? find_saddle<T>(ready.sketches(), query).log_delta
+                           : 1.3 * std::min(log_delta, 0.0) - 10.0;
+      if (!(better < log_delta - 3.0)) break;
+      log_delta = better;
+      ready = prepared_laws<T>(pairs, log_delta);
+      (void)work.spend(ready.cost());
+    }
+    if (ready.usable() && !work.ended()) {
+      on_grid(std::move(ready), query, width, best, work, briefly);
+    }
+  }
+
+  // `briefly`: with one tilt, if that says nothing.
+  static void on_grid(prepared_laws<T> laws, loss_query<T> query, T width, bound<T>& best,
+                      work_budget& work, bool briefly = false) {
+    bound<T> const known =
+        query.wants_epsilon ? laws.ends().epsilon(query.value) : laws.ends().delta(query.value);
+    bool const lower = laws.lower_holds();
+    narrow(best, {lower ? known.lower : 0.0, known.upper});
+    saddle<T> const first = find_saddle<T>(laws.sketches(), query);
+    T const first_share = query.wants_epsilon ? 0.9 : 0.8;
+    T off = std::numeric_limits<T>::infinity();
+    for (T const factor : {1.0, 0.2, 0.03, 5.0}) {
+      saddle<T> const s =
+          factor == 1.0 ? first : saddle_at<T>(laws.sketches(), factor * first.tilt);
+      prepared_laws<T> here = laws;
+      (void)work.spend(here.cut(s.tilt));
+      // The first tilt is the likeliest; what it leaves is for the others.
+      work.within(factor == 5.0 ? work.left() : first_share * work.left(),
+                  [&](work_budget& own) { at_tilt(here, query, s, width, best, own); });
+      if (!lower) best.lower = 0.0;
+      // Other tilts say little more of many laws, which are coarse.
+      bool const many =
+          laws.laws().size() > many_laws && best.upper < std::numeric_limits<T>::max();
+      if (!lower || many || good(best, width)) break;
+      if (briefly && says_nothing(best)) break;
+      // Where the last tilt said hardly more of what is nearly known, no other one will.
+      T const before = std::exchange(off, best.upper - best.lower);
+      if (off <= 0.02 * best.upper && off > 0.8 * before) break;
+    }
+  }
+
+  /// With grids tilted by s, ever finer while that helps.
+  static void at_tilt(prepared_laws<T> const& laws, loss_query<T> query, saddle<T> const& s,
+                      T width, bound<T>& best, work_budget& work) {
+    grid_composition<T> const plan(laws.laws(), laws.sketches(), s.tilt, work);
+    auto const read = [&](certified_tail<T> const& tail) {
+      narrow(best, query.wants_epsilon ? tail.epsilon(query.value) : tail.delta(query.value));
+    };
+    if (std::optional<certified_tail<T>> const tail = plan.exact()) {
+      read(*tail);
+      return;
+    }
+    // An error of d in log δ is one of d/θ in ε. Beyond 1 the tilt would be the wrong one.
+    T aim = width;
+    if (query.wants_epsilon) {
+      aim = std::min(1.0, width * s.tilt * std::max(s.epsilon, 0.1 * s.deviation));
+    }
+    T last = std::numeric_limits<T>::infinity();
+    for (int attempt = 0; attempt < 5; ++attempt) {
+      std::optional<certified_tail<T>> tail = plan.on_grid(aim);
+      if (!tail) break;
+      // The lower end of what is on the grid, for now: it shows how tight the upper one is.
+      tail->lower_holds = true;
+      read(*tail);
+      T const off = best.upper - best.lower;
+      T const target = width * best.upper;
+      if (off <= target || !(off < 0.8 * last) || tail->finest) break;
+      last = off;
+      // Without a lower end the width is no guide.
+      aim *= best.lower > 0.0 ? std::clamp(0.7 * target / off, 0.02, 0.5) : 0.1;
+    }
+  }
+
+  pair_list<> pairs_;
+};
+
+}  // namespace tacit::detail
