@@ -345,7 +345,7 @@ class jumps_beside {
     if (!(tilt > 0.0)) return std::nullopt;
     (void)work.spend(laws.cut(tilt));
     std::optional<certified_tail<T>> tail = work.within(0.4 * work.left(), [&](work_budget& own) {
-      grid_composition<T> const grid(laws.laws(), laws.sketches(), tilt, own, far);
+      grid_composition<T> const grid(laws.laws(), laws.sketches(), tilt, own, reach);
       std::optional<certified_tail<T>> on_lattice = grid.exact();
       return on_lattice ? on_lattice : grid.on_grid(aim);
     });
