@@ -17,6 +17,7 @@
 #include <tacit/dp/contour/cells.hpp>
 #include <tacit/dp/contour/envelope.hpp>
 #include <tacit/dp/contour/integrate.hpp>
+#include <tacit/dp/contour/kept.hpp>
 #include <tacit/dp/contour/laplace_nodes.hpp>
 #include <tacit/dp/contour/line.hpp>
 #include <tacit/dp/contour/moment_line.hpp>
@@ -70,6 +71,7 @@
 #include <tacit/dp/integer_noise.hpp>
 #include <tacit/dp/integer_noise_law.hpp>
 #include <tacit/dp/integer_pairs.hpp>
+#include <tacit/dp/kept_lines.hpp>
 #include <tacit/dp/laplace_profile.hpp>
 #include <tacit/dp/loss.hpp>
 #include <tacit/dp/matrix.hpp>
@@ -92,6 +94,7 @@
 #include <tacit/dp/rays/build.hpp>
 #include <tacit/dp/rays/complex.hpp>
 #include <tacit/dp/rays/guess.hpp>
+#include <tacit/dp/rays/kept.hpp>
 #include <tacit/dp/rays/law.hpp>
 #include <tacit/dp/rays/plan.hpp>
 #include <tacit/dp/rays/profile.hpp>

@@ -3,6 +3,7 @@
 
 #include <tacit/core/elementary.hpp>
 #include <tacit/dp/rays/guess.hpp>
+#include <tacit/dp/rays/kept.hpp>
 #include <tacit/dp/rays/plan.hpp>
 #include <tacit/dp/rays/profile.hpp>
 #include <tacit/dp/work_budget.hpp>
@@ -130,12 +131,17 @@ template <class R>
                        std::min(most, out.upper) * (1.0 + 1e-15) + shift};
 }
 
-/// One direction of a composition. Its tables belong to the question; nothing is kept.
+/// One direction of a composition. Its tables belong to the question; nothing is kept but narrow rays, in `keep`.
 template <std::same_as<double> T = double>
 class solver {
  public:
-  solver(composition const& what, orientation towards, work_budget& work)
-      : what_(&what), towards_(towards), base_(static_cast<double>(base(what))), work_(&work) {}
+  solver(composition const& what, orientation towards, work_budget& work,
+         std::vector<kept_rays>* keep = nullptr)
+      : what_(&what),
+        towards_(towards),
+        base_(static_cast<double>(base(what))),
+        work_(&work),
+        keep_(keep) {}
 
   /// ε at δ, from about where to begin.
   [[nodiscard]] std::optional<bound<double>> epsilon(double log_delta, double start) {
@@ -208,6 +214,7 @@ class solver {
   orientation towards_;
   double base_;
   work_budget* work_;
+  std::vector<kept_rays>* keep_;
   std::list<std::pair<double, planner<T>>> searches_;
   std::list<lines<T>> lines_;
 };
@@ -283,16 +290,16 @@ std::optional<bound<double>> solver<T>::ask(lines<R>& on, plan const& planned, b
   }
   at.tilt = found.at.slope / found.at.value;
   error = found.at.log_scale + elementary::log(0.5 * (found.at.above + found.at.below));
-  double const least = root_wanted ? at.log_delta : found.at.log_lower() - 1.0;
-  double const blur = shifts_of(*what_).blur(least);
-  if (root_wanted) return ends(*rays, at.log_delta, found, most(), blur);
-  // δ falls, and what G is rounded by is less than the shift
-  double const shift = rays->shift(at.epsilon) + blur;
-  double const lower = integrate(*rays, at.epsilon + shift).log_lower();
-  double const upper = integrate(*rays, at.epsilon - shift).log_upper();
-  if (!(lower >= least)) return std::nullopt;
-  return bound<double>{lower - blur - 2.0 * unit<double> * std::abs(lower),
-                       upper + blur + 2.0 * unit<double> * std::abs(upper)};
+  rounded_shifts const shifts = shifts_of(*what_);
+  if (root_wanted) {
+    return ends(*rays, at.log_delta, found, most(), shifts.blur(at.log_delta));
+  }
+  kept_sum<R> asked(std::move(*rays), shifts, at.epsilon, found.at);
+  std::optional<bound<double>> const value = asked.log_delta(at.epsilon);
+  if (keep_ != nullptr && value && value->upper - value->lower <= kept_width) {
+    keep_->push_back({std::move(asked)});
+  }
+  return value;
 }
 
 template <std::same_as<double> T>
