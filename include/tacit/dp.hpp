@@ -85,6 +85,7 @@
 #include <tacit/dp/normal_sum.hpp>
 #include <tacit/dp/pair.hpp>
 #include <tacit/dp/participation.hpp>
+#include <tacit/dp/point_groups.hpp>
 #include <tacit/dp/privacy_loss.hpp>
 #include <tacit/dp/profile_knots.hpp>
 #include <tacit/dp/profile_points.hpp>
