@@ -28,6 +28,7 @@ using tacit::adjacency;
 using tacit::approx_dp;
 using tacit::bound;
 using tacit::composed;
+using tacit::detail::delta_answers;
 using tacit::detail::work_budget;
 
 namespace {
@@ -47,6 +48,7 @@ class account_around : public account {
   bound<double> delta_within(double epsilon, work_budget& work) const override {
     return asked_.delta_within(epsilon, work);
   }
+  delta_answers deltas() const override { return tacit::detail::delta_answers_of(asked_); }
 
  protected:
   Asked asked_;
@@ -98,6 +100,9 @@ class estimate_of_limit final : public account {
   }
   bound<double> epsilon_within(double delta, work_budget&) const override { return epsilon(delta); }
   bound<double> delta_within(double epsilon, work_budget&) const override { return delta(epsilon); }
+  delta_answers deltas() const override {
+    return [this](double epsilon, work_budget&) { return delta(epsilon); };
+  }
   double attack_success(double prior) const override {
     double const high = std::max(prior, 1.0 - prior);
     if (high == 1.0) return 1.0;

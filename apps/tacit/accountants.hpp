@@ -30,6 +30,7 @@ class account {
   virtual tacit::bound<double> delta(double epsilon) const = 0;
   virtual tacit::bound<double> epsilon_within(double delta, tacit::detail::work_budget&) const = 0;
   virtual tacit::bound<double> delta_within(double epsilon, tacit::detail::work_budget&) const = 0;
+  virtual tacit::detail::delta_answers deltas() const = 0;
   virtual double attack_success(double prior) const = 0;
 };
 

@@ -18,6 +18,7 @@
 #include <tacit/dp/contour/cells.hpp>
 #include <tacit/dp/contour/envelope.hpp>
 #include <tacit/dp/contour/integrate.hpp>
+#include <tacit/dp/contour/kept.hpp>
 #include <tacit/dp/contour/laplace_nodes.hpp>
 #include <tacit/dp/contour/line.hpp>
 #include <tacit/dp/contour/moment_line.hpp>
@@ -72,6 +73,7 @@
 #include <tacit/dp/integer_noise_law.hpp>
 #include <tacit/dp/integer_pairs.hpp>
 #include <tacit/dp/jumps_beside.hpp>
+#include <tacit/dp/kept_lines.hpp>
 #include <tacit/dp/laplace_profile.hpp>
 #include <tacit/dp/loss.hpp>
 #include <tacit/dp/matrix.hpp>
@@ -85,6 +87,7 @@
 #include <tacit/dp/normal_sum.hpp>
 #include <tacit/dp/pair.hpp>
 #include <tacit/dp/participation.hpp>
+#include <tacit/dp/point_groups.hpp>
 #include <tacit/dp/privacy_loss.hpp>
 #include <tacit/dp/profile_knots.hpp>
 #include <tacit/dp/profile_points.hpp>
@@ -94,6 +97,7 @@
 #include <tacit/dp/rays/build.hpp>
 #include <tacit/dp/rays/complex.hpp>
 #include <tacit/dp/rays/guess.hpp>
+#include <tacit/dp/rays/kept.hpp>
 #include <tacit/dp/rays/law.hpp>
 #include <tacit/dp/rays/plan.hpp>
 #include <tacit/dp/rays/profile.hpp>

@@ -50,6 +50,9 @@ class around {
                                                   tacit::detail::work_budget& work) const {
     return of_.delta_within(epsilon, work);
   }
+  [[nodiscard]] tacit::detail::delta_answers deltas() const {
+    return tacit::detail::delta_answers_of(of_);
+  }
   [[nodiscard]] tacit::adjacency neighbours() const;
 
  private:
@@ -93,6 +96,9 @@ struct shuffled_epochs {
                                                   tacit::detail::work_budget& work) const {
     return run->delta_within(epsilon, work);
   }
+  [[nodiscard]] tacit::detail::delta_answers deltas() const {
+    return tacit::detail::delta_answers_of(*run);
+  }
   [[nodiscard]] tacit::adjacency neighbours() const { return run->neighbours(); }
 };
 
@@ -121,6 +127,9 @@ struct one_run {
   [[nodiscard]] tacit::bound<double> delta_within(double epsilon,
                                                   tacit::detail::work_budget& work) const {
     return std::visit([&](auto const& a) { return a.delta_within(epsilon, work); }, by);
+  }
+  [[nodiscard]] tacit::detail::delta_answers deltas() const {
+    return std::visit([](auto const& a) { return tacit::detail::delta_answers_of(a); }, by);
   }
   [[nodiscard]] tacit::adjacency neighbours() const {
     return std::visit([](auto const& a) { return a.neighbours(); }, by);

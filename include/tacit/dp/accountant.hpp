@@ -7,6 +7,7 @@
 #include <tacit/core/units.hpp>
 #include <tacit/dp/event.hpp>
 #include <tacit/dp/event_words.hpp>
+#include <tacit/dp/shared_questions.hpp>
 #include <tacit/dp/work_budget.hpp>
 
 #include <algorithm>
@@ -146,6 +147,16 @@ class accountant {
     } else {
       return delta(epsilon);
     }
+  }
+
+  /// `delta_within` for δ at many ε, sooner where the method answers for several together. What it was asked before may make
+  /// an answer wider, but within what the method calls narrow. For one thread at a time, for as long as this is there and
+  /// nothing is added to it.
+  [[nodiscard]] detail::delta_answers deltas() const {
+    return [of = detail::delta_answers_of(method_)](double epsilon, detail::work_budget& work) {
+      detail::check_non_negative("delta", "epsilon", epsilon);
+      return of(epsilon, work);
+    };
   }
 
   /// What an attacker who knows one membership bit with prior π can reach: max(π, 1−π) +

@@ -21,6 +21,7 @@
 #include <numbers>
 #include <optional>
 #include <span>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -237,9 +238,20 @@ class capped_run {
   }
   [[nodiscard]] bound<double> delta_within(double epsilon, detail::work_budget& work) const {
     detail::shared_questions<Accountant> ask(*base_, work);
-    bound<double> found = cut(epsilon, ask.delta(epsilon));
-    found.upper = std::min(found.upper, told_delta(epsilon, work));
-    return {std::min(found.lower, found.upper), found.upper};
+    return delta_asked(
+        epsilon, ask.delta(epsilon),
+        [&](std::size_t k) { return others_[k].questions(work).delta(epsilon); }, work);
+  }
+  /// The same for δ at many ε.
+  [[nodiscard]] detail::delta_answers deltas() const {
+    std::vector<detail::delta_answers> others;
+    for (told const& other : others_) others.push_back(detail::delta_answers_of(*other.run));
+    return [this, of = detail::delta_answers_of(*base_), others = std::move(others)](
+               double epsilon, detail::work_budget& work) mutable {
+      return delta_asked(
+          epsilon, of(epsilon, work), [&](std::size_t k) { return others[k](epsilon, work); },
+          work);
+    };
   }
 
  private:
@@ -251,15 +263,30 @@ class capped_run {
     }
   };
 
-  // With t_0 = 1 and P(K > k_i) ≤ t_i, δ ≤ Σ_{i≤j} (t_{i−1} − t_i)·δ_i + t_j for every j.
+  template <class OfOther>
+  [[nodiscard]] bound<double> delta_asked(double epsilon, bound<double> const& base,
+                                          OfOther&& of_other,
+                                          detail::work_budget const& work) const {
+    bound<double> found = cut(epsilon, base);
+    found.upper = std::min(found.upper, told_delta(of_other, work));
+    return {std::min(found.lower, found.upper), found.upper};
+  }
+
   [[nodiscard]] double told_delta(double epsilon, detail::work_budget& work) const {
+    return told_delta([&](std::size_t k) { return others_[k].questions(work).delta(epsilon); },
+                      work);
+  }
+  // With t_0 = 1 and P(K > k_i) ≤ t_i, δ ≤ Σ_{i≤j} (t_{i−1} − t_i)·δ_i + t_j for every j. `of_other` is δ_i.
+  template <class OfOther>
+  [[nodiscard]] double told_delta(OfOther&& of_other, detail::work_budget const& work) const {
     double least = 1.0;
     double sum = 0.0;
     double before = 1.0;
-    for (told const& other : others_) {
+    for (std::size_t k = 0; k < others_.size(); ++k) {
+      told const& other = others_[k];
       if (work.ended()) break;
       double const share = std::max(0.0, detail::subtract_up(before, other.failure));
-      double const known = other.questions(work).delta(epsilon).upper;
+      double const known = of_other(k).upper;
       sum = detail::add_up(sum, detail::multiply_up(share, known));
       before = other.failure;
       least = std::min(least, detail::add_up(sum, before));

@@ -319,8 +319,7 @@ class jumps_beside {
   // The others on a grid, tilted as suits an ε at which the jumps alone make about that δ.
   [[nodiscard]] std::optional<average> average_near(rays::real_profile<T>& profile, T log_delta,
                                                     T epsilon, T aim, work_budget& work) const {
-    constexpr T far =
-        38.0;  // what lies beyond a window is to be next to nothing of a small part, too
+    constexpr T reach = 38.0;  // beyond it there is next to nothing, of a small part too
     prepared_laws<T> laws(others_, log_delta);
     (void)work.spend(laws.cost());
     if (!laws.usable()) return std::nullopt;

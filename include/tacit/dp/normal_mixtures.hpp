@@ -12,6 +12,7 @@
 #include <tacit/dp/contour/routes.hpp>
 #include <tacit/dp/event.hpp>
 #include <tacit/dp/event_words.hpp>
+#include <tacit/dp/kept_lines.hpp>
 #include <tacit/dp/laplace_profile.hpp>
 #include <tacit/dp/mixture_profile.hpp>
 #include <tacit/dp/normal_sum.hpp>
@@ -152,10 +153,23 @@ class normal_mixtures {
       return of.epsilon_on_lines(delta, own);
     });
   }
-  [[nodiscard]] std::optional<answer> delta(T epsilon, work_budget& work) const {
+  /// What answers narrowly about the composition itself is kept, if wanted.
+  [[nodiscard]] std::optional<answer> delta(T epsilon, work_budget& work,
+                                            kept_lines<T>* keep = nullptr) const {
     return on_lines(work, [&](normal_mixtures const& of, work_budget& own) {
-      return of.delta_on_lines(epsilon, own);
+      return of.delta_on_lines(epsilon, own, &of == this ? keep : nullptr);
     });
+  }
+  /// δ(ε) from what was kept alone, where that is narrow.
+  [[nodiscard]] std::optional<answer> delta_from(kept_lines<T> const& kept, T epsilon,
+                                                 work_budget& work) const {
+    auto const one = [&](orientation towards, T) {
+      return narrow_on(kept, towards, epsilon, work);
+    };
+    std::optional<answer> const found = larger(one, [&](answer const& removed) {
+      return kept.add_is_below(epsilon, removed.value.lower);
+    });
+    return found ? std::optional(of_logarithm(*found)) : std::nullopt;
   }
 
   /// ε(δ) and δ(ε) in the direction `add` alone, where the line's first route answers.
@@ -165,7 +179,8 @@ class normal_mixtures {
   [[nodiscard]] std::optional<bound<T>> added_delta(T epsilon, work_budget& work) const {
     std::optional<bound<T>> const found =
         contour_log_delta(orientation::add, epsilon, line_effort::quick, work);
-    return found ? std::optional(of_logarithm(*found)) : std::nullopt;
+    if (!found) return std::nullopt;
+    return of_logarithm({*found, route::contour}).value;
   }
 
   /// The question as text: the first few pairs by their weights and shifts.
@@ -252,11 +267,44 @@ class normal_mixtures {
 
   // log δ by the vertical line.
   [[nodiscard]] std::optional<bound<T>> contour_log_delta(orientation towards, T epsilon,
-                                                          line_effort effort,
-                                                          work_budget& work) const {
+                                                          line_effort effort, work_budget& work,
+                                                          kept_lines<T>* keep = nullptr) const {
     return over_variance([&](T variance) {
-      return contour_towards(towards, variance).log_delta(epsilon, effort, work);
+      kept_direction<T>* const to = kept_of(keep, towards, variance);
+      return contour_towards(towards, variance)
+          .log_delta(epsilon, effort, work, to != nullptr ? &to->lines : nullptr);
     });
+  }
+
+  // What is kept of a direction, if anything is.
+  template <class Kept>
+  [[nodiscard]] auto kept_of(Kept* keep, orientation towards, T variance) const
+      -> decltype(&keep->add.most) {
+    if (keep == nullptr) return nullptr;
+    auto& both = towards == orientation::remove ? keep->remove : keep->add;
+    return variance == normals_.variance().upper ? &both.most : &both.least;
+  }
+
+  // log δ of one direction from what was kept alone, where that is narrow.
+  [[nodiscard]] std::optional<answer> narrow_on(kept_lines<T> const& kept, orientation towards,
+                                                T epsilon, work_budget& work) const {
+    auto const by = [&](auto kept_direction<T>::*which, route way) -> std::optional<answer> {
+      auto const found = over_variance([&](T variance) {
+        return narrow_log_delta(kept_of(&kept, towards, variance)->*which, epsilon, work);
+      });
+      return found ? std::optional<answer>({*found, way}) : std::nullopt;
+    };
+    std::optional<answer> const found = by(&kept_direction<T>::lines, route::contour);
+    return found ? found : by(&kept_direction<T>::rays, route::rays);
+  }
+
+  // δ where its logarithm is known. The exponential is right to 2 units; below the least normal number it is 0 or that number.
+  [[nodiscard]] static answer of_logarithm(answer found) {
+    T const least = std::numeric_limits<T>::min();
+    T const lower = elementary::exp(found.value.lower) * a_little_less;
+    T const upper = elementary::exp(found.value.upper) * a_little_more;
+    found.value = {lower < least ? 0.0 : lower, std::min(1.0, std::max(upper, least))};
+    return found;
   }
 
   // The composition in the form that the rays take: sampled Gaussians of one record, and unsampled ones.
@@ -347,13 +395,18 @@ class normal_mixtures {
   }
 
   // Whether Chernoff's bound shows that in the direction `add` δ(ε) ≤ e^{log_delta}.
-  [[nodiscard]] bool add_is_below(route by, T epsilon, T log_delta, work_budget& work) const {
+  [[nodiscard]] bool add_is_below(route by, T epsilon, T log_delta, work_budget& work,
+                                  kept_lines<T>* keep = nullptr) const {
     T const variance = normals_.variance().upper;
+    if (keep != nullptr && keep->add_is_below(epsilon, log_delta)) return true;
     if (by == route::rays) {
-      return rays::add_is_below<T>(*sampled(variance), epsilon, log_delta, work);
+      return rays::add_is_below<T>(*sampled(variance), epsilon, log_delta, work,
+                                   keep != nullptr ? &keep->moments_on_rays : nullptr);
     }
     if (by == route::two_releases && two().add_is_below(epsilon, log_delta)) return true;
-    return contour_towards(orientation::add, variance).chernoff_below(epsilon, log_delta, work);
+    return contour_towards(orientation::add, variance)
+        .chernoff_below(epsilon, log_delta, work, false,
+                        keep != nullptr ? &keep->moments : nullptr);
   }
 
   // Of distinct sampled Gaussians as a few, above all of them or below.
@@ -432,39 +485,36 @@ class normal_mixtures {
     });
   }
 
-  [[nodiscard]] std::optional<answer> delta_on_lines(T epsilon, work_budget& work) const {
+  [[nodiscard]] std::optional<answer> delta_on_lines(T epsilon, work_budget& work,
+                                                     kept_lines<T>* keep) const {
     // δ to nine digits; to five where more would take long.
     auto const narrow = [](bound<T> const& b, T times) {
       return b.upper - b.lower <= times * 1e-9;
     };
     auto const one = [&](orientation towards, T) {
+      auto const known = keep != nullptr ? narrow_on(*keep, towards, epsilon, work) : std::nullopt;
+      if (known) return known;
       return one_way(
           {"delta at epsilon ", epsilon}, towards, {-infinity, infinity}, narrow, T{1e4},
           [&] { return two().log_delta(towards, epsilon); },
           [&](line_effort effort, T most) {
             return work.within(most, [&](work_budget& own) {
-              return contour_log_delta(towards, epsilon, effort, own);
+              return contour_log_delta(towards, epsilon, effort, own, keep);
             });
           },
           [&] {
             return on_rays(-infinity, [&](auto const& what) {
-              return rays::log_delta<T>(what, towards, epsilon, work);
+              kept_direction<T>* const to = kept_of(keep, towards, what.variance);
+              return rays::log_delta<T>(what, towards, epsilon, work,
+                                        to != nullptr ? &to->rays : nullptr);
             });
           });
     };
-    std::optional<answer> found = larger(one, [&](answer const& removed) {
-      return add_is_below(removed.by, epsilon, removed.value.lower, work);
+    std::optional<answer> const found = larger(one, [&](answer const& removed) {
+      // Where a line of `add` is known it answers sooner than a new moment does.
+      return add_is_below(removed.by, epsilon, removed.value.lower, work, keep);
     });
-    if (found) found->value = of_logarithm(found->value);
-    return found;
-  }
-
-  // The exponential is right to 2 units; below the least normal number it is 0 or that number.
-  [[nodiscard]] static bound<T> of_logarithm(bound<T> const& log_delta) {
-    T const least = std::numeric_limits<T>::min();
-    T const lower = elementary::exp(log_delta.lower) * a_little_less;
-    T const upper = elementary::exp(log_delta.upper) * a_little_more;
-    return {lower < least ? 0.0 : lower, std::min(1.0, std::max(upper, least))};
+    return found ? std::optional(of_logarithm(*found)) : std::nullopt;
   }
 
   adjacency neighbours_;

@@ -11,11 +11,13 @@
 #include <tacit/dp/event.hpp>
 #include <tacit/dp/gaussian_profile.hpp>
 #include <tacit/dp/grid_answers.hpp>
+#include <tacit/dp/kept_lines.hpp>
 #include <tacit/dp/normal_mixtures.hpp>
 #include <tacit/dp/pair.hpp>
 #include <tacit/dp/participation.hpp>
 #include <tacit/dp/rays/answer.hpp>
 #include <tacit/dp/renyi.hpp>
+#include <tacit/dp/shared_questions.hpp>
 #include <tacit/dp/work_budget.hpp>
 
 #include <algorithm>
@@ -87,6 +89,15 @@ class basic_privacy_loss {
     return delta_by(epsilon, work, {1.0, coarse}).value;
   }
 
+  /// `delta_within` for δ at many ε: what was planned for one serves those near it, where log δ is known to 4e-10. So an answer
+  /// may depend on what was asked before; each is an interval that holds the truth. For one thread at a time, for as long
+  /// as this is there and nothing is added to it.
+  [[nodiscard]] detail::delta_answers deltas() const {
+    return [this, kept = detail::kept_lines<T>{}](T epsilon, detail::work_budget& work) mutable {
+      return delta_by(epsilon, work, {share_of_question(work), coarse}, &kept).value;
+    };
+  }
+
   /// What the first question takes beside what is counted in it.
   [[nodiscard]] double work_on_epochs() const { return epoch_ ? 0.0 : grid_.work_on_epochs(); }
 
@@ -115,7 +126,8 @@ class basic_privacy_loss {
   };
 
   [[nodiscard]] answer epsilon_by(T delta, detail::work_budget& work, effort allowed) const;
-  [[nodiscard]] answer delta_by(T epsilon, detail::work_budget& work, effort allowed) const;
+  [[nodiscard]] answer delta_by(T epsilon, detail::work_budget& work, effort allowed,
+                                detail::kept_lines<T>* keep = nullptr) const;
 
   // How wide an answer by lines may be without a grid, which says more of Laplace noise, and seldom of mixtures.
   [[nodiscard]] T line_width(effort const& allowed) const {
@@ -350,9 +362,8 @@ typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::epsilon_by(T delta
 }
 
 template <std::same_as<double> T>
-typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::delta_by(T epsilon,
-                                                                       detail::work_budget& work,
-                                                                       effort allowed) const {
+typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::delta_by(
+    T epsilon, detail::work_budget& work, effort allowed, detail::kept_lines<T>* keep) const {
   if (drawn_.at_most() < hardly_any) return {{0.0, drawn_.at_most()}, route::closed_form};
   if (!others_ && mixtures_.distinct() == 0) {
     auto const [low, high] = mixtures_.normals().mu();
@@ -378,9 +389,13 @@ typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::delta_by(T epsilon
                       [&](auto const& e, auto& own) { return e.delta(epsilon, own); });
   }
   return detail::counted(work, for_lines(allowed.share), [&](detail::work_budget& own) {
+    // Narrow answers of attained pairs need no other way beside them.
+    if (keep != nullptr && !others_ && attained_) {
+      if (auto const known = mixtures_.delta_from(*keep, epsilon, own)) return *known;
+    }
     return by_ways(
         {"delta at epsilon ", epsilon}, 0.0, line_width(allowed),
-        others_ ? std::nullopt : mixtures_.delta(epsilon, own),
+        others_ ? std::nullopt : mixtures_.delta(epsilon, own, keep),
         [&] {
           auto const exactly = [&](auto const& profile) { return profile.delta(epsilon); };
           return without_lines(allowed.width, own, exactly, [&] {

@@ -75,10 +75,22 @@ class sampled_run {
     return {std::min(lower_epsilon(delta, one, ask), upper), upper};
   }
   [[nodiscard]] bound<double> delta_within(double epsilon, detail::work_budget& work) const {
+    return delta_asked(epsilon, detail::shared_questions<Accountant>(*base_, work));
+  }
+  /// The same for δ at many ε.
+  [[nodiscard]] detail::delta_answers deltas() const {
+    return [this, of = detail::delta_answers_of(*base_)](double epsilon,
+                                                         detail::work_budget& work) mutable {
+      return delta_asked(epsilon, detail::shared_questions<Accountant>(*base_, work, &of));
+    };
+  }
+
+ private:
+  [[nodiscard]] bound<double> delta_asked(double epsilon,
+                                          detail::shared_questions<Accountant> ask) const {
     detail::check_non_negative("delta", "epsilon", epsilon);
     if (rate_ == 0.0) return {0.0, 0.0};
     using detail::enclosure;
-    detail::shared_questions<Accountant> ask(*base_, work);
     enclosure const q(rate_);
     enclosure const grown = log1p(expm1(enclosure(epsilon)) / q);
     double const inner = std::max(0.0, grown.lower);
@@ -87,7 +99,6 @@ class sampled_run {
     return {std::min(lower_delta(epsilon, ask), upper), upper};
   }
 
- private:
   // Whichever direction is the worse one: (1 − (1−q)e^ε)·δ(log y), y = qe^ε/(1 − (1−q)e^ε).
   [[nodiscard]] double lower_delta(double epsilon,
                                    detail::shared_questions<Accountant>& ask) const {

@@ -5,16 +5,40 @@
 #include <tacit/dp/work_budget.hpp>
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 
 namespace tacit::detail {
+
+/// δ(ε) for what is left of a budget, asked at many ε of one run that lives longer: one thread at a time, and nothing is added to
+/// the run meanwhile.
+using delta_answers = std::function<bound<double>(double epsilon, work_budget& work)>;
+
+/// That of a run: `deltas` where it has that, so that what is found for one ε serves those near it; else `delta_within`, or
+/// `delta`.
+template <class Run>
+[[nodiscard]] delta_answers delta_answers_of(Run const& run) {
+  if constexpr (requires { run.deltas(); }) {
+    return run.deltas();
+  } else {
+    return [of = &run](double epsilon, [[maybe_unused]] work_budget& work) {
+      if constexpr (requires { of->delta_within(epsilon, work); }) {
+        return of->delta_within(epsilon, work);
+      } else {
+        return of->delta(epsilon);
+      }
+    };
+  }
+}
 
 /// The questions that one question about a run comes to. They share its work; a question that would have far less than
 /// another took is not asked, for its answer would say little.
 template <class Accountant>
 class shared_questions {
  public:
-  shared_questions(Accountant const& base, work_budget& work) : base_(&base), work_(&work) {}
+  /// `deltas` answers for δ in the place of one of its own.
+  shared_questions(Accountant const& base, work_budget& work, delta_answers* deltas = nullptr)
+      : base_(&base), work_(&work), given_(deltas) {}
 
   /// Whether enough work is left for one more. The first is asked in any case.
   [[nodiscard]] bool more() const { return !work_->ended() && work_->left() >= 0.6 * most_; }
@@ -35,11 +59,9 @@ class shared_questions {
   }
   [[nodiscard]] bound<double> delta(double epsilon) {
     return ask([&](work_budget& own) {
-      if constexpr (requires { base_->delta_within(epsilon, own); }) {
-        return base_->delta_within(epsilon, own);
-      } else {
-        return base_->delta(epsilon);
-      }
+      if (given_ != nullptr) return (*given_)(epsilon, own);
+      if (!own_) own_ = delta_answers_of(*base_);
+      return own_(epsilon, own);
     });
   }
 
@@ -55,6 +77,8 @@ class shared_questions {
   Accountant const* base_;
   work_budget* work_;
   double most_ = 0.0;  // that any has taken
+  delta_answers* given_;
+  delta_answers own_;
 };
 
 }  // namespace tacit::detail

@@ -9,6 +9,7 @@
 #include <tacit/core/units.hpp>
 #include <tacit/dp/event.hpp>
 #include <tacit/dp/event_words.hpp>
+#include <tacit/dp/point_groups.hpp>
 #include <tacit/dp/profile_knots.hpp>
 #include <tacit/dp/shared_questions.hpp>
 #include <tacit/dp/trade_off.hpp>
@@ -111,16 +112,22 @@ class basic_trade_off_curve {
     detail::check_probability("false_negative_rate", "false_positive_rate", alpha);
     if (alpha == 1.0) return {0.0, 0.0};
     // 1 − D − yα, or (1 − D − α)/y. Lines that are lower by more than rounding can move are passed over.
-    auto const highest_line = [&](std::vector<point> const& lines, auto&& direct, auto&& mirrored) {
+    auto const highest_line = [&](detail::point_groups const& lines, auto&& direct,
+                                  auto&& mirrored) {
       double best = 0.0;
-      for (point const& l : lines) {
+      auto const may_direct = [&](point const& l) {
         double const y = l.odds.lower;
-        double const miss = 1.0 - l.delta;
-        if (miss - y * alpha > best - 1e-14 * (1.0 + y * alpha)) best = std::max(best, direct(l));
-        if ((miss - alpha) * (1.0 + 1e-14) + 1e-14 * alpha > best * y) {
-          best = std::max(best, mirrored(l));
-        }
-      }
+        return 1.0 - l.delta - y * alpha > best - 1e-14 * (1.0 + y * alpha);
+      };
+      auto const may_mirrored = [&](point const& l) {
+        return (1.0 - l.delta - alpha) * (1.0 + 1e-14) + 1e-14 * alpha > best * l.odds.lower;
+      };
+      lines.search([&](point const& l) { return -this->height(l, alpha); },
+                   [&](point const& l) { return may_direct(l) || may_mirrored(l); },
+                   [&](point const& l) {
+                     if (may_direct(l)) best = std::max(best, direct(l));
+                     if (may_mirrored(l)) best = std::max(best, mirrored(l));
+                   });
       return best;
     };
     using namespace detail;  // NOLINT: the directed operations
@@ -152,15 +159,20 @@ class basic_trade_off_curve {
     using namespace detail;  // NOLINT: the directed operations
     // D + yα, or one less the false negatives.
     double low = 1.0;
-    for (point const& l : from_below_) {
-      if (l.delta + l.odds.lower * alpha > low * (1.0 + 1e-14)) continue;
-      low = std::min(low, add_down(l.delta, multiply_down(l.odds.lower, alpha)));
-    }
+    auto const may_low = [&](point const& l) {
+      return !(l.delta + l.odds.lower * alpha > low * (1.0 + 1e-14));
+    };
+    auto const lowest = [&](point const& l) { return l.delta + l.odds.lower * alpha; };
+    from_below_.search(lowest, may_low, [&](point const& l) {
+      if (may_low(l)) low = std::min(low, add_down(l.delta, multiply_down(l.odds.lower, alpha)));
+    });
     double high = 1.0;
-    for (point const& l : from_above_) {
-      if (l.delta + l.odds.upper * alpha > high * (1.0 + 1e-14)) continue;
-      high = std::min(high, add_up(l.delta, multiply_up(l.odds.upper, alpha)));
-    }
+    auto const may_high = [&](point const& l) {
+      return !(l.delta + l.odds.upper * alpha > high * (1.0 + 1e-14));
+    };
+    from_above_.search(lowest, may_high, [&](point const& l) {
+      if (may_high(l)) high = std::min(high, add_up(l.delta, multiply_up(l.odds.upper, alpha)));
+    });
     bound<double> const miss = this->false_negative_rate(alpha);
     high = std::max(alpha, std::min(high, subtract_up(1.0, miss.lower)));
     low = std::max(alpha, std::min(low, subtract_down(1.0, miss.upper)));
@@ -281,14 +293,19 @@ class basic_trade_off_curve {
     knots_.insert(k, {epsilon, {std::max(0.0, d.lower), std::min(1.0, d.upper)}});
   }
 
+  // Of the higher of a point's two lines at α, in doubles.
+  [[nodiscard]] static double height(point const& l, double alpha) {
+    double const miss = 1.0 - l.delta;
+    return std::max(miss - l.odds.lower * alpha, (miss - alpha) / l.odds.lower);
+  }
+
   // Which of the lines of f's upper end is the highest at α, as far as doubles can tell.
   [[nodiscard]] std::size_t highest(double alpha) const {
     std::size_t best = 0;
     double most = -1.0;
-    for (std::size_t k = 0; k < from_below_.size(); ++k) {
-      double const y = from_below_[k].odds.lower;
-      double const miss = 1.0 - from_below_[k].delta;
-      double const value = std::max(miss - y * alpha, (miss - alpha) / y);
+    std::vector<point> const& lines = from_below_.all();
+    for (std::size_t k = 0; k < lines.size(); ++k) {
+      double const value = height(lines[k], alpha);
       if (value > most) {
         most = value;
         best = k;
@@ -330,8 +347,8 @@ class basic_trade_off_curve {
 
   adjacency neighbours_;
   detail::profile_knots<> knots_;
-  std::vector<point> from_above_;
-  std::vector<point> from_below_;
+  detail::point_groups from_above_;
+  detail::point_groups from_below_;
 };
 using trade_off_curve = basic_trade_off_curve<>;
 

@@ -245,7 +245,7 @@ template <std::same_as<double> T>
   }
   line.add_normals(of.variance, plan, sums);
   if (split) sums.subtract_small();
-  line.sums_ = std::move(sums);
+  line.finish(sums);
   return line;
 }
 

@@ -19,6 +19,7 @@
 #include <numbers>
 #include <optional>
 #include <utility>
+#include <vector>
 
 /// The integral along one vertical line, once e^K is known on it: δ(ε), and ε(δ).
 
@@ -57,7 +58,7 @@ class contour_line {
   [[nodiscard]] T start() const { return start_; }
   [[nodiscard]] T tilt() const { return tilt_; }
   /// Of one profile, in nanoseconds.
-  [[nodiscard]] T work() const { return 40.0 * static_cast<T>(sums_.real.size()); }
+  [[nodiscard]] T work() const { return 40.0 * static_cast<T>(points_.size()); }
 
   /// log of the δ(ε) that small losses alone make at most (Chernoff), if split; else of nothing.
   [[nodiscard]] T lesser(T epsilon) const {
@@ -66,41 +67,25 @@ class contour_line {
   }
 
   [[nodiscard]] certified_profile<T> profile(T epsilon) const {
-    T const top = sums_.real[0].value();
-    T const scale = top - tilt_ * epsilon;
+    T const scale = top_ - tilt_ * epsilon;
     // e^scale is exact but for a product and a difference.
     T const slack = 1.01 * unit_roundoff * (std::abs(scale) + std::abs(tilt_ * epsilon));
     compensated_sum<T> value;
     T slope = 0.0;
-    T error = 0.0;
-    for (std::size_t n = 0; n < sums_.real.size(); ++n) {
+    for (std::size_t n = 0; n < points_.size(); ++n) {
+      point const& p = points_[n];
       T const t = spacing_ * static_cast<T>(n);
-      T const fall = sums_.real[n].value() - top;
-      T const turned = sums_.imaginary[n].value();
-      T const size = elementary::exp(fall) * (n == 0 ? 0.5 : 1.0);
-      T const angle = turned - t * epsilon;
-      auto const [sine, cosine] = elementary::sin_cos_far(angle);
-      T const c = cosine * size;
-      T const s = sine * size;
-      // 1/(z(z+1)) and 1/(z+1) at z = θ + it.
-      T const norm = tilt_ * tilt_ + t * t;
-      T const next = (1.0 + tilt_) * (1.0 + tilt_) + t * t;
-      T const a = 1.0 + tilt_;
-      T const kernel_real = (tilt_ * a - t * t) / (norm * next);
-      T const kernel_imaginary = -t * (tilt_ + a) / (norm * next);
-      value += c * kernel_real - s * kernel_imaginary;
-      slope += (c * a + s * t) / next;
-      T const kernel = 1.0 / std::sqrt(norm * next);
-      // Lemma 13
-      T const units = 26.0 + 2.0 * std::abs(fall) + std::abs(turned) + 2.0 * std::abs(t * epsilon);
-      error += size * kernel * (elementary::expm1(sums_.error[n]) + unit_roundoff * units);
+      auto const [sine, cosine] = elementary::sin_cos_far(p.turned - t * epsilon);
+      value += cosine * p.real - sine * p.imaginary;
+      slope += cosine * p.slope_real + sine * p.slope_imaginary;
     }
-    T const points = static_cast<T>(sums_.real.size());
+    T const error = error_ + std::abs(epsilon) * error_by_epsilon_;
+    T const points = static_cast<T>(points_.size());
     T const factor = spacing_ / std::numbers::pi;
     T const alias = aliased(epsilon, scale);
     // The sums of positive terms are no longer than the line: what they lose is a part of themselves.
     T const rounded = 1.0 + unit_roundoff * (4.0 * points + 64.0);
-    T const rest = elementary::exp(sum_above<T>({log_end_, -top, slack})) * (1.0 + 1.0 / points) /
+    T const rest = elementary::exp(sum_above<T>({log_end_, -top_, slack})) * (1.0 + 1.0 / points) /
                    (std::numbers::pi * end_);
     T lost = dropped_ > 0.0
                  ? elementary::exp(sum_above<T>({elementary::log(dropped_), -scale, slack}))
@@ -127,8 +112,41 @@ class contour_line {
         end_(plan.end()),
         right_(plan.right),
         left_(plan.left),
-        small_tilt_(plan.small_tilt),
-        sums_(0, true) {}
+        small_tilt_(plan.small_tilt) {}
+
+  // Of a node of the line, all but e^{−itε}: e^{K − K₀}/(z(z+1)) and e^{K − K₀}/(z+1), less the turn of e^K.
+  struct point {
+    T turned;
+    T real;
+    T imaginary;
+    T slope_real;
+    T slope_imaginary;
+  };
+
+  // Once all laws are summed.
+  void finish(line_sums<T> const& sums) {
+    top_ = sums.real[0].value();
+    points_.reserve(sums.real.size());
+    for (std::size_t n = 0; n < sums.real.size(); ++n) {
+      T const t = spacing_ * static_cast<T>(n);
+      T const fall = sums.real[n].value() - top_;
+      T const turned = sums.imaginary[n].value();
+      T const size = elementary::exp(fall) * (n == 0 ? 0.5 : 1.0);
+      // 1/(z(z+1)) and 1/(z+1) at z = θ + it.
+      T const norm = tilt_ * tilt_ + t * t;
+      T const next = (1.0 + tilt_) * (1.0 + tilt_) + t * t;
+      T const a = 1.0 + tilt_;
+      T const kernel_real = (tilt_ * a - t * t) / (norm * next);
+      T const kernel_imaginary = -t * (tilt_ + a) / (norm * next);
+      points_.push_back(
+          {turned, size * kernel_real, size * kernel_imaginary, size * a / next, size * t / next});
+      // Lemma 13
+      T const modulus = size / std::sqrt(norm * next);
+      T const units = 26.0 + 2.0 * std::abs(fall) + std::abs(turned);
+      error_ += modulus * (elementary::expm1(sums.error[n]) + unit_roundoff * units);
+      error_by_epsilon_ += modulus * unit_roundoff * 2.0 * t;
+    }
+  }
 
   // What normal pairs of this variance contribute to the line, and to all that bounds it.
   void add_normals(T v, contour_plan<T> const& plan, line_sums<T>& sums) {
@@ -177,7 +195,10 @@ class contour_line {
   T at_left_ = 0.0;
   T at_small_ = 0.0;
   T dropped_ = 0.0;
-  line_sums<T> sums_;
+  T top_ = 0.0;    // Re K at the tilt
+  T error_ = 0.0;  // of the sum over the points, at most, and by |ε|
+  T error_by_epsilon_ = 0.0;
+  std::vector<point> points_;
 };
 
 /// The ε of log δ(ε), nearly. δ(ε) ≥ 1 − e^ε gives a lower end; an ε at which this line gives no bound is too large, since δ

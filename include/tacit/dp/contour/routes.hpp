@@ -7,6 +7,7 @@
 #include <tacit/core/units.hpp>
 #include <tacit/dp/contour/envelope.hpp>
 #include <tacit/dp/contour/integrate.hpp>
+#include <tacit/dp/contour/kept.hpp>
 #include <tacit/dp/contour/plan.hpp>
 #include <tacit/dp/contour/search.hpp>
 #include <tacit/dp/contour/strip.hpp>
@@ -78,11 +79,11 @@ class contour {
     });
   }
 
-  /// log δ at ε, certified.
-  [[nodiscard]] std::optional<bound<T>> log_delta(T epsilon, line_effort effort,
-                                                  work_budget& work) const {
+  /// log δ at ε, certified. Lines that are narrow there are kept, if wanted.
+  [[nodiscard]] std::optional<bound<T>> log_delta(T epsilon, line_effort effort, work_budget& work,
+                                                  std::vector<kept_line<T>>* keep = nullptr) const {
     return by_best_route(effort, work, [&](line_route<T> const& route, work_budget& budget) {
-      return log_delta_by(route, epsilon, budget);
+      return log_delta_by(route, epsilon, budget, keep);
     });
   }
 
@@ -98,9 +99,10 @@ class contour {
 
   /// Whether the Chernoff (Rényi) bound alone shows that δ(ε) ≤ e^{log_delta}: cheap, and enough
   /// to see that the other direction rules. The tail that is dropped from P counts in full: `loosely` a
-  /// few percent of δ are given for it, which says far more where rare large losses rule the moments.
-  [[nodiscard]] bool chernoff_below(T epsilon, T log_delta, work_budget& work,
-                                    bool loosely = false) const;
+  /// few percent of δ are given for it, which says far more where rare large losses rule the moments. What shows it, if not
+  /// loosely, is kept where that is wanted.
+  [[nodiscard]] bool chernoff_below(T epsilon, T log_delta, work_budget& work, bool loosely = false,
+                                    std::vector<kept_moment<T>>* keep = nullptr) const;
 
   /// An upper bound on δ(0), the total variation, in closed form, of normals and mixtures alone: the sum of the events', and √(KL/2)
   /// (Pinsker, which holds in either order), KL(M‖N) ≤ log(1 + χ²), χ² = Σ w_i w_j (e^{μ_i μ_j} − 1).
@@ -163,14 +165,16 @@ class contour {
                                                    work_budget& budget) const;
 
   [[nodiscard]] std::optional<bound<T>> log_delta_by(line_route<T> const& route, T epsilon,
-                                                     work_budget& budget) const;
+                                                     work_budget& budget,
+                                                     std::vector<kept_line<T>>* keep) const;
 
   contour_pairs<T> of_;
   rounded_shifts shifts_;
 };
 
 template <std::same_as<double> T>
-bool contour<T>::chernoff_below(T epsilon, T log_delta, work_budget& budget, bool loosely) const {
+bool contour<T>::chernoff_below(T epsilon, T log_delta, work_budget& budget, bool loosely,
+                                std::vector<kept_moment<T>>* keep) const {
   // Of P so much is dropped that it makes e^{−1−2.3} < .037 or 1e-16 of δ: what is left may have
   // log(1 − .037) > −.038 less.
   contour_search<T> search(of_, {contour_table::tapered, 0.0, false, loosely ? -1.0 : fine},
@@ -200,10 +204,16 @@ bool contour<T>::chernoff_below(T epsilon, T log_delta, work_budget& budget, boo
         sum += one;
         size += std::abs(one);
       }
-      T const sure = sum_above<T>({sum, unit_roundoff * (4.0 + static_cast<T>(of_.size())) * size,
-                                   0.5 * tilt * (tilt + 1.0) * of_.variance, -tilt * epsilon,
-                                   contour_search<T>::chernoff_constant(tilt)});
-      if (sure <= goal) return true;
+      T const rounded = unit_roundoff * (4.0 + static_cast<T>(of_.size())) * size;
+      T const normal = 0.5 * tilt * (tilt + 1.0) * of_.variance;
+      T const constant = contour_search<T>::chernoff_constant(tilt);
+      if (sum_above<T>({sum, rounded, normal, -tilt * epsilon, constant}) <= goal) {
+        if (keep != nullptr && !loosely) {
+          keep->push_back(
+              {tilt, sum_above<T>({sum, rounded, normal, constant}), log_delta, shifts_});
+        }
+        return true;
+      }
     }
     if (!(log_size < best) || budget.ended()) return false;
     best = log_size;
@@ -273,23 +283,21 @@ std::optional<bound<T>> contour<T>::epsilon_by(line_route<T> const& route, T log
 
 template <std::same_as<double> T>
 std::optional<bound<T>> contour<T>::log_delta_by(line_route<T> const& route, T epsilon,
-                                                 work_budget& budget) const {
+                                                 work_budget& budget,
+                                                 std::vector<kept_line<T>>* keep) const {
   line_planner<T> search(of_, route, budget);
   std::optional<saddle<T>> const found = search.for_epsilon(epsilon);
   if (!found) return {};
   auto const plan = search.plan(*found, found->log_delta);
   if (!plan) return {};
-  auto const line = integrate(of_, *plan, budget);
+  auto line = integrate(of_, *plan, budget);
   if (!line) return {};
-  certified_profile<T> const p = line->profile(epsilon);
-  if (!(p.value > p.below)) return {};
-  T const least = p.log_lower() - 1.0;
-  T const blur = shifts_.blur(least);
-  T const aside = blur + 2.0 * unit_roundoff * std::abs(epsilon);
-  T const lower = line->profile(epsilon + aside).log_lower();
-  if (!(lower >= least)) return {};
-  return bound<T>{lower - blur - 2.0 * unit_roundoff * std::abs(lower),
-                  sum_above<T>({line->profile(epsilon - aside).log_upper(), blur})};
+  kept_line<T> asked(std::move(*line), shifts_);
+  std::optional<bound<T>> const value = asked.first_log_delta(epsilon);
+  if (keep != nullptr && value && value->upper - value->lower <= kept_width) {
+    keep->push_back(std::move(asked));
+  }
+  return value;
 }
 
 #if defined(TACIT_COMPILED)

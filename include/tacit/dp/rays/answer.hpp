@@ -3,6 +3,7 @@
 
 #include <tacit/core/elementary.hpp>
 #include <tacit/core/units.hpp>
+#include <tacit/dp/rays/kept.hpp>
 #include <tacit/dp/rays/solve.hpp>
 #include <tacit/dp/work_budget.hpp>
 
@@ -12,6 +13,7 @@
 #include <cstddef>
 #include <limits>
 #include <optional>
+#include <vector>
 
 /// Certified ε(δ) and δ(ε) of compositions of sampled Gaussians, without a grid, where few steps, small noise or
 /// rare jumps rule, in one direction. docs/certificates/rays.md has the proofs.
@@ -53,11 +55,12 @@ constexpr std::size_t most_events = 300;
   return 2500.0 * nodes <= most_work(what);
 }
 
-/// Whether Chernoff's bound alone shows that δ(ε) ≤ e^{log_delta} in the direction `add`.
+/// Whether Chernoff's bound alone shows that δ(ε) ≤ e^{log_delta} in the direction `add`. What shows it is kept, if wanted.
 template <std::same_as<double> T = double>
 [[nodiscard]] bool add_is_below(composition const& what, double epsilon, double log_delta,
-                                work_budget& work) {
-  double const blur = shifts_of(what).blur(log_delta);
+                                work_budget& work, std::vector<kept_moment>* keep = nullptr) {
+  rounded_shifts const shifts = shifts_of(what);
+  double const blur = shifts.blur(log_delta);
   epsilon -= blur + 2.0 * unit_roundoff * std::abs(epsilon);
   log_delta -= blur;
   double const scale = static_cast<double>(base(what));
@@ -66,12 +69,15 @@ template <std::same_as<double> T = double>
   if (!affordable(what)) return false;
   real_line<T> moments(what);
   double best = std::numeric_limits<double>::infinity(), at = 1.0 / G;
+  chernoff_line line{};
   auto const improves = [&](double a) {
     if (!work.take(moments.cost())) return false;
-    double const value = moments.log_chernoff(-a, G, {});
+    chernoff_line const there = moments.chernoff(-a, {});
+    double const value = there.log_size(G);
     if (!(value < best)) return false;
     best = value;
     at = a;
+    line = there;
     return true;
   };
   improves(at);
@@ -79,7 +85,9 @@ template <std::same_as<double> T = double>
     while (best > log_delta && at < 1e12 && at > 1e-6 && improves(at * factor)) {
     }
   }
-  return best <= log_delta;
+  bool const below = best <= log_delta;
+  if (below && keep != nullptr) keep->push_back({line, scale, shifts});
+  return below;
 }
 
 /// ε at δ in one direction, from about where to begin: 0 if that is not known.
@@ -95,15 +103,21 @@ template <std::same_as<double> T = double>
   });
 }
 
-/// log δ at ε in one direction.
+/// log δ at ε in one direction. Rays that are narrow there are kept, if wanted.
 /// Guarantee: lower ≤ log δ ≤ upper.
 template <std::same_as<double> T = double>
 [[nodiscard]] std::optional<bound<double>> log_delta(composition const& what, orientation towards,
-                                                     T epsilon, work_budget& work) {
+                                                     T epsilon, work_budget& work,
+                                                     std::vector<kept_rays>* keep) {
   if (!affordable(what)) return std::nullopt;
   return work.within(most_work(what), [&](work_budget& own) {
-    return solver<T>(what, towards, own).log_delta(epsilon);
+    return solver<T>(what, towards, own, keep).log_delta(epsilon);
   });
+}
+template <std::same_as<double> T = double>
+[[nodiscard]] std::optional<bound<double>> log_delta(composition const& what, orientation towards,
+                                                     T epsilon, work_budget& work) {
+  return log_delta<T>(what, towards, epsilon, work, nullptr);
 }
 
 /// The same with a budget of their own.
@@ -149,7 +163,7 @@ template <std::same_as<double> T = double>
 extern template std::optional<bound<double>> epsilon(composition const&, orientation, double,
                                                      double, work_budget&);
 extern template std::optional<bound<double>> log_delta(composition const&, orientation, double,
-                                                       work_budget&);
+                                                       work_budget&, std::vector<kept_rays>*);
 #endif
 
 }  // namespace tacit::detail::rays

@@ -7,12 +7,9 @@
 #include <tacit/dp/rays/ray.hpp>
 
 #include <cmath>
-#include <concepts>
 #include <cstddef>
 #include <limits>
 #include <numbers>
-#include <utility>
-#include <variant>
 #include <vector>
 
 /// δ(ε) from rays, with all errors.
@@ -136,38 +133,5 @@ template <class R>
                (1.0 + 1e-9);
   return out;
 }
-
-/// Certified rays for one ε, which bound δ at others near it, too.
-template <std::same_as<double> T = double>
-class local_profile {
- public:
-  template <class R>
-  local_profile(ray_sum<R> of, double epsilon) : rays_(std::move(of)), centre_(epsilon) {}
-
-  [[nodiscard]] double centre() const { return centre_; }
-
-  /// Bounds log δ at an ε that differs from this one by what G is rounded by.
-  [[nodiscard]] bound<double> log_delta(double epsilon) const {
-    profile const p = std::visit([&](auto const& r) { return integrate(r, epsilon); }, rays_);
-    double const upper = p.log_upper();
-    bool const known = upper == upper;
-    return {known ? p.log_lower() : -std::numeric_limits<double>::infinity(),
-            known ? upper : std::numeric_limits<double>::infinity()};
-  }
-  /// Of one question, in nanoseconds, about.
-  [[nodiscard]] double cost() const {
-    return std::visit(
-        [](auto const& r) {
-          double terms = 0.0;
-          for (auto const& level : r.levels) terms += static_cast<double>(level.terms.size());
-          return 60.0 * terms;
-        },
-        rays_);
-  }
-
- private:
-  std::variant<ray_sum<T>, ray_sum<long double>> rays_;
-  double centre_;
-};
 
 }  // namespace tacit::detail::rays

@@ -6,6 +6,7 @@
 #include <tacit/core/units.hpp>
 #include <tacit/dp/pair.hpp>
 #include <tacit/dp/rays/answer.hpp>
+#include <tacit/dp/rays/kept.hpp>
 #include <tacit/dp/rounded_shifts.hpp>
 #include <tacit/dp/work_budget.hpp>
 
@@ -13,8 +14,8 @@
 #include <cmath>
 #include <concepts>
 #include <cstddef>
-#include <deque>
 #include <limits>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -46,11 +47,9 @@ class real_profile {
       if (none > -infinity) out.lower[k] = none - off;
       if (is_exact(e)) {
         out.upper[k] = std::min(0.0, none + off);
-      } else if (local_profile<T> const* local = nearest(e)) {
-        (void)work.spend(local->cost());
-        bound<T> const found = local->log_delta(e);
-        out.lower[k] = std::max(out.lower[k], std::min(found.lower, 0.0));
-        out.upper[k] = std::min(0.0, found.upper);
+      } else if (auto const found = on_rays(e, work)) {
+        out.lower[k] = std::max(out.lower[k], std::min(found->lower, 0.0));
+        out.upper[k] = std::min(0.0, found->upper);
       }
       if (out.lower[k] < least) out.lower[k] = -infinity;
       out.upper[k] = std::max(out.upper[k], least);
@@ -96,11 +95,20 @@ class real_profile {
   /// Asks for rays there. Whether there are any.
   bool ask(T epsilon, work_budget& work) {
     asked_.push_back(epsilon);
-    return work.within(most_work(*what_), [&](work_budget& own) {
-      auto found = solver<T>(*what_, orientation::remove, own).profile_at(epsilon);
-      if (found) profiles_.push_back(std::move(*found));
-      return found.has_value();
+    std::vector<kept_rays> found;
+    work.within(most_work(*what_), [&](work_budget& own) {
+      (void)solver<T>(*what_, orientation::remove, own, &found, infinity).log_delta(epsilon);
     });
+    auto const width = [&](kept_rays const& one) {
+      std::optional<bound<T>> const known = one.unshifted(epsilon);
+      return known ? known->upper - known->lower : infinity;
+    };
+    auto const narrowest = std::min_element(
+        found.begin(), found.end(),
+        [&](kept_rays const& a, kept_rays const& b) { return width(a) < width(b); });
+    if (narrowest == found.end()) return false;
+    kept_.push_back(std::move(*narrowest));
+    return true;
   }
 
   /// What rays at ε round it by: as `ray_sum::shift`, where long double may be no wider than double.
@@ -116,18 +124,20 @@ class real_profile {
 
   [[nodiscard]] bool is_exact(T epsilon) const { return epsilon <= -base_ * (1.0 + 1e-12); }
 
-  [[nodiscard]] local_profile<T> const* nearest(T epsilon) const {
-    if (!(epsilon > -base_ * (1.0 - 1e-12)) || profiles_.empty()) return nullptr;
-    return &*std::min_element(
-        profiles_.begin(), profiles_.end(), [&](auto const& a, auto const& b) {
-          return std::abs(a.centre() - epsilon) < std::abs(b.centre() - epsilon);
-        });
+  [[nodiscard]] std::optional<bound<T>> on_rays(T epsilon, work_budget& work) const {
+    auto const away = [&](kept_rays const& one) { return std::abs(one.start() - epsilon); };
+    auto const nearest =
+        std::min_element(kept_.begin(), kept_.end(),
+                         [&](kept_rays const& a, kept_rays const& b) { return away(a) < away(b); });
+    if (nearest == kept_.end() || !(epsilon > -base_ * (1.0 - 1e-12))) return std::nullopt;
+    (void)work.spend(0.5 * nearest->work());
+    return nearest->unshifted(epsilon);
   }
 
   composition const* what_;
   T base_;
   T blur_;
-  std::deque<local_profile<T>> profiles_;
+  std::vector<kept_rays> kept_;
   std::vector<T> asked_;
 };
 

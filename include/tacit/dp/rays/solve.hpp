@@ -3,6 +3,7 @@
 
 #include <tacit/core/elementary.hpp>
 #include <tacit/dp/rays/guess.hpp>
+#include <tacit/dp/rays/kept.hpp>
 #include <tacit/dp/rays/plan.hpp>
 #include <tacit/dp/rays/profile.hpp>
 #include <tacit/dp/work_budget.hpp>
@@ -130,12 +131,19 @@ template <class R>
                        std::min(most, out.upper) * (1.0 + 1e-15) + shift};
 }
 
-/// One direction of a composition. Its tables belong to the question; nothing is kept.
+/// One direction of a composition. Its tables belong to the question; nothing is kept but rays that know log δ to `narrow`,
+/// in `keep`.
 template <std::same_as<double> T = double>
 class solver {
  public:
-  solver(composition const& what, orientation towards, work_budget& work)
-      : what_(&what), towards_(towards), base_(static_cast<double>(base(what))), work_(&work) {}
+  solver(composition const& what, orientation towards, work_budget& work,
+         std::vector<kept_rays>* keep = nullptr, double narrow = kept_width)
+      : what_(&what),
+        towards_(towards),
+        base_(static_cast<double>(base(what))),
+        work_(&work),
+        keep_(keep),
+        narrow_(narrow) {}
 
   /// ε at δ, from about where to begin.
   [[nodiscard]] std::optional<bound<double>> epsilon(double log_delta, double start) {
@@ -145,11 +153,6 @@ class solver {
   [[nodiscard]] std::optional<bound<double>> log_delta(double epsilon) {
     if (!(exponent(epsilon) > 0.0)) return std::nullopt;
     return certified({epsilon, first_guess_of_delta(*what_, epsilon)}, false);
-  }
-  /// The rays that tell the most about δ at ε.
-  [[nodiscard]] std::optional<local_profile<T>> profile_at(double epsilon) {
-    (void)log_delta(epsilon);
-    return std::move(narrowest_);
   }
 
  private:
@@ -184,13 +187,6 @@ class solver {
   [[nodiscard]] std::optional<bound<double>> ask(lines<R>& on, plan const& planned,
                                                  bool root_wanted, point& at, double& error);
 
-  // The narrower of two answers; the rays of the last one are kept if they gave it.
-  void choose(std::optional<bound<double>>& best, std::optional<bound<double>> const& found) {
-    if (!found || (best && !(found->upper - found->lower < best->upper - best->lower))) return;
-    best = found;
-    narrowest_ = std::move(asked_);
-  }
-
   [[nodiscard]] std::optional<bound<double>> certified(point start, bool root_wanted);
 
   // Whether one ray of a configuration is precise enough: narrow angles take half the time of two rays with wide ones.
@@ -220,10 +216,10 @@ class solver {
   orientation towards_;
   double base_;
   work_budget* work_;
+  std::vector<kept_rays>* keep_;
+  double narrow_;
   std::list<std::pair<double, planner<T>>> searches_;
   std::list<lines<T>> lines_;
-  std::optional<local_profile<T>> asked_;      // the last ones for a δ
-  std::optional<local_profile<T>> narrowest_;  // and those of the answer
 };
 
 template <std::same_as<double> T>
@@ -297,17 +293,16 @@ std::optional<bound<double>> solver<T>::ask(lines<R>& on, plan const& planned, b
   }
   at.tilt = found.at.slope / found.at.value;
   error = found.at.log_scale + elementary::log(0.5 * (found.at.above + found.at.below));
-  double const least = root_wanted ? at.log_delta : found.at.log_lower() - 1.0;
-  double const blur = shifts_of(*what_).blur(least);
-  if (root_wanted) return ends(*rays, at.log_delta, found, most(), blur);
-  // δ falls, and what G is rounded by is less than the shift
-  double const shift = rays->shift(at.epsilon) + blur;
-  double const lower = integrate(*rays, at.epsilon + shift).log_lower();
-  double const upper = integrate(*rays, at.epsilon - shift).log_upper();
-  if (!(lower >= least)) return std::nullopt;
-  asked_.emplace(std::move(*rays), at.epsilon);
-  return bound<double>{lower - blur - 2.0 * unit<double> * std::abs(lower),
-                       upper + blur + 2.0 * unit<double> * std::abs(upper)};
+  rounded_shifts const shifts = shifts_of(*what_);
+  if (root_wanted) {
+    return ends(*rays, at.log_delta, found, most(), shifts.blur(at.log_delta));
+  }
+  kept_sum<R> asked(std::move(*rays), shifts, at.epsilon, found.at);
+  std::optional<bound<double>> const value = asked.log_delta(at.epsilon);
+  if (keep_ != nullptr && value && value->upper - value->lower <= narrow_) {
+    keep_->push_back({std::move(asked)});
+  }
+  return value;
 }
 
 template <std::same_as<double> T>
@@ -350,7 +345,7 @@ std::optional<bound<double>> solver<T>::certified(point start, bool root_wanted)
         } else {
           found = ask(lines_for(how.at), *plan, root_wanted, at, error);
         }
-        choose(best, found);
+        if (found && (!best || width(*found) < width(*best))) best = found;
         double const wanted = root_wanted ? scale : std::max(1.0, strict ? 0.1 * at.tilt : at.tilt);
         if (best && width(*best) <= 1e-9 * wanted) return best;
         if (work_->ended()) break;
@@ -375,9 +370,9 @@ std::optional<bound<double>> solver<T>::certified(point start, bool root_wanted)
     double error = 0.0;
     if (how->wide) {
       lines<long double> wide(*what_, how->at);
-      choose(best, ask(wide, planned, root_wanted, at, error));
+      best = ask(wide, planned, root_wanted, at, error);
     } else {
-      choose(best, ask(lines_for(how->at), planned, root_wanted, at, error));
+      best = ask(lines_for(how->at), planned, root_wanted, at, error);
     }
   }
   return best;

@@ -20,6 +20,16 @@
 
 namespace tacit::detail::rays {
 
+/// log D(G) ≤ constant − t·G for every G > 0, and its rounding.
+struct chernoff_line {
+  double t;
+  double constant;
+
+  [[nodiscard]] double log_size(double G) const {
+    return constant - t * G + 1e-9 + 1e-14 * std::abs(t * G);
+  }
+};
+
 /// Bounds on H(t) of each event, t > 1 or t < 0, from the trapezoid rule on the real line ζ: on Im ζ = ±θ the
 /// integrand is bounded by cells, and the rule is off by at most 2∫|…|/(e^{2πθ/κ} − 1).
 template <std::same_as<double> T = double>
@@ -56,11 +66,14 @@ class real_line {
   }
 
   /// Above log D(G): t log t-like constants are those of sup (e^x − 1)₊ e^{−tx} and of sup (1 − e^x)₊ e^{−tx}.
-  [[nodiscard]] double log_chernoff(double t, double G, window const& cap) {
+  [[nodiscard]] chernoff_line chernoff(double t, window const& cap) {
     double const constant =
         t > 1.0 ? -(t - 1.0) * elementary::log1p(1.0 / (t - 1.0)) - elementary::log(t)
                 : t * elementary::log1p(-1.0 / t) - elementary::log1p(-t);
-    return log_moment(t, cap) - t * G + constant + 1e-9 + 1e-14 * std::abs(t * G);
+    return {t, log_moment(t, cap) + constant};
+  }
+  [[nodiscard]] double log_chernoff(double t, double G, window const& cap) {
+    return chernoff(t, cap).log_size(G);
   }
 
  private:
