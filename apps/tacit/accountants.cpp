@@ -195,10 +195,14 @@ void declare_accountant(arguments& of) {
       "given");
 }
 
-std::vector<method const*> chosen_methods(arguments const& of) {
+void be_patient(arguments const& of) {
   double const seconds = of.number("--patience", 300.0);
   wait_at_most(seconds, "tacit " + of.name() + ": --patience is " + exactly(seconds) +
                             ", but must be more: no answer in so many seconds of processor time\n");
+}
+
+std::vector<method const*> chosen_methods(arguments const& of) {
+  be_patient(of);
   std::string const word =
       of.given("--accountant") ? of.text("--accountant") : default_method().word;
   std::vector<method const*> chosen;

@@ -69,7 +69,10 @@ method const& default_method();
 
 void declare_accountant(arguments& of);
 
-/// The accountants that are asked: one, or with `all` every one.
+/// From here on --patience ends the program, after so many seconds of its processor time in all.
+void be_patient(arguments const& of);
+
+/// The accountants that are asked: one, or with `all` every one. Patiently.
 std::vector<method const*> chosen_methods(arguments const& of);
 
 /// The one that is asked, where neither all nor an estimate will do.

@@ -158,10 +158,19 @@ auto solved(method const& how, Solve const& solve) {
   }
 }
 
+// What an accountant found, of which neighbours.
+nlohmann::ordered_json kept_by(method const& how, tacit::adjacency neighbours,
+                               nlohmann::ordered_json found) {
+  found.update({{"accountant", how.word}, {"adjacency", in_words(neighbours)}});
+  return found;
+}
+
 // The numbers that a search for them tries.
 constexpr tacit::quantity noise_sought{
     .protects = true, .smallest = 1e-3, .largest = 1e300, .start = 1.0};
 constexpr tacit::quantity rate_sought{.smallest = 1e-12, .largest = 1.0, .start = 0.01};
+
+constexpr double most_steps_sought = 1e15;
 
 tacit::quantity counts_sought(double most, double start) {
   return {.whole = true, .smallest = 1.0, .largest = most, .start = start};
@@ -212,8 +221,9 @@ answer run_noise(arguments const& of) {
                       ", " + in_words(neighbours) + " neighbours",
                   [&](method const& m) -> answer {
                     double const sigma = solved(m, [&] { return found_by(m); });
-                    return with_surroundings({rounded_up(sigma), {{"noise_multiplier", sigma}}},
-                                             around(its, with_noise(sigma)));
+                    return with_surroundings(
+                        {rounded_up(sigma), kept_by(m, neighbours, {{"noise_multiplier", sigma}})},
+                        around(its, with_noise(sigma)));
                   });
 }
 
@@ -238,24 +248,26 @@ answer run_steps(arguments const& of) {
   auto const found_by = [&](method const& m) {
     if (!its.none()) {
       bool const in_epochs = count_in_words(1, release.how) == "1 epoch";
-      return static_cast<std::uint64_t>(
-          end_around(m, target, with_count, its, counts_sought(1e15, in_epochs ? 10.0 : 1000.0),
-                     in_epochs ? "not even one epoch" : "not even one step"));
+      return static_cast<std::uint64_t>(end_around(
+          m, target, with_count, its, counts_sought(most_steps_sought, in_epochs ? 10.0 : 1000.0),
+          in_epochs ? "not even one epoch" : "not even one step"));
     }
     if (!batches || m.shuffled == nullptr) return m.steps(target, release, neighbours);
     return m.shuffled->epochs(target, std::get<tacit::gaussian>(release.what), *batches,
                               neighbours);
   };
   std::string const each = in_words(release.what) + ", " + in_words(release.how, batches);
-  return gathered(of, "at most ",
-                  " keep " + target_in_words(target) + ": " + words_around(its, each, "each with") +
-                      ", " + in_words(neighbours) + " neighbours",
-                  [&](method const& m) -> answer {
-                    std::uint64_t const steps = solved(m, [&] { return found_by(m); });
-                    return with_surroundings(
-                        {count_in_words(steps, release.how), {{"steps", steps}}},
-                        around(its, with_count(static_cast<double>(steps))));
-                  });
+  return gathered(
+      of, target_in_words(target) + " allows at most ",
+      ": " + words_around(its, each, "each with") + ", " + in_words(neighbours) + " neighbours",
+      [&](method const& m) -> answer {
+        std::uint64_t const steps = solved(m, [&] { return found_by(m); });
+        bool const all = static_cast<double>(steps) >= most_steps_sought;
+        return with_surroundings(
+            {count_in_words(steps, release.how) + (all ? " (the most that are looked for)" : ""),
+             kept_by(m, neighbours, {{"steps", steps}})},
+            around(its, with_count(static_cast<double>(steps))));
+      });
 }
 
 void declare_rate(arguments& of) {
@@ -294,7 +306,7 @@ answer run_rate(arguments const& of) {
                        : end_around(m, target, with_rate, its, rate_sought,
                                     "not even a rate of 1e-12");
           });
-          return with_surroundings({rounded_down(rate), {{"rate", rate}}},
+          return with_surroundings({rounded_down(rate), kept_by(m, neighbours, {{"rate", rate}})},
                                    around(its, with_rate(rate)));
         }
         std::uint64_t const batch = solved(m, [&] {
@@ -311,7 +323,7 @@ answer run_rate(arguments const& of) {
         double const rate = tacit::fixed_size{batch, records}.rate();
         return with_surroundings(
             {std::to_string(batch) + " out of " + std::to_string(records) + " records",
-             {{"rate", rate}, {"batch", batch}}},
+             kept_by(m, neighbours, {{"rate", rate}, {"batch", batch}})},
             around(its, with_batch(static_cast<double>(batch))));
       });
 }
@@ -338,12 +350,14 @@ answer with_error(answer out, matrix_plan const& run, double noise_multiplier) {
   out.json["releases"] = nlohmann::ordered_json::array();
   for (tacit::composed const& entry : run.releases(noise_multiplier)) {
     out.json["releases"].push_back(as_json(entry));
+    out.json["releases"].back()["attained"] = false;  // a bound on what the matrix releases
   }
   return out;
 }
 
 answer run_matrix(arguments const& of) {
   tacit::adjacency const neighbours = read_adjacency(of);
+  be_patient(of);  // a strategy alone may take seconds
   matrix_plan const run = read_matrix_plan(of);
   double const delta = of.number("--delta");
   std::string const about = run.words + ", " + in_words(neighbours) + " neighbours";
@@ -368,7 +382,8 @@ answer run_matrix(arguments const& of) {
       of, "a noise multiplier of ", " keeps " + target_in_words(target) + ": " + about,
       [&](method const& m) -> answer {
         double const noise = solved(m, [&] { return m.noise(target, history, neighbours); });
-        return with_error({rounded_up(noise), {{"noise_multiplier", noise}}}, run, noise);
+        return with_error(
+            {rounded_up(noise), kept_by(m, neighbours, {{"noise_multiplier", noise}})}, run, noise);
       });
 }
 

@@ -144,6 +144,7 @@ answer run_report(arguments const& of) {
   for (plan::entry const& e : run.releases) {
     page += "- " + in_words(e.what, run.batches) + "\n";
     out.json["releases"].push_back(as_json(e.what));
+    if (e.at_most) out.json["releases"].back()["attained"] = false;
     if (run.batches) out.json["releases"].back()["batches"] = *run.batches;
   }
   for (std::string const& around : releases_around(its)) page += "- " + around + "\n";

@@ -44,7 +44,7 @@ std::string repetitions_in_words(tacit::repetitions const& times) {
 
 std::string cap_in_words(tacit::batch_cap cap) {
   return "batches of at most " + std::to_string(cap.most) + " out of " +
-         std::to_string(cap.records) + " records";
+         std::to_string(cap.records) + " records, cut by ranks";
 }
 
 // Of random size, so that they may be cut.

@@ -347,7 +347,7 @@ class Accounting(Runs):
         for by, about in (("pld", 2.127), ("rdp", 2.278)):
             asked = ["--accountant", by]
             answer = self.ask("noise", *plan, *target, *asked)
-            self.assertEqual(list(answer), ["noise_multiplier"])
+            self.assertEqual(list(answer), ["noise_multiplier", "accountant", "adjacency"])
             sigma = answer["noise_multiplier"]
             self.assertAlmostEqual(sigma, about, delta=0.006)
             noised = [*plan, *asked, "--noise-multiplier"]
@@ -821,6 +821,7 @@ class Schedules(Runs):
                          "--steps", 125, "--delta", 1e-8)
         self.assertAlmostEqual(answer["epsilon"], alone["epsilon"], delta=1e-12)
         schedule = self.schedule({"releases": answer["releases"]})
+        self.assertIs(self.ask_json("epsilon", "--schedule", schedule, "--delta", 1e-5)["attained"], False)
         self.assertEqual(answer["epsilon"],
                          self.ask("epsilon", "--schedule", schedule, "--delta", 1e-8)["epsilon"])
         noise = self.ask(*cyclic, "--epsilon", answer["epsilon"])
@@ -1135,6 +1136,16 @@ class Pages(Runs):
             path.write_text(bad)
             self.refused("attack", "--trade-off", path, naming=[f"--trade-off is {path}", "archive"])
 
+    def test_the_words_for_a_number_of_steps(self):
+        target = ("--epsilon", 1, "--delta", 1e-5, "--rate", .001)
+        one = run("steps", *map(str, target), "--noise-multiplier", ".3")
+        self.assertIn("epsilon 1 at delta 1e-05 allows at most 1 step by pld: ", one.stdout)
+        none = run("steps", *map(str, target), "--noise-multiplier", "1e9")
+        self.assertIn(" steps (the most that are looked for) by pld: ", none.stdout)
+        capped = run("steps", *map(str, target), "--noise-multiplier", "1", "--cap", "200", "--cap-records", "60000")
+        self.assertIn("batches of at most 200 out of 60000 records, cut by ranks", capped.stdout)
+        self.assertEqual(self.ask_json("steps", *target, "--noise-multiplier", 1)["adjacency"], "add-remove")
+
     def test_report(self):
         # What a mechanism takes for granted is said, once each.
         votes = {"mechanism": "gnmax-check", "sigma": 40.0}
@@ -1143,6 +1154,11 @@ class Pages(Runs):
             {"mechanism": "vector-skellam", "variance": 900.0, "l1": 3.0, "l2": 2.0}]}), "--accountant", "rdp")
         for words in ("Votes of teachers", "sparse vector", "integer vectors"):
             self.assertEqual(1, sum(words in one for one in chosen["assumptions"]), words)
+        # Read again, its releases may still give away less than what stands for them.
+        again = self.ask_json("report", "--schedule", self.schedule({"releases": chosen["releases"]}), "--accountant", "rdp")
+        self.assertEqual([again["attained"], again["guarantees"]], [False, chosen["guarantees"]])
+        self.refused("epsilon", "--schedule", self.schedule({"releases": [{**votes, "attained": 3}]}), "--delta", 1e-5,
+                     naming=["attained is 3", "true or false"])
         release = {"mechanism": "gaussian", "noise_multiplier": 1.5, "rate": 0.02, "steps": 500}
         other = {"mechanism": "gaussian", "noise_multiplier": 20.0, "steps": 2}
         content = {"adjacency": "add-remove", "releases": [release, other]}

@@ -493,16 +493,21 @@ schedule::entry read_one(node const& of, tacit::adjacency neighbours) {
   known_mechanism const& known =
       *std::find_if(mechanisms().begin(), mechanisms().end(),
                     [&](known_mechanism const& m) { return m.word == word; });
-  std::vector<std::string> keys{"mechanism",         "steps",    "rate",    "batch",    "records",
-                                "with_replacement",  "shuffled", "batches", "allocate", "of",
-                                "records_per_person"};
+  std::vector<std::string> keys{"mechanism",          "steps",    "rate",    "batch",    "records",
+                                "with_replacement",   "shuffled", "batches", "allocate", "of",
+                                "records_per_person", "attained"};
   keys.insert(keys.end(), known.keys.begin(), known.keys.end());
   of.must_have_only(keys);
   event const release = by_person(
       sampled(known.read_by(of, neighbours), read_sampling(of)),
       of.has("records_per_person") ? of.field("records_per_person").whole(1, 1'000'000) : 1);
   std::uint64_t const steps = of.has("steps") ? of.field("steps").whole(1, largest_count) : 1;
-  return {{release, steps}, of.name(), known.read_among != nullptr, known.at_most, known.assumed};
+  bool const bounded = of.has("attained") && !of.flag("attained");
+  return {{release, steps},
+          of.name(),
+          known.read_among != nullptr,
+          known.at_most || bounded,
+          known.assumed};
 }
 
 // How many batches a shuffled epoch has: it is amplified only where nothing else is released.
