@@ -201,19 +201,22 @@ class jumps_beside {
 
     // Near the ε that was approached.
     [[nodiscard]] std::optional<bound<T>> epsilon(T log_delta, T about, work_budget& work) {
-      T const aside = this->aside(about);
+      T const farthest = 4.0 * about + 1.0;
+      T const aside = this->aside(farthest);
+      T const rounded = 16.0 * unit_roundoff * (1.0 + std::abs(log_delta));
       // An end by secants, to where its bound holds by a little.
       auto const end = [&](listed_losses const& losses, rounding_side side) -> std::optional<T> {
         T const sign = side == rounding_side::above ? 1.0 : -1.0;
         auto const miss = [&](T e) {
-          return elementary::log(sum(e - sign * aside, losses, side, work)) - log_delta;
+          return elementary::log(sum(e - sign * aside, losses, side, work)) - log_delta +
+                 sign * rounded;
         };
         T e = about;
         T at = miss(e);
         T slope = slope_;
         T little = 1e-11;
         for (int round = 0; round < 12 && std::abs(at) < infinity && !work.ended(); ++round) {
-          if (sign * at <= 0.0 && sign * at > -8.0 * little) return e;
+          if (sign * at <= 0.0 && sign * at > -8.0 * little) break;
           T const next = e - (at + sign * little) / slope;
           T const there = miss(next);
           if (next != e && (there - at) / (next - e) < 0.0) slope = (there - at) / (next - e);
@@ -221,7 +224,7 @@ class jumps_beside {
           at = there;
           little *= 2.0;
         }
-        return sign * at <= 0.0 ? std::optional<T>(e) : std::nullopt;
+        return sign * at <= 0.0 && e <= farthest ? std::optional<T>(e) : std::nullopt;
       };
       std::optional<T> const upper = end(above_, rounding_side::above);
       if (!upper) return std::nullopt;

@@ -83,7 +83,7 @@ class real_profile {
           std::max(most, known.upper[k] + exponent +
                              4.0 * unit_roundoff * (std::abs(known.upper[k]) + std::abs(exponent)));
     }
-    return most + (1.0 + tilt) * blur_;
+    return most + (1.0 + tilt) * aside(std::max(std::abs(low), std::abs(high)));
   }
 
   /// Whether rays for this ε may still say more.
