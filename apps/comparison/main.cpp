@@ -5,13 +5,12 @@
 #include <tacit/zo/hash.hpp>
 
 #include "output/format.hpp"
-#include "output/parse.hpp"
+#include "output/options.hpp"
 #include "output/text_file.hpp"
 #include "paper_page.hpp"
 #include "protocol.hpp"
 #include "report.hpp"
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <cmath>
@@ -49,25 +48,24 @@ int main(int argc, char** argv) {
   std::filesystem::path log_file;
   std::filesystem::path json;
   std::vector<std::string> parts;
-  CLI::App app(
+  options app(
       "Every system of the papers, tuned, audited and compared. Finished runs are kept in a file; "
       "what is there is not run again.");
-  app.add_option("--out", out, "where results.md and its figures go");
-  app.add_option("--runs", log_file, "the file of finished runs; results.jsonl beside the page");
-  app.add_option("--data", how.data, "where the tables are")->check(CLI::ExistingDirectory);
-  app.add_option("--only", parts,
-                 "parts to run: places, shadows, sections of the papers; all unless given")
-      ->delimiter(',')
-      ->check(CLI::IsMember(all_parts()));
-  app.add_option("--seeds", how.seeds, "that are scored")->check(CLI::Range(2, 100));
-  app.add_option("--threads", how.threads, "jobs at once")->check(CLI::Range(1, 256));
-  app.add_option("--minutes", how.minutes, "after which no run begins")->check(CLI::PositiveNumber);
-  app.add_option("--most-runs", how.most_runs, "runs to begin at most");
-  app.add_flag("--quick", how.quick,
-               "a few steps of some rows: whether it runs, not what it finds");
-  app.add_option("--json", json, "write all figures into this file too");
-  if (auto const ends = apps::parse(app, "tacit_comparison", argc, argv)) return *ends;
-  if (!std::isfinite(how.minutes) && app.count("--minutes") != 0) {
+  app.add("--out", out, "where results.md and its figures go");
+  app.add("--runs", log_file, "the file of finished runs; results.jsonl beside the page");
+  app.add("--data", how.data, "where the tables are").existing_folder();
+  app.add("--only", parts,
+          "parts to run: places, shadows, sections of the papers; all unless given")
+      .separated_by(',')
+      .one_of(all_parts());
+  app.add("--seeds", how.seeds, "that are scored").in_range(2, 100);
+  app.add("--threads", how.threads, "jobs at once").in_range(1, 256);
+  option const minutes = app.add("--minutes", how.minutes, "after which no run begins").positive();
+  app.add("--most-runs", how.most_runs, "runs to begin at most");
+  app.flag("--quick", how.quick, "a few steps of some rows: whether it runs, not what it finds");
+  app.add("--json", json, "write all figures into this file too");
+  if (auto const ends = app.read("tacit_comparison", argc, argv)) return *ends;
+  if (!std::isfinite(how.minutes) && minutes.given()) {
     std::fprintf(stderr, "tacit_comparison: --minutes: must be finite\n");
     return 2;
   }

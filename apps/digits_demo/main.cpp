@@ -3,7 +3,7 @@
 // The digits demo: a small network learns eight of the ten digits from public images, and the other
 // two from a thousand private ones, by zeroth-order steps under one mechanism after another.
 
-#include "output/parse.hpp"
+#include "output/options.hpp"
 #include "output/progress.hpp"
 #include "output/text_file.hpp"
 #include "plot.hpp"
@@ -11,7 +11,6 @@
 #include "rows.hpp"
 #include "training/in_parallel.hpp"
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -115,20 +114,19 @@ void run(arguments const& wanted) {
 
 int main(int argc, char** argv) {
   arguments wanted;
-  CLI::App app(
+  apps::options app(
       "Trains a small network privately on hand-written digits, under one mechanism after "
       "another.");
-  app.add_option("--data", wanted.data, "the table to train on")->check(CLI::ExistingFile);
-  app.add_option("--out", wanted.out,
-                 "write digits_demo.json, digits_demo.md and digits_demo.svg into this folder")
-      ->take_last();
-  app.add_option("--seeds", wanted.seeds, "runs of each row")->check(CLI::Range(1, 1000));
-  app.add_option("--steps", wanted.steps, "steps of each run")->check(CLI::Range(1, 1000000));
-  app.add_option("--threads", wanted.threads, "runs at once")->check(CLI::Range(1, 256));
-  app.add_option("--rows", wanted.rows, "only rows whose names contain one of these")
-      ->delimiter(',');
-  app.add_flag("--json", wanted.json, "print JSON in place of the table");
-  if (auto const ends = apps::parse(app, "tacit_digits_demo", argc, argv)) return *ends;
+  app.add("--data", wanted.data, "the table to train on").existing_file();
+  app.add("--out", wanted.out,
+          "write digits_demo.json, digits_demo.md and digits_demo.svg into this folder")
+      .take_last();
+  app.add("--seeds", wanted.seeds, "runs of each row").in_range(1, 1000);
+  app.add("--steps", wanted.steps, "steps of each run").in_range(1, 1000000);
+  app.add("--threads", wanted.threads, "runs at once").in_range(1, 256);
+  app.add("--rows", wanted.rows, "only rows whose names contain one of these").separated_by(',');
+  app.flag("--json", wanted.json, "print JSON in place of the table");
+  if (auto const ends = app.read("tacit_digits_demo", argc, argv)) return *ends;
   try {
     run(wanted);
   } catch (std::invalid_argument const& error) {

@@ -4,11 +4,9 @@
 // dpzero_study.md and its figure.
 
 #include "experiment.hpp"
-#include "output/parse.hpp"
+#include "output/options.hpp"
 #include "output/text_file.hpp"
 #include "page.hpp"
-
-#include <CLI/CLI.hpp>
 
 #include <cstdio>
 #include <exception>
@@ -18,20 +16,19 @@ int main(int argc, char** argv) {
   using namespace apps;
   experiment_options how;
   std::filesystem::path out = "docs";
-  CLI::App app(
+  options app(
       "DPZero's synthetic study: the error by dimension and effective rank. Finished runs are kept "
       "in a file; what is there is not run again.");
-  app.add_option("--out", out, "where dpzero_study.md, its log and dpzero.svg go");
-  app.add_option("--seeds", how.seeds, "that are scored")->check(CLI::Range(2, 100));
-  app.add_option("--dimensions", how.dimensions, "increasing; the paper has 20 to 2000")
-      ->delimiter(',')
-      ->check(CLI::Range(2, 100'000));
-  app.add_option("--records", how.records, "to train on; the paper has 10000")
-      ->check(CLI::Range(10, 1'000'000));
-  app.add_option("--threads", how.threads, "jobs at once")->check(CLI::Range(1, 256));
-  app.add_option("--most-jobs", how.most_jobs, "jobs to begin at most");
-  app.add_flag("--quick", how.quick, "a few steps: whether it runs, not what it finds");
-  if (auto const ends = apps::parse(app, "tacit_dpzero", argc, argv)) return *ends;
+  app.add("--out", out, "where dpzero_study.md, its log and dpzero.svg go");
+  app.add("--seeds", how.seeds, "that are scored").in_range(2, 100);
+  app.add("--dimensions", how.dimensions, "increasing; the paper has 20 to 2000")
+      .separated_by(',')
+      .in_range(2, 100'000);
+  app.add("--records", how.records, "to train on; the paper has 10000").in_range(10, 1'000'000);
+  app.add("--threads", how.threads, "jobs at once").in_range(1, 256);
+  app.add("--most-jobs", how.most_jobs, "jobs to begin at most");
+  app.flag("--quick", how.quick, "a few steps: whether it runs, not what it finds");
+  if (auto const ends = app.read("tacit_dpzero", argc, argv)) return *ends;
   try {
     if (how.quick) {
       how.seeds = 2;

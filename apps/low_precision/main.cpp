@@ -4,11 +4,9 @@
 // low_precision.md and its figure.
 
 #include "experiment.hpp"
-#include "output/parse.hpp"
+#include "output/options.hpp"
 #include "output/text_file.hpp"
 #include "page.hpp"
-
-#include <CLI/CLI.hpp>
 
 #include <cstdio>
 #include <exception>
@@ -19,16 +17,16 @@ int main(int argc, char** argv) {
   low_precision_options how;
   how.data = TACIT_EXAMPLE_DATA;
   std::filesystem::path out = "docs";
-  CLI::App app(
+  options app(
       "The study of low precision: private training of float, bfloat16 and half parameters. "
       "Finished jobs are kept in a file; what is there is not run again.");
-  app.add_option("--out", out, "where low_precision.md, its log and low_precision.svg go");
-  app.add_option("--data", how.data, "where the table is")->check(CLI::ExistingDirectory);
-  app.add_option("--seeds", how.seeds, "that are scored")->check(CLI::Range(2, 100));
-  app.add_option("--threads", how.threads, "jobs at once")->check(CLI::Range(1, 256));
-  app.add_option("--most-jobs", how.most_jobs, "jobs to begin at most");
-  app.add_flag("--quick", how.quick, "a few steps: whether it runs, not what it finds");
-  if (auto const ends = apps::parse(app, "tacit_low_precision", argc, argv)) return *ends;
+  app.add("--out", out, "where low_precision.md, its log and low_precision.svg go");
+  app.add("--data", how.data, "where the table is").existing_folder();
+  app.add("--seeds", how.seeds, "that are scored").in_range(2, 100);
+  app.add("--threads", how.threads, "jobs at once").in_range(1, 256);
+  app.add("--most-jobs", how.most_jobs, "jobs to begin at most");
+  app.flag("--quick", how.quick, "a few steps: whether it runs, not what it finds");
+  if (auto const ends = app.read("tacit_low_precision", argc, argv)) return *ends;
   try {
     if (how.quick) how.seeds = 2;
     std::filesystem::create_directories(out);

@@ -17,6 +17,7 @@
 #include "communicator.hpp"
 #include "micro_batches.hpp"
 #include "output/format.hpp"
+#include "output/options.hpp"
 #include "output/progress.hpp"
 #include "safetensors/safetensors.hpp"
 #include "setting.hpp"
@@ -24,7 +25,6 @@
 #include "shared_paczero.hpp"
 #include "training/recorded.hpp"
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
@@ -318,57 +318,40 @@ void say(std::string const& error) {
   if (!where_they_are.empty()) std::fwrite(last.text, 1, last.size, stderr);
 }
 
-// A number above 0, up to `most`.
-CLI::Validator positive(double most) {
-  return {[=](std::string& text) {
-            double x = 0.0;
-            bool const holds = CLI::detail::lexical_cast(text, x) && x > 0.0 && x <= most;
-            return holds ? std::string()
-                         : "is " + text + ", but must be in (0, " + tacit::detail::to_text(most) +
-                               "]";
-          },
-          "NUMBER"};
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
   communicator ranks(argc, argv);
   arguments wanted;
-  CLI::App app(
+  apps::options app(
       "Trains a small network privately on several ranks: mpirun -np 4 tacit_mpi. Each holds the "
       "parameters and a shard of the records; rank 0 holds the secret.");
-  app.add_option("DATA", wanted.data, "the table to train on, of which each rank keeps its shard");
-  auto* const budget = app.add_option(
+  app.add("DATA", wanted.data, "the table to train on, of which each rank keeps its shard");
+  apps::option const budget = app.add(
       "--mi", wanted.budget, "nats about which half of the records was used; 0 is zero leakage");
-  auto* const epsilon = app.add_option("--epsilon", wanted.epsilon,
+  apps::option const epsilon = app.add("--epsilon", wanted.epsilon,
                                        "DPZero in place of PACZero: what the run may spend of it");
-  epsilon->excludes(budget)->check(positive(1e6));
-  app.add_option("--delta", wanted.delta, "with --epsilon; 1e-5 unless given")
-      ->needs(epsilon)
-      ->check(positive(0.5));
-  app.add_option("--rate", wanted.rate,
-                 "with --epsilon: how often a record joins a batch; 0.05 unless given")
-      ->needs(epsilon)
-      ->check(positive(1.0));
-  app.add_option("--steps", wanted.steps, "steps")->check(CLI::Range(1, 10'000'000));
-  app.add_option("--seed", wanted.seed, "public: split, first weights, candidates, directions");
-  app.add_option("--transcript", wanted.transcript,
-                 "write what the world sees to this file, and to FILE.journal step by step");
-  app.add_option("--base", wanted.base,
-                 "write the parameters before the first step, as safetensors");
-  app.add_option("--tuned", wanted.tuned,
-                 "write the parameters after the last step, as safetensors");
-  app.add_flag("--json", wanted.json, "print JSON");
-  try {
-    app.parse(argc, argv);
-    if (!(wanted.budget >= 0.0 && wanted.budget <= 1e6)) {
-      throw CLI::ValidationError(
-          "--mi", "is " + std::to_string(wanted.budget) + ", but must be in [0, 1000000]");
+  epsilon.excludes(budget).positive(1e6);
+  app.add("--delta", wanted.delta, "with --epsilon; 1e-5 unless given")
+      .needs(epsilon)
+      .positive(0.5);
+  app.add("--rate", wanted.rate,
+          "with --epsilon: how often a record joins a batch; 0.05 unless given")
+      .needs(epsilon)
+      .positive(1.0);
+  app.add("--steps", wanted.steps, "steps").in_range(1, 10'000'000);
+  app.add("--seed", wanted.seed, "public: split, first weights, candidates, directions");
+  app.add("--transcript", wanted.transcript,
+          "write what the world sees to this file, and to FILE.journal step by step");
+  app.add("--base", wanted.base, "write the parameters before the first step, as safetensors");
+  app.add("--tuned", wanted.tuned, "write the parameters after the last step, as safetensors");
+  app.flag("--json", wanted.json, "print JSON");
+  // On every rank the same.
+  if (auto const ends = app.read("tacit_mpi", argc, argv, ranks.is_first())) return *ends;
+  if (!(wanted.budget >= 0.0 && wanted.budget <= 1e6)) {
+    if (ranks.is_first()) {
+      std::fprintf(stderr, "tacit_mpi: --mi: is %f, but must be in [0, 1000000]\n", wanted.budget);
     }
-  } catch (CLI::ParseError const& error) {  // on every rank the same
-    if (error.get_exit_code() == 0) return ranks.is_first() ? app.exit(error) : 0;
-    if (ranks.is_first()) std::fprintf(stderr, "tacit_mpi: %s\n", error.what());
     return 2;
   }
   try {

@@ -13,9 +13,8 @@
 #include <tacit/random/uniform.hpp>
 
 #include "output/format.hpp"
+#include "output/options.hpp"
 #include "output/panel.hpp"
-
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -193,13 +192,14 @@ int main(int count, char** values) {
   std::filesystem::path out;
   study of;
   std::size_t releases = 4096;
-  CLI::App app("What a dither buys FERRET's sign, exactly, for records that are one clip long");
-  app.add_option("--out", out, "Folder for the figure, dither.svg");
-  app.add_option("--records", of.records, "n")->check(CLI::Range(1, 1001));
-  app.add_option("--mean", of.mean, "of a record, over the clip")->check(CLI::Range(0.0, 1.0));
-  app.add_option("--releases", releases, "of the mechanism, for each dither, to check their law")
-      ->check(CLI::Range(1, 1 << 24));
-  CLI11_PARSE(app, count, values);
+  apps::options app(
+      "What a dither buys FERRET's sign, exactly, for records that are one clip long");
+  app.add("--out", out, "Folder for the figure, dither.svg");
+  app.add("--records", of.records, "n").in_range(1, 1001);
+  app.add("--mean", of.mean, "of a record, over the clip").in_range(0.0, 1.0);
+  app.add("--releases", releases, "of the mechanism, for each dither, to check their law")
+      .in_range(1, 1 << 24);
+  if (auto const ends = app.read(count, values)) return *ends;
   try {
     if (!(of.mean >= 0.0 && of.mean <= 1.0)) {
       throw std::domain_error("--mean must be in [0, 1], not " + std::to_string(of.mean));

@@ -16,11 +16,11 @@
 #include <tacit/pac/monte_carlo_information.hpp>
 #include <tacit/pac/scale_to.hpp>
 
+#include "output/options.hpp"
 #include "output/panel.hpp"
 #include "subset_means.hpp"
 #include "training/data.hpp"
 
-#include <CLI/CLI.hpp>
 #include <Eigen/Core>
 
 #include <algorithm>
@@ -326,11 +326,11 @@ void write(std::filesystem::path const& out, std::string const& name,
 int main(int count, char** values) {
   std::filesystem::path out;
   std::size_t sessions = 2000;
-  CLI::App app("Groups, caps on transcripts, certificates from samples: attacks beside bounds");
-  app.add_option("--out", out, "Folder for groups.svg, caps.svg and samples.svg");
-  app.add_option("--sessions", sessions, "How many there are of each")
-      ->check(CLI::Range(10, 1'000'000));
-  CLI11_PARSE(app, count, values);
+  apps::options app(
+      "Groups, caps on transcripts, certificates from samples: attacks beside bounds");
+  app.add("--out", out, "Folder for groups.svg, caps.svg and samples.svg");
+  app.add("--sessions", sessions, "How many there are of each").in_range(10, 1'000'000);
+  if (auto const ends = app.read(count, values)) return *ends;
   try {
     std::filesystem::path const data = TACIT_EXAMPLE_DATA;
     Eigen::MatrixXd const records =

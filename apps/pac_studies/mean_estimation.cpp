@@ -21,10 +21,9 @@
 #include <tacit/pac/stackelberg.hpp>
 
 #include "output/format.hpp"
+#include "output/options.hpp"
 #include "output/panel.hpp"
 #include "training/data.hpp"
-
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -422,12 +421,11 @@ int main(int count, char** values) {
   std::filesystem::path out;
   bool quick = false;
   effort now;
-  CLI::App app("Noise for a mean of secret members: DP, PAC privacy, listed candidates");
-  app.add_option("--out", out, "Folder for the figure, pac.svg");
-  app.add_option("--subsets", now.subsets, "How many subsets the secret is one of")
-      ->check(CLI::Range(2, 4096));
-  app.add_flag("--quick", quick, "Few draws, two budgets: does it run?");
-  CLI11_PARSE(app, count, values);
+  apps::options app("Noise for a mean of secret members: DP, PAC privacy, listed candidates");
+  app.add("--out", out, "Folder for the figure, pac.svg");
+  app.add("--subsets", now.subsets, "How many subsets the secret is one of").in_range(2, 4096);
+  app.flag("--quick", quick, "Few draws, two budgets: does it run?");
+  if (auto const ends = app.read(count, values)) return *ends;
   if (quick) {
     now.draws = 1 << 12;
     now.certifying = 1 << 12;

@@ -8,11 +8,11 @@
 #include <tacit/pac/leakage_noise.hpp>
 #include <tacit/pac/scale_to.hpp>
 
+#include "output/options.hpp"
 #include "output/panel.hpp"
 #include "subset_means.hpp"
 #include "training/data.hpp"
 
-#include <CLI/CLI.hpp>
 #include <Eigen/Core>
 
 #include <algorithm>
@@ -148,9 +148,9 @@ apps::panel draw_guesses(study const& of) {
 
 int main(int count, char** values) {
   std::filesystem::path out;
-  CLI::App app("Noise of several laws: errors, and guesses beside what measures allow");
-  app.add_option("--out", out, "Folder for the figure, noise_laws.svg");
-  CLI11_PARSE(app, count, values);
+  apps::options app("Noise of several laws: errors, and guesses beside what measures allow");
+  app.add("--out", out, "Folder for the figure, noise_laws.svg");
+  if (auto const ends = app.read(count, values)) return *ends;
   try {
     std::filesystem::path const data = TACIT_EXAMPLE_DATA;
     studies::subset_means const all(

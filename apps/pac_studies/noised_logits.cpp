@@ -17,12 +17,12 @@
 
 #include "order.hpp"
 #include "output/format.hpp"
+#include "output/options.hpp"
 #include "output/panel.hpp"
 #include "output/progress.hpp"
 #include "output/statistics.hpp"
 #include "training/task.hpp"
 
-#include <CLI/CLI.hpp>
 #include <Eigen/Cholesky>
 #include <Eigen/Core>
 #include <Eigen/Eigenvalues>
@@ -397,14 +397,12 @@ int main(int count, char** values) {
   std::filesystem::path out;
   bool quick = false;
   effort now;
-  CLI::App app(
+  apps::options app(
       "The class of a digit, read from noised logits: accuracy by the budget, for rules of noise");
-  app.add_option("--out", out, "Folder for the figure, noised_logits.svg");
-  auto* const fast = app.add_flag("--quick", quick, "A small part, in seconds");
-  app.add_option("--seeds", now.seeds, "Splits and first parameters")
-      ->check(CLI::Range(2, 1000))
-      ->excludes(fast);
-  CLI11_PARSE(app, count, values);
+  app.add("--out", out, "Folder for the figure, noised_logits.svg");
+  apps::option const fast = app.flag("--quick", quick, "A small part, in seconds");
+  app.add("--seeds", now.seeds, "Splits and first parameters").in_range(2, 1000).excludes(fast);
+  if (auto const ends = app.read(count, values)) return *ends;
   if (quick) {
     now = {.seeds = 2,
            .candidates = 64,

@@ -9,11 +9,11 @@
 #include <tacit/mechanism/answering.hpp>
 #include <tacit/pac/answer_plan.hpp>
 
+#include "output/options.hpp"
 #include "output/panel.hpp"
 #include "subset_means.hpp"
 #include "training/data.hpp"
 
-#include <CLI/CLI.hpp>
 #include <Eigen/Core>
 
 #include <algorithm>
@@ -210,12 +210,11 @@ apps::panel draw_errors(problem const& of, std::size_t sessions) {
 int main(int count, char** values) {
   std::filesystem::path out;
   std::size_t sessions = 2000;
-  CLI::App app(
+  apps::options app(
       "Private answers: an attack beside its bounds, and errors beside the published noise's");
-  app.add_option("--out", out, "Folder for the figure, private_answers.svg");
-  app.add_option("--sessions", sessions, "How many there are of each")
-      ->check(CLI::Range(10, 1'000'000));
-  CLI11_PARSE(app, count, values);
+  app.add("--out", out, "Folder for the figure, private_answers.svg");
+  app.add("--sessions", sessions, "How many there are of each").in_range(10, 1'000'000);
+  if (auto const ends = app.read(count, values)) return *ends;
   try {
     std::filesystem::path const data = TACIT_EXAMPLE_DATA;
     problem const of(apps::load_csv(data / "breast_cancer.csv").features.cast<double>(), subsets);
