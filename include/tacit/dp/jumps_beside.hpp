@@ -234,7 +234,7 @@ class jumps_beside {
     }
 
    private:
-    static constexpr std::size_t most_losses = 1024;
+    static constexpr std::size_t most_losses = 768;
     static constexpr std::size_t losses_to_approach = 96;
 
     // By how much ε is moved to the safe side.

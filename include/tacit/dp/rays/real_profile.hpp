@@ -130,7 +130,8 @@ class real_profile {
         std::min_element(kept_.begin(), kept_.end(),
                          [&](kept_rays const& a, kept_rays const& b) { return away(a) < away(b); });
     if (nearest == kept_.end() || !(epsilon > -base_ * (1.0 - 1e-12))) return std::nullopt;
-    (void)work.spend(0.5 * nearest->work());
+    // One integral where an answer takes two, and a short one.
+    (void)work.spend(0.3 * nearest->work());
     return nearest->unshifted(epsilon);
   }
 
