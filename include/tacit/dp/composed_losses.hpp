@@ -75,6 +75,9 @@ class composed_losses {
     return found;
   }
 
+  /// Whether a few sampled Gaussians have rare and large losses, and there are others.
+  [[nodiscard]] bool has_jumps() const { return jumps_beside<T>::of(pairs_.all()).has_value(); }
+
   /// The same where a few sampled Gaussians have rare and large losses, in the direction `remove`, by rays and a grid of
   /// the other losses. Nothing where there are none such, or where that has no answer.
   [[nodiscard]] std::optional<bound<T>> beside_jumps(loss_query<T> query, work_budget& work) const {

@@ -101,6 +101,8 @@ class basic_discretised {
     detail::check_non_negative("delta", "epsilon", epsilon);
     return one(towards).answer({false, epsilon}, width, composed_.epochs, work);
   }
+  /// Whether some of what was added has rare and large losses, and some has not.
+  [[nodiscard]] bool has_jumps() const { return composed_.remove.has_jumps(); }
   /// In the direction `remove`, by rays beside a grid of the other losses: `composed_losses::beside_jumps`.
   [[nodiscard]] std::optional<bound<T>> removed_beside_jumps(detail::loss_query<T> query,
                                                              detail::work_budget& work) const {

@@ -42,24 +42,21 @@ class grid_answers {
   [[nodiscard]] bound<T> epsilon(T delta, work_budget& work, ByOrders&& by_orders) const {
     std::optional<bound<T>> added;
     if (few_mixtures()) added = mixtures_->added_epsilon(delta, work);
-    std::optional<bound<T>> const removed = beside_jumps({true, delta}, work);
     auto const towards = [&](orientation way) {
       return [this, way, delta](T aim, work_budget& part) {
         return grid_->epsilon_towards(way, delta, part, aim);
       };
     };
-    if (removed && !added) {
-      added = work.within(0.5 * work.left(),
-                          [&](auto& own) { return refined(own, towards(orientation::add)); });
-    }
-    if (removed && is_narrow(larger(*removed, *added))) return larger(*removed, *added);
-    bound<T> found = before_bisection(work, [&](auto& own) {
-      if (added) return refined(own, towards(orientation::remove));
-      return refined(own,
-                     [&](T aim, work_budget& part) { return grid_->epsilon(delta, part, aim); });
+    auto const on_grid = [&](work_budget& own) {
+      if (!added) {
+        return refined(own,
+                       [&](T aim, work_budget& part) { return grid_->epsilon(delta, part, aim); });
+      }
+      return larger(refined(own, towards(orientation::remove)), *added);
+    };
+    bound<T> found = with_jumps({true, delta}, work, on_grid, [&](work_budget& own) -> bound<T> {
+      return added ? *added : refined(own, towards(orientation::add));
     });
-    if (removed) narrow(found, *removed);
-    if (added) found = larger(found, *added);
     if (!bisects() || !(found.upper - found.lower > 1e-2 * found.upper)) return found;
     found.upper = std::max(found.lower, std::min(found.upper, by_orders()));
     T const log_delta = elementary::log(delta);
@@ -77,23 +74,18 @@ class grid_answers {
     if (bisects() && mixtures_->both_below(mixtures_->directions(), epsilon, -709.0, work)) {
       return {0.0, std::numeric_limits<T>::min()};
     }
-    std::optional<bound<T>> both;
-    if (std::optional<bound<T>> const removed = beside_jumps({false, epsilon}, work)) {
-      std::optional<bound<T>> added;
-      if (few_mixtures()) added = mixtures_->added_delta(epsilon, work);
-      if (!added) {
-        added = work.within(0.5 * work.left(), [&](auto& own) {
+    bound<T> found = with_jumps(
+        {false, epsilon}, work,
+        [&](work_budget& own) {
+          return refined(
+              own, [&](T aim, work_budget& part) { return grid_->delta(epsilon, part, aim); });
+        },
+        [&](work_budget& own) -> bound<T> {
+          if (few_mixtures()) {
+            if (auto const added = mixtures_->added_delta(epsilon, own)) return *added;
+          }
           return grid_->delta_towards(orientation::add, epsilon, own, coarse);
         });
-      }
-      both = larger(*removed, *added);
-      if (is_narrow(*both)) return *both;
-    }
-    bound<T> found = before_bisection(work, [&](auto& own) {
-      return refined(own,
-                     [&](T aim, work_budget& part) { return grid_->delta(epsilon, part, aim); });
-    });
-    if (both) narrow(found, *both);
     if (!bisects() || !(found.upper - found.lower > 1e-2 * found.upper)) return found;
     T const least = std::max(found.lower, 1e-300);
     // e^{−1e-12} allows for the rounding of the logarithm.
@@ -110,16 +102,23 @@ class grid_answers {
   [[nodiscard]] static bound<T> larger(bound<T> const& removed, bound<T> const& added) {
     return {std::max(removed.lower, added.lower), std::max(removed.upper, added.upper)};
   }
-  // Narrower than a grid is likely to be.
-  [[nodiscard]] static bool is_narrow(bound<T> const& found) {
-    return found.upper - found.lower <= 1e-5 * found.upper;
+
+  // Grids, and where what they say is wide and there are rare jumps, these by rays beside a grid of the others: for as much
+  // work again, up to what that mostly takes.
+  template <class OnGrid, class Added>
+  [[nodiscard]] bound<T> with_jumps(loss_query<T> query, work_budget& work, OnGrid&& on_grid,
+                                    Added&& added) const {
+    work_budget const more(std::min(work.left(), 5e8));
+    bound<T> found = before_bisection(work, on_grid);
+    if (found.upper - found.lower <= coarse * found.upper || !grid_->has_jumps()) return found;
+    return counted(work, more, [&](work_budget& own) {
+      if (auto const removed = grid_->removed_beside_jumps(query, own)) {
+        narrow(found, larger(*removed, added(own)));
+      }
+      return found;
+    });
   }
 
-  // With two fifths of the work, or as much as this way mostly takes.
-  [[nodiscard]] std::optional<bound<T>> beside_jumps(loss_query<T> query, work_budget& work) const {
-    return work.within(std::max(0.4 * work.left(), std::min(0.7 * work.left(), 5e8)),
-                       [&](auto& own) { return grid_->removed_beside_jumps(query, own); });
-  }
   [[nodiscard]] bool few_mixtures() const {
     return mixtures_ != nullptr && mixtures_->distinct() <= most_on_grid;
   }

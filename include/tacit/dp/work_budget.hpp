@@ -66,7 +66,7 @@ inline constexpr double work_on_lines = 7e8;
 inline constexpr double work_on_lines_each = 5e6;
 inline constexpr double most_on_lines = 300.0;
 inline constexpr double work_on_grid = 1.7e9;
-inline constexpr double least_on_grid = 0.4;
+inline constexpr double least_on_grid = 0.2;
 /// Of one question about a run for which an accountant is asked several times (dp/capped_run.hpp, dp/sampled_run.hpp).
 inline constexpr double work_on_run = 1.9e9;
 /// Of one search for the end of what keeps a target.
