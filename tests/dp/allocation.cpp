@@ -156,7 +156,7 @@ TEST_CASE("one epoch against Bromwich integrals", "[allocation]") {
   }
 }
 
-TEST_CASE("an epoch's bounds keep their order at random parameters", "[allocation]") {
+TEST_CASE("an epoch's bounds keep their order at random parameters", "[allocation][long]") {
   std::mt19937_64 random(20261123);
   std::uniform_real_distribution<double> uniform(0.0, 1.0);
   int wide = 0;
@@ -430,7 +430,7 @@ TEST_CASE("an epoch as atoms lies on either side of it", "[allocation]") {
   }
 }
 
-TEST_CASE("two epochs of two steps against the enumeration of their sums", "[allocation]") {
+TEST_CASE("two epochs of two steps against the enumeration of their sums", "[allocation][long]") {
   // The composition's δ is E_P[(1 − e^{ε−L})₊] with L = ln(S₁S₂) and S = (U+U′)/2: four normal variables, here by a
   // trapezoid rule in z with a step of 0.05 in each (its error for analytic integrands is far below the kink's, 1e-4).
   privacy_loss_accountant epochs(adjacency::add_remove);

@@ -77,7 +77,8 @@ void check_around(bound<double> const& interval, exact const& truth, double widt
 
 }  // namespace
 
-TEST_CASE("optimal composition is what enumeration of all outcomes gives", "[dp][composition]") {
+TEST_CASE("optimal composition is what enumeration of all outcomes gives",
+          "[dp][composition][long]") {
   for (double const each : {1e-6, 0.1, 0.5, 1.7, 5.0, 40.0}) {
     for (double const lost : {0.0, 1e-12, 1e-3, 0.3}) {
       for (std::uint64_t k = 1; k <= 6; ++k) {
@@ -281,7 +282,7 @@ TEST_CASE("the ends of composition", "[dp][composition]") {
 }
 
 TEST_CASE("advanced composition stays above the truth of different guarantees",
-          "[dp][composition]") {
+          "[dp][composition][long]") {
   std::mt19937_64 random(7);
   std::uniform_real_distribution<double> uniform(0.0, 1.0);
   std::size_t better_than_the_sum = 0;

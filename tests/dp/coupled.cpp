@@ -197,7 +197,7 @@ TEST_CASE("two releases of coupled pairs, by quadrature of one profile over the 
 
 TEST_CASE(
     "continuous noise: every sample of every database, all adjacencies, persons of one or two",
-    "[dp][samplers]") {
+    "[dp][samplers][long]") {
   // The outputs in cells of .05 give away no more than the outputs, and next to nothing less.
   constexpr double width = 0.05;
   constexpr int cells = 900;

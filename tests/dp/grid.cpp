@@ -159,7 +159,7 @@ TEST_CASE("steps that fit exactly are found", "[dp]") {
   CHECK(steps_for<privacy_loss_accountant>({2.0, 1e-6}, laplace{2.0}) == 4);
 }
 
-TEST_CASE("small compositions of responses, outcome by outcome in 50 digits", "[dp]") {
+TEST_CASE("small compositions of responses, outcome by outcome in 50 digits", "[dp][long]") {
   std::mt19937_64 random(11);
   std::uniform_real_distribution<double> uniform(0.0, 1.0);
   for (int run = 0; run < 300; ++run) {

@@ -101,7 +101,8 @@ double profile(double mu, double epsilon) {
 
 }  // namespace
 
-TEST_CASE("individual filters: a run's divergence, transcript by transcript", "[dp][filter]") {
+TEST_CASE("individual filters: a run's divergence, transcript by transcript",
+          "[dp][filter][long]") {
   double const budget = 2.5 * cost_of(1.0);
   double worst = 0.0;
   double without = 0.0;

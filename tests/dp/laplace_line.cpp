@@ -218,7 +218,7 @@ TEST_CASE("a rare release beside many frequent ones leaves an interval", "[dp]")
   CHECK(found.upper - found.lower <= 1e-3 * found.upper);
 }
 
-TEST_CASE("one sampled Laplace release is its closed form", "[dp]") {
+TEST_CASE("one sampled Laplace release is its closed form", "[dp][long]") {
   std::mt19937_64 random(20261204);
   std::uniform_real_distribution<double> uniform(0.0, 1.0);
   for (int k = 0; k < 300; ++k) {

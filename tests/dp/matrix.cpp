@@ -497,7 +497,7 @@ TEST_CASE("cyclic Poisson sampling: what a banded run is composed of", "[dp][mat
                   std::invalid_argument);
 }
 
-TEST_CASE("cyclic Poisson sampling against draws of whole runs", "[dp][matrix]") {
+TEST_CASE("cyclic Poisson sampling against draws of whole runs", "[dp][matrix][long]") {
   toeplitz_strategy const c{{1.0, 0.7}, 4};
   matrix const rows = written_out(c);
   double const sigma = 1.1;
@@ -548,7 +548,7 @@ TEST_CASE("balls in bins: what a banded run is composed of", "[dp][matrix]") {
   CHECK_THROWS_AS(matrix_run(c, 1.0, balls_in_bins{}), std::domain_error);
 }
 
-TEST_CASE("balls in bins against draws of whole runs", "[dp][matrix]") {
+TEST_CASE("balls in bins against draws of whole runs", "[dp][matrix][long]") {
   double const sigma = 1.6;
   double const epsilon = 0.2;
   auto const check = [&](toeplitz_strategy const& c, std::size_t count, bool attained) {

@@ -86,7 +86,7 @@ real log_kappa(bool normal, real z, real p, real half, real farthest) {
 
 }  // namespace
 
-TEST_CASE("a panel errs by no more than Lemma 8 says") {
+TEST_CASE("a panel errs by no more than Lemma 8 says", "[long]") {
   std::mt19937_64 draw(20261128);
   std::uniform_real_distribution<real> unit(0, 1);
   int visible = 0;

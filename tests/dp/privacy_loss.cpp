@@ -344,7 +344,7 @@ double convolved_delta(std::vector<double> const& rates, std::vector<double> con
 
 }  // namespace
 
-TEST_CASE("thirty distinct sampled Gaussians", "[dp]") {
+TEST_CASE("thirty distinct sampled Gaussians", "[dp][long]") {
   constexpr int n = 30;
   auto const sigma = [](int k) { return 1.0 + 0.1 * k; };
   for (double const rate : {0.01, 0.1}) {
@@ -412,7 +412,7 @@ TEST_CASE("many distinct sampled Gaussians on the line and on rays", "[dp]") {
   CHECK(rays->upper - rays->lower <= 1e-9);
 }
 
-TEST_CASE("more distinct sampled Gaussians than are composed one by one", "[dp]") {
+TEST_CASE("more distinct sampled Gaussians than are composed one by one", "[dp][long]") {
   constexpr int n = 2000;
   auto const sigma = [](int k) { return 1.0 + 3.0 * k / n; };
   auto const rate = [](int) { return 0.01; };
@@ -512,7 +512,7 @@ TEST_CASE("the end of the Rényi accountant never lies below, two thousand", "[.
   compare_with_renyi(2000, 12);
 }
 
-TEST_CASE("the contour and the discretised distribution agree", "[dp]") {
+TEST_CASE("the contour and the discretised distribution agree", "[dp][long]") {
   std::mt19937_64 random(12);
   std::uniform_real_distribution<double> uniform(0.0, 1.0);
   for (int k = 0; k < 12; ++k) {
@@ -620,7 +620,7 @@ TEST_CASE("rare large losses: no end is on the wrong side of a Chernoff bound", 
 // What the noise of mechanism/quantised.hpp is charged as, against the exact law.
 
 TEST_CASE("discrete Gaussian noise, composed and sampled, leaks no more than it is charged",
-          "[whole_noise]") {
+          "[whole_noise][long]") {
   struct whole_run {
     std::uint64_t sigma;
     std::uint64_t sensitivity;

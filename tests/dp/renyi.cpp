@@ -54,7 +54,7 @@ TEST_CASE("the runs that everyone quotes: above the truth, and at most the best 
   }
 }
 
-TEST_CASE("where other Rényi accountants fail", "[dp]") {
+TEST_CASE("where other Rényi accountants fail", "[dp][long]") {
   // Pure ε = 1, 1000 times: 591 by Rényi divergences, where a peer says 36.
   double const pure_run = epsilon_of(pure{1.0}, 1000, 1e-5);
   CHECK(pure_run <= 591.5);

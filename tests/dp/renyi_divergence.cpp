@@ -355,7 +355,8 @@ TEST_CASE("the amplified pair agrees with its profile integrated plainly", "[dp]
   }
 }
 
-TEST_CASE("the exponential mechanism's divergence is the worst of the two-point losses", "[dp]") {
+TEST_CASE("the exponential mechanism's divergence is the worst of the two-point losses",
+          "[dp][long]") {
   draws draw(8);
   for (int i = 0; i < 80; ++i) {
     double const epsilon = draw.power(-8.0, 1.5);
