@@ -30,6 +30,7 @@
 #include <tacit/dp/contour/table.hpp>
 #include <tacit/dp/coupled_profile.hpp>
 #include <tacit/dp/coupled_ratio.hpp>
+#include <tacit/dp/deltas_of.hpp>
 #include <tacit/dp/discretised.hpp>
 #include <tacit/dp/divergence_sum.hpp>
 #include <tacit/dp/dominating.hpp>

@@ -60,7 +60,7 @@ struct tally {
 tally compare(privacy_loss_accountant const& run, generator& random, int many) {
   tally out;
   detail::work_budget work(1e18);
-  auto const ask = run.deltas();
+  auto ask = run.deltas();
   double const most = run.epsilon(1e-12).upper;
   if (!(most > 0.0 && most < 300.0)) return out;
   for (int k = 0; k < many; ++k) {
@@ -189,7 +189,7 @@ TEST_CASE("delta at many epsilons of runs around a run", "[dp][pld]") {
   capped.also(larger, 1e-7);
   auto const meets = [](auto const& of) {
     detail::work_budget work(1e18);
-    auto const ask = of.deltas();
+    auto ask = of.deltas();
     for (double epsilon = 0.0; epsilon < 4.0; epsilon += 0.19) {
       CAPTURE(epsilon);
       bound<double> const together = ask(epsilon, work);

@@ -5,9 +5,9 @@
 #include <tacit/core/elementary.hpp>
 #include <tacit/core/text_archive.hpp>
 #include <tacit/core/units.hpp>
+#include <tacit/dp/deltas_of.hpp>
 #include <tacit/dp/event.hpp>
 #include <tacit/dp/event_words.hpp>
-#include <tacit/dp/shared_questions.hpp>
 #include <tacit/dp/work_budget.hpp>
 
 #include <algorithm>
@@ -152,8 +152,8 @@ class accountant {
   /// `delta_within` for δ at many ε, sooner where the method answers for several together. What it was asked before may make
   /// an answer wider, but within what the method calls narrow. For one thread at a time, for as long as this is there and
   /// nothing is added to it.
-  [[nodiscard]] detail::delta_answers deltas() const {
-    return [of = detail::delta_answers_of(method_)](double epsilon, detail::work_budget& work) {
+  [[nodiscard]] auto deltas() const {
+    return [of = detail::deltas_of(method_)](double epsilon, detail::work_budget& work) mutable {
       detail::check_non_negative("delta", "epsilon", epsilon);
       return of(epsilon, work);
     };

@@ -17,7 +17,6 @@
 #include <tacit/dp/participation.hpp>
 #include <tacit/dp/rays/answer.hpp>
 #include <tacit/dp/renyi.hpp>
-#include <tacit/dp/shared_questions.hpp>
 #include <tacit/dp/work_budget.hpp>
 
 #include <algorithm>
@@ -92,7 +91,7 @@ class basic_privacy_loss {
   /// `delta_within` for δ at many ε: what was planned for one serves those near it, where log δ is known to 4e-10. So an answer
   /// may depend on what was asked before; each is an interval that holds the truth. For one thread at a time, for as long
   /// as this is there and nothing is added to it.
-  [[nodiscard]] detail::delta_answers deltas() const {
+  [[nodiscard]] auto deltas() const {
     return [this, kept = detail::kept_lines<T>{}](T epsilon, detail::work_budget& work) mutable {
       return delta_by(epsilon, work, {share_of_question(work), coarse}, &kept).value;
     };

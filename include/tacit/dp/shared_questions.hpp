@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tacit/core/units.hpp>
+#include <tacit/dp/deltas_of.hpp>
 #include <tacit/dp/work_budget.hpp>
 
 #include <algorithm>
@@ -14,21 +15,9 @@ namespace tacit::detail {
 /// the run meanwhile.
 using delta_answers = std::function<bound<double>(double epsilon, work_budget& work)>;
 
-/// That of a run: `deltas` where it has that, so that what is found for one ε serves those near it; else `delta_within`, or
-/// `delta`.
 template <class Run>
 [[nodiscard]] delta_answers delta_answers_of(Run const& run) {
-  if constexpr (requires { run.deltas(); }) {
-    return run.deltas();
-  } else {
-    return [of = &run](double epsilon, [[maybe_unused]] work_budget& work) {
-      if constexpr (requires { of->delta_within(epsilon, work); }) {
-        return of->delta_within(epsilon, work);
-      } else {
-        return of->delta(epsilon);
-      }
-    };
-  }
+  return deltas_of(run);
 }
 
 /// The questions that one question about a run comes to. They share its work; a question that would have far less than
