@@ -3,6 +3,7 @@
 
 #include <tacit/core/units.hpp>
 #include <tacit/dp/accountant.hpp>
+#include <tacit/dp/shared_questions.hpp>
 
 #include "arguments.hpp"
 #include "plan.hpp"

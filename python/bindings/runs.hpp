@@ -8,6 +8,7 @@
 #include <tacit/dp/renyi.hpp>
 #include <tacit/dp/sampled_run.hpp>
 #include <tacit/dp/selection.hpp>
+#include <tacit/dp/shared_questions.hpp>
 #include <tacit/dp/shuffled_batches.hpp>
 #include <tacit/dp/zcdp.hpp>
 
