@@ -135,7 +135,7 @@ class jumps_beside {
     for (std::size_t j = 0; j < ends.size(); ++j) {
       std::size_t const next = j + 1 < ends.size() ? ends[j + 1] : n;
       T const width = tail.step() * static_cast<T>(next - ends[j]);
-      T reverse = 0.0;  // Q's mass of the stretch, over the ratio at its start
+      T reverse = 0.0;  // Q's mass of the stretch, times the ratio at its start
       for (std::size_t k = ends[j]; k < next; ++k) {
         if (law.mass[k] == 0.0) continue;
         T const here = elementary::exp(log_p(k));
@@ -147,14 +147,20 @@ class jumps_beside {
           p[j + 1] += here * share;
         } else {
           p[j] += here;
-          reverse += here * -elementary::expm1(-away);
+          reverse += here * elementary::exp(-away);
         }
       }
       if (side == rounding_side::below && p[j] > 0.0) {
-        out.loss[j] -= elementary::log1p(-reverse / p[j]);
+        // To the safe side of what the two sums may lose; the next stretch begins above it all the same.
+        T const terms = static_cast<T>(next - ends[j]);
+        out.loss[j] -= elementary::log(reverse / p[j]) + unit_roundoff * (2.0 * terms + 32.0);
       }
     }
-    for (T const mass : p) out.log_p.push_back(elementary::log(mass));
+    // Sums of positive terms, of no more than two stretches each.
+    T const lost = unit_roundoff * (4.0 * static_cast<T>(n) + 32.0);
+    for (T const mass : p) {
+      out.log_p.push_back(elementary::log(mass) + (side == rounding_side::above ? lost : -lost));
+    }
     return out;
   }
 
