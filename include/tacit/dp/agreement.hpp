@@ -22,6 +22,12 @@ void narrow(bound<T>& best, bound<T> const& found) {
   best.lower = std::min(std::max(best.lower, found.lower), best.upper);
 }
 
+/// The larger of two numbers, of which these are intervals: of both directions, mostly.
+template <class T>
+[[nodiscard]] bound<T> larger_of(bound<T> const& a, bound<T> const& b) {
+  return {std::max(a.lower, b.lower), std::max(a.upper, b.upper)};
+}
+
 /// What several certified intervals for one number share. Where two do not meet one of them is wrong, and it
 /// is not known which: no number is given then. `describe()` returns the question as text, and `who` is the method that
 /// was asked, for the report of that defect.

@@ -75,9 +75,6 @@ class composed_losses {
     return found;
   }
 
-  /// Whether a few sampled Gaussians have rare and large losses, and there are others.
-  [[nodiscard]] bool has_jumps() const { return jumps_beside<T>::of(pairs_.all()).has_value(); }
-
   /// The same where a few sampled Gaussians have rare and large losses, in the direction `remove`, by rays and a grid of
   /// the other losses. Nothing where there are none such, or where that has no answer.
   [[nodiscard]] std::optional<bound<T>> beside_jumps(loss_query<T> query, work_budget& work) const {
@@ -91,7 +88,7 @@ class composed_losses {
     std::optional<bound<T>> found = asked(around.above);
     if (!found || around.exact) return found;
     std::optional<bound<T>> const below = asked(around.below);
-    found->lower = below ? std::min(below->lower, found->upper) : 0.0;
+    found->lower = below ? below->lower : 0.0;
     return found;
   }
 

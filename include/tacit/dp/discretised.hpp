@@ -101,8 +101,6 @@ class basic_discretised {
     detail::check_non_negative("delta", "epsilon", epsilon);
     return one(towards).answer({false, epsilon}, width, composed_.epochs, work);
   }
-  /// Whether some of what was added has rare and large losses, and some has not.
-  [[nodiscard]] bool has_jumps() const { return composed_.remove.has_jumps(); }
   /// In the direction `remove`, by rays beside a grid of the other losses: `composed_losses::beside_jumps`.
   [[nodiscard]] std::optional<bound<T>> removed_beside_jumps(detail::loss_query<T> query,
                                                              detail::work_budget& work) const {
@@ -218,7 +216,7 @@ bound<T> basic_discretised<T>::worse(detail::loss_query<T> query, T width,
         work.within(work.left() / static_cast<T>(all.size() - k), [&](detail::work_budget& own) {
           return all[k]->answer(query, width, composed_.epochs, own);
         });
-    out = {std::max(out.lower, here.lower), std::max(out.upper, here.upper)};
+    out = detail::larger_of(out, here);
   }
   return out;
 }

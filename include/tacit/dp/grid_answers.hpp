@@ -2,8 +2,10 @@
 #pragma once
 
 #include <tacit/core/elementary.hpp>
+#include <tacit/core/number_text.hpp>
 #include <tacit/core/solve.hpp>
 #include <tacit/core/units.hpp>
+#include <tacit/dp/agreement.hpp>
 #include <tacit/dp/discretised.hpp>
 #include <tacit/dp/normal_mixtures.hpp>
 #include <tacit/dp/work_budget.hpp>
@@ -13,6 +15,8 @@
 #include <cstddef>
 #include <limits>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 
 namespace tacit::detail {
@@ -20,7 +24,7 @@ namespace tacit::detail {
 /// What grids say of a composition: first a coarse one, then finer ones where they may be had; and where that is little, the
 /// Chernoff bounds of few mixtures.
 ///
-/// Guarantee: lower ≤ truth ≤ upper, as of `basic_discretised` and of `normal_mixtures::both_below`.
+/// Guarantee: lower ≤ truth ≤ upper, as of `basic_discretised`, of `jumps_beside` and of `normal_mixtures::both_below`.
 template <std::same_as<double> T = double>
 class grid_answers {
  public:
@@ -52,7 +56,7 @@ class grid_answers {
         return refined(own,
                        [&](T aim, work_budget& part) { return grid_->epsilon(delta, part, aim); });
       }
-      return larger(refined(own, towards(orientation::remove)), *added);
+      return larger_of(refined(own, towards(orientation::remove)), *added);
     };
     bound<T> found = with_jumps({true, delta}, work, on_grid, [&](work_budget& own) -> bound<T> {
       return added ? *added : refined(own, towards(orientation::add));
@@ -99,24 +103,24 @@ class grid_answers {
  private:
   static constexpr std::size_t most_bisected = 32;  // distinct mixtures
 
-  [[nodiscard]] static bound<T> larger(bound<T> const& removed, bound<T> const& added) {
-    return {std::max(removed.lower, added.lower), std::max(removed.upper, added.upper)};
-  }
-
   // Grids, and where what they say is wide and there are rare jumps, these by rays beside a grid of the others: for as much
   // work again, up to what that mostly takes.
   template <class OnGrid, class Added>
   [[nodiscard]] bound<T> with_jumps(loss_query<T> query, work_budget& work, OnGrid&& on_grid,
                                     Added&& added) const {
     work_budget const more(std::min(work.left(), 5e8));
-    bound<T> found = before_bisection(work, on_grid);
-    if (found.upper - found.lower <= coarse * found.upper || !grid_->has_jumps()) return found;
-    return counted(work, more, [&](work_budget& own) {
-      if (auto const removed = grid_->removed_beside_jumps(query, own)) {
-        narrow(found, larger(*removed, added(own)));
-      }
-      return found;
+    bound<T> const found = before_bisection(work, on_grid);
+    if (found.upper - found.lower <= coarse * found.upper) return found;
+    agreement known(found, [&] {
+      std::string_view const what = query.wants_epsilon ? "epsilon at delta " : "delta at epsilon ";
+      return std::string(what) + to_text(query.value) + ", rare jumps beside others";
     });
+    counted(work, more, [&](work_budget& own) {
+      if (auto const removed = grid_->removed_beside_jumps(query, own)) {
+        known.meet(larger_of(*removed, added(own)), "rays beside a grid");
+      }
+    });
+    return known.shared();
   }
 
   [[nodiscard]] bool few_mixtures() const {

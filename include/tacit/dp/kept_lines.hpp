@@ -7,7 +7,6 @@
 #include <tacit/dp/work_budget.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <concepts>
 #include <optional>
 #include <utility>
@@ -29,10 +28,8 @@ struct kept_direction {
 template <class Kept>
 [[nodiscard]] std::optional<bound<double>> narrow_log_delta(std::vector<Kept> const& kept,
                                                             double epsilon, work_budget& work) {
-  auto const away = [&](Kept const& one) { return std::abs(one.start() - epsilon); };
-  auto const nearest = std::min_element(
-      kept.begin(), kept.end(), [&](Kept const& a, Kept const& b) { return away(a) < away(b); });
-  if (nearest == kept.end() || !work.take(nearest->work())) return std::nullopt;
+  Kept const* const nearest = nearest_kept(kept, epsilon);
+  if (nearest == nullptr || !work.take(nearest->work())) return std::nullopt;
   std::optional<bound<double>> const found = nearest->log_delta(epsilon);
   if (!found || !(found->upper - found->lower <= kept_width)) return std::nullopt;
   return found;

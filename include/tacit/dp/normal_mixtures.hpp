@@ -143,7 +143,7 @@ class normal_mixtures {
     bound<T> const removed = one(remove_[0].pair);
     if (remove_[0].pair.parts.size() == 1) return removed;
     bound<T> const added = one(add_[0].pair);
-    return {std::max(removed.lower, added.lower), std::max(removed.upper, added.upper)};
+    return larger_of(removed, added);
   }
 
   /// ε(δ) and δ(ε) of the larger direction, or those of a composition above, and one below, where there are many
@@ -389,9 +389,7 @@ class normal_mixtures {
     std::optional<answer> const added = one(orientation::add, removed->value.lower);
     if (!added) return {};
     route const by = added->value.upper > removed->value.upper ? added->by : removed->by;
-    return answer{{std::max(removed->value.lower, added->value.lower),
-                   std::max(removed->value.upper, added->value.upper)},
-                  by};
+    return answer{larger_of(removed->value, added->value), by};
   }
 
   // Whether Chernoff's bound shows that in the direction `add` δ(ε) ≤ e^{log_delta}.

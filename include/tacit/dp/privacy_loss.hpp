@@ -227,8 +227,7 @@ class basic_privacy_loss {
     };
     bound<T> const remove = one(orientation::remove);
     bound<T> const add = one(orientation::add);
-    return {{std::max(remove.lower, add.lower), std::max(remove.upper, add.upper)},
-            route::allocation};
+    return {detail::larger_of(remove, add), route::allocation};
   }
 
   // One release of a coupled pair and nothing else, for what `ask` asks of its profile.
@@ -237,8 +236,7 @@ class basic_privacy_loss {
     bound<T> const remove = ask(detail::coupled_profile<T>(alone_->remove));
     if (alone_->symmetric) return {remove, route::closed_form};
     bound<T> const add = ask(detail::coupled_profile<T>(alone_->add));
-    return {{std::max(remove.lower, add.lower), std::max(remove.upper, add.upper)},
-            route::closed_form};
+    return {detail::larger_of(remove, add), route::closed_form};
   }
 
   // Whether no other way is asked. One sampled release of Laplace noise has others, and Rényi's end, which its closed form

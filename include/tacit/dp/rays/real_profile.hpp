@@ -30,7 +30,7 @@ class real_profile {
   explicit real_profile(composition const& what)
       : what_(&what), base_(static_cast<T>(base(what))), blur_(shifts_of(what).blur(least)) {}
 
-  /// Logarithms of δ, rays but for `aside` of ε and `blur` of the logarithm.
+  /// Logarithms: e^lower ≤ δ(e − s)e^blur and δ(e + s) ≤ e^{upper + blur}, s what `aside` says of the farthest e.
   struct bounds {
     std::vector<T> lower;
     std::vector<T> upper;
@@ -39,6 +39,7 @@ class real_profile {
   /// At falling ε. Below e^least a δ is as good as none.
   [[nodiscard]] bounds at(std::vector<T> const& falling, work_budget& work) const {
     std::size_t const n = falling.size();
+    T const moved = farthest_aside(falling);
     bounds out{std::vector<T>(n, -infinity), std::vector<T>(n, 0.0)};
     for (std::size_t k = 0; k < n; ++k) {
       T const e = falling[k];
@@ -56,7 +57,9 @@ class real_profile {
       if (k == 0) continue;
       out.lower[k] = std::max(out.lower[k], out.lower[k - 1]);
       if (!(falling[k - 1] <= 1.0)) continue;
-      T const rise = elementary::exp(falling[k - 1]) * -elementary::expm1(e - falling[k - 1]);
+      // Between e + s and the one above it.
+      T const rise =
+          elementary::exp(falling[k - 1] + moved) * -elementary::expm1(e - falling[k - 1]);
       T const above = elementary::exp(out.upper[k - 1]) + rise;
       if (above < 1.0) {
         T const log_above = elementary::log(above * (1.0 + 16.0 * unit_roundoff));
@@ -74,7 +77,9 @@ class real_profile {
     T const stretches = std::clamp(std::ceil(8.0 * tilt * (high - low)), 16.0, 192.0);
     std::vector<T> falling{high};
     for (T k = 1.0; k < stretches; k += 1.0) falling.push_back(high - (high - low) * k / stretches);
-    falling.push_back(low);
+    // Upper ends are of what is moved up.
+    T const moved = farthest_aside(falling) + aside(low);
+    falling.push_back(low - moved);
     bounds const known = at(falling, work);
     T most = -infinity;
     for (std::size_t k = 1; k < falling.size(); ++k) {
@@ -83,7 +88,7 @@ class real_profile {
           std::max(most, known.upper[k] + exponent +
                              4.0 * unit_roundoff * (std::abs(known.upper[k]) + std::abs(exponent)));
     }
-    return most + (1.0 + tilt) * aside(std::max(std::abs(low), std::abs(high)));
+    return most + tilt * moved + blur_;
   }
 
   /// Whether rays for this ε may still say more.
@@ -122,14 +127,16 @@ class real_profile {
   static constexpr T least = -900.0;
   static constexpr std::size_t most_asked = 12;
 
+  [[nodiscard]] T farthest_aside(std::vector<T> const& falling) const {
+    return aside(std::max(std::abs(falling.front()), std::abs(falling.back())));
+  }
+
   [[nodiscard]] bool is_exact(T epsilon) const { return epsilon <= -base_ * (1.0 + 1e-12); }
 
   [[nodiscard]] std::optional<bound<T>> on_rays(T epsilon, work_budget& work) const {
-    auto const away = [&](kept_rays const& one) { return std::abs(one.start() - epsilon); };
-    auto const nearest =
-        std::min_element(kept_.begin(), kept_.end(),
-                         [&](kept_rays const& a, kept_rays const& b) { return away(a) < away(b); });
-    if (nearest == kept_.end() || !(epsilon > -base_ * (1.0 - 1e-12))) return std::nullopt;
+    if (!(epsilon > -base_ * (1.0 - 1e-12))) return std::nullopt;
+    kept_rays const* const nearest = nearest_kept(kept_, epsilon);
+    if (nearest == nullptr) return std::nullopt;
     // One integral where an answer takes two, and a short one.
     (void)work.spend(0.3 * nearest->work());
     return nearest->unshifted(epsilon);
