@@ -121,6 +121,29 @@ TEST_CASE("rare jumps beside mild losses, where grids say little", "[dp][long]")
   }
 }
 
+TEST_CASE("compositions that stay wide are as wide as their page says", "[dp][long]") {
+  auto const width = [](std::vector<release> const& run, double delta) {
+    privacy_loss_accountant accountant;
+    for (auto const& [one, count] : run) accountant.compose(one, count);
+    bound<double> const found = accountant.epsilon(delta);
+    CAPTURE(found.lower, found.upper);
+    CHECK(found.lower <= found.upper);
+    return found.upper - found.lower;
+  };
+  CHECK(width({{sampled_gaussian(0.67323103183982, 0.0001736146634638859), 39},
+               {sampled_gaussian(60.28859628271075, 0.0015130166908767424), 126},
+               {sampled_gaussian(9.309848325737004, 0.0029132625812525567), 253}},
+              2.450403668110604e-09) <= 3e-5);
+  CHECK(width({{sampled_gaussian(63.05074617514037, 7.082769254030046e-05), 32098},
+               {sampled_gaussian(1.3152302352858039, 0.48089135550887163), 1},
+               {sampled_gaussian(2.3447340581182354, 4.365484537364024e-06), 6656}},
+              7.827362643867668e-08) <= 5e-5);
+  CHECK(width({{sampled_gaussian(1.3023731516231876, 2.187941750657971e-05), 23729},
+               {sampled_gaussian(35.19520385764241, 0.0003603739654264276), 1714},
+               {sampled_gaussian(80.3941987393302, 2.1850271505373736e-06), 18953}},
+              2.875366704268323e-06) <= 2e-4);
+}
+
 TEST_CASE("rare jumps beside others: rays and a grid meet the line, and grids alone",
           "[dp][long]") {
   std::mt19937_64 random(20261128);
@@ -200,6 +223,25 @@ TEST_CASE("δ of rare jumps at any real ε", "[dp]") {
     // e^{θε}δ(ε) never exceeds what is said of all of them.
     CHECK(2.0 * falling[k] + truth <= profile.log_largest(2.0, -40.0, 3.0, work) + 1e-12);
   }
+}
+
+TEST_CASE("atoms far apart on a lattice stay atoms beside rare jumps", "[dp]") {
+  // Four atoms on a lattice of 7202 nodes; the jump adds next to nothing.
+  std::vector<release> const run{
+      {sampled_gaussian(0.3, 1e-4), 1}, {pure{36.0}, 1}, {pure{0.01}, 1}};
+  auto const found = beside(run, false, 35.9);
+  REQUIRE(found);
+  exact truth = 0;
+  for (double const large : {36.0, -36.0}) {
+    for (double const small : {0.01, -0.01}) {
+      exact const p = 1 / ((1 + exp(-exact(large))) * (1 + exp(-exact(small))));
+      truth += p * removed_delta(0.3, 1e-4, exact(35.9) - exact(large) - exact(small));
+    }
+  }
+  CAPTURE(found->lower, found->upper, truth.convert_to<double>());
+  CHECK(exact(found->lower) <= truth);
+  CHECK(truth <= exact(found->upper));
+  CHECK(found->upper - found->lower <= 1e-6 * found->upper);
 }
 
 TEST_CASE("an answer with no upper end is no answer", "[dp]") {

@@ -108,11 +108,60 @@ class jumps_beside {
   [[nodiscard]] static listed_losses listed(tilted_tail<T> const& tail, rounding_side side,
                                             std::size_t most) {
     measure<T> const& law = tail.law();
-    std::size_t const n = law.mass.size();
-    auto const loss = [&](std::size_t k) { return tail.first() + tail.step() * static_cast<T>(k); };
-    auto const log_p = [&](std::size_t k) {
-      return elementary::log(law.mass[k]) + law.log_norm - tail.tilt() * loss(k);
+    std::vector<std::size_t> nodes;  // that have mass
+    for (std::size_t k = 0; k < law.mass.size(); ++k) {
+      if (law.mass[k] > 0.0) nodes.push_back(k);
+    }
+    std::size_t const n = nodes.size();
+    std::vector<std::size_t> const ends = stretches(law, nodes, most);
+    auto const loss = [&](std::size_t i) {
+      return tail.first() + tail.step() * static_cast<T>(nodes[i]);
     };
+    bool const up = side == rounding_side::above;
+    listed_losses out;
+    std::vector<T> p(ends.size(), 0.0);
+    for (std::size_t j = 0; j < ends.size(); ++j) {
+      T const start = loss(ends[j]);
+      out.loss.push_back(start);
+      std::size_t const next = j + 1 < ends.size() ? ends[j + 1] : n;
+      T const width = next < n ? loss(next) - start : 1.0;
+      T reverse = 0.0;  // Q's mass of the stretch, times the ratio at its start
+      for (std::size_t i = ends[j]; i < next; ++i) {
+        T const here = elementary::exp(elementary::log(law.mass[nodes[i]]) + law.log_norm -
+                                       tail.tilt() * loss(i));
+        T const away = tail.step() * static_cast<T>(nodes[i] - nodes[ends[j]]);
+        if (up && i > ends[j]) {
+          T const whole = elementary::expm1(-width);
+          p[j] += here * elementary::exp(-away) * elementary::expm1(away - width) / whole;
+          p[j + 1] += here * elementary::expm1(-away) / whole;
+        } else {
+          p[j] += here;
+          reverse += here * elementary::exp(-away);
+        }
+      }
+      // What is left of Q's mass by underflow would raise the loss: then all stays at the start.
+      if (!up && reverse > 1e-290) {
+        T const terms = static_cast<T>(next - ends[j]);
+        out.loss[j] -= elementary::log(reverse / p[j]) + unit_roundoff * (2.0 * terms + 32.0);
+      }
+    }
+    for (std::size_t j = ends.size(); j-- > 1;) {
+      out.loss[j - 1] = std::min(out.loss[j - 1], out.loss[j]);
+    }
+    // Sums of positive terms, of no more than two stretches each; a mass has a logarithm of at least −461.
+    T const farthest = std::max(std::abs(tail.first()), std::abs(tail.last()));
+    T const wear =
+        4.0 * static_cast<T>(n) + 2000.0 + 4.0 * (std::abs(law.log_norm) + tail.tilt() * farthest);
+    for (T const mass : p) {
+      out.log_p.push_back(elementary::log(mass) + (up ? 1.0 : -1.0) * unit_roundoff * wear);
+    }
+    return out;
+  }
+
+  // The first of each stretch, among the nodes that have mass: all of them if they are no more than `most`.
+  [[nodiscard]] static std::vector<std::size_t> stretches(measure<T> const& law,
+                                                          std::vector<std::size_t> const& nodes,
+                                                          std::size_t most) {
     T const largest = *std::max_element(law.mass.begin(), law.mass.end());
     // Of a density the stretches that lose the least have its third root: here nearly that.
     auto const need = [&](std::size_t k) {
@@ -120,48 +169,16 @@ class jumps_beside {
       return root * std::sqrt(std::sqrt(root));
     };
     T whole = 0.0;
-    for (std::size_t k = 0; k < n; ++k) whole += need(k);
+    for (std::size_t const k : nodes) whole += need(k);
     std::vector<std::size_t> ends{0};
     T sum = 0.0;
-    for (std::size_t k = 0; k + 1 < n; ++k) {
-      sum += need(k);
+    for (std::size_t i = 0; i + 1 < nodes.size(); ++i) {
+      sum += need(nodes[i]);
       T const share = static_cast<T>(ends.size()) / static_cast<T>(most);
-      if (n <= most || sum >= whole * share) ends.push_back(k + 1);
+      if (nodes.size() <= most || sum >= whole * share) ends.push_back(i + 1);
     }
-    if (ends.back() + 1 < n) ends.push_back(n - 1);
-    listed_losses out;
-    std::vector<T> p(ends.size(), 0.0);
-    for (std::size_t const end : ends) out.loss.push_back(loss(end));
-    for (std::size_t j = 0; j < ends.size(); ++j) {
-      std::size_t const next = j + 1 < ends.size() ? ends[j + 1] : n;
-      T const width = tail.step() * static_cast<T>(next - ends[j]);
-      T reverse = 0.0;  // Q's mass of the stretch, times the ratio at its start
-      for (std::size_t k = ends[j]; k < next; ++k) {
-        if (law.mass[k] == 0.0) continue;
-        T const here = elementary::exp(log_p(k));
-        T const away = tail.step() * static_cast<T>(k - ends[j]);
-        if (side == rounding_side::above && k > ends[j]) {
-          T const share = elementary::expm1(-away) / elementary::expm1(-width);
-          p[j] += here * elementary::exp(-away) * elementary::expm1(away - width) /
-                  elementary::expm1(-width);
-          p[j + 1] += here * share;
-        } else {
-          p[j] += here;
-          reverse += here * elementary::exp(-away);
-        }
-      }
-      if (side == rounding_side::below && p[j] > 0.0) {
-        // To the safe side of what the two sums may lose; the next stretch begins above it all the same.
-        T const terms = static_cast<T>(next - ends[j]);
-        out.loss[j] -= elementary::log(reverse / p[j]) + unit_roundoff * (2.0 * terms + 32.0);
-      }
-    }
-    // Sums of positive terms, of no more than two stretches each.
-    T const lost = unit_roundoff * (4.0 * static_cast<T>(n) + 32.0);
-    for (T const mass : p) {
-      out.log_p.push_back(elementary::log(mass) + (side == rounding_side::above ? lost : -lost));
-    }
-    return out;
+    if (ends.back() + 1 < nodes.size()) ends.push_back(nodes.size() - 1);
+    return ends;
   }
 
   // The sum over ℓ, near some ε.
@@ -179,8 +196,8 @@ class jumps_beside {
 
     [[nodiscard]] std::optional<bound<T>> delta(T epsilon, work_budget& work) {
       T const aside = this->aside(epsilon);
-      T const lower = sum(epsilon + aside, below_, rounding_side::below, work);
-      T const upper = sum(epsilon - aside, above_, rounding_side::above, work);
+      T const lower = sum(epsilon, aside, below_, rounding_side::below, work);
+      T const upper = sum(epsilon, aside, above_, rounding_side::above, work);
       if (!(lower > 0.0)) return std::nullopt;
       return bound<T>{lower, upper};
     }
@@ -188,7 +205,7 @@ class jumps_beside {
     // Moves ε to about where log δ(ε) is.
     [[nodiscard]] bool approach(T log_delta, T& epsilon, work_budget& work) {
       auto const miss = [&](T e) {
-        return elementary::log(sum(e, few_, rounding_side::above, work)) - log_delta;
+        return elementary::log(sum(e, T{0}, few_, rounding_side::above, work)) - log_delta;
       };
       // Secants of log δ, which falls.
       T at = miss(epsilon);
@@ -214,8 +231,7 @@ class jumps_beside {
       auto const end = [&](listed_losses const& losses, rounding_side side) -> std::optional<T> {
         T const sign = side == rounding_side::above ? 1.0 : -1.0;
         auto const miss = [&](T e) {
-          return elementary::log(sum(e - sign * aside, losses, side, work)) - log_delta +
-                 sign * rounded;
+          return elementary::log(sum(e, aside, losses, side, work)) - log_delta + sign * rounded;
         };
         T e = about;
         T at = miss(e);
@@ -235,8 +251,7 @@ class jumps_beside {
       std::optional<T> const upper = end(above_, rounding_side::above);
       if (!upper) return std::nullopt;
       std::optional<T> const lower = end(below_, rounding_side::below);
-      return bound<T>{lower ? std::clamp(*lower, 0.0, std::max(0.0, *upper)) : 0.0,
-                      std::max(0.0, *upper)};
+      return bound<T>{std::max(0.0, lower.value_or(0.0)), std::max(0.0, *upper)};
     }
 
    private:
@@ -251,15 +266,16 @@ class jumps_beside {
              16.0 * unit_roundoff * (1.0 + farthest);
     }
 
-    // δ at most, or at least.
-    [[nodiscard]] T sum(T epsilon, listed_losses const& losses, rounding_side side,
+    // δ(ε) at most, or at least, where losses and ε are known to `aside` together.
+    [[nodiscard]] T sum(T epsilon, T aside, listed_losses const& losses, rounding_side side,
                         work_budget& work) {
       bool const up = side == rounding_side::above;
       tilted_tail<T> const& others = up ? others_.above : others_.below;
       if (!up && !others_.lower_holds) return 0.0;
       std::size_t const n = losses.loss.size();
       std::vector<T> at(n);
-      for (std::size_t k = 0; k < n; ++k) at[k] = epsilon - losses.loss[k];
+      T const moved = up ? epsilon - aside : epsilon + aside;
+      for (std::size_t k = 0; k < n; ++k) at[k] = moved - losses.loss[k];
       for (;;) {
         auto const known = jumps_->at(at, work);
         T total = 0.0;
@@ -270,9 +286,7 @@ class jumps_beside {
           T const log_p = losses.log_p[k];
           if (!(log_p > -infinity)) continue;
           T const used = up ? known.upper[k] : known.lower[k];
-          T const wear =
-              64.0 + 4.0 * (std::abs(log_p) + std::abs(used)) +
-              8.0 * (std::abs(others.law().log_norm) + std::abs(others.tilt() * losses.loss[k]));
+          T const wear = 16.0 + 4.0 * (std::abs(log_p) + std::abs(used));
           T const off = jumps_->blur() + unit_roundoff * wear;
           total += elementary::exp(log_p + used + (up ? off : -off));
           T const apart =
@@ -288,7 +302,7 @@ class jumps_beside {
           continue;
         }
         T const infinite = up ? others_.infinite_above : others_.infinite_below;
-        T const off = error(epsilon, others, work);
+        T const off = error(epsilon, aside, others, work);
         T const rounded = 2.0 * unit_roundoff * static_cast<T>(n + 8);
         if (up) return std::min(1.0, (total + off + infinite) * (1.0 + rounded));
         return std::max(0.0, (total + infinite) * (1.0 - rounded) - off);
@@ -296,13 +310,15 @@ class jumps_beside {
     }
 
     // What the distance of the tilted masses is worth.
-    [[nodiscard]] T error(T epsilon, tilted_tail<T> const& others, work_budget& work) const {
+    [[nodiscard]] T error(T epsilon, T aside, tilted_tail<T> const& others,
+                          work_budget& work) const {
       T const theta = others.tilt();
-      T const largest = jumps_->log_largest(theta, epsilon - others_.range.upper,
-                                            epsilon - others_.range.lower, work);
-      T const log_size = others.log_scale() + largest - theta * epsilon;
+      T const low = epsilon - aside;
+      T const largest = jumps_->log_largest(theta, low - others_.range.upper,
+                                            epsilon + aside - others_.range.lower, work);
+      T const log_size = others.log_scale() + largest - theta * low;
       T const off = 16.0 * unit_roundoff *
-                    (std::abs(others.log_scale()) + std::abs(largest) + std::abs(theta * epsilon));
+                    (std::abs(others.log_scale()) + std::abs(largest) + std::abs(theta * low));
       return others.slack() * elementary::exp(log_size + off) * (1.0 + 1e-12) +
              std::numeric_limits<T>::min();
     }

@@ -241,21 +241,14 @@ class grid_composition {
     std::vector<measure<T>> below;
     for (std::size_t s = 0; s < laws_.size(); ++s) {
       loss_law<T> const& law = laws_[s];
-      T lowest = std::numeric_limits<T>::infinity();
-      T highest = -lowest;
       origin += law.count * fits[s].origin;
       shift += law.count * (2.0 * law.loss_error +
                             24.0 * unit_roundoff * (std::abs(law.low) + std::abs(law.high)));
       largest = add_up(largest, multiply_up(law.count, law.largest));
       moved += fits[s].moved;
-      for (measure<T> const* one : {&fits[s].above, &fits[s].below}) {
-        T const first = one->step * static_cast<T>(one->first);
-        T const last = first + one->step * static_cast<T>(one->mass.size() - 1);
-        lowest = std::min(lowest, first);
-        highest = std::max(highest, last);
-      }
-      out.range.lower += law.count * (fits[s].origin + lowest);
-      out.range.upper += law.count * (fits[s].origin + highest);
+      // Its first node and its last one.
+      out.range.lower += law.count * fits[s].origin;
+      out.range.upper += law.count * (law.high + 2.0 * fits[s].above.step);
       std::optional<measure<T>> high = up.power(fits[s].above, law.count);
       std::optional<measure<T>> low = down.power(fits[s].below, law.count);
       if (!high || !low) return std::nullopt;
