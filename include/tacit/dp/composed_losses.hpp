@@ -75,19 +75,16 @@ class composed_losses {
     return found;
   }
 
-  /// The same where a few sampled Gaussians have rare and large losses, in the direction `remove`, by rays and a grid of
-  /// the other losses. Nothing where there are none such, or where that has no answer.
-  [[nodiscard]] std::optional<bound<T>> beside_jumps(loss_query<T> query, work_budget& work) const {
+  /// The same where a few sampled Gaussians have losses that jump, in the direction `remove`, by rays and a grid of the other
+  /// losses. Nothing where there are none such, or where that has no answer.
+  [[nodiscard]] std::optional<bound<T>> beside_jumps(loss_query<T> query, T width,
+                                                     work_budget& work) const {
     std::vector<counted_pair> pairs = pairs_.all();
     if (static_cast<double>(losses_each(pairs)) < losses_of(pairs)) return std::nullopt;
     pair_envelope const around = envelope_of(std::move(pairs));
-    auto const asked = [&](std::vector<counted_pair> const& some) -> std::optional<bound<T>> {
-      auto const jumps = jumps_beside<T>::of(some);
-      return jumps ? jumps->answer(query, work) : std::nullopt;
-    };
-    std::optional<bound<T>> found = asked(around.above);
+    std::optional<bound<T>> found = beside_jumps(around.above, query, width, work);
     if (!found || around.exact) return found;
-    std::optional<bound<T>> const below = asked(around.below);
+    std::optional<bound<T>> const below = beside_jumps(around.below, query, width, work);
     found->lower = below ? below->lower : 0.0;
     return found;
   }
@@ -96,6 +93,25 @@ class composed_losses {
   static constexpr T lowest_log_delta = -640.0;
   static constexpr std::size_t many_laws = 64;
   static constexpr std::size_t few = 16;
+
+  [[nodiscard]] static std::optional<bound<T>> beside_jumps(std::vector<counted_pair> const& pairs,
+                                                            loss_query<T> query, T width,
+                                                            work_budget& work) {
+    std::optional<bound<T>> found;
+    for (jumps_taken const taken : {jumps_taken::all, jumps_taken::rare}) {
+      auto const jumps = jumps_beside<T>::of(pairs, taken);
+      if (!jumps) continue;
+      std::optional<bound<T>> const here = work.within(
+          0.8 * work.left(), [&](work_budget& own) { return jumps->answer(query, own); });
+      if (!here) continue;
+      if (found)
+        narrow(*found, *here);
+      else
+        found = here;
+      if (found->upper - found->lower <= width * found->upper) break;
+    }
+    return found;
+  }
 
   [[nodiscard]] static bound<T> answer_of(pair_envelope const& around, loss_query<T> query, T width,
                                           work_budget& work) {

@@ -103,8 +103,9 @@ class basic_discretised {
   }
   /// In the direction `remove`, by rays beside a grid of the other losses: `composed_losses::beside_jumps`.
   [[nodiscard]] std::optional<bound<T>> removed_beside_jumps(detail::loss_query<T> query,
-                                                             detail::work_budget& work) const {
-    return composed_.remove.beside_jumps(query, work);
+                                                             detail::work_budget& work,
+                                                             T width = default_width) const {
+    return composed_.remove.beside_jumps(query, width, work);
   }
   [[nodiscard]] bound<T> delta(T epsilon, detail::work_budget& work, T width) const {
     detail::check_non_negative("delta", "epsilon", epsilon);

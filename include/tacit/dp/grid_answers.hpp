@@ -46,21 +46,16 @@ class grid_answers {
   [[nodiscard]] bound<T> epsilon(T delta, work_budget& work, ByOrders&& by_orders) const {
     std::optional<bound<T>> added;
     if (few_mixtures()) added = mixtures_->added_epsilon(delta, work);
-    auto const towards = [&](orientation way) {
-      return [this, way, delta](T aim, work_budget& part) {
-        return grid_->epsilon_towards(way, delta, part, aim);
-      };
+    auto const towards = [&](orientation way, T aim, work_budget& own) {
+      return grid_->epsilon_towards(way, delta, own, aim);
     };
-    auto const on_grid = [&](work_budget& own) {
-      if (!added) {
-        return refined(own,
-                       [&](T aim, work_budget& part) { return grid_->epsilon(delta, part, aim); });
-      }
-      return larger_of(refined(own, towards(orientation::remove)), *added);
-    };
-    bound<T> found = with_jumps({true, delta}, work, on_grid, [&](work_budget& own) -> bound<T> {
-      return added ? *added : refined(own, towards(orientation::add));
-    });
+    bound<T> found = refined(
+        {true, delta}, work,
+        [&](T aim, work_budget& own) {
+          return added ? larger_of(towards(orientation::remove, aim, own), *added)
+                       : grid_->epsilon(delta, own, aim);
+        },
+        [&](work_budget& own) { return added ? *added : towards(orientation::add, coarse, own); });
     if (!bisects() || !(found.upper - found.lower > 1e-2 * found.upper)) return found;
     found.upper = std::max(found.lower, std::min(found.upper, by_orders()));
     T const log_delta = elementary::log(delta);
@@ -78,12 +73,9 @@ class grid_answers {
     if (bisects() && mixtures_->both_below(mixtures_->directions(), epsilon, -709.0, work)) {
       return {0.0, std::numeric_limits<T>::min()};
     }
-    bound<T> found = with_jumps(
+    bound<T> found = refined(
         {false, epsilon}, work,
-        [&](work_budget& own) {
-          return refined(
-              own, [&](T aim, work_budget& part) { return grid_->delta(epsilon, part, aim); });
-        },
+        [&](T aim, work_budget& own) { return grid_->delta(epsilon, own, aim); },
         [&](work_budget& own) -> bound<T> {
           if (few_mixtures()) {
             if (auto const added = mixtures_->added_delta(epsilon, own)) return *added;
@@ -103,23 +95,38 @@ class grid_answers {
  private:
   static constexpr std::size_t most_bisected = 32;  // distinct mixtures
 
-  // Grids, and where what they say is wide and there are rare jumps, these by rays beside a grid of the others: for as much
-  // work again, up to what that mostly takes.
+  // What a grid for the coarse width says. Where that is not narrow enough: rays beside a grid of the losses that do not jump, for
+  // as much work again, up to what that mostly takes; or else a finer grid if it may be had, which takes ten times as long as the
+  // coarse one or more; and the finest if it is cheap. `added` is the direction `add` beside the rays.
   template <class OnGrid, class Added>
-  [[nodiscard]] bound<T> with_jumps(loss_query<T> query, work_budget& work, OnGrid&& on_grid,
-                                    Added&& added) const {
-    work_budget const more(std::min(work.left(), 5e8));
-    bound<T> const found = before_bisection(work, on_grid);
-    if (found.upper - found.lower <= coarse * found.upper) return found;
-    agreement known(found, [&] {
+  [[nodiscard]] bound<T> refined(loss_query<T> query, work_budget& work, OnGrid&& on_grid,
+                                 Added&& added) const {
+    T const before = work.left();
+    work_budget const more(std::min(before, width_ < coarse ? 1e9 : 5e8));
+    bound<T> const first =
+        before_bisection(work, [&](work_budget& own) { return on_grid(coarse, own); });
+    bool const hopeless = !work.allows(10.0 * (before - work.left()));
+    agreement known(first, [&] {
       std::string_view const what = query.wants_epsilon ? "epsilon at delta " : "delta at epsilon ";
-      return std::string(what) + to_text(query.value) + ", rare jumps beside others";
+      return std::string(what) + to_text(query.value) + ", on grids and by rays beside a grid";
     });
-    counted(work, more, [&](work_budget& own) {
-      if (auto const removed = grid_->removed_beside_jumps(query, own)) {
-        known.meet(larger_of(*removed, added(own)), "rays beside a grid");
-      }
-    });
+    auto const is_wider = [&](T width) {
+      return known.shared().upper - known.shared().lower > width * known.shared().upper;
+    };
+    bool by_rays = false;
+    if (is_wider(width_)) {
+      counted(work, more, [&](work_budget& own) {
+        if (auto const removed = grid_->removed_beside_jumps(query, own, width_)) {
+          by_rays = known.meet(larger_of(*removed, added(own)), "rays beside a grid");
+        }
+      });
+    }
+    auto const narrowed = [&](T aim, T most) {
+      if (width_ >= coarse || hopeless || by_rays || !is_wider(aim) || work.ended()) return;
+      work.within(most, [&](auto& own) { known.meet(on_grid(aim, own), "a finer grid"); });
+    };
+    narrowed(width_, work.left());
+    narrowed(1e-2 * width_, 1e8);
     return known.shared();
   }
 
@@ -134,23 +141,6 @@ class grid_answers {
   template <class Ask>
   [[nodiscard]] bound<T> before_bisection(work_budget& work, Ask&& ask) const {
     return work.within(bisects() ? 0.9 * work.left() : work.left(), std::forward<Ask>(ask));
-  }
-
-  // What a grid for the coarse width says; a finer one where that is wanted and may be had, which takes ten times as long
-  // or more; and the finest if it is cheap.
-  template <class OfWidth>
-  [[nodiscard]] bound<T> refined(work_budget& work, OfWidth&& answer_of) const {
-    T const before = work.left();
-    bound<T> found = answer_of(coarse, work);
-    bool const hopeless = !work.allows(10.0 * (before - work.left()));
-    auto const narrowed = [&](T aim, T most) {
-      bool const settled = found.upper - found.lower <= aim * found.upper;
-      if (width_ >= coarse || hopeless || settled) return;
-      work.within(most, [&](auto& own) { narrow(found, answer_of(aim, own)); });
-    };
-    narrowed(width_, work.left());
-    narrowed(1e-2 * width_, 1e8);
-    return found;
   }
 
   // Nearly the least x in [low, high] for which `holds`; `known` if that is not less.

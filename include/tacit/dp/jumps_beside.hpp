@@ -20,6 +20,7 @@
 #include <cmath>
 #include <concepts>
 #include <cstddef>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <span>
@@ -27,7 +28,7 @@
 #include <variant>
 #include <vector>
 
-/// Sampled Gaussians whose losses are rare and large, beside losses of any other kind, in the direction `remove`.
+/// Sampled Gaussians of little noise, whose losses jump, beside losses of any other kind, in the direction `remove`.
 ///
 /// With A the rare jumps and B all else,
 ///
@@ -39,15 +40,19 @@
 
 namespace tacit::detail {
 
+/// Which sampled Gaussians rays take: all that jump, or those that do so seldom and far.
+enum class jumps_taken { all, rare };
+
 template <std::same_as<double> T = double>
 class jumps_beside {
  public:
   /// Nothing unless `pairs` have both.
-  [[nodiscard]] static std::optional<jumps_beside> of(std::span<counted_pair const> pairs) {
+  [[nodiscard]] static std::optional<jumps_beside> of(std::span<counted_pair const> pairs,
+                                                      jumps_taken taken) {
     jumps_beside out;
     for (counted_pair const& c : pairs) {
       auto const* mixture = std::get_if<mixture_pair>(&c.pair);
-      if (mixture != nullptr && jumps_rarely(*mixture)) {
+      if (mixture != nullptr && is_taken(*mixture, taken)) {
         mixture_pair::part const& part = mixture->parts.front();
         out.jumps_.events.push_back({part.weight, part.shift, c.count});
       } else {
@@ -90,10 +95,12 @@ class jumps_beside {
   static constexpr T coarse = 1e-3;  // of log δ, what a grid is to lose
   static constexpr T fine = 1e-8;
 
-  // Whether a step seldom has a loss to speak of, and has one within nine deviations.
-  [[nodiscard]] static bool jumps_rarely(mixture_pair const& pair) {
+  // A step's loss jumps where the ratio of two of its deviations is not near 1. Rare: seldom a loss to speak of, and one within
+  // nine deviations.
+  [[nodiscard]] static bool is_taken(mixture_pair const& pair, jumps_taken taken) {
     if (pair.orientation != orientation::remove || pair.parts.size() != 1) return false;
     auto const [weight, shift] = pair.parts.front();
+    if (taken == jumps_taken::all) return shift > 0.2;
     return weight < 0.02 && elementary::log(weight) + 9.0 * shift > -2.0;
   }
 
@@ -103,20 +110,23 @@ class jumps_beside {
     std::vector<T> log_p;
   };
 
-  // Of a measure's nodes at most so many losses. Between two that are kept, P's mass goes to both, the mean of the
-  // likelihood ratio kept: above; or all of a stretch to its mean: below. Stretches are short where tilted mass is.
+  // Of a measure's nodes at most about so many losses. Between two that are kept, P's mass goes to both, the mean of the
+  // likelihood ratio kept: above; or all of a stretch to its mean: below. Stretches are short where `need` is large.
+  template <class Need>
   [[nodiscard]] static listed_losses listed(tilted_tail<T> const& tail, rounding_side side,
-                                            std::size_t most) {
+                                            std::size_t most, Need&& need) {
     measure<T> const& law = tail.law();
     std::vector<std::size_t> nodes;  // that have mass
     for (std::size_t k = 0; k < law.mass.size(); ++k) {
       if (law.mass[k] > 0.0) nodes.push_back(k);
     }
     std::size_t const n = nodes.size();
-    std::vector<std::size_t> const ends = stretches(law, nodes, most);
     auto const loss = [&](std::size_t i) {
       return tail.first() + tail.step() * static_cast<T>(nodes[i]);
     };
+    std::vector<T> needs;
+    for (std::size_t const k : nodes) needs.push_back(need(k));
+    std::vector<std::size_t> const ends = stretches(needs, most);
     bool const up = side == rounding_side::above;
     listed_losses out;
     std::vector<T> p(ends.size(), 0.0);
@@ -158,43 +168,50 @@ class jumps_beside {
     return out;
   }
 
-  // The first of each stretch, among the nodes that have mass: all of them if they are no more than `most`.
-  [[nodiscard]] static std::vector<std::size_t> stretches(measure<T> const& law,
-                                                          std::vector<std::size_t> const& nodes,
+  // The first node of each stretch: all of them if they are no more than `most`.
+  [[nodiscard]] static std::vector<std::size_t> stretches(std::vector<T> const& needs,
                                                           std::size_t most) {
-    T const largest = *std::max_element(law.mass.begin(), law.mass.end());
-    // Of a density the stretches that lose the least have its third root: here nearly that.
-    auto const need = [&](std::size_t k) {
-      T const root = std::sqrt(std::sqrt(law.mass[k] / largest + 1e-18));
-      return root * std::sqrt(std::sqrt(root));
-    };
     T whole = 0.0;
-    for (std::size_t const k : nodes) whole += need(k);
+    for (T const need : needs) whole += need;
     std::vector<std::size_t> ends{0};
     T sum = 0.0;
-    for (std::size_t i = 0; i + 1 < nodes.size(); ++i) {
-      sum += need(nodes[i]);
+    for (std::size_t i = 0; i + 1 < needs.size(); ++i) {
+      sum += needs[i];
       T const share = static_cast<T>(ends.size()) / static_cast<T>(most);
-      if (nodes.size() <= most || sum >= whole * share) ends.push_back(i + 1);
+      if (needs.size() <= most || sum >= whole * share) ends.push_back(i + 1);
     }
-    if (ends.back() + 1 < nodes.size()) ends.push_back(nodes.size() - 1);
+    if (ends.back() + 1 < needs.size()) ends.push_back(needs.size() - 1);
     return ends;
+  }
+
+  // Of a density the stretches that lose the least have its third root: about that of the tilted masses, where no more is
+  // known of δ_A.
+  [[nodiscard]] static std::vector<T> roots_of(measure<T> const& law) {
+    T const largest = *std::max_element(law.mass.begin(), law.mass.end());
+    std::vector<T> out;
+    for (T const mass : law.mass) {
+      T const root = std::sqrt(std::sqrt(mass / largest + 1e-18));
+      out.push_back(root * std::sqrt(std::sqrt(root)));
+    }
+    return out;
   }
 
   // The sum over ℓ, near some ε.
   class average {
    public:
     average(rays::real_profile<T>& jumps, certified_tail<T> others, T close)
-        : jumps_(&jumps),
-          above_(listed(others.above, rounding_side::above, most_losses)),
-          below_(listed(others.below, rounding_side::below, most_losses)),
-          few_(listed(others.above, rounding_side::above, losses_to_approach)),
-          others_(std::move(others)),
-          close_(close) {}
+        : jumps_(&jumps), others_(std::move(others)), close_(close) {
+      std::vector<T> const roots = roots_of(others_.above.law());
+      few_ = listed(others_.above, rounding_side::above, losses_to_approach,
+                    [&](std::size_t k) { return roots[k]; });
+    }
 
     [[nodiscard]] T tilt() const { return others_.above.tilt(); }
 
     [[nodiscard]] std::optional<bound<T>> delta(T epsilon, work_budget& work) {
+      (void)sum(epsilon, T{0}, few_, rounding_side::above,
+                work);  // asks for rays where they matter
+      list_for(epsilon, work);
       T const aside = this->aside(epsilon);
       T const lower = sum(epsilon, aside, below_, rounding_side::below, work);
       T const upper = sum(epsilon, aside, above_, rounding_side::above, work);
@@ -207,15 +224,17 @@ class jumps_beside {
       auto const miss = [&](T e) {
         return elementary::log(sum(e, T{0}, few_, rounding_side::above, work)) - log_delta;
       };
-      // Secants of log δ, which falls.
+      // Secants of log δ, which falls: short ones first, for far out rays are dear.
       T at = miss(epsilon);
       slope_ = -(1.0 + tilt());
-      for (int round = 0; round < 24 && !(std::abs(at) < 1e-6); ++round) {
-        T const next = std::max(0.5 * epsilon, epsilon - at / slope_);
+      T farthest = 0.1 / (1.0 + tilt());
+      for (int round = 0; round < 32 && !(std::abs(at) < 1e-6); ++round) {
+        T const next = std::max(0.5 * epsilon, epsilon + std::min(-at / slope_, farthest));
         T const there = miss(next);
         if (!(std::abs(there) < infinity) || next < 1e-12 || work.ended()) return false;
         if (next != epsilon && there != at) slope_ = (there - at) / (next - epsilon);
         if (!(slope_ < 0.0)) return false;
+        farthest = 4.0 * std::abs(next - epsilon);
         epsilon = next;
         at = there;
       }
@@ -224,18 +243,20 @@ class jumps_beside {
 
     // Near the ε that was approached.
     [[nodiscard]] std::optional<bound<T>> epsilon(T log_delta, T about, work_budget& work) {
+      list_for(about, work);
       T const farthest = 4.0 * about + 1.0;
       T const aside = this->aside(farthest);
       T const rounded = 16.0 * unit_roundoff * (1.0 + std::abs(log_delta));
       // An end by secants, to where its bound holds by a little.
-      auto const end = [&](listed_losses const& losses, rounding_side side) -> std::optional<T> {
+      T slope = slope_;
+      auto const end = [&](listed_losses const& losses, rounding_side side,
+                           T from) -> std::optional<T> {
         T const sign = side == rounding_side::above ? 1.0 : -1.0;
         auto const miss = [&](T e) {
           return elementary::log(sum(e, aside, losses, side, work)) - log_delta + sign * rounded;
         };
-        T e = about;
+        T e = from;
         T at = miss(e);
-        T slope = slope_;
         T little = 1e-11;
         for (int round = 0; round < 12 && std::abs(at) < infinity && !work.ended(); ++round) {
           if (sign * at <= 0.0 && sign * at > -8.0 * little) break;
@@ -248,15 +269,61 @@ class jumps_beside {
         }
         return sign * at <= 0.0 && e <= farthest ? std::optional<T>(e) : std::nullopt;
       };
-      std::optional<T> const upper = end(above_, rounding_side::above);
+      std::optional<T> const upper = end(above_, rounding_side::above, about);
       if (!upper) return std::nullopt;
-      std::optional<T> const lower = end(below_, rounding_side::below);
+      std::optional<T> const lower = end(below_, rounding_side::below, *upper);
       return bound<T>{std::max(0.0, lower.value_or(0.0)), std::max(0.0, *upper)};
     }
 
    private:
     static constexpr std::size_t most_losses = 768;
     static constexpr std::size_t losses_to_approach = 96;
+    static constexpr int asked_at_once = 16;
+
+    // The losses for sums near ε, where rays have been asked: short stretches where δ_A(ε − ℓ) bends, too.
+    void list_for(T epsilon, work_budget& work) {
+      above_ = listed_for(epsilon, others_.above, rounding_side::above, work);
+      below_ = listed_for(epsilon, others_.below, rounding_side::below, work);
+    }
+    [[nodiscard]] listed_losses listed_for(T epsilon, tilted_tail<T> const& others,
+                                           rounding_side side, work_budget& work) const {
+      measure<T> const& law = others.law();
+      std::vector<T> const roots = roots_of(law);
+      std::size_t first = 0;
+      std::size_t last = law.mass.size() - 1;
+      while (first < last && !(roots[first] > 2e-6)) ++first;
+      while (first < last && !(roots[last] > 2e-6)) --last;
+      // δ_A over these nodes' losses, and how it bends.
+      constexpr std::size_t mesh = 192;
+      T const spacing = static_cast<T>(last - first + 1) / static_cast<T>(mesh);
+      T const width = others.step() * spacing;
+      std::vector<T> at;
+      for (std::size_t j = 0; j <= mesh; ++j) {
+        at.push_back(epsilon - others.first() - others.step() * static_cast<T>(first) -
+                     width * static_cast<T>(j));
+      }
+      std::vector<T> delta;
+      for (T const log_delta : jumps_->at(at, work).upper)
+        delta.push_back(elementary::exp(log_delta));
+      std::vector<T> bend = delta;
+      for (std::size_t j = 1; j < mesh; ++j) {
+        bend[j] += std::max(0.0, delta[j - 1] - 2.0 * delta[j] + delta[j + 1]) / (width * width);
+      }
+      std::vector<T> needs(law.mass.size(), 0.0);
+      T whole = 0.0;
+      T whole_roots = 0.0;
+      for (std::size_t k = first; k <= last; ++k) {
+        auto const j = static_cast<std::size_t>(static_cast<T>(k - first) / spacing + 0.5);
+        needs[k] =
+            std::cbrt(law.mass[k] * bend[std::min(j, mesh)]) *
+            elementary::exp(-others.tilt() * others.step() * static_cast<T>(k - first) / 3.0);
+        whole += needs[k];
+        whole_roots += roots[k];
+      }
+      T const share = whole > 0.0 ? 4.0 * whole_roots / whole : 0.0;
+      return listed(others, side, most_losses,
+                    [&](std::size_t k) { return roots[k] + share * needs[k]; });
+    }
 
     // By how much ε is moved to the safe side.
     [[nodiscard]] T aside(T epsilon) const {
@@ -276,12 +343,13 @@ class jumps_beside {
       std::vector<T> at(n);
       T const moved = up ? epsilon - aside : epsilon + aside;
       for (std::size_t k = 0; k < n; ++k) at[k] = moved - losses.loss[k];
+      std::vector<std::pair<T, std::size_t>>
+          wide;  // what each loss leaves open, and where that is much
       for (;;) {
         auto const known = jumps_->at(at, work);
         T total = 0.0;
         T open = 0.0;  // how far the ends are apart
-        T worst = 0.0;
-        std::size_t where = 0;
+        wide.clear();
         for (std::size_t k = 0; k < n; ++k) {
           T const log_p = losses.log_p[k];
           if (!(log_p > -infinity)) continue;
@@ -292,21 +360,30 @@ class jumps_beside {
           T const apart =
               elementary::exp(log_p + known.upper[k]) - elementary::exp(log_p + known.lower[k]);
           open += apart;
-          if (apart > worst && jumps_->may_ask(at[k], 0.5 / (1.0 + tilt()))) {
-            worst = apart;
-            where = k;
-          }
+          wide.emplace_back(apart, k);
         }
-        if (open > close_ * total && worst > 0.0 && !work.ended()) {
-          (void)jumps_->ask(at[where], work);
-          continue;
-        }
+        if (open > close_ * total && ask_where(wide, at, close_ * total, work)) continue;
         T const infinite = up ? others_.infinite_above : others_.infinite_below;
         T const off = error(epsilon, aside, others, work);
         T const rounded = 2.0 * unit_roundoff * static_cast<T>(n + 8);
         if (up) return std::min(1.0, (total + off + infinite) * (1.0 + rounded));
         return std::max(0.0, (total + infinite) * (1.0 - rounded) - off);
       }
+    }
+
+    // Asks for rays at the ε that leave most open, but for `close` together. Whether there are any more.
+    [[nodiscard]] bool ask_where(std::vector<std::pair<T, std::size_t>>& wide,
+                                 std::vector<T> const& at, T close, work_budget& work) {
+      std::sort(wide.begin(), wide.end(), std::greater<>());
+      T const enough = close / static_cast<T>(wide.size());
+      int asked = 0;
+      for (auto const& [apart, k] : wide) {
+        if (asked == asked_at_once || !(apart > enough) || work.ended()) break;
+        if (!jumps_->may_ask(at[k], 0.05 / (1.0 + tilt()))) continue;
+        (void)jumps_->ask(at[k], work);
+        ++asked;
+      }
+      return asked > 0 && !work.ended();
     }
 
     // What the distance of the tilted masses is worth.

@@ -128,9 +128,9 @@ class basic_privacy_loss {
   [[nodiscard]] answer delta_by(T epsilon, detail::work_budget& work, effort allowed,
                                 detail::kept_lines<T>* keep = nullptr) const;
 
-  // How wide an answer by lines may be without a grid, which says more of Laplace noise, and seldom of mixtures.
+  // How wide an answer by lines may be without a grid, which seldom says more of one mixture.
   [[nodiscard]] T line_width(effort const& allowed) const {
-    return mixtures_.has_laplace() ? allowed.width : coarse;
+    return mixtures_.has_laplace() || !mixtures_.one_mixture() ? allowed.width : coarse;
   }
 
   // What the lines found, or where that is wider than `width` another way, Rényi's end, or that of revealed samples, know together:

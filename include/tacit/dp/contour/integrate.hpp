@@ -201,13 +201,17 @@ template <std::same_as<double> T>
     }
     add_linear_alias(nodes, lifted ? part.height : 0.0, alias);
     T const n = e.count;
+    // Of a law that hardly varies the moved line says less than its moment on the real axis.
+    auto const within_moment = [&](envelope<T>& losses, T fallen) {
+      return fallen > 0.0 ? std::min(fallen, losses.log_moment() - value) : fallen;
+    };
     if (split) {
       envelope<T> lesser(nodes, theta, value, losses::lesser, &facts);
       envelope<T> large(nodes, theta, value, losses::large, &facts);
       alias.large = elementary::exp(sum_above<T>({0.7, rule, large.grows_to(part.height, end)})) +
                     elementary::exp(large.moved_tail(part.height, end));
-      T const s = lesser.falls_to(part.small_height, end);
-      T const l = large.falls_to(part.large_height, end);
+      T const s = within_moment(lesser, lesser.falls_to(part.small_height, end));
+      T const l = within_moment(large, large.falls_to(part.large_height, end));
       add(line.log_end_, n, value + s + 2.0 * unit_roundoff * (std::abs(value) + std::abs(s)));
       add(log_ratio, n,
           elementary::log1p(elementary::exp(l - s) *
@@ -222,6 +226,7 @@ template <std::same_as<double> T>
       for (T h = 0.5 * part.end_height; !(fallen <= aim) && h > 0.2 * part.end_height; h *= 0.5) {
         fallen = std::min(fallen, all.falls_to(h, end));
       }
+      fallen = within_moment(all, fallen);
       add(line.log_end_, n,
           value + fallen + 2.0 * unit_roundoff * (std::abs(value) + std::abs(fallen)));
     }

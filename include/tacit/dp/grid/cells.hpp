@@ -116,8 +116,8 @@ template <std::same_as<double> T = double>
 /// its neighbours, mean kept. Lemma 5.
 ///
 /// The ends. Below its first node the polygon is the line P − xQ, and nowhere under it: the first node
-/// is the last one at which c would be more than δ is above that line. At its last node it is 0: where c is
-/// more than δ itself, all that lies above moves down to that node.
+/// is the last one at which c would be more than δ is above that line. From its last node on it is 0: that is the first one at
+/// which c would be more than δ itself. So neither P nor Q loses mass.
 template <std::same_as<double> T = double>
 [[nodiscard]] measure<T> contract(std::vector<loss_cell<T>> const& cells, T step, T tilt) {
   cell_width<T> width(step, tilt);
@@ -175,30 +175,37 @@ template <std::same_as<double> T = double>
     }
   }
   for (; n >= first + 2; --n) {
-    // From the last node but one to the last, on the last but one: δ of what is now above it permitting.
+    // From the last node but one to the last, on the last but one.
     T const below = gap_below(n - 1);
     loss_cell<T> const& last = cells[n - 1];
     width.of(last);
     lower[n - 1] = std::max(below, width.above * last.high * width.drop);
-    if (lower[n - 1] <= width.above * (last.high + from_here[n]) * width.drop) break;
+    if (lower[n - 1] <= delta[n - 1]) break;
   }
   if (n < first + 2) return lowered(cells, step, tilt);
-  lower[n] = 0.0;
+  lower[n] = delta[n];
 
   // The masses are the bends of the polygon.
   std::vector<T> mass(n + 1, 0.0);
   T from_below = 0.0;
   T bend_below = 0.0;
+  T long_sums = 0.0;
   for (std::size_t j = first; j < n; ++j) {
     width.of(cells[j]);
     T const rise = lower[j + 1] * width.drop - lower[j];
-    mass[j] = j == first
-                  ? (reverse_delta[j + 1] - lower[j + 1]) * width.drop / width.below
-                  : cells[j].at + cells[j].low + from_below - rise / width.below + bend_below;
+    if (j == first) {
+      T const to_next = width.drop / width.below;
+      mass[j] = (reverse_delta[j + 1] - lower[j + 1]) * to_next;
+      long_sums += reverse_delta[j + 1] * to_next;
+    } else {
+      mass[j] = cells[j].at + cells[j].low + from_below - rise / width.below + bend_below;
+    }
     from_below = cells[j].high;
     bend_below = rise / (width.above * width.drop);
   }
-  mass[n] = from_here[n] + from_below + bend_below;
+  T const to_last = 1.0 / (width.above * width.drop);
+  mass[n] = (delta[n - 1] - lower[n - 1]) * to_last;
+  long_sums += delta[n - 1] * to_last + delta[n] * width.drop / width.below;
 
   measure<T> out = nodes_of(cells, step, tilt);
   std::vector<std::int64_t> node;
@@ -229,7 +236,7 @@ template <std::same_as<double> T = double>
   }
   // The last mass may not be negative, and the first is a long sum.
   if (!(mass[n] >= 0.0 && total > 0.0 && total < 1e300)) return lowered(cells, step, tilt);
-  out.distance += 8.0 * unit_roundoff * static_cast<T>(all) * (mass[first] + mass[n]) / total;
+  out.distance += 8.0 * unit_roundoff * static_cast<T>(all) * long_sums / total;
   return out;
 }
 

@@ -9,6 +9,7 @@
 #include <concepts>
 #include <cstddef>
 #include <limits>
+#include <span>
 #include <vector>
 
 /// Where the nodes of a law's grid lie: few atoms should fall on them, for an atom between two nodes is spread
@@ -18,48 +19,76 @@ namespace tacit::detail {
 
 inline constexpr std::size_t few_atoms = 64;  // that are worth a node each
 
-/// The first node: at most a step below the law, such that the heaviest of few atoms has a node to itself.
+/// Whether a law lies within a step, so that it may be merged to one loss of 0.
 template <std::same_as<double> T = double>
-[[nodiscard]] T origin_of(loss_law<T> const& law, T step, T tilt) {
-  if (law.atoms.empty() || law.atoms.size() > few_atoms) return law.low;
-  loss_atom<T> const& heaviest = *std::max_element(
+[[nodiscard]] bool is_narrow(loss_law<T> const& law, T step) {
+  return law.high - law.low < step && law.low < 0.0 && law.high > 0.0;
+}
+
+/// Of few atoms the heaviest, tilted; none otherwise.
+template <std::same_as<double> T = double>
+[[nodiscard]] loss_atom<T> const* heaviest_of_few(loss_law<T> const& law, T tilt) {
+  if (law.atoms.empty() || law.atoms.size() > few_atoms) return nullptr;
+  return &*std::max_element(
       law.atoms.begin(), law.atoms.end(), [&](loss_atom<T> const& a, loss_atom<T> const& b) {
         return elementary::log(a.p) + tilt * a.loss < elementary::log(b.p) + tilt * b.loss;
       });
-  return heaviest.loss - step * std::ceil((heaviest.loss - law.low) / step - 1e-9);
 }
 
-/// A step a little below the one wanted, on which the law's upper end and its few atoms come
-/// nearest to nodes.
+/// The first node: at most a step below the law, such that the heaviest of few atoms has a node to itself; or a loss of 0,
+/// where there are no atoms or the law is narrow.
 template <std::same_as<double> T = double>
-[[nodiscard]] T aligned(loss_law<T> const& law, T step, T tilt) {
-  std::vector<loss_atom<T>> special;
-  if (law.atoms.size() <= few_atoms) special = law.atoms;
+[[nodiscard]] T origin_of(loss_law<T> const& law, T step, T tilt) {
+  auto const with_node_at = [&](T loss) {
+    return loss - step * std::ceil((loss - law.low) / step - 1e-9);
+  };
+  bool const around_0 = law.low < 0.0 && law.high > 0.0;
+  if (is_narrow(law, step) || (law.atoms.empty() && around_0)) return with_node_at(0.0);
+  loss_atom<T> const* const heaviest = heaviest_of_few(law, tilt);
+  return heaviest != nullptr ? with_node_at(heaviest->loss) : law.low;
+}
+
+/// A step a little below the one wanted, on which the atoms of all laws that have few come nearest to nodes: an atom between
+/// two of them loses the more, the more of a law it is. Steps of a law are `scale` times that.
+template <std::same_as<double> T = double>
+[[nodiscard]] T aligned(std::span<loss_law<T> const> laws, std::vector<T> const& scale, T step,
+                        T tilt) {
+  struct atom {
+    T away;  // from the heaviest of its law, over the scale
+    T weight;
+  };
+  std::vector<atom> special;
+  for (std::size_t s = 0; s < laws.size() && special.size() < 1024; ++s) {
+    loss_law<T> const& law = laws[s];
+    loss_atom<T> const* const heaviest = heaviest_of_few(law, tilt);
+    if (heaviest == nullptr || is_narrow(law, step * scale[s])) continue;
+    for (loss_atom<T> const& a : law.atoms) {
+      T const away = std::abs(a.loss - heaviest->loss) / scale[s];
+      T const weight = law.count * a.p * elementary::exp(tilt * (a.loss - heaviest->loss));
+      if (away > 0.0) special.push_back({away, weight});
+    }
+  }
   if (special.empty()) return step;
-  T high = -std::numeric_limits<T>::infinity();
-  for (loss_atom<T> const& a : special) high = std::max(high, tilt * a.loss);
+  // Candidates put the heaviest of these atoms on a node.
+  T const range =
+      std::max_element(special.begin(), special.end(), [](atom const& a, atom const& b) {
+        return a.weight < b.weight;
+      })->away;
   T best = std::numeric_limits<T>::infinity();
   T found = step;
-  // Candidates put the highest atom on a node.
-  T top = law.low;
-  for (loss_atom<T> const& a : special) top = std::max(top, a.loss);
-  T const range = top - law.low;
-  if (!(range > 0.0)) return step;
   T const fewest = std::ceil(range / step);
   T const most = std::max(fewest, std::min(std::floor(1.4 * fewest), fewest + 1000.0));
-  for (T n = fewest; n <= most; n += 1.0) {
+  for (T n = fewest; n <= most && best > 0.0; n += 1.0) {
     T const h = range / n;
     T cost = 0.0;
-    for (loss_atom<T> const& a : special) {
-      T const position = (a.loss - law.low) / h;
-      T const off = std::abs(position - std::round(position));
-      cost += a.p * elementary::exp(tilt * a.loss - high) * std::max(0.0, off - 1e-9);
+    for (atom const& a : special) {
+      T const position = a.away / h;
+      cost += a.weight * std::max(0.0, std::abs(position - std::round(position)) - 1e-9);
     }
     if (cost < best) {
       best = cost;
       found = h;
     }
-    if (cost == 0.0) break;
   }
   return found;
 }

@@ -185,16 +185,15 @@ class grid_composition {
     auto const expected = [&](T of) {
       return margin * taken * expected_cost(of, level, deviation);
     };
-    for (std::size_t s = 0; s < laws_.size(); ++s) {
-      if (level[s] == 0) {
-        // A law that is narrower than a step takes all others to its own width, if there is work enough for that.
-        T const nearer = aligned(laws_[s], step, tilt_);
-        if (nearer >= smallest && work.allows(expected(nearer) + least_cost_of_fits())) {
-          step = nearer;
-        }
-        break;
-      }
-    }
+    // As far as there is work enough for a step that suits atoms.
+    std::vector<T> scale;
+    for (int const l : level) scale.push_back(step_at(1.0, l));
+    auto const suitable = [&](T wanted) {
+      T const nearer = aligned(laws_, scale, wanted, tilt_);
+      bool const fits = nearer >= smallest && work.allows(expected(nearer) + least_cost_of_fits());
+      return fits ? nearer : wanted;
+    };
+    step = suitable(step);
     if (!work.allows(expected(step) + least_cost_of_fits())) return std::nullopt;
     std::vector<fitted_law<T>> fits;
     bool finest = false;
@@ -212,7 +211,7 @@ class grid_composition {
       }
       T const allowed = aim / levels_for(step) + noise;
       if (!(error > 1.3 * allowed)) break;
-      T const next = step * std::clamp(0.9 * std::sqrt(allowed / error), 0.3, 0.8);
+      T const next = suitable(step * std::clamp(0.9 * std::sqrt(allowed / error), 0.3, 0.8));
       T const fitting = margin * (before - work.left()) * step / next;
       finest = next < smallest || !work.allows(fitting + expected(next));
       if (finest) break;
@@ -356,8 +355,31 @@ class grid_composition {
       }
     }
     if (!(best < 0.1)) consider(lowered(all, step, tilt_), 0.0);
+    // A law that is hardly wider than a step is better merged than lowered.
+    auto [one, moved] = merged(law, nodes, step, origin, log_scale);
+    if (moved * tilt_ < best) consider(std::move(one), moved);
     if (out.below.mass.empty()) return std::nullopt;
     return out;
+  }
+
+  /// All outcomes as one, of a loss of about 0 (Lemma 5 of docs/certificates/grid.md): at the node below, or the one that is 0 but for
+  /// rounding. And how much lower its loss may be, over all releases.
+  [[nodiscard]] std::pair<measure<T>, T> merged(loss_law<T> const& law, cell_plan const& nodes,
+                                                T step, T origin, T log_scale) const {
+    T const place = std::clamp(std::floor(-origin / step + 1e-6), 0.0, static_cast<T>(nodes.last));
+    T const loss = origin + step * place;
+    T const lost = (law.infinite + law.above + law.below) * (1.0 + 8.0 * unit_roundoff);
+    if (!(lost < 0.5)) return {{}, std::numeric_limits<T>::infinity()};
+    measure<T> out;
+    out.mass.assign(static_cast<std::size_t>(nodes.last) + 1, 0.0);
+    out.step = step;
+    out.tilt = tilt_;
+    T const exponent = tilt_ * loss - log_scale;
+    out.mass[static_cast<std::size_t>(place)] = (1.0 - lost) * elementary::exp(exponent);
+    out.distance = 64.0 * unit_roundoff * (1.0 + std::abs(tilt_ * loss) + std::abs(log_scale));
+    // log(1 − lost) ≥ −lost/(1 − lost)
+    T const moved = law.count * (std::max(0.0, loss) + lost / (1.0 - lost));
+    return {out, moved * (1.0 + 8.0 * unit_roundoff)};
   }
 
   [[nodiscard]] certified_tail<T> infinite_parts() const {

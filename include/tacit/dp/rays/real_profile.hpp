@@ -91,11 +91,13 @@ class real_profile {
     return most + tilt * moved + blur_;
   }
 
-  /// Whether rays for this ε may still say more.
+  /// Whether rays for this ε may still say more than those for others that are not nearer than `apart`, or than a part of how
+  /// far ε is above the smallest loss.
   [[nodiscard]] bool may_ask(T epsilon, T apart) const {
+    T const room = std::min(apart, 0.05 * (epsilon + base_));
     return asked_.size() < most_asked && !is_exact(epsilon) &&
            std::none_of(asked_.begin(), asked_.end(),
-                        [&](T known) { return std::abs(known - epsilon) <= apart; });
+                        [&](T known) { return std::abs(known - epsilon) <= room; });
   }
   /// Asks for rays there. Whether there are any.
   bool ask(T epsilon, work_budget& work) {
@@ -125,7 +127,7 @@ class real_profile {
  private:
   static constexpr T infinity = std::numeric_limits<T>::infinity();
   static constexpr T least = -900.0;
-  static constexpr std::size_t most_asked = 12;
+  static constexpr std::size_t most_asked = 96;
 
   [[nodiscard]] T farthest_aside(std::vector<T> const& falling) const {
     return aside(std::max(std::abs(falling.front()), std::abs(falling.back())));
