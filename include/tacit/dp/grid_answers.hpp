@@ -95,34 +95,33 @@ class grid_answers {
  private:
   static constexpr std::size_t most_bisected = 32;  // distinct mixtures
 
-  // What a grid for the coarse width says. Where that is not narrow enough: rays beside a grid of the losses that do not jump, for
-  // as much work again, up to what that mostly takes; or else a finer grid if it may be had, which takes ten times as long as the
-  // coarse one or more; and the finest if it is cheap. `added` is the direction `add` beside the rays.
+  // By rays beside a grid of the losses that do not jump, where there are both: that is narrow nearly always. Or else what a grid
+  // for the coarse width says; where that is not narrow enough a finer one if it may be had, which takes ten times as long as
+  // the coarse one or more; and the finest if it is cheap. `added` is the direction `add` beside the rays.
   template <class OnGrid, class Added>
   [[nodiscard]] bound<T> refined(loss_query<T> query, work_budget& work, OnGrid&& on_grid,
                                  Added&& added) const {
-    T const before = work.left();
-    work_budget const more(std::min(before, width_ < coarse ? 1e9 : 5e8));
-    bound<T> const first =
-        before_bisection(work, [&](work_budget& own) { return on_grid(coarse, own); });
-    bool const hopeless = !work.allows(10.0 * (before - work.left()));
-    agreement known(first, [&] {
+    constexpr T infinity = std::numeric_limits<T>::infinity();
+    agreement known(bound<T>{0.0, query.wants_epsilon ? infinity : 1.0}, [&] {
       std::string_view const what = query.wants_epsilon ? "epsilon at delta " : "delta at epsilon ";
       return std::string(what) + to_text(query.value) + ", on grids and by rays beside a grid";
     });
     auto const is_wider = [&](T width) {
-      return known.shared().upper - known.shared().lower > width * known.shared().upper;
+      bound<T> const now = known.shared();
+      return !(now.upper < infinity) || now.upper - now.lower > width * now.upper;
     };
-    bool by_rays = false;
-    if (is_wider(width_)) {
-      counted(work, more, [&](work_budget& own) {
-        if (auto const removed = grid_->removed_beside_jumps(query, own, width_)) {
-          by_rays = known.meet(larger_of(*removed, added(own)), "rays beside a grid");
-        }
-      });
-    }
+    work.within(std::min(0.7 * work.left(), 1e9), [&](work_budget& own) {
+      if (auto const removed = grid_->removed_beside_jumps(query, own, width_)) {
+        known.meet(larger_of(*removed, added(own)), "rays beside a grid");
+      }
+    });
+    if (!is_wider(coarse)) return known.shared();
+    T const before = work.left();
+    known.meet(before_bisection(work, [&](work_budget& own) { return on_grid(coarse, own); }),
+               "a grid");
+    bool const hopeless = !work.allows(10.0 * (before - work.left()));
     auto const narrowed = [&](T aim, T most) {
-      if (width_ >= coarse || hopeless || by_rays || !is_wider(aim) || work.ended()) return;
+      if (width_ >= coarse || hopeless || !is_wider(aim) || work.ended()) return;
       work.within(most, [&](auto& own) { known.meet(on_grid(aim, own), "a finer grid"); });
     };
     narrowed(width_, work.left());

@@ -39,13 +39,13 @@ template <std::same_as<double> T = double>
 /// where there are no atoms or the law is narrow.
 template <std::same_as<double> T = double>
 [[nodiscard]] T origin_of(loss_law<T> const& law, T step, T tilt) {
-  auto const with_node_at = [&](T loss) {
-    return loss - step * std::ceil((loss - law.low) / step - 1e-9);
+  auto const with_node_at = [&](T loss, T rounding) {
+    return loss - step * std::ceil((loss - law.low) / step - rounding);
   };
   bool const around_0 = law.low < 0.0 && law.high > 0.0;
-  if (is_narrow(law, step) || (law.atoms.empty() && around_0)) return with_node_at(0.0);
+  if (is_narrow(law, step) || (law.atoms.empty() && around_0)) return with_node_at(0.0, 0.0);
   loss_atom<T> const* const heaviest = heaviest_of_few(law, tilt);
-  return heaviest != nullptr ? with_node_at(heaviest->loss) : law.low;
+  return heaviest != nullptr ? with_node_at(heaviest->loss, 1e-9) : law.low;
 }
 
 /// A step a little below the one wanted, on which the atoms of all laws that have few come nearest to nodes: an atom between
