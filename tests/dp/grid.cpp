@@ -202,6 +202,38 @@ TEST_CASE("small compositions of responses, outcome by outcome in 50 digits", "[
   }
 }
 
+TEST_CASE("laws that are nearly alike: no mass is raised to the first node", "[dp]") {
+  for (double const apart : {4e-11, 2e-10}) {
+    double const first = 0.1;
+    double const second = 0.1 * (1.0 + apart);
+    discretised run(adjacency::add_remove, 1e-2);
+    run.add(pure{first}, 30);
+    run.add(pure{second}, 20);
+    run.add(sampled(gaussian{1e8}, poisson{1e-9}), 1);  // so that the others are on a grid
+    auto const log_binomial = [](int n, int k) {
+      return lgamma(exact(n + 1)) - lgamma(exact(k + 1)) - lgamma(exact(n - k + 1));
+    };
+    // k and m of them have the larger loss.
+    for (double const epsilon : {0.1, 0.7}) {
+      exact truth = 0;
+      for (int k = 0; k <= 30; ++k) {
+        for (int m = 0; m <= 20; ++m) {
+          exact const loss = (2 * k - 30) * exact(first) + (2 * m - 20) * exact(second);
+          if (!(loss > epsilon)) continue;
+          exact const log_p = log_binomial(30, k) + log_binomial(20, m) - (30 - k) * exact(first) -
+                              30 * log1p(exp(-exact(first))) - (20 - m) * exact(second) -
+                              20 * log1p(exp(-exact(second)));
+          truth += exp(log_p) * (1 - exp(exact(epsilon) - loss));
+        }
+      }
+      bound<double> const found = run.delta(epsilon);
+      CAPTURE(apart, epsilon, found.lower, found.upper, truth.convert_to<double>());
+      CHECK(exact(found.lower) <= truth);
+      CHECK(truth * (1 - exact(1e-15)) <= exact(found.upper));
+    }
+  }
+}
+
 TEST_CASE("many responses far out in the tail", "[dp]") {
   discretised_accountant run(adjacency::replace_one);
   run.compose(randomised_response{1.0}, 100);

@@ -4,12 +4,14 @@
 #include <tacit/core/elementary.hpp>
 #include <tacit/core/enclosure.hpp>
 #include <tacit/core/inverse.hpp>
+#include <tacit/core/number_text.hpp>
 #include <tacit/core/rounded.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/dp/agreement.hpp>
 #include <tacit/dp/allocation/store.hpp>
 #include <tacit/dp/grid/atoms.hpp>
 #include <tacit/dp/grid/ends.hpp>
+#include <tacit/dp/grid/kept.hpp>
 #include <tacit/dp/grid/pairs.hpp>
 #include <tacit/dp/grid/plan.hpp>
 #include <tacit/dp/grid/prepare.hpp>
@@ -23,6 +25,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <string>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -39,7 +42,7 @@ class composed_losses {
 
   /// All that the answer takes, on both sides, is taken from `work`. `store` has the epochs among the pairs.
   [[nodiscard]] bound<T> answer(loss_query<T> query, T width, epochs::epoch_store<T> const& store,
-                                work_budget& work) const {
+                                work_budget& work, kept_grids<T>* keep = nullptr) const {
     std::vector<counted_pair> pairs = pairs_.all();
     // Pairs of very many losses are made smaller.
     double const losses = losses_of(pairs);
@@ -51,20 +54,20 @@ class composed_losses {
       // Of few epochs that is little beside a question: it leaves the grid all of its work.
       (void)work.spend(std::clamp(store.work() - store.little_work, 0.0, 0.2 * work.left()));
     }
-    auto const asked = [&](pair_envelope around, work_budget& own) {
+    auto const asked = [&](pair_envelope around, work_budget& own, kept_grids<T>* kept = nullptr) {
       if (!epochs.empty()) {
         if (around.exact) around.below = around.above;
         around.exact = false;
         store.put(around.above, epochs, rounding_side::above);
         store.put(around.below, epochs, rounding_side::below);
       }
-      return answer_of(around, query, width, own);
+      return answer_of(around, query, width, own, kept);
     };
     // Substituted pairs take long, each of them: a few around many are asked first.
     auto const substituted = static_cast<std::size_t>(
         std::count_if(pairs.begin(), pairs.end(),
                       [](counted_pair const& c) { return substituted_pairs<>::is_one(c); }));
-    if (substituted <= few) return asked(envelope_of(std::move(pairs)), work);
+    if (substituted <= few) return asked(envelope_of(std::move(pairs)), work, keep);
     if (heavy) return asked(few_substituted(pairs, 2 * few), work);
     bound<T> found = work.within(0.4 * work.left(), [&](work_budget& own) {
       return asked(few_substituted(pairs, few), own);
@@ -97,34 +100,45 @@ class composed_losses {
   [[nodiscard]] static std::optional<bound<T>> beside_jumps(std::vector<counted_pair> const& pairs,
                                                             loss_query<T> query, T width,
                                                             work_budget& work) {
-    std::optional<bound<T>> found;
+    agreement known(bound<T>{0.0, std::numeric_limits<T>::infinity()}, [&] {
+      return (query.wants_epsilon ? "epsilon at delta " : "delta at epsilon ") +
+             to_text(query.value) + ", " + std::to_string(pairs.size()) + " distinct pairs";
+    });
+    bool found = false;
+    std::size_t before = 0;
     for (jumps_taken const taken : {jumps_taken::all, jumps_taken::rare}) {
       auto const jumps = jumps_beside<T>::of(pairs, taken);
-      if (!jumps) continue;
+      if (!jumps || jumps->kinds() == before) continue;  // the rare ones are among all
+      before = jumps->kinds();
       std::optional<bound<T>> const here = work.within(
           0.8 * work.left(), [&](work_budget& own) { return jumps->answer(query, own); });
       if (!here) continue;
-      if (found)
-        narrow(*found, *here);
-      else
-        found = here;
-      if (found->upper - found->lower <= width * found->upper) break;
+      found = true;
+      known.meet(*here, "rays beside a grid");
+      if (here->upper - here->lower <= width * here->upper) break;
     }
-    return found;
+    if (!found) return std::nullopt;
+    return known.shared();
   }
 
   [[nodiscard]] static bound<T> answer_of(pair_envelope const& around, loss_query<T> query, T width,
-                                          work_budget& work) {
-    if (around.exact) return answer_of(around.above, query, width, work);
+                                          work_budget& work, kept_grids<T>* keep) {
+    grid_aim<T> const above_aim{width, keep != nullptr ? &keep->above : nullptr};
+    grid_aim<T> const below_aim{width, keep != nullptr ? &keep->below : nullptr};
+    if (around.exact) return answer_of(around.above, query, above_aim, work);
     bound<T> const above = work.within(0.5 * work.left(), [&](work_budget& own) {
-      return answer_of(around.above, query, width, own);
+      return answer_of(around.above, query, above_aim, own);
     });
-    return {std::min(above.upper, answer_of(around.below, query, width, work).lower), above.upper};
+    return {std::min(above.upper, answer_of(around.below, query, below_aim, work).lower),
+            above.upper};
   }
 
   [[nodiscard]] static bound<T> answer_of(std::vector<counted_pair> const& pairs,
-                                          loss_query<T> query, T width, work_budget& work) {
+                                          loss_query<T> query, grid_aim<T> aim, work_budget& work) {
     if (pairs.empty()) return {0.0, 0.0};
+    if (aim.keep != nullptr) {
+      if (auto const known = aim.keep->delta(query.value, aim.width)) return *known;
+    }
     T const log_delta = query.wants_epsilon ? elementary::log(query.value) : lowest_log_delta;
     prepared_laws<T> const laws(pairs, log_delta);
     (void)work.spend(laws.cost());
@@ -140,22 +154,23 @@ class composed_losses {
       return best;
     }
     if (query.wants_epsilon) {
-      on_grid(laws, query, width, best, work);
+      on_grid(laws, query, aim, best, work);
       return best;
     }
-    delta_on_grid(pairs, laws, query, width, best, work, true);
+    delta_on_grid(pairs, laws, query, aim, best, work, true);
     if (says_nothing(best)) {
-      by_slope(pairs, query, width, best, work);
-      if (says_nothing(best)) delta_on_grid(pairs, laws, query, width, best, work);
+      by_slope(pairs, query, aim, best, work);
+      if (says_nothing(best)) delta_on_grid(pairs, laws, query, aim, best, work);
     }
     // Near the largest loss a tilt is steeper than rounding permits, but δ is convex.
     T const gap = laws.ends().largest() - query.value;
-    for (T reach = 64.0; reach < 1e18 && gap < 1e300 && laws.lower_holds() && !good(best, width);
+    for (T reach = 64.0;
+         reach < 1e18 && gap < 1e300 && laws.lower_holds() && !good(best, aim.width);
          reach *= 64.0) {
       T const below = laws.ends().largest() - reach * gap;
       if (!(below > 0.0) || !work.allows(1e6)) break;
       bound<T> there = laws.ends().delta(below);
-      delta_on_grid(pairs, laws, {false, below}, width, there, work);
+      delta_on_grid(pairs, laws, {false, below}, {aim.width}, there, work);
       narrow(best, {0.0, laws.ends().chord(query.value, below, there.upper)});
     }
     return best;
@@ -170,11 +185,11 @@ class composed_losses {
   }
 
   /// δ(ε) ≤ δ₀ + (e^{ε₀} − e^ε)⁺ where δ(ε₀) ≤ δ₀: Lemma 16 of docs/certificates/grid.md.
-  static void by_slope(std::vector<counted_pair> const& pairs, loss_query<T> query, T width,
+  static void by_slope(std::vector<counted_pair> const& pairs, loss_query<T> query, grid_aim<T> aim,
                        bound<T>& best, work_budget& work) {
     constexpr T slight = 1e-6;
     T const there = work.within(0.6 * work.left(), [&](work_budget& own) {
-      return answer_of(pairs, {true, slight}, width, own).upper;
+      return answer_of(pairs, {true, slight}, {aim.width}, own).upper;
     });
     T rise = 0.0;
     if (there > query.value) rise = (exp(enclosure(there)) - exp(enclosure(query.value))).upper;
@@ -196,7 +211,7 @@ class composed_losses {
 
   /// δ(ε): first how small it is, then on grids for that.
   static void delta_on_grid(std::vector<counted_pair> const& pairs, prepared_laws<T> const& wide,
-                            loss_query<T> query, T width, bound<T>& best, work_budget& work,
+                            loss_query<T> query, grid_aim<T> aim, bound<T>& best, work_budget& work,
                             bool briefly = false) {
     if (query.value >= wide.ends().reach()) return;
     T log_delta = find_saddle<T>(wide.sketches(), query).log_delta;
@@ -214,12 +229,12 @@ class composed_losses {
       (void)work.spend(ready.cost());
     }
     if (ready.usable() && !work.ended()) {
-      on_grid(std::move(ready), query, width, best, work, briefly);
+      on_grid(std::move(ready), query, aim, best, work, briefly);
     }
   }
 
   // `briefly`: with one tilt, if that says nothing.
-  static void on_grid(prepared_laws<T> laws, loss_query<T> query, T width, bound<T>& best,
+  static void on_grid(prepared_laws<T> laws, loss_query<T> query, grid_aim<T> aim, bound<T>& best,
                       work_budget& work, bool briefly = false) {
     bound<T> const known =
         query.wants_epsilon ? laws.ends().epsilon(query.value) : laws.ends().delta(query.value);
@@ -235,12 +250,12 @@ class composed_losses {
       (void)work.spend(here.cut(s.tilt));
       // The first tilt is the likeliest; what it leaves is for the others.
       work.within(factor == 5.0 ? work.left() : first_share * work.left(),
-                  [&](work_budget& own) { at_tilt(here, query, s, width, best, own); });
+                  [&](work_budget& own) { at_tilt(here, query, s, aim, best, own); });
       if (!lower) best.lower = 0.0;
       // Other tilts say little more of many laws, which are coarse.
       bool const many =
           laws.laws().size() > many_laws && best.upper < std::numeric_limits<T>::max();
-      if (!lower || many || good(best, width)) break;
+      if (!lower || many || good(best, aim.width)) break;
       if (briefly && says_nothing(best)) break;
       // Where the last tilt said hardly more of what is nearly known, no other one will.
       T const before = std::exchange(off, best.upper - best.lower);
@@ -250,34 +265,42 @@ class composed_losses {
 
   /// With grids tilted by s, ever finer while that helps.
   static void at_tilt(prepared_laws<T> const& laws, loss_query<T> query, saddle<T> const& s,
-                      T width, bound<T>& best, work_budget& work) {
+                      grid_aim<T> aim, bound<T>& best, work_budget& work) {
     grid_composition<T> const plan(laws.laws(), laws.sketches(), s.tilt, work);
     auto const read = [&](certified_tail<T> const& tail) {
       narrow(best, query.wants_epsilon ? tail.epsilon(query.value) : tail.delta(query.value));
     };
-    if (std::optional<certified_tail<T>> const tail = plan.exact()) {
+    auto const keep = [&](certified_tail<T>&& tail) {
+      tail.lower_holds = laws.lower_holds();
+      if (aim.keep != nullptr) aim.keep->keep(query.value, std::move(tail));
+    };
+    if (std::optional<certified_tail<T>> tail = plan.exact()) {
       read(*tail);
+      keep(std::move(*tail));
       return;
     }
     // An error of d in log δ is one of d/θ in ε. Beyond 1 the tilt would be the wrong one.
-    T aim = width;
+    T error = aim.width;
     if (query.wants_epsilon) {
-      aim = std::min(1.0, width * s.tilt * std::max(s.epsilon, 0.1 * s.deviation));
+      error = std::min(1.0, aim.width * s.tilt * std::max(s.epsilon, 0.1 * s.deviation));
     }
     T last = std::numeric_limits<T>::infinity();
+    std::optional<certified_tail<T>> finest;
     for (int attempt = 0; attempt < 5; ++attempt) {
-      std::optional<certified_tail<T>> tail = plan.on_grid(aim);
+      std::optional<certified_tail<T>> tail = plan.on_grid(error);
       if (!tail) break;
       // The lower end of what is on the grid, for now: it shows how tight the upper one is.
       tail->lower_holds = true;
       read(*tail);
+      finest = std::move(tail);
       T const off = best.upper - best.lower;
-      T const target = width * best.upper;
-      if (off <= target || !(off < 0.8 * last) || tail->finest) break;
+      T const target = aim.width * best.upper;
+      if (off <= target || !(off < 0.8 * last) || finest->finest) break;
       last = off;
       // Without a lower end the width is no guide.
-      aim *= best.lower > 0.0 ? std::clamp(0.7 * target / off, 0.02, 0.5) : 0.1;
+      error *= best.lower > 0.0 ? std::clamp(0.7 * target / off, 0.02, 0.5) : 0.1;
     }
+    if (finest) keep(std::move(*finest));
   }
 
   pair_list<> pairs_;

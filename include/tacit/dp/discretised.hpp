@@ -11,6 +11,7 @@
 #include <tacit/dp/dominating.hpp>
 #include <tacit/dp/event.hpp>
 #include <tacit/dp/gaussian_cover.hpp>
+#include <tacit/dp/grid/kept.hpp>
 #include <tacit/dp/grid/sketch.hpp>
 #include <tacit/dp/pair.hpp>
 #include <tacit/dp/work_budget.hpp>
@@ -90,6 +91,11 @@ class basic_discretised {
     bound<T> const found = worse({true, delta}, width, work);
     return wide(found) ? covered(found, cover_.epsilon(delta), "epsilon at delta ", delta) : found;
   }
+  /// What grids have answered of one composition, for other ε: of another one it would be no bound.
+  struct kept_directions {
+    detail::kept_grids<T> remove;
+    detail::kept_grids<T> add;
+  };
   /// In one direction alone.
   [[nodiscard]] bound<T> epsilon_towards(orientation towards, T delta, detail::work_budget& work,
                                          T width) const {
@@ -107,9 +113,11 @@ class basic_discretised {
                                                              T width = default_width) const {
     return composed_.remove.beside_jumps(query, width, work);
   }
-  [[nodiscard]] bound<T> delta(T epsilon, detail::work_budget& work, T width) const {
+  /// What a direction has kept serves ε near those that it was kept for.
+  [[nodiscard]] bound<T> delta(T epsilon, detail::work_budget& work, T width,
+                               kept_directions* keep = nullptr) const {
     detail::check_non_negative("delta", "epsilon", epsilon);
-    bound<T> const found = worse({false, epsilon}, width, work);
+    bound<T> const found = worse({false, epsilon}, width, work, keep);
     return wide(found) ? covered(found, cover_.delta(epsilon), "delta at epsilon ", epsilon)
                        : found;
   }
@@ -130,6 +138,14 @@ class basic_discretised {
   }
   [[nodiscard]] bound<T> delta_within(T epsilon, detail::work_budget& work) const {
     return work.within(own_work().left(), [&](auto& own) { return delta(epsilon, own); });
+  }
+
+  /// `delta_within` for δ at many ε. For one thread at a time, for as long as this is there and nothing is added to it.
+  [[nodiscard]] auto deltas() const {
+    return [this, kept = kept_directions{}](T epsilon, detail::work_budget& work) mutable {
+      return work.within(own_work().left(),
+                         [&](auto& own) { return delta(epsilon, own, width_, &kept); });
+    };
   }
 
   /// Upper ends with all sampling revealed.
@@ -164,8 +180,8 @@ class basic_discretised {
     return {&composed_.remove, &composed_.add};
   }
 
-  [[nodiscard]] bound<T> worse(detail::loss_query<T> query, T width,
-                               detail::work_budget& work) const;
+  [[nodiscard]] bound<T> worse(detail::loss_query<T> query, T width, detail::work_budget& work,
+                               kept_directions* keep = nullptr) const;
 
   // What is narrower lies below the cover already, as the truth does, but for its width.
   [[nodiscard]] static bool wide(bound<T> const& found) {
@@ -209,13 +225,16 @@ void basic_discretised<T>::add(domination const& pairs, std::uint64_t count) {
 
 template <std::same_as<double> T>
 bound<T> basic_discretised<T>::worse(detail::loss_query<T> query, T width,
-                                     detail::work_budget& work) const {
+                                     detail::work_budget& work, kept_directions* keep) const {
   bound<T> out{0.0, 0.0};
   auto const all = directions();
   for (std::size_t k = 0; k < all.size(); ++k) {
     bound<T> const here =
         work.within(work.left() / static_cast<T>(all.size() - k), [&](detail::work_budget& own) {
-          return all[k]->answer(query, width, composed_.epochs, own);
+          detail::kept_grids<T>* const kept = keep == nullptr ? nullptr
+                                              : k == 0        ? &keep->remove
+                                                              : &keep->add;
+          return all[k]->answer(query, width, composed_.epochs, own, kept);
         });
     out = detail::larger_of(out, here);
   }

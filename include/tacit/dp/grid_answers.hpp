@@ -33,10 +33,15 @@ class grid_answers {
   // Distinct mixtures for which the direction `add` has an answer without a grid.
   static constexpr std::size_t most_on_grid = 16;
 
-  /// Both live longer; no mixtures where there are pairs of another kind, too. `width` is what to aim at.
-  grid_answers(basic_discretised<T> const& grid, normal_mixtures<T> const* mixtures, T width)
+  using kept = typename basic_discretised<T>::kept_directions;
+
+  /// Both live longer; no mixtures where there are pairs of another kind, too. `width` is what to aim at; what grids leave for
+  /// δ at other ε goes into `keep`, if there is one.
+  grid_answers(basic_discretised<T> const& grid, normal_mixtures<T> const* mixtures, T width,
+               kept* keep = nullptr)
       : grid_(&grid),
         mixtures_(mixtures),
+        keep_(keep),
         // Where a line and rays are wide of one mixture, its losses come in rare large jumps, and a finer grid says no more.
         width_(mixtures != nullptr && mixtures->one_mixture() ? coarse : width) {}
 
@@ -75,7 +80,7 @@ class grid_answers {
     }
     bound<T> found = refined(
         {false, epsilon}, work,
-        [&](T aim, work_budget& own) { return grid_->delta(epsilon, own, aim); },
+        [&](T aim, work_budget& own) { return grid_->delta(epsilon, own, aim, keep_); },
         [&](work_budget& own) -> bound<T> {
           if (few_mixtures()) {
             if (auto const added = mixtures_->added_delta(epsilon, own)) return *added;
@@ -159,6 +164,7 @@ class grid_answers {
 
   basic_discretised<T> const* grid_;
   normal_mixtures<T> const* mixtures_;
+  kept* keep_;
   T width_;
 };
 

@@ -65,6 +65,9 @@ class jumps_beside {
     return out;
   }
 
+  /// How many different laws rays take.
+  [[nodiscard]] std::size_t kinds() const { return jumps_.events.size(); }
+
   /// ε(δ) or δ(ε). Guarantee: lower ≤ truth ≤ upper. Nothing where the rays, or a grid for the others, have no answer.
   [[nodiscard]] std::optional<bound<T>> answer(loss_query<T> query, work_budget& work) const {
     if (!query.wants_epsilon) return delta(query.value, work);

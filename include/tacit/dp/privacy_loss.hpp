@@ -92,7 +92,7 @@ class basic_privacy_loss {
   /// may depend on what was asked before; each is an interval that holds the truth. For one thread at a time, for as long
   /// as this is there and nothing is added to it.
   [[nodiscard]] auto deltas() const {
-    return [this, kept = detail::kept_lines<T>{}](T epsilon, detail::work_budget& work) mutable {
+    return [this, kept = kept_for_others{}](T epsilon, detail::work_budget& work) mutable {
       return delta_by(epsilon, work, {share_of_question(work), coarse}, &kept).value;
     };
   }
@@ -119,6 +119,12 @@ class basic_privacy_loss {
 
   using question = detail::privacy_loss_question<T>;
 
+  // What one δ leaves for others.
+  struct kept_for_others {
+    detail::kept_lines<T> lines;
+    typename basic_discretised<T>::kept_directions grids;
+  };
+
   struct effort {
     T share;  // of the work that a question may cost
     T width;
@@ -126,7 +132,7 @@ class basic_privacy_loss {
 
   [[nodiscard]] answer epsilon_by(T delta, detail::work_budget& work, effort allowed) const;
   [[nodiscard]] answer delta_by(T epsilon, detail::work_budget& work, effort allowed,
-                                detail::kept_lines<T>* keep = nullptr) const;
+                                kept_for_others* keep = nullptr) const;
 
   // How wide an answer by lines may be without a grid, which seldom says more of one mixture.
   [[nodiscard]] T line_width(effort const& allowed) const {
@@ -206,11 +212,12 @@ class basic_privacy_loss {
   // On grids, for what the lines have not cost.
   template <class Ask>
   [[nodiscard]] bound<T> on_grid(detail::work_budget const& lines, detail::work_budget& counted,
-                                 effort allowed, Ask&& ask) const {
+                                 effort allowed, Ask&& ask, kept_for_others* keep = nullptr) const {
     T const whole = allowed.share * grid_.own_work().left();
     T const spent = for_lines(allowed.share).left() - lines.left();
     detail::work_budget const own(std::max(whole - spent, detail::least_on_grid * whole));
-    detail::grid_answers<T> const grid(grid_, others_ ? nullptr : &mixtures_, allowed.width);
+    detail::grid_answers<T> const grid(grid_, others_ ? nullptr : &mixtures_, allowed.width,
+                                       keep != nullptr ? &keep->grids : nullptr);
     return detail::counted(counted, own, [&](auto& most) { return ask(grid, most); });
   }
 
@@ -360,7 +367,7 @@ typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::epsilon_by(T delta
 
 template <std::same_as<double> T>
 typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::delta_by(
-    T epsilon, detail::work_budget& work, effort allowed, detail::kept_lines<T>* keep) const {
+    T epsilon, detail::work_budget& work, effort allowed, kept_for_others* keep) const {
   if (drawn_.at_most() < hardly_any) return {{0.0, drawn_.at_most()}, route::closed_form};
   if (!others_ && mixtures_.distinct() == 0) {
     auto const [low, high] = mixtures_.normals().mu();
@@ -388,16 +395,18 @@ typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::delta_by(
   return detail::counted(work, for_lines(allowed.share), [&](detail::work_budget& own) {
     // Narrow answers of attained pairs need no other way beside them.
     if (keep != nullptr && !others_ && attained_) {
-      if (auto const known = mixtures_.delta_from(*keep, epsilon, own)) return *known;
+      if (auto const known = mixtures_.delta_from(keep->lines, epsilon, own)) return *known;
     }
     return by_ways(
         {"delta at epsilon ", epsilon}, 0.0, line_width(allowed),
-        others_ ? std::nullopt : mixtures_.delta(epsilon, own, keep),
+        others_ ? std::nullopt
+                : mixtures_.delta(epsilon, own, keep != nullptr ? &keep->lines : nullptr),
         [&] {
           auto const exactly = [&](auto const& profile) { return profile.delta(epsilon); };
           return without_lines(allowed.width, own, exactly, [&] {
-            return on_grid(own, work, allowed,
-                           [&](auto const& grid, auto& most) { return grid.delta(epsilon, most); });
+            return on_grid(
+                own, work, allowed,
+                [&](auto const& grid, auto& most) { return grid.delta(epsilon, most); }, keep);
           });
         },
         [&] { return moments_->counted_delta(epsilon, work).upper; },

@@ -332,7 +332,13 @@ class basic_trade_off_curve {
     // Half of the questions that there is work for look for the range: up to a factor of 2^10.
     double const doublings = std::ceil(std::clamp(20.0 / questions.left(), 1.0, 10.0));
     double const factor = std::ldexp(1.0, static_cast<int>(doublings));
-    for (double e = end / 1024.0; e < end && knots_.back().delta.upper > least; e *= factor) {
+    // But not far beyond the range, where a question may be dear: log δ falls as ε² does, or slower.
+    auto const farther = [&] {
+      double const whole = elementary::log(least / knots_[0].delta.upper);
+      double const fallen = elementary::log(knots_.back().delta.upper / knots_[0].delta.upper);
+      return fallen < 0.0 ? std::clamp(std::sqrt(whole / fallen), 1.25, factor) : factor;
+    };
+    for (double e = end / 1024.0; e < end && knots_.back().delta.upper > least; e *= farther()) {
       if (!questions.more()) return;
       insert(knots_.size(), e);
     }

@@ -185,27 +185,36 @@ template <std::same_as<double> T = double>
   if (n < first + 2) return lowered(cells, step, tilt);
   lower[n] = delta[n];
 
-  // The masses are the bends of the polygon.
+  // The masses are the bends of the polygon; sizes are what their terms sum to, of which rounding is a part.
   std::vector<T> mass(n + 1, 0.0);
+  std::vector<T> size(n + 1, 0.0);
   T from_below = 0.0;
   T bend_below = 0.0;
+  T bend_size = 0.0;
   T long_sums = 0.0;
+  T widest = 0.0;
   for (std::size_t j = first; j < n; ++j) {
     width.of(cells[j]);
-    T const rise = lower[j + 1] * width.drop - lower[j];
+    widest = std::max(widest, width.width);
+    T const next = lower[j + 1] * width.drop;
     if (j == first) {
       T const to_next = width.drop / width.below;
       mass[j] = (reverse_delta[j + 1] - lower[j + 1]) * to_next;
-      long_sums += reverse_delta[j + 1] * to_next;
+      size[j] = reverse_delta[j + 1] * to_next;
+      long_sums += size[j] + lower[j] / (width.above * width.drop);
     } else {
-      mass[j] = cells[j].at + cells[j].low + from_below - rise / width.below + bend_below;
+      T const own = cells[j].at + cells[j].low + from_below;
+      mass[j] = own - (next - lower[j]) / width.below + bend_below;
+      size[j] = own + (next + lower[j]) / width.below + bend_size;
     }
     from_below = cells[j].high;
-    bend_below = rise / (width.above * width.drop);
+    bend_below = (next - lower[j]) / (width.above * width.drop);
+    bend_size = (next + lower[j]) / (width.above * width.drop);
   }
   T const to_last = 1.0 / (width.above * width.drop);
   mass[n] = (delta[n - 1] - lower[n - 1]) * to_last;
-  long_sums += delta[n - 1] * to_last + delta[n] * width.drop / width.below;
+  size[n] = delta[n - 1] * to_last;
+  long_sums += size[n] + delta[n] * width.drop / width.below;
 
   measure<T> out = nodes_of(cells, step, tilt);
   std::vector<std::int64_t> node;
@@ -222,21 +231,33 @@ template <std::same_as<double> T = double>
         std::size_t const i = kept.back();
         T const back = step * static_cast<T>(node[j] - node[i]);
         share = elementary::expm1(-back) / elementary::expm1(-(back + to_next));
-        mass[i] += mass[j] * (1.0 - share) * elementary::exp(-tilt * back);
+        T const down = (1.0 - share) * elementary::exp(-tilt * back);
+        mass[i] += mass[j] * down;
+        size[i] += size[j] * down;
       }
-      mass[k] += mass[j] * share * elementary::exp(tilt * to_next);
+      T const up = share * elementary::exp(tilt * to_next);
+      widest = std::max(widest, to_next);
+      mass[k] += mass[j] * up;
+      size[k] += size[j] * up;
       mass[j] = 0.0;
     }
     kept.push_back(k);
   }
   T total = 0.0;
+  T all_sizes = 0.0;
   for (std::size_t const k : kept) {
     out.mass[static_cast<std::size_t>(node[k] - out.first)] = mass[k];
     total += mass[k];
+    all_sizes += size[k];
   }
   // The last mass may not be negative, and the first is a long sum.
-  if (!(mass[n] >= 0.0 && total > 0.0 && total < 1e300)) return lowered(cells, step, tilt);
-  out.distance += 8.0 * unit_roundoff * static_cast<T>(all) * long_sums / total;
+  if (!(mass[n] >= 0.0 && total > 0.0 && total < 1e300 && all_sizes < 1e300)) {
+    return lowered(cells, step, tilt);
+  }
+  T const range = step * static_cast<T>(cells.back().node + cells.back().stride - cells[0].node);
+  T const units_of_one = 24.0 + 4.0 * tilt * widest;
+  T const units_of_long = 16.0 * static_cast<T>(all) + 2.0 * tilt * range;
+  out.distance += unit_roundoff * (units_of_one * all_sizes + units_of_long * long_sums) / total;
   return out;
 }
 

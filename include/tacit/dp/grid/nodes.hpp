@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tacit/core/elementary.hpp>
+#include <tacit/core/units.hpp>
 #include <tacit/dp/grid/law.hpp>
 
 #include <algorithm>
@@ -39,13 +40,16 @@ template <std::same_as<double> T = double>
 /// where there are no atoms or the law is narrow.
 template <std::same_as<double> T = double>
 [[nodiscard]] T origin_of(loss_law<T> const& law, T step, T tilt) {
-  auto const with_node_at = [&](T loss, T rounding) {
-    return loss - step * std::ceil((loss - law.low) / step - rounding);
+  // No mass lies below it, but for what a loss is rounded by.
+  auto const with_node_at = [&](T loss) {
+    T const first = loss - step * std::ceil((loss - law.low) / step - 1e-9);
+    T const slack = 8.0 * unit_roundoff * (std::abs(law.low) + std::abs(first));
+    return first - law.low <= slack ? first : first - step;
   };
   bool const around_0 = law.low < 0.0 && law.high > 0.0;
-  if (is_narrow(law, step) || (law.atoms.empty() && around_0)) return with_node_at(0.0, 0.0);
+  if (is_narrow(law, step) || (law.atoms.empty() && around_0)) return with_node_at(0.0);
   loss_atom<T> const* const heaviest = heaviest_of_few(law, tilt);
-  return heaviest != nullptr ? with_node_at(heaviest->loss, 1e-9) : law.low;
+  return heaviest != nullptr ? with_node_at(heaviest->loss) : law.low;
 }
 
 /// A step a little below the one wanted, on which the atoms of all laws that have few come nearest to nodes: an atom between

@@ -362,7 +362,7 @@ class grid_composition {
     return out;
   }
 
-  /// All outcomes as one, of a loss of about 0 (Lemma 5 of docs/certificates/grid.md): at the node below, or the one that is 0 but for
+  /// All outcomes as one, of a loss of about 0 (Lemma 5a of docs/certificates/grid.md): at the node below, or the one that is 0 but for
   /// rounding. And how much lower its loss may be, over all releases.
   [[nodiscard]] std::pair<measure<T>, T> merged(loss_law<T> const& law, cell_plan const& nodes,
                                                 T step, T origin, T log_scale) const {

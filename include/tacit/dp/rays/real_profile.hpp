@@ -95,7 +95,7 @@ class real_profile {
   /// far ε is above the smallest loss.
   [[nodiscard]] bool may_ask(T epsilon, T apart) const {
     T const room = std::min(apart, 0.05 * (epsilon + base_));
-    return asked_.size() < most_asked && !is_exact(epsilon) &&
+    return asked_.size() < most_asked && !is_exact(epsilon) && room > 0.0 &&
            std::none_of(asked_.begin(), asked_.end(),
                         [&](T known) { return std::abs(known - epsilon) <= room; });
   }

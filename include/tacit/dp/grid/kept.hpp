@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tacit/core/units.hpp>
+#include <tacit/dp/grid/tail.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <concepts>
+#include <cstddef>
+#include <deque>
+#include <optional>
+#include <utility>
+
+/// Compositions on grids that have answered at one ε, for those near it: their bounds hold at every ε, and are narrow while
+/// the tilt suits it.
+
+namespace tacit::detail {
+
+template <std::same_as<double> T = double>
+class kept_tails {
+ public:
+  /// δ(ε) of the nearest one, where it is within a few times `width` of itself.
+  [[nodiscard]] std::optional<bound<T>> delta(T epsilon, T width) const {
+    auto const nearest =
+        std::min_element(all_.begin(), all_.end(), [epsilon](kept const& a, kept const& b) {
+          return std::abs(a.start - epsilon) < std::abs(b.start - epsilon);
+        });
+    if (nearest == all_.end()) return std::nullopt;
+    bound<T> const found = nearest->tail.delta(epsilon);
+    if (!(found.upper - found.lower <= 4.0 * width * found.upper)) return std::nullopt;
+    return found;
+  }
+
+  /// Of what is kept the oldest is dropped where it becomes too much.
+  void keep(T epsilon, certified_tail<T> tail) {
+    auto const nodes = [](certified_tail<T> const& of) {
+      return of.above.law().mass.size() + of.below.law().mass.size();
+    };
+    nodes_ += nodes(tail);
+    all_.push_back({epsilon, std::move(tail)});
+    while (all_.size() > 1 && nodes_ > most_nodes) {
+      nodes_ -= nodes(all_.front().tail);
+      all_.pop_front();
+    }
+  }
+
+ private:
+  static constexpr std::size_t most_nodes = std::size_t{1} << 22;  // 24 bytes each
+
+  struct kept {
+    T start;
+    certified_tail<T> tail;
+  };
+  std::deque<kept> all_;
+  std::size_t nodes_ = 0;
+};
+
+/// Of one direction, whose pairs may have others above and below them.
+template <std::same_as<double> T = double>
+struct kept_grids {
+  kept_tails<T> above;
+  kept_tails<T> below;
+};
+
+/// How narrow an answer on a grid is to be, relative to itself, and what it leaves for other ε, if wanted.
+template <std::same_as<double> T = double>
+struct grid_aim {
+  T width;
+  kept_tails<T>* keep = nullptr;
+};
+
+}  // namespace tacit::detail
