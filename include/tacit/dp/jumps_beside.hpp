@@ -20,7 +20,6 @@
 #include <cmath>
 #include <concepts>
 #include <cstddef>
-#include <functional>
 #include <limits>
 #include <optional>
 #include <span>
@@ -377,7 +376,8 @@ class jumps_beside {
     // Asks for rays at the ε that leave most open, but for `close` together. Whether there are any more.
     [[nodiscard]] bool ask_where(std::vector<std::pair<T, std::size_t>>& wide,
                                  std::vector<T> const& at, T close, work_budget& work) {
-      std::sort(wide.begin(), wide.end(), std::greater<>());
+      std::sort(wide.begin(), wide.end(),
+                [](auto const& a, auto const& b) { return a.first > b.first; });
       T const enough = close / static_cast<T>(wide.size());
       int asked = 0;
       for (auto const& [apart, k] : wide) {
