@@ -135,7 +135,7 @@ TEST_CASE("rare jumps beside mild losses, where grids say little", "[dp][long]")
     CHECK(found.lower == Approx(asked.epsilon).epsilon(2e-6));
     bound<double> const back = accountant.delta(found.upper);
     CHECK(back.lower <= asked.delta);
-    CHECK(back.upper >= asked.delta * (1.0 - 1e-5));
+    CHECK(back.upper >= asked.delta * (1.0 - 1e-4));
   }
 }
 
@@ -150,11 +150,15 @@ TEST_CASE("compositions that stay wide are as wide as their page says", "[dp][lo
   };
   CHECK(width({{sampled_gaussian(0.5988694773475883, 6.881811132544662e-06), 4},
                {sampled_gaussian(71.20514260178186, 0.0019195100980046252), 19870}},
-              2.3089649111015526e-06) <= 8e-6);
+              2.3089649111015526e-06) <= 1e-6);
   CHECK(width({{sampled_gaussian(4.294163017871296, 0.0003563172283179644), 64272},
                {sampled_gaussian(1.2836899500534893, 0.00015628526230141595), 2645},
                {sampled_gaussian(96.85594106680986, 0.001288243638565038), 34418}},
-              2.3245048012197834e-07) <= 8e-6);
+              2.3245048012197834e-07) <= 2e-4);
+  CHECK(width({{sampled_gaussian(36.793289007788154, 0.00026598611398418153), 12051},
+               {sampled_gaussian(10.290440439277798, 0.000294757461213409), 46689},
+               {sampled_gaussian(0.42259862021357264, 1.577497679125969e-05), 164}},
+              4.850479206220285e-05) <= 5e-5);
   CHECK(width({{sampled_gaussian(0.6717854565753417, 8.270654193410282e-05), 1},
                {sampled(laplace{0.6012975902028952}, poisson{0.0026623762695957695}), 7}},
               3.0015538805724207e-09) <= 2e-5);

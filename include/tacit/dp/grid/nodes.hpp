@@ -20,10 +20,11 @@ namespace tacit::detail {
 
 inline constexpr std::size_t few_atoms = 64;  // that are worth a node each
 
-/// Whether a law lies within a step, so that it may be merged to one loss of 0.
+/// Whether a law lies within a step, or a density within a few, so that it may be merged to one loss of 0.
 template <std::same_as<double> T = double>
 [[nodiscard]] bool is_narrow(loss_law<T> const& law, T step) {
-  return law.high - law.low < step && law.low < 0.0 && law.high > 0.0;
+  T const steps = law.atoms.empty() ? 4.0 : 1.0;
+  return law.high - law.low < steps * step && law.low < 0.0 && law.high > 0.0;
 }
 
 /// Of few atoms the heaviest, tilted; none otherwise.
@@ -37,7 +38,7 @@ template <std::same_as<double> T = double>
 }
 
 /// The first node: at most a step below the law, such that the heaviest of few atoms has a node to itself; or a loss of 0,
-/// where there are no atoms or the law is narrow.
+/// where there are no atoms or the law is narrow. No mass lies below it, but for what losses are rounded by.
 template <std::same_as<double> T = double>
 [[nodiscard]] T origin_of(loss_law<T> const& law, T step, T tilt) {
   // No mass lies below it, but for what a loss is rounded by.
@@ -46,7 +47,7 @@ template <std::same_as<double> T = double>
     T const slack = 8.0 * unit_roundoff * (std::abs(law.low) + std::abs(first));
     return first - law.low <= slack ? first : first - step;
   };
-  bool const around_0 = law.low < 0.0 && law.high > 0.0;
+  bool const around_0 = law.low <= -step && law.high > 0.0;
   if (is_narrow(law, step) || (law.atoms.empty() && around_0)) return with_node_at(0.0);
   loss_atom<T> const* const heaviest = heaviest_of_few(law, tilt);
   return heaviest != nullptr ? with_node_at(heaviest->loss) : law.low;

@@ -35,7 +35,7 @@ template <std::same_as<double> T = double>
 struct fitted_law {
   measure<T> above;
   measure<T> below;
-  T origin = 0.0;
+  T origin = 0.0;  // the loss of index 0
   T moved = 0.0;
   T error = 0.0;  // an estimate: of log δ, over all releases
 };
@@ -246,7 +246,8 @@ class grid_composition {
       largest = add_up(largest, multiply_up(law.count, law.largest));
       moved += fits[s].moved;
       // Its first node and its last one.
-      out.range.lower += law.count * fits[s].origin;
+      out.range.lower +=
+          law.count * (fits[s].origin + fits[s].above.step * static_cast<T>(fits[s].above.first));
       out.range.upper += law.count * (law.high + 2.0 * fits[s].above.step);
       std::optional<measure<T>> high = up.power(fits[s].above, law.count);
       std::optional<measure<T>> low = down.power(fits[s].below, law.count);
@@ -297,8 +298,21 @@ class grid_composition {
                                                     work_budget& work) const {
     loss_law<T> const& law = laws_[s];
     if (!(law.high - law.low <= step * T(loss_convolution<T>::largest_size))) return std::nullopt;
-    T const log_scale = sketches_[s].at(tilt_).value;
     T const origin = origin_of(law, step, tilt_);
+    std::optional<fitted_law<T>> out = fitted(s, step, origin, work);
+    // A density that hardly reaches below 0 begins at a node, or has one at 0.
+    bool const either = law.atoms.empty() && origin == law.low && law.low < 0.0 && law.high > 0.0;
+    if (out && either && out->error > 0.0) {
+      std::optional<fitted_law<T>> other = fitted(s, step, -step, work);
+      if (other && other->error < out->error) return other;
+    }
+    return out;
+  }
+
+  [[nodiscard]] std::optional<fitted_law<T>> fitted(std::size_t s, T step, T origin,
+                                                    work_budget& work) const {
+    loss_law<T> const& law = laws_[s];
+    T const log_scale = sketches_[s].at(tilt_).value;
     cell_plan const nodes = plan_of(law, sketches_[s], log_scale, step, origin);
     T const size = nodes.size();
     // Measures are dense, however few the cells.
@@ -359,6 +373,13 @@ class grid_composition {
     auto [one, moved] = merged(law, nodes, step, origin, log_scale);
     if (moved * tilt_ < best) consider(std::move(one), moved);
     if (out.below.mass.empty()) return std::nullopt;
+    // Index 0 belongs to a loss of 0, if that has a node: so it has one on every coarser grid, and in every sum.
+    T const home = std::round(-origin / step);
+    if (home > 0.0 && home <= dense && std::abs(origin + step * home) <= 1e-6 * step) {
+      out.origin = origin + step * home;
+      out.above.first -= static_cast<std::int64_t>(home);
+      out.below.first -= static_cast<std::int64_t>(home);
+    }
     return out;
   }
 
