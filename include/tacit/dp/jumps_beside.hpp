@@ -259,17 +259,22 @@ class jumps_beside {
         };
         T e = from;
         T at = miss(e);
+        std::optional<T> best;  // where it holds, the nearest so far
         T little = 1e-11;
         for (int round = 0; round < 12 && std::abs(at) < infinity && !work.ended(); ++round) {
+          if (sign * at <= 0.0) best = e;
           if (sign * at <= 0.0 && sign * at > -8.0 * little) break;
-          T const next = e - (at + sign * little) / slope;
+          // Not too near at first: then it holds there, and is had if the work should end.
+          T const margin = std::max(little, 1e-3 * std::abs(at));
+          T const next = e - (at + sign * margin) / slope;
           T const there = miss(next);
           if (next != e && (there - at) / (next - e) < 0.0) slope = (there - at) / (next - e);
           e = next;
           at = there;
           little *= 2.0;
         }
-        return sign * at <= 0.0 && e <= farthest ? std::optional<T>(e) : std::nullopt;
+        if (sign * at <= 0.0) best = e;
+        return best && *best <= farthest ? best : std::nullopt;
       };
       std::optional<T> const upper = end(above_, rounding_side::above, about);
       if (!upper) return std::nullopt;
