@@ -125,9 +125,7 @@ template <std::same_as<double> T = double>
   // Bounds of a cell's gap, tilted as at its lower and at its upper node.
   std::vector<T> gap_low(all, 0.0);
   std::vector<T> gap_high(all, 0.0);
-  // P's mass from a node up, δ at the node, and δ less P − xQ there; in passing, Q's mass above and below
-  // in units of the node's R.
-  std::vector<T> from_here(all + 1, 0.0);
+  // δ at the node, and δ less P − xQ there; in passing, Q's mass above and below in units of the node's R.
   std::vector<T> delta(all + 1, 0.0);
   std::vector<T> reverse_delta(all + 1, 0.0);
   T q = 0.0;
@@ -140,7 +138,6 @@ template <std::same_as<double> T = double>
       gap_low[j] = width.above * high * (cell.low / in_q);
       gap_high[j] = width.above * cell.high * (cell.low / in_q);
     }
-    from_here[j] = cell.at + cell.low + high + from_here[j + 1] * width.drop;
     delta[j] = width.above * high + (delta[j + 1] + width.above * q) * width.drop;
     q = cell.at + in_q + (1.0 - width.above) * q * width.drop;
   }

@@ -38,7 +38,7 @@ template <std::same_as<double> T = double>
 }
 
 /// The first node: at most a step below the law, such that the heaviest of few atoms has a node to itself; or a loss of 0,
-/// where there are no atoms or the law is narrow. No mass lies below it, but for what losses are rounded by.
+/// where there are no atoms or the law is narrow.
 template <std::same_as<double> T = double>
 [[nodiscard]] T origin_of(loss_law<T> const& law, T step, T tilt) {
   // No mass lies below it, but for what a loss is rounded by.

@@ -36,6 +36,7 @@ struct fitted_law {
   measure<T> above;
   measure<T> below;
   T origin = 0.0;  // the loss of index 0
+  T first = 0.0;   // and of the first node, which may have been cut off
   T moved = 0.0;
   T error = 0.0;  // an estimate: of log δ, over all releases
 };
@@ -246,8 +247,7 @@ class grid_composition {
       largest = add_up(largest, multiply_up(law.count, law.largest));
       moved += fits[s].moved;
       // Its first node and its last one.
-      out.range.lower +=
-          law.count * (fits[s].origin + fits[s].above.step * static_cast<T>(fits[s].above.first));
+      out.range.lower += law.count * fits[s].first;
       out.range.upper += law.count * (law.high + 2.0 * fits[s].above.step);
       std::optional<measure<T>> high = up.power(fits[s].above, law.count);
       std::optional<measure<T>> low = down.power(fits[s].below, law.count);
@@ -340,7 +340,7 @@ class grid_composition {
     std::optional<measure<T>> above = scaled(std::move(up), -std::numeric_limits<T>::infinity());
     if (!above) return std::nullopt;
     fitted_law<T> out;
-    out.origin = origin;
+    out.origin = out.first = origin;
     out.above = std::move(*above);
     T best = std::numeric_limits<T>::infinity();
     auto const consider = [&](measure<T> candidate, T moved) {
