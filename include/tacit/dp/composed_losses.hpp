@@ -104,14 +104,19 @@ class composed_losses {
       return (query.wants_epsilon ? "epsilon at delta " : "delta at epsilon ") +
              to_text(query.value) + ", " + std::to_string(pairs.size()) + " distinct pairs";
     });
-    bool found = false;
-    std::size_t before = 0;
+    std::vector<jumps_beside<T>> ways;
     for (jumps_taken const taken : {jumps_taken::all, jumps_taken::rare}) {
-      auto const jumps = jumps_beside<T>::of(pairs, taken);
-      if (!jumps || jumps->kinds() == before) continue;  // the rare ones are among all
-      before = jumps->kinds();
-      std::optional<bound<T>> const here = work.within(
-          0.8 * work.left(), [&](work_budget& own) { return jumps->answer(query, own); });
+      auto jumps = jumps_beside<T>::of(pairs, taken);
+      // The rare ones are among all.
+      if (jumps && (ways.empty() || jumps->kinds() != ways.back().kinds())) {
+        ways.push_back(std::move(*jumps));
+      }
+    }
+    bool found = false;
+    for (jumps_beside<T> const& way : ways) {
+      T const most = (&way == &ways.back() ? 1.0 : 0.8) * work.left();
+      std::optional<bound<T>> const here =
+          work.within(most, [&](work_budget& own) { return way.answer(query, own); });
       if (!here) continue;
       found = true;
       known.meet(*here, "rays beside a grid");

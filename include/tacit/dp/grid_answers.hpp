@@ -115,7 +115,7 @@ class grid_answers {
       bound<T> const now = known.shared();
       return !(now.upper < infinity) || now.upper - now.lower > width * now.upper;
     };
-    work.within(std::min(0.7 * work.left(), 1e9), [&](work_budget& own) {
+    work.within(0.8 * work.left(), [&](work_budget& own) {
       if (auto const removed = grid_->removed_beside_jumps(query, own, width_)) {
         known.meet(larger_of(*removed, added(own)), "rays beside a grid");
       }

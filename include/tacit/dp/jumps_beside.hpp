@@ -211,8 +211,8 @@ class jumps_beside {
     [[nodiscard]] T tilt() const { return others_.above.tilt(); }
 
     [[nodiscard]] std::optional<bound<T>> delta(T epsilon, work_budget& work) {
-      (void)sum(epsilon, T{0}, few_, rounding_side::above,
-                work);  // asks for rays where they matter
+      (void)known_part(epsilon, few_, rounding_side::above,
+                       work);  // asks for rays where they matter
       list_for(epsilon, work);
       T const aside = this->aside(epsilon);
       T const lower = sum(epsilon, aside, below_, rounding_side::below, work);
@@ -224,9 +224,10 @@ class jumps_beside {
     // Moves ε to about where log δ(ε) is.
     [[nodiscard]] bool approach(T log_delta, T& epsilon, work_budget& work) {
       auto const miss = [&](T e) {
-        return elementary::log(sum(e, T{0}, few_, rounding_side::above, work)) - log_delta;
+        return elementary::log(known_part(e, few_, rounding_side::above, work)) - log_delta;
       };
-      // Secants of log δ, which falls: short ones first, for far out rays are dear.
+      // Secants of log δ, which falls: short ones first, for far out rays are dear. Errors are left out: those of a coarse grid
+      // may be large, and an ε is all that is wanted of it.
       T at = miss(epsilon);
       slope_ = -(1.0 + tilt());
       T farthest = 0.1 / (1.0 + tilt());
@@ -346,12 +347,23 @@ class jumps_beside {
       bool const up = side == rounding_side::above;
       tilted_tail<T> const& others = up ? others_.above : others_.below;
       if (!up && !others_.lower_holds) return 0.0;
+      T const known = known_part(up ? epsilon - aside : epsilon + aside, losses, side, work);
+      T const infinite = up ? others_.infinite_above : others_.infinite_below;
+      T const off = error(epsilon, aside, others, work);
+      T const rounded = 2.0 * unit_roundoff * static_cast<T>(losses.loss.size() + 8);
+      if (up) return std::min(1.0, (known + off + infinite) * (1.0 + rounded));
+      return std::max(0.0, (known + infinite) * (1.0 - rounded) - off);
+    }
+
+    // Σ P_B(ℓ)·δ_A(ε − ℓ) over these losses, by an end of each δ_A. Asks for rays until that end is near the other.
+    [[nodiscard]] T known_part(T epsilon, listed_losses const& losses, rounding_side side,
+                               work_budget& work) {
+      bool const up = side == rounding_side::above;
       std::size_t const n = losses.loss.size();
       std::vector<T> at(n);
-      T const moved = up ? epsilon - aside : epsilon + aside;
-      for (std::size_t k = 0; k < n; ++k) at[k] = moved - losses.loss[k];
-      std::vector<std::pair<T, std::size_t>>
-          wide;  // what each loss leaves open, and where that is much
+      for (std::size_t k = 0; k < n; ++k) at[k] = epsilon - losses.loss[k];
+      // What each loss leaves open, and where that is much.
+      std::vector<std::pair<T, std::size_t>> wide;
       for (;;) {
         auto const known = jumps_->at(at, work);
         T total = 0.0;
@@ -369,12 +381,7 @@ class jumps_beside {
           open += apart;
           wide.emplace_back(apart, k);
         }
-        if (open > close_ * total && ask_where(wide, at, close_ * total, work)) continue;
-        T const infinite = up ? others_.infinite_above : others_.infinite_below;
-        T const off = error(epsilon, aside, others, work);
-        T const rounded = 2.0 * unit_roundoff * static_cast<T>(n + 8);
-        if (up) return std::min(1.0, (total + off + infinite) * (1.0 + rounded));
-        return std::max(0.0, (total + infinite) * (1.0 - rounded) - off);
+        if (!(open > close_ * total && ask_where(wide, at, close_ * total, work))) return total;
       }
     }
 

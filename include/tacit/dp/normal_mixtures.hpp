@@ -454,7 +454,7 @@ class normal_mixtures {
       return answer{{0.0, 0.0}, route::contour};
     }
     auto const narrow = [](bound<T> const& b, T times) {
-      return b.upper - b.lower <= times * 1e-9 * std::max(1.0, b.upper);
+      return b.upper < infinity && b.upper - b.lower <= times * 1e-9 * std::max(1.0, b.upper);
     };
     auto const one = [&](orientation towards, T start) {
       return one_way(

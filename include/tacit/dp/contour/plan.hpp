@@ -227,8 +227,8 @@ class line_planner : public contour_search<T> {
     T const end = line.end();
     T const both = 1.0 + line.tilt + end;
     T const need = elementary::log(8.0 * entry.count) - route_.log_tolerance;
-    // Higher up a taper swells beyond all use.
-    T const most = std::min(nodes.strip(), lifted ? 12.0 : 15.0 * taper_width);
+    // Higher up a taper swells beyond all use, and what rounds in a lifted table, by e^{h²/2}, at half of this height.
+    T const most = std::min(nodes.strip(), lifted ? 5.0 : 15.0 * taper_width);
     T const s = nodes.shift();
     T weight = 0.0;
     for (mixture_pair::part const& part : entry.pair.parts) weight += part.weight;

@@ -114,6 +114,8 @@ class contour {
   static constexpr T most_work =
       1.6e8;  // of one entry, and a hundredth of it more for each other one
   static constexpr T narrow = 1e-9;
+  static constexpr T sharp =
+      1e-13;  // of a line that was planned for another ε, to be asked no further
 
   // The tapered table on the real axis is best for long compositions. Where most of P is nearly an atom,
   // with rare jumps, |M| does not fall: the split table takes the part without jumps off. In other short
@@ -253,32 +255,33 @@ template <std::same_as<double> T>
 std::optional<bound<T>> contour<T>::epsilon_by(line_route<T> const& route, T log_delta,
                                                work_budget& budget) const {
   line_planner<T> search(of_, route, budget);
+  T const blur = shifts_.blur(log_delta);
+  std::optional<bound<T>> best;
   std::optional<saddle<T>> found = search.for_delta(log_delta);
   for (int round = 0; found; ++round) {
     auto const plan = search.plan(*found, log_delta);
-    if (!plan) return {};
+    if (!plan) break;
     auto const line = integrate(of_, *plan, budget);
-    if (!line) return {};
+    if (!line) break;
     std::optional<T> const nearly = root_on(*line, log_delta, budget);
-    if (!nearly) return {};
+    if (!nearly) break;
     T const epsilon = *nearly;
+    std::optional<T> const lower = end_on(*line, epsilon, log_delta, blur, false, budget);
+    std::optional<T> const upper = end_on(*line, epsilon, log_delta, blur, true, budget);
+    if (lower && upper && (!best || *upper - *lower < best->upper - best->lower)) {
+      best = bound<T>{*lower, *upper};
+      if (*upper - *lower <= sharp * std::max(1.0, *upper)) break;
+    }
     // Where losses come in rare jumps the saddle point's own estimate is far off: once more, with the
     // tilt that belongs to the ε just found.
     bool const off = std::abs(epsilon - found->epsilon) * found->tilt > 1.0;
     bool const lesser = line->lesser(epsilon) > log_delta + route.log_tolerance + 1.0;
-    if ((round < 2 && off) || (round < 3 && lesser)) {
-      if (search.splits() && !search.choose_cuts(epsilon * 0.99, log_delta)) return {};
-      found = search.for_epsilon(epsilon, log_delta);
-      if (found) *found = {found->tilt, epsilon, log_delta, found->deviation};
-      continue;
-    }
-    T const blur = shifts_.blur(log_delta);
-    std::optional<T> const lower = end_on(*line, epsilon, log_delta, blur, false, budget);
-    std::optional<T> const upper = end_on(*line, epsilon, log_delta, blur, true, budget);
-    if (!lower || !upper) return {};
-    return bound<T>{*lower, *upper};
+    if (!(round < 2 && off) && !(round < 3 && lesser)) break;
+    if (search.splits() && !search.choose_cuts(epsilon * 0.99, log_delta)) break;
+    found = search.for_epsilon(epsilon, log_delta);
+    if (found) *found = {found->tilt, epsilon, log_delta, found->deviation};
   }
-  return {};
+  return best;
 }
 
 template <std::same_as<double> T>
