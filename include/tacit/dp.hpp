@@ -8,6 +8,7 @@
 #include <tacit/dp/allocation/lattice.hpp>
 #include <tacit/dp/allocation/store.hpp>
 #include <tacit/dp/allocation/sums.hpp>
+#include <tacit/dp/averaged_profile.hpp>
 #include <tacit/dp/binomial_mixture.hpp>
 #include <tacit/dp/calibration.hpp>
 #include <tacit/dp/capped_run.hpp>
@@ -62,6 +63,7 @@
 #include <tacit/dp/grid/fill.hpp>
 #include <tacit/dp/grid/kept.hpp>
 #include <tacit/dp/grid/law.hpp>
+#include <tacit/dp/grid/listed_losses.hpp>
 #include <tacit/dp/grid/loss_law.hpp>
 #include <tacit/dp/grid/measure.hpp>
 #include <tacit/dp/grid/nodes.hpp>
