@@ -165,17 +165,6 @@ nlohmann::ordered_json kept_by(method const& how, tacit::adjacency neighbours,
   return found;
 }
 
-// The numbers that a search for them tries.
-constexpr tacit::quantity noise_sought{
-    .protects = true, .smallest = 1e-3, .largest = 1e300, .start = 1.0};
-constexpr tacit::quantity rate_sought{.smallest = 1e-12, .largest = 1.0, .start = 0.01};
-
-constexpr double most_steps_sought = 1e15;
-
-tacit::quantity counts_sought(double most, double start) {
-  return {.whole = true, .smallest = 1.0, .largest = most, .start = start};
-}
-
 plan one_release(tacit::adjacency neighbours, tacit::event const& release, std::uint64_t count,
                  std::optional<std::uint64_t> batches = std::nullopt) {
   plan run{neighbours, {{{release, count}, ""}}};
@@ -210,8 +199,8 @@ answer run_noise(arguments const& of) {
   std::string const run = count_in_words(steps, how) + ", " + in_words(how, batches);
   auto const found_by = [&](method const& m) {
     if (!its.none()) {
-      return apps::answered_noise(
-          end_around(m, target, with_noise, its, noise_sought, "no noise multiplier up to 1e300"));
+      return apps::answered_noise(end_around(m, target, with_noise, its, tacit::noise_sought,
+                                             "no noise multiplier up to 1e300"));
     }
     return batches && m.shuffled != nullptr ? m.shuffled->noise(target, *batches, steps, neighbours)
                                             : m.noise(target, history, neighbours);
@@ -248,9 +237,10 @@ answer run_steps(arguments const& of) {
   auto const found_by = [&](method const& m) {
     if (!its.none()) {
       bool const in_epochs = count_in_words(1, release.how) == "1 epoch";
-      return static_cast<std::uint64_t>(end_around(
-          m, target, with_count, its, counts_sought(most_steps_sought, in_epochs ? 10.0 : 1000.0),
-          in_epochs ? "not even one epoch" : "not even one step"));
+      return static_cast<std::uint64_t>(
+          end_around(m, target, with_count, its,
+                     tacit::count_sought(tacit::most_steps_sought, in_epochs ? 10.0 : 1000.0),
+                     in_epochs ? "not even one epoch" : "not even one step"));
     }
     if (!batches || m.shuffled == nullptr) return m.steps(target, release, neighbours);
     return m.shuffled->epochs(target, std::get<tacit::gaussian>(release.what), *batches,
@@ -262,7 +252,7 @@ answer run_steps(arguments const& of) {
       ": " + words_around(its, each, "each with") + ", " + in_words(neighbours) + " neighbours",
       [&](method const& m) -> answer {
         std::uint64_t const steps = solved(m, [&] { return found_by(m); });
-        bool const all = static_cast<double>(steps) >= most_steps_sought;
+        bool const all = static_cast<double>(steps) >= tacit::most_steps_sought;
         return with_surroundings(
             {count_in_words(steps, release.how) + (all ? " (the most that are looked for)" : ""),
              kept_by(m, neighbours, {{"steps", steps}})},
@@ -303,7 +293,7 @@ answer run_rate(arguments const& of) {
             return its.none()
                        ? m.rate(
                              target, [&](double x) { return with_rate(x).history(); }, neighbours)
-                       : end_around(m, target, with_rate, its, rate_sought,
+                       : end_around(m, target, with_rate, its, tacit::rate_sought,
                                     "not even a rate of 1e-12");
           });
           return with_surroundings({rounded_down(rate), kept_by(m, neighbours, {{"rate", rate}})},
@@ -311,10 +301,9 @@ answer run_rate(arguments const& of) {
         }
         std::uint64_t const batch = solved(m, [&] {
           if (!its.none()) {
-            return static_cast<std::uint64_t>(
-                end_around(m, target, with_batch, its,
-                           counts_sought(most, std::max(1.0, std::floor(0.01 * most))),
-                           "not even a batch of one record"));
+            return static_cast<std::uint64_t>(end_around(m, target, with_batch, its,
+                                                         tacit::batch_sought(most),
+                                                         "not even a batch of one record"));
           }
           return m.batch(
               target, [&](std::uint64_t n) { return with_batch(static_cast<double>(n)).history(); },

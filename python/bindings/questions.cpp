@@ -33,6 +33,7 @@
 #include <string>
 #include <system_error>
 #include <thread>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -96,38 +97,30 @@ class answering_by final : public answering {
     if (what != "noise_multiplier") check_noise_range("compose", run.noise);
     tacit::approx_dp const target{a, b};
     auto const both = [](double x) { return tacit::bound<double>{x, x}; };
-    auto const varying = [&](auto run_numbers::*sought) {
-      return [&, sought](auto x) {
-        run_numbers changed = run;
-        changed.*sought = x;
-        return std::vector<tacit::composed>{{question_.release(changed), changed.steps}};
-      };
-    };
     if (what == "noise_multiplier") {
-      return both(answered_noise(
-          "noise_multiplier_for",
-          tacit::noise_multiplier_for<Accountant>(target, varying(&run_numbers::noise),
-                                                  question_.neighbours, unlimited_effort)));
+      double const least = found("noise_multiplier_for", target, run, &run_numbers::noise,
+                                 tacit::noise_sought, "no noise multiplier up to 1e300");
+      return both(answered_noise("noise_multiplier_for", least));
     }
     if (what == "steps") {
-      return both(static_cast<double>(tacit::steps_for(
-          target, question_.release(run), Accountant(question_.neighbours), unlimited_effort)));
+      return both(found("steps_for", target, run, &run_numbers::steps,
+                        tacit::count_sought(tacit::most_steps_sought, 1000.0),
+                        "not even one step"));
     }
     if (what == "rate") {
-      return both(tacit::rate_for<Accountant>(target, varying(&run_numbers::rate),
-                                              question_.neighbours, unlimited_effort));
+      return both(found("rate_for", target, run, &run_numbers::rate, tacit::rate_sought,
+                        "not even a rate of 1e-12"));
     }
     if (what == "batch") {
-      return both(static_cast<double>(
-          tacit::batch_for<Accountant>(target, varying(&run_numbers::batch), run.records,
-                                       question_.neighbours, unlimited_effort)));
+      tacit::detail::check_count("batch_for", "records", run.records);
+      return both(found("batch_for", target, run, &run_numbers::batch,
+                        tacit::batch_sought(static_cast<double>(run.records)),
+                        "not even a batch of one record"));
     }
     if (!composed_ || !(run == run_) || run.best_of.has_value() != best_.has_value()) {
       best_.reset();  // it refers to the accountant
       composed_.reset();
-      Accountant next(question_.neighbours);
-      next.compose(question_.release(run), run.steps);
-      composed_ = std::move(next);
+      composed_ = composed(run);
       run_ = run;
       if (run.best_of) {
         best_.emplace(*composed_, repetitions_of(question_.best_of_law, *run.best_of));
@@ -143,6 +136,48 @@ class answering_by final : public answering {
   }
 
  private:
+  // The best of several runs, as a search asks for it.
+  struct best_run {
+    Accountant run;
+    tacit::repetitions times;
+
+    [[nodiscard]] tacit::bound<double> epsilon(double delta) const {
+      return tacit::best_of(run, times).epsilon(delta);
+    }
+    [[nodiscard]] tacit::bound<double> delta(double epsilon) const {
+      return tacit::best_of(run, times).delta(epsilon);
+    }
+  };
+
+  Accountant composed(run_numbers const& run) const {
+    Accountant out(question_.neighbours);
+    out.compose(question_.release(run), run.steps);
+    return out;
+  }
+
+  // The value of one of the run's numbers on the edge of what keeps the target.
+  template <class Number>
+  double found(char const* who, tacit::approx_dp target, run_numbers run,
+               Number run_numbers::*number, tacit::quantity const& sought,
+               char const* safest) const {
+    using value = std::conditional_t<std::is_same_v<Number, std::uint64_t> ||
+                                         std::is_same_v<Number, std::optional<std::uint64_t>>,
+                                     std::uint64_t, double>;
+    auto const run_with = [&](double x) {
+      run.*number = static_cast<value>(x);
+      return composed(run);
+    };
+    auto const search = [&](auto const& ask) {
+      return tacit::detail::feasible_end(who, target, ask, sought, tacit::unlimited_effort);
+    };
+    auto const end = run.best_of ? search([&](double x) {
+      return best_run{run_with(x), repetitions_of(question_.best_of_law, *run.best_of)};
+    })
+                                 : search(run_with);
+    if (!end) tacit::detail::fail_infeasible(who, safest, Accountant::name, target);
+    return *end;
+  }
+
   question question_;
   run_numbers run_;
   std::optional<Accountant> composed_;

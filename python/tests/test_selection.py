@@ -44,6 +44,32 @@ def test_one_run_and_rows_of_other_runs():
         assert mixed[k] == tacit.epsilon(noise_multiplier=noise, rate=0.01, steps=100, delta=1e-5, best_of=mean)
 
 
+def test_searches_for_the_best_of_several_runs():
+    target = dict(epsilon=3.0, delta=1e-5)
+    run = dict(noise_multiplier=1.0, rate=0.01, steps=1000)
+
+    def kept(mean, **numbers):
+        return tacit.epsilon(**numbers, delta=1e-5, best_of=mean).upper <= 3.0
+
+    means = [1.0, 20.0]
+    noise = tacit.noise_multiplier_for(**target, rate=0.01, steps=1000, best_of=means)
+    steps = tacit.steps_for(**target, noise_multiplier=1.5, rate=0.01, best_of=means)
+    rates = tacit.rate_for(**target, noise_multiplier=1.5, steps=1000, best_of=means)
+    batches = tacit.batch_for(**target, noise_multiplier=1.5, steps=100, records=10_000, best_of=means)
+    assert noise[0] < noise[1] and steps[0] > steps[1] and rates[0] > rates[1] and batches[0] > batches[1]
+    for k, mean in enumerate(means):
+        assert kept(mean, **{**run, "noise_multiplier": noise[k]}) and not kept(mean, **{**run, "noise_multiplier": noise[k] * (1 - 2e-6)})
+        long = dict(noise_multiplier=1.5, rate=0.01)
+        assert kept(mean, **long, steps=steps[k]) and not kept(mean, **long, steps=steps[k] + 1)
+        often = dict(noise_multiplier=1.5, steps=1000)
+        assert kept(mean, **often, rate=rates[k]) and not kept(mean, **often, rate=rates[k] * (1 + 2e-6))
+        large = dict(noise_multiplier=1.5, steps=100, records=10_000, adjacency="replace_one")
+        assert kept(mean, **large, batch=batches[k]) and not kept(mean, **large, batch=batches[k] + 1)
+    assert noise[0] == tacit.noise_multiplier_for(**target, rate=0.01, steps=1000)
+    with pytest.raises(tacit.Infeasible, match="steps_for: not even one step keeps"):
+        tacit.steps_for(epsilon=0.01, delta=1e-9, noise_multiplier=0.5, best_of=20)
+
+
 @pytest.mark.parametrize("given, said", [
     ({"best_of": 0.5}, r"best_of is 0.5, but must be in \[1, 1e12\] unless best_of_law is poisson"),
     ({"best_of": 1e-4, "best_of_law": "poisson"}, r"best_of is 1e-04, but must be in \[1e-3, 1e12\]"),

@@ -8,7 +8,6 @@
 #include <tacit/dp/event.hpp>
 #include <tacit/dp/feasible_end.hpp>
 
-#include <algorithm>
 #include <concepts>
 #include <cstdint>
 #include <string>
@@ -93,7 +92,7 @@ template <class Accountant, detail::plan_of<double> Plan>
   auto const end = detail::feasible_end(
       "noise_multiplier_for", target,
       [&](double sigma) { return detail::run_of<Accountant>(plan(sigma), neighbours); },
-      {.protects = true, .smallest = 1e-3, .largest = 1e300, .start = 1.0}, effort);
+      noise_sought, effort);
   if (!end) {
     detail::fail_infeasible("noise_multiplier_for", "no noise multiplier up to 1e300",
                             Accountant::name, target);
@@ -127,7 +126,7 @@ template <class Accountant>
       [&](double count) {
         return Accountant(spent).compose(release, static_cast<std::uint64_t>(count));
       },
-      {.whole = true, .smallest = 1.0, .largest = 1e15, .start = 1000.0}, effort);
+      count_sought(most_steps_sought, 1000.0), effort);
   if (!end) detail::fail_infeasible("steps_for", "not even one step", Accountant::name, target);
   return static_cast<std::uint64_t>(*end);
 }
@@ -142,8 +141,8 @@ template <class Accountant, detail::plan_of<double> Plan>
                               search_effort effort = {}) {
   auto const end = detail::feasible_end(
       "rate_for", target,
-      [&](double rate) { return detail::run_of<Accountant>(plan(rate), neighbours); },
-      {.smallest = 1e-12, .largest = 1.0, .start = 0.01}, effort);
+      [&](double rate) { return detail::run_of<Accountant>(plan(rate), neighbours); }, rate_sought,
+      effort);
   if (!end) {
     detail::fail_infeasible("rate_for", "not even a rate of 1e-12", Accountant::name, target);
   }
@@ -176,14 +175,12 @@ template <class Accountant, detail::plan_of<std::uint64_t> Plan>
                                       adjacency neighbours = adjacency::replace_one,
                                       search_effort effort = {}) {
   detail::check_count("batch_for", "records", records);
-  double const most = static_cast<double>(records);
   auto const end = detail::feasible_end(
       "batch_for", target,
       [&](double batch) {
         return detail::run_of<Accountant>(plan(static_cast<std::uint64_t>(batch)), neighbours);
       },
-      {.whole = true, .smallest = 1.0, .largest = most, .start = std::max(1.0, 0.01 * most)},
-      effort);
+      batch_sought(static_cast<double>(records)), effort);
   if (!end) {
     detail::fail_infeasible("batch_for", "not even a batch of one record", Accountant::name,
                             target);

@@ -32,6 +32,20 @@ struct quantity {
   double start = required;  // a guess
 };
 
+/// Where searches look for a noise multiplier, a Poisson rate, or a count, of steps or of records.
+inline constexpr quantity noise_sought{
+    .protects = true, .smallest = 1e-3, .largest = 1e300, .start = 1.0};
+inline constexpr quantity rate_sought{.smallest = 1e-12, .largest = 1.0, .start = 0.01};
+inline constexpr double most_steps_sought = 1e15;
+[[nodiscard]] constexpr quantity count_sought(double most, double start) {
+  return {.whole = true, .smallest = 1.0, .largest = most, .start = start};
+}
+/// A batch of so many records.
+[[nodiscard]] constexpr quantity batch_sought(double records) {
+  double const start = 0.01 * records;
+  return count_sought(records, start > 1.0 ? start : 1.0);
+}
+
 /// What a search may cost: seconds of work as accountants count it (dp/work_budget.hpp), which is the same on every
 /// machine. Today's processors do it in about two thirds of that time.
 struct search_effort {

@@ -251,7 +251,7 @@ template <class Accountant>
       [&](double sigma) {
         return shuffled_run<Accountant>(gaussian{sigma}, steps, epochs, neighbours);
       },
-      {.protects = true, .smallest = 1e-3, .largest = 1e300, .start = 1.0}, effort);
+      noise_sought, effort);
   if (!end) {
     detail::fail_infeasible("shuffled_noise_multiplier_for", "no noise multiplier up to 1e300",
                             Accountant::name, target);
@@ -273,7 +273,7 @@ template <class Accountant>
         return shuffled_run<Accountant>(noise, steps, static_cast<std::uint64_t>(epochs),
                                         neighbours);
       },
-      {.whole = true, .smallest = 1.0, .largest = 1e15, .start = 10.0}, effort);
+      count_sought(most_steps_sought, 10.0), effort);
   if (!end) {
     detail::fail_infeasible("shuffled_epochs_for", "not even one epoch", Accountant::name, target);
   }

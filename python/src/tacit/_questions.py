@@ -206,7 +206,8 @@ def epsilon(*, delta: ArrayLike, noise_multiplier: ArrayLike, steps: ArrayLike =
     return _interval(_ask(
         "epsilon", ("delta", delta), ("delta", 0.0), noise_multiplier=noise_multiplier, steps=steps,
         rate=rate, batch=batch, records=records, records_per_person=records_per_person,
-        adjacency=adjacency, mechanism=mechanism, accountant=accountant, best_of=best_of, best_of_law=best_of_law, threads=threads))
+        adjacency=adjacency, mechanism=mechanism, accountant=accountant, best_of=best_of, best_of_law=best_of_law,
+        threads=threads))
 
 
 def delta(*, epsilon: ArrayLike, noise_multiplier: ArrayLike, steps: ArrayLike = 1, rate: ArrayLike | None = None,
@@ -267,53 +268,75 @@ def false_negative_rate(*, false_positive_rate: ArrayLike, noise_multiplier: Arr
 def noise_multiplier_for(*, epsilon: ArrayLike, delta: ArrayLike, steps: ArrayLike = 1, rate: ArrayLike | None = None,
                          batch: ArrayLike | None = None, records: ArrayLike | None = None,
                          records_per_person: ArrayLike = 1, adjacency: Adjacency = "add_remove",
-                         mechanism: Mechanism = "gaussian", accountant: Accountant = "pld", threads: int | None = None
-                         ) -> float | NDArray[np.float64]:
+                         mechanism: Mechanism = "gaussian", accountant: Accountant = "pld",
+                         best_of: ArrayLike | None = None, best_of_law: RepetitionLaw | None = None,
+                         threads: int | None = None) -> float | NDArray[np.float64]:
     """The least noise multiplier with which the run is (epsilon, delta)-DP, within 1e-6 and never too small.
 
     The least that the accountant certifies: where its intervals are wide, as wide as they are above the truth's.
     Raises ``Infeasible`` where no noise is enough.
+
+    best_of, best_of_law
+        Of several such runs only the best is released, as for ``epsilon``.
     """
     return _number(_ask(
         "noise_multiplier", ("epsilon", epsilon), ("delta", delta), steps=steps, rate=rate,
         batch=batch, records=records, records_per_person=records_per_person, adjacency=adjacency,
-        mechanism=mechanism, accountant=accountant, threads=threads))
+        mechanism=mechanism, accountant=accountant, best_of=best_of, best_of_law=best_of_law,
+        threads=threads))
 
 
 def steps_for(*, epsilon: ArrayLike, delta: ArrayLike, noise_multiplier: ArrayLike, rate: ArrayLike | None = None,
               batch: ArrayLike | None = None, records: ArrayLike | None = None, records_per_person: ArrayLike = 1,
               adjacency: Adjacency = "add_remove", mechanism: Mechanism = "gaussian", accountant: Accountant = "pld",
-              threads: int | None = None) -> int | NDArray[np.int64]:
-    """How many such steps are (epsilon, delta)-DP, up to 1e15. Raises ``Infeasible`` if not even one is."""
+              best_of: ArrayLike | None = None, best_of_law: RepetitionLaw | None = None, threads: int | None = None
+              ) -> int | NDArray[np.int64]:
+    """How many such steps are (epsilon, delta)-DP, up to 1e15. Raises ``Infeasible`` if not even one is.
+
+    best_of, best_of_law
+        Of several such runs only the best is released, as for ``epsilon``.
+    """
     return _count(_ask(
         "steps", ("epsilon", epsilon), ("delta", delta), noise_multiplier=noise_multiplier,
         rate=rate, batch=batch, records=records, records_per_person=records_per_person,
-        adjacency=adjacency, mechanism=mechanism, accountant=accountant, threads=threads))
+        adjacency=adjacency, mechanism=mechanism, accountant=accountant, best_of=best_of, best_of_law=best_of_law,
+        threads=threads))
 
 
 def rate_for(*, epsilon: ArrayLike, delta: ArrayLike, noise_multiplier: ArrayLike, steps: ArrayLike = 1,
              records_per_person: ArrayLike = 1, adjacency: Adjacency = "add_remove",
-             mechanism: Mechanism = "gaussian", accountant: Accountant = "pld", threads: int | None = None
+             mechanism: Mechanism = "gaussian", accountant: Accountant = "pld",
+             best_of: ArrayLike | None = None, best_of_law: RepetitionLaw | None = None, threads: int | None = None
              ) -> float | NDArray[np.float64]:
     """The largest Poisson rate with which the run is (epsilon, delta)-DP, within 1e-6 and never too large.
 
     The largest that the accountant certifies, as for ``noise_multiplier_for``.
+
+    best_of, best_of_law
+        Of several such runs only the best is released, as for ``epsilon``.
     """
     return _number(_ask(
         "rate", ("epsilon", epsilon), ("delta", delta), noise_multiplier=noise_multiplier,
         steps=steps, records_per_person=records_per_person, adjacency=adjacency,
-        mechanism=mechanism, accountant=accountant, threads=threads))
+        mechanism=mechanism, accountant=accountant, best_of=best_of, best_of_law=best_of_law,
+        threads=threads))
 
 
 def batch_for(*, epsilon: ArrayLike, delta: ArrayLike, noise_multiplier: ArrayLike, records: ArrayLike,
               steps: ArrayLike = 1, records_per_person: ArrayLike = 1, adjacency: Adjacency = "replace_one",
-              mechanism: Mechanism = "gaussian", accountant: Accountant = "pld", threads: int | None = None
+              mechanism: Mechanism = "gaussian", accountant: Accountant = "pld",
+              best_of: ArrayLike | None = None, best_of_law: RepetitionLaw | None = None, threads: int | None = None
               ) -> int | NDArray[np.int64]:
-    """The largest batch, drawn afresh without replacement, with which the run is (epsilon, delta)-DP."""
+    """The largest batch, drawn afresh without replacement, with which the run is (epsilon, delta)-DP.
+
+    best_of, best_of_law
+        Of several such runs only the best is released, as for ``epsilon``.
+    """
     return _count(_ask(
         "batch", ("epsilon", epsilon), ("delta", delta), noise_multiplier=noise_multiplier,
         records=records, steps=steps, records_per_person=records_per_person, adjacency=adjacency,
-        mechanism=mechanism, accountant=accountant, threads=threads))
+        mechanism=mechanism, accountant=accountant, best_of=best_of, best_of_law=best_of_law,
+        threads=threads))
 
 
 @dataclass(frozen=True)
