@@ -61,6 +61,7 @@
 #include <tacit/dp/grid/ends.hpp>
 #include <tacit/dp/grid/fft.hpp>
 #include <tacit/dp/grid/fill.hpp>
+#include <tacit/dp/grid/fit.hpp>
 #include <tacit/dp/grid/kept.hpp>
 #include <tacit/dp/grid/law.hpp>
 #include <tacit/dp/grid/listed_losses.hpp>
