@@ -88,6 +88,7 @@
 #include <tacit/dp/matrix/strategy.hpp>
 #include <tacit/dp/mi_dp.hpp>
 #include <tacit/dp/mixture_profile.hpp>
+#include <tacit/dp/nearest_kept.hpp>
 #include <tacit/dp/normal_mixtures.hpp>
 #include <tacit/dp/normal_sum.hpp>
 #include <tacit/dp/pair.hpp>

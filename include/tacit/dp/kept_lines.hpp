@@ -3,6 +3,7 @@
 
 #include <tacit/core/units.hpp>
 #include <tacit/dp/contour/kept.hpp>
+#include <tacit/dp/nearest_kept.hpp>
 #include <tacit/dp/rays/kept.hpp>
 #include <tacit/dp/work_budget.hpp>
 

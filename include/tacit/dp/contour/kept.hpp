@@ -6,6 +6,7 @@
 #include <tacit/core/units.hpp>
 #include <tacit/dp/contour/line.hpp>
 #include <tacit/dp/contour/table.hpp>
+#include <tacit/dp/nearest_kept.hpp>
 #include <tacit/dp/rounded_shifts.hpp>
 
 #include <algorithm>
@@ -13,7 +14,6 @@
 #include <concepts>
 #include <optional>
 #include <utility>
-#include <vector>
 
 /// What one question about δ leaves for those near it: docs/certificates/contour.md, Lemma 18.
 
@@ -22,15 +22,6 @@ namespace tacit::detail {
 /// How wide log δ may be where a kept line answers in the place of one of its own: well within what a trade-off curve or a
 /// lone question calls narrow.
 inline constexpr double kept_width = 4e-10;
-
-/// What was planned for the ε nearest to this one.
-template <class Kept>
-[[nodiscard]] Kept const* nearest_kept(std::vector<Kept> const& kept, double epsilon) {
-  auto const away = [&](Kept const& one) { return std::abs(one.start() - epsilon); };
-  auto const nearest = std::min_element(
-      kept.begin(), kept.end(), [&](Kept const& a, Kept const& b) { return away(a) < away(b); });
-  return nearest == kept.end() ? nullptr : &*nearest;
-}
 
 /// A line of integration that was planned for one ε: its bounds hold at every other one, and are narrow near its own.
 template <std::same_as<double> T = double>

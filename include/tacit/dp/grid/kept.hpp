@@ -3,9 +3,8 @@
 
 #include <tacit/core/units.hpp>
 #include <tacit/dp/grid/tail.hpp>
+#include <tacit/dp/nearest_kept.hpp>
 
-#include <algorithm>
-#include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <deque>
@@ -22,11 +21,8 @@ class kept_tails {
  public:
   /// δ(ε) of the nearest one, where it is within a few times `width` of itself.
   [[nodiscard]] std::optional<bound<T>> delta(T epsilon, T width) const {
-    auto const nearest =
-        std::min_element(all_.begin(), all_.end(), [epsilon](kept const& a, kept const& b) {
-          return std::abs(a.start - epsilon) < std::abs(b.start - epsilon);
-        });
-    if (nearest == all_.end()) return std::nullopt;
+    kept const* const nearest = nearest_kept(all_, epsilon);
+    if (nearest == nullptr) return std::nullopt;
     bound<T> const found = nearest->tail.delta(epsilon);
     if (!(found.upper - found.lower <= 4.0 * width * found.upper)) return std::nullopt;
     return found;
@@ -49,8 +45,9 @@ class kept_tails {
   static constexpr std::size_t most_nodes = std::size_t{1} << 22;  // 24 bytes each
 
   struct kept {
-    T start;
+    T at;
     certified_tail<T> tail;
+    [[nodiscard]] T start() const { return at; }
   };
   std::deque<kept> all_;
   std::size_t nodes_ = 0;

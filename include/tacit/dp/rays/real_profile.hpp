@@ -4,6 +4,7 @@
 #include <tacit/core/elementary.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/core/units.hpp>
+#include <tacit/dp/nearest_kept.hpp>
 #include <tacit/dp/pair.hpp>
 #include <tacit/dp/rays/answer.hpp>
 #include <tacit/dp/rays/kept.hpp>
