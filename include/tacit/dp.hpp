@@ -29,6 +29,7 @@
 #include <tacit/dp/contour/strip.hpp>
 #include <tacit/dp/contour/sums.hpp>
 #include <tacit/dp/contour/table.hpp>
+#include <tacit/dp/contour/turns.hpp>
 #include <tacit/dp/coupled_profile.hpp>
 #include <tacit/dp/coupled_ratio.hpp>
 #include <tacit/dp/deltas_of.hpp>

@@ -9,11 +9,13 @@
 #include "support/catch.hpp"
 #include "support/table.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 using namespace tacit;
@@ -111,6 +113,84 @@ TEST_CASE("moments of sampled Laplace noise are those of its definition", "[dp][
     double const value = table.at_tilt(tilt).value;
     CHECK(table.beyond(tilt, 1e-6, value) >= 1.0 - 1e-12);
     CHECK(table.beyond(tilt, 1e9, value) <= table.beyond(tilt, 1.0, value));
+  }
+}
+
+TEST_CASE("a moment of unsampled Laplace noise in closed form is the sum over nodes", "[dp]") {
+  std::mt19937_64 random(20261129);
+  std::uniform_real_distribution<double> uniform(0.0, 1.0);
+  for (int k = 0; k < 200; ++k) {
+    double const shift = std::pow(10.0, -4.0 + 5.0 * uniform(random));
+    double const tilt = std::pow(10.0, -3.0 + 4.0 * uniform(random));
+    double const t = std::pow(10.0, -2.0 + 4.0 * uniform(random)) / shift;
+    bounded_pair const pair{shift, 0.5, 1.0, both[static_cast<std::size_t>(k % 2)]};
+    nodes const table(pair, static_cast<std::size_t>(64.0 + 8.0 * shift * (1.0 + tilt)));
+    double const value = table.at_tilt(tilt).value;
+    REQUIRE(table.closed());
+    detail::complex<double> sum{0.0, 0.0};
+    double inexact = 0.0;
+    for (nodes::node const& n : table.nodes()) {
+      double const mass = std::exp(n.log_mass + tilt * n.loss - value);
+      sum += detail::polar_of(mass, t * n.loss);
+      inexact +=
+          mass * (nodes::units(n, tilt, value) + 4.0 * t * (n.loss_units + std::abs(n.loss)));
+    }
+    auto const found = table.closed_at(tilt, t, value);
+    double const wrong = table.quadrature_error(tilt, t, value);
+    CAPTURE(shift, tilt, t, sum.re, sum.im, found.value.re, found.value.im, wrong);
+    REQUIRE(wrong <= 1e-13);
+    double const allowed =
+        1.2e-16 * (inexact + found.units + static_cast<double>(table.nodes().size())) + wrong;
+    CHECK(detail::modulus_of(found.value - sum) <= allowed);
+  }
+}
+
+TEST_CASE("Laplace noise of several kinds, and beside Gaussians, has lines where a grid was wide",
+          "[dp]") {
+  struct run {
+    std::vector<std::pair<event, std::uint64_t>> releases;
+    double delta;
+    bound<double> on_grid;
+  };
+  auto const laplace_at = [](double scale, double rate) {
+    return event(sampled(laplace{scale}, poisson{rate}));
+  };
+  auto const gaussian_at = [](double sigma, double rate) {
+    return event(sampled(gaussian{sigma}, poisson{rate}));
+  };
+  std::vector<run> const runs{{{{laplace_at(0.3112446592130431, 0.07265076328816517), 2603},
+                                {gaussian_at(6.160067191658568, 0.00010488196281598802), 1}},
+                               1.084448626855795e-08,
+                               {157.810407485, 157.810523144}},
+                              {{{laplace_at(0.33653269037879935, 4.570928672582583e-06), 149},
+                                {laplace{4.1927084675913955}, 274}},
+                               3.8323519390457525e-07,
+                               {24.9512491773, 24.9512661516}},
+                              {{{laplace_at(1.602960767580695, 0.00012432481938783288), 1962},
+                                {gaussian_at(4.322375940757348, 1.3156408516626646e-06), 428},
+                                {laplace_at(0.8026782045279228, 0.010520243991478164), 41}},
+                               1.0440516682250046e-08,
+                               {0.430063075482, 0.430063754473}},
+                              {{{gaussian_at(4.922542472388657, 0.00017293015388804395), 582},
+                                {laplace{23.05275897055402}, 1},
+                                {laplace{3.275895814388648}, 101}},
+                               2.7791195193129843e-05,
+                               {15.0068028684, 15.0070660564}},
+                              {{{gaussian_at(0.778736953670669, 5.782747169940645e-05), 2962},
+                                {laplace{3.6748567560502363}, 57},
+                                {gaussian_at(68.75427697053551, 0.0011817683474506812), 17}},
+                               3.530602353766816e-06,
+                               {9.78384712124, 9.78389107154}}};
+  for (run const& one : runs) {
+    privacy_loss of(adjacency::add_remove);
+    for (auto const& [release, count] : one.releases) of.add(release, count);
+    auto const found = of.epsilon_by(one.delta);
+    CAPTURE(one.delta, found.value.lower, found.value.upper);
+    CHECK(found.by == privacy_loss_route::contour);
+    CHECK(found.value.upper - found.value.lower <= 1e-9 * std::max(1.0, found.value.upper));
+    // What the grid said holds the truth as well.
+    CHECK(found.value.lower <= one.on_grid.upper);
+    CHECK(found.value.upper >= one.on_grid.lower);
   }
 }
 

@@ -14,6 +14,7 @@
 #include <tacit/dp/contour/strip.hpp>
 #include <tacit/dp/contour/sums.hpp>
 #include <tacit/dp/contour/table.hpp>
+#include <tacit/dp/contour/turns.hpp>
 #include <tacit/dp/pair.hpp>
 #include <tacit/dp/work_budget.hpp>
 
@@ -89,35 +90,16 @@ template <std::same_as<double> T>
   T value = 0.0;
   T wrong = 1.0;
   for (T panels = 1.0 + std::ceil(entry.pair.epsilon); panels < 2000.0 && wrong > 2e-17;
-       panels = std::ceil(1.6 * panels)) {
+       panels = std::ceil(1.3 * panels)) {
     if (!budget.take(4000.0 * panels)) return false;
     found.emplace(entry.pair, static_cast<std::size_t>(panels));
     value = found->at_tilt(theta).value;
-    wrong = found->quadrature_error(theta, end, value);
+    wrong = found->quadrature_error(theta, found->closed() ? 0.0 : end, value);
   }
   if (!(wrong <= 1e-13)) return false;
-  std::vector<typename laplace_nodes<T>::node> const& nodes = found->nodes();
-  T const size = static_cast<T>(nodes.size());
-  if (!budget.take(30.0 * size * static_cast<T>(plan.points))) return false;
-  std::vector<T> masses;
-  masses.reserve(nodes.size());
-  T inexact = 0.0;  // of Σ mass·e^{itL}, in units, with t·swing
-  T swing = 0.0;
-  for (auto const& n : nodes) {
-    T const mass = elementary::exp(n.log_mass + theta * n.loss - value);
-    T const units = laplace_nodes<T>::units(n, theta, value);
-    if (!(units < laplace_nodes<T>::most_units)) return false;
-    masses.push_back(mass);
-    inexact += mass * (units + 12.0);
-    swing += mass * (n.loss_units + 2.0 * std::abs(n.loss));
-  }
+  T const points = static_cast<T>(plan.points);
   T const count = entry.count;
-  for (std::size_t n = 0; n < plan.points; ++n) {
-    T const t = plan.spacing * static_cast<T>(n);
-    complex_sum<T> sum;
-    for (std::size_t k = 0; k < nodes.size(); ++k) sum += polar_of(masses[k], t * nodes[k].loss);
-    complex<T> const moment = sum.value();
-    T const error = 1.01 * (unit_roundoff * (inexact + t * swing) + wrong);
+  auto const put = [&](std::size_t n, complex<T> const& moment, T error) {
     T const modulus = std::max(modulus_of(moment), std::numeric_limits<T>::min());
     T const log_modulus = elementary::log(modulus);
     T const turned = angle_of(moment);
@@ -126,6 +108,37 @@ template <std::same_as<double> T>
              count * (elementary::log1p(1.001 * error / modulus) +
                       unit_roundoff * (std::abs(value) + 3.0 * std::abs(log_modulus) +
                                        8.0 * std::abs(turned) + 4.0)));
+  };
+  if (found->closed()) {
+    if (!budget.take(120.0 * points)) return false;
+    for (std::size_t n = 0; n < plan.points; ++n) {
+      auto const there = found->closed_at(theta, plan.spacing * static_cast<T>(n), value);
+      put(n, there.value, 1.01 * unit_roundoff * there.units);
+    }
+  } else {
+    std::vector<typename laplace_nodes<T>::node> const& nodes = found->nodes();
+    if (!budget.take((3.0 * static_cast<T>(nodes.size()) + 80.0) * points)) return false;
+    std::vector<turning_term<T>> terms;
+    terms.reserve(nodes.size());
+    T whole = 0.0;
+    T inexact = 0.0;  // of Σ mass·e^{itL}, in units, with t·swing
+    T swing = 0.0;
+    for (auto const& n : nodes) {
+      T const mass = elementary::exp(n.log_mass + theta * n.loss - value);
+      T const units = laplace_nodes<T>::units(n, theta, value);
+      if (!(units < laplace_nodes<T>::most_units)) return false;
+      terms.push_back({{mass, 0.0}, {n.loss, 0.0}});
+      whole += mass;
+      inexact += mass * units;
+      swing += mass * (n.loss_units + 2.0 * std::abs(n.loss));
+    }
+    turning_terms<T> turning(std::move(terms), plan.spacing);
+    for (std::size_t n = 0; n < plan.points; ++n) {
+      T const t = plan.spacing * static_cast<T>(n);
+      turning.move_to(n);
+      T const units = inexact + turning.units(n) * whole + t * swing;
+      put(n, turning.sum_from(0), 1.01 * (unit_roundoff * units + wrong));
+    }
   }
   auto const add = [&](T& to, T log_size) {
     to += count * log_size + lost * std::abs(count * log_size);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/complex.hpp>
 #include <tacit/core/elementary.hpp>
 #include <tacit/core/log.hpp>
 #include <tacit/core/quadrature.hpp>
@@ -75,6 +76,32 @@ class laplace_nodes {
     }
     T const mean = first / sum;
     return {top + elementary::log(sum), mean, std::max(second / sum - mean * mean, 0.0)};
+  }
+
+  /// M(tilt + it)/e^value of noise that is not sampled, for which log R = x: without a quadrature; and what it errs by, in units.
+  struct closed_moment {
+    complex<T> value;
+    T units;
+  };
+  [[nodiscard]] bool closed() const { return pair_.rate == 1.0; }
+  [[nodiscard]] closed_moment closed_at(T tilt, T t, T value) const {
+    T const s = pair_.epsilon;
+    T const high = tilt * s - value;
+    T const low = -(1.0 + tilt) * s - value;
+    T const up = elementary::exp(high);
+    T const down = elementary::exp(low);
+    auto const [sine, cosine] = elementary::sin_cos_far(t * s);
+    // ¼/(z + ½)
+    T const real = tilt + 0.5;
+    T const scale = 0.25 / (real * real + t * t);
+    complex<T> const between{scale * real, -scale * t};
+    complex<T> const sum = complex<T>{up * cosine, up * sine} * (0.5 + between) +
+                           complex<T>{down * cosine, -down * sine} * (0.5 - between);
+    auto const off = [](T size, T exponent, T terms) {
+      return size * (24.0 + std::abs(exponent) + terms);
+    };
+    return {sum, off(up, high, 2.0 * (tilt + t) * s + std::abs(value)) +
+                     off(down, low, (3.0 * (1.0 + tilt) + 2.0 * t) * s + std::abs(value))};
   }
 
   /// What the quadrature errs by in M(tilt + it), 0 ≤ t ≤ end, at most, relative to e^value.

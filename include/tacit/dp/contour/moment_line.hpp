@@ -7,6 +7,7 @@
 #include <tacit/dp/contour/strip.hpp>
 #include <tacit/dp/contour/sums.hpp>
 #include <tacit/dp/contour/table.hpp>
+#include <tacit/dp/contour/turns.hpp>
 
 #include <algorithm>
 #include <array>
@@ -69,18 +70,10 @@ class moment_line {
 
   void add(T count, T spacing, line_sums<T>& to) const {
     std::size_t const size = nodes_.size();
-    // Structure of arrays: the loops below are the accountant's hottest.
-    std::vector<T> real(size);
-    std::vector<T> imaginary(size);
-    std::vector<T> turn_real(size);
-    std::vector<T> turn_imaginary(size);
-    for (std::size_t k = 0; k < size; ++k) {
-      T const fall = lifted_ ? elementary::exp(-spacing * nodes_[k].loss.im) : 1.0;
-      auto const [sine, cosine] = elementary::sin_cos(spacing * nodes_[k].loss.re);
-      turn_real[k] = fall * cosine;
-      turn_imaginary[k] = fall * sine;
-    }
-    T const depth = 12.0 + static_cast<T>(size / block);
+    std::vector<turning_term<T>> terms;
+    terms.reserve(size);
+    for (node const& n : nodes_) terms.push_back({n.tilted, n.loss});
+    turning_terms<T> turning(std::move(terms), spacing);
     std::size_t first_large = near_one_ ? size : 0;
     for (std::size_t n = 0; n < to.real.size(); ++n) {
       T const t = spacing * static_cast<T>(n);
@@ -88,26 +81,9 @@ class moment_line {
         T const reach = 0.499 / elementary::hypot(tilt_, t);
         while (first_large > 0 && nodes_[first_large - 1].size >= reach) --first_large;
       }
-      if (n % resync == 0) {
-        for (std::size_t k = 0; k < size; ++k) {
-          node const& at = nodes_[k];
-          T const fall = lifted_ ? elementary::exp(-t * at.loss.im) : 1.0;
-          auto const [sine, cosine] = elementary::sin_cos_far(t * at.loss.re);
-          T const c = fall * cosine;
-          T const s = fall * sine;
-          real[k] = at.tilted.re * c - at.tilted.im * s;
-          imaginary[k] = at.tilted.re * s + at.tilted.im * c;
-        }
-      } else {
-        for (std::size_t k = 0; k < size; ++k) {
-          T const r = real[k];
-          real[k] = r * turn_real[k] - imaginary[k] * turn_imaginary[k];
-          imaginary[k] = r * turn_imaginary[k] + imaginary[k] * turn_real[k];
-        }
-      }
-      // Of a product of complex numbers √5, of a turn 2 for its sine and cosine, if it falls 3 more.
-      T const drift = depth + 8.0 + (lifted_ ? 8.0 : 5.0) * static_cast<T>(n % resync);
-      complex<T> moment{sum_from(real, first_large), sum_from(imaginary, first_large)};
+      turning.move_to(n);
+      T const drift = turning.units(n);
+      complex<T> moment = turning.sum_from(first_large);
       T error = 0.0;
       if (near_one_) {
         error = near_one(count, t, n, first_large, moment, drift, to);
@@ -123,8 +99,7 @@ class moment_line {
       }
       if (split_) {
         complex<T> large;
-        for (std::size_t k = 0; k < size; ++k)
-          large += nodes_[k].outside * complex<T>{real[k], imaginary[k]};
+        for (std::size_t k = 0; k < size; ++k) large += nodes_[k].outside * turning.at(k);
         T const scale = near_one_ ? elementary::exp(value_) : 1.0;
         T const wrong =
             unit_roundoff * (large_inexact_ + (drift + static_cast<T>(size)) * large_total_ +
@@ -136,9 +111,7 @@ class moment_line {
   }
 
  private:
-  static constexpr std::size_t resync = 16;
   static constexpr std::size_t powers = 15;  // L², …, L¹⁶: 0.5¹⁷/17! is below an ulp of the sum
-  static constexpr std::size_t block = 64;
 
   struct node {
     T size;  // |L|
@@ -164,23 +137,6 @@ class moment_line {
   // |aⁿ − bⁿ| ≤ (|b| + |a − b|)ⁿ − |b|ⁿ, and so for products of different numbers.
   [[nodiscard]] static T off(T error, T modulus) {
     return elementary::log1p(1.001 * error / modulus);
-  }
-
-  // In eight lanes, a block of 64 after the other: a term takes part in at most 11 + size/64 additions.
-  [[nodiscard]] static T sum_from(std::vector<T> const& x, std::size_t from) {
-    T sum = 0.0;
-    std::size_t k = from;
-    while (k < x.size()) {
-      std::array<T, 8> lane{};
-      std::size_t const end = std::min(x.size(), k + block);
-      for (; k + 8 <= end; k += 8) {
-        for (std::size_t j = 0; j < 8; ++j) lane[j] += x[k + j];
-      }
-      for (std::size_t j = 0; k < end; ++k, ++j) lane[j] += x[k];
-      sum +=
-          ((lane[0] + lane[1]) + (lane[2] + lane[3])) + ((lane[4] + lane[5]) + (lane[6] + lane[7]));
-    }
-    return sum;
   }
 
   [[nodiscard]] node plain(mixture_table<T> const& nodes, node_errors<T> const& e,
