@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <tacit/dp/contour/routes.hpp>
+#include <tacit/dp/gaussian.hpp>
 #include <tacit/dp/privacy_loss.hpp>
 #include <tacit/dp/rays/answer.hpp>
 
@@ -8,6 +10,8 @@
 #include <array>
 #include <cmath>
 #include <optional>
+#include <random>
+#include <vector>
 
 using namespace tacit;
 namespace rays = tacit::detail::rays;
@@ -248,6 +252,61 @@ TEST_CASE("the rays and the vertical line meet", "[dp]") {
     CHECK(other.lower <= found->upper);
     CHECK(found->upper - found->lower <= 1e-9 * std::max(1.0, found->upper));
   }
+}
+
+// Unsampled noise has losses of any size, however rare: none of them is the largest.
+TEST_CASE("beside unsampled noise the direction add has no largest loss", "[dp]") {
+  rays::composition const run{{{0.00018920725001552762, 1.0 / 0.7834315954415367, 12.0}},
+                              std::pow(18.346549430257195, -2.0)};
+  double const log_delta = std::log(3.148342638197394e-11);
+  detail::work_budget work(1e10);
+  // The mixtures' losses lie in [−∞, base], so that of all is about the normal part's alone.
+  bound<double> const normal = epsilon(gaussian_dp{1.0 / 18.346549430257195}, std::exp(log_delta));
+  auto const found = rays::epsilon<double>(run, orientation::add, log_delta, 0.0, work);
+  if (found) {
+    CHECK(found->upper >= normal.lower);
+    CHECK(found->lower <= normal.upper + 0.003);
+  }
+  for (double const e : {0.001, 0.0022, 0.0025, 0.0337, 0.1, 0.3}) {
+    CAPTURE(e);
+    CHECK_FALSE(rays::add_is_below(run, e, log_delta, work));
+    std::vector<rays::kept_moment> kept;
+    (void)rays::add_is_below(run, e, -1.0, work, &kept);
+    for (rays::kept_moment const& one : kept) {
+      CHECK_FALSE(one.below(e, log_delta));
+      CHECK_FALSE(one.below(0.3, log_delta));
+    }
+  }
+  // Farther out it is below: the normal part alone has an ε of .317.
+  CHECK(rays::add_is_below(run, 0.5, log_delta, work));
+
+  std::mt19937_64 random(20261129);
+  auto const between = [&](double low, double high) {
+    return std::exp(std::uniform_real_distribution<>(std::log(low), std::log(high))(random));
+  };
+  int asked = 0;
+  for (int k = 0; k < 60; ++k) {
+    rays::composition const what{
+        {{between(1e-6, 0.5), between(0.3, 3.0), std::floor(between(1.0, 300.0))}},
+        std::pow(between(0.5, 50.0), -2.0)};
+    auto const& e = what.events.front();
+    mixture_pair const pair{{{e.rate, e.shift}}, orientation::add};
+    detail::contour<> const line({{pair, e.count}}, what.variance);
+    double const delta = between(1e-12, 1e-2);
+    auto const by_line = line.epsilon(delta);
+    if (!by_line || !(by_line->lower > 1e-6)) continue;
+    ++asked;
+    CAPTURE(k, e.rate, e.shift, e.count, what.variance, delta, by_line->lower, by_line->upper);
+    detail::work_budget own(1e9);
+    auto const by_rays = rays::epsilon<double>(what, orientation::add, std::log(delta), 0.0, own);
+    if (by_rays) {
+      CHECK(by_rays->lower <= by_line->upper);
+      CHECK(by_rays->upper >= by_line->lower);
+    }
+    // δ is larger at a smaller ε.
+    CHECK_FALSE(rays::add_is_below(what, 0.99 * by_line->lower, std::log(delta), own));
+  }
+  CHECK(asked >= 20);
 }
 
 TEST_CASE("the rays refuse what is not theirs, within their budget", "[dp]") {

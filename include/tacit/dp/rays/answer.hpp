@@ -65,10 +65,12 @@ template <std::same_as<double> T = double>
   log_delta -= blur;
   double const scale = static_cast<double>(base(what));
   double const G = scale * (1.0 + 1e-14) - epsilon;
-  if (!(G > 0.0)) return true;  // no loss exceeds `scale`
+  bool const bounded = what.variance == 0.0;
+  if (bounded && !(G > 0.0)) return true;  // no loss exceeds `scale`
   if (!affordable(what)) return false;
   real_line<T> moments(what);
-  double best = std::numeric_limits<double>::infinity(), at = 1.0 / G;
+  double best = std::numeric_limits<double>::infinity();
+  double at = G > 0.0 ? 1.0 / G : 1.0 / std::sqrt(what.variance);
   chernoff_line line{};
   auto const improves = [&](double a) {
     if (!work.take(moments.cost())) return false;
@@ -86,7 +88,7 @@ template <std::same_as<double> T = double>
     }
   }
   bool const below = best <= log_delta;
-  if (below && keep != nullptr) keep->push_back({line, scale, shifts});
+  if (below && keep != nullptr) keep->push_back({line, scale, bounded, shifts});
   return below;
 }
 

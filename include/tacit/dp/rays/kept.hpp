@@ -92,6 +92,7 @@ struct kept_rays {
 struct kept_moment {
   chernoff_line line;
   double base;
+  bool bounded;  // no loss exceeds `base`
   rounded_shifts shifts;
 
   /// Whether it shows that δ(ε) ≤ e^{log_delta}.
@@ -99,7 +100,7 @@ struct kept_moment {
     double const blur = shifts.blur(log_delta);
     epsilon -= blur + 2.0 * unit_roundoff * std::abs(epsilon);
     double const G = base * (1.0 + 1e-14) - epsilon;
-    return !(G > 0.0) || line.log_size(G) <= log_delta - blur;
+    return (bounded && !(G > 0.0)) || line.log_size(G) <= log_delta - blur;
   }
 };
 

@@ -105,17 +105,19 @@ template <class R>
   return {e, p, e == e, false};
 }
 
-/// The ends of the interval, each asked: δ(upper) ≤ δ ≤ δ(lower) by the bounds.
+/// The ends of the interval, each asked: δ(upper) ≤ δ ≤ δ(lower) by the bounds. Rays know ε below `most`; at least that is the
+/// largest loss, if there is one.
 template <class R>
 [[nodiscard]] std::optional<bound<double>> ends(ray_sum<R> const& r, double log_delta,
-                                                root_found const& at, double most, double blur) {
+                                                root_found const& at, double most, bool bounded,
+                                                double blur) {
   double const e = at.epsilon, shift = r.shift(e) + blur;
   bound<double> out{0.0, most};
   bool found = false;
   for (double k = 1.0; k < 60.0 && !found; k *= 1.5) {
     out.upper = e + std::max(k * (at.at.above + blur * at.at.value) / at.at.slope,
                              4.0 * unit<double> * e * k);
-    found = out.upper >= most || integrate(r, out.upper).log_upper() <= log_delta - blur;
+    found = out.upper < most ? integrate(r, out.upper).log_upper() <= log_delta - blur : bounded;
   }
   if (!found) return std::nullopt;
   found = false;
@@ -166,7 +168,9 @@ class solver {
     double c = std::numeric_limits<double>::quiet_NaN();
   };
 
+  // Rays are asked at ε below it. Without unsampled noise it is the largest loss.
   [[nodiscard]] double most() const { return towards_ == orientation::add ? base_ : infinity; }
+  [[nodiscard]] bool bounded() const { return what_->variance == 0.0; }
   [[nodiscard]] double exponent(double epsilon) const {
     return towards_ == orientation::remove ? base_ + epsilon : base_ - epsilon;
   }
@@ -295,7 +299,7 @@ std::optional<bound<double>> solver<T>::ask(lines<R>& on, plan const& planned, b
   error = found.at.log_scale + elementary::log(0.5 * (found.at.above + found.at.below));
   rounded_shifts const shifts = shifts_of(*what_);
   if (root_wanted) {
-    return ends(*rays, at.log_delta, found, most(), shifts.blur(at.log_delta));
+    return ends(*rays, at.log_delta, found, most(), bounded(), shifts.blur(at.log_delta));
   }
   kept_sum<R> asked(std::move(*rays), shifts, at.epsilon, found.at);
   std::optional<bound<double>> const value = asked.log_delta(at.epsilon);

@@ -20,7 +20,7 @@
 
 namespace tacit::detail::rays {
 
-/// log D(G) ≤ constant − t·G for every G > 0, and its rounding.
+/// log D(G) ≤ constant − t·G for every G, and its rounding.
 struct chernoff_line {
   double t;
   double constant;
