@@ -172,7 +172,16 @@ TEST_CASE("compositions of different laws that were wide are as narrow as their 
               5.186023641493887e-05) <= 1e-8);
   CHECK(width({{sampled(laplace{10.121264570350167}, poisson{0.1695960367481184}), 72},
                {sampled_gaussian(0.6588033852552833, 0.00010117059016840501), 31}},
-              1.605158657965119e-05) <= 1e-5);
+              1.605158657965119e-05) <= 1e-6);
+  CHECK(width({{sampled_gaussian(1.0, 5.374348477128548e-06), 3},
+               {sampled(laplace{16.13178759433824}, poisson{0.43959375317024496}), 2},
+               {laplace{100.0}, 1}},
+              1.0055177258838338e-09) <= 1e-7);
+  CHECK(width({{sampled_gaussian(43.58690816515122, 0.03733823483528458), 145},
+               {sampled_gaussian(6.902112409375405, 2.3696671097075744e-06), 25157},
+               {sampled_gaussian(1.729825840215982, 8.800225736862149e-05), 1339},
+               {sampled_gaussian(0.49137073850220214, 5.489544184608961e-06), 1}},
+              7.358169808971633e-12) <= 1e-3);
 }
 
 TEST_CASE("rare jumps beside others: rays and a grid meet the line, and grids alone",

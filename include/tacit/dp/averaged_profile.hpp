@@ -45,6 +45,14 @@ class averaged_profile {
     return bound<T>{lower, upper};
   }
 
+  // How fast log δ falls in ε, where it was approached.
+  [[nodiscard]] T fall() const { return -slope_; }
+
+  // The ε of the others alone is less than that of all.
+  [[nodiscard]] T others_epsilon(T log_delta) const {
+    return others_.epsilon(elementary::exp(log_delta)).lower;
+  }
+
   // Moves ε to about where log δ(ε) is.
   [[nodiscard]] bool approach(T log_delta, T& epsilon, work_budget& work) {
     auto const miss = [&](T e) {
@@ -55,12 +63,18 @@ class averaged_profile {
     T at = miss(epsilon);
     slope_ = -(1.0 + tilt());
     T farthest = 0.1 / (1.0 + tilt());
+    T low = 0.0;  // where δ is more, and below where it is less
+    T high = infinity;
     for (int round = 0; round < 32 && !(std::abs(at) < 1e-6); ++round) {
-      T const next = std::max(0.5 * epsilon, epsilon + std::min(-at / slope_, farthest));
+      (at > 0.0 ? low : high) = epsilon;
+      T next = std::max(0.5 * epsilon, epsilon + std::min(-at / slope_, farthest));
+      bool const inside = next > low && next < high;
+      if (high < infinity && (!inside || (round % 3 == 2 && std::abs(at) > 0.1)))
+        next = 0.5 * (low + high);
       T const there = miss(next);
       if (!(std::abs(there) < infinity) || next < 1e-12 || work.ended()) return false;
-      if (next != epsilon && there != at) slope_ = (there - at) / (next - epsilon);
-      if (!(slope_ < 0.0)) return false;
+      T const slope = (there - at) / (next - epsilon);
+      if (slope < 0.0) slope_ = slope;
       farthest = 4.0 * std::abs(next - epsilon);
       epsilon = next;
       at = there;

@@ -48,17 +48,19 @@ class jumps_beside {
   [[nodiscard]] static std::optional<jumps_beside> of(std::span<counted_pair const> pairs,
                                                       jumps_taken taken) {
     jumps_beside out;
+    bool large = false;  // is any of their losses within nine deviations
     for (counted_pair const& c : pairs) {
       auto const* mixture = std::get_if<mixture_pair>(&c.pair);
       if (mixture != nullptr && is_taken(*mixture, taken)) {
         mixture_pair::part const& part = mixture->parts.front();
         out.jumps_.events.push_back({part.weight, part.shift, c.count});
+        large = large || log_loss(part) > -4.0;
       } else {
         out.others_.push_back(c);
       }
     }
     std::size_t const kinds = out.jumps_.events.size();
-    if (kinds == 0 || kinds > most_kinds || out.others_.empty()) return std::nullopt;
+    if (!large || kinds > most_kinds || out.others_.empty()) return std::nullopt;
     if (!rays::affordable(out.jumps_)) return std::nullopt;
     return out;
   }
@@ -76,13 +78,17 @@ class jumps_beside {
     rays::real_profile<T> profile(jumps_);
     // A coarse grid first: it tells for about which ε the fine one is to be, and whether that will take too long.
     T const enough = 0.6 * work.left();
+    T aim = fine;
     for (int round = 0; round < 4 && !work.ended(); ++round) {
       if (round > 0 && !work.allows(round == 1 ? enough : 0.0)) return std::nullopt;
       std::optional<averaged_profile<T>> mean =
-          averaged_near(profile, log_delta, start, round == 0 ? coarse : fine, work);
+          averaged_near(profile, log_delta, start, round == 0 ? coarse : aim, work);
       if (!mean) return std::nullopt;
+      if (round == 0) start = std::max(start, mean->others_epsilon(log_delta));
       T const before = start;
       if (!mean->approach(log_delta, start, work)) return std::nullopt;
+      // Where δ falls fast, more of it may be lost for ε to be as narrow.
+      aim = std::clamp(3e-10 * std::max(T{1}, start) * mean->fall(), fine, 1e3 * fine);
       if (round > 0 && std::abs(start - before) * (1.0 + mean->tilt()) < 1.0) {
         return mean->epsilon(log_delta, start, work);
       }
@@ -100,9 +106,13 @@ class jumps_beside {
   // nine deviations.
   [[nodiscard]] static bool is_taken(mixture_pair const& pair, jumps_taken taken) {
     if (pair.orientation != orientation::remove || pair.parts.size() != 1) return false;
-    auto const [weight, shift] = pair.parts.front();
-    if (taken == jumps_taken::all) return shift > 0.2;
-    return weight < 0.02 && elementary::log(weight) + 9.0 * shift > -2.0;
+    mixture_pair::part const& part = pair.parts.front();
+    if (taken == jumps_taken::all) return part.shift > 0.2;
+    return part.weight < 0.02 && log_loss(part) > -2.0;
+  }
+  // Of the loss at nine deviations, about.
+  [[nodiscard]] static T log_loss(mixture_pair::part const& part) {
+    return elementary::log(part.weight) + 9.0 * part.shift;
   }
 
   [[nodiscard]] std::optional<bound<T>> delta(T epsilon, work_budget& work) const {
