@@ -32,7 +32,7 @@ namespace tacit {
 
 /// How finely a curve is asked for.
 struct trade_off_effort {
-  std::size_t knots = 96;  // at most so many questions, beside some ten that look for the range
+  std::size_t knots = 128;  // at most so many questions, beside some ten that look for the range
   double smallest_rate = 1e-9;  // below it the ends may be far apart
   double tolerance = 1e-6;      // of the true positive rate: as close is close enough
   double seconds = 1e-9 * detail::work_on_search;  // of counted work, as of a `search_effort`
