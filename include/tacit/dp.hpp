@@ -86,6 +86,7 @@
 #include <tacit/dp/matrix/error.hpp>
 #include <tacit/dp/matrix/run.hpp>
 #include <tacit/dp/matrix/sensitivity.hpp>
+#include <tacit/dp/matrix/separated.hpp>
 #include <tacit/dp/matrix/strategy.hpp>
 #include <tacit/dp/mi_dp.hpp>
 #include <tacit/dp/mixture_profile.hpp>

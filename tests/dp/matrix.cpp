@@ -3,6 +3,7 @@
 #include <tacit/dp/gaussian.hpp>
 #include <tacit/dp/matrix.hpp>
 #include <tacit/dp/privacy_loss.hpp>
+#include <tacit/dp/renyi.hpp>
 
 #include "support/catch.hpp"
 #include "support/numbers.hpp"
@@ -34,7 +35,9 @@ using tacit::min_separation;
 using tacit::noise_buffer;
 using tacit::prefix_error;
 using tacit::privacy_loss_accountant;
+using tacit::renyi_accountant;
 using tacit::sensitivity;
+using tacit::separated_poisson;
 using tacit::square_root_strategy;
 using tacit::squared_error;
 using tacit::toeplitz_strategy;
@@ -217,6 +220,93 @@ std::vector<pattern> bins(std::size_t steps, std::size_t count) {
     for (std::size_t i = bin; i < steps; i += count) all.back().taken[i] = 1;
   }
   return all;
+}
+
+// Of records that wait for `barred` steps and then take part with this rate, and wait again.
+std::vector<pattern> apart(std::size_t steps, std::size_t separation, double rate,
+                           std::size_t barred = 0) {
+  struct way {
+    pattern so_far;
+    std::size_t wait;
+  };
+  std::vector<way> all{{{1.0, {}}, barred}};
+  for (std::size_t i = 0; i < steps; ++i) {
+    std::vector<way> next;
+    for (way const& w : all) {
+      auto const go = [&](double chance, int taken, std::size_t wait) {
+        if (!(chance > 0.0)) return;
+        next.push_back({{w.so_far.probability * chance, w.so_far.taken}, wait});
+        next.back().so_far.taken.push_back(taken);
+      };
+      if (w.wait > 0) {
+        go(1.0, 0, w.wait - 1);
+      } else {
+        go(rate, 1, separation - 1);
+        go(1.0 - rate, 0, 0);
+      }
+    }
+    all = next;
+  }
+  std::vector<pattern> out;
+  for (way const& w : all) out.push_back(w.so_far);
+  return out;
+}
+
+// The same from the start that is the equilibrium.
+std::vector<pattern> apart_in_equilibrium(std::size_t steps, std::size_t separation, double rate) {
+  double const each = rate / (1.0 + (static_cast<double>(separation) - 1.0) * rate);
+  std::vector<pattern> out;
+  for (std::size_t barred = 0; barred < separation; ++barred) {
+    double const chance =
+        barred == 0 ? 1.0 - each * (static_cast<double>(separation) - 1.0) : each;
+    for (pattern p : apart(steps, separation, rate, barred)) {
+      p.probability *= chance;
+      out.push_back(p);
+    }
+  }
+  return out;
+}
+
+// log E_Q X^α for contributions signs[i], at a whole α: the sum over α patterns of their probabilities times
+// e^{Σ of the inner products of any two}.
+double log_moment(matrix const& c, double sigma, std::vector<pattern> const& patterns, int order,
+                  std::vector<double> const& signs) {
+  std::size_t const count = patterns.size();
+  std::vector<std::vector<double>> moves;
+  for (pattern const& p : patterns) {
+    moves.emplace_back(c.size(), 0.0);
+    for (std::size_t r = 0; r < c.size(); ++r) {
+      for (std::size_t i = 0; i < signs.size(); ++i) {
+        moves.back()[r] += c[r][i] * signs[i] * p.taken[i] / sigma;
+      }
+    }
+  }
+  matrix products(count, std::vector<double>(count, 0.0));
+  for (std::size_t j = 0; j < count; ++j) {
+    for (std::size_t k = 0; k < count; ++k) {
+      for (std::size_t r = 0; r < c.size(); ++r) products[j][k] += moves[j][r] * moves[k][r];
+    }
+  }
+  std::vector<std::size_t> chosen;
+  std::function<double(double)> const more = [&](double exponent) {
+    if (static_cast<int>(chosen.size()) == order) return std::exp(exponent);
+    double sum = 0.0;
+    for (std::size_t k = 0; k < count; ++k) {
+      double with = exponent;
+      for (std::size_t const j : chosen) with += products[j][k];
+      chosen.push_back(k);
+      sum += patterns[k].probability * more(with);
+      chosen.pop_back();
+    }
+    return sum;
+  };
+  return std::log(more(0.0));
+}
+
+double divergence_at(std::vector<composed> const& run, double order) {
+  tacit::renyi all(adjacency::add_remove);
+  for (composed const& entry : run) all.add(entry.release, entry.count);
+  return all.divergence(order);
 }
 
 bound<double> certified_delta(std::vector<composed> const& run, double epsilon,
@@ -587,4 +677,218 @@ TEST_CASE("sampling amplifies a banded run", "[dp][matrix]") {
   CHECK(epsilon(matrix_run(c, 8.0, cyclic_poisson{16, 0.1}), adjacency::replace_one) > sampled);
   CHECK_THROWS_AS(epsilon(matrix_run(c, 8.0, balls_in_bins{160}), adjacency::replace_one),
                   std::invalid_argument);
+}
+
+TEST_CASE("samples that keep a distance: no moment is above its bound", "[dp][matrix]") {
+  std::mt19937_64 random(20261129);
+  std::uniform_real_distribution<double> uniform;
+  double largest_excess = 0.0;
+  for (int trial = 0; trial < 120; ++trial) {
+    std::size_t const bands = 1 + random() % 3;
+    std::size_t const separation = bands + (trial % 3 == 0 ? random() % 3 : 0);
+    std::size_t const steps = bands + random() % (7 - bands);
+    double const rates[] = {0.02, 0.2, 0.6, 1.0};
+    double const sigmas[] = {0.8, 2.0, 6.0};
+    double const rate = rates[random() % 4];
+    double const sigma = sigmas[random() % 3];
+    toeplitz_strategy c{{1.0}, steps};
+    for (std::size_t t = 1; t < bands; ++t) {
+      c.coefficients.push_back(trial % 2 == 0 ? uniform(random) : 2.0 * uniform(random) - 1.0);
+    }
+    matrix rows = written_out(c);
+    bool const dense = trial % 4 == 1;
+    if (dense) {
+      for (std::size_t r = 0; r < steps; ++r) {
+        for (std::size_t i = 0; i < steps; ++i) rows[r][i] *= 0.5 + uniform(random);
+      }
+    }
+    separated_poisson const how{separation, rate};
+    std::vector<composed> const run =
+        dense ? matrix_run(as_dense(rows), sigma, how, adjacency::add_remove)
+              : matrix_run(c, sigma, how, adjacency::zero_out);
+    std::vector<double> signs(steps, 1.0);
+    if (trial % 5 == 4) {
+      for (double& x : signs) x = random() % 2 == 0 ? 1.0 : -1.0;
+    }
+    std::vector<std::vector<pattern>> const starts{
+        apart(steps, separation, rate), apart(steps, separation, rate, random() % separation),
+        apart_in_equilibrium(steps, separation, rate)};
+    for (std::vector<pattern> const& patterns : starts) {
+      for (int order = 2; order <= 3 + (patterns.size() < 14 ? 1 : 0); ++order) {
+        double const truth = log_moment(rows, sigma, patterns, order, signs) / (order - 1);
+        double const found = divergence_at(run, order);
+        CAPTURE(trial, bands, separation, steps, rate, sigma, order, truth, found);
+        CHECK(truth * (1.0 - 1e-12) <= found);
+        if (!dense && trial % 2 == 0 && trial % 5 != 4 && &patterns == &starts[0]) {
+          largest_excess = std::max(largest_excess, found / truth);
+        }
+      }
+    }
+  }
+  CAPTURE(largest_excess);
+  CHECK(largest_excess < 6.0);
+}
+
+TEST_CASE("samples that keep no distance are Poisson samples", "[dp][matrix]") {
+  for (double const rate : {1e-4, 0.01, 0.3, 1.0}) {
+    for (double const sigma : {0.7, 3.0}) {
+      std::vector<composed> const found =
+          matrix_run(identity_strategy(50), sigma, separated_poisson{1, rate}, adjacency::add_remove);
+      std::vector<composed> const known{
+          {tacit::sampled(gaussian{sigma}, tacit::poisson{rate}), 50}};
+      for (double const order : {2.0, 3.0, 7.0, 12.0}) {
+        CAPTURE(rate, sigma, order);
+        double const excess = divergence_at(found, order) / divergence_at(known, order) - 1.0;
+        CHECK(excess > -1e-11);
+        CHECK(excess < 1e-9 + 1e-12 / (rate * rate));  // what rounding may take is in it
+      }
+    }
+  }
+}
+
+TEST_CASE("samples that keep a distance against draws of whole runs", "[dp][matrix][long]") {
+  toeplitz_strategy const c{{1.0, 0.7, 0.3}, 6};
+  matrix const rows = written_out(c);
+  double const sigma = 1.4;
+  double const epsilon = 0.3;
+  renyi_accountant account;
+  for (composed const& entry :
+       matrix_run(c, sigma, separated_poisson{3, 0.3}, adjacency::add_remove)) {
+    account.compose(entry.release, entry.count);
+  }
+  double const delta = account.delta(epsilon).upper;
+  for (std::vector<pattern> const& patterns :
+       {apart(6, 3, 0.3), apart_in_equilibrium(6, 3, 0.3)}) {
+    for (auto const& x : {always, adaptive}) {
+      drawn const removed = drawn_delta(rows, sigma, patterns, x, epsilon, true, 71);
+      drawn const added = drawn_delta(rows, sigma, patterns, x, epsilon, false, 72);
+      CAPTURE(removed.mean, removed.margin, added.mean, added.margin, delta);
+      CHECK(removed.mean - removed.margin <= delta);
+      CHECK(added.mean - added.margin <= delta);
+      // Theorem 10, for contributions that do not look at what was released.
+      if (x == always) CHECK(added.mean - added.margin <= removed.mean + removed.margin);
+    }
+  }
+}
+
+TEST_CASE("samples that keep a distance: long runs, beside the other ways", "[dp][matrix]") {
+  // 16 bands, 2000 steps, a record in one of 160 steps on average: cyclic samples need .1 in their turn.
+  toeplitz_strategy const c = square_root_strategy(2000, 16);
+  double const rate = 1.0 / 145.0;
+  auto const epsilon = [](std::vector<composed> const& run) {
+    renyi_accountant account;
+    for (composed const& entry : run) account.compose(entry.release, entry.count);
+    return account.epsilon(1e-8).upper;
+  };
+  double const kept =
+      epsilon(matrix_run(c, 8.0, separated_poisson{16, rate}, adjacency::add_remove));
+  double const cyclic = epsilon(matrix_run(c, 8.0, cyclic_poisson{16, 0.1}));
+  CHECK(kept < 0.83 * cyclic);
+  CHECK(kept > 0.75 * cyclic);
+  // All of them at once, apart: no more than what any patterns of that distance give away.
+  double const always_taken =
+      epsilon(matrix_run(c, 8.0, separated_poisson{16, 1.0}, adjacency::add_remove));
+  double const unsampled = epsilon(matrix_run(c, 8.0, min_separation{16, 125}));
+  CHECK(always_taken <= 1.02 * unsampled);
+  CHECK(matrix_run(c, 8.0, separated_poisson{16, 0.0}, adjacency::add_remove).empty());
+  // Longer distances give away less, and so do fewer samples.
+  CHECK(epsilon(matrix_run(c, 8.0, separated_poisson{400, rate}, adjacency::add_remove)) < kept);
+  CHECK(epsilon(matrix_run(c, 8.0, separated_poisson{16, 0.5 * rate}, adjacency::add_remove)) < kept);
+}
+
+TEST_CASE("samples that keep a distance: refusals", "[dp][matrix]") {
+  toeplitz_strategy const c = square_root_strategy(40, 4);
+  CHECK_THROWS_WITH(matrix_run(c, 2.0, separated_poisson{3, 0.1}, adjacency::add_remove),
+                    "matrix_run: separation is 3, but must be at least 4, the bands of the strategy");
+  CHECK_THROWS_AS(matrix_run(c, 2.0, separated_poisson{4, 0.1}, adjacency::replace_one),
+                  std::invalid_argument);
+  CHECK_THROWS_AS(matrix_run(tree_strategy{40, 4}, 2.0, separated_poisson{4, 0.1},
+                             adjacency::add_remove),
+                  std::invalid_argument);
+  CHECK_THROWS_AS(matrix_run(square_root_strategy(2000, 1001), 2.0, separated_poisson{1001, 0.1},
+                             adjacency::add_remove),
+                  std::invalid_argument);
+  CHECK_THROWS_AS(matrix_run(dense_strategy{{1.0, 0.5, 0.0, 1.0}, 2}, 2.0,
+                             separated_poisson{2, 0.1}, adjacency::add_remove),
+                  std::invalid_argument);
+  CHECK_THROWS_AS(matrix_run(c, 2.0, separated_poisson{.separation = 4}, adjacency::add_remove),
+                  std::domain_error);
+  CHECK_THROWS_AS(matrix_run(c, 0.0, separated_poisson{4, 0.1}, adjacency::add_remove),
+                  std::domain_error);
+  // The privacy loss of what is known by its divergences is not.
+  privacy_loss_accountant account;
+  CHECK_THROWS_AS(account.compose(matrix_run(c, 2.0, separated_poisson{4, 0.1},
+                                             adjacency::add_remove)[0]
+                                      .release),
+                  std::invalid_argument);
+}
+
+TEST_CASE("balls in bins of any strategy: what the run is composed of", "[dp][matrix]") {
+  // Two steps, two bins, C = (1 0; c 1): the moves (1, c) and (0, 1).
+  toeplitz_strategy const c{{1.0, 0.5}, 2};
+  std::vector<composed> const run = matrix_run(c, 1.0, balls_in_bins{2, 1});
+  REQUIRE(run.size() == 2);
+  CHECK(std::get<gaussian>(run[0].release.what).noise_multiplier ==
+        Approx(1.0 / std::sqrt(0.5)).epsilon(1e-14));
+  CHECK(std::get<gaussian>(run[1].release.what).noise_multiplier ==
+        Approx(1.0 / std::sqrt(0.75)).epsilon(1e-14));
+  CHECK(std::get<tacit::random_allocation>(run[1].release.how) == tacit::random_allocation{2, 1});
+  CHECK(matrix_run(as_dense(written_out(c)), 1.0, balls_in_bins{2, 1}) == run);
+  // Where columns share no row it is the bound of banded strategies.
+  toeplitz_strategy const banded = square_root_strategy(24, 3);
+  CHECK(matrix_run(banded, 3.0, balls_in_bins{12, 3}) == matrix_run(banded, 3.0, balls_in_bins{12}));
+  for (toeplitz_strategy const& some :
+       {square_root_strategy(17), toeplitz_strategy{{1.0, -0.7, 0.9, 0.2}, 17}}) {
+    for (std::uint64_t const bins : {4, 6, 12, 24}) {
+      for (std::uint64_t divisor = 1; divisor <= bins; ++divisor) {
+        if (bins % divisor != 0) continue;
+        std::vector<composed> const here = matrix_run(some, 1.0, balls_in_bins{bins, divisor});
+        std::vector<composed> const there =
+            matrix_run(as_dense(written_out(some)), 1.0, balls_in_bins{bins, divisor});
+        CAPTURE(bins, divisor);
+        REQUIRE(here.size() >= there.size());
+        double sum[2] = {0.0, 0.0};
+        for (composed const& entry : here) {
+          sum[0] += std::pow(std::get<gaussian>(entry.release.what).noise_multiplier, -2.0);
+        }
+        for (composed const& entry : there) {
+          sum[1] += std::pow(std::get<gaussian>(entry.release.what).noise_multiplier, -2.0);
+        }
+        CHECK(sum[0] >= sum[1] * (1.0 - 1e-12));  // the largest ⟨m_j, m_j⟩
+        if (some.coefficients[1] > 0.0) CHECK(sum[0] == Approx(sum[1]).epsilon(1e-12));
+      }
+    }
+  }
+  CHECK_THROWS_WITH(matrix_run(c, 1.0, balls_in_bins{4, 3}),
+                    "matrix_run: apart is 3, but must be a divisor of the bins, 4");
+  CHECK_THROWS_AS(matrix_run(tree_strategy{8, 4}, 1.0, balls_in_bins{4, 2}), std::invalid_argument);
+  CHECK_THROWS_AS(matrix_run(identity_strategy(10'000'000), 1.0, balls_in_bins{1'000'000, 1}),
+                  std::invalid_argument);
+}
+
+TEST_CASE("balls in bins of any strategy against draws of whole runs", "[dp][matrix][long]") {
+  double const sigma = 1.8;
+  double const epsilon = 0.2;
+  auto const check = [&](matrix const& rows, std::vector<composed> const& run, std::size_t count) {
+    bound<double> const delta = certified_delta(run, epsilon);
+    for (bool const remove : {true, false}) {
+      for (auto const& x : {always, adaptive}) {
+        drawn const found =
+            drawn_delta(rows, sigma, bins(rows.size(), count), x, epsilon, remove, 81);
+        CAPTURE(count, remove, found.mean, found.margin, delta.lower, delta.upper);
+        CHECK(found.mean - found.margin <= delta.upper);
+      }
+    }
+  };
+  toeplitz_strategy const whole = square_root_strategy(8);
+  for (std::uint64_t const divisor : {1, 2, 4}) {
+    check(written_out(whole), matrix_run(whole, sigma, balls_in_bins{4, divisor}), 4);
+  }
+  matrix const lower{{1.0, 0.0, 0.0, 0.0},
+                     {0.8, 1.0, 0.0, 0.0},
+                     {-0.3, 0.6, 0.9, 0.0},
+                     {0.5, 0.2, 0.7, 0.6}};
+  for (std::uint64_t const divisor : {1, 2}) {
+    check(lower, matrix_run(as_dense(lower), sigma, balls_in_bins{4, divisor}), 4);
+  }
 }

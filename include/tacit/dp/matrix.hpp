@@ -4,4 +4,5 @@
 #include <tacit/dp/matrix/error.hpp>
 #include <tacit/dp/matrix/run.hpp>
 #include <tacit/dp/matrix/sensitivity.hpp>
+#include <tacit/dp/matrix/separated.hpp>
 #include <tacit/dp/matrix/strategy.hpp>

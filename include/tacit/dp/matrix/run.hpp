@@ -32,8 +32,11 @@ struct cyclic_poisson {
 
 /// Balls in bins. Each record draws one of `bins` bins, uniformly, independently of the others and secretly, and
 /// takes part in the steps bin, bin + bins, bin + 2·bins, … of the run: once an epoch of `bins` steps.
+/// `apart`, a divisor of `bins`, says how the run is to be bounded: the record's bin modulo `apart` counts as known. 0: the
+/// least one for which columns of what is left share no row.
 struct balls_in_bins {
   std::uint64_t bins = 0;
+  std::uint64_t apart = 0;
   friend bool operator==(balls_in_bins const&, balls_in_bins const&) = default;
 };
 
@@ -120,6 +123,80 @@ inline void check_apart(std::string_view what, std::uint64_t steps, std::uint64_
                    "at least " + to_text(bands) + ", the bands of the strategy");
 }
 
+/// How much at most the moves of two bins have in common, for bins j ≡ k modulo `apart`: m_j is the sum of |c_i| over the steps
+/// of bin j.
+struct bin_products {
+  double same = 0.0;   // max ⟨m_j, m_j⟩
+  double other = 0.0;  // max ⟨m_j, m_k⟩, j ≠ k
+};
+
+inline void check_bin_work(double products) {
+  require_argument(products <= 4e9, "matrix_run", "products of bins times rows", products,
+                   "at most 4e9: take more bins apart");
+}
+
+/// Of the least non-increasing majorant of |coefficients|, for which bin 0 has most in common with any other.
+[[nodiscard]] inline bin_products products_of(toeplitz_strategy const& c, balls_in_bins const& how) {
+  std::size_t const steps = static_cast<std::size_t>(c.steps);
+  std::size_t const bins = static_cast<std::size_t>(std::min(how.bins, c.steps));
+  std::size_t const apart = static_cast<std::size_t>(std::min(how.apart, c.steps));
+  check_bin_work(static_cast<double>(steps) * static_cast<double>(bins / apart + 1));
+  std::vector<double> sums(steps, 0.0);
+  double most = 0.0;
+  for (std::size_t t = c.coefficients.size(); t-- > 0;) {
+    sums[t] = most = std::max(most, std::abs(c.coefficients[t]));
+  }
+  for (std::size_t r = bins; r < steps && how.bins <= c.steps; ++r) {
+    sums[r] = add_up(sums[r], sums[r - bins]);
+  }
+  bin_products out;
+  for (std::size_t d = 0; d < bins; d += apart) {
+    double sum = 0.0;
+    for (std::size_t r = d; r < steps; ++r) {
+      sum = add_up(sum, multiply_up(sums[r], sums[r - d]));
+    }
+    double& of = d == 0 ? out.same : out.other;
+    of = std::max(of, sum);
+  }
+  return out;
+}
+
+[[nodiscard]] inline bin_products products_of(dense_strategy const& c, balls_in_bins const& how) {
+  std::size_t const rows = c.entries.size() / c.columns;
+  std::size_t const bins = static_cast<std::size_t>(std::min<std::uint64_t>(how.bins, c.columns));
+  std::size_t const apart = static_cast<std::size_t>(std::min<std::uint64_t>(how.apart, bins));
+  double const left = static_cast<double>(bins / apart + 1);
+  check_bin_work(static_cast<double>(rows) * static_cast<double>(apart) * left * left);
+  bin_products out;
+  for (std::size_t known = 0; known < apart; ++known) {
+    std::vector<std::vector<double>> moves;
+    for (std::size_t bin = known; bin < bins; bin += apart) {
+      std::vector<double> move(rows, 0.0);
+      for (std::size_t i = bin; i < c.columns; i += static_cast<std::size_t>(how.bins)) {
+        for (std::size_t r = 0; r < rows; ++r) {
+          move[r] = add_up(move[r], std::abs(c.entries[r * c.columns + i]));
+        }
+        if (how.bins >= c.columns) break;
+      }
+      for (std::vector<double> const& other : moves) {
+        double sum = 0.0;
+        for (std::size_t r = 0; r < rows; ++r) sum = add_up(sum, multiply_up(move[r], other[r]));
+        out.other = std::max(out.other, sum);
+      }
+      double sum = 0.0;
+      for (double const x : move) sum = add_up(sum, square_up(x));
+      out.same = std::max(out.same, sum);
+      moves.push_back(std::move(move));
+    }
+  }
+  return out;
+}
+
+[[nodiscard]] inline bin_products products_of(tree_strategy const&, balls_in_bins const&) {
+  throw std::invalid_argument(
+      "matrix_run: apart is not 0, but must be for a tree; or state it as a dense strategy");
+}
+
 /// A Gaussian of this noise on a sensitivity whose square is at most `square`; rounding never adds noise.
 [[nodiscard]] inline gaussian gaussian_on(double noise_multiplier, double square) {
   double const noise = divide_down(noise_multiplier, sqrt_up(square));
@@ -182,10 +259,15 @@ template <class Strategy>
 /// A run under balls in bins. Let b be the least divisor of `bins` that is at least the bands. A record's bin modulo b is
 /// revealed; the bins/b that are left have columns without a row in common, and are an epoch of random allocation with
 /// the noise noise_multiplier/w, w² = Σ‖c_i‖² over the steps of the worst bin.
+/// Where `apart` is given, any strategy will do: what is left is an epoch of bins/apart steps with the noise
+/// noise_multiplier/√(w² − ρ²), beside one Gaussian of noise_multiplier/ρ, ρ² being the largest ⟨m_j, m_k⟩ of two bins that
+/// are left and w² the largest ⟨m_j, m_j⟩, m_j = Σ|c_i| over the steps of bin j. Which `apart` is best has to be tried.
 /// Under add_remove and zero_out, one record a person.
 /// Guarantee: dominates the run; exact up to rounding for C = I.
-/// @throws std::invalid_argument for fewer bins than bands, for a tree of more than 10^7 steps and for a
-///         dense strategy that is not lower triangular; std::domain_error for values out of range
+/// Source: docs/certificates/matrix.md, Theorems 7 and 9.
+/// @throws std::invalid_argument for fewer bins than bands or an `apart` that is no divisor of the bins, for a tree of more
+///         than 10^7 steps or with an `apart`, for a dense strategy that is not lower triangular, and where ρ would take
+///         more than 4·10⁹ products; std::domain_error for values out of range
 template <class Strategy>
 [[nodiscard]] std::vector<composed> matrix_run(Strategy const& c, double noise_multiplier,
                                                balls_in_bins const& how) {
@@ -194,6 +276,22 @@ template <class Strategy>
   detail::check_strategy(me, c);
   detail::check_count(me, "bins", how.bins, 1, random_allocation::most_steps);
   auto const columns = detail::columns_of(c);
+  if (how.apart > 0) {
+    detail::require_argument(how.bins % how.apart == 0, me, "apart", how.apart,
+                             "a divisor of the bins, " + detail::to_text(how.bins));
+    detail::bin_products const common = detail::products_of(c, how);
+    std::vector<composed> run;
+    if (common.other > 0.0) {
+      run.push_back({detail::gaussian_on(noise_multiplier, common.other), 1});
+    }
+    double const rest = detail::subtract_up(common.same, common.other);
+    if (rest > 0.0) {
+      run.push_back({sampled(detail::gaussian_on(noise_multiplier, rest),
+                             random_allocation{how.bins / how.apart, 1}),
+                     1});
+    }
+    return run;
+  }
   detail::check_apart("bins", how.bins, columns.bands());
   std::uint64_t apart = columns.bands();
   while (how.bins % apart != 0) ++apart;
