@@ -182,6 +182,11 @@ std::vector<method> const& methods() {
 
 method const& default_method() { return methods().front(); }
 
+method const& divergence_method() {
+  return *std::find_if(methods().begin(), methods().end(),
+                       [](method const& m) { return std::string_view(m.word) == "rdp"; });
+}
+
 void declare_accountant(arguments& of) {
   std::vector<std::string> words;
   for (method const& m : methods()) words.emplace_back(m.word);
@@ -201,10 +206,9 @@ void be_patient(arguments const& of) {
                             ", but must be more: no answer in so many seconds of processor time\n");
 }
 
-std::vector<method const*> chosen_methods(arguments const& of) {
+std::vector<method const*> chosen_methods(arguments const& of, method const& unless_named) {
   be_patient(of);
-  std::string const word =
-      of.given("--accountant") ? of.text("--accountant") : default_method().word;
+  std::string const word = of.given("--accountant") ? of.text("--accountant") : unless_named.word;
   std::vector<method const*> chosen;
   for (method const& m : methods()) {
     if (word == m.word || (word == "all" && m.among_all)) chosen.push_back(&m);

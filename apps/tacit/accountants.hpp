@@ -67,6 +67,8 @@ std::vector<method> const& methods();
 
 /// The one that is asked unless another is named.
 method const& default_method();
+/// The one for what is known by its Renyi divergences alone.
+method const& divergence_method();
 
 void declare_accountant(arguments& of);
 
@@ -74,7 +76,8 @@ void declare_accountant(arguments& of);
 void be_patient(arguments const& of);
 
 /// The accountants that are asked: one, or with `all` every one. Patiently.
-std::vector<method const*> chosen_methods(arguments const& of);
+std::vector<method const*> chosen_methods(arguments const& of,
+                                          method const& unless_named = default_method());
 
 /// The one that is asked, where neither all nor an estimate will do.
 method const& one_with_a_bound(arguments const& of);

@@ -37,8 +37,8 @@ using answer_of = std::function<answer(method const&)>;
 
 // The answer of one accountant; of all of them, the list, in which some may have none.
 answer gathered(arguments const& of, std::string const& question, std::string const& about,
-                answer_of const& ask) {
-  std::vector<method const*> const asked = chosen_methods(of);
+                answer_of const& ask, method const& unless_named = default_method()) {
+  std::vector<method const*> const asked = chosen_methods(of, unless_named);
   if (asked.size() == 1) {
     answer one = ask(*asked.front());
     one.sentence = question + one.sentence + " by " + asked.front()->word + about;
@@ -347,7 +347,8 @@ answer with_error(answer out, matrix_plan const& run, double noise_multiplier) {
 answer run_matrix(arguments const& of) {
   tacit::adjacency const neighbours = read_adjacency(of);
   be_patient(of);  // a strategy alone may take seconds
-  matrix_plan const run = read_matrix_plan(of);
+  matrix_plan const run = read_matrix_plan(of, neighbours);
+  method const& unless_named = run.by_divergences ? divergence_method() : default_method();
   double const delta = of.number("--delta");
   std::string const about = run.words + ", " + in_words(neighbours) + " neighbours";
   if (of.given("--noise-multiplier")) {
@@ -355,12 +356,14 @@ answer run_matrix(arguments const& of) {
     double const noise = of.number("--noise-multiplier");
     plan asked{neighbours, {}};
     for (tacit::composed const& entry : run.releases(noise)) asked.releases.push_back({entry, ""});
-    return gathered(of, "epsilon at delta " + exactly(delta) + " is ",
-                    ": noise of multiplier " + exactly(noise) + ", " + about, [&](method const& m) {
-                      bound<double> const epsilon = composed_by(m, asked)->epsilon(delta);
-                      return with_error(figure("epsilon", m, epsilon, false, epsilon_in_words), run,
-                                        noise);
-                    });
+    return gathered(
+        of, "epsilon at delta " + exactly(delta) + " is ",
+        ": noise of multiplier " + exactly(noise) + ", " + about,
+        [&](method const& m) {
+          bound<double> const epsilon = composed_by(m, asked)->epsilon(delta);
+          return with_error(figure("epsilon", m, epsilon, false, epsilon_in_words), run, noise);
+        },
+        unless_named);
   }
   if (!of.given("--epsilon")) {
     of.refuse("--noise-multiplier", of.must_be("--noise-multiplier") + ", or --epsilon be given");
@@ -373,7 +376,8 @@ answer run_matrix(arguments const& of) {
         double const noise = solved(m, [&] { return m.noise(target, history, neighbours); });
         return with_error(
             {rounded_up(noise), kept_by(m, neighbours, {{"noise_multiplier", noise}})}, run, noise);
-      });
+      },
+      unless_named);
 }
 
 constexpr char const* target_note =
@@ -412,7 +416,8 @@ verb matrix() {
   return {
       "matrix", "Epsilon, or noise, of a matrix mechanism: DP-FTRL with correlated noise",
       R"(A run releases Cx + N(0, (noise-multiplier * clipping norm)^2), x being the sums of its steps. Cyclic Poisson
-samples and bins amplify where C has no more bands than there are groups, or bins; the draws are secret.
+samples and bins amplify where C has no more bands than there are groups, or bins; --separation with --rate where it
+has no more than that, by --accountant rdp alone, which is asked unless another is; the draws are secret.
   mean_squared_error, largest_squared_error   of the prefix sums, in clipping norms: estimates, for up to 1e9
                                               steps * bands
   releases                                    the same run as --schedule of tacit epsilon has it

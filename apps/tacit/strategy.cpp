@@ -6,6 +6,7 @@
 
 #include <tacit/core/rounded.hpp>
 #include <tacit/dp/matrix/run.hpp>
+#include <tacit/dp/matrix/separated.hpp>
 
 #include "matrix.hpp"
 
@@ -16,6 +17,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <variant>
 
@@ -27,8 +29,8 @@ namespace {
 
 using any_strategy =
     std::variant<tacit::toeplitz_strategy, tacit::tree_strategy, tacit::dense_strategy>;
-using any_sampling =
-    std::variant<tacit::min_separation, tacit::cyclic_poisson, tacit::balls_in_bins>;
+using any_sampling = std::variant<tacit::min_separation, tacit::cyclic_poisson,
+                                  tacit::balls_in_bins, tacit::separated_poisson>;
 
 std::uint64_t steps_of(any_strategy const& c) {
   if (auto const* dense = std::get_if<tacit::dense_strategy>(&c)) return dense->columns;
@@ -141,16 +143,29 @@ std::pair<any_strategy, std::string> read_strategy(arguments const& of) {
 
 std::pair<any_sampling, std::string> read_participation(arguments const& of) {
   if (of.given("--groups")) {
-    of.must_be_left_out({"--bins", "--separation", "--participations"}, "where --groups is given");
+    of.must_be_left_out({"--bins", "--separation", "--participations", "--apart"},
+                        "where --groups is given");
     tacit::cyclic_poisson const how{of.whole("--groups"), of.number("--rate")};
     return {how, "cyclic Poisson samples of rate " + exactly(how.rate) + " in " +
                      std::to_string(how.groups) + (how.groups == 1 ? " group" : " groups")};
   }
-  of.must_be_left_out({"--rate"}, "unless --groups is given");
   if (of.given("--bins")) {
-    of.must_be_left_out({"--separation", "--participations"}, "where --bins is given");
-    tacit::balls_in_bins const how{of.whole("--bins")};
-    return {how, "every record in one of " + std::to_string(how.bins) + " bins, at random"};
+    of.must_be_left_out({"--separation", "--participations", "--rate"}, "where --bins is given");
+    tacit::balls_in_bins const how{of.whole("--bins"), of.whole("--apart", 0)};
+    std::string const left =
+        how.apart == 0 ? ""
+                       : ", of which those " + std::to_string(how.apart) + " apart stay secret";
+    return {how, "every record in one of " + std::to_string(how.bins) + " bins, at random" + left};
+  }
+  of.must_be_left_out({"--apart"}, "unless --bins is given");
+  if (of.given("--rate")) {
+    of.must_be_left_out({"--participations"}, "where --rate is given");
+    if (!of.given("--separation")) {
+      of.refuse("--separation", of.must_be("--separation") + ", or --groups be given");
+    }
+    tacit::separated_poisson const how{of.whole("--separation"), of.number("--rate")};
+    return {how, "Poisson samples of rate " + exactly(how.rate) + " that keep a distance of " +
+                     std::to_string(how.separation)};
   }
   if (!of.given("--separation") && !of.given("--participations")) {
     of.refuse("--participations",
@@ -167,6 +182,13 @@ std::pair<any_sampling, std::string> read_participation(arguments const& of) {
 }  // namespace
 
 std::vector<composed> matrix_plan::releases(double noise_multiplier) const {
+  if (by_divergences) {
+    try {
+      return by_divergences(noise_multiplier);
+    } catch (std::logic_error const& refused) {
+      throw bad_input(refused.what());
+    }
+  }
   std::vector<composed> out = with_unit_noise;
   for (composed& entry : out) {
     if (auto* whole = std::get_if<tacit::matrix_gaussian>(&entry.release.what)) {
@@ -197,18 +219,23 @@ void declare_matrix_plan(arguments& of) {
   of.add("--steps", whole(1, most), "needed unless --table has the whole matrix");
   of.add("--participations", whole(1, largest_count),
          "a record takes part in at most so many steps; or");
-  of.add("--separation", whole(1, largest_count),
-         "in steps at least so far apart, which do not depend on other records; or both; or");
+  of.add(
+      "--separation", whole(1, largest_count),
+      "in steps at least so far apart, which do not depend on other records; or both; with --rate, "
+      "each of these steps takes it with this probability (b-min-sep); or");
   of.add("--groups", whole(1, largest_count),
          "each record belongs to one of so many groups, which take turns, and takes part");
   of.add("--rate", probability(), "with this probability (cyclic Poisson); or");
   of.add("--bins", whole(1, tacit::random_allocation::most_steps),
          "it draws one of so many bins, and takes part in step bin, bin + bins, ...");
+  of.add("--apart", whole(1, tacit::random_allocation::most_steps),
+         "with --bins, for any matrix: a divisor of the bins; bins so far apart stay secret, the "
+         "others count as known; at least the bands, unless given");
   of.add("--records-per-person", whole(1, 1'000'000),
          "protect a person with up to this many records, all in one group; 1 unless given");
 }
 
-matrix_plan read_matrix_plan(arguments const& of) {
+matrix_plan read_matrix_plan(arguments const& of, tacit::adjacency neighbours) {
   if (!of.given("--table") && !of.given("--strategy")) {
     of.refuse("--strategy", of.must_be("--strategy") + ", or --table be given");
   }
@@ -219,14 +246,24 @@ matrix_plan read_matrix_plan(arguments const& of) {
   try {
     std::visit(
         [&](auto const& c, auto const& sampling) {
-          out.with_unit_noise = matrix_run(c, 1.0, sampling);
+          if constexpr (std::is_same_v<std::decay_t<decltype(sampling)>,
+                                       tacit::separated_poisson>) {
+            out.by_divergences = [c, sampling, neighbours, persons](double noise) {
+              std::vector<composed> run = matrix_run(c, noise, sampling, neighbours);
+              for (composed& entry : run) entry.release = by_person(entry.release, persons);
+              return run;
+            };
+          } else {
+            out.with_unit_noise = matrix_run(c, 1.0, sampling);
+          }
           if (error_work(c) <= 1e9) out.error = prefix_error(c);
         },
         strategy, how);
   } catch (std::logic_error const& error) {
     throw bad_input(error.what());
   }
-  bool const in_bins = std::holds_alternative<tacit::balls_in_bins>(how);
+  auto const* bins = std::get_if<tacit::balls_in_bins>(&how);
+  bool const in_bins = bins != nullptr && bins->apart == 0;
   bool const hidden = std::any_of(
       out.with_unit_noise.begin(), out.with_unit_noise.end(), [](composed const& entry) {
         auto const* epoch = std::get_if<tacit::random_allocation>(&entry.release.how);

@@ -868,7 +868,15 @@ class Schedules(Runs):
         for words, naming in [
                 (["--noise-multiplier", 8], ["--participations is missing", "--separation"]),
                 (["--bins", 4, "--noise-multiplier", 8], ["bins is 4", "at least 2000, the bands"]),
-                (["--bins", 4, "--rate", .1, "--noise-multiplier", 8], ["--rate", "--groups"]),
+                (["--bins", 4, "--rate", .1, "--noise-multiplier", 8], ["--rate", "--bins"]),
+                (["--rate", .1, "--noise-multiplier", 8], ["--separation is missing", "--groups"]),
+                (["--separation", 4, "--rate", .1, "--participations", 2, "--noise-multiplier", 8],
+                 ["--participations", "left out", "--rate"]),
+                (["--separation", 4, "--rate", .1, "--noise-multiplier", 8],
+                 ["separation is 4", "at least 2000, the bands"]),
+                (["--bins", 4, "--apart", 3, "--noise-multiplier", 8], ["apart is 3", "divisor of the bins, 4"]),
+                (["--groups", 2000, "--rate", .1, "--apart", 3, "--noise-multiplier", 8],
+                 ["--apart", "left out", "--groups"]),
                 (["--groups", 2000, "--noise-multiplier", 8], ["--rate is missing"]),
                 (["--separation", 9], ["--noise-multiplier is missing", "--epsilon"]),
                 (["--separation", 9, "--noise-multiplier", 8, "--epsilon", 1],
@@ -879,6 +887,25 @@ class Schedules(Runs):
                 (["--bins", 2000, "--noise-multiplier", 8, "--adjacency", "replace-one"],
                  ["no known bound", "random allocation"])]:
             self.refused(*square_root, *words, naming=naming)
+        # b-min-sep: by Rényi divergences, below cyclic samples of as many participations.
+        apart = [*square_root, "--bands", 16, "--separation", 16, "--rate", 1 / 145]
+        found = self.ask_json(*apart, "--noise-multiplier", 8)
+        self.assertEqual((found["accountant"], found["attained"]), ("rdp", False))
+        self.assertAlmostEqual(found["epsilon"], .9, delta=1e-3)
+        self.assertLess(found["epsilon"], answer["epsilon"])
+        noise = self.ask(*apart, "--epsilon", found["epsilon"])
+        self.assertAlmostEqual(noise["noise_multiplier"], 8, delta=1e-4)
+        schedule = self.schedule({"releases": found["releases"]})
+        self.assertEqual(found["epsilon"], self.ask("epsilon", "--schedule", schedule, "--delta", 1e-8,
+                                                    "--accountant", "rdp")["epsilon"])
+        for words, naming in [(["--adjacency", "replace-one"], ["no known bound", "keep a distance"]),
+                              (["--accountant", "pld"], ["no known bound", "divergences"]),
+                              (["--records-per-person", 2], ["no known bound", "several records a person"])]:
+            self.refused(*apart, "--noise-multiplier", 8, *words, naming=naming)
+        # Balls in bins of a strategy without bands.
+        whole_run = self.ask(*square_root, "--separation", 200, "--noise-multiplier", 8)
+        in_bins = self.ask(*square_root, "--bins", 200, "--apart", 40, "--noise-multiplier", 8)
+        self.assertLess(in_bins["epsilon"], whole_run["epsilon"])
         for bins, hides_nothing in [(157, True), (160, False)]:
             said = run("matrix", "--strategy", "square-root", "--bands", 16, "--steps", 2000, "--bins", bins,
                        "--noise-multiplier", 8, "--delta", 1e-8).stdout

@@ -257,8 +257,7 @@ std::vector<pattern> apart_in_equilibrium(std::size_t steps, std::size_t separat
   double const each = rate / (1.0 + (static_cast<double>(separation) - 1.0) * rate);
   std::vector<pattern> out;
   for (std::size_t barred = 0; barred < separation; ++barred) {
-    double const chance =
-        barred == 0 ? 1.0 - each * (static_cast<double>(separation) - 1.0) : each;
+    double const chance = barred == 0 ? 1.0 - each * (static_cast<double>(separation) - 1.0) : each;
     for (pattern p : apart(steps, separation, rate, barred)) {
       p.probability *= chance;
       out.push_back(p);
@@ -732,8 +731,8 @@ TEST_CASE("samples that keep a distance: no moment is above its bound", "[dp][ma
 TEST_CASE("samples that keep no distance are Poisson samples", "[dp][matrix]") {
   for (double const rate : {1e-4, 0.01, 0.3, 1.0}) {
     for (double const sigma : {0.7, 3.0}) {
-      std::vector<composed> const found =
-          matrix_run(identity_strategy(50), sigma, separated_poisson{1, rate}, adjacency::add_remove);
+      std::vector<composed> const found = matrix_run(
+          identity_strategy(50), sigma, separated_poisson{1, rate}, adjacency::add_remove);
       std::vector<composed> const known{
           {tacit::sampled(gaussian{sigma}, tacit::poisson{rate}), 50}};
       for (double const order : {2.0, 3.0, 7.0, 12.0}) {
@@ -757,8 +756,7 @@ TEST_CASE("samples that keep a distance against draws of whole runs", "[dp][matr
     account.compose(entry.release, entry.count);
   }
   double const delta = account.delta(epsilon).upper;
-  for (std::vector<pattern> const& patterns :
-       {apart(6, 3, 0.3), apart_in_equilibrium(6, 3, 0.3)}) {
+  for (std::vector<pattern> const& patterns : {apart(6, 3, 0.3), apart_in_equilibrium(6, 3, 0.3)}) {
     for (auto const& x : {always, adaptive}) {
       drawn const removed = drawn_delta(rows, sigma, patterns, x, epsilon, true, 71);
       drawn const added = drawn_delta(rows, sigma, patterns, x, epsilon, false, 72);
@@ -793,18 +791,20 @@ TEST_CASE("samples that keep a distance: long runs, beside the other ways", "[dp
   CHECK(matrix_run(c, 8.0, separated_poisson{16, 0.0}, adjacency::add_remove).empty());
   // Longer distances give away less, and so do fewer samples.
   CHECK(epsilon(matrix_run(c, 8.0, separated_poisson{400, rate}, adjacency::add_remove)) < kept);
-  CHECK(epsilon(matrix_run(c, 8.0, separated_poisson{16, 0.5 * rate}, adjacency::add_remove)) < kept);
+  CHECK(epsilon(matrix_run(c, 8.0, separated_poisson{16, 0.5 * rate}, adjacency::add_remove)) <
+        kept);
 }
 
 TEST_CASE("samples that keep a distance: refusals", "[dp][matrix]") {
   toeplitz_strategy const c = square_root_strategy(40, 4);
-  CHECK_THROWS_WITH(matrix_run(c, 2.0, separated_poisson{3, 0.1}, adjacency::add_remove),
-                    "matrix_run: separation is 3, but must be at least 4, the bands of the strategy");
+  CHECK_THROWS_WITH(
+      matrix_run(c, 2.0, separated_poisson{3, 0.1}, adjacency::add_remove),
+      "matrix_run: separation is 3, but must be at least 4, the bands of the strategy");
   CHECK_THROWS_AS(matrix_run(c, 2.0, separated_poisson{4, 0.1}, adjacency::replace_one),
                   std::invalid_argument);
-  CHECK_THROWS_AS(matrix_run(tree_strategy{40, 4}, 2.0, separated_poisson{4, 0.1},
-                             adjacency::add_remove),
-                  std::invalid_argument);
+  CHECK_THROWS_AS(
+      matrix_run(tree_strategy{40, 4}, 2.0, separated_poisson{4, 0.1}, adjacency::add_remove),
+      std::invalid_argument);
   CHECK_THROWS_AS(matrix_run(square_root_strategy(2000, 1001), 2.0, separated_poisson{1001, 0.1},
                              adjacency::add_remove),
                   std::invalid_argument);
@@ -817,10 +817,10 @@ TEST_CASE("samples that keep a distance: refusals", "[dp][matrix]") {
                   std::domain_error);
   // The privacy loss of what is known by its divergences is not.
   privacy_loss_accountant account;
-  CHECK_THROWS_AS(account.compose(matrix_run(c, 2.0, separated_poisson{4, 0.1},
-                                             adjacency::add_remove)[0]
-                                      .release),
-                  std::invalid_argument);
+  CHECK_THROWS_AS(
+      account.compose(
+          matrix_run(c, 2.0, separated_poisson{4, 0.1}, adjacency::add_remove)[0].release),
+      std::invalid_argument);
 }
 
 TEST_CASE("balls in bins of any strategy: what the run is composed of", "[dp][matrix]") {
@@ -836,7 +836,8 @@ TEST_CASE("balls in bins of any strategy: what the run is composed of", "[dp][ma
   CHECK(matrix_run(as_dense(written_out(c)), 1.0, balls_in_bins{2, 1}) == run);
   // Where columns share no row it is the bound of banded strategies.
   toeplitz_strategy const banded = square_root_strategy(24, 3);
-  CHECK(matrix_run(banded, 3.0, balls_in_bins{12, 3}) == matrix_run(banded, 3.0, balls_in_bins{12}));
+  CHECK(matrix_run(banded, 3.0, balls_in_bins{12, 3}) ==
+        matrix_run(banded, 3.0, balls_in_bins{12}));
   for (toeplitz_strategy const& some :
        {square_root_strategy(17), toeplitz_strategy{{1.0, -0.7, 0.9, 0.2}, 17}}) {
     for (std::uint64_t const bins : {4, 6, 12, 24}) {
@@ -884,10 +885,8 @@ TEST_CASE("balls in bins of any strategy against draws of whole runs", "[dp][mat
   for (std::uint64_t const divisor : {1, 2, 4}) {
     check(written_out(whole), matrix_run(whole, sigma, balls_in_bins{4, divisor}), 4);
   }
-  matrix const lower{{1.0, 0.0, 0.0, 0.0},
-                     {0.8, 1.0, 0.0, 0.0},
-                     {-0.3, 0.6, 0.9, 0.0},
-                     {0.5, 0.2, 0.7, 0.6}};
+  matrix const lower{
+      {1.0, 0.0, 0.0, 0.0}, {0.8, 1.0, 0.0, 0.0}, {-0.3, 0.6, 0.9, 0.0}, {0.5, 0.2, 0.7, 0.6}};
   for (std::uint64_t const divisor : {1, 2}) {
     check(lower, matrix_run(as_dense(lower), sigma, balls_in_bins{4, divisor}), 4);
   }

@@ -136,7 +136,8 @@ inline void check_bin_work(double products) {
 }
 
 /// Of the least non-increasing majorant of |coefficients|, for which bin 0 has most in common with any other.
-[[nodiscard]] inline bin_products products_of(toeplitz_strategy const& c, balls_in_bins const& how) {
+[[nodiscard]] inline bin_products products_of(toeplitz_strategy const& c,
+                                              balls_in_bins const& how) {
   std::size_t const steps = static_cast<std::size_t>(c.steps);
   std::size_t const bins = static_cast<std::size_t>(std::min(how.bins, c.steps));
   std::size_t const apart = static_cast<std::size_t>(std::min(how.apart, c.steps));

@@ -89,8 +89,7 @@ class separated_chain {
     // for each width.
     std::size_t const width = shifts_.size();
     std::uint64_t const away = (separation_ - 1) / width;
-    std::uint64_t const most =
-        std::min({std::max<std::uint64_t>(whole, 1), 8 + 3 * away, turns});
+    std::uint64_t const most = std::min({std::max<std::uint64_t>(whole, 1), 8 + 3 * away, turns});
     std::vector<std::vector<double>> logs{std::vector<double>(width, 0.0)};
     std::vector<double> growth{0.0};  // log of the largest v_k/v_{k−1}
     double top = 0.0;                 // of all log v_k so far
@@ -228,8 +227,7 @@ class separated_chain {
   for (std::size_t d = 0; d < bands; ++d) {
     double sum = 0.0;
     for (std::size_t t = 0; t + d < bands; ++t) sum = add_up(sum, multiply_up(a[t], a[t + d]));
-    double const share =
-        divide_up(static_cast<double>(bands), static_cast<double>(bands - d));
+    double const share = divide_up(static_cast<double>(bands), static_cast<double>(bands - d));
     square = std::max(square, multiply_up(sum, share));
   }
   return std::vector<double>(bands, divide_up(sqrt_up(square), sigma));
@@ -240,8 +238,7 @@ class separated_chain {
   // Fewer of them where each takes long.
   double const ratio = bands <= 100 ? 1.15 : 1.4;
   std::vector<double> out;
-  for (double order = 2.0; order <= 1e5;
-       order = std::max(order + 1.0, std::floor(ratio * order))) {
+  for (double order = 2.0; order <= 1e5; order = std::max(order + 1.0, std::floor(ratio * order))) {
     out.push_back(order);
   }
   return out;
@@ -263,8 +260,7 @@ class separated_chain {
 ///         that is not lower triangular; std::domain_error for values out of range
 template <class Strategy>
 [[nodiscard]] std::vector<composed> matrix_run(Strategy const& c, double noise_multiplier,
-                                               separated_poisson const& how,
-                                               adjacency neighbours) {
+                                               separated_poisson const& how, adjacency neighbours) {
   char const* const me = "matrix_run";
   detail::check_positive(me, "noise_multiplier", noise_multiplier);
   detail::check_strategy(me, c);
@@ -285,9 +281,9 @@ template <class Strategy>
 
   std::uint64_t const rows = detail::rows_of(c);
   std::uint64_t const times = detail::ceiling_of(rows, how.separation);
-  double const whole = detail::divide_up(
-      detail::multiply_up(detail::count_up(times), square),
-      detail::multiply_down(2.0 * noise_multiplier, noise_multiplier));
+  double const whole =
+      detail::divide_up(detail::multiply_up(detail::count_up(times), square),
+                        detail::multiply_down(2.0 * noise_multiplier, noise_multiplier));
   detail::separated_chain const by_rows(detail::row_shifts(a, noise_multiplier), how);
   detail::separated_chain const even(detail::even_shifts(a, noise_multiplier), how);
   double const width = static_cast<double>(bands);
