@@ -254,7 +254,7 @@ TEST_CASE("a curve asks a slow accountant for no more than its effort", "[dp]") 
   slow_run run;
   run.run.compose(gaussian{.noise_multiplier = 2.0}, 1);
   for (auto const& [each, most] : {std::pair{4e9, 1}, std::pair{1.1e9, 3}, std::pair{4e8, 8},
-                                   std::pair{1e8, 31}, std::pair{1e6, 106}}) {
+                                   std::pair{1e8, 31}, std::pair{1e6, 138}}) {
     CAPTURE(each);
     run.each = each;
     run.asked = 0;
