@@ -293,7 +293,7 @@ template <class Strategy>
   std::uint64_t const most = detail::separated_chain::most_turns;
   renyi_dp out;
   for (double const order : detail::separated_orders(a.size())) {
-    double best = detail::multiply_up(whole, order);
+    double best = detail::next_up(detail::multiply_up(whole, order));  // never 0
     double const share = detail::divide_up(order, order - 1.0);
     auto const take = [&](detail::separated_chain const& chain, double windows,
                           std::uint64_t turns) {
