@@ -815,6 +815,10 @@ TEST_CASE("samples that keep a distance: refusals", "[dp][matrix]") {
                   std::domain_error);
   CHECK_THROWS_AS(matrix_run(c, 0.0, separated_poisson{4, 0.1}, adjacency::add_remove),
                   std::domain_error);
+  // So little that it underflows is not nothing.
+  renyi_accountant hardly;
+  hardly.compose(matrix_run(c, 1e308, separated_poisson{4, 0.1}, adjacency::add_remove)[0].release);
+  CHECK(hardly.divergence(2.0) > 0.0);
   // The privacy loss of what is known by its divergences is not.
   privacy_loss_accountant account;
   CHECK_THROWS_AS(
@@ -840,7 +844,7 @@ TEST_CASE("balls in bins of any strategy: what the run is composed of", "[dp][ma
         matrix_run(banded, 3.0, balls_in_bins{12}));
   for (toeplitz_strategy const& some :
        {square_root_strategy(17), toeplitz_strategy{{1.0, -0.7, 0.9, 0.2}, 17}}) {
-    for (std::uint64_t const bins : {4, 6, 12, 24}) {
+    for (std::uint64_t const bins : {4U, 6U, 12U, 24U}) {
       for (std::uint64_t divisor = 1; divisor <= bins; ++divisor) {
         if (bins % divisor != 0) continue;
         std::vector<composed> const here = matrix_run(some, 1.0, balls_in_bins{bins, divisor});
@@ -882,12 +886,12 @@ TEST_CASE("balls in bins of any strategy against draws of whole runs", "[dp][mat
     }
   };
   toeplitz_strategy const whole = square_root_strategy(8);
-  for (std::uint64_t const divisor : {1, 2, 4}) {
+  for (std::uint64_t const divisor : {1U, 2U, 4U}) {
     check(written_out(whole), matrix_run(whole, sigma, balls_in_bins{4, divisor}), 4);
   }
   matrix const lower{
       {1.0, 0.0, 0.0, 0.0}, {0.8, 1.0, 0.0, 0.0}, {-0.3, 0.6, 0.9, 0.0}, {0.5, 0.2, 0.7, 0.6}};
-  for (std::uint64_t const divisor : {1, 2}) {
+  for (std::uint64_t const divisor : {1U, 2U}) {
     check(lower, matrix_run(as_dense(lower), sigma, balls_in_bins{4, divisor}), 4);
   }
 }

@@ -3,8 +3,8 @@
 a header forgot does not depend on it.
 
 clang starts a header from what it precompiled of the largest hub that this one includes: a hub is a header that is worth
-precompiling from nothing. That hides nothing: what a header says comes after all its includes. (One step only: clang 14
-fails on longer chains.)
+precompiling from nothing. (One step only: clang 14 fails on longer ones.) And it reads a chain of headers at once, where each
+includes the one before it. Both hide nothing: what a header says comes after all its includes, and here after nothing else.
 """
 import os
 import re
@@ -17,6 +17,7 @@ from pathlib import Path
 from compiling import accepts, fastest, parse_command_line, report
 
 INCLUDE = re.compile(r"^\s*#\s*include\s*<(tacit/[^>]+)>", re.MULTILINE)
+OTHERS = re.compile(r"^#include <(Eigen|[a-z_]+>)", re.MULTILINE)
 
 
 def with_all_they_include(direct):
@@ -27,29 +28,53 @@ def with_all_they_include(direct):
     return closed
 
 
-EIGEN = 600_000  # what it takes to read, as a size of tacit's own text
+# What it takes to read, as a size of tacit's own text.
+STANDARD = 40_000  # one header of the standard library
+EIGEN = 600_000
+STARTING = 20_000  # what it takes to start the compiler
 WRITING = 0.4  # what it takes to write what was precompiled, as a part of reading it
 
 
-def choose_hubs(closed, texts):
-    """Those that save most, one after the other, as long as one saves anything: ({name: size with all it includes}, hubs)."""
-    whole = {name: sum(len(texts[one]) for one in names) + EIGEN * any("<Eigen/" in texts[one] for one in names)
-             for name, names in closed.items()}
-    users = {name: [user for user, names in closed.items() if name in names and user != name] for name in closed}
-    saved = dict.fromkeys(closed, 0)
+def size_of_others(texts):
+    others = {name for text in texts for name in OTHERS.findall(text)}
+    return STANDARD * len(others - {"Eigen"}) + EIGEN * ("Eigen" in others)
+
+
+def in_chains(closed, whole, hubs):
+    """What is compiled at once, those of hubs first: (hub to begin from or None, headers from the lowest to the top)."""
+    left = set(closed)
+
+    def largest(names):
+        return max(names, key=lambda name: (whole[name], name), default=None)
+
+    for top in sorted(closed, key=lambda name: (name in hubs, whole[name], name), reverse=True):
+        if top not in left:
+            continue
+        chain, start = [], None
+        below = top
+        while below and (top in hubs or not start or STARTING + whole[below] > whole[start]):
+            chain.insert(0, below)
+            left.remove(below)
+            start = None if top in hubs else largest(hubs & closed[below])
+            below = largest(left & closed[below] - hubs)
+        yield start, chain
+
+
+def cost(closed, whole, hubs):
+    compiled = sum(STARTING + whole[chain[-1]] - whole.get(start, 0) for start, chain in in_chains(closed, whole, hubs))
+    return compiled + WRITING * sum(whole[hub] for hub in hubs)
+
+
+def choose_hubs(closed, whole):
+    """Those that save anything, what most of the text includes first."""
+    users = {name: sum(name in names for names in closed.values()) for name in closed}
     hubs = set()
-
-    def gain(hub):
-        of_users = sum(max(0, whole[hub] - saved[user]) for user in users[hub] if user not in hubs)
-        return of_users - saved[hub] - WRITING * whole[hub]
-
-    while True:
-        best = max(closed.keys() - hubs, key=lambda name: (gain(name), name))
-        if gain(best) <= 0:
-            return whole, hubs
-        hubs.add(best)
-        for user in users[best]:
-            saved[user] = max(saved[user], whole[best])
+    least = cost(closed, whole, hubs)
+    for name in sorted(closed, key=lambda name: (users[name] * whole[name], name), reverse=True):
+        if (with_it := cost(closed, whole, hubs | {name})) < least:
+            hubs.add(name)
+            least = with_it
+    return hubs
 
 
 def main():
@@ -58,26 +83,29 @@ def main():
     include = Path(flags[flags.index("-I") + 1])
     texts = {path.relative_to(include).as_posix(): path.read_text() for path in include.rglob("*.hpp")}
     closed = with_all_they_include({name: set(INCLUDE.findall(text)) for name, text in texts.items()})
-    whole, hubs = choose_hubs(closed, texts)
+    whole = {name: sum(len(texts[one]) for one in names) + size_of_others(texts[one] for one in names)
+             for name, names in closed.items()}
+    for name in texts:
+        if (include / name).with_suffix("").is_dir():
+            del closed[name]  # only lists others
+    hubs = choose_hubs(closed, whole)
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(os.cpu_count()) as pool:
-        waiting = {}
+        answers = {}
 
         def precompiled(name):
             return Path(folder, name.replace("/", "_") + ".pch")
 
-        def check(name):
-            if name not in hubs and (include / name).with_suffix("").is_dir():
-                return True, ""  # only lists others
-            start = max(hubs & (closed[name] - {name}), key=lambda hub: (whole[hub], hub), default=None)
-            if name in hubs or not start:
-                return accepts(command, f"#include <{name}>\n" * 2, out=precompiled(name))
-            if not waiting[start].result()[0]:
+        def check(start, chain):
+            source = "".join(f"#include <{name}>\n" for name in chain) * 2
+            if chain[-1] in hubs:
+                return accepts(command, source, out=precompiled(chain[-1]))
+            if start and not answers[start].result()[0]:
                 return False, "includes one that does not compile"
-            return accepts(command, f"#include <{name}>\n" * 2, after=precompiled(start))
+            return accepts(command, source, after=start and precompiled(start))
 
-        for name in closed:  # who waits for another was queued after it, so that somebody always works
-            waiting[name] = pool.submit(check, name)
-        return report({name: answer.result() for name, answer in waiting.items()}, "headers")
+        for start, chain in in_chains(closed, whole, hubs):  # who waits for a hub was queued after it
+            answers.update(dict.fromkeys(chain, pool.submit(check, start, chain)))
+        return report({name: answer.result() for name, answer in answers.items()}, "headers")
 
 
 if __name__ == "__main__":

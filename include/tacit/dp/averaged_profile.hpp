@@ -25,6 +25,7 @@ namespace tacit::detail {
 template <std::same_as<double> T = double>
 class averaged_profile {
  public:
+  /// `jumps` lives longer, and is asked for more rays. `close`: how near each other the ends of δ_A are to be, over δ.
   averaged_profile(rays::real_profile<T>& jumps, certified_tail<T> others, T close)
       : jumps_(&jumps), others_(std::move(others)), close_(close) {
     std::vector<T> const roots = third_roots_of(others_.above.law());
@@ -34,9 +35,10 @@ class averaged_profile {
 
   [[nodiscard]] T tilt() const { return others_.above.tilt(); }
 
+  /// Guarantee: lower ≤ δ(ε) ≤ upper. Nothing without a lower end.
   [[nodiscard]] std::optional<bound<T>> delta(T epsilon, work_budget& work) {
-    (void)known_part(epsilon, few_, rounding_side::above,
-                     work);  // asks for rays where they matter
+    // Asks for rays where they matter.
+    (void)known_part(epsilon, few_, rounding_side::above, work);
     list_for(epsilon, work);
     T const aside = this->aside(epsilon);
     T const lower = sum(epsilon, aside, below_, rounding_side::below, work);
@@ -45,15 +47,15 @@ class averaged_profile {
     return bound<T>{lower, upper};
   }
 
-  // How fast log δ falls in ε, where it was approached.
+  /// How fast log δ falls in ε, where it was approached. An estimate.
   [[nodiscard]] T fall() const { return -slope_; }
 
-  // The ε of the others alone is less than that of all.
+  /// The ε of the others alone, at least, which is no more than that of all.
   [[nodiscard]] T others_epsilon(T log_delta) const {
     return others_.epsilon(elementary::exp(log_delta)).lower;
   }
 
-  // Moves ε to about where log δ(ε) is.
+  /// Moves ε to about where δ(ε) is δ: an estimate. Whether it came near.
   [[nodiscard]] bool approach(T log_delta, T& epsilon, work_budget& work) {
     auto const miss = [&](T e) {
       return elementary::log(known_part(e, few_, rounding_side::above, work)) - log_delta;
@@ -82,7 +84,7 @@ class averaged_profile {
     return std::abs(at) < 1.0;
   }
 
-  // Near the ε that was approached.
+  /// Near the ε that was approached. Guarantee: lower ≤ ε(δ) ≤ upper. Nothing without an upper end.
   [[nodiscard]] std::optional<bound<T>> epsilon(T log_delta, T about, work_budget& work) {
     list_for(about, work);
     T const farthest = 4.0 * about + 1.0;

@@ -34,7 +34,6 @@ class moment_line {
         alias_(alias),
         split_(nodes.is_split()),
         near_one_(nodes.excess(tilt) < 0.5),
-        lifted_(height > 0.0),
         value_(value),
         divergence_(nodes.divergence()),
         dropped_(nodes.dropped()) {
@@ -335,7 +334,6 @@ class moment_line {
   moment_alias<T> alias_;
   bool split_;
   bool near_one_;
-  bool lifted_;
   T value_;
   T divergence_;
   T divergence_error_ = 0.0;

@@ -11,10 +11,13 @@
 #include <tacit/dp/matrix/strategy.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <stdexcept>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 /// The run of a matrix mechanism as events: one Gaussian, or, with amplification by sampling, sampled Gaussians without
@@ -141,23 +144,14 @@ inline void check_bin_work(double products) {
   std::size_t const steps = static_cast<std::size_t>(c.steps);
   std::size_t const bins = static_cast<std::size_t>(std::min(how.bins, c.steps));
   std::size_t const apart = static_cast<std::size_t>(std::min(how.apart, c.steps));
-  check_bin_work(static_cast<double>(steps) * static_cast<double>(bins / apart + 1));
-  std::vector<double> sums(steps, 0.0);
-  double most = 0.0;
-  for (std::size_t t = c.coefficients.size(); t-- > 0;) {
-    sums[t] = most = std::max(most, std::abs(c.coefficients[t]));
-  }
-  for (std::size_t r = bins; r < steps && how.bins <= c.steps; ++r) {
-    sums[r] = add_up(sums[r], sums[r - bins]);
-  }
+  std::size_t const left = bins / apart + 1;
+  check_bin_work(static_cast<double>(steps) * static_cast<double>(left));
+  std::vector<double> const sums =
+      strided_sums(majorant_of(c), how.bins, ceiling_of(c.steps, how.bins));
   bin_products out;
   for (std::size_t d = 0; d < bins; d += apart) {
-    double sum = 0.0;
-    for (std::size_t r = d; r < steps; ++r) {
-      sum = add_up(sum, multiply_up(sums[r], sums[r - d]));
-    }
     double& of = d == 0 ? out.same : out.other;
-    of = std::max(of, sum);
+    of = std::max(of, inner_product_up(std::span(sums).subspan(d), sums));
   }
   return out;
 }
@@ -166,8 +160,9 @@ inline void check_bin_work(double products) {
   std::size_t const rows = c.entries.size() / c.columns;
   std::size_t const bins = static_cast<std::size_t>(std::min<std::uint64_t>(how.bins, c.columns));
   std::size_t const apart = static_cast<std::size_t>(std::min<std::uint64_t>(how.apart, bins));
-  double const left = static_cast<double>(bins / apart + 1);
-  check_bin_work(static_cast<double>(rows) * static_cast<double>(apart) * left * left);
+  std::size_t const left = bins / apart + 1;
+  check_bin_work(static_cast<double>(rows) * static_cast<double>(apart) *
+                 static_cast<double>(left) * static_cast<double>(left));
   bin_products out;
   for (std::size_t known = 0; known < apart; ++known) {
     std::vector<std::vector<double>> moves;
@@ -180,13 +175,9 @@ inline void check_bin_work(double products) {
         if (how.bins >= c.columns) break;
       }
       for (std::vector<double> const& other : moves) {
-        double sum = 0.0;
-        for (std::size_t r = 0; r < rows; ++r) sum = add_up(sum, multiply_up(move[r], other[r]));
-        out.other = std::max(out.other, sum);
+        out.other = std::max(out.other, inner_product_up(move, other));
       }
-      double sum = 0.0;
-      for (double const x : move) sum = add_up(sum, square_up(x));
-      out.same = std::max(out.same, sum);
+      out.same = std::max(out.same, inner_product_up(move, move));
       moves.push_back(std::move(move));
     }
   }

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -105,6 +106,25 @@ class separated_sum {
   std::vector<double> best_;
 };
 
+/// The least non-increasing majorant of |coefficients|, for every step.
+[[nodiscard]] inline std::vector<double> majorant_of(toeplitz_strategy const& c) {
+  std::vector<double> out(c.steps, 0.0);
+  double most = 0.0;
+  for (std::size_t t = c.coefficients.size(); t-- > 0;) {
+    out[t] = most = std::max(most, std::abs(c.coefficients[t]));
+  }
+  return out;
+}
+
+/// Σ a_i·b_i over the places that both have, rounded up, for entries ≥ 0.
+[[nodiscard]] inline double inner_product_up(std::span<double const> a, std::span<double const> b) {
+  double sum = 0.0;
+  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
+    sum = add_up(sum, multiply_up(a[i], b[i]));
+  }
+  return sum;
+}
+
 /// An upper bound on |⟨c_i, c_j⟩| of two columns: the sum to nearest, and (rows + 2)·2⁻⁵² of Σ|c_ri·c_rj|.
 [[nodiscard]] inline double inner_product_up(dense_strategy const& c, std::size_t i,
                                              std::size_t j) {
@@ -155,16 +175,9 @@ class separated_sum {
     }
     return detail::sqrt_up(sum);
   }
-  std::vector<double> majorant(c.steps, 0.0);
-  double most = 0.0;
-  for (std::size_t t = bands; t-- > 0;) {
-    majorant[t] = most = std::max(most, std::abs(c.coefficients[t]));
-  }
-  double sum = 0.0;
-  for (double const x : detail::strided_sums(majorant, schema.separation, times)) {
-    sum = detail::add_up(sum, detail::square_up(x));
-  }
-  return detail::sqrt_up(sum);
+  std::vector<double> const sums =
+      detail::strided_sums(detail::majorant_of(c), schema.separation, times);
+  return detail::sqrt_up(detail::inner_product_up(sums, sums));
 }
 
 /// Σ over the levels of the most that participations can weigh there: a node of 2^l leaves has at most

@@ -17,6 +17,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -27,9 +28,9 @@
 namespace tacit {
 
 /// Every step takes each record that took part in none of the `separation` − 1 steps before it, with probability
-/// `rate`, independently and secretly. What a record did before the first step may be anything that does not depend on
-/// other records, such as a start in equilibrium, or nothing. A batch that is cut to a size is not this: who is cut
-/// depends on the others.
+/// `rate`, independently and secretly. At the start a record may be barred for up to `separation` − 1 steps, in any way that
+/// does not depend on other records: not at all, or as in equilibrium. A batch that is cut to a size is not this: who is
+/// cut depends on the others.
 /// Source: Dong & Ganesh 2026 (arXiv 2602.09338), who evaluate it by Monte Carlo.
 struct separated_poisson {
   std::uint64_t separation = 0;
@@ -43,12 +44,12 @@ namespace detail {
 inline constexpr std::uint64_t most_separated_bands = 1'000;
 
 /// |C_r,r−d| at most, over the rows r, for d = 0, 1, …
-[[nodiscard]] inline std::vector<double> majorant_of(toeplitz_strategy const& c) {
+[[nodiscard]] inline std::vector<double> band_bounds(toeplitz_strategy const& c) {
   std::vector<double> out;
   for (double const x : c.coefficients) out.push_back(std::abs(x));
   return out;
 }
-[[nodiscard]] inline std::vector<double> majorant_of(dense_strategy const& c) {
+[[nodiscard]] inline std::vector<double> band_bounds(dense_strategy const& c) {
   std::vector<double> out(static_cast<std::size_t>(dense_columns(c).bands()), 0.0);
   for (std::size_t k = 0; k < c.entries.size(); ++k) {
     if (c.entries[k] == 0.0) continue;
@@ -225,8 +226,7 @@ class separated_chain {
   std::size_t const bands = a.size();
   double square = 0.0;
   for (std::size_t d = 0; d < bands; ++d) {
-    double sum = 0.0;
-    for (std::size_t t = 0; t + d < bands; ++t) sum = add_up(sum, multiply_up(a[t], a[t + d]));
+    double const sum = inner_product_up(a, std::span(a).subspan(d));
     double const share = divide_up(static_cast<double>(bands), static_cast<double>(bands - d));
     square = std::max(square, multiply_up(sum, share));
   }
@@ -252,7 +252,8 @@ class separated_chain {
 ///   states, with √b·|C_r,r−d| for row r;
 ///   the same with one size for all steps, where a record's moves of Cx overlap as little as these;
 ///   α·S²/2σ², S the `sensitivity` of all patterns of that separation.
-/// Under add_remove and zero_out, one record a person: an event for the Rényi accountant, with count 1.
+/// Under add_remove and zero_out, one record a person: an event for the Rényi accountant, with count 1. It does not carry
+/// `neighbours`, which the accountant has to share.
 /// Guarantee: upper bounds; up to rounding exact for C = I without separation, where the run is of Poisson-sampled Gaussians.
 /// At rates below 1e-6 rounding is no small part of them.
 /// Cost: bands·10⁵ exponentials or so for each of some 60 orders.
@@ -270,13 +271,12 @@ template <class Strategy>
     detail::refuse_pair("samples that keep a distance, under replace_one",
                         "use add_remove or zero_out, or cyclic Poisson samples");
   }
-  std::vector<double> const a = detail::majorant_of(c);
+  std::vector<double> const a = detail::band_bounds(c);
   std::uint64_t const bands = a.size();
   detail::check_apart("separation", how.separation, bands);
   detail::require_argument(bands <= detail::most_separated_bands, me, "number of bands", bands,
                            "at most 1000 for samples that keep a distance");
-  double square = 0.0;
-  for (double const x : a) square = detail::add_up(square, detail::square_up(x));
+  double const square = detail::inner_product_up(a, a);
   if (!(square > 0.0) || how.rate == 0.0) return {};
 
   std::uint64_t const rows = detail::rows_of(c);

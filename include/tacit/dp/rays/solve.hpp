@@ -105,8 +105,8 @@ template <class R>
   return {e, p, e == e, false};
 }
 
-/// The ends of the interval, each asked: δ(upper) ≤ δ ≤ δ(lower) by the bounds. Rays know ε below `most`; at least that is the
-/// largest loss, if there is one.
+/// The ends of the interval, each asked: δ(upper) ≤ δ ≤ δ(lower) by the bounds. Rays answer for ε below
+/// `most`, which no loss exceeds if they are `bounded`.
 template <class R>
 [[nodiscard]] std::optional<bound<double>> ends(ray_sum<R> const& r, double log_delta,
                                                 root_found const& at, double most, bool bounded,
@@ -168,7 +168,7 @@ class solver {
     double c = std::numeric_limits<double>::quiet_NaN();
   };
 
-  // Rays are asked at ε below it. Without unsampled noise it is the largest loss.
+  // Rays are asked at ε below it. Without unsampled noise no loss exceeds it.
   [[nodiscard]] double most() const { return towards_ == orientation::add ? base_ : infinity; }
   [[nodiscard]] bool bounded() const { return what_->variance == 0.0; }
   [[nodiscard]] double exponent(double epsilon) const {
