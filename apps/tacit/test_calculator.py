@@ -2546,29 +2546,36 @@ class Transcripts(Records):
             self.rebuilt()
         self.assertTrue({(0, True), (1, False), (1, True)} <= ends, ends)
 
-    def test_a_name_that_was_taken_meanwhile(self):
-        words = ["train", self.data, "--mechanism", "paczero-mi", "--mi", "0.33", "--steps", "400"]
-        state = self.here / "state"
-        with subprocess.Popen([PROGRAM, *map(str, words), "--save", state, "--tuned", self.tuned], text=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE) as training:
-            while not state.exists():
-                time.sleep(0.01)
-            self.tuned.write_text("somebody else's")
-            _, said = training.communicate(timeout=60)
+    def taken_meanwhile(self, sign, name, *words):
+        """What a run says where `name` is written by somebody else after it made `sign`: (steps, its message)."""
+        for steps in (400, 4000, 40000, 400000):  # until the run is not over before that
+            with subprocess.Popen([PROGRAM, "train", self.data, "--mechanism", "paczero-mi", "--mi", "0.33",
+                                   "--steps", str(steps), *map(str, words)], text=True,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE) as training:
+                while not sign.exists():
+                    time.sleep(0.001)
+                with contextlib.suppress(FileExistsError), open(name, "x") as file:
+                    file.write("somebody else's")
+                _, said = training.communicate(timeout=120)
+            if name.read_bytes() == b"somebody else's":
+                break
+            for file in self.here.iterdir():
+                file.unlink()
         self.assertEqual((training.returncode, said.count("\n")), (1, 1), said)
+        self.assertEqual(name.read_text(), "somebody else's")
+        return steps, said
+
+    def test_a_name_that_was_taken_meanwhile(self):
+        state = self.here / "state"
+        steps, said = self.taken_meanwhile(state, self.tuned, "--save", state, "--tuned", self.tuned)
         self.assertIn(f"--resume {state} in place of --save, and another name for {self.tuned}", said)
-        self.assertEqual(self.tuned.read_text(), "somebody else's")
-        self.ask_json(*words, "--resume", state, "--tuned", self.out)
+        self.ask_json("train", self.data, "--mechanism", "paczero-mi", "--mi", 0.33, "--steps", steps, "--resume", state,
+                      "--tuned", self.out)
         self.assertTrue(self.out.exists())
         # Of a run that keeps nothing, too.
-        with subprocess.Popen([PROGRAM, *map(str, words), "--base", self.base, "--tuned", self.here / "again"], text=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE) as training:
-            while not self.base.exists():
-                time.sleep(0.01)
-            (self.here / "again").write_text("somebody else's")
-            _, said = training.communicate(timeout=60)
-        self.assertEqual((training.returncode, said.count("\n")), (1, 1), said)
-        self.assertIn(f"the same command, with another name for {self.here / 'again'}, begins another one", said)
+        again = self.here / "again"
+        _, said = self.taken_meanwhile(self.base, again, "--base", self.base, "--tuned", again)
+        self.assertIn(f"the same command, with another name for {again}, begins another one", said)
 
     def test_a_model_is_its_transcript(self):
         mi = ["--mechanism", "paczero-mi", "--mi", 0.33]
