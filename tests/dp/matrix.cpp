@@ -818,7 +818,7 @@ TEST_CASE("samples that keep a distance: refusals", "[dp][matrix]") {
   // So little that it underflows is not nothing.
   renyi_accountant hardly;
   hardly.compose(matrix_run(c, 1e308, separated_poisson{4, 0.1}, adjacency::add_remove)[0].release);
-  CHECK(hardly.divergence(2.0) > 0.0);
+  CHECK(hardly.method().divergence(2.0) > 0.0);
   // The privacy loss of what is known by its divergences is not.
   privacy_loss_accountant account;
   CHECK_THROWS_AS(
