@@ -12,9 +12,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <stdexcept>
 #include <string_view>
 #include <utility>
@@ -151,12 +151,13 @@ inline void check_bin_work(double products) {
   bin_products out;
   for (std::size_t d = 0; d < bins; d += apart) {
     double& of = d == 0 ? out.same : out.other;
-    of = std::max(of, inner_product_up(std::span(sums).subspan(d), sums));
+    of = std::max(of, inner_product_up(sums, sums, d));
   }
   return out;
 }
 
-[[nodiscard]] inline bin_products products_of(dense_strategy const& c, balls_in_bins const& how) {
+template <std::same_as<double> T = double>
+[[nodiscard]] bin_products products_of(dense_strategy const& c, balls_in_bins const& how) {
   std::size_t const rows = c.entries.size() / c.columns;
   std::size_t const bins = static_cast<std::size_t>(std::min<std::uint64_t>(how.bins, c.columns));
   std::size_t const apart = static_cast<std::size_t>(std::min<std::uint64_t>(how.apart, bins));

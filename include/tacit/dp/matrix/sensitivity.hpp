@@ -10,7 +10,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string_view>
 #include <vector>
 
@@ -116,11 +115,12 @@ class separated_sum {
   return out;
 }
 
-/// Σ a_i·b_i over the places that both have, rounded up, for entries ≥ 0.
-[[nodiscard]] inline double inner_product_up(std::span<double const> a, std::span<double const> b) {
+/// Σ a_{i+later}·b_i over the places that both have, rounded up, for entries ≥ 0.
+[[nodiscard]] inline double inner_product_up(std::vector<double> const& a,
+                                             std::vector<double> const& b, std::size_t later = 0) {
   double sum = 0.0;
-  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
-    sum = add_up(sum, multiply_up(a[i], b[i]));
+  for (std::size_t i = 0; i + later < a.size() && i < b.size(); ++i) {
+    sum = add_up(sum, multiply_up(a[i + later], b[i]));
   }
   return sum;
 }

@@ -15,9 +15,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -67,12 +67,13 @@ inline constexpr std::uint64_t most_separated_bands = 1'000;
 /// One row out of each window of as many steps as there are shifts, by the record's last step in the window: step x of it
 /// moves a normal variable of its own by shifts[x]. The record's state at the beginning of a window is for how many
 /// steps it cannot take part yet.
+template <std::same_as<double> T = double>
 class separated_chain {
  public:
   static constexpr std::uint64_t most_turns = 200;
 
   /// Rates below 1e-30 count as that; the shifts are at least 0.
-  separated_chain(std::vector<double> shifts, separated_poisson const& how)
+  separated_chain(std::vector<T> shifts, separated_poisson const& how)
       : shifts_(std::move(shifts)),
         separation_(how.separation),
         rate_(std::max(how.rate, 1e-30)),
@@ -82,8 +83,8 @@ class separated_chain {
   /// log‖X‖_α of the likelihood ratio X of `windows` windows, on average over runs of at least `whole` of them and at
   /// most one more. It goes back from the end of the run for up to `turns` windows, and bounds the growth before.
   /// Guarantee: upper bound, for whole orders; ∞ where it would take too much.
-  [[nodiscard]] double log_norm(double order, double windows, std::uint64_t whole,
-                                std::uint64_t turns = most_turns) const {
+  [[nodiscard]] T log_norm(T order, T windows, std::uint64_t whole,
+                           std::uint64_t turns = most_turns) const {
     grid const over = tabulated(order);
     if (over.at.empty()) return infinite_double;
     // log v_k of the states below the width of a window; v_0 = 1. A state further on becomes one of them, a window later
@@ -91,14 +92,14 @@ class separated_chain {
     std::size_t const width = shifts_.size();
     std::uint64_t const away = (separation_ - 1) / width;
     std::uint64_t const most = std::min({std::max<std::uint64_t>(whole, 1), 8 + 3 * away, turns});
-    std::vector<std::vector<double>> logs{std::vector<double>(width, 0.0)};
-    std::vector<double> growth{0.0};  // log of the largest v_k/v_{k−1}
-    double top = 0.0;                 // of all log v_k so far
-    double best = infinite_double;
+    std::vector<std::vector<T>> logs{std::vector<T>(width, 0.0)};
+    std::vector<T> growth{0.0};  // log of the largest v_k/v_{k−1}
+    T top = 0.0;                 // of all log v_k so far
+    T best = infinite_double;
     for (std::uint64_t k = 1; k <= most; ++k) {
       logs.push_back(after_a_window(order, over, logs));
-      double fastest = 0.0;
-      double slowest = infinite_double;
+      T fastest = 0.0;
+      T slowest = infinite_double;
       for (std::size_t x = 0; x < width; ++x) {
         fastest = std::max(fastest, subtract_up(logs[k][x], logs[k - 1][x]));
         slowest = std::min(slowest, logs[k][x] - logs[k - 1][x]);
@@ -106,9 +107,9 @@ class separated_chain {
       }
       growth.push_back(fastest);
       // States that have not come back yet hold earlier ratios.
-      double const every = *std::max_element(
+      T const every = *std::max_element(
           growth.end() - static_cast<std::ptrdiff_t>(std::min(k, away)) - 1, growth.end());
-      double const left = std::max(0.0, subtract_up(windows, static_cast<double>(k)));
+      T const left = std::max(0.0, subtract_up(windows, static_cast<T>(k)));
       best = std::min(best, add_up(top, multiply_up(left, every)));
       if (k > away && fastest - slowest < 3e-3 * fastest) break;
     }
@@ -117,20 +118,20 @@ class separated_chain {
 
  private:
   // Of the trapezoid rule.
-  static constexpr double step = 0.5;
+  static constexpr T step = 0.5;
   static constexpr std::size_t most_nodes = 8'192;
-  static constexpr double most_exponent = 300.0;
-  static constexpr double rounding = 0x1p-53;
+  static constexpr T most_exponent = 300.0;
+  static constexpr T rounding = 0x1p-53;
 
   struct grid {
-    std::vector<double> at;
-    std::vector<double> ratios;  // e^{s_x·z − s_x²/2}, by node
+    std::vector<T> at;
+    std::vector<T> ratios;  // e^{s_x·z − s_x²/2}, by node
   };
 
   // From −12 to where no ratio's power counts (Lemma 12); nothing where that is too far.
-  [[nodiscard]] grid tabulated(double order) const {
-    double const room = multiply_up(order * (order - 1.0), square_up(largest_));
-    double const right = order * largest_ + sqrt_up(140.0 + room) + 1.0;
+  [[nodiscard]] grid tabulated(T order) const {
+    T const room = multiply_up(order * (order - 1.0), square_up(largest_));
+    T const right = order * largest_ + sqrt_up(140.0 + room) + 1.0;
     if (!(largest_ * right <= most_exponent && largest_ <= 16.0)) return {};
     auto const nodes = static_cast<std::size_t>((right + 12.0) / step) + 3;
     if (nodes > most_nodes) return {};
@@ -138,79 +139,78 @@ class separated_chain {
     out.at.reserve(nodes);
     out.ratios.reserve(nodes * shifts_.size());
     for (std::size_t k = 0; k < nodes; ++k) {
-      double const z = step * static_cast<double>(k) - 12.0;
+      T const z = step * static_cast<T>(k) - 12.0;
       out.at.push_back(z);
-      for (double const s : shifts_) out.ratios.push_back(elementary::exp(s * z - 0.5 * s * s));
+      for (T const s : shifts_) out.ratios.push_back(elementary::exp(s * z - 0.5 * s * s));
     }
     return out;
   }
 
   // log v_k of the state: the number of steps that are barred.
-  [[nodiscard]] double log_of(std::vector<std::vector<double>> const& logs,
-                              std::uint64_t state) const {
+  [[nodiscard]] T log_of(std::vector<std::vector<T>> const& logs, std::uint64_t state) const {
     std::uint64_t const turns = state / shifts_.size();
     std::size_t const last = logs.size() - 1;
     return turns > last ? 0.0 : logs[last - turns][state % shifts_.size()];
   }
 
   // log v_{k+1} = log‖Σ (chance of the way)·v_k(its end)·(its ratio)‖_α, rounded up.
-  [[nodiscard]] std::vector<double> after_a_window(
-      double order, grid const& over, std::vector<std::vector<double>> const& logs) const {
+  [[nodiscard]] std::vector<T> after_a_window(T order, grid const& over,
+                                              std::vector<std::vector<T>> const& logs) const {
     std::size_t const width = shifts_.size();
-    std::vector<double> ends(width);
-    double top = log_of(logs, 0);
+    std::vector<T> ends(width);
+    T top = log_of(logs, 0);
     for (std::size_t x = 0; x < width; ++x) {
       ends[x] = log_of(logs, separation_ - width + x);
       top = std::max(top, ends[x]);
     }
     // A smaller value may count as a larger one, and none is so small that a product could underflow.
-    auto const raised = [&](double log_value) {
+    auto const raised = [&](T log_value) {
       return elementary::exp(std::max(log_value - top, -100.0));
     };
-    double const never = raised(log_of(logs, 0));
-    for (double& end : ends) end = rate_ * raised(end);
+    T const never = raised(log_of(logs, 0));
+    for (T& end : ends) end = rate_ * raised(end);
 
     std::size_t const nodes = over.at.size();
-    std::vector<double> exponents(width * nodes);
-    std::vector<double> summits(width, -infinite_double);
-    double const places = static_cast<double>(width);
+    std::vector<T> exponents(width * nodes);
+    std::vector<T> summits(width, -infinite_double);
+    T const places = static_cast<T>(width);
     for (std::size_t k = 0; k < nodes; ++k) {
-      double const z = over.at[k];
-      double const size = largest_ * std::abs(z) + largest_ * largest_;
-      double sum = never;
+      T const z = over.at[k];
+      T const size = largest_ * std::abs(z) + largest_ * largest_;
+      T sum = never;
       for (std::size_t x = width; x-- > 0;) {
         sum = ends[x] * over.ratios[k * width + x] + rest_ * sum;
-        double const log_sum = elementary::log(sum);
-        double const power = order * log_sum;
+        T const log_sum = elementary::log(sum);
+        T const power = order * log_sum;
         // Lemma 12: what rounding may have taken.
-        double const lost = rounding * (order * (4.0 * size + 4.0 * places + 120.0) +
-                                        8.0 * std::abs(power) + 4.0 * z * z);
-        double const exponent = power - 0.5 * z * z + lost;
+        T const lost = rounding * (order * (4.0 * size + 4.0 * places + 120.0) +
+                                   8.0 * std::abs(power) + 4.0 * z * z);
+        T const exponent = power - 0.5 * z * z + lost;
         exponents[x * nodes + k] = exponent;
         summits[x] = std::max(summits[x], exponent);
       }
     }
-    std::vector<double> out(width);
+    std::vector<T> out(width);
     for (std::size_t x = 0; x < width; ++x) {
-      double sum = 0.0;
+      T sum = 0.0;
       for (std::size_t k = 0; k < nodes; ++k) {
-        double const below = exponents[x * nodes + k] - summits[x];
+        T const below = exponents[x * nodes + k] - summits[x];
         if (below > -60.0) sum += elementary::exp(below);
       }
-      double const scale = step / constants::root_two_pi<double>();
-      double const off = rounding * (4.0 * static_cast<double>(nodes) + 40.0) + 1e-21;
-      double const log_moment = summits[x] + elementary::log(sum * scale) + off +
-                                8.0 * rounding * (std::abs(summits[x]) + 20.0);
+      T const scale = step / constants::root_two_pi<T>();
+      T const off = rounding * (4.0 * static_cast<T>(nodes) + 40.0) + 1e-21;
+      T const log_moment = summits[x] + elementary::log(sum * scale) + off +
+                           8.0 * rounding * (std::abs(summits[x]) + 20.0);
       out[x] = next_up(add_up(top, divide_up(log_moment, order)));
     }
     return out;
   }
 
-  std::vector<double> shifts_;  // by step of the window, the earliest first
+  std::vector<T> shifts_;  // by step of the window, the earliest first
   std::uint64_t separation_;
-  double rate_;
-  double rest_;
-  double largest_;
+  T rate_;
+  T rest_;
+  T largest_;
 };
 
 /// By the rows themselves: step x of a window of b steps moves its last row by |a_{b−1−x}|, b times as often.
@@ -226,7 +226,7 @@ class separated_chain {
   std::size_t const bands = a.size();
   double square = 0.0;
   for (std::size_t d = 0; d < bands; ++d) {
-    double const sum = inner_product_up(a, std::span(a).subspan(d));
+    double const sum = inner_product_up(a, a, d);
     double const share = divide_up(static_cast<double>(bands), static_cast<double>(bands - d));
     square = std::max(square, multiply_up(sum, share));
   }
@@ -284,18 +284,18 @@ template <class Strategy>
   double const whole =
       detail::divide_up(detail::multiply_up(detail::count_up(times), square),
                         detail::multiply_down(2.0 * noise_multiplier, noise_multiplier));
-  detail::separated_chain const by_rows(detail::row_shifts(a, noise_multiplier), how);
-  detail::separated_chain const even(detail::even_shifts(a, noise_multiplier), how);
+  detail::separated_chain<> const by_rows(detail::row_shifts(a, noise_multiplier), how);
+  detail::separated_chain<> const even(detail::even_shifts(a, noise_multiplier), how);
   double const width = static_cast<double>(bands);
   double const row_windows = detail::divide_up(detail::count_up(rows), width);
   double const even_windows = detail::divide_up(detail::count_up(rows + bands - 1), width);
 
-  std::uint64_t const most = detail::separated_chain::most_turns;
+  std::uint64_t const most = detail::separated_chain<>::most_turns;
   renyi_dp out;
   for (double const order : detail::separated_orders(a.size())) {
     double best = detail::next_up(detail::multiply_up(whole, order));  // never 0
     double const share = detail::divide_up(order, order - 1.0);
-    auto const take = [&](detail::separated_chain const& chain, double windows,
+    auto const take = [&](detail::separated_chain<> const& chain, double windows,
                           std::uint64_t turns) {
       return detail::multiply_up(share, chain.log_norm(order, windows, rows / bands, turns));
     };
