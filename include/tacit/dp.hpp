@@ -4,8 +4,11 @@
 #include <tacit/dp/accountant.hpp>
 #include <tacit/dp/agreement.hpp>
 #include <tacit/dp/allocation/atoms.hpp>
+#include <tacit/dp/allocation/discrete_step.hpp>
 #include <tacit/dp/allocation/epoch.hpp>
 #include <tacit/dp/allocation/lattice.hpp>
+#include <tacit/dp/allocation/moments.hpp>
+#include <tacit/dp/allocation/poisson_sums.hpp>
 #include <tacit/dp/allocation/store.hpp>
 #include <tacit/dp/allocation/sums.hpp>
 #include <tacit/dp/averaged_profile.hpp>

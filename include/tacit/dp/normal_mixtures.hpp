@@ -7,6 +7,7 @@
 #include <tacit/core/real.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/dp/agreement.hpp>
+#include <tacit/dp/allocation/moments.hpp>
 #include <tacit/dp/binomial_mixture.hpp>
 #include <tacit/dp/contour/cells.hpp>
 #include <tacit/dp/contour/routes.hpp>
@@ -112,14 +113,39 @@ class normal_mixtures {
     return true;
   }
 
+  /// Whether a pair was one of an epoch of random allocation that the vertical line may take, and was added.
+  [[nodiscard]] bool add_epoch(domination const& pairs, T count) {
+    auto const* removed = std::get_if<allocation_pair>(&pairs.remove);
+    if (removed == nullptr || !epochs::epoch_moments<T>::serves(*removed)) return false;
+    auto const known = std::find_if(epochs_remove_.begin(), epochs_remove_.end(),
+                                    [&](epoch_entry<T> const& e) { return e.pair == *removed; });
+    if (known != epochs_remove_.end()) {
+      if (!(known->count + count < 0x1p53)) return false;
+      known->count += count;
+      epochs_add_[static_cast<std::size_t>(known - epochs_remove_.begin())].count += count;
+      return true;
+    }
+    if (!(count < 0x1p53) || epochs_remove_.size() == few_epochs) return false;
+    epochs_remove_.push_back({*removed, count});
+    epochs_add_.push_back({std::get<allocation_pair>(pairs.add), count});
+    return true;
+  }
+
   [[nodiscard]] adjacency neighbours() const { return neighbours_; }
   [[nodiscard]] normal_sum const& normals() const { return normals_; }
   /// How many different pairs there are that are not normal.
-  [[nodiscard]] std::size_t distinct() const { return remove_.size() + laplace_remove_.size(); }
-  [[nodiscard]] bool has_laplace() const { return !laplace_remove_.empty(); }
+  [[nodiscard]] std::size_t distinct() const {
+    return remove_.size() + laplace_remove_.size() + epochs_remove_.size();
+  }
+  /// Whether there are any that are no mixtures, which the vertical line alone takes.
+  [[nodiscard]] bool has_others() const {
+    return !laplace_remove_.empty() || !epochs_remove_.empty();
+  }
   /// The profile of releases of Laplace noise that are all of one scale, and all that there is.
   [[nodiscard]] std::optional<laplace_profile<T>> one_laplace() const {
-    if (distinct() != 1 || !has_laplace() || normals_.variance().upper > 0.0) return std::nullopt;
+    if (distinct() != 1 || laplace_remove_.empty() || normals_.variance().upper > 0.0) {
+      return std::nullopt;
+    }
     auto const& [pair, count] = laplace_remove_.front();
     if (pair.rate < 1.0 || !laplace_profile<T>::serves(pair.epsilon, count)) return std::nullopt;
     return laplace_profile<T>(pair.epsilon, count);
@@ -202,6 +228,10 @@ class normal_mixtures {
       text += ", " + to_text(e.count) + " of Laplace noise (rate " + to_text(e.pair.rate) +
               ", shift " + to_text(e.pair.epsilon) + ")";
     }
+    for (epoch_entry<T> const& e : epochs_remove_) {
+      text += ", " + to_text(e.count) + " epochs of random allocation (noise multiplier " +
+              to_text(e.pair.noise_multiplier) + ", " + std::to_string(e.pair.steps) + " steps)";
+    }
     return text;
   }
 
@@ -225,6 +255,7 @@ class normal_mixtures {
   static constexpr std::size_t most_distinct = 1024;  // that are composed one by one
   static constexpr std::size_t few = 96;              // that more are rounded to, for all engines
   static constexpr std::size_t many = 384;            // and for the vertical line
+  static constexpr std::size_t few_epochs = 8;        // different ones that the line takes
 
   using entries = std::vector<typename contour<T>::entry>;
 
@@ -243,8 +274,10 @@ class normal_mixtures {
   }
 
   [[nodiscard]] contour<T> contour_towards(orientation towards, T variance) const {
-    if (towards == orientation::remove) return {remove_, variance, laplace_remove_};
-    return {add_, variance, laplace_add_};
+    if (towards == orientation::remove) {
+      return {remove_, variance, laplace_remove_, epochs_remove_};
+    }
+    return {add_, variance, laplace_add_, epochs_add_};
   }
 
   // ε by the vertical line. Nothing where it has no certificate.
@@ -309,7 +342,7 @@ class normal_mixtures {
 
   // The composition in the form that the rays take: sampled Gaussians of one record, and unsampled ones.
   [[nodiscard]] std::optional<rays::composition> sampled(T variance) const {
-    if (has_laplace()) return std::nullopt;
+    if (has_others()) return std::nullopt;
     rays::composition out{{}, variance};
     for (auto const& e : remove_) {
       if (e.pair.parts.size() != 1 || !(e.pair.parts[0].weight < 1.0)) return std::nullopt;
@@ -413,6 +446,8 @@ class normal_mixtures {
     out.normals_ = normals_;
     out.laplace_remove_ = laplace_remove_;
     out.laplace_add_ = laplace_add_;
+    out.epochs_remove_ = epochs_remove_;
+    out.epochs_add_ = epochs_add_;
     out.remove_ = entries_of<T>(cells, up, orientation::remove);
     out.add_ = entries_of<T>(cells, up, orientation::add);
     return out;
@@ -520,6 +555,8 @@ class normal_mixtures {
   entries add_;
   std::vector<laplace_entry<T>> laplace_remove_;
   std::vector<laplace_entry<T>> laplace_add_;
+  std::vector<epoch_entry<T>> epochs_remove_;
+  std::vector<epoch_entry<T>> epochs_add_;
   std::map<std::vector<T>, std::size_t> places_;  // of the parts, in both
   normal_sum normals_;
 };

@@ -136,7 +136,7 @@ class basic_privacy_loss {
 
   // How wide an answer by lines may be without a grid, which seldom says more of one mixture.
   [[nodiscard]] T line_width(effort const& allowed) const {
-    return mixtures_.has_laplace() || !mixtures_.one_mixture() ? allowed.width : coarse;
+    return mixtures_.has_others() || !mixtures_.one_mixture() ? allowed.width : coarse;
   }
 
   // What the lines found, or where that is wider than `width` another way, Rényi's end, or that of revealed samples, know together:
@@ -168,7 +168,7 @@ class basic_privacy_loss {
     bool const is_wide = !(found.upper < infinity) || found.upper - found.lower > narrow;
     if (is_wide) known.meet({0.0, covered(grid_.cover())}, "a Gaussian above all samples");
     if (moments_ && mixtures_.distinct() <= most_by_orders &&
-        (others_ || mixtures_.has_laplace() || is_wide)) {
+        (others_ || mixtures_.has_others() || is_wide)) {
       bound<T> const above{0.0, by_orders()};
       // The Rényi accountant may know more of a mechanism than its pair: then the pair's lower end is not its own.
       if (!attained_ && above.upper < found.lower) return answer{above, by};
@@ -312,7 +312,8 @@ void basic_privacy_loss<T>::add_block(event const& release, std::uint64_t count)
     mixtures_.add(*normal, count);
   } else if (auto const* mixture = std::get_if<mixture_pair>(&found.remove)) {
     mixtures_.add(*mixture, std::get<mixture_pair>(found.add), static_cast<T>(count));
-  } else if (count > 0 && !mixtures_.add_laplace(found, static_cast<T>(count))) {
+  } else if (count > 0 && !mixtures_.add_laplace(found, static_cast<T>(count)) &&
+             !mixtures_.add_epoch(found, static_cast<T>(count))) {
     others_ = true;
   }
 }

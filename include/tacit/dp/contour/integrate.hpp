@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/complex.hpp>
 #include <tacit/core/elementary.hpp>
 #include <tacit/core/log.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/core/sum.hpp>
+#include <tacit/dp/allocation/moments.hpp>
 #include <tacit/dp/contour/envelope.hpp>
 #include <tacit/dp/contour/laplace_nodes.hpp>
 #include <tacit/dp/contour/line.hpp>
@@ -14,7 +16,6 @@
 #include <tacit/dp/contour/strip.hpp>
 #include <tacit/dp/contour/sums.hpp>
 #include <tacit/dp/contour/table.hpp>
-#include <tacit/dp/contour/turns.hpp>
 #include <tacit/dp/pair.hpp>
 #include <tacit/dp/work_budget.hpp>
 
@@ -76,30 +77,15 @@ void add_linear_alias(mixture_table<T> const& nodes, T height, moment_alias<T>& 
        stretched * (longest * tail + 4.0 * weight * normal_tail_above) + defect);
 }
 
-/// What one law of Laplace noise contributes to a line, where its nodes are good enough and the budget allows them. `lost` is
-/// what a product with a count, and the sum over all laws, rounds by.
-template <std::same_as<double> T>
-[[nodiscard]] bool add_laplace(laplace_entry<T> const& entry, contour_plan<T> const& plan, T lost,
-                               contour_line<T>& line, line_sums<T>& sums, work_budget& budget) {
-  T const theta = plan.tilt;
-  T const end = plan.end();
-  T const right = theta + plan.right;
-  T const left = theta - plan.left;
-  // Enough panels for what lies between the atoms.
-  std::optional<laplace_nodes<T>> found;
+/// What the law of so many events contributes to a line without a table of it: of Laplace noise, or of an epoch. `lost` is what a
+/// product with a count, and the sum over all laws, rounds by. False where the budget does not allow it.
+template <std::same_as<double> T, class Law>
+[[nodiscard]] bool add_law(T count, Law const& law, contour_plan<T> const& plan, T lost,
+                           contour_line<T>& line, line_sums<T>& sums, work_budget& budget) {
+  if (!budget.take(law.work(static_cast<T>(plan.points)))) return false;
   T value = 0.0;
-  T wrong = 1.0;
-  for (T panels = 1.0 + std::ceil(entry.pair.epsilon); panels < 2000.0 && wrong > 2e-17;
-       panels = std::ceil(1.3 * panels)) {
-    if (!budget.take(4000.0 * panels)) return false;
-    found.emplace(entry.pair, static_cast<std::size_t>(panels));
-    value = found->at_tilt(theta).value;
-    wrong = found->quadrature_error(theta, found->closed() ? 0.0 : end, value);
-  }
-  if (!(wrong <= 1e-13)) return false;
-  T const points = static_cast<T>(plan.points);
-  T const count = entry.count;
-  auto const put = [&](std::size_t n, complex<T> const& moment, T error) {
+  auto const put = [&](std::size_t n, T log_size, complex<T> const& moment, T error) {
+    value = log_size;
     T const modulus = std::max(modulus_of(moment), std::numeric_limits<T>::min());
     T const log_modulus = elementary::log(modulus);
     T const turned = angle_of(moment);
@@ -109,44 +95,14 @@ template <std::same_as<double> T>
                       unit_roundoff * (std::abs(value) + 3.0 * std::abs(log_modulus) +
                                        8.0 * std::abs(turned) + 4.0)));
   };
-  if (found->closed()) {
-    if (!budget.take(120.0 * points)) return false;
-    for (std::size_t n = 0; n < plan.points; ++n) {
-      auto const there = found->closed_at(theta, plan.spacing * static_cast<T>(n), value);
-      put(n, there.value, 1.01 * unit_roundoff * there.units);
-    }
-  } else {
-    std::vector<typename laplace_nodes<T>::node> const& nodes = found->nodes();
-    if (!budget.take((3.0 * static_cast<T>(nodes.size()) + 80.0) * points)) return false;
-    std::vector<turning_term<T>> terms;
-    terms.reserve(nodes.size());
-    T whole = 0.0;
-    T inexact = 0.0;  // of Σ mass·e^{itL}, in units, with t·swing
-    T swing = 0.0;
-    for (auto const& n : nodes) {
-      T const mass = elementary::exp(n.log_mass + theta * n.loss - value);
-      T const units = laplace_nodes<T>::units(n, theta, value);
-      if (!(units < laplace_nodes<T>::most_units)) return false;
-      terms.push_back({{mass, 0.0}, {n.loss, 0.0}});
-      whole += mass;
-      inexact += mass * units;
-      swing += mass * (n.loss_units + 2.0 * std::abs(n.loss));
-    }
-    turning_terms<T> turning(std::move(terms), plan.spacing);
-    for (std::size_t n = 0; n < plan.points; ++n) {
-      T const t = plan.spacing * static_cast<T>(n);
-      turning.move_to(n);
-      T const units = inexact + turning.units(n) * whole + t * swing;
-      put(n, turning.sum_from(0), 1.01 * (unit_roundoff * units + wrong));
-    }
-  }
+  if (!law.along(plan.tilt, plan.spacing, plan.points, put)) return false;
   auto const add = [&](T& to, T log_size) {
     to += count * log_size + lost * std::abs(count * log_size);
   };
-  T const fallen = elementary::log(found->beyond(theta, end, value));
+  T const fallen = elementary::log(law.beyond(plan.tilt, plan.end(), value));
   add(line.log_end_, value + fallen + 2.0 * unit_roundoff * (std::abs(value) + std::abs(fallen)));
-  add(line.at_right_, found->above(right));
-  if (left > 0.0) add(line.at_left_, found->above(left));
+  add(line.at_right_, law.above(plan.tilt + plan.right));
+  if (plan.left < plan.tilt) add(line.at_left_, law.above(plan.tilt - plan.left));
   return true;
 }
 
@@ -259,7 +215,13 @@ template <std::same_as<double> T>
     line.log_end_ = sum_above<T>({line.log_end_, log_expm1(log_ratio)});
   }
   for (laplace_entry<T> const& e : of.laplace) {
-    if (!add_laplace(e, plan, lost, line, sums, budget)) return {};
+    auto const law = laplace_nodes<T>::fine(e.pair, theta, end, budget);
+    if (!law || !add_law(e.count, *law, plan, lost, line, sums, budget)) return {};
+  }
+  for (epoch_entry<T> const& e : of.epochs) {
+    auto const law =
+        epochs::epoch_moments<T>::fine(e.pair, theta, plan.left, plan.right, end, budget);
+    if (!law || !add_law(e.count, *law, plan, lost, line, sums, budget)) return {};
   }
   line.add_normals(of.variance, plan, sums);
   if (split) sums.subtract_small();

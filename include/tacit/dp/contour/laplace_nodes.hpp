@@ -6,8 +6,11 @@
 #include <tacit/core/log.hpp>
 #include <tacit/core/quadrature.hpp>
 #include <tacit/core/real.hpp>
+#include <tacit/dp/contour/sums.hpp>
+#include <tacit/dp/contour/turns.hpp>
 #include <tacit/dp/pair.hpp>
 #include <tacit/dp/saddle.hpp>
+#include <tacit/dp/work_budget.hpp>
 
 #include <algorithm>
 #include <array>
@@ -15,6 +18,8 @@
 #include <concepts>
 #include <cstddef>
 #include <limits>
+#include <optional>
+#include <utility>
 #include <vector>
 
 namespace tacit::detail {
@@ -59,7 +64,27 @@ class laplace_nodes {
     }
   }
 
-  [[nodiscard]] std::vector<node> const& nodes() const { return nodes_; }
+  /// With enough panels for M(tilt + it), t ≤ end. Nothing if the budget does not allow them.
+  [[nodiscard]] static std::optional<laplace_nodes> fine(bounded_pair const& pair, T tilt, T end,
+                                                         work_budget& budget) {
+    std::optional<laplace_nodes> found;
+    T wrong = 1.0;
+    for (T panels = 1.0 + std::ceil(pair.epsilon); panels < 2000.0 && wrong > 2e-17;
+         panels = std::ceil(1.3 * panels)) {
+      if (!budget.take(4000.0 * panels)) return std::nullopt;
+      found.emplace(pair, static_cast<std::size_t>(panels));
+      wrong =
+          found->quadrature_error(tilt, found->closed() ? 0.0 : end, found->at_tilt(tilt).value);
+    }
+    return found;
+  }
+
+  [[nodiscard]] std::size_t size() const { return nodes_.size(); }
+
+  /// The work of `along` for so many points.
+  [[nodiscard]] T work(T points) const {
+    return (closed() ? 120.0 : 3.0 * static_cast<T>(size()) + 80.0) * points;
+  }
 
   /// log M(tilt) and its derivatives, nearly.
   [[nodiscard]] cumulants<T> at_tilt(T tilt) const {
@@ -76,32 +101,6 @@ class laplace_nodes {
     }
     T const mean = first / sum;
     return {top + elementary::log(sum), mean, std::max(second / sum - mean * mean, 0.0)};
-  }
-
-  /// M(tilt + it)/e^value of noise that is not sampled, for which log R = x: without a quadrature; and what it errs by, in units.
-  struct closed_moment {
-    complex<T> value;
-    T units;
-  };
-  [[nodiscard]] bool closed() const { return pair_.rate == 1.0; }
-  [[nodiscard]] closed_moment closed_at(T tilt, T t, T value) const {
-    T const s = pair_.epsilon;
-    T const high = tilt * s - value;
-    T const low = -(1.0 + tilt) * s - value;
-    T const up = elementary::exp(high);
-    T const down = elementary::exp(low);
-    auto const [sine, cosine] = elementary::sin_cos_far(t * s);
-    // ¼/(z + ½)
-    T const real = tilt + 0.5;
-    T const scale = 0.25 / (real * real + t * t);
-    complex<T> const between{scale * real, -scale * t};
-    complex<T> const sum = complex<T>{up * cosine, up * sine} * (0.5 + between) +
-                           complex<T>{down * cosine, -down * sine} * (0.5 - between);
-    auto const off = [](T size, T exponent, T terms) {
-      return size * (24.0 + std::abs(exponent) + terms);
-    };
-    return {sum, off(up, high, 2.0 * (tilt + t) * s + std::abs(value)) +
-                     off(down, low, (3.0 * (1.0 + tilt) + 2.0 * t) * s + std::abs(value))};
   }
 
   /// What the quadrature errs by in M(tilt + it), 0 ≤ t ≤ end, at most, relative to e^value.
@@ -126,6 +125,45 @@ class laplace_nodes {
       sum += least;
     }
     return 0.26 * half_ * sum;
+  }
+
+  /// put(n, value, M(tilt + it)/e^value, error of that) for t = n·spacing, with value = log M(tilt), nearly. False where the
+  /// nodes do not serve.
+  template <class Put>
+  [[nodiscard]] bool along(T tilt, T spacing, std::size_t points, Put&& put) const {
+    T const value = at_tilt(tilt).value;
+    T const end = spacing * static_cast<T>(points);
+    T const wrong = quadrature_error(tilt, closed() ? 0.0 : end, value);
+    if (!(wrong <= 1e-13)) return false;
+    if (closed()) {
+      for (std::size_t n = 0; n < points; ++n) {
+        auto const there = closed_at(tilt, spacing * static_cast<T>(n), value);
+        put(n, value, there.value, 1.01 * unit_roundoff * there.units);
+      }
+      return true;
+    }
+    std::vector<turning_term<T>> terms;
+    terms.reserve(nodes_.size());
+    T whole = 0.0;
+    T inexact = 0.0;  // of Σ mass·e^{itL}, in units, with t·swing
+    T swing = 0.0;
+    for (node const& n : nodes_) {
+      T const mass = elementary::exp(n.log_mass + tilt * n.loss - value);
+      T const off = units(n, tilt, value);
+      if (!(off < most_units)) return false;
+      terms.push_back({{mass, 0.0}, {n.loss, 0.0}});
+      whole += mass;
+      inexact += mass * off;
+      swing += mass * (n.loss_units + 2.0 * std::abs(n.loss));
+    }
+    turning_terms<T> turning(std::move(terms), spacing);
+    for (std::size_t n = 0; n < points; ++n) {
+      T const t = spacing * static_cast<T>(n);
+      turning.move_to(n);
+      T const off = inexact + turning.units(n) * whole + t * swing;
+      put(n, value, turning.sum_from(0), 1.01 * (unit_roundoff * off + wrong));
+    }
+    return true;
   }
 
   /// A bound on |M(tilt + it)| for all t ≥ end, relative to e^value: the atoms' masses, and between them at most
@@ -197,6 +235,32 @@ class laplace_nodes {
   [[nodiscard]] bool removes() const { return pair_.orientation == orientation::remove; }
   [[nodiscard]] T middle_of(std::size_t panel) const {
     return static_cast<T>(2 * panel + 1) * half_ - pair_.epsilon;
+  }
+
+  // M(tilt + it)/e^value of noise that is not sampled, for which log R = x: without a quadrature; and what it errs by, in units.
+  struct closed_moment {
+    complex<T> value;
+    T units;
+  };
+  [[nodiscard]] bool closed() const { return pair_.rate == 1.0; }
+  [[nodiscard]] closed_moment closed_at(T tilt, T t, T value) const {
+    T const s = pair_.epsilon;
+    T const high = tilt * s - value;
+    T const low = -(1.0 + tilt) * s - value;
+    T const up = elementary::exp(high);
+    T const down = elementary::exp(low);
+    auto const [sine, cosine] = elementary::sin_cos_far(t * s);
+    // ¼/(z + ½)
+    T const real = tilt + 0.5;
+    T const scale = 0.25 / (real * real + t * t);
+    complex<T> const between{scale * real, -scale * t};
+    complex<T> const sum = complex<T>{up * cosine, up * sine} * (0.5 + between) +
+                           complex<T>{down * cosine, -down * sine} * (0.5 - between);
+    auto const off = [](T size, T exponent, T terms) {
+      return size * (24.0 + std::abs(exponent) + terms);
+    };
+    return {sum, off(up, high, 2.0 * (tilt + t) * s + std::abs(value)) +
+                     off(down, low, (3.0 * (1.0 + tilt) + 2.0 * t) * s + std::abs(value))};
   }
 
   // Whether log R is found as x + log(1 + (1 − q)(e^{−x} − 1)): where R itself may be small.

@@ -100,9 +100,9 @@ class contour_line {
   template <std::same_as<double> U>
   friend std::optional<contour_line<U>> integrate(contour_pairs<U> const&, contour_plan<U> const&,
                                                   work_budget&);
-  template <std::same_as<double> U>
-  friend bool add_laplace(laplace_entry<U> const&, contour_plan<U> const&, U, contour_line<U>&,
-                          line_sums<U>&, work_budget&);
+  template <std::same_as<double> U, class Law>
+  friend bool add_law(U, Law const&, contour_plan<U> const&, U, contour_line<U>&, line_sums<U>&,
+                      work_budget&);
 
   explicit contour_line(contour_plan<T> const& plan)
       : tilt_(plan.tilt),

@@ -100,7 +100,6 @@ class line_planner : public contour_search<T> {
   using search::coarse_;
   using search::cuts_;
   using search::dropped;
-  using search::laplace_;
   using search::nodes_;
   using search::of_;
   using search::route_;
@@ -163,11 +162,7 @@ class line_planner : public contour_search<T> {
         large.emplace_back(nodes, theta, values.back(), losses::large);
       }
     }
-    std::vector<T> laplace_values;
-    for (std::size_t k = 0; k < laplace_.size(); ++k) {
-      laplace_values.push_back(laplace_[k].at_tilt(theta).value);
-      events += of_->laplace[k].count;
-    }
+    this->each_other([&](T number, auto const&) { events += number; });
     line.parts.resize(count);
     T const v = of_->variance;
     // What rounding will add to the bound is left room for.
@@ -200,10 +195,10 @@ class line_planner : public contour_search<T> {
           fallen += n * std::min(0.0, all.log_size);
         }
       }
-      for (std::size_t k = 0; k < laplace_.size(); ++k) {
-        T const size = laplace_[k].beyond(theta, end, laplace_values[k]);
-        fallen += of_->laplace[k].count * std::min(0.0, elementary::log(size));
-      }
+      this->each_other([&](T number, auto const& law) {
+        T const size = law.beyond(theta, end, law.at_tilt(theta).value);
+        fallen += number * std::min(0.0, elementary::log(size));
+      });
       if (this->splits()) {
         fallen += ratio > 1.0 ? ratio + elementary::log(-elementary::expm1(-ratio))
                               : elementary::log(elementary::expm1(ratio));

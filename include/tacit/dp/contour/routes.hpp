@@ -65,8 +65,10 @@ class contour {
   using entry = contour_entry<T>;
 
   /// `variance` is Σ count·mu² of the normal pairs.
-  contour(std::vector<entry> entries, T variance, std::vector<laplace_entry<T>> laplace = {})
-      : of_{std::move(entries), variance, std::move(laplace)}, shifts_(variance) {
+  contour(std::vector<entry> entries, T variance, std::vector<laplace_entry<T>> laplace = {},
+          std::vector<epoch_entry<T>> epochs = {})
+      : of_{std::move(entries), variance, std::move(laplace), std::move(epochs)},
+        shifts_(variance) {
     for (entry const& e : of_.entries) shifts_.add(e.count, e.pair.parts);
     for (laplace_entry<T> const& e : of_.laplace) shifts_.add_bounded(e.count, e.pair.epsilon);
   }
@@ -113,6 +115,7 @@ class contour {
   static constexpr T rough = -25.0;  // 1e-11
   static constexpr T most_work =
       1.6e8;  // of one entry, and a hundredth of it more for each other one
+  static constexpr T work_on_epochs = 4e8;
   static constexpr T narrow = 1e-9;
   static constexpr T sharp =
       1e-13;  // of a line that was planned for another ε, to be asked no further
@@ -137,7 +140,8 @@ class contour {
   [[nodiscard]] std::optional<bound<T>> by_best_route(line_effort effort, work_budget& work,
                                                       Answer&& answer) const {
     T const more = std::clamp(static_cast<T>(of_.size()) - 1.0, 0.0, 1000.0);
-    return work.within(most_work * (1.0 + 0.01 * more), [&](work_budget& budget) {
+    T const whole = most_work * (1.0 + 0.01 * more) + (of_.epochs.empty() ? 0.0 : work_on_epochs);
+    return work.within(whole, [&](work_budget& budget) {
       return by_best_route(effort, std::forward<Answer>(answer), budget);
     });
   }
@@ -149,7 +153,9 @@ class contour {
     for (std::size_t k = effort == line_effort::thorough; k < routes.size(); ++k) {
       if (effort == line_effort::quick && k > 0) break;
       line_route<T> const& route = routes[k];
-      if (route.table == contour_table::split && !of_.laplace.empty()) continue;
+      if (route.table == contour_table::split && of_.has_others()) continue;
+      // Without tables all routes are one.
+      if (k > 0 && of_.entries.empty() && !of_.epochs.empty()) break;
       std::pair const kind{route.table, route.log_tolerance};
       if (std::find(answered.begin(), answered.end(), kind) != answered.end()) continue;
       if (std::optional<bound<T>> const found = answer(route, budget)) {
@@ -201,11 +207,11 @@ bool contour<T>::chernoff_below(T epsilon, T log_delta, work_budget& budget, boo
         sum += one;
         size += std::abs(one);
       }
-      for (std::size_t k = 0; k < of_.laplace.size(); ++k) {
-        T const one = of_.laplace[k].count * search.laplace()[k].above(tilt);
+      search.each_other([&](T count, auto const& law) {
+        T const one = count * law.above(tilt);
         sum += one;
         size += std::abs(one);
-      }
+      });
       T const rounded = unit_roundoff * (4.0 + static_cast<T>(of_.size())) * size;
       T const normal = 0.5 * tilt * (tilt + 1.0) * of_.variance;
       T const constant = contour_search<T>::chernoff_constant(tilt);
@@ -225,7 +231,7 @@ bool contour<T>::chernoff_below(T epsilon, T log_delta, work_budget& budget, boo
 
 template <std::same_as<double> T>
 T contour<T>::variation() const {
-  if (!of_.laplace.empty()) return 1.0;
+  if (of_.has_others()) return 1.0;
   T sum = error_function_above(std::sqrt(0.125 * of_.variance));
   T divergence = 0.5 * of_.variance;
   T terms = 32.0;

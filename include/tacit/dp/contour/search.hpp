@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tacit/core/elementary.hpp>
+#include <tacit/dp/allocation/moments.hpp>
 #include <tacit/dp/contour/laplace_nodes.hpp>
 #include <tacit/dp/contour/table.hpp>
 #include <tacit/dp/pair.hpp>
@@ -14,6 +15,7 @@
 #include <cstddef>
 #include <limits>
 #include <optional>
+#include <utility>
 #include <vector>
 
 /// K and its saddle point on coarse tables: where the contour should cross the real axis.
@@ -33,14 +35,24 @@ struct laplace_entry {
   T count;
 };
 
-/// One direction of a composition of normal, mixture and Laplace pairs; `variance` is Σ count·mu² of the normal ones.
+/// An epoch of random allocation.
+template <std::same_as<double> T = double>
+struct epoch_entry {
+  allocation_pair pair;
+  T count;
+};
+
+/// One direction of a composition of normal, mixture and Laplace pairs, and epochs; `variance` is Σ count·mu² of the normal ones.
 template <std::same_as<double> T = double>
 struct contour_pairs {
   std::vector<contour_entry<T>> entries;
   T variance;
   std::vector<laplace_entry<T>> laplace = {};
+  std::vector<epoch_entry<T>> epochs = {};
 
-  [[nodiscard]] std::size_t size() const { return entries.size() + laplace.size(); }
+  /// Whether there are laws that are not tabulated.
+  [[nodiscard]] bool has_others() const { return !laplace.empty() || !epochs.empty(); }
+  [[nodiscard]] std::size_t size() const { return entries.size() + laplace.size() + epochs.size(); }
 };
 
 enum class contour_table { tapered, lifted, split };
@@ -64,7 +76,13 @@ class contour_search {
     for (laplace_entry<T> const& e : of.laplace) {
       laplace_.emplace_back(e.pair,
                             static_cast<std::size_t>(1.0 + std::ceil(e.pair.epsilon / 0.7)));
-      laplace_size_ += static_cast<T>(laplace_.back().nodes().size());
+      others_size_ += static_cast<T>(laplace_.back().size());
+    }
+    for (epoch_entry<T> const& e : of.epochs) {
+      auto found = epochs::epoch_moments<T>::coarse(e.pair, budget);
+      if (!found) break;  // no answer
+      epochs_.push_back(std::move(*found));
+      others_size_ += 2.0 * static_cast<T>(epochs_.back().size());
     }
   }
 
@@ -165,9 +183,10 @@ class contour_search {
 
   // The coarse tables.
   [[nodiscard]] bool tabulate(T log_delta, T reach, T turns = 0.0) {
+    if (epochs_.size() < of_->epochs.size()) return false;
     T const share = static_cast<T>(of_->size());
     coarse_.clear();
-    nodes_ = laplace_size_;
+    nodes_ = others_size_;
     bool const tapered = route_.table != contour_table::lifted;
     for (contour_entry<T> const& e : of_->entries) {
       T const step = std::min(0.3, 1.5 / e.pair.parts.back().shift);
@@ -190,16 +209,19 @@ class contour_search {
     return true;
   }
   [[nodiscard]] std::vector<mixture_table<T>> const& tables() const { return coarse_; }
-  [[nodiscard]] std::vector<laplace_nodes<T>> const& laplace() const { return laplace_; }
+  /// use(count, law) for what is not tabulated.
+  template <class Use>
+  void each_other(Use&& use) const {
+    for (std::size_t k = 0; k < laplace_.size(); ++k) use(of_->laplace[k].count, laplace_[k]);
+    for (std::size_t k = 0; k < epochs_.size(); ++k) use(of_->epochs[k].count, epochs_[k]);
+  }
 
   [[nodiscard]] T smallest_tilt() const {
     T second = of_->variance;
     for (std::size_t k = 0; k < coarse_.size(); ++k) {
       second += of_->entries[k].count * coarse_[k].at(0.0).curvature;
     }
-    for (std::size_t k = 0; k < laplace_.size(); ++k) {
-      second += of_->laplace[k].count * laplace_[k].at_tilt(0.0).curvature;
-    }
+    each_other([&](T count, auto const& law) { second += count * law.at_tilt(0.0).curvature; });
     return smallest_log_tilt(second);
   }
 
@@ -212,9 +234,7 @@ class contour_search {
     for (std::size_t k = 0; k < coarse_.size(); ++k) {
       sum += of_->entries[k].count * coarse_[k].value(tilt);
     }
-    for (std::size_t k = 0; k < laplace_.size(); ++k) {
-      sum += of_->laplace[k].count * laplace_[k].at_tilt(tilt).value;
-    }
+    each_other([&](T count, auto const& law) { sum += count * law.at_tilt(tilt).value; });
     return sum;
   }
 
@@ -263,12 +283,12 @@ class contour_search {
       sum.slope += of_->entries[k].count * one.slope;
       sum.curvature += of_->entries[k].count * one.curvature;
     }
-    for (std::size_t k = 0; k < laplace_.size(); ++k) {
-      cumulants<T> const one = laplace_[k].at_tilt(tilt);
-      sum.value += of_->laplace[k].count * one.value;
-      sum.slope += of_->laplace[k].count * one.slope;
-      sum.curvature += of_->laplace[k].count * one.curvature;
-    }
+    each_other([&](T count, auto const& law) {
+      cumulants<T> const one = law.at_tilt(tilt);
+      sum.value += count * one.value;
+      sum.slope += count * one.slope;
+      sum.curvature += count * one.curvature;
+    });
     return sum;
   }
 
@@ -320,7 +340,8 @@ class contour_search {
   T nodes_ = 0.0;
   std::vector<mixture_table<T>> coarse_;
   std::vector<laplace_nodes<T>> laplace_;
-  T laplace_size_ = 0.0;
+  std::vector<epochs::epoch_moments<T>> epochs_;
+  T others_size_ = 0.0;  // of their nodes
 };
 
 }  // namespace tacit::detail
