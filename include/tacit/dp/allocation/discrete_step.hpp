@@ -100,7 +100,7 @@ class discrete_step {
 
   // The trapezoid rule's error in t steps, one after the other.
   [[nodiscard]] T alias(T p, T end) const {
-    return 2.05 * steps_ * elementary::exp(log_swell(height_, p, end)) /
+    return 2.6 * steps_ * elementary::exp(log_swell(height_, p, end)) /
            elementary::expm1(2.0 * std::numbers::pi * height_ / step_);
   }
   // By how much |φ(z)·S^w| may grow at the height d.

@@ -95,8 +95,8 @@ class epoch_moments {
 
   /// log M(tilt) and its derivatives, nearly; a wall where the table ends, so that no search goes on there.
   [[nodiscard]] cumulants<T> at_tilt(T tilt) const {
-    T const far = removes() ? highest_ - 1.0 : -lowest_;
-    T const held = std::min(tilt, far);
+    T const last = removes() ? highest_ - 1.0 : -lowest_;
+    T const held = std::min(tilt, last);
     moments const own = moments_of(power(held), false);
     moments const one = moments_of(power(held), true);
     T const slope = (removes() ? -1.0 : 1.0) * (own.mean - one.mean);
