@@ -78,6 +78,24 @@ class composed_losses {
     return found;
   }
 
+  /// The largest lower end of one kind of pair alone, if there are few kinds: a composition leaks no less than any part of it.
+  [[nodiscard]] T lower_of_parts(loss_query<T> query, T width, epochs::epoch_store<T> const& store,
+                                 work_budget& work) const {
+    std::vector<counted_pair> const pairs = pairs_.all();
+    if (pairs.size() < 2 || pairs.size() > few) return 0.0;
+    T best = 0.0;
+    T left = static_cast<T>(pairs.size());
+    for (counted_pair const& one : pairs) {
+      composed_losses alone;
+      alone.add(one.pair, static_cast<std::uint64_t>(one.count));
+      bound<T> const found = work.within(work.left() / left--, [&](work_budget& own) {
+        return alone.answer(query, width, store, own);
+      });
+      best = std::max(best, found.lower);
+    }
+    return best;
+  }
+
   /// The same where a few sampled Gaussians have losses that jump, in the direction `remove`, by rays and a grid of the other
   /// losses. Nothing where there are none such, or where that has no answer.
   [[nodiscard]] std::optional<bound<T>> beside_jumps(loss_query<T> query, T width,
@@ -101,8 +119,8 @@ class composed_losses {
                                                             loss_query<T> query, T width,
                                                             work_budget& work) {
     agreement known(bound<T>{0.0, std::numeric_limits<T>::infinity()}, [&] {
-      return (query.wants_epsilon ? "epsilon at delta " : "delta at epsilon ") +
-             to_text(query.value) + ", " + std::to_string(pairs.size()) + " distinct pairs";
+      return std::string(query.words()) + to_text(query.value) + ", " +
+             std::to_string(pairs.size()) + " distinct pairs";
     });
     std::vector<jumps_beside<T>> ways;
     for (jumps_taken const taken : {jumps_taken::all, jumps_taken::rare}) {

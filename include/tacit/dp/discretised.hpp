@@ -113,6 +113,16 @@ class basic_discretised {
                                                              T width = default_width) const {
     return composed_.remove.beside_jumps(query, width, work);
   }
+  /// At least what one kind of release alone leaks, of a composition of few kinds.
+  [[nodiscard]] T lower_of_parts(detail::loss_query<T> query, detail::work_budget& work) const {
+    T best = 0.0;
+    for (auto const* one : directions()) {
+      best = std::max(best, work.within(0.5 * work.left(), [&](auto& own) {
+        return one->lower_of_parts(query, default_width, composed_.epochs, own);
+      }));
+    }
+    return best;
+  }
   /// What a direction has kept serves ε near those that it was kept for.
   [[nodiscard]] bound<T> delta(T epsilon, detail::work_budget& work, T width,
                                kept_directions* keep = nullptr) const {

@@ -108,8 +108,8 @@ class grid_answers {
                                  Added&& added) const {
     constexpr T infinity = std::numeric_limits<T>::infinity();
     agreement known(bound<T>{0.0, query.wants_epsilon ? infinity : 1.0}, [&] {
-      std::string_view const what = query.wants_epsilon ? "epsilon at delta " : "delta at epsilon ";
-      return std::string(what) + to_text(query.value) + ", on grids and by rays beside a grid";
+      return std::string(query.words()) + to_text(query.value) +
+             ", on grids and by rays beside a grid";
     });
     auto const is_wider = [&](T width) {
       bound<T> const now = known.shared();

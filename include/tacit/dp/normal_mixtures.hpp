@@ -13,6 +13,7 @@
 #include <tacit/dp/contour/routes.hpp>
 #include <tacit/dp/event.hpp>
 #include <tacit/dp/event_words.hpp>
+#include <tacit/dp/grid/sketch.hpp>
 #include <tacit/dp/kept_lines.hpp>
 #include <tacit/dp/laplace_profile.hpp>
 #include <tacit/dp/mixture_profile.hpp>
@@ -57,13 +58,6 @@ struct routed_bound {
   privacy_loss_route by;
 };
 
-/// What is asked, for a message.
-template <std::same_as<double> T>
-struct privacy_loss_question {
-  std::string_view what;
-  T at;
-};
-
 /// A composition of normal pairs and of mixtures of them: Gaussians, sampled or not, of persons with one or several
 /// records; and of Laplace noise, sampled or not. Answers by the vertical line and on two rays; nothing where neither has a certificate.
 template <std::same_as<double> T = double>
@@ -71,7 +65,7 @@ class normal_mixtures {
  public:
   using route = privacy_loss_route;
   using answer = routed_bound<T>;
-  using question = privacy_loss_question<T>;
+  using question = loss_query<T>;
 
   explicit normal_mixtures(adjacency neighbours) : neighbours_(neighbours) {}
 
@@ -213,8 +207,8 @@ class normal_mixtures {
   [[nodiscard]] std::string describe(question const& asked) const {
     using detail::to_text;
     using tacit::to_text;
-    std::string text =
-        std::string(asked.what) + to_text(asked.at) + ", " + std::string(to_text(neighbours_));
+    std::string text = std::string(asked.words()) + to_text(asked.value) + ", " +
+                       std::string(to_text(neighbours_));
     text += ", unsampled variance " + to_text(normals_.variance().upper);
     std::size_t const most = std::min<std::size_t>(remove_.size(), 16);
     for (std::size_t k = 0; k < most; ++k) {
@@ -493,7 +487,7 @@ class normal_mixtures {
     };
     auto const one = [&](orientation towards, T start) {
       return one_way(
-          {"epsilon at delta ", delta}, towards, {0.0, infinity}, narrow, T{1},
+          {true, delta}, towards, {0.0, infinity}, narrow, T{1},
           [&] { return two().epsilon(towards, delta); },
           [&](line_effort effort, T most) {
             return work.within(most, [&](work_budget& own) {
@@ -528,7 +522,7 @@ class normal_mixtures {
       auto const known = keep != nullptr ? narrow_on(*keep, towards, epsilon, work) : std::nullopt;
       if (known) return known;
       return one_way(
-          {"delta at epsilon ", epsilon}, towards, {-infinity, infinity}, narrow, T{1e4},
+          {false, epsilon}, towards, {-infinity, infinity}, narrow, T{1e4},
           [&] { return two().log_delta(towards, epsilon); },
           [&](line_effort effort, T most) {
             return work.within(most, [&](work_budget& own) {

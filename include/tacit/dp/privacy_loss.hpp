@@ -111,13 +111,14 @@ class basic_privacy_loss {
  private:
   // Distinct mixtures for which a bound by Rényi orders takes less than a second, and for which a grid is tried, too.
   static constexpr std::size_t most_by_orders = 500;
+  static constexpr T work_on_parts = 4e8;  // where nothing else says much
   static constexpr std::size_t most_on_grid = detail::grid_answers<T>::most_on_grid;
 
   // Widths to aim at on a grid, relative to ε or δ: where the answer is what was asked for, and where a search compares it.
   static constexpr T fine = 1e-7;
   static constexpr T coarse = basic_discretised<T>::default_width;
 
-  using question = detail::privacy_loss_question<T>;
+  using question = detail::loss_query<T>;
 
   // What one δ leaves for others.
   struct kept_for_others {
@@ -167,7 +168,13 @@ class basic_privacy_loss {
     T const narrow = std::max(1e-9 * found.upper, std::min(1e-9 * scale, 1e-4 * found.upper));
     bool const is_wide = !(found.upper < infinity) || found.upper - found.lower > narrow;
     if (is_wide) known.meet({0.0, covered(grid_.cover())}, "a Gaussian above all samples");
-    if (moments_ && mixtures_.distinct() <= most_by_orders &&
+    bound<T> const now = known.shared();
+    bool const says_little = !(now.upper < infinity) || now.upper - now.lower > 1e-2 * now.upper;
+    if (says_little) {
+      detail::work_budget own(work_on_parts);
+      known.meet({grid_.lower_of_parts(asked, own), infinity}, "a part alone");
+    }
+    if (moments_ && mixtures_.distinct() <= (says_little ? 20 : 1) * most_by_orders &&
         (others_ || mixtures_.has_others() || is_wide)) {
       bound<T> const above{0.0, by_orders()};
       // The Rényi accountant may know more of a mechanism than its pair: then the pair's lower end is not its own.
@@ -352,7 +359,7 @@ typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::epsilon_by(T delta
       return *by_moments;
     };
     return by_ways(
-        {"epsilon at delta ", delta}, 1.0, line_width(allowed),
+        {true, delta}, 1.0, line_width(allowed),
         others_ ? std::nullopt : mixtures_.epsilon(delta, own),
         [&] {
           auto const exactly = [&](auto const& profile) { return profile.epsilon(delta); };
@@ -399,7 +406,7 @@ typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::delta_by(
       if (auto const known = mixtures_.delta_from(keep->lines, epsilon, own)) return *known;
     }
     return by_ways(
-        {"delta at epsilon ", epsilon}, 0.0, line_width(allowed),
+        {false, epsilon}, 0.0, line_width(allowed),
         others_ ? std::nullopt
                 : mixtures_.delta(epsilon, own, keep != nullptr ? &keep->lines : nullptr),
         [&] {

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <limits>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -104,6 +105,11 @@ template <std::same_as<double> T = double>
 struct loss_query {
   bool wants_epsilon;
   T value;
+
+  /// Before the value, for a message.
+  [[nodiscard]] std::string_view words() const {
+    return wants_epsilon ? "epsilon at delta " : "delta at epsilon ";
+  }
 };
 
 /// Of all of them.
