@@ -249,7 +249,7 @@ class normal_mixtures {
   static constexpr std::size_t most_distinct = 1024;  // that are composed one by one
   static constexpr std::size_t few = 96;              // that more are rounded to, for all engines
   static constexpr std::size_t many = 384;            // and for the vertical line
-  static constexpr std::size_t few_epochs = 8;        // different ones that the line takes
+  static constexpr std::size_t few_epochs = 32;       // different ones that the line takes
 
   using entries = std::vector<typename contour<T>::entry>;
 
