@@ -405,7 +405,8 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("what an adversary who sees values learns stays within the budget, too") {
+TEST_CASE("what an adversary who sees values learns stays within the budget, too",
+          "[enumeration]") {
   breaches found;
   for (std::uint64_t seed = 0; seed < 3; ++seed) {
     for (auto const ledger : {ledger_kind::subset, ledger_kind::record}) {

@@ -774,7 +774,8 @@ TEST_CASE("what a common offset rounds off is part of the stated rounding") {
   CHECK(largest > 1e-9);
 }
 
-TEST_CASE("a study certifies the gap and the information, whatever the shape of the noise") {
+TEST_CASE("a study certifies the gap and the information, whatever the shape of the noise",
+          "[long]") {
   two_points const truth{8, 0.5};  // 256 different outputs: most rows come more than once
   MatrixXd const outputs = truth.outputs(4000, 3);
   VectorXd const variances = VectorXd::Constant(8, 0.25);

@@ -137,7 +137,7 @@ TEST_CASE("the ends of a tensor are its own") {
   }
 }
 
-TEST_CASE("tensors of all storages, more than a launch takes") {
+TEST_CASE("tensors of all storages, more than a launch takes", "[long]") {
   std::vector<float> a = ramp<float>(3000);
   std::vector<half> b = ramp<half>(3000);
   std::vector<bfloat16> c = ramp<bfloat16>(3000);
