@@ -226,6 +226,33 @@ TEST_CASE("two certified intervals that do not meet are an error, and no number"
                     Catch::Contains("discretised: internal inconsistency"));
 }
 
+TEST_CASE("many kinds of events are not above the Rényi accountant", "[dp][long]") {
+  privacy_loss_accountant certified(adjacency::add_remove);
+  renyi_accountant moments(adjacency::add_remove);
+  for (int k = 0; k < 600; ++k) {
+    event const release =
+        by_person(sampled(gaussian{1.0 + k / 600.0}, poisson{1e-3 + 1e-6 * k}), 3);
+    certified.compose(release, 1);
+    moments.compose(release, 1);
+  }
+  CHECK(certified.epsilon(1e-6).upper <= moments.epsilon(1e-6).upper);
+  CHECK(moments.epsilon(1e-6).upper < 2.0);
+}
+
+TEST_CASE("a composition leaks no less than any part of it", "[dp]") {
+  event const rare = sampled(gaussian{6.0}, poisson{2e-9});
+  for (event const& certain : {event(laplace{3.0}), event(pure{0.5})}) {
+    privacy_loss_accountant part(adjacency::add_remove);
+    part.compose(certain, 1);
+    privacy_loss_accountant all = part;
+    all.compose(rare, 1);
+    bound<double> const e = all.epsilon(1e-9);
+    CHECK(e.lower >= part.epsilon(1e-9).lower - 1e-8);
+    CHECK(e.upper - e.lower <= 1e-7);
+    CHECK(all.delta(0.3).lower >= part.delta(0.3).lower * (1.0 - 1e-6));
+  }
+}
+
 TEST_CASE("never above the Rényi accountant, whatever is released", "[dp][long]") {
   std::vector<event> const releases{gaussian{1e-8},
                                     gaussian{0.3},

@@ -59,7 +59,7 @@ struct routed_bound {
 };
 
 /// A composition of normal pairs and of mixtures of them: Gaussians, sampled or not, of persons with one or several
-/// records; and of Laplace noise, sampled or not. Answers by the vertical line and on two rays; nothing where neither has a certificate.
+/// records; of Laplace noise, sampled or not, and of epochs of random allocation. Answers by the vertical line and on two rays; nothing where neither has a certificate.
 template <std::same_as<double> T = double>
 class normal_mixtures {
  public:

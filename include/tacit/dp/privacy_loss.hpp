@@ -40,8 +40,8 @@ namespace tacit {
 /// form, other compositions by the contour integral, in about a millisecond for any number of steps and
 /// to a relative width of about 1e-13. A contour on two rays serves sampled Gaussians where a vertical
 /// line does not: few steps, small noise, tiny rates. Laplace noise, sampled or not, by the line as well where there
-/// are many releases of it, and in closed form where there are few of one scale. One epoch of random allocation by sums of likelihood ratios
-/// on lattices above and below them. Everything else by the discretised privacy loss
+/// are many releases of it, and in closed form where there are few of one scale. Epochs of random allocation by the line, too, and one alone by
+/// sums of likelihood ratios on lattices above and below them. Everything else by the discretised privacy loss
 /// distribution, whose intervals are wider. Where two ways answer, the truth is in what they share.
 ///
 /// Guarantee: lower ≤ truth ≤ upper; rounding is counted, and nothing is assumed of the C library but
