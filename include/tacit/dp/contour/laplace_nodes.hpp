@@ -79,6 +79,7 @@ class laplace_nodes {
     return found;
   }
 
+  [[nodiscard]] std::vector<node> const& nodes() const { return nodes_; }
   [[nodiscard]] std::size_t size() const { return nodes_.size(); }
 
   /// The work of `along` for so many points.
@@ -125,6 +126,32 @@ class laplace_nodes {
       sum += least;
     }
     return 0.26 * half_ * sum;
+  }
+
+  /// M(tilt + it)/e^value of noise that is not sampled, for which log R = x: without a quadrature; and what it errs by, in units.
+  struct closed_moment {
+    complex<T> value;
+    T units;
+  };
+  [[nodiscard]] bool closed() const { return pair_.rate == 1.0; }
+  [[nodiscard]] closed_moment closed_at(T tilt, T t, T value) const {
+    T const s = pair_.epsilon;
+    T const high = tilt * s - value;
+    T const low = -(1.0 + tilt) * s - value;
+    T const up = elementary::exp(high);
+    T const down = elementary::exp(low);
+    auto const [sine, cosine] = elementary::sin_cos_far(t * s);
+    // ¼/(z + ½)
+    T const real = tilt + 0.5;
+    T const scale = 0.25 / (real * real + t * t);
+    complex<T> const between{scale * real, -scale * t};
+    complex<T> const sum = complex<T>{up * cosine, up * sine} * (0.5 + between) +
+                           complex<T>{down * cosine, -down * sine} * (0.5 - between);
+    auto const off = [](T size, T exponent, T terms) {
+      return size * (24.0 + std::abs(exponent) + terms);
+    };
+    return {sum, off(up, high, 2.0 * (tilt + t) * s + std::abs(value)) +
+                     off(down, low, (3.0 * (1.0 + tilt) + 2.0 * t) * s + std::abs(value))};
   }
 
   /// put(n, value, M(tilt + it)/e^value, error of that) for t = n·spacing, with value = log M(tilt), nearly. False where the
@@ -235,32 +262,6 @@ class laplace_nodes {
   [[nodiscard]] bool removes() const { return pair_.orientation == orientation::remove; }
   [[nodiscard]] T middle_of(std::size_t panel) const {
     return static_cast<T>(2 * panel + 1) * half_ - pair_.epsilon;
-  }
-
-  // M(tilt + it)/e^value of noise that is not sampled, for which log R = x: without a quadrature; and what it errs by, in units.
-  struct closed_moment {
-    complex<T> value;
-    T units;
-  };
-  [[nodiscard]] bool closed() const { return pair_.rate == 1.0; }
-  [[nodiscard]] closed_moment closed_at(T tilt, T t, T value) const {
-    T const s = pair_.epsilon;
-    T const high = tilt * s - value;
-    T const low = -(1.0 + tilt) * s - value;
-    T const up = elementary::exp(high);
-    T const down = elementary::exp(low);
-    auto const [sine, cosine] = elementary::sin_cos_far(t * s);
-    // ¼/(z + ½)
-    T const real = tilt + 0.5;
-    T const scale = 0.25 / (real * real + t * t);
-    complex<T> const between{scale * real, -scale * t};
-    complex<T> const sum = complex<T>{up * cosine, up * sine} * (0.5 + between) +
-                           complex<T>{down * cosine, -down * sine} * (0.5 - between);
-    auto const off = [](T size, T exponent, T terms) {
-      return size * (24.0 + std::abs(exponent) + terms);
-    };
-    return {sum, off(up, high, 2.0 * (tilt + t) * s + std::abs(value)) +
-                     off(down, low, (3.0 * (1.0 + tilt) + 2.0 * t) * s + std::abs(value))};
   }
 
   // Whether log R is found as x + log(1 + (1 − q)(e^{−x} − 1)): where R itself may be small.
