@@ -135,6 +135,7 @@ class normal_mixtures {
   [[nodiscard]] bool has_others() const {
     return !laplace_remove_.empty() || !epochs_remove_.empty();
   }
+  [[nodiscard]] bool has_epochs() const { return !epochs_remove_.empty(); }
   /// The profile of releases of Laplace noise that are all of one scale, and all that there is.
   [[nodiscard]] std::optional<laplace_profile<T>> one_laplace() const {
     if (distinct() != 1 || laplace_remove_.empty() || normals_.variance().upper > 0.0) {

@@ -135,8 +135,9 @@ class basic_privacy_loss {
   [[nodiscard]] answer delta_by(T epsilon, detail::work_budget& work, effort allowed,
                                 kept_for_others* keep = nullptr) const;
 
-  // How wide an answer by lines may be without a grid, which seldom says more of one mixture.
+  // How wide an answer by lines may be without a grid, which seldom says more of one mixture, and of epochs.
   [[nodiscard]] T line_width(effort const& allowed) const {
+    if (mixtures_.has_epochs()) return coarse;
     return mixtures_.has_others() || !mixtures_.one_mixture() ? allowed.width : coarse;
   }
 

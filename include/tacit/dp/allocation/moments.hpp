@@ -31,11 +31,11 @@
 ///   E S^w = ∫ e^{−wv} P(N = n; u = e^v) dv / ∫ e^{−wv} e^{nv − e^v}/n! dv,   Re w < n,
 ///
 /// and P(N = n) is the n-th coefficient of (Σ_j π_j x^j)^t, π_j = E[ρ^j e^{−ρ}/j!], ρ = uU/t: positive terms only. Both
-/// integrals, and the one over z, are trapezoid sums. docs/certificates/allocation.md, Lemmas 11 to 15.
+/// integrals, and the one over z, are trapezoid sums. docs/certificates/allocation.md, Lemmas 11 to 16.
 
 namespace tacit::detail::epochs {
 
-/// P(N = n) at u = e^v, v = h·k, and what there is for S = 1 in its place.
+/// P(N = n) at u = e^v, v = h·k, and what it is plainly: for S = 1.
 template <std::same_as<double> T = double>
 class epoch_moments {
  public:
@@ -234,8 +234,8 @@ class epoch_moments {
   }
 
   // What lies beyond the nodes on the right, relative to the integral: Lemma 14.
-  [[nodiscard]] T log_right(T p, T v, bool one) const {
-    T const a = one ? 0.0 : step_.shift();
+  [[nodiscard]] T log_right(T p, T v, bool plain) const {
+    T const a = plain ? 0.0 : step_.shift();
     T const n = order_;
     T best = std::numeric_limits<T>::infinity();
     for (T m = std::max(1.0, std::ceil(2.0 - p)); m < 4000.0; m = std::ceil(1.3 * m)) {
@@ -244,23 +244,23 @@ class epoch_moments {
                                 0.5 * m * m * a * a / steps_ - (p + m) * v +
                                 elementary::log(spacing_ / elementary::expm1(fall)));
     }
-    return best - log_gamma_below(n - p) - (one ? 0.0 : step_.log_least(p)) + 1e-6;
+    return best - log_gamma_below(n - p) - (plain ? 0.0 : step_.log_least(p)) + 1e-6;
   }
   // And on the left.
-  [[nodiscard]] T log_left(T p, T v, bool one) const {
+  [[nodiscard]] T log_left(T p, T v, bool plain) const {
     T const n = order_;
     T best = std::numeric_limits<T>::infinity();
-    std::size_t const most = one ? static_cast<std::size_t>(n) : log_moment_.size() - 1;
+    std::size_t const most = plain ? static_cast<std::size_t>(n) : log_moment_.size() - 1;
     for (std::size_t j = 0; j <= most; ++j) {
       T const m = static_cast<T>(j);
       if (!(m > p)) continue;
       T const rest = n - m;
       T const rise = (m - p) * spacing_;
       best = std::min(best, (rest > 0.0 ? rest * (elementary::log(rest) - 1.0) : 0.0) +
-                                (one ? 0.0 : log_moment_[j]) + (m - p) * v +
+                                (plain ? 0.0 : log_moment_[j]) + (m - p) * v +
                                 elementary::log(spacing_ / elementary::expm1(rise)));
     }
-    return best - log_gamma_below(n - p) - (one ? 0.0 : step_.log_least(p)) + 1e-6;
+    return best - log_gamma_below(n - p) - (plain ? 0.0 : step_.log_least(p)) + 1e-6;
   }
 
   [[nodiscard]] bool place_nodes(moment_range<T> const& range) {
@@ -277,10 +277,10 @@ class epoch_moments {
       return std::max({of(range.lowest, false), of(range.highest, false), of(range.lowest, true),
                        of(range.highest, true)});
     };
-    last_ = reach(1.0,
-                  [&](T v) { return widest([&](T p, bool one) { return log_right(p, v, one); }); });
-    first_ = reach(-1.0,
-                   [&](T v) { return widest([&](T p, bool one) { return log_left(p, v, one); }); });
+    last_ = reach(
+        1.0, [&](T v) { return widest([&](T p, bool plain) { return log_right(p, v, plain); }); });
+    first_ = reach(
+        -1.0, [&](T v) { return widest([&](T p, bool plain) { return log_left(p, v, plain); }); });
     return last_ == last_ && first_ == first_;
   }
 
@@ -299,21 +299,21 @@ class epoch_moments {
     return true;
   }
 
-  [[nodiscard]] T log_of(node const& at, bool one) const {
-    return one ? at.log_one : at.mass.log_value;
+  [[nodiscard]] T log_of(node const& at, bool plain) const {
+    return plain ? at.log_one : at.mass.log_value;
   }
 
-  [[nodiscard]] moments moments_of(T p, bool one) const {
+  [[nodiscard]] moments moments_of(T p, bool plain) const {
     T top = -std::numeric_limits<T>::infinity();
     for (std::size_t k = 0; k < nodes_.size(); ++k) {
-      top = std::max(top, log_of(nodes_[k], one) - p * place(k));
+      top = std::max(top, log_of(nodes_[k], plain) - p * place(k));
     }
     T sum = 0.0;
     T first = 0.0;
     T second = 0.0;
     T const middle = elementary::log(order_);
     for (std::size_t k = 0; k < nodes_.size(); ++k) {
-      T const mass = elementary::exp(log_of(nodes_[k], one) - p * place(k) - top);
+      T const mass = elementary::exp(log_of(nodes_[k], plain) - p * place(k) - top);
       T const v = place(k) - middle;
       sum += mass;
       first += mass * v;
@@ -323,28 +323,28 @@ class epoch_moments {
     return {top + elementary::log(sum), mean, second / sum - mean * mean};
   }
 
-  [[nodiscard]] side side_of(T p, T end, bool one) const {
-    T const log_sum = moments_of(p, one).log_sum;
+  [[nodiscard]] side side_of(T p, T end, bool plain) const {
+    T const log_sum = moments_of(p, plain).log_sum;
     T inexact = 0.0;
     T extra = 0.0;
     T swing = 0.0;
     for (std::size_t k = 0; k < nodes_.size(); ++k) {
       T const v = place(k);
-      T const log_mass = log_of(nodes_[k], one);
+      T const log_mass = log_of(nodes_[k], plain);
       T const mass = elementary::exp(log_mass - p * v - log_sum);
-      T const units = (one ? nodes_[k].one_units : nodes_[k].mass.units) +
+      T const units = (plain ? nodes_[k].one_units : nodes_[k].mass.units) +
                       3.0 * std::abs(log_mass) + 4.0 * std::abs(p * v) + 4.0 * std::abs(log_sum) +
                       16.0;
       inexact += mass * units;
       swing += 3.0 * mass * std::abs(v - middle());
-      if (!one) extra += elementary::exp(nodes_[k].mass.log_extra - p * v - log_sum);
+      if (!plain) extra += elementary::exp(nodes_[k].mass.log_extra - p * v - log_sum);
     }
     T const sigma = order_ - p;
     T const alias =
         2.02 * elementary::exp(end * height_ - sigma * elementary::log(elementary::cos(height_))) /
         elementary::expm1(2.0 * std::numbers::pi * height_ / spacing_);
-    T const cut = elementary::exp(log_left(p, place(0), one)) +
-                  elementary::exp(log_right(p, place(nodes_.size() - 1), one));
+    T const cut = elementary::exp(log_left(p, place(0), plain)) +
+                  elementary::exp(log_right(p, place(nodes_.size() - 1), plain));
     return {log_sum,
             1.01 * (unit_roundoff * inexact + extra + alias + 2.0 * (cut + step_.mass_error())),
             swing};
@@ -354,13 +354,13 @@ class epoch_moments {
     return spacing_ * std::floor(elementary::log(order_) / spacing_);
   }
 
-  [[nodiscard]] std::vector<turning_term<T>> terms_of(side const& of, T p, bool one) const {
+  [[nodiscard]] std::vector<turning_term<T>> terms_of(side const& of, T p, bool plain) const {
     std::vector<turning_term<T>> out;
     out.reserve(nodes_.size());
     for (std::size_t k = 0; k < nodes_.size(); ++k) {
       T const v = place(k);
       T const away = v - middle();  // a phase that both sums share
-      out.push_back({{elementary::exp(log_of(nodes_[k], one) - p * v - of.log_sum), 0.0},
+      out.push_back({{elementary::exp(log_of(nodes_[k], plain) - p * v - of.log_sum), 0.0},
                      {removes() ? -away : away, 0.0}});
     }
     return out;
