@@ -7,7 +7,6 @@
 #include <tacit/dp/allocation/discrete_step.hpp>
 #include <tacit/dp/allocation/epoch.hpp>
 #include <tacit/dp/allocation/lattice.hpp>
-#include <tacit/dp/allocation/moments.hpp>
 #include <tacit/dp/allocation/poisson_sums.hpp>
 #include <tacit/dp/allocation/store.hpp>
 #include <tacit/dp/allocation/sums.hpp>
@@ -21,6 +20,7 @@
 #include <tacit/dp/condensed_pair.hpp>
 #include <tacit/dp/contour/cells.hpp>
 #include <tacit/dp/contour/envelope.hpp>
+#include <tacit/dp/contour/epoch_moments.hpp>
 #include <tacit/dp/contour/integrate.hpp>
 #include <tacit/dp/contour/kept.hpp>
 #include <tacit/dp/contour/laplace_nodes.hpp>

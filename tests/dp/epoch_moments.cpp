@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <tacit/dp/allocation/moments.hpp>
+#include <tacit/dp/contour/epoch_moments.hpp>
 #include <tacit/dp/discretised.hpp>
 #include <tacit/dp/privacy_loss.hpp>
 

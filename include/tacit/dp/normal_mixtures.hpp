@@ -7,9 +7,9 @@
 #include <tacit/core/real.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/dp/agreement.hpp>
-#include <tacit/dp/allocation/moments.hpp>
 #include <tacit/dp/binomial_mixture.hpp>
 #include <tacit/dp/contour/cells.hpp>
+#include <tacit/dp/contour/epoch_moments.hpp>
 #include <tacit/dp/contour/routes.hpp>
 #include <tacit/dp/event.hpp>
 #include <tacit/dp/event_words.hpp>

@@ -6,8 +6,8 @@
 #include <tacit/core/log.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/core/sum.hpp>
-#include <tacit/dp/allocation/moments.hpp>
 #include <tacit/dp/contour/envelope.hpp>
+#include <tacit/dp/contour/epoch_moments.hpp>
 #include <tacit/dp/contour/laplace_nodes.hpp>
 #include <tacit/dp/contour/line.hpp>
 #include <tacit/dp/contour/moment_line.hpp>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <tacit/core/elementary.hpp>
-#include <tacit/dp/allocation/moments.hpp>
+#include <tacit/dp/contour/epoch_moments.hpp>
 #include <tacit/dp/contour/laplace_nodes.hpp>
 #include <tacit/dp/contour/table.hpp>
 #include <tacit/dp/pair.hpp>
