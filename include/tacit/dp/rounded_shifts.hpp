@@ -55,6 +55,14 @@ class rounded_shifts {
     apart_ += square;
   }
 
+  /// count epochs of random allocation beside them, whose losses have no bound: log E S⁻¹ is at most ½a²(1 + 1/t), by the
+  /// geometric mean of their steps.
+  void add_epochs(double count, double noise_multiplier, double steps) {
+    double const a = 1.0 / noise_multiplier;
+    energy_ = std::numeric_limits<double>::infinity();
+    apart_ += 0.51 * count * a * a * (1.0 + 1.0 / steps);
+  }
+
   /// A ρ such that with the true shifts e^{−ρ}δ(ε + ρ) ≤ δ_true(ε) ≤ e^ρ·δ(ε − ρ), in either direction, where what is
   /// to be shown is about a δ of e^{log_delta} or more.
   [[nodiscard]] double blur(double log_delta) const {

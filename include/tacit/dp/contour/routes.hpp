@@ -71,6 +71,9 @@ class contour {
         shifts_(variance) {
     for (entry const& e : of_.entries) shifts_.add(e.count, e.pair.parts);
     for (laplace_entry<T> const& e : of_.laplace) shifts_.add_bounded(e.count, e.pair.epsilon);
+    for (epoch_entry<T> const& e : of_.epochs) {
+      shifts_.add_epochs(e.count, e.pair.noise_multiplier, static_cast<T>(e.pair.steps));
+    }
   }
 
   /// ε at δ, certified.
