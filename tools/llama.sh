@@ -28,13 +28,13 @@ nice cmake --build "$out/build" --target private_tuning toy_model -j "${JOBS:-2}
 
 make_model() { "$out/venv/bin/python" examples/llama/toy/make_model.py "$@"; }
 toy=$out/toy
-if [ ! -e "$toy/Q4_K.gguf" ]; then
+if [ ! -e "$toy/BF16.gguf" ]; then
   make_model "$toy"
   make_model "$toy/other" --seed 2 --documents 20
   make_model "$toy/wide" --width 512
   "$out/build/toy_model" train "$toy/model.gguf" "$toy/corpus.txt" 4 "$toy/trained.gguf"
-  for type in F16 Q8_0 Q4_K; do
+  for type in F16 Q8_0 Q4_K BF16; do
     "$out/build/toy_model" quantise "$toy/trained.gguf" "$type" "$toy/$type.gguf"
   done
 fi
-python3 examples/llama/test_llama.py "$out"
+"$out/venv/bin/python" examples/llama/test_llama.py "$out"

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <tacit/zo/parameters.hpp>
-
-#include "gguf_adapter.hpp"
 #include "records.hpp"
 
 #include <llama-cpp.h>
@@ -38,21 +35,29 @@ inline std::string& last_error() {
   return text;
 }
 
+/// For the whole process, before anything else of llama.cpp is called.
+inline void keep_last_error() {
+  llama_log_set(
+      [](ggml_log_level level, char const* text, void*) {
+        std::string_view const line(text);
+        if (level == GGML_LOG_LEVEL_ERROR) last_error() = line.substr(0, line.find('\n'));
+      },
+      nullptr);
+}
+
 [[noreturn]] inline void fail(std::string const& what) {
   throw std::runtime_error(what + ": " + last_error());
 }
+
+/// Whether the weights of the model itself are moved.
+enum class weights { fixed, moved };
 
 class engine {
  public:
   /// @throws std::runtime_error for a model that cannot be loaded or does not fit in memory, and for records that
   ///         its tokenizer cannot represent
-  engine(std::string const& model_file, std::vector<record> const& records, int threads) {
-    llama_log_set(
-        [](ggml_log_level level, char const* text, void*) {
-          std::string_view const line(text);
-          if (level == GGML_LOG_LEVEL_ERROR) last_error() = line.substr(0, line.find('\n'));
-        },
-        nullptr);
+  engine(std::string const& model_file, std::vector<record> const& records, int threads,
+         weights of_model = weights::fixed) {
     std::error_code none;
     auto const bytes = static_cast<double>(std::filesystem::file_size(model_file, none));
     if (none) throw std::runtime_error("cannot read " + model_file);
@@ -64,7 +69,11 @@ class engine {
                                std::to_string(std::lround(memory / 1e9)));
     }
     llama_model_params loading = llama_model_default_params();
-    loading.n_gpu_layers = 0;  // an adapter that is written in place lies in the host's memory
+    loading.n_gpu_layers = 0;  // what is moved in place lies in the host's memory
+    if (of_model == weights::moved) {
+      loading.load_mode = LLAMA_LOAD_MODE_NONE;  // a mapped file cannot be written
+      loading.use_extra_bufts = false;           // which would lay weights out in another way
+    }
     model_.reset(llama_model_load_from_file(model_file.c_str(), loading));
     if (!model_) fail("cannot load " + model_file);
 

@@ -4,11 +4,14 @@
 
 #include <tacit/train/recorded.hpp>
 #include <tacit/zo/journal.hpp>
+#include <tacit/zo/launch.hpp>
 
 #include "engine.hpp"
 #include "gguf_adapter.hpp"
+#include "gguf_file.hpp"
 #include "records.hpp"
 #include "trained_adapter.hpp"
+#include "trained_weights.hpp"
 #include "tuning.hpp"
 
 #include <sys/resource.h>
@@ -16,11 +19,18 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <map>
 #include <numeric>
+#include <span>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <vector>
+
+#if defined(_OPENMP)
+#include <omp.h>
+#endif
 
 namespace {
 
@@ -31,11 +41,13 @@ constexpr auto usage =
     "paczero-mi]\n"
     "           [--steps 300] [--directions 1] [--smoothing 0.01] [--rate-of-learning 0.01] "
     "[--seed 1]\n"
+    "           [--rounding nearest|stochastic]\n"
     "           [--nats 0.33] [--epsilon 8] [--delta 1e-5] [--batch-rate 0.2] [--clip 1] [--save "
     "STATE]\n"
+    "       private_tuning train MODEL RECORDS TUNED --weights PATTERN --transcript RUN ...\n"
     "       private_tuning losses MODEL RECORDS [ADAPTER]\n"
-    "       private_tuning replay ADAPTER RUN TUNED\n"
-    "All but replay take --threads 1.";
+    "       private_tuning replay ADAPTER|MODEL RUN TUNED\n"
+    "All take --threads 1.";
 
 // Words in their places, and --NAME VALUE anywhere.
 class arguments {
@@ -131,34 +143,23 @@ void losses(arguments& given, int threads) {
               sum / static_cast<double>(of.size()), right, of.size(), peak_megabytes());
 }
 
-void train(arguments& given, int threads) {
-  tuning how;
-  given.take("mechanism", how.mechanism);
-  given.take("steps", how.steps);
-  given.take("directions", how.directions);
-  given.take("smoothing", how.smoothing);
-  given.take("rate-of-learning", how.learning_rate);
-  given.take("seed", how.seed);
-  given.take("nats", how.nats);
-  given.take("epsilon", how.epsilon);
-  given.take("delta", how.delta);
-  given.take("batch-rate", how.rate);
-  given.take("clip", how.clip);
-  given.take("transcript", how.transcript);
-  given.take("save", how.save);
-  std::string report;
-  given.take("report", report);
-  given.finish();
-  std::string const& tuned = given.at(4);
-  if (how.transcript.empty()) throw std::invalid_argument(usage);
+// A replay begins with this file.
+void refuse_to_replace(std::string const& start, std::string const& tuned) {
+  std::error_code none;
+  if (std::filesystem::equivalent(start, tuned, none)) {
+    throw std::invalid_argument(tuned + " is where the run starts, but must be another file");
+  }
+}
 
-  engine model(given.at(1), read_records(given.at(3)), threads);
-  trained_adapter adapter(model, given.at(2));
+// `trained`: an adapter in this engine, or weights of it.
+template <class Trained>
+void train(engine& model, Trained& trained, tuning const& how, std::string const& tuned,
+           std::string const& report) {
   bool const secret_batches = !how.mechanism.starts_with("paczero-");
   std::vector<answered> of(model.records());
   auto const loss = [&](tacit::parameters const&, std::span<std::size_t const> records,
                         std::span<double> out) {
-    adapter.apply();
+    trained.apply();
     model.answer(records, secret_batches, std::span(of).first(records.size()));
     for (std::size_t j = 0; j < records.size(); ++j) out[j] = of[j].loss;
   };
@@ -172,11 +173,11 @@ void train(arguments& given, int threads) {
   }
   double const before = model.forward_seconds();
   auto const began = std::chrono::steady_clock::now();
-  std::string const promised = tune(how, adapter.parameters(), model.records(), loss);
+  std::string const promised = tune(how, trained.parameters(), model.records(), loss);
   std::chrono::duration<double> const whole = std::chrono::steady_clock::now() - began;
-  adapter.write(tuned);
+  trained.write(tuned);
   if (!report.empty()) {
-    adapter.apply();
+    trained.apply();
     model.answer(all_of(model), false, of);
     std::FILE* const file = std::fopen(report.c_str(), "w");
     if (file == nullptr) throw std::runtime_error("cannot write " + report);
@@ -184,26 +185,82 @@ void train(arguments& given, int threads) {
     std::fclose(file);
   }
   std::printf("%zu steps on %llu parameters; %s\n", how.steps,
-              static_cast<unsigned long long>(adapter.parameters().size()), promised.c_str());
+              static_cast<unsigned long long>(trained.parameters().size()), promised.c_str());
   std::printf("%.3f s a step, of which %.2f %% is no forward pass; peak memory %.1f MB\n",
               whole.count() / static_cast<double>(how.steps),
               100.0 * (1.0 - (model.forward_seconds() - before) / whole.count()), peak_megabytes());
 }
 
+void train(arguments& given, int threads) {
+  std::string pattern;
+  given.take("weights", pattern);
+  bool const of_model = !pattern.empty();
+  tuning how;
+  if (of_model) how.smoothing = 0x1p-10;
+  std::string rounding = "nearest";
+  std::string report;
+  given.take("mechanism", how.mechanism);
+  given.take("steps", how.steps);
+  given.take("directions", how.directions);
+  given.take("smoothing", how.smoothing);
+  given.take("rate-of-learning", how.learning_rate);
+  given.take("rounding", rounding);
+  given.take("seed", how.seed);
+  given.take("nats", how.nats);
+  given.take("epsilon", how.epsilon);
+  given.take("delta", how.delta);
+  given.take("batch-rate", how.rate);
+  given.take("clip", how.clip);
+  given.take("transcript", how.transcript);
+  given.take("save", how.save);
+  given.take("report", report);
+  given.finish();
+  if (rounding == "stochastic") {
+    how.rounding = tacit::rounding_mode::stochastic;
+  } else if (rounding != "nearest") {
+    throw std::invalid_argument("rounding must be nearest or stochastic, not " + rounding);
+  }
+  if (how.transcript.empty()) throw std::invalid_argument(usage);
+  std::string const& start = given.at(of_model ? 1 : 2);
+  std::string const& records = given.at(of_model ? 2 : 3);
+  std::string const& tuned = given.at(of_model ? 3 : 4);
+  refuse_to_replace(start, tuned);
+
+  engine model(given.at(1), read_records(records), threads,
+               of_model ? weights::moved : weights::fixed);
+  if (of_model) {
+    trained_weights chosen(model, start, pattern);
+    train(model, chosen, how, tuned, report);
+  } else {
+    trained_adapter adapter(model, start);
+    train(model, adapter, how, tuned, report);
+  }
+}
+
 void replay(arguments& given) {
   given.finish();
-  gguf_file const adapter(given.at(1));
-  tacit::replay(adapter.parameters(), tacit::read_transcript(given.at(2)));
-  adapter.write(given.at(3));
+  refuse_to_replace(given.at(1), given.at(3));
+  gguf_file const start(given.at(1));
+  tacit::transcript const run = tacit::read_transcript(given.at(2));
+  std::vector<ggml_tensor*> moved;
+  for (tacit::recorded_tensor const& one : run.run().tensors) {
+    moved.push_back(start.tensor(one.name));
+  }
+  tacit::replay(parameters_of(moved), run, tacit::openmp{});
+  start.write(given.at(3), moved);
 }
 
 }  // namespace
 
 int main(int count, char** words) {
+  keep_last_error();
   try {
     arguments given(count, words);
     int threads = 1;
     given.take("threads", threads);
+#if defined(_OPENMP)
+    omp_set_num_threads(threads);
+#endif
     std::string const& verb = given.at(0);
     if (verb == "start") {
       start(given, threads);

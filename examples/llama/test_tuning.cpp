@@ -110,6 +110,19 @@ TEST_CASE("every mechanism lowers the loss, and its transcript makes the same pa
   }
 }
 
+TEST_CASE("updates of 16 bits that are rounded at random replay, too", "[llama]") {
+  support::directory const folder;
+  tuning how = usual("dpzero", (folder / "run.tacit").string());
+  how.rounding = tacit::rounding_mode::stochastic;
+  model tuned;
+  (void)tune(how, tuned.parameters(), records, tuned.loss());
+  model again;
+  tacit::replay(again.parameters(), tacit::read_transcript(how.transcript));
+  CHECK(again.a == tuned.a);
+  CHECK(again.b == tuned.b);
+  CHECK(tacit::read_transcript(how.transcript).run().training.rounding == how.rounding);
+}
+
 TEST_CASE("a run that was interrupted goes on where it was", "[llama]") {
   support::directory const folder;
   tuning how = usual("paczero-mi", (folder / "run.tacit").string());

@@ -4,15 +4,14 @@
 #include <tacit/zo/parameters.hpp>
 
 #include "engine.hpp"
-#include "gguf_adapter.hpp"
+#include "gguf_file.hpp"
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
+#include <span>
 #include <stdexcept>
 #include <string>
-#include <utility>
 #include <vector>
 
 /// An adapter in an engine. Its parameters are moved in place; `apply` tells the engine that they were.
@@ -35,13 +34,7 @@ class trained_adapter {
     apply();
   }
 
-  [[nodiscard]] tacit::parameters parameters() const {
-    std::vector<tacit::tensor> views;
-    for (ggml_tensor* const one : is_control_vector_ ? file_.tensors() : live_) {
-      views.push_back(view_of(one));
-    }
-    return tacit::parameters(std::move(views));
-  }
+  [[nodiscard]] tacit::parameters parameters() const { return parameters_of(numbers()); }
 
   void apply() {
     if (!is_control_vector_) return;  // the engine's own tensors are moved
@@ -59,14 +52,13 @@ class trained_adapter {
   }
 
   /// The adapter as it is now, for anything that loads GGUF adapters.
-  void write(std::string const& file) {
-    for (std::size_t i = 0; i < live_.size(); ++i) {
-      std::memcpy(file_.tensors()[i]->data, live_[i]->data, ggml_nbytes(live_[i]));
-    }
-    file_.write(file);
-  }
+  void write(std::string const& file) const { file_.write(file, numbers()); }
 
  private:
+  [[nodiscard]] std::span<ggml_tensor* const> numbers() const noexcept {
+    return is_control_vector_ ? file_.tensors() : live_;
+  }
+
   void find_layers(std::string const& file) {
     auto const layers = static_cast<std::size_t>(llama_model_n_layer(engine_->model()));
     std::int64_t const width = llama_model_n_embd(engine_->model());

@@ -3,6 +3,7 @@
 
 #include <tacit/train/recorded.hpp>
 #include <tacit/train/trainer.hpp>
+#include <tacit/zo/launch.hpp>
 
 #include "mechanisms.hpp"
 
@@ -25,7 +26,7 @@ std::string tune(tuning const& how, tacit::parameters const& theta, std::size_t 
     tacit::journal log = goes_on ? tacit::journal::resume(how.transcript, record)
                                  : tacit::journal::create(how.transcript, record);
     tacit::journaled recorded{mechanism, log};
-    tacit::trainer run{recorded, record.training, theta};
+    tacit::trainer run{recorded, record.training, theta, tacit::openmp{}};
     run.replay(tacit::releases_of(log.seal()));
     while (!run.done()) run.step(loss);
   };

@@ -19,6 +19,7 @@ struct tuning {
   std::size_t directions = 1;  ///< K; 1 for dpzero
   double smoothing = 1e-2;
   double learning_rate = 1e-2;
+  tacit::rounding_mode rounding = tacit::rounding_mode::nearest;  ///< of updates to 16 bits
   std::uint64_t seed = 1;  ///< public: of directions and candidate subsets
   double nats = 0.33;      ///< budget of paczero-mi
   double epsilon = 8.0;    ///< of dpzero and dp-aggzo, with
@@ -33,7 +34,8 @@ struct tuning {
             .learning_rate = learning_rate,
             .decay = tacit::schedule::linear,
             .steps = steps,
-            .seed = seed};
+            .seed = seed,
+            .rounding = rounding};
   }
 };
 

@@ -3,7 +3,7 @@
 // Trains a small model on public text by ggml's own AdamW, and quantises one, both by llama.h:
 //
 //     toy_model train MODEL.gguf CORPUS.txt EPOCHS TRAINED.gguf
-//     toy_model quantise TRAINED.gguf F16|Q8_0|Q4_K QUANTISED.gguf
+//     toy_model quantise TRAINED.gguf F16|BF16|Q8_0|Q4_K QUANTISED.gguf
 
 #include <llama.h>
 
@@ -105,6 +105,7 @@ void train(std::string const& from, std::string const& corpus, int epochs, std::
 
 void quantise(std::string const& from, std::string const& type, std::string const& to) {
   static std::map<std::string, llama_ftype> const types{{"F16", LLAMA_FTYPE_MOSTLY_F16},
+                                                        {"BF16", LLAMA_FTYPE_MOSTLY_BF16},
                                                         {"Q8_0", LLAMA_FTYPE_MOSTLY_Q8_0},
                                                         {"Q4_K", LLAMA_FTYPE_MOSTLY_Q4_K_S}};
   llama_model_quantize_params how = llama_model_quantize_default_params();
