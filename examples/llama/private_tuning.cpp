@@ -22,6 +22,7 @@
 #include <filesystem>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -157,8 +158,11 @@ void train(engine& model, Trained& trained, tuning const& how, std::string const
            std::string const& report) {
   bool const secret_batches = !how.mechanism.starts_with("paczero-");
   std::vector<answered> of(model.records());
+  using clock = std::chrono::steady_clock;
+  std::optional<clock::time_point> first;
   auto const loss = [&](tacit::parameters const&, std::span<std::size_t const> records,
                         std::span<double> out) {
+    if (!first) first = clock::now();
     trained.apply();
     model.answer(records, secret_batches, std::span(of).first(records.size()));
     for (std::size_t j = 0; j < records.size(); ++j) out[j] = of[j].loss;
@@ -172,9 +176,11 @@ void train(engine& model, Trained& trained, tuning const& how, std::string const
     }
   }
   double const before = model.forward_seconds();
-  auto const began = std::chrono::steady_clock::now();
+  auto const began = clock::now();
   std::string const promised = tune(how, trained.parameters(), model.records(), loss);
-  std::chrono::duration<double> const whole = std::chrono::steady_clock::now() - began;
+  std::chrono::duration<double> const steps = clock::now() - first.value_or(began);
+  std::chrono::duration<double> const start = first.value_or(began) - began;
+  double const forward = model.forward_seconds() - before;
   trained.write(tuned);
   if (!report.empty()) {
     trained.apply();
@@ -186,9 +192,11 @@ void train(engine& model, Trained& trained, tuning const& how, std::string const
   }
   std::printf("%zu steps on %llu parameters; %s\n", how.steps,
               static_cast<unsigned long long>(trained.parameters().size()), promised.c_str());
-  std::printf("%.3f s a step, of which %.2f %% is no forward pass; peak memory %.1f MB\n",
-              whole.count() / static_cast<double>(how.steps),
-              100.0 * (1.0 - (model.forward_seconds() - before) / whole.count()), peak_megabytes());
+  std::printf(
+      "%.3f s a step, of which %.2f %% is no forward pass, after %.1f s for the hash of the "
+      "start; peak memory %.1f MB\n",
+      steps.count() / static_cast<double>(how.steps), 100.0 * (1.0 - forward / steps.count()),
+      start.count(), peak_megabytes());
 }
 
 void train(arguments& given, int threads) {

@@ -127,7 +127,7 @@ def check_learns():
     must("train", model, records, "learnt.gguf", "--weights", "blk.*", "--steps", 150, "--rate-of-learning", 1e-3,
          "--nats", 2, "--transcript", "weights.run")
     after = mean(losses("learnt.gguf", records))
-    assert after < 0.9 * before, (before, after)
+    assert after < 0.95 * before, (before, after)
     print(f"150 steps of all layers' weights: {before:.3f} nats a token before, {after:.3f} after", flush=True)
 
 
