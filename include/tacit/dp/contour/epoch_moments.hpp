@@ -337,7 +337,7 @@ class epoch_moments {
       T const mass = elementary::exp(log_mass - p * v - log_sum);
       T const units = (plain ? nodes_[k].one_units : nodes_[k].mass.units) +
                       3.0 * std::abs(log_mass) + 4.0 * std::abs(p * v) + 4.0 * std::abs(log_sum) +
-                      16.0;
+                      count + 16.0;
       inexact += mass * units;
       swing += 3.0 * mass * std::abs(v - middle());
       if (!plain) extra += elementary::exp(nodes_[k].mass.log_extra - p * v - log_sum);
