@@ -42,7 +42,7 @@ class epoch_moments {
   static constexpr T fine_error = -44.0;
   static constexpr T coarse_error = -20.0;
   /// Errors are counted to first order, with a hundredth of them more, and must be less than this.
-  static constexpr T small = 0.004;
+  static constexpr T most_error = 0.004;
 
   /// For M(tilt + it), t ≤ end, and for M at the tilts tilt + right and tilt − left.
   [[nodiscard]] static std::optional<epoch_moments> fine(allocation_pair const& pair, T tilt,
@@ -117,7 +117,8 @@ class epoch_moments {
     side const one = side_of(p, 0.0, true);
     T const value = own.log_sum - one.log_sum;
     T const wrong = (own.wrong + one.wrong) / (1.0 - one.wrong) + outer_error(p, 0.0);
-    if (!(one.wrong < small) || !(wrong < small)) return std::numeric_limits<T>::infinity();
+    if (!(one.wrong < most_error) || !(wrong < most_error))
+      return std::numeric_limits<T>::infinity();
     return value + elementary::log1p(1.01 * wrong) +
            8.0 * unit_roundoff * (std::abs(own.log_sum) + std::abs(one.log_sum) + 1.0);
   }
@@ -138,7 +139,8 @@ class epoch_moments {
     if (!(p >= lowest_ && p <= highest_ && end <= end_)) return false;
     side const own = side_of(p, end, false);
     side const one = side_of(p, end, true);
-    if (!(own.wrong < small && one.wrong < small && outer_error(p, 0.0) < small)) return false;
+    if (!(own.wrong < most_error && one.wrong < most_error && outer_error(p, 0.0) < most_error))
+      return false;
     turning_terms<T> above(terms_of(own, p, false), spacing);
     turning_terms<T> below(terms_of(one, p, true), spacing);
     T const value = own.log_sum - one.log_sum;
