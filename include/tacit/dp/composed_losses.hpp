@@ -87,7 +87,8 @@ class composed_losses {
     T left = static_cast<T>(pairs.size());
     for (counted_pair const& one : pairs) {
       composed_losses alone;
-      alone.add(one.pair, static_cast<std::uint64_t>(one.count));
+      // Of 2^63 releases and more, that many.
+      alone.add(one.pair, static_cast<std::uint64_t>(std::min(one.count, 0x1p63)));
       bound<T> const found = work.within(work.left() / left--, [&](work_budget& own) {
         return alone.answer(query, width, store, own);
       });

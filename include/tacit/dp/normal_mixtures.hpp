@@ -88,41 +88,17 @@ class normal_mixtures {
     }
   }
 
-  /// Whether a pair was one of Laplace noise that the vertical line takes, and was added. The counts stay exact.
+  /// Whether a pair was one of Laplace noise, or an epoch of random allocation, that the vertical line may take, and was added.
+  /// The counts stay exact.
   [[nodiscard]] bool add_laplace(domination const& pairs, T count) {
     auto const* removed = std::get_if<bounded_pair>(&pairs.remove);
-    if (removed == nullptr || !laplace_nodes<T>::serves(*removed)) return false;
-    auto const known = std::find_if(laplace_remove_.begin(), laplace_remove_.end(),
-                                    [&](laplace_entry<T> const& e) { return e.pair == *removed; });
-    T const before = known == laplace_remove_.end() ? 0.0 : known->count;
-    if (!(before + count < 0x1p53)) return false;
-    if (known != laplace_remove_.end()) {
-      known->count += count;
-      laplace_add_[static_cast<std::size_t>(known - laplace_remove_.begin())].count += count;
-      return true;
-    }
-    if (laplace_remove_.size() == few) return false;
-    laplace_remove_.push_back({*removed, count});
-    laplace_add_.push_back({std::get<bounded_pair>(pairs.add), count});
-    return true;
+    return removed != nullptr && laplace_nodes<T>::serves(*removed) &&
+           added(laplace_remove_, laplace_add_, *removed, pairs, count, few);
   }
-
-  /// Whether a pair was one of an epoch of random allocation that the vertical line may take, and was added.
   [[nodiscard]] bool add_epoch(domination const& pairs, T count) {
     auto const* removed = std::get_if<allocation_pair>(&pairs.remove);
-    if (removed == nullptr || !epochs::epoch_moments<T>::serves(*removed)) return false;
-    auto const known = std::find_if(epochs_remove_.begin(), epochs_remove_.end(),
-                                    [&](epoch_entry<T> const& e) { return e.pair == *removed; });
-    if (known != epochs_remove_.end()) {
-      if (!(known->count + count < 0x1p53)) return false;
-      known->count += count;
-      epochs_add_[static_cast<std::size_t>(known - epochs_remove_.begin())].count += count;
-      return true;
-    }
-    if (!(count < 0x1p53) || epochs_remove_.size() == few_epochs) return false;
-    epochs_remove_.push_back({*removed, count});
-    epochs_add_.push_back({std::get<allocation_pair>(pairs.add), count});
-    return true;
+    return removed != nullptr && epochs::epoch_moments<T>::serves(*removed) &&
+           added(epochs_remove_, epochs_add_, *removed, pairs, count, few_epochs);
   }
 
   [[nodiscard]] adjacency neighbours() const { return neighbours_; }
@@ -132,7 +108,7 @@ class normal_mixtures {
     return remove_.size() + laplace_remove_.size() + epochs_remove_.size();
   }
   /// Whether there are any that are no mixtures, which the vertical line alone takes.
-  [[nodiscard]] bool has_others() const {
+  [[nodiscard]] bool has_untabulated() const {
     return !laplace_remove_.empty() || !epochs_remove_.empty();
   }
   [[nodiscard]] bool has_epochs() const { return !epochs_remove_.empty(); }
@@ -254,6 +230,26 @@ class normal_mixtures {
 
   using entries = std::vector<typename contour<T>::entry>;
 
+  // Whether a pair was added in both directions, of which there are at most so many different ones.
+  template <class Entry, class Pair>
+  [[nodiscard]] static bool added(std::vector<Entry>& remove, std::vector<Entry>& add,
+                                  Pair const& removed, domination const& pairs, T count,
+                                  std::size_t most) {
+    auto const known = std::find_if(remove.begin(), remove.end(),
+                                    [&](Entry const& e) { return e.pair == removed; });
+    bool const is_new = known == remove.end();
+    if (!((is_new ? 0.0 : known->count) + count < 0x1p53)) return false;
+    if (!is_new) {
+      known->count += count;
+      add[static_cast<std::size_t>(known - remove.begin())].count += count;
+      return true;
+    }
+    if (remove.size() == most) return false;
+    remove.push_back({removed, count});
+    add.push_back({std::get<Pair>(pairs.add), count});
+    return true;
+  }
+
   // Both ends of an answer that rises with the variance of the normal pairs, of which there is an
   // enclosure: a pair of larger μ dominates one of smaller μ.
   template <class Ask>
@@ -337,7 +333,7 @@ class normal_mixtures {
 
   // The composition in the form that the rays take: sampled Gaussians of one record, and unsampled ones.
   [[nodiscard]] std::optional<rays::composition> sampled(T variance) const {
-    if (has_others()) return std::nullopt;
+    if (has_untabulated()) return std::nullopt;
     rays::composition out{{}, variance};
     for (auto const& e : remove_) {
       if (e.pair.parts.size() != 1 || !(e.pair.parts[0].weight < 1.0)) return std::nullopt;

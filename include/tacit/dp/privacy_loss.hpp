@@ -109,8 +109,10 @@ class basic_privacy_loss {
   }
 
  private:
-  // Distinct mixtures for which a bound by Rényi orders takes less than a second, and for which a grid is tried, too.
+  // Distinct mixtures for which a bound by Rényi orders takes less than a second, for which it is asked where nothing else says
+  // much, and for which a grid is tried, too.
   static constexpr std::size_t most_by_orders = 500;
+  static constexpr std::size_t most_at_all = 10'000;
   static constexpr T work_on_parts = 4e8;  // where nothing else says much
   static constexpr std::size_t most_on_grid = detail::grid_answers<T>::most_on_grid;
 
@@ -138,15 +140,15 @@ class basic_privacy_loss {
   // How wide an answer by lines may be without a grid, which seldom says more of one mixture, and of epochs.
   [[nodiscard]] T line_width(effort const& allowed) const {
     if (mixtures_.has_epochs()) return coarse;
-    return mixtures_.has_others() || !mixtures_.one_mixture() ? allowed.width : coarse;
+    return mixtures_.has_untabulated() || !mixtures_.one_mixture() ? allowed.width : coarse;
   }
 
   // What the lines found, or where that is wider than `width` another way, Rényi's end, or that of revealed samples, know together:
   // relative to the larger of `scale` and the upper end. All are certified.
-  template <class Other, class ByOrders, class Covered>
+  template <class Other, class OfParts, class ByOrders, class Covered>
   [[nodiscard]] answer by_ways(question const& asked, T scale, T width,
                                std::optional<answer> const& lines, Other&& other,
-                               ByOrders&& by_orders, Covered&& covered) const {
+                               OfParts&& of_parts, ByOrders&& by_orders, Covered&& covered) const {
     constexpr T infinity = std::numeric_limits<T>::infinity();
     detail::agreement known(bound<T>{0.0, infinity}, [&] {
       return mixtures_.describe(asked) + (others_ ? ", and pairs that are not normal" : "");
@@ -171,15 +173,12 @@ class basic_privacy_loss {
     if (is_wide) known.meet({0.0, covered(grid_.cover())}, "a Gaussian above all samples");
     bound<T> const now = known.shared();
     bool const says_little = !(now.upper < infinity) || now.upper - now.lower > 1e-2 * now.upper;
-    if (says_little) {
-      detail::work_budget own(work_on_parts);
-      known.meet({grid_.lower_of_parts(asked, own), infinity}, "a part alone");
-    }
-    if (moments_ && mixtures_.distinct() <= (says_little ? 20 : 1) * most_by_orders &&
-        (others_ || mixtures_.has_others() || is_wide)) {
+    if (says_little) known.meet({of_parts(asked), infinity}, "a part alone");
+    if (moments_ && mixtures_.distinct() <= (says_little ? most_at_all : most_by_orders) &&
+        (others_ || mixtures_.has_untabulated() || is_wide)) {
       bound<T> const above{0.0, by_orders()};
       // The Rényi accountant may know more of a mechanism than its pair: then the pair's lower end is not its own.
-      if (!attained_ && above.upper < found.lower) return answer{above, by};
+      if (!attained_ && above.upper < known.shared().lower) return answer{above, by};
       known.meet(above, "Rényi divergences");
     }
     return {known.shared(), by};
@@ -215,6 +214,14 @@ class basic_privacy_loss {
       if (found.upper - found.lower <= 1e-9 * found.upper) return {found, route::closed_form};
     }
     return {on_grid(), route::grid};
+  }
+
+  // The lower end of a part of the composition.
+  [[nodiscard]] auto on_parts(detail::work_budget& counted, effort allowed) const {
+    return [&counted, allowed, this](question const& asked) {
+      return detail::counted(counted, detail::work_budget(allowed.share * work_on_parts),
+                             [&](auto& own) { return grid_.lower_of_parts(asked, own); });
+    };
   }
 
   // On grids, for what the lines have not cost.
@@ -370,7 +377,8 @@ typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::epsilon_by(T delta
             });
           });
         },
-        by_orders, [&](auto const& cover) { return cover.epsilon(delta); });
+        on_parts(work, allowed), by_orders,
+        [&](auto const& cover) { return cover.epsilon(delta); });
   });
 }
 
@@ -418,7 +426,7 @@ typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::delta_by(
                 [&](auto const& grid, auto& most) { return grid.delta(epsilon, most); }, keep);
           });
         },
-        [&] { return moments_->counted_delta(epsilon, work).upper; },
+        on_parts(work, allowed), [&] { return moments_->counted_delta(epsilon, work).upper; },
         [&](auto const& cover) { return cover.delta(epsilon); });
   });
 }

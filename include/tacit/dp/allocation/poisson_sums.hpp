@@ -8,7 +8,6 @@
 #include <tacit/dp/allocation/discrete_step.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <concepts>
 #include <cstddef>
@@ -17,18 +16,6 @@
 #include <vector>
 
 namespace tacit::detail::epochs {
-
-/// Σ of term(0), …, term(n − 1) in eight lanes: each takes part in at most n/8 + 11 additions.
-template <std::same_as<double> T, class Term>
-[[nodiscard]] T sum_in_lanes(std::size_t n, Term&& term) {
-  std::array<T, 8> lane{};
-  std::size_t k = 0;
-  for (; k + 8 <= n; k += 8) {
-    for (std::size_t j = 0; j < 8; ++j) lane[j] += term(k + j);
-  }
-  for (std::size_t j = 0; k < n; ++k, ++j) lane[j] += term(k);
-  return ((lane[0] + lane[1]) + (lane[2] + lane[3])) + ((lane[4] + lane[5]) + (lane[6] + lane[7]));
-}
 
 /// (Σ_j b_j x^j)^t to the degree that b has, b_0 > 0, all b_j ≥ 0. Errors: `power_units`.
 template <std::same_as<double> T>

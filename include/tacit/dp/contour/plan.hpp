@@ -162,7 +162,11 @@ class line_planner : public contour_search<T> {
         large.emplace_back(nodes, theta, values.back(), losses::large);
       }
     }
-    this->each_other([&](T number, auto const&) { events += number; });
+    std::vector<T> others;  // log M of what is not tabulated
+    this->each_untabulated([&](T number, auto const& law) {
+      others.push_back(law.at_tilt(theta).value);
+      events += number;
+    });
     line.parts.resize(count);
     T const v = of_->variance;
     // What rounding will add to the bound is left room for.
@@ -195,8 +199,9 @@ class line_planner : public contour_search<T> {
           fallen += n * std::min(0.0, all.log_size);
         }
       }
-      this->each_other([&](T number, auto const& law) {
-        T const size = law.beyond(theta, end, law.at_tilt(theta).value);
+      std::size_t k = 0;
+      this->each_untabulated([&](T number, auto const& law) {
+        T const size = law.beyond(theta, end, others[k++]);
         fallen += number * std::min(0.0, elementary::log(size));
       });
       if (this->splits()) {

@@ -156,7 +156,7 @@ class contour {
     for (std::size_t k = effort == line_effort::thorough; k < routes.size(); ++k) {
       if (effort == line_effort::quick && k > 0) break;
       line_route<T> const& route = routes[k];
-      if (route.table == contour_table::split && of_.has_others()) continue;
+      if (route.table == contour_table::split && of_.has_untabulated()) continue;
       // Without tables all routes are one.
       if (k > 0 && of_.entries.empty() && !of_.epochs.empty()) break;
       std::pair const kind{route.table, route.log_tolerance};
@@ -210,7 +210,7 @@ bool contour<T>::chernoff_below(T epsilon, T log_delta, work_budget& budget, boo
         sum += one;
         size += std::abs(one);
       }
-      search.each_other([&](T count, auto const& law) {
+      search.each_untabulated([&](T count, auto const& law) {
         T const one = count * law.above(tilt);
         sum += one;
         size += std::abs(one);
@@ -234,7 +234,7 @@ bool contour<T>::chernoff_below(T epsilon, T log_delta, work_budget& budget, boo
 
 template <std::same_as<double> T>
 T contour<T>::variation() const {
-  if (of_.has_others()) return 1.0;
+  if (of_.has_untabulated()) return 1.0;
   T sum = error_function_above(std::sqrt(0.125 * of_.variance));
   T divergence = 0.5 * of_.variance;
   T terms = 32.0;

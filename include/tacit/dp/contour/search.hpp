@@ -51,7 +51,7 @@ struct contour_pairs {
   std::vector<epoch_entry<T>> epochs = {};
 
   /// Whether there are laws that are not tabulated.
-  [[nodiscard]] bool has_others() const { return !laplace.empty() || !epochs.empty(); }
+  [[nodiscard]] bool has_untabulated() const { return !laplace.empty() || !epochs.empty(); }
   [[nodiscard]] std::size_t size() const { return entries.size() + laplace.size() + epochs.size(); }
 };
 
@@ -76,13 +76,13 @@ class contour_search {
     for (laplace_entry<T> const& e : of.laplace) {
       laplace_.emplace_back(e.pair,
                             static_cast<std::size_t>(1.0 + std::ceil(e.pair.epsilon / 0.7)));
-      others_size_ += static_cast<T>(laplace_.back().size());
+      untabulated_size_ += static_cast<T>(laplace_.back().size());
     }
     for (epoch_entry<T> const& e : of.epochs) {
       auto found = epochs::epoch_moments<T>::coarse(e.pair, budget);
       if (!found) break;  // no answer
       epochs_.push_back(std::move(*found));
-      others_size_ += 2.0 * static_cast<T>(epochs_.back().size());
+      untabulated_size_ += 2.0 * static_cast<T>(epochs_.back().size());
     }
   }
 
@@ -186,7 +186,7 @@ class contour_search {
     if (epochs_.size() < of_->epochs.size()) return false;
     T const share = static_cast<T>(of_->size());
     coarse_.clear();
-    nodes_ = others_size_;
+    nodes_ = untabulated_size_;
     bool const tapered = route_.table != contour_table::lifted;
     for (contour_entry<T> const& e : of_->entries) {
       T const step = std::min(0.3, 1.5 / e.pair.parts.back().shift);
@@ -211,7 +211,7 @@ class contour_search {
   [[nodiscard]] std::vector<mixture_table<T>> const& tables() const { return coarse_; }
   /// use(count, law) for what is not tabulated.
   template <class Use>
-  void each_other(Use&& use) const {
+  void each_untabulated(Use&& use) const {
     for (std::size_t k = 0; k < laplace_.size(); ++k) use(of_->laplace[k].count, laplace_[k]);
     for (std::size_t k = 0; k < epochs_.size(); ++k) use(of_->epochs[k].count, epochs_[k]);
   }
@@ -221,7 +221,8 @@ class contour_search {
     for (std::size_t k = 0; k < coarse_.size(); ++k) {
       second += of_->entries[k].count * coarse_[k].at(0.0).curvature;
     }
-    each_other([&](T count, auto const& law) { second += count * law.at_tilt(0.0).curvature; });
+    each_untabulated(
+        [&](T count, auto const& law) { second += count * law.at_tilt(0.0).curvature; });
     return smallest_log_tilt(second);
   }
 
@@ -234,7 +235,7 @@ class contour_search {
     for (std::size_t k = 0; k < coarse_.size(); ++k) {
       sum += of_->entries[k].count * coarse_[k].value(tilt);
     }
-    each_other([&](T count, auto const& law) { sum += count * law.at_tilt(tilt).value; });
+    each_untabulated([&](T count, auto const& law) { sum += count * law.at_tilt(tilt).value; });
     return sum;
   }
 
@@ -283,7 +284,7 @@ class contour_search {
       sum.slope += of_->entries[k].count * one.slope;
       sum.curvature += of_->entries[k].count * one.curvature;
     }
-    each_other([&](T count, auto const& law) {
+    each_untabulated([&](T count, auto const& law) {
       cumulants<T> const one = law.at_tilt(tilt);
       sum.value += count * one.value;
       sum.slope += count * one.slope;
@@ -341,7 +342,7 @@ class contour_search {
   std::vector<mixture_table<T>> coarse_;
   std::vector<laplace_nodes<T>> laplace_;
   std::vector<epochs::epoch_moments<T>> epochs_;
-  T others_size_ = 0.0;  // of their nodes
+  T untabulated_size_ = 0.0;  // of their nodes
 };
 
 }  // namespace tacit::detail

@@ -3,9 +3,9 @@
 
 #include <tacit/core/complex.hpp>
 #include <tacit/core/elementary.hpp>
+#include <tacit/core/sum.hpp>
 
 #include <algorithm>
-#include <array>
 #include <concepts>
 #include <cstddef>
 #include <utility>
@@ -86,16 +86,9 @@ class turning_terms {
   // In eight lanes, a block of 64 after the other: a term takes part in at most 11 + size/64 additions.
   [[nodiscard]] static T sum_from(std::vector<T> const& x, std::size_t from) {
     T sum = 0.0;
-    std::size_t k = from;
-    while (k < x.size()) {
-      std::array<T, 8> lane{};
-      std::size_t const end = std::min(x.size(), k + block);
-      for (; k + 8 <= end; k += 8) {
-        for (std::size_t j = 0; j < 8; ++j) lane[j] += x[k + j];
-      }
-      for (std::size_t j = 0; k < end; ++k, ++j) lane[j] += x[k];
+    for (std::size_t k = from; k < x.size(); k += block) {
       sum +=
-          ((lane[0] + lane[1]) + (lane[2] + lane[3])) + ((lane[4] + lane[5]) + (lane[6] + lane[7]));
+          sum_in_lanes<T>(std::min(x.size() - k, block), [&](std::size_t j) { return x[k + j]; });
     }
     return sum;
   }
