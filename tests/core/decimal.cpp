@@ -56,7 +56,7 @@ cpp_rational meant(std::string text) {
 }  // namespace
 
 TEST_CASE("decimals are on their side of the number, and within a unit of the last digit",
-          "[core][decimal]") {
+          "[core][decimal][long]") {
   std::mt19937_64 random(1);
   for (int k = 0; k < 20000; ++k) {
     auto x = std::bit_cast<double>(random());

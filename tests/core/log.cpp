@@ -236,7 +236,7 @@ TEST_CASE("the residual of e^w loses no digit on either side of its switch", "[l
   CHECK(is_nan(tacit::exp_residual(not_a_number)));
 }
 
-TEST_CASE("the residuals of log(1+u) lose no digit", "[log]") {
+TEST_CASE("the residuals of log(1+u) lose no digit", "[log][long]") {
   SECTION("double") {
     worst<double> const error;
     CAPTURE(error.log1p_residual, error.entropy_residual);

@@ -168,7 +168,7 @@ TEST_CASE("directed products are the neighbours of the exact ones", "[rounded]")
   CHECK(multiply_down(infinity, 2.0) == infinity);
 }
 
-TEST_CASE("directed quotients are the neighbours of the exact ones", "[rounded]") {
+TEST_CASE("directed quotients are the neighbours of the exact ones", "[rounded][long]") {
   verdict quotient;
   int asymmetric = 0;
   over_pairs([&](double a, double b) {

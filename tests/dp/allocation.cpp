@@ -326,7 +326,7 @@ TEST_CASE("how wide distinct epochs are", "[allocation][.sweep]") {
 }
 
 TEST_CASE("threads ask one accountant of distinct epochs what one alone is answered",
-          "[allocation]") {
+          "[allocation][long]") {
   std::vector<double> const deltas{1e-3, 1e-5, 1e-7, 1e-9};
   privacy_loss_accountant const asked = epochs_of(rising_noise(3));
   std::vector<bound<double>> at_once(deltas.size());

@@ -82,7 +82,8 @@ tally compare(privacy_loss_accountant const& run, generator& random, int many) {
 
 }  // namespace
 
-TEST_CASE("delta at many epsilons asked together meets what lone questions answer", "[dp][pld]") {
+TEST_CASE("delta at many epsilons asked together meets what lone questions answer",
+          "[dp][pld][long]") {
   generator random(20261128);
   for (int k = 0; k < 12; ++k) {
     CAPTURE(k);

@@ -219,7 +219,7 @@ TEST_CASE("many unsampled Laplace releases: the table lies inside, nine digits w
 }
 
 // The integrands of the two directions have nothing in common but this value.
-TEST_CASE("Laplace noise: at ε = 0 both directions have the total variation", "[dp]") {
+TEST_CASE("Laplace noise: at ε = 0 both directions have the total variation", "[dp][long]") {
   std::mt19937_64 random(20261202);
   int met = 0;
   for (int k = 0; k < 60; ++k) {

@@ -239,7 +239,7 @@ int sensitivity_of(mechanism_event const& m) {
 }  // namespace
 
 TEST_CASE("Integer noise: every sample of every database, all adjacencies, persons of one or two",
-          "[dp][samplers]") {
+          "[dp][samplers][long]") {
   int answered = 0;
   for (mechanism_event const& m : noises) {
     law const noise = noise_of(m);
@@ -364,7 +364,7 @@ TEST_CASE("Integer noise on vectors: contributions by their L1 norm", "[dp][samp
 }
 
 TEST_CASE("Guarantees in batches: every sample of every database of three values",
-          "[dp][samplers]") {
+          "[dp][samplers][long]") {
   std::mt19937_64 draw(20261124);
   auto const number = [&](double low, double high) {
     return std::uniform_real_distribution<double>(low, high)(draw);

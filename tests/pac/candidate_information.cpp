@@ -482,7 +482,8 @@ double by_product_rule(Eigen::MatrixXd const& rows, Eigen::VectorXd p,
 
 }  // namespace
 
-TEST_CASE("in two and three dimensions: no bound is on the wrong side of a product quadrature") {
+TEST_CASE("in two and three dimensions: no bound is on the wrong side of a product quadrature",
+          "[long]") {
   std::uint64_t seed = 900;
   for (auto const& [count, d, nodes] : {std::tuple{3, 2, 48}, {5, 2, 48}, {4, 3, 24}, {6, 3, 24}}) {
     hermite_rule const rule(nodes);

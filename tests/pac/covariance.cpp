@@ -284,7 +284,7 @@ TEST_CASE("Algorithm 1: known variances, and the isotropic way out") {
         Approx((moments.variances().sum() + 3e-5) / 0.8));
 }
 
-TEST_CASE("candidates: the certificate holds in fifty digits, and spends the budget") {
+TEST_CASE("candidates: the certificate holds in fifty digits, and spends the budget", "[long]") {
   for (auto const& [n, d] : {std::pair{2, 1}, {2, 4}, {5, 3}, {4, 6}, {5, 5}, {6, 5}, {12, 6}}) {
     for (double const beta : {1e-12, 0.5, 50.0}) {
       for (bool const weighted : {false, true}) {

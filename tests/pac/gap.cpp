@@ -412,7 +412,7 @@ TEST_CASE("the quadratic critic shows wrong moments") {
   CHECK(shown == Approx(divergence).epsilon(0.1));
 }
 
-TEST_CASE("trained critics certify the gap of two points") {
+TEST_CASE("trained critics certify the gap of two points", "[long]") {
   two_points const law{2, 0.3};
   MatrixXd const z = tacit::with_public_noise(law.outputs(8000, 71), law.noise(), {71, 3});
   auto const q = tacit::normal_surrogate::fit(z.topRows(4000));

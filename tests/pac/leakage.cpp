@@ -220,7 +220,7 @@ TEST_CASE("what whole numbers tell is what their definitions say of all that may
   }
 }
 
-TEST_CASE("what Laplace and uniform noise tell is what quadrature says") {
+TEST_CASE("what Laplace and uniform noise tell is what quadrature says", "[long]") {
   for (unsigned seed = 0; seed < 12; ++seed) {
     universe const of = random_universe(seed, 2 + seed % 6, false);
     for (leakage_measure const& measure : measures) {

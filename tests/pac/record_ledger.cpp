@@ -118,7 +118,7 @@ std::vector<flip> some_flips() {
 }  // namespace
 
 TEST_CASE("what a release tells about each record is priced from above, and closely",
-          "[record_ledger]") {
+          "[record_ledger][long]") {
   std::mt19937_64 random(1);
   int below = 0;
   int loose = 0;

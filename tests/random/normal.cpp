@@ -102,14 +102,14 @@ TEST_CASE("four normals of a block are the single draws", "[normal]") {
   }
 }
 
-TEST_CASE("normal follows its law", "[normal]") {
+TEST_CASE("normal follows its law", "[normal][long]") {
   // False alarm 1e-6 for each of the six.
   for (double const score : moment_scores(1, 1 << 20)) CHECK(score < statistics::normal_limit);
   CHECK(law_score(1, 1 << 20) < statistics::kolmogorov_limit);
   CHECK(tail_score(1, 1 << 21, 3.5) < statistics::normal_limit);
 }
 
-TEST_CASE("normals are uncorrelated across index, step, seed and purpose", "[normal]") {
+TEST_CASE("normals are uncorrelated across index, step, seed and purpose", "[normal][long]") {
   // Sums of products of 2^19 pairs, and of their squares less 1. False alarm 1e-6 for each of the 12.
   constexpr std::uint64_t n = 1 << 19;
   auto const check = [&](stream_id other, std::uint64_t shift) {

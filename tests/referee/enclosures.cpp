@@ -245,7 +245,9 @@ void check_accountants(std::size_t every, std::size_t grid_every) {
 
 }  // namespace
 
-TEST_CASE("each direction holds the enclosure's truth", "[referee]") { check_directions(8, 48); }
+TEST_CASE("each direction holds the enclosure's truth", "[referee][long]") {
+  check_directions(8, 48);
+}
 
 TEST_CASE("each direction holds the enclosure's truth, all of them", "[.sweep]") {
   check_directions(1, 1);

@@ -178,7 +178,7 @@ TEST_CASE("bernoulli_exp_minus follows the alternating series", "[bernoulli]") {
   CHECK_FALSE(follow({success, 0, success, 2, success, 3, success, 5}));  // 5 mod 4 = 1: k = 4
 }
 
-TEST_CASE("frequencies of bernoulli_exp_minus", "[bernoulli]") {
+TEST_CASE("frequencies of bernoulli_exp_minus", "[bernoulli][long]") {
   // False alarm 1e-6 each.
   auto bits = fixed_stream(3);
   constexpr int n = 100'000;

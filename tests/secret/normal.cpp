@@ -66,7 +66,7 @@ TEST_CASE("small deviates keep all their bits", "[normal]") {
   CHECK(nearest(0, {0, std::uint64_t{1} << 63}) == 0x1p-65);
 }
 
-TEST_CASE("standard_normal follows its law", "[normal]") {
+TEST_CASE("standard_normal follows its law", "[normal][long]") {
   // False alarm 1e-6 for each of the five.
   constexpr int n = 200'000;
   auto bits = fixed_stream(5);

@@ -213,7 +213,7 @@ TEST_CASE("float tensors among others are rounded as ever") {
 // 1000 steps of 1e-4 up or down along one sign an entry, where half a unit of bfloat16 is 2^-9 or 2^-8: to the
 // nearest no entry moves. At random an entry's variance is below 1000·2^-7·1e-4, so that the mean over d = 4096
 // deviates by less than 4.4e-4; 2.7e-3 is more than six of that, which happens once in 5e8 runs.
-TEST_CASE("updates below half a unit add up on average") {
+TEST_CASE("updates below half a unit add up on average", "[long]") {
   std::size_t const d = 4096;
   auto const moved_by = [&](rounding_mode rounding) {
     std::vector<bfloat16> theta(d, rounded_to<bfloat16>(1.0F));

@@ -60,7 +60,7 @@ TEST_CASE("the sphere's direction is the normal one, scaled") {
   for (std::uint64_t i = 0; i < 300; ++i) REQUIRE(sphere(i) == sphere.scale * gaussian(i));
 }
 
-TEST_CASE("E[zzᵀ] is the identity over steps, for each law") {
+TEST_CASE("E[zzᵀ] is the identity over steps, for each law", "[long]") {
   // Scores of 28 products and 8 squares, false alarm 1e-6 each. On the sphere of radius √d the variance
   // of z_i² is 2(d−1)/(d+2) and that of z_i·z_j is d/(d+2); Rademacher's squares are 1.
   constexpr std::uint64_t d = 8;
