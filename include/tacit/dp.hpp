@@ -143,6 +143,7 @@
 #include <tacit/dp/sensitivity.hpp>
 #include <tacit/dp/shared_questions.hpp>
 #include <tacit/dp/shuffled_batches.hpp>
+#include <tacit/dp/similar_pairs.hpp>
 #include <tacit/dp/trade_off.hpp>
 #include <tacit/dp/trade_off_curve.hpp>
 #include <tacit/dp/two_mixtures.hpp>

@@ -54,27 +54,32 @@ class composed_losses {
       // Of few epochs that is little beside a question: it leaves the grid all of its work.
       (void)work.spend(std::clamp(store.work() - store.little_work, 0.0, 0.2 * work.left()));
     }
-    auto const asked = [&](pair_envelope around, work_budget& own, kept_grids<T>* kept = nullptr) {
+    auto const asked = [&](pair_envelope around, work_budget& own, T aim,
+                           kept_grids<T>* kept = nullptr) {
       if (!epochs.empty()) {
         if (around.exact) around.below = around.above;
         around.exact = false;
         store.put(around.above, epochs, rounding_side::above);
         store.put(around.below, epochs, rounding_side::below);
       }
-      return answer_of(around, query, width, own, kept);
+      return answer_of(around, query, aim, own, kept);
     };
-    // Substituted pairs take long, each of them: a few around many are asked first.
-    auto const substituted = static_cast<std::size_t>(
-        std::count_if(pairs.begin(), pairs.end(),
-                      [](counted_pair const& c) { return substituted_pairs<>::is_one(c); }));
-    if (substituted <= few) return asked(envelope_of(std::move(pairs)), work, keep);
-    if (heavy) return asked(few_substituted(pairs, 2 * few), work);
-    bound<T> found = work.within(0.4 * work.left(), [&](work_budget& own) {
-      return asked(few_substituted(pairs, few), own);
-    });
-    bool const all = substituted <= 4 * few;
-    narrow(found,
-           asked(all ? envelope_of(std::move(pairs)) : few_substituted(pairs, 2 * few), work));
+    // Some pairs take long, each of them: of many, a few around them are asked first.
+    auto const dear = static_cast<std::size_t>(std::count_if(
+        pairs.begin(), pairs.end(), [](counted_pair const& c) { return is_dear(c.pair); }));
+    if (dear <= few) return asked(envelope_of(std::move(pairs)), work, width, keep);
+    if (heavy) return asked(few_dear(pairs, 2 * few), work, rough);
+    T const before = work.left();
+    bound<T> found = work.within(
+        0.4 * before, [&](work_budget& own) { return asked(few_dear(pairs, few), own, rough); });
+    // Then as many as the rest is likely to be enough for.
+    T const times = 0.7 * work.left() / (before - work.left());
+    if (dear <= 4 * few) {
+      narrow(found, asked(envelope_of(std::move(pairs)), work, width));
+    } else if (times >= 1.3) {
+      auto const cells = static_cast<std::size_t>(std::min(times, 4.0) * static_cast<T>(few));
+      narrow(found, asked(few_dear(pairs, cells), work, rough));
+    }
     return found;
   }
 
@@ -115,6 +120,7 @@ class composed_losses {
   static constexpr T lowest_log_delta = -640.0;
   static constexpr std::size_t many_laws = 64;
   static constexpr std::size_t few = 16;
+  static constexpr T rough = 1e-2;  // width to aim at where a few pairs stand for many
 
   [[nodiscard]] static std::optional<bound<T>> beside_jumps(std::vector<counted_pair> const& pairs,
                                                             loss_query<T> query, T width,

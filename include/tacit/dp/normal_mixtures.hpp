@@ -431,28 +431,34 @@ class normal_mixtures {
                         keep != nullptr ? &keep->moments : nullptr);
   }
 
-  // Of distinct sampled Gaussians as a few, above all of them or below.
-  [[nodiscard]] normal_mixtures rounded(rising_cells<> const& cells, bool up) const {
+  [[nodiscard]] bool has_persons() const {
+    return std::any_of(remove_.begin(), remove_.end(),
+                       [](auto const& e) { return e.pair.parts.size() > 1; });
+  }
+
+  // The same with these mixtures in place of its own.
+  [[nodiscard]] normal_mixtures with(entries mixtures) const {
     normal_mixtures out(neighbours_);
     out.normals_ = normals_;
     out.laplace_remove_ = laplace_remove_;
     out.laplace_add_ = laplace_add_;
     out.epochs_remove_ = epochs_remove_;
     out.epochs_add_ = epochs_add_;
-    out.remove_ = entries_of<T>(cells, up, orientation::remove);
-    out.add_ = entries_of<T>(cells, up, orientation::add);
+    out.add_ = turned(mixtures, orientation::add);
+    out.remove_ = std::move(mixtures);
     return out;
   }
 
   // Of compositions of at most so many mixtures above it and below it. `ask(of)` is what one of them answers.
   template <class Ask>
   [[nodiscard]] std::optional<answer> around(std::size_t most, work_budget& work, Ask&& ask) const {
-    std::optional<rising_cells<>> const cells = cells_of(remove_, most);
-    if (!cells) return {};
-    std::optional<answer> found = work.within(
-        0.5 * work.left(), [&](work_budget& own) { return ask(rounded(*cells, true), own); });
+    std::optional<entries_around<T>> fewer = fewer_entries(remove_, most);
+    if (!fewer) return {};
+    normal_mixtures const above = with(std::move(fewer->above));
+    std::optional<answer> found =
+        work.within(0.5 * work.left(), [&](work_budget& own) { return ask(above, own); });
     if (!found) return {};
-    std::optional<answer> const below = ask(rounded(*cells, false), work);
+    std::optional<answer> const below = ask(with(std::move(fewer->below)), work);
     found->value.lower = below ? std::min(below->value.lower, found->value.upper) : 0.0;
     return found;
   }
@@ -462,12 +468,17 @@ class normal_mixtures {
   template <class Ask>
   [[nodiscard]] std::optional<answer> on_lines(work_budget& work, Ask&& ask) const {
     bool const on_rays_too = remove_.size() <= rays::most_events;
+    // Where a line takes persons with several records, it does so soon. A grid will need the work.
+    bool const briefly = !on_rays_too && has_persons();
     if (remove_.size() <= most_distinct) {
-      auto const exact = work.within(on_rays_too ? work.left() : 0.7 * work.left(),
-                                     [&](work_budget& own) { return ask(*this, own); });
-      if (exact || on_rays_too) return exact;
+      T const share = briefly ? 0.3 : on_rays_too ? 1.0 : 0.7;
+      auto const exact =
+          work.within(share * work.left(), [&](work_budget& own) { return ask(*this, own); });
+      if (exact || on_rays_too || briefly) return exact;
     }
-    std::optional<answer> const first = around(few, work, ask);
+    std::optional<answer> const first =
+        work.within((briefly ? 0.3 : 1.0) * work.left(),
+                    [&](work_budget& own) { return around(few, own, ask); });
     if (!first || first->by != route::contour) return first;
     std::optional<answer> const finer = around(many, work, ask);
     return finer ? finer : first;

@@ -11,11 +11,11 @@
 #include <tacit/dp/dominating.hpp>
 #include <tacit/dp/event.hpp>
 #include <tacit/dp/event_words.hpp>
-#include <tacit/dp/grid/pairs.hpp>
 #include <tacit/dp/pair.hpp>
 #include <tacit/dp/rdp/conversion.hpp>
 #include <tacit/dp/rdp/cost.hpp>
 #include <tacit/dp/rdp/guarantee.hpp>
+#include <tacit/dp/similar_pairs.hpp>
 #include <tacit/dp/work_budget.hpp>
 
 #include <algorithm>
@@ -271,21 +271,24 @@ class basic_renyi {
 
   [[nodiscard]] detail::composed_curve<T> composed(detail::renyi_cost entry::*towards) const {
     detail::composed_curve<T> curve;
-    std::vector<detail::counted_pair> similar;
+    detail::similar<detail::renyi_cost> alike;
+    detail::similar<detail::renyi_cost> batches;  // their bounds take less than others
     for (entry const& e : entries_) {
       detail::renyi_cost const& cost = e.*towards;
       double const count = detail::count_up(e.count);
-      if (entries_.size() > most_distinct && cost.plain() &&
-          !std::holds_alternative<normal_pair>(*cost.pair)) {
-        similar.push_back({*cost.pair, count});
+      auto at = entries_.size() > most_distinct ? detail::rising_numbers(cost) : std::nullopt;
+      if (at) {
+        (cost.base ? batches : alike).add(cost, std::move(*at), count);
       } else {
         curve.add(cost, count);
       }
     }
-    for (detail::counted_pair& larger :
-         detail::envelope_of(std::move(similar), most_distinct).above) {
-      curve.add({std::move(larger.pair), std::nullopt, 1.0, false}, larger.count);
-    }
+    auto const use = [&](detail::renyi_cost const& like, std::vector<double> const& numbers,
+                         double count, bool up) {
+      if (up) curve.add(detail::cost_with(like, numbers), count);
+    };
+    std::move(alike).round(most_distinct / 5, most_distinct, 0.0, use);
+    std::move(batches).round(most_distinct / 2, most_distinct, 0.0, use);
     return curve;
   }
 

@@ -16,11 +16,11 @@
 
 namespace tacit::detail {
 
-/// Pairs of one shape, each given by two positive numbers in which its profile rises, in cells of similar ones.
-template <std::same_as<double> T = double>
+/// Pairs of one shape, each given by positive numbers in which its profile rises, in cells of similar ones.
+template <std::same_as<double> T = double, class Numbers = std::array<T, 2>>
 class rising_cells {
  public:
-  using numbers = std::array<T, 2>;
+  using numbers = Numbers;
   struct member {
     numbers at;
     double count;
@@ -33,7 +33,7 @@ class rising_cells {
   };
 
   /// At most `most` cells, found by halving, always the one whose numbers spread the composition the most. Numbers whose
-  /// logarithms differ by `close` together stay in one.
+  /// logarithms differ by `close` together stay in one. All members have as many numbers.
   rising_cells(std::vector<member> members, std::size_t most, double close = 0.0)
       : members_(std::move(members)), close_(close) {
     if (members_.empty()) return;
@@ -90,16 +90,22 @@ class rising_cells {
     double weight = 0.0;
     for (std::size_t k = begin; k < end; ++k) {
       weight += members_[k].weight;
-      for (std::size_t i = 0; i < 2; ++i) {
+      for (std::size_t i = 0; i < c.low.size(); ++i) {
         c.low[i] = std::min(c.low[i], members_[k].at[i]);
         c.high[i] = std::max(c.high[i], members_[k].at[i]);
       }
     }
-    numbers width;
-    for (std::size_t i = 0; i < 2; ++i) width[i] = elementary::log(c.high[i] / c.low[i]);
-    c.axis = width[0] < width[1] ? 1 : 0;
-    double const both = width[0] + width[1];
-    c.spread = both > close_ ? weight * both : 0.0;
+    double widest = 0.0;
+    double together = 0.0;
+    for (std::size_t i = 0; i < c.low.size(); ++i) {
+      double const width = elementary::log(c.high[i] / c.low[i]);
+      together += width;
+      if (width > widest) {
+        widest = width;
+        c.axis = i;
+      }
+    }
+    c.spread = together > close_ ? weight * together : 0.0;
     return c;
   }
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <tacit/core/elementary.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/dp/contour/search.hpp>
 #include <tacit/dp/pair.hpp>
-#include <tacit/dp/rising_cells.hpp>
+#include <tacit/dp/similar_pairs.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -13,40 +12,49 @@
 #include <utility>
 #include <vector>
 
-/// Many distinct sampled Gaussians as fewer: above all of them, and below.
+/// Many distinct mixtures as fewer: above all of them, and below.
 
 namespace tacit::detail {
 
-/// At most `most` cells of entries with similar rates and shifts; nothing where persons have several records.
+/// Entries that are above all of others, and below them.
 template <real T>
-[[nodiscard]] std::optional<rising_cells<>> cells_of(std::vector<contour_entry<T>> const& entries,
-                                                     std::size_t most) {
-  std::vector<rising_cells<>::member> members;
-  members.reserve(entries.size());
-  for (contour_entry<T> const& e : entries) {
-    if (e.pair.parts.size() != 1) return std::nullopt;
-    auto const& [rate, shift] = e.pair.parts[0];
-    T const square = elementary::expm1(std::min(50.0, shift * shift));
-    members.push_back({{rate, shift}, e.count, e.count * rate * rate * square});
-  }
-  return rising_cells<>(std::move(members), most);
-}
+struct entries_around {
+  std::vector<contour_entry<T>> above;
+  std::vector<contour_entry<T>> below;
+};
 
-/// One entry a cell: a composition above, or below.
+/// About `most` at most, of similar weights and shifts; nothing where there is a mixture that has none similar to it.
 template <real T>
-[[nodiscard]] std::vector<contour_entry<T>> entries_of(rising_cells<> const& cells, bool up,
-                                                       orientation towards) {
+[[nodiscard]] std::optional<entries_around<T>> fewer_entries(
+    std::vector<contour_entry<T>> const& entries, std::size_t most) {
+  similar<> all;
   T largest = 0.0;
-  for (auto const& [at, count] : cells.rounded(true)) largest = std::max(largest, at[0]);
+  for (contour_entry<T> const& e : entries) {
+    std::optional<rising_pair> at = rising_numbers(dominating_pair(e.pair));
+    if (!at) return std::nullopt;
+    largest = std::max(largest, at->numbers[0]);
+    all.add(e.pair, std::move(*at), e.count);
+  }
   // No engine takes a rate of 1e-200: a negligible one is raised to what is still negligible, or left out.
   T const negligible = 1e-12 * largest;
-  std::vector<contour_entry<T>> out;
-  for (auto const& [at, count] : cells.rounded(up)) {
-    auto const& [rate, shift] = at;
-    if (!up && rate < negligible) continue;
-    out.push_back({mixture_pair{{{std::max(rate, negligible), shift}}, towards}, count});
-  }
+  entries_around<T> out;
+  std::move(all).round(
+      most, most, 0.0,
+      [&](dominating_pair const& like, std::vector<double> numbers, double count, bool up) {
+        if (!up && numbers[0] < negligible) return;
+        numbers[0] = std::max(numbers[0], negligible);
+        (up ? out.above : out.below)
+            .push_back({std::get<mixture_pair>(pair_with(like, numbers, up)), count});
+      });
   return out;
+}
+
+/// The same pairs in the other direction.
+template <real T>
+[[nodiscard]] std::vector<contour_entry<T>> turned(std::vector<contour_entry<T>> entries,
+                                                   orientation towards) {
+  for (contour_entry<T>& e : entries) e.pair.orientation = towards;
+  return entries;
 }
 
 }  // namespace tacit::detail

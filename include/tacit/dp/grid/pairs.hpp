@@ -7,10 +7,9 @@
 #include <tacit/core/sum.hpp>
 #include <tacit/dp/condensed_pair.hpp>
 #include <tacit/dp/pair.hpp>
-#include <tacit/dp/rising_cells.hpp>
+#include <tacit/dp/similar_pairs.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <concepts>
 #include <cstddef>
@@ -18,6 +17,7 @@
 #include <iterator>
 #include <limits>
 #include <map>
+#include <optional>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -174,63 +174,27 @@ template <std::same_as<counted_pair> Pair>
   return std::max(fewest, together / wide);
 }
 
-/// Pairs of one shape, to be rounded to fewer.
-template <std::same_as<double> T = double>
-class similar_pairs {
- public:
-  void add(double x, double y, double count) {
-    double const size = std::min(50.0, x * y);
-    members_.push_back({{x, y}, count, count * size * size});
-  }
+/// Whether a grid of the pair takes milliseconds, and similar ones may stand for it.
+template <std::same_as<dominating_pair> Pair>
+[[nodiscard]] bool is_dear(Pair const& pair) {
+  if (auto const* mixture = std::get_if<mixture_pair>(&pair)) return mixture->parts.size() > 1;
+  auto const* amplified = std::get_if<amplified_pair>(&pair);
+  auto const* coupled = std::get_if<coupled_pair>(&pair);
+  return (amplified != nullptr && amplified->absent <= amplified->changed) ||
+         (coupled != nullptr && !coupled->mirrored);
+}
 
-  /// As at most so many cells: `pair_of(x, y)` of their largest numbers above, and of their smallest below.
-  template <class PairOf>
-  void round_into(pair_envelope& out, std::size_t cells, PairOf&& pair_of, double close = 0.0) && {
-    rising_cells<T> const cell(std::move(members_), cells, close);
-    for (auto const& [x, count] : cell.rounded(true)) out.above.push_back({pair_of(x), count});
-    for (auto const& [x, count] : cell.rounded(false)) out.below.push_back({pair_of(x), count});
-  }
-
- private:
-  std::vector<typename rising_cells<T>::member> members_;
-};
-
-/// Pairs of one record's Poisson sample under `replace_one`, by their noise.
-template <std::same_as<double> T = double>
-class substituted_pairs {
- public:
-  template <std::same_as<counted_pair> Pair>
-  [[nodiscard]] static bool is_one(Pair const& c) {
-    auto const* coupled = std::get_if<coupled_pair>(&c.pair);
-    return coupled != nullptr && coupled->parts.size() == 1 &&
-           coupled->parts.front().p == -coupled->parts.front().q;
-  }
-  /// Whether it is one, and was taken.
-  template <std::same_as<counted_pair> Pair>
-  [[nodiscard]] bool take(Pair const& c) {
-    if (!is_one(c)) return false;
-    auto const& coupled = std::get<coupled_pair>(c.pair);
-    coupled_pair::part const& part = coupled.parts.front();
-    by_noise_[static_cast<std::size_t>(coupled.kind)].add(part.weight, part.p, c.count);
-    return true;
-  }
-
-  void round_into(pair_envelope& out, std::size_t cells, double close = 0.0) && {
-    for (coupled_pair::noise const kind :
-         {coupled_pair::noise::normal, coupled_pair::noise::laplace}) {
-      std::move(by_noise_[static_cast<std::size_t>(kind)])
-          .round_into(
-              out, cells,
-              [&](typename rising_cells<T>::numbers const& x) -> dominating_pair {
-                return coupled_pair{kind, {{x[0], x[1], -x[1]}}};
-              },
-              close);
-    }
-  }
-
- private:
-  std::array<similar_pairs<T>, 2> by_noise_;
-};
+/// Similar pairs as fewer, above them and below.
+template <std::same_as<dominating_pair> Pair>
+void round_into(pair_envelope& out, similar<Pair>&& pairs, std::size_t each, std::size_t most,
+                double close = 0.0) {
+  std::move(pairs).round(
+      each, most, close,
+      [&](Pair const& like, std::vector<double> const& numbers, double count, bool up) {
+        dominating_pair pair = pair_with(like, numbers, up);
+        if (!is_trivial(pair)) (up ? out.above : out.below).push_back({std::move(pair), count});
+      });
+}
 
 /// Finite pairs of very many losses get fewer of them. Normal pairs become one. Where that leaves more pairs than `most`,
 /// those of one shape are rounded to a few hundred.
@@ -270,65 +234,23 @@ template <std::same_as<counted_pair> Pair>
     return out;
   }
   out.exact = false;
-  similar_pairs<> responses;
-  std::array<std::array<similar_pairs<>, 2>, 2> bounded;  // by orientation; by atom: 0, ½
-  std::array<similar_pairs<>, 2> mixtures;
-  substituted_pairs<> substituted;
-  constexpr std::array<double, 2> atom{0.0, 0.5};
+  similar<> alike;
   double kept = 0.0;  // log of what is not infinite
   std::size_t approximate = 0;
   for (counted_pair& c : rest) {
-    if (auto const* finite = std::get_if<finite_pair>(&c.pair)) {
-      auto const& a = finite->atoms;
-      bool const response = a.size() == 2 && a[0].loss == -a[1].loss && a[0].p == a[1].q &&
-                            a[1].p == a[0].q && finite->loss_error == 0.0;
-      if (response) {
-        responses.add(a[1].loss, 1.0, c.count);
-        kept += c.count * elementary::log1p(-finite->infinite);
-        approximate += finite->infinite > 0.0;
-        continue;
-      }
-    } else if (auto const* one = std::get_if<bounded_pair>(&c.pair)) {
-      std::size_t const kind = one->atom == 0.0 ? 0 : one->atom == 0.5 ? 1 : 2;
-      if (kind < 2) {
-        bounded[static_cast<std::size_t>(one->orientation)][kind].add(one->epsilon, one->rate,
-                                                                      c.count);
-        continue;
-      }
-    } else if (auto const* mixture = std::get_if<mixture_pair>(&c.pair)) {
-      if (mixture->parts.size() == 1) {
-        auto const& part = mixture->parts.front();
-        mixtures[static_cast<std::size_t>(mixture->orientation)].add(part.weight, part.shift,
-                                                                     c.count);
-        continue;
-      }
-    } else if (substituted.take(c)) {
+    auto* const finite = std::get_if<finite_pair>(&c.pair);
+    double const infinite = finite != nullptr ? std::exchange(finite->infinite, 0.0) : 0.0;
+    if (std::optional<rising_pair> at = rising_numbers(c.pair)) {
+      alike.add(c.pair, std::move(*at), c.count);
+      kept += c.count * elementary::log1p(-infinite);
+      approximate += infinite > 0.0;
       continue;
     }
+    if (finite != nullptr) finite->infinite = infinite;
     out.above.push_back(c);
     out.below.push_back(std::move(c));
   }
-  constexpr std::size_t cells = 100;
-  std::move(responses).round_into(out, cells,
-                                  [](rising_cells<>::numbers const& x) -> dominating_pair {
-                                    double const high = 1.0 / (1.0 + elementary::exp(-x[0]));
-                                    double const low = high * elementary::exp(-x[0]);
-                                    return finite_pair{{{-x[0], low, high}, {x[0], high, low}}};
-                                  });
-  for (orientation const way : {orientation::remove, orientation::add}) {
-    auto const w = static_cast<std::size_t>(way);
-    for (std::size_t kind = 0; kind < 2; ++kind) {
-      std::move(bounded[w][kind])
-          .round_into(out, cells, [&](rising_cells<>::numbers const& x) -> dominating_pair {
-            return bounded_pair{x[0], atom[kind], x[1], way};
-          });
-    }
-    std::move(mixtures[w])
-        .round_into(out, cells, [&](rising_cells<>::numbers const& x) -> dominating_pair {
-          return mixture_pair{{{x[0], x[1]}}, way};
-        });
-  }
-  std::move(substituted).round_into(out, cells);
+  round_into(out, std::move(alike), 100, 800);
   if (approximate > 0) {
     for (bool const up : {true, false}) {
       double const off = 4e-16 * (4.0 + static_cast<double>(approximate));
@@ -341,18 +263,22 @@ template <std::same_as<counted_pair> Pair>
   return out;
 }
 
-/// Substituted pairs as at most so many of either noise, above them and below; the others by `envelope_of`.
+/// Pairs of which a grid takes milliseconds each as at most about so many, above them and below; the others by `envelope_of`.
 template <std::same_as<counted_pair> Pair>
-[[nodiscard]] pair_envelope few_substituted(std::vector<Pair> const& pairs, std::size_t cells) {
+[[nodiscard]] pair_envelope few_dear(std::vector<Pair> const& pairs, std::size_t cells) {
   pair_envelope rounded{{}, {}, false};
-  substituted_pairs<> substituted;
+  similar<> dear;
   for (counted_pair const& c : pairs) {
-    if (substituted.take(c)) continue;
+    std::optional<rising_pair> at = is_dear(c.pair) ? rising_numbers(c.pair) : std::nullopt;
+    if (at) {
+      dear.add(c.pair, std::move(*at), c.count);
+      continue;
+    }
     rounded.above.push_back(c);
     rounded.below.push_back(c);
   }
   constexpr double close = 1e-4;  // a grid is no finer
-  std::move(substituted).round_into(rounded, cells, close);
+  round_into(rounded, std::move(dear), cells, cells, close);
   pair_envelope up = envelope_of(std::move(rounded.above));
   pair_envelope down = envelope_of(std::move(rounded.below));
   return {std::move(up.above), std::move(down.exact ? down.above : down.below), false};
