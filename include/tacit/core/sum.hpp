@@ -33,8 +33,8 @@ class compensated_sum {
 
 namespace detail {
 
-/// Σ of term(0), …, term(n − 1) in eight lanes: each takes part in at most n/8 + 11 additions.
-template <real T, class Term>
+/// Σ of term(0), …, term(n − 1), real or complex, in eight lanes: each takes part in at most n/8 + 11 additions.
+template <class T, class Term>
 [[nodiscard]] T sum_in_lanes(std::size_t n, Term&& term) {
   std::array<T, 8> lane{};
   std::size_t k = 0;

@@ -78,7 +78,9 @@ class composed_losses {
       narrow(found, asked(envelope_of(std::move(pairs)), work, width));
     } else if (times >= 1.3) {
       auto const cells = static_cast<std::size_t>(std::min(times, 4.0) * static_cast<T>(few));
-      narrow(found, asked(few_dear(pairs, cells), work, rough));
+      // Of pairs that are nearly one the grid is what is wide.
+      bool const one = found.upper - found.lower <= 3.0 * rough * found.upper;
+      narrow(found, asked(few_dear(pairs, cells), work, one ? width : rough));
     }
     return found;
   }

@@ -91,8 +91,8 @@ template <class Bound>
 ///
 /// Guarantee: upper bounds. Each divergence is raised by the bound on its error, the conversion is the
 /// tightest that one order allows (`renyi_epsilon`), and the order leaves less than 1e-7 of the best
-/// bound. No lower bound: `lower` is 0. Of more than 512 distinct events, sampled or bounded ones of one kind are
-/// rounded up to a hundred; of more than a thousand others fewer orders are tried.
+/// bound. No lower bound: `lower` is 0. Of more than 512 distinct events similar ones are
+/// rounded up to 256, persons' substitutes to a hundred; of more than a thousand others fewer orders are tried.
 ///
 /// Beside the dominating pairs it uses the exponential mechanism's own divergence (unsampled), and for
 /// batches without replacement under replace_one the smaller of Wang–Balle–Kasiviswanathan's bound and
@@ -272,13 +272,14 @@ class basic_renyi {
   [[nodiscard]] detail::composed_curve<T> composed(detail::renyi_cost entry::*towards) const {
     detail::composed_curve<T> curve;
     detail::similar<detail::renyi_cost> alike;
-    detail::similar<detail::renyi_cost> batches;  // their bounds take less than others
+    detail::similar<detail::renyi_cost> dear;  // of which a divergence takes milliseconds
     for (entry const& e : entries_) {
       detail::renyi_cost const& cost = e.*towards;
       double const count = detail::count_up(e.count);
       auto at = entries_.size() > most_distinct ? detail::rising_numbers(cost) : std::nullopt;
       if (at) {
-        (cost.base ? batches : alike).add(cost, std::move(*at), count);
+        bool const substitutes = cost.pair && std::holds_alternative<coupled_pair>(*cost.pair);
+        (substitutes ? dear : alike).add(cost, std::move(*at), count);
       } else {
         curve.add(cost, count);
       }
@@ -287,8 +288,8 @@ class basic_renyi {
                          double count, bool up) {
       if (up) curve.add(detail::cost_with(like, numbers), count);
     };
-    std::move(alike).round(most_distinct / 5, most_distinct, 0.0, use);
-    std::move(batches).round(most_distinct / 2, most_distinct, 0.0, use);
+    std::move(alike).round(most_distinct / 2, most_distinct, 0.0, use);
+    std::move(dear).round(most_distinct / 5, most_distinct / 5, 0.0, use);
     return curve;
   }
 

@@ -17,16 +17,16 @@
 
 namespace tacit::detail::epochs {
 
-/// (Σ_j b_j x^j)^t to the degree that b has, b_0 > 0, all b_j ≥ 0. Errors: `power_units`.
-template <std::same_as<double> T>
-[[nodiscard]] std::vector<T> power_of(std::vector<T> b, T t) {
+/// (Σ_j b_j x^j)^t to the degree that b has, b_0 = 1. Errors of b_j ≥ 0: `power_units`.
+template <class R, std::same_as<double> T>
+[[nodiscard]] std::vector<R> power_of(std::vector<R> b, T t) {
   std::size_t const n = b.size() - 1;
-  std::vector<T> c(n + 1, 0.0);
-  c[0] = 1.0;
+  std::vector<R> c(n + 1);
+  c[0] = b[0];
   if (t + 1.0 >= static_cast<T>(n)) {
-    // c_k = Σ_j (j(t+1) − k)·b_j·c_{k−j}/k for b_0 = 1, whose terms are positive here.
+    // c_k = Σ_j (j(t+1) − k)·b_j·c_{k−j}/k, with factors that are positive here.
     for (std::size_t k = 1; k <= n; ++k) {
-      T const sum = sum_in_lanes<T>(k, [&](std::size_t i) {
+      R const sum = sum_in_lanes<R>(k, [&](std::size_t i) {
         T const factor = static_cast<T>(i + 1) * (t + 1.0) - static_cast<T>(k);
         return factor * b[i + 1] * c[k - i - 1];
       });
@@ -34,8 +34,8 @@ template <std::same_as<double> T>
     }
     return c;
   }
-  auto const times = [n](std::vector<T> const& x, std::vector<T> const& y) {
-    std::vector<T> out(n + 1, 0.0);
+  auto const times = [n](std::vector<R> const& x, std::vector<R> const& y) {
+    std::vector<R> out(n + 1);
     for (std::size_t i = 0; i <= n; ++i) {
       for (std::size_t j = 0; i + j <= n; ++j) out[i + j] += x[i] * y[j];
     }
