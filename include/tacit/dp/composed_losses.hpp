@@ -64,23 +64,30 @@ class composed_losses {
       }
       return answer_of(around, query, aim, own, kept);
     };
-    // Some pairs take long, each of them: of many, a few around them are asked first.
-    auto const dear = static_cast<std::size_t>(std::count_if(
-        pairs.begin(), pairs.end(), [](counted_pair const& c) { return is_dear(c.pair); }));
+    // Some pairs take long, each of them: of many, a few stand for all.
+    auto const dear = static_cast<std::size_t>(
+        std::count_if(pairs.begin(), pairs.end(),
+                      [](counted_pair const& c) { return if_dear(c.pair).has_value(); }));
     if (dear <= few) return asked(envelope_of(std::move(pairs)), work, width, keep);
     if (heavy) return asked(few_dear(pairs, 2 * few), work, rough);
-    T const before = work.left();
-    bound<T> found = work.within(
-        0.4 * before, [&](work_budget& own) { return asked(few_dear(pairs, few), own, rough); });
-    // Then as many as the rest is likely to be enough for.
-    T const times = 0.7 * work.left() / (before - work.left());
+    bound<T> found{0.0, query.wants_epsilon ? std::numeric_limits<T>::infinity() : 1.0};
     if (dear <= 4 * few) {
-      narrow(found, asked(envelope_of(std::move(pairs)), work, width));
-    } else if (times >= 1.3) {
-      auto const cells = static_cast<std::size_t>(std::min(times, 4.0) * static_cast<T>(few));
-      // Of pairs that are nearly one the grid is what is wide.
-      bool const one = found.upper - found.lower <= 3.0 * rough * found.upper;
-      narrow(found, asked(few_dear(pairs, cells), work, one ? width : rough));
+      found = work.within(0.85 * work.left(),
+                          [&](work_budget& own) { return asked(envelope_of(pairs), own, width); });
+      if (good(found, width)) return found;
+    }
+    T const before = work.left();
+    narrow(found, work.within(0.4 * before, [&](work_budget& own) {
+      return asked(few_dear(pairs, few), own, rough);
+    }));
+    if (dear <= 4 * few) return found;
+    // Then as many as the rest is likely to be enough for; of pairs that are nearly one the grid is what is wide.
+    T cells = std::min(0.7 * work.left() / (before - work.left()), 16.0) * static_cast<T>(few);
+    if (cells < 2.0 * static_cast<T>(many_laws)) cells = std::min(cells, static_cast<T>(many_laws));
+    bool const one = found.upper - found.lower <= 3.0 * rough * found.upper;
+    if (one || cells > 1.3 * static_cast<T>(few)) {
+      narrow(found,
+             asked(few_dear(pairs, static_cast<std::size_t>(cells)), work, one ? width : rough));
     }
     return found;
   }

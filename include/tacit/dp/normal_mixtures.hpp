@@ -112,6 +112,11 @@ class normal_mixtures {
     return !laplace_remove_.empty() || !epochs_remove_.empty();
   }
   [[nodiscard]] bool has_epochs() const { return !epochs_remove_.empty(); }
+  /// Whether there are mixtures of several parts.
+  [[nodiscard]] bool has_persons() const {
+    return std::any_of(remove_.begin(), remove_.end(),
+                       [](auto const& e) { return e.pair.parts.size() > 1; });
+  }
   /// The profile of releases of Laplace noise that are all of one scale, and all that there is.
   [[nodiscard]] std::optional<laplace_profile<T>> one_laplace() const {
     if (distinct() != 1 || laplace_remove_.empty() || normals_.variance().upper > 0.0) {
@@ -431,11 +436,6 @@ class normal_mixtures {
                         keep != nullptr ? &keep->moments : nullptr);
   }
 
-  [[nodiscard]] bool has_persons() const {
-    return std::any_of(remove_.begin(), remove_.end(),
-                       [](auto const& e) { return e.pair.parts.size() > 1; });
-  }
-
   // The same with these mixtures in place of its own.
   [[nodiscard]] normal_mixtures with(entries mixtures) const {
     normal_mixtures out(neighbours_);
@@ -468,16 +468,14 @@ class normal_mixtures {
   template <class Ask>
   [[nodiscard]] std::optional<answer> on_lines(work_budget& work, Ask&& ask) const {
     bool const on_rays_too = remove_.size() <= rays::most_events;
-    // Where a line takes persons with several records, it does so soon. A grid will need the work.
-    bool const briefly = !on_rays_too && has_persons();
     if (remove_.size() <= most_distinct) {
-      T const share = briefly ? 0.3 : on_rays_too ? 1.0 : 0.7;
-      auto const exact =
-          work.within(share * work.left(), [&](work_budget& own) { return ask(*this, own); });
-      if (exact || on_rays_too || briefly) return exact;
+      auto const exact = work.within(on_rays_too ? work.left() : 0.7 * work.left(),
+                                     [&](work_budget& own) { return ask(*this, own); });
+      // Where a line says nothing of all persons with several records, it says nothing of a few either.
+      if (exact || on_rays_too || has_persons()) return exact;
     }
     std::optional<answer> const first =
-        work.within((briefly ? 0.3 : 1.0) * work.left(),
+        work.within((has_persons() ? 0.3 : 1.0) * work.left(),
                     [&](work_budget& own) { return around(few, own, ask); });
     if (!first || first->by != route::contour) return first;
     std::optional<answer> const finer = around(many, work, ask);

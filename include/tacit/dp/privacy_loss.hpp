@@ -195,7 +195,9 @@ class basic_privacy_loss {
 
   [[nodiscard]] detail::work_budget for_lines(T share = 1.0) const {
     T const more = std::min(static_cast<T>(mixtures_.distinct()), detail::most_on_lines);
-    return detail::work_budget(share * (detail::work_on_lines + detail::work_on_lines_each * more));
+    // Moments of an epoch take long, but a grid takes longer.
+    T const one = (mixtures_.has_epochs() ? 3.0 : 1.0) * detail::work_on_lines;
+    return detail::work_budget(share * (one + detail::work_on_lines_each * more));
   }
 
   [[nodiscard]] T share_of_question(detail::work_budget const& work) const {
@@ -230,7 +232,10 @@ class basic_privacy_loss {
                                  effort allowed, Ask&& ask, kept_for_others* keep = nullptr) const {
     T const whole = allowed.share * grid_.own_work().left();
     T const spent = for_lines(allowed.share).left() - lines.left();
-    detail::work_budget const own(std::max(whole - spent, detail::least_on_grid * whole));
+    // Of many persons with several records a grid needs more to say anything.
+    bool const persons = mixtures_.has_persons() && mixtures_.distinct() > most_on_grid;
+    T const least = persons ? 0.5 : detail::least_on_grid;
+    detail::work_budget const own(std::max(whole - spent, least * whole));
     detail::grid_answers<T> const grid(grid_, others_ ? nullptr : &mixtures_, allowed.width,
                                        keep != nullptr ? &keep->grids : nullptr);
     return detail::counted(counted, own, [&](auto& most) { return ask(grid, most); });

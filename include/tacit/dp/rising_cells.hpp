@@ -16,7 +16,7 @@
 
 namespace tacit::detail {
 
-/// Pairs of one shape, each given by positive numbers in which its profile rises, in cells of similar ones.
+/// Pairs of one shape, each given by numbers, none of them negative, in which its profile rises, in cells of similar ones.
 template <std::same_as<double> T = double, class Numbers = std::array<T, 2>>
 class rising_cells {
  public:
@@ -98,7 +98,8 @@ class rising_cells {
     double widest = 0.0;
     double together = 0.0;
     for (std::size_t i = 0; i < c.low.size(); ++i) {
-      double const width = elementary::log(c.high[i] / c.low[i]);
+      // All of them may be 0.
+      double const width = c.high[i] > c.low[i] ? elementary::log(c.high[i] / c.low[i]) : 0.0;
       together += width;
       if (width > widest) {
         widest = width;

@@ -24,7 +24,7 @@
 
 namespace tacit::detail {
 
-/// Where a pair stands among those of its shape: positive numbers, in each of which its profile rises.
+/// Where a pair stands among those of its shape: numbers that are not negative, in each of which its profile rises.
 struct rising_pair {
   /// The kind of pair, its noise or orientation, how many parts it has, and what else must be equal. The rest is the caller's.
   using shape_key = std::array<std::uint64_t, 8>;
@@ -103,7 +103,8 @@ template <std::same_as<dominating_pair> Pair>
     found operator()(finite_pair const& p) const {  // a response
       auto const& a = p.atoms;
       bool const one = a.size() == 2 && a[0].loss == -a[1].loss && a[0].p == a[1].q &&
-                       a[1].p == a[0].q && p.loss_error == 0.0 && p.infinite == 0.0;
+                       a[1].p == a[0].q && p.loss_error == 0.0 && p.mass_error == 0.0 &&
+                       p.left_out == 0.0 && p.infinite == 0.0 && p.excluded == 0.0;
       if (!one) return {};
       return rising_pair{{4}, {a[1].loss}, a[1].loss};
     }
@@ -116,15 +117,15 @@ template <std::same_as<dominating_pair> Pair>
       return out;
     }
     found operator()(coupled_pair const& p) const {
+      if (p.mirrored || (p.parts.size() == 1 && (p.rest || p.weight_error > 0.0))) return {};
       double size = 0.0;
       for (auto const& part : p.parts) {
-        if (!(part.q < 0.0)) return {};
-        size += part.weight * part.p;
+        if (!(part.q <= 0.0 && part.p >= 0.0)) return {};
+        size += part.weight * (part.p - part.q);
       }
-      auto numbers = p.mirrored ? std::nullopt
-                                : rising_parts(
-                                      p.parts, [](auto const& part) { return part.p; },
-                                      [](auto const& part) { return -part.q; });
+      auto numbers = rising_parts(
+          p.parts, [](auto const& part) { return part.p; },
+          [](auto const& part) { return -part.q; });
       if (!numbers) return {};
       return rising_pair{{6, static_cast<std::uint64_t>(p.kind), p.parts.size(),
                           bit_cast<std::uint64_t>(p.weight_error)},

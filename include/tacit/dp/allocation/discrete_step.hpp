@@ -100,8 +100,9 @@ class discrete_step {
 
   // The trapezoid rule's error in t steps, one after the other.
   [[nodiscard]] T alias(T p, T end) const {
-    return 2.6 * steps_ * elementary::exp(log_swell(height_, p, end)) /
-           elementary::expm1(2.0 * std::numbers::pi * height_ / step_);
+    T const fall = 2.0 * std::numbers::pi * height_ / step_;
+    return 2.6 * steps_ * elementary::exp(log_swell(height_, p, end) - fall) /
+           -elementary::expm1(-fall);
   }
   // By how much |φ(z)·S^w| may grow at the height d.
   [[nodiscard]] T log_swell(T d, T p, T end) const {
@@ -118,7 +119,7 @@ class discrete_step {
     return 0.5 * a_ * a_ * q * (1.0 + q / others) + q * elementary::log1p(1.0 / others);
   }
   // Beyond which a normal variable is with a probability of at most e^{−size}.
-  [[nodiscard]] static T deviations(T size) { return std::sqrt(2.0 * size); }
+  [[nodiscard]] static T deviations(T size) { return std::sqrt(2.0 * std::max(0.0, size)); }
 
   T a_;
   T steps_;

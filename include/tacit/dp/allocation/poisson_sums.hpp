@@ -17,12 +17,12 @@
 
 namespace tacit::detail::epochs {
 
-/// (Σ_j b_j x^j)^t to the degree that b has, b_0 = 1. Errors of b_j ≥ 0: `power_units`.
+/// (Σ_j b_j x^j)^t to the degree that b has; b_0 = 1 if t + 1 is no less than that. Errors of b_j ≥ 0: `power_units`.
 template <class R, std::same_as<double> T>
 [[nodiscard]] std::vector<R> power_of(std::vector<R> b, T t) {
   std::size_t const n = b.size() - 1;
   std::vector<R> c(n + 1);
-  c[0] = b[0];
+  c[0] = R{1.0};
   if (t + 1.0 >= static_cast<T>(n)) {
     // c_k = Σ_j (j(t+1) − k)·b_j·c_{k−j}/k, with factors that are positive here.
     for (std::size_t k = 1; k <= n; ++k) {
@@ -89,9 +89,9 @@ class poisson_sums {
     }
   }
 
-  /// Of one value, in additions.
-  [[nodiscard]] T work() const {
-    return (2.0 * order_ + 40.0) * static_cast<T>(location_.size()) + power_work(order_, steps_);
+  /// Of one value, in additions; `size` is that of the discrete step.
+  [[nodiscard]] static T work(std::size_t size, T steps, T order) {
+    return (2.0 * order + 40.0) * static_cast<T>(size) + power_work(order, steps);
   }
 
   /// At u = e^v. Nothing where numbers would be too small.

@@ -8,7 +8,9 @@
 #include <tacit/core/short_number.hpp>
 #include <tacit/core/sum.hpp>
 #include <tacit/dp/allocation/discrete_step.hpp>
+#include <tacit/dp/allocation/moment_cuts.hpp>
 #include <tacit/dp/allocation/poisson_sums.hpp>
+#include <tacit/dp/contour/epoch_ray.hpp>
 #include <tacit/dp/contour/sums.hpp>
 #include <tacit/dp/contour/turns.hpp>
 #include <tacit/dp/pair.hpp>
@@ -22,6 +24,7 @@
 #include <limits>
 #include <numbers>
 #include <optional>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -51,39 +54,49 @@ class epoch_moments {
     T const less = std::max(0.0, tilt - left);
     T const more = tilt + right;
     return pair.orientation == orientation::remove
-               ? of(pair, {1.0 + less, 1.0 + more, end, fine_error}, work)
-               : of(pair, {-more, -less, end, fine_error}, work);
+               ? of(pair, {1.0 + less, 1.0 + more, end, fine_error}, 1.0 + tilt, work)
+               : of(pair, {-more, -less, end, fine_error}, -tilt, work);
   }
 
   /// For a search at real tilts.
   [[nodiscard]] static std::optional<epoch_moments> coarse(allocation_pair const& pair,
                                                            work_budget& work) {
     if (!serves(pair)) return std::nullopt;
-    T const first = std::clamp(60.0 * pair.noise_multiplier, 20.0, 250.0);
-    for (T most = first; most > 1.0; most *= 0.85) {
-      auto found = pair.orientation == orientation::remove
-                       ? of(pair, {1.0, 1.0 + most, 0.0, coarse_error}, work)
-                       : of(pair, {-most, 0.0, 0.0, coarse_error}, work);
-      if (found) return found;
+    bool const removes = pair.orientation == orientation::remove;
+    T const first = std::clamp(150.0 * pair.noise_multiplier, 20.0, removes ? 140.0 : 1e3);
+    for (T most = first; most > 1.0; most *= 0.75) {
+      auto found = removes ? of(pair, {1.0, 1.0 + most, 0.0, coarse_error}, 1.0, work)
+                           : of(pair, {-most, 0.0, 0.0, coarse_error}, 0.0, work);
+      if (found && found->says_all()) return found;
     }
     return std::nullopt;
   }
 
-  /// Nothing where the range is too wide, or the work more than there is.
+  /// Nothing where the range is too wide, or the work more than there is. `line` is the Re w where Im w is not 0.
   [[nodiscard]] static std::optional<epoch_moments> of(allocation_pair const& pair,
-                                                       moment_range<T> const& range,
+                                                       moment_range<T> const& range, T line,
                                                        work_budget& work) {
     if (!serves(pair)) return std::nullopt;
-    epoch_moments out(pair, range);
-    if (!(out.order_ <= poisson_sums<T>::highest_order) || !out.step_.serves() ||
-        !out.place_nodes(range)) {
-      return std::nullopt;
+    // Of the ways that the line may be split, the one of the least work.
+    std::optional<epoch_moments> best;
+    T least = work.left();
+    auto const consider = [&](T apart, T real_end) {
+      epoch_moments one(pair, range, apart, real_end);
+      if (!(one.order_ <= poisson_sums<T>::highest_order) || !one.place(range, line)) return;
+      if (T const needed = one.work_to_fill(); needed <= least) {
+        least = needed;
+        best.emplace(std::move(one));
+      }
+    };
+    // Γ falls along the line as e^{−t²/2σ}, σ = n − p, until it falls as e^{−πt/2}: to e^{−18} without rays.
+    consider(range.end * range.end / 36.0, range.end);
+    for (T const apart : {40.0, 80.0, 160.0}) {
+      T const real_end = std::sqrt(2.0 * epoch_ray<T>::most_lost * apart);
+      if (range.end > real_end) consider(apart, real_end);
     }
-    poisson_sums<T> const sums(out.step_, out.steps_, out.order_);
-    if (!work.take((out.last_ - out.first_ + 1.0) * sums.work()) || !out.fill(sums)) {
-      return std::nullopt;
-    }
-    return out;
+    if (!best || !work.take(least)) return std::nullopt;
+    best->fill();
+    return best;
   }
 
   [[nodiscard]] static bool serves(allocation_pair const& pair) {
@@ -92,13 +105,14 @@ class epoch_moments {
   }
 
   [[nodiscard]] std::size_t size() const { return nodes_.size(); }
+  /// The largest tilt that there is a moment for.
+  [[nodiscard]] T farthest_tilt() const { return removes() ? highest_ - 1.0 : -lowest_; }
   /// The work of `along` for so many points.
   [[nodiscard]] T work(T points) const { return (6.0 * static_cast<T>(size()) + 120.0) * points; }
 
   /// log M(tilt) and its derivatives, nearly; a wall where the table ends, so that no search goes on there.
   [[nodiscard]] cumulants<T> at_tilt(T tilt) const {
-    T const last = removes() ? highest_ - 1.0 : -lowest_;
-    T const held = std::min(tilt, last);
+    T const held = std::min(tilt, farthest_tilt());
     moments const own = moments_of(power(held), false);
     moments const one = moments_of(power(held), true);
     T const slope = (removes() ? -1.0 : 1.0) * (own.mean - one.mean);
@@ -116,7 +130,7 @@ class epoch_moments {
     side const own = side_of(p, 0.0, false);
     side const one = side_of(p, 0.0, true);
     T const value = own.log_sum - one.log_sum;
-    T const wrong = (own.wrong + one.wrong) / (1.0 - one.wrong) + outer_error(p, 0.0);
+    T const wrong = (own.wrong + one.wrong) / (1.0 - one.wrong) + outer_error(step_, p, 0.0);
     if (!(one.wrong < most_error) || !(wrong < most_error))
       return std::numeric_limits<T>::infinity();
     return value + elementary::log1p(1.01 * wrong) +
@@ -135,16 +149,18 @@ class epoch_moments {
   template <class Put>
   [[nodiscard]] bool along(T tilt, T spacing, std::size_t points, Put&& put) const {
     T const p = power(tilt);
-    T const end = spacing * static_cast<T>(points);
-    if (!(p >= lowest_ && p <= highest_ && end <= end_)) return false;
+    if (!(p >= lowest_ && p <= highest_ && spacing * static_cast<T>(points) <= end_)) return false;
+    std::size_t const straight = until(real_end_, spacing, points);
+    T const end = spacing * static_cast<T>(straight);
     side const own = side_of(p, end, false);
     side const one = side_of(p, end, true);
-    if (!(own.wrong < most_error && one.wrong < most_error && outer_error(p, 0.0) < most_error))
+    if (!(own.wrong < most_error && one.wrong < most_error &&
+          outer_error(step_, p, 0.0) < most_error))
       return false;
     turning_terms<T> above(terms_of(own, p, false), spacing);
     turning_terms<T> below(terms_of(one, p, true), spacing);
     T const value = own.log_sum - one.log_sum;
-    for (std::size_t n = 0; n < points; ++n) {
+    for (std::size_t n = 0; n < straight; ++n) {
       T const t = spacing * static_cast<T>(n);
       above.move_to(n);
       below.move_to(n);
@@ -157,12 +173,24 @@ class epoch_moments {
       T const size = modulus_of(moment);
       T const left = modulus - wrong_low;
       T const wrong = 1.01 * (wrong_high + size * wrong_low) / left + 8.0 * unit_roundoff * size +
-                      outer_error(p, t);
+                      outer_error(step_, p, t);
       // Where nothing is known but |M| ≤ M(tilt).
       bool const known = left > 0.0 && wrong < 1.0;
       put(n, value, known ? moment : complex<T>{1.0, 0.0}, known ? wrong : 2.02);
     }
-    return true;
+    std::size_t next = straight;
+    for (epoch_ray<T> const& ray : rays_) {
+      std::size_t const last = until(ray.until(), spacing, points);
+      if (last <= next) continue;
+      ray.along(
+          cuts_, p, own.log_sum, one.log_sum, spacing_, spacing, next, last,
+          [&](discrete_step<T> const& step, T t) { return outer_error(step, p, t); },
+          [&](std::size_t n, complex<T> const& moment, T wrong) {
+            put(n, value, removes() ? conj(moment) : moment, wrong);
+          });
+      next = last;
+    }
+    return next == points;
   }
 
  private:
@@ -183,124 +211,88 @@ class epoch_moments {
     T swing;  // which are t·swing in units
   };
 
-  epoch_moments(allocation_pair const& pair, moment_range<T> const& range)
+  // With the real line up to `real_end`, and rays beyond.
+  epoch_moments(allocation_pair const& pair, moment_range<T> const& range, T apart, T real_end)
       : steps_(static_cast<T>(pair.steps)),
         removes_(pair.orientation == orientation::remove),
         lowest_(range.lowest),
         highest_(range.highest),
         end_(range.end),
-        step_(pair.noise_multiplier, static_cast<T>(pair.steps), range) {
-    // Γ falls along the line as e^{−t²/2σ}, σ = n − p, until it falls as e^{−πt/2}.
-    T const apart = range.end * range.end / 36.0;
-    order_ = std::ceil(std::max({range.highest + apart, range.highest + 8.0, 12.0}));
+        real_end_(real_end),
+        noise_(pair.noise_multiplier),
+        step_(noise_, steps_, {range.lowest, range.highest, real_end, range.log_error}),
+        order_(std::ceil(std::max({range.highest + apart, range.highest + 8.0, 12.0}))),
+        cuts_(step_, steps_, order_) {
     T const need = std::numbers::ln2 - range.log_error;
     T const most = order_ - range.lowest;
     for (T psi = 0.05; psi < 1.5; psi += 0.05) {
       T const h = 2.0 * std::numbers::pi * psi /
-                  (need - most * elementary::log(elementary::cos(psi)) + range.end * psi);
+                  (need - most * elementary::log(elementary::cos(psi)) + real_end * psi);
       if (h > spacing_) {
         spacing_ = h;
         height_ = psi;
       }
     }
     spacing_ = short_number(spacing_, 22);
-    moments_of_sums();
+  }
+
+  // Where nodes lie; whether there is an answer.
+  [[nodiscard]] bool place(moment_range<T> const& range, T line) {
+    std::tie(first_, last_) =
+        cuts_.ends(range.lowest, range.highest, spacing_, 0.0, range.log_error);
+    if (!step_.serves() || !(first_ < last_)) return false;
+    if (!(range.end > real_end_)) return true;
+    for (ray_place<T> const& one : epoch_ray<T>::places(order_ - line, real_end_, range.end)) {
+      rays_.emplace_back(one, noise_, steps_, order_, line, range.log_error, cuts_);
+      if (!rays_.back().serves()) return false;
+    }
+    return !rays_.empty();
+  }
+
+  [[nodiscard]] T work_to_fill() const {
+    T sum = (last_ - first_ + 1.0) * poisson_sums<T>::work(step_.size(), steps_, order_);
+    for (epoch_ray<T> const& ray : rays_) sum += ray.work_to_fill();
+    return sum;
+  }
+
+  // How many points of a line lie up to t.
+  [[nodiscard]] static std::size_t until(T t, T spacing, std::size_t points) {
+    T const most = std::floor(t / spacing) + 1.0;
+    std::size_t n = most < static_cast<T>(points) ? static_cast<std::size_t>(most) : points;
+    while (n > 0 && spacing * static_cast<T>(n - 1) > t) --n;
+    return n;
+  }
+
+  // Whether there are bounds at all tilts, and not at both ends alone.
+  [[nodiscard]] bool says_all() const {
+    for (T part = 0.0; part <= 1.0; part += 0.125) {
+      if (!(above(part * farthest_tilt()) < std::numeric_limits<T>::infinity())) return false;
+    }
+    return true;
   }
 
   [[nodiscard]] bool removes() const { return removes_; }
   // Re w
   [[nodiscard]] T power(T tilt) const { return removes_ ? 1.0 + tilt : -tilt; }
-  [[nodiscard]] T place(std::size_t k) const { return spacing_ * (first_ + static_cast<T>(k)); }
+  [[nodiscard]] T place_of(std::size_t k) const { return spacing_ * (first_ + static_cast<T>(k)); }
 
-  // log Γ(x), x ≥ 1, at least: Stirling's series from below.
-  [[nodiscard]] static T log_gamma_below(T x) {
-    return (x - 0.5) * elementary::log(x) - x + 0.9189385332046727;
-  }
-
-  // log E S^m, m = 0, 1, …, at most: m! times the coefficients of (Σ_j E U^j (x/t)^j/j!)^t.
-  void moments_of_sums() {
-    T const a = step_.shift();
-    std::size_t const most =
-        static_cast<std::size_t>(std::min({order_, 64.0, std::floor(34.0 / a) + 1.0}));
-    std::vector<T> one(most + 1);
-    T size = 1.0;
-    for (std::size_t j = 0; j <= most; ++j) {
-      T const m = static_cast<T>(j);
-      if (j > 0) size /= m * steps_;
-      one[j] = elementary::exp(0.5 * a * a * (m * m - m)) * size;
-    }
-    one = power_of(std::move(one), steps_);
-    T factorial = 0.0;
-    for (std::size_t j = 0; j <= most; ++j) {
-      if (j > 0) factorial += elementary::log(static_cast<T>(j));
-      log_moment_.push_back(elementary::log(one[j]) + factorial + 1e-6);
-    }
-  }
-
-  // What lies beyond the nodes on the right, relative to the integral: Lemma 14.
-  [[nodiscard]] T log_right(T p, T v, bool plain) const {
-    T const a = plain ? 0.0 : step_.shift();
-    T const n = order_;
-    T best = std::numeric_limits<T>::infinity();
-    for (T m = std::max(1.0, std::ceil(2.0 - p)); m < 4000.0; m = std::ceil(1.3 * m)) {
-      T const fall = (p + m) * spacing_;
-      best = std::min(best, (n + m) * (elementary::log(n + m) - 1.0) + 0.5 * m * a * a +
-                                0.5 * m * m * a * a / steps_ - (p + m) * v +
-                                elementary::log(spacing_ / elementary::expm1(fall)));
-    }
-    return best - log_gamma_below(n - p) - (plain ? 0.0 : step_.log_least(p)) + 1e-6;
-  }
-  // And on the left.
-  [[nodiscard]] T log_left(T p, T v, bool plain) const {
-    T const n = order_;
-    T best = std::numeric_limits<T>::infinity();
-    std::size_t const most = plain ? static_cast<std::size_t>(n) : log_moment_.size() - 1;
-    for (std::size_t j = 0; j <= most; ++j) {
-      T const m = static_cast<T>(j);
-      if (!(m > p)) continue;
-      T const rest = n - m;
-      T const rise = (m - p) * spacing_;
-      best = std::min(best, (rest > 0.0 ? rest * (elementary::log(rest) - 1.0) : 0.0) +
-                                (plain ? 0.0 : log_moment_[j]) + (m - p) * v +
-                                elementary::log(spacing_ / elementary::expm1(rise)));
-    }
-    return best - log_gamma_below(n - p) - (plain ? 0.0 : step_.log_least(p)) + 1e-6;
-  }
-
-  [[nodiscard]] bool place_nodes(moment_range<T> const& range) {
-    T const middle = std::floor(elementary::log(order_) / spacing_);
-    auto const reach = [&](T way, auto&& beyond) {
-      T k = middle;
-      for (T const stride = std::ceil(0.5 / spacing_); std::abs(k - middle) * spacing_ < 80.0;
-           k += way * stride) {
-        if (beyond(spacing_ * k) <= range.log_error) return k;
-      }
-      return std::numeric_limits<T>::quiet_NaN();
-    };
-    auto const widest = [&](auto&& of) {
-      return std::max({of(range.lowest, false), of(range.highest, false), of(range.lowest, true),
-                       of(range.highest, true)});
-    };
-    last_ = reach(
-        1.0, [&](T v) { return widest([&](T p, bool plain) { return log_right(p, v, plain); }); });
-    first_ = reach(
-        -1.0, [&](T v) { return widest([&](T p, bool plain) { return log_left(p, v, plain); }); });
-    return last_ == last_ && first_ == first_;
-  }
-
-  [[nodiscard]] bool fill(poisson_sums<T> const& sums) {
+  void fill() {
+    poisson_sums<T> const sums(step_, steps_, order_);
     compensated_sum<T> log_factorial;
     for (T j = 2.0; j <= order_; j += 1.0) log_factorial += elementary::log(j);
     for (T k = first_; k <= last_; k += 1.0) {
       T const v = spacing_ * k;
-      std::optional<poisson_mass<T>> const mass = sums.at(v);
-      if (!mass) return false;
+      // Far out rounding hides how small it is, or there are no numbers for it.
+      T const most = cuts_.log_most(v);
+      poisson_mass<T> mass = sums.at(v).value_or(poisson_mass<T>{most, 0.0, most});
+      mass.log_value = std::min(mass.log_value, most);
+      mass.log_extra = std::min(mass.log_extra, most);
       T const u = elementary::exp(v);
       T const one = order_ * v - u - log_factorial.value();
       T const units = 4.0 * (order_ * std::abs(v) + 2.0 * u + 2.0 * log_factorial.value());
-      nodes_.push_back({*mass, one, units});
+      nodes_.push_back({mass, one, units});
     }
-    return true;
+    for (epoch_ray<T>& ray : rays_) ray.fill(cuts_);
   }
 
   [[nodiscard]] T log_of(node const& at, bool plain) const {
@@ -310,15 +302,15 @@ class epoch_moments {
   [[nodiscard]] moments moments_of(T p, bool plain) const {
     T top = -std::numeric_limits<T>::infinity();
     for (std::size_t k = 0; k < nodes_.size(); ++k) {
-      top = std::max(top, log_of(nodes_[k], plain) - p * place(k));
+      top = std::max(top, log_of(nodes_[k], plain) - p * place_of(k));
     }
     T sum = 0.0;
     T first = 0.0;
     T second = 0.0;
     T const middle = elementary::log(order_);
     for (std::size_t k = 0; k < nodes_.size(); ++k) {
-      T const mass = elementary::exp(log_of(nodes_[k], plain) - p * place(k) - top);
-      T const v = place(k) - middle;
+      T const mass = elementary::exp(log_of(nodes_[k], plain) - p * place_of(k) - top);
+      T const v = place_of(k) - middle;
       sum += mass;
       first += mass * v;
       second += mass * v * v;
@@ -334,7 +326,7 @@ class epoch_moments {
     T extra = 0.0;
     T swing = 0.0;
     for (std::size_t k = 0; k < nodes_.size(); ++k) {
-      T const v = place(k);
+      T const v = place_of(k);
       T const log_mass = log_of(nodes_[k], plain);
       T const mass = elementary::exp(log_mass - p * v - log_sum);
       T const units = (plain ? nodes_[k].one_units : nodes_[k].mass.units) +
@@ -348,8 +340,8 @@ class epoch_moments {
     T const alias =
         2.02 * elementary::exp(end * height_ - sigma * elementary::log(elementary::cos(height_))) /
         elementary::expm1(2.0 * std::numbers::pi * height_ / spacing_);
-    T const cut = elementary::exp(log_left(p, place(0), plain)) +
-                  elementary::exp(log_right(p, place(nodes_.size() - 1), plain));
+    T const cut = elementary::exp(cuts_.log_left(p, place_of(0), spacing_, plain)) +
+                  elementary::exp(cuts_.log_right(p, place_of(nodes_.size() - 1), spacing_, plain));
     return {log_sum,
             1.01 * (unit_roundoff * inexact + extra + alias + 2.0 * (cut + step_.mass_error())),
             swing};
@@ -363,7 +355,7 @@ class epoch_moments {
     std::vector<turning_term<T>> out;
     out.reserve(nodes_.size());
     for (std::size_t k = 0; k < nodes_.size(); ++k) {
-      T const v = place(k);
+      T const v = place_of(k);
       T const away = v - middle();  // a phase that both sums share
       out.push_back({{elementary::exp(log_of(nodes_[k], plain) - p * v - of.log_sum), 0.0},
                      {removes() ? -away : away, 0.0}});
@@ -372,9 +364,9 @@ class epoch_moments {
   }
 
   // Of E S^w: what the discrete law and its rounded locations make of it.
-  [[nodiscard]] T outer_error(T p, T t) const {
+  [[nodiscard]] static T outer_error(discrete_step<T> const& step, T p, T t) {
     T const size = elementary::hypot(p, t);
-    return step_.error(p, t) + elementary::expm1(1.01 * size * step_.location_error());
+    return step.error(p, t) + elementary::expm1(1.01 * size * step.location_error());
   }
 
   T steps_;
@@ -382,14 +374,17 @@ class epoch_moments {
   T lowest_;
   T highest_;
   T end_;
+  T real_end_;
+  T noise_;
   discrete_step<T> step_;
-  T order_ = 0.0;  // n
+  T order_;  // n
+  moment_cuts<T> cuts_;
   T spacing_ = 0.0;
   T height_ = 0.0;
   T first_ = 0.0;
   T last_ = 0.0;
-  std::vector<T> log_moment_;
   std::vector<node> nodes_;
+  std::vector<epoch_ray<T>> rays_;  // for Im w from real_end_ on
 };
 
 }  // namespace tacit::detail::epochs

@@ -79,7 +79,7 @@ template <std::same_as<double> T, class Value>
   };
   T period = std::numeric_limits<T>::infinity();
   descend(
-      6.5, 1.6, [&](T scale) { return scale > 1.0 && scale < 40.0 ? scale * deviation : 0.0; },
+      6.5, 1.6, [&](T scale) { return scale > 0.05 && scale < 40.0 ? scale * deviation : 0.0; },
       period, line.right);
   T best = -goal / theta;  // δ ≤ 1
   line.left = theta;
@@ -208,6 +208,7 @@ class line_planner : public contour_search<T> {
         fallen += ratio > 1.0 ? ratio + elementary::log(-elementary::expm1(-ratio))
                               : elementary::log(elementary::expm1(ratio));
       }
+      //DBG
       T const enough = goal + elementary::log(std::numbers::pi * end);
       if (fallen <= enough) break;
       // A normal law's logarithm falls as t².

@@ -118,7 +118,7 @@ class contour {
   static constexpr T rough = -25.0;  // 1e-11
   static constexpr T most_work =
       1.6e8;  // of one entry, and a hundredth of it more for each other one
-  static constexpr T work_on_epochs = 4e8;
+  static constexpr T work_on_epochs = 1.6e9;
   static constexpr T narrow = 1e-9;
   static constexpr T sharp =
       1e-13;  // of a line that was planned for another ε, to be asked no further

@@ -81,6 +81,8 @@ class contour_search {
     for (epoch_entry<T> const& e : of.epochs) {
       auto found = epochs::epoch_moments<T>::coarse(e.pair, budget);
       if (!found) break;  // no answer
+      // A line needs moments on its right, too.
+      farthest_ = std::min(farthest_, 0.75 * found->farthest_tilt());
       epochs_.push_back(std::move(*found));
       untabulated_size_ += 2.0 * static_cast<T>(epochs_.back().size());
     }
@@ -275,7 +277,14 @@ class contour_search {
     return log_delta + route_.log_tolerance - 2.3 - elementary::log(count);
   }
 
+  // As if K were of second degree from where the tables say little on.
   [[nodiscard]] cumulants<T> at(T tilt) const {
+    if (tilt > farthest_) {
+      cumulants<T> const last = at(farthest_);
+      T const beyond = tilt - farthest_;
+      return {last.value + beyond * (last.slope + 0.5 * beyond * last.curvature),
+              last.slope + beyond * last.curvature, last.curvature};
+    }
     T const v = of_->variance;
     cumulants<T> sum{0.5 * tilt * (tilt + 1.0) * v, (tilt + 0.5) * v, v};
     for (std::size_t k = 0; k < coarse_.size(); ++k) {
@@ -324,12 +333,15 @@ class contour_search {
 
   template <class Miss>
   [[nodiscard]] std::optional<saddle<T>> search(Miss&& miss) const {
-    return find_saddle(
+    std::optional<saddle<T>> found = find_saddle(
         splits() && !cuts_.empty() ? start_ : smallest_tilt(),
         [&](T tilt) { return estimate(tilt); },
         [&](saddle<T> const& s) {
           return budget_->ended() ? std::numeric_limits<T>::quiet_NaN() : miss(s);
         });
+    // A line need not lie through the saddle: on its left it sums more than δ.
+    if (found) found->tilt = std::min(found->tilt, farthest_);
+    return found;
   }
 
   contour_pairs<T> const* of_;
@@ -342,7 +354,8 @@ class contour_search {
   std::vector<mixture_table<T>> coarse_;
   std::vector<laplace_nodes<T>> laplace_;
   std::vector<epochs::epoch_moments<T>> epochs_;
-  T untabulated_size_ = 0.0;  // of their nodes
+  T untabulated_size_ = 0.0;                         // of their nodes
+  T farthest_ = std::numeric_limits<T>::infinity();  // tilt of a line
 };
 
 }  // namespace tacit::detail

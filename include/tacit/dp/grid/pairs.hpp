@@ -174,14 +174,14 @@ template <std::same_as<counted_pair> Pair>
   return std::max(fewest, together / wide);
 }
 
-/// Whether a grid of the pair takes milliseconds, and similar ones may stand for it.
+/// Where the pair stands among similar ones, if a grid of it takes milliseconds.
 template <std::same_as<dominating_pair> Pair>
-[[nodiscard]] bool is_dear(Pair const& pair) {
-  if (auto const* mixture = std::get_if<mixture_pair>(&pair)) return mixture->parts.size() > 1;
-  auto const* amplified = std::get_if<amplified_pair>(&pair);
-  auto const* coupled = std::get_if<coupled_pair>(&pair);
-  return (amplified != nullptr && amplified->absent <= amplified->changed) ||
-         (coupled != nullptr && !coupled->mirrored);
+[[nodiscard]] std::optional<rising_pair> if_dear(Pair const& pair) {
+  auto const* mixture = std::get_if<mixture_pair>(&pair);
+  bool const dear = (mixture != nullptr && mixture->parts.size() > 1) ||
+                    std::holds_alternative<amplified_pair>(pair) ||
+                    std::holds_alternative<coupled_pair>(pair);
+  return dear ? rising_numbers(pair) : std::nullopt;
 }
 
 /// Similar pairs as fewer, above them and below.
@@ -238,15 +238,18 @@ template <std::same_as<counted_pair> Pair>
   double kept = 0.0;  // log of what is not infinite
   std::size_t approximate = 0;
   for (counted_pair& c : rest) {
+    // What is infinite comes by itself.
     auto* const finite = std::get_if<finite_pair>(&c.pair);
-    double const infinite = finite != nullptr ? std::exchange(finite->infinite, 0.0) : 0.0;
+    bool const apart = finite != nullptr && finite->infinite == finite->excluded;
+    double const infinite = apart ? finite->infinite : 0.0;
+    if (apart) finite->infinite = finite->excluded = 0.0;
     if (std::optional<rising_pair> at = rising_numbers(c.pair)) {
       alike.add(c.pair, std::move(*at), c.count);
       kept += c.count * elementary::log1p(-infinite);
       approximate += infinite > 0.0;
       continue;
     }
-    if (finite != nullptr) finite->infinite = infinite;
+    if (apart) finite->infinite = finite->excluded = infinite;
     out.above.push_back(c);
     out.below.push_back(std::move(c));
   }
@@ -254,9 +257,10 @@ template <std::same_as<counted_pair> Pair>
   if (approximate > 0) {
     for (bool const up : {true, false}) {
       double const off = 4e-16 * (4.0 + static_cast<double>(approximate));
-      double const infinite = -elementary::expm1(kept) * (up ? 1.0 + off : 1.0 - off);
+      double const infinite =
+          std::min(1.0, -elementary::expm1(kept) * (up ? 1.0 + off : 1.0 - off));
       finite_pair alone{{{0.0, 1.0 - infinite, 1.0 - infinite}}};
-      alone.infinite = alone.excluded = std::min(1.0, infinite);
+      alone.infinite = alone.excluded = infinite;
       (up ? out.above : out.below).push_back({alone, 1.0});
     }
   }
@@ -269,7 +273,7 @@ template <std::same_as<counted_pair> Pair>
   pair_envelope rounded{{}, {}, false};
   similar<> dear;
   for (counted_pair const& c : pairs) {
-    std::optional<rising_pair> at = is_dear(c.pair) ? rising_numbers(c.pair) : std::nullopt;
+    std::optional<rising_pair> at = if_dear(c.pair);
     if (at) {
       dear.add(c.pair, std::move(*at), c.count);
       continue;
