@@ -7,6 +7,7 @@
 #include <tacit/dp/allocation/discrete_step.hpp>
 #include <tacit/dp/allocation/epoch.hpp>
 #include <tacit/dp/allocation/lattice.hpp>
+#include <tacit/dp/allocation/moment_cuts.hpp>
 #include <tacit/dp/allocation/poisson_sums.hpp>
 #include <tacit/dp/allocation/store.hpp>
 #include <tacit/dp/allocation/sums.hpp>
@@ -21,6 +22,7 @@
 #include <tacit/dp/contour/cells.hpp>
 #include <tacit/dp/contour/envelope.hpp>
 #include <tacit/dp/contour/epoch_moments.hpp>
+#include <tacit/dp/contour/epoch_ray.hpp>
 #include <tacit/dp/contour/integrate.hpp>
 #include <tacit/dp/contour/kept.hpp>
 #include <tacit/dp/contour/laplace_nodes.hpp>
@@ -32,6 +34,7 @@
 #include <tacit/dp/contour/strip.hpp>
 #include <tacit/dp/contour/sums.hpp>
 #include <tacit/dp/contour/table.hpp>
+#include <tacit/dp/contour/turned_sums.hpp>
 #include <tacit/dp/contour/turns.hpp>
 #include <tacit/dp/coupled_profile.hpp>
 #include <tacit/dp/coupled_ratio.hpp>

@@ -143,7 +143,7 @@ TEST_CASE("what stands for similar pairs is above each of them, or below", "[dp]
         pairs.push_back(random_pair(random, shape));
         auto at = detail::rising_numbers(pairs.back());
         REQUIRE(at);
-        alike.add(pairs.back(), std::move(*at), 1.0 + k);
+        alike.add(pairs.back(), std::move(at), 1.0 + k);
       }
       std::size_t seen = 0;
       std::move(alike).round(1, 1, 0.0,
@@ -175,7 +175,7 @@ TEST_CASE("weights of parts keep their later sums on one side", "[dp][grid]") {
     auto const at = detail::rising_numbers(dominating_pair(pair));
     if (!at) continue;
     for (bool const up : {true, false}) {
-      std::vector<double> const weights = detail::weights_of(at->numbers, parts, up, 1e-13);
+      std::vector<double> const weights = detail::weights_of(at.numbers, parts, up, 1e-13);
       long double sum = 0.0L;
       long double known = 0.0L;
       for (std::size_t k = parts; k-- > 0;) {

@@ -65,9 +65,8 @@ class composed_losses {
       return answer_of(around, query, aim, own, kept);
     };
     // Some pairs take long, each of them: of many, a few stand for all.
-    auto const dear = static_cast<std::size_t>(
-        std::count_if(pairs.begin(), pairs.end(),
-                      [](counted_pair const& c) { return if_dear(c.pair).has_value(); }));
+    auto const dear = static_cast<std::size_t>(std::count_if(
+        pairs.begin(), pairs.end(), [](counted_pair const& c) { return bool(if_dear(c.pair)); }));
     if (dear <= few) return asked(envelope_of(std::move(pairs)), work, width, keep);
     if (heavy) return asked(few_dear(pairs, 2 * few), work, rough);
     bound<T> found{0.0, query.wants_epsilon ? std::numeric_limits<T>::infinity() : 1.0};

@@ -276,10 +276,10 @@ class basic_renyi {
     for (entry const& e : entries_) {
       detail::renyi_cost const& cost = e.*towards;
       double const count = detail::count_up(e.count);
-      auto at = entries_.size() > most_distinct ? detail::rising_numbers(cost) : std::nullopt;
-      if (at) {
+      if (auto at = entries_.size() > most_distinct ? detail::rising_numbers(cost)
+                                                    : detail::rising_pair{}) {
         bool const substitutes = cost.pair && std::holds_alternative<coupled_pair>(*cost.pair);
-        (substitutes ? dear : alike).add(cost, std::move(*at), count);
+        (substitutes ? dear : alike).add(cost, std::move(at), count);
       } else {
         curve.add(cost, count);
       }

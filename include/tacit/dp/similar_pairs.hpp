@@ -15,7 +15,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -29,23 +28,24 @@ struct rising_pair {
   /// The kind of pair, its noise or orientation, how many parts it has, and what else must be equal. The rest is the caller's.
   using shape_key = std::array<std::uint64_t, 8>;
   shape_key shape;
-  std::vector<double> numbers;
+  std::vector<double> numbers;  ///< none where no pair of its shape is known to be above
   double size;  ///< about how much it gives away; steers only which cells are halved
+
+  explicit operator bool() const { return !numbers.empty(); }
 };
 
 /// Parts of a mixture by how likely it is to have one of them or of the later ones, and then by their numbers in `of`.
 /// Nothing where doubles say little about the weights of several: below 1e-280, or about what they leave of 1.
 template <class Part, class... Of>
-[[nodiscard]] std::optional<std::vector<double>> rising_parts(std::vector<Part> const& parts,
-                                                              Of&&... of) {
+[[nodiscard]] std::vector<double> rising_parts(std::vector<Part> const& parts, Of&&... of) {
   std::vector<double> numbers(parts.size());
   double later = 0.0;
   for (std::size_t k = parts.size(); k-- > 0;) {
     later += parts[k].weight;
     numbers[k] = later;
-    if (parts.size() > 1 && !(parts[k].weight > 1e-280)) return std::nullopt;
+    if (parts.size() > 1 && !(parts[k].weight > 1e-280)) return {};
   }
-  if (parts.size() > 1 && !(later < 1.0 - 1e-12)) return std::nullopt;
+  if (parts.size() > 1 && !(later < 1.0 - 1e-12)) return {};
   auto const append = [&](auto const& number) {
     for (Part const& part : parts) numbers.push_back(number(part));
   };
@@ -55,11 +55,12 @@ template <class Part, class... Of>
 
 /// The weights of the first of `numbers`: no later sum of them is on the wrong side, though the sums were rounded and the
 /// weights are off by `error`.
-[[nodiscard]] inline std::vector<double> weights_of(std::vector<double> const& numbers,
-                                                    std::size_t parts, bool up, double error) {
+template <std::same_as<double> T>
+[[nodiscard]] std::vector<T> weights_of(std::vector<T> const& numbers, std::size_t parts, bool up,
+                                        T error) {
   if (parts == 1 && error == 0.0) return {numbers.front()};
   double const slack = 2.0 * error + 4.0 * static_cast<double>(parts + 1) * unit_roundoff;
-  std::vector<double> weights(parts);
+  std::vector<T> weights(parts);
   double later = 0.0;
   for (std::size_t k = parts; k-- > 0;) {
     double const sum = up ? std::min(1.0, multiply_up(numbers[k], 1.0 + slack))
@@ -70,22 +71,20 @@ template <class Part, class... Of>
   return weights;
 }
 
-/// Nothing for a pair that none of its shape is known to be above.
 template <std::same_as<dominating_pair> Pair>
-[[nodiscard]] std::optional<rising_pair> rising_numbers(Pair const& pair) {
+[[nodiscard]] rising_pair rising_numbers(Pair const& pair) {
   struct visitor {
-    using found = std::optional<rising_pair>;
+    using found = rising_pair;
     found operator()(normal_pair const& p) const { return rising_pair{{0}, {p.mu}, p.mu}; }
     found operator()(mixture_pair const& p) const {
       auto numbers = rising_parts(p.parts, [](auto const& part) { return part.shift; });
-      if (!numbers) return {};
+      if (numbers.empty()) return {};
       double size = 0.0;
       for (auto const& [weight, shift] : p.parts) {
         size += weight * std::sqrt(elementary::expm1(std::min(50.0, shift * shift)));
       }
-      return rising_pair{{1, static_cast<std::uint64_t>(p.orientation), p.parts.size()},
-                         std::move(*numbers),
-                         size};
+      return rising_pair{
+          {1, static_cast<std::uint64_t>(p.orientation), p.parts.size()}, std::move(numbers), size};
     }
     found operator()(bounded_pair const& p) const {
       if (p.atom != 0.0 && p.atom != 0.5) return {};
@@ -126,10 +125,10 @@ template <std::same_as<dominating_pair> Pair>
       auto numbers = rising_parts(
           p.parts, [](auto const& part) { return part.p; },
           [](auto const& part) { return -part.q; });
-      if (!numbers) return {};
+      if (numbers.empty()) return {};
       return rising_pair{{6, static_cast<std::uint64_t>(p.kind), p.parts.size(),
                           bit_cast<std::uint64_t>(p.weight_error)},
-                         std::move(*numbers),
+                         std::move(numbers),
                          size};
     }
     found operator()(allocation_pair const&) const { return {}; }
@@ -183,7 +182,7 @@ template <std::same_as<dominating_pair> Pair>
 }
 
 /// Things by their shape, to be rounded to fewer.
-template <class Thing = dominating_pair>
+template <class Thing = dominating_pair, std::same_as<double> T = double>
 class similar {
  public:
   void add(Thing const& one, rising_pair at, double count) {
@@ -211,10 +210,10 @@ class similar {
   }
 
  private:
-  using cells = rising_cells<double, std::vector<double>>;
+  using cells = rising_cells<T, std::vector<T>>;
   struct family {
     Thing like;
-    std::vector<cells::member> members;
+    std::vector<typename cells::member> members;
   };
   std::map<rising_pair::shape_key, family> families_;
   std::size_t size_ = 0;

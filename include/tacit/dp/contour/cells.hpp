@@ -30,10 +30,10 @@ template <real T>
   similar<> all;
   T largest = 0.0;
   for (contour_entry<T> const& e : entries) {
-    std::optional<rising_pair> at = rising_numbers(dominating_pair(e.pair));
+    rising_pair at = rising_numbers(dominating_pair(e.pair));
     if (!at) return std::nullopt;
-    largest = std::max(largest, at->numbers[0]);
-    all.add(e.pair, std::move(*at), e.count);
+    largest = std::max(largest, at.numbers[0]);
+    all.add(e.pair, std::move(at), e.count);
   }
   // No engine takes a rate of 1e-200: a negligible one is raised to what is still negligible, or left out.
   T const negligible = 1e-12 * largest;

@@ -17,7 +17,6 @@
 #include <iterator>
 #include <limits>
 #include <map>
-#include <optional>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -176,12 +175,12 @@ template <std::same_as<counted_pair> Pair>
 
 /// Where the pair stands among similar ones, if a grid of it takes milliseconds.
 template <std::same_as<dominating_pair> Pair>
-[[nodiscard]] std::optional<rising_pair> if_dear(Pair const& pair) {
+[[nodiscard]] rising_pair if_dear(Pair const& pair) {
   auto const* mixture = std::get_if<mixture_pair>(&pair);
   bool const dear = (mixture != nullptr && mixture->parts.size() > 1) ||
                     std::holds_alternative<amplified_pair>(pair) ||
                     std::holds_alternative<coupled_pair>(pair);
-  return dear ? rising_numbers(pair) : std::nullopt;
+  return dear ? rising_numbers(pair) : rising_pair{};
 }
 
 /// Similar pairs as fewer, above them and below.
@@ -243,8 +242,8 @@ template <std::same_as<counted_pair> Pair>
     bool const apart = finite != nullptr && finite->infinite == finite->excluded;
     double const infinite = apart ? finite->infinite : 0.0;
     if (apart) finite->infinite = finite->excluded = 0.0;
-    if (std::optional<rising_pair> at = rising_numbers(c.pair)) {
-      alike.add(c.pair, std::move(*at), c.count);
+    if (rising_pair at = rising_numbers(c.pair)) {
+      alike.add(c.pair, std::move(at), c.count);
       kept += c.count * elementary::log1p(-infinite);
       approximate += infinite > 0.0;
       continue;
@@ -273,9 +272,8 @@ template <std::same_as<counted_pair> Pair>
   pair_envelope rounded{{}, {}, false};
   similar<> dear;
   for (counted_pair const& c : pairs) {
-    std::optional<rising_pair> at = if_dear(c.pair);
-    if (at) {
-      dear.add(c.pair, std::move(*at), c.count);
+    if (rising_pair at = if_dear(c.pair)) {
+      dear.add(c.pair, std::move(at), c.count);
       continue;
     }
     rounded.above.push_back(c);

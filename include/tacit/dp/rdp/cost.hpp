@@ -43,23 +43,22 @@ struct renyi_cost {
 /// As of its pair; of a batch, whose bounds rise in its rate and with the mechanism's divergences, as of that pair, too.
 /// Nothing for one that none is known to be above: docs/certificates/grid.md, Lemma 13.
 template <std::same_as<renyi_cost> Cost>
-[[nodiscard]] std::optional<rising_pair> rising_numbers(Cost const& cost) {
-  if (cost.bounded_range || cost.known || !(cost.pair || cost.base)) return std::nullopt;
+[[nodiscard]] rising_pair rising_numbers(Cost const& cost) {
+  if (cost.bounded_range || cost.known || !(cost.pair || cost.base)) return {};
   rising_pair out{{}, {}, cost.rate};
   if (cost.pair) {
-    std::optional<rising_pair> pair = rising_numbers(*cost.pair);
-    if (!pair || std::holds_alternative<normal_pair>(*cost.pair)) return std::nullopt;
-    out = std::move(*pair);
+    out = rising_numbers(*cost.pair);
+    if (!out || std::holds_alternative<normal_pair>(*cost.pair)) return {};
   }
   if (!cost.base) return out;
-  std::optional<rising_pair> const base = rising_numbers(*cost.base);
-  if (!base || base->numbers.size() > 2) return std::nullopt;
-  if (!cost.pair) out.size *= base->size;
-  out.shape[5] = 1 + base->shape[0] + (cost.pair ? 16U : 0U);
-  out.shape[6] = base->shape[1];
-  out.shape[7] = base->shape[2];
+  rising_pair const base = rising_numbers(*cost.base);
+  if (!base || base.numbers.size() > 2) return {};
+  if (!cost.pair) out.size *= base.size;
+  out.shape[5] = 1 + base.shape[0] + (cost.pair ? 16U : 0U);
+  out.shape[6] = base.shape[1];
+  out.shape[7] = base.shape[2];
   out.numbers.push_back(cost.rate);
-  out.numbers.insert(out.numbers.end(), base->numbers.begin(), base->numbers.end());
+  out.numbers.insert(out.numbers.end(), base.numbers.begin(), base.numbers.end());
   return out;
 }
 
@@ -68,7 +67,7 @@ template <std::same_as<renyi_cost> Cost>
 [[nodiscard]] renyi_cost cost_with(Cost const& like, std::vector<double> numbers) {
   renyi_cost out = like;
   if (like.base) {
-    auto const of_base = static_cast<std::ptrdiff_t>(rising_numbers(*like.base)->numbers.size());
+    auto const of_base = static_cast<std::ptrdiff_t>(rising_numbers(*like.base).numbers.size());
     out.base = pair_with(*like.base, {numbers.end() - of_base, numbers.end()}, true);
     numbers.erase(numbers.end() - of_base, numbers.end());
     out.rate = numbers.back();

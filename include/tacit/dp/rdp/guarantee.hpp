@@ -26,7 +26,8 @@ class divergence_guarantee {
  public:
   explicit divergence_guarantee(zcdp guarantee) : rho_(guarantee.rho) {}
 
-  explicit divergence_guarantee(renyi_dp const& guarantee) : points_(guarantee.points) {
+  template <std::same_as<renyi_dp> Known>
+  explicit divergence_guarantee(Known const& guarantee) : points_(guarantee.points) {
     std::sort(points_.begin(), points_.end(),
               [](renyi_bound const& a, renyi_bound const& b) { return a.order < b.order; });
     // Divergences rise with the order, so that what holds of an order holds of those below it.
@@ -36,7 +37,8 @@ class divergence_guarantee {
   }
 
   /// Guarantee: upper bound.
-  [[nodiscard]] double upper(double order) const {
+  template <std::same_as<double> T>
+  [[nodiscard]] double upper(T order) const {
     double best = multiply_up(rho_, order);
     auto const next =
         std::lower_bound(points_.begin(), points_.end(), order,
