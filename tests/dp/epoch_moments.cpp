@@ -113,6 +113,27 @@ TEST_CASE("two steps along a line, against a quadrature", "[allocation]") {
   CHECK(told > 1700);
 }
 
+// E S^m ≥ t^{1−m}·E U^m, which rules where 1/(m!·t^m) is no number.
+TEST_CASE("bounds of an epoch's moments are above what one large ratio makes", "[allocation]") {
+  struct question {
+    double sigma;
+    double steps;
+    double order;
+    double m;
+  };
+  for (question const& one :
+       {question{1.5, 1e5, 100, 52}, question{1.77, 1e4, 100, 61}, question{2.3, 1e3, 100, 79},
+        question{2.8, 300, 150, 96}, question{0.8, 1e6, 100, 28}}) {
+    detail::epochs::discrete_step<> const step(one.sigma, one.steps, {1.0, 2.0, 0.0, -20.0});
+    detail::epochs::moment_cuts<> const cuts(step, one.steps, one.order);
+    double const a = 1.0 / one.sigma;
+    double const log_moment =
+        0.5 * a * a * (one.m * one.m - one.m) - (one.m - 1.0) * std::log(one.steps);
+    CAPTURE(one.sigma, one.steps, one.m);
+    CHECK(cuts.log_moment(static_cast<std::size_t>(one.m)) >= log_moment);
+  }
+}
+
 TEST_CASE("what an epoch's moments refuse", "[allocation]") {
   work_budget work(ample);
   auto const of = [&](double sigma, std::uint64_t steps, double tilt, double end) {

@@ -36,6 +36,9 @@ class moment_cuts {
     return least(lefts(p, spacing, plain), v);
   }
 
+  /// log E S^m at most, for the m that there are.
+  [[nodiscard]] T log_moment(std::size_t m) const { return log_moment_.at(m); }
+
   /// log P(N = n; u = e^v) at most.
   [[nodiscard]] T log_most(T v) const {
     T const a = step_.shift();
@@ -134,11 +137,11 @@ class moment_cuts {
     auto const most =
         static_cast<std::size_t>(std::min({order_, 150.0, std::floor(34.0 / a) + 1.0}));
     std::vector<T> one(most + 1);
-    T size = 1.0;
+    T log_size = 0.0;  // of 1/(j!·t^j), which may be no number
     for (std::size_t j = 0; j <= most; ++j) {
       T const m = static_cast<T>(j);
-      if (j > 0) size /= m * steps_;
-      one[j] = elementary::exp(0.5 * a * a * (m * m - m)) * size;
+      if (j > 0) log_size -= elementary::log(m * steps_);
+      one[j] = elementary::exp(0.5 * a * a * (m * m - m) + log_size);
     }
     one = power_of(std::move(one), steps_);
     T factorial = 0.0;

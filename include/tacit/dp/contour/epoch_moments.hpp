@@ -34,7 +34,7 @@
 ///   E S^w = ∫ e^{−wv} P(N = n; u = e^v) dv / ∫ e^{−wv} e^{nv − e^v}/n! dv,   Re w < n,
 ///
 /// and P(N = n) is the n-th coefficient of (Σ_j π_j x^j)^t, π_j = E[ρ^j e^{−ρ}/j!], ρ = uU/t: positive terms only. Both
-/// integrals, and the one over z, are trapezoid sums. docs/certificates/allocation.md, Lemmas 11 to 16.
+/// integrals, and the one over z, are trapezoid sums. docs/certificates/allocation.md, Lemmas 11 to 18.
 
 namespace tacit::detail::epochs {
 

@@ -91,7 +91,10 @@ class epoch_ray {
   }
 
   [[nodiscard]] T until() const { return place_.until; }
-  [[nodiscard]] bool serves() const { return step_.serves() && last_ - first_ < 1e5; }
+  [[nodiscard]] bool serves() const {
+    return step_.serves() && last_ - first_ < 1e5 &&
+           turned_sums<T>::serves(order_, elementary::cos(place_.angle));
+  }
   [[nodiscard]] T nodes() const { return last_ - first_ + 1.0; }
   [[nodiscard]] T work_to_fill() const {
     return nodes() * turned_sums<T>::work(step_.size(), steps_, order_);

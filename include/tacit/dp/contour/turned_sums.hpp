@@ -48,6 +48,10 @@ class turned_sums {
     }
   }
 
+  /// Whether there are numbers at the real part `cosine` of the turn where u is not large.
+  [[nodiscard]] static bool serves(T order, T cosine) {
+    return -elementary::log(cosine) * order < most_shrunk;
+  }
   /// Of one value, in additions; `size` is that of the discrete step.
   [[nodiscard]] static T work(std::size_t size, T steps, T order) {
     return (3.0 * order + 100.0) * static_cast<T>(size) + 4.0 * power_work(order, steps);
@@ -127,7 +131,7 @@ class turned_sums {
     // b_j = π_j/none·s^j, so that nothing overflows.
     T const scale = turn.re * std::min(1.0, 500.0 / std::max(1.0, -all_none.re));
     T const log_scale = elementary::log(scale);
-    if (!(-log_scale * order_ < 340.0)) return std::nullopt;
+    if (!(-log_scale * order_ < most_shrunk)) return std::nullopt;
     auto const n = static_cast<std::size_t>(order_);
     std::vector<complex<T>> b(n + 1);
     std::vector<T> above(n + 1);  // |b_j| at most
@@ -179,6 +183,7 @@ class turned_sums {
 
  private:
   // z²/2 + Re ρ of what is left out, for its masses would underflow. What underflow does to the answer.
+  static constexpr T most_shrunk = 340.0;  // −n·log s
   static constexpr T farthest = 690.0;
   static constexpr T least = -680.0;
   static constexpr std::size_t block = 64;
