@@ -208,7 +208,6 @@ class line_planner : public contour_search<T> {
         fallen += ratio > 1.0 ? ratio + elementary::log(-elementary::expm1(-ratio))
                               : elementary::log(elementary::expm1(ratio));
       }
-      //DBG
       T const enough = goal + elementary::log(std::numbers::pi * end);
       if (fallen <= enough) break;
       // A normal law's logarithm falls as t².

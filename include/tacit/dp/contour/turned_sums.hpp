@@ -182,8 +182,8 @@ class turned_sums {
   }
 
  private:
-  // z²/2 + Re ρ of what is left out, for its masses would underflow. What underflow does to the answer.
   static constexpr T most_shrunk = 340.0;  // −n·log s
+  // z²/2 + Re ρ of what is left out, for its masses would underflow. What underflow does to the answer.
   static constexpr T farthest = 690.0;
   static constexpr T least = -680.0;
   static constexpr std::size_t block = 64;
