@@ -5,7 +5,6 @@
 #include <tacit/core/real.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <concepts>
 #include <cstddef>
@@ -17,10 +16,10 @@
 namespace tacit::detail {
 
 /// Pairs of one shape, each given by numbers, none of them negative, in which its profile rises, in cells of similar ones.
-template <std::same_as<double> T = double, class Numbers = std::array<T, 2>>
+template <std::same_as<double> T = double>
 class rising_cells {
  public:
-  using numbers = Numbers;
+  using numbers = std::vector<T>;
   struct member {
     numbers at;
     double count;

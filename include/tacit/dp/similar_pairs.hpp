@@ -210,7 +210,7 @@ class similar {
   }
 
  private:
-  using cells = rising_cells<T, std::vector<T>>;
+  using cells = rising_cells<T>;
   struct family {
     Thing like;
     std::vector<typename cells::member> members;

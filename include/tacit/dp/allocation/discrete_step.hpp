@@ -93,6 +93,11 @@ class discrete_step {
                       (t * high + of_jump + (t + 1.0) * low);
   }
 
+  /// The same where locations are rounded, too.
+  [[nodiscard]] T whole_error(T p, T end) const {
+    return error(p, end) + elementary::expm1(1.01 * elementary::hypot(p, end) * location_error());
+  }
+
  private:
   static constexpr T inv_root_two_pi = std::numbers::inv_sqrtpi_v<T> / std::numbers::sqrt2_v<T>;
 

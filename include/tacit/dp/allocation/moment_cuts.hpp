@@ -41,20 +41,14 @@ class moment_cuts {
 
   /// log P(N = n; u = e^v) at most.
   [[nodiscard]] T log_most(T v) const {
-    T const a = step_.shift();
-    T const n = order_;
     T best = std::numeric_limits<T>::infinity();
     for (T m = 1.0; m < 4000.0; m = std::ceil(1.3 * m)) {
-      best = std::min(best, (n + m) * (elementary::log(n + m) - 1.0) + 0.5 * m * a * a +
-                                0.5 * m * m * a * a / steps_ - m * v);
+      best = std::min(best, right_of(m, step_.shift()) - m * v);
     }
     for (std::size_t j = 0; j < log_moment_.size(); ++j) {
-      T const m = static_cast<T>(j);
-      T const rest = n - m;
-      best = std::min(
-          best, (rest > 0.0 ? rest * (elementary::log(rest) - 1.0) : 0.0) + log_moment_[j] + m * v);
+      best = std::min(best, left_of(j, false) + static_cast<T>(j) * v);
     }
-    return best - log_gamma_below(n + 1.0) + 1e-6;
+    return best - log_gamma_below(order_ + 1.0) + 1e-6;
   }
 
   /// The first node, or the last one, from which on no more than e^{log_error} is left out for Re w from `lowest` to
@@ -92,30 +86,37 @@ class moment_cuts {
     return best;
   }
 
+  // log of n!·u^m·P(N = n) and of n!·u^{−m}·P(N = n) at most.
+  [[nodiscard]] T right_of(T m, T a) const {
+    T const n = order_;
+    return (n + m) * (elementary::log(n + m) - 1.0) + 0.5 * m * a * a +
+           0.5 * m * m * a * a / steps_;
+  }
+  [[nodiscard]] T left_of(std::size_t m, bool plain) const {
+    T const rest = order_ - static_cast<T>(m);
+    return (rest > 0.0 ? rest * (elementary::log(rest) - 1.0) : 0.0) +
+           (plain ? 0.0 : log_moment_[m]);
+  }
+
   [[nodiscard]] bounds rights(T p, T spacing, bool plain) const {
     T const a = plain ? 0.0 : step_.shift();
-    T const n = order_;
     T const whole = log_whole(p, plain);
     bounds out;
     for (T m = std::max(1.0, std::ceil(2.0 - p)); m < 4000.0; m = std::ceil(1.3 * m)) {
-      out.push_back({(n + m) * (elementary::log(n + m) - 1.0) + 0.5 * m * a * a +
-                         0.5 * m * m * a * a / steps_ +
-                         elementary::log(spacing / elementary::expm1((p + m) * spacing)) - whole,
-                     -(p + m)});
+      out.push_back(
+          {right_of(m, a) + elementary::log(spacing / elementary::expm1((p + m) * spacing)) - whole,
+           -(p + m)});
     }
     return out;
   }
   [[nodiscard]] bounds lefts(T p, T spacing, bool plain) const {
-    T const n = order_;
     T const whole = log_whole(p, plain);
-    std::size_t const most = plain ? static_cast<std::size_t>(n) : log_moment_.size() - 1;
+    std::size_t const most = plain ? static_cast<std::size_t>(order_) : log_moment_.size() - 1;
     bounds out;
     for (std::size_t j = 0; j <= most; ++j) {
       T const m = static_cast<T>(j);
       if (!(m > p)) continue;
-      T const rest = n - m;
-      out.push_back({(rest > 0.0 ? rest * (elementary::log(rest) - 1.0) : 0.0) +
-                         (plain ? 0.0 : log_moment_[j]) +
+      out.push_back({left_of(j, plain) +
                          elementary::log(spacing / elementary::expm1((m - p) * spacing)) - whole,
                      m - p});
     }

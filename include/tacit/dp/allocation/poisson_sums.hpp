@@ -68,14 +68,11 @@ struct poisson_mass {
   T log_extra;  // and the logarithm of an absolute one
 };
 
-/// P(N = n) as the n-th coefficient of (Σ_j π_j x^j)^t, π_j = E[ρ^j e^{−ρ}/j!], ρ = uU/t: docs/certificates/allocation.md,
-/// Lemma 15.
+/// The nodes of one step, and what sums over them leave out.
 template <std::same_as<double> T = double>
-class poisson_sums {
- public:
-  static constexpr T highest_order = 400.0;
-
-  poisson_sums(discrete_step<T> const& step, T steps, T order)
+class step_nodes {
+ protected:
+  step_nodes(discrete_step<T> const& step, T steps, T order)
       : steps_(steps),
         order_(order),
         location_(step.size()),
@@ -88,6 +85,43 @@ class poisson_sums {
       bent_[i] = 0.5 * z * z;
     }
   }
+
+  // z²/2 + Re ρ of what is left out, for its masses would underflow. What underflow does to the answer.
+  static constexpr T farthest = 690.0;
+  static constexpr T least = -680.0;
+
+  // That no more than n come of so many, at most (Chernoff).
+  [[nodiscard]] T few_of(T mean) const {
+    if (!(mean > order_)) return 1.0;
+    return elementary::exp(
+        std::max(-700.0, order_ - mean + order_ * elementary::log(mean / order_)));
+  }
+
+  T steps_;
+  T order_;
+  std::vector<T> location_;
+  std::vector<T> base_;
+  std::vector<T> bent_;  // z²/2
+};
+
+/// P(N = n) as the n-th coefficient of (Σ_j π_j x^j)^t, π_j = E[ρ^j e^{−ρ}/j!], ρ = uU/t: docs/certificates/allocation.md,
+/// Lemma 15.
+template <std::same_as<double> T = double>
+class poisson_sums : step_nodes<T> {
+  using nodes = step_nodes<T>;
+  using nodes::base_;
+  using nodes::bent_;
+  using nodes::farthest;
+  using nodes::least;
+  using nodes::location_;
+  using nodes::order_;
+  using nodes::steps_;
+
+ public:
+  static constexpr T highest_order = 400.0;
+
+  poisson_sums(discrete_step<T> const& step, T steps, T order)
+      : step_nodes<T>(step, steps, order) {}
 
   /// Of one value, in additions; `size` is that of the discrete step.
   [[nodiscard]] static T work(std::size_t size, T steps, T order) {
@@ -107,7 +141,7 @@ class poisson_sums {
       rho[i] = r * location_[i];
       off[i] = bent_[i] + 8.0 * rho[i];
       if (bent_[i] + rho[i] > farthest) {
-        lost += base_[i] * few_of(rho[i]);
+        lost += base_[i] * this->few_of(rho[i]);
         rho[i] = mass[i] = off[i] = 0.0;
         some[i] = base_[i];
       } else {
@@ -154,23 +188,6 @@ class poisson_sums {
     return poisson_mass<T>{all_missed + log_coefficient - order_ * log_scale, units,
                            log_add(log_lost, least - order_ * log_scale) + 0.1};
   }
-
- private:
-  // z²/2 + ρ of what is left out, for its masses would underflow. What underflow does to P(N = n).
-  static constexpr T farthest = 690.0;
-  static constexpr T least = -680.0;
-
-  // That no more than n come of so many, at most (Chernoff).
-  [[nodiscard]] T few_of(T rho) const {
-    if (!(rho > order_)) return 1.0;
-    return elementary::exp(std::max(-700.0, order_ - rho + order_ * elementary::log(rho / order_)));
-  }
-
-  T steps_;
-  T order_;
-  std::vector<T> location_;
-  std::vector<T> base_;
-  std::vector<T> bent_;  // z²/2
 };
 
 }  // namespace tacit::detail::epochs

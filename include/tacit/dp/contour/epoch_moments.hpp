@@ -130,7 +130,7 @@ class epoch_moments {
     side const own = side_of(p, 0.0, false);
     side const one = side_of(p, 0.0, true);
     T const value = own.log_sum - one.log_sum;
-    T const wrong = (own.wrong + one.wrong) / (1.0 - one.wrong) + outer_error(step_, p, 0.0);
+    T const wrong = (own.wrong + one.wrong) / (1.0 - one.wrong) + step_.whole_error(p, 0.0);
     if (!(one.wrong < most_error) || !(wrong < most_error))
       return std::numeric_limits<T>::infinity();
     return value + elementary::log1p(1.01 * wrong) +
@@ -155,7 +155,7 @@ class epoch_moments {
     side const own = side_of(p, end, false);
     side const one = side_of(p, end, true);
     if (!(own.wrong < most_error && one.wrong < most_error &&
-          outer_error(step_, p, 0.0) < most_error))
+          step_.whole_error(p, 0.0) < most_error))
       return false;
     turning_terms<T> above(terms_of(own, p, false), spacing);
     turning_terms<T> below(terms_of(one, p, true), spacing);
@@ -173,7 +173,7 @@ class epoch_moments {
       T const size = modulus_of(moment);
       T const left = modulus - wrong_low;
       T const wrong = 1.01 * (wrong_high + size * wrong_low) / left + 8.0 * unit_roundoff * size +
-                      outer_error(step_, p, t);
+                      step_.whole_error(p, t);
       // Where nothing is known but |M| ≤ M(tilt).
       bool const known = left > 0.0 && wrong < 1.0;
       put(n, value, known ? moment : complex<T>{1.0, 0.0}, known ? wrong : 2.02);
@@ -182,12 +182,10 @@ class epoch_moments {
     for (epoch_ray<T> const& ray : rays_) {
       std::size_t const last = until(ray.until(), spacing, points);
       if (last <= next) continue;
-      ray.along(
-          cuts_, p, own.log_sum, one.log_sum, spacing_, spacing, next, last,
-          [&](discrete_step<T> const& step, T t) { return outer_error(step, p, t); },
-          [&](std::size_t n, complex<T> const& moment, T wrong) {
-            put(n, value, removes() ? conj(moment) : moment, wrong);
-          });
+      ray.along(cuts_, p, own.log_sum, one.log_sum, spacing_, spacing, next, last,
+                [&](std::size_t n, complex<T> const& moment, T wrong) {
+                  put(n, value, removes() ? conj(moment) : moment, wrong);
+                });
       next = last;
     }
     return next == points;
@@ -361,12 +359,6 @@ class epoch_moments {
                      {removes() ? -away : away, 0.0}});
     }
     return out;
-  }
-
-  // Of E S^w: what the discrete law and its rounded locations make of it.
-  [[nodiscard]] static T outer_error(discrete_step<T> const& step, T p, T t) {
-    T const size = elementary::hypot(p, t);
-    return step.error(p, t) + elementary::expm1(1.01 * size * step.location_error());
   }
 
   T steps_;

@@ -123,10 +123,10 @@ class epoch_ray {
   }
 
   /// put(n, E S^{p − it}/e^{log_own − log_plain}, its error) for t = nη, begin ≤ n < end. On the real line Σe^{−pv}P(N = n; e^v) over nodes of
-  /// the distance `apart` is e^{log_own}, and e^{log_plain} for S = 1, both nearly; `outer(step, t)` is what the discrete step does.
-  template <class Outer, class Put>
+  /// the distance `apart` is e^{log_own}, and e^{log_plain} for S = 1, both nearly.
+  template <class Put>
   void along(moment_cuts<T> const& cuts, T p, T log_own, T log_plain, T apart, T spacing,
-             std::size_t begin, std::size_t end, Outer&& outer, Put&& put) const {
+             std::size_t begin, std::size_t end, Put&& put) const {
     side const own = side_of(cuts, own_, p, log_own, apart, false);
     side const plain = side_of(cuts, plain_, p, log_plain, apart, true);
     turning_terms<T> above = terms_of(own_, own, p, spacing);
@@ -146,7 +146,7 @@ class epoch_ray {
       T const size = modulus_of(moment);
       T const left = modulus_of(low) - wrong_low;
       T const wrong = 1.01 * (wrong_of(own, above) + size * wrong_low) / left +
-                      8.0 * unit_roundoff * size + outer(step_, t);
+                      8.0 * unit_roundoff * size + step_.whole_error(p, t);
       // Where nothing is known but |E S^w| ≤ E S^p.
       bool const known = left > 0.0 && wrong < 1.0;
       put(n, known ? moment : complex<T>{1.0, 0.0}, known ? wrong : 2.02);

@@ -32,21 +32,18 @@ struct turned_mass {
 /// That as the n-th coefficient of (Σ_j π_j x^j)^t, π_j = E ρ^j e^{−ρ}/j!, ρ = uU/t: docs/certificates/allocation.md,
 /// Lemma 18.
 template <std::same_as<double> T = double>
-class turned_sums {
+class turned_sums : step_nodes<T> {
+  using nodes = step_nodes<T>;
+  using nodes::base_;
+  using nodes::bent_;
+  using nodes::farthest;
+  using nodes::least;
+  using nodes::location_;
+  using nodes::order_;
+  using nodes::steps_;
+
  public:
-  turned_sums(discrete_step<T> const& step, T steps, T order)
-      : steps_(steps),
-        order_(order),
-        location_(step.size()),
-        base_(step.size()),
-        bent_(step.size()) {
-    for (std::size_t i = 0; i < step.size(); ++i) {
-      T const z = step.point(i);
-      location_[i] = step.location(z);
-      base_[i] = step.mass(z);
-      bent_[i] = 0.5 * z * z;
-    }
-  }
+  turned_sums(discrete_step<T> const& step, T steps, T order) : step_nodes<T>(step, steps, order) {}
 
   /// Whether there are numbers at the real part `cosine` of the turn where u is not large.
   [[nodiscard]] static bool serves(T order, T cosine) {
@@ -75,7 +72,7 @@ class turned_sums {
       T const x = rho[i] * turn.re;
       T const y = rho[i] * turn.im;
       if (bent_[i] + x > farthest) {
-        lost += base_[i] * few_of(x);
+        lost += base_[i] * this->few_of(x);
         hits[i].re = hits_at_most[i] = base_[i];
         off_hit += base_[i] * (bent_[i] + 16.0);
         rho[i] = 0.0;
@@ -183,23 +180,7 @@ class turned_sums {
 
  private:
   static constexpr T most_shrunk = 340.0;  // −n·log s
-  // z²/2 + Re ρ of what is left out, for its masses would underflow. What underflow does to the answer.
-  static constexpr T farthest = 690.0;
-  static constexpr T least = -680.0;
   static constexpr std::size_t block = 64;
-
-  // That no more than n come of so many, at most (Chernoff).
-  [[nodiscard]] T few_of(T mean) const {
-    if (!(mean > order_)) return 1.0;
-    return elementary::exp(
-        std::max(-700.0, order_ - mean + order_ * elementary::log(mean / order_)));
-  }
-
-  T steps_;
-  T order_;
-  std::vector<T> location_;
-  std::vector<T> base_;
-  std::vector<T> bent_;  // z²/2
 };
 
 }  // namespace tacit::detail::epochs

@@ -34,9 +34,6 @@ struct renyi_cost {
   /// In place of `pair` (or `base`): what is known of the mechanism's divergences.
   std::optional<divergence_guarantee> known = std::nullopt;
 
-  /// Whether `pair` says all.
-  [[nodiscard]] bool plain() const { return pair && !base && !bounded_range && !known; }
-
   friend bool operator==(renyi_cost const&, renyi_cost const&) = default;
 };
 
