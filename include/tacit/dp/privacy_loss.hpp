@@ -234,7 +234,7 @@ class basic_privacy_loss {
     T const spent = for_lines(allowed.share).left() - lines.left();
     // Of many persons with several records a grid needs more to say anything.
     bool const persons = mixtures_.has_persons() && mixtures_.distinct() > most_on_grid;
-    T const least = persons ? 0.5 : detail::least_on_grid;
+    T const least = persons ? 1.0 : detail::least_on_grid;
     detail::work_budget const own(std::max(whole - spent, least * whole));
     detail::grid_answers<T> const grid(grid_, others_ ? nullptr : &mixtures_, allowed.width,
                                        keep != nullptr ? &keep->grids : nullptr);

@@ -91,8 +91,9 @@ template <class Bound>
 ///
 /// Guarantee: upper bounds. Each divergence is raised by the bound on its error, the conversion is the
 /// tightest that one order allows (`renyi_epsilon`), and the order leaves less than 1e-7 of the best
-/// bound. No lower bound: `lower` is 0. Of more than 512 distinct events similar ones are
-/// rounded up to 256, persons' substitutes to a hundred; of more than a thousand others fewer orders are tried.
+/// bound. No lower bound: `lower` is 0. Of more than 512 distinct events similar ones are rounded up to 256; of more than a
+/// hundred whose divergences take panels (sampled Laplace noise, persons' substitutes, batches under replace_one) to a hundred.
+/// Of more than a thousand others fewer orders are tried.
 ///
 /// Beside the dominating pairs it uses the exponential mechanism's own divergence (unsampled), and for
 /// batches without replacement under replace_one the smaller of Wang–Balle–Kasiviswanathan's bound and
@@ -276,10 +277,13 @@ class basic_renyi {
     for (entry const& e : entries_) {
       detail::renyi_cost const& cost = e.*towards;
       double const count = detail::count_up(e.count);
-      if (auto at = entries_.size() > most_distinct ? detail::rising_numbers(cost)
-                                                    : detail::rising_pair{}) {
-        bool const substitutes = cost.pair && std::holds_alternative<coupled_pair>(*cost.pair);
-        (substitutes ? dear : alike).add(cost, std::move(at), count);
+      bool const by_panels = detail::takes_panels(cost);
+      detail::rising_pair at;
+      if (entries_.size() > (by_panels ? most_dear : most_distinct)) {
+        at = detail::rising_numbers(cost);
+      }
+      if (at) {
+        (by_panels ? dear : alike).add(cost, std::move(at), count);
       } else {
         curve.add(cost, count);
       }
@@ -289,7 +293,7 @@ class basic_renyi {
       if (up) curve.add(detail::cost_with(like, numbers), count);
     };
     std::move(alike).round(most_distinct / 2, most_distinct, 0.0, use);
-    std::move(dear).round(most_distinct / 5, most_distinct / 5, 0.0, use);
+    std::move(dear).round(most_dear, most_dear, 0.0, use);
     return curve;
   }
 
@@ -342,6 +346,7 @@ class basic_renyi {
   static constexpr double infinity = std::numeric_limits<double>::infinity();
   // Beyond so many distinct events similar ones count as the largest of them: Lemma 13 of docs/certificates/grid.md.
   static constexpr std::size_t most_distinct = 512;
+  static constexpr std::size_t most_dear = 100;
   // Divergences in one search. Every order gives a bound, so that it may end anywhere.
   static constexpr double most_asked = 50'000.0;
   // Losses of parts of mixtures for their tables that count as one of these.

@@ -74,6 +74,18 @@ template <std::same_as<renyi_cost> Cost>
   return out;
 }
 
+/// Whether a divergence takes many panels, and so milliseconds.
+[[nodiscard]] inline bool takes_panels(renyi_cost const& cost) {
+  auto const of = [](std::optional<dominating_pair> const& pair) {
+    if (!pair) return false;
+    auto const* bounded = std::get_if<bounded_pair>(&*pair);
+    return std::holds_alternative<coupled_pair>(*pair) ||
+           std::holds_alternative<amplified_pair>(*pair) ||
+           (bounded != nullptr && bounded->rate < 1.0);
+  };
+  return of(cost.pair) || of(cost.base);
+}
+
 /// The largest loss of a pair.
 template <std::same_as<dominating_pair> Pair>
 [[nodiscard]] double largest_loss(Pair const& pair) {
