@@ -115,7 +115,7 @@ TEST_CASE("log_add: minus infinity is the logarithm of nothing", "[log]") {
 }
 
 TEST_CASE("log_add is symmetric, exact to an ulp or two, and never below its larger term",
-          "[log]") {
+          "[log][long]") {
   using tacit::log_add;
   CHECK(log_add(1e308, 1e308) == 1e308);
   CHECK(log_add(-1e308, 1e308) == 1e308);
@@ -179,7 +179,7 @@ TEST_CASE("log_sum over a range", "[log]") {
   CHECK(log_sum(terms) == Approx(static_cast<double>(oracle(log(truth)))).epsilon(4e-16));
 }
 
-TEST_CASE("log1m_exp keeps its digits at both ends", "[log]") {
+TEST_CASE("log1m_exp keeps its digits at both ends", "[log][long]") {
   using tacit::log1m_exp;
   CHECK(log1m_exp(0.0) == -infinity);
   CHECK(log1m_exp(-0.0) == -infinity);
@@ -217,7 +217,7 @@ TEST_CASE("log1p_exp does not overflow", "[log]") {
   CHECK(is_nan(log1p_exp(not_a_number)));
 }
 
-TEST_CASE("the residual of e^w loses no digit on either side of its switch", "[log]") {
+TEST_CASE("the residual of e^w loses no digit on either side of its switch", "[log][long]") {
   auto const error = [](double w) {
     exact const truth =
         std::abs(w) < 1e-12 ? exact(w) * w / 2 * (1 + exact(w) / 3) : exact(exp(exact(w)) - 1 - w);

@@ -118,7 +118,7 @@ TEST_CASE("neighbouring doubles are those of nextafter", "[rounded]") {
   CHECK(std::isnan(next_up(not_a_number)));
 }
 
-TEST_CASE("directed sums and differences are the neighbours of the exact ones", "[rounded]") {
+TEST_CASE("directed sums and differences are the neighbours of the exact ones", "[rounded][long]") {
   verdict sum;
   verdict difference;
   int asymmetric = 0;
@@ -146,7 +146,7 @@ TEST_CASE("directed sums and differences are the neighbours of the exact ones", 
   CHECK(std::isnan(add_up(infinity, -infinity)));
 }
 
-TEST_CASE("directed products are the neighbours of the exact ones", "[rounded]") {
+TEST_CASE("directed products are the neighbours of the exact ones", "[rounded][long]") {
   verdict product;
   int asymmetric = 0;
   over_pairs([&](double a, double b) {
@@ -193,7 +193,7 @@ TEST_CASE("directed quotients are the neighbours of the exact ones", "[rounded][
   CHECK(divide_up(1.0, infinity) == 0.0);
 }
 
-TEST_CASE("directed roots are the neighbours of the exact ones", "[rounded]") {
+TEST_CASE("directed roots are the neighbours of the exact ones", "[rounded][long]") {
   verdict up;
   verdict down;
   auto const use = [&](double x) {

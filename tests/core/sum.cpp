@@ -106,7 +106,8 @@ TEST_CASE("a compensated sum in 50 digits and in float", "[sum]") {
   CHECK(narrow.value() == Approx(1.00001).epsilon(1e-7));
 }
 
-TEST_CASE("add_up is never below the sum, subtract_down never above the difference", "[sum]") {
+TEST_CASE("add_up is never below the sum, subtract_down never above the difference",
+          "[sum][long]") {
   std::mt19937_64 random(2);
   std::uniform_real_distribution<double> exponent(-20.0, 0.0);
   std::uniform_int_distribution<int> shift(-60, 60);

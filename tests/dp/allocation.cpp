@@ -343,7 +343,7 @@ TEST_CASE("threads ask one accountant of distinct epochs what one alone is answe
   }
 }
 
-TEST_CASE("epochs whose noise differs by rounding alone are grouped", "[allocation]") {
+TEST_CASE("epochs whose noise differs by rounding alone are grouped", "[allocation][long]") {
   discretised_accountant distinct(adjacency::add_remove);
   discretised_accountant equal(adjacency::add_remove);
   double noise = 30.0;
@@ -410,7 +410,7 @@ TEST_CASE("an epoch of less noise or fewer steps is less private at every ε",
   }
 }
 
-TEST_CASE("an epoch as atoms lies on either side of it", "[allocation]") {
+TEST_CASE("an epoch as atoms lies on either side of it", "[allocation][long]") {
   auto const [noise, steps] = GENERATE(std::pair{1.0, 500.0}, std::pair{0.7, 30.0});
   CAPTURE(noise, steps);
   detail::work_budget work(1e10);

@@ -164,7 +164,7 @@ TEST_CASE("sampled Gaussians: the 40-digit table lies inside", "[dp]") {
   CHECK(tried > 15);
 }
 
-TEST_CASE("schedules: the 40-digit table lies inside", "[dp]") {
+TEST_CASE("schedules: the 40-digit table lies inside", "[dp][long]") {
   table const reference("dp_heterogeneous.csv");
   for (std::size_t row = 0; row < reference.size(); ++row) {
     std::vector<std::array<double, 3>> schedule;
@@ -289,7 +289,7 @@ TEST_CASE("counts are not forgotten", "[dp]") {
   CHECK(gaussian_delta(exact(10), exact(gaussians.lower)) >= exact(1e-5));
 }
 
-TEST_CASE("one sampled Gaussian, each direction against its closed form", "[dp]") {
+TEST_CASE("one sampled Gaussian, each direction against its closed form", "[dp][long]") {
   for (double const rate : {1e-4, 0.01, 0.9}) {
     for (double const sigma : {0.5, 5.0}) {
       domination const pairs = dominate(sampled_gaussian(rate, sigma), adjacency::add_remove);
@@ -440,7 +440,7 @@ TEST_CASE("extreme rates and noise give intervals, never nonsense", "[.sweep]") 
   }
 }
 
-TEST_CASE("what no fine grid holds is answered from a coarse one", "[dp]") {
+TEST_CASE("what no fine grid holds is answered from a coarse one", "[dp][long]") {
   // A step's loss reaches 30,000 of its deviations. By contour integral ε is 16.3975.
   discretised const noisy = method(sampled_gaussian(1e-6, 0.3), 100000000, 0.1);
   bound<double> const e = noisy.epsilon(1e-6);

@@ -202,7 +202,7 @@ TEST_CASE("small compositions of responses, outcome by outcome in 50 digits", "[
   }
 }
 
-TEST_CASE("laws that are nearly alike: no mass is raised to the first node", "[dp]") {
+TEST_CASE("laws that are nearly alike: no mass is raised to the first node", "[dp][long]") {
   for (double const apart : {4e-11, 2e-10}) {
     double const first = 0.1;
     double const second = 0.1 * (1.0 + apart);
@@ -319,7 +319,7 @@ TEST_CASE("thousands of sampled releases under replace_one have narrow intervals
 }
 
 // A step as wide as the narrowest law put more cells under the others than there are numbers.
-TEST_CASE("a law of next to no width beside one of a great width", "[dp]") {
+TEST_CASE("a law of next to no width beside one of a great width", "[dp][long]") {
   auto const account = discretised_accountant(adjacency::replace_one)
                            .compose(sampled(laplace{3733581.0484995609}, poisson{9.3e-11}), 50)
                            .compose(sampled(gaussian{0.015}, poisson{0.0031586642751877262}), 2);
@@ -397,7 +397,7 @@ TEST_CASE("at epsilon 0 both directions are the total variation", "[dp]") {
   }
 }
 
-TEST_CASE("thousands of distinct events", "[dp]") {
+TEST_CASE("thousands of distinct events", "[dp][long]") {
   // Between n of the least and n of the largest, which are on a lattice of their own.
   constexpr int n = 50000;
   discretised_accountant run;

@@ -117,7 +117,7 @@ TEST_CASE("individual filters: a run's divergence, transcript by transcript",
   CHECK(without > budget);      // and the filter is what keeps it
 }
 
-TEST_CASE("individual Gaussian filters: two adaptive steps by quadrature", "[dp][filter]") {
+TEST_CASE("individual Gaussian filters: two adaptive steps by quadrature", "[dp][filter][long]") {
   // The first release decides what the second is asked for; the filter cuts it where it would not fit.
   double const mu = 1.0;
   double const step = 1e-3;

@@ -337,7 +337,7 @@ TEST_CASE("one sampled Laplace release is its closed form", "[dp][long]") {
 // Found by a search for answers above Rényi's: the closed form of one release is wide at these, and the line's own width was
 // enough to be above.
 TEST_CASE("Laplace noise: never above the Rényi accountant, at the ends of all ranges, too",
-          "[dp]") {
+          "[dp][long]") {
   struct question {
     double delta;
     double noise;

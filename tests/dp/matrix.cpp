@@ -678,7 +678,7 @@ TEST_CASE("sampling amplifies a banded run", "[dp][matrix]") {
                   std::invalid_argument);
 }
 
-TEST_CASE("samples that keep a distance: no moment is above its bound", "[dp][matrix]") {
+TEST_CASE("samples that keep a distance: no moment is above its bound", "[dp][matrix][long]") {
   std::mt19937_64 random(20261129);
   std::uniform_real_distribution<double> uniform;
   double largest_excess = 0.0;
@@ -769,7 +769,7 @@ TEST_CASE("samples that keep a distance against draws of whole runs", "[dp][matr
   }
 }
 
-TEST_CASE("samples that keep a distance: long runs, beside the other ways", "[dp][matrix]") {
+TEST_CASE("samples that keep a distance: long runs, beside the other ways", "[dp][matrix][long]") {
   // 16 bands, 2000 steps, a record in one of 160 steps on average: cyclic samples need .1 in their turn.
   toeplitz_strategy const c = square_root_strategy(2000, 16);
   double const rate = 1.0 / 145.0;

@@ -637,7 +637,7 @@ TEST_CASE("persons with several records are dearer than one, cheaper than all at
   CHECK(four.epsilon(1e-6).upper < shift.epsilon(1e-6).lower);
 }
 
-TEST_CASE("rare large losses: no end is on the wrong side of a Chernoff bound", "[dp]") {
+TEST_CASE("rare large losses: no end is on the wrong side of a Chernoff bound", "[dp][long]") {
   // 10^8 steps of rate 10^-6 and σ = 1. With 60-digit moments of the law cut at 14, and what is cut off,
   // δ(.5) ≤ 2.4e-35 and δ(.2) ≤ 3.6e-29: losses must keep their digits where they are small and their
   // exponents are not.
@@ -747,7 +747,7 @@ TEST_CASE("a search that finds no tilt asks for no more memory than its budget",
   CHECK(rare.delta(1.0).upper < 1e-300);
 }
 
-TEST_CASE("negligible rates among many distinct ones leave an interval", "[privacy_loss]") {
+TEST_CASE("negligible rates among many distinct ones leave an interval", "[privacy_loss][long]") {
   // The engines take no rate of 1e-200, and there are too many events to be composed one by one.
   privacy_loss_accountant with(adjacency::add_remove);
   privacy_loss_accountant without(adjacency::add_remove);

@@ -255,7 +255,7 @@ TEST_CASE("the rays and the vertical line meet", "[dp]") {
 }
 
 // Unsampled noise has losses of any size, however rare: none of them is the largest.
-TEST_CASE("beside unsampled noise the direction add has no largest loss", "[dp]") {
+TEST_CASE("beside unsampled noise the direction add has no largest loss", "[dp][long]") {
   rays::composition const run{{{0.00018920725001552762, 1.0 / 0.7834315954415367, 12.0}},
                               std::pow(18.346549430257195, -2.0)};
   double const log_delta = std::log(3.148342638197394e-11);

@@ -611,7 +611,7 @@ TEST_CASE("the bounds without a quadrature are above the divergences of mechanis
   }
 }
 
-TEST_CASE("orders of millions at tiny rates cost no more than others", "[dp]") {
+TEST_CASE("orders of millions at tiny rates cost no more than others", "[dp][long]") {
   for (double const rate : {1e-12, 1e-9, 1e-6, 1e-3}) {
     for (double const epsilon : {1e-3, 1.0, 50.0, 1e6}) {
       for (auto const towards : {orientation::remove, orientation::add}) {
@@ -665,7 +665,7 @@ TEST_CASE("the largest orders have tables as small as others, or none", "[dp]") 
   }
 }
 
-TEST_CASE("orders of losses of many parts share their nodes", "[dp]") {
+TEST_CASE("orders of losses of many parts share their nodes", "[dp][long]") {
   mixture_pair many{{}, orientation::remove};
   for (int k = 1; k <= 150; ++k) many.parts.push_back({0.5 / 150.0, 0.25 * k});
   for (orientation const towards : {orientation::remove, orientation::add}) {

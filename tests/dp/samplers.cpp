@@ -299,7 +299,7 @@ TEST_CASE("Integer noise: every sample of every database, all adjacencies, perso
   CHECK(answered == 5 * (3 * (8 + 5) + 2));
 }
 
-TEST_CASE("Integer noise on vectors: contributions by their L1 norm", "[dp][samplers]") {
+TEST_CASE("Integer noise on vectors: contributions by their L1 norm", "[dp][samplers][long]") {
   // Two coordinates, two records; a record's contribution is one of all pairs of L1 norm at most 2.
   std::vector<std::pair<int, int>> contributions;
   for (int x = -2; x <= 2; ++x) {
@@ -469,7 +469,7 @@ TEST_CASE("Randomised response of Poisson samples under replace_one is randomise
   }
 }
 
-TEST_CASE("Normal sums in batches: two records, by cells of the line", "[dp][samplers]") {
+TEST_CASE("Normal sums in batches: two records, by cells of the line", "[dp][samplers][long]") {
   // Of contributions −1, 0 and 1; a batch of two draws, or of one record.
   double const sigma = 0.9;
   law absent;
@@ -765,7 +765,7 @@ TEST_CASE("Capped batches that are told: every sample of small databases", "[dp]
   }
 }
 
-TEST_CASE("Caps that are no rare event: bounds where there were none", "[dp][samplers]") {
+TEST_CASE("Caps that are no rare event: bounds where there were none", "[dp][samplers][long]") {
   composed const steps{sampled(gaussian{1.0}, poisson{0.01}), 1000};
   privacy_loss_accountant whole;
   whole.compose(steps.release, steps.count);
@@ -1141,7 +1141,7 @@ TEST_CASE("weights of binomial laws are within what they are said to be", "[dp][
 }
 
 // With weights that count as known to 1e-11 the loss of each of these steps would count as unknown.
-TEST_CASE("very many steps of a person's integer noise at a tiny rate", "[dp][samplers]") {
+TEST_CASE("very many steps of a person's integer noise at a tiny rate", "[dp][samplers][long]") {
   event const release = by_person(sampled(discrete_gaussian{40.18}, poisson{2.27e-8}), 3);
   for (adjacency const neighbours : {adjacency::add_remove, adjacency::replace_one}) {
     domination const found = dominate(release, neighbours);

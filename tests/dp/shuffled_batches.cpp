@@ -204,7 +204,7 @@ TEST_CASE("the clones of a null record hide a record: every order of small epoch
 }
 
 TEST_CASE("the same of batches of two, of a smaller one at the end and of adaptive contributions",
-          "[dp][shuffled]") {
+          "[dp][shuffled][long]") {
   // A smaller batch at the end does not count: two steps in all of them.
   std::vector<std::vector<std::size_t>> const epochs{{1, 1}, {2, 2}, {2, 2, 1}, {3, 3}};
   double closest = infinity;
@@ -312,7 +312,7 @@ TEST_CASE("a failure is what it says", "[dp][shuffled]") {
   }
 }
 
-TEST_CASE("no answer is below the truth: a thousand shuffled batches", "[dp][shuffled]") {
+TEST_CASE("no answer is below the truth: a thousand shuffled batches", "[dp][shuffled][long]") {
   // All others add −1 to a step, which is the worst that is known (Chua et al. 2024): where the record is, the sum is 2
   // above those of the other steps, or 1 where it is null. Drawn from P, δ(ε) = E(1 − e^{ε−L})⁺.
   double const sigma = 4.0;

@@ -106,7 +106,7 @@ TEST_CASE("a hundred thousand releases one by one, and at once", "[dp]") {
   CHECK(exact(many.epsilon(1e-5).upper) >= faint);
 }
 
-TEST_CASE("gaussians in random groups hold the truth of their sum", "[dp]") {
+TEST_CASE("gaussians in random groups hold the truth of their sum", "[dp][long]") {
   std::mt19937_64 random(21);
   std::uniform_real_distribution<double> share(0.0, 3.0);
   for (int run = 0; run < 60; ++run) {
@@ -199,7 +199,7 @@ TEST_CASE("a count split between two accountants and a filter", "[dp]") {
   }
 }
 
-TEST_CASE("many different events cost no more than to sort them", "[dp]") {
+TEST_CASE("many different events cost no more than to sort them", "[dp][long]") {
   auto const seconds = [](auto accountant, auto&& make) {
     std::clock_t const start = std::clock();
     for (int k = 0; k < 50'000; ++k) accountant.compose(make(1.0 + 1e-4 * k));

@@ -70,7 +70,7 @@ TEST_CASE("two releases by one integral agree with inversions to 40 digits", "[d
   CHECK(compared >= 6);
 }
 
-TEST_CASE("one integral and the vertical line meet, in both directions", "[dp]") {
+TEST_CASE("one integral and the vertical line meet, in both directions", "[dp][long]") {
   random_runs runs{std::mt19937_64(20261125)};
   int compared = 0;
   for (int k = 0; k < 400; ++k) {
@@ -94,7 +94,7 @@ TEST_CASE("one integral and the vertical line meet, in both directions", "[dp]")
   CHECK(compared >= 200);
 }
 
-TEST_CASE("two releases keep what holds of every profile", "[dp]") {
+TEST_CASE("two releases keep what holds of every profile", "[dp][long]") {
   random_runs runs{std::mt19937_64(7)};
   for (int k = 0; k < 150; ++k) {
     double const rate = k % 10 == 0 ? 1.0 : runs.log_uniform(1e-7, 0.999);

@@ -89,7 +89,8 @@ TEST_CASE("draws with replacement: continuous noise and noise on a fine lattice 
   }
 }
 
-TEST_CASE("a batch of draws is not the worse for the draws that hardly ever occur", "[dp][grid]") {
+TEST_CASE("a batch of draws is not the worse for the draws that hardly ever occur",
+          "[dp][grid][long]") {
   // Once 3.7, 157.96 and 376.4: the grid went out to the shift of 80 draws of one record.
   event const release = sampled(gaussian{1.0}, with_replacement{600, 60000});
   CHECK(epsilon(release, 1, adjacency::add_remove, 1e-5).upper < 3.71);

@@ -439,7 +439,7 @@ TEST_CASE("confident or hold holds what it cannot say clearly", "[paczero]") {
   CHECK(bold.last()[0].charged.value == Approx(0.05).epsilon(1e-9));
 }
 
-TEST_CASE("the record ledger binds the worst record, in both views", "[paczero]") {
+TEST_CASE("the record ledger binds the worst record, in both views", "[paczero][long]") {
   std::mt19937_64 random(8);
   for (auto const what : {observed::sign, observed::value}) {
     for (auto const spend : {allocation::uniform, allocation::adaptive,
@@ -562,7 +562,7 @@ TEST_CASE("a cap on posteriors beside a budget: both hold all along", "[paczero]
 }
 
 TEST_CASE("declared groups stay within their budget, and the run goes on without them",
-          "[paczero]") {
+          "[paczero][long]") {
   for (auto const what : {observed::sign, observed::value}) {
     for (auto const ledger : {ledger_kind::subset, ledger_kind::record}) {
       std::mt19937_64 random(16);

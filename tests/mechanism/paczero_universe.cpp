@@ -342,7 +342,7 @@ TEST_CASE("two directions share a step's budget, and the belief moves between th
 }
 
 TEST_CASE("each record's information stays within its own charges, and these in the budget",
-          "[universe]") {
+          "[universe][long]") {
   for (allocation const spend : rules) {
     for (double const budget : {1e-5, 0.02, 0.33}) {
       for (std::uint64_t const seed : {11U, 12U}) {

@@ -165,7 +165,7 @@ TEST_CASE("a minus is flipped like a plus", "[paid]") {
   }
 }
 
-TEST_CASE("signs are kept as often as they were paid for", "[paid]") {
+TEST_CASE("signs are kept as often as they were paid for", "[paid][long]") {
   // False alarm rate 1e-6 a line.
   secret_stream secret = fixed_stream(2);
   constexpr int draws = 50'000;
@@ -182,7 +182,7 @@ TEST_CASE("signs are kept as often as they were paid for", "[paid]") {
   }
 }
 
-TEST_CASE("a value is the sign plus its noise, and what is released is its sign", "[paid]") {
+TEST_CASE("a value is the sign plus its noise, and what is released is its sign", "[paid][long]") {
   // False alarm rate 1e-6 a line.
   secret_stream secret = fixed_stream(3);
   for (double const sigma : {0.1, 1.0, 30.0}) {

@@ -209,7 +209,7 @@ TEST_CASE("a unanimous sign tells no record anything, whatever the flip", "[reco
 
 TEST_CASE(
     "flip_for reveals no more about a record than its allowance, and nearly that about some record",
-    "[record_ledger]") {
+    "[record_ledger][long]") {
   std::mt19937_64 random(5);
   std::uniform_real_distribution<double> exponent(-12.0, -0.5);
   int too_much = 0;

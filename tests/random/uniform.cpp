@@ -28,7 +28,7 @@ TEST_CASE("uniform is the top 53 bits of its word, the last one set", "[uniform]
   }
 }
 
-TEST_CASE("uniform follows its law", "[uniform]") {
+TEST_CASE("uniform follows its law", "[uniform][long]") {
   // False alarm 1e-6 each: the law, the low bits by themselves, and neighbours.
   constexpr std::uint64_t n = 1 << 19;
   std::vector<double> sample(n);

@@ -253,7 +253,9 @@ TEST_CASE("each direction holds the enclosure's truth, all of them", "[.sweep]")
   check_directions(1, 1);
 }
 
-TEST_CASE("accountants hold the enclosure's truth", "[referee]") { check_accountants(12, 48); }
+TEST_CASE("accountants hold the enclosure's truth", "[referee][long]") {
+  check_accountants(12, 48);
+}
 
 TEST_CASE("accountants hold the enclosure's truth, all of them", "[.sweep]") {
   check_accountants(1, 1);

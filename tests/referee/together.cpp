@@ -51,7 +51,7 @@ TEST_CASE("ε(δ) and δ(ε) are inverse", "[referee]") {
   none_missed(156, 10, [](auto const& c, auto&) { return referee::inverse<renyi_accountant>(c); });
 }
 
-TEST_CASE("at ε = 0 both directions of both engines meet", "[referee]") {
+TEST_CASE("at ε = 0 both directions of both engines meet", "[referee][long]") {
   none_missed(158, 40, [](auto const& c, auto&) { return referee::total_variation(c); });
 }
 

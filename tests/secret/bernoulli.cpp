@@ -147,7 +147,7 @@ TEST_CASE("uniform_below is uniform", "[uniform_below]") {
   CHECK(chi_square < 45.08);
 }
 
-TEST_CASE("frequencies of bernoulli", "[bernoulli]") {
+TEST_CASE("frequencies of bernoulli", "[bernoulli][long]") {
   // False alarm 1e-6 each.
   auto bits = fixed_stream(2);
   constexpr int n = 200'000;

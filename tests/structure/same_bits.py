@@ -12,7 +12,7 @@ from pathlib import Path
 from compiling import in_parallel
 
 SOURCE = Path(__file__).with_suffix(".cpp")
-BUILDS = ["-O0", "-O2", "-O3", "-O3 -march=native -ffp-contract=fast"]
+BUILDS = ["-O0", "-O3", "-O3 -march=native -ffp-contract=fast"]
 BUILDS_X86 = ["-O2 -mavx2 -mno-fma", "-O3 -mavx2 -mf16c -mfma", "-O2 -mavx512f",
               "-O3 -mavx512f -mavx512cd -mavx512bw -mavx512vl -mavx512dq -mbmi2 -ffp-contract=off"]
 
