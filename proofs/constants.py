@@ -63,6 +63,6 @@ class Statements:
 if __name__ == "__main__":
     try:
         for key, number in quoted(Path(sys.argv[1]).read_text("utf-8")).items():
-            print(f"{key} = {number.hex()};")
+            print(f"{key} = {number.hex().replace('p+', 'p')};")
     except LookupError as error:
         sys.exit(f"FAILED {sys.argv[1]}: {error}")
