@@ -28,10 +28,14 @@ def double_of(literal):
 
 
 def quoted(text):
-    """The doubles that a proof's quotes name. Raises LookupError where the header has other code."""
+    """The doubles that a proof's quotes name. Raises LookupError where the header has other code, or the proof has no use for one."""
     found = {}
+    rest = QUOTE.sub("", text)
     for header, code in QUOTE.findall(text):
         names = NAME.findall(code)
+        idle = [name for name in names if not re.search(rf"\b{name}\b", rest)]
+        if idle:
+            raise LookupError(f"{header}: nothing is said of {idle}")
         parts = [re.escape(bare(part)) for part in NAME.split(code)[::2]]
         matches = re.findall(NUMBER.join(parts), bare((ROOT / "include/tacit" / header).read_text("utf-8")))
         if len(matches) != 1:
