@@ -8,7 +8,7 @@ A fused product only leaves a rounding out.
 # from core/log.hpp: constexpr std::size_t terms = (std::numeric_limits<T>::digits * {hundred} / {per} + {three}) / 2 * 2;
 # from core/log.hpp: if (u > T(-{a}) / {b} * scale && u < T({c}) / {d} * scale) {
 # from core/log.hpp: if (d > T(-{a}) / {b} && d < T({c}) / {d}) {
-# from dp/contour/strip.hpp: e.divergence = (base + (std::abs(loss) < {inside} ? {units} : {units_outside})) * exp_residual(-loss) +
+# from dp/contour/strip.hpp: e.divergence = (base + (std::abs(loss) < 0.336 ? {units} : 50.0)) * exp_residual(-loss) +
 import sys
 from fractions import Fraction
 from math import factorial
