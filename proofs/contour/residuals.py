@@ -6,6 +6,8 @@ A fused product only leaves a rounding out.
 """
 # from core/log.hpp: constexpr std::size_t terms = std::numeric_limits<T>::digits > 53 ? 22 : {exp_terms};
 # from core/log.hpp: constexpr std::size_t terms = (std::numeric_limits<T>::digits * {hundred} / {per} + {three}) / 2 * 2;
+# from core/log.hpp: factorial *= T(k + 2);
+# from core/log.hpp: c[k] = 1 / T(2 * k + 3);
 # from core/log.hpp: if (u > T(-{a}) / {b} * scale && u < T({c}) / {d} * scale) {
 # from core/log.hpp: if (d > T(-{a}) / {b} && d < T({c}) / {d}) {
 # from dp/contour/strip.hpp: e.divergence = (base + (std::abs(loss) < 0.336 ? {units} : 50.0)) * exp_residual(-loss) +
