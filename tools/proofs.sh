@@ -19,34 +19,57 @@ if ! diff "$scratch/headers" "$scratch/proofs"; then
   failed=1
 fi
 
-# A line "# prove RANGE : N" of a file is a case: in RANGE the error is at most N sixteenths of 2^-53.
-for file in proofs/elementary/*.gappa; do
+# The other proofs are of the numbers that the headers have where a proof quotes them.
+numbers() {
+  if ! python3 proofs/constants.py "$1" >"$scratch/numbers"; then
+    : >"$scratch/numbers"
+    failed=1
+  fi
+}
+
+# A line "# prove RANGE : N" of a file is a case: in RANGE the error is at most N sixteenths of 2^-53, or, of a second number, M.
+for file in proofs/*/*.gappa; do
+  numbers "$file"
   grep '^# prove ' "$file" >"$scratch/cases"
   while IFS= read -r case; do
     range=${case#'# prove '}
     range=${range% : *}
-    awk -v range="$range" -v bound="${case##* : }b-57" \
-      '!/^#/ { gsub(/RANGE/, range); gsub(/BOUND/, bound); print }' "$file" >"$scratch/case"
+    bounds=${case##* : }
+    awk -v range="$range" -v bound="${bounds%% *}b-57" -v limit="${bounds##* }b-57" \
+      '!/^#/ { gsub(/RANGE/, range); gsub(/BOUND/, bound); gsub(/LIMIT/, limit); print }' \
+      "$scratch/numbers" "$file" >"$scratch/case"
+    name=$(basename "$(dirname "$file")")/$(basename "$file" .gappa)
     if gappa "$scratch/case" >"$scratch/said" 2>&1; then
-      echo "proved $(basename "$file" .gappa): $range: ${case##* : }/16 of 2^-53"
+      echo "proved $name: $range: $bounds/16 of 2^-53"
     else
-      echo "FAILED $(basename "$file" .gappa): $range"
+      echo "FAILED $name: $range"
       grep -v '^Warning' "$scratch/said" || true
       failed=1
     fi
   done <"$scratch/cases"
 done
 
-sollya proofs/elementary/approximation.sollya >"$scratch/said" 2>&1 || failed=1
-grep -E '^(proved|FAILED)' "$scratch/said" || true
-asked=$(grep -c '^at_most' proofs/elementary/approximation.sollya)
-if [ "$(grep -c '^proved' "$scratch/said")" -ne "$asked" ]; then
-  echo "FAILED approximation.sollya"
-  cat "$scratch/said"
-  failed=1
-fi
+# A line that begins with one of these words states one thing, and says "proved" once.
+for file in proofs/*/*.sollya; do
+  numbers "$file"
+  prelude=proofs/below.sollya
+  [ "$file" != proofs/elementary/approximation.sollya ] || prelude=/dev/null
+  cat "$prelude" "$scratch/numbers" "$file" >"$scratch/case"
+  sollya "$scratch/case" >"$scratch/said" 2>&1 </dev/null || failed=1
+  echo "$file:"
+  grep -E '^(proved|FAILED)' "$scratch/said" || true
+  asked=$(grep -cE '^(below|above|at_most|at_least)\(' "$file")
+  if [ "$(grep -c '^proved' "$scratch/said")" -ne "$asked" ]; then
+    echo "FAILED $file: of $asked statements"
+    grep -v '^proved' "$scratch/said" || true
+    failed=1
+  fi
+done
 
-for script in proofs/elementary/*.py; do python3 "$script" || failed=1; done
+for script in proofs/*/*.py; do
+  echo "$script:"
+  python3 "$script" || failed=1
+done
 
 [ "$failed" -eq 0 ] && echo "Every proof checks." || echo "A PROOF FAILED."
 exit "$failed"
