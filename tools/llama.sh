@@ -23,7 +23,7 @@ echo "$digest  $archive" | sha256sum --check --quiet
 [ -e "$source" ] || tar -xzf "$archive" -C "$out"
 
 cmake -S examples/llama -B "$out/build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DLLAMA_SOURCE="$PWD/$source"
-nice cmake --build "$out/build" --target private_tuning toy_model -j "${JOBS:-2}"
+nice cmake --build "$out/build" --target private_tuning toy_model llama-perplexity -j "${JOBS:-2}"
 [ "${1:-}" != --build-only ] || exit 0
 
 make_model() { "$out/venv/bin/python" examples/llama/toy/make_model.py "$@"; }

@@ -4,6 +4,8 @@
 #include <tacit/core/count.hpp>
 #include <tacit/core/open_file.hpp>
 
+#include "output/used_files.hpp"
+
 #include <CLI/App.hpp>
 #include <unistd.h>
 
@@ -18,7 +20,6 @@
 #include <optional>
 #include <stdexcept>
 #include <system_error>
-#include <tuple>
 
 namespace calculator {
 
@@ -46,12 +47,6 @@ std::string six_digits_towards(double x, double side) {
 }
 
 }  // namespace
-
-std::filesystem::path whole_name(std::filesystem::path const& path) {
-  std::error_code unknown;  // weakly_canonical leaves a relative name that is not there as it is
-  auto found = std::filesystem::weakly_canonical(std::filesystem::absolute(path, unknown), unknown);
-  return unknown ? path : found;
-}
 
 std::string reason(std::exception const& why) {
   bool const memory = dynamic_cast<std::bad_alloc const*>(&why) != nullptr;
@@ -153,15 +148,8 @@ void arguments::check() const {
   check_files();
 }
 
-// Two names may be one file by links, or by the case of their letters: the operating system is asked of
-// those that are there, and the names are compared of those that are not.
 void arguments::check_files() const {
-  struct use {
-    std::string argument;
-    std::filesystem::path path;
-    bool written;
-  };
-  std::vector<use> files;
+  std::vector<apps::used_file> files;
   for (auto const& [name, known] : known_) {
     if (known.what.what == names::a_value || !given(name)) continue;
     bool const written = known.what.what != names::an_input;
@@ -171,21 +159,13 @@ void arguments::check_files() const {
       files.push_back({name, known.text + ending, true});
     }
   }
-  for (std::size_t i = 0; i < files.size(); ++i) {
-    for (std::size_t j = 0; j < i; ++j) {
-      if (!files[i].written && !files[j].written) continue;
-      std::error_code error;
-      bool same = std::filesystem::equivalent(files[i].path, files[j].path, error);
-      if (error) same = whole_name(files[i].path) == whole_name(files[j].path);
-      if (!same) continue;
-      auto const& [one, other] =
-          files[i].written ? std::tie(files[i], files[j]) : std::tie(files[j], files[i]);
-      bool const itself = one.path.string() == text(one.argument);
-      refuse(one.argument, (itself ? std::string("another file than ")
-                                   : "such that " + one.path.string() + " is another file than ") +
-                               other.argument);
-    }
-  }
+  auto const twice = apps::one_file_twice(files);
+  if (!twice) return;
+  auto const& [one, other] = *twice;
+  bool const itself = one.path.string() == text(one.argument);
+  refuse(one.argument, (itself ? std::string("another file than ")
+                               : "such that " + one.path.string() + " is another file than ") +
+                           other.argument);
 }
 
 std::string arguments::name() const { return verb_->get_name(); }

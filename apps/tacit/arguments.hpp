@@ -130,9 +130,6 @@ class arguments {
   std::string names_;  // of the options, for people
 };
 
-/// One absolute name of a file, through links, also where it is not there; `path` itself where there is none.
-std::filesystem::path whole_name(std::filesystem::path const& path);
-
 /// The shortest text that reads back as the same number.
 std::string exactly(double x);
 

@@ -18,6 +18,7 @@
 #include "calibrate.hpp"
 #include "output/format.hpp"
 #include "output/text_file.hpp"
+#include "output/used_files.hpp"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -194,7 +195,7 @@ void make_folder(arguments const& of, std::string const& folder) {
                                                     "it cannot be made", folder));
   }
   if (!std::filesystem::is_directory(folder, none)) of.refuse("--folder");
-  auto const parent = whole_name(of.text("--universe")).parent_path();
+  auto const parent = apps::whole_name(of.text("--universe")).parent_path();
   if (std::filesystem::equivalent(parent, folder, none)) {
     of.refuse("--folder", "another folder than that of --universe");
   }

@@ -9,6 +9,7 @@
 #include "output/format.hpp"
 #include "output/progress.hpp"
 #include "output/text_file.hpp"
+#include "output/used_files.hpp"
 #include "train.hpp"
 #include "training/groups.hpp"
 #include "training/paczero_run.hpp"
@@ -357,7 +358,7 @@ std::string belongs_to(std::string const& table, paczero_run_options const& want
 // What the state of a new run is about: see `stored_run`.
 std::string about(std::string const& digest, paczero_run_options const& wanted) {
   if (wanted.transcript.empty()) return digest;
-  return digest + tacit::detail::to_word(whole_name(wanted.transcript).string());
+  return digest + tacit::detail::to_word(apps::whole_name(wanted.transcript).string());
 }
 
 // A run has failed.
@@ -371,8 +372,8 @@ std::string about(std::string const& digest, paczero_run_options const& wanted) 
   std::size_t length = 0;
   for (char const* name : {"--resume", "--save", "--transcript"}) {
     if (!of.given(name)) continue;
-    std::string const file = whole_name(of.text(name)).string();
-    std::string const path = whole_name(why.path()).string();
+    std::string const file = apps::whole_name(of.text(name)).string();
+    std::string const path = apps::whole_name(why.path()).string();
     bool const beside = path == file || path.starts_with(file + '.');
     if (beside && file.size() > length) {
       whose = name;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "memory/free_memory.hpp"
 #include "records.hpp"
 
 #include <llama-cpp.h>
@@ -8,11 +9,13 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
+#include <exception>
 #include <filesystem>
 #include <map>
+#include <new>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -29,20 +32,35 @@ struct answered {
   bool right;
 };
 
+/// Ends the process, which would else be aborted, with one line.
+[[noreturn]] inline void end_with(std::string_view what) {
+  what = what.substr(0, what.find('\n'));
+  std::fprintf(stderr, "private_tuning: %.*s\n", static_cast<int>(what.size()), what.data());
+  _exit(2);
+}
+
 /// llama.cpp writes many lines of log. The last error is kept, for ours.
 inline std::string& last_error() {
   static std::string text = "no reason given";
   return text;
 }
 
-/// For the whole process, before anything else of llama.cpp is called.
-inline void keep_last_error() {
+/// For the whole process, before anything else of llama.cpp is called: one line of what goes wrong in it.
+inline void errors_in_one_line() {
   llama_log_set(
       [](ggml_log_level level, char const* text, void*) {
         std::string_view const line(text);
         if (level == GGML_LOG_LEVEL_ERROR) last_error() = line.substr(0, line.find('\n'));
       },
       nullptr);
+  ggml_set_abort_callback([](char const* text) {  // of memory that it did not get, for example
+    std::string_view const where(text);
+    end_with("llama.cpp cannot go on, perhaps for want of memory: " +
+             std::string(where.substr(where.rfind('/', where.find(':')) + 1)));
+  });
+  // llama.cpp does not survive a std::bad_alloc: some of its destructors free twice then.
+  std::set_new_handler([] { end_with("not enough memory"); });
+  std::set_terminate([] { end_with("an error in llama.cpp, perhaps for want of memory"); });
 }
 
 [[noreturn]] inline void fail(std::string const& what) {
@@ -61,13 +79,8 @@ class engine {
     std::error_code none;
     auto const bytes = static_cast<double>(std::filesystem::file_size(model_file, none));
     if (none) throw std::runtime_error("cannot read " + model_file);
-    double const memory =
-        static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE));
-    if (bytes > memory) {
-      throw std::runtime_error(model_file + " is too large for the memory of this machine: " +
-                               std::to_string(std::lround(bytes / 1e9)) + " GB of " +
-                               std::to_string(std::lround(memory / 1e9)));
-    }
+    double const free = apps::free_memory();
+    apps::must_fit(model_file, bytes, free);
     llama_model_params loading = llama_model_default_params();
     loading.n_gpu_layers = 0;  // what is moved in place lies in the host's memory
     if (of_model == weights::moved) {
@@ -82,9 +95,17 @@ class engine {
       one.prompt = one.tokens.size();
       std::vector<llama_token> const answer = tokens_of(records[i].answer, false, i);
       one.tokens.insert(one.tokens.end(), answer.begin(), answer.end());
+      auto const longest = static_cast<std::size_t>(llama_model_n_ctx_train(model()));
+      if (one.tokens.size() > longest) {
+        throw std::runtime_error(
+            "record " + std::to_string(i + 1) + " has " + std::to_string(one.tokens.size()) +
+            " tokens, more than the model was trained to read: " + std::to_string(longest));
+      }
       room_ = std::max(room_, one.tokens.size());
       records_.push_back(std::move(one));
     }
+    apps::must_fit(model_file + " with a context of " + std::to_string(room_) + " tokens",
+                   bytes + context_bytes(), free);
     llama_context_params sizes = llama_context_default_params();
     sizes.n_ctx = sizes.n_batch = sizes.n_ubatch = static_cast<std::uint32_t>(room_);
     sizes.n_seq_max = most_sequences;
@@ -227,6 +248,16 @@ class engine {
       out[j] = {sum / static_cast<double>(tokens.size() - prompt), right};
       at += static_cast<std::int32_t>(tokens.size());
     }
+  }
+
+  // At least: keys and values, attention of one layer, and the logits, in the graph and out of it.
+  [[nodiscard]] double context_bytes() const {
+    auto const tokens = static_cast<double>(room_);
+    double const heads = std::max(llama_model_n_head(model()), 1);
+    double const kept = llama_model_n_layer(model()) * llama_model_n_head_kv(model()) *
+                        (llama_model_n_embd(model()) / heads);
+    return 4.0 * tokens *
+           (2.0 * kept + heads * tokens + 2.0 * static_cast<double>(vocabulary_size()));
   }
 
   [[nodiscard]] std::size_t vocabulary_size() const {

@@ -67,9 +67,12 @@ inline void write_start(std::string const& model_file, std::string const& file,
       add(name + ".lora_b", shape.rank, one->ne[1]);
     }
   }
+  if (ggml_get_first_tensor(tensors.get()) == nullptr) {
+    throw std::runtime_error(model_file + " has no layer that could be tuned");
+  }
   ggml_backend_buffer_ptr const numbers(
       ggml_backend_alloc_ctx_tensors_from_buft(tensors.get(), ggml_backend_cpu_buffer_type()));
-  if (!numbers) throw std::runtime_error(model_file + " has no layer that could be tuned");
+  if (!numbers) throw std::runtime_error("there is no memory for the adapter");
   ggml_backend_buffer_clear(numbers.get(), 0);
 
   std::uint64_t step = 0;

@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -54,11 +55,13 @@ class private_mapping {
   explicit private_mapping(std::string const& file)
       : size_(static_cast<std::size_t>(std::filesystem::file_size(file))) {
     int const opened = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
-    if (opened >= 0) {
+    if (opened >= 0)
       bytes_ = ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE, opened, 0);
-      ::close(opened);
+    std::error_code const reason(errno, std::generic_category());
+    if (opened >= 0) ::close(opened);
+    if (bytes_ == MAP_FAILED) {
+      throw std::runtime_error("cannot read " + file + ": " + reason.message());
     }
-    if (bytes_ == MAP_FAILED) throw std::runtime_error("cannot read " + file);
   }
   private_mapping(private_mapping const&) = delete;
   private_mapping& operator=(private_mapping const&) = delete;

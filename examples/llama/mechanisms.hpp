@@ -12,9 +12,11 @@
 #include "tuning.hpp"
 
 #include <cstdio>
+#include <filesystem>
 #include <limits>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 
 /// The mechanism that a `tuning` asks for. Knows no engine.
 
@@ -61,8 +63,27 @@ promise with_mechanism(tuning const& how, tacit::participants const& taking_part
       tacit::paczero mechanism = begin();
       take_and_tell(mechanism, mechanism);
     } else {
-      auto saved = tacit::saved_run<tacit::paczero<>>::resume_or_start(how.save, begin);
-      take_and_tell(saved, *saved);
+      std::error_code none;
+      bool const begins =
+          !std::filesystem::exists(how.save, none) || std::filesystem::is_empty(how.save, none);
+      if (begins && std::filesystem::exists(how.transcript, none)) {
+        throw std::invalid_argument("there is a transcript " + how.transcript + ", but no state " +
+                                    how.save + " from which it goes on");
+      }
+      bool made = false;
+      try {
+        auto saved = tacit::saved_run<tacit::paczero<>>::resume_or_start(how.save, [&] {
+          made = true;
+          return begin();
+        });
+        take_and_tell(saved, *saved);
+      } catch (...) {
+        // A run that did not come to begin its transcript is none.
+        if (made && !std::filesystem::exists(how.transcript, none)) {
+          std::filesystem::remove(how.save, none);
+        }
+        throw;
+      }
     }
     out.text = said;
     return out;

@@ -74,6 +74,14 @@ TEST_CASE("records are a prompt, a tab and an answer a line", "[llama]") {
 
   std::ofstream(file) << "a\tb\nno answer\n";
   CHECK_THROWS_WITH(read_records(file), Catch::Contains("line 2 is not a prompt"));
+  std::ofstream(file) << "a\tb\r\nc\td\r\n";  // lines as on Windows
+  CHECK(read_records(file).size() == 2);
+  CHECK(read_records(file)[1].answer == "d");
+  for (std::string const& line : std::vector<std::string>{"a\t", "a\t \t", "\tb", " \tb", "a\t\r",
+                                                          "", std::string("a\0\tb", 4)}) {
+    std::ofstream(file) << "a\tb\n" << line << "\n";
+    CHECK_THROWS_WITH(read_records(file), Catch::Contains("line 2 is not a prompt"));
+  }
   std::ofstream(file) << "";
   CHECK_THROWS_WITH(read_records(file), Catch::Contains("has no record"));
   CHECK_THROWS_WITH(read_records(file + ".none"), Catch::Contains("cannot read"));
@@ -157,8 +165,20 @@ TEST_CASE("what cannot be run is refused before it begins", "[llama]") {
                     Catch::Contains("only PACZero"));
   CHECK_FALSE(std::filesystem::exists(file));
 
+  how = usual("paczero-mi", file);
+  how.save = (folder / "state").string();
+  how.smoothing = 0.0;
+  CHECK_THROWS_WITH(tune(how, theta.parameters(), records, theta.loss()),
+                    Catch::Contains("smoothing"));
+  CHECK_FALSE(std::filesystem::exists(file));
+  CHECK_FALSE(std::filesystem::exists(how.save));
+
   (void)tune(usual("paczero-zpl", file), theta.parameters(), records, theta.loss());
   model other;  // the transcript of another run is not overwritten
   CHECK_THROWS_AS(tune(usual("paczero-zpl", file), other.parameters(), records, other.loss()),
                   std::system_error);
+  how.smoothing = 1e-2;  // nor does a run go on from it whose state is another one
+  CHECK_THROWS_WITH(tune(how, other.parameters(), records, other.loss()),
+                    Catch::Contains("no state"));
+  CHECK_FALSE(std::filesystem::exists(how.save));
 }

@@ -7,11 +7,14 @@
 #include "gguf_file.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <string_view>
+#include <system_error>
 #include <vector>
 
 /// An adapter in an engine. Its parameters are moved in place; `apply` tells the engine that they were.
@@ -64,16 +67,31 @@ class trained_adapter {
     std::int64_t const width = llama_model_n_embd(engine_->model());
     for (ggml_tensor const* const one : file_.tensors()) {
       std::string const name = one->name;
-      bool const named = name.starts_with("direction.") && one->type == GGML_TYPE_F32;
-      std::size_t const layer = named ? std::stoul(name.substr(10)) : 0;
+      std::size_t const layer = one->type == GGML_TYPE_F32 ? layer_in(name) : 0;
       if (layer < 1 || layer >= layers || ggml_nelements(one) != width) {
-        throw std::runtime_error(file + " has another shape than the model: tensor " + name +
-                                 " of " + std::to_string(ggml_nelements(one)) + " numbers, for " +
-                                 std::to_string(layers) + " layers of " + std::to_string(width));
+        throw std::runtime_error(
+            file + " has another shape than the model: tensor " + name + " of " +
+            std::to_string(ggml_nelements(one)) + " numbers " + ggml_type_name(one->type) +
+            ", but must be one of direction.1 to " + std::to_string(layers - 1) + " of " +
+            std::to_string(width) + " numbers f32");
+      }
+      if (std::find(layers_.begin(), layers_.end(), layer) != layers_.end()) {
+        throw std::runtime_error(file + " has layer " + std::to_string(layer) + " twice: tensor " +
+                                 name);
       }
       layers_.push_back(layer);
     }
     vector_.resize((layers - 1) * static_cast<std::size_t>(width));
+  }
+
+  // The number in direction.NUMBER; 0 where there is none.
+  static std::size_t layer_in(std::string_view name) {
+    constexpr std::string_view begin = "direction.";
+    if (!name.starts_with(begin)) return 0;
+    std::size_t layer = 0;
+    char const* const end = name.data() + name.size();
+    auto const [stop, error] = std::from_chars(name.data() + begin.size(), end, layer);
+    return error == std::errc() && stop == end ? layer : 0;
   }
 
   void load(std::string const& file) {

@@ -3,13 +3,18 @@
 
 #include <tacit/zo/options.hpp>
 #include <tacit/zo/parameters.hpp>
+#include <tacit/zo/storage.hpp>
 #include <tacit/zo/two_point.hpp>
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <stdexcept>
 #include <string>
+#include <variant>
 
 /// A private run around any loss, and what it leaves on disk. Knows no engine.
 
@@ -38,6 +43,23 @@ struct tuning {
             .rounding = rounding};
   }
 };
+
+/// @throws std::runtime_error naming a tensor in which there is NaN or an infinity: what was tuned is of no use then
+inline void require_finite(tacit::parameters const& tuned) {
+  for (tacit::tensor const& one : tuned.all()) {
+    bool const well = std::visit(
+        []<class T>(std::span<T> entries) {
+          return std::all_of(entries.begin(), entries.end(),
+                             [](T x) { return std::isfinite(tacit::to_float(x)); });
+        },
+        one.entries);
+    if (!well) {
+      throw std::runtime_error("tensor " + one.name +
+                               " has come to have a number that is not finite: the steps are too "
+                               "long");
+    }
+  }
+}
 
 /// Fills in the losses of these records, at these parameters.
 using batch_loss =

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model_folder.hpp"
 
+#include "memory/free_memory.hpp"
 #include "output/text_file.hpp"
 #include "safetensors/safetensors.hpp"
 
 #include <nlohmann/json.hpp>
-#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <sstream>
 #include <stdexcept>
 #include <utility>
@@ -19,8 +18,6 @@ using nlohmann::ordered_json;
 
 namespace {
 
-constexpr char const* vocabulary_name = "vocab.txt";
-constexpr char const* weights_name = "model.safetensors";
 constexpr char const* digest_key = "tacit_vocabulary";
 
 [[noreturn]] void fail(std::filesystem::path const& file, std::string const& what) {
@@ -50,13 +47,7 @@ void check(opt_shape const& s, std::filesystem::path const& file) {
   if (s.width % s.heads != 0) fail(file, "hidden_size must be a multiple of num_attention_heads");
   double const bytes = static_cast<double>(entries_of(tensors_of(s))) *
                        (s.type == tacit::element_type::f32 ? 4.0 : 2.0);
-  double const memory =
-      static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE));
-  if (bytes > memory) {
-    fail(file, "the model is too large for the memory of this machine: " +
-                   std::to_string(std::llround(bytes / 1e9)) + " GB of " +
-                   std::to_string(std::llround(memory / 1e9)));
-  }
+  apps::must_fit(file.string() + ": the model", bytes, apps::free_memory());
 }
 
 opt_shape shape_in(ordered_json const& config, std::filesystem::path const& file) {
@@ -190,7 +181,7 @@ std::vector<std::int64_t> word_tokenizer::tokens(std::string_view text,
 model_folder model_folder::open(std::filesystem::path const& path) {
   model_folder out;
   out.path = path;
-  auto const file = path / "config.json";
+  auto const file = path / config_name;
   std::string expected;
   try {
     ordered_json const config = ordered_json::parse(apps::read_text(file.string()));
@@ -253,7 +244,7 @@ void model_folder::write(std::filesystem::path const& folder,
     auto const file = std::filesystem::is_directory(path) ? path / vocabulary_name : path;
     apps::write_text(folder / vocabulary_name, apps::read_text(file.string()));
   }
-  apps::write_text(folder / "config.json", config.dump(2) + "\n");
+  apps::write_text(folder / config_name, config.dump(2) + "\n");
   // A file of another run is replaced, as the other two are.
   std::filesystem::remove(folder / weights_name);
   apps::save_tensors(folder / weights_name, tensors_of(shape), weights);

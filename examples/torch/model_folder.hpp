@@ -4,6 +4,7 @@
 #include <tacit/zo/parameters.hpp>
 #include <tacit/zo/run_record.hpp>
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -13,6 +14,11 @@
 
 /// A model as a folder, as Hugging Face's `save_pretrained` writes one: config.json and model.safetensors. A
 /// vocab.txt beside them, a word a line, is the tokenizer. Knows no torch.
+
+inline constexpr char const* config_name = "config.json";
+inline constexpr char const* weights_name = "model.safetensors";
+inline constexpr char const* vocabulary_name = "vocab.txt";
+inline constexpr std::array file_names{config_name, weights_name, vocabulary_name};
 
 /// The sizes of an OPT decoder.
 struct opt_shape {

@@ -10,6 +10,7 @@
 #include "arguments.hpp"
 #include "engine.hpp"
 #include "ferret_tuning.hpp"
+#include "output/used_files.hpp"
 #include "shared_tuning.hpp"
 
 #include <mpi/communicator.hpp>
@@ -20,10 +21,15 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <ctime>
+#include <exception>
+#include <filesystem>
+#include <new>
 #include <numeric>
 #include <optional>
 #include <random>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -69,7 +75,51 @@ void print(ordered_json const& what, bool json) {
   }
 }
 
+// No file takes another one's place, and what is to be written can be, before anything is paid for.
+void check_files(arguments const& wanted) {
+  std::vector<apps::used_file> files;
+  auto const add = [&](char const* name, std::string const& path, bool is_written) {
+    if (!path.empty()) files.push_back({name, path, is_written});
+  };
+  add("MODEL", wanted.model, false);
+  add("VOCABULARY", wanted.vocabulary, false);
+  add("RECORDS", wanted.records, false);
+  add("--test", wanted.test, false);
+  add("--canaries", wanted.canaries, false);
+  add("TRANSCRIPT", wanted.transcript, false);
+  add("--transcript", wanted.how.transcript, true);
+  add("--save", wanted.how.save, true);
+  add("OUT", wanted.out, true);
+  for (char const* name : file_names) {
+    std::filesystem::path const file(name);
+    if (!wanted.model.empty()) add("MODEL", wanted.model / file, false);
+    add("OUT", wanted.out / file, true);
+  }
+  apps::must_be_different(files);
+  apps::must_be_writable("OUT", wanted.out, file_names);
+  for (apps::used_file const& one : files) {
+    if (one.written && one.argument != "OUT") apps::must_be_writable(one);
+  }
+}
+
+// The same where the files are those of rank 0: every rank ends with its words.
+void check_files(apps::communicator& ranks, arguments const& wanted) {
+  std::string trouble;
+  try {
+    if (ranks.is_first()) check_files(wanted);
+  } catch (std::exception const& error) {
+    trouble = error.what();
+  }
+  std::uint64_t size = trouble.size();
+  ranks.broadcast(std::span(&size, 1));
+  if (size == 0) return;
+  trouble.resize(size);
+  ranks.broadcast(std::span(trouble));
+  throw apps::shared_failure(trouble);
+}
+
 void start(arguments const& wanted) {
+  check_files(wanted);
   model_folder const made = model_folder::make(wanted.shape, wanted.vocabulary);
   engine const model(made, wanted.seed);
   made.write(wanted.out, model.on_host());
@@ -77,6 +127,7 @@ void start(arguments const& wanted) {
 }
 
 void train_openly(arguments const& wanted) {
+  check_files(wanted);
   model_folder const given = model_folder::open(wanted.model);
   engine const model(given, read_records(wanted.records), wanted.where);
   model.train(wanted.open);
@@ -140,7 +191,8 @@ double loss_attack(std::vector<answered> const& of, std::vector<bool> const& ins
 }
 
 // All losses are numbers before anything is paid for. Of a later one that is none the mechanism disposes.
-void must_be_finite(apps::communicator& ranks, std::vector<answered> const& of, std::size_t first) {
+void must_be_finite(apps::communicator& ranks, std::vector<answered> const& of, std::size_t first,
+                    std::string const& when) {
   std::int64_t bad = 0;
   std::int64_t sum = 0;
   for (std::size_t i = 0; i < of.size(); ++i) {
@@ -150,9 +202,9 @@ void must_be_finite(apps::communicator& ranks, std::vector<answered> const& of, 
   std::int64_t counts[2] = {bad, bad > 0 ? 1 : 0};
   ranks.add_up(counts);
   if (counts[0] == 0) return;
-  throw apps::shared_failure(bad > 0
-                                 ? "the loss of record " + std::to_string(sum) + " is not finite"
-                                 : "a loss on another rank is not finite");
+  throw apps::shared_failure(bad > 0 ? "the loss of record " + std::to_string(sum) + when +
+                                           " is not finite"
+                                     : "a loss on another rank" + when + " is not finite");
 }
 
 void must_agree(apps::communicator& ranks, std::string const& what,
@@ -161,6 +213,7 @@ void must_agree(apps::communicator& ranks, std::string const& what,
 }
 
 void train(apps::communicator& ranks, arguments const& wanted) {
+  check_files(ranks, wanted);
   model_folder const given = model_folder::open(wanted.model);
   std::vector<record> const records = read_records(wanted.records);
   bool const gradients = wanted.how.mechanism == ferret_name;
@@ -170,7 +223,7 @@ void train(apps::communicator& ranks, arguments const& wanted) {
                      wanted.where);
   placed const weights = model.weights();
   must_agree(ranks, "the model", weights.start);
-  must_be_finite(ranks, answers_of(model), own.first);
+  must_be_finite(ranks, answers_of(model), own.first, "");
 
   std::vector<bool> inside(records.size(), true);
   std::mt19937_64 coins(wanted.seed);
@@ -216,6 +269,9 @@ void train(apps::communicator& ranks, arguments const& wanted) {
   std::uint64_t const exchanged = ranks.exchanged().bytes - sent;
   tacit::parameter_hash const tuned = tacit::hash_of(model.on_host());
   must_agree(ranks, "the tuned model", tuned);
+  // What is of no use is not written: the steps are paid for, and the transcript still makes it.
+  require_finite(model.on_host());
+  must_be_finite(ranks, answers_of(model), own.first, " under what was tuned");
   if (!ranks.is_first()) return;
   given.write(wanted.out, model.on_host());
 
@@ -252,6 +308,7 @@ void train(apps::communicator& ranks, arguments const& wanted) {
 }
 
 void replay(arguments const& wanted) {
+  check_files(wanted);
   model_folder const given = model_folder::open(wanted.model);
   engine const model(given, std::vector<record>());
   tacit::transcript const run = tacit::read_transcript(wanted.transcript);
@@ -260,6 +317,7 @@ void replay(arguments const& wanted) {
   } else {
     tacit::replay(model.on_host(), run, tacit::openmp{});
   }
+  require_finite(model.on_host());
   given.write(wanted.out, model.on_host());
 }
 
@@ -283,8 +341,15 @@ void act(arguments const& wanted, int count, char** words) {
 }  // namespace
 
 int main(int count, char** words) {
+  std::set_terminate([] {  // of a thread that did not get its memory, for example
+    std::fputs("private_opt: an error in a thread, perhaps for want of memory\n", stderr);
+    std::_Exit(2);
+  });
   try {
     act(read_arguments(count, words), count, words);
+  } catch (std::bad_alloc const&) {
+    std::fputs("private_opt: not enough memory\n", stderr);
+    return 2;
   } catch (std::exception const& error) {
     std::string const text = error.what();  // torch's have a stack below their first line
     std::fprintf(stderr, "private_opt: %s\n", text.substr(0, text.find('\n')).c_str());

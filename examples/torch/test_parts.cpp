@@ -7,6 +7,7 @@
 
 #include "ferret_tuning.hpp"
 #include "model_folder.hpp"
+#include "output/used_files.hpp"
 #include "shared_tuning.hpp"
 #include "support/catch.hpp"
 #include "support/directory.hpp"
@@ -231,8 +232,61 @@ TEST_CASE("a model is the same after it was written and read", "[torch]") {
   CHECK_THROWS_WITH(read.words.tokens("c", read.shape.vocabulary),
                     Catch::Contains("no token \"c\""));
 
+  auto const weights = folder / "model" / weights_name;
+  auto const size = std::filesystem::file_size(weights);
+  for (std::uintmax_t const left : {size - 4, size / 2, std::uintmax_t{9}, std::uintmax_t{0}}) {
+    std::filesystem::resize_file(weights, left);
+    CHECK_THROWS_WITH(read.load(theta), Catch::Contains(weights.string()));
+  }
+  std::filesystem::remove(weights);
+  CHECK_THROWS_WITH(read.load(theta), Catch::Contains(weights.string()));
+
   std::ofstream(folder / "model" / "vocab.txt") << "<s>\n<pad>\n</s>\nb\na\n";
   CHECK_THROWS_WITH(model_folder::open(folder / "model"),
                     Catch::Contains("the tokenizer does not match the weights"));
   CHECK(first_line_of(folder / "model" / "config.json") == "{");
+}
+
+TEST_CASE("a number that is not finite is named by its tensor", "[torch]") {
+  std::vector<float> a(3, 1.0F);
+  std::vector<tacit::bfloat16> b(2, tacit::rounded_to<tacit::bfloat16>(1.0F));
+  tacit::parameters const theta(
+      {{.entries = std::span(a), .name = "a"}, {.entries = std::span(b), .name = "b"}});
+  CHECK_NOTHROW(require_finite(theta));
+  b[1] = tacit::rounded_to<tacit::bfloat16>(std::numeric_limits<float>::infinity());
+  CHECK_THROWS_WITH(require_finite(theta), Catch::Contains("tensor b"));
+  a[2] = std::numeric_limits<float>::quiet_NaN();
+  CHECK_THROWS_WITH(require_finite(theta), Catch::Contains("tensor a"));
+}
+
+TEST_CASE("a folder that will be written is none that is read, and can be made", "[torch]") {
+  support::directory const folder;
+  auto const model = folder / "model";
+  std::filesystem::create_directories(model);
+  std::ofstream(folder / "file") << "no folder";
+  std::filesystem::create_directory_symlink(model, folder / "also");
+  auto const different = [](std::filesystem::path const& one, std::filesystem::path const& other) {
+    apps::must_be_different(
+        std::vector<apps::used_file>{{"MODEL", one, false}, {"OUT", other, true}});
+  };
+  CHECK_NOTHROW(different(model, folder / "out"));
+  for (auto const& same : {model, folder / "also", folder / "none" / ".." / "model"}) {
+    CHECK_THROWS_WITH(different(model, same), Catch::Contains("another file than MODEL"));
+  }
+  different(folder / "a.run", folder / "b.run");
+  CHECK_THROWS(different(folder / "a.run", folder / "." / "a.run"));  // where neither is there
+
+  for (auto const& out : {model, folder / "out", folder / "some" / "where" / "else"}) {
+    CHECK_NOTHROW(apps::must_be_writable("OUT", out, file_names));
+  }
+  CHECK(std::filesystem::is_empty(model));
+  CHECK_FALSE(std::filesystem::exists(folder / "some"));
+  for (auto const& out : {folder / "file", folder / "file" / "out", std::filesystem::path(),
+                          std::filesystem::path("/dev/null"), folder / std::string(300, 'x')}) {
+    CHECK_THROWS_WITH(apps::must_be_writable("OUT", out, file_names),
+                      Catch::Contains("which cannot be written"));
+  }
+  std::filesystem::create_directories(model / weights_name);
+  CHECK_THROWS_WITH(apps::must_be_writable("OUT", model, file_names),
+                    Catch::Contains("it is no file"));
 }

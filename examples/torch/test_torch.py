@@ -10,6 +10,7 @@ With `device` as a second word it tests that alone; PROGRAM, in the environment,
 import itertools
 import json
 import os
+import resource
 import shutil
 import socket
 import subprocess
@@ -303,7 +304,13 @@ def check_refusals(few):
     weights = bytearray(weights_of("nan"))
     weights[-4:] = b"\0\0\xc0\x7f"
     Path("nan", "model.safetensors").write_bytes(weights)
+    changed("short", {})
+    Path("short", "model.safetensors").write_bytes(weights_of("short")[:-100])
+    changed("missing", {})
+    Path("missing", "model.safetensors").unlink()
     Path("no_tab.tsv").write_text("a prompt without an answer\n")
+    Path("nothing.tsv").write_text("")
+    Path("no_answer.tsv").write_text("the room was\t \n")
     Path("no_word.tsv").write_text("the soup was\tgreat\n")
     Path("long.tsv").write_text("the " * 100 + "\tgreat\n")
     cases = {
@@ -315,6 +322,10 @@ def check_refusals(few):
         "the tokenizer does not match the weights": ("words", few),
         "does not match the weights: ": ("few_words", few),
         "is not finite": ("nan", few),
+        "short/model.safetensors": ("short", few),
+        "missing/model.safetensors": ("missing", few),
+        "has no record": ("m32", "nothing.tsv"),
+        "line 1 is not a prompt": ("m32", "no_answer.tsv"),
         "not a prompt, a tab": ("m32", "no_tab.tsv"),
         'record 1: the model\'s tokenizer has no token "soup"': ("m32", "no_word.tsv"),
         "are more than the model reads": ("m32", "long.tsv"),
@@ -334,6 +345,51 @@ def check_refusals(few):
         print("refused:", complaint.strip(), flush=True)
 
 
+def refused(says, *words, **more):
+    """One line, exit 2, and no file that was not there."""
+    before = sorted(os.listdir())
+    done = subprocess.run([PROGRAM, *map(str, words)], capture_output=True, text=True, timeout=PATIENCE, **more)
+    assert done.returncode == 2 and says in done.stderr and done.stderr.count("\n") == 1 and not done.stdout, (says, done)
+    assert sorted(os.listdir()) == before, (says, set(os.listdir()) - set(before))
+    print("refused:", done.stderr.strip(), flush=True)
+
+
+def check_files(few):
+    """What is written is no file that is read, and can be written: before anything is spent."""
+    shutil.copytree("m32", "model")
+    os.symlink("model", "also")
+    Path("file").write_text("no folder")
+    before = weights_of("model")
+    for out in ("model", "also", "./model/", few):
+        for words in (["train", "model", few, out, "--transcript", "never.run", "--save", "never.state"],
+                      ["train-openly", "model", few, out], ["replay", "model", "never.run", out]):
+            if (out, words[0]) != (few, "replay"):
+                refused("must be another file than", *words)
+    refused("must be another file than", "train", "model", few, "out", "--transcript", few)
+    refused("must be another file than", "train", "model", few, "out", "--transcript", "model/model.safetensors")
+    refused("must be another file than", "train", "model", few, "out", "--transcript", "x", "--save", "x")
+    for out in ("file/out", "file", "/proc/out", "/dev/null", "", "x" * 300):
+        refused("which cannot be written", "train", "model", few, out, "--transcript", "never.run", "--save", "never.state")
+        refused("which cannot be written", "train-openly", "model", few, out)
+        refused("which cannot be written", "start", "model/vocab.txt", out)
+    for option in ("--transcript", "--save"):
+        more = [] if option == "--transcript" else ["--transcript", "never.run"]
+        refused("which cannot be written", "train", "model", few, "out", option, "none/x", *more)
+    assert weights_of("model") == before
+
+    must(*train("model", few, "first"))
+    must("start", "model/vocab.txt", "another", "--width", 32, "--layers", 2, "--heads", 2, "--positions", 32, "--seed", 7)
+    refused("with which the run began", "replay", "another", "first.run", "never")
+    refused("no state never.state from which it goes on", "train", "model", few, "never", "--transcript", "first.run",
+            "--save", "never.state")
+    status, out, complaint = end(begin(*train("model", few, "far", "--mechanism", "dpzero", "--rate-of-learning", "1e38")))
+    assert status == 2 and "finite" in complaint and complaint.count("\n") == 1 and not Path("far").exists(), complaint
+    # There is no memory for the weights.
+    changed("tall", {"max_position_embeddings": 10 ** 6, "hidden_size": 1024, "word_embed_proj_dim": 1024})
+    refused("too large for the memory that is free", "train", "tall", few, "never", "--transcript", "never.run", "--save",
+            "never.state", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (2 ** 32, 2 ** 32)))
+
+
 def main():
     with tempfile.TemporaryDirectory() as scratch:
         os.chdir(scratch)
@@ -345,6 +401,7 @@ def main():
         if sys.argv[2:] == ["device"]:
             sys.exit(print("passed on the device") if tested else 1)
         check_refusals(few)
+        check_files(few)
         check_model(few)
         check_company(few)
         check_round_trips(few)
