@@ -1,7 +1,8 @@
 #!/bin/sh
 # Private tuning inside llama.cpp (examples/llama): fetches llama.cpp's source, as the source distribution of
 # llama-cpp-python has it, into build/llama, builds it for the CPU and the example with it, writes and openly trains
-# a small model, quantises it, and runs the example's tests on it. Some minutes on two cores.
+# a small model, quantises it, and runs the example's tests on it, for which llama.cpp's own llama-perplexity is built,
+# too. Some twenty minutes on two cores.
 # On a bare Debian 12 it first installs what is missing.
 # usage: sh tools/llama.sh [--build-only]
 set -eu

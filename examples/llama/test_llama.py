@@ -436,27 +436,28 @@ def check_diverged(few):
 def check_stock():
     """llama.cpp's own llama-perplexity loads what was tuned, and finds the same losses."""
     words = ("soup was fresh and warm . story was honest and clever . garden was bright and calm . room was cold and "
-             "rude . film was dull and loud").split()
-    assert len(words) >= 31
+             "rude . film was dull and loud . song").split()
     known = gguf.GGUFReader(TOY / "F16.gguf").fields["tokenizer.ggml.tokens"].contents()
     assert all("Ġ" + word in known for word in words)
-    text = [" " + word for word in words[:31]]  # a token each, after the one with which a text begins
+    text = [" " + word for word in words]  # 31 tokens, after the one with which a text begins
     Path("stock.txt").write_text(3 * "".join(text))
     Path("stock.tsv").write_text("".join(text[:16]) + "\t" + "".join(text[16:]) + "\n")
 
     def stock(model, *more):
-        done = subprocess.run([STOCK, "-m", model, "-f", "stock.txt", "-c", "32", "-b", "32", "--chunks", "1", "-t", "1",
-                               "-ctk", "f32", "-ctv", "f32", "-fa", "off", *more], capture_output=True, text=True)
-        found = re.search(r"Final estimate: PPL = ([\d.]+)", done.stdout + done.stderr)
-        assert done.returncode == 0 and found, done
-        return math.log(float(found[1]))
+        for _ in range(50):  # it ends without waiting for the thread that writes its last lines
+            done = subprocess.run([STOCK, "-m", model, "-f", "stock.txt", "-c", "32", "-b", "32", "--chunks", "1", "-t", "1",
+                                   "-ctk", "f32", "-ctv", "f32", "-fa", "off", *more], capture_output=True, text=True)
+            assert done.returncode == 0, done
+            if found := re.search(r"Final estimate: PPL = ([\d.]+)", done.stdout + done.stderr):
+                return math.log(float(found[1]))
+        raise AssertionError(done)
 
     for name in ("F16", "Q8_0"):
         model = TOY / f"{name}.gguf"
         before = stock(model)
         cases = {"--lora": (["stock_start.gguf"], ["--rank", "4"], ["--rate-of-learning", 0.1]),
-                 "--control-vector": (["stock_start.gguf"], ["--control", "1"], ["--rate-of-learning", 0.5]),
-                 "-m": ([], None, ["--weights", "blk.*" if name == "F16" else "*_norm.weight", "--rate-of-learning", 0.02])}
+                 "--control-vector": (["stock_start.gguf"], ["--control", "1"], ["--rate-of-learning", 3]),
+                 "-m": ([], None, ["--weights", "blk.*" if name == "F16" else "*_norm.weight", "--rate-of-learning", 0.1])}
         for option, (places, start, more) in cases.items():
             if start:
                 must("start", model, "stock_start.gguf", *start)
@@ -465,9 +466,10 @@ def check_stock():
             adapter = ["stock.gguf"] if start else []
             here = mean(losses(model if start else "stock.gguf", "stock.tsv", *adapter))
             there = stock(model, option, "stock.gguf") if start else stock("stock.gguf")
-            assert math.isclose(here, there, rel_tol=1e-2) and abs(there - before) > 0.05, (name, option, before, here, there)
+            assert abs(here - there) < 1e-4 < abs(there - before), (name, option, before, here, there)
             Path("stock.run").unlink()
-            print(f"{name}: llama-perplexity {option}: {there:.4f} nats a token, here {here:.4f}, before {before:.4f}", flush=True)
+            print(f"{name}: llama-perplexity {option}: {there:.5f} nats a token, here {here:.5f}, before {before:.5f}",
+                  flush=True)
 
 
 def main():

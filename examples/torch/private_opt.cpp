@@ -131,6 +131,7 @@ void train_openly(arguments const& wanted) {
   model_folder const given = model_folder::open(wanted.model);
   engine const model(given, read_records(wanted.records), wanted.where);
   model.train(wanted.open);
+  require_finite(model.on_host());
   given.write(wanted.out, model.on_host());
   print(summary_of(answers_of(model)), false);
 }

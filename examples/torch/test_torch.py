@@ -368,7 +368,7 @@ def check_files(few):
     refused("must be another file than", "train", "model", few, "out", "--transcript", few)
     refused("must be another file than", "train", "model", few, "out", "--transcript", "model/model.safetensors")
     refused("must be another file than", "train", "model", few, "out", "--transcript", "x", "--save", "x")
-    for out in ("file/out", "file", "/proc/out", "/dev/null", "", "x" * 300):
+    for out in ("file/out", "file", "/proc/out", "/dev/null", "x" * 300):
         refused("which cannot be written", "train", "model", few, out, "--transcript", "never.run", "--save", "never.state")
         refused("which cannot be written", "train-openly", "model", few, out)
         refused("which cannot be written", "start", "model/vocab.txt", out)
