@@ -38,9 +38,9 @@ inline std::optional<std::pair<used_file, used_file>> one_file_twice(
   for (std::size_t i = 0; i < files.size(); ++i) {
     for (std::size_t j = 0; j < i; ++j) {
       if (!files[i].written && !files[j].written) continue;
-      std::error_code error;
-      bool same = std::filesystem::equivalent(files[i].path, files[j].path, error);
-      if (error) same = whole_name(files[i].path) == whole_name(files[j].path);
+      std::error_code none;
+      bool const same = std::filesystem::equivalent(files[i].path, files[j].path, none) ||
+                        whole_name(files[i].path) == whole_name(files[j].path);
       if (!same) continue;
       return files[i].written ? std::pair(files[i], files[j]) : std::pair(files[j], files[i]);
     }
