@@ -9,6 +9,7 @@
 #include <tacit/dp/allocation/inverse_moments.hpp>
 #include <tacit/dp/allocation/lattice.hpp>
 #include <tacit/dp/allocation/moment_cuts.hpp>
+#include <tacit/dp/allocation/one_jump.hpp>
 #include <tacit/dp/allocation/poisson_sums.hpp>
 #include <tacit/dp/allocation/store.hpp>
 #include <tacit/dp/allocation/sums.hpp>
