@@ -6,11 +6,14 @@
 #include <tacit/dp/allocation/atoms.hpp>
 #include <tacit/dp/allocation/discrete_step.hpp>
 #include <tacit/dp/allocation/epoch.hpp>
+#include <tacit/dp/allocation/inverse_moments.hpp>
 #include <tacit/dp/allocation/lattice.hpp>
 #include <tacit/dp/allocation/moment_cuts.hpp>
+#include <tacit/dp/allocation/one_jump.hpp>
 #include <tacit/dp/allocation/poisson_sums.hpp>
 #include <tacit/dp/allocation/store.hpp>
 #include <tacit/dp/allocation/sums.hpp>
+#include <tacit/dp/allocation/whole_moments.hpp>
 #include <tacit/dp/averaged_profile.hpp>
 #include <tacit/dp/binomial_mixture.hpp>
 #include <tacit/dp/calibration.hpp>
@@ -122,6 +125,7 @@
 #include <tacit/dp/rays/tails.hpp>
 #include <tacit/dp/rays/transform.hpp>
 #include <tacit/dp/rays/window.hpp>
+#include <tacit/dp/rdp/allocation.hpp>
 #include <tacit/dp/rdp/amplified.hpp>
 #include <tacit/dp/rdp/bounded.hpp>
 #include <tacit/dp/rdp/conversion.hpp>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tacit/dp/allocation/atoms.hpp>
 #include <tacit/dp/allocation/epoch.hpp>
+#include <tacit/dp/allocation/one_jump.hpp>
 #include <tacit/dp/gaussian.hpp>
 #include <tacit/dp/privacy_loss.hpp>
 #include <tacit/dp/pure_epsilon.hpp>
@@ -115,6 +116,28 @@ double delta_of_two(double noise, double epsilon, orientation way) {
 }
 
 }  // namespace
+
+TEST_CASE("the record's own step against a quadrature of two", "[allocation]") {
+  std::mt19937_64 draw(20261129);
+  std::uniform_real_distribution<double> uniform(0.0, 1.0);
+  detail::work_budget work(0.0);
+  for (int k = 0; k < 40; ++k) {
+    double const noise = 0.15 * std::pow(100.0, uniform(draw));
+    double const epsilon = 3.0 / noise * uniform(draw) + 2.0 / (noise * noise) * uniform(draw);
+    for (orientation const way : {orientation::remove, orientation::add}) {
+      detail::epochs::one_jump<> const own({noise, 2, way}, way);
+      bound<double> const found = own.delta(epsilon, work);
+      double const truth = delta_of_two(noise, epsilon, way);
+      CAPTURE(noise, epsilon, way == orientation::add, found.lower, found.upper, truth);
+      CHECK(found.lower <= truth * (1.0 + 1e-9) + 1e-15);
+      CHECK(found.upper >= truth * (1.0 - 1e-9) - 1e-15);
+      if (!(truth > 1e-12 && truth < 0.5)) continue;
+      bound<double> const back = own.epsilon(truth, work);
+      CHECK(back.lower <= epsilon + 1e-6);
+      CHECK(back.upper >= epsilon - 1e-6);
+    }
+  }
+}
 
 TEST_CASE("two steps against a quadrature, two hundred answers", "[allocation][.sweep]") {
   std::mt19937_64 draw(20261123);
@@ -556,7 +579,7 @@ TEST_CASE("blocks, and what has no bound", "[allocation]") {
   refuses(privacy_loss_accountant(adjacency::add_remove),
           sampled(laplace{1.0}, random_allocation{100}));
   refuses(privacy_loss_accountant(adjacency::add_remove), by_person(epoch, 2));
-  refuses(renyi_accountant(adjacency::add_remove), epoch);
+  refuses(renyi_accountant(adjacency::replace_one), epoch);
   refuses(zcdp_accountant(adjacency::add_remove), epoch);
   refuses(gaussian_accountant(adjacency::add_remove), epoch);
   privacy_loss_accountant accountant(adjacency::add_remove);
@@ -566,4 +589,77 @@ TEST_CASE("blocks, and what has no bound", "[allocation]") {
                   std::domain_error);
   CHECK_THROWS_AS(accountant.compose(sampled(gaussian{1.0}, random_allocation{10, 0}), 1),
                   std::domain_error);
+}
+
+TEST_CASE("an epoch of little noise is not above what its orders and fewer steps say",
+          "[allocation]") {
+  auto const by = [](auto accountant, std::uint64_t steps, double delta) {
+    accountant.compose(sampled(gaussian{0.3}, random_allocation{steps}));
+    return accountant.epsilon(delta);
+  };
+  for (double const delta : {1e-10, 1e-12}) {
+    bound<double> const found = by(privacy_loss_accountant(), 1'000'000, delta);
+    CAPTURE(delta, found.lower, found.upper);
+    CHECK(found.upper <= by(renyi_accountant(), 1'000'000, delta).upper);
+    CHECK(found.upper <= by(privacy_loss_accountant(), 10'000, delta).lower);
+    CHECK(found.upper - found.lower <= 1e-5 * found.upper);
+    // S ≥ U/t: no less than the whole release at δ, less log t.
+    CHECK(found.upper >= epsilon(gaussian_dp{1.0 / 0.3}, delta).lower - std::log(1e6));
+    privacy_loss_accountant one;
+    one.compose(sampled(gaussian{0.3}, random_allocation{1'000'000}));
+    CHECK(one.delta(found.upper).lower <= delta);
+    CHECK(one.delta(found.lower).upper >= delta * (1.0 - 1e-9));
+  }
+}
+
+TEST_CASE("ten epochs of little noise have two ends", "[allocation][long]") {
+  privacy_loss_accountant at_once;
+  renyi_accountant by_orders;
+  event const epoch = sampled(gaussian{0.1}, random_allocation{100});
+  at_once.compose(epoch, 10);
+  by_orders.compose(epoch, 10);
+  bound<double> const found = at_once.epsilon(1e-5);
+  CAPTURE(found.lower, found.upper);
+  CHECK(found.upper <= by_orders.epsilon(1e-5).upper);
+  CHECK(found.lower >= 580.0);
+  bound<double> const delta = at_once.delta(595.0);
+  CHECK(delta.lower <= 1e-5);
+  privacy_loss_accountant one_by_one;
+  for (int k = 0; k < 10; ++k) one_by_one.compose(epoch);
+  CHECK(one_by_one.epsilon(1e-5).lower == found.lower);
+  CHECK(one_by_one.epsilon(1e-5).upper == found.upper);
+}
+
+namespace {
+
+void compare_with_orders(std::uint64_t seed, int runs) {
+  std::mt19937_64 random(seed);
+  std::uniform_real_distribution<double> uniform(0.0, 1.0);
+  for (int k = 0; k < runs; ++k) {
+    double const noise = 0.3 * std::pow(20.0 / 0.3, uniform(random));
+    auto const steps = static_cast<std::uint64_t>(2.0 * std::pow(5e5, uniform(random)));
+    double const delta = std::pow(10.0, -6.0 - 6.0 * uniform(random));
+    auto const epochs =
+        uniform(random) < 0.4 ? 1U : static_cast<std::uint64_t>(std::pow(1000.0, uniform(random)));
+    privacy_loss_accountant certified;
+    renyi_accountant by_orders;
+    event const epoch = sampled(gaussian{noise}, random_allocation{steps});
+    certified.compose(epoch, epochs);
+    by_orders.compose(epoch, epochs);
+    bound<double> const found = certified.epsilon(delta);
+    double const most = by_orders.epsilon(delta).upper;
+    CAPTURE(noise, steps, epochs, delta, found.lower, found.upper, most);
+    CHECK(found.lower <= found.upper);
+    CHECK(found.lower <= most);
+    CHECK(found.upper <= 1.01 * most);  // it is asked where the interval is wider than that
+  }
+}
+
+}  // namespace
+
+TEST_CASE("epochs at random corners are within their orders", "[allocation][long]") {
+  compare_with_orders(20261129, 8);
+}
+TEST_CASE("epochs at many random corners are within their orders", "[allocation][.sweep]") {
+  compare_with_orders(20261130, 150);
 }

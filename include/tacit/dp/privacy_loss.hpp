@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/rounded.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/dp/accountant.hpp>
 #include <tacit/dp/agreement.hpp>
 #include <tacit/dp/allocation/epoch.hpp>
+#include <tacit/dp/allocation/one_jump.hpp>
 #include <tacit/dp/coupled_profile.hpp>
 #include <tacit/dp/discretised.hpp>
 #include <tacit/dp/dominating.hpp>
@@ -119,6 +121,7 @@ class basic_privacy_loss {
   // Widths to aim at on a grid, relative to ε or δ: where the answer is what was asked for, and where a search compares it.
   static constexpr T fine = 1e-7;
   static constexpr T coarse = basic_discretised<T>::default_width;
+  static constexpr T wide = 1e-2;  // an answer that says little
 
   using question = detail::loss_query<T>;
 
@@ -172,10 +175,20 @@ class basic_privacy_loss {
     bool const is_wide = !(found.upper < infinity) || found.upper - found.lower > narrow;
     if (is_wide) known.meet({0.0, covered(grid_.cover())}, "a Gaussian above all samples");
     bound<T> const now = known.shared();
-    bool const says_little = !(now.upper < infinity) || now.upper - now.lower > 1e-2 * now.upper;
-    if (says_little) known.meet({of_parts(asked), infinity}, "a part alone");
+    bool const says_little = !(now.upper < infinity) || now.upper - now.lower > wide * now.upper;
+    if (says_little) {
+      known.meet({of_parts(asked), infinity}, "a part alone");
+      T const normals = mixtures_.normals().variance().lower;
+      known.meet({asked.wants_epsilon ? own_steps_.epsilon(asked.value, normals)
+                                      : own_steps_.delta(asked.value, normals),
+                  infinity},
+                 "the records' own steps");
+    }
+    // Moments of epochs take longer.
+    bool const by_moments =
+        mixtures_.has_epochs() ? says_little : others_ || mixtures_.has_untabulated() || is_wide;
     if (moments_ && mixtures_.distinct() <= (says_little ? most_at_all : most_by_orders) &&
-        (others_ || mixtures_.has_untabulated() || is_wide)) {
+        by_moments) {
       bound<T> const above{0.0, by_orders()};
       // The Rényi accountant may know more of a mechanism than its pair: then the pair's lower end is not its own.
       if (!attained_ && above.upper < known.shared().lower) return answer{above, by};
@@ -244,17 +257,25 @@ class basic_privacy_loss {
   // Below it a bound need not be near the truth: what accountants compute with is no normal number there.
   static constexpr T hardly_any = 1e-290;
 
-  // One epoch of random allocation and nothing else, whose directions are summed without a grid of losses.
-  template <class Ask>
-  [[nodiscard]] answer of_epoch(detail::work_budget& work, T share, Ask&& ask) const {
+  // One epoch of random allocation and nothing else, whose directions are summed without a grid of losses. Rényi's end
+  // counts where they leave much open.
+  template <class Ask, class ByOrders>
+  [[nodiscard]] answer of_epoch(detail::work_budget& work, T share, Ask&& ask,
+                                ByOrders&& by_orders) const {
     auto const one = [&](orientation towards) {
       detail::epochs::epoch<T> const epoch(*epoch_, towards);
       return detail::counted(work, detail::work_budget(share * detail::work_on_epoch),
                              [&](auto& own) { return ask(epoch, own); });
     };
-    bound<T> const remove = one(orientation::remove);
-    bound<T> const add = one(orientation::add);
-    return {detail::larger_of(remove, add), route::allocation};
+    bound<T> found = one(orientation::remove);
+    detail::epochs::one_jump<T> const add(*epoch_, orientation::add);
+    if (!(ask(add, work).upper <= found.lower)) {
+      found = detail::larger_of(found, one(orientation::add));
+    }
+    if (moments_ && found.upper - found.lower > wide * found.upper) {
+      found.upper = std::max(found.lower, std::min(found.upper, by_orders()));
+    }
+    return {found, route::allocation};
   }
 
   // One release of a coupled pair and nothing else, for what `ask` asks of its profile.
@@ -285,6 +306,7 @@ class basic_privacy_loss {
   bool others_ = false;  // pairs of another kind
   bool empty_ = true;
   std::optional<allocation_pair> epoch_;          // all that there is
+  detail::epochs::own_steps<T> own_steps_;        // of all epochs
   std::optional<detail::coupled_release> alone_;  // one release that is all there is
   bool is_laplace_ = false;                       // of one mechanism that is bounded
   bool attained_ = true;
@@ -320,6 +342,7 @@ void basic_privacy_loss<T>::add_block(event const& release, std::uint64_t count)
   }
   attained_ = attained_ && found.attained;
   auto const* epoch = std::get_if<allocation_pair>(&found.remove);
+  if (epoch != nullptr) own_steps_.add(*epoch, detail::count_down(count));
   if (count > 0) {
     epoch_.reset();
     alone_.reset();
@@ -361,8 +384,9 @@ typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::epsilon_by(T delta
       }
     }
     if (epoch_)
-      return of_epoch(work, allowed.share,
-                      [&](auto const& e, auto& own) { return e.epsilon(delta, own); });
+      return of_epoch(
+          work, allowed.share, [&](auto const& e, auto& own) { return e.epsilon(delta, own); },
+          [&] { return moments_->counted_epsilon(delta, work).upper; });
   }
   return detail::counted(work, for_lines(allowed.share), [&](detail::work_budget& own) {
     std::optional<T> by_moments;
@@ -411,8 +435,9 @@ typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::delta_by(
       }
     }
     if (epoch_)
-      return of_epoch(work, allowed.share,
-                      [&](auto const& e, auto& own) { return e.delta(epsilon, own); });
+      return of_epoch(
+          work, allowed.share, [&](auto const& e, auto& own) { return e.delta(epsilon, own); },
+          [&] { return moments_->counted_delta(epsilon, work).upper; });
   }
   return detail::counted(work, for_lines(allowed.share), [&](detail::work_budget& own) {
     // Narrow answers of attained pairs need no other way beside them.

@@ -107,7 +107,13 @@ class basic_renyi {
 
   /// @throws std::domain_error for a value out of range; std::invalid_argument, with the reason, where
   ///         no bound is known. Nothing is added then.
-  void add(event const& release, std::uint64_t count) { add(release, count, std::nullopt); }
+  void add(event const& release, std::uint64_t count) {
+    auto const blocks = epoch_blocks(release, count);
+    if (blocks.size() == 1) return add(blocks[0].release, blocks[0].count, std::nullopt);
+    basic_renyi after = *this;  // all blocks, or none
+    for (auto const& [block, times] : blocks) after.add(block, times, std::nullopt);
+    *this = std::move(after);
+  }
 
   /// The same, where what dominates the release is known already.
   void add(event const& release, std::uint64_t count, std::optional<domination> const& known_pair) {
@@ -208,13 +214,6 @@ class basic_renyi {
       }
       if (amplifies(release)) cost.pair = dominate(release, neighbours_).remove;
       return {cost, cost, true};
-    }
-    if (std::holds_alternative<random_allocation>(release.how)) {
-      throw std::invalid_argument(
-          "compose: there is no known bound here for random allocation by Rényi divergences; take "
-          "the "
-          "privacy-loss "
-          "or the discretised accountant");
     }
     domination const found = known_pair ? *known_pair : dominate(release, neighbours_);
     detail::renyi_cost remove{without_delta(release, found.remove), std::nullopt, 1.0, false};

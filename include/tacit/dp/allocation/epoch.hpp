@@ -10,6 +10,7 @@
 #include <tacit/core/units.hpp>
 #include <tacit/dp/agreement.hpp>
 #include <tacit/dp/allocation/lattice.hpp>
+#include <tacit/dp/allocation/one_jump.hpp>
 #include <tacit/dp/allocation/sums.hpp>
 #include <tacit/dp/gaussian_profile.hpp>
 #include <tacit/dp/pair.hpp>
@@ -134,7 +135,8 @@ class epoch {
       : ratio_(pair.noise_multiplier),
         noise_(pair.noise_multiplier),
         steps_(static_cast<T>(pair.steps)),
-        way_(way == orientation::remove ? side::call : side::put) {}
+        way_(way == orientation::remove ? side::call : side::put),
+        own_(pair, way) {}
 
   /// δ(ε). Guarantee: holds the pair's; about `width` wide, relatively, where lattices of 2^19 points do.
   [[nodiscard]] bound<T> delta(T epsilon, T width = 1e-6) const {
@@ -142,10 +144,11 @@ class epoch {
     return delta(epsilon, work, width);
   }
   [[nodiscard]] bound<T> delta(T epsilon, work_budget& work, T width = 1e-6) const {
-    bound<T> best{0.0, tacit::delta(whole(), epsilon).upper};
+    bound<T> best = at_once_delta(epsilon, work);
     T points = 0x1p13;
     for (int attempt = 0; attempt < 6; ++attempt) {
       if (!(best.upper > std::numeric_limits<T>::min())) break;
+      if (best.upper - best.lower <= width * best.upper) break;
       std::optional<certified_sum<T>> const sum = at(epsilon, points, best.upper, work);
       T const before = best.upper;
       if (sum) narrow(best, from(*sum, epsilon));
@@ -164,8 +167,8 @@ class epoch {
     return epsilon(delta, work, width);
   }
   [[nodiscard]] bound<T> epsilon(T delta, work_budget& work, T width = 2e-7) const {
-    bound<T> best{0.0, tacit::epsilon(whole(), delta).upper};
-    if (best.upper == 0.0) return best;
+    bound<T> best = at_once_epsilon(delta, work);
+    if (best.upper - best.lower <= width * std::max(1.0, best.upper)) return best;
     T guess = estimate(best.upper, delta);
     T points = 0x1p12;
     bool may_group = steps_ > 8192.0;
@@ -314,8 +317,18 @@ class epoch {
   static constexpr T most_points = 0x1p19;
   static constexpr T node_cost = 250.0;  // of a lattice and its tilted copy, in nanoseconds, about
 
-  // One step that every record takes part in: no fewer steps than one.
+  // One step that every record takes part in, for no fewer steps are than one, and what the record's own step says.
   [[nodiscard]] gaussian_dp whole() const { return {divide_up(1.0, noise_)}; }
+  [[nodiscard]] bound<T> at_once_epsilon(T delta, work_budget& work) const {
+    bound<T> out = own_.epsilon(delta, work);
+    out.upper = std::max(out.lower, std::min(out.upper, tacit::epsilon(whole(), delta).upper));
+    return out;
+  }
+  [[nodiscard]] bound<T> at_once_delta(T epsilon, work_budget& work) const {
+    bound<T> out = own_.delta(epsilon, work);
+    out.upper = std::max(out.lower, std::min(out.upper, tacit::delta(whole(), epsilon).upper));
+    return out;
+  }
 
   // Lattices are made for ε near a guess; from there they are read to either side.
   [[nodiscard]] bound<T> read(certified_sum<T> const& sum, T guess, T delta, bound<T> known) const {
@@ -384,6 +397,7 @@ class epoch {
   T noise_;
   T steps_;
   side way_;
+  one_jump<T> own_;
 };
 
 }  // namespace tacit::detail::epochs
