@@ -10,7 +10,7 @@
 #   pac           PAC privacy: moments, noise, candidates and gaps, about 10 minutes, 3 GB
 #   kernels       passes over the parameters, about 10 minutes, 2 GB, and PyTorch: some GB from PyPI
 #                 none of them: all
-#   --slow        with accountants: also what takes a peer minutes and 14 GB, up to 40 minutes more
+#   --slow        with accountants: also what takes a peer minutes and 14 GB, up to 60 minutes more
 #   --docs        the tables also go into docs/benchmarks.md, those of kernels into docs/performance.md, cells into
 #                 docs/accountants.md, and tighter into docs/certificates/index.md
 set -eu

@@ -4,6 +4,8 @@
 #include <tacit/dp/calibration.hpp>
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <stdexcept>
 #include <utility>
 #include <variant>
@@ -18,14 +20,23 @@ void declare_repetitions(arguments& of) {
          "which is drawn beforehand and kept secret");
   of.add("--best-of-law", one_of({"geometric", "logarithmic", "poisson"}),
          "of that number; geometric unless given");
+  of.add(
+      "--best-of-shape", number("in (-1, 1000]", [](double x) { return x > -1.0 && x <= 1000.0; }),
+      "in its place: the number is of the truncated negative binomial law of this shape, of which "
+      "1 is geometric and 0 logarithmic");
 }
 
 std::optional<tacit::repetitions> read_repetitions(arguments const& of) {
   if (!of.given("--best-of")) {
-    of.must_be_left_out({"--best-of-law"}, "unless --best-of is given");
+    of.must_be_left_out({"--best-of-law", "--best-of-shape"}, "unless --best-of is given");
     return std::nullopt;
   }
   double const mean = of.number("--best-of");
+  if (of.given("--best-of-shape")) {
+    of.must_be_left_out({"--best-of-law"}, "where --best-of-shape is given");
+    if (mean < 1.0) of.refuse("--best-of", "in [1, 1e12] unless --best-of-law is poisson");
+    return tacit::repetitions_of_mean(mean, of.number("--best-of-shape"));
+  }
   std::string const law = of.given("--best-of-law") ? of.text("--best-of-law") : "geometric";
   if (law == "poisson") return tacit::poisson_count{mean};
   if (mean < 1.0) of.refuse("--best-of", "in [1, 1e12] unless --best-of-law is poisson");
@@ -38,13 +49,24 @@ std::string repetitions_in_words(tacit::repetitions const& times) {
     return "the best of a Poisson number of runs of mean " + mean;
   }
   auto const& law = std::get<tacit::truncated_negative_binomial>(times);
-  return std::string("the best of a ") + (law.shape == 0.0 ? "logarithmic" : "geometric") +
-         " number of runs of mean " + mean + " (gamma " + exactly(law.gamma) + ")";
+  bool const is_named = law.shape == 0.0 || law.shape == 1.0;
+  return std::string("the best of a ") +
+         (law.shape == 0.0   ? "logarithmic"
+          : law.shape == 1.0 ? "geometric"
+                             : "truncated negative binomial") +
+         " number of runs of mean " + mean + " (gamma " + exactly(law.gamma) +
+         (is_named ? "" : ", shape " + exactly(law.shape)) + ")";
 }
 
 std::string cap_in_words(tacit::batch_cap cap) {
   return "batches of at most " + std::to_string(cap.most) + " out of " +
          std::to_string(cap.records) + " records, cut by ranks";
+}
+
+std::string sample_in_words(surroundings const& around) {
+  return (around.fixed_share ? "all on a sample of the share " : "all on a sample of rate ") +
+         exactly(*around.drawn_once) + (around.fixed_share ? " of the records" : "") +
+         " drawn once";
 }
 
 // Of random size, so that they may be cut.
@@ -72,13 +94,13 @@ void declare_surroundings(arguments& of) {
   of.add("--cap-records", whole(1, largest_count), "this many records");
   of.add("--drawn-once", probability(),
          "the whole run is on a secret sample that has each record with this probability, drawn "
-         "once");
+         "once; for replace-one neighbours of a fixed size, this share of the records");
   declare_repetitions(of);
 }
 
 std::vector<std::string> const& surroundings_names() {
-  static std::vector<std::string> const all{"--cap", "--cap-records", "--drawn-once", "--best-of",
-                                            "--best-of-law"};
+  static std::vector<std::string> const all{"--cap",     "--cap-records", "--drawn-once",
+                                            "--best-of", "--best-of-law", "--best-of-shape"};
   return all;
 }
 
@@ -102,6 +124,14 @@ accounts accounts_by(method const& how, plan const& run, surroundings const& aro
   return out;
 }
 
+tacit::sampling sample_of(surroundings const& around) {
+  if (!around.fixed_share) return tacit::poisson{*around.drawn_once};
+  // What counts is the share, rounded up.
+  constexpr double whole = 0x1p53;
+  double const size = std::max(1.0, std::ceil(*around.drawn_once * whole));
+  return tacit::fixed_size{static_cast<std::uint64_t>(size), static_cast<std::uint64_t>(whole)};
+}
+
 surroundings around(surroundings its, plan const& run) {
   if (its.cap) its.overflow = tacit::overflow(*its.cap, run.history());
   return its;
@@ -122,10 +152,8 @@ surroundings read_surroundings(arguments const& of, plan const& run) {
     of.must_be_left_out({"--cap-records"}, "unless --cap is given");
   }
   if (of.given("--drawn-once")) {
-    if (run.neighbours == tacit::adjacency::replace_one) {
-      of.must_be_left_out({"--drawn-once"}, "for replace-one neighbours");
-    }
     out.drawn_once = of.number("--drawn-once");
+    out.fixed_share = run.neighbours == tacit::adjacency::replace_one;
   }
   out.times = read_repetitions(of);
   return out;
@@ -137,7 +165,7 @@ std::string words_around(surroundings const& around, std::string const& run, cha
   words += run;
   if (around.cap) words += ", " + cap_in_words(*around.cap);
   if (around.drawn_once) {
-    words += ", all on a sample of rate " + exactly(*around.drawn_once) + " drawn once";
+    words += ", " + sample_in_words(around);
   }
   return words;
 }
@@ -150,7 +178,7 @@ std::vector<std::string> releases_around(surroundings const& around) {
   std::vector<std::string> all;
   if (around.cap) all.push_back("with " + cap_in_words(*around.cap));
   if (around.drawn_once) {
-    all.push_back("all on a sample of rate " + exactly(*around.drawn_once) + " drawn once");
+    all.push_back(sample_in_words(around));
   }
   if (around.times) {
     all.push_back("of all this, only " + repetitions_in_words(*around.times));
@@ -169,8 +197,11 @@ std::vector<std::string> assumptions_around(surroundings const& around) {
   }
   if (around.drawn_once) {
     all.emplace_back(
-        "The whole run is on one sample of the records, drawn before it, which has each of them "
-        "independently with the stated rate; who is in it stays secret.");
+        around.fixed_share
+            ? "The whole run is on one sample of the records, drawn before it, uniformly among "
+              "those that have the stated share of them; who is in it stays secret."
+            : "The whole run is on one sample of the records, drawn before it, which has each of "
+              "them independently with the stated rate; who is in it stays secret.");
   }
   if (around.times) {
     all.emplace_back(

@@ -24,6 +24,8 @@ struct surroundings {
   std::optional<tacit::batch_cap> cap;
   double overflow = 0.0;
   std::optional<double> drawn_once;
+  bool fixed_share =
+      false;  // under replace_one the sample has a fixed size, that share of the records
   std::optional<tacit::repetitions> times;
 
   bool none() const { return !cap && !drawn_once && !times; }
@@ -65,6 +67,9 @@ struct accounts {
 /// @throws bad_input for an estimate where only bounds are known of what is around the run
 accounts accounts_by(method const& how, plan const& run, surroundings const& around);
 
+/// How the sample of a run on one is drawn.
+tacit::sampling sample_of(surroundings const& around);
+
 /// What `ask` says of a run and of what is around it. It is given something with `epsilon` and `delta`.
 template <class Ask>
 auto asked(accounts const& all, surroundings const& around, Ask const& ask) {
@@ -73,7 +78,7 @@ auto asked(accounts const& all, surroundings const& around, Ask const& ask) {
   };
   auto const drawn = [&](auto const& run) {
     if (!around.drawn_once) return repeated(run);
-    tacit::sampled_run const sample(run, tacit::poisson{*around.drawn_once});
+    tacit::sampled_run const sample(run, sample_of(around));
     return repeated(sample);
   };
   if (!around.cap) return drawn(*all.whole);

@@ -330,6 +330,22 @@ class Accounting(Runs):
         once = math.log1p(0.1 * math.expm1(epsilon(*plain, delta=1e-4)))
         self.assertAlmostEqual(epsilon(*plain, "--drawn-once", 0.1), once, delta=1e-9)
         self.assertGreater(epsilon(*plain, "--drawn-once", 0.1, "--best-of", 5), once)
+        # For a substitute the sample is of a fixed size.
+        replaced = [*plain, "--adjacency", "replace-one"]
+        once = math.log1p(0.1 * math.expm1(epsilon(*replaced, delta=1e-4)))
+        self.assertAlmostEqual(epsilon(*replaced, "--drawn-once", 0.1), once, delta=1e-4)
+        self.assertAlmostEqual(epsilon(*replaced, "--drawn-once", 1), epsilon(*replaced), delta=1e-4)
+        self.assertIn("a sample of the share 0.1 of the records drawn once",
+                      run("epsilon", *replaced, "--steps", 10, "--delta", 1e-5, "--drawn-once", 0.1).stdout)
+        # A shape says which law: 1 is geometric, 0 logarithmic.
+        best = [*plain, "--best-of", 20]
+        self.assertEqual(epsilon(*best, "--best-of-shape", 1), epsilon(*best))
+        self.assertEqual(epsilon(*best, "--best-of-shape", 0), epsilon(*best, "--best-of-law", "logarithmic"))
+        shapes = [epsilon(*best, "--best-of-shape", shape) for shape in (-0.5, 0, 0.5, 1, 3)]
+        self.assertEqual(shapes, sorted(shapes))
+        self.assertEqual(self.ask_json("epsilon", *best, "--steps", 10, "--delta", 1e-5, "--best-of-shape", 0.5)["best_of"]["shape"], 0.5)
+        self.assertIn("the best of a truncated negative binomial number of runs of mean 20",
+                      run("epsilon", *best, "--steps", 10, "--delta", 1e-5, "--best-of-shape", 0.5).stdout)
 
     def test_whether_the_lower_end_is_the_runs(self):
         # Blocks of which one step each is random: the pair is above 2 of 4 steps, whose delta is .152 by draws.
@@ -421,7 +437,9 @@ class Accounting(Runs):
                 (["noise", *few, *capped], ["--cap is 700", "allocated at random"]),
                 (["rate", "--noise-multiplier", 2, "--records", 50000, *few, *capped], ["--cap is 700", "one size"]),
                 (["noise", "--rate", 0.01, *few, "--best-of-law", "poisson"], ["--best-of-law", "unless --best-of"]),
-                (["noise", "--rate", 0.01, *few, "--drawn-once", 0.1, "--adjacency", "replace-one"], ["--drawn-once", "replace-one"]),
+                (["noise", "--rate", 0.01, *few, "--best-of-shape", 2], ["--best-of-shape", "unless --best-of"]),
+                (["noise", "--rate", 0.01, *few, "--best-of", 5, "--best-of-shape", 2, "--best-of-law", "poisson"],
+                 ["--best-of-law", "where --best-of-shape"]),
                 (["noise", "--rate", 0.01, *few, "--cap", 500, "--cap-records", 50000, "--records-per-person", 2],
                  ["no noise multiplier up to 1e300 keeps epsilon 2 at delta 1e-05 by the pld accountant"]),
                 (["steps", "--rate", 0.01, "--noise-multiplier", 0.1, *few[:4], *best], ["not even one step", "pld"])]:
@@ -729,7 +747,7 @@ class Schedules(Runs):
         for words, naming in [
                 (["--steps", 3], ["--steps", "left out", "--epochs"]),
                 (["--rate", 0.1], ["--rate", "left out", "--allocate"]),
-                (["--adjacency", "replace-one"], ["no known bound", "random allocation"]),
+                (["--adjacency", "replace-one"], ["no bound is implemented", "random allocation"]),
                 (["--accountant", "zcdp"], ["no known bound"])]:
             self.refused("epsilon", *asked, *words, naming=naming)
         by_orders = self.ask("epsilon", *asked, "--epochs", 1000, "--accountant", "rdp")
@@ -888,7 +906,7 @@ class Schedules(Runs):
                 (["--separation", 9, "--noise-multiplier", 8, "--bands", 2001],
                  ["--bands is 2001", "[1, 2000]"]),
                 (["--bins", 2000, "--noise-multiplier", 8, "--adjacency", "replace-one"],
-                 ["no known bound", "random allocation"])]:
+                 ["no bound is implemented", "random allocation"])]:
             self.refused(*square_root, *words, naming=naming)
         # b-min-sep: by Rényi divergences, below cyclic samples of as many participations.
         apart = [*square_root, "--bands", 16, "--separation", 16, "--rate", 1 / 145]
@@ -901,9 +919,9 @@ class Schedules(Runs):
         schedule = self.schedule({"releases": found["releases"]})
         self.assertEqual(found["epsilon"], self.ask("epsilon", "--schedule", schedule, "--delta", 1e-8,
                                                     "--accountant", "rdp")["epsilon"])
-        for words, naming in [(["--adjacency", "replace-one"], ["no known bound", "keep a distance"]),
+        for words, naming in [(["--adjacency", "replace-one"], ["no bound is implemented", "keep a distance"]),
                               (["--accountant", "pld"], ["no known bound", "divergences"]),
-                              (["--records-per-person", 2], ["no known bound", "several records a person"])]:
+                              (["--records-per-person", 2], ["no bound is implemented", "several records a person"])]:
             self.refused(*apart, "--noise-multiplier", 8, *words, naming=naming)
         # Balls in bins of a strategy without bands.
         whole_run = self.ask(*square_root, "--separation", 200, "--noise-multiplier", 8)
@@ -956,7 +974,7 @@ class Schedules(Runs):
         bad([".noise_multiplier is 1", "left out"], groups=[{"clip": 1, "sigma": 1}])
         bad([".groups[0].sigma is missing"], "noise_multiplier", groups=[{"clip": 1}])
         bad([".groups is []"], "noise_multiplier", groups=[])
-        bad([": ", "no known bound"], "rate", batch=10, records=100, records_per_person=2)
+        bad([": ", "no bound is implemented"], "rate", "steps", allocate=1, of=10, records_per_person=2)
         bad([".with_replacement is true", "left out"], with_replacement=True)
         bad([".with_replacement is 1", "true or false"], "rate", batch=10, records=100, with_replacement=1)
         for word in ("skellam", "binomial"):
@@ -1015,16 +1033,19 @@ class Pages(Runs):
         self.refused(*plain, "--batch", 10, naming=["--records is missing"])
         self.refused(*plain, "--batch", 11, "--records", 10, naming=["--batch is 11", "a whole number in [1, 10]"])
         # A combination without a bound is no answer, under any accountant.
+        allocated = ["epsilon", "--noise-multiplier", 1, "--delta", 1e-5, "--allocate", 1, "--of", 10]
         for by in (*self.NAMES, "discretised", "all"):
-            self.refused(*plain, "--batch", 10, "--records", 100, "--records-per-person", 2, "--accountant", by,
-                         naming=[""])
-        self.refused(*plain, "--batch", 10, "--records", 100, "--records-per-person", 2,
-                     naming=["no known bound", "without replacement"])
+            self.refused(*allocated, "--records-per-person", 2, "--accountant", by, naming=[""])
+        self.refused(*allocated, "--records-per-person", 2,
+                     naming=["no bound is implemented", "several records a person under random allocation"])
+        self.refused(*plain, "--batch", 10, "--records", 100, "--records-per-person", 100,
+                     naming=["records_per_person is 100", "below the number of records"])
         self.refused(*plain, "--with-replacement", naming=["--with-replacement", "unless --batch"])
         self.refused(*plain, "--cap", 20, "--cap-records", 100, naming=["--cap", "unless records are sampled"])
         self.refused(*plain, "--rate", 0.1, "--cap", 20, naming=["--cap-records is missing"])
         self.refused(*plain, "--cap-records", 20, naming=["--cap-records", "unless --cap"])
-        self.refused(*plain, "--drawn-once", 0.1, "--adjacency", "replace-one", naming=["--drawn-once", "replace-one"])
+        self.refused(*plain, "--best-of", 5, "--best-of-shape", -1, naming=["--best-of-shape is -1", "in (-1, 1000]"])
+        self.refused(*plain, "--best-of", 0.5, "--best-of-shape", 2, naming=["--best-of is 0.5", "in [1, 1e12]"])
         for option, text, must_be in [
                 ("--delta", "0", "in (0, 1)"), ("--delta", "1", "in (0, 1)"),
                 ("--delta", "nan", "in (0, 1)"), ("--noise-multiplier", "0", "in [0.001, 1e9]"),

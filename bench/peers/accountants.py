@@ -6,8 +6,8 @@ usage: accountants.py OUTPUT.json [--slow]
 Each asks as its documentation shows, from a fresh object, with its own defaults but for the error that
 prv-accountant requires as an argument: 0.01 in epsilon, the default of Opacus' accountant, which is the same
 method, and delta/1000. `lower` is there where the peer gives one; for dp-accounting it is its optimistic
-estimate, made off the clock. --slow adds what takes minutes and 14 GB; each of those runs once, in a
-process of its own that may have ten minutes of CPU time and the memory that is free.
+estimate, made off the clock. --slow adds what takes minutes and 14 GB, PLD_accounting's random allocation among it; each
+of those runs once, in a process of its own that may have ten minutes of CPU time and the memory that is free.
 """
 import json
 import logging
@@ -23,6 +23,7 @@ from functools import partial
 from importlib.metadata import version
 
 import dp_accounting
+import PLD_accounting
 import prv_accountant
 from dp_accounting import gaussian_mechanism
 from dp_accounting.dp_event import (GaussianDpEvent, PoissonSampledDpEvent,
@@ -108,6 +109,13 @@ def allocation(selected, epochs):
         SchemeConfig(allocation_direct_alpha_orders=list(range(2, 61)))))}
 
 
+def allocation_by_losses(selected, epochs):
+    """To the package's own accuracy, a ratio of the ends."""
+    upper, lower = PLD_accounting.gaussian_allocation_epsilon_range(delta=1e-6, sigma=1.0, num_steps=1000, num_selected=selected,
+                                                                    num_epochs=epochs)
+    return {"lower": float(lower), "upper": float(upper)}
+
+
 def google_noise(make):
     return {"upper": dp_accounting.calibrate_dp_mechanism(
         make, lambda sigma: SelfComposedDpEvent(PoissonSampledDpEvent(0.01, GaussianDpEvent(sigma)),
@@ -125,6 +133,8 @@ def microsoft_noise():
 
 
 GOOGLE, META, MICROSOFT, ALLOCATION = "dp-accounting", "opacus", "prv-accountant", "random-allocation"
+LOSSES = "PLD_accounting"
+ALLOCATIONS = (("1", 1, 1), ("10", 1, 10), ("2of1000", 2, 1))
 PLD = ((f"{GOOGLE} PLD", google_pld), (f"{META} PRV", meta_prv), (f"{MICROSOFT}", microsoft))
 RDP = ((f"{GOOGLE} RDP", google_rdp), (f"{META} RDP", meta_rdp))
 
@@ -145,7 +155,7 @@ def questions():
     for run in ("long", "schedule"):
         for peer, answer in RDP:
             ask[f"renyi {run}", peer] = partial(answer, RUNS[run], DELTA)
-    for name, selected, epochs in (("1", 1, 1), ("10", 1, 10), ("2of1000", 2, 1)):
+    for name, selected, epochs in ALLOCATIONS:
         ask[f"epsilon allocation/{name}", ALLOCATION] = partial(allocation, selected, epochs)
     ask["delta of mu", GOOGLE] = lambda: {
         "upper": float(privacy_loss_mechanism.GaussianPrivacyLoss(1.0).get_delta_for_epsilon(1.0))}
@@ -165,7 +175,9 @@ def small_deltas():
 def slow_questions():
     return {**{("epsilon schedule", peer): partial(answer, RUNS["schedule"], DELTA)
                for peer, answer in PLD},
-            **{("epsilon long", peer): partial(answer, RUNS["long"], DELTA) for peer, answer in PLD}}
+            **{("epsilon long", peer): partial(answer, RUNS["long"], DELTA) for peer, answer in PLD},
+            **{(f"epsilon allocation/{name}", LOSSES): partial(allocation_by_losses, selected, epochs)
+               for name, selected, epochs in ALLOCATIONS}}
 
 
 def answer_of(call):
@@ -230,7 +242,7 @@ def main():
 
     with open(sys.argv[1], "w", encoding="utf-8") as out:
         json.dump({"versions": {name: version(name) for name in
-                                (GOOGLE, META, MICROSOFT, ALLOCATION, "numpy", "scipy")},
+                                (GOOGLE, META, MICROSOFT, ALLOCATION, LOSSES, "numpy", "scipy")},
                    "python": sys.version.split()[0], "load": os.getloadavg()[0],
                    "rows": [{"question": question, "peer": peer, **finite(row)}
                             for (question, peer), row in rows.items()]}, out, indent=1)

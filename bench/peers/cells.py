@@ -5,7 +5,9 @@ usage: cells.py CALCULATOR
 
 Every cell is asked for the epsilon of ten releases at delta = 1e-5 (random allocation: of ten epochs). What a package says is
 an answer; what it raises, or an infinite epsilon, is a refusal; and where none of its classes and arguments states the event,
-there is nothing to ask. An answer below the certified lower end of a run whose own loss that end bounds is too low.
+there is nothing to ask. What dp_accounting has no event for, its constructors of privacy losses may state, by the name of the
+mechanism; that they take any two laws, of which the caller works out the pair, does not count. An answer below the certified
+lower end of a run whose own loss that end bounds is too low.
 Ends with status 1 where a peer has a bound and tacit none, unless REASONS has a reason.
 """
 import json
@@ -22,8 +24,12 @@ from importlib.metadata import version
 from pathlib import Path
 
 import dp_accounting
+import numpy as np
+import PLD_accounting as plds
 import prv_accountant as prv
 from dp_accounting import dp_event as dp
+from dp_accounting.pld import common
+from dp_accounting.pld import privacy_loss_distribution as loss
 from dp_accounting.pld.pld_privacy_accountant import PLDAccountant
 from dp_accounting.rdp import RdpAccountant
 from random_allocation.comparisons.structs import PrivacyParams, SchemeConfig
@@ -32,6 +38,7 @@ from random_allocation.other_schemes.poisson import Poisson_epsilon_PLD
 from random_allocation.other_schemes.shuffle import shuffle_epsilon_analytic
 from random_allocation.random_allocation_scheme.combined import allocation_epsilon_combined
 from random_allocation.random_allocation_scheme.decomposition import allocation_epsilon_decomposition
+from scipy import stats
 
 import opacus_accountants as opacus
 
@@ -40,6 +47,8 @@ NEIGHBOURS = ("add-remove", "zero-out", "replace-one")
 RELATION = {"add-remove": "ADD_OR_REMOVE_ONE", "zero-out": "REPLACE_SPECIAL", "replace-one": "REPLACE_ONE"}
 RATE, BATCH, RECORDS, BINS = 0.1, 10, 100, 10
 SIGMA = 2.0
+MU = 0.5
+WEIGHTS = {0.0: 0.5, 1.0: 0.3, 2.0: 0.2}  # of a mixture, by sensitivity
 
 # The release in a schedule, and dp_accounting's event, if it has one.
 MECHANISMS = {
@@ -50,15 +59,15 @@ MECHANISMS = {
     "Skellam": ({"mechanism": "skellam", "variance": 16.0}, None),
     "binomial": ({"mechanism": "binomial", "variance": 16.0}, None),
     "mixture of Gaussians": ({"mechanism": "gaussian-mixture", "sigma": SIGMA, "points": [
-        {"sensitivity": 0.0, "weight": 0.5}, {"sensitivity": 1.0, "weight": 0.3}, {"sensitivity": 2.0, "weight": 0.2}]},
-                             dp.MixtureOfGaussiansDpEvent(SIGMA, [0.0, 1.0, 2.0], [0.5, 0.3, 0.2])),
+        {"sensitivity": s, "weight": w} for s, w in WEIGHTS.items()]},
+                             dp.MixtureOfGaussiansDpEvent(SIGMA, list(WEIGHTS), list(WEIGHTS.values()))),
     "randomised response": ({"mechanism": "randomised-response", "epsilon": math.log(3), "categories": 2},
                             dp.RandomizedResponseDpEvent(0.5, 2)),
     "exponential": ({"mechanism": "exponential", "epsilon": 0.5}, None),
     "ε-DP": ({"mechanism": "pure", "epsilon": 0.5}, None),
     "(ε, δ)-DP": ({"mechanism": "approximate", "epsilon": 0.5, "delta": 1e-8}, None),
     "a profile": ({"mechanism": "profile", "points": [{"epsilon": 0.0, "delta": 0.1}, {"epsilon": 0.5, "delta": 1e-8}]}, None),
-    "μ-GDP": ({"mechanism": "gaussian-dp", "mu": 0.5}, None),
+    "μ-GDP": ({"mechanism": "gaussian-dp", "mu": MU}, dp.GaussianDpEvent(1 / MU)),
     "ρ-zCDP": ({"mechanism": "zcdp", "rho": 0.1}, dp.ZCDpEvent(0.1)),
     "Rényi divergences": ({"mechanism": "renyi", "points": [{"order": k, "divergence": 0.1 * k} for k in range(2, 40)]}, None),
     "tree, matrix": ({"mechanism": "matrix-gaussian", "noise_multiplier": 8.0, "sensitivity": math.sqrt(3)},
@@ -70,10 +79,27 @@ def composed(event):
     return dp.SelfComposedDpEvent(event, STEPS)
 
 
+def thinned(event):
+    """A mixture's Poisson sample is a mixture, too, in which the other share of the weights is on nothing."""
+    if not isinstance(event, dp.MixtureOfGaussiansDpEvent):
+        return composed(dp.PoissonSampledDpEvent(RATE, event))
+    weights = [RATE * w for w in event.sampling_probs]
+    weights[0] += 1 - RATE
+    return composed(dp.MixtureOfGaussiansDpEvent(event.standard_deviation, event.sensitivities, weights))
+
+
+def several(event):
+    """Of a person's three records a binomial number is in a sample."""
+    if not isinstance(event, dp.GaussianDpEvent):
+        return None
+    return composed(dp.MixtureOfGaussiansDpEvent(event.noise_multiplier, [0.0, 1.0, 2.0, 3.0],
+                                                 list(map(float, stats.binom.pmf(range(4), 3, RATE)))))
+
+
 # What a schedule has besides, options of the calculator, and what dp_accounting makes of its event, if it has a counterpart.
 SAMPLINGS = {
     "none": ({}, [], composed),
-    "Poisson": ({"rate": RATE}, [], lambda e: composed(dp.PoissonSampledDpEvent(RATE, e))),
+    "Poisson": ({"rate": RATE}, [], thinned),
     "batches without replacement": ({"batch": BATCH, "records": RECORDS}, [],
                                     lambda e: composed(dp.SampledWithoutReplacementDpEvent(RECORDS, BATCH, e))),
     "batches with replacement": ({"batch": BATCH, "records": RECORDS, "with_replacement": True}, [],
@@ -81,7 +107,7 @@ SAMPLINGS = {
     "Poisson, batches capped": ({"rate": RATE}, ["--cap", 30, "--cap-records", RECORDS],
                                 lambda e: composed(dp.TruncatedSubsampledGaussianDpEvent(RECORDS, RATE, 30, e.noise_multiplier))
                                 if isinstance(e, dp.GaussianDpEvent) else None),
-    "Poisson, a person's 3 records": ({"rate": RATE, "records_per_person": 3}, [], None),
+    "Poisson, a person's 3 records": ({"rate": RATE, "records_per_person": 3}, [], several),
     "a sample drawn once": ({}, ["--drawn-once", RATE], lambda e: dp.PoissonSampledDpEvent(RATE, composed(e))),
     "1 of 10 steps, at random": ({"allocate": 1, "of": BINS}, [], None),
     "2 of 10 steps, at random": ({"allocate": 2, "of": BINS}, [], None),
@@ -91,7 +117,8 @@ SAMPLINGS = {
 }
 
 # (peer, mechanism, sampling, neighbours) → why tacit has none; "*" stands for any.
-REASONS = {}
+REASONS = {("PLD_accounting", "*", f"{k} of 10 steps, at random", "add-remove"):
+           "the bound for any mechanism (arXiv 2602.17284) is not implemented" for k in (1, 2)}
 
 NOTHING, REFUSED, BOUND, CERTIFIED, WRONG = "–", "refused", "bound", "certified", "too low"
 
@@ -109,26 +136,54 @@ def tacit(calculator, folder, mechanism, sampling, neighbours):
         found = re.search(r"at most ([0-9.e+-]+)(?: \(and at least ([0-9.e+-]+)\))?", done.stdout)
         if done.returncode == 0 and found:
             return cell, float(found[2] or 0)
-        assert done.returncode == 0 or "but must be" in done.stderr or "no " in done.stderr or "known" in done.stderr, done.stderr
+        assert done.returncode == 0 or any(words in done.stderr for words in ("but must be", "no ", "known")), done.stderr
     return REFUSED, 0.0
 
 
-def google(event, sampling, neighbours):
-    made = sampling and event and sampling(event)
-    if not made:
+def constructed(mechanism, sampling, neighbours):
+    """The privacy loss that one of dp_accounting's constructors makes of a release, if one of them states it. They take a
+    sensitivity, which is twice as much where a record is replaced, and a rate of Poisson samples, of which a record is
+    there or is not."""
+    replaced = neighbours == "replace-one"
+    if sampling == "Poisson" and replaced or sampling not in ("none", "Poisson"):
         return None
-    relation = dp_accounting.NeighboringRelation[RELATION[neighbours]]
-    return [lambda a=a: a(neighboring_relation=relation).compose(made).get_epsilon(DELTA) for a in (PLDAccountant, RdpAccountant)]
+    how = {"sensitivity": 2 if replaced else 1, "sampling_prob": RATE if sampling == "Poisson" else 1.0}
+    noise = {"Laplace": lambda: loss.from_laplace_mechanism(SIGMA, **how),
+             "discrete Gaussian": lambda: loss.from_discrete_gaussian_mechanism(SIGMA, **how),
+             "discrete Laplace": lambda: loss.from_discrete_laplace_mechanism(0.25, **how)}
+    known = {"ε-DP": (0.5, 0.0), "(ε, δ)-DP": (0.5, 1e-8)}
+    if mechanism in noise:
+        return noise[mechanism]
+    if mechanism in known and sampling == "none":
+        return lambda: loss.from_privacy_parameters(common.DifferentialPrivacyParameters(*known[mechanism]))
+    return None
+
+
+def google(mechanism, sampling, neighbours):
+    _, event = MECHANISMS[mechanism]
+    state = SAMPLINGS[sampling][2]
+    made = state(event) if state and event else None
+    if mechanism == "μ-GDP" and (sampling != "none" and (sampling, neighbours) != ("Poisson", "add-remove")):
+        made = None  # as a Gaussian's, the guarantee's sample is one of add-remove alone
+    asked = []
+    if made:
+        # Under mu-GDP neighbours are as far apart as the Gaussian's whatever they are.
+        relation = dp_accounting.NeighboringRelation[RELATION["add-remove" if mechanism == "μ-GDP" else neighbours]]
+        asked = [lambda a=a: a(neighboring_relation=relation).compose(made).get_epsilon(DELTA)
+                 for a in (PLDAccountant, RdpAccountant)]
+    if one := constructed(mechanism, sampling, neighbours):
+        asked.append(lambda: one().self_compose(STEPS).get_epsilon_for_delta(DELTA))
+    return asked or None
 
 
 def meta(mechanism, sampling, neighbours):
     """A history is of Gaussian noise and of Poisson rates; the neighbours are add-remove, but without samples half the noise does
     for those that are replaced."""
-    if mechanism != "Gaussian" or sampling not in ("none", "Poisson"):
+    if mechanism not in ("Gaussian", "μ-GDP") or sampling not in ("none", "Poisson"):
         return None
     if sampling == "Poisson" and neighbours != "add-remove":
         return None
-    sigma = SIGMA / 2 if neighbours == "replace-one" else SIGMA
+    sigma = 1 / MU if mechanism == "μ-GDP" else SIGMA / 2 if neighbours == "replace-one" else SIGMA
     rate = RATE if sampling == "Poisson" else 1.0
 
     def ask(accountant):
@@ -139,11 +194,12 @@ def meta(mechanism, sampling, neighbours):
 
 def microsoft(mechanism, sampling, neighbours):
     twice = 2.0 if neighbours == "replace-one" else 1.0
-    if sampling == "Poisson" and mechanism == "Gaussian" and neighbours == "add-remove":
-        one = prv.PoissonSubsampledGaussianMechanism(sampling_probability=RATE, noise_multiplier=SIGMA)
+    if sampling == "Poisson" and mechanism in ("Gaussian", "μ-GDP") and neighbours == "add-remove":
+        one = prv.PoissonSubsampledGaussianMechanism(sampling_probability=RATE,
+                                                     noise_multiplier=SIGMA if mechanism == "Gaussian" else 1 / MU)
     elif sampling == "none" and mechanism in ("Gaussian", "Laplace", "ε-DP", "(ε, δ)-DP", "μ-GDP"):
         one = {"Gaussian": lambda: prv.GaussianMechanism(SIGMA, twice), "Laplace": lambda: prv.LaplaceMechanism(twice / SIGMA),
-               "μ-GDP": lambda: prv.GaussianMechanism(2.0), "ε-DP": lambda: prv.PureDPMechanism(0.5),
+               "μ-GDP": lambda: prv.GaussianMechanism(1 / MU), "ε-DP": lambda: prv.PureDPMechanism(0.5),
                "(ε, δ)-DP": lambda: prv.ApproximateDPMechanism(0.5, 1e-8)}[mechanism]()
     else:
         return None
@@ -171,6 +227,66 @@ def allocation(mechanism, sampling, neighbours):
     }.get(sampling)
 
 
+def integer_law(mechanism):
+    """Noise on the integers as PLD_accounting takes it: by its probabilities, but for tails of less than 1e-30."""
+    k = np.arange(-32, 33) if mechanism == "binomial" else np.arange(-320, 321)
+    weights = {"discrete Gaussian": lambda: np.exp(-k**2 / (2 * SIGMA**2)), "discrete Laplace": lambda: np.exp(-np.abs(k) / 4.0),
+               "Skellam": lambda: stats.skellam.pmf(k, 8.0, 8.0), "binomial": lambda: stats.binom.pmf(k + 32, 64, 0.5)}[mechanism]()
+    kept = weights > 1e-33
+    weights = weights[kept] / weights[kept].sum()
+    return plds.DenseDiscreteDist(grid=plds.GridSpec(step=1.0, n=len(weights), index_0=int(k[kept][0])), prob_arr=weights)
+
+
+def losses(mechanism, sensitivity):
+    """PLD_accounting's two directions of a release."""
+    if mechanism in ("Gaussian", "μ-GDP"):
+        one = plds.gaussian_distribution(scale=SIGMA / sensitivity if mechanism == "Gaussian" else 1 / MU)
+        return one, one
+    if mechanism == "Laplace":
+        one = plds.laplace_distribution(scale=SIGMA / sensitivity)
+        return one, one
+    if mechanism in ("discrete Gaussian", "discrete Laplace", "Skellam", "binomial"):
+        return plds.discrete_distribution(noise_dist=integer_law(mechanism), sensitivity=sensitivity,
+                                          loss_discretization=plds.DEFAULT_LOSS_DISCRETIZATION,
+                                          tail_truncation=plds.DEFAULT_TAIL_TRUNCATION)
+    if mechanism == "mixture of Gaussians":
+        made = loss.from_mixture_gaussian_mechanism(SIGMA, list(WEIGHTS), list(WEIGHTS.values()))
+    else:
+        made = constructed(mechanism, "none", "add-remove")()
+    both = made._pmf_remove, made._pmf_remove if made._pmf_add is None else made._pmf_add
+    return tuple(plds.dp_accounting_pmf_to_pld_realization(pmf=pmf) for pmf in both)
+
+
+def direct(mechanism, sampling, neighbours):
+    """PLD_accounting takes any privacy loss that it or dp_accounting can make, samples it and allocates it, a record being added
+    or removed. Without samples it only composes: noise of its own of twice the sensitivity, too."""
+    own = mechanism in ("Gaussian", "Laplace", "discrete Gaussian", "discrete Laplace", "Skellam", "binomial", "μ-GDP")
+    if not own and mechanism not in ("mixture of Gaussians", "ε-DP", "(ε, δ)-DP"):
+        return None
+    if sampling == "none":
+        if not own:
+            return None  # dp_accounting's own
+    elif neighbours != "add-remove":
+        return None
+
+    def pld():
+        remove, add = losses(mechanism, 2 if neighbours == "replace-one" else 1)
+        return plds.compose_full_pld(remove_dist=remove, add_dist=add, bound_type=plds.BoundType.DOMINATES)
+
+    def allocated(selected):
+        remove, add = losses(mechanism, 1)
+        return plds.general_allocation_epsilon(delta=DELTA, num_steps=BINS, num_selected=selected, num_epochs=STEPS,
+                                               remove_realization=remove, add_realization=add,
+                                               config=plds.AllocationSchemeConfig())
+    return {
+        "none": [lambda: pld().self_compose(STEPS).get_epsilon_for_delta(DELTA)],
+        "Poisson": [lambda: plds.subsample_pld(pld=pld(), sampling_probability=RATE).self_compose(STEPS)
+                    .get_epsilon_for_delta(DELTA)],
+        "1 of 10 steps, at random": [lambda: allocated(1)],
+        "2 of 10 steps, at random": [lambda: allocated(2)],
+    }.get(sampling)
+
+
 def cell(calls, at_least):
     """The best that a package has for an event."""
     if calls is None:
@@ -193,18 +309,18 @@ def main():
     warnings.simplefilter("ignore")
     logging.disable(logging.WARNING)
     calculator = Path(sys.argv[1]).resolve()
-    peers = ("dp-accounting", "opacus", "prv-accountant", "random-allocation")
+    peers = ("dp-accounting", "opacus", "prv-accountant", "random-allocation", "PLD_accounting")
     table, counts, missing = {}, {}, []
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(os.cpu_count()) as pool:
         events = [(m, s, n) for m in MECHANISMS for s in SAMPLINGS for n in NEIGHBOURS]
         ours = list(pool.map(lambda key: tacit(calculator, Path(folder), *key), events))
     for key, (mine, at_least) in zip(events, ours):
-        mechanism, sampling, neighbours = key
-        _, event = MECHANISMS[mechanism]
-        found = {"dp-accounting": cell(google(event, SAMPLINGS[sampling][2], neighbours), at_least),
+        _, sampling, _ = key
+        found = {"dp-accounting": cell(google(*key), at_least),
                  "opacus": cell(meta(*key), at_least),
                  "prv-accountant": cell(microsoft(*key), at_least),
                  "random-allocation": cell(allocation(*key), 0.0 if sampling == "shuffled batches" else at_least),
+                 "PLD_accounting": cell(direct(*key), at_least),
                  "tacit": mine}
         table[key] = found
         for package, what in found.items():

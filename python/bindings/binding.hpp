@@ -32,6 +32,7 @@ nanobind::object attributes(nanobind::handle self);
 
 void bind_events(nanobind::module_& m);
 void bind_choices(nanobind::module_& m);
+void bind_clips(nanobind::module_& m);
 void bind_matrix(nanobind::module_& m);
 void bind_accountants(nanobind::module_& m);
 void bind_filters(nanobind::module_& m);

@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -33,8 +34,8 @@ using tacit::dense_strategy;
 using tacit::toeplitz_strategy;
 using tacit::tree_strategy;
 using strategy = std::variant<toeplitz_strategy, tree_strategy, dense_strategy>;
-using participation =
-    std::variant<tacit::min_separation, tacit::cyclic_poisson, tacit::balls_in_bins>;
+using participation = std::variant<tacit::min_separation, tacit::cyclic_poisson,
+                                   tacit::balls_in_bins, tacit::separated_poisson>;
 
 constexpr char const* a_strategy = "a strategy, as square_root_strategy(100)";
 constexpr char const* count = "a whole number in [1, 2^53]";
@@ -157,6 +158,7 @@ void bind_schemas(nb::module_& m) {
   using tacit::balls_in_bins;
   using tacit::cyclic_poisson;
   using tacit::min_separation;
+  using tacit::separated_poisson;
   nb::class_<min_separation> separated(
       m, "MinSeparation",
       "A record takes part at most `most` times, any two of them at least `separation` steps "
@@ -193,16 +195,40 @@ void bind_schemas(nb::module_& m) {
   nb::class_<balls_in_bins> binned(
       m, "BallsInBins",
       "Each record draws one of `bins` bins, uniformly, independently and secretly, and takes part "
-      "in the steps bin, bin + bins, bin + 2*bins, ... of the run.");
+      "in the steps bin, bin + bins, bin + 2*bins, ... of the run.\n\n"
+      "bins   in [1, 10000000]\n"
+      "apart  a divisor of `bins`, which bounds a run of any strategy: the bin modulo `apart` "
+      "counts as known. Which is best has to be tried. 0: the least for which columns of what is "
+      "left share no row, which takes a strategy of no more bands than bins");
   binned
       .def(
           "__init__",
-          [](balls_in_bins* self, whole const& bins) {
-            new (self) balls_in_bins{bins.as("BallsInBins", "bins", step_count)};
+          [](balls_in_bins* self, whole const& bins, whole const& apart) {
+            constexpr char const* who = "BallsInBins";
+            std::uint64_t const all = bins.as(who, "bins", step_count);
+            new (self) balls_in_bins{all, apart.as(who, "apart", "a divisor of the bins, or 0")};
           },
-          nb::arg("bins"))
-      .def_ro("bins", &balls_in_bins::bins);
-  complete(binned, "BallsInBins", "bins");
+          nb::arg("bins"), nb::arg("apart") = 0)
+      .def_ro("bins", &balls_in_bins::bins)
+      .def_ro("apart", &balls_in_bins::apart);
+  complete(binned, "BallsInBins", "bins", "apart");
+  nb::class_<separated_poisson> kept_apart(
+      m, "SeparatedPoisson",
+      "Poisson samples that keep a distance (b-min-sep): every step takes each record that took "
+      "part in none of the `separation` - 1 steps before it, with probability `rate`, "
+      "independently and secretly.");
+  kept_apart
+      .def(
+          "__init__",
+          [](separated_poisson* self, whole const& separation, argument<double> const& rate) {
+            constexpr char const* who = "SeparatedPoisson";
+            std::uint64_t const steps = separation.as(who, "separation", count);
+            new (self) separated_poisson{steps, rate.as(who, "rate", "in [0, 1]")};
+          },
+          nb::arg("separation"), nb::arg("rate"))
+      .def_ro("separation", &separated_poisson::separation)
+      .def_ro("rate", &separated_poisson::rate);
+  complete(kept_apart, "SeparatedPoisson", "separation", "rate");
 }
 
 }  // namespace
@@ -250,26 +276,43 @@ void bind_matrix(nb::module_& m) {
   m.def(
       "matrix_run",
       [](argument<strategy> const& c, argument<double> const& noise_multiplier,
-         argument<participation> const& how) {
+         argument<participation> const& how, argument<std::string> const& adjacency) {
         constexpr char const* who = "matrix_run";
         strategy const matrix = c.as(who, "strategy", a_strategy);
         double const multiplier = noise_multiplier.as(who, "noise_multiplier", noise_range);
         check_noise_range(who, multiplier);
         auto const found = patiently(
             [c = matrix, noise = multiplier,
-             how = how.as(who, "how", "a MinSeparation, a CyclicPoisson or a BallsInBins")] {
+             neighbours = adjacency_of(adjacency.as(who, "adjacency")),
+             how =
+                 how.as(who, "how",
+                        "a MinSeparation, a CyclicPoisson, a BallsInBins or a SeparatedPoisson")] {
               return std::visit(
-                  [&](auto const& of, auto const& by) { return tacit::matrix_run(of, noise, by); },
+                  [&](auto const& of, auto const& by) {
+                    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(by)>,
+                                                 tacit::separated_poisson>) {
+                      return tacit::matrix_run(of, noise, by, neighbours);
+                    } else {
+                      return tacit::matrix_run(of, noise, by);
+                    }
+                  },
                   c, how);
             });
         return list_of(found);
       },
       nb::arg("strategy"), nb::arg("noise_multiplier"), nb::arg("how"),
+      nb::arg("adjacency") = "add_remove",
       "The run as a list of (event, count) to compose: one Gaussian for a MinSeparation, sampled "
       "Gaussians without correlation for CyclicPoisson, an epoch of random allocation for "
-      "BallsInBins. `noise_multiplier` is in [0.001, 1e9], relative to the clipping norm.\n\n"
-      "Raises ValueError for fewer groups or bins than the strategy has bands, and for samples of "
-      "a DenseStrategy that is not lower triangular.");
+      "BallsInBins, beside a Gaussian where `apart` is given, and for a SeparatedPoisson what is "
+      "known of the run's Renyi divergences, a RenyiDP mechanism for a RenyiAccountant. "
+      "`noise_multiplier` is in [0.001, 1e9], relative to the clipping norm. `adjacency` is that "
+      "of "
+      "the accountant that composes the run; it is asked for because samples that keep a distance "
+      "have no bound under replace_one, and a RenyiDP does not tell.\n\n"
+      "Raises ValueError for fewer groups or bins than the strategy has bands, for an `apart` that "
+      "does not divide the bins, for samples of a DenseStrategy that is not lower triangular, and "
+      "for a SeparatedPoisson of more than 1000 bands or of a tree.");
 }
 
 }  // namespace binding

@@ -120,6 +120,7 @@ NB_MODULE(_core, m) {
 
   binding::bind_events(m);
   binding::bind_choices(m);
+  binding::bind_clips(m);
   binding::bind_matrix(m);
   binding::bind_accountants(m);
   binding::bind_filters(m);

@@ -12,6 +12,7 @@
 #include "runs.hpp"
 
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/variant.h>
 
 #include <cstdint>
@@ -19,6 +20,7 @@
 #include <stdexcept>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -69,6 +71,36 @@ void bind_searches_of_shuffled_runs(nb::module_& m) {
       nb::arg("steps"), nb::arg("adjacency") = "zero_out",
       "How many shuffled epochs of so many steps are (epsilon, delta)-DP, up to 1e15. Some "
       "seconds, and longer near epsilon = 0. Raises Infeasible if not even one is.");
+}
+
+void bind_hidden_in_shuffle(nb::module_& m) {
+  m.def(
+      "hidden_in_shuffle",
+      [](argument<tacit::gaussian> const& noise, whole const& steps,
+         argument<double> const& failure, argument<std::string> const& adjacency) {
+        constexpr char const* who = "hidden_in_shuffle";
+        auto const by = noise.as(who, "noise", "a Gaussian");
+        check_noise_range(who, by.noise_multiplier);
+        auto const found = patiently([by, batches = steps.as(who, "steps"),
+                                      most = failure.as(who, "failure", "in [0, 1)"),
+                                      neighbours = adjacency_of(adjacency.as(who, "adjacency"))] {
+          return tacit::hidden_in_shuffle(by, batches, most, neighbours);
+        });
+        return std::pair<tacit::event, double>(found.release, found.failure);
+      },
+      nb::arg("noise"), nb::arg("steps"), nb::arg("failure"), nb::arg("adjacency") = "zero_out",
+      "What an epoch of shuffled batches costs at most, as (event, failure): as much as the event, "
+      "of random allocation or of a Gaussian, but for a probability that is at most the given one. "
+      "Compose it under zero_out, whichever adjacency was asked about; with the sum of the "
+      "failures of all epochs, delta <= delta of what was composed + (1 + e^epsilon)*sum. "
+      "Other events count as what they cost under that adjacency: for replace_one, Gaussians with "
+      "half of their noise. For epochs of one kind alone, ShuffledRun chooses the failures.\n\n"
+      "noise      a Gaussian, its multiplier relative to the most that a record adds to the sum of "
+      "a batch\n"
+      "steps      batches in an epoch, all of one size, without a smaller one at the end: a whole "
+      "number in [1, 10000000]\n"
+      "failure    in [0, 1)\n"
+      "adjacency  \"zero_out\" or \"replace_one\"; of add_remove nothing is known");
 }
 
 }  // namespace
@@ -178,6 +210,7 @@ void bind_sampled_runs(nb::module_& m) {
       .def_prop_ro("epochs", [](shuffled_epochs const& self) { return self.epochs; });
   asked_both_ways(shuffle, "the run");
   complete_unchanging(shuffle, "ShuffledRun", "noise", "steps", "epochs", "adjacency");
+  bind_hidden_in_shuffle(m);
   bind_searches_of_shuffled_runs(m);
 }
 

@@ -83,6 +83,42 @@ def test_banded_and_buffered_strategies():
     assert (type(event.sampling), event.sampling.steps, count) == (tacit.RandomAllocation, 5, 1)
 
 
+def epsilon_of(run, accountant, delta, adjacency="add_remove"):
+    account = accountant(adjacency)
+    for event, count in run:
+        account.compose(event, count)
+    return account.epsilon(delta).upper
+
+
+def test_balls_in_bins_apart():
+    # `tacit matrix --strategy buffered --buffers FILE --steps 2000 --bins 200 --apart 20 --epsilon 2 --delta 1e-8` has this noise.
+    strategy = matrix.buffered_strategy([(0.99, 0.06), (0.9, 0.15), (0.4, 0.29)], 2000)
+    run = matrix.matrix_run(strategy, 6.60595, matrix.BallsInBins(200, apart=20))
+    assert [(type(event.mechanism), type(event.sampling), count) for event, count in run] == [
+        (tacit.Gaussian, tacit.Unsampled, 1), (tacit.Gaussian, tacit.RandomAllocation, 1)]
+    assert run[1][0].sampling.steps == 10
+    assert epsilon_of(run, tacit.PrivacyLossAccountant, 1e-8) == pytest.approx(2.0, rel=1e-5)
+    # Without it a strategy of so many bands has none; and 0 is as if it were not given.
+    with pytest.raises(ValueError, match="bins is 200, but must be at least 2000"):
+        matrix.matrix_run(strategy, 6.6, matrix.BallsInBins(200))
+    assert matrix.BallsInBins(200, 0) == matrix.BallsInBins(200) != matrix.BallsInBins(200, 20)
+
+
+def test_samples_that_keep_a_distance():
+    # `tacit matrix --strategy square-root --bands 16 --steps 2000 --separation 16 --rate 0.0069 --noise-multiplier 8 --delta 1e-8`
+    strategy = matrix.square_root_strategy(2000, bands=16)
+    how = matrix.SeparatedPoisson(separation=16, rate=0.0069)
+    [(event, count)] = run = matrix.matrix_run(strategy, 8.0, how, adjacency="zero_out")
+    assert (type(event.mechanism), count) == (tacit.RenyiDP, 1)
+    assert run == matrix.matrix_run(strategy, 8.0, how)
+    assert epsilon_of(run, tacit.RenyiAccountant, 1e-8) == pytest.approx(0.900434, rel=1e-5)
+    # Without separation and correlation it is DP-SGD.
+    plain = matrix.matrix_run(matrix.identity_strategy(100), 2.0, matrix.SeparatedPoisson(1, 0.1))
+    sgd = [(tacit.Event(tacit.Gaussian(2.0), tacit.Poisson(0.1)), 100)]
+    assert epsilon_of(plain, tacit.RenyiAccountant, 1e-5) == pytest.approx(epsilon_of(sgd, tacit.RenyiAccountant, 1e-5), rel=0.02)
+    assert matrix.matrix_run(strategy, 8.0, matrix.SeparatedPoisson(16, 0.0)) == []
+
+
 def test_trees():
     tree = matrix.TreeStrategy(8)
     assert matrix.sensitivity(tree) == pytest.approx(2.0, rel=1e-12)  # a leaf is in 4 nodes
@@ -91,7 +127,8 @@ def test_trees():
 
 @pytest.mark.parametrize("value", [
     matrix.ToeplitzStrategy([1.0, 0.5], 4), matrix.TreeStrategy(8, 2), matrix.DenseStrategy([[1.0, 0.0], [0.5, 1.0]]),
-    matrix.MinSeparation(3, 4), matrix.CyclicPoisson(3, 0.1), matrix.BallsInBins(7)], ids=repr)
+    matrix.MinSeparation(3, 4), matrix.CyclicPoisson(3, 0.1), matrix.BallsInBins(7),
+    matrix.BallsInBins(8, 4), matrix.SeparatedPoisson(3, 0.1)], ids=repr)
 def test_they_can_be_kept(value):
     for again in (eval(repr(value), vars(matrix)), pickle.loads(pickle.dumps(value))):
         assert repr(again) == repr(value) and type(again) is type(value)
@@ -123,6 +160,16 @@ def test_arrays_of_every_layout():
     (lambda: matrix.matrix_run(matrix.identity_strategy(5), 0.0, matrix.MinSeparation()), "noise_multiplier is 0"),
     (lambda: matrix.matrix_run(matrix.square_root_strategy(5), 1.0, matrix.CyclicPoisson(2, 0.1)), "groups is 2, but must be at least 5"),
     (lambda: matrix.matrix_run(matrix.identity_strategy(5), 1.0, matrix.CyclicPoisson(1, 1.5)), "rate is 1.5"),
+    (lambda: matrix.matrix_run(matrix.identity_strategy(8), 1.0, matrix.BallsInBins(8, 3)), "apart is 3, but must be a divisor of the bins, 8"),
+    (lambda: matrix.matrix_run(matrix.TreeStrategy(8), 1.0, matrix.BallsInBins(8, 2)), "apart is not 0, but must be for a tree"),
+    (lambda: matrix.matrix_run(matrix.square_root_strategy(5), 1.0, matrix.SeparatedPoisson(2, 0.1)),
+     "separation is 2, but must be at least 5"),
+    (lambda: matrix.matrix_run(matrix.identity_strategy(5), 1.0, matrix.SeparatedPoisson(0, 0.1)), "separation is 0"),
+    (lambda: matrix.matrix_run(matrix.identity_strategy(5), 1.0, matrix.SeparatedPoisson(1, 1.5)), "rate is 1.5"),
+    (lambda: matrix.matrix_run(matrix.TreeStrategy(8), 1.0, matrix.SeparatedPoisson(8, 0.1)), "no bound is implemented for a tree"),
+    (lambda: matrix.matrix_run(matrix.identity_strategy(5), 1.0, matrix.SeparatedPoisson(1, 0.1), "replace_one"),
+     "no bound is implemented for samples that keep a distance, under replace_one"),
+    (lambda: matrix.matrix_run(matrix.identity_strategy(5), 1.0, matrix.MinSeparation(), "nobody"), "adjacency is 'nobody'"),
     (lambda: matrix.matrix_run(matrix.DenseStrategy([[1.0, 1.0], [0.0, 1.0]]), 1.0, matrix.BallsInBins(2)), "not lower triangular"),
 ])
 def test_what_is_refused(ask, said):

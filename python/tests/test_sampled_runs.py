@@ -81,6 +81,22 @@ def test_shuffled_batches():
     assert once.delta(0.2).upper == pytest.approx(0.5 * run.delta(math.log1p(2 * math.expm1(0.2))).upper, rel=1e-9)
 
 
+def test_what_a_shuffled_epoch_costs():
+    event, failure = tacit.hidden_in_shuffle(tacit.Gaussian(4.0), 1000, 1e-9)
+    assert event.mechanism == tacit.Gaussian(4.0) and type(event.sampling) is tacit.RandomAllocation
+    assert 1 < event.sampling.steps < 1000 and 0.0 < failure <= 1e-9
+    # Composed by hand it is no better than the run that chooses its failures, and not much worse.
+    base = tacit.PrivacyLossAccountant("zero_out").compose(event, 10)
+    chosen = tacit.ShuffledRun(tacit.Gaussian(4.0), 1000, 10)
+    by_hand = base.delta(0.3).upper + (1 + math.exp(0.3)) * 10 * failure
+    assert chosen.delta(0.3).upper <= by_hand * (1 + 1e-9) <= 2 * chosen.delta(0.3).upper
+    # Under replace_one half of the noise is left, and the event is still one of zero_out.
+    replaced, its = tacit.hidden_in_shuffle(tacit.Gaussian(8.0), 1000, 1e-9, adjacency="replace_one")
+    assert (replaced, its) == (event, failure)
+    # Too little noise hides nothing.
+    assert tacit.hidden_in_shuffle(tacit.Gaussian(0.5), 10, 1e-9) == (tacit.Event(tacit.Gaussian(0.5)), 0.0)
+
+
 def test_noise_and_epochs_of_shuffled_batches():
     target = {"epsilon": 0.3, "delta": 1e-6}
 
@@ -120,6 +136,10 @@ def test_the_run_is_as_it_was():
     (lambda: tacit.ShuffledRun(tacit.Gaussian(4.0), 10).epsilon(1.0), "delta is 1, but must be in (0, 1)"),
     (lambda: tacit.shuffled_noise_multiplier_for(epsilon=1.0, delta=0.0, steps=10), "delta is 0, but must be in (0, 1)"),
     (lambda: tacit.shuffled_noise_multiplier_for(epsilon=1.0, delta=1e-6, steps=0), "steps is 0, but must be a whole number in [1, 10000000]"),
+    (lambda: tacit.hidden_in_shuffle(tacit.Gaussian(4.0), 1000, 1e-8, "add_remove"), "no bound is known for shuffled batches under add_remove"),
+    (lambda: tacit.hidden_in_shuffle(tacit.Gaussian(4.0), 1000, 1.0), "failure is 1, but must be in [0, 1)"),
+    (lambda: tacit.hidden_in_shuffle(tacit.Gaussian(4.0), 0, 1e-8), "steps is 0"),
+    (lambda: tacit.hidden_in_shuffle(tacit.Gaussian(1e-4), 10, 1e-8), "noise_multiplier is 0.0001, but must be in [0.001, 1e9]"),
     (lambda: tacit.shuffled_noise_multiplier_for(epsilon=1.0, delta=1e-6, steps=10, adjacency="add_remove"), "no bound is known for shuffled batches under add_remove"),
     (lambda: tacit.shuffled_epochs_for(epsilon=math.nan, delta=1e-6, noise_multiplier=4.0, steps=10), "epsilon is nan"),
     (lambda: tacit.shuffled_epochs_for(epsilon=1.0, delta=1e-6, noise_multiplier=1e-4, steps=10), "noise_multiplier is 1e-04, but must be in [0.001, 1e9]"),
