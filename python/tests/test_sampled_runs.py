@@ -139,7 +139,7 @@ def test_the_run_is_as_it_was():
     (lambda: tacit.hidden_in_shuffle(tacit.Gaussian(4.0), 1000, 1e-8, "add_remove"), "no bound is known for shuffled batches under add_remove"),
     (lambda: tacit.hidden_in_shuffle(tacit.Gaussian(4.0), 1000, 1.0), "failure is 1, but must be in [0, 1)"),
     (lambda: tacit.hidden_in_shuffle(tacit.Gaussian(4.0), 0, 1e-8), "steps is 0"),
-    (lambda: tacit.hidden_in_shuffle(tacit.Gaussian(1e-4), 10, 1e-8), "noise_multiplier is 0.0001, but must be in [0.001, 1e9]"),
+    (lambda: tacit.hidden_in_shuffle(tacit.Gaussian(1e-4), 10, 1e-8), "noise_multiplier is 1e-04, but must be in [0.001, 1e9]"),
     (lambda: tacit.shuffled_noise_multiplier_for(epsilon=1.0, delta=1e-6, steps=10, adjacency="add_remove"), "no bound is known for shuffled batches under add_remove"),
     (lambda: tacit.shuffled_epochs_for(epsilon=math.nan, delta=1e-6, noise_multiplier=4.0, steps=10), "epsilon is nan"),
     (lambda: tacit.shuffled_epochs_for(epsilon=1.0, delta=1e-6, noise_multiplier=1e-4, steps=10), "noise_multiplier is 1e-04, but must be in [0.001, 1e9]"),

@@ -46,12 +46,11 @@ void leave_at_most(double left, std::vector<Part>& parts) {
   }
 }
 
-template <std::same_as<mixture_pair::part> Part = mixture_pair::part>
-[[nodiscard]] binomial_mixture binomial_parts(std::uint64_t records, double rate, double shift) {
-  if (records == 1) return {{{rate, shift}}, std::nullopt, 0.0};
-  double const n = static_cast<double>(records);
-  two_doubles const odds = two_doubles{rate} / two_doubles::sum_of(1.0, -rate);
-  double const mode = std::min(n, std::floor((n + 1.0) * rate));
+/// The weights of a law on `first`, …, `last`, from about its mode: `down(p, j)` is the weight of j − 1 where p is that of j,
+/// and `up(p, j)` that of j + 1.
+template <class Down, class Up>
+[[nodiscard]] binomial_mixture parts_of_law(double first, double mode, double last, double shift,
+                                            Down&& down, Up&& up) {
   struct chance {
     double j;
     two_doubles of;
@@ -68,29 +67,64 @@ template <std::same_as<mixture_pair::part> Part = mixture_pair::part>
       break;
     }
     chances.push_back({j, next});
-    next = next * j / (odds * (n - j + 1.0));
+    if (j == first) break;
+    next = down(next, j);
   }
   std::reverse(chances.begin(), chances.end());
   next = two_doubles{high};
-  for (double j = mode; j < n; j += 1.0) {
-    next = next * odds * (n - j) / two_doubles{j + 1.0};
+  for (double j = mode; j < last; j += 1.0) {
+    next = up(next, j);
     if (!(next.high > least)) break;
     chances.push_back({j + 1.0, next});
   }
   two_doubles total = none;
   for (chance const& c : chances) total = total + c.of;
 
-  std::vector<Part> parts;
+  std::vector<mixture_pair::part> parts;
   for (chance const& c : chances) {
     two_doubles const weight = c.of / total;
     if (!(weight.high > 0.0)) continue;
     // 2^-80 has room for what so many operations err; a subnormal has no lower half.
-    double const up = weight.high >= 1e-290
-                          ? add_up(weight.high, weight.low + 0x1p-80 * weight.high)
-                          : add_up(weight.high, std::numeric_limits<double>::denorm_min());
-    parts.push_back({std::min(1.0, up), c.j * shift});
+    double const above = weight.high >= 1e-290
+                             ? add_up(weight.high, weight.low + 0x1p-80 * weight.high)
+                             : add_up(weight.high, std::numeric_limits<double>::denorm_min());
+    parts.push_back({std::min(1.0, above), c.j * shift});
   }
   return {std::move(parts), (none / total).high};
+}
+
+template <std::same_as<double> T = double>
+[[nodiscard]] binomial_mixture binomial_parts(std::uint64_t records, T rate, double shift) {
+  if (records == 1) return {{{rate, shift}}, std::nullopt, 0.0};
+  double const n = static_cast<double>(records);
+  two_doubles const odds = two_doubles{rate} / two_doubles::sum_of(1.0, -rate);
+  double const mode = std::min(n, std::floor((n + 1.0) * rate));
+  return parts_of_law(
+      0.0, mode, n, shift,
+      [&](two_doubles const& p, double j) { return p * j / (odds * (n - j + 1.0)); },
+      [&](two_doubles const& p, double j) { return p * odds * (n - j) / two_doubles{j + 1.0}; });
+}
+
+/// The hypergeometric mixture: j of a person's `own` records are among `batch` of `records`, drawn without replacement.
+/// @pre own < records and batch ≤ records, below 2^53
+template <std::same_as<double> T = double>
+[[nodiscard]] binomial_mixture hypergeometric_parts(std::uint64_t records, std::uint64_t own,
+                                                    std::uint64_t batch, T shift) {
+  std::uint64_t const others = records - own;
+  double const k = static_cast<double>(own);
+  double const b = static_cast<double>(batch);
+  double const left = static_cast<double>(others) - b;  // of the others, where all of a batch are
+  double const first = std::max(0.0, -left);
+  double const last = std::min(k, b);
+  double const likely = (k + 1.0) * (b + 1.0) / (static_cast<double>(records) + 2.0);
+  return parts_of_law(
+      first, std::clamp(std::floor(likely), first, last), last, shift,
+      [&](two_doubles const& p, double j) {
+        return p * j * (left + j) / (two_doubles{k - j + 1.0} * (b - j + 1.0));
+      },
+      [&](two_doubles const& p, double j) {
+        return p * (k - j) * (b - j) / (two_doubles{j + 1.0} * (left + j + 1.0));
+      });
 }
 
 /// Makes the weight of no record what the others leave of 1, and no more than it is: where the loss in the direction `add`

@@ -107,16 +107,14 @@ class dominator : private sampled_records<> {
   }
 
   [[nodiscard]] domination operator()(gaussian_mixture const& m) const {
-    bool const unknown = how_ == taken::fixed_size || how_ == taken::with_replacement;
-    if (neighbours_ == adjacency::replace_one || unknown || records_ > 1.0) {
-      refuse_pair("a mixture of Gaussians in other runs than these",
-                  "use add_remove or zero_out without sampling or with Poisson samples, and one "
-                  "record a person");
+    if (in_batches() || records_ > 1.0) {
+      refuse_unwritten("a mixture of Gaussians in other runs than these",
+                       "use no sampling or Poisson samples, and one record a person");
     }
     std::vector<mixture_pair::part> parts;
     for (gaussian_mixture::part const& part : m.parts) {
       double const ratio = part.sensitivity / m.sigma;
-      check_noise("sigma", m.sigma, ratio);
+      check_noise("sigma", m.sigma, change_ * ratio);
       // What is below all doubles is not 0.
       double const least = part.sensitivity > 0.0 ? std::numeric_limits<double>::denorm_min() : 0.0;
       double const shift = std::max(ratio, least);
@@ -134,6 +132,7 @@ class dominator : private sampled_records<> {
         merged.push_back(parts[k]);
       }
     }
+    if (neighbours_ == adjacency::replace_one) return exchanged_lengths(std::move(merged));
     return both_ways(std::move(merged), how_ != taken::shuffled);
   }
 
@@ -144,13 +143,14 @@ class dominator : private sampled_records<> {
                   "where a null record answers at random, or replace_one");
     }
     if (event_.records_per_person > 1) {
-      refuse_pair("randomised response of several records a person",
-                  "compose one response a record instead");
+      refuse_unwritten("randomised response of several records a person",
+                       "compose one response a record instead");
     }
     double const categories = static_cast<double>(m.categories);
     if (how_ == taken::with_replacement ||
         (how_ == taken::fixed_size && neighbours_ == adjacency::zero_out)) {
-      refuse_pair("randomised response in these batches", "use Poisson sampling");
+      refuse_unwritten("randomised response in these batches",
+                       "use Poisson sampling, or what `pure` has in these batches");
     }
     if (neighbours_ == adjacency::replace_one) {
       if (how_ != taken::poisson) return finite(response_pair(m.epsilon, categories, 0.0), true);
@@ -230,8 +230,9 @@ class dominator : private sampled_records<> {
   [[nodiscard]] domination operator()(renyi_dp const&) const { refuse_divergences(); }
 
   [[nodiscard]] domination operator()(matrix_gaussian const& m) const {
-    if (sampled() || how_ == taken::shuffled) {
-      refuse_pair("a sampled matrix mechanism", "its noise is correlated across the steps");
+    if (sampled() || how_ == taken::shuffled || how_ == taken::most) {
+      refuse_pair("a sampled matrix mechanism as one event",
+                  "what its samples amplify depends on the strategy: see `matrix_run`");
     }
     double const shift = change_ * records_ * m.sensitivity / m.noise_multiplier;
     check_noise("noise_multiplier", m.noise_multiplier, shift);
@@ -272,15 +273,15 @@ template <std::same_as<event> Event>
 /// records and Laplace shifts are rounded up.
 ///
 /// sampling          add_remove                   zero_out                     replace_one
-/// unsampled         all but randomised response  all                          all but gaussian_mixture
+/// unsampled         all but randomised response  all                          all
 /// poisson           all but randomised response  sums, randomised response    sums, randomised response
 /// fixed_size        sums, guarantees             sums, guarantees             sums, guarantees, response
 /// with_replacement  sums, guarantees             sums, guarantees             sums, guarantees
 /// shuffled          refused                      as unsampled                 as unsampled
 /// allocation        gaussian                     gaussian                     refused
 ///
-/// Sums have Gaussian, Laplace or integer noise; a gaussian_mixture is one only under add_remove and zero_out, unsampled or
-/// Poisson-sampled. docs/certificates/sampling.md has the proofs.
+/// Sums have Gaussian, Laplace or integer noise; a gaussian_mixture is one but in batches.
+/// docs/certificates/sampling.md has the proofs.
 /// Matrix mechanisms only unsampled. Rate 1 is unsampled, and so is batch = records but under add_remove; rate 0 releases
 /// nothing.
 /// In a shuffled epoch a person's records change one after the other, each in its own batch: the unsampled
@@ -289,7 +290,7 @@ template <std::same_as<event> Event>
 /// Sources: Zhu, Dong & Wang 2022 (Poisson: any pair; without replacement: mirrored), Balle, Barthe &
 /// Gaboardi 2018 (advanced joint convexity), Dong, Durfee & Rogers 2020 (bounded range), Kairouz, Oh &
 /// Viswanath 2015 ((ε, δ)). Several records a person: noise by group sensitivity, sampled
-/// sums by the binomial mixture of shifts or, from above, by its union.
+/// sums by the binomial or hypergeometric mixture of shifts or, from above, by its union.
 /// @throws std::domain_error for a value out of range, or noise so small that a loss overflows;
 ///         std::invalid_argument, with the reason, where no bound is known
 template <real T = double>
@@ -297,9 +298,10 @@ template <real T = double>
   detail::check_event("dominate", release);
   auto const* scheme = std::get_if<poisson>(&release.how);
   domination found = std::visit(detail::dominator<T>(release, neighbours), release.what);
-  // Nothing is left out of a batch of all records, whose place the record could take.
+  // Nothing is left out of a batch of all others, whose place a record could take.
   auto const* batch = std::get_if<fixed_size>(&release.how);
-  if (batch != nullptr && batch->batch == batch->records && neighbours == adjacency::add_remove) {
+  if (batch != nullptr && batch->batch + release.records_per_person > batch->records &&
+      neighbours == adjacency::add_remove) {
     found.attained = false;
   }
   return scheme != nullptr && scheme->rate == 0.0 ? detail::no_loss() : found;

@@ -231,9 +231,10 @@ class basic_renyi {
     if (auto const* scheme = std::get_if<poisson>(&release.how)) {
       if (scheme->rate == 0.0) cost.known = detail::divergence_guarantee(zcdp{0.0});
       if (scheme->rate > 0.0 && scheme->rate < 1.0) {
-        detail::refuse_pair(
+        detail::refuse_unwritten(
             "Poisson samples of a mechanism that is known by its Rényi divergences",
-            "use fixed-size batches under replace_one, or the accountants of its pair");
+            "that of Zhu & Wang 2019 is not; use fixed-size batches under replace_one, or the "
+            "accountants of its pair");
       }
     }
     if (auto const* batch = std::get_if<fixed_size>(&release.how)) {
@@ -260,7 +261,7 @@ class basic_renyi {
           "one neighbour alone can produce makes every one of them infinite");
     }
     throw std::invalid_argument(
-        "compose: there is no known bound for this noise in these samples by Rényi divergences; "
+        "compose: no bound is implemented for this noise in these samples by Rényi divergences; "
         "take the privacy-loss or the discretised accountant");
   }
 

@@ -16,6 +16,7 @@
 #include <concepts>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -30,6 +31,12 @@ namespace tacit::detail {
 
 [[noreturn]] inline void refuse_pair(std::string_view what, std::string_view why) {
   throw std::invalid_argument("dominate: there is no known bound for " + std::string(what) + ": " +
+                              std::string(why));
+}
+
+/// The same where papers have one, or it could be worked out.
+[[noreturn]] inline void refuse_unwritten(std::string_view what, std::string_view why) {
+  throw std::invalid_argument("dominate: no bound is implemented for " + std::string(what) + ": " +
                               std::string(why));
 }
 
@@ -67,9 +74,17 @@ class sampled_records {
       how_ = rate_ == 1.0 ? taken::all : taken::poisson;
     } else if (auto const* batch = std::get_if<fixed_size>(&release.how)) {
       rate_ = quotient(batch->batch, batch->records);
+      std::uint64_t const own = release.records_per_person;
+      how_ = taken::fixed_size;
       // A record more moves one out of any batch: also out of one that took all.
-      bool const all = batch->batch == batch->records && neighbours != adjacency::add_remove;
-      how_ = all ? taken::all : taken::fixed_size;
+      if (neighbours == adjacency::add_remove) {
+        require_domain(own == 1 || own < batch->records, "dominate", "records_per_person", own,
+                       "below the number of records");
+      } else if (batch->batch == batch->records) {
+        how_ = taken::all;
+      } else if (batch->batch + own > batch->records) {
+        how_ = taken::most;
+      }
     } else if (auto const* draws = std::get_if<with_replacement>(&release.how)) {
       require_domain(release.records_per_person < draws->records, "dominate", "records_per_person",
                      release.records_per_person, "below the number of records");
@@ -83,16 +98,17 @@ class sampled_records {
       how_ = taken::shuffled;
     } else if (auto const* epoch = std::get_if<random_allocation>(&release.how)) {
       if (neighbours == adjacency::replace_one) {
-        refuse_pair(
+        refuse_unwritten(
             "random allocation under replace_one",
             "its pair is known for a record more or less alone; use add_remove or zero_out");
       }
       if (!std::holds_alternative<gaussian>(release.what)) {
-        refuse_pair("random allocation of this mechanism", "only the Gaussian's is known here");
+        refuse_unwritten("random allocation of this mechanism",
+                         "only the Gaussian's is, though others have one (arXiv 2602.17284)");
       }
       if (release.records_per_person > 1) {
-        refuse_pair("several records a person under random allocation",
-                    "declare one record a person");
+        refuse_unwritten("several records a person under random allocation",
+                         "declare one record a person");
       }
       if (epoch->part > 1) {
         refuse_pair("an epoch in which a record takes part more than once, as one pair",
@@ -100,14 +116,11 @@ class sampled_records {
       }
       how_ = taken::allocated;
     }
-    if (release.records_per_person > 1 && how_ == taken::fixed_size) {
-      refuse_pair("several records a person in batches without replacement",
-                  "use Poisson samples, or a batch with replacement");
-    }
   }
 
  protected:
-  enum class taken { all, poisson, fixed_size, with_replacement, shuffled, allocated };
+  // `most`: some of a person's are in any batch, of which no more is made than that all of them may be.
+  enum class taken { all, most, poisson, fixed_size, with_replacement, shuffled, allocated };
 
   [[nodiscard]] bool in_batches() const {
     return how_ == taken::fixed_size || how_ == taken::with_replacement;
@@ -140,9 +153,16 @@ class sampled_records {
   [[nodiscard]] binomial_mixture taking_part(double each) const {
     if (one_takes_part()) return {{{rate_, each}}, std::nullopt, 0.0};
     if (how_ == taken::poisson) return binomial_parts(event_.records_per_person, rate_, each);
+    auto const check = [&](std::uint64_t batch, double mean) {
+      require_domain(mean <= 1e5, "dominate", "batch", batch,
+                     "so small that a person is drawn at most 1e5 times on average");
+    };
+    if (auto const* drawn = std::get_if<fixed_size>(&event_.how)) {
+      check(drawn->batch, rate_ * records_);
+      return hypergeometric_parts(drawn->records, event_.records_per_person, drawn->batch, each);
+    }
     std::uint64_t const batch = std::get<with_replacement>(event_.how).batch;
-    require_domain(rate_ * static_cast<double>(batch) <= 1e5, "dominate", "batch", batch,
-                   "so small that a person is drawn at most 1e5 times on average");
+    check(batch, rate_ * static_cast<double>(batch));
     return binomial_parts(batch, rate_, each);
   }
 
@@ -225,6 +245,21 @@ class sampled_records {
     return {std::move(pair), std::move(turned), false, attained};
   }
   static constexpr std::size_t most_parts = 64;
+
+  // A contribution of a length that is drawn, and another one in its place: of the same law, but anywhere (Lemma 13).
+  [[nodiscard]] domination exchanged_lengths(std::vector<mixture_pair::part> drawn) const {
+    bool const all = how_ != taken::shuffled;
+    if (drawn.size() == 1 && drawn[0].weight == 1.0) {
+      return symmetric_domination(normal_pair{2.0 * drawn[0].shift}, all);
+    }
+    binomial_mixture mixed{std::move(drawn), std::nullopt, 0.0};
+    bool const joined = join_parts_until(mixed, most_parts);
+    coupled_pair pair{coupled_pair::noise::normal, {}, false, std::nullopt, mixed.error};
+    for (auto const& part : mixed.parts) {
+      pair.parts.push_back({part.weight, part.shift, -part.shift});
+    }
+    return symmetric_domination(std::move(pair), all && !joined);
+  }
 
   // Both directions of a mixture of shifted normals.
   [[nodiscard]] domination both_ways(std::vector<mixture_pair::part> parts, bool attained) const {
@@ -363,9 +398,9 @@ class sampled_records {
   }
 
   [[noreturn]] static void refuse_samples() {
-    refuse_pair("this mechanism in these samples",
-                "a record that is not sampled is not a neighbour's; use Poisson sampling under "
-                "add_remove, or batches");
+    refuse_unwritten("this mechanism in these samples",
+                     "a record that is not sampled is absent, which is no neighbour's state here; "
+                     "charge it unsampled, or use Poisson sampling under add_remove, or batches");
   }
   [[noreturn]] static void refuse_divergences() {
     refuse_pair("a mechanism that is known by its Rényi divergences alone, as a pair",

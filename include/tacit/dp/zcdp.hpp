@@ -132,7 +132,11 @@ struct zcdp_of_pair {
     return zcdp_of(gaussian_dp{next_up(pair.parts.back().shift, 4)});
   }
   [[nodiscard]] zcdp operator()(amplified_pair const&) const { return refuse_samples(); }
-  [[nodiscard]] zcdp operator()(coupled_pair const&) const { return refuse_samples(); }
+  [[nodiscard]] zcdp operator()(coupled_pair const& pair) const {
+    if (!std::holds_alternative<gaussian_mixture>(release.what)) refuse_samples();
+    auto const& most = pair.parts.back();
+    return zcdp_of(gaussian_dp{next_up(subtract_up(most.p, most.q), 4)});
+  }
   [[nodiscard]] zcdp operator()(allocation_pair const&) const { return refuse_samples(); }
 };
 

@@ -173,7 +173,7 @@ class epoch_store {
   void make(lazily_made& out) const {
     std::vector<epoch_group<T>> const groups = grouped();
     std::size_t alone = 0;
-    for (epoch_group<T> const& g : groups) alone += g.members().size() == 1 ? 1 : 0;
+    for (epoch_group<T> const& g : groups) alone += g.members().size() == 1 ? 1U : 0U;
     std::size_t left = 2 * groups.size() - alone;
     T const most = little_work + work_on_each * static_cast<T>(left);
     work_budget work(most);

@@ -268,8 +268,8 @@ template <class Strategy>
   detail::check_probability(me, "rate", how.rate);
   detail::check_count(me, "separation", how.separation);
   if (neighbours == adjacency::replace_one) {
-    detail::refuse_pair("samples that keep a distance, under replace_one",
-                        "use add_remove or zero_out, or cyclic Poisson samples");
+    detail::refuse_unwritten("samples that keep a distance, under replace_one",
+                             "use add_remove or zero_out, or cyclic Poisson samples");
   }
   std::vector<double> const a = detail::band_bounds(c);
   std::uint64_t const bands = a.size();
@@ -316,7 +316,7 @@ template <class Strategy>
 [[nodiscard]] inline std::vector<composed> matrix_run(tree_strategy const&, double,
                                                       separated_poisson const&, adjacency) {
   throw std::invalid_argument(
-      "matrix_run: there is no known bound for a tree under samples that keep a distance; state it "
+      "matrix_run: no bound is implemented for a tree under samples that keep a distance; state it "
       "as a dense strategy, or use cyclic Poisson samples");
 }
 

@@ -74,8 +74,13 @@ void check_guaranteed_samples(Event const& release, adjacency neighbours) {
   auto const* batch = std::get_if<fixed_size>(&release.how);
   if (in_batches ||
       (batch != nullptr && batch->batch < batch->records && neighbours != adjacency::replace_one)) {
-    refuse_pair("batches of a mechanism that is known by its Rényi divergences",
-                "without replacement, and under replace_one, they have one");
+    refuse_unwritten("batches of a mechanism that is known by its Rényi divergences",
+                     "without replacement, and under replace_one, they have one");
+  }
+  if (batch != nullptr && batch->batch < batch->records && release.records_per_person > 1) {
+    refuse_unwritten(
+        "batches of several records a person of a mechanism that is known by its Rényi divergences",
+        "use one record a person");
   }
   event any = release;
   any.what = pure{1.0};
@@ -123,8 +128,9 @@ template <std::same_as<event> Event>
   auto const* known = std::get_if<renyi_dp>(&release.what);
   if (known == nullptr) return std::nullopt;
   if (release.records_per_person > 1) {
-    refuse_pair("several records a person of a mechanism that is known by its Rényi divergences",
-                "bound those of a person and declare one record a person, or use zCDP");
+    refuse_unwritten(
+        "several records a person of a mechanism that is known by its Rényi divergences",
+        "bound those of a person and declare one record a person, or use zCDP");
   }
   return divergence_guarantee(*known);
 }
