@@ -289,6 +289,7 @@ class basic_renyi {
     };
     std::move(alike).round(most_distinct / 2, most_distinct, 0.0, use);
     std::move(dear).round(most_distinct / 5, most_distinct / 5, 0.0, use);
+    curve.settle();
     return curve;
   }
 
