@@ -75,7 +75,7 @@ class accountant {
       history_.push_back({release, count});
       method_.add(release, count);
     } catch (...) {
-      history_.resize(place->second, {release, 0});
+      if (history_.size() > place->second) history_.pop_back();
       places_.erase(place);
       throw;
     }

@@ -294,6 +294,7 @@ class basic_renyi {
     };
     std::move(alike).round(most_distinct / 2, most_distinct, 0.0, use);
     std::move(dear).round(most_dear, most_dear, 0.0, use);
+    curve.settle();
     return curve;
   }
 

@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <concepts>
 #include <cstddef>
 #include <limits>
 #include <numbers>
@@ -29,85 +30,88 @@ namespace tacit::detail {
 ///            their mean; beyond the tables t Poisson samples at the rate 1/t, or Minkowski's inequality
 ///   add      by a quadrature; where it has no answer, S is at least the geometric mean of its U
 /// and either way no more than one release that every record takes part in.
-template <real T>
+template <real T, std::same_as<double> D = double>
 class allocation_divergence {
  public:
   explicit allocation_divergence(allocation_pair const& pair)
       : noise_(pair.noise_multiplier),
-        steps_(static_cast<double>(pair.steps)),
+        steps_(static_cast<D>(pair.steps)),
         way_(pair.orientation),
         square_(square(enclosure(1.0) / pair.noise_multiplier)) {}
 
   [[nodiscard]] with_error<T> operator()(T const& order) {
-    return {T(upper(static_cast<double>(order))), T(0)};
+    return {T(upper(static_cast<D>(order))), T(0)};
+  }
+
+  /// Of so many that are asked together: tables of all take about as long as of sixteen.
+  void among(std::size_t many) {
+    D const share = std::max(1.0, static_cast<D>(many) / 16.0);
+    most_whole_ = std::max(40.0, std::floor(most_whole_ / std::sqrt(share)));
   }
 
   /// In losses of mixtures: see `basic_renyi_curve`.
-  [[nodiscard]] double work() const {
+  [[nodiscard]] D work() const {
     return work_ + (moments_ ? of_moment * moments_->work() : 0.0) +
            (poisson_ ? poisson_->work() : 0.0);
   }
 
  private:
-  static constexpr double infinity = std::numeric_limits<double>::infinity();
-  static constexpr double of_moment = 0.2;
-  static constexpr double of_quadrature = 0.4;
+  static constexpr D infinity = std::numeric_limits<D>::infinity();
+  static constexpr D of_moment = 0.2;
+  static constexpr D of_quadrature = 0.4;
 
-  [[nodiscard]] double upper(double order) {
-    double const whole = (0.5 * enclosure(order) * square_).upper;
+  [[nodiscard]] D upper(D order) {
+    D const whole = (0.5 * enclosure(order) * square_).upper;
     // Numbers that are far outside what anyone asks.
     if (!(square_.upper < 1e6 && square_.lower > 1e-200 && order > 1.0 + 1e-12)) return whole;
     return std::min(whole, way_ == orientation::remove ? removed(order) : added(order));
   }
 
-  [[nodiscard]] double removed(double order) {
-    double const z = order - 1.0;
+  [[nodiscard]] D removed(D order) {
+    D const z = order - 1.0;
     if (order < 2.0) return std::min(near_one(z), removed(2.0));
-    if (order > most_whole()) return beyond(order);
-    double const below = std::floor(order);
-    double const low = log_moment(below);
+    if (order > most_whole_) return beyond(order);
+    D const below = std::floor(order);
+    D const low = log_moment(below);
     if (below == order) return (enclosure(low) / (enclosure(order) - 1.0)).upper;
     enclosure const share = enclosure(order) - below;
     return ((low + share * (enclosure(log_moment(below + 1.0)) - low)) / (enclosure(order) - 1.0))
         .upper;
   }
 
-  // The largest order of the tables, whose cost grows with its square: of few steps more.
-  [[nodiscard]] double most_whole() const { return steps_ >= 1000.0 ? 2000.0 : 640.0; }
-
   // log E S^m at most.
-  [[nodiscard]] double log_moment(double m) {
+  [[nodiscard]] D log_moment(D m) {
     if (!moments_) moments_.emplace(noise_, steps_);
     return log1p_exp_above(moments_->log_excess(static_cast<std::size_t>(m)));
   }
-  [[nodiscard]] static double log1p_exp_above(double x) {
+  [[nodiscard]] static D log1p_exp_above(D x) {
     enclosure const at(x);
     return (x > 0.0 ? at + log1p(exp(-at)) : log1p(exp(at))).upper;
   }
 
   // Lemma 20: z ≤ 1. E S^z ≤ E(1 − 1/t + U/t)^z under P, by the trapezoid rule.
-  [[nodiscard]] double near_one(double z) {
-    double const a = 1.0 / noise_;
-    double const d = std::min(3.1 / a, 8.0);
-    double const h = short_number(2.0 * std::numbers::pi * d / (43.0 + 0.5 * d * d), 22);
-    double const first = std::floor((a - 10.0) / h);
-    double const last = std::ceil((a + z * a + 10.0) / h);
+  [[nodiscard]] D near_one(D z) {
+    D const a = 1.0 / noise_;
+    D const d = std::min(3.1 / a, 8.0);
+    D const h = short_number(2.0 * std::numbers::pi_v<D> * d / (43.0 + 0.5 * d * d), 22);
+    D const first = std::floor((a - 10.0) / h);
+    D const last = std::ceil((a + z * a + 10.0) / h);
     if (!(last - first < 20'000.0)) return infinity;
-    double const rate = 1.0 / steps_;
-    double sum = 0.0;    // of E(1 + (U−1)/t)^z − 1
-    double wrong = 0.0;  // in units
-    for (double k = first; k <= last; k += 1.0) {
-      double const x = k * h;
-      double const bent = 0.5 * (x - a) * (x - a);
-      double const mass =
-          h * elementary::exp(-bent) * std::numbers::inv_sqrtpi / std::numbers::sqrt2;
-      double const y = a * (x - 0.5 * a);
-      double const step = rate * elementary::expm1(y);
-      double const part = elementary::expm1(z * elementary::log1p(step));
+    D const rate = 1.0 / steps_;
+    D sum = 0.0;    // of E(1 + (U−1)/t)^z − 1
+    D wrong = 0.0;  // in units
+    for (D k = first; k <= last; k += 1.0) {
+      D const x = k * h;
+      D const bent = 0.5 * (x - a) * (x - a);
+      D const mass =
+          h * elementary::exp(-bent) * std::numbers::inv_sqrtpi_v<D> / std::numbers::sqrt2_v<D>;
+      D const y = a * (x - 0.5 * a);
+      D const step = rate * elementary::expm1(y);
+      D const part = elementary::expm1(z * elementary::log1p(step));
       sum += mass * part;
       // x − a and y are differences; a share of the U counts.
-      double const share = std::min(1.0, (step + rate) / (1.0 + step));
-      double const size = std::abs(a * x) + a * a + 8.0;
+      D const share = std::min(1.0, (step + rate) / (1.0 + step));
+      D const size = std::abs(a * x) + a * a + 8.0;
       wrong +=
           mass * (std::abs(part) * (bent + 2.0 * (std::abs(x) + a) * (std::abs(x - a) + 1.0) +
                                     last - first + 48.0) +
@@ -121,24 +125,24 @@ class allocation_divergence {
   }
 
   // Orders beyond the tables.
-  [[nodiscard]] double beyond(double order) {
+  [[nodiscard]] D beyond(D order) {
     enclosure const t = steps_;
     enclosure const half = 0.5 * square_;
-    double const log_jump = (half * order).upper;
-    double best = infinity;
+    D const log_jump = (half * order).upper;
+    D best = infinity;
     if (log_jump < 1.5 * elementary::log(steps_) + 1.0) {
       if (!poisson_) {
         poisson_.emplace(
             mixture_pair{{{divide_up(1.0, steps_), divide_up(1.0, noise_)}}, orientation::remove});
       }
-      with_error<double> const one = (*poisson_)(std::ceil(order));
+      with_error<D> const one = (*poisson_)(std::ceil(order));
       best = multiply_up(steps_, add_up(one.value, one.error));
     }
     // e^D ≤ 1 + (Σ_{j<m} (e^{a²(α−j)/2} − 1) + e^{a²} − 1)/t, 1 < α − m ≤ 2.
-    double const m = std::ceil(order) - 2.0;
+    D const m = std::ceil(order) - 2.0;
     if (!(m < steps_)) return best;
     enclosure const one = enclosure(1.0) / -expm1(-half);  // Σ e^{−ja²/2}, j ≥ 0
-    double by_jumps = infinity;
+    D by_jumps = infinity;
     if (log_jump < 600.0) {
       enclosure const all = exp(enclosure(log_jump)) * one * -expm1(-half * m);
       by_jumps = log1p((all - m + expm1(square_)) / t).upper;
@@ -149,25 +153,27 @@ class allocation_divergence {
     return std::min(best, by_jumps);
   }
 
-  [[nodiscard]] double added(double order) {
+  [[nodiscard]] D added(D order) {
     // Divergences rise with the order, and E S^{−q} with q.
-    double const q = std::max(least_inverse, subtract_up(order, 1.0));
-    double const z = std::max(least_inverse, subtract_down(order, 1.0));
+    D const q = std::max(least_inverse, subtract_up(order, 1.0));
+    D const z = std::max(least_inverse, subtract_down(order, 1.0));
     // S ≥ (ΠU_i)^{1/t}.
-    double const geometric = (0.5 * square_ * (1.0 + enclosure(q) / steps_)).upper;
-    epochs::inverse_moment<double> const moment(noise_, steps_, q);
+    D const geometric = (0.5 * square_ * (1.0 + enclosure(q) / steps_)).upper;
+    epochs::inverse_moment<D> const moment(noise_, steps_, q);
     work_ += of_quadrature * moment.work();
     return std::min(geometric, divide_up(moment.log_most(), z));
   }
-  static constexpr double least_inverse = 0.01;
+  static constexpr D least_inverse = 0.01;
 
-  double noise_;
-  double steps_;
+  D noise_;
+  D steps_;
   orientation way_;
   enclosure square_;  // a²
-  std::optional<epochs::whole_moments<double>> moments_;
-  std::optional<mixture_divergence<double>> poisson_;
-  double work_ = 0.0;
+  // The largest order of the tables, whose cost grows with its square: of few steps more.
+  D most_whole_ = steps_ >= 1000.0 ? 2000.0 : 640.0;
+  std::optional<epochs::whole_moments<D>> moments_;
+  std::optional<mixture_divergence<D>> poisson_;
+  D work_ = 0.0;
 };
 
 }  // namespace tacit::detail

@@ -134,6 +134,11 @@ class cost_curve {
     return best;
   }
 
+  /// See `basic_renyi_curve`.
+  void among(std::size_t many) {
+    if (whole_) whole_->among(many);
+  }
+
   /// What tables have taken so far, as `basic_renyi_curve` counts it.
   [[nodiscard]] double work() const {
     return (whole_ ? whole_->work() : 0.0) + (base_ ? base_->work() : 0.0);
@@ -171,6 +176,11 @@ class composed_curve {
   void add(renyi_cost const& cost, double count) { parts_.push_back({cost_curve<T>(cost), count}); }
 
   [[nodiscard]] std::size_t size() const { return parts_.size(); }
+
+  /// Once all are there, and before the first question.
+  void settle() {
+    for (part& p : parts_) p.curve.among(parts_.size());
+  }
 
   [[nodiscard]] double upper(double order) {
     double sum = 0.0;

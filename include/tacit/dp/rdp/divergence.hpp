@@ -12,8 +12,8 @@
 #include <tacit/dp/rdp/mixture.hpp>
 #include <tacit/dp/rdp/table.hpp>
 
+#include <cstddef>
 #include <limits>
-#include <stdexcept>
 #include <variant>
 
 /// The Rényi divergence of a dominating pair at any real order α = 1 + z > 1,
@@ -77,6 +77,11 @@ class basic_renyi_curve {
     }
     auto const* epoch = std::get_if<detail::allocation_divergence<T>>(&source_);
     return epoch == nullptr ? 0.0 : epoch->work();
+  }
+
+  /// That so many are asked together: of epochs of random allocation tables are smaller, and more is by other bounds.
+  void among(std::size_t many) {
+    if (auto* epoch = std::get_if<detail::allocation_divergence<T>>(&source_)) epoch->among(many);
   }
 
   /// The value with the bound on its error that `upper` adds.
