@@ -730,7 +730,7 @@ class Schedules(Runs):
                 (["--steps", 3], ["--steps", "left out", "--epochs"]),
                 (["--rate", 0.1], ["--rate", "left out", "--allocate"]),
                 (["--adjacency", "replace-one"], ["no known bound", "random allocation"]),
-                (["--accountant", "zcdp"], ["no known bound"])]:
+                (["--accountant", "zcdp"], ["no known zCDP bound"])]:
             self.refused("epsilon", *asked, *words, naming=naming)
         by_orders = self.ask_json("epsilon", *asked, "--epochs", 1000, "--accountant", "rdp")
         self.assertTrue(6.67518384 < by_orders["epsilon"] < 7.5, by_orders)
