@@ -148,10 +148,10 @@ class basic_privacy_loss {
 
   // What the lines found, or where that is wider than `width` another way, Rényi's end, or that of revealed samples, know together:
   // relative to the larger of `scale` and the upper end. All are certified.
-  template <class Other, class OfParts, class ByOrders, class Covered>
+  template <class Other, class OfGrid, class ByOrders, class Covered>
   [[nodiscard]] answer by_ways(question const& asked, T scale, T width,
-                               std::optional<answer> const& lines, Other&& other,
-                               OfParts&& of_parts, ByOrders&& by_orders, Covered&& covered) const {
+                               std::optional<answer> const& lines, Other&& other, OfGrid&& of_grid,
+                               ByOrders&& by_orders, Covered&& covered) const {
     constexpr T infinity = std::numeric_limits<T>::infinity();
     detail::agreement known(bound<T>{0.0, infinity}, [&] {
       return mixtures_.describe(asked) + (others_ ? ", and pairs that are not normal" : "");
@@ -177,7 +177,7 @@ class basic_privacy_loss {
     bound<T> const now = known.shared();
     bool const says_little = !(now.upper < infinity) || now.upper - now.lower > wide * now.upper;
     if (says_little) {
-      known.meet({of_parts(asked), infinity}, "a part alone");
+      known.meet(of_grid(asked), "a grid with all work, or a part alone");
       T const normals = mixtures_.normals().variance().lower;
       known.meet({asked.wants_epsilon ? own_steps_.epsilon(asked.value, normals)
                                       : own_steps_.delta(asked.value, normals),
@@ -231,11 +231,19 @@ class basic_privacy_loss {
     return {on_grid(), route::grid};
   }
 
-  // The lower end of a part of the composition.
-  [[nodiscard]] auto on_parts(detail::work_budget& counted, effort allowed) const {
+  // A coarse grid that has all of a question's work, and the lower end of a part of the composition.
+  [[nodiscard]] auto at_last(detail::work_budget& counted, effort allowed) const {
     return [&counted, allowed, this](question const& asked) {
-      return detail::counted(counted, detail::work_budget(allowed.share * work_on_parts),
-                             [&](auto& own) { return grid_.lower_of_parts(asked, own); });
+      detail::work_budget const whole(allowed.share * grid_.own_work().left());
+      bound<T> found = detail::counted(counted, whole, [&](auto& own) {
+        return asked.wants_epsilon ? grid_.epsilon(asked.value, own)
+                                   : grid_.delta(asked.value, own);
+      });
+      if (found.upper - found.lower <= wide * found.upper) return found;
+      T const part = detail::counted(counted, detail::work_budget(allowed.share * work_on_parts),
+                                     [&](auto& own) { return grid_.lower_of_parts(asked, own); });
+      found.lower = std::min(found.upper, std::max(found.lower, part));
+      return found;
     };
   }
 
@@ -245,10 +253,7 @@ class basic_privacy_loss {
                                  effort allowed, Ask&& ask, kept_for_others* keep = nullptr) const {
     T const whole = allowed.share * grid_.own_work().left();
     T const spent = for_lines(allowed.share).left() - lines.left();
-    // Of many persons with several records a grid needs more to say anything.
-    bool const persons = mixtures_.has_persons() && mixtures_.distinct() > most_on_grid;
-    T const least = persons ? 1.0 : detail::least_on_grid;
-    detail::work_budget const own(std::max(whole - spent, least * whole));
+    detail::work_budget const own(std::max(whole - spent, detail::least_on_grid * whole));
     detail::grid_answers<T> const grid(grid_, others_ ? nullptr : &mixtures_, allowed.width,
                                        keep != nullptr ? &keep->grids : nullptr);
     return detail::counted(counted, own, [&](auto& most) { return ask(grid, most); });
@@ -406,8 +411,7 @@ typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::epsilon_by(T delta
             });
           });
         },
-        on_parts(work, allowed), by_orders,
-        [&](auto const& cover) { return cover.epsilon(delta); });
+        at_last(work, allowed), by_orders, [&](auto const& cover) { return cover.epsilon(delta); });
   });
 }
 
@@ -456,7 +460,7 @@ typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::delta_by(
                 [&](auto const& grid, auto& most) { return grid.delta(epsilon, most); }, keep);
           });
         },
-        on_parts(work, allowed), [&] { return moments_->counted_delta(epsilon, work).upper; },
+        at_last(work, allowed), [&] { return moments_->counted_delta(epsilon, work).upper; },
         [&](auto const& cover) { return cover.delta(epsilon); });
   });
 }
