@@ -127,7 +127,7 @@ class hidden_record {
 /// A run of shuffled epochs with all of its amplification: the least of what epochs cost without any, and of `capped_run`s
 /// around epochs of `hidden_in_shuffle`, whose failures are chosen for the question.
 ///
-/// `Accountant` is an `accountant` that takes random allocation: `privacy_loss_accountant` or `discretised_accountant`.
+/// `Accountant` is an `accountant` that takes random allocation: `privacy_loss_accountant`, `discretised_accountant` or `renyi_accountant`.
 /// Guarantee: upper bounds; `lower` is 0.
 template <class Accountant>
 class shuffled_run {
