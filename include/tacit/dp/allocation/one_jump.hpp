@@ -93,9 +93,7 @@ class one_jump {
     std::vector<T> out;
     T best = std::numeric_limits<T>::infinity();
     for (std::size_t m = 2; m < most_moments; ++m) {
-      T const excess = moments.log_excess(m);
-      enclosure const at(excess);
-      out.push_back((excess > 0.0 ? at + log1p(exp(-at)) : log1p(exp(at))).upper);
+      out.push_back(moments.log_moment(m));
       T const log_y = (out.back() - log_delta) / static_cast<T>(m);
       if (log_y > best + 0.5) break;
       best = std::min(best, log_y);

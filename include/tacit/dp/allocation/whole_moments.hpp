@@ -36,6 +36,13 @@ template <std::same_as<double> T, class Exponent, class Weight>
   return (most + log(enclosure(sum)) + off).upper;
 }
 
+/// log(1 + e^x) at most.
+template <std::same_as<double> T>
+[[nodiscard]] T log1p_exp_above(T x) {
+  enclosure const at(x);
+  return (x > 0.0 ? at + log1p(exp(-at)) : log1p(exp(at))).upper;
+}
+
 /// A product of many factors, without overflow.
 template <std::same_as<double> T = double>
 class long_product {
@@ -82,6 +89,9 @@ class whole_moments {
     return log_sum_above(
         2, m + 1, 1.0, [&](std::size_t k) { return exponent[k]; }, one);
   }
+
+  /// log E S^m at most, m ≥ 2.
+  [[nodiscard]] T log_moment(std::size_t m) { return log1p_exp_above(log_excess(m)); }
 
   /// Exponents that have been looked at.
   [[nodiscard]] T work() const { return work_; }

@@ -82,11 +82,7 @@ class allocation_divergence {
   // log E S^m at most.
   [[nodiscard]] D log_moment(D m) {
     if (!moments_) moments_.emplace(noise_, steps_);
-    return log1p_exp_above(moments_->log_excess(static_cast<std::size_t>(m)));
-  }
-  [[nodiscard]] static D log1p_exp_above(D x) {
-    enclosure const at(x);
-    return (x > 0.0 ? at + log1p(exp(-at)) : log1p(exp(at))).upper;
+    return moments_->log_moment(static_cast<std::size_t>(m));
   }
 
   // Lemma 20: z ≤ 1. E S^z ≤ E(1 − 1/t + U/t)^z under P, by the trapezoid rule.
@@ -148,7 +144,7 @@ class allocation_divergence {
       by_jumps = log1p((all - m + expm1(square_)) / t).upper;
     } else {
       enclosure const all = log_jump + log(min(one, enclosure(m)));
-      by_jumps = log1p_exp_above((all + log1p(exp(square_ - all)) - log(t)).upper);
+      by_jumps = epochs::log1p_exp_above((all + log1p(exp(square_ - all)) - log(t)).upper);
     }
     return std::min(best, by_jumps);
   }
