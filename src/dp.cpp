@@ -11,5 +11,6 @@ template bound<double> epsilon<double>(gaussian_dp, double);
 template gaussian_dp gaussian_dp_for<double>(approx_dp);
 template class basic_optimal_composition<double>;
 template class basic_privacy_loss<double>;
+template class gathering<basic_privacy_loss<double>>;
 
 }  // namespace tacit

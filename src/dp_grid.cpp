@@ -4,5 +4,6 @@
 namespace tacit {
 
 template class basic_discretised<double>;
+template class gathering<basic_discretised<double>>;
 
 }  // namespace tacit

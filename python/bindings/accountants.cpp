@@ -200,19 +200,19 @@ nb::class_<Accountant> bind(nb::module_& m, char const* name, char const* doc) {
   return type;
 }
 
-char const* route_of(tacit::privacy_loss::route by) {
+char const* route_of(tacit::privacy_loss_route by) {
   switch (by) {
-    case tacit::privacy_loss::route::closed_form:
+    case tacit::privacy_loss_route::closed_form:
       return "closed form";
-    case tacit::privacy_loss::route::two_releases:
+    case tacit::privacy_loss_route::two_releases:
       return "two releases";
-    case tacit::privacy_loss::route::contour:
+    case tacit::privacy_loss_route::contour:
       return "contour";
-    case tacit::privacy_loss::route::rays:
+    case tacit::privacy_loss_route::rays:
       return "rays";
-    case tacit::privacy_loss::route::grid:
+    case tacit::privacy_loss_route::grid:
       return "grid";
-    case tacit::privacy_loss::route::allocation:
+    case tacit::privacy_loss_route::allocation:
       return "allocation";
   }
   return "unknown";

@@ -10,6 +10,7 @@
 #include <tacit/dp/composed_losses.hpp>
 #include <tacit/dp/dominating.hpp>
 #include <tacit/dp/event.hpp>
+#include <tacit/dp/gathering.hpp>
 #include <tacit/dp/gaussian_cover.hpp>
 #include <tacit/dp/grid/kept.hpp>
 #include <tacit/dp/grid/sketch.hpp>
@@ -251,13 +252,14 @@ bound<T> basic_discretised<T>::worse(detail::loss_query<T> query, T width,
   return out;
 }
 
-using discretised = basic_discretised<double>;
+using discretised = gathering<basic_discretised<double>>;
 using discretised_accountant = accountant<discretised>;
 
 static_assert(accounting_method<discretised>);
 
 #if defined(TACIT_COMPILED)
 extern template class basic_discretised<double>;
+extern template class gathering<basic_discretised<double>>;
 #endif
 
 }  // namespace tacit

@@ -11,6 +11,7 @@
 #include <tacit/dp/discretised.hpp>
 #include <tacit/dp/dominating.hpp>
 #include <tacit/dp/event.hpp>
+#include <tacit/dp/gathering.hpp>
 #include <tacit/dp/gaussian_profile.hpp>
 #include <tacit/dp/grid_answers.hpp>
 #include <tacit/dp/kept_lines.hpp>
@@ -465,11 +466,12 @@ typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::delta_by(
   });
 }
 
-using privacy_loss = basic_privacy_loss<double>;
+using privacy_loss = gathering<basic_privacy_loss<double>>;
 using privacy_loss_accountant = accountant<privacy_loss>;
 
 #if defined(TACIT_COMPILED)
 extern template class basic_privacy_loss<double>;
+extern template class gathering<basic_privacy_loss<double>>;
 #endif
 
 }  // namespace tacit

@@ -198,7 +198,7 @@ class law_maker {
     out.largest = add_up(out.largest, off);
     out.above = out.below = pair.left_out;
     if (pair.left_out > 0.0) out.largest = std::numeric_limits<T>::infinity();
-    leave_out_above(out);
+    leave_out_ends(out);
     return finished(std::move(out), true);
   }
 
@@ -217,20 +217,29 @@ class law_maker {
   }
 
  private:
-  // Atoms of next to no mass, if they take half of the range.
-  void leave_out_above(loss_law<T>& law) const {
-    std::size_t kept = law.atoms.size();
-    T mass = 0.0;
-    for (; kept > 1; --kept) {
-      T const more = add_up(mass, law.atoms[kept - 1].p * (1.0 + 2.0 * law.mass_error));
-      if (!(more <= above_)) break;
-      mass = more;
+  // Atoms of next to no mass at either end, if they take half of the range.
+  void leave_out_ends(loss_law<T>& law) const {
+    std::vector<loss_atom<T>>& all = law.atoms;
+    std::size_t first = 0;
+    std::size_t kept = all.size();
+    T above = 0.0;
+    T below = 0.0;
+    auto const with = [&law](T mass, loss_atom<T> const& a) {
+      return add_up(mass, a.p * (1.0 + 2.0 * law.mass_error));
+    };
+    for (; kept > 1 && with(above, all[kept - 1]) <= above_; --kept) {
+      above = with(above, all[kept - 1]);
     }
-    if (kept == law.atoms.size()) return;
-    T const low = law.atoms.front().loss;
-    if (!(law.atoms[kept - 1].loss - low < 0.5 * (law.atoms.back().loss - low))) return;
-    law.atoms.resize(kept);
-    law.above = add_up(law.above, mass);
+    for (; first + 1 < kept && with(below, all[first]) <= below_; ++first) {
+      below = with(below, all[first]);
+    }
+    if (kept - first == all.size()) return;
+    T const range = all.back().loss - all.front().loss;
+    if (!(all[kept - 1].loss - all[first].loss < 0.5 * range)) return;
+    all.erase(all.begin() + static_cast<std::ptrdiff_t>(kept), all.end());
+    all.erase(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(first));
+    law.above = add_up(law.above, above);
+    law.below = add_up(law.below, below);
   }
 
   T above_;

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tacit/core/check.hpp>
+#include <tacit/core/units.hpp>
+#include <tacit/dp/accountant.hpp>
+#include <tacit/dp/deltas_of.hpp>
+#include <tacit/dp/dominating.hpp>
+#include <tacit/dp/event.hpp>
+#include <tacit/dp/pair.hpp>
+#include <tacit/dp/similar_events.hpp>
+#include <tacit/dp/similar_pairs.hpp>
+#include <tacit/dp/work_budget.hpp>
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace tacit {
+
+/// A method that asks for few pairs where those of many releases of one kind each take long to find and to compose: sums in
+/// batches, and integer noise in samples. Releases of one kind differ in nothing but their noise and
+/// in their batch or rate. Of more than `most_alone` of them, those that are alike count as one: for an upper end as one of the
+/// least noise and the largest batch among them, for a lower end as one of the most noise and the smallest batch. Everything else
+/// is the method's own.
+///
+/// Guarantee: lower ≤ truth ≤ upper, as the method's own (docs/certificates/sampling.md, Lemma 15).
+template <accounting_method Method>
+class gathering {
+ public:
+  static constexpr std::string_view name = Method::name;
+  /// How many releases of a kind are composed as they are.
+  static constexpr std::size_t most_alone = 12;
+
+  template <class... More>
+  explicit gathering(adjacency neighbours, More... more)
+      : neighbours_(neighbours), all_(neighbours, more...) {}
+
+  /// @throws as the method does; nothing is added then
+  void add(event const& release, std::uint64_t count) {
+    if (count == 0) return;
+    detail::rising_pair const at = detail::rising_numbers(release);
+    if (!at) return add_other(release, count);
+    auto place = kinds_.find(at.shape);
+    if (place == kinds_.end()) {
+      bool const dear = is_dear(dominate(release, neighbours_));
+      place = kinds_.emplace(at.shape, kind{release, dear, {}, at.numbers, at.numbers}).first;
+    }
+    kind& of = place->second;
+    if (!of.dear) return add_other(release, count);
+    if (!others_) others_ = all_;
+    auto const known = of.members.find(at.numbers);
+    std::uint64_t const before = known != of.members.end() ? known->second.count : 0;
+    if (!crowded_ && (before > 0 || of.members.size() < most_alone)) {
+      all_.add(release, count);
+      of.checked(at.numbers);
+    } else {
+      std::uint64_t const whole = std::uint64_t{1} << 62U;
+      detail::require_domain(of.count < whole && count < whole, "compose", "count", count,
+                             "small enough for a total of 2^62 releases of a kind");
+      if (before == 0) check(of, release, at.numbers);
+      crowded_ = true;
+    }
+    of.count += count;
+    of.members[at.numbers] = {before + count, at.size};
+    made_ = std::make_shared<lazily_made>();
+  }
+
+  /// Any dominating pairs, for a mechanism that is no `event`.
+  template <std::same_as<domination> Pairs>
+  requires requires(Method& method, Pairs const& pairs) { method.add(pairs, std::uint64_t{1}); }
+  void add(Pairs const& pairs, std::uint64_t count) {
+    to_others([&](Method& method) { method.add(pairs, count); });
+  }
+
+  [[nodiscard]] bound<double> epsilon(double delta) const {
+    return ends([&](Method const& method) { return method.epsilon(delta); });
+  }
+  [[nodiscard]] bound<double> delta(double epsilon) const {
+    return ends([&](Method const& method) { return method.delta(epsilon); });
+  }
+  /// The same, and the way that the upper end was found.
+  [[nodiscard]] auto epsilon_by(double delta) const requires requires(Method const& method) {
+    method.epsilon_by(delta);
+  }
+  {
+    return answers([&](Method const& method) { return method.epsilon_by(delta); });
+  }
+  [[nodiscard]] auto delta_by(double epsilon) const requires requires(Method const& method) {
+    method.delta_by(epsilon);
+  }
+  {
+    return answers([&](Method const& method) { return method.delta_by(epsilon); });
+  }
+  /// The same, and what the answer costs is counted in `work`, which limits nothing.
+  [[nodiscard]] bound<double> counted_epsilon(double delta, detail::work_budget& work) const {
+    return ends([&](Method const& method) { return method.counted_epsilon(delta, work); });
+  }
+  [[nodiscard]] bound<double> counted_delta(double epsilon, detail::work_budget& work) const {
+    return ends([&](Method const& method) { return method.counted_delta(epsilon, work); });
+  }
+  /// The same for about what is left of `work`, in which it is counted.
+  [[nodiscard]] bound<double> epsilon_within(double delta, detail::work_budget& work) const {
+    return ends_within(work, [&](Method const& method, detail::work_budget& own) {
+      return method.epsilon_within(delta, own);
+    });
+  }
+  [[nodiscard]] bound<double> delta_within(double epsilon, detail::work_budget& work) const {
+    return ends_within(work, [&](Method const& method, detail::work_budget& own) {
+      return method.delta_within(epsilon, own);
+    });
+  }
+
+  /// `delta_within` for δ at many ε. For one thread at a time, for as long as this is there and nothing is added to it.
+  [[nodiscard]] auto deltas() const {
+    std::vector<decltype(detail::deltas_of(all_))> ways;
+    ways.push_back(detail::deltas_of(crowded_ ? made().above : all_));
+    if (crowded_) ways.push_back(detail::deltas_of(made().below));
+    return [ways = std::move(ways)](double epsilon, detail::work_budget& work) mutable {
+      if (ways.size() == 1) return ways[0](epsilon, work);
+      bound<double> const above = work.within(
+          0.5 * work.left(), [&](detail::work_budget& own) { return ways[0](epsilon, own); });
+      return below_it(above, ways[1](epsilon, work));
+    };
+  }
+
+  /// Whether the pairs are attained, so that `lower` bounds the mechanism's own loss.
+  [[nodiscard]] bool attained() const requires requires(Method const& method) { method.attained(); }
+  { return (crowded_ ? made().below : all_).attained(); }
+
+  /// What the first question takes beside what is counted in it.
+  [[nodiscard]] double work_on_epochs() const requires requires(Method const& method) {
+    method.work_on_epochs();
+  }
+  { return (crowded_ ? *others_ : all_).work_on_epochs(); }
+
+ private:
+  // For how many pairs those of all kinds count, where one of the kinds is crowded.
+  static constexpr std::size_t most_together = 8;
+
+  using numbers = std::vector<double>;
+  struct member {
+    std::uint64_t count;
+    double size;
+  };
+  struct kind {
+    event like;
+    bool dear;
+    std::map<numbers, member> members;
+    // Between these nothing is refused: see `check`.
+    numbers low;
+    numbers high;
+    std::uint64_t count = 0;
+
+    void checked(numbers const& at) {
+      for (std::size_t i = 0; i < at.size(); ++i) {
+        low[i] = std::min(low[i], at[i]);
+        high[i] = std::max(high[i], at[i]);
+      }
+    }
+  };
+  struct sides {
+    Method above;
+    Method below;
+  };
+  struct lazily_made {
+    std::once_flag once;
+    std::optional<sides> both;
+  };
+
+  // Pairs of many losses or of many parts, and those for which no others stand on a grid.
+  template <std::same_as<domination> Pairs>
+  [[nodiscard]] static bool is_dear(Pairs const& found) {
+    constexpr std::size_t many_losses = 64;
+    constexpr std::size_t many_parts = 4;
+    if (auto const* finite = std::get_if<finite_pair>(&found.remove)) {
+      return finite->atoms.size() > many_losses;
+    }
+    if (auto const* mixture = std::get_if<mixture_pair>(&found.remove)) {
+      return mixture->parts.size() > many_parts;
+    }
+    auto const* coupled = std::get_if<coupled_pair>(&found.remove);
+    return coupled != nullptr && coupled->mirrored;
+  }
+
+  template <class Add>
+  void to_others(Add&& add) {
+    add(crowded_ ? *others_ : all_);
+    if (!crowded_ && others_) add(*others_);
+    if (made_) made_ = std::make_shared<lazily_made>();
+  }
+  void add_other(event const& release, std::uint64_t count) {
+    to_others([&](Method& method) { method.add(release, count); });
+  }
+
+  // What is refused of a kind lies beyond some batch, or some noise, on either side: it is never between two releases that are
+  // not. So that not each of many has to be asked for, what is asked for goes further than the release at hand.
+  void check(kind& of, event const& release, numbers const& at) const {
+    bool inside = true;
+    for (std::size_t i = 0; i < at.size(); ++i) {
+      inside = inside && of.low[i] <= at[i] && at[i] <= of.high[i];
+    }
+    if (inside) return;
+    (void)dominate(release, neighbours_);
+    of.checked(at);
+    of.low[0] = 0.0;  // smaller batches and rates are never refused
+    numbers low = of.low;
+    numbers high = of.high;
+    high[0] = detail::more_often(release, high[0]);
+    low[0] = high[0];
+    if (at.size() > 1) {
+      low[1] *= 0.5;
+      high[1] *= 2.0;
+    }
+    try {
+      (void)dominate(detail::event_with(of.like, high, true), neighbours_);
+      (void)dominate(detail::event_with(of.like, low, false), neighbours_);
+    } catch (std::exception const&) {
+      return;
+    }
+    of.high = std::move(high);
+    if (at.size() > 1) of.low[1] = low[1];
+  }
+
+  [[nodiscard]] sides const& made() const {
+    std::call_once(made_->once, [this] {
+      sides out{*others_, *others_};
+      detail::similar<event> alike;
+      for (auto const& [shape, of] : kinds_) {
+        for (auto const& [at, one] : of.members) {
+          alike.add(of.like, {shape, at, one.size}, static_cast<double>(one.count));
+        }
+      }
+      std::move(alike).round(most_together, most_together, 0.0,
+                             [&](event const& like, numbers const& at, double count, bool up) {
+                               (up ? out.above : out.below)
+                                   .add(detail::event_with(like, at, up),
+                                        static_cast<std::uint64_t>(count));
+                             });
+      made_->both = std::move(out);
+    });
+    return *made_->both;
+  }
+
+  // Pairs that are put under some points of their profile lie a little above it, so that the ends of one release as two sides
+  // may be the wrong way round by as little.
+  [[nodiscard]] static bound<double> below_it(bound<double> const& above,
+                                              bound<double> const& below) {
+    return {std::min(below.lower, above.upper), above.upper};
+  }
+
+  template <class Ask>
+  [[nodiscard]] bound<double> ends(Ask&& ask) const {
+    if (!crowded_) return ask(all_);
+    bound<double> const above = ask(made().above);
+    return below_it(above, ask(made().below));
+  }
+  template <class Ask>
+  [[nodiscard]] bound<double> ends_within(detail::work_budget& work, Ask&& ask) const {
+    if (!crowded_) return ask(all_, work);
+    bound<double> const above = work.within(
+        0.5 * work.left(), [&](detail::work_budget& own) { return ask(made().above, own); });
+    return below_it(above, ask(made().below, work));
+  }
+  template <class Ask>
+  [[nodiscard]] auto answers(Ask&& ask) const {
+    if (!crowded_) return ask(all_);
+    auto found = ask(made().above);
+    found.value = below_it(found.value, ask(made().below).value);
+    return found;
+  }
+
+  adjacency neighbours_;
+  Method all_;                    // while no kind is crowded
+  std::optional<Method> others_;  // without what is dear; once there is such
+  std::map<detail::rising_pair::shape_key, kind> kinds_;
+  bool crowded_ = false;
+  std::shared_ptr<lazily_made> made_;
+};
+
+}  // namespace tacit
