@@ -17,6 +17,7 @@
 
 namespace {
 
+using tacit::adjacency;
 using tacit::composed;
 using tacit::gaussian;
 using tacit::poisson;
@@ -24,6 +25,7 @@ using tacit::poisson;
 struct subject {
   char const* name;
   std::vector<composed> run;
+  adjacency neighbours = adjacency::add_remove;
 };
 
 std::vector<subject> const subjects{
@@ -33,6 +35,16 @@ std::vector<subject> const subjects{
      {{sampled(gaussian{1.0}, poisson{0.01}), 1000},
       {sampled(gaussian{0.7}, poisson{1e-3}), 10'000}}},
     {"laplace", {{sampled(tacit::laplace{1.0}, poisson{0.01}), 1000}}},
+    {"persons", {{by_person(sampled(gaussian{1.0}, poisson{0.01}), 3), 1000}}},
+    {"substitutes", {{sampled(gaussian{1.0}, poisson{0.01}), 1000}}, adjacency::replace_one},
+    {"batches",
+     {{sampled(gaussian{1.0}, tacit::fixed_size{100, 10'000}), 1000}},
+     adjacency::replace_one},
+    {"responses", {{tacit::randomised_response{0.1}, 1000}}, adjacency::replace_one},
+    {"integers", {{tacit::discrete_gaussian{10.0}, 1000}}},
+    {"one_epoch", {{sampled(gaussian{1.0}, tacit::random_allocation{1000}), 1}}},
+    {"ten_epochs", {{sampled(gaussian{1.0}, tacit::random_allocation{1000}), 10}}},
+    {"thousand_epochs", {{sampled(gaussian{1.0}, tacit::random_allocation{1000}), 1000}}},
 };
 
 std::vector<double> const rates = [] {
@@ -53,7 +65,7 @@ double apart(tacit::trade_off_curve const& curve) {
 void time_curve(subject const& of, std::size_t knots, double tolerance) {
   std::string const name = std::string("curve/") + of.name + "/knots=" + std::to_string(knots);
   benchmark::RegisterBenchmark(name.c_str(), [of, knots, tolerance](benchmark::State& state) {
-    tacit::privacy_loss_accountant run;
+    tacit::privacy_loss_accountant run(of.neighbours);
     for (composed const& entry : of.run) run.compose(entry.release, entry.count);
     auto const asked = [&] {
       return tacit::trade_off_curve(run, run.neighbours(),
@@ -72,7 +84,7 @@ void time_rates(subject const& of, std::size_t knots, double tolerance) {
   std::string const name =
       std::string("thousand_rates/") + of.name + "/knots=" + std::to_string(knots);
   benchmark::RegisterBenchmark(name.c_str(), [of, knots, tolerance](benchmark::State& state) {
-    tacit::privacy_loss_accountant run;
+    tacit::privacy_loss_accountant run(of.neighbours);
     for (composed const& entry : of.run) run.compose(entry.release, entry.count);
     tacit::trade_off_curve const curve(run, run.neighbours(),
                                        {.knots = knots, .tolerance = tolerance});

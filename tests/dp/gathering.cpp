@@ -66,11 +66,12 @@ event in_batches(double variance, std::uint64_t batch = 3) {
   return sampled(noise, with_replacement{batch, 1'000});
 }
 
-// Sums of batches, with noise of variances from 9 to 10.
+// Sums of batches, with noise of variances from 400 to 440.
 std::vector<composed> sums(std::size_t many) {
   std::vector<composed> out;
   for (std::size_t k = 0; k < many; ++k) {
-    out.push_back({in_batches(9.0 + static_cast<double>(k) / static_cast<double>(many)), 1});
+    out.push_back(
+        {in_batches(400.0 + 40.0 * static_cast<double>(k) / static_cast<double>(many)), 1});
   }
   return out;
 }
@@ -162,18 +163,18 @@ TEST_CASE("a few releases of a kind are composed as they are", "[gathering]") {
   auto const gathered = composed_of<accountant<discretised>>(run, adjacency::replace_one);
   auto const plain =
       composed_of<accountant<basic_discretised<double>>>(run, adjacency::replace_one);
-  CHECK(same(gathered.delta(0.05), plain.delta(0.05)));
+  CHECK(same(gathered.delta(0.02), plain.delta(0.02)));
 }
 
 TEST_CASE("more releases of a kind have ends around those of all of them", "[gathering][long]") {
   for (adjacency const neighbours : {adjacency::replace_one, adjacency::zero_out}) {
     std::vector<composed> run;
-    for (std::size_t k = 0; k < 14; ++k) {
-      run.push_back({in_batches(9.0 + 0.02 * static_cast<double>(k), 30 + k % 2), 1 + k});
+    for (std::size_t k = 0; k < 28; ++k) {
+      run.push_back({in_batches(400.0 + static_cast<double>(k), 30 + k % 2), 1 + k});
     }
     auto const gathered = composed_of<accountant<discretised>>(run, neighbours);
     auto const plain = composed_of<accountant<basic_discretised<double>>>(run, neighbours);
-    for (double const e : {0.3, 1.2}) {
+    for (double const e : {0.05, 0.2}) {
       bound<double> const found = gathered.delta(e);
       bound<double> const exact = plain.delta(e);
       CAPTURE(found.lower, found.upper, exact.lower, exact.upper);
@@ -197,8 +198,8 @@ TEST_CASE("many releases of a kind take no longer than a few, in any order", "[g
         .epsilon(1e-6);
   };
   CAPTURE(found.lower, found.upper);
-  CHECK(found.lower >= alone(10.0).lower);
-  CHECK(found.upper <= alone(9.0).upper);
+  CHECK(found.lower >= alone(440.0).lower);
+  CHECK(found.upper <= alone(400.0).upper);
   CHECK(found.upper - found.lower < 0.02 * found.upper);
   std::shuffle(run.begin(), run.end(), std::mt19937_64(17));
   auto const shuffled_order = composed_of<privacy_loss_accountant>(run, adjacency::replace_one);
@@ -208,20 +209,20 @@ TEST_CASE("many releases of a kind take no longer than a few, in any order", "[g
   auto twice = composed_of<privacy_loss_accountant>(run, adjacency::replace_one);
   auto merged = at_once;
   merged.compose(at_once);
-  CHECK(same(merged.delta(0.3), twice.delta(0.3)));
-  CHECK(same(privacy_loss_accountant::load(merged.save()).delta(0.3), twice.delta(0.3)));
+  CHECK(same(merged.delta(0.02), twice.delta(0.02)));
+  CHECK(same(privacy_loss_accountant::load(merged.save()).delta(0.02), twice.delta(0.02)));
   CHECK(same(at_once.epsilon(1e-6), found));
 }
 
 TEST_CASE("every way of asking gathers alike", "[gathering]") {
-  auto const run = composed_of<accountant<discretised>>(sums(20), adjacency::replace_one);
-  bound<double> const found = run.delta(0.05);
+  auto const run = composed_of<accountant<discretised>>(sums(60), adjacency::replace_one);
+  bound<double> const found = run.delta(0.02);
   detail::work_budget work(1e12);
-  CHECK(same(run.counted_delta(0.05, work), found));
+  CHECK(same(run.counted_delta(0.02, work), found));
   CHECK(same(run.counted_epsilon(1e-5, work), run.epsilon(1e-5)));
   CHECK(work.left() < 1e12);
-  bound<double> const within = run.delta_within(0.05, work);
-  bound<double> const kept = run.deltas()(0.05, work);
+  bound<double> const within = run.delta_within(0.02, work);
+  bound<double> const kept = run.deltas()(0.02, work);
   for (bound<double> const& other : {within, kept}) {
     CHECK(other.lower <= found.upper);
     CHECK(found.lower <= other.upper);
@@ -229,7 +230,7 @@ TEST_CASE("every way of asking gathers alike", "[gathering]") {
 }
 
 TEST_CASE("what is refused alone is refused in a crowd, and changes nothing", "[gathering]") {
-  auto run = composed_of<privacy_loss_accountant>(sums(14), adjacency::replace_one);
+  auto run = composed_of<privacy_loss_accountant>(sums(40), adjacency::replace_one);
   event const one = run.history()[0].release;
   auto const refused = [&](sampling const& how, mechanism_event const& what) {
     event bad = one;
@@ -250,8 +251,8 @@ TEST_CASE("what is refused alone is refused in a crowd, and changes nothing", "[
   CHECK_THROWS_AS(run.compose(one, std::uint64_t{1} << 63U), std::domain_error);
   CHECK(run.save() == before);
   // A batch ten times as large as any before it is not.
-  run.compose(in_batches(9.5, 30));
-  CHECK(run.history().size() == 15);
+  run.compose(in_batches(410.0, 30));
+  CHECK(run.history().size() == 41);
 }
 
 }  // namespace gathering_tests

@@ -70,6 +70,8 @@ class basic_discretised {
 
   /// Any dominating pairs, for a mechanism that is no `event`.
   void add(domination const& pairs, std::uint64_t count);
+  /// A release whose pairs are known already.
+  void add(event const&, std::uint64_t count, domination const& pairs) { add(pairs, count); }
 
   [[nodiscard]] bound<T> epsilon(T delta) const {
     detail::work_budget work = own_work();

@@ -30,7 +30,7 @@ namespace tacit {
 
 /// A method that asks for few pairs where those of many releases of one kind each take long to find and to compose: sums in
 /// batches, and integer noise in samples. Releases of one kind differ in nothing but their noise and
-/// in their batch or rate. Of more than `most_alone` of them, those that are alike count as one: for an upper end as one of the
+/// in their batch or rate. Of more than `most_alone` of them whose pairs take `work_alone`, those that are alike count as one: for an upper end as one of the
 /// least noise and the largest batch among them, for a lower end as one of the most noise and the smallest batch. Everything else
 /// is the method's own.
 ///
@@ -39,8 +39,10 @@ template <accounting_method Method>
 class gathering {
  public:
   static constexpr std::string_view name = Method::name;
-  /// How many releases of a kind are composed as they are.
+  /// How many releases of a kind are composed as they are, whatever their pairs take; and the work, in counted nanoseconds, up
+  /// to which more of them are.
   static constexpr std::size_t most_alone = 12;
+  static constexpr double work_alone = 5e8;
 
   template <class... More>
   explicit gathering(adjacency neighbours, More... more)
@@ -50,37 +52,42 @@ class gathering {
   void add(event const& release, std::uint64_t count) {
     if (count == 0) return;
     detail::rising_pair const at = detail::rising_numbers(release);
-    if (!at) return add_other(release, count);
-    auto place = kinds_.find(at.shape);
-    if (place == kinds_.end()) {
-      bool const dear = is_dear(dominate(release, neighbours_));
-      place = kinds_.emplace(at.shape, kind{release, dear, {}, at.numbers, at.numbers}).first;
+    auto const place = at ? kinds_.find(at.shape) : kinds_.end();
+    bool const is_full = place != kinds_.end() && place->second.is_full();
+    bool const is_known = place != kinds_.end() && place->second.members.contains(at.numbers);
+    if (!at || (is_known && !crowded_)) {
+      to_all([&](Method& method) { method.add(release, count); }, !is_known);
+      if (is_known) place->second.count(at, count);
+      return;
     }
-    kind& of = place->second;
-    if (!of.dear) return add_other(release, count);
-    if (!others_) others_ = all_;
-    auto const known = of.members.find(at.numbers);
-    std::uint64_t const before = known != of.members.end() ? known->second.count : 0;
-    if (!crowded_ && (before > 0 || of.members.size() < most_alone)) {
-      all_.add(release, count);
-      of.checked(at.numbers);
-    } else {
-      std::uint64_t const whole = std::uint64_t{1} << 62U;
-      detail::require_domain(of.count < whole && count < whole, "compose", "count", count,
+    if (is_full || is_known) {
+      kind& of = place->second;
+      std::uint64_t const most = std::uint64_t{1} << 62U;
+      detail::require_domain(of.total < most && count < most, "compose", "count", count,
                              "small enough for a total of 2^62 releases of a kind");
-      if (before == 0) check(of, release, at.numbers);
+      if (!is_known) check(of, release, at.numbers);
+      of.count(at, count);
       crowded_ = true;
+      made_ = std::make_shared<lazily_made>();
+      return;
     }
-    of.count += count;
-    of.members[at.numbers] = {before + count, at.size};
-    made_ = std::make_shared<lazily_made>();
+    domination const found = dominate(release, neighbours_);
+    double const work = work_of(found);
+    if (work > 0.0 && !others_) others_ = all_;
+    to_all([&](Method& method) { method.add(release, count, found); }, work == 0.0);
+    if (work == 0.0) return;
+    kind& of =
+        kinds_.try_emplace(at.shape, kind{release, {}, at.numbers, at.numbers}).first->second;
+    of.checked(at.numbers);
+    of.count(at, count);
+    of.work += work;
   }
 
   /// Any dominating pairs, for a mechanism that is no `event`.
   template <std::same_as<domination> Pairs>
   requires requires(Method& method, Pairs const& pairs) { method.add(pairs, std::uint64_t{1}); }
   void add(Pairs const& pairs, std::uint64_t count) {
-    to_others([&](Method& method) { method.add(pairs, count); });
+    to_all([&](Method& method) { method.add(pairs, count); }, true);
   }
 
   [[nodiscard]] bound<double> epsilon(double delta) const {
@@ -145,7 +152,7 @@ class gathering {
   { return (crowded_ ? *others_ : all_).work_on_epochs(); }
 
  private:
-  // For how many pairs those of all kinds count, where one of the kinds is crowded.
+  // For how many pairs those of the kinds that are full count, once one of them is crowded.
   static constexpr std::size_t most_together = 8;
 
   using numbers = std::vector<double>;
@@ -155,13 +162,21 @@ class gathering {
   };
   struct kind {
     event like;
-    bool dear;
     std::map<numbers, member> members;
     // Between these nothing is refused: see `check`.
     numbers low;
     numbers high;
-    std::uint64_t count = 0;
+    std::uint64_t total = 0;
+    double work = 0.0;  // of those whose pairs were asked for
 
+    [[nodiscard]] bool is_full() const {
+      return members.size() >= most_alone && work >= work_alone;
+    }
+    void count(detail::rising_pair const& at, std::uint64_t more) {
+      member& one = members.try_emplace(at.numbers, member{0, at.size}).first->second;
+      one.count += more;
+      total += more;
+    }
     void checked(numbers const& at) {
       for (std::size_t i = 0; i < at.size(); ++i) {
         low[i] = std::min(low[i], at[i]);
@@ -178,29 +193,28 @@ class gathering {
     std::optional<sides> both;
   };
 
-  // Pairs of many losses or of many parts, and those for which no others stand on a grid.
+  // What it takes to find a pair and to compose it, in counted nanoseconds, of those for which a grid has no others; or 0.
   template <std::same_as<domination> Pairs>
-  [[nodiscard]] static bool is_dear(Pairs const& found) {
-    constexpr std::size_t many_losses = 64;
+  [[nodiscard]] static double work_of(Pairs const& found) {
+    constexpr double on_grid = 2e7;
     constexpr std::size_t many_parts = 4;
+    constexpr double each_loss = 2e4;
     if (auto const* finite = std::get_if<finite_pair>(&found.remove)) {
-      return finite->atoms.size() > many_losses;
+      return found.work + std::min(on_grid, each_loss * static_cast<double>(finite->atoms.size()));
     }
-    if (auto const* mixture = std::get_if<mixture_pair>(&found.remove)) {
-      return mixture->parts.size() > many_parts;
-    }
+    auto const* mixture = std::get_if<mixture_pair>(&found.remove);
     auto const* coupled = std::get_if<coupled_pair>(&found.remove);
-    return coupled != nullptr && coupled->mirrored;
+    bool const alone = (mixture != nullptr && mixture->parts.size() > many_parts) ||
+                       (coupled != nullptr && coupled->mirrored);
+    return found.work + (alone ? on_grid : 0.0);
   }
 
+  // To the method that has everything, while there is one, and to that of all others.
   template <class Add>
-  void to_others(Add&& add) {
-    add(crowded_ ? *others_ : all_);
-    if (!crowded_ && others_) add(*others_);
+  void to_all(Add&& add, bool is_other) {
+    if (!crowded_) add(all_);
+    if (is_other && others_) add(*others_);
     if (made_) made_ = std::make_shared<lazily_made>();
-  }
-  void add_other(event const& release, std::uint64_t count) {
-    to_others([&](Method& method) { method.add(release, count); });
   }
 
   // What is refused of a kind lies beyond some batch, or some noise, on either side: it is never between two releases that are
@@ -282,7 +296,7 @@ class gathering {
 
   adjacency neighbours_;
   Method all_;                    // while no kind is crowded
-  std::optional<Method> others_;  // without what is dear; once there is such
+  std::optional<Method> others_;  // what is of none of the kinds; once there are some
   std::map<detail::rising_pair::shape_key, kind> kinds_;
   bool crowded_ = false;
   std::shared_ptr<lazily_made> made_;

@@ -61,6 +61,8 @@ class basic_privacy_loss {
       : mixtures_(neighbours), grid_(neighbours), moments_(std::in_place, neighbours) {}
 
   void add(event const& release, std::uint64_t count);
+  /// A release whose pairs are known already.
+  void add(event const& release, std::uint64_t count, domination const& found);
 
   [[nodiscard]] bound<T> epsilon(T delta) const { return epsilon_by(delta).value; }
   [[nodiscard]] bound<T> delta(T epsilon) const { return delta_by(epsilon).value; }
@@ -305,8 +307,6 @@ class basic_privacy_loss {
     return true;
   }
 
-  void add_block(event const& release, std::uint64_t count);
-
   detail::normal_mixtures<T> mixtures_;
   detail::participation drawn_;
   bool others_ = false;  // pairs of another kind
@@ -323,20 +323,23 @@ class basic_privacy_loss {
 template <std::same_as<double> T>
 void basic_privacy_loss<T>::add(event const& release, std::uint64_t count) {
   std::vector<composed> const blocks = epoch_blocks(release, count);
+  auto const pairs_of = [&](composed const& block) {
+    return dominate(block.release, mixtures_.neighbours());
+  };
   if (blocks.size() == 1) {
-    add_block(blocks.front().release, blocks.front().count);
+    add(blocks.front().release, blocks.front().count, pairs_of(blocks.front()));
     attained_ = attained_ && blocks.front().count == count;
     return;
   }
   basic_privacy_loss after = *this;  // all blocks, or none
-  for (composed const& block : blocks) after.add_block(block.release, block.count);
+  for (composed const& block : blocks) after.add(block.release, block.count, pairs_of(block));
   after.attained_ = false;
   *this = std::move(after);
 }
 
 template <std::same_as<double> T>
-void basic_privacy_loss<T>::add_block(event const& release, std::uint64_t count) {
-  domination const found = dominate(release, mixtures_.neighbours());
+void basic_privacy_loss<T>::add(event const& release, std::uint64_t count,
+                                domination const& found) {
   drawn_.add(release, count);
   grid_.add(found, count);
   if (moments_) {
