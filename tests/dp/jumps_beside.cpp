@@ -24,8 +24,10 @@ namespace {
 
 using release = std::pair<event, std::uint64_t>;
 
-discretised composed_of(std::vector<release> const& releases) {
-  discretised out(adjacency::add_remove);
+using one_grid = basic_discretised<double>;
+
+one_grid composed_of(std::vector<release> const& releases) {
+  one_grid out(adjacency::add_remove);
   for (auto const& [one, count] : releases) out.add(one, count);
   return out;
 }
@@ -217,7 +219,7 @@ TEST_CASE("rare jumps beside others: rays and a grid meet the line, and grids al
     CAPTURE(round, wants_epsilon, at, found->lower, found->upper);
     CHECK(found->lower <= found->upper);
     detail::work_budget work(5e8);
-    discretised const grid = composed_of(run);
+    one_grid const grid = composed_of(run);
     bound<double> const alone = wants_epsilon
                                     ? grid.epsilon_towards(orientation::remove, at, work, 1e-4)
                                     : grid.delta_towards(orientation::remove, at, work, 1e-4);

@@ -72,7 +72,7 @@ TEST_CASE("the runs A, B and C", "[dp]") {
   for (auto const& k : known) {
     auto const account = run(k.rate, k.sigma, k.steps);
     auto const found = account.method().epsilon_by(1e-5);
-    CHECK(found.by == privacy_loss::route::contour);
+    CHECK(found.by == privacy_loss_route::contour);
     CHECK(found.value.lower <= k.epsilon + k.digit);
     CHECK(found.value.upper >= k.epsilon - k.digit);
     CHECK(found.value.upper - found.value.lower <= 1e-12 * k.epsilon);
@@ -139,7 +139,7 @@ TEST_CASE("tiny rates of small losses have narrow intervals", "[dp]") {
   for (auto const& k : known) {
     auto const found = run(k.rate, k.sigma, k.steps).method().epsilon_by(k.delta);
     CAPTURE(k.rate, k.sigma, k.steps, found.value.lower, found.value.upper);
-    CHECK(found.by == privacy_loss::route::contour);
+    CHECK(found.by == privacy_loss_route::contour);
     CHECK(found.value.upper - found.value.lower <= 1e-9 * found.value.upper);
     discretised_accountant other;
     other.compose(subsampled(k.rate, k.sigma), k.steps);
@@ -508,7 +508,7 @@ TEST_CASE("one step is the profile of the pair", "[dp]") {
     auto const found = account.method().delta_by(epsilon);
     exact const truth = rows.value(k, "delta");
     CAPTURE(k, rate, rows.number(k, "sigma"), epsilon, found.value.lower, found.value.upper);
-    CHECK(found.by == privacy_loss::route::closed_form);
+    CHECK(found.by == privacy_loss_route::closed_form);
     CHECK(exact(found.value.lower) <= truth);
     CHECK(exact(found.value.upper) >= truth);
     if (truth > exact(1e-290)) {
@@ -544,7 +544,7 @@ TEST_CASE("unsampled runs are Gaussian differential privacy", "[dp]") {
   CHECK(found.upper >= closed.lower);
   CHECK(found.lower <= 14.27409 + 1e-5);
   CHECK(found.upper >= 14.27409 - 1e-5);
-  CHECK(account.method().epsilon_by(1e-10).by == privacy_loss::route::closed_form);
+  CHECK(account.method().epsilon_by(1e-10).by == privacy_loss_route::closed_form);
 }
 
 TEST_CASE("the end of the Rényi accountant never lies below the certified one", "[dp]") {
@@ -576,7 +576,7 @@ TEST_CASE("the contour and the discretised distribution agree", "[dp][long]") {
 
 TEST_CASE("the number of steps costs nothing and may be a million millions", "[dp]") {
   auto const found = run(1e-6, 1.0, 1000000000000).method().epsilon_by(1e-5);
-  CHECK(found.by == privacy_loss::route::contour);
+  CHECK(found.by == privacy_loss_route::contour);
   CHECK(found.value.upper - found.value.lower <= 1e-12 * found.value.upper);
   // CLT: Σ losses is nearly normal with variance T·q²(e−1).
   CHECK(found.value.lower > 5.9);

@@ -44,7 +44,7 @@ rays::composition of(double rate, double shift, double count) {
   return {{{rate, shift, count}}, 0.0};
 }
 
-privacy_loss::answer asked(double rate, double sigma, std::uint64_t steps, double delta) {
+detail::routed_bound<double> asked(double rate, double sigma, std::uint64_t steps, double delta) {
   privacy_loss_accountant account;
   account.compose(sampled(gaussian{sigma}, poisson{rate}), steps);
   return account.method().epsilon_by(delta);
@@ -89,7 +89,7 @@ TEST_CASE("one step on rays agrees with the closed form", "[dp]") {
     privacy_loss_accountant account;
     account.compose(sampled(gaussian{sigma}, poisson{rate}), 1);
     auto const closed = account.method().delta_by(epsilon);
-    REQUIRE(closed.by == privacy_loss::route::closed_form);
+    REQUIRE(closed.by == privacy_loss_route::closed_form);
     bound<double> const found = both_ways(of(rate, 1.0 / sigma, 1.0), epsilon);
     CHECK(found.lower <= closed.value.upper);
     CHECK(closed.value.lower <= found.upper);
@@ -131,7 +131,7 @@ TEST_CASE("few steps, small noise and tiny rates have narrow intervals", "[dp]")
   for (auto const& r : runs) {
     CAPTURE(r.rate, r.sigma, r.steps, r.delta);
     auto const found = asked(r.rate, r.sigma, r.steps, r.delta);
-    CHECK(found.by == privacy_loss::route::rays);
+    CHECK(found.by == privacy_loss_route::rays);
     CHECK(found.value.lower > 0.0);
     CHECK(found.value.upper - found.value.lower <= 1e-9 * std::max(1.0, found.value.upper));
     // δ(ε) and ε(δ) are inverse
@@ -209,7 +209,7 @@ TEST_CASE("rare large losses among many small ones are distinguished", "[dp]") {
                          orientation::remove, r.epsilon),
                  r.delta, 1e-6);
     auto const found = asked(r.rate, r.sigma, r.steps, r.delta);
-    CHECK(found.by == privacy_loss::route::rays);
+    CHECK(found.by == privacy_loss_route::rays);
     CHECK(found.value.lower <= r.epsilon + 1e-14);  // the reference's last digit
     CHECK(r.epsilon <= found.value.upper + 1e-14);
     CHECK(found.value.upper - found.value.lower <= 1e-9);

@@ -104,7 +104,7 @@ TEST_CASE("one release of a person: the larger direction, in closed form", "[dp]
     privacy_loss account(adjacency::add_remove);
     account.add(release_of(rows, k, rows.number(k, "records")), 1);
     auto const [found, by] = account.delta_by(epsilon);
-    CHECK(by == privacy_loss::route::closed_form);
+    CHECK(by == privacy_loss_route::closed_form);
     CHECK(exact(found.upper) >= rows.value(k, "delta") * exact(1.0 - table_rounding));
     CHECK(found.upper - found.lower <= 1e-4 * found.upper + 1e-300);
   }

@@ -164,7 +164,7 @@ TEST_CASE("two steps of much noise are narrow", "[dp]") {
     privacy_loss_accountant account;
     account.compose(sampled(gaussian{sigma}, poisson{rate}), 2);
     auto const found = account.method().epsilon_by(delta);
-    CHECK(found.by == privacy_loss::route::two_releases);
+    CHECK(found.by == privacy_loss_route::two_releases);
     CHECK(found.value.lower > 0.0);
     CHECK(found.value.upper - found.value.lower <= 1e-12 * found.value.upper);
     bound<double> const there = account.delta(found.value.upper);
@@ -187,7 +187,7 @@ TEST_CASE("no other composition is taken for two releases", "[dp]") {
   privacy_loss three(adjacency::add_remove);
   three.add(loud, 2);
   three.add(faint, 1);
-  CHECK(three.epsilon_by(1e-6).by != privacy_loss::route::two_releases);
+  CHECK(three.epsilon_by(1e-6).by != privacy_loss_route::two_releases);
   CHECK(three.epsilon(1e-6).upper >= two.epsilon(1e-6).lower);
 }
 
