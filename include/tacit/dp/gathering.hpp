@@ -29,10 +29,10 @@
 namespace tacit {
 
 /// A method that asks for few pairs where those of many releases of one kind each take long to find and to compose: sums in
-/// batches, and integer noise in samples. Releases of one kind differ in nothing but their noise and
-/// in their batch or rate. Of more than `most_alone` of them whose pairs take `work_alone`, those that are alike count as one: for an upper end as one of the
-/// least noise and the largest batch among them, for a lower end as one of the most noise and the smallest batch. Everything else
-/// is the method's own.
+/// batches, and integer noise in samples. Releases of one kind differ in nothing but their noise and their batch or rate. Of more
+/// than `most_alone` of them whose pairs take `work_alone` together, those that are alike count as one: for an upper end as one
+/// of the least noise and the largest batch among them, for a lower end as one of the most noise and the smallest batch.
+/// Everything else is the method's own.
 ///
 /// Guarantee: lower ≤ truth ≤ upper, as the method's own (docs/certificates/sampling.md, Lemma 15).
 template <accounting_method Method>
@@ -249,17 +249,23 @@ class gathering {
   [[nodiscard]] sides const& made() const {
     std::call_once(made_->once, [this] {
       sides out{*others_, *others_};
+      auto const use = [&](event const& like, numbers const& at, std::uint64_t count, bool up) {
+        (up ? out.above : out.below).add(detail::event_with(like, at, up), count);
+      };
       detail::similar<event> alike;
       for (auto const& [shape, of] : kinds_) {
         for (auto const& [at, one] : of.members) {
-          alike.add(of.like, {shape, at, one.size}, static_cast<double>(one.count));
+          if (of.is_full()) {
+            alike.add(of.like, {shape, at, one.size}, static_cast<double>(one.count));
+          } else {
+            use(of.like, at, one.count, true);
+            use(of.like, at, one.count, false);
+          }
         }
       }
       std::move(alike).round(most_together, most_together, 0.0,
                              [&](event const& like, numbers const& at, double count, bool up) {
-                               (up ? out.above : out.below)
-                                   .add(detail::event_with(like, at, up),
-                                        static_cast<std::uint64_t>(count));
+                               use(like, at, static_cast<std::uint64_t>(count), up);
                              });
       made_->both = std::move(out);
     });
