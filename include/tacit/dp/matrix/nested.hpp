@@ -18,6 +18,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -36,7 +37,7 @@ struct nested_bins {
 
 namespace detail {
 
-inline constexpr char const* fewer_bins = "at most 4e9: take fewer bins, or fewer bands";
+inline constexpr char const* fewer_bins = "at most 1e9: take fewer bins, or fewer bands";
 
 /// By their distance on the circle of bins, how much the moves of two bins have in common at most: ⟨m_j, m_k⟩, m_j being the
 /// sum of |c_i| over the steps of bin j. Bins that are further apart than the last have nothing in common.
@@ -49,7 +50,7 @@ template <std::same_as<double> T = double>
   for (std::size_t t = 0; t < bands; ++t) column[t] = std::abs(c.coefficients[t]);
   std::uint64_t const distances = std::min<std::uint64_t>({2 * bands, bins, c.steps});
   T const work = static_cast<T>(c.steps) * static_cast<T>(distances);
-  require_argument(work <= 4e9, "matrix_run", "products of bins times rows", work, fewer_bins);
+  require_argument(work <= 1e9, "matrix_run", "products of bins times rows", work, fewer_bins);
   std::vector<T> const sums = strided_sums(column, bins, ceiling_of(c.steps, bins));
   auto const product = [&](std::uint64_t later) {
     bool const apart = later >= bands && bins - later >= bands;
@@ -68,7 +69,7 @@ template <std::same_as<double> T = double>
   std::size_t const rows = c.entries.size() / c.columns;
   std::size_t const used = static_cast<std::size_t>(std::min<std::uint64_t>(bins, c.columns));
   T const work = static_cast<T>(rows) * static_cast<T>(used) * static_cast<T>(used);
-  require_argument(work <= 4e9, "matrix_run", "products of bins times rows", work, fewer_bins);
+  require_argument(work <= 1e9, "matrix_run", "products of bins times rows", work, fewer_bins);
   std::vector<std::vector<T>> moves(used, std::vector<T>(rows, 0.0));
   for (std::size_t i = 0; i < c.columns; ++i) {
     std::vector<T>& move = moves[static_cast<std::size_t>(i % bins)];
@@ -113,9 +114,9 @@ class nested_arcs {
     T const whole = multiply_up(0.5, over_variance(each_));
     std::vector<T> weights;
     for (level const& at : levels_) weights.push_back(over_variance(at.weight));
-    bool const finite = *std::max_element(weights.begin(), weights.end()) <= 1e100;
+    T const all = std::accumulate(weights.begin(), weights.end(), T(0.0));
     std::vector<T> const moments =
-        finite ? log_moments(weights, moments_for(whole)) : std::vector<T>();
+        all <= most_weight ? log_moments(weights, moments_for(whole)) : std::vector<T>();
     renyi_dp out;
     for (T order = 2.0; order <= 1e5;) {
       T best = next_up(multiply_up(whole, order));  // never 0
@@ -133,6 +134,7 @@ class nested_arcs {
  private:
   static constexpr T rounding = 0x1p-53;
   static constexpr T least_exponent = -60.0;
+  static constexpr T most_weight = 1e6;
 
   struct level {
     std::uint64_t size;    // bins of an arc
@@ -256,19 +258,20 @@ class nested_arcs {
 
 }  // namespace detail
 
-/// A run under `nested_bins`, of any strategy: what is known of its Rényi divergences at whole orders α. With K(d) ≥
-/// ⟨m_j, m_k⟩/σ² for bins j, k at the distance d on the circle of p bins, m_j being the sum of |c_i| over the steps of bin j, it is
-///   log E X^α/(α−1),  X = (1/p)·Σ e^{G_j − Var G_j/2},
-/// G_j being sums of independent normal variables, one for each arc of a hierarchy that bin j lies in, whose variances κ are such that
-/// Σ κ·(the share of places of the arcs in which both bins lie in one) ≥ K(d); up to α = 1024 or so, and beyond, and where it
-/// is less, αK(0)/2.
+/// A run under `nested_bins`, of any strategy but a tree: what is known of its Rényi divergences at whole orders α. Let K(d) ≥
+/// ⟨m_j, m_k⟩/σ² for bins j, k at the distance d on the circle of p bins, m_j being the sum of |c_i| over the steps of bin j. The
+/// divergences are at most the lesser of αK(0)/2 and, for α up to 1024 or so,
+///   log E X^α/(α−1),  X = (1/p)·Σ_j e^{G_j − Var G_j/2},
+/// G_j being the sum of independent normal variables, one for each arc of `nested_arcs` that holds bin j, of variances that cover K:
+/// moments follow from those of the arcs' halves.
 /// Under add_remove and zero_out, one record a person: an event for the Rényi accountant, with count 1. It does not carry
 /// `neighbours`, which the accountant has to share.
-/// Guarantee: upper bounds. Against the record's step being a secret of one bin, they are up to rounding exact where no two bins have
-/// anything in common (C = I, once), where all have the same, and where α·K(0) is large.
-/// Cost: steps·min(2·bands, bins) products for Toeplitz strategies, steps·bins² for dense ones, and then log₂(bins)·10⁶ exponentials.
-/// Source: the setting is that of Schuchardt & Kalinin 2026 (arXiv 2601.21636), whose exact sums take a time exponential in the bands.
-/// @throws std::invalid_argument for replace_one, for a tree, for a dense strategy that is not lower triangular, and for more than 4·10⁹
+/// Guarantee: upper bounds; up to rounding exact for C = I and whole epochs. Nothing is given away to the first order of K but where K is
+/// less than its chords between the lengths of arcs.
+/// Cost: steps·min(2·bands, bins) products for Toeplitz strategies, steps·bins² for dense ones, and log₂(bins)·10⁶ exponentials
+/// at most.
+/// Source: the setting of Schuchardt & Kalinin 2026 (arXiv 2601.21636); their sums are exact, and take a time exponential in the bands.
+/// @throws std::invalid_argument for replace_one, for a tree, for a dense strategy that is not lower triangular, and for more than 10⁹
 ///         products; std::domain_error for values out of range
 template <class Strategy>
 [[nodiscard]] std::vector<composed> matrix_run(Strategy const& c, double noise_multiplier,
