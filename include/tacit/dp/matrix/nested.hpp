@@ -48,7 +48,7 @@ template <std::same_as<double> T = double>
   std::size_t const bands = c.coefficients.size();
   std::vector<T> column(static_cast<std::size_t>(c.steps), 0.0);
   for (std::size_t t = 0; t < bands; ++t) column[t] = std::abs(c.coefficients[t]);
-  std::uint64_t const distances = std::min<std::uint64_t>({2 * bands, bins, c.steps});
+  std::uint64_t const distances = std::min(std::min<std::uint64_t>(2 * bands, bins), c.steps);
   T const work = static_cast<T>(c.steps) * static_cast<T>(distances);
   require_argument(work <= 1e9, "matrix_run", "products of bins times rows", work, fewer_bins);
   std::vector<T> const sums = strided_sums(column, bins, ceiling_of(c.steps, bins));
@@ -185,13 +185,15 @@ class nested_arcs {
 
   // log E X^k for k = 0, 1, …, `most`, rounded up.
   [[nodiscard]] std::vector<T> log_moments(std::vector<T> const& weights, std::size_t most) const {
-    std::vector<enclosure> factorials{0.0, 0.0};  // their logarithms
+    // log(E V^k/k!) of the arcs of a level, and log k!.
+    std::vector<T> arc(most + 1, 0.0);
+    std::vector<T> factorials(most + 1, 0.0);
+    enclosure factorial = 0.0;
     for (std::size_t k = 2; k <= most; ++k) {
-      factorials.push_back(factorials.back() + log(enclosure(static_cast<T>(k))));
+      factorial += log(enclosure(static_cast<T>(k)));
+      arc[k] = -factorial.lower;
+      factorials[k] = factorial.upper;
     }
-    // log(E V^k/k!) of the arcs of a level.
-    std::vector<T> arc(most + 1);
-    for (std::size_t k = 0; k <= most; ++k) arc[k] = -factorials[k].lower;
     std::vector<T> longer;
     for (std::size_t at = levels_.size(); at-- > 0;) {
       if (at + 1 < levels_.size()) {
@@ -204,7 +206,7 @@ class nested_arcs {
       raise(arc, weights[at]);
       raise(longer, weights[at]);
     }
-    for (std::size_t k = 0; k <= most; ++k) arc[k] = add_up(arc[k], factorials[k].upper);
+    for (std::size_t k = 0; k <= most; ++k) arc[k] = add_up(arc[k], factorials[k]);
     return arc;
   }
 
@@ -273,7 +275,7 @@ class nested_arcs {
 /// Source: the setting of Schuchardt & Kalinin 2026 (arXiv 2601.21636); their sums are exact, and take a time exponential in the bands.
 /// @throws std::invalid_argument for replace_one, for a tree, for a dense strategy that is not lower triangular, and for more than 10⁹
 ///         products; std::domain_error for values out of range
-template <class Strategy>
+template <class Strategy, std::same_as<double> T = double>
 [[nodiscard]] std::vector<composed> matrix_run(Strategy const& c, double noise_multiplier,
                                                nested_bins const& how, adjacency neighbours) {
   char const* const me = "matrix_run";
@@ -289,9 +291,9 @@ template <class Strategy>
         "strategy, or use "
         "cyclic Poisson samples");
   } else {
-    std::vector<double> common = detail::products_by_distance(c, how.bins);
+    std::vector<T> common = detail::products_by_distance(c, how.bins);
     if (!(common[0] > 0.0)) return {};
-    detail::nested_arcs<> const arcs(std::move(common), how.bins);
+    detail::nested_arcs<T> const arcs(std::move(common), how.bins);
     renyi_dp out = arcs.divergences(noise_multiplier);
     if (out.points.empty()) {
       throw std::domain_error(
