@@ -417,7 +417,8 @@ verb matrix() {
       "matrix", "Epsilon, or noise, of a matrix mechanism: DP-FTRL with correlated noise",
       R"(A run releases Cx + N(0, (noise-multiplier * clipping norm)^2), x being the sums of its steps. Cyclic Poisson
 samples and bins amplify where C has no more bands than there are groups, or bins; --separation with --rate where it
-has no more than that, by --accountant rdp alone, which is asked unless another is; the draws are secret.
+has no more than that, and --bins with --nested for any number of bands, both by --accountant rdp alone, which is asked
+unless another is; the draws are secret.
   mean_squared_error, largest_squared_error   of the prefix sums, in clipping norms: estimates, for up to 1e9
                                               steps * bands
   releases                                    the same run as --schedule of tacit epsilon has it

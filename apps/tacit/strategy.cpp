@@ -5,6 +5,7 @@
 #include "strategy.hpp"
 
 #include <tacit/core/rounded.hpp>
+#include <tacit/dp/matrix/nested.hpp>
 #include <tacit/dp/matrix/run.hpp>
 #include <tacit/dp/matrix/separated.hpp>
 
@@ -29,8 +30,14 @@ namespace {
 
 using any_strategy =
     std::variant<tacit::toeplitz_strategy, tacit::tree_strategy, tacit::dense_strategy>;
-using any_sampling = std::variant<tacit::min_separation, tacit::cyclic_poisson,
-                                  tacit::balls_in_bins, tacit::separated_poisson>;
+using any_sampling =
+    std::variant<tacit::min_separation, tacit::cyclic_poisson, tacit::balls_in_bins,
+                 tacit::nested_bins, tacit::separated_poisson>;
+
+// What is known by its divergences, for each noise anew.
+template <class Sampling>
+constexpr bool by_divergences = std::is_same_v<Sampling, tacit::nested_bins> ||
+                                std::is_same_v<Sampling, tacit::separated_poisson>;
 
 std::uint64_t steps_of(any_strategy const& c) {
   if (auto const* dense = std::get_if<tacit::dense_strategy>(&c)) return dense->columns;
@@ -143,7 +150,7 @@ std::pair<any_strategy, std::string> read_strategy(arguments const& of) {
 
 std::pair<any_sampling, std::string> read_participation(arguments const& of) {
   if (of.given("--groups")) {
-    of.must_be_left_out({"--bins", "--separation", "--participations", "--apart"},
+    of.must_be_left_out({"--bins", "--separation", "--participations", "--apart", "--nested"},
                         "where --groups is given");
     tacit::cyclic_poisson const how{of.whole("--groups"), of.number("--rate")};
     return {how, "cyclic Poisson samples of rate " + exactly(how.rate) + " in " +
@@ -151,13 +158,19 @@ std::pair<any_sampling, std::string> read_participation(arguments const& of) {
   }
   if (of.given("--bins")) {
     of.must_be_left_out({"--separation", "--participations", "--rate"}, "where --bins is given");
+    std::string const all = std::to_string(of.whole("--bins"));
+    if (of.given("--nested")) {
+      of.must_be_left_out({"--apart"}, "where --nested is given");
+      return {tacit::nested_bins{of.whole("--bins")},
+              "every record in one of " + all + " bins, at random, all of which stay secret"};
+    }
     tacit::balls_in_bins const how{of.whole("--bins"), of.whole("--apart", 0)};
     std::string const left =
         how.apart == 0 ? ""
                        : ", of which those " + std::to_string(how.apart) + " apart stay secret";
-    return {how, "every record in one of " + std::to_string(how.bins) + " bins, at random" + left};
+    return {how, "every record in one of " + all + " bins, at random" + left};
   }
-  of.must_be_left_out({"--apart"}, "unless --bins is given");
+  of.must_be_left_out({"--apart", "--nested"}, "unless --bins is given");
   if (of.given("--rate")) {
     of.must_be_left_out({"--participations"}, "where --rate is given");
     if (!of.given("--separation")) {
@@ -231,6 +244,9 @@ void declare_matrix_plan(arguments& of) {
   of.add("--apart", whole(1, tacit::random_allocation::most_steps),
          "with --bins, for any matrix: a divisor of the bins; bins so far apart stay secret, the "
          "others count as known; at least the bands, unless given");
+  of.add_flag("--nested",
+              "with --bins, for any matrix but a tree: none of the bins counts as known; by Renyi "
+              "divergences");
   of.add("--records-per-person", whole(1, 1'000'000),
          "protect a person with up to this many records, all in one group; 1 unless given");
 }
@@ -246,8 +262,7 @@ matrix_plan read_matrix_plan(arguments const& of, tacit::adjacency neighbours) {
   try {
     std::visit(
         [&](auto const& c, auto const& sampling) {
-          if constexpr (std::is_same_v<std::decay_t<decltype(sampling)>,
-                                       tacit::separated_poisson>) {
+          if constexpr (by_divergences<std::decay_t<decltype(sampling)>>) {
             out.by_divergences = [c, sampling, neighbours, persons](double noise) {
               std::vector<composed> run = matrix_run(c, noise, sampling, neighbours);
               for (composed& entry : run) entry.release = by_person(entry.release, persons);

@@ -926,6 +926,22 @@ class Schedules(Runs):
         whole_run = self.ask(*square_root, "--separation", 200, "--noise-multiplier", 8)
         in_bins = self.ask(*square_root, "--bins", 200, "--apart", 40, "--noise-multiplier", 8)
         self.assertLess(in_bins["epsilon"], whole_run["epsilon"])
+        # All of the bins a secret, by Rényi divergences: below what a part of them hides.
+        nested = [*square_root, "--bands", 16, "--bins", 160, "--nested"]
+        found = self.ask_json(*nested, "--noise-multiplier", 8)
+        self.assertEqual((found["accountant"], found["attained"]), ("rdp", False))
+        self.assertAlmostEqual(found["epsilon"], 1.1089, delta=1e-3)
+        self.assertLess(found["epsilon"], self.ask(*nested[:-1], "--noise-multiplier", 8)["epsilon"])
+        self.assertAlmostEqual(self.ask(*nested, "--epsilon", found["epsilon"])["noise_multiplier"], 8, delta=1e-4)
+        for words, naming in [(["--adjacency", "replace-one"], ["no bound is implemented", "balls in bins"]),
+                              (["--accountant", "pld"], ["no known bound", "divergences"]),
+                              (["--records-per-person", 2], ["no bound is implemented", "several records a person"]),
+                              (["--apart", 16], ["--apart", "left out", "--nested"])]:
+            self.refused(*nested, "--noise-multiplier", 8, *words, naming=naming)
+        self.refused(*square_root, "--separation", 9, "--nested", "--noise-multiplier", 8,
+                     naming=["--nested", "unless --bins is given"])
+        self.refused("matrix", "--strategy", "tree", "--steps", 100, "--bins", 10, "--nested", "--delta", 1e-8, "--noise-multiplier", 8,
+                     naming=["no bound is implemented for a tree"])
         for bins, hides_nothing in [(157, True), (160, False)]:
             said = run("matrix", "--strategy", "square-root", "--bands", 16, "--steps", 2000, "--bins", bins,
                        "--noise-multiplier", 8, "--delta", 1e-8).stdout

@@ -93,6 +93,7 @@
 #include <tacit/dp/loss.hpp>
 #include <tacit/dp/matrix.hpp>
 #include <tacit/dp/matrix/error.hpp>
+#include <tacit/dp/matrix/nested.hpp>
 #include <tacit/dp/matrix/run.hpp>
 #include <tacit/dp/matrix/sensitivity.hpp>
 #include <tacit/dp/matrix/separated.hpp>

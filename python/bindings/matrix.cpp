@@ -34,8 +34,14 @@ using tacit::dense_strategy;
 using tacit::toeplitz_strategy;
 using tacit::tree_strategy;
 using strategy = std::variant<toeplitz_strategy, tree_strategy, dense_strategy>;
-using participation = std::variant<tacit::min_separation, tacit::cyclic_poisson,
-                                   tacit::balls_in_bins, tacit::separated_poisson>;
+using participation =
+    std::variant<tacit::min_separation, tacit::cyclic_poisson, tacit::balls_in_bins,
+                 tacit::nested_bins, tacit::separated_poisson>;
+
+// What is known by its Renyi divergences, under an adjacency.
+template <class Participation>
+constexpr bool by_divergences = std::is_same_v<Participation, tacit::nested_bins> ||
+                                std::is_same_v<Participation, tacit::separated_poisson>;
 
 constexpr char const* a_strategy = "a strategy, as square_root_strategy(100)";
 constexpr char const* count = "a whole number in [1, 2^53]";
@@ -158,6 +164,7 @@ void bind_schemas(nb::module_& m) {
   using tacit::balls_in_bins;
   using tacit::cyclic_poisson;
   using tacit::min_separation;
+  using tacit::nested_bins;
   using tacit::separated_poisson;
   nb::class_<min_separation> separated(
       m, "MinSeparation",
@@ -212,6 +219,20 @@ void bind_schemas(nb::module_& m) {
       .def_ro("bins", &balls_in_bins::bins)
       .def_ro("apart", &balls_in_bins::apart);
   complete(binned, "BallsInBins", "bins", "apart");
+  nb::class_<nested_bins> nested(
+      m, "NestedBins",
+      "Records take part as in BallsInBins, for any strategy but a tree: the run is bounded by its "
+      "Renyi divergences, and no part of a record's bin counts as known.\n\n"
+      "bins  in [1, 10000000]");
+  nested
+      .def(
+          "__init__",
+          [](nested_bins* self, whole const& bins) {
+            new (self) nested_bins{bins.as("NestedBins", "bins", step_count)};
+          },
+          nb::arg("bins"))
+      .def_ro("bins", &nested_bins::bins);
+  complete(nested, "NestedBins", "bins");
   nb::class_<separated_poisson> kept_apart(
       m, "SeparatedPoisson",
       "Poisson samples that keep a distance (b-min-sep): every step takes each record that took "
@@ -284,13 +305,12 @@ void bind_matrix(nb::module_& m) {
         auto const found = patiently(
             [c = matrix, noise = multiplier,
              neighbours = adjacency_of(adjacency.as(who, "adjacency")),
-             how =
-                 how.as(who, "how",
-                        "a MinSeparation, a CyclicPoisson, a BallsInBins or a SeparatedPoisson")] {
+             how = how.as(who, "how",
+                          "a MinSeparation, a CyclicPoisson, a BallsInBins, a NestedBins or a "
+                          "SeparatedPoisson")] {
               return std::visit(
                   [&](auto const& of, auto const& by) {
-                    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(by)>,
-                                                 tacit::separated_poisson>) {
+                    if constexpr (by_divergences<std::remove_cvref_t<decltype(by)>>) {
                       return tacit::matrix_run(of, noise, by, neighbours);
                     } else {
                       return tacit::matrix_run(of, noise, by);
@@ -304,12 +324,13 @@ void bind_matrix(nb::module_& m) {
       nb::arg("adjacency") = "add_remove",
       "The run as a list of (event, count) to compose: one Gaussian for a MinSeparation, sampled "
       "Gaussians without correlation for CyclicPoisson, an epoch of random allocation for "
-      "BallsInBins, beside a Gaussian where `apart` is given, and for a SeparatedPoisson what is "
-      "known of the run's Renyi divergences, a RenyiDP mechanism for a RenyiAccountant. "
+      "BallsInBins, beside a Gaussian where `apart` is given, and for a NestedBins or a "
+      "SeparatedPoisson what is known of the run's Renyi divergences, a RenyiDP mechanism for a "
+      "RenyiAccountant. "
       "`noise_multiplier` is in [0.001, 1e9], relative to the clipping norm. `adjacency` is that "
       "of "
-      "the accountant that composes the run; it is asked for because samples that keep a distance "
-      "have no bound under replace_one, and a RenyiDP does not tell.\n\n"
+      "the accountant that composes the run; it is asked for because these two have no bound under "
+      "replace_one, and a RenyiDP does not tell.\n\n"
       "Raises ValueError for fewer groups or bins than the strategy has bands, for an `apart` that "
       "does not divide the bins, for samples of a DenseStrategy that is not lower triangular, and "
       "for a SeparatedPoisson of more than 1000 bands or of a tree.");

@@ -114,6 +114,7 @@ NATIVE = [
     (tacit.matrix.MinSeparation, {"separation": 2, "most": 2}, {"separation": COUNTS, "most": COUNTS}),
     (tacit.matrix.CyclicPoisson, {"groups": 2, "rate": 0.5}, {"groups": COUNTS, "rate": NUMBERS}),
     (tacit.matrix.BallsInBins, {"bins": 2}, {"bins": COUNTS}),
+    (tacit.matrix.NestedBins, {"bins": 2}, {"bins": COUNTS}),
     (tacit.matrix.sensitivity, {"strategy": tacit.matrix.identity_strategy(3), "schema": tacit.matrix.MinSeparation()},
      {"strategy": [1.0, "x", EVENT], "schema": [1, tacit.matrix.BallsInBins(2)]}),
     (tacit.matrix.prefix_error, {"strategy": tacit.matrix.identity_strategy(3)}, {"strategy": [1.0, "x", EVENT]}),

@@ -104,6 +104,17 @@ def test_balls_in_bins_apart():
     assert matrix.BallsInBins(200, 0) == matrix.BallsInBins(200) != matrix.BallsInBins(200, 20)
 
 
+def test_nested_bins():
+    # `tacit matrix --strategy square-root --bands 16 --steps 2000 --bins 160 --nested --noise-multiplier 8 --delta 1e-8`
+    strategy = matrix.square_root_strategy(2000, bands=16)
+    [(event, count)] = run = matrix.matrix_run(strategy, 8.0, matrix.NestedBins(160), adjacency="zero_out")
+    assert (type(event.mechanism), count) == (tacit.RenyiDP, 1)
+    assert run == matrix.matrix_run(strategy, 8.0, matrix.NestedBins(160))
+    nested = epsilon_of(run, tacit.RenyiAccountant, 1e-8)
+    assert nested == pytest.approx(1.10887, rel=1e-5)
+    assert nested < epsilon_of(matrix.matrix_run(strategy, 8.0, matrix.BallsInBins(160)), tacit.PrivacyLossAccountant, 1e-8)
+
+
 def test_samples_that_keep_a_distance():
     # `tacit matrix --strategy square-root --bands 16 --steps 2000 --separation 16 --rate 0.0069 --noise-multiplier 8 --delta 1e-8`
     strategy = matrix.square_root_strategy(2000, bands=16)
@@ -128,7 +139,7 @@ def test_trees():
 @pytest.mark.parametrize("value", [
     matrix.ToeplitzStrategy([1.0, 0.5], 4), matrix.TreeStrategy(8, 2), matrix.DenseStrategy([[1.0, 0.0], [0.5, 1.0]]),
     matrix.MinSeparation(3, 4), matrix.CyclicPoisson(3, 0.1), matrix.BallsInBins(7),
-    matrix.BallsInBins(8, 4), matrix.SeparatedPoisson(3, 0.1)], ids=repr)
+    matrix.BallsInBins(8, 4), matrix.NestedBins(8), matrix.SeparatedPoisson(3, 0.1)], ids=repr)
 def test_they_can_be_kept(value):
     for again in (eval(repr(value), vars(matrix)), pickle.loads(pickle.dumps(value))):
         assert repr(again) == repr(value) and type(again) is type(value)
@@ -169,6 +180,10 @@ def test_arrays_of_every_layout():
     (lambda: matrix.matrix_run(matrix.TreeStrategy(8), 1.0, matrix.SeparatedPoisson(8, 0.1)), "no bound is implemented for a tree"),
     (lambda: matrix.matrix_run(matrix.identity_strategy(5), 1.0, matrix.SeparatedPoisson(1, 0.1), "replace_one"),
      "no bound is implemented for samples that keep a distance, under replace_one"),
+    (lambda: matrix.NestedBins(0), "bins is 0, but must be a whole number in [1, 10000000]"),
+    (lambda: matrix.matrix_run(matrix.TreeStrategy(8), 1.0, matrix.NestedBins(8)), "no bound is implemented for a tree"),
+    (lambda: matrix.matrix_run(matrix.identity_strategy(5), 1.0, matrix.NestedBins(5), "replace_one"),
+     "no bound is implemented for balls in bins, under replace_one"),
     (lambda: matrix.matrix_run(matrix.identity_strategy(5), 1.0, matrix.MinSeparation(), "nobody"), "adjacency is 'nobody'"),
     (lambda: matrix.matrix_run(matrix.DenseStrategy([[1.0, 1.0], [0.0, 1.0]]), 1.0, matrix.BallsInBins(2)), "not lower triangular"),
 ])

@@ -12,7 +12,7 @@ HEADERS = Path(__file__).resolve().parents[2] / "include" / "tacit" / "dp"
 pytestmark = pytest.mark.skipif(not HEADERS.is_dir(), reason="the package is tested without its repository")
 
 FILES = ("event.hpp", "sensitivity.hpp", "choices.hpp", "integer_noise.hpp", "shuffled_batches.hpp", "capped_run.hpp", "sampled_run.hpp",
-         "matrix/run.hpp", "matrix/separated.hpp", "matrix/strategy.hpp", "matrix/sensitivity.hpp", "matrix/error.hpp")
+         "matrix/nested.hpp", "matrix/run.hpp", "matrix/separated.hpp", "matrix/strategy.hpp", "matrix/sensitivity.hpp", "matrix/error.hpp")
 
 # Initials that Python keeps.
 SPELT = {"approx_dp": "ApproxDP", "dp_profile": "DPProfile", "gaussian_dp": "GaussianDP", "renyi_dp": "RenyiDP", "zcdp": "ZCDP"}

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tacit/dp/matrix/error.hpp>
+#include <tacit/dp/matrix/nested.hpp>
 #include <tacit/dp/matrix/run.hpp>
 #include <tacit/dp/matrix/sensitivity.hpp>
 #include <tacit/dp/matrix/separated.hpp>

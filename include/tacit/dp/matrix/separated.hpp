@@ -214,15 +214,17 @@ class separated_chain {
 };
 
 /// By the rows themselves: step x of a window of b steps moves its last row by |a_{b−1−x}|, b times as often.
-[[nodiscard]] inline std::vector<double> row_shifts(std::vector<double> const& a, double sigma) {
-  std::vector<double> out(a.rbegin(), a.rend());
+template <std::same_as<double> T>
+[[nodiscard]] std::vector<T> row_shifts(std::vector<T> const& a, T sigma) {
+  std::vector<T> out(a.rbegin(), a.rend());
   double const root = sqrt_up(static_cast<double>(a.size()));
   for (double& x : out) x = divide_up(multiply_up(root, x), sigma);
   return out;
 }
 
 /// By one size for all steps, w² = max_d R(d)·b/(b−d), R(d) = Σ_t a_t·a_{t+d}.
-[[nodiscard]] inline std::vector<double> even_shifts(std::vector<double> const& a, double sigma) {
+template <std::same_as<double> T>
+[[nodiscard]] std::vector<T> even_shifts(std::vector<T> const& a, T sigma) {
   std::size_t const bands = a.size();
   double square = 0.0;
   for (std::size_t d = 0; d < bands; ++d) {
@@ -230,15 +232,16 @@ class separated_chain {
     double const share = divide_up(static_cast<double>(bands), static_cast<double>(bands - d));
     square = std::max(square, multiply_up(sum, share));
   }
-  return std::vector<double>(bands, divide_up(sqrt_up(square), sigma));
+  return std::vector<T>(bands, divide_up(sqrt_up(square), sigma));
 }
 
 /// Whole orders, the last so large that none beyond is the best for any target.
-[[nodiscard]] inline std::vector<double> separated_orders(std::size_t bands) {
+template <std::same_as<double> T = double>
+[[nodiscard]] std::vector<T> separated_orders(std::size_t bands) {
   // Fewer of them where each takes long.
   double const ratio = bands <= 100 ? 1.15 : 1.4;
-  std::vector<double> out;
-  for (double order = 2.0; order <= 1e5; order = std::max(order + 1.0, std::floor(ratio * order))) {
+  std::vector<T> out;
+  for (T order = 2.0; order <= 1e5; order = std::max(order + 1.0, std::floor(ratio * order))) {
     out.push_back(order);
   }
   return out;
@@ -259,7 +262,7 @@ class separated_chain {
 /// Cost: bands·10⁵ exponentials or so for each of some 60 orders.
 /// @throws std::invalid_argument for replace_one, for a separation below the bands, for more than 1000 bands and for a dense strategy
 ///         that is not lower triangular; std::domain_error for values out of range
-template <class Strategy>
+template <class Strategy, std::same_as<double> T = double>
 [[nodiscard]] std::vector<composed> matrix_run(Strategy const& c, double noise_multiplier,
                                                separated_poisson const& how, adjacency neighbours) {
   char const* const me = "matrix_run";
@@ -271,7 +274,7 @@ template <class Strategy>
     detail::refuse_unwritten("samples that keep a distance, under replace_one",
                              "use add_remove or zero_out, or cyclic Poisson samples");
   }
-  std::vector<double> const a = detail::band_bounds(c);
+  std::vector<T> const a = detail::band_bounds(c);
   std::uint64_t const bands = a.size();
   detail::check_apart("separation", how.separation, bands);
   detail::require_argument(bands <= detail::most_separated_bands, me, "number of bands", bands,
@@ -284,18 +287,18 @@ template <class Strategy>
   double const whole =
       detail::divide_up(detail::multiply_up(detail::count_up(times), square),
                         detail::multiply_down(2.0 * noise_multiplier, noise_multiplier));
-  detail::separated_chain<> const by_rows(detail::row_shifts(a, noise_multiplier), how);
-  detail::separated_chain<> const even(detail::even_shifts(a, noise_multiplier), how);
+  detail::separated_chain<T> const by_rows(detail::row_shifts(a, noise_multiplier), how);
+  detail::separated_chain<T> const even(detail::even_shifts(a, noise_multiplier), how);
   double const width = static_cast<double>(bands);
   double const row_windows = detail::divide_up(detail::count_up(rows), width);
   double const even_windows = detail::divide_up(detail::count_up(rows + bands - 1), width);
 
-  std::uint64_t const most = detail::separated_chain<>::most_turns;
+  std::uint64_t const most = detail::separated_chain<T>::most_turns;
   renyi_dp out;
-  for (double const order : detail::separated_orders(a.size())) {
+  for (double const order : detail::separated_orders<T>(a.size())) {
     double best = detail::next_up(detail::multiply_up(whole, order));  // never 0
     double const share = detail::divide_up(order, order - 1.0);
-    auto const take = [&](detail::separated_chain<> const& chain, double windows,
+    auto const take = [&](detail::separated_chain<T> const& chain, double windows,
                           std::uint64_t turns) {
       return detail::multiply_up(share, chain.log_norm(order, windows, rows / bands, turns));
     };
