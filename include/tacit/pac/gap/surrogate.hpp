@@ -77,16 +77,16 @@ class basic_normal_surrogate {
     matrix_of<T> const centred = rows.rowwise() - mean.transpose();
     matrix_of<T> const covariance =
         centred.transpose() * centred / static_cast<double>(rows.rows() - 1);
-    auto const solved = detail::eigen_of(covariance);
-    double const least = solved.eigenvalues()(0);
-    double const largest = solved.eigenvalues()(rows.cols() - 1);
+    auto const solved = detail::principal_axes_of<T>(covariance);
+    double const least = solved.variances(0);
+    double const largest = solved.variances(rows.cols() - 1);
     if (!(least > 1e-12 * largest) || rows.rows() <= rows.cols()) {
       throw infeasible(detail::complaint(
           "normal_surrogate", "least variance of any direction", detail::to_text(least),
           "positive: take more rows than there are columns, and noise in every direction"));
     }
-    return {mean, solved.eigenvalues().cwiseSqrt().cwiseInverse().asDiagonal() *
-                      solved.eigenvectors().transpose()};
+    return {mean,
+            solved.variances.cwiseSqrt().cwiseInverse().asDiagonal() * solved.axes.transpose()};
   }
 
   [[nodiscard]] std::size_t dimension() const noexcept {
