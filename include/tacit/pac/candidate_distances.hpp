@@ -69,17 +69,17 @@ template <dense_scalar T = double>
     Eigen::Index const n = count - first;
     double const* const product = gram.col(k).data() + first;
     double const* const own = square.data() + first;
-    double const* const far = length.data() + first;
+    double const* const reach = length.data() + first;
     double* const a = apart.data();
     double* const l = lost.data();
-    Eigen::Index near = 0;
+    Eigen::Index close = 0;
     for (Eigen::Index i = 0; i < n; ++i) {
-      double const both = far[i] + length(k);
+      double const both = reach[i] + length(k);
       a[i] = own[i] + square(k) - 2.0 * product[i];
       l[i] = unit * (both * both);
-      near += l[i] <= 1e-9 * a[i] ? 0 : 1;
+      close += l[i] <= 1e-9 * a[i] ? 0 : 1;
     }
-    for (Eigen::Index i = 0; near > 0 && i < n; ++i) {
+    for (Eigen::Index i = 0; close > 0 && i < n; ++i) {
       if (l[i] <= 1e-9 * a[i]) continue;
       // Candidates next to each other, but far from the centre.
       a[i] = (w.columns.col(first + i) - w.columns.col(k)).squaredNorm();
@@ -124,18 +124,18 @@ struct likeness {
   double const tail = exp_tail(t);
   double const sum = 1.0 + t.high;
   double const lost = (1.0 - sum) + t.high;
-  double const far = scale(sum + (lost + tail), t.bits);
+  double const power = scale(sum + (lost + tail), t.bits);
   // expm1, for x below ½
   double const inverse = from_bits((1023 - t.bits) << 52);
   double const one = 1.0 - inverse;
   double const one_low = (1.0 - one) - inverse;
   double const both = one + t.high;
   double const missed = (one - both) + t.high;
-  double const near = -((both + (missed + (one_low + tail))) * from_bits((t.bits + 1023) << 52));
-  double const like = 1.0 - near;
-  double const unlike = 1.0 - far;
+  double const lacking = -((both + (missed + (one_low + tail))) * from_bits((t.bits + 1023) << 52));
+  double const like = 1.0 - lacking;
+  double const unlike = 1.0 - power;
   bit_pattern const is_near = mask_below(size, bits_of(0.5));
-  return {select(is_near, like, far), select(is_near, near, unlike)};
+  return {select(is_near, like, power), select(is_near, lacking, unlike)};
 }
 
 /// −Σ p_m log Σ_k p_k e^{−factor·d²_mk}: relative error below 4·sum_error, given the exponents. Where

@@ -3,6 +3,7 @@
 
 #include <tacit/core/check.hpp>
 #include <tacit/core/real.hpp>
+#include <tacit/pac/all_finite.hpp>
 #include <tacit/pac/decompositions.hpp>
 #include <tacit/pac/dense.hpp>
 #include <tacit/pac/gaussian_noise.hpp>
@@ -22,7 +23,7 @@ template <dense_scalar T = double>
 void check_rows(char const* function, matrix_of<T> const& rows, std::size_t dimension) {
   require_argument(rows.rows() > 0, function, "number of rows", rows.rows(), "positive");
   check_size(function, "number of columns", static_cast<std::size_t>(rows.cols()), dimension);
-  require_domain(rows.allFinite(), function, "an entry", std::numeric_limits<double>::quiet_NaN(),
+  require_domain(all_finite(rows), function, "an entry", std::numeric_limits<double>::quiet_NaN(),
                  "finite");
 }
 
