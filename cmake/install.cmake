@@ -24,6 +24,7 @@ endif()
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/tacit-config-version.cmake"
   COMPATIBILITY SameMinorVersion ${arch_independent})
 install(FILES "${PROJECT_SOURCE_DIR}/cmake/tacit-config.cmake"
+  "${PROJECT_SOURCE_DIR}/cmake/tacit-libraries.cmake"
   "${PROJECT_BINARY_DIR}/tacit-config-version.cmake"
   DESTINATION "${package_dir}" COMPONENT headers)
 

@@ -4,8 +4,11 @@ if(NOT TARGET Eigen3::Eigen)
 endif()
 include("${CMAKE_CURRENT_LIST_DIR}/tacit-targets.cmake")
 include("${CMAKE_CURRENT_LIST_DIR}/tacit-compiled-targets.cmake" OPTIONAL)
+if("highway" IN_LIST tacit_FIND_COMPONENTS OR "lapacke" IN_LIST tacit_FIND_COMPONENTS)
+  include("${CMAKE_CURRENT_LIST_DIR}/tacit-libraries.cmake")
+endif()
 
-# find_package(tacit COMPONENTS compiled): tacit::compiled, where it was built.
+# find_package(tacit COMPONENTS compiled): tacit::compiled, where it was built; highway or lapacke, where that library is.
 foreach(component IN LISTS tacit_FIND_COMPONENTS)
   if(NOT TARGET tacit::${component} AND tacit_FIND_REQUIRED_${component})
     set(tacit_FOUND FALSE)

@@ -7,7 +7,8 @@
 #   accountants   (epsilon, delta) of training runs, about 10 minutes
 #   cells         which accountant has a bound for which event: no times, about 10 minutes
 #   tighter       where a peer states a lower epsilon than is certified: random runs, about 5 minutes
-#   pac           PAC privacy: moments, noise, candidates and gaps, about 10 minutes, 3 GB
+#   pac           PAC privacy: moments, noise, candidates and gaps, about 10 minutes, 3 GB; and with Highway and LAPACK
+#                 where libhwy-dev, liblapacke-dev and a BLAS (libopenblas-dev) are there
 #   kernels       passes over the parameters, about 10 minutes, 2 GB, and PyTorch: some GB from PyPI
 #                 none of them: all
 #   --slow        with accountants: also what takes a peer minutes and 14 GB, up to 60 minutes more
@@ -57,7 +58,7 @@ repetitions=15
 time_ours() {
   for name in "$@"; do
     echo "timing $name"
-    "build/release/bench/tacit_bench_$name" --benchmark_repetitions=$repetitions --benchmark_min_time=0.02 \
+    OPENBLAS_NUM_THREADS=1 "build/release/bench/tacit_bench_$name" --benchmark_repetitions=$repetitions --benchmark_min_time=0.02 \
       --benchmark_enable_random_interleaving=true --benchmark_out="$out/$name.json" \
       --benchmark_out_format=json >/dev/null 2>"$out/$name.log" || { cat "$out/$name.log"; exit 1; }
   done
@@ -95,9 +96,13 @@ for group in $groups; do
       ;;
     pac)
       time_ours covariance candidates gap
+      rm -f "$out/covariance_libraries.json" "$out/gap_libraries.json"
+      if [ -x build/release/bench/tacit_bench_gap_libraries ]; then
+        time_ours covariance_libraries gap_libraries
+      fi
       echo "timing the peer"
       python bench/peers/pac.py "$out/pac_peer.json"
-      python bench/peers/pac_table.py "$out" "$compiler, -O3 -march=native" >"$out/pac.md"
+      python bench/peers/pac_table.py "$out" "$compiler, -O3 -march=native" build/release/bench >"$out/pac.md"
       ;;
     kernels)
       make_venv venv_torch bench/peers/requirements_torch.txt

@@ -30,6 +30,7 @@ FLOORS = {
 # Where another library may enter. "posix" is any header whose name ends in .h.
 LIBRARIES = {
     "Eigen": {"pac"},
+    "hwy": {"pac"},  # where a program links tacit::highway
     "posix": {"core", "secret"},
     "intrinsics": {"zo"},
     "hip": {"zo"},
@@ -74,7 +75,7 @@ def check_third_party(name, floor, include):
     library = include.split("/")[0]
     if include in ("immintrin.h", "arm_neon.h"):
         library = "intrinsics"
-    elif include.endswith(".h") and library != "hip":
+    elif include.endswith(".h") and library not in ("hip", "hwy"):
         library = "posix"
     if "/" not in include and "." not in include:  # the standard library
         if DEVICE_CLEAN.fullmatch(name) and include not in DEVICE_STANDARD:

@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 
 sh tools/install_packages.sh g++ clang clang-format-14 clang-tidy-14 libclang-rt-dev cmake ninja-build pkg-config python3 \
   libeigen3-dev libboost-dev catch2 libbenchmark-dev libcli11-dev nlohmann-json3-dev \
-  libopenmpi-dev openmpi-bin libc++-dev libc++abi-dev g++-mingw-w64-x86-64-posix libsqlite3-dev
+  libhwy-dev liblapacke-dev libopenmpi-dev openmpi-bin libc++-dev libc++abi-dev g++-mingw-w64-x86-64-posix libsqlite3-dev
 
 run=0
 failed=0

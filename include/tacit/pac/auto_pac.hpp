@@ -78,13 +78,13 @@ template <dense_scalar T = double>
 [[nodiscard]] calibrated<mi_estimate, T> auto_pac(basic_moments<matrix_of<T>> const& moments,
                                                   auto_pac_request const& asked) {
   detail::check_auto_pac(asked);
-  auto const solved = detail::eigen_of(moments.covariance());
-  vector_of<T> variances = auto_pac_variances(solved.eigenvalues().cwiseMax(0.0), asked);
+  auto solved = detail::principal_axes_of<T>(moments.covariance());
+  vector_of<T> variances = auto_pac_variances(solved.variances.cwiseMax(0.0), asked);
   mi_estimate const claim{asked.v + asked.slack};
   bool const isotropic = variances.minCoeff() == variances.maxCoeff();
   if (isotropic)
     return {basic_gaussian_noise<T>::isotropic(moments.dimension(), variances(0)), claim};
-  return {basic_gaussian_noise<T>::along(solved.eigenvectors(), std::move(variances)), claim};
+  return {basic_gaussian_noise<T>::along(std::move(solved.axes), std::move(variances)), claim};
 }
 
 #if defined(TACIT_COMPILED_DENSE)

@@ -157,7 +157,12 @@ class candidate_bounds {
   }
 
   /// The least of all upper bounds.
-  [[nodiscard]] double best(double shrink) const { return certain(shrink).upper.value; }
+  [[nodiscard]] double best(double shrink, double most = most_for_a_search) const {
+    if (one_output()) return 0.0;
+    double const upper = std::min(log_det(shrink), entropy());
+    if (auto const exact = line(shrink, most)) return std::min(upper, exact->upper.value);
+    return std::min(upper, pairwise_upper(shrink));
+  }
 
  private:
   /// `least`: the pairwise bound from below, at the stated weights.

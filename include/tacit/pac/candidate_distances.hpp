@@ -64,34 +64,42 @@ template <dense_scalar T = double>
   vector_of<T> most(count);
   vector_of<T> fewest(count);
   for (Eigen::Index k = 0; k + 1 < count; ++k) {
-    for (Eigen::Index m = k + 1; m < count; ++m) {
-      double const both = length(m) + length(k);
-      apart(m) = square(m) + square(k) - 2.0 * gram(m, k);
-      lost(m) = unit * (both * both);
+    // Of those after k, by plain pointers: loops that become vectors.
+    Eigen::Index const first = k + 1;
+    Eigen::Index const n = count - first;
+    double const* const product = gram.col(k).data() + first;
+    double const* const own = square.data() + first;
+    double const* const reach = length.data() + first;
+    double* const a = apart.data();
+    double* const l = lost.data();
+    Eigen::Index close = 0;
+    for (Eigen::Index i = 0; i < n; ++i) {
+      double const both = reach[i] + length(k);
+      a[i] = own[i] + square(k) - 2.0 * product[i];
+      l[i] = unit * (both * both);
+      close += l[i] <= 1e-9 * a[i] ? 0 : 1;
     }
-    for (Eigen::Index m = k + 1; m < count; ++m) {
-      if (lost(m) <= 1e-9 * apart(m)) continue;
+    for (Eigen::Index i = 0; close > 0 && i < n; ++i) {
+      if (l[i] <= 1e-9 * a[i]) continue;
       // Candidates next to each other, but far from the centre.
-      apart(m) = (w.columns.col(m) - w.columns.col(k)).squaredNorm();
-      lost(m) = unit * apart(m);
+      a[i] = (w.columns.col(first + i) - w.columns.col(k)).squaredNorm();
+      l[i] = unit * a[i];
     }
-    for (Eigen::Index m = k + 1; m < count; ++m) {
-      most(m) = apart(m) + lost(m);
-      fewest(m) = std::max(apart(m) - lost(m), 0.0);
-    }
-    Eigen::Index const n = count - k - 1;  // those after k: roots of several at once
-    most.tail(n) = most.tail(n).cwiseSqrt();
-    fewest.tail(n) = fewest.tail(n).cwiseSqrt();
-    double* const upper = out.upper.col(k).data();
-    double* const lower = out.lower.col(k).data();
-    for (Eigen::Index m = k + 1; m < count; ++m) {
-      double const moved = w.error(m) + w.error(k);
-      double const high = (most(m) + moved) * (most(m) + moved) * more;
-      upper[m] = high < infinity ? high : infinity;
+    most.head(n) = (apart.head(n) + lost.head(n)).cwiseSqrt();
+    fewest.head(n) = (apart.head(n) - lost.head(n)).cwiseMax(0.0).cwiseSqrt();
+    double const* const error = w.error.data() + first;
+    double const* const outer = most.data();
+    double const* const inner = fewest.data();
+    double* const upper = out.upper.col(k).data() + first;
+    double* const lower = out.lower.col(k).data() + first;
+    for (Eigen::Index i = 0; i < n; ++i) {
+      double const moved = error[i] + w.error(k);
+      double const high = (outer[i] + moved) * (outer[i] + moved) * more;
+      upper[i] = high < infinity ? high : infinity;
       // Each operand's own rounding: the difference may be small.
       double const low =
-          fewest(m) * (1.0 - 4.0 * unit_roundoff) - moved * (1.0 + 4.0 * unit_roundoff);
-      lower[m] = low > 0.0 && low < infinity ? low * low * less : 0.0;
+          inner[i] * (1.0 - 4.0 * unit_roundoff) - moved * (1.0 + 4.0 * unit_roundoff);
+      lower[i] = low > 0.0 && low < infinity ? low * low * less : 0.0;
     }
     for (Eigen::Index m = k + 1; w.groups > 1 && m < count; ++m) {
       if (w.together(m, k)) continue;
@@ -102,6 +110,34 @@ template <dense_scalar T = double>
   return out;
 }
 
+/// e^−x and 1 − e^−x: the smaller of both as `elementary` has it, bit for bit, and the other 1 less that.
+struct likeness {
+  double like;
+  double unlike;
+};
+
+/// For x ≥ 0, up to +∞, and without a branch, so that loops of it become vectors.
+[[nodiscard]] inline likeness likeness_at(double x) {
+  bit_pattern const size = bits_of(x);
+  bit_pattern const limit = bits_of(746.0);  // e^−746 is 0
+  auto const t = reduce_exponent(-from_bits(select(mask_below(size, limit), size, limit)));
+  double const tail = exp_tail(t);
+  double const sum = 1.0 + t.high;
+  double const lost = (1.0 - sum) + t.high;
+  double const power = scale(sum + (lost + tail), t.bits);
+  // expm1, for x below ½
+  double const inverse = from_bits((1023 - t.bits) << 52);
+  double const one = 1.0 - inverse;
+  double const one_low = (1.0 - one) - inverse;
+  double const both = one + t.high;
+  double const missed = (one - both) + t.high;
+  double const lacking = -((both + (missed + (one_low + tail))) * from_bits((t.bits + 1023) << 52));
+  double const like = 1.0 - lacking;
+  double const unlike = 1.0 - power;
+  bit_pattern const is_near = mask_below(size, bits_of(0.5));
+  return {select(is_near, like, power), select(is_near, lacking, unlike)};
+}
+
 /// −Σ p_m log Σ_k p_k e^{−factor·d²_mk}: relative error below 4·sum_error, given the exponents. Where
 /// the inner sum is near 1 it is taken as 1 − Σ p_k(1 − e^…), in which nothing cancels.
 template <dense_scalar T = double>
@@ -110,25 +146,22 @@ template <dense_scalar T = double>
   Eigen::Index const count = p.size();
   vector_of<T> alike = p;
   vector_of<T> unalike = vector_of<T>::Zero(count);
-  for (Eigen::Index k = 0; k < count; ++k) {
-    double alike_k = 0.0;
-    double unalike_k = 0.0;
-    for (Eigen::Index m = k + 1; m < count; ++m) {
-      double const x = factor * squared(m, k);
-      // The smaller of e^{−x} and 1 − e^{−x}; the other is 1 less that.
-      bool const is_near = x < 0.5;
-      double const smaller = is_near     ? -elementary::expm1(-x)
-                             : x < 746.0 ? elementary::exp(-x)
-                                         : 0.0;
-      double const like = is_near ? 1.0 - smaller : smaller;
-      double const unlike = is_near ? smaller : 1.0 - smaller;
-      alike(m) += p(k) * like;
-      unalike(m) += p(k) * unlike;
-      alike_k += p(m) * like;
-      unalike_k += p(m) * unlike;
+  vector_of<T> like(count);
+  vector_of<T> unlike(count);
+  for (Eigen::Index k = 0; k + 1 < count; ++k) {
+    Eigen::Index const n = count - k - 1;
+    double const* const x = squared.col(k).data() + k + 1;
+    double* const e = like.data();
+    double* const rest = unlike.data();
+    for (Eigen::Index i = 0; i < n; ++i) {
+      auto const [same, other] = likeness_at(factor * x[i]);
+      e[i] = same;
+      rest[i] = other;
     }
-    alike(k) += alike_k;
-    unalike(k) += unalike_k;
+    alike.tail(n) += p(k) * like.head(n);
+    unalike.tail(n) += p(k) * unlike.head(n);
+    alike(k) += p.tail(n).dot(like.head(n));
+    unalike(k) += p.tail(n).dot(unlike.head(n));
   }
   compensated_sum<double> sum;
   for (Eigen::Index m = 0; m < count; ++m) {
@@ -164,9 +197,9 @@ template <dense_scalar T = double>
   Eigen::Index const count = p.size();
   matrix_of<T> edge = matrix_of<T>::Identity(count, count);
   for (Eigen::Index k = 0; k < count; ++k) {
-    for (Eigen::Index m = k + 1; m < count; ++m) {
-      edge(m, k) = squared(m, k) < 1490.0 ? elementary::exp(-0.5 * squared(m, k)) : 0.0;
-    }
+    double const* const x = squared.col(k).data();
+    double* const e = edge.col(k).data();
+    for (Eigen::Index m = k + 1; m < count; ++m) e[m] = likeness_at(0.5 * x[m]).like;
   }
   auto const whole = edge.template selfadjointView<Eigen::Lower>();
   vector_of<T> const rate = p.cwiseQuotient(whole * p);

@@ -13,6 +13,7 @@
 
 #include <Eigen/Core>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 
@@ -82,8 +83,15 @@ template <dense_scalar T = double>
   // The diagonal of W L Wᵀ, from half of L: each pair counts twice.
   matrix_of<T> half = detail::pairwise_laplacian(squared, white.weights);
   half.diagonal() *= 0.5;
-  matrix_of<T> const product = w * half.template triangularView<Eigen::Lower>();
-  vector_of<T> const energy = 2.0 * product.cwiseProduct(w).rowwise().sum();
+  vector_of<T> energy(w.rows());
+  // Some coordinates at a time: products of them all would fill no cache, but memory that is anew the system's each time.
+  constexpr Eigen::Index height = 256;
+  matrix_of<T> product;
+  for (Eigen::Index first = 0; first < w.rows(); first += height) {
+    auto const part = w.middleRows(first, std::min(height, w.rows() - first));
+    product.noalias() = part * half.template triangularView<Eigen::Lower>();
+    energy.segment(first, part.rows()) = 2.0 * product.cwiseProduct(part).rowwise().sum();
+  }
 
   basic_pairwise_slope<T> out{nats(detail::pairwise_sum(squared, 0.5, white.weights)),
                               vector_of<T>::Zero(noise.variances().size()), 0.0};
@@ -136,7 +144,7 @@ template <dense_scalar T = double>
 [[nodiscard]] mi_bound information_bound(basic_candidate_outputs<T> const& outputs,
                                          basic_gaussian_noise<T> const& noise) {
   detail::candidate_bounds<T> const bounds(outputs, noise);
-  return {bounds.certain(1.0, detail::most_for_an_answer).upper, 1.0};
+  return {nats(bounds.best(1.0, detail::most_for_an_answer)), 1.0};
 }
 
 /// I(X; Z) where the candidates lie on a line in units of the noise: d = 1, or two candidates.

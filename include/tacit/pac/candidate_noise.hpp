@@ -162,9 +162,9 @@ template <dense_scalar T, class Measure>
           product.cwiseProduct(space.inside).rowwise().sum().cwiseMax(0.0).cwiseSqrt();
     } else {
       matrix_of<T> const pull = product * space.inside.transpose();
-      auto const solved = eigen_of(pull);
-      noise.axes = solved.eigenvectors();
-      noise.variances = solved.eigenvalues().cwiseMax(0.0).cwiseSqrt();
+      auto const solved = principal_axes_of<T>(pull);
+      noise.axes = solved.axes;
+      noise.variances = solved.variances.cwiseMax(0.0).cwiseSqrt();
     }
     double const largest = noise.variances.maxCoeff();
     if (!(largest > 0.0 && largest < std::numeric_limits<double>::max())) break;

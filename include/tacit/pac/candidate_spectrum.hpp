@@ -180,17 +180,17 @@ template <dense_scalar T = double>
     // All axes within the differing coordinates: the others get no noise, exactly.
     matrix_of<T> covariance = matrix_of<T>::Zero(differing, differing);
     covariance.template selfadjointView<Eigen::Lower>().rankUpdate(weighted.transpose());
-    auto const solved = eigen_of(covariance);
-    if (differing == d) return spectrum_along(all, solved.eigenvectors(), 0);
-    return spectrum_along(all, placed_rows(solved.eigenvectors(), all.differing, d), 0);
+    matrix_of<T> axes = principal_axes_of<T>(covariance).axes;
+    if (differing != d) axes = placed_rows(axes, all.differing, d);
+    return spectrum_along(all, std::move(axes), 0);
   }
 
   matrix_of<T> gram = matrix_of<T>::Zero(n, n);
   gram.template selfadjointView<Eigen::Lower>().rankUpdate(weighted);
-  auto const solved = eigen_of(gram);
+  auto const solved = principal_axes_of<T>(gram);
   // Largest first. Lengths below rounding carry no direction: what they stood for is left to the
   // rest.
-  matrix_of<T> const falling = solved.eigenvectors().rowwise().reverse();
+  matrix_of<T> const falling = solved.axes.rowwise().reverse();
   matrix_of<T> spanning = weighted.transpose() * falling;
   row_of<T> const lengths = spanning.colwise().norm();
   double const least = 16.0 * unit_roundoff * static_cast<double>(n) * all.root_trace;

@@ -130,12 +130,6 @@ void add_floor(char const* function, vector_of<T>& variances, double rounding, d
   variances = (variances.cwiseMax(0.0).array() + floor).matrix();
 }
 
-template <dense_scalar T>
-struct principal_axes {
-  matrix_of<T> axes;
-  vector_of<T> variances;
-};
-
 template <dense_scalar T = double>
 [[nodiscard]] principal_axes<T> estimated_axes(char const* function,
                                                basic_moments<matrix_of<T>> const& moments,
@@ -147,8 +141,7 @@ template <dense_scalar T = double>
     throw infeasible(complaint(function, "effective number of outputs", to_text(outputs),
                                "above the dimension where there is no floor"));
   }
-  auto const solved = eigen_of(moments.covariance());
-  principal_axes<T> out{solved.eigenvectors(), solved.eigenvalues()};
+  principal_axes<T> out = principal_axes_of<T>(moments.covariance());
   double const rounding =
       d * std::numeric_limits<double>::epsilon() * out.variances.cwiseAbs().maxCoeff();
   add_floor(function, out.variances, rounding, floor);

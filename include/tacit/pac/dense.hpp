@@ -38,7 +38,9 @@ using array_of = typename detail::dense<T>::array;
 }  // namespace tacit
 
 // Matrices pass between a program and tacit::compiled, which is built for the vectors of every processor.
-// Eigen aligns memory in another way for wider ones: a program for those instantiates by itself.
-#if defined(TACIT_COMPILED) && EIGEN_DEFAULT_ALIGN_BYTES == 16
+// Eigen aligns memory in another way for wider ones: a program for those instantiates by itself. So does one that
+// links tacit::highway or tacit::lapacke, of which tacit::compiled has nothing.
+#if defined(TACIT_COMPILED) && EIGEN_DEFAULT_ALIGN_BYTES == 16 && !defined(TACIT_HIGHWAY) && \
+    !defined(TACIT_LAPACKE)
 #define TACIT_COMPILED_DENSE
 #endif

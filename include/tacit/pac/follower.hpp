@@ -196,9 +196,9 @@ template <dense_scalar T = double>
     if (diagonal) {
       variances = pull.diagonal().cwiseMax(0.0).cwiseSqrt();
     } else {
-      auto const solved = detail::eigen_of(pull);
-      axes *= solved.eigenvectors();
-      variances = solved.eigenvalues().cwiseMax(0.0).cwiseSqrt();
+      auto const solved = detail::principal_axes_of<T>(pull);
+      axes *= solved.axes;
+      variances = solved.variances.cwiseMax(0.0).cwiseSqrt();
     }
     double const growth = std::pow(std::clamp(achieved / budget.value, 0.125, 8.0), 1.1);
     variances = (variances * (growth * trace / variances.sum())).cwiseMax(floor);

@@ -80,11 +80,11 @@ class basic_gaussian_noise {
         (covariance - covariance.transpose()).cwiseAbs().template maxCoeff<Eigen::PropagateNaN>();
     detail::require_argument(skew <= 1e-10 * size, "with_covariance", "asymmetry", skew,
                              "at most 1e-10 of the largest entry");
-    auto const solved = detail::eigen_of(covariance);
-    double const least = solved.eigenvalues()(0);
+    auto solved = detail::principal_axes_of<T>(covariance);
+    double const least = solved.variances(0);
     detail::require_argument(least >= -1e-10 * size, "with_covariance", "least eigenvalue", least,
                              "at least 0");
-    return along(solved.eigenvectors(), solved.eigenvalues().cwiseMax(0.0));
+    return along(std::move(solved.axes), solved.variances.cwiseMax(0.0));
   }
 
   [[nodiscard]] std::size_t dimension() const noexcept {

@@ -161,14 +161,13 @@ class basic_moments {
         scatter_.template selfadjointView<Eigen::Lower>().rankUpdate(move, spread);
         mean_ += share * move;
       } else {
-        // Pieces that the first cache holds between the two uses of each difference.
-        constexpr Eigen::Index piece = 1024;
-        for (Eigen::Index j = 0; j < mean_.size(); j += piece) {
-          Eigen::Index const n = std::min(piece, mean_.size() - j);
-          auto old = mean_.segment(j, n);
-          auto const move = mean.segment(j, n) - old;
-          scatter_.segment(j, n).array() += spread * move.array().square();
-          old += share * move;
+        double const* const y = mean.derived().data();
+        double* const old = mean_.data();
+        double* const scatter = scatter_.data();
+        for (Eigen::Index j = 0; j < mean_.size(); ++j) {
+          double const move = y[j] - old[j];
+          scatter[j] += spread * (move * move);
+          old[j] += share * move;
         }
       }
     }

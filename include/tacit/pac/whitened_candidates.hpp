@@ -215,6 +215,68 @@ struct distinct_rows {
   }
 };
 
+/// The distinct outputs, centred and scaled: columns d×M, and their lengths.
+template <dense_scalar T>
+struct gathered_columns {
+  matrix_of<T> columns;
+  vector_of<T> lengths;
+  bool finite = true;  // before they were scaled
+};
+
+/// In one pass over memory, eight coordinates at a time: what is written fills a line of the cache.
+template <dense_scalar T = double>
+[[nodiscard]] gathered_columns<T> gather(matrix_of<T> const& rows, distinct_rows<T> const& distinct,
+                                         vector_of<T> const& scale) {
+  constexpr Eigen::Index wide = 8;
+  Eigen::Index const d = rows.cols();
+  Eigen::Index const count = std::ssize(distinct.source);
+  Eigen::Index const start = distinct.source.front();
+  bool const contiguous = distinct.source.back() == start + count - 1;  // they ascend
+  gathered_columns<T> out{matrix_of<T>(d, count), {}, true};
+  matrix_of<T> block(count, wide);
+  vector_of<T> squares = vector_of<T>::Zero(count);
+  vector_of<T> off = vector_of<T>::Zero(count);  // or NaN
+  for (Eigen::Index first = 0; first < d; first += wide) {
+    Eigen::Index const some = std::min(wide, d - first);
+    for (Eigen::Index i = 0; i < some; ++i) {
+      double const* const from = rows.col(first + i).data();
+      double* const y = block.col(i).data();
+      double const base = from[start];
+      if (contiguous) {
+        for (Eigen::Index m = 0; m < count; ++m) y[m] = from[start + m] - base;
+      } else {
+        Eigen::Index const* const source = distinct.source.data();
+        for (Eigen::Index m = 0; m < count; ++m) y[m] = from[source[m]] - base;
+      }
+      double const mean = distinct.weights.dot(block.col(i));
+      double const factor = scale(first + i);
+      double* const square = squares.data();
+      double* const nan = off.data();
+      for (Eigen::Index m = 0; m < count; ++m) {
+        double const centred = y[m] - mean;
+        double const scaled = centred * factor;
+        nan[m] += centred - centred;
+        square[m] += scaled * scaled;
+        y[m] = scaled;
+      }
+    }
+    double* to = out.columns.data() + first;
+    double const* y = block.data();
+    if (some == wide) {
+      for (Eigen::Index m = 0; m < count; ++m, to += d, ++y) {
+        for (Eigen::Index i = 0; i < wide; ++i) to[i] = y[i * count];
+      }
+    } else {
+      for (Eigen::Index m = 0; m < count; ++m, to += d, ++y) {
+        for (Eigen::Index i = 0; i < some; ++i) to[i] = y[i * count];
+      }
+    }
+  }
+  out.lengths = squares.cwiseSqrt();
+  out.finite = off.sum() == 0.0;
+  return out;
+}
+
 /// The same, centred: columns d×M.
 template <dense_scalar T>
 struct centred_columns {
@@ -226,20 +288,7 @@ template <dense_scalar T = double>
 [[nodiscard]] centred_columns<T> distinct_outputs(basic_candidate_outputs<T> const& outputs) {
   matrix_of<T> const& rows = outputs.rows();
   centred_columns<T> out{{}, distinct_rows<T>(outputs)};
-  std::vector<Eigen::Index> const& source = out.distinct.source;
-  // Eight coordinates at a time: what is written fills a line of the cache, what is read stays there.
-  Eigen::Index const d = rows.cols();
-  out.columns.resize(d, std::ssize(source));
-  row_of<T> const base = rows.row(source[0]);
-  for (Eigen::Index first = 0; first < d; first += 8) {
-    Eigen::Index const last = std::min<Eigen::Index>(first + 8, d);
-    for (Eigen::Index m = 0; m < out.columns.cols(); ++m) {
-      Eigen::Index const from = source[static_cast<std::size_t>(m)];
-      for (Eigen::Index j = first; j < last; ++j) out.columns(j, m) = rows(from, j) - base(j);
-    }
-  }
-  vector_of<T> const mean = out.columns * out.distinct.weights;
-  out.columns.colwise() -= mean;
+  out.columns = gather(rows, out.distinct, vector_of<T>::Ones(rows.cols())).columns;
   return out;
 }
 
@@ -247,18 +296,28 @@ template <dense_scalar T = double>
 [[nodiscard]] whitened_candidates<T> whiten(basic_candidate_outputs<T> const& outputs,
                                             basic_gaussian_noise<T> const& noise) {
   check_size("candidates", "dimension of the noise", noise.dimension(), outputs.dimension());
-  centred_columns<T> centred = distinct_outputs(outputs);
-  matrix_of<T>& c = centred.columns;
-  if (!all_finite(c)) {
-    check_finite("candidates", "largest difference of two outputs",
-                 c.cwiseAbs().template maxCoeff<Eigen::PropagateNaN>());
-  }
+  distinct_rows<T> distinct(outputs);
   noiseless_directions<T> const noiseless(noise);
-  Eigen::Index const d = c.rows();
+  auto const reciprocals = [&](vector_of<T> const& v) -> vector_of<T> {
+    return chosen_entries(v, noiseless.noisy_axes).cwiseSqrt().cwiseInverse();
+  };
+  // Along all coordinates they are scaled at once.
+  Eigen::Index const d = outputs.rows().cols();
+  bool const by_coordinate = noise.along_coordinates() && noiseless.coordinates.empty();
+  vector_of<T> const factor =
+      by_coordinate ? reciprocals(noise.variances()) : vector_of<T>(vector_of<T>::Ones(d));
+  gathered_columns<T> gathered = gather(outputs.rows(), distinct, factor);
+  matrix_of<T>& c = gathered.columns;
+  if (!gathered.finite) {
+    matrix_of<T> const plain = distinct_outputs(outputs).columns;
+    check_finite("candidates", "largest difference of two outputs",
+                 plain.cwiseAbs().template maxCoeff<Eigen::PropagateNaN>());
+  }
 
   whitened_candidates<T> out;
-  out.weights = std::move(centred.distinct.weights);
-  out.column_of = std::move(centred.distinct.column_of);
+  std::vector<Eigen::Index> const source = std::move(distinct.source);
+  out.weights = std::move(distinct.weights);
+  out.column_of = std::move(distinct.column_of);
   out.excess = outputs.excess();
   Eigen::Index const count = out.weights.size();
   auto const number = static_cast<std::size_t>(count);
@@ -272,28 +331,29 @@ template <dense_scalar T = double>
     return out;
   }
   if (!noiseless.coordinates.empty() && count > 1) {
-    std::vector<Eigen::Index> order(centred.distinct.source);
+    std::vector<Eigen::Index> order(source);
     std::vector<std::size_t> class_of(outputs.size());
     out.groups = classify(order, rows_before<T>{outputs.rows(), noiseless.coordinates}, class_of);
     for (std::size_t m = 0; m < number; ++m) {
-      out.group[m] = class_of[static_cast<std::size_t>(centred.distinct.source[m])];
+      out.group[m] = class_of[static_cast<std::size_t>(source[m])];
     }
   }
 
-  auto const reciprocals = [&](vector_of<T> const& v) -> vector_of<T> {
-    return chosen_entries(v, noiseless.noisy_axes).cwiseSqrt().cwiseInverse();
-  };
+  bool finite = false;  // known to be
   if (noise.along_coordinates() || noise.variances().size() == 0) {
-    if (noise.along_coordinates()) {
-      out.columns =
-          noiseless.coordinates.empty() ? std::move(c) : chosen_rows(c, noiseless.noisy_axes);
+    if (by_coordinate) {
+      out.columns = std::move(c);
+    } else if (noise.along_coordinates()) {
+      out.columns = chosen_rows(c, noiseless.noisy_axes);
       out.columns.array().colwise() *= reciprocals(noise.variances()).array();
     } else if (noise.rest() > 0.0) {
       out.columns = c / std::sqrt(noise.rest());
     } else {
       out.columns.setZero(1, count);
     }
-    vector_of<T> const length = out.columns.colwise().norm();
+    vector_of<T> const length =
+        by_coordinate ? std::move(gathered.lengths) : vector_of<T>(out.columns.colwise().norm());
+    finite = all_finite(length);
     out.error.resize(count);
     for (Eigen::Index m = 0; m < count; ++m) {
       out.error(m) = 8.0 * unit_roundoff * (length(m) + length(0));
@@ -309,7 +369,7 @@ template <dense_scalar T = double>
     double const epsilon =
         k == 0 ? 0.0
                : std::sqrt(2.0) * products.norm() + 1.01 * axes * (dims + 4.0) * unit_roundoff;
-    vector_of<T> const length = c.colwise().norm() * 1.01;
+    vector_of<T> const length = gathered.lengths * 1.01;
     bool const across = noise.rest_dimension() > 0 && noise.rest() > 0.0;
     matrix_of<T> const along = u.transpose() * c;
     out.columns.resize(across ? k + d : k, count);
@@ -340,7 +400,7 @@ template <dense_scalar T = double>
     }
   }
   // Axes too far from orthonormal for their variances, or distances that overflow.
-  if (count > 1 && !(out.stretch <= 1e-3 && all_finite(out.columns))) {
+  if (count > 1 && !(out.stretch <= 1e-3 && (finite || all_finite(out.columns)))) {
     out.certain = false;
     std::iota(out.group.begin(), out.group.end(), std::size_t{0});
     out.groups = number;

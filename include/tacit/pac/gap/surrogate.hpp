@@ -3,6 +3,7 @@
 
 #include <tacit/core/check.hpp>
 #include <tacit/core/real.hpp>
+#include <tacit/pac/all_finite.hpp>
 #include <tacit/pac/decompositions.hpp>
 #include <tacit/pac/dense.hpp>
 #include <tacit/pac/gaussian_noise.hpp>
@@ -22,7 +23,7 @@ template <dense_scalar T = double>
 void check_rows(char const* function, matrix_of<T> const& rows, std::size_t dimension) {
   require_argument(rows.rows() > 0, function, "number of rows", rows.rows(), "positive");
   check_size(function, "number of columns", static_cast<std::size_t>(rows.cols()), dimension);
-  require_domain(rows.allFinite(), function, "an entry", std::numeric_limits<double>::quiet_NaN(),
+  require_domain(all_finite(rows), function, "an entry", std::numeric_limits<double>::quiet_NaN(),
                  "finite");
 }
 
@@ -77,16 +78,16 @@ class basic_normal_surrogate {
     matrix_of<T> const centred = rows.rowwise() - mean.transpose();
     matrix_of<T> const covariance =
         centred.transpose() * centred / static_cast<double>(rows.rows() - 1);
-    auto const solved = detail::eigen_of(covariance);
-    double const least = solved.eigenvalues()(0);
-    double const largest = solved.eigenvalues()(rows.cols() - 1);
+    auto const solved = detail::principal_axes_of<T>(covariance);
+    double const least = solved.variances(0);
+    double const largest = solved.variances(rows.cols() - 1);
     if (!(least > 1e-12 * largest) || rows.rows() <= rows.cols()) {
       throw infeasible(detail::complaint(
           "normal_surrogate", "least variance of any direction", detail::to_text(least),
           "positive: take more rows than there are columns, and noise in every direction"));
     }
-    return {mean, solved.eigenvalues().cwiseSqrt().cwiseInverse().asDiagonal() *
-                      solved.eigenvectors().transpose()};
+    return {mean,
+            solved.variances.cwiseSqrt().cwiseInverse().asDiagonal() * solved.axes.transpose()};
   }
 
   [[nodiscard]] std::size_t dimension() const noexcept {
