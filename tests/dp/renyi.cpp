@@ -314,9 +314,6 @@ TEST_CASE("what has no bound is refused with the reason, and changes nothing", "
   CHECK(
       reason(integer_noise{integer_law::binomial, 25.0}, adjacency::add_remove).find("delta > 0") !=
       std::string::npos);
-  CHECK(reason(sampled(integer_noise{integer_law::skellam, 25.0}, poisson{0.1}),
-               adjacency::add_remove)
-            .find("no bound is implemented") != std::string::npos);
   CHECK(reason(integer_noise{integer_law::skellam, 25.0}, adjacency::replace_one) == "accepted");
   CHECK(reason(sampled(integer_noise{integer_law::skellam, 25.0}, fixed_size{1, 10}),
                adjacency::replace_one) == "accepted");
@@ -335,10 +332,16 @@ TEST_CASE("what has no bound is refused with the reason, and changes nothing", "
   }
   CHECK(reason(sampled(matrix_gaussian{1.0, 1.0}, fixed_size{1, 10}), adjacency::replace_one)
             .find("no known bound") != std::string::npos);
-  CHECK(reason(sampled(renyi_dp{{{2.0, 0.1}}}, poisson{0.1}), adjacency::add_remove) ==
-        "dominate: no bound is implemented for Poisson samples of a mechanism that is known by its "
-        "Rényi divergences: that of Zhu & Wang 2019 is not; use fixed-size batches under "
-        "replace_one, or the accountants of its pair");
+  for (mechanism_event const& known :
+       std::vector<mechanism_event>{zcdp{0.1}, integer_noise{integer_law::skellam, 25.0}}) {
+    CHECK(reason(sampled(known, poisson{0.1}), adjacency::add_remove) == "accepted");
+    CHECK(
+        reason(sampled(known, poisson{0.1}), adjacency::zero_out).find("no bound is implemented") !=
+        std::string::npos);
+    CHECK(reason(by_person(sampled(known, poisson{0.1}), 2), adjacency::add_remove) ==
+          "dominate: no bound is implemented for Poisson samples of several records a person of a "
+          "mechanism that is known by its Rényi divergences: use one record a person");
+  }
   CHECK(reason(randomised_response{1.0, 3}, adjacency::add_remove).find("no known bound") !=
         std::string::npos);
   CHECK(reason(approx_dp{1.0, 0.0}, adjacency::add_remove) == "accepted");

@@ -97,7 +97,8 @@ template <class Bound>
 ///
 /// Beside the dominating pairs it uses the exponential mechanism's own divergence (unsampled), and for
 /// batches without replacement under replace_one the smaller of Wang–Balle–Kasiviswanathan's bound and
-/// the amplified pair's divergence. An event with δ > 0 has no finite divergence and is refused.
+/// the amplified pair's divergence; what is known by its divergences alone has the former, and in Poisson samples under add_remove
+/// Lemma 3a of docs/certificates/events.md. An event with δ > 0 has no finite divergence and is refused.
 template <real T = double>
 class basic_renyi {
  public:
@@ -231,10 +232,16 @@ class basic_renyi {
     if (auto const* scheme = std::get_if<poisson>(&release.how)) {
       if (scheme->rate == 0.0) cost.known = detail::divergence_guarantee(zcdp{0.0});
       if (scheme->rate > 0.0 && scheme->rate < 1.0) {
-        detail::refuse_unwritten(
-            "Poisson samples of a mechanism that is known by its Rényi divergences",
-            "that of Zhu & Wang 2019 is not; use fixed-size batches under replace_one, or the "
-            "accountants of its pair");
+        if (release.records_per_person > 1) {
+          detail::refuse_unwritten(
+              "Poisson samples of several records a person of a mechanism that is known by its "
+              "Rényi divergences",
+              "use one record a person");
+        }
+        detail::renyi_cost added = cost;
+        added.known = cost.known->sampled(scheme->rate, orientation::add);
+        cost.known = cost.known->sampled(scheme->rate, orientation::remove);
+        return {std::move(cost), std::move(added), false};
       }
     }
     if (auto const* batch = std::get_if<fixed_size>(&release.how)) {

@@ -121,7 +121,10 @@ class cost_curve {
   [[nodiscard]] double upper(double order) {
     double best = std::numeric_limits<double>::infinity();
     if (whole_) best = bounded_range_ && !base_ ? unsampled(order) : whole_->upper(order);
-    if (known_ && !(rate_ < 1.0)) return unsampled(order);
+    if (known_ && !(rate_ < 1.0)) {
+      known_work_ += known_->work(order);
+      return unsampled(order);
+    }
     if (base_ || known_) {
       // A batch gives away no more than the mechanism does on all records.
       best = std::min(best, unsampled(order));
@@ -141,7 +144,7 @@ class cost_curve {
 
   /// What tables have taken so far, as `basic_renyi_curve` counts it.
   [[nodiscard]] double work() const {
-    return (whole_ ? whole_->work() : 0.0) + (base_ ? base_->work() : 0.0);
+    return known_work_ + (whole_ ? whole_->work() : 0.0) + (base_ ? base_->work() : 0.0);
   }
 
   /// The orders at which a guarantee is stated: a least bound is often at one of them.
@@ -165,6 +168,7 @@ class cost_curve {
   std::optional<divergence_guarantee> known_;
   double rate_;
   bool bounded_range_;
+  double known_work_ = 0.0;
   double epsilon_ = 0.0;
   double largest_loss_ = std::numeric_limits<double>::infinity();
 };

@@ -6,6 +6,8 @@
 #include <tacit/core/units.hpp>
 #include <tacit/dp/dominating.hpp>
 #include <tacit/dp/event.hpp>
+#include <tacit/dp/pair.hpp>
+#include <tacit/dp/rdp/poisson_samples.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -21,7 +23,7 @@
 namespace tacit::detail {
 
 /// D_α ≤ ρα, and D_α ≤ the bounds at some orders. Between orders (α−1)·D_α lies under its chords, because it is convex
-/// and 0 at α = 1; beyond the last order nothing is known.
+/// and 0 at α = 1; beyond the last order nothing is known. Or of Poisson samples of such a mechanism, in one direction.
 class divergence_guarantee {
  public:
   explicit divergence_guarantee(zcdp guarantee) : rho_(guarantee.rho) {}
@@ -36,9 +38,42 @@ class divergence_guarantee {
     }
   }
 
+  /// Of samples at that rate, in (0, 1).
+  template <std::same_as<double> T>
+  [[nodiscard]] divergence_guarantee sampled(T rate, orientation towards) const {
+    divergence_guarantee out = *this;
+    out.samples_ = {rate, towards};
+    return out;
+  }
+
   /// Guarantee: upper bound.
   template <std::same_as<double> T>
   [[nodiscard]] double upper(T order) const {
+    if (!(samples_.rate < 1.0)) return unsampled(order);
+    return poisson_sampled_divergence<T>(samples_.rate, order, samples_.towards,
+                                         [this](T at) { return unsampled(at); });
+  }
+
+  /// About what `upper` takes, in losses (`basic_renyi_curve::work`).
+  template <std::same_as<double> T>
+  [[nodiscard]] double work(T order) const {
+    constexpr double each = 40.0;
+    return samples_.rate < 1.0 ? each * std::min(order, most_sampled_order) : 0.0;
+  }
+
+  [[nodiscard]] std::vector<renyi_bound> const& points() const { return points_; }
+
+  friend bool operator==(divergence_guarantee const&, divergence_guarantee const&) = default;
+
+ private:
+  struct samples {
+    double rate;
+    orientation towards;
+    friend bool operator==(samples const&, samples const&) = default;
+  };
+
+  template <std::same_as<double> T>
+  [[nodiscard]] double unsampled(T order) const {
     double best = multiply_up(rho_, order);
     auto const next =
         std::lower_bound(points_.begin(), points_.end(), order,
@@ -55,13 +90,9 @@ class divergence_guarantee {
     return std::min(best, ((low + share * (high - low)) / z).upper);
   }
 
-  [[nodiscard]] std::vector<renyi_bound> const& points() const { return points_; }
-
-  friend bool operator==(divergence_guarantee const&, divergence_guarantee const&) = default;
-
- private:
   double rho_ = std::numeric_limits<double>::infinity();
   std::vector<renyi_bound> points_;
+  samples samples_{1.0, orientation::remove};
 };
 
 /// What may be said of a mechanism's samples if all that is known of it is a guarantee.
