@@ -308,12 +308,12 @@ template <class Strategy, std::same_as<double> T = double>
     std::vector<T> common = detail::products_by_distance(c, how.bins);
     if (!(common[0] > 0.0)) return {};
     detail::nested_arcs<T> const arcs(std::move(common), how.bins);
-    renyi_dp out = arcs.divergences(noise_multiplier);
+    renyi_dp const out = arcs.divergences(noise_multiplier);
     if (out.points.empty()) {
       throw std::domain_error(
           "matrix_run: noise_multiplier is too small for any finite divergence");
     }
-    return {{event(std::move(out)), 1}};
+    return {{event(out), 1}};
   }
 }
 
