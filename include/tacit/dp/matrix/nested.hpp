@@ -302,8 +302,7 @@ template <class Strategy, std::same_as<double> T = double>
   if constexpr (std::same_as<Strategy, tree_strategy>) {
     throw std::invalid_argument(
         "matrix_run: no bound is implemented for a tree by nested arcs; state it as a dense "
-        "strategy, or use "
-        "cyclic Poisson samples");
+        "strategy, or use cyclic Poisson samples");
   } else {
     std::vector<T> common = detail::products_by_distance(c, how.bins);
     if (!(common[0] > 0.0)) return {};
