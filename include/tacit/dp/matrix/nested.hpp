@@ -102,7 +102,8 @@ class nested_arcs {
     while (levels_.back().size > 1 || levels_.back().longer > 0) {
       levels_.push_back(halved(levels_.back()));
     }
-    weigh(std::move(common));
+    covers_.push_back(cover(common, 0.0));
+    covers_.push_back(cover(std::move(common), 0.125));
   }
 
   /// D_α at most: the lesser of log E X^α/(α−1), X as in Theorem 13, and α·w²/2σ², w² = `common[0]`.
@@ -112,11 +113,15 @@ class nested_arcs {
       return divide_up(divide_up(square, noise_multiplier), noise_multiplier);
     };
     T const whole = multiply_up(0.5, over_variance(each_));
-    std::vector<T> weights;
-    for (level const& at : levels_) weights.push_back(over_variance(at.weight));
-    T const all = std::accumulate(weights.begin(), weights.end(), T(0.0));
-    std::vector<T> const moments =
-        all <= most_weight ? log_moments(weights, moments_for(whole)) : std::vector<T>();
+    std::vector<T> moments;
+    for (std::vector<T> weights : covers_) {
+      for (T& weight : weights) weight = over_variance(weight);
+      T const all = std::accumulate(weights.begin(), weights.end(), T(0.0));
+      if (!(all <= most_weight)) continue;
+      std::vector<T> const found = log_moments(weights, moments_for(whole));
+      if (moments.empty()) moments = found;
+      for (std::size_t k = 0; k < found.size(); ++k) moments[k] = std::min(moments[k], found[k]);
+    }
     renyi_dp out;
     for (T order = 2.0; order <= 1e5;) {
       T best = next_up(multiply_up(whole, order));  // never 0
@@ -140,7 +145,6 @@ class nested_arcs {
     std::uint64_t size;    // bins of an arc
     std::uint64_t arcs;    // how many of them, at least 1
     std::uint64_t longer;  // and how many of one bin more
-    T weight = 0.0;
   };
 
   [[nodiscard]] static level halved(level const& above) {
@@ -158,21 +162,27 @@ class nested_arcs {
     return static_cast<T>(at.arcs * (at.size - distance) + at.longer * (at.size + 1 - distance));
   }
 
-  // From the longest arcs on, each level gets the least weight with which bins as far apart as the arcs of the next have
-  // as much in common as they need.
-  void weigh(std::vector<T> left) {
+  // The weights of the levels. From the longest arcs on, each gets the least with which bins have as much in common as they
+  // need, if they are as far apart as the arcs of the next level; or less, by this share of them. (Where all that bins have in
+  // common ends at the length of an arc, this level's arcs hold hardly any two that are nearly so far apart.)
+  [[nodiscard]] std::vector<T> cover(std::vector<T> left, T share) const {
+    std::vector<T> weights(levels_.size(), 0.0);
     for (std::size_t k = 0; k < levels_.size(); ++k) {
-      std::uint64_t const nearest = k + 1 < levels_.size() ? levels_[k + 1].size : 0;
-      T& weight = levels_[k].weight;
+      std::uint64_t nearest = k + 1 < levels_.size() ? levels_[k + 1].size : 0;
+      if (nearest > 2) {
+        nearest -= static_cast<std::uint64_t>(std::ceil(share * static_cast<T>(nearest)));
+      }
       for (std::uint64_t d = nearest; d < left.size(); ++d) {
         if (!(left[d] > 0.0)) continue;
-        weight = std::max(weight, divide_up(multiply_up(left[d], bins_), together(k, d)));
+        weights[k] = std::max(weights[k], divide_up(multiply_up(left[d], bins_), together(k, d)));
       }
       left.resize(std::min<std::size_t>(left.size(), static_cast<std::size_t>(nearest)));
       for (std::size_t d = 0; d < left.size(); ++d) {
-        left[d] = subtract_up(left[d], multiply_down(weight, divide_down(together(k, d), bins_)));
+        left[d] =
+            subtract_up(left[d], multiply_down(weights[k], divide_down(together(k, d), bins_)));
       }
     }
+    return weights;
   }
 
   // Beyond some 2·log(bins)/K, K = w²/σ², it counts for little that the bin is not known.
@@ -231,20 +241,23 @@ class nested_arcs {
       }
       return out;
     };
+    bool const alike = bins % 2 == 0;
     std::vector<T> const first = share(bins / 2);
-    std::vector<T> const second = bins % 2 == 0 ? first : share(bins - bins / 2);
+    std::vector<T> const second = alike ? first : share(bins - bins / 2);
     std::vector<T> out = arc;  // the first two stay
     std::vector<T> exponents(out.size());
     for (std::size_t k = 2; k < out.size(); ++k) {
+      std::size_t const last = alike ? k / 2 : k;  // what follows is as what came before
       T top = -infinite_double;
-      for (std::size_t i = 0; i <= k; ++i) {
+      for (std::size_t i = 0; i <= last; ++i) {
         exponents[i] = first[i] + second[k - i];
         top = std::max(top, exponents[i]);
       }
       T sum = 0.0;
-      for (std::size_t i = 0; i <= k; ++i) {
+      for (std::size_t i = 0; i <= last; ++i) {
         T const below = exponents[i] - top;
-        if (below > least_exponent) sum += elementary::exp(below);
+        T const times = alike && 2 * i < k ? 2.0 : 1.0;
+        if (below > least_exponent) sum += times * elementary::exp(below);
       }
       // Lemma 14: what rounding may have taken.
       T const lost = rounding * (3.0 * std::abs(top) + 2.0 * static_cast<T>(k) + 300.0);
@@ -256,6 +269,7 @@ class nested_arcs {
   T bins_;
   T each_;
   std::vector<level> levels_;
+  std::vector<std::vector<T>> covers_;
 };
 
 }  // namespace detail
@@ -288,18 +302,17 @@ template <class Strategy, std::same_as<double> T = double>
   if constexpr (std::same_as<Strategy, tree_strategy>) {
     throw std::invalid_argument(
         "matrix_run: no bound is implemented for a tree by nested arcs; state it as a dense "
-        "strategy, or use "
-        "cyclic Poisson samples");
+        "strategy, or use cyclic Poisson samples");
   } else {
     std::vector<T> common = detail::products_by_distance(c, how.bins);
     if (!(common[0] > 0.0)) return {};
     detail::nested_arcs<T> const arcs(std::move(common), how.bins);
-    renyi_dp out = arcs.divergences(noise_multiplier);
+    renyi_dp const out = arcs.divergences(noise_multiplier);
     if (out.points.empty()) {
       throw std::domain_error(
           "matrix_run: noise_multiplier is too small for any finite divergence");
     }
-    return {{event(std::move(out)), 1}};
+    return {{event(out), 1}};
   }
 }
 
