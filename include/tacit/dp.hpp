@@ -58,6 +58,7 @@
 #include <tacit/dp/filter/state.hpp>
 #include <tacit/dp/filter/tally.hpp>
 #include <tacit/dp/finite_pairs.hpp>
+#include <tacit/dp/gathering.hpp>
 #include <tacit/dp/gaussian.hpp>
 #include <tacit/dp/gaussian_cover.hpp>
 #include <tacit/dp/gaussian_profile.hpp>
@@ -138,6 +139,7 @@
 #include <tacit/dp/rdp/mixture.hpp>
 #include <tacit/dp/rdp/mixture_bounds.hpp>
 #include <tacit/dp/rdp/mixture_rule.hpp>
+#include <tacit/dp/rdp/poisson_samples.hpp>
 #include <tacit/dp/rdp/profile_rule.hpp>
 #include <tacit/dp/rdp/table.hpp>
 #include <tacit/dp/renyi.hpp>
@@ -151,6 +153,7 @@
 #include <tacit/dp/sensitivity.hpp>
 #include <tacit/dp/shared_questions.hpp>
 #include <tacit/dp/shuffled_batches.hpp>
+#include <tacit/dp/similar_events.hpp>
 #include <tacit/dp/similar_pairs.hpp>
 #include <tacit/dp/trade_off.hpp>
 #include <tacit/dp/trade_off_curve.hpp>

@@ -35,7 +35,7 @@ namespace tacit {
 /// Everything else is the method's own.
 ///
 /// Guarantee: lower ≤ truth ≤ upper, as the method's own (docs/certificates/sampling.md, Lemma 15).
-template <accounting_method Method>
+template <class Method>
 class gathering {
  public:
   static constexpr std::string_view name = Method::name;
@@ -52,35 +52,33 @@ class gathering {
   void add(event const& release, std::uint64_t count) {
     if (count == 0) return;
     detail::rising_pair const at = detail::rising_numbers(release);
-    auto const place = at ? kinds_.find(at.shape) : kinds_.end();
-    bool const is_full = place != kinds_.end() && place->second.is_full();
-    bool const is_known = place != kinds_.end() && place->second.members.contains(at.numbers);
+    kind* const of = at ? kind_of(at) : nullptr;
+    bool const is_known = of != nullptr && of->members.contains(at.numbers);
     if (!at || (is_known && !crowded_)) {
       to_all([&](Method& method) { method.add(release, count); }, !is_known);
-      if (is_known) place->second.count(at, count);
+      if (is_known) kind_to_change(at).count(at, count);
       return;
     }
-    if (is_full || is_known) {
-      kind& of = place->second;
+    if (is_known || (of != nullptr && of->is_full())) {
       std::uint64_t const most = std::uint64_t{1} << 62U;
-      detail::require_domain(of.total < most && count < most, "compose", "count", count,
+      detail::require_domain(of->total < most && count < most, "compose", "count", count,
                              "small enough for a total of 2^62 releases of a kind");
-      if (!is_known) check(of, release, at.numbers);
-      of.count(at, count);
+      kind& changed = kind_to_change(at);
+      if (!is_known) check(changed, release, at.numbers);
+      changed.count(at, count);
       crowded_ = true;
-      made_ = std::make_shared<lazily_made>();
       return;
     }
     domination const found = dominate(release, neighbours_);
     double const work = work_of(found);
-    if (work > 0.0 && !others_) others_ = all_;
+    if (work > 0.0 && !gathered_) gathered_ = std::make_shared<gathered>(gathered{all_, {}, {}});
     to_all([&](Method& method) { method.add(release, count, found); }, work == 0.0);
     if (work == 0.0) return;
-    kind& of =
-        kinds_.try_emplace(at.shape, kind{release, {}, at.numbers, at.numbers}).first->second;
-    of.checked(at.numbers);
-    of.count(at, count);
-    of.work += work;
+    own().kinds.try_emplace(at.shape, kind{release, {}, at.numbers, at.numbers});
+    kind& changed = kind_to_change(at);
+    changed.checked(at.numbers);
+    changed.count(at, count);
+    changed.work += work;
   }
 
   /// Any dominating pairs, for a mechanism that is no `event`.
@@ -149,7 +147,7 @@ class gathering {
   [[nodiscard]] double work_on_epochs() const requires requires(Method const& method) {
     method.work_on_epochs();
   }
-  { return (crowded_ ? *others_ : all_).work_on_epochs(); }
+  { return (crowded_ ? gathered_->others : all_).work_on_epochs(); }
 
  private:
   // For how many pairs those of the kinds that are full count, once one of them is crowded.
@@ -192,6 +190,27 @@ class gathering {
     std::once_flag once;
     std::optional<sides> both;
   };
+  // Once there is a kind. Shared by copies until one of them changes.
+  struct gathered {
+    Method others;  // what is of none of the kinds
+    std::map<detail::rising_pair::shape_key, kind> kinds;
+    std::shared_ptr<lazily_made> made;
+  };
+
+  // What this has for itself, to be changed.
+  [[nodiscard]] gathered& own() {
+    if (gathered_.use_count() > 1) gathered_ = std::make_shared<gathered>(*gathered_);
+    gathered_->made = std::make_shared<lazily_made>();
+    return *gathered_;
+  }
+  [[nodiscard]] kind* kind_of(detail::rising_pair const& at) {
+    if (!gathered_) return nullptr;
+    auto const place = gathered_->kinds.find(at.shape);
+    return place != gathered_->kinds.end() ? &place->second : nullptr;
+  }
+  [[nodiscard]] kind& kind_to_change(detail::rising_pair const& at) {
+    return own().kinds.find(at.shape)->second;
+  }
 
   // What it takes to find a pair and to compose it, in counted nanoseconds, of those for which a grid has no others; or 0.
   template <std::same_as<domination> Pairs>
@@ -213,8 +232,7 @@ class gathering {
   template <class Add>
   void to_all(Add&& add, bool is_other) {
     if (!crowded_) add(all_);
-    if (is_other && others_) add(*others_);
-    if (made_) made_ = std::make_shared<lazily_made>();
+    if (is_other && gathered_) add(own().others);
   }
 
   // What is refused of a kind lies beyond some batch, or some noise, on either side: it is never between two releases that are
@@ -247,13 +265,14 @@ class gathering {
   }
 
   [[nodiscard]] sides const& made() const {
-    std::call_once(made_->once, [this] {
-      sides out{*others_, *others_};
+    gathered const& all = *gathered_;
+    std::call_once(all.made->once, [&all] {
+      sides out{all.others, all.others};
       auto const use = [&](event const& like, numbers const& at, std::uint64_t count, bool up) {
         (up ? out.above : out.below).add(detail::event_with(like, at, up), count);
       };
       detail::similar<event> alike;
-      for (auto const& [shape, of] : kinds_) {
+      for (auto const& [shape, of] : all.kinds) {
         for (auto const& [at, one] : of.members) {
           if (of.is_full()) {
             alike.add(of.like, {shape, at, one.size}, static_cast<double>(one.count));
@@ -267,9 +286,9 @@ class gathering {
                              [&](event const& like, numbers const& at, double count, bool up) {
                                use(like, at, static_cast<std::uint64_t>(count), up);
                              });
-      made_->both = std::move(out);
+      all.made->both = std::move(out);
     });
-    return *made_->both;
+    return *all.made->both;
   }
 
   // Pairs that are put under some points of their profile lie a little above it, so that the ends of one release as two sides
@@ -301,11 +320,9 @@ class gathering {
   }
 
   adjacency neighbours_;
-  Method all_;                    // while no kind is crowded
-  std::optional<Method> others_;  // what is of none of the kinds; once there are some
-  std::map<detail::rising_pair::shape_key, kind> kinds_;
+  Method all_;  // while no kind is crowded
   bool crowded_ = false;
-  std::shared_ptr<lazily_made> made_;
+  std::shared_ptr<gathered> gathered_;
 };
 
 }  // namespace tacit
