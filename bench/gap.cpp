@@ -9,6 +9,7 @@
 
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -51,6 +52,38 @@ struct sample {
 void expect(benchmark::State& state, bool holds) {
   if (!holds) state.SkipWithError("wrong answer");
 }
+
+// A column of a sample, copied each time, as it is sorted for the gaps; and by VQSort whatever its length.
+template <class Sort>
+void sort_by(benchmark::State& state, Sort&& sort) {
+  Eigen::VectorXd const column = tacit::public_normals({1, 6}, state.range(0), 1);
+  std::vector<double> x(column.begin(), column.end());
+  sort(x);
+  expect(state, std::is_sorted(x.begin(), x.end()));
+  for (auto _ : state) {
+    std::copy(column.begin(), column.end(), x.begin());
+    sort(x);
+    benchmark::DoNotOptimize(x.data());
+    benchmark::ClobberMemory();
+  }
+}
+
+void sort_column(benchmark::State& state) {
+  tacit::detail::column_sorter sorter;
+  sort_by(state, [&](std::vector<double>& x) { sorter(x); });
+}
+BENCHMARK(sort_column)->RangeMultiplier(10)->Range(100, 1'000'000)->Unit(benchmark::kMicrosecond);
+
+#if defined(TACIT_HIGHWAY)
+void sort_by_highway(benchmark::State& state) {
+  hwy::Sorter const sorter;
+  sort_by(state, [&](std::vector<double>& x) { sorter(x.data(), x.size(), hwy::SortAscending()); });
+}
+BENCHMARK(sort_by_highway)
+    ->RangeMultiplier(10)
+    ->Range(100, 1'000'000)
+    ->Unit(benchmark::kMicrosecond);
+#endif
 
 void sliced_wasserstein(benchmark::State& state) {
   auto const data = sample::make(state);

@@ -84,7 +84,7 @@ template <dense_scalar T = double>
   matrix_of<T> half = detail::pairwise_laplacian(squared, white.weights);
   half.diagonal() *= 0.5;
   vector_of<T> energy(w.rows());
-  // Some coordinates at a time: products of them all would fill no cache, but memory that is anew the system's each time.
+  // In parts that stay in the cache: a product of all coordinates would be fresh memory from the system at every call.
   constexpr Eigen::Index height = 256;
   matrix_of<T> product;
   for (Eigen::Index first = 0; first < w.rows(); first += height) {

@@ -95,6 +95,7 @@ struct candidate_spectrum {
   vector_of<T> variances;  // r
   double repeats = 1.0;    // how many directions the last one stands for
   double excess = 1.0;     // 1 + 8ε
+  bool solved = false;     // the axes are a solver's
 };
 
 /// Σ over candidates, per axis, and what rounding may have hidden: (√r̂ + hidden)², raised.
@@ -182,7 +183,9 @@ template <dense_scalar T = double>
     covariance.template selfadjointView<Eigen::Lower>().rankUpdate(weighted.transpose());
     matrix_of<T> axes = principal_axes_of<T>(covariance).axes;
     if (differing != d) axes = placed_rows(axes, all.differing, d);
-    return spectrum_along(all, std::move(axes), 0);
+    candidate_spectrum<T> out = spectrum_along(all, std::move(axes), 0);
+    out.solved = true;
+    return out;
   }
 
   matrix_of<T> gram = matrix_of<T>::Zero(n, n);
@@ -202,7 +205,9 @@ template <dense_scalar T = double>
     matrix_of<T> const thin = triangular.householderQ() * matrix_of<T>::Identity(differing, k);
     axes = placed_rows(thin, all.differing, d);
   }
-  return spectrum_along(all, std::move(axes), d - k);
+  candidate_spectrum<T> out = spectrum_along(all, std::move(axes), d - k);
+  out.solved = true;
+  return out;
 }
 
 #if defined(TACIT_COMPILED_DENSE)

@@ -66,11 +66,10 @@ template <dense_scalar T = double>
   noise *= spectrum.excess;
   for (double& v : noise) v = all.unscaled(v);
   mi_bound const bound = bound_beyond(information, all.excess);
-  if (has_rest) {
-    return {basic_gaussian_noise<T>::along(std::move(spectrum.axes), noise.head(last), noise(last)),
-            bound};
-  }
-  return {basic_gaussian_noise<T>::along(std::move(spectrum.axes), std::move(noise)), bound};
+  double const rest = has_rest ? noise(last) : 0.0;
+  if (has_rest) noise.conservativeResize(last);
+  auto const along = spectrum.solved ? solved_axes<T>::noise : basic_gaussian_noise<T>::along;
+  return {along(std::move(spectrum.axes), std::move(noise), rest), bound};
 }
 
 template <dense_scalar T = double>
@@ -162,7 +161,7 @@ template <dense_scalar T = double>
   principal_axes<T> found = estimated_axes(function, moments, floor);
   vector_of<T> noise = chosen_variances(function, found.variances, budget, rule);
   mi_estimate const information = estimated_information(found.variances, noise);
-  return {basic_gaussian_noise<T>::along(std::move(found.axes), std::move(noise)), information};
+  return {solved_axes<T>::noise(std::move(found.axes), std::move(noise)), information};
 }
 
 template <dense_scalar T = double>

@@ -22,7 +22,7 @@ namespace tacit::detail {
 
 #if defined(TACIT_LAPACKE)
 /// Below so many rows Eigen is as fast.
-inline constexpr Eigen::Index least_for_lapack = 64;
+inline constexpr Eigen::Index least_for_lapack = 128;
 #endif
 
 /// Eigenvalues, in ascending order, and eigenvectors of a symmetric matrix, of which the lower half is read.

@@ -18,6 +18,13 @@ namespace tacit {
 /// The shapes of a noise: any covariance, or one variance a coordinate.
 enum class noise_shape { full, diagonal };
 
+namespace detail {
+
+template <dense_scalar T>
+struct solved_axes;
+
+}  // namespace detail
+
 /// N(0, Σ_B) in d dimensions, Σ_B = Σ_i v_i u_i u_iᵀ + rest·(I − Σ_i u_i u_iᵀ) for k ≤ d
 /// orthonormal axes u_i. Variances are in the output's own units, squared. It describes the law;
 /// drawing belongs to `mechanism`, which holds the secret stream.
@@ -52,19 +59,14 @@ class basic_gaussian_noise {
   ///         orthonormal to 1e-10; std::domain_error for a variance
   [[nodiscard]] static basic_gaussian_noise along(matrix_of<T> axes, vector_of<T> variances,
                                                   double rest = 0.0) {
-    detail::require_argument(axes.rows() > 0 && axes.cols() <= axes.rows(), "along",
-                             "number of axes", axes.cols(), "at most the dimension");
-    detail::require_argument(variances.size() == axes.cols(), "along", "number of variances",
-                             variances.size(), "one an axis");
-    for (double const v : variances) check_variance("along", "variance", v);
-    check_variance("along", "rest", rest);
-    Eigen::Index const k = axes.cols();
+    basic_gaussian_noise out = checked(std::move(axes), std::move(variances), rest);
+    Eigen::Index const k = out.axes_.cols();
     matrix_of<T> products = -matrix_of<T>::Identity(k, k);
-    products.template selfadjointView<Eigen::Lower>().rankUpdate(axes.transpose());
+    products.template selfadjointView<Eigen::Lower>().rankUpdate(out.axes_.transpose());
     double const off = k == 0 ? 0.0 : products.cwiseAbs().template maxCoeff<Eigen::PropagateNaN>();
     detail::require_argument(off <= 1e-10, "along", "distance of the axes from orthonormal ones",
                              off, "at most 1e-10");
-    return basic_gaussian_noise(std::move(axes), std::move(variances), rest);
+    return out;
   }
 
   /// Any covariance matrix. Eigenvalues that rounding has left below 0 become 0.
@@ -171,8 +173,22 @@ class basic_gaussian_noise {
   }
 
  private:
+  friend struct detail::solved_axes<T>;
+
   basic_gaussian_noise(matrix_of<T> axes, vector_of<T> variances, double rest)
       : axes_(std::move(axes)), variances_(std::move(variances)), rest_(rest) {}
+
+  /// Whatever the axes are but for their number.
+  [[nodiscard]] static basic_gaussian_noise checked(matrix_of<T> axes, vector_of<T> variances,
+                                                    double rest) {
+    detail::require_argument(axes.rows() > 0 && axes.cols() <= axes.rows(), "along",
+                             "number of axes", axes.cols(), "at most the dimension");
+    detail::require_argument(variances.size() == axes.cols(), "along", "number of variances",
+                             variances.size(), "one an axis");
+    for (double const v : variances) check_variance("along", "variance", v);
+    check_variance("along", "rest", rest);
+    return basic_gaussian_noise(std::move(axes), std::move(variances), rest);
+  }
 
   static void check_variance(char const* function, char const* name, double variance) {
     detail::check_non_negative(function, name, variance);
@@ -184,4 +200,17 @@ class basic_gaussian_noise {
   bool along_coordinates_ = false;
 };
 
+namespace detail {
+
+/// Noise along the axes that a solver found: orthonormal as far as it can be had, which `along` would only find out by a
+/// product of d³ operations. What is certified measures how far.
+template <dense_scalar T>
+struct solved_axes {
+  [[nodiscard]] static basic_gaussian_noise<T> noise(matrix_of<T> axes, vector_of<T> variances,
+                                                     double rest = 0.0) {
+    return basic_gaussian_noise<T>::checked(std::move(axes), std::move(variances), rest);
+  }
+};
+
+}  // namespace detail
 }  // namespace tacit

@@ -29,8 +29,8 @@ namespace tacit::detail {
 /// numbers are spread out as those of a sample are. Whatever the numbers, it takes a comparison sort's
 /// time and that of the passes at most.
 ///
-/// A program that links tacit::highway leaves it to Highway's VQSort (Blacher et al. 2022) where that is faster: with
-/// AVX-512 always, and else for few numbers and for very many.
+/// A program that links tacit::highway leaves it to Highway's VQSort (Blacher et al. 2022) with AVX-512, and elsewhere for
+/// so many numbers that the passes of a radix sort miss the cache.
 template <dense_scalar T = double>
 class column_sorter {
  public:
@@ -90,7 +90,7 @@ class column_sorter {
 
 #if defined(TACIT_HIGHWAY)
   [[nodiscard]] static bool better_by_highway(std::size_t size) {
-    return size < 2048 || size > 400'000 || (hwy::SupportedTargets() & HWY_AVX3) != 0;
+    return size >= 256 && (size > 400'000 || (hwy::SupportedTargets() & HWY_AVX3) != 0);
   }
 
   hwy::Sorter by_highway_;
