@@ -7,6 +7,7 @@
 #include <tacit/dp/deltas_of.hpp>
 #include <tacit/dp/dominating.hpp>
 #include <tacit/dp/event.hpp>
+#include <tacit/dp/event_words.hpp>
 #include <tacit/dp/pair.hpp>
 #include <tacit/dp/similar_events.hpp>
 #include <tacit/dp/similar_pairs.hpp>
@@ -16,7 +17,6 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <exception>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -28,11 +28,10 @@
 
 namespace tacit {
 
-/// A method that asks for few pairs where those of many releases of one kind each take long to find and to compose: sums in
-/// batches, and integer noise in samples. Releases of one kind differ in nothing but their noise and their batch or rate. Of more
-/// than `most_alone` of them whose pairs take `work_alone` together, those that are alike count as one: for an upper end as one
-/// of the least noise and the largest batch among them, for a lower end as one of the most noise and the smallest batch.
-/// Everything else is the method's own.
+/// A method that asks for few pairs where those of many releases of one kind each take long to find and to compose: sums with
+/// normal or Laplace noise in batches. Releases of one kind differ in nothing but their noise and the size of the batch. Of more
+/// than `most_alone` of them whose pairs take `work_alone` together, those that are alike count, for an upper end, as one of the
+/// least noise and the largest batch among them; the lower end is that of a few of them alone. Everything else is the method's own.
 ///
 /// Guarantee: lower ≤ truth ≤ upper, as the method's own (docs/certificates/sampling.md, Lemma 15).
 template <class Method>
@@ -42,50 +41,28 @@ class gathering {
   /// How many releases of a kind are composed as they are, whatever their pairs take; and the work, in counted nanoseconds, up
   /// to which more of them are.
   static constexpr std::size_t most_alone = 12;
-  static constexpr double work_alone = 5e8;
+  static constexpr double work_alone = 1.2e9;
 
   template <class... More>
   explicit gathering(adjacency neighbours, More... more)
       : neighbours_(neighbours), all_(neighbours, more...) {}
 
-  /// @throws as the method does; nothing is added then
+  /// @throws as the method does, and std::domain_error for 2^62 releases and more beside a kind that is gathered; nothing is
+  ///         added then
   void add(event const& release, std::uint64_t count) {
     if (count == 0) return;
-    detail::rising_pair const at = detail::rising_numbers(release);
-    kind* const of = at ? kind_of(at) : nullptr;
-    bool const is_known = of != nullptr && of->members.contains(at.numbers);
-    if (!at || (is_known && !crowded_)) {
-      to_all([&](Method& method) { method.add(release, count); }, !is_known);
-      if (is_known) kind_to_change(at).count(at, count);
-      return;
-    }
-    if (is_known || (of != nullptr && of->is_full())) {
-      std::uint64_t const most = std::uint64_t{1} << 62U;
-      detail::require_domain(of->total < most && count < most, "compose", "count", count,
-                             "small enough for a total of 2^62 releases of a kind");
-      kind& changed = kind_to_change(at);
-      if (!is_known) check(changed, release, at.numbers);
-      changed.count(at, count);
-      crowded_ = true;
-      return;
-    }
-    domination const found = dominate(release, neighbours_);
-    double const work = work_of(found);
-    if (work > 0.0 && !gathered_) gathered_ = std::make_shared<gathered>(gathered{all_, {}, {}});
-    to_all([&](Method& method) { method.add(release, count, found); }, work == 0.0);
-    if (work == 0.0) return;
-    own().kinds.try_emplace(at.shape, kind{release, {}, at.numbers, at.numbers});
-    kind& changed = kind_to_change(at);
-    changed.checked(at.numbers);
-    changed.count(at, count);
-    changed.work += work;
+    check_total(count);
+    add_checked(release, count);
+    count_in(count);
   }
 
   /// Any dominating pairs, for a mechanism that is no `event`.
   template <std::same_as<domination> Pairs>
   requires requires(Method& method, Pairs const& pairs) { method.add(pairs, std::uint64_t{1}); }
   void add(Pairs const& pairs, std::uint64_t count) {
+    check_total(count);
     to_all([&](Method& method) { method.add(pairs, count); }, true);
+    count_in(count);
   }
 
   [[nodiscard]] bound<double> epsilon(double delta) const {
@@ -129,8 +106,8 @@ class gathering {
   /// `delta_within` for δ at many ε. For one thread at a time, for as long as this is there and nothing is added to it.
   [[nodiscard]] auto deltas() const {
     std::vector<decltype(detail::deltas_of(all_))> ways;
-    ways.push_back(detail::deltas_of(crowded_ ? made().above : all_));
-    if (crowded_) ways.push_back(detail::deltas_of(made().below));
+    ways.push_back(detail::deltas_of(crowded() ? made().above : all_));
+    if (crowded()) ways.push_back(detail::deltas_of(made().below));
     return [ways = std::move(ways)](double epsilon, detail::work_budget& work) mutable {
       if (ways.size() == 1) return ways[0](epsilon, work);
       bound<double> const above = work.within(
@@ -141,45 +118,35 @@ class gathering {
 
   /// Whether the pairs are attained, so that `lower` bounds the mechanism's own loss.
   [[nodiscard]] bool attained() const requires requires(Method const& method) { method.attained(); }
-  { return (crowded_ ? made().below : all_).attained(); }
+  { return (crowded() ? made().below : all_).attained(); }
 
   /// What the first question takes beside what is counted in it.
   [[nodiscard]] double work_on_epochs() const requires requires(Method const& method) {
     method.work_on_epochs();
   }
-  { return (crowded_ ? gathered_->others : all_).work_on_epochs(); }
+  { return (crowded() ? gathered_->others : all_).work_on_epochs(); }
 
  private:
-  // For how many pairs those of the kinds that are full count, once one of them is crowded.
+  // How many stand for the releases of all kinds that are full, once one of them is crowded; and how many of them make the
+  // lower end.
   static constexpr std::size_t most_together = 8;
+  static constexpr std::size_t most_below = 4;
+  // What cells add up, with its rounding, is still a number of 64 bits.
+  static constexpr std::uint64_t most_releases = std::uint64_t{1} << 62U;
 
-  using numbers = std::vector<double>;
   struct member {
+    event release;
     std::uint64_t count;
-    double size;
   };
   struct kind {
-    event like;
-    std::map<numbers, member> members;
-    // Between these nothing is refused: see `check`.
-    numbers low;
-    numbers high;
-    std::uint64_t total = 0;
+    std::map<detail::event_key, member> members;
     double work = 0.0;  // of those whose pairs were asked for
 
     [[nodiscard]] bool is_full() const {
       return members.size() >= most_alone && work >= work_alone;
     }
-    void count(detail::rising_pair const& at, std::uint64_t more) {
-      member& one = members.try_emplace(at.numbers, member{0, at.size}).first->second;
-      one.count += more;
-      total += more;
-    }
-    void checked(numbers const& at) {
-      for (std::size_t i = 0; i < at.size(); ++i) {
-        low[i] = std::min(low[i], at[i]);
-        high[i] = std::max(high[i], at[i]);
-      }
+    void add(event const& release, std::uint64_t count) {
+      members.try_emplace(detail::key_of(release), member{release, 0}).first->second.count += count;
     }
   };
   struct sides {
@@ -194,8 +161,48 @@ class gathering {
   struct gathered {
     Method others;  // what is of none of the kinds
     std::map<detail::rising_pair::shape_key, kind> kinds;
+    bool crowded = false;  // then no method has everything
     std::shared_ptr<lazily_made> made;
   };
+
+  void count_in(std::uint64_t count) {
+    total_ = count < most_releases - total_ ? total_ + count : most_releases;
+  }
+  void check_total(std::uint64_t count) const {
+    if (!crowded()) return;
+    detail::require_domain(count <= most_releases - total_, "compose", "count", count,
+                           "small enough for a total of 2^62, beside batches that are gathered");
+  }
+
+  void add_checked(event const& release, std::uint64_t count) {
+    detail::rising_pair const at = detail::rising_numbers(release);
+    kind const* const of = at ? kind_of(at) : nullptr;
+    bool const is_known = of != nullptr && of->members.contains(detail::key_of(release));
+    if (!at || (is_known && !crowded())) {
+      to_all([&](Method& method) { method.add(release, count); }, !is_known);
+      if (is_known) own().kinds[at.shape].add(release, count);
+      return;
+    }
+    bool const is_gathered =
+        of != nullptr && of->is_full() && total_ < most_releases && count <= most_releases - total_;
+    if (is_known || is_gathered) {  // nothing is refused of it: see `rising_numbers`
+      own().kinds[at.shape].add(release, count);
+      gathered_->crowded = true;
+      return;
+    }
+    domination const found = dominate(release, neighbours_);
+    double const work = work_of(found);
+    if (work > 0.0 && !gathered_) {
+      gathered_ = std::make_shared<gathered>(gathered{all_, {}, false, {}});
+    }
+    to_all([&](Method& method) { method.add(release, count, found); }, work == 0.0);
+    if (work == 0.0) return;
+    kind& changed = own().kinds[at.shape];
+    changed.add(release, count);
+    changed.work += work;
+  }
+
+  [[nodiscard]] bool crowded() const { return gathered_ && gathered_->crowded; }
 
   // What this has for itself, to be changed.
   [[nodiscard]] gathered& own() {
@@ -203,13 +210,10 @@ class gathering {
     gathered_->made = std::make_shared<lazily_made>();
     return *gathered_;
   }
-  [[nodiscard]] kind* kind_of(detail::rising_pair const& at) {
+  [[nodiscard]] kind const* kind_of(detail::rising_pair const& at) const {
     if (!gathered_) return nullptr;
     auto const place = gathered_->kinds.find(at.shape);
     return place != gathered_->kinds.end() ? &place->second : nullptr;
-  }
-  [[nodiscard]] kind& kind_to_change(detail::rising_pair const& at) {
-    return own().kinds.find(at.shape)->second;
   }
 
   // What it takes to find a pair and to compose it, in counted nanoseconds, of those for which a grid has no others; or 0.
@@ -217,13 +221,10 @@ class gathering {
   [[nodiscard]] static double work_of(Pairs const& found) {
     constexpr double on_grid = 2e7;
     constexpr std::size_t many_parts = 4;
-    constexpr double each_loss = 2e4;
-    if (auto const* finite = std::get_if<finite_pair>(&found.remove)) {
-      return found.work + std::min(on_grid, each_loss * static_cast<double>(finite->atoms.size()));
-    }
     auto const* mixture = std::get_if<mixture_pair>(&found.remove);
     auto const* coupled = std::get_if<coupled_pair>(&found.remove);
-    bool const alone = (mixture != nullptr && mixture->parts.size() > many_parts) ||
+    bool const alone = std::holds_alternative<finite_pair>(found.remove) ||
+                       (mixture != nullptr && mixture->parts.size() > many_parts) ||
                        (coupled != nullptr && coupled->mirrored);
     return found.work + (alone ? on_grid : 0.0);
   }
@@ -231,68 +232,46 @@ class gathering {
   // To the method that has everything, while there is one, and to that of all others.
   template <class Add>
   void to_all(Add&& add, bool is_other) {
-    if (!crowded_) add(all_);
+    if (!crowded()) add(all_);
     if (is_other && gathered_) add(own().others);
-  }
-
-  // What is refused of a kind lies beyond some batch, or some noise, on either side: it is never between two releases that are
-  // not. So that not each of many has to be asked for, what is asked for goes further than the release at hand.
-  void check(kind& of, event const& release, numbers const& at) const {
-    bool inside = true;
-    for (std::size_t i = 0; i < at.size(); ++i) {
-      inside = inside && of.low[i] <= at[i] && at[i] <= of.high[i];
-    }
-    if (inside) return;
-    (void)dominate(release, neighbours_);
-    of.checked(at);
-    of.low[0] = 0.0;  // smaller batches and rates are never refused
-    numbers low = of.low;
-    numbers high = of.high;
-    high[0] = detail::more_often(release, high[0]);
-    low[0] = high[0];
-    if (at.size() > 1) {
-      low[1] *= 0.5;
-      high[1] *= 2.0;
-    }
-    try {
-      (void)dominate(detail::event_with(of.like, high, true), neighbours_);
-      (void)dominate(detail::event_with(of.like, low, false), neighbours_);
-    } catch (std::exception const&) {
-      return;
-    }
-    of.high = std::move(high);
-    if (at.size() > 1) of.low[1] = low[1];
   }
 
   [[nodiscard]] sides const& made() const {
     gathered const& all = *gathered_;
     std::call_once(all.made->once, [&all] {
       sides out{all.others, all.others};
-      auto const use = [&](event const& like, numbers const& at, std::uint64_t count, bool up) {
-        (up ? out.above : out.below).add(detail::event_with(like, at, up), count);
-      };
       detail::similar<event> alike;
+      std::vector<std::pair<double, member const*>> largest;
       for (auto const& [shape, of] : all.kinds) {
-        for (auto const& [at, one] : of.members) {
-          if (of.is_full()) {
-            alike.add(of.like, {shape, at, one.size}, static_cast<double>(one.count));
-          } else {
-            use(of.like, at, one.count, true);
-            use(of.like, at, one.count, false);
+        for (auto const& [key, one] : of.members) {
+          if (!of.is_full()) {
+            out.above.add(one.release, one.count);
+            out.below.add(one.release, one.count);
+            continue;
           }
+          detail::rising_pair const at = detail::rising_numbers(one.release);
+          auto const count = static_cast<double>(one.count);
+          largest.emplace_back(-count * at.size * at.size, &one);
+          alike.add(one.release, at, count);
         }
       }
-      std::move(alike).round(most_together, most_together, 0.0,
-                             [&](event const& like, numbers const& at, double count, bool up) {
-                               use(like, at, static_cast<std::uint64_t>(count), up);
-                             });
+      std::move(alike).round(
+          most_together, most_together, 0.0,
+          [&](event const& like, std::vector<double> const& numbers, double count, bool up) {
+            if (!up) return;
+            out.above.add(detail::event_above(like, numbers), static_cast<std::uint64_t>(count));
+          });
+      // A composition leaks no less than a part of it.
+      std::stable_sort(largest.begin(), largest.end(),
+                       [](auto const& a, auto const& b) { return a.first < b.first; });
+      largest.resize(std::min(largest.size(), most_below));
+      for (auto const& [size, one] : largest) out.below.add(one->release, one->count);
       all.made->both = std::move(out);
     });
     return *all.made->both;
   }
 
-  // Pairs that are put under some points of their profile lie a little above it, so that the ends of one release as two sides
-  // may be the wrong way round by as little.
+  // What is asked of a part may be less narrow than what is asked of all.
   [[nodiscard]] static bound<double> below_it(bound<double> const& above,
                                               bound<double> const& below) {
     return {std::min(below.lower, above.upper), above.upper};
@@ -300,20 +279,20 @@ class gathering {
 
   template <class Ask>
   [[nodiscard]] bound<double> ends(Ask&& ask) const {
-    if (!crowded_) return ask(all_);
+    if (!crowded()) return ask(all_);
     bound<double> const above = ask(made().above);
     return below_it(above, ask(made().below));
   }
   template <class Ask>
   [[nodiscard]] bound<double> ends_within(detail::work_budget& work, Ask&& ask) const {
-    if (!crowded_) return ask(all_, work);
+    if (!crowded()) return ask(all_, work);
     bound<double> const above = work.within(
         0.5 * work.left(), [&](detail::work_budget& own) { return ask(made().above, own); });
     return below_it(above, ask(made().below, work));
   }
   template <class Ask>
   [[nodiscard]] auto answers(Ask&& ask) const {
-    if (!crowded_) return ask(all_);
+    if (!crowded()) return ask(all_);
     auto found = ask(made().above);
     found.value = below_it(found.value, ask(made().below).value);
     return found;
@@ -321,8 +300,8 @@ class gathering {
 
   adjacency neighbours_;
   Method all_;  // while no kind is crowded
-  bool crowded_ = false;
   std::shared_ptr<gathered> gathered_;
+  std::uint64_t total_ = 0;  // of all releases, up to `most_releases`
 };
 
 }  // namespace tacit

@@ -30,7 +30,8 @@ namespace tacit::detail {
 template <std::same_as<double> T = double>
 class law_maker {
  public:
-  law_maker(T above, T below) : above_(above), below_(below) {}
+  /// What may be left out above and below; `composed`: of more than two releases, which are not composed atom by atom.
+  law_maker(T above, T below, bool composed) : above_(above), below_(below), composed_(composed) {}
 
   [[nodiscard]] loss_law<T> operator()(normal_pair const& pair) const {
     return (*this)(mixture_pair{{{1.0, pair.mu}}, orientation::remove});
@@ -217,8 +218,10 @@ class law_maker {
   }
 
  private:
-  // Atoms of next to no mass at either end, if they take half of the range.
+  // Atoms of next to no mass above all others, if they take half of the range; and of many those at both ends, if they take
+  // nearly all of it.
   void leave_out_ends(loss_law<T>& law) const {
+    constexpr std::size_t many = 1024;
     std::vector<loss_atom<T>>& all = law.atoms;
     std::size_t first = 0;
     std::size_t kept = all.size();
@@ -230,12 +233,15 @@ class law_maker {
     for (; kept > 1 && with(above, all[kept - 1]) <= above_; --kept) {
       above = with(above, all[kept - 1]);
     }
-    for (; first + 1 < kept && with(below, all[first]) <= below_; ++first) {
-      below = with(below, all[first]);
+    auto const range = [&] { return all[kept - 1].loss - all[first].loss; };
+    T const whole = all.empty() ? T{0} : all.back().loss - all.front().loss;
+    bool const from_above = kept < all.size() && range() < 0.5 * whole;
+    if (!from_above && composed_ && all.size() > many) {
+      for (; first + 1 < kept && with(below, all[first]) <= below_; ++first) {
+        below = with(below, all[first]);
+      }
     }
-    if (kept - first == all.size()) return;
-    T const range = all.back().loss - all.front().loss;
-    if (!(all[kept - 1].loss - all[first].loss < 0.5 * range)) return;
+    if (!from_above && !(first > 0 && range() < 0.125 * whole)) return;
     all.erase(all.begin() + static_cast<std::ptrdiff_t>(kept), all.end());
     all.erase(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(first));
     law.above = add_up(law.above, above);
@@ -244,6 +250,7 @@ class law_maker {
 
   T above_;
   T below_;
+  bool composed_;
 };
 
 template <std::same_as<double> T>

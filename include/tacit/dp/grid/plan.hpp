@@ -48,7 +48,7 @@ class grid_composition {
   /// On the losses' own lattice: no grid error at all. Nothing if there is none, or it is too long.
   [[nodiscard]] std::optional<certified_tail<T>> exact() const {
     std::optional<T> const step = common_lattice(laws_);
-    if (!step) return std::nullopt;
+    if (!step || too_many()) return std::nullopt;
     composer<T> const compose(rounding_side::exact, 40.0 + elementary::log(1.0 + total_), work_);
     std::vector<measure<T>> powers;
     certified_tail<T> out = infinite_parts();
@@ -97,6 +97,7 @@ class grid_composition {
 
   /// On a grid whose error in log δ is about `aim`, or else on the finest of those tried that fits.
   [[nodiscard]] std::optional<certified_tail<T>> on_grid(T aim) const {
+    if (too_many()) return std::nullopt;
     T taken = 1.0;
     auto const tried = [&](int k) {
       // Not all that is left, so that something remains for a coarser one.
@@ -122,6 +123,8 @@ class grid_composition {
 
  private:
   static constexpr std::size_t few_laws = 64;
+  // Beyond it numbers of releases, and of steps, are no longer whole.
+  [[nodiscard]] bool too_many() const { return laws_.size() > 1 && total_ > 0x1p53; }
   static constexpr T ratio = static_cast<T>(composer<T>::ratio);
 
   /// Steps of at most `most` deviations, whose error in log δ is about `aim` if they are not too many. `taken` is what

@@ -29,6 +29,7 @@ class prepared_laws {
   prepared_laws(std::span<counted_pair const> pairs, T log_delta) : pairs_(pairs) {
     T total = 0.0;
     for (counted_pair const& c : pairs) total += c.count;
+    composed_ = total > 2.0;
     // What is left out above adds to δ; what is left out below is next to nothing once tilted.
     above_ = elementary::exp(std::clamp(log_delta - elementary::log(total) - 25.0, -680.0, -3.0));
     log_below_ = std::clamp(-elementary::log(total) - 30.0, -680.0, -3.0);
@@ -97,7 +98,8 @@ class prepared_laws {
   }
 
   [[nodiscard]] loss_law<T> law_of(counted_pair const& c, T log_below) const {
-    loss_law<T> law = std::visit(law_maker<T>(above_, elementary::exp(log_below)), c.pair);
+    loss_law<T> law =
+        std::visit(law_maker<T>(above_, elementary::exp(log_below), composed_), c.pair);
     law.count = c.count;
     T const range = law.high - law.low;
     if (!law.curves.empty() && !(range > 1e-12 * std::abs(law.high))) {
@@ -118,6 +120,7 @@ class prepared_laws {
   std::vector<loss_sketch<T>> sketches_;
   loss_ends<T> ends_;
   bool usable_ = true;
+  bool composed_ = false;
   T above_ = 0.0;
   T log_below_ = 0.0;
 };
