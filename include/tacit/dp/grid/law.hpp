@@ -30,8 +30,14 @@ namespace tacit::detail {
 template <std::same_as<double> T = double>
 class law_maker {
  public:
-  /// What may be left out above and below; `composed`: of more than two releases, which are not composed atom by atom.
-  law_maker(T above, T below, bool composed) : above_(above), below_(below), composed_(composed) {}
+  /// Atoms at both ends are left out of at least so many, where no more than this share of their range remains.
+  struct trimming {
+    std::size_t least_atoms;
+    T share;
+  };
+
+  /// What may be left out above and below.
+  law_maker(T above, T below, trimming trim) : above_(above), below_(below), trim_(trim) {}
 
   [[nodiscard]] loss_law<T> operator()(normal_pair const& pair) const {
     return (*this)(mixture_pair{{{1.0, pair.mu}}, orientation::remove});
@@ -218,10 +224,8 @@ class law_maker {
   }
 
  private:
-  // Atoms of next to no mass above all others, if they take half of the range; and of many those at both ends, if they take
-  // nearly all of it.
+  // Atoms of next to no mass above all others, if they take half of the range; or those at both ends, as `trim_` says.
   void leave_out_ends(loss_law<T>& law) const {
-    constexpr std::size_t many = 1024;
     std::vector<loss_atom<T>>& all = law.atoms;
     std::size_t first = 0;
     std::size_t kept = all.size();
@@ -236,12 +240,12 @@ class law_maker {
     auto const range = [&] { return all[kept - 1].loss - all[first].loss; };
     T const whole = all.empty() ? T{0} : all.back().loss - all.front().loss;
     bool const from_above = kept < all.size() && range() < 0.5 * whole;
-    if (!from_above && composed_ && all.size() > many) {
+    if (!from_above && all.size() >= trim_.least_atoms) {
       for (; first + 1 < kept && with(below, all[first]) <= below_; ++first) {
         below = with(below, all[first]);
       }
     }
-    if (!from_above && !(first > 0 && range() < 0.125 * whole)) return;
+    if (!from_above && !(first > 0 && range() < trim_.share * whole)) return;
     all.erase(all.begin() + static_cast<std::ptrdiff_t>(kept), all.end());
     all.erase(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(first));
     law.above = add_up(law.above, above);
@@ -250,7 +254,7 @@ class law_maker {
 
   T above_;
   T below_;
-  bool composed_;
+  trimming trim_;
 };
 
 template <std::same_as<double> T>

@@ -12,6 +12,7 @@
 #include <cmath>
 #include <concepts>
 #include <cstddef>
+#include <limits>
 #include <span>
 #include <utility>
 #include <variant>
@@ -29,7 +30,10 @@ class prepared_laws {
   prepared_laws(std::span<counted_pair const> pairs, T log_delta) : pairs_(pairs) {
     T total = 0.0;
     for (counted_pair const& c : pairs) total += c.count;
-    composed_ = total > 2.0;
+    // Few releases may be composed atom by atom, exactly; of few laws a grid is fine.
+    constexpr std::size_t few_laws = 16;
+    if (total > 2.0) trim_ = {1024, 0.125};
+    if (pairs.size() > few_laws) trim_ = {0, 0.5};
     // What is left out above adds to δ; what is left out below is next to nothing once tilted.
     above_ = elementary::exp(std::clamp(log_delta - elementary::log(total) - 25.0, -680.0, -3.0));
     log_below_ = std::clamp(-elementary::log(total) - 30.0, -680.0, -3.0);
@@ -98,8 +102,7 @@ class prepared_laws {
   }
 
   [[nodiscard]] loss_law<T> law_of(counted_pair const& c, T log_below) const {
-    loss_law<T> law =
-        std::visit(law_maker<T>(above_, elementary::exp(log_below), composed_), c.pair);
+    loss_law<T> law = std::visit(law_maker<T>(above_, elementary::exp(log_below), trim_), c.pair);
     law.count = c.count;
     T const range = law.high - law.low;
     if (!law.curves.empty() && !(range > 1e-12 * std::abs(law.high))) {
@@ -120,7 +123,7 @@ class prepared_laws {
   std::vector<loss_sketch<T>> sketches_;
   loss_ends<T> ends_;
   bool usable_ = true;
-  bool composed_ = false;
+  typename law_maker<T>::trimming trim_{std::numeric_limits<std::size_t>::max(), 0.0};
   T above_ = 0.0;
   T log_below_ = 0.0;
 };
