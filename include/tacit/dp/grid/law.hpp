@@ -240,12 +240,16 @@ class law_maker {
     auto const range = [&] { return all[kept - 1].loss - all[first].loss; };
     T const whole = all.empty() ? T{0} : all.back().loss - all.front().loss;
     bool const from_above = kept < all.size() && range() < 0.5 * whole;
-    if (!from_above && all.size() >= trim_.least_atoms) {
+    if (all.size() >= trim_.least_atoms) {
       for (; first + 1 < kept && with(below, all[first]) <= below_; ++first) {
         below = with(below, all[first]);
       }
     }
-    if (!from_above && !(first > 0 && range() < trim_.share * whole)) return;
+    if (!(first > 0 && range() < trim_.share * whole)) {
+      if (!from_above) return;
+      first = 0;
+      below = 0.0;
+    }
     all.erase(all.begin() + static_cast<std::ptrdiff_t>(kept), all.end());
     all.erase(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(first));
     law.above = add_up(law.above, above);

@@ -32,7 +32,7 @@ class prepared_laws {
     for (counted_pair const& c : pairs) total += c.count;
     // Few releases may be composed atom by atom, exactly; of few laws a grid is fine.
     constexpr std::size_t few_laws = 16;
-    if (total > 2.0) trim_ = {1024, 0.125};
+    if (total > 2.0) trim_ = {512, 0.125};
     if (pairs.size() > few_laws) trim_ = {0, 0.5};
     // What is left out above adds to δ; what is left out below is next to nothing once tilted.
     above_ = elementary::exp(std::clamp(log_delta - elementary::log(total) - 25.0, -680.0, -3.0));
