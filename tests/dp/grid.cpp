@@ -268,7 +268,7 @@ TEST_CASE(
     "[dp]") {
   std::mt19937_64 random(20261205);
   std::uniform_real_distribution<double> uniform(0.0, 1.0);
-  detail::law_maker<double> const make(1e-20, 1e-20);
+  detail::law_maker<double> const make(1e-20, 1e-20, {1024, 0.125});
   for (int k = 0; k < 2000; ++k) {
     double const rate = k % 2 == 0 ? std::pow(10.0, -18.0 * uniform(random)) : uniform(random);
     exact const most = -log(1 - exact(rate));

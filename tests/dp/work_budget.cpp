@@ -84,7 +84,7 @@ TEST_CASE("an engine does no more than its budget allows", "[work_budget]") {
         (void)line.epsilon(1e-9, detail::line_effort::all, on_line);
         CHECK(on_line.left() > -0.5 * all);
         work_budget on_grid(all);
-        discretised grid(adjacency::add_remove);
+        basic_discretised<double> grid(adjacency::add_remove);
         grid.add(sampled(gaussian{sigma}, poisson{rate}), static_cast<std::uint64_t>(count));
         bound<double> const found = grid.epsilon(1e-9, on_grid);
         CHECK(found.lower <= found.upper);
