@@ -71,18 +71,17 @@ class gathering {
   [[nodiscard]] bound<double> delta(double epsilon) const {
     return ends([&](Method const& method) { return method.delta(epsilon); });
   }
-  /// The same, and the way that the upper end was found.
-  [[nodiscard]] auto epsilon_by(double delta) const requires requires(Method const& method) {
-    method.epsilon_by(delta);
+  /// The same, and the way that the upper end was found. A template, as all that not every method answers: clang 14, told to
+  /// instantiate a class, instantiates its members whatever they require.
+  template <class Asked = Method>
+  requires requires(Asked const& method) { method.epsilon_by(0.5); }
+  [[nodiscard]] auto epsilon_by(double delta) const {
+    return answers([&](Asked const& method) { return method.epsilon_by(delta); });
   }
-  {
-    return answers([&](Method const& method) { return method.epsilon_by(delta); });
-  }
-  [[nodiscard]] auto delta_by(double epsilon) const requires requires(Method const& method) {
-    method.delta_by(epsilon);
-  }
-  {
-    return answers([&](Method const& method) { return method.delta_by(epsilon); });
+  template <class Asked = Method>
+  requires requires(Asked const& method) { method.delta_by(1.0); }
+  [[nodiscard]] auto delta_by(double epsilon) const {
+    return answers([&](Asked const& method) { return method.delta_by(epsilon); });
   }
   /// The same, and what the answer costs is counted in `work`, which limits nothing.
   [[nodiscard]] bound<double> counted_epsilon(double delta, detail::work_budget& work) const {
@@ -117,14 +116,20 @@ class gathering {
   }
 
   /// Whether the pairs are attained, so that `lower` bounds the mechanism's own loss.
-  [[nodiscard]] bool attained() const requires requires(Method const& method) { method.attained(); }
-  { return (crowded() ? made().below : all_).attained(); }
+  template <class Asked = Method>
+  requires requires(Asked const& method) { method.attained(); }
+  [[nodiscard]] bool attained() const {
+    Asked const& asked = crowded() ? made().below : all_;
+    return asked.attained();
+  }
 
   /// What the first question takes beside what is counted in it.
-  [[nodiscard]] double work_on_epochs() const requires requires(Method const& method) {
-    method.work_on_epochs();
+  template <class Asked = Method>
+  requires requires(Asked const& method) { method.work_on_epochs(); }
+  [[nodiscard]] double work_on_epochs() const {
+    Asked const& asked = crowded() ? gathered_->others : all_;
+    return asked.work_on_epochs();
   }
-  { return (crowded() ? gathered_->others : all_).work_on_epochs(); }
 
  private:
   // How many stand for the releases of all kinds that are full, once one of them is crowded; and how many of them make the
