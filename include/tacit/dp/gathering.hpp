@@ -109,9 +109,9 @@ class gathering {
     if (crowded()) ways.push_back(detail::deltas_of(made().below));
     return [ways = std::move(ways)](double epsilon, detail::work_budget& work) mutable {
       if (ways.size() == 1) return ways[0](epsilon, work);
-      bound<double> const above = work.within(
-          0.5 * work.left(), [&](detail::work_budget& own) { return ways[0](epsilon, own); });
-      return below_it(above, ways[1](epsilon, work));
+      return in_halves(
+          work, [&](detail::work_budget& own) { return ways[0](epsilon, own); },
+          [&](detail::work_budget& own) { return ways[1](epsilon, own); });
     };
   }
 
@@ -171,11 +171,15 @@ class gathering {
   };
 
   void count_in(std::uint64_t count) {
-    total_ = count < most_releases - total_ ? total_ + count : most_releases;
+    total_ = leaves_room(count) ? total_ + count : most_releases;
+  }
+  // Whether the total with them is still a number of 64 bits.
+  [[nodiscard]] bool leaves_room(std::uint64_t count) const {
+    return total_ < most_releases && count <= most_releases - total_;
   }
   void check_total(std::uint64_t count) const {
     if (!crowded()) return;
-    detail::require_domain(count <= most_releases - total_, "compose", "count", count,
+    detail::require_domain(leaves_room(count), "compose", "count", count,
                            "small enough for a total of 2^62, beside batches that are gathered");
   }
 
@@ -188,8 +192,7 @@ class gathering {
       if (is_known) own().kinds[at.shape].add(release, count);
       return;
     }
-    bool const is_gathered =
-        of != nullptr && of->is_full() && total_ < most_releases && count <= most_releases - total_;
+    bool const is_gathered = of != nullptr && of->is_full() && leaves_room(count);
     if (is_known || is_gathered) {  // nothing is refused of it: see `rising_numbers`
       own().kinds[at.shape].add(release, count);
       gathered_->crowded = true;
@@ -282,6 +285,13 @@ class gathering {
     return {std::min(below.lower, above.upper), above.upper};
   }
 
+  template <class Above, class Below>
+  [[nodiscard]] static bound<double> in_halves(detail::work_budget& work, Above&& above,
+                                               Below&& below) {
+    bound<double> const found = work.within(0.5 * work.left(), above);
+    return below_it(found, below(work));
+  }
+
   template <class Ask>
   [[nodiscard]] bound<double> ends(Ask&& ask) const {
     if (!crowded()) return ask(all_);
@@ -291,9 +301,9 @@ class gathering {
   template <class Ask>
   [[nodiscard]] bound<double> ends_within(detail::work_budget& work, Ask&& ask) const {
     if (!crowded()) return ask(all_, work);
-    bound<double> const above = work.within(
-        0.5 * work.left(), [&](detail::work_budget& own) { return ask(made().above, own); });
-    return below_it(above, ask(made().below, work));
+    return in_halves(
+        work, [&](detail::work_budget& own) { return ask(made().above, own); },
+        [&](detail::work_budget& own) { return ask(made().below, own); });
   }
   template <class Ask>
   [[nodiscard]] auto answers(Ask&& ask) const {
