@@ -34,11 +34,6 @@ using any_sampling =
     std::variant<tacit::min_separation, tacit::cyclic_poisson, tacit::balls_in_bins,
                  tacit::nested_bins, tacit::separated_poisson>;
 
-// What is known by its divergences, for each noise anew.
-template <class Sampling>
-constexpr bool by_divergences = std::is_same_v<Sampling, tacit::nested_bins> ||
-                                std::is_same_v<Sampling, tacit::separated_poisson>;
-
 std::uint64_t steps_of(any_strategy const& c) {
   if (auto const* dense = std::get_if<tacit::dense_strategy>(&c)) return dense->columns;
   if (auto const* tree = std::get_if<tacit::tree_strategy>(&c)) return tree->steps;
@@ -262,7 +257,7 @@ matrix_plan read_matrix_plan(arguments const& of, tacit::adjacency neighbours) {
   try {
     std::visit(
         [&](auto const& c, auto const& sampling) {
-          if constexpr (by_divergences<std::decay_t<decltype(sampling)>>) {
+          if constexpr (std::decay_t<decltype(sampling)>::by_divergences) {
             out.by_divergences = [c, sampling, neighbours, persons](double noise) {
               std::vector<composed> run = matrix_run(c, noise, sampling, neighbours);
               for (composed& entry : run) entry.release = by_person(entry.release, persons);

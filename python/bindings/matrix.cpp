@@ -38,11 +38,6 @@ using participation =
     std::variant<tacit::min_separation, tacit::cyclic_poisson, tacit::balls_in_bins,
                  tacit::nested_bins, tacit::separated_poisson>;
 
-// What is known by its Renyi divergences, under an adjacency.
-template <class Participation>
-constexpr bool by_divergences = std::is_same_v<Participation, tacit::nested_bins> ||
-                                std::is_same_v<Participation, tacit::separated_poisson>;
-
 constexpr char const* a_strategy = "a strategy, as square_root_strategy(100)";
 constexpr char const* count = "a whole number in [1, 2^53]";
 constexpr char const* step_count = "a whole number in [1, 10000000]";
@@ -310,7 +305,7 @@ void bind_matrix(nb::module_& m) {
                           "SeparatedPoisson")] {
               return std::visit(
                   [&](auto const& of, auto const& by) {
-                    if constexpr (by_divergences<std::remove_cvref_t<decltype(by)>>) {
+                    if constexpr (std::remove_cvref_t<decltype(by)>::by_divergences) {
                       return tacit::matrix_run(of, noise, by, neighbours);
                     } else {
                       return tacit::matrix_run(of, noise, by);

@@ -31,6 +31,8 @@ namespace tacit {
 /// Records take part as under `balls_in_bins`: each draws one of `bins` bins, uniformly, independently of the others and
 /// secretly, and takes part in the steps bin, bin + bins, bin + 2·bins, … of the run. No part of a record's bin counts as known.
 struct nested_bins {
+  /// Whether a run is known by its Rényi divergences alone, for each noise anew.
+  static constexpr bool by_divergences = true;
   std::uint64_t bins = 0;
   friend bool operator==(nested_bins const&, nested_bins const&) = default;
 };

@@ -28,6 +28,8 @@ namespace tacit {
 /// Cyclic Poisson sampling. Each record belongs to one of `groups` groups, which nothing but the record itself decides;
 /// step i = 0, 1, … takes each record of group i mod groups with probability `rate`, independently and secretly.
 struct cyclic_poisson {
+  /// Whether a run is known by its Rényi divergences alone, for each noise anew.
+  static constexpr bool by_divergences = false;
   std::uint64_t groups = 0;
   double rate = required;
   friend bool operator==(cyclic_poisson const&, cyclic_poisson const&) = default;
@@ -38,6 +40,8 @@ struct cyclic_poisson {
 /// `apart`, a divisor of `bins`, says how the run is to be bounded: the record's bin modulo `apart` counts as known. 0: the
 /// least one for which columns of what is left share no row.
 struct balls_in_bins {
+  /// Whether a run is known by its Rényi divergences alone, for each noise anew.
+  static constexpr bool by_divergences = false;
   std::uint64_t bins = 0;
   std::uint64_t apart = 0;
   friend bool operator==(balls_in_bins const&, balls_in_bins const&) = default;

@@ -22,6 +22,8 @@ namespace tacit {
 /// depend on other records. The defaults are a single epoch. Fixed-order epochs of `separation` steps are such a schema
 /// under zero_out and replace_one; under add_remove a record that is added moves those behind it.
 struct min_separation {
+  /// Whether a run is known by its Rényi divergences alone, for each noise anew.
+  static constexpr bool by_divergences = false;
   std::uint64_t separation = 1;
   std::uint64_t most = 1;
   friend bool operator==(min_separation const&, min_separation const&) = default;

@@ -33,6 +33,8 @@ namespace tacit {
 /// cut depends on the others.
 /// Source: Dong & Ganesh 2026 (arXiv 2602.09338), who evaluate it by Monte Carlo.
 struct separated_poisson {
+  /// Whether a run is known by its Rényi divergences alone, for each noise anew.
+  static constexpr bool by_divergences = true;
   std::uint64_t separation = 0;
   double rate = required;
   friend bool operator==(separated_poisson const&, separated_poisson const&) = default;
