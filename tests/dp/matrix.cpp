@@ -6,6 +6,7 @@
 #include <tacit/dp/renyi.hpp>
 
 #include "support/catch.hpp"
+#include "support/matrix_runs.hpp"
 #include "support/numbers.hpp"
 #include "support/statistics.hpp"
 
@@ -45,17 +46,7 @@ using tacit::tree_strategy;
 
 // ---- the matrices themselves --------------------------------------------------------------------
 
-using matrix = std::vector<std::vector<double>>;  // rows
-
-matrix written_out(toeplitz_strategy const& c) {
-  matrix rows(c.steps, std::vector<double>(c.steps, 0.0));
-  for (std::size_t r = 0; r < c.steps; ++r) {
-    for (std::size_t t = 0; t < c.coefficients.size() && t <= r; ++t) {
-      rows[r][r - t] = c.coefficients[t];
-    }
-  }
-  return rows;
-}
+using matrix = strategy_rows;
 
 // A row for each node: neighbours are joined in pairs until one node is left, in each tree.
 matrix written_out(tree_strategy const& c) {
@@ -80,14 +71,6 @@ matrix written_out(tree_strategy const& c) {
     }
   }
   return rows;
-}
-
-dense_strategy as_dense(matrix const& rows) {
-  dense_strategy out{{}, rows.front().size()};
-  for (std::vector<double> const& row : rows) {
-    out.entries.insert(out.entries.end(), row.begin(), row.end());
-  }
-  return out;
 }
 
 bool allowed(std::size_t pattern, std::size_t steps, min_separation const& schema) {

@@ -4,6 +4,7 @@
 #include <tacit/dp/renyi.hpp>
 
 #include "support/catch.hpp"
+#include "support/matrix_runs.hpp"
 #include "support/numbers.hpp"
 #include "support/statistics.hpp"
 
@@ -37,25 +38,7 @@ using tacit::square_root_strategy;
 using tacit::toeplitz_strategy;
 using tacit::tree_strategy;
 
-using matrix = std::vector<std::vector<double>>;  // rows
-
-matrix written_out(toeplitz_strategy const& c) {
-  matrix rows(c.steps, std::vector<double>(c.steps, 0.0));
-  for (std::size_t r = 0; r < c.steps; ++r) {
-    for (std::size_t t = 0; t < c.coefficients.size() && t <= r; ++t) {
-      rows[r][r - t] = c.coefficients[t];
-    }
-  }
-  return rows;
-}
-
-dense_strategy as_dense(matrix const& rows) {
-  dense_strategy out{{}, rows.front().size()};
-  for (std::vector<double> const& row : rows) {
-    out.entries.insert(out.entries.end(), row.begin(), row.end());
-  }
-  return out;
-}
+using matrix = strategy_rows;
 
 std::vector<composed> nested(toeplitz_strategy const& c, double sigma, std::uint64_t bins) {
   return matrix_run(c, sigma, nested_bins{bins}, adjacency::add_remove);
