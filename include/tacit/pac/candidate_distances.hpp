@@ -110,7 +110,8 @@ template <dense_scalar T = double>
   return out;
 }
 
-/// e^−x and 1 − e^−x: the smaller of both as `elementary` has it, bit for bit, and the other 1 less that.
+/// e^−x and 1 − e^−x: the same number as `elementary` has, for 1 − e^−x where x is below ½ and for e^−x elsewhere, and the
+/// other as 1 less that.
 struct likeness {
   double like;
   double unlike;
