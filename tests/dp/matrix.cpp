@@ -43,6 +43,8 @@ using tacit::square_root_strategy;
 using tacit::squared_error;
 using tacit::toeplitz_strategy;
 using tacit::tree_strategy;
+// Beside that of trees below.
+using ::written_out;
 
 // ---- the matrices themselves --------------------------------------------------------------------
 
