@@ -10,6 +10,8 @@
 #include "support/laws.hpp"
 #include "support/table.hpp"
 
+#include <boost/math/special_functions/erf.hpp>
+
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -97,6 +99,70 @@ TEST_CASE("coupled pairs: profiles in 40 digits, in closed form and on the grid"
     CHECK(truth <= exact(cells.upper));
   }
   CHECK(on_grid > 15);
+}
+
+TEST_CASE("points above a coupled profile are those of its half-lines", "[dp]") {
+  random_numbers draw(7121);
+  // By 50 digits, and all of the terms.
+  struct sides {
+    exact p;
+    exact q;
+  };
+  for (int round = 0; round < 400; ++round) {
+    noise const kind = round % 2 == 0 ? noise::normal : noise::laplace;
+    auto const count = static_cast<std::size_t>(draw.between(1.0, 30.0));
+    double const shift = draw.power(-3.0, 1.0);
+    double const falls =
+        draw.power(-4.0, 0.0);  // each weight that many times the one before, about
+    coupled_pair pair{kind, {}};
+    double weight = draw.power(-6.0, -0.5);
+    for (std::size_t j = 1; j <= count && weight > 1e-280; ++j, weight *= falls) {
+      double const half = weight * draw.between(0.1, 0.5);
+      pair.parts.push_back({half, 2.0 * static_cast<double>(j) * shift,
+                            -2.0 * (static_cast<double>(j) - 1.0) * shift});
+    }
+    detail::coupled_profile<> const profile(pair);
+    double const most = pair.parts.back().p;
+    double const t = kind == noise::normal ? draw.between(0.0, 1.0) * (most + 20.0) + shift
+                                           : draw.between(shift, most);
+    auto const beyond = [&](exact const& x) -> exact {
+      if (kind == noise::normal) return boost::math::erfc(x / sqrt(exact(2))) / 2;
+      return x > 0 ? exact(exp(-x) / 2) : exact(1 - exp(x) / 2);
+    };
+    auto const ratio = [&](double a) -> exact {
+      if (kind == noise::normal) return exp(exact(a) * (exact(t) - exact(a) / 2));
+      return exp(abs(exact(t)) - abs(exact(t) - exact(a)));
+    };
+    exact left = 1;
+    sides density{0, 0};
+    sides tail{0, 0};
+    for (auto const& part : pair.parts) {
+      left -= exact(part.weight);
+      density.p += exact(part.weight) * ratio(part.p);
+      density.q += exact(part.weight) * ratio(part.q);
+      tail.p += exact(part.weight) * beyond(exact(t) - exact(part.p));
+      tail.q += exact(part.weight) * beyond(exact(t) - exact(part.q));
+    }
+    exact const epsilon = log((density.p + left) / (density.q + left));
+    tail.p += left * beyond(exact(t));
+    tail.q += left * beyond(exact(t));
+    exact const delta = tail.p - exp(epsilon) * tail.q;
+    approx_dp const found = profile.above(t);
+    CAPTURE(round, count, shift, falls, t, found.epsilon, found.delta, static_cast<double>(epsilon),
+            static_cast<double>(delta));
+    CHECK(exact(found.epsilon) >= epsilon);
+    CHECK(exact(found.delta) >= delta);
+    double const size = static_cast<double>(abs(epsilon));
+    CHECK(found.epsilon <=
+          std::max(0.0, static_cast<double>(epsilon) * (1.0 + 1e-12)) + 1e-13 * size + 1e-290);
+    if (tail.p < exact(1e-290)) continue;
+    // Where Q's probability is hardly a number, P's is all that is known.
+    if (tail.q < exact(1e-290)) {
+      CHECK(exact(found.delta) <= exact(1.0 + 1e-12) * tail.p);
+      continue;
+    }
+    CHECK(exact(found.delta) - delta <= exact(1e-12) * (1 + epsilon) * tail.p);
+  }
 }
 
 TEST_CASE("coupled pairs: Rényi divergences in 40 digits", "[dp]") {

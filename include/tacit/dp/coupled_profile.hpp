@@ -31,15 +31,24 @@ template <std::same_as<double> T = double>
 class coupled_profile {
  public:
   explicit coupled_profile(coupled_pair const& pair) : ratio_(pair) {
-    double last = 0.0;
-    for (coupled_pair::part const& one : pair.parts) {
-      parts_.push_back({weight_of(pair, one.weight), one.p, one.q});
-      last = std::max({last, one.p, one.q});
-      first_ = std::min({first_, one.p, one.q});
-    }
     enclosure const rest = rest_of(pair);
     if (rest.upper > 0.0) parts_.push_back({rest, 0.0, 0.0});
-    last_ = last;
+    for (coupled_pair::part const& one : pair.parts) {
+      parts_.push_back({weight_of(pair, one.weight), one.p, one.q});
+      first_ = std::min({first_, one.p, one.q});
+      last_p_ = std::max(last_p_, one.p);
+      last_q_ = std::max(last_q_, one.q);
+    }
+    last_ = std::max(last_p_, last_q_);
+    auto const moved = parts_.begin() + (rest.upper > 0.0 ? 1 : 0);
+    std::stable_sort(moved, parts_.end(), [](part const& one, part const& other) {
+      return one.weight.upper > other.weight.upper;
+    });
+    for (part& one : parts_) {
+      one.log_weight = one.weight.upper > 0.0 ? elementary::log(one.weight.upper) : -1e4;
+      if (one.p != 0.0 || one.q != 0.0) most_log_ = std::max(most_log_, one.log_weight);
+    }
+    negligible_ = enclosure(-1.0, 1.0) * enclosure(negligible_share) * exp(most_log_);
   }
 
   /// δ(ε) for ε ≥ 0.
@@ -61,7 +70,11 @@ class coupled_profile {
     enclosure weight;
     double p;
     double q;
+    double log_weight = 0.0;  // of its upper end
   };
+  // What is this many e-folds below another term of its sum is not worth looking at. e^-59 bounds it with its rounding.
+  static constexpr double negligible = 60.0;
+  static constexpr double negligible_share = 2.4e-26;
 
   [[nodiscard]] bool normal() const { return ratio_.normal(); }
   [[nodiscard]] static enclosure distance(double x, double y) {
@@ -75,30 +88,62 @@ class coupled_profile {
     return distance(t, b) - distance(t, a);
   }
 
+  /// log(D(t − a)/D(t)), in a few operations: each of them is wrong by 2⁻⁵³ of its result at most.
+  [[nodiscard]] enclosure log_ratio(double a, double t) const {
+    constexpr double step = 4.0 * 0x1p-53;
+    double const near = normal() ? a * (t - 0.5 * a) : std::abs(t) - std::abs(t - a);
+    double const error = step * (normal() ? std::abs(near) : std::abs(t) + std::abs(t - a));
+    double const least = a != 0.0 ? 1e-300 : 0.0;  // where a product is too small for that
+    return {near - error - least, near + error + least};
+  }
+
   /// The loss at t.
   [[nodiscard]] enclosure loss(double t) const {
-    enclosure p = 0.0;
-    enclosure q = 0.0;
-    for (part const& one : parts_) {
-      enclosure const at_p = log_ratio(one.p, 0.0, t);
-      enclosure const at_q = log_ratio(one.q, 0.0, t);
-      p += one.weight * expm1(at_p);
-      q += one.weight * expm1(at_q);
+    if (std::optional<enclosure> const p = near_noise(&part::p, t)) {
+      if (std::optional<enclosure> const q = near_noise(&part::q, t)) {
+        return log1p((*p - *q) / (1.0 + *q));
+      }
     }
-    auto const near_zero = [](enclosure const& y) { return y.lower > -0.5 && y.upper < 0.5; };
-    if (near_zero(p) && near_zero(q)) return log1p((p - q) / (1.0 + q));
-    auto const log_mixture = [&](double part::*shift) {
-      double top = -std::numeric_limits<double>::infinity();
-      for (part const& one : parts_) {
-        if (one.weight.lower > 0.0) top = std::max(top, log_ratio(one.*shift, 0.0, t).lower);
+    return log_mixture(&part::p, t) - log_mixture(&part::q, t);
+  }
+  /// Σ w_i·(D(t − a_i)/D(t) − 1), where that is small.
+  [[nodiscard]] std::optional<enclosure> near_noise(double part::*shift, double t) const {
+    enclosure sum = 0.0;
+    for (part const& one : parts_) {
+      if (one.*shift == 0.0) continue;
+      enclosure const x = log_ratio(one.*shift, t);
+      double const reach = std::max(x.upper, 0.0);
+      if (one.log_weight + reach < most_log_ - negligible) {  // between −w and w·e^reach
+        sum += negligible_;
+        continue;
       }
-      enclosure sum = 0.0;
-      for (part const& one : parts_) {
-        sum += one.weight * exp(log_ratio(one.*shift, 0.0, t) - top);
-      }
-      return top + log(sum);
-    };
-    return log_mixture(&part::p) - log_mixture(&part::q);
+      sum += one.weight * expm1(x);
+      if (!(sum.upper < 1e3)) return std::nullopt;
+    }
+    if (sum.lower > -0.5 && sum.upper < 0.5) return sum;
+    return std::nullopt;
+  }
+  /// log Σ w_i·D(t − a_i)/D(t)
+  [[nodiscard]] enclosure log_mixture(double part::*shift, double t) const {
+    part const* heaviest = nullptr;
+    enclosure top = 0.0;
+    double most = -std::numeric_limits<double>::infinity();
+    for (part const& one : parts_) {
+      if (!(one.weight.lower > 0.0)) continue;
+      enclosure const x = log_ratio(one.*shift, t);
+      if (heaviest != nullptr && !(one.log_weight + x.lower > most)) continue;
+      heaviest = &one;
+      top = x;
+      most = one.log_weight + x.lower;
+    }
+    enclosure sum = 0.0;
+    for (part const& one : parts_) {
+      enclosure const x = log_ratio(one.*shift, t);
+      sum += one.log_weight + x.upper < most - negligible
+                 ? enclosure(0.0, negligible_share * heaviest->weight.upper)
+                 : one.weight * exp(x - top.lower);
+    }
+    return top.lower + log(sum);
   }
 
   /// δ_s(ℓ) of the noise.
@@ -118,12 +163,12 @@ class coupled_profile {
   [[nodiscard]] enclosure at(double t) const {
     double top = -std::numeric_limits<double>::infinity();
     for (part const& one : parts_) {
-      if (one.weight.lower > 0.0) top = std::max(top, log_ratio(one.q, 0.0, t).lower);
+      if (one.weight.lower > 0.0) top = std::max(top, log_ratio(one.q, t).lower);
     }
     enclosure whole = 0.0;
     enclosure sum = 0.0;
     for (part const& under : parts_) {
-      enclosure const mass = under.weight * exp(log_ratio(under.q, 0.0, t) - top);
+      enclosure const mass = under.weight * exp(log_ratio(under.q, t) - top);
       whole += mass;
       for (part const& over : parts_) {
         if (over.p == under.q) continue;
@@ -139,14 +184,18 @@ class coupled_profile {
 
   /// Of a mirrored pair, which has nothing below.
   [[nodiscard]] double delta_at_zero() const {
-    part const& one = parts_.front();
+    part const& one = parts_.back();
     return (one.weight * noise_profile(enclosure(one.p) - one.q, 0.0)).upper;
   }
 
   coupled_ratio<T> ratio_;
-  std::vector<part> parts_;
-  double first_ = 0.0;  // of all shifts
+  std::vector<part> parts_;  // what is not moved, and then the heaviest first
+  double first_ = 0.0;       // of all shifts
   double last_ = 0.0;
+  double last_p_ = 0.0;
+  double last_q_ = 0.0;
+  double most_log_ = -std::numeric_limits<double>::infinity();  // of the parts that are moved
+  enclosure negligible_ = 0.0;                                  // beside the heaviest of them
 };
 
 template <std::same_as<double> T>
@@ -199,17 +248,24 @@ bound<T> coupled_profile<T>::delta(T epsilon) const {
 
 template <std::same_as<double> T>
 approx_dp coupled_profile<T>::above(T t) const {
-  enclosure p = 0.0;
-  enclosure q = 0.0;
   auto const beyond = [&](double shift) {
     enclosure const x = enclosure(t) - shift;
     if (normal()) return normal_tail(x);
     return x.lower >= 0.0 ? 0.5 * exp(-x) : 1.0 - 0.5 * exp(min(x, 0.0));
   };
-  for (part const& one : parts_) {
-    p += one.weight * beyond(one.p);
-    q += one.weight * beyond(one.q);
-  }
+  // No tail is more than that of the largest shift.
+  auto const mixed = [&](double part::*shift, double last) {
+    enclosure const most = beyond(last);
+    enclosure sum = 0.0;
+    for (part const& one : parts_) {
+      double const at_most = (one.weight * most).upper;
+      sum += at_most < negligible_share * sum.lower ? enclosure(0.0, at_most)
+                                                    : one.weight * beyond(one.*shift);
+    }
+    return sum;
+  };
+  enclosure const p = mixed(&part::p, last_p_);
+  enclosure const q = mixed(&part::q, last_q_);
   enclosure const at_t = loss(t);
   double const most = (p - exp(at_t) * q).upper;
   return {std::max(at_t.upper, 0.0), most <= 1.0 ? std::max(most, 0.0) : 1.0};

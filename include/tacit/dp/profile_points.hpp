@@ -101,7 +101,10 @@ template <std::same_as<finite_pair> Pair = finite_pair>
                  "so small that losses are finite");
   coupled_pair pair{kind, {}, false, mixed.rest, mixed.error};
   enclosure weight = 0.0;
-  auto const& counted = drawn.size() <= 1000 ? drawn : mixed.parts;  // at every point
+  std::vector<mixture_pair::part> counted =
+      drawn.size() <= 1000 ? drawn : mixed.parts;  // at every point
+  std::stable_sort(counted.begin(), counted.end(),
+                   [](auto const& one, auto const& other) { return one.weight > other.weight; });
   for (auto const& part : counted) weight += part.weight;
   for (auto const& part : mixed.parts) {
     pair.parts.push_back(
@@ -113,11 +116,16 @@ template <std::same_as<finite_pair> Pair = finite_pair>
   // As if j were told: δ at ε′ ≤ ε of 1 + share·(e^{ε′} − 1) = e^ε.
   auto const told = [&](double e) {
     double const before = e < 700.0 ? log1p(expm1(enclosure(e)) / share).lower : e;
-    enclosure sum = 0.0;
+    double const most = noise_delta(kind, last, before);
+    double sum = 0.0;
     for (auto const& part : counted) {
-      sum += part.weight * enclosure(noise_delta(kind, 2.0 * part.shift * shift, before));
+      double const at_most = multiply_up(part.weight, most);
+      sum = add_up(
+          sum, at_most < 1e-26 * sum
+                   ? at_most
+                   : multiply_up(part.weight, noise_delta(kind, 2.0 * part.shift * shift, before)));
     }
-    return sum.upper;
+    return sum;
   };
   auto const point = [&](double t) {
     approx_dp out = together.above(t);

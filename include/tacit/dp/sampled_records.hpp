@@ -231,7 +231,7 @@ class sampled_records {
       domination out = symmetric_domination(exchanged_points(kind, mixed, drawn, shift), false);
       double const parts = static_cast<double>(mixed.parts.size());
       double const told = static_cast<double>(std::min<std::size_t>(1000, drawn.size()));
-      out.work = 1e6 * parts + 2e5 * told;  // some 500 points, each of three sums
+      out.work = 3.5e5 * parts + 5e4 * told;  // some 1200 points, each of three sums
       return out;
     }
     coupled_pair pair{kind, {}, false, mixed.rest, mixed.error};
