@@ -423,10 +423,11 @@ json schedule(json const& question) {
   for (std::size_t k = 0; k < given.releases.size(); ++k) {
     // As the page keeps it, it would stay the same under other neighbours.
     if (!given.releases[k].of_neighbours) continue;
-    throw apps::bad_schedule(given.releases[k].name +
-                                 ".mechanism is one whose epsilon depends on the neighbours, but "
-                                 "must be what it is under the page's own: pure or exponential",
-                             "mechanism", k);
+    throw apps::bad_schedule(
+        given.releases[k].name +
+            ".mechanism is one whose epsilon depends on the neighbours, but "
+            "must be what it is under the page's own: pure, exponential or a profile",
+        "mechanism", k);
   }
   run const what = checked_run(given);
   json releases = json::array();

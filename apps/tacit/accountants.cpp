@@ -59,7 +59,9 @@ class account_of final : public account_around<Accountant> {
  public:
   using account_around<Accountant>::account_around;
 
-  void compose(composed const& what) override { this->asked_.compose(what.release, what.count); }
+  void compose(tacit::event const& release, std::uint64_t count) override {
+    this->asked_.compose(release, count);
+  }
   double attack_success(double prior) const override { return this->asked_.attack_success(prior); }
 };
 
@@ -69,7 +71,7 @@ class account_of_epochs final : public account_around<Run> {
  public:
   using account_around<Run>::account_around;
 
-  void compose(composed const&) override {
+  void compose(tacit::event const&, std::uint64_t) override {
     throw std::logic_error("shuffled epochs are composed already");
   }
   double attack_success(double prior) const override {
@@ -83,12 +85,12 @@ class estimate_of_limit final : public account {
  public:
   explicit estimate_of_limit(adjacency neighbours) : neighbours_(neighbours) {}
 
-  void compose(composed const& what) override {
+  void compose(tacit::event const& release, std::uint64_t count) override {
     if (neighbours_ == adjacency::replace_one) {
       throw std::invalid_argument(
           "the central limit of sampled Gaussians is stated for add-remove and zero-out");
     }
-    asked_.compose(what.release, what.count);
+    asked_.compose(release, count);
   }
   bound<double> epsilon(double delta) const override {
     double const x = asked_.epsilon_estimate(delta);
@@ -237,7 +239,7 @@ std::unique_ptr<account> composed_by(method const& how, plan const& run) {
   auto account = how.start(run.neighbours);
   for (plan::entry const& e : run.releases) {
     try {
-      account->compose(e.what);
+      account->compose(e.what.release, e.what.count);
     } catch (std::logic_error const& error) {  // no bound is known, or none at this value
       throw bad_input((e.name.empty() ? "" : run.origin + ": " + e.name + ": ") + error.what());
     }

@@ -26,7 +26,7 @@ class account {
   virtual ~account() = default;
 
   /// @throws std::invalid_argument, with the reason, where no bound is known
-  virtual void compose(tacit::composed const& what) = 0;
+  virtual void compose(tacit::event const& release, std::uint64_t count) = 0;
   virtual tacit::bound<double> epsilon(double delta) const = 0;
   virtual tacit::bound<double> delta(double epsilon) const = 0;
   virtual tacit::bound<double> epsilon_within(double delta, tacit::detail::work_budget&) const = 0;

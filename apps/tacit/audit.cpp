@@ -275,7 +275,7 @@ answer universe_mezo(transcript const& run, apps::task const& job, arguments con
 answer epsilon_of(tacit::event const& release, std::uint64_t steps, arguments const& of) {
   double const delta = of.number("--delta");
   auto const account = default_method().start(tacit::adjacency::add_remove);
-  account->compose({release, steps});
+  account->compose(release, steps);
   tacit::bound<double> const epsilon = account->epsilon(delta);
   double const success = account->attack_success(0.5);
   return {"epsilon is at most " + epsilon_in_words(finite(epsilon.upper)) + " at delta " +

@@ -7,6 +7,8 @@
 #include <tacit/core/count.hpp>
 #include <tacit/dp/sensitivity.hpp>
 
+#include "surroundings.hpp"
+
 #include <algorithm>
 
 namespace calculator {
@@ -190,6 +192,7 @@ std::vector<std::string> const& plan_names() {
 plan read_plan(arguments const& of) {
   if (of.given("--schedule")) {
     of.must_be_left_out(stating_one_release, "where --schedule is given");
+    if (of.has("--patience")) be_patient(of);  // runs inside of it are asked for their profiles
     std::optional<adjacency> neighbours;
     if (of.given("--adjacency")) neighbours = read_adjacency(of);
     return read_schedule(of.text("--schedule"), neighbours);
@@ -297,8 +300,16 @@ std::string in_words(composed const& what, std::optional<std::uint64_t> batches)
          in_words(how, batches) + persons;
 }
 
+std::string in_words(plan::entry const& what, std::optional<std::uint64_t> batches) {
+  if (!what.run) return in_words(what.what, batches);
+  plan const inner{tacit::adjacency::add_remove, what.run->releases};
+  std::string const several = counted(what.what.count, "run") + ", each of them ";
+  return (what.what.count == 1 ? "a run as one release: " : several) +
+         words_around(what.run->around, in_words(inner));
+}
+
 std::string in_words(plan const& run) {
-  if (run.releases.size() == 1) return in_words(run.releases.front().what, run.batches);
+  if (run.releases.size() == 1) return in_words(run.releases.front(), run.batches);
   return std::to_string(run.steps()) + " steps in " + std::to_string(run.releases.size()) +
          " kinds of release";
 }

@@ -63,6 +63,8 @@ std::string in_words(tacit::sampling const& how,
 std::string count_in_words(std::uint64_t count, tacit::sampling const& how);
 std::string in_words(tacit::composed const& what,
                      std::optional<std::uint64_t> batches = std::nullopt);
+/// Of an inner run what it releases, and what is around it.
+std::string in_words(plan::entry const& what, std::optional<std::uint64_t> batches = std::nullopt);
 std::string in_words(plan const& run);
 std::string in_words(tacit::adjacency neighbours);  // add-remove
 

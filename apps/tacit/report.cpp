@@ -43,10 +43,35 @@ std::string meaning(tacit::adjacency neighbours) {
   return "";
 }
 
+// What is released, with the releases of inner runs in the place of their profiles.
+void add_releases(std::vector<plan::entry> const& of, std::vector<tacit::event>& all) {
+  for (plan::entry const& e : of) {
+    if (e.run) {
+      add_releases(e.run->releases, all);
+    } else {
+      all.push_back(e.what.release);
+    }
+  }
+}
+
+void add_once(std::string assumed, std::vector<std::string>& all) {
+  if (std::find(all.begin(), all.end(), assumed) == all.end()) all.push_back(std::move(assumed));
+}
+
+void add_assumed(std::vector<plan::entry> const& of, std::vector<std::string>& all) {
+  for (plan::entry const& e : of) {
+    if (e.assumed != nullptr) add_once(e.assumed, all);
+    if (!e.run) continue;
+    add_assumed(e.run->releases, all);
+    for (std::string& more : assumptions_around(e.run->around)) add_once(std::move(more), all);
+  }
+}
+
 std::vector<std::string> assumptions(plan const& run, surroundings const& its) {
+  std::vector<tacit::event> releases;
+  add_releases(run.releases, releases);
   auto const any = [&](std::function<bool(tacit::event const&)> const& holds) {
-    return std::any_of(run.releases.begin(), run.releases.end(),
-                       [&](plan::entry const& e) { return holds(e.what.release); });
+    return std::any_of(releases.begin(), releases.end(), holds);
   };
   auto const sampled_as = [&]<class Scheme>(Scheme /*which*/) {
     return any([](tacit::event const& e) { return std::holds_alternative<Scheme>(e.how); });
@@ -68,8 +93,7 @@ std::vector<std::string> assumptions(plan const& run, surroundings const& its) {
   if (any([](tacit::event const& e) { return e.records_per_person > 1; })) {
     all.emplace_back("Where records per person are stated, no person has more of them.");
   }
-  if (!any(stated) || std::any_of(run.releases.begin(), run.releases.end(),
-                                  [&](auto const& e) { return !stated(e.what.release); })) {
+  if (any([&](tacit::event const& e) { return !stated(e); })) {
     all.emplace_back(
         "A record's contribution is clipped to the norm that the noise is relative to, before "
         "the sum.");
@@ -77,11 +101,7 @@ std::vector<std::string> assumptions(plan const& run, surroundings const& its) {
   if (any(stated)) {
     all.emplace_back("A mechanism given by its guarantee keeps it under these neighbours.");
   }
-  for (plan::entry const& e : run.releases) {
-    if (e.assumed != nullptr && std::find(all.begin(), all.end(), e.assumed) == all.end()) {
-      all.emplace_back(e.assumed);
-    }
-  }
+  add_assumed(run.releases, all);
   if (sampled_as(tacit::poisson{})) {
     all.emplace_back(
         "Poisson samples: each record takes part independently, with the stated rate, drawn afresh "
@@ -122,7 +142,7 @@ std::vector<std::string> assumptions(plan const& run, surroundings const& its) {
           ? "Every release of a run is listed. The attacker sees all of those of the best run, "
             "nothing of the other runs, and knows all other records."
           : "Every release is listed. The attacker sees all of them and knows all other records.");
-  for (std::string& more : assumptions_around(its)) all.push_back(std::move(more));
+  for (std::string& more : assumptions_around(its)) add_once(std::move(more), all);
   return all;
 }
 
@@ -142,9 +162,9 @@ answer run_report(arguments const& of) {
   page = "# Privacy statement\n\n## What is released\n\n";
   out.json["releases"] = nlohmann::ordered_json::array();
   for (plan::entry const& e : run.releases) {
-    page += "- " + in_words(e.what, run.batches) + "\n";
-    out.json["releases"].push_back(as_json(e.what));
-    if (e.at_most) out.json["releases"].back()["attained"] = false;
+    page += "- " + in_words(e, run.batches) + "\n";
+    out.json["releases"].push_back(apps::as_json(e));
+    if (e.at_most && !e.run) out.json["releases"].back()["attained"] = false;
     if (run.batches) out.json["releases"].back()["batches"] = *run.batches;
   }
   for (std::string const& around : releases_around(its)) page += "- " + around + "\n";

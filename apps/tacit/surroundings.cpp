@@ -69,12 +69,6 @@ std::string sample_in_words(surroundings const& around) {
          " drawn once";
 }
 
-// Of random size, so that they may be cut.
-bool has_random_batches(tacit::composed const& c) {
-  return std::holds_alternative<tacit::poisson>(c.release.how) ||
-         std::holds_alternative<tacit::random_allocation>(c.release.how);
-}
-
 // Only bounds are known of the best of several runs and of capped batches. An estimate put into one is neither.
 void refuse_estimate(method const& how, surroundings const& around) {
   char const* const option = around.times ? "--best-of" : around.cap ? "--cap" : nullptr;
@@ -108,28 +102,8 @@ accounts accounts_by(method const& how, plan const& run, surroundings const& aro
   refuse_estimate(how, around);
   accounts out{composed_by(how, run), {}};
   if (how.estimate || !around.cap) return out;
-  std::vector<tacit::composed> const history = run.history();
-  for (double const failure : tacit::told_failures) {
-    std::optional<tacit::told_cuts> const told = tacit::tell_cuts(*around.cap, history, failure);
-    if (!told) break;
-    if (!out.others.empty() && told->failure == out.others.back().failure) continue;
-    auto one = how.start(run.neighbours);
-    try {
-      for (tacit::composed const& what : told->releases) one->compose(what);
-    } catch (std::logic_error const&) {  // not of batches of a fixed size
-      break;
-    }
-    out.others.push_back({std::move(one), told->failure});
-  }
+  out.tell_cuts(*around.cap, run.history(), [&] { return how.start(run.neighbours); });
   return out;
-}
-
-tacit::sampling sample_of(surroundings const& around) {
-  if (!around.fixed_share) return tacit::poisson{*around.drawn_once};
-  // What counts is the share, rounded up.
-  constexpr double whole = 0x1p53;
-  double const size = std::max(1.0, std::ceil(*around.drawn_once * whole));
-  return tacit::fixed_size{static_cast<std::uint64_t>(size), static_cast<std::uint64_t>(whole)};
 }
 
 surroundings around(surroundings its, plan const& run) {
@@ -141,8 +115,7 @@ surroundings read_surroundings(arguments const& of, plan const& run) {
   surroundings out;
   if (of.given("--cap")) {
     out.cap = tacit::batch_cap{of.whole("--cap"), of.whole("--cap-records")};
-    std::vector<tacit::composed> const history = run.history();
-    if (std::none_of(history.begin(), history.end(), has_random_batches)) {
+    if (!apps::has_random_batches(run.history())) {
       of.must_be_left_out({"--cap"},
                           "unless records are sampled by Poisson or allocated at random: other "
                           "batches have one size");

@@ -563,6 +563,59 @@ class Schedules(Runs):
         plain = self.ask_json("epsilon", "--noise-multiplier", 2.4, "--steps", 1, *asked)
         self.assertAlmostEqual(joint["epsilon"], plain["epsilon"], delta=1e-9)
 
+    def test_runs_as_one_release(self):
+        """A schedule may hold whole runs: docs/accountants.md, "A run as one release"."""
+        step = {"mechanism": "gaussian", "noise_multiplier": 2, "rate": 0.02, "steps": 500}
+        options = ["--noise-multiplier", 2, "--rate", 0.02, "--steps", 500]
+        inner = {"mechanism": "run", "releases": [step]}
+        best = ["--best-of", 10, "--best-of-law"]
+        for run, around, neighbours in [
+                (inner, [], "add-remove"), (inner, [], "replace-one"), ({**inner, "releases": [inner]}, [], "zero-out"),
+                (dict(inner, drawn_once=0.3), ["--drawn-once", 0.3], "add-remove"),
+                (dict(inner, cap={"most": 200, "records": 5000}), ["--cap", 200, "--cap-records", 5000], "add-remove"),
+                (dict(inner, best_of={"mean": 10}), best + ["geometric"], "add-remove"),
+                (dict(inner, best_of={"mean": 10, "law": "logarithmic"}), best + ["logarithmic"], "zero-out"),
+                (dict(inner, best_of={"mean": 10, "law": "poisson"}), best + ["poisson"], "add-remove"),
+                (dict(inner, best_of={"mean": 10, "shape": 0.5}), ["--best-of", 10, "--best-of-shape", 0.5], "add-remove"),
+                (dict(inner, cap={"most": 200, "records": 5000}, drawn_once=0.3, best_of={"mean": 10}),
+                 ["--cap", 200, "--cap-records", 5000, "--drawn-once", 0.3, "--best-of", 10], "add-remove")]:
+            path = self.schedule({"adjacency": neighbours, "releases": [run]})
+            found = self.ask_json("epsilon", "--schedule", path, "--delta", 1e-5)
+            known = self.ask_json("epsilon", *options, *around, "--adjacency", neighbours, "--delta", 1e-5)
+            self.assertIs(found["attained"], False)
+            self.assertGreaterEqual(found["upper"], known["lower"], run)
+            self.assertLess(found["upper"], known["upper"] * 1.002, run)
+        # Two runs cost what their releases do.
+        twice = self.ask_json("epsilon", "--schedule", self.schedule({"releases": [dict(inner, steps=2)]}), "--delta", 1e-5)
+        plain = self.ask_json("epsilon", *options[:-1], 1000, "--delta", 1e-5)
+        self.assertGreaterEqual(twice["upper"], plain["lower"])
+        self.assertLess(twice["upper"], plain["upper"] * 1.003)
+        # A report says what is inside, states it anew, and assumes what its releases do.
+        choice = {"mechanism": "report-noisy-max", "noise": "laplace", "scale": 8}
+        run = dict(inner, releases=[step, choice], drawn_once=0.3, best_of={"mean": 10})
+        asked = ["report", "--schedule", self.schedule({"releases": [run, step]})]
+        self.assertEqual(self.ask_json(*asked)["releases"][0], run)
+        page = self.ask(*asked, "--json")
+        said = " ".join(page["assumptions"])
+        for part in ["Poisson samples", "Noisy max", "one sample of the records", "The number of runs is drawn", "inside of another"]:
+            self.assertIn(part, said)
+        for run, naming in [(dict(inner, releases=[]), [".releases is []"]),
+                            (dict(inner, releases=[dict(step, rate=2)]), ["releases[0].releases[0].rate is 2"]),
+                            (dict(inner, rate=0.1), ["releases[0].rate is unknown"]),
+                            (dict(inner, cap={"most": 5}), [".cap.records is missing"]),
+                            (dict(inner, releases=[{"mechanism": "pure", "epsilon": 1}], cap={"most": 5, "records": 9}),
+                             [".cap is", "left out"]),
+                            (dict(inner, drawn_once=1.5), [".drawn_once is 1.5"]),
+                            (dict(inner, best_of={"mean": 0.5}), [".best_of.mean is 0.5"]),
+                            (dict(inner, best_of={"mean": 5, "law": "binomial"}), [".best_of.law"]),
+                            (dict(inner, best_of={"mean": 5, "law": "poisson", "shape": 1}), [".best_of.shape is 1"]),
+                            (dict(inner, releases=[dict(step, rate=0.1, records_per_person=2), {"mechanism": "zcdp", "rho": 1}]),
+                             ["releases[0].releases[1]: ", "no"]),
+                            (dict(inner, releases=[{"mechanism": "gaussian", "noise_multiplier": 1, "shuffled": True, "batches": 5}]),
+                             [".batches is 5"])]:
+            self.refused("epsilon", "--schedule", self.schedule({"adjacency": "add-remove", "releases": [run]}), "--delta", 1e-5,
+                         naming=naming)
+
     def test_mechanisms_that_choose(self):
         """docs/accountants.md; dp/choices.hpp: what stands for them under each adjacency."""
         pure, twice = {"mechanism": "pure"}, {"add-remove": 1, "zero-out": 1, "replace-one": 2}
@@ -651,6 +704,19 @@ class Schedules(Runs):
                           {"sensitivity": 0.0, "weight": 0.99}, {"sensitivity": 1.0, "weight": 0.01}]}])
         self.imported("ZCDpEvent(rho=0.1, xi=0.0)", [{"mechanism": "zcdp", "rho": 0.1}], accountant="rdp")
 
+        # Runs that are one release, also under the neighbours of a tree.
+        noised = {"mechanism": "gaussian", "noise_multiplier": 4.0}
+        for shape, law in [("inf", {"law": "poisson"}), ("1.0", {"shape": 1.0}), ("0.0", {"law": "logarithmic"})]:
+            self.imported(f"ComposedDpEvent([RepeatAndSelectDpEvent(event=GaussianDpEvent(noise_multiplier=4.0), mean=10.0, shape={shape}), "
+                          "GaussianDpEvent(noise_multiplier=4.0)])",
+                          [{"mechanism": "run", "releases": [noised], "best_of": {"mean": 10.0, **law}}, noised])
+        self.imported("RepeatAndSelectDpEvent(SingleEpochTreeAggregationDpEvent(10.0, 7), 10.0, 1.0)",
+                      [{"mechanism": "run", "best_of": {"mean": 10.0}, "releases": [
+                          {"mechanism": "matrix-gaussian", "noise_multiplier": 10.0, "sensitivity": math.sqrt(3)}]}], "zero-out")
+        self.imported("SelfComposedDpEvent(TruncatedSubsampledGaussianDpEvent(dataset_size=1000, sampling_probability=0.01, "
+                      "truncated_batch_size=40, noise_multiplier=1.5), 100)",
+                      [{"mechanism": "run", "releases": [step], "cap": {"most": 40, "records": 1000}}])
+
         for word in ("rdp", "gdp", "prv", "tacit"):
             self.imported(f"OrderedDict([('history', [(1.5, 0.01, 60), (np.float64(1.5), 0.01, 40)]), ('mechanism', '{word}')])",
                           [step])
@@ -676,8 +742,10 @@ class Schedules(Runs):
         gaussian = "GaussianDpEvent(noise_multiplier=1.0)"
         for text, *naming in [
                 ("NonPrivateDpEvent()", "nothing bounds"), ("UnsupportedDpEvent()", "UnsupportedDpEvent"),
-                (f"RepeatAndSelectDpEvent(event={gaussian}, mean=10.0, shape=inf)", "--best-of"),
-                ("TruncatedSubsampledGaussianDpEvent(1000, 0.01, 20, 1.0)", "--cap"),
+                (f"RepeatAndSelectDpEvent(event={gaussian}, mean=10.0, shape=-1.0)", "shape is -1"),
+                (f"RepeatAndSelectDpEvent(event={gaussian}, mean=0.5, shape=1.0)", "mean is 0.5"),
+                ("RepeatAndSelectDpEvent(event=ZCDpEvent(rho=0.1, xi=0.0), mean=10.0, shape=1.0)", "releases[0]: ", "no"),
+                ("TruncatedSubsampledGaussianDpEvent(1000, 1.01, 20, 1.0)", "sampling_probability is 1.01"),
                 ("ComposedDpEvent([CauchyDpEvent(1.0)])", "ComposedDpEvent.events[0] is CauchyDpEvent", "GaussianDpEvent"),
                 ("NoOpDpEvent()", "no release"), ("ComposedDpEvent([])", "no release"),
                 ("GaussianDpEvent()", "GaussianDpEvent.noise_multiplier is missing"),

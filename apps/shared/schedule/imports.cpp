@@ -236,11 +236,7 @@ known_event const* mechanism_of(std::string const& kind) {
   std::string const kind = of.kind();
   constexpr std::pair<char const*, char const*> reasons[] = {
       {"NonPrivateDpEvent", "what protects something: nothing bounds this release"},
-      {"UnsupportedDpEvent", "an event that says what it is"},
-      {"RepeatAndSelectDpEvent",
-       "left out: give its event, and beside it of how many runs it is the best (--best-of)"},
-      {"TruncatedSubsampledGaussianDpEvent",
-       "left out: give a Poisson-sampled Gaussian to the calculator, and --cap beside it"}};
+      {"UnsupportedDpEvent", "an event that says what it is"}};
   for (auto const& [name, reason] : reasons) {
     if (kind == name) of.refuse(reason);
   }
@@ -249,7 +245,9 @@ known_event const* mechanism_of(std::string const& kind) {
                                  "SelfComposedDpEvent",
                                  "PoissonSampledDpEvent",
                                  "SampledWithReplacementDpEvent",
-                                 "SampledWithoutReplacementDpEvent"};
+                                 "SampledWithoutReplacementDpEvent",
+                                 "RepeatAndSelectDpEvent",
+                                 "TruncatedSubsampledGaussianDpEvent"};
   for (known_event const& e : known_events()) known.emplace_back(e.name);
   of.refuse(joined(known));
 }
@@ -289,7 +287,36 @@ std::optional<tacit::sampling> sampling_of(part const& of, std::vector<part>& in
   return tacit::fixed_size{inside[1].whole(1, records), records};
 }
 
-void read_event(part const& of, std::uint64_t before, entries& out);
+// The runs that are one release.
+class inner_runs {
+ public:
+  explicit inner_runs(tacit::adjacency neighbours) : neighbours_(neighbours) {}
+
+  // Releases and what is around them, stated by its keys.
+  schedule::entry operator()(part const& of, entries const& releases, json around,
+                             std::uint64_t count) const {
+    around["mechanism"] = "run";
+    around["releases"] = json::array();
+    for (schedule::entry const& e : releases) around["releases"].push_back(json(as_json(e)));
+    around["steps"] = count;
+    return read_entry(around, of.name(), neighbours_);
+  }
+
+ private:
+  tacit::adjacency neighbours_;
+};
+
+json law_of(part const& mean, part const& shape) {
+  double const runs =
+      mean.number("in [1e-3, 1e12]", [](double x) { return x >= 1e-3 && x <= 1e12; });
+  if (shape.value() == "inf") return {{"mean", runs}, {"law", "poisson"}};
+  double const of_law =
+      shape.number("in (-1, 1000], or inf", [](double x) { return x > -1.0 && x <= 1000.0; });
+  if (runs < 1.0) mean.refuse("in [1, 1e12] unless shape is inf");
+  return {{"mean", runs}, {"shape", of_law}};
+}
+
+void read_event(part const& of, std::uint64_t before, inner_runs const& run, entries& out);
 
 void read_sampled(part const& of, tacit::sampling how, part const& event, std::uint64_t before,
                   entries& out) {
@@ -316,22 +343,35 @@ void read_sampled(part const& of, tacit::sampling how, part const& event, std::u
   if (!groups.empty()) out.push_back({{sampled(joint(event, groups), how), before}, of.name()});
 }
 
-void read_event(part const& of, std::uint64_t before, entries& out) {
+void read_event(part const& of, std::uint64_t before, inner_runs const& run, entries& out) {
   std::string const kind = of.kind();
   std::vector<part> inside;
   if (kind == "NoOpDpEvent") {
     (void)of.arguments({});
   } else if (kind == "ComposedDpEvent") {
     for (part const& e : of.arguments({"events"})[0].entries("a list of events")) {
-      read_event(e, before, out);
+      read_event(e, before, run, out);
     }
   } else if (kind == "SelfComposedDpEvent") {
     inside = of.arguments({"event", "count"});
-    read_event(inside[0], times(inside[1], before), out);
+    read_event(inside[0], times(inside[1], before), run, out);
   } else if (std::optional<tacit::sampling> const how = sampling_of(of, inside)) {
     read_sampled(of, *how, inside.back(), before, out);
   } else if (known_event const* known = mechanism_of(kind)) {
     out.push_back({{tacit::event(known->read(of)), before}, of.name()});
+  } else if (kind == "RepeatAndSelectDpEvent") {
+    inside = of.arguments({"event", "mean", "shape"});
+    entries repeated;
+    read_event(inside[0], 1, run, repeated);
+    if (repeated.empty()) return;
+    out.push_back(run(of, repeated, {{"best_of", law_of(inside[1], inside[2])}}, before));
+  } else if (kind == "TruncatedSubsampledGaussianDpEvent") {
+    inside = of.arguments(
+        {"dataset_size", "sampling_probability", "truncated_batch_size", "noise_multiplier"});
+    tacit::event const step =
+        sampled(tacit::gaussian{inside[3].noise()}, tacit::poisson{inside[1].probability()});
+    json const cap{{"records", inside[0].whole()}, {"most", inside[2].whole()}};
+    out.push_back(run(of, {{{step, before}, of.name()}}, {{"cap", cap}}, 1));
   } else {
     refuse_event(of);
   }
@@ -442,7 +482,18 @@ json with_calls(json const& from) {
   return {{call_key, from[1]}, {"values", std::move(values)}, {"named", json::object()}};
 }
 
-schedule checked(entries releases, std::string const& of) {
+// One record more would move all records behind it to other leaves of a tree: dp_accounting has trees under
+// REPLACE_SPECIAL alone.
+bool has_tree(json const& of) {
+  if (of.is_object() && of.contains(call_key) &&
+      part("", of).kind() == "SingleEpochTreeAggregationDpEvent") {
+    return true;
+  }
+  return of.is_structured() && std::any_of(of.begin(), of.end(), has_tree);
+}
+
+schedule checked(entries releases, std::string const& of,
+                 std::optional<tacit::adjacency> neighbours = {}) {
   if (releases.empty()) throw bad_schedule(of + " holds no release");
   std::uint64_t steps = 0;
   for (schedule::entry const& e : releases) {
@@ -453,22 +504,19 @@ schedule checked(entries releases, std::string const& of) {
     }
     steps += e.what.count;
   }
-  // One record more would move all records behind it to other leaves of a tree: dp_accounting has trees under
-  // REPLACE_SPECIAL alone.
-  bool const tree = std::any_of(releases.begin(), releases.end(), [](auto const& e) {
-    return std::holds_alternative<tacit::matrix_gaussian>(e.what.release.what);
-  });
-  return {tree ? std::optional(tacit::adjacency::zero_out) : std::nullopt, std::move(releases)};
+  return {neighbours, std::move(releases)};
 }
 
-schedule read_call(json const& from) {
+schedule read_call(json const& from, tacit::adjacency assumed) {
   part const of(part("", from).kind(), from);
   if (of.name() == "PRVAccountant" || of.name() == "DPSGDAccountant") {
     return checked(read_prv(of), of.name());
   }
+  std::optional<tacit::adjacency> neighbours;
+  if (has_tree(from)) neighbours = tacit::adjacency::zero_out;
   entries out;
-  read_event(of, 1, out);
-  return checked(std::move(out), of.name());
+  read_event(of, 1, inner_runs(neighbours.value_or(assumed)), out);
+  return checked(std::move(out), of.name(), neighbours);
 }
 
 // Whether it is Python's text, not JSON's: a name, a tuple, or what stands in '.
@@ -486,11 +534,12 @@ bool is_python(std::string const& text) {
 schedule parse_schedule(std::string const& text, tacit::adjacency assumed) {
   if (!is_python(text)) {
     json const from = parse_json(text);
-    return is_named_tuple(from) ? read_call(with_calls(from)) : read_schedule(from, assumed);
+    return is_named_tuple(from) ? read_call(with_calls(from), assumed)
+                                : read_schedule(from, assumed);
   }
   try {
     json const found = without_wrappers(parse_python(text));
-    return found.is_object() && found.contains(call_key) ? read_call(found)
+    return found.is_object() && found.contains(call_key) ? read_call(found, assumed)
                                                          : read_schedule(found, assumed);
   } catch (bad_schedule const&) {
     throw;

@@ -5,7 +5,10 @@
 #include <tacit/core/count.hpp>
 #include <tacit/dp/choices.hpp>
 #include <tacit/dp/integer_noise.hpp>
+#include <tacit/dp/privacy_loss.hpp>
 #include <tacit/dp/sensitivity.hpp>
+#include <tacit/dp/shared_questions.hpp>
+#include <tacit/dp/trade_off_curve.hpp>
 
 #include "output/format.hpp"
 
@@ -14,6 +17,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
+#include <map>
 #include <set>
 #include <utility>
 #include <variant>
@@ -457,6 +462,8 @@ std::vector<known_mechanism> const& mechanisms() {
   return all;
 }
 
+constexpr char const* run_word = "run";
+
 tacit::sampling read_sampling(node const& of) {
   if (of.has("allocate") || of.has("of")) {
     for (char const* other : {"rate", "batch", "records", "shuffled", "with_replacement"}) {
@@ -485,11 +492,138 @@ tacit::sampling read_sampling(node const& of) {
   return of.flag("shuffled") ? tacit::sampling(tacit::shuffled{}) : tacit::unsampled{};
 }
 
+std::optional<tacit::repetitions> read_best_of(node const& of) {
+  if (!of.has("best_of")) return std::nullopt;
+  node const best = of.field("best_of");
+  best.must_be_object();
+  best.must_have_only({"mean", "law", "shape"});
+  node const mean = best.field("mean");
+  std::string const law =
+      best.has("law") ? best.field("law").word({"geometric", "logarithmic", "poisson"}) : "";
+  if (law == "poisson") {
+    if (best.has("shape")) best.field("shape").refuse("left out where law is poisson");
+    return tacit::poisson_count{
+        mean.number("in [1e-3, 1e12]", [](double x) { return x >= 1e-3 && x <= 1e12; })};
+  }
+  double const runs = mean.number("in [1, 1e12], or of a Poisson law in [1e-3, 1e12]",
+                                  [](double x) { return x >= 1.0 && x <= 1e12; });
+  if (!best.has("shape")) return tacit::repetitions_of_mean(runs, law == "logarithmic" ? 0.0 : 1.0);
+  if (!law.empty()) best.field("shape").refuse("left out where a law is given");
+  return tacit::repetitions_of_mean(runs, best.field("shape").number("in (-1, 1000]", [](double x) {
+    return x > -1.0 && x <= 1000.0;
+  }));
+}
+
+surroundings read_surroundings(node const& of, std::vector<composed> const& history,
+                               tacit::adjacency neighbours) {
+  surroundings out;
+  if (of.has("cap")) {
+    node const cap = of.field("cap");
+    cap.must_be_object();
+    cap.must_have_only({"most", "records"});
+    if (!has_random_batches(history)) {
+      cap.refuse("left out unless records are sampled by Poisson or allocated at random");
+    }
+    out.cap = tacit::batch_cap{cap.field("most").whole(1, largest_count),
+                               cap.field("records").whole(1, largest_count)};
+    out.overflow = tacit::overflow(*out.cap, history);
+  }
+  if (of.has("drawn_once")) out.drawn_once = of.field("drawn_once").probability();
+  out.fixed_share = neighbours == tacit::adjacency::replace_one;
+  out.times = read_best_of(of);
+  return out;
+}
+
+// Upper ends of δ at about a thousand ε, to where next to nothing of it is left, closest together where it falls steeply:
+// between them it counts as far as convexity bounds it.
+template <class Run>
+tacit::trade_off_curve upper_curve(Run const& run, tacit::adjacency neighbours) {
+  constexpr double knots = 1000.0;
+  constexpr double least = 1e-25;
+  constexpr double of_one =
+      0.05 * tacit::detail::work_on_search;  // far out one may take as much as there is
+  tacit::detail::work_budget work(tacit::detail::work_on_search);
+  tacit::detail::delta_answers answers = tacit::detail::delta_answers_of(run);
+  std::map<double, double> deltas;
+  auto const ask = [&](double epsilon) {
+    double const found = work.within(
+        of_one, [&](tacit::detail::work_budget& own) { return answers(epsilon, own).upper; });
+    return deltas[epsilon] = std::clamp(found, 0.0, 1.0);
+  };
+  ask(0.0);
+  for (double e = 0.1; ask(e) > least && e < 256.0 && !work.ended();) e *= 1.25;
+  std::map<double, double> const rough = deltas;
+  auto const height = [&](double delta) { return std::log(std::max(delta, least)); };
+  double const fall = height(rough.begin()->second) - height(rough.rbegin()->second);
+  // In their order: what is found for one ε serves the next.
+  for (auto next = std::next(rough.begin()); next != rough.end(); ++next) {
+    auto const [begin, high] = *std::prev(next);
+    double const count =
+        std::ceil(fall > 0.0 ? knots * (height(high) - height(next->second)) / fall : 1.0);
+    for (double k = 1.0; k < count && !work.ended(); ++k) {
+      ask(begin + (next->first - begin) * (k / count));
+    }
+  }
+  std::vector<tacit::profile_knot> out;
+  double upper = 1.0;
+  for (auto const& [epsilon, delta] : deltas) {
+    upper = std::min(upper, delta);  // it falls
+    out.push_back({epsilon, {0.0, upper}});
+  }
+  return {neighbours, out};
+}
+
+tacit::dp_profile profile_of(schedule::inner_run const& run, tacit::adjacency neighbours) {
+  using account = tacit::privacy_loss_accountant;
+  auto const start = [&] { return std::make_unique<account>(neighbours); };
+  accounts<account> all{start(), {}};
+  std::vector<composed> history;
+  for (schedule::entry const& e : run.releases) {
+    try {
+      all.whole->compose(e.what.release, e.what.count);
+    } catch (std::logic_error const& error) {  // no bound is known, or none at this value
+      throw bad_schedule(e.name + ": " + error.what());
+    }
+    history.push_back(e.what);
+  }
+  if (run.around.cap) all.tell_cuts(*run.around.cap, history, start);
+  auto const curve = [&](auto const& one) { return upper_curve(one, neighbours); };
+  tacit::trade_off_curve const of_one = asked_of_one(all, run.around, curve);
+  if (!run.around.times) return of_one.profile();
+  return curve(tacit::best_of(of_one, *run.around.times)).profile();
+}
+
+constexpr char const* inside =
+    "A run inside of another one draws its samples, its cuts and the number of its repetitions "
+    "anew each time; all of that stays secret, and its releases are seen when it ends or before.";
+
+schedule::entry read_one(node const& of, tacit::adjacency neighbours);
+
+// A whole run as one release: what it gives away is its profile.
+schedule::entry read_run(node const& of, tacit::adjacency neighbours) {
+  of.must_have_only({"mechanism", "releases", "cap", "drawn_once", "best_of", "steps"});
+  auto run = std::make_shared<schedule::inner_run>();
+  run->stated = of.value().dump();
+  node const releases = of.field("releases");
+  std::vector<composed> history;
+  for (std::size_t k = 0; k < releases.entries("a list of releases"); ++k) {
+    node const one = releases.entry(k);
+    run->releases.push_back(read_one(one, neighbours));
+    if (one.has("batches")) one.field("batches").refuse("left out inside of a run");
+    history.push_back(run->releases.back().what);
+  }
+  run->around = read_surroundings(of, history, neighbours);
+  tacit::dp_profile const profile = profile_of(*run, neighbours);
+  std::uint64_t const steps = of.has("steps") ? of.field("steps").whole(1, largest_count) : 1;
+  return {{event(profile), steps}, of.name(), true, true, inside, std::move(run)};
+}
+
 schedule::entry read_one(node const& of, tacit::adjacency neighbours) {
   of.must_be_object();
-  std::vector<std::string> words;
+  std::vector<std::string> words{run_word};
   for (known_mechanism const& m : mechanisms()) words.emplace_back(m.word);
   std::string const word = of.field("mechanism").word(words);
+  if (word == run_word) return read_run(of, neighbours);
   known_mechanism const& known =
       *std::find_if(mechanisms().begin(), mechanisms().end(),
                     [&](known_mechanism const& m) { return m.word == word; });
@@ -570,6 +704,10 @@ composed read_release(json const& from, std::size_t k, tacit::adjacency neighbou
   composed const out = read_one(of, neighbours).what;
   if (of.has("batches")) of.field("batches").refuse("left out where what keeps a target is sought");
   return out;
+}
+
+schedule::entry read_entry(json const& from, std::string const& name, tacit::adjacency neighbours) {
+  return read_one(node(name, from), neighbours);
 }
 
 schedule read_schedule(json const& from, tacit::adjacency assumed) {
@@ -701,6 +839,10 @@ nlohmann::ordered_json as_json(composed const& release) {
   }
   out["steps"] = release.count;
   return out;
+}
+
+nlohmann::ordered_json as_json(schedule::entry const& release) {
+  return release.run ? nlohmann::ordered_json::parse(release.run->stated) : as_json(release.what);
 }
 
 double answered_noise(double found) {

@@ -3,10 +3,13 @@
 
 #include <tacit/dp/event.hpp>
 
+#include "schedule/around_run.hpp"
+
 #include <nlohmann/json_fwd.hpp>
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -39,6 +42,7 @@ struct bad_schedule : std::invalid_argument {
 };
 
 struct schedule {
+  struct inner_run;
   struct entry {
     tacit::composed what;
     std::string name;            // releases[2], history[0]
@@ -46,6 +50,13 @@ struct schedule {
     bool at_most = false;        // it may cost less than the event that stands for it
     char const* assumed =
         nullptr;  // what that event takes for granted of the mechanism, if it does not show it
+    std::shared_ptr<inner_run const> run = nullptr;  // for which the event, a profile, stands
+  };
+  /// A run that is one release of another one, with what is around it.
+  struct inner_run {
+    std::vector<entry> releases;
+    surroundings around;
+    std::string stated;  // as JSON
   };
   std::optional<tacit::adjacency> neighbours;  // if it names them
   std::vector<entry> releases;
@@ -68,7 +79,13 @@ schedule read_schedule(nlohmann::json const& from,
 tacit::composed read_release(nlohmann::json const& from, std::size_t k,
                              tacit::adjacency neighbours);
 
+/// One release, that complaints call `name`.
+schedule::entry read_entry(nlohmann::json const& from, std::string const& name,
+                           tacit::adjacency neighbours);
+
 nlohmann::ordered_json as_json(tacit::composed const& release);
+/// Of an inner run, as it was stated.
+nlohmann::ordered_json as_json(schedule::entry const& release);
 
 /// add-remove, replace-one, zero-out
 char const* word_of(tacit::adjacency neighbours);
