@@ -47,6 +47,7 @@
 #include <tacit/dp/dominating.hpp>
 #include <tacit/dp/event.hpp>
 #include <tacit/dp/event_words.hpp>
+#include <tacit/dp/far_bounds.hpp>
 #include <tacit/dp/feasible_end.hpp>
 #include <tacit/dp/filter.hpp>
 #include <tacit/dp/filter/approximate.hpp>

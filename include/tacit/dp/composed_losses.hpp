@@ -189,6 +189,7 @@ class composed_losses {
     if (best.lower == best.upper || work.ended()) return best;
     if (auto const atoms = atom_composition<T>::of(laws.laws())) {
       narrow(best, by_atoms(*atoms, laws.ends(), query, best));
+      if (aim.keep != nullptr) aim.keep->keep({*atoms, laws.ends(), laws.lower_holds()});
       return best;
     }
     if (query.wants_epsilon) {

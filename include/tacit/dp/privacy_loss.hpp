@@ -11,6 +11,7 @@
 #include <tacit/dp/discretised.hpp>
 #include <tacit/dp/dominating.hpp>
 #include <tacit/dp/event.hpp>
+#include <tacit/dp/far_bounds.hpp>
 #include <tacit/dp/gathering.hpp>
 #include <tacit/dp/gaussian_profile.hpp>
 #include <tacit/dp/grid_answers.hpp>
@@ -132,6 +133,7 @@ class basic_privacy_loss {
   struct kept_for_others {
     detail::kept_lines<T> lines;
     typename basic_discretised<T>::kept_directions grids;
+    detail::far_bounds<T> by_orders;
   };
 
   struct effort {
@@ -192,7 +194,7 @@ class basic_privacy_loss {
         mixtures_.has_epochs() ? says_little : others_ || mixtures_.has_untabulated() || is_wide;
     if (moments_ && mixtures_.distinct() <= (says_little ? most_at_all : most_by_orders) &&
         by_moments) {
-      bound<T> const above{0.0, by_orders()};
+      bound<T> const above{0.0, by_orders(known.shared().upper)};
       // The Rényi accountant may know more of a mechanism than its pair: then the pair's lower end is not its own.
       if (!attained_ && above.upper < known.shared().lower) return answer{above, by};
       known.meet(above, "Rényi divergences");
@@ -399,7 +401,7 @@ typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::epsilon_by(T delta
   }
   return detail::counted(work, for_lines(allowed.share), [&](detail::work_budget& own) {
     std::optional<T> by_moments;
-    auto const by_orders = [&] {
+    auto const by_orders = [&](T /*known*/ = 0.0) {
       if (!moments_) return std::numeric_limits<T>::infinity();
       if (!by_moments) by_moments = moments_->counted_epsilon(delta, work).upper;
       return *by_moments;
@@ -452,6 +454,12 @@ typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::delta_by(
     if (keep != nullptr && !others_ && attained_) {
       if (auto const known = mixtures_.delta_from(keep->lines, epsilon, own)) return *known;
     }
+    auto const by_orders = [&](T known) {
+      if (keep != nullptr && keep->by_orders.around(epsilon)) return T(1.0);
+      T const found = moments_->counted_delta(epsilon, work).upper;
+      if (keep != nullptr) keep->by_orders.add(epsilon, found, known);
+      return found;
+    };
     return by_ways(
         {false, epsilon}, 0.0, line_width(allowed),
         others_ ? std::nullopt
@@ -464,8 +472,7 @@ typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::delta_by(
                 [&](auto const& grid, auto& most) { return grid.delta(epsilon, most); }, keep);
           });
         },
-        at_last(work, allowed), [&] { return moments_->counted_delta(epsilon, work).upper; },
-        [&](auto const& cover) { return cover.delta(epsilon); });
+        at_last(work, allowed), by_orders, [&](auto const& cover) { return cover.delta(epsilon); });
   });
 }
 

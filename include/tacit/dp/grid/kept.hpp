@@ -2,6 +2,9 @@
 #pragma once
 
 #include <tacit/core/units.hpp>
+#include <tacit/dp/agreement.hpp>
+#include <tacit/dp/grid/atoms.hpp>
+#include <tacit/dp/grid/ends.hpp>
 #include <tacit/dp/grid/tail.hpp>
 #include <tacit/dp/nearest_kept.hpp>
 
@@ -16,11 +19,27 @@
 
 namespace tacit::detail {
 
+/// A composition of atoms alone, which answers for all ε.
+template <std::same_as<double> T = double>
+struct composed_atoms {
+  atom_composition<T> atoms;
+  loss_ends<T> ends;
+  bool lower_holds;  // of the ends
+
+  [[nodiscard]] bound<T> delta(T epsilon) const {
+    bound<T> best = ends.delta(epsilon);
+    if (!lower_holds) best.lower = 0.0;
+    narrow(best, ends.with_infinite(atoms.delta(epsilon)));
+    return best;
+  }
+};
+
 template <std::same_as<double> T = double>
 class kept_tails {
  public:
   /// δ(ε) of the nearest one, where it is within a few times `width` of itself.
   [[nodiscard]] std::optional<bound<T>> delta(T epsilon, T width) const {
+    if (atoms_) return atoms_->delta(epsilon);
     kept const* const nearest = nearest_kept(all_, epsilon);
     if (nearest == nullptr) return std::nullopt;
     bound<T> const found = nearest->tail.delta(epsilon);
@@ -28,6 +47,7 @@ class kept_tails {
     return found;
   }
 
+  void keep(composed_atoms<T> atoms) { atoms_ = std::move(atoms); }
   /// Of what is kept the oldest is dropped where it becomes too much.
   void keep(T epsilon, certified_tail<T> tail) {
     auto const nodes = [](certified_tail<T> const& of) {
@@ -49,6 +69,7 @@ class kept_tails {
     certified_tail<T> tail;
     [[nodiscard]] T start() const { return at; }
   };
+  std::optional<composed_atoms<T>> atoms_;
   std::deque<kept> all_;
   std::size_t nodes_ = 0;
 };
