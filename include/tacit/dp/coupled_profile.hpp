@@ -91,10 +91,10 @@ class coupled_profile {
   /// log(D(t − a)/D(t)), in a few operations: each of them is wrong by 2⁻⁵³ of its result at most.
   [[nodiscard]] enclosure log_ratio(double a, double t) const {
     constexpr double step = 4.0 * 0x1p-53;
-    double const near = normal() ? a * (t - 0.5 * a) : std::abs(t) - std::abs(t - a);
-    double const error = step * (normal() ? std::abs(near) : std::abs(t) + std::abs(t - a));
+    double const value = normal() ? a * (t - 0.5 * a) : std::abs(t) - std::abs(t - a);
+    double const error = step * (normal() ? std::abs(value) : std::abs(t) + std::abs(t - a));
     double const least = a != 0.0 ? 1e-300 : 0.0;  // where a product is too small for that
-    return {near - error - least, near + error + least};
+    return {value - error - least, value + error + least};
   }
 
   /// The loss at t.

@@ -19,11 +19,11 @@ class far_bounds {
     return below->second && above->second &&
            above->first - below->first <= close * (1.0 + below->first);
   }
-  void add(T epsilon, T bound, T other) { at_[epsilon] = bound > far * other; }
+  void add(T epsilon, T bound, T other) { at_[epsilon] = bound > times * other; }
 
  private:
   static constexpr T close = 0.1;
-  static constexpr T far = 1.5;
+  static constexpr T times = 1.5;
   std::map<T, bool> at_;
 };
 
