@@ -11,6 +11,7 @@
 #include <tacit/dp/integer_noise_law.hpp>
 #include <tacit/dp/integer_pairs.hpp>
 #include <tacit/dp/privacy_loss.hpp>
+#include <tacit/dp/pure_epsilon.hpp>
 #include <tacit/dp/rdp/guarantee.hpp>
 #include <tacit/dp/renyi.hpp>
 #include <tacit/dp/sampled_run.hpp>
@@ -18,6 +19,7 @@
 
 #include "support/catch.hpp"
 #include "support/laws.hpp"
+#include "support/table.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -25,9 +27,11 @@
 #include <cstdint>
 #include <functional>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <memory>
 #include <random>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -45,6 +49,7 @@ namespace {
 
 using law = std::vector<double>;
 using database = std::vector<int>;  // contributions
+using support::exact;
 using support::hockey_stick;
 
 std::vector<double> const epsilons{-2.0, -0.8, -0.3, -0.05, 0.0, 0.02, 0.1, 0.3, 0.6, 1.1, 2.0};
@@ -1432,6 +1437,72 @@ TEST_CASE("Integer noise by other names", "[dp][samplers]") {
   CHECK_THROWS_WITH(two_sided_geometric(1.0), Catch::Contains("ratio is 1, but must be in (0, 1)"));
   CHECK_THROWS_AS(vector_skellam(0.0, 1.0, 1.0), std::domain_error);
   CHECK_THROWS_AS(vector_discrete_gaussian(1e-200, 1e200), std::domain_error);
+}
+
+TEST_CASE("what weighs less than any double is charged", "[dp]") {
+  // The largest loss of k records, each sampled alone: k·log(1 + q(e^{1/b} − 1)).
+  struct persons {
+    double scale;
+    double rate;
+    std::uint64_t records;
+  };
+  for (auto const& [b, q, k] :
+       {persons{0.05, 1e-6, 20}, persons{0.05, 1e-6, 60}, persons{0.05, 1e-6, 100},
+        persons{0.05, 1e-6, 1000}, persons{0.1, 1e-3, 1000}}) {
+    double const truth = static_cast<double>(k) * std::log1p(q * std::expm1(1.0 / b));
+    for (adjacency const neighbours :
+         {adjacency::add_remove, adjacency::zero_out, adjacency::replace_one}) {
+      std::vector<composed> const run{{by_person(sampled(laplace{b}, poisson{q}), k), 2}};
+      bound<double> const found = pure_epsilon(std::span<composed const>(run), neighbours);
+      CAPTURE(b, q, k, truth, found.lower, found.upper);
+      CHECK(found.upper >= 2.0 * truth * (1.0 - 1e-13));
+      CHECK(found.lower <= 2.0 * truth * (1.0 + 1e-6));
+      CHECK(found.upper <= 2.0 * truth * (1.0 + 1e-3));  // replaced ones lose a little more
+    }
+  }
+  // Of 100 draws with replacement, each of which may be the record's: Lemma 11.
+  std::vector<composed> const drawn{{sampled(laplace{0.1}, with_replacement{100, 1'000'000}), 1}};
+  CHECK(pure_epsilon(std::span<composed const>(drawn), adjacency::add_remove).upper >= 618.6);
+  // D_2 of a mixture: log Σ w_i w_j e^{ij/σ²}.
+  for (std::uint64_t const k : {10U, 40U, 64U, 100U}) {
+    event const release = by_person(sampled(gaussian{1.0}, poisson{1e-6}), k);
+    exact sum = 0;
+    std::vector<exact> weights;
+    exact weight = pow(exact(1.0 - 1e-6), k);
+    for (std::uint64_t j = 0; j <= k; ++j) {
+      weights.push_back(weight);
+      weight *= exact(1e-6) / exact(1.0 - 1e-6) * exact(k - j) / exact(j + 1);
+    }
+    for (std::uint64_t i = 0; i <= k; ++i) {
+      for (std::uint64_t j = 0; j <= k; ++j) sum += weights[i] * weights[j] * exp(exact(i * j));
+    }
+    auto const truth = static_cast<double>(log(sum));
+    renyi orders(adjacency::add_remove);
+    orders.add(release, 3);
+    CAPTURE(k, truth);
+    CHECK(orders.divergence(2.0) >= 3.0 * truth * (1.0 - 1e-12));
+    CHECK(orders.divergence(2.0) <=
+          3.0 * (1.0 + 1e-9) * std::max(truth, static_cast<double>(k * k)));
+    // But ε at a δ that is a number in use is what it was.
+    renyi_accountant by_orders(adjacency::add_remove);
+    privacy_loss_accountant by_losses(adjacency::add_remove);
+    by_orders.compose(release, 3);
+    by_losses.compose(release, 3);
+    CHECK(by_losses.epsilon(1e-5).upper <= by_orders.epsilon(1e-5).upper);
+    CHECK(by_orders.epsilon(1e-5).upper < 1.0);
+  }
+  // δ beyond what the pairs that are kept can lose, and ε at a δ below what is charged.
+  event const many = by_person(sampled(laplace{0.05}, poisson{1e-6}), 100);
+  for (double const epsilon : {425.0, 500.0, 600.0}) {
+    privacy_loss_accountant losses(adjacency::add_remove);
+    discretised_accountant grid(adjacency::add_remove);
+    losses.compose(many, 1);
+    grid.compose(many, 1);
+    CHECK(losses.delta(epsilon).upper > 0.0);
+    CHECK(grid.delta(epsilon).upper > 0.0);
+    CHECK(losses.delta(epsilon).upper < 1e-280);
+    CHECK(losses.epsilon(1e-305).upper == std::numeric_limits<double>::infinity());
+  }
 }
 
 }  // namespace sampler_tests

@@ -18,12 +18,16 @@
 namespace tacit::detail {
 
 /// The binomial mixture of the shifts j·shift, j ~ Bin(records, rate): by the recurrence from the mode outwards, in which
-/// nothing cancels. Weights are rounded up, those below 5e-324 to 0. docs/certificates/integers.md, Lemma 9.
+/// nothing cancels. Weights are rounded up; parts whose weight no double holds are left out. docs/certificates/integers.md,
+/// Lemma 9.
 struct binomial_mixture {
   static constexpr double weight_error = 2.0 * std::numeric_limits<double>::epsilon();
+  /// More than 2^53 parts weigh together whose weight is below all doubles.
+  static constexpr double below_all = 0x1p-1000;
   std::vector<mixture_pair::part> parts;  // j ≥ 1
   std::optional<double> rest;             // the weight of j = 0; of one record, what is left of 1
   double error = weight_error;            // of weights from 1e-290 on, and of `rest`, relatively
+  double left_out = 0.0;  // what is left out that is moved farther than all of these, at most
 };
 
 /// Weight is added to the largest part until no more than `left` remains of 1: as a sum of doubles has it, and as a
@@ -90,7 +94,9 @@ template <class Down, class Up>
                              : add_up(weight.high, std::numeric_limits<double>::denorm_min());
     parts.push_back({std::min(1.0, above), c.j * shift});
   }
-  return {std::move(parts), (none / total).high};
+  bool const ends_early = parts.empty() || parts.back().shift < last * shift;
+  return {std::move(parts), (none / total).high, binomial_mixture::weight_error,
+          ends_early ? binomial_mixture::below_all : 0.0};
 }
 
 template <std::same_as<double> T = double>

@@ -164,6 +164,9 @@ class basic_discretised {
   /// Upper ends with all sampling revealed.
   [[nodiscard]] detail::gaussian_cover const& cover() const { return cover_; }
 
+  /// What is missing of the pairs, together: δ is larger by that at most.
+  [[nodiscard]] double left_out() const { return left_out_; }
+
   /// What it took to find the pairs.
   [[nodiscard]] double work_to_compose() const { return work_to_compose_; }
 
@@ -219,6 +222,7 @@ class basic_discretised {
   detail::gaussian_cover cover_;
   std::uint64_t releases_ = 0;
   double work_to_compose_ = 0.0;
+  double left_out_ = 0.0;
 };
 
 template <std::same_as<double> T>
@@ -234,6 +238,8 @@ void basic_discretised<T>::add(domination const& pairs, std::uint64_t count) {
   cover_.add(pairs, count);
   releases_ += count;
   work_to_compose_ += pairs.work;
+  left_out_ =
+      detail::add_up(left_out_, detail::multiply_up(detail::count_up(count), pairs.left_out));
 }
 
 template <std::same_as<double> T>

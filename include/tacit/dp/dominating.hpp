@@ -242,6 +242,20 @@ class dominator : private sampled_records<> {
   }
 };
 
+/// A release without samples that is above a sampled one, as if it were told that as many of a person's records take part as can;
+/// of batches each of them counts twice, for the record in whose place it is. Nothing where they are more than 10^6.
+template <std::same_as<event> Event>
+[[nodiscard]] std::optional<event> with_all_records(Event const& release) {
+  std::uint64_t many = release.records_per_person;
+  if (auto const* batch = std::get_if<fixed_size>(&release.how)) {
+    many = 2 * std::min(many, batch->batch);
+  } else if (auto const* draws = std::get_if<with_replacement>(&release.how)) {
+    many = draws->batch > 1'000'000 ? draws->batch : 2 * draws->batch;
+  }
+  if (many > 1'000'000) return std::nullopt;
+  return by_person(event(release.what), many);
+}
+
 }  // namespace detail
 
 /// One epoch of random allocation as blocks of which a record takes part in one step each: with k = part and t = steps,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tacit/core/check.hpp>
+#include <tacit/core/rounded.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/dp/accountant.hpp>
 #include <tacit/dp/deltas_of.hpp>
@@ -17,6 +18,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -66,40 +68,52 @@ class gathering {
   }
 
   [[nodiscard]] bound<double> epsilon(double delta) const {
-    return ends([&](Method const& method) { return method.epsilon(delta); });
+    return charged(delta, [this](double d) {
+      return ends([&](Method const& method) { return method.epsilon(d); });
+    });
   }
   [[nodiscard]] bound<double> delta(double epsilon) const {
-    return ends([&](Method const& method) { return method.delta(epsilon); });
+    return charged(ends([&](Method const& method) { return method.delta(epsilon); }));
   }
   /// The same, and the way that the upper end was found. A template, as all that not every method answers: clang 14, told to
   /// instantiate a class, instantiates its members whatever they require.
   template <class Asked = Method>
   requires requires(Asked const& method) { method.epsilon_by(0.5); }
   [[nodiscard]] auto epsilon_by(double delta) const {
-    return answers([&](Asked const& method) { return method.epsilon_by(delta); });
+    auto found = answers([&](Asked const& method) { return method.epsilon_by(delta); });
+    found.value.upper = epsilon_upper(found.value, delta, [this](double d) {
+      return answers([&](Asked const& method) { return method.epsilon_by(d); }).value;
+    });
+    return found;
   }
   template <class Asked = Method>
   requires requires(Asked const& method) { method.delta_by(1.0); }
   [[nodiscard]] auto delta_by(double epsilon) const {
-    return answers([&](Asked const& method) { return method.delta_by(epsilon); });
+    auto found = answers([&](Asked const& method) { return method.delta_by(epsilon); });
+    found.value = charged(found.value);
+    return found;
   }
   /// The same, and what the answer costs is counted in `work`, which limits nothing.
   [[nodiscard]] bound<double> counted_epsilon(double delta, detail::work_budget& work) const {
-    return ends([&](Method const& method) { return method.counted_epsilon(delta, work); });
+    return charged(delta, [&](double d) {
+      return ends([&](Method const& method) { return method.counted_epsilon(d, work); });
+    });
   }
   [[nodiscard]] bound<double> counted_delta(double epsilon, detail::work_budget& work) const {
-    return ends([&](Method const& method) { return method.counted_delta(epsilon, work); });
+    return charged(ends([&](Method const& method) { return method.counted_delta(epsilon, work); }));
   }
   /// The same for about what is left of `work`, in which it is counted.
   [[nodiscard]] bound<double> epsilon_within(double delta, detail::work_budget& work) const {
-    return ends_within(work, [&](Method const& method, detail::work_budget& own) {
-      return method.epsilon_within(delta, own);
+    return charged(delta, [&](double d) {
+      return ends_within(work, [&](Method const& method, detail::work_budget& own) {
+        return method.epsilon_within(d, own);
+      });
     });
   }
   [[nodiscard]] bound<double> delta_within(double epsilon, detail::work_budget& work) const {
-    return ends_within(work, [&](Method const& method, detail::work_budget& own) {
+    return charged(ends_within(work, [&](Method const& method, detail::work_budget& own) {
       return method.delta_within(epsilon, own);
-    });
+    }));
   }
 
   /// `delta_within` for δ at many ε. For one thread at a time, for as long as this is there and nothing is added to it.
@@ -107,11 +121,11 @@ class gathering {
     std::vector<decltype(detail::deltas_of(all_))> ways;
     ways.push_back(detail::deltas_of(crowded() ? made().above : all_));
     if (crowded()) ways.push_back(detail::deltas_of(made().below));
-    return [ways = std::move(ways)](double epsilon, detail::work_budget& work) mutable {
-      if (ways.size() == 1) return ways[0](epsilon, work);
-      return in_halves(
+    return [this, ways = std::move(ways)](double epsilon, detail::work_budget& work) mutable {
+      if (ways.size() == 1) return charged(ways[0](epsilon, work));
+      return charged(in_halves(
           work, [&](detail::work_budget& own) { return ways[0](epsilon, own); },
-          [&](detail::work_budget& own) { return ways[1](epsilon, own); });
+          [&](detail::work_budget& own) { return ways[1](epsilon, own); }));
     };
   }
 
@@ -283,6 +297,28 @@ class gathering {
   [[nodiscard]] static bound<double> below_it(bound<double> const& above,
                                               bound<double> const& below) {
     return {std::min(below.lower, above.upper), above.upper};
+  }
+
+  // What the pairs leave out: an upper end is that of δ less it, or has it added.
+  [[nodiscard]] double left_out() const { return (crowded() ? made().above : all_).left_out(); }
+  template <class Ask>
+  [[nodiscard]] double epsilon_upper(bound<double> const& found, double delta, Ask&& ask) const {
+    double const less = left_out();
+    if (less == 0.0) return found.upper;
+    double const rest = detail::subtract_down(delta, less);
+    return rest > 0.0 ? std::max(found.upper, ask(rest).upper)
+                      : std::numeric_limits<double>::infinity();
+  }
+  template <class Ask>
+  [[nodiscard]] bound<double> charged(double delta, Ask&& ask) const {
+    bound<double> found = ask(delta);
+    found.upper = epsilon_upper(found, delta, ask);
+    return found;
+  }
+  [[nodiscard]] bound<double> charged(bound<double> const& delta) const {
+    double const more = left_out();
+    if (more == 0.0) return delta;
+    return {delta.lower, std::min(1.0, detail::add_up(delta.upper, more))};
   }
 
   template <class Above, class Below>

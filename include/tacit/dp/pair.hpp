@@ -141,6 +141,9 @@ struct domination {
   bool attained;
   /// What it took to find the pair, in counted nanoseconds (work_budget.hpp), where that is much.
   double work = 0.0;
+  /// At most that much of either side of the pairs is missing, and may have any loss: δ is larger by that at most. Of a
+  /// person's records parts that no double holds.
+  double left_out = 0.0;
 };
 
 }  // namespace tacit

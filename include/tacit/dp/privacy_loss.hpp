@@ -71,6 +71,9 @@ class basic_privacy_loss {
   /// Whether the pairs are attained, so that `lower` bounds the mechanism's own loss.
   [[nodiscard]] bool attained() const noexcept { return attained_; }
 
+  /// What is missing of the pairs, together: δ is larger by that at most.
+  [[nodiscard]] double left_out() const { return grid_.left_out(); }
+
   /// ε(δ) and the way it was found.
   [[nodiscard]] answer epsilon_by(T delta) const {
     detail::work_budget uncounted(0.0);

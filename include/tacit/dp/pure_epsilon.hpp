@@ -14,6 +14,7 @@
 #include <concepts>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
 #include <variant>
 
@@ -110,6 +111,20 @@ template <std::same_as<event> Event>
   auto const* batch = std::get_if<fixed_size>(&release.how);
   if (batch != nullptr) rate = batch->rate();
   if (rate == 0.0) return {{0.0, 0.0}, {0.0, 0.0}};
+  if (found.left_out > 0.0) {
+    // What weighs less than any double loses the most. But a person's records change one after the other.
+    pure_losses out{{found.attained ? pure_loss(found.remove).lower : 0.0, infinity},
+                    {found.attained ? pure_loss(found.add).lower : 0.0, infinity}};
+    if (release.records_per_person > 1) {
+      pure_losses const one = pure_loss(by_person(release, 1), neighbours);
+      double const many = count_up(release.records_per_person);
+      out.remove.upper = out.add.upper =
+          multiply_up(many, std::max(one.remove.upper, one.add.upper));
+    } else if (std::optional<event> const all = with_all_records(release)) {
+      out.remove.upper = out.add.upper = pure_loss(dominate(*all, neighbours).remove).upper;
+    }
+    return out;
+  }
   bound<double> loss = pure_loss(found.remove);
   auto const attained = [&](bound<double> const& known) {
     return bound<double>{found.attained ? known.lower : 0.0, known.upper};

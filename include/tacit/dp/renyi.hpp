@@ -127,7 +127,9 @@ class basic_renyi {
       }
     }
     both_costs cost = costs(release, known_pair);
-    entries_.push_back({std::move(cost.remove), std::move(cost.add), cost.symmetric, count});
+    entries_.push_back(
+        {std::move(cost.remove), std::move(cost.add), cost.symmetric, count, cost.left_out});
+    if (cost.left_out > 0.0) entries_.back().whole = told_all(release);
     places_.insert_or_assign(key, entries_.size() - 1);
   }
 
@@ -144,11 +146,13 @@ class basic_renyi {
   /// The same, and what the tables of mixtures cost is counted in `work`, which limits nothing.
   [[nodiscard]] bound<double> counted_epsilon(double delta, detail::work_budget& work) const {
     detail::require_domain(delta > 0.0 && delta < 1.0, "epsilon", "delta", delta, "in (0, 1)");
-    double const level = -elementary::log(delta);
+    double const rest = left_out() > 0.0 ? detail::subtract_down(delta, left_out()) : delta;
+    if (!(rest > 0.0)) return {0.0, infinity};
+    double const level = -elementary::log(rest);
     return {0.0, worst_least(
                      work, [&](detail::composed_curve<T>& curve) { return start(curve, level); },
                      [&](double order, double divergence) {
-                       return renyi_epsilon(order, divergence, delta);
+                       return renyi_epsilon(order, divergence, rest);
                      })};
   }
 
@@ -165,17 +169,22 @@ class basic_renyi {
         [&](double order, double divergence) {
           return detail::open_log_renyi_delta(order, divergence, epsilon);
         });
-    if (least == -std::numeric_limits<double>::infinity()) return {0.0, 0.0};
-    return {0.0, std::min(1.0, exp(detail::enclosure(least)).upper)};
+    if (least == -std::numeric_limits<double>::infinity()) return {0.0, left_out()};
+    return {0.0, std::min(1.0, detail::add_up(exp(detail::enclosure(least)).upper, left_out()))};
   }
 
-  /// The divergence of the whole composition at one order, of the worse direction.
+  /// The divergence of the whole composition at one order, of the worse direction. Of a person with so many records that the
+  /// weights of some numbers of them are below all doubles it is that of all of them in every step.
   /// Guarantee: upper bound.
   /// @throws std::domain_error unless order is finite and above 1
   [[nodiscard]] double divergence(double order) const {
     detail::check_order(order);
-    double const removed = composed(&entry::remove).upper(order);
-    return symmetric() ? removed : std::max(removed, composed(&entry::add).upper(order));
+    if (std::any_of(entries_.begin(), entries_.end(),
+                    [](entry const& e) { return e.left_out > 0.0 && !e.whole; })) {
+      return infinity;
+    }
+    double const removed = composed(&entry::remove, true).upper(order);
+    return symmetric() ? removed : std::max(removed, composed(&entry::add, true).upper(order));
   }
 
  private:
@@ -183,13 +192,32 @@ class basic_renyi {
     detail::renyi_cost remove;
     detail::renyi_cost add;
     bool symmetric;
+    double left_out = 0.0;
   };
   struct entry {
     detail::renyi_cost remove;
     detail::renyi_cost add;
     bool symmetric;
     std::uint64_t count;
+    double left_out = 0.0;                                   // of δ, for each
+    std::optional<detail::renyi_cost> whole = std::nullopt;  // above all of it, where something is
   };
+
+  // What is missing of the pairs, together: δ is larger by that at most.
+  [[nodiscard]] double left_out() const {
+    double sum = 0.0;
+    for (entry const& e : entries_) {
+      sum = detail::add_up(sum, detail::multiply_up(detail::count_up(e.count), e.left_out));
+    }
+    return sum;
+  }
+
+  // As if all of a person's records took part, or as many of them as can.
+  [[nodiscard]] std::optional<detail::renyi_cost> told_all(event const& release) const {
+    std::optional<event> const all = detail::with_all_records(release);
+    if (!all) return std::nullopt;
+    return costs(*all, std::nullopt).remove;
+  }
 
   [[nodiscard]] both_costs costs(event const& release,
                                  std::optional<domination> const& known_pair) const {
@@ -222,7 +250,7 @@ class basic_renyi {
     auto const* bounded = std::get_if<bounded_pair>(&found.remove);
     remove.bounded_range = add.bounded_range =
         exponential && bounded != nullptr && bounded->rate == 1.0;
-    return {std::move(remove), std::move(add), found.symmetric};
+    return {std::move(remove), std::move(add), found.symmetric, found.left_out};
   }
 
   [[nodiscard]] both_costs guaranteed(event const& release,
@@ -277,12 +305,15 @@ class basic_renyi {
                        [](entry const& e) { return e.symmetric; });
   }
 
-  [[nodiscard]] detail::composed_curve<T> composed(detail::renyi_cost entry::*towards) const {
+  // `whole`: with what the pairs leave out.
+  [[nodiscard]] detail::composed_curve<T> composed(detail::renyi_cost entry::*towards,
+                                                   bool whole = false) const {
     detail::composed_curve<T> curve;
     detail::similar<detail::renyi_cost> alike;
     detail::similar<detail::renyi_cost> dear;  // of which a divergence takes milliseconds
     for (entry const& e : entries_) {
-      detail::renyi_cost const& cost = e.*towards;
+      bool const is_cut = whole && e.left_out > 0.0;
+      detail::renyi_cost const& cost = is_cut ? *e.whole : e.*towards;
       double const count = detail::count_up(e.count);
       bool const by_panels = detail::takes_panels(cost);
       detail::rising_pair at;

@@ -232,6 +232,7 @@ class sampled_records {
       double const parts = static_cast<double>(mixed.parts.size());
       double const told = static_cast<double>(std::min<std::size_t>(1000, drawn.size()));
       out.work = 3.5e5 * parts + 5e4 * told;  // some 1200 points, each of three sums
+      out.left_out = mixed.left_out;
       return out;
     }
     coupled_pair pair{kind, {}, false, mixed.rest, mixed.error};
@@ -239,10 +240,14 @@ class sampled_records {
       pair.parts.push_back({part.weight, each * part.shift, -back * part.shift});
     }
     bool const attained = how_ == taken::poisson && !joined;
-    if (!is_directed()) return symmetric_domination(std::move(pair), attained);
+    if (!is_directed()) {
+      domination out = symmetric_domination(std::move(pair), attained);
+      out.left_out = mixed.left_out;
+      return out;
+    }
     coupled_pair turned = pair;
     for (coupled_pair::part& part : turned.parts) part = {part.weight, -part.q, -part.p};
-    return {std::move(pair), std::move(turned), false, attained};
+    return {std::move(pair), std::move(turned), false, attained, 0.0, mixed.left_out};
   }
   static constexpr std::size_t most_parts = 64;
 
@@ -275,7 +280,9 @@ class sampled_records {
     if (rate_ == 0.0) return no_loss();
     binomial_mixture mixed = taking_part(shift);
     bool const exact = leave_rest(mixed);
-    return both_ways(std::move(mixed.parts), exact);
+    domination out = both_ways(std::move(mixed.parts), exact);
+    out.left_out = mixed.left_out;
+    return out;
   }
   [[nodiscard]] static domination both_ways(integer_pair found, bool attained, bool symmetric) {
     finite_pair other = found.pair;
@@ -298,10 +305,13 @@ class sampled_records {
   [[nodiscard]] domination by_union(Make&& make) const {
     if (rate_ == 0.0) return no_loss();
     union_of_pairs<> all;
-    for (auto const& part : taking_part(1.0).parts) {
+    binomial_mixture const drawn = taking_part(1.0);
+    for (auto const& part : drawn.parts) {
       all.add(part.weight, [&] { return make(part.shift); });
     }
-    return symmetric_domination(std::move(all).sampled(), false);
+    domination out = symmetric_domination(std::move(all).sampled(), false);
+    out.left_out = drawn.left_out;
+    return out;
   }
 
   // Sums with noise on the integers, whose law is `law_for` shifts that far apart.
@@ -340,7 +350,9 @@ class sampled_records {
     integer_pair found = integer_mixtures(noise, std::move(p), std::move(q), mixed.error);
     if (substituted) found.pair = mirrored_above(found.pair);
     bool const attained = !substituted && how_ != taken::with_replacement;
-    return both_ways(std::move(found).condensed(), attained, !is_directed());
+    domination out = both_ways(std::move(found).condensed(), attained, !is_directed());
+    out.left_out = mixed.left_out;
+    return out;
   }
 
   // Draws with replacement of which j are a person's, and would be exchanged for as many of others: by the pair of Lemma 11 of
@@ -363,7 +375,9 @@ class sampled_records {
     q.push_back(p.back());
     integer_pair found = integer_mixtures(law_for(span), std::move(p), std::move(q), mixed.error);
     if (!null_records) found.pair = mirrored_above(found.pair);
-    return both_ways(std::move(found).condensed(), false, !null_records);
+    domination out = both_ways(std::move(found).condensed(), false, !null_records);
+    out.left_out = mixed.left_out;
+    return out;
   }
 
   // A mechanism known by its guarantee alone, `make`'s for that many steps between neighbours. Several records: no
