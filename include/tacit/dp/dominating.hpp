@@ -242,18 +242,18 @@ class dominator : private sampled_records<> {
   }
 };
 
-/// A release without samples that is above a sampled one, as if it were told that as many of a person's records take part as can;
-/// of batches each of them counts twice, for the record in whose place it is. Nothing where they are more than 10^6.
+/// How many records of a person may take part in a sampled release at most; of batches each counts twice, for the record in
+/// whose place it is. A release without samples of that many is above it. 0 where they are more than 10^6.
 template <std::same_as<event> Event>
-[[nodiscard]] std::optional<event> with_all_records(Event const& release) {
-  std::uint64_t many = release.records_per_person;
+[[nodiscard]] std::uint64_t most_taking_part(Event const& release) {
+  std::uint64_t const own = release.records_per_person;
+  std::uint64_t many = own;
   if (auto const* batch = std::get_if<fixed_size>(&release.how)) {
-    many = 2 * std::min(many, batch->batch);
+    many = 2 * std::min(own, batch->batch);
   } else if (auto const* draws = std::get_if<with_replacement>(&release.how)) {
     many = draws->batch > 1'000'000 ? draws->batch : 2 * draws->batch;
   }
-  if (many > 1'000'000) return std::nullopt;
-  return by_person(event(release.what), many);
+  return many > 1'000'000 ? 0 : many;
 }
 
 }  // namespace detail

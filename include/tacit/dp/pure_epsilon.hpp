@@ -14,8 +14,8 @@
 #include <concepts>
 #include <cstdint>
 #include <limits>
-#include <optional>
 #include <span>
+#include <stdexcept>
 #include <variant>
 
 /// ε at δ = 0, where the accountants' search ends: a sum of largest losses.
@@ -120,8 +120,12 @@ template <std::same_as<event> Event>
       double const many = count_up(release.records_per_person);
       out.remove.upper = out.add.upper =
           multiply_up(many, std::max(one.remove.upper, one.add.upper));
-    } else if (std::optional<event> const all = with_all_records(release)) {
-      out.remove.upper = out.add.upper = pure_loss(dominate(*all, neighbours).remove).upper;
+    } else if (std::uint64_t const many = most_taking_part(release); many > 0) {
+      event const all = by_person(event(release.what), many);
+      try {
+        out.remove.upper = out.add.upper = pure_loss(dominate(all, neighbours).remove).upper;
+      } catch (std::domain_error const&) {  // noise that is too small for so many
+      }
     }
     return out;
   }

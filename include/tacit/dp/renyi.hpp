@@ -129,7 +129,7 @@ class basic_renyi {
     both_costs cost = costs(release, known_pair);
     entries_.push_back(
         {std::move(cost.remove), std::move(cost.add), cost.symmetric, count, cost.left_out});
-    if (cost.left_out > 0.0) entries_.back().whole = told_all(release);
+    if (cost.left_out > 0.0) entries_.back().whole = with_all_records(release);
     places_.insert_or_assign(key, entries_.size() - 1);
   }
 
@@ -180,7 +180,7 @@ class basic_renyi {
   [[nodiscard]] double divergence(double order) const {
     detail::check_order(order);
     if (std::any_of(entries_.begin(), entries_.end(),
-                    [](entry const& e) { return e.left_out > 0.0 && !e.whole; })) {
+                    [](entry const& e) { return e.left_out > 0.0 && !e.whole.pair; })) {
       return infinity;
     }
     double const removed = composed(&entry::remove, true).upper(order);
@@ -199,8 +199,9 @@ class basic_renyi {
     detail::renyi_cost add;
     bool symmetric;
     std::uint64_t count;
-    double left_out = 0.0;                                   // of δ, for each
-    std::optional<detail::renyi_cost> whole = std::nullopt;  // above all of it, where something is
+    double left_out = 0.0;  // of δ, for each
+    detail::renyi_cost whole =
+        {};  // of all that can take part, where something is and that is known
   };
 
   // What is missing of the pairs, together: δ is larger by that at most.
@@ -210,13 +211,6 @@ class basic_renyi {
       sum = detail::add_up(sum, detail::multiply_up(detail::count_up(e.count), e.left_out));
     }
     return sum;
-  }
-
-  // As if all of a person's records took part, or as many of them as can.
-  [[nodiscard]] std::optional<detail::renyi_cost> told_all(event const& release) const {
-    std::optional<event> const all = detail::with_all_records(release);
-    if (!all) return std::nullopt;
-    return costs(*all, std::nullopt).remove;
   }
 
   [[nodiscard]] both_costs costs(event const& release,
@@ -305,6 +299,17 @@ class basic_renyi {
                        [](entry const& e) { return e.symmetric; });
   }
 
+  // Of a release as if all records took part that can; nothing where no bound is known of that.
+  [[nodiscard]] detail::renyi_cost with_all_records(event const& release) const {
+    std::uint64_t const many = detail::most_taking_part(release);
+    if (many == 0) return {};
+    try {
+      return costs(by_person(event(release.what), many), std::nullopt).remove;
+    } catch (std::logic_error const&) {  // noise that is too small for so many, say
+      return {};
+    }
+  }
+
   // `whole`: with what the pairs leave out.
   [[nodiscard]] detail::composed_curve<T> composed(detail::renyi_cost entry::*towards,
                                                    bool whole = false) const {
@@ -313,7 +318,7 @@ class basic_renyi {
     detail::similar<detail::renyi_cost> dear;  // of which a divergence takes milliseconds
     for (entry const& e : entries_) {
       bool const is_cut = whole && e.left_out > 0.0;
-      detail::renyi_cost const& cost = is_cut ? *e.whole : e.*towards;
+      detail::renyi_cost const& cost = is_cut ? e.whole : e.*towards;
       double const count = detail::count_up(e.count);
       bool const by_panels = detail::takes_panels(cost);
       detail::rising_pair at;

@@ -13,9 +13,9 @@
 #include <cmath>
 #include <concepts>
 #include <cstddef>
-#include <deque>
 #include <initializer_list>
 #include <limits>
+#include <map>
 #include <numbers>
 #include <utility>
 #include <vector>
@@ -160,7 +160,6 @@ class envelope {
 
  private:
   struct on_line {
-    T height;
     std::vector<T> stretch;
     std::vector<T> turn;  // where asked for
   };
@@ -209,12 +208,10 @@ class envelope {
   }
 
   on_line& moved(T height) {
-    for (auto& one : moved_) {
-      if (one.height == height) return one;
-    }
+    if (auto const known = moved_.find(height); known != moved_.end()) return known->second;
     std::size_t const size = tilted_.size();
     auto const& all_shares = shares();
-    on_line out{height, std::vector<T>(size), {}};
+    on_line out{std::vector<T>(size), {}};
     auto const angles = part_angles(nodes_->pair().parts, height);
     T const log_grown =
         height > 0.0 ? log_growth(height / taper_width) : -std::numeric_limits<T>::infinity();
@@ -226,7 +223,7 @@ class envelope {
                                         -1.0, 2.0 * real + real * real + imaginary * imaginary)) +
                        log_window(k, log_grown);
     }
-    return moved_.emplace_back(std::move(out));
+    return moved_.emplace(height, std::move(out)).first->second;
   }
 
   std::vector<T> const& turns_at(T height) {
@@ -367,7 +364,7 @@ class envelope {
   std::vector<T> inside_;  // the part's share of a node, linearly
   std::vector<T> edge_;    // e^log_edge
   std::vector<T> edge_units_;
-  std::deque<on_line> moved_;
+  std::map<T, on_line> moved_;  // by height
   int best_ = -1;
 };
 

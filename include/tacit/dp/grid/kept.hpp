@@ -10,9 +10,9 @@
 
 #include <concepts>
 #include <cstddef>
-#include <deque>
 #include <optional>
 #include <utility>
+#include <vector>
 
 /// Compositions on grids that have answered at one ε, for those near it: their bounds hold at every ε, and are narrow while
 /// the tilt suits it.
@@ -57,7 +57,7 @@ class kept_tails {
     all_.push_back({epsilon, std::move(tail)});
     while (all_.size() > 1 && nodes_ > most_nodes) {
       nodes_ -= nodes(all_.front().tail);
-      all_.pop_front();
+      all_.erase(all_.begin());
     }
   }
 
@@ -70,7 +70,7 @@ class kept_tails {
     [[nodiscard]] T start() const { return at; }
   };
   std::optional<composed_atoms<T>> atoms_;
-  std::deque<kept> all_;
+  std::vector<kept> all_;
   std::size_t nodes_ = 0;
 };
 
