@@ -162,7 +162,7 @@ TEST_CASE("a few releases of a kind are composed as they are", "[gathering]") {
 
 TEST_CASE("more releases of a kind have ends around those of all of them", "[gathering][long]") {
   std::vector<composed> run;
-  for (std::size_t k = 0; k < 56; ++k) {
+  for (std::size_t k = 0; k < 80; ++k) {
     run.push_back({in_batches(2.0 + 0.004 * static_cast<double>(k), 3 + k % 2), 1 + k % 5});
   }
   auto const gathered = composed_of<accountant<discretised>>(run, adjacency::replace_one);

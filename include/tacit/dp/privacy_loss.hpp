@@ -31,6 +31,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -137,6 +138,8 @@ class basic_privacy_loss {
     detail::kept_lines<T> lines;
     typename basic_discretised<T>::kept_directions grids;
     detail::far_bounds<T> by_orders;
+    detail::epochs::kept_sums<T> removed;  // of one epoch
+    detail::epochs::kept_sums<T> added;
   };
 
   struct effort {
@@ -278,11 +281,11 @@ class basic_privacy_loss {
     auto const one = [&](orientation towards) {
       detail::epochs::epoch<T> const epoch(*epoch_, towards);
       return detail::counted(work, detail::work_budget(share * detail::work_on_epoch),
-                             [&](auto& own) { return ask(epoch, own); });
+                             [&](auto& own) { return ask(epoch, own, towards); });
     };
     bound<T> found = one(orientation::remove);
     detail::epochs::one_jump<T> const add(*epoch_, orientation::add);
-    if (!(ask(add, work).upper <= found.lower)) {
+    if (!(ask(add, work, orientation::add).upper <= found.lower)) {
       found = detail::larger_of(found, one(orientation::add));
     }
     if (moments_ && found.upper - found.lower > wide * found.upper) {
@@ -399,7 +402,8 @@ typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::epsilon_by(T delta
     }
     if (epoch_)
       return of_epoch(
-          work, allowed.share, [&](auto const& e, auto& own) { return e.epsilon(delta, own); },
+          work, allowed.share,
+          [&](auto const& e, auto& own, orientation) { return e.epsilon(delta, own); },
           [&] { return moments_->counted_epsilon(delta, work).upper; });
   }
   return detail::counted(work, for_lines(allowed.share), [&](detail::work_budget& own) {
@@ -449,7 +453,17 @@ typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::delta_by(
     }
     if (epoch_)
       return of_epoch(
-          work, allowed.share, [&](auto const& e, auto& own) { return e.delta(epsilon, own); },
+          work, allowed.share,
+          [&](auto const& e, auto& own, orientation way) {
+            using asked = std::remove_cvref_t<decltype(e)>;
+            if constexpr (std::same_as<asked, detail::epochs::epoch<T>>) {
+              if (keep != nullptr) {
+                return e.delta(epsilon, own, 10.0 * coarse,
+                               way == orientation::remove ? &keep->removed : &keep->added);
+              }
+            }
+            return e.delta(epsilon, own);
+          },
           [&] { return moments_->counted_delta(epsilon, work).upper; });
   }
   return detail::counted(work, for_lines(allowed.share), [&](detail::work_budget& own) {

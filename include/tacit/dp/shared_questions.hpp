@@ -59,13 +59,14 @@ class shared_questions {
   [[nodiscard]] bound<double> ask(Ask&& one) {
     double const before = work_->left();
     bound<double> const found = one(*work_);
-    most_ = std::max(most_, before - work_->left());
+    most_ = std::max(0.9 * most_, before - work_->left());
     return found;
   }
 
   Accountant const* base_;
   work_budget* work_;
-  double most_ = 0.0;  // that any has taken
+  double most_ =
+      0.0;  // that any has taken, less the longer ago that was: what it found may answer others
   delta_answers* given_;
   delta_answers own_;
 };

@@ -70,6 +70,10 @@ struct certified_sum {
   }
 };
 
+/// Sums that have answered at one ε, for those near it: their bounds hold at every ε.
+template <std::same_as<double> T = double>
+using kept_sums = std::vector<certified_sum<T>>;
+
 /// log E e^{θs(V − c/t)}, V = min(U, top), and its derivatives in θ. Estimates: they steer, and never bound.
 template <std::same_as<double> T = double>
 class ratio_sketch {
@@ -143,15 +147,28 @@ class epoch {
     work_budget work(work_on_epoch);
     return delta(epsilon, work, width);
   }
-  [[nodiscard]] bound<T> delta(T epsilon, work_budget& work, T width = 1e-6) const {
+  /// What `keep` has serves ε near those that it was found for, where it is within twice `width`.
+  [[nodiscard]] bound<T> delta(T epsilon, work_budget& work, T width = 1e-6,
+                               kept_sums<T>* keep = nullptr) const {
+    bound<T> kept{0.0, 1.0};
+    if (keep != nullptr) {
+      for (certified_sum<T> const& sum : *keep) narrow(kept, from(sum, epsilon));
+      if (kept.upper - kept.lower <= 2.0 * width * kept.upper) return kept;
+    }
     bound<T> best = at_once_delta(epsilon, work);
+    narrow(best, kept);
+    // Where U is cut beyond c a sum serves smaller c, too.
+    T const place = keep == nullptr      ? epsilon
+                    : way_ == side::call ? 1.05 * epsilon + 0.01
+                                         : std::max(0.0, 0.95 * epsilon - 0.01);
     T points = 0x1p13;
     for (int attempt = 0; attempt < 6; ++attempt) {
       if (!(best.upper > std::numeric_limits<T>::min())) break;
       if (best.upper - best.lower <= width * best.upper) break;
-      std::optional<certified_sum<T>> const sum = at(epsilon, points, best.upper, work);
+      std::optional<certified_sum<T>> sum = at(place, points, best.upper, work);
       T const before = best.upper;
       if (sum) narrow(best, from(*sum, epsilon));
+      if (sum && keep != nullptr) keep->push_back(std::move(*sum));
       T const off = (best.upper - best.lower) / (width * best.upper);
       if (off <= 1.0 || points == most_points) break;
       // The width falls with the square of the step, once the lattices are for a δ of that size.
