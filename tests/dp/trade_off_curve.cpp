@@ -382,3 +382,36 @@ TEST_CASE("what a curve refuses", "[dp]") {
   }
   CHECK_THROWS_AS(curve.delta(-1.0), std::domain_error);
 }
+
+TEST_CASE("a curve of what takes long has its knots, and each holds what is asked alone",
+          "[long]") {
+  struct subject {
+    event release;
+    std::uint64_t count;
+    adjacency neighbours;
+    double apart;  // of δ at a knot, relatively
+  };
+  for (subject const& of :
+       {subject{sampled(gaussian{1.0}, random_allocation{1000}), 1, adjacency::add_remove, 3e-3},
+        subject{sampled(gaussian{1.0}, poisson{0.01}), 1000, adjacency::replace_one, 1e-3},
+        subject{sampled(gaussian{1.0}, fixed_size{100, 10'000}), 1000, adjacency::replace_one,
+                1e-3},
+        subject{event{randomised_response{0.1}}, 1000, adjacency::replace_one, 1e-9}}) {
+    privacy_loss_accountant run(of.neighbours);
+    run.compose(of.release, of.count);
+    trade_off_curve const curve(run, of.neighbours, {.knots = 600, .tolerance = 0.0});
+    CHECK(curve.knots().size() == 600);
+    double last = 1.0;
+    for (std::size_t k = 0; k < curve.knots().size(); k += 120) {
+      profile_knot const& knot = curve.knots()[k];
+      bound<double> const alone = run.delta(knot.epsilon);
+      CAPTURE(k, knot.epsilon, knot.delta.lower, knot.delta.upper, alone.lower, alone.upper);
+      CHECK(knot.delta.lower <= alone.upper);
+      CHECK(alone.lower <= knot.delta.upper);
+      CHECK(knot.delta.upper <= last * (1.0 + 1e-3));
+      last = knot.delta.upper;
+      if (alone.upper > 1e-9)
+        CHECK(knot.delta.upper - knot.delta.lower <= of.apart * knot.delta.upper);
+    }
+  }
+}
