@@ -48,6 +48,8 @@ struct certified_sum {
   T location_error;
   T mass_error;  // of sums, relatively
 
+  [[nodiscard]] std::size_t size() const { return above.size() + (below ? below->size() : 0); }
+
   [[nodiscard]] bound<T> operator()(enclosure c) const {
     bool const call = way == side::call;
     // A sum whose terms are off by η relatively: X within X′(1±η).
@@ -72,7 +74,25 @@ struct certified_sum {
 
 /// Sums that have answered at one ε, for those near it: their bounds hold at every ε.
 template <std::same_as<double> T = double>
-using kept_sums = std::vector<certified_sum<T>>;
+class kept_sums {
+ public:
+  [[nodiscard]] std::vector<certified_sum<T>> const& all() const { return all_; }
+
+  /// Of what is kept the oldest is dropped where it becomes too much.
+  void keep(certified_sum<T> sum) {
+    nodes_ += sum.size();
+    all_.push_back(std::move(sum));
+    while (all_.size() > 1 && nodes_ > most_nodes) {
+      nodes_ -= all_.front().size();
+      all_.erase(all_.begin());
+    }
+  }
+
+ private:
+  static constexpr std::size_t most_nodes = std::size_t{1} << 22;  // 16 bytes each
+  std::vector<certified_sum<T>> all_;
+  std::size_t nodes_ = 0;
+};
 
 /// log E e^{θs(V − c/t)}, V = min(U, top), and its derivatives in θ. Estimates: they steer, and never bound.
 template <std::same_as<double> T = double>
@@ -152,7 +172,7 @@ class epoch {
                                kept_sums<T>* keep = nullptr) const {
     bound<T> kept{0.0, 1.0};
     if (keep != nullptr) {
-      for (certified_sum<T> const& sum : *keep) narrow(kept, from(sum, epsilon));
+      for (certified_sum<T> const& sum : keep->all()) narrow(kept, from(sum, epsilon));
       if (kept.upper - kept.lower <= 2.0 * width * kept.upper) return kept;
     }
     bound<T> best = at_once_delta(epsilon, work);
@@ -168,9 +188,11 @@ class epoch {
       std::optional<certified_sum<T>> sum = at(place, points, best.upper, work);
       T const before = best.upper;
       if (sum) narrow(best, from(*sum, epsilon));
-      if (sum && keep != nullptr) keep->push_back(std::move(*sum));
       T const off = (best.upper - best.lower) / (width * best.upper);
-      if (off <= 1.0 || points == most_points) break;
+      if (off <= 1.0 || points == most_points) {
+        if (sum && keep != nullptr) keep->keep(std::move(*sum));
+        break;
+      }
       // The width falls with the square of the step, once the lattices are for a δ of that size.
       if (best.upper < 0.1 * before) continue;
       points = std::min(most_points, points * std::clamp(1.3 * std::sqrt(off), 2.0, 32.0));

@@ -150,6 +150,8 @@ class stop_loss {
     shift_ = 4.0 * unit_roundoff * (std::abs(origin) + std::abs(first_) + std::abs(last_));
   }
 
+  [[nodiscard]] std::size_t size() const { return excess_.size(); }
+
   /// Places are off by at most that much, so that y is moved by it beforehand.
   [[nodiscard]] T shift() const { return shift_; }
 
