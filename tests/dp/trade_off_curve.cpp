@@ -393,6 +393,8 @@ TEST_CASE("a curve of what takes long has its knots, and each holds what is aske
   };
   for (subject const& of :
        {subject{sampled(gaussian{1.0}, random_allocation{1000}), 1, adjacency::add_remove, 3e-3},
+        subject{sampled(gaussian{1.0}, random_allocation{1000}), 10, adjacency::add_remove, 2e-5},
+        subject{sampled(gaussian{1.0}, random_allocation{1000}), 1000, adjacency::add_remove, 2e-5},
         subject{sampled(gaussian{1.0}, poisson{0.01}), 1000, adjacency::replace_one, 1e-3},
         subject{sampled(gaussian{1.0}, fixed_size{100, 10'000}), 1000, adjacency::replace_one,
                 1e-3},

@@ -25,14 +25,15 @@ struct kept_direction {
   std::vector<rays::kept_rays> rays;
 };
 
-/// log δ at ε from the nearest of `kept`, where it is narrow there.
+/// log δ at ε from the nearest of `kept`, where it is as narrow as `width` there.
 template <class Kept>
 [[nodiscard]] std::optional<bound<double>> narrow_log_delta(std::vector<Kept> const& kept,
-                                                            double epsilon, work_budget& work) {
+                                                            double epsilon, work_budget& work,
+                                                            double width = kept_width) {
   Kept const* const nearest = nearest_kept(kept, epsilon);
   if (nearest == nullptr || !work.take(nearest->work())) return std::nullopt;
   std::optional<bound<double>> const found = nearest->log_delta(epsilon);
-  if (!found || !(found->upper - found->lower <= kept_width)) return std::nullopt;
+  if (!found || !(found->upper - found->lower <= width)) return std::nullopt;
   return found;
 }
 

@@ -319,7 +319,8 @@ class normal_mixtures {
                                                 T epsilon, work_budget& work) const {
     auto const by = [&](auto kept_direction<T>::*which, route way) -> std::optional<answer> {
       auto const found = over_variance([&](T variance) {
-        return narrow_log_delta(kept_of(&kept, towards, variance)->*which, epsilon, work);
+        return narrow_log_delta(kept_of(&kept, towards, variance)->*which, epsilon, work,
+                                has_epochs() ? kept_width_of_epochs : kept_width);
       });
       return found ? std::optional<answer>({*found, way}) : std::nullopt;
     };

@@ -98,9 +98,10 @@ class basic_privacy_loss {
     return delta_by(epsilon, work, {1.0, coarse}).value;
   }
 
-  /// `delta_within` for δ at many ε: what was planned for one serves those near it, where log δ is known to 4e-10, or to
-  /// 4e-4 on a grid. So an answer may depend on what was asked before; each is an interval that holds the truth. For one
-  /// thread at a time, for as long as this is there and nothing is added to it.
+  /// `delta_within` for δ at many ε: what was planned for one serves those near it, where log δ is known to 4e-10 (to 1e-5
+  /// of epochs of random allocation, to 2e-3 of one of them), or to 4e-4 on a grid. So an answer may depend on what was asked
+  /// before; each is an interval that holds the truth. For one thread at a time, for as long as this is there and nothing is
+  /// added to it.
   [[nodiscard]] auto deltas() const {
     return [this, kept = kept_for_others{}](T epsilon, detail::work_budget& work) mutable {
       return delta_by(epsilon, work, {share_of_question(work), coarse}, &kept).value;

@@ -20,8 +20,9 @@
 namespace tacit::detail {
 
 /// How wide log δ may be where a kept line answers in the place of one of its own: well within what a trade-off curve or a
-/// lone question calls narrow.
+/// lone question calls narrow. A line of epochs of random allocation takes long, and is less narrow itself.
 inline constexpr double kept_width = 4e-10;
+inline constexpr double kept_width_of_epochs = 1e-5;
 
 /// A line of integration that was planned for one ε: its bounds hold at every other one, and are narrow near its own.
 template <std::same_as<double> T = double>
