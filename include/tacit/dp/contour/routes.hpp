@@ -306,8 +306,8 @@ std::optional<bound<T>> contour<T>::log_delta_by(line_route<T> const& route, T e
   if (!line) return {};
   kept_line<T> asked(std::move(*line), shifts_);
   std::optional<bound<T>> const value = asked.first_log_delta(epsilon);
-  double const narrow = of_.epochs.empty() ? kept_width : kept_width_of_epochs;
-  if (keep != nullptr && value && value->upper - value->lower <= narrow) {
+  double const width = of_.epochs.empty() ? kept_width : kept_width_of_epochs;
+  if (keep != nullptr && value && value->upper - value->lower <= width) {
     keep->push_back(std::move(asked));
   }
   return value;
