@@ -241,7 +241,11 @@ std::unique_ptr<account> composed_by(method const& how, plan const& run) {
     try {
       account->compose(e.what.release, e.what.count);
     } catch (std::logic_error const& error) {  // no bound is known, or none at this value
-      throw bad_input((e.name.empty() ? "" : run.origin + ": " + e.name + ": ") + error.what());
+      char const* const of_run =
+          "a run as one release is known by its privacy profile, of which only pld and discretised "
+          "have a bound";
+      throw bad_input((e.name.empty() ? "" : run.origin + ": " + e.name + ": ") +
+                      (e.run ? of_run : error.what()));
     }
   }
   return account;

@@ -63,8 +63,31 @@ void add_assumed(std::vector<plan::entry> const& of, std::vector<std::string>& a
     if (e.assumed != nullptr) add_once(e.assumed, all);
     if (!e.run) continue;
     add_assumed(e.run->releases, all);
-    for (std::string& more : assumptions_around(e.run->around)) add_once(std::move(more), all);
+    for (std::string const& more : assumptions_around(e.run->around)) {
+      add_once("Of a run that is one release: " + more, all);
+    }
   }
+}
+
+bool has_best_of(std::vector<plan::entry> const& of) {
+  return std::any_of(of.begin(), of.end(), [](plan::entry const& e) {
+    return e.run && (e.run->around.times || has_best_of(e.run->releases));
+  });
+}
+
+// A line for each release, and for those of an inner run further in.
+std::string listed(std::vector<plan::entry> const& of, std::optional<std::uint64_t> batches,
+                   std::string const& margin = "") {
+  std::string page;
+  for (plan::entry const& e : of) {
+    page += margin + "- " + in_words(e, batches) + "\n";
+    if (!e.run) continue;
+    page += listed(e.run->releases, std::nullopt, margin + "  ");
+    for (std::string const& around : releases_around(e.run->around)) {
+      page += margin + "  - " + around + "\n";
+    }
+  }
+  return page;
 }
 
 std::vector<std::string> assumptions(plan const& run, surroundings const& its) {
@@ -141,6 +164,10 @@ std::vector<std::string> assumptions(plan const& run, surroundings const& its) {
       its.times
           ? "Every release of a run is listed. The attacker sees all of those of the best run, "
             "nothing of the other runs, and knows all other records."
+      : has_best_of(run.releases)
+          ? "Every release is listed. The attacker sees all of them, of runs of which only the "
+            "best "
+            "is released those of the best, and knows all other records."
           : "Every release is listed. The attacker sees all of them and knows all other records.");
   for (std::string& more : assumptions_around(its)) add_once(std::move(more), all);
   return all;
@@ -161,8 +188,8 @@ answer run_report(arguments const& of) {
   std::string& page = out.sentence;
   page = "# Privacy statement\n\n## What is released\n\n";
   out.json["releases"] = nlohmann::ordered_json::array();
+  page += listed(run.releases, run.batches);
   for (plan::entry const& e : run.releases) {
-    page += "- " + in_words(e, run.batches) + "\n";
     out.json["releases"].push_back(apps::as_json(e));
     if (e.at_most && !e.run) out.json["releases"].back()["attained"] = false;
     if (run.batches) out.json["releases"].back()["batches"] = *run.batches;

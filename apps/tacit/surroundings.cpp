@@ -115,6 +115,12 @@ surroundings read_surroundings(arguments const& of, plan const& run) {
   surroundings out;
   if (of.given("--cap")) {
     out.cap = tacit::batch_cap{of.whole("--cap"), of.whole("--cap-records")};
+    if (std::any_of(run.releases.begin(), run.releases.end(),
+                    [](plan::entry const& e) { return e.run != nullptr; })) {
+      of.must_be_left_out({"--cap"},
+                          "where a release of the schedule is itself a run, whose batches a cap of "
+                          "its own cuts");
+    }
     if (!apps::has_random_batches(run.history())) {
       of.must_be_left_out({"--cap"},
                           "unless records are sampled by Poisson or allocated at random: other "

@@ -514,11 +514,17 @@ std::optional<tacit::repetitions> read_best_of(node const& of) {
   }));
 }
 
-surroundings read_surroundings(node const& of, std::vector<composed> const& history,
+surroundings read_surroundings(node const& of, std::vector<schedule::entry> const& releases,
                                tacit::adjacency neighbours) {
   surroundings out;
   if (of.has("cap")) {
     node const cap = of.field("cap");
+    if (std::any_of(releases.begin(), releases.end(),
+                    [](auto const& e) { return e.run != nullptr; })) {
+      cap.refuse("left out where a release is itself a run, whose batches a cap of its own cuts");
+    }
+    std::vector<composed> history;
+    for (schedule::entry const& e : releases) history.push_back(e.what);
     cap.must_be_object();
     cap.must_have_only({"most", "records"});
     if (!has_random_batches(history)) {
@@ -534,15 +540,16 @@ surroundings read_surroundings(node const& of, std::vector<composed> const& hist
   return out;
 }
 
-// Upper ends of δ at about a thousand ε, to where next to nothing of it is left, closest together where it falls steeply:
+// Upper ends of δ at some two thousand ε, to where next to nothing of it is left, closest together where it falls steeply:
 // between them it counts as far as convexity bounds it.
 template <class Run>
 tacit::trade_off_curve upper_curve(Run const& run, tacit::adjacency neighbours) {
-  constexpr double knots = 1000.0;
-  constexpr double least = 1e-25;
-  constexpr double of_one =
-      0.05 * tacit::detail::work_on_search;  // far out one may take as much as there is
-  tacit::detail::work_budget work(tacit::detail::work_on_search);
+  constexpr double knots = 2000.0;
+  constexpr double least = 1e-60;
+  constexpr double farthest = 700.0;
+  // In counted nanoseconds, of one question and of all: far out one may take as much as there is.
+  constexpr double of_one = 5e8;
+  tacit::detail::work_budget work(2e10);
   tacit::detail::delta_answers answers = tacit::detail::delta_answers_of(run);
   std::map<double, double> deltas;
   auto const ask = [&](double epsilon) {
@@ -550,8 +557,13 @@ tacit::trade_off_curve upper_curve(Run const& run, tacit::adjacency neighbours) 
         of_one, [&](tacit::detail::work_budget& own) { return answers(epsilon, own).upper; });
     return deltas[epsilon] = std::clamp(found, 0.0, 1.0);
   };
-  ask(0.0);
-  for (double e = 0.1; ask(e) > least && e < 256.0 && !work.ended();) e *= 1.25;
+  double const most = ask(0.0);
+  for (double e = 1e-9; e < farthest && !work.ended();) {
+    double const here = ask(e);
+    if (!(here > least)) break;
+    e = std::min(farthest, e * (here > 0.95 * most ? 2.0 : 1.25));
+    if (e == farthest) ask(e);
+  }
   std::map<double, double> const rough = deltas;
   auto const height = [&](double delta) { return std::log(std::max(delta, least)); };
   double const fall = height(rough.begin()->second) - height(rough.rbegin()->second);
@@ -582,7 +594,7 @@ tacit::dp_profile profile_of(schedule::inner_run const& run, tacit::adjacency ne
     try {
       all.whole->compose(e.what.release, e.what.count);
     } catch (std::logic_error const& error) {  // no bound is known, or none at this value
-      throw bad_schedule(e.name + ": " + error.what());
+      throw bad_schedule(e.name + ": " + error.what() + " (inside of a run the accountant is pld)");
     }
     history.push_back(e.what);
   }
@@ -604,17 +616,21 @@ schedule::entry read_run(node const& of, tacit::adjacency neighbours) {
   of.must_have_only({"mechanism", "releases", "cap", "drawn_once", "best_of", "steps"});
   auto run = std::make_shared<schedule::inner_run>();
   run->stated = of.value().dump();
+  std::uint64_t const steps = of.has("steps") ? of.field("steps").whole(1, largest_count) : 1;
   node const releases = of.field("releases");
-  std::vector<composed> history;
+  std::uint64_t inside_of_it = 0;
   for (std::size_t k = 0; k < releases.entries("a list of releases"); ++k) {
     node const one = releases.entry(k);
     run->releases.push_back(read_one(one, neighbours));
     if (one.has("batches")) one.field("batches").refuse("left out inside of a run");
-    history.push_back(run->releases.back().what);
+    std::uint64_t const count = run->releases.back().what.count;
+    if (count > largest_count - inside_of_it) {
+      one.field("steps").refuse("so small that all steps of the run are at most 2^53");
+    }
+    inside_of_it += count;
   }
-  run->around = read_surroundings(of, history, neighbours);
+  run->around = read_surroundings(of, run->releases, neighbours);
   tacit::dp_profile const profile = profile_of(*run, neighbours);
-  std::uint64_t const steps = of.has("steps") ? of.field("steps").whole(1, largest_count) : 1;
   return {{event(profile), steps}, of.name(), true, true, inside, std::move(run)};
 }
 

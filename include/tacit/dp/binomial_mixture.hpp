@@ -22,8 +22,6 @@ namespace tacit::detail {
 /// Lemma 9.
 struct binomial_mixture {
   static constexpr double weight_error = 2.0 * std::numeric_limits<double>::epsilon();
-  /// More than 2^53 parts weigh together whose weight is below all doubles.
-  static constexpr double below_all = 0x1p-1000;
   std::vector<mixture_pair::part> parts;  // j ≥ 1
   std::optional<double> rest;             // the weight of j = 0; of one record, what is left of 1
   double error = weight_error;            // of weights from 1e-290 on, and of `rest`, relatively
@@ -85,18 +83,23 @@ template <class Down, class Up>
   for (chance const& c : chances) total = total + c.of;
 
   std::vector<mixture_pair::part> parts;
+  double dropped = 0.0;
   for (chance const& c : chances) {
     two_doubles const weight = c.of / total;
-    if (!(weight.high > 0.0)) continue;
+    if (!(weight.high > 0.0)) {
+      if (c.j > mode) ++dropped;
+      continue;
+    }
     // 2^-80 has room for what so many operations err; a subnormal has no lower half.
     double const above = weight.high >= 1e-290
                              ? add_up(weight.high, weight.low + 0x1p-80 * weight.high)
                              : add_up(weight.high, std::numeric_limits<double>::denorm_min());
     parts.push_back({std::min(1.0, above), c.j * shift});
   }
-  bool const ends_early = parts.empty() || parts.back().shift < last * shift;
+  // Each weighs less than any double.
+  double const fewer = last - (chances.empty() ? first : chances.back().j) + dropped;
   return {std::move(parts), (none / total).high, binomial_mixture::weight_error,
-          ends_early ? binomial_mixture::below_all : 0.0};
+          fewer * std::numeric_limits<double>::denorm_min()};
 }
 
 template <std::same_as<double> T = double>
