@@ -599,12 +599,17 @@ class Schedules(Runs):
         said = " ".join(page["assumptions"])
         for part in ["Poisson samples", "Noisy max", "one sample of the records", "The number of runs is drawn", "inside of another"]:
             self.assertIn(part, said)
+        self.refused("epsilon", "--schedule", self.schedule({"releases": [inner, step]}), "--delta", 1e-5, "--cap", 200,
+                     "--cap-records", 5000, naming=["--cap", "itself a run"])
+        self.refused("epsilon", "--schedule", self.schedule({"releases": [inner]}), "--delta", 1e-5, "--accountant", "rdp",
+                     naming=["privacy profile", "pld"])
         for run, naming in [(dict(inner, releases=[]), [".releases is []"]),
                             (dict(inner, releases=[dict(step, rate=2)]), ["releases[0].releases[0].rate is 2"]),
                             (dict(inner, rate=0.1), ["releases[0].rate is unknown"]),
                             (dict(inner, cap={"most": 5}), [".cap.records is missing"]),
                             (dict(inner, releases=[{"mechanism": "pure", "epsilon": 1}], cap={"most": 5, "records": 9}),
                              [".cap is", "left out"]),
+                            (dict(inner, releases=[inner, step], cap={"most": 5, "records": 9}), [".cap is", "itself a run"]),
                             (dict(inner, drawn_once=1.5), [".drawn_once is 1.5"]),
                             (dict(inner, best_of={"mean": 0.5}), [".best_of.mean is 0.5"]),
                             (dict(inner, best_of={"mean": 5, "law": "binomial"}), [".best_of.law"]),

@@ -544,27 +544,33 @@ surroundings read_surroundings(node const& of, std::vector<schedule::entry> cons
 // between them it counts as far as convexity bounds it.
 template <class Run>
 tacit::trade_off_curve upper_curve(Run const& run, tacit::adjacency neighbours) {
-  constexpr double knots = 2000.0;
-  constexpr double least = 1e-60;
+  constexpr double most_knots = 2000.0;
+  constexpr double least_knots = 60.0;  // whatever they take
+  constexpr double least = 1e-30;
   constexpr double farthest = 700.0;
   // In counted nanoseconds, of one question and of all: far out one may take as much as there is.
   constexpr double of_one = 5e8;
-  tacit::detail::work_budget work(2e10);
+  constexpr double of_all = 6e9;
+  double spent = 0.0;
   tacit::detail::delta_answers answers = tacit::detail::delta_answers_of(run);
   std::map<double, double> deltas;
   auto const ask = [&](double epsilon) {
-    double const found = work.within(
-        of_one, [&](tacit::detail::work_budget& own) { return answers(epsilon, own).upper; });
+    tacit::detail::work_budget own(of_one);
+    double const found = answers(epsilon, own).upper;
+    spent += of_one - own.left();
     return deltas[epsilon] = std::clamp(found, 0.0, 1.0);
   };
   double const most = ask(0.0);
-  for (double e = 1e-9; e < farthest && !work.ended();) {
+  for (double e = 1e-9; e < farthest;) {
     double const here = ask(e);
     if (!(here > least)) break;
-    e = std::min(farthest, e * (here > 0.95 * most ? 2.0 : 1.25));
+    e = std::min(farthest, e * (here > 0.95 * most ? 8.0 : 1.4));
     if (e == farthest) ask(e);
   }
   std::map<double, double> const rough = deltas;
+  // As many as there is work for, where most of the others take far less than these, which they are near.
+  double const each = std::max(spent / static_cast<double>(rough.size()), 1.0);
+  double const knots = std::clamp(10.0 * (of_all - spent) / each, least_knots, most_knots);
   auto const height = [&](double delta) { return std::log(std::max(delta, least)); };
   double const fall = height(rough.begin()->second) - height(rough.rbegin()->second);
   // In their order: what is found for one ε serves the next.
@@ -572,7 +578,7 @@ tacit::trade_off_curve upper_curve(Run const& run, tacit::adjacency neighbours) 
     auto const [begin, high] = *std::prev(next);
     double const count =
         std::ceil(fall > 0.0 ? knots * (height(high) - height(next->second)) / fall : 1.0);
-    for (double k = 1.0; k < count && !work.ended(); ++k) {
+    for (double k = 1.0; k < count && (spent < of_all || knots == least_knots); ++k) {
       ask(begin + (next->first - begin) * (k / count));
     }
   }
