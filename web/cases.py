@@ -192,8 +192,8 @@ STATES = [
     ("PRVAccountant(prvs=[LaplaceMechanism(mu=0.0625)])", {"mechanism": "laplace", "noise_multiplier": 16.0}, "add-remove"),
 ]
 NO_STATES = [
-    "NonPrivateDpEvent()", "RepeatAndSelectDpEvent(event=GaussianDpEvent(noise_multiplier=1.0), mean=10.0, shape=inf)",
-    "TruncatedSubsampledGaussianDpEvent(1000, 0.01, 20, 1.0)", "ComposedDpEvent([CauchyDpEvent(1.0)])", "GaussianDpEvent(nan)",
+    "NonPrivateDpEvent()", "RepeatAndSelectDpEvent(event=GaussianDpEvent(noise_multiplier=1.0), mean=0.5, shape=1.0)",
+    "TruncatedSubsampledGaussianDpEvent(1000, 1.01, 20, 1.0)", "ComposedDpEvent([CauchyDpEvent(1.0)])", "GaussianDpEvent(nan)",
     "GaussianDpEvent(0)", "GaussianDpEvent(1e400)", "PoissonSampledDpEvent(1.5, GaussianDpEvent(1.0))", "ComposedDpEvent([])",
     "{'history': [(1.0, 1.5, 10)]}", "{'history': [(1.0, 0.01, 10)], 'mechanism': 'zcdp'}", "DPSGDAccountant(1.0, 0.01)",
     "PRVAccountant([CauchyMechanism(1.0)])", "GaussianDpEvent(1.0", "__import__('os')", "[(1.0, 0.01, 10), ",
