@@ -200,8 +200,8 @@ class basic_renyi {
     bool symmetric;
     std::uint64_t count;
     double left_out = 0.0;  // of δ, for each
-    detail::renyi_cost whole =
-        {};  // of all that can take part, where something is and that is known
+    // Of all records that can take part, where something is left out and that is known.
+    detail::renyi_cost whole = {};
   };
 
   // What is missing of the pairs, together: δ is larger by that at most.

@@ -166,6 +166,12 @@ class sampled_records {
     return binomial_parts(batch, rate_, each);
   }
 
+  // Pairs that lack what is left out of the law they are made of.
+  [[nodiscard]] static domination less(domination out, binomial_mixture const& law) {
+    out.left_out = law.left_out;
+    return out;
+  }
+
   // A rate, rounded up: profiles rise in it.
   [[nodiscard]] static double quotient(std::uint64_t part, std::uint64_t whole) {
     return std::min(1.0, divide_up(static_cast<double>(part), static_cast<double>(whole)));
@@ -232,22 +238,17 @@ class sampled_records {
       double const parts = static_cast<double>(mixed.parts.size());
       double const told = static_cast<double>(std::min<std::size_t>(1000, drawn.size()));
       out.work = 3.5e5 * parts + 5e4 * told;  // some 1200 points, each of three sums
-      out.left_out = mixed.left_out;
-      return out;
+      return less(std::move(out), mixed);
     }
     coupled_pair pair{kind, {}, false, mixed.rest, mixed.error};
     for (auto const& part : mixed.parts) {
       pair.parts.push_back({part.weight, each * part.shift, -back * part.shift});
     }
     bool const attained = how_ == taken::poisson && !joined;
-    if (!is_directed()) {
-      domination out = symmetric_domination(std::move(pair), attained);
-      out.left_out = mixed.left_out;
-      return out;
-    }
+    if (!is_directed()) return less(symmetric_domination(std::move(pair), attained), mixed);
     coupled_pair turned = pair;
     for (coupled_pair::part& part : turned.parts) part = {part.weight, -part.q, -part.p};
-    return {std::move(pair), std::move(turned), false, attained, 0.0, mixed.left_out};
+    return less({std::move(pair), std::move(turned), false, attained}, mixed);
   }
   static constexpr std::size_t most_parts = 64;
 
@@ -280,9 +281,7 @@ class sampled_records {
     if (rate_ == 0.0) return no_loss();
     binomial_mixture mixed = taking_part(shift);
     bool const exact = leave_rest(mixed);
-    domination out = both_ways(std::move(mixed.parts), exact);
-    out.left_out = mixed.left_out;
-    return out;
+    return less(both_ways(std::move(mixed.parts), exact), mixed);
   }
   [[nodiscard]] static domination both_ways(integer_pair found, bool attained, bool symmetric) {
     finite_pair other = found.pair;
@@ -309,9 +308,7 @@ class sampled_records {
     for (auto const& part : drawn.parts) {
       all.add(part.weight, [&] { return make(part.shift); });
     }
-    domination out = symmetric_domination(std::move(all).sampled(), false);
-    out.left_out = drawn.left_out;
-    return out;
+    return less(symmetric_domination(std::move(all).sampled(), false), drawn);
   }
 
   // Sums with noise on the integers, whose law is `law_for` shifts that far apart.
@@ -350,9 +347,7 @@ class sampled_records {
     integer_pair found = integer_mixtures(noise, std::move(p), std::move(q), mixed.error);
     if (substituted) found.pair = mirrored_above(found.pair);
     bool const attained = !substituted && how_ != taken::with_replacement;
-    domination out = both_ways(std::move(found).condensed(), attained, !is_directed());
-    out.left_out = mixed.left_out;
-    return out;
+    return less(both_ways(std::move(found).condensed(), attained, !is_directed()), mixed);
   }
 
   // Draws with replacement of which j are a person's, and would be exchanged for as many of others: by the pair of Lemma 11 of
@@ -375,9 +370,7 @@ class sampled_records {
     q.push_back(p.back());
     integer_pair found = integer_mixtures(law_for(span), std::move(p), std::move(q), mixed.error);
     if (!null_records) found.pair = mirrored_above(found.pair);
-    domination out = both_ways(std::move(found).condensed(), false, !null_records);
-    out.left_out = mixed.left_out;
-    return out;
+    return less(both_ways(std::move(found).condensed(), false, !null_records), mixed);
   }
 
   // A mechanism known by its guarantee alone, `make`'s for that many steps between neighbours. Several records: no

@@ -65,8 +65,8 @@ class shared_questions {
 
   Accountant const* base_;
   work_budget* work_;
-  double most_ =
-      0.0;  // that any has taken, less the longer ago that was: what it found may answer others
+  // What any has taken, and less of it the longer ago that was: what it found may answer others.
+  double most_ = 0.0;
   delta_answers* given_;
   delta_answers own_;
 };
