@@ -22,6 +22,7 @@
 #include <tacit/pac/covariance.hpp>
 #include <tacit/pac/decompositions.hpp>
 #include <tacit/pac/dense.hpp>
+#include <tacit/pac/exponentials.hpp>
 #include <tacit/pac/fixed_point.hpp>
 #include <tacit/pac/follower.hpp>
 #include <tacit/pac/forward.hpp>

@@ -285,6 +285,22 @@ TEST_CASE("the functions of long double are below their proven errors", "[slow]"
             [](exact const& x) { return exact(cosh(x)); }) < 6.0);
 }
 
+TEST_CASE("exponentials of many numbers have the bits of one") {
+  std::vector<double> x = random_arguments(800.0, 20'000);
+  for (double const end :
+       {infinity, -infinity, std::numeric_limits<double>::quiet_NaN(), 709.78, -745.1}) {
+    add_neighbours(x, end);
+  }
+  std::vector<double> y = x;
+  elementary::exp_each(y.data(), y.size());
+  std::size_t other = 0;
+  for (std::size_t k = 0; k < x.size(); ++k) {
+    other +=
+        std::bit_cast<std::uint64_t>(y[k]) != std::bit_cast<std::uint64_t>(elementary::exp(x[k]));
+  }
+  CHECK(other == 0);
+}
+
 TEST_CASE("an elementary function at the ends of its domain") {
   using std::signbit;
   CHECK(elementary::exp(0.0) == 1.0);

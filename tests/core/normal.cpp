@@ -8,6 +8,7 @@
 #include <boost/math/constants/constants.hpp>
 #include <boost/math/special_functions/erf.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <stdexcept>
 
@@ -57,6 +58,22 @@ TEST_CASE("normal tails and the Mills ratio follow 50 digits", "[normal]") {
   CHECK(normal_tail(infinity) == 0.0);
   CHECK(normal_tail(-infinity) == 1.0);
   CHECK(log_normal_tail(1e10) == Approx(-5e19).epsilon(1e-14));
+}
+
+TEST_CASE("the centre of the normal law is within its proven error", "[normal]") {
+  double worst = 0.0;  // in units of 2^-53
+  for (int k = 0; k < 4000; ++k) {
+    double const x = k < 2000 ? k / 2000.0 : std::pow(10.0, -(k - 2000) / 7.0);
+    if (x == 0.0) continue;
+    exact const truth = boost::math::erf(exact(exact(x) / sqrt(exact(2))));
+    exact const off = abs(exact(detail::normal_centre(x)) / truth - 1);
+    worst = std::max(worst, static_cast<double>(off) * 0x1p53);
+    if (k % 100 == 0) CHECK(relative(detail::normal_centre(exact(x)), truth) < 1e-45);
+  }
+  INFO(worst);
+  CHECK(worst < 16.0);
+  CHECK(worst > 1.0);
+  CHECK(detail::normal_centre(0.0) == 0.0);
 }
 
 TEST_CASE("quantiles come back through the tail, far beyond its underflow", "[normal]") {

@@ -52,6 +52,39 @@ double channel(double prior, double sigma) {
 
 }  // namespace
 
+TEST_CASE("candidates in fewer coordinates keep their distances within what is said") {
+  std::mt19937_64 random(97);
+  std::normal_distribution<double> normal;
+  for (int k = 0; k < 60; ++k) {
+    Eigen::Index const count = 2 + k % 7;
+    Eigen::Index const d = count + 1 + 40 * (k % 3);
+    tacit::detail::whitened_candidates<double> white;
+    white.weights = Eigen::VectorXd::Constant(count, 1.0 / static_cast<double>(count));
+    white.error = Eigen::VectorXd::Zero(count);
+    white.columns.resize(d, count);
+    for (double& x : white.columns.reshaped()) x = normal(random);
+    if (k % 4 == 1) white.columns.col(1) = white.columns.col(0) * (1.0 + 1e-9);
+    if (k % 4 == 2) white.columns.col(1).setZero();
+    if (k % 4 == 3) white.columns.col(0) *= 1e9;
+    tacit::detail::compact_candidates<double> const compact(white);
+    REQUIRE(compact.columns.rows() == count);
+    using wide = Eigen::Matrix<long double, Eigen::Dynamic, Eigen::Dynamic>;
+    wide const all = white.columns.cast<long double>();
+    wide const few = compact.columns.cast<long double>();
+    for (Eigen::Index a = 0; a < count; ++a) {
+      double const length = white.columns.col(a).norm();
+      CHECK(compact.moved(a) <= 1e-11 * length);
+      for (Eigen::Index b = 0; b < a; ++b) {
+        long double const off =
+            std::abs((all.col(a) - all.col(b)).norm() - (few.col(a) - few.col(b)).norm());
+        CHECK(off <= compact.moved(a) + compact.moved(b));
+        CHECK(std::abs(all.col(a).dot(all.col(b)) - few.col(a).dot(few.col(b))) <=
+              1.01L * (compact.moved(a) * white.columns.col(b).norm() + compact.moved(b) * length));
+      }
+    }
+  }
+}
+
 TEST_CASE("e^-x and 1 - e^-x are the numbers that elementary has") {
   std::mt19937_64 random(41);
   std::uniform_real_distribution<double> decades(-330.0, 3.0);

@@ -4,10 +4,10 @@
 #include <tacit/audit/interval.hpp>
 #include <tacit/audit/membership.hpp>
 #include <tacit/core/check.hpp>
+#include <tacit/core/elementary.hpp>
 #include <tacit/core/rounded.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 namespace tacit {
@@ -42,7 +42,7 @@ namespace tacit {
   double const side = std::max(missed(false_positives) / false_negatives,
                                missed(false_negatives) / false_positives);
   constexpr double roundings = 4.0 * std::numeric_limits<double>::epsilon();
-  return side > 1.0 ? std::max(0.0, std::log(side) * (1.0 - roundings) - roundings) : 0.0;
+  return side > 1.0 ? std::max(0.0, elementary::log(side) * (1.0 - roundings) - roundings) : 0.0;
 }
 
 }  // namespace tacit

@@ -3,12 +3,12 @@
 
 #include <tacit/audit/sigmas.hpp>
 #include <tacit/core/check.hpp>
+#include <tacit/core/elementary.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/pac/candidates.hpp>
 #include <tacit/pac/posterior.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -89,7 +89,7 @@ class candidate_attack {
       for (std::size_t m = 0; m < subsets; ++m) {
         double const variance = noise + spread * squares[m];
         double const away = released[k] - how.rate * sum[m];
-        logs[m] -= 0.5 * (away * away / variance + std::log(variance));
+        logs[m] -= 0.5 * (away * away / variance + elementary::log(variance));
       }
     }
     observe(logs);

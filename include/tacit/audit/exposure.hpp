@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tacit/core/check.hpp>
+#include <tacit/core/elementary.hpp>
 #include <tacit/core/inverse.hpp>
 #include <tacit/core/log.hpp>
 #include <tacit/core/normal.hpp>
@@ -87,14 +88,14 @@ namespace tacit {
 
   // ∫_{−∞}^z, t = z − e^s, in logarithms: the tail may lie below every double.
   constexpr double step = 0.004;
-  double const last = std::log(std::abs(z) + 40.0);
+  double const last = elementary::log(std::abs(z) + 40.0);
   std::vector<double> logs;
   for (double s = -36.0; s <= last; s += step) {
-    double const t = z - std::exp(s);
+    double const t = z - elementary::exp(s);
     logs.push_back(s - 0.5 * t * t + log_normal_tail(-slope * t));
   }
   double const log_chance =
-      log_sum(logs) + std::log(2.0 * step * std::numbers::inv_sqrtpi / std::numbers::sqrt2);
+      log_sum(logs) + elementary::log(2.0 * step * std::numbers::inv_sqrtpi / std::numbers::sqrt2);
   return std::max(0.0, -log_chance / std::numbers::ln2);
 }
 
@@ -136,9 +137,10 @@ inline constexpr double few_ulps_up = 1.0 + 16.0 * std::numeric_limits<double>::
   detail::check_ranks("rank_success", rank, candidates);
   detail::check_guarantee("rank_success", guarantee);
   double const blind = static_cast<double>(rank) / static_cast<double>(candidates);
-  double const raised = std::exp(guarantee.epsilon) * blind + guarantee.delta;
-  double const kept = std::exp(-guarantee.epsilon) * std::min(1.0, blind + guarantee.delta);
-  double const other = kept - std::expm1(-guarantee.epsilon);  // nothing cancels: both are positive
+  double const raised = elementary::exp(guarantee.epsilon) * blind + guarantee.delta;
+  double const kept = elementary::exp(-guarantee.epsilon) * std::min(1.0, blind + guarantee.delta);
+  double const other =
+      kept - elementary::expm1(-guarantee.epsilon);  // nothing cancels: both are positive
   return std::min({1.0, raised * detail::few_ulps_up, other * detail::few_ulps_up});
 }
 
@@ -153,7 +155,8 @@ inline constexpr double few_ulps_up = 1.0 + 16.0 * std::numeric_limits<double>::
   detail::check_ranks("exposure_bound", 1, candidates);
   detail::require_domain(information.value >= 0.0, "exposure_bound", "information",
                          information.value, "at least 0");
-  double const most = std::log2(static_cast<double>(candidates)) * detail::few_ulps_up;
+  double const most =
+      elementary::log(static_cast<double>(candidates)) / std::numbers::ln2 * detail::few_ulps_up;
   if (!(information.value < 1e6)) return most;
   // u = v − 1: u − log(1+u) is at least the information at u = 2·information + 4.
   double const u = last_holding(2.0 * information.value + 4.0, 0.0, [=](double x) {
@@ -170,11 +173,11 @@ inline constexpr double few_ulps_up = 1.0 + 16.0 * std::numeric_limits<double>::
   detail::check_ranks("exposure_bound", 1, candidates);
   detail::check_guarantee("exposure_bound", guarantee);
   double const count = static_cast<double>(candidates);
-  double const most = std::log2(count) * detail::few_ulps_up;
-  double const certain = guarantee.epsilon - std::log1p(-guarantee.delta);
-  if (!(certain < std::log(count))) return most;
-  double const tail = (1.0 - guarantee.delta) - std::exp(guarantee.epsilon) / count +
-                      guarantee.delta * (std::log(count) - certain);
+  double const most = elementary::log(count) / std::numbers::ln2 * detail::few_ulps_up;
+  double const certain = guarantee.epsilon - elementary::log1p(-guarantee.delta);
+  if (!(certain < elementary::log(count))) return most;
+  double const tail = (1.0 - guarantee.delta) - elementary::exp(guarantee.epsilon) / count +
+                      guarantee.delta * (elementary::log(count) - certain);
   return std::min(most, (certain + std::max(0.0, tail)) / std::numbers::ln2 * detail::few_ulps_up);
 }
 

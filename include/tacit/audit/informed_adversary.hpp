@@ -3,6 +3,7 @@
 
 #include <tacit/audit/sigmas.hpp>
 #include <tacit/core/check.hpp>
+#include <tacit/core/elementary.hpp>
 #include <tacit/core/log.hpp>
 #include <tacit/core/normal.hpp>
 #include <tacit/pac/posterior.hpp>
@@ -155,7 +156,7 @@ class informed_adversary {
   [[nodiscard]] double success(std::size_t record) const {
     detail::require_argument(record < records(), "informed_adversary", "record", record,
                              "below the number of records");
-    return 1.0 / (1.0 + std::exp(-std::abs(evidence_[record])));
+    return 1.0 / (1.0 + elementary::exp(-std::abs(evidence_[record])));
   }
 
   /// The same over all records: what these very releases gave away. One draw, and no bound.
@@ -186,14 +187,15 @@ class informed_adversary {
   static constexpr double never = -std::numeric_limits<double>::infinity();
 
   static double mixed_logs(double with, double without, double rate) {
-    return rate == 1.0 ? with : log_add(std::log1p(-rate) + without, std::log(rate) + with);
+    return rate == 1.0 ? with
+                       : log_add(elementary::log1p(-rate) + without, elementary::log(rate) + with);
   }
   static double mixed(double l, double rate) { return mixed_logs(l, 0.0, rate); }
 
   /// log P(t + N(0, σ²) > 0), a tie by half.
   static double log_chance(double t, double sigma) {
     if (sigma > 0.0) return log_normal_tail(-t / sigma);
-    return t > 0.0 ? 0.0 : t < 0.0 ? never : std::log(0.5);
+    return t > 0.0 ? 0.0 : t < 0.0 ? never : elementary::log(0.5);
   }
 
   void check_flags(char const* function, std::span<std::uint8_t const> flags) const {

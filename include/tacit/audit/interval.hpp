@@ -3,6 +3,7 @@
 
 #include <tacit/core/betting.hpp>
 #include <tacit/core/check.hpp>
+#include <tacit/core/elementary.hpp>
 #include <tacit/core/inverse.hpp>
 #include <tacit/core/rounded.hpp>
 #include <tacit/core/sum.hpp>
@@ -37,7 +38,8 @@ namespace detail {
   if (m < 16.0) {
     double factorial = 1.0;  // exact
     for (double j = 2.0; j <= m; ++j) factorial *= j;
-    return std::log(factorial / std::sqrt(2.0 * std::numbers::pi * m)) - m * std::log(m) + m;
+    return elementary::log(factorial / std::sqrt(2.0 * std::numbers::pi * m)) -
+           m * elementary::log(m) + m;
   }
   double const square = m * m;
   return (1.0 / 12.0 - (1.0 / 360.0 - 1.0 / 1260.0 / square) / square) / m;
@@ -46,13 +48,14 @@ namespace detail {
 /// P(k successes in n trials of probability p = 1 − q in (0, 1)), by its distance from the mean (Loader
 /// 2000, "Fast and accurate computation of binomial probabilities").
 [[nodiscard]] inline double binomial_probability(double k, double n, double p, double q) {
-  if (k == 0.0) return std::exp(n * std::log1p(-p));
-  if (k == n) return std::exp(n * std::log(p));
+  if (k == 0.0) return elementary::exp(n * elementary::log1p(-p));
+  if (k == n) return elementary::exp(n * elementary::log(p));
   double const excess = std::fma(-n, p, k);
   double const deviance =
-      k * std::log1p(excess / (n * p)) + (n - k) * std::log1p(-excess / (n * q));
+      k * elementary::log1p(excess / (n * p)) + (n - k) * elementary::log1p(-excess / (n * q));
   double const correction = stirling_error(n) - stirling_error(k) - stirling_error(n - k);
-  return std::sqrt(n / (2.0 * std::numbers::pi * k * (n - k))) * std::exp(correction - deviance);
+  return std::sqrt(n / (2.0 * std::numbers::pi * k * (n - k))) *
+         elementary::exp(correction - deviance);
 }
 
 /// P(at least k of n trials of probability p = 1 − q), n·p ≤ k: each term is less than the last.

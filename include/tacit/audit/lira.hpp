@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tacit/core/check.hpp>
+#include <tacit/core/elementary.hpp>
 #include <tacit/core/log.hpp>
 
 #include <algorithm>
@@ -122,8 +123,8 @@ inline void check_shadows(char const* who, shadow_runs const& shadows,
   for (std::size_t i = 0; i < target.size(); ++i) {
     double const with = (target[i] - in[i].mean) / in[i].deviation;
     double const without = (target[i] - out[i].mean) / out[i].deviation;
-    scores[i] =
-        0.5 * (without - with) * (without + with) + std::log(out[i].deviation / in[i].deviation);
+    scores[i] = 0.5 * (without - with) * (without + with) +
+                elementary::log(out[i].deviation / in[i].deviation);
   }
   return scores;
 }

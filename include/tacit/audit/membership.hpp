@@ -3,6 +3,7 @@
 
 #include <tacit/audit/interval.hpp>
 #include <tacit/core/check.hpp>
+#include <tacit/core/elementary.hpp>
 #include <tacit/core/inverse.hpp>
 #include <tacit/core/rounded.hpp>
 #include <tacit/core/sum.hpp>
@@ -123,7 +124,7 @@ inline void check_scores(char const* function, membership_scores const& scores, 
       detail::mean_of(detail::placements(scores.members, detail::ascending(scores.others))), 0.0,
       1.0);
   double const pairs = static_cast<double>(std::min(scores.members.size(), scores.others.size()));
-  double const refuting = std::log(2.0 / (1.0 - confidence)) / pairs * (1.0 + 1e-12);
+  double const refuting = elementary::log(2.0 / (1.0 - confidence)) / pairs * (1.0 + 1e-12);
   auto const below = [refuting](double measured) {
     if (measured == 0.0) return 0.0;
     return last_holding(0.0, measured, [=](double a) {

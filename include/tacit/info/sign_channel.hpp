@@ -7,6 +7,7 @@
 #include <tacit/core/log.hpp>
 #include <tacit/core/normal.hpp>
 #include <tacit/core/real.hpp>
+#include <tacit/core/rounded.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/info/binary_channel.hpp>
 #include <tacit/info/certified.hpp>
@@ -66,20 +67,36 @@ struct basic_sign_channel {
 };
 using sign_channel = basic_sign_channel<double>;
 
-/// The flip that remains if only the sign of S + N(0, σ²) is shown: ρ = erf(1/(σ√2)).
-/// Guarantee: nearest. σ = 0 gives ρ = 1, σ = ∞ gives ρ = 0.
+/// The flip that remains if only the sign of S + N(0, σ²) is shown: ρ = 2Φ(1/σ) − 1.
+/// Guarantee: nearest; the correlation, or the probability from ρ = ½ on, is right to 20u and to 20u·(1 + 1/σ²).
+/// σ = 0 gives ρ = 1, σ = ∞ gives ρ = 0.
 /// @throws std::domain_error unless sigma ≥ 0
 [[nodiscard]] inline flip flip_of_gaussian(double sigma) {
   detail::require_domain(sigma >= 0.0, "flip_of_gaussian", "sigma", sigma, "at least 0");
-  double const threshold = 1.0 / sigma / std::sqrt(2.0);
-  double const correlation = std::erf(threshold);
+  double const x = 1.0 / sigma;
+  double const correlation = x < 0.7 ? detail::normal_centre(x) : 1.0;
   return correlation <= 0.5 ? flip::with_correlation(correlation)
-                            : flip::with_probability(0.5 * elementary::erfc(threshold));
+                            : flip::with_probability(detail::tail_by_erfc(x));
 }
 
+namespace detail {
+
+/// Whether a Gaussian of this σ > 0 certainly flips a sign at least as often as `noise`.
+[[nodiscard]] inline bool surely_flips_as_often(double sigma, flip const& noise) {
+  double const x = divide_up(1.0, sigma);
+  if (noise.correlation() <= 0.5) {
+    return x < 1.0 &&
+           normal_centre(x) * (1.0 + 20.0 * unit_roundoff) + 0x1p-1070 <= noise.correlation();
+  }
+  double const least = elementary::erfc(multiply_up(x, 0x1.6a09e667f3bcdp-1));  // above √½
+  return 0.5 * least * (1.0 - 20.0 * unit_roundoff) - 0x1p-1073 >= noise.probability();
+}
+
+}  // namespace detail
+
 /// The σ whose Gaussian flips a sign at least as often: the inverse of `flip_of_gaussian`.
-/// Guarantee: feasible end (the implied correlation is at most the given one), within 1e-13
-/// relative; ρ = 0 gives ∞, ρ = 1 gives 0.
+/// Guarantee: feasible end (the implied correlation is at most the given one), within 1e-13 relative for flips of a
+/// correlation and a probability of at least 1e-290; ρ = 0 gives ∞, ρ = 1 gives 0.
 /// @throws std::domain_error if the flip was never set
 [[nodiscard]] inline double gaussian_sigma(flip const& noise) {
   detail::check_probability("gaussian_sigma", "correlation", noise.correlation());
@@ -89,20 +106,24 @@ using sign_channel = basic_sign_channel<double>;
   double const rho = noise.correlation();
   double x =
       rho <= 0.5 ? detail::normal_centre_inverse(rho) : normal_tail_inverse(noise.probability());
-  if (noise.probability() > 1e-3) {  // below, the logarithm that the inverse solves for is as good
-    double const half = x / std::sqrt(2.0);
-    double const miss = rho <= 0.5 ? 0.5 * (rho - std::erf(half))
-                                   : 0.5 * elementary::erfc(half) - noise.probability();
-    x += miss * detail::constants::root_two_pi<double>() * elementary::exp(half * half);
+  if (rho > 0.5 &&
+      noise.probability() > 1e-3) {  // below, the logarithm that was solved for is as good
+    x += (detail::tail_by_erfc(x) - noise.probability()) *
+         detail::constants::root_two_pi<double>() * elementary::exp(0.5 * x * x);
   }
-  // Some tens of ulp: the errors of the inverse, of the root and of the division.
-  return 1.0 / x * (1.0 + 5e-15);
+  // Some tens of ulp for the errors of the inverse and the division, and more where a flip is subnormal.
+  for (double excess = 5e-15; excess < 1.0; excess *= 2.0) {
+    double const sigma = 1.0 / x * (1.0 + excess);
+    if (detail::surely_flips_as_often(sigma, noise)) return sigma;
+  }
+  return std::numeric_limits<double>::infinity();
 }
 
 namespace detail {
 
 template <real T>
 [[nodiscard]] T sign_information(T const& q, basic_flip<T> const& noise) {
+  using elementary::log;
   T const p = 1 - q;
   T const e = noise.probability();
   T const kept = 1 - e;
@@ -111,8 +132,12 @@ template <real T>
   T const common = kept * p + e * q;
   // Σ_s P(s) Σ_y P(y)·ψ(P(y|s)/P(y) − 1): every term is positive, and each ratio is a quotient of
   // sums of positive terms.
-  T const minority = rare * entropy_residual(p * rho / rare, kept / rare) +
-                     common * entropy_residual(-p * rho / common, e / common);
+  // Where kept/rare times its logarithm might overflow, the logarithm itself does not.
+  T const likely = kept / rare;
+  T const revealed = likely <= std::numeric_limits<T>::max() / T(4294967296.0)
+                         ? rare * entropy_residual(p * rho / rare, likely)
+                         : kept * (log(kept) - log(rare)) - p * rho;
+  T const minority = revealed + common * entropy_residual(-p * rho / common, e / common);
   T const majority = rare * entropy_residual(-q * rho / rare, e / rare) +
                      common * entropy_residual(q * rho / common, kept / common);
   return q * minority + p * majority;
@@ -171,7 +196,11 @@ template <real T>
   double const at_half = detail::sign_information(q, flip::with_correlation(0.5));
   // I/ρ² increases with ρ, so that I(ρ) ≤ 4ρ²·I(½) for ρ ≤ ½.
   double const start = 0.5 * std::sqrt(beta / at_half);
-  if (beta < 1e-290) return flip::with_correlation(start < 0.5 ? start * (1.0 - 1e-12) : 0.0);
+  if (beta < 1e-290) {
+    // I(½) may have lost digits as well: its upper bound gives a smaller ρ.
+    double const safe = 0.5 * std::sqrt(beta / detail::raised(at_half));
+    return flip::with_correlation(std::min(safe, 0.5) * (1.0 - 1e-12));
+  }
   if (beta <= at_half) {
     return flip::with_correlation(
         detail::spend_nearly(beta, start, true, [&](double rho, double aim) {

@@ -5,6 +5,7 @@
 #include <tacit/core/real.hpp>
 #include <tacit/pac/candidate_outputs.hpp>
 #include <tacit/pac/chosen.hpp>
+#include <tacit/pac/congruence.hpp>
 #include <tacit/pac/decompositions.hpp>
 #include <tacit/pac/dense.hpp>
 
@@ -132,10 +133,7 @@ template <dense_scalar T = double>
   auto const d = static_cast<double>(u.rows());
   auto const columns = static_cast<double>(k);
 
-  matrix_of<T> products = -matrix_of<T>::Identity(k, k);
-  products.template selfadjointView<Eigen::Lower>().rankUpdate(u.transpose());
-  double const epsilon =
-      std::sqrt(2.0) * products.norm() + 1.01 * (columns + 2.0) * (d + 2.0) * unit_roundoff;
+  double const epsilon = distance_from_orthonormal(u);
   require_argument(epsilon <= 1e-6, "spectrum_along", "distance of the axes from orthonormal ones",
                    epsilon, "at most 1e-6");
 

@@ -10,6 +10,7 @@
 #include <tacit/core/units.hpp>
 #include <tacit/pac/candidate_bounds.hpp>
 #include <tacit/pac/candidate_outputs.hpp>
+#include <tacit/pac/congruence.hpp>
 #include <tacit/pac/decompositions.hpp>
 #include <tacit/pac/dense.hpp>
 #include <tacit/pac/gaussian_noise.hpp>
@@ -55,8 +56,8 @@ struct sampled_information {
 
 namespace detail {
 
-/// Candidates in at most M − 1 dimensions, at the same distances: by QR, whose backward error moves a
-/// column by some nM·u of its length.
+/// Candidates in at most M dimensions, at nearly the same distances: by how much they may be off is measured
+/// (Lemma 17 of docs/certificates/pac.md).
 template <dense_scalar T>
 struct compact_candidates {
   matrix_of<T> columns;  // r×M
@@ -69,9 +70,16 @@ struct compact_candidates {
     if (w.columns.rows() <= w.size()) {
       columns = w.columns;
     } else {
-      auto const qr = qr_of(w.columns);
-      columns = qr.matrixQR().topRows(w.size()).template triangularView<Eigen::Upper>();
-      moved += 8.0 * static_cast<double>(w.columns.size()) * unit_roundoff * length;
+      matrix_of<T> const axes =
+          qr_of(w.columns).householderQ() * matrix_of<T>::Identity(w.columns.rows(), w.size());
+      columns = axes.transpose() * w.columns;
+      matrix_of<T> left = w.columns;
+      left.noalias() -= axes * columns;
+      auto const k = static_cast<double>(w.size());
+      double const products_lost = 1.03 * (k + 2.0) * (1.0 + std::sqrt(k)) * unit_roundoff;
+      array_of<T> const largest = length.cwiseMax(columns.colwise().norm().transpose().array());
+      moved += 1.01 * left.colwise().norm().transpose().array() +
+               (1.01 * distance_from_orthonormal(axes) + products_lost) * largest;
     }
     trace = 1.01 * (w.weights.array() * length.square()).sum();
   }

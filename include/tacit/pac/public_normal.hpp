@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tacit/core/elementary.hpp>
 #include <tacit/pac/dense.hpp>
 #include <tacit/random/uniform.hpp>
 
@@ -39,16 +40,16 @@ struct two_normals {
 
 /// Box & Muller (1958), from uniforms 2n and 2n + 1.
 [[nodiscard]] inline two_normals two_normals_at(stream_id stream, std::uint64_t n) noexcept {
-  double const radius = std::sqrt(-2.0 * std::log(uniform(stream, 2 * n)));
+  double const radius = std::sqrt(-2.0 * elementary::log(uniform(stream, 2 * n)));
   double const angle = 2.0 * std::numbers::pi * uniform(stream, 2 * n + 1);
-  return {radius * std::cos(angle), radius * std::sin(angle)};
+  auto const [sine, cosine] = elementary::sin_cos(angle);
+  return {radius * cosine, radius * sine};
 }
 
 }  // namespace detail
 
 /// N(0, 1) in double precision, a function of (stream, index); index < 2^55. Its law is the normal's to
-/// 2^-53 in each uniform behind it, |z| < 8.58. The last digits depend on the platform's logarithm and
-/// cosine.
+/// 2^-53 in each uniform behind it, |z| < 8.58.
 [[nodiscard]] inline double public_normal(public_stream stream, std::uint64_t index) noexcept {
   detail::two_normals const pair = detail::two_normals_at(detail::stream_of(stream), index / 2);
   return index % 2 == 0 ? pair.first : pair.second;

@@ -9,6 +9,7 @@
 #include <tacit/pac/candidate_outputs.hpp>
 #include <tacit/pac/candidate_spectrum.hpp>
 #include <tacit/pac/chosen.hpp>
+#include <tacit/pac/congruence.hpp>
 #include <tacit/pac/dense.hpp>
 #include <tacit/pac/gaussian_noise.hpp>
 
@@ -364,11 +365,7 @@ template <dense_scalar T = double>
     Eigen::Index const k = u.cols();
     auto const dims = static_cast<double>(d);
     auto const axes = static_cast<double>(k);
-    matrix_of<T> products = -matrix_of<T>::Identity(k, k);
-    products.template selfadjointView<Eigen::Lower>().rankUpdate(u.transpose());
-    double const epsilon =
-        k == 0 ? 0.0
-               : std::sqrt(2.0) * products.norm() + 1.01 * axes * (dims + 4.0) * unit_roundoff;
+    double const epsilon = distance_from_orthonormal(u);
     vector_of<T> const length = gathered.lengths * 1.01;
     bool const across = noise.rest_dimension() > 0 && noise.rest() > 0.0;
     matrix_of<T> const along = u.transpose() * c;

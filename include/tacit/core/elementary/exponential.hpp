@@ -3,6 +3,8 @@
 
 #include <tacit/core/elementary/parts.hpp>
 
+#include <cstddef>
+
 /// e^x and e^x − 1 in double with a proven error: docs/certificates/elementary.md, theorems 1 to 3.
 
 namespace tacit {
@@ -66,6 +68,14 @@ struct reduced_exponent {
   return select(mask_below(infinity_bits, bits_of(x) & ~sign_bit), x, value);
 }
 
+/// e^x without a branch, for every x.
+[[nodiscard]] inline double exp_everywhere(double x) {
+  auto const t = reduce_exponent(x, -746.0, 710.0);
+  double const sum = 1.0 + t.high;
+  double const lost = (1.0 - sum) + t.high;
+  return unless_nan(x, scale(sum + (lost + exp_tail(t)), t.bits));
+}
+
 }  // namespace detail
 
 namespace elementary {
@@ -79,10 +89,12 @@ namespace elementary {
     double const lost = (1.0 - sum) + t.high;
     return (sum + (lost + detail::exp_tail(t))) * detail::from_bits((t.bits + 1023) << 52);
   }
-  auto const t = detail::reduce_exponent(x, -746.0, 710.0);
-  double const sum = 1.0 + t.high;
-  double const lost = (1.0 - sum) + t.high;
-  return detail::unless_nan(x, detail::scale(sum + (lost + detail::exp_tail(t)), t.bits));
+  return detail::exp_everywhere(x);
+}
+
+/// e^x in the place of each x: the bits of `exp`, by a loop that compilers vectorise.
+inline void exp_each(double* x, std::size_t count) {
+  for (std::size_t k = 0; k < count; ++k) x[k] = detail::exp_everywhere(x[k]);
 }
 
 /// e^x − 1, also near 0, and with the sign of a zero; NaN for NaN.

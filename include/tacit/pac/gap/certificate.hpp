@@ -6,6 +6,7 @@
 #include <tacit/core/elementary.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/pac/dense.hpp>
+#include <tacit/pac/exponentials.hpp>
 #include <tacit/pac/gap/critics.hpp>
 #include <tacit/pac/gap/estimate.hpp>
 #include <tacit/pac/gap/product_critic.hpp>
@@ -99,7 +100,7 @@ template <class Critic, dense_scalar T = double>
     matrix_of<T> const t = public_normals(own, rows, dimension);
     // Box and Muller's numbers are right to some 1e-15 of their size.
     vector_of<T> const error = errors(critic, t, vector_of<T>::Constant(rows, 1e-14));
-    out.segment(start, rows) = (critic.values(t) + error).cwiseMin(critic.bound()).array().exp();
+    out.segment(start, rows) = exponentials<T>((critic.values(t) + error).cwiseMin(critic.bound()));
   }
   return out;
 }

@@ -8,6 +8,7 @@
 #include <tacit/pac/congruence.hpp>
 #include <tacit/pac/decompositions.hpp>
 #include <tacit/pac/dense.hpp>
+#include <tacit/pac/exponentials.hpp>
 #include <tacit/pac/gap/surrogate.hpp>
 #include <tacit/pac/public_normal.hpp>
 
@@ -77,16 +78,17 @@ class basic_quadratic_critic {
     return (off + 4.0 * d * detail::unit_roundoff * length) * (length + off) +
            (root_.norm() * off + 4.0 * d * detail::unit_roundoff * size) *
                (size + root_.norm() * off) +
-           8.0 * (d + 4.0) * detail::unit_roundoff *
-               (1.0 + root_.diagonal().array().log().abs().sum());
+           8.0 * (d + 4.0) * detail::unit_roundoff * (1.0 + logarithms().cwiseAbs().sum());
   }
 
  private:
   basic_quadratic_critic(vector_of<T> centre, matrix_of<T> root, double bound)
       : centre_(std::move(centre)), root_(std::move(root)), bound_(bound) {}
 
-  [[nodiscard]] double log_determinant() const noexcept {
-    return root_.diagonal().array().log().sum();
+  [[nodiscard]] double log_determinant() const { return logarithms().sum(); }
+
+  [[nodiscard]] vector_of<T> logarithms() const {
+    return root_.diagonal().unaryExpr([](double x) { return elementary::log(x); });
   }
 
   vector_of<T> centre_;
@@ -172,7 +174,7 @@ class basic_feature_critic {
 
  private:
   [[nodiscard]] static matrix_of<T> tanh_of(matrix_of<T> const& x) {
-    return 1.0 - 2.0 / (1.0 + (2.0 * x.array()).exp());
+    return 1.0 - 2.0 / (1.0 + detail::exponentials<T>(2.0 * x).array());
   }
 
   [[nodiscard]] matrix_of<T> features(matrix_of<T> const& t) const {

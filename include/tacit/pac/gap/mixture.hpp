@@ -9,6 +9,7 @@
 #include <tacit/pac/congruence.hpp>
 #include <tacit/pac/decompositions.hpp>
 #include <tacit/pac/dense.hpp>
+#include <tacit/pac/exponentials.hpp>
 #include <tacit/pac/gap/certificate.hpp>
 #include <tacit/pac/gap/information.hpp>
 #include <tacit/pac/gap/surrogate.hpp>
@@ -143,10 +144,12 @@ template <dense_scalar T = double>
 /// −log Σ_k e^{−charge_k}, at least 0.
 template <dense_scalar T = double>
 [[nodiscard]] vector_of<T> soft_least(matrix_of<T> const& charge) {
-  vector_of<T> const least = charge.rowwise().minCoeff();
-  return (least.array() - (-(charge.colwise() - least)).array().exp().rowwise().sum().log())
-      .cwiseMax(0.0)
-      .matrix();
+  vector_of<T> out = charge.rowwise().minCoeff();
+  vector_of<T> const sum = exponentials<T>(-(charge.colwise() - out)).rowwise().sum();
+  for (Eigen::Index i = 0; i < out.size(); ++i) {
+    out(i) = std::max(0.0, out(i) - elementary::log(sum(i)));
+  }
+  return out;
 }
 
 /// What a mixture charges each output, no more than `largest` for any within the radius; all but `rounding`.

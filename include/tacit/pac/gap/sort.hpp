@@ -16,7 +16,6 @@
 #include <tacit/pac/all_finite.hpp>
 
 #include <hwy/contrib/sort/vqsort.h>
-#include <hwy/targets.h>
 #endif
 
 namespace tacit::detail {
@@ -29,8 +28,8 @@ namespace tacit::detail {
 /// numbers are spread out as those of a sample are. Whatever the numbers, it takes a comparison sort's
 /// time and that of the passes at most.
 ///
-/// A program that links tacit::highway leaves it to Highway's VQSort (Blacher et al. 2022) with AVX-512, and elsewhere for
-/// so many numbers that the passes of a radix sort miss the cache.
+/// A program that links tacit::highway leaves so many numbers that the passes of a radix sort miss the cache to Highway's
+/// VQSort (Blacher et al. 2022), which is slower below that, with AVX-512 too (docs/benchmarks.md).
 template <dense_scalar T = double>
 class column_sorter {
  public:
@@ -38,7 +37,7 @@ class column_sorter {
     for (T& v : x) v += 0.0;
 #if defined(TACIT_HIGHWAY)
     Eigen::Map<vector_of<T> const> const numbers(x.data(), std::ssize(x));
-    if (better_by_highway(x.size()) && all_finite(numbers)) {
+    if (x.size() > 400'000 && all_finite(numbers)) {
       by_highway_(x.data(), x.size(), hwy::SortAscending());
       return;
     }
@@ -89,10 +88,6 @@ class column_sorter {
   static constexpr std::uint32_t cells = digits * digits;
 
 #if defined(TACIT_HIGHWAY)
-  [[nodiscard]] static bool better_by_highway(std::size_t size) {
-    return size >= 256 && (size > 400'000 || (hwy::SupportedTargets() & HWY_AVX3) != 0);
-  }
-
   hwy::Sorter by_highway_;
 #endif
   std::vector<T> other_;
