@@ -229,6 +229,28 @@ TEST_CASE("a bit or a sign that is certain tells nothing", "[noised_sign]") {
   }
 }
 
+TEST_CASE("a bit that is independent of the rarest sign tells nothing", "[noised_sign]") {
+  // Powers of the widest ratio of densities overflow.
+  for (double const plus : {1e-200, 1e-160, 1e-154, 1e-100}) {
+    for (double const sigma : {0.16, 0.2, 0.5, 1.0}) {
+      CAPTURE(plus, sigma);
+      CHECK(noised_sign(plus, 1.0, sigma).information({0.5 * plus, 0.5, 0.5 * plus, 0.5}) <= 1e-22);
+    }
+  }
+}
+
+TEST_CASE("masses of any sum stand for their shares", "[noised_sign]") {
+  bit_and_sign const law{0.375, 0.125, 0.0625, 0.4375};
+  for (double const sigma : {0.0, 0.5, 3.0, 1e6}) {
+    noised_sign const of(0.4375, 0.5625, sigma);
+    double const price = of.information(law);
+    for (double const scale : {0x1p-1000, 0x1p-20, 2.0, 0x1p1000}) {
+      CHECK(of.information({scale * law.one_plus, scale * law.one_minus, scale * law.zero_plus,
+                            scale * law.zero_minus}) == price);
+    }
+  }
+}
+
 TEST_CASE("a noised sign refuses what is out of range", "[noised_sign]") {
   CHECK(tacit::gaussian_contraction(0.0) == 1.0);
   CHECK(tacit::gaussian_contraction(1.0) == 1.0);
@@ -245,6 +267,9 @@ TEST_CASE("a noised sign refuses what is out of range", "[noised_sign]") {
   noised_sign const fair(0.5, 0.5, 1.0);
   CHECK_THROWS_AS(fair.information({}), std::domain_error);
   CHECK_THROWS_AS(fair.information({-0.1, 0.6, 0.5, 0.0}), std::domain_error);
+  CHECK_THROWS_AS(fair.information({0.0, 0.0, 0.0, 0.0}), std::domain_error);
+  CHECK_THROWS_WITH(fair.information({1e308, 0.0, 0.0, 1e308}),
+                    "noised_sign: sum of masses is inf, but must be positive and finite");
   CHECK_THROWS_AS(fair.information({0.25, 0.25, 0.25, 0.25}, -1.0), std::domain_error);
   CHECK_THROWS_AS(fair.information({0.25, 0.25, 0.25, 0.25}, not_a_number), std::domain_error);
 }

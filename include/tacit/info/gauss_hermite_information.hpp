@@ -11,6 +11,7 @@
 
 #include <cmath>
 #include <cstddef>
+#include <limits>
 
 namespace tacit {
 
@@ -19,7 +20,8 @@ namespace tacit {
 ///   I ≈ Σ_s P(s)·π^{−½} Σ_k w_k log[N(y;s)/(qN(y;1)+pN(y;−1))],  y = s + √2σx_k
 /// Guarantee: estimate. Errors of either sign: 3e-6 relative near σ = .36, and nothing but rounding
 /// noise at large σ with a small prior (docs/papers.md). Use `mutual_information` to account.
-/// @throws std::domain_error unless prior is in (0, 1) and sigma positive and finite
+/// @throws std::domain_error unless prior is in (0, 1), sigma is positive and finite, and its square no less than
+///         the smallest normal number and well below the largest
 template <real T>
 [[nodiscard]] T gauss_hermite_information(basic_binary_channel<T> const& channel,
                                           gauss_hermite_rule<T> const& rule) {
@@ -28,6 +30,11 @@ template <real T>
   detail::require_domain(q > 0 && q < 1, "gauss_hermite_information", "prior", q, "in (0, 1)");
   detail::check_positive("gauss_hermite_information", "sigma", channel.sigma);
   T const square = channel.sigma * channel.sigma;
+  T const widest =
+      std::numeric_limits<T>::max() / T(8.0 * static_cast<double>(rule.node.size() + 1));
+  detail::require_domain(square >= std::numeric_limits<T>::min() && square <= widest,
+                         "gauss_hermite_information", "sigma", channel.sigma,
+                         "neither so small nor so large that its square is out of range");
   T const log_positive = log(q);
   T const log_negative = log(1 - q);
   T total = 0;

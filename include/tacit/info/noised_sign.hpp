@@ -71,13 +71,18 @@ class noised_sign {
   /// sign.
   /// Guarantee: upper bound, above the truth I by at most 4·10⁻¹²·I + (5·error + 7·10⁻¹³)·√I + 2·10⁻²⁰
   /// for 1/σ < 6.5. With less noise it is I(U; S), which is above by 2·10⁻¹⁰ at most.
-  /// @throws std::domain_error unless the masses are at least 0 and error is in [0, 10⁻⁴]
-  [[nodiscard]] double information(bit_and_sign const& law, double error = 0.0) const {
+  /// @throws std::domain_error unless the masses are at least 0, their sum is positive and finite, and error is in
+  ///         [0, 10⁻⁴]
+  [[nodiscard]] double information(bit_and_sign law, double error = 0.0) const {
     detail::require_domain(error >= 0.0 && error <= 1e-4, "noised_sign", "error", error,
                            "in [0, 1e-4]");
     for (double const mass : {law.one_plus, law.one_minus, law.zero_plus, law.zero_minus}) {
       detail::check_non_negative("noised_sign", "mass", mass);
     }
+    double const total = (law.one_plus + law.one_minus) + (law.zero_plus + law.zero_minus);
+    detail::check_positive("noised_sign", "sum of masses", total);
+    law = {law.one_plus / total, law.one_minus / total, law.zero_plus / total,
+           law.zero_minus / total};
     double const one = law.one_plus + law.one_minus;
     double const zero = law.zero_plus + law.zero_minus;
     // So rare an event tells less than its entropy.
@@ -156,10 +161,13 @@ class noised_sign {
     tails_ = whole_;
     tails_[0].weight = plus_ * toward + minus_ * away;
     tails_[1].weight = minus_ * toward + plus_ * away;
+    for (node const& at : nodes_) widest_ = std::max(widest_, std::abs(at.tilt));
+    // Powers of a tilt may overflow, those of its share of the next power of two do not.
+    std::frexp(widest_, &exponent_);
     for (node const& at : nodes_) {
-      widest_ = std::max(widest_, std::abs(at.tilt));
-      double power = at.weight * at.tilt;
-      for (double& moment : moments_) moment += power *= at.tilt;
+      double const tilt = std::ldexp(at.tilt, -exponent_);
+      double power = at.weight * tilt;
+      for (double& moment : moments_) moment += power *= tilt;
     }
     for (std::size_t j = 0; j < powers; ++j) {
       auto const n = static_cast<double>(j + 2);
@@ -184,9 +192,10 @@ class noised_sign {
     double sum = 0.0;
     if (std::max(std::abs(u[0].lean), std::abs(u[1].lean)) * widest_ < series_limit) {
       for (bit const& of : u) {
+        double const lean = std::ldexp(of.lean, exponent_);
         double series = 0.0;
-        for (std::size_t j = powers; j-- > 0;) series = series * of.lean + moments_[j];
-        sum += of.mass * of.lean * of.lean * series;
+        for (std::size_t j = powers; j-- > 0;) series = series * lean + moments_[j];
+        sum += of.mass * lean * lean * series;
       }
     } else {
       for (node const& at : nodes_) sum += sum_of(at, u);
@@ -201,8 +210,9 @@ class noised_sign {
   std::vector<node> nodes_;
   std::array<node, 2> whole_{};  // of the sign itself
   std::array<node, 2> tails_{};
-  double widest_ = 0.0;
-  std::array<double, powers> moments_{};  // Σ weight·(−tilt)^j/(j(j−1)), j = 2, 3, …
+  double widest_ = 0.0;                   // |tilt| of all nodes is at most that
+  int exponent_ = 0;                      // and below 2^exponent_
+  std::array<double, powers> moments_{};  // Σ weight·(−tilt/2^exponent_)^j/(j(j−1)), j = 2, 3, …
 };
 
 }  // namespace tacit
