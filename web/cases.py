@@ -64,6 +64,7 @@ def corners():
     yield cost("epsilon", run(batches, adjacency="replace-one"), delta=1e-5)
     yield cost("epsilon", run(with_(rate=None, allocate=1, of=1000, steps=1)), delta=1e-6)
     yield cost("epsilon", run(with_(rate=None, allocate=3, of=100, steps=5), with_(steps=100)), delta=1e-5)
+    yield cost("epsilon", run({"mechanism": "laplace", "noise_multiplier": 1, "allocate": 1, "of": 20, "steps": 3}), delta=1e-6)
     yield cost("delta", run(with_(rate=None, allocate=1, of=50, steps=2, noise_multiplier=3)), epsilon=0.5)
     yield cost("epsilon", run(with_(noise_multiplier=1.1, steps=1000), laplace), delta=1e-5)
     yield cost("epsilon", run(with_(noise_multiplier=1.1), with_(noise_multiplier=0.9, rate=0.02)), delta=1e-6)

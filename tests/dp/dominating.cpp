@@ -155,6 +155,9 @@ struct profile_of {
   double operator()(allocation_pair const&) const {
     throw std::logic_error("the profile of random allocation is the subject of dp/allocation.cpp");
   }
+  double operator()(tacit::allocated_pair const&) const {
+    throw std::logic_error("that of other mechanisms, of dp/allocated.cpp");
+  }
 
   double operator()(amplified_pair const& p) const {
     if (e < 0.0) return turned(profile_of{-e}(p), e);
@@ -1157,13 +1160,10 @@ TEST_CASE("what has no bound is refused, and the message says what was asked and
         CHECK(refusal(by_person(sampled(m, fixed_size{batch, 10}), 2), how).empty() ==
               (is_sum || is_guarantee));
       }
-      // Allocation of other noise than the Gaussian's has a bound, which is not here.
-      if (how != adjacency::replace_one && m.index() != 0) {
-        CHECK(refusal(sampled(m, tacit::random_allocation{10}), how) ==
-              unwritten +
-                  "random allocation of this mechanism: only the Gaussian's is, though others "
-                  "have one (arXiv 2602.17284)");
-      }
+      // Allocated, as unsampled: but where a record is replaced, and matrix mechanisms.
+      CHECK(refusal(sampled(m, tacit::random_allocation{10}), how).empty() ==
+            (how != adjacency::replace_one && !std::holds_alternative<matrix_gaussian>(m) &&
+             refusal(event(m), how).empty()));
     }
   }
 
@@ -1262,6 +1262,9 @@ TEST_CASE("extreme values: numbers that can be used, or a refusal", "[dp][domina
     }
     bool operator()(allocation_pair const& p) const {
       return good(p.noise_multiplier) && p.noise_multiplier > 0.0 && p.steps >= 2;
+    }
+    bool operator()(tacit::allocated_pair const& p) const {
+      return (*this)(p.above) && (*this)(p.below) && p.steps >= 2;
     }
     bool operator()(coupled_pair const& p) const {
       bool right = !p.parts.empty();

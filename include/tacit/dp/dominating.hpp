@@ -5,6 +5,7 @@
 #include <tacit/core/elementary.hpp>
 #include <tacit/core/real.hpp>
 #include <tacit/core/rounded.hpp>
+#include <tacit/dp/allocated_pairs.hpp>
 #include <tacit/dp/binomial_mixture.hpp>
 #include <tacit/dp/event.hpp>
 #include <tacit/dp/finite_pairs.hpp>
@@ -42,11 +43,8 @@ class dominator : private sampled_records<> {
 
   [[nodiscard]] domination operator()(gaussian const& m) const {
     double const shift = one_shift(m.noise_multiplier);
-    if (how_ == taken::allocated) {
-      std::uint64_t const steps = std::get<random_allocation>(event_.how).steps;
-      if (steps == 1) return symmetric_domination(normal_pair{shift}, true);
-      return {allocation_pair{m.noise_multiplier, steps, orientation::remove},
-              allocation_pair{m.noise_multiplier, steps, orientation::add}, false, true};
+    if (how_ == taken::allocated && steps_ > 1) {
+      return normal_epoch(m.noise_multiplier, steps_, true);
     }
     if (!sampled()) return whole(normal_pair{change_ * records_ / m.noise_multiplier});
     if (is_directed()) {
@@ -292,7 +290,7 @@ template <std::same_as<event> Event>
 /// fixed_size        sums, guarantees             sums, guarantees             sums, guarantees, response
 /// with_replacement  sums, guarantees             sums, guarantees             sums, guarantees
 /// shuffled          refused                      as unsampled                 as unsampled
-/// allocation        gaussian                     gaussian                     refused
+/// allocation        sums, guarantees             all but matrix mechanisms    refused
 ///
 /// Sums have Gaussian, Laplace or integer noise; a gaussian_mixture is one but in batches.
 /// docs/certificates/sampling.md has the proofs.
@@ -311,7 +309,12 @@ template <real T = double>
 [[nodiscard]] domination dominate(event const& release, adjacency neighbours) {
   detail::check_event("dominate", release);
   auto const* scheme = std::get_if<poisson>(&release.how);
-  domination found = std::visit(detail::dominator<T>(release, neighbours), release.what);
+  detail::dominator<T> const by_mechanism(release, neighbours);
+  if (auto const* epoch = std::get_if<random_allocation>(&release.how);
+      epoch != nullptr && !std::holds_alternative<gaussian>(release.what)) {
+    return detail::epoch_of(dominate<T>(event(release.what), neighbours), epoch->steps);
+  }
+  domination found = std::visit(by_mechanism, release.what);
   // Nothing is left out of a batch of all others, whose place a record could take.
   auto const* batch = std::get_if<fixed_size>(&release.how);
   if (batch != nullptr && batch->batch + release.records_per_person > batch->records &&

@@ -4,6 +4,7 @@
 #include <tacit/core/check.hpp>
 #include <tacit/core/elementary.hpp>
 #include <tacit/core/enclosure.hpp>
+#include <tacit/core/real.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/dp/loss.hpp>
 #include <tacit/dp/pair.hpp>
@@ -14,6 +15,8 @@
 #include <cstdint>
 #include <limits>
 #include <string_view>
+#include <utility>
+#include <variant>
 #include <vector>
 
 /// Dominating pairs of finitely many losses: of randomised response, of (ε, δ) guarantees and of discrete
@@ -25,6 +28,40 @@ template <std::same_as<finite_pair::atom> Atom>
 void sort_by_loss(shared_vector<Atom>& atoms) {
   std::sort(atoms.own().begin(), atoms.own().end(),
             [](auto const& a, auto const& b) { return a.loss < b.loss; });
+}
+
+/// (Q, P) of (P, Q).
+template <std::same_as<finite_pair> Pair>
+[[nodiscard]] Pair turned(Pair pair) {
+  auto& atoms = pair.atoms.own();
+  for (finite_pair::atom& a : atoms) a = {-a.loss, a.q, a.p};
+  std::reverse(atoms.begin(), atoms.end());
+  std::swap(pair.infinite, pair.excluded);
+  return pair;
+}
+
+/// What either neighbour alone can produce with one probability, taken from the pair: x of (1−x)·(P, Q) and x of what tells them
+/// apart, which adds x to δ. The rest is (P, Q), and its masses are off by a unit more.
+template <std::same_as<dominating_pair> Pair>
+[[nodiscard]] double taken_apart(Pair& pair) {
+  auto* const finite = std::get_if<finite_pair>(&pair);
+  if (finite == nullptr || finite->infinite != finite->excluded || !(finite->infinite < 1.0))
+    return 0.0;
+  double const apart = finite->infinite;
+  if (apart == 0.0) return 0.0;
+  for (finite_pair::atom& a : finite->atoms.own()) {
+    a.p /= 1.0 - apart;
+    a.q /= 1.0 - apart;
+  }
+  finite->infinite = finite->excluded = 0.0;
+  finite->mass_error += 4.0 * unit_roundoff;
+  return apart * (1.0 + 4.0 * unit_roundoff) * (1.0 + finite->mass_error);
+}
+
+/// One step of an epoch, as if every record took part in it: it is above the epoch.
+template <std::same_as<allocated_pair> Pair>
+[[nodiscard]] finite_pair whole_step(Pair const& epoch) {
+  return epoch.orientation == orientation::remove ? epoch.above : turned(epoch.above);
 }
 
 /// Randomised response of `categories` answers; with two, also any mechanism that is (ε, δ)-DP.

@@ -127,8 +127,19 @@ struct allocation_pair {
   friend bool operator==(allocation_pair const&, allocation_pair const&) = default;
 };
 
-using dominating_pair = std::variant<normal_pair, mixture_pair, bounded_pair, lattice_pair,
-                                     finite_pair, amplified_pair, coupled_pair, allocation_pair>;
+/// The same of another mechanism, whose step has the pair `above`, and none that is less than `below`, in the direction
+/// `remove`: the mean of the laws in which one step is P's and all others are Q's, against that in which all are Q's.
+struct allocated_pair {
+  finite_pair above;
+  finite_pair below;
+  std::uint64_t steps;
+  tacit::orientation orientation;
+  friend bool operator==(allocated_pair const&, allocated_pair const&) = default;
+};
+
+using dominating_pair =
+    std::variant<normal_pair, mixture_pair, bounded_pair, lattice_pair, finite_pair, amplified_pair,
+                 coupled_pair, allocation_pair, allocated_pair>;
 
 /// What dominates an event: a pair for each direction. They are composed separately, and the
 /// larger δ counts.

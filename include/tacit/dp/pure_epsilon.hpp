@@ -74,6 +74,11 @@ template <std::same_as<dominating_pair> Pair>
       return widened(coupled_ratio<double>(p).loss(last), units * shift_error + weights);
     }
     bound<double> operator()(allocation_pair const&) const { return unbounded(true); }
+    // All steps may have the largest loss of one, or the least.
+    bound<double> operator()(allocated_pair const& p) const {
+      bool const remove = p.orientation == orientation::remove;
+      return {(*this)(remove ? p.below : turned(p.below)).lower, (*this)(whole_step(p)).upper};
+    }
     static bound<double> unbounded(bool holds) {
       double const loss = holds ? std::numeric_limits<double>::infinity() : 0.0;
       return {loss, loss};
@@ -138,6 +143,7 @@ template <std::same_as<event> Event>
   bool const amplified_once = release.records_per_person == 1 &&
                               (batch != nullptr) == (neighbours == adjacency::replace_one);
   if (is_coupled || std::holds_alternative<with_replacement>(release.how) ||
+      std::holds_alternative<random_allocation>(release.how) ||
       (is_finite_pair && !amplified_once) ||
       (std::holds_alternative<randomised_response>(release.what) && !found.symmetric)) {
     return {attained(loss), attained(pure_loss(found.add))};  // these hold the sampled losses

@@ -102,9 +102,9 @@ class sampled_records {
             "random allocation under replace_one",
             "its pair is known for a record more or less alone; use add_remove or zero_out");
       }
-      if (!std::holds_alternative<gaussian>(release.what)) {
-        refuse_unwritten("random allocation of this mechanism",
-                         "only the Gaussian's is, though others have one (arXiv 2602.17284)");
+      if (std::holds_alternative<matrix_gaussian>(release.what)) {
+        refuse_pair("random allocation of a matrix mechanism as one event",
+                    "what its steps give away depends on the strategy: see `balls_in_bins`");
       }
       if (release.records_per_person > 1) {
         refuse_unwritten("several records a person under random allocation",
@@ -114,6 +114,7 @@ class sampled_records {
         refuse_pair("an epoch in which a record takes part more than once, as one pair",
                     "compose its blocks: see `epoch_blocks`");
       }
+      steps_ = epoch->steps;
       how_ = taken::allocated;
     }
   }
@@ -284,12 +285,7 @@ class sampled_records {
     return less(both_ways(std::move(mixed.parts), exact), mixed);
   }
   [[nodiscard]] static domination both_ways(integer_pair found, bool attained, bool symmetric) {
-    finite_pair other = found.pair;
-    if (!symmetric) {
-      for (finite_pair::atom& a : other.atoms.own()) a = {-a.loss, a.q, a.p};
-      std::reverse(other.atoms.own().begin(), other.atoms.own().end());
-      std::swap(other.infinite, other.excluded);
-    }
+    finite_pair other = symmetric ? found.pair : turned(found.pair);
     return {std::move(found.pair), std::move(other), symmetric, attained && found.exact,
             found.work};
   }
@@ -421,6 +417,7 @@ class sampled_records {
   double change_;
   double rate_ = 1.0;
   taken how_ = taken::all;
+  std::uint64_t steps_ = 1;  // of an epoch
 };
 
 }  // namespace tacit::detail

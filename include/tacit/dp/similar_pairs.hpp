@@ -132,6 +132,7 @@ template <std::same_as<dominating_pair> Pair>
                          size};
     }
     found operator()(allocation_pair const&) const { return {}; }
+    found operator()(allocated_pair const&) const { return {}; }
   };
   return std::visit(visitor{}, pair);
 }
@@ -176,7 +177,9 @@ template <std::same_as<dominating_pair> Pair>
       }
       return out;
     }
-    dominating_pair operator()(allocation_pair const& p) const { return p; }  // has no numbers
+    // These have no numbers.
+    dominating_pair operator()(allocation_pair const& p) const { return p; }
+    dominating_pair operator()(allocated_pair const& p) const { return p; }
   };
   return std::visit(visitor{numbers, up}, like);
 }

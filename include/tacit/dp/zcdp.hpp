@@ -138,6 +138,7 @@ struct zcdp_of_pair {
     return zcdp_of(gaussian_dp{next_up(subtract_up(most.p, most.q), 4)});
   }
   [[nodiscard]] zcdp operator()(allocation_pair const&) const { return refuse_samples(); }
+  [[nodiscard]] zcdp operator()(allocated_pair const&) const { return refuse_samples(); }
 };
 
 /// Whether a record takes part in a part of the releases only, by a secret draw.

@@ -5,7 +5,7 @@
 #include <tacit/core/enclosure.hpp>
 #include <tacit/core/rounded.hpp>
 #include <tacit/core/units.hpp>
-#include <tacit/dp/allocation/epoch.hpp>
+#include <tacit/dp/allocation/step_sums.hpp>
 #include <tacit/dp/grid/compose.hpp>
 #include <tacit/dp/pair.hpp>
 #include <tacit/dp/work_budget.hpp>
@@ -38,18 +38,22 @@ class epoch_atoms {
   static constexpr T most_points = 0x1p17;
 
   /// From lattices of about so many points, if the work allows it: fewer cost less and lie further apart.
-  epoch_atoms(T noise_multiplier, T steps, T points, work_budget& work)
-      : noise_(noise_multiplier),
-        steps_(steps),
-        call_({noise_multiplier, static_cast<std::uint64_t>(steps), orientation::remove},
-              orientation::remove),
-        put_({noise_multiplier, static_cast<std::uint64_t>(steps), orientation::add},
-             orientation::add) {
-    T const most = tacit::epsilon(gaussian_dp{divide_up(1.0, noise_multiplier)}, least_delta).upper;
-    work.within(0.5 * work.left(),
-                [&](work_budget& own) { gather(calls_, call_, most, points, own); });
-    gather(puts_, put_, most, points, work);
-    place_nodes(800.0 * std::sqrt(points / most_points));
+  template <class Step>
+  epoch_atoms(Step const& step, T steps, T points, work_budget& work)
+      : steps_(steps),
+        highest_loss_(step.highest_loss()),
+        range_(step.range()),
+        alone_(steps * step.alone()) {
+    step_sums<Step, T> const call(step, steps, orientation::remove);
+    step_sums<Step, T> const put(step, steps, orientation::add);
+    work.within(0.5 * work.left(), [&](work_budget& own) { gather(calls_, call, points, own); });
+    gather(puts_, put, points, work);
+    // X/t is at most one step's ratio in convex order (Lemma 10).
+    place_nodes(800.0 * std::sqrt(points / most_points), [&](T c) {
+      enclosure const u = enclosure(c) / enclosure(steps_);
+      return c < steps_ ? (steps_ * step.shortfall(u.upper)).upper
+                        : (steps_ * step.excess(u.lower) + alone_).upper;
+    });
     (void)work.spend(120.0 * static_cast<T>(node_.size() * (calls_.size() + puts_.size())));
     calls_ = {};  // they are large
     puts_ = {};
@@ -78,8 +82,10 @@ class epoch_atoms {
       }
     }
     if (way == orientation::add) std::reverse(out.atoms.own().begin(), out.atoms.own().end());
-    // Beyond the last node the polygon is level: mass at +∞.
-    if (above && way == orientation::remove) out.infinite += upper_.back() / steps_;
+    // Beyond the last node the polygon is level: mass at +∞. So it is below, at what the record alone can produce.
+    if (way == orientation::remove) {
+      out.infinite += above ? upper_.back() / steps_ : alone_.lower / steps_ * (1.0 - 1e-11);
+    }
     if (out.atoms.empty()) {
       if (above) return {{}, 1.0, 1.0, 0.0};
       return {{{0.0, 1.0, 1.0}}, 0.0, 0.0, 0.0};
@@ -89,12 +95,8 @@ class epoch_atoms {
     return out;
   }
 
-  /// One step that every record takes part in, which is above the epoch, too (Lemma 10).
-  [[nodiscard]] normal_pair whole() const { return {divide_up(1.0, noise_)}; }
-
  private:
   static constexpr T least_delta = 1e-24;
-  static constexpr T highest_loss = 8.0;
   static constexpr T cost_of_estimate = 1e6;
 
   struct reading {
@@ -104,11 +106,13 @@ class epoch_atoms {
 
   // Readings for δ from next to 1 to next to nothing, those first without which least is known; from fewer points where
   // the work does not allow as many.
-  static void gather(std::vector<reading>& out, epoch<T> const& of, T most, T points,
-                     work_budget& work) {
+  template <class Step>
+  void gather(std::vector<reading>& out, step_sums<Step, T> const& of, T points,
+              work_budget& work) const {
+    T const most = of.step().largest_loss(of.way(), least_delta);
     for (T const delta : {1.0, 1e-21, 1e-6, 1e-3, 1e-10, 0.1, 1e-15}) {
       if (delta < 1.0 && !work.take(cost_of_estimate)) break;
-      T const e = delta == 1.0 ? 0.0 : std::min(highest_loss, of.estimate(most, delta));
+      T const e = delta == 1.0 ? 0.0 : std::min(highest_loss_, of.estimate(most, delta));
       bool const near_another = std::any_of(out.begin(), out.end(), [&](reading const& r) {
         return std::abs(e - r.epsilon) <= 0.01 * r.epsilon;
       });
@@ -127,6 +131,8 @@ class epoch_atoms {
 
   // What E(X−c)₊ exceeds (t−c)₊ by: E(c−X)₊ below t, E(X−c)₊ above. At most E(t−X)₊ ≤ t.
   [[nodiscard]] bound<T> excess(T c) const {
+    if (c <= steps_ * range_.least) return {0.0, 0.0};
+    if (c >= steps_ * range_.most) return {alone_.lower, alone_.upper};
     bound<T> best{0.0, steps_};
     for (reading const& r : c < steps_ ? puts_ : calls_) {
       bound<T> const here = r.sum(enclosure(c));
@@ -137,12 +143,13 @@ class epoch_atoms {
     return best;
   }
 
-  // So many nodes a deviation.
-  void place_nodes(T fine) {
+  // So many nodes a deviation; no value is above `most_at`.
+  template <class Most>
+  void place_nodes(T fine, Most&& most_at) {
     T const middle = excess(steps_).upper;  // about 0.4 deviations
     T const unit = 2.5 * middle / fine;
     auto const width = [&](T away) { return std::max(unit, away / (0.5 * fine)); };
-    T const last = steps_ * elementary::exp(std::min(highest_loss,
+    T const last = steps_ * elementary::exp(std::min(highest_loss_,
                                                      calls_.empty() ? 0.0 : calls_.back().epsilon));
     T const first =
         steps_ * elementary::exp(-std::min(60.0, puts_.empty() ? 0.0 : puts_.back().epsilon));
@@ -156,13 +163,19 @@ class epoch_atoms {
     node_.insert(node_.end(), down.begin(), down.end());
     node_.push_back(steps_);
     for (T c = steps_ + width(0.0); c < last; c += width(c - steps_)) node_.push_back(c);
+    // Nothing is beyond these, but what the record alone can produce.
+    T const least = steps_ * range_.least;
+    T const most = steps_ * range_.most;
+    std::erase_if(node_, [&](T c) { return c != 0.0 && (c <= least || c >= most); });
+    if (least > 0.0) node_.insert(node_.begin() + 1, least);
+    if (most < steps_ * elementary::exp(highest_loss_)) node_.push_back(most);
     upper_.resize(node_.size());
     lower_.resize(node_.size());
     upper_[0] = lower_[0] = 0.0;  // X > 0
     for (std::size_t k = 1; k < node_.size(); ++k) {
       bound<T> const v = excess(node_[k]);
-      upper_[k] = v.upper;
-      lower_[k] = v.lower;
+      upper_[k] = std::min(v.upper, most_at(node_[k]));
+      lower_[k] = std::min(v.lower, upper_[k]);
     }
   }
 
@@ -228,9 +241,9 @@ class epoch_atoms {
       // From the left through (j−1, upper) and (j, lower). Before the first node the curve is level.
       T const at_a = lower_[j];
       T const rise_a = j > 0 ? (at_a - value(j - 1, upper_[j - 1])) / (from - node_[j - 1]) : 0.0;
-      // From the right through (j+2, upper) and (j+1, lower). Behind the last nodes it is at least 0.
+      // From the right through (j+2, upper) and (j+1, lower). Behind the last nodes it is at least level.
       T rise_b = 0.0;
-      T at_b = 0.0;
+      T at_b = left ? 0.0 : alone_.lower;
       if (j + 2 < n) {
         T const low = value(j + 1, lower_[j + 1]);
         rise_b = (value(j + 2, upper_[j + 2]) - low) / (node_[j + 2] - node_[j + 1]);
@@ -243,15 +256,15 @@ class epoch_atoms {
         line.push_back(
             {from + x, std::max(0.0, least - 1e-13 * (std::abs(at_a) + std::abs(at_b)))});
       }
-      if (line.back().v == 0.0 && !left) break;
+      if (line.back().v <= alone_.lower && !left) break;
     }
     return bends(line, 0.0);
   }
 
-  T noise_;
   T steps_;
-  epoch<T> call_;
-  epoch<T> put_;
+  T highest_loss_;        // whose losses are told apart
+  ratio_range<T> range_;  // of one step
+  enclosure alone_;       // t times what the record alone can produce
   std::vector<reading> calls_;
   std::vector<reading> puts_;
   std::vector<T> node_;

@@ -4,7 +4,9 @@
 #include <tacit/core/elementary.hpp>
 #include <tacit/core/enclosure.hpp>
 #include <tacit/core/real.hpp>
+#include <tacit/core/rounded.hpp>
 #include <tacit/core/units.hpp>
+#include <tacit/dp/gaussian_profile.hpp>
 #include <tacit/dp/grid/fill.hpp>
 
 #include <algorithm>
@@ -12,6 +14,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <numbers>
 #include <optional>
 #include <utility>
@@ -44,6 +47,23 @@ struct lattice_law {
   T mass_error = 0.0;
   T distance = 0.0;
   T location_error = 0.0;
+};
+
+/// Whether sums X are asked about from above, E(X−c)₊, or from below, E(c−X)₊.
+enum class side { call, put };
+
+/// A likelihood ratio and its mass without the record.
+template <std::same_as<double> T = double>
+struct outcome {
+  T value;
+  T mass;
+};
+
+/// In which all ratios are.
+template <std::same_as<double> T = double>
+struct ratio_range {
+  T least = 0.0;
+  T most = std::numeric_limits<T>::infinity();
 };
 
 /// Each cell's mass goes to its two nodes, means kept: above the law in convex order.
@@ -126,11 +146,50 @@ class step_ratio {
   [[nodiscard]] T value(T z) const { return elementary::exp(a_ * z - 0.5 * a_ * a_); }
   [[nodiscard]] T parameter(T u) const { return (elementary::log(u) + 0.5 * a_ * a_) / a_; }
 
+  /// What the record alone can produce: nothing.
+  [[nodiscard]] static enclosure alone() { return 0.0; }
+
   /// E(U − top)₊.
   [[nodiscard]] enclosure excess(T top) const {
     enclosure const a = within_steps(a_, 1);  // 1/σ is rounded
     enclosure const z = (log(enclosure(top)) + 0.5 * a * a) / a;
     return max(normal_tail(z - a) - top * normal_tail(z), 0.0);
+  }
+
+  /// Of one step, but for so much of δ.
+  [[nodiscard]] T largest_loss(side, T delta) const {
+    return tacit::epsilon(gaussian_dp{next_up(a_)}, delta).upper;
+  }
+  /// Losses of an epoch are told apart up to here.
+  [[nodiscard]] static T highest_loss() { return 8.0; }
+  [[nodiscard]] static ratio_range<T> range() { return {}; }
+
+  /// Beyond this an excess is next to nothing beside δ.
+  [[nodiscard]] T farthest(T delta) const {
+    T const deviations = std::sqrt(-2.0 * elementary::log(1e-13 * std::min(0.1, delta)));
+    return value(std::min(deviations + a_, highest_z));
+  }
+
+  /// min(U, top) as some hundred masses, for estimates.
+  [[nodiscard]] std::vector<outcome<T>> sketch(T top) const {
+    T const last = parameter(top);
+    T const first = std::min(-12.0, last - 12.0);
+    constexpr int n = 600;
+    T const length = (last - first) / n;
+    std::vector<outcome<T>> out;
+    for (int k = 0; k < n; ++k) {
+      T const z = first + length * (k + 0.5);
+      out.push_back({value(z), length * inv_root_two_pi<T> * elementary::exp(-0.5 * z * z)});
+    }
+    out.push_back({top, std::max(1e-300, normal_tail(enclosure(last)).upper)});
+    return out;
+  }
+
+  /// E(u − U)₊.
+  [[nodiscard]] enclosure shortfall(T u) const {
+    enclosure const a = within_steps(a_, 1);
+    enclosure const z = (log(enclosure(u)) + 0.5 * a * a) / a;
+    return max(u * normal_tail(-z) - normal_tail(a - z), 0.0);
   }
 
   /// min(U, about top), above it.

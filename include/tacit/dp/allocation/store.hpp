@@ -4,6 +4,8 @@
 #include <tacit/core/elementary.hpp>
 #include <tacit/core/rounded.hpp>
 #include <tacit/dp/allocation/atoms.hpp>
+#include <tacit/dp/allocation/finite_step.hpp>
+#include <tacit/dp/finite_pairs.hpp>
 #include <tacit/dp/grid/pairs.hpp>
 #include <tacit/dp/pair.hpp>
 #include <tacit/dp/work_budget.hpp>
@@ -87,17 +89,22 @@ class epoch_group {
 };
 
 /// The epochs of a composition. Their atoms are made when they are first asked for, and once for all copies; the more
-/// there are, the less work each may take. More than `most_alone` are made as groups.
+/// there are, the less work each may take. More than `most_alone` are made as groups; of other mechanisms than the Gaussian what
+/// is beyond that many counts as a step that every record takes part in.
 template <std::same_as<double> T = double>
 class epoch_store {
  public:
   void add(dominating_pair const& pair) {
-    auto const* epoch = std::get_if<allocation_pair>(&pair);
-    if (epoch == nullptr) return;
-    bool const is_new = keys_.insert({epoch->noise_multiplier, epoch->steps}).second;
+    bool is_new = false;
+    if (auto const* normal = std::get_if<allocation_pair>(&pair)) {
+      is_new = keys_.insert({normal->noise_multiplier, normal->steps}).second;
+    } else if (auto const* other = std::get_if<allocated_pair>(&pair)) {
+      is_new = place_of(*other) == others_.size();
+      if (is_new) others_.push_back({*other, 1.0});
+    }
     if (is_new) made_ = std::make_shared<lazily_made>();
   }
-  [[nodiscard]] bool empty() const { return keys_.empty(); }
+  [[nodiscard]] bool empty() const { return keys_.empty() && others_.empty(); }
 
   static constexpr T little_work = 1.2e9;
   /// What it takes to make the atoms, whether or not they are made already. In nanoseconds.
@@ -106,7 +113,8 @@ class epoch_store {
   /// The epochs among the pairs, which are left without them.
   [[nodiscard]] static std::vector<counted_pair> taken_from(std::vector<counted_pair>& pairs) {
     auto const first = std::stable_partition(pairs.begin(), pairs.end(), [](counted_pair const& c) {
-      return !std::holds_alternative<allocation_pair>(c.pair);
+      return !std::holds_alternative<allocation_pair>(c.pair) &&
+             !std::holds_alternative<allocated_pair>(c.pair);
     });
     std::vector<counted_pair> out(std::make_move_iterator(first),
                                   std::make_move_iterator(pairs.end()));
@@ -121,26 +129,40 @@ class epoch_store {
       epoch_atoms<T> const* of;
       orientation towards;
       double count;
+      allocated_pair const* other;  // or else of the Gaussian, of so much noise
+      T noise;
     };
     std::vector<counted_atoms> groups;  // in the order in which they came
     for (counted_pair const& c : epochs) {
-      auto const& epoch = std::get<allocation_pair>(c.pair);
-      sides const& made = all().of.at({epoch.noise_multiplier, epoch.steps});
+      auto const* normal = std::get_if<allocation_pair>(&c.pair);
+      auto const* other = std::get_if<allocated_pair>(&c.pair);
+      std::size_t const place = other != nullptr ? place_of(*other) : 0;
+      if (place >= most_alone) {
+        if (to == rounding_side::above) into.push_back({whole_step(*other), c.count});
+        continue;
+      }
+      sides const& made = normal != nullptr ? all().of.at({normal->noise_multiplier, normal->steps})
+                                            : all().others[place];
       auto const* atoms = (to == rounding_side::above ? made.above : made.below).get();
+      orientation const towards = normal != nullptr ? normal->orientation : other->orientation;
       auto const known = std::find_if(groups.begin(), groups.end(), [&](counted_atoms const& g) {
-        return g.of == atoms && g.towards == epoch.orientation;
+        return g.of == atoms && g.towards == towards;
       });
       if (known != groups.end()) {
         known->count += c.count;
       } else {
-        groups.push_back({atoms, epoch.orientation, c.count});
+        groups.push_back({atoms, towards, c.count, other, made.least_noise});
       }
     }
     for (counted_atoms const& g : groups) {
       finite_pair pair = g.of->pair(g.towards, to);
       if (to == rounding_side::above && !(pair.infinite < 1.0)) {
-        // Nothing is known: one step that every record takes part in is above it.
-        into.push_back({g.of->whole(), g.count});
+        // Nothing is known: one step that every record takes part in is above it, too (Lemma 10).
+        if (g.other != nullptr) {
+          into.push_back({whole_step(*g.other), g.count});
+        } else {
+          into.push_back({normal_pair{divide_up(1.0, g.noise)}, g.count});
+        }
       } else if (to == rounding_side::above || !is_trivial(dominating_pair(pair))) {
         into.push_back({std::move(pair), g.count});
       }
@@ -151,10 +173,12 @@ class epoch_store {
   struct sides {
     std::shared_ptr<epoch_atoms<T> const> above;
     std::shared_ptr<epoch_atoms<T> const> below;
+    T least_noise = 0.0;
   };
   struct lazily_made {
     std::once_flag once;
     std::map<epoch_key, sides> of;
+    std::vector<sides> others;
     T work = 0.0;
   };
 
@@ -174,23 +198,31 @@ class epoch_store {
     std::vector<epoch_group<T>> const groups = grouped();
     std::size_t alone = 0;
     for (epoch_group<T> const& g : groups) alone += g.members().size() == 1 ? 1U : 0U;
-    std::size_t left = 2 * groups.size() - alone;
+    std::size_t const others = std::min(others_.size(), most_alone);
+    std::size_t left = 2 * groups.size() - alone + others;
     T const most = little_work + work_on_each * static_cast<T>(left);
     work_budget work(most);
     T const points = epoch_atoms<T>::most_points / static_cast<T>(std::bit_ceil(left));
-    auto const atoms = [&](epoch_key const& k) {
-      auto const steps = static_cast<T>(k.steps);
-      bool const finer = steps > many_steps || k.noise_multiplier > much_noise;
+    auto const atoms = [&](auto const& step, std::uint64_t steps, bool finer) {
       T const of_points =
           std::min(epoch_atoms<T>::most_points,
                    std::max(epoch_atoms<T>::least_points, points) * (finer ? 4.0 : 1.0));
       return work.within(work.left() / static_cast<T>(left--), [&](work_budget& own) {
-        return std::make_shared<epoch_atoms<T> const>(k.noise_multiplier, steps, of_points, own);
+        return std::make_shared<epoch_atoms<T> const>(step, static_cast<T>(steps), of_points, own);
       });
     };
+    auto const of_normal = [&](epoch_key const& k) {
+      bool const finer = static_cast<T>(k.steps) > many_steps || k.noise_multiplier > much_noise;
+      return atoms(step_ratio<T>(k.noise_multiplier), k.steps, finer);
+    };
+    for (std::size_t k = 0; k < others; ++k) {
+      auto const& p = std::get<allocated_pair>(others_[k].pair);
+      auto const made = atoms(finite_step<T>(p.above, p.below), p.steps, false);
+      out.others.push_back({made, made});
+    }
     for (epoch_group<T> const& g : groups) {
-      sides made{atoms(g.least()), nullptr};
-      made.below = g.members().size() == 1 ? made.above : atoms(g.most());
+      sides made{of_normal(g.least()), nullptr, g.least().noise_multiplier};
+      made.below = g.members().size() == 1 ? made.above : of_normal(g.most());
       for (epoch_key const& k : g.members()) out.of.emplace(k, made);
     }
     out.work = most - work.left();
@@ -215,7 +247,17 @@ class epoch_store {
     return out;
   }
 
+  // In either direction.
+  [[nodiscard]] std::size_t place_of(allocated_pair const& pair) const {
+    auto const known = std::find_if(others_.begin(), others_.end(), [&](counted_pair const& c) {
+      auto const& other = std::get<allocated_pair>(c.pair);
+      return other.steps == pair.steps && other.above == pair.above && other.below == pair.below;
+    });
+    return static_cast<std::size_t>(known - others_.begin());
+  }
+
   std::set<epoch_key> keys_;
+  std::vector<counted_pair> others_;
   std::shared_ptr<lazily_made> made_;
 };
 

@@ -24,9 +24,6 @@
 
 namespace tacit::detail::epochs {
 
-/// Whether sums are asked about from above, E(X−c)₊, or from below, E(c−X)₊: then Y = −X.
-enum class side { call, put };
-
 /// How far the masses of `tilted` are off, relatively: a law's own error, and that of an exponent, which is as wrong as
 /// two of its roundings.
 template <std::same_as<double> T = double>
@@ -35,7 +32,7 @@ template <std::same_as<double> T = double>
          unit_roundoff * (8.0 + 4.0 * tilt * law.step * static_cast<T>(law.mass.size()));
 }
 
-/// The law of Y = X or −X, multiplied by e^{tilt·y}: masses at index·step, the origin left out. They count as exact
+/// The law of Y = X, of calls, or −X, of puts, multiplied by e^{tilt·y}: masses at index·step, the origin left out. They count as exact
 /// from here on: masses that are off by e relatively make sums of n values off by (1+e)ⁿ − 1.
 template <std::same_as<double> T = double>
 [[nodiscard]] std::optional<measure<T>> tilted(lattice_law<T> const& law, side way, T tilt) {

@@ -216,14 +216,17 @@ class law_maker {
   }
 
   /// Nothing is known of it here: `epochs::epoch_store` puts atoms above or below it in its place.
-  [[nodiscard]] loss_law<T> operator()(allocation_pair const&) const {
+  [[nodiscard]] loss_law<T> operator()(allocation_pair const&) const { return unknown(); }
+  [[nodiscard]] loss_law<T> operator()(allocated_pair const&) const { return unknown(); }
+
+ private:
+  [[nodiscard]] static loss_law<T> unknown() {
     loss_law<T> out;
     out.infinite = 1.0;
     out.lower_holds = false;
     return out;
   }
 
- private:
   // Atoms of next to no mass above all others, if they take half of the range; or those at both ends, as `trim_` says.
   void leave_out_ends(loss_law<T>& law) const {
     std::vector<loss_atom<T>>& all = law.atoms;

@@ -49,6 +49,7 @@ template <std::same_as<dominating_pair> Pair>
     }
     bool operator()(coupled_pair const& p) const { return p.parts.empty(); }
     bool operator()(allocation_pair const&) const { return false; }
+    bool operator()(allocated_pair const& p) const { return (*this)(p.above); }
   };
   return std::visit(visitor{}, pair);
 }
@@ -95,6 +96,10 @@ template <std::same_as<dominating_pair> Pair>
     }
     void operator()(allocation_pair const& p) const {
       put(p.noise_multiplier);
+      put(static_cast<double>(p.steps));
+    }
+    void operator()(allocated_pair const& p) const {
+      (*this)(p.above);
       put(static_cast<double>(p.steps));
     }
   };

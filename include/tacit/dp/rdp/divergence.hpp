@@ -4,6 +4,7 @@
 #include <tacit/core/check.hpp>
 #include <tacit/core/elementary.hpp>
 #include <tacit/core/real.hpp>
+#include <tacit/dp/finite_pairs.hpp>
 #include <tacit/dp/pair.hpp>
 #include <tacit/dp/rdp/allocation.hpp>
 #include <tacit/dp/rdp/amplified.hpp>
@@ -136,6 +137,7 @@ class basic_renyi_curve {
     any_source operator()(allocation_pair const& p) const {
       return detail::allocation_divergence<T>(p);
     }
+    any_source operator()(allocated_pair const& p) const { return (*this)(detail::whole_step(p)); }
     any_source operator()(finite_pair const& p) const {
       using elementary::log;
       finite_sum sum{
