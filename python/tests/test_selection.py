@@ -147,6 +147,6 @@ def test_divergences_compose_on():
     assert tacit.DivergenceSum().add(run).add(tuned).epsilon(1e-5).upper > tuned.epsilon(1e-5).upper
     no_divergence = tacit.PrivacyLossAccountant().compose(tacit.ApproxDP(1.0, 1e-6))
     with pytest.raises(ValueError, match="no known bound for an event with delta > 0"):
-        tacit.DivergenceSum().add(no_divergence)
+        tacit.DivergenceSum().add(no_divergence).divergence(2.0)
     with pytest.raises(ValueError, match="no known bound"):
         tacit.BestOf(no_divergence, tacit.PoissonCount(2.0)).divergence(2.0)

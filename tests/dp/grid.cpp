@@ -117,6 +117,31 @@ event random_event(std::mt19937_64& random, adjacency neighbours) {
 
 }  // namespace
 
+TEST_CASE("one lattice of fine steps does not serve coarse laws as well", "[dp][grid]") {
+  auto const epsilon = [](double wide, mechanism_event const& other) {
+    privacy_loss_accountant accountant(adjacency::add_remove);
+    accountant.compose(discrete_gaussian{wide, 1}, 1);
+    accountant.compose(event(other), 1);
+    return accountant.epsilon(1e-6);
+  };
+  // Losses are whole numbers of steps of the wide one, of which the other has 10^9 in its range.
+  bound<double> const beside = epsilon(12'000.0, discrete_gaussian{3.0, 1});
+  privacy_loss_accountant alone(adjacency::add_remove);
+  alone.compose(discrete_gaussian{3.0, 1}, 1);
+  CHECK(beside.lower >= alone.epsilon(1e-6).lower * (1.0 - 1e-6));
+  CHECK(beside.upper <= alone.epsilon(1e-6).upper + 1e-3);
+  CHECK(beside.upper - beside.lower <= 1e-6);
+  for (mechanism_event const& other :
+       {mechanism_event(pure{1.0}), mechanism_event(approx_dp{1.0, 1e-7})}) {
+    for (double const wide : {40'000.0, 50'000.0, 60'000.0}) {
+      bound<double> const found = epsilon(wide, other);
+      CAPTURE(wide, found.lower, found.upper);
+      CHECK(found.lower >= 0.9999);
+      CHECK(found.upper <= 1.001);
+    }
+  }
+}
+
 TEST_CASE("delta at and near the largest loss", "[dp]") {
   // At the largest loss and above there is nothing, in exact sums of the losses.
   CHECK(pures({{1.0, 1}}).delta(1.0).upper == 0.0);

@@ -13,6 +13,7 @@
 #include <limits>
 #include <optional>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace tacit::detail {
@@ -221,6 +222,39 @@ template <std::same_as<mixture_pair> Pair>
     return part.weight < 1e-290;
   });
   return pair;
+}
+
+/// A domination without those parts of its mixtures that weigh at most `most` together: what is above leaves them out, and what is
+/// below has no record in their place. Lemma 16 of docs/certificates/sampling.md.
+template <std::same_as<domination> Pairs>
+struct lighter_pairs {
+  Pairs above;
+  Pairs below;
+  bool is_lighter = false;
+};
+template <std::same_as<domination> Pairs>
+[[nodiscard]] lighter_pairs<Pairs> without_light(Pairs const& pairs, double most) {
+  lighter_pairs<Pairs> out{pairs, pairs};
+  for (auto towards : {&Pairs::remove, &Pairs::add}) {
+    auto* const above = std::get_if<mixture_pair>(&(out.above.*towards));
+    auto* const below = std::get_if<mixture_pair>(&(out.below.*towards));
+    if (above == nullptr) continue;
+    double lost = 0.0;
+    while (above->parts.size() > 1) {
+      double const with = add_up(lost, above->parts.back().weight);
+      if (!(with <= most)) break;
+      lost = with;
+      above->parts.pop_back();
+    }
+    if (lost == 0.0) continue;
+    below->parts = above->parts;
+    for (auto& part : above->parts) {
+      part.weight = std::min(1.0, multiply_up(part.weight, 1.0 + 2.0 * lost + 0x1p-52));
+    }
+    out.above.left_out = std::max(out.above.left_out, add_up(pairs.left_out, lost));
+    out.is_lighter = true;
+  }
+  return out;
 }
 
 }  // namespace tacit::detail

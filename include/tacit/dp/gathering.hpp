@@ -68,12 +68,10 @@ class gathering {
   }
 
   [[nodiscard]] bound<double> epsilon(double delta) const {
-    return charged(delta, [this](double d) {
-      return ends([&](Method const& method) { return method.epsilon(d); });
-    });
+    return epsilon_of(delta, [](Method const& method, double d) { return method.epsilon(d); });
   }
   [[nodiscard]] bound<double> delta(double epsilon) const {
-    return charged(ends([&](Method const& method) { return method.delta(epsilon); }));
+    return delta_of([&](Method const& method) { return method.delta(epsilon); });
   }
   /// The same, and the way that the upper end was found. A template, as all that not every method answers: clang 14, told to
   /// instantiate a class, instantiates its members whatever they require.
@@ -84,23 +82,25 @@ class gathering {
     found.value.upper = epsilon_upper(found.value, delta, [this](double d) {
       return answers([&](Asked const& method) { return method.epsilon_by(d); }).value;
     });
+    found.value = by_heavy_parts(found.value, delta,
+                                 [](Asked const& method, double d) { return method.epsilon(d); });
     return found;
   }
   template <class Asked = Method>
   requires requires(Asked const& method) { method.delta_by(1.0); }
   [[nodiscard]] auto delta_by(double epsilon) const {
     auto found = answers([&](Asked const& method) { return method.delta_by(epsilon); });
-    found.value = charged(found.value);
+    found.value = by_heavy_parts(charged(found.value),
+                                 [&](Asked const& method) { return method.delta(epsilon); });
     return found;
   }
   /// The same, and what the answer costs is counted in `work`, which limits nothing.
   [[nodiscard]] bound<double> counted_epsilon(double delta, detail::work_budget& work) const {
-    return charged(delta, [&](double d) {
-      return ends([&](Method const& method) { return method.counted_epsilon(d, work); });
-    });
+    return epsilon_of(
+        delta, [&](Method const& method, double d) { return method.counted_epsilon(d, work); });
   }
   [[nodiscard]] bound<double> counted_delta(double epsilon, detail::work_budget& work) const {
-    return charged(ends([&](Method const& method) { return method.counted_delta(epsilon, work); }));
+    return delta_of([&](Method const& method) { return method.counted_delta(epsilon, work); });
   }
   /// The same for about what is left of `work`, in which it is counted.
   [[nodiscard]] bound<double> epsilon_within(double delta, detail::work_budget& work) const {
@@ -291,6 +291,84 @@ class gathering {
       all.made->both = std::move(out);
     });
     return *all.made->both;
+  }
+
+  template <class Ask>
+  [[nodiscard]] bound<double> epsilon_of(double delta, Ask&& ask) const {
+    bound<double> const whole = charged(delta, [&](double d) {
+      return ends([&](Method const& method) { return ask(method, d); });
+    });
+    return by_heavy_parts(whole, delta, ask);
+  }
+  template <class Ask>
+  [[nodiscard]] bound<double> delta_of(Ask&& ask) const {
+    return by_heavy_parts(charged(ends(ask)), ask);
+  }
+
+  // All releases, without those parts of mixtures that weigh least: at most `most` together in all of them, which `left_out` of
+  // what is above has. Nothing where no part is so light. Lemma 16 of docs/certificates/sampling.md.
+  [[nodiscard]] std::optional<sides> without_light_parts(double most) const {
+    if (!gathered_ || crowded()) return std::nullopt;
+    double members = 0.0;
+    for (auto const& [shape, of] : gathered_->kinds) {
+      members += static_cast<double>(of.members.size());
+    }
+    std::optional<sides> out;
+    bool lighter = false;
+    for (auto const& [shape, of] : gathered_->kinds) {
+      for (auto const& [key, one] : of.members) {
+        double const each = most / members / detail::count_up(one.count);
+        auto const [above, below, is_lighter] =
+            detail::without_light(dominate(one.release, neighbours_), each);
+        lighter = lighter || is_lighter;
+        if (!out) out = sides{gathered_->others, gathered_->others};
+        out->above.add(one.release, one.count, above);
+        out->below.add(one.release, one.count, below);
+      }
+    }
+    return lighter ? std::move(out) : std::nullopt;
+  }
+
+  // Where an answer is wide, as losses that are as rare as they are large keep lines from one: that of mixtures without parts which
+  // weigh next to nothing beside δ. ε(δ): fewer parts first, and more if that was narrow.
+  template <class Ask>
+  [[nodiscard]] bound<double> by_heavy_parts(bound<double> best, double delta, Ask&& ask) const {
+    for (double const share : {1e-3, 1e-9}) {
+      if (!(width_of(best) > enough)) break;
+      std::optional<sides> const heavy = without_light_parts(share * delta);
+      if (!heavy) break;
+      double const rest = detail::subtract_down(delta, heavy->above.left_out());
+      if (!(rest > 0.0)) break;
+      bound<double> const above = ask(heavy->above, rest);
+      best.upper = std::min(best.upper, above.upper);
+      if (width_of(above) > wide) break;
+      best.lower = std::min(best.upper, std::max(best.lower, ask(heavy->below, delta).lower));
+      if (width_of(best) > 0.1 * wide) break;
+    }
+    return best;
+  }
+  // δ(ε), whose size is found on the way.
+  template <class Ask>
+  [[nodiscard]] bound<double> by_heavy_parts(bound<double> best, Ask&& ask) const {
+    double most = 1e-12;
+    for (int k = 0; k < 3 && width_of(best) > enough; ++k) {
+      std::optional<sides> const heavy = without_light_parts(most);
+      if (!heavy) break;
+      double const more = heavy->above.left_out();
+      bound<double> const above = ask(heavy->above);
+      best.upper = std::min(best.upper, detail::add_up(above.upper, more));
+      best.lower = std::min(best.upper, std::max(best.lower, ask(heavy->below).lower));
+      if (width_of(above) > wide) break;
+      most = std::max(1e-3 * std::min(more, above.upper), 1e-300);
+    }
+    return best;
+  }
+  static constexpr double enough = 1e-5;
+  static constexpr double wide = 1e-2;
+  [[nodiscard]] static double width_of(bound<double> const& found) {
+    if (found.upper == 0.0) return 0.0;
+    bool const is_known = found.upper <= std::numeric_limits<double>::max();
+    return is_known ? (found.upper - found.lower) / found.upper : 1.0;
   }
 
   // What is asked of a part may be less narrow than what is asked of all.

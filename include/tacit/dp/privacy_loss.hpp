@@ -131,6 +131,7 @@ class basic_privacy_loss {
   static constexpr T fine = 1e-7;
   static constexpr T coarse = basic_discretised<T>::default_width;
   static constexpr T wide = 1e-2;  // an answer that says little
+  static constexpr T little = 1e-4;
 
   using question = detail::loss_query<T>;
 
@@ -160,10 +161,10 @@ class basic_privacy_loss {
 
   // What the lines found, or where that is wider than `width` another way, Rényi's end, or that of revealed samples, know together:
   // relative to the larger of `scale` and the upper end. All are certified.
-  template <class Other, class OfGrid, class ByOrders, class Covered>
+  template <class Other, class OfGrid, class OfLines, class ByOrders, class Covered>
   [[nodiscard]] answer by_ways(question const& asked, T scale, T width,
                                std::optional<answer> const& lines, Other&& other, OfGrid&& of_grid,
-                               ByOrders&& by_orders, Covered&& covered) const {
+                               OfLines&& of_lines, ByOrders&& by_orders, Covered&& covered) const {
     constexpr T infinity = std::numeric_limits<T>::infinity();
     detail::agreement known(bound<T>{0.0, infinity}, [&] {
       return mixtures_.describe(asked) + (others_ ? ", and pairs that are not normal" : "");
@@ -196,6 +197,10 @@ class basic_privacy_loss {
                   infinity},
                  "the records' own steps");
     }
+    // A composition leaks no less than what lines serve of it.
+    if (others_ && is_wider(little) && mixtures_.distinct() <= most_at_all) {
+      known.meet({of_lines(), infinity}, "the part that lines serve");
+    }
     // Moments of epochs take longer.
     bool const by_moments =
         mixtures_.has_epochs() ? says_little : others_ || mixtures_.has_untabulated() || is_wide;
@@ -207,6 +212,18 @@ class basic_privacy_loss {
       known.meet(above, "Rényi divergences");
     }
     return {known.shared(), by};
+  }
+
+  // The lower end of what lines serve of the composition.
+  [[nodiscard]] T lines_alone(question const& asked, detail::work_budget& work) const {
+    if (mixtures_.distinct() == 0) {
+      gaussian_dp const mu = mixtures_.normals().mu().lower;
+      return asked.wants_epsilon ? tacit::epsilon(mu, asked.value).lower
+                                 : tacit::delta(mu, asked.value).lower;
+    }
+    std::optional<answer> const found = asked.wants_epsilon ? mixtures_.epsilon(asked.value, work)
+                                                            : mixtures_.delta(asked.value, work);
+    return found ? found->value.lower : T(0.0);
   }
 
   // A δ that underflows is bounded by a number that is larger than need be.
@@ -251,7 +268,8 @@ class basic_privacy_loss {
         return asked.wants_epsilon ? grid_.epsilon(asked.value, own)
                                    : grid_.delta(asked.value, own);
       });
-      if (found.upper - found.lower <= wide * found.upper) return found;
+      bool const is_known = found.upper < std::numeric_limits<T>::infinity();
+      if (is_known && found.upper - found.lower <= wide * found.upper) return found;
       T const part = detail::counted(counted, detail::work_budget(allowed.share * work_on_parts),
                                      [&](auto& own) { return grid_.lower_of_parts(asked, own); });
       found.lower = std::min(found.upper, std::max(found.lower, part));
@@ -425,7 +443,11 @@ typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::epsilon_by(T delta
             });
           });
         },
-        at_last(work, allowed), by_orders, [&](auto const& cover) { return cover.epsilon(delta); });
+        at_last(work, allowed),
+        [&] {
+          return lines_alone({true, delta}, own);
+        },
+        by_orders, [&](auto const& cover) { return cover.epsilon(delta); });
   });
 }
 
@@ -490,7 +512,11 @@ typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::delta_by(
                 [&](auto const& grid, auto& most) { return grid.delta(epsilon, most); }, keep);
           });
         },
-        at_last(work, allowed), by_orders, [&](auto const& cover) { return cover.delta(epsilon); });
+        at_last(work, allowed),
+        [&] {
+          return lines_alone({false, epsilon}, own);
+        },
+        by_orders, [&](auto const& cover) { return cover.delta(epsilon); });
   });
 }
 

@@ -127,9 +127,9 @@ class basic_renyi {
       }
     }
     both_costs cost = costs(release, known_pair);
-    entries_.push_back(
-        {std::move(cost.remove), std::move(cost.add), cost.symmetric, count, cost.left_out});
-    if (cost.left_out > 0.0) entries_.back().whole = with_all_records(release);
+    entries_.push_back({std::move(cost.remove), std::move(cost.add), cost.symmetric, count,
+                        cost.left_out, cost.told_apart});
+    if (cost.left_out > 0.0 && !cost.told_apart) entries_.back().whole = with_all_records(release);
     places_.insert_or_assign(key, entries_.size() - 1);
   }
 
@@ -176,9 +176,15 @@ class basic_renyi {
   /// The divergence of the whole composition at one order, of the worse direction. Of a person with so many records that the
   /// weights of some numbers of them are below all doubles it is that of all of them in every step.
   /// Guarantee: upper bound.
-  /// @throws std::domain_error unless order is finite and above 1
+  /// @throws std::domain_error unless order is finite and above 1; std::invalid_argument where an event has δ > 0
   [[nodiscard]] double divergence(double order) const {
     detail::check_order(order);
+    if (std::any_of(entries_.begin(), entries_.end(),
+                    [](entry const& e) { return e.told_apart; })) {
+      throw std::invalid_argument(
+          "divergence: there is no known bound for an event with delta > 0 by Rényi divergences: "
+          "what one neighbour alone can produce makes every one of them infinite");
+    }
     if (std::any_of(entries_.begin(), entries_.end(),
                     [](entry const& e) { return e.left_out > 0.0 && !e.whole.pair; })) {
       return infinity;
@@ -193,6 +199,7 @@ class basic_renyi {
     detail::renyi_cost add;
     bool symmetric;
     double left_out = 0.0;
+    bool told_apart = false;
   };
   struct entry {
     detail::renyi_cost remove;
@@ -200,6 +207,7 @@ class basic_renyi {
     bool symmetric;
     std::uint64_t count;
     double left_out = 0.0;  // of δ, for each
+    bool told_apart;        // that is what either neighbour alone can produce
     // Of all records that can take part, where something is left out and that is known.
     detail::renyi_cost whole = {};
   };
@@ -238,13 +246,16 @@ class basic_renyi {
       if (amplifies(release)) cost.pair = dominate(release, neighbours_).remove;
       return {cost, cost, true};
     }
-    domination const found = known_pair ? *known_pair : dominate(release, neighbours_);
+    domination found = known_pair ? *known_pair : dominate(release, neighbours_);
+    double const apart =
+        std::max(detail::taken_apart(found.remove), detail::taken_apart(found.add));
+    found.left_out = detail::add_up(found.left_out, apart);
     detail::renyi_cost remove{without_delta(release, found.remove), std::nullopt, 1.0, false};
     detail::renyi_cost add{without_delta(release, found.add), std::nullopt, 1.0, false};
     auto const* bounded = std::get_if<bounded_pair>(&found.remove);
     remove.bounded_range = add.bounded_range =
         exponential && bounded != nullptr && bounded->rate == 1.0;
-    return {std::move(remove), std::move(add), found.symmetric, found.left_out};
+    return {std::move(remove), std::move(add), found.symmetric, found.left_out, apart > 0.0};
   }
 
   [[nodiscard]] both_costs guaranteed(event const& release,
@@ -304,7 +315,9 @@ class basic_renyi {
     std::uint64_t const many = detail::most_taking_part(release);
     if (many == 0) return {};
     try {
-      return costs(by_person(event(release.what), many), std::nullopt).remove;
+      both_costs all = costs(by_person(event(release.what), many), std::nullopt);
+      if (all.left_out > 0.0) return {};
+      return std::move(all.remove);
     } catch (std::logic_error const&) {  // noise that is too small for so many, say
       return {};
     }

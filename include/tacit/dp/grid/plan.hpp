@@ -49,6 +49,9 @@ class grid_composition {
   [[nodiscard]] std::optional<certified_tail<T>> exact() const {
     std::optional<T> const step = common_lattice(laws_);
     if (!step || too_many()) return std::nullopt;
+    T nodes = 0.0;  // of a step that is fine for one law others may have very many
+    for (loss_law<T> const& law : laws_) nodes += (law.high - law.low) / *step + 1.0;
+    if (!(nodes <= most_nodes)) return std::nullopt;
     composer<T> const compose(rounding_side::exact, 40.0 + elementary::log(1.0 + total_), work_);
     std::vector<measure<T>> powers;
     certified_tail<T> out = infinite_parts();
@@ -123,6 +126,7 @@ class grid_composition {
 
  private:
   static constexpr std::size_t few_laws = 64;
+  static constexpr T most_nodes = 0x1p23;  // of all laws on one lattice
   // Beyond it numbers of releases, and of steps, are no longer whole.
   [[nodiscard]] bool too_many() const { return laws_.size() > 1 && total_ > 0x1p53; }
   static constexpr T ratio = static_cast<T>(composer<T>::ratio);
