@@ -363,7 +363,7 @@ class gathering {
     }
     return best;
   }
-  static constexpr double enough = 1e-5;
+  static constexpr double enough = 1e-7;
   static constexpr double wide = 1e-2;
   [[nodiscard]] static double width_of(bound<double> const& found) {
     if (found.upper == 0.0) return 0.0;

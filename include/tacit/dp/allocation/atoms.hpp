@@ -174,7 +174,9 @@ class epoch_atoms {
     upper_[0] = lower_[0] = 0.0;  // X > 0
     for (std::size_t k = 1; k < node_.size(); ++k) {
       bound<T> const v = excess(node_[k]);
-      upper_[k] = std::min(v.upper, most_at(node_[k]));
+      // Without readings there are next to no nodes: then one step says more as a pair of its own.
+      bool const is_read = !calls_.empty() && !puts_.empty();
+      upper_[k] = is_read ? std::min(v.upper, most_at(node_[k])) : v.upper;
       lower_[k] = std::min(v.lower, upper_[k]);
     }
   }
