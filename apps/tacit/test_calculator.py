@@ -601,8 +601,10 @@ class Schedules(Runs):
             self.assertIn(part, said)
         self.refused("epsilon", "--schedule", self.schedule({"releases": [inner, step]}), "--delta", 1e-5, "--cap", 200,
                      "--cap-records", 5000, naming=["--cap", "itself a run"])
-        self.refused("epsilon", "--schedule", self.schedule({"releases": [inner]}), "--delta", 1e-5, "--accountant", "rdp",
+        self.refused("epsilon", "--schedule", self.schedule({"releases": [inner]}), "--delta", 1e-5, "--accountant", "zcdp",
                      naming=["privacy profile", "pld"])
+        asked = ["epsilon", "--schedule", self.schedule({"releases": [inner]}), "--delta", 1e-5]
+        self.assertGreaterEqual(self.ask_json(*asked, "--accountant", "rdp")["upper"], self.ask_json(*asked)["lower"])
         for run, naming in [(dict(inner, releases=[]), [".releases is []"]),
                             (dict(inner, releases=[dict(step, rate=2)]), ["releases[0].releases[0].rate is 2"]),
                             (dict(inner, rate=0.1), ["releases[0].rate is unknown"]),
