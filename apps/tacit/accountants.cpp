@@ -242,8 +242,8 @@ std::unique_ptr<account> composed_by(method const& how, plan const& run) {
       account->compose(e.what.release, e.what.count);
     } catch (std::logic_error const& error) {  // no bound is known, or none at this value
       char const* const by_profile =
-          "a run as one release is known by its privacy profile, of which only pld, discretised and "
-          "rdp have a bound";
+          "a run as one release is known by its privacy profile, of which only pld, discretised "
+          "and rdp have a bound";
       throw bad_input((e.name.empty() ? "" : run.origin + ": " + e.name + ": ") +
                       (e.run ? by_profile : error.what()));
     }

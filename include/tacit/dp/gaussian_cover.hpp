@@ -33,6 +33,8 @@ class gaussian_cover {
   template <std::same_as<domination> Pairs>
   void add(Pairs const& pairs, std::uint64_t count) {
     if (count == 0) return;
+    double const apart = variation(pairs.remove);
+    apart_.add(pairs.symmetric ? apart : std::max(apart, variation(pairs.add)), count);
     add(pairs.remove, pairs.add, count);
   }
 
@@ -141,7 +143,6 @@ class gaussian_cover {
 
   template <std::same_as<dominating_pair> Pair>
   void add(Pair const& remove, Pair const& added, std::uint64_t count) {
-    apart_.add(std::max(variation(remove), variation(added)), count);
     double const shift = std::max(largest_shift(remove), largest_shift(added));
     if (shift > 0.0) {
       normals_.add(normal_pair{shift}, count);

@@ -172,10 +172,10 @@ class epoch_atoms {
     upper_.resize(node_.size());
     lower_.resize(node_.size());
     upper_[0] = lower_[0] = 0.0;  // X > 0
+    // Without readings there are next to no nodes: then one step says more as a pair of its own.
+    bool const is_read = !calls_.empty() && !puts_.empty();
     for (std::size_t k = 1; k < node_.size(); ++k) {
       bound<T> const v = excess(node_[k]);
-      // Without readings there are next to no nodes: then one step says more as a pair of its own.
-      bool const is_read = !calls_.empty() && !puts_.empty();
       upper_[k] = is_read ? std::min(v.upper, most_at(node_[k])) : v.upper;
       lower_[k] = std::min(v.lower, upper_[k]);
     }

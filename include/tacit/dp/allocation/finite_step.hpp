@@ -176,7 +176,7 @@ class finite_step {
       return sum;
     }
 
-    /// E(U − u)₊ and E(u − U)₊.
+    // E(U − u)₊ and E(u − U)₊.
     [[nodiscard]] enclosure excess(T u) const {
       std::size_t const k = beyond(u);
       return between(with_above[k], above[k] * u, u);

@@ -149,11 +149,14 @@ class step_ratio {
   /// What the record alone can produce: nothing.
   [[nodiscard]] static enclosure alone() { return 0.0; }
 
-  /// E(U − top)₊.
-  [[nodiscard]] enclosure excess(T top) const {
-    enclosure const a = within_steps(a_, 1);  // 1/σ is rounded
-    enclosure const z = (log(enclosure(top)) + 0.5 * a * a) / a;
-    return max(normal_tail(z - a) - top * normal_tail(z), 0.0);
+  /// E(U − u)₊ and E(u − U)₊.
+  [[nodiscard]] enclosure excess(T u) const {
+    auto const [a, z] = enclosed(u);
+    return max(normal_tail(z - a) - u * normal_tail(z), 0.0);
+  }
+  [[nodiscard]] enclosure shortfall(T u) const {
+    auto const [a, z] = enclosed(u);
+    return max(u * normal_tail(-z) - normal_tail(a - z), 0.0);
   }
 
   /// Of one step, but for so much of δ.
@@ -183,13 +186,6 @@ class step_ratio {
     }
     out.push_back({top, std::max(1e-300, normal_tail(enclosure(last)).upper)});
     return out;
-  }
-
-  /// E(u − U)₊.
-  [[nodiscard]] enclosure shortfall(T u) const {
-    enclosure const a = within_steps(a_, 1);
-    enclosure const z = (log(enclosure(u)) + 0.5 * a * a) / a;
-    return max(u * normal_tail(-z) - normal_tail(a - z), 0.0);
   }
 
   /// min(U, about top), above it.
@@ -225,6 +221,16 @@ class step_ratio {
   }
 
  private:
+  struct enclosed_place {
+    enclosure a;
+    enclosure z;
+  };
+  // a, as 1/σ is rounded, and the z at which U is u.
+  [[nodiscard]] enclosed_place enclosed(T u) const {
+    enclosure const a = within_steps(a_, 1);
+    return {a, (log(enclosure(u)) + 0.5 * a * a) / a};
+  }
+
   // What lies below is next to nothing, also beside U < top.
   [[nodiscard]] T lowest_z(T top) const {
     return std::max(-highest_z, std::min(0.0, parameter(top)) - 13.0);

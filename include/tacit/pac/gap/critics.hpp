@@ -85,9 +85,10 @@ class basic_quadratic_critic {
   basic_quadratic_critic(vector_of<T> centre, matrix_of<T> root, double bound)
       : centre_(std::move(centre)), root_(std::move(root)), bound_(bound) {}
 
-  [[nodiscard]] double log_determinant() const { return logarithms().sum(); }
+  [[nodiscard]] double log_determinant() const noexcept { return logarithms().sum(); }
 
-  [[nodiscard]] vector_of<T> logarithms() const {
+  // An expression: `error` must not allocate.
+  [[nodiscard]] auto logarithms() const noexcept {
     return root_.diagonal().unaryExpr([](double x) { return elementary::log(x); });
   }
 
