@@ -17,6 +17,7 @@
 #include <tacit/dp/allocation/store.hpp>
 #include <tacit/dp/allocation/sums.hpp>
 #include <tacit/dp/allocation/whole_moments.hpp>
+#include <tacit/dp/atom_lines.hpp>
 #include <tacit/dp/averaged_profile.hpp>
 #include <tacit/dp/binomial_mixture.hpp>
 #include <tacit/dp/calibration.hpp>
@@ -25,6 +26,9 @@
 #include <tacit/dp/composed_losses.hpp>
 #include <tacit/dp/composition.hpp>
 #include <tacit/dp/condensed_pair.hpp>
+#include <tacit/dp/contour/atom_fall.hpp>
+#include <tacit/dp/contour/atom_line.hpp>
+#include <tacit/dp/contour/atom_moments.hpp>
 #include <tacit/dp/contour/cells.hpp>
 #include <tacit/dp/contour/envelope.hpp>
 #include <tacit/dp/contour/epoch_moments.hpp>

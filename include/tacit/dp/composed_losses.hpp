@@ -9,6 +9,7 @@
 #include <tacit/core/units.hpp>
 #include <tacit/dp/agreement.hpp>
 #include <tacit/dp/allocation/store.hpp>
+#include <tacit/dp/atom_lines.hpp>
 #include <tacit/dp/grid/atoms.hpp>
 #include <tacit/dp/grid/ends.hpp>
 #include <tacit/dp/grid/kept.hpp>
@@ -129,6 +130,8 @@ class composed_losses {
   static constexpr std::size_t many_laws = 64;
   static constexpr std::size_t few = 16;
   static constexpr T rough = 1e-2;  // width to aim at where a few pairs stand for many
+  static constexpr T on_line_alone =
+      3e-8;  // a hundredth of what a grid of many releases says no more than
 
   [[nodiscard]] static std::optional<bound<T>> beside_jumps(std::vector<counted_pair> const& pairs,
                                                             loss_query<T> query, T width,
@@ -192,6 +195,7 @@ class composed_losses {
       if (aim.keep != nullptr) aim.keep->keep({*atoms, laws.ends(), laws.lower_holds()});
       return best;
     }
+    if (on_line(laws, query, aim, best, work)) return best;
     if (query.wants_epsilon) {
       on_grid(laws, query, aim, best, work);
       return best;
@@ -215,8 +219,28 @@ class composed_losses {
     return best;
   }
 
+  /// Along a line, where all losses are listed and there are many releases; whether that is narrow enough.
+  [[nodiscard]] static bool on_line(prepared_laws<T> const& laws, loss_query<T> query,
+                                    grid_aim<T> aim, bound<T>& best, work_budget& work) {
+    std::span<loss_law<T> const> const all(laws.laws());
+    if (!atom_lines<T>::serves(all) || common_lattice(all)) return false;  // or a grid is exact
+    // A line's width costs little.
+    T const width = std::max(0.01 * aim.width, 1e-10);
+    atom_lines<T> lines(all, query, width);
+    auto const found = work.within(atom_lines<T>::share_of_work(all) * work.left(),
+                                   [&](work_budget& own) { return lines.answer(own); });
+    if (!found) return false;
+    narrow(best, {laws.lower_holds() ? found->lower : 0.0, found->upper});
+    if (!good(best, std::max(0.1 * width, on_line_alone))) return false;
+    if (aim.keep != nullptr && lines.line()) {
+      aim.keep->keep({std::move(*lines.line()), laws.lower_holds()});
+    }
+    return true;
+  }
+
   [[nodiscard]] static bool good(bound<T> const& found, T width) {
-    return found.upper - found.lower <= 100.0 * width * found.upper;
+    return found.upper < std::numeric_limits<T>::infinity() &&
+           found.upper - found.lower <= 100.0 * width * found.upper;
   }
 
   [[nodiscard]] static bool says_nothing(bound<T> const& delta) {

@@ -77,12 +77,11 @@ void add_linear_alias(mixture_table<T> const& nodes, T height, moment_alias<T>& 
        stretched * (longest * tail + 4.0 * weight * normal_tail_above) + defect);
 }
 
-/// What the law of so many events contributes to a line without a table of it: of Laplace noise, or of an epoch. `lost` is what a
-/// product with a count, and the sum over all laws, rounds by. False where the budget does not allow it.
+/// What the law of so many events contributes to the sums along a line, and log M(tilt), nearly, to which its moments are relative.
+/// Nothing where the law has no moments there.
 template <std::same_as<double> T, class Law>
-[[nodiscard]] bool add_law(T count, Law const& law, contour_plan<T> const& plan, T lost,
-                           contour_line<T>& line, line_sums<T>& sums, work_budget& budget) {
-  if (!budget.take(law.work(static_cast<T>(plan.points)))) return false;
+[[nodiscard]] std::optional<T> add_along(T count, Law const& law, contour_plan<T> const& plan,
+                                         line_sums<T>& sums) {
   T value = 0.0;
   auto const put = [&](std::size_t n, T log_size, complex<T> const& moment, T error) {
     value = log_size;
@@ -95,12 +94,23 @@ template <std::same_as<double> T, class Law>
                       unit_roundoff * (std::abs(value) + 3.0 * std::abs(log_modulus) +
                                        8.0 * std::abs(turned) + 4.0)));
   };
-  if (!law.along(plan.tilt, plan.spacing, plan.points, put)) return false;
+  if (!law.along(plan.tilt, plan.spacing, plan.points, put)) return std::nullopt;
+  return value;
+}
+
+/// What the law of so many events contributes to a line without a table of it: of Laplace noise, or of an epoch. `lost` is what a
+/// product with a count, and the sum over all laws, rounds by. False where the budget does not allow it.
+template <std::same_as<double> T, class Law>
+[[nodiscard]] bool add_law(T count, Law const& law, contour_plan<T> const& plan, T lost,
+                           contour_line<T>& line, line_sums<T>& sums, work_budget& budget) {
+  if (!budget.take(law.work(static_cast<T>(plan.points)))) return false;
+  std::optional<T> const value = add_along(count, law, plan, sums);
+  if (!value) return false;
   auto const add = [&](T& to, T log_size) {
     to += count * log_size + lost * std::abs(count * log_size);
   };
-  T const fallen = elementary::log(law.beyond(plan.tilt, plan.end(), value));
-  add(line.log_end_, value + fallen + 2.0 * unit_roundoff * (std::abs(value) + std::abs(fallen)));
+  T const fallen = elementary::log(law.beyond(plan.tilt, plan.end(), *value));
+  add(line.log_end_, *value + fallen + 2.0 * unit_roundoff * (std::abs(*value) + std::abs(fallen)));
   add(line.at_right_, law.above(plan.tilt + plan.right));
   if (plan.left < plan.tilt) add(line.at_left_, law.above(plan.tilt - plan.left));
   return true;

@@ -51,6 +51,9 @@ struct certified_profile {
   }
 };
 
+template <std::same_as<double> T>
+class atom_line_planner;
+
 /// e^K on one vertical line, and every error that comes with it: what `integrate` returns.
 template <std::same_as<double> T = double>
 class contour_line {
@@ -92,8 +95,8 @@ class contour_line {
                  : 0.0;
     lost += elementary::exp(sum_above<T>({lesser(epsilon), -scale, slack}));
     T const sure = (factor * error + rest + slack * factor * std::abs(value.value())) * rounded;
-    return {scale, factor * value.value(), (sure + alias) * rounded, (sure + lost) * rounded,
-            factor * slope};
+    return {scale, factor * value.value(), (sure + alias + hidden_) * rounded,
+            (sure + lost) * rounded, factor * slope};
   }
 
  private:
@@ -103,6 +106,8 @@ class contour_line {
   template <std::same_as<double> U, class Law>
   friend bool add_law(U, Law const&, contour_plan<U> const&, U, contour_line<U>&, line_sums<U>&,
                       work_budget&);
+
+  friend class atom_line_planner<T>;
 
   explicit contour_line(contour_plan<T> const& plan)
       : tilt_(plan.tilt),
@@ -195,8 +200,9 @@ class contour_line {
   T at_left_ = 0.0;
   T at_small_ = 0.0;
   T dropped_ = 0.0;
-  T top_ = 0.0;    // Re K at the tilt
-  T error_ = 0.0;  // of the sum over the points, at most, and by |ε|
+  T hidden_ = 0.0;  // what a Gaussian that is no release adds to δ at most, relative to e^scale
+  T top_ = 0.0;     // Re K at the tilt
+  T error_ = 0.0;   // of the sum over the points, at most, and by |ε|
   T error_by_epsilon_ = 0.0;
   std::vector<point> points_;
 };

@@ -3,6 +3,7 @@
 
 #include <tacit/core/units.hpp>
 #include <tacit/dp/agreement.hpp>
+#include <tacit/dp/contour/atom_line.hpp>
 #include <tacit/dp/grid/atoms.hpp>
 #include <tacit/dp/grid/ends.hpp>
 #include <tacit/dp/grid/tail.hpp>
@@ -34,20 +35,44 @@ struct composed_atoms {
   }
 };
 
+/// A line of listed losses, which answers for the ε near its own.
+template <std::same_as<double> T = double>
+struct composed_line {
+  atom_line<T> line;
+  bool lower_holds;
+
+  [[nodiscard]] T start() const { return line.start(); }
+  [[nodiscard]] bound<T> delta(T epsilon) const {
+    bound<T> const found = line.delta(epsilon).ends;
+    return {lower_holds ? found.lower : 0.0, found.upper};
+  }
+};
+
 template <std::same_as<double> T = double>
 class kept_tails {
  public:
   /// δ(ε) of the nearest one, where it is within a few times `width` of itself.
   [[nodiscard]] std::optional<bound<T>> delta(T epsilon, T width) const {
     if (atoms_) return atoms_->delta(epsilon);
-    kept const* const nearest = nearest_kept(all_, epsilon);
-    if (nearest == nullptr) return std::nullopt;
-    bound<T> const found = nearest->tail.delta(epsilon);
-    if (!(found.upper - found.lower <= 4.0 * width * found.upper)) return std::nullopt;
-    return found;
+    auto const narrow_enough = [&](bound<T> const& found) {
+      return found.upper - found.lower <= 4.0 * width * found.upper;
+    };
+    if (composed_line<T> const* const nearest = nearest_kept(lines_, epsilon)) {
+      bound<T> const found = nearest->delta(epsilon);
+      if (narrow_enough(found)) return found;
+    }
+    if (kept const* const nearest = nearest_kept(all_, epsilon)) {
+      bound<T> const found = nearest->tail.delta(epsilon);
+      if (narrow_enough(found)) return found;
+    }
+    return std::nullopt;
   }
 
   void keep(composed_atoms<T> atoms) { atoms_ = std::move(atoms); }
+  void keep(composed_line<T> line) {
+    if (lines_.size() == most_lines) lines_.erase(lines_.begin());
+    lines_.push_back(std::move(line));
+  }
   /// Of what is kept the oldest is dropped where it becomes too much.
   void keep(T epsilon, certified_tail<T> tail) {
     auto const nodes = [](certified_tail<T> const& of) {
@@ -62,6 +87,7 @@ class kept_tails {
   }
 
  private:
+  static constexpr std::size_t most_lines = 64;
   static constexpr std::size_t most_nodes = std::size_t{1} << 22;  // 24 bytes each
 
   struct kept {
@@ -70,6 +96,7 @@ class kept_tails {
     [[nodiscard]] T start() const { return at; }
   };
   std::optional<composed_atoms<T>> atoms_;
+  std::vector<composed_line<T>> lines_;
   std::vector<kept> all_;
   std::size_t nodes_ = 0;
 };
