@@ -12,6 +12,7 @@
 #include <concepts>
 #include <limits>
 #include <random>
+#include <utility>
 #include <vector>
 
 using namespace tacit;
@@ -510,4 +511,40 @@ TEST_CASE("epsilon and log delta where delta is the smallest of numbers", "[dp]"
   }
   CHECK(log_gaussian_profile(29.0, 1e4) == Approx(-54567.39309199055).epsilon(1e-14));
   CHECK(log_gaussian_profile(40.0, 2e3) == Approx(-454.88153832895355).epsilon(1e-14));
+}
+
+TEST_CASE("a mu so small that it has few digits", "[dp]") {
+  double const log_root = 0.91893853320467274178;  // log √2π; δ(0) = μ/√2π
+  for (double const mu : {5e-324, 1e-323, 1e-320, 1e-310, 1e-300, 1e-100, 1e-31, 1e-32}) {
+    CAPTURE(mu);
+    CHECK(log_gaussian_profile(mu, 0.0) == Approx(std::log(mu) - log_root).epsilon(1e-15));
+  }
+  // −b²/2 + log μ + log(1 − bR(b)) − log √2π at b = 3.
+  CHECK(log_gaussian_profile(1e-310, 3e-310) == Approx(-721.6710648877572).epsilon(1e-13));
+  CHECK(log_gaussian_profile(1e-300, 1e-287) == Approx(-5e25).epsilon(1e-15));
+  CHECK(log_gaussian_profile(1e-300, 1e-270) == Approx(-5e59).epsilon(1e-15));
+  double const tenth = 50 * 5e-324;
+  CHECK(gaussian_dp_for({0.0, tenth}).mu <= 125 * 5e-324);  // 126 have δ(0) = 50.27
+  for (int k = 1; k < 400; ++k) {
+    for (int j = 1; j < k; j += 7) {
+      exact const truth = exact(k) / sqrt(2 * boost::math::constants::pi<exact>());
+      CAPTURE(k, j);
+      bound<double> const found = epsilon(gaussian_dp{k * 5e-324}, j * 5e-324);
+      REQUIRE((found.upper > 0.0 || truth <= j));
+      REQUIRE((found.lower == 0.0 || truth > j));
+    }
+  }
+}
+
+TEST_CASE("a mu beyond 1e16, of which eps and mu/2 leave few digits", "[dp]") {
+  // b is 33 and more: its error in the last place was 1e-13 of delta.
+  for (auto const& [mu, epsilon] : {std::pair(0x1.53f8e7b6ac283p+60, 0x1.c37d27af8f9b3p+119),
+                                    std::pair(0x1.82e85b97b7678p+66, 0x1.2460c38dd46aep+132)}) {
+    CAPTURE(mu, epsilon);
+    exact const truth = exact_profile(mu, epsilon);
+    bound<double> const found = delta(gaussian_dp{mu}, epsilon);
+    CHECK(exact(found.lower) <= truth);
+    CHECK(exact(found.upper) >= truth);
+    CHECK(relative(gaussian_profile(mu, epsilon), truth) < 5e-15);
+  }
 }

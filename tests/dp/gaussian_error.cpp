@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The error that docs/certificates/gaussian.md states for R(b) − R(c): the same template in a type that
-// carries a bound on the rounding error of each number along.
+// What docs/certificates/gaussian.md proves of R(b) − R(c), at points: the same template in a type that carries a
+// bound on the rounding error of each number along. It takes errors that cancel for independent, such as that
+// of e^κμ − 1 above and below the pole's quotient, and so exceeds what is proved where μ is large.
 #include <tacit/core/enclosure.hpp>
 #include <tacit/core/normal.hpp>
 #include <tacit/dp/gaussian_profile.hpp>
@@ -78,7 +79,7 @@ TEST_CASE("rounding takes no more from a difference of Mills ratios than is stat
   double where_b = 0.0;
   double where_mu = 0.0;
   for (double b = -0.999; b < 40.0; b += b < 12.0 ? 0.01 : 0.7) {
-    for (double log_mu = -12.0; log_mu <= 4.0; log_mu += 0.25) {
+    for (double log_mu = -12.0; log_mu <= 4.0; log_mu += 0.05) {
       double const mu = std::pow(10.0, log_mu);
       double const epsilon = mu * (b + 0.5 * mu);
       if (!(epsilon >= 0.0)) continue;
@@ -102,7 +103,7 @@ TEST_CASE("rounding takes no more from a difference of Mills ratios than is stat
   }
   INFO("worst " << worst * 1e14 << "e-14 at b " << where_b << ", mu " << where_mu << "; largest "
                 << largest);
-  CHECK(worst < 4.8e-14);
-  CHECK(worst > 1e-14);  // else nothing was counted
-  CHECK(largest < 13.0);
+  CHECK(worst < 5.8e-14);  // 4.22e-14 is proved
+  CHECK(worst > 1e-14);    // else nothing was counted
+  CHECK(largest < 12.6);
 }

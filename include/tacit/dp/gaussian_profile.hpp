@@ -43,9 +43,20 @@ struct gaussian_ends {
     b = {middle - half, 0};
     if constexpr (std::is_floating_point_v<T>) {
       if (!(c <= std::numeric_limits<T>::max())) return;
-      T const part = b.high - middle;
-      T const low =
-          (middle - (b.high - part)) - (half + part) + std::fma(-middle, mu, epsilon) / mu;
+      T low;
+      T product = mu * half;
+      if constexpr (std::is_same_v<T, double>) product = settled(product);
+      if (mu > 1 && std::abs(b.high) < half / 4 && product <= std::numeric_limits<T>::max()) {
+        // (ε − μ²/2)/μ, whose numerator two doubles hold.
+        T const rest = std::fma(mu, half, -product);
+        T const difference = epsilon - product;
+        T const sum = difference - rest;
+        b.high = sum / mu;
+        low = (std::fma(-b.high, mu, sum) + ((difference - sum) - rest)) / mu;
+      } else {
+        T const part = b.high - middle;
+        low = (middle - (b.high - part)) - (half + part) + std::fma(-middle, mu, epsilon) / mu;
+      }
       T const high = b.high + low;
       b = {high, (b.high - high) + low};
     }
@@ -132,12 +143,20 @@ template <real T>
   detail::gaussian_ends<T> const at(mu, epsilon);
   if (!(at.b.high > -1)) return log1p(-detail::gaussian_miss(at));
   if (!(at.b.high * at.b.high <= std::numeric_limits<T>::max())) return -infinity;
+  T const unit = std::numeric_limits<T>::epsilon();
+  detail::two_part<T> const exponent = detail::half_square(at.b);
+  if (at.b.high > 1 / unit) return exponent.high;  // b²/2, beside which log(R(b) − R(c)) is nothing
   T const root_two_pi = detail::constants::root_two_pi<T>();
-  auto const [smooth, pole] = detail::difference_of_mills(at.b.high, at.c, mu, epsilon);
+  // R(b) − R(c) is proportional to a small μ, and subnormal numbers have too few digits.
+  T const least = unit * unit;
+  bool const small = mu < least;
+  auto const [smooth, pole] = detail::difference_of_mills(at.b.high, at.c, small ? least : mu,
+                                                          small ? least * (epsilon / mu) : epsilon);
   // Below the pole's end e^{b²/2} is harmless.
   T const scale = pole > 0 ? smooth + root_two_pi * pole / detail::bell(at.b) : smooth;
-  detail::two_part<T> const exponent = detail::half_square(at.b);
-  return exponent.high + log(scale / root_two_pi) + exponent.low;
+  T level = log(scale / root_two_pi);
+  if (small) level = level + log(mu / least);
+  return exponent.high + level + exponent.low;
 }
 
 /// The bound on the relative error of `gaussian_profile`, `gaussian_profile_complement` and
