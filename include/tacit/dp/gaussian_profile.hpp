@@ -149,13 +149,13 @@ template <real T>
   T const root_two_pi = detail::constants::root_two_pi<T>();
   // R(b) − R(c) is proportional to a small μ, and subnormal numbers have too few digits.
   T const least = unit * unit;
-  bool const small = mu < least;
-  auto const [smooth, pole] = detail::difference_of_mills(at.b.high, at.c, small ? least : mu,
-                                                          small ? least * (epsilon / mu) : epsilon);
+  bool const tiny = mu < least;
+  auto const [smooth, pole] = detail::difference_of_mills(at.b.high, at.c, tiny ? least : mu,
+                                                          tiny ? least * (epsilon / mu) : epsilon);
   // Below the pole's end e^{b²/2} is harmless.
   T const scale = pole > 0 ? smooth + root_two_pi * pole / detail::bell(at.b) : smooth;
   T level = log(scale / root_two_pi);
-  if (small) level = level + log(mu / least);
+  if (tiny) level = level + log(mu / least);
   return exponent.high + level + exponent.low;
 }
 

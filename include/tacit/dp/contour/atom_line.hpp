@@ -167,15 +167,15 @@ class atom_line_planner {
           end *= std::clamp(factor, 1.03, 1.3);
           continue;
         }
-        T const far = stays_low(end, aim, enough, own);
-        if (far > 2.0 * far_) {
-          far_ = far;
+        T const seen = stays_low(end, aim, enough, own);
+        if (seen > 2.0 * far_) {
+          far_ = seen;
           log_fallen_ = aim;
           plan_.points = static_cast<std::size_t>(end / plan_.spacing) + 2;
         }
         // Where |M| returns, a line that ends behind that need not be much longer.
-        longer = far < 1e3 * end && far < enough;
-        end = 1.03 * far;
+        longer = seen < 1e3 * end && seen < enough;
+        end = 1.03 * seen;
       }
       return far_ > 0.0;
     });
