@@ -83,6 +83,7 @@
 #include <tacit/dp/grid/fit.hpp>
 #include <tacit/dp/grid/kept.hpp>
 #include <tacit/dp/grid/law.hpp>
+#include <tacit/dp/grid/listed_curves.hpp>
 #include <tacit/dp/grid/listed_losses.hpp>
 #include <tacit/dp/grid/loss_law.hpp>
 #include <tacit/dp/grid/measure.hpp>

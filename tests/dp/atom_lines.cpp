@@ -3,7 +3,10 @@
 // says little.
 #include <tacit/core/sum.hpp>
 #include <tacit/dp/atom_lines.hpp>
-#include <tacit/dp/discretised.hpp>
+#include <tacit/dp/composed_losses.hpp>
+#include <tacit/dp/dominating.hpp>
+#include <tacit/dp/grid/listed_curves.hpp>
+#include <tacit/dp/grid/prepare.hpp>
 #include <tacit/dp/privacy_loss.hpp>
 #include <tacit/dp/trade_off_curve.hpp>
 
@@ -85,7 +88,7 @@ loss_law<double> law_of(std::vector<loss_atom<double>> const& atoms, double coun
 
 }  // namespace
 
-TEST_CASE("lines of listed losses hold what all outcomes make, one by one", "[dp]") {
+TEST_CASE("lines of listed losses hold what all outcomes make, one by one", "[dp][long]") {
   std::mt19937_64 random(20261130);
   auto const draw = [&](double low, double high) {
     return std::uniform_real_distribution<double>(low, high)(random);
@@ -177,7 +180,7 @@ TEST_CASE("lines of listed losses meet what a grid finds of losses on a lattice,
   CHECK(answers > 40);
 }
 
-TEST_CASE("many releases of noise on the integers have narrow intervals", "[dp]") {
+TEST_CASE("many releases of noise on the integers have narrow intervals", "[dp][long]") {
   struct run {
     event of;
     std::uint64_t count;
@@ -252,5 +255,73 @@ TEST_CASE("what listed losses leave for other ε is a bound there, too", "[dp]")
     CHECK(knot.delta.lower <= alone.upper);
     CHECK(alone.lower <= knot.delta.upper);
     if (alone.lower > 1e-12) CHECK(knot.delta.upper - knot.delta.lower <= 1e-3 * knot.delta.upper);
+  }
+}
+
+TEST_CASE("curves of losses as lists: one release lies between, and so do thousands",
+          "[dp][long]") {
+  struct release {
+    event of;
+    adjacency neighbours;
+  };
+  std::vector<release> const releases{
+      {sampled(gaussian{0.8}, poisson{0.003}), adjacency::add_remove},
+      {by_person(sampled(gaussian{1.5}, poisson{0.01}), 3), adjacency::add_remove},
+      {sampled(gaussian{2.0}, poisson{0.02}), adjacency::replace_one},
+      {sampled(laplace{1.2}, poisson{0.005}), adjacency::zero_out},
+      {sampled(gaussian{1.0}, fixed_size{20, 10'000}), adjacency::replace_one},
+      {sampled(laplace{1.5}, fixed_size{20, 1000}), adjacency::replace_one}};
+  for (release const& each : releases) {
+    domination const pairs = dominate(each.of, each.neighbours);
+    for (dominating_pair const& pair : {pairs.remove, pairs.add}) {
+      double const count = 3000.0;
+      std::vector<detail::counted_pair> const one{{pair, count}};
+      detail::prepared_laws<double> const laws(one, std::log(1e-8));
+      std::vector<loss_law<double>> above;
+      std::vector<loss_law<double>> below;
+      for (loss_law<double> const& law : laws.laws()) {
+        REQUIRE(!law.curves.empty());
+        above.push_back(
+            *detail::listed_curves<double>::of(law, detail::rounding_side::above, 1000.0));
+        below.push_back(
+            *detail::listed_curves<double>::of(law, detail::rounding_side::below, 1000.0));
+      }
+      // One release.
+      auto const delta = [](loss_law<double> const& law, double epsilon) {
+        compensated_sum<double> sum(law.above);
+        for (loss_atom<double> const& a : law.atoms) {
+          if (a.loss > epsilon) sum += a.p * -std::expm1(epsilon - a.loss);
+        }
+        return sum.value();
+      };
+      detail::composed_losses<double> single;
+      single.add(pair, 1);
+      detail::composed_losses<double> many;
+      many.add(pair, 3000);
+      detail::epochs::epoch_store<double> const no_epochs;
+      for (double const epsilon : {0.0, 0.01, 0.3}) {
+        work_budget work(1e9);
+        bound<double> const truth = single.answer({false, epsilon}, 1e-7, no_epochs, work);
+        double const most = delta(above[0], epsilon);
+        double const least = delta(below[0], epsilon) - below[0].above;
+        CAPTURE(each.neighbours, pair.index(), epsilon, truth.lower, truth.upper, least, most);
+        CHECK(most >= truth.lower * (1.0 - 1e-9));
+        CHECK(least <= truth.upper * (1.0 + 1e-9) + 1e-300);
+        CHECK(most - least <= 1e-2 * most + above[0].above);
+      }
+      // Thousands.
+      work_budget work(1e9);
+      bound<double> const truth = many.answer({true, 1e-8}, 1e-6, no_epochs, work);
+      atom_lines<double> over(above, {true, 1e-8}, 1e-6);
+      atom_lines<double> under(below, {true, 1e-8}, 1e-6);
+      work_budget own(1e9);
+      auto const most = over.answer(own);
+      auto const least = under.answer(own);
+      REQUIRE((most && least));
+      CAPTURE(each.neighbours, pair.index(), truth.lower, truth.upper, least->lower, most->upper);
+      CHECK(most->upper >= truth.lower);
+      CHECK(least->lower <= truth.upper);
+      CHECK(most->upper - least->lower <= 1e-3 * most->upper);
+    }
   }
 }

@@ -27,11 +27,11 @@ namespace tacit::detail {
 template <std::same_as<double> T = double>
 class atom_lines {
  public:
-  /// Whether there are atoms alone, and enough releases for |M| to fall along a line.
+  /// Whether there are atoms, or curves that can be listed, and enough releases for |M| to fall along a line.
   [[nodiscard]] static bool serves(std::span<loss_law<T> const> laws) {
     return releases_of(laws) >= 8.0 &&
            std::all_of(laws.begin(), laws.end(), [](loss_law<T> const& law) {
-             return law.curves.empty() && law.atoms.size() > 1 && law.infinite == 0.0;
+             return (!law.curves.empty() || law.atoms.size() > 1) && law.infinite == 0.0;
            });
   }
 
@@ -64,7 +64,7 @@ class atom_lines {
   [[nodiscard]] std::optional<atom_line<T>>& line() { return line_; }
 
  private:
-  static constexpr T rough = 0.01;  // error of a first answer, in log δ
+  static constexpr T rough = 1.0;  // error of a first answer, in log δ
 
   [[nodiscard]] static T releases_of(std::span<loss_law<T> const> laws) {
     T releases = 0.0;

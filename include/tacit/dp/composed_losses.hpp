@@ -13,6 +13,7 @@
 #include <tacit/dp/grid/atoms.hpp>
 #include <tacit/dp/grid/ends.hpp>
 #include <tacit/dp/grid/kept.hpp>
+#include <tacit/dp/grid/listed_curves.hpp>
 #include <tacit/dp/grid/pairs.hpp>
 #include <tacit/dp/grid/plan.hpp>
 #include <tacit/dp/grid/prepare.hpp>
@@ -195,11 +196,22 @@ class composed_losses {
       if (aim.keep != nullptr) aim.keep->keep({*atoms, laws.ends(), laws.lower_holds()});
       return best;
     }
-    if (on_line(laws, query, aim, best, work)) return best;
-    if (query.wants_epsilon) {
-      on_grid(laws, query, aim, best, work);
-      return best;
+    bool const listed = std::all_of(laws.laws().begin(), laws.laws().end(),
+                                    [](loss_law<T> const& law) { return law.curves.empty(); });
+    if (listed && on_line(laws, query, aim, best, work)) return best;
+    // Where a coarse grid says too little, curves are listed, above and below.
+    bool const lines_too = !listed && aim.width >= 1e-5 && atom_lines<T>::serves(laws.laws());
+    work.within((lines_too ? 0.6 : 1.0) * work.left(),
+                [&](work_budget& own) { on_grids(pairs, laws, query, aim, best, own); });
+    if (lines_too && !good(best, 0.1 * aim.width)) {
+      (void)on_line(laws, query, aim, best, work);
     }
+    return best;
+  }
+
+  static void on_grids(std::vector<counted_pair> const& pairs, prepared_laws<T> const& laws,
+                       loss_query<T> query, grid_aim<T> aim, bound<T>& best, work_budget& work) {
+    if (query.wants_epsilon) return on_grid(laws, query, aim, best, work);
     delta_on_grid(pairs, laws, query, aim, best, work, true);
     if (says_nothing(best)) {
       by_slope(pairs, query, aim, best, work);
@@ -216,26 +228,60 @@ class composed_losses {
       delta_on_grid(pairs, laws, {false, below}, {aim.width}, there, work);
       narrow(best, {0.0, laws.ends().chord(query.value, below, there.upper)});
     }
-    return best;
   }
 
-  /// Along a line, where all losses are listed and there are many releases; whether that is narrow enough.
+  /// Along lines, where there are many releases; whether that is narrow enough.
   [[nodiscard]] static bool on_line(prepared_laws<T> const& laws, loss_query<T> query,
                                     grid_aim<T> aim, bound<T>& best, work_budget& work) {
     std::span<loss_law<T> const> const all(laws.laws());
     if (!atom_lines<T>::serves(all) || common_lattice(all)) return false;  // or a grid is exact
     // A line's width costs little.
     T const width = std::max(0.01 * aim.width, 1e-10);
-    atom_lines<T> lines(all, query, width);
-    auto const found = work.within(atom_lines<T>::share_of_work(all) * work.left(),
-                                   [&](work_budget& own) { return lines.answer(own); });
-    if (!found) return false;
-    narrow(best, {laws.lower_holds() ? found->lower : 0.0, found->upper});
+    bool const listed = std::all_of(all.begin(), all.end(),
+                                    [](loss_law<T> const& law) { return law.curves.empty(); });
+    std::optional<composed_line<T>> line;
+    work.within(atom_lines<T>::share_of_work(all) * work.left(), [&](work_budget& own) {
+      auto const answer = [&](std::span<loss_law<T> const> of, work_budget& part) {
+        atom_lines<T> lines(of, query, width);
+        auto const found = lines.answer(part);
+        return std::pair(found.value_or(bound<T>{0.0, std::numeric_limits<T>::infinity()}),
+                         std::move(lines.line()));
+      };
+      if (listed) {
+        auto [found, by] = answer(all, own);
+        narrow(best, {laws.lower_holds() ? found.lower : 0.0, found.upper});
+        if (by) line = composed_line<T>{std::move(*by), {}, laws.lower_holds()};
+        return;
+      }
+      T const affordable = own.left() / (2e4 * static_cast<T>(all.size()));
+      T const cells =
+          std::clamp(10.0 / std::sqrt(aim.width), 64.0, std::clamp(affordable, 64.0, 8192.0));
+      auto const above = listed_laws(all, rounding_side::above, cells, own);
+      auto const below = listed_laws(all, rounding_side::below, cells, own);
+      if (!above || !below) return;
+      auto [most, over] =
+          own.within(0.5 * own.left(), [&](work_budget& part) { return answer(*above, part); });
+      auto [least, under] = answer(*below, own);
+      narrow(best, {laws.lower_holds() ? std::min(least.lower, most.upper) : 0.0, most.upper});
+      if (over && under) {
+        line = composed_line<T>{std::move(*over), std::move(*under), laws.lower_holds()};
+      }
+    });
     if (!good(best, std::max(0.1 * width, on_line_alone))) return false;
-    if (aim.keep != nullptr && lines.line()) {
-      aim.keep->keep({std::move(*lines.line()), laws.lower_holds()});
-    }
+    if (aim.keep != nullptr && line) aim.keep->keep(std::move(*line));
     return true;
+  }
+
+  [[nodiscard]] static std::optional<std::vector<loss_law<T>>> listed_laws(
+      std::span<loss_law<T> const> laws, rounding_side side, T cells, work_budget& work) {
+    std::vector<loss_law<T>> out;
+    for (loss_law<T> const& law : laws) {
+      if (!work.take(listed_curves<T>::cost(law, cells))) return std::nullopt;
+      auto listed = listed_curves<T>::of(law, side, cells);
+      if (!listed) return std::nullopt;
+      out.push_back(std::move(*listed));
+    }
+    return out;
   }
 
   [[nodiscard]] static bool good(bound<T> const& found, T width) {

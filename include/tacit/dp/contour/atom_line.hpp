@@ -127,7 +127,7 @@ class atom_line_planner {
       auto next = integrated();
       if (!next) break;
       line = std::move(next);
-      if (hidden_ <= most_hidden || far_ < enough) break;
+      if (hidden_ <= most_hidden || far_ < enough || error >= 1.0) break;
       enough *= 1.1 * std::sqrt(hidden_ / most_hidden);
       end = plan_.end();
     }

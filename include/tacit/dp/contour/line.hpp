@@ -30,9 +30,10 @@ template <std::same_as<double> T = double>
 struct certified_profile {
   T log_scale;  // δ = e^{log_scale}·value
   T value;
-  T below;  // δ ≥ e^{log_scale}(value − below)
-  T above;  // δ ≤ e^{log_scale}(value + above)
-  T slope;  // −dδ/dε, in the same scale
+  T below;         // δ ≥ e^{log_scale}(value − below)
+  T above;         // δ ≤ e^{log_scale}(value + above)
+  T slope;         // −dδ/dε, in the same scale
+  T hidden = 0.0;  // the part of `below` that does not move the value
 
   [[nodiscard]] T log_upper() const {
     T const log_value = elementary::log(value + above);
@@ -95,8 +96,12 @@ class contour_line {
                  : 0.0;
     lost += elementary::exp(sum_above<T>({lesser(epsilon), -scale, slack}));
     T const sure = (factor * error + rest + slack * factor * std::abs(value.value())) * rounded;
-    return {scale, factor * value.value(), (sure + alias + hidden_) * rounded,
-            (sure + lost) * rounded, factor * slope};
+    return {scale,
+            factor * value.value(),
+            (sure + alias + hidden_) * rounded,
+            (sure + lost) * rounded,
+            factor * slope,
+            hidden_};
   }
 
  private:
@@ -217,7 +222,7 @@ template <std::same_as<double> T>
       {low, std::numeric_limits<T>::infinity()}, std::max(at.start(), low), false, [&](T e) {
         if (!budget.spend(at.work())) return std::pair(0.0, -1.0);  // no matter where
         certified_profile<T> const p = at.profile(e);
-        if (!(p.value > p.below && p.slope > 0.0)) return std::pair(-1.0, 0.0);
+        if (!(p.value > p.below - p.hidden && p.slope > 0.0)) return std::pair(-1.0, 0.0);
         return std::pair(p.log_scale + elementary::log(p.value) - log_delta, -p.slope / p.value);
       });
   if (budget.ended()) return {};

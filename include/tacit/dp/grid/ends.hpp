@@ -41,8 +41,8 @@ class loss_ends {
     reach_ = std::max(0.0, reach_);
     T const off = unit_roundoff * wear;
     left_out_ = std::min(1.0, -elementary::expm1(left_out) * (1.0 + off));
-    infinite_ = {-elementary::expm1(infinite) * (1.0 - off),
-                 std::min(1.0, -elementary::expm1(infinite) * (1.0 + off))};
+    T const mass = std::max(0.0, -elementary::expm1(infinite));  // and never −0
+    infinite_ = {mass * (1.0 - off), std::min(1.0, mass * (1.0 + off))};
     top_mass_ = elementary::exp(log_top) * (1.0 - off - unit_roundoff * 8.0 * size);
     if (!(top_mass_ > std::numeric_limits<T>::min())) top_mass_ = 0.0;
   }

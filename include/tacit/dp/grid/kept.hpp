@@ -35,16 +35,19 @@ struct composed_atoms {
   }
 };
 
-/// A line of listed losses, which answers for the ε near its own.
+/// Lines of listed losses, which answer for the ε near their own. Of laws with curves there are lists above them and below.
 template <std::same_as<double> T = double>
 struct composed_line {
-  atom_line<T> line;
+  atom_line<T> above;
+  std::optional<atom_line<T>> below;  // if it is another one
   bool lower_holds;
 
-  [[nodiscard]] T start() const { return line.start(); }
+  [[nodiscard]] T start() const { return above.start(); }
   [[nodiscard]] bound<T> delta(T epsilon) const {
-    bound<T> const found = line.delta(epsilon).ends;
-    return {lower_holds ? found.lower : 0.0, found.upper};
+    bound<T> found = above.delta(epsilon).ends;
+    if (below) found.lower = below->delta(epsilon).ends.lower;
+    if (!lower_holds) found.lower = 0.0;
+    return found;
   }
 };
 
