@@ -5,11 +5,13 @@
 #include <tacit/dp/agreement.hpp>
 #include <tacit/dp/allocated_pairs.hpp>
 #include <tacit/dp/allocation/atoms.hpp>
+#include <tacit/dp/allocation/cut_ratio.hpp>
 #include <tacit/dp/allocation/discrete_step.hpp>
 #include <tacit/dp/allocation/epoch.hpp>
 #include <tacit/dp/allocation/finite_step.hpp>
 #include <tacit/dp/allocation/inverse_moments.hpp>
 #include <tacit/dp/allocation/lattice.hpp>
+#include <tacit/dp/allocation/line_sums.hpp>
 #include <tacit/dp/allocation/moment_cuts.hpp>
 #include <tacit/dp/allocation/one_jump.hpp>
 #include <tacit/dp/allocation/poisson_sums.hpp>

@@ -9,6 +9,7 @@
 #include <tacit/core/solve.hpp>
 #include <tacit/core/units.hpp>
 #include <tacit/dp/agreement.hpp>
+#include <tacit/dp/allocation/line_sums.hpp>
 #include <tacit/dp/allocation/one_jump.hpp>
 #include <tacit/dp/allocation/step_sums.hpp>
 #include <tacit/dp/gaussian_profile.hpp>
@@ -23,6 +24,7 @@
 #include <numbers>
 #include <optional>
 #include <utility>
+#include <variant>
 #include <vector>
 
 /// One epoch of random allocation: a record takes part in one of t steps, which one is uniform and secret.
@@ -37,21 +39,27 @@ namespace tacit::detail::epochs {
 template <std::same_as<double> T = double>
 class kept_sums {
  public:
-  [[nodiscard]] std::vector<certified_sum<T>> const& all() const { return all_; }
+  using sum = std::variant<certified_sum<T>, typename line_sums<T>::sum_on_line>;
+
+  [[nodiscard]] std::vector<sum> const& all() const { return all_; }
 
   /// Of what is kept the oldest is dropped where it becomes too much.
-  void keep(certified_sum<T> sum) {
-    nodes_ += sum.size();
-    all_.push_back(std::move(sum));
+  void keep(sum one) {
+    nodes_ += size_of(one);
+    all_.push_back(std::move(one));
     while (all_.size() > 1 && nodes_ > most_nodes) {
-      nodes_ -= all_.front().size();
+      nodes_ -= size_of(all_.front());
       all_.erase(all_.begin());
     }
   }
 
  private:
+  [[nodiscard]] static std::size_t size_of(sum const& one) {
+    return std::visit([](auto const& s) { return s.size(); }, one);
+  }
+
   static constexpr std::size_t most_nodes = std::size_t{1} << 22;  // 16 bytes each
-  std::vector<certified_sum<T>> all_;
+  std::vector<sum> all_;
   std::size_t nodes_ = 0;
 };
 
@@ -61,6 +69,7 @@ class epoch {
  public:
   epoch(allocation_pair const& pair, orientation way)
       : sums_(step_ratio<T>(pair.noise_multiplier), static_cast<T>(pair.steps), way),
+        lines_(pair.noise_multiplier, static_cast<T>(pair.steps), sums_.way()),
         noise_(pair.noise_multiplier),
         steps_(static_cast<T>(pair.steps)),
         own_(pair, way) {}
@@ -75,7 +84,9 @@ class epoch {
                                kept_sums<T>* keep = nullptr) const {
     bound<T> kept{0.0, 1.0};
     if (keep != nullptr) {
-      for (certified_sum<T> const& sum : keep->all()) narrow(kept, sums_.from(sum, epsilon));
+      for (auto const& one : keep->all()) {
+        narrow(kept, std::visit([&](auto const& sum) { return sums_.from(sum, epsilon); }, one));
+      }
       if (kept.upper - kept.lower <= 2.0 * width * kept.upper) return kept;
     }
     bound<T> best = at_once_delta(epsilon, work);
@@ -84,10 +95,22 @@ class epoch {
     T const place = keep == nullptr             ? epsilon
                     : sums_.way() == side::call ? 1.05 * epsilon + 0.01
                                                 : std::max(0.0, 0.95 * epsilon - 0.01);
+    // A line is made for a δ of some size, which it may find to be smaller.
+    for (int attempt = 0; attempt < 5; ++attempt) {
+      if (!(best.upper > std::numeric_limits<T>::min() && is_wide_delta(best, width))) break;
+      auto line = lines_.at(place, best.upper, work);
+      if (!line) break;
+      bound<T> const before = best;
+      narrow(best, sums_.from(*line, epsilon));
+      bool const last = !is_wide_delta(best, width) ||
+                        !(best.upper - best.lower < 0.5 * (before.upper - before.lower));
+      if (last && keep != nullptr) keep->keep(std::move(*line));
+      if (last) break;
+    }
     T points = 0x1p13;
     for (int attempt = 0; attempt < 6; ++attempt) {
       if (!(best.upper > std::numeric_limits<T>::min())) break;
-      if (best.upper - best.lower <= width * best.upper) break;
+      if (!is_wide_delta(best, width)) break;
       std::optional<certified_sum<T>> sum = sums_.at(place, points, best.upper, work);
       T const before = best.upper;
       if (sum) narrow(best, sums_.from(*sum, epsilon));
@@ -112,6 +135,13 @@ class epoch {
     bound<T> best = at_once_epsilon(delta, work);
     if (best.upper - best.lower <= width * std::max(1.0, best.upper)) return best;
     T guess = sums_.estimate(best.upper, delta);
+    for (int attempt = 0; attempt < 3; ++attempt) {
+      auto const line = lines_.at(guess, delta, work);
+      if (!line) break;
+      narrow(best, read(*line, guess, delta, best));
+      if (best.upper - best.lower <= width * std::max(1.0, best.upper)) return best;
+      guess = std::clamp(newton(*line, guess, delta), best.lower, best.upper);
+    }
     T points = 0x1p12;
     bool may_group = steps_ > 8192.0;
     bool grouped = false;
@@ -163,8 +193,13 @@ class epoch {
     return out;
   }
 
-  // Lattices are made for ε near a guess; from there they are read to either side.
-  [[nodiscard]] bound<T> read(certified_sum<T> const& sum, T guess, T delta, bound<T> known) const {
+  [[nodiscard]] static bool is_wide_delta(bound<T> const& found, T width) {
+    return found.upper - found.lower > width * found.upper;
+  }
+
+  // Sums are made for ε near a guess; from there they are read to either side.
+  template <class Sum>
+  [[nodiscard]] bound<T> read(Sum const& sum, T guess, T delta, bound<T> known) const {
     auto const holds = [&](T e) { return sums_.from(sum, e).upper <= delta; };
     auto const exceeds = [&](T e) { return sums_.from(sum, e).lower > delta; };
     bound<T> out = known;
@@ -196,7 +231,8 @@ class epoch {
   }
 
   // From the guess to where log δ is the one asked for, by the slope that is read off.
-  [[nodiscard]] T newton(certified_sum<T> const& sum, T guess, T delta) const {
+  template <class Sum>
+  [[nodiscard]] T newton(Sum const& sum, T guess, T delta) const {
     auto const log_delta = [&](T e) {
       bound<T> const d = sums_.from(sum, e);
       return elementary::log(0.5 * (d.lower + d.upper) + std::numeric_limits<T>::min());
@@ -209,6 +245,7 @@ class epoch {
   }
 
   step_sums<step_ratio<T>, T> sums_;
+  line_sums<T> lines_;
   T noise_;
   T steps_;
   one_jump<T> own_;

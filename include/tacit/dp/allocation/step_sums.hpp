@@ -31,13 +31,13 @@
 namespace tacit::detail::epochs {
 
 /// E(X−c)₊ or E(c−X)₊ for c near one value, as bounds.
-template <std::same_as<double> T = double>
+template <std::same_as<double> T = double, class Loss = stop_loss<T>>
 struct certified_sum {
-  stop_loss<T> above;
-  std::optional<stop_loss<T>> below;
+  Loss above;
+  std::optional<Loss> below;
   side way;
-  T top_above;  // where U is cut
-  T top_below;
+  T linear_to;             // for c up to here a U beyond the cut makes the sum exceed c, …
+  T unlikely;              // … but for a probability of so much
   enclosure excess_above;  // t·E(U − top)₊
   enclosure excess_below;
   enclosure alone;  // t times what the record alone can produce, which calls have besides
@@ -57,11 +57,12 @@ struct certified_sum {
     if (call) out.upper = add_up(out.upper, (excess_above + alone).upper);
     if (below) {
       T low = (*below)(y.upper + below->shift()).lower * (2.0 - more);
-      // Where U is cut above c, a U beyond makes the sum exceed c, and E(X − c)₊ is linear in it.
-      bool const linear = top_below * (1.0 - 4.0 * location_error) >= c.upper;
-      if (call && linear) low = add_down(low, excess_below.lower);
+      // E(X − c)₊ is linear in a U beyond the cut where that makes the sum exceed c.
+      bool const linear = c.upper <= linear_to * (1.0 - 4.0 * location_error);
+      enclosure const kept = excess_below * (1.0 - enclosure(unlikely));
+      if (call && linear) low = add_down(low, kept.lower);
       if (call) low = add_down(low, alone.lower);
-      if (!call && !linear) low = subtract_down(low, excess_below.upper);
+      if (!call) low = subtract_down(low, (linear ? excess_below * unlikely : excess_below).upper);
       out.lower = std::max(0.0, low);
     }
     out.lower = std::min(out.lower, out.upper);
@@ -232,8 +233,8 @@ class step_sums {
         std::move(*above),
         std::move(below),
         way_,
-        top_above,
         top_below,
+        0.0,
         t * step_.excess(top_above),
         t * step_.excess(top_below),
         t * step_.alone(),
@@ -242,7 +243,8 @@ class step_sums {
   }
 
   /// δ(ε) by sums that were made for an ε near it: they hold for any.
-  [[nodiscard]] bound<T> from(certified_sum<T> const& sum, T epsilon) const {
+  template <class Loss>
+  [[nodiscard]] bound<T> from(certified_sum<T, Loss> const& sum, T epsilon) const {
     bound<T> const loss = sum(threshold(epsilon));
     enclosure delta = enclosure(loss.lower, loss.upper) / enclosure(steps_);
     if (way_ == side::put) delta *= exp(enclosure(epsilon));
