@@ -108,7 +108,7 @@ void lines_meet_lattices(int runs, unsigned seed) {
     step_sums<step_ratio<double>> const sums(step_ratio<double>(noise), steps, way);
     double const epsilon = sums.estimate(20.0, delta);
     detail::work_budget work(1e10);
-    auto const line = line_sums<double>(noise, steps, sums.way()).at(epsilon, delta, work);
+    auto const line = line_sums<double>(sums.step(), steps, sums.way()).at(epsilon, delta, work);
     if (!line) continue;
     auto const lattice = sums.at(epsilon, 0x1p14, delta, work);
     if (!lattice) continue;

@@ -155,7 +155,7 @@ class basic_privacy_loss {
 
   // How wide an answer by lines may be without a grid, which seldom says more of one mixture, and of epochs.
   [[nodiscard]] T line_width(effort const& allowed) const {
-    if (mixtures_.has_epochs()) return coarse;
+    if (mixtures_.has_epochs()) return std::min(coarse, 10.0 * allowed.width);
     return mixtures_.has_untabulated() || !mixtures_.one_mixture() ? allowed.width : coarse;
   }
 

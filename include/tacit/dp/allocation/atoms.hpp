@@ -5,6 +5,8 @@
 #include <tacit/core/enclosure.hpp>
 #include <tacit/core/rounded.hpp>
 #include <tacit/core/units.hpp>
+#include <tacit/dp/agreement.hpp>
+#include <tacit/dp/allocation/line_sums.hpp>
 #include <tacit/dp/allocation/step_sums.hpp>
 #include <tacit/dp/grid/compose.hpp>
 #include <tacit/dp/pair.hpp>
@@ -18,6 +20,7 @@
 #include <limits>
 #include <optional>
 #include <utility>
+#include <variant>
 #include <vector>
 
 /// An epoch of random allocation as a pair of finitely many losses, once above it and once below it, for the
@@ -49,12 +52,12 @@ class epoch_atoms {
     work.within(0.5 * work.left(), [&](work_budget& own) { gather(calls_, call, points, own); });
     gather(puts_, put, points, work);
     // X/t is at most one step's ratio in convex order (Lemma 10).
-    place_nodes(800.0 * std::sqrt(points / most_points), [&](T c) {
+    place_nodes((by_lines() ? 6000.0 : 800.0) * std::sqrt(points / most_points), [&](T c) {
       enclosure const u = enclosure(c) / enclosure(steps_);
       return c < steps_ ? (steps_ * step.shortfall(u.upper)).upper
                         : (steps_ * step.excess(u.lower) + alone_).upper;
     });
-    (void)work.spend(120.0 * static_cast<T>(node_.size() * (calls_.size() + puts_.size())));
+    (void)work.spend(static_cast<T>(node_.size()) * (cost_of(calls_) + cost_of(puts_)));
     calls_ = {};  // they are large
     puts_ = {};
   }
@@ -98,25 +101,72 @@ class epoch_atoms {
  private:
   static constexpr T least_delta = 1e-24;
   static constexpr T cost_of_estimate = 1e6;
+  static constexpr std::size_t most_lines = 48;
+  static constexpr T narrow_line = 1e-7;
 
   struct reading {
-    certified_sum<T> sum;
+    std::variant<certified_sum<T>, typename line_sums<T>::sum_on_line> sum;
     T epsilon;
+
+    [[nodiscard]] bool by_line() const { return sum.index() == 1; }
+    [[nodiscard]] bound<T> operator()(enclosure c) const {
+      return std::visit([&](auto const& s) { return s(c); }, sum);
+    }
   };
 
-  // Readings for δ from next to 1 to next to nothing, those first without which least is known; from fewer points where
-  // the work does not allow as many.
+  // Of one value, in nanoseconds: of one line, and of all lattices.
+  [[nodiscard]] static T cost_of(std::vector<reading> const& all) {
+    T lines = 0.0;
+    T points = 0.0;
+    for (reading const& r : all) {
+      if (!r.by_line()) continue;
+      lines += 1.0;
+      points += std::visit([](auto const& s) { return static_cast<T>(s.size()); }, r.sum);
+    }
+    return 3.0 * points / std::max(1.0, lines) + 120.0 * (static_cast<T>(all.size()) - lines);
+  }
+
+  // Whether both sides are known so well that nodes may be close.
+  [[nodiscard]] bool by_lines() const {
+    auto const known = [](std::vector<reading> const& all) {
+      return !all.empty() && all.front().by_line();
+    };
+    return known(calls_) && known(puts_);
+  }
+
+  // Readings for δ from next to 1 to next to nothing.
   template <class Step>
   void gather(std::vector<reading>& out, step_sums<Step, T> const& of, T points,
               work_budget& work) const {
     T const most = of.step().largest_loss(of.way(), least_delta);
-    for (T const delta : {1.0, 1e-21, 1e-6, 1e-3, 1e-10, 0.1, 1e-15}) {
+    if constexpr (std::same_as<Step, step_ratio<T>>) {
+      work.within(0.6 * work.left(), [&](work_budget& own) { gather_lines(out, of, most, own); });
+    }
+    by_lattices(out, of, points, most, work);
+    std::sort(out.begin(), out.end(),
+              [](reading const& a, reading const& b) { return a.epsilon < b.epsilon; });
+  }
+
+  // Those first without which least is known; from fewer points where the work does not allow as many. None where lines
+  // tell more.
+  template <class Step>
+  void by_lattices(std::vector<reading>& out, step_sums<Step, T> const& of, T points, T most,
+                   work_budget& work) const {
+    T known = -1.0;
+    if (!out.empty()) {
+      T const last = out.back().epsilon;
+      known = 1.01 * last;
+      bound<T> const left =
+          std::visit([&](auto const& sum) { return of.from(sum, last); }, out.back().sum);
+      if (left.upper < 1e-21) return;
+    }
+    for (T const delta : {1.0, 1e-21, 1e-6, 1e-3, 1e-10, 0.1, 1e-15, 1e-8, 1e-12, 1e-18}) {
       if (delta < 1.0 && !work.take(cost_of_estimate)) break;
       T const e = delta == 1.0 ? 0.0 : std::min(highest_loss_, of.estimate(most, delta));
       bool const near_another = std::any_of(out.begin(), out.end(), [&](reading const& r) {
         return std::abs(e - r.epsilon) <= 0.01 * r.epsilon;
       });
-      if (near_another) continue;
+      if (near_another || e <= known) continue;
       auto const from = [&](T so_many, work_budget& own) {
         return of.at(e, so_many, std::min(0.1, delta), own);
       };
@@ -125,28 +175,86 @@ class epoch_atoms {
       if (!sum) sum = from(least_points, work);
       if (sum) out.push_back({std::move(*sum), e});
     }
-    std::sort(out.begin(), out.end(),
-              [](reading const& a, reading const& b) { return a.epsilon < b.epsilon; });
   }
 
-  // What E(X−c)₊ exceeds (t−c)₊ by: E(c−X)₊ below t, E(X−c)₊ above. At most E(t−X)₊ ≤ t.
-  [[nodiscard]] bound<T> excess(T c) const {
+  // By lines from ε = 0 to where δ is next to nothing, or to where no line serves; as many as make them narrow between, too.
+  void gather_lines(std::vector<reading>& out, step_sums<step_ratio<T>, T> const& of, T most,
+                    work_budget& work) const {
+    line_sums<T> const lines(of.step(), steps_, of.way());
+    // δ is not known beforehand: a line shows how large it is.
+    auto const add = [&](T e, T delta) {
+      std::optional<typename line_sums<T>::sum_on_line> best;
+      for (int attempt = 0; attempt < 8; ++attempt) {
+        auto line = work.within(std::min(0.4 * work.left(), 4e7),
+                                [&](work_budget& own) { return lines.at(e, delta, own); });
+        if (!line) break;
+        bound<T> const found = of.from(*line, e);
+        if (found.upper - found.lower <= 0.01 * found.upper) best = std::move(line);
+        bool const settled = found.upper > 0.5 * delta;
+        delta = std::max(least_delta, found.upper);
+        if (settled) break;
+      }
+      if (!best) return false;
+      auto const place = std::partition_point(out.begin(), out.end(),
+                                              [&](reading const& r) { return r.epsilon < e; });
+      out.insert(place, {std::move(*best), e});
+      return true;
+    };
+    T last = std::min(highest_loss_, of.estimate(most, 1e-21));
+    if (!add(0.0, 0.3)) return;
+    T const guess = of.way() == side::call ? 1e-7 : 1e-20;
+    while (!add(last, guess)) {
+      last *= 0.8;
+      if (!(last > 1e-9) || !work.take(cost_of_estimate)) return;
+    }
+    for (std::size_t k = 0; k + 1 < out.size() && out.size() < most_lines;) {
+      T const from = out[k].epsilon;
+      T const to = out[k + 1].epsilon;
+      T const middle = from > 0.0 && to > 4.0 * from ? std::sqrt(from * to) : 0.5 * (from + to);
+      enclosure const c = steps_ * elementary::exp(of.way() == side::call ? middle : -middle);
+      bound<T> here{0.0, std::numeric_limits<T>::infinity()};
+      narrow(here, out[k](c));
+      narrow(here, out[k + 1](c));
+      T const size = of.way() == side::call ? steps_ : c.upper;
+      bool const says_all =
+          here.upper - here.lower <= narrow_line * here.upper || here.upper < least_delta * size;
+      if (says_all || !add(middle, std::min(0.3, here.upper / size))) ++k;
+    }
+  }
+
+  // What E(X−c)₊ exceeds (t−c)₊ by: E(c−X)₊ below t, E(X−c)₊ above. At most E(t−X)₊ ≤ t. Of lines by that one alone, if any.
+  [[nodiscard]] bound<T> excess(T c, reading const* line) const {
     if (c <= steps_ * range_.least) return {0.0, 0.0};
     if (c >= steps_ * range_.most) return {alone_.lower, alone_.upper};
     bound<T> best{0.0, steps_};
     for (reading const& r : c < steps_ ? puts_ : calls_) {
-      bound<T> const here = r.sum(enclosure(c));
-      best.upper = std::min(best.upper, here.upper);
-      best.lower = std::max(best.lower, here.lower);
+      if (!r.by_line() || &r == line) narrow(best, r(enclosure(c)));
     }
     best.lower = std::min(best.lower, best.upper);
+    return best;
+  }
+  // Of the two lines that were made for an ε nearby the one that tells more.
+  [[nodiscard]] reading const* line_for(T c) const {
+    std::vector<reading> const& all = c < steps_ ? puts_ : calls_;
+    T const away = std::abs(elementary::log(c / steps_));
+    auto const next = std::partition_point(all.begin(), all.end(),
+                                           [&](reading const& r) { return r.epsilon < away; });
+    reading const* best = nullptr;
+    T least = std::numeric_limits<T>::infinity();
+    for (auto r = next == all.begin() ? next : next - 1; r != all.end() && r <= next; ++r) {
+      if (!r->by_line()) continue;
+      bound<T> const found = (*r)(enclosure(c));
+      if (best != nullptr && !(found.upper - found.lower < least)) continue;
+      best = &*r;
+      least = found.upper - found.lower;
+    }
     return best;
   }
 
   // So many nodes a deviation; no value is above `most_at`.
   template <class Most>
   void place_nodes(T fine, Most&& most_at) {
-    T const middle = excess(steps_).upper;  // about 0.4 deviations
+    T const middle = excess(steps_, line_for(steps_)).upper;  // about 0.4 deviations
     T const unit = 2.5 * middle / fine;
     auto const width = [&](T away) { return std::max(unit, away / (0.5 * fine)); };
     T const last = steps_ * elementary::exp(std::min(highest_loss_,
@@ -174,8 +282,10 @@ class epoch_atoms {
     upper_[0] = lower_[0] = 0.0;  // X > 0
     // Without readings there are next to no nodes: then one step says more as a pair of its own.
     bool const is_read = !calls_.empty() && !puts_.empty();
+    reading const* line = nullptr;
     for (std::size_t k = 1; k < node_.size(); ++k) {
-      bound<T> const v = excess(node_[k]);
+      if (k % 16 == 1 || node_[k] == steps_) line = line_for(node_[k]);
+      bound<T> const v = excess(node_[k], line);
       upper_[k] = is_read ? std::min(v.upper, most_at(node_[k])) : v.upper;
       lower_[k] = std::min(v.lower, upper_[k]);
     }

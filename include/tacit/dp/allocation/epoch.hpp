@@ -69,7 +69,7 @@ class epoch {
  public:
   epoch(allocation_pair const& pair, orientation way)
       : sums_(step_ratio<T>(pair.noise_multiplier), static_cast<T>(pair.steps), way),
-        lines_(pair.noise_multiplier, static_cast<T>(pair.steps), sums_.way()),
+        lines_(sums_.step(), static_cast<T>(pair.steps), sums_.way()),
         noise_(pair.noise_multiplier),
         steps_(static_cast<T>(pair.steps)),
         own_(pair, way) {}
@@ -135,7 +135,7 @@ class epoch {
     bound<T> best = at_once_epsilon(delta, work);
     if (best.upper - best.lower <= width * std::max(1.0, best.upper)) return best;
     T guess = sums_.estimate(best.upper, delta);
-    for (int attempt = 0; attempt < 3; ++attempt) {
+    for (int attempt = 0; attempt < 5; ++attempt) {
       auto const line = lines_.at(guess, delta, work);
       if (!line) break;
       narrow(best, read(*line, guess, delta, best));

@@ -131,8 +131,8 @@ class line_sums {
  public:
   using sum_on_line = certified_sum<T, line_loss<T>>;
 
-  line_sums(T noise_multiplier, T steps, side way)
-      : step_(noise_multiplier), steps_(steps), way_(way), law_(sketch_of(step_)) {}
+  line_sums(step_ratio<T> const& step, T steps, side way)
+      : step_(step), steps_(steps), way_(way), law_(sketch_of(step)) {}
 
   /// For c near t·e^{±ε}, where δ is of that size. Nothing where that is more than the work left, or than `most_work`.
   [[nodiscard]] std::optional<sum_on_line> at(T epsilon, T delta_size, work_budget& work) const {

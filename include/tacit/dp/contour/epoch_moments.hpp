@@ -46,6 +46,9 @@ class epoch_moments {
   static constexpr T coarse_error = -20.0;
   /// Errors are counted to first order, with a hundredth of them more, and must be less than this.
   static constexpr T most_error = 0.004;
+  /// Of one table. More is worth it where ratios are so large that a grid has no answer.
+  static constexpr T most_to_fill = 3e8;
+  static constexpr T little_noise = 0.8;
 
   /// For M(tilt + it), t ≤ end, and for M at the tilts tilt + right and tilt − left.
   [[nodiscard]] static std::optional<epoch_moments> fine(allocation_pair const& pair, T tilt,
@@ -79,7 +82,8 @@ class epoch_moments {
     if (!serves(pair)) return std::nullopt;
     // Of the ways that the line may be split, the one of the least work.
     std::optional<epoch_moments> best;
-    T least = work.left();
+    T least =
+        pair.noise_multiplier < little_noise ? work.left() : std::min(work.left(), most_to_fill);
     auto const consider = [&](T apart, T real_end) {
       epoch_moments one(pair, range, apart, real_end);
       if (!(one.order_ <= poisson_sums<T>::highest_order) || !one.place(range, line)) return;
