@@ -163,3 +163,22 @@ TEST_CASE("an epoch is narrow where its line serves", "[allocation]") {
   CHECK(back.upper >= delta * (1.0 - 1e-5));
   CHECK(back.upper - back.lower <= 1e-6 * delta);
 }
+
+TEST_CASE("several epochs on a grid are narrow where lines serve one", "[allocation][long]") {
+  struct reference {
+    std::uint64_t count;
+    std::uint64_t steps;
+    double noise;
+    double delta;
+  };
+  auto const [count, steps, noise, delta] =
+      GENERATE(reference{10, 10'000, 1.0, 1e-6}, reference{10, 100'000, 20.0, 1e-6},
+               reference{10, 100'000, 1.0, 1e-12}, reference{1000, 100'000, 20.0, 1e-6});
+  auto account = privacy_loss_accountant();
+  bound<double> const found =
+      account.compose(sampled(gaussian{.noise_multiplier = noise}, random_allocation{steps}), count)
+          .epsilon(delta);
+  CAPTURE(count, steps, noise, delta, found.lower, found.upper);
+  CHECK(found.lower > 0.0);
+  CHECK(found.upper - found.lower <= 1e-6);
+}
