@@ -342,7 +342,7 @@ TEST_CASE("how wide distinct epochs are", "[allocation][.sweep]") {
     double width;  // docs/certificates/allocation.md
   };
   for (auto const& [count, width] :
-       {limit{2, 3e-5}, limit{16, 8e-4}, limit{32, 1.5e-3}, limit{64, .032}, limit{1000, .053}}) {
+       {limit{2, 1e-8}, limit{16, 1e-8}, limit{32, 1e-8}, limit{64, .032}, limit{1000, .045}}) {
     bound<double> const found = epochs_of(rising_noise(count)).epsilon(1e-6);
     CAPTURE(count, found.lower, found.upper);
     CHECK(found.upper - found.lower <= 1.05 * width * found.upper);
