@@ -123,8 +123,7 @@ class atom_lines {
 
   // The largest losses, of so much mass together at most. Whether there are any.
   [[nodiscard]] static bool leave_out(loss_law<T>& law, T mass) {
-    std::sort(law.atoms.begin(), law.atoms.end(),
-              [](loss_atom<T> const& a, loss_atom<T> const& b) { return a.loss < b.loss; });
+    sort_by_loss(law.atoms);
     T out = 0.0;
     std::size_t kept = law.atoms.size();
     for (; kept > 2; --kept) {

@@ -276,7 +276,8 @@ class composed_losses {
       std::span<loss_law<T> const> laws, rounding_side side, T cells, work_budget& work) {
     std::vector<loss_law<T>> out;
     for (loss_law<T> const& law : laws) {
-      if (!work.take(listed_curves<T>::cost(law, cells))) return std::nullopt;
+      T const point = prepared_laws<T>::point_cost(law);
+      if (!work.take(listed_curves<T>::cost(law, cells, point))) return std::nullopt;
       auto listed = listed_curves<T>::of(law, side, cells);
       if (!listed) return std::nullopt;
       out.push_back(std::move(*listed));

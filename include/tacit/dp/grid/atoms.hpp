@@ -108,8 +108,7 @@ class atom_composition {
 
   // Losses that differ by less than rounding may have made of them are one; the shift is an error.
   static void merge(atom_list<T>& list) {
-    std::sort(list.atoms.begin(), list.atoms.end(),
-              [](loss_atom<T> const& a, loss_atom<T> const& b) { return a.loss < b.loss; });
+    sort_by_loss(list.atoms);
     T const size = std::max(std::abs(list.atoms.front().loss), std::abs(list.atoms.back().loss));
     T const tolerance = 16.0 * unit_roundoff * size;
     std::vector<loss_atom<T>> out;
@@ -175,8 +174,7 @@ class atom_composition {
 
   [[nodiscard]] static std::optional<atom_list<T>> power(loss_law<T> const& law) {
     atom_list<T> out{law.atoms, law.mass_error, 0.0, law.loss_error};
-    std::sort(out.atoms.begin(), out.atoms.end(),
-              [](loss_atom<T> const& a, loss_atom<T> const& b) { return a.loss < b.loss; });
+    sort_by_loss(out.atoms);
     if (law.count == 1.0) return out;
     std::optional<T> const step = common_lattice(std::span<loss_law<T> const>(&law, 1));
     if (!step) return power_of_few(out, law.count);

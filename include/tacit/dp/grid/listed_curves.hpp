@@ -37,13 +37,9 @@ class listed_curves {
     return std::move(listed.out_);
   }
 
-  /// The work of it, in nanoseconds.
-  [[nodiscard]] static T cost(loss_law<T> const& law, T cells) {
-    T cost = 0.0;
-    for (loss_curve<T> const& part : law.curves) {
-      std::visit([&](auto const& curve) { cost += cells * (4.0 * curve.cost() + 400.0); }, part);
-    }
-    return cost;
+  /// The work of it, in nanoseconds; `point` is that of the dearest curve's points.
+  [[nodiscard]] static T cost(loss_law<T> const& law, T cells, T point) {
+    return static_cast<T>(law.curves.size()) * cells * (4.0 * point + 400.0);
   }
 
  private:

@@ -25,6 +25,13 @@ struct loss_atom {
   T p;
 };
 
+/// By the loss, in one instance of the sort.
+template <std::same_as<double> T>
+void sort_by_loss(std::vector<loss_atom<T>>& atoms) {
+  std::sort(atoms.begin(), atoms.end(),
+            [](loss_atom<T> const& a, loss_atom<T> const& b) { return a.loss < b.loss; });
+}
+
 /// A law of the loss. Masses are exact up to the relative error `mass_error`, losses up to `loss_error`.
 template <std::same_as<double> T = double>
 struct loss_law {

@@ -32,10 +32,7 @@ struct loss_sketch {
     // Many atoms count in groups of neighbours, at their means: no mass is lost.
     std::vector<loss_atom<T>> atoms = law.atoms;
     std::size_t const group = atoms.size() / 4096 + 1;
-    if (group > 1) {
-      std::sort(atoms.begin(), atoms.end(),
-                [](loss_atom<T> const& a, loss_atom<T> const& b) { return a.loss < b.loss; });
-    }
+    if (group > 1) sort_by_loss(atoms);
     for (std::size_t k = 0; k < atoms.size(); k += group) {
       T mass = 0.0;
       T weighted = 0.0;

@@ -27,9 +27,9 @@
 #include <limits>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <span>
 #include <stdexcept>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -264,7 +264,7 @@ template <dense_scalar T = double>
   std::vector<Eigen::Index> different;
   gap_study out;
   {
-    std::unordered_set<std::uint64_t> known;
+    std::set<std::uint64_t> known;
     std::vector<std::uint64_t> const digests = detail::digests_of(outputs);
     for (Eigen::Index const i : everywhere) {
       std::uint64_t const digest = digests[static_cast<std::size_t>(i)];
