@@ -225,3 +225,21 @@ TEST_CASE("a few epochs, and a thousand of a million steps, are narrow", "[alloc
     CHECK(found.upper <= one.grid.upper);
   }
 }
+
+TEST_CASE("a few epochs whose moments take long have them all the same", "[allocation][long]") {
+  struct question {
+    double sigma;
+    std::uint64_t steps;
+    std::uint64_t count;
+    double delta;
+  };
+  for (question const& one :
+       {question{0.85, 1000, 2, 1e-10}, question{5.95145883182892, 129, 10, 2.85e-6},
+        question{1.1582531358604615, 1617, 10, 1.66e-5}}) {
+    privacy_loss_accountant account(adjacency::add_remove);
+    account.compose(epoch_of(one.sigma, one.steps), one.count);
+    bound<double> const found = account.epsilon(one.delta);
+    CAPTURE(one.sigma, one.steps, one.count, found.lower, found.upper);
+    CHECK(found.upper - found.lower <= 1e-7);
+  }
+}

@@ -35,9 +35,17 @@ class atom_lines {
            });
   }
 
-  /// What of the work they are worth: of few releases a grid says as much.
-  [[nodiscard]] static T share_of_work(std::span<loss_law<T> const> laws) {
-    return releases_of(laws) < 100.0 ? 0.4 : 0.8;
+  /// Whether there are no curves.
+  [[nodiscard]] static bool listed(std::span<loss_law<T> const> laws) {
+    return std::all_of(laws.begin(), laws.end(),
+                       [](loss_law<T> const& law) { return law.curves.empty(); });
+  }
+
+  /// Whether there are few atoms of each law besides, and so many releases that a grid of them is the poorer answer.
+  [[nodiscard]] static bool short_lists(std::span<loss_law<T> const> laws) {
+    return listed(laws) && releases_of(laws) >= 100.0 &&
+           std::all_of(laws.begin(), laws.end(),
+                       [](loss_law<T> const& law) { return law.atoms.size() <= 6000; });
   }
 
   /// An error of about `width` is aimed at, relative to the answer.

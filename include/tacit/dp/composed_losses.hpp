@@ -196,17 +196,21 @@ class composed_losses {
       if (aim.keep != nullptr) aim.keep->keep({*atoms, laws.ends(), laws.lower_holds()});
       return best;
     }
-    bool const listed = std::all_of(laws.laws().begin(), laws.laws().end(),
-                                    [](loss_law<T> const& law) { return law.curves.empty(); });
-    if (listed && on_line(laws, query, aim, best, work)) return best;
-    // Where a coarse grid says too little, curves are listed, above and below.
-    bool const lines_too = !listed && aim.width >= 1e-5 && atom_lines<T>::serves(laws.laws());
-    work.within((lines_too ? 0.6 : 1.0) * work.left(),
+    // Lists of losses that are short beside so many releases are summed along a line first. Longer ones, and curves, which are
+    // listed for it above and below, later: where a coarse grid says too little of ε.
+    // Each has its own interval, so that what one finds does not end the other, and both must meet.
+    bound<T> by_line = best;
+    bool const lines = atom_lines<T>::serves(laws.laws());
+    bool const first = lines && atom_lines<T>::short_lists(laws.laws());
+    if (first && on_line(laws, query, aim, by_line, work)) return by_line;
+    bool const later = lines && !first && aim.width >= 1e-5 &&
+                       (query.wants_epsilon || atom_lines<T>::listed(laws.laws()));
+    work.within((later ? 0.85 : 1.0) * work.left(),
                 [&](work_budget& own) { on_grids(pairs, laws, query, aim, best, own); });
-    if (lines_too && !good(best, 0.1 * aim.width)) {
-      (void)on_line(laws, query, aim, best, work);
-    }
-    return best;
+    if (later && !good(best, 0.1 * aim.width)) (void)on_line(laws, query, aim, by_line, work);
+    agreement known(best, [&] { return std::string(query.words()) + to_text(query.value); });
+    known.meet(by_line, "a line of listed losses");
+    return known.shared();
   }
 
   static void on_grids(std::vector<counted_pair> const& pairs, prepared_laws<T> const& laws,
@@ -237,10 +241,9 @@ class composed_losses {
     if (!atom_lines<T>::serves(all) || common_lattice(all)) return false;  // or a grid is exact
     // A line's width costs little.
     T const width = std::max(0.01 * aim.width, 1e-10);
-    bool const listed = std::all_of(all.begin(), all.end(),
-                                    [](loss_law<T> const& law) { return law.curves.empty(); });
+    bool const listed = atom_lines<T>::listed(all);
     std::optional<composed_line<T>> line;
-    work.within(atom_lines<T>::share_of_work(all) * work.left(), [&](work_budget& own) {
+    work.within(0.8 * work.left(), [&](work_budget& own) {
       auto const answer = [&](std::span<loss_law<T> const> of, work_budget& part) {
         atom_lines<T> lines(of, query, width);
         auto const found = lines.answer(part);

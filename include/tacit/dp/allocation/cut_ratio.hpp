@@ -76,7 +76,8 @@ class cut_ratio {
     T const log_allowed = elementary::log(allowed);
     T quadrature = 0.0;
     T half = 0.5;
-    T const first = -std::min(highest_z, std::sqrt(196.0 + 2.0 * std::max(0.0, -sign_ * tilt)));
+    // Farther out a panel's masses are subnormal.
+    T const first = -std::min(37.0, std::sqrt(196.0 + 2.0 * std::max(0.0, -sign_ * tilt)));
     for (T z = first; z < last_;) {
       half = std::min(1.6 * half, 1.0);
       T error = 0.0;

@@ -79,6 +79,7 @@ class line_loss {
     T const end = spacing_ * static_cast<T>(value_.size() - 1);
     T const off = 1.01 * (scale * (wrong_ + std::abs(away) * swing_ + relative * size_) +
                           exp_of(log_beyond_ + own_.tilt * away) / (std::numbers::pi * end));
+    if (!(end * std::abs(away) < 0x1p40)) return {0.0, std::numeric_limits<T>::infinity()};
     T const period = 2.0 * std::numbers::pi / spacing_ * (1.0 - 1e-12);
     T const further = alias(right_, away, (right_.tilt - own_.tilt) * period) +
                       alias(left_, away, (own_.tilt - left_.tilt) * period);
@@ -136,6 +137,8 @@ class line_sums {
 
   /// For c near t·e^{±ε}, where δ is of that size. Nothing where that is more than the work left, or than `most_work`.
   [[nodiscard]] std::optional<sum_on_line> at(T epsilon, T delta_size, work_budget& work) const {
+    // Of so much noise all values are one, but for their rounding.
+    if (!(step_.shift() > least_shift)) return std::nullopt;
     bool const call = way_ == side::call;
     T const c = steps_ * elementary::exp(call ? epsilon : -epsilon);
     T const c_most = c * elementary::exp(0.03 * std::min(1.0, epsilon) + 0x1p-10);
@@ -191,6 +194,7 @@ class line_sums {
   }
 
  private:
+  static constexpr T least_shift = 1e-7;
   static constexpr T most_points = 50'000.0;
   static constexpr T most_work = 2e8;    // in nanoseconds; lattices take less then
   static constexpr T log_share = -23.0;  // of δ, each of what a line leaves out
@@ -341,7 +345,9 @@ class line_sums {
       T const off = steps_ * 1.01 * (wrong / size + unit_roundoff * rounded);
       if (!(size > 0.0 && off < 20.0)) {
         // Nothing is known of it but how large it may be.
-        T const most = steps_ * (elementary::log(size + wrong) - log_first) + 1e-9;
+        // `size` is the root of a number that rounding may have made 0.
+        T const slack = std::sqrt(16.0 * unit_roundoff * (1.0 + std::abs(d.re) + norm(d)));
+        T const most = steps_ * (elementary::log(size + slack + wrong) - log_first) + 1e-9;
         out.push_back({{0.0, 0.0}, elementary::exp(std::min(700.0, most)) / square});
         continue;
       }

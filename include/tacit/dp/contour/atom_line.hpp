@@ -56,6 +56,8 @@ class atom_line {
     certified_profile<T> const above = line_.profile(epsilon - aside);
     certified_profile<T> const below = line_.profile(epsilon + aside);
     auto const out = [&](T log_size, T side) {
+      // A number below the normal ones has no relative error, and an upper end is never 0.
+      if (!(log_size > -700.0)) return side > 0.0 ? std::numeric_limits<T>::min() : T(0.0);
       T const off = blur_ + unit_roundoff * (4.0 * std::abs(log_size) + 16.0);
       return std::min(1.0, elementary::exp(log_size + side * off));
     };
@@ -137,7 +139,7 @@ class atom_line_planner {
 
  private:
   static constexpr T log_tolerance = -30.0;  // what each kind of error may add to δ, relatively
-  static constexpr T most_blur = 0.1;
+  static constexpr T most_blur = 0.05;
   static constexpr T most_share = 0.6;  // of the work, to see where |M| stays low
 
   // K and its derivatives, nearly.
@@ -250,6 +252,7 @@ class atom_line_planner {
     };
     T value = 0.0;
     T left_below = 0.0;
+    T log_mass = 0.0;
     for (std::size_t k = 0; k < laws_.size(); ++k) {
       loss_law<T> const& law = laws_[k];
       if (!work_->take(moments_[k].work(points))) return std::nullopt;
@@ -259,6 +262,7 @@ class atom_line_planner {
       add(line.at_right_, law.count, moments_[k].above(tilt + plan_.right));
       if (plan_.left < tilt) add(line.at_left_, law.count, moments_[k].above(tilt - plan_.left));
       line.dropped_ += 1.01 * law.count * law.above;
+      add(log_mass, law.count, moments_[k].above(0.0));
       if (law.below > 0.0) {
         left_below += 1.01 * law.count * law.below *
                       elementary::exp(tilt * (law.low + law.loss_error) - *log_moment);
@@ -271,11 +275,14 @@ class atom_line_planner {
     T const beyond = -0.5 * variance * (far_ - line.end_) * (far_ + line.end_);
     line.log_end_ = sum_above<T>({value, log_add(log_fallen_, beyond), 1e-9});
     line.add_normals(variance, plan_, sums);
+    // Relative to what Re K(θ) was found to be.
     hidden_ =
-        1.001 * (1.0 + w) * variance / std::numbers::pi *
+        1.001 * elementary::exp(sums.error[0]) * (1.0 + w) * variance / std::numbers::pi *
         (plan_.spacing * size_of(sums) + elementary::exp(log_fallen_) * (far_ + plan_.spacing) +
          elementary::exp(beyond) * (1.0 / (variance * far_) + plan_.spacing));
     line.hidden_ = hidden_;
+    // All of the measure may be more than 1, by what its masses are rounded by.
+    line.log_mass_ = std::max(0.0, log_mass);
     line.finish(sums);
     // What is left out below counts as an error of the first node.
     line.error_ += 1.01 * left_below * elementary::exp(contour_search<T>::chernoff_constant(tilt)) *

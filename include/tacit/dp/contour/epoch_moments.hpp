@@ -21,6 +21,7 @@
 #include <cmath>
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <numbers>
 #include <optional>
@@ -46,8 +47,9 @@ class epoch_moments {
   static constexpr T coarse_error = -20.0;
   /// Errors are counted to first order, with a hundredth of them more, and must be less than this.
   static constexpr T most_error = 0.004;
-  /// Of one table. More is worth it where ratios are so large that a grid has no answer.
+  /// Of one table of very many steps, which a grid answers as well. More is worth it where ratios are so large that it does not.
   static constexpr T most_to_fill = 3e8;
+  static constexpr std::uint64_t many_steps = 5000;
   static constexpr T little_noise = 0.8;
 
   /// For M(tilt + it), t ≤ end, and for M at the tilts tilt + right and tilt − left.
@@ -82,8 +84,8 @@ class epoch_moments {
     if (!serves(pair)) return std::nullopt;
     // Of the ways that the line may be split, the one of the least work.
     std::optional<epoch_moments> best;
-    T least =
-        pair.noise_multiplier < little_noise ? work.left() : std::min(work.left(), most_to_fill);
+    bool const on_grid = pair.steps > many_steps && pair.noise_multiplier >= little_noise;
+    T least = on_grid ? std::min(work.left(), most_to_fill) : work.left();
     auto const consider = [&](T apart, T real_end) {
       epoch_moments one(pair, range, apart, real_end);
       if (!(one.order_ <= poisson_sums<T>::highest_order) || !one.place(range, line)) return;

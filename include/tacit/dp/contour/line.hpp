@@ -183,7 +183,8 @@ class contour_line {
         sum_above<T>({chernoff(right), at_right_, -right * epsilon, -right_ * period_, -scale,
                       unit_roundoff * 4.0 * (std::abs(scale) + std::abs(tilt_ * epsilon))});
     T const left = tilt_ - left_;
-    T const log_left = left > 0.0 ? sum_above<T>({chernoff(left), at_left_, -left * epsilon}) : 0.0;
+    T const log_left =
+        left > 0.0 ? sum_above<T>({chernoff(left), at_left_, -left * epsilon}) : log_mass_;
     T const down =
         sum_above<T>({log_left, -left_ * period_, -scale,
                       unit_roundoff * 4.0 * (std::abs(scale) + std::abs(tilt_ * epsilon))});
@@ -205,9 +206,10 @@ class contour_line {
   T at_left_ = 0.0;
   T at_small_ = 0.0;
   T dropped_ = 0.0;
-  T hidden_ = 0.0;  // what a Gaussian that is no release adds to δ at most, relative to e^scale
-  T top_ = 0.0;     // Re K at the tilt
-  T error_ = 0.0;   // of the sum over the points, at most, and by |ε|
+  T log_mass_ = 0.0;  // of all of the measure, at most
+  T hidden_ = 0.0;    // what a Gaussian that is no release adds to δ at most, relative to e^scale
+  T top_ = 0.0;       // Re K at the tilt
+  T error_ = 0.0;     // of the sum over the points, at most, and by |ε|
   T error_by_epsilon_ = 0.0;
   std::vector<point> points_;
 };
