@@ -26,7 +26,8 @@ int main(int argc, char** argv) {
     std::printf(
         "| epochs | steps | σ | δ | lower | upper | width | ms |\n"
         "|---|---|---|---|---|---|---|---|\n");
-    for (std::uint64_t const steps : {2, 10, 100, 1000, 10'000, 100'000, 1'000'000}) {
+    for (std::uint64_t const steps : std::initializer_list<std::uint64_t>{
+             2, 10, 100, 1000, 10'000, 100'000, 1'000'000}) {
       for (double const sigma : {0.3, 0.5, 1.0, 2.0, 5.0, 20.0}) {
         for (double const delta : {1e-3, 1e-6, 1e-12}) {
           std::clock_t const begin = std::clock();
