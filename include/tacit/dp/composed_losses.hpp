@@ -205,10 +205,7 @@ class composed_losses {
     if (first && on_line(laws, query, aim, by_line, work)) return by_line;
     bool const later = lines && !first && aim.width >= 1e-5 &&
                        (query.wants_epsilon || atom_lines<T>::listed(laws.laws()));
-    // Grids of many laws need all of the work to say anything.
-    bool const spares = later && laws.laws().size() <= few;
-    work.within((spares ? 0.85 : 1.0) * work.left(),
-                [&](work_budget& own) { on_grids(pairs, laws, query, aim, best, own); });
+    on_grids(pairs, laws, query, aim, best, work);
     if (later && !good(best, 0.1 * aim.width)) (void)on_line(laws, query, aim, by_line, work);
     agreement known(best, [&] { return std::string(query.words()) + to_text(query.value); });
     known.meet(by_line, "a line of listed losses");
