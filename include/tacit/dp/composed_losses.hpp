@@ -206,7 +206,10 @@ class composed_losses {
     bool const later = lines && !first && aim.width >= 1e-5 &&
                        (query.wants_epsilon || atom_lines<T>::listed(laws.laws()));
     on_grids(pairs, laws, query, aim, best, work);
-    if (later && !good(best, 0.1 * aim.width)) (void)on_line(laws, query, aim, by_line, work);
+    // Of little work a line would spend more than there is.
+    if (later && work.allows(2e7) && !good(best, 0.1 * aim.width)) {
+      (void)on_line(laws, query, aim, by_line, work);
+    }
     agreement known(best, [&] { return std::string(query.words()) + to_text(query.value); });
     known.meet(by_line, "a line of listed losses");
     return known.shared();
