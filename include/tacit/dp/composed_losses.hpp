@@ -130,9 +130,9 @@ class composed_losses {
   static constexpr T lowest_log_delta = -640.0;
   static constexpr std::size_t many_laws = 64;
   static constexpr std::size_t few = 16;
-  static constexpr T rough = 1e-2;  // width to aim at where a few pairs stand for many
-  static constexpr T on_line_alone =
-      3e-8;  // a hundredth of what a grid of many releases says no more than
+  static constexpr T rough = 1e-2;          // width to aim at where a few pairs stand for many
+  static constexpr T least_on_line = 2e7;   // of work, in nanoseconds
+  static constexpr T on_line_alone = 3e-8;  // as an aim's width: a line so narrow needs no grid
 
   [[nodiscard]] static std::optional<bound<T>> beside_jumps(std::vector<counted_pair> const& pairs,
                                                             loss_query<T> query, T width,
@@ -196,20 +196,18 @@ class composed_losses {
       if (aim.keep != nullptr) aim.keep->keep({*atoms, laws.ends(), laws.lower_holds()});
       return best;
     }
-    // Lists of losses that are short beside so many releases are summed along a line first. Longer ones, and curves, which are
-    // listed for it above and below, later: where a coarse grid says too little of ε.
-    // Each has its own interval, so that what one finds does not end the other, and both must meet.
+    // A line goes first where lists of losses are short beside so many releases; for longer lists, and for curves, which are listed
+    // for it above and below, it goes after a coarse grid that says too little. Each starts from what the ends of the laws say,
+    // for what the other has found would end its search.
+    std::span<loss_law<T> const> const all(laws.laws());
     bound<T> by_line = best;
-    bool const lines = atom_lines<T>::serves(laws.laws());
-    bool const first = lines && atom_lines<T>::short_lists(laws.laws());
+    bool const serves = atom_lines<T>::serves(all) && !common_lattice(all);  // or a grid is exact
+    bool const first = serves && atom_lines<T>::short_lists(all);
     if (first && on_line(laws, query, aim, by_line, work)) return by_line;
-    bool const later = lines && !first && aim.width >= 1e-5 &&
-                       (query.wants_epsilon || atom_lines<T>::listed(laws.laws()));
     on_grids(pairs, laws, query, aim, best, work);
-    // Of little work a line would spend more than there is.
-    if (later && work.allows(2e7) && !good(best, 0.1 * aim.width)) {
-      (void)on_line(laws, query, aim, by_line, work);
-    }
+    bool const later = serves && !first && aim.width >= 1e-5 &&
+                       (query.wants_epsilon || atom_lines<T>::listed(all));
+    if (later && !good(best, 0.1 * aim.width)) (void)on_line(laws, query, aim, by_line, work);
     agreement known(best, [&] { return std::string(query.words()) + to_text(query.value); });
     known.meet(by_line, "a line of listed losses");
     return known.shared();
@@ -240,7 +238,7 @@ class composed_losses {
   [[nodiscard]] static bool on_line(prepared_laws<T> const& laws, loss_query<T> query,
                                     grid_aim<T> aim, bound<T>& best, work_budget& work) {
     std::span<loss_law<T> const> const all(laws.laws());
-    if (!atom_lines<T>::serves(all) || common_lattice(all)) return false;  // or a grid is exact
+    if (!work.allows(least_on_line)) return false;  // a line would spend more than there is
     // A line's width costs little.
     T const width = std::max(0.01 * aim.width, 1e-10);
     bool const listed = atom_lines<T>::listed(all);
@@ -261,8 +259,8 @@ class composed_losses {
       T const affordable = own.left() / (2e4 * static_cast<T>(all.size()));
       T const cells =
           std::clamp(10.0 / std::sqrt(aim.width), 64.0, std::clamp(affordable, 64.0, 8192.0));
-      auto const above = listed_laws(all, rounding_side::above, cells, own);
-      auto const below = listed_laws(all, rounding_side::below, cells, own);
+      auto const above = listed_curves<T>::of(all, rounding_side::above, cells, own);
+      auto const below = listed_curves<T>::of(all, rounding_side::below, cells, own);
       if (!above || !below) return;
       auto [most, over] =
           own.within(0.5 * own.left(), [&](work_budget& part) { return answer(*above, part); });
@@ -275,19 +273,6 @@ class composed_losses {
     if (!good(best, std::max(0.1 * width, on_line_alone))) return false;
     if (aim.keep != nullptr && line) aim.keep->keep(std::move(*line));
     return true;
-  }
-
-  [[nodiscard]] static std::optional<std::vector<loss_law<T>>> listed_laws(
-      std::span<loss_law<T> const> laws, rounding_side side, T cells, work_budget& work) {
-    std::vector<loss_law<T>> out;
-    for (loss_law<T> const& law : laws) {
-      T const point = prepared_laws<T>::point_cost(law);
-      if (!work.take(listed_curves<T>::cost(law, cells, point))) return std::nullopt;
-      auto listed = listed_curves<T>::of(law, side, cells);
-      if (!listed) return std::nullopt;
-      out.push_back(std::move(*listed));
-    }
-    return out;
   }
 
   [[nodiscard]] static bool good(bound<T> const& found, T width) {

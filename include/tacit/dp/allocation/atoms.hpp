@@ -105,7 +105,7 @@ class epoch_atoms {
   static constexpr T narrow_line = 1e-7;
 
   struct reading {
-    std::variant<certified_sum<T>, typename line_sums<T>::sum_on_line> sum;
+    any_sum<T> sum;
     T epsilon;
 
     [[nodiscard]] bool by_line() const { return sum.index() == 1; }
@@ -121,7 +121,7 @@ class epoch_atoms {
     for (reading const& r : all) {
       if (!r.by_line()) continue;
       lines += 1.0;
-      points += std::visit([](auto const& s) { return static_cast<T>(s.size()); }, r.sum);
+      points += static_cast<T>(size_of<T>(r.sum));
     }
     return 3.0 * points / std::max(1.0, lines) + 120.0 * (static_cast<T>(all.size()) - lines);
   }

@@ -39,27 +39,21 @@ namespace tacit::detail::epochs {
 template <std::same_as<double> T = double>
 class kept_sums {
  public:
-  using sum = std::variant<certified_sum<T>, typename line_sums<T>::sum_on_line>;
-
-  [[nodiscard]] std::vector<sum> const& all() const { return all_; }
+  [[nodiscard]] std::vector<any_sum<T>> const& all() const { return all_; }
 
   /// Of what is kept the oldest is dropped where it becomes too much.
-  void keep(sum one) {
-    nodes_ += size_of(one);
+  void keep(any_sum<T> one) {
+    nodes_ += size_of<T>(one);
     all_.push_back(std::move(one));
     while (all_.size() > 1 && nodes_ > most_nodes) {
-      nodes_ -= size_of(all_.front());
+      nodes_ -= size_of<T>(all_.front());
       all_.erase(all_.begin());
     }
   }
 
  private:
-  [[nodiscard]] static std::size_t size_of(sum const& one) {
-    return std::visit([](auto const& s) { return s.size(); }, one);
-  }
-
   static constexpr std::size_t most_nodes = std::size_t{1} << 22;  // 16 bytes each
-  std::vector<sum> all_;
+  std::vector<any_sum<T>> all_;
   std::size_t nodes_ = 0;
 };
 

@@ -20,6 +20,7 @@
 #include <numbers>
 #include <optional>
 #include <utility>
+#include <variant>
 #include <vector>
 
 /// E(X − c)₊ and E(c − X)₊ of an epoch along a vertical line: with x = g(ΣV_i − c), V = min(U, top), g = 1 or −1,
@@ -364,5 +365,15 @@ class line_sums {
   side way_;
   std::vector<outcome<T>> law_;  // U, roughly
 };
+
+/// E(X − c)₊ or E(c − X)₊, by lattices or along a line.
+template <std::same_as<double> T = double>
+using any_sum = std::variant<certified_sum<T>, typename line_sums<T>::sum_on_line>;
+
+/// How many numbers it takes.
+template <std::same_as<double> T>
+[[nodiscard]] std::size_t size_of(any_sum<T> const& sum) {
+  return std::visit([](auto const& s) { return s.size(); }, sum);
+}
 
 }  // namespace tacit::detail::epochs

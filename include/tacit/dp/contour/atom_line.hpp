@@ -6,7 +6,6 @@
 #include <tacit/core/real.hpp>
 #include <tacit/core/rounded.hpp>
 #include <tacit/core/units.hpp>
-#include <tacit/dp/agreement.hpp>
 #include <tacit/dp/contour/atom_fall.hpp>
 #include <tacit/dp/contour/atom_moments.hpp>
 #include <tacit/dp/contour/integrate.hpp>
@@ -14,7 +13,6 @@
 #include <tacit/dp/contour/plan.hpp>
 #include <tacit/dp/contour/search.hpp>
 #include <tacit/dp/grid/loss_law.hpp>
-#include <tacit/dp/grid/sketch.hpp>
 #include <tacit/dp/saddle.hpp>
 #include <tacit/dp/work_budget.hpp>
 
@@ -129,8 +127,9 @@ class atom_line_planner {
       auto next = integrated();
       if (!next) break;
       line = std::move(next);
-      if (hidden_ <= most_hidden || far_ < enough || error >= 1.0) break;
-      enough *= 1.1 * std::sqrt(hidden_ / most_hidden);
+      T const hidden = line->hidden_;
+      if (hidden <= most_hidden || far_ < enough || error >= 1.0) break;
+      enough *= 1.1 * std::sqrt(hidden / most_hidden);
       end = plan_.end();
     }
     if (!line) return std::nullopt;
@@ -155,10 +154,11 @@ class atom_line_planner {
     return sum;
   }
 
-  // The end of the line, from `end` on, and how far beyond it, up to `enough`, |e^K| is seen to stay as low. `goal` is relative
-  // to e^{K − θε}.
+  // The end of the line, from `end` on, and how far beyond it, up to `enough`, |e^K| is seen to stay as low: whether that is
+  // farther than was known. `goal` is relative to e^{K − θε}.
   [[nodiscard]] bool choose_end(T end, T goal, T enough) {
     T const longest = 0.3 * work_->left() / (3.0 * atoms_ + 1200.0) * plan_.spacing;
+    T const before = far_;
     return work_->within(most_share * work_->left(), [&](work_budget& own) {
       for (bool longer = true; longer && end < longest && !own.ended();) {
         T const aim = goal + elementary::log(std::numbers::pi * end);
@@ -179,7 +179,7 @@ class atom_line_planner {
         longer = seen < 1e3 * end && seen < enough;
         end = 1.03 * seen;
       }
-      return far_ > 0.0;
+      return far_ > before;
     });
   }
 
@@ -247,9 +247,7 @@ class atom_line_planner {
     contour_line<T> line(plan_);
     line_sums<T> sums(plan_.points, false);
     T const lost = unit_roundoff * (4.0 + static_cast<T>(laws_.size()));
-    auto const add = [&](T& to, T count, T log_size) {
-      to += count * log_size + lost * std::abs(count * log_size);
-    };
+    auto const add = [&](T& to, T count, T log_size) { add_counted(to, count, log_size, lost); };
     T value = 0.0;
     T left_below = 0.0;
     T log_mass = 0.0;
@@ -276,11 +274,10 @@ class atom_line_planner {
     line.log_end_ = sum_above<T>({value, log_add(log_fallen_, beyond), 1e-9});
     line.add_normals(variance, plan_, sums);
     // Relative to what Re K(θ) was found to be.
-    hidden_ =
+    line.hidden_ =
         1.001 * elementary::exp(sums.error[0]) * (1.0 + w) * variance / std::numbers::pi *
         (plan_.spacing * size_of(sums) + elementary::exp(log_fallen_) * (far_ + plan_.spacing) +
          elementary::exp(beyond) * (1.0 / (variance * far_) + plan_.spacing));
-    line.hidden_ = hidden_;
     // All of the measure may be more than 1, by what its masses are rounded by.
     line.log_mass_ = std::max(0.0, log_mass);
     line.finish(sums);
@@ -311,7 +308,6 @@ class atom_line_planner {
   T log_fallen_ = 0.0;  // |e^K| from the line's end up to `far_`, relative to e^{K(θ)}
   T far_ = 0.0;
   T reach_ = 0.0;
-  T hidden_ = 0.0;
 };
 
 }  // namespace tacit::detail

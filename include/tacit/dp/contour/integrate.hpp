@@ -106,9 +106,7 @@ template <std::same_as<double> T, class Law>
   if (!budget.take(law.work(static_cast<T>(plan.points)))) return false;
   std::optional<T> const value = add_along(count, law, plan, sums);
   if (!value) return false;
-  auto const add = [&](T& to, T log_size) {
-    to += count * log_size + lost * std::abs(count * log_size);
-  };
+  auto const add = [&](T& to, T log_size) { add_counted(to, count, log_size, lost); };
   T const fallen = elementary::log(law.beyond(plan.tilt, plan.end(), *value));
   add(line.log_end_, *value + fallen + 2.0 * unit_roundoff * (std::abs(*value) + std::abs(fallen)));
   add(line.at_right_, law.above(plan.tilt + plan.right));
@@ -133,9 +131,7 @@ template <std::same_as<double> T>
   if (split) sums.split();
   // A product with a count, and the sum over the entries.
   T const lost = unit_roundoff * (4.0 + static_cast<T>(of.size()));
-  auto const add = [&](T& to, T count, T log_size) {
-    to += count * log_size + lost * std::abs(count * log_size);
-  };
+  auto const add = [&](T& to, T count, T log_size) { add_counted(to, count, log_size, lost); };
   T log_ratio = 0.0;
   T work = 0.0;
   T events = 0.0;

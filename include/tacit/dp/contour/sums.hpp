@@ -32,6 +32,12 @@ template <std::same_as<double> T>
   return {size * cosine, size * sine};
 }
 
+/// Adds count·log_size from above: a product with a count, and a sum over all laws, round by `lost` of it.
+template <std::same_as<double> T>
+void add_counted(T& to, T count, T log_size, T lost) {
+  to += count * log_size + lost * std::abs(count * log_size);
+}
+
 template <std::same_as<double> T = double>
 struct complex_sum {
   compensated_sum<T> real;

@@ -6,6 +6,7 @@
 #include <tacit/dp/grid/compose.hpp>
 #include <tacit/dp/grid/fill.hpp>
 #include <tacit/dp/grid/loss_law.hpp>
+#include <tacit/dp/work_budget.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -13,6 +14,8 @@
 #include <cstddef>
 #include <limits>
 #include <optional>
+#include <span>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -37,15 +40,25 @@ class listed_curves {
     return std::move(listed.out_);
   }
 
-  /// The work of it, in nanoseconds; `point` is that of the dearest curve's points.
-  [[nodiscard]] static T cost(loss_law<T> const& law, T cells, T point) {
-    return static_cast<T>(law.curves.size()) * cells * (4.0 * point + 400.0);
+  /// Of all of them. Nothing where the work does not allow it, either.
+  [[nodiscard]] static std::optional<std::vector<loss_law<T>>> of(std::span<loss_law<T> const> laws,
+                                                                  rounding_side side, T cells,
+                                                                  work_budget& work) {
+    std::vector<loss_law<T>> out;
+    for (loss_law<T> const& law : laws) {
+      T const curves = static_cast<T>(law.curves.size());
+      if (!work.take(curves * cells * (4.0 * law.point_cost() + 400.0))) return std::nullopt;
+      auto listed = of(law, side, cells);
+      if (!listed) return std::nullopt;
+      out.push_back(std::move(*listed));
+    }
+    return out;
   }
 
  private:
   static constexpr T longest = 0.4;  // of a cell, times roughness: one rule serves
 
-  // P's mass of a cell, as much at its ends that the mean of the likelihood ratio is kept.
+  // P's mass of a cell, divided between its ends so that the mean of the likelihood ratio is kept.
   struct shares {
     T low = 0.0;
     T high = 0.0;

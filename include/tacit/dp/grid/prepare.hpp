@@ -91,19 +91,10 @@ class prepared_laws {
     return cost;
   }
 
-  /// Of a point of the dearest curve.
-  [[nodiscard]] static T point_cost(loss_law<T> const& law) {
-    T most = 0.0;
-    for (loss_curve<T> const& part : law.curves) {
-      most = std::max(most, std::visit([](auto const& curve) { return T(curve.cost()); }, part));
-    }
-    return most;
-  }
-
  private:
   // Of a point of a sketch, where a loss has many parts.
   [[nodiscard]] static T extra_cost(loss_law<T> const& law) {
-    return 0.75 * std::max(0.0, point_cost(law) - 450.0);
+    return 0.75 * std::max(0.0, law.point_cost() - 450.0);
   }
 
   [[nodiscard]] loss_law<T> law_of(counted_pair const& c, T log_below) const {
