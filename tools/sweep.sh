@@ -1,8 +1,9 @@
 #!/bin/sh
 # What no other command runs, optimised, on every core, in this order: all accountants against each other at RUNS random
 # compositions, corners first; the long tests, tagged [.sweep]; how the certified accountant does at fresh random
-# points of its box: misses, widths, times, by regime; and how wide epochs of random allocation are, and how long they take.
-# usage: sh tools/sweep.sh [SEED [RUNS]]    the first alone: ONLY=together sh tools/sweep.sh; the last two: ONLY=box, ONLY=epochs
+# points of its box: misses, widths, times, by regime; and how wide epochs of random allocation are, and runs of noise on the
+# integers, and how long they take.
+# usage: sh tools/sweep.sh [SEED [RUNS]]    one alone: ONLY=together sh tools/sweep.sh; or ONLY=box, ONLY=epochs, ONLY=integers
 # A miss is printed with its numbers and stays in build/sweep/together.*.log; it repeats alone by what is printed.
 set -eu
 cd "$(dirname "$0")/.."
@@ -46,5 +47,9 @@ fi
 if [ "${only:-epochs}" = epochs ]; then
   program epochs
   build/sweep/epochs
+fi
+if [ "${only:-integers}" = integers ]; then
+  program integers
+  build/sweep/integers "$seed"
 fi
 exit "$failed"
