@@ -204,9 +204,11 @@ class composed_losses {
     bool const serves = atom_lines<T>::serves(all) && !common_lattice(all);  // or a grid is exact
     bool const first = serves && atom_lines<T>::short_lists(all);
     if (first && on_line(laws, query, aim, by_line, work)) return by_line;
-    on_grids(pairs, laws, query, aim, best, work);
-    bool const later = serves && !first && aim.width >= 1e-5 &&
-                       (query.wants_epsilon || atom_lines<T>::listed(all));
+    bool const listed = atom_lines<T>::listed(all);
+    bool const later = serves && !first && aim.width >= 1e-5 && (query.wants_epsilon || listed);
+    // Lists as they are need little; of curves hundreds of kinds may need all of the work for their grids.
+    work.within((later && listed ? 0.85 : 1.0) * work.left(),
+                [&](work_budget& own) { on_grids(pairs, laws, query, aim, best, own); });
     if (later && !good(best, 0.1 * aim.width)) (void)on_line(laws, query, aim, by_line, work);
     agreement known(best, [&] { return std::string(query.words()) + to_text(query.value); });
     known.meet(by_line, "a line of listed losses");
