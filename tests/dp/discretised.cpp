@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tacit/dp/discretised.hpp>
+#include <tacit/dp/gaussian.hpp>
+#include <tacit/dp/privacy_loss.hpp>
 #include <tacit/dp/renyi.hpp>
 #include <tacit/dp/trade_off.hpp>
 #include <tacit/info/attack.hpp>
@@ -597,4 +599,49 @@ TEST_CASE("several Gaussians whose variances leave the range of doubles still co
   discretised_accountant least;
   least.compose(matrix_gaussian{1e200, 1e-200});
   CHECK(least.delta(0.0).upper > 0.0);
+}
+
+// Of 2^62 releases and more errors are larger than e^700, of what is less than e^−700: their product was taken for 0, and of half of
+// these questions δ was at most 1e-276.
+TEST_CASE("an upper end is above the central limit of very many releases", "[dp]") {
+  struct run {
+    double noise;
+    double rate;
+    std::uint64_t count;
+  };
+  for (run const& r :
+       {run{1e3, 1e-6, std::uint64_t{1} << 58U},
+        run{99330752.494264439, 0.060945054050888611, std::uint64_t{4'125'610'323'454'349'312U}},
+        run{1e9, 0.08, std::uint64_t{9'223'373'136'366'403'584U}},
+        run{1e9, 0.08, std::uint64_t{18'446'744'073'709'549'567U}},
+        run{3e8, 0.1, std::uint64_t{9'223'373'136'366'403'584U}}}) {
+    event const release = sampled(gaussian{r.noise}, poisson{r.rate});
+    basic_discretised<double> grid(adjacency::add_remove);
+    grid.add(dominate(release, adjacency::add_remove), r.count);
+    privacy_loss_accountant all;
+    all.compose(release, r.count);
+    double const mu = r.rate * std::sqrt(static_cast<double>(r.count)) / r.noise;
+    CAPTURE(mu, r.count);
+    for (double const at : {0.0, 0.5, 1.0}) {
+      CAPTURE(at);
+      double const least = delta(gaussian_dp{0.99 * mu}, at).lower;
+      for (orientation const way : {orientation::remove, orientation::add}) {
+        detail::work_budget work(1.7e9);
+        CHECK(grid.delta_towards(way, at, work, 1e-4).upper >= least);
+      }
+      CHECK(all.delta(at).upper >= least);
+      CHECK(all.delta(at).lower <= delta(gaussian_dp{1.01 * mu}, at).upper);
+    }
+    CHECK(all.epsilon(1e-6).upper >= epsilon(gaussian_dp{0.99 * mu}, 1e-6).lower);
+  }
+  // Draws with replacement, of which there are more than one grid's worth of parts.
+  for (std::uint64_t const count :
+       {std::uint64_t{9'223'373'136'366'403'584U}, std::uint64_t{18'446'744'073'709'549'567U}}) {
+    privacy_loss_accountant all;
+    all.compose(sampled(gaussian{1e9}, with_replacement{800, 10'000}), count);
+    gaussian_dp const nearly{0.99 * 0.08 * std::sqrt(static_cast<double>(count)) / 1e9};
+    CAPTURE(count, nearly.mu);
+    CHECK(all.delta(1.0).upper >= delta(nearly, 1.0).lower);
+    CHECK(all.epsilon(1e-6).upper >= epsilon(nearly, 1e-6).lower);
+  }
 }

@@ -41,8 +41,8 @@ class tilted_tail {
     first_ = origin + step * static_cast<T>(measure_.first);
     T const last = first_ + step * static_cast<T>(measure_.mass.size());
     shift_ += 4.0 * unit_roundoff * (std::abs(origin) + std::abs(first_) + std::abs(last));
-    slack_ =
-        elementary::expm1(measure_.distance + unit_roundoff * 8.0 * std::abs(measure_.log_norm));
+    distance_ = measure_.distance + unit_roundoff * 8.0 * std::abs(measure_.log_norm);
+    slack_ = elementary::expm1(distance_);
     if (!(slack_ < 1e300)) slack_ = std::numeric_limits<T>::infinity();
     // log C(θ)
     log_constant_ =
@@ -114,10 +114,15 @@ class tilted_tail {
                            elementary::log(excess_[k] - elementary::expm1(-above) * weight_[k]));
   }
   [[nodiscard]] T error(T epsilon) const {
-    // Never 0, not even where it underflows; the exponent's own rounding is next to nothing there.
     T const exponent = log_scale_ - tilt_ * epsilon + log_constant_;
-    if (!(exponent > -700.0)) return std::numeric_limits<T>::min();
-    return slack_ * elementary::exp(exponent + relative_error(epsilon));
+    if (exponent > -700.0) return slack_ * elementary::exp(exponent + relative_error(epsilon));
+    // Where that is next to nothing the slack, less than e^distance, may be more than all. Never 0, not even where it underflows.
+    T const off = 8.0 * unit_roundoff;
+    T const whole =
+        exponent * (1.0 - off) + rounding_ + distance_ * (1.0 + off) +
+        off * (std::abs(measure_.log_norm) + std::abs(log_scale_) + std::abs(log_constant_));
+    if (!(whole < 700.0)) return std::numeric_limits<T>::infinity();
+    return whole > -700.0 ? elementary::exp(whole) : std::numeric_limits<T>::min();
   }
   [[nodiscard]] T relative_error(T epsilon) const {
     return rounding_ +
@@ -136,6 +141,7 @@ class tilted_tail {
   T centre_ = 0.0;
   T deviation_ = 0.0;
   T slack_ = 0.0;
+  T distance_ = 0.0;  // its logarithm, where it is large
   T log_constant_ = 0.0;
   T rounding_ = 0.0;
 };
