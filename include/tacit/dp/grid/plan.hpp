@@ -42,6 +42,7 @@ class grid_composition {
       // A law that the sketch misses is still somewhere in its range.
       T const width = laws[s].high - laws[s].low;
       deviation_.push_back(std::max(std::sqrt(sketches[s].at(tilt).curvature), 1e-9 * width));
+      extents_.push_back(extents_of(laws[s], sketches[s], deviation_.back()));
     }
   }
 
@@ -107,16 +108,16 @@ class grid_composition {
       T const part = laws_.size() > few_laws ? 0.5 : laws_.size() > 1 ? 0.75 : 0.8;
       std::optional<certified_tail<T>> tail =
           work_.within(part * work_.left(), [&](work_budget& share) {
-            return on_grid(std::ldexp(aim, 4 * k), std::ldexp(T(0.1), 2 * k), taken, share);
+            return on_grid(std::ldexp(aim, 2 * k), std::ldexp(T(0.1), k), taken, share);
           });
       if (tail) tail->finest = tail->finest || k > 0;
       return tail;
     };
-    for (int k = 0; k < 10 && !work_.ended(); ++k) {
+    for (int k = 0; k < 20 && !work_.ended(); ++k) {
       std::optional<certified_tail<T>> tail = tried(k);
       if (!tail) continue;
       // It may have taken less than was expected, so that a finer one fits as well.
-      for (int finer = 0; finer < k && taken < 0.5; ++finer) {
+      for (int finer = 0; finer < k; ++finer) {
         if (std::optional<certified_tail<T>> better = tried(finer)) return better;
       }
       return tail;
@@ -176,7 +177,7 @@ class grid_composition {
     }
     step = std::max(step, smallest);
     if (!(step > 0.0 && step < 1e300)) return std::nullopt;
-    constexpr T margin = 1.3;  // of what is expected to take so much
+    constexpr T margin = 1.1;  // of what is expected to take so much
     auto const expected = [&](T of) {
       return margin * taken * expected_cost(of, level, deviation);
     };
@@ -215,8 +216,11 @@ class grid_composition {
     }
 
     T const before = work.left();
+    T const planned = expected_cost(step, level, deviation);
+    if (!work.allows(taken * planned)) return std::nullopt;
     std::optional<certified_tail<T>> out = composed(fits, work);
-    if (out) taken = (before - work.left()) / expected_cost(step, level, deviation);
+    // What was not enough for it was at most as much as it takes.
+    taken = std::max((out ? 1.0 : 1.5) * (before - work.left()) / planned, 0.6);
     if (out) out->finest = finest || step <= smallest;
     return out;
   }
@@ -274,12 +278,47 @@ class grid_composition {
     for (std::size_t s = 0; s < laws_.size(); ++s) {
       T const n = laws_[s].count;
       T const unit = step_at(step, level[s]);
-      T const range = n * (laws_[s].high - laws_[s].low);
-      T const nodes = std::min(18.0 * std::sqrt(n) * deviation[s], range) / unit;
-      if (n > 1.0) cost += 250.0 * (std::min(nodes, 3e5) + 64.0);
-      sums.push_back({level[s], nodes + 2.0, n * deviation[s] * deviation[s] / (unit * unit)});
+      T const nodes = extents_[s].front() / unit;
+      for (T const extent : extents_[s]) {
+        if (n > 1.0) cost += 100.0 * (std::min(extent / unit, 3e5) + 16.0);
+      }
+      sums.push_back(
+          {level[s], nodes + 2.0,
+           std::max(n * deviation[s] * deviation[s] / (unit * unit), nodes * nodes / 324.0)});
     }
     return cost + 2.0 * composer<T>::expected_cost(std::move(sums));
+  }
+  // How far the tilted losses of n, n/2, n/4, … releases reach, but for next to nothing of them: by Chernoff's bound, which is
+  // about right of rare large losses, too.
+  [[nodiscard]] std::vector<T> extents_of(loss_law<T> const& law, loss_sketch<T> const& sketch,
+                                          T deviation) const {
+    struct moments {
+      T s;
+      T above;
+      T below;
+    };
+    std::vector<moments> known;
+    cumulants<T> const at = sketch.at(tilt_);
+    auto const log_moment = [&](T s) {
+      return std::max(T(0.0), sketch.at(tilt_ + s).value - at.value - s * at.slope);
+    };
+    for (T s = 64.0 / deviation; s > 1e-3 / deviation / std::sqrt(law.count); s *= 0.5) {
+      known.push_back({s, log_moment(s), log_moment(-s)});
+    }
+    std::vector<T> out;
+    T n = law.count;
+    do {
+      T const range = n * (law.high - law.low);
+      T above = range;
+      T below = range;
+      for (moments const& m : known) {
+        above = std::min(above, (n * m.above + reach_) / m.s);
+        below = std::min(below, (n * m.below + reach_) / m.s);
+      }
+      out.push_back(std::min(range, above + below));
+      n *= 0.5;
+    } while (n > 1.0);
+    return out;
   }
   [[nodiscard]] T least_cost_of_fits() const {
     T cost = 0.0;
@@ -311,6 +350,7 @@ class grid_composition {
   work_budget& work_;
   T total_ = 0.0;
   std::vector<T> deviation_;  // of the tilted laws
+  std::vector<std::vector<T>> extents_;
 };
 
 }  // namespace tacit::detail
