@@ -103,8 +103,19 @@ class atom_lines {
       auto const found =
           query_.wants_epsilon ? line->epsilon(log_delta_, work) : line->delta(query_.value);
       if (!found) return;
-      if (!best_) best_ = found->ends;
-      narrow(*best_, found->ends);
+      bound<T> ends = found->ends;
+      if (query_.wants_epsilon && query_.left_out > 0.0) {
+        ends.upper =
+            query_
+                .epsilon_by([&](T delta) {
+                  if (delta == query_.value) return ends;
+                  auto const there = line->epsilon(elementary::log(delta), work);
+                  return there ? there->ends : bound<T>{0.0, std::numeric_limits<T>::infinity()};
+                })
+                .upper;
+      }
+      if (!best_) best_ = ends;
+      narrow(*best_, ends);
       bool off = false;
       if (query_.wants_epsilon) {
         off = std::abs(found->nearly - at.epsilon) * at.tilt > 1.0;

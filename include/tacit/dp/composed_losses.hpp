@@ -54,8 +54,10 @@ class composed_losses {
     if (!epochs.empty()) {
       // An epoch of random allocation has a law above it and one below it.
       // Of few epochs that is little beside a question: it leaves the grid all of its work.
-      (void)work.spend(std::clamp(store.work() - store.little_work, 0.0, 0.2 * work.left()));
+      (void)work.spend(std::clamp(store.work() - store.little_work, 0.0, 0.45 * work.left()));
     }
+    // Of hundreds of kinds, which a few stand for, grids may need all of the work.
+    T const for_lists = pairs.size() <= few ? 0.1 : 0.0;
     auto const asked = [&](pair_envelope around, work_budget& own, T aim,
                            kept_grids<T>* kept = nullptr) {
       if (!epochs.empty()) {
@@ -64,7 +66,7 @@ class composed_losses {
         store.put(around.above, epochs, rounding_side::above);
         store.put(around.below, epochs, rounding_side::below);
       }
-      return answer_of(around, query, aim, own, kept);
+      return answer_of(around, query, {aim, nullptr, for_lists}, own, kept);
     };
     // Some pairs take long, each of them: of many, a few stand for all.
     auto const dear = static_cast<std::size_t>(std::count_if(
@@ -163,10 +165,14 @@ class composed_losses {
     return known.shared();
   }
 
-  [[nodiscard]] static bound<T> answer_of(pair_envelope const& around, loss_query<T> query, T width,
-                                          work_budget& work, kept_grids<T>* keep) {
-    grid_aim<T> const above_aim{width, keep != nullptr ? &keep->above : nullptr};
-    grid_aim<T> const below_aim{width, keep != nullptr ? &keep->below : nullptr};
+  [[nodiscard]] static bound<T> answer_of(pair_envelope const& around, loss_query<T> query,
+                                          grid_aim<T> aim, work_budget& work, kept_grids<T>* keep) {
+    grid_aim<T> above_aim = aim;
+    grid_aim<T> below_aim = aim;
+    if (keep != nullptr) {
+      above_aim.keep = &keep->above;
+      below_aim.keep = &keep->below;
+    }
     if (around.exact) return answer_of(around.above, query, above_aim, work);
     bound<T> const above = work.within(0.5 * work.left(), [&](work_budget& own) {
       return answer_of(around.above, query, above_aim, own);
@@ -187,8 +193,7 @@ class composed_losses {
     if (!laws.usable()) {
       return {0.0, query.wants_epsilon ? std::numeric_limits<T>::infinity() : 1.0};
     }
-    bound<T> best =
-        query.wants_epsilon ? laws.ends().epsilon(query.value) : laws.ends().delta(query.value);
+    bound<T> best = read(query, laws.ends());
     if (!laws.lower_holds()) best.lower = 0.0;
     if (best.lower == best.upper || work.ended()) return best;
     if (auto const atoms = atom_composition<T>::of(laws.laws())) {
@@ -206,8 +211,8 @@ class composed_losses {
     if (first && on_line(laws, query, aim, by_line, work)) return by_line;
     bool const listed = atom_lines<T>::listed(all);
     bool const later = serves && !first && aim.width >= 1e-5 && (query.wants_epsilon || listed);
-    // Lists as they are need little; of curves hundreds of kinds may need all of the work for their grids.
-    work.within((later && listed ? 0.85 : 1.0) * work.left(),
+    T const for_line = !later ? 0.0 : listed ? 0.15 : aim.for_lists;
+    work.within((1.0 - for_line) * work.left(),
                 [&](work_budget& own) { on_grids(pairs, laws, query, aim, best, own); });
     if (later && !good(best, 0.1 * aim.width)) (void)on_line(laws, query, aim, by_line, work);
     agreement known(best, [&] { return std::string(query.words()) + to_text(query.value); });
@@ -234,6 +239,13 @@ class composed_losses {
       delta_on_grid(pairs, laws, {false, below}, {aim.width}, there, work);
       narrow(best, {0.0, laws.ends().chord(query.value, below, there.upper)});
     }
+  }
+
+  // ε(δ) or δ(ε) by one who knows both.
+  template <class Known>
+  [[nodiscard]] static bound<T> read(loss_query<T> query, Known const& known) {
+    if (!query.wants_epsilon) return known.delta(query.value);
+    return query.epsilon_by([&](T delta) { return known.epsilon(delta); });
   }
 
   /// Along lines, where there are many releases; whether that is narrow enough.
@@ -302,7 +314,7 @@ class composed_losses {
                                          loss_query<T> query, bound<T> const& known) {
     auto const delta = [&](T e) { return ends.with_infinite(atoms.delta(e)); };
     if (!query.wants_epsilon) return delta(query.value);
-    auto const holds = [&](T e) { return delta(e).upper <= query.value; };
+    auto const holds = [&](T e) { return add_up(delta(e).upper, query.left_out) <= query.value; };
     auto const exceeds = [&](T e) { return delta(e).lower > query.value; };
     bound<T> out = known;
     if (holds(0.0)) return {0.0, 0.0};
@@ -338,8 +350,7 @@ class composed_losses {
   // `briefly`: with one tilt, if that says nothing.
   static void on_grid(prepared_laws<T> laws, loss_query<T> query, grid_aim<T> aim, bound<T>& best,
                       work_budget& work, bool briefly = false) {
-    bound<T> const known =
-        query.wants_epsilon ? laws.ends().epsilon(query.value) : laws.ends().delta(query.value);
+    bound<T> const known = read(query, laws.ends());
     bool const lower = laws.lower_holds();
     narrow(best, {lower ? known.lower : 0.0, known.upper});
     saddle<T> const first = find_saddle<T>(laws.sketches(), query);
@@ -369,15 +380,12 @@ class composed_losses {
   static void at_tilt(prepared_laws<T> const& laws, loss_query<T> query, saddle<T> const& s,
                       grid_aim<T> aim, bound<T>& best, work_budget& work) {
     grid_composition<T> const plan(laws.laws(), laws.sketches(), s.tilt, work);
-    auto const read = [&](certified_tail<T> const& tail) {
-      narrow(best, query.wants_epsilon ? tail.epsilon(query.value) : tail.delta(query.value));
-    };
     auto const keep = [&](certified_tail<T>&& tail) {
       tail.lower_holds = laws.lower_holds();
       if (aim.keep != nullptr) aim.keep->keep(query.value, std::move(tail));
     };
     if (std::optional<certified_tail<T>> tail = plan.exact()) {
-      read(*tail);
+      narrow(best, read(query, *tail));
       keep(std::move(*tail));
       return;
     }
@@ -393,7 +401,7 @@ class composed_losses {
       if (!tail) break;
       // The lower end of what is on the grid, for now: it shows how tight the upper one is.
       tail->lower_holds = true;
-      read(*tail);
+      narrow(best, read(query, *tail));
       finest = std::move(tail);
       T const off = best.upper - best.lower;
       T const target = aim.width * best.upper;

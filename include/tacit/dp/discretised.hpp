@@ -91,8 +91,11 @@ class basic_discretised {
   }
   [[nodiscard]] bound<T> epsilon(T delta, detail::work_budget& work, T width) const {
     detail::require_domain(delta > 0.0 && delta < 1.0, "epsilon", "delta", delta, "in (0, 1)");
-    bound<T> const found = worse({true, delta}, width, work);
-    return wide(found) ? covered(found, cover_.epsilon(delta), "epsilon at delta ", delta) : found;
+    bound<T> const found = worse({true, delta, left_out_}, width, work);
+    if (!wide(found)) return found;
+    double const rest = detail::subtract_down(delta, left_out_);
+    T const most = rest > 0.0 ? cover_.epsilon(rest) : std::numeric_limits<T>::infinity();
+    return covered(found, most, "epsilon at delta ", delta);
   }
   /// What grids have answered of one composition, for other ε: of another one it would be no bound.
   struct kept_directions {
@@ -103,7 +106,7 @@ class basic_discretised {
   [[nodiscard]] bound<T> epsilon_towards(orientation towards, T delta, detail::work_budget& work,
                                          T width) const {
     detail::require_domain(delta > 0.0 && delta < 1.0, "epsilon", "delta", delta, "in (0, 1)");
-    return one(towards).answer({true, delta}, width, composed_.epochs, work);
+    return one(towards).answer({true, delta, left_out_}, width, composed_.epochs, work);
   }
   [[nodiscard]] bound<T> delta_towards(orientation towards, T epsilon, detail::work_budget& work,
                                        T width) const {
@@ -135,16 +138,6 @@ class basic_discretised {
                        : found;
   }
 
-  /// The same, and what it and the composition cost is counted in `work`, which limits nothing.
-  [[nodiscard]] bound<T> counted_epsilon(T delta, detail::work_budget& work) const {
-    (void)work.spend(work_to_compose());
-    return detail::counted(work, own_work(), [&](auto& own) { return epsilon(delta, own); });
-  }
-  [[nodiscard]] bound<T> counted_delta(T epsilon, detail::work_budget& work) const {
-    (void)work.spend(work_to_compose());
-    return detail::counted(work, own_work(), [&](auto& own) { return delta(epsilon, own); });
-  }
-
   /// The same for about what is left of `work`, in which it is counted.
   [[nodiscard]] bound<T> epsilon_within(T delta, detail::work_budget& work) const {
     return work.within(own_work().left(), [&](auto& own) { return epsilon(delta, own); });
@@ -164,7 +157,7 @@ class basic_discretised {
   /// Upper ends with all sampling revealed.
   [[nodiscard]] detail::gaussian_cover const& cover() const { return cover_; }
 
-  /// What is missing of the pairs, together: δ is larger by that at most.
+  /// What is missing of the pairs, together: δ is larger than what is answered by that at most. An ε counts it.
   [[nodiscard]] double left_out() const { return left_out_; }
 
   /// What it took to find the pairs.
@@ -245,19 +238,26 @@ void basic_discretised<T>::add(domination const& pairs, std::uint64_t count) {
 template <std::same_as<double> T>
 bound<T> basic_discretised<T>::worse(detail::loss_query<T> query, T width,
                                      detail::work_budget& work, kept_directions* keep) const {
-  bound<T> out{0.0, 0.0};
-  auto const all = directions();
-  for (std::size_t k = 0; k < all.size(); ++k) {
-    bound<T> const here =
-        work.within(work.left() / static_cast<T>(all.size() - k), [&](detail::work_budget& own) {
-          detail::kept_grids<T>* const kept = keep == nullptr ? nullptr
-                                              : k == 0        ? &keep->remove
-                                                              : &keep->add;
-          return all[k]->answer(query, width, composed_.epochs, own, kept);
-        });
-    out = detail::larger_of(out, here);
+  auto const ask = [&](orientation towards, T share) {
+    bool const remove = towards == orientation::remove;
+    detail::kept_grids<T>* const kept = keep == nullptr ? nullptr
+                                        : remove        ? &keep->remove
+                                                        : &keep->add;
+    return work.within(share * work.left(), [&](detail::work_budget& own) {
+      return one(towards).answer(query, width, composed_.epochs, own, kept);
+    });
+  };
+  if (composed_.symmetric) return ask(orientation::remove, 1.0);
+  // The direction `add` seldom rules, and is soon known well enough for that.
+  bound<T> added = ask(orientation::add, 0.15);
+  bool const narrow = added.upper - added.lower <= 2.0 * width * added.upper;
+  bound<T> const removed = ask(orientation::remove, narrow ? 1.0 : 0.7);
+  if (!narrow && !(added.upper <= removed.lower)) {
+    bound<T> const again = ask(orientation::add, 1.0);
+    added.upper = std::min(added.upper, again.upper);
+    added.lower = std::min(added.upper, std::max(added.lower, again.lower));
   }
-  return out;
+  return detail::larger_of(removed, added);
 }
 
 using discretised = gathering<basic_discretised<double>>;

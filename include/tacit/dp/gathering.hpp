@@ -33,9 +33,10 @@ namespace tacit {
 /// A method that asks for few pairs where those of many releases of one kind each take long to find and to compose: sums with
 /// normal or Laplace noise in batches. Releases of one kind differ in nothing but their noise and the size of the batch. Of more
 /// than `most_alone` of them whose pairs take `work_alone` together, those that are alike count, for an upper end, as one of the
-/// least noise and the largest batch among them; the lower end is that of a few of them alone. Everything else is the method's own.
+/// least noise and the largest batch among them; the lower end is that of a few of them alone. Mixtures are asked without parts
+/// that weigh next to nothing beside δ. Everything else is the method's own.
 ///
-/// Guarantee: lower ≤ truth ≤ upper, as the method's own (docs/certificates/sampling.md, Lemma 15).
+/// Guarantee: lower ≤ truth ≤ upper, as the method's own (docs/certificates/sampling.md, Lemmas 15 and 16).
 template <class Method>
 class gathering {
  public:
@@ -43,7 +44,7 @@ class gathering {
   /// How many releases of a kind are composed as they are, whatever their pairs take; and the work, in counted nanoseconds, up
   /// to which more of them are.
   static constexpr std::size_t most_alone = 12;
-  static constexpr double work_alone = 1.2e9;
+  static constexpr double work_alone = 1.1e9;
 
   template <class... More>
   explicit gathering(adjacency neighbours, More... more)
@@ -68,64 +69,57 @@ class gathering {
   }
 
   [[nodiscard]] bound<double> epsilon(double delta) const {
-    return epsilon_of(delta, [](Method const& method, double d) { return method.epsilon(d); });
+    detail::work_budget work = own_work();
+    auto found = epsilon_of(delta, work, finely{});
+    return interval_of(found);
   }
   [[nodiscard]] bound<double> delta(double epsilon) const {
-    return delta_of([&](Method const& method) { return method.delta(epsilon); });
+    detail::work_budget work = own_work();
+    auto found = delta_of(epsilon, work, finely{});
+    return interval_of(found);
   }
   /// The same, and the way that the upper end was found. A template, as all that not every method answers: clang 14, told to
   /// instantiate a class, instantiates its members whatever they require.
   template <class Asked = Method>
   requires requires(Asked const& method) { method.epsilon_by(0.5); }
   [[nodiscard]] auto epsilon_by(double delta) const {
-    auto found = answers([&](Asked const& method) { return method.epsilon_by(delta); });
-    found.value.upper = epsilon_upper(found.value, delta, [this](double d) {
-      return answers([&](Asked const& method) { return method.epsilon_by(d); }).value;
-    });
-    found.value = by_heavy_parts(found.value, delta,
-                                 [](Asked const& method, double d) { return method.epsilon(d); });
-    return found;
+    detail::work_budget work = own_work();
+    return epsilon_of(delta, work, finely{});
   }
   template <class Asked = Method>
   requires requires(Asked const& method) { method.delta_by(1.0); }
   [[nodiscard]] auto delta_by(double epsilon) const {
-    auto found = answers([&](Asked const& method) { return method.delta_by(epsilon); });
-    found.value = by_heavy_parts(charged(found.value),
-                                 [&](Asked const& method) { return method.delta(epsilon); });
-    return found;
+    detail::work_budget work = own_work();
+    return delta_of(epsilon, work, finely{});
   }
-  /// The same, and what the answer costs is counted in `work`, which limits nothing.
+  /// The same as a search asks; what the answer and the composition cost is counted in `work`, which limits nothing.
   [[nodiscard]] bound<double> counted_epsilon(double delta, detail::work_budget& work) const {
-    return epsilon_of(
-        delta, [&](Method const& method, double d) { return method.counted_epsilon(d, work); });
+    (void)work.spend(work_to_compose());
+    return detail::counted(work, own_work(), [&](auto& own) { return epsilon_within(delta, own); });
   }
   [[nodiscard]] bound<double> counted_delta(double epsilon, detail::work_budget& work) const {
-    return delta_of([&](Method const& method) { return method.counted_delta(epsilon, work); });
+    (void)work.spend(work_to_compose());
+    return detail::counted(work, own_work(), [&](auto& own) { return delta_within(epsilon, own); });
   }
   /// The same for about what is left of `work`, in which it is counted.
   [[nodiscard]] bound<double> epsilon_within(double delta, detail::work_budget& work) const {
-    return charged(delta, [&](double d) {
-      return ends_within(work, [&](Method const& method, detail::work_budget& own) {
-        return method.epsilon_within(d, own);
-      });
-    });
+    return epsilon_of(delta, work, coarsely{});
   }
   [[nodiscard]] bound<double> delta_within(double epsilon, detail::work_budget& work) const {
-    return charged(ends_within(work, [&](Method const& method, detail::work_budget& own) {
-      return method.delta_within(epsilon, own);
-    }));
+    return delta_of(epsilon, work, coarsely{});
   }
 
   /// `delta_within` for δ at many ε. For one thread at a time, for as long as this is there and nothing is added to it.
   [[nodiscard]] auto deltas() const {
     std::vector<decltype(detail::deltas_of(all_))> ways;
-    ways.push_back(detail::deltas_of(crowded() ? made().above : all_));
-    if (crowded()) ways.push_back(detail::deltas_of(made().below));
+    ways.push_back(detail::deltas_of(crowded() ? both().above : all_));
+    if (crowded()) ways.push_back(detail::deltas_of(both().below));
     return [this, ways = std::move(ways)](double epsilon, detail::work_budget& work) mutable {
-      if (ways.size() == 1) return charged(ways[0](epsilon, work));
-      return charged(in_halves(
-          work, [&](detail::work_budget& own) { return ways[0](epsilon, own); },
-          [&](detail::work_budget& own) { return ways[1](epsilon, own); }));
+      if (ways.size() == 1) return charged(all_, ways[0](epsilon, work));
+      bound<double> found =
+          work.within(0.5 * work.left(), [&](auto& own) { return ways[0](epsilon, own); });
+      found.lower = std::min(found.upper, ways[1](epsilon, work).lower);
+      return charged(both().above, found);
     };
   }
 
@@ -133,7 +127,7 @@ class gathering {
   template <class Asked = Method>
   requires requires(Asked const& method) { method.attained(); }
   [[nodiscard]] bool attained() const {
-    Asked const& asked = crowded() ? made().below : all_;
+    Asked const& asked = crowded() ? both().below : all_;
     return asked.attained();
   }
 
@@ -159,7 +153,8 @@ class gathering {
   };
   struct kind {
     std::map<detail::event_key, member> members;
-    double work = 0.0;  // of those whose pairs were asked for
+    double work = 0.0;       // of those whose pairs were asked for
+    bool has_parts = false;  // whether these are mixtures
 
     [[nodiscard]] bool is_full() const {
       return members.size() >= most_alone && work >= work_alone;
@@ -168,13 +163,19 @@ class gathering {
       members.try_emplace(detail::key_of(release), member{release, 0}).first->second.count += count;
     }
   };
+  // What is composed for an upper end, and for a lower one.
   struct sides {
     Method above;
     Method below;
   };
+  struct members {
+    std::vector<member> above;
+    std::vector<member> below;
+  };
   struct lazily_made {
     std::once_flag once;
-    std::optional<sides> both;
+    members of;
+    std::optional<sides> whole;
   };
   // Once there is a kind. Shared by copies until one of them changes.
   struct gathered {
@@ -222,6 +223,7 @@ class gathering {
     kind& changed = own().kinds[at.shape];
     changed.add(release, count);
     changed.work += work;
+    changed.has_parts = changed.has_parts || has_parts(found);
   }
 
   [[nodiscard]] bool crowded() const { return gathered_ && gathered_->crowded; }
@@ -251,6 +253,17 @@ class gathering {
     return found.work + (alone ? on_grid : 0.0);
   }
 
+  template <std::same_as<domination> Pairs>
+  [[nodiscard]] static bool has_parts(Pairs const& found) {
+    auto const* mixture = std::get_if<mixture_pair>(&found.remove);
+    return mixture != nullptr && mixture->parts.size() > 1;
+  }
+
+  [[nodiscard]] bool any_has_parts() const {
+    return gathered_ && std::any_of(gathered_->kinds.begin(), gathered_->kinds.end(),
+                                    [](auto const& k) { return k.second.has_parts; });
+  }
+
   // To the method that has everything, while there is one, and to that of all others.
   template <class Add>
   void to_all(Add&& add, bool is_other) {
@@ -258,17 +271,17 @@ class gathering {
     if (is_other && gathered_) add(own().others);
   }
 
-  [[nodiscard]] sides const& made() const {
+  [[nodiscard]] lazily_made const& made() const {
     gathered const& all = *gathered_;
     std::call_once(all.made->once, [&all] {
-      sides out{all.others, all.others};
+      members of;
       detail::similar<event> alike;
       std::vector<std::pair<double, member const*>> largest;
-      for (auto const& [shape, of] : all.kinds) {
-        for (auto const& [key, one] : of.members) {
-          if (!of.is_full()) {
-            out.above.add(one.release, one.count);
-            out.below.add(one.release, one.count);
+      for (auto const& [shape, kind_of] : all.kinds) {
+        for (auto const& [key, one] : kind_of.members) {
+          if (!all.crowded || !kind_of.is_full()) {
+            of.above.push_back(one);
+            of.below.push_back(one);
             continue;
           }
           detail::rising_pair const at = detail::rising_numbers(one.release);
@@ -281,90 +294,163 @@ class gathering {
           most_together, most_together, 0.0,
           [&](event const& like, std::vector<double> const& numbers, double count, bool up) {
             if (!up) return;
-            out.above.add(detail::event_above(like, numbers), static_cast<std::uint64_t>(count));
+            of.above.push_back(
+                {detail::event_above(like, numbers), static_cast<std::uint64_t>(count)});
           });
       // A composition leaks no less than a part of it.
       std::stable_sort(largest.begin(), largest.end(),
                        [](auto const& a, auto const& b) { return a.first < b.first; });
       largest.resize(std::min(largest.size(), most_below));
-      for (auto const& [size, one] : largest) out.below.add(one->release, one->count);
-      all.made->both = std::move(out);
+      for (auto const& [size, one] : largest) of.below.push_back(*one);
+      auto const composed = [&all](std::vector<member> const& list) {
+        Method out = all.others;
+        for (member const& one : list) out.add(one.release, one.count);
+        return out;
+      };
+      if (all.crowded) all.made->whole = sides{composed(of.above), composed(of.below)};
+      all.made->of = std::move(of);
     });
-    return *all.made->both;
+    return *all.made;
   }
+  [[nodiscard]] sides const& both() const { return *made().whole; }
 
-  template <class Ask>
-  [[nodiscard]] bound<double> epsilon_of(double delta, Ask&& ask) const {
-    bound<double> const whole = charged(delta, [&](double d) {
-      return ends([&](Method const& method) { return ask(method, d); });
-    });
-    return by_heavy_parts(whole, delta, ask);
-  }
-  template <class Ask>
-  [[nodiscard]] bound<double> delta_of(Ask&& ask) const {
-    return by_heavy_parts(charged(ends(ask)), ask);
-  }
-
-  // All releases, without those parts of mixtures that weigh least: at most `most` together in all of them, which `left_out` of
-  // what is above has. Nothing where no part is so light. Lemma 16 of docs/certificates/sampling.md.
+  // Without those parts of mixtures that weigh least: at most `most` together in all releases, which `left_out` of what is above
+  // has. Nothing where no part is so light. Lemma 16 of docs/certificates/sampling.md.
   [[nodiscard]] std::optional<sides> without_light_parts(double most) const {
-    if (!gathered_ || crowded()) return std::nullopt;
-    double members = 0.0;
-    for (auto const& [shape, of] : gathered_->kinds) {
-      members += static_cast<double>(of.members.size());
-    }
-    std::optional<sides> out;
+    if (!any_has_parts()) return std::nullopt;
     bool lighter = false;
-    for (auto const& [shape, of] : gathered_->kinds) {
-      for (auto const& [key, one] : of.members) {
-        double const each = most / members / detail::count_up(one.count);
+    auto const lightened = [&](std::vector<member> const& list, bool up) {
+      Method out = gathered_->others;
+      for (member const& one : list) {
+        double const each = most / static_cast<double>(list.size()) / detail::count_up(one.count);
         auto const [above, below, is_lighter] =
             detail::without_light(dominate(one.release, neighbours_), each);
         lighter = lighter || is_lighter;
-        if (!out) out = sides{gathered_->others, gathered_->others};
-        out->above.add(one.release, one.count, above);
-        out->below.add(one.release, one.count, below);
+        out.add(one.release, one.count, up ? above : below);
       }
-    }
-    return lighter ? std::move(out) : std::nullopt;
+      return out;
+    };
+    sides out{lightened(made().of.above, true), lightened(made().of.below, false)};
+    return lighter ? std::optional(std::move(out)) : std::nullopt;
   }
 
-  // Where an answer is wide, as losses that are as rare as they are large keep lines from one: that of mixtures without parts which
-  // weigh next to nothing beside δ. ε(δ): fewer parts first, and more if that was narrow.
-  template <class Ask>
-  [[nodiscard]] bound<double> by_heavy_parts(bound<double> best, double delta, Ask&& ask) const {
-    for (double const share : {1e-3, 1e-9}) {
-      if (!(width_of(best) > enough)) break;
-      std::optional<sides> const heavy = without_light_parts(share * delta);
-      if (!heavy) break;
-      double const rest = detail::subtract_down(delta, heavy->above.left_out());
-      if (!(rest > 0.0)) break;
-      bound<double> const above = ask(heavy->above, rest);
-      best.upper = std::min(best.upper, above.upper);
-      if (width_of(above) > wide) break;
-      best.lower = std::min(best.upper, std::max(best.lower, ask(heavy->below, delta).lower));
-      if (width_of(best) > 0.1 * wide) break;
+  // What one question may cost. Mixtures are asked twice; where releases are gathered, their pairs are found for it.
+  [[nodiscard]] detail::work_budget own_work() const {
+    if (!crowded()) {
+      double const whole = all_.own_work().left();
+      return detail::work_budget(any_has_parts() ? 1.5 * whole : whole);
     }
-    return best;
+    double const whole = both().above.own_work().left();
+    return detail::work_budget(std::max(0.3 * whole, whole - work_to_compose()));
   }
-  // δ(ε), whose size is found on the way.
-  template <class Ask>
-  [[nodiscard]] bound<double> by_heavy_parts(bound<double> best, Ask&& ask) const {
-    double most = 1e-12;
-    for (int k = 0; k < 3 && width_of(best) > enough; ++k) {
-      std::optional<sides> const heavy = without_light_parts(most);
-      if (!heavy) break;
-      double const more = heavy->above.left_out();
-      bound<double> const above = ask(heavy->above);
-      best.upper = std::min(best.upper, detail::add_up(above.upper, more));
-      best.lower = std::min(best.upper, std::max(best.lower, ask(heavy->below).lower));
-      if (width_of(above) > wide) break;
-      most = std::max(1e-3 * std::min(more, above.upper), 1e-300);
+  [[nodiscard]] double work_to_compose() const {
+    return crowded() ? both().above.work_to_compose() + both().below.work_to_compose()
+                     : all_.work_to_compose();
+  }
+
+  // How a method is asked: where it is the answer that counts, with the way to it if there is one; and as a search asks. To a δ
+  // what the pairs leave out is added.
+  struct finely {
+    [[nodiscard]] auto epsilon(Method const& method, double delta, detail::work_budget& own) const {
+      if constexpr (requires { method.epsilon_by(delta, own); }) {
+        return method.epsilon_by(delta, own);
+      } else {
+        return method.epsilon_within(delta, own);
+      }
     }
-    return best;
+    [[nodiscard]] auto delta(Method const& method, double epsilon, detail::work_budget& own) const {
+      if constexpr (requires { method.delta_by(epsilon, own); }) {
+        return charged(method, method.delta_by(epsilon, own));
+      } else {
+        return charged(method, method.delta_within(epsilon, own));
+      }
+    }
+  };
+  struct coarsely {
+    [[nodiscard]] bound<double> epsilon(Method const& method, double delta,
+                                        detail::work_budget& own) const {
+      return method.epsilon_within(delta, own);
+    }
+    [[nodiscard]] bound<double> delta(Method const& method, double epsilon,
+                                      detail::work_budget& own) const {
+      return charged(method, method.delta_within(epsilon, own));
+    }
+  };
+  template <class Found>
+  [[nodiscard]] static auto charged(Method const& method, Found found) {
+    double const more = method.left_out();
+    double& upper = interval_of(found).upper;
+    if (more > 0.0) upper = std::min(1.0, detail::add_up(upper, more));
+    return found;
+  }
+  template <class Found>
+  [[nodiscard]] static bound<double>& interval_of(Found& found) {
+    if constexpr (requires { found.value; }) {
+      return found.value;
+    } else {
+      return found;
+    }
+  }
+
+  // Losses that are as rare as they are large keep lines from an answer: so mixtures are asked without parts that weigh next to
+  // nothing beside δ. ε(δ): fewer parts first, and more if that was narrow.
+  template <class Way>
+  [[nodiscard]] auto epsilon_of(double delta, detail::work_budget& work, Way way) const {
+    auto const ask = [&](Method const& method, detail::work_budget& own) {
+      return way.epsilon(method, delta, own);
+    };
+    std::optional<sides> const heavy = without_light_parts(1e-3 * delta);
+    if (!heavy) return ends(work, ask);
+    double own = 1.0;
+    auto found = in_parts(work, *heavy, ask, &own);
+    refine(interval_of(found), own, 1e-9 * delta, work, ask);
+    return found;
+  }
+  // δ(ε), whose size is to be found first.
+  template <class Way>
+  [[nodiscard]] auto delta_of(double epsilon, detail::work_budget& work, Way way) const {
+    auto const ask = [&](Method const& method, detail::work_budget& own) {
+      return way.delta(method, epsilon, own);
+    };
+    // The size of what is heavier than that is at most the whole's, and about it where it is much larger.
+    double size = 0.0;
+    double light = 1e-3;
+    std::optional<sides> heavy;
+    for (int round = 0; round < 3; ++round) {
+      heavy = without_light_parts(light);
+      if (!heavy) return ends(work, ask);
+      size = work.within(0.12 * work.left(), [&](auto& own) {
+        return std::max(heavy->above.delta_within(epsilon, own).upper, 1e-290);
+      });
+      if (size > 10.0 * light) break;
+      light = std::max(1e-4 * light, 1e-3 * size);
+    }
+    heavy = without_light_parts(1e-3 * size);
+    if (!heavy) return ends(work, ask);
+    double own = 1.0;
+    auto found = in_parts(work, *heavy, ask, &own);
+    refine(interval_of(found), own, 1e-9 * size, work, ask);
+    return found;
+  }
+  // Where `own`, the width of what a method knows of a part, is little beside what light parts make it.
+  template <class Ask>
+  void refine(bound<double>& best, double own, double light, detail::work_budget& work,
+              Ask&& ask) const {
+    auto const narrow_to = [&](bound<double> const& finer) {
+      best.upper = std::min(best.upper, finer.upper);
+      best.lower = std::min(best.upper, std::max(best.lower, finer.lower));
+    };
+    if (!(width_of(best) > enough) || own > 0.5 * width_of(best) || work.ended()) return;
+    if (std::optional<sides> const heavy = without_light_parts(light)) {
+      auto found =
+          work.within(0.7 * work.left(), [&](auto& part) { return in_parts(part, *heavy, ask); });
+      narrow_to(interval_of(found));
+    }
+    if (!(width_of(best) > enough) || work.ended()) return;
+    auto found = ends(work, ask);
+    narrow_to(interval_of(found));
   }
   static constexpr double enough = 1e-7;
-  static constexpr double wide = 1e-2;
   [[nodiscard]] static double width_of(bound<double> const& found) {
     if (found.upper == 0.0) return 0.0;
     bool const is_known = found.upper <= std::numeric_limits<double>::max();
@@ -377,53 +463,19 @@ class gathering {
     return {std::min(below.lower, above.upper), above.upper};
   }
 
-  // What the pairs leave out: an upper end is that of δ less it, or has it added.
-  [[nodiscard]] double left_out() const { return (crowded() ? made().above : all_).left_out(); }
   template <class Ask>
-  [[nodiscard]] double epsilon_upper(bound<double> const& found, double delta, Ask&& ask) const {
-    double const less = left_out();
-    if (less == 0.0) return found.upper;
-    double const rest = detail::subtract_down(delta, less);
-    return rest > 0.0 ? std::max(found.upper, ask(rest).upper)
-                      : std::numeric_limits<double>::infinity();
+  [[nodiscard]] auto ends(detail::work_budget& work, Ask&& ask) const {
+    return crowded() ? in_parts(work, both(), ask) : ask(all_, work);
   }
   template <class Ask>
-  [[nodiscard]] bound<double> charged(double delta, Ask&& ask) const {
-    bound<double> found = ask(delta);
-    found.upper = epsilon_upper(found, delta, ask);
-    return found;
-  }
-  [[nodiscard]] bound<double> charged(bound<double> const& delta) const {
-    double const more = left_out();
-    if (more == 0.0) return delta;
-    return {delta.lower, std::min(1.0, detail::add_up(delta.upper, more))};
-  }
-
-  template <class Above, class Below>
-  [[nodiscard]] static bound<double> in_halves(detail::work_budget& work, Above&& above,
-                                               Below&& below) {
-    bound<double> const found = work.within(0.5 * work.left(), above);
-    return below_it(found, below(work));
-  }
-
-  template <class Ask>
-  [[nodiscard]] bound<double> ends(Ask&& ask) const {
-    if (!crowded()) return ask(all_);
-    bound<double> const above = ask(made().above);
-    return below_it(above, ask(made().below));
-  }
-  template <class Ask>
-  [[nodiscard]] bound<double> ends_within(detail::work_budget& work, Ask&& ask) const {
-    if (!crowded()) return ask(all_, work);
-    return in_halves(
-        work, [&](detail::work_budget& own) { return ask(made().above, own); },
-        [&](detail::work_budget& own) { return ask(made().below, own); });
-  }
-  template <class Ask>
-  [[nodiscard]] auto answers(Ask&& ask) const {
-    if (!crowded()) return ask(all_);
-    auto found = ask(made().above);
-    found.value = below_it(found.value, ask(made().below).value);
+  [[nodiscard]] static auto in_parts(detail::work_budget& work, sides const& of, Ask&& ask,
+                                     double* width = nullptr) {
+    auto found = work.within(0.6 * work.left(), [&](auto& own) { return ask(of.above, own); });
+    auto below = ask(of.below, work);
+    if (width != nullptr) *width = width_of(interval_of(below));
+    // What is asked of a part may be less narrow than what is asked of all.
+    bound<double>& ends = interval_of(found);
+    ends.lower = std::min(interval_of(below).lower, ends.upper);
     return found;
   }
 

@@ -90,7 +90,8 @@ class jumps_beside {
       // Where δ falls fast, more of it may be lost for ε to be as narrow.
       aim = std::clamp(3e-10 * std::max(T{1}, start) * mean->fall(), fine, 1e3 * fine);
       if (round > 0 && std::abs(start - before) * (1.0 + mean->tilt()) < 1.0) {
-        return mean->epsilon(log_delta, start, work);
+        return query.epsilon_by(
+            [&](T delta) { return mean->epsilon(elementary::log(delta), start, work); });
       }
     }
     return std::nullopt;

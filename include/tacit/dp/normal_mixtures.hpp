@@ -470,8 +470,9 @@ class normal_mixtures {
   [[nodiscard]] std::optional<answer> on_lines(work_budget& work, Ask&& ask) const {
     bool const on_rays_too = remove_.size() <= rays::most_events;
     if (remove_.size() <= most_distinct) {
-      auto const exact = work.within(on_rays_too ? work.left() : 0.7 * work.left(),
-                                     [&](work_budget& own) { return ask(*this, own); });
+      T const share = on_rays_too ? 1.0 : has_persons() ? 0.25 : 0.7;
+      auto const exact =
+          work.within(share * work.left(), [&](work_budget& own) { return ask(*this, own); });
       // Where a line says nothing of all persons with several records, it says nothing of a few either.
       if (exact || on_rays_too || has_persons()) return exact;
     }

@@ -72,7 +72,7 @@ class basic_privacy_loss {
   /// Whether the pairs are attained, so that `lower` bounds the mechanism's own loss.
   [[nodiscard]] bool attained() const noexcept { return attained_; }
 
-  /// What is missing of the pairs, together: δ is larger by that at most.
+  /// What is missing of the pairs, together: δ is larger than what is answered by that at most. An ε counts it.
   [[nodiscard]] double left_out() const { return grid_.left_out(); }
 
   /// ε(δ) and the way it was found.
@@ -87,15 +87,12 @@ class basic_privacy_loss {
     return delta_by(epsilon, uncounted, {1.0, fine});
   }
 
-  /// The same as a search asks, which needs no narrow interval of what a grid answers; what it and the composition cost is
-  /// counted in `work`, which limits nothing.
-  [[nodiscard]] bound<T> counted_epsilon(T delta, detail::work_budget& work) const {
-    (void)work.spend(grid_.work_to_compose());
-    return epsilon_by(delta, work, {1.0, coarse}).value;
+  /// The same for about what is left of `work`, in which it is counted; of all of its own, that is the same answer.
+  [[nodiscard]] answer epsilon_by(T delta, detail::work_budget& work) const {
+    return epsilon_by(delta, work, {share_of_question(work), fine});
   }
-  [[nodiscard]] bound<T> counted_delta(T epsilon, detail::work_budget& work) const {
-    (void)work.spend(grid_.work_to_compose());
-    return delta_by(epsilon, work, {1.0, coarse}).value;
+  [[nodiscard]] answer delta_by(T epsilon, detail::work_budget& work) const {
+    return delta_by(epsilon, work, {share_of_question(work), fine});
   }
 
   /// `delta_within` for δ at many ε: what was planned for one serves those near it, where log δ is known to 4e-10 (to 1e-5
@@ -108,10 +105,19 @@ class basic_privacy_loss {
     };
   }
 
+  /// What one question may cost.
+  [[nodiscard]] detail::work_budget own_work() const {
+    T const lines = for_lines().left() + detail::least_on_grid * detail::work_on_grid;
+    T const whole = epoch_ ? 2.0 * detail::work_on_epoch : std::max(lines, detail::work_on_grid);
+    return detail::work_budget(whole);
+  }
+  /// What it took to find the pairs.
+  [[nodiscard]] double work_to_compose() const { return grid_.work_to_compose(); }
+
   /// What the first question takes beside what is counted in it.
   [[nodiscard]] double work_on_epochs() const { return epoch_ ? 0.0 : grid_.work_on_epochs(); }
 
-  /// The same for about what is left of `work`, in which it is counted.
+  /// The same as a search asks, which needs no narrow interval of what a grid answers.
   [[nodiscard]] bound<T> epsilon_within(T delta, detail::work_budget& work) const {
     return epsilon_by(delta, work, {share_of_question(work), coarse}).value;
   }
@@ -124,7 +130,8 @@ class basic_privacy_loss {
   // much, and for which a grid is tried, too.
   static constexpr std::size_t most_by_orders = 500;
   static constexpr std::size_t most_at_all = 10'000;
-  static constexpr T work_on_parts = 4e8;  // where nothing else says much
+  static constexpr std::size_t most_finely = 64;  // on a grid, where lines say nothing
+  static constexpr T work_on_parts = 4e8;         // where nothing else says much
   static constexpr std::size_t most_on_grid = detail::grid_answers<T>::most_on_grid;
 
   // Widths to aim at on a grid, relative to ε or δ: where the answer is what was asked for, and where a search compares it.
@@ -178,7 +185,9 @@ class basic_privacy_loss {
       T const upper = known.shared().upper;
       return !(upper < infinity) || known.width() > most * std::max(scale, upper);
     };
-    if (!lines || (mixtures_.distinct() <= most_on_grid && is_wider(width))) {
+    // Of many kinds a grid is coarse: it is asked below, with more work.
+    bool const is_crowd = !others_ && mixtures_.distinct() > most_finely;
+    if (lines ? mixtures_.distinct() <= most_on_grid && is_wider(width) : !is_crowd) {
       answer const more = other();
       meet(more.value, more.by);
     }
@@ -237,15 +246,13 @@ class basic_privacy_loss {
 
   [[nodiscard]] detail::work_budget for_lines(T share = 1.0) const {
     T const more = std::min(static_cast<T>(mixtures_.distinct()), detail::most_on_lines);
-    // Moments of an epoch take long, but a grid takes longer.
-    T const one = (mixtures_.has_epochs() ? 3.0 : 1.0) * detail::work_on_lines;
+    // Moments of an epoch take long, but a grid takes longer. Of a part they make a lower end alone.
+    T const one = (mixtures_.has_epochs() && !others_ ? 3.0 : 1.0) * detail::work_on_lines;
     return detail::work_budget(share * (one + detail::work_on_lines_each * more));
   }
 
   [[nodiscard]] T share_of_question(detail::work_budget const& work) const {
-    T const lines = for_lines().left() + detail::least_on_grid * detail::work_on_grid;
-    T const whole = epoch_ ? 2.0 * detail::work_on_epoch : std::max(lines, detail::work_on_grid);
-    return std::clamp(work.left() / whole, 0.0, 1.0);
+    return std::clamp(work.left() / own_work().left(), 0.0, 1.0);
   }
 
   // The closed form of Laplace noise of one scale, or a grid where there is none, where it is wide, or where it takes longer.
@@ -260,10 +267,15 @@ class basic_privacy_loss {
     return {on_grid(), route::grid};
   }
 
-  // A coarse grid that has all of a question's work, and the lower end of a part of the composition.
-  [[nodiscard]] auto at_last(detail::work_budget& counted, effort allowed) const {
-    return [&counted, allowed, this](question const& asked) {
-      detail::work_budget const whole(allowed.share * grid_.own_work().left());
+  // A coarse grid that has all of a question's work, if the ways before it left that of 1.25 times so much, and the lower end of a
+  // part of the composition.
+  [[nodiscard]] auto at_last(detail::work_budget const& lines, detail::work_budget& counted,
+                             effort allowed) const {
+    return [&lines, &counted, allowed, begin = counted.left(), this](question const& asked) {
+      T const all = allowed.share * grid_.own_work().left();
+      T const on_lines = for_lines(allowed.share).left() - lines.left();
+      T const spent = begin - counted.left() + 0.5 * on_lines;
+      detail::work_budget const whole(std::clamp(1.25 * all - spent, 0.25 * all, all));
       bound<T> found = detail::counted(counted, whole, [&](auto& own) {
         return asked.wants_epsilon ? grid_.epsilon(asked.value, own)
                                    : grid_.delta(asked.value, own);
@@ -402,19 +414,26 @@ typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::epsilon_by(T delta
                                                                          detail::work_budget& work,
                                                                          effort allowed) const {
   if (drawn_.at_most() <= delta) return {{0.0, 0.0}, route::closed_form};
+  question const asked{true, delta, left_out()};
   if (!others_ && mixtures_.distinct() == 0) {
     auto const [low, high] = mixtures_.normals().mu();
-    return {{tacit::epsilon(low, delta).lower, tacit::epsilon(high, delta).upper},
+    return {asked.epsilon_by([&, low = low, high = high](T value) {
+              return bound<T>{tacit::epsilon(low, value).lower, tacit::epsilon(high, value).upper};
+            }),
             route::closed_form};
   }
   if (!others_ && mixtures_.single()) {
-    return {mixtures_.of_one([&](auto const& profile) { return profile.epsilon(delta); }),
+    return {asked.epsilon_by([&](T value) {
+              return mixtures_.of_one([&](auto const& profile) { return profile.epsilon(value); });
+            }),
             route::closed_form};
   }
   if (alone_ || epoch_) {
     detail::require_domain(delta > 0.0 && delta < 1.0, "epsilon", "delta", delta, "in (0, 1)");
     if (alone_) {
-      answer found = of_coupled([&](auto const& profile) { return profile.epsilon(delta); });
+      answer found = asked.epsilon_by([&](T value) {
+        return of_coupled([&](auto const& profile) { return profile.epsilon(value); });
+      });
       if (suffices(found, [&] { return moments_->counted_epsilon(delta, work).upper; })) {
         return found;
       }
@@ -422,7 +441,9 @@ typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::epsilon_by(T delta
     if (epoch_)
       return of_epoch(
           work, allowed.share,
-          [&](auto const& e, auto& own, orientation) { return e.epsilon(delta, own); },
+          [&](auto const& e, auto& own, orientation) {
+            return asked.epsilon_by([&](T value) { return e.epsilon(value, own); });
+          },
           [&] { return moments_->counted_epsilon(delta, work).upper; });
   }
   return detail::counted(work, for_lines(allowed.share), [&](detail::work_budget& own) {
@@ -433,8 +454,9 @@ typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::epsilon_by(T delta
       return *by_moments;
     };
     return by_ways(
-        {true, delta}, 1.0, line_width(allowed),
-        others_ ? std::nullopt : mixtures_.epsilon(delta, own),
+        asked, 1.0, line_width(allowed), others_ ? std::nullopt : asked.epsilon_by([&](T value) {
+          return mixtures_.epsilon(value, own);
+        }),
         [&] {
           auto const exactly = [&](auto const& profile) { return profile.epsilon(delta); };
           return without_lines(allowed.width, own, exactly, [&] {
@@ -443,11 +465,13 @@ typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::epsilon_by(T delta
             });
           });
         },
-        at_last(work, allowed),
-        [&] {
-          return lines_alone({true, delta}, own);
-        },
-        by_orders, [&](auto const& cover) { return cover.epsilon(delta); });
+        at_last(own, work, allowed), [&] { return lines_alone(asked, own); }, by_orders,
+        [&](auto const& cover) {
+          return asked.epsilon_by([&](T value) {
+                        return bound<T>{0.0, cover.epsilon(value)};
+                      })
+              .upper;
+        });
   });
 }
 
@@ -494,12 +518,19 @@ typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::delta_by(
     if (keep != nullptr && !others_ && attained_) {
       if (auto const known = mixtures_.delta_from(keep->lines, epsilon, own)) return *known;
     }
+    std::optional<T> by_moments;
     auto const by_orders = [&](T known) {
+      if (by_moments) return *by_moments;
       if (keep != nullptr && keep->by_orders.around(epsilon)) return T(1.0);
-      T const found = moments_->counted_delta(epsilon, work).upper;
-      if (keep != nullptr) keep->by_orders.add(epsilon, found, known);
-      return found;
+      by_moments = moments_->counted_delta(epsilon, work).upper;
+      if (keep != nullptr) keep->by_orders.add(epsilon, *by_moments, known);
+      return *by_moments;
     };
+    // A grid says no more of a δ that is hardly a number.
+    if (others_ && keep == nullptr && moments_ && mixtures_.distinct() <= most_by_orders &&
+        by_orders(T(1.0)) < hardly_any) {
+      return answer{{0.0, *by_moments}, route::grid};
+    }
     return by_ways(
         {false, epsilon}, 0.0, line_width(allowed),
         others_ ? std::nullopt
@@ -512,7 +543,7 @@ typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::delta_by(
                 [&](auto const& grid, auto& most) { return grid.delta(epsilon, most); }, keep);
           });
         },
-        at_last(work, allowed),
+        at_last(own, work, allowed),
         [&] {
           return lines_alone({false, epsilon}, own);
         },

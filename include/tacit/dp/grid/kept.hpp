@@ -116,6 +116,7 @@ template <std::same_as<double> T = double>
 struct grid_aim {
   T width;
   kept_tails<T>* keep = nullptr;
+  T for_lists = 0.0;  // share of the work that lists of curves have in any case
 };
 
 }  // namespace tacit::detail

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <tacit/core/elementary.hpp>
+#include <tacit/core/rounded.hpp>
+#include <tacit/core/units.hpp>
 #include <tacit/dp/grid/law.hpp>
 #include <tacit/dp/saddle.hpp>
 
@@ -102,10 +104,42 @@ template <std::same_as<double> T = double>
 struct loss_query {
   bool wants_epsilon;
   T value;
+  /// What is missing of the pairs: an upper end of ε is one for a δ that is less by that. To a δ it is added by who asks.
+  T left_out = 0.0;
+
+  /// ε(value), by what `ask` finds of ε at a δ: a bound, one with the way to it, or nothing.
+  template <class Ask>
+  [[nodiscard]] auto epsilon_by(Ask&& ask) const {
+    auto found = ask(value);
+    bound<T>* const here = bound_of(found);
+    if (here == nullptr || left_out == 0.0) return found;
+    T const rest = subtract_down(value, left_out);
+    T upper = std::numeric_limits<T>::infinity();
+    if (rest > 0.0) {
+      auto other = ask(rest);
+      if (bound<T> const* const there = bound_of(other)) upper = there->upper;
+    }
+    here->upper = std::max(here->upper, upper);
+    return found;
+  }
 
   /// Before the value, for a message.
   [[nodiscard]] std::string_view words() const {
     return wants_epsilon ? "epsilon at delta " : "delta at epsilon ";
+  }
+
+ private:
+  template <class Found>
+  [[nodiscard]] static bound<T>* bound_of(Found& found) {
+    if constexpr (std::same_as<Found, bound<T>>) {
+      return &found;
+    } else if constexpr (requires { found->value; }) {
+      return found ? &found->value : nullptr;
+    } else if constexpr (requires { *found; }) {
+      return found ? &*found : nullptr;
+    } else {
+      return &found.value;
+    }
   }
 };
 
