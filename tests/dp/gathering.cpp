@@ -274,7 +274,7 @@ TEST_CASE("without its light parts a mixture's ends are around its own", "[gathe
 }
 
 // An upper end is one for a δ that is less by what the pairs miss, whatever way it is found.
-TEST_CASE("an upper end counts what is left out of the pairs", "[gathering]") {
+TEST_CASE("an upper end counts what is left out of the pairs", "[gathering][long]") {
   struct run {
     event release;
     adjacency neighbours;
@@ -332,7 +332,7 @@ TEST_CASE("an upper end counts what is left out of the pairs", "[gathering]") {
 }
 
 // What had answered took 2.5 s to 6 s: several questions with all of a question's work.
-TEST_CASE("questions that are wide end within the work of two", "[gathering]") {
+TEST_CASE("questions that are wide end within the work of two", "[gathering][long]") {
   struct run {
     adjacency neighbours;
     std::vector<composed> releases;
