@@ -1,9 +1,9 @@
 #!/bin/sh
 # What no other command runs, optimised, on every core, in this order: all accountants against each other at RUNS random
 # compositions, corners first; the long tests, tagged [.sweep]; how the certified accountant does at fresh random
-# points of its box: misses, widths, times, by regime; and how wide epochs of random allocation are, and runs of noise on the
-# integers, and how long they take.
-# usage: sh tools/sweep.sh [SEED [RUNS]]    one alone: ONLY=together sh tools/sweep.sh; or ONLY=box, ONLY=epochs, ONLY=integers
+# points of its box: misses, widths, times, by regime; and how wide, and how long, are epochs of random allocation, runs of
+# noise on the integers, and what docs/certificates/index.md tables outside of the box.
+# usage: sh tools/sweep.sh [SEED [RUNS]]    one alone: ONLY=together sh tools/sweep.sh; or box, epochs, integers, outside
 # A miss is printed with its numbers and stays in build/sweep/together.*.log; it repeats alone by what is printed.
 set -eu
 cd "$(dirname "$0")/.."
@@ -51,5 +51,9 @@ fi
 if [ "${only:-integers}" = integers ]; then
   program integers
   build/sweep/integers "$seed"
+fi
+if [ "${only:-outside}" = outside ]; then
+  program outside
+  build/sweep/outside
 fi
 exit "$failed"

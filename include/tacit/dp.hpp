@@ -153,6 +153,7 @@
 #include <tacit/dp/rdp/poisson_samples.hpp>
 #include <tacit/dp/rdp/profile_rule.hpp>
 #include <tacit/dp/rdp/table.hpp>
+#include <tacit/dp/release_kinds.hpp>
 #include <tacit/dp/renyi.hpp>
 #include <tacit/dp/response_profile.hpp>
 #include <tacit/dp/rising_cells.hpp>

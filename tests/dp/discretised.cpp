@@ -601,8 +601,8 @@ TEST_CASE("several Gaussians whose variances leave the range of doubles still co
   CHECK(least.delta(0.0).upper > 0.0);
 }
 
-// Of 2^62 releases and more errors are larger than e^700, of what is less than e^−700: their product was taken for 0, and of half of
-// these questions δ was at most 1e-276.
+// With 2^62 releases and more one factor of an error is below e^−700 and the other above e^700. Their product was taken for nothing,
+// and half of these questions had a δ of at most 1e-276.
 TEST_CASE("an upper end is above the central limit of very many releases", "[dp]") {
   struct run {
     double noise;

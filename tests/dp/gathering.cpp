@@ -331,7 +331,7 @@ TEST_CASE("an upper end counts what is left out of the pairs", "[gathering][long
   }
 }
 
-// What had answered took 2.5 s to 6 s: several questions with all of a question's work.
+// Some of these took 2.5 s to 6 s: several questions, each with all of a question's work.
 TEST_CASE("questions that are wide end within the work of two", "[gathering][long]") {
   struct run {
     adjacency neighbours;

@@ -100,22 +100,14 @@ class atom_lines {
       T const error = error_at(at);
       auto line = planner.through(at, std::max(error, least));
       if (!line) return;
-      auto const found =
+      auto found =
           query_.wants_epsilon ? line->epsilon(log_delta_, work) : line->delta(query_.value);
       if (!found) return;
-      bound<T> ends = found->ends;
-      if (query_.wants_epsilon && query_.left_out > 0.0) {
-        ends.upper =
-            query_
-                .epsilon_by([&](T delta) {
-                  if (delta == query_.value) return ends;
-                  auto const there = line->epsilon(elementary::log(delta), work);
-                  return there ? there->ends : bound<T>{0.0, std::numeric_limits<T>::infinity()};
-                })
-                .upper;
+      if (query_.wants_epsilon) {
+        query_.charge(found, [&](T rest) { return line->epsilon(elementary::log(rest), work); });
       }
-      if (!best_) best_ = ends;
-      narrow(*best_, ends);
+      if (!best_) best_ = found->value;
+      narrow(*best_, found->value);
       bool off = false;
       if (query_.wants_epsilon) {
         off = std::abs(found->nearly - at.epsilon) * at.tilt > 1.0;

@@ -66,7 +66,7 @@ class composed_losses {
         store.put(around.above, epochs, rounding_side::above);
         store.put(around.below, epochs, rounding_side::below);
       }
-      return answer_of(around, query, {aim, nullptr, for_lists}, own, kept);
+      return answer_of(around, query, {.width = aim, .for_lists = for_lists}, own, kept);
     };
     // Some pairs take long, each of them: of many, a few stand for all.
     auto const dear = static_cast<std::size_t>(std::count_if(
@@ -314,7 +314,8 @@ class composed_losses {
                                          loss_query<T> query, bound<T> const& known) {
     auto const delta = [&](T e) { return ends.with_infinite(atoms.delta(e)); };
     if (!query.wants_epsilon) return delta(query.value);
-    auto const holds = [&](T e) { return add_up(delta(e).upper, query.left_out) <= query.value; };
+    T const rest = query.rest();
+    auto const holds = [&](T e) { return delta(e).upper <= rest; };
     auto const exceeds = [&](T e) { return delta(e).lower > query.value; };
     bound<T> out = known;
     if (holds(0.0)) return {0.0, 0.0};

@@ -91,11 +91,10 @@ class basic_discretised {
   }
   [[nodiscard]] bound<T> epsilon(T delta, detail::work_budget& work, T width) const {
     detail::require_domain(delta > 0.0 && delta < 1.0, "epsilon", "delta", delta, "in (0, 1)");
-    bound<T> const found = worse({true, delta, left_out_}, width, work);
-    if (!wide(found)) return found;
-    double const rest = detail::subtract_down(delta, left_out_);
-    T const most = rest > 0.0 ? cover_.epsilon(rest) : std::numeric_limits<T>::infinity();
-    return covered(found, most, "epsilon at delta ", delta);
+    detail::loss_query<T> const asked{true, delta, left_out_};
+    bound<T> const found = worse(asked, width, work);
+    return wide(found) ? covered(found, cover_.epsilon(asked.rest()), "epsilon at delta ", delta)
+                       : found;
   }
   /// What grids have answered of one composition, for other ε: of another one it would be no bound.
   struct kept_directions {
@@ -253,9 +252,7 @@ bound<T> basic_discretised<T>::worse(detail::loss_query<T> query, T width,
   bool const narrow = added.upper - added.lower <= 2.0 * width * added.upper;
   bound<T> const removed = ask(orientation::remove, narrow ? 1.0 : 0.7);
   if (!narrow && !(added.upper <= removed.lower)) {
-    bound<T> const again = ask(orientation::add, 1.0);
-    added.upper = std::min(added.upper, again.upper);
-    added.lower = std::min(added.upper, std::max(added.lower, again.lower));
+    detail::narrow(added, ask(orientation::add, 1.0));
   }
   return detail::larger_of(removed, added);
 }

@@ -45,8 +45,9 @@ class grid_answers {
         // Where a line and rays are wide of one mixture, its losses come in rare large jumps, and a finer grid says no more.
         width_(mixtures != nullptr && mixtures->one_mixture() ? coarse : width) {}
 
-  /// ε(δ), of a composition that may miss something. Where losses come in rare large jumps a grid may say little, and the Chernoff bound of the truncated law more:
-  /// the upper end is the better of the two. `by_orders` is an upper end by Rényi divergences, or infinite.
+  /// ε(δ), of a composition that may miss something. Where losses come in rare large jumps a grid may say little, and the
+  /// Chernoff bound of the truncated law more: the upper end is the better of the two. `by_orders` is an upper end by Rényi
+  /// divergences, or infinite.
   template <class ByOrders>
   [[nodiscard]] bound<T> epsilon(T delta, work_budget& work, ByOrders&& by_orders) const {
     std::optional<bound<T>> added;
@@ -66,9 +67,8 @@ class grid_answers {
         [&](work_budget& own) { return added ? *added : towards(orientation::add, coarse, own); });
     if (!bisects() || !(found.upper - found.lower > 1e-2 * found.upper)) return found;
     found.upper = std::max(found.lower, std::min(found.upper, by_orders()));
-    T const rest = subtract_down(delta, asked.left_out);
-    if (!(rest > 0.0)) return found;
-    T const log_delta = elementary::log(rest);
+    if (!(asked.rest() > 0.0)) return found;
+    T const log_delta = elementary::log(asked.rest());
     T const most = found.upper < 1e300 ? found.upper : 1e6;
     found.upper = least_that_holds(std::max(found.lower, 1e-6 * most), found.upper, most,
                                    [&, both = mixtures_->directions()](T e) {

@@ -251,6 +251,10 @@ class basic_privacy_loss {
     return detail::work_budget(share * (one + detail::work_on_lines_each * more));
   }
 
+  [[nodiscard]] T spent_on(detail::work_budget const& lines, effort allowed) const {
+    return for_lines(allowed.share).left() - lines.left();
+  }
+
   [[nodiscard]] T share_of_question(detail::work_budget const& work) const {
     return std::clamp(work.left() / own_work().left(), 0.0, 1.0);
   }
@@ -273,8 +277,7 @@ class basic_privacy_loss {
                              effort allowed) const {
     return [&lines, &counted, allowed, begin = counted.left(), this](question const& asked) {
       T const all = allowed.share * grid_.own_work().left();
-      T const on_lines = for_lines(allowed.share).left() - lines.left();
-      T const spent = begin - counted.left() + 0.5 * on_lines;
+      T const spent = begin - counted.left() + 0.5 * spent_on(lines, allowed);
       detail::work_budget const whole(std::clamp(1.25 * all - spent, 0.25 * all, all));
       bound<T> found = detail::counted(counted, whole, [&](auto& own) {
         return asked.wants_epsilon ? grid_.epsilon(asked.value, own)
@@ -294,8 +297,8 @@ class basic_privacy_loss {
   [[nodiscard]] bound<T> on_grid(detail::work_budget const& lines, detail::work_budget& counted,
                                  effort allowed, Ask&& ask, kept_for_others* keep = nullptr) const {
     T const whole = allowed.share * grid_.own_work().left();
-    T const spent = for_lines(allowed.share).left() - lines.left();
-    detail::work_budget const own(std::max(whole - spent, detail::least_on_grid * whole));
+    T const rest = whole - spent_on(lines, allowed);
+    detail::work_budget const own(std::max(rest, detail::least_on_grid * whole));
     detail::grid_answers<T> const grid(grid_, others_ ? nullptr : &mixtures_, allowed.width,
                                        keep != nullptr ? &keep->grids : nullptr);
     return detail::counted(counted, own, [&](auto& most) { return ask(grid, most); });
@@ -466,12 +469,7 @@ typename basic_privacy_loss<T>::answer basic_privacy_loss<T>::epsilon_by(T delta
           });
         },
         at_last(own, work, allowed), [&] { return lines_alone(asked, own); }, by_orders,
-        [&](auto const& cover) {
-          return asked.epsilon_by([&](T value) {
-                        return bound<T>{0.0, cover.epsilon(value)};
-                      })
-              .upper;
-        });
+        [&](auto const& cover) { return cover.epsilon(asked.rest()); });
   });
 }
 

@@ -39,7 +39,7 @@ class atom_line {
  public:
   /// What the line says, and what it would say without its errors.
   struct found {
-    bound<T> ends;
+    bound<T> value;
     T nearly;
   };
 

@@ -52,6 +52,7 @@ template <std::same_as<double> T = double, class Coarsening = loss_coarsening<T>
 class composer {
  public:
   static constexpr T comfortable_size = 0x1p15;
+  static constexpr T deviations = 18.0;     // that a window of masses is long, about
   static constexpr std::int64_t ratio = 8;  // of a grid's step and the next finer one's
   static constexpr T fan = 64.0;            // = ratio²: releases that one grid composes
 
@@ -147,8 +148,6 @@ class composer {
   }
 
  private:
-  static constexpr T deviations = 18.0;  // that a window of masses is long, about
-
   [[nodiscard]] bool affordable(measure<T> const& fine) const {
     return work_.take(500.0 + 12.0 * static_cast<T>(fine.mass.size()));
   }

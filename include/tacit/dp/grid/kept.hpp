@@ -44,8 +44,8 @@ struct composed_line {
 
   [[nodiscard]] T start() const { return above.start(); }
   [[nodiscard]] bound<T> delta(T epsilon) const {
-    bound<T> found = above.delta(epsilon).ends;
-    if (below) found.lower = below->delta(epsilon).ends.lower;
+    bound<T> found = above.delta(epsilon).value;
+    if (below) found.lower = below->delta(epsilon).value.lower;
     if (!lower_holds) found.lower = 0.0;
     return found;
   }

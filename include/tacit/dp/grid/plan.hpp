@@ -157,7 +157,8 @@ class grid_composition {
     T levels = 1.0;
     T step = 0.0;  // of the law of the least deviation
     auto const levels_for = [&](T h) {
-      T const size = 18.0 * std::sqrt(variance) / h / composer<T>::comfortable_size;
+      T const size =
+          composer<T>::deviations * std::sqrt(variance) / h / composer<T>::comfortable_size;
       return 1.0 + std::max(0.0, std::ceil(elementary::log(size) / elementary::log(ratio)));
     };
     for (int k = 0; k < 12; ++k) {
@@ -279,17 +280,18 @@ class grid_composition {
       T const n = laws_[s].count;
       T const unit = step_at(step, level[s]);
       T const nodes = extents_[s].front() / unit;
-      for (T const extent : extents_[s]) {
-        if (n > 1.0) cost += 100.0 * (std::min(extent / unit, 3e5) + 16.0);
+      if (n > 1.0) {
+        for (T const extent : extents_[s]) cost += 100.0 * (std::min(extent / unit, 3e5) + 16.0);
       }
-      sums.push_back(
-          {level[s], nodes + 2.0,
-           std::max(n * deviation[s] * deviation[s] / (unit * unit), nodes * nodes / 324.0)});
+      T const deviations =
+          std::max(std::sqrt(n) * deviation[s] / unit, nodes / composer<T>::deviations);
+      sums.push_back({level[s], nodes + 2.0, deviations * deviations});
     }
     return cost + 2.0 * composer<T>::expected_cost(std::move(sums));
   }
+
   // How far the tilted losses of n, n/2, n/4, … releases reach, but for next to nothing of them: by Chernoff's bound, which is
-  // about right of rare large losses, too.
+  // about right of rare large losses, too. Estimates.
   [[nodiscard]] std::vector<T> extents_of(loss_law<T> const& law, loss_sketch<T> const& sketch,
                                           T deviation) const {
     struct moments {
@@ -320,6 +322,7 @@ class grid_composition {
     } while (n > 1.0);
     return out;
   }
+
   [[nodiscard]] T least_cost_of_fits() const {
     T cost = 0.0;
     for (loss_law<T> const& law : laws_) cost += 100.0 * static_cast<T>(law.atoms.size());
@@ -349,8 +352,8 @@ class grid_composition {
   T reach_;
   work_budget& work_;
   T total_ = 0.0;
-  std::vector<T> deviation_;  // of the tilted laws
-  std::vector<std::vector<T>> extents_;
+  std::vector<T> deviation_;             // of the tilted laws
+  std::vector<std::vector<T>> extents_;  // see `extents_of`
 };
 
 }  // namespace tacit::detail

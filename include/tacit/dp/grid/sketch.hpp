@@ -107,19 +107,27 @@ struct loss_query {
   /// What is missing of the pairs: an upper end of ε is one for a δ that is less by that. To a δ it is added by who asks.
   T left_out = 0.0;
 
-  /// ε(value), by what `ask` finds of ε at a δ: a bound, one with the way to it, or nothing.
-  template <class Ask>
-  [[nodiscard]] auto epsilon_by(Ask&& ask) const {
-    auto found = ask(value);
+  /// The δ that an upper end of ε is for.
+  [[nodiscard]] T rest() const { return subtract_down(value, left_out); }
+
+  /// Brings ε's upper end in `found`, which is for all of δ, up to what `ask` finds at the rest: bounds, alone or with the way to
+  /// them, or nothing.
+  template <class Found, class Ask>
+  void charge(Found& found, Ask&& ask) const {
     bound<T>* const here = bound_of(found);
-    if (here == nullptr || left_out == 0.0) return found;
-    T const rest = subtract_down(value, left_out);
+    if (here == nullptr || left_out == 0.0) return;
     T upper = std::numeric_limits<T>::infinity();
-    if (rest > 0.0) {
-      auto other = ask(rest);
+    if (T const delta = rest(); delta > 0.0) {
+      auto other = ask(delta);
       if (bound<T> const* const there = bound_of(other)) upper = there->upper;
     }
     here->upper = std::max(here->upper, upper);
+  }
+  /// ε(value), by what `ask` finds of ε at a δ.
+  template <class Ask>
+  [[nodiscard]] auto epsilon_by(Ask&& ask) const {
+    auto found = ask(value);
+    charge(found, ask);
     return found;
   }
 
