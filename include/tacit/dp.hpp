@@ -19,6 +19,7 @@
 #include <tacit/dp/allocation/store.hpp>
 #include <tacit/dp/allocation/sums.hpp>
 #include <tacit/dp/allocation/whole_moments.hpp>
+#include <tacit/dp/any_release.hpp>
 #include <tacit/dp/atom_lines.hpp>
 #include <tacit/dp/averaged_profile.hpp>
 #include <tacit/dp/binomial_mixture.hpp>

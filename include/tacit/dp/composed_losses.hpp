@@ -9,6 +9,7 @@
 #include <tacit/core/units.hpp>
 #include <tacit/dp/agreement.hpp>
 #include <tacit/dp/allocation/store.hpp>
+#include <tacit/dp/any_release.hpp>
 #include <tacit/dp/atom_lines.hpp>
 #include <tacit/dp/grid/atoms.hpp>
 #include <tacit/dp/grid/ends.hpp>
@@ -95,12 +96,14 @@ class composed_losses {
     return found;
   }
 
-  /// The largest lower end of one kind of pair alone, if there are few kinds: a composition leaks no less than any part of it.
+  /// The largest lower end of parts of the composition, which leaks no less: of some large loss (`any_release`), or of one kind
+  /// of pair alone, if there are few.
   [[nodiscard]] T lower_of_parts(loss_query<T> query, T width, epochs::epoch_store<T> const& store,
                                  work_budget& work) const {
     std::vector<counted_pair> const pairs = pairs_.all();
-    if (pairs.size() < 2 || pairs.size() > few) return 0.0;
-    T best = 0.0;
+    T best = work.within(0.3 * work.left(),
+                         [&](work_budget& own) { return any_release<T>(pairs).lower(query, own); });
+    if (pairs.size() < 2 || pairs.size() > few) return best;
     T left = static_cast<T>(pairs.size());
     for (counted_pair const& one : pairs) {
       composed_losses alone;
