@@ -140,7 +140,7 @@ class epoch_atoms {
               work_budget& work) const {
     T const most = of.step().largest_loss(of.way(), least_delta);
     if constexpr (std::same_as<Step, step_ratio<T>>) {
-      work.within(0.6 * work.left(), [&](work_budget& own) { gather_lines(out, of, most, own); });
+      work.within(0.25 * work.left(), [&](work_budget& own) { gather_lines(out, of, most, own); });
     }
     by_lattices(out, of, points, most, work);
     std::sort(out.begin(), out.end(),
@@ -185,7 +185,7 @@ class epoch_atoms {
     auto const add = [&](T e, T delta) {
       std::optional<typename line_sums<T>::sum_on_line> best;
       for (int attempt = 0; attempt < 8; ++attempt) {
-        auto line = work.within(std::min(0.4 * work.left(), 4e7),
+        auto line = work.within(std::min(0.4 * work.left(), 1.5e7),
                                 [&](work_budget& own) { return lines.at(e, delta, own); });
         if (!line) break;
         bound<T> const found = of.from(*line, e);

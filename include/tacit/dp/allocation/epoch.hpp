@@ -128,7 +128,7 @@ class epoch {
   [[nodiscard]] bound<T> epsilon(T delta, work_budget& work, T width = 2e-7) const {
     bound<T> best = at_once_epsilon(delta, work);
     if (best.upper - best.lower <= width * std::max(1.0, best.upper)) return best;
-    T guess = sums_.estimate(best.upper, delta);
+    T guess = std::clamp(sums_.estimate(best.upper, delta), best.lower, best.upper);
     for (int attempt = 0; attempt < 5; ++attempt) {
       auto const line = lines_.at(guess, delta, work);
       if (!line) break;

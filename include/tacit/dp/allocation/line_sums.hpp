@@ -157,7 +157,7 @@ class line_sums {
     T const end = p.spacing * p.points;
     // A panel of 20 nodes for some seven turns.
     T const nodes = 300.0 + 3.0 * end * ratio.top();
-    T const cost = 1e6 + nodes * (200.0 + 3.0 * p.points);
+    T const cost = 1e6 + nodes * (200.0 + p.points);
     if (!(cost < most_work) || !work.take(cost)) return std::nullopt;
     // Of one panel, beside the whole, which is e^{value}; of what is bounded alone less will do.
     auto const allowed = [&](T share, T value) {
@@ -197,7 +197,7 @@ class line_sums {
  private:
   static constexpr T least_shift = 1e-7;
   static constexpr T most_points = 50'000.0;
-  static constexpr T most_work = 2e8;    // in nanoseconds; lattices take less then
+  static constexpr T most_work = 1.4e9;   // in nanoseconds; lattices take less then
   static constexpr T log_share = -23.0;  // of δ, each of what a line leaves out
 
   struct plan {
