@@ -8,6 +8,7 @@
 #include "support/table.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <random>
@@ -335,7 +336,7 @@ TEST_CASE("what the rounding of a shift does is bounded, and counted", "[dp]") {
     exact const mu = sqrt(exact(steps)) * exact(shift);
     detail::rounded_shifts shifts(0.0);
     mixture_pair::part const part{1.0, shift};
-    shifts.add(steps, {&part, 1});
+    shifts.add(steps, std::array{part});
     double const rho = shifts.blur(std::log(delta));
     CHECK(rho < 1e-9 * (1.0 + rough));
     for (double const way : {-2.0, 2.0}) {

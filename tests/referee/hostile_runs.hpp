@@ -79,7 +79,7 @@ namespace referee {
   int const parts = random.uniform() < 0.6 ? 1 : 1 + static_cast<int>(random.uniform() * 4.0);
   for (int tries = 0; tries < 50 && static_cast<int>(out.parts.size()) < parts; ++tries) {
     event release(mechanism(), scheme());
-    if (random.uniform() < 0.05) release.records_per_person = whole(1e4);
+    if (random.uniform() < 0.05) release.records_per_person = whole(1e6);
     std::uint64_t const count =
         random.uniform() < 0.3
             ? pick(std::vector<std::uint64_t>{1, 2, 3, 50, 1000, 1'000'000, 1'000'000'000})

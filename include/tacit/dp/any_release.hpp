@@ -16,6 +16,7 @@
 #include <cmath>
 #include <concepts>
 #include <cstddef>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -32,24 +33,41 @@ template <std::same_as<double> T = double>
 class any_release {
  public:
   /// Of the pairs that have a profile in closed form (sums with normal or Laplace noise, sampled, of persons or in batches), up to
-  /// `most_kinds` kinds. `pairs` are needed for as long as this is there.
+  /// `most_kinds` kinds, or others below them.
   explicit any_release(std::vector<counted_pair> const& pairs) {
     for (counted_pair const& one : pairs) {
-      if (std::size_t const terms = terms_of(one.pair); terms > 0) kinds_.push_back({&one, terms});
+      if (serves(one.pair)) kinds_.push_back(one);
     }
     std::size_t const all = kinds_.size();
-    if (all <= most_kinds) return;
-    for (std::size_t i = 0; i < most_kinds; ++i) {
-      kinds_[i] = kinds_[i * (all - 1) / (most_kinds - 1)];
+    if (all > most_kinds) {
+      for (std::size_t i = 0; i < most_kinds; ++i) {
+        kinds_[i] = kinds_[i * (all - 1) / (most_kinds - 1)];
+      }
+      kinds_.resize(most_kinds);
     }
-    kinds_.resize(most_kinds);
+    for (counted_pair& one : kinds_) {
+      if (auto* mixture = std::get_if<mixture_pair>(&one.pair)) {
+        *mixture = lowered(std::move(*mixture));
+        mixture->parts = fewer_parts(mixture->parts, most_parts, false);
+      }
+    }
   }
 
+  /// Whether one release of it has a profile in closed form.
+  [[nodiscard]] static bool serves(dominating_pair const& pair) { return terms_of(pair) > 0; }
+
   /// A lower end of what is asked, 0 where nothing is known, for what is left of `work` at most.
-  [[nodiscard]] T lower(loss_query<T> query, work_budget& work) const {
+  [[nodiscard]] T lower(loss_query<T> query, work_budget& work) {
+    // Where that is too much, every second kind.
+    T const most = work.left() / (query.wants_epsilon ? 30.0 : 1.0);
+    while (kinds_.size() > 1 && cost() > most) {
+      std::size_t const half = (kinds_.size() + 1) / 2;
+      for (std::size_t k = 1; k < half; ++k) kinds_[k] = std::move(kinds_[2 * k]);
+      kinds_.resize(half);
+    }
     if (kinds_.empty()) return 0.0;
-    if (!query.wants_epsilon) return affords(work) ? delta(query.value) : T(0.0);
-    auto const exceeds = [&](T e) { return affords(work) && delta(e) > query.value; };
+    if (!query.wants_epsilon) return work.take(cost()) ? delta(query.value) : T(0.0);
+    auto const exceeds = [&](T e) { return work.take(cost()) && delta(e) > query.value; };
     T low = 0.0;
     T high = 1.0;
     for (; high < 1e300 && exceeds(high); high *= 2.0) low = high;
@@ -61,17 +79,15 @@ class any_release {
   }
 
  private:
-  struct kind {
-    counted_pair const* of;
-    std::size_t terms;  // of its profile
-  };
   static constexpr std::size_t most_kinds = 64;
+  static constexpr std::size_t most_parts = 256;
   static constexpr T each = 3e3;  // counted nanoseconds a term
 
-  [[nodiscard]] bool affords(work_budget& work) const {
-    T cost = 0.0;
-    for (kind const& one : kinds_) cost += each * static_cast<T>(one.terms);
-    return work.take(cost);
+  // Of a δ.
+  [[nodiscard]] T cost() const {
+    T sum = 0.0;
+    for (counted_pair const& one : kinds_) sum += each * static_cast<T>(terms_of(one.pair));
+    return sum;
   }
 
   struct share {
@@ -87,13 +103,12 @@ class any_release {
       T const p = kept > 0.0 ? std::min(1.0, divide_up(of_less, kept)) : 1.0;
       return share{delta, p, one.count};
     };
-    if (auto const* mixture = std::get_if<mixture_pair>(&one.pair)) {
-      mixture_pair const lighter = lowered(*mixture);
-      return from(mixture_profile<T>(lighter).delta(epsilon).lower,
-                  mixture_profile<T>(*mixture).delta(less).upper);
-    }
-    coupled_profile<T> const profile(std::get<coupled_pair>(one.pair));
-    return from(profile.delta(epsilon).lower, profile.delta(less).upper);
+    auto const by = [&](auto const& profile) {
+      return from(profile.delta(epsilon).lower, profile.delta(less).upper);
+    };
+    auto const* mixture = std::get_if<mixture_pair>(&one.pair);
+    return mixture != nullptr ? by(mixture_profile<T>(*mixture))
+                              : by(coupled_profile<T>(std::get<coupled_pair>(one.pair)));
   }
 
   // 0 of a pair that has no such profile.
@@ -107,8 +122,8 @@ class any_release {
   [[nodiscard]] T delta(T epsilon) const {
     std::vector<share> shares;
     T best = 0.0;
-    for (kind const& one : kinds_) {
-      shares.push_back(share_of(*one.of, epsilon));
+    for (counted_pair const& one : kinds_) {
+      shares.push_back(share_of(one, epsilon));
       best = std::max(best, shares.back().delta);  // of one release alone
     }
     std::sort(shares.begin(), shares.end(),
@@ -126,7 +141,7 @@ class any_release {
     return std::max(best, (gain - 0.5 * square(all)).lower);
   }
 
-  std::vector<kind> kinds_;
+  std::vector<counted_pair> kinds_;
 };
 
 }  // namespace tacit::detail

@@ -193,6 +193,23 @@ bool join_parts_until(Mixture& mixed, std::size_t most) {
   return true;
 }
 
+/// About `most` parts that stand for all: of those that are next to one another each counts as the one that is moved farthest, or
+/// least, which makes profiles larger, or smaller (docs/certificates/sampling.md, Lemma 2).
+template <class Parts>
+[[nodiscard]] std::vector<mixture_pair::part> fewer_parts(Parts const& parts, std::size_t most,
+                                                          bool above) {
+  std::size_t const each = (parts.size() + most - 1) / most;
+  std::vector<mixture_pair::part> out;
+  for (std::size_t k = 0; k < parts.size(); ++k) {
+    if (k % each == 0) out.push_back({0.0, parts[k].shift});
+    mixture_pair::part& group = out.back();
+    if (above) group.shift = parts[k].shift;
+    group.weight = above ? std::min(1.0, add_up(group.weight, parts[k].weight))
+                         : add_down(group.weight, parts[k].weight);
+  }
+  return out;
+}
+
 /// Leaves out what is moved least, where that weighs less than 1e-290: the heaviest part is known to far less than that, so that
 /// it may count there. Returns whether there was any.
 template <std::same_as<binomial_mixture> Mixture>

@@ -97,15 +97,21 @@ class composed_losses {
   }
 
   /// The largest lower end of parts of the composition, which leaks no less: of some large loss (`any_release`), or of one kind
-  /// of pair alone, if there are few.
+  /// of pair alone.
   [[nodiscard]] T lower_of_parts(loss_query<T> query, T width, epochs::epoch_store<T> const& store,
                                  work_budget& work) const {
-    std::vector<counted_pair> const pairs = pairs_.all();
+    std::vector<counted_pair> pairs = pairs_.all();
     T best = work.within(0.3 * work.left(),
                          [&](work_budget& own) { return any_release<T>(pairs).lower(query, own); });
-    if (pairs.size() < 2 || pairs.size() > few) return best;
-    T left = static_cast<T>(pairs.size());
-    for (counted_pair const& one : pairs) {
+    if (pairs.size() < 2) return best;
+    if (pairs.size() > few) {
+      std::erase_if(pairs, [](counted_pair const& c) { return any_release<T>::serves(c.pair); });
+    }
+    // Of many, some.
+    std::size_t const tried = pairs.size() <= few ? pairs.size() : 4;
+    T left = static_cast<T>(tried);
+    for (std::size_t k = 0; k < tried; ++k) {
+      counted_pair const& one = pairs[k * (pairs.size() - 1) / std::max<std::size_t>(1, tried - 1)];
       composed_losses alone;
       // Of 2^63 releases and more, that many.
       alone.add(one.pair, static_cast<std::uint64_t>(std::min(one.count, 0x1p63)));

@@ -3,12 +3,14 @@
 
 #include <tacit/core/elementary.hpp>
 #include <tacit/core/real.hpp>
+#include <tacit/dp/binomial_mixture.hpp>
 #include <tacit/dp/pair.hpp>
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <limits>
-#include <span>
+#include <vector>
 
 /// What the rounding of shifts does to the profile of a composition: docs/certificates/contour.md, Lemma 14.
 
@@ -22,14 +24,18 @@ class rounded_shifts {
       : energy_(0.5 * variance), squares_(variance), apart_(variance) {}
 
   /// count steps of a mixture.
-  void add(double count, std::span<mixture_pair::part const> parts) {
+  template <class Parts>
+  void add(double count, Parts const& parts) {
     double weight = 0.0, first = 0.0, second = 0.0, apart = 0.0;
     for (mixture_pair::part const& one : parts) {
       weight += one.weight;
       first += one.weight * one.shift;
       second += one.weight * one.shift * one.shift;
       largest_ = std::max(largest_, one.shift);
-      for (mixture_pair::part const& other : parts) {
+    }
+    auto const few = fewer_parts(parts, most_pairs, true);
+    for (mixture_pair::part const& one : few) {
+      for (mixture_pair::part const& other : few) {
         apart += one.weight * other.weight * elementary::expm1(one.shift * other.shift);
       }
     }
@@ -74,6 +80,8 @@ class rounded_shifts {
   }
 
  private:
+  static constexpr std::size_t most_pairs = 64;
+
   double spread_ = 0.0;
   double energy_;
   double squares_;

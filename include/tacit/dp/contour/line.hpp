@@ -178,18 +178,21 @@ class contour_line {
 
   // Everything is relative to e^{scale}. Lemma 12.
   [[nodiscard]] T aliased(T epsilon, T scale) const {
+    // What is between the tilts as they are: their sums round.
     T const right = tilt_ + right_;
+    T const rise = (right - tilt_) * period_;
     T const up =
-        sum_above<T>({chernoff(right), at_right_, -right * epsilon, -right_ * period_, -scale,
+        sum_above<T>({chernoff(right), at_right_, -right * epsilon, -rise, -scale,
                       unit_roundoff * 4.0 * (std::abs(scale) + std::abs(tilt_ * epsilon))});
     T const left = tilt_ - left_;
+    T const fall = (tilt_ - left) * period_;
     T const log_left =
         left > 0.0 ? sum_above<T>({chernoff(left), at_left_, -left * epsilon}) : log_mass_;
     T const down =
-        sum_above<T>({log_left, -left_ * period_, -scale,
+        sum_above<T>({log_left, -fall, -scale,
                       unit_roundoff * 4.0 * (std::abs(scale) + std::abs(tilt_ * epsilon))});
-    return elementary::exp(up) / -elementary::expm1(-right_ * period_) +
-           elementary::exp(down) / -elementary::expm1(-left_ * period_);
+    return elementary::exp(up) / -elementary::expm1(-rise) +
+           elementary::exp(down) / -elementary::expm1(-fall);
   }
 
   bool split_ = false;

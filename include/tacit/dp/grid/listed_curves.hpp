@@ -30,13 +30,7 @@ class listed_curves {
   [[nodiscard]] static std::optional<loss_law<T>> of(loss_law<T> const& law, rounding_side side,
                                                      T cells) {
     listed_curves listed(side, cells);
-    listed.out_ = law;
-    listed.out_.curves.clear();
-    for (loss_curve<T> const& part : law.curves) {
-      if (!std::visit([&](auto const& curve) { return listed.put(curve); }, part)) return {};
-    }
-    // As in `cell_filler`, of the largest logarithm.
-    listed.out_.mass_error += unit_roundoff * (96.0 + libm_units + 20.0 * listed.largest_log_);
+    if (!listed.put(law)) return std::nullopt;
     return std::move(listed.out_);
   }
 
@@ -46,11 +40,16 @@ class listed_curves {
                                                                   work_budget& work) {
     std::vector<loss_law<T>> out;
     for (loss_law<T> const& law : laws) {
-      T const curves = static_cast<T>(law.curves.size());
-      if (!work.take(curves * cells * (4.0 * law.point_cost() + 400.0))) return std::nullopt;
-      auto listed = of(law, side, cells);
-      if (!listed) return std::nullopt;
-      out.push_back(std::move(*listed));
+      T const each = 4.0 * law.point_cost() + 400.0;
+      T const usual = static_cast<T>(law.curves.size()) * cells;
+      if (!work.take(usual * each)) return std::nullopt;
+      // Of short cells there are more.
+      listed_curves listed(side, cells);
+      listed.left_ = usual + work.left() / each;
+      bool const is_whole = listed.put(law);
+      (void)work.spend(std::max(0.0, listed.count_ - usual) * each);
+      if (!is_whole) return std::nullopt;
+      out.push_back(std::move(listed.out_));
     }
     return out;
   }
@@ -66,6 +65,17 @@ class listed_curves {
 
   listed_curves(rounding_side side, T cells) : side_(side), cells_(cells) {}
 
+  [[nodiscard]] bool put(loss_law<T> const& law) {
+    out_ = law;
+    out_.curves.clear();
+    for (loss_curve<T> const& part : law.curves) {
+      if (!std::visit([&](auto const& curve) { return put(curve); }, part)) return false;
+    }
+    // As in `cell_filler`, of the largest logarithm.
+    out_.mass_error += unit_roundoff * (96.0 + libm_units + 20.0 * largest_log_);
+    return true;
+  }
+
   template <class Curve>
   [[nodiscard]] bool put(Curve const& curve) {
     T const usual = (curve.high - curve.low) / cells_;
@@ -74,7 +84,8 @@ class listed_curves {
     T loss = curve.loss(from);
     T at_from = 0.0;  // mass on the cell's lower end
     for (T count = 0.0; from < curve.high; count += 1.0) {
-      if (!(count < most)) return false;
+      if (!(count < most && count_ < left_)) return false;
+      count_ += 1.0;
       T to = std::min(from + usual, curve.high);
       while ((to - from) * curve.roughness(from, to) > longest) to = from + 0.5 * (to - from);
       if (!(to > from)) return false;
@@ -134,6 +145,8 @@ class listed_curves {
 
   rounding_side side_;
   T cells_;
+  T count_ = 0.0;                                // of cells so far
+  T left_ = std::numeric_limits<T>::infinity();  // how many there may be
   loss_law<T> out_;
   T largest_log_ = 0.0;
 };

@@ -5,6 +5,7 @@
 #include <tacit/core/check.hpp>
 #include <tacit/core/elementary.hpp>
 #include <tacit/core/sum.hpp>
+#include <tacit/dp/binomial_mixture.hpp>
 #include <tacit/dp/condensed_pair.hpp>
 #include <tacit/dp/pair.hpp>
 #include <tacit/dp/similar_pairs.hpp>
@@ -200,7 +201,7 @@ void round_into(pair_envelope& out, similar<Pair>&& pairs, std::size_t each, std
       });
 }
 
-/// Finite pairs of very many losses get fewer of them. Normal pairs become one. Where that leaves more pairs than `most`,
+/// Finite pairs of very many losses get fewer of them, and mixtures of very many parts. Normal pairs become one. Where that leaves more pairs than `most`,
 /// those of one shape are rounded to a few hundred.
 template <std::same_as<counted_pair> Pair>
 [[nodiscard]] pair_envelope envelope_of(std::vector<Pair> pairs, std::size_t most = 512) {
@@ -209,6 +210,8 @@ template <std::same_as<counted_pair> Pair>
       variance;  // in units of the largest μ², which itself may leave the range of doubles
   std::vector<counted_pair> rest;
   std::size_t const few = losses_each(pairs);
+  constexpr std::size_t many_parts = 1024;
+  constexpr std::size_t few_parts = 256;
   std::size_t normals = 0;
   double largest = 0.0;
   for (counted_pair const& c : pairs) {
@@ -220,12 +223,18 @@ template <std::same_as<counted_pair> Pair>
   for (counted_pair& c : pairs) {
     auto const* normal = std::get_if<normal_pair>(&c.pair);
     auto const* finite = std::get_if<finite_pair>(&c.pair);
+    auto const* mixture = std::get_if<mixture_pair>(&c.pair);
     if (normal != nullptr && normals > 1) {
       double const part = normal->mu / largest;
       variance += c.count * part * part;
     } else if (finite != nullptr && finite->atoms.size() > few) {
       out.below.push_back({merged(*finite, few), c.count});
       out.above.push_back({condensed(std::get<finite_pair>(std::move(c.pair)), few), c.count});
+    } else if (mixture != nullptr && mixture->parts.size() > many_parts) {
+      for (bool const up : {true, false}) {
+        mixture_pair fewer{fewer_parts(mixture->parts, few_parts, up), mixture->orientation};
+        (up ? out.above : out.below).push_back({std::move(fewer), c.count});
+      }
     } else {
       rest.push_back(std::move(c));
     }

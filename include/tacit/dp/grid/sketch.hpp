@@ -49,8 +49,10 @@ struct loss_sketch {
           [&](auto const& curve) {
             T const length = curve.high - curve.low;
             T const rough = std::min(curve.roughness(curve.low, curve.high), 16.0);
-            auto const n = static_cast<int>(
-                std::clamp(length * rough, laws > 20 ? 24.0 : 64.0, laws > 20 ? 200.0 : 4096.0));
+            T const least = laws > 20 ? 24.0 : 64.0;
+            T const most = laws > 20 ? 200.0 : 4096.0;
+            T const affordable = std::clamp(most_work / law.point_cost(), least, most);
+            auto const n = static_cast<int>(std::clamp(length * rough, least, affordable));
             for (int k = 0; k < n; ++k) {
               T const t = curve.low + length * (k + 0.5) / n;
               T const l = curve.loss(t);
@@ -92,6 +94,8 @@ struct loss_sketch {
   }
 
  private:
+  static constexpr T most_work = 1e8;  // counted nanoseconds, where a loss has many parts
+
   void put(T l, T mass) {
     if (!(mass > 0.0)) return;
     loss.push_back(l);

@@ -10,6 +10,7 @@
 #include <tacit/dp/rounded_shifts.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <concepts>
 #include <cstddef>
@@ -55,8 +56,7 @@ struct composition {
 [[nodiscard]] inline rounded_shifts shifts_of(composition const& what) {
   rounded_shifts out(what.variance);
   for (sampled_gaussian const& e : what.events) {
-    mixture_pair::part const part{e.rate, e.shift};
-    out.add(e.count, {&part, 1});
+    out.add(e.count, std::array{mixture_pair::part{e.rate, e.shift}});
   }
   return out;
 }
