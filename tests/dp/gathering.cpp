@@ -121,7 +121,8 @@ TEST_CASE("a release of less noise and a larger batch stands above the others of
         REQUIRE(high.numbers[i] >= low.numbers[i]);
       }
       for (adjacency const neighbours : all_neighbours) {
-        domination const above = dominate(detail::event_above(noisy, high.numbers), neighbours);
+        domination const above =
+            dominate(detail::event_like(noisy, high.numbers, true), neighbours);
         domination const below = dominate(noisy, neighbours);
         bool const comparable = above.remove.index() == below.remove.index() &&
                                 (std::holds_alternative<finite_pair>(above.remove) ||
@@ -147,7 +148,7 @@ TEST_CASE("the noise that stands for others is less, and hardly less", "[gatheri
     event const one = sampled(laplace{sigma}, with_replacement{3, 40});
     detail::rising_pair const at = detail::rising_numbers(one);
     REQUIRE(at);
-    event const above = detail::event_above(one, at.numbers);
+    event const above = detail::event_like(one, at.numbers, true);
     double const noise = std::get<laplace>(above.what).noise_multiplier;
     CHECK((noise <= sigma && noise >= sigma * (1.0 - 1e-14)));
     CHECK(above.how == one.how);

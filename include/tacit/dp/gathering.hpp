@@ -24,6 +24,7 @@
 #include <optional>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace tacit {
@@ -212,12 +213,33 @@ class gathering {
     return out;
   }
 
+  // For a lower end what stands below all releases, if that is a mixture of normals: all of these are ordered, and their pairs
+  // exact.
+  [[nodiscard]] auto selected() const {
+    auto of = gathered_->kinds.selected(crowded());
+    auto const is_ordered = [](composed const& one) {
+      return std::holds_alternative<gaussian>(one.release.what);
+    };
+    if (neighbours_ == adjacency::add_remove && crowded() &&
+        std::all_of(of.beneath.begin(), of.beneath.end(), is_ordered)) {
+      of.below = std::move(of.beneath);
+    }
+    return of;
+  }
+
   [[nodiscard]] sides const& both() const {
     gathered const& all = *gathered_;
     std::call_once(all.made->once, [&] {
-      auto const of = all.kinds.selected(true);
+      auto const of = selected();
       auto const add = [](Method& to, composed const& one) { to.add(one.release, one.count); };
-      all.made->both = sides{composed_of(of.above, add), composed_of(of.below, add)};
+      auto const add_lowered = [this](Method& to, composed const& one) {
+        domination found = dominate(one.release, neighbours_);
+        for (auto* pair : {&found.remove, &found.add}) {
+          if (auto* mixture = std::get_if<mixture_pair>(pair)) *mixture = detail::lowered(*mixture);
+        }
+        to.add(one.release, one.count, found);
+      };
+      all.made->both = sides{composed_of(of.above, add), composed_of(of.below, add_lowered)};
     });
     return *all.made->both;
   }
@@ -236,7 +258,7 @@ class gathering {
         to.add(one.release, one.count, up ? above : below);
       });
     };
-    auto const of = gathered_->kinds.selected(crowded());
+    auto const of = selected();
     sides out{lightened(of.above, true), lightened(of.below, false)};
     return lighter ? std::optional(std::move(out)) : std::nullopt;
   }
@@ -301,14 +323,35 @@ class gathering {
     auto const ask = [&](Method const& method, detail::work_budget& own) {
       return ask_epsilon<How>(method, delta, own);
     };
-    return by_heavy_parts(delta, work, ask);
+    auto found = by_heavy_parts(delta, work, ask);
+    if constexpr (requires { all_.epsilon_by_orders(delta, work); }) {
+      if (asks_orders(interval_of(found))) {
+        bring_under(all_.epsilon_by_orders(delta, work), all_.attained(), interval_of(found));
+      }
+    }
+    return found;
   }
   template <manner How>
   [[nodiscard]] auto delta_of(double epsilon, detail::work_budget& work) const {
     auto const ask = [&](Method const& method, detail::work_budget& own) {
       return ask_delta<How>(method, epsilon, own);
     };
-    return by_heavy_parts(size_of_delta(epsilon, work), work, ask);
+    auto found = by_heavy_parts(size_of_delta(epsilon, work), work, ask);
+    if constexpr (requires { all_.delta_by_orders(epsilon, work); }) {
+      if (asks_orders(interval_of(found))) {
+        bring_under(all_.delta_by_orders(epsilon, work), all_.attained(), interval_of(found));
+      }
+    }
+    return found;
+  }
+
+  // A wide answer without light parts may be above what Rényi divergences say of all.
+  [[nodiscard]] bool asks_orders(bound<double> const& found) const {
+    return has_parts() && !crowded() && width_of(found) > enough;
+  }
+  static void bring_under(double upper, bool attained, bound<double>& found) {
+    if (!attained && upper < found.lower) found.lower = 0.0;  // the pair's, and not its own
+    found.upper = std::max(found.lower, std::min(found.upper, upper));
   }
 
   // About δ(ε), where mixtures have light parts. The size of what is heavier than that is at most the whole's, and about it where it

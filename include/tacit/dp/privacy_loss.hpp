@@ -95,6 +95,15 @@ class basic_privacy_loss {
     return delta_by(epsilon, work, {share_of_question(work), fine});
   }
 
+  /// Upper ends by Rényi divergences, or what bounds nothing where there are none, or more than a few kinds of releases.
+  [[nodiscard]] T epsilon_by_orders(T delta, detail::work_budget& work) const {
+    return has_orders() ? moments_->counted_epsilon(delta, work).upper
+                        : std::numeric_limits<T>::infinity();
+  }
+  [[nodiscard]] T delta_by_orders(T epsilon, detail::work_budget& work) const {
+    return has_orders() ? moments_->counted_delta(epsilon, work).upper : T(1.0);
+  }
+
   /// `delta_within` for δ at many ε: what was planned for one serves those near it, where log δ is known to 4e-10 (to 1e-5
   /// of epochs of random allocation, to 2e-3 of one of them), or to 4e-4 on a grid. So an answer may depend on what was asked
   /// before; each is an interval that holds the truth. For one thread at a time, for as long as this is there and nothing is
@@ -155,6 +164,11 @@ class basic_privacy_loss {
     T share;  // of the work that a question may cost
     T width;
   };
+
+  [[nodiscard]] bool has_orders() const {
+    constexpr std::size_t few = 8;
+    return moments_ && mixtures_.distinct() <= few;
+  }
 
   [[nodiscard]] answer epsilon_by(T delta, detail::work_budget& work, effort allowed) const;
   [[nodiscard]] answer delta_by(T epsilon, detail::work_budget& work, effort allowed,

@@ -40,10 +40,11 @@ class release_kinds {
     [[nodiscard]] bool has(event const& release) const { return members.contains(key_of(release)); }
   };
 
-  /// What is composed for an upper end, and for a lower one.
+  /// What is composed for an upper end, and for a lower one; and what stands below all of the releases, where pairs are attained.
   struct selection {
     std::vector<composed> above;
     std::vector<composed> below;
+    std::vector<composed> beneath;
   };
 
   /// What it takes to find a pair and to compose it, in counted nanoseconds, of those for which a grid has no others; or 0.
@@ -92,8 +93,7 @@ class release_kinds {
     for (auto const& [shape, of] : kinds_) {
       for (auto const& [key, one] : of.members) {
         if (!gathers || !of.is_full()) {
-          out.above.push_back(one);
-          out.below.push_back(one);
+          for (auto* part : {&out.above, &out.below, &out.beneath}) part->push_back(one);
           continue;
         }
         rising_pair const at = rising_numbers(one.release);
@@ -105,8 +105,8 @@ class release_kinds {
     std::move(alike).round(
         most_together, most_together, 0.0,
         [&](event const& like, std::vector<double> const& numbers, double count, bool up) {
-          if (!up) return;
-          out.above.push_back({event_above(like, numbers), static_cast<std::uint64_t>(count)});
+          auto& to = up ? out.above : out.beneath;
+          to.push_back({event_like(like, numbers, up), static_cast<std::uint64_t>(count)});
         });
     std::stable_sort(largest.begin(), largest.end(),
                      [](auto const& a, auto const& b) { return a.first < b.first; });

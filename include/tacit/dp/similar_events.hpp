@@ -49,14 +49,15 @@ template <std::same_as<event> Event>
       batch * share / noise};
 }
 
-/// The release like this one with these numbers; its noise is less than they say by some ulp.
+/// The release like this one with these numbers; its noise is less than they say by some ulp, or more.
 template <std::same_as<event> Event>
-[[nodiscard]] Event event_above(Event like, std::vector<double> const& numbers) {
+[[nodiscard]] Event event_like(Event like, std::vector<double> const& numbers, bool above) {
   auto const batch = static_cast<std::uint64_t>(numbers[0]);
   if (auto* drawn = std::get_if<fixed_size>(&like.how)) drawn->batch = batch;
   if (auto* draws = std::get_if<with_replacement>(&like.how)) draws->batch = batch;
   // A quotient of a quotient is off by 2u and a little.
-  double const noise = multiply_down(1.0 / numbers[1], 1.0 - 4.0 * unit_roundoff);
+  double const noise = above ? multiply_down(1.0 / numbers[1], 1.0 - 4.0 * unit_roundoff)
+                             : multiply_up(1.0 / numbers[1], 1.0 + 4.0 * unit_roundoff);
   if (auto* m = std::get_if<gaussian>(&like.what)) m->noise_multiplier = noise;
   if (auto* m = std::get_if<laplace>(&like.what)) m->noise_multiplier = noise;
   return like;
