@@ -151,8 +151,6 @@ REFUSED = [
     ({"ask": "epsilon", "run": run(with_(rate=None, allocate=11, of=10)), "delta": 1e-5}, "allocate", "in [1, 10]"),
     ({"ask": "epsilon", "run": run(with_(rate=None, of=10)), "delta": 1e-5}, "allocate", "is missing"),
     ({"ask": "epsilon", "run": run(with_(allocate=1, of=10)), "delta": 1e-5}, "rate", "left out"),
-    ({"ask": "epsilon", "run": run(with_(rate=None, allocate=1, of=10), adjacency="replace-one"), "delta": 1e-5}, None,
-     "no bound is implemented"),
     ({"ask": "noise_multiplier", "run": run(with_(rate=None, allocate=1, of=0)), "epsilon": 2, "delta": 1e-5}, "of", "[1, 10000000]"),
     ({"ask": "steps", "run": run(with_(rate=1.5)), "epsilon": 2, "delta": 1e-5}, "rate", "in [0, 1]"),
     ({"ask": "batch", "run": run(with_(rate=None, records=0), adjacency="replace-one"), "epsilon": 2, "delta": 1e-5}, "records",

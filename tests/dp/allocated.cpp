@@ -358,13 +358,52 @@ TEST_CASE("an epoch of what is known by its divergences has those of a step", "[
   CHECK(epoch.epsilon(1e-6).upper == step.epsilon(1e-6).upper);
 }
 
+TEST_CASE("an epoch under replace_one is the release that a record takes part in", "[allocated]") {
+  for (mechanism_event const& what :
+       std::vector<mechanism_event>{gaussian{1.0}, laplace{0.7}, discrete_gaussian{1.5}, pure{0.3},
+                                    randomised_response{.epsilon = 1.0, .categories = 3}}) {
+    event const epoch = event(what, random_allocation{10});
+    domination const told = dominate(epoch, adjacency::replace_one);
+    CHECK(told.remove == dominate(event(what, unsampled{}), adjacency::replace_one).remove);
+    CHECK_FALSE(told.attained);
+    // Three of ten steps are three releases.
+    privacy_loss_accountant part(adjacency::replace_one);
+    part.compose(event(what, random_allocation{10, 3}), 4);
+    privacy_loss_accountant whole(adjacency::replace_one);
+    whole.compose(event(what, unsampled{}), 12);
+    CHECK(part.epsilon(1e-6).upper == whole.epsilon(1e-6).upper);
+  }
+  CHECK(dominate(sampled(gaussian{1.0}, random_allocation{1}), adjacency::replace_one).attained);
+}
+
+TEST_CASE("two lists of answers, of which each record is in one, tell no more than one answer",
+          "[allocated]") {
+  // A record x and another one, y = 0, are put in either list: every outcome.
+  double const keep = 0.8;
+  auto const answer = [&](int value, int out) { return value == out ? keep : 1.0 - keep; };
+  privacy_loss_accountant one(adjacency::replace_one);
+  one.compose(sampled(randomised_response{.epsilon = std::log(4.0), .categories = 2},
+                      random_allocation{2}));
+  for (double const epsilon : {0.0, 0.4, 1.0}) {
+    double sum = 0.0;
+    auto const mass = [&](int x, int a, int b) {
+      return 0.5 * (answer(x, a) * answer(0, b) + answer(0, a) * answer(x, b));
+    };
+    for (int a = 0; a < 2; ++a) {
+      for (int b = 0; b < 2; ++b) {
+        sum += std::max(0.0, mass(0, a, b) - std::exp(epsilon) * mass(1, a, b));
+      }
+    }
+    CHECK(one.delta(epsilon).upper >= sum);
+  }
+}
+
 TEST_CASE("epochs without a bound are refused", "[allocated]") {
   auto const refuses = [](auto accountant, event const& release) {
     CHECK_THROWS_AS(accountant.compose(release, 1), std::invalid_argument);
     CHECK(accountant.history().empty());
   };
   random_allocation const how{10};
-  refuses(privacy_loss_accountant(adjacency::replace_one), sampled(laplace{1.0}, how));
   refuses(privacy_loss_accountant(adjacency::add_remove), by_person(sampled(laplace{1.0}, how), 2));
   refuses(privacy_loss_accountant(adjacency::add_remove),
           sampled(randomised_response{.epsilon = 1.0, .categories = 2}, how));

@@ -337,9 +337,8 @@ TEST_CASE("what has no bound is refused with the reason, and changes nothing", "
   for (mechanism_event const& known :
        std::vector<mechanism_event>{zcdp{0.1}, integer_noise{integer_law::skellam, 25.0}}) {
     CHECK(reason(sampled(known, poisson{0.1}), adjacency::add_remove) == "accepted");
-    CHECK(
-        reason(sampled(known, poisson{0.1}), adjacency::zero_out).find("no bound is implemented") !=
-        std::string::npos);
+    CHECK(reason(sampled(known, poisson{0.1}), adjacency::zero_out) == "accepted");
+    CHECK(reason(sampled(known, poisson{0.1}), adjacency::replace_one) == "accepted");
     CHECK(reason(by_person(sampled(known, poisson{0.1}), 2), adjacency::add_remove) ==
           "dominate: no bound is implemented for Poisson samples of several records a person of a "
           "mechanism that is known by its Rényi divergences: use one record a person");

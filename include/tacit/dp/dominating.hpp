@@ -213,8 +213,7 @@ class dominator : private sampled_records<> {
       out.attained = out.attained && how_ == taken::poisson && records_ == 1.0;
       return out;
     }
-    if (how_ == taken::poisson) refuse_samples();
-    if (one_takes_part()) {
+    if (one_takes_part() && in_batches()) {
       double const steps = between();
       return symmetric_domination(
           amplified_pair{amplified_pair::noise::normal, rate_, steps * mu, mu}, false);
@@ -286,11 +285,11 @@ template <std::same_as<event> Event>
 ///
 /// sampling          add_remove                   zero_out                     replace_one
 /// unsampled         all but randomised response  all                          all
-/// poisson           all but randomised response  sums, randomised response    sums, randomised response
+/// poisson           all but randomised response  all                          all
 /// fixed_size        sums, guarantees             sums, guarantees             sums, guarantees, response
 /// with_replacement  sums, guarantees             sums, guarantees             sums, guarantees
 /// shuffled          refused                      as unsampled                 as unsampled
-/// allocation        sums, guarantees             all but matrix mechanisms    refused
+/// allocation        sums, guarantees             all but matrix mechanisms    as unsampled
 ///
 /// Sums have Gaussian, Laplace or integer noise; a gaussian_mixture is one but in batches.
 /// docs/certificates/sampling.md has the proofs.
@@ -310,9 +309,15 @@ template <real T = double>
   detail::check_event("dominate", release);
   auto const* scheme = std::get_if<poisson>(&release.how);
   detail::dominator<T> const by_mechanism(release, neighbours);
-  if (auto const* epoch = std::get_if<random_allocation>(&release.how);
-      epoch != nullptr && !std::holds_alternative<gaussian>(release.what)) {
-    return detail::epoch_of(dominate<T>(event(release.what), neighbours), epoch->steps);
+  if (auto const* epoch = std::get_if<random_allocation>(&release.how)) {
+    if (neighbours == adjacency::replace_one) {  // as if the record's step were told
+      domination told = dominate<T>(event(release.what), neighbours);
+      told.attained = told.attained && epoch->steps == 1;
+      return told;
+    }
+    if (!std::holds_alternative<gaussian>(release.what)) {
+      return detail::epoch_of(dominate<T>(event(release.what), neighbours), epoch->steps);
+    }
   }
   domination found = std::visit(by_mechanism, release.what);
   // Nothing is left out of a batch of all others, whose place a record could take.

@@ -293,14 +293,28 @@ class union_of_pairs {
       a.q /= rate;
     }
     all_.infinite = std::min(1.0, all_.infinite / rate);
+    finish();
+    return mirrored_pair(all_, rate);
+  }
+
+  /// The same where what the others are from is the same for both: that has the loss 0.
+  [[nodiscard]] finite_pair told() && {
+    constexpr double rounded = 8.0 * std::numeric_limits<double>::epsilon();
+    double const rest = std::min(1.0, 1.0 - weight_ + rounded);
+    if (rest > 0.0) all_.atoms.push_back({0.0, rest, rest});
+    all_.infinite = std::min(1.0, all_.infinite);
+    finish();
+    return std::move(all_);
+  }
+
+ private:
+  void finish() {
     all_.excluded = all_.infinite;
     all_.loss_error = size_ > 0.0 ? off_ / size_ : 0.0;
     all_.mass_error += 16.0 * std::numeric_limits<double>::epsilon();
     sort_by_loss(all_.atoms);
-    return mirrored_pair(all_, rate);
   }
 
- private:
   finite_pair all_;
   double weight_ = 0.0;
   double size_ = 0.0;  // the largest loss, and by how much losses may be off

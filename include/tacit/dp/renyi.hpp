@@ -169,7 +169,7 @@ class basic_renyi {
         [&](double order, double divergence) {
           return detail::open_log_renyi_delta(order, divergence, epsilon);
         });
-    if (least == -std::numeric_limits<double>::infinity()) return {0.0, left_out()};
+    if (least == -std::numeric_limits<double>::infinity()) return {0.0, std::min(1.0, left_out())};
     return {0.0, std::min(1.0, detail::add_up(exp(detail::enclosure(least)).upper, left_out()))};
   }
 
@@ -270,6 +270,13 @@ class basic_renyi {
               "Poisson samples of several records a person of a mechanism that is known by its "
               "Rényi divergences",
               "use one record a person");
+        }
+        // In a sum a record that is not sampled is as good as a null record. Elsewhere absence is no neighbour's state.
+        bool const is_null = neighbours_ == adjacency::zero_out &&
+                             std::holds_alternative<integer_noise>(release.what);
+        if (neighbours_ != adjacency::add_remove && !is_null) {
+          cost.known = cost.known->told(scheme->rate);
+          return {cost, cost, true};
         }
         detail::renyi_cost added = cost;
         added.known = cost.known->sampled(scheme->rate, orientation::add);

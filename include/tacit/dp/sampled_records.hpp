@@ -97,11 +97,6 @@ class sampled_records {
       }
       how_ = taken::shuffled;
     } else if (auto const* epoch = std::get_if<random_allocation>(&release.how)) {
-      if (neighbours == adjacency::replace_one) {
-        refuse_unwritten(
-            "random allocation under replace_one",
-            "its pair is known for a record more or less alone; use add_remove or zero_out");
-      }
       if (std::holds_alternative<matrix_gaussian>(release.what)) {
         refuse_pair("random allocation of a matrix mechanism as one event",
                     "what its steps give away depends on the strategy: see `balls_in_bins`");
@@ -143,7 +138,9 @@ class sampled_records {
   // How many contributions the presence of a sampled record moves, …
   [[nodiscard]] double apart() const { return in_batches() ? 2.0 : 1.0; }
   // … and how many steps between neighbours replace a record in a batch.
-  [[nodiscard]] double between() const { return neighbours_ == adjacency::replace_one ? 1.0 : 2.0; }
+  [[nodiscard]] double between() const {
+    return in_batches() && neighbours_ != adjacency::replace_one ? 2.0 : 1.0;
+  }
 
   // In units of contributions.
   [[nodiscard]] std::uint64_t moved() const {
@@ -295,7 +292,8 @@ class sampled_records {
     return std::max(1.0, static_cast<double>(taking_part(1.0).parts.size()) / 16.0);
   }
 
-  // As if the number of a person's records in the sample were told: `make` has the pair for each.
+  // As if the number of a person's records in the sample were told: `make` has the pair for each. Of batches, and where absence is
+  // a neighbour's state, what is released without them is a neighbour of what is released with them.
   template <class Make>
   [[nodiscard]] domination by_union(Make&& make) const {
     if (rate_ == 0.0) return no_loss();
@@ -304,7 +302,9 @@ class sampled_records {
     for (auto const& part : drawn.parts) {
       all.add(part.weight, [&] { return make(part.shift); });
     }
-    return less(symmetric_domination(std::move(all).sampled(), false), drawn);
+    bool const amplifies = in_batches() || neighbours_ == adjacency::add_remove;
+    finite_pair pair = amplifies ? std::move(all).sampled() : std::move(all).told();
+    return less(symmetric_domination(std::move(pair), false), drawn);
   }
 
   // Sums with noise on the integers, whose law is `law_for` shifts that far apart.
@@ -374,10 +374,12 @@ class sampled_records {
   template <class Make>
   [[nodiscard]] domination by_guarantee(Make&& make) const {
     if (!sampled()) return from_definition(make(records_), records_ == 1.0);
-    if (how_ == taken::poisson && neighbours_ != adjacency::add_remove) refuse_samples();
     if (rate_ == 0.0) return no_loss();
-    double const steps = in_batches() ? between() : 1.0;
-    if (!one_takes_part()) return by_union([&](double j) { return make(steps * j); });
+    double const steps = between();
+    bool const substituted = how_ == taken::poisson && neighbours_ != adjacency::add_remove;
+    if (!one_takes_part() || substituted) {
+      return by_union([&](double j) { return make(steps * j); });
+    }
     finite_pair const base = make(steps);
     if (is_directed()) {
       return {sampled_pair(base, rate_, orientation::remove),
@@ -400,11 +402,6 @@ class sampled_records {
     return from_definition(base, attained);
   }
 
-  [[noreturn]] static void refuse_samples() {
-    refuse_unwritten("this mechanism in these samples",
-                     "a record that is not sampled is absent, which is no neighbour's state here; "
-                     "charge it unsampled, or use Poisson sampling under add_remove, or batches");
-  }
   [[noreturn]] static void refuse_divergences() {
     refuse_pair("a mechanism that is known by its Rényi divergences alone, as a pair",
                 "take the Rényi accountant, or zCDP's; or compose the (ε, δ) that they imply: see "

@@ -42,7 +42,14 @@ class divergence_guarantee {
   template <std::same_as<double> T>
   [[nodiscard]] divergence_guarantee sampled(T rate, orientation towards) const {
     divergence_guarantee out = *this;
-    out.samples_ = {rate, towards};
+    out.samples_ = {rate, towards, false};
+    return out;
+  }
+  /// The same as if it were told whether the record is in the sample: D_α is log(1 − q + q·e^{(α−1)D_α})/(α − 1).
+  template <std::same_as<double> T>
+  [[nodiscard]] divergence_guarantee told(T rate) const {
+    divergence_guarantee out = *this;
+    out.samples_ = {rate, orientation::remove, true};
     return out;
   }
 
@@ -50,6 +57,7 @@ class divergence_guarantee {
   template <std::same_as<double> T>
   [[nodiscard]] double upper(T order) const {
     if (!(samples_.rate < 1.0)) return unsampled(order);
+    if (samples_.told) return told_divergence(order);
     return poisson_sampled_divergence<T>(samples_.rate, order, samples_.towards,
                                          [this](T at) { return unsampled(at); });
   }
@@ -58,7 +66,8 @@ class divergence_guarantee {
   template <std::same_as<double> T>
   [[nodiscard]] double work(T order) const {
     constexpr double each = 40.0;
-    return samples_.rate < 1.0 ? each * std::min(order, most_sampled_order) : 0.0;
+    bool const sums = samples_.rate < 1.0 && !samples_.told;
+    return sums ? each * std::min(order, most_sampled_order) : 0.0;
   }
 
   [[nodiscard]] std::vector<renyi_bound> const& points() const { return points_; }
@@ -69,6 +78,7 @@ class divergence_guarantee {
   struct samples {
     double rate;
     orientation towards;
+    bool told;
     friend bool operator==(samples const&, samples const&) = default;
   };
 
@@ -90,9 +100,22 @@ class divergence_guarantee {
     return std::min(best, ((low + share * (high - low)) / z).upper);
   }
 
+  template <std::same_as<double> T>
+  [[nodiscard]] double told_divergence(T order) const {
+    double const most = unsampled(order);
+    if (order == 1.0) return multiply_up(samples_.rate, most);
+    if (!(order > 1.0 && most <= std::numeric_limits<double>::max())) return most;
+    enclosure const z = enclosure(order) - 1.0;
+    enclosure const grown = z * most;
+    enclosure const q = samples_.rate;
+    enclosure const log_moment =
+        grown.upper < 600.0 ? log1p(q * expm1(grown)) : grown + log(q + exp(-grown));
+    return std::min(most, (log_moment / z).upper);
+  }
+
   double rho_ = std::numeric_limits<double>::infinity();
   std::vector<renyi_bound> points_;
-  samples samples_{1.0, orientation::remove};
+  samples samples_{1.0, orientation::remove, false};
 };
 
 /// What may be said of a mechanism's samples if all that is known of it is a guarantee.
