@@ -724,6 +724,22 @@ class Schedules(Runs):
                       "truncated_batch_size=40, noise_multiplier=1.5), 100)",
                       [{"mechanism": "run", "releases": [step], "cap": {"most": 40, "records": 1000}}])
 
+        # Compositions on one sample are a run on it.
+        noise = {"mechanism": "laplace", "noise_multiplier": 10}
+        self.imported("SelfComposedDpEvent(PoissonSampledDpEvent(0.1, SelfComposedDpEvent(LaplaceDpEvent(10.0), 5)), 3)",
+                      [{"mechanism": "run", "releases": [dict(noise, steps=5)], "drawn_once": 0.1, "steps": 3}])
+        self.imported("PoissonSampledDpEvent(0.1, RepeatAndSelectDpEvent(GaussianDpEvent(4.0), 10.0, 1.0))",
+                      [{"mechanism": "run", "drawn_once": 0.1, "releases": [
+                          {"mechanism": "run", "releases": [noised], "best_of": {"mean": 10.0}}]}])
+        self.imported("SampledWithoutReplacementDpEvent(1000, 100, ComposedDpEvent([LaplaceDpEvent(10.0), GaussianDpEvent(4.0)]))",
+                      [{"mechanism": "run", "releases": [noise, noised], "drawn_once": 0.1}], "replace-one")
+        # D = xi + rho·order, at its best order for 1e-5.
+        found = self.ask_json("epsilon", "--schedule", self.schedule("ZCDpEvent(rho=0.1, xi=0.02)"), "--delta", 1e-5,
+                              "--accountant", "rdp")
+        least = min(0.02 + 0.1 * order + (math.log(1e5) + (order - 1) * math.log1p(-1 / order) - math.log(order)) / (order - 1)
+                    for order in (1 + k / 1000 for k in range(1, 100_000)))
+        self.assertTrue(least * (1 - 1e-9) <= found["upper"] <= least * 1.001, (least, found))
+
         for word in ("rdp", "gdp", "prv", "tacit"):
             self.imported(f"OrderedDict([('history', [(1.5, 0.01, 60), (np.float64(1.5), 0.01, 40)]), ('mechanism', '{word}')])",
                           [step])
@@ -759,7 +775,7 @@ class Schedules(Runs):
                 ("GaussianDpEvent(1.0, 2.0)", "2 arguments"),
                 ("GaussianDpEvent(1.0, noise_multiplier=2.0)", "noise_multiplier is given twice"),
                 ("GaussianDpEvent(sigma=1.0)", "noise_multiplier is missing"),
-                ("ZCDpEvent(rho=1.0, sigma=1.0)", "sigma is unknown"), ("ZCDpEvent(rho=1.0, xi=0.5)", "xi is 0.5"),
+                ("ZCDpEvent(rho=1.0, sigma=1.0)", "sigma is unknown"), ("ZCDpEvent(rho=1.0, xi=-0.5)", "xi is -0.5"),
                 ("GaussianDpEvent(nan)", "noise_multiplier is \"nan\"", "0.001"), ("GaussianDpEvent(0)", "is 0"),
                 ("GaussianDpEvent(-1.0)", "is -1"), ("GaussianDpEvent(1e400)", "a number"),
                 ("GaussianDpEvent('1.0')", "noise_multiplier"),
@@ -768,7 +784,8 @@ class Schedules(Runs):
                 (f"SelfComposedDpEvent(SelfComposedDpEvent({gaussian}, 2**20), 3)", "at character"),
                 (f"SelfComposedDpEvent(SelfComposedDpEvent({gaussian}, 9007199254740992), 2)", "all steps together"),
                 (f"PoissonSampledDpEvent(1.5, {gaussian})", "sampling_probability is 1.5"),
-                ("PoissonSampledDpEvent(0.5, SelfComposedDpEvent(LaplaceDpEvent(1.0), 2))", "LaplaceDpEvent", "no pair"),
+                ("SampledWithoutReplacementDpEvent(10, 2, SelfComposedDpEvent(LaplaceDpEvent(1.0), 2))", "replace-one alone"),
+                ("SampledWithReplacementDpEvent(10, 2, SelfComposedDpEvent(LaplaceDpEvent(1.0), 2))", "no bound is known"),
                 (f"PoissonSampledDpEvent(0.5, SampledWithoutReplacementDpEvent(10, 2, {gaussian}))", "samples of samples"),
                 (f"SampledWithoutReplacementDpEvent(10, 20, {gaussian})", "sample_size is 20"),
                 ("RandomizedResponseDpEvent(0.0, 4)", "noise_parameter is 0"),
@@ -822,9 +839,12 @@ class Schedules(Runs):
         for words, naming in [
                 (["--steps", 3], ["--steps", "left out", "--epochs"]),
                 (["--rate", 0.1], ["--rate", "left out", "--allocate"]),
-                (["--adjacency", "replace-one"], ["no bound is implemented", "random allocation"]),
                 (["--accountant", "zcdp"], ["no known zCDP bound"])]:
             self.refused("epsilon", *asked, *words, naming=naming)
+        # As if the step were told: a release that is not sampled.
+        replaced = self.bound(self.ask("epsilon", *asked, "--adjacency", "replace-one"), "epsilon")
+        self.assertEqual(replaced, self.bound(self.ask("epsilon", "--noise-multiplier", 1, "--delta", 1e-6,
+                                                       "--adjacency", "replace-one"), "epsilon"))
         by_orders = self.ask_json("epsilon", *asked, "--epochs", 1000, "--accountant", "rdp")
         self.assertTrue(6.67518384 < by_orders["epsilon"] < 7.5, by_orders)
         self.refused("epsilon", "--noise-multiplier", 1, "--allocate", 5, "--of", 4, "--delta", 1e-6,

@@ -18,6 +18,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <stdexcept>
 #include <utility>
 #include <variant>
@@ -196,6 +197,17 @@ struct known_event {
   mechanism_reader read;
 };
 
+// D_α ≤ ξ + ρα, at so many orders that what convexity says between them is little more.
+tacit::renyi_dp divergences_of(double xi, double rho) {
+  tacit::renyi_dp out;
+  for (double over = 0x1p-10; over <= 0x1p20; over *= 1.05) {
+    double const order = 1.0 + over;
+    double const divergence = (enclosure(xi) + enclosure(rho) * order).upper;
+    if (divergence <= std::numeric_limits<double>::max()) out.points.push_back({order, divergence});
+  }
+  return out;
+}
+
 std::vector<known_event> const& known_events() {
   static std::vector<known_event> const all{
       {"GaussianDpEvent",
@@ -218,10 +230,10 @@ std::vector<known_event> const& known_events() {
       {"SingleEpochTreeAggregationDpEvent", read_tree},
       {"ZCDpEvent", [](part const& of) -> tacit::mechanism_event {
          auto const its = of.arguments({"rho", "xi"}, 1);
-         if (!its[1].value().is_null() && its[1].non_negative() != 0.0) {
-           its[1].refuse("0: of (xi, rho)-zCDP no bound is known here");
-         }
-         return tacit::zcdp{its[0].non_negative()};
+         double const rho = its[0].non_negative();
+         double const xi = its[1].value().is_null() ? 0.0 : its[1].non_negative();
+         if (xi == 0.0) return tacit::zcdp{rho};
+         return divergences_of(xi, rho);
        }}};
   return all;
 }
@@ -252,6 +264,17 @@ known_event const* mechanism_of(std::string const& kind) {
   of.refuse(joined(known));
 }
 
+// Whether a composition is of Gaussians alone.
+bool is_gaussian(part const& of) {
+  std::string const kind = of.kind();
+  if (kind == "SelfComposedDpEvent") return is_gaussian(of.arguments({"event", "count"})[0]);
+  if (kind == "ComposedDpEvent") {
+    std::vector<part> const all = of.arguments({"events"})[0].entries("a list of events");
+    return std::all_of(all.begin(), all.end(), is_gaussian);
+  }
+  return kind == "NoOpDpEvent" || kind == "GaussianDpEvent";
+}
+
 // Gaussians one after the other on the same sample are one.
 void add_gaussians(part const& of, std::uint64_t before,
                    std::vector<tacit::clipped_group>& groups) {
@@ -268,8 +291,6 @@ void add_gaussians(part const& of, std::uint64_t before,
     for (part const& e : of.arguments({"events"})[0].entries("a list of events")) {
       add_gaussians(e, before, groups);
     }
-  } else {
-    of.refuse("a GaussianDpEvent: of other compositions on one sample no pair is known");
   }
 }
 
@@ -302,6 +323,8 @@ class inner_runs {
     return read_entry(around, of.name(), neighbours_);
   }
 
+  [[nodiscard]] bool replaces() const { return neighbours_ == tacit::adjacency::replace_one; }
+
  private:
   tacit::adjacency neighbours_;
 };
@@ -318,8 +341,32 @@ json law_of(part const& mean, part const& shape) {
 
 void read_event(part const& of, std::uint64_t before, inner_runs const& run, entries& out);
 
+// What is composed on one secret sample is a run on it.
+void read_run_on_sample(part const& of, tacit::sampling const& how, part const& event,
+                        std::uint64_t before, inner_runs const& run, entries& out) {
+  double share = 0.0;
+  if (auto const* coins = std::get_if<tacit::poisson>(&how)) share = coins->rate;
+  if (auto const* batch = std::get_if<tacit::fixed_size>(&how)) {
+    if (!run.replaces()) {
+      event.refuse(
+          "a mechanism: of a composition on one sample of a fixed size a bound is known "
+          "under replace-one alone");
+    }
+    share = std::min(1.0, tacit::detail::divide_up(static_cast<double>(batch->batch),
+                                                   static_cast<double>(batch->records)));
+  }
+  if (std::holds_alternative<tacit::with_replacement>(how)) {
+    event.refuse("a mechanism: of a composition on one sample with replacement no bound is known");
+  }
+  entries inside;
+  read_event(event, 1, run, inside);
+  if (!inside.empty() && share > 0.0) {
+    out.push_back(run(of, inside, {{"drawn_once", share}}, before));
+  }
+}
+
 void read_sampled(part const& of, tacit::sampling how, part const& event, std::uint64_t before,
-                  entries& out) {
+                  inner_runs const& run, entries& out) {
   std::string const kind = event.kind();
   std::vector<part> inside;
   if (std::optional<tacit::sampling> const inner = sampling_of(event, inside)) {
@@ -329,18 +376,19 @@ void read_sampled(part const& of, tacit::sampling how, part const& event, std::u
       event.refuse("a mechanism: of samples of samples only Poisson's are known");
     }
     double const both = std::min(1.0, tacit::detail::multiply_up(outer_rate->rate, rate->rate));
-    return read_sampled(event, tacit::poisson{both}, inside.back(), before, out);
+    return read_sampled(event, tacit::poisson{both}, inside.back(), before, run, out);
   }
   if (known_event const* known = mechanism_of(kind)) {
     out.push_back({{sampled(known->read(event), how), before}, of.name()});
     return;
   }
-  if (kind == "RepeatAndSelectDpEvent" || kind == "TruncatedSubsampledGaussianDpEvent") {
-    event.refuse("left out: of a run in samples no bound is implemented");
-  }
-  if (kind != "NoOpDpEvent" && kind != "ComposedDpEvent" && kind != "SelfComposedDpEvent") {
+  bool const is_run =
+      kind == "RepeatAndSelectDpEvent" || kind == "TruncatedSubsampledGaussianDpEvent";
+  if (!is_run && kind != "NoOpDpEvent" && kind != "ComposedDpEvent" &&
+      kind != "SelfComposedDpEvent") {
     refuse_event(event);
   }
+  if (!is_gaussian(event)) return read_run_on_sample(of, how, event, before, run, out);
   std::vector<tacit::clipped_group> groups;
   add_gaussians(event, 1, groups);
   if (!groups.empty()) out.push_back({{sampled(joint(event, groups), how), before}, of.name()});
@@ -359,7 +407,7 @@ void read_event(part const& of, std::uint64_t before, inner_runs const& run, ent
     inside = of.arguments({"event", "count"});
     read_event(inside[0], times(inside[1], before), run, out);
   } else if (std::optional<tacit::sampling> const how = sampling_of(of, inside)) {
-    read_sampled(of, *how, inside.back(), before, out);
+    read_sampled(of, *how, inside.back(), before, run, out);
   } else if (known_event const* known = mechanism_of(kind)) {
     out.push_back({{tacit::event(known->read(of)), before}, of.name()});
   } else if (kind == "RepeatAndSelectDpEvent") {
@@ -412,7 +460,7 @@ tacit::event read_variable(part const& of) {
   }
   if (kind == "PureDPMechanism") return tacit::pure{of.arguments({"eps"})[0].non_negative()};
   if (kind == "ApproximateDPMechanism") {
-    auto const its = of.arguments({"epsilon", "delta"});
+    auto const its = of.arguments({named.contains("eps") ? "eps" : "epsilon", "delta"});
     return tacit::approx_dp{its[0].non_negative(), its[1].probability()};
   }
   of.refuse(
