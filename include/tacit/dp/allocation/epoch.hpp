@@ -83,6 +83,7 @@ class epoch {
       }
       if (kept.upper - kept.lower <= 2.0 * width * kept.upper) return kept;
     }
+    T const given = work.left();
     bound<T> best = at_once_delta(epsilon, work);
     narrow(best, kept);
     // Where U is cut beyond c a sum serves smaller c, too.
@@ -90,17 +91,20 @@ class epoch {
                     : sums_.way() == side::call ? 1.05 * epsilon + 0.01
                                                 : std::max(0.0, 0.95 * epsilon - 0.01);
     // A line is made for a δ of some size, which it may find to be smaller.
-    for (int attempt = 0; attempt < 5; ++attempt) {
-      if (!(best.upper > std::numeric_limits<T>::min() && is_wide_delta(best, width))) break;
-      auto line = lines_.at(place, best.upper, work);
-      if (!line) break;
-      bound<T> const before = best;
-      narrow(best, sums_.from(*line, epsilon));
-      bool const last = !is_wide_delta(best, width) ||
-                        !(best.upper - best.lower < 0.5 * (before.upper - before.lower));
-      if (last && keep != nullptr) keep->keep(std::move(*line));
-      if (last) break;
-    }
+    auto const by_lines = [&](work_budget& own, T most) {
+      for (int attempt = 0; attempt < 5; ++attempt) {
+        if (!(best.upper > std::numeric_limits<T>::min() && is_wide_delta(best, width))) return;
+        auto line = lines_.at(place, best.upper, own, most);
+        if (!line) return;
+        bound<T> const before = best;
+        narrow(best, sums_.from(*line, epsilon));
+        bool const last = !is_wide_delta(best, width) ||
+                          !(best.upper - best.lower < 0.5 * (before.upper - before.lower));
+        if (last && keep != nullptr) keep->keep(std::move(*line));
+        if (last) return;
+      }
+    };
+    by_lines(work, line_sums<T>::usual_work);
     T points = 0x1p13;
     for (int attempt = 0; attempt < 6; ++attempt) {
       if (!(best.upper > std::numeric_limits<T>::min())) break;
@@ -117,6 +121,7 @@ class epoch {
       if (best.upper < 0.1 * before) continue;
       points = std::min(most_points, points * std::clamp(1.3 * std::sqrt(off), 2.0, 32.0));
     }
+    after_lattices(given, work, [&](work_budget& own) { by_lines(own, line_sums<T>::most_work); });
     return best;
   }
 
@@ -126,16 +131,21 @@ class epoch {
     return epsilon(delta, work, width);
   }
   [[nodiscard]] bound<T> epsilon(T delta, work_budget& work, T width = 2e-7) const {
+    T const given = work.left();
     bound<T> best = at_once_epsilon(delta, work);
     if (best.upper - best.lower <= width * std::max(1.0, best.upper)) return best;
     T guess = std::clamp(sums_.estimate(best.upper, delta), best.lower, best.upper);
-    for (int attempt = 0; attempt < 5; ++attempt) {
-      auto const line = lines_.at(guess, delta, work);
-      if (!line) break;
-      narrow(best, read(*line, guess, delta, best));
-      if (best.upper - best.lower <= width * std::max(1.0, best.upper)) return best;
-      guess = std::clamp(newton(*line, guess, delta), best.lower, best.upper);
-    }
+    auto const by_lines = [&](work_budget& own, T most) {
+      for (int attempt = 0; attempt < 5; ++attempt) {
+        auto const line = lines_.at(guess, delta, own, most);
+        if (!line) return false;
+        narrow(best, read(*line, guess, delta, best));
+        if (best.upper - best.lower <= width * std::max(1.0, best.upper)) return true;
+        guess = std::clamp(newton(*line, guess, delta), best.lower, best.upper);
+      }
+      return false;
+    };
+    if (by_lines(work, line_sums<T>::usual_work)) return best;
     T points = 0x1p12;
     bool may_group = steps_ > 8192.0;
     bool grouped = false;
@@ -151,7 +161,7 @@ class epoch {
       }
       T const after = best.upper - best.lower;
       T const off = after / (width * std::max(1.0, best.upper));
-      if (off <= 1.0) break;
+      if (off <= 1.0) return best;
       bool const stuck = settled && !(after < 0.5 * before);
       if (points == most_points && stuck) break;
       if (grouped && stuck) {
@@ -168,10 +178,21 @@ class epoch {
       }
       points = std::min(points, grouped ? 0x1p18 : most_points);
     }
+    guess = std::clamp(guess, best.lower, best.upper);
+    after_lattices(given, work,
+                   [&](work_budget& own) { (void)by_lines(own, line_sums<T>::most_work); });
     return best;
   }
 
  private:
+  // A dear line has work of its own, half as much as there was for all before it.
+  template <class Use>
+  static void after_lattices(T given, work_budget& work, Use&& use) {
+    work_budget own(0.5 * given);
+    use(own);
+    (void)work.spend(0.5 * given - own.left());
+  }
+
   static constexpr T most_points = 0x1p19;
 
   // One step that every record takes part in, for no fewer steps are than one, and what the record's own step says.

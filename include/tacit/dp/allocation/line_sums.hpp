@@ -136,8 +136,13 @@ class line_sums {
   line_sums(step_ratio<T> const& step, T steps, side way)
       : step_(step), steps_(steps), way_(way), law_(sketch_of(step)) {}
 
-  /// For c near t·e^{±ε}, where δ is of that size. Nothing where that is more than the work left, or than `most_work`.
-  [[nodiscard]] std::optional<sum_on_line> at(T epsilon, T delta_size, work_budget& work) const {
+  /// In counted nanoseconds: of a line that is tried before lattices, and of one that is tried after them.
+  static constexpr T usual_work = 2e8;
+  static constexpr T most_work = 8e8;
+
+  /// For c near t·e^{±ε}, where δ is of that size. Nothing where that is more than the work left, or than `most`.
+  [[nodiscard]] std::optional<sum_on_line> at(T epsilon, T delta_size, work_budget& work,
+                                              T most = usual_work) const {
     // Of so much noise all values are one, but for their rounding.
     if (!(step_.shift() > least_shift)) return std::nullopt;
     bool const call = way_ == side::call;
@@ -158,7 +163,7 @@ class line_sums {
     // A panel of 20 nodes for some seven turns.
     T const nodes = 300.0 + 3.0 * end * ratio.top();
     T const cost = 1e6 + nodes * (200.0 + p.points);
-    if (!(cost < most_work) || !work.take(cost)) return std::nullopt;
+    if (!(cost < most) || !work.take(cost)) return std::nullopt;
     // Of one panel, beside the whole, which is e^{value}; of what is bounded alone less will do.
     auto const allowed = [&](T share, T value) {
       return share / steps_ * elementary::exp(std::clamp(value, 0.0, 600.0));
@@ -197,7 +202,6 @@ class line_sums {
  private:
   static constexpr T least_shift = 1e-7;
   static constexpr T most_points = 50'000.0;
-  static constexpr T most_work = 1.4e9;   // in nanoseconds; lattices take less then
   static constexpr T log_share = -23.0;  // of δ, each of what a line leaves out
 
   struct plan {
