@@ -120,6 +120,27 @@ std::vector<row> rows() {
       {"10 epochs of 10⁵ steps, σ = .5", add, true, 1e-6, once(epoch(0.5, 100'000), 10)},
       {"10 epochs of 10⁵ steps, σ = .3", add, true, 1e-6, once(epoch(0.3, 100'000), 10)},
       {"one epoch of 10⁶ steps, σ = .5", add, true, 1e-12, once(epoch(0.5, 1'000'000), 1)},
+      {"2 epochs of 10⁶ steps, σ = .6", add, true, 1e-12, once(epoch(0.6, 1'000'000), 2)},
+      {"2 epochs of 10⁴ steps, σ = .3", add, true, 1e-9, once(epoch(0.3, 10'000), 2)},
+      {"10 persons of 10,000 records, σ = 100", add, true, 1e-6,
+       once(by_person(sampled(gaussian{100.0}, poisson{0.5}), 10'000), 10)},
+      {"10 persons of a million records, σ = 1000", add, true, 1e-6,
+       once(by_person(sampled(gaussian{1'000.0}, poisson{0.01}), 1'000'000), 10)},
+      {"50 kinds of persons of 1000 records", add, true, 1e-6,
+       kinds(50, 1,
+             [](int k, double) {
+               return by_person(sampled(gaussian{100.0 + k}, poisson{0.5}), 1'000);
+             })},
+      {"1000 batches of 10 out of 1000, replace_one", replace, true, 1e-10,
+       once(sampled(gaussian{3.0}, fixed_size{10, 1'000}), 1'000)},
+      {"60 kinds of batches, replace_one", replace, true, 1e-6,
+       kinds(60, 5,
+             [](int k, double) {
+               return sampled(gaussian{1.0},
+                              fixed_size{10 + 5 * static_cast<std::uint64_t>(k), 10'000});
+             })},
+      {"10¹² responses of 1e-6", replace, true, 1e-6,
+       once(randomised_response{1e-6, 2}, 1'000'000'000'000)},
   };
 }
 
