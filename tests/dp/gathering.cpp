@@ -424,4 +424,28 @@ TEST_CASE("counts beyond 2^53 of several laws have no grid, and no false end", "
   }
 }
 
+TEST_CASE("what stands below many batches of Gaussians is below them, and says most of them",
+          "[gathering]") {
+  // Draws and batches, of 10 to 305 records and of different noise.
+  for (bool const draws : {true, false}) {
+    privacy_loss_accountant gathered(adjacency::add_remove);
+    basic_discretised<double> apart(adjacency::add_remove);
+    for (std::uint64_t k = 0; k < 60; ++k) {
+      gaussian const noise{20.0 + 0.01 * static_cast<double>(k % 7)};
+      std::uint64_t const batch = 10 + 5 * k;
+      event const release = draws ? sampled(noise, with_replacement{batch, 10'000})
+                                  : by_person(sampled(noise, fixed_size{batch, 10'000}), 3);
+      gathered.compose(release, 500);
+      apart.add(release, 500);
+    }
+    bound<double> const found = gathered.epsilon(1e-6);
+    detail::work_budget work(8e9);
+    bound<double> const truth = apart.epsilon(1e-6, work, 1e-4);
+    CAPTURE(draws, found.lower, found.upper, truth.lower, truth.upper);
+    CHECK(found.lower <= truth.upper);
+    CHECK(found.upper >= truth.lower);
+    CHECK(found.lower >= 0.8 * truth.lower);
+  }
+}
+
 }  // namespace gathering_tests
