@@ -660,3 +660,23 @@ TEST_CASE("epochs at random corners are within their orders", "[allocation][long
 TEST_CASE("epochs at many random corners are within their orders", "[allocation][.sweep]") {
   compare_with_orders(20261130, 150);
 }
+
+TEST_CASE("an epoch of very many steps and little noise costs less than Poisson samples",
+          "[allocation]") {
+  for (double const sigma : {0.55, 0.6, 0.7, 0.8, 0.9}) {
+    privacy_loss_accountant epoch(adjacency::add_remove);
+    epoch.compose(sampled(gaussian{sigma}, random_allocation{1'000'000}));
+    bound<double> const found = epoch.epsilon(1e-12);
+    privacy_loss_accountant coins(adjacency::add_remove);
+    coins.compose(sampled(gaussian{sigma}, poisson{1e-6}), 1'000'000);
+    privacy_loss_accountant fewer(adjacency::add_remove);
+    fewer.compose(sampled(gaussian{sigma}, random_allocation{500'000}));
+    CAPTURE(sigma, found.lower, found.upper);
+    CHECK(found.upper - found.lower <= 1e-6);
+    CHECK(found.upper <= coins.epsilon(1e-12).lower);
+    CHECK(found.upper <= fewer.epsilon(1e-12).upper);  // Lemma 10
+    // And δ is its inverse.
+    CHECK(epoch.delta(found.upper).lower <= 1e-12);
+    CHECK(epoch.delta(found.lower).upper >= 1e-12);
+  }
+}

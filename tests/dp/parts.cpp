@@ -130,3 +130,26 @@ TEST_CASE("many releases at rates below all roundings are no closer than one of 
   CHECK(known.lower <= 1.1255476e-19);
   CHECK(known.upper >= 1.1255474e-19);
 }
+
+TEST_CASE("a person with very many records has an interval that says something", "[parts]") {
+  // About 10,000 of a million records in each sample, together one Gaussian's μ of 10·√10 but for their number.
+  privacy_loss_accountant many(adjacency::add_remove);
+  many.compose(by_person(sampled(gaussian{1000.0}, poisson{0.01}), 1'000'000), 10);
+  bound<double> const found = many.epsilon(1e-6);
+  double const about = epsilon(gaussian_dp{std::sqrt(1000.0)}, 1e-6).upper;
+  CHECK(found.lower >= 0.99 * about);
+  CHECK(found.upper <= 1.02 * about);
+  CHECK(found.upper - found.lower <= 0.01 * found.upper);
+  // Fewer of them lose less, and as many as lines serve are known narrowly.
+  double last = 0.0;
+  for (std::uint64_t const records : {500, 1'000, 2'000, 20'000}) {
+    privacy_loss_accountant some(adjacency::add_remove);
+    some.compose(by_person(sampled(gaussian{1000.0}, poisson{0.01}), records), 10);
+    bound<double> const less = some.epsilon(1e-6);
+    CAPTURE(records, less.lower, less.upper);
+    CHECK(less.upper >= last);
+    CHECK(less.lower <= found.upper);
+    if (records <= 1'000) CHECK(less.upper - less.lower <= 1e-6);
+    last = less.lower;
+  }
+}
