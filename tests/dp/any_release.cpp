@@ -108,7 +108,7 @@ TEST_CASE("what some large loss says of persons, batches and Laplace noise is be
                                  sampled(laplace{0.3}, with_replacement{20, 1000}),
                                  by_person(sampled(gaussian{1.0}, poisson{0.001}), 5)};
   for (event const& one : kinds) {
-    for (std::uint64_t const count : {1, 1000}) {
+    for (std::uint64_t const count : {std::uint64_t{1}, std::uint64_t{1000}}) {
       privacy_loss_accountant all(adjacency::add_remove);
       all.compose(one, count);
       for (double const delta : {1e-3, 1e-30}) {

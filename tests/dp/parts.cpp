@@ -142,7 +142,7 @@ TEST_CASE("a person with very many records has an interval that says something",
   CHECK(found.upper - found.lower <= 0.01 * found.upper);
   // Fewer of them lose less, and as many as lines serve are known narrowly.
   double last = 0.0;
-  for (std::uint64_t const records : {500, 1'000, 2'000, 20'000}) {
+  for (auto const records : std::initializer_list<std::uint64_t>{500, 1000, 2000, 20'000}) {
     privacy_loss_accountant some(adjacency::add_remove);
     some.compose(by_person(sampled(gaussian{1000.0}, poisson{0.01}), records), 10);
     bound<double> const less = some.epsilon(1e-6);
