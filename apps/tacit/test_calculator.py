@@ -843,8 +843,8 @@ class Schedules(Runs):
             self.refused("epsilon", *asked, *words, naming=naming)
         # As if the step were told: a release that is not sampled.
         replaced = self.bound(self.ask("epsilon", *asked, "--adjacency", "replace-one"), "epsilon")
-        self.assertEqual(replaced, self.bound(self.ask("epsilon", "--noise-multiplier", 1, "--delta", 1e-6,
-                                                       "--adjacency", "replace-one"), "epsilon"))
+        self.assertEqual(replaced, self.bound(self.ask("epsilon", "--noise-multiplier", 1, "--steps", 1,
+                                                       "--delta", 1e-6, "--adjacency", "replace-one"), "epsilon"))
         by_orders = self.ask_json("epsilon", *asked, "--epochs", 1000, "--accountant", "rdp")
         self.assertTrue(6.67518384 < by_orders["epsilon"] < 7.5, by_orders)
         self.refused("epsilon", "--noise-multiplier", 1, "--allocate", 5, "--of", 4, "--delta", 1e-6,
@@ -998,10 +998,13 @@ class Schedules(Runs):
                  ["--epsilon", "left out"]),
                 (["--separation", 9, "--noise-multiplier", 8, "--restart", 3], ["--restart", "tree"]),
                 (["--separation", 9, "--noise-multiplier", 8, "--bands", 2001],
-                 ["--bands is 2001", "[1, 2000]"]),
-                (["--bins", 2000, "--noise-multiplier", 8, "--adjacency", "replace-one"],
-                 ["no bound is implemented", "random allocation"])]:
+                 ["--bands is 2001", "[1, 2000]"])]:
             self.refused(*square_root, *words, naming=naming)
+        # Another record in its place, as if the bin were told: half the noise without sampling.
+        for bins, alone in [(2000, ["--bins", 2000]), (4000, ["--bins", 2000])]:
+            other = self.ask_json(*square_root, "--bins", bins, "--noise-multiplier", 8, "--adjacency", "replace-one")
+            half = self.ask_json(*square_root, *alone, "--noise-multiplier", 4)
+            self.assertAlmostEqual(other["upper"], half["upper"], delta=1e-9 * half["upper"])
         # b-min-sep: by Rényi divergences, below cyclic samples of as many participations.
         apart = [*square_root, "--bands", 16, "--separation", 16, "--rate", 1 / 145]
         found = self.ask_json(*apart, "--noise-multiplier", 8)

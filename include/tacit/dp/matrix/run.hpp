@@ -259,7 +259,7 @@ template <class Strategy>
 /// Where `apart` is given, any strategy will do: what is left is an epoch of bins/apart steps with the noise
 /// noise_multiplier/√(w² − ρ²), beside one Gaussian of noise_multiplier/ρ, ρ² being the largest ⟨m_j, m_k⟩ of two bins that
 /// are left and w² the largest ⟨m_j, m_j⟩, m_j = Σ|c_i| over the steps of bin j. Which `apart` is best has to be tried.
-/// Under add_remove and zero_out, one record a person.
+/// One record a person; under replace_one as if its bin were told.
 /// Guarantee: dominates the run; exact up to rounding for C = I.
 /// Source: docs/certificates/matrix.md, Theorems 7 and 9.
 /// @throws std::invalid_argument for fewer bins than bands or an `apart` that is no divisor of the bins, for a tree of more
