@@ -139,6 +139,9 @@ TEST_CASE("some large loss says nothing without pairs that have a profile, or wi
   CHECK(lower_of({{gaussian{1.0}, 3.0}}, {true, 1e-6}, orientation::remove) == 0.0);
   CHECK(lower_of({{draws, 1000.0}}, {true, 1e-6}, orientation::remove, 1e4) == 0.0);
   CHECK(lower_of({{draws, 1000.0}}, {false, 5.0}, orientation::remove, 1e4) == 0.0);
+  gaussian_mixture const rare{1.0, {{1e-300, 1.0}, {2e-300, 2.0}}};
+  CHECK(lower_of({{rare, 1000.0}}, {true, 1e-6}, orientation::remove) == 0.0);
+  CHECK(lower_of({{rare, 1000.0}}, {false, 0.5}, orientation::remove) >= 0.0);
   // Where work ends the search is left where it is.
   double const some = lower_of({{draws, 1000.0}}, {true, 1e-6}, orientation::remove, 2e6);
   double const all = lower_of({{draws, 1000.0}}, {true, 1e-6}, orientation::remove);

@@ -281,9 +281,6 @@ void add_gaussians(part const& of, std::uint64_t before,
   std::string const kind = of.kind();
   if (kind == "NoOpDpEvent") {
     (void)of.arguments({});
-  } else if (kind == "GaussianDpEvent") {
-    double const sigma = of.arguments({"noise_multiplier"})[0].noise();
-    groups.push_back({sqrt(enclosure(static_cast<double>(before))).upper, sigma});
   } else if (kind == "SelfComposedDpEvent") {
     auto const its = of.arguments({"event", "count"});
     add_gaussians(its[0], times(its[1], before), groups);
@@ -291,6 +288,9 @@ void add_gaussians(part const& of, std::uint64_t before,
     for (part const& e : of.arguments({"events"})[0].entries("a list of events")) {
       add_gaussians(e, before, groups);
     }
+  } else {  // of another kind `is_gaussian` is false
+    double const sigma = of.arguments({"noise_multiplier"})[0].noise();
+    groups.push_back({sqrt(enclosure(static_cast<double>(before))).upper, sigma});
   }
 }
 
@@ -360,9 +360,7 @@ void read_run_on_sample(part const& of, tacit::sampling const& how, part const& 
   }
   entries inside;
   read_event(event, 1, run, inside);
-  if (!inside.empty() && share > 0.0) {
-    out.push_back(run(of, inside, {{"drawn_once", share}}, before));
-  }
+  if (!inside.empty()) out.push_back(run(of, inside, {{"drawn_once", share}}, before));
 }
 
 void read_sampled(part const& of, tacit::sampling how, part const& event, std::uint64_t before,

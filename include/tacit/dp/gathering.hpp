@@ -31,8 +31,9 @@ namespace tacit {
 
 /// A method that asks for few pairs where those of many releases of one kind each take long to find and to compose: sums with
 /// normal or Laplace noise in batches. Of a kind that is full (`detail::release_kinds`) those that are alike count, for an upper
-/// end, as one of the least noise and the largest batch among them; the lower end is that of a few of them alone. Mixtures are
-/// asked without parts that weigh next to nothing beside δ. Everything else is the method's own.
+/// end, as one of the least noise and the largest batch among them; the lower end is that of a few of them alone, or, of Gaussians
+/// under add_remove, that of a few with the most noise and the smallest batch. Mixtures are asked without parts that weigh next to
+/// nothing beside δ. Everything else is the method's own.
 ///
 /// Guarantee: lower ≤ truth ≤ upper, as the method's own (docs/certificates/sampling.md, Lemmas 15 and 16).
 template <class Method>
