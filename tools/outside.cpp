@@ -139,8 +139,6 @@ std::vector<row> rows() {
                return sampled(gaussian{1.0},
                               fixed_size{10 + 5 * static_cast<std::uint64_t>(k), 10'000});
              })},
-      {"10¹² responses of 1e-6", replace, true, 1e-6,
-       once(randomised_response{1e-6, 2}, 1'000'000'000'000)},
   };
 }
 

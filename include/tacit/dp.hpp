@@ -116,6 +116,7 @@
 #include <tacit/dp/nearest_kept.hpp>
 #include <tacit/dp/normal_mixtures.hpp>
 #include <tacit/dp/normal_sum.hpp>
+#include <tacit/dp/optimal_composition.hpp>
 #include <tacit/dp/pair.hpp>
 #include <tacit/dp/participation.hpp>
 #include <tacit/dp/point_groups.hpp>

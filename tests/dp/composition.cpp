@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tacit/dp/composition.hpp>
+#include <tacit/dp/event.hpp>
+#include <tacit/dp/privacy_loss.hpp>
+#include <tacit/dp/renyi.hpp>
 #include <tacit/dp/response_profile.hpp>
 
 #include "support/catch.hpp"
@@ -234,6 +237,47 @@ TEST_CASE("delta falls with epsilon and rises with everything else", "[dp][compo
   }
 }
 
+TEST_CASE("the certified accountant of equal responses is the optimum, for any number of them",
+          "[dp][composition][privacy_loss]") {
+  using namespace tacit;
+  struct run {
+    event release;
+    approx_dp each;
+    std::uint64_t count;
+  };
+  std::uint64_t const trillion = 1'000'000'000'000;
+  for (run const& r :
+       {run{randomised_response{1e-6, 2}, {1e-6, 0.0}, trillion},
+        run{pure{1e-7}, {1e-7, 0.0}, 1000 * trillion}, run{pure{0.1}, {0.1, 0.0}, 6000},
+        run{approx_dp{1e-3, 1e-12}, {1e-3, 1e-12}, 100'000}}) {
+    INFO(r.each.epsilon << ", " << r.count);
+    privacy_loss_accountant certified(adjacency::replace_one), beside(adjacency::replace_one);
+    certified.compose(r.release, r.count);
+    bound<double> const epsilon = certified.epsilon(1e-6);
+    CHECK(epsilon.upper - epsilon.lower <= 1e-9 * epsilon.upper);
+    bound<double> const delta = certified.delta(epsilon.lower);
+    CHECK(delta.upper - delta.lower <= 1e-9 * delta.upper);
+    // δ(ε) is what the definition of ε says, and the optimum is the same number.
+    CHECK(certified.delta(epsilon.upper).lower <= 1e-6);
+    CHECK(certified.delta(epsilon.lower).upper >= 1e-6);
+    bound<double> const optimum = optimal_composition(r.each, r.count).epsilon(1e-6);
+    CHECK((optimum.lower <= epsilon.upper && epsilon.lower <= optimum.upper));
+    // Beside an event that hardly tells anything a grid or a line answers, and Rényi's end is not below.
+    beside.compose(r.release, r.count);
+    beside.compose(pure{1e-13});
+    CHECK(beside.epsilon(1e-6).upper >= epsilon.lower);
+    CHECK(beside.epsilon(1e-6).lower <= epsilon.upper + 1e-12);
+    renyi_accountant orders(adjacency::replace_one);
+    orders.compose(r.release, r.count);
+    CHECK(orders.epsilon(1e-6).upper >= epsilon.upper * (1.0 - 1e-12));
+  }
+  // Of two kinds the closed form is not that of either.
+  privacy_loss_accountant mixed(adjacency::replace_one);
+  mixed.compose(pure{0.1}, 6000);
+  mixed.compose(pure{0.2}, 6000);
+  CHECK(mixed.epsilon(1e-6).lower > optimal_composition({0.2, 0.0}, 6000).epsilon(1e-6).upper);
+}
+
 TEST_CASE("the ends of composition", "[dp][composition]") {
   optimal_composition const none({1.0, 0.1}, 0);
   CHECK(none.delta(0.0).upper == 0.0);
@@ -370,7 +414,7 @@ struct read_rule {
   std::vector<long double> nodes;
   std::vector<long double> weights;
 
-  explicit read_rule(tacit::detail::lattice_rule const& rule) {
+  explicit read_rule(tacit::detail::lattice_rule<> const& rule) {
     (void)rule.sum(0.0L, 2.0L, [&](long double x) {
       if (x > 0.0L) nodes.push_back(x);
       return 0.0L;

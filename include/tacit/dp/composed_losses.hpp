@@ -11,6 +11,7 @@
 #include <tacit/dp/allocation/store.hpp>
 #include <tacit/dp/any_release.hpp>
 #include <tacit/dp/atom_lines.hpp>
+#include <tacit/dp/finite_pairs.hpp>
 #include <tacit/dp/grid/atoms.hpp>
 #include <tacit/dp/grid/ends.hpp>
 #include <tacit/dp/grid/kept.hpp>
@@ -19,6 +20,7 @@
 #include <tacit/dp/grid/plan.hpp>
 #include <tacit/dp/grid/prepare.hpp>
 #include <tacit/dp/jumps_beside.hpp>
+#include <tacit/dp/optimal_composition.hpp>
 #include <tacit/dp/pair.hpp>
 #include <tacit/dp/work_budget.hpp>
 
@@ -210,6 +212,10 @@ class composed_losses {
       if (aim.keep != nullptr) aim.keep->keep({*atoms, laws.ends(), laws.lower_holds()});
       return best;
     }
+    if (auto const equal = equal_responses(pairs)) {
+      narrow(best, read(query, *equal));
+      return best;
+    }
     // A line goes first where lists of losses are short beside so many releases; for longer lists, and for curves, which are listed
     // for it above and below, it goes after a coarse grid that says too little. Each starts from what the ends of the laws say,
     // for what the other has found would end its search.
@@ -248,6 +254,20 @@ class composed_losses {
       delta_on_grid(pairs, laws, {false, below}, {aim.width}, there, work);
       narrow(best, {0.0, laws.ends().chord(query.value, below, there.upper)});
     }
+  }
+
+  // Randomised responses of two categories, or (ε, δ) guarantees, all of them equal: more than are composed atom by atom.
+  [[nodiscard]] static std::optional<basic_optimal_composition<T>> equal_responses(
+      std::vector<counted_pair> const& pairs) {
+    constexpr T most = 1e15;
+    auto const* one = pairs.size() == 1 ? std::get_if<finite_pair>(&pairs.front().pair) : nullptr;
+    if (one == nullptr || one->atoms.size() != 2 || !(pairs.front().count <= most)) {
+      return std::nullopt;
+    }
+    T const epsilon = (*one).atoms[1].loss;
+    if (!(epsilon > 0.0) || *one != response_pair(epsilon, 2.0, one->infinite)) return std::nullopt;
+    return basic_optimal_composition<T>({epsilon, one->infinite},
+                                        static_cast<std::uint64_t>(pairs.front().count));
   }
 
   // ε(δ) or δ(ε) by one who knows both.

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -28,6 +29,7 @@ inline constexpr extended extended_epsilon = std::numeric_limits<extended>::epsi
 /// The 16-point Gauss rule of the uniform distribution on `size` equally spaced points of (−1, 1),
 /// x_i = (2i+1−size)/size: exact up to degree 31. Its Jacobi matrix has the squared off-diagonals
 /// n²(1−n²/size²)/(4n²−1) (Gram's polynomials; Legendre's as size → ∞).
+template <std::same_as<extended> Extended = extended>
 class lattice_rule {
  public:
   static constexpr std::size_t order = 16;
@@ -96,9 +98,10 @@ class lattice_rule {
 };
 
 /// The rule for 2^level points, 5 ≤ level ≤ 44.
-[[nodiscard]] inline lattice_rule const& lattice_rule_of_level(std::size_t level) {
-  static std::vector<lattice_rule> const rules = [] {
-    std::vector<lattice_rule> made;
+template <std::same_as<extended> Extended = extended>
+[[nodiscard]] lattice_rule<Extended> const& lattice_rule_of_level(std::size_t level) {
+  static std::vector<lattice_rule<Extended>> const rules = [] {
+    std::vector<lattice_rule<Extended>> made;
     for (int k = 5; k <= 44; ++k) made.emplace_back(std::ldexp(1.0L, k));
     return made;
   }();
@@ -106,7 +109,8 @@ class lattice_rule {
 }
 
 /// log l! − (l log l − l), for integers and for any real l ≥ 16; 0 at 0.
-[[nodiscard]] inline extended stirling_rest(extended l) {
+template <std::same_as<extended> Extended = extended>
+[[nodiscard]] Extended stirling_rest(Extended l) {
   constexpr std::array<extended, 16> factorial = [] {
     std::array<extended, 16> f{1.0L};
     for (std::size_t n = 1; n < f.size(); ++n) f[n] = f[n - 1] * static_cast<extended>(n);

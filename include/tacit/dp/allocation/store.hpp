@@ -19,7 +19,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <tuple>
 #include <utility>
 #include <variant>
@@ -97,7 +96,10 @@ class epoch_store {
   void add(dominating_pair const& pair) {
     bool is_new = false;
     if (auto const* normal = std::get_if<allocation_pair>(&pair)) {
-      is_new = keys_.insert({normal->noise_multiplier, normal->steps}).second;
+      epoch_key const key{normal->noise_multiplier, normal->steps};
+      auto const place = std::lower_bound(keys_.begin(), keys_.end(), key);
+      is_new = place == keys_.end() || key < *place;
+      if (is_new) keys_.insert(place, key);
     } else if (auto const* other = std::get_if<allocated_pair>(&pair)) {
       is_new = place_of(*other) == others_.size();
       if (is_new) others_.push_back({*other, 1.0});
@@ -234,7 +236,7 @@ class epoch_store {
       for (epoch_key const& k : keys_) out.push_back(epoch_group<T>({k}));
       return out;
     }
-    out.push_back(epoch_group<T>({keys_.begin(), keys_.end()}));
+    out.push_back(epoch_group<T>(keys_));
     while (out.size() < most_groups) {
       auto const widest =
           std::max_element(out.begin(), out.end(),
@@ -256,7 +258,7 @@ class epoch_store {
     return static_cast<std::size_t>(known - others_.begin());
   }
 
-  std::set<epoch_key> keys_;
+  std::vector<epoch_key> keys_;  // ascending
   std::vector<counted_pair> others_;
   std::shared_ptr<lazily_made> made_;
 };
