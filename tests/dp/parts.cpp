@@ -153,3 +153,50 @@ TEST_CASE("a person with very many records has an interval that says something",
     last = less.lower;
   }
 }
+
+TEST_CASE("many kinds of persons with very many records", "[parts]") {
+  auto const person = [](double sigma) {
+    return by_person(sampled(gaussian{sigma}, poisson{0.3}), 800);
+  };
+  // Forty kinds, hardly different, are what forty releases of one are, but each counts as fewer parts than it has.
+  privacy_loss_accountant kinds(adjacency::add_remove), one(adjacency::add_remove);
+  renyi_accountant orders(adjacency::add_remove), orders_of_one(adjacency::add_remove);
+  for (int k = 0; k < 40; ++k) {
+    event const release = person(3000.0 + 1e-9 * k);
+    kinds.compose(release, 1);
+    orders.compose(release, 1);
+  }
+  one.compose(person(3000.0), 40);
+  orders_of_one.compose(person(3000.0), 40);
+  bound<double> const many = kinds.epsilon(1e-6);
+  bound<double> const narrow = one.epsilon(1e-6);
+  CAPTURE(many.lower, many.upper, narrow.lower, narrow.upper);
+  CHECK(narrow.upper - narrow.lower <= 1e-9);
+  CHECK(many.lower <= narrow.upper);
+  CHECK(many.upper >= narrow.lower * (1.0 - 1e-9));
+  CHECK(many.upper <= 1.1 * narrow.upper);
+  double const by_orders = orders.epsilon(1e-6).upper;
+  CHECK(by_orders >= orders_of_one.epsilon(1e-6).upper * (1.0 - 1e-9));
+  CHECK(by_orders <= 1.05 * orders_of_one.epsilon(1e-6).upper);
+  CHECK(many.upper <= by_orders);
+}
+
+TEST_CASE("a cost of fewer parts is no less, at any order", "[parts]") {
+  domination const pairs =
+      dominate(by_person(sampled(gaussian{20.0}, poisson{0.2}), 300), adjacency::add_remove);
+  for (dominating_pair const* pair : {&pairs.remove, &pairs.add}) {
+    detail::renyi_cost const whole{*pair, std::nullopt, 1.0, false};
+    CHECK(detail::parts_of(whole) > 64);
+    for (std::size_t const most : {4, 16, 64}) {
+      detail::renyi_cost const fewer = detail::with_fewer_parts(whole, most);
+      CHECK(detail::parts_of(fewer) <= most);
+      for (double const order : {1.25, 2.0, 3.7, 16.0}) {
+        CAPTURE(most, order);
+        double const less = detail::cost_curve<double>(whole).upper(order);
+        double const more = detail::cost_curve<double>(fewer).upper(order);
+        CHECK(more >= less * (1.0 - 1e-9));
+        CHECK(more <= (most == 64 ? 1.1 : 10.0) * less);
+      }
+    }
+  }
+}

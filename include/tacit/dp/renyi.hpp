@@ -336,9 +336,18 @@ class basic_renyi {
     detail::composed_curve<T> curve;
     detail::similar<detail::renyi_cost> alike;
     detail::similar<detail::renyi_cost> dear;  // of which a divergence takes milliseconds
-    for (entry const& e : entries_) {
+    auto const cost_of = [&](entry const& e) -> detail::renyi_cost const& {
       bool const is_cut = whole && e.left_out > 0.0;
-      detail::renyi_cost const& cost = is_cut ? e.whole : e.*towards;
+      return is_cut ? e.whole : e.*towards;
+    };
+    std::size_t parts = 0;
+    for (entry const& e : entries_) parts += detail::parts_of(cost_of(e));
+    // Each its share of parts, where there are too many.
+    bool const is_heavy = entries_.size() > 1 && parts > most_parts;
+    std::size_t const share = std::max<std::size_t>(4, most_parts / (entries_.size() + 1));
+    for (entry const& e : entries_) {
+      detail::renyi_cost cost = cost_of(e);
+      if (is_heavy) cost = detail::with_fewer_parts(std::move(cost), share);
       double const count = detail::count_up(e.count);
       bool const by_panels = detail::takes_panels(cost);
       detail::rising_pair at;
@@ -411,6 +420,7 @@ class basic_renyi {
   // Beyond so many distinct events similar ones count as the largest of them: Lemma 13 of docs/certificates/grid.md.
   static constexpr std::size_t most_distinct = 512;
   static constexpr std::size_t most_dear = 100;
+  static constexpr std::size_t most_parts = 10'000;  // of mixtures, all together, for one order
   // Divergences in one search. Every order gives a bound, so that it may end anywhere.
   static constexpr double most_asked = 50'000.0;
   // Losses of parts of mixtures for their tables that count as one of these.

@@ -210,8 +210,15 @@ template <std::same_as<counted_pair> Pair>
       variance;  // in units of the largest μ², which itself may leave the range of doubles
   std::vector<counted_pair> rest;
   std::size_t const few = losses_each(pairs);
-  constexpr std::size_t many_parts = 1024;
-  constexpr std::size_t few_parts = 256;
+  std::size_t parts = 0;  // of mixtures
+  for (counted_pair const& c : pairs) {
+    auto const* mixture = std::get_if<mixture_pair>(&c.pair);
+    if (mixture != nullptr) parts += mixture->parts.size();
+  }
+  bool const heavy = parts > 16'384;
+  std::size_t const few_parts =
+      heavy ? std::clamp<std::size_t>(8'192 / pairs.size(), 16, 256) : 256;
+  std::size_t const many_parts = heavy ? few_parts : 1'024;
   std::size_t normals = 0;
   double largest = 0.0;
   for (counted_pair const& c : pairs) {

@@ -3,6 +3,7 @@
 
 #include <tacit/core/real.hpp>
 #include <tacit/core/rounded.hpp>
+#include <tacit/dp/binomial_mixture.hpp>
 #include <tacit/dp/event.hpp>
 #include <tacit/dp/pair.hpp>
 #include <tacit/dp/rdp/conversion.hpp>
@@ -84,6 +85,22 @@ template <std::same_as<renyi_cost> Cost>
            (bounded != nullptr && bounded->rate < 1.0);
   };
   return of(cost.pair) || of(cost.base);
+}
+
+/// The parts of a mixture; 1 of anything else.
+[[nodiscard]] inline std::size_t parts_of(renyi_cost const& cost) {
+  auto const* mixture = cost.pair ? std::get_if<mixture_pair>(&*cost.pair) : nullptr;
+  return mixture != nullptr ? mixture->parts.size() : 1;
+}
+
+/// The same of about `most` parts where a mixture has more: no less, by Lemma 2 of docs/certificates/sampling.md.
+template <std::same_as<renyi_cost> Cost>
+[[nodiscard]] Cost with_fewer_parts(Cost cost, std::size_t most) {
+  if (parts_of(cost) > most) {
+    auto& mixture = std::get<mixture_pair>(*cost.pair);
+    mixture.parts = fewer_parts(mixture.parts, most, true);
+  }
+  return cost;
 }
 
 /// The largest loss of a pair.
