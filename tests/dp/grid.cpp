@@ -458,3 +458,26 @@ TEST_CASE("the certified upper end is never above the Rényi accountant's", "[dp
     CHECK(d.upper <= moments.delta(0.5 * e.upper).upper * (1.0 + 1e-9));
   }
 }
+
+TEST_CASE("epsilon at a large delta is as narrow as at a small one", "[dp]") {
+  auto const check = [](event const& release, std::uint64_t count,
+                        std::vector<double> const& deltas) {
+    privacy_loss_accountant account(adjacency::add_remove);
+    account.compose(release, count);
+    double last = 1e300;
+    for (double const delta : deltas) {
+      bound<double> const found = account.epsilon(delta);
+      CAPTURE(delta, found.lower, found.upper);
+      CHECK(found.lower > 0.0);
+      CHECK(found.upper - found.lower <= 1e-4 * found.upper);
+      CHECK(account.delta(found.lower).upper >= delta);
+      CHECK(account.delta(found.upper).lower <= delta);
+      CHECK(found.lower <= last);
+      last = found.upper;
+    }
+  };
+  check(sampled(laplace{0.1}, poisson{0.1}), 1000, {0.3, 0.5, 0.7, 0.8, 0.9, 0.99});
+  check(sampled(laplace{0.5}, poisson{0.05}), 30'000, {0.5, 0.7, 0.9, 0.99});
+  check(by_person(sampled(gaussian{0.5}, poisson{0.1}), 4), 100, {0.5, 0.7, 0.9, 0.99});
+  check(exponential_mechanism{0.5}, 200, {0.3, 0.5, 0.7, 0.9});
+}

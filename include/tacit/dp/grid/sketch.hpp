@@ -44,6 +44,7 @@ struct loss_sketch {
       }
       if (mass > 0.0) put(atoms[k].loss + weighted / mass, mass);
     }
+    std::size_t const of_atoms = p.size();
     for (loss_curve<T> const& part : law.curves) {
       std::visit(
           [&](auto const& curve) {
@@ -61,6 +62,7 @@ struct loss_sketch {
           },
           part);
     }
+    match(of_atoms, 1.0 - law.infinite - law.above - law.below);
     std::vector<std::size_t> order(loss.size());
     for (std::size_t k = 0; k < order.size(); ++k) order[k] = k;
     std::sort(order.begin(), order.end(),
@@ -95,6 +97,22 @@ struct loss_sketch {
 
  private:
   static constexpr T most_work = 1e8;  // counted nanoseconds, where a loss has many parts
+
+  // Makes the masses from the curves, which are a sum in the place of an integral, add up to what they are with those of the
+  // atoms: of many releases an error in each is a large one in all.
+  void match(std::size_t of_atoms, T whole) {
+    T rest = whole;
+    T sum = 0.0;
+    for (std::size_t k = 0; k < p.size(); ++k) {
+      if (k < of_atoms) {
+        rest -= p[k];
+      } else {
+        sum += p[k];
+      }
+    }
+    if (!(rest > 0.01 && sum > 0.5 * rest && sum < 2.0 * rest)) return;
+    for (std::size_t k = of_atoms; k < p.size(); ++k) p[k] *= rest / sum;
+  }
 
   void put(T l, T mass) {
     if (!(mass > 0.0)) return;
