@@ -65,6 +65,7 @@ def corners():
     yield cost("epsilon", run(with_(rate=None, allocate=1, of=1000, steps=1)), delta=1e-6)
     yield cost("epsilon", run(with_(rate=None, allocate=3, of=100, steps=5), with_(steps=100)), delta=1e-5)
     yield cost("epsilon", run({"mechanism": "laplace", "noise_multiplier": 1, "allocate": 1, "of": 20, "steps": 3}), delta=1e-6)
+    yield cost("epsilon", run(with_(rate=None, allocate=2, of=20, steps=3, records_per_person=2)), delta=1e-6)
     yield cost("delta", run(with_(rate=None, allocate=1, of=50, steps=2, noise_multiplier=3)), epsilon=0.5)
     yield cost("epsilon", run(with_(noise_multiplier=1.1, steps=1000), laplace), delta=1e-5)
     yield cost("epsilon", run(with_(noise_multiplier=1.1), with_(noise_multiplier=0.9, rate=0.02)), delta=1e-6)
@@ -130,8 +131,7 @@ REFUSED = [
     ({"ask": "epsilon", "run": run(with_(bogus=1)), "delta": 1e-5}, "bogus", "one of"),
     ({"ask": "epsilon", "run": run(GAUSSIAN, adjacency="else"), "delta": 1e-5}, "adjacency", "add-remove"),
     ({"ask": "epsilon", "run": run(), "delta": 1e-5}, "releases", "a list"),
-    ({"ask": "epsilon", "run": run(with_(rate=None, allocate=1, of=10, records_per_person=2)), "delta": 1e-5}, None,
-     "no bound is implemented"),
+    ({"ask": "epsilon", "run": run(with_(rate=None, shuffled=True)), "delta": 1e-5}, None, "no known bound"),
     ({"ask": "noise_multiplier", "run": run(GAUSSIAN), "epsilon": 2, "delta": 2}, "delta", "in (0, 1)"),
     ({"ask": "steps", "run": run(with_(noise_multiplier=0.1, rate=1)), "epsilon": 0.01, "delta": 1e-9}, None, "not even one step"),
     ({"ask": "attack_on_run", "run": run(GAUSSIAN), "prior": 2}, "prior", "in [0, 1]"),

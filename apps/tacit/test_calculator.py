@@ -1087,7 +1087,8 @@ class Schedules(Runs):
         bad([".noise_multiplier is 1", "left out"], groups=[{"clip": 1, "sigma": 1}])
         bad([".groups[0].sigma is missing"], "noise_multiplier", groups=[{"clip": 1}])
         bad([".groups is []"], "noise_multiplier", groups=[])
-        bad([": ", "no bound is implemented"], "rate", "steps", allocate=1, of=10, records_per_person=2)
+        bad([": ", "records_per_person times part is 1001000"], "rate", "steps", "noise_multiplier", mechanism="pure", epsilon=1,
+            allocate=1001, of=2000, records_per_person=1000)
         bad([".with_replacement is true", "left out"], with_replacement=True)
         bad([".with_replacement is 1", "true or false"], "rate", batch=10, records=100, with_replacement=1)
         for word in ("skellam", "binomial"):
@@ -1146,11 +1147,15 @@ class Pages(Runs):
         self.refused(*plain, "--batch", 10, naming=["--records is missing"])
         self.refused(*plain, "--batch", 11, "--records", 10, naming=["--batch is 11", "a whole number in [1, 10]"])
         # A combination without a bound is no answer, under any accountant.
-        allocated = ["epsilon", "--noise-multiplier", 1, "--delta", 1e-5, "--allocate", 1, "--of", 10]
+        shuffled = ["epsilon", "--noise-multiplier", 1, "--delta", 1e-5, "--shuffle", 10, "--epochs", 3]
         for by in (*self.NAMES, "discretised", "all"):
-            self.refused(*allocated, "--records-per-person", 2, "--accountant", by, naming=[""])
-        self.refused(*allocated, "--records-per-person", 2,
-                     naming=["no bound is implemented", "several records a person under random allocation"])
+            self.refused(*shuffled, "--accountant", by, naming=[""])
+        self.refused(*shuffled, "--accountant", "rdp", naming=["no known bound", "shuffled batches under add_remove"])
+        # Several records in random steps: an upper end, less than unsampled.
+        allocated = ["--noise-multiplier", 4, "--delta", 1e-5, "--records-per-person", 2]
+        found = self.ask_json("epsilon", *allocated, "--allocate", 1, "--of", 100)
+        self.assertFalse(found["attained"])
+        self.assertLess(found["epsilon"], 0.3 * self.ask("epsilon", *allocated, "--steps", 1)["epsilon"])
         self.refused(*plain, "--batch", 10, "--records", 100, "--records-per-person", 100,
                      naming=["records_per_person is 100", "below the number of records"])
         self.refused(*plain, "--with-replacement", naming=["--with-replacement", "unless --batch"])

@@ -576,7 +576,8 @@ TEST_CASE("blocks, and what has no bound", "[allocation]") {
     CHECK(accountant.history().empty());
   };
   event const epoch = sampled(gaussian{1.0}, random_allocation{100});
-  refuses(privacy_loss_accountant(adjacency::add_remove), by_person(epoch, 2));
+  refuses(zcdp_accountant(adjacency::add_remove), by_person(epoch, 2));
+  refuses(gaussian_accountant(adjacency::add_remove), by_person(epoch, 2));
   refuses(zcdp_accountant(adjacency::add_remove), epoch);
   refuses(gaussian_accountant(adjacency::add_remove), epoch);
   privacy_loss_accountant accountant(adjacency::add_remove);

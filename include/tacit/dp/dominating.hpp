@@ -15,6 +15,7 @@
 #include <tacit/dp/sampled_records.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <concepts>
 #include <cstdint>
 #include <limits>
@@ -255,27 +256,52 @@ template <std::same_as<event> Event>
 
 }  // namespace detail
 
-/// One epoch of random allocation as blocks of which a record takes part in one step each: with k = part and t = steps,
-/// t mod k blocks of ⌊t/k⌋+1 steps and the rest of ⌊t/k⌋. A random partition of the steps is revealed, so that the
-/// composition of the blocks bounds k-of-t sampling from above, and is exact for one step a block. Any other event is
-/// itself.
+/// A release as others that compose to no less; any other event than these is itself.
+///   k of t steps at random   t mod k blocks of ⌊t/k⌋+1 steps and k less of ⌊t/k⌋, of each of which a record takes part in one
+///   n records of a person    in t > 1 steps at random, with Gaussian noise: n epochs of noise/√n, of one record each
+///   both, of other noise     one epoch in one step of which nk records take part; but μ-GDP and zCDP stay as they are
+/// The partition into blocks is random, and revealed: the composition bounds k-of-t sampling from above, and is exact for one
+/// step a block. docs/certificates/allocation.md, Lemmas 1 and 29.
 template <std::same_as<event> Event>
 [[nodiscard]] std::vector<composed> epoch_blocks(Event const& release, std::uint64_t epochs) {
   auto const* epoch = std::get_if<random_allocation>(&release.how);
-  if (epoch == nullptr || epoch->part <= 1) return {{release, epochs}};
+  std::uint64_t const persons = release.records_per_person;
+  if (epoch == nullptr || epoch->steps == 1 || (epoch->part == 1 && persons == 1)) {
+    return {{release, epochs}};
+  }
   detail::check_event("epoch_blocks", release);
-  std::uint64_t const longer = epoch->steps % epoch->part;
-  std::uint64_t const shorter = epoch->part - longer;
-  detail::require_domain(epochs <= std::numeric_limits<std::uint64_t>::max() / epoch->part,
+  event each = release;
+  std::uint64_t part = epoch->part;
+  std::uint64_t times = 1;
+  if (persons > 1) {
+    double const root = detail::next_up(std::sqrt(static_cast<double>(persons)));
+    double* noise = nullptr;
+    if (auto* m = std::get_if<gaussian>(&each.what)) noise = &m->noise_multiplier;
+    if (auto* m = std::get_if<gaussian_mixture>(&each.what)) noise = &m->sigma;
+    if (noise != nullptr) {
+      *noise = detail::divide_down(*noise, root);
+      each.records_per_person = 1;
+      times = persons;
+    } else if (!std::holds_alternative<gaussian_dp>(each.what) &&
+               !std::holds_alternative<zcdp>(each.what)) {
+      detail::check_count("epoch_blocks", "records_per_person times part", persons * part, 1,
+                          1'000'000);
+      each.records_per_person = persons * part;
+      part = 1;
+    }
+  }
+  std::uint64_t const longer = epoch->steps % part;
+  std::uint64_t const shorter = part - longer;
+  detail::require_domain(epochs <= std::numeric_limits<std::uint64_t>::max() / (part * times),
                          "compose", "count", epochs, "small enough for a total of 64 bits");
-  std::uint64_t const steps = epoch->steps / epoch->part;
+  std::uint64_t const steps = epoch->steps / part;
   auto const block = [&](std::uint64_t length) {
-    event out = release;
+    event out = each;
     out.how = random_allocation{length, 1};
     return out;
   };
-  std::vector<composed> out{{block(steps), shorter * epochs}};
-  if (longer > 0) out.push_back({block(steps + 1), longer * epochs});
+  std::vector<composed> out{{block(steps), shorter * times * epochs}};
+  if (longer > 0) out.push_back({block(steps + 1), longer * times * epochs});
   return out;
 }
 
@@ -291,6 +317,7 @@ template <std::same_as<event> Event>
 /// shuffled          refused                      as unsampled                 as unsampled
 /// allocation        sums, guarantees             all but matrix mechanisms    as unsampled
 ///
+/// Several records a person under allocation count as unsampled; of normal noise see `epoch_blocks`.
 /// Sums have Gaussian, Laplace or integer noise; a gaussian_mixture is one but in batches.
 /// docs/certificates/sampling.md has the proofs.
 /// Matrix mechanisms only unsampled. Rate 1 is unsampled, and so is batch = records but under add_remove; rate 0 releases
@@ -310,8 +337,10 @@ template <real T = double>
   auto const* scheme = std::get_if<poisson>(&release.how);
   detail::dominator<T> const by_mechanism(release, neighbours);
   if (auto const* epoch = std::get_if<random_allocation>(&release.how)) {
-    if (neighbours == adjacency::replace_one) {  // as if the record's step were told
-      domination told = dominate<T>(event(release.what), neighbours);
+    // As if it were told which steps the records take part in.
+    if (neighbours == adjacency::replace_one || release.records_per_person > 1) {
+      domination told =
+          dominate<T>(by_person(release.what, release.records_per_person), neighbours);
       told.attained = told.attained && epoch->steps == 1;
       return told;
     }

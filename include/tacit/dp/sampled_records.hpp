@@ -101,12 +101,12 @@ class sampled_records {
         refuse_pair("random allocation of a matrix mechanism as one event",
                     "what its steps give away depends on the strategy: see `balls_in_bins`");
       }
-      if (release.records_per_person > 1) {
-        refuse_unwritten("several records a person under random allocation",
-                         "declare one record a person");
-      }
-      if (epoch->part > 1) {
-        refuse_pair("an epoch in which a record takes part more than once, as one pair",
+      bool const several = release.records_per_person > 1 && epoch->steps > 1 &&
+                           neighbours != adjacency::replace_one &&
+                           (std::holds_alternative<gaussian>(release.what) ||
+                            std::holds_alternative<gaussian_mixture>(release.what));
+      if (epoch->part > 1 || several) {
+        refuse_pair("an epoch in which a person takes part more than once, as one pair",
                     "compose its blocks: see `epoch_blocks`");
       }
       steps_ = epoch->steps;

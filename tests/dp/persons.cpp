@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tacit/dp/discretised.hpp>
+#include <tacit/dp/dominating.hpp>
+#include <tacit/dp/event.hpp>
+#include <tacit/dp/gaussian.hpp>
+#include <tacit/dp/privacy_loss.hpp>
+#include <tacit/dp/pure_epsilon.hpp>
+#include <tacit/dp/renyi.hpp>
+#include <tacit/dp/zcdp.hpp>
+
+#include "support/catch.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+// Persons with several records: docs/certificates/allocation.md, Lemma 29.
+
+namespace {
+
+using namespace tacit;  // NOLINT
+
+constexpr std::initializer_list<double> some_epsilons = {0.0, 0.3, 1.2, 2.5};
+
+/// Where the person's records stand, and how often: by step, in units of a contribution.
+using moved_by = std::vector<std::vector<double>>;
+
+/// Every way in which records with these contributions take part in `part` of the steps each.
+moved_by placements(std::vector<double> const& contributions, std::size_t steps, std::size_t part) {
+  moved_by out{std::vector<double>(steps, 0.0)};
+  for (double const v : contributions) {
+    moved_by next;
+    for (auto const& before : out) {
+      for (std::size_t set = 0; set < std::size_t{1} << steps; ++set) {
+        std::vector<double> after = before;
+        std::size_t size = 0;
+        for (std::size_t i = 0; i < steps; ++i) {
+          if (((set >> i) & 1) == 0) continue;
+          after[i] += v;
+          ++size;
+        }
+        if (size == part) next.push_back(after);
+      }
+    }
+    out = std::move(next);
+  }
+  return out;
+}
+
+struct both_ways {
+  double remove = 0.0;
+  double add = 0.0;
+};
+
+/// δ of an epoch with the shifts `with`, each as probable as the others, against one with `without`: the sum over outputs of
+/// all steps on a lattice of this spacing, of noise that has this mass there.
+template <class Mass>
+std::vector<both_ways> enumerated(moved_by const& with, moved_by const& without, double spacing,
+                                  int most, Mass&& mass) {
+  std::size_t const steps = with[0].size();
+  std::vector<int> at(steps, -most);
+  std::vector<both_ways> out(some_epsilons.size());
+  // The mass of each output, by way, step and output.
+  using masses = std::vector<std::vector<std::vector<double>>>;
+  auto const tabled = [&](moved_by const& shifts) {
+    masses all;
+    for (auto const& shift : shifts) {
+      all.emplace_back();
+      for (double const s : shift) {
+        all.back().emplace_back();
+        for (int k = -most; k <= most; ++k) all.back().back().push_back(mass(k * spacing - s));
+      }
+    }
+    return all;
+  };
+  masses const of_with = tabled(with);
+  masses const of_without = tabled(without);
+  auto const density = [&](masses const& all) {
+    double sum = 0.0;
+    for (auto const& way : all) {
+      double product = 1.0;
+      for (std::size_t i = 0; i < steps; ++i) {
+        product *= way[i][static_cast<std::size_t>(at[i] + most)];
+      }
+      sum += product;
+    }
+    return sum / static_cast<double>(all.size());
+  };
+  for (;;) {
+    double const p = density(of_with);
+    double const q = density(of_without);
+    std::size_t k = 0;
+    for (double const e : some_epsilons) {
+      out[k].remove += std::max(0.0, p - std::exp(e) * q);
+      out[k].add += std::max(0.0, q - std::exp(e) * p);
+      ++k;
+    }
+    std::size_t i = 0;
+    while (i < steps && ++at[i] > most) at[i++] = -most;
+    if (i == steps) return out;
+  }
+}
+
+template <class Accountant>
+void check_above(Accountant run, event const& release, std::vector<both_ways> const& truth,
+                 double tolerance) {
+  run.compose(release);
+  std::size_t k = 0;
+  for (double const e : some_epsilons) {
+    CAPTURE(e, truth[k].remove, truth[k].add, run.method().name);
+    CHECK(run.delta(e).upper >= std::max(truth[k].remove, truth[k].add) * (1.0 - tolerance) - 1e-9);
+    ++k;
+  }
+}
+
+void check_all_above(event const& release, adjacency how, std::vector<both_ways> const& truth,
+                     double tolerance) {
+  check_above(privacy_loss_accountant(how), release, truth, tolerance);
+  if (tolerance > 1e-2) check_above(discretised_accountant(how), release, truth, tolerance);
+  check_above(renyi_accountant(how), release, truth, tolerance);
+}
+
+}  // namespace
+
+TEST_CASE("a person's records in random steps are above every way they may fall", "[persons]") {
+  struct toy {
+    std::vector<double> contributions;
+    std::size_t steps;
+    std::size_t part;
+  };
+  for (toy const& t : std::vector<toy>{{{1, 1}, 2, 1},
+                                       {{1, -1}, 2, 1},
+                                       {{1, 1}, 3, 1},
+                                       {{1, 1, 1}, 2, 1},
+                                       {{1, 1, -1}, 2, 1},
+                                       {{1, 1}, 3, 2},
+                                       {{1, -1}, 2, 2},
+                                       {{1, 1, 1}, 3, 2}}) {
+    auto const persons = static_cast<std::uint64_t>(t.contributions.size());
+    random_allocation const how{t.steps, t.part};
+    auto const with = placements(t.contributions, t.steps, t.part);
+    std::vector<double> opposite = t.contributions;
+    for (double& v : opposite) v = -v;
+    auto const other = placements(opposite, t.steps, t.part);
+    moved_by const nothing{std::vector<double>(t.steps, 0.0)};
+    CAPTURE(persons, t.steps, t.part);
+    for (double const sigma : {0.8, 2.0}) {
+      CAPTURE(sigma);
+      // The trapezoid rule of entire functions: in all but the kink of (·)₊ it is exact.
+      double const step = t.steps == 2 ? 0.05 * sigma : 0.3 * sigma;
+      int const most = static_cast<int>((6.0 * sigma + 3.0) / step);
+      auto const normal = [&](double x) {
+        return step / sigma * 0.3989422804014327 * std::exp(-0.5 * x * x / (sigma * sigma));
+      };
+      event const release = by_person(sampled(gaussian{sigma}, how), persons);
+      double const resolution = t.steps == 2 ? 2e-3 : 4e-2;
+      auto const truth = enumerated(with, nothing, step, most, normal);
+      for (adjacency const adjacent : {adjacency::add_remove, adjacency::zero_out}) {
+        check_all_above(release, adjacent, truth, resolution);
+      }
+      check_all_above(release, adjacency::replace_one, enumerated(with, other, step, most, normal),
+                      resolution);
+    }
+    for (double const scale : {0.7, 2.0}) {
+      CAPTURE(scale);
+      int const most = static_cast<int>((t.steps == 2 ? 22.0 : 9.0) * scale) + 4;
+      double const height = std::tanh(0.5 / scale);
+      auto const geometric = [&](double x) { return height * std::exp(-std::abs(x) / scale); };
+      event const release = by_person(sampled(discrete_laplace{scale}, how), persons);
+      auto const truth = enumerated(with, nothing, 1.0, most, geometric);
+      for (adjacency const adjacent : {adjacency::add_remove, adjacency::zero_out}) {
+        check_all_above(release, adjacent, truth, 1e-9);
+      }
+      check_all_above(release, adjacency::replace_one,
+                      enumerated(with, other, 1.0, most, geometric), 1e-9);
+    }
+  }
+}
+
+TEST_CASE("a person's records in random steps cost no more than told, and no less than one's",
+          "[persons]") {
+  auto const of = [](auto run, event const& release, std::uint64_t count = 1) {
+    run.compose(release, count);
+    return run.epsilon(1e-6);
+  };
+  for (adjacency const how : {adjacency::add_remove, adjacency::zero_out, adjacency::replace_one}) {
+    for (std::uint64_t const persons : std::vector<std::uint64_t>{2, 9}) {
+      for (double const sigma : {0.7, 20.0}) {
+        CAPTURE(static_cast<int>(how), persons, sigma);
+        event const epoch = sampled(gaussian{sigma}, random_allocation{1000});
+        event const several = by_person(epoch, persons);
+        privacy_loss_accountant run(how);
+        run.compose(several);
+        CHECK_FALSE(run.method().attained());
+        double const found = run.epsilon(1e-6).upper;
+        CHECK(found >= of(privacy_loss_accountant(how), epoch).lower);
+        CHECK(found <= of(privacy_loss_accountant(how), by_person(gaussian{sigma}, persons)).upper *
+                           (1.0 + 1e-9));
+        CHECK(found <= of(renyi_accountant(how), several).upper * (1.0 + 1e-12));
+        CHECK(found <= of(discretised_accountant(how), several).upper * (1.0 + 1e-9));
+        CHECK(run.delta(found).lower <= 1e-6);
+        CHECK(privacy_loss_accountant::load(run.save()).save() == run.save());
+      }
+    }
+  }
+  // The composition that it is.
+  std::vector<composed> const blocks =
+      epoch_blocks(by_person(sampled(gaussian{2.0}, random_allocation{10, 4}), 9), 5);
+  REQUIRE(blocks.size() == 2);
+  CHECK(blocks[0].count == 2 * 9 * 5);
+  CHECK(blocks[1].count == 2 * 9 * 5);
+  double const noise = std::get<gaussian>(blocks[0].release.what).noise_multiplier;
+  CHECK((noise <= 2.0 / 3.0 && noise >= 2.0 / 3.0 * (1.0 - 1e-15)));
+  CHECK(blocks[0].release == sampled(gaussian{noise}, random_allocation{2}));
+  CHECK(blocks[1].release == sampled(gaussian{noise}, random_allocation{3}));
+  // With much noise it is as one record of n times the contribution: n²(e^{1/σ²} − 1)/t.
+  double const many = of(privacy_loss_accountant(),
+                         by_person(sampled(gaussian{50.0}, random_allocation{100}), 4), 20)
+                          .upper;
+  double const large =
+      of(privacy_loss_accountant(), sampled(gaussian{12.5}, random_allocation{100}), 20).upper;
+  CHECK(many <= large);
+  CHECK(many >= 0.98 * large);
+  // One step, and one in which all take part.
+  for (mechanism_event const& m :
+       std::vector<mechanism_event>{gaussian{1.5}, laplace{2.0}, pure{0.3}}) {
+    CHECK(of(privacy_loss_accountant(), by_person(sampled(m, random_allocation{1}), 3)).upper ==
+          of(privacy_loss_accountant(), by_person(m, 3)).upper);
+    CHECK(dominate(by_person(sampled(m, random_allocation{1}), 3), adjacency::zero_out).attained ==
+          dominate(by_person(m, 3), adjacency::zero_out).attained);
+  }
+}
+
+TEST_CASE("a person's records in random steps of other mechanisms count as told", "[persons]") {
+  random_allocation const one{20};
+  random_allocation const two{20, 2};
+  auto const of = [](auto run, event const& release) {
+    run.compose(release, 3);
+    return run.epsilon(1e-6).upper;
+  };
+  std::vector<mechanism_event> const mechanisms{laplace{3.0},
+                                                discrete_gaussian{4.0},
+                                                discrete_laplace{3.0},
+                                                integer_noise{integer_law::skellam, 25.0},
+                                                exponential_mechanism{0.4},
+                                                pure{0.2},
+                                                approx_dp{0.2, 1e-9},
+                                                dp_profile{{{0.1, 1e-3}, {0.5, 1e-9}}}};
+  for (adjacency const how : {adjacency::add_remove, adjacency::zero_out, adjacency::replace_one}) {
+    for (mechanism_event const& m : mechanisms) {
+      CAPTURE(m.index(), static_cast<int>(how));
+      CHECK(of(privacy_loss_accountant(how), by_person(sampled(m, one), 2)) ==
+            of(privacy_loss_accountant(how), by_person(m, 2)));
+      CHECK(of(renyi_accountant(how), by_person(sampled(m, one), 2)) ==
+            of(renyi_accountant(how), by_person(m, 2)));
+      CHECK(of(privacy_loss_accountant(how), by_person(sampled(m, two), 2)) ==
+            of(privacy_loss_accountant(how), by_person(m, 4)));
+      privacy_loss_accountant run(how);
+      run.compose(by_person(sampled(m, one), 2));
+      CHECK_FALSE(run.method().attained());
+      std::vector<composed> const history{{by_person(sampled(m, one), 2), 3}};
+      std::vector<composed> const whole{{by_person(m, 2), 3}};
+      CHECK(pure_epsilon(history, how).upper == pure_epsilon(whole, how).upper);
+      CHECK(pure_epsilon(history, how).lower == 0.0);
+    }
+    CHECK(of(renyi_accountant(how), by_person(sampled(zcdp{0.01}, two), 3)) ==
+          of(renyi_accountant(how), by_person(sampled(zcdp{0.02}, one), 3)));
+    CHECK(of(zcdp_accountant(how), by_person(sampled(zcdp{0.01}, one), 3)) ==
+          of(zcdp_accountant(how), by_person(zcdp{0.01}, 3)));
+    CHECK(of(privacy_loss_accountant(how), by_person(sampled(gaussian_dp{0.2}, one), 2)) ==
+          of(privacy_loss_accountant(how), by_person(gaussian_dp{0.2}, 2)));
+  }
+  // What cannot be stated is named.
+  privacy_loss_accountant run;
+  CHECK_THROWS_WITH(
+      run.compose(by_person(sampled(laplace{3.0}, random_allocation{2000, 1001}), 1000)),
+      "epoch_blocks: records_per_person times part is 1001000, but must be a whole "
+      "number in [1, 1000000]");
+  CHECK_THROWS_AS(run.compose(by_person(sampled(gaussian{3.0}, random_allocation{10}), 1'000'000),
+                              std::numeric_limits<std::uint64_t>::max() / 999'999),
+                  std::domain_error);
+  CHECK_THROWS_AS(run.compose(by_person(sampled(gaussian{5e-324}, random_allocation{10}), 4)),
+                  std::domain_error);
+  CHECK_THROWS_AS(run.compose(by_person(sampled(matrix_gaussian{1.0, 1.0}, one), 2)),
+                  std::invalid_argument);
+  CHECK(run.history().empty());
+}
