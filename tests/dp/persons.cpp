@@ -290,3 +290,220 @@ TEST_CASE("a person's records in random steps of other mechanisms count as told"
                   std::invalid_argument);
   CHECK(run.history().empty());
 }
+
+namespace {
+
+/// A mixture's lengths, and with which probability.
+struct drawn_lengths {
+  std::vector<double> lengths;
+  std::vector<double> weights;
+};
+
+/// The law of the sum of some records, by shift: each adds its value times a length that is drawn.
+struct sum_law {
+  std::vector<double> shifts{0.0};
+  std::vector<double> weights{1.0};
+
+  void add(double value, drawn_lengths const& drawn) {
+    sum_law out;
+    out.shifts.clear();
+    out.weights.clear();
+    double rest = 1.0;
+    for (double const w : drawn.weights) rest -= w;
+    for (std::size_t k = 0; k < shifts.size(); ++k) {
+      for (std::size_t i = 0; i < drawn.lengths.size(); ++i) {
+        out.shifts.push_back(shifts[k] + value * drawn.lengths[i]);
+        out.weights.push_back(weights[k] * drawn.weights[i]);
+      }
+      out.shifts.push_back(shifts[k]);
+      out.weights.push_back(weights[k] * rest);
+    }
+    *this = std::move(out);
+  }
+  void mix(sum_law const& other, double weight) {
+    shifts.insert(shifts.end(), other.shifts.begin(), other.shifts.end());
+    for (double const w : other.weights) weights.push_back(w * weight);
+  }
+};
+
+/// Of a release of these records: every sample, with its probability.
+sum_law released(std::vector<double> const& records, sampling const& how,
+                 drawn_lengths const& drawn) {
+  std::size_t const n = records.size();
+  sum_law all{{}, {}};
+  auto const put = [&](std::vector<int> const& times, double probability) {
+    sum_law one;
+    for (std::size_t i = 0; i < n; ++i) {
+      for (int k = 0; k < times[i]; ++k) one.add(records[i], drawn);
+    }
+    all.mix(one, probability);
+  };
+  if (auto const* coins = std::get_if<poisson>(&how)) {
+    for (std::size_t set = 0; set < std::size_t{1} << n; ++set) {
+      std::vector<int> times(n, 0);
+      double probability = 1.0;
+      for (std::size_t i = 0; i < n; ++i) {
+        times[i] = static_cast<int>((set >> i) & 1);
+        probability *= times[i] == 1 ? coins->rate : 1.0 - coins->rate;
+      }
+      put(times, probability);
+    }
+  } else if (std::holds_alternative<unsampled>(how)) {
+    put(std::vector<int>(n, 1), 1.0);
+  } else {
+    auto const* fixed = std::get_if<fixed_size>(&how);
+    auto const* draws = std::get_if<with_replacement>(&how);
+    std::size_t const batch = fixed != nullptr ? fixed->batch : draws->batch;
+    std::vector<std::vector<int>> samples;
+    std::vector<std::size_t> drawn_at(batch, 0);
+    for (;;) {  // every sequence of draws
+      std::vector<int> times(n, 0);
+      for (std::size_t const i : drawn_at) ++times[i];
+      if (fixed == nullptr || *std::max_element(times.begin(), times.end()) <= 1) {
+        samples.push_back(times);
+      }
+      std::size_t k = 0;
+      while (k < batch && ++drawn_at[k] == n) drawn_at[k++] = 0;
+      if (k == batch) break;
+    }
+    for (auto const& times : samples) put(times, 1.0 / static_cast<double>(samples.size()));
+  }
+  return all;
+}
+
+/// δ in both orders at `some_epsilons`, of normal noise on two such laws.
+std::vector<both_ways> noised(sum_law const& p, sum_law const& q, double sigma) {
+  std::vector<both_ways> out(some_epsilons.size());
+  double const step = 0.02 * sigma;
+  auto const density = [&](sum_law const& law, double x) {
+    double sum = 0.0;
+    for (std::size_t k = 0; k < law.shifts.size(); ++k) {
+      double const z = (x - law.shifts[k]) / sigma;
+      sum += law.weights[k] * std::exp(-0.5 * z * z);
+    }
+    return sum * step / sigma * 0.3989422804014327;
+  };
+  for (double x = -9.0 - 8.0 * sigma; x <= 9.0 + 8.0 * sigma; x += step) {
+    double const at_p = density(p, x);
+    double const at_q = density(q, x);
+    std::size_t k = 0;
+    for (double const e : some_epsilons) {
+      out[k].remove += std::max(0.0, at_p - std::exp(e) * at_q);
+      out[k].add += std::max(0.0, at_q - std::exp(e) * at_p);
+      ++k;
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("mixtures of Gaussians in batches, and of persons, are above every sample", "[persons]") {
+  struct question {
+    sampling how;
+    std::size_t persons;
+  };
+  std::vector<question> const questions{{fixed_size{1, 3}, 1},
+                                        {fixed_size{2, 3}, 1},
+                                        {fixed_size{3, 3}, 1},
+                                        {with_replacement{2, 3}, 1},
+                                        {with_replacement{2, 3}, 2},
+                                        {fixed_size{1, 3}, 2},
+                                        {fixed_size{2, 3}, 2},
+                                        {unsampled{}, 2},
+                                        {poisson{0.3}, 2}};
+  drawn_lengths const drawn{{1.0, 2.5}, {0.3, 0.1}};
+  drawn_lengths const whole{{0.5, 2.0}, {0.6, 0.4}};
+  for (drawn_lengths const& law : {drawn, whole}) {
+    for (double const sigma : {0.9, 4.0}) {
+      gaussian_mixture m{sigma, {}};
+      for (std::size_t i = 0; i < law.lengths.size(); ++i) {
+        m.parts.push_back({law.weights[i], law.lengths[i]});
+      }
+      for (question const& asked : questions) {
+        std::size_t const others = 3 - asked.persons;
+        std::vector<std::vector<double>> bases;  // of the other records
+        for (std::size_t set = 0; set < std::size_t{1} << others; ++set) {
+          bases.emplace_back();
+          for (std::size_t i = 0; i < others; ++i) bases.back().push_back((set >> i) & 1 ? 1 : -1);
+        }
+        for (adjacency const how :
+             {adjacency::add_remove, adjacency::zero_out, adjacency::replace_one}) {
+          event const release = by_person(sampled(m, asked.how), asked.persons);
+          std::vector<both_ways> worst(some_epsilons.size());
+          for (auto const& base : bases) {
+            auto const with = [&](double value) {
+              std::vector<double> all = base;
+              all.insert(all.end(), asked.persons, value);
+              return released(all, asked.how, law);
+            };
+            sum_law const one = with(1.0);
+            // Batches without a record more are of the others.
+            auto const* fixed = std::get_if<fixed_size>(&asked.how);
+            if (how == adjacency::add_remove && fixed != nullptr && fixed->batch > others) continue;
+            sum_law const other = how == adjacency::add_remove ? released(base, asked.how, law)
+                                  : how == adjacency::zero_out ? with(0.0)
+                                                               : with(-1.0);
+            auto const found = noised(one, other, sigma);
+            for (std::size_t k = 0; k < worst.size(); ++k) {
+              worst[k].remove = std::max(worst[k].remove, found[k].remove);
+              worst[k].add = std::max(worst[k].add, found[k].add);
+            }
+          }
+          CAPTURE(asked.how.index(), asked.persons, sigma, static_cast<int>(how));
+          privacy_loss_accountant run(how);
+          run.compose(release);
+          renyi_accountant orders(how);
+          orders.compose(release);
+          std::size_t k = 0;
+          for (double const e : some_epsilons) {
+            double const truth = std::max(worst[k].remove, worst[k].add);
+            CAPTURE(e, truth);
+            bound<double> const found = run.delta(e);
+            CHECK(found.upper >= truth * (1.0 - 2e-3) - 1e-12);
+            CHECK(orders.delta(e).upper >= truth * (1.0 - 2e-3) - 1e-12);
+            CHECK(found.upper <= orders.delta(e).upper * (1.0 + 1e-9));
+            // A batch of one record attains the pair, but for what lies between its points.
+            auto const* fixed = std::get_if<fixed_size>(&asked.how);
+            if (fixed != nullptr && fixed->batch == 1 && asked.persons == 1 &&
+                how != adjacency::zero_out) {
+              CHECK(found.upper <= truth * 1.01 + 1e-9);
+            }
+            ++k;
+          }
+          bool const all = sampling(fixed_size{3, 3}) == asked.how && how != adjacency::add_remove;
+          if (!all) CHECK_FALSE(run.method().attained());
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("a mixture of one length in batches is the Gaussian", "[persons]") {
+  gaussian_mixture const one{2.0, {{1.0, 1.0}}};
+  for (sampling const& how : std::vector<sampling>{fixed_size{3, 30}, with_replacement{3, 30}}) {
+    for (adjacency const adjacent :
+         {adjacency::add_remove, adjacency::zero_out, adjacency::replace_one}) {
+      for (std::uint64_t const persons : std::vector<std::uint64_t>{1, 2}) {
+        CAPTURE(how.index(), static_cast<int>(adjacent), persons);
+        domination const found = dominate(by_person(sampled(one, how), persons), adjacent);
+        CHECK(found.remove ==
+              dominate(by_person(sampled(gaussian{2.0}, how), persons), adjacent).remove);
+        CHECK_FALSE(found.attained);
+      }
+    }
+  }
+  // No length at all, noise that no double holds, and what zCDP and Gaussian DP have no bound for.
+  CHECK(dominate(sampled(gaussian_mixture{2.0, {{0.5, 0.0}}}, fixed_size{1, 3}),
+                 adjacency::add_remove)
+            .remove == dominating_pair(normal_pair{0.0}));
+  CHECK_THROWS_AS(dominate(sampled(gaussian_mixture{1e-300, {{0.5, 1e100}}}, fixed_size{1, 3}), {}),
+                  std::domain_error);
+  gaussian_mixture const two{2.0, {{0.5, 1.0}, {0.1, 2.0}}};
+  for (std::uint64_t const batch : std::vector<std::uint64_t>{1, 3}) {
+    zcdp_accountant by_rho;
+    gaussian_accountant by_mu;
+    CHECK_THROWS_AS(by_rho.compose(sampled(two, fixed_size{batch, 3})), std::invalid_argument);
+    CHECK_THROWS_AS(by_mu.compose(sampled(two, fixed_size{batch, 3})), std::invalid_argument);
+  }
+}

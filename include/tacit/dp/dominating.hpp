@@ -37,6 +37,20 @@ namespace tacit {
 
 namespace detail {
 
+/// A mixture of Gaussians, as if every length were the longest.
+template <std::same_as<event> Event>
+[[nodiscard]] Event of_longest(Event release) {
+  auto const mixture = std::get<gaussian_mixture>(release.what);
+  double longest = 0.0;
+  for (auto const& part : mixture.parts) {
+    if (part.weight > 0.0) longest = std::max(longest, part.sensitivity);
+  }
+  double const noise = longest > 0.0 ? divide_down(mixture.sigma, longest) : 1.0;
+  release.what = gaussian{std::min(noise, std::numeric_limits<double>::max())};
+  if (longest == 0.0) release.how = poisson{0.0};
+  return release;
+}
+
 template <real T>
 class dominator : private sampled_records<> {
  public:
@@ -106,18 +120,16 @@ class dominator : private sampled_records<> {
   }
 
   [[nodiscard]] domination operator()(gaussian_mixture const& m) const {
-    if (in_batches() || records_ > 1.0) {
-      refuse_unwritten("a mixture of Gaussians in other runs than these",
-                       "use no sampling or Poisson samples, and one record a person");
-    }
+    double const most = in_batches() ? 2.0 * records_ : change_ * records_;
+    double const taken_with = in_batches() ? 1.0 : rate_;
     std::vector<mixture_pair::part> parts;
     for (gaussian_mixture::part const& part : m.parts) {
       double const ratio = part.sensitivity / m.sigma;
-      check_noise("sigma", m.sigma, change_ * ratio);
+      check_noise("sigma", m.sigma, most * ratio);
       // What is below all doubles is not 0.
       double const least = part.sensitivity > 0.0 ? std::numeric_limits<double>::denorm_min() : 0.0;
       double const shift = std::max(ratio, least);
-      double const weight = std::min(1.0, multiply_up(part.weight, rate_));
+      double const weight = std::min(1.0, multiply_up(part.weight, taken_with));
       if (weight > 0.0 && shift > 0.0) parts.push_back({weight, shift});
     }
     if (parts.empty()) return no_loss();
@@ -131,6 +143,9 @@ class dominator : private sampled_records<> {
         merged.push_back(parts[k]);
       }
     }
+    bool const fixed = merged.size() == 1 && merged[0].weight == 1.0;
+    if (in_batches() ? fixed || !one_takes_part() : records_ > 1.0) return longest(merged);
+    if (in_batches()) return of_lengths_in_batches(std::move(merged));
     if (neighbours_ == adjacency::replace_one) return exchanged_lengths(std::move(merged));
     return both_ways(std::move(merged), how_ != taken::shuffled);
   }
@@ -238,6 +253,18 @@ class dominator : private sampled_records<> {
     double const least = m.sensitivity > 0.0 ? std::numeric_limits<double>::denorm_min() : 0.0;
     return whole(normal_pair{std::max(shift, least)});
   }
+
+ private:
+  // Of several lengths that are drawn, as if all but 0 were the longest.
+  [[nodiscard]] domination longest(std::vector<mixture_pair::part> const& lengths) const {
+    event each = detail::of_longest(event_);
+    double weight = 0.0;
+    for (auto const& part : lengths) weight = std::min(1.0, add_up(weight, part.weight));
+    if (!in_batches()) each.how = poisson{weight};
+    domination out = dominator(each, neighbours_)(std::get<gaussian>(each.what));
+    out.attained = false;
+    return out;
+  }
 };
 
 /// How many records of a person may take part in a sampled release at most; of batches each counts twice, for the record in
@@ -318,7 +345,7 @@ template <std::same_as<event> Event>
 /// allocation        sums, guarantees             all but matrix mechanisms    as unsampled
 ///
 /// Several records a person under allocation count as unsampled; of normal noise see `epoch_blocks`.
-/// Sums have Gaussian, Laplace or integer noise; a gaussian_mixture is one but in batches.
+/// Sums have Gaussian, Laplace or integer noise, or that of a gaussian_mixture.
 /// docs/certificates/sampling.md has the proofs.
 /// Matrix mechanisms only unsampled. Rate 1 is unsampled, and so is batch = records but under add_remove; rate 0 releases
 /// nothing.

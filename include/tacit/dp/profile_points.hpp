@@ -90,6 +90,31 @@ template <std::same_as<finite_pair> Pair = finite_pair>
   return profile_pair(std::move(points));
 }
 
+/// The points of normal noise from the threshold `first` on, of which `above` has those above a profile; those of which δ is
+/// nearly 1, up to `last`, say nothing.
+template <class Above>
+[[nodiscard]] std::vector<approx_dp> normal_thresholds(Above&& above, double first, double last,
+                                                       double scale) {
+  double bulk = first;
+  double beyond = last;
+  for (int round = 0; round < 60 && beyond - bulk > 0.1; ++round) {
+    double const middle = bulk + 0.5 * (beyond - bulk);
+    (above(middle).delta > 0.999 ? bulk : beyond) = middle;
+  }
+  return points_of(above, first, bulk, 0.02, std::max(1.0, scale), 1.0);
+}
+
+/// Above two mixtures of normal noise that are each other's mirror image about 0.
+template <std::same_as<coupled_pair> Pair>
+[[nodiscard]] finite_pair exchanged_points(Pair const& pair) {
+  double const last = pair.parts.back().p;
+  require_domain(last <= 1e150, "dominate", "change over noise", last,
+                 "so small that losses are finite");
+  coupled_profile<> const exact(pair);
+  return profile_pair(
+      normal_thresholds([&](double t) { return exact.above(t); }, 0.0, last, pair.parts.front().p));
+}
+
 /// Above sums to which a draw adds `shift` times the noise at most, where j draws are exchanged for others with the weight
 /// that `mixed` has for j: the less of two profiles for ε ≥ 0 (docs/certificates/sampling.md, Lemmas 5 and 11). `drawn` has all
 /// of them, `mixed` fewer that count as more.
@@ -133,14 +158,7 @@ template <std::same_as<finite_pair> Pair = finite_pair>
     return out;
   };
   if (kind == amplified_pair::noise::normal) {
-    // The last t of which δ is nearly 1: what is before it says nothing.
-    double bulk = shift;
-    double beyond = last;
-    for (int round = 0; round < 60 && beyond - bulk > 0.1; ++round) {
-      double const middle = bulk + 0.5 * (beyond - bulk);
-      (point(middle).delta > 0.999 ? bulk : beyond) = middle;
-    }
-    return profile_pair(points_of(point, shift, bulk, 0.02, std::max(1.0, shift), 1.0));
+    return profile_pair(normal_thresholds(point, shift, last, shift));
   }
   constexpr int count = 512;
   std::vector<approx_dp> points;

@@ -229,6 +229,7 @@ class basic_renyi {
       return guaranteed(release, std::move(*known));
     }
     bool const exponential = std::holds_alternative<exponential_mechanism>(release.what);
+    bool const mixture = std::holds_alternative<gaussian_mixture>(release.what);
     if (auto const* batch = std::get_if<fixed_size>(&release.how);
         batch != nullptr && batch->batch < batch->records &&
         neighbours_ == adjacency::replace_one && release.records_per_person == 1) {
@@ -243,8 +244,13 @@ class basic_renyi {
         cost.base = normal_pair{static_cast<double>(lattice->shift) / lattice->sigma *
                                 (1.0 + 2.0 * std::numeric_limits<double>::epsilon())};
       }
-      if (amplifies(release)) cost.pair = dominate(release, neighbours_).remove;
+      if (mixture) whole = detail::of_longest(release);
+      if (amplifies(release)) cost.pair = dominate(mixture ? whole : release, neighbours_).remove;
       return {cost, cost, true};
+    }
+    if (mixture && (std::holds_alternative<fixed_size>(release.how) ||
+                    std::holds_alternative<with_replacement>(release.how))) {
+      return costs(detail::of_longest(release), std::nullopt);
     }
     domination found = known_pair ? *known_pair : dominate(release, neighbours_);
     double const apart =

@@ -265,6 +265,19 @@ class sampled_records {
     return symmetric_domination(std::move(pair), all && !joined);
   }
 
+  // Such lengths in a batch without replacement: a sample of what an exchange makes of them (Lemma 18).
+  [[nodiscard]] domination of_lengths_in_batches(std::vector<mixture_pair::part> drawn) const {
+    domination const exchanged = exchanged_lengths(std::move(drawn));
+    auto const& pair = std::get<coupled_pair>(exchanged.remove);
+    finite_pair const base = exchanged_points(pair);
+    domination out = is_directed()
+                         ? domination{sampled_pair(base, rate_, orientation::remove),
+                                      sampled_pair(base, rate_, orientation::add), false, false}
+                         : symmetric_domination(mirrored_pair(base, rate_), false);
+    out.work = 1e5 * static_cast<double>(pair.parts.size());
+    return out;
+  }
+
   // Both directions of a mixture of shifted normals.
   [[nodiscard]] domination both_ways(std::vector<mixture_pair::part> parts, bool attained) const {
     if (parts.size() == 1 && parts[0].weight == 1.0) {

@@ -119,6 +119,7 @@ struct zcdp_of_pair {
       refuse("noise of an integer law",
              "take the privacy-loss accountant, or the Rényi accountant for Skellam noise");
     }
+    if (std::holds_alternative<gaussian_mixture>(release.what)) refuse_samples();
     if (pair.infinite > 0.0) {
       refuse("approx_dp with delta > 0", "its divergences are infinite");
     }
